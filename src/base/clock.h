@@ -1,0 +1,19 @@
+/* Time. Monotonic milliseconds for limits, wall-clock for what is written. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_mono_ms(void);
+int64_t clock_mono_us(void);
+int64_t clock_wall_ms(void); /* since 1970, UTC */
+
+#define CLOCK_ISO_LEN 24 /* "2026-11-21T08:00:00.123Z" without the NUL */
+void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1]);
+/* Exactly the form above; -1 when it is not. */
+int64_t clock_parse_iso(const char *s, size_t len);
+/* Local calendar date "2026-11-21". */
+void clock_local_date(int64_t wall_ms, char out[11]);
+
+#endif

@@ -1,0 +1,21 @@
+/* SHA-256 (nettle) and CRC32C (SSE4.2 where the processor has it, else a
+ * table; Debian has no library for it). hash_sha256 lives in a file of its
+ * own so that programs that do not call it do not link nettle. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t crc32c(uint32_t crc, const void *data, size_t len); /* start with 0 */
+
+#define HASH_HEX_LEN 64
+void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
+
+/* Running hash over several pieces. */
+struct hash_sha256 { uint64_t opaque[16]; };
+void hash_sha256_init(struct hash_sha256 *h);
+void hash_sha256_add(struct hash_sha256 *h, const void *data, size_t len);
+void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32]);
+
+#endif

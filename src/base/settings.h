@@ -1,0 +1,40 @@
+/* Settings: every key has a default and an environment override named after
+ * its path (runs.max is AVA_RUNS_MAX). config.yaml joins here later. A bad
+ * value is an error that names the variable, never a silent default. */
+#ifndef BASE_SETTINGS_H
+#define BASE_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+
+#define SETTINGS(X)                                                       \
+	/* field, key, default, least, most */                            \
+	X(runs_max, "runs.max", 8, 1, 100000)                             \
+	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)            \
+	X(limits_timeout_s, "limits.timeout", 600, 1, 604800)             \
+	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)         \
+	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)          \
+	X(limits_iterations, "limits.iterations", 20, 1, 100000)          \
+	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)           \
+	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                \
+	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)           \
+	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)  \
+	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)     \
+	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)
+
+struct settings {
+#define X(field, key, def, min, max) int64_t field;
+	SETTINGS(X)
+#undef X
+};
+
+/* 0 or AVA_EINVAL naming the variable, its value and the range. */
+int settings_load(struct settings *s, struct ava_error *err);
+
+/* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
+ * AVA_EINVAL when no home is known or the path is not absolute. */
+int settings_data_root(char *out, size_t size, struct ava_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* JSON: a writer for lines whose key order and bytes matter, and glue over
+ * jansson for everything that is read. jansson is 12 times slower at writing
+ * a line, and prints 0.1 as 0.10000000000000001. */
+#ifndef CODEC_JSON_H
+#define CODEC_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct ava_error;
+
+/* ---- writer: commas are placed by itself; nothing is checked but depth.
+ * Usage: jw_init; jw_object(w, NULL); jw_str(w, "key", s); jw_end(w). */
+struct jw {
+	struct buf *out; /* borrowed */
+	unsigned depth;
+	uint64_t array; /* bit d: level d is an array */
+	uint64_t some;  /* bit d: level d has an element */
+};
+
+void jw_init(struct jw *w, struct buf *out);
+/* `key` is NULL inside arrays and at the top. Keys are literals: not escaped. */
+void jw_object(struct jw *w, const char *key);
+void jw_array(struct jw *w, const char *key);
+void jw_end(struct jw *w); /* closes the innermost object or array */
+void jw_str(struct jw *w, const char *key, const char *s); /* NULL: null */
+void jw_strn(struct jw *w, const char *key, const char *s, size_t len);
+void jw_int(struct jw *w, const char *key, int64_t n);
+void jw_bool(struct jw *w, const char *key, bool v);
+void jw_null(struct jw *w, const char *key);
+/* Fixed point: 23500 with 4 decimals prints 2.35; at least one decimal
+ * ("0.0"), no trailing zeros. Money: micro-USD as cents = 4 decimals. */
+void jw_fixed(struct jw *w, const char *key, int64_t n, int decimals);
+/* Bytes that are JSON already. */
+void jw_raw(struct jw *w, const char *key, const char *json, size_t len);
+/* String cut to `max_chars` code points with "cut":true written after it as a
+ * key of the same object when something was left out. */
+void jw_preview(struct jw *w, const char *key, const char *s, size_t len,
+		size_t max_chars);
+
+/* Quoted and escaped. Input that is not valid UTF-8 is written with U+FFFD
+ * for each bad byte; U+2028/2029, DEL and C0 controls are \u-escaped, so that
+ * the output is one line for every reader. */
+int json_escape(struct buf *out, const char *s, size_t len);
+
+/* ---- reading. Rejects duplicate keys, trailing bytes, NaN, depth > 64.
+ * \u0000 is accepted inside strings only when `allow_nul`. Returns a new
+ * reference or NULL with err ("line 3: ..."). */
+json_t *json_parse(const char *s, size_t len, struct ava_error *err);
+
+/* Borrowed; NULL / fallback when absent or of another type. */
+const char *json_get_str(const json_t *o, const char *key);
+int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);
+bool json_get_bool(const json_t *o, const char *key, bool fallback);
+/* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
+int64_t json_get_fixed(const json_t *o, const char *key, int decimals,
+		       int64_t fallback);
+/* Compact, keys in insertion order, raw UTF-8, appended to `out`. */
+int json_dump(struct buf *out, const json_t *v);
+
+#endif

@@ -1,0 +1,23 @@
+/* Secrets are taken out once, on entry to the conversation and the log:
+ * known values (provider keys of this process) and key patterns (sk-ant-…,
+ * sk-…, ghp_…, AKIA…, xox?-…, PEM private keys, Bearer tokens). */
+#ifndef CODEC_REDACT_H
+#define CODEC_REDACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct redact; /* immutable after set-up; may be read by several threads */
+
+struct redact *redact_new(void);
+void redact_free(struct redact *r);
+/* A known secret, *copied*; under 8 bytes it is ignored. */
+int redact_add(struct redact *r, const char *secret);
+
+/* Append `s` to `out` with each secret as "[redacted]". Returns the number of
+ * replacements, or a negative code. */
+int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len);
+bool redact_has_known(const struct redact *r, const char *s, size_t len);
+
+#endif

@@ -1,0 +1,75 @@
+/* The loop (libuv) as the layers above see it: timers, posted tasks, worker
+ * threads, descriptors, signals. One thread runs a loop; only os_post may be
+ * called from others. Callbacks store what arrived and wake what waits for
+ * it; objects are freed from the reap list at the end of a turn (os_defer). */
+#ifndef OS_LOOP_H
+#define OS_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct os_loop;
+struct ava_error;
+
+struct os_loop *os_loop_new(struct ava_error *err);
+/* Runs what is still deferred, closes every handle; timers and polls that
+ * were not freed are a bug (assert). */
+void os_loop_free(struct os_loop *l);
+void os_loop_run(struct os_loop *l); /* until os_loop_stop */
+void os_loop_stop(struct os_loop *l);
+/* One turn: waits at most `timeout_ms` (-1: until something happens). */
+void os_loop_step(struct os_loop *l, int timeout_ms);
+
+/* ---- a task runs once on the loop; embed it, *borrowed until it runs*. */
+struct os_task {
+	struct list node;
+	void (*run)(struct os_task *t);
+	bool queued;
+};
+void os_task_init(struct os_task *t, void (*run)(struct os_task *t));
+/* At the end of this loop turn (loop thread only); queued twice runs once.
+ * A task deferred by a deferred task runs in the same drain. */
+void os_defer(struct os_loop *l, struct os_task *t);
+void os_defer_cancel(struct os_loop *l, struct os_task *t);
+/* From any thread; wakes the loop. Queued twice before it ran: runs once. */
+void os_post(struct os_loop *l, struct os_task *t);
+
+/* ---- work on a pool thread, then `done` on the loop (also after cancel). */
+struct os_work {
+	void (*work)(struct os_work *w); /* pool thread */
+	void (*done)(struct os_work *w); /* loop; may free w's container */
+	struct os_loop *loop;            /* set by os_work_start */
+	void *priv;
+};
+void os_work_start(struct os_loop *l, struct os_work *w);
+
+/* ---- timers: one shot, monotonic. */
+struct os_timer;
+struct os_timer *os_timer_new(struct os_loop *l, void (*fire)(void *user),
+			      void *user);
+void os_timer_set(struct os_timer *t, int64_t after_ms); /* re-arms */
+void os_timer_stop(struct os_timer *t);
+void os_timer_free(struct os_timer *t); /* NULL is fine; safe in its own callback */
+int64_t os_now_ms(struct os_loop *l); /* monotonic, cached once a turn */
+
+/* ---- descriptors: level-triggered. */
+#define OS_READ 1
+#define OS_WRITE 2
+struct os_poll;
+struct os_poll *os_poll_new(struct os_loop *l, int fd,
+			    void (*ready)(int events, void *user), void *user);
+void os_poll_set(struct os_poll *p, int events); /* 0 stops */
+void os_poll_free(struct os_poll *p);
+
+/* ---- signals. */
+struct os_signal;
+struct os_signal *os_signal_new(struct os_loop *l, int signo,
+				void (*fire)(int signo, void *user), void *user);
+void os_signal_free(struct os_signal *s);
+
+/* Loop gaps over 20 ms since start (watchdog), for doctor and health. */
+uint64_t os_loop_gaps(const struct os_loop *l);
+
+#endif
