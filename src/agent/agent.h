@@ -1,0 +1,118 @@
+/* The agent machine: one run from its slot to its end. Pure: all it can do is
+ * ask its io (agent/io.h), all it knows is in this struct, so that the same
+ * code runs live, after a crash and in the simulated world.
+ *
+ *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐
+ *                 ▲  └────────(rides)────►┘    │
+ *                 └───────────────────────────┘
+ *   every state ──► SAVING (its end) ──► DONE
+ *
+ * A state says what the agent waits for: a slot, a reply, the disk, its
+ * tools. SAVING is passed only where a tool is not repeatable, or at the end. */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+#include "agent/io.h"
+#include "agent/turn.h"
+
+enum agent_state {
+	AGENT_QUEUED, AGENT_CALLING, AGENT_SAVING, AGENT_TOOLS, AGENT_DONE,
+	AGENT_NSTATES
+};
+
+enum agent_resource { AGENT_TIME, AGENT_COST, AGENT_TOKENS, AGENT_ITERATIONS, AGENT_NRESOURCES };
+extern const char *const agent_resource_names[AGENT_NRESOURCES]; /* "time", … */
+
+struct agent_limits {
+	int64_t time_ms, cost_microusd, tokens; /* > 0; cost 0: free models only */
+	int32_t iterations;
+};
+
+/* micro-USD per million tokens; -1: unknown. */
+struct agent_price {
+	int64_t input, output, cache_read, cache_write;
+};
+
+/* What is confirmed and never changes during a run. Borrowed: the world keeps
+ * it as long as the agent. */
+struct agent_spec {
+	struct agent_limits limits;
+	struct agent_price price;
+	int64_t max_output;             /* tokens a call may write at most */
+	const struct tool *const *tools; /* allowed, submit_result among them */
+	unsigned ntools;
+	bool can_force;                 /* the dialect can force a tool */
+};
+
+struct agent_totals {
+	int64_t input, output, cache_read, cache_write, cost_microusd;
+	int32_t calls, uncosted_calls, failed_calls, tool_calls;
+};
+
+struct agent {
+	const struct agent_io *io;
+	const struct agent_spec *spec;
+	void *world;            /* the world's run */
+	struct turn *turn;      /* owned; NULL while a model is called */
+	struct agent_totals totals;
+	int64_t started_ms;     /* when the slot was had; -1: not yet */
+	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet */
+	int64_t measured_input; /* of the last call */
+	int64_t new_bytes;      /* added to the request since that call */
+	int32_t iteration;      /* of the last call started */
+	uint16_t warned;        /* bit set of agent_resource */
+	uint8_t state;          /* enum agent_state; only agent_move writes it */
+	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
+	uint8_t saves;          /* awaited saves not yet answered */
+	bool have_slot, reply_ready, cancelled, ending, nudged, force_submit;
+	int reply_code;         /* < 0: the call failed for good */
+	unsigned answered;      /* calls of the turn that have a result */
+	enum ava_status status; /* set when ending */
+	char stop_reason[24];
+	char reply_error[160];  /* sentence for reply_code */
+	char reply_class[32];
+};
+static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
+
+/* `request_bytes` = head and first lines of the first request. */
+void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
+		void *world, int64_t request_bytes);
+void agent_fini(struct agent *a);
+
+/* Go on as far as possible. Called by the world after it stored something. */
+void agent_run(struct agent *a);
+
+/* What arrives. Each only stores; the world calls agent_run afterwards. */
+void agent_on_slot(struct agent *a);
+/* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
+void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
+		    const char *sentence);
+void agent_on_saved(struct agent *a);
+void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
+void agent_cancel(struct agent *a); /* final; nothing starts after it */
+
+const char *agent_state_name(enum agent_state s);
+
+/* ---- text made by the runtime for the model (agent/notice.c). Notices have
+ * one form; text of models and tools that imitates it is escaped on entry. */
+struct buf;
+int notice_format(struct buf *out, const char *text);
+int notice_escape(struct buf *out, const char *s, size_t len);
+
+/* ---- system prompt (agent/prompt.c), the template of seeds/1 section 6. */
+struct prompt {
+	const char *role;    /* "CodeReviewer" */
+	const char *task, *context; /* context "" when none */
+	const struct tool *const *tools;
+	unsigned ntools;
+	const struct agent_limits *limits;
+};
+int prompt_system(struct buf *out, const struct prompt *p);
+
+#endif

@@ -1,0 +1,80 @@
+/* The effects a run may ask of the world. subagent/world.c is the real one,
+ * test/sim/world.c its twin with a simulated clock, disk, provider and tools.
+ *
+ * Every call returns at once. What was asked for arrives later through the
+ * agent_on_* functions of agent/agent.h, which only store it; the world then
+ * calls agent_run() from its wake queue, never from inside one of these.
+ * Negative returns are codes of ava.h: nothing was started then. */
+#ifndef AGENT_IO_H
+#define AGENT_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+
+struct agent;
+struct turn;
+
+/* One model call. The intent (InferStart) is durable before the request
+ * leaves. */
+struct agent_infer {
+	int iteration;        /* from 1 */
+	int64_t max_output;   /* tokens */
+	bool force_submit;    /* ask for submit_result only, where the dialect can */
+};
+
+/* How a run ended; strings borrowed during save_end. */
+struct agent_end {
+	enum ava_status status;  /* terminal */
+	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
+	                          * "iterations", "cancelled", "interrupted",
+	                          * "empty_replies", "model_error", "refusal", "internal" */
+	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
+	const char *error;       /* one sentence; NULL: none */
+	const char *error_class; /* for an Error event; NULL: none */
+	/* What the model submitted, or what there is. */
+	const char *output;      /* JSON text; NULL: null */
+	size_t output_len;
+	const char *summary;
+	const char *caveats;     /* JSON array of strings; NULL: [] */
+	double confidence;       /* 0 to 1 */
+	bool partial, unverified;
+};
+
+struct agent_io {
+	int64_t (*now)(struct agent *a); /* monotonic ms */
+	/* Call agent_run at that time; replaces the last wish; INT64_MAX: never. */
+	void (*wake_at)(struct agent *a, int64_t at_ms);
+
+	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
+	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
+
+	int (*infer)(struct agent *a, const struct agent_infer *call); /* -> agent_on_reply */
+	/* agent_on_reply will not come any more. What the call cost so far is
+	 * returned as an estimate by the world in save_end's totals. */
+	void (*infer_stop)(struct agent *a);
+
+	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
+	 * one ToolCall per call. With `wait`, agent_on_saved follows. Returns the
+	 * bytes it adds to the next request, or a negative code. An empty reply
+	 * (no wire) writes its events only. */
+	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
+	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
+	void (*tools_stop)(struct agent *a); /* no agent_on_tool comes any more */
+	/* All calls of a->turn are answered: write their results line(s) with
+	 * the notices (user-role text after the results; with no calls, a user
+	 * line of its own), and `warned` as a Limit event. Rides. Returns bytes
+	 * added to the next request, or a negative code. */
+	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
+				unsigned nnotices, unsigned warned);
+	/* The end, all in one commit: open ToolResults and InferEnd, results
+	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
+	 * Never fails: the world keeps trying. -> agent_on_saved. */
+	void (*save_end)(struct agent *a, const struct agent_end *end);
+	/* DONE: the world frees the agent from its reap list. */
+	void (*done)(struct agent *a);
+};
+
+#endif

@@ -1,0 +1,82 @@
+/* What a tool is. Pure: a tool's code lives in src/tool, one file a tool, and
+ * is reached through this row only; the machine and the simulated world see
+ * nothing else. */
+#ifndef AGENT_TOOL_H
+#define AGENT_TOOL_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct os_loop;
+struct ava_error;
+
+#define TOOL_REPEATABLE 1u /* running it again changes nothing: no durable wait, may run again */
+#define TOOL_ENDS 2u       /* submit_result: handled by the machine, never started */
+#define TOOL_FILES 4u      /* needs the run's cwd */
+
+#define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
+#define TOOL_FULL_MAX (4u << 20)    /* bytes a tool may produce at all */
+
+struct tool_call;
+
+struct tool {
+	const char *name;
+	const char *description; /* when to use it and when not, for the model */
+	const char *schema;      /* JSON Schema of the arguments, canonical text */
+	unsigned flags;
+	/* Begin. Must not block: file and processor work goes to os_work.
+	 * c->done is called exactly once on the loop, also after stop and
+	 * possibly before start returns. NULL for TOOL_ENDS. */
+	void (*start)(struct tool_call *c);
+	/* "Reading src/a.c": one line for people. */
+	void (*activity)(const json_t *args, struct buf *out);
+};
+
+/* What a run lends to its tools; lives until its last call is done. */
+struct tool_env {
+	struct os_loop *loop;
+	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
+	const char *cwd; /* for messages only, never opened */
+	/* The full output of an earlier call of this run, for read_result.
+	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
+	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
+			    struct ava_error *err);
+	void *user;
+};
+
+struct tool_call {
+	const struct tool *tool;
+	const char *id;          /* "c3.1"; borrowed until done */
+	const json_t *args;      /* checked against the schema; borrowed until done */
+	struct tool_env *env;    /* borrowed until done */
+	atomic_bool stop;        /* the run no longer wants it: finish soon */
+	void (*done)(struct tool_call *c);
+	void *user;              /* the world's */
+
+	/* The outcome, before done: text for the model, or with success false
+	 * one sentence that says what to do. */
+	bool success;
+	const char *error_class; /* static, see turn.h; "" on success */
+	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
+};
+
+/* Text forms that citations are checked against; every file tool keeps to
+ * them, paths relative to cwd:
+ *   search results and context lines   path:LINE:text
+ *   read_file                          first line "path (lines A-B of N)",
+ *                                      then "LINE\ttext" for each line     */
+
+/* The table: every tool of this program, NULL-terminated (src/tool/table.c). */
+extern const struct tool *const tool_table[];
+const struct tool *tool_find(const char *name); /* NULL: no such tool */
+
+/* Arguments against a tool's schema: object, required, types, enum, minimum,
+ * maximum, minLength, maxLength, items, no unknown properties. AVA_EINVAL
+ * with a sentence for the model. Pure; in src/agent/tool.c. */
+int tool_check_args(const char *schema, const json_t *args, struct ava_error *err);
+
+#endif

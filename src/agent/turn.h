@@ -1,0 +1,76 @@
+/* One turn: what a model answered and what became of its calls. Lives from
+ * the reply to the next request, in one arena; no run holds a turn while it
+ * waits for a model. */
+#ifndef AGENT_TURN_H
+#define AGENT_TURN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+struct tool;
+
+/* Counted as billed; input counts all input, cache read and write too. */
+struct usage {
+	int64_t input, output, cache_read, cache_write, reasoning;
+	int64_t cost_microusd; /* the provider's own figure; -1: none given */
+	bool estimated;        /* counted by us (bytes / 4), not measured */
+};
+
+enum turn_stop {
+	TURN_STOP_END,     /* the model was done */
+	TURN_STOP_TOOLS,   /* wants its calls run; a hint only: calls decide */
+	TURN_STOP_LENGTH,  /* max output reached */
+	TURN_STOP_REFUSAL,
+	TURN_STOP_OTHER,
+};
+
+struct turn_call {
+	char id[16];         /* ours, "c3.1": iteration 3, call 1; set by the machine */
+	const char *wire_id; /* the provider's, as it stands in the wire line */
+	const char *name;    /* valid UTF-8, at most 128 bytes */
+	const char *args;    /* JSON object text, at most 256 KB; NULL: it was none */
+	size_t args_len;
+	const char *args_error; /* when args is NULL: a sentence for the model */
+	const struct tool *tool; /* set by the machine; NULL: unknown or not allowed */
+
+	/* The answer: set by the world for a tool that ran, by the machine
+	 * for one that did not. In the turn's arena. */
+	bool answered, success;
+	bool started;            /* the machine gave it to tool_start */
+	bool recorded;           /* its ToolResult event was written (world) */
+	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
+	                          * "not_found", "denied", "too_big", "io",
+	                          * "timeout", "cancelled", "interrupted", "limit" */
+	const char *output;      /* valid UTF-8, redacted, capped for the model */
+	size_t output_len;
+	int64_t full_bytes;      /* before the cap */
+	const char *artifact;    /* where the full output was kept; NULL: nowhere */
+	int64_t started_ms, ended_ms; /* monotonic */
+};
+
+struct turn {
+	struct arena mem;
+	const char *text, *thinking; /* "" when none; NUL-terminated */
+	size_t text_len, thinking_len;
+	struct turn_call *calls;
+	unsigned ncalls; /* at most TURN_MAX_CALLS */
+	struct usage usage;
+	enum turn_stop stop;
+	const char *request_id; /* the provider's; "" */
+	/* The assistant message as it goes into messages.jsonl: one or several
+	 * JSON texts without newlines inside, joined by \n. Provider blocks are
+	 * byte-identical. Empty for an empty reply, which is never stored. */
+	const char *wire;
+	size_t wire_len;
+};
+
+#define TURN_MAX_CALLS 256
+#define TURN_MAX_BYTES (32u << 20)
+
+struct turn *turn_new(void); /* NULL: out of memory */
+void turn_free(struct turn *t); /* NULL is fine */
+
+#endif
