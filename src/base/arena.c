@@ -24,7 +24,7 @@ struct arena_chunk {
 
 void arena_init(struct arena *a, size_t max)
 {
-	*a = (struct arena){ .max = max };
+	*a = (struct arena){.max = max};
 }
 
 void arena_fini(struct arena *a)
@@ -37,7 +37,7 @@ void arena_fini(struct arena *a)
 		free(c);
 		c = next;
 	}
-	*a = (struct arena){ .max = a->max };
+	*a = (struct arena){.max = a->max};
 }
 
 void *arena_get(struct arena *a, size_t size)

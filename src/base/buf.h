@@ -15,6 +15,7 @@ struct buf {
 	size_t cap;
 	size_t max;  /* bytes at the most */
 	bool failed; /* an append did not fit, or memory ran out */
+	int error;   /* why: AVA_ENOMEM or AVA_ETOOBIG; 0 while not failed */
 };
 
 void buf_init(struct buf *b, size_t max);

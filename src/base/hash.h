@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len); /* start with 0 */
+/* The same by table only: what crc32c does where there is no SSE4.2. */
+uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 
 #define HASH_HEX_LEN 64
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);

@@ -16,7 +16,8 @@ struct map {
 void map_init(struct map *m);
 void map_fini(struct map *m);
 void *map_get(const struct map *m, const char *key);
-/* 0, AVA_ENOMEM; AVA_EEXIST when the key is there (nothing changes). */
+/* 0, AVA_ENOMEM; AVA_EEXIST when the key is there (nothing changes). `value`
+ * is not NULL. */
 int map_put(struct map *m, const char *key, void *value);
 void *map_del(struct map *m, const char *key); /* what was there, or NULL */
 /* Walk: start with *at = 0; NULL at the end. Do not put while walking. */
@@ -27,6 +28,7 @@ void *map_next(const struct map *m, size_t *at);
 struct nameset {
 	uint64_t *slots;
 	size_t cap, count;
+	uint64_t seed; /* drawn with the first name */
 };
 void nameset_fini(struct nameset *s);
 int nameset_add(struct nameset *s, const char *name); /* 0, AVA_ENOMEM */

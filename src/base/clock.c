@@ -1,0 +1,148 @@
+/* Clocks and the one time format of every file; see clock.h.
+ *
+ * Dates are computed here instead of by gmtime and strftime: a time stamp
+ * stands in every event line, and this is twenty times faster. Times outside
+ * 1970 to 9999 are written as the nearest end. */
+#include "base/clock.h"
+
+#include <string.h>
+#include <time.h>
+
+#define DAY_MS	    INT64_C(86400000)
+#define LAST_MS	    INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
+#define ERA_DAYS    146097		     /* days in 400 years */
+#define EPOCH_SHIFT 719468		     /* days from 0000-03-01 to 1970-01-01 */
+
+static int64_t read_us(clockid_t which)
+{
+	struct timespec ts;
+
+	clock_gettime(which, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t clock_mono_us(void)
+{
+	return read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clock_mono_ms(void)
+{
+	return clock_mono_us() / 1000;
+}
+
+int64_t clock_wall_ms(void)
+{
+	return read_us(CLOCK_REALTIME) / 1000;
+}
+
+/* `width` decimal digits of n, leading zeros. */
+static void put_digits(char *at, unsigned n, int width)
+{
+	while (width-- > 0) {
+		at[width] = (char)('0' + n % 10);
+		n /= 10;
+	}
+}
+
+/* Years counted from March, so that the leap day is the last of its year. */
+static void put_date(char *out, unsigned days)
+{
+	unsigned z = days + EPOCH_SHIFT, era = z / ERA_DAYS, doe = z % ERA_DAYS;
+	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+	unsigned month = mp < 10 ? mp + 3 : mp - 9;
+
+	put_digits(out, yoe + era * 400 + (month <= 2), 4);
+	out[4] = out[7] = '-';
+	put_digits(out + 5, month, 2);
+	put_digits(out + 8, doy - (153 * mp + 2) / 5 + 1, 2);
+}
+
+void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1])
+{
+	unsigned day_ms;
+
+	if (wall_ms < 0)
+		wall_ms = 0;
+	if (wall_ms > LAST_MS)
+		wall_ms = LAST_MS;
+	day_ms = (unsigned)(wall_ms % DAY_MS);
+	put_date(out, (unsigned)(wall_ms / DAY_MS));
+	out[10] = 'T';
+	put_digits(out + 11, day_ms / 3600000, 2);
+	out[13] = ':';
+	put_digits(out + 14, day_ms / 60000 % 60, 2);
+	out[16] = ':';
+	put_digits(out + 17, day_ms / 1000 % 60, 2);
+	out[19] = '.';
+	put_digits(out + 20, day_ms % 1000, 3);
+	out[23] = 'Z';
+	out[24] = '\0';
+}
+
+/* -1 when one of them is not a digit. */
+static int get_digits(const char *s, int width)
+{
+	int n = 0;
+
+	for (int i = 0; i < width; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -1;
+		n = n * 10 + (s[i] - '0');
+	}
+	return n;
+}
+
+static int64_t days_of(int y, int month, int day)
+{
+	int mp = month > 2 ? month - 3 : month + 9, yoe, doe;
+
+	y -= month <= 2;
+	yoe = y % 400;
+	doe = yoe * 365 + yoe / 4 - yoe / 100 + (153 * mp + 2) / 5 + day - 1;
+	return (int64_t)(y / 400) * ERA_DAYS + doe - EPOCH_SHIFT;
+}
+
+int64_t clock_parse_iso(const char *s, size_t len)
+{
+	char again[CLOCK_ISO_LEN + 1];
+	int y, month, day, h, min, sec, ms;
+	int64_t wall;
+
+	if (len != CLOCK_ISO_LEN)
+		return -1;
+	y = get_digits(s, 4);
+	month = get_digits(s + 5, 2);
+	day = get_digits(s + 8, 2);
+	h = get_digits(s + 11, 2);
+	min = get_digits(s + 14, 2);
+	sec = get_digits(s + 17, 2);
+	ms = get_digits(s + 20, 3);
+	if (y < 1970 || month < 1 || month > 12 || day < 1 || h < 0 || min < 0 || sec < 0 || ms < 0)
+		return -1;
+	wall = days_of(y, month, day) * DAY_MS + h * 3600000 + min * 60000 + sec * 1000 + ms;
+	/* Written again it must be the same bytes: that catches the 31st of
+	 * February, hour 24 and every separator in one comparison. */
+	clock_iso(wall, again);
+	return memcmp(s, again, CLOCK_ISO_LEN) == 0 ? wall : -1;
+}
+
+void clock_local_date(int64_t wall_ms, char out[11])
+{
+	time_t t = (time_t)(wall_ms / 1000);
+	struct tm tm;
+	int year = 1970;
+
+	if (localtime_r(&t, &tm) == NULL)
+		tm = (struct tm){.tm_mday = 1};
+	else
+		year = tm.tm_year + 1900;
+	if (year < 0 || year > 9999)
+		year = 9999;
+	put_digits(out, (unsigned)year, 4);
+	out[4] = out[7] = '-';
+	put_digits(out + 5, (unsigned)tm.tm_mon + 1, 2);
+	put_digits(out + 8, (unsigned)tm.tm_mday, 2);
+	out[10] = '\0';
+}

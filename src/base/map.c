@@ -1,0 +1,243 @@
+/* Open-addressing hash map and set of name fingerprints; see map.h.
+ *
+ * Hashes are SipHash-1-3 under a key drawn when the first slot array is made,
+ * so that names chosen by others (imported traces, clients' ids) cannot be
+ * chosen to collide. Tables are at most three quarters full, removed slots
+ * counted, so that a probe always meets an empty one. Only growing can fail,
+ * and then nothing has changed. */
+#include "base/map.h"
+
+#include <ava.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+
+#define MAP_LEAST 16
+
+struct map_slot {
+	uint64_t hash;
+	const char *key; /* NULL: never used; `removed`: free again */
+	void *value;
+};
+
+static const char removed[] = "";
+
+static inline uint64_t rotl(uint64_t x, int n)
+{
+	return x << n | x >> (64 - n);
+}
+
+static inline void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = rotl(v[1], 13) ^ v[0];
+	v[3] = rotl(v[3], 16) ^ v[2];
+	v[0] = rotl(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = rotl(v[1], 17) ^ v[2];
+	v[3] = rotl(v[3], 21) ^ v[0];
+	v[2] = rotl(v[2], 32);
+}
+
+static uint64_t hash_key(uint64_t seed, const char *key)
+{
+	size_t len = strlen(key), left;
+	uint64_t k1 = seed * 0x9e3779b97f4a7c15u, m;
+	uint64_t v[4] = {seed ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
+			 seed ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+
+	for (left = len; left >= 8; left -= 8, key += 8) {
+		memcpy(&m, key, 8);
+		v[3] ^= m;
+		sip_round(v);
+		v[0] ^= m;
+	}
+	m = (uint64_t)len << 56;
+	for (size_t i = 0; i < left; i++)
+		m |= (uint64_t)(unsigned char)key[i] << (8 * i);
+	v[3] ^= m;
+	sip_round(v);
+	v[0] ^= m;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+void map_init(struct map *m)
+{
+	*m = (struct map){0};
+}
+
+void map_fini(struct map *m)
+{
+	free(m->slots);
+	map_init(m);
+}
+
+/* The slot that holds `key`, or NULL. */
+static struct map_slot *find(const struct map *m, const char *key, uint64_t hash)
+{
+	size_t i;
+
+	if (m->cap == 0)
+		return NULL;
+	for (i = hash & (m->cap - 1); m->slots[i].key != NULL; i = (i + 1) & (m->cap - 1)) {
+		struct map_slot *s = &m->slots[i];
+
+		if (s->key != removed && s->hash == hash && strcmp(s->key, key) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+void *map_get(const struct map *m, const char *key)
+{
+	struct map_slot *s = find(m, key, hash_key(m->seed, key));
+
+	return s != NULL ? s->value : NULL;
+}
+
+static void place(struct map *m, struct map_slot slot)
+{
+	size_t i = slot.hash & (m->cap - 1);
+
+	while (m->slots[i].key != NULL)
+		i = (i + 1) & (m->cap - 1);
+	m->slots[i] = slot;
+	m->used++;
+}
+
+/* Make room for one more; removed slots are swept out on the way. */
+static int make_room(struct map *m)
+{
+	struct map next = *m;
+
+	if (m->cap != 0 && (m->used + 1) * 4 <= m->cap * 3)
+		return 0;
+	if (m->cap == 0)
+		id_random(&next.seed, sizeof(next.seed));
+	next.cap = MAP_LEAST;
+	while (next.cap < m->count * 2 + 2)
+		next.cap *= 2;
+	next.used = 0;
+	next.slots = calloc(next.cap, sizeof(*next.slots));
+	if (next.slots == NULL)
+		return AVA_ENOMEM;
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->slots[i].key != NULL && m->slots[i].key != removed)
+			place(&next, m->slots[i]);
+	free(m->slots);
+	*m = next;
+	return 0;
+}
+
+int map_put(struct map *m, const char *key, void *value)
+{
+	int rv;
+
+	assert(value != NULL); /* NULL is how map_get says "absent" */
+	if (map_get(m, key) != NULL)
+		return AVA_EEXIST;
+	rv = make_room(m);
+	if (rv != 0)
+		return rv;
+	place(m, (struct map_slot){hash_key(m->seed, key), key, value});
+	m->count++;
+	return 0;
+}
+
+void *map_del(struct map *m, const char *key)
+{
+	struct map_slot *s = find(m, key, hash_key(m->seed, key));
+	void *value;
+
+	if (s == NULL)
+		return NULL;
+	value = s->value;
+	*s = (struct map_slot){.key = removed};
+	m->count--;
+	return value;
+}
+
+void *map_next(const struct map *m, size_t *at)
+{
+	while (*at < m->cap) {
+		const struct map_slot *s = &m->slots[(*at)++];
+
+		if (s->key != NULL && s->key != removed)
+			return s->value;
+	}
+	return NULL;
+}
+
+/* ---- nameset: 0 marks an empty slot, so that no fingerprint is 0 */
+
+static uint64_t fingerprint(const struct nameset *s, const char *name)
+{
+	uint64_t h = hash_key(s->seed, name);
+
+	return h != 0 ? h : 1;
+}
+
+void nameset_fini(struct nameset *s)
+{
+	free(s->slots);
+	*s = (struct nameset){0};
+}
+
+static size_t nameset_at(const struct nameset *s, uint64_t print)
+{
+	size_t i = print & (s->cap - 1);
+
+	while (s->slots[i] != 0 && s->slots[i] != print)
+		i = (i + 1) & (s->cap - 1);
+	return i;
+}
+
+static int nameset_grow(struct nameset *s)
+{
+	struct nameset next = *s;
+
+	if (s->cap != 0 && (s->count + 1) * 4 <= s->cap * 3)
+		return 0;
+	if (s->cap == 0)
+		id_random(&next.seed, sizeof(next.seed));
+	next.cap = s->cap != 0 ? s->cap * 2 : 64;
+	next.slots = calloc(next.cap, sizeof(*next.slots));
+	if (next.slots == NULL)
+		return AVA_ENOMEM;
+	for (size_t i = 0; i < s->cap; i++)
+		if (s->slots[i] != 0)
+			next.slots[nameset_at(&next, s->slots[i])] = s->slots[i];
+	free(s->slots);
+	*s = next;
+	return 0;
+}
+
+int nameset_add(struct nameset *s, const char *name)
+{
+	int rv = nameset_grow(s);
+	uint64_t print;
+	size_t at;
+
+	if (rv != 0)
+		return rv;
+	print = fingerprint(s, name);
+	at = nameset_at(s, print);
+	if (s->slots[at] == 0)
+		s->count++;
+	s->slots[at] = print;
+	return 0;
+}
+
+int nameset_has(const struct nameset *s, const char *name)
+{
+	if (s->count == 0)
+		return 0;
+	return s->slots[nameset_at(s, fingerprint(s, name))] != 0;
+}

@@ -1,0 +1,102 @@
+/* Settings from defaults and the environment; see settings.h.
+ *
+ * One table says every key; the variable's name is made from it. A value that
+ * is no number or out of its range is an error that names the variable: a
+ * limit that was mistyped must not silently be another one. */
+#include "base/settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/util.h"
+
+static const struct key {
+	const char *name;
+	size_t at; /* offset of its field in struct settings */
+	int64_t def, min, max;
+} keys[] = {
+#define X(field, key, def, min, max) {key, offsetof(struct settings, field), def, min, max},
+	SETTINGS(X)
+#undef X
+};
+
+/* runs.max: AVA_RUNS_MAX */
+static void variable_of(const char *key, char out[64])
+{
+	size_t n = (size_t)snprintf(out, 64, "AVA_%s", key);
+
+	for (size_t i = 4; i < n; i++) {
+		if (out[i] == '.')
+			out[i] = '_';
+		else if (out[i] >= 'a' && out[i] <= 'z')
+			out[i] = (char)(out[i] - 'a' + 'A');
+	}
+}
+
+static int load_key(const struct key *k, int64_t *out, struct ava_error *err)
+{
+	char variable[64], *end;
+	const char *text;
+	long long n;
+
+	*out = k->def;
+	variable_of(k->name, variable);
+	text = getenv(variable);
+	if (text == NULL)
+		return 0;
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	/* strtoll skips blanks and takes a plus sign; a setting does not. */
+	if (strchr("-0123456789", text[0]) == NULL || end == text || *end != '\0' || errno != 0 ||
+	    n < k->min || n > k->max)
+		return err_set(err, AVA_EINVAL,
+			       "%s is \"%.40s\"; it must be a whole number from %" PRId64
+			       " to %" PRId64,
+			       variable, text, k->min, k->max);
+	*out = n;
+	return 0;
+}
+
+int settings_load(struct settings *s, struct ava_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		int rv = load_key(&keys[i], (int64_t *)((char *)s + keys[i].at), err);
+
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+int settings_data_root(char *out, size_t size, struct ava_error *err)
+{
+	static const struct {
+		const char *variable, *rest;
+	} places[] = {
+		{"AVA_DATA_ROOT", ""},
+		{"XDG_DATA_HOME", "/ava"},
+		{"HOME", "/.local/share/ava"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		const char *base = getenv(places[i].variable);
+		int n;
+
+		if (base == NULL || base[0] == '\0')
+			continue;
+		if (base[0] != '/')
+			return err_set(err, AVA_EINVAL,
+				       "%s is \"%.200s\"; it must be an absolute path",
+				       places[i].variable, base);
+		n = snprintf(out, size, "%s%s", base, places[i].rest);
+		if (n < 0 || (size_t)n >= size)
+			return err_set(err, AVA_EINVAL, "the path in %s is too long",
+				       places[i].variable);
+		return 0;
+	}
+	return err_set(err, AVA_EINVAL, "no home directory is known: set HOME or AVA_DATA_ROOT");
+}

@@ -1,0 +1,164 @@
+/* The real disk behind the seam, and the loops every caller needs; sys.h.
+ *
+ * The operations are the system calls themselves, wrapped only where types
+ * differ. A short transfer is gone on with, EINTR is tried again; what is
+ * left is an error of the disk and is the caller's to judge. */
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h> /* renameat */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return openat(dirfd, path, flags, mode);
+}
+
+static int real_list(int dirfd, const char *path, void (*name)(const char *name, void *user),
+		     void *user)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), saved;
+	struct dirent *e;
+	DIR *dir;
+
+	if (fd < 0)
+		return -1;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		saved = errno;
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	while (errno = 0, (e = readdir(dir)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			name(e->d_name, user);
+	saved = errno;
+	closedir(dir);
+	errno = saved;
+	return saved == 0 ? 0 : -1;
+}
+
+const struct sys_ops sys_real = {
+	.openat = real_openat,
+	.close = close,
+	.pread = pread,
+	.pwrite = pwrite,
+	.pwritev = pwritev,
+	.fdatasync = fdatasync,
+	.fsync = fsync,
+	.syncfs = syncfs,
+	.ftruncate = ftruncate,
+	.fallocate = fallocate,
+	.fstat = fstat,
+	.fstatat = fstatat,
+	.renameat = renameat,
+	.unlinkat = unlinkat,
+	.mkdirat = mkdirat,
+	.flock = flock,
+	.list = real_list,
+};
+
+const struct sys_ops *sys = &sys_real;
+
+int sys_write_all(int fd, const void *buf, size_t len, off_t at)
+{
+	const char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = sys->pwrite(fd, p, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0) { /* a device that takes nothing and says nothing */
+			errno = EIO;
+			return -1;
+		}
+		p += n;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int sys_read_all(int fd, void *buf, size_t len, off_t at)
+{
+	char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = sys->pread(fd, p, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0) {
+			errno = ENODATA;
+			return -1;
+		}
+		p += n;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Size of an open file that may be read whole. */
+static int readable_size(int fd, size_t max, size_t *size, struct ava_error *err)
+{
+	struct stat st;
+
+	if (sys->fstat(fd, &st) != 0)
+		return err_sys(err, "look at it");
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, AVA_EINVAL, "not a regular file");
+	if (st.st_size < 0 || (uint64_t)st.st_size > max)
+		return err_set(err, AVA_ETOOBIG, "%lld bytes, at most %zu are read",
+			       (long long)st.st_size, max);
+	*size = (size_t)st.st_size;
+	return 0;
+}
+
+int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *len,
+		  struct ava_error *err)
+{
+	char *bytes = NULL;
+	size_t size;
+	int fd, rv;
+
+	/* NONBLOCK: opening a fifo must not wait for its writer. */
+	fd = sys->openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(err, "open %s", path);
+	rv = readable_size(fd, max, &size, err);
+	if (rv != 0)
+		goto fail;
+	bytes = malloc(size + 1);
+	if (bytes == NULL) {
+		rv = err_set(err, AVA_ENOMEM, "no memory for %zu bytes", size);
+		goto fail;
+	}
+	if (sys_read_all(fd, bytes, size, 0) != 0) {
+		rv = err_sys(err, "read it");
+		goto fail;
+	}
+	bytes[size] = '\0';
+	sys->close(fd);
+	*data = bytes;
+	*len = size;
+	return 0;
+
+fail:
+	free(bytes);
+	sys->close(fd);
+	return err_wrap(err, rv, "read %s", path);
+}
