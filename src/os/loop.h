@@ -22,7 +22,8 @@ void os_loop_stop(struct os_loop *l);
 /* One turn: waits at most `timeout_ms` (-1: until something happens). */
 void os_loop_step(struct os_loop *l, int timeout_ms);
 
-/* ---- a task runs once on the loop; embed it, *borrowed until it runs*. */
+/* ---- a task runs once on the loop; embed it, *borrowed until it runs*. Use
+ * a task with os_defer or with os_post, not with both. */
 struct os_task {
 	struct list node;
 	void (*run)(struct os_task *t);
@@ -41,11 +42,13 @@ struct os_work {
 	void (*work)(struct os_work *w); /* pool thread */
 	void (*done)(struct os_work *w); /* loop; may free w's container */
 	struct os_loop *loop;            /* set by os_work_start */
-	void *priv;
+	void *priv;                      /* the caller's */
+	uint64_t opaque[16];             /* libuv's request; not yours */
 };
+/* Cannot fail; `w` is *borrowed until done*. */
 void os_work_start(struct os_loop *l, struct os_work *w);
 
-/* ---- timers: one shot, monotonic. */
+/* ---- timers: one shot, monotonic. NULL: out of memory. */
 struct os_timer;
 struct os_timer *os_timer_new(struct os_loop *l, void (*fire)(void *user),
 			      void *user);
@@ -54,16 +57,19 @@ void os_timer_stop(struct os_timer *t);
 void os_timer_free(struct os_timer *t); /* NULL is fine; safe in its own callback */
 int64_t os_now_ms(struct os_loop *l); /* monotonic, cached once a turn */
 
-/* ---- descriptors: level-triggered. */
+/* ---- descriptors: level-triggered. Makes `fd` non-blocking; a descriptor
+ * has one poll at a time; NULL: no memory, or epoll does not take it (regular
+ * files). After an error of the descriptor both events are reported once and
+ * polling stops until os_poll_set. After os_poll_free `fd` may be closed. */
 #define OS_READ 1
 #define OS_WRITE 2
 struct os_poll;
 struct os_poll *os_poll_new(struct os_loop *l, int fd,
 			    void (*ready)(int events, void *user), void *user);
 void os_poll_set(struct os_poll *p, int events); /* 0 stops */
-void os_poll_free(struct os_poll *p);
+void os_poll_free(struct os_poll *p); /* NULL is fine; safe in its own callback */
 
-/* ---- signals. */
+/* ---- signals. NULL: no memory, or no such signal. */
 struct os_signal;
 struct os_signal *os_signal_new(struct os_loop *l, int signo,
 				void (*fire)(int signo, void *user), void *user);

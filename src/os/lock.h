@@ -1,0 +1,31 @@
+/* The lock of a data root: flock on ava.lock. One daemon (or one recovery)
+ * holds it; the kernel drops it when the holder dies. The file says who holds
+ * it, for people and for error messages; only the flock counts. */
+#ifndef OS_LOCK_H
+#define OS_LOCK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct ava_error;
+
+#define LOCK_NAME "ava.lock"
+
+struct lock {
+	int fd; /* -1: not held */
+};
+#define LOCK_CLOSED { .fd = -1 }
+
+/* Take the lock of the root open at `rootfd`, without waiting. AVA_EBUSY
+ * when another process holds it (the sentence names its pid),
+ * AVA_EUNSUPPORTED on NFS, where a lock does not mean what we need. On error
+ * *l is closed. */
+int lock_take(struct lock *l, int rootfd, struct ava_error *err);
+bool lock_held(const struct lock *l);
+void lock_drop(struct lock *l); /* accepts a closed lock */
+
+/* ava.sock of the root, for the holder of its lock alone: a socket that is
+ * there was left by a dead daemon. *fd is non-blocking, mode 0600. */
+int lock_listen(const struct lock *l, int rootfd, int *fd, struct ava_error *err);
+
+#endif
