@@ -1,0 +1,119 @@
+/* HTTP/1.1 server on the loop (libmicrohttpd inside): Unix sockets and
+ * loopback TCP alike. The handler sees whole requests. It answers at once,
+ * or keeps the request and answers later, or starts a stream.
+ *
+ * Everything here belongs to the loop thread. Callbacks (`gone`, `drained`)
+ * come at the end of a turn, never from inside a call into this file. */
+#ifndef NET_HTTP_SERVER_H
+#define NET_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ava_error;
+struct os_loop;
+struct http_server;
+struct http_stream;
+
+struct http_request {	    /* read only; valid until it is answered or gone */
+	const char *method; /* "GET" */
+	const char *path;   /* decoded, without the query; %00 stays undecoded */
+	const char *body;   /* NUL-terminated; "" when none */
+	size_t body_len;
+	bool has_peer; /* Unix socket: who connected */
+	uid_t peer_uid;
+	pid_t peer_pid;
+	void *user; /* the handler's own; NULL at first */
+};
+
+/* Called once per complete request. It must lead to exactly one of
+ * http_reply, http_reply_with and http_stream_start, now or later (unless the
+ * request is gone first). */
+typedef void (*http_handler_fn)(struct http_request *req, void *user);
+
+struct http_server_options {	  /* 0: the default */
+	size_t body_max;	  /* 2 MB; above: 413 */
+	unsigned connections_max; /* 1,200; above: they wait to be accepted */
+	int64_t idle_ms;	  /* 60,000: a connection without progress is closed */
+	int64_t heartbeat_ms;	  /* 15,000 */
+};
+
+/* `listen_fd` is *taken* also on error, and closed by http_server_stop.
+ * NULL with err. `options` is read during the call; NULL: all defaults. */
+struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
+				    const struct http_server_options *options,
+				    http_handler_fn handler, void *user, struct ava_error *err);
+/* No new connections from now on; those that are open go on. */
+void http_server_quiesce(struct http_server *s);
+/* Open connections, idle ones and streams too. */
+unsigned http_server_connections(const struct http_server *s);
+/* Requests being received or not yet answered to the last byte, and streams. */
+unsigned http_server_busy(const struct http_server *s);
+/* Tells every kept request and stream that it is gone, closes everything and
+ * frees `s`. Not from inside a handler or callback of `s`; NULL is fine. */
+void http_server_stop(struct http_server *s);
+
+/* ---- requests. Names are compared without case for headers, exactly for the
+ * query. NULL when absent (a query key without "=": ""). Valid like `req`. */
+const char *http_header(const struct http_request *req, const char *name);
+const char *http_query(const struct http_request *req, const char *name);
+/* Each query argument in order; a non-zero return of `each` stops and is
+ * returned. For routes that refuse arguments they do not know. */
+int http_query_each(const struct http_request *req,
+		    int (*each)(const char *name, const char *value, void *user), void *user);
+
+/* For a request that is kept: called once if the peer hangs up (or the server
+ * stops) before it is answered; `req` is invalid afterwards. NULL: not told;
+ * an answer to a request whose peer has gone is then dropped. */
+void http_on_gone(struct http_request *req, void (*gone)(struct http_request *req, void *user),
+		  void *user);
+
+struct http_field {
+	const char *name, *value;
+};
+
+struct http_answer {
+	int status;
+	const char *content_type; /* NULL: none */
+	const void *body;	  /* copied, unless `fixed` */
+	size_t len;
+	bool fixed;			 /* `body` outlives the server (page assets) */
+	const struct http_field *fields; /* further header fields; copied */
+	size_t nfields;
+};
+
+/* Answer and give `req` up. Out of memory closes the connection. */
+void http_reply(struct http_request *req, int status, const char *content_type, const void *body,
+		size_t len);
+void http_reply_with(struct http_request *req, const struct http_answer *answer);
+
+/* ---- streams (SSE, long listings). A stream copies what is written into a
+ * queue that is empty, and takes no memory, while nothing waits. */
+#define HTTP_STREAM_HIGH (64 * 1024)	   /* bytes waiting: stop writing */
+#define HTTP_STREAM_MAX	 (8 * 1024 * 1024) /* bytes waiting at the very most */
+
+struct http_stream_hooks {
+	/* After a write returned 1: the queue is short again. May be NULL. */
+	void (*drained)(struct http_stream *st, void *user);
+	/* The peer hung up or the server stops; `st` is invalid afterwards.
+	 * Never called after http_stream_end. May be NULL. */
+	void (*gone)(struct http_stream *st, void *user);
+	void *user;
+	bool heartbeat; /* SSE: send a comment after 15 s without bytes */
+};
+
+/* Status, type and fields of `head`; its body, when there is one, is sent
+ * first. `req` is given up either way; NULL: out of memory (the connection is
+ * closed, no hook is called). */
+struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
+				      const struct http_stream_hooks *hooks);
+/* 0; 1: taken, but HTTP_STREAM_HIGH is reached: wait for `drained`;
+ * AVA_ETOOBIG or AVA_ENOMEM: nothing of it was taken. */
+int http_stream_write(struct http_stream *st, const void *data, size_t len);
+size_t http_stream_waiting(const struct http_stream *st); /* bytes in the queue */
+/* What waits is still sent, then the stream ends; `st` is invalid at once. */
+void http_stream_end(struct http_stream *st);
+
+#endif
