@@ -1,0 +1,36 @@
+/* The runtime of one data root: opens the journal (recovering first), knows
+ * runs and proposals, writes Ava's daily log. avad has one; an embedding
+ * program may have one too. */
+#ifndef AVA_CORE_H
+#define AVA_CORE_H
+
+#include <stdbool.h>
+
+#include "base/settings.h"
+
+struct core;
+struct os_loop;
+struct redact;
+struct ava_error;
+
+struct core_options {
+	struct os_loop *loop;      /* borrowed for the core's life */
+	const char *root;          /* absolute; *copied*; its lock is the caller's */
+	const struct settings *settings; /* *copied* */
+	const struct redact *redact; /* borrowed for the core's life */
+	const char *model;         /* AVA_MODEL or NULL: forced default; *copied* */
+	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
+	void *log_user;
+};
+
+/* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a
+ * crash left, then serves. */
+int core_open(struct core **c, const struct core_options *o, struct ava_error *err);
+/* Stop taking slots, commit, close. Runs that are started end as interrupted
+ * at the next start; a clean stop says so in the daily log. */
+void core_close(struct core *c);
+
+/* Nothing lives that keeps a daemon up: no run, queue or pending proposal. */
+bool core_idle(const struct core *c);
+
+#endif

@@ -1,0 +1,129 @@
+/* Every verb once: struct in, struct out. The gateway (HTTP), the terminal
+ * and libava are thin coats over these calls; nothing else reaches a run.
+ *
+ * All calls are made on the loop thread. Verbs that change something answer
+ * through `done`, exactly once, after the change is on disk (or certainly is
+ * not): rv 0, or a code with its sentence. `done` may be called before the
+ * verb returns when nothing had to be written. Strings in replies are
+ * *borrowed until done returns*. */
+#ifndef AVA_OPS_H
+#define AVA_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+#include "base/buf.h"
+#include "base/id.h"
+
+struct core;      /* the runtime: journal, runs, proposals (ava/core.h) */
+struct run_spec;  /* subagent/spec.h */
+
+/* What a person or program asks for. NULL / AVA_DEFAULT = the role's or the
+ * setting's. Borrowed during the call. */
+#define AVA_DEFAULT INT64_MIN
+struct op_spawn {
+	const char *role, *task, *context, *model, *preset, *cwd;
+	const char *session_id, *request_id, *user_id, *origin;
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
+	bool extended_thinking;
+	const char *const *tools; /* NULL: the role's */
+	size_t ntools;
+	const char *const *grants;
+	size_t ngrants;
+};
+
+enum proposal_state { PROPOSAL_PENDING, PROPOSAL_CONFIRMED, PROPOSAL_REJECTED, PROPOSAL_EXPIRED };
+
+struct op_proposal {
+	const char *id;
+	enum proposal_state state;
+	int64_t created_ms, expires_ms; /* wall */
+	const char *run_id, *trace_id;  /* "" until confirmed */
+	const char *quote_json;         /* DESIGN section 8 "Quote" */
+	const char *config_json, *config_hash;
+	const char *message;            /* the text a person is asked */
+	bool repeated;                  /* this request_id was answered before */
+};
+
+struct op_status {
+	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id,
+		*user_id, *origin, *cwd, *activity, *last_tool;
+	enum ava_status status;
+	int64_t started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
+	int64_t elapsed_ms, tokens, cost_microusd; /* cost -1: unknown */
+	int iteration;
+	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
+	int limit_iterations;
+};
+
+typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,
+			       void *user);
+typedef void (*op_status_fn)(int rv, const struct op_status *s, const struct ava_error *err,
+			     void *user);
+typedef void (*op_result_fn)(int rv, const char *json, size_t len, const struct ava_error *err,
+			     void *user);
+
+/* Quote a spawn; nothing runs. */
+void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user);
+/* Start at once what the caller was allowed to confirm itself. */
+void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user);
+
+/* `answer` is what the person said (NULL = "yes"); the runtime itself parses
+ * it: yes starts exactly what was quoted, no rejects, else AVA_EINVAL. */
+void ops_confirm(struct core *c, const char *proposal, const char *answer, const char *by,
+		 op_proposal_fn done, void *user);
+void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
+		op_proposal_fn done, void *user);
+/* Newest first; `all` includes answered and expired ones of this process. */
+int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposal *p, void *user),
+		  void *user);
+int ops_proposal(struct core *c, const char *id,
+		 void (*each)(const struct op_proposal *p, void *user), void *user,
+		 struct ava_error *err);
+
+/* Live runs, or with `all` ended ones from the catalog too; newest first. */
+int ops_list(struct core *c, bool all, size_t limit,
+	     void (*each)(const struct op_status *s, void *user), void *user);
+int ops_status(struct core *c, const char *run,
+	       void (*each)(const struct op_status *s, void *user), void *user,
+	       struct ava_error *err);
+void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user);
+
+/* The result of a run, when it has ended or `wait_ms` have passed
+ * (AVA_ETIMEOUT: it still runs). The handle lets the caller give up. */
+struct op_wait;
+struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
+			   void *user);
+void ops_result_cancel(struct op_wait *w); /* done is not called any more */
+
+/* ---- events. A cursor over the journal; it owns no queue: what is live
+ * comes from a bounded ring, what is older from the files. */
+struct op_cursor;
+struct op_event {
+	uint64_t lsn;
+	const char *type, *line; /* line without \n; borrowed until the next call */
+	size_t type_len, line_len;
+};
+/* run NULL: everything. `after`: lsn, 0 = from the beginning; UINT64_MAX = from
+ * now on. `wake` is called on the loop when ops_events_next may give more. */
+struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
+				  void (*wake)(void *user), void *user, struct ava_error *err);
+/* 1: an event; 0: none now; -1: the run has ended and everything was given. */
+int ops_events_next(struct op_cursor *cur, struct op_event *out);
+void ops_events_close(struct op_cursor *cur);
+
+/* ---- health */
+struct op_health {
+	int code; /* 0 = well */
+	const char *problem, *version, *root, *model, *model_why, *recovery_problems;
+	int64_t uptime_ms;
+	uint64_t slots_max, slots_used, queued, running, runs_total;
+	uint64_t lsn, commits, flushes, queued_bytes, held_commits, loop_gaps;
+	bool recovery_clean;
+	uint64_t redone_batches, torn_bytes, damaged_batches, lost_bytes;
+};
+void ops_health(struct core *c, struct op_health *out);
+
+#endif
