@@ -132,7 +132,7 @@ int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *
 		  struct ava_error *err)
 {
 	char *bytes = NULL;
-	size_t size;
+	size_t size = 0;
 	int fd, rv;
 
 	/* NONBLOCK: opening a fifo must not wait for its writer. */

@@ -1,0 +1,105 @@
+/* Our own calendar against libc's, both ways; strictness of the parser. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+
+static void by_libc(int64_t ms, char out[CLOCK_ISO_LEN + 1])
+{
+	time_t t = (time_t)(ms / 1000);
+	char date[32];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out, CLOCK_ISO_LEN + 1, "%.19s.%03dZ", date, (int)(ms % 1000));
+}
+
+static void test_iso_against_libc(void **state)
+{
+	char ours[CLOCK_ISO_LEN + 1], theirs[CLOCK_ISO_LEN + 1];
+
+	/* 89,999,987 ms: a bit over a day, so that every part moves. */
+	for (int64_t ms = 0; ms < INT64_C(253402300799999); ms += 89999987) {
+		clock_iso(ms, ours);
+		by_libc(ms, theirs);
+		if (strcmp(ours, theirs) != 0)
+			fail_msg("%s is %s", ours, theirs);
+		if (clock_parse_iso(ours, CLOCK_ISO_LEN) != ms)
+			fail_msg("%s does not read back", ours);
+	}
+}
+
+static void test_iso_ends(void **state)
+{
+	char out[CLOCK_ISO_LEN + 1];
+
+	clock_iso(-1, out);
+	assert_string_equal(out, "1970-01-01T00:00:00.000Z");
+	clock_iso(INT64_MAX, out);
+	assert_string_equal(out, "9999-12-31T23:59:59.999Z");
+	clock_iso(1795248000123, out);
+	assert_string_equal(out, "2026-11-21T08:00:00.123Z");
+	clock_iso(951782400000, out);
+	assert_string_equal(out, "2000-02-29T00:00:00.000Z");
+}
+
+static void test_parse_strict(void **state)
+{
+	static const char *const bad[] = {
+		"2026-11-21T08:00:00.123",  "2026-11-21T08:00:00.123Z ", "2026-11-21 08:00:00.123Z",
+		"2026-11-21T08:00:00,123Z", "2026-11-21T08:00:00.12xZ",	 "2026-02-29T08:00:00.123Z",
+		"2026-11-31T08:00:00.123Z", "2026-11-00T08:00:00.123Z",	 "2026-00-21T08:00:00.123Z",
+		"2026-13-21T08:00:00.123Z", "2026-11-21T24:00:00.000Z",	 "2026-11-21T08:60:00.123Z",
+		"2026-11-21T08:00:60.123Z", "1969-12-31T23:59:59.999Z",	 "2026-11-21T08:00:00.123z",
+		"+026-11-21T08:00:00.123Z", "2026-11-21T08:00:00.-12Z",	 "",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		if (clock_parse_iso(bad[i], strlen(bad[i])) != -1)
+			fail_msg("accepted: %s", bad[i]);
+	assert_int_equal(clock_parse_iso("1970-01-01T00:00:00.000Z", 24), 0);
+	assert_int_equal(clock_parse_iso("2024-02-29T00:00:00.001Z", 24), 1709164800001);
+}
+
+static void test_clocks_run(void **state)
+{
+	int64_t us = clock_mono_us(), ms = clock_mono_ms();
+
+	assert_true(ms >= us / 1000);
+	assert_true(clock_mono_us() >= us);
+	assert_true(clock_wall_ms() / 1000 - time(NULL) <= 1);
+	assert_true(time(NULL) - clock_wall_ms() / 1000 <= 1);
+}
+
+static void test_local_date(void **state)
+{
+	char out[11];
+
+	setenv("TZ", "UTC-14", 1); /* fourteen hours east */
+	tzset();
+	clock_local_date(1795255200000, out); /* 2026-11-21T10:00Z */
+	assert_string_equal(out, "2026-11-22");
+	setenv("TZ", "UTC", 1);
+	tzset();
+	clock_local_date(1795255200000, out);
+	assert_string_equal(out, "2026-11-21");
+	clock_local_date(INT64_MAX, out); /* no such date; still ten characters */
+	assert_int_equal(strlen(out), 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_iso_against_libc), cmocka_unit_test(test_iso_ends),
+		cmocka_unit_test(test_parse_strict),	 cmocka_unit_test(test_clocks_run),
+		cmocka_unit_test(test_local_date),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* Published vectors; instruction against table; pieces against the whole. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static void test_crc_vectors(void **state)
+{
+	unsigned char block[32];
+
+	assert_int_equal(crc32c(0, "", 0), 0);
+	assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c_table(0, "123456789", 9), 0xe3069283);
+	memset(block, 0, sizeof(block)); /* RFC 3720, B.4 */
+	assert_int_equal(crc32c(0, block, 32), 0x8a9136aa);
+	memset(block, 0xff, sizeof(block));
+	assert_int_equal(crc32c(0, block, 32), 0x62a8ab43);
+	for (int i = 0; i < 32; i++)
+		block[i] = (unsigned char)i;
+	assert_int_equal(crc32c(0, block, 32), 0x46dd794e);
+	assert_int_equal(crc32c_table(0, block, 32), 0x46dd794e);
+}
+
+static void test_crc_both_ways(void **state)
+{
+	unsigned char data[200];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)(i * i + 7 * i);
+	for (size_t from = 0; from < 9; from++)
+		for (size_t len = 0; from + len <= sizeof(data); len++)
+			assert_int_equal(crc32c(9, data + from, len),
+					 crc32c_table(9, data + from, len));
+	for (size_t cut = 0; cut <= sizeof(data); cut++)
+		assert_int_equal(crc32c(crc32c(0, data, cut), data + cut, sizeof(data) - cut),
+				 crc32c(0, data, sizeof(data)));
+}
+
+static void test_sha256(void **state)
+{
+	char hex[HASH_HEX_LEN + 1];
+	unsigned char raw[32];
+	struct hash_sha256 h;
+
+	hash_sha256_hex("", 0, hex);
+	assert_string_equal(hex,
+			    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	hash_sha256_hex("abc", 3, hex);
+	assert_string_equal(hex,
+			    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, "a", 1);
+	hash_sha256_add(&h, "bc", 2);
+	hash_sha256_end(&h, raw);
+	assert_memory_equal(raw, "\xba\x78\x16\xbf\x8f\x01\xcf\xea", 8);
+	assert_memory_equal(raw + 28, "\xf2\x00\x15\xad", 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_crc_vectors),
+		cmocka_unit_test(test_crc_both_ways),
+		cmocka_unit_test(test_sha256),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
