@@ -17,7 +17,7 @@ struct os_loop;
 struct http_server;
 struct http_stream;
 
-struct http_request {	    /* read only; valid until it is answered or gone */
+struct http_request {       /* read only; valid until it is answered or gone */
 	const char *method; /* "GET" */
 	const char *path;   /* decoded, without the query; %00 stays undecoded */
 	const char *body;   /* NUL-terminated; "" when none */
@@ -33,11 +33,11 @@ struct http_request {	    /* read only; valid until it is answered or gone */
  * request is gone first). */
 typedef void (*http_handler_fn)(struct http_request *req, void *user);
 
-struct http_server_options {	  /* 0: the default */
-	size_t body_max;	  /* 2 MB; above: 413 */
+struct http_server_options {      /* 0: the default */
+	size_t body_max;          /* 2 MB; above: 413 */
 	unsigned connections_max; /* 1,200; above: they wait to be accepted */
-	int64_t idle_ms;	  /* 60,000: a connection without progress is closed */
-	int64_t heartbeat_ms;	  /* 15,000 */
+	int64_t idle_ms;          /* 60,000: a connection without progress is closed */
+	int64_t heartbeat_ms;     /* 15,000 */
 };
 
 /* `listen_fd` is *taken* also on error, and closed by http_server_stop.
@@ -45,7 +45,7 @@ struct http_server_options {	  /* 0: the default */
 struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 				    const struct http_server_options *options,
 				    http_handler_fn handler, void *user, struct ava_error *err);
-/* No new connections from now on; those that are open go on. */
+/* New connections are refused from now on; those that are open go on. */
 void http_server_quiesce(struct http_server *s);
 /* Open connections, idle ones and streams too. */
 unsigned http_server_connections(const struct http_server *s);
@@ -77,9 +77,9 @@ struct http_field {
 struct http_answer {
 	int status;
 	const char *content_type; /* NULL: none */
-	const void *body;	  /* copied, unless `fixed` */
+	const void *body;         /* copied, unless `fixed` */
 	size_t len;
-	bool fixed;			 /* `body` outlives the server (page assets) */
+	bool fixed;                      /* `body` outlives the server (page assets) */
 	const struct http_field *fields; /* further header fields; copied */
 	size_t nfields;
 };
@@ -91,8 +91,8 @@ void http_reply_with(struct http_request *req, const struct http_answer *answer)
 
 /* ---- streams (SSE, long listings). A stream copies what is written into a
  * queue that is empty, and takes no memory, while nothing waits. */
-#define HTTP_STREAM_HIGH (64 * 1024)	   /* bytes waiting: stop writing */
-#define HTTP_STREAM_MAX	 (8 * 1024 * 1024) /* bytes waiting at the very most */
+#define HTTP_STREAM_HIGH (64 * 1024)       /* bytes waiting: stop writing */
+#define HTTP_STREAM_MAX  (8 * 1024 * 1024) /* bytes waiting at the very most */
 
 struct http_stream_hooks {
 	/* After a write returned 1: the queue is short again. May be NULL. */
@@ -109,7 +109,8 @@ struct http_stream_hooks {
  * closed, no hook is called). */
 struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
 				      const struct http_stream_hooks *hooks);
-/* 0; 1: taken, but HTTP_STREAM_HIGH is reached: wait for `drained`;
+/* Write whole frames: a heartbeat may come between two writes.
+ * 0; 1: taken, but HTTP_STREAM_HIGH is reached: wait for `drained`;
  * AVA_ETOOBIG or AVA_ENOMEM: nothing of it was taken. */
 int http_stream_write(struct http_stream *st, const void *data, size_t len);
 size_t http_stream_waiting(const struct http_stream *st); /* bytes in the queue */

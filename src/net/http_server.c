@@ -1,0 +1,709 @@
+/* The HTTP server: libmicrohttpd without threads of its own, driven by the
+ * loop through its epoll descriptor.
+ *
+ * Happy path: libmicrohttpd parses, access_cb collects the body and calls the
+ * handler once with the whole request. If the handler answered, the response
+ * is queued there and then; if not, the connection is suspended until
+ * http_reply resumes it, which makes the epoll descriptor readable, and
+ * access_cb runs again and queues the response.
+ *
+ * libmicrohttpd does not look at a suspended connection's socket. An epoll
+ * set of our own (`watch`) does, for hang-ups only, so that waiting requests
+ * and idle streams of peers that left go away at once.
+ *
+ * What can fail: requests that are malformed or too big (answered here), too
+ * many bodies at once (503), memory (the connection is closed). Requests and
+ * streams are freed when libmicrohttpd says that it is done (completed_cb). */
+#include "net/http_server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/unix_sock.h"
+#include "net/http_stream.h"
+#include "os/loop.h"
+
+#define BODY_MAX        (2 * 1024 * 1024)
+#define BODIES_MAX      32 /* whole bodies in memory at once, all connections */
+#define CONNECTIONS_MAX 1200
+#define IDLE_MS         60000
+#define HEARTBEAT_MS    15000
+/* One allocation a connection: the request head and what is being sent. An
+ * idle stream touches little of it, see bench/http.c. */
+#define POOL_BYTES (8 * 1024)
+/* Loopback TCP otherwise swallows megabytes for a peer that does not read. */
+#define SEND_BUFFER_BYTES (64 * 1024)
+
+enum request_state {
+	REQUEST_RECEIVING,
+	REQUEST_KEPT,     /* the handler has it */
+	REQUEST_ANSWERED, /* a response is ready to be queued, or was */
+	REQUEST_DROPPED,  /* close the connection */
+};
+
+struct request {
+	struct http_request pub; /* first: the handler's pointer is ours */
+	struct http_server *server;
+	struct MHD_Connection *conn;
+	struct list node;
+	struct os_task task; /* tells `gone` */
+	struct buf body;
+	size_t discarded; /* bytes of a body that is not kept */
+	int refuse;       /* status to answer instead of calling the handler */
+	enum request_state state;
+	bool suspended, queued, watched, hung_up;
+	struct MHD_Response *response;
+	int status;
+	struct http_stream *stream; /* until the connection is done with it */
+	void (*gone)(struct http_request *req, void *user);
+	void *gone_user;
+};
+
+struct http_server {
+	struct os_loop *loop;
+	struct MHD_Daemon *daemon;
+	struct os_poll *poll, *watch_poll;
+	struct os_timer *timer, *beat;
+	struct http_server_options options;
+	http_handler_fn handler;
+	void *user;
+	int watch; /* epoll set for hang-ups */
+	int listen_fd;
+	bool is_unix, quiesced, running, stopping, beating;
+	int64_t timer_at; /* when `timer` fires; INT64_MAX: it does not */
+	size_t body_bytes;
+	unsigned nrequests;
+	struct list requests, streams;
+};
+
+static struct request *request_of(const struct http_request *req)
+{
+	return (struct request *)req;
+}
+
+/* ---- driving libmicrohttpd */
+
+static void server_timer(struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+	int64_t at;
+
+	if (MHD_get_timeout(s->daemon, &wait) != MHD_YES)
+		return;
+	at = os_now_ms(s->loop) + (int64_t)MIN(wait, 3600000ull);
+	if (at >= s->timer_at)
+		return; /* firing early is harmless, and arming it costs */
+	s->timer_at = at;
+	os_timer_set(s->timer, at - os_now_ms(s->loop));
+}
+
+static void server_run(struct http_server *s)
+{
+	s->running = true;
+	MHD_run(s->daemon);
+	s->running = false;
+	server_timer(s);
+}
+
+static void poll_cb(int events, void *user)
+{
+	(void)events;
+	server_run(user);
+}
+
+static void timer_cb(void *user)
+{
+	struct http_server *s = user;
+
+	s->timer_at = INT64_MAX;
+	server_run(s);
+}
+
+static void beat_arm(struct http_server *s)
+{
+	if (s->beating)
+		return; /* set anew by every stream it would never fire */
+	s->beating = true;
+	os_timer_set(s->beat, MAX(s->options.heartbeat_ms / 4, 1));
+}
+
+static void beat_cb(void *user)
+{
+	struct http_server *s = user;
+
+	s->beating = false;
+	LIST_EACH (&s->streams, n, tmp)
+		http_stream_beat(LIST_ENTRY(n, struct http_stream, node), s->options.heartbeat_ms);
+	if (!list_empty(&s->streams))
+		beat_arm(s);
+}
+
+/* ---- hang-ups */
+
+static void request_watch(struct request *r)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = r};
+
+	if (!r->watched)
+		r->watched = epoll_ctl(r->server->watch, EPOLL_CTL_ADD, info->connect_fd, &ev) == 0;
+}
+
+static void request_unwatch(struct request *r)
+{
+	const union MHD_ConnectionInfo *info;
+
+	if (!r->watched)
+		return;
+	r->watched = false;
+	info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	epoll_ctl(r->server->watch, EPOLL_CTL_DEL, info->connect_fd, NULL);
+}
+
+static void request_hang_up(struct request *r)
+{
+	r->hung_up = true;
+	if (r->stream)
+		http_stream_hang_up(r->stream);
+	else if (r->state == REQUEST_KEPT && r->gone)
+		os_defer(r->server->loop, &r->task);
+}
+
+static void watch_cb(int events, void *user)
+{
+	struct http_server *s = user;
+	struct epoll_event ev[64];
+	int n = epoll_wait(s->watch, ev, (int)ARRAY_LEN(ev), 0);
+
+	(void)events;
+	for (int i = 0; i < n; i++)
+		request_hang_up(ev[i].data.ptr); /* frees nothing */
+}
+
+/* ---- requests */
+
+static void request_wake(struct request *r)
+{
+	if (!r->suspended)
+		return;
+	r->suspended = false;
+	MHD_resume_connection(r->conn);
+}
+
+static void tell_gone(struct request *r)
+{
+	if (r->gone)
+		r->gone(&r->pub, r->gone_user);
+	r->state = REQUEST_DROPPED;
+	request_wake(r);
+}
+
+static void gone_cb(struct os_task *t)
+{
+	struct request *r = CONTAINER_OF(t, struct request, task);
+
+	if (r->state == REQUEST_KEPT)
+		tell_gone(r);
+}
+
+static struct request *request_new(struct http_server *s, struct MHD_Connection *conn,
+				   const char *method, const char *path)
+{
+	struct request *r = calloc(1, sizeof(*r));
+	const union MHD_ConnectionInfo *info;
+	struct unix_peer peer;
+
+	if (!r)
+		return NULL;
+	r->server = s;
+	r->conn = conn;
+	r->pub.method = method;
+	r->pub.path = path;
+	buf_init(&r->body, s->options.body_max);
+	os_task_init(&r->task, gone_cb);
+	if (s->is_unix) {
+		info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+		r->pub.has_peer = unix_sock_peer(info->connect_fd, &peer) == 0;
+		r->pub.peer_uid = r->pub.has_peer ? peer.uid : (uid_t)-1;
+		r->pub.peer_pid = r->pub.has_peer ? peer.pid : 0;
+	}
+	list_add(&s->requests, &r->node);
+	s->nrequests++;
+	return r;
+}
+
+/* libmicrohttpd is done with the request: sent, refused or broken. */
+static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct http_server *s = cls;
+	struct request *r = *con_cls;
+
+	(void)conn;
+	(void)why;
+	if (!r)
+		return;
+	*con_cls = NULL;
+	assert(r->state != REQUEST_KEPT); /* such a connection is suspended */
+	request_unwatch(r);
+	if (r->stream)
+		http_stream_detach(r->stream);
+	if (r->response)
+		MHD_destroy_response(r->response);
+	os_defer_cancel(s->loop, &r->task);
+	list_del(&r->node);
+	s->nrequests--;
+	s->body_bytes -= r->body.len;
+	buf_fini(&r->body);
+	free(r);
+}
+
+struct head_count {
+	int host, length, encoding, odd_encoding;
+};
+
+static enum MHD_Result count_cb(void *cls, enum MHD_ValueKind kind, const char *name,
+				const char *value)
+{
+	struct head_count *c = cls;
+
+	(void)kind;
+	if (strcasecmp(name, "Host") == 0)
+		c->host++;
+	else if (strcasecmp(name, "Content-Length") == 0)
+		c->length++;
+	else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+		c->encoding++;
+		c->odd_encoding += !value || strcasecmp(value, "chunked") != 0;
+	}
+	return MHD_YES;
+}
+
+/* What libmicrohttpd lets pass and two parsers could read differently, and
+ * bodies that say beforehand that they are too big. Status, or 0. */
+static int refuse_head(struct request *r)
+{
+	struct head_count c = {0};
+	const char *length = http_header(&r->pub, "Content-Length");
+
+	MHD_get_connection_values(r->conn, MHD_HEADER_KIND, count_cb, &c);
+	if (c.host > 1 || c.length > 1 || c.encoding > 1 || c.odd_encoding ||
+	    (c.length && c.encoding))
+		return MHD_HTTP_BAD_REQUEST;
+	if (length && strtoull(length, NULL, 10) > r->server->options.body_max)
+		return MHD_HTTP_CONTENT_TOO_LARGE;
+	return 0;
+}
+
+static enum MHD_Result take_body(struct request *r, const char *data, size_t len)
+{
+	struct http_server *s = r->server;
+
+	if (r->refuse == 0 && s->body_bytes + len > BODIES_MAX * s->options.body_max)
+		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
+	if (r->refuse == 0 && len > s->options.body_max - r->body.len)
+		r->refuse = MHD_HTTP_CONTENT_TOO_LARGE;
+	if (r->refuse == 0) {
+		if (buf_add(&r->body, data, len) != 0)
+			return MHD_NO;
+		s->body_bytes += len;
+		return MHD_YES;
+	}
+	/* Read on so that the answer can be read, but not for ever. */
+	r->discarded += len;
+	return r->discarded > s->options.body_max ? MHD_NO : MHD_YES;
+}
+
+/* ---- answers */
+
+static bool add_fields(struct MHD_Response *response, const struct http_answer *a)
+{
+	if (a->content_type &&
+	    MHD_add_response_header(response, "Content-Type", a->content_type) != MHD_YES)
+		return false;
+	for (size_t i = 0; i < a->nfields; i++)
+		if (MHD_add_response_header(response, a->fields[i].name, a->fields[i].value) !=
+		    MHD_YES)
+			return false;
+	return true;
+}
+
+/* The request is answered with `response` (taken; NULL: out of memory). */
+static void request_answer(struct request *r, const struct http_answer *a,
+			   struct MHD_Response *response)
+{
+	assert(r->state == REQUEST_KEPT && !r->response);
+	if (response && !add_fields(response, a)) {
+		MHD_destroy_response(response);
+		response = NULL;
+	}
+	r->response = response;
+	r->status = a->status;
+	r->state = response ? REQUEST_ANSWERED : REQUEST_DROPPED;
+	r->gone = NULL;
+	request_wake(r);
+}
+
+void http_reply_with(struct http_request *req, const struct http_answer *a)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		a->len, (void *)(uintptr_t)a->body,
+		a->fixed ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
+
+	request_answer(request_of(req), a, response);
+}
+
+void http_reply(struct http_request *req, int status, const char *content_type, const void *body,
+		size_t len)
+{
+	struct http_answer a = {
+		.status = status, .content_type = content_type, .body = body, .len = len};
+
+	http_reply_with(req, &a);
+}
+
+struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
+				      const struct http_stream_hooks *hooks)
+{
+	struct request *r = request_of(req);
+	struct http_server *s = r->server;
+	struct http_stream *st = http_stream_new(s->loop, &s->streams, r->conn, hooks);
+	struct MHD_Response *response = NULL;
+	int rv = 0;
+
+	if (st && head->len)
+		rv = http_stream_write(st, head->body, head->len);
+	if (st && rv >= 0) /* the block size only matters without chunks */
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024,
+							     http_stream_read_cb, st, NULL);
+	request_answer(r, head, response);
+	if (r->state == REQUEST_DROPPED) {
+		if (st) {
+			st->conn = NULL;
+			http_stream_end(st);
+		}
+		return NULL;
+	}
+	r->stream = st;
+	if (r->hung_up)
+		http_stream_hang_up(st);
+	request_watch(r);
+	if (hooks->heartbeat)
+		beat_arm(s);
+	return st;
+}
+
+static enum MHD_Result queue_refusal(struct request *r)
+{
+	static const char bad[] = "{\"error\":{\"code\":\"invalid\",\"message\":"
+				  "\"the request's header fields contradict each other\"}}";
+	static const char big[] = "{\"error\":{\"code\":\"too_big\",\"message\":"
+				  "\"the request body is too large\"}}";
+	static const char busy[] = "{\"error\":{\"code\":\"busy\",\"message\":"
+				   "\"too many request bodies at once: try again\"}}";
+	const char *text = r->refuse == MHD_HTTP_BAD_REQUEST         ? bad
+			   : r->refuse == MHD_HTTP_CONTENT_TOO_LARGE ? big
+								     : busy;
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result rv;
+
+	r->state = REQUEST_ANSWERED;
+	r->queued = true;
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Content-Type", "application/json");
+	rv = MHD_queue_response(r->conn, (unsigned)r->refuse, response);
+	MHD_destroy_response(response);
+	return rv;
+}
+
+/* ---- libmicrohttpd's callbacks */
+
+static void call_handler(struct request *r)
+{
+	r->pub.body = r->body.data ? r->body.data : "";
+	r->pub.body_len = r->body.len;
+	r->state = REQUEST_KEPT;
+	r->server->handler(&r->pub, r->server->user);
+}
+
+/* The request is whole: call the handler the first time; queue its answer as
+ * soon as there is one; sleep while there is none. */
+static enum MHD_Result go_on(struct request *r)
+{
+	if (r->state == REQUEST_RECEIVING && r->refuse)
+		return queue_refusal(r);
+	if (r->state == REQUEST_RECEIVING)
+		call_handler(r);
+	if (r->state == REQUEST_DROPPED)
+		return MHD_NO;
+	if (r->state == REQUEST_ANSWERED) {
+		if (r->queued)
+			return MHD_YES;
+		r->queued = true;
+		return MHD_queue_response(r->conn, (unsigned)r->status, r->response);
+	}
+	if (!r->suspended) {
+		r->suspended = true;
+		MHD_suspend_connection(r->conn);
+		request_watch(r);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const char *path,
+				 const char *method, const char *version, const char *data,
+				 size_t *len, void **con_cls)
+{
+	struct http_server *s = cls;
+	struct request *r = *con_cls;
+	enum MHD_Result rv;
+
+	(void)version;
+	if (s->stopping)
+		return MHD_NO;
+	if (!r) { /* the head is there, the body is not */
+		r = request_new(s, conn, method, path);
+		*con_cls = r;
+		if (!r)
+			return MHD_NO;
+		r->refuse = refuse_head(r);
+		return r->refuse ? queue_refusal(r) : MHD_YES;
+	}
+	if (*len == 0)
+		return go_on(r);
+	rv = take_body(r, data, *len);
+	*len = 0;
+	return rv;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 32) >= 'a' && (c | 32) <= 'f')
+		return (c | 32) - 'a' + 10;
+	return -1;
+}
+
+/* As libmicrohttpd's own, but %00 stays as it is: decoded it would end the
+ * string, and "/a%00b" would be taken for "/a". */
+static size_t unescape_cb(void *cls, struct MHD_Connection *conn, char *s)
+{
+	char *out = s;
+
+	(void)cls;
+	(void)conn;
+	for (char *in = s; *in; in++) {
+		int hi = *in == '%' ? hex(in[1]) : -1;
+		int lo = hi >= 0 ? hex(in[2]) : -1;
+
+		if (lo >= 0 && hi * 16 + lo != 0) {
+			*out++ = (char)(hi * 16 + lo);
+			in += 2;
+		} else {
+			*out++ = *in;
+		}
+	}
+	*out = '\0';
+	return (size_t)(out - s);
+}
+
+/* ---- life */
+
+static void apply_defaults(struct http_server_options *o)
+{
+	o->body_max = o->body_max ? o->body_max : BODY_MAX;
+	o->connections_max = o->connections_max ? o->connections_max : CONNECTIONS_MAX;
+	o->idle_ms = o->idle_ms ? o->idle_ms : IDLE_MS;
+	o->heartbeat_ms = o->heartbeat_ms ? o->heartbeat_ms : HEARTBEAT_MS;
+}
+
+static int start_daemon(struct http_server *s, struct ava_error *err)
+{
+	unsigned idle_s = (unsigned)((s->options.idle_ms + 999) / 1000);
+	const union MHD_DaemonInfo *info;
+
+	s->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, access_cb, s,
+		MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+		s->options.connections_max, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, completed_cb, s,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape_cb, s, MHD_OPTION_END);
+	if (!s->daemon)
+		return err_set(err, AVA_EIO, "cannot start the HTTP server");
+	s->listen_fd = -1; /* libmicrohttpd's now */
+	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	s->poll = os_poll_new(s->loop, info->epoll_fd, poll_cb, s);
+	s->watch_poll = os_poll_new(s->loop, s->watch, watch_cb, s);
+	s->timer = os_timer_new(s->loop, timer_cb, s);
+	s->beat = os_timer_new(s->loop, beat_cb, s);
+	if (!s->poll || !s->watch_poll || !s->timer || !s->beat)
+		return err_set(err, AVA_ENOMEM, "HTTP server: out of memory");
+	os_poll_set(s->poll, OS_READ);
+	os_poll_set(s->watch_poll, OS_READ);
+	server_run(s); /* puts the listening socket into the epoll set */
+	return 0;
+}
+
+static void server_close(struct http_server *s)
+{
+	os_poll_free(s->poll);
+	os_poll_free(s->watch_poll);
+	os_timer_free(s->timer);
+	os_timer_free(s->beat);
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon);
+	if (s->watch >= 0)
+		close(s->watch);
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	free(s);
+}
+
+struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
+				    const struct http_server_options *options,
+				    http_handler_fn handler, void *user, struct ava_error *err)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	int bytes = SEND_BUFFER_BYTES;
+	struct http_server *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		close(listen_fd);
+		err_set(err, AVA_ENOMEM, "HTTP server: out of memory");
+		return NULL;
+	}
+	s->loop = loop;
+	s->handler = handler;
+	s->user = user;
+	s->listen_fd = listen_fd;
+	s->timer_at = INT64_MAX;
+	if (options)
+		s->options = *options;
+	apply_defaults(&s->options);
+	list_init(&s->requests);
+	list_init(&s->streams);
+	s->is_unix = getsockname(listen_fd, (struct sockaddr *)&addr, &len) == 0 &&
+		     addr.ss_family == AF_UNIX;
+	if (!s->is_unix) /* accepted sockets inherit it */
+		setsockopt(listen_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	s->watch = epoll_create1(EPOLL_CLOEXEC);
+	if (s->watch < 0)
+		err_sys(err, "HTTP server");
+	if (s->watch < 0 || start_daemon(s, err) != 0) {
+		server_close(s);
+		return NULL;
+	}
+	return s;
+}
+
+void http_server_quiesce(struct http_server *s)
+{
+	int fd;
+
+	if (s->quiesced)
+		return;
+	s->quiesced = true;
+	fd = MHD_quiesce_daemon(s->daemon);
+	if (fd >= 0)
+		close(fd); /* ours again; left open, clients would wait in its queue */
+}
+
+unsigned http_server_connections(const struct http_server *s)
+{
+	return MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
+}
+
+unsigned http_server_busy(const struct http_server *s)
+{
+	return s->nrequests;
+}
+
+void http_server_stop(struct http_server *s)
+{
+	if (!s)
+		return;
+	assert(!s->running);
+	while (!list_empty(&s->streams)) /* a hook may end other streams */
+		http_stream_abort(LIST_FIRST(&s->streams, struct http_stream, node));
+	LIST_EACH (&s->requests, n, tmp) {
+		struct request *r = LIST_ENTRY(n, struct request, node);
+
+		if (r->state == REQUEST_KEPT)
+			tell_gone(r);
+		else if (r->stream)
+			http_stream_hang_up(r->stream);
+	}
+	s->stopping = true;
+	MHD_run(s->daemon); /* it must not stop with connections suspended */
+	server_close(s);
+}
+
+/* ---- reading a request */
+
+const char *http_header(const struct http_request *req, const char *name)
+{
+	return MHD_lookup_connection_value(request_of(req)->conn, MHD_HEADER_KIND, name);
+}
+
+struct query_walk {
+	const char *name, *value;
+	int (*each)(const char *name, const char *value, void *user);
+	void *user;
+	int rv;
+};
+
+static enum MHD_Result query_cb(void *cls, enum MHD_ValueKind kind, const char *name,
+				const char *value)
+{
+	struct query_walk *q = cls;
+
+	(void)kind;
+	value = value ? value : "";
+	if (q->each)
+		q->rv = q->each(name, value, q->user);
+	else if (strcmp(name, q->name) == 0)
+		q->value = value;
+	return q->rv == 0 && !q->value ? MHD_YES : MHD_NO;
+}
+
+const char *http_query(const struct http_request *req, const char *name)
+{
+	struct query_walk q = {.name = name};
+
+	MHD_get_connection_values(request_of(req)->conn, MHD_GET_ARGUMENT_KIND, query_cb, &q);
+	return q.value;
+}
+
+int http_query_each(const struct http_request *req,
+		    int (*each)(const char *name, const char *value, void *user), void *user)
+{
+	struct query_walk q = {.each = each, .user = user};
+
+	MHD_get_connection_values(request_of(req)->conn, MHD_GET_ARGUMENT_KIND, query_cb, &q);
+	return q.rv;
+}
+
+void http_on_gone(struct http_request *req, void (*gone)(struct http_request *req, void *user),
+		  void *user)
+{
+	struct request *r = request_of(req);
+
+	r->gone = gone;
+	r->gone_user = user;
+	if (r->hung_up && gone)
+		os_defer(r->server->loop, &r->task);
+}
