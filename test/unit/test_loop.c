@@ -1,0 +1,410 @@
+/* Turns, deferred and posted tasks, timers, polls, signals, pool work, the
+ * watchdog. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "os/loop.h"
+
+static int setup(void **state)
+{
+	*state = os_loop_new(NULL);
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	os_loop_free(*state);
+	return 0;
+}
+
+/* ---- tasks */
+
+struct order {
+	struct os_task task;
+	struct os_loop *loop;
+	struct order *next; /* deferred by this one when it runs */
+	char name;
+	char *log;
+	size_t *len;
+};
+
+static void order_run(struct os_task *t)
+{
+	struct order *o = CONTAINER_OF(t, struct order, task);
+
+	o->log[(*o->len)++] = o->name;
+	if (o->next)
+		os_defer(o->loop, &o->next->task);
+}
+
+static void test_defer(void **state)
+{
+	struct os_loop *l = *state;
+	char log[16] = "";
+	size_t len = 0;
+	struct order c = {.loop = l, .name = 'c', .log = log, .len = &len};
+	struct order a = {.loop = l, .name = 'a', .log = log, .len = &len, .next = &c};
+	struct order b = {.loop = l, .name = 'b', .log = log, .len = &len};
+	struct order x = {.loop = l, .name = 'x', .log = log, .len = &len};
+
+	os_task_init(&a.task, order_run);
+	os_task_init(&b.task, order_run);
+	os_task_init(&c.task, order_run);
+	os_task_init(&x.task, order_run);
+	os_defer(l, &a.task);
+	os_defer(l, &x.task);
+	os_defer(l, &b.task);
+	os_defer(l, &a.task); /* twice runs once */
+	os_defer_cancel(l, &x.task);
+	os_defer_cancel(l, &x.task);
+	os_loop_step(l, -1); /* does not wait: something is deferred */
+	assert_string_equal(log, "abc");
+	os_defer(l, &x.task);
+	os_loop_step(l, 0);
+	assert_string_equal(log, "abcx");
+}
+
+struct poster {
+	struct os_task task;
+	struct os_loop *loop;
+	int posted, ran;
+	pthread_t thread;
+};
+
+static void poster_run(struct os_task *t)
+{
+	CONTAINER_OF(t, struct poster, task)->ran++;
+}
+
+static void *poster_main(void *arg)
+{
+	struct poster *p = arg;
+
+	for (p->posted = 0; p->posted < 1000; p->posted++)
+		os_post(p->loop, &p->task);
+	return NULL;
+}
+
+static void test_post(void **state)
+{
+	struct poster p[4] = {{.ran = 0}};
+	int before;
+
+	for (size_t i = 0; i < ARRAY_LEN(p); i++) {
+		p[i].loop = *state;
+		os_task_init(&p[i].task, poster_run);
+		assert_int_equal(pthread_create(&p[i].thread, NULL, poster_main, &p[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(p); i++)
+		while (p[i].ran == 0)
+			os_loop_step(*state, -1);
+	for (size_t i = 0; i < ARRAY_LEN(p); i++)
+		pthread_join(p[i].thread, NULL);
+	os_loop_step(*state, 1); /* the last posts */
+	for (size_t i = 0; i < ARRAY_LEN(p); i++)
+		assert_in_range(p[i].ran, 1, 1000);
+	before = p[0].ran;
+	os_post(*state, &p[0].task);
+	os_post(*state, &p[0].task); /* twice before it ran: once */
+	os_loop_step(*state, -1);
+	assert_int_equal(p[0].ran, before + 1);
+}
+
+struct job {
+	struct os_work work;
+	pthread_t ran_on;
+	bool done;
+};
+
+static void job_work(struct os_work *w)
+{
+	CONTAINER_OF(w, struct job, work)->ran_on = pthread_self();
+}
+
+static void job_done(struct os_work *w)
+{
+	CONTAINER_OF(w, struct job, work)->done = true;
+}
+
+static void test_work(void **state)
+{
+	struct job jobs[20] = {{.done = false}};
+
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		jobs[i].work.work = job_work;
+		jobs[i].work.done = job_done;
+		os_work_start(*state, &jobs[i].work);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		while (!jobs[i].done)
+			os_loop_step(*state, -1);
+		assert_false(pthread_equal(jobs[i].ran_on, pthread_self()));
+		assert_ptr_equal(jobs[i].work.loop, *state);
+	}
+}
+
+/* ---- timers */
+
+struct bell {
+	struct os_timer *timer;
+	int64_t at;
+	int rings;
+	bool free_it;
+};
+
+static void bell_fire(void *user)
+{
+	struct bell *b = user;
+
+	b->at = clock_mono_ms();
+	b->rings++;
+	if (b->free_it)
+		os_timer_free(b->timer);
+}
+
+static void test_timer(void **state)
+{
+	struct bell b = {.rings = 0}, gone = {.free_it = true};
+	int64_t began;
+
+	b.timer = os_timer_new(*state, bell_fire, &b);
+	gone.timer = os_timer_new(*state, bell_fire, &gone);
+	os_timer_set(gone.timer, -5); /* past means now */
+	while (!gone.rings)
+		os_loop_step(*state, -1);
+	os_timer_set(b.timer, 100000);
+	os_timer_set(b.timer, 20); /* re-arms */
+	began = clock_mono_ms();
+	while (!b.rings)
+		os_loop_step(*state, -1);
+	assert_in_range(b.at - began, 18, 2000);
+	os_timer_set(b.timer, 1);
+	os_timer_stop(b.timer);
+	os_loop_step(*state, 10);
+	assert_int_equal(b.rings, 1);
+	os_timer_free(b.timer);
+	os_timer_free(NULL);
+}
+
+struct slow {
+	struct os_task task;
+	struct bell *bell;
+	int64_t set_at;
+};
+
+static void slow_run(struct os_task *t)
+{
+	struct slow *s = CONTAINER_OF(t, struct slow, task);
+	struct timespec ts = {.tv_nsec = 40 * 1000 * 1000};
+
+	nanosleep(&ts, NULL);
+	s->set_at = clock_mono_ms();
+	os_timer_set(s->bell->timer, 30);
+}
+
+/* The turn's cached time is 40 ms old when the timer is set. */
+static void test_timer_not_early(void **state)
+{
+	struct bell b = {.rings = 0};
+	struct slow s = {.bell = &b};
+	uint64_t gaps = os_loop_gaps(*state);
+
+	b.timer = os_timer_new(*state, bell_fire, &b);
+	os_task_init(&s.task, slow_run);
+	os_defer(*state, &s.task);
+	while (!b.rings)
+		os_loop_step(*state, -1);
+	assert_in_range(b.at - s.set_at, 28, 2000);
+	assert_true(os_loop_gaps(*state) > gaps); /* the 40 ms of work */
+	os_timer_free(b.timer);
+}
+
+/* Waiting is no gap. (A busy machine may make one: several tries.) */
+static void test_no_gap(void **state)
+{
+	uint64_t gaps;
+	int tries = 0;
+
+	do {
+		int64_t began = clock_mono_ms();
+
+		gaps = os_loop_gaps(*state);
+		os_loop_step(*state, 60);
+		assert_in_range(clock_mono_ms() - began, 55, 10000);
+	} while (os_loop_gaps(*state) != gaps && ++tries < 20);
+	assert_int_equal(os_loop_gaps(*state), gaps);
+}
+
+/* ---- descriptors */
+
+struct eye {
+	struct os_poll *poll;
+	int events, calls, fd;
+};
+
+static void eye_ready(int events, void *user)
+{
+	struct eye *e = user;
+	char c;
+
+	e->events |= events;
+	e->calls++;
+	if ((events & OS_READ) && read(e->fd, &c, 1) <= 0)
+		os_poll_set(e->poll, 0);
+}
+
+static void test_poll(void **state)
+{
+	struct eye r = {0}, w = {0};
+	int fd[2];
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	r.fd = fd[0];
+	r.poll = os_poll_new(*state, fd[0], eye_ready, &r);
+	w.poll = os_poll_new(*state, fd[1], eye_ready, &w);
+	assert_true(fcntl(fd[0], F_GETFL) & O_NONBLOCK);
+	os_loop_step(*state, 0);
+	assert_int_equal(w.calls, 0); /* nothing asked for yet */
+	os_poll_set(w.poll, OS_WRITE);
+	os_poll_set(r.poll, OS_READ);
+	os_loop_step(*state, -1);
+	assert_int_equal(w.events, OS_WRITE);
+	assert_int_equal(r.calls, 0);
+	os_poll_set(w.poll, 0);
+	assert_int_equal(write(fd[1], "ab", 2), 2);
+	os_loop_step(*state, -1);
+	os_loop_step(*state, -1); /* level-triggered: the second byte */
+	assert_int_equal(r.calls, 2);
+	w.calls = 0;
+	os_loop_step(*state, 5);
+	assert_int_equal(w.calls, 0);
+	os_poll_free(w.poll);
+	close(fd[1]);
+	r.calls = 0;
+	os_loop_step(*state, -1); /* end of file */
+	assert_int_equal(r.calls, 1);
+	os_poll_free(r.poll);
+	close(fd[0]);
+	os_poll_free(NULL);
+}
+
+/* A pipe nobody reads any more: the writer is told once, not for ever. */
+static void test_poll_error(void **state)
+{
+	struct eye w = {.fd = -1};
+	int fd[2];
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	while (write(fd[1], "x", 1) == 1 && fcntl(fd[1], F_SETFL, O_NONBLOCK) == 0)
+		;
+	w.poll = os_poll_new(*state, fd[1], eye_ready, &w);
+	os_poll_set(w.poll, OS_WRITE);
+	close(fd[0]);
+	os_loop_step(*state, -1);
+	assert_true(w.events & OS_WRITE);
+	os_loop_step(*state, 5);
+	assert_int_equal(w.calls, 1);
+	os_poll_free(w.poll);
+	close(fd[1]);
+}
+
+static void test_poll_refused(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_null(os_poll_new(*state, fd, eye_ready, NULL)); /* a file is always ready */
+	close(fd);
+}
+
+/* ---- the rest */
+
+static void signal_fire(int signo, void *user)
+{
+	*(int *)user = signo;
+}
+
+static void test_signal(void **state)
+{
+	int got = 0;
+	struct os_signal *s = os_signal_new(*state, SIGUSR1, signal_fire, &got);
+
+	assert_non_null(s);
+	kill(getpid(), SIGUSR1);
+	while (got == 0)
+		os_loop_step(*state, -1);
+	assert_int_equal(got, SIGUSR1);
+	os_signal_free(s);
+	os_signal_free(NULL);
+	assert_null(os_signal_new(*state, SIGKILL, signal_fire, NULL));
+}
+
+static void stop_run(struct os_task *t);
+struct stopper {
+	struct os_task task;
+	struct os_loop *loop;
+	int turns;
+};
+
+static void stop_run(struct os_task *t)
+{
+	struct stopper *s = CONTAINER_OF(t, struct stopper, task);
+
+	if (++s->turns == 3)
+		os_loop_stop(s->loop);
+	else
+		os_post(s->loop, t);
+}
+
+static void test_run_stop(void **state)
+{
+	struct stopper s = {.loop = *state};
+
+	os_task_init(&s.task, stop_run);
+	os_post(*state, &s.task);
+	os_loop_run(*state);
+	assert_int_equal(s.turns, 3);
+}
+
+static void new_and_free(void)
+{
+	struct os_loop *l = os_loop_new(NULL);
+	struct os_timer *t;
+
+	if (!l)
+		return;
+	t = os_timer_new(l, bell_fire, NULL);
+	os_timer_free(t);
+	os_loop_free(l);
+}
+
+static void test_alloc_faults(void **state)
+{
+	FAULT_LOOP(k, new_and_free());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_defer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_work, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_not_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_gap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_run_stop, setup, teardown),
+		cmocka_unit_test(test_alloc_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
