@@ -1,0 +1,47 @@
+/* Rows of catalog.jsonl: one when a run is spawned, one when it has ended, so
+ * that listings, quotes and "is this id taken" need no run file. The file is
+ * an ordinary view of the journal; doc/JOURNAL.md has the form of a row. */
+#ifndef JOURNAL_CATALOG_H
+#define JOURNAL_CATALOG_H
+
+#include <ava.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define CATALOG_PATH "catalog.jsonl"
+
+enum catalog_kind { CATALOG_SPAWN, CATALOG_END };
+
+struct catalog_totals {
+	int64_t input_tokens, output_tokens; /* tokens = their sum */
+	int64_t cost_microusd;               /* written as decimal cents */
+	int64_t duration_ms;
+	int64_t calls, uncosted_calls, failed_calls;
+};
+
+/* Strings are "" when there is none (NULL is written as ""). */
+struct catalog_row {
+	enum catalog_kind kind;
+	enum ava_status status;
+	uint64_t lsn;
+	const char *id, *trace_id, *session_id, *user_id, *role, *model, *request_id, *origin;
+	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
+	uint64_t bytes;               /* of the run file */
+	uint64_t types;               /* bit enum event_kind: such an event is in it */
+	struct catalog_totals totals;
+	void *owned; /* what the strings point into after catalog_parse; else NULL */
+};
+
+/* Append the row's line with its \n. The strings are *borrowed during the
+ * call*. Returns buf_check(out). */
+int catalog_encode(struct buf *out, const struct catalog_row *row);
+
+/* A line (without \n) read back. 0: *row owns its strings until
+ * catalog_row_fini. AVA_ECORRUPT: not a row; AVA_ENOMEM. On error *row is
+ * zero. Keys this version does not know are passed over. */
+int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err);
+void catalog_row_fini(struct catalog_row *row);
+
+#endif
