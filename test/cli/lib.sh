@@ -1,0 +1,212 @@
+# lib.sh - what a shell test stands on. Source it first, end with `finish`:
+#
+#	. "${0%/*}/lib.sh"
+#	start_daemon
+#	run "$AVA" ps --json
+#	exits 'ps answers on an empty root' 0
+#	equal 'and has no rows' '[]' "$(cat "$OUT")"
+#	finish
+#
+# Each test has a world of its own below $T (HOME, data root, XDG folders), no
+# keys, the offline model, and programs by full path in $AVA and $AVAD. When it
+# ends, however it ends, its processes are ended by pid and $T is removed. There
+# is no sleep in a test: wait_for waits for what should happen. A test that is
+# about time asks $AVA_SANITIZER (empty, address or thread) whether to measure.
+# POSIX sh; -u is set, -e is not: a check that fails is counted, not fatal.
+set -u
+
+LIB=$(cd "$(dirname -- "$0")" && pwd)
+: "${SRCDIR:=$(cd "$LIB/../.." && pwd)}"
+: "${AVA:=$SRCDIR/build/src/cli/ava}"
+: "${AVAD:=$SRCDIR/build/src/gateway/avad}"
+: "${AVA_SANITIZER:=}"
+T=$(mktemp -d "${TMPDIR:-/tmp}/ava-test.XXXXXX") || exit 99
+OUT=$T/out ERR=$T/err CODE=
+test_count=0 test_failed=0 test_pids=
+
+unset ANTHROPIC_API_KEY OPENROUTER_API_KEY OPENAI_API_KEY AVA_LOCAL_BASE_URL
+unset ANTHROPIC_BASE_URL OPENROUTER_BASE_URL OPENAI_BASE_URL
+for variable in $(env | sed -n 's/^\(AVA_[A-Z_]*\)=.*/\1/p'); do
+	case $variable in AVA_SANITIZER | AVA_SOAK) ;; *) unset "$variable" ;; esac
+done
+export AVA AVAD SRCDIR T AVA_SANITIZER
+export HOME="$T/home" AVA_DATA_ROOT="$T/data" AVA_MODEL=offline NO_COLOR=1 LC_ALL=C.UTF-8
+export XDG_CONFIG_HOME="$T/config" XDG_DATA_HOME="$T/share" XDG_STATE_HOME="$T/state"
+export XDG_CACHE_HOME="$T/cache" XDG_RUNTIME_DIR="$T/run"
+mkdir -m 700 "$HOME" "$XDG_CONFIG_HOME" "$XDG_DATA_HOME" "$XDG_STATE_HOME" "$XDG_CACHE_HOME" \
+	"$XDG_RUNTIME_DIR"
+cd "$T" || exit 99
+
+# --- results -----------------------------------------------------------------
+
+# result CODE NAME: print one line of the test's account.
+result()
+{
+	test_count=$((test_count + 1))
+	if [ "$1" -eq 0 ]; then
+		printf 'ok %d - %s\n' "$test_count" "$2"
+		return 0
+	fi
+	test_failed=$((test_failed + 1))
+	printf 'not ok %d - %s\n' "$test_count" "$2"
+	return 1
+}
+
+# More about a failure: the text of the arguments, each line marked.
+note() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+# check NAME COMMAND...: the command succeeds.
+check()
+{
+	check_name=$1
+	shift
+	"$@"
+	result $? "$check_name" || note "failed: $*"
+}
+
+# refuse NAME COMMAND...: the command fails.
+refuse()
+{
+	check_name=$1
+	shift
+	! "$@"
+	result $? "$check_name" || note "should have failed: $*"
+}
+
+# equal NAME WANT GOT
+equal()
+{
+	[ "$2" = "$3" ]
+	result $? "$1" || { note "want: $2"; note "got:  $3"; }
+}
+
+# contains NAME TEXT FILE: the fixed text stands in a line of the file.
+contains()
+{
+	grep -qF -e "$2" "$3"
+	result $? "$1" || { note "no '$2' in:"; note "$(head -c 4000 "$3")"; }
+}
+
+# lacks NAME TEXT FILE
+lacks()
+{
+	! grep -qF -e "$2" "$3"
+	result $? "$1" || { note "'$2' stands in:"; note "$(head -c 4000 "$3")"; }
+}
+
+# at_most NAME LIMIT NUMBER
+at_most()
+{
+	[ "$3" -le "$2" ]
+	result $? "$1" || note "$3 is over $2"
+}
+
+# run COMMAND...: keep its output in $OUT, its errors in $ERR, its code in $CODE.
+run()
+{
+	"$@" >"$OUT" 2>"$ERR"
+	CODE=$?
+}
+
+# exits NAME CODE: how the last `run` ended.
+exits()
+{
+	[ "$CODE" = "$2" ]
+	result $? "$1" || {
+		note "want code $2, got $CODE"
+		note "stdout: $(head -c 2000 "$OUT")"
+		note "stderr: $(head -c 2000 "$ERR")"
+	}
+}
+
+# skip REASON: leave the whole test, counted as skipped.
+skip()
+{
+	test_count=$((test_count + 1))
+	printf 'ok %d - # SKIP %s\n' "$test_count" "$1"
+	finish
+}
+
+finish()
+{
+	printf '1..%d\n' "$test_count"
+	[ "$test_failed" -eq 0 ] && [ "$test_count" -gt 0 ]
+	exit
+}
+
+# --- processes ---------------------------------------------------------------
+
+# wait_for SECONDS COMMAND...: until the command succeeds; 1 when it never did.
+# Under a sanitiser everything may take longer.
+wait_for()
+{
+	wait_turns=$(($1 * 50))
+	[ -z "$AVA_SANITIZER" ] || wait_turns=$((wait_turns * 4))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		wait_turns=$((wait_turns - 1))
+		[ "$wait_turns" -gt 0 ] || return 1
+		sleep 0.02
+	done
+}
+
+alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+gone() { ! alive "$1"; }
+
+# keep PID: it is ours, and is ended with the test.
+keep() { test_pids="$test_pids $1"; }
+
+# The daemon of a data root (default: ours), by the lock it holds; nothing when
+# there is none. The pid alone is not believed: it must run a program called avad.
+daemon_pid()
+{
+	daemon_root=${1:-$AVA_DATA_ROOT}
+	daemon_is=$(cat "$daemon_root/ava.lock" 2>/dev/null) || return 1
+	[ -n "$daemon_is" ] && alive "$daemon_is" || return 1
+	case $(readlink "/proc/$daemon_is/exe") in */avad | */avad' (deleted)') ;; *) return 1 ;; esac
+	printf '%s\n' "$daemon_is"
+}
+
+daemon_answers() { [ -S "$AVA_DATA_ROOT/ava.sock" ] && daemon_pid >/dev/null; }
+
+# start_daemon [ARGUMENT...]: run avad in the background and wait until its
+# socket is there. Its pid is in $DAEMON, its output in $T/avad.out.
+start_daemon()
+{
+	"$AVAD" "$@" >>"$T/avad.out" 2>&1 </dev/null &
+	DAEMON=$!
+	keep "$DAEMON"
+	wait_for 10 daemon_answers || {
+		note "avad did not start: $(head -c 2000 "$T/avad.out")"
+		return 1
+	}
+}
+
+# stop_pid SIGNAL PID: send it and wait until the process is gone.
+stop_pid()
+{
+	kill "-$1" "$2" 2>/dev/null || return 0
+	wait_for 15 gone "$2"
+}
+
+stop_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid TERM "$stop_it"; }
+kill_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid KILL "$stop_it"; }
+
+clean_up()
+{
+	clean_code=$?
+	trap - EXIT
+	for clean_pid in $(find "$T" -maxdepth 4 -name ava.lock -exec dirname {} \; 2>/dev/null |
+		while IFS= read -r clean_root; do daemon_pid "$clean_root"; done) $test_pids; do
+		alive "$clean_pid" || continue
+		kill -TERM "$clean_pid" 2>/dev/null
+		wait_for 5 gone "$clean_pid" || kill -KILL "$clean_pid" 2>/dev/null
+	done
+	chmod -R u+rwX "$T" 2>/dev/null
+	rm -rf "$T"
+	exit "$clean_code"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
