@@ -1,0 +1,234 @@
+/* Reading messages.jsonl: two passes over the bytes, no tree. The first finds
+ * the head that counts (a later spec line may bring another) and the results
+ * that were replaced; the second copies message lines as they stand, putting
+ * a replacement exactly where the old content stood. A torn last line is left
+ * out and reported; everything else that is odd is AVA_ECORRUPT. */
+#include "provider/messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "codec/jsonl.h"
+#include "provider/wire.h"
+
+#define MACHINE_NEWEST 1
+#define REPLACES_MAX 65536u
+
+struct replace {
+	struct slice wire_id, content; /* raw strings */
+};
+
+struct reading {
+	struct slice head; /* raw string of the newest spec line that has one */
+	struct replace *replaces;
+	size_t nreplaces, cap;
+	size_t line; /* from 1 */
+	struct ava_error *err;
+};
+
+static int corrupt(const struct reading *r, const char *what)
+{
+	return err_set(r->err, AVA_ECORRUPT, "messages.jsonl line %zu: %s", r->line, what);
+}
+
+static int read_spec(struct reading *r, struct walk *w)
+{
+	struct slice key, value;
+
+	walk_object(w);
+	while (walk_key(w, &key)) {
+		if (slice_is(key, "head") && walk_peek(w) == '"') {
+			walk_string(w, &r->head);
+			continue;
+		}
+		walk_skip(w, &value);
+		if (slice_is(key, "machine") && !w->failed && strtol(value.s, NULL, 10) > MACHINE_NEWEST)
+			return err_set(r->err, AVA_EFORMAT,
+				       "messages.jsonl line %zu: written by a newer ava (machine %.*s)",
+				       r->line, (int)(value.len < 20 ? value.len : 20), value.s);
+	}
+	return w->failed ? corrupt(r, "not a spec") : 0;
+}
+
+static int add_replace(struct reading *r, const struct replace *p)
+{
+	size_t cap = r->cap > 0 ? r->cap * 2 : 16;
+	struct replace *grown;
+
+	if (r->nreplaces == REPLACES_MAX)
+		return err_set(r->err, AVA_ETOOBIG, "messages.jsonl line %zu: too many replaced results",
+			       r->line);
+	if (r->nreplaces == r->cap) {
+		grown = realloc(r->replaces, cap * sizeof(*grown));
+		if (grown == NULL)
+			return err_set(r->err, AVA_ENOMEM, "out of memory");
+		r->replaces = grown;
+		r->cap = cap;
+	}
+	r->replaces[r->nreplaces++] = *p;
+	return 0;
+}
+
+static int read_replace(struct reading *r, struct walk *w)
+{
+	struct replace p = {{NULL, 0}, {NULL, 0}};
+	struct slice key;
+
+	walk_object(w);
+	while (walk_key(w, &key)) {
+		if (slice_is(key, "wireId"))
+			walk_string(w, &p.wire_id);
+		else if (slice_is(key, "content"))
+			walk_string(w, &p.content);
+		else
+			walk_skip(w, NULL);
+	}
+	if (w->failed || p.wire_id.s == NULL || p.content.s == NULL)
+		return corrupt(r, "a replace needs wireId and content");
+	return add_replace(r, &p);
+}
+
+/* 'm' message, 's' spec, 'r' replace, 0 none of them; `w` is before its value. */
+static char line_kind(const char *line, size_t len, struct walk *w)
+{
+	struct slice key;
+
+	walk_init(w, line, len);
+	if (!walk_object(w) || !walk_key(w, &key))
+		return 0;
+	if (slice_is(key, "role"))
+		return 'm';
+	if (slice_is(key, "spec"))
+		return 's';
+	return slice_is(key, "replace") ? 'r' : 0;
+}
+
+static int read_line(struct reading *r, const char *line, size_t len, struct messages_info *info)
+{
+	struct slice key;
+	struct walk w;
+	char kind = line_kind(line, len, &w);
+	int rv = 0;
+
+	if (r->line == 1 && kind != 's')
+		return corrupt(r, "the first line must be the spec");
+	switch (kind) {
+	case 'm':
+		info->lines++;
+		return 0;
+	case 's':
+		rv = read_spec(r, &w);
+		break;
+	case 'r':
+		rv = read_replace(r, &w);
+		break;
+	default:
+		return corrupt(r, "neither a message nor a spec nor a replace");
+	}
+	if (rv == 0 && (walk_key(&w, &key) || w.failed || walk_peek(&w) != 0))
+		rv = corrupt(r, "more than one object");
+	return rv;
+}
+
+/* The newest replacement for a result, NULL when it stands. */
+static const struct replace *find_replace(const struct reading *r, struct slice id)
+{
+	for (size_t i = r->nreplaces; i > 0; i--) {
+		const struct replace *p = &r->replaces[i - 1];
+
+		if (p->wire_id.len == id.len && memcmp(p->wire_id.s, id.s, id.len) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* Bytes outside the replaced contents stay as they are. */
+static int copy_message(const struct reading *r, struct buf *out, const char *line, size_t len)
+{
+	const char *from = line;
+	const struct replace *p;
+	struct wire_reader reader;
+	struct wire_block b;
+	bool user;
+	int more;
+
+	if (r->nreplaces == 0)
+		return buf_add(out, line, len);
+	wire_reader_init(&reader, line, len);
+	if (wire_message(&reader, &user) != 1)
+		return corrupt(r, "not a message");
+	while ((more = wire_block(&reader, &b)) == 1) {
+		p = b.type == WIRE_TOOL_RESULT ? find_replace(r, b.id) : NULL;
+		if (p == NULL || b.text.s < line || b.text.s > line + len)
+			continue;
+		buf_add(out, from, (size_t)(b.text.s - from));
+		buf_add(out, p->content.s, p->content.len);
+		from = b.text.s + b.text.len;
+	}
+	if (more < 0)
+		return corrupt(r, "not a message");
+	return buf_add(out, from, (size_t)(line + len - from));
+}
+
+static int copy_head(const struct reading *r, struct buf *out, struct messages_info *info)
+{
+	char *at = buf_reserve(out, r->head.len);
+
+	if (at == NULL)
+		return buf_check(out);
+	info->head_len = walk_unescape(r->head, at);
+	out->len += info->head_len;
+	out->data[out->len] = 0;
+	return 0;
+}
+
+static int copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
+{
+	const char *line;
+	size_t at = 0, line_len;
+	bool first = true;
+	struct walk w;
+	int rv = 0;
+
+	for (r->line = 1; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1; r->line++) {
+		if (line_kind(line, line_len, &w) != 'm')
+			continue;
+		if (!first)
+			buf_addc(out, ',');
+		first = false;
+		rv = copy_message(r, out, line, line_len);
+	}
+	return rv != 0 ? rv : buf_check(out);
+}
+
+int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
+		     struct ava_error *err)
+{
+	struct reading r = {.err = err, .line = 1};
+	struct messages_info found = {0};
+	const char *line;
+	size_t at = 0, line_len;
+	int rv = 0, more;
+
+	while (rv == 0 && (more = jsonl_next(file, len, &at, &line, &line_len)) != 0) {
+		if (more < 0) {
+			found.torn = line_len;
+			break;
+		}
+		rv = read_line(&r, line, line_len, &found);
+		r.line++;
+	}
+	if (rv == 0 && r.head.s == NULL)
+		rv = err_set(err, AVA_ECORRUPT, "messages.jsonl has no spec line with a head");
+	if (rv == 0)
+		rv = copy_head(&r, out, &found);
+	if (rv == 0)
+		rv = copy_lines(&r, out, file, len);
+	if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG)
+		err_set(err, rv, "the request of messages.jsonl does not fit into memory");
+	if (info != NULL)
+		*info = found;
+	free(r.replaces);
+	return rv;
+}

@@ -1,0 +1,59 @@
+/* The Messages form: the wire form of the Anthropic service, which the offline
+ * model speaks too. Encoders for what the runtime says, a reader without a
+ * tree, and the check that runs before a request leaves. Pure. */
+#ifndef PROVIDER_WIRE_H
+#define PROVIDER_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "provider/dialect.h"
+#include "provider/walk.h"
+
+#define WIRE_ID_MAX 128u /* bytes of a call's id */
+
+/* ---- encoders; see struct dialect. 0, AVA_ENOMEM, AVA_ETOOBIG; AVA_EINVAL
+ * for what the service would refuse (an empty text). */
+int wire_head(struct buf *out, const struct dialect_spec *spec);
+int wire_tail(struct buf *out, const struct agent_infer *call);
+int wire_user(struct buf *out, const char *text, size_t len);
+int wire_results(struct buf *out, const struct turn *t, const char *const *notices,
+		 unsigned nnotices);
+/* The assistant line of text and calls of `t` (wire_id, name, args; a call
+ * whose args are NULL is sent with {}). Nothing when there is neither. */
+int wire_assistant(struct buf *out, const struct turn *t);
+
+/* ---- check; see struct dialect. */
+int wire_check(const char *lines, size_t len, struct ava_error *err);
+
+/* ---- reader: messages and their blocks in order. */
+struct wire_reader {
+	struct walk w;
+	unsigned messages; /* begun so far; the current one is messages - 1 */
+	unsigned blocks;   /* of the current message, begun so far */
+	bool in_body;      /* a "]" ends them; else the end of the text does */
+	bool open;         /* inside a message */
+	bool ended;        /* its content was read to its end */
+};
+
+enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
+
+struct wire_block {
+	enum wire_block_type type;
+	struct slice id;    /* of tool_use, or the one a tool_result answers; raw */
+	struct slice name;  /* tool_use; raw */
+	struct slice input; /* tool_use; JSON */
+	struct slice text;  /* raw; of a tool_result: its content, or the first text in it */
+	bool is_error;
+};
+
+/* `lines`: message texts joined by commas. */
+void wire_reader_init(struct wire_reader *r, const char *lines, size_t len);
+/* 1: a message, *user tells whose; 0: the end; AVA_EINVAL. What was left of
+ * the message before is skipped. */
+int wire_message(struct wire_reader *r, bool *user);
+int wire_block(struct wire_reader *r, struct wire_block *b); /* 1, 0, AVA_EINVAL */
+
+#endif
