@@ -1,0 +1,35 @@
+/* What .gitignore files say about a path, with git's semantics: the deepest
+ * file decides, in it the last rule that matches; .git/info/exclude comes
+ * after all of them. A walk pushes the rules of each folder it enters and
+ * pops them when it leaves. One thread. */
+#ifndef TOOL_IGNORE_H
+#define TOOL_IGNORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define IGNORE_TEXT_MAX  (1u << 20) /* bytes read of one ignore file */
+#define IGNORE_RULES_MAX 20000      /* rules in force at once; more are left out */
+
+struct ignore;
+
+enum ignore_rank {
+	IGNORE_FOLDER, /* a .gitignore */
+	IGNORE_INFO,   /* .git/info/exclude: only where no .gitignore decides */
+};
+
+struct ignore *ignore_new(void);     /* NULL: out of memory */
+void ignore_free(struct ignore *ig); /* NULL is fine */
+
+/* Add the rules of one file. `base` is its folder relative to the root, ""
+ * for the root, without a slash at its end. Both are copied. 0, AVA_ENOMEM. */
+int ignore_push(struct ignore *ig, enum ignore_rank rank, const char *base, const char *text,
+		size_t len);
+size_t ignore_mark(const struct ignore *ig);
+void ignore_pop(struct ignore *ig, size_t mark); /* what was pushed since */
+
+/* `path` relative to the root. That a folder above it is ignored is for the
+ * caller to know: a walk does not enter such a folder. */
+bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);
+
+#endif

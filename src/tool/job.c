@@ -1,0 +1,133 @@
+/* A tool's life; see job.h.
+ *
+ * job_start allocates the little that must outlive the call (libuv's request)
+ * and hands it to the pool. There `fn` fills c->out. A failure throws away
+ * what was written so far, so that the model sees either an answer or one
+ * sentence, never half of both. */
+#include "tool/job.h"
+
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "os/loop.h"
+
+#define QUOTE_CHARS 80
+
+struct job {
+	struct os_work work;
+	struct tool_call *call;
+	job_fn fn;
+};
+
+const char *job_error_class(int code)
+{
+	switch (code) {
+	case AVA_ENOENT:
+		return "not_found";
+	case AVA_EDENIED:
+		return "denied";
+	case AVA_ETOOBIG:
+		return "too_big";
+	case AVA_EINVAL:
+		return "bad_arguments";
+	case AVA_ECANCELED:
+		return "cancelled";
+	case AVA_ETIMEOUT:
+		return "timeout";
+	default:
+		return "io";
+	}
+}
+
+static void fail(struct tool_call *c, int code, const char *sentence)
+{
+	c->success = false;
+	c->error_class = job_error_class(code);
+	buf_reset(&c->out);
+	/* Without memory even for this the sentence is empty; the class tells. */
+	utf8_repair(&c->out, sentence, strlen(sentence));
+}
+
+static void work(struct os_work *w)
+{
+	struct job *j = w->priv;
+	struct tool_call *c = j->call;
+	struct ava_error err = {.code = 0};
+	int rv = AVA_ECANCELED;
+
+	if (!atomic_load_explicit(&c->stop, memory_order_relaxed))
+		rv = j->fn(c, &err);
+	if (rv == 0)
+		rv = buf_check(&c->out);
+	c->success = rv == 0;
+	c->error_class = "";
+	if (rv == AVA_ECANCELED)
+		fail(c, rv, "cancelled");
+	else if (rv != 0)
+		fail(c, rv, err.text[0] != '\0' ? err.text : ava_strerror(rv));
+}
+
+static void done(struct os_work *w)
+{
+	struct job *j = w->priv;
+	struct tool_call *c = j->call;
+
+	free(j);
+	c->done(c);
+}
+
+void job_start(struct tool_call *c, job_fn fn)
+{
+	struct job *j = NULL;
+
+	if ((c->tool->flags & TOOL_FILES) && c->env->cwd_fd < 0) {
+		fail(c, AVA_EDENIED,
+		     "this run has no working folder; no file can be read or searched in it");
+		c->done(c);
+		return;
+	}
+	j = calloc(1, sizeof(*j));
+	if (j == NULL) {
+		fail(c, AVA_ENOMEM, "out of memory");
+		c->done(c);
+		return;
+	}
+	j->call = c;
+	j->fn = fn;
+	j->work.work = work;
+	j->work.done = done;
+	j->work.priv = j;
+	os_work_start(c->env->loop, &j->work);
+}
+
+int gate_check(const struct gate *g)
+{
+	if (atomic_load_explicit(g->stop, memory_order_relaxed))
+		return AVA_ECANCELED;
+	return clock_mono_ms() < g->deadline_ms ? 0 : AVA_ETIMEOUT;
+}
+
+int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err)
+{
+	const json_t *v = json_object_get(args, key);
+
+	*s = json_string_value(v);
+	if (*s != NULL && strlen(*s) != json_string_length(v))
+		return err_set(err, AVA_EINVAL, "%s must not hold a NUL character", key);
+	return 0;
+}
+
+void job_quote(struct buf *out, const char *s)
+{
+	size_t len = strlen(s), keep = utf8_prefix(s, len, QUOTE_CHARS);
+
+	buf_addc(out, '"');
+	utf8_repair(out, s, keep);
+	buf_adds(out, keep < len ? "…\"" : "\"");
+}

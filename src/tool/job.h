@@ -1,0 +1,42 @@
+/* What every tool that works on the pool shares: its life from start to done,
+ * reading arguments, and when to give up. */
+#ifndef TOOL_JOB_H
+#define TOOL_JOB_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+struct buf;
+struct tool_call;
+
+/* The tool's work, on a pool thread: append to c->out and return 0, or return
+ * a code with a sentence in `err`, which then is the whole outcome. */
+typedef int (*job_fn)(struct tool_call *c, struct ava_error *err);
+
+/* Run `fn` on the pool; c->done is called once. A tool with TOOL_FILES in a
+ * run without a folder, or memory that ran out, fails right here. */
+void job_start(struct tool_call *c, job_fn fn);
+
+/* The class of the model's error for a code of ava.h; static. */
+const char *job_error_class(int code);
+
+/* When to stop: the run does not want it any more, or time is up. */
+struct gate {
+	const atomic_bool *stop;
+	int64_t deadline_ms; /* clock_mono_ms */
+};
+/* 0, AVA_ECANCELED or AVA_ETIMEOUT. Cheap: call it every 64 KB and folder. */
+int gate_check(const struct gate *g);
+
+/* An argument, *borrowed*: NULL when it is not there. AVA_EINVAL for a NUL
+ * inside, which no path or pattern can hold. */
+int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err);
+
+/* `s` in quotes for a message: repaired, at most 80 characters. */
+void job_quote(struct buf *out, const char *s);
+
+#endif

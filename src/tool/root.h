@@ -1,0 +1,45 @@
+/* Opening files and folders below a run's working folder, and nowhere else:
+ * whatever a path says, and whatever is swapped while it is looked up. */
+#ifndef TOOL_ROOT_H
+#define TOOL_ROOT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+struct ava_error;
+struct tool_env;
+
+struct root {
+	int fd;          /* the working folder; borrowed */
+	const char *cwd; /* its path, for messages only; borrowed */
+};
+
+/* A path argument as a path relative to the folder: no ".", "..", double or
+ * trailing slashes; "." for the folder itself. Absolute ones are taken when
+ * they begin with the folder's path. AVA_EDENIED outside, AVA_EINVAL when it
+ * is no path. Nothing is looked up. */
+int root_path(const struct root *root, const char *arg, char out[PATH_MAX], struct ava_error *err);
+
+/* Open a regular file for reading. Symbolic links are followed while they
+ * stay inside. Anything else (folder, FIFO, device, socket, a file of procfs)
+ * is refused at once. Returns the descriptor, or AVA_ENOENT, AVA_EDENIED,
+ * AVA_EIO with a sentence for the model. */
+int root_open_file(const struct root *root, const char *path, struct stat *st,
+		   struct ava_error *err);
+/* The same for a folder, to be listed. */
+int root_open_dir(const struct root *root, const char *path, struct ava_error *err);
+
+/* An entry of an open folder, for walks: never follows a link, never waits.
+ * -1 and errno. */
+int root_open_entry(int dirfd, const char *name, bool dir);
+
+/* Is it on a file system whose files are not data (procfs, sysfs, ...)? */
+bool root_is_pseudo(int fd);
+
+/* Tests: whether openat2 is used where the kernel has it. Where it has not,
+ * paths are walked part by part and no link is followed. */
+void root_use_openat2(bool on);
+
+#endif

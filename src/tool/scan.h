@@ -1,0 +1,77 @@
+/* A search over files: a walk with a pattern. What search_codebase and
+ * search_and_read share. Bounded in files, bytes and time. */
+#ifndef TOOL_SCAN_H
+#define TOOL_SCAN_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/job.h"
+#include "tool/match.h"
+#include "tool/root.h"
+#include "tool/wild.h"
+
+#define SCAN_FILE_MAX  (5u << 20) /* bytes; a larger file is not searched */
+#define SCAN_FILES_MAX 200000
+#define SCAN_BYTES_MAX (2ull << 30)
+#define SCAN_TIME_MS   20000
+#define SCAN_TEXT_MAX  300 /* bytes of a line that are shown */
+
+struct buf;
+struct tool_call;
+
+struct scan_hit { /* borrowed during the callback */
+	const char *path;
+	int64_t line; /* from 1 */
+	const char *text;
+	size_t len, at; /* at: where in the text the match begins */
+};
+
+struct scan {
+	struct root root;
+	struct gate gate;
+	struct match *match;
+	struct wild_glob glob;
+	bool with_glob;
+	char start[PATH_MAX]; /* folder or file, relative to the root */
+	size_t start_skip;    /* bytes of a path that are the start, for globs */
+	/* A line that matches. Not 0: it is not counted and the search ends, well. */
+	int (*hit)(void *user, const struct scan_hit *h);
+	void *user;
+
+	size_t files, binary, big, unreadable, odd, deep, crowded, matches, matched_files;
+	uint64_t bytes;
+	const char *cut; /* why it ended early; NULL: it did not */
+
+	char *data; /* the file being searched; grows to the largest */
+	size_t cap;
+	struct ava_error *err;
+};
+
+/* From the arguments pattern, regex, ignore_case, path and glob. On error
+ * nothing is to be undone; else scan_fini. */
+int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err);
+void scan_fini(struct scan *s);
+/* 0 (also when cut short: s->cut), or a code. */
+int scan_run(struct scan *s, struct ava_error *err);
+
+/* Read a whole text file of at most SCAN_FILE_MAX bytes into s->data. 1: read
+ * (*len bytes; s->data is NULL when there are none), 0: left out and counted,
+ * AVA_ENOMEM, or the gate's code. */
+int scan_load(struct scan *s, int fd, size_t *len);
+
+/* "path:LINE:text" and a newline; a long text is cut around its match, with
+ * "…" where something is missing. */
+int scan_line(struct buf *out, const struct scan_hit *h);
+/* "840 files searched, 3 skipped as binary, ..." and why it was cut. */
+void scan_counts(const struct scan *s, struct buf *out);
+/* "no matches for "x" (...)": the whole answer of a search without any. */
+void scan_none(const struct scan *s, const char *pattern, struct buf *out);
+
+/* "Searching "foo" in src": for people. */
+void scan_activity(const json_t *args, struct buf *out);
+
+#endif

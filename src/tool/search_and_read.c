@@ -1,0 +1,275 @@
+/* search_and_read: a search that shows the lines around its matches, file by
+ * file, those with most matches first. The first pass over the tree only
+ * counts; then the best files are opened again and shown with context. What
+ * they hold by then is what is shown. The room for output is shared: each
+ * file may use an equal part of what is left. */
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "tool/scan.h"
+#include "tool/table.h"
+
+#define CONTEXT_DEFAULT 3
+#define FILES_DEFAULT   5
+#define RANKED_MAX      20000 /* files with matches that are told apart */
+#define BODY_MAX        (TOOL_OUTPUT_MAX - (4u << 10))
+
+struct ranked {
+	char *path;
+	size_t hits;
+};
+
+struct search {
+	struct scan scan;
+	struct buf *out;
+	struct ranked *files;
+	size_t count, cap;
+	size_t context, max_files;
+	size_t shown; /* files */
+	bool no_memory;
+};
+
+/* ---- first pass */
+
+static int add_file(struct search *s, const char *path)
+{
+	char *copy;
+
+	if (s->count == RANKED_MAX) {
+		s->scan.cut = "20,000 files with matches";
+		return 1;
+	}
+	s->no_memory = true;
+	if (s->count == s->cap) {
+		size_t cap = s->cap != 0 ? s->cap * 2 : 32;
+		struct ranked *more = realloc(s->files, cap * sizeof(*more));
+
+		if (more == NULL)
+			return 1;
+		s->files = more;
+		s->cap = cap;
+	}
+	copy = strdup(path);
+	if (copy == NULL)
+		return 1;
+	s->files[s->count++] = (struct ranked){.path = copy};
+	s->no_memory = false;
+	return 0;
+}
+
+/* Matches of a file come one after the other. */
+static int hit(void *user, const struct scan_hit *h)
+{
+	struct search *s = user;
+
+	if (s->count == 0 || strcmp(s->files[s->count - 1].path, h->path) != 0) {
+		if (add_file(s, h->path) != 0)
+			return 1;
+	}
+	s->files[s->count - 1].hits++;
+	return 0;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->hits != y->hits)
+		return x->hits > y->hits ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* ---- one file */
+
+struct view {
+	struct buf *out;
+	const char *path, *data;
+	size_t len, pos; /* pos: begin of the first line not shown yet */
+	int64_t line;    /* its number */
+	size_t after;    /* context lines the last match still wants */
+	size_t hits;     /* shown */
+	bool any;        /* a group was shown, in any file */
+};
+
+static size_t line_end(const struct view *v, size_t at)
+{
+	const char *nl = memchr(v->data + at, '\n', v->len - at);
+
+	return nl != NULL ? (size_t)(nl - v->data) : v->len;
+}
+
+/* Show the line at pos; `at`: where in it the match is. */
+static void show_line(struct view *v, size_t at)
+{
+	size_t end = line_end(v, v->pos), len = end - v->pos;
+	struct scan_hit h = {
+		.path = v->path,
+		.line = v->line++,
+		.text = v->data + v->pos,
+		.len = len != 0 && v->data[end - 1] == '\r' ? len - 1 : len,
+		.at = at,
+	};
+
+	scan_line(v->out, &h);
+	v->pos = MIN(end + 1, v->len);
+}
+
+static void show_after(struct view *v, size_t before)
+{
+	for (; v->after != 0 && v->pos < before; v->after--)
+		show_line(v, 0);
+}
+
+/* The match and its context; `start` is the begin of its line. */
+static void show_hit(struct view *v, size_t start, size_t at, size_t context)
+{
+	size_t begin = start;
+
+	show_after(v, start);
+	for (size_t i = 0; i < context && begin > v->pos; i++) {
+		const char *nl = memrchr(v->data + v->pos, '\n', begin - 1 - v->pos);
+
+		begin = nl != NULL ? (size_t)(nl + 1 - v->data) : v->pos;
+	}
+	if (v->any && (begin > v->pos || v->hits == 0))
+		buf_adds(v->out, "--\n");
+	while (v->pos < begin) {
+		v->pos = line_end(v, v->pos) + 1;
+		v->line++;
+	}
+	while (v->pos < start)
+		show_line(v, 0);
+	show_line(v, at - start);
+	v->after = context;
+	v->hits++;
+	v->any = true;
+}
+
+/* The loaded file, until `limit` bytes of output. */
+static int show_data(struct search *s, struct view *v, size_t limit, struct ava_error *err)
+{
+	size_t from = 0;
+	struct match_line line;
+	int rv = 0;
+
+	if (v->len >= 3 && memcmp(v->data, "\xef\xbb\xbf", 3) == 0)
+		from = v->pos = 3;
+	while (s->out->len < limit &&
+	       (rv = match_next(s->scan.match, v->data, v->len, &from, &line, err)) == 1)
+		show_hit(v, MAX(line.start, v->pos), MAX(line.at, v->pos), s->context);
+	show_after(v, v->len);
+	return rv < 0 ? rv : 0;
+}
+
+static int show_file(struct search *s, const struct ranked *f, size_t limit, struct ava_error *err)
+{
+	struct view v = {.out = s->out, .path = f->path, .line = 1, .any = s->shown != 0};
+	struct stat st;
+	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
+
+	if (fd < 0)
+		return 0; /* gone since; the counts still name it */
+	rv = scan_load(&s->scan, fd, &v.len);
+	close(fd);
+	if (rv == 1 && v.len != 0) {
+		v.data = s->scan.data;
+		rv = show_data(s, &v, limit, err);
+	}
+	if (rv >= 0 && v.hits != 0) {
+		s->shown++;
+		if (v.hits < f->hits)
+			buf_addf(s->out, "(%zu more matches in %s)\n", f->hits - v.hits, f->path);
+	}
+	return rv < 0 ? rv : 0;
+}
+
+/* ---- all of it */
+
+static int show(struct search *s, struct ava_error *err)
+{
+	size_t most = MIN(s->count, s->max_files);
+	int rv = 0;
+
+	qsort(s->files, s->count, sizeof(*s->files), by_rank);
+	for (size_t i = 0; i < most && rv == 0 && s->out->len < BODY_MAX; i++) {
+		size_t part = (BODY_MAX - s->out->len) / (most - i);
+
+		rv = show_file(s, &s->files[i], s->out->len + part, err);
+	}
+	if (rv != 0)
+		return rv;
+	buf_addf(s->out, "%zu match%s in %zu file%s", s->scan.matches,
+		 s->scan.matches == 1 ? "" : "es", s->count, s->count == 1 ? "" : "s");
+	if (s->shown < s->count)
+		buf_addf(s->out, ", %zu of them shown", s->shown);
+	buf_adds(s->out, " (");
+	scan_counts(&s->scan, s->out);
+	return buf_adds(s->out, ")\n");
+}
+
+static int run(struct tool_call *c, struct ava_error *err)
+{
+	struct search s = {.out = &c->out};
+	int rv = scan_init(&s.scan, c, err);
+
+	if (rv != 0)
+		return rv;
+	s.context = (size_t)json_get_int(c->args, "context", CONTEXT_DEFAULT);
+	s.max_files = (size_t)json_get_int(c->args, "max_files", FILES_DEFAULT);
+	s.scan.hit = hit;
+	s.scan.user = &s;
+	rv = scan_run(&s.scan, err);
+	if (rv == 0 && s.no_memory)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0 && s.count == 0)
+		scan_none(&s.scan, json_get_str(c->args, "pattern"), &c->out);
+	else if (rv == 0)
+		rv = show(&s, err);
+	for (size_t i = 0; i < s.count; i++)
+		free(s.files[i].path);
+	free(s.files);
+	scan_fini(&s.scan);
+	return rv;
+}
+
+static void start(struct tool_call *c)
+{
+	job_start(c, run);
+}
+
+const struct tool tool_search_and_read = {
+	.name = "search_and_read",
+	.description =
+		"Find a pattern and see the code around it in one call: the files with most "
+		"matches, "
+		"each match with the lines before and after it, as path:LINE:text, groups parted "
+		"by "
+		"--. Use it to understand how something is used without knowing where. For a mere "
+		"list of places use search_codebase; for one long part of one file read_file. The "
+		"pattern is plain text unless regex is true.",
+	.schema =
+		"{\"type\":\"object\",\"properties\":{"
+		"\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
+		"\"description\":\"Text to find within a line, or with regex a Perl-compatible "
+		"regular expression.\"},"
+		"\"regex\":{\"type\":\"boolean\",\"description\":\"Default false: plain text.\"},"
+		"\"ignore_case\":{\"type\":\"boolean\",\"description\":\"Default false.\"},"
+		"\"path\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"Folder or file "
+		"to search, relative to the working folder. Default: all of it.\"},"
+		"\"glob\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only files "
+		"whose "
+		"name fits, as *.c or *.{c,h}; with a slash the path, as src/**/*.c.\"},"
+		"\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":"
+		"\"Lines before and after a match; default 3.\"},"
+		"\"max_files\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,"
+		"\"description\":\"Default 5.\"}},"
+		"\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE | TOOL_FILES,
+	.start = start,
+	.activity = scan_activity,
+};
