@@ -43,13 +43,18 @@ void jw_preview(struct jw *w, const char *key, const char *s, size_t len,
 		size_t max_chars);
 
 /* Quoted and escaped. Input that is not valid UTF-8 is written with U+FFFD
- * for each bad byte; U+2028/2029, DEL and C0 controls are \u-escaped, so that
- * the output is one line for every reader. */
+ * for each bad byte, and so is NUL, which many readers refuse; U+2028/2029,
+ * DEL and C0 controls are escaped (\n \r \t \b \f, else \u00NN), so that the
+ * output is one line for every reader. */
 int json_escape(struct buf *out, const char *s, size_t len);
+/* The bare numbers of jw_int and jw_fixed. */
+int json_add_int(struct buf *out, int64_t n);
+int json_add_fixed(struct buf *out, int64_t n, int decimals);
 
-/* ---- reading. Rejects duplicate keys, trailing bytes, NaN, depth > 64.
- * \u0000 is accepted inside strings only when `allow_nul`. Returns a new
- * reference or NULL with err ("line 3: ..."). */
+/* ---- reading. Rejects duplicate keys, trailing bytes, NaN, depth > 64,
+ * \u0000 and integers over 64 bits; any value may stand at the top. Returns a
+ * new reference or NULL with err ("line 3: ..."): AVA_EINVAL. */
+#define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */
@@ -59,7 +64,10 @@ bool json_get_bool(const json_t *o, const char *key, bool fallback);
 /* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals,
 		       int64_t fallback);
-/* Compact, keys in insertion order, raw UTF-8, appended to `out`. */
+/* Compact, keys in insertion order, strings as json_escape writes them,
+ * reals with as few digits (from 15 on) as read back the same: 0.1, not
+ * 0.10000000000000001; appended to `out`.
+ * AVA_ETOOBIG also when nested deeper than JSON_DEPTH_MAX. */
 int json_dump(struct buf *out, const json_t *v);
 
 #endif

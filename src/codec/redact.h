@@ -12,7 +12,8 @@ struct redact; /* immutable after set-up; may be read by several threads */
 
 struct redact *redact_new(void);
 void redact_free(struct redact *r);
-/* A known secret, *copied*; under 8 bytes it is ignored. */
+/* A known secret, *copied*; under 8 bytes it is ignored. Its base64 forms are
+ * known too. AVA_ETOOBIG from about the 36th on. */
 int redact_add(struct redact *r, const char *secret);
 
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of

@@ -4,12 +4,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 
+/* The character at the start of `s` (len > 0): its length in bytes, 0 when
+ * what stands there is not valid UTF-8. */
+size_t utf8_decode(const char *s, size_t len, uint32_t *cp);
+
 /* Strict: no overlong forms, no surrogates, nothing above U+10FFFF. */
 bool utf8_valid(const char *s, size_t len);
-/* Length in bytes of the first `chars` code points (all of it if fewer). */
+/* Length in bytes of the first `chars` code points (all of it if fewer). An
+ * invalid byte counts as one, here and below. */
 size_t utf8_prefix(const char *s, size_t len, size_t chars);
 size_t utf8_count(const char *s, size_t len);
 /* Copy with U+FFFD for each invalid byte and for NUL. */

@@ -1,0 +1,302 @@
+/* Secrets taken out of text; see redact.h.
+ *
+ * One pass: a table says which bytes can begin a secret, and only there the
+ * known values and then the patterns are tried; the longest match wins. Known
+ * values are also looked for in base64 (their three alignments, both
+ * alphabets), since tools print encoded environments. Patterns ask for a
+ * border before them and for a digit among enough token characters, so that
+ * `task-manager` or `sk-fading-circle` stay. What can fail: memory, and the
+ * bound of the output. */
+#include "codec/redact.h"
+
+#include <ava.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+
+#define KNOWN_MAX   256 /* with their encodings: 36 secrets */
+#define KNOWN_LEAST 8
+#define MARK        "[redacted]"
+
+struct known {
+	char *bytes;
+	size_t len;
+};
+
+struct redact {
+	struct known known[KNOWN_MAX];
+	size_t nknown;
+	bool starts[256];       /* a secret or pattern may begin with it */
+	bool known_starts[256]; /* a known secret may */
+};
+
+enum { LOWER = 1, UPPER = 2, DIGIT = 4, DASH = 8, UNDER = 16, TOKEN = 32 };
+
+/* Prefix, then at least `least` characters of `class`. */
+static const struct pattern {
+	const char *prefix;
+	unsigned class;
+	size_t least;
+	bool exact;    /* exactly `least`, then a border */
+	bool fold;     /* prefix in either case, and it stays */
+	bool no_digit; /* need not hold a digit */
+} patterns[] = {
+	{"sk-", LOWER | UPPER | DIGIT | DASH | UNDER, 16},
+	{"ghp_", LOWER | UPPER | DIGIT, 20},
+	{"gho_", LOWER | UPPER | DIGIT, 20},
+	{"ghu_", LOWER | UPPER | DIGIT, 20},
+	{"ghs_", LOWER | UPPER | DIGIT, 20},
+	{"ghr_", LOWER | UPPER | DIGIT, 20},
+	{"github_pat_", LOWER | UPPER | DIGIT | UNDER, 20},
+	{"glpat-", LOWER | UPPER | DIGIT | DASH | UNDER, 16},
+	{"AKIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
+	{"ASIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
+	{"AIza", LOWER | UPPER | DIGIT | DASH | UNDER, 35},
+	{"bearer ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 16, .fold = true},
+};
+
+static unsigned class_of(unsigned char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return LOWER;
+	if (c >= 'A' && c <= 'Z')
+		return UPPER;
+	if (c >= '0' && c <= '9')
+		return DIGIT;
+	if (c == '-')
+		return DASH;
+	if (c == '_')
+		return UNDER;
+	return c != '\0' && strchr(".~+/=", c) != NULL ? TOKEN : 0;
+}
+
+static bool is_word(unsigned char c)
+{
+	return (class_of(c) & (LOWER | UPPER | DIGIT)) != 0;
+}
+
+/* ---- set-up */
+
+struct redact *redact_new(void)
+{
+	struct redact *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+		r->starts[(unsigned char)patterns[i].prefix[0]] = true;
+		if (patterns[i].fold)
+			r->starts[(unsigned char)patterns[i].prefix[0] - 'a' + 'A'] = true;
+	}
+	r->starts['x'] = true; /* xoxb- and its kin */
+	r->starts['-'] = true; /* -----BEGIN */
+	return r;
+}
+
+void redact_free(struct redact *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->nknown; i++) {
+		explicit_bzero(r->known[i].bytes, r->known[i].len);
+		free(r->known[i].bytes);
+	}
+	free(r);
+}
+
+static int add_bytes(struct redact *r, const char *bytes, size_t len)
+{
+	struct known *k = &r->known[r->nknown];
+
+	for (size_t i = 0; i < r->nknown; i++)
+		if (r->known[i].len == len && memcmp(r->known[i].bytes, bytes, len) == 0)
+			return 0;
+	if (r->nknown == KNOWN_MAX)
+		return AVA_ETOOBIG;
+	k->bytes = malloc(len);
+	if (k->bytes == NULL)
+		return AVA_ENOMEM;
+	memcpy(k->bytes, bytes, len);
+	k->len = len;
+	r->starts[(unsigned char)bytes[0]] = r->known_starts[(unsigned char)bytes[0]] = true;
+	r->nknown++;
+	return 0;
+}
+
+/* The characters of base64 that `secret` alone decides when `shift` bytes
+ * stand before it in its group of three. */
+static int add_base64(struct redact *r, const char *secret, size_t len, size_t shift,
+		      const char *alphabet)
+{
+	size_t first = (8 * shift + 5) / 6, last = (8 * (shift + len)) / 6;
+	char *text = malloc(last - first);
+	int rv;
+
+	if (text == NULL)
+		return AVA_ENOMEM;
+	for (size_t i = first; i < last; i++) {
+		size_t bit = 6 * i - 8 * shift;
+		unsigned pair = (unsigned)(unsigned char)secret[bit / 8] << 8;
+
+		if (bit / 8 + 1 < len)
+			pair |= (unsigned char)secret[bit / 8 + 1];
+		text[i - first] = alphabet[pair >> (10 - bit % 8) & 63];
+	}
+	rv = add_bytes(r, text, last - first);
+	explicit_bzero(text, last - first);
+	free(text);
+	return rv;
+}
+
+int redact_add(struct redact *r, const char *secret)
+{
+	static const char *const alphabets[] = {
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+	};
+	size_t len = strlen(secret);
+	int rv;
+
+	if (len < KNOWN_LEAST)
+		return 0;
+	rv = add_bytes(r, secret, len);
+	for (size_t i = 0; i < 6 && rv == 0; i++)
+		rv = add_base64(r, secret, len, i % 3, alphabets[i / 3]);
+	return rv;
+}
+
+/* ---- matching: each returns the end of the match, or `at` for none */
+
+static size_t match_known(const struct redact *r, const char *s, size_t len, size_t at)
+{
+	size_t end = at;
+
+	if (!r->known_starts[(unsigned char)s[at]])
+		return at;
+	for (size_t i = 0; i < r->nknown; i++) {
+		const struct known *k = &r->known[i];
+
+		if (k->len <= len - at && at + k->len > end &&
+		    memcmp(s + at, k->bytes, k->len) == 0)
+			end = at + k->len;
+	}
+	return end;
+}
+
+/* `from` is where the token begins, which is what a match returns through
+ * it: the word Bearer stays. */
+static size_t match_pattern(const struct pattern *p, const char *s, size_t len, size_t *from)
+{
+	size_t n = strlen(p->prefix), at = *from, end;
+	bool digit = p->no_digit;
+
+	if (len - at < n ||
+	    (p->fold ? strncasecmp(s + at, p->prefix, n) : strncmp(s + at, p->prefix, n)) != 0)
+		return at;
+	for (end = at + n; end < len; end++) {
+		unsigned class = class_of((unsigned char)s[end]);
+
+		if ((class & p->class) == 0 || (p->exact && end - at - n == p->least))
+			break;
+		digit |= class == DIGIT;
+		/* No token goes on so long without one; without this bound a
+		 * page of "sk-sk-sk-" would cost the square of its length. */
+		if (!digit && end - at > 256)
+			return at;
+	}
+	if (end - at - n < p->least || !digit)
+		return at;
+	if (p->exact && end < len && is_word((unsigned char)s[end]))
+		return at;
+	*from = p->fold ? at + n : at;
+	return end;
+}
+
+/* xoxb-, xoxp- …: any lower-case letter in the fourth place. */
+static size_t match_slack(const char *s, size_t len, size_t at)
+{
+	size_t end = at + 5;
+
+	if (len - at < 5 || memcmp(s + at, "xox", 3) != 0 ||
+	    class_of((unsigned char)s[at + 3]) != LOWER || s[at + 4] != '-')
+		return at;
+	while (end < len && (class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH)) != 0)
+		end++;
+	return end - at >= 15 ? end : at;
+}
+
+/* A private key from its BEGIN line to its END line, or to the end of the
+ * text: a key cut short is one all the same. */
+static size_t match_pem(const char *s, size_t len, size_t at)
+{
+	static const char begin[] = "-----BEGIN ", what[] = "PRIVATE KEY", close[] = "-----END ";
+	size_t n = sizeof(begin) - 1, end = at + n;
+	const char *last, *dashes;
+
+	if (len - at < n || memcmp(s + at, begin, n) != 0)
+		return at;
+	while (end < len && end - at < 64 &&
+	       ((class_of((unsigned char)s[end]) & (UPPER | DIGIT)) != 0 || s[end] == ' '))
+		end++;
+	if (memmem(s + at, end - at, what, sizeof(what) - 1) == NULL)
+		return at;
+	last = memmem(s + end, len - end, close, sizeof(close) - 1);
+	if (last == NULL)
+		return len;
+	last += sizeof(close) - 1;
+	dashes = memmem(last, (size_t)(s + len - last), "-----", 5);
+	return dashes != NULL ? (size_t)(dashes + 5 - s) : len;
+}
+
+/* The secret that begins at *from; its end, or *from when none does. */
+static size_t match_at(const struct redact *r, const char *s, size_t len, size_t *from)
+{
+	size_t at = *from, end = match_known(r, s, len, at);
+
+	if (end > at)
+		return end;
+	end = match_pem(s, len, at);
+	if (end > at || (at > 0 && is_word((unsigned char)s[at - 1])))
+		return end;
+	end = match_slack(s, len, at);
+	for (size_t i = 0; i < ARRAY_LEN(patterns) && end == at; i++)
+		end = match_pattern(&patterns[i], s, len, from);
+	return end > at ? end : at;
+}
+
+int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len)
+{
+	size_t kept = 0, from, end;
+	int count = 0, rv;
+
+	for (size_t i = 0; i < len;) {
+		from = i;
+		end = r->starts[(unsigned char)s[i]] ? match_at(r, s, len, &from) : i;
+		if (end == i) {
+			i++;
+			continue;
+		}
+		/* A known secret may begin inside a match and go past its end. */
+		for (size_t in = from + 1; in < end; in++)
+			end = MAX(end, match_known(r, s, len, in));
+		buf_add(out, s + kept, from - kept);
+		buf_add(out, MARK, sizeof(MARK) - 1);
+		kept = i = end;
+		count++;
+	}
+	buf_add(out, s + kept, len - kept);
+	rv = buf_check(out);
+	return rv != 0 ? rv : count;
+}
+
+bool redact_has_known(const struct redact *r, const char *s, size_t len)
+{
+	for (size_t i = 0; i < r->nknown; i++)
+		if (memmem(s, len, r->known[i].bytes, r->known[i].len) != NULL)
+			return true;
+	return false;
+}

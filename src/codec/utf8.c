@@ -1,0 +1,168 @@
+/* UTF-8 at the border: checking, cutting, repairing, and making text safe for
+ * a terminal; see utf8.h.
+ *
+ * One decoder decides what is valid; everything else asks it. Runs of plain
+ * ASCII are stepped over eight bytes at a time, since nearly all text is. Only
+ * appending to the output can fail. */
+#include "codec/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+size_t utf8_decode(const char *s, size_t len, uint32_t *cp)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n;
+	uint32_t c;
+
+	if (p[0] < 0x80) {
+		*cp = p[0];
+		return 1;
+	}
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return 0;
+	n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	if (n > len)
+		return 0;
+	c = p[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3fu);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*cp = c;
+	return n;
+}
+
+/* Bytes of the ASCII run at the start, in steps of eight. */
+static size_t ascii_run(const char *s, size_t len)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; i + 8 <= len; i += 8) {
+		memcpy(&word, s + i, 8);
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return i;
+}
+
+bool utf8_valid(const char *s, size_t len)
+{
+	uint32_t cp;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = ascii_run(s + i, len - i);
+
+		if (n == 0)
+			n = utf8_decode(s + i, len - i, &cp);
+		if (n == 0)
+			return false;
+		i += n;
+	}
+	return true;
+}
+
+/* An invalid byte counts as one character: it is shown as one. */
+size_t utf8_prefix(const char *s, size_t len, size_t chars)
+{
+	size_t i = 0;
+	uint32_t cp;
+
+	while (i < len && chars > 0) {
+		size_t n = ascii_run(s + i, len - i < chars ? len - i : chars);
+
+		if (n > 0) {
+			chars -= n;
+		} else {
+			n = utf8_decode(s + i, len - i, &cp);
+			n = n > 0 ? n : 1;
+			chars--;
+		}
+		i += n;
+	}
+	return i;
+}
+
+size_t utf8_count(const char *s, size_t len)
+{
+	size_t count = 0;
+	uint32_t cp;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = ascii_run(s + i, len - i);
+
+		if (n > 0) {
+			count += n;
+		} else {
+			n = utf8_decode(s + i, len - i, &cp);
+			n = n > 0 ? n : 1;
+			count++;
+		}
+		i += n;
+	}
+	return count;
+}
+
+int utf8_repair(struct buf *out, const char *s, size_t len)
+{
+	size_t kept = 0; /* bytes before it are in `out` */
+	uint32_t cp;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = s[i] == '\0' ? 0 : utf8_decode(s + i, len - i, &cp);
+
+		if (n > 0) {
+			i += n;
+			continue;
+		}
+		buf_add(out, s + kept, i - kept);
+		buf_adds(out, REPLACEMENT);
+		kept = ++i;
+	}
+	buf_add(out, s + kept, len - kept);
+	return buf_check(out);
+}
+
+/* Characters that move, hide or reorder what a person sees. */
+static bool is_sly(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||      /* C0, DEL, C1 */
+	       c == 0x61c || c == 0x200e || c == 0x200f || /* bidi marks */
+	       (c >= 0x202a && c <= 0x202e) ||             /* embeddings, overrides */
+	       (c >= 0x2066 && c <= 0x2069) ||             /* isolates */
+	       (c >= 0xe0000 && c <= 0xe007f);             /* tags */
+}
+
+int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines)
+{
+	size_t kept = 0;
+	uint32_t cp = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_decode(s + i, len - i, &cp);
+		bool plain = n > 0 && !is_sly(cp);
+
+		if (plain || s[i] == '\t' || (s[i] == '\n' && keep_newlines)) {
+			i += n;
+			continue;
+		}
+		buf_add(out, s + kept, i - kept);
+		if (n <= 1) /* a control character or a byte that is no character */
+			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)s[i]);
+		else
+			buf_addf(out, "\\u{%04x}", (unsigned)cp);
+		i += n > 0 ? n : 1;
+		kept = i;
+	}
+	buf_add(out, s + kept, len - kept);
+	return buf_check(out);
+}

@@ -1,0 +1,239 @@
+/* What is taken out, what stays, and known values in every dress. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/redact.h"
+
+/* Tokens are put together from two halves, so that no file of ours looks as
+ * if it held a key. */
+static const struct {
+	const char *a, *b, *c, *out;
+	int count;
+} cases[] = {
+	{"key ", "sk-ant-", "api03-AbCd_ef-0123456789 end", "key [redacted] end", 1},
+	{"", "sk-", "proj-abcdefghij0123456789", "[redacted]", 1},
+	{"OPENAI=\"", "sk-", "aaaaaaaaaaaaaaaaaaa1\"", "OPENAI=\"[redacted]\"", 1},
+	{"class=\"", "sk-", "fading-circle-animation-long\"",
+	 "class=\"sk-fading-circle-animation-long\"", 0},
+	{"a ta", "sk-", "manager-12345678901234567890", "a task-manager-12345678901234567890", 0},
+	{"", "sk-", "short1", "sk-short1", 0},
+	{"x=", "ghp_", "0123456789abcdefABCDEF0123456789abcd;", "x=[redacted];", 1},
+	{"", "github_pat_", "11ABCDEFG0123456789_abc", "[redacted]", 1},
+	{"", "glpat-", "abcdefghij0123456789", "[redacted]", 1},
+	{"id ", "AKIA", "IOSFODNN7EXAMPLE.", "id [redacted].", 1},
+	{"id ", "AKIA", "IOSFODNN7EXAMPLEX", "id AKIAIOSFODNN7EXAMPLEX", 0},
+	{"id ", "AKIA", "IOSFODNN7EXAMPL", "id AKIAIOSFODNN7EXAMPL", 0},
+	{"", "AIza", "SyA0123456789abcdefghijklmnopqrstuv", "[redacted]", 1},
+	{"slack ", "xoxb", "-123456789012-abcdefABCDEF ok", "slack [redacted] ok", 1},
+	{"slack ", "xoxb", "-1234", "slack xoxb-1234", 0},
+	{"Authorization: ", "Bearer ", "abcDEF123.456-789_x~y+/==\r\n",
+	 "Authorization: Bearer [redacted]\r\n", 1},
+	{"authorization: ", "bearer ", "abcdefgh12345678", "authorization: bearer [redacted]", 1},
+	{"the ", "bearer ", "authentication scheme", "the bearer authentication scheme", 0},
+	{"a\n-----BEGIN ", "RSA PRIVATE KEY-----\nMIIE\n", "-----END RSA PRIVATE KEY-----\nb",
+	 "a\n[redacted]\nb", 1},
+	{"-----BEGIN ", "OPENSSH PRIVATE KEY-----\nb3Bl", "", "[redacted]", 1},
+	{"-----BEGIN ", "PUBLIC KEY-----\nMIIB\n", "-----END PUBLIC KEY-----",
+	 "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----", 0},
+	{"two ", "ghp_", "0123456789abcdefABCD and glpat-abcdefghij0123456789 end",
+	 "two [redacted] and [redacted] end", 2},
+	{"", "", "nothing here", "nothing here", 0},
+	{"", "", "", "", 0},
+};
+
+static void test_patterns(void **state)
+{
+	struct redact *r = redact_new();
+	struct buf b;
+	char in[256];
+
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(in, sizeof(in), "%s%s%s", cases[i].a, cases[i].b, cases[i].c);
+		buf_reset(&b);
+		assert_int_equal(redact_text(r, &b, in, strlen(in)), cases[i].count);
+		assert_string_equal(b.data != NULL ? b.data : "", cases[i].out);
+		if (cases[i].count > 0) { /* done once is done */
+			snprintf(in, sizeof(in), "%s", cases[i].out);
+			buf_reset(&b);
+			assert_int_equal(redact_text(r, &b, in, strlen(in)), 0);
+		}
+	}
+	buf_fini(&b);
+	redact_free(r);
+}
+
+static const char secret[] = "hunter2-is-my-key";
+
+static int redacted(const struct redact *r, const char *in, const char *want)
+{
+	struct buf b;
+	int n;
+
+	buf_init(&b, 10000);
+	n = redact_text(r, &b, in, strlen(in));
+	assert_string_equal(b.data, want);
+	assert_false(redact_has_known(r, b.data, b.len));
+	buf_fini(&b);
+	return n;
+}
+
+static void test_known(void **state)
+{
+	struct redact *r = redact_new();
+
+	assert_int_equal(redact_add(r, secret), 0);
+	assert_int_equal(redact_add(r, secret), 0); /* twice is once */
+	assert_int_equal(redact_add(r, "short"), 0);
+	assert_int_equal(redacted(r, "a hunter2-is-my-key b short", "a [redacted] b short"), 1);
+	assert_int_equal(
+		redacted(r, "xhunter2-is-my-keyhunter2-is-my-keyx", "x[redacted][redacted]x"), 2);
+	assert_int_equal(redacted(r, "hunter2-is-my-ke", "hunter2-is-my-ke"), 0);
+	assert_true(redact_has_known(r, "..hunter2-is-my-key", 19));
+	redact_free(r);
+	redact_free(NULL);
+}
+
+/* Of two known ones that begin alike the longer goes; one that begins inside
+ * a pattern's match and ends after it goes whole. */
+static void test_overlap(void **state)
+{
+	struct redact *r = redact_new();
+
+	redact_add(r, "abcdefgh");
+	redact_add(r, "abcdefghijkl");
+	redact_add(r, "tail9!!more");
+	assert_int_equal(redacted(r, "x abcdefghijkl y", "x [redacted] y"), 1);
+	assert_int_equal(redacted(r,
+				  "sk"
+				  "-aaaaaaaaaaaaaaaaaaatail9!!more.",
+				  "[redacted]."),
+			 1);
+	redact_free(r);
+}
+
+static void base64(const char *s, size_t len, const char *last_two, char *out)
+{
+	static const char sixty_two[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned v = 0;
+
+		for (size_t j = 0; j < 3; j++)
+			v = v << 8 | (i + j < len ? (unsigned char)s[i + j] : 0);
+		for (int j = 18; j >= 0; j -= 6) {
+			unsigned six = v >> j & 63;
+
+			*out++ = six < 62 ? sixty_two[six] : last_two[six - 62];
+		}
+	}
+	*out = '\0';
+}
+
+static void test_base64(void **state)
+{
+	static const char key[] = "k\xff\xfe>>>???~~~ey-0123456789"; /* + and / appear */
+	struct redact *r = redact_new();
+	struct buf b;
+
+	buf_init(&b, 1000);
+	redact_add(r, key);
+	for (size_t before = 0; before < 7; before++) {
+		for (int url = 0; url < 2; url++) {
+			char plain[64], text[128];
+
+			snprintf(plain, sizeof(plain), "%.*s%s and more", (int)before, "ABCDEFG",
+				 key);
+			base64(plain, strlen(plain), url ? "-_" : "+/", text);
+			buf_reset(&b);
+			assert_int_equal(redact_text(r, &b, text, strlen(text)), 1);
+			/* at most two characters of either end are left */
+			assert_true(b.len <= strlen(text) - strlen(key) * 8 / 6 + 12);
+		}
+	}
+	buf_fini(&b);
+	redact_free(r);
+}
+
+static void test_bounds(void **state)
+{
+	struct redact *r = redact_new();
+	struct buf b;
+	int rv = 0, n = 0;
+
+	for (; rv == 0 && n < 1000; n++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "secret-number-%d", n);
+		rv = redact_add(r, key);
+	}
+	assert_int_equal(rv, AVA_ETOOBIG);
+	assert_true(n > 30);
+	buf_init(&b, 10);
+	assert_int_equal(redact_text(r, &b, "more than ten bytes", 19), AVA_ETOOBIG);
+	buf_fini(&b);
+	redact_free(r);
+}
+
+/* Text made to be slow is not: a megabyte of beginnings that lead nowhere. */
+static void test_no_square(void **state)
+{
+	static const char *const unit[] = {"sk-", "-----BEGIN ", "github_pat_", "xoxb", "bearer "};
+	struct redact *r = redact_new();
+	struct buf in, out;
+
+	buf_init(&in, 2 << 20);
+	buf_init(&out, 2 << 20);
+	for (size_t i = 0; i < ARRAY_LEN(unit); i++) {
+		buf_reset(&in);
+		buf_reset(&out);
+		while (in.len < 1 << 20)
+			buf_adds(&in, unit[i]);
+		assert_int_equal(redact_text(r, &out, in.data, in.len), 0);
+		assert_int_equal(out.len, in.len);
+	}
+	buf_fini(&in);
+	buf_fini(&out);
+	redact_free(r);
+}
+
+static void without_memory(long k)
+{
+	struct redact *r = redact_new();
+	struct buf b;
+	int rv;
+
+	if (r == NULL)
+		return;
+	rv = redact_add(r, secret);
+	assert_true(rv == 0 || rv == AVA_ENOMEM);
+	buf_init(&b, 1000);
+	rv = redact_text(r, &b, secret, strlen(secret));
+	assert_true(rv >= 0 || rv == AVA_ENOMEM);
+	buf_fini(&b);
+	redact_free(r);
+}
+
+static void test_out_of_memory(void **state)
+{
+	FAULT_LOOP(k, without_memory(k));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patterns),      cmocka_unit_test(test_known),
+		cmocka_unit_test(test_overlap),       cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_bounds),        cmocka_unit_test(test_no_square),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* What is valid, where text may be cut, and what a terminal is shown. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/utf8.h"
+
+static const struct {
+	const char *name, *bytes;
+	size_t len;
+	bool valid;
+} cases[] = {
+	{"empty", "", 0, true},
+	{"ascii", "hello, world: more than eight", 29, true},
+	{"NUL is a character", "a\0b", 3, true},
+	{"two bytes", "\xc2\x80\xdf\xbf", 4, true},
+	{"three bytes", "\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf", 12, true},
+	{"four bytes", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 8, true},
+	{"overlong slash", "\xc0\xaf", 2, false},
+	{"overlong of two", "\xc1\xbf", 2, false},
+	{"overlong of three", "\xe0\x9f\xbf", 3, false},
+	{"overlong of four", "\xf0\x8f\xbf\xbf", 4, false},
+	{"surrogate low end", "\xed\xa0\x80", 3, false},
+	{"surrogate high end", "\xed\xbf\xbf", 3, false},
+	{"past U+10FFFF", "\xf4\x90\x80\x80", 4, false},
+	{"five bytes", "\xf8\x88\x80\x80\x80", 5, false},
+	{"lone continuation", "a\x80", 2, false},
+	{"cut short", "abcdefgh\xe2\x82", 10, false},
+	{"cut by ascii", "\xe2\x82z", 3, false},
+	{"0xff", "\xff", 1, false},
+};
+
+static void test_valid(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (utf8_valid(cases[i].bytes, cases[i].len) != cases[i].valid)
+			fail_msg("%s", cases[i].name);
+}
+
+/* Every code point, encoded here by hand, is read back. */
+static void test_decode_all(void **state)
+{
+	for (uint32_t c = 1; c <= 0x10ffff; c++) {
+		char s[4];
+		size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+		uint32_t rest = c, cp = 0;
+
+		if (c >= 0xd800 && c <= 0xdfff)
+			continue;
+		for (size_t i = n - 1; i > 0; i--, rest >>= 6)
+			s[i] = (char)(0x80 | (rest & 0x3f));
+		s[0] = (char)(n == 1 ? rest : (0xf00u >> n & 0xff) | rest);
+		if (utf8_decode(s, n, &cp) != n || cp != c)
+			fail_msg("U+%04X", (unsigned)c);
+		if (n > 1 && utf8_decode(s, n - 1, &cp) != 0)
+			fail_msg("U+%04X cut short", (unsigned)c);
+	}
+}
+
+static void test_prefix(void **state)
+{
+	const char *s = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x9a\x80z0123456789abcdef";
+	size_t at[] = {0, 1, 3, 6, 10, 11};
+
+	for (size_t i = 0; i < ARRAY_LEN(at); i++)
+		assert_int_equal(utf8_prefix(s, strlen(s), i), at[i]);
+	assert_int_equal(utf8_prefix(s, strlen(s), 20), 26);
+	assert_int_equal(utf8_prefix(s, strlen(s), 21), 27);
+	assert_int_equal(utf8_prefix(s, strlen(s), 1000), 27);
+	assert_int_equal(utf8_count(s, strlen(s)), 21);
+	assert_int_equal(utf8_prefix("\xff\xe2\x82", 3, 2), 2); /* a bad byte is one */
+	assert_int_equal(utf8_count("\xff\xe2\x82", 3), 3);
+}
+
+static void test_repair(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		buf_reset(&b);
+		assert_int_equal(utf8_repair(&b, cases[i].bytes, cases[i].len), 0);
+		assert_true(utf8_valid(b.data != NULL ? b.data : "", b.len));
+	}
+	buf_reset(&b);
+	utf8_repair(&b, "a\0\xff\xe2\x82z\xc3\xa9", 8);
+	assert_string_equal(b.data, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xc3\xa9");
+	buf_fini(&b);
+}
+
+static const struct {
+	const char *in, *out;
+	bool keep;
+} shown[] = {
+	{"plain \xc3\xa9 \xf0\x9f\x9a\x80", "plain \xc3\xa9 \xf0\x9f\x9a\x80", true},
+	{"a\tb\nc", "a\tb\nc", true},
+	{"a\tb\nc", "a\tb\\x0ac", false},
+	{"\x1b]52;c;x\x07", "\\x1b]52;c;x\\x07", true},
+	{"\r\x7f\x08", "\\x0d\\x7f\\x08", true},
+	{"\xc2\x9b"
+	 "2J",
+	 "\\u{009b}2J", true}, /* C1: CSI in one character */
+	{"\x9b", "\\x9b", true},
+	{"\xe2\x80\xaetxt", "\\u{202e}txt", true},
+	{"\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c", "\\u{2066}\\u{2069}\\u{061c}", true},
+	{"\xf3\xa0\x81\x81", "\\u{e0041}", true},
+	{"\xe2\x82", "\\xe2\\x82", true},
+};
+
+static void test_terminal(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+		buf_reset(&b);
+		assert_int_equal(utf8_terminal(&b, shown[i].in, strlen(shown[i].in), shown[i].keep),
+				 0);
+		assert_string_equal(b.data, shown[i].out);
+	}
+	buf_reset(&b);
+	utf8_terminal(&b, "\0", 1, true);
+	assert_string_equal(b.data, "\\x00");
+	buf_fini(&b);
+}
+
+static void test_bounds(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 5);
+	assert_true(utf8_repair(&b, "abc\xff", 4) < 0);
+	buf_reset(&b);
+	assert_true(utf8_terminal(&b, "ab\x1b", 3, true) < 0);
+	buf_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_valid),    cmocka_unit_test(test_decode_all),
+		cmocka_unit_test(test_prefix),   cmocka_unit_test(test_repair),
+		cmocka_unit_test(test_terminal), cmocka_unit_test(test_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
