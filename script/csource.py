@@ -16,7 +16,7 @@ def files(suffixes, folders=None):
     a git work tree, everything outside of build folders."""
     try:
         out = subprocess.run(
-            ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others",
+            ["git", "-c", "safe.directory=*", "-C", ROOT, "ls-files", "-z", "--cached", "--others",
              "--exclude-standard"],
             capture_output=True, check=True).stdout
         names = [os.fsdecode(n) for n in out.split(b"\0") if n]
