@@ -41,14 +41,13 @@ def read(name):
         return f.read()
 
 
-def blank(text, literals=True):
-    """Comments (and string and character literals) become spaces; newlines stay,
-    so that line numbers do."""
+def blank(text, comments=True, literals=True):
+    """Comments, and string and character literals, become spaces; newlines stay, so
+    that line numbers do."""
     def hide(match):
         token = match.group(0)
-        if not literals and token[0] in "\"'":
-            return token
-        return re.sub(r"[^\n]", " ", token)
+        wanted = literals if token[0] in "\"'" else comments
+        return re.sub(r"[^\n]", " ", token) if wanted else token
     return TOKEN.sub(hide, text)
 
 
