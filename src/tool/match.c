@@ -338,10 +338,13 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 			 struct match_line *line, struct ava_error *err)
 {
 	while (*from < len) {
-		size_t end = block_end(data, len, *from);
-		struct hit hit = {.start = 0};
-		int rv = run(m, data + *from, end - *from, 0, &hit, err);
+		struct match_line block = {.start = *from, .end = block_end(data, len, *from)};
+		size_t next = block.end + 1;
+		struct hit hit;
+		int rv;
 
+		drop_cr(data, &block);
+		rv = run(m, data + *from, block.end - *from, 0, &hit, err);
 		if (rv == AVA_EINVAL) { /* too much at once may be little a line */
 			m->by_line = true;
 			return 2;
@@ -349,19 +352,19 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 		if (rv < 0)
 			return rv;
 		if (rv == 0) {
-			*from = end + 1;
+			*from = next;
 			continue;
 		}
-		line_around(data, len, *from + hit.start, line);
 		line->at = *from + hit.start;
-		if (memchr(data + line->at, '\n', hit.end - hit.start) != NULL) {
+		line_around(data, len, line->at, line);
+		next = line->end + 1;
+		drop_cr(data, line);
+		if (*from + hit.end > line->end) { /* over the end of its line */
 			m->by_line = true;
 			*from = line->start;
 			return 2;
 		}
-		*from = line->end + 1;
-		drop_cr(data, line);
-		line->at = MIN(line->at, line->end);
+		*from = next;
 		return 1;
 	}
 	return 0;

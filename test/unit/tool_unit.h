@@ -1,0 +1,165 @@
+/* Running a tool as a run would: its call on a real loop and pool, in a
+ * folder of the test's own. Included by the test_tool_*.c only. */
+#ifndef UNIT_TOOL_UNIT_H
+#define UNIT_TOOL_UNIT_H
+
+#include "unit.h"
+
+#include <ava.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/tool.h"
+#include "os/loop.h"
+
+struct tool_unit {
+	char dir[300]; /* the working folder, inside of `top` */
+	char top[256];
+	struct os_loop *loop;
+	struct tool_env env;
+	/* The last call. */
+	struct tool_call call;
+	int done; /* times it was called */
+	json_t *args;
+};
+
+static void tool_unit_open(struct tool_unit *u)
+{
+	memset(u, 0, sizeof(*u));
+	snprintf(u->top, sizeof(u->top), "%s", unit_tmpdir());
+	snprintf(u->dir, sizeof(u->dir), "%s/proj", u->top);
+	assert_int_equal(mkdir(u->dir, 0700), 0);
+	u->loop = os_loop_new(NULL);
+	assert_non_null(u->loop);
+	u->env.loop = u->loop;
+	u->env.cwd = u->dir;
+	u->env.cwd_fd = open(u->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(u->env.cwd_fd >= 0);
+	u->env.user = u;
+	buf_init(&u->call.out, TOOL_FULL_MAX);
+}
+
+static void tool_unit_close(struct tool_unit *u)
+{
+	buf_fini(&u->call.out);
+	json_decref(u->args);
+	if (u->env.cwd_fd >= 0)
+		close(u->env.cwd_fd);
+	os_loop_free(u->loop);
+	unit_rmdir(u->top);
+}
+
+static void tool_unit_done(struct tool_call *c)
+{
+	struct tool_unit *u = c->user;
+
+	u->done++;
+}
+
+/* Start a call; `json` with ' for ". */
+static void tool_unit_start(struct tool_unit *u, const char *tool, const char *json)
+{
+	char *text = strdup(json);
+	json_error_t at;
+
+	for (char *p = text; (p = strchr(p, '\'')) != NULL;)
+		*p = '"';
+	json_decref(u->args);
+	u->args = json_loads(text, JSON_ALLOW_NUL, &at);
+	if (u->args == NULL)
+		fail_msg("arguments: %s: %s", text, at.text);
+	free(text);
+	u->done = 0;
+	u->call.tool = tool_find(tool);
+	assert_non_null(u->call.tool);
+	u->call.id = "c1.1";
+	u->call.args = u->args;
+	u->call.env = &u->env;
+	u->call.done = tool_unit_done;
+	u->call.user = u;
+	u->call.success = false;
+	u->call.error_class = NULL;
+	buf_reset(&u->call.out);
+	u->call.tool->start(&u->call);
+}
+
+static void tool_unit_wait(struct tool_unit *u)
+{
+	while (u->done == 0)
+		os_loop_step(u->loop, 1000);
+	os_loop_step(u->loop, 0);
+	assert_int_equal(u->done, 1);
+	assert_non_null(u->call.error_class);
+	if (u->call.out.data == NULL) /* so that tests may print it */
+		assert_int_equal(buf_adds(&u->call.out, ""), 0);
+}
+
+/* The answer, which has to be a success. */
+static __attribute__((unused)) const char *tool_unit_ok(struct tool_unit *u, const char *tool,
+							const char *json)
+{
+	tool_unit_start(u, tool, json);
+	tool_unit_wait(u);
+	if (!u->call.success)
+		fail_msg("%s %s: %s: %s", tool, json, u->call.error_class, u->call.out.data);
+	assert_string_equal(u->call.error_class, "");
+	return u->call.out.data;
+}
+
+/* The sentence of a failure of class `class`. */
+static __attribute__((unused)) const char *tool_unit_fails(struct tool_unit *u, const char *tool,
+							   const char *json, const char *class)
+{
+	tool_unit_start(u, tool, json);
+	tool_unit_wait(u);
+	if (u->call.success)
+		fail_msg("%s %s answered: %.300s", tool, json, u->call.out.data);
+	assert_string_equal(u->call.error_class, class);
+	return u->call.out.data;
+}
+
+/* Does `text` hold `part`? Shows both when not. */
+static __attribute__((unused)) void assert_holds(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("no \"%s\" in:\n%s", part, text);
+}
+
+static __attribute__((unused)) void assert_lacks(const char *text, const char *part)
+{
+	if (strstr(text, part) != NULL)
+		fail_msg("\"%s\" in:\n%s", part, text);
+}
+
+/* A path below the working folder; good until the third call from now. */
+static __attribute__((unused)) const char *in(const struct tool_unit *u, const char *path)
+{
+	static char full[3][4600];
+	static unsigned at;
+
+	at = (at + 1) % 3;
+	snprintf(full[at], sizeof(full[at]), "%s/%s", u->dir, path);
+	return full[at];
+}
+
+/* Write a file and the folders it is in. */
+static __attribute__((unused)) void put(const struct tool_unit *u, const char *path,
+					const char *text)
+{
+	char full[4600];
+
+	snprintf(full, sizeof(full), "%s", in(u, path));
+	for (char *p = full + strlen(u->dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		mkdir(full, 0700);
+		*p = '/';
+	}
+	unit_write(full, text, strlen(text));
+}
+
+#endif
