@@ -4,8 +4,8 @@
  * Happy path: libmicrohttpd parses, access_cb collects the body and calls the
  * handler once with the whole request. If the handler answered, the response
  * is queued there and then; if not, the connection is suspended until
- * http_reply resumes it, which makes the epoll descriptor readable, and
- * access_cb runs again and queues the response.
+ * http_reply resumes it and defers a run of libmicrohttpd (a resume shows on no
+ * descriptor); access_cb is called again and queues the response.
  *
  * libmicrohttpd does not look at a suspended connection's socket. An epoll
  * set of our own (`watch`) does, for hang-ups only, so that waiting requests
@@ -70,6 +70,7 @@ struct request {
 struct http_server {
 	struct os_loop *loop;
 	struct MHD_Daemon *daemon;
+	struct os_task run; /* libmicrohttpd has work that no descriptor shows */
 	struct os_poll *poll, *watch_poll;
 	struct os_timer *timer, *beat;
 	struct http_server_options options;
@@ -117,6 +118,11 @@ static void poll_cb(int events, void *user)
 {
 	(void)events;
 	server_run(user);
+}
+
+static void run_cb(struct os_task *t)
+{
+	server_run(CONTAINER_OF(t, struct http_server, run));
 }
 
 static void timer_cb(void *user)
@@ -197,6 +203,7 @@ static void request_wake(struct request *r)
 		return;
 	r->suspended = false;
 	MHD_resume_connection(r->conn);
+	os_defer(r->server->loop, &r->server->run);
 }
 
 static void tell_gone(struct request *r)
@@ -376,7 +383,7 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 {
 	struct request *r = request_of(req);
 	struct http_server *s = r->server;
-	struct http_stream *st = http_stream_new(s->loop, &s->streams, r->conn, hooks);
+	struct http_stream *st = http_stream_new(s->loop, &s->run, &s->streams, r->conn, hooks);
 	struct MHD_Response *response = NULL;
 	int rv = 0;
 
@@ -559,6 +566,7 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 
 static void server_close(struct http_server *s)
 {
+	os_defer_cancel(s->loop, &s->run);
 	os_poll_free(s->poll);
 	os_poll_free(s->watch_poll);
 	os_timer_free(s->timer);
@@ -596,6 +604,7 @@ struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 	apply_defaults(&s->options);
 	list_init(&s->requests);
 	list_init(&s->streams);
+	os_task_init(&s->run, run_cb);
 	s->is_unix = getsockname(listen_fd, (struct sockaddr *)&addr, &len) == 0 &&
 		     addr.ss_family == AF_UNIX;
 	if (!s->is_unix) /* accepted sockets inherit it */

@@ -32,6 +32,7 @@ static void stream_wake(struct http_stream *st)
 		return;
 	st->suspended = false;
 	MHD_resume_connection(st->conn);
+	os_defer(st->loop, st->run);
 }
 
 static void writer_lets_go(struct http_stream *st)
@@ -67,7 +68,7 @@ static void task_cb(struct os_task *t)
 	}
 }
 
-struct http_stream *http_stream_new(struct os_loop *loop, struct list *streams,
+struct http_stream *http_stream_new(struct os_loop *loop, struct os_task *run, struct list *streams,
 				    struct MHD_Connection *conn,
 				    const struct http_stream_hooks *hooks)
 {
@@ -76,6 +77,7 @@ struct http_stream *http_stream_new(struct os_loop *loop, struct list *streams,
 	if (!st)
 		return NULL;
 	st->loop = loop;
+	st->run = run;
 	st->conn = conn;
 	st->hooks = *hooks;
 	st->writer = true;

@@ -17,6 +17,7 @@
 struct http_stream {
 	struct list node; /* in the server's list while the writer owns it */
 	struct os_loop *loop;
+	struct os_task *run;         /* the server's: makes libmicrohttpd see a resume */
 	struct MHD_Connection *conn; /* NULL: the connection let go */
 	struct http_stream_hooks hooks;
 	struct os_task task; /* tells `drained` and `gone` */
@@ -30,7 +31,7 @@ struct http_stream {
 };
 
 /* In `streams`; owned by the writer, and by `conn` until http_stream_detach. */
-struct http_stream *http_stream_new(struct os_loop *loop, struct list *streams,
+struct http_stream *http_stream_new(struct os_loop *loop, struct os_task *run, struct list *streams,
 				    struct MHD_Connection *conn,
 				    const struct http_stream_hooks *hooks);
 /* MHD_ContentReaderCallback; `cls` is the stream. */
