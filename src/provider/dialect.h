@@ -47,6 +47,16 @@ struct dialect {
 	 * are the JSON texts joined by commas. AVA_EINVAL naming the first
 	 * fault: the request must not leave. */
 	int (*check)(const char *lines, size_t len, struct ava_error *err);
+	/* Each tool result in `lines`, in order: our k-th call (from 0) has the
+	 * k-th result. `text` is unescaped and borrowed during `each`, which
+	 * returns non-zero to stop (passed on). */
+	int (*results)(const char *lines, size_t len,
+		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
+				   void *user),
+		       void *user, struct ava_error *err);
+	/* The calls of the last assistant message that have no result yet, as
+	 * a turn to answer (wire_id, name, args in `t->mem`); none: ncalls 0. */
+	int (*open_calls)(const char *lines, size_t len, struct turn *t, struct ava_error *err);
 	/* Local dialects answer themselves: a function of the body alone.
 	 * `config` is what follows the name in the model id ("FILE.jsonl" of
 	 * offline:FILE.jsonl), "" when nothing does. NULL for remote ones. */
@@ -58,8 +68,8 @@ extern const struct dialect dialect_offline;
 
 /* ---- models: alias or id -> dialect, wire name, price. */
 struct model {
-	char id[128];    /* canonical: "offline", "offline:FILE", "anthropic/…" */
-	char config[96]; /* after the colon of offline:FILE */
+	char id[264];     /* canonical: "offline", "offline:FILE", "anthropic/…" */
+	char config[256]; /* after the colon of offline:FILE: an absolute path */
 	const struct dialect *dialect;
 	struct agent_price price; /* offline: all 0 */
 	int64_t max_output;       /* per call */

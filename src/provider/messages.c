@@ -13,7 +13,7 @@
 #include "provider/wire.h"
 
 #define MACHINE_NEWEST 1
-#define REPLACES_MAX 65536u
+#define REPLACES_MAX   65536u
 
 struct replace {
 	struct slice wire_id, content; /* raw strings */
@@ -32,21 +32,23 @@ static int corrupt(const struct reading *r, const char *what)
 	return err_set(r->err, AVA_ECORRUPT, "messages.jsonl line %zu: %s", r->line, what);
 }
 
-static int read_spec(struct reading *r, struct walk *w)
+static int read_spec(struct reading *r, struct jscan *w)
 {
 	struct slice key, value;
 
-	walk_object(w);
-	while (walk_key(w, &key)) {
-		if (slice_is(key, "head") && walk_peek(w) == '"') {
-			walk_string(w, &r->head);
+	jscan_object(w);
+	while (jscan_key(w, &key)) {
+		if (slice_is(key, "head") && jscan_peek(w) == '"') {
+			jscan_string(w, &r->head);
 			continue;
 		}
-		walk_skip(w, &value);
-		if (slice_is(key, "machine") && !w->failed && strtol(value.s, NULL, 10) > MACHINE_NEWEST)
-			return err_set(r->err, AVA_EFORMAT,
-				       "messages.jsonl line %zu: written by a newer ava (machine %.*s)",
-				       r->line, (int)(value.len < 20 ? value.len : 20), value.s);
+		jscan_skip(w, &value);
+		if (slice_is(key, "machine") && !w->failed &&
+		    strtol(value.s, NULL, 10) > MACHINE_NEWEST)
+			return err_set(
+				r->err, AVA_EFORMAT,
+				"messages.jsonl line %zu: written by a newer ava (machine %.*s)",
+				r->line, (int)(value.len < 20 ? value.len : 20), value.s);
 	}
 	return w->failed ? corrupt(r, "not a spec") : 0;
 }
@@ -57,8 +59,8 @@ static int add_replace(struct reading *r, const struct replace *p)
 	struct replace *grown;
 
 	if (r->nreplaces == REPLACES_MAX)
-		return err_set(r->err, AVA_ETOOBIG, "messages.jsonl line %zu: too many replaced results",
-			       r->line);
+		return err_set(r->err, AVA_ETOOBIG,
+			       "messages.jsonl line %zu: too many replaced results", r->line);
 	if (r->nreplaces == r->cap) {
 		grown = realloc(r->replaces, cap * sizeof(*grown));
 		if (grown == NULL)
@@ -70,19 +72,19 @@ static int add_replace(struct reading *r, const struct replace *p)
 	return 0;
 }
 
-static int read_replace(struct reading *r, struct walk *w)
+static int read_replace(struct reading *r, struct jscan *w)
 {
 	struct replace p = {{NULL, 0}, {NULL, 0}};
 	struct slice key;
 
-	walk_object(w);
-	while (walk_key(w, &key)) {
+	jscan_object(w);
+	while (jscan_key(w, &key)) {
 		if (slice_is(key, "wireId"))
-			walk_string(w, &p.wire_id);
+			jscan_string(w, &p.wire_id);
 		else if (slice_is(key, "content"))
-			walk_string(w, &p.content);
+			jscan_string(w, &p.content);
 		else
-			walk_skip(w, NULL);
+			jscan_skip(w, NULL);
 	}
 	if (w->failed || p.wire_id.s == NULL || p.content.s == NULL)
 		return corrupt(r, "a replace needs wireId and content");
@@ -90,12 +92,12 @@ static int read_replace(struct reading *r, struct walk *w)
 }
 
 /* 'm' message, 's' spec, 'r' replace, 0 none of them; `w` is before its value. */
-static char line_kind(const char *line, size_t len, struct walk *w)
+static char line_kind(const char *line, size_t len, struct jscan *w)
 {
 	struct slice key;
 
-	walk_init(w, line, len);
-	if (!walk_object(w) || !walk_key(w, &key))
+	jscan_init(w, line, len);
+	if (!jscan_object(w) || !jscan_key(w, &key))
 		return 0;
 	if (slice_is(key, "role"))
 		return 'm';
@@ -107,7 +109,7 @@ static char line_kind(const char *line, size_t len, struct walk *w)
 static int read_line(struct reading *r, const char *line, size_t len, struct messages_info *info)
 {
 	struct slice key;
-	struct walk w;
+	struct jscan w;
 	char kind = line_kind(line, len, &w);
 	int rv = 0;
 
@@ -126,7 +128,7 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 	default:
 		return corrupt(r, "neither a message nor a spec nor a replace");
 	}
-	if (rv == 0 && (walk_key(&w, &key) || w.failed || walk_peek(&w) != 0))
+	if (rv == 0 && (jscan_key(&w, &key) || w.failed || jscan_peek(&w) != 0))
 		rv = corrupt(r, "more than one object");
 	return rv;
 }
@@ -177,7 +179,7 @@ static int copy_head(const struct reading *r, struct buf *out, struct messages_i
 
 	if (at == NULL)
 		return buf_check(out);
-	info->head_len = walk_unescape(r->head, at);
+	info->head_len = jscan_unescape(r->head, at);
 	out->len += info->head_len;
 	out->data[out->len] = 0;
 	return 0;
@@ -188,7 +190,7 @@ static int copy_lines(struct reading *r, struct buf *out, const char *file, size
 	const char *line;
 	size_t at = 0, line_len;
 	bool first = true;
-	struct walk w;
+	struct jscan w;
 	int rv = 0;
 
 	for (r->line = 1; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1; r->line++) {

@@ -158,7 +158,7 @@ int wire_assistant(struct buf *out, const struct turn *t)
 void wire_reader_init(struct wire_reader *r, const char *lines, size_t len)
 {
 	*r = (struct wire_reader){0};
-	walk_init(&r->w, lines, len);
+	jscan_init(&r->w, lines, len);
 	r->w.last = '['; /* as if the head had just opened the array */
 }
 
@@ -171,26 +171,26 @@ static bool close_read(struct wire_reader *r)
 
 	while (wire_block(r, &b) == 1)
 		;
-	return !r->w.failed && !walk_key(&r->w, &key) && !r->w.failed;
+	return !r->w.failed && !jscan_key(&r->w, &key) && !r->w.failed;
 }
 
 int wire_message(struct wire_reader *r, bool *user)
 {
-	struct walk *w = &r->w;
+	struct jscan *w = &r->w;
 	struct slice key, role;
 
 	if (r->open && !close_read(r))
 		return AVA_EINVAL;
 	r->open = false;
-	if (!r->in_body && walk_peek(w) == 0 && !w->failed && w->last != ':')
+	if (!r->in_body && jscan_peek(w) == 0 && !w->failed && w->last != ':')
 		return 0;
-	if (!walk_item(w))
+	if (!jscan_item(w))
 		return w->failed || !r->in_body ? AVA_EINVAL : 0;
 	r->messages++;
 	r->blocks = 0;
-	if (!walk_object(w) || !walk_key(w, &key) || !slice_is(key, "role") ||
-	    !walk_string(w, &role) || !walk_key(w, &key) || !slice_is(key, "content") ||
-	    !walk_array(w))
+	if (!jscan_object(w) || !jscan_key(w, &key) || !slice_is(key, "role") ||
+	    !jscan_string(w, &role) || !jscan_key(w, &key) || !slice_is(key, "content") ||
+	    !jscan_array(w))
 		return AVA_EINVAL;
 	*user = slice_is(role, "user");
 	if (!*user && !slice_is(role, "assistant"))
@@ -202,55 +202,55 @@ int wire_message(struct wire_reader *r, bool *user)
 
 /* The content of a tool_result: a string, or blocks of which the first text
  * is taken. */
-static void read_content(struct walk *w, struct slice *text)
+static void read_content(struct jscan *w, struct slice *text)
 {
 	struct slice key;
 	bool taken = false;
 
-	if (walk_peek(w) == '"') {
-		walk_string(w, text);
+	if (jscan_peek(w) == '"') {
+		jscan_string(w, text);
 		return;
 	}
-	if (walk_peek(w) != '[') {
-		walk_skip(w, NULL);
+	if (jscan_peek(w) != '[') {
+		jscan_skip(w, NULL);
 		return;
 	}
-	walk_array(w);
-	while (walk_item(w)) {
-		if (walk_peek(w) != '{') {
-			walk_skip(w, NULL);
+	jscan_array(w);
+	while (jscan_item(w)) {
+		if (jscan_peek(w) != '{') {
+			jscan_skip(w, NULL);
 			continue;
 		}
-		walk_object(w);
-		while (walk_key(w, &key)) {
-			if (!taken && slice_is(key, "text") && walk_peek(w) == '"')
-				taken = walk_string(w, text);
+		jscan_object(w);
+		while (jscan_key(w, &key)) {
+			if (!taken && slice_is(key, "text") && jscan_peek(w) == '"')
+				taken = jscan_string(w, text);
 			else
-				walk_skip(w, NULL);
+				jscan_skip(w, NULL);
 		}
 	}
 }
 
-static void read_member(struct walk *w, struct slice key, struct wire_block *b, struct slice *type)
+static void read_member(struct jscan *w, struct slice key, struct wire_block *b, struct slice *type)
 {
 	struct slice flag;
 
 	if (slice_is(key, "type"))
-		walk_string(w, type);
+		jscan_string(w, type);
 	else if (slice_is(key, "text"))
-		walk_string(w, &b->text);
+		jscan_string(w, &b->text);
 	else if (slice_is(key, "id") || slice_is(key, "tool_use_id"))
-		walk_string(w, &b->id);
+		jscan_string(w, &b->id);
 	else if (slice_is(key, "name"))
-		walk_string(w, &b->name);
+		jscan_string(w, &b->name);
 	else if (slice_is(key, "input"))
-		walk_skip(w, &b->input);
+		jscan_skip(w, &b->input);
 	else if (slice_is(key, "content"))
 		read_content(w, &b->text);
-	else if (slice_is(key, "is_error") && walk_skip(w, &flag))
+	else if (slice_is(key, "is_error") && jscan_skip(w, &flag))
 		b->is_error = slice_is(flag, "true");
 	else
-		walk_skip(w, NULL);
+		jscan_skip(w, NULL);
 }
 
 int wire_block(struct wire_reader *r, struct wire_block *b)
@@ -262,19 +262,22 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	};
 	struct slice key, type = {"", 0};
 
-	*b = (struct wire_block){.type = WIRE_OTHER, .id = {"", 0}, .name = {"", 0},
-				 .input = {"", 0}, .text = {"", 0}};
+	*b = (struct wire_block){.type = WIRE_OTHER,
+				 .id = {"", 0},
+				 .name = {"", 0},
+				 .input = {"", 0},
+				 .text = {"", 0}};
 	if (!r->open || r->w.failed)
 		return r->w.failed ? AVA_EINVAL : 0;
 	if (r->ended)
 		return 0;
-	if (!walk_item(&r->w)) {
+	if (!jscan_item(&r->w)) {
 		r->ended = true;
 		return r->w.failed ? AVA_EINVAL : 0;
 	}
 	r->blocks++;
-	walk_object(&r->w);
-	while (walk_key(&r->w, &key))
+	jscan_object(&r->w);
+	while (jscan_key(&r->w, &key))
 		read_member(&r->w, key, b, &type);
 	for (int i = 0; i < WIRE_OTHER; i++)
 		if (slice_is(type, types[i]))
@@ -290,8 +293,8 @@ struct check {
 	unsigned ncalls, left; /* left: not answered yet */
 	struct nameset ids;    /* of every call of the conversation */
 	struct wire_reader r;
-	bool user, last_user;  /* whose message; whose was the one before */
-	bool text_seen;        /* in this message */
+	bool user, last_user; /* whose message; whose was the one before */
+	bool text_seen;       /* in this message */
 	struct ava_error *err;
 };
 
@@ -314,24 +317,27 @@ static int check_id(struct check *c, struct slice id)
 	unsigned m = c->r.messages - 1, k = c->r.blocks - 1;
 
 	if (id.len == 0 || id.len > WIRE_ID_MAX)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u.tool_use.id: String should have 1 to %u characters",
-			       m, k, WIRE_ID_MAX);
+		return err_set(
+			c->err, AVA_EINVAL,
+			"messages.%u.content.%u.tool_use.id: String should have 1 to %u characters",
+			m, k, WIRE_ID_MAX);
 	for (size_t i = 0; i < id.len; i++) {
 		unsigned char ch = (unsigned char)id.s[i];
 
-		if (!(ch >= '0' && ch <= '9') && !((ch | 32) >= 'a' && (ch | 32) <= 'z') && ch != '_' &&
-		    ch != '-')
-			return err_set(c->err, AVA_EINVAL,
-				       "messages.%u.content.%u.tool_use.id: String should match pattern "
-				       "'^[a-zA-Z0-9_-]+$'",
-				       m, k);
+		if (!(ch >= '0' && ch <= '9') && !((ch | 32) >= 'a' && (ch | 32) <= 'z') &&
+		    ch != '_' && ch != '-')
+			return err_set(
+				c->err, AVA_EINVAL,
+				"messages.%u.content.%u.tool_use.id: String should match pattern "
+				"'^[a-zA-Z0-9_-]+$'",
+				m, k);
 	}
 	memcpy(name, id.s, id.len);
 	name[id.len] = 0;
 	if (nameset_has(&c->ids, name))
 		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_use` ids must be unique: %s", m, k, name);
+			       "messages.%u.content.%u: `tool_use` ids must be unique: %s", m, k,
+			       name);
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
 }
 
@@ -342,15 +348,17 @@ static int check_use(struct check *c, const struct wire_block *b)
 
 	if (c->user)
 		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_use` blocks can only be in `assistant` messages",
+			       "messages.%u.content.%u: `tool_use` blocks can only be in "
+			       "`assistant` messages",
 			       m, k);
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
 	if (b->name.len == 0 || b->input.len == 0 || b->input.s[0] != '{')
 		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u.tool_use: needs a name and an input that is an object", m,
-			       k);
+			       "messages.%u.content.%u.tool_use: needs a name and an input that is "
+			       "an object",
+			       m, k);
 	if (c->ncalls == TURN_MAX_CALLS)
 		return err_set(c->err, AVA_EINVAL, "messages.%u: more than %d `tool_use` blocks", m,
 			       TURN_MAX_CALLS);
@@ -367,32 +375,36 @@ static int check_result(struct check *c, const struct wire_block *b)
 
 	if (!c->user)
 		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_result` blocks can only be in `user` messages", m,
-			       k);
+			       "messages.%u.content.%u: `tool_result` blocks can only be in `user` "
+			       "messages",
+			       m, k);
 	/* In order they are the k-th; else look for it. */
 	i = k < c->ncalls ? k : 0;
 	for (unsigned n = 0; n < c->ncalls; n++, i = (i + 1) % c->ncalls) {
 		if (c->calls[i].len != b->id.len || memcmp(c->calls[i].s, b->id.s, b->id.len) != 0)
 			continue;
 		if (c->answered[i])
-			return err_set(c->err, AVA_EINVAL,
-				       "messages.%u.content.%u: each tool_use must have a single result. "
-				       "Found multiple `tool_result` blocks with id: %.*s",
-				       m, k, shown, b->id.s);
+			return err_set(
+				c->err, AVA_EINVAL,
+				"messages.%u.content.%u: each tool_use must have a single result. "
+				"Found multiple `tool_result` blocks with id: %.*s",
+				m, k, shown, b->id.s);
 		if (c->text_seen)
 			return err_set(c->err, AVA_EINVAL,
-				       "messages.%u: `tool_result` blocks must come first: `tool_use` ids were "
+				       "messages.%u: `tool_result` blocks must come first: "
+				       "`tool_use` ids were "
 				       "found without `tool_result` blocks immediately after: %.*s",
 				       m, shown, b->id.s);
 		c->answered[i] = true;
 		c->left--;
 		return 0;
 	}
-	return err_set(c->err, AVA_EINVAL,
-		       "messages.%u.content.%u: unexpected `tool_use_id` found in `tool_result` blocks: "
-		       "%.*s. Each `tool_result` block must have a corresponding `tool_use` block in the "
-		       "previous message.",
-		       m, k, shown, b->id.s);
+	return err_set(
+		c->err, AVA_EINVAL,
+		"messages.%u.content.%u: unexpected `tool_use_id` found in `tool_result` blocks: "
+		"%.*s. Each `tool_result` block must have a corresponding `tool_use` block in the "
+		"previous message.",
+		m, k, shown, b->id.s);
 }
 
 static int check_block(struct check *c, const struct wire_block *b)
@@ -430,11 +442,12 @@ static int check_answered(const struct check *c, unsigned assistant)
 			n += (size_t)snprintf(ids + n, sizeof(ids) - n, "%s%.*s", n > 0 ? ", " : "",
 					      (int)c->calls[i].len, c->calls[i].s);
 		}
-	return err_set(c->err, AVA_EINVAL,
-		       "messages.%u: `tool_use` ids were found without `tool_result` blocks immediately "
-		       "after: %s. Each `tool_use` block must have a corresponding `tool_result` block in "
-		       "the next message.",
-		       assistant, ids);
+	return err_set(
+		c->err, AVA_EINVAL,
+		"messages.%u: `tool_use` ids were found without `tool_result` blocks immediately "
+		"after: %s. Each `tool_use` block must have a corresponding `tool_result` block in "
+		"the next message.",
+		assistant, ids);
 }
 
 static int check_role(const struct check *c)
@@ -445,10 +458,11 @@ static int check_role(const struct check *c)
 		return err_set(c->err, AVA_EINVAL,
 			       "messages: first message must use the \"user\" role");
 	if (!c->user && !c->last_user)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u: roles must alternate between \"user\" and \"assistant\", but "
-			       "found multiple \"assistant\" roles in a row",
-			       m);
+		return err_set(
+			c->err, AVA_EINVAL,
+			"messages.%u: roles must alternate between \"user\" and \"assistant\", but "
+			"found multiple \"assistant\" roles in a row",
+			m);
 	return 0;
 }
 
@@ -468,7 +482,8 @@ static int check_message(struct check *c)
 		return more;
 	if (c->r.blocks == 0)
 		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u: all messages must have non-empty content", c->r.messages - 1);
+			       "messages.%u: all messages must have non-empty content",
+			       c->r.messages - 1);
 	if (c->user) {
 		rv = check_answered(c, c->r.messages - 2);
 		c->ncalls = 0;
@@ -489,7 +504,8 @@ int wire_check(const char *lines, size_t len, struct ava_error *err)
 			break;
 	}
 	if (c.r.w.failed || more < 0)
-		rv = err_set(err, AVA_EINVAL, "messages.%u: not a message of the Messages form, near byte %zu",
+		rv = err_set(err, AVA_EINVAL,
+			     "messages.%u: not a message of the Messages form, near byte %zu",
 			     c.r.messages > 0 ? c.r.messages - 1 : 0, (size_t)(c.r.w.at - lines));
 	else if (rv == 0 && c.r.messages == 0)
 		rv = err_set(err, AVA_EINVAL, "messages: at least one message is required");

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "provider/dialect.h"
-#include "provider/walk.h"
+#include "provider/jscan.h"
 
 #define WIRE_ID_MAX 128u /* bytes of a call's id */
 
@@ -30,7 +30,7 @@ int wire_check(const char *lines, size_t len, struct ava_error *err);
 
 /* ---- reader: messages and their blocks in order. */
 struct wire_reader {
-	struct walk w;
+	struct jscan w;
 	unsigned messages; /* begun so far; the current one is messages - 1 */
 	unsigned blocks;   /* of the current message, begun so far */
 	bool in_body;      /* a "]" ends them; else the end of the text does */

@@ -1,23 +1,23 @@
 /* The JSON cursor: grammar of brackets, commas, literals and numbers is
  * checked, strings are only delimited (their escapes were checked when the
- * line was made). Recursion is bounded by WALK_MAX_DEPTH. Bad text sets
+ * line was made). Recursion is bounded by JSCAN_MAX_DEPTH. Bad text sets
  * `failed`; nothing here allocates or can fail otherwise. */
-#include "provider/walk.h"
+#include "provider/jscan.h"
 
 #include <string.h>
 
-void walk_init(struct walk *w, const char *s, size_t len)
+void jscan_init(struct jscan *w, const char *s, size_t len)
 {
-	*w = (struct walk){.at = s, .end = s + len, .last = ':'};
+	*w = (struct jscan){.at = s, .end = s + len, .last = ':'};
 }
 
-static bool fail(struct walk *w)
+static bool fail(struct jscan *w)
 {
 	w->failed = true;
 	return false;
 }
 
-char walk_peek(struct walk *w)
+char jscan_peek(struct jscan *w)
 {
 	while (w->at < w->end &&
 	       (*w->at == ' ' || *w->at == '\n' || *w->at == '\t' || *w->at == '\r'))
@@ -25,29 +25,29 @@ char walk_peek(struct walk *w)
 	return w->at < w->end && !w->failed ? *w->at : 0;
 }
 
-static bool open_with(struct walk *w, char bracket)
+static bool open_with(struct jscan *w, char bracket)
 {
-	if (walk_peek(w) != bracket || w->last != ':')
+	if (jscan_peek(w) != bracket || w->last != ':')
 		return fail(w);
 	w->at++;
 	w->last = bracket;
 	return true;
 }
 
-bool walk_object(struct walk *w)
+bool jscan_object(struct jscan *w)
 {
 	return open_with(w, '{');
 }
 
-bool walk_array(struct walk *w)
+bool jscan_array(struct jscan *w)
 {
 	return open_with(w, '[');
 }
 
 /* Before an element: true when there is one; the comma is consumed. */
-static bool element(struct walk *w, char open, char closing)
+static bool element(struct jscan *w, char open, char closing)
 {
-	char c = walk_peek(w);
+	char c = jscan_peek(w);
 
 	if (c == closing && (w->last == open || w->last == 'v')) {
 		w->at++;
@@ -62,30 +62,30 @@ static bool element(struct walk *w, char open, char closing)
 		return fail(w);
 	w->at++;
 	w->last = ':';
-	return walk_peek(w) != 0 || fail(w);
+	return jscan_peek(w) != 0 || fail(w);
 }
 
-bool walk_item(struct walk *w)
+bool jscan_item(struct jscan *w)
 {
 	return element(w, '[', ']');
 }
 
-bool walk_key(struct walk *w, struct slice *key)
+bool jscan_key(struct jscan *w, struct slice *key)
 {
-	if (!element(w, '{', '}') || !walk_string(w, key))
+	if (!element(w, '{', '}') || !jscan_string(w, key))
 		return false;
-	if (walk_peek(w) != ':')
+	if (jscan_peek(w) != ':')
 		return fail(w);
 	w->at++;
 	w->last = ':';
 	return true;
 }
 
-bool walk_string(struct walk *w, struct slice *raw)
+bool jscan_string(struct jscan *w, struct slice *raw)
 {
 	const char *q;
 
-	if (walk_peek(w) != '"' || w->last != ':')
+	if (jscan_peek(w) != '"' || w->last != ':')
 		return fail(w);
 	raw->s = ++w->at;
 	for (q = w->at; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
@@ -125,7 +125,7 @@ static bool is_number(const char *s, size_t len)
 	return i == len && digits > 0;
 }
 
-static bool skip_word(struct walk *w)
+static bool skip_word(struct jscan *w)
 {
 	struct slice word = {w->at, 0};
 
@@ -139,23 +139,23 @@ static bool skip_word(struct walk *w)
 	return fail(w);
 }
 
-static bool skip_value(struct walk *w, unsigned depth)
+static bool skip_value(struct jscan *w, unsigned depth)
 {
 	struct slice s;
 
 	if (depth == 0 || w->last != ':')
 		return fail(w);
-	switch (walk_peek(w)) {
+	switch (jscan_peek(w)) {
 	case '"':
-		return walk_string(w, &s);
+		return jscan_string(w, &s);
 	case '{':
-		walk_object(w);
-		while (walk_key(w, &s))
+		jscan_object(w);
+		while (jscan_key(w, &s))
 			skip_value(w, depth - 1);
 		return !w->failed;
 	case '[':
-		walk_array(w);
-		while (walk_item(w))
+		jscan_array(w);
+		while (jscan_item(w))
 			skip_value(w, depth - 1);
 		return !w->failed;
 	case 0:
@@ -165,13 +165,13 @@ static bool skip_value(struct walk *w, unsigned depth)
 	}
 }
 
-bool walk_skip(struct walk *w, struct slice *raw)
+bool jscan_skip(struct jscan *w, struct slice *raw)
 {
 	const char *start;
 
-	walk_peek(w);
+	jscan_peek(w);
 	start = w->at;
-	if (!skip_value(w, WALK_MAX_DEPTH))
+	if (!skip_value(w, JSCAN_MAX_DEPTH))
 		return false;
 	if (raw != NULL)
 		*raw = (struct slice){start, (size_t)(w->at - start)};
@@ -247,7 +247,7 @@ static size_t unescape_u(const char *s, const char *end, char *out, size_t *n)
 	return 4;
 }
 
-size_t walk_unescape(struct slice raw, char *out)
+size_t jscan_unescape(struct slice raw, char *out)
 {
 	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
 	const char *s = raw.s, *end = raw.s + raw.len;
