@@ -16,23 +16,10 @@
 #include <ava.h>
 #include "base/buf.h"
 #include "base/id.h"
+#include "subagent/spec.h"       /* struct op_spawn */
+#include "subagent/supervisor.h" /* struct op_status */
 
-struct core;      /* the runtime: journal, runs, proposals (ava/core.h) */
-struct run_spec;  /* subagent/spec.h */
-
-/* What a person or program asks for. NULL / AVA_DEFAULT = the role's or the
- * setting's. Borrowed during the call. */
-#define AVA_DEFAULT INT64_MIN
-struct op_spawn {
-	const char *role, *task, *context, *model, *preset, *cwd;
-	const char *session_id, *request_id, *user_id, *origin;
-	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
-	bool extended_thinking;
-	const char *const *tools; /* NULL: the role's */
-	size_t ntools;
-	const char *const *grants;
-	size_t ngrants;
-};
+struct core; /* the runtime: journal, runs, proposals (ava/core.h) */
 
 enum proposal_state { PROPOSAL_PENDING, PROPOSAL_CONFIRMED, PROPOSAL_REJECTED, PROPOSAL_EXPIRED };
 
@@ -45,17 +32,6 @@ struct op_proposal {
 	const char *config_json, *config_hash;
 	const char *message;            /* the text a person is asked */
 	bool repeated;                  /* this request_id was answered before */
-};
-
-struct op_status {
-	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id,
-		*user_id, *origin, *cwd, *activity, *last_tool;
-	enum ava_status status;
-	int64_t started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
-	int64_t elapsed_ms, tokens, cost_microusd; /* cost -1: unknown */
-	int iteration;
-	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
-	int limit_iterations;
 };
 
 typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,

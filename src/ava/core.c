@@ -1,0 +1,359 @@
+/* Opening: journal (which recovers), daily log, catalog and its unfinished
+ * runs, proposals that still wait for their answer. From then on everything is
+ * driven by the loop; core_close commits what is pending and stops. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "subagent/restart.h"
+
+void core_log(struct core *c, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	if (!c->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	c->log(line, c->log_user);
+}
+
+/* ---- request ids */
+
+struct request *core_request(struct core *c, const char *id)
+{
+	return id && *id ? map_get(&c->requests, id) : NULL;
+}
+
+static void forget(struct core *c, struct request *r)
+{
+	map_del(&c->requests, r->id);
+	list_del(&r->node);
+	c->nrequests--;
+	free(r);
+}
+
+void core_forget(struct core *c, const char *id)
+{
+	struct request *r = core_request(c, id);
+
+	if (r)
+		forget(c, r);
+}
+
+int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
+		  const char *run, const char *trace)
+{
+	int64_t now = clock_wall_ms();
+	struct request *r = core_request(c, id), *oldest;
+
+	if (!id || !*id || at_ms < now - REQUEST_AGE_MS)
+		return 0;
+	if (!r) {
+		r = calloc(1, sizeof(*r) + strlen(id) + 1);
+		if (!r)
+			return AVA_ENOMEM;
+		memcpy(r->id, id, strlen(id) + 1);
+		if (map_put(&c->requests, r->id, r) != 0) {
+			free(r);
+			return AVA_ENOMEM;
+		}
+		list_add(&c->request_order, &r->node);
+		c->nrequests++;
+	}
+	r->at_ms = at_ms;
+	if (*proposal)
+		snprintf(r->proposal, sizeof(r->proposal), "%s", proposal);
+	if (*run) {
+		snprintf(r->run, sizeof(r->run), "%s", run);
+		snprintf(r->trace, sizeof(r->trace), "%s", trace);
+	}
+	while ((oldest = LIST_FIRST(&c->request_order, struct request, node)) && oldest != r &&
+	       (c->nrequests > REQUESTS_MAX || oldest->at_ms < now - REQUEST_AGE_MS))
+		forget(c, oldest);
+	return 0;
+}
+
+static void remember_row(const char *request_id, const char *run, const char *trace,
+			 int64_t spawned_ms, void *user)
+{
+	core_remember(user, request_id, spawned_ms, "", run, trace);
+}
+
+static void restart_problem(const char *sentence, void *user)
+{
+	core_log(user, "%s", sentence);
+}
+
+/* ---- events of Ava's own */
+
+void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
+		const char *user_id, struct buf *content)
+{
+	struct draft_where where = { .day = true };
+	struct event_head head = { .kind = kind, .agent_id = "ava", .session_id = session_id,
+				   .trace_id = "", .user_id = user_id };
+	struct event_meta meta = EVENT_META_NONE;
+
+	draft_event(d, &where, &head, content, &meta);
+	buf_fini(content);
+}
+
+static void boot_written(int rv, void *user)
+{
+	if (rv != 0)
+		core_log(user, "the start could not be recorded: %s", ava_strerror(rv));
+}
+
+static void write_recovered(struct core *c, struct draft *d)
+{
+	const struct journal_recovery *r = &c->recovery;
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 1u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "cause", "the last stop was not orderly");
+	jw_int(&w, "redoneBatches", (int64_t)r->redone_batches);
+	jw_int(&w, "redoneBytes", (int64_t)r->redone_bytes);
+	jw_int(&w, "tornBytes", (int64_t)r->torn_bytes);
+	jw_int(&w, "abortedBatches", (int64_t)r->aborted_batches);
+	jw_int(&w, "damagedBatches", (int64_t)r->damaged_batches);
+	jw_int(&w, "lostBytes", (int64_t)r->lost_bytes);
+	jw_raw(&w, "problems", r->problems ? r->problems : "[]",
+	       r->problems ? strlen(r->problems) : 2);
+	jw_end(&w);
+	core_event(c, d, EVENT_Recovered, "", "", &b);
+}
+
+/* LogOpen, and Recovered when there was something to recover. */
+static void write_boot(struct core *c)
+{
+	struct draft *d = draft_new(&c->book);
+	struct ava_error err = { 0 };
+	struct buf b;
+	struct jw w;
+
+	if (!d)
+		return;
+	buf_init(&b, 4096);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_bool(&w, "clean", c->recovery.clean);
+	jw_str(&w, "version", ava_version());
+	jw_int(&w, "pid", getpid());
+	jw_int(&w, "prevSeq", (int64_t)c->book.day_seq);
+	jw_end(&w);
+	core_event(c, d, EVENT_LogOpen, "", "", &b);
+	if (!c->recovery.clean || c->recovery.nproblems > 0)
+		write_recovered(c, d);
+	if (draft_commit(d, JOURNAL_NOW, boot_written, c, &err) != 0)
+		core_log(c, "the start could not be recorded: %s", err.text);
+}
+
+/* ---- life */
+
+static void drain(struct os_task *t)
+{
+	struct core *c = CONTAINER_OF(t, struct core, drain);
+
+	journal_drain(c->journal);
+}
+
+static void journal_notify(void *user)
+{
+	struct core *c = user;
+
+	os_post(c->loop, &c->drain);
+}
+
+static int open_journal(struct core *c, struct ava_error *err)
+{
+	struct journal_options o = {
+		.root = c->root,
+		.pace_us = c->settings.journal_pace_us,
+		.segment_bytes = 16u << 20,
+		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
+		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
+		.notify = journal_notify,
+		.user = c,
+	};
+	int rv = journal_open(&c->journal, &o, &c->recovery, err);
+
+	if (rv != 0)
+		return rv;
+	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
+	if (rv != 0) {
+		journal_close(c->journal);
+		c->journal = NULL;
+	}
+	return rv;
+}
+
+static int core_alloc(struct core **out, const struct core_options *o, struct ava_error *err)
+{
+	struct core *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	c->root_fd = -1;
+	c->loop = o->loop;
+	c->settings = *o->settings;
+	c->redact = o->redact;
+	c->log = o->log;
+	c->log_user = o->log_user;
+	c->started_ms = clock_mono_ms();
+	list_init(&c->proposal_order);
+	list_init(&c->request_order);
+	map_init(&c->proposals);
+	map_init(&c->requests);
+	os_task_init(&c->drain, drain);
+	c->root = strdup(o->root);
+	c->model = o->model ? strdup(o->model) : NULL;
+	*out = c;
+	if (!c->root || (o->model && !c->model))
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	c->root_fd = open(c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return c->root_fd < 0 ? err_sys(err, "data root %s", c->root) : 0;
+}
+
+static void core_free(struct core *c)
+{
+	while (!list_empty(&c->request_order))
+		forget(c, LIST_FIRST(&c->request_order, struct request, node));
+	map_fini(&c->requests);
+	map_fini(&c->proposals);
+	nameset_fini(&c->proposal_names);
+	if (c->root_fd >= 0)
+		close(c->root_fd);
+	free(c->root);
+	free(c->model);
+	free(c);
+}
+
+int core_open(struct core **out, const struct core_options *o, struct ava_error *err)
+{
+	struct restart_hooks hooks = { .request = remember_row, .problem = restart_problem };
+	struct core *c = NULL;
+	int rv = core_alloc(&c, o, err);
+
+	if (rv == 0)
+		rv = open_journal(c, err);
+	if (rv != 0)
+		goto fail;
+	supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	write_boot(c);
+	hooks.user = c;
+	rv = restart_runs(&c->sup, &hooks, err);
+	if (rv != 0)
+		goto fail_open;
+	proposals_restore(c);
+	*out = c;
+	return 0;
+
+fail_open:
+	supervisor_quiesce(&c->sup);
+	c->book.closed = true;
+	journal_close(c->journal);
+	proposals_free(c);
+	supervisor_close(&c->sup);
+	supervisor_fini(&c->sup);
+	logbook_close(&c->book);
+fail:
+	if (c)
+		core_free(c);
+	return rv;
+}
+
+void core_close(struct core *c)
+{
+	supervisor_quiesce(&c->sup);
+	/* What runs have written waits in their outboxes, one behind another. */
+	for (int i = 0; i < 100 && !supervisor_written(&c->sup); i++)
+		journal_sync(c->journal);
+	c->book.closed = true;
+	journal_close(c->journal);
+	proposals_free(c);
+	supervisor_close(&c->sup);
+	supervisor_fini(&c->sup);
+	logbook_close(&c->book);
+	core_free(c);
+}
+
+bool core_idle(const struct core *c)
+{
+	return c->sup.nlive == 0 && c->npending == 0;
+}
+
+int core_ready(struct core *c, struct ava_error *err)
+{
+	struct statvfs vfs;
+	uint64_t free_mb;
+	int rv = journal_health(c->journal, err);
+
+	if (rv != 0)
+		return rv;
+	if (fstatvfs(c->root_fd, &vfs) != 0)
+		return 0;
+	free_mb = (uint64_t)vfs.f_bavail * vfs.f_frsize >> 20;
+	if (free_mb < (uint64_t)c->settings.disk_free_min_mb)
+		return err_set(err, AVA_EFULL,
+			       "only %llu MB are free under %s and new work needs %lld: make room, or "
+			       "lower disk.free_min_mb (AVA_DISK_FREE_MIN_MB)",
+			       (unsigned long long)free_mb, c->root,
+			       (long long)c->settings.disk_free_min_mb);
+	return 0;
+}
+
+void ops_health(struct core *c, struct op_health *out)
+{
+	static struct ava_error err;
+	static struct model model;
+	struct journal_stats js;
+	const char *why = "";
+
+	*out = (struct op_health){ 0 };
+	journal_stats(c->journal, &js);
+	err.text[0] = 0;
+	out->code = core_ready(c, &err);
+	out->problem = err.text;
+	out->version = ava_version();
+	out->root = c->root;
+	if (model_resolve(c->model, &model, &why, NULL) == 0) {
+		out->model = model.id;
+		out->model_why = c->model ? "AVA_MODEL says so" : why;
+	} else {
+		out->model = "";
+		out->model_why = "AVA_MODEL names a model that does not exist";
+	}
+	out->uptime_ms = clock_mono_ms() - c->started_ms;
+	out->slots_max = (uint64_t)c->settings.runs_max;
+	out->slots_used = c->sup.slots_used;
+	out->queued = c->sup.nwaiting;
+	out->running = c->sup.nlive;
+	out->runs_total = c->sup.total;
+	out->lsn = js.lsn;
+	out->commits = js.commits;
+	out->flushes = js.flushes;
+	out->queued_bytes = js.queued_bytes;
+	out->held_commits = js.held_commits;
+	out->loop_gaps = os_loop_gaps(c->loop);
+	out->recovery_clean = c->recovery.clean;
+	out->recovery_problems = c->recovery.problems ? c->recovery.problems : "[]";
+	out->redone_batches = c->recovery.redone_batches;
+	out->torn_bytes = c->recovery.torn_bytes;
+	out->damaged_batches = c->recovery.damaged_batches;
+	out->lost_bytes = c->recovery.lost_bytes;
+}

@@ -1,0 +1,141 @@
+/* Only two lines of a log are parsed: SubagentSpawn is its first, and
+ * SubagentComplete its last. */
+#include "ava/ended.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+
+#define EDGE_BYTES (64u << 10)
+
+/* The first whole line at the beginning, or the last one before the end. */
+static json_t *read_edge(struct core *c, const char *path, bool last)
+{
+	char *edge = malloc(EDGE_BYTES);
+	const char *line = NULL, *found = NULL;
+	size_t len = 0, at = 0, n = 0, found_len = 0;
+	struct stat st;
+	json_t *v = NULL;
+	int fd = edge ? sys->openat(c->root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
+
+	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
+		len = (size_t)MIN(st.st_size, (off_t)EDGE_BYTES);
+		if (sys_read_all(fd, edge, len, last ? st.st_size - (off_t)len : 0) != 0)
+			len = 0;
+	}
+	if (fd >= 0)
+		sys->close(fd);
+	while (jsonl_next(edge, len, &at, &line, &n) == 1) {
+		found = line;
+		found_len = n;
+		if (!last)
+			break;
+	}
+	if (found)
+		v = json_parse(found, found_len, NULL);
+	free(edge);
+	return v;
+}
+
+static int64_t event_time(const json_t *event)
+{
+	const char *s = json_get_str(event, "timestamp");
+
+	return s ? MAX(clock_parse_iso(s, strlen(s)), 0) : 0;
+}
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s ? s : "";
+}
+
+static enum ava_status status_from(const char *word)
+{
+	for (int i = 0; i < AVA_NSTATUSES; i++)
+		if (strcmp(ava_status_name((enum ava_status)i), word) == 0)
+			return (enum ava_status)i;
+	return AVA_ERROR;
+}
+
+static void fill_spawn(struct op_status *s, const json_t *event)
+{
+	const json_t *o = json_object_get(event, "content"), *l = json_object_get(o, "limits");
+
+	*s = (struct op_status){
+		.id = str(o, "subagentId"), .trace_id = str(event, "traceId"),
+		.role = str(o, "role"), .task = str(o, "task"), .model = str(o, "model"),
+		.session_id = str(event, "sessionId"), .user_id = str(event, "userId"),
+		.origin = str(o, "origin"), .cwd = str(o, "cwd"), .stop_reason = "",
+		.activity = "", .last_tool = "", .status = AVA_ERROR,
+		.started_ms = event_time(event),
+		.limit_time_ms = json_get_fixed(l, "seconds", 3, 0),
+		.limit_cost_microusd = json_get_fixed(l, "costCents", 4, 0),
+		.limit_tokens = json_get_int(l, "tokens", 0),
+		.limit_iterations = (int)json_get_int(l, "iterations", 0),
+	};
+}
+
+static void fill_complete(struct op_status *s, const json_t *event)
+{
+	const json_t *o = json_object_get(event, "content"), *t = json_object_get(o, "totals");
+
+	s->status = status_from(str(o, "status"));
+	s->stop_reason = str(o, "stopReason");
+	s->ended_ms = event_time(event);
+	s->elapsed_ms = json_get_int(t, "durationMs", 0);
+	s->tokens = json_get_int(t, "tokens", 0);
+	s->cost_microusd = json_get_fixed(t, "costCents", 4, -1);
+	s->iteration = (int)json_get_int(t, "iterations", 0);
+}
+
+int ended_read(struct core *c, const char *run, struct ended *out, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH], live[LOGBOOK_PATH + 16];
+
+	*out = (struct ended){ 0 };
+	if (!id_is_run(run))
+		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
+	logbook_run_path(run, path);
+	journal_view_path(c->journal, path, live, sizeof(live));
+	out->spawn = read_edge(c, path, false);
+	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0) {
+		ended_fini(out);
+		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
+	}
+	fill_spawn(&out->status, out->spawn);
+	out->complete = read_edge(c, live, true);
+	if (out->complete && strcmp(str(out->complete, "eventType"), "SubagentComplete") == 0)
+		fill_complete(&out->status, out->complete);
+	return 0;
+}
+
+void ended_fini(struct ended *e)
+{
+	json_decref(e->spawn);
+	json_decref(e->complete);
+	*e = (struct ended){ 0 };
+}
+
+int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+	int rv;
+
+	if (!id_is_run(run))
+		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
+	logbook_result_path(run, path);
+	rv = sys_read_file(c->root_fd, path, 64u << 20, json, len, err);
+	if (rv == AVA_ENOENT)
+		err_set(err, rv, "there is no result of %s (ava ps -a lists the runs)", run);
+	return rv;
+}

@@ -1,0 +1,148 @@
+/* Event cursors. First what stands in the files after the wanted lsn, then the
+ * live ring; a reader that falls behind the ring goes back to the files with
+ * the lsn it has. Every event is given once, in order of lsn; only an event
+ * that a full disk held back may come after younger ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/ended.h"
+#include "ava/state.h"
+#include "base/error.h"
+#include "event/event.h"
+
+struct op_cursor {
+	struct core *core;
+	struct feed_reader reader;
+	struct ava_log *log; /* catching up from the files; NULL: live */
+	char run[24];        /* "" = everything */
+	uint64_t last;       /* lsn of the newest event given */
+	uint64_t caught;     /* up to this lsn the files have been given */
+	bool ended;          /* a run's SubagentComplete was given */
+	void (*wake)(void *user);
+	void *user;
+};
+
+static void reader_wake(struct feed_reader *r)
+{
+	struct op_cursor *cur = CONTAINER_OF(r, struct op_cursor, reader);
+
+	cur->wake(cur->user);
+}
+
+static int open_files(struct op_cursor *cur, struct ava_error *err)
+{
+	struct ava_log_query q = { .root = cur->core->root, .run = cur->run[0] ? cur->run : NULL,
+				   .after = cur->last, .everything = !cur->run[0] };
+	int rv = ava_log_open(&cur->log, &q, err);
+
+	/* Nothing written yet is nothing to catch up with. */
+	return rv == AVA_ENOENT && !cur->run[0] ? 0 : rv;
+}
+
+struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
+				  void (*wake)(void *user), void *user, struct ava_error *err)
+{
+	struct op_cursor *cur;
+
+	if (run && !supervisor_find(&c->sup, run)) {
+		struct ended e;
+
+		if (ended_read(c, run, &e, err) != 0)
+			return NULL;
+		ended_fini(&e);
+	}
+	cur = calloc(1, sizeof(*cur));
+	if (!cur) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	cur->core = c;
+	cur->wake = wake;
+	cur->user = user;
+	cur->reader.wake = reader_wake;
+	if (run)
+		strncpy(cur->run, run, sizeof(cur->run) - 1);
+	feed_join(&c->book.feed, &cur->reader);
+	cur->last = after == UINT64_MAX ? 0 : after;
+	if (after != UINT64_MAX && open_files(cur, err) != 0) {
+		ops_events_close(cur);
+		return NULL;
+	}
+	return cur;
+}
+
+void ops_events_close(struct op_cursor *cur)
+{
+	feed_leave(&cur->reader);
+	ava_log_close(cur->log);
+	free(cur);
+}
+
+static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
+		 const char *line, size_t len, struct op_event *out)
+{
+	*out = (struct op_event){ .lsn = lsn, .type = type, .type_len = type_len, .line = line,
+				  .line_len = len };
+	if (lsn > cur->last)
+		cur->last = lsn;
+	if (cur->run[0] && type_len == 16 && memcmp(type, "SubagentComplete", 16) == 0)
+		cur->ended = true;
+}
+
+/* 1, or 0 when the files are done. */
+static int next_from_files(struct op_cursor *cur, struct op_event *out)
+{
+	struct ava_log_event e;
+	int rv;
+
+	do {
+		rv = ava_log_next(cur->log, &e, NULL);
+	} while (rv == AVA_ECORRUPT); /* `ava logs` reports it */
+	if (rv == 1) {
+		struct event_view v;
+
+		if (event_view(e.line, e.len, &v) == 0) {
+			give(cur, e.lsn, v.type.s, v.type.len, e.line, e.len, out);
+			return 1;
+		}
+	}
+	ava_log_close(cur->log);
+	cur->log = NULL;
+	cur->caught = cur->last;
+	return 0;
+}
+
+static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
+{
+	if (cur->run[0])
+		return l->in_run && strcmp(l->run, cur->run) == 0 && l->lsn > cur->last;
+	/* The day's copy of a run's event is the same event. */
+	return l->in_run || !l->run[0];
+}
+
+int ops_events_next(struct op_cursor *cur, struct op_event *out)
+{
+	const struct feed_line *l;
+	int rv;
+
+	if (cur->ended)
+		return -1;
+	if (cur->log && next_from_files(cur, out))
+		return 1;
+	while ((rv = feed_next(&cur->core->book.feed, &cur->reader, &l)) != 0) {
+		struct event_view v;
+
+		if (rv < 0) {
+			if (open_files(cur, NULL) == 0 && cur->log && next_from_files(cur, out))
+				return 1;
+			continue;
+		}
+		/* Caught up from the files meanwhile. */
+		if (l->lsn <= cur->caught || !wanted(cur, l) ||
+		    event_view(l->bytes, l->len, &v) != 0)
+			continue;
+		give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
+		return 1;
+	}
+	return 0;
+}

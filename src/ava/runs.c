@@ -1,0 +1,326 @@
+/* The verbs about runs: spawn, list, status, cancel, result. Live runs answer
+ * from memory, ended ones from their files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/ended.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/jsonl.h"
+#include "journal/catalog.h"
+
+/* ---- spawn without a proposal */
+
+struct spawn_wait {
+	struct core *core;
+	struct run *run;
+	op_status_fn done;
+	void *user;
+};
+
+static void spawned(int rv, void *user)
+{
+	struct spawn_wait *w = user;
+	struct ava_error err = { 0 };
+	struct op_status s;
+
+	if (rv == 0) {
+		supervisor_start(w->run);
+		supervisor_status(w->run, &s);
+		w->done(0, &s, NULL, w->user);
+	} else {
+		core_forget(w->core, w->run->spec->request_id);
+		supervisor_discard(w->run);
+		err_set(&err, rv, "the spawn could not be saved (%s): ask again", ava_strerror(rv));
+		w->done(rv, NULL, &err, w->user);
+	}
+	free(w);
+}
+
+static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
+		 struct ava_error *err)
+{
+	struct run_spec *spec = NULL;
+	struct draft *d = NULL;
+	int rv = core_ready(c, err);
+
+	if (rv == 0)
+		rv = spec_build(&spec, s, &c->settings, c->model, err);
+	if (rv != 0)
+		return rv;
+	d = draft_new(&c->book);
+	rv = d ? supervisor_spawn(&c->sup, spec, "", d, &w->run, err)
+	       : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0) {
+		draft_free(d);
+		spec_free(spec);
+		return rv;
+	}
+	rv = core_remember(c, spec->request_id, clock_wall_ms(), "", w->run->id.text,
+			   w->run->trace.text);
+	if (rv != 0) {
+		draft_free(d);
+		supervisor_discard(w->run);
+		return err_set(err, rv, "out of memory");
+	}
+	rv = draft_commit(d, JOURNAL_NOW, spawned, w, err);
+	if (rv != 0) {
+		core_forget(c, spec->request_id);
+		supervisor_discard(w->run);
+	}
+	return rv;
+}
+
+void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user)
+{
+	struct request *known = core_request(c, s->request_id);
+	struct ava_error err = { 0 };
+	struct spawn_wait *w;
+	int rv;
+
+	if (known && known->run[0]) {
+		struct run *r = supervisor_find(&c->sup, known->run);
+		struct op_status st = { .id = known->run, .trace_id = known->trace };
+
+		if (r)
+			supervisor_status(r, &st);
+		done(0, &st, NULL, user);
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		done(AVA_ENOMEM, NULL, &err, user);
+		return;
+	}
+	w->core = c;
+	w->done = done;
+	w->user = user;
+	rv = spawn(c, s, w, &err);
+	if (rv != 0) {
+		free(w);
+		done(rv, NULL, &err, user);
+	}
+}
+
+/* ---- status and listing */
+
+int ops_status(struct core *c, const char *run,
+	       void (*each)(const struct op_status *s, void *user), void *user,
+	       struct ava_error *err)
+{
+	struct run *r = supervisor_find(&c->sup, run);
+	struct op_status s;
+	struct ended e;
+	int rv;
+
+	if (r) {
+		supervisor_status(r, &s);
+		each(&s, user);
+		return 0;
+	}
+	rv = ended_read(c, run, &e, err);
+	if (rv == 0) {
+		each(&e.status, user);
+		ended_fini(&e);
+	}
+	return rv;
+}
+
+/* End rows of the catalog, newest first. */
+static int list_ended(struct core *c, size_t limit,
+		      void (*each)(const struct op_status *s, void *user), void *user)
+{
+	char live[LOGBOOK_PATH], *data;
+	size_t len, end, n = 0;
+
+	if (sys_read_file(c->root_fd, journal_view_path(c->journal, CATALOG_PATH, live, sizeof(live)),
+			  (size_t)1 << 31, &data, &len, NULL) != 0)
+		return 0;
+	for (end = len; end > 0 && n < limit;) {
+		const char *nl = memrchr(data, '\n', end - 1);
+		size_t from = nl ? (size_t)(nl - data) + 1 : 0;
+		struct catalog_row row;
+
+		if (catalog_parse(data + from, end - 1 - from, &row, NULL) == 0) {
+			struct ended e;
+
+			if (row.kind == CATALOG_END && ended_read(c, row.id, &e, NULL) == 0) {
+				each(&e.status, user);
+				ended_fini(&e);
+				n++;
+			}
+			catalog_row_fini(&row);
+		}
+		end = from;
+	}
+	free(data);
+	return (int)n;
+}
+
+int ops_list(struct core *c, bool all, size_t limit,
+	     void (*each)(const struct op_status *s, void *user), void *user)
+{
+	size_t n = 0;
+
+	for (struct list *at = c->sup.live.prev; at != &c->sup.live && n < limit; at = at->prev) {
+		struct op_status s;
+
+		supervisor_status(LIST_ENTRY(at, struct run, node), &s);
+		each(&s, user);
+		n++;
+	}
+	if (all && n < limit)
+		n += (size_t)list_ended(c, limit - n, each, user);
+	return (int)n;
+}
+
+/* ---- cancel */
+
+struct cancel_wait {
+	struct run_wait wait;
+	op_status_fn done;
+	void *user;
+};
+
+static void cancel_ended(struct run_wait *wait, struct run *r)
+{
+	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
+	struct op_status s;
+
+	supervisor_status(r, &s);
+	w->done(0, &s, NULL, w->user);
+	free(w);
+}
+
+struct answer_once {
+	op_status_fn done;
+	void *user;
+};
+
+static void pass_status(const struct op_status *s, void *user)
+{
+	struct answer_once *a = user;
+
+	a->done(0, s, NULL, a->user);
+}
+
+void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user)
+{
+	struct run *r = supervisor_find(&c->sup, run);
+	struct answer_once a = { done, user };
+	struct ava_error err = { 0 };
+	struct cancel_wait *w;
+	int rv;
+
+	if (!r) {
+		rv = ops_status(c, run, pass_status, &a, &err);
+		if (rv != 0)
+			done(rv, NULL, &err, user);
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		done(AVA_ENOMEM, NULL, &err, user);
+		return;
+	}
+	w->wait.ended = cancel_ended;
+	w->done = done;
+	w->user = user;
+	run_wait(r, &w->wait);
+	supervisor_cancel(r);
+}
+
+/* ---- results */
+
+struct op_wait {
+	struct run_wait wait;
+	struct core *core;
+	struct os_timer *timer;
+	struct run_id id;
+	op_result_fn done;
+	void *user;
+};
+
+void ops_result_cancel(struct op_wait *w)
+{
+	list_del(&w->wait.node);
+	os_timer_free(w->timer);
+	free(w);
+}
+
+static void give_result(struct core *c, const char *run, op_result_fn done, void *user)
+{
+	struct ava_error err = { 0 };
+	char *json = NULL;
+	size_t len = 0;
+	int rv = ended_result(c, run, &json, &len, &err);
+
+	if (rv == 0)
+		done(0, json, len, NULL, user);
+	else
+		done(rv, NULL, 0, &err, user);
+	free(json);
+}
+
+static void result_ended(struct run_wait *wait, struct run *r)
+{
+	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
+	op_result_fn done = w->done;
+	void *user = w->user;
+	struct core *c = w->core;
+
+	ops_result_cancel(w);
+	give_result(c, r->id.text, done, user);
+}
+
+static void result_late(void *user)
+{
+	struct op_wait *w = user;
+	struct ava_error err = { 0 };
+	op_result_fn done = w->done;
+	void *done_user = w->user;
+
+	err_set(&err, AVA_ETIMEOUT, "%s still runs", w->id.text);
+	ops_result_cancel(w);
+	done(AVA_ETIMEOUT, NULL, 0, &err, done_user);
+}
+
+struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
+			   void *user)
+{
+	struct run *r = supervisor_find(&c->sup, run);
+	struct ava_error err = { 0 };
+	struct op_wait *w;
+
+	if (!r) {
+		give_result(c, run, done, user);
+		return NULL;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w)
+		w->timer = os_timer_new(c->loop, result_late, w);
+	if (!w || !w->timer) {
+		free(w);
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		done(AVA_ENOMEM, NULL, 0, &err, user);
+		return NULL;
+	}
+	w->core = c;
+	w->id = r->id;
+	w->done = done;
+	w->user = user;
+	w->wait.ended = result_ended;
+	list_init(&w->wait.node);
+	if (wait_ms <= 0) {
+		result_late(w);
+		return NULL;
+	}
+	run_wait(r, &w->wait);
+	os_timer_set(w->timer, wait_ms);
+	return w;
+}

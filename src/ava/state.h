@@ -1,0 +1,87 @@
+/* Inside of the runtime (struct core), shared by the files of this folder:
+ * core.c (life), proposals.c, runs.c (verbs about runs), events.c (cursors). */
+#ifndef AVA_STATE_H
+#define AVA_STATE_H
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "base/map.h"
+#include "journal/journal.h"
+#include "os/loop.h"
+#include "subagent/logbook.h"
+#include "subagent/supervisor.h"
+
+struct core {
+	struct os_loop *loop;
+	char *root;
+	int root_fd;
+	struct settings settings;
+	const struct redact *redact;
+	char *model; /* forced default, or NULL */
+	void (*log)(const char *line, void *user);
+	void *log_user;
+	int64_t started_ms; /* monotonic */
+
+	struct journal *journal;
+	struct journal_recovery recovery;
+	struct logbook book;
+	struct supervisor sup;
+	struct os_task drain;
+
+	struct map proposals; /* by id */
+	struct list proposal_order; /* newest first */
+	struct map requests;  /* request id -> struct request */
+	struct list request_order;  /* oldest first, for forgetting */
+	struct nameset proposal_names;
+	unsigned npending, nsettled;
+	size_t nrequests;
+};
+
+/* Ids of requests are answered the same way for a day, 100,000 at the most. */
+#define REQUESTS_MAX 100000
+#define REQUEST_AGE_MS 86400000LL
+
+#define SETTLED_MAX 256 /* answered proposals kept */
+
+struct request {
+	struct list node;
+	int64_t at_ms;
+	char proposal[24], run[24], trace[48]; /* what it was answered with */
+	char id[];
+};
+
+struct proposal {
+	struct list node;
+	char id[24];
+	enum proposal_state state;
+	bool writing;           /* its next event is on its way to the disk */
+	struct run_spec *spec;  /* NULL once a run has it */
+	struct run *starting;   /* confirmed, not yet durable */
+	char *quote, *message, *config;
+	char hash[HASH_HEX_LEN + 1];
+	char run[24], trace[48];
+	int64_t created_ms, expires_ms;
+	struct os_timer *timer;
+	struct core *core;
+	struct list waiters; /* who gets the answer that is being written */
+	int writing_to;      /* enum proposal_state after the write */
+};
+
+/* ---- core.c */
+void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct request *core_request(struct core *c, const char *id); /* NULL: new */
+/* Remember; "" is ignored. AVA_ENOMEM. */
+int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
+		  const char *run, const char *trace);
+void core_forget(struct core *c, const char *id);
+/* Refuses new work: the journal is not well, or the disk nearly full. */
+int core_ready(struct core *c, struct ava_error *err);
+/* An event of Ava's own into a draft's daily log. `content` is freed. */
+void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
+		const char *user_id, struct buf *content);
+
+/* ---- proposals.c */
+void proposals_restore(struct core *c);
+void proposals_free(struct core *c);
+
+#endif

@@ -1,0 +1,249 @@
+/* How a run ends, once. What is still open is closed (an InferEnd for a call
+ * that was cut, a result for each tool call), then the claims of the result
+ * are checked against the conversation on a pool thread, and everything of the
+ * end goes in one commit: Exhausted, Error, result.json, SubagentComplete in
+ * both logs, the catalog's end row. A crash before that commit leaves a run
+ * that did not end; after it, one that did. There is nothing between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+#include "subagent/result.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+struct end_job {
+	struct os_work work;
+	struct run *run;
+	struct arena mem;
+	struct agent_end end; /* strings in mem */
+	struct evidence evidence;
+	bool checked;
+	char path[LOGBOOK_PATH + 16];
+};
+
+void ending_free(struct run *r)
+{
+	if (!r->end)
+		return;
+	buf_fini(&r->end->evidence.citations);
+	arena_fini(&r->end->mem);
+	free(r->end);
+	r->end = NULL;
+}
+
+/* ---- what is still open */
+
+static void close_calls(struct run *r, struct draft *d)
+{
+	struct turn *t = r->agent.turn;
+	struct buf line;
+
+	if (!t || !r->turn_open)
+		return;
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (!t->calls[i].recorded)
+			record_tool_result(d, r, &t->calls[i]);
+		t->calls[i].recorded = true;
+	}
+	/* The conversation stays valid for a fork or a resume. */
+	buf_init(&line, 32u << 20);
+	if (r->spec->model.dialect->encode_results(&line, t, NULL, 0) == 0)
+		world_lines(r, line.data, line.len);
+	buf_fini(&line);
+	r->turn_open = false;
+}
+
+static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
+{
+	struct usage u;
+	int64_t price = r->spec->agent.price.input;
+
+	if (!r->infer_id[0])
+		return;
+	infer_estimate(r, &u);
+	r->agent.totals.input += u.input;
+	r->agent.totals.calls++;
+	if (price >= 0)
+		r->agent.totals.cost_microusd += u.input * price / 1000000;
+	else
+		r->agent.totals.uncosted_calls++;
+	record_infer_failed(d, r, r->interrupted ? "interrupted" : "cancelled", stop_reason, &u);
+}
+
+/* ---- the last commit */
+
+static void ended(int rv, void *user)
+{
+	struct run *r = user;
+
+	if (r->interrupted) {
+		r->agent.status = r->end->end.status;
+		world_io.done(&r->agent);
+		return;
+	}
+	agent_on_saved(&r->agent);
+	world_wake(r);
+}
+
+/* A sentence for people when the model left none. */
+static const char *default_summary(struct end_job *j)
+{
+	const struct agent_end *e = &j->end;
+
+	if (e->error)
+		return e->error;
+	if (e->exhausted)
+		return arena_fmt(&j->mem, "Stopped at its %s limit after %d steps without a result.",
+				 e->exhausted, j->run->agent.iteration);
+	if (e->status == AVA_CANCELLED)
+		return "Cancelled before it had a result.";
+	return "It ended without a summary.";
+}
+
+static void commit(struct end_job *j)
+{
+	struct run *r = j->run;
+	struct draft *d = world_draft(r);
+	struct buf result;
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+
+	if (!j->end.summary || !*j->end.summary)
+		j->end.summary = default_summary(j);
+	r->ended_wall_ms = clock_wall_ms();
+	if (d) {
+		buf_init(&result, 16u << 20);
+		if (result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL) == 0) {
+			logbook_result_path(r->id.text, path);
+			b = draft_part(d, DRAFT_PUT, path);
+			if (b)
+				buf_add(b, result.data, result.len);
+		}
+		buf_fini(&result);
+		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
+		logbook_run_path(r->id.text, path);
+		draft_part(d, DRAFT_DROP, path);
+		logbook_messages_path(r->id.text, path);
+		draft_part(d, DRAFT_DROP, path);
+	}
+	world_flush(r, JOURNAL_NOW, ended);
+}
+
+/* ---- checking what it claims */
+
+static void check_work(struct os_work *w)
+{
+	struct end_job *j = w->priv;
+	struct run *r = j->run;
+	struct messages_info info;
+	struct buf body;
+	char *file = NULL;
+	size_t len;
+
+	buf_init(&body, 256u << 20);
+	if (sys_read_file(r->outbox.lb->root_fd, j->path, 256u << 20, &file, &len, NULL) == 0 &&
+	    messages_request(&body, file, len, &info, NULL) == 0)
+		evidence_collect(&j->evidence, r->spec->model.dialect, body.data + info.head_len,
+				 body.len - info.head_len, j->end.output, j->end.output_len,
+				 j->end.summary);
+	free(file);
+	buf_fini(&body);
+}
+
+static void check_done(struct os_work *w)
+{
+	struct end_job *j = w->priv;
+
+	j->checked = true;
+	j->run->busy--;
+	if (!j->run->abandoned)
+		commit(j);
+}
+
+static void check_start(void *user)
+{
+	struct run *r = user;
+	struct end_job *j = r->end;
+	char path[LOGBOOK_PATH];
+
+	logbook_messages_path(r->id.text, path);
+	journal_view_path(r->outbox.lb->journal, path, j->path, sizeof(j->path));
+	r->busy++;
+	j->work = (struct os_work){ .work = check_work, .done = check_done, .priv = j };
+	os_work_start(r->sup->loop, &j->work);
+}
+
+/* ---- start */
+
+static const char *keep(struct end_job *j, const char *s)
+{
+	const struct redact *redact = j->run->outbox.lb->redact;
+	const char *copy;
+	struct buf clean;
+
+	if (!s)
+		return NULL;
+	buf_init(&clean, 16u << 20);
+	if (redact && redact_text(redact, &clean, s, strlen(s)) > 0)
+		s = clean.data;
+	copy = arena_copy(&j->mem, s, strlen(s));
+	buf_fini(&clean);
+	return copy;
+}
+
+static struct end_job *job_new(struct run *r, const struct agent_end *e)
+{
+	struct end_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->run = r;
+	arena_init(&j->mem, 32u << 20);
+	j->end = *e;
+	j->end.stop_reason = keep(j, e->stop_reason);
+	j->end.exhausted = keep(j, e->exhausted);
+	j->end.error = keep(j, e->error);
+	j->end.error_class = keep(j, e->error_class);
+	j->end.summary = keep(j, e->summary);
+	j->end.output = keep(j, e->output);
+	j->end.output_len = j->end.output ? strlen(j->end.output) : 0;
+	j->end.caveats = keep(j, e->caveats);
+	return j;
+}
+
+void ending_start(struct agent *a, const struct agent_end *e)
+{
+	struct run *r = a->world;
+	struct draft *d = world_draft(r);
+	struct end_job *j = job_new(r, e);
+
+	/* Without memory for its end the run cannot go on honestly; the next
+	 * start ends it as interrupted. */
+	if (!j || !d) {
+		supervisor_out_of_memory(r);
+		free(j);
+		return;
+	}
+	r->end = j;
+	close_calls(r, d);
+	close_infer(r, d, e->stop_reason);
+	if (e->exhausted)
+		record_exhausted(d, r, e->exhausted);
+	if (e->error_class)
+		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
+	if (!j->end.output && !(j->end.summary && *j->end.summary)) {
+		commit(j);
+	} else if (outbox_empty(&r->outbox)) {
+		check_start(r);
+	} else {
+		/* The conversation is complete on disk once this is empty. */
+		r->outbox.drained = check_start;
+		r->outbox.drained_user = r;
+	}
+}

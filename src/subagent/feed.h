@@ -1,0 +1,50 @@
+/* The live end of the journal: a bounded ring of the newest acknowledged
+ * event lines, for whoever watches (SSE, waits, the page). A reader is a
+ * position in the ring; one that falls behind is told so and catches up from
+ * the files. Nobody owns a queue. Loop thread only. */
+#ifndef SUBAGENT_FEED_H
+#define SUBAGENT_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+#define FEED_MAX_LINES 8192
+#define FEED_MAX_BYTES (4u << 20)
+
+struct feed_line {
+	uint64_t lsn;
+	bool in_run;       /* it stands in a run's file (not the day's) */
+	char run[24];      /* whose event it is; "" for Ava's own */
+	uint32_t len;
+	char *bytes;       /* without \n */
+};
+
+struct feed {
+	struct feed_line *ring; /* FEED_MAX_LINES places */
+	uint64_t first, next;   /* positions of the oldest line and the next one */
+	size_t bytes;
+	struct list readers;
+};
+
+struct feed_reader {
+	struct list node;
+	uint64_t at; /* position of the next line to read */
+	void (*wake)(struct feed_reader *r);
+};
+
+int feed_init(struct feed *f);
+void feed_fini(struct feed *f);
+/* Every whole line in `bytes`. Out of memory drops the ring: readers that are
+ * behind then catch up from the files. */
+void feed_publish(struct feed *f, const char *bytes, size_t len, bool in_run);
+
+void feed_join(struct feed *f, struct feed_reader *r); /* from now on */
+void feed_leave(struct feed_reader *r);
+/* 1 and the line (borrowed until the loop turn ends), 0: none, -1: fell behind;
+ * the reader is then moved to the oldest line. */
+int feed_next(struct feed *f, struct feed_reader *r, const struct feed_line **line);
+
+#endif

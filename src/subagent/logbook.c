@@ -1,0 +1,456 @@
+/* Drafts and outboxes. The happy path: a run writes an event, its outbox has
+ * nothing in flight, the draft becomes one journal_commit, the callback
+ * publishes its lines and calls who waited.
+ *
+ * When the disk fails: the journal answers AVA_EUNKNOWN only after it has made
+ * sure that the commit can never happen later (ABORT), so the same lines are
+ * written again with fresh lsn. Until that holds the outbox is stalled and the
+ * run stands still; nothing is lost and nothing is done twice. */
+#include "subagent/logbook.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/jsonl.h"
+#include "os/loop.h"
+
+#define PART_MAX (48u << 20)
+#define RETRY_MIN_MS 100
+#define RETRY_MAX_MS 5000
+
+/* ---- paths and the daily log */
+
+void logbook_run_path(const char *run, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "logs/subagents/%s.jsonl", run);
+}
+
+void logbook_messages_path(const char *run, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "runs/%s/messages.jsonl", run);
+}
+
+void logbook_result_path(const char *run, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "runs/%s/result.json", run);
+}
+
+static void day_path(const char *day, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
+}
+
+/* seq of the last whole line, 0 when there is none. */
+static uint64_t last_seq(struct logbook *lb, const char *path)
+{
+	char live[LOGBOOK_PATH], tail[65536 + 1];
+	uint64_t seq = 0;
+	struct stat st;
+	int fd;
+
+	fd = sys->openat(lb->root_fd, journal_view_path(lb->journal, path, live, sizeof(live)),
+			 O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	if (sys->fstat(fd, &st) == 0) {
+		size_t want = (size_t)MIN(st.st_size, (off_t)sizeof(tail) - 1), at = 0, len;
+		const char *line;
+		struct event_view v;
+
+		if (sys_read_all(fd, tail, want, st.st_size - (off_t)want) == 0)
+			while (jsonl_next(tail, want, &at, &line, &len) == 1)
+				if (event_view(line, len, &v) == 0)
+					seq = v.seq;
+	}
+	sys->close(fd);
+	return seq;
+}
+
+static void pick_day(struct logbook *lb, int64_t wall_ms)
+{
+	char today[11], path[LOGBOOK_PATH];
+
+	clock_local_date(wall_ms, today);
+	/* A clock set back never reopens an older day. */
+	if (strcmp(today, lb->day) <= 0)
+		return;
+	memcpy(lb->day, today, sizeof(today));
+	day_path(lb->day, path);
+	lb->day_seq = last_seq(lb, path);
+}
+
+static void newest_day(const char *name, void *user)
+{
+	struct logbook *lb = user;
+
+	if (strlen(name) >= 16 && strcmp(name + 10, ".jsonl") == 0 && name[4] == '-' &&
+	    strncmp(name, lb->day, 10) > 0) {
+		memcpy(lb->day, name, 10);
+		lb->day[10] = 0;
+	}
+}
+
+static void retry_fire(void *user);
+
+int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *loop,
+		 const struct redact *redact, int root_fd, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+
+	*lb = (struct logbook){ .journal = journal, .loop = loop, .redact = redact,
+				.root_fd = root_fd, .retry_ms = RETRY_MIN_MS };
+	list_init(&lb->stalled);
+	if (feed_init(&lb->feed) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	lb->retry = os_timer_new(loop, retry_fire, lb);
+	if (!lb->retry) {
+		feed_fini(&lb->feed);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	(void)sys->list(root_fd, "logs/ava", newest_day, lb);
+	if (lb->day[0]) {
+		day_path(lb->day, path);
+		lb->day_seq = last_seq(lb, path);
+	}
+	pick_day(lb, clock_wall_ms());
+	return 0;
+}
+
+void logbook_close(struct logbook *lb)
+{
+	os_timer_free(lb->retry);
+	feed_fini(&lb->feed);
+}
+
+/* ---- drafts */
+
+struct draft *draft_new(struct logbook *lb)
+{
+	struct draft *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		d->lb = lb;
+		list_init(&d->node);
+		list_init(&d->merged);
+	}
+	return d;
+}
+
+void draft_free(struct draft *d)
+{
+	if (!d)
+		return;
+	for (unsigned i = 0; i < d->nparts; i++)
+		buf_fini(&d->parts[i].bytes);
+	free(d);
+}
+
+struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
+{
+	struct draft_part *p;
+
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i].kind == kind && strcmp(d->parts[i].path, path) == 0)
+			return &d->parts[i].bytes;
+	if (d->nparts == DRAFT_MAX_PARTS || strlen(path) >= sizeof(d->parts[0].path)) {
+		d->failed = true;
+		return NULL;
+	}
+	p = &d->parts[d->nparts++];
+	p->kind = kind;
+	strcpy(p->path, path); /* fits: checked above */
+	buf_init(&p->bytes, PART_MAX);
+	return &p->bytes;
+}
+
+uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
+		     const struct buf *content, const struct event_meta *meta)
+{
+	struct logbook *lb = d->lb;
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+
+	head->wall_ms = clock_wall_ms();
+	head->lsn = journal_lsn(lb->journal, 1);
+	if (where->run) {
+		logbook_run_path(where->run, path);
+		b = draft_part(d, DRAFT_RUN, path);
+		head->seq = ++*where->run_seq;
+		if (!b || event_encode(b, head, content->data, content->len, meta) != 0)
+			d->failed = true;
+	}
+	if (where->day) {
+		pick_day(lb, head->wall_ms);
+		day_path(lb->day, path);
+		b = draft_part(d, DRAFT_DAY, path);
+		head->seq = ++lb->day_seq;
+		if (!b || event_encode(b, head, content->data, content->len, meta) != 0)
+			d->failed = true;
+	}
+	d->failed = d->failed || buf_check(content) != 0;
+	return d->failed ? 0 : head->lsn;
+}
+
+int draft_catalog(struct draft *d, struct catalog_row *row)
+{
+	struct buf *b = draft_part(d, DRAFT_CATALOG, "catalog.jsonl");
+
+	row->lsn = journal_lsn(d->lb->journal, 1);
+	if (!b || catalog_encode(b, row) != 0)
+		d->failed = true;
+	return d->failed ? AVA_ENOMEM : 0;
+}
+
+static void publish(struct draft *d)
+{
+	for (unsigned i = 0; i < d->nparts; i++) {
+		struct draft_part *p = &d->parts[i];
+
+		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
+			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len, p->kind == DRAFT_RUN);
+	}
+}
+
+static void draft_done(int rv, void *user)
+{
+	struct draft *d = user;
+
+	if (rv == 0)
+		publish(d);
+	d->done(rv, d->user);
+	draft_free(d);
+}
+
+static int draft_submit(struct draft *d, journal_done_fn done)
+{
+	struct journal_op ops[DRAFT_MAX_PARTS];
+
+	if (d->failed)
+		return AVA_ENOMEM;
+	for (unsigned i = 0; i < d->nparts; i++) {
+		struct draft_part *p = &d->parts[i];
+
+		if (buf_check(&p->bytes) != 0)
+			return AVA_ENOMEM;
+		ops[i] = (struct journal_op){
+			.kind = p->kind == DRAFT_PUT    ? JOURNAL_PUT
+				: p->kind == DRAFT_DROP ? JOURNAL_DROP
+							: JOURNAL_APPEND,
+			.path = p->path,
+			.bytes = p->bytes.data,
+			.len = p->bytes.len,
+		};
+	}
+	return journal_commit(d->lb->journal, ops, d->nparts, d->level, done, d);
+}
+
+int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
+		 void *user, struct ava_error *err)
+{
+	int rv;
+
+	d->level = level;
+	d->done = done;
+	d->user = user;
+	rv = draft_submit(d, draft_done);
+	if (rv != 0) {
+		if (journal_health(d->lb->journal, err) == 0)
+			err_set(err, rv, "%s", ava_strerror(rv));
+		draft_free(d);
+	}
+	return rv;
+}
+
+/* ---- outboxes */
+
+void outbox_init(struct outbox *b, struct logbook *lb)
+{
+	*b = (struct outbox){ .lb = lb };
+	list_init(&b->waiting);
+	list_init(&b->stalled);
+}
+
+void outbox_fini(struct outbox *b)
+{
+	LIST_EACH(&b->waiting, n, tmp) {
+		list_del(n);
+		draft_free(LIST_ENTRY(n, struct draft, node));
+	}
+	list_del(&b->stalled);
+}
+
+bool outbox_empty(const struct outbox *b)
+{
+	return !b->flying && list_empty(&b->waiting);
+}
+
+/* New lsn for every event line: the old ones are burned. */
+static void renumber(struct draft *d)
+{
+	for (unsigned i = 0; i < d->nparts; i++) {
+		struct draft_part *p = &d->parts[i];
+		struct buf fresh;
+		const char *line;
+		size_t at = 0, len;
+
+		if (p->kind != DRAFT_RUN && p->kind != DRAFT_DAY && p->kind != DRAFT_CATALOG)
+			continue;
+		buf_init(&fresh, PART_MAX);
+		while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
+			const char *key = memmem(line, MIN(len, 80), "\"lsn\":", 6), *rest;
+
+			rest = key ? key + 6 + strspn(key + 6, "0123456789") : line;
+			if (key) {
+				buf_add(&fresh, line, (size_t)(key + 6 - line));
+				buf_addf(&fresh, "%llu",
+					 (unsigned long long)journal_lsn(d->lb->journal, 1));
+			}
+			buf_add(&fresh, rest, len - (size_t)(rest - line));
+			buf_addc(&fresh, '\n');
+		}
+		if (buf_check(&fresh) == 0) {
+			buf_fini(&p->bytes);
+			p->bytes = fresh;
+		} else {
+			buf_fini(&fresh); /* the old numbers are unique too */
+		}
+	}
+}
+
+static void outbox_pump(struct outbox *b);
+
+static void stall(struct outbox *b, int code)
+{
+	b->stall_code = code;
+	b->is_stalled = true;
+	list_del(&b->stalled);
+	list_add(&b->lb->stalled, &b->stalled);
+	os_timer_set(b->lb->retry, b->lb->retry_ms);
+}
+
+static void retry_fire(void *user)
+{
+	struct logbook *lb = user;
+	struct list again;
+
+	list_init(&again);
+	list_splice(&again, &lb->stalled);
+	lb->retry_ms = MIN(lb->retry_ms * 2, RETRY_MAX_MS);
+	LIST_EACH(&again, n, tmp) {
+		struct outbox *b = LIST_ENTRY(n, struct outbox, stalled);
+
+		list_del(n);
+		b->is_stalled = false;
+		outbox_pump(b);
+	}
+}
+
+/* Put `from` behind `to` in the same commit; false: no room for its parts. */
+static bool draft_merge(struct draft *to, struct draft *from)
+{
+	unsigned fresh = 0;
+
+	for (unsigned i = 0; i < from->nparts; i++) {
+		bool found = false;
+
+		for (unsigned k = 0; k < to->nparts; k++)
+			found = found || (to->parts[k].kind == from->parts[i].kind &&
+					  strcmp(to->parts[k].path, from->parts[i].path) == 0);
+		fresh += !found;
+	}
+	if (to->nparts + fresh > DRAFT_MAX_PARTS)
+		return false;
+	for (unsigned i = 0; i < from->nparts; i++) {
+		struct draft_part *p = &from->parts[i];
+		struct buf *b = draft_part(to, p->kind, p->path);
+
+		if (!b || buf_add(b, p->bytes.data, p->bytes.len) != 0)
+			to->failed = true;
+	}
+	to->failed = to->failed || from->failed;
+	to->level = MAX(to->level, from->level);
+	list_add(&to->merged, &from->node);
+	return true;
+}
+
+static void finish(struct draft *d)
+{
+	if (d->done)
+		d->done(0, d->user);
+	draft_free(d);
+}
+
+static void outbox_done(int rv, void *user)
+{
+	struct draft *d = user;
+	struct outbox *b = d->box;
+	struct list ended;
+
+	b->flying = NULL;
+	if (rv != 0) {
+		renumber(d);
+		list_add_front(&b->waiting, &d->node);
+		stall(b, rv);
+		return;
+	}
+	b->lb->retry_ms = RETRY_MIN_MS;
+	b->stall_code = 0;
+	publish(d);
+	list_init(&ended);
+	list_add(&ended, &d->node);
+	list_splice(&ended, &d->merged);
+	outbox_pump(b);
+	if (outbox_empty(b) && b->drained) {
+		void (*drained)(void *) = b->drained;
+
+		b->drained = NULL;
+		drained(b->drained_user);
+	}
+	/* Last: the one who waits may end the run, and the box with it. */
+	LIST_EACH(&ended, n, tmp) {
+		list_del(n);
+		finish(LIST_ENTRY(n, struct draft, node));
+	}
+}
+
+static void outbox_pump(struct outbox *b)
+{
+	struct draft *d = LIST_FIRST(&b->waiting, struct draft, node);
+	int rv;
+
+	if (!d || b->flying || b->is_stalled || b->lb->closed)
+		return;
+	list_del(&d->node);
+	LIST_EACH(&b->waiting, n, tmp) {
+		struct list *from = n;
+
+		list_del(from);
+		if (!draft_merge(d, LIST_ENTRY(from, struct draft, node))) {
+			list_add_front(&b->waiting, from);
+			break;
+		}
+	}
+	b->flying = d;
+	rv = draft_submit(d, outbox_done);
+	if (rv != 0) {
+		b->flying = NULL;
+		list_add_front(&b->waiting, &d->node);
+		stall(b, rv);
+	}
+}
+
+void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
+		void (*done)(int rv, void *user), void *user)
+{
+	d->level = level;
+	d->done = done;
+	d->user = user;
+	d->box = b;
+	list_add(&b->waiting, &d->node);
+	outbox_pump(b);
+}

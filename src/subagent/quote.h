@@ -1,0 +1,45 @@
+/* Quotes: what a spawn is expected to take, from the last 50 ended runs of its
+ * role, below 5 from the limits (half the time limit to all of it). */
+#ifndef SUBAGENT_QUOTE_H
+#define SUBAGENT_QUOTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct run_spec;
+
+#define QUOTE_HISTORY 50
+#define QUOTE_ROLES 8
+
+struct quote_history {
+	char role[32];
+	uint32_t ms[QUOTE_HISTORY]; /* durations, ring */
+	int64_t cost_microusd[QUOTE_HISTORY];
+	unsigned n, at;
+};
+
+struct quotes {
+	struct quote_history roles[QUOTE_ROLES];
+	unsigned nroles;
+};
+
+/* An ended run of `role`; told at start for the whole catalog and at each end.
+ * Custom roles beyond QUOTE_ROLES are quoted from their limits. */
+void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t cost_microusd);
+
+struct quote {
+	int minutes_min, minutes_max; /* at least 1 */
+	int64_t cost_microusd;        /* at most; -1: unknown, held by tokens */
+	int64_t tokens;
+};
+
+void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *out);
+/* The object of DESIGN section 8 "Quote". */
+int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *s,
+		 const char *rationale);
+/* What a person is asked. */
+int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s);
+
+#endif

@@ -1,0 +1,450 @@
+/* Each function: content object through the writer, head from the run, into
+ * the draft. The bytes of a run's file are chained into its head (SHA-256) in
+ * the order they are written. */
+#include "subagent/record.h"
+
+#include <string.h>
+
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "subagent/run.h"
+
+#define CONTENT_MAX (256u << 10)
+
+struct rec {
+	struct buf b;
+	struct jw w;
+	struct event_head head;
+	struct event_meta meta;
+	struct draft *d;
+	struct run *r;
+};
+
+static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind kind)
+{
+	*c = (struct rec){ .d = d, .r = r, .meta = EVENT_META_NONE };
+	buf_init(&c->b, CONTENT_MAX);
+	jw_init(&c->w, &c->b);
+	jw_object(&c->w, NULL);
+	c->head = (struct event_head){
+		.kind = kind, .agent_id = r->id.text, .session_id = r->spec->session_id,
+		.trace_id = r->trace.text, .user_id = r->spec->user_id,
+	};
+	c->meta.parent_agent_id = "ava";
+	if (r->agent.iteration > 0)
+		c->meta.iteration = r->agent.iteration;
+}
+
+/* head' = SHA-256(head || line) for each line just added to the run's part. */
+static void chain(struct run *r, const char *line, size_t len)
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, r->head, sizeof(r->head));
+	hash_sha256_add(&h, line, len);
+	hash_sha256_end(&h, r->head);
+}
+
+static void end_at(struct rec *c, bool day)
+{
+	struct draft_where where = { .run = c->r->id.text, .run_seq = &c->r->seq, .day = day };
+	char path[LOGBOOK_PATH];
+	struct buf *part;
+	size_t before;
+
+	jw_end(&c->w);
+	logbook_run_path(c->r->id.text, path);
+	part = draft_part(c->d, DRAFT_RUN, path);
+	before = part ? part->len : 0;
+	if (part && draft_event(c->d, &where, &c->head, &c->b, &c->meta) != 0) {
+		chain(c->r, part->data + before, part->len - before);
+		c->r->log_bytes += (int64_t)(part->len - before);
+		c->r->types |= 1u << c->head.kind;
+	}
+	buf_fini(&c->b);
+}
+
+static void end(struct rec *c)
+{
+	end_at(c, false);
+}
+
+/* A preview of text that may hold secrets. */
+static void preview(struct rec *c, const char *key, const char *s, size_t len)
+{
+	struct buf clean;
+
+	buf_init(&clean, 8u << 20);
+	if (c->d->lb->redact && redact_text(c->d->lb->redact, &clean, s, len) > 0)
+		jw_preview(&c->w, key, clean.data, clean.len, EVENT_PREVIEW_CHARS);
+	else
+		jw_preview(&c->w, key, s, len, EVENT_PREVIEW_CHARS);
+	buf_fini(&clean);
+}
+
+static void write_limits(struct jw *w, const char *key, const struct agent_limits *l)
+{
+	jw_object(w, key);
+	jw_fixed(w, "seconds", l->time_ms, 3);
+	jw_fixed(w, "costCents", l->cost_microusd, 4);
+	jw_int(w, "tokens", l->tokens);
+	jw_int(w, "iterations", l->iterations);
+	jw_end(w);
+}
+
+void record_spawn(struct draft *d, struct run *r)
+{
+	const struct run_spec *s = r->spec;
+	struct rec c;
+
+	begin(&c, d, r, EVENT_SubagentSpawn);
+	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "role", s->role->name);
+	preview(&c, "task", s->task, strlen(s->task));
+	jw_str(&c.w, "model", s->model.id);
+	write_limits(&c.w, "limits", &s->agent.limits);
+	jw_array(&c.w, "tools");
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		jw_str(&c.w, NULL, s->tools[i]->name);
+	jw_end(&c.w);
+	jw_object(&c.w, "rights");
+	jw_bool(&c.w, "private", s->rights_private);
+	jw_bool(&c.w, "untrusted", s->rights_untrusted);
+	jw_bool(&c.w, "out", s->rights_out);
+	jw_end(&c.w);
+	jw_str(&c.w, "proposalId", r->proposal);
+	jw_str(&c.w, "requestedBy", s->user_id[0] ? s->user_id : "assistant");
+	jw_str(&c.w, "origin", s->origin);
+	jw_str(&c.w, "cwd", s->cwd);
+	jw_str(&c.w, "configHash", s->hash);
+	c.meta.model_id = s->model.id;
+	end_at(&c, true);
+
+	begin(&c, d, r, EVENT_Limit);
+	write_limits(&c.w, "budget", &s->agent.limits);
+	end(&c);
+}
+
+void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,
+			const char *prefix_hash, const char *request_hash)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_InferStart);
+	jw_str(&c.w, "callId", r->infer_id);
+	jw_str(&c.w, "model", r->spec->model.id);
+	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
+	jw_int(&c.w, "maxOutput", call->max_output);
+	jw_array(&c.w, "notices");
+	if (call->force_submit)
+		jw_str(&c.w, NULL, "force_submit");
+	jw_end(&c.w);
+	jw_str(&c.w, "prefixHash", prefix_hash);
+	jw_str(&c.w, "requestHash", request_hash);
+	c.meta.iteration = call->iteration;
+	c.meta.model_id = r->spec->model.id;
+	end(&c);
+}
+
+static void write_tokens(struct jw *w, const struct usage *u)
+{
+	jw_object(w, "tokens");
+	jw_int(w, "input", u->input);
+	jw_int(w, "output", u->output);
+	jw_int(w, "cacheRead", u->cache_read);
+	jw_int(w, "cacheWrite", u->cache_write);
+	jw_int(w, "reasoning", u->reasoning);
+	jw_end(w);
+}
+
+/* What a call cost: the provider's figure, else from the price; -1 unknown. */
+static int64_t cost_of(const struct run *r, const struct usage *u)
+{
+	const struct agent_price *p = &r->spec->agent.price;
+	int64_t plain = u->input - u->cache_read - u->cache_write, read, write;
+
+	if (u->cost_microusd >= 0)
+		return u->cost_microusd;
+	if (p->input < 0 || p->output < 0)
+		return -1;
+	read = p->cache_read < 0 ? p->input : p->cache_read;
+	write = p->cache_write < 0 ? p->input : p->cache_write;
+	return (plain * p->input + u->cache_read * read + u->cache_write * write +
+		u->output * p->output) / 1000000;
+}
+
+static void record_cost(struct draft *d, struct run *r, const struct usage *u)
+{
+	int64_t cost = cost_of(r, u);
+	struct rec c;
+
+	begin(&c, d, r, EVENT_CostUpdate);
+	jw_int(&c.w, "tokens", u->input + u->output);
+	if (cost < 0)
+		jw_null(&c.w, "costCents");
+	else
+		jw_fixed(&c.w, "costCents", cost, 4);
+	if (u->estimated)
+		jw_bool(&c.w, "estimated", true);
+	c.meta.input_tokens = u->input;
+	c.meta.output_tokens = u->output;
+	c.meta.cost_microusd = cost;
+	end(&c);
+}
+
+static const char *stop_word(enum turn_stop s)
+{
+	switch (s) {
+	case TURN_STOP_END:
+		return "end_turn";
+	case TURN_STOP_TOOLS:
+		return "tool_use";
+	case TURN_STOP_LENGTH:
+		return "max_tokens";
+	case TURN_STOP_REFUSAL:
+		return "refusal";
+	case TURN_STOP_OTHER:
+		break;
+	}
+	return "other";
+}
+
+static void infer_meta(struct rec *c, const struct usage *u)
+{
+	c->meta.input_tokens = u->input;
+	c->meta.output_tokens = u->output;
+	c->meta.cost_microusd = cost_of(c->r, u);
+	c->meta.model_id = c->r->spec->model.id;
+	c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
+}
+
+void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_InferEnd);
+	jw_str(&c.w, "callId", r->infer_id);
+	preview(&c, "responsePreview", t->text, t->text_len);
+	write_tokens(&c.w, &t->usage);
+	jw_str(&c.w, "stopReason", stop_word(t->stop));
+	jw_str(&c.w, "requestId", t->request_id ? t->request_id : "");
+	if (t->usage.estimated)
+		jw_bool(&c.w, "estimated", true);
+	infer_meta(&c, &t->usage);
+	end(&c);
+	record_cost(d, r, &t->usage);
+	r->infer_id[0] = 0;
+}
+
+void record_infer_failed(struct draft *d, struct run *r, const char *error_class,
+			 const char *sentence, const struct usage *estimate)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_InferEnd);
+	jw_str(&c.w, "callId", r->infer_id);
+	jw_str(&c.w, "responsePreview", "");
+	write_tokens(&c.w, estimate);
+	jw_str(&c.w, "stopReason", "error");
+	jw_str(&c.w, "requestId", "");
+	jw_bool(&c.w, "estimated", true);
+	preview(&c, "error", sentence, strlen(sentence));
+	jw_str(&c.w, "errorClass", error_class);
+	infer_meta(&c, estimate);
+	end(&c);
+	if (estimate->input + estimate->output > 0)
+		record_cost(d, r, estimate);
+	r->infer_id[0] = 0;
+}
+
+void record_thinking(struct draft *d, struct run *r, const struct turn *t)
+{
+	struct rec c;
+
+	if (t->thinking_len == 0)
+		return;
+	begin(&c, d, r, EVENT_ExtendedThinking);
+	preview(&c, "thinking", t->thinking, t->thinking_len);
+	end(&c);
+}
+
+void record_tool_call(struct draft *d, struct run *r, const struct turn_call *call)
+{
+	struct buf clean;
+	struct rec c;
+	const char *args = call->args ? call->args : "";
+	size_t len = call->args ? call->args_len : 0;
+
+	begin(&c, d, r, EVENT_ToolCall);
+	buf_init(&clean, 2u << 20);
+	if (d->lb->redact && redact_text(d->lb->redact, &clean, args, len) > 0) {
+		args = clean.data;
+		len = clean.len;
+	}
+	jw_str(&c.w, "callId", call->id);
+	jw_str(&c.w, "name", call->name);
+	if (call->args && len <= EVENT_PREVIEW_CHARS)
+		jw_raw(&c.w, "args", args, len);
+	else
+		jw_preview(&c.w, "args", args, len, EVENT_PREVIEW_CHARS);
+	end(&c);
+	buf_fini(&clean);
+}
+
+void record_tool_result(struct draft *d, struct run *r, const struct turn_call *call)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_ToolResult);
+	jw_str(&c.w, "callId", call->id);
+	jw_str(&c.w, "name", call->name);
+	jw_bool(&c.w, "success", call->success);
+	preview(&c, "output", call->output ? call->output : "", call->output ? call->output_len : 0);
+	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
+	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
+	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
+	if (call->started && call->ended_ms >= call->started_ms)
+		c.meta.duration_ms = call->ended_ms - call->started_ms;
+	end(&c);
+}
+
+void record_activity(struct draft *d, struct run *r, const char *text)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Activity);
+	preview(&c, "text", text, strlen(text));
+	end(&c);
+}
+
+void record_warned(struct draft *d, struct run *r, unsigned warned)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Limit);
+	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	jw_array(&c.w, "warned");
+	for (unsigned i = 0; i < AGENT_NRESOURCES; i++)
+		if (warned & (1u << i))
+			jw_str(&c.w, NULL, agent_resource_names[i]);
+	jw_end(&c.w);
+	end(&c);
+}
+
+void record_exhausted(struct draft *d, struct run *r, const char *resource)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Exhausted);
+	jw_str(&c.w, "resource", resource);
+	end(&c);
+}
+
+void record_error(struct draft *d, struct run *r, const char *error_class, const char *message)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Error);
+	jw_str(&c.w, "class", error_class);
+	preview(&c, "message", message, strlen(message));
+	end(&c);
+}
+
+static void write_totals(struct jw *w, const struct run *r)
+{
+	const struct agent_totals *t = &r->agent.totals;
+
+	jw_object(w, "totals");
+	jw_int(w, "inputTokens", t->input);
+	jw_int(w, "outputTokens", t->output);
+	jw_int(w, "tokens", t->input + t->output);
+	if (run_cost(r) < 0)
+		jw_null(w, "costCents");
+	else
+		jw_fixed(w, "costCents", run_cost(r), 4);
+	jw_int(w, "durationMs", run_elapsed_ms(r));
+	jw_int(w, "calls", t->calls);
+	jw_int(w, "uncostedCalls", t->uncosted_calls);
+	jw_int(w, "failedCalls", t->failed_calls);
+	jw_int(w, "iterations", r->agent.iteration);
+	jw_int(w, "toolCalls", t->tool_calls);
+	jw_end(w);
+}
+
+static void fill_row(struct catalog_row *row, struct run *r)
+{
+	const struct run_spec *s = r->spec;
+
+	*row = (struct catalog_row){ 0 };
+	row->id = r->id.text;
+	row->trace_id = r->trace.text;
+	row->session_id = s->session_id;
+	row->user_id = s->user_id;
+	row->role = s->role->name;
+	row->model = s->model.id;
+	row->request_id = s->request_id;
+	row->origin = s->origin;
+	row->started_ms = r->spawned_wall_ms;
+	row->types = r->types;
+	row->bytes = (uint64_t)r->log_bytes;
+}
+
+void record_catalog_spawn(struct draft *d, struct run *r)
+{
+	struct catalog_row row;
+
+	fill_row(&row, r);
+	row.kind = CATALOG_SPAWN;
+	row.status = AVA_STARTING;
+	row.ended_ms = -1;
+	draft_catalog(d, &row);
+}
+
+static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status)
+{
+	const struct agent_totals *t = &r->agent.totals;
+	struct catalog_row row;
+
+	fill_row(&row, r);
+	row.kind = CATALOG_END;
+	row.status = status;
+	row.ended_ms = r->ended_wall_ms;
+	row.totals.input_tokens = t->input;
+	row.totals.output_tokens = t->output;
+	row.totals.cost_microusd = t->cost_microusd;
+	row.totals.duration_ms = run_elapsed_ms(r);
+	row.totals.calls = t->calls;
+	row.totals.uncosted_calls = t->uncosted_calls;
+	row.totals.failed_calls = t->failed_calls;
+	draft_catalog(d, &row);
+}
+
+void record_complete(struct draft *d, struct run *r, enum ava_status status,
+		     const char *stop_reason, const char *summary)
+{
+	char path[LOGBOOK_PATH], head[HASH_HEX_LEN + 1];
+	struct rec c;
+
+	for (unsigned i = 0; i < sizeof(r->head); i++) {
+		head[2 * i] = "0123456789abcdef"[r->head[i] >> 4];
+		head[2 * i + 1] = "0123456789abcdef"[r->head[i] & 15];
+	}
+	head[HASH_HEX_LEN] = 0;
+	logbook_result_path(r->id.text, path);
+	begin(&c, d, r, EVENT_SubagentComplete);
+	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "status", ava_status_name(status));
+	jw_str(&c.w, "stopReason", stop_reason);
+	preview(&c, "summary", summary, strlen(summary));
+	write_totals(&c.w, r);
+	jw_str(&c.w, "resultPath", path);
+	jw_str(&c.w, "head", head);
+	c.meta.cost_microusd = run_cost(r);
+	c.meta.input_tokens = r->agent.totals.input;
+	c.meta.output_tokens = r->agent.totals.output;
+	c.meta.duration_ms = run_elapsed_ms(r);
+	c.meta.model_id = r->spec->model.id;
+	end_at(&c, true);
+	record_catalog_end(d, r, status);
+}

@@ -1,0 +1,34 @@
+/* The events of a run, each written by one function here, so that the shapes
+ * of doc/events.json have one source. Content is redacted on the way in. */
+#ifndef SUBAGENT_RECORD_H
+#define SUBAGENT_RECORD_H
+
+#include <stdint.h>
+
+#include "agent/io.h"
+#include "agent/turn.h"
+#include "subagent/logbook.h"
+
+struct run;
+
+/* SubagentSpawn (day and run) and Limit (run). */
+void record_spawn(struct draft *d, struct run *r);
+void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,
+			const char *prefix_hash, const char *request_hash);
+/* InferEnd and CostUpdate; closes r->infer_id. */
+void record_infer_end(struct draft *d, struct run *r, const struct turn *t);
+void record_infer_failed(struct draft *d, struct run *r, const char *error_class,
+			 const char *sentence, const struct usage *estimate);
+void record_thinking(struct draft *d, struct run *r, const struct turn *t);
+void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
+void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);
+void record_activity(struct draft *d, struct run *r, const char *text);
+void record_warned(struct draft *d, struct run *r, unsigned warned);
+void record_exhausted(struct draft *d, struct run *r, const char *resource);
+void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
+/* SubagentComplete (run, last; and day), the catalog's end row. */
+void record_complete(struct draft *d, struct run *r, enum ava_status status,
+		     const char *stop_reason, const char *summary);
+void record_catalog_spawn(struct draft *d, struct run *r);
+
+#endif

@@ -1,0 +1,24 @@
+/* What a crash or a stop left: the catalog says which runs did not end. One
+ * that never called a model goes on in the queue; a started one is ended as
+ * `error`, stop reason `interrupted`, with a result for every open intent. */
+#ifndef SUBAGENT_RESTART_H
+#define SUBAGENT_RESTART_H
+
+#include <stdint.h>
+
+struct supervisor;
+struct ava_error;
+
+struct restart_hooks {
+	/* Each run's request id that is not "" (newest last). */
+	void (*request)(const char *request_id, const char *run, const char *trace,
+			int64_t spawned_ms, void *user);
+	void (*problem)(const char *sentence, void *user); /* for avad.log */
+	void *user;
+};
+
+/* Reads catalog.jsonl: names taken, history for quotes, unfinished runs. 0, or
+ * an error that must stop the start. */
+int restart_runs(struct supervisor *s, const struct restart_hooks *hooks, struct ava_error *err);
+
+#endif

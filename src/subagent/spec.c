@@ -1,0 +1,559 @@
+/* Resolving a spawn: role, model, tools, rights and limits, each either given
+ * or taken from role, preset and settings in that order. Everything wrong is
+ * found here, before a person is asked and before anything is written. */
+#include "subagent/spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+static const struct preset {
+	const char *name;
+	int64_t cost_cents, tokens;
+} presets[] = {
+	{ "quick", 10, 10000 },
+	{ "standard", 50, 50000 },
+	{ "deep", 200, 200000 },
+};
+
+static const char *const known_grants[] = { "rw", "fetch_any" };
+
+void spec_free(struct run_spec *s)
+{
+	if (!s)
+		return;
+	arena_fini(&s->mem);
+	free(s);
+}
+
+static const char *keep(struct run_spec *s, const char *text)
+{
+	return text ? arena_copy(&s->mem, text, strlen(text)) : arena_copy(&s->mem, "", 0);
+}
+
+static int check_text(const char *what, const char *text, size_t max, struct ava_error *err)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > max)
+		return err_set(err, AVA_ETOOBIG,
+			       "the %s is %zu bytes long, %zu at the most: put the rest into a file "
+			       "the run can read",
+			       what, len, max);
+	if (len && !utf8_valid(text, len))
+		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
+	return 0;
+}
+
+static int check_cwd(const char *cwd, struct ava_error *err)
+{
+	struct stat st;
+
+	if (!cwd || !*cwd)
+		return 0;
+	if (cwd[0] != '/')
+		return err_set(err, AVA_EINVAL, "the working folder %s must be an absolute path", cwd);
+	if (stat(cwd, &st) != 0)
+		return err_set(err, AVA_ENOENT,
+			       "the working folder %s cannot be opened (%s): start from a folder that exists",
+			       cwd, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, AVA_EINVAL, "the working folder %s is not a folder", cwd);
+	return 0;
+}
+
+/* ---- limits */
+
+static const struct preset *find_preset(const char *name, struct ava_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(presets); i++)
+		if (strcmp(presets[i].name, name) == 0)
+			return &presets[i];
+	err_set(err, AVA_EINVAL, "unknown preset %s: there are quick, standard and deep", name);
+	return NULL;
+}
+
+/* `given` when it was, else `fallback`; must be at least `least`. */
+static int take_limit(int64_t given, int64_t fallback, int64_t least, const char *what,
+		      int64_t *out, struct ava_error *err)
+{
+	*out = given == AVA_DEFAULT ? fallback : given;
+	if (*out < least)
+		return err_set(err, AVA_EINVAL, "%s must be %s", what,
+			       least == 0 ? "0 (free models only) or more" : "above 0");
+	return 0;
+}
+
+static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
+		       struct ava_error *err)
+{
+	const struct preset *p = NULL;
+	struct agent_limits *l = &r->agent.limits;
+	int64_t cost = r->role->cost_cents, tokens = set->limits_tokens, iterations;
+	int rv;
+
+	r->expected_tokens = MIN(tokens, 50000);
+	if (s->preset && *s->preset) {
+		p = find_preset(s->preset, err);
+		if (!p)
+			return AVA_EINVAL;
+		cost = p->cost_cents;
+		/* Billed over all calls: an 8-step run bills its context 8 times. */
+		tokens = p->tokens * 10;
+		r->expected_tokens = p->tokens;
+	}
+	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms, err);
+	if (rv == 0)
+		rv = take_limit(s->max_cost_microusd, cost * 10000, 0, "the cost limit",
+				&l->cost_microusd, err);
+	if (rv == 0)
+		rv = take_limit(s->max_tokens, tokens, 1, "the token limit", &l->tokens, err);
+	if (rv == 0)
+		rv = take_limit(s->max_iterations, set->limits_iterations, 1, "the iteration limit",
+				&iterations, err);
+	if (rv != 0)
+		return rv;
+	if (iterations > 100000 || l->time_ms > 7 * 86400000LL)
+		return err_set(err, AVA_EINVAL,
+			       "limits are at most 100000 iterations and 7 days (604800 seconds)");
+	l->iterations = (int32_t)iterations;
+	r->expected_tokens = MIN(r->expected_tokens, l->tokens);
+	return 0;
+}
+
+static bool price_known(const struct agent_price *p)
+{
+	return p->input >= 0 && p->output >= 0;
+}
+
+static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_error *err)
+{
+	const struct agent_price *p = &r->agent.price;
+
+	if (!price_known(p) && explicit_cap)
+		return err_set(err, AVA_EINVAL,
+			       "the price of %s is unknown, so a cost limit cannot be kept: leave the cost "
+			       "limit out (tokens hold it) or use another model",
+			       r->model.id);
+	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
+		return err_set(err, AVA_EINVAL,
+			       "a cost limit of 0 allows free models only, and %s is not free", r->model.id);
+	return 0;
+}
+
+/* ---- tools, grants and rights */
+
+static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	const struct tool *have[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), kept = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool wanted = !s->tools || (have[i]->flags & TOOL_ENDS);
+
+		for (size_t k = 0; !wanted && k < s->ntools; k++)
+			wanted = strcmp(s->tools[k], have[i]->name) == 0;
+		if (wanted)
+			r->tools[kept++] = have[i];
+	}
+	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
+	 * is not there must not vanish without a word. */
+	for (size_t k = 0; s->tools && k < s->ntools; k++) {
+		bool found = false;
+
+		for (unsigned i = 0; i < n; i++)
+			found = found || strcmp(s->tools[k], have[i]->name) == 0;
+		if (!found)
+			return err_set(err, AVA_EINVAL, "role %s has no tool %s here", r->role->name,
+				       s->tools[k]);
+	}
+	r->agent.tools = r->tools;
+	r->agent.ntools = kept;
+	return 0;
+}
+
+static int take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	if (s->ngrants > 16)
+		return err_set(err, AVA_EINVAL, "too many grants, 16 at the most");
+	r->grants = arena_get(&r->mem, (s->ngrants + 1) * sizeof(*r->grants));
+	if (!r->grants)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->ngrants; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < ARRAY_LEN(known_grants); k++)
+			known = known || strcmp(known_grants[k], s->grants[i]) == 0;
+		if (!known)
+			return err_set(err, AVA_EINVAL, "unknown grant %s: there are rw and fetch_any",
+				       s->grants[i]);
+		r->grants[r->ngrants++] = keep(r, s->grants[i]);
+	}
+	return 0;
+}
+
+static void set_rights(struct run_spec *r)
+{
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		const char *name = r->tools[i]->name;
+
+		if (r->tools[i]->flags & TOOL_FILES)
+			r->rights_private = true;
+		if (strncmp(name, "web_", 4) == 0 || strncmp(name, "http_", 5) == 0 ||
+		    strcmp(name, "read_webpages") == 0)
+			r->rights_untrusted = r->rights_out = true;
+	}
+}
+
+/* ---- canonical JSON */
+
+static void write_price(struct jw *w, const struct agent_price *p)
+{
+	const struct { const char *key; int64_t v; } parts[] = {
+		{ "input", p->input }, { "output", p->output },
+		{ "cacheRead", p->cache_read }, { "cacheWrite", p->cache_write },
+	};
+
+	jw_object(w, "price");
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (parts[i].v < 0)
+			jw_null(w, parts[i].key);
+		else
+			jw_int(w, parts[i].key, parts[i].v);
+	}
+	jw_end(w);
+}
+
+/* The keys of the config, in canonical order, into an open object. */
+static void write_config(struct jw *w, const struct run_spec *r)
+{
+	const struct agent_limits *l = &r->agent.limits;
+
+	jw_str(w, "role", r->role->name);
+	jw_str(w, "task", r->task);
+	jw_str(w, "context", r->context);
+	jw_str(w, "model", r->model.id);
+	jw_str(w, "cwd", r->cwd);
+	jw_array(w, "tools");
+	for (unsigned i = 0; i < r->agent.ntools; i++)
+		jw_str(w, NULL, r->tools[i]->name);
+	jw_end(w);
+	jw_array(w, "grants");
+	for (size_t i = 0; i < r->ngrants; i++)
+		jw_str(w, NULL, r->grants[i]);
+	jw_end(w);
+	jw_object(w, "limits");
+	jw_fixed(w, "seconds", l->time_ms, 3);
+	jw_fixed(w, "costCents", l->cost_microusd, 4);
+	jw_int(w, "tokens", l->tokens);
+	jw_int(w, "iterations", l->iterations);
+	jw_end(w);
+	jw_int(w, "expectedTokens", r->expected_tokens);
+	jw_bool(w, "thinking", r->thinking);
+	jw_object(w, "rights");
+	jw_bool(w, "private", r->rights_private);
+	jw_bool(w, "untrusted", r->rights_untrusted);
+	jw_bool(w, "out", r->rights_out);
+	jw_end(w);
+	jw_str(w, "preset", r->preset);
+	jw_str(w, "origin", r->origin);
+}
+
+static int seal_config(struct run_spec *r, struct ava_error *err)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 8u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	write_config(&w, r);
+	jw_end(&w);
+	r->config = buf_check(&b) == 0 ? arena_copy(&r->mem, b.data, b.len) : NULL;
+	r->config_len = b.len;
+	buf_fini(&b);
+	if (!r->config)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	hash_sha256_hex(r->config, r->config_len, r->hash);
+	return 0;
+}
+
+/* ---- building */
+
+static struct run_spec *spec_new(void)
+{
+	struct run_spec *r = calloc(1, sizeof(*r));
+
+	if (r)
+		arena_init(&r->mem, 16u << 20);
+	return r;
+}
+
+static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	bool files = s->cwd && *s->cwd;
+
+	if (s->role && *s->role) {
+		r->role = role_find(s->role);
+		if (!r->role)
+			return err_set(err, AVA_EINVAL,
+				       "unknown role %.60s: there are web_crawler, code_reviewer, "
+				       "data_extractor and researcher",
+				       s->role);
+		return role_usable(r->role, files, err);
+	}
+	r->role = role_find(classify_role(s->task, strlen(s->task)));
+	if (!r->role || role_usable(r->role, files, NULL) != 0)
+		r->role = role_find("researcher");
+	return 0;
+}
+
+static int take_strings(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	r->task = keep(r, s->task);
+	r->context = keep(r, s->context);
+	r->cwd = keep(r, s->cwd);
+	r->session_id = keep(r, s->session_id);
+	r->request_id = keep(r, s->request_id);
+	r->user_id = keep(r, s->user_id);
+	r->origin = keep(r, s->origin);
+	r->preset = keep(r, s->preset);
+	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
+	    !r->origin || !r->preset)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
+}
+
+static int check_request(const struct op_spawn *s, struct ava_error *err)
+{
+	int rv;
+
+	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
+		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
+	rv = check_text("task", s->task, SPEC_TASK_MAX, err);
+	if (rv == 0)
+		rv = check_text("context", s->context, SPEC_CONTEXT_MAX, err);
+	if (rv == 0)
+		rv = check_text("session id", s->session_id, 200, err);
+	if (rv == 0)
+		rv = check_text("request id", s->request_id, 200, err);
+	if (rv == 0)
+		rv = check_text("working folder", s->cwd, 4095, err);
+	return rv == 0 ? check_cwd(s->cwd, err) : rv;
+}
+
+int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
+	       const char *model, struct ava_error *err)
+{
+	struct run_spec *r = NULL;
+	int rv = check_request(s, err);
+
+	if (rv != 0)
+		return rv;
+	r = spec_new();
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	rv = take_role(r, s, err);
+	if (rv == 0)
+		rv = take_strings(r, s, err);
+	if (rv != 0)
+		goto fail;
+	if (!model)
+		model = s->model && *s->model ? s->model : r->role->model;
+	else if (s->model && *s->model)
+		model = s->model;
+	rv = model_resolve(model, &r->model, NULL, err);
+	if (rv == 0)
+		rv = take_limits(r, s, set, err);
+	if (rv == 0)
+		rv = take_grants(r, s, err);
+	if (rv == 0)
+		rv = pick_tools(r, s, err);
+	if (rv != 0)
+		goto fail;
+	r->thinking = s->extended_thinking || r->role->thinking;
+	r->agent.price = r->model.price;
+	r->agent.max_output = r->model.max_output;
+	r->agent.can_force = r->model.dialect->can_force;
+	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
+	if (rv != 0)
+		goto fail;
+	set_rights(r);
+	rv = seal_config(r, err);
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
+static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+{
+	const json_t *list = json_object_get(config, "tools"), *v;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		const struct tool *t = json_is_string(v) ? tool_find(json_string_value(v)) : NULL;
+
+		if (!t || r->agent.ntools == ROLE_MAX_TOOLS)
+			return err_set(err, AVA_EUNSUPPORTED, "tool %s is not in this version",
+				       json_is_string(v) ? json_string_value(v) : "?");
+		r->tools[r->agent.ntools++] = t;
+	}
+	r->agent.tools = r->tools;
+	return 0;
+}
+
+static int grants_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+{
+	const json_t *list = json_object_get(config, "grants"), *v;
+	size_t i;
+
+	r->grants = arena_get(&r->mem, (json_array_size(list) + 1) * sizeof(*r->grants));
+	if (!r->grants)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	json_array_foreach(list, i, v)
+		if (json_is_string(v))
+			r->grants[r->ngrants++] = keep(r, json_string_value(v));
+	return 0;
+}
+
+static void limits_from_json(struct run_spec *r, const json_t *config)
+{
+	const json_t *l = json_object_get(config, "limits"), *o = json_object_get(config, "rights");
+
+	r->agent.limits = (struct agent_limits){
+		.time_ms = json_get_fixed(l, "seconds", 3, 600000),
+		.cost_microusd = json_get_fixed(l, "costCents", 4, 500000),
+		.tokens = json_get_int(l, "tokens", 100000),
+		.iterations = (int32_t)json_get_int(l, "iterations", 20),
+	};
+	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
+	r->thinking = json_get_bool(config, "thinking", false);
+	r->rights_private = json_get_bool(o, "private", false);
+	r->rights_untrusted = json_get_bool(o, "untrusted", false);
+	r->rights_out = json_get_bool(o, "out", false);
+}
+
+int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
+		   const char *request_id, const char *user_id, struct ava_error *err)
+{
+	const char *role = json_get_str(config, "role"), *model = json_get_str(config, "model");
+	struct op_spawn s = {
+		.task = json_get_str(config, "task"), .context = json_get_str(config, "context"),
+		.cwd = json_get_str(config, "cwd"), .preset = json_get_str(config, "preset"),
+		.origin = json_get_str(config, "origin"), .session_id = session_id,
+		.request_id = request_id, .user_id = user_id,
+	};
+	struct run_spec *r = spec_new();
+	int rv;
+
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->role = role ? role_find(role) : NULL;
+	if (!r->role || !s.task || !model) {
+		rv = err_set(err, AVA_ECORRUPT, "the stored configuration lacks its role, task or model");
+		goto fail;
+	}
+	rv = take_strings(r, &s, err);
+	if (rv == 0)
+		rv = model_resolve(model, &r->model, NULL, err);
+	if (rv == 0)
+		rv = tools_from_json(r, config, err);
+	if (rv == 0)
+		rv = grants_from_json(r, config, err);
+	if (rv != 0)
+		goto fail;
+	limits_from_json(r, config);
+	r->agent.price = r->model.price;
+	r->agent.max_output = r->model.max_output;
+	r->agent.can_force = r->model.dialect->can_force;
+	rv = seal_config(r, err);
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
+/* ---- messages.jsonl */
+
+static int render_head(const struct run_spec *r, struct buf *head, char prompt_hash[HASH_HEX_LEN + 1])
+{
+	struct prompt p = {
+		.role = r->role->display, .task = r->task, .context = r->context,
+		.tools = r->tools, .ntools = r->agent.ntools, .limits = &r->agent.limits,
+	};
+	struct dialect_spec d = { .model = r->model.id, .tools = r->tools, .ntools = r->agent.ntools };
+	struct buf system;
+	int rv;
+
+	buf_init(&system, 4u << 20);
+	rv = prompt_system(&system, &p);
+	if (rv == 0) {
+		hash_sha256_hex(system.data, system.len, prompt_hash);
+		d.system = system.data;
+		rv = r->model.dialect->encode_head(head, &d);
+	}
+	buf_fini(&system);
+	return rv;
+}
+
+int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash)
+{
+	char prompt_hash[HASH_HEX_LEN + 1];
+	struct buf head, line;
+	struct jw w;
+	int rv;
+
+	buf_init(&head, 8u << 20);
+	buf_init(&line, 4u << 20);
+	rv = render_head(r, &head, prompt_hash);
+	if (rv == 0)
+		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
+	if (rv != 0)
+		goto out;
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_int(&w, "machine", MACHINE_VERSION);
+	jw_str(&w, "dialect", r->model.dialect->name);
+	write_config(&w, r);
+	write_price(&w, &r->agent.price);
+	jw_int(&w, "maxOutput", r->agent.max_output);
+	jw_bool(&w, "canForce", r->agent.can_force);
+	jw_str(&w, "configHash", r->hash);
+	jw_str(&w, "operatingTextHash", prompt_hash);
+	jw_strn(&w, "head", head.data, head.len);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(out, '\n');
+	buf_add(out, line.data, line.len);
+	buf_addc(out, '\n');
+	rv = buf_check(out);
+	*request_bytes = (int64_t)(head.len + line.len);
+	hash_sha256_init(hash);
+	hash_sha256_add(hash, head.data, head.len);
+	hash_sha256_add(hash, line.data, line.len);
+out:
+	buf_fini(&head);
+	buf_fini(&line);
+	return rv;
+}

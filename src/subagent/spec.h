@@ -1,0 +1,75 @@
+/* What a run is: everything that is confirmed, resolved once from what was
+ * asked for and never changed afterwards. Its canonical JSON is what a
+ * proposal stores and what the config hash covers; the first line of
+ * messages.jsonl is the same object with the rendered request head. */
+#ifndef SUBAGENT_SPEC_H
+#define SUBAGENT_SPEC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "provider/dialect.h"
+#include "subagent/role.h"
+
+struct settings;
+struct ava_error;
+
+/* What a person or program asks for. NULL / AVA_DEFAULT = the role's or the
+ * setting's. Borrowed during the call. */
+#define AVA_DEFAULT INT64_MIN
+struct op_spawn {
+	const char *role, *task, *context, *model, *preset, *cwd;
+	const char *session_id, *request_id, *user_id, *origin;
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
+	bool extended_thinking;
+	const char *const *tools; /* NULL: the role's */
+	size_t ntools;
+	const char *const *grants;
+	size_t ngrants;
+};
+
+#define SPEC_TASK_MAX (256u << 10)
+#define SPEC_CONTEXT_MAX (1u << 20)
+#define MACHINE_VERSION 1
+
+struct run_spec {
+	struct arena mem; /* all strings */
+	const struct role *role;
+	const char *task, *context, *cwd; /* "" when none */
+	const char *session_id, *request_id, *user_id, *origin, *preset;
+	struct model model;
+	struct agent_spec agent;
+	const struct tool *tools[ROLE_MAX_TOOLS];
+	const char **grants;
+	size_t ngrants;
+	int64_t expected_tokens; /* what the quote expects */
+	bool thinking;
+	bool rights_private, rights_untrusted, rights_out;
+	const char *config;      /* canonical JSON */
+	size_t config_len;
+	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
+};
+
+/* Check and resolve a request. AVA_EINVAL / AVA_EUNSUPPORTED / AVA_ETOOBIG
+ * with a sentence that says what to do. `model` is the forced default or NULL. */
+int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
+	       const char *model, struct ava_error *err);
+/* Back from its canonical JSON (a proposal, or a spec line). Sessions, users
+ * and request ids are not part of it: the caller gives them. */
+int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
+		   const char *request_id, const char *user_id, struct ava_error *err);
+void spec_free(struct run_spec *s);
+
+/* First lines of messages.jsonl: the spec line and the first user line, each
+ * with \n; *request_bytes = head and first lines. `hash` takes in what the
+ * request begins with (head, first line). */
+int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash);
+
+#endif

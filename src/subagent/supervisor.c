@@ -1,0 +1,391 @@
+/* A run is made with the events of its spawn in a draft that the caller
+ * commits; only when that is durable does its machine start, so an accepted
+ * run is one that a crash cannot lose. Slots are given in order of asking. */
+#include "subagent/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "subagent/record.h"
+#include "subagent/world.h"
+
+static void delist(struct run *r);
+static void run_free(struct run *r);
+
+int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
+		    const struct settings *settings)
+{
+	*s = (struct supervisor){ .loop = loop, .book = book, .settings = settings };
+	list_init(&s->live);
+	list_init(&s->waiting);
+	map_init(&s->by_id);
+	return 0;
+}
+
+void supervisor_fini(struct supervisor *s)
+{
+	map_fini(&s->by_id);
+	nameset_fini(&s->names);
+}
+
+/* ---- stopping */
+
+void supervisor_quiesce(struct supervisor *s)
+{
+	s->closing = true;
+	LIST_EACH(&s->live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		infer_stop(&r->agent);
+		toolrun_stop(&r->agent);
+		r->abandoned = true;
+	}
+}
+
+bool supervisor_written(const struct supervisor *s)
+{
+	LIST_EACH(&s->live, n, tmp) {
+		if (!outbox_empty(&LIST_ENTRY(n, struct run, node)->outbox))
+			return false;
+	}
+	return true;
+}
+
+void supervisor_close(struct supervisor *s)
+{
+	supervisor_quiesce(s);
+	while (!list_empty(&s->live)) {
+		struct run *r = LIST_FIRST(&s->live, struct run, node);
+
+		/* Pool threads still point at it; they see `stop` and end. */
+		while (r->busy > 0)
+			os_loop_step(s->loop, 50);
+		delist(r);
+		run_free(r);
+	}
+}
+
+/* ---- making and freeing */
+
+static void run_wake(struct os_task *t)
+{
+	struct run *r = CONTAINER_OF(t, struct run, wake);
+
+	if (!r->done && !r->abandoned)
+		agent_run(&r->agent);
+}
+
+static void run_timer(void *user)
+{
+	struct run *r = user;
+
+	world_wake(r);
+}
+
+static int open_cwd(struct run *r, struct ava_error *err)
+{
+	r->env.cwd_fd = -1;
+	if (!r->spec->cwd[0])
+		return 0;
+	r->env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->env.cwd_fd < 0)
+		return err_set(err, AVA_ENOENT, "the working folder %s cannot be opened: %s",
+			       r->spec->cwd, strerror(errno));
+	return 0;
+}
+
+static void run_free(struct run *r)
+{
+	os_defer_cancel(r->sup->loop, &r->wake);
+	agent_fini(&r->agent);
+	ending_free(r);
+	draft_free(r->draft);
+	outbox_fini(&r->outbox);
+	os_timer_free(r->timer);
+	os_timer_free(r->reply_timer);
+	if (r->env.cwd_fd >= 0)
+		close(r->env.cwd_fd);
+	free(r->calls_before);
+	buf_fini(&r->artifacts);
+	spec_free(r->spec);
+	free(r);
+}
+
+static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct ava_error *err)
+{
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	r->sup = s;
+	r->spec = spec;
+	r->env = (struct tool_env){ .loop = s->loop, .cwd_fd = -1, .cwd = spec->cwd,
+				    .fetch_result = toolrun_fetch, .user = r };
+	list_init(&r->node);
+	list_init(&r->queue);
+	list_init(&r->calls);
+	list_init(&r->waits);
+	os_task_init(&r->wake, run_wake);
+	outbox_init(&r->outbox, s->book);
+	buf_init(&r->artifacts, 1u << 20);
+	r->timer = os_timer_new(s->loop, run_timer, r);
+	if (!r->timer || infer_init(r) != 0) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		goto fail;
+	}
+	if (open_cwd(r, err) != 0)
+		goto fail;
+	return r;
+
+fail:
+	r->spec = NULL; /* still the caller's */
+	run_free(r);
+	return NULL;
+}
+
+static bool name_taken(const char *name, void *user)
+{
+	struct supervisor *s = user;
+
+	return nameset_has(&s->names, name) != 0;
+}
+
+static int enlist(struct supervisor *s, struct run *r)
+{
+	if (nameset_add(&s->names, r->id.text) != 0 || nameset_add(&s->names, r->trace.text) != 0 ||
+	    map_put(&s->by_id, r->id.text, r) != 0)
+		return AVA_ENOMEM;
+	list_add(&s->live, &r->node);
+	s->nlive++;
+	return 0;
+}
+
+static void delist(struct run *r)
+{
+	if (list_empty(&r->node))
+		return;
+	map_del(&r->sup->by_id, r->id.text);
+	list_del(&r->node);
+	r->sup->nlive--;
+}
+
+static int write_spawn(struct run *r, struct draft *d)
+{
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+
+	logbook_messages_path(r->id.text, path);
+	b = draft_part(d, DRAFT_MESSAGES, path);
+	if (!b || spec_messages(r->spec, b, &r->request_bytes, &r->prefix) != 0)
+		return AVA_ENOMEM;
+	record_spawn(d, r);
+	record_catalog_spawn(d, r);
+	return d->failed ? AVA_ENOMEM : 0;
+}
+
+int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *proposal,
+		     struct draft *d, struct run **out, struct ava_error *err)
+{
+	struct run *r;
+
+	if (s->nwaiting >= (uint64_t)s->settings->runs_queue_max)
+		return err_set(err, AVA_EBUSY,
+			       "%u runs wait for a slot already: let some end, or raise runs.queue_max "
+			       "(AVA_RUNS_QUEUE_MAX)",
+			       s->nwaiting);
+	r = run_new(s, spec, err);
+	if (!r)
+		return err ? err->code : AVA_ENOMEM;
+	id_short('S', name_taken, s, r->id.text);
+	id_trace_name(name_taken, s, &r->trace);
+	snprintf(r->proposal, sizeof(r->proposal), "%s", proposal);
+	r->spawned_wall_ms = clock_wall_ms();
+	world_activity(r, "Starting");
+	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
+	if (enlist(s, r) != 0 || write_spawn(r, d) != 0) {
+		r->spec = NULL;
+		delist(r);
+		run_free(r);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	s->total++;
+	*out = r;
+	return 0;
+}
+
+void supervisor_start(struct run *r)
+{
+	r->durable = true;
+	world_activity(r, "Waiting for a slot");
+	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->request_bytes);
+	if (r->cancel_wanted)
+		agent_cancel(&r->agent);
+	world_wake(r);
+}
+
+void supervisor_discard(struct run *r)
+{
+	delist(r);
+	run_free(r);
+}
+
+int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id,
+		     const char *trace, struct run **out, struct ava_error *err)
+{
+	struct run *r = run_new(s, spec, err);
+
+	if (!r)
+		return err ? err->code : AVA_ENOMEM;
+	snprintf(r->id.text, sizeof(r->id.text), "%s", id);
+	snprintf(r->trace.text, sizeof(r->trace.text), "%s", trace);
+	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
+	if (enlist(s, r) != 0) {
+		r->spec = NULL;
+		delist(r);
+		run_free(r);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	*out = r;
+	return 0;
+}
+
+void supervisor_free_run(struct run *r)
+{
+	run_free(r);
+}
+
+void supervisor_out_of_memory(struct run *r)
+{
+	world_activity(r, "Out of memory: ends at the next start");
+}
+
+/* ---- slots */
+
+static void pump(struct supervisor *s)
+{
+	while (!s->closing && s->slots_used < (uint64_t)s->settings->runs_max) {
+		struct run *r = LIST_FIRST(&s->waiting, struct run, queue);
+
+		if (!r)
+			return;
+		list_del(&r->queue);
+		s->nwaiting--;
+		s->slots_used++;
+		agent_on_slot(&r->agent);
+		world_wake(r);
+	}
+}
+
+void supervisor_slot_want(struct run *r)
+{
+	list_add(&r->sup->waiting, &r->queue);
+	r->sup->nwaiting++;
+	pump(r->sup);
+}
+
+void supervisor_slot_drop(struct run *r)
+{
+	if (!list_empty(&r->queue)) {
+		list_del(&r->queue);
+		r->sup->nwaiting--;
+	} else if (r->agent.have_slot) {
+		r->sup->slots_used--;
+	}
+	pump(r->sup);
+}
+
+/* ---- ends */
+
+void run_wait(struct run *r, struct run_wait *w)
+{
+	list_add(&r->waits, &w->node);
+}
+
+void run_wait_cancel(struct run_wait *w)
+{
+	list_del(&w->node);
+}
+
+void supervisor_ended(struct run *r)
+{
+	const struct agent_totals *t = &r->agent.totals;
+
+	delist(r);
+	if (r->started_wall_ms)
+		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r), t->cost_microusd);
+	while (!list_empty(&r->waits)) {
+		struct run_wait *w = LIST_FIRST(&r->waits, struct run_wait, node);
+
+		list_del(&w->node);
+		w->ended(w, r);
+	}
+}
+
+struct run *supervisor_find(struct supervisor *s, const char *id)
+{
+	return map_get(&s->by_id, id);
+}
+
+void supervisor_cancel(struct run *r)
+{
+	if (!r->durable) {
+		r->cancel_wanted = true;
+		return;
+	}
+	agent_cancel(&r->agent);
+	world_wake(r);
+}
+
+/* ---- shown */
+
+enum ava_status run_status(const struct run *r)
+{
+	if (r->done)
+		return r->agent.status;
+	if (!r->durable)
+		return AVA_STARTING;
+	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
+}
+
+int64_t run_elapsed_ms(const struct run *r)
+{
+	int64_t until = r->ended_wall_ms ? r->ended_wall_ms : clock_wall_ms();
+
+	return r->started_wall_ms ? MAX(until - r->started_wall_ms - r->pause_ms, 0) : 0;
+}
+
+int64_t run_cost(const struct run *r)
+{
+	const struct agent_totals *t = &r->agent.totals;
+
+	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
+}
+
+void supervisor_status(const struct run *r, struct op_status *out)
+{
+	const struct agent *a = &r->agent;
+	const struct run_spec *s = r->spec;
+	const struct agent_limits *l = &s->agent.limits;
+
+	*out = (struct op_status){
+		.id = r->id.text, .trace_id = r->trace.text, .role = s->role->name,
+		.task = s->task, .model = s->model.id, .stop_reason = r->done ? a->stop_reason : "",
+		.session_id = s->session_id, .user_id = s->user_id, .origin = s->origin,
+		.cwd = s->cwd, .activity = r->activity, .last_tool = r->last_tool,
+		.status = run_status(r), .started_ms = r->started_wall_ms,
+		.ended_ms = r->ended_wall_ms, .last_tool_ms = r->last_tool_wall_ms,
+		.tokens = a->totals.input + a->totals.output,
+		.cost_microusd = run_cost(r), .elapsed_ms = run_elapsed_ms(r),
+		.iteration = a->iteration, .limit_time_ms = l->time_ms,
+		.limit_cost_microusd = l->cost_microusd, .limit_tokens = l->tokens,
+		.limit_iterations = l->iterations,
+	};
+}

@@ -1,0 +1,78 @@
+/* All runs of this process: spawning, slots and their queue, cancel, waiting
+ * for ends, what is shown. Loop thread only. */
+#ifndef SUBAGENT_SUPERVISOR_H
+#define SUBAGENT_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/settings.h"
+#include "subagent/quote.h"
+#include "subagent/run.h"
+
+/* What is shown of a run; strings borrowed. Used by every front. */
+struct op_status {
+	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id, *user_id,
+		*origin, *cwd, *activity, *last_tool;
+	enum ava_status status;
+	int64_t started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
+	int64_t elapsed_ms, tokens, cost_microusd;  /* cost -1: unknown */
+	int iteration;
+	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
+	int limit_iterations;
+};
+
+struct supervisor {
+	struct os_loop *loop;
+	struct logbook *book;
+	const struct settings *settings;
+	struct list live;    /* run.node: not yet done */
+	struct list waiting; /* run.queue: wants a slot */
+	struct map by_id;    /* live runs */
+	struct nameset names; /* run ids and trace names ever used */
+	struct quotes quotes;
+	unsigned slots_used, nlive, nwaiting;
+	uint64_t total; /* runs ever spawned in this root */
+	bool closing;   /* no new slots */
+};
+
+int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
+		    const struct settings *settings);
+/* No new slots, no new effects: model calls and tools at work are dropped. */
+void supervisor_quiesce(struct supervisor *s);
+bool supervisor_written(const struct supervisor *s); /* all outboxes are empty */
+/* After the journal is closed: waits for pool threads, frees all runs. What
+ * had started is ended as interrupted at the next start. */
+void supervisor_close(struct supervisor *s);
+void supervisor_fini(struct supervisor *s);
+
+/* A new run of `spec` (*taken* on success only) with an id and a name of its
+ * own, and the events of its spawn in `d`. Not started: supervisor_start when
+ * `d` is durable, supervisor_discard when it certainly is not. AVA_EBUSY: the
+ * queue is full; AVA_ENOMEM; AVA_ENOENT: its working folder is gone. */
+int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *proposal,
+		     struct draft *d, struct run **out, struct ava_error *err);
+void supervisor_start(struct run *r);
+void supervisor_discard(struct run *r);
+
+/* After a restart: a queued run goes on under its old id. */
+int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id,
+		     const char *trace, struct run **out, struct ava_error *err);
+
+struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
+void supervisor_cancel(struct run *r);
+void supervisor_status(const struct run *r, struct op_status *out);
+
+void run_wait(struct run *r, struct run_wait *w);
+void run_wait_cancel(struct run_wait *w);
+
+/* ---- for the world */
+void supervisor_slot_want(struct run *r);
+void supervisor_slot_drop(struct run *r);
+void supervisor_ended(struct run *r);
+void supervisor_free_run(struct run *r);
+void supervisor_out_of_memory(struct run *r);
+
+#endif

@@ -1,0 +1,311 @@
+/* Tools at work. A world_call owns what its tool needs until the tool says
+ * done, which it does exactly once, also when the run no longer wants it; the
+ * run is kept until then. Output is repaired, redacted and capped on its way
+ * in; what the cap leaves out is kept as an artifact of the run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+struct world_call {
+	struct tool_call tool;
+	struct list node; /* in run.calls; alone once dropped */
+	struct run *run;
+	unsigned index;   /* in the turn */
+	bool dropped;     /* tools_stop: the answer is not wanted any more */
+	json_t *args;
+	char id[16];
+};
+
+static void call_free(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	list_del(&c->node);
+	json_decref(c->args);
+	buf_fini(&c->tool.out);
+	free(c);
+	r->busy--;
+	world_release(r);
+}
+
+/* ---- which result is which: the k-th call of a run has the k-th result */
+
+int toolrun_count(struct run *r, unsigned ncalls)
+{
+	int32_t it = r->agent.iteration;
+
+	if (it + 2 > r->calls_cap) {
+		int32_t cap = MAX(32, (it + 2) * 2);
+		uint32_t *grown = realloc(r->calls_before, (size_t)cap * sizeof(*grown));
+
+		if (!grown)
+			return AVA_ENOMEM;
+		memset(grown + r->calls_cap, 0, (size_t)(cap - r->calls_cap) * sizeof(*grown));
+		r->calls_before = grown;
+		r->calls_cap = cap;
+	}
+	for (; r->calls_at < it; r->calls_at++)
+		r->calls_before[r->calls_at + 1] = r->calls_before[r->calls_at];
+	r->calls_before[it + 1] = r->calls_before[it] + ncalls;
+	r->calls_at = it + 1;
+	return 0;
+}
+
+struct fetch {
+	size_t want;
+	struct buf *out;
+	bool found;
+};
+
+static int fetch_each(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	struct fetch *f = user;
+
+	if (k != f->want)
+		return 0;
+	f->found = true;
+	buf_add(f->out, text, len);
+	return 1;
+}
+
+static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+	struct messages_info info;
+	struct buf body;
+	char *file = NULL;
+	size_t len;
+	int rv;
+
+	logbook_messages_path(r->id.text, path);
+	rv = sys_read_file(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
+	if (rv != 0)
+		return rv;
+	buf_init(&body, 256u << 20);
+	rv = messages_request(&body, file, len, &info, err);
+	if (rv == 0)
+		rv = r->spec->model.dialect->results(body.data + info.head_len,
+						     body.len - info.head_len, fetch_each, f, err);
+	buf_fini(&body);
+	free(file);
+	return MIN(rv, 0);
+}
+
+/* On a pool thread: reads files and what does not change while tools run. */
+int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
+{
+	struct run *r = env->user;
+	struct fetch f = { .out = out };
+	char path[LOGBOOK_PATH + 32], *data;
+	int iteration, n, used = 0, rv;
+	size_t len;
+
+	if (sscanf(call_id, "c%d.%d%n", &iteration, &n, &used) != 2 || call_id[used] ||
+	    iteration < 1 || n < 1 || iteration >= r->calls_at ||
+	    (uint32_t)n > r->calls_before[iteration + 1] - r->calls_before[iteration])
+		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
+	snprintf(path, sizeof(path), "runs/%s/artifacts/%s.txt", r->id.text, call_id);
+	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) == 0) {
+		rv = buf_add(out, data, len);
+		free(data);
+		return rv;
+	}
+	f.want = r->calls_before[iteration] + (uint32_t)n - 1;
+	rv = fetch_lines(r, &f, err);
+	if (rv == 0 && !f.found)
+		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
+	return rv;
+}
+
+/* ---- the answer */
+
+static int clean_output(struct world_call *c, struct buf *out)
+{
+	const struct redact *redact = c->run->outbox.lb->redact;
+	struct buf repaired, open;
+	int rv;
+
+	buf_init(&repaired, TOOL_FULL_MAX * 3);
+	buf_init(&open, TOOL_FULL_MAX * 3);
+	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
+	if (redact)
+		redact_text(redact, &open, repaired.data, repaired.len);
+	else
+		buf_add(&open, repaired.data, repaired.len);
+	notice_escape(out, open.data ? open.data : "", open.len);
+	rv = buf_check(out);
+	if (rv == 0)
+		rv = buf_check(&open);
+	buf_fini(&repaired);
+	buf_fini(&open);
+	return rv;
+}
+
+/* The whole output as a file of the run, beside the cut one in the turn. */
+static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
+			  const struct buf *full)
+{
+	struct draft *d = world_draft(r);
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+
+	snprintf(path, sizeof(path), "runs/%s/artifacts/%s.txt", r->id.text, tc->id);
+	b = d ? draft_part(d, DRAFT_PUT, path) : NULL;
+	if (!b || buf_add(b, full->data, full->len) != 0)
+		return;
+	tc->artifact = arena_copy(&t->mem, path, strlen(path));
+	buf_addf(&r->artifacts, "%s\"%s\"", r->artifacts.len ? "," : "", path);
+}
+
+static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
+{
+	struct run *r = c->run;
+	struct buf full;
+	size_t shown;
+
+	buf_init(&full, TOOL_FULL_MAX * 6);
+	tc->answered = true;
+	tc->ended_ms = clock_mono_ms();
+	tc->success = c->tool.success;
+	tc->error_class = c->tool.error_class ? c->tool.error_class : "";
+	if (clean_output(c, &full) != 0) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		buf_reset(&full);
+		buf_adds(&full, "the output was too big to keep; ask for less");
+	}
+	tc->full_bytes = (int64_t)full.len;
+	shown = full.len;
+	if (full.len > TOOL_OUTPUT_MAX) {
+		shown = TOOL_OUTPUT_MAX;
+		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
+			shown--;
+		keep_artifact(r, t, tc, &full);
+		tc->output = arena_fmt(&t->mem,
+				       "%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
+				       "%s shows the rest)",
+				       (int)shown, full.data, shown, full.len, tc->id);
+	} else {
+		tc->output = arena_copy(&t->mem, full.data ? full.data : "", full.len);
+	}
+	if (!tc->output) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		tc->output = "there was no memory for this output; ask for less";
+	}
+	tc->output_len = strlen(tc->output);
+	buf_fini(&full);
+}
+
+static void count(struct run *r, const struct turn_call *tc)
+{
+	if (!tc->success)
+		return;
+	r->bytes_read += tc->full_bytes;
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (r->spec->tools[i] == tc->tool)
+			r->tool_counts[i]++;
+}
+
+static void call_done(struct tool_call *tool)
+{
+	struct world_call *c = tool->user;
+	struct run *r = c->run;
+	struct turn *t = r->agent.turn;
+
+	if (!c->dropped) {
+		struct turn_call *tc = &t->calls[c->index];
+		struct draft *d;
+
+		answer(c, t, tc);
+		count(r, tc);
+		d = world_draft(r);
+		if (d) {
+			record_tool_result(d, r, tc);
+			tc->recorded = true;
+			world_flush(r, JOURNAL_RIDE, NULL);
+		}
+		agent_on_tool(&r->agent, c->index);
+		world_wake(r);
+	}
+	call_free(c);
+}
+
+/* ---- start and stop */
+
+static void show_activity(struct run *r, const struct tool *tool, const json_t *args)
+{
+	struct buf text, clean;
+	struct draft *d = world_draft(r);
+
+	buf_init(&text, 4096);
+	buf_init(&clean, 16384);
+	if (tool->activity)
+		tool->activity(args, &text);
+	else
+		buf_addf(&text, "Using %s", tool->name);
+	if (utf8_repair(&clean, text.data ? text.data : "", text.len) == 0 && clean.len) {
+		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0;
+		world_activity(r, clean.data);
+		if (d)
+			record_activity(d, r, r->activity);
+		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
+	}
+	buf_fini(&text);
+	buf_fini(&clean);
+}
+
+int toolrun_start(struct agent *a, unsigned index)
+{
+	struct run *r = a->world;
+	struct turn_call *tc = &a->turn->calls[index];
+	struct world_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return AVA_ENOMEM;
+	c->args = json_parse(tc->args, tc->args_len, NULL);
+	if (!c->args) {
+		free(c);
+		return AVA_EINVAL;
+	}
+	memcpy(c->id, tc->id, sizeof(c->id));
+	c->run = r;
+	c->index = index;
+	c->tool = (struct tool_call){ .tool = tc->tool, .id = c->id, .args = c->args,
+				      .env = &r->env, .done = call_done, .user = c,
+				      .error_class = "" };
+	buf_init(&c->tool.out, TOOL_FULL_MAX);
+	list_add(&r->calls, &c->node);
+	r->busy++;
+	tc->started_ms = clock_mono_ms();
+	r->last_tool_wall_ms = clock_wall_ms();
+	snprintf(r->last_tool, sizeof(r->last_tool), "%s", tc->name);
+	show_activity(r, tc->tool, c->args);
+	tc->tool->start(&c->tool);
+	return 0;
+}
+
+void toolrun_stop(struct agent *a)
+{
+	struct run *r = a->world;
+
+	LIST_EACH(&r->calls, n, tmp) {
+		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
+
+		c->dropped = true;
+		atomic_store(&c->tool.stop, true);
+		list_del(n); /* the turn may go; the call stays until its tool is done */
+	}
+}

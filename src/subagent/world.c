@@ -1,0 +1,207 @@
+/* Slots, timers and records. What a turn writes is collected in one draft
+ * (results line and the next InferStart go in one commit), handed to the run's
+ * outbox, and only what must be waited for has a callback. A failing disk
+ * stalls the outbox; the machine just waits. */
+#include "subagent/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "codec/redact.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+
+static struct run *run_of(struct agent *a)
+{
+	return a->world;
+}
+
+/* ---- drafts */
+
+struct draft *world_draft(struct run *r)
+{
+	if (!r->draft)
+		r->draft = draft_new(r->outbox.lb);
+	return r->draft;
+}
+
+void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
+{
+	struct draft *d = r->draft;
+
+	if (!d)
+		return;
+	r->draft = NULL;
+	outbox_put(&r->outbox, d, level, done, r);
+}
+
+int64_t world_lines(struct run *r, const char *lines, size_t len)
+{
+	char path[LOGBOOK_PATH];
+	struct draft *d = world_draft(r);
+	struct buf *b;
+	const char *end = lines + len;
+
+	if (len == 0)
+		return 0;
+	logbook_messages_path(r->id.text, path);
+	b = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+	if (!b)
+		return AVA_ENOMEM;
+	buf_add(b, lines, len);
+	buf_addc(b, '\n');
+	for (const char *at = lines; at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl ? nl : end) - at);
+
+		hash_sha256_add(&r->prefix, ",", 1);
+		hash_sha256_add(&r->prefix, at, n);
+		at += n + 1;
+	}
+	r->request_bytes += (int64_t)len + 1;
+	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
+}
+
+void world_wake(struct run *r)
+{
+	os_defer(r->sup->loop, &r->wake);
+}
+
+void world_activity(struct run *r, const char *text)
+{
+	snprintf(r->activity, sizeof(r->activity), "%s", text);
+}
+
+/* ---- clock and slots */
+
+static int64_t world_now(struct agent *a)
+{
+	return clock_mono_ms();
+}
+
+static void world_wake_at(struct agent *a, int64_t at_ms)
+{
+	struct run *r = run_of(a);
+
+	if (at_ms == INT64_MAX)
+		os_timer_stop(r->timer);
+	else
+		os_timer_set(r->timer, MAX(at_ms - clock_mono_ms(), 0));
+}
+
+static void world_slot_want(struct agent *a)
+{
+	supervisor_slot_want(run_of(a));
+}
+
+static void world_slot_drop(struct agent *a)
+{
+	supervisor_slot_drop(run_of(a));
+}
+
+/* ---- records */
+
+static void saved(int rv, void *user)
+{
+	struct run *r = user;
+
+	agent_on_saved(&r->agent);
+	world_wake(r);
+}
+
+static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
+{
+	struct run *r = run_of(a);
+	struct draft *d = world_draft(r);
+	int64_t added;
+
+	if (!d || toolrun_count(r, t->ncalls) != 0)
+		return AVA_ENOMEM;
+	added = world_lines(r, t->wire, t->wire_len);
+	if (added < 0)
+		return added;
+	record_infer_end(d, r, t);
+	record_thinking(d, r, t);
+	for (unsigned i = 0; i < t->ncalls; i++)
+		record_tool_call(d, r, &t->calls[i]);
+	/* What the machine answered itself has its result at once. */
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (t->calls[i].answered) {
+			record_tool_result(d, r, &t->calls[i]);
+			t->calls[i].recorded = true;
+		}
+	}
+	r->turn_open = t->ncalls > 0;
+	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
+	return added;
+}
+
+static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
+				  unsigned nnotices, unsigned warned)
+{
+	struct run *r = run_of(a);
+	struct draft *d = world_draft(r);
+	struct buf line;
+	int64_t added;
+	int rv;
+
+	if (!d)
+		return AVA_ENOMEM;
+	buf_init(&line, 32u << 20);
+	rv = r->spec->model.dialect->encode_results(&line, t, notices, nnotices);
+	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
+	buf_fini(&line);
+	if (added < 0)
+		return added;
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (!t->calls[i].recorded) {
+			record_tool_result(d, r, &t->calls[i]);
+			t->calls[i].recorded = true;
+		}
+	}
+	if (warned)
+		record_warned(d, r, warned);
+	r->turn_open = false;
+	/* No flush: the InferStart that follows goes in the same commit. */
+	return added;
+}
+
+static void reap(struct os_task *task)
+{
+	world_release(CONTAINER_OF(task, struct run, reap));
+}
+
+static void world_done(struct agent *a)
+{
+	struct run *r = run_of(a);
+
+	r->done = true;
+	supervisor_ended(r);
+	os_task_init(&r->reap, reap);
+	os_defer(r->sup->loop, &r->reap);
+}
+
+void world_release(struct run *r)
+{
+	if (r->busy > 0 || !r->done || !outbox_empty(&r->outbox))
+		return;
+	supervisor_free_run(r);
+}
+
+const struct agent_io world_io = {
+	.now = world_now,
+	.wake_at = world_wake_at,
+	.slot_want = world_slot_want,
+	.slot_drop = world_slot_drop,
+	.infer = infer_start,
+	.infer_stop = infer_stop,
+	.save_reply = world_save_reply,
+	.tool_start = toolrun_start,
+	.tools_stop = toolrun_stop,
+	.save_results = world_save_results,
+	.save_end = ending_start,
+	.done = world_done,
+};

@@ -1,0 +1,44 @@
+/* The real world of a run: agent/io.h over the journal, the models and the
+ * tools. Its twin in simulated time is test/sim/world.c. Parts: world.c (slots,
+ * timers, records), infer.c (model calls), toolrun.c (tools), ending.c (the
+ * result and the last commit). Loop thread only. */
+#ifndef SUBAGENT_WORLD_H
+#define SUBAGENT_WORLD_H
+
+#include "subagent/run.h"
+
+extern const struct agent_io world_io;
+
+/* The draft that is being written for the run's next commit; NULL: no memory
+ * (the run then ends with an error). */
+struct draft *world_draft(struct run *r);
+/* Commit the open draft. `done` may be NULL. */
+void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user));
+/* Bytes for messages.jsonl (lines joined by \n, without the last one); they
+ * become part of the next request. Returns how many bytes it adds there. */
+int64_t world_lines(struct run *r, const char *lines, size_t len);
+/* Let the machine go on in this loop turn. */
+void world_wake(struct run *r);
+void world_activity(struct run *r, const char *text);
+/* Free the run once nothing points to it any more. */
+void world_release(struct run *r);
+
+/* ---- infer.c */
+int infer_start(struct agent *a, const struct agent_infer *call);
+void infer_stop(struct agent *a);
+int infer_init(struct run *r); /* the timer of delayed replies; AVA_ENOMEM */
+/* What the call in flight is charged when it is cut: an estimate. */
+void infer_estimate(const struct run *r, struct usage *u);
+
+/* ---- toolrun.c */
+int toolrun_start(struct agent *a, unsigned call);
+void toolrun_stop(struct agent *a);
+int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
+		  struct ava_error *err);
+/* Before a turn's calls are saved: remember how many there are. */
+int toolrun_count(struct run *r, unsigned ncalls);
+
+/* ---- ending.c */
+void ending_start(struct agent *a, const struct agent_end *end);
+void ending_free(struct run *r);
+#endif
