@@ -1,5 +1,7 @@
-/* Adjectives and animals for trace names; see names.h. Words may be added at
- * any time: a name once given stands in the files, never its index. */
+/* Adjectives and animals for trace names; see names.h.
+ *
+ * Words may be added at any time: a name once given stands in the files, never
+ * its index. Nothing here can fail. */
 #include "base/names.h"
 
 #include "base/util.h"

@@ -1,5 +1,6 @@
-/* SHA-256 by nettle; see hash.h. The only file of base that needs nettle.
- * Nothing here can fail. */
+/* SHA-256 by nettle; see hash.h.
+ *
+ * The only file of base that needs nettle. Nothing here can fail. */
 #include "base/hash.h"
 
 #include <assert.h>

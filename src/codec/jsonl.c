@@ -1,5 +1,7 @@
-/* Lines of a JSONL file; see jsonl.h. Only a line with its newline is whole:
- * what a crash cut off has none. Nothing here can fail. */
+/* Lines of a JSONL file; see jsonl.h.
+ *
+ * Only a line with its newline is whole: what a crash cut off has none.
+ * Nothing here can fail. */
 #include "codec/jsonl.h"
 
 #include <string.h>

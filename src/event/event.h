@@ -59,7 +59,8 @@ struct event_head {
 };
 
 /* Append the whole line with its \n. `content` is a JSON object's bytes
- * ("{}" when NULL). Returns buf_check(out). */
+ * ("{}" when NULL); a newline in it becomes a space. `meta` NULL: none.
+ * Returns buf_check(out): after an error `out` holds a part of the line. */
 int event_encode(struct buf *out, const struct event_head *head,
 		 const char *content, size_t content_len,
 		 const struct event_meta *meta);
@@ -74,7 +75,8 @@ struct event_view {
 		trace_id, user_id, content, metadata;
 };
 
-/* 0 or AVA_ECORRUPT: not a line in canonical form. */
+/* 0 or AVA_ECORRUPT: not a line in canonical form. One \n at the end may be
+ * part of `line`. */
 int event_view(const char *line, size_t len, struct event_view *v);
 
 #endif
