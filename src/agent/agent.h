@@ -19,10 +19,16 @@
 
 #include <ava.h>
 #include "agent/io.h"
+#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "agent/turn.h"
 
 enum agent_state {
-	AGENT_QUEUED, AGENT_CALLING, AGENT_SAVING, AGENT_TOOLS, AGENT_DONE,
+	AGENT_QUEUED,
+	AGENT_CALLING,
+	AGENT_SAVING,
+	AGENT_TOOLS,
+	AGENT_DONE,
 	AGENT_NSTATES
 };
 
@@ -44,10 +50,10 @@ struct agent_price {
 struct agent_spec {
 	struct agent_limits limits;
 	struct agent_price price;
-	int64_t max_output;             /* tokens a call may write at most */
+	int64_t max_output;              /* tokens a call may write at most */
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
-	bool can_force;                 /* the dialect can force a tool */
+	bool can_force; /* the dialect can force a tool */
 };
 
 struct agent_totals {
@@ -58,8 +64,8 @@ struct agent_totals {
 struct agent {
 	const struct agent_io *io;
 	const struct agent_spec *spec;
-	void *world;            /* the world's run */
-	struct turn *turn;      /* owned; NULL while a model is called */
+	void *world;       /* the world's run */
+	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_totals totals;
 	int64_t started_ms;     /* when the slot was had; -1: not yet */
 	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet */
@@ -70,12 +76,15 @@ struct agent {
 	uint8_t state;          /* enum agent_state; only agent_move writes it */
 	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
 	uint8_t saves;          /* awaited saves not yet answered */
-	bool have_slot, reply_ready, cancelled, ending, nudged, force_submit;
+	bool slot_wanted, have_slot;
+	bool asked;       /* a model call is under way or its reply waits */
+	bool reply_saved; /* `turn` was written by save_reply */
+	bool reply_ready, cancelled, ending, nudged, force_submit;
 	int reply_code;         /* < 0: the call failed for good */
 	unsigned answered;      /* calls of the turn that have a result */
 	enum ava_status status; /* set when ending */
 	char stop_reason[24];
-	char reply_error[160];  /* sentence for reply_code */
+	char reply_error[160]; /* sentence for reply_code */
 	char reply_class[32];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
@@ -95,24 +104,8 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 		    const char *sentence);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
-void agent_cancel(struct agent *a); /* final; nothing starts after it */
+void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
 
 const char *agent_state_name(enum agent_state s);
-
-/* ---- text made by the runtime for the model (agent/notice.c). Notices have
- * one form; text of models and tools that imitates it is escaped on entry. */
-struct buf;
-int notice_format(struct buf *out, const char *text);
-int notice_escape(struct buf *out, const char *s, size_t len);
-
-/* ---- system prompt (agent/prompt.c), the template of seeds/1 section 6. */
-struct prompt {
-	const char *role;    /* "CodeReviewer" */
-	const char *task, *context; /* context "" when none */
-	const struct tool *const *tools;
-	unsigned ntools;
-	const struct agent_limits *limits;
-};
-int prompt_system(struct buf *out, const struct prompt *p);
 
 #endif

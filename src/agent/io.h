@@ -20,26 +20,26 @@ struct turn;
 /* One model call. The intent (InferStart) is durable before the request
  * leaves. */
 struct agent_infer {
-	int iteration;        /* from 1 */
-	int64_t max_output;   /* tokens */
-	bool force_submit;    /* ask for submit_result only, where the dialect can */
+	int iteration;      /* from 1 */
+	int64_t max_output; /* tokens */
+	bool force_submit;  /* ask for submit_result only, where the dialect can */
 };
 
 /* How a run ended; strings borrowed during save_end. */
 struct agent_end {
 	enum ava_status status;  /* terminal */
 	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
-	                          * "iterations", "cancelled", "interrupted",
-	                          * "empty_replies", "model_error", "refusal", "internal" */
+				  * "iterations", "cancelled", "interrupted",
+				  * "empty_replies", "model_error", "refusal", "internal" */
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */
 	/* What the model submitted, or what there is. */
-	const char *output;      /* JSON text; NULL: null */
+	const char *output; /* JSON text; NULL: null */
 	size_t output_len;
-	const char *summary;
-	const char *caveats;     /* JSON array of strings; NULL: [] */
-	double confidence;       /* 0 to 1 */
+	const char *summary; /* NULL: none; the world may use the last text it knows */
+	const char *caveats; /* JSON array of strings; NULL: [] */
+	double confidence;   /* 0 to 1 */
 	bool partial, unverified;
 };
 
@@ -51,18 +51,22 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	int (*infer)(struct agent *a, const struct agent_infer *call); /* -> agent_on_reply */
+	/* -> agent_on_reply. AVA_EBUDGET, here or as its code: the budget of the
+	 * group or of the day is used up, the run ends as cost_exceeded. */
+	int (*infer)(struct agent *a, const struct agent_infer *call);
 	/* agent_on_reply will not come any more. What the call cost so far is
 	 * returned as an estimate by the world in save_end's totals. */
 	void (*infer_stop)(struct agent *a);
 
 	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
-	 * one ToolCall per call. With `wait`, agent_on_saved follows. Returns the
+	 * one ToolCall per call. usage.cost_microusd is filled in from the price
+	 * where the provider gave none (-1: unknown), calls have their ids, and
+	 * those that cannot run their answers. With `wait`, agent_on_saved follows. Returns the
 	 * bytes it adds to the next request, or a negative code. An empty reply
 	 * (no wire) writes its events only. */
 	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
 	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
-	void (*tools_stop)(struct agent *a); /* no agent_on_tool comes any more */
+	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
 	/* All calls of a->turn are answered: write their results line(s) with
 	 * the notices (user-role text after the results; with no calls, a user
 	 * line of its own), and `warned` as a Limit event. Rides. Returns bytes

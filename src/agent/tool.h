@@ -15,11 +15,11 @@ struct os_loop;
 struct ava_error;
 
 #define TOOL_REPEATABLE 1u /* running it again changes nothing: no durable wait, may run again */
-#define TOOL_ENDS 2u       /* submit_result: handled by the machine, never started */
-#define TOOL_FILES 4u      /* needs the run's cwd */
+#define TOOL_ENDS       2u /* submit_result: handled by the machine, never started */
+#define TOOL_FILES      4u /* needs the run's cwd */
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
-#define TOOL_FULL_MAX (4u << 20)    /* bytes a tool may produce at all */
+#define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
 
 struct tool_call;
 
@@ -50,12 +50,12 @@ struct tool_env {
 
 struct tool_call {
 	const struct tool *tool;
-	const char *id;          /* "c3.1"; borrowed until done */
-	const json_t *args;      /* checked against the schema; borrowed until done */
-	struct tool_env *env;    /* borrowed until done */
-	atomic_bool stop;        /* the run no longer wants it: finish soon */
+	const char *id;       /* "c3.1"; borrowed until done */
+	const json_t *args;   /* checked against the schema; borrowed until done */
+	struct tool_env *env; /* borrowed until done */
+	atomic_bool stop;     /* the run no longer wants it: finish soon */
 	void (*done)(struct tool_call *c);
-	void *user;              /* the world's */
+	void *user; /* the world's */
 
 	/* The outcome, before done: text for the model, or with success false
 	 * one sentence that says what to do. */

@@ -20,9 +20,9 @@ struct usage {
 };
 
 enum turn_stop {
-	TURN_STOP_END,     /* the model was done */
-	TURN_STOP_TOOLS,   /* wants its calls run; a hint only: calls decide */
-	TURN_STOP_LENGTH,  /* max output reached */
+	TURN_STOP_END,    /* the model was done */
+	TURN_STOP_TOOLS,  /* wants its calls run; a hint only: calls decide */
+	TURN_STOP_LENGTH, /* max output reached */
 	TURN_STOP_REFUSAL,
 	TURN_STOP_OTHER,
 };
@@ -33,7 +33,7 @@ struct turn_call {
 	const char *name;    /* valid UTF-8, at most 128 bytes */
 	const char *args;    /* JSON object text, at most 256 KB; NULL: it was none */
 	size_t args_len;
-	const char *args_error; /* when args is NULL: a sentence for the model */
+	const char *args_error;  /* when args is NULL: a sentence for the model */
 	const struct tool *tool; /* set by the machine; NULL: unknown or not allowed */
 
 	/* The answer: set by the world for a tool that ran, by the machine
@@ -42,12 +42,12 @@ struct turn_call {
 	bool started;            /* the machine gave it to tool_start */
 	bool recorded;           /* its ToolResult event was written (world) */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
-	                          * "not_found", "denied", "too_big", "io",
-	                          * "timeout", "cancelled", "interrupted", "limit" */
+				  * "not_found", "denied", "too_big", "io",
+				  * "timeout", "cancelled", "interrupted", "limit" */
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
-	int64_t full_bytes;      /* before the cap */
-	const char *artifact;    /* where the full output was kept; NULL: nowhere */
+	int64_t full_bytes;           /* before the cap */
+	const char *artifact;         /* where the full output was kept; NULL: nowhere */
 	int64_t started_ms, ended_ms; /* monotonic */
 };
 
@@ -70,7 +70,7 @@ struct turn {
 #define TURN_MAX_CALLS 256
 #define TURN_MAX_BYTES (32u << 20)
 
-struct turn *turn_new(void); /* NULL: out of memory */
+struct turn *turn_new(void);    /* NULL: out of memory */
 void turn_free(struct turn *t); /* NULL is fine */
 
 #endif

@@ -1,0 +1,728 @@
+/* The machine of one run.
+ *
+ *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐
+ *                 ▲  └────────(rides)────►┘    │
+ *                 └───────────────────────────┘
+ *   every state ──► SAVING (its end) ──► DONE
+ *
+ * A step looks at what arrived and does the next thing, or waits. What
+ * arrives is only stored (agent_on_*); so nothing re-enters, and cancel, the
+ * deadline and the end are handled in one place each: agent_run and finish().
+ *
+ * Happy path: a slot, a call within the limits, its reply saved, its tools,
+ * their results saved, the next call, until the model submits. A reply that
+ * has calls is never an end, whatever its stop reason says; a text is one only
+ * when it holds a result or after a nudge to submit.
+ *
+ * What can fail: the model (model_error, refusal, empty_replies), the limits,
+ * the person's patience (cancelled), memory (internal). Each ends the run by
+ * finish(): what is under way is stopped, open calls are answered, one commit
+ * says why. The disk cannot fail here, only be slow. */
+#include "agent/agent.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/limit.h"
+#include "agent/reply.h"
+#include "agent/tool.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
+#define NOTICE_MAX      1024
+#define NAME_SHOWN      64 /* characters of an unknown tool's name */
+
+enum step { STEP_AGAIN, STEP_WAIT };
+
+static enum step step_queued(struct agent *a);
+static enum step step_calling(struct agent *a);
+static enum step step_saving(struct agent *a);
+static enum step step_tools(struct agent *a);
+
+#define TO(s) (1u << AGENT_##s)
+static const struct {
+	const char *name;
+	unsigned next; /* set of states it may move to */
+	enum step (*step)(struct agent *a);
+} states[AGENT_NSTATES] = {
+	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(SAVING), step_queued},
+	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
+	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
+	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(SAVING), step_tools},
+	[AGENT_DONE] = {"done", 0, NULL},
+};
+
+const char *const agent_resource_names[AGENT_NRESOURCES] = {
+	[AGENT_TIME] = "time",
+	[AGENT_COST] = "cost",
+	[AGENT_TOKENS] = "tokens",
+	[AGENT_ITERATIONS] = "iterations",
+};
+
+static const enum ava_status resource_status[AGENT_NRESOURCES] = {
+	[AGENT_TIME] = AVA_TIMEOUT,
+	[AGENT_COST] = AVA_COST_EXCEEDED,
+	[AGENT_TOKENS] = AVA_TOKENS_EXCEEDED,
+	[AGENT_ITERATIONS] = AVA_ITERATIONS_EXCEEDED,
+};
+
+/* The only place that writes a->state. */
+static enum step agent_move(struct agent *a, enum agent_state to)
+{
+	assert(states[a->state].next & (1u << to));
+	a->state = (uint8_t)to;
+	return STEP_AGAIN;
+}
+
+/* ---- answers the machine gives itself */
+
+static void answer(struct agent *a, struct turn_call *c, bool success, const char *error_class,
+		   const char *output)
+{
+	assert(!c->answered);
+	c->answered = true;
+	c->success = success;
+	c->error_class = error_class;
+	c->output = output;
+	c->output_len = strlen(output);
+	c->full_bytes = (int64_t)c->output_len;
+	a->answered++;
+}
+
+/* Every call gets a result, also when the run ends: the next request, and
+ * whoever reads the record, must find both halves. */
+static void answer_open(struct agent *a, const char *error_class, const char *why)
+{
+	struct turn *t = a->turn;
+
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+		const char *text;
+
+		if (c->answered)
+			continue;
+		text = arena_fmt(
+			&t->mem,
+			c->started ? "stopped: %s; it may have had effects" : "not run: %s", why);
+		answer(a, c, false, error_class, text != NULL ? text : "not finished");
+	}
+}
+
+static void answer_unknown(struct agent *a, struct turn_call *c)
+{
+	const struct agent_spec *s = a->spec;
+	const char *text = NULL;
+	struct buf b;
+
+	buf_init(&b, 8192);
+	buf_adds(&b, "there is no tool ");
+	json_escape(&b, c->name, utf8_prefix(c->name, strlen(c->name), NAME_SHOWN));
+	buf_adds(&b, "; the tools are: ");
+	for (unsigned i = 0; i < s->ntools; i++)
+		buf_addf(&b, "%s%s", i > 0 ? ", " : "", s->tools[i]->name);
+	if (buf_check(&b) == 0)
+		text = arena_copy(&a->turn->mem, b.data, b.len);
+	buf_fini(&b);
+	answer(a, c, false, "unknown_tool", text != NULL ? text : "there is no such tool");
+}
+
+static void answer_bad(struct agent *a, struct turn_call *c, const char *sentence)
+{
+	const char *text = arena_fmt(&a->turn->mem, "bad arguments: %s", sentence);
+
+	answer(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
+}
+
+/* ---- the end */
+
+static void set_stop_reason(struct agent *a, const struct agent_end *end)
+{
+	a->status = end->status;
+	snprintf(a->stop_reason, sizeof(a->stop_reason), "%s", end->stop_reason);
+}
+
+static int take_reply(struct agent *a);
+static int save_reply(struct agent *a, bool wait);
+
+/* A reply that is here when the run ends is kept: it was paid for. */
+static void stop_calling(struct agent *a)
+{
+	bool ready = a->reply_ready;
+
+	a->asked = a->reply_ready = false;
+	if (!ready)
+		a->io->infer_stop(a);
+	else if (a->reply_code < 0)
+		a->totals.failed_calls++;
+	else if (take_reply(a) == 0)
+		(void)save_reply(a, false); /* not written: drop_unsaved */
+}
+
+/* A reply that could not be written never was: nothing of it may be answered. */
+static void drop_unsaved(struct agent *a)
+{
+	if (a->reply_saved)
+		return;
+	turn_free(a->turn);
+	a->turn = NULL;
+	a->answered = 0;
+}
+
+/* End the run. What is under way stops, open calls are answered with
+ * `open_class`, and one commit says why; DONE follows when it is on disk. */
+static enum step finish(struct agent *a, struct agent_end *end, const char *open_class,
+			const char *why)
+{
+	assert(!a->ending);
+	a->ending = true;
+	if (a->asked)
+		stop_calling(a);
+	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
+		a->io->tools_stop(a);
+	drop_unsaved(a);
+	answer_open(a, open_class, why);
+	set_stop_reason(a, end);
+	if (end->status != AVA_SUCCESS && end->summary == NULL && a->turn != NULL &&
+	    a->turn->text_len > 0)
+		end->summary = a->turn->text;
+	if (end->status != AVA_SUCCESS && end->summary != NULL)
+		end->partial = true;
+	a->saves++;
+	a->io->save_end(a, end);
+	return a->state == AGENT_SAVING ? STEP_AGAIN : agent_move(a, AGENT_SAVING);
+}
+
+static enum step finish_limit(struct agent *a, enum agent_resource r)
+{
+	static const char *const why[AGENT_NRESOURCES] = {
+		[AGENT_TIME] = "the run has reached its time limit",
+		[AGENT_COST] = "the run has reached its cost limit",
+		[AGENT_TOKENS] = "the run has reached its token limit",
+		[AGENT_ITERATIONS] = "the run has reached its limit of replies",
+	};
+	struct agent_end end = {
+		.status = resource_status[r],
+		.stop_reason = agent_resource_names[r],
+		.exhausted = agent_resource_names[r],
+		.partial = true,
+	};
+
+	return finish(a, &end, "limit", why[r]);
+}
+
+static enum step finish_cancelled(struct agent *a)
+{
+	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
+
+	return finish(a, &end, "cancelled", "the run was cancelled");
+}
+
+static enum step finish_error(struct agent *a, const char *stop_reason, const char *error_class,
+			      const char *sentence)
+{
+	struct agent_end end = {
+		.status = AVA_ERROR,
+		.stop_reason = stop_reason,
+		.error = sentence,
+		.error_class = error_class,
+	};
+
+	return finish(a, &end, "cancelled", "the run has ended");
+}
+
+/* The world or memory failed us in a way that no retry mends. */
+static enum step finish_internal(struct agent *a, int rv)
+{
+	if (rv == AVA_EBUDGET) /* of the run's group, or of the day */
+		return finish_limit(a, AGENT_COST);
+	return finish_error(a, "internal", err_word(rv), ava_strerror(rv));
+}
+
+static enum step finish_success(struct agent *a, struct agent_end *end, const char *stop_reason)
+{
+	end->status = AVA_SUCCESS;
+	end->stop_reason = stop_reason;
+	return finish(a, end, "cancelled", "the run has ended");
+}
+
+/* ---- QUEUED, CALLING */
+
+static enum step step_queued(struct agent *a)
+{
+	int64_t now;
+
+	if (!a->slot_wanted) {
+		a->slot_wanted = true;
+		a->io->slot_want(a);
+	}
+	if (!a->have_slot)
+		return STEP_WAIT;
+	now = a->io->now(a);
+	a->started_ms = now;
+	if (__builtin_add_overflow(now, a->spec->limits.time_ms, &a->deadline_ms))
+		a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, a->deadline_ms);
+	return agent_move(a, AGENT_CALLING);
+}
+
+static enum step ask_model(struct agent *a)
+{
+	struct agent_infer call = {.iteration = a->iteration + 1, .force_submit = a->force_submit};
+	int used_up = limit_reserve(a, &call.max_output), rv;
+
+	if (used_up >= 0)
+		return finish_limit(a, (enum agent_resource)used_up);
+	rv = a->io->infer(a, &call);
+	if (rv < 0)
+		return finish_internal(a, rv);
+	a->iteration++;
+	a->totals.calls++;
+	a->asked = true;
+	a->force_submit = false;
+	return STEP_WAIT;
+}
+
+static const struct tool *allowed_tool(const struct agent *a, const char *name)
+{
+	for (unsigned i = 0; i < a->spec->ntools; i++)
+		if (strcmp(a->spec->tools[i]->name, name) == 0)
+			return a->spec->tools[i];
+	return NULL;
+}
+
+/* Give the call its id and tool; answer it when it cannot run. */
+static int prepare_call(struct agent *a, unsigned i)
+{
+	struct turn_call *c = &a->turn->calls[i];
+	struct ava_error err = {0};
+	json_t *args = NULL;
+	int rv = AVA_EINVAL;
+
+	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->iteration, i + 1);
+	if (c->args != NULL)
+		args = json_parse(c->args, c->args_len, &err);
+	else
+		snprintf(err.text, sizeof(err.text), "%s",
+			 c->args_error != NULL ? c->args_error : "they are no JSON object");
+	if (args != NULL && !reply_shallow(args, REPLY_DEPTH_MAX))
+		err_set(&err, AVA_EINVAL, "nested deeper than %d", REPLY_DEPTH_MAX);
+	else if (args != NULL)
+		rv = 0;
+	if (rv != 0) /* nobody downstream may trust these bytes to be JSON */
+		c->args = NULL;
+	c->tool = allowed_tool(a, c->name);
+	if (c->tool != NULL && rv == 0)
+		rv = tool_check_args(c->tool->schema, args, &err);
+	json_decref(args);
+	if (err.code == AVA_ENOMEM)
+		return AVA_ENOMEM;
+	if (c->tool == NULL)
+		answer_unknown(a, c);
+	else if (rv != 0)
+		answer_bad(a, c, err.text);
+	return 0;
+}
+
+/* Count the reply and prepare its calls. */
+static int take_reply(struct agent *a)
+{
+	struct turn *t = a->turn;
+	int rv = 0;
+
+	assert(t->ncalls <= TURN_MAX_CALLS);
+	limit_settle(a, &t->usage);
+	a->answered = 0;
+	if (t->ncalls == 0 && t->text_len == 0) {
+		t->wire = ""; /* an empty message would make every later request invalid */
+		t->wire_len = 0;
+	}
+	for (unsigned i = 0; i < t->ncalls && rv == 0; i++)
+		rv = prepare_call(a, i);
+	return rv;
+}
+
+static int save_reply(struct agent *a, bool wait)
+{
+	int64_t bytes = a->io->save_reply(a, a->turn, wait);
+
+	if (bytes < 0)
+		return (int)bytes;
+	a->reply_saved = true;
+	a->new_bytes += bytes;
+	a->totals.tool_calls += (int32_t)a->turn->ncalls;
+	a->saves += wait;
+	return 0;
+}
+
+/* Would the next call be refused? Asked before the tools run: nobody would
+ * read their results. The reply's bytes count as the next input already. */
+static int used_up(struct agent *a)
+{
+	int64_t max_output;
+	int r;
+
+	a->new_bytes += (int64_t)a->turn->wire_len;
+	r = limit_reserve(a, &max_output);
+	a->new_bytes -= (int64_t)a->turn->wire_len;
+	return r;
+}
+
+/* The first call that ends the run with valid arguments; NULL: none. */
+static struct turn_call *find_submit(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && (c->tool->flags & TOOL_ENDS))
+			return c;
+	}
+	return NULL;
+}
+
+static enum step submitted(struct agent *a, struct turn_call *c)
+{
+	struct agent_end end = {0};
+	json_t *args = json_parse(c->args, c->args_len, NULL);
+	int rv = args != NULL ? reply_result(&a->turn->mem, args, &end) : AVA_ENOMEM;
+
+	json_decref(args);
+	if (rv == 0)
+		rv = save_reply(a, false);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	answer(a, c, true, "", "accepted: the run ends here");
+	return finish_success(a, &end, "submitted");
+}
+
+static bool must_be_saved(const struct turn *t)
+{
+	for (unsigned i = 0; i < t->ncalls; i++)
+		if (!t->calls[i].answered && !(t->calls[i].tool->flags & TOOL_REPEATABLE))
+			return true;
+	return false;
+}
+
+static enum step reply_with_calls(struct agent *a)
+{
+	struct turn_call *submit = find_submit(a);
+	int exhausted = used_up(a), rv;
+	bool wait = exhausted < 0 && must_be_saved(a->turn);
+
+	a->odd_replies = 0;
+	if (submit != NULL)
+		return submitted(a, submit);
+	rv = save_reply(a, wait);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (exhausted >= 0)
+		return finish_limit(a, (enum agent_resource)exhausted);
+	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
+}
+
+/* Empty, or a call written as text: asked again a few times. */
+static enum step odd_reply(struct agent *a)
+{
+	int exhausted = used_up(a), rv = save_reply(a, false);
+
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (a->odd_replies >= ODD_REPLIES_MAX)
+		return finish_error(a, "empty_replies", "empty_replies",
+				    "the model answered four times in a row with nothing, or with "
+				    "calls written as text");
+	if (exhausted >= 0)
+		return finish_limit(a, (enum agent_resource)exhausted);
+	a->odd_replies++;
+	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
+}
+
+static bool can_submit(const struct agent *a)
+{
+	for (unsigned i = 0; i < a->spec->ntools; i++)
+		if (a->spec->tools[i]->flags & TOOL_ENDS)
+			return true;
+	return false;
+}
+
+static enum step final_text(struct agent *a, const struct reply *r)
+{
+	struct turn *t = a->turn;
+	struct agent_end end = {0};
+	bool nudge = r->object == NULL && !a->nudged && can_submit(a) && used_up(a) < 0;
+	int rv = 0;
+
+	a->odd_replies = 0;
+	if (r->object != NULL)
+		rv = reply_take(&t->mem, r, t->text, t->text_len, &end);
+	if (rv == 0)
+		rv = save_reply(a, false);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (nudge) {
+		a->nudged = true;
+		a->force_submit = a->spec->can_force;
+		return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the nudge */
+	}
+	if (r->object == NULL) {
+		end.summary = t->text;
+		end.unverified = true;
+	}
+	return finish_success(a, &end, "final_text");
+}
+
+static enum step reply_with_text(struct agent *a)
+{
+	struct turn *t = a->turn;
+	struct reply r;
+	enum step step;
+	int rv = reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
+
+	if (rv != 0)
+		step = finish_internal(a, rv);
+	else if (r.call)
+		step = odd_reply(a);
+	else
+		step = final_text(a, &r);
+	reply_fini(&r);
+	return step;
+}
+
+static enum step refused(struct agent *a)
+{
+	int rv = save_reply(a, false);
+
+	if (rv != 0)
+		return finish_internal(a, rv);
+	return finish_error(a, "refusal", "refusal", "the model refused the task");
+}
+
+static enum step call_failed(struct agent *a)
+{
+	a->totals.failed_calls++;
+	if (a->reply_code == AVA_EBUDGET)
+		return finish_limit(a, AGENT_COST);
+	return finish_error(a, "model_error", a->reply_class, a->reply_error);
+}
+
+static enum step step_calling(struct agent *a)
+{
+	int rv;
+
+	if (!a->asked)
+		return ask_model(a);
+	if (!a->reply_ready)
+		return STEP_WAIT;
+	a->asked = a->reply_ready = false;
+	if (a->reply_code < 0)
+		return call_failed(a);
+	rv = take_reply(a);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (a->turn->stop == TURN_STOP_REFUSAL)
+		return refused(a);
+	if (a->turn->ncalls > 0)
+		return reply_with_calls(a);
+	return a->turn->text_len > 0 ? reply_with_text(a) : odd_reply(a);
+}
+
+/* ---- SAVING, TOOLS */
+
+static enum step step_saving(struct agent *a)
+{
+	if (a->saves > 0)
+		return STEP_WAIT;
+	if (!a->ending)
+		return agent_move(a, AGENT_TOOLS);
+	if (a->slot_wanted)
+		a->io->slot_drop(a);
+	a->io->wake_at(a, INT64_MAX);
+	agent_move(a, AGENT_DONE);
+	a->io->done(a); /* last: what comes after it belongs to the world */
+	return STEP_WAIT;
+}
+
+static void start_tools(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+		const char *text;
+		int rv;
+
+		if (c->answered || c->started)
+			continue;
+		c->started = true; /* before: it may be answered at once */
+		rv = a->io->tool_start(a, i);
+		if (rv == 0)
+			continue;
+		c->started = false;
+		text = arena_fmt(&a->turn->mem, "the tool could not be started: %s",
+				 ava_strerror(rv));
+		answer(a, c, false, "io", text != NULL ? text : "the tool could not be started");
+	}
+}
+
+/* Why a turn without calls goes back to the model. */
+static void note_text(const struct agent *a, char *out, size_t size)
+{
+	const struct turn *t = a->turn;
+	bool cut = t->stop == TURN_STOP_LENGTH;
+	const char *what, *then;
+
+	if (a->odd_replies == 0) {
+		what = cut ? "Your text was cut off at the output limit."
+			   : "Your text alone does not end the run.";
+		then = "Call submit_result now, with output, summary, confidence and caveats";
+		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
+		return;
+	}
+	if (t->text_len > 0)
+		what = "Your reply holds a call written as text, which runs nothing";
+	else
+		what = cut ? "Your reply was cut off at the output limit before it said anything"
+			   : "Your reply was empty";
+	then = "Go on: call a tool through the tool interface, or submit_result with what you have";
+	snprintf(out, size, "%s (%d of %d). %s.", what, a->odd_replies, ODD_REPLIES_MAX, then);
+}
+
+/* One notice as the world gets it, in the turn's arena; NULL: out of memory. */
+static const char *notice(struct agent *a, const char *text)
+{
+	const char *copy = NULL;
+	struct buf b;
+
+	buf_init(&b, NOTICE_MAX);
+	if (notice_format(&b, text) == 0)
+		copy = arena_copy(&a->turn->mem, b.data, b.len);
+	buf_fini(&b);
+	return copy;
+}
+
+/* Write the results and what the runtime has to say, then ask again. */
+static enum step give_results(struct agent *a)
+{
+	int64_t now = a->io->now(a), bytes;
+	unsigned near = limit_near(a, now), n = 0;
+	const char *notices[AGENT_NRESOURCES + 1];
+	char text[NOTICE_MAX / 2];
+
+	if (a->turn->ncalls == 0) {
+		note_text(a, text, sizeof(text));
+		notices[n++] = notice(a, text);
+	}
+	for (unsigned r = 0; r < AGENT_NRESOURCES; r++) {
+		if (!(near & (1u << r)))
+			continue;
+		limit_sentence(a, (enum agent_resource)r, now, text);
+		notices[n++] = notice(a, text);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (notices[i] == NULL)
+			return finish_internal(a, AVA_ENOMEM);
+	bytes = a->io->save_results(a, a->turn, notices, n, near);
+	if (bytes < 0)
+		return finish_internal(a, (int)bytes);
+	a->new_bytes += bytes;
+	a->warned = (uint16_t)(a->warned | near);
+	turn_free(a->turn);
+	a->turn = NULL;
+	a->answered = 0;
+	return agent_move(a, AGENT_CALLING);
+}
+
+static enum step step_tools(struct agent *a)
+{
+	start_tools(a);
+	return a->answered < a->turn->ncalls ? STEP_WAIT : give_results(a);
+}
+
+/* ---- outside */
+
+void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
+		void *world, int64_t request_bytes)
+{
+	*a = (struct agent){
+		.io = io,
+		.spec = spec,
+		.world = world,
+		.started_ms = -1,
+		.deadline_ms = INT64_MAX,
+		.new_bytes = request_bytes,
+		.state = AGENT_QUEUED,
+	};
+}
+
+void agent_fini(struct agent *a)
+{
+	turn_free(a->turn);
+	a->turn = NULL;
+}
+
+void agent_run(struct agent *a)
+{
+	enum step step = STEP_AGAIN;
+
+	while (a->state != AGENT_DONE && step == STEP_AGAIN) {
+		if (a->ending)
+			step = step_saving(a);
+		else if (a->cancelled)
+			step = finish_cancelled(a);
+		else if (a->deadline_ms != INT64_MAX && a->io->now(a) >= a->deadline_ms)
+			step = finish_limit(a, AGENT_TIME);
+		else
+			step = states[a->state].step(a);
+		if (step == STEP_WAIT)
+			return; /* the world may have taken it: not one look more */
+	}
+}
+
+void agent_on_slot(struct agent *a)
+{
+	assert(a->state == AGENT_QUEUED && !a->ending && !a->have_slot);
+	a->have_slot = true;
+}
+
+void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
+		    const char *sentence)
+{
+	assert(a->asked && !a->reply_ready && a->turn == NULL);
+	assert((rv < 0) == (t == NULL));
+	a->reply_ready = true;
+	a->reply_saved = false;
+	a->reply_code = rv;
+	a->turn = t;
+	if (rv < 0) {
+		snprintf(a->reply_class, sizeof(a->reply_class), "%s",
+			 error_class != NULL ? error_class : err_word(rv));
+		snprintf(a->reply_error, sizeof(a->reply_error), "%s",
+			 sentence != NULL ? sentence : ava_strerror(rv));
+	}
+}
+
+void agent_on_saved(struct agent *a)
+{
+	assert(a->saves > 0);
+	a->saves--;
+}
+
+void agent_on_tool(struct agent *a, unsigned call)
+{
+	assert(a->state == AGENT_TOOLS && !a->ending);
+	assert(call < a->turn->ncalls && a->turn->calls[call].started);
+	assert(a->turn->calls[call].answered && a->answered < a->turn->ncalls);
+	a->answered++;
+}
+
+void agent_cancel(struct agent *a)
+{
+	if (!a->ending)
+		a->cancelled = true;
+}
+
+const char *agent_state_name(enum agent_state s)
+{
+	return (unsigned)s < AGENT_NSTATES ? states[s].name : "unknown";
+}

@@ -1,0 +1,190 @@
+/* What is left of a run's limits.
+ *
+ * Before each call the most that it can use is reserved: the input as the
+ * last call measured it plus a third of a token for every byte since, at the
+ * dearest input price, and the whole output. What does not fit lowers the
+ * output; below LIMIT_LEAST_OUTPUT the call is not made. So a run passes a
+ * limit by no more than its estimate of one input was wrong.
+ *
+ * Sums saturate: a price or a usage that some service made up must not wrap
+ * into free money. Nothing here can fail. */
+#include "agent/limit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/util.h"
+
+#define PER_MILLION 1000000
+#define USAGE_MAX   INT64_C(1000000000000) /* tokens or micro-USD of one call */
+
+static int64_t add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static bool price_known(const struct agent_price *p)
+{
+	return p->input >= 0 && p->output >= 0;
+}
+
+static bool price_free(const struct agent_price *p)
+{
+	return p->input == 0 && p->output == 0 && p->cache_read == 0 && p->cache_write == 0;
+}
+
+static int64_t estimated_input(const struct agent *a)
+{
+	return add(a->measured_input, a->new_bytes / 3 + (a->new_bytes % 3 != 0));
+}
+
+/* Output that the rest of the tokens allows; negative when the input alone
+ * is too much. */
+static int64_t output_by_tokens(const struct agent *a)
+{
+	int64_t used = add(a->totals.input, a->totals.output);
+
+	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - estimated_input(a);
+}
+
+static int64_t output_by_cost(const struct agent *a)
+{
+	const struct agent_price *p = &a->spec->price;
+	int64_t limit = a->spec->limits.cost_microusd, used = a->totals.cost_microusd, left;
+	/* A cache write may be given as cheaper than it is (0 where a service
+	 * has none), never the input. */
+	int64_t dearest = MAX(p->input, p->cache_write);
+
+	if (limit == 0)
+		return price_free(p) && used == 0 ? INT64_MAX : -1;
+	if (used >= limit)
+		return -1;
+	if (!price_known(p))
+		return INT64_MAX; /* the quote said so: held by tokens only */
+	left = limit - used - times(estimated_input(a), dearest) / PER_MILLION;
+	if (left < 0 || p->output == 0)
+		return left < 0 ? -1 : INT64_MAX;
+	return left > INT64_MAX / PER_MILLION ? INT64_MAX : left * PER_MILLION / p->output;
+}
+
+int limit_reserve(const struct agent *a, int64_t *max_output)
+{
+	int64_t most = a->spec->max_output;
+	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
+	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
+
+	if (a->iteration >= a->spec->limits.iterations)
+		return AGENT_ITERATIONS;
+	if (by_cost < least)
+		return AGENT_COST;
+	if (by_tokens < least)
+		return AGENT_TOKENS;
+	*max_output = MIN(most, MIN(by_cost, by_tokens));
+	return -1;
+}
+
+static int64_t sane(int64_t n)
+{
+	return n < 0 ? 0 : MIN(n, USAGE_MAX);
+}
+
+static int64_t cost_of(const struct agent_price *p, const struct usage *u)
+{
+	int64_t read = p->cache_read < 0 ? p->input : p->cache_read;
+	int64_t write = p->cache_write < 0 ? p->input : p->cache_write;
+	int64_t plain = u->input - MIN(u->input, u->cache_read + u->cache_write), sum;
+
+	sum = add(times(plain, p->input), times(u->cache_read, read));
+	sum = add(sum, add(times(u->cache_write, write), times(u->output, p->output)));
+	return sum / PER_MILLION;
+}
+
+void limit_settle(struct agent *a, struct usage *u)
+{
+	struct agent_totals *t = &a->totals;
+
+	u->input = sane(u->input);
+	u->output = sane(u->output);
+	u->cache_read = sane(u->cache_read);
+	u->cache_write = sane(u->cache_write);
+	if (u->cost_microusd >= 0)
+		u->cost_microusd = sane(u->cost_microusd);
+	else if (price_known(&a->spec->price))
+		u->cost_microusd = cost_of(&a->spec->price, u);
+	t->input = add(t->input, u->input);
+	t->output = add(t->output, u->output);
+	t->cache_read = add(t->cache_read, u->cache_read);
+	t->cache_write = add(t->cache_write, u->cache_write);
+	if (u->cost_microusd >= 0)
+		t->cost_microusd = add(t->cost_microusd, u->cost_microusd);
+	else
+		t->uncosted_calls++;
+	if (u->input > 0) { /* else: nothing was measured, the estimate goes on growing */
+		a->measured_input = u->input;
+		a->new_bytes = 0;
+	}
+}
+
+/* 80 % of `limit`, rounded up. */
+static int64_t mark(int64_t limit)
+{
+	return limit - limit / 5;
+}
+
+unsigned limit_near(const struct agent *a, int64_t now_ms)
+{
+	const struct agent_limits *l = &a->spec->limits;
+	unsigned near = 0;
+
+	if (now_ms - a->started_ms >= mark(l->time_ms))
+		near |= 1u << AGENT_TIME;
+	if (l->cost_microusd > 0 && a->totals.cost_microusd >= mark(l->cost_microusd))
+		near |= 1u << AGENT_COST;
+	if (add(a->totals.input, a->totals.output) >= mark(l->tokens))
+		near |= 1u << AGENT_TOKENS;
+	if (a->iteration >= mark(l->iterations))
+		near |= 1u << AGENT_ITERATIONS;
+	return near & ~(unsigned)a->warned;
+}
+
+void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
+		    char out[LIMIT_TEXT])
+{
+	const struct agent_limits *l = &a->spec->limits;
+	const struct agent_totals *t = &a->totals;
+	char used[64] = "";
+
+	switch (r) {
+	case AGENT_TIME:
+		snprintf(used, sizeof(used), "%" PRId64 " of %" PRId64 " seconds",
+			 (now_ms - a->started_ms) / 1000, l->time_ms / 1000);
+		break;
+	case AGENT_COST:
+		snprintf(used, sizeof(used), "%" PRId64 " of %" PRId64 " cents",
+			 t->cost_microusd / 10000, l->cost_microusd / 10000);
+		break;
+	case AGENT_TOKENS:
+		snprintf(used, sizeof(used), "%" PRId64 " of %" PRId64 " tokens",
+			 add(t->input, t->output), l->tokens);
+		break;
+	case AGENT_ITERATIONS:
+		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies", a->iteration,
+			 l->iterations);
+		break;
+	case AGENT_NRESOURCES:
+		break;
+	}
+	snprintf(out, LIMIT_TEXT,
+		 "The limit is near: %s are used. Finish now: call submit_result with what you "
+		 "have.",
+		 used);
+}

@@ -1,0 +1,29 @@
+/* The limits of a run as arithmetic: what a call costs, what is left, what
+ * has to be said. Pure; nothing here can fail. */
+#ifndef AGENT_LIMIT_H
+#define AGENT_LIMIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+
+#define LIMIT_LEAST_OUTPUT 1024 /* tokens: below that a reply is not worth its input */
+
+/* May another call start? -1 and its *max_output (tokens), or the resource
+ * (enum agent_resource) that is used up. The time is left to the deadline. */
+int limit_reserve(const struct agent *a, int64_t *max_output);
+
+/* Count a reply's usage into the totals. The cost computed from the price is
+ * written back into u->cost_microusd; it stays -1 when unknown. */
+void limit_settle(struct agent *a, struct usage *u);
+
+/* Resources at 80 % that the model was not told about: set of bits. */
+unsigned limit_near(const struct agent *a, int64_t now_ms);
+
+/* The sentence for one of them. */
+#define LIMIT_TEXT 160
+void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
+		    char out[LIMIT_TEXT]);
+
+#endif

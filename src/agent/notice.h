@@ -1,0 +1,18 @@
+/* Text made by the runtime for the model. It has one form, a line that begins
+ * with "[ava] ", and stands in user-role text only; text of models, tools and
+ * pages that imitates the form is escaped where it enters. */
+#ifndef AGENT_NOTICE_H
+#define AGENT_NOTICE_H
+
+#include <stddef.h>
+
+struct buf;
+
+/* Append `text` as one notice line of its own: "[ava] text", without a newline
+ * at its end. Newlines inside become spaces. Returns buf_check(out). */
+int notice_format(struct buf *out, const char *text);
+/* Append `s` with every "[ava]" (any case, blanks inside the brackets) as
+ * "[\ava]". Twice gives the same as once. Returns buf_check(out). */
+int notice_escape(struct buf *out, const char *s, size_t len);
+
+#endif

@@ -1,0 +1,339 @@
+/* Reading a text reply.
+ *
+ * Every JSON object in the text is tried, with a bound on the work: one that
+ * calls a tool makes the reply a call written as text; of the others the best
+ * is the result: one with `output` or `summary` before one in a ```json fence
+ * before one that begins its own line, the later before the earlier. An
+ * object in the middle of a sentence is prose. Beside JSON, calls come as
+ * tags (<tool_call>, <invoke name="x">, <function=x>, <x>).
+ *
+ * What is not found costs a nudge, nothing more. Only memory can fail. */
+#include "agent/reply.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include <ava.h>
+#include "agent/tool.h"
+#include "agent/turn.h"
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/json.h"
+
+#define MAX_TRIES 256
+#define MAX_WORK  (8u << 20) /* bytes offered to the parser in all tries */
+#define TAG_BYTES 200        /* a tag's name stands in its first bytes */
+
+static const struct tool *find(const struct tool *const *tools, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (name != NULL && strcmp(tools[i]->name, name) == 0)
+			return tools[i];
+	return NULL;
+}
+
+bool reply_shallow(const json_t *v, unsigned depth)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+
+	if ((json_is_object(v) || json_is_array(v)) && depth == 0)
+		return false;
+	json_array_foreach(v, i, one) if (!reply_shallow(one, depth - 1)) return false;
+	json_object_foreach((json_t *)v, key, one) if (!reply_shallow(one, depth - 1)) return false;
+	return true;
+}
+
+/* ---- calls written as JSON */
+
+static bool has_any(const json_t *o, const char *const *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (json_object_get(o, keys[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* {"name": TOOL, "arguments": …} and its cousins. */
+static bool names_call(const json_t *o, const struct tool *const *tools, unsigned n)
+{
+	static const char *const names[] = {"name", "function", "action", "tool", "tool_name"};
+	static const char *const args[] = {"arguments", "args",         "parameters", "params",
+					   "input",     "action_input", "tool_input"};
+	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (find(tools, n, json_get_str(o, names[i])) != NULL &&
+		    (strncmp(names[i], "tool", 4) == 0 || has_any(o, args, ARRAY_LEN(args))))
+			return true;
+	return json_object_size(o) == 1 && find(tools, n, only) != NULL &&
+	       json_is_object(json_object_get(o, only));
+}
+
+static bool is_call(const json_t *o, const struct tool *const *tools, unsigned n)
+{
+	static const char *const wraps[] = {"function", "function_call", "tool_call", "tool_use"};
+	const json_t *list = json_object_get(o, "tool_calls"), *first;
+
+	if (names_call(o, tools, n))
+		return true;
+	first = json_array_get(list, 0);
+	if (first != NULL)
+		return is_call(first, tools, n);
+	for (size_t i = 0; i < ARRAY_LEN(wraps); i++)
+		if (names_call(json_object_get(o, wraps[i]), tools, n))
+			return true;
+	return false;
+}
+
+/* ---- calls written as tags */
+
+static bool word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* Is `word` at `at`, as a whole word? */
+static bool word_at(const char *s, size_t len, size_t at, const char *word)
+{
+	size_t n = strlen(word);
+
+	return len - at >= n && strncasecmp(s + at, word, n) == 0 &&
+	       (at + n == len || !word_char(s[at + n])) && (at == 0 || !word_char(s[at - 1]));
+}
+
+static bool has_tool_word(const char *s, size_t len, const struct tool *const *tools, unsigned n)
+{
+	for (size_t at = 0; at < len; at++)
+		for (unsigned i = 0; i < n && (at == 0 || !word_char(s[at - 1])); i++)
+			if (word_at(s, len, at, tools[i]->name))
+				return true;
+	return false;
+}
+
+/* `s` begins behind a '<'. */
+static bool tag_calls(const char *s, size_t len, const struct tool *const *tools, unsigned n)
+{
+	static const char *const tags[] = {"tool_call", "tool_use",      "invoke",
+					   "tool",      "function_call", "function"};
+
+	for (unsigned i = 0; i < n; i++)
+		if (word_at(s, len, 0, tools[i]->name))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+		if (word_at(s, len, 0, tags[i]))
+			return has_tool_word(s, MIN(len, (size_t)TAG_BYTES), tools, n);
+	return false;
+}
+
+static bool has_tag_call(const char *s, size_t len, const struct tool *const *tools, unsigned n)
+{
+	const char *at = s, *end = s + len;
+
+	while ((at = memchr(at, '<', (size_t)(end - at))) != NULL) {
+		/* vector<read_file> is C++, not a call */
+		if ((at == s || !word_char(at[-1])) &&
+		    tag_calls(at + 1, (size_t)(end - at - 1), tools, n))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* ---- objects in the text */
+
+enum { RANK_NONE, RANK_LINE, RANK_FENCE, RANK_ENVELOPE };
+
+/* What stands between the line's start and `at`: nothing but blanks? */
+static bool begins_line(const char *s, size_t at)
+{
+	while (at > 0 && (s[at - 1] == ' ' || s[at - 1] == '\t'))
+		at--;
+	return at == 0 || s[at - 1] == '\n';
+}
+
+/* Start of the ```json line right before `at`; `at` itself when there is none. */
+static size_t fence_before(const char *s, size_t at)
+{
+	static const char fence[] = "```json";
+	size_t n = sizeof(fence) - 1, i = at;
+
+	while (i > 0 && isspace((unsigned char)s[i - 1]))
+		i--;
+	return i >= n && strncasecmp(s + i - n, fence, n) == 0 ? i - n : at;
+}
+
+static size_t fence_after(const char *s, size_t at, size_t len)
+{
+	size_t i = at;
+
+	while (i < len && isspace((unsigned char)s[i]))
+		i++;
+	return len - i >= 3 && memcmp(s + i, "```", 3) == 0 ? i + 3 : at;
+}
+
+static void consider(struct reply *r, int *rank, json_t *o, const char *s, size_t start, size_t end,
+		     size_t len)
+{
+	bool envelope = json_object_get(o, "output") || json_object_get(o, "summary");
+	size_t outer = fence_before(s, start);
+	int mine = RANK_NONE;
+
+	if (envelope)
+		mine = RANK_ENVELOPE;
+	else if (outer != start)
+		mine = RANK_FENCE;
+	else if (begins_line(s, start) && json_object_size(o) > 0)
+		mine = RANK_LINE;
+	if (mine == RANK_NONE || mine < *rank)
+		return;
+	*rank = mine;
+	json_decref(r->object);
+	r->object = json_incref(o);
+	r->envelope = envelope;
+	r->start = outer;
+	r->end = outer != start ? fence_after(s, end, len) : end;
+}
+
+/* Can an object begin here? Only a brace followed by a quote or its end. */
+static bool object_start(const char *s, size_t at, size_t len)
+{
+	if (s[at++] != '{')
+		return false;
+	while (at < len && isspace((unsigned char)s[at]))
+		at++;
+	return at < len && (s[at] == '"' || s[at] == '}');
+}
+
+int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
+	       unsigned ntools)
+{
+	size_t work = 0, at = 0;
+	int rank = RANK_NONE;
+	bool call = false;
+
+	*r = (struct reply){0};
+	for (unsigned tries = 0; at < len && tries < MAX_TRIES && work < MAX_WORK; at++) {
+		json_error_t why;
+		json_t *o;
+
+		if (!object_start(text, at, len))
+			continue;
+		tries++;
+		work += len - at;
+		o = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES,
+			       &why);
+		if (o == NULL && json_error_code(&why) == json_error_out_of_memory)
+			return AVA_ENOMEM;
+		if (o == NULL)
+			continue;
+		if (is_call(o, tools, ntools))
+			call = true;
+		else if (reply_shallow(o, REPLY_DEPTH_MAX))
+			consider(r, &rank, o, text, at, at + (size_t)why.position, len);
+		json_decref(o);
+		at += (size_t)why.position - 1;
+	}
+	r->call = rank != RANK_ENVELOPE && (call || has_tag_call(text, len, tools, ntools));
+	return 0;
+}
+
+void reply_fini(struct reply *r)
+{
+	json_decref(r->object);
+	r->object = NULL;
+}
+
+/* ---- results */
+
+static int copy_json(struct arena *mem, const json_t *v, const char **out, size_t *len)
+{
+	struct buf b;
+
+	buf_init(&b, TURN_MAX_BYTES);
+	json_dump(&b, v);
+	*out = buf_check(&b) == 0 ? arena_copy(mem, b.data, b.len) : NULL;
+	if (len != NULL)
+		*len = b.len;
+	buf_fini(&b);
+	return *out != NULL ? 0 : AVA_ENOMEM;
+}
+
+/* The strings of the model's caveats; a single string is a list of one. */
+static int copy_caveats(struct arena *mem, const json_t *given, struct agent_end *end)
+{
+	json_t *list = json_array(), *one;
+	size_t i;
+	int rv = list == NULL ? AVA_ENOMEM : 0;
+
+	if (json_is_string(given) && rv == 0)
+		rv = json_array_append(list, (json_t *)given) == 0 ? 0 : AVA_ENOMEM;
+	json_array_foreach(given, i, one) if (rv == 0 && json_is_string(one)) rv =
+		json_array_append(list, one) == 0 ? 0 : AVA_ENOMEM;
+	if (rv == 0)
+		rv = copy_json(mem, list, &end->caveats, NULL);
+	json_decref(list);
+	return rv;
+}
+
+int reply_result(struct arena *mem, const json_t *object, struct agent_end *end)
+{
+	const json_t *output = json_object_get(object, "output");
+	const json_t *summary = json_object_get(object, "summary");
+	const json_t *confidence = json_object_get(object, "confidence");
+	int rv = 0;
+
+	if (output != NULL && !json_is_null(output))
+		rv = copy_json(mem, output, &end->output, &end->output_len);
+	if (rv == 0 && json_is_string(summary)) {
+		end->summary =
+			arena_copy(mem, json_string_value(summary), json_string_length(summary));
+		rv = end->summary != NULL ? 0 : AVA_ENOMEM;
+	}
+	if (json_is_number(confidence))
+		end->confidence = MAX(0.0, MIN(1.0, json_number_value(confidence)));
+	return rv != 0 ? rv : copy_caveats(mem, json_object_get(object, "caveats"), end);
+}
+
+/* The text without the object, blanks at both ends cut; NULL when nothing is left. */
+static int text_beside(struct arena *mem, const struct reply *r, const char *text, size_t len,
+		       struct agent_end *end)
+{
+	size_t before = r->start, after = r->end, n;
+	char *s;
+
+	while (before > 0 && isspace((unsigned char)text[before - 1]))
+		before--;
+	while (after < len && isspace((unsigned char)text[after]))
+		after++;
+	while (len > after && isspace((unsigned char)text[len - 1]))
+		len--;
+	if (before == 0 && after == len)
+		return 0;
+	s = arena_get(mem, before + (len - after) + 2);
+	if (s == NULL)
+		return AVA_ENOMEM;
+	memcpy(s, text, before);
+	n = before;
+	if (before > 0 && after < len)
+		s[n++] = '\n';
+	memcpy(s + n, text + after, len - after);
+	end->summary = s;
+	return 0;
+}
+
+int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
+	       struct agent_end *end)
+{
+	int rv;
+
+	if (r->envelope)
+		rv = reply_result(mem, r->object, end);
+	else
+		rv = copy_json(mem, r->object, &end->output, &end->output_len);
+	if (rv == 0 && end->summary == NULL)
+		rv = text_beside(mem, r, text, len, end);
+	return rv;
+}

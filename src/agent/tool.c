@@ -1,0 +1,291 @@
+/* Arguments of a call against the tool's schema, for the sentence the model
+ * reads when they are wrong: it names the place and what belongs there.
+ *
+ * The keywords are those of tool.h, with minItems, maxItems and
+ * additionalProperties; others are not looked at. An object schema that has
+ * `properties` takes no other ones unless it says so, one without takes any.
+ * Names from the model are cut and escaped before they are quoted.
+ *
+ * Fails with AVA_EINVAL (the arguments) or AVA_ECORRUPT (our own schema). */
+#include "agent/tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ava.h>
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define MAX_DEPTH      32
+#define NAME_CHARS     40
+#define PATH_MAX_BYTES 200
+
+/* Where we are, as the model reads it: "lines.start", "files[2]"; "" at the top. */
+struct place {
+	char text[PATH_MAX_BYTES];
+	unsigned depth;
+	struct ava_error *err;
+};
+
+static int check(const json_t *schema, const json_t *v, const struct place *at);
+
+/* `name` in quotes, cut, printable. */
+static const char *quoted(char *out, size_t size, const char *name)
+{
+	struct buf b;
+	size_t len = strlen(name), keep = utf8_prefix(name, len, NAME_CHARS);
+
+	buf_init(&b, size - 1);
+	json_escape(&b, name, keep);
+	snprintf(out, size, "%s", buf_check(&b) == 0 ? b.data : "\"?\"");
+	buf_fini(&b);
+	return out;
+}
+
+static const char *place_text(const struct place *at)
+{
+	return at->text[0] != '\0' ? at->text : "the arguments";
+}
+
+static void place_key(struct place *to, const struct place *from, const char *key)
+{
+	char name[300];
+	size_t len;
+
+	quoted(name, sizeof(name), key);
+	len = strlen(name);
+	*to = *from;
+	/* Without the quotes; what does not fit is cut, it only is a hint. */
+	snprintf(to->text, sizeof(to->text), "%.*s%s%.*s", PATH_MAX_BYTES / 2, from->text,
+		 from->text[0] != '\0' ? "." : "", (int)(len - 2), name + 1);
+	to->depth++;
+}
+
+static void place_index(struct place *to, const struct place *from, size_t i)
+{
+	*to = *from;
+	snprintf(to->text, sizeof(to->text), "%.*s[%zu]", PATH_MAX_BYTES / 2, from->text, i);
+	to->depth++;
+}
+
+static const char *type_name(const json_t *v)
+{
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		return "object";
+	case JSON_ARRAY:
+		return "array";
+	case JSON_STRING:
+		return "string";
+	case JSON_INTEGER:
+		return "integer";
+	case JSON_REAL:
+		return "number";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return "boolean";
+	case JSON_NULL:
+		break;
+	}
+	return "null";
+}
+
+static bool has_type(const char *type, const json_t *v)
+{
+	return strcmp(type, type_name(v)) == 0 ||
+	       (strcmp(type, "number") == 0 && json_is_integer(v));
+}
+
+static int check_type(const json_t *want, const json_t *v, const struct place *at)
+{
+	char list[128] = "";
+	size_t i, len;
+	json_t *one;
+
+	if (json_is_string(want)) {
+		if (has_type(json_string_value(want), v))
+			return 0;
+		snprintf(list, sizeof(list), "%s", json_string_value(want));
+	}
+	json_array_foreach(want, i, one)
+	{
+		const char *type = json_is_string(one) ? json_string_value(one) : "";
+
+		if (has_type(type, v))
+			return 0;
+		len = strlen(list);
+		snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? " or " : "", type);
+	}
+	return err_set(at->err, AVA_EINVAL, "%s must be of type %s, not %s", place_text(at), list,
+		       type_name(v));
+}
+
+static int check_enum(const json_t *values, const json_t *v, const struct place *at)
+{
+	struct buf list;
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(values, i, one) if (json_equal(one, v)) return 0;
+	buf_init(&list, 300);
+	json_array_foreach(values, i, one)
+	{
+		if (i > 0)
+			buf_adds(&list, ", ");
+		json_dump(&list, one);
+	}
+	err_set(at->err, AVA_EINVAL, "%s must be one of: %s", place_text(at),
+		list.data != NULL ? list.data : "");
+	buf_fini(&list);
+	return AVA_EINVAL;
+}
+
+static int check_number(const json_t *schema, const json_t *v, const struct place *at)
+{
+	const json_t *least = json_object_get(schema, "minimum");
+	const json_t *most = json_object_get(schema, "maximum");
+
+	if (json_is_number(least) && json_number_value(v) < json_number_value(least))
+		return err_set(at->err, AVA_EINVAL, "%s must be at least %.15g", place_text(at),
+			       json_number_value(least));
+	if (json_is_number(most) && json_number_value(v) > json_number_value(most))
+		return err_set(at->err, AVA_EINVAL, "%s must be at most %.15g", place_text(at),
+			       json_number_value(most));
+	return 0;
+}
+
+/* `count` characters or items between the two keywords. */
+static int check_size(const json_t *schema, const char *least_key, const char *most_key,
+		      size_t count, const char *unit, const struct place *at)
+{
+	int64_t least = json_get_int(schema, least_key, 0);
+	int64_t most = json_get_int(schema, most_key, INT64_MAX);
+
+	if ((int64_t)count < least)
+		return err_set(at->err, AVA_EINVAL,
+			       "%s must have at least %" PRId64 " %s, it has %zu", place_text(at),
+			       least, unit, count);
+	if ((int64_t)count > most)
+		return err_set(at->err, AVA_EINVAL,
+			       "%s must have at most %" PRId64 " %s, it has %zu", place_text(at),
+			       most, unit, count);
+	return 0;
+}
+
+static int check_array(const json_t *schema, const json_t *v, const struct place *at)
+{
+	const json_t *items = json_object_get(schema, "items");
+	struct place in;
+	json_t *one;
+	size_t i;
+	int rv;
+
+	rv = check_size(schema, "minItems", "maxItems", json_array_size(v), "items", at);
+	if (!json_is_object(items))
+		return rv;
+	json_array_foreach(v, i, one)
+	{
+		if (rv != 0)
+			return rv;
+		place_index(&in, at, i);
+		rv = check(items, one, &in);
+	}
+	return rv;
+}
+
+static int unknown_property(const json_t *properties, const char *key, const struct place *at)
+{
+	char name[300];
+	struct buf list;
+	const char *known;
+	json_t *one;
+
+	buf_init(&list, 250);
+	json_object_foreach((json_t *)properties, known, one)
+		buf_addf(&list, "%s%s", list.len > 0 ? ", " : "", known);
+	err_set(at->err, AVA_EINVAL, "%s has no property %s; it takes: %s", place_text(at),
+		quoted(name, sizeof(name), key), list.len > 0 ? list.data : "none");
+	buf_fini(&list);
+	return AVA_EINVAL;
+}
+
+static int check_object(const json_t *schema, const json_t *v, const struct place *at)
+{
+	const json_t *properties = json_object_get(schema, "properties");
+	const json_t *more = json_object_get(schema, "additionalProperties");
+	const char *key;
+	struct place in;
+	json_t *one;
+	size_t i;
+	int rv = 0;
+
+	json_array_foreach(json_object_get(schema, "required"), i, one)
+	{
+		key = json_is_string(one) ? json_string_value(one) : "";
+		place_key(&in, at, key);
+		if (json_object_get(v, key) == NULL)
+			return err_set(at->err, AVA_EINVAL, "%s is required", in.text);
+	}
+	json_object_foreach((json_t *)v, key, one)
+	{
+		const json_t *schema_of = json_object_get(properties, key);
+
+		if (schema_of == NULL && json_is_object(more))
+			schema_of = more;
+		if (schema_of == NULL && !json_is_true(more) &&
+		    (properties != NULL || json_is_false(more)))
+			return unknown_property(properties, key, at);
+		place_key(&in, at, key);
+		if (schema_of != NULL)
+			rv = check(schema_of, one, &in);
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+static int check(const json_t *schema, const json_t *v, const struct place *at)
+{
+	const json_t *type = json_object_get(schema, "type");
+	const json_t *values = json_object_get(schema, "enum");
+	int rv = 0;
+
+	if (at->depth > MAX_DEPTH)
+		return err_set(at->err, AVA_EINVAL, "%s is nested too deep", place_text(at));
+	if (type != NULL)
+		rv = check_type(type, v, at);
+	if (rv == 0 && json_is_array(values))
+		rv = check_enum(values, v, at);
+	if (rv != 0)
+		return rv;
+	if (json_is_number(v))
+		return check_number(schema, v, at);
+	if (json_is_string(v))
+		return check_size(schema, "minLength", "maxLength",
+				  utf8_count(json_string_value(v), json_string_length(v)),
+				  "characters", at);
+	if (json_is_array(v))
+		return check_array(schema, v, at);
+	return json_is_object(v) ? check_object(schema, v, at) : 0;
+}
+
+int tool_check_args(const char *schema, const json_t *args, struct ava_error *err)
+{
+	struct place top = {.err = err};
+	struct ava_error why;
+	json_t *s;
+	int rv;
+
+	if (!json_is_object(args))
+		return err_set(err, AVA_EINVAL, "the arguments must be a JSON object");
+	s = json_parse(schema, strlen(schema), &why);
+	if (!json_is_object(s)) {
+		json_decref(s);
+		return err_set(err, AVA_ECORRUPT, "the tool's schema is not a JSON object");
+	}
+	rv = check(s, args, &top);
+	json_decref(s);
+	return rv;
+}
