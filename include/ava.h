@@ -81,6 +81,46 @@ AVA_API const char *ava_strerror(int code);
 AVA_API const char *ava_status_name(enum ava_status status);
 AVA_API const char *ava_version(void);
 
+/* ---- Reading the log files of a data root. No daemon, no threads; one
+ * thread uses a reader at a time. Files are read as they are: a caller that
+ * finds no daemon alive may want `avad --recover` to run first. */
+
+struct ava_log; /* opaque */
+
+struct ava_log_query {
+	const char *root;  /* data root; NULL: as $AVA_DATA_ROOT says; *copied* */
+	const char *run;   /* "S-7f3a2b": that run; NULL: Ava's daily logs; *copied* */
+	const char *types; /* "ToolCall,Error": only these, in any case; NULL: all */
+	uint64_t after;    /* only events with a greater lsn; 0: all */
+	uint64_t last;     /* only the newest `last` of them; 0: all */
+	int everything;    /* 1: Ava's logs and those of all runs (not with follow) */
+	int follow;        /* 1: go on with what is written later */
+};
+
+struct ava_log_event {   /* borrowed until the next call on the reader */
+	uint64_t lsn, seq;
+	int64_t time_ms;  /* since 1970, UTC */
+	char type[40];    /* "ToolCall" */
+	const char *line; /* the bytes of the file, without the newline */
+	size_t len;
+	const char *file; /* relative to the root */
+	uint64_t offset;  /* of the line in that file */
+};
+
+/* On error *log is NULL. AVA_EINVAL (run, types), AVA_ENOENT (no such log),
+ * AVA_EFORMAT, AVA_EDENIED, AVA_EIO, AVA_ENOMEM. */
+AVA_API int ava_log_open(struct ava_log **log, const struct ava_log_query *query,
+			 struct ava_error *err);
+/* Events of several files come merged by lsn, each once. 1: *event is filled.
+ * 0: the end; when following: nothing more for now. AVA_ECORRUPT: a line that
+ * is no event; `err` names file and offset, and the next call goes on behind
+ * it. Other negative codes: reading failed, close the reader. */
+AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err);
+/* Only when following, after ava_log_next gave 0: wait until there may be
+ * more (1), or `timeout_ms` have passed or a signal came (0). */
+AVA_API int ava_log_wait(struct ava_log *log, int timeout_ms);
+AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
+
 #ifdef __cplusplus
 }
 #endif

@@ -74,14 +74,15 @@ static bool line_front(const char *line, size_t len, struct front *f)
 	return true;
 }
 
-/* 1: wanted and whole, 0: a good line that is not wanted, -1: no event. */
+/* 1: wanted and whole, 0: not wanted (looked at from both ends only), -1: no
+ * event. */
 static int judge(const struct read_filter *want, const char *line, size_t len,
 		 struct event_view *view)
 {
 	struct front f;
 	int kind;
 
-	if (!line_front(line, len, &f) || line[len - 1] != '}')
+	if (!line_front(line, len, &f) || memcmp(line + len - 2, "}}", 2) != 0)
 		return -1;
 	if (want->after != 0 && f.lsn <= want->after)
 		return 0;
@@ -108,14 +109,14 @@ static int file_size(int fd, uint64_t *size, struct ava_error *err)
 int read_file_open(struct read_file *f, int rootfd, const char *path, bool growing,
 		   struct ava_error *err)
 {
+	uint64_t size;
 	int rv;
 
-	*f = (struct read_file){ .fd = -1, .path = path, .end = UINT64_MAX };
+	*f = (struct read_file){.fd = -1, .path = path, .end = UINT64_MAX};
 	/* NONBLOCK: opening a fifo must not wait for its writer. */
 	f->fd = sys->openat(rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (f->fd < 0)
 		return err_sys(err, "%s", path);
-	uint64_t size;
 	rv = file_size(f->fd, &size, err);
 	if (rv != 0) {
 		read_file_close(f);
@@ -287,7 +288,7 @@ size_t read_file_torn(const struct read_file *f)
 
 uint64_t read_file_first_lsn(int rootfd, const char *path)
 {
-	static const struct read_filter all = { 0, 0 };
+	static const struct read_filter all = {0, 0};
 	struct read_file f;
 	struct read_line line;
 	uint64_t lsn = 0;
@@ -318,7 +319,7 @@ static int tail_block(struct tail *t, const char *data, size_t len, uint64_t off
 {
 	struct hit {
 		uint64_t offset, lsn;
-	} *hits;
+	} * hits;
 	size_t nhits = 0, at = 0, cap = len / sizeof(HEAD) + 1, over;
 	struct event_view v;
 
@@ -330,7 +331,7 @@ static int tail_block(struct tail *t, const char *data, size_t len, uint64_t off
 		size_t n = (size_t)(nl - (data + at));
 
 		if (judge(t->want, data + at, n, &v) == 1)
-			hits[nhits++] = (struct hit){ offset + at, v.lsn };
+			hits[nhits++] = (struct hit){offset + at, v.lsn};
 		at += n + 1;
 	}
 	if (nhits > 0) {
@@ -385,21 +386,20 @@ out:
 int read_file_last(struct read_file *f, const struct read_filter *want, uint64_t n,
 		   uint64_t floor_lsn, uint64_t *count, uint64_t *first, struct ava_error *err)
 {
-	struct tail t = { .want = want, .n = n, .floor = floor_lsn };
+	struct tail t = {.want = want, .n = n, .floor = floor_lsn};
 	size_t size = BLOCK;
 	uint64_t hi;
 	int rv = file_size(f->fd, &hi, err);
 
 	if (rv != 0)
 		return err_wrap(err, rv, "%s", f->path);
-	hi = t.start = MIN(hi, f->end);
+	hi = MIN(hi, f->end);
 	while (rv == 0 && hi > 0 && !t.enough)
 		rv = tail_step(f, &t, &hi, &size, err);
 	if (rv != 0)
 		return rv;
-	/* Nothing wanted at all: begin behind the last whole line, so that an
-	 * unfinished one is still seen. */
-	f->offset = t.count > 0 ? t.start : hi;
+	/* Nothing wanted at all: read it from the front, for what is broken. */
+	f->offset = t.count > 0 ? t.start : 0;
 	f->from = f->to = f->scanned = 0;
 	*count = t.count;
 	*first = t.first;

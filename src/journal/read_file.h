@@ -18,13 +18,13 @@ struct read_filter {
 };
 
 struct read_file {
-	int fd;           /* -1: closed */
-	const char *path; /* relative to the root; *borrowed until close* */
-	char *data;       /* owned; bytes [from, to) are not given out yet */
+	int fd;                        /* -1: closed */
+	const char *path;              /* relative to the root; *borrowed until close* */
+	char *data;                    /* owned; bytes [from, to) are not given out yet */
 	size_t cap, from, to, scanned; /* no newline in the first `scanned` of them */
-	uint64_t offset;  /* in the file, of data[from] */
-	uint64_t end;     /* nothing from here on is read; UINT64_MAX: no end */
-	bool skipping;    /* inside a line that was over READ_LINE_MAX */
+	uint64_t offset;               /* in the file, of data[from] */
+	uint64_t end;                  /* nothing from here on is read; UINT64_MAX: no end */
+	bool skipping;                 /* inside a line that was over READ_LINE_MAX */
 };
 
 struct read_line { /* borrowed until the next call on its file */

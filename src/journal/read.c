@@ -1,0 +1,687 @@
+/* Reading logs without a daemon: ava_log_* of ava.h, and what read.h adds.
+ *
+ * Happy path: find the files of the question (one run's with its
+ * continuations, Ava's days, or all), look up the first lsn of each, and
+ * merge: a file is opened when the merge reaches its first lsn, so that a
+ * year of days costs one open file at a time; a heap holds the next wanted
+ * line of each open one. "The last N" starts every file at its own last N
+ * lines and passes over what is too much. Following goes on with files that
+ * gave all they had; inotify, or looking every 200 ms, says when to look again.
+ *
+ * What can fail: broken lines come out as AVA_ECORRUPT with their place, and
+ * reading goes on. A file that disappears between listing and opening is an
+ * error. Without inotify following is slower, never wrong. */
+#include "journal/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/jsonl.h"
+#include "journal/catalog.h"
+#include "journal/files.h"
+#include "journal/read_file.h"
+
+#define RUNS         "logs/subagents"
+#define DAYS         "logs/ava"
+#define MAX_FILES    1000000
+#define MAX_OPEN     15000 /* descriptors: the usual hard limit is 20,000 */
+#define TORN_TRIES   10    /* times 1 ms, for a line that is being written */
+#define RESCAN_MS    1000
+#define POLL_MS      200
+#define FORMAT_KNOWN 1
+#define CATALOG_MAX  ((size_t)1 << 30)
+#define TORN_MORE    65536 /* bytes that may have followed in that time */
+
+enum source_state { SOURCE_WAITING, SOURCE_READY, SOURCE_DRAINED, SOURCE_CLOSED };
+
+struct source {
+	char path[96];  /* relative to the root */
+	uint64_t first; /* lsn of its first event */
+	uint64_t start; /* where to begin reading */
+	enum source_state state;
+	unsigned torn_tries;
+	struct read_file file;
+	struct read_line line; /* its next one, while in the heap */
+};
+
+struct ava_log {
+	int rootfd, inotify;
+	char run[24]; /* "": days */
+	bool everything, follow;
+	struct read_filter want;
+	struct source **src;      /* sorted by first lsn while waiting */
+	size_t nsrc, cap, opened; /* src[0..opened) have left SOURCE_WAITING */
+	struct source **heap;
+	size_t nheap;
+	struct source *given; /* its line is with the caller; reads on next */
+	uint64_t skip;        /* events to pass over before the last N */
+	uint64_t lsn;         /* of the last event given */
+	size_t drained;       /* where the next look at drained files begins */
+	unsigned part;        /* of the run's file, looked for next; 0: its first */
+};
+
+/* ---- which files */
+
+static int add_source(struct ava_log *log, const char *path)
+{
+	struct source **grown, *s;
+	size_t cap = log->cap;
+
+	if (log->nsrc == cap) {
+		cap = cap == 0 ? 8 : cap * 2;
+		grown = realloc(log->src, cap * sizeof(*grown));
+		if (grown == NULL)
+			return AVA_ENOMEM;
+		log->src = grown;
+		grown = realloc(log->heap, cap * sizeof(*grown));
+		if (grown == NULL)
+			return AVA_ENOMEM;
+		log->heap = grown;
+		log->cap = cap;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return AVA_ENOMEM;
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	s->file.fd = -1;
+	s->first = read_file_first_lsn(log->rootfd, path);
+	log->src[log->nsrc++] = s;
+	return 0;
+}
+
+static bool known(const struct ava_log *log, const char *path)
+{
+	for (size_t i = log->nsrc; i > 0; i--)
+		if (strcmp(log->src[i - 1]->path, path) == 0)
+			return true;
+	return false;
+}
+
+struct scan {
+	struct ava_log *log;
+	const char *dir;
+	size_t listed; /* files known before the listing began */
+	int rv;
+};
+
+static void scan_name(const char *name, void *user)
+{
+	struct scan *scan = user;
+	char path[sizeof(((struct source *)0)->path)];
+	size_t len = strlen(name);
+	int n = snprintf(path, sizeof(path), "%s/%s", scan->dir, name);
+
+	if (scan->rv != 0 || len < 7 || strcmp(name + len - 6, ".jsonl") != 0 ||
+	    n >= (int)sizeof(path))
+		return;
+	if (scan->listed > 0 && known(scan->log, path))
+		return;
+	scan->rv = scan->log->nsrc < MAX_FILES ? add_source(scan->log, path) : AVA_ETOOBIG;
+}
+
+static int scan_dir(struct ava_log *log, const char *dir, struct ava_error *err)
+{
+	struct scan scan = {log, dir, log->nsrc, 0};
+
+	if (sys->list(log->rootfd, dir, scan_name, &scan) != 0 && errno != ENOENT)
+		return err_sys(err, "list %s", dir);
+	if (scan.rv != 0)
+		return err_set(err, scan.rv, "%s: too many files for the memory there is", dir);
+	return 0;
+}
+
+/* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
+ * one is missing, so that a folder of a hundred thousand runs is not listed.
+ * The first may be gone: a file that a person removed is never made again. */
+static int scan_run(struct ava_log *log, struct ava_error *err)
+{
+	char base[64], path[FILES_BUF];
+	struct stat st;
+
+	snprintf(base, sizeof(base), RUNS "/%s.jsonl", log->run);
+	for (unsigned part = MAX(log->part, 1u);; part++) {
+		files_part_name(base, part, path);
+		if (sys->fstatat(log->rootfd, path, &st, 0) != 0) {
+			if (errno != ENOENT)
+				return err_sys(err, "%s", path);
+			if (part == 1)
+				continue;
+			return 0;
+		}
+		if (add_source(log, path) != 0)
+			return err_set(err, AVA_ENOMEM, "no memory to read %s", path);
+		log->part = part + 1;
+	}
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct source *x = *(struct source *const *)a, *y = *(struct source *const *)b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static int scan_files(struct ava_log *log, struct ava_error *err)
+{
+	size_t before = log->nsrc;
+	int rv = 0;
+
+	if (log->run[0] != '\0')
+		rv = scan_run(log, err);
+	else
+		rv = scan_dir(log, DAYS, err);
+	if (rv == 0 && log->everything)
+		rv = scan_dir(log, RUNS, err);
+	if (rv == 0 && log->nsrc > before)
+		qsort(log->src + log->opened, log->nsrc - log->opened, sizeof(*log->src), by_first);
+	return rv;
+}
+
+/* ---- the merge */
+
+static bool before(const struct source *a, const struct source *b)
+{
+	return a->line.view.lsn < b->line.view.lsn;
+}
+
+static void heap_push(struct ava_log *log, struct source *s)
+{
+	size_t i = log->nheap++;
+
+	for (; i > 0 && before(s, log->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		log->heap[i] = log->heap[(i - 1) / 2];
+	log->heap[i] = s;
+}
+
+static struct source *heap_pop(struct ava_log *log)
+{
+	struct source *top = log->heap[0], *last = log->heap[--log->nheap];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < log->nheap) {
+		if (child + 1 < log->nheap && before(log->heap[child + 1], log->heap[child]))
+			child++;
+		if (!before(log->heap[child], last))
+			break;
+		log->heap[i] = log->heap[child];
+		i = child;
+	}
+	log->heap[i] = last;
+	return top;
+}
+
+static int torn(struct source *s, struct ava_error *err)
+{
+	uint64_t at = s->file.offset;
+	size_t n = read_file_torn(&s->file);
+
+	read_file_close(&s->file);
+	s->state = SOURCE_CLOSED;
+	return err_set(err, AVA_ECORRUPT, "%s:%llu: the last line (%zu bytes) was never finished",
+		       s->path, (unsigned long long)at, n);
+}
+
+/* Its next wanted line into the heap. 0, or a code of read_file_next. */
+static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
+{
+	for (;;) {
+		int rv = read_file_next(&s->file, &log->want, &s->line, err);
+
+		if (rv == 1) {
+			s->state = SOURCE_READY;
+			heap_push(log, s);
+			return 0;
+		}
+		if (rv != 0)
+			return rv;
+		s->state = SOURCE_DRAINED;
+		if (log->follow)
+			return 0;
+		if (read_file_torn(&s->file) == 0)
+			break;
+		if (s->torn_tries++ == TORN_TRIES)
+			return torn(s, err);
+		/* Perhaps its writer is at it: the bytes of one write. */
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		s->file.end += TORN_MORE;
+	}
+	read_file_close(&s->file);
+	s->state = SOURCE_CLOSED;
+	return 0;
+}
+
+static void watch(struct ava_log *log, const struct source *s)
+{
+	char link[40];
+
+	if (log->inotify < 0 || log->run[0] == '\0') /* days: their folder is watched */
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->file.fd);
+	if (inotify_add_watch(log->inotify, link, IN_MODIFY) < 0)
+		errno = 0; /* looked at every RESCAN_MS all the same */
+}
+
+/* Open files whose first lsn comes before anything that is ready. Those
+ * without an event (first lsn 0) come first, for what may be broken in them. */
+static int open_due(struct ava_log *log, struct ava_error *err)
+{
+	while (log->opened < log->nsrc) {
+		struct source *s = log->src[log->opened];
+		int rv;
+
+		if (log->nheap > 0 && s->first > log->heap[0]->line.view.lsn)
+			return 0;
+		if (log->nheap >= MAX_OPEN)
+			return err_set(err, AVA_ETOOBIG, "more than %d logs overlap in time",
+				       MAX_OPEN);
+		log->opened++;
+		if (s->state == SOURCE_CLOSED)
+			continue;
+		rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
+		if (rv != 0)
+			return rv;
+		s->file.offset = s->start;
+		watch(log, s);
+		rv = advance(log, s, err);
+		if (rv == AVA_ECORRUPT)
+			log->given = s; /* goes on with it at the next call */
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+/* Files that had nothing more: is there something now? */
+static int look_again(struct ava_log *log, struct ava_error *err)
+{
+	for (; log->drained < log->opened; log->drained++) {
+		struct source *s = log->src[log->drained];
+		int rv;
+
+		if (s->state != SOURCE_DRAINED)
+			continue;
+		rv = advance(log, s, err);
+		if (rv != 0)
+			return rv; /* the next call looks here again */
+	}
+	log->drained = 0;
+	return 0;
+}
+
+/* The source with the next event, taken out of the heap; NULL: none. */
+static int next_source(struct ava_log *log, struct source **out, struct ava_error *err)
+{
+	struct source *s = log->given;
+	int rv;
+
+	*out = NULL;
+	log->given = NULL;
+	if (s != NULL && s->state != SOURCE_CLOSED) {
+		rv = advance(log, s, err);
+		if (rv == AVA_ECORRUPT)
+			log->given = s;
+		if (rv != 0)
+			return rv;
+	}
+	rv = open_due(log, err);
+	if (rv == 0 && log->follow && log->nheap == 0)
+		rv = look_again(log, err);
+	if (rv == 0 && log->nheap > 0)
+		log->given = *out = heap_pop(log);
+	return rv;
+}
+
+static void fill_event(struct ava_log_event *e, const struct source *s)
+{
+	const struct event_view *v = &s->line.view;
+
+	*e = (struct ava_log_event){
+		.lsn = v->lsn,
+		.seq = v->seq,
+		.time_ms = v->wall_ms,
+		.line = s->line.text,
+		.len = s->line.len,
+		.file = s->path,
+		.offset = s->line.offset,
+	};
+	snprintf(e->type, sizeof(e->type), "%.*s", (int)MIN(v->type.len, sizeof(e->type) - 1),
+		 v->type.s);
+}
+
+int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err)
+{
+	for (;;) {
+		struct source *s;
+		int rv = next_source(log, &s, err);
+
+		if (rv != 0)
+			return rv;
+		if (s == NULL)
+			return 0;
+		/* An event that stands in two files has one lsn. */
+		if (log->everything && s->line.view.lsn == log->lsn)
+			continue;
+		log->lsn = s->line.view.lsn;
+		if (log->skip > 0) {
+			log->skip--;
+			continue;
+		}
+		fill_event(event, s);
+		return 1;
+	}
+}
+
+/* ---- the last N */
+
+static int last_lsn(struct ava_log *log, const struct source *s, uint64_t *lsn,
+		    struct ava_error *err)
+{
+	static const struct read_filter all = {0, 0};
+	struct read_file f;
+	uint64_t count;
+	int rv = read_file_open(&f, log->rootfd, s->path, false, err);
+
+	if (rv != 0)
+		return rv;
+	rv = read_file_last(&f, &all, 1, 0, &count, lsn, err);
+	read_file_close(&f);
+	return rv;
+}
+
+/* Start this file at its last n lines, or leave it out when everything in it
+ * is older than `floor`. */
+static int start_last(struct ava_log *log, struct source *s, uint64_t n, uint64_t *floor_lsn,
+		      uint64_t *total, struct ava_error *err)
+{
+	uint64_t count = 0, first = 0;
+	int rv = last_lsn(log, s, &first, err);
+
+	if (rv != 0)
+		return rv;
+	if (*total >= n && first < *floor_lsn) {
+		s->state = SOURCE_CLOSED;
+		return 0;
+	}
+	rv = read_file_open(&s->file, log->rootfd, s->path, false, err);
+	if (rv != 0)
+		return rv;
+	rv = read_file_last(&s->file, &log->want, n, *total >= n ? *floor_lsn : 0, &count, &first,
+			    err);
+	s->start = s->file.offset;
+	read_file_close(&s->file);
+	if (rv != 0)
+		return rv;
+	if (count > 0) {
+		*floor_lsn = *total == 0 ? first : MIN(first, *floor_lsn);
+		s->first = first; /* it is due when its first wanted line is */
+	}
+	*total += count;
+	return 0;
+}
+
+/* From the newest file to the oldest. Two copies of one event are counted
+ * once too often, so "everything" may give fewer than N; never more. */
+static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
+{
+	uint64_t floor_lsn = 0, total = 0;
+
+	for (size_t i = log->nsrc; i > 0; i--) {
+		int rv = start_last(log, log->src[i - 1], n, &floor_lsn, &total, err);
+
+		if (rv != 0)
+			return rv;
+	}
+	qsort(log->src, log->nsrc, sizeof(*log->src), by_first);
+	log->skip = total > n ? total - n : 0;
+	return 0;
+}
+
+/* ---- open, wait, close */
+
+static int parse_types(const char *types, uint64_t *mask, struct ava_error *err)
+{
+	*mask = 0;
+	for (const char *p = types; p != NULL && *p != '\0';) {
+		size_t len = strcspn(p, ",");
+		int kind;
+
+		for (kind = 0; kind < EVENT_NKINDS; kind++) {
+			const char *name = event_kind_name((enum event_kind)kind);
+
+			if (strlen(name) == len && strncasecmp(name, p, len) == 0)
+				break;
+		}
+		if (kind == EVENT_NKINDS)
+			return err_set(err, AVA_EINVAL, "there is no event type \"%.*s\"",
+				       (int)MIN(len, 60u), p);
+		*mask |= UINT64_C(1) << kind;
+		p += len + (p[len] == ',');
+	}
+	return 0;
+}
+
+static int open_root(struct ava_log *log, const char *root, struct ava_error *err)
+{
+	char path[4096];
+	int rv;
+
+	if (root == NULL) {
+		rv = settings_data_root(path, sizeof(path), err);
+		if (rv != 0)
+			return rv;
+		root = path;
+	}
+	log->rootfd = sys->openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (log->rootfd < 0)
+		return err_sys(err, "data root %s", root);
+	return read_check_format(log->rootfd, err);
+}
+
+static void start_watching(struct ava_log *log)
+{
+	char link[64];
+	int dirfd;
+
+	log->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (log->inotify < 0 || log->run[0] != '\0')
+		return;
+	dirfd = sys->openat(log->rootfd, DAYS, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
+	if (dirfd < 0 ||
+	    inotify_add_watch(log->inotify, link, IN_CREATE | IN_MOVED_TO | IN_MODIFY) < 0) {
+		close(log->inotify); /* no such folder yet: look every 200 ms */
+		log->inotify = -1;
+	}
+	if (dirfd >= 0)
+		sys->close(dirfd);
+}
+
+static int check_query(const struct ava_log_query *q, struct ava_error *err)
+{
+	if (q->run != NULL && !id_is_run(q->run))
+		return err_set(err, AVA_EINVAL, "\"%.40s\" is not a run id (S-7f3a2b)", q->run);
+	if (q->follow && q->everything)
+		return err_set(err, AVA_EINVAL, "following everything is the daemon's work");
+	return 0;
+}
+
+/* No file at all. Ava's days may come while we wait, a run's file does not:
+ * it begins with the spawn. */
+static int nothing(const struct ava_log *log, struct ava_error *err)
+{
+	if (log->run[0] != '\0')
+		return err_set(err, AVA_ENOENT, "there is no log of %s", log->run);
+	return log->follow ? 0 : err_set(err, AVA_ENOENT, "nothing has been logged yet");
+}
+
+int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
+{
+	struct ava_log *log = NULL;
+	int rv = check_query(q, err);
+
+	*out = NULL;
+	if (rv != 0)
+		goto fail;
+	log = calloc(1, sizeof(*log));
+	if (log == NULL) {
+		rv = err_set(err, AVA_ENOMEM, "no memory to read logs");
+		goto fail;
+	}
+	log->rootfd = log->inotify = -1;
+	log->follow = q->follow != 0;
+	log->everything = q->everything != 0 && q->run == NULL;
+	log->want.after = q->after;
+	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
+	rv = parse_types(q->types, &log->want.types, err);
+	if (rv == 0)
+		rv = open_root(log, q->root, err);
+	if (rv == 0)
+		rv = scan_files(log, err);
+	if (rv == 0 && log->nsrc == 0)
+		rv = nothing(log, err);
+	if (rv == 0 && q->last > 0)
+		rv = plan_last(log, q->last, err);
+	if (rv != 0)
+		goto fail;
+	if (log->follow)
+		start_watching(log);
+	*out = log;
+	return 0;
+
+fail:
+	ava_log_close(log);
+	return rv;
+}
+
+int ava_log_wait(struct ava_log *log, int timeout_ms)
+{
+	int limit = log->inotify >= 0 ? RESCAN_MS : POLL_MS;
+	struct pollfd p = {.fd = log->inotify, .events = POLLIN};
+	char events[4096];
+	bool signalled;
+	int n;
+
+	if (timeout_ms >= 0 && timeout_ms < limit)
+		limit = timeout_ms;
+	n = poll(&p, log->inotify >= 0 ? 1 : 0, limit);
+	signalled = n < 0;
+	while (n > 0 && read(log->inotify, events, sizeof(events)) > 0)
+		continue;
+	if (scan_files(log, NULL) != 0)
+		return 0; /* tried again at the next wait */
+	return !signalled && (n > 0 || limit != timeout_ms);
+}
+
+void ava_log_close(struct ava_log *log)
+{
+	if (log == NULL)
+		return;
+	for (size_t i = 0; i < log->nsrc; i++) {
+		read_file_close(&log->src[i]->file);
+		free(log->src[i]);
+	}
+	free(log->src);
+	free(log->heap);
+	if (log->inotify >= 0)
+		close(log->inotify);
+	if (log->rootfd >= 0)
+		sys->close(log->rootfd);
+	free(log);
+}
+
+/* ---- read.h */
+
+static int match_row(const char *line, size_t len, const char *key, const char *name,
+		     struct run_id *run)
+{
+	struct catalog_row row;
+	int rv = AVA_ENOENT;
+
+	/* The filter is cheap and never wrong the other way: rows are written
+	 * in one form, and a trace name needs no escape. */
+	if (memmem(line, len, key, strlen(key)) == NULL)
+		return AVA_ENOENT;
+	if (catalog_parse(line, len, &row, NULL) != 0)
+		return AVA_ENOENT;
+	if (strcmp(row.trace_id, name) == 0 && id_is_run(row.id)) {
+		snprintf(run->text, sizeof(run->text), "%s", row.id);
+		rv = 0;
+	}
+	catalog_row_fini(&row);
+	return rv;
+}
+
+static int find_in_part(int rootfd, const char *path, const char *key, const char *name,
+			struct run_id *run, struct ava_error *err)
+{
+	char *data = NULL;
+	const char *line;
+	size_t len, line_len, at = 0;
+	int rv = sys_read_file(rootfd, path, CATALOG_MAX, &data, &len, err);
+
+	if (rv != 0)
+		return rv;
+	rv = AVA_ENOENT;
+	while (rv == AVA_ENOENT && jsonl_next(data, len, &at, &line, &line_len) == 1)
+		rv = match_row(line, line_len, key, name, run);
+	free(data);
+	return rv;
+}
+
+int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err)
+{
+	char key[80], path[FILES_BUF];
+	int rv;
+
+	if (strlen(name) >= sizeof(((struct trace_name *)0)->text) || strpbrk(name, "\"\\") != NULL)
+		return err_set(err, AVA_ENOENT, "there is no run of that name");
+	snprintf(key, sizeof(key), "\"traceId\":\"%s\"", name);
+	for (unsigned part = 1;; part++) {
+		struct stat st;
+
+		files_part_name(CATALOG_PATH, part, path);
+		if (part > 1 && sys->fstatat(rootfd, path, &st, 0) != 0)
+			break;
+		rv = find_in_part(rootfd, path, key, name, run, err);
+		if (rv != AVA_ENOENT)
+			return rv;
+	}
+	return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
+}
+
+int read_check_format(int rootfd, struct ava_error *err)
+{
+	char *text = NULL;
+	size_t len;
+	long number;
+	int rv = sys_read_file(rootfd, "FORMAT", 4096, &text, &len, err);
+
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv != 0)
+		return err_wrap(err, rv, "FORMAT");
+	number = strtol(text + strcspn(text, "0123456789"), NULL, 10);
+	free(text);
+	if (number <= 0)
+		return err_set(err, AVA_ECORRUPT, "the data root's FORMAT file holds no number");
+	if (number > FORMAT_KNOWN)
+		return err_set(
+			err, AVA_EFORMAT,
+			"the data root has format %ld, this ava knows up to %d: use a newer ava",
+			number, FORMAT_KNOWN);
+	return 0;
+}

@@ -1,0 +1,505 @@
+/* Reading logs without a daemon: merging by lsn, the last N from the end,
+ * torn tails, broken lines, continuations, following while others write. */
+#include "unit.h"
+
+#include <ava.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "event/event.h"
+#include "journal/read.h"
+#include "journal/read_file.h"
+
+#define RUN     "S-7f3a2b"
+#define RUN_LOG "logs/subagents/S-7f3a2b.jsonl"
+
+static char root[256];
+
+static const char *path_of(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return path;
+}
+
+static void make_root(void)
+{
+	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
+
+	snprintf(root, sizeof(root), "%s", unit_tmpdir());
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
+}
+
+static int setup(void **state)
+{
+	make_root();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unit_rmdir(root);
+	return 0;
+}
+
+static void append(const char *name, const void *bytes, size_t len)
+{
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	close(fd);
+}
+
+/* The line of one event; `fill` bytes of text in its content. */
+static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, size_t fill)
+{
+	struct event_head head = {.kind = kind,
+				  .wall_ms = 1795248000000 + (int64_t)lsn,
+				  .lsn = lsn,
+				  .seq = lsn,
+				  .agent_id = RUN,
+				  .session_id = "",
+				  .trace_id = "brave-otter",
+				  .user_id = ""};
+	struct event_meta meta = EVENT_META_NONE;
+	struct buf content;
+
+	buf_init(&content, 64 << 20);
+	buf_adds(&content, "{\"text\":\"");
+	for (size_t i = 0; i < fill; i++)
+		buf_addc(&content, 'x');
+	buf_adds(&content, "\"}");
+	assert_int_equal(event_encode(b, &head, content.data, content.len, &meta), 0);
+	buf_fini(&content);
+}
+
+static void add_kind(const char *name, uint64_t lsn, enum event_kind kind, size_t fill)
+{
+	struct buf b;
+
+	buf_init(&b, 64 << 20);
+	encode(&b, lsn, kind, fill);
+	append(name, b.data, b.len);
+	buf_fini(&b);
+}
+
+static void add(const char *name, uint64_t lsn)
+{
+	add_kind(name, lsn, EVENT_Activity, 10);
+}
+
+/* Everything a query gives, as "1 2 3", broken lines as "!". */
+static const char *read_all(const struct ava_log_query *q)
+{
+	static char out[65536];
+	struct ava_log_query query = *q;
+	struct ava_log_event e;
+	struct ava_error err = {0};
+	struct ava_log *log;
+	size_t len = 0;
+	int rv;
+
+	query.root = root;
+	out[0] = '\0';
+	rv = ava_log_open(&log, &query, &err);
+	if (rv != 0) {
+		snprintf(out, sizeof(out), "%s", err.text);
+		return out;
+	}
+	while ((rv = ava_log_next(log, &e, &err)) != 0) {
+		assert_true(rv == 1 || rv == AVA_ECORRUPT);
+		if (rv == 1)
+			len += (size_t)snprintf(out + len, sizeof(out) - len, "%s%llu",
+						len > 0 ? " " : "", (unsigned long long)e.lsn);
+		else
+			len += (size_t)snprintf(out + len, sizeof(out) - len, "%s!",
+						len > 0 ? " " : "");
+	}
+	assert_int_equal(ava_log_next(log, &e, &err), 0); /* the end stays the end */
+	ava_log_close(log);
+	return out;
+}
+
+static void test_one_file(void **state)
+{
+	struct ava_log_event e;
+	struct ava_log *log;
+	char *text;
+	size_t len;
+
+	for (uint64_t i = 1; i <= 3; i++)
+		add(RUN_LOG, i);
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "1 2 3");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .after = 2}), "3");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .after = 9}), "");
+
+	/* The bytes are the file's, and the offset finds them again. */
+	assert_int_equal(
+		ava_log_open(&log, &(struct ava_log_query){.root = root, .run = RUN}, NULL), 0);
+	text = unit_read(path_of(RUN_LOG), &len);
+	while (ava_log_next(log, &e, NULL) == 1) {
+		assert_memory_equal(text + e.offset, e.line, e.len);
+		assert_int_equal(text[e.offset + e.len], '\n');
+		assert_string_equal(e.type, "Activity");
+		assert_string_equal(e.file, RUN_LOG);
+		assert_int_equal(e.time_ms, 1795248000000 + (int64_t)e.lsn);
+	}
+	ava_log_close(log);
+	free(text);
+}
+
+static void test_questions_refused(void **state)
+{
+	assert_string_equal(read_all(&(struct ava_log_query){.run = "S-x"}),
+			    "\"S-x\" is not a run id (S-7f3a2b)");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}),
+			    "there is no log of S-7f3a2b");
+	assert_string_equal(read_all(&(struct ava_log_query){0}), "nothing has been logged yet");
+	assert_string_equal(read_all(&(struct ava_log_query){.types = "ToolCall,Nonsense"}),
+			    "there is no event type \"Nonsense\"");
+	unit_write(path_of("FORMAT"), "2\n", 2);
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}),
+			    "the data root has format 2, this ava knows up to 1: use a newer ava");
+	unit_write(path_of("FORMAT"), "x\n", 2);
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}),
+			    "the data root's FORMAT file holds no number");
+}
+
+static void test_types(void **state)
+{
+	add_kind(RUN_LOG, 1, EVENT_ToolCall, 1);
+	add_kind(RUN_LOG, 2, EVENT_ToolResult, 1);
+	add_kind(RUN_LOG, 3, EVENT_Error, 1);
+	add_kind(RUN_LOG, 4, EVENT_ToolCall, 1);
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .types = "ToolCall"}),
+			    "1 4");
+	assert_string_equal(
+		read_all(&(struct ava_log_query){.run = RUN, .types = "error,toolresult"}), "2 3");
+	assert_string_equal(
+		read_all(&(struct ava_log_query){.run = RUN, .types = "ToolCall", .last = 1}), "4");
+}
+
+static void test_merge(void **state)
+{
+	static const struct {
+		const char *file;
+		uint64_t lsn[5];
+	} files[] = {
+		{"logs/ava/2026-11-20.jsonl", {1, 2, 3}},
+		{"logs/ava/2026-11-21.jsonl", {7, 8, 20}},
+		{"logs/ava/2026-11-21.2.jsonl", {21}},
+		{"logs/subagents/S-aaaaaa.jsonl", {2, 5, 9, 19}},
+		{"logs/subagents/S-bbbbbb.jsonl", {4, 6, 20}},
+		{"logs/subagents/notes.txt", {99}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		for (size_t k = 0; k < 5 && files[i].lsn[k] != 0; k++)
+			add(files[i].file, files[i].lsn[k]);
+	assert_string_equal(read_all(&(struct ava_log_query){0}), "1 2 3 7 8 20 21");
+	/* The copies of 2 and 20 come once. */
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1}),
+			    "1 2 3 4 5 6 7 8 9 19 20 21");
+	assert_string_equal(read_all(&(struct ava_log_query){.last = 1}), "21");
+	assert_string_equal(read_all(&(struct ava_log_query){.last = 3}), "8 20 21");
+	assert_string_equal(read_all(&(struct ava_log_query){.last = 5}), "3 7 8 20 21");
+	assert_string_equal(read_all(&(struct ava_log_query){.last = 100}), "1 2 3 7 8 20 21");
+}
+
+static void test_continuations(void **state)
+{
+	add(RUN_LOG, 1);
+	add("logs/subagents/S-7f3a2b.2.jsonl", 5);
+	add("logs/subagents/S-7f3a2b.3.jsonl", 7);
+	add("logs/subagents/S-7f3a2bc.jsonl", 3); /* another run */
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "1 5 7");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .last = 2}), "5 7");
+	assert_int_equal(unlink(path_of(RUN_LOG)), 0); /* a person removed the first part */
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "5 7");
+}
+
+static void test_broken(void **state)
+{
+	static const char *const broken[] = {
+		"\n",
+		"nonsense\n",
+		"{}\n",
+		"{\"timestamp\":\"2026\n",
+		"{\"timestamp\":\"2026-11-21T08:00:00.123Z\",\"lsn\":7,\"seq\":1,\"eventType\":"
+		"\"Activity\"}\n",
+		"{\"timestamp\":\"2026-11-21T08:00:00.123Z\",\"lsn\":,\"seq\":1,\"eventType\":"
+		"\"Activity\"\n",
+	};
+	struct ava_log_event e;
+	struct ava_error err;
+	struct ava_log *log;
+	char want[128];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		add(RUN_LOG, 1);
+		stat(path_of(RUN_LOG), &st);
+		append(RUN_LOG, broken[i], strlen(broken[i]));
+		add(RUN_LOG, 2);
+		assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "1 ! 2");
+		/* Also when a filter would not have wanted it. */
+		assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .types = "Error"}),
+				    "!");
+		assert_int_equal(
+			ava_log_open(&log, &(struct ava_log_query){.root = root, .run = RUN}, &err),
+			0);
+		assert_int_equal(ava_log_next(log, &e, &err), 1);
+		assert_int_equal(ava_log_next(log, &e, &err), AVA_ECORRUPT);
+		snprintf(want, sizeof(want), RUN_LOG ":%llu: ", (unsigned long long)st.st_size);
+		assert_memory_equal(err.text, want, strlen(want));
+		ava_log_close(log);
+		unlink(path_of(RUN_LOG));
+	}
+}
+
+/* A log cut at every byte: exactly the whole lines, and a word on the rest. */
+static void test_torn_everywhere(void **state)
+{
+	char *text;
+	size_t len, first;
+
+	add(RUN_LOG, 1);
+	add(RUN_LOG, 2);
+	text = unit_read(path_of(RUN_LOG), &len);
+	first = (size_t)((char *)memchr(text, '\n', len) - text) + 1;
+	for (size_t cut = 0; cut <= len; cut++) {
+		const char *want = cut == 0       ? ""
+				   : cut < first  ? "!"
+				   : cut == first ? "1"
+				   : cut < len    ? "1 !"
+						  : "1 2";
+
+		unit_write(path_of(RUN_LOG), text, cut);
+		assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), want);
+	}
+	free(text);
+}
+
+/* Lines of all lengths around the block size, and one of several blocks. */
+static void test_last_of_big(void **state)
+{
+	static const size_t fills[] = {0, 100, 65300, 65400, 65536, 131072, 1 << 20, 3, 70000};
+	char want[4096];
+	uint64_t n = 0;
+
+	for (int round = 0; round < 40; round++)
+		for (size_t i = 0; i < ARRAY_LEN(fills); i++)
+			add_kind(RUN_LOG, ++n, i % 2 == 0 ? EVENT_ToolCall : EVENT_Activity,
+				 round % 10 == 0 ? fills[i] : fills[i] / 100);
+	for (uint64_t last = 1; last < 30; last++) {
+		size_t len = 0;
+
+		for (uint64_t i = n - last + 1; i <= n; i++)
+			len += (size_t)snprintf(want + len, sizeof(want) - len, "%s%llu",
+						len > 0 ? " " : "", (unsigned long long)i);
+		assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .last = last}),
+				    want);
+	}
+	assert_string_equal(
+		read_all(&(struct ava_log_query){.run = RUN, .last = 3, .types = "Activity"}),
+		"355 357 359");
+}
+
+/* The last line of a big file is found without reading the file. */
+static void test_last_reads_little(void **state)
+{
+	struct read_file f;
+	static const struct read_filter all = {0, 0};
+	uint64_t count, first;
+	int dirfd;
+
+	/* A hole of 1 GB in front of one event: reading it would take long and
+	 * its bytes are no line. */
+	add(RUN_LOG, 1);
+	assert_int_equal(truncate(path_of(RUN_LOG), 1 << 30), 0);
+	append(RUN_LOG, "\n", 1);
+	add(RUN_LOG, 2);
+	dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(read_file_open(&f, dirfd, RUN_LOG, false, NULL), 0);
+	assert_int_equal(read_file_last(&f, &all, 1, 0, &count, &first, NULL), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(first, 2);
+	assert_true(f.offset > 1 << 30);
+	read_file_close(&f);
+	close(dirfd);
+}
+
+static uint64_t next_lsn(struct ava_log *log)
+{
+	struct ava_log_event e;
+	struct ava_error err;
+	int rv;
+
+	for (int tries = 0; tries < 50; tries++) {
+		rv = ava_log_next(log, &e, &err);
+		assert_true(rv >= 0);
+		if (rv == 1)
+			return e.lsn;
+		ava_log_wait(log, 200);
+	}
+	return 0;
+}
+
+static void test_follow_run(void **state)
+{
+	struct ava_log_query q = {.root = root, .run = RUN, .follow = 1, .last = 1};
+	struct ava_log_event e;
+	struct ava_log *log;
+	struct buf b;
+
+	add(RUN_LOG, 1);
+	add(RUN_LOG, 2);
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	assert_int_equal(next_lsn(log), 2);
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
+	assert_int_equal(ava_log_wait(log, 0), 0);
+	add(RUN_LOG, 3);
+	assert_int_equal(next_lsn(log), 3);
+	/* Half a line is waited for, without a word. */
+	buf_init(&b, 1 << 20);
+	encode(&b, 4, EVENT_Activity, 5);
+	append(RUN_LOG, b.data, 50);
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
+	append(RUN_LOG, b.data + 50, b.len - 50);
+	assert_int_equal(next_lsn(log), 4);
+	/* After a recovery the run goes on in another file. */
+	add("logs/subagents/S-7f3a2b.2.jsonl", 9);
+	assert_int_equal(next_lsn(log), 9);
+	add("logs/subagents/S-7f3a2b.2.jsonl", 10);
+	add("logs/subagents/S-7f3a2b.3.jsonl", 11);
+	assert_int_equal(next_lsn(log), 10);
+	assert_int_equal(next_lsn(log), 11);
+	ava_log_close(log);
+	buf_fini(&b);
+}
+
+static void test_follow_days(void **state)
+{
+	struct ava_log_query q = {.root = root, .follow = 1};
+	struct ava_log_event e;
+	struct ava_log *log;
+
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0); /* nothing yet */
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
+	add("logs/ava/2026-11-20.jsonl", 1);
+	assert_int_equal(next_lsn(log), 1);
+	add("logs/ava/2026-11-21.jsonl", 2); /* midnight */
+	assert_int_equal(next_lsn(log), 2);
+	add("logs/ava/2026-11-21.jsonl", 3);
+	assert_int_equal(next_lsn(log), 3);
+	ava_log_close(log);
+}
+
+static void test_follow_shortened(void **state)
+{
+	struct ava_log_query q = {.root = root, .run = RUN, .follow = 1};
+	struct ava_log_event e;
+	struct ava_error err;
+	struct ava_log *log;
+
+	add(RUN_LOG, 1);
+	add(RUN_LOG, 2);
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	assert_int_equal(next_lsn(log), 1);
+	assert_int_equal(next_lsn(log), 2);
+	assert_int_equal(truncate(path_of(RUN_LOG), 0), 0);
+	assert_int_equal(ava_log_next(log, &e, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "was cut to 0 bytes"));
+	add(RUN_LOG, 3);
+	assert_int_equal(next_lsn(log), 3);
+	ava_log_close(log);
+}
+
+static int read_two_days(void)
+{
+	struct ava_log_query q = {.root = root, .last = 2};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv = ava_log_open(&log, &q, NULL);
+
+	if (rv != 0)
+		return rv;
+	do
+		rv = ava_log_next(log, &e, NULL);
+	while (rv == 1);
+	ava_log_close(log);
+	return rv;
+}
+
+static void test_no_memory(void **state)
+{
+	int rv = 0;
+
+	add("logs/ava/2026-11-20.jsonl", 1);
+	add("logs/ava/2026-11-21.jsonl", 2);
+	FAULT_LOOP(k, rv = read_two_days());
+	assert_int_equal(rv, 0);
+}
+
+static void test_find_trace(void **state)
+{
+	static const char rows[] =
+		"{\"row\":\"spawn\",\"lsn\":1,\"id\":\"S-aaaaaa\",\"traceId\":\"brave-otter\","
+		"\"sessionId\":\"\",\"userId\":\"\",\"role\":\"r\",\"model\":\"m\",\"status\":"
+		"\"running\",\"requestId\":\"\",\"origin\":\"\",\"startedAt\":\"2026-11-21T08:00:"
+		"00.123Z\",\"endedAt\":\"\",\"bytes\":0,\"types\":0,\"totals\":{\"inputTokens\":0,"
+		"\"outputTokens\":0,\"tokens\":0,\"costCents\":0.0,\"durationMs\":0,\"calls\":0,"
+		"\"uncostedCalls\":0,\"failedCalls\":0}}\n"
+		"{\"row\":\"spawn\",\"lsn\":2,\"id\":\"S-bbbbbb\",\"traceId\":\"brave-otter-2\","
+		"\"sessionId\":\"\",\"userId\":\"\",\"role\":\"r\",\"model\":\"m\",\"status\":"
+		"\"running\",\"requestId\":\"\",\"origin\":\"\",\"startedAt\":\"2026-11-21T08:00:"
+		"00.123Z\",\"endedAt\":\"\",\"bytes\":0,\"types\":0,\"totals\":{\"inputTokens\":0,"
+		"\"outputTokens\":0,\"tokens\":0,\"costCents\":0.0,\"durationMs\":0,\"calls\":0,"
+		"\"uncostedCalls\":0,\"failedCalls\":0}}\n";
+	struct run_id run;
+	struct ava_error err;
+	int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), AVA_ENOENT);
+	unit_write(path_of("catalog.jsonl"), rows, sizeof(rows) - 1);
+	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), 0);
+	assert_string_equal(run.text, "S-aaaaaa");
+	assert_int_equal(read_find_trace(dirfd, "brave-otter-2", &run, &err), 0);
+	assert_string_equal(run.text, "S-bbbbbb");
+	assert_int_equal(read_find_trace(dirfd, "brave-otter-3", &run, &err), AVA_ENOENT);
+	assert_int_equal(read_find_trace(dirfd, "\",\"", &run, &err), AVA_ENOENT);
+	close(dirfd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_one_file),
+		TEST(test_questions_refused),
+		TEST(test_types),
+		TEST(test_merge),
+		TEST(test_continuations),
+		TEST(test_broken),
+		TEST(test_torn_everywhere),
+		TEST(test_last_of_big),
+		TEST(test_last_reads_little),
+		TEST(test_follow_run),
+		TEST(test_follow_days),
+		TEST(test_follow_shortened),
+		TEST(test_no_memory),
+		TEST(test_find_trace),
+	};
+
+	return cmocka_run_group_tests_name("read", tests, NULL, NULL);
+}
