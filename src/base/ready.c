@@ -1,0 +1,91 @@
+/* The ready line of a daemon that was started by a client.
+ *
+ * Happy path: avad writes "ok\n" once it serves; the client reads it and
+ * connects. What can fail: avad cannot start and says why, or dies without a
+ * word, or takes too long. */
+#include "base/ready.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+
+void ready_tell(int fd, int code, const char *sentence)
+{
+	char line[700];
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	int n;
+
+	if (fd < 0)
+		return;
+	if (code == 0)
+		n = snprintf(line, sizeof(line), "ok\n");
+	else
+		n = snprintf(line, sizeof(line), "%s: %.600s\n", err_word(code), sentence);
+	sigaction(SIGPIPE, &ignore, &before); /* the starter may have given up */
+	while (write(fd, line, (size_t)n) < 0 && errno == EINTR)
+		;
+	sigaction(SIGPIPE, &before, NULL);
+	close(fd);
+}
+
+static int understand(char *line, struct ava_error *err)
+{
+	static const struct {
+		int code;
+		const char *word;
+	} words[] = {
+#define X(name, number, word, text) {number, word},
+		AVA_ERRORS(X)
+#undef X
+	};
+	char *colon = strstr(line, ": ");
+
+	if (strcmp(line, "ok") == 0)
+		return 0;
+	for (size_t i = 0; colon && i < ARRAY_LEN(words); i++) {
+		size_t len = strlen(words[i].word);
+
+		if (words[i].code != 0 && (size_t)(colon - line) == len &&
+		    memcmp(line, words[i].word, len) == 0)
+			return err_set(err, words[i].code, "%s", colon + 2);
+	}
+	return err_set(err, AVA_EIO, "%s", line);
+}
+
+int ready_wait(int fd, long long deadline_ms, struct ava_error *err)
+{
+	char line[700];
+	size_t len = 0;
+
+	while (len < sizeof(line) - 1) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		long long left = deadline_ms - clock_mono_ms();
+		ssize_t n;
+
+		if (left <= 0)
+			return err_set(err, AVA_ETIMEOUT, "no answer in time");
+		if (poll(&p, 1, (int)MIN(left, 60000ll)) <= 0)
+			continue; /* the time is looked at again */
+		n = read(fd, line + len, sizeof(line) - 1 - len);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		if (memchr(line, '\n', len))
+			break;
+	}
+	line[len] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (len == 0)
+		return err_set(err, AVA_EIO, "it ended without a word");
+	return understand(line, err);
+}

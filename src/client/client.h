@@ -1,0 +1,69 @@
+/* The client: blocking HTTP/1.1 over the daemon's Unix socket. One thread
+ * uses a client at a time; several clients are independent. */
+#ifndef CLIENT_CLIENT_H
+#define CLIENT_CLIENT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "codec/sse.h"
+
+struct ava_error;
+struct client;
+
+/* The daemon of the data root `root` (*copied*: a directory descriptor is
+ * kept, so a path of any length works). With `start`, a daemon is started
+ * when none answers (client/start.h) and the root is made when it is missing.
+ * On error *c is NULL and the sentence says what to do: AVA_ECONNECT nobody
+ * serves the root, AVA_ENOENT no such root, or why the daemon did not start. */
+int client_open(const char *root, bool start, struct client **c, struct ava_error *err);
+void client_close(struct client *c); /* NULL is fine */
+
+/* A call fails with AVA_ETIMEOUT when no byte comes for `quiet_ms` (default
+ * 60,000), and at `deadline_ms` (clock_mono_ms; default never). -1: never. */
+void client_set_quiet(struct client *c, int64_t quiet_ms);
+void client_set_deadline(struct client *c, int64_t deadline_ms);
+/* Calls end with AVA_ECANCELED soon after a signal handler has set *flag
+ * (*borrowed until changed*; NULL: none). No race: a flag set just before the
+ * wait is seen as well. */
+void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
+
+struct client_reply {
+	int status;
+	char *body; /* owned, NUL-terminated */
+	size_t len;
+};
+void client_reply_fini(struct client_reply *r);
+
+/* One exchange. `path` with its query, escaped (client_escape). `json` NULL:
+ * no body. 0 whatever the status is: see client_check. The connection is kept
+ * and made anew when the daemon closed it meanwhile. AVA_EUNKNOWN: the daemon
+ * went away after the request was sent, and it may have been carried out
+ * (never for GET, which is asked once more). */
+int client_request(struct client *c, const char *method, const char *path, const char *json,
+		   struct client_reply *reply, struct ava_error *err);
+
+/* 0 for a 2xx answer; else the code and sentence of its
+ * {"error":{"code","message"}}, or one made from the status. */
+int client_check(const struct client_reply *r, struct ava_error *err);
+
+/* client_request and client_check; on error the reply is empty. */
+int client_call(struct client *c, const char *method, const char *path, const char *json,
+		struct client_reply *reply, struct ava_error *err);
+
+/* Read a stream of server-sent events. `last_event_id` NULL or "": from the
+ * route's beginning. `on_event` returns non-zero to stop, and the call
+ * returns that value if it is positive. 0: the daemon ended the stream.
+ * AVA_ECONNECT: it broke; call again with the last id seen. An answer other
+ * than 2xx becomes an error as in client_check. */
+int client_stream(struct client *c, const char *path, const char *last_event_id,
+		  int (*on_event)(const struct sse_event *e, void *user), void *user,
+		  struct ava_error *err);
+
+/* Append `s` percent-encoded, fit for a path segment or a query value. */
+int client_escape(struct buf *out, const char *s);
+
+#endif
