@@ -47,6 +47,8 @@ void jw_preview(struct jw *w, const char *key, const char *s, size_t len,
  * DEL and C0 controls are escaped (\n \r \t \b \f, else \u00NN), so that the
  * output is one line for every reader. */
 int json_escape(struct buf *out, const char *s, size_t len);
+/* Bytes at the start that json_escape copies as they stand. */
+size_t json_plain(const char *s, size_t len);
 /* The bare numbers of jw_int and jw_fixed. */
 int json_add_int(struct buf *out, int64_t n);
 int json_add_fixed(struct buf *out, int64_t n, int decimals);

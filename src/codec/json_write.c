@@ -19,22 +19,23 @@ void jw_init(struct jw *w, struct buf *out)
 static void before(struct jw *w, const char *key)
 {
 	uint64_t level = UINT64_C(1) << w->depth;
+	bool comma = (w->some & level) != 0;
+	size_t len = key != NULL ? strlen(key) : 0, n = comma + (key != NULL ? len + 3 : 0);
+	char *at = buf_reserve(w->out, n);
 
-	if (w->some & level)
-		buf_addc(w->out, ',');
 	if (w->depth > 0)
 		w->some |= level;
+	if (at == NULL)
+		return;
+	if (comma)
+		*at++ = ',';
 	if (key != NULL) {
-		size_t len = strlen(key);
-		char *at = buf_reserve(w->out, len + 3);
-
-		if (at == NULL)
-			return;
-		at[0] = '"';
+		*at = '"';
 		memcpy(at + 1, key, len);
-		memcpy(at + 1 + len, "\":", 3);
-		w->out->len += len + 3;
+		memcpy(at + 1 + len, "\":", 2);
 	}
+	w->out->len += n;
+	w->out->data[w->out->len] = '\0';
 }
 
 static void open_level(struct jw *w, const char *key, bool array)
@@ -175,7 +176,7 @@ static inline uint64_t special8(uint64_t w)
 }
 
 /* Length of the run at the start that is copied as it stands. */
-static size_t plain_run(const char *s, size_t len)
+size_t json_plain(const char *s, size_t len)
 {
 	size_t i = 0;
 	uint64_t word;
@@ -225,7 +226,7 @@ static void add_ascii(struct buf *out, unsigned char c)
 	}
 }
 
-/* One byte or character that plain_run stopped at; returns its length. */
+/* One byte or character that json_plain stopped at; returns its length. */
 static size_t add_special(struct buf *out, const char *s, size_t len)
 {
 	uint32_t cp;
@@ -254,14 +255,14 @@ int json_escape(struct buf *out, const char *s, size_t len)
 
 	if (at == NULL)
 		return buf_check(out);
-	run = plain_run(s, len);
+	run = json_plain(s, len);
 	at[0] = '"';
 	if (run > 0)
 		memcpy(at + 1, s, run);
 	out->len += run + 1;
 	for (size_t i = run; i < len; i += run) {
 		i += add_special(out, s + i, len - i);
-		run = plain_run(s + i, len - i);
+		run = json_plain(s + i, len - i);
 		buf_add(out, s + i, run);
 	}
 	return buf_addc(out, '"');

@@ -34,16 +34,41 @@ int event_kind_from(const char *name, size_t len)
 	return -1;
 }
 
-/* A literal and its length, which the compiler knows. */
-#define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
+#define ID_PLAIN_MAX 64 /* longer ids go the slow way */
 
-static char *put(char *at, const char *s, size_t len)
+/* A line is put together here and handed over in two or three pieces: most
+ * parts are a few bytes, and a call of the buffer for each would cost more
+ * than the bytes. */
+struct pen {
+	struct buf *out;
+	size_t len;
+	char text[768];
+};
+
+static void flush(struct pen *p)
 {
-	memcpy(at, s, len);
-	return at + len;
+	buf_add(p->out, p->text, p->len);
+	p->len = 0;
 }
 
-static char *put_u64(char *at, uint64_t n)
+/* Room for `len` bytes, which must be fewer than text[] has. */
+static inline char *room(struct pen *p, size_t len)
+{
+	if (sizeof(p->text) - p->len < len)
+		flush(p);
+	return p->text + p->len;
+}
+
+static inline void put(struct pen *p, const char *s, size_t len)
+{
+	memcpy(room(p, len), s, len);
+	p->len += len;
+}
+
+/* A literal and its length, which the compiler knows. */
+#define PUT(p, literal) put(p, literal, sizeof(literal) - 1)
+
+static void put_u64(struct pen *p, uint64_t n)
 {
 	char text[20], *from = text + sizeof(text);
 
@@ -51,54 +76,63 @@ static char *put_u64(char *at, uint64_t n)
 		*--from = (char)('0' + n % 10);
 		n /= 10;
 	} while (n > 0);
-	return put(at, from, (size_t)(text + sizeof(text) - from));
+	put(p, from, (size_t)(text + sizeof(text) - from));
 }
 
-#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
-
-/* From the first byte to the agent's id: one reservation. */
-static void add_prefix(struct buf *out, const struct event_head *head)
+static void put_string(struct pen *p, const char *s)
 {
-	char text[192], *at = text;
+	size_t len = s != NULL ? strlen(s) : 0;
+	char *at;
 
-	assert((unsigned)head->kind < EVENT_NKINDS);
-	at = PUT(at, "{\"timestamp\":\"");
-	clock_iso(head->wall_ms, at);
-	at += CLOCK_ISO_LEN;
-	at = PUT(at, "\",\"lsn\":");
-	at = put_u64(at, head->lsn);
-	at = PUT(at, ",\"seq\":");
-	at = put_u64(at, head->seq);
-	at = PUT(at, ",\"eventType\":\"");
-	at = put(at, names[head->kind].s, names[head->kind].len);
-	at = PUT(at, "\",\"agentId\":");
-	buf_add(out, text, (size_t)(at - text));
+	if (len > ID_PLAIN_MAX || json_plain(s, len) < len) {
+		flush(p);
+		json_escape(p->out, s, len);
+		return;
+	}
+	at = room(p, len + 2);
+	at[0] = '"';
+	if (len > 0)
+		memcpy(at + 1, s, len);
+	at[len + 1] = '"';
+	p->len += len + 2;
 }
 
-static void add_id(struct buf *out, const char *id)
+static void put_head(struct pen *p, const struct event_head *head)
 {
-	if (id == NULL || id[0] == '\0')
-		ADD(out, "\"\"");
-	else
-		json_escape(out, id, strlen(id));
+	PUT(p, "{\"timestamp\":\"");
+	clock_iso(head->wall_ms, room(p, CLOCK_ISO_LEN + 1));
+	p->len += CLOCK_ISO_LEN;
+	PUT(p, "\",\"lsn\":");
+	put_u64(p, head->lsn);
+	PUT(p, ",\"seq\":");
+	put_u64(p, head->seq);
+	PUT(p, ",\"eventType\":\"");
+	put(p, names[head->kind].s, names[head->kind].len);
+	PUT(p, "\",\"agentId\":");
+	put_string(p, head->agent_id);
+	PUT(p, ",\"sessionId\":");
+	put_string(p, head->session_id);
+	PUT(p, ",\"traceId\":");
+	put_string(p, head->trace_id);
+	PUT(p, ",\"userId\":");
+	put_string(p, head->user_id);
+	PUT(p, ",\"content\":");
 }
 
 /* A line must stay one line. JSON text has newlines only between tokens,
  * where a space says the same. */
-static void add_content(struct buf *out, const char *content, size_t len)
+static void put_content(struct pen *p, const char *content, size_t len)
 {
 	char *at, *end;
 
-	if (content == NULL) {
-		ADD(out, "{}");
-		return;
-	}
-	at = buf_reserve(out, len);
+	flush(p);
+	at = buf_reserve(p->out, len);
 	if (at == NULL)
 		return;
-	end = put(at, content, len);
+	memcpy(at, content, len);
+	end = at + len;
 	*end = '\0';
-	out->len += len;
+	p->out->len += len;
 	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL)
 		*at = ' ';
 }
@@ -129,21 +163,21 @@ static void add_meta(struct buf *out, const struct event_meta *meta)
 int event_encode(struct buf *out, const struct event_head *head, const char *content,
 		 size_t content_len, const struct event_meta *meta)
 {
-	add_prefix(out, head);
-	add_id(out, head->agent_id);
-	ADD(out, ",\"sessionId\":");
-	add_id(out, head->session_id);
-	ADD(out, ",\"traceId\":");
-	add_id(out, head->trace_id);
-	ADD(out, ",\"userId\":");
-	add_id(out, head->user_id);
-	ADD(out, ",\"content\":");
-	add_content(out, content, content_len);
-	ADD(out, ",\"metadata\":");
+	struct pen p;
+
+	assert((unsigned)head->kind < EVENT_NKINDS);
+	p.out = out;
+	p.len = 0; /* text[] is left as it is: zeroing it would cost */
+	put_head(&p, head);
+	if (content == NULL)
+		PUT(&p, "{}");
+	else
+		put_content(&p, content, content_len);
+	PUT(&p, ",\"metadata\":");
+	flush(&p);
 	if (meta != NULL)
 		add_meta(out, meta);
 	else
-		ADD(out, "{}");
-	ADD(out, "}\n");
-	return buf_check(out);
+		buf_add(out, "{}", 2);
+	return buf_add(out, "}\n", 2);
 }
