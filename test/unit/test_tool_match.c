@@ -83,7 +83,7 @@ static const struct {
 	{"[z-a]", R, "", "code -2"},
 	{"\\C", R, "", "code -2"},
 	{"(*NO_JIT)a", R, "a\n", "1"},
-	{"(?R)", R, "", "code -2"},
+	{"(?R)", R, "a\n", "code -2"},
 	{"a\nb", 0, "", "code -2"},
 	{"", 0, "", "code -2"},
 };
@@ -185,7 +185,7 @@ static void test_bombs(void **state)
 		for (unsigned extra = 0; extra <= MATCH_NO_JIT; extra += MATCH_NO_JIT) {
 			int64_t began = clock_mono_ms(), took;
 
-			gate.deadline_ms = began + 2000;
+			gate.deadline_ms = began + 1000;
 			lines_of(bombs[i], MATCH_REGEX | extra, data, len, got, sizeof(got));
 			took = clock_mono_ms() - began;
 			print_message("%s%s: \"%s\" in %d ms\n", bombs[i], extra ? " (no JIT)" : "",
@@ -193,7 +193,7 @@ static void test_bombs(void **state)
 			refused += strcmp(got, "code -2") == 0;
 			assert_true(strcmp(got, "code -2") == 0 || strcmp(got, "code -14") == 0 ||
 				    got[0] == '\0');
-			assert_true(took < 4000);
+			assert_true(took < 3000);
 		}
 	}
 	gate.deadline_ms = INT64_MAX;

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
+#include "base/clock.h"
 #include "os/loop.h"
+
+#define TOOL_UNIT static __attribute__((unused)) /* not every test needs all */
 
 struct tool_unit {
 	char dir[300]; /* the working folder, inside of `top` */
@@ -28,7 +31,7 @@ struct tool_unit {
 	json_t *args;
 };
 
-static void tool_unit_open(struct tool_unit *u)
+TOOL_UNIT void tool_unit_open(struct tool_unit *u)
 {
 	memset(u, 0, sizeof(*u));
 	snprintf(u->top, sizeof(u->top), "%s", unit_tmpdir());
@@ -44,7 +47,7 @@ static void tool_unit_open(struct tool_unit *u)
 	buf_init(&u->call.out, TOOL_FULL_MAX);
 }
 
-static void tool_unit_close(struct tool_unit *u)
+TOOL_UNIT void tool_unit_close(struct tool_unit *u)
 {
 	buf_fini(&u->call.out);
 	json_decref(u->args);
@@ -54,15 +57,15 @@ static void tool_unit_close(struct tool_unit *u)
 	unit_rmdir(u->top);
 }
 
-static void tool_unit_done(struct tool_call *c)
+TOOL_UNIT void tool_unit_done(struct tool_call *c)
 {
 	struct tool_unit *u = c->user;
 
 	u->done++;
 }
 
-/* Start a call; `json` with ' for ". */
-static void tool_unit_start(struct tool_unit *u, const char *tool, const char *json)
+/* Make a call ready to start; `json` with ' for ". */
+TOOL_UNIT void tool_unit_prepare(struct tool_unit *u, const char *tool, const char *json)
 {
 	char *text = strdup(json);
 	json_error_t at;
@@ -85,10 +88,15 @@ static void tool_unit_start(struct tool_unit *u, const char *tool, const char *j
 	u->call.success = false;
 	u->call.error_class = NULL;
 	buf_reset(&u->call.out);
+}
+
+TOOL_UNIT void tool_unit_start(struct tool_unit *u, const char *tool, const char *json)
+{
+	tool_unit_prepare(u, tool, json);
 	u->call.tool->start(&u->call);
 }
 
-static void tool_unit_wait(struct tool_unit *u)
+TOOL_UNIT void tool_unit_wait(struct tool_unit *u)
 {
 	while (u->done == 0)
 		os_loop_step(u->loop, 1000);
@@ -100,8 +108,7 @@ static void tool_unit_wait(struct tool_unit *u)
 }
 
 /* The answer, which has to be a success. */
-static __attribute__((unused)) const char *tool_unit_ok(struct tool_unit *u, const char *tool,
-							const char *json)
+TOOL_UNIT const char *tool_unit_ok(struct tool_unit *u, const char *tool, const char *json)
 {
 	tool_unit_start(u, tool, json);
 	tool_unit_wait(u);
@@ -112,8 +119,8 @@ static __attribute__((unused)) const char *tool_unit_ok(struct tool_unit *u, con
 }
 
 /* The sentence of a failure of class `class`. */
-static __attribute__((unused)) const char *tool_unit_fails(struct tool_unit *u, const char *tool,
-							   const char *json, const char *class)
+TOOL_UNIT const char *tool_unit_fails(struct tool_unit *u, const char *tool, const char *json,
+				      const char *class)
 {
 	tool_unit_start(u, tool, json);
 	tool_unit_wait(u);
@@ -123,21 +130,40 @@ static __attribute__((unused)) const char *tool_unit_fails(struct tool_unit *u, 
 	return u->call.out.data;
 }
 
+/* Stop a call that runs for long after 50 ms; true when it is over within
+ * 100 ms of that. */
+TOOL_UNIT bool tool_unit_stop(struct tool_unit *u, const char *tool, const char *json)
+{
+	int64_t began;
+
+	tool_unit_start(u, tool, json);
+	for (int i = 0; i < 5; i++)
+		os_loop_step(u->loop, 10);
+	assert_int_equal(u->done, 0);
+	began = clock_mono_ms();
+	atomic_store(&u->call.stop, true);
+	tool_unit_wait(u);
+	atomic_store(&u->call.stop, false);
+	assert_false(u->call.success);
+	assert_string_equal(u->call.error_class, "cancelled");
+	return clock_mono_ms() - began < 100;
+}
+
 /* Does `text` hold `part`? Shows both when not. */
-static __attribute__((unused)) void assert_holds(const char *text, const char *part)
+TOOL_UNIT void assert_holds(const char *text, const char *part)
 {
 	if (strstr(text, part) == NULL)
 		fail_msg("no \"%s\" in:\n%s", part, text);
 }
 
-static __attribute__((unused)) void assert_lacks(const char *text, const char *part)
+TOOL_UNIT void assert_lacks(const char *text, const char *part)
 {
 	if (strstr(text, part) != NULL)
 		fail_msg("\"%s\" in:\n%s", part, text);
 }
 
 /* A path below the working folder; good until the third call from now. */
-static __attribute__((unused)) const char *in(const struct tool_unit *u, const char *path)
+TOOL_UNIT const char *in(const struct tool_unit *u, const char *path)
 {
 	static char full[3][4600];
 	static unsigned at;
@@ -148,8 +174,7 @@ static __attribute__((unused)) const char *in(const struct tool_unit *u, const c
 }
 
 /* Write a file and the folders it is in. */
-static __attribute__((unused)) void put(const struct tool_unit *u, const char *path,
-					const char *text)
+TOOL_UNIT void put(const struct tool_unit *u, const char *path, const char *text)
 {
 	char full[4600];
 

@@ -1,0 +1,476 @@
+/* search_codebase over trees: what is found, in which form, what is left out
+ * and said, and that it ends. */
+#include "tool_unit.h"
+
+#include "base/util.h"
+#include "tool/root.h"
+#include "tool/walk.h"
+
+static struct tool_unit u;
+
+static int set_up(void **state)
+{
+	tool_unit_open(&u);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	tool_unit_close(&u);
+	return 0;
+}
+
+static const char *finds(const char *args)
+{
+	return tool_unit_ok(&u, "search_codebase", args);
+}
+
+static const char *fails(const char *args, const char *class)
+{
+	return tool_unit_fails(&u, "search_codebase", args, class);
+}
+
+static void test_form(void **state)
+{
+	put(&u, "src/b.c", "x\n\tfoo(1);\nfoo foo\n");
+	put(&u, "src/a.c", "no\r\nfoo\r\n");
+	put(&u, "README", "see foo");
+	put(&u, "empty", "");
+	assert_string_equal(finds("{'pattern':'foo'}"),
+			    "README:1:see foo\n"
+			    "src/a.c:2:foo\n"
+			    "src/b.c:2:\tfoo(1);\n"
+			    "src/b.c:3:foo foo\n"
+			    "4 matches in 3 files (4 files searched)\n");
+	assert_string_equal(finds("{'pattern':'foo','path':'src','glob':'a*'}"),
+			    "src/a.c:2:foo\n1 match in 1 file (1 file searched)\n");
+	assert_string_equal(finds("{'pattern':'foo','path':'src/a.c'}"),
+			    "src/a.c:2:foo\n1 match in 1 file (1 file searched)\n");
+	assert_string_equal(finds("{'pattern':'FOO','ignore_case':true,'glob':'src/*.{c,h}'}"),
+			    "src/a.c:2:foo\nsrc/b.c:2:\tfoo(1);\nsrc/b.c:3:foo foo\n"
+			    "3 matches in 2 files (2 files searched)\n");
+	assert_string_equal(finds("{'pattern':'fo+$','regex':true}"),
+			    "README:1:see foo\nsrc/a.c:2:foo\nsrc/b.c:3:foo foo\n"
+			    "3 matches in 3 files (4 files searched)\n");
+	assert_string_equal(finds("{'pattern':'fo+'}"),
+			    "no matches for \"fo+\" (4 files searched)\n");
+	assert_string_equal(finds("{'pattern':'foo','glob':'*.py'}"),
+			    "no matches for \"foo\" (0 files searched); the glob fits no file\n");
+}
+
+/* Options of other search programs are text here. */
+static void test_plain_text(void **state)
+{
+	put(&u, "a", "--pre=sh\n-f/etc/shadow\n-e x\n$(id) `id` ;id\n");
+	assert_holds(finds("{'pattern':'--pre=sh'}"), "a:1:--pre=sh\n1 match");
+	assert_holds(finds("{'pattern':'-f/etc/shadow'}"), "a:2:-f/etc/shadow\n1 match");
+	assert_holds(finds("{'pattern':'-e'}"), "a:3:-e x\n");
+	assert_holds(finds("{'pattern':'$(id) `id` ;id'}"), "a:4:");
+	assert_holds(finds("{'pattern':'--help'}"), "no matches for \"--help\"");
+}
+
+static void test_results_are_bounded(void **state)
+{
+	char *text = malloc(4u << 20);
+	size_t len = 0;
+
+	for (int i = 1; i <= 600; i++)
+		len += (size_t)sprintf(text + len, "foo %d\n", i);
+	put(&u, "a", text);
+	put(&u, "b", "foo\n");
+	assert_holds(finds("{'pattern':'foo'}"),
+		     "a:50:foo 50\n50 matches in 1 file (1 file searched); there are more: ");
+	assert_holds(finds("{'pattern':'foo','max_results':500}"),
+		     "a:500:foo 500\n500 matches in 1");
+	assert_holds(finds("{'pattern':'foo','max_results':600}"),
+		     "600 matches in 1 file (2 files searched); there are more");
+	assert_lacks(finds("{'pattern':'foo','max_results':601}"), "there are more");
+	free(text);
+}
+
+static void test_long_lines(void **state)
+{
+	char *text = malloc(100002);
+
+	memset(text, 'x', 100000);
+	memcpy(text, "foo", 3);
+	memcpy(text + 50000, "needle", 6);
+	strcpy(text + 100000, "\n");
+	put(&u, "min.js", text);
+	assert_holds(finds("{'pattern':'foo'}"), "min.js:1:fooxxx");
+	assert_holds(u.call.out.data, "xxx…\n1 match");
+	assert_true(u.call.out.len < 400);
+	assert_holds(finds("{'pattern':'needle'}"), "min.js:1:…xxx");
+	assert_holds(u.call.out.data, "xxneedlexx");
+	assert_true(u.call.out.len < 400);
+	for (int i = 0; i < 1000; i += 2)
+		memcpy(text + i, "\xc3\xa4", 2);
+	put(&u, "utf8", text);
+	assert_lacks(finds("{'pattern':'\xc3\xa4','path':'utf8'}"), "\xef\xbf\xbd");
+	free(text);
+}
+
+static void test_left_out(void **state)
+{
+	char *big = calloc(1, 6u << 20), zeros[20] = "foo";
+	char name[300];
+
+	put(&u, "a", "foo\n");
+	unit_write(in(&u, "bin"), zeros, sizeof(zeros));
+	memset(big, 'y', 6u << 20);
+	memcpy(big, "foo\n", 4);
+	unit_write(in(&u, "big"), big, 6u << 20);
+	put(&u, ".git/config", "foo\n");
+	put(&u, "sub/.git", "gitdir: foo\n");
+	put(&u, "new\nline", "foo\n");
+	put(&u, "no\xfftext", "foo\n");
+	put(&u, "esc\033[2J", "foo\n");
+	put(&u, "latin", "foo caf\xe9\n");
+	snprintf(name, sizeof(name), "%s/outside", u.top);
+	unit_write(name, "foo\n", 4);
+	assert_int_equal(symlink("../outside", in(&u, "link")), 0);
+	assert_int_equal(symlink("a", in(&u, "link2")), 0);
+	assert_int_equal(symlink("..", in(&u, "updir")), 0);
+	assert_int_equal(symlink(".", in(&u, "loop")), 0);
+	assert_int_equal(mkfifo(in(&u, "fifo"), 0600), 0);
+	assert_string_equal(
+		finds("{'pattern':'foo'}"),
+		"a:1:foo\nlatin:1:foo caf\xef\xbf\xbd\n"
+		"2 matches in 2 files (2 files searched, 1 skipped as binary, 1 skipped "
+		"as over 5 MB, 3 skipped for names that are no text)\n");
+	assert_holds(fails("{'pattern':'foo','path':'link'}", "denied"), "leads outside");
+	assert_holds(fails("{'pattern':'foo','path':'updir'}", "denied"), "leads outside");
+	assert_holds(fails("{'pattern':'foo','path':'../'}", "denied"), "leads outside");
+	assert_holds(fails("{'pattern':'foo','path':'/etc'}", "denied"), "is outside");
+	assert_holds(fails("{'pattern':'foo','path':'nope'}", "not_found"), "no file nope");
+	assert_holds(fails("{'pattern':'foo','path':'fifo'}", "denied"), "is a FIFO");
+	free(big);
+}
+
+static void test_no_permission(void **state)
+{
+	if (geteuid() == 0) {
+		print_message("root may read everything\n");
+		skip();
+	}
+	put(&u, "a", "foo\n");
+	put(&u, "b", "foo\n");
+	put(&u, "sub/c", "foo\n");
+	chmod(in(&u, "b"), 0);
+	chmod(in(&u, "sub"), 0);
+	assert_string_equal(finds("{'pattern':'foo'}"),
+			    "a:1:foo\n1 match in 1 file (1 file searched, 2 unreadable)\n");
+	chmod(in(&u, "sub"), 0700);
+}
+
+static void test_bad_patterns(void **state)
+{
+	put(&u, "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+	assert_holds(fails("{'pattern':'a(','regex':true}", "bad_arguments"),
+		     "leave regex out to search for it as plain text");
+	assert_holds(fails("{'pattern':'(a|aa)+$','regex':true}", "bad_arguments"),
+		     "needs too much work");
+	assert_holds(fails("{'pattern':'(a+)+$','regex':true}", "bad_arguments"),
+		     "needs too much work");
+	fails("{'pattern':''}", "bad_arguments");
+	assert_holds(fails("{'pattern':'a\\nb'}", "bad_arguments"), "line break");
+	assert_holds(fails("{'pattern':'a\\u0000b'}", "bad_arguments"), "NUL");
+	fails("{'pattern':'a','glob':'{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}'}", "bad_arguments");
+}
+
+static void test_ignore_files(void **state)
+{
+	put(&u, ".git/info/exclude", "*.info\n");
+	put(&u, ".gitignore", "*.o\n/build/\n!keep.o\n");
+	put(&u, "x.o", "foo\n");
+	put(&u, "x.info", "foo\n");
+	put(&u, "keep.o", "foo\n");
+	put(&u, "build/a", "foo\n");
+	put(&u, "src/build/a", "foo\n");
+	put(&u, "src/.gitignore", "local\n!x.o\n");
+	put(&u, "src/local", "foo\n");
+	put(&u, "src/x.o", "foo\n");
+	put(&u, "src/deep/local", "foo\n");
+	put(&u, "src/deep/y.o", "foo\n");
+	assert_string_equal(finds("{'pattern':'foo','max_results':100}"),
+			    "keep.o:1:foo\nsrc/build/a:1:foo\nsrc/x.o:1:foo\n"
+			    "3 matches in 3 files (5 files searched)\n");
+	/* The rules above hold for a search that begins further down. */
+	assert_string_equal(finds("{'pattern':'foo','path':'src/deep'}"),
+			    "no matches for \"foo\" (0 files searched)\n");
+	/* What is asked for by name is searched. */
+	assert_holds(finds("{'pattern':'foo','path':'build'}"), "build/a:1:foo\n");
+	assert_holds(finds("{'pattern':'foo','path':'src/local'}"), "src/local:1:foo\n");
+	/* An ignore file that is a link is not read: it may lead anywhere. */
+	assert_int_equal(unlink(in(&u, ".gitignore")), 0);
+	assert_int_equal(symlink("src/.gitignore", in(&u, ".gitignore")), 0);
+	assert_holds(finds("{'pattern':'foo'}"), "build/a:1:foo\n");
+}
+
+/* ---- the walk, against git */
+
+static int collect(void *user, int dirfd, const char *name, const char *path)
+{
+	struct buf *list = user;
+	int fd = root_open_entry(dirfd, name, false);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return buf_addf(list, "%s\n", path);
+}
+
+static int go_on(void *user)
+{
+	return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines of `text` in the order of their bytes. */
+static void sort_lines(char *text)
+{
+	char *lines[500], *copy = strdup(text), *at = copy;
+	size_t n = 0;
+
+	for (char *line; (line = strsep(&at, "\n")) != NULL && *line != '\0';)
+		lines[n++] = line;
+	qsort(lines, n, sizeof(*lines), compare_lines);
+	*text = '\0';
+	for (size_t i = 0; i < n; i++) {
+		text = stpcpy(text, lines[i]);
+		text = stpcpy(text, "\n");
+	}
+	free(copy);
+}
+
+static void test_walk_against_git(void **state)
+{
+	static const char *const files[] = {
+		"a.o",
+		"a.c",
+		"b/a.o",
+		"b/a.c",
+		"b/c/a.o",
+		"b/c/d/x",
+		"b/c/d/keep",
+		"t/x.log",
+		"t/u/y.log",
+		"t/u/z",
+		"t-1",
+		"t.c",
+		"node_modules/m/i.js",
+		"b/node_modules/j",
+		"out/x",
+		"b/out/x",
+		"s p/a b",
+		"\xc3\xa4/\xc3\xb6",
+		".hidden/x",
+		".env",
+	};
+	struct root root = {.fd = u.env.cwd_fd, .cwd = u.dir};
+	struct buf list;
+	struct walk w = {
+		.root = &root,
+		.start = ".",
+		.file = collect,
+		.poll = go_on,
+		.user = &list,
+	};
+	char cmd[900], *theirs = calloc(1, 20000);
+	FILE *git;
+
+	if (system("git --version >/dev/null 2>&1") != 0) {
+		print_message("git is not installed\n");
+		skip();
+	}
+	setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
+	setenv("GIT_CONFIG_SYSTEM", "/dev/null", 1);
+	setenv("HOME", u.top, 1);
+	snprintf(cmd, sizeof(cmd), "git init -q '%s' 2>/dev/null", u.dir);
+	assert_int_equal(system(cmd), 0);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		put(&u, files[i], "x\n");
+	put(&u, ".git/info/exclude", "# mine\n.env\n*.log\n");
+	put(&u, ".gitignore", "*.o\nnode_modules/\n/out\n");
+	put(&u, "b/.gitignore", "!a.o\nc/d/*\n!c/d/keep\n");
+	put(&u, "t/.gitignore", "!*.log\n/u/*.log\n");
+	buf_init(&list, 20000);
+	assert_int_equal(walk_run(&w, NULL), 0);
+	snprintf(cmd, sizeof(cmd),
+		 "cd '%s' && git -c core.quotePath=false ls-files -o --exclude-standard", u.dir);
+	git = popen(cmd, "re");
+	assert_non_null(git);
+	assert_true(fread(theirs, 1, 19999, git) > 100);
+	pclose(git);
+	sort_lines(list.data);
+	sort_lines(theirs);
+	assert_string_equal(list.data, theirs);
+	buf_fini(&list);
+	free(theirs);
+}
+
+/* ---- large trees */
+
+static void test_deep(void **state)
+{
+	int fd = open(u.dir, O_RDONLY | O_DIRECTORY), next;
+
+	put(&u, "a", "foo\n");
+	for (int i = 0; i < WALK_DEPTH_MAX + 5; i++) {
+		assert_int_equal(mkdirat(fd, "d", 0700), 0);
+		next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+	assert_string_equal(finds("{'pattern':'foo'}"),
+			    "a:1:foo\n1 match in 1 file (1 file searched, 1 folders too deep)\n");
+}
+
+static void make_tree(int dirs, int files)
+{
+	char path[100];
+
+	for (int d = 0; d < dirs; d++) {
+		for (int f = 0; f < files; f++) {
+			snprintf(path, sizeof(path), "d%d/f%d", d, f);
+			put(&u, path, f == 0 ? "foo bar\n" : "bar\nbaz\n");
+		}
+	}
+}
+
+/* Same answer each time, whatever order the disk has. */
+static void test_order(void **state)
+{
+	char *first;
+
+	make_tree(12, 12);
+	first = strdup(finds("{'pattern':'foo'}"));
+	assert_holds(first, "d0/f0:1:foo bar\nd1/f0:1:foo bar\nd10/f0:1:foo bar\nd11/f0:");
+	assert_string_equal(finds("{'pattern':'foo'}"), first);
+	free(first);
+}
+
+static void test_stop(void **state)
+{
+	bool soon = false;
+	char text[4097];
+
+	/* A tree that is slow to search: lines a regex has to work on. */
+	memset(text, 'a', sizeof(text));
+	text[4096] = '\0';
+	for (int i = 0; i < 64; i++)
+		text[i * 64 + 63] = '\n';
+	for (int d = 0; d < 60; d++) {
+		char path[60];
+
+		for (int f = 0; f < 50; f++) {
+			snprintf(path, sizeof(path), "d%d/f%d", d, f);
+			put(&u, path, text);
+		}
+	}
+	for (int i = 0; i < 3 && !soon; i++)
+		soon = tool_unit_stop(&u, "search_codebase",
+				      "{'pattern':'(a{1,9}){3}[ab]*[^a]c|(?=b)b','regex':true}");
+	assert_true(soon);
+}
+
+/* Ten searches at once on the pool, in one folder: nothing is shared. */
+static void test_together(void **state)
+{
+	static struct tool_call calls[10];
+	struct tool_unit *all = &u;
+	json_t *args = json_pack("{s:s,s:b}", "pattern", "fo+", "regex", 1);
+
+	make_tree(10, 10);
+	u.done = 0;
+	for (int i = 0; i < 10; i++) {
+		calls[i] = (struct tool_call){
+			.tool = tool_find("search_codebase"),
+			.id = "c1.1",
+			.args = args,
+			.env = &u.env,
+			.done = tool_unit_done,
+			.user = all,
+		};
+		buf_init(&calls[i].out, TOOL_FULL_MAX);
+		calls[i].tool->start(&calls[i]);
+	}
+	while (u.done < 10)
+		os_loop_step(u.loop, 1000);
+	for (int i = 0; i < 10; i++) {
+		assert_true(calls[i].success);
+		assert_holds(calls[i].out.data, "10 matches in 10 files (100 files searched)\n");
+		buf_fini(&calls[i].out);
+	}
+	json_decref(args);
+}
+
+static void test_no_memory(void **state)
+{
+	put(&u, ".gitignore", "*.o\n");
+	put(&u, "src/a", "foo\n");
+	finds("{'pattern':'foo'}"); /* libuv's threads need memory once */
+	for (long k = 0;; k++) {
+		bool hit;
+
+		tool_unit_prepare(&u, "search_codebase", "{'pattern':'fo+','regex':true}");
+		fault_alloc(k);
+		u.call.tool->start(&u.call);
+		while (u.done == 0)
+			os_loop_step(u.loop, 1000);
+		hit = fault_alloc_end();
+		tool_unit_wait(&u);
+		if (u.call.success)
+			assert_string_equal(u.call.out.data,
+					    "src/a:1:foo\n1 match in 1 file (2 files searched)\n");
+		else
+			assert_string_equal(u.call.error_class, "io");
+		if (!hit) {
+			assert_true(u.call.success);
+			assert_true(k > 8);
+			break;
+		}
+	}
+}
+
+static void test_no_folder(void **state)
+{
+	int fd = u.env.cwd_fd;
+
+	u.env.cwd_fd = -1;
+	assert_holds(fails("{'pattern':'x'}", "denied"), "this run has no working folder; ");
+	u.env.cwd_fd = fd;
+}
+
+static void test_activity(void **state)
+{
+	const struct tool *t = tool_find("search_codebase");
+	json_t *args = json_pack("{s:s,s:s}", "pattern", "foo", "path", "src");
+	struct buf out;
+
+	buf_init(&out, 1000);
+	t->activity(args, &out);
+	assert_string_equal(out.data, "Searching \"foo\" in src");
+	json_decref(args);
+	buf_fini(&out);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_form),         TEST(test_plain_text),   TEST(test_results_are_bounded),
+		TEST(test_long_lines),   TEST(test_left_out),     TEST(test_no_permission),
+		TEST(test_bad_patterns), TEST(test_ignore_files), TEST(test_walk_against_git),
+		TEST(test_deep),         TEST(test_order),        TEST(test_stop),
+		TEST(test_together),     TEST(test_no_memory),    TEST(test_no_folder),
+		TEST(test_activity),
+	};
+
+	return cmocka_run_group_tests_name("search_codebase", tests, NULL, NULL);
+}
