@@ -1,0 +1,21 @@
+/* The life of avad: root, lock, runtime, socket, signals, idle exit. */
+#ifndef GATEWAY_DAEMON_H
+#define GATEWAY_DAEMON_H
+
+#include <stdbool.h>
+
+struct ava_error;
+
+struct daemon_options {
+	int ready_fd; /* told "ok\n" when serving, or one sentence; -1: nobody */
+	bool service; /* never exits for being idle */
+	bool verbose; /* its log goes to stderr too */
+};
+
+/* Serves until told to stop. 0, or why it could not. */
+int daemon_run(const struct daemon_options *o, struct ava_error *err);
+/* `avad --recover`: what a start would do to the files, and nothing else. The
+ * report is one line of JSON on stdout. */
+int daemon_recover(struct ava_error *err);
+
+#endif

@@ -1,0 +1,303 @@
+/* Writers and one reader. Unknown keys of a request are refused by name: a
+ * misspelt limit must not be a missing one. */
+#include "gateway/encode.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+
+static void write_time(struct jw *w, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_ISO_LEN + 1] = "";
+
+	if (wall_ms > 0)
+		clock_iso(wall_ms, text);
+	jw_str(w, key, text);
+}
+
+static void write_cost(struct jw *w, const char *key, int64_t microusd)
+{
+	if (microusd < 0)
+		jw_null(w, key);
+	else
+		jw_fixed(w, key, microusd, 4);
+}
+
+void encode_status(struct jw *w, const struct op_status *s)
+{
+	jw_object(w, NULL);
+	jw_str(w, "subagent_id", s->id);
+	jw_str(w, "trace_id", s->trace_id);
+	jw_str(w, "role", s->role);
+	jw_str(w, "task", s->task);
+	jw_str(w, "model", s->model);
+	jw_str(w, "status", ava_status_name(s->status));
+	jw_str(w, "stop_reason", s->stop_reason);
+	write_time(w, "started_at", s->started_ms);
+	write_time(w, "ended_at", s->ended_ms);
+	jw_int(w, "iteration", s->iteration);
+	jw_int(w, "tokens_used", s->tokens);
+	write_cost(w, "cost_cents", s->cost_microusd);
+	jw_fixed(w, "elapsed_seconds", s->elapsed_ms, 3);
+	jw_str(w, "current_activity", s->activity);
+	if (s->last_tool && s->last_tool[0]) {
+		jw_object(w, "last_tool_call");
+		jw_str(w, "name", s->last_tool);
+		write_time(w, "at", s->last_tool_ms);
+		jw_end(w);
+	} else {
+		jw_null(w, "last_tool_call");
+	}
+	jw_object(w, "limits");
+	jw_fixed(w, "timeout", s->limit_time_ms, 3);
+	write_cost(w, "max_cost_cents", s->limit_cost_microusd);
+	jw_int(w, "max_tokens", s->limit_tokens);
+	jw_int(w, "max_iterations", s->limit_iterations);
+	jw_end(w);
+	jw_str(w, "session_id", s->session_id);
+	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "origin", s->origin);
+	jw_str(w, "cwd", s->cwd);
+	jw_end(w);
+}
+
+const char *encode_proposal_state(enum proposal_state s)
+{
+	switch (s) {
+	case PROPOSAL_PENDING:
+		return "pending";
+	case PROPOSAL_CONFIRMED:
+		return "confirmed";
+	case PROPOSAL_REJECTED:
+		return "rejected";
+	case PROPOSAL_EXPIRED:
+		break;
+	}
+	return "expired";
+}
+
+void encode_proposal(struct jw *w, const struct op_proposal *p)
+{
+	jw_object(w, NULL);
+	jw_str(w, "proposal_id", p->id);
+	jw_str(w, "state", encode_proposal_state(p->state));
+	write_time(w, "created_at", p->created_ms);
+	write_time(w, "expires_at", p->expires_ms);
+	jw_str(w, "subagent_id", p->run_id);
+	jw_str(w, "trace_id", p->trace_id);
+	jw_raw(w, "quote", p->quote_json, strlen(p->quote_json));
+	jw_str(w, "message", p->message);
+	jw_raw(w, "config", p->config_json, strlen(p->config_json));
+	jw_str(w, "config_hash", p->config_hash);
+	jw_end(w);
+}
+
+void encode_health(struct jw *w, const struct op_health *h)
+{
+	jw_object(w, NULL);
+	jw_str(w, "status", h->code == 0 ? "ok" : "degraded");
+	jw_str(w, "problem", h->problem);
+	jw_str(w, "version", h->version);
+	jw_int(w, "pid", getpid());
+	jw_fixed(w, "uptime_seconds", h->uptime_ms, 3);
+	jw_str(w, "root", h->root);
+	jw_str(w, "model", h->model);
+	jw_str(w, "model_why", h->model_why);
+	jw_object(w, "slots");
+	jw_int(w, "max", (int64_t)h->slots_max);
+	jw_int(w, "used", (int64_t)h->slots_used);
+	jw_end(w);
+	jw_int(w, "queued", (int64_t)h->queued);
+	jw_object(w, "runs");
+	jw_int(w, "running", (int64_t)h->running);
+	jw_int(w, "total", (int64_t)h->runs_total);
+	jw_end(w);
+	jw_object(w, "journal");
+	jw_int(w, "lsn", (int64_t)h->lsn);
+	jw_int(w, "commits", (int64_t)h->commits);
+	jw_int(w, "flushes", (int64_t)h->flushes);
+	jw_int(w, "queued_bytes", (int64_t)h->queued_bytes);
+	jw_int(w, "held_commits", (int64_t)h->held_commits);
+	jw_end(w);
+	jw_int(w, "loop_gaps", (int64_t)h->loop_gaps);
+	jw_object(w, "recovery");
+	jw_bool(w, "clean", h->recovery_clean);
+	jw_int(w, "redone_batches", (int64_t)h->redone_batches);
+	jw_int(w, "torn_bytes", (int64_t)h->torn_bytes);
+	jw_int(w, "damaged_batches", (int64_t)h->damaged_batches);
+	jw_int(w, "lost_bytes", (int64_t)h->lost_bytes);
+	jw_raw(w, "problems", h->recovery_problems, strlen(h->recovery_problems));
+	jw_end(w);
+	jw_end(w);
+}
+
+int encode_error(struct buf *out, int code, const char *message)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_object(&w, "error");
+	jw_str(&w, "code", err_word(code));
+	jw_str(&w, "message", message);
+	jw_end(&w);
+	jw_end(&w);
+	return buf_check(out);
+}
+
+int encode_http_status(int code)
+{
+	switch (code) {
+	case AVA_OK:
+		return 200;
+	case AVA_EINVAL:
+		return 400;
+	case AVA_EDENIED:
+		return 403;
+	case AVA_ENOENT:
+		return 404;
+	case AVA_EEXIST:
+	case AVA_EBUSY:
+	case AVA_EBUDGET:
+		return 409;
+	case AVA_EREJECTED:
+	case AVA_EEXPIRED:
+		return 410;
+	case AVA_ETOOBIG:
+		return 413;
+	case AVA_EUNSUPPORTED:
+	case AVA_EFORMAT:
+		return 422;
+	case AVA_EFULL:
+		return 507;
+	case AVA_EIO:
+	case AVA_EUNKNOWN:
+	case AVA_ECANCELED:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+/* ---- POST /runs */
+
+static int take_str(const char *key, const json_t *v, const char **out, struct ava_error *err)
+{
+	if (json_is_null(v))
+		return 0;
+	if (!json_is_string(v))
+		return err_set(err, AVA_EINVAL, "%s must be a string", key);
+	*out = json_string_value(v);
+	return 0;
+}
+
+/* A number times `scale`, which must not overflow or lose what was meant. */
+static int take_num(const char *key, const json_t *v, int64_t scale, int64_t *out,
+		    struct ava_error *err)
+{
+	double d;
+
+	if (json_is_null(v))
+		return 0;
+	if (!json_is_number(v))
+		return err_set(err, AVA_EINVAL, "%s must be a number", key);
+	d = json_number_value(v) * (double)scale;
+	if (!(fabs(d) < 9e15))
+		return err_set(err, AVA_EINVAL, "%s is too large", key);
+	if (scale == 1 && d != floor(d))
+		return err_set(err, AVA_EINVAL, "%s must be a whole number", key);
+	/* Below the smallest unit is still above 0. */
+	*out = d > 0 && d < 1 ? 1 : (int64_t)llround(d);
+	return 0;
+}
+
+static int take_bool(const char *key, const json_t *v, bool *out, struct ava_error *err)
+{
+	if (!json_is_boolean(v))
+		return err_set(err, AVA_EINVAL, "%s must be true or false", key);
+	*out = json_is_true(v);
+	return 0;
+}
+
+static int take_list(const char *key, const json_t *v, const char **out, size_t max, size_t *n,
+		     struct ava_error *err)
+{
+	const json_t *e;
+	size_t i;
+
+	if (!json_is_array(v) || json_array_size(v) > max)
+		return err_set(err, AVA_EINVAL, "%s must be a list of at most %zu strings", key, max);
+	json_array_foreach(v, i, e) {
+		if (!json_is_string(e))
+			return err_set(err, AVA_EINVAL, "%s must be a list of strings", key);
+		out[i] = json_string_value(e);
+	}
+	*n = json_array_size(v);
+	return 0;
+}
+
+static int take_key(const char *key, const json_t *v, struct spawn_body *b, struct ava_error *err)
+{
+	struct op_spawn *s = &b->spawn;
+	const struct {
+		const char *key;
+		const char **out;
+	} strings[] = {
+		{ "role", &s->role }, { "task", &s->task }, { "context", &s->context },
+		{ "model", &s->model }, { "preset", &s->preset }, { "cwd", &s->cwd },
+		{ "session_id", &s->session_id }, { "request_id", &s->request_id },
+		{ "origin", &s->origin },
+	};
+	const struct {
+		const char *key;
+		int64_t scale, *out;
+	} numbers[] = {
+		{ "timeout", 1000, &s->timeout_ms },
+		{ "max_cost_cents", 10000, &s->max_cost_microusd },
+		{ "max_tokens", 1, &s->max_tokens },
+		{ "max_iterations", 1, &s->max_iterations },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(strings); i++)
+		if (strcmp(key, strings[i].key) == 0)
+			return take_str(key, v, strings[i].out, err);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (strcmp(key, numbers[i].key) == 0)
+			return take_num(key, v, numbers[i].scale, numbers[i].out, err);
+	if (strcmp(key, "extended_thinking") == 0)
+		return take_bool(key, v, &s->extended_thinking, err);
+	if (strcmp(key, "confirmed") == 0)
+		return take_bool(key, v, &b->confirmed, err);
+	if (strcmp(key, "tools") == 0) {
+		s->tools = b->tools;
+		return take_list(key, v, b->tools, ARRAY_LEN(b->tools), &s->ntools, err);
+	}
+	if (strcmp(key, "grants") == 0) {
+		s->grants = b->grants;
+		return take_list(key, v, b->grants, ARRAY_LEN(b->grants), &s->ngrants, err);
+	}
+	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request", key);
+}
+
+int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *err)
+{
+	const char *key;
+	const json_t *v;
+
+	*out = (struct spawn_body){ 0 };
+	out->spawn.timeout_ms = out->spawn.max_cost_microusd = AVA_DEFAULT;
+	out->spawn.max_tokens = out->spawn.max_iterations = AVA_DEFAULT;
+	if (!json_is_object(body))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	json_object_foreach((json_t *)body, key, v) {
+		int rv = take_key(key, v, out, err);
+
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
