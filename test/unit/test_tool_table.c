@@ -1,0 +1,86 @@
+/* The table of tools: every row is complete and its schema is canonical JSON
+ * of the kind that arguments are checked against. */
+#include "unit.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+
+static bool is_type(const char *s)
+{
+	static const char *const types[] = {"object",  "array",   "string",
+					    "boolean", "integer", "number"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (strcmp(s, types[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void check_schema(const struct tool *t)
+{
+	json_error_t at;
+	json_t *s = json_loads(t->schema, JSON_REJECT_DUPLICATES, &at), *v;
+	char *again;
+	const char *key;
+	size_t i;
+
+	if (s == NULL)
+		fail_msg("%s: %s at %d", t->name, at.text, at.position);
+	again = json_dumps(s, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	assert_string_equal(again, t->schema);
+	free(again);
+	assert_string_equal(json_string_value(json_object_get(s, "type")), "object");
+	assert_true(json_is_false(json_object_get(s, "additionalProperties")));
+	json_object_foreach(json_object_get(s, "properties"), key, v)
+	{
+		const char *type = json_string_value(json_object_get(v, "type"));
+
+		assert_true(strlen(json_string_value(json_object_get(v, "description"))) > 5);
+		assert_true(type == NULL || is_type(type));
+	}
+	json_array_foreach(json_object_get(s, "required"), i, v) assert_non_null(
+		json_object_get(json_object_get(s, "properties"), json_string_value(v)));
+	json_decref(s);
+}
+
+static void test_rows(void **state)
+{
+	static const char *const names[] = {"read_file", "search_codebase", "search_and_read",
+					    "read_result", "submit_result"};
+
+	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
+		struct buf out;
+		json_t *none = json_object();
+
+		assert_ptr_equal(tool_find((*t)->name), *t);
+		assert_true(strlen((*t)->description) > 100);
+		check_schema(*t);
+		/* The machine runs those that end a run; nothing else may lack it. */
+		assert_int_equal((*t)->start == NULL, ((*t)->flags & TOOL_ENDS) != 0);
+		buf_init(&out, 1000);
+		(*t)->activity(none, &out); /* stands arguments that are not there */
+		assert_true(out.len > 0 && buf_check(&out) == 0);
+		buf_fini(&out);
+		json_decref(none);
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_non_null(tool_find(names[i]));
+	assert_null(tool_find("rm"));
+	assert_null(tool_find(""));
+	assert_true(tool_find("submit_result")->flags & TOOL_ENDS);
+	assert_int_equal(tool_find("read_file")->flags, TOOL_REPEATABLE | TOOL_FILES);
+	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
