@@ -41,7 +41,7 @@ void draft_text(struct draft *r, const char *text, size_t len)
 }
 
 struct turn_call *draft_call(struct draft *r, const char *id, const char *name, const char *args,
-			      size_t len, const char *args_error)
+			     size_t len, const char *args_error)
 {
 	struct turn_call *c;
 

@@ -14,6 +14,7 @@
 
 #define FAR_LINES 60 /* further apart than this: two places of a file */
 #define LONG_LINE 250u
+#define TASK_RUN  28u /* bytes of the task that make a line the task */
 
 /* ---- the shape of a line of source */
 
@@ -90,13 +91,15 @@ enum line_shape hits_shape(const char *s, size_t len)
 	if (is_comment(s, len))
 		return SHAPE_COMMENT;
 	ended = s[len - 1] == ';';
+	if (starts(s, len, "#define ") && memchr(s + 8, ' ', len - 8) == NULL)
+		return SHAPE_TEXT; /* an include guard */
 	if (keyword_def(s, len)) {
 		if (starts(s, len, "struct ") || starts(s, len, "enum ") ||
 		    starts(s, len, "union "))
 			return s[len - 1] == '{' && !memchr(s, '=', len) ? SHAPE_DEF
 			       : !indented && memchr(s, '(', len) ? (ended ? SHAPE_DECL : SHAPE_DEF)
 								  : SHAPE_TEXT;
-		return ended && !starts(s, len, "typedef ") ? SHAPE_DECL : SHAPE_DEF;
+		return (ended && !starts(s, len, "typedef ")) || *s == '#' ? SHAPE_DECL : SHAPE_DEF;
 	}
 	if (!indented && c_signature(s, len))
 		return ended ? SHAPE_DECL : SHAPE_DEF;
@@ -323,12 +326,32 @@ static int add_result(struct hits *h, struct offline_body *b, const struct terms
 
 /* ---- scores */
 
-static int weight_of(const struct terms *t, unsigned mask)
+#define RARE_LINES   20
+#define COMMON_LINES 60
+
+/* A word that stands everywhere says little about a line. */
+static void weigh_terms(struct hits *h, const struct terms *t)
+{
+	unsigned count[TERMS_MAX] = {0};
+
+	for (unsigned i = 0; i < h->nlines; i++)
+		for (unsigned k = 0; k < t->n; k++)
+			count[k] += !h->lines[i].read && (h->lines[i].mask & 1u << k) != 0;
+	for (unsigned k = 0; k < t->n; k++) {
+		int w = t->list[k].weight;
+
+		h->weight[k] = count[k] > COMMON_LINES ? w
+			       : count[k] > RARE_LINES ? 2 * w
+						       : 2 * w + 2;
+	}
+}
+
+static int weight_of(const struct hits *h, const struct terms *t, unsigned mask)
 {
 	int w = 0;
 
 	for (unsigned i = 0; i < t->n; i++)
-		w += mask & 1u << i ? t->list[i].weight : 0;
+		w += mask & 1u << i ? h->weight[i] : 0;
 	return w;
 }
 
@@ -338,43 +361,69 @@ static int pair_bonus(const struct terms *t, unsigned mask)
 		unsigned both = 1u << t->pairs[i].a | 1u << t->pairs[i].b;
 
 		if ((mask & both) == both)
-			return 4;
+			return 6;
 	}
 	return 0;
 }
 
 /* Terms in the name a line introduces weigh more than in its arguments. */
-static int name_bonus(const struct terms *t, const struct hit_line *l)
+static int name_bonus(const struct hits *h, const struct terms *t, const struct hit_line *l)
 {
 	struct slice name = hits_name(l->text, l->len);
 	unsigned mask = mask_of_path(t, name) & l->mask;
+	int bonus = name.len > 0 && mask != 0 ? 4 + weight_of(h, t, mask) : 0;
 
-	return name.len > 0 && mask != 0 ? 3 + weight_of(t, mask) : 0;
+	for (unsigned i = 0; i < t->n; i++) /* the very name that was asked for */
+		if ((mask & 1u << i) != 0 && t->list[i].kind != TERM_WORD &&
+		    t->list[i].len == name.len)
+			bonus += 8;
+	return bonus;
 }
 
-static int score_line(const struct terms *t, const struct hit_file *f, struct hit_line *l)
+static int shape_bonus(const struct hits *h, const struct terms *t, const struct hit_line *l)
 {
+	switch ((enum line_shape)l->shape) {
+	case SHAPE_DEF:
+		return 4 + name_bonus(h, t, l);
+	case SHAPE_DECL:
+		return 2 + name_bonus(h, t, l) / 2;
+	case SHAPE_COMMENT:
+		return t->kind == TASK_HOW ? 4 : 2;
+	case SHAPE_TEXT:
+		break;
+	}
+	return 0;
+}
+
+/* The question itself, kept somewhere in the tree, answers nothing. */
+static bool is_task(const struct offline_body *b, const struct hit_line *l)
+{
+	return b->task_len >= TASK_RUN && memmem(l->text, l->len, b->task, TASK_RUN) != NULL;
+}
+
+static int score_line(const struct hits *h, const struct offline_body *b, const struct terms *t,
+		      struct hit_line *l)
+{
+	const struct hit_file *f = &h->files[l->file];
 	int score;
 
 	l->shape = (unsigned char)hits_shape(l->text, l->len);
-	if (l->shape != SHAPE_TEXT) /* what a file that was named declares */
+	if (l->shape == SHAPE_DEF && ends_with(f->path, ".h") && l->text[l->len - 1] != '{' &&
+	    memchr(l->text, '(', l->len) != NULL)
+		l->shape = SHAPE_DECL; /* a prototype that goes on in the next line */
+	/* Of a file that was named: what it declares, and its first words. */
+	if (l->shape >= SHAPE_DECL || (l->shape == SHAPE_COMMENT && l->line <= 2))
 		l->mask |= f->path_mask & t->file_mask;
-	if (l->mask == 0)
+	if (l->mask == 0 || is_task(b, l))
 		return 0;
-	score = weight_of(t, l->mask);
-	score += pair_bonus(t, l->mask) + weight_of(t, f->path_mask & ~l->mask) / 2;
-	if (l->shape == SHAPE_DEF)
-		score += 2 + name_bonus(t, l);
-	else if (l->shape == SHAPE_DECL)
-		score += 1 + name_bonus(t, l) / 2;
-	else if (l->shape == SHAPE_COMMENT)
-		score += t->kind == TASK_HOW ? 2 : 1;
+	score = weight_of(h, t, l->mask | f->path_mask) + pair_bonus(t, l->mask | f->path_mask) +
+		pair_bonus(t, l->mask) + shape_bonus(h, t, l);
 	if (f->test && !t->tests)
-		score -= 5;
+		score -= 10;
 	if (f->doc && !t->docs)
-		score -= t->kind == TASK_HOW ? 1 : 3;
+		score -= t->kind == TASK_HOW ? 2 : 6;
 	if (l->len > LONG_LINE)
-		score -= 4;
+		score -= 8;
 	return MAX(score, 1);
 }
 
@@ -396,12 +445,13 @@ static void score_file(struct hits *h, struct hit_file *f, unsigned i)
 	}
 }
 
-static void score_all(struct hits *h, const struct terms *t)
+static void score_all(struct hits *h, const struct offline_body *b, const struct terms *t)
 {
+	weigh_terms(h, t);
 	for (unsigned i = 0; i < h->nlines; i++) {
 		struct hit_line *l = &h->lines[i];
 
-		l->score = score_line(t, &h->files[l->file], l);
+		l->score = score_line(h, b, t, l);
 		if (l->score > 0)
 			score_file(h, &h->files[l->file], i);
 	}
@@ -410,7 +460,7 @@ static void score_all(struct hits *h, const struct terms *t)
 
 		if (f->best < 0)
 			continue;
-		f->score = 2 * h->lines[f->best].score + weight_of(t, f->mask | f->path_mask) +
+		f->score = 2 * h->lines[f->best].score + weight_of(h, t, f->mask | f->path_mask) +
 			   (int)MIN(f->hits, 10u) / 2;
 	}
 }
@@ -443,6 +493,6 @@ int hits_read(struct hits *h, struct offline_body *b, const struct terms *t)
 		rv = add_result(h, b, t, c);
 	}
 	if (rv == 0)
-		score_all(h, t);
+		score_all(h, b, t);
 	return rv;
 }

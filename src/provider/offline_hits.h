@@ -44,6 +44,7 @@ struct hits {
 	unsigned nfiles;
 	unsigned searches, reads, failed; /* calls answered */
 	unsigned matches;                 /* lines that searches returned */
+	int weight[TERMS_MAX];            /* of the terms, rare ones more */
 	bool more;                        /* a search said that there is more */
 };
 

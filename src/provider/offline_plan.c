@@ -28,6 +28,7 @@
 #define HEAD_LINES     40
 #define NAMED_LINES    400 /* of a file that the task names */
 #define RESULTS        100
+#define PATTERN_MAX    1000 /* bytes; search_codebase takes no more */
 #define ARGS_MAX       (128u << 10)
 
 struct plan {
@@ -119,41 +120,61 @@ static void add_literal(struct buf *out, const char *s)
 	}
 }
 
-/* Two words as one name: journal_checkpoint, journalCheckpoint, "journal
- * checkpoint", and with an ending in between: "retries of the request". */
-static void search_pair(struct plan *p, unsigned k)
+/* Pairs of words as one name: journal_checkpoint, journalCheckpoint, "journal
+ * checkpoint", and with an ending in between: "failed fsync". */
+static void search_pairs(struct plan *p)
 {
-	const struct term *a = &p->terms.list[p->terms.pairs[k].a],
-			  *b = &p->terms.list[p->terms.pairs[k].b];
+	const struct terms *t = &p->terms;
 	struct buf pattern;
 
-	buf_init(&pattern, 1000);
-	add_literal(&pattern, a->low);
-	buf_adds(&pattern, "[a-z]{0,4}[-_ .]?");
-	add_literal(&pattern, b->low);
-	if (buf_check(&pattern) == 0)
-		search(p, &(struct query){pattern.data, true, true, p->terms.scope, ""});
+	buf_init(&pattern, PATTERN_MAX);
+	for (unsigned i = 0; i < t->npairs; i++) {
+		if (i > 0)
+			buf_addc(&pattern, '|');
+		add_literal(&pattern, t->list[t->pairs[i].a].low);
+		buf_adds(&pattern, "[a-z]{0,4}[-_ .]?");
+		add_literal(&pattern, t->list[t->pairs[i].b].low);
+	}
+	if (t->npairs > 0 && buf_check(&pattern) == 0)
+		search(p, &(struct query){pattern.data, true, true, t->scope, ""});
 	buf_fini(&pattern);
 }
 
-static void search_term(struct plan *p, const struct term *t)
+static void search_name(struct plan *p, const struct term *t)
 {
-	struct query q = {t->text, false, true, p->terms.scope, ""};
+	struct query q = {t->text, false, t->kind == TERM_QUOTED, p->terms.scope, ""};
 
-	switch (t->kind) {
-	case TERM_FILE: /* its lines, wherever it lies */
+	if (t->kind == TERM_FILE) /* its lines, wherever it lies */
 		q = (struct query){"[[:alnum:]]", true, false, "", t->text};
-		break;
-	case TERM_IDENT:
-		q.ignore_case = false;
-		break;
-	case TERM_WORD:
-		q.pattern = t->low;
-		break;
-	case TERM_QUOTED:
-		break;
-	}
 	search(p, &q);
+}
+
+/* Single words, spread over the searches that are left, so that each is
+ * looked for: the k-th, and every `room`-th after it. */
+static void search_words(struct plan *p, unsigned room)
+{
+	bool regex = offline_tool_takes(p->search, "regex");
+	const struct terms *t = &p->terms;
+
+	for (unsigned k = 0; k < room; k++) {
+		struct buf pattern;
+		unsigned words = 0, seen = 0;
+
+		buf_init(&pattern, PATTERN_MAX);
+		for (unsigned i = 0; i < t->n; i++) {
+			if (t->list[i].kind != TERM_WORD || seen++ % room != k ||
+			    (words > 0 && !regex))
+				continue;
+			buf_adds(&pattern, words++ > 0 ? "|" : "");
+			if (regex)
+				add_literal(&pattern, t->list[i].low);
+			else
+				buf_adds(&pattern, t->list[i].low);
+		}
+		if (words > 0 && buf_check(&pattern) == 0)
+			search(p, &(struct query){pattern.data, words > 1, true, t->scope, ""});
+		buf_fini(&pattern);
+	}
 }
 
 /* Names of programs and quotes first, then pairs, then single words. */
@@ -163,12 +184,10 @@ static void search_terms(struct plan *p)
 
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->list[i].kind != TERM_WORD)
-			search_term(p, &t->list[i]);
-	for (unsigned i = 0; i < t->npairs && i < 2; i++)
-		search_pair(p, i);
-	for (unsigned i = 0; i < t->n; i++)
-		if (t->list[i].kind == TERM_WORD)
-			search_term(p, &t->list[i]);
+			search_name(p, &t->list[i]);
+	search_pairs(p);
+	if (p->ncalls < SEARCHES_MAX)
+		search_words(p, SEARCHES_MAX - p->ncalls);
 }
 
 static void search_rules(struct plan *p)
@@ -192,7 +211,7 @@ static void search_again(struct plan *p)
 	const struct terms *t = &p->terms;
 	struct buf any;
 
-	buf_init(&any, 1000);
+	buf_init(&any, PATTERN_MAX);
 	for (unsigned i = 0; i < t->n; i++) {
 		const char *s = t->list[i].low, *part = s;
 
@@ -208,7 +227,7 @@ static void search_again(struct plan *p)
 	}
 	if (buf_check(&any) == 0 && any.len > 0 && memchr(any.data, '\\', any.len) == NULL)
 		search(p, &(struct query){any.data, true, true, "", ""});
-	for (unsigned i = 0; i < t->n && p->ncalls < 3; i++)
+	for (unsigned i = 0; i < t->n && t->scope[0] != 0 && p->ncalls < 3; i++)
 		search(p, &(struct query){t->list[i].low, false, true, "", ""});
 	buf_fini(&any);
 }

@@ -107,6 +107,12 @@ static bool chosen(const struct report *r, const struct hits *h, const struct hi
 	return false;
 }
 
+/* Of two with the same score the one whose neighbours are known. */
+static bool better(const struct hit_line *a, const struct hit_line *b)
+{
+	return a->score > b->score || (a->score == b->score && a->read && !b->read);
+}
+
 /* Best line that may still be added; -1: none. One pass a finding: there are
  * at most REPORT_MAX. */
 static int next_best(const struct report *r, const struct hits *h, unsigned per_file, int least)
@@ -116,7 +122,7 @@ static int next_best(const struct report *r, const struct hits *h, unsigned per_
 	for (unsigned i = 0; i < h->nlines; i++) {
 		const struct hit_line *l = &h->lines[i];
 
-		if (l->score < least || (best >= 0 && l->score <= h->lines[best].score) ||
+		if (l->score < least || (best >= 0 && !better(l, &h->lines[best])) ||
 		    !worth_quoting(l) || from_file(r, h, l->file) >= per_file || chosen(r, h, l))
 			continue;
 		best = (int)i;
@@ -127,7 +133,7 @@ static int next_best(const struct report *r, const struct hits *h, unsigned per_
 void report_find(struct report *r, const struct hits *h, const struct terms *t)
 {
 	unsigned max = t->kind == TASK_LIST ? REPORT_MAX : t->kind == TASK_HOW ? 8 : 6;
-	unsigned per_file = t->kind == TASK_LIST ? REPORT_MAX : 3;
+	unsigned per_file = t->kind == TASK_LIST || t->file_mask != 0 ? REPORT_MAX : 3;
 	char why[160];
 	int best, least = 1;
 
@@ -190,6 +196,19 @@ static unsigned comment_start(const struct hits *h, unsigned at)
 	return block ? at : i;
 }
 
+/* Index after the comment lines that begin at `at`. */
+static unsigned comment_end(const struct hits *h, unsigned at)
+{
+	const struct hit_line *l = &h->lines[at];
+	unsigned i = at + 1;
+
+	while (l->read && !ends_comment(&h->lines[i - 1]) && i < h->nlines &&
+	       i - at < COMMENT_LINES && h->lines[i].read && h->lines[i].file == l->file &&
+	       h->lines[i].line == h->lines[i - 1].line + 1 && comment_line(&h->lines[i]))
+		i++;
+	return i;
+}
+
 /* Text of comment lines without their marks, up to the first full stop. */
 static size_t sentence(const struct hits *h, unsigned from, unsigned to, char *out)
 {
@@ -243,6 +262,8 @@ static void say(struct summary *s, unsigned k)
 	const struct hit_line *l = &s->h->lines[f->line];
 	struct slice name = hits_name(l->text, l->len), q = quote_of(l);
 	bool named = name.len > 0 && name.len < 64 && l->text[0] != '#';
+	char text[SENTENCE_MAX + 2];
+	size_t n;
 
 	if (s->t->kind != TASK_REVIEW && named && l->shape >= SHAPE_DECL) {
 		buf_add(&s->out, name.s, name.len);
@@ -251,6 +272,15 @@ static void say(struct summary *s, unsigned k)
 		return;
 	}
 	place(s, k);
+	n = l->shape == SHAPE_COMMENT ? sentence(s->h, f->line, comment_end(s->h, f->line), text)
+				      : 0;
+	/* Not when it begins in the middle of a sentence. */
+	if (s->t->kind != TASK_REVIEW && n >= 12 && !islower((unsigned char)text[0])) {
+		buf_adds(&s->out, " says: \"");
+		buf_add(&s->out, text, n);
+		buf_addc(&s->out, '"');
+		return;
+	}
 	buf_adds(&s->out, ": ");
 	if (s->t->kind == TASK_REVIEW)
 		buf_addf(&s->out, "%s", f->why);
@@ -337,14 +367,16 @@ static void summarise(struct summary *s, bool no_tools)
 		break;
 	case TASK_FIND:
 		if (s->h->lines[s->r->list[0].line].shape < SHAPE_DECL)
-			buf_adds(&s->out, "The closest match is ");
+			buf_adds(&s->out, "Closest match: ");
 		break;
 	}
 	say(s, 0);
-	buf_addc(&s->out, '.');
+	if (s->out.len < 2 || (memcmp(s->out.data + s->out.len - 2, ".\"", 2) != 0 &&
+			       s->out.data[s->out.len - 1] != '.'))
+		buf_addc(&s->out, '.');
 	if (s->t->kind != TASK_REVIEW)
 		say_comment(s, 0);
-	say_rest(s, s->t->kind == TASK_REVIEW ? "Then:" : "Related:");
+	say_rest(s, s->t->kind == TASK_REVIEW || s->t->kind == TASK_LIST ? "Then:" : "Related:");
 	say_effort(s);
 }
 

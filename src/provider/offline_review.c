@@ -84,6 +84,17 @@ static bool has_word(const char *s, size_t len, const char *word, bool call)
 	return false;
 }
 
+/* Anywhere but right after a quote: there it is a text, not code. */
+static bool has_text(const char *s, size_t len, const char *what)
+{
+	const char *p = s, *end = s + len;
+
+	for (; (p = memmem(p, (size_t)(end - p), what, strlen(what))) != NULL; p++)
+		if (p == s || p[-1] != '"')
+			return true;
+	return false;
+}
+
 static bool allocates(const struct hit_line *l)
 {
 	if (memchr(l->text, '=', l->len) == NULL)
@@ -104,7 +115,7 @@ static bool fits(const struct rule *r, const struct hit_line *l, bool comment)
 	case TEXT:
 		break;
 	}
-	return !comment && memmem(l->text, l->len, r->what, strlen(r->what)) != NULL;
+	return !comment && has_text(l->text, l->len, r->what);
 }
 
 static bool is_comment(const struct hit_line *l)

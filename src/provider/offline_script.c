@@ -218,7 +218,7 @@ static void play_call(struct draft *a, const json_t *c)
 		draft_call(a, id, name, "{}", 2, NULL);
 	} else if (!json_is_object(args)) {
 		draft_call(a, id, name, NULL, 0,
-			    "the arguments are no JSON object: send one object with the arguments");
+			   "the arguments are no JSON object: send one object with the arguments");
 	} else if (json_dump(&text, args) == 0) {
 		draft_call(a, id, name, text.data, text.len, NULL);
 	} else {

@@ -14,7 +14,8 @@
 #define TASK_MAX 16384u
 
 static const char stop_words[] =
-	" a about above across actual actually after again all already also always am an and any "
+	" a about above across actual against actually after again all already also always am an "
+	"and any "
 	"are as at "
 	"available back bad based be because been before being below between both but by call "
 	"called can "
@@ -44,17 +45,28 @@ static const char stop_words[] =
 	"without work working works would yes yet you your ";
 
 /* Too common in source trees to search for, unless there is nothing else. */
-static const char generic_words[] = " class classes code codebase component components define "
-				    "defined definition defines directory "
-				    "doc docs documentation file files folder function functions "
-				    "implement implementation implemented "
-				    "implements line lines method methods module modules package "
-				    "program project repo repository "
-				    "source sources struct structs structure system test tests "
-				    "tested tree type types value values "
-				    "variable variables audit bug bugs check checks correct "
-				    "critique inspect issue issues lurk problem "
-				    "problems quality review smell smells suspicious ";
+static const char generic_words[] =
+	" class classes code codebase component components define "
+	"defined definition defines directory "
+	"doc docs documentation file files folder function functions "
+	"implement implementation implemented "
+	"implements line lines method methods module modules package "
+	"program project repo repository "
+	"source sources struct structs structure system test tests "
+	"tested tree type types value values "
+	"variable variables audit bug bugs check checks correct "
+	"critique inspect issue issues lurk problem "
+	"problems quality review smell smells suspicious caller callers usage usages occurrences "
+	"references ";
+
+/* Verbs that stand in many questions: they count, but little. */
+static const char weak_words[] = " handle handles handled handling decide decides decided process "
+				 "processes processed manage "
+				 "manages managed create creates created open opens opened close "
+				 "closes closed fail fails failed "
+				 "failing read reads reading write writes written writing start "
+				 "starts started stop stops stopped "
+				 "change changes changed protect protects protected ";
 
 static const struct {
 	const char *from, *to;
@@ -95,10 +107,10 @@ static size_t stem(char *s, size_t len)
 		const char *tail;
 		unsigned char min, cut; /* shortest word, letters to cut */
 	} rules[] = {
-		{"ations", 9, 6}, {"ation", 8, 5}, {"ying", 6, 4}, {"ing", 6, 3}, {"ies", 5, 3},
-		{"ied", 5, 3},    {"ed", 5, 2},    {"sses", 6, 2}, {"xes", 5, 2}, {"ches", 6, 2},
-		{"shes", 6, 2},   {"ss", 2, 0},    {"us", 2, 0},   {"is", 2, 0},  {"s", 4, 1},
-		{"ery", 7, 1},    {"ory", 6, 1},
+		{"ations", 9, 6}, {"ation", 8, 5}, {"ction", 8, 3}, {"ution", 8, 3}, {"ying", 6, 4},
+		{"ing", 6, 3},    {"ies", 5, 3},   {"ied", 5, 3},   {"ed", 5, 2},    {"sses", 6, 2},
+		{"xes", 5, 2},    {"ches", 6, 2},  {"shes", 6, 2},  {"ss", 2, 0},    {"us", 2, 0},
+		{"is", 2, 0},     {"s", 4, 1},     {"ery", 7, 1},   {"ory", 6, 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(irregular); i++) {
@@ -286,7 +298,7 @@ static void take_word(struct terms *t, struct reader *r, const char *s, size_t l
 		r->before = r->of = NULL;
 		return;
 	}
-	now = add_term(t, TERM_WORD, s, len, weight);
+	now = add_term(t, TERM_WORD, s, len, in_list(weak_words, s, len) ? 1 : weight);
 	add_pair(t, r->before, now);
 	add_pair(t, now, r->of);
 	r->of = NULL;
