@@ -69,5 +69,7 @@ const struct dialect dialect_offline = {
 	.encode_user = wire_user,
 	.encode_results = wire_results,
 	.check = wire_check,
+	.results = wire_each_result,
+	.open_calls = wire_open_calls,
 	.answer = offline_answer,
 };

@@ -28,6 +28,12 @@ int wire_assistant(struct buf *out, const struct turn *t);
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
 
+/* ---- results and open_calls; see struct dialect (wire_results.c). */
+int wire_each_result(const char *lines, size_t len,
+		     int (*each)(size_t k, const char *text, size_t len, bool is_error, void *user),
+		     void *user, struct ava_error *err);
+int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err);
+
 /* ---- reader: messages and their blocks in order. */
 struct wire_reader {
 	struct jscan w;

@@ -68,7 +68,6 @@ static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 		return;
 	infer_estimate(r, &u);
 	r->agent.totals.input += u.input;
-	r->agent.totals.calls++;
 	if (price >= 0)
 		r->agent.totals.cost_microusd += u.input * price / 1000000;
 	else
