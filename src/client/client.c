@@ -1,0 +1,535 @@
+/* The blocking client: requests and event streams over the daemon's socket.
+ *
+ * Happy path: client_open opens the root's folder, connects, and starts a
+ * daemon first if need be. A request is sent whole, its answer read through
+ * http_reader; the connection is kept. Before a kept connection is used again
+ * it is looked at, and replaced if the daemon closed it meanwhile.
+ *
+ * What can fail: nobody listens, the daemon goes away in the middle (a GET is
+ * asked once more, anything else ends as "unknown"), silence (quiet and
+ * deadline), an interruption by a signal, answers that are no HTTP or too
+ * big. After any error the connection is closed; the next call makes a new
+ * one. */
+#include "client/client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/unix_sock.h"
+#include "base/util.h"
+#include "client/http_reader.h"
+#include "client/start.h"
+#include "codec/json.h"
+
+#define BODY_MAX       (64 * 1024 * 1024)
+#define FRAME_MAX      (16 * 1024 * 1024) /* one server-sent event */
+#define CONNECT_MS     5000
+#define QUIET_MS       60000
+#define PAUSE_MS       10  /* between looks for a daemon that is starting */
+#define START_AGAIN_MS 500 /* a daemon that held the root may have been leaving */
+
+struct client {
+	int dirfd, fd; /* fd -1: not connected */
+	bool used;     /* fd has carried an exchange */
+	int64_t quiet_ms, deadline_ms;
+	const volatile sig_atomic_t *interrupt;
+};
+
+/* ---- waiting */
+
+/* Wait for `events` until `at_ms` (-1: for ever), seeing a flag that a signal
+ * handler sets at any moment: signals are held back between the look at the
+ * flag and the wait. */
+static int wait_fd(struct client *c, short events, int64_t at_ms, struct ava_error *err)
+{
+	struct pollfd p = {.fd = c->fd, .events = events};
+	sigset_t all, before;
+	struct timespec ts;
+	int n, saved;
+
+	sigfillset(&all);
+	for (;;) {
+		int64_t left = at_ms < 0 ? 1000 : MAX(at_ms - clock_mono_ms(), 0);
+
+		ts = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		if (c->interrupt && *c->interrupt) {
+			pthread_sigmask(SIG_SETMASK, &before, NULL);
+			return err_set(err, AVA_ECANCELED, "interrupted");
+		}
+		n = ppoll(&p, 1, at_ms < 0 ? NULL : &ts, &before);
+		saved = errno;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (n > 0)
+			return 0;
+		errno = saved;
+		if (n < 0 && errno != EINTR)
+			return err_sys(err, "wait for the daemon");
+		if (n == 0 && left == 0)
+			return err_set(err, AVA_ETIMEOUT, "the daemon did not answer in time");
+	}
+}
+
+static int wait_io(struct client *c, short events, struct ava_error *err)
+{
+	int64_t at = c->quiet_ms < 0 ? -1 : clock_mono_ms() + c->quiet_ms;
+
+	if (c->deadline_ms >= 0 && (at < 0 || c->deadline_ms < at))
+		at = c->deadline_ms;
+	return wait_fd(c, events, at, err);
+}
+
+/* ---- connecting */
+
+static void hang_up(struct client *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	c->used = false;
+}
+
+static int dial(struct client *c, struct ava_error *err)
+{
+	int rv = unix_sock_connect(c->dirfd, UNIX_SOCK_NAME, CONNECT_MS, &c->fd, err);
+
+	c->used = false;
+	if (rv == AVA_ENOENT || rv == AVA_ECONNECT)
+		return err_set(err, AVA_ECONNECT,
+			       "the daemon is not running: start it with \"ava serve\"");
+	return rv;
+}
+
+/* A connection to send on: the kept one if the daemon has not closed it. */
+static int ensure_connected(struct client *c, struct ava_error *err)
+{
+	char byte;
+
+	if (c->fd >= 0 && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return 0;
+	hang_up(c);
+	return dial(c, err);
+}
+
+/* Make the root and what is above it, 0700. Fails later, when it is opened. */
+static void make_root(const char *root)
+{
+	char *path = strdup(root);
+
+	for (char *s = path; s && *s; s++) {
+		if (*s != '/' || s == path)
+			continue;
+		*s = '\0';
+		mkdir(path, 0700);
+		*s = '/';
+	}
+	mkdir(root, 0700);
+	free(path);
+}
+
+/* Start daemons until one serves, ours or another's. One that finds the root
+ * taken is fine: whoever holds it is about to serve, or about to leave. */
+static int connect_or_start(struct client *c, const char *root, struct ava_error *err)
+{
+	int64_t end = clock_mono_ms() + START_TIMEOUT_MS, again = 0;
+	struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	struct ava_error why = {0};
+	int rv;
+
+	for (;;) {
+		rv = dial(c, err);
+		if (rv != AVA_ECONNECT)
+			return rv;
+		if (clock_mono_ms() >= end)
+			break;
+		if (clock_mono_ms() >= again) {
+			rv = start_daemon(root, end, &why);
+			if (rv != 0 && rv != AVA_EBUSY)
+				break;
+			again = clock_mono_ms() + START_AGAIN_MS;
+		} else {
+			nanosleep(&pause, NULL);
+		}
+	}
+	rv = dial(c, err); /* another one may have made it */
+	if (rv != AVA_ECONNECT)
+		return rv;
+	return err_set(err, why.code ? why.code : AVA_ETIMEOUT, "the daemon did not start: %s",
+		       why.code ? why.text : "it does not answer");
+}
+
+int client_open(const char *root, bool start, struct client **out, struct ava_error *err)
+{
+	struct client *c = malloc(sizeof(*c));
+	int rv;
+
+	*out = NULL;
+	if (!c)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	*c = (struct client){.fd = -1, .quiet_ms = QUIET_MS, .deadline_ms = -1};
+	if (start)
+		make_root(root);
+	c->dirfd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (c->dirfd < 0) {
+		rv = err_sys(err, "data root %.300s", root);
+		if (rv == AVA_ENOENT)
+			err_set(err, rv, "there is no data root %.300s yet: \"ava run\" makes it",
+				root);
+		goto fail;
+	}
+	rv = start ? connect_or_start(c, root, err) : dial(c, err);
+	if (rv != 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	client_close(c);
+	return rv;
+}
+
+void client_close(struct client *c)
+{
+	if (!c)
+		return;
+	hang_up(c);
+	if (c->dirfd >= 0)
+		close(c->dirfd);
+	free(c);
+}
+
+void client_set_quiet(struct client *c, int64_t quiet_ms)
+{
+	c->quiet_ms = quiet_ms;
+}
+
+void client_set_deadline(struct client *c, int64_t deadline_ms)
+{
+	c->deadline_ms = deadline_ms;
+}
+
+void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag)
+{
+	c->interrupt = flag;
+}
+
+/* ---- sending */
+
+/* 0, or AVA_ECONNECT when the daemon is gone. */
+static int send_all(struct client *c, const char *data, size_t len, struct ava_error *err)
+{
+	while (len > 0) {
+		ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		int rv;
+
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			rv = wait_io(c, POLLOUT, err);
+			if (rv != 0)
+				return rv;
+		} else if (errno != EINTR) {
+			return err_set(err, AVA_ECONNECT, "the daemon closed the connection");
+		}
+	}
+	return 0;
+}
+
+static bool clean(const char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || *s == 127)
+			return false;
+	return true;
+}
+
+struct ask {
+	const char *method, *path, *json;
+	const char *last_event_id; /* not NULL: a stream */
+};
+
+static int send_ask(struct client *c, const struct ask *a, struct ava_error *err)
+{
+	struct buf head;
+	int rv;
+
+	if (!clean(a->path) || (a->last_event_id && !clean(a->last_event_id)))
+		return err_set(err, AVA_EINVAL, "a request must not hold blanks or controls");
+	buf_init(&head, BODY_MAX);
+	buf_addf(&head, "%s %s HTTP/1.1\r\nHost: ava\r\n", a->method, a->path);
+	if (a->last_event_id)
+		buf_adds(&head, "Accept: text/event-stream\r\n");
+	if (a->last_event_id && a->last_event_id[0])
+		buf_addf(&head, "Last-Event-ID: %s\r\n", a->last_event_id);
+	if (a->json)
+		buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			 strlen(a->json));
+	else if (strcmp(a->method, "GET") != 0)
+		buf_adds(&head, "Content-Length: 0\r\n");
+	buf_adds(&head, "\r\n");
+	if (a->json)
+		buf_adds(&head, a->json);
+	rv = buf_check(&head);
+	if (rv != 0)
+		err_set(err, rv, rv == AVA_ENOMEM ? "out of memory" : "the request is too big");
+	else
+		rv = send_all(c, head.data, head.len, err);
+	buf_fini(&head);
+	return rv;
+}
+
+/* ---- receiving */
+
+/* Read until the answer is done or the sink stops. *got: bytes have come. */
+static int receive(struct client *c, struct http_reader *r, bool *got, struct ava_error *err)
+{
+	char data[16 * 1024];
+	int rv = 0;
+
+	while (rv == 0 && r->state != HTTP_READER_DONE) {
+		ssize_t n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
+		size_t used;
+
+		if (n > 0) {
+			*got = true;
+			rv = http_reader_feed(r, data, (size_t)n, &used, err);
+			if (rv == 0 && used < (size_t)n)
+				r->keep_alive = false; /* bytes nobody asked for */
+		} else if (n < 0 && errno == EAGAIN) {
+			rv = wait_io(c, POLLIN, err);
+		} else if (n == 0 && r->state == HTTP_READER_BODY_CLOSE) {
+			rv = http_reader_eof(r, err);
+		} else if (n == 0 || errno != EINTR) {
+			rv = err_set(err, AVA_ECONNECT, "the daemon closed the connection");
+		}
+	}
+	return rv;
+}
+
+/* Send and receive; once more on a new connection where that is safe. `r` is
+ * fresh, and still fresh when nothing came. */
+static int exchange(struct client *c, const struct ask *a, struct http_reader *r,
+		    struct ava_error *err)
+{
+	bool is_get = strcmp(a->method, "GET") == 0;
+
+	for (int tries = 0;; tries++) {
+		bool got = false, reused;
+		int rv = ensure_connected(c, err);
+
+		if (rv != 0)
+			return rv;
+		reused = c->used;
+		rv = send_ask(c, a, err);
+		/* A daemon that refuses early (a body too big) may have
+		 * answered before it hung up. */
+		if (rv == 0 || rv == AVA_ECONNECT)
+			rv = receive(c, r, &got, err);
+		c->used = true;
+		if (rv != 0 || !r->keep_alive || r->state != HTTP_READER_DONE)
+			hang_up(c);
+		if (rv != AVA_ECONNECT)
+			return rv;
+		if (is_get && !got && reused && tries == 0)
+			continue;
+		if (is_get)
+			return rv;
+		return err_set(err, AVA_EUNKNOWN,
+			       "the daemon closed the connection before it answered: the "
+			       "request may have been carried out");
+	}
+}
+
+static int collect_cb(const char *data, size_t len, void *user)
+{
+	return buf_add(user, data, len);
+}
+
+int client_request(struct client *c, const char *method, const char *path, const char *json,
+		   struct client_reply *reply, struct ava_error *err)
+{
+	struct ask a = {.method = method, .path = path, .json = json};
+	struct http_reader r;
+	struct buf body;
+	int rv;
+
+	*reply = (struct client_reply){0};
+	buf_init(&body, BODY_MAX);
+	http_reader_init(&r, collect_cb, &body);
+	rv = exchange(c, &a, &r, err);
+	if (rv == 0) {
+		reply->status = r.status;
+		reply->body = buf_take(&body, &reply->len);
+		if (!reply->body)
+			rv = AVA_ENOMEM;
+	}
+	if (rv == AVA_ETOOBIG)
+		err_set(err, rv, "the daemon's answer is over %d MB", BODY_MAX >> 20);
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "out of memory");
+	http_reader_fini(&r);
+	buf_fini(&body);
+	return rv;
+}
+
+void client_reply_fini(struct client_reply *r)
+{
+	free(r->body);
+	*r = (struct client_reply){0};
+}
+
+/* ---- errors of the daemon */
+
+static int code_of_word(const char *word)
+{
+	static const struct {
+		int code;
+		const char *word;
+	} words[] = {
+#define X(name, number, text_word, text) {number, text_word},
+		AVA_ERRORS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (words[i].code != 0 && strcmp(words[i].word, word) == 0)
+			return words[i].code;
+	return AVA_EIO;
+}
+
+static int code_of_status(int status)
+{
+	switch (status) {
+	case 400:
+		return AVA_EINVAL;
+	case 401:
+	case 403:
+		return AVA_EDENIED;
+	case 404:
+		return AVA_ENOENT;
+	case 409:
+		return AVA_EEXIST;
+	case 413:
+	case 414:
+	case 431:
+		return AVA_ETOOBIG;
+	case 503:
+		return AVA_EBUSY;
+	default:
+		return AVA_EIO;
+	}
+}
+
+int client_check(const struct client_reply *r, struct ava_error *err)
+{
+	json_t *root, *error;
+	const char *word, *message;
+	int rv;
+
+	if (r->status >= 200 && r->status < 300)
+		return 0;
+	root = json_parse(r->body ? r->body : "", r->len, NULL);
+	error = root ? json_object_get(root, "error") : NULL;
+	word = json_get_str(error, "code");
+	message = json_get_str(error, "message");
+	if (word && message)
+		rv = err_set(err, code_of_word(word), "%s", message);
+	else
+		rv = err_set(err, code_of_status(r->status), "the daemon answered with status %d",
+			     r->status);
+	json_decref(root);
+	return rv;
+}
+
+int client_call(struct client *c, const char *method, const char *path, const char *json,
+		struct client_reply *reply, struct ava_error *err)
+{
+	int rv = client_request(c, method, path, json, reply, err);
+
+	if (rv == 0)
+		rv = client_check(reply, err);
+	if (rv != 0)
+		client_reply_fini(reply);
+	return rv;
+}
+
+/* ---- streams */
+
+struct stream {
+	struct http_reader reader;
+	struct sse sse;
+	struct buf refusal; /* the body of an answer other than 2xx */
+};
+
+static int stream_cb(const char *data, size_t len, void *user)
+{
+	struct stream *s = user;
+
+	if (s->reader.status >= 200 && s->reader.status < 300)
+		return sse_feed(&s->sse, data, len);
+	return buf_add(&s->refusal, data, len);
+}
+
+static int stream_outcome(struct stream *s, int rv, struct ava_error *err)
+{
+	struct client_reply refusal = {
+		.status = s->reader.status, .body = s->refusal.data, .len = s->refusal.len};
+
+	if (rv == AVA_ETOOBIG || rv == AVA_ENOMEM)
+		return err_set(err, rv, "an event of the daemon %s",
+			       rv == AVA_ENOMEM ? "does not fit into memory" : "is too big");
+	return rv != 0 ? rv : client_check(&refusal, err);
+}
+
+int client_stream(struct client *c, const char *path, const char *last_event_id,
+		  int (*on_event)(const struct sse_event *e, void *user), void *user,
+		  struct ava_error *err)
+{
+	struct ask a = {
+		.method = "GET", .path = path, .last_event_id = last_event_id ? last_event_id : ""};
+	struct stream s;
+	int rv;
+
+	http_reader_init(&s.reader, stream_cb, &s);
+	sse_init(&s.sse, FRAME_MAX);
+	s.sse.on_event = on_event;
+	s.sse.user = user;
+	buf_init(&s.refusal, BODY_MAX);
+	rv = stream_outcome(&s, exchange(c, &a, &s.reader, err), err);
+	buf_fini(&s.refusal);
+	sse_fini(&s.sse);
+	http_reader_fini(&s.reader);
+	return rv;
+}
+
+int client_escape(struct buf *out, const char *s)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~";
+
+	for (; *s; s++) {
+		unsigned char u = (unsigned char)*s;
+
+		if (strchr(plain, *s)) {
+			buf_addc(out, *s);
+		} else {
+			buf_addc(out, '%');
+			buf_addc(out, hex[u >> 4]);
+			buf_addc(out, hex[u & 15]);
+		}
+	}
+	return buf_check(out);
+}
