@@ -64,14 +64,14 @@ static const struct event_line event_lines[] = {
 	 "b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b\"}",
 	 {3, 11200, 800, 240000, 180000, "offline", "ava"}},
 	{{EVENT_InferStart, 1795248010093, 90427, 11, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"callId\":\"c1\",\"model\":\"offline\",\"promptPreview\":\"# Task\\n"
+	 "{\"callId\":\"i1\",\"model\":\"offline\",\"promptPreview\":\"# Task\\n"
 	 "find the parser\",\"maxOutput\":4096,\"notices\":[\"80 % of the time i"
 	 "s used\"],\"prefixHash\":\"5151515151515151515151515151515151515151515"
 	 "151515151515151515151\",\"requestHash\":\"a2a2a2a2a2a2a2a2a2a2a2a2a2a2"
 	 "a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2\"}",
 	 {1, -1, -1, -1, -1, "offline", "ava"}},
 	{{EVENT_InferEnd, 1795248011090, 90428, 12, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"callId\":\"c1\",\"responsePreview\":\"I will search.\",\"tokens\":{"
+	 "{\"callId\":\"i1\",\"responsePreview\":\"I will search.\",\"tokens\":{"
 	 "\"input\":3100,\"output\":120,\"cacheRead\":0,\"cacheWrite\":0,\"reaso"
 	 "ning\":0},\"stopReason\":\"tool_use\",\"requestId\":\"\",\"estimated\""
 	 ":true}",
