@@ -1,0 +1,138 @@
+/* Citations: only what the tools really returned survives. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/dialect.h"
+#include "provider/wire.h"
+#include "subagent/evidence.h"
+
+/* A conversation with a search result and a read_file result. */
+static const char lines[] =
+	"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"find it\"}]},"
+	"{\"role\":\"assistant\",\"content\":["
+	"{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"search_codebase\",\"input\":{}},"
+	"{\"type\":\"tool_use\",\"id\":\"t2\",\"name\":\"read_file\",\"input\":{}},"
+	"{\"type\":\"tool_use\",\"id\":\"t3\",\"name\":\"read_file\",\"input\":{}}]},"
+	"{\"role\":\"user\",\"content\":["
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":"
+	"\"src/a.c:12:int main(void)\\nsrc/b.c:3:\\treturn \\\"x\\\";\\n2 matches\"},"
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"t2\",\"content\":"
+	"\"src/c.h (lines 7-8 of 20)\\n7\\tstruct thing;\\n8\\tint f(struct thing *t);\"},"
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"t3\",\"is_error\":true,\"content\":"
+	"\"src/err.c:1:never shown\"}]}";
+
+static const struct {
+	const char *name, *output, *summary, *want;
+	unsigned checked, failed;
+} cases[] = {
+	{"nothing claimed", NULL, "all is well", "[]", 0, 0},
+	{"a search hit with its quote", "{\"findings\":[{\"path\":\"src/a.c\",\"line\":12,"
+					"\"quote\":\"int main(void)\"}]}",
+	 NULL, "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
+	{"part of a line, spaces around",
+	 "{\"path\":\"src/b.c\",\"line\":3,\"quote\":\"  return \\\"x\\\"; \"}", NULL,
+	 "[{\"path\":\"src/b.c\",\"line\":3,\"quote\":\"  return \\\"x\\\"; \"}]", 1, 0},
+	{"a line of a file that was read",
+	 "{\"path\":\"src/c.h\",\"line\":8,\"quote\":\"int f(struct thing *t);\"}", NULL,
+	 "[{\"path\":\"src/c.h\",\"line\":8,\"quote\":\"int f(struct thing *t);\"}]", 1, 0},
+	{"an invented quote", "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int mian(void)\"}",
+	 NULL, "[]", 1, 1},
+	{"the right quote on a wrong line",
+	 "{\"path\":\"src/a.c\",\"line\":13,\"quote\":\"int main(void)\"}", NULL, "[]", 1, 1},
+	{"a file nobody read", "{\"path\":\"src/z.c\",\"line\":1,\"quote\":\"int\"}", NULL, "[]", 1,
+	 1},
+	{"text of an error is no evidence",
+	 "{\"path\":\"src/err.c\",\"line\":1,\"quote\":\"never shown\"}", NULL, "[]", 1, 1},
+	{"from the summary, the quote is filled in", NULL, "see src/a.c:12 for it",
+	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
+	{"a time and a ratio are no citations", NULL, "at 10:30, 3:1 for a", "[]", 0, 0},
+	{"the same twice counts once",
+	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"},"
+	 "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]",
+	 "src/a.c:12", "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
+	{"an address that was never seen",
+	 "{\"url\":\"https://example.org/\",\"quote\":\"price\"}", NULL, "[]", 1, 1},
+	{"a prefix of a number is another line",
+	 "{\"path\":\"src/a.c\",\"line\":1,\"quote\":\"main\"}", NULL, "[]", 1, 1},
+};
+
+static void test_collect(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *out = cases[i].output;
+		struct evidence e;
+
+		print_message("%s\n", cases[i].name);
+		assert_int_equal(evidence_collect(&e, &dialect_offline, lines, sizeof(lines) - 1,
+						  out, out ? strlen(out) : 0, cases[i].summary),
+				 0);
+		assert_string_equal(e.citations.data, cases[i].want);
+		assert_int_equal(e.checked, cases[i].checked);
+		assert_int_equal(e.failed, cases[i].failed);
+		buf_fini(&e.citations);
+	}
+}
+
+static void test_broken_conversation(void **state)
+{
+	static const char out[] = "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}";
+	struct evidence e;
+
+	assert_int_equal(evidence_collect(&e, &dialect_offline, lines, 200, out, sizeof(out) - 1,
+					  NULL),
+			 0);
+	assert_string_equal(e.citations.data, "[]");
+	assert_int_equal(e.failed, 1);
+	buf_fini(&e.citations);
+}
+
+/* wire_each_result and wire_open_calls, which citations and restarts rest on. */
+static int count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	unsigned *n = user;
+
+	assert_int_equal(k, *n);
+	assert_int_equal(is_error, k == 2);
+	(*n)++;
+	return k == 1 && len == 0 ? 1 : 0;
+}
+
+static void test_results_in_order(void **state)
+{
+	unsigned n = 0;
+
+	assert_int_equal(wire_each_result(lines, sizeof(lines) - 1, count_result, &n, NULL), 0);
+	assert_int_equal(n, 3);
+}
+
+static void test_open_calls(void **state)
+{
+	const char *cut = strstr(lines, ",{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"");
+	struct turn *t = turn_new();
+
+	assert_non_null(t);
+	assert_int_equal(wire_open_calls(lines, sizeof(lines) - 1, t, NULL), 0);
+	assert_int_equal(t->ncalls, 0);
+	assert_int_equal(wire_open_calls(lines, (size_t)(cut - lines), t, NULL), 0);
+	assert_int_equal(t->ncalls, 3);
+	assert_string_equal(t->calls[0].wire_id, "t1");
+	assert_string_equal(t->calls[2].name, "read_file");
+	assert_string_equal(t->calls[2].args, "{}");
+	turn_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_collect),
+		cmocka_unit_test(test_broken_conversation),
+		cmocka_unit_test(test_results_in_order),
+		cmocka_unit_test(test_open_calls),
+	};
+
+	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
+}

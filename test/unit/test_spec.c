@@ -1,0 +1,286 @@
+/* Resolving what was asked for: roles, limits, tools, rights, the hash; and
+ * every wrong input with its sentence. Quotes, which come from a spec. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "subagent/quote.h"
+#include "subagent/spec.h"
+
+static struct settings settings;
+
+static int set_up(void **state)
+{
+	return settings_load(&settings, NULL);
+}
+
+static struct op_spawn plain(void)
+{
+	return (struct op_spawn){
+		.role = "code_reviewer", .task = "find main", .cwd = "/", .origin = "test",
+		.session_id = "s", .user_id = "u", .request_id = "",
+		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT,
+	};
+}
+
+static struct run_spec *build(const struct op_spawn *s)
+{
+	struct ava_error err = {0};
+	struct run_spec *r = NULL;
+
+	if (spec_build(&r, s, &settings, NULL, &err) != 0)
+		fail_msg("%s", err.text);
+	return r;
+}
+
+static void test_defaults(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+
+	assert_string_equal(r->role->name, "code_reviewer");
+	assert_string_equal(r->model.id, "offline");
+	assert_int_equal(r->agent.limits.time_ms, 300000);
+	assert_int_equal(r->agent.limits.cost_microusd, 1000000);
+	assert_int_equal(r->agent.limits.tokens, 100000);
+	assert_int_equal(r->agent.limits.iterations, 20);
+	assert_true(r->rights_private);
+	assert_false(r->rights_out);
+	spec_free(r);
+}
+
+/* seeds/1 section 12: "role selects correct tools". */
+static void test_role_selects_correct_tools(void **state)
+{
+	const struct tool *out[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(role_find("code-reviewer"), true, out);
+	const char *want[] = {"read_file", "search_codebase", "search_and_read", "read_result",
+			      "submit_result"};
+
+	assert_int_equal(n, ARRAY_LEN(want));
+	for (unsigned i = 0; i < n; i++)
+		assert_string_equal(out[i]->name, want[i]);
+	n = role_tools(role_find("Researcher"), false, out);
+	for (unsigned i = 0; i < n; i++)
+		assert_false(out[i]->flags & TOOL_FILES);
+	assert_null(role_find("wizard"));
+}
+
+static void test_presets(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r;
+
+	s.preset = "deep";
+	r = build(&s);
+	assert_int_equal(r->agent.limits.cost_microusd, 2000000);
+	assert_int_equal(r->agent.limits.tokens, 2000000);
+	assert_int_equal(r->expected_tokens, 200000);
+	spec_free(r);
+	s.max_tokens = 5000; /* what is given wins */
+	r = build(&s);
+	assert_int_equal(r->agent.limits.tokens, 5000);
+	spec_free(r);
+}
+
+static const struct {
+	const char *name;
+	struct op_spawn change; /* fields that are not NULL or 0 replace those of plain() */
+	int code;
+	const char *says;
+} bad[] = {
+	{"unknown role", {.role = "wizard"}, AVA_EINVAL, "unknown role wizard"},
+	{"role without its core tool", {.role = "web_crawler"}, AVA_EUNSUPPORTED, "read_webpages"},
+	{"empty task", {.task = " \n\t"}, AVA_EINVAL, "the task is empty"},
+	{"invalid UTF-8", {.task = "a\xff"}, AVA_EINVAL, "not valid UTF-8"},
+	{"cwd is gone", {.cwd = "/nonexistent/folder"}, AVA_ENOENT, "cannot be opened"},
+	{"cwd is a file", {.cwd = "/etc/passwd"}, AVA_EINVAL, "not a folder"},
+	{"cwd is relative", {.cwd = "src"}, AVA_EINVAL, "absolute"},
+	{"negative timeout", {.timeout_ms = -1}, AVA_EINVAL, "time limit must be above 0"},
+	{"negative cost", {.max_cost_microusd = -1}, AVA_EINVAL, "0 (free models only)"},
+	{"negative tokens", {.max_tokens = -1}, AVA_EINVAL, "token limit must be above 0"},
+	{"negative iterations", {.max_iterations = -5}, AVA_EINVAL, "iteration limit"},
+	{"absurd iterations", {.max_iterations = 1000000}, AVA_EINVAL, "at most 100000"},
+	{"unknown preset", {.preset = "huge"}, AVA_EINVAL, "unknown preset huge"},
+	{"unknown model", {.model = "gpt-99"}, AVA_EINVAL, "gpt-99"},
+};
+
+static void test_bad_input(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		const struct op_spawn *c = &bad[i].change;
+		struct op_spawn s = plain();
+		struct ava_error err = {0};
+		struct run_spec *r = NULL;
+
+		print_message("%s\n", bad[i].name);
+		s.role = c->role ? c->role : s.role;
+		s.task = c->task ? c->task : s.task;
+		s.cwd = c->cwd ? c->cwd : s.cwd;
+		s.preset = c->preset;
+		s.model = c->model;
+		s.timeout_ms = c->timeout_ms ? c->timeout_ms : s.timeout_ms;
+		s.max_cost_microusd = c->max_cost_microusd ? c->max_cost_microusd : AVA_DEFAULT;
+		s.max_tokens = c->max_tokens ? c->max_tokens : s.max_tokens;
+		s.max_iterations = c->max_iterations ? c->max_iterations : s.max_iterations;
+		assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), bad[i].code);
+		assert_null(r);
+		assert_non_null(strstr(err.text, bad[i].says));
+		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+static void test_zero_limits(void **state)
+{
+	struct op_spawn s = plain();
+	struct ava_error err = {0};
+	struct run_spec *r = NULL;
+
+	s.max_cost_microusd = 0; /* free models only: the offline model is free */
+	r = build(&s);
+	assert_int_equal(r->agent.limits.cost_microusd, 0);
+	spec_free(r);
+	s = plain();
+	s.timeout_ms = 0;
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+	s = plain();
+	s.max_tokens = 0;
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+}
+
+static void test_tools_are_an_intersection(void **state)
+{
+	const char *one[] = {"read_file"}, *foreign[] = {"run_everything"};
+	struct op_spawn s = plain();
+	struct ava_error err = {0};
+	struct run_spec *r;
+
+	s.tools = one;
+	s.ntools = 1;
+	r = build(&s);
+	assert_int_equal(r->agent.ntools, 2); /* and submit_result, without which none ends */
+	spec_free(r);
+	s.tools = foreign;
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "run_everything"));
+}
+
+static void test_large_task(void **state)
+{
+	struct op_spawn s = plain();
+	struct ava_error err = {0};
+	struct run_spec *r;
+	char *task = malloc((1u << 20) + 1);
+
+	assert_non_null(task);
+	memset(task, 'a', 1u << 20);
+	task[1u << 20] = 0;
+	s.task = task;
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_ETOOBIG);
+	assert_non_null(strstr(err.text, "262144 at the most"));
+	free(task);
+}
+
+/* seeds/1 section 12 as the config round trip: what is stored is what runs. */
+static void test_config_round_trip(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *a, *b = NULL;
+	json_t *config;
+
+	s.timeout_ms = 1500;
+	s.max_cost_microusd = 123456;
+	a = build(&s);
+	config = json_parse(a->config, a->config_len, NULL);
+	assert_non_null(config);
+	assert_int_equal(spec_from_json(&b, config, "s", "", "u", NULL), 0);
+	assert_string_equal(a->config, b->config);
+	assert_string_equal(a->hash, b->hash);
+	assert_int_equal(b->agent.limits.time_ms, 1500);
+	assert_int_equal(b->agent.limits.cost_microusd, 123456);
+	json_decref(config);
+	spec_free(a);
+	spec_free(b);
+}
+
+static void test_hash_covers_the_folder(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *a = build(&s), *b;
+
+	s.cwd = "/tmp";
+	b = build(&s);
+	assert_string_not_equal(a->hash, b->hash);
+	spec_free(a);
+	spec_free(b);
+}
+
+static void test_quote_from_limits(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+	struct quotes q = {0};
+	struct quote out;
+	struct buf b;
+
+	quote_make(&q, r, &out);
+	assert_int_equal(out.minutes_min, 3);
+	assert_int_equal(out.minutes_max, 5);
+	assert_int_equal(out.cost_microusd, 0);
+	buf_init(&b, 65536);
+	assert_int_equal(quote_text(&b, &out, r), 0);
+	assert_string_equal(b.data,
+			    "I'll spawn a CodeReviewer subagent to work on: find main. Estimated:\n"
+			    "• Time: ~3-5 minutes\n"
+			    "• Cost: up to $0.00 (offline model, no key and no network)\n"
+			    "• Tools: read_file, search_codebase, search_and_read, read_result, "
+			    "submit_result\n"
+			    "Proceed? [Yes/No]");
+	buf_fini(&b);
+	spec_free(r);
+}
+
+static void test_quote_from_history(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+	struct quotes q = {0};
+	struct quote out;
+
+	for (int i = 0; i < 4; i++)
+		quotes_add(&q, "code_reviewer", 61000, 0);
+	quote_make(&q, r, &out);
+	assert_int_equal(out.minutes_max, 5); /* four are not enough */
+	for (int i = 0; i < 60; i++)
+		quotes_add(&q, "code_reviewer", 61000, 0);
+	quotes_add(&q, "researcher", 500000, 0);
+	quote_make(&q, r, &out);
+	assert_int_equal(out.minutes_min, 2);
+	assert_int_equal(out.minutes_max, 2);
+	spec_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_role_selects_correct_tools),
+		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_zero_limits),
+		cmocka_unit_test(test_tools_are_an_intersection),
+		cmocka_unit_test(test_large_task),
+		cmocka_unit_test(test_config_round_trip),
+		cmocka_unit_test(test_hash_covers_the_folder),
+		cmocka_unit_test(test_quote_from_limits),
+		cmocka_unit_test(test_quote_from_history),
+	};
+
+	return cmocka_run_group_tests_name("spec", tests, set_up, NULL);
+}
