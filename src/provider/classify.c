@@ -89,7 +89,7 @@ static const struct {
 	{"dead", CODE, 1},
 	{"algorithm*", CODE, 1},
 
-	{"extract*", DATA, 6},
+	{"extract*", DATA, 10},
 	{"table", DATA, 3},
 	{"tables", DATA, 3},
 	{"tabular", DATA, 4},

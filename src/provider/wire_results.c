@@ -9,7 +9,8 @@
 #include "base/error.h"
 
 static int give_result(const struct wire_block *b, size_t k,
-		       int (*each)(size_t k, const char *text, size_t len, bool is_error, void *user),
+		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
+				   void *user),
 		       void *user)
 {
 	char *text = malloc(b->text.len + 1);
@@ -73,8 +74,8 @@ static int keep_call(struct turn *t, const struct wire_block *b)
 	memset(c, 0, sizeof(*c));
 	c->wire_id = keep(t, b->id);
 	c->name = keep(t, b->name);
-	c->args = arena_copy(&t->mem, b->input.s ? b->input.s : "{}", b->input.s ? b->input.len : 2);
-	c->args_len = b->input.s ? b->input.len : 2;
+	c->args_len = b->input.len ? b->input.len : 2;
+	c->args = arena_copy(&t->mem, b->input.len ? b->input.s : "{}", c->args_len);
 	return c->wire_id && c->name && c->args ? 0 : AVA_ENOMEM;
 }
 
