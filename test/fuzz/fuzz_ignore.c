@@ -1,0 +1,49 @@
+/* Ignore files and globs: input is a path, a NUL, and the text of an ignore
+ * file. Whatever it says, the answer comes soon, is the same each time, and
+ * does not change when the file is read twice (the last rule decides). */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/ignore.h"
+#include "tool/wild.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[256], *rules;
+	size_t len = strnlen((const char *)data, size), n;
+	struct ignore *ig;
+	struct wild_glob g;
+	bool once, is_dir;
+
+	if (len == size || len == 0 || len >= sizeof(path))
+		return 0;
+	memcpy(path, data, len + 1);
+	n = size - len - 1;
+	rules = malloc(n + 1);
+	ig = ignore_new();
+	if (rules == NULL || ig == NULL)
+		abort();
+	memcpy(rules, data + len + 1, n);
+	rules[n] = '\0';
+	is_dir = n % 2 == 0;
+	assert(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
+	once = ignore_match(ig, path, is_dir);
+	assert(ignore_match(ig, path, is_dir) == once);
+	assert(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
+	assert(ignore_match(ig, path, is_dir) == once);
+	assert(ignore_push(ig, IGNORE_INFO, "", "*\n", 2) == 0);
+	assert(ignore_match(ig, path, is_dir) >= once);
+	ignore_pop(ig, 0);
+	assert(!ignore_match(ig, path, is_dir));
+	ignore_free(ig);
+	if (wild_glob_init(&g, rules, NULL) == 0) {
+		wild_glob_match(&g, path, 0);
+		wild_glob_fini(&g);
+	}
+	free(rules);
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* Any bytes: what parses is written and parses again to the same value and
+ * the same bytes; as text they are escaped into one line of JSON. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+static void check_parse(const char *s, size_t len)
+{
+	struct ava_error err = {0};
+	json_t *v = json_parse(s, len, &err), *again;
+	struct buf one, two;
+
+	if (v == NULL) {
+		CHECK(err.code != 0 && strncmp(err.text, "line ", 5) == 0);
+		CHECK(strchr(err.text, '\n') == NULL);
+		return;
+	}
+	buf_init(&one, 64 + 8 * len);
+	buf_init(&two, 64 + 8 * len);
+	CHECK(json_dump(&one, v) == 0);
+	again = json_parse(one.data, one.len, &err);
+	CHECK(again != NULL && json_equal(v, again));
+	CHECK(json_dump(&two, again) == 0);
+	CHECK(one.len == two.len && memcmp(one.data, two.data, one.len) == 0);
+	json_get_fixed(v, "n", 4, 0);
+	json_decref(v);
+	json_decref(again);
+	buf_fini(&one);
+	buf_fini(&two);
+}
+
+static void check_escape(const char *s, size_t len)
+{
+	struct buf out, repaired;
+	json_t *v;
+
+	buf_init(&out, 64 + 8 * len);
+	buf_init(&repaired, 64 + 8 * len);
+	CHECK(json_escape(&out, s, len) == 0 && utf8_repair(&repaired, s, len) == 0);
+	for (size_t i = 0; i < out.len; i++)
+		CHECK((unsigned char)out.data[i] >= 0x20 && out.data[i] != 0x7f);
+	v = json_parse(out.data, out.len, NULL);
+	CHECK(v != NULL && json_string_length(v) == repaired.len);
+	CHECK(repaired.len == 0 || memcmp(json_string_value(v), repaired.data, repaired.len) == 0);
+	json_decref(v);
+	buf_fini(&out);
+	buf_fini(&repaired);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	check_parse((const char *)data, len);
+	check_escape((const char *)data, len);
+	return 0;
+}
