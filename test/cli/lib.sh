@@ -17,8 +17,8 @@ set -u
 
 LIB=$(cd "$(dirname -- "$0")" && pwd)
 : "${SRCDIR:=$(cd "$LIB/../.." && pwd)}"
-: "${AVA:=$SRCDIR/build/src/cli/ava}"
-: "${AVAD:=$SRCDIR/build/src/gateway/avad}"
+: "${AVA:=$SRCDIR/build/bin/ava}"
+: "${AVAD:=$SRCDIR/build/bin/avad}"
 : "${AVA_SANITIZER:=}"
 T=$(mktemp -d "${TMPDIR:-/tmp}/ava-test.XXXXXX") || exit 99
 OUT=$T/out ERR=$T/err CODE=
@@ -30,6 +30,7 @@ for variable in $(env | sed -n 's/^\(AVA_[A-Z_]*\)=.*/\1/p'); do
 	case $variable in AVA_SANITIZER | AVA_SOAK) ;; *) unset "$variable" ;; esac
 done
 export AVA AVAD SRCDIR T AVA_SANITIZER
+export AVA_AVAD="$AVAD" # in a build folder avad is not beside ava
 export HOME="$T/home" AVA_DATA_ROOT="$T/data" AVA_MODEL=offline NO_COLOR=1 LC_ALL=C.UTF-8
 export XDG_CONFIG_HOME="$T/config" XDG_DATA_HOME="$T/share" XDG_STATE_HOME="$T/state"
 export XDG_CACHE_HOME="$T/cache" XDG_RUNTIME_DIR="$T/run"
