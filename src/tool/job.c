@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "agent/tool.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
@@ -104,13 +103,6 @@ void job_start(struct tool_call *c, job_fn fn)
 	j->work.done = done;
 	j->work.priv = j;
 	os_work_start(c->env->loop, &j->work);
-}
-
-int gate_check(const struct gate *g)
-{
-	if (atomic_load_explicit(g->stop, memory_order_relaxed))
-		return AVA_ECANCELED;
-	return clock_mono_ms() < g->deadline_ms ? 0 : AVA_ETIMEOUT;
 }
 
 int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err)

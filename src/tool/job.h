@@ -1,13 +1,9 @@
 /* What every tool that works on the pool shares: its life from start to done,
- * reading arguments, and when to give up. */
+ * and reading arguments. */
 #ifndef TOOL_JOB_H
 #define TOOL_JOB_H
 
 #include <jansson.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct ava_error;
 struct buf;
@@ -23,14 +19,6 @@ void job_start(struct tool_call *c, job_fn fn);
 
 /* The class of the model's error for a code of ava.h; static. */
 const char *job_error_class(int code);
-
-/* When to stop: the run does not want it any more, or time is up. */
-struct gate {
-	const atomic_bool *stop;
-	int64_t deadline_ms; /* clock_mono_ms */
-};
-/* 0, AVA_ECANCELED or AVA_ETIMEOUT. Cheap: call it every 64 KB and folder. */
-int gate_check(const struct gate *g);
 
 /* An argument, *borrowed*: NULL when it is not there. AVA_EINVAL for a NUL
  * inside, which no path or pattern can hold. */

@@ -14,6 +14,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "tool/gate.h"
 #include "tool/job.h"
 #include "tool/lines.h"
 #include "tool/root.h"

@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "tool/job.h"
 #include "tool/walk.h"
 
 #define READ_STEP   (64u << 10)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tool/job.h"
+#include "tool/gate.h"
 #include "tool/match.h"
 #include "tool/root.h"
 #include "tool/wild.h"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "tool/job.h"
 #include "tool/scan.h"
 #include "tool/table.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "codec/json.h"
+#include "tool/job.h"
 #include "tool/scan.h"
 #include "tool/table.h"
 

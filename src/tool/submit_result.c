@@ -1,5 +1,7 @@
-/* submit_result: how a run ends. The row alone: the machine takes the call
- * itself (TOOL_ENDS), so there is nothing to start. */
+/* submit_result: how a run ends, and what its schema promises the machine:
+ * a summary, a confidence from 0 to 1, any JSON as output, caveats as strings.
+ * The row alone: the machine takes the call itself (TOOL_ENDS), so there is
+ * nothing to start. */
 #include "tool/table.h"
 
 static void activity(const json_t *args, struct buf *out)

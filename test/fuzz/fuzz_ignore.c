@@ -1,15 +1,12 @@
 /* Ignore files and globs: input is a path, a NUL, and the text of an ignore
  * file. Whatever it says, the answer comes soon, is the same each time, and
  * does not change when the file is read twice (the last rule decides). */
-#include <assert.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "fuzz.h"
+
 #include <string.h>
 
 #include "tool/ignore.h"
 #include "tool/wild.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -30,15 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(rules, data + len + 1, n);
 	rules[n] = '\0';
 	is_dir = n % 2 == 0;
-	assert(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
+	CHECK(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
 	once = ignore_match(ig, path, is_dir);
-	assert(ignore_match(ig, path, is_dir) == once);
-	assert(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
-	assert(ignore_match(ig, path, is_dir) == once);
-	assert(ignore_push(ig, IGNORE_INFO, "", "*\n", 2) == 0);
-	assert(ignore_match(ig, path, is_dir) >= once);
+	CHECK(ignore_match(ig, path, is_dir) == once);
+	CHECK(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
+	CHECK(ignore_match(ig, path, is_dir) == once);
+	CHECK(ignore_push(ig, IGNORE_INFO, "", "*\n", 2) == 0);
+	CHECK(ignore_match(ig, path, is_dir) >= once);
 	ignore_pop(ig, 0);
-	assert(!ignore_match(ig, path, is_dir));
+	CHECK(!ignore_match(ig, path, is_dir));
 	ignore_free(ig);
 	if (wild_glob_init(&g, rules, NULL) == 0) {
 		wild_glob_match(&g, path, 0);

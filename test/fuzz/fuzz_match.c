@@ -1,20 +1,16 @@
 /* Search patterns: input is a byte of flags, a pattern, a NUL, and a text.
  * Lines come in order and inside the text; a regular expression finds the same
  * lines in blocks as line by line ("(?=)" forces that); and it ends. */
-#include <assert.h>
+#include "fuzz.h"
+
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "tool/job.h"
+#include "tool/gate.h"
 #include "tool/match.h"
 
 #define LINES 512
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Begins of the lines that match, at most LINES; their number or a code. */
 static int lines_of(const char *pattern, unsigned flags, const char *text, size_t len,
@@ -28,11 +24,11 @@ static int lines_of(const char *pattern, unsigned flags, const char *text, size_
 	int rv = match_new(&m, pattern, flags, &gate, NULL), n = 0;
 
 	while (rv == 0 && n < LINES && (rv = match_next(m, text, len, &from, &line, NULL)) == 1) {
-		assert(line.start <= line.at && line.at <= line.end && line.end <= len);
-		assert(line.start == 0 || text[line.start - 1] == '\n');
-		assert(memchr(text + line.start, '\n', line.end - line.start) == NULL);
-		assert(n == 0 || line.start > last);
-		assert(from > line.end);
+		CHECK(line.start <= line.at && line.at <= line.end && line.end <= len);
+		CHECK(line.start == 0 || text[line.start - 1] == '\n');
+		CHECK(memchr(text + line.start, '\n', line.end - line.start) == NULL);
+		CHECK(n == 0 || line.start > last);
+		CHECK(from > line.end);
 		last = line.start;
 		starts[n++] = line.start;
 		rv = 0;
@@ -65,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(wrapped, sizeof(wrapped), "(?=)(?:%s)", pattern);
 	again = flags & MATCH_REGEX ? lines_of(wrapped, flags, text, rest, b) : -1;
 	if (n >= 0 && again >= 0) {
-		assert(n == again);
-		assert(memcmp(a, b, (size_t)n * sizeof(*a)) == 0);
+		CHECK(n == again);
+		CHECK(memcmp(a, b, (size_t)n * sizeof(*a)) == 0);
 	}
 	free(text);
 	return 0;

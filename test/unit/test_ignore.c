@@ -353,6 +353,7 @@ static void test_random_against_git(void **state)
 {
 	char dir[256], list[2000] = "", rules[400], answers[100];
 	const char *rounds = getenv("IGNORE_ROUNDS");
+	size_t used = 0;
 
 	if (!have_git()) {
 		print_message("git is not installed\n");
@@ -361,8 +362,8 @@ static void test_random_against_git(void **state)
 	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
 	git_init(dir);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		strncat(list, paths[i], bare_len(paths[i]));
-		strcat(list, "\n");
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%.*s\n",
+					 (int)bare_len(paths[i]), paths[i]);
 		/* "ab" cannot be file and folder; folders win. */
 		if (strcmp(paths[i], "ab") != 0 && strcmp(paths[i], "b") != 0)
 			make(dir, paths[i]);

@@ -76,10 +76,52 @@ static void test_rows(void **state)
 	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE);
 }
 
+static const struct {
+	const char *tool, *args;
+	bool fits;
+} calls[] = {
+	{"read_file", "{\"path\":\"a\"}", true},
+	{"read_file", "{\"path\":\"a\",\"first_line\":1,\"last_line\":9}", true},
+	{"read_file", "{\"path\":\"\"}", false},
+	{"read_file", "{}", false},
+	{"read_file", "{\"path\":\"a\",\"first_line\":0}", false},
+	{"read_file", "{\"path\":\"a\",\"mode\":\"w\"}", false},
+	{"search_codebase", "{\"pattern\":\"a\",\"max_results\":500}", true},
+	{"search_codebase", "{\"pattern\":\"a\",\"max_results\":501}", false},
+	{"search_codebase", "{\"pattern\":\"a\",\"regex\":\"yes\"}", false},
+	{"search_and_read", "{\"pattern\":\"a\",\"context\":20,\"max_files\":20}", true},
+	{"search_and_read", "{\"pattern\":\"a\",\"context\":21}", false},
+	{"read_result", "{\"call_id\":\"c1.1\",\"search\":\"x\"}", true},
+	{"read_result", "{\"search\":\"x\"}", false},
+	{"submit_result", "{\"output\":null,\"summary\":\"s\",\"confidence\":0}", true},
+	{"submit_result", "{\"output\":{\"a\":[1]},\"summary\":\"s\",\"confidence\":1.0}", true},
+	{"submit_result",
+	 "{\"output\":\"x\",\"summary\":\"s\",\"confidence\":0.5,"
+	 "\"caveats\":[\"c\"]}",
+	 true},
+	{"submit_result", "{\"output\":[],\"summary\":\"\",\"confidence\":0.5}", false},
+	{"submit_result", "{\"summary\":\"s\",\"confidence\":1.1}", false},
+	{"submit_result", "{\"summary\":\"s\"}", false},
+	{"submit_result", "{\"summary\":\"s\",\"confidence\":1,\"caveats\":[1]}", false},
+};
+
+static void test_arguments(void **state)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		json_t *args = json_loads(calls[i].args, 0, NULL);
+		int rv = tool_check_args(tool_find(calls[i].tool)->schema, args, NULL);
+
+		if ((rv == 0) != calls[i].fits)
+			fail_msg("%s %s: %d", calls[i].tool, calls[i].args, rv);
+		json_decref(args);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_arguments),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

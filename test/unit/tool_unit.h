@@ -152,12 +152,14 @@ TOOL_UNIT bool tool_unit_stop(struct tool_unit *u, const char *tool, const char 
 /* Does `text` hold `part`? Shows both when not. */
 TOOL_UNIT void assert_holds(const char *text, const char *part)
 {
+	assert_non_null(text);
 	if (strstr(text, part) == NULL)
 		fail_msg("no \"%s\" in:\n%s", part, text);
 }
 
 TOOL_UNIT void assert_lacks(const char *text, const char *part)
 {
+	assert_non_null(text);
 	if (strstr(text, part) != NULL)
 		fail_msg("\"%s\" in:\n%s", part, text);
 }
