@@ -16,7 +16,6 @@ void arena_fini(struct arena *a);
 void *arena_get(struct arena *a, size_t size);
 /* NUL-terminated copy; NULL as above. */
 char *arena_copy(struct arena *a, const char *s, size_t len);
-char *arena_fmt(struct arena *a, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+char *arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdarg.h>
 
 struct buf {
-	char *data;  /* NUL-terminated when not NULL; owned */
-	size_t len;  /* without the NUL */
+	char *data; /* NUL-terminated when not NULL; owned */
+	size_t len; /* without the NUL */
 	size_t cap;
 	size_t max;  /* bytes at the most */
 	bool failed; /* an append did not fit, or memory ran out */
@@ -26,8 +26,7 @@ void buf_reset(struct buf *b); /* empty; keeps the memory */
 int buf_add(struct buf *b, const void *data, size_t len);
 int buf_adds(struct buf *b, const char *s);
 int buf_addc(struct buf *b, char c);
-int buf_addf(struct buf *b, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap);
 /* Room for `len` more bytes; returns where they go, NULL when it does not
  * fit. The caller adds what it used to b->len (and keeps data[len] = 0). */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#define DAY_MS	    INT64_C(86400000)
-#define LAST_MS	    INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
-#define ERA_DAYS    146097		     /* days in 400 years */
-#define EPOCH_SHIFT 719468		     /* days from 0000-03-01 to 1970-01-01 */
+#define DAY_MS      INT64_C(86400000)
+#define LAST_MS     INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
+#define ERA_DAYS    146097                   /* days in 400 years */
+#define EPOCH_SHIFT 719468                   /* days from 0000-03-01 to 1970-01-01 */
 
 static int64_t read_us(clockid_t which)
 {

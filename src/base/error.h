@@ -12,8 +12,7 @@ int err_set(struct ava_error *err, int code, const char *fmt, ...)
 /* From errno: "<what>: <strerror>"; ENOSPC and EDQUOT become AVA_EFULL,
  * ENOENT AVA_ENOENT, ENOMEM AVA_ENOMEM, EACCES/EPERM/EROFS AVA_EDENIED,
  * everything else AVA_EIO. */
-int err_sys(struct ava_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int err_sys(struct ava_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Put "<fmt>: " before the sentence already there. */
 int err_wrap(struct ava_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -15,7 +15,9 @@ uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 
 /* Running hash over several pieces. */
-struct hash_sha256 { uint64_t opaque[16]; };
+struct hash_sha256 {
+	uint64_t opaque[16];
+};
 void hash_sha256_init(struct hash_sha256 *h);
 void hash_sha256_add(struct hash_sha256 *h, const void *data, size_t len);
 void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32]);

@@ -8,19 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run_id { char text[24]; };      /* "S-7f3a2b", never reused */
-struct proposal_id { char text[24]; }; /* "P-19c0de" */
-struct trace_name { char text[48]; };  /* "brave-otter", "brave-otter-2" */
-struct session_id { char text[40]; };  /* a UUID, 36 characters */
+struct run_id {
+	char text[24]; /* "S-7f3a2b", never reused */
+};
+struct proposal_id {
+	char text[24]; /* "P-19c0de" */
+};
+struct trace_name {
+	char text[48]; /* "brave-otter", "brave-otter-2" */
+};
+struct session_id {
+	char text[40]; /* a UUID, 36 characters */
+};
 
 void id_random(void *out, size_t len); /* getrandom; aborts when impossible */
 struct session_id id_session(void);    /* UUID version 4, lower case */
 
 /* `prefix` 'S' or 'P'; 6 digits first, one more each time taken() says yes. */
-void id_short(char prefix, bool (*taken)(const char *id, void *user),
-	      void *user, char out[24]);
-void id_trace_name(bool (*taken)(const char *name, void *user), void *user,
-		   struct trace_name *out);
+void id_short(char prefix, bool (*taken)(const char *id, void *user), void *user, char out[24]);
+void id_trace_name(bool (*taken)(const char *name, void *user), void *user, struct trace_name *out);
 
 /* "S-" and 6 to 20 lower-case hex digits. */
 bool id_is_run(const char *s);

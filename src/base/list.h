@@ -11,8 +11,14 @@ struct list {
 	struct list *next, *prev;
 };
 
-static inline void list_init(struct list *l) { l->next = l->prev = l; }
-static inline bool list_empty(const struct list *l) { return l->next == l; }
+static inline void list_init(struct list *l)
+{
+	l->next = l->prev = l;
+}
+static inline bool list_empty(const struct list *l)
+{
+	return l->next == l;
+}
 
 static inline void list_insert(struct list *at, struct list *n)
 {
@@ -53,11 +59,10 @@ static inline void list_splice(struct list *to, struct list *from)
 }
 
 #define LIST_ENTRY(node, type, member) CONTAINER_OF(node, type, member)
-#define LIST_FIRST(head, type, member) \
+#define LIST_FIRST(head, type, member)                                                             \
 	(list_empty(head) ? NULL : LIST_ENTRY((head)->next, type, member))
 /* `n` may be removed inside the loop. */
-#define LIST_EACH(head, n, tmp)                                     \
-	for (struct list *n = (head)->next, *tmp = n->next;         \
-	     n != (head); n = tmp, tmp = n->next)
+#define LIST_EACH(head, n, tmp)                                                                    \
+	for (struct list *n = (head)->next, *tmp = n->next; n != (head); n = tmp, tmp = n->next)
 
 #endif

@@ -31,7 +31,7 @@ struct nameset {
 	uint64_t seed; /* drawn with the first name */
 };
 void nameset_fini(struct nameset *s);
-int nameset_add(struct nameset *s, const char *name); /* 0, AVA_ENOMEM */
+int nameset_add(struct nameset *s, const char *name);       /* 0, AVA_ENOMEM */
 int nameset_has(const struct nameset *s, const char *name); /* 1 or 0 */
 
 #endif

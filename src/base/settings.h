@@ -9,19 +9,19 @@
 
 struct ava_error;
 
-#define SETTINGS(X)                                                       \
-	/* field, key, default, least, most */                            \
-	X(runs_max, "runs.max", 8, 1, 100000)                             \
-	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)            \
-	X(limits_timeout_s, "limits.timeout", 600, 1, 604800)             \
-	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)         \
-	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)          \
-	X(limits_iterations, "limits.iterations", 20, 1, 100000)          \
-	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)           \
-	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                \
-	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)           \
-	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)  \
-	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)     \
+#define SETTINGS(X)                                                                                \
+	/* field, key, default, least, most */                                                     \
+	X(runs_max, "runs.max", 8, 1, 100000)                                                      \
+	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)                                     \
+	X(limits_timeout_s, "limits.timeout", 600, 1, 604800)                                      \
+	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
+	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
+	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
+	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)                                    \
+	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                                         \
+	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \
+	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
+	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)
 
 struct settings {

@@ -13,7 +13,7 @@ struct slab {
 
 void slab_init(struct slab *s, size_t object_size, size_t max_objects);
 void slab_fini(struct slab *s);
-void *slab_get(struct slab *s); /* zeroed; NULL: out of memory or at max */
+void *slab_get(struct slab *s);              /* zeroed; NULL: out of memory or at max */
 void slab_put(struct slab *s, void *object); /* NULL: nothing */
 
 #endif

@@ -31,8 +31,8 @@ struct sys_ops {
 	int (*flock)(int fd, int operation);
 	/* Names in a directory without "." and "..": called once per name;
 	 * returns -1 or 0. */
-	int (*list)(int dirfd, const char *path,
-		    void (*name)(const char *name, void *user), void *user);
+	int (*list)(int dirfd, const char *path, void (*name)(const char *name, void *user),
+		    void *user);
 };
 
 extern const struct sys_ops sys_real;
@@ -45,7 +45,7 @@ int sys_read_all(int fd, void *buf, size_t len, off_t at);
 /* Whole file into fresh memory (free()), NUL-terminated; AVA_ETOOBIG above
  * `max`; regular files only. */
 struct ava_error;
-int sys_read_file(int dirfd, const char *path, size_t max, char **data,
-		  size_t *len, struct ava_error *err);
+int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *len,
+		  struct ava_error *err);
 
 #endif

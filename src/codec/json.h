@@ -39,8 +39,7 @@ void jw_fixed(struct jw *w, const char *key, int64_t n, int decimals);
 void jw_raw(struct jw *w, const char *key, const char *json, size_t len);
 /* String cut to `max_chars` code points with "cut":true written after it as a
  * key of the same object when something was left out. */
-void jw_preview(struct jw *w, const char *key, const char *s, size_t len,
-		size_t max_chars);
+void jw_preview(struct jw *w, const char *key, const char *s, size_t len, size_t max_chars);
 
 /* Quoted and escaped. Input that is not valid UTF-8 is written with U+FFFD
  * for each bad byte, and so is NUL, which many readers refuse; U+2028/2029,
@@ -64,8 +63,7 @@ const char *json_get_str(const json_t *o, const char *key);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);
 bool json_get_bool(const json_t *o, const char *key, bool fallback);
 /* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
-int64_t json_get_fixed(const json_t *o, const char *key, int decimals,
-		       int64_t fallback);
+int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback);
 /* Compact, keys in insertion order, strings as json_escape writes them,
  * reals with as few digits (from 15 on) as read back the same: 0.1, not
  * 0.10000000000000001; appended to `out`.

@@ -7,7 +7,6 @@
 /* Next line of [*at, len): sets *line and *line_len (without \n), moves *at
  * past it and returns 1; 0 at the end; -1 when what is left has no \n (a torn
  * tail: *line and *line_len show it, *at is not moved). */
-int jsonl_next(const char *data, size_t len, size_t *at, const char **line,
-	       size_t *line_len);
+int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len);
 
 #endif

@@ -16,6 +16,7 @@
 
 struct ava_error;
 
+/* clang-format off */
 /* name; the number is the bit in a catalog row's "types" and never changes */
 #define EVENT_KINDS(X)                                                       \
 	X(SessionStart, 0) X(SessionEnd, 1) X(UserMessage, 2)                \
@@ -34,6 +35,7 @@ enum event_kind {
 #undef X
 	EVENT_NKINDS
 };
+/* clang-format on */
 
 const char *event_kind_name(enum event_kind kind);
 int event_kind_from(const char *name, size_t len); /* -1: none such */
@@ -47,8 +49,7 @@ struct event_meta {
 	int64_t duration_ms;
 	const char *model_id, *parent_agent_id; /* NULL = absent */
 };
-#define EVENT_META_NONE \
-	((struct event_meta){ -1, -1, -1, -1, -1, NULL, NULL })
+#define EVENT_META_NONE ((struct event_meta){-1, -1, -1, -1, -1, NULL, NULL})
 
 /* Who and where; "" or NULL when none. Borrowed during event_encode. */
 struct event_head {
@@ -61,9 +62,8 @@ struct event_head {
 /* Append the whole line with its \n. `content` is a JSON object's bytes
  * ("{}" when NULL); a newline in it becomes a space. `meta` NULL: none.
  * Returns buf_check(out): after an error `out` holds a part of the line. */
-int event_encode(struct buf *out, const struct event_head *head,
-		 const char *content, size_t content_len,
-		 const struct event_meta *meta);
+int event_encode(struct buf *out, const struct event_head *head, const char *content,
+		 size_t content_len, const struct event_meta *meta);
 
 /* A line read back without parsing its content: views into `line`, valid as
  * long as it is. Strings are raw JSON string bodies (still escaped). */
@@ -71,8 +71,10 @@ struct event_view {
 	int64_t wall_ms;
 	uint64_t lsn, seq;
 	int kind; /* enum event_kind, -1: unknown name */
-	struct { const char *s; size_t len; } type, agent_id, session_id,
-		trace_id, user_id, content, metadata;
+	struct {
+		const char *s;
+		size_t len;
+	} type, agent_id, session_id, trace_id, user_id, content, metadata;
 };
 
 /* 0 or AVA_ECORRUPT: not a line in canonical form. One \n at the end may be

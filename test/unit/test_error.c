@@ -32,7 +32,7 @@ static void test_errno(void **state)
 	} cases[] = {
 		{ENOSPC, AVA_EFULL},  {EDQUOT, AVA_EFULL},   {ENOENT, AVA_ENOENT},
 		{ENOMEM, AVA_ENOMEM}, {EACCES, AVA_EDENIED}, {EPERM, AVA_EDENIED},
-		{EROFS, AVA_EDENIED}, {EIO, AVA_EIO},	     {EBADF, AVA_EIO},
+		{EROFS, AVA_EDENIED}, {EIO, AVA_EIO},        {EBADF, AVA_EIO},
 	};
 	struct ava_error err;
 
@@ -94,8 +94,8 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),	    cmocka_unit_test(test_set_from_itself),
-		cmocka_unit_test(test_errno),	    cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_set),         cmocka_unit_test(test_set_from_itself),
+		cmocka_unit_test(test_errno),       cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_long_is_cut), cmocka_unit_test(test_words),
 	};
 

@@ -140,8 +140,8 @@ static void test_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	   cmocka_unit_test(test_session),
-		cmocka_unit_test(test_short),	   cmocka_unit_test(test_short_never_gives_up),
+		cmocka_unit_test(test_random),     cmocka_unit_test(test_session),
+		cmocka_unit_test(test_short),      cmocka_unit_test(test_short_never_gives_up),
 		cmocka_unit_test(test_trace_name), cmocka_unit_test(test_words),
 		cmocka_unit_test(test_forms),
 	};

@@ -171,8 +171,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_put_get_del), cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_walk),	    cmocka_unit_test(test_seeded),
-		cmocka_unit_test(test_nameset),	    cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_walk),        cmocka_unit_test(test_seeded),
+		cmocka_unit_test(test_nameset),     cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, make_keys, NULL);

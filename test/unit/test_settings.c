@@ -36,8 +36,8 @@ static void test_override(void **state)
 
 static void test_bad_values(void **state)
 {
-	static const char *const bad[] = {"",	 " 5",	"+5",	  "5 ",
-					  "abc", "0",	"-1",	  "5x",
+	static const char *const bad[] = {"",    " 5",  "+5",     "5 ",
+					  "abc", "0",   "-1",     "5x",
 					  "0x5", "5.0", "100001", "99999999999999999999"};
 	struct ava_error err;
 	struct settings s;
