@@ -13,6 +13,7 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "codec/json.h"
 #include "subagent/restart.h"
 
@@ -138,6 +139,15 @@ static void write_recovered(struct core *c, struct draft *d)
 	core_event(c, d, EVENT_Recovered, "", "", &b);
 }
 
+static int64_t day_size(struct core *c)
+{
+	char path[LOGBOOK_PATH];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "logs/ava/%s.jsonl", c->book.day);
+	return sys->fstatat(c->root_fd, path, &st, 0) == 0 ? st.st_size : 0;
+}
+
 /* LogOpen, and Recovered when there was something to recover. */
 static void write_boot(struct core *c)
 {
@@ -152,9 +162,9 @@ static void write_boot(struct core *c)
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_bool(&w, "clean", c->recovery.clean);
+	jw_int(&w, "prevSize", day_size(c));
 	jw_str(&w, "version", ava_version());
 	jw_int(&w, "pid", getpid());
-	jw_int(&w, "prevSeq", (int64_t)c->book.day_seq);
 	jw_end(&w);
 	core_event(c, d, EVENT_LogOpen, "", "", &b);
 	if (!c->recovery.clean || c->recovery.nproblems > 0)
