@@ -419,7 +419,7 @@ static int score_line(const struct hits *h, const struct offline_body *b, const 
 	score = weight_of(h, t, l->mask | f->path_mask) + pair_bonus(t, l->mask | f->path_mask) +
 		pair_bonus(t, l->mask) + shape_bonus(h, t, l);
 	if (f->test && !t->tests)
-		score -= 10;
+		score -= t->kind == TASK_LIST ? 2 : 10;
 	if (f->doc && !t->docs)
 		score -= t->kind == TASK_HOW ? 2 : 6;
 	if (l->len > LONG_LINE)

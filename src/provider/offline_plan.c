@@ -16,6 +16,7 @@
 
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "provider/offline_report.h"
 #include "provider/offline_draft.h"
 #include "provider/offline_review.h"
@@ -205,7 +206,19 @@ static void search_rules(struct plan *p)
 	}
 }
 
-/* Wider: everywhere, any of the stems, and the parts of names. */
+/* One more part of a name or stem into the alternatives. */
+static void add_part(struct buf *any, const char *s, size_t len)
+{
+	char part[TERM_LEN];
+
+	snprintf(part, sizeof(part), "%.*s", (int)len, s);
+	if (any->len > 0)
+		buf_addc(any, '|');
+	add_literal(any, part);
+}
+
+/* Wider: everywhere, the begins of words, and the words of which names are
+ * made ("journal_checkpoint"). */
 static void search_again(struct plan *p)
 {
 	const struct terms *t = &p->terms;
@@ -215,17 +228,17 @@ static void search_again(struct plan *p)
 	for (unsigned i = 0; i < t->n; i++) {
 		const char *s = t->list[i].low, *part = s;
 
-		for (; *s != 0; s++) { /* "journal_checkpoint": its words */
-			if (strchr("_.:>-/ ", *s) == NULL || s - part < 4)
+		for (; *s != 0; s++) {
+			if (strchr("_.:>-/ ", *s) == NULL)
 				continue;
-			buf_addf(&any, "%s%.*s", any.len > 0 ? "|" : "", (int)(s - part), part);
+			if (s - part >= 4)
+				add_part(&any, part, (size_t)(s - part));
 			part = s + 1;
 		}
 		if (s - part >= 3)
-			buf_addf(&any, "%s%.*s", any.len > 0 ? "|" : "", (int)MIN(s - part, 6),
-				 part);
+			add_part(&any, part, (size_t)utf8_prefix(part, (size_t)(s - part), 6));
 	}
-	if (buf_check(&any) == 0 && any.len > 0 && memchr(any.data, '\\', any.len) == NULL)
+	if (any.len > 0 && buf_check(&any) == 0)
 		search(p, &(struct query){any.data, true, true, "", ""});
 	for (unsigned i = 0; i < t->n && t->scope[0] != 0 && p->ncalls < 3; i++)
 		search(p, &(struct query){t->list[i].low, false, true, "", ""});
