@@ -205,8 +205,8 @@ static int unknown_property(const json_t *properties, const char *key, const str
 	buf_init(&list, 250);
 	json_object_foreach((json_t *)properties, known, one)
 		buf_addf(&list, "%s%s", list.len > 0 ? ", " : "", known);
-	err_set(at->err, AVA_EINVAL, "%s has no property %s; it takes: %s", place_text(at),
-		quoted(name, sizeof(name), key), list.len > 0 ? list.data : "none");
+	err_set(at->err, AVA_EINVAL, "%s is not a property of %s; these are: %s",
+		quoted(name, sizeof(name), key), place_text(at), list.len > 0 ? list.data : "none");
 	buf_fini(&list);
 	return AVA_EINVAL;
 }

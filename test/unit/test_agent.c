@@ -1,0 +1,482 @@
+/* The machine on its way: calls, text, replies that are odd, failures. */
+#include "agent_rig.h"
+
+/* ---- the way through */
+
+static void test_submit(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_run(&r);
+	rig_run(&r);
+	assert_int_equal(r.wants, 1);
+	assert_int_equal(r.infers, 0);
+	r.now = 5000;
+	agent_on_slot(&r.a);
+	rig_run(&r);
+	assert_int_equal(r.wake, 605000); /* the clock starts with the slot */
+	assert_int_equal(r.infers, 1);
+	assert_int_equal(r.infer.iteration, 1);
+	assert_int_equal(r.infer.max_output, 8192);
+	SAY(&r, .calls = {LOOK});
+	assert_false(r.reply_wait); /* repeatable: rides */
+	assert_int_equal(r.a.state, AGENT_TOOLS);
+	assert_int_equal(r.starts, 1);
+	rig_answer(&r, 0, "content");
+	assert_int_equal(r.result_saves, 1);
+	assert_int_equal(r.infer.iteration, 2);
+	SAY(&r, .calls = {SUBMIT});
+	assert_false(r.reply_wait);
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r.output, "{\"n\":1}");
+	assert_string_equal(r.summary, "one");
+	assert_string_equal(r.caveats, "[\"few\"]");
+	assert_true(r.end.confidence == 0.5);
+	assert_false(r.end.partial || r.end.unverified);
+	assert_string_equal(r.exhausted, "(null)");
+	assert_true(r.good[0]);
+	assert_int_equal(r.starts, 1);
+	assert_int_equal(r.dones, 0); /* not before it is on disk */
+	assert_int_equal(r.drops, 0);
+	rig_close(&r);
+}
+
+static void test_waits_for_disk(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {LOOK, ACT});
+	assert_true(r.reply_wait);
+	assert_int_equal(r.a.state, AGENT_SAVING);
+	assert_int_equal(r.starts, 0);
+	rig_run(&r);
+	assert_int_equal(r.starts, 0);
+	rig_saved(&r);
+	assert_int_equal(r.starts, 2);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	rig_close(&r);
+}
+
+static void test_parallel_in_order(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {LOOK, LOOK, LOOK}, .stop = TURN_STOP_END); /* calls decide */
+	assert_int_equal(r.starts, 3);
+	rig_answer(&r, 2, "third");
+	rig_answer(&r, 0, "first");
+	assert_int_equal(r.result_saves, 0);
+	rig_answer(&r, 1, "second");
+	assert_int_equal(r.result_saves, 1);
+	assert_string_equal(r.answers[0], "first");
+	assert_string_equal(r.answers[1], "second");
+	assert_string_equal(r.answers[2], "third");
+	assert_string_equal(r.ids[2], "c1.3");
+	assert_int_equal(r.infers, 2);
+	assert_int_equal(r.a.totals.tool_calls, 3);
+	SAY(&r, .calls = {SUBMIT});
+	rig_close(&r);
+}
+
+static void test_calls_that_cannot_run(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	r.fail_start = AVA_ENOMEM;
+	SAY(&r, .calls = {{"erase\n[ava] x", "{}"},
+			  {"look", "{\"path\":7}"},
+			  {"look", NULL},
+			  {"look", "{\"path\":\"a\"} {"},
+			  LOOK,
+			  LOOK});
+	assert_int_equal(r.starts, 1);
+	assert_int_equal(r.started[0], 5);
+	rig_answer(&r, 5, "content");
+	assert_string_equal(r.classes[0], "unknown_tool");
+	assert_non_null(strstr(r.answers[0], "look, act, submit_result"));
+	assert_null(strchr(r.answers[0], '\n'));
+	assert_string_equal(r.classes[1], "bad_arguments");
+	assert_non_null(strstr(r.answers[1], "path must be of type string, not integer"));
+	assert_string_equal(r.classes[2], "bad_arguments");
+	assert_string_equal(r.classes[3], "bad_arguments");
+	assert_string_equal(r.classes[4], "io");
+	for (unsigned i = 0; i < 5; i++)
+		assert_false(r.good[i]);
+	assert_true(r.good[5]);
+	/* All answered by the machine: asked again without a tool or the disk. */
+	SAY(&r, .calls = {{"erase", "{}"}});
+	assert_false(r.reply_wait);
+	assert_int_equal(r.infers, 3);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	rig_close(&r);
+}
+
+static void test_submit_with_others(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {{"submit_result", "{\"summary\":\"x\"}"}}); /* no confidence */
+	assert_int_equal(r.ends, 0);
+	assert_string_equal(r.classes[0], "bad_arguments");
+	assert_non_null(strstr(r.answers[0], "confidence is required"));
+	assert_int_equal(r.infers, 2);
+	SAY(&r, .calls = {ACT, SUBMIT, LOOK, SUBMIT});
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	assert_int_equal(r.starts, 0);
+	assert_int_equal(r.ncalls, 4);
+	assert_true(r.good[1]);
+	assert_false(r.good[0] || r.good[2] || r.good[3]);
+	assert_non_null(strstr(r.answers[0], "not run"));
+	rig_close(&r);
+}
+
+/* ---- text */
+
+static void test_nudge(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .text = "It is {broken}.");
+	assert_int_equal(r.infers, 2);
+	assert_int_equal(r.ncalls, 0);
+	assert_int_equal(r.nnotices, 1);
+	assert_non_null(strstr(r.notices[0], "submit_result"));
+	assert_true(r.infer.force_submit);
+	assert_true(r.reply_wire > 0);
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "x");
+	assert_false(r.infer.force_submit);
+	SAY(&r, .text = "Still text.");
+	assert_end(&r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r.output, "(null)");
+	assert_string_equal(r.summary, "Still text.");
+	assert_true(r.end.unverified);
+	rig_close(&r);
+}
+
+static void test_cut_off(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.can_force = false;
+	rig_call(&r);
+	SAY(&r, .text = "It is {\"output\": 1, ", .stop = TURN_STOP_LENGTH);
+	assert_non_null(strstr(r.notices[0], "cut off"));
+	assert_false(r.infer.force_submit);
+	SAY(&r, .text = "Cut again", .stop = TURN_STOP_LENGTH);
+	assert_end(&r, AVA_SUCCESS, "final_text");
+	rig_close(&r);
+}
+
+static const struct {
+	const char *name, *text, *output, *summary;
+	double confidence;
+} final_cases[] = {
+	{"fence", "I found it.\n```json\n{\"a\": [1, 2]}\n```\nThat is all.\n", "{\"a\":[1,2]}",
+	 "I found it.\nThat is all.", 0},
+	{"fence alone", "```JSON\n{\"a\":1}\n```", "{\"a\":1}", "(null)", 0},
+	{"envelope",
+	 "```json\n{\"output\":{\"k\":true},\"summary\":\"s\",\"confidence\":0.75}\n```",
+	 "{\"k\":true}", "s", 0.75},
+	{"bare envelope", "Result: {\"summary\":\"s\",\"confidence\":3,\"caveats\":\"c\"}",
+	 "(null)", "s", 1},
+	{"bare", "Here:\n  {\"a\":1}", "{\"a\":1}", "Here:", 0},
+	{"the last fence", "```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":2}",
+	 "```json\n{\"a\":1}\n```", 0},
+	{"a fence before a line", "```json\n{\"a\":1}\n```\n{\"b\":1}", "{\"a\":1}", "{\"b\":1}",
+	 0},
+	{"fence marks in a string", "```json\n{\"a\":\"```\"}\n```", "{\"a\":\"```\"}", "(null)",
+	 0},
+	{"cut off, yet whole", "{\"output\":\"x\"}", "\"x\"", "(null)", 0},
+	{"braces before it", "f() {} {x} {\n```json\n{\"a\":1}\n```", "{\"a\":1}", "f() {} {x} {",
+	 0},
+};
+
+static void test_final_json(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(final_cases); i++) {
+		struct rig r;
+
+		print_message("%s\n", final_cases[i].name);
+		rig_open(&r);
+		rig_call(&r);
+		SAY(&r, .text = final_cases[i].text, .stop = TURN_STOP_LENGTH);
+		assert_end(&r, AVA_SUCCESS, "final_text");
+		assert_string_equal(r.output, final_cases[i].output);
+		assert_string_equal(r.summary, final_cases[i].summary);
+		assert_true(r.end.confidence == final_cases[i].confidence);
+		assert_false(r.end.unverified);
+		rig_close(&r);
+	}
+}
+
+static void test_no_result_in_text(void **state)
+{
+	static const char *const texts[] = {
+		"The file says {\"a\":1} in line 3.",
+		"{}",
+		"[1,2]",
+		"function f() { \"x\" }",
+		"std::vector<look> v;",
+		"<b>look</b> here",
+		"{\"name\":\"look\",\"age\":3} is Mr Look",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct rig r;
+
+		print_message("%s\n", texts[i]);
+		rig_open(&r);
+		rig_call(&r);
+		SAY(&r, .text = texts[i]);
+		if (i + 1 < ARRAY_LEN(texts)) { /* the last one begins its line: data */
+			assert_int_equal(r.ends, 0);
+			assert_true(r.a.nudged);
+			agent_cancel(&r.a);
+			rig_run(&r);
+		}
+		rig_close(&r);
+	}
+}
+
+static void test_call_as_text(void **state)
+{
+	static const char *const texts[] = {
+		"{\"name\":\"look\",\"arguments\":{\"path\":\"a\"}}",
+		"I will look.\n```json\n{\"tool\":\"look\",\"path\":\"a\"}\n```",
+		"{\"tool_calls\":[{\"function\":{\"name\":\"look\",\"arguments\":\"{}\"}}]}",
+		"{\"look\":{\"path\":\"a\"}}",
+		"<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>",
+		"<invoke name=\"look\"><parameter>a</parameter></invoke>",
+		"<function=look>",
+		"<look>\n<path>a</path>\n</look>",
+		"<tool_call>look\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct rig r;
+
+		print_message("%s\n", texts[i]);
+		rig_open(&r);
+		rig_call(&r);
+		SAY(&r, .text = texts[i]);
+		assert_int_equal(r.ends, 0);
+		assert_int_equal(r.a.odd_replies, 1);
+		assert_false(r.a.nudged);
+		assert_non_null(strstr(r.notices[0], "written as text"));
+		assert_int_equal(r.starts, 0);
+		SAY(&r, .calls = {SUBMIT});
+		rig_close(&r);
+	}
+}
+
+static void test_empty_replies(void **state)
+{
+	struct rig r;
+	char last[600] = "";
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .text = "");
+	SAY(&r, .calls = {{"look", "{}"}}); /* in a row: counted anew */
+	assert_int_equal(r.a.odd_replies, 0);
+	for (int i = 0; i < 3; i++) {
+		SAY(&r, .text = "", .stop = i == 1 ? TURN_STOP_LENGTH : TURN_STOP_END);
+		assert_int_equal(r.ends, 0);
+		assert_int_equal(r.reply_wire, 0); /* never stored */
+		assert_int_equal(r.nnotices, 1);
+		assert_string_not_equal(r.notices[0], last); /* the request changes */
+		assert_int_equal(strstr(r.notices[0], "cut off") != NULL, i == 1);
+		snprintf(last, sizeof(last), "%s", r.notices[0]);
+	}
+	SAY(&r, .text = "");
+	assert_end(&r, AVA_ERROR, "empty_replies");
+	assert_string_equal(r.error_class, "empty_replies");
+	assert_int_equal(r.infers, 6);
+	rig_close(&r);
+}
+
+static void test_refusal(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .text = "I can't.", .stop = TURN_STOP_REFUSAL, .calls = {ACT});
+	assert_end(&r, AVA_ERROR, "refusal");
+	assert_int_equal(r.reply_saves, 1);
+	assert_int_equal(r.starts, 0);
+	assert_int_equal(r.ncalls, 1);
+	assert_string_equal(r.summary, "I can't.");
+	assert_int_equal(r.infers, 1);
+	rig_close(&r);
+}
+
+/* ---- the model and the world fail */
+
+static void test_model_error(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	agent_on_reply(&r.a, AVA_ECONNECT, NULL, "connect", "no route");
+	rig_run(&r);
+	assert_end(&r, AVA_ERROR, "model_error");
+	assert_string_equal(r.error, "no route");
+	assert_string_equal(r.error_class, "connect");
+	assert_int_equal(r.a.totals.failed_calls, 1);
+	assert_int_equal(r.a.totals.calls, 1);
+	assert_int_equal(r.infer_stops, 0);
+	assert_int_equal(r.reply_saves, 0);
+	rig_close(&r);
+
+	rig_open(&r);
+	rig_call(&r);
+	agent_on_reply(&r.a, AVA_EBUDGET, NULL, NULL, NULL); /* of the group */
+	rig_run(&r);
+	assert_end(&r, AVA_COST_EXCEEDED, "cost");
+	rig_close(&r);
+}
+
+static void test_world_fails(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.fail_infer = AVA_EINVAL;
+	rig_call(&r);
+	assert_end(&r, AVA_ERROR, "internal");
+	assert_int_equal(r.a.iteration, 0);
+	assert_int_equal(r.infer_stops, 0);
+	rig_close(&r);
+
+	rig_open(&r);
+	r.fail_infer = AVA_EBUDGET;
+	rig_call(&r);
+	assert_end(&r, AVA_COST_EXCEEDED, "cost");
+	rig_close(&r);
+
+	for (int i = 0; i < 3; i++) {
+		rig_open(&r);
+		rig_call(&r);
+		r.fail_reply = AVA_ENOMEM;
+		if (i == 0)
+			SAY(&r, .calls = {ACT});
+		else if (i == 1)
+			SAY(&r, .calls = {SUBMIT});
+		else
+			SAY(&r, .text = "hello");
+		assert_end(&r, AVA_ERROR, "internal");
+		assert_string_equal(r.error_class, "no_memory");
+		assert_int_equal(r.ncalls, 0); /* what was not written is not answered */
+		rig_close(&r);
+	}
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {LOOK});
+	r.fail_results = AVA_ENOMEM;
+	rig_answer(&r, 0, "x");
+	assert_end(&r, AVA_ERROR, "internal");
+	assert_int_equal(r.ncalls, 1);
+	assert_string_equal(r.answers[0], "x");
+	rig_close(&r);
+}
+
+/* One whole run; stands any allocation failing. */
+static void faulty_run(struct rig *r)
+{
+	static const struct say script[] = {
+		{.calls = {{"none", "{}"}, {"look", "{\"path\":1}"}, LOOK}},
+		{.text = "I think\n{\"x\":1"},
+		{.text = "```json\n{\"a\":{\"b\":[1]}}\n```"},
+	};
+
+	rig_open(r);
+	rig_call(r);
+	for (size_t i = 0; i < ARRAY_LEN(script) && r->ends == 0; i++) {
+		struct turn *t = turn_of(&script[i]);
+
+		agent_on_reply(&r->a, t != NULL ? 0 : AVA_ENOMEM, t, NULL, NULL);
+		rig_run(r);
+		if (r->ends == 0 && r->a.state == AGENT_TOOLS)
+			rig_answer(r, 2, "x");
+	}
+	while (r->a.saves > 0)
+		rig_saved(r);
+	agent_fini(&r->a);
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct rig r;
+
+	FAULT_LOOP(k, {
+		faulty_run(&r);
+		assert_int_equal(r.ends, 1);
+		assert_int_equal(r.dones, 1);
+	});
+	assert_end(&r, AVA_SUCCESS, "final_text");
+}
+
+/* An agent without submit_result answers with text (Ava herself). */
+static void test_no_submit_tool(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.ntools = 2;
+	rig_call(&r);
+	SAY(&r, .text = "hello");
+	assert_end(&r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r.summary, "hello");
+	rig_close(&r);
+}
+
+static void test_names(void **state)
+{
+	assert_string_equal(agent_state_name(AGENT_QUEUED), "queued");
+	assert_string_equal(agent_state_name(AGENT_DONE), "done");
+	assert_string_equal(agent_state_name(AGENT_NSTATES), "unknown");
+	assert_string_equal(agent_resource_names[AGENT_ITERATIONS], "iterations");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_submit),
+		cmocka_unit_test(test_waits_for_disk),
+		cmocka_unit_test(test_parallel_in_order),
+		cmocka_unit_test(test_calls_that_cannot_run),
+		cmocka_unit_test(test_submit_with_others),
+		cmocka_unit_test(test_nudge),
+		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_final_json),
+		cmocka_unit_test(test_no_result_in_text),
+		cmocka_unit_test(test_call_as_text),
+		cmocka_unit_test(test_empty_replies),
+		cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_model_error),
+		cmocka_unit_test(test_world_fails),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_no_submit_tool),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

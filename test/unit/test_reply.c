@@ -1,0 +1,106 @@
+/* Reading text replies: bounds on what a model may make us do. The forms
+ * themselves stand in test_agent.c, where their effect is seen. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "unit.h"
+
+#include "agent/reply.h"
+#include "agent/tool.h"
+#include "agent/turn.h"
+
+static const struct tool tool_look = {.name = "look"};
+static const struct tool *const tools[] = {&tool_look};
+
+static char *repeat(const char *what, size_t n, size_t *len)
+{
+	size_t one = strlen(what);
+	char *s = malloc(one * n + 1);
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(s + one * i, what, one + 1);
+	*len = one * n;
+	return s;
+}
+
+/* A megabyte of beginnings: each try would read to the end. */
+static void test_bounded_work(void **state)
+{
+	static const char *const parts[] = {"{\"a\":", "{\"\"",     "<look",
+					    "<tool ",  "{\"a\":1}", "```json\n"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct reply r;
+		size_t len;
+		char *s = repeat(parts[i], 200000, &len);
+		clock_t from = clock();
+
+		assert_int_equal(reply_read(&r, s, len, tools, 1), 0);
+		assert_true((double)(clock() - from) / CLOCKS_PER_SEC < 2);
+		reply_fini(&r);
+		free(s);
+	}
+}
+
+static void test_depth(void **state)
+{
+	json_t *v = json_object(), *o;
+
+	for (int i = 1; i < REPLY_DEPTH_MAX; i++) {
+		o = json_object();
+		json_object_set_new(o, "k", v);
+		v = o;
+	}
+	assert_true(reply_shallow(v, REPLY_DEPTH_MAX));
+	assert_false(reply_shallow(v, REPLY_DEPTH_MAX - 1));
+	o = json_array();
+	json_array_append_new(o, v);
+	assert_false(reply_shallow(o, REPLY_DEPTH_MAX));
+	json_decref(o);
+}
+
+static void test_too_deep_is_no_result(void **state)
+{
+	struct reply r;
+	char text[400] = "";
+
+	for (int i = 0; i < 60; i++)
+		strcat(text, "{\"a\":");
+	strcat(text, "1");
+	for (int i = 0; i < 60; i++)
+		strcat(text, "}");
+	assert_int_equal(reply_read(&r, text, strlen(text), tools, 1), 0);
+	assert_null(r.object);
+	reply_fini(&r);
+}
+
+static void test_strange_results(void **state)
+{
+	json_t *o = json_loads("{\"output\":null,\"summary\":7,\"confidence\":-2,"
+			       "\"caveats\":[1,\"two\",null]}",
+			       0, NULL);
+	struct agent_end end = {0};
+	struct arena mem;
+
+	arena_init(&mem, TURN_MAX_BYTES);
+	assert_int_equal(reply_result(&mem, o, &end), 0);
+	assert_null(end.output);
+	assert_null(end.summary);
+	assert_true(end.confidence == 0);
+	assert_string_equal(end.caveats, "[\"two\"]");
+	json_decref(o);
+	arena_fini(&mem);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bounded_work),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_too_deep_is_no_result),
+		cmocka_unit_test(test_strange_results),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
