@@ -1,0 +1,185 @@
+/* Requests to the daemon; api.h. What the daemon answers as an error becomes
+ * an error object with its code and sentence; an answer that is not the JSON
+ * it should be is AVA_EPROTO. */
+#include "cli/api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "cli/cli.h"
+#include "cli/root.h"
+#include "codec/json.h"
+
+#define PREFIX      "/api/v1"
+#define INSIST_MAX  5
+#define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
+#define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+int api_compare_versions(const char *a, const char *b)
+{
+	for (int i = 0; i < 3; i++) {
+		char *enda, *endb;
+		long x = strtol(a, &enda, 10), y = strtol(b, &endb, 10);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		a = *enda == '.' ? enda + 1 : enda;
+		b = *endb == '.' ? endb + 1 : endb;
+	}
+	return 0;
+}
+
+static int parse_reply(const struct client_reply *r, json_t **out, struct ava_error *err)
+{
+	*out = json_parse(r->body, r->len, err);
+	if (*out == NULL)
+		return err_wrap(err, AVA_EPROTO, "the daemon's answer");
+	return 0;
+}
+
+int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
+	     int *status, struct ava_error *err)
+{
+	struct client_reply r;
+	char full[512];
+	int rv;
+
+	*out = NULL;
+	snprintf(full, sizeof(full), PREFIX "%s", path);
+	rv = client_call(c, method, full, body, &r, err);
+	if (rv != 0)
+		return rv;
+	if (status != NULL)
+		*status = r.status;
+	rv = parse_reply(&r, out, err);
+	client_reply_fini(&r);
+	return rv;
+}
+
+int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
+{
+	char path[256];
+	va_list ap;
+
+	va_start(ap, path_fmt);
+	vsnprintf(path, sizeof(path), path_fmt, ap);
+	va_end(ap);
+	return api_call(c, "GET", path, NULL, out, NULL, err);
+}
+
+/* An older daemon with nothing to do has been asked to leave: the one that is
+ * started next is ours. */
+static int replace(struct client **c, const char *root, struct ava_error *err)
+{
+	int64_t end = clock_mono_ms() + REPLACE_MS;
+	struct client_reply r;
+	int rv = client_call(*c, "POST", PREFIX "/shutdown", "{\"when\":\"idle\"}", &r, err);
+
+	if (rv != 0)
+		return rv;
+	client_reply_fini(&r);
+	for (;;) {
+		json_t *health = NULL;
+		const char *version;
+		bool old = true;
+
+		client_close(*c);
+		rv = client_open(root, true, c, err);
+		if (rv == 0 && api_get(*c, &health, err, "/health") == 0) {
+			version = json_get_str(health, "version");
+			old = version == NULL || api_compare_versions(version, ava_version()) < 0;
+		}
+		json_decref(health);
+		if (rv != 0 || !old || clock_mono_ms() > end)
+			return rv;
+		pause_ms(20);
+	}
+}
+
+static int check_version(struct client **c, const char *root, struct ava_error *err)
+{
+	json_t *health;
+	const char *version, *problem;
+	bool busy, old;
+	int rv = api_get(*c, &health, err, "/health");
+
+	if (rv != 0)
+		return rv;
+	version = json_get_str(health, "version");
+	problem = json_get_str(health, "problem");
+	busy = json_get_int(json_object_get(health, "runs"), "running", 0) > 0 ||
+	       json_get_int(health, "queued", 0) > 0;
+	old = version != NULL && api_compare_versions(version, ava_version()) < 0;
+	if (problem != NULL && problem[0] != '\0')
+		cli_note("the daemon has a problem: %s", problem);
+	if (old && busy)
+		cli_note("the daemon is version %s, older than this ava (%s): it is replaced at "
+			 "the first command after its runs have ended",
+			 version, ava_version());
+	json_decref(health);
+	return old && !busy ? replace(c, root, err) : 0;
+}
+
+int api_open(bool start, struct client **c, struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	*c = NULL;
+	if (rv == 0)
+		rv = client_open(root, start, c, err);
+	if (rv == 0 && start)
+		rv = check_version(c, root, err);
+	if (rv != 0) {
+		client_close(*c);
+		*c = NULL;
+	}
+	return rv;
+}
+
+int api_insist(struct client **c, const char *path, const char *body, json_t **out,
+	       struct ava_error *err)
+{
+	int rv = AVA_ECONNECT;
+
+	for (int i = 0; i < INSIST_MAX; i++) {
+		if (i > 0)
+			pause_ms(100L << i);
+		if (*c == NULL && (rv = api_open(true, c, err)) != 0)
+			continue;
+		rv = api_call(*c, "POST", path, body, out, NULL, err);
+		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT)
+			return rv;
+		client_close(*c);
+		*c = NULL;
+	}
+	return rv;
+}
+
+int api_result(struct client *c, const char *run, int wait_s, json_t **result,
+	       struct ava_error *err)
+{
+	char path[96];
+	int status, rv;
+
+	*result = NULL;
+	snprintf(path, sizeof(path), "/runs/%s/result?wait=%d", run, wait_s);
+	client_set_quiet(c, (int64_t)wait_s * 1000 + ANSWER_MORE);
+	rv = api_call(c, "GET", path, NULL, result, &status, err);
+	if (rv == 0 && status == 202) { /* the status of a run that goes on */
+		json_decref(*result);
+		*result = NULL;
+	}
+	return rv;
+}

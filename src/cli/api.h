@@ -1,0 +1,39 @@
+/* Requests to the daemon as commands make them. */
+#ifndef CLI_API_H
+#define CLI_API_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "client/client.h"
+
+struct ava_error;
+
+/* The daemon of this user's data root. With `start` it is started when none
+ * answers, and one older than this program makes room for a new one when it
+ * has nothing to do (else a note says so). */
+int api_open(bool start, struct client **c, struct ava_error *err);
+
+/* One exchange with a JSON answer. *out is a new reference; *status (may be
+ * NULL) the HTTP status. 0, or what the daemon answered as an error. */
+int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
+	     int *status, struct ava_error *err);
+int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* For requests that may be asked again (a request_id, an answer to a proposal):
+ * asked again, over a new connection, when the outcome is unknown or the daemon
+ * went away, five times at most. *c may be replaced; NULL when none came back. */
+int api_insist(struct client **c, const char *path, const char *body, json_t **out,
+	       struct ava_error *err);
+
+/* "0.2.0" against "0.10.0": below, equal, above zero. */
+int api_compare_versions(const char *a, const char *b);
+
+/* Result of an ended run: *result is set. NULL and 0 when it still runs after
+ * `wait_s` seconds (at most 3600; 0: do not wait). */
+int api_result(struct client *c, const char *run, int wait_s, json_t **result,
+	       struct ava_error *err);
+
+#endif

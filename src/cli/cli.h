@@ -1,0 +1,63 @@
+/* What every subcommand is made of: one row, exported by its own file, and
+ * how it ends. Help, dispatch and "did you mean" print and read the rows. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <ava.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/opts.h"
+
+enum cli_exit {
+	CLI_DONE = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_LIMIT = 3,    /* a limit of the run was reached */
+	CLI_REJECTED = 4, /* rejected or expired */
+	CLI_NOSUCH = 5,
+	CLI_WAITED = 124, /* a wait ran out; the run goes on */
+};
+
+struct command {
+	const char *name;
+	const char *args;       /* "TASK", "S-id..."; "" when it takes none */
+	const char *summary;    /* one line for `ava help` */
+	const char *detail;     /* paragraphs for `ava help NAME`; NULL: none */
+	int min_args, max_args; /* words; max -1: any number */
+	const struct opt *opts;
+	size_t nopts;
+	void *values;                      /* what opts fill in */
+	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
+};
+
+extern const struct command *const commands[]; /* NULL-terminated, as help lists them */
+extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
+	cmd_cancel, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs, cmd_trace, cmd_serve,
+	cmd_doctor, cmd_version, cmd_help;
+
+const struct command *command_find(const char *name);
+/* The command whose name is nearest, NULL when none is near. */
+const struct command *command_near(const char *name);
+/* Parse its options, check the number of words, run it. */
+int command_main(const struct command *c, int argc, char **argv);
+
+/* `ava: run: <sentence>` on stderr, safe for a terminal. Returns `code`. */
+int cli_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same from an error object; its code decides the exit code. */
+int cli_fail(const struct ava_error *err);
+/* A line on stderr that is no error: `ava: run: …` without ending anything. */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+enum cli_exit cli_exit_of_code(int code);
+/* Of a terminal status word ("success", "timeout", ...). */
+enum cli_exit cli_exit_of_status(const char *status);
+
+/* CLI_DONE, or CLI_USAGE after saying what such an id looks like. */
+int cli_check_run_id(const char *id);
+int cli_check_proposal_id(const char *id);
+
+/* Everything written to stdout has arrived: `code`, else CLI_FAILED. */
+int cli_flush(int code);
+
+#endif

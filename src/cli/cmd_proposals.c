@@ -1,0 +1,110 @@
+/* ava proposals: quoted runs that wait for a yes; with -a answered ones too. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/show.h"
+#include "cli/table.h"
+#include "codec/json.h"
+
+static struct {
+	bool all, json;
+} o;
+
+static const struct opt opts[] = {
+	{.name = "all",
+	 .letter = 'a',
+	 .type = OPT_FLAG,
+	 .help = "answered and expired ones too",
+	 .field = offsetof(__typeof__(o), all)},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 .help = "as a JSON array",
+	 .field = offsetof(__typeof__(o), json)},
+};
+
+static const char *str(const json_t *v, const char *key)
+{
+	const char *s = json_get_str(v, key);
+
+	return s != NULL ? s : "";
+}
+
+/* "540s" until it expires, "" when it has been answered. */
+static struct format time_left(const json_t *p)
+{
+	const char *at = str(p, "expires_at");
+	int64_t ms = clock_parse_iso(at, strlen(at)) - clock_wall_ms();
+
+	if (strcmp(str(p, "state"), "pending") != 0)
+		return (struct format){""};
+	return format_seconds(MAX(ms, 0));
+}
+
+static void add_row(struct table *t, const json_t *p)
+{
+	const json_t *quote = json_object_get(p, "quote");
+
+	table_add(t, str(p, "proposal_id"));
+	table_add(t, str(p, "state"));
+	table_add(t, time_left(p).text);
+	table_add(t, str(p, "subagent_id"));
+	table_add(t, format_role(str(quote, "role")).text);
+	table_add(t, format_money(json_get_fixed(quote, "costCents", 4, -1)).text);
+	table_add(t, str(json_object_get(p, "config"), "task"));
+}
+
+static int print_table(const json_t *list)
+{
+	static const char *const titles[] = {"ID", "STATE", "LEFT", "RUN", "ROLE", "UP TO", "TASK"};
+	struct table t;
+	const json_t *p;
+	size_t i;
+	int rv;
+
+	if (json_array_size(list) == 0) {
+		puts(o.all ? "There are no proposals." : "No proposal waits for an answer.");
+		return CLI_DONE;
+	}
+	table_init(&t, ARRAY_LEN(titles));
+	for (i = 0; i < ARRAY_LEN(titles); i++)
+		table_add(&t, titles[i]);
+	json_array_foreach(list, i, p) add_row(&t, p);
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
+}
+
+static int proposals_run(int argc, char **argv)
+{
+	struct ava_error err;
+	struct client *c;
+	json_t *reply = NULL;
+	int rv = api_open(true, &c, &err), code = CLI_DONE;
+
+	if (rv == 0)
+		rv = api_get(c, &reply, &err, "/proposals%s", o.all ? "?all=1" : "");
+	if (rv != 0)
+		code = cli_fail(&err);
+	else if (o.json)
+		show_json(stdout, json_object_get(reply, "proposals"));
+	else
+		code = print_table(json_object_get(reply, "proposals"));
+	json_decref(reply);
+	client_close(c);
+	return code;
+}
+
+const struct command cmd_proposals = {
+	.name = "proposals",
+	.args = "",
+	.summary = "list quotes that wait for a yes or no",
+	.opts = opts,
+	.nopts = ARRAY_LEN(opts),
+	.values = &o,
+	.run = proposals_run,
+};

@@ -1,0 +1,110 @@
+/* ava ps: the live runs, with -a those that ended too. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/show.h"
+#include "cli/table.h"
+#include "codec/json.h"
+
+static struct {
+	bool all, json;
+	int64_t limit;
+} o;
+
+static const struct opt opts[] = {
+	{.name = "all",
+	 .letter = 'a',
+	 .type = OPT_FLAG,
+	 .help = "ended runs too",
+	 .field = offsetof(__typeof__(o), all)},
+	{.name = "limit",
+	 .letter = 'n',
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 .help = "at most N of them, the newest (1000)",
+	 .field = offsetof(__typeof__(o), limit)},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 .help = "as a JSON array",
+	 .field = offsetof(__typeof__(o), json)},
+};
+
+static const char *str(const json_t *v, const char *key)
+{
+	const char *s = json_get_str(v, key);
+
+	return s != NULL ? s : "";
+}
+
+static void add_row(struct table *t, const json_t *run)
+{
+	const char *activity = str(run, "current_activity"), *ended = str(run, "ended_at");
+
+	table_add(t, str(run, "subagent_id"));
+	table_add(t, format_role(str(run, "role")).text);
+	table_add(t, str(run, "status"));
+	table_add(t, format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text);
+	table_add(t, format_tokens(json_get_int(run, "tokens_used", 0)).text);
+	table_add(t, format_money(json_get_fixed(run, "cost_cents", 4, -1)).text);
+	table_add(t, ended[0] == '\0' && activity[0] != '\0' ? activity : str(run, "task"));
+}
+
+static int print_table(const json_t *runs)
+{
+	static const char *const titles[] = {"ID",     "ROLE", "STATUS",      "TIME",
+					     "TOKENS", "COST", "DOING / TASK"};
+	struct table t;
+	const json_t *run;
+	size_t i;
+	int rv;
+
+	if (json_array_size(runs) == 0) {
+		puts(o.all ? "There are no runs." : "No run is live; -a shows ended ones.");
+		return CLI_DONE;
+	}
+	table_init(&t, ARRAY_LEN(titles));
+	for (i = 0; i < ARRAY_LEN(titles); i++)
+		table_add(&t, titles[i]);
+	json_array_foreach(runs, i, run) add_row(&t, run);
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
+}
+
+static int ps_run(int argc, char **argv)
+{
+	struct ava_error err;
+	struct client *c;
+	json_t *reply = NULL;
+	int64_t limit = o.limit != OPT_ABSENT ? o.limit : 1000;
+	int rv = api_open(true, &c, &err), code;
+
+	if (rv == 0)
+		rv = api_get(c, &reply, &err, "/runs?limit=%" PRId64 "%s", limit,
+			     o.all ? "&all=1" : "");
+	if (rv != 0)
+		code = cli_fail(&err);
+	else if (o.json)
+		show_json(stdout, json_object_get(reply, "runs")), code = CLI_DONE;
+	else
+		code = print_table(json_object_get(reply, "runs"));
+	json_decref(reply);
+	client_close(c);
+	return code;
+}
+
+const struct command cmd_ps = {
+	.name = "ps",
+	.args = "",
+	.summary = "list runs",
+	.opts = opts,
+	.nopts = ARRAY_LEN(opts),
+	.values = &o,
+	.run = ps_run,
+};

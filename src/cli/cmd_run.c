@@ -1,0 +1,435 @@
+/* ava run TASK: propose, ask, start, follow, print the result.
+ *
+ * The work is done in the daemon; this is its terminal. The request carries an
+ * id of its own, so that asking again after a lost connection starts nothing
+ * twice. What a person reads goes to stdout, with --json all of it to stderr
+ * and the one result object to stdout.
+ *
+ * What can fail: the input (told before the daemon is asked), an answer that is
+ * no yes (exit 4), the run itself (exit by its status). Ctrl-C before the
+ * answer rejects; after it, it cancels the run and waits for its end; once
+ * more, and the command leaves while the daemon goes on. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/show.h"
+#include "cli/stream.h"
+#include "cli/task.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define ASK_TIMES   3
+#define RESULT_WAIT 10 /* s: the result is there when the last event is */
+
+static struct {
+	struct task_options task;
+	bool yes, background, json;
+} o;
+
+static const char *const presets[] = {"quick", "standard", "deep", NULL};
+
+#define FIELD(f) .field = offsetof(__typeof__(o), f)
+static const struct opt opts[] = {
+	{.name = "role",
+	 .letter = 'r',
+	 .type = OPT_STR,
+	 .value = "ROLE",
+	 FIELD(task.role),
+	 .help = "web_crawler, code_reviewer, data_extractor, researcher"},
+	{.name = "preset",
+	 .type = OPT_STR,
+	 .value = "PRESET",
+	 .words = presets,
+	 FIELD(task.preset),
+	 .help = "quick, standard or deep: what it may cost"},
+	{.name = "context",
+	 .type = OPT_STR,
+	 .value = "TEXT",
+	 FIELD(task.context),
+	 .help = "what it should know besides the task"},
+	{.name = "file",
+	 .letter = 'F',
+	 .type = OPT_LIST,
+	 .value = "FILE",
+	 FIELD(task.files),
+	 .help = "put this file into the context (may be repeated)"},
+	{.name = "model",
+	 .letter = 'm',
+	 .type = OPT_STR,
+	 .value = "MODEL",
+	 FIELD(task.model),
+	 .help = "another model than the role's"},
+	{.name = "timeout",
+	 .type = OPT_SECONDS,
+	 .value = "SECONDS",
+	 FIELD(task.timeout_ms),
+	 .help = "stop it after this time"},
+	{.name = "max-cost-cents",
+	 .type = OPT_CENTS,
+	 .value = "CENTS",
+	 FIELD(task.cost_microusd),
+	 .help = "what it may cost; 0: free models only"},
+	{.name = "max-tokens",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.tokens),
+	 .help = "tokens over all its calls"},
+	{.name = "max-iterations",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.iterations),
+	 .help = "model calls it may make"},
+	{.name = "thinking",
+	 .type = OPT_FLAG,
+	 FIELD(task.thinking),
+	 .help = "let the model think at length"},
+	{.name = "grant",
+	 .type = OPT_LIST,
+	 .value = "GRANT",
+	 FIELD(task.grants),
+	 .help = "give it a right its role has not (may be repeated)"},
+	{.name = "yes",
+	 .letter = 'y',
+	 .type = OPT_FLAG,
+	 FIELD(yes),
+	 .help = "confirm without asking"},
+	{.name = "background",
+	 .letter = 'b',
+	 .type = OPT_FLAG,
+	 FIELD(background),
+	 .help = "start it and leave"},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 FIELD(json),
+	 .help = "the result as one JSON object on stdout"},
+};
+
+static volatile sig_atomic_t interrupt_flag;
+
+static void on_signal(int number)
+{
+	interrupt_flag = 1;
+}
+
+/* The first Ctrl-C sets the flag, the next one ends the program. */
+static void catch_interrupt(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+
+	sigaction(SIGINT, &sa, NULL);
+}
+
+/* What happens to one run, from the request to its end. */
+struct job {
+	struct client *c;
+	FILE *talk; /* where a person reads along */
+	char proposal[32], run[32], trace[64], role[48];
+	bool cancelled;
+	struct progress progress;
+};
+
+static int take_id(const json_t *v, const char *key, char *out, size_t size, struct ava_error *err)
+{
+	const char *s = json_get_str(v, key);
+
+	if (s == NULL || strlen(s) >= size)
+		return err_set(err, AVA_EPROTO, "the daemon's answer lacks \"%s\"", key);
+	snprintf(out, size, "%s", s);
+	return 0;
+}
+
+static int make_request(struct buf *body, const char *text, struct ava_error *err)
+{
+	struct session_id id = id_session();
+	struct buf task, context;
+	char *cwd = NULL;
+	int rv;
+
+	buf_init(&task, TASK_MAX + 65536 * 2);
+	buf_init(&context, CONTEXT_MAX + 65536);
+	rv = task_read(&task, text, STDIN_FILENO, err);
+	if (rv == 0)
+		rv = task_context(&context, &o.task, err);
+	if (rv == 0)
+		rv = task_cwd(&cwd, err);
+	if (rv == 0)
+		rv = task_request(body, &o.task, &task, &context, cwd, id.text, err);
+	free(cwd);
+	buf_fini(&task);
+	buf_fini(&context);
+	return rv;
+}
+
+/* The quote, as the daemon words it. */
+static void show_quote(const struct job *j, const char *message, bool ask)
+{
+	term_text(j->talk, message, strlen(message), true);
+	fputc(ask && isatty(STDIN_FILENO) ? ' ' : '\n', j->talk);
+	fflush(j->talk);
+}
+
+static int propose(struct job *j, const char *text, struct ava_error *err)
+{
+	struct buf body;
+	json_t *p = NULL;
+	const char *message, *role;
+	int rv;
+
+	buf_init(&body, 0);
+	rv = make_request(&body, text, err);
+	if (rv == 0)
+		rv = api_open(true, &j->c, err);
+	if (rv == 0)
+		rv = api_insist(&j->c, "/runs", body.data, &p, err);
+	buf_fini(&body);
+	if (rv != 0)
+		return rv;
+	rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
+	message = json_get_str(p, "message");
+	role = json_get_str(json_object_get(p, "quote"), "role");
+	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
+	if (rv == 0)
+		show_quote(j, message != NULL ? message : "", !o.yes);
+	json_decref(p);
+	return rv;
+}
+
+static int confirm(struct job *j, const char *answer, struct ava_error *err)
+{
+	char path[64];
+	const char *state;
+	json_t *p = NULL;
+	struct buf body;
+	struct jw w;
+	int rv;
+
+	snprintf(path, sizeof(path), "/proposals/%s/confirm", j->proposal);
+	buf_init(&body, 65536);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "answer", answer);
+	jw_end(&w);
+	rv = buf_check(&body);
+	if (rv == 0)
+		rv = api_insist(&j->c, path, body.data, &p, err);
+	buf_fini(&body);
+	if (rv != 0)
+		return rv;
+	state = json_get_str(p, "state");
+	if (state != NULL && strcmp(state, "confirmed") == 0) {
+		rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
+		snprintf(j->trace, sizeof(j->trace), "%s",
+			 json_get_str(p, "trace_id") != NULL ? json_get_str(p, "trace_id") : "");
+	} else {
+		rv = err_set(err, AVA_EREJECTED, "rejected: nothing was started");
+	}
+	json_decref(p);
+	return rv;
+}
+
+static int reject(struct job *j, const char *reason, struct ava_error *err)
+{
+	char path[64], body[128];
+	json_t *p = NULL;
+	int rv;
+
+	snprintf(path, sizeof(path), "/proposals/%s/reject", j->proposal);
+	snprintf(body, sizeof(body), "{\"reason\":\"%s\"}", reason);
+	rv = api_insist(&j->c, path, body, &p, err);
+	json_decref(p);
+	if (rv != 0 && rv != AVA_EREJECTED && rv != AVA_EEXPIRED)
+		return rv;
+	return err_set(err, AVA_EREJECTED, "%s: nothing was started", reason);
+}
+
+/* Answers come from stdin; when the task did, from the terminal if there is
+ * one. */
+static int answers_from(const char *text)
+{
+	return strcmp(text, "-") == 0 ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+				      : STDIN_FILENO;
+}
+
+/* Ask until there is a yes (0). No, the end of input, Ctrl-C and three answers
+ * that are neither are a rejection. */
+static int ask(struct job *j, const char *text, struct ava_error *err)
+{
+	int fd = answers_from(text), rv = AVA_EINVAL;
+
+	for (int i = 0; i < ASK_TIMES && rv == AVA_EINVAL; i++) {
+		char answer[4096];
+		int got = fd >= 0 ? task_answer(fd, answer, err) : 0;
+
+		if (got == 0)
+			rv = reject(j, "no answer (use --yes to confirm without one)", err);
+		else if (got < 0)
+			rv = reject(j, "interrupted", err);
+		else
+			rv = confirm(j, answer, err);
+		if (rv == AVA_EINVAL && i + 1 < ASK_TIMES) {
+			term_str(j->talk, err->text);
+			fputs(isatty(fd) ? ": " : "\n", j->talk);
+			fflush(j->talk);
+		}
+	}
+	if (rv == AVA_EINVAL)
+		rv = reject(j, "no answer that was yes or no", err);
+	if (fd > STDIN_FILENO)
+		close(fd);
+	return rv;
+}
+
+static int on_event(const char *type, const char *line, size_t len, void *user)
+{
+	struct job *j = user;
+
+	progress_event(&j->progress, type, line, len);
+	return 0;
+}
+
+static void on_tick(int64_t *tick_ms, void *user)
+{
+	struct job *j = user;
+
+	progress_still_working(&j->progress);
+	*tick_ms = clock_mono_ms() + PROGRESS_NEXT_MS;
+}
+
+static int on_interrupt(struct client *c, void *user, struct ava_error *err)
+{
+	struct job *j = user;
+	char path[64];
+	json_t *status = NULL;
+	int rv;
+
+	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->run);
+	fflush(j->talk);
+	snprintf(path, sizeof(path), "/runs/%s/cancel", j->run);
+	rv = api_call(c, "POST", path, "{}", &status, NULL, err);
+	json_decref(status);
+	j->cancelled = true;
+	/* A daemon that is gone has cancelled nothing: the stream finds out. */
+	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
+}
+
+static int follow(struct job *j, json_t **result, struct ava_error *err)
+{
+	struct stream s = {
+		.run = j->run,
+		.on_event = on_event,
+		.on_tick = on_tick,
+		.tick_ms = clock_mono_ms() + PROGRESS_FIRST_MS,
+		.on_interrupt = on_interrupt,
+		.interrupt = &interrupt_flag,
+		.user = j,
+	};
+	int rv = stream_run(&s, &j->c, err);
+
+	if (rv == 0)
+		rv = api_result(j->c, j->run, RESULT_WAIT, result, err);
+	if (rv == 0 && *result == NULL)
+		rv = err_set(err, AVA_EPROTO, "the daemon has no result of %s", j->run);
+	return rv;
+}
+
+static int finish(struct job *j, const json_t *result)
+{
+	const char *status = json_get_str(result, "status");
+
+	progress_end(j->talk, j->role, result);
+	if (o.json) {
+		show_json(stdout, result);
+	} else {
+		fputc('\n', stdout);
+		show_result(stdout, result);
+	}
+	return cli_exit_of_status(status != NULL ? status : "error");
+}
+
+static int leave_in_background(const struct job *j)
+{
+	if (o.json)
+		printf("{\"subagent_id\":\"%s\",\"trace_id\":\"%s\"}\n", j->run, j->trace);
+	else
+		printf("%s runs in the background. Follow it: ava events %s -f; wait for it: ava "
+		       "wait %s\n",
+		       j->run, j->run, j->run);
+	return CLI_DONE;
+}
+
+/* --json: exactly one object on stdout, here too. */
+static int not_started(const struct job *j, const struct ava_error *err)
+{
+	if (o.json && err->code == AVA_EREJECTED)
+		printf("{\"proposal_id\":\"%s\",\"state\":\"rejected\"}\n", j->proposal);
+	return cli_fail(err);
+}
+
+static int run_job(struct job *j, const char *text)
+{
+	struct ava_error err = {0};
+	json_t *result = NULL;
+	int rv = propose(j, text, &err);
+
+	if (rv != 0)
+		return cli_fail(&err);
+	catch_interrupt();
+	rv = o.yes ? confirm(j, "yes", &err) : ask(j, text, &err);
+	if (rv != 0)
+		return not_started(j, &err);
+	progress_init(&j->progress, j->talk, j->role);
+	progress_spawning(&j->progress, j->run);
+	if (o.background)
+		return leave_in_background(j);
+	rv = follow(j, &result, &err);
+	if (rv == 0)
+		rv = finish(j, result);
+	else
+		rv = cli_error(cli_exit_of_code(err.code), "%s; see: ava status %s", err.text,
+			       j->run);
+	json_decref(result);
+	return rv;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct job j = {.talk = o.json || o.yes ? stderr : stdout};
+	int code = run_job(&j, argv[0]);
+
+	client_close(j.c);
+	return code;
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.args = "TASK",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "give a task to a subagent: quote, yes or no, updates, result",
+	.detail =
+		"TASK \"-\" reads it from standard input. The subagent may read the current "
+		"folder.\n"
+		"The quote is shown and one line is read as the answer; anything but a yes starts\n"
+		"nothing (exit 4). Ctrl-C cancels the run.\n"
+		"\n"
+		"  ava run 'find out where the journal is flushed, with path and line'\n"
+		"  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
+	.opts = opts,
+	.nopts = ARRAY_LEN(opts),
+	.values = &o,
+	.run = run_run,
+};

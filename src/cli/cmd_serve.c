@@ -1,0 +1,72 @@
+/* ava serve: the daemon in the foreground (this program becomes avad), or with
+ * --background started as commands start it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/root.h"
+#include "client/start.h"
+#include "codec/json.h"
+
+static struct {
+	bool background;
+} o;
+
+static const struct opt opts[] = {
+	{.name = "background",
+	 .letter = 'b',
+	 .type = OPT_FLAG,
+	 .help = "start it and return when it serves",
+	 .field = offsetof(__typeof__(o), background)},
+};
+
+static int background(void)
+{
+	struct ava_error err;
+	struct client *c;
+	json_t *health = NULL;
+	int rv = api_open(true, &c, &err);
+
+	if (rv == 0)
+		rv = api_get(c, &health, &err, "/health");
+	if (rv == 0)
+		printf("avad %s serves, process %" PRId64 "\n",
+		       json_get_str(health, "version") != NULL ? json_get_str(health, "version")
+							       : "",
+		       json_get_int(health, "pid", 0));
+	json_decref(health);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+static int serve_run(int argc, char **argv)
+{
+	char avad[ROOT_PATH_MAX];
+	struct ava_error err;
+	/* Whoever starts it by hand does not want it to leave for being idle. */
+	char *args[] = {avad, "--service", "--verbose", NULL};
+
+	if (o.background)
+		return background();
+	if (start_find(avad, sizeof(avad), &err) != 0)
+		return cli_fail(&err);
+	execv(avad, args);
+	return cli_error(CLI_FAILED, "cannot run %s: %s", avad, strerror(errno));
+}
+
+const struct command cmd_serve = {
+	.name = "serve",
+	.args = "",
+	.summary = "run the daemon in the foreground",
+	.detail = "Commands start the daemon when they need it; it leaves after ten idle minutes.\n"
+		  "In the foreground it stays until Ctrl-C and prints its log.\n",
+	.opts = opts,
+	.nopts = ARRAY_LEN(opts),
+	.values = &o,
+	.run = serve_run,
+};

@@ -1,0 +1,35 @@
+/* ava version: this program's version. Nothing else happens, so that it also
+ * tells what starting costs. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+static struct {
+	bool json;
+} o;
+
+static const struct opt opts[] = {
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 .help = "as JSON",
+	 .field = offsetof(__typeof__(o), json)},
+};
+
+static int version_run(int argc, char **argv)
+{
+	if (o.json)
+		printf("{\"version\":\"%s\"}\n", ava_version());
+	else
+		printf("ava %s\n", ava_version());
+	return CLI_DONE;
+}
+
+const struct command cmd_version = {
+	.name = "version",
+	.args = "",
+	.summary = "print the version",
+	.opts = opts,
+	.nopts = sizeof(opts) / sizeof(opts[0]),
+	.values = &o,
+	.run = version_run,
+};

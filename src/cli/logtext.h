@@ -1,0 +1,30 @@
+/* An event as one line for people: [14:05:30] ToolCall web_search {"query": "…"} */
+#ifndef CLI_LOGTEXT_H
+#define CLI_LOGTEXT_H
+
+#include <ava.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+/* Text of one event without its time; raw: the caller makes it safe for a
+ * terminal. `event` is the parsed line. Returns buf_check(out). */
+int logtext_event(struct buf *out, const json_t *event);
+
+/* Printing a log: puts a line with the date where the day changes, unless it
+ * is today's. Zero-initialised at the start. */
+struct logtext {
+	char date[16]; /* last one shown or assumed */
+};
+/* 0, or a code when memory ran out or the line is not JSON inside. */
+int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,
+		  struct ava_error *err);
+
+/* A JSON value as people write it: {"query": "x", "n": 3}, cut after
+ * `max_chars` characters with an ellipsis. */
+int logtext_json(struct buf *out, const json_t *v, size_t max_chars);
+/* Text on one line, cut the same way. */
+int logtext_cut(struct buf *out, const char *s, size_t max_chars);
+
+#endif

@@ -1,0 +1,34 @@
+/* ava: the command line. Finds the subcommand and runs it; nothing else is
+ * done at start, so that a hook or a prompt may call it often. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int unknown(const char *name)
+{
+	const struct command *near = command_near(name);
+
+	if (near != NULL)
+		return cli_error(CLI_USAGE, "there is no command \"%.60s\"; did you mean \"%s\"?",
+				 name, near->name);
+	return cli_error(CLI_USAGE, "there is no command \"%.60s\"; `ava help` lists them", name);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		cmd_help.run(0, argv);
+		return cli_flush(CLI_USAGE);
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return command_main(&cmd_version, 0, argv);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return command_main(&cmd_help, 0, argv);
+	c = command_find(argv[1]);
+	if (c == NULL)
+		return unknown(argv[1]);
+	return command_main(c, argc - 2, argv + 2);
+}

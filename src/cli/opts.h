@@ -1,0 +1,53 @@
+/* Options of a command from a table: long and short names, values with types
+ * and ranges, and errors that say what would be right. */
+#ifndef CLI_OPTS_H
+#define CLI_OPTS_H
+
+#include <ava.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPT_ABSENT   INT64_MIN /* a number that was not given */
+#define OPT_LIST_MAX 64
+
+struct opt_list {
+	const char *items[OPT_LIST_MAX]; /* borrowed from argv */
+	size_t n;
+};
+
+enum opt_type {
+	OPT_FLAG,    /* bool */
+	OPT_STR,     /* const char *, borrowed from argv; "" is refused */
+	OPT_LIST,    /* struct opt_list; may be given several times */
+	OPT_COUNT,   /* int64_t: a whole number of at least `least` */
+	OPT_SECONDS, /* int64_t, milliseconds: above 0, decimals allowed */
+	OPT_CENTS,   /* int64_t, micro-USD: 0 or more, decimals allowed */
+};
+
+struct opt {
+	const char *name; /* without the dashes */
+	char letter;      /* 0: none */
+	enum opt_type type;
+	const char *value; /* its name in the help: "SECONDS"; NULL for a flag */
+	const char *help;
+	size_t field;             /* offsetof in the command's values */
+	int64_t least;            /* of an OPT_COUNT */
+	const char *const *words; /* OPT_STR, OPT_LIST: NULL-terminated, only these */
+};
+
+/* Take the options out of argv[0..argc), which keeps its words in front in
+ * order; returns their number. Numbers in `values` become OPT_ABSENT first,
+ * all else is zeroed for the fields that the table names. AVA_EINVAL: `err`
+ * has the sentence. *help is set when --help or -h is among them. */
+int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, char **argv,
+	       bool *help, struct ava_error *err);
+
+/* How far apart two words are (edits), for "did you mean". */
+unsigned opts_distance(const char *a, const char *b);
+
+/* Decimal text to fixed point: "2.5" with 3 decimals is 2500. More decimals
+ * than that, signs, exponents, blanks and overflow are refused. */
+bool opts_fixed(const char *text, int decimals, int64_t *out);
+
+#endif

@@ -1,0 +1,116 @@
+/* Status lines; progress.h. Text of the run is made safe for the terminal and
+ * kept on one line. Without UTF-8 the marks are left out; the words stay. */
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define MARK_START "\xf0\x9f\x9a\x80 "         /* rocket */
+#define MARK_LOOK  "\xf0\x9f\x94\x8d "         /* magnifying glass */
+#define MARK_WAIT  "\xe2\x8f\xb3 "             /* hourglass */
+#define MARK_DONE  "\xe2\x9c\x85 "             /* check mark */
+#define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
+#define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s != NULL ? s : "";
+}
+
+void progress_init(struct progress *p, FILE *f, const char *role)
+{
+	*p = (struct progress){.f = f};
+	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
+}
+
+static void line_end(FILE *f)
+{
+	fputc('\n', f);
+	fflush(f);
+}
+
+void progress_spawning(const struct progress *p, const char *run)
+{
+	fprintf(p->f, "%sSpawning %s subagent (%s)...", term_mark(MARK_START, ""), p->role, run);
+	line_end(p->f);
+}
+
+void progress_event(struct progress *p, const char *type, const char *line, size_t len)
+{
+	json_t *event;
+	const char *text;
+
+	if (strcmp(type, "Activity") != 0)
+		return;
+	event = json_parse(line, len, NULL);
+	text = str(json_object_get(event, "content"), "text");
+	if (text[0] != '\0') {
+		snprintf(p->activity, sizeof(p->activity), "%s", text);
+		fprintf(p->f, "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
+		term_cut(p->f, text, strlen(text), 300);
+		line_end(p->f);
+	}
+	json_decref(event);
+}
+
+void progress_still_working(const struct progress *p)
+{
+	fprintf(p->f, "%sSubagent still working: ", term_mark(MARK_WAIT, ""));
+	term_cut(p->f, p->activity[0] != '\0' ? p->activity : "no news yet",
+		 p->activity[0] != '\0' ? strlen(p->activity) : 11, 300);
+	line_end(p->f);
+}
+
+void progress_end(FILE *f, const char *role, const json_t *result)
+{
+	const char *status = str(result, "status"), *reason = str(result, "stop_reason");
+	struct format time = format_seconds(json_get_fixed(result, "duration_seconds", 3, 0));
+	struct format cost = format_money(json_get_fixed(result, "cost_cents", 4, -1));
+
+	switch (cli_exit_of_status(status)) {
+	case CLI_DONE:
+		fputs(term_mark(MARK_DONE, ""), f);
+		fprintf(f, "Subagent [%s]: Complete", format_role(role).text);
+		break;
+	case CLI_LIMIT:
+		fputs(term_mark(MARK_LIMIT, ""), f);
+		fprintf(f, "Subagent [%s]: Stopped, ", format_role(role).text);
+		term_str(f, status);
+		break;
+	default:
+		fputs(term_mark(MARK_BAD, ""), f);
+		fprintf(f, "Subagent [%s]: ", format_role(role).text);
+		term_str(f, status);
+		if (reason[0] != '\0' && strcmp(reason, status) != 0) {
+			fputs(", ", f);
+			term_str(f, reason);
+		}
+	}
+	fprintf(f, " (%s, %s)", time.text, cost.text);
+	line_end(f);
+}
+
+void progress_status(FILE *f, const json_t *status)
+{
+	const char *activity = str(status, "current_activity");
+
+	fputs(term_mark(MARK_LOOK, ""), f);
+	fputs(format_role(str(status, "role")).text, f);
+	fputc(' ', f);
+	term_str(f, str(status, "status"));
+	fprintf(f, " (%s, %s tokens)",
+		format_seconds(json_get_fixed(status, "elapsed_seconds", 3, 0)).text,
+		format_tokens(json_get_int(status, "tokens_used", 0)).text);
+	if (activity[0] != '\0') {
+		fputs(": ", f);
+		term_cut(f, activity, strlen(activity), 300);
+	}
+	line_end(f);
+}

@@ -1,0 +1,30 @@
+/* Status lines of a run, the same words in every channel (DESIGN section 8). */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PROGRESS_FIRST_MS 30000 /* "still working" comes first after this */
+#define PROGRESS_NEXT_MS  60000 /* and then after this */
+
+struct progress {
+	FILE *f;
+	char role[48];      /* as shown: "WebCrawler" */
+	char activity[256]; /* the last one, cut */
+};
+
+void progress_init(struct progress *p, FILE *f, const char *role);
+void progress_spawning(const struct progress *p, const char *run);
+/* An event line of the run: an Activity is shown. */
+void progress_event(struct progress *p, const char *type, const char *line, size_t len);
+void progress_still_working(const struct progress *p);
+
+/* The last line of a run, from its result. */
+void progress_end(FILE *f, const char *role, const json_t *result);
+/* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
+void progress_status(FILE *f, const json_t *status);
+
+#endif

@@ -1,0 +1,103 @@
+/* Recovery before reading; root.h.
+ *
+ * A daemon that answers has recovered already. When none does and the journal
+ * of the root holds segments, avad is run once to redo them: it takes the lock
+ * of the root itself, so two readers, or a daemon that starts meanwhile, do
+ * not get in each other's way. It is quick when there is nothing to do. */
+#include "cli/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/unix_sock.h"
+#include "cli/cli.h"
+#include "client/start.h"
+
+extern char **environ;
+
+static void count_name(const char *name, void *user)
+{
+	++*(size_t *)user;
+}
+
+static bool has_segments(int rootfd)
+{
+	size_t n = 0;
+
+	return sys->list(rootfd, "wal", count_name, &n) == 0 && n > 0;
+}
+
+static bool served(int rootfd)
+{
+	int fd;
+
+	if (unix_sock_connect(rootfd, UNIX_SOCK_NAME, 1000, &fd, NULL) != 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/* Exit code of `avad --recover` for this root, -1 when it could not run. */
+static int run_recovery(const char *avad)
+{
+	char *argv[] = {(char *)avad, "--recover", NULL};
+	posix_spawn_file_actions_t files;
+	int status = -1, rv;
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&files) != 0)
+		return -1;
+	rv = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	for (int fd = 1; rv == 0 && fd <= 2; fd++)
+		rv = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
+	if (rv == 0)
+		rv = posix_spawn(&pid, avad, &files, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	if (rv != 0)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void recover(int rootfd)
+{
+	char avad[ROOT_PATH_MAX];
+	struct ava_error err;
+	int code;
+
+	if (!has_segments(rootfd) || served(rootfd))
+		return;
+	if (start_find(avad, sizeof(avad), &err) != 0) {
+		cli_note("reading without recovery: %s", err.text);
+		return;
+	}
+	code = run_recovery(avad);
+	/* A daemon may have started meanwhile: it has the lock and recovered. */
+	if (code != 0 && !served(rootfd))
+		cli_note("recovery before reading did not succeed; `avad --recover` says why");
+}
+
+int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
+{
+	int rv = settings_data_root(path, ROOT_PATH_MAX, err), rootfd;
+
+	if (rv != 0)
+		return rv;
+	rootfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rootfd < 0)
+		return err_sys(err, "data root %s", path);
+	recover(rootfd);
+	close(rootfd);
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* The request of `ava run`; task.h. Everything is checked here that can be
+ * told without the daemon, so that a mistake costs no round trip and is named
+ * in the words of the command line. Nothing is kept beyond the call. */
+#include "cli/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define BODY_MAX ((size_t)16 << 20)
+
+static bool blank(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] != ' ' && s[i] != '\t' && s[i] != '\n' && s[i] != '\r')
+			return false;
+	return true;
+}
+
+static int check_text(const char *what, const char *s, size_t len, struct ava_error *err)
+{
+	if (memchr(s, '\0', len) != NULL)
+		return err_set(err, AVA_EINVAL, "%s holds NUL bytes: only text can be given", what);
+	if (!utf8_valid(s, len))
+		return err_set(err, AVA_EINVAL,
+			       "%s is not valid UTF-8: convert it first, for example with iconv",
+			       what);
+	return 0;
+}
+
+static int read_stdin(struct buf *out, int fd, struct ava_error *err)
+{
+	for (;;) {
+		char *to = buf_reserve(out, 65536);
+		ssize_t n;
+
+		if (to == NULL)
+			return err_set(err, AVA_ENOMEM, "no memory for the task");
+		n = read(fd, to, 65536);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, "read the task from standard input");
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		out->data[out->len] = '\0';
+		if (out->len > TASK_MAX)
+			return 0; /* too long already: no need to read the rest */
+	}
+}
+
+int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
+{
+	int rv;
+
+	if (strcmp(text, "-") == 0)
+		rv = read_stdin(out, fd, err);
+	else if (strlen(text) <= TASK_MAX)
+		rv = buf_adds(out, text) != 0 ? err_set(err, AVA_ENOMEM, "no memory") : 0;
+	else
+		rv = err_set(err, AVA_ETOOBIG, "x");
+	if (rv == 0 && out->len > TASK_MAX)
+		rv = AVA_ETOOBIG;
+	if (rv == AVA_ETOOBIG)
+		return err_set(err, rv,
+			       "the task is over %zu KB: keep it short and hand the material over "
+			       "with --file",
+			       TASK_MAX >> 10);
+	if (rv != 0)
+		return rv;
+	if (blank(out->data != NULL ? out->data : "", out->len))
+		return err_set(err, AVA_EINVAL, "the task is empty: say what is to be done");
+	return check_text("the task", out->data, out->len, err);
+}
+
+static int add_file(struct buf *out, const char *path, struct ava_error *err)
+{
+	size_t room = CONTEXT_MAX - MIN(out->len, CONTEXT_MAX), len;
+	char *data = NULL, what[320];
+	int rv = sys_read_file(AT_FDCWD, path, room, &data, &len, err);
+
+	snprintf(what, sizeof(what), "--file %.300s", path);
+	if (rv == AVA_ETOOBIG)
+		return err_set(err, rv, "%s: context and files together are over %zu KB", what,
+			       CONTEXT_MAX >> 10);
+	if (rv != 0)
+		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--file");
+	rv = check_text(what, data, len, err);
+	if (rv == 0) {
+		buf_addf(out, "%s--- file %s ---\n", out->len > 0 ? "\n" : "", path);
+		buf_add(out, data, len);
+	}
+	free(data);
+	return rv;
+}
+
+int task_context(struct buf *out, const struct task_options *o, struct ava_error *err)
+{
+	int rv = 0;
+
+	if (o->context != NULL) {
+		rv = check_text("--context", o->context, strlen(o->context), err);
+		if (rv != 0)
+			return rv;
+		buf_adds(out, o->context);
+	}
+	for (size_t i = 0; rv == 0 && i < o->files.n; i++)
+		rv = add_file(out, o->files.items[i], err);
+	if (rv == 0 && (out->len > CONTEXT_MAX || buf_check(out) != 0))
+		rv = err_set(err, AVA_ETOOBIG, "context and files together are over %zu KB",
+			     CONTEXT_MAX >> 10);
+	return rv;
+}
+
+/* Whole numbers without a decimal point. */
+static void put_number(struct jw *w, const char *key, int64_t n, int64_t unit, int decimals)
+{
+	if (n == OPT_ABSENT)
+		return;
+	if (n % unit == 0)
+		jw_int(w, key, n / unit);
+	else
+		jw_fixed(w, key, n, decimals);
+}
+
+static void put_text(struct jw *w, const char *key, const char *s)
+{
+	if (s != NULL)
+		jw_str(w, key, s);
+}
+
+int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
+		 const struct buf *context, const char *cwd, const char *request_id,
+		 struct ava_error *err)
+{
+	struct jw w;
+
+	buf_init(out, BODY_MAX);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_strn(&w, "task", task->data, task->len);
+	put_text(&w, "role", o->role);
+	if (context->len > 0)
+		jw_strn(&w, "context", context->data, context->len);
+	put_text(&w, "model", o->model);
+	put_text(&w, "preset", o->preset);
+	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
+	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
+	put_number(&w, "max_tokens", o->tokens, 1, 0);
+	put_number(&w, "max_iterations", o->iterations, 1, 0);
+	if (o->thinking)
+		jw_bool(&w, "extended_thinking", true);
+	if (o->grants.n > 0) {
+		jw_array(&w, "grants");
+		for (size_t i = 0; i < o->grants.n; i++)
+			jw_str(&w, NULL, o->grants.items[i]);
+		jw_end(&w);
+	}
+	jw_str(&w, "cwd", cwd);
+	jw_str(&w, "request_id", request_id);
+	jw_str(&w, "origin", "terminal");
+	jw_end(&w);
+	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
+}
+
+int task_cwd(char **cwd, struct ava_error *err)
+{
+	*cwd = getcwd(NULL, 0); /* the kernel's path: no links in it */
+	if (*cwd == NULL && errno == ENOENT)
+		return err_set(err, AVA_EINVAL,
+			       "the current folder does not exist any more: change to one that "
+			       "does");
+	if (*cwd == NULL)
+		return err_sys(err, "the current folder");
+	if ((*cwd)[0] == '/' && utf8_valid(*cwd, strlen(*cwd)))
+		return 0;
+	free(*cwd);
+	*cwd = NULL;
+	return err_set(err, AVA_EINVAL,
+		       "the current folder cannot be named from here: its path is outside the "
+		       "root folder or not UTF-8");
+}
+
+int task_answer(int fd, char out[4096], struct ava_error *err)
+{
+	size_t len = 0;
+
+	for (;;) {
+		char c;
+		ssize_t n = read(fd, &c, 1); /* not a byte more than the line */
+
+		if (n < 0)
+			return errno == EINTR ? err_set(err, AVA_ECANCELED, "interrupted")
+					      : err_sys(err, "read the answer");
+		if (n == 0 && len == 0)
+			return 0;
+		if (n == 0 || c == '\n')
+			break;
+		if (len < 4095)
+			out[len++] = c;
+	}
+	out[len] = '\0';
+	return 1;
+}

@@ -1,0 +1,44 @@
+/* What a person hands to `ava run`, checked and made into the request. */
+#ifndef CLI_TASK_H
+#define CLI_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cli/opts.h"
+
+struct ava_error;
+
+#define TASK_MAX    ((size_t)256 << 10) /* bytes, as the daemon takes them */
+#define CONTEXT_MAX ((size_t)1 << 20)
+
+struct task_options {
+	const char *role, *preset, *context, *model; /* NULL: not given */
+	struct opt_list files, grants;
+	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
+	bool thinking;
+};
+
+/* The task into `out`: `text`, or all of `fd` when it is "-". Empty, too long
+ * or not UTF-8: AVA_EINVAL or AVA_ETOOBIG with what to do. */
+int task_read(struct buf *out, const char *text, int fd, struct ava_error *err);
+
+/* The context: --context, then each file below a line with its name. */
+int task_context(struct buf *out, const struct task_options *o, struct ava_error *err);
+
+/* Body of POST /runs. `cwd`: the folder the run works in. */
+int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
+		 const struct buf *context, const char *cwd, const char *request_id,
+		 struct ava_error *err);
+
+/* The current folder without links; AVA_ENOENT when it was removed. *Owned*
+ * by the caller (free). */
+int task_cwd(char **cwd, struct ava_error *err);
+
+/* "yes", "no" and the like need no parsing here: the daemon decides. One line
+ * from `fd` without its newline, at most 4 KB. 1: a line; 0: the end of input;
+ * AVA_ECANCELED: a signal came; AVA_EIO. */
+int task_answer(int fd, char out[4096], struct ava_error *err);
+
+#endif

@@ -1,0 +1,235 @@
+/* The terminal; term.h. No locale is loaded (that costs more than all the
+ * rest of a start): the three variables that name one are looked at.
+ *
+ * What can fail: memory for a converted text; then the text is left out and
+ * a mark stands for it, since printing it raw would be worse. */
+#include "cli/term.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/utf8.h"
+
+#define TEXT_MAX ((size_t)256 << 20)
+
+static bool dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return term != NULL && strcmp(term, "dumb") == 0;
+}
+
+bool term_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	static int known = -1;
+
+	if (known >= 0)
+		return known;
+	known = 0;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v == NULL || v[0] == '\0')
+			continue;
+		known = strcasestr(v, "utf-8") != NULL || strcasestr(v, "utf8") != NULL;
+		break;
+	}
+	if (dumb())
+		known = 0;
+	return known;
+}
+
+bool term_colours(FILE *f)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(fileno(f)) && !dumb() && (no == NULL || no[0] == '\0');
+}
+
+size_t term_width(FILE *f)
+{
+	struct winsize w;
+
+	if (!isatty(fileno(f)))
+		return 0;
+	if (ioctl(fileno(f), TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
+		return 80;
+	return MAX(w.ws_col, 20);
+}
+
+static unsigned decode(const char *s, size_t len, size_t *used)
+{
+	unsigned char c = (unsigned char)s[0];
+	size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	unsigned v = n == 1 ? c : c & (0xffu >> (n + 1));
+
+	n = MIN(n, len);
+	for (size_t i = 1; i < n; i++)
+		v = v << 6 | ((unsigned char)s[i] & 0x3f);
+	*used = n;
+	return v;
+}
+
+/* What ASCII shows for a character that our own texts use, else "?". */
+static const char *ascii(unsigned c)
+{
+	switch (c) {
+	case 0x2022: /* bullet */
+		return "*";
+	case 0x2026:
+		return "...";
+	case 0x2013:
+	case 0x2014:
+		return "-";
+	case 0x2018:
+	case 0x2019:
+		return "'";
+	case 0x201c:
+	case 0x201d:
+		return "\"";
+	case 0x00b7: /* middle dot */
+		return "-";
+	case 0x2192:
+		return "->";
+	case 0xfe0f: /* "show the one before as an emoji" */
+		return "";
+	default:
+		return "?";
+	}
+}
+
+/* Columns of a character: combining marks none, East Asian and emoji two. */
+static size_t columns_of(unsigned c)
+{
+	if ((c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f))
+		return 0;
+	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+	    (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
+		return 2;
+	return 1;
+}
+
+/* Made safe and, where it must be, ASCII. Returns buf_check. */
+static int convert(struct buf *out, const char *s, size_t len, bool keep_newlines)
+{
+	struct buf safe;
+	size_t used;
+	int rv;
+
+	if (term_utf8())
+		return utf8_terminal(out, s, len, keep_newlines);
+	buf_init(&safe, TEXT_MAX);
+	rv = utf8_terminal(&safe, s, len, keep_newlines);
+	for (size_t i = 0; rv == 0 && i < safe.len; i += used) {
+		unsigned c = decode(safe.data + i, safe.len - i, &used);
+
+		rv = c < 0x80 ? buf_addc(out, (char)c) : buf_adds(out, ascii(c));
+	}
+	buf_fini(&safe);
+	return rv;
+}
+
+void term_text(FILE *f, const char *s, size_t len, bool keep_newlines)
+{
+	struct buf b;
+
+	buf_init(&b, TEXT_MAX);
+	if (convert(&b, s, len, keep_newlines) == 0)
+		fwrite(b.data != NULL ? b.data : "", 1, b.len, f);
+	else
+		fputs("[too long to show]", f);
+	buf_fini(&b);
+}
+
+void term_str(FILE *f, const char *s)
+{
+	term_text(f, s, strlen(s), false);
+}
+
+/* The text of one line: newlines and tabs as spaces. */
+static int one_line(struct buf *out, const char *s, size_t len)
+{
+	struct buf flat;
+	int rv;
+
+	buf_init(&flat, TEXT_MAX);
+	rv = buf_add(&flat, s, len);
+	for (size_t i = 0; rv == 0 && i < flat.len; i++)
+		if (flat.data[i] == '\n' || flat.data[i] == '\t' || flat.data[i] == '\r')
+			flat.data[i] = ' ';
+	if (rv == 0)
+		rv = convert(out, flat.data != NULL ? flat.data : "", flat.len, false);
+	buf_fini(&flat);
+	return rv;
+}
+
+static size_t count_columns(const char *s, size_t len, size_t limit, size_t *bytes)
+{
+	size_t columns = 0, used, i;
+
+	for (i = 0; i < len; i += used) {
+		size_t c = columns_of(decode(s + i, len - i, &used));
+
+		if (columns + c > limit)
+			break;
+		columns += c;
+	}
+	*bytes = i;
+	return columns;
+}
+
+size_t term_columns(const char *s, size_t len)
+{
+	struct buf b;
+	size_t bytes, n = 0;
+
+	buf_init(&b, TEXT_MAX);
+	if (one_line(&b, s, len) == 0 && b.len > 0)
+		n = count_columns(b.data, b.len, SIZE_MAX, &bytes);
+	buf_fini(&b);
+	return n;
+}
+
+size_t term_cut(FILE *f, const char *s, size_t len, size_t columns)
+{
+	const char *dots = term_mark("\xe2\x80\xa6", "...");
+	size_t limit = columns > 0 ? columns : SIZE_MAX, ndots = term_utf8() ? 1 : 3;
+	size_t bytes = 0, n = 0;
+	struct buf b;
+
+	buf_init(&b, TEXT_MAX);
+	if (one_line(&b, s, len) == 0 && b.len > 0) {
+		n = count_columns(b.data, b.len, limit, &bytes);
+		if (bytes < b.len) {
+			n = limit > ndots ? count_columns(b.data, b.len, limit - ndots, &bytes) : 0;
+			fwrite(b.data, 1, n > 0 ? bytes : 0, f);
+			fputs(dots, f);
+			n += ndots;
+		} else {
+			fwrite(b.data, 1, b.len, f);
+		}
+	}
+	buf_fini(&b);
+	return n;
+}
+
+void term_colour(FILE *f, enum term_colour c)
+{
+	static const char *const codes[] = {"0", "1", "2", "31", "32", "33"};
+
+	if (term_colours(f))
+		fprintf(f, "\033[%sm", codes[c]);
+}
+
+const char *term_mark(const char *utf8, const char *plain)
+{
+	return term_utf8() ? utf8 : plain;
+}

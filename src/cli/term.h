@@ -1,0 +1,34 @@
+/* What the terminal can show, and text that is safe to show. */
+#ifndef CLI_TERM_H
+#define CLI_TERM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_YELLOW };
+
+/* Characters beyond ASCII: the locale's character set is UTF-8 and the
+ * terminal is not a dumb one. Looked up once. */
+bool term_utf8(void);
+/* `f` is a terminal, not dumb, and NO_COLOR is not set. */
+bool term_colours(FILE *f);
+/* Columns of the terminal `f` goes to; 0 when it is none (no limit). */
+size_t term_width(FILE *f);
+
+/* Text of unknown origin: control characters, escapes, bidi marks become
+ * visible; without UTF-8 what is beyond ASCII becomes ASCII. */
+void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
+void term_str(FILE *f, const char *s);
+/* One line of at most `columns` (0: no limit), cut with "…", newlines as
+ * spaces. Returns the columns used. */
+size_t term_cut(FILE *f, const char *s, size_t len, size_t columns);
+/* Columns that `s` takes as term_cut prints it. */
+size_t term_columns(const char *s, size_t len);
+
+/* Begin a colour (TERM_PLAIN ends it); nothing where there are no colours. */
+void term_colour(FILE *f, enum term_colour c);
+/* `utf8` where UTF-8 can be shown, else `plain`. */
+const char *term_mark(const char *utf8, const char *plain);
+
+#endif
