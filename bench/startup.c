@@ -1,0 +1,280 @@
+/* Start-up and size of the two programs: `ava version` next to /bin/true, avad
+ * from exec to its first answer, its memory when idle, and `ava run` from exec
+ * to the first model request with the daemon up (offline model).
+ *
+ *     bench_startup BUILD_DIR          uses src/cli/ava and src/gateway/avad there
+ *
+ * Everything happens in a folder of its own that is removed. Each figure is
+ * the median of its rounds. Exit 77: the programs are not built. */
+#include <ava.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "client/client.h"
+
+#define VERSION_ROUNDS 400
+#define DAEMON_ROUNDS  20
+#define RUN_ROUNDS     20
+
+extern char **environ;
+
+static char home[] = "/tmp/ava-bench-start-XXXXXX";
+static char root[64], tree[64], ava[4096], avad[4096];
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_startup: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	return (*(const int64_t *)a > *(const int64_t *)b) -
+	       (*(const int64_t *)a < *(const int64_t *)b);
+}
+
+static double median_ms(int64_t *us, size_t n)
+{
+	qsort(us, n, sizeof(*us), by_size);
+	return (double)us[n / 2] / 1000;
+}
+
+static pid_t launch(char *const argv[])
+{
+	posix_spawn_file_actions_t files;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	if (posix_spawn(&pid, argv[0], &files, NULL, argv, environ) != 0)
+		die(argv[0]);
+	posix_spawn_file_actions_destroy(&files);
+	return pid;
+}
+
+static int finish(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			die("wait");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- ava version */
+
+static int64_t once_us(char *const argv[])
+{
+	int64_t began = clock_mono_us();
+
+	if (finish(launch(argv)) != 0)
+		die(argv[0]);
+	return clock_mono_us() - began;
+}
+
+static void measure_version(void)
+{
+	static int64_t true_us[VERSION_ROUNDS], ava_us[VERSION_ROUNDS];
+	char *plain[] = {"/bin/true", NULL}, *version[] = {ava, "version", NULL};
+	double a, b;
+
+	for (int i = 0; i < VERSION_ROUNDS; i++) {
+		true_us[i] = once_us(plain);
+		ava_us[i] = once_us(version);
+	}
+	a = median_ms(true_us, VERSION_ROUNDS);
+	b = median_ms(ava_us, VERSION_ROUNDS);
+	printf("ava version %.3f ms, /bin/true %.3f ms: %.2f times\n", b, a, b / a);
+}
+
+/* ---- avad */
+
+static long rss_anon_kb(pid_t pid)
+{
+	char path[64], line[200];
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "RssAnon: %ld", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+static int rm_cb(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
+static void clear(const char *dir)
+{
+	nftw(dir, rm_cb, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool answers(void)
+{
+	struct client_reply r;
+	struct client *c;
+	bool good;
+
+	if (client_open(root, false, &c, NULL) != 0)
+		return false;
+	good = client_call(c, "GET", "/api/v1/health", NULL, &r, NULL) == 0;
+	client_reply_fini(&r);
+	client_close(c);
+	return good;
+}
+
+static pid_t start_avad(int64_t *us)
+{
+	char *argv[] = {avad, NULL};
+	int64_t began = clock_mono_us();
+	struct timespec pause = {.tv_nsec = 100 * 1000};
+	pid_t pid = launch(argv);
+
+	while (!answers()) {
+		if (clock_mono_us() - began > 10 * 1000 * 1000)
+			die("avad does not answer");
+		nanosleep(&pause, NULL);
+	}
+	*us = clock_mono_us() - began;
+	return pid;
+}
+
+static void stop_avad(pid_t pid)
+{
+	kill(pid, SIGTERM);
+	finish(pid);
+}
+
+static void measure_avad(void)
+{
+	int64_t fresh[DAEMON_ROUNDS], again[DAEMON_ROUNDS];
+	struct timespec second = {.tv_sec = 1};
+	long kb = 0;
+
+	for (int i = 0; i < DAEMON_ROUNDS; i++) {
+		clear(root);
+		stop_avad(start_avad(&fresh[i]));
+		{
+			pid_t pid = start_avad(&again[i]);
+
+			if (i == DAEMON_ROUNDS - 1) {
+				nanosleep(&second, NULL);
+				kb = rss_anon_kb(pid);
+			}
+			stop_avad(pid);
+		}
+	}
+	printf("avad exec to first answer: new root %.1f ms, existing root %.1f ms\n",
+	       median_ms(fresh, DAEMON_ROUNDS), median_ms(again, DAEMON_ROUNDS));
+	printf("avad idle: RssAnon %ld KB\n", kb);
+}
+
+/* ---- ava run */
+
+/* The time of the first InferStart in a run's file, 0 when there is none. */
+static int64_t first_infer_ms(const char *path)
+{
+	static char line[1 << 20];
+	FILE *f = fopen(path, "re");
+	int64_t at = 0;
+
+	while (f && at == 0 && fgets(line, sizeof(line), f))
+		if (strstr(line, "\"eventType\":\"InferStart\""))
+			at = clock_parse_iso(line + strlen("{\"timestamp\":\""), CLOCK_ISO_LEN);
+	if (f)
+		fclose(f);
+	return at;
+}
+
+/* The newest file of logs/subagents: file times are not fine enough, but the
+ * first InferStart is. */
+static int64_t newest_infer_ms(void)
+{
+	char dir[128], path[512];
+	struct dirent *e;
+	int64_t newest = 0, at;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "%s/logs/subagents", root);
+	d = opendir(dir);
+	while (d && (e = readdir(d)) != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		at = first_infer_ms(path);
+		newest = at > newest ? at : newest;
+	}
+	if (d)
+		closedir(d);
+	return newest;
+}
+
+static void measure_run(void)
+{
+	char *argv[] = {ava, "run", "--yes", "find where the word needle is used", NULL};
+	int64_t us[RUN_ROUNDS], ignored;
+	pid_t pid = start_avad(&ignored);
+
+	if (chdir(tree) != 0)
+		die(tree);
+	for (int i = 0; i < RUN_ROUNDS; i++) {
+		int64_t began = clock_wall_ms();
+
+		if (finish(launch(argv)) != 0)
+			die("ava run failed");
+		us[i] = (newest_infer_ms() - began) * 1000;
+	}
+	printf("ava run exec to first model request: %.0f ms (timestamps of 1 ms)\n",
+	       median_ms(us, RUN_ROUNDS));
+	stop_avad(pid);
+}
+
+int main(int argc, char **argv)
+{
+	char file[128];
+	FILE *f;
+
+	if (argc != 2)
+		return 2;
+	snprintf(ava, sizeof(ava), "%s/src/cli/ava", argv[1]);
+	snprintf(avad, sizeof(avad), "%s/src/gateway/avad", argv[1]);
+	if (access(ava, X_OK) != 0 || access(avad, X_OK) != 0)
+		return 77;
+	if (!mkdtemp(home))
+		die(home);
+	snprintf(root, sizeof(root), "%s/root", home);
+	snprintf(tree, sizeof(tree), "%s/tree", home);
+	snprintf(file, sizeof(file), "%s/main.c", tree);
+	setenv("HOME", home, 1);
+	setenv("AVA_DATA_ROOT", root, 1);
+	setenv("AVA_AVAD", avad, 1);
+	setenv("AVA_MODEL", "offline", 1);
+	if (mkdir(tree, 0700) != 0 || !(f = fopen(file, "we")))
+		die(file);
+	fprintf(f, "int needle(void)\n{\n\treturn 1;\n}\n");
+	fclose(f);
+	measure_version();
+	measure_avad();
+	measure_run();
+	if (chdir("/") == 0)
+		clear(home);
+	return 0;
+}
