@@ -49,12 +49,12 @@ struct journal_op {
 };
 
 struct journal_options {
-	const char *root;      /* absolute; exists; *copied* */
-	int64_t pace_us;       /* how long a RIDE waits: 2000 */
-	uint64_t segment_bytes; /* 16 MB; tests use less */
+	const char *root;          /* absolute; exists; *copied* */
+	int64_t pace_us;           /* how long a RIDE waits: 2000 */
+	uint64_t segment_bytes;    /* 16 MB; tests use less */
 	uint64_t checkpoint_bytes; /* 256 MB */
-	int64_t checkpoint_ms; /* 30,000; 0: only by journal_checkpoint */
-	size_t fd_cache;       /* 0: from RLIMIT_NOFILE */
+	int64_t checkpoint_ms;     /* 30,000; 0: only by journal_checkpoint */
+	size_t fd_cache;           /* 0: from RLIMIT_NOFILE */
 	/* Something is ready for journal_drain. Called on the journal's
 	 * thread: hand it over to the owner (os_post, eventfd). */
 	void (*notify)(void *user);
@@ -63,7 +63,7 @@ struct journal_options {
 
 /* What recovery found and did; all zero after a clean end. */
 struct journal_recovery {
-	bool clean;               /* the last close was orderly */
+	bool clean; /* the last close was orderly */
 	uint64_t redone_batches, redone_bytes, torn_bytes, aborted_batches;
 	uint64_t damaged_batches; /* corrupt with valid ones after them */
 	uint64_t lost_bytes;      /* put aside into lost/ */
@@ -75,8 +75,8 @@ struct journal_recovery {
 
 /* Recover if needed, then open for writing. The caller holds the lock of the
  * root (ava.lock). AVA_EFORMAT when FORMAT names a newer one. */
-int journal_open(struct journal **j, const struct journal_options *o,
-		 struct journal_recovery *rec, struct ava_error *err);
+int journal_open(struct journal **j, const struct journal_options *o, struct journal_recovery *rec,
+		 struct ava_error *err);
 /* Flush, apply, checkpoint, stop the threads. Callbacks not yet drained run
  * here, on the calling thread. */
 void journal_close(struct journal *j);
@@ -110,12 +110,11 @@ int journal_health(struct journal *j, struct ava_error *err);
 
 /* The file an APPEND to `path` goes to: `path`, or its ".2.jsonl" … successor
  * after a recovery. Owner thread; returns `out`. */
-const char *journal_view_path(struct journal *j, const char *path, char *out,
-			      size_t size);
+const char *journal_view_path(struct journal *j, const char *path, char *out, size_t size);
 
 struct journal_stats {
-	uint64_t commits, flushes, bytes, checkpoints, views, open_fds,
-		queued_bytes, held_commits, lsn;
+	uint64_t commits, flushes, bytes, checkpoints, views, open_fds, queued_bytes, held_commits,
+		lsn;
 };
 void journal_stats(struct journal *j, struct journal_stats *out);
 

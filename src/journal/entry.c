@@ -1,0 +1,204 @@
+/* Entries of session files; see entry.h.
+ *
+ * A pi session is a chain: each entry names the one before as its parent, and
+ * an entry with a wrong parent hides the conversation from the program that
+ * reads it. So the last entry's id is read under the same lock under which the
+ * new one is written. A line that somebody left without its end gets one
+ * first. A short write is taken back, so that trying again is safe. */
+#include "journal/entry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "journal/files.h"
+
+#define LINE_MAX_BYTES ((uint64_t)16 << 20)
+#define CHUNK          ((uint64_t)64 << 10)
+
+static const char null_parent[] = "\"parentId\":null";
+
+/* Where the line that ends before `end` begins. */
+static int line_start(int fd, uint64_t end, uint64_t *start)
+{
+	uint64_t at = end, n;
+	char *chunk = malloc(CHUNK), *nl = NULL;
+	int rv = 0;
+
+	if (chunk == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	while (rv == 0 && nl == NULL && at > 0 && end - at <= LINE_MAX_BYTES) {
+		n = MIN(at, CHUNK);
+		at -= n;
+		rv = sys_read_all(fd, chunk, n, (off_t)at);
+		nl = rv == 0 ? memrchr(chunk, '\n', n) : NULL;
+	}
+	*start = nl != NULL ? at + (uint64_t)(nl - chunk) + 1 : at;
+	free(chunk);
+	if (rv == 0 && end - *start > LINE_MAX_BYTES) {
+		errno = EFBIG;
+		rv = -1;
+	}
+	return rv;
+}
+
+int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
+{
+	uint64_t start;
+	char last;
+
+	*line = NULL;
+	if (size > 0 && sys_read_all(fd, &last, 1, (off_t)size - 1) != 0)
+		return -1;
+	if (size > 0 && last == '\n')
+		size--;
+	if (line_start(fd, size, &start) != 0)
+		return -1;
+	*len = (size_t)(size - start);
+	*line = malloc(*len + 1);
+	if (*line == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (sys_read_all(fd, *line, *len, (off_t)start) != 0) {
+		free(*line);
+		*line = NULL;
+		return -1;
+	}
+	(*line)[*len] = '\0';
+	return 0;
+}
+
+/* The text that stands for the parent: null, or "id" with its quotes. The
+ * header of a session has an id too, but it is not an entry. */
+static int parent_of(const char *line, size_t len, struct buf *out)
+{
+	json_t *last = json_parse(line, len, NULL);
+	const char *type = json_get_str(last, "type"), *id = json_get_str(last, "id");
+
+	if (id == NULL || (type != NULL && strcmp(type, "session") == 0))
+		buf_adds(out, "null");
+	else
+		json_escape(out, id, strlen(id));
+	json_decref(last);
+	return buf_check(out);
+}
+
+/* The line as it is to be written: with its parent, with its end, and with an
+ * end for an unfinished line before it. */
+static int build(int fd, uint64_t size, const char *bytes, size_t len, struct buf *out)
+{
+	const char *gap = memmem(bytes, len, null_parent, sizeof(null_parent) - 1);
+	const char *rest = gap != NULL ? gap + sizeof(null_parent) - 1 : bytes;
+	char *line, last = '\n';
+	size_t line_len;
+	int rv;
+
+	if (size > 0 && sys_read_all(fd, &last, 1, (off_t)size - 1) != 0)
+		return -1;
+	if (last != '\n')
+		buf_addc(out, '\n');
+	if (gap != NULL) {
+		buf_add(out, bytes, (size_t)(rest - bytes) - 4); /* "null" */
+		if (entry_last_line(fd, size, &line, &line_len) != 0)
+			return -1;
+		rv = parent_of(line, line_len, out);
+		free(line);
+		if (rv != 0)
+			goto fail;
+	}
+	buf_add(out, rest, len - (size_t)(rest - bytes));
+	if (len == 0 || bytes[len - 1] != '\n')
+		buf_addc(out, '\n');
+	if (buf_check(out) == 0)
+		return 0;
+fail:
+	errno = ENOMEM;
+	return -1;
+}
+
+/* Is a line with this id there? 1, 0, or -1. */
+static int has_entry(int fd, uint64_t size, const char *id)
+{
+	char *data = malloc(size + 1), *at, *end;
+	int found = 0;
+
+	if (data == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (sys_read_all(fd, data, size, 0) != 0)
+		found = -1;
+	for (at = data, end = data + size; found == 0 && at < end;) {
+		char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((nl != NULL ? nl : end) - at);
+
+		if (memmem(at, len, id, strlen(id)) != NULL) {
+			json_t *o = json_parse(at, len, NULL);
+			const char *its = json_get_str(o, "id");
+
+			found = its != NULL && strcmp(its, id) == 0;
+			json_decref(o);
+		}
+		at += len + 1;
+	}
+	free(data);
+	return found;
+}
+
+static int append_locked(int fd, const void *bytes, size_t len, const char *id,
+			 enum entry_mode mode)
+{
+	struct buf line;
+	struct stat st;
+	ssize_t n = -1;
+	int found = 0, saved;
+
+	buf_init(&line, len + LINE_MAX_BYTES);
+	if (sys->fstat(fd, &st) != 0)
+		goto fail;
+	if (mode == ENTRY_REDO)
+		found = has_entry(fd, (uint64_t)st.st_size, id);
+	if (found != 0)
+		goto fail;
+	if (build(fd, (uint64_t)st.st_size, bytes, len, &line) != 0)
+		goto fail;
+	do
+		n = sys->pwrite(fd, line.data, line.len, st.st_size);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < line.len) {
+		saved = n == 0 ? EIO : ENOSPC;
+		sys->ftruncate(fd, st.st_size);
+		errno = saved;
+		n = -1;
+	}
+
+fail:
+	saved = errno;
+	buf_fini(&line);
+	errno = saved;
+	return found == 1 || n >= 0 ? 0 : -1;
+}
+
+int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
+		 enum entry_mode mode)
+{
+	int fd = files_open(rootfd, path, O_RDWR | O_APPEND | O_CREAT), rv = -1;
+
+	if (fd < 0)
+		return -1;
+	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
+		rv = append_locked(fd, bytes, len, id, mode);
+	files_close(&fd); /* and with it the lock */
+	return rv;
+}

@@ -1,0 +1,207 @@
+/* Small durable steps on files below the data root; see files.h.
+ *
+ * A name is durable once its folder is synced, bytes once their file is. A
+ * replaced file is never seen half: whoever opens it sees the old or the new
+ * one. A temporary file that a crash left behind is written over by the next
+ * replacement of the same file. */
+#include "journal/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+#define KEEP_MAX 1000 /* copies kept of one file */
+
+static bool char_ok(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '.' || c == '_' || c == '-';
+}
+
+static bool component_ok(const char *s, size_t len)
+{
+	if (len == 0 || len > FILES_NAME_MAX || (len == 1 && s[0] == '.') ||
+	    (len == 2 && s[0] == '.' && s[1] == '.'))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!char_ok(s[i]))
+			return false;
+	return true;
+}
+
+bool files_path_ok(const char *path)
+{
+	size_t len;
+
+	if (path == NULL || strlen(path) > FILES_PATH_MAX)
+		return false;
+	for (;;) {
+		len = strcspn(path, "/");
+		if (!component_ok(path, len))
+			return false;
+		if (path[len] == '\0')
+			return true;
+		path += len + 1;
+	}
+}
+
+const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF])
+{
+	static const char ending[] = ".jsonl";
+	size_t len = strlen(path), tail = sizeof(ending) - 1;
+
+	if (part <= 1)
+		snprintf(out, FILES_BUF, "%s", path);
+	else if (len > tail && strcmp(path + len - tail, ending) == 0)
+		snprintf(out, FILES_BUF, "%.*s.%u%s", (int)(len - tail), path, part, ending);
+	else
+		snprintf(out, FILES_BUF, "%s.%u", path, part);
+	return out;
+}
+
+void files_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		sys->close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+int files_mkdirs(int rootfd, const char *path)
+{
+	char dir[FILES_BUF];
+	const char *slash = path;
+
+	while ((slash = strchr(slash, '/')) != NULL) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+		if (sys->mkdirat(rootfd, dir, 0700) != 0 && errno != EEXIST)
+			return -1;
+		slash++;
+	}
+	return 0;
+}
+
+int files_open(int rootfd, const char *path, int flags)
+{
+	int fd;
+
+	flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	fd = sys->openat(rootfd, path, flags, 0600);
+	if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
+		return fd;
+	if (files_mkdirs(rootfd, path) != 0)
+		return -1;
+	return sys->openat(rootfd, path, flags, 0600);
+}
+
+int files_sync_dir(int dirfd, const char *path)
+{
+	int fd = sys->openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), rv;
+
+	if (fd < 0)
+		return -1;
+	rv = sys->fsync(fd);
+	files_close(&fd);
+	return rv;
+}
+
+int files_sync_parents(int rootfd, const char *path)
+{
+	char dir[FILES_BUF];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	while ((slash = strrchr(dir, '/')) != NULL) {
+		*slash = '\0';
+		if (files_sync_dir(rootfd, dir) != 0)
+			return -1;
+	}
+	return files_sync_dir(rootfd, ".");
+}
+
+int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
+{
+	char temp[FILES_BUF];
+	int fd, saved;
+
+	snprintf(temp, sizeof(temp), "%s.tmp", path);
+	fd = files_open(rootfd, temp, O_WRONLY | O_CREAT | O_TRUNC);
+	if (fd < 0)
+		return -1;
+	if (sys_write_all(fd, bytes, len, 0) != 0 || (durable && sys->fsync(fd) != 0))
+		goto fail;
+	files_close(&fd);
+	if (sys->renameat(rootfd, temp, rootfd, path) != 0)
+		goto fail;
+	return durable ? files_sync_parents(rootfd, path) : 0;
+
+fail:
+	files_close(&fd);
+	saved = errno;
+	sys->unlinkat(rootfd, temp, 0);
+	errno = saved;
+	return -1;
+}
+
+/* Does `fd`, an open file of the same size, hold these bytes? */
+static int same_bytes(int fd, const char *bytes, size_t len)
+{
+	size_t chunk = 64 * 1024, n;
+	char *got = malloc(chunk);
+	int rv = 1;
+
+	if (got == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (size_t at = 0; at < len && rv == 1; at += n) {
+		n = len - at < chunk ? len - at : chunk;
+		if (sys_read_all(fd, got, n, (off_t)at) != 0)
+			rv = errno == ENODATA ? 0 : -1;
+		else
+			rv = memcmp(got, bytes + at, n) == 0;
+	}
+	free(got);
+	return rv;
+}
+
+int files_equal(int rootfd, const char *path, const void *bytes, size_t len)
+{
+	int fd = files_open(rootfd, path, O_RDONLY), rv;
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (sys->fstat(fd, &st) != 0)
+		rv = -1;
+	else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
+		rv = 0;
+	else
+		rv = same_bytes(fd, bytes, len);
+	files_close(&fd);
+	return rv;
+}
+
+int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char out[FILES_BUF])
+{
+	for (int i = 1; i <= KEEP_MAX; i++) {
+		int rv;
+
+		snprintf(out, FILES_BUF, i == 1 ? "%s" : "%s.%d", path, i);
+		rv = files_equal(rootfd, out, bytes, len);
+		if (rv == 1)
+			return files_sync_parents(rootfd, out);
+		if (rv < 0 && errno == ENOENT)
+			return files_replace(rootfd, out, bytes, len, true);
+		if (rv < 0)
+			return -1;
+	}
+	errno = EEXIST;
+	return -1;
+}

@@ -1,0 +1,45 @@
+/* Small durable steps on files below the data root: names, folders, whole-file
+ * replacement. All through the seam of base/sys.h; -1 and errno on failure. */
+#ifndef JOURNAL_FILES_H
+#define JOURNAL_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#define FILES_PATH_MAX 512                   /* a path as callers give it */
+#define FILES_NAME_MAX 200                   /* one component: leaves room for suffixes */
+#define FILES_BUF      (FILES_PATH_MAX + 64) /* holds a path with any suffix */
+
+/* Relative, [A-Za-z0-9._/-], no empty, "." or ".." component. */
+bool files_path_ok(const char *path);
+
+/* The file that holds part `part` of `path`: the path itself for 1, then
+ * "x.2.jsonl" for "x.jsonl" ("x.2" for a path without that ending). */
+const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]);
+
+/* Open; with O_CREAT missing folders are made (0700) and the file is 0600.
+ * Never follows a link at the end, never waits for a fifo. */
+int files_open(int rootfd, const char *path, int flags);
+/* Every folder of `path` above the file. */
+int files_mkdirs(int rootfd, const char *path);
+/* fsync each folder of `path`, the root too, so that its name is durable. */
+int files_sync_parents(int rootfd, const char *path);
+int files_sync_dir(int dirfd, const char *path);
+
+/* The whole content of `path`: a temporary file beside it, then rename. With
+ * `durable` the bytes, and the name, are on disk when it returns. */
+int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable);
+
+/* First of `path`, `path`.2 … whose content is exactly these bytes, or which
+ * can be written with them (durably); its name goes to `out`. So that doing it
+ * twice leaves one copy. */
+int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char out[FILES_BUF]);
+
+/* Is the content of `path` exactly these bytes? 1, 0, or -1. */
+int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
+
+/* Best effort, errno untouched. */
+void files_close(int *fd);
+
+#endif

@@ -1,0 +1,422 @@
+/* The helper thread; see helper.h.
+ *
+ * A checkpoint: note how far the journal is applied; take every view's dirty
+ * mark, then its size; sync those that were dirty, or the file system when
+ * they are many; write the checkpoint file; release segments and blobs before
+ * the position. A size that is read after the position may be larger than it
+ * was then, which is right: it is what the sync that follows covers.
+ *
+ * When syncing a view fails the kernel may have dropped what was not written,
+ * and a later sync would not tell. So the position never moves again in this
+ * process, new work is refused, and the next start redoes it all. */
+#include "journal/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "journal/blob.h"
+#include "journal/checkpoint.h"
+#include "journal/files.h"
+
+#define SYNC_EACH_MAX 16 /* more dirty files than that: one syncfs */
+#define FILL_RETRY_MS 1000
+#define TEXT_MAX      ((size_t)256 << 20)
+
+struct round {
+	struct view *all;
+	struct wal_pos pos;
+	uint64_t pos_lsn, bytes;
+	struct buf text;
+	size_t ndirty;
+};
+
+/* ---- views come and go */
+
+static struct view *first_view(struct helper *h)
+{
+	struct view *v;
+
+	pthread_mutex_lock(&h->lock);
+	v = h->all;
+	pthread_mutex_unlock(&h->lock);
+	return v;
+}
+
+/* Only this thread unlinks, and the owner only pushes at the front, so behind
+ * the front the list can be walked and cut without the lock. */
+static void free_dead(struct helper *h)
+{
+	struct view *dead, *v, *next;
+
+	pthread_mutex_lock(&h->lock);
+	dead = h->dead;
+	h->dead = NULL;
+	for (v = dead; v != NULL; v = v->forget_next)
+		v->gone = true;
+	while (h->all != NULL && h->all->gone)
+		h->all = h->all->all_next;
+	pthread_mutex_unlock(&h->lock);
+	for (v = dead != NULL ? first_view(h) : NULL; v != NULL; v = v->all_next)
+		while (v->all_next != NULL && v->all_next->gone)
+			v->all_next = v->all_next->all_next;
+	for (v = dead; v != NULL; v = next) {
+		next = v->forget_next;
+		view_free(v);
+		h->views--;
+	}
+}
+
+/* Complete and synced: offer them to the owner. */
+static void offer_forget(struct helper *h, struct view *all)
+{
+	struct view *first = NULL, *last = NULL;
+
+	for (struct view *v = all; v != NULL; v = v->all_next) {
+		if (!v->dropped || v->dirty || v->forgettable)
+			continue;
+		v->forgettable = true;
+		v->forget_next = first;
+		first = v;
+		last = last != NULL ? last : v;
+	}
+	if (first == NULL)
+		return;
+	pthread_mutex_lock(&h->lock);
+	last->forget_next = h->forget;
+	h->forget = first;
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- a checkpoint */
+
+static void begin(struct helper *h, struct round *r, bool closing)
+{
+	struct writer *w = h->writer;
+	bool clean;
+
+	*r = (struct round){0};
+	pthread_mutex_lock(&w->lock);
+	r->pos = w->shared.applied;
+	r->pos_lsn = w->shared.applied_lsn;
+	r->bytes = w->shared.applied_bytes;
+	clean = closing && r->bytes == w->shared.bytes && w->shared.lasting.code == 0;
+	pthread_mutex_unlock(&w->lock);
+	buf_init(&r->text, TEXT_MAX);
+	checkpoint_head(&r->text, clean, r->pos, *h->next_lsn);
+	r->all = first_view(h);
+}
+
+static void note(struct round *r, struct view *v)
+{
+	struct checkpoint_view cv = {.path = v->path};
+
+	v->syncing = atomic_exchange(&v->dirty, false);
+	v->fresh_now = v->syncing && atomic_exchange(&v->fresh, false);
+	r->ndirty += v->syncing;
+	cv.part = v->part;
+	cv.inode = v->inode;
+	cv.size = v->size;
+	if (v->use == VIEW_APPENDED && !v->dropped && cv.part != 0 && cv.inode != 0)
+		checkpoint_add(&r->text, &cv);
+}
+
+/* Is it in a folder that a person linked or mounted from another file system,
+ * which syncfs on ours does not reach? */
+static bool lives_apart(struct helper *h, struct view *v)
+{
+	char name[FILES_BUF];
+	struct stat root, st;
+
+	if (v->looked)
+		return v->apart;
+	v->looked = sys->fstat(h->rootfd, &root) == 0 &&
+		    sys->fstatat(h->rootfd, files_part_name(v->path, v->part, name), &st,
+				 AT_SYMLINK_NOFOLLOW) == 0;
+	v->apart = v->looked && st.st_dev != root.st_dev;
+	return v->apart;
+}
+
+static int sync_view(struct helper *h, struct view *v)
+{
+	char name[FILES_BUF];
+	int fd = files_open(h->rootfd, files_part_name(v->path, v->part, name), O_RDONLY), rv;
+
+	/* A file that a person removed has nothing to be synced. */
+	if (fd < 0)
+		return errno == ENOENT || errno == ELOOP || errno == ENOTDIR
+			       ? 0
+			       : sys->syncfs(h->rootfd);
+	rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
+	files_close(&fd);
+	return rv == 0 && v->fresh_now ? files_sync_parents(h->rootfd, name) : rv;
+}
+
+/* syncfs also tells of errors in files that are not ours; then each of ours is
+ * asked. */
+static int sync_views(struct helper *h, const struct round *r)
+{
+	bool each = r->ndirty <= SYNC_EACH_MAX || sys->syncfs(h->rootfd) != 0;
+
+	for (struct view *v = r->all; v != NULL; v = v->all_next)
+		if (v->syncing && (each || lives_apart(h, v)) && sync_view(h, v) != 0)
+			return -1;
+	return 0;
+}
+
+static int fail_for_good(struct helper *h, struct ava_error *err)
+{
+	struct writer *w = h->writer;
+	struct ava_error e;
+
+	err_set(&e, AVA_EIO,
+		"the disk failed while files were synced (%s); no new work is taken: restart ava,"
+		" which writes them again from its journal",
+		strerror(errno));
+	pthread_mutex_lock(&w->lock);
+	w->shared.lasting = e;
+	writer_judge(w);
+	pthread_mutex_unlock(&w->lock);
+	return err_set(err, e.code, "%s", e.text);
+}
+
+static void release(struct helper *h, const struct round *r)
+{
+	struct writer *w = h->writer;
+
+	segments_release(h->segments, r->pos.seq);
+	/* What is left belongs to batches that are not applied yet. */
+	if (atomic_exchange(&w->has_blobs, false) && blob_remove(h->walfd, r->pos_lsn) != 0)
+		w->has_blobs = true;
+	h->checkpoints++;
+	pthread_mutex_lock(&w->lock);
+	w->shared.released = r->bytes;
+	writer_judge(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
+{
+	struct round r;
+	int rv = 0;
+
+	if (h->failed)
+		return err_set(err, AVA_EIO, "the disk failed while files were synced");
+	h->news = false;
+	free_dead(h);
+	begin(h, &r, closing);
+	for (struct view *v = r.all; v != NULL; v = v->all_next)
+		note(&r, v);
+	if (sync_views(h, &r) != 0) {
+		h->failed = true;
+		rv = fail_for_good(h, err);
+	} else if (checkpoint_end(&r.text) != 0) {
+		rv = err_set(err, AVA_ENOMEM, "no memory for a checkpoint");
+	} else if (checkpoint_write(h->rootfd, &r.text) != 0) {
+		rv = err_sys(err, "write %s", CHECKPOINT_PATH);
+	} else {
+		release(h, &r);
+		offer_forget(h, r.all);
+	}
+	if (rv != 0)
+		h->news = true;
+	buf_fini(&r.text);
+	h->last_ms = clock_mono_ms();
+	return rv;
+}
+
+/* ---- the thread */
+
+static void fill(struct helper *h)
+{
+	int rv;
+
+	while ((rv = segments_prepare(h->segments)) == 1)
+		;
+	/* A full disk: the journal makes its segments on the spot and says so. */
+	h->fill_again_ms = rv < 0 ? clock_mono_ms() + FILL_RETRY_MS : INT64_MAX;
+}
+
+/* When there is something to do by the clock. Under lock. */
+static int64_t due_ms(const struct helper *h)
+{
+	int64_t at = h->fill_again_ms;
+
+	if (h->fill || h->wanted || h->asked > h->made)
+		return 0;
+	if (h->news && h->checkpoint_ms > 0)
+		at = MIN(at, h->last_ms + h->checkpoint_ms);
+	return at;
+}
+
+static void wait_until(struct helper *h, int64_t ms)
+{
+	struct timespec at = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	if (ms == INT64_MAX)
+		pthread_cond_wait(&h->wake, &h->lock);
+	else
+		pthread_cond_timedwait(&h->wake, &h->lock, &at);
+}
+
+static void *helper_main(void *arg)
+{
+	struct helper *h = arg;
+	struct ava_error err;
+	uint64_t asked;
+	bool wanted, filling;
+	int rv;
+
+	pthread_mutex_lock(&h->lock);
+	while (!h->stop) {
+		int64_t now = clock_mono_ms(), due = due_ms(h);
+
+		if (due > now) {
+			wait_until(h, due);
+			continue;
+		}
+		filling = h->fill || now >= h->fill_again_ms;
+		asked = h->asked;
+		wanted = h->wanted || asked > h->made ||
+			 (h->news && h->checkpoint_ms > 0 && now >= h->last_ms + h->checkpoint_ms);
+		h->fill = h->wanted = false;
+		pthread_mutex_unlock(&h->lock);
+		if (filling)
+			fill(h);
+		rv = wanted ? checkpoint(h, false, &err) : 0;
+		pthread_mutex_lock(&h->lock);
+		if (wanted) {
+			h->made = asked;
+			h->result.code = rv;
+			if (rv != 0)
+				h->result = err;
+			pthread_cond_broadcast(&h->done);
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return NULL;
+}
+
+/* ---- for others */
+
+void helper_init(struct helper *h)
+{
+	pthread_condattr_t attr;
+
+	*h = (struct helper){.fill = true, .fill_again_ms = INT64_MAX};
+	h->last_ms = clock_mono_ms();
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->wake, &attr);
+	pthread_cond_init(&h->done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void helper_fini(struct helper *h)
+{
+	struct view *v, *next;
+
+	for (v = h->all; v != NULL; v = next) {
+		next = v->all_next;
+		view_free(v);
+	}
+	pthread_cond_destroy(&h->done);
+	pthread_cond_destroy(&h->wake);
+	pthread_mutex_destroy(&h->lock);
+}
+
+int helper_start(struct helper *h)
+{
+	if (pthread_create(&h->thread, NULL, helper_main, h) != 0)
+		return AVA_ENOMEM;
+	h->started = true;
+	return 0;
+}
+
+static void call(struct helper *h)
+{
+	pthread_cond_signal(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+}
+
+void helper_stop(struct helper *h)
+{
+	if (!h->started)
+		return;
+	pthread_mutex_lock(&h->lock);
+	h->stop = true;
+	call(h);
+	pthread_join(h->thread, NULL);
+	h->started = false;
+	checkpoint(h, true, NULL);
+}
+
+void helper_add(struct helper *h, struct view *v)
+{
+	pthread_mutex_lock(&h->lock);
+	v->all_next = h->all;
+	h->all = v;
+	pthread_mutex_unlock(&h->lock);
+	h->views++;
+}
+
+struct view *helper_take_forget(struct helper *h)
+{
+	struct view *v;
+
+	pthread_mutex_lock(&h->lock);
+	v = h->forget;
+	h->forget = NULL;
+	pthread_mutex_unlock(&h->lock);
+	return v;
+}
+
+void helper_bury(struct helper *h, struct view *v)
+{
+	pthread_mutex_lock(&h->lock);
+	v->forget_next = h->dead;
+	h->dead = v;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void helper_progress(uint64_t bytes, void *user)
+{
+	struct helper *h = user;
+	bool news = bytes > h->seen_bytes && !h->news;
+	bool fill = bytes - h->fill_bytes >= h->segments->bytes / 2;
+	bool wanted = h->checkpoint_ms > 0 && bytes - h->wanted_bytes >= h->checkpoint_bytes;
+
+	h->seen_bytes = bytes;
+	if (!news && !fill && !wanted)
+		return;
+	h->fill_bytes = fill ? bytes : h->fill_bytes;
+	h->wanted_bytes = wanted ? bytes : h->wanted_bytes;
+	pthread_mutex_lock(&h->lock);
+	h->news = true;
+	h->fill = h->fill || fill;
+	h->wanted = h->wanted || wanted;
+	call(h);
+}
+
+int helper_checkpoint(struct helper *h, struct ava_error *err)
+{
+	uint64_t mine;
+	int rv;
+
+	pthread_mutex_lock(&h->lock);
+	mine = ++h->asked;
+	pthread_cond_signal(&h->wake);
+	while (h->made < mine)
+		pthread_cond_wait(&h->done, &h->lock);
+	rv = h->result.code;
+	if (rv != 0)
+		err_set(err, rv, "%s", h->result.text);
+	pthread_mutex_unlock(&h->lock);
+	return rv;
+}

@@ -1,0 +1,411 @@
+/* The journal as its owner sees it; see journal.h.
+ *
+ * The owner checks paths, looks up views, builds the commit and puts it into
+ * the queue of the journal's thread (writer.c); the helper thread (helper.c)
+ * makes checkpoints. Finished commits come back in journal_drain, where their
+ * memory is freed: by the thread that got it. What fails before the queue is
+ * returned at once; afterwards the callback says it. */
+#include "journal/journal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "journal/files.h"
+#include "journal/helper.h"
+#include "journal/recovery.h"
+#include "journal/writer.h"
+
+#define OPS_MAX        65535u
+#define VIEWS_MAX      ((size_t)1 << 20)
+#define SEGMENT_LEAST  ((uint64_t)64 << 10)
+#define SEGMENT_MOST   ((uint64_t)1 << 30)
+#define SEGMENT_NORMAL ((uint64_t)16 << 20)
+
+struct journal {
+	int rootfd, walfd;
+	struct map views; /* by path */
+	struct segments segments;
+	struct writer writer;
+	struct helper helper;
+	bool has_segments, has_writer, has_helper;
+	_Atomic uint64_t next_lsn;
+	uint64_t commit_lsn; /* the first that belongs to the next commit */
+	size_t queued;       /* bytes of commits not drained */
+	uint64_t outstanding;
+	size_t room;           /* of a batch */
+	struct view **scratch; /* one per operation of the commit being made */
+	unsigned capscratch;
+	struct recovery recovery;
+};
+
+/* ---- open and close */
+
+static int open_folders(struct journal *j, const char *root, struct ava_error *err)
+{
+	int rv;
+
+	j->rootfd = sys->openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (j->rootfd < 0)
+		return err_sys(err, "open %s", root);
+	rv = recovery_check_format(j->rootfd, err);
+	if (rv != 0)
+		return rv;
+	if (sys->mkdirat(j->rootfd, "wal", 0700) != 0 && errno != EEXIST)
+		return err_sys(err, "make wal");
+	j->walfd = sys->openat(j->rootfd, "wal", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (j->walfd < 0)
+		return err_sys(err, "open wal");
+	return 0;
+}
+
+static int open_segments(struct journal *j, uint64_t bytes)
+{
+	const struct recovery *r = &j->recovery;
+	int rv = segments_init(&j->segments, j->walfd, bytes, r->next_seq);
+
+	j->has_segments = rv == 0;
+	for (size_t i = 0; i < r->nsegments && rv == 0; i++)
+		if (r->segments[i].used)
+			rv = segments_add_live(&j->segments, r->segments[i].seq);
+	if (rv != 0)
+		return rv;
+	segments_above(&j->segments, r->pos.seq);
+	for (size_t i = 0; i < r->nsegments; i++)
+		if (!r->segments[i].used)
+			segments_add_spare(&j->segments, r->segments[i].seq);
+	return 0;
+}
+
+static int open_threads(struct journal *j, const struct journal_options *o)
+{
+	const struct recovery *r = &j->recovery;
+	struct writer *w = &j->writer;
+	struct helper *h = &j->helper;
+	int rv = writer_init(w, j->rootfd, o->fd_cache, &j->segments, r->good, r->lsn);
+
+	if (rv != 0)
+		return rv;
+	j->has_writer = true;
+	w->shared.applied = r->pos;
+	w->walfd = j->walfd;
+	w->pace_us = o->pace_us;
+	w->notify = o->notify;
+	w->user = o->user;
+	w->progress = helper_progress;
+	w->progress_user = h;
+	helper_init(h);
+	j->has_helper = true;
+	h->rootfd = j->rootfd;
+	h->walfd = j->walfd;
+	h->checkpoint_bytes = o->checkpoint_bytes != 0 ? o->checkpoint_bytes : (uint64_t)256 << 20;
+	h->checkpoint_ms = o->checkpoint_ms;
+	h->segments = &j->segments;
+	h->writer = w;
+	h->next_lsn = &j->next_lsn;
+	w->wal_max = WRITER_WAL_FACTOR * MAX(h->checkpoint_bytes, j->segments.bytes);
+	rv = writer_start(w);
+	return rv == 0 ? helper_start(h) : rv;
+}
+
+int journal_open(struct journal **out, const struct journal_options *o,
+		 struct journal_recovery *rec, struct ava_error *err)
+{
+	uint64_t bytes = o->segment_bytes != 0 ? o->segment_bytes : SEGMENT_NORMAL;
+	struct journal *j;
+	int rv;
+
+	*out = NULL;
+	if (bytes < SEGMENT_LEAST || bytes > SEGMENT_MOST || bytes % WAL_PAGE != 0)
+		return err_set(err, AVA_EINVAL, "a segment has 64 KB to 1 GB, in pages of 4 KB");
+	j = calloc(1, sizeof(*j));
+	if (j == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory for the journal");
+	j->rootfd = j->walfd = -1;
+	map_init(&j->views);
+	j->room = log_room(bytes);
+	rv = open_folders(j, o->root, err);
+	if (rv != 0)
+		goto fail;
+	rv = recovery_run(j->rootfd, j->walfd, &j->recovery, err);
+	if (rv != 0)
+		goto fail;
+	j->next_lsn = j->commit_lsn = j->recovery.lsn;
+	rv = open_segments(j, bytes);
+	if (rv == 0)
+		rv = open_threads(j, o);
+	if (rv != 0) {
+		err_set(err, rv, "start the journal: %s", ava_strerror(rv));
+		goto fail;
+	}
+	if (rec != NULL)
+		*rec = j->recovery.report;
+	*out = j;
+	return 0;
+
+fail:
+	journal_close(j);
+	return err_wrap(err, rv, "journal %s", o->root);
+}
+
+void journal_close(struct journal *j)
+{
+	if (j == NULL)
+		return;
+	if (j->has_writer)
+		writer_stop(&j->writer);
+	if (j->has_helper)
+		helper_stop(&j->helper);
+	if (j->has_writer) {
+		while (j->outstanding > 0 && journal_drain(j) > 0)
+			;
+		writer_fini(&j->writer);
+	}
+	if (j->has_helper)
+		helper_fini(&j->helper);
+	if (j->has_segments)
+		segments_fini(&j->segments);
+	map_fini(&j->views);
+	recovery_fini(&j->recovery);
+	files_close(&j->walfd);
+	files_close(&j->rootfd);
+	free(j->scratch);
+	free(j);
+}
+
+/* ---- commit */
+
+uint64_t journal_lsn(struct journal *j, unsigned n)
+{
+	return atomic_fetch_add_explicit(&j->next_lsn, n, memory_order_relaxed);
+}
+
+static bool path_ok(const char *path)
+{
+	return files_path_ok(path) && strncmp(path, "wal/", 4) != 0 && strcmp(path, "wal") != 0 &&
+	       strcmp(path, "FORMAT") != 0;
+}
+
+static enum view_use use_of(enum journal_op_kind kind)
+{
+	return kind == JOURNAL_PUT     ? VIEW_PUT
+	       : kind == JOURNAL_ENTRY ? VIEW_SESSION
+				       : VIEW_APPENDED;
+}
+
+/* The view of an operation, made known when it is new. */
+static int find_view(struct journal *j, const struct journal_op *op, struct view **out)
+{
+	struct view *v;
+	int rv;
+
+	*out = v = op->path != NULL ? map_get(&j->views, op->path) : NULL;
+	if (v != NULL)
+		return v->use == use_of(op->kind) ? 0 : AVA_EINVAL;
+	if (!path_ok(op->path))
+		return AVA_EINVAL;
+	if (j->views.count >= VIEWS_MAX)
+		return AVA_EBUSY;
+	v = view_new(op->path, use_of(op->kind));
+	if (v == NULL)
+		return AVA_ENOMEM;
+	rv = map_put(&j->views, v->path, v);
+	if (rv != 0) {
+		view_free(v);
+		return rv;
+	}
+	helper_add(&j->helper, v);
+	*out = v;
+	return 0;
+}
+
+static bool op_ok(const struct journal_op *op)
+{
+	if (op->kind > JOURNAL_DROP || (op->len > 0 && op->bytes == NULL))
+		return false;
+	if (op->kind == JOURNAL_ENTRY)
+		return op->len > 0 && op->id != NULL && op->id[0] != '\0' &&
+		       strlen(op->id) <= FILES_NAME_MAX;
+	return op->len == 0 || op->kind == JOURNAL_APPEND || op->kind == JOURNAL_PUT;
+}
+
+static int check_ops(struct journal *j, const struct journal_op *ops, unsigned n)
+{
+	size_t total = 0;
+	int rv;
+
+	if (n == 0 || n > OPS_MAX)
+		return AVA_EINVAL;
+	if (n > j->capscratch) {
+		struct view **more = realloc(j->scratch, n * sizeof(more[0]));
+
+		if (more == NULL)
+			return AVA_ENOMEM;
+		j->scratch = more;
+		j->capscratch = n;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (!op_ok(&ops[i]))
+			return AVA_EINVAL;
+		if (ops[i].len > WRITER_QUEUE_MAX - total)
+			return AVA_ETOOBIG;
+		total += ops[i].len;
+		rv = find_view(j, &ops[i], &j->scratch[i]);
+		if (rv != 0)
+			return rv;
+	}
+	return j->queued > 0 && total > WRITER_QUEUE_MAX - j->queued ? AVA_EBUSY : 0;
+}
+
+/* Every commit has a number of its own at least, so that an ABORT can name it. */
+static void take_lsns(struct journal *j, struct commit *c)
+{
+	uint64_t next = j->next_lsn;
+
+	if (next == j->commit_lsn)
+		next = journal_lsn(j, 1) + 1;
+	c->first_lsn = j->commit_lsn;
+	c->lsn_count = (uint32_t)MIN(next - j->commit_lsn, (uint64_t)UINT32_MAX);
+	c->first_lsn = next - c->lsn_count;
+	j->commit_lsn = next;
+}
+
+int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
+		   enum journal_level level, journal_done_fn done, void *user)
+{
+	struct commit *c;
+	size_t memory;
+	int rv;
+
+	rv = check_ops(j, ops, n);
+	if (rv == 0)
+		rv = commit_new(&c, ops, j->scratch, n, j->room);
+	if (rv != 0) {
+		j->commit_lsn = j->next_lsn; /* burned */
+		return rv;
+	}
+	take_lsns(j, c);
+	c->done = done;
+	c->user = user;
+	c->now = level == JOURNAL_NOW;
+	memory = c->memory;
+	for (unsigned i = 0; i < n; i++)
+		j->scratch[i]->refs++;
+	rv = writer_put(&j->writer, c); /* when it is 0, c is not ours any more */
+	if (rv == 0) {
+		j->queued += memory;
+		j->outstanding++;
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++)
+		j->scratch[i]->refs--;
+	commit_free(c);
+	return rv;
+}
+
+/* ---- answers */
+
+static void forget_views(struct journal *j)
+{
+	struct view *v, *next;
+
+	for (v = helper_take_forget(&j->helper); v != NULL; v = next) {
+		next = v->forget_next;
+		if (v->refs == 0 && v->dropped && !v->dirty) {
+			map_del(&j->views, v->path);
+			helper_bury(&j->helper, v);
+		} else {
+			v->forgettable = false;
+		}
+	}
+}
+
+unsigned journal_drain(struct journal *j)
+{
+	struct commit *c = writer_take(&j->writer), *next;
+	unsigned ran = 0;
+
+	for (; c != NULL; c = next) {
+		next = c->next;
+		for (unsigned i = 0; i < c->nops; i++)
+			c->ops[i].view->refs--;
+		j->queued -= c->memory;
+		j->outstanding--;
+		if (c->done != NULL)
+			c->done(c->rv, c->user);
+		commit_free(c);
+		ran++;
+	}
+	forget_views(j);
+	return ran;
+}
+
+int journal_sync(struct journal *j)
+{
+	journal_drain(j);
+	while (j->outstanding > 0) {
+		if (writer_wait(&j->writer))
+			return journal_health(j, NULL);
+		journal_drain(j);
+	}
+	return 0;
+}
+
+int journal_checkpoint(struct journal *j, struct ava_error *err)
+{
+	return helper_checkpoint(&j->helper, err);
+}
+
+int journal_health(struct journal *j, struct ava_error *err)
+{
+	struct ava_error e;
+
+	pthread_mutex_lock(&j->writer.lock);
+	e = j->writer.shared.health;
+	pthread_mutex_unlock(&j->writer.lock);
+	if (err != NULL)
+		*err = e;
+	return e.code;
+}
+
+const char *journal_view_path(struct journal *j, const char *path, char *out, size_t size)
+{
+	char name[FILES_BUF] = "";
+	struct view *v;
+	unsigned part = 0;
+
+	if (path_ok(path)) {
+		v = map_get(&j->views, path);
+		part = v != NULL ? v->part : 0;
+		files_part_name(path, part != 0 ? part : view_find_part(j->rootfd, path), name);
+	}
+	snprintf(out, size, "%s", name);
+	return out;
+}
+
+void journal_stats(struct journal *j, struct journal_stats *out)
+{
+	struct writer *w = &j->writer;
+
+	*out = (struct journal_stats){
+		.checkpoints = j->helper.checkpoints,
+		.views = j->views.count,
+		.open_fds = w->apply.views.count,
+		.queued_bytes = j->queued,
+		.lsn = j->next_lsn,
+	};
+	pthread_mutex_lock(&w->lock);
+	out->commits = w->shared.commits;
+	out->flushes = w->shared.flushes;
+	out->bytes = w->shared.bytes;
+	out->held_commits = w->shared.held_commits;
+	pthread_mutex_unlock(&w->lock);
+}

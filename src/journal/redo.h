@@ -1,0 +1,75 @@
+/* Bringing the views up to the journal after a stop: what each file should
+ * hold is collected first, then each file is looked at once, and only then
+ * written. Doing it twice, or being killed in it, changes nothing. */
+#ifndef JOURNAL_REDO_H
+#define JOURNAL_REDO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "codec/json.h"
+#include "journal/checkpoint.h"
+#include "journal/walscan.h"
+
+struct ava_error;
+
+struct redo_op {
+	uint64_t lsn, at, len, offset; /* at: of its bytes in the segment */
+	uint32_t file;                 /* index of the segment in the scan */
+	uint16_t n, id_len;            /* n-th of its batch; the id stands before `at` */
+	uint8_t kind;                  /* enum wal_kind */
+	bool blob, in_place, bad;      /* bad: its blob is missing or damaged */
+};
+
+struct redo_file {
+	char *path; /* as callers name it */
+	char *name; /* the file: `path` or its part */
+	unsigned part;
+	struct redo_op *ops;
+	size_t nops, capops;
+	bool known;           /* the checkpoint has it: */
+	uint64_t base, inode; /* nothing below `base` is touched */
+	bool touched;
+};
+
+struct redo {
+	int rootfd, walfd;
+	struct walscan *scan;
+	struct map map; /* by name */
+	struct redo_file **files;
+	size_t nfiles, capfiles;
+	unsigned char *bytes, *other; /* of the operation, of the file */
+	size_t capbytes, capother;
+	struct buf problems;
+	struct jw json;
+	size_t nproblems;
+	uint64_t batches, total, lost; /* total, lost: bytes */
+	uint64_t lsn;                  /* above every lsn found in adopted lines */
+};
+
+int redo_init(struct redo *r, int rootfd, int walfd, struct walscan *scan);
+void redo_fini(struct redo *r);
+
+/* Note what a batch asks for. 0, AVA_ENOMEM, AVA_ECORRUPT. */
+int redo_batch(struct redo *r, size_t file, const struct wal_batch *b,
+	       const unsigned char *payload);
+/* Bring every file up and make it durable. `c` may be empty. */
+int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err);
+
+void redo_problem(struct redo *r, const char *path, const char *problem, uint64_t lost,
+		  const char *continues_in);
+/* The views as they are now, for the next checkpoint. */
+void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out);
+
+/* redo_file.c: one file, looked at, then written or put aside. */
+int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err);
+/* Where what has no place in the file goes: lost/…; a FILES_BUF. */
+void redo_lost_name(const struct redo_file *f, uint64_t lsn, char *out);
+/* The bytes of an operation, in r->bytes. 0; 1: its blob is lost; -1, errno. */
+int redo_load(struct redo *r, struct redo_op *op);
+int redo_room(unsigned char **p, size_t *cap, size_t need);
+
+#endif

@@ -1,0 +1,301 @@
+/* The files of wal/; see segments.h.
+ *
+ * A spare file gets its final name, and the folder is synced, before the
+ * journal's thread can take it: what is synced into it later can be found. A
+ * number is only ever used once and numbers in use only go up, so a file that
+ * was overtaken while it was being made is renamed again. When no spare file
+ * is ready one is made on the spot: slower to sync, but never waiting. */
+#include "journal/segments.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "base/util.h"
+#include "journal/files.h"
+
+#define FILL_CHUNK ((size_t)1 << 20)
+
+static const char fresh_name[] = "fresh.tmp";
+
+void segments_name(uint64_t seq, char out[SEGMENTS_NAME])
+{
+	snprintf(out, SEGMENTS_NAME, "%016" PRIx64 ".seg", seq);
+}
+
+uint64_t segments_number(const char *name)
+{
+	char again[SEGMENTS_NAME];
+	uint64_t seq;
+
+	if (strlen(name) != 20)
+		return 0;
+	seq = strtoull(name, NULL, 16);
+	segments_name(seq, again);
+	return strcmp(name, again) == 0 ? seq : 0;
+}
+
+int segments_init(struct segments *s, int walfd, uint64_t bytes, uint64_t next_seq)
+{
+	*s = (struct segments){.walfd = walfd, .bytes = bytes, .next_seq = next_seq};
+	return pthread_mutex_init(&s->lock, NULL) == 0 ? 0 : AVA_ENOMEM;
+}
+
+void segments_fini(struct segments *s)
+{
+	pthread_mutex_destroy(&s->lock);
+	free(s->live);
+	s->live = NULL;
+}
+
+/* Room for one more, so that noting a segment that is in use cannot fail. */
+static int live_room(struct segments *s)
+{
+	size_t cap = s->caplive == 0 ? 16 : s->caplive * 2;
+	struct segments_live *live;
+
+	if (s->nlive < s->caplive)
+		return 0;
+	live = realloc(s->live, cap * sizeof(*live));
+	if (live == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	s->live = live;
+	s->caplive = cap;
+	return 0;
+}
+
+int segments_add_live(struct segments *s, uint64_t seq)
+{
+	if (live_room(s) != 0)
+		return AVA_ENOMEM;
+	s->live[s->nlive++] = (struct segments_live){.seq = seq, .filled = true};
+	s->taken = MAX(s->taken, seq);
+	return 0;
+}
+
+static int seq_order(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Make the new names durable, then let the journal's thread have the files.
+ * One that was overtaken by a segment made on the spot is removed. */
+static int add_spares(struct segments *s, const uint64_t *seqs, unsigned n)
+{
+	char name[SEGMENTS_NAME];
+	int rv = n > 0 ? files_sync_dir(s->walfd, ".") : 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < n; i++) {
+		if (rv == 0 && seqs[i] > s->taken && s->nspare < SEGMENTS_SPARE) {
+			s->spare[s->nspare++] = seqs[i];
+			continue;
+		}
+		segments_name(seqs[i], name);
+		sys->unlinkat(s->walfd, name, 0);
+	}
+	qsort(s->spare, s->nspare, sizeof(s->spare[0]), seq_order);
+	pthread_mutex_unlock(&s->lock);
+	return rv;
+}
+
+/* A name with a new number for the file `from`; 0 and errno. */
+static uint64_t renumber(struct segments *s, const char *from)
+{
+	char name[SEGMENTS_NAME];
+	uint64_t seq;
+
+	pthread_mutex_lock(&s->lock);
+	seq = s->next_seq++;
+	pthread_mutex_unlock(&s->lock);
+	segments_name(seq, name);
+	return sys->renameat(s->walfd, from, s->walfd, name) == 0 ? seq : 0;
+}
+
+/* A file of our size can serve again; any other is of another setting. Its
+ * new number, or 0: it is removed. Failing to remove it costs room only. */
+static uint64_t reuse(struct segments *s, struct segments_live old)
+{
+	char name[SEGMENTS_NAME];
+	struct stat st;
+	uint64_t seq = 0;
+
+	segments_name(old.seq, name);
+	if (old.filled && sys->fstatat(s->walfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && (uint64_t)st.st_size == s->bytes)
+		seq = renumber(s, name);
+	if (seq == 0)
+		sys->unlinkat(s->walfd, name, 0);
+	return seq;
+}
+
+void segments_above(struct segments *s, uint64_t seq)
+{
+	s->taken = MAX(s->taken, seq > 0 ? seq - 1 : 0);
+}
+
+void segments_add_spare(struct segments *s, uint64_t seq)
+{
+	char name[SEGMENTS_NAME];
+	struct stat st;
+
+	segments_name(seq, name);
+	if (seq > s->taken && s->nspare < SEGMENTS_SPARE &&
+	    sys->fstatat(s->walfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size == s->bytes)
+		s->spare[s->nspare++] = seq;
+	else
+		sys->unlinkat(s->walfd, name, 0);
+}
+
+static int open_segment(struct segments *s, uint64_t seq, int flags)
+{
+	char name[SEGMENTS_NAME];
+
+	segments_name(seq, name);
+	return sys->openat(s->walfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+}
+
+/* Room on disk for all of it, so that a full disk shows now and not later. */
+static int make_now(struct segments *s, uint64_t seq)
+{
+	int fd = open_segment(s, seq, O_CREAT | O_TRUNC), rv;
+
+	if (fd < 0)
+		return -1;
+	rv = sys->fallocate(fd, 0, 0, (off_t)s->bytes);
+	if (rv != 0 && errno == EOPNOTSUPP)
+		rv = sys->ftruncate(fd, (off_t)s->bytes);
+	if (rv == 0)
+		rv = files_sync_dir(s->walfd, ".");
+	if (rv != 0) {
+		char name[SEGMENTS_NAME];
+		int saved = errno;
+
+		files_close(&fd);
+		segments_name(seq, name);
+		sys->unlinkat(s->walfd, name, 0);
+		errno = saved;
+	}
+	return fd;
+}
+
+int segments_take(struct segments *s, uint64_t *seq, bool *filled)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&s->lock);
+	if (live_room(s) != 0)
+		goto fail;
+	*filled = s->nspare > 0;
+	*seq = *filled ? s->spare[0] : s->next_seq++;
+	fd = *filled ? open_segment(s, *seq, 0) : make_now(s, *seq);
+	if (*filled) {
+		s->nspare--;
+		memmove(s->spare, s->spare + 1, s->nspare * sizeof(s->spare[0]));
+	}
+	if (fd < 0)
+		goto fail;
+	s->taken = *seq;
+	s->live[s->nlive++] = (struct segments_live){.seq = *seq, .filled = *filled};
+fail:
+	pthread_mutex_unlock(&s->lock);
+	return fd;
+}
+
+bool segments_have_spare(struct segments *s)
+{
+	bool have;
+
+	pthread_mutex_lock(&s->lock);
+	have = s->nspare > 0;
+	pthread_mutex_unlock(&s->lock);
+	return have;
+}
+
+static int fill(int fd, uint64_t bytes)
+{
+	char *zeros = calloc(1, FILL_CHUNK);
+	int rv = 0;
+
+	if (zeros == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (uint64_t at = 0, n; at < bytes && rv == 0; at += n) {
+		n = MIN(bytes - at, (uint64_t)FILL_CHUNK);
+		rv = sys_write_all(fd, zeros, n, (off_t)at);
+	}
+	free(zeros);
+	return rv == 0 ? sys->fsync(fd) : rv;
+}
+
+int segments_prepare(struct segments *s)
+{
+	unsigned have;
+	uint64_t seq;
+	int fd, rv, saved;
+
+	pthread_mutex_lock(&s->lock);
+	have = s->nspare;
+	pthread_mutex_unlock(&s->lock);
+	if (have >= SEGMENTS_AHEAD)
+		return 0;
+	fd = sys->openat(s->walfd, fresh_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			 0600);
+	if (fd < 0)
+		return -1;
+	rv = fill(fd, s->bytes);
+	files_close(&fd);
+	if (rv == 0) {
+		seq = renumber(s, fresh_name);
+		rv = seq != 0 ? add_spares(s, &seq, 1) : -1;
+	}
+	if (rv == 0)
+		return have + 1 < SEGMENTS_AHEAD;
+	saved = errno;
+	sys->unlinkat(s->walfd, fresh_name, 0);
+	errno = saved;
+	return -1;
+}
+
+/* The oldest that is below `seq`, taken off the list; 0 when there is none. */
+static struct segments_live pop_live(struct segments *s, uint64_t seq)
+{
+	struct segments_live old = {0};
+
+	pthread_mutex_lock(&s->lock);
+	if (s->nlive > 0 && s->live[0].seq < seq) {
+		old = s->live[0];
+		s->nlive--;
+		memmove(s->live, s->live + 1, s->nlive * sizeof(s->live[0]));
+	}
+	pthread_mutex_unlock(&s->lock);
+	return old;
+}
+
+void segments_release(struct segments *s, uint64_t before)
+{
+	uint64_t seqs[SEGMENTS_SPARE];
+	struct segments_live old;
+	uint64_t seq;
+	unsigned n = 0;
+
+	while ((old = pop_live(s, before)).seq != 0) {
+		if (n == SEGMENTS_SPARE)
+			old.filled = false; /* enough are kept */
+		seq = reuse(s, old);
+		if (seq != 0)
+			seqs[n++] = seq;
+	}
+	add_spares(s, seqs, n);
+}

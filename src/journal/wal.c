@@ -1,0 +1,189 @@
+/* The bytes of a segment; see wal.h and doc/JOURNAL.md.
+ *
+ * A batch is trusted when its salt is the segment's, it says the place where
+ * it was found, and its checksum holds over head and payload. Bytes of an
+ * older use of the file fail the first, a copy of WAL bytes inside of some
+ * payload the second, damage the third. Reading never goes outside of the
+ * bytes given, whatever they say. */
+#include "journal/wal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+static const char magic[8] = {'A', 'V', 'A', 'W', 'A', 'L', '1', '\n'};
+
+#define HEAD_CRC  (WAL_HEAD_COPY - 4) /* in each copy of the segment header */
+#define BATCH_CRC (WAL_BATCH_HEAD - 4)
+
+static void put16(unsigned char *p, uint16_t n)
+{
+	p[0] = (unsigned char)n;
+	p[1] = (unsigned char)(n >> 8);
+}
+
+static void put32(unsigned char *p, uint32_t n)
+{
+	put16(p, (uint16_t)n);
+	put16(p + 2, (uint16_t)(n >> 16));
+}
+
+static void put64(unsigned char *p, uint64_t n)
+{
+	put32(p, (uint32_t)n);
+	put32(p + 4, (uint32_t)(n >> 32));
+}
+
+static uint16_t get16(const unsigned char *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+	return get16(p) | (uint32_t)get16(p + 2) << 16;
+}
+
+static uint64_t get64(const unsigned char *p)
+{
+	return get32(p) | (uint64_t)get32(p + 4) << 32;
+}
+
+void wal_segment_put(unsigned char page[WAL_PAGE], const struct wal_segment *s)
+{
+	memset(page, 0, WAL_PAGE);
+	memcpy(page, magic, sizeof(magic));
+	put32(page + 8, WAL_VERSION);
+	put32(page + 12, s->salt);
+	put64(page + 16, s->seq);
+	put64(page + 24, s->size);
+	put64(page + 32, s->first_lsn);
+	put64(page + 40, s->prev.seq);
+	put64(page + 48, s->prev.at);
+	put32(page + HEAD_CRC, crc32c(0, page, HEAD_CRC));
+	memcpy(page + WAL_HEAD_COPY, page, WAL_HEAD_COPY);
+}
+
+static bool head_get(const unsigned char *p, struct wal_segment *s)
+{
+	if (memcmp(p, magic, sizeof(magic)) != 0 || get32(p + 8) != WAL_VERSION ||
+	    get32(p + HEAD_CRC) != crc32c(0, p, HEAD_CRC))
+		return false;
+	s->salt = get32(p + 12);
+	s->seq = get64(p + 16);
+	s->size = get64(p + 24);
+	s->first_lsn = get64(p + 32);
+	s->prev.seq = get64(p + 40);
+	s->prev.at = get64(p + 48);
+	return true;
+}
+
+int wal_segment_get(const unsigned char page[WAL_PAGE], struct wal_segment *s)
+{
+	int good = head_get(page, s);
+
+	return good + head_get(page + WAL_HEAD_COPY, s);
+}
+
+void wal_batch_put(unsigned char *batch, const struct wal_batch *b)
+{
+	uint32_t crc;
+
+	assert(b->len % WAL_ALIGN == 0 && b->at % WAL_ALIGN == 0);
+	put32(batch, b->len);
+	put32(batch + 4, b->salt);
+	put64(batch + 8, b->first_lsn);
+	put32(batch + 16, b->lsn_count);
+	put32(batch + 20, b->at);
+	put32(batch + 24, b->flush);
+	crc = crc32c(0, batch, BATCH_CRC);
+	put32(batch + BATCH_CRC, crc32c(crc, batch + WAL_BATCH_HEAD, b->len));
+}
+
+bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32_t salt,
+		   struct wal_batch *b)
+{
+	const unsigned char *p = segment + at;
+	uint32_t crc;
+
+	if (at > len || len - at < WAL_BATCH_HEAD || get32(p + 4) != salt || get32(p + 20) != at)
+		return false;
+	*b = (struct wal_batch){
+		.len = get32(p),
+		.salt = salt,
+		.first_lsn = get64(p + 8),
+		.lsn_count = get32(p + 16),
+		.at = get32(p + 20),
+		.flush = get32(p + 24),
+	};
+	if (b->len % WAL_ALIGN != 0 || b->len > len - at - WAL_BATCH_HEAD)
+		return false;
+	crc = crc32c(0, p, BATCH_CRC);
+	return crc32c(crc, p + WAL_BATCH_HEAD, b->len) == get32(p + BATCH_CRC);
+}
+
+size_t wal_op_size(size_t path_len, size_t id_len, size_t len, bool blob)
+{
+	return WAL_OP_HEAD + path_len + id_len + (blob ? WAL_HASH : len);
+}
+
+unsigned char *wal_op_put(unsigned char *p, const struct wal_op *op)
+{
+	size_t stored = op->blob ? WAL_HASH : op->len;
+
+	assert(op->path_len <= UINT16_MAX && op->id_len <= UINT16_MAX && op->part <= UINT16_MAX);
+	p[0] = (unsigned char)op->kind;
+	p[1] = op->blob;
+	put16(p + 2, (uint16_t)op->path_len);
+	put16(p + 4, (uint16_t)op->id_len);
+	put16(p + 6, (uint16_t)op->part);
+	put64(p + 8, op->len);
+	put64(p + 16, op->offset);
+	p += WAL_OP_HEAD;
+	if (op->path_len != 0)
+		memcpy(p, op->path, op->path_len);
+	p += op->path_len;
+	if (op->id_len != 0)
+		memcpy(p, op->id, op->id_len);
+	p += op->id_len;
+	if (stored != 0 && op->bytes != NULL)
+		memcpy(p, op->bytes, stored);
+	return p + stored;
+}
+
+void wal_op_place(unsigned char *op, unsigned part, uint64_t offset)
+{
+	put16(op + 6, (uint16_t)part);
+	put64(op + 16, offset);
+}
+
+int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op *op)
+{
+	const unsigned char *at = *p;
+	uint64_t left = (uint64_t)(end - at), stored;
+
+	if (left == 0 || at[0] == WAL_END)
+		return 0;
+	if (left < WAL_OP_HEAD || at[0] > WAL_ABORT || at[1] > 1)
+		return -1;
+	*op = (struct wal_op){
+		.kind = (enum wal_kind)at[0],
+		.blob = at[1] != 0,
+		.path_len = get16(at + 2),
+		.id_len = get16(at + 4),
+		.part = get16(at + 6),
+		.len = get64(at + 8),
+		.offset = get64(at + 16),
+	};
+	stored = op->blob ? WAL_HASH : op->len;
+	left -= WAL_OP_HEAD;
+	if (op->path_len > left || op->id_len > left - op->path_len ||
+	    stored > left - op->path_len - op->id_len)
+		return -1;
+	op->path = (const char *)at + WAL_OP_HEAD;
+	op->id = op->path + op->path_len;
+	op->bytes = (const unsigned char *)op->id + op->id_len;
+	*p = op->bytes + stored;
+	return 1;
+}

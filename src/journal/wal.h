@@ -1,0 +1,79 @@
+/* The bytes of a segment: pages, batches, operations. Pure: no disk here.
+ * doc/JOURNAL.md is the specification; numbers are little-endian. */
+#ifndef JOURNAL_WAL_H
+#define JOURNAL_WAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WAL_VERSION    1
+#define WAL_PAGE       4096 /* a segment's header, and what a flush is rounded up to */
+#define WAL_HEAD_COPY  2048 /* the header stands here a second time */
+#define WAL_ALIGN      16
+#define WAL_BATCH_HEAD 32
+#define WAL_OP_HEAD    24
+#define WAL_HASH       32             /* SHA-256 of bytes that stand in a blob */
+#define WAL_INLINE_MAX (64 * 1024)    /* longer bytes go to a blob */
+#define WAL_GAP        WAL_BATCH_HEAD /* zero bytes that follow every flush */
+
+/* Where a batch begins, or ends. */
+struct wal_pos {
+	uint64_t seq; /* of the segment; 0: nowhere */
+	uint64_t at;  /* byte in it */
+};
+
+static inline bool wal_before(struct wal_pos a, struct wal_pos b)
+{
+	return a.seq != b.seq ? a.seq < b.seq : a.at < b.at;
+}
+
+struct wal_segment {
+	uint64_t seq, size, first_lsn;
+	uint32_t salt;       /* drawn anew at each use: tells old bytes apart */
+	struct wal_pos prev; /* where what counts of the segment before ends */
+};
+
+void wal_segment_put(unsigned char page[WAL_PAGE], const struct wal_segment *s);
+/* How many of the two copies are good: 0 (not a segment in use), 1 or 2. */
+int wal_segment_get(const unsigned char page[WAL_PAGE], struct wal_segment *s);
+
+struct wal_batch {
+	uint32_t len; /* of the payload, padding counted; a multiple of 16 */
+	uint32_t salt;
+	uint64_t first_lsn;
+	uint32_t lsn_count;
+	uint32_t at;    /* where it stands in its segment */
+	uint32_t flush; /* where the first batch of its flush stands */
+};
+
+/* Write the head before a payload that is in place, with the checksum. */
+void wal_batch_put(unsigned char *batch, const struct wal_batch *b);
+/* Is there a whole batch at `at` of a segment of which `len` bytes are known? */
+bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32_t salt,
+		   struct wal_batch *b);
+
+enum wal_kind { WAL_END, WAL_APPEND, WAL_PUT, WAL_ENTRY, WAL_CREATE, WAL_DROP, WAL_ABORT };
+
+struct wal_op {
+	enum wal_kind kind;
+	bool blob;        /* `bytes` is the SHA-256 of the blob that holds them */
+	unsigned part;    /* 1: the path itself; n: its continuation .n */
+	const char *path; /* not terminated, as `id` */
+	size_t path_len;
+	const char *id;
+	size_t id_len;
+	const unsigned char *bytes; /* `len` of them, or WAL_HASH with `blob` */
+	uint64_t len, offset;
+};
+
+size_t wal_op_size(size_t path_len, size_t id_len, size_t len, bool blob);
+/* Returns behind it. */
+unsigned char *wal_op_put(unsigned char *p, const struct wal_op *op);
+/* Fill in what is known only when the batch is laid down. */
+void wal_op_place(unsigned char *op, unsigned part, uint64_t offset);
+/* Next operation of a payload: 1; 0 at its end; -1 when it is malformed,
+ * which a good checksum rules out but for another version's writer. */
+int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op *op);
+
+#endif

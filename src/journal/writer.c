@@ -1,0 +1,469 @@
+/* The journal's thread; see writer.h.
+ *
+ * One turn: take the queue, lay commits down while they fit into one flush,
+ * write and sync it, apply it, hand back what is through. While the disk
+ * syncs, the next commits gather: that is all the grouping a busy journal
+ * needs; only a lone RIDE waits by the clock.
+ *
+ * When a sync fails those of the flush are answered AVA_EUNKNOWN and take
+ * back their offsets; what was not laid down waits; new work is refused until
+ * a segment could be synced again, tried after 100 ms, then doubling to 5 s. */
+#include "journal/writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "journal/blob.h"
+
+#define RETRY_FIRST_MS 100
+#define RETRY_LAST_MS  5000
+#define MARK_AFTER_US  10000 /* idle that long, a mark shows that the last flush was synced */
+
+/* ---- health */
+
+static int disk_code(int error)
+{
+	return error == ENOSPC || error == EDQUOT ? AVA_EFULL : AVA_EIO;
+}
+
+void writer_judge(struct writer *w)
+{
+	struct writer_shared *s = &w->shared;
+	struct ava_error *h = &s->health;
+	uint64_t waiting = s->bytes - s->released;
+
+	s->refuse = 0;
+	h->code = 0;
+	h->text[0] = '\0';
+	if (s->segment_error != 0) {
+		s->refuse = err_set(h, disk_code(s->segment_error),
+				    "the journal cannot be written (%s); no new work is taken until"
+				    " it can",
+				    strerror(s->segment_error));
+	} else if (s->lasting.code != 0) {
+		*h = s->lasting;
+		s->refuse = h->code;
+	} else if (waiting > w->wal_max) {
+		s->refuse = err_set(h, AVA_EFULL,
+				    "%llu MB of the journal wait for a checkpoint; no new work is"
+				    " taken until one succeeds",
+				    (unsigned long long)(waiting >> 20));
+	} else if (s->held_error != 0) {
+		err_set(h, disk_code(s->held_error), "%s cannot be written (%s); %llu commits wait",
+			s->held_path, strerror(s->held_error), (unsigned long long)s->held_commits);
+		if (h->code == AVA_EFULL && s->held_bytes > WRITER_HELD_MAX)
+			s->refuse = AVA_EFULL;
+	}
+}
+
+/* ---- laying down */
+
+static bool has_blob(const struct commit *c)
+{
+	for (unsigned i = 0; i < c->nops; i++)
+		if (c->ops[i].blob)
+			return true;
+	return false;
+}
+
+static int write_blobs(struct writer *w, struct commit *c)
+{
+	for (unsigned i = 0; i < c->nops; i++) {
+		struct op *op = &c->ops[i];
+		unsigned char *hash = c->batch + op->at + WAL_OP_HEAD + op->view->path_len +
+				      (op->id != NULL ? strlen(op->id) : 0);
+
+		if (!op->blob)
+			continue;
+		w->has_blobs = true;
+		if (blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash) != 0)
+			return disk_code(errno);
+	}
+	return 0;
+}
+
+/* Give every operation its place. 0, or the code it is answered with. */
+static int lay_commit(struct writer *w, struct commit *c)
+{
+	unsigned i;
+	int rv = 0;
+
+	for (i = 0; i < c->nops && rv == 0; i++)
+		rv = view_lay(&w->apply.views, &c->ops[i]);
+	if (rv != 0) {
+		i--; /* the one that failed changed nothing */
+		goto fail;
+	}
+	rv = write_blobs(w, c);
+	if (rv != 0)
+		goto fail;
+	for (i = 0; i < c->nops; i++)
+		wal_op_place(c->batch + c->ops[i].at, c->ops[i].view->part, c->ops[i].offset);
+	return 0;
+
+fail:
+	while (i > 0)
+		view_unlay(&c->ops[--i]);
+	return rv;
+}
+
+static void segment_failed(struct writer *w, int error)
+{
+	w->log_backoff_ms =
+		w->log_error != 0 ? MIN(w->log_backoff_ms * 2, RETRY_LAST_MS) : RETRY_FIRST_MS;
+	w->log_error = error;
+	w->log_retry_ms = clock_mono_ms() + w->log_backoff_ms;
+}
+
+/* A segment that can take `len` bytes more. Only between flushes. */
+static int ready_segment(struct writer *w, size_t len)
+{
+	if (w->log.fd >= 0 && !log_should_roll(&w->log, len))
+		return 0;
+	if (log_begin(&w->log) != 0) {
+		segment_failed(w, errno);
+		return -1;
+	}
+	w->log_error = 0;
+	return 0;
+}
+
+/* From todo into the buffer, as much as makes one flush. Those that are
+ * refused (rv not 0) go along, so that they are answered in their turn. */
+static void lay_down(struct writer *w, struct commit_queue *laid)
+{
+	struct commit *c;
+
+	while ((c = w->todo.first) != NULL && !log_full(&w->log)) {
+		bool first = laid->first == NULL;
+
+		if (first && ready_segment(w, c->batch_len) != 0)
+			return;
+		if (!first && (log_should_roll(&w->log, c->batch_len) || has_blob(c)))
+			return;
+		commit_pop(&w->todo);
+		commit_push(laid, c);
+		c->rv = lay_commit(w, c);
+		if (c->rv != 0)
+			continue;
+		c->pos = log_add(&w->log, c->batch, c->batch_len, c->first_lsn, c->lsn_count);
+		c->before = w->bytes;
+		w->bytes += c->batch_len;
+		w->commits++;
+	}
+}
+
+static void answer_unknown(struct commit_queue *laid, struct commit_queue *finished)
+{
+	for (struct commit *c = laid->first; c != NULL; c = c->next) {
+		if (c->rv != 0)
+			continue;
+		c->rv = AVA_EUNKNOWN;
+		for (unsigned i = c->nops; i > 0; i--)
+			view_unlay(&c->ops[i - 1]);
+	}
+	commit_move(finished, laid);
+}
+
+static void flush(struct writer *w, struct commit_queue *finished)
+{
+	struct commit_queue laid = {0};
+
+	lay_down(w, &laid);
+	if (!log_empty(&w->log)) {
+		w->flushes++;
+		if (log_sync(&w->log) != 0) {
+			segment_failed(w, errno);
+			answer_unknown(&laid, finished);
+			return;
+		}
+		w->mark_us = clock_mono_us() + MARK_AFTER_US;
+	}
+	apply_flush(&w->apply, &laid, finished);
+}
+
+/* ---- handing back */
+
+static void publish(struct writer *w, struct commit_queue *finished)
+{
+	struct writer_shared *s = &w->shared;
+	const struct apply *a = &w->apply;
+	bool notify;
+
+	pthread_mutex_lock(&w->lock);
+	notify = finished->first != NULL && s->done.first == NULL;
+	commit_move(&s->done, finished);
+	s->applied = a->unfinished.first != NULL ? a->unfinished.first->pos : w->log.good;
+	s->applied_lsn = a->unfinished.first != NULL ? a->unfinished.first->first_lsn : w->log.lsn;
+	s->bytes = w->bytes;
+	s->applied_bytes = a->unfinished.first != NULL ? a->unfinished.first->before : w->bytes;
+	s->commits = w->commits;
+	s->flushes = w->flushes;
+	s->held_commits = a->held_commits;
+	s->held_bytes = a->held_bytes;
+	s->segment_error = w->log_error;
+	s->held_error = 0;
+	if (a->held != NULL) {
+		s->held_error = a->held->error;
+		snprintf(s->held_path, sizeof(s->held_path), "%s", a->held->path);
+	}
+	writer_judge(w);
+	if (s->owner_waits && s->done.first != NULL)
+		pthread_cond_signal(&w->ready);
+	pthread_mutex_unlock(&w->lock);
+	if (notify && w->notify != NULL)
+		w->notify(w->user);
+	if (w->progress != NULL)
+		w->progress(w->bytes, w->progress_user);
+}
+
+/* ---- the thread */
+
+static int64_t queue_due_us(const struct writer *w)
+{
+	const struct writer_shared *s = &w->shared;
+
+	if (s->in.first == NULL)
+		return INT64_MAX;
+	if (s->in_now || s->hurry || s->in_bytes >= WRITER_RIDE_BYTES)
+		return 0;
+	return s->in_since_us + w->pace_us;
+}
+
+/* When there is something to do though nobody calls. */
+static int64_t own_due_us(const struct writer *w)
+{
+	int64_t ms = apply_retry_ms(&w->apply);
+
+	if (w->log_error != 0)
+		ms = MIN(ms, w->log_retry_ms);
+	return MIN(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, w->mark_us);
+}
+
+static void sleep_until(struct writer *w, int64_t us)
+{
+	struct timespec at = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+	w->shared.sleeping = true;
+	w->shared.wake_us = us;
+	if (us == INT64_MAX)
+		pthread_cond_wait(&w->work, &w->lock);
+	else
+		pthread_cond_timedwait(&w->work, &w->lock, &at);
+	w->shared.sleeping = false;
+}
+
+/* Wait for a reason, then take the queue. False: it is time to stop. */
+static bool take(struct writer *w)
+{
+	struct writer_shared *s = &w->shared;
+	bool go_on;
+
+	pthread_mutex_lock(&w->lock);
+	while (!s->stop) {
+		/* Behind a dead segment the queue waits for it. */
+		int64_t due = w->log_error == 0 ? queue_due_us(w) : INT64_MAX,
+			now = clock_mono_us();
+
+		due = MIN(due, own_due_us(w));
+		if (due <= now)
+			break;
+		s->stuck = w->log_error != 0 || w->apply.held != NULL;
+		if (s->stuck && s->owner_waits)
+			pthread_cond_signal(&w->ready);
+		sleep_until(w, due);
+	}
+	s->stuck = false;
+	go_on = !s->stop;
+	/* A RIDE that is not due yet goes along: the flush costs the same. */
+	commit_move(&w->todo, &s->in);
+	s->in_bytes = 0;
+	s->in_now = false;
+	pthread_mutex_unlock(&w->lock);
+	return go_on;
+}
+
+static void idle(struct writer *w)
+{
+	if (w->mark_us > clock_mono_us())
+		return;
+	if (w->log_error == 0)
+		log_mark(&w->log);
+	w->mark_us = INT64_MAX;
+}
+
+/* One flush after another while there is something to lay down. */
+static void flush_all(struct writer *w, struct commit_queue *finished)
+{
+	struct commit *before;
+
+	/* Without a commit the next segment is opened all the same, so that the
+	 * journal is well again before somebody needs it. */
+	if (w->todo.first == NULL && w->log_error != 0)
+		ready_segment(w, 0);
+	while ((before = w->todo.first) != NULL) {
+		flush(w, finished);
+		publish(w, finished);
+		if (w->log_error != 0)
+			return;
+		assert(w->todo.first != before); /* each turn gets on */
+	}
+}
+
+/* It is, or is thought to be: others must hear of the change. */
+static bool unwell(const struct writer *w)
+{
+	return w->log_error != 0 || w->apply.held != NULL || w->shared.segment_error != 0 ||
+	       w->shared.held_error != 0;
+}
+
+static void *writer_main(void *arg)
+{
+	struct writer *w = arg;
+	struct commit_queue finished = {0};
+	bool go_on;
+
+	do {
+		go_on = take(w);
+		if (w->log_error == 0 || w->log_retry_ms <= clock_mono_ms() || !go_on)
+			flush_all(w, &finished);
+		apply_retry(&w->apply, false, &finished);
+		idle(w);
+		if (finished.first != NULL || unwell(w))
+			publish(w, &finished);
+	} while (go_on);
+	return NULL;
+}
+
+/* ---- for the owner */
+
+int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *pool,
+		struct wal_pos good, uint64_t lsn)
+{
+	pthread_condattr_t attr;
+	int rv;
+
+	*w = (struct writer){.mark_us = INT64_MAX};
+	w->shared.applied = good;
+	w->shared.applied_lsn = lsn;
+	rv = log_init(&w->log, pool, good, lsn);
+	if (rv != 0)
+		return rv;
+	rv = apply_init(&w->apply, rootfd, fd_cache);
+	if (rv != 0) {
+		log_fini(&w->log);
+		return rv;
+	}
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->work, &attr);
+	pthread_cond_init(&w->ready, &attr);
+	pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+void writer_fini(struct writer *w)
+{
+	assert(!w->started);
+	apply_fini(&w->apply);
+	log_fini(&w->log);
+	pthread_cond_destroy(&w->ready);
+	pthread_cond_destroy(&w->work);
+	pthread_mutex_destroy(&w->lock);
+}
+
+int writer_start(struct writer *w)
+{
+	if (pthread_create(&w->thread, NULL, writer_main, w) != 0)
+		return AVA_ENOMEM;
+	w->started = true;
+	return 0;
+}
+
+/* After this nothing is on its way: what a view could not take is durable,
+ * and the next start applies it, but it is not readable now. */
+static void give_up(struct writer *w)
+{
+	struct commit_queue finished = {0}, rest = {0};
+
+	apply_retry(&w->apply, true, &finished);
+	publish(w, &finished); /* says where the checkpoint has to stay */
+	apply_abandon(&w->apply, &rest);
+	for (struct commit *c = rest.first; c != NULL; c = c->next)
+		c->rv = AVA_EUNKNOWN;
+	for (struct commit *c = w->todo.first; c != NULL; c = c->next)
+		c->rv = disk_code(w->log_error);
+	commit_move(&rest, &w->todo);
+	commit_move(&w->shared.done, &rest);
+}
+
+void writer_stop(struct writer *w)
+{
+	if (!w->started)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->shared.stop = true;
+	pthread_cond_signal(&w->work);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	w->started = false;
+	give_up(w);
+}
+
+int writer_put(struct writer *w, struct commit *c)
+{
+	struct writer_shared *s = &w->shared;
+	bool wake = false;
+	int rv;
+
+	pthread_mutex_lock(&w->lock);
+	rv = s->refuse;
+	if (rv == 0) {
+		if (s->in.first == NULL)
+			s->in_since_us = c->now ? 0 : clock_mono_us();
+		commit_push(&s->in, c);
+		s->in_bytes += c->batch_len;
+		s->in_now = s->in_now || c->now;
+		wake = s->sleeping && queue_due_us(w) < s->wake_us;
+		if (wake)
+			s->sleeping = false; /* one call is enough */
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (wake)
+		pthread_cond_signal(&w->work);
+	return rv;
+}
+
+struct commit *writer_take(struct writer *w)
+{
+	struct commit *c;
+
+	pthread_mutex_lock(&w->lock);
+	c = w->shared.done.first;
+	w->shared.done.first = NULL;
+	pthread_mutex_unlock(&w->lock);
+	return c;
+}
+
+bool writer_wait(struct writer *w)
+{
+	struct writer_shared *s = &w->shared;
+	bool stuck;
+
+	pthread_mutex_lock(&w->lock);
+	s->hurry = s->owner_waits = true;
+	pthread_cond_signal(&w->work);
+	while (s->done.first == NULL && !(s->stuck && s->in.first == NULL))
+		pthread_cond_wait(&w->ready, &w->lock);
+	stuck = s->done.first == NULL;
+	s->hurry = s->owner_waits = false;
+	pthread_mutex_unlock(&w->lock);
+	return stuck;
+}
