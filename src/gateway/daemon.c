@@ -16,6 +16,7 @@
 #include "ava/ops.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/ready.h"
 #include "base/settings.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -245,16 +246,6 @@ static void daemon_close(struct daemon *d)
 		close(d->root_fd);
 }
 
-static void tell_ready(struct daemon *d, const char *text)
-{
-	if (d->options.ready_fd < 0)
-		return;
-	if (dprintf(d->options.ready_fd, "%s\n", text) < 0)
-		log_line("whoever started this daemon did not wait for it", d);
-	close(d->options.ready_fd);
-	d->options.ready_fd = -1;
-}
-
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
 {
 	struct daemon d = { .options = *o, .root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED };
@@ -264,14 +255,14 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	rv = start(&d, err);
 	if (rv != 0) {
-		tell_ready(&d, err->text);
+		ready_tell(d.options.ready_fd, rv, err->text);
 		log_line(err->text, &d);
 		daemon_close(&d);
 		return rv;
 	}
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	log_line(text, &d);
-	tell_ready(&d, "ok");
+	ready_tell(d.options.ready_fd, 0, "");
 	os_loop_run(d.loop);
 	daemon_close(&d);
 	return 0;

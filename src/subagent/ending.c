@@ -188,9 +188,12 @@ static const char *keep(struct end_job *j, const char *s)
 
 	if (!s)
 		return NULL;
-	buf_init(&clean, 16u << 20);
-	if (redact && redact_text(redact, &clean, s, strlen(s)) > 0)
-		s = clean.data;
+	buf_init(&clean, 64u << 20);
+	if (redact)
+		s = redact_text(redact, &clean, s, strlen(s)) < 0
+			    ? "(left out: too large to look for secrets)"
+		    : clean.data ? clean.data
+				 : "";
 	copy = arena_copy(&j->mem, s, strlen(s));
 	buf_fini(&clean);
 	return copy;

@@ -75,9 +75,12 @@ static void preview(struct rec *c, const char *key, const char *s, size_t len)
 {
 	struct buf clean;
 
-	buf_init(&clean, 8u << 20);
-	if (c->d->lb->redact && redact_text(c->d->lb->redact, &clean, s, len) > 0)
-		jw_preview(&c->w, key, clean.data, clean.len, EVENT_PREVIEW_CHARS);
+	buf_init(&clean, 64u << 20);
+	/* What cannot be looked through is not written. */
+	if (c->d->lb->redact && redact_text(c->d->lb->redact, &clean, s, len) < 0)
+		jw_str(&c->w, key, "(left out: too large to look for secrets)");
+	else if (c->d->lb->redact)
+		jw_preview(&c->w, key, clean.data ? clean.data : "", clean.len, EVENT_PREVIEW_CHARS);
 	else
 		jw_preview(&c->w, key, s, len, EVENT_PREVIEW_CHARS);
 	buf_fini(&clean);
@@ -278,13 +281,15 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 
 	begin(&c, d, r, EVENT_ToolCall);
 	buf_init(&clean, 2u << 20);
-	if (d->lb->redact && redact_text(d->lb->redact, &clean, args, len) > 0) {
-		args = clean.data;
-		len = clean.len;
+	if (d->lb->redact) {
+		bool failed = redact_text(d->lb->redact, &clean, args, len) < 0;
+
+		args = failed ? "{}" : clean.data ? clean.data : "";
+		len = failed ? 2 : clean.len;
 	}
 	jw_str(&c.w, "callId", call->id);
 	jw_str(&c.w, "name", call->name);
-	if (call->args && len <= EVENT_PREVIEW_CHARS)
+	if (call->args && len > 0 && len <= EVENT_PREVIEW_CHARS)
 		jw_raw(&c.w, "args", args, len);
 	else
 		jw_preview(&c.w, "args", args, len, EVENT_PREVIEW_CHARS);

@@ -141,13 +141,11 @@ static int clean_output(struct world_call *c, struct buf *out)
 	buf_init(&open, TOOL_FULL_MAX * 3);
 	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
 	if (redact)
-		redact_text(redact, &open, repaired.data, repaired.len);
+		rv = redact_text(redact, &open, repaired.data ? repaired.data : "", repaired.len);
 	else
-		buf_add(&open, repaired.data, repaired.len);
-	notice_escape(out, open.data ? open.data : "", open.len);
-	rv = buf_check(out);
-	if (rv == 0)
-		rv = buf_check(&open);
+		rv = buf_add(&open, repaired.data ? repaired.data : "", repaired.len);
+	if (rv >= 0)
+		rv = notice_escape(out, open.data ? open.data : "", open.len);
 	buf_fini(&repaired);
 	buf_fini(&open);
 	return rv;
