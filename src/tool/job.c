@@ -17,6 +17,7 @@
 #include "os/loop.h"
 
 #define QUOTE_CHARS 80
+#define NAME_CHARS  200
 
 struct job {
 	struct os_work work;
@@ -119,7 +120,18 @@ void job_quote(struct buf *out, const char *s)
 {
 	size_t len = strlen(s), keep = utf8_prefix(s, len, QUOTE_CHARS);
 
-	buf_addc(out, '"');
-	utf8_repair(out, s, keep);
-	buf_adds(out, keep < len ? "…\"" : "\"");
+	json_escape(out, s, keep);
+	if (keep < len)
+		buf_adds(out, "…");
+}
+
+void job_name(struct buf *out, const char *s)
+{
+	size_t from = out->len;
+
+	utf8_repair(out, s, utf8_prefix(s, strlen(s), NAME_CHARS));
+	for (size_t i = from; i < out->len; i++) {
+		if ((unsigned char)out->data[i] < 0x20 || out->data[i] == 0x7f)
+			out->data[i] = '?';
+	}
 }

@@ -24,7 +24,10 @@ const char *job_error_class(int code);
  * inside, which no path or pattern can hold. */
 int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err);
 
-/* `s` in quotes for a message: repaired, at most 80 characters. */
+/* `s` in quotes for a message: escaped as JSON, at most 80 characters. */
 void job_quote(struct buf *out, const char *s);
+/* A path or an id as the model wrote it, for one line: at most 200 characters,
+ * control characters as '?'. */
+void job_name(struct buf *out, const char *s);
 
 #endif

@@ -199,7 +199,7 @@ static void activity(const json_t *args, struct buf *out)
 
 	buf_adds(out, "Reading ");
 	if (path != NULL)
-		utf8_repair(out, path, utf8_prefix(path, strlen(path), 200));
+		job_name(out, path);
 	if (first != 0 || last != 0)
 		buf_addf(out, ":%lld-", (long long)MAX(first, 1));
 	if (last != 0)

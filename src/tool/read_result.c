@@ -13,6 +13,7 @@
 #include "tool/table.h"
 
 #define LINES_DEFAULT 2000
+#define PIECE_MAX     2000 /* bytes; a longer line is shown as several */
 #define BODY_MAX      (TOOL_OUTPUT_MAX - (2u << 10))
 
 struct wish {
@@ -80,6 +81,29 @@ static int answer(const struct wish *w, struct lines *l, struct buf *out, struct
 	return buf_check(out);
 }
 
+/* Some tools answer with one endless line: without line breaks of our own
+ * what is far inside could not be asked for. */
+static void feed(struct lines *l, const char *data, size_t len)
+{
+	while (len != 0) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+
+		if (n > PIECE_MAX) {
+			n = PIECE_MAX;
+			while (n > PIECE_MAX - 3 && ((unsigned char)data[n] & 0xc0) == 0x80)
+				n--;
+			nl = NULL;
+		}
+		lines_feed(l, data, n);
+		if (nl != NULL || n < len)
+			lines_feed(l, "\n", 1);
+		n += nl != NULL;
+		data += n;
+		len -= n;
+	}
+}
+
 static int run(struct tool_call *c, struct ava_error *err)
 {
 	struct wish w;
@@ -98,7 +122,7 @@ static int run(struct tool_call *c, struct ava_error *err)
 			w.id);
 	if (rv == 0) {
 		lines_init(&l, w.first, w.last, w.search, BODY_MAX);
-		lines_feed(&l, full.data, full.len);
+		feed(&l, full.data, full.len);
 		rv = answer(&w, &l, &c->out, err);
 		lines_fini(&l);
 	}
@@ -117,7 +141,7 @@ static void activity(const json_t *args, struct buf *out)
 
 	buf_adds(out, "Reading the result of ");
 	if (id != NULL)
-		utf8_repair(out, id, utf8_prefix(id, strlen(id), 40));
+		job_name(out, id);
 }
 
 const struct tool tool_read_result = {
@@ -126,7 +150,8 @@ const struct tool tool_read_result = {
 		       "or a marker "
 		       "stands in its place. Give a range of lines, or a text to get only the "
 		       "lines that hold "
-		       "it. Use it instead of calling the same tool again. It knows no files: for "
+		       "it. Use it instead of calling the same tool again. Lines over 2,000 bytes "
+		       "are given as several. It knows no files: for "
 		       "these use "
 		       "read_file.",
 	.schema =

@@ -78,6 +78,11 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
 	size_t len = 0;
 	int rv;
 
+	for (const char *p = arg; *p != '\0'; p++) {
+		/* Results are lines that begin with a path. */
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return err_set(err, AVA_EINVAL, "the path holds a control character");
+	}
 	if (arg[0] == '/')
 		at = below_cwd(root->cwd, arg);
 	if (at == NULL)

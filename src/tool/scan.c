@@ -9,6 +9,7 @@
 
 #include <ava.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +57,8 @@ int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err)
 	*s = (struct scan){
 		.root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd},
 		.gate = {.stop = &c->stop, .deadline_ms = clock_mono_ms() + SCAN_TIME_MS},
+		.files_max = SCAN_FILES_MAX,
+		.bytes_max = SCAN_BYTES_MAX,
 	};
 	rv = job_arg_str(c->args, "path", &path, err);
 	if (rv == 0)
@@ -173,8 +176,10 @@ static int search_data(struct scan *s, const char *path, size_t len)
 		if (s->hit(s->user, &h) != 0)
 			return 1;
 		s->matched_files += first;
-		s->matches++;
 		first = false;
+		/* Every line may match: then this loop is the long work. */
+		if (++s->matches % 1024 == 0 && (rv = gate_check(&s->gate)) != 0)
+			return rv;
 	}
 	return rv;
 }
@@ -211,12 +216,13 @@ static int poll_cb(void *user)
 {
 	struct scan *s = user;
 
-	if (s->files + s->binary + s->big >= SCAN_FILES_MAX) {
-		s->cut = "200,000 files";
+	if (s->files + s->binary + s->big >= s->files_max) {
+		snprintf(s->cut, sizeof(s->cut), "%zu files", s->files_max);
 		return 1;
 	}
-	if (s->bytes >= SCAN_BYTES_MAX) {
-		s->cut = "2 GB";
+	if (s->bytes >= s->bytes_max) {
+		snprintf(s->cut, sizeof(s->cut), "%llu MB",
+			 (unsigned long long)(s->bytes_max >> 20));
 		return 1;
 	}
 	return gate_check(&s->gate);
@@ -231,15 +237,6 @@ static int scan_file(struct scan *s, struct ava_error *err)
 	return fd < 0 ? fd : search_fd(s, fd, s->start);
 }
 
-static bool is_folder(const struct scan *s, struct ava_error *err)
-{
-	int fd = root_open_dir(&s->root, s->start, err);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 int scan_run(struct scan *s, struct ava_error *err)
 {
 	struct walk w = {
@@ -249,20 +246,23 @@ int scan_run(struct scan *s, struct ava_error *err)
 		.poll = poll_cb,
 		.user = s,
 	};
-	int rv;
+	int rv, fd = root_open_dir(&s->root, s->start, err);
 
 	s->err = err;
-	if (is_folder(s, err)) {
+	if (fd >= 0) {
+		close(fd);
 		rv = walk_run(&w, err);
 		s->unreadable += w.unreadable;
 		s->odd += w.odd;
 		s->deep += w.deep;
 		s->crowded += w.crowded;
-	} else {
+	} else if (fd == AVA_ENOENT) { /* perhaps because it is a file */
 		rv = scan_file(s, err);
+	} else {
+		return fd;
 	}
 	if (rv == AVA_ETIMEOUT) {
-		s->cut = "20 seconds";
+		snprintf(s->cut, sizeof(s->cut), "%d seconds", SCAN_TIME_MS / 1000);
 		rv = 0;
 	}
 	return rv == 1 ? 0 : rv;
@@ -308,7 +308,7 @@ void scan_counts(const struct scan *s, struct buf *out)
 	count(out, s->odd, "skipped for names that are no text");
 	count(out, s->deep, "folders too deep");
 	count(out, s->crowded, "folders with too many files");
-	if (s->cut != NULL)
+	if (s->cut[0] != '\0')
 		buf_addf(out, "; stopped after %s: narrow it with path or glob", s->cut);
 }
 
@@ -332,6 +332,6 @@ void scan_activity(const json_t *args, struct buf *out)
 	job_quote(out, pattern != NULL ? pattern : "");
 	if (path != NULL && strcmp(path, ".") != 0) {
 		buf_adds(out, " in ");
-		utf8_repair(out, path, utf8_prefix(path, strlen(path), 200));
+		job_name(out, path);
 	}
 }

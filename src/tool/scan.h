@@ -44,7 +44,11 @@ struct scan {
 
 	size_t files, binary, big, unreadable, odd, deep, crowded, matches, matched_files;
 	uint64_t bytes;
-	const char *cut; /* why it ended early; NULL: it did not */
+	char cut[48]; /* after what it ended early; "": it did not */
+
+	/* Bounds, set by scan_init. */
+	size_t files_max;
+	uint64_t bytes_max;
 
 	char *data; /* the file being searched; grows to the largest */
 	size_t cap;
@@ -55,7 +59,7 @@ struct scan {
  * nothing is to be undone; else scan_fini. */
 int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err);
 void scan_fini(struct scan *s);
-/* 0 (also when cut short: s->cut), or a code. */
+/* 0 (also when a bound cut it short: s->cut), or a code. */
 int scan_run(struct scan *s, struct ava_error *err);
 
 /* Read a whole text file of at most SCAN_FILE_MAX bytes into s->data. 1: read

@@ -4,6 +4,7 @@
  * they hold by then is what is shown. The room for output is shared: each
  * file may use an equal part of what is left. */
 #include <ava.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ static int add_file(struct search *s, const char *path)
 	char *copy;
 
 	if (s->count == RANKED_MAX) {
-		s->scan.cut = "20,000 files with matches";
+		snprintf(s->scan.cut, sizeof(s->scan.cut), "%d files with matches", RANKED_MAX);
 		return 1;
 	}
 	s->no_memory = true;

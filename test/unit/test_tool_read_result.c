@@ -15,6 +15,12 @@ static int fetch(struct tool_env *env, const char *id, struct buf *out, struct a
 		return err_set(err, AVA_EIO, "the artifact cannot be read");
 	if (strcmp(id, "c1.4") == 0)
 		return 0;
+	if (strcmp(id, "c1.5") == 0) { /* 5,000 bytes of "ä" in one line, and a short one */
+		buf_addc(out, 'x');
+		for (int i = 0; i < 2500; i++)
+			buf_adds(out, "\xc3\xa4");
+		return buf_adds(out, "needle\nend");
+	}
 	if (strcmp(id, "c1.2") != 0)
 		return AVA_ENOENT;
 	for (int i = 1; i <= 100000; i++)
@@ -78,6 +84,32 @@ static void test_search(void **state)
 	assert_holds(reads("{'call_id':'c1.2','search':'line'}"), "(there are more: first_line ");
 }
 
+/* A line that is too long for one comes in several, with nothing lost. */
+static void test_split(void **state)
+{
+	struct buf whole;
+
+	buf_init(&whole, 10000);
+	for (int i = 1; i <= 3; i++) {
+		char args[100];
+		const char *text, *end;
+
+		snprintf(args, sizeof(args), "{'call_id':'c1.5','first_line':%d,'last_line':%d}", i,
+			 i);
+		text = strchr(reads(args), '\t') + 1;
+		end = strchr(text, '\n');
+		assert_true(end - text <= 2000);
+		buf_add(&whole, text, (size_t)(end - text));
+	}
+	assert_int_equal(whole.len, 5007);
+	assert_lacks(whole.data, "\xef\xbf\xbd");
+	assert_memory_equal(whole.data + 4999, "\xc3\xa4needle", 8);
+	assert_holds(reads("{'call_id':'c1.5'}"), "(lines 1-4 of 4)\n");
+	assert_holds(u.call.out.data, "needle\n4\tend\n");
+	assert_holds(reads("{'call_id':'c1.5','search':'needle'}"), "1 of 4 lines hold");
+	buf_fini(&whole);
+}
+
 static void test_fails(void **state)
 {
 	assert_holds(fails("{'call_id':'c9.9'}", "not_found"),
@@ -107,10 +139,8 @@ static void test_activity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_ranges),
-		TEST(test_search),
-		TEST(test_fails),
-		TEST(test_activity),
+		TEST(test_ranges), TEST(test_search),   TEST(test_split),
+		TEST(test_fails),  TEST(test_activity),
 	};
 
 	return cmocka_run_group_tests_name("read_result", tests, NULL, NULL);

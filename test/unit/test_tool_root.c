@@ -50,6 +50,8 @@ static void test_paths(void **state)
 		    (rv == 0 && strcmp(out, paths[i].path) != 0))
 			fail_msg("%s: %d %s", paths[i].arg, rv, rv == 0 ? out : err.text);
 	}
+	assert_int_equal(root_path(&root, "a\nb", out, &err), AVA_EINVAL);
+	assert_int_equal(root_path(&root, "a\033[2J", out, &err), AVA_EINVAL);
 	memset(big, 'x', 3 * PATH_MAX);
 	big[3 * PATH_MAX - 1] = '\0';
 	assert_int_equal(root_path(&root, big, out, &err), AVA_EINVAL);

@@ -1,0 +1,187 @@
+/* The bounds of a search: it ends as a success that says what it left out. */
+#include "tool_unit.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "tool/scan.h"
+
+static struct tool_unit u;
+
+static int set_up(void **state)
+{
+	tool_unit_open(&u);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	tool_unit_close(&u);
+	return 0;
+}
+
+static int count_hit(void *user, const struct scan_hit *h)
+{
+	(*(int *)user)++;
+	assert_non_null(h->path);
+	return 0;
+}
+
+static void begin(struct scan *s, const char *args, int *hits)
+{
+	tool_unit_prepare(&u, "search_codebase", args);
+	assert_int_equal(scan_init(s, &u.call, NULL), 0);
+	assert_int_equal(s->files_max, SCAN_FILES_MAX);
+	assert_int_equal(s->bytes_max, SCAN_BYTES_MAX);
+	assert_true(s->gate.deadline_ms > clock_mono_ms() + SCAN_TIME_MS - 5000);
+	*hits = 0;
+	s->hit = count_hit;
+	s->user = hits;
+}
+
+/* What the summary says; good until the next call. */
+static const char *counts(const struct scan *s)
+{
+	buf_reset(&u.call.out);
+	scan_counts(s, &u.call.out);
+	return u.call.out.data;
+}
+
+static void ten_files(void)
+{
+	char name[10];
+
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		put(&u, name, "foo\n");
+	}
+}
+
+static void test_files(void **state)
+{
+	struct scan s;
+	int hits;
+
+	ten_files();
+	begin(&s, "{'pattern':'foo'}", &hits);
+	s.files_max = 7;
+	assert_int_equal(scan_run(&s, NULL), 0);
+	assert_int_equal(hits, 7);
+	assert_string_equal(counts(&s), "7 files searched; stopped after 7 files: narrow it with "
+					"path or glob");
+	scan_fini(&s);
+}
+
+static void test_bytes(void **state)
+{
+	struct scan s;
+	int hits;
+
+	ten_files();
+	begin(&s, "{'pattern':'foo'}", &hits);
+	s.bytes_max = 9; /* asked between files */
+	assert_int_equal(scan_run(&s, NULL), 0);
+	assert_int_equal(hits, 3);
+	assert_holds(counts(&s), "3 files searched; stopped after 0 MB");
+	scan_fini(&s);
+}
+
+static void test_time(void **state)
+{
+	struct ava_error err = {.code = 0};
+	struct scan s;
+	int hits;
+
+	ten_files();
+	begin(&s, "{'pattern':'foo'}", &hits);
+	s.gate.deadline_ms = clock_mono_ms();
+	assert_int_equal(scan_run(&s, &err), 0);
+	assert_int_equal(hits, 0);
+	assert_holds(counts(&s), "0 files searched; stopped after 20 seconds");
+	scan_fini(&s);
+}
+
+/* A text of which every line matches is stopped in its midst. */
+static void test_stop_within_a_file(void **state)
+{
+	char *text = malloc(256u << 10);
+	struct scan s;
+	int hits;
+
+	memset(text, '\n', 256u << 10);
+	for (size_t i = 0; i < 256u << 10; i += 2)
+		text[i] = 'x';
+	unit_write(in(&u, "lines"), text, 256u << 10);
+	begin(&s, "{'pattern':'x'}", &hits);
+	assert_int_equal(scan_run(&s, NULL), 0);
+	assert_int_equal(hits, 128u << 10);
+	scan_fini(&s);
+	begin(&s, "{'pattern':'x','path':'lines'}", &hits);
+	atomic_store(&u.call.stop, true);
+	assert_int_equal(scan_run(&s, NULL), AVA_ECANCELED);
+	assert_true(hits <= 1024);
+	atomic_store(&u.call.stop, false);
+	scan_fini(&s);
+	free(text);
+}
+
+/* "a" is 3 MB, then nothing, then 3 MB. */
+static void *resize(void *end)
+{
+	char path[310];
+	int fd;
+	static char text[3u << 20];
+
+	snprintf(path, sizeof(path), "%s/a", u.dir);
+	fd = open(path, O_WRONLY);
+	memset(text, 'x', sizeof(text));
+	while (!atomic_load((atomic_bool *)end)) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, text, sizeof(text), 0), sizeof(text));
+	}
+	close(fd);
+	return NULL;
+}
+
+/* A file that changes while it is read is searched as far as it goes. */
+static void test_changing_file(void **state)
+{
+	struct scan s;
+	pthread_t thread;
+	atomic_bool end = false;
+	size_t len, whole = 0, part = 0;
+	int hits, fd;
+
+	put(&u, "a", "x\n");
+	begin(&s, "{'pattern':'foo'}", &hits);
+	assert_int_equal(pthread_create(&thread, NULL, resize, &end), 0);
+	for (int i = 0; i < 300 || (i < 30000 && (whole == 0 || part == 0)); i++) {
+		fd = open(in(&u, "a"), O_RDONLY);
+		assert_int_equal(scan_load(&s, fd, &len), 1);
+		assert_true(len <= 3u << 20);
+		whole += len == 3u << 20;
+		part += len < 3u << 20;
+		close(fd);
+	}
+	atomic_store(&end, true);
+	pthread_join(thread, NULL);
+	assert_true(whole > 0 && part > 0);
+	fd = open(u.dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(scan_load(&s, fd, &len), 0);
+	assert_int_equal(s.unreadable, 1);
+	close(fd);
+	scan_fini(&s);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_files),         TEST(test_bytes),
+		TEST(test_time),          TEST(test_stop_within_a_file),
+		TEST(test_changing_file),
+	};
+
+	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
+}
