@@ -183,6 +183,21 @@ bool slice_is(struct slice s, const char *word)
 	return s.len == strlen(word) && memcmp(s.s, word, s.len) == 0;
 }
 
+long slice_number(struct slice s, long fallback)
+{
+	bool minus = s.len > 0 && s.s[0] == '-';
+	long n = 0;
+
+	if (s.len == minus || s.len > 18u + minus)
+		return fallback;
+	for (size_t i = minus; i < s.len; i++) {
+		if (s.s[i] < '0' || s.s[i] > '9')
+			return fallback;
+		n = n * 10 + (s.s[i] - '0');
+	}
+	return minus ? -n : n;
+}
+
 /* Four hex digits at s, or -1. */
 static long hex4(const char *s, const char *end)
 {

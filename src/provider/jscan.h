@@ -43,6 +43,8 @@ bool jscan_string(struct jscan *w, struct slice *raw);
 bool jscan_skip(struct jscan *w, struct slice *raw);
 
 bool slice_is(struct slice s, const char *word);
+/* A whole number of at most 18 digits; `fallback` for everything else. */
+long slice_number(struct slice s, long fallback);
 /* Escapes resolved into `out` (room for raw.len bytes); returns the length.
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);

@@ -44,7 +44,7 @@ static int read_spec(struct reading *r, struct jscan *w)
 		}
 		jscan_skip(w, &value);
 		if (slice_is(key, "machine") && !w->failed &&
-		    strtol(value.s, NULL, 10) > MACHINE_NEWEST)
+		    slice_number(value, MACHINE_NEWEST + 1) > MACHINE_NEWEST)
 			return err_set(
 				r->err, AVA_EFORMAT,
 				"messages.jsonl line %zu: written by a newer ava (machine %.*s)",

@@ -5,7 +5,6 @@
 #include "provider/offline_body.h"
 
 #include <ava.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -193,7 +192,7 @@ static int read_member(struct jscan *w, struct slice key, struct offline_body *b
 	} else if (slice_is(key, "tool_choice") && jscan_skip(w, &value)) {
 		b->forced = memmem(value.s, value.len, "\"submit_result\"", 15) != NULL;
 	} else if (slice_is(key, "max_tokens") && jscan_skip(w, &value)) {
-		b->max_tokens = strtol(value.s, NULL, 10);
+		b->max_tokens = slice_number(value, 0);
 	} else if (!w->failed && w->last == ':') {
 		jscan_skip(w, NULL);
 	}
