@@ -215,7 +215,7 @@ static void limit(const struct view *v)
 			 json_get_fixed(budget, "seconds", 0, 0),
 			 format_money(json_get_fixed(budget, "costCents", 4, -1)).text,
 			 json_get_int(budget, "tokens", 0), json_get_int(budget, "iterations", 0));
-	if (warned != NULL && !json_is_false(warned) && !json_is_null(warned)) {
+	if (json_array_size(warned) > 0) {
 		buf_adds(v->out, " warned ");
 		logtext_json(v->out, warned, TEXT_CHARS);
 	}

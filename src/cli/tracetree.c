@@ -318,7 +318,7 @@ void tracetree_print(const struct tracetree *t, FILE *f)
 		term_cut(f, t->task, strlen(t->task), term_width(f) > 0 ? term_width(f) - 2 : 200);
 	fputc('\n', f);
 	for (size_t i = 0; i < t->n; i++) {
-		if (t->nodes[i].iteration >= 0 && t->nodes[i].iteration != turn) {
+		if (t->nodes[i].kind != NODE_NOTE && t->nodes[i].iteration != turn) {
 			turn = t->nodes[i].iteration;
 			fprintf(f, "  turn %" PRId64 "\n", turn);
 		}

@@ -47,8 +47,10 @@ static bool read_number(const char **p, const char *end, uint64_t *n)
 	const char *start = *p;
 
 	*n = 0;
-	while (*p < end && **p >= '0' && **p <= '9' && *p - start < 19)
-		*n = *n * 10 + (uint64_t)(*(*p)++ - '0');
+	for (; *p < end && **p >= '0' && **p <= '9'; (*p)++)
+		if (__builtin_mul_overflow(*n, 10, n) ||
+		    __builtin_add_overflow(*n, (uint64_t)(**p - '0'), n))
+			return false;
 	return *p > start;
 }
 

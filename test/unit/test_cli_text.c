@@ -1,0 +1,372 @@
+/* What the command line prints: numbers, tables, status lines, results, logs
+ * and traces against golden files; nothing of the data may reach the terminal
+ * as a control sequence. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/util.h"
+#include "cli/format.h"
+#include "cli/logtext.h"
+#include "cli/progress.h"
+#include "cli/show.h"
+#include "cli/table.h"
+#include "cli/term.h"
+#include "cli/tracetree.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+
+static char *text; /* what was printed to the stream of begin() */
+static size_t text_len;
+
+static FILE *begin(void)
+{
+	FILE *f;
+
+	free(text);
+	text = NULL;
+	f = open_memstream(&text, &text_len);
+	assert_non_null(f);
+	return f;
+}
+
+static const char *end(FILE *f)
+{
+	fclose(f);
+	return text;
+}
+
+static void test_numbers(void **state)
+{
+	assert_string_equal(format_money(-1).text, "cost unknown");
+	assert_string_equal(format_money(0).text, "$0.00");
+	assert_string_equal(format_money(1).text, "<$0.01");
+	assert_string_equal(format_money(4999).text, "<$0.01");
+	assert_string_equal(format_money(5000).text, "$0.01");
+	assert_string_equal(format_money(240000).text, "$0.24");
+	assert_string_equal(format_money(995000).text, "$1.00");
+	assert_string_equal(format_money(12345678901).text, "$12345.68");
+	assert_string_equal(format_seconds(180499).text, "180s");
+	assert_string_equal(format_seconds(499).text, "0s");
+	assert_string_equal(format_ms(12).text, "12 ms");
+	assert_string_equal(format_ms(1999).text, "1.9 s");
+	assert_string_equal(format_tokens(999).text, "999");
+	assert_string_equal(format_tokens(1234).text, "1.2k");
+	assert_string_equal(format_tokens(12345).text, "12k");
+	assert_string_equal(format_tokens(3400000).text, "3.4M");
+	assert_string_equal(format_bytes(1023).text, "1023 B");
+	assert_string_equal(format_bytes(1024).text, "1.0 KB");
+	assert_string_equal(format_bytes(20 << 20).text, "20 MB");
+	assert_string_equal(format_role("web_crawler").text, "WebCrawler");
+	assert_string_equal(format_role("my-own_role").text, "MyOwnRole");
+	assert_string_equal(format_role("").text, "");
+}
+
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *in;
+		size_t columns;
+		const char *out;
+		size_t used;
+	} cases[] = {
+		{"short", 10, "short", 5},
+		{"exactly ten", 11, "exactly ten", 11},
+		{"too long for it", 8, "too lon…", 8},
+		{"two\nlines\tand", 0, "two lines and", 13},
+		{"漢字漢字", 8, "漢字漢字", 8},
+		{"漢字漢字", 7, "漢字漢…", 7},
+		{"漢字漢字", 6, "漢字…", 5},
+		{"a\033[31mb", 0, "a\\x1b[31mb", 10},
+		{"", 5, "", 0},
+		{"abc", 1, "…", 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		FILE *f = begin();
+		size_t used = term_cut(f, cases[i].in, strlen(cases[i].in), cases[i].columns);
+
+		assert_string_equal(end(f), cases[i].out);
+		assert_int_equal(used, cases[i].used);
+	}
+}
+
+static void test_table(void **state)
+{
+	static const char *const cells[] = {"ID", "TASK", "S-1", "漢字 \033[2J", "S-123456", "x"};
+	struct table t;
+	FILE *f;
+
+	table_init(&t, 2);
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+		table_add(&t, cells[i]);
+	f = begin();
+	assert_int_equal(table_print(&t, f), 0);
+	assert_string_equal(end(f), "ID        TASK\n"
+				    "S-1       漢字 \\x1b[2J\n"
+				    "S-123456  x\n");
+	table_fini(&t);
+}
+
+static int fill_table(void)
+{
+	struct table t;
+	FILE *f = fopen("/dev/null", "w");
+	int rv;
+
+	table_init(&t, 2);
+	table_add(&t, "a");
+	table_add(&t, "b");
+	rv = table_print(&t, f);
+	table_fini(&t);
+	fclose(f);
+	return rv;
+}
+
+static void test_table_without_memory(void **state)
+{
+	int rv = 0, failed = 0;
+
+	FAULT_LOOP(k, {
+		rv = fill_table();
+		failed += rv == AVA_ENOMEM;
+	});
+	assert_int_equal(rv, 0);
+	assert_true(failed > 0);
+}
+
+/* Every line of the golden run through `print`, compared with a golden text. */
+static void golden(const char *name, void (*print)(FILE *f, const char *lines, size_t len))
+{
+	char path[128];
+	size_t len, want_len;
+	char *lines = unit_read_src("test/golden/cli/run.jsonl", &len), *want;
+	FILE *f = begin();
+
+	snprintf(path, sizeof(path), "test/golden/cli/%s", name);
+	want = unit_read_src(path, &want_len);
+	print(f, lines, len);
+	assert_string_equal(end(f), want);
+	assert_null(strchr(text, '\033'));
+	free(lines);
+	free(want);
+}
+
+static void print_logs(FILE *f, const char *lines, size_t len)
+{
+	struct logtext l = {"2026-11-21"};
+	const char *line;
+	size_t at = 0, n;
+
+	while (jsonl_next(lines, len, &at, &line, &n) == 1) {
+		json_t *v = json_parse(line, n, NULL);
+		/* the times stand at 08:00:00.137, .274 and so on */
+		int64_t ms = 1795248000000 + 137 * json_get_int(v, "seq", 0);
+
+		assert_int_equal(logtext_print(&l, f, line, n, ms, NULL), 0);
+		json_decref(v);
+	}
+}
+
+static void test_logs(void **state)
+{
+	golden("logs.txt", print_logs);
+}
+
+static void print_trace(FILE *f, const char *lines, size_t len)
+{
+	struct tracetree *t = tracetree_new();
+	const char *line;
+	size_t at = 0, n;
+
+	while (jsonl_next(lines, len, &at, &line, &n) == 1)
+		assert_int_equal(tracetree_add(t, line, n, NULL), 0);
+	tracetree_print(t, f);
+	tracetree_free(t);
+}
+
+static void test_trace(void **state)
+{
+	golden("trace.txt", print_trace);
+}
+
+/* Any kind of event has a line, whatever its content lacks. */
+static void test_empty_content(void **state)
+{
+	static const char *const kinds[] = {
+		"SessionStart",  "UserMessage",      "SpawnProposed",    "SpawnRejected",
+		"SubagentSpawn", "SubagentComplete", "InferStart",       "InferEnd",
+		"ToolCall",      "ToolResult",       "ExtendedThinking", "CostUpdate",
+		"Limit",         "Exhausted",        "Steering",         "Activity",
+		"Error",         "Custom",           "FromTheFuture",    "StateRead",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct logtext l = {"2026-11-21"};
+		char line[256];
+		FILE *f = begin();
+		struct tracetree *t = tracetree_new();
+		int n = snprintf(line, sizeof(line),
+				 "{\"eventType\":\"%s\",\"content\":{},\"metadata\":{}}", kinds[i]);
+
+		assert_int_equal(logtext_print(&l, f, line, (size_t)n, 1795248000000, NULL), 0);
+		assert_memory_equal(end(f), "[08:00:00] ", 11);
+		assert_true(text_len > 12);
+		assert_int_equal(tracetree_add(t, line, (size_t)n, NULL), 0);
+		tracetree_free(t);
+	}
+}
+
+static void test_dates(void **state)
+{
+	static const char line[] =
+		"{\"eventType\":\"Activity\",\"content\":{\"text\":\"x\"},\"metadata\":{}}";
+	struct logtext l = {"2026-11-20"};
+	FILE *f = begin();
+
+	logtext_print(&l, f, line, sizeof(line) - 1, 1795248000000, NULL);
+	logtext_print(&l, f, line, sizeof(line) - 1, 1795248001000, NULL);
+	assert_string_equal(end(f), "-- 2026-11-21 --\n[08:00:00] Activity: x\n"
+				    "[08:00:01] Activity: x\n");
+}
+
+static json_t *parse(const char *s)
+{
+	json_t *v = json_parse(s, strlen(s), NULL);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void test_status_lines(void **state)
+{
+	static const char activity[] =
+		"{\"content\":{\"text\":\"Reading \\u001b[31motter.ai/pricing\\n\"}}";
+	static const struct {
+		const char *result, *line;
+	} ends[] = {
+		{"{\"status\":\"success\",\"duration_seconds\":180.2,\"cost_cents\":24.0}",
+		 "✅ Subagent [WebCrawler]: Complete (180s, $0.24)\n"},
+		{"{\"status\":\"cost_exceeded\",\"stop_reason\":\"cost\",\"duration_seconds\":9,"
+		 "\"cost_cents\":50}",
+		 "⚠️ Subagent [WebCrawler]: Stopped, cost_exceeded (9s, $0.50)\n"},
+		{"{\"status\":\"error\",\"stop_reason\":\"interrupted\",\"duration_seconds\":1,"
+		 "\"cost_cents\":null}",
+		 "❌ Subagent [WebCrawler]: error, interrupted (1s, cost unknown)\n"},
+		{"{\"status\":\"cancelled\",\"stop_reason\":\"cancelled\",\"duration_seconds\":1,"
+		 "\"cost_cents\":0}",
+		 "❌ Subagent [WebCrawler]: cancelled (1s, $0.00)\n"},
+	};
+	struct progress p;
+	FILE *f = begin();
+
+	progress_init(&p, f, "web_crawler");
+	progress_spawning(&p, "S-7f3a2b");
+	progress_still_working(&p);
+	progress_event(&p, "Activity", activity, sizeof(activity) - 1);
+	progress_event(&p, "ToolCall", activity, sizeof(activity) - 1); /* not shown */
+	progress_event(&p, "Activity", "nonsense", 8);
+	progress_still_working(&p);
+	assert_string_equal(end(f),
+			    "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
+			    "⏳ Subagent still working: no news yet\n"
+			    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
+			    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n");
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		json_t *result = parse(ends[i].result);
+
+		f = begin();
+		progress_end(f, "web_crawler", result);
+		assert_string_equal(end(f), ends[i].line);
+		json_decref(result);
+	}
+}
+
+static void test_result(void **state)
+{
+	json_t *r = parse(
+		"{\"subagent_id\":\"S-7f3a2b\",\"status\":\"success\",\"stop_reason\":"
+		"\"submitted\","
+		"\"summary\":\"One place.\\nIt is "
+		"\\u001b[1mthis\\u001b[0m.\",\"output\":{\"findings\":"
+		"[{\"path\":\"src/a.c\",\"line\":7,\"quote\":\"fsync(fd)\",\"why\":\"flushes\"}],"
+		"\"count\":1,\"none\":[]},\"confidence\":0.5,\"caveats\":[\"words, not meaning\"],"
+		"\"error\":null,\"tokens_used\":12345,\"cost_cents\":0.0,\"duration_seconds\":1.5,"
+		"\"iterations\":3,\"model\":\"offline\",\"trace_id\":\"brave-otter\",\"citations\":"
+		"["
+		"{\"path\":\"src/a.c\",\"line\":7,\"quote\":\"fsync(fd)\"},{\"url\":\"https://x\","
+		"\"quote\":\"y\"}],\"partial\":true,\"unverified\":false}");
+	FILE *f = begin();
+
+	show_result(f, r);
+	assert_string_equal(end(f), "One place.\n"
+				    "It is \\x1b[1mthis\\x1b[0m.\n"
+				    "  count: 1\n"
+				    "\nFindings\n"
+				    "  src/a.c:7  fsync(fd)\n"
+				    "      flushes\n"
+				    "\nCitations\n"
+				    "  https://x  y\n"
+				    "\nCaveats\n"
+				    "  - words, not meaning\n"
+				    "  - partial: the run was stopped before it was done\n"
+				    "\n2s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
+				    "offline\n"
+				    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
+	json_decref(r);
+}
+
+/* Any JSON may stand in a result: nothing breaks. */
+static void test_odd_results(void **state)
+{
+	static const char *const odd[] = {
+		"{}",
+		"{\"output\":[1,\"two\",{\"three\":3}],\"caveats\":\"one\",\"citations\":{}}",
+		"{\"output\":\"text\",\"summary\":5,\"error\":{\"a\":1},\"caveats\":[[]]}",
+		"{\"output\":{\"a\":{\"b\":[{\"path\":5}]},\"c\":[null]},\"citations\":[1,null]}",
+		"{\"output\":7.5,\"error\":\"it broke\"}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		json_t *r = parse(odd[i]);
+		FILE *f = begin();
+
+		show_result(f, r);
+		assert_non_null(strstr(end(f), "tokens"));
+		json_decref(r);
+	}
+}
+
+static int setup(void **state)
+{
+	/* Before anything looks: the answer is kept. */
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setenv("TERM", "xterm", 1);
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(text);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),       cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_table),         cmocka_unit_test(test_table_without_memory),
+		cmocka_unit_test(test_logs),          cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_empty_content), cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_status_lines),  cmocka_unit_test(test_result),
+		cmocka_unit_test(test_odd_results),
+	};
+
+	return cmocka_run_group_tests_name("cli_text", tests, setup, teardown);
+}
