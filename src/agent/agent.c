@@ -179,6 +179,10 @@ static enum step finish(struct agent *a, struct agent_end *end, const char *open
 {
 	assert(!a->ending);
 	a->ending = true;
+	if (a->slot_wanted && !a->have_slot) { /* or one would come while it ends */
+		a->slot_wanted = false;
+		a->io->slot_drop(a);
+	}
 	if (a->asked)
 		stop_calling(a);
 	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
@@ -253,17 +257,13 @@ static enum step finish_success(struct agent *a, struct agent_end *end, const ch
 
 static enum step step_queued(struct agent *a)
 {
-	int64_t now;
-
 	if (!a->slot_wanted) {
 		a->slot_wanted = true;
 		a->io->slot_want(a);
 	}
 	if (!a->have_slot)
 		return STEP_WAIT;
-	now = a->io->now(a);
-	a->started_ms = now;
-	if (__builtin_add_overflow(now, a->spec->limits.time_ms, &a->deadline_ms))
+	if (__builtin_add_overflow(a->started_ms, a->spec->limits.time_ms, &a->deadline_ms))
 		a->deadline_ms = INT64_MAX;
 	a->io->wake_at(a, a->deadline_ms);
 	return agent_move(a, AGENT_CALLING);
@@ -537,7 +537,7 @@ static enum step step_saving(struct agent *a)
 		return STEP_WAIT;
 	if (!a->ending)
 		return agent_move(a, AGENT_TOOLS);
-	if (a->slot_wanted)
+	if (a->have_slot)
 		a->io->slot_drop(a);
 	a->io->wake_at(a, INT64_MAX);
 	agent_move(a, AGENT_DONE);
@@ -683,6 +683,7 @@ void agent_on_slot(struct agent *a)
 {
 	assert(a->state == AGENT_QUEUED && !a->ending && !a->have_slot);
 	a->have_slot = true;
+	a->started_ms = a->io->now(a);
 }
 
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,

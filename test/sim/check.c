@@ -1,0 +1,624 @@
+/* The judge of a simulated run: it reads the record once, from the front, and
+ * knows what a run may do from DESIGN section 7. Nothing here calls src/agent;
+ * limits, prices and the reason of the end are computed anew, so that a
+ * machine that is wrong cannot agree with itself. */
+#include "world.h"
+
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/util.h"
+
+struct call {
+	uint8_t kind; /* enum sim_call */
+	bool made, started, answered, resulted, failed_start, success;
+	int32_t batch; /* of its ToolCall */
+	char class;
+};
+
+struct judge {
+	const struct agent_spec *spec;
+	const struct sim_run *run;
+	const struct sim_rec *rec; /* the one looked at */
+	/* slot and time */
+	bool wanted, in_slot, dropped;
+	int64_t slot_at;
+	/* the request */
+	int64_t measured, new_bytes;
+	int64_t closing_bytes; /* of the last results line */
+	int32_t closing_batch, iteration;
+	int lines_since; /* written since the last request */
+	bool assistant_last;
+	/* the call and its reply */
+	bool infer_open, replied, saved, asked_forced;
+	const struct sim_rec *reply;
+	int texts_asked, odd; /* texts sent back; odd replies in a row */
+	/* the turn's tools */
+	struct call calls[TURN_MAX_CALLS];
+	unsigned ncalls;
+	bool results_written, tools_stopped, infer_stopped;
+	/* sums */
+	int64_t input, output, cost;
+	int calls_made, uncosted, failed, tool_calls;
+	unsigned warned;
+	/* the end */
+	int32_t acked, end_batch;
+	const struct sim_rec *end, *cancel, *fault;
+	bool done;
+};
+
+#define RULE(ok)                                                                                   \
+	do {                                                                                       \
+		if (!(ok))                                                                         \
+			return #ok;                                                                \
+	} while (0)
+
+/* ---- limits, computed anew */
+
+static __int128 wide_min(__int128 a, __int128 b)
+{
+	return a < b ? a : b;
+}
+
+static bool price_known(const struct judge *j)
+{
+	return j->spec->price.input >= 0 && j->spec->price.output >= 0;
+}
+
+/* The output the next call may have; below `least` it may not be made. */
+static __int128 room(const struct judge *j, bool by_cost)
+{
+	const struct agent_price *p = &j->spec->price;
+	__int128 estimate = (__int128)j->measured + (j->new_bytes + 2) / 3;
+	__int128 left, dear = MAX(p->input, p->cache_write);
+	const __int128 endless = (__int128)1 << 80;
+
+	if (!by_cost)
+		return j->spec->limits.tokens - (__int128)j->input - j->output - estimate;
+	if (j->spec->limits.cost_microusd == 0)
+		return j->cost == 0 && p->input == 0 && p->output == 0 && p->cache_read == 0 &&
+				       p->cache_write == 0
+			       ? endless
+			       : -1;
+	left = (__int128)j->spec->limits.cost_microusd - j->cost;
+	if (left <= 0)
+		return -1;
+	if (!price_known(j))
+		return endless;
+	left -= estimate * dear / 1000000;
+	if (left < 0)
+		return -1;
+	return p->output == 0 ? endless : left * 1000000 / p->output;
+}
+
+static int64_t least(const struct judge *j)
+{
+	return MIN((int64_t)1024, j->spec->max_output);
+}
+
+/* The resource that forbids a next call; -1: none. */
+static int used_up(const struct judge *j)
+{
+	if (j->iteration >= j->spec->limits.iterations)
+		return AGENT_ITERATIONS;
+	if (room(j, true) < least(j))
+		return AGENT_COST;
+	return room(j, false) < least(j) ? AGENT_TOKENS : -1;
+}
+
+static unsigned near(const struct judge *j)
+{
+	const struct agent_limits *l = &j->spec->limits;
+	unsigned bits = 0;
+
+	if ((__int128)(j->rec->at - j->slot_at) * 5 >= (__int128)l->time_ms * 4)
+		bits |= 1u << AGENT_TIME;
+	if (l->cost_microusd > 0 && (__int128)j->cost * 5 >= (__int128)l->cost_microusd * 4)
+		bits |= 1u << AGENT_COST;
+	if (((__int128)j->input + j->output) * 5 >= (__int128)l->tokens * 4)
+		bits |= 1u << AGENT_TOKENS;
+	if (j->iteration * 5 >= l->iterations * 4)
+		bits |= 1u << AGENT_ITERATIONS;
+	return bits;
+}
+
+/* ---- rules by kind */
+
+static const char *check_infer(struct judge *j)
+{
+	const struct sim_rec *rec = j->rec;
+	__int128 most = wide_min(j->spec->max_output, wide_min(room(j, true), room(j, false)));
+	bool nudged = j->reply != NULL && j->reply->v[0] == SIM_SAYS_TEXT;
+
+	RULE(j->in_slot && j->end == NULL && j->cancel == NULL);
+	RULE(rec->at < j->slot_at + j->spec->limits.time_ms);
+	RULE(!j->infer_open);
+	RULE(rec->iteration == j->iteration + 1);
+	RULE(used_up(j) < 0);
+	RULE(rec->v[0] == most);
+	/* The history is valid: every call has its result, in the next line;
+	 * nobody's own words stand last; the request is never the same twice. */
+	RULE(j->ncalls == 0 || j->results_written);
+	RULE(!j->assistant_last);
+	RULE(j->reply == NULL || j->lines_since > 0);
+	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT);
+	RULE(j->reply == NULL || j->reply->v[0] != SIM_SAYS_SUBMIT);
+	RULE(rec->v[1] == (nudged && j->spec->can_force));
+	j->iteration++;
+	j->calls_made++;
+	j->lines_since = 0;
+	j->infer_open = true;
+	j->replied = j->saved = false;
+	j->ncalls = 0;
+	j->results_written = false;
+	return NULL;
+}
+
+static const char *check_reply(struct judge *j)
+{
+	RULE(j->infer_open && !j->replied);
+	RULE(!j->infer_stopped && j->end == NULL);
+	j->replied = true;
+	j->reply = j->rec;
+	if (j->rec->v[0] == SIM_FAILS || j->rec->v[0] == SIM_FAILS_BUDGET)
+		j->failed++;
+	return NULL;
+}
+
+static int64_t clamped(int64_t n)
+{
+	return n < 0 ? 0 : n > 1000000000000 ? 1000000000000 : n;
+}
+
+/* What the reply cost, from what the provider said; -1: unknown. */
+static int64_t cost_of(const struct judge *j, const int64_t *said)
+{
+	const struct agent_price *p = &j->spec->price;
+	__int128 input = clamped(said[2]), read = clamped(said[5]), written = clamped(said[6]);
+	__int128 plain = input - read - written, sum;
+
+	if (said[4] >= 0)
+		return said[4];
+	if (!price_known(j))
+		return -1;
+	sum = (plain > 0 ? plain : 0) * p->input + clamped(said[3]) * (__int128)p->output;
+	sum += read * (p->cache_read >= 0 ? p->cache_read : p->input);
+	sum += written * (p->cache_write >= 0 ? p->cache_write : p->input);
+	if (sum > INT64_MAX)
+		sum = INT64_MAX;
+	return (int64_t)(sum / 1000000);
+}
+
+/* Count what the reply used. */
+static void settle(struct judge *j)
+{
+	const int64_t *said = j->reply->v;
+	int64_t cost = cost_of(j, said);
+
+	j->input += clamped(said[2]);
+	j->output += clamped(said[3]);
+	j->cost += cost >= 0 ? cost : 0;
+	j->uncosted += cost < 0;
+	if (said[2] > 0) {
+		j->measured = clamped(said[2]);
+		j->new_bytes = 0;
+	}
+}
+
+static const char *check_infer_end(struct judge *j)
+{
+	const int64_t *said = j->reply != NULL ? j->reply->v : NULL, *v = j->rec->v;
+
+	RULE(j->infer_open);
+	j->infer_open = false;
+	if (v[5]) { /* closed by the world: stopped, failed, or never written */
+		RULE(j->infer_stopped || (j->replied && (said[0] >= SIM_FAILS || j->fault)));
+		return NULL;
+	}
+	RULE(j->replied && !j->saved);
+	RULE(v[0] == clamped(said[2]) && v[1] == clamped(said[3]) && v[2] == cost_of(j, said));
+	RULE(v[3] == said[5] && v[4] == said[6]);
+	j->saved = true;
+	settle(j);
+	if (said[0] == SIM_SAYS_EMPTY || said[0] == SIM_SAYS_CALL_AS_TEXT)
+		j->odd++;
+	else
+		j->odd = 0;
+	return NULL;
+}
+
+static const char *check_line(struct judge *j)
+{
+	const int64_t *v = j->rec->v;
+
+	RULE(j->saved && j->end == NULL);
+	RULE(j->rec->kind == SIM_NOTE || v[1] > 0);
+	j->new_bytes += v[1];
+	j->lines_since++;
+	j->assistant_last = j->rec->kind == SIM_ASSISTANT;
+	if (j->rec->kind == SIM_ASSISTANT) {
+		RULE(j->reply->v[0] != SIM_SAYS_EMPTY);
+		j->ncalls = (unsigned)v[0];
+		j->tool_calls += (int)v[0];
+		memset(j->calls, 0, sizeof(j->calls));
+		return NULL;
+	}
+	if (j->rec->kind == SIM_NOTE) {
+		RULE(j->ncalls == 0 && v[2] > 0);
+		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT ||
+		     j->reply->v[0] == SIM_SAYS_TEXT);
+		j->texts_asked += j->reply->v[0] == SIM_SAYS_TEXT;
+		RULE(j->texts_asked <= 1 && j->odd <= 3);
+		return NULL;
+	}
+	RULE(!j->results_written && v[0] == j->ncalls && j->ncalls > 0);
+	for (unsigned i = 0; i < j->ncalls; i++)
+		RULE(j->calls[i].resulted);
+	j->results_written = true;
+	j->closing_bytes = v[1];
+	j->closing_batch = j->rec->batch;
+	return NULL;
+}
+
+/* After results or a note: what is near its limit has been told, once. */
+static const char *check_warned(struct judge *j)
+{
+	unsigned bits = (unsigned)j->rec->v[0];
+
+	RULE(bits != 0 && (bits & j->warned) == 0);
+	RULE((bits & ~near(j)) == 0);
+	j->warned |= bits;
+	return NULL;
+}
+
+static struct call *call_of(struct judge *j)
+{
+	unsigned n = j->rec->call;
+
+	return n >= 1 && n <= j->ncalls ? &j->calls[n - 1] : NULL;
+}
+
+static const char *check_tool_call(struct judge *j)
+{
+	struct call *c = call_of(j);
+
+	RULE(c != NULL && !c->made);
+	RULE(j->rec->iteration == j->iteration);
+	c->made = true;
+	c->kind = (uint8_t)j->rec->v[0];
+	c->batch = j->rec->batch;
+	return NULL;
+}
+
+static const char *check_start(struct judge *j)
+{
+	struct call *c = call_of(j);
+
+	RULE(c != NULL && c->made && !c->started && !c->resulted);
+	RULE(j->in_slot && j->end == NULL && j->cancel == NULL);
+	RULE(j->rec->at < j->slot_at + j->spec->limits.time_ms);
+	RULE(c->kind == SIM_REPEATABLE || c->kind == SIM_ONCE);
+	RULE(c->kind == SIM_REPEATABLE || c->batch <= j->acked);
+	RULE(j->reply->v[0] == SIM_SAYS_CALLS);
+	RULE(used_up(j) < 0); /* somebody will read its result */
+	c->started = true;
+	return NULL;
+}
+
+static const char *check_tool_result(struct judge *j)
+{
+	struct call *c = call_of(j);
+	char class = (char)j->rec->v[1];
+
+	RULE(c != NULL && c->made && !c->resulted);
+	RULE(j->rec->iteration == j->iteration);
+	c->resulted = true;
+	c->success = j->rec->v[0] != 0;
+	c->class = class;
+	if (c->kind == SIM_UNKNOWN)
+		RULE(!c->success && class == 'u');
+	else if (c->kind == SIM_BAD)
+		RULE(!c->success && class == 'b');
+	else if (c->failed_start)
+		RULE(!c->success && class == 'i');
+	else if (c->answered)
+		RULE(class == (c->success ? 0 : 'n'));
+	else if (c->kind != SIM_ENDS)
+		RULE(!c->success && (class == 'l' || class == 'c'));
+	return NULL;
+}
+
+/* ---- the end: its cause follows from what happened */
+
+struct verdict {
+	enum ava_status status;
+	const char *reason;
+	unsigned bits;
+};
+
+static struct verdict limit_verdict(enum agent_resource r)
+{
+	static const enum ava_status status[] = {AVA_TIMEOUT, AVA_COST_EXCEEDED,
+						 AVA_TOKENS_EXCEEDED, AVA_ITERATIONS_EXCEEDED};
+	static const char *const reasons[] = {"time", "cost", "tokens", "iterations"};
+
+	return (struct verdict){status[r], reasons[r], SIM_END_PARTIAL | SIM_END_EXHAUSTED};
+}
+
+static struct verdict reply_verdict(const struct judge *j)
+{
+	switch ((enum sim_reply)j->reply->v[0]) {
+	case SIM_FAILS:
+		return (struct verdict){AVA_ERROR, "model_error", SIM_END_ERROR};
+	case SIM_FAILS_BUDGET:
+		return limit_verdict(AGENT_COST);
+	case SIM_SAYS_NO:
+		return (struct verdict){AVA_ERROR, "refusal", SIM_END_ERROR};
+	case SIM_SAYS_SUBMIT:
+		return (struct verdict){AVA_SUCCESS, "submitted", 0};
+	case SIM_SAYS_JSON:
+		return (struct verdict){AVA_SUCCESS, "final_text", 0};
+	case SIM_SAYS_TEXT:
+		if (j->assistant_last && (j->texts_asked == 1 || used_up(j) >= 0))
+			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
+		break;
+	case SIM_SAYS_EMPTY:
+	case SIM_SAYS_CALL_AS_TEXT:
+		if (j->odd > 3)
+			return (struct verdict){AVA_ERROR, "empty_replies", SIM_END_ERROR};
+		break;
+	case SIM_SAYS_CALLS:
+		break;
+	}
+	if (used_up(j) >= 0)
+		return limit_verdict((enum agent_resource)used_up(j));
+	return (struct verdict){AVA_NSTATUSES, "no reason at all", 0};
+}
+
+static struct verdict verdict_of(const struct judge *j)
+{
+	if (j->cancel != NULL)
+		return (struct verdict){AVA_CANCELLED, "cancelled", 0};
+	if (j->in_slot && j->rec->at >= j->slot_at + j->spec->limits.time_ms)
+		return limit_verdict(AGENT_TIME);
+	if (j->fault != NULL && j->fault->v[0] == AVA_EBUDGET)
+		return limit_verdict(AGENT_COST);
+	if (j->fault != NULL)
+		return (struct verdict){AVA_ERROR, "internal", SIM_END_ERROR};
+	if (j->reply != NULL)
+		return reply_verdict(j);
+	return used_up(j) >= 0 ? limit_verdict((enum agent_resource)used_up(j))
+			       : (struct verdict){AVA_NSTATUSES, "no reason at all", 0};
+}
+
+static const char *check_end_calls(struct judge *j, enum ava_status status)
+{
+	unsigned submitted = 0;
+
+	for (unsigned i = 0; i < j->ncalls; i++) {
+		const struct call *c = &j->calls[i];
+
+		RULE(c->made && c->resulted);
+		submitted += c->kind == SIM_ENDS && c->success;
+		if (c->class == 'l')
+			RULE(status >= AVA_TIMEOUT && status <= AVA_ITERATIONS_EXCEEDED);
+		if (c->class == 'c' && c->kind != SIM_ENDS)
+			RULE(status == AVA_SUCCESS || status >= AVA_CANCELLED);
+	}
+	RULE(submitted == (status == AVA_SUCCESS && j->reply->v[0] == SIM_SAYS_SUBMIT));
+	RULE(j->ncalls == 0 || j->results_written);
+	return NULL;
+}
+
+static const char *check_end(struct judge *j)
+{
+	const int64_t *v = j->rec->v;
+	enum ava_status status = (enum ava_status)v[0];
+	struct verdict want;
+
+	/* Results that are written with the end had no say in it. */
+	if (j->closing_batch == j->rec->batch)
+		j->new_bytes -= j->closing_bytes;
+	want = verdict_of(j);
+
+	RULE(j->end == NULL); /* once */
+	RULE(!j->infer_open);
+	RULE(status == want.status);
+	RULE(v[1] == sim_word(want.reason));
+	RULE((v[3] & SIM_END_ERROR) == (want.bits & SIM_END_ERROR));
+	RULE((v[3] & SIM_END_UNVERIFIED) == (want.bits & SIM_END_UNVERIFIED));
+	RULE(!(want.bits & SIM_END_PARTIAL) || (v[3] & SIM_END_PARTIAL));
+	RULE(status != AVA_SUCCESS || !(v[3] & SIM_END_PARTIAL));
+	RULE(v[4] == (want.bits & SIM_END_EXHAUSTED ? sim_word(want.reason) : 0));
+	RULE(status != AVA_SUCCESS || v[2] == j->reply->v[1]); /* what was said is what is kept */
+	RULE(!j->in_slot || j->rec->at <= j->slot_at + j->spec->limits.time_ms + SIM_WAKE_MS);
+	j->end = j->rec;
+	j->end_batch = j->rec->batch;
+	return check_end_calls(j, status);
+}
+
+static const char *check_slots(struct judge *j)
+{
+	switch (j->rec->kind) {
+	case SIM_SLOT_WANT:
+		RULE(!j->wanted);
+		j->wanted = true;
+		return NULL;
+	case SIM_SLOT:
+		RULE(j->wanted && !j->in_slot && j->end == NULL);
+		j->in_slot = true;
+		j->slot_at = j->rec->at;
+		return NULL;
+	default: /* SIM_SLOT_DROP: a wish withdrawn, or held until the end is durable */
+		RULE(j->wanted && !j->dropped);
+		RULE(j->in_slot ? j->end != NULL && j->acked >= j->end_batch : j->cancel != NULL);
+		j->in_slot = false;
+		j->dropped = true;
+		return NULL;
+	}
+}
+
+/* What is under way when the run ends has been stopped, and only then. */
+static const char *check_stop(struct judge *j)
+{
+	bool open = false;
+
+	RULE(j->end == NULL);
+	if (j->rec->kind == SIM_INFER_STOP) {
+		RULE(j->infer_open && !j->replied);
+		j->infer_stopped = true;
+		return NULL;
+	}
+	for (unsigned i = 0; i < j->ncalls; i++)
+		open |= j->calls[i].started && !j->calls[i].answered;
+	RULE(open || j->cancel != NULL || j->rec->at >= j->slot_at + j->spec->limits.time_ms);
+	j->tools_stopped = true;
+	return NULL;
+}
+
+static const char *check_fault(struct judge *j)
+{
+	RULE(j->end == NULL);
+	if (j->rec->v[1] != SIM_FAULT_TOOL) {
+		if (j->rec->v[1] == SIM_FAULT_REPLY)
+			settle(j); /* not written, yet paid for */
+		j->fault = j->rec;
+		return NULL;
+	}
+	RULE(call_of(j) != NULL);
+	call_of(j)->failed_start = true;
+	return NULL;
+}
+
+static const char *check_done(struct judge *j)
+{
+	const struct agent_totals *t = &j->run->agent.totals;
+
+	RULE(j->end != NULL && !j->done);
+	RULE(j->acked >= j->end_batch); /* acknowledged means on disk */
+	RULE(!j->in_slot && j->wanted == j->dropped);
+	RULE(t->input == j->input && t->output == j->output && t->cost_microusd == j->cost);
+	RULE(t->calls == j->calls_made && t->uncosted_calls == j->uncosted);
+	RULE(t->failed_calls == j->failed && t->tool_calls == j->tool_calls);
+	RULE(j->run->agent.iteration == j->iteration);
+	j->done = true;
+	return NULL;
+}
+
+static const char *check_answer(struct judge *j)
+{
+	struct call *c = call_of(j);
+
+	RULE(c != NULL && c->started && !c->answered);
+	RULE(!j->tools_stopped && j->end == NULL);
+	c->answered = true;
+	return NULL;
+}
+
+static const char *check_rec(struct judge *j)
+{
+	switch ((enum sim_kind)j->rec->kind) {
+	case SIM_SLOT_WANT:
+	case SIM_SLOT:
+	case SIM_SLOT_DROP:
+		return check_slots(j);
+	case SIM_INFER:
+		return check_infer(j);
+	case SIM_REPLY:
+		return check_reply(j);
+	case SIM_INFER_END:
+		return check_infer_end(j);
+	case SIM_ASSISTANT:
+	case SIM_RESULTS:
+	case SIM_NOTE:
+		return check_line(j);
+	case SIM_TOOL_CALL:
+		return check_tool_call(j);
+	case SIM_TOOL_RESULT:
+		return check_tool_result(j);
+	case SIM_WARNED:
+		return check_warned(j);
+	case SIM_ACK:
+		RULE(j->rec->v[0] == j->acked + 1);
+		j->acked++;
+		return NULL;
+	case SIM_START:
+		return check_start(j);
+	case SIM_ANSWER:
+		return check_answer(j);
+	case SIM_TOOLS_STOP:
+	case SIM_INFER_STOP:
+		return check_stop(j);
+	case SIM_CANCEL:
+		if (j->end == NULL && j->cancel == NULL)
+			j->cancel = j->rec;
+		return NULL;
+	case SIM_FAULT:
+		return check_fault(j);
+	case SIM_END:
+		return check_end(j);
+	case SIM_DONE:
+		return check_done(j);
+	case SIM_NKINDS:
+		break;
+	}
+	return "a record of no known kind";
+}
+
+/* A warning that is due when results are written stands in the same batch. */
+static const char *check_warnings_due(struct judge *j, const struct sim_rec *next)
+{
+	bool told = next != NULL && next->run == j->rec->run && next->kind == SIM_WARNED;
+
+	if ((j->rec->kind != SIM_RESULTS && j->rec->kind != SIM_NOTE) || j->end != NULL)
+		return NULL;
+	if (next != NULL && next->run == j->rec->run && next->kind == SIM_END)
+		return NULL; /* nobody is left to be told */
+	RULE(told == ((near(j) & ~j->warned) != 0));
+	RULE(!told || (uint64_t)next->v[0] == (near(j) & ~j->warned));
+	return NULL;
+}
+
+static const char *check_slot_count(const struct sim_world *w)
+{
+	unsigned used = 0;
+
+	for (size_t i = 0; i < w->nrecs; i++) {
+		used += w->recs[i].kind == SIM_SLOT;
+		if (w->recs[i].kind == SIM_SLOT_DROP)
+			for (size_t k = i; k-- > 0;)
+				if (w->recs[k].run == w->recs[i].run &&
+				    w->recs[k].kind == SIM_SLOT) {
+					used--;
+					break;
+				}
+		RULE(used <= w->slots);
+	}
+	RULE(used == 0);
+	return NULL;
+}
+
+const char *sim_check(const struct sim_world *w, unsigned *run)
+{
+	for (unsigned i = 0; i < w->nruns; i++) {
+		struct judge j = {.run = &w->runs[i], .spec = &w->runs[i].spec};
+		const char *broken = NULL;
+
+		*run = i;
+		j.new_bytes = w->runs[i].request_bytes;
+		for (size_t k = 0; k < w->nrecs && broken == NULL; k++) {
+			j.rec = &w->recs[k];
+			if (j.rec->run != i)
+				continue;
+			broken = check_rec(&j);
+			if (broken == NULL)
+				broken =
+					check_warnings_due(&j, k + 1 < w->nrecs ? j.rec + 1 : NULL);
+		}
+		if (broken != NULL)
+			return broken;
+		RULE(j.done); /* whatever happened, it has ended */
+	}
+	*run = 0;
+	return check_slot_count(w);
+}
