@@ -83,22 +83,23 @@ bool jscan_key(struct jscan *w, struct slice *key)
 
 bool jscan_string(struct jscan *w, struct slice *raw)
 {
-	const char *q;
+	const char *start, *q;
 
+	*raw = (struct slice){"", 0}; /* whatever happens, it can be looked at */
 	if (jscan_peek(w) != '"' || w->last != ':')
 		return fail(w);
-	raw->s = ++w->at;
-	for (q = w->at; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
+	start = ++w->at;
+	for (q = start; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
 		const char *b = q;
 
-		while (b > raw->s && b[-1] == '\\')
+		while (b > start && b[-1] == '\\')
 			b--;
 		if ((q - b) % 2 == 0)
 			break;
 	}
 	if (q == NULL)
 		return fail(w);
-	raw->len = (size_t)(q - raw->s);
+	*raw = (struct slice){start, (size_t)(q - start)};
 	w->at = q + 1;
 	w->last = 'v';
 	return true;
