@@ -71,10 +71,11 @@ static int confirm_run(int argc, char **argv)
 	if (confirm_o.json) {
 		show_json(stdout, p);
 	} else {
-		if (message != NULL) {
+		if (message != NULL)
 			term_text(stdout, message, strlen(message), true);
-			putchar('\n');
-		}
+		else /* it had been confirmed before */
+			printf("%s is confirmed and runs as %s.", argv[0], run != NULL ? run : "?");
+		putchar('\n');
 		printf("Follow it: ava events %s -f; wait for it: ava wait %s\n",
 		       run != NULL ? run : "S-id", run != NULL ? run : "S-id");
 	}

@@ -25,7 +25,11 @@ struct format format_seconds(int64_t ms)
 {
 	struct format f;
 
-	snprintf(f.text, sizeof(f.text), "%" PRId64 "s", (ms + 500) / 1000);
+	if (ms < 9950 && (ms + 50) / 100 % 10 != 0)
+		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 "s", (ms + 50) / 1000,
+			 (ms + 50) / 100 % 10);
+	else
+		snprintf(f.text, sizeof(f.text), "%" PRId64 "s", (ms + 500) / 1000);
 	return f;
 }
 

@@ -11,7 +11,7 @@ struct format {
 }; /* returned by value: no lifetime to mind */
 
 struct format format_money(int64_t microusd); /* "$0.24"; -1: "cost unknown" */
-struct format format_seconds(int64_t ms);     /* "45s" */
+struct format format_seconds(int64_t ms);     /* "45s", "0.4s" */
 struct format format_ms(int64_t ms);          /* "12 ms", "3.4 s" */
 struct format format_tokens(int64_t n);       /* "850", "1.2k", "12k", "3.4M" */
 struct format format_bytes(int64_t n);        /* "812 B", "2.1 KB" */

@@ -1,9 +1,9 @@
 /* Recovery before reading; root.h.
  *
- * A daemon that answers has recovered already. When none does and the journal
- * of the root holds segments, avad is run once to redo them: it takes the lock
+ * A daemon that answers has recovered already, and one that ended in order left
+ * a mark. Else avad is run once to redo what the views lack: it takes the lock
  * of the root itself, so two readers, or a daemon that starts meanwhile, do
- * not get in each other's way. It is quick when there is nothing to do. */
+ * not get in each other's way. */
 #include "cli/root.h"
 
 #include <errno.h>
@@ -12,28 +12,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/settings.h"
-#include "base/sys.h"
 #include "base/unix_sock.h"
 #include "cli/cli.h"
 #include "client/start.h"
+#include "journal/read.h"
 
 extern char **environ;
 
-static void count_name(const char *name, void *user)
+static bool has_journal(int rootfd)
 {
-	++*(size_t *)user;
-}
+	struct stat st;
 
-static bool has_segments(int rootfd)
-{
-	size_t n = 0;
-
-	return sys->list(rootfd, "wal", count_name, &n) == 0 && n > 0;
+	return fstatat(rootfd, "wal", &st, 0) == 0;
 }
 
 static bool served(int rootfd)
@@ -76,7 +72,7 @@ static void recover(int rootfd)
 	struct ava_error err;
 	int code;
 
-	if (!has_segments(rootfd) || served(rootfd))
+	if (!has_journal(rootfd) || read_is_clean(rootfd) || served(rootfd))
 		return;
 	if (start_find(avad, sizeof(avad), &err) != 0) {
 		cli_note("reading without recovery: %s", err.text);

@@ -30,6 +30,7 @@
 #include "base/util.h"
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
+#include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/read_file.h"
 
@@ -684,4 +685,16 @@ int read_check_format(int rootfd, struct ava_error *err)
 			"the data root has format %ld, this ava knows up to %d: use a newer ava",
 			number, FORMAT_KNOWN);
 	return 0;
+}
+
+bool read_is_clean(int rootfd)
+{
+	struct checkpoint c;
+	bool clean;
+
+	if (checkpoint_read(rootfd, &c, NULL) != 0)
+		return false;
+	clean = c.clean;
+	checkpoint_fini(&c);
+	return clean;
 }

@@ -16,4 +16,8 @@ int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava
  * when it is none; 0 also when there is none yet. */
 int read_check_format(int rootfd, struct ava_error *err);
 
+/* Did the last daemon of the root end in order, so that the views hold all
+ * there is? False also while one serves, and when it cannot be told. */
+bool read_is_clean(int rootfd);
+
 #endif

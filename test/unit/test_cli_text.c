@@ -51,7 +51,11 @@ static void test_numbers(void **state)
 	assert_string_equal(format_money(995000).text, "$1.00");
 	assert_string_equal(format_money(12345678901).text, "$12345.68");
 	assert_string_equal(format_seconds(180499).text, "180s");
-	assert_string_equal(format_seconds(499).text, "0s");
+	assert_string_equal(format_seconds(449).text, "0.4s");
+	assert_string_equal(format_seconds(40).text, "0s");
+	assert_string_equal(format_seconds(960).text, "1s");
+	assert_string_equal(format_seconds(9940).text, "9.9s");
+	assert_string_equal(format_seconds(9950).text, "10s");
 	assert_string_equal(format_ms(12).text, "12 ms");
 	assert_string_equal(format_ms(1999).text, "1.9 s");
 	assert_string_equal(format_tokens(999).text, "999");
@@ -314,7 +318,7 @@ static void test_result(void **state)
 				    "\nCaveats\n"
 				    "  - words, not meaning\n"
 				    "  - partial: the run was stopped before it was done\n"
-				    "\n2s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
+				    "\n1.5s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
 				    "offline\n"
 				    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
 	json_decref(r);

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "event/event.h"
+#include "journal/checkpoint.h"
 #include "journal/read.h"
 #include "journal/read_file.h"
 
@@ -480,6 +481,32 @@ static void test_find_trace(void **state)
 	close(dirfd);
 }
 
+static void mark(int dirfd, bool clean)
+{
+	struct buf b;
+
+	buf_init(&b, 65536);
+	checkpoint_head(&b, clean, (struct wal_pos){0, 0}, 7);
+	assert_int_equal(checkpoint_end(&b), 0);
+	assert_int_equal(checkpoint_write(dirfd, &b), 0);
+	buf_fini(&b);
+}
+
+static void test_clean_mark(void **state)
+{
+	int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_false(read_is_clean(dirfd));
+	mark(dirfd, true);
+	assert_true(read_is_clean(dirfd));
+	mark(dirfd, false);
+	assert_false(read_is_clean(dirfd));
+	mark(dirfd, true);
+	append("wal/checkpoint", "x", 1); /* its checksum is wrong now */
+	assert_false(read_is_clean(dirfd));
+	close(dirfd);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -497,6 +524,7 @@ int main(void)
 		TEST(test_follow_run),
 		TEST(test_follow_days),
 		TEST(test_follow_shortened),
+		TEST(test_clean_mark),
 		TEST(test_no_memory),
 		TEST(test_find_trace),
 	};
