@@ -8,8 +8,8 @@
 
 #define CODE "code_reviewer"
 #define DATA "data_extractor"
-#define WEB "web_crawler"
-#define RES "researcher"
+#define WEB  "web_crawler"
+#define RES  "researcher"
 
 static const struct {
 	const char *task, *role;

@@ -24,12 +24,14 @@ static const struct {
 	{"offline:/tmp/turns.jsonl", 0, "offline:/tmp/turns.jsonl", "/tmp/turns.jsonl", "script"},
 	{"offline:turns.jsonl", AVA_EINVAL, NULL, NULL, "absolute path"},
 	{"offline:", AVA_EINVAL, NULL, NULL, "absolute path"},
-	{"anthropic/claude-x", AVA_EUNSUPPORTED, NULL, NULL, "anthropic/claude-x needs a model service"},
+	{"anthropic/claude-x", AVA_EUNSUPPORTED, NULL, NULL,
+	 "anthropic/claude-x needs a model service"},
 	{"openai/gpt", AVA_EUNSUPPORTED, NULL, NULL, "use the model offline"},
 	{"openrouter/anthropic/claude", AVA_EUNSUPPORTED, NULL, NULL, "service"},
 	{"local/llama", AVA_EUNSUPPORTED, NULL, NULL, "service"},
 	{"", AVA_EINVAL, NULL, NULL, "unknown model \"\""},
-	{"gpt", AVA_EINVAL, NULL, NULL, "there are offline, offline:/path/to/FILE.jsonl, claude-haiku"},
+	{"gpt", AVA_EINVAL, NULL, NULL,
+	 "there are offline, offline:/path/to/FILE.jsonl, claude-haiku"},
 	{"Offline", AVA_EINVAL, NULL, NULL, "unknown model Offline"},
 	{"claude-opus-9", AVA_EINVAL, NULL, NULL, "unknown model"},
 	{"anthropic", AVA_EINVAL, NULL, NULL, "unknown model"},
@@ -53,7 +55,9 @@ static void test_resolve(void **state)
 		assert_ptr_equal(m.dialect, &dialect_offline);
 		assert_int_equal(m.max_output, 8192);
 		assert_int_equal(m.context, 200000);
-		assert_int_equal(m.price.input + m.price.output + m.price.cache_read + m.price.cache_write, 0);
+		assert_int_equal(m.price.input + m.price.output + m.price.cache_read +
+					 m.price.cache_write,
+				 0);
 		assert_int_equal(model_resolve(cases[i].name, &m, NULL, NULL), 0);
 	}
 }

@@ -15,10 +15,12 @@
 #include "provider/wire.h"
 
 #define TASK "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"go\"}]}"
-#define NUDGE "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"your reply was empty\"}]}"
+#define NUDGE                                                                                      \
+	"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"your reply was empty\"}]}"
 
 /* Line `number` of `script`, as the answer to a request of that number. */
-static int play(const char *script, unsigned number, struct dialect_answer *out, struct ava_error *err)
+static int play(const char *script, unsigned number, struct dialect_answer *out,
+		struct ava_error *err)
 {
 	struct offline_body b = {.number = number};
 
@@ -28,13 +30,15 @@ static int play(const char *script, unsigned number, struct dialect_answer *out,
 
 static void test_turns(void **state)
 {
-	static const char script[] =
-		"# a comment, and a blank line\n\n"
-		"{\"text\":\"Looking.\",\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"a\",\"n\":1}},"
-		"{\"name\":\"nonsense\"}],\"delay_ms\":250}\r\n"
-		"{}\n"
-		"{\"text\":\"Done.\",\"thinking\":\"hm\",\"stop_reason\":\"max_tokens\",\"usage\":{\"input\":1000,"
-		"\"output\":20,\"cache_read\":900,\"cache_write\":50,\"cost_cents\":0.25}}"; /* no \n at the end */
+	static const char script[] = "# a comment, and a blank line\n\n"
+				     "{\"text\":\"Looking.\",\"tool_calls\":[{\"name\":\"read_"
+				     "file\",\"args\":{\"path\":\"a\",\"n\":1}},"
+				     "{\"name\":\"nonsense\"}],\"delay_ms\":250}\r\n"
+				     "{}\n"
+				     "{\"text\":\"Done.\",\"thinking\":\"hm\",\"stop_reason\":"
+				     "\"max_tokens\",\"usage\":{\"input\":1000,"
+				     "\"output\":20,\"cache_read\":900,\"cache_write\":50,\"cost_"
+				     "cents\":0.25}}"; /* no \n at the end */
 	struct dialect_answer a;
 	struct ava_error err;
 
@@ -46,10 +50,12 @@ static void test_turns(void **state)
 	assert_string_equal(a.turn->calls[0].args, "{\"path\":\"a\",\"n\":1}");
 	assert_int_equal(a.turn->calls[0].args_len, strlen(a.turn->calls[0].args));
 	assert_string_equal(a.turn->calls[1].args, "{}");
-	assert_string_equal(a.turn->wire,
-			    "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Looking.\"},{\"type\":"
-			    "\"tool_use\",\"id\":\"toolu_1_1\",\"name\":\"read_file\",\"input\":{\"path\":\"a\",\"n\":1}},"
-			    "{\"type\":\"tool_use\",\"id\":\"toolu_1_2\",\"name\":\"nonsense\",\"input\":{}}]}");
+	assert_string_equal(a.turn->wire, "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
+					  "\"text\":\"Looking.\"},{\"type\":"
+					  "\"tool_use\",\"id\":\"toolu_1_1\",\"name\":\"read_"
+					  "file\",\"input\":{\"path\":\"a\",\"n\":1}},"
+					  "{\"type\":\"tool_use\",\"id\":\"toolu_1_2\",\"name\":"
+					  "\"nonsense\",\"input\":{}}]}");
 	assert_int_equal(a.turn->stop, TURN_STOP_TOOLS);
 	assert_true(a.turn->usage.estimated);
 	assert_int_equal(a.turn->usage.input, 100);
@@ -72,16 +78,19 @@ static void test_turns(void **state)
 	turn_free(a.turn);
 
 	assert_int_equal(play(script, 4, &a, &err), AVA_EINVAL);
-	assert_string_equal(err.text, "/s.jsonl has 3 turns and this is call 4: the script has ended");
+	assert_string_equal(err.text,
+			    "/s.jsonl has 3 turns and this is call 4: the script has ended");
 	assert_null(a.turn);
 }
 
 static void test_odd_replies(void **state)
 {
 	static const char script[] =
-		"{\"tool_calls\":[{\"name\":\"f\",\"args\":\"{not json\"},{\"name\":\"f\",\"args\":[1]},"
+		"{\"tool_calls\":[{\"name\":\"f\",\"args\":\"{not "
+		"json\"},{\"name\":\"f\",\"args\":[1]},"
 		"{\"name\":\"f\",\"id\":\"same\"},{\"name\":\"f\",\"id\":\"same\"}]}\n"
-		"{\"text\":\"shown\",\"wire\":{ \"role\":\"assistant\", \"content\":[{\"type\":\"thinking\",\"x\":1.50}]}}\n"
+		"{\"text\":\"shown\",\"wire\":{ \"role\":\"assistant\", "
+		"\"content\":[{\"type\":\"thinking\",\"x\":1.50}]}}\n"
 		"{\"error\":{\"class\":\"overloaded\",\"message\":\"try later\"},\"delay_ms\":5}\n"
 		"{\"error\":{\"class\":\"authentication\",\"message\":\"bad key\"}}\n";
 	struct dialect_answer a;
@@ -97,8 +106,9 @@ static void test_odd_replies(void **state)
 	turn_free(a.turn);
 
 	assert_int_equal(play(script, 2, &a, &err), 0); /* byte for byte */
-	assert_string_equal(a.turn->wire,
-			    "{ \"role\":\"assistant\", \"content\":[{\"type\":\"thinking\",\"x\":1.50}]}");
+	assert_string_equal(
+		a.turn->wire,
+		"{ \"role\":\"assistant\", \"content\":[{\"type\":\"thinking\",\"x\":1.50}]}");
 	turn_free(a.turn);
 
 	assert_int_equal(play(script, 3, &a, &err), AVA_EBUSY);
@@ -147,7 +157,8 @@ static void test_bad_scripts(void **state)
 /* Through the dialect: the request decides which turn is played. */
 static void test_from_body(void **state)
 {
-	static const char script[] = "{\"tool_calls\":[{\"name\":\"f\"}]}\n{}\n{\"text\":\"third\"}\n";
+	static const char script[] =
+		"{\"tool_calls\":[{\"name\":\"f\"}]}\n{}\n{\"text\":\"third\"}\n";
 	const char *dir = unit_tmpdir();
 	struct dialect_answer a;
 	struct ava_error err = {0};
@@ -168,7 +179,8 @@ static void test_from_body(void **state)
 	/* The reply, its result; then an empty reply, which is not stored, and a nudge. */
 	buf_addf(&body, "{\"messages\":[" TASK ",%s,", a.turn->wire);
 	turn_free(a.turn);
-	buf_adds(&body, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_1\","
+	buf_adds(&body, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+			"\"toolu_1_1\","
 			"\"content\":\"r\"}]}," NUDGE "],\"max_tokens\":10}");
 	assert_int_equal(m.dialect->answer(body.data, body.len, m.config, &a, &err), 0);
 	assert_string_equal(a.turn->text, "third");
@@ -176,7 +188,8 @@ static void test_from_body(void **state)
 	buf_fini(&body);
 
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(m.dialect->answer("{\"messages\":[]}", 15, m.config, &a, &err), AVA_ENOENT);
+	assert_int_equal(m.dialect->answer("{\"messages\":[]}", 15, m.config, &a, &err),
+			 AVA_ENOENT);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(mkfifo(path, 0600), 0); /* must not wait for a writer */
 	assert_true(m.dialect->answer("{\"messages\":[]}", 15, m.config, &a, &err) < 0);
@@ -186,7 +199,8 @@ static void test_from_body(void **state)
 
 static void test_memory(void **state)
 {
-	static const char script[] = "{\"text\":\"t\",\"thinking\":\"h\",\"tool_calls\":[{\"name\":\"f\",\"args\":{\"a\":1}}]}\n";
+	static const char script[] = "{\"text\":\"t\",\"thinking\":\"h\",\"tool_calls\":[{\"name\":"
+				     "\"f\",\"args\":{\"a\":1}}]}\n";
 
 	FAULT_LOOP(k, {
 		struct dialect_answer a;
@@ -202,7 +216,7 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_turns),	  cmocka_unit_test(test_odd_replies),
+		cmocka_unit_test(test_turns),       cmocka_unit_test(test_odd_replies),
 		cmocka_unit_test(test_bad_scripts), cmocka_unit_test(test_from_body),
 		cmocka_unit_test(test_memory),
 	};

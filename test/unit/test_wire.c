@@ -25,7 +25,8 @@ static void expect(struct buf *b, const char *text)
 
 static void test_head_and_tail(void **state)
 {
-	static const struct tool read = {.name = "read_file", .description = "Read \"x\".",
+	static const struct tool read = {.name = "read_file",
+					 .description = "Read \"x\".",
 					 .schema = "{\"type\":\"object\"}"};
 	const struct tool *tools[] = {&read};
 	struct dialect_spec spec = {"offline", "You are\na tester.", tools, 1};
@@ -34,9 +35,10 @@ static void test_head_and_tail(void **state)
 
 	buf_init(&b, 4096);
 	assert_int_equal(wire_head(&b, &spec), 0);
-	expect(&b, "{\"model\":\"offline\",\"system\":[{\"type\":\"text\",\"text\":\"You are\\na "
-		   "tester.\"}],\"tools\":[{\"name\":\"read_file\",\"description\":\"Read \\\"x\\\".\","
-		   "\"input_schema\":{\"type\":\"object\"}}],\"messages\":[");
+	expect(&b,
+	       "{\"model\":\"offline\",\"system\":[{\"type\":\"text\",\"text\":\"You are\\na "
+	       "tester.\"}],\"tools\":[{\"name\":\"read_file\",\"description\":\"Read \\\"x\\\".\","
+	       "\"input_schema\":{\"type\":\"object\"}}],\"messages\":[");
 	spec.ntools = 0;
 	spec.system = "";
 	assert_int_equal(wire_head(&b, &spec), 0);
@@ -45,7 +47,8 @@ static void test_head_and_tail(void **state)
 	expect(&b, "],\"max_tokens\":4096,\"stream\":true}");
 	call.force_submit = true;
 	assert_int_equal(wire_tail(&b, &call), 0);
-	expect(&b, "],\"max_tokens\":4096,\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_result\"},"
+	expect(&b, "],\"max_tokens\":4096,\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_"
+		   "result\"},"
 		   "\"stream\":true}");
 	buf_fini(&b);
 }
@@ -56,9 +59,11 @@ static void test_user(void **state)
 
 	buf_init(&b, 4096);
 	assert_int_equal(wire_user(&b, "a\n\"b\"", 5), 0);
-	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\\n\\\"b\\\"\"}]}");
+	expect(&b,
+	       "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\\n\\\"b\\\"\"}]}");
 	assert_int_equal(wire_user(&b, "x\xff", 2), 0); /* one line of valid UTF-8, always */
-	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\xef\xbf\xbd\"}]}");
+	expect(&b,
+	       "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\xef\xbf\xbd\"}]}");
 	assert_int_equal(wire_user(&b, "", 0), AVA_EINVAL);
 	assert_int_equal(wire_user(&b, " \n\t", 3), AVA_EINVAL);
 	assert_int_equal(b.len, 0);
@@ -71,10 +76,19 @@ static void test_user(void **state)
 static void test_turn(void **state)
 {
 	struct turn_call calls[] = {
-		{.wire_id = "toolu_1_1", .name = "read_file", .args = "{\"path\":\"a\"}", .args_len = 12,
-		 .success = true, .output = "1\tx", .output_len = 3},
-		{.wire_id = "toolu_1_2", .name = "nonsense", .args = NULL, .success = false,
-		 .output = "no such tool", .output_len = 12},
+		{.wire_id = "toolu_1_1",
+		 .name = "read_file",
+		 .args = "{\"path\":\"a\"}",
+		 .args_len = 12,
+		 .success = true,
+		 .output = "1\tx",
+		 .output_len = 3},
+		{.wire_id = "toolu_1_2",
+		 .name = "nonsense",
+		 .args = NULL,
+		 .success = false,
+		 .output = "no such tool",
+		 .output_len = 12},
 	};
 	struct turn t = {.text = "Two calls.", .text_len = 10, .calls = calls, .ncalls = 2};
 	const char *notices[] = {"[ava] 80 % of the time is used", "  "};
@@ -82,17 +96,23 @@ static void test_turn(void **state)
 
 	buf_init(&b, 4096);
 	assert_int_equal(wire_assistant(&b, &t), 0);
-	expect(&b, "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Two calls.\"},"
-		   "{\"type\":\"tool_use\",\"id\":\"toolu_1_1\",\"name\":\"read_file\",\"input\":{\"path\":\"a\"}},"
-		   "{\"type\":\"tool_use\",\"id\":\"toolu_1_2\",\"name\":\"nonsense\",\"input\":{}}]}");
+	expect(&b,
+	       "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Two calls.\"},"
+	       "{\"type\":\"tool_use\",\"id\":\"toolu_1_1\",\"name\":\"read_file\",\"input\":{"
+	       "\"path\":\"a\"}},"
+	       "{\"type\":\"tool_use\",\"id\":\"toolu_1_2\",\"name\":\"nonsense\",\"input\":{}}]}");
 	assert_int_equal(wire_results(&b, &t, notices, 2), 0);
-	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_1\","
-		   "\"content\":\"1\\tx\"},{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_2\",\"content\":"
-		   "\"no such tool\",\"is_error\":true},{\"type\":\"text\",\"text\":\"[ava] 80 % of the time is "
+	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+		   "\"toolu_1_1\","
+		   "\"content\":\"1\\tx\"},{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_2\","
+		   "\"content\":"
+		   "\"no such tool\",\"is_error\":true},{\"type\":\"text\",\"text\":\"[ava] 80 % "
+		   "of the time is "
 		   "used\"}]}");
 	t.ncalls = 0;
 	assert_int_equal(wire_results(&b, &t, notices, 1), 0);
-	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"[ava] 80 % of the time is "
+	expect(&b, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"[ava] 80 % of "
+		   "the time is "
 		   "used\"}]}");
 	assert_int_equal(wire_results(&b, &t, notices + 1, 1), AVA_EINVAL);
 	t.text = " ";
@@ -104,87 +124,120 @@ static void test_turn(void **state)
 
 /* ---- the check */
 
-#define USER(x) "{\"role\":\"user\",\"content\":[" x "]}"
+#define USER(x)      "{\"role\":\"user\",\"content\":[" x "]}"
 #define ASSISTANT(x) "{\"role\":\"assistant\",\"content\":[" x "]}"
-#define TEXT(x) "{\"type\":\"text\",\"text\":\"" x "\"}"
-#define USE(id) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"f\",\"input\":{}}"
-#define RESULT(id) "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"r\"}"
-#define TASK USER(TEXT("do it"))
-#define MISSING "`tool_use` ids were found without `tool_result` blocks immediately after: "
-#define UNEXPECTED "unexpected `tool_use_id` found in `tool_result` blocks: "
+#define TEXT(x)      "{\"type\":\"text\",\"text\":\"" x "\"}"
+#define USE(id)      "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"f\",\"input\":{}}"
+#define RESULT(id)   "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"r\"}"
+#define TASK         USER(TEXT("do it"))
+#define MISSING      "`tool_use` ids were found without `tool_result` blocks immediately after: "
+#define UNEXPECTED   "unexpected `tool_use_id` found in `tool_result` blocks: "
 
 static const struct {
 	const char *name, *lines;
 	const char *fault; /* part of the sentence; NULL: valid */
-} checks[] = {
-	{"a task", TASK, NULL},
-	{"a call and its result", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")), NULL},
-	{"text beside the call", TASK "," ASSISTANT(TEXT("x") "," USE("a")) "," USER(RESULT("a")), NULL},
-	{"a notice after the result", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," TEXT("n")), NULL},
-	{"results in another order",
-	 TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b") "," RESULT("a")), NULL},
-	{"two user messages", TASK "," USER(TEXT("say something")), NULL},
-	{"a final text and a nudge", TASK "," ASSISTANT(TEXT("done")) "," USER(TEXT("submit it")), NULL},
-	{"thinking blocks stay",
-	 TASK "," ASSISTANT("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}," USE("a")) ","
-	 USER(RESULT("a")), NULL},
-	{"content as blocks",
-	 TASK "," ASSISTANT(USE("a")) ","
-	 USER("{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":[" TEXT("r") "]}"), NULL},
-	{"an input with brackets in strings",
-	 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{\"p\":\"]}\\\"\"}}") ","
-	 USER(RESULT("a")), NULL},
+} checks[] =
+	{
+		{"a task", TASK, NULL},
+		{"a call and its result", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")), NULL},
+		{"text beside the call",
+		 TASK "," ASSISTANT(TEXT("x") "," USE("a")) "," USER(RESULT("a")), NULL},
+		{"a notice after the result",
+		 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," TEXT("n")), NULL},
+		{"results in another order",
+		 TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b") "," RESULT("a")),
+		 NULL},
+		{"two user messages", TASK "," USER(TEXT("say something")), NULL},
+		{"a final text and a nudge",
+		 TASK "," ASSISTANT(TEXT("done")) "," USER(TEXT("submit it")), NULL},
+		{"thinking blocks stay",
+		 TASK
+		 "," ASSISTANT("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}," USE(
+			 "a")) "," USER(RESULT("a")),
+		 NULL},
+		{"content as blocks",
+		 TASK "," ASSISTANT(USE("a")) "," USER(
+			 "{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":[" TEXT(
+				 "r") "]}"),
+		 NULL},
+		{"an input with brackets in strings",
+		 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{"
+				    "\"p\":\"]}\\\"\"}}") "," USER(RESULT("a")),
+		 NULL},
 
-	{"nothing", "", "at least one message is required"},
-	{"the assistant first", ASSISTANT(TEXT("hi")), "first message must use the \"user\" role"},
-	{"ends with the assistant", TASK "," ASSISTANT(TEXT("hi")), "must end with a user message"},
-	{"two assistant messages", TASK "," ASSISTANT(TEXT("a")) "," ASSISTANT(TEXT("b")) "," TASK,
-	 "messages.2: roles must alternate"},
-	{"a call is not answered", TASK "," ASSISTANT(USE("toolu_7")) "," USER(TEXT("go on")),
-	 "messages.1: " MISSING "toolu_7. Each `tool_use` block must have a corresponding `tool_result` block in "
-	 "the next message."},
-	{"the last call is not answered", TASK "," ASSISTANT(USE("a")), MISSING "a."},
-	{"one of two is not answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b")),
-	 MISSING "a."},
-	{"neither is answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," TASK, MISSING "a, b."},
-	{"answered one message too late", TASK "," ASSISTANT(USE("a")) "," USER(TEXT("x")) "," USER(RESULT("a")),
-	 MISSING "a."},
-	{"a result without a call", TASK "," ASSISTANT(TEXT("x")) "," USER(RESULT("a")),
-	 "messages.2.content.0: " UNEXPECTED "a. Each `tool_result` block must have a corresponding `tool_use` "
-	 "block in the previous message."},
-	{"a result in the first message", USER(RESULT("a")), "messages.0.content.0: " UNEXPECTED "a."},
-	{"a result of an older call",
-	 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(USE("b")) ","
-	 USER(RESULT("b") "," RESULT("a")), UNEXPECTED "a."},
-	{"a result twice", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," RESULT("a")),
-	 "Found multiple `tool_result` blocks with id: a"},
-	{"text before the result", TASK "," ASSISTANT(USE("a")) "," USER(TEXT("n") "," RESULT("a")),
-	 "must come first"},
-	{"ids repeat in a message", TASK "," ASSISTANT(USE("a") "," USE("a")) "," USER(RESULT("a")),
-	 "`tool_use` ids must be unique: a"},
-	{"ids repeat later", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(USE("a")) ","
-	 USER(RESULT("a")), "`tool_use` ids must be unique: a"},
-	{"an id with a dot", TASK "," ASSISTANT(USE("a.b")) "," USER(RESULT("a.b")),
-	 "'^[a-zA-Z0-9_-]+$'"},
-	{"an empty id", TASK "," ASSISTANT(USE("")) "," USER(RESULT("")), "tool_use.id"},
-	{"a call of the user", USER(USE("a")), "`tool_use` blocks can only be in `assistant` messages"},
-	{"a result of the assistant", TASK "," ASSISTANT(RESULT("a")) "," TASK,
-	 "`tool_result` blocks can only be in `user` messages"},
-	{"an empty text", USER(TEXT("")), "must contain non-whitespace text"},
-	{"a blank text", TASK "," ASSISTANT(TEXT(" \\n\\t")) "," TASK,
-	 "messages.1.content.0: text content blocks must contain non-whitespace text"},
-	{"no blocks", TASK "," ASSISTANT("") "," TASK, "messages.1: all messages must have non-empty content"},
-	{"arguments that are a string",
-	 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":\"{}\"}") ","
-	 USER(RESULT("a")), "an input that is an object"},
-	{"an unknown role", "{\"role\":\"system\",\"content\":[" TEXT("x") "]}", "not a message"},
-	{"content that is a string", "{\"role\":\"user\",\"content\":\"x\"}", "not a message"},
-	{"a second content", "{\"role\":\"user\",\"content\":[" TEXT("x") "],\"content\":[]}", "not a message"},
-	{"a comma too many", TASK ",", "not a message"},
-	{"no comma", TASK TASK, "not a message"},
-	{"a closing bracket", TASK "]", "not a message"},
-	{"a torn message", "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x", "not a message"},
-	{"not JSON", "hello", "not a message"},
+		{"nothing", "", "at least one message is required"},
+		{"the assistant first", ASSISTANT(TEXT("hi")),
+		 "first message must use the \"user\" role"},
+		{"ends with the assistant", TASK "," ASSISTANT(TEXT("hi")),
+		 "must end with a user message"},
+		{"two assistant messages",
+		 TASK "," ASSISTANT(TEXT("a")) "," ASSISTANT(TEXT("b")) "," TASK,
+		 "messages.2: roles must alternate"},
+		{"a call is not answered",
+		 TASK "," ASSISTANT(USE("toolu_7")) "," USER(TEXT("go on")),
+		 "messages.1: " MISSING
+		 "toolu_7. Each `tool_use` block must have a corresponding `tool_result` block in "
+		 "the next message."},
+		{"the last call is not answered", TASK "," ASSISTANT(USE("a")), MISSING "a."},
+		{"one of two is not answered",
+		 TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b")), MISSING "a."},
+		{"neither is answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," TASK,
+		 MISSING "a, b."},
+		{"answered one message too late",
+		 TASK "," ASSISTANT(USE("a")) "," USER(TEXT("x")) "," USER(RESULT("a")),
+		 MISSING "a."},
+		{"a result without a call", TASK "," ASSISTANT(TEXT("x")) "," USER(RESULT("a")),
+		 "messages.2.content.0: " UNEXPECTED
+		 "a. Each `tool_result` block must have a corresponding `tool_use` "
+		 "block in the previous message."},
+		{"a result in the first message", USER(RESULT("a")),
+		 "messages.0.content.0: " UNEXPECTED "a."},
+		{"a result of an older call",
+		 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(
+			 USE("b")) "," USER(RESULT("b") "," RESULT("a")),
+		 UNEXPECTED "a."},
+		{"a result twice",
+		 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," RESULT("a")),
+		 "Found multiple `tool_result` blocks with id: a"},
+		{"text before the result",
+		 TASK "," ASSISTANT(USE("a")) "," USER(TEXT("n") "," RESULT("a")),
+		 "must come first"},
+		{"ids repeat in a message",
+		 TASK "," ASSISTANT(USE("a") "," USE("a")) "," USER(RESULT("a")),
+		 "`tool_use` ids must be unique: a"},
+		{"ids repeat later",
+		 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(
+			 USE("a")) "," USER(RESULT("a")),
+		 "`tool_use` ids must be unique: a"},
+		{"an id with a dot", TASK "," ASSISTANT(USE("a.b")) "," USER(RESULT("a.b")),
+		 "'^[a-zA-Z0-9_-]+$'"},
+		{"an empty id", TASK "," ASSISTANT(USE("")) "," USER(RESULT("")), "tool_use.id"},
+		{"a call of the user", USER(USE("a")),
+		 "`tool_use` blocks can only be in `assistant` messages"},
+		{"a result of the assistant", TASK "," ASSISTANT(RESULT("a")) "," TASK,
+		 "`tool_result` blocks can only be in `user` messages"},
+		{"an empty text", USER(TEXT("")), "must contain non-whitespace text"},
+		{"a blank text", TASK "," ASSISTANT(TEXT(" \\n\\t")) "," TASK,
+		 "messages.1.content.0: text content blocks must contain non-whitespace text"},
+		{"no blocks", TASK "," ASSISTANT("") "," TASK,
+		 "messages.1: all messages must have non-empty content"},
+		{"arguments that are a string",
+		 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":"
+				    "\"{}\"}") "," USER(RESULT("a")),
+		 "an input that is an object"},
+		{"an unknown role", "{\"role\":\"system\",\"content\":[" TEXT("x") "]}",
+		 "not a message"},
+		{"content that is a string", "{\"role\":\"user\",\"content\":\"x\"}",
+		 "not a message"},
+		{"a second content",
+		 "{\"role\":\"user\",\"content\":[" TEXT("x") "],\"content\":[]}", "not a message"},
+		{"a comma too many", TASK ",", "not a message"},
+		{"no comma", TASK TASK, "not a message"},
+		{"a closing bracket", TASK "]", "not a message"},
+		{"a torn message",
+		 "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x",
+		 "not a message"},
+		{"not JSON", "hello", "not a message"},
 };
 
 static void test_check(void **state)
@@ -205,7 +258,8 @@ static void test_check(void **state)
  * and none is read past its end (the copy has no byte more). */
 static void test_check_cut(void **state)
 {
-	static const char whole[] = TASK "," ASSISTANT(TEXT("x\\\"") "," USE("a")) "," USER(RESULT("a"));
+	static const char whole[] =
+		TASK "," ASSISTANT(TEXT("x\\\"") "," USE("a")) "," USER(RESULT("a"));
 	size_t valid = 0;
 
 	for (size_t n = 0; n <= strlen(whole); n++) {
@@ -261,7 +315,8 @@ static const struct {
 	{"\\ud83d\\ude00!", "\xf0\x9f\x98\x80!"},
 	{"\\ud83d x", "\xef\xbf\xbd x"},
 	{"\\ude00", "\xef\xbf\xbd"},
-	{"\\ud83d\\u0041", "\xef\xbf\xbd" "A"},
+	{"\\ud83d\\u0041", "\xef\xbf\xbd"
+			   "A"},
 	{"\\u0000", "\xef\xbf\xbd"},
 	{"\\u12", "u12"},
 	{"\\", ""},
@@ -286,10 +341,26 @@ static const struct {
 	const char *json;
 	bool good;
 } values[] = {
-	{"{}", true}, {"[]", true}, {"[1,2.5,-3e+7]", true}, {"{\"a\":[{\"b\":null}],\"c\":\"\\\\\"}", true},
-	{" { \"a\" : true } ", true}, {"[1 2]", false}, {"[1,]", false}, {"[,1]", false}, {"{\"a\"}", false},
-	{"{\"a\":}", false}, {"{\"a\":1,}", false}, {"{a:1}", false}, {"[1}", false}, {"nul", false},
-	{"1.", false}, {"-", false}, {"\"x", false}, {"\"x\\\"", false}, {"", false}, {"[", false},
+	{"{}", true},
+	{"[]", true},
+	{"[1,2.5,-3e+7]", true},
+	{"{\"a\":[{\"b\":null}],\"c\":\"\\\\\"}", true},
+	{" { \"a\" : true } ", true},
+	{"[1 2]", false},
+	{"[1,]", false},
+	{"[,1]", false},
+	{"{\"a\"}", false},
+	{"{\"a\":}", false},
+	{"{\"a\":1,}", false},
+	{"{a:1}", false},
+	{"[1}", false},
+	{"nul", false},
+	{"1.", false},
+	{"-", false},
+	{"\"x", false},
+	{"\"x\\\"", false},
+	{"", false},
+	{"[", false},
 };
 
 static void test_jscan(void **state)
@@ -346,12 +417,20 @@ static void test_golden(void **state)
 static void test_golden_encodes(void **state)
 {
 	struct turn_call calls[] = {
-		{.wire_id = "toolu_1_1", .name = "search_codebase", .args = "{\"pattern\":\"pool_drain\"}",
-		 .args_len = 24, .success = true,
-		 .output = "src/pool.c:40:int pool_drain(struct pool *p)\nsrc/main.c:7:\tpool_drain(\"all\");",
+		{.wire_id = "toolu_1_1",
+		 .name = "search_codebase",
+		 .args = "{\"pattern\":\"pool_drain\"}",
+		 .args_len = 24,
+		 .success = true,
+		 .output = "src/pool.c:40:int pool_drain(struct pool "
+			   "*p)\nsrc/main.c:7:\tpool_drain(\"all\");",
 		 .output_len = 78},
-		{.wire_id = "toolu_1_2", .name = "read_file", .args = "{\"path\":\"pool.c\"}", .args_len = 17,
-		 .output = "pool.c: no such file", .output_len = 20},
+		{.wire_id = "toolu_1_2",
+		 .name = "read_file",
+		 .args = "{\"path\":\"pool.c\"}",
+		 .args_len = 17,
+		 .output = "pool.c: no such file",
+		 .output_len = 20},
 	};
 	struct turn t = {.text = "Searching.", .text_len = 10, .calls = calls, .ncalls = 2};
 	size_t len;
@@ -380,19 +459,22 @@ static const struct {
 	const char *fault, *request;
 } files[] = {
 	{"a spec alone", SPEC, 0, NULL, "H["},
-	{"keys that are not known", "{\"spec\":{\"later\":[1],\"head\":\"H[\"}}\n" TASK "\n", 0, NULL, "H[" TASK},
+	{"keys that are not known", "{\"spec\":{\"later\":[1],\"head\":\"H[\"}}\n" TASK "\n", 0,
+	 NULL, "H[" TASK},
 	{"another head", SPEC TASK "\n{\"spec\":{\"head\":\"G[\"}}\n", 0, NULL, "G[" TASK},
 	{"nothing", "", AVA_ECORRUPT, "no spec line", NULL},
 	{"no spec first", TASK "\n", AVA_ECORRUPT, "line 1: the first line must be the spec", NULL},
 	{"no head", "{\"spec\":{\"machine\":1}}\n", AVA_ECORRUPT, "head", NULL},
-	{"a newer machine", "{\"spec\":{\"machine\":2,\"head\":\"H\"}}\n", AVA_EFORMAT, "newer", NULL},
+	{"a newer machine", "{\"spec\":{\"machine\":2,\"head\":\"H\"}}\n", AVA_EFORMAT, "newer",
+	 NULL},
 	{"another kind of line", SPEC "{\"what\":1}\n", AVA_ECORRUPT, "line 2", NULL},
 	{"damage", SPEC TASK "\n\x01\x02\n" TASK "\n", AVA_ECORRUPT, "line 3", NULL},
-	{"a replace without content", SPEC "{\"replace\":{\"wireId\":\"a\"}}\n", AVA_ECORRUPT, "line 2", NULL},
-	{"a replace and more", SPEC "{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"},\"x\":1}\n", AVA_ECORRUPT,
-	 "more than one", NULL},
-	{"a replace of something else", SPEC TASK "\n{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"}}\n", 0,
-	 NULL, "H[" TASK},
+	{"a replace without content", SPEC "{\"replace\":{\"wireId\":\"a\"}}\n", AVA_ECORRUPT,
+	 "line 2", NULL},
+	{"a replace and more", SPEC "{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"},\"x\":1}\n",
+	 AVA_ECORRUPT, "more than one", NULL},
+	{"a replace of something else",
+	 SPEC TASK "\n{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"}}\n", 0, NULL, "H[" TASK},
 };
 
 static void test_files(void **state)
@@ -430,11 +512,10 @@ static int count_results(size_t k, const char *text, size_t len, bool is_error, 
 
 static void test_results_back(void **state)
 {
-	static const char lines[] =
-		TASK "," ASSISTANT(USE("x") "," USE("y")) ","
-		USER("{\"type\":\"tool_result\",\"tool_use_id\":\"x\",\"content\":\"a\\n\"},"
-		     "{\"type\":\"tool_result\",\"tool_use_id\":\"y\",\"content\":\"b\",\"is_error\":true}") ","
-		ASSISTANT(USE("z1") "," USE("z2"));
+	static const char lines[] = TASK "," ASSISTANT(USE("x") "," USE("y")) "," USER(
+		"{\"type\":\"tool_result\",\"tool_use_id\":\"x\",\"content\":\"a\\n\"},"
+		"{\"type\":\"tool_result\",\"tool_use_id\":\"y\",\"content\":\"b\",\"is_error\":"
+		"true}") "," ASSISTANT(USE("z1") "," USE("z2"));
 	struct turn *t = turn_new();
 	size_t n = 0;
 
@@ -451,11 +532,11 @@ static void test_results_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head_and_tail), cmocka_unit_test(test_user),
-		cmocka_unit_test(test_turn),	      cmocka_unit_test(test_check),
-		cmocka_unit_test(test_check_cut),     cmocka_unit_test(test_check_memory),
-		cmocka_unit_test(test_check_long),    cmocka_unit_test(test_unescape),
-		cmocka_unit_test(test_jscan),	      cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_head_and_tail),  cmocka_unit_test(test_user),
+		cmocka_unit_test(test_turn),           cmocka_unit_test(test_check),
+		cmocka_unit_test(test_check_cut),      cmocka_unit_test(test_check_memory),
+		cmocka_unit_test(test_check_long),     cmocka_unit_test(test_unescape),
+		cmocka_unit_test(test_jscan),          cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_golden_encodes), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_results_back),
 	};
