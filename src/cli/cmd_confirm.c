@@ -8,7 +8,6 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "cli/term.h"
 #include "codec/json.h"
 
 static struct {
@@ -61,24 +60,20 @@ static int answer(const char *id, const char *verb, const char *body, json_t **o
 static int confirm_run(int argc, char **argv)
 {
 	json_t *p;
-	const char *run, *message;
+	const char *run, *trace;
 	int code = answer(argv[0], "confirm", "{\"answer\":\"yes\"}", &p);
 
 	if (code != CLI_DONE)
 		return code;
 	run = json_get_str(p, "subagent_id");
-	message = json_get_str(p, "message");
-	if (confirm_o.json) {
+	trace = json_get_str(p, "trace_id");
+	if (confirm_o.json)
 		show_json(stdout, p);
-	} else {
-		if (message != NULL)
-			term_text(stdout, message, strlen(message), true);
-		else /* it had been confirmed before */
-			printf("%s is confirmed and runs as %s.", argv[0], run != NULL ? run : "?");
-		putchar('\n');
-		printf("Follow it: ava events %s -f; wait for it: ava wait %s\n",
+	else
+		printf("%s is confirmed and runs as %s (%s).\n"
+		       "Follow it: ava events %s -f; wait for it: ava wait %s\n",
+		       argv[0], run != NULL ? run : "?", trace != NULL ? trace : "",
 		       run != NULL ? run : "S-id", run != NULL ? run : "S-id");
-	}
 	json_decref(p);
 	return CLI_DONE;
 }

@@ -59,7 +59,7 @@ static int print_pretty(const char *line, size_t len, struct ava_error *err)
 
 	if (v == NULL)
 		return AVA_ECORRUPT;
-	json_dumpf(v, stdout, JSON_INDENT(2));
+	json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 	putchar('\n');
 	json_decref(v);
 	return 0;

@@ -36,7 +36,7 @@ int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 
 int logtext_json(struct buf *out, const json_t *v, size_t max_chars)
 {
-	char *text = json_dumps(v, JSON_ENCODE_ANY);
+	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	int rv;
 
 	if (text == NULL)

@@ -26,7 +26,7 @@ static const char *str(const json_t *o, const char *key)
 
 void show_json(FILE *f, const json_t *v)
 {
-	json_dumpf(v, f, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_dumpf(v, f, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	fputc('\n', f);
 }
 
@@ -74,7 +74,8 @@ static void place(FILE *f, const json_t *item)
 
 static void value(FILE *f, const json_t *v)
 {
-	char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY);
+	char *text =
+		json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
 	if (json_is_string(v))
 		cut(f, json_string_value(v));

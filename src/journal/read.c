@@ -1,4 +1,4 @@
-/* Reading logs without a daemon: ava_log_* of ava.h, and what read.h adds.
+/* Reading logs without a daemon: ava_log_* of ava.h.
  *
  * Happy path: find the files of the question (one run's with its
  * continuations, Ava's days, or all), look up the first lsn of each, and
@@ -28,22 +28,18 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "codec/jsonl.h"
-#include "journal/catalog.h"
-#include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/read_file.h"
+#include "journal/read_root.h"
 
-#define RUNS         "logs/subagents"
-#define DAYS         "logs/ava"
-#define MAX_FILES    1000000
-#define MAX_OPEN     15000 /* descriptors: the usual hard limit is 20,000 */
-#define TORN_TRIES   10    /* times 1 ms, for a line that is being written */
-#define RESCAN_MS    1000
-#define POLL_MS      200
-#define FORMAT_KNOWN 1
-#define CATALOG_MAX  ((size_t)1 << 30)
-#define TORN_MORE    65536 /* bytes that may have followed in that time */
+#define RUNS       "logs/subagents"
+#define DAYS       "logs/ava"
+#define MAX_FILES  1000000
+#define MAX_OPEN   15000 /* descriptors: the usual hard limit is 20,000 */
+#define TORN_TRIES 10    /* times 1 ms, for a line that is being written */
+#define RESCAN_MS  1000
+#define POLL_MS    200
+#define TORN_MORE  65536 /* bytes that may have followed in that time */
 
 enum source_state { SOURCE_WAITING, SOURCE_READY, SOURCE_DRAINED, SOURCE_CLOSED };
 
@@ -602,99 +598,4 @@ void ava_log_close(struct ava_log *log)
 	if (log->rootfd >= 0)
 		sys->close(log->rootfd);
 	free(log);
-}
-
-/* ---- read.h */
-
-static int match_row(const char *line, size_t len, const char *key, const char *name,
-		     struct run_id *run)
-{
-	struct catalog_row row;
-	int rv = AVA_ENOENT;
-
-	/* The filter is cheap and never wrong the other way: rows are written
-	 * in one form, and a trace name needs no escape. */
-	if (memmem(line, len, key, strlen(key)) == NULL)
-		return AVA_ENOENT;
-	if (catalog_parse(line, len, &row, NULL) != 0)
-		return AVA_ENOENT;
-	if (strcmp(row.trace_id, name) == 0 && id_is_run(row.id)) {
-		snprintf(run->text, sizeof(run->text), "%s", row.id);
-		rv = 0;
-	}
-	catalog_row_fini(&row);
-	return rv;
-}
-
-static int find_in_part(int rootfd, const char *path, const char *key, const char *name,
-			struct run_id *run, struct ava_error *err)
-{
-	char *data = NULL;
-	const char *line;
-	size_t len, line_len, at = 0;
-	int rv = sys_read_file(rootfd, path, CATALOG_MAX, &data, &len, err);
-
-	if (rv != 0)
-		return rv;
-	rv = AVA_ENOENT;
-	while (rv == AVA_ENOENT && jsonl_next(data, len, &at, &line, &line_len) == 1)
-		rv = match_row(line, line_len, key, name, run);
-	free(data);
-	return rv;
-}
-
-int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err)
-{
-	char key[80], path[FILES_BUF];
-	int rv;
-
-	if (strlen(name) >= sizeof(((struct trace_name *)0)->text) || strpbrk(name, "\"\\") != NULL)
-		return err_set(err, AVA_ENOENT, "there is no run of that name");
-	snprintf(key, sizeof(key), "\"traceId\":\"%s\"", name);
-	for (unsigned part = 1;; part++) {
-		struct stat st;
-
-		files_part_name(CATALOG_PATH, part, path);
-		if (part > 1 && sys->fstatat(rootfd, path, &st, 0) != 0)
-			break;
-		rv = find_in_part(rootfd, path, key, name, run, err);
-		if (rv != AVA_ENOENT)
-			return rv;
-	}
-	return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
-}
-
-int read_check_format(int rootfd, struct ava_error *err)
-{
-	char *text = NULL;
-	size_t len;
-	long number;
-	int rv = sys_read_file(rootfd, "FORMAT", 4096, &text, &len, err);
-
-	if (rv == AVA_ENOENT)
-		return 0;
-	if (rv != 0)
-		return err_wrap(err, rv, "FORMAT");
-	number = strtol(text + strcspn(text, "0123456789"), NULL, 10);
-	free(text);
-	if (number <= 0)
-		return err_set(err, AVA_ECORRUPT, "the data root's FORMAT file holds no number");
-	if (number > FORMAT_KNOWN)
-		return err_set(
-			err, AVA_EFORMAT,
-			"the data root has format %ld, this ava knows up to %d: use a newer ava",
-			number, FORMAT_KNOWN);
-	return 0;
-}
-
-bool read_is_clean(int rootfd)
-{
-	struct checkpoint c;
-	bool clean;
-
-	if (checkpoint_read(rootfd, &c, NULL) != 0)
-		return false;
-	clean = c.clean;
-	checkpoint_fini(&c);
-	return clean;
 }

@@ -14,7 +14,7 @@
 #include "base/util.h"
 #include "event/event.h"
 #include "journal/checkpoint.h"
-#include "journal/read.h"
+#include "journal/read_root.h"
 #include "journal/read_file.h"
 
 #define RUN     "S-7f3a2b"
@@ -486,10 +486,20 @@ static void mark(int dirfd, bool clean)
 	struct buf b;
 
 	buf_init(&b, 65536);
-	checkpoint_head(&b, clean, (struct wal_pos){0, 0}, 7);
+	checkpoint_head(&b, clean, (struct wal_pos){8, 4096}, 7);
 	assert_int_equal(checkpoint_end(&b), 0);
 	assert_int_equal(checkpoint_write(dirfd, &b), 0);
 	buf_fini(&b);
+}
+
+/* A segment file with this number; 0: one that is not in use. */
+static void segment(uint64_t seq)
+{
+	unsigned char page[WAL_PAGE] = {0};
+
+	if (seq > 0)
+		wal_segment_put(page, &(struct wal_segment){.seq = seq, .size = 1 << 20});
+	unit_write(path_of("wal/0000000000000001.seg"), page, sizeof(page));
 }
 
 static void test_clean_mark(void **state)
@@ -498,6 +508,12 @@ static void test_clean_mark(void **state)
 
 	assert_false(read_is_clean(dirfd));
 	mark(dirfd, true);
+	assert_true(read_is_clean(dirfd));
+	segment(7); /* before the checkpoint */
+	assert_true(read_is_clean(dirfd));
+	segment(9); /* a daemon has begun one since */
+	assert_false(read_is_clean(dirfd));
+	segment(0);
 	assert_true(read_is_clean(dirfd));
 	mark(dirfd, false);
 	assert_false(read_is_clean(dirfd));

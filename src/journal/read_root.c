@@ -1,0 +1,148 @@
+/* What a data root says about itself; read_root.h.
+ *
+ * All of it is read as it stands on disk at that moment; a daemon may be at
+ * work. A row of the catalog that cannot be understood is passed over: the
+ * name may still stand in the next one. */
+#include "journal/read_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/jsonl.h"
+#include "journal/catalog.h"
+#include "journal/checkpoint.h"
+#include "journal/files.h"
+#include "journal/wal.h"
+
+#define FORMAT_KNOWN 1
+#define CATALOG_MAX  ((size_t)1 << 30)
+
+static int match_row(const char *line, size_t len, const char *key, const char *name,
+		     struct run_id *run)
+{
+	struct catalog_row row;
+	int rv = AVA_ENOENT;
+
+	/* The filter is cheap and never wrong the other way: rows are written
+	 * in one form, and a trace name needs no escape. */
+	if (memmem(line, len, key, strlen(key)) == NULL)
+		return AVA_ENOENT;
+	if (catalog_parse(line, len, &row, NULL) != 0)
+		return AVA_ENOENT;
+	if (strcmp(row.trace_id, name) == 0 && id_is_run(row.id)) {
+		snprintf(run->text, sizeof(run->text), "%s", row.id);
+		rv = 0;
+	}
+	catalog_row_fini(&row);
+	return rv;
+}
+
+static int find_in_part(int rootfd, const char *path, const char *key, const char *name,
+			struct run_id *run, struct ava_error *err)
+{
+	char *data = NULL;
+	const char *line;
+	size_t len, line_len, at = 0;
+	int rv = sys_read_file(rootfd, path, CATALOG_MAX, &data, &len, err);
+
+	if (rv != 0)
+		return rv;
+	rv = AVA_ENOENT;
+	while (rv == AVA_ENOENT && jsonl_next(data, len, &at, &line, &line_len) == 1)
+		rv = match_row(line, line_len, key, name, run);
+	free(data);
+	return rv;
+}
+
+int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err)
+{
+	char key[80], path[FILES_BUF];
+	int rv;
+
+	if (strlen(name) >= sizeof(((struct trace_name *)0)->text) || strpbrk(name, "\"\\") != NULL)
+		return err_set(err, AVA_ENOENT, "there is no run of that name");
+	snprintf(key, sizeof(key), "\"traceId\":\"%s\"", name);
+	for (unsigned part = 1;; part++) {
+		struct stat st;
+
+		files_part_name(CATALOG_PATH, part, path);
+		if (part > 1 && sys->fstatat(rootfd, path, &st, 0) != 0)
+			break;
+		rv = find_in_part(rootfd, path, key, name, run, err);
+		if (rv != AVA_ENOENT)
+			return rv;
+	}
+	return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
+}
+
+int read_check_format(int rootfd, struct ava_error *err)
+{
+	char *text = NULL;
+	size_t len;
+	long number;
+	int rv = sys_read_file(rootfd, "FORMAT", 4096, &text, &len, err);
+
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv != 0)
+		return err_wrap(err, rv, "FORMAT");
+	number = strtol(text + strcspn(text, "0123456789"), NULL, 10);
+	free(text);
+	if (number <= 0)
+		return err_set(err, AVA_ECORRUPT, "the data root's FORMAT file holds no number");
+	if (number > FORMAT_KNOWN)
+		return err_set(
+			err, AVA_EFORMAT,
+			"the data root has format %ld, this ava knows up to %d: use a newer ava",
+			number, FORMAT_KNOWN);
+	return 0;
+}
+
+struct followers {
+	int rootfd;
+	uint64_t seq; /* of the segment in which the checkpoint stands */
+	bool found;
+};
+
+/* Has a daemon begun this segment after the checkpoint? */
+static void check_segment(const char *name, void *user)
+{
+	struct followers *f = user;
+	unsigned char page[WAL_PAGE];
+	struct wal_segment head;
+	char path[300];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "wal/%s", name) >= (int)sizeof(path) ||
+	    strstr(name, ".seg") == NULL)
+		return;
+	fd = sys->openat(f->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+	/* One that cannot be read is for recovery to judge. */
+	if (fd < 0 || sys_read_all(fd, page, sizeof(page), 0) != 0)
+		f->found = true;
+	else if (wal_segment_get(page, &head) > 0 && head.seq > f->seq)
+		f->found = true;
+	if (fd >= 0)
+		sys->close(fd);
+}
+
+bool read_is_clean(int rootfd)
+{
+	struct followers f = {.rootfd = rootfd};
+	struct checkpoint c;
+	bool clean;
+
+	if (checkpoint_read(rootfd, &c, NULL) != 0)
+		return false;
+	clean = c.clean;
+	f.seq = c.pos.seq;
+	checkpoint_fini(&c);
+	/* The mark stays until the next checkpoint of the next daemon; the
+	 * first thing that one writes is a segment of its own. */
+	return clean && sys->list(rootfd, "wal", check_segment, &f) == 0 && !f.found;
+}

@@ -1,0 +1,127 @@
+#!/bin/sh
+# The daemon as the command line meets it: started on demand, by hand, twice;
+# data roots that cannot be used; doctor.
+. "${0%/*}/lib.sh"
+
+doctor() { "$AVA" doctor --json | jq -r "$1"; }
+
+# --- none runs
+
+run "$AVA" doctor
+exits 'doctor without a daemon' 0
+contains 'says so' 'none runs' "$OUT"
+contains 'and that the root will be made' '(will be made)' "$OUT"
+check 'nothing was made' test ! -e "$AVA_DATA_ROOT"
+equal 'no pid in JSON' null "$(doctor .avad_pid)"
+run "$AVA" version
+equal 'version' "ava $(sed -n "s/^  version: '\(.*\)',/\1/p" "$SRCDIR/meson.build")" "$(cat "$OUT")"
+equal 'version --json' "$(cut -d' ' -f2 "$OUT")" "$("$AVA" version --json | jq -r .version)"
+
+# --- on demand
+
+run "$AVA" serve --background
+exits 'serve --background' 0
+pid=$(daemon_pid)
+equal 'doctor has its pid' "$pid" "$(doctor .avad_pid)"
+contains 'so has serve' "process $pid" "$OUT"
+equal 'all is well' true "$(doctor .ok)"
+run "$AVA" doctor
+contains 'the model is named' 'offline' "$OUT"
+run "$AVA" serve --background
+exits 'once more' 0
+equal 'is the same daemon' "$pid" "$(daemon_pid)"
+
+# --- a second one
+
+run "$AVA" serve
+exits 'a second daemon' 1
+contains 'names the first' "$pid" "$ERR"
+run "$AVAD" --recover
+exits 'nor a recovery under it' 1
+equal 'the first goes on' "$pid" "$(doctor .avad_pid)"
+stop_daemon
+
+# --- in the foreground
+
+"$AVA" serve >"$T/serve" 2>&1 &
+server=$!
+keep "$server"
+check 'serve becomes the daemon' wait_for 10 daemon_answers
+equal 'the same process' "$server" "$(daemon_pid)"
+kill -TERM "$server"
+wait "$server"
+equal 'SIGTERM ends it in order' 0 $?
+
+# --- twenty at once share one
+
+i=0 starters=
+while [ $i -lt 20 ]; do
+	"$AVA" ps --json >"$T/ps$i" 2>&1 &
+	starters="$starters $!"
+	i=$((i + 1))
+done
+failed=0
+for starter in $starters; do
+	wait "$starter" || failed=$((failed + 1))
+done
+equal 'twenty first commands all succeed' 0 "$failed"
+equal 'with one daemon' 1 "$(grep -c ' serves$' "$AVA_DATA_ROOT/logs/avad.log" | awk '{ print ($1 >= 1) }')"
+stop_daemon
+
+# --- roots that cannot be used
+
+# no_root NAME TEXT: each command fails with a sentence; doctor sees it.
+no_root()
+{
+	for no_root_command in ps run; do
+		run "$AVA" $no_root_command $([ $no_root_command = run ] && echo '--yes x')
+		refuse "$1: $no_root_command" test "$CODE" -eq 0
+		contains "$1: $no_root_command says why" "$2" "$ERR"
+		equal "$1: in one line" 1 "$(wc -l <"$ERR" | tr -d ' ')"
+	done
+	equal "$1: doctor sees it" false "$(doctor .ok)"
+}
+good=$AVA_DATA_ROOT
+printf 'ava 2\n' >"$good/FORMAT"
+no_root 'a newer FORMAT' 'newer ava'
+run "$AVA" logs
+contains 'a newer FORMAT: logs too' 'newer ava' "$ERR"
+printf 'ava 1\n' >"$good/FORMAT"
+
+: >"$T/file"
+AVA_DATA_ROOT=$T/file
+no_root 'a file in the place of the root' "$T/file"
+AVA_DATA_ROOT=$T/file/data
+no_root 'a root below a file' "$T/file"
+AVA_DATA_ROOT=relative/path
+no_root 'a relative root' 'AVA_DATA_ROOT'
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 500 "$T/readonly"
+	AVA_DATA_ROOT=$T/readonly/data
+	no_root 'a root that cannot be written' "$T/readonly"
+else
+	result 0 'a root that cannot be written # SKIP root may write everywhere'
+fi
+
+# --- a path that no socket address can hold
+
+AVA_DATA_ROOT=$T/$(printf '%0120d' 0)/data
+run "$AVA" run --yes --json 'find x'
+exits 'a data root with a long path' 0
+check 'was used' test -f "$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/result.json"
+stop_daemon
+AVA_DATA_ROOT=$good
+
+# --- no program
+
+run env AVA_AVAD=/nonexistent/avad "$AVA" ps
+exits 'no avad' 5
+contains 'is told' 'AVA_AVAD' "$ERR"
+
+# --- settings
+
+run env AVA_RUNS_MAX=none "$AVA" ps
+refuse 'a setting that is wrong' test "$CODE" -eq 0
+contains 'is named' 'AVA_RUNS_MAX' "$ERR"
+
+finish

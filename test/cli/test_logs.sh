@@ -1,0 +1,116 @@
+#!/bin/sh
+# ava logs and ava trace: from the files alone, byte for byte, after a crash,
+# around damage, while others write; nothing of the data reaches the terminal
+# as an escape.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int kettle(void)\n{\n\treturn 1;\n}\n' >kettle.c
+
+run "$AVA" logs
+exits 'no log yet' 5
+"$AVA" run --yes --json 'find kettle' >"$T/result" 2>/dev/null
+id=$(jq -r .subagent_id "$T/result") name=$(jq -r .trace_id "$T/result")
+log=$AVA_DATA_ROOT/logs/subagents/$id.jsonl
+
+same_logs()
+{
+	"$AVA" logs "$id" -o json >"$T/logs"
+	check "-o json is the file ($1)" cmp -s "$T/logs" "$log"
+	run "$AVA" logs "$id"
+	exits "logs ($1)" 0
+	equal "a line for each event ($1)" "$(wc -l <"$log")" "$(wc -l <"$OUT")"
+	contains "calls as people write them ($1)" '] ToolCall search_codebase {"pattern": "' "$OUT"
+	run "$AVA" trace "$id"
+	exits "trace ($1)" 0
+	contains "tells turns ($1)" '  turn 1' "$OUT"
+	contains "and totals ($1)" 'success (submitted): ' "$OUT"
+	cp "$OUT" "$T/trace"
+	run "$AVA" trace "$name"
+	check "the name is the id ($1)" cmp -s "$OUT" "$T/trace"
+	equal "trace --json ($1)" "$name ava true $(wc -l <"$log")" "$("$AVA" trace "$id" --json |
+		jq -r '"\(.traceId) \(.parentId) \(.startTime < .endTime) \(.events | length)"')"
+}
+same_logs 'daemon up'
+stop_daemon
+same_logs 'daemon stopped'
+refuse 'no daemon was started for it' daemon_pid
+"$AVA" ps >/dev/null
+kill_daemon
+same_logs 'daemon killed'
+refuse 'nor to recover' daemon_pid
+
+# --- how much, which
+
+equal '-n 2' 2 "$("$AVA" logs "$id" -n 2 | wc -l | tr -d ' ')"
+equal '--last 1 is the newest' SubagentComplete "$("$AVA" logs "$id" --last 1 -o json | jq -r .eventType)"
+equal '--type' ToolCall "$("$AVA" logs "$id" --type toolcall -o json | jq -r .eventType | sort -u)"
+run "$AVA" logs --type Nonsense
+exits 'no such type' 2
+run "$AVA" logs -n 0
+exits '-n 0' 2
+run "$AVA" logs -o xml
+exits 'no such form' 2
+equal '-o json-pretty is JSON' "$(wc -l <"$log")" "$("$AVA" logs "$id" -o json-pretty | jq -s length)"
+contains "Ava's own log names the run" "SubagentSpawn $id" "$(
+	"$AVA" logs >"$T/own"
+	echo "$T/own"
+)"
+run "$AVA" trace no-such-name
+exits 'no such trace' 5
+run "$AVA" trace 'No such'
+exits 'not a name' 2
+
+# --- following, without a daemon
+
+"$AVA" logs -f -n 1 -o json >"$T/follow" 2>&1 &
+follower=$!
+keep "$follower"
+check 'it begins with the last one' wait_for 10 test -s "$T/follow"
+"$AVA" run --yes --json 'find kettle' >/dev/null 2>&1
+contains 'the recovery stands in the log' 'Recovered' "$T/follow"
+check 'and goes on' wait_for 10 grep -q '"SubagentComplete"' "$T/follow"
+stop_pid TERM "$follower"
+equal 'whole lines only' '' "$(jq -c 'select(.lsn == null)' "$T/follow")"
+
+# --- damage: named, passed by, exit 1
+
+stop_daemon
+cp "$log" "$T/good"
+{
+	sed -n 1p "$T/good"
+	printf 'not an event \033]52;c;x\007\n'
+	sed -n '2,$p' "$T/good"
+	printf '{"timestamp":"2026'
+} >"$log"
+run "$AVA" logs "$id" -o json
+exits 'a damaged log' 1
+check 'everything else is printed' cmp -s "$OUT" "$T/good"
+contains 'the place is named' "logs/subagents/$id.jsonl:$(sed -n 1p "$T/good" | wc -c | tr -d ' '): this line" "$ERR"
+contains 'so is the torn end' 'was never finished' "$ERR"
+run "$AVA" trace "$id"
+exits 'its trace too' 1
+contains 'is still shown' 'turn 1' "$OUT"
+
+# --- escapes in data
+
+sed 's/"task":"[^"]*"/"task":"\\u001b[2Jboo\\u202e\\u0007"/' "$T/good" >"$log"
+for command in logs events trace; do
+	run "$AVA" "$command" "$id"
+	exits "$command with escapes in it" 0
+	equal "$command prints none" '' "$(LC_ALL=C tr -d '\012\040-\176\200-\377' <"$OUT")"
+	contains "$command shows them" '\x1b[2Jboo' "$OUT"
+done
+
+# --- no avad to recover with: a word, and reading goes on
+
+cp "$T/good" "$log"
+"$AVA" ps >/dev/null 2>&1
+kill_daemon
+run env AVA_AVAD=/nonexistent "$AVA" logs "$id" -o json
+exits 'without avad' 0
+check 'what is there is read' cmp -s "$OUT" "$T/good"
+contains 'and it is told' 'reading without recovery' "$ERR"
+
+finish

@@ -1,0 +1,140 @@
+#!/bin/sh
+# ava run: the quote and its answer, what goes where, exit codes, cancelling.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int kettle(void)\n{\n\treturn boil(); /* NOTE: hot */\n}\n' >kettle.c
+printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}],"delay_ms":60000}' >"$T/slow.jsonl"
+slow="offline:$T/slow.jsonl"
+
+# --- yes, no, end of input
+
+run sh -c 'echo yes | "$AVA" run "find where kettle is defined"'
+exits 'yes runs it' 0
+contains 'the quote is shown' 'Proceed? [Yes/No]' "$OUT"
+contains 'and its cost' 'Cost: up to $0.00' "$OUT"
+contains 'the start is told' '🚀 Spawning ' "$OUT"
+contains 'so is what it does' '🔍 [' "$OUT"
+contains 'and the end' '✅ Subagent [' "$OUT"
+contains 'findings have path and line' 'kettle.c:1' "$OUT"
+contains 'the log is named' 'Log: ava logs S-' "$OUT"
+lacks 'nothing is wrong' 'ava:' "$ERR"
+
+run sh -c 'echo no | "$AVA" run "find where kettle is defined"'
+exits 'no starts nothing' 4
+contains 'and says so' 'ava: run: rejected: nothing was started' "$ERR"
+lacks 'nothing is spawned' 'Spawning' "$OUT"
+
+run sh -c '"$AVA" run "find kettle" </dev/null'
+exits 'the end of input is no' 4
+contains 'and --yes is named' '--yes' "$ERR"
+
+run sh -c 'printf "perhaps\n\nyes\n" | "$AVA" run "find kettle"'
+exits 'what is neither is asked again' 0
+equal 'twice here' 2 "$(grep -c '^please answer yes or no' "$OUT")"
+
+run sh -c 'printf "a\nb\nc\nyes\n" | "$AVA" run "find kettle"'
+exits 'three times at most' 4
+
+run sh -c 'printf "yes\nleft over\n" | { "$AVA" run "find kettle" >/dev/null; cat; }'
+equal 'one line is read as the answer' 'left over' "$(cat "$OUT")"
+
+equal 'each no is in the log' 3 "$("$AVA" logs --type SpawnRejected -o json | wc -l | tr -d ' ')"
+equal 'three runs were started' 3 "$("$AVA" ps -a --json | jq length)"
+
+# --- --yes, --json, --background, "-"
+
+run "$AVA" run --yes 'find kettle'
+exits '--yes needs no answer' 0
+contains 'the quote is on stderr' 'Proceed? [Yes/No]' "$ERR"
+lacks 'and not on stdout' 'Proceed?' "$OUT"
+
+run "$AVA" run --yes --json 'find kettle'
+exits '--json' 0
+equal 'one object is on stdout' 1 "$(jq -s length "$OUT")"
+equal 'it is the result' success "$(jq -r .status "$OUT")"
+equal 'with real places' kettle.c:1 "$(jq -r '[.citations[] | "\(.path):\(.line)"] | sort | .[0]' "$OUT")"
+contains 'all else is on stderr' 'Spawning' "$ERR"
+
+run sh -c 'echo no | "$AVA" run --json "find kettle"'
+exits 'a rejection in JSON' 4
+equal 'is one object' rejected "$(jq -r .state "$OUT")"
+
+run sh -c 'echo "find kettle" | "$AVA" run --yes --json -'
+exits 'the task from stdin' 0
+equal 'is the task' 'find kettle' "$("$AVA" ps -a -n 1 --json | jq -r '.[0].task' | head -n 1)"
+
+printf 'the kettle is in the kitchen\n' >"$T/note"
+run "$AVA" run --yes --json --context 'mind the steam' --file "$T/note" 'find kettle'
+exits 'context and a file' 0
+spec=$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl
+contains 'the file is in the conversation' 'the kettle is in the kitchen' "$spec"
+contains 'under its name' "--- file $T/note ---" "$spec"
+contains 'and the context too' 'mind the steam' "$spec"
+
+run "$AVA" run --yes --background --json --model "$slow" 'a slow one'
+exits '--background returns' 0
+slow_run=$(jq -r .subagent_id "$OUT")
+equal 'while it runs' 1 "$("$AVA" ps --json | jq length)"
+run "$AVA" cancel "$slow_run"
+exits 'and it can be cancelled' 0
+
+# --- exit codes of runs that end otherwise
+
+run "$AVA" run --yes --json --timeout 0.5 --model "$slow" 'a slow one'
+exits 'the time limit' 3
+equal 'is the status' timeout "$(jq -r .status "$OUT")"
+contains 'and is told' '⚠️ Subagent [Researcher]: Stopped, timeout' "$ERR"
+
+printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' \
+	'{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' >"$T/two.jsonl"
+run "$AVA" run --yes --json --max-iterations 1 --model "offline:$T/two.jsonl" 'read twice'
+exits 'the limit of iterations' 3
+equal 'is the status too' iterations_exceeded "$(jq -r .status "$OUT")"
+
+# --- Ctrl-C
+
+"$AVA" run --yes --model "$slow" 'a slow one' >"$OUT" 2>"$ERR" &
+runner=$!
+keep "$runner"
+one_runs() { [ "$("$AVA" ps --json | jq '[.[] | select(.status == "running")] | length')" = 1 ]; }
+check 'it runs' wait_for 10 one_runs
+kill -INT "$runner"
+wait "$runner"
+equal 'Ctrl-C cancels it' 1 $?
+equal 'for good' cancelled "$("$AVA" ps -a -n 1 --json | jq -r '.[0].status')"
+
+mkfifo "$T/answer"
+"$AVA" run 'find kettle' <"$T/answer" >"$OUT" 2>"$ERR" &
+runner=$!
+keep "$runner"
+exec 9>"$T/answer"
+check 'the quote is there' wait_for 10 grep -q 'Proceed' "$OUT"
+kill -INT "$runner"
+wait "$runner"
+equal 'Ctrl-C at the question rejects' 4 $?
+exec 9>&-
+equal 'and no proposal is left' '[]' "$("$AVA" proposals --json)"
+
+# --- the daemon dies under a run; the command finds its successor
+
+"$AVA" run --yes --json --model "$slow" 'a slow one' >"$OUT" 2>"$ERR" &
+runner=$!
+keep "$runner"
+check 'it runs again' wait_for 10 one_runs
+kill_daemon
+wait "$runner"
+equal 'a run cut off is an error' 1 $?
+equal 'with its reason' interrupted "$(jq -r .stop_reason "$OUT")"
+
+# --- words without UTF-8
+
+run env LC_ALL=C "$AVA" run --yes 'find kettle'
+exits 'without UTF-8' 0
+equal 'all is ASCII' '' "$(cat "$OUT" "$ERR" | LC_ALL=C tr -d '\000-\177')"
+contains 'the words stay' 'Spawning Researcher subagent (S-' "$ERR"
+run env LC_ALL=C.UTF-8 TERM=dumb "$AVA" run --yes 'find kettle'
+lacks 'so on a dumb terminal' '🚀' "$ERR"
+
+finish
