@@ -133,7 +133,7 @@ static void search_pairs(struct plan *p)
 		if (i > 0)
 			buf_addc(&pattern, '|');
 		add_literal(&pattern, t->list[t->pairs[i].a].low);
-		buf_adds(&pattern, "[a-z]{0,4}[-_ .]?");
+		buf_adds(&pattern, ".{0,5}");
 		add_literal(&pattern, t->list[t->pairs[i].b].low);
 	}
 	if (t->npairs > 0 && buf_check(&pattern) == 0)
@@ -294,13 +294,16 @@ static int next_file(const struct plan *p, const bool *taken, int least)
 static void read_around(struct plan *p, const struct hit_file *f, bool with_head)
 {
 	int line = p->hits.lines[f->best].line, first = MAX(line - BEFORE, 1), other = 0;
+	int lowest = first;
 
 	read_lines(p, f->path.s, f->path.len, first, line + AFTER);
 	if (f->second >= 0 && p->hits.lines[f->second].score * 2 > p->hits.lines[f->best].score)
 		other = p->hits.lines[f->second].line;
-	if (other > line + AFTER || (other > 0 && other + AFTER < first))
+	if (other > line + AFTER || (other > 0 && other + AFTER < first)) {
+		lowest = MIN(lowest, MAX(other - BEFORE, 1));
 		read_lines(p, f->path.s, f->path.len, MAX(other - BEFORE, 1), other + AFTER);
-	if (with_head && first > HEAD_LINES)
+	}
+	if (with_head && lowest > HEAD_LINES)
 		read_lines(p, f->path.s, f->path.len, 1, HEAD_LINES);
 }
 

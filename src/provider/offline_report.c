@@ -288,7 +288,8 @@ static void say(struct summary *s, unsigned k)
 		buf_add(&s->out, q.s, q.len);
 }
 
-static void say_comment(struct summary *s, unsigned k)
+/* What the comment above a definition says, in its first sentence. */
+static void say_comment(struct summary *s, unsigned k, const char *lead)
 {
 	unsigned line = s->r->list[k].line, from = comment_start(s->h, line);
 	char text[SENTENCE_MAX + 2];
@@ -296,9 +297,10 @@ static void say_comment(struct summary *s, unsigned k)
 
 	if (n < 12 || s->h->lines[line].shape < SHAPE_DECL)
 		return;
-	buf_adds(&s->out, " The comment above it says: \"");
+	buf_adds(&s->out, lead);
+	buf_addc(&s->out, '"');
 	buf_add(&s->out, text, n);
-	buf_addf(&s->out, "\" (line %d).", s->h->lines[from].line);
+	buf_addf(&s->out, "\" (line %d)", s->h->lines[from].line);
 }
 
 static void say_rest(struct summary *s, const char *lead)
@@ -310,7 +312,7 @@ static void say_rest(struct summary *s, const char *lead)
 		buf_adds(&s->out, "\n- ");
 		say(s, k);
 		if (s->t->kind == TASK_HOW)
-			say_comment(s, k);
+			say_comment(s, k, ": ");
 	}
 }
 
@@ -375,7 +377,7 @@ static void summarise(struct summary *s, bool no_tools)
 			       s->out.data[s->out.len - 1] != '.'))
 		buf_addc(&s->out, '.');
 	if (s->t->kind != TASK_REVIEW)
-		say_comment(s, 0);
+		say_comment(s, 0, " The comment above it says: ");
 	say_rest(s, s->t->kind == TASK_REVIEW || s->t->kind == TASK_LIST ? "Then:" : "Related:");
 	say_effort(s);
 }

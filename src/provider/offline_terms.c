@@ -14,59 +14,43 @@
 #define TASK_MAX 16384u
 
 static const char stop_words[] =
-	" a about above across actual against actually after again all already also always am an "
-	"and any "
-	"are as at "
-	"available back bad based be because been before being below between both but by call "
-	"called can "
-	"could describe describes detail detailed details did different do does doing done down "
-	"each either "
-	"enough etc every everything exactly example examples explain explains few find finds "
-	"first for "
-	"found from full get gets give given gives go good happen happens has have having he help "
-	"her here "
-	"him his hold holds how however i if in including inside instead into involved is it its "
-	"itself just "
-	"keep kept know known last let like list live lives located look looks made main make "
-	"makes many may "
-	"me might more most much must my name named need needs new next no non not now of off on "
-	"once one "
-	"only onto or other our out over own part parts per place places please point possible put "
-	"quote "
-	"really relevant report responsible return returns right same say says search see seen set "
-	"several "
-	"shall she should show shows since so some something stand stands still such sum summarise "
-	"summarize summary sure take takes tell than that the their them then there these they "
-	"thing things "
-	"this those through to together too try two under until up upon us use used uses using "
-	"very via want "
-	"wants was way we well were what when where whether which while who whom whose why will "
-	"with within "
-	"without work working works would yes yet you your ";
+	" a about above across actual actually after again against all already also always "
+	"am an and any are as at available back bad based be because been before being "
+	"below between both but by call called calls can could describe describes detail "
+	"detailed details did different do does doing done down each either enough etc "
+	"every everything exactly example examples explain explains few find finds first "
+	"for found from full get gets give given gives go good happen happens has have "
+	"having he help her here him his hold holds how however i if in including inside "
+	"instead into involved is it its itself just keep kept know known last let like "
+	"list live lives located look looks made main make makes many may me might more "
+	"most much must my name named need needs new next no non not now of off on once "
+	"one only onto or other our out over own part parts per place places please point "
+	"possible put quote really relevant report responsible return returns right same "
+	"say says search see seen set several shall she should show shows since so some "
+	"something stand stands still such sum summarise summarize summary sure take takes "
+	"tell than that the their them then there these they thing things this those "
+	"through to together told too try two under until up upon us use used uses using "
+	"very via want wants was way we well were what when where whether which while who "
+	"whom whose why will with within without work working works would yes yet you your ";
 
 /* Too common in source trees to search for, unless there is nothing else. */
 static const char generic_words[] =
-	" class classes code codebase component components define "
-	"defined definition defines directory "
-	"doc docs documentation file files folder function functions "
-	"implement implementation implemented "
-	"implements line lines method methods module modules package "
-	"program project repo repository "
-	"source sources struct structs structure system test tests "
-	"tested tree type types value values "
-	"variable variables audit bug bugs check checks correct "
-	"critique inspect issue issues lurk problem "
-	"problems quality review smell smells suspicious caller callers usage usages occurrences "
-	"references ";
+	" audit bug bugs caller callers check checks class classes code codebase component "
+	"components correct critique define defined defines definition directory doc docs "
+	"documentation file files folder function functions implement implementation "
+	"implemented implements inspect issue issues line lines lurk method methods module "
+	"modules occurrences package problem problems program project quality references "
+	"repo repository review smell smells source sources struct structs structure "
+	"suspicious system test tested tests tree type types usage usages value values "
+	"variable variables ";
 
 /* Verbs that stand in many questions: they count, but little. */
-static const char weak_words[] = " handle handles handled handling decide decides decided process "
-				 "processes processed manage "
-				 "manages managed create creates created open opens opened close "
-				 "closes closed fail fails failed "
-				 "failing read reads reading write writes written writing start "
-				 "starts started stop stops stopped "
-				 "change changes changed protect protects protected ";
+static const char weak_words[] =
+	" change changed changes close closed closes create created creates decide decided "
+	"decides fail failed failing fails handle handled handles handling manage managed "
+	"manages open opened opens process processed processes protect protected protects "
+	"read reading reads start started starts stop stopped stops write writes writing "
+	"written ";
 
 static const struct {
 	const char *from, *to;
@@ -388,7 +372,7 @@ static enum task_kind kind_of(const char *task, size_t len)
 {
 	if (has_word(task, len,
 		     " review reviewing audit inspect critique bugs vulnerabilities smells "
-		     "weaknesses suspicious "))
+		     "weaknesses suspicious unchecked unsafe insecure "))
 		return TASK_REVIEW;
 	if (has_word(task, MIN(len, 400u), " list all every enumerate "))
 		return TASK_LIST;
