@@ -1,5 +1,7 @@
-/* ava cancel S-id...|--all: stop runs for good. Answered when their end is on
- * disk; a run that had ended keeps its status and is no error. */
+/* ava cancel S-id...|--all: stop runs for good.
+ *
+ * Answered when their end is on disk. A run that had ended keeps its status,
+ * and cancelling it is no error; one that is not known is (exit 5). */
 #include <stdio.h>
 #include <string.h>
 

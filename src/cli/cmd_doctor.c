@@ -20,7 +20,7 @@
 #include "cli/term.h"
 #include "client/start.h"
 #include "codec/json.h"
-#include "journal/read_root.h"
+#include "journal/read.h"
 
 static struct {
 	bool json;

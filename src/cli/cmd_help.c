@@ -1,5 +1,7 @@
 /* ava help [COMMAND]: the table of commands, or one of them with its options.
- * All of it is printed from the rows that the commands export. */
+ *
+ * All of it is printed from the rows that the commands export, so that help
+ * and parser cannot disagree. An unknown name is answered with the nearest. */
 #include <stdio.h>
 
 #include "cli/cli.h"

@@ -1,4 +1,7 @@
-/* ava proposals: quoted runs that wait for a yes; with -a answered ones too. */
+/* ava proposals: quoted runs that wait for a yes; with -a answered ones too.
+ *
+ * The daemon keeps them; those that were answered are known until it stops.
+ * Fails only when there is no daemon to ask or no memory. */
 #include <stdio.h>
 #include <string.h>
 

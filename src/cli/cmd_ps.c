@@ -1,4 +1,7 @@
-/* ava ps: the live runs, with -a those that ended too. */
+/* ava ps: the live runs, with -a those that ended too, the newest first.
+ *
+ * A table for people, fitted to the terminal; with --json the daemon's status
+ * objects. Fails only when there is no daemon to ask or no memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

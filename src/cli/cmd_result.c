@@ -1,5 +1,7 @@
-/* ava result S-id: the result of a run that has ended. The exit code is that
- * of the run: 0 success, 3 a limit, 1 cancelled or failed. */
+/* ava result S-id: the result of a run that has ended.
+ *
+ * The exit code is that of the run: 0 success, 3 a limit, 1 cancelled or
+ * failed. A run that goes on has none yet: 1, and how to wait for it. */
 #include <stdio.h>
 
 #include "base/util.h"

@@ -1,5 +1,7 @@
 /* ava serve: the daemon in the foreground (this program becomes avad), or with
- * --background started as commands start it. */
+ * --background started as commands start it.
+ *
+ * Fails when avad cannot be found or says why it does not serve. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* ava status [S-id]: one run in full, or the overview: the daemon, its slots,
- * each live run on a line, what they have cost so far. */
+ * each live run on a line, what they have cost so far.
+ *
+ * Fails when there is no daemon to ask, or no such run (5). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "cli/root.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"
-#include "journal/read_root.h"
+#include "journal/read.h"
 
 static struct {
 	bool json;

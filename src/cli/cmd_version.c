@@ -1,5 +1,7 @@
-/* ava version: this program's version. Nothing else happens, so that it also
- * tells what starting costs. */
+/* ava version: this program's version.
+ *
+ * Nothing else happens, no daemon is asked and no file is opened, so that it
+ * also tells what starting costs. */
 #include <stdio.h>
 
 #include "cli/cli.h"

@@ -1,5 +1,7 @@
-/* The table of subcommands, in the order in which help lists them. A new one
- * is a file cmd_<name>.c with its row, declared in cli.h and named here. */
+/* The table of subcommands, in the order in which help lists them.
+ *
+ * A new one is a file cmd_<name>.c with its row, declared in cli.h and named
+ * here; help, dispatch and "did you mean" need nothing more. */
 #include <string.h>
 
 #include "cli/cli.h"

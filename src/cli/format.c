@@ -1,5 +1,7 @@
-/* Numbers and names as people read them; format.h. Pure but for the time
- * zone. Nothing can fail: what does not fit is cut. */
+/* Numbers and names as people read them; format.h.
+ *
+ * Pure but for the time zone. Nothing can fail: what does not fit is cut, and
+ * a time that cannot be told is "?". */
 #include "cli/format.h"
 
 #include <ctype.h>

@@ -1,5 +1,7 @@
-/* ava: the command line. Finds the subcommand and runs it; nothing else is
- * done at start, so that a hook or a prompt may call it often. */
+/* ava: the command line. Finds the subcommand and runs it.
+ *
+ * Nothing else is done at start, no locale, no settings, so that a hook or a
+ * prompt may call it often. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
-/* Status lines; progress.h. Text of the run is made safe for the terminal and
- * kept on one line. Without UTF-8 the marks are left out; the words stay. */
+/* Status lines; progress.h.
+ *
+ * Text of the run is made safe for the terminal and kept on one line. Without
+ * UTF-8 the marks are left out; the words stay. */
 #include "cli/progress.h"
 
 #include <inttypes.h>

@@ -21,7 +21,7 @@
 #include "base/unix_sock.h"
 #include "cli/cli.h"
 #include "client/start.h"
-#include "journal/read_root.h"
+#include "journal/read.h"
 
 extern char **environ;
 

@@ -30,7 +30,6 @@
 #include "base/util.h"
 #include "journal/files.h"
 #include "journal/read_file.h"
-#include "journal/read_root.h"
 
 #define RUNS       "logs/subagents"
 #define DAYS       "logs/ava"

@@ -307,20 +307,21 @@ static void test_result(void **state)
 	FILE *f = begin();
 
 	show_result(f, r);
-	assert_string_equal(end(f), "One place.\n"
-				    "It is \\x1b[1mthis\\x1b[0m.\n"
-				    "  count: 1\n"
-				    "\nFindings\n"
-				    "  src/a.c:7  fsync(fd)\n"
-				    "      flushes\n"
-				    "\nCitations\n"
-				    "  https://x  y\n"
-				    "\nCaveats\n"
-				    "  - words, not meaning\n"
-				    "  - partial: the run was stopped before it was done\n"
-				    "\n1.5s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
-				    "offline\n"
-				    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
+	assert_string_equal(end(f),
+			    "One place.\n"
+			    "It is \\x1b[1mthis\\x1b[0m.\n"
+			    "  count: 1\n"
+			    "\nFindings\n"
+			    "  src/a.c:7  fsync(fd)\n"
+			    "      flushes\n"
+			    "\nCitations\n"
+			    "  https://x  y\n"
+			    "\nCaveats\n"
+			    "  - words, not meaning\n"
+			    "  - partial: the run was stopped before it was done\n"
+			    "\n1.5s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
+			    "offline\n"
+			    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
 	json_decref(r);
 }
 
