@@ -274,6 +274,8 @@ static int ask(struct job *j, const char *text, struct ava_error *err)
 		char answer[4096];
 		int got = fd >= 0 ? task_answer(fd, answer, err) : 0;
 
+		if (got <= 0 && isatty(fd))
+			fputc('\n', j->talk); /* behind the prompt, or the ^C */
 		if (got == 0)
 			rv = reject(j, "no answer (use --yes to confirm without one)", err);
 		else if (got < 0)

@@ -68,6 +68,42 @@ equal 'twenty first commands all succeed' 0 "$failed"
 equal 'with one daemon' 1 "$(grep -c ' serves$' "$AVA_DATA_ROOT/logs/avad.log" | awk '{ print ($1 >= 1) }')"
 stop_daemon
 
+# --- an older one makes room, unless it is at work
+
+version=$("$AVA" version --json | jq -r .version)
+older=$(printf '%s\n' "$version" | tr 1-9 0)
+mkdir "$T/old" # the same program under an older number of the same length
+LC_ALL=C sed "s/$version/$older/g" "$AVAD" >"$T/old/avad"
+chmod 755 "$T/old/avad"
+daemon_version() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/health | jq -r .version; }
+printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"x"}}],"delay_ms":60000}' >"$T/slow.jsonl"
+if command -v curl >/dev/null; then
+	"$T/old/avad" >/dev/null 2>&1 &
+	old_pid=$!
+	keep "$old_pid"
+	check 'an older daemon serves' wait_for 10 daemon_answers
+	equal 'it says so' "$older" "$(daemon_version)"
+	equal 'doctor minds' false "$(doctor .ok)"
+	run "$AVA" ps
+	exits 'the first command' 0
+	equal 'has it replaced' "$version" "$(daemon_version)"
+	check 'the older one is gone' gone "$old_pid"
+	stop_daemon
+
+	"$T/old/avad" >/dev/null 2>&1 &
+	keep $!
+	check 'an older one serves again' wait_for 10 daemon_answers
+	proposal=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d \
+		'{"task":"x","model":"offline:'"$T"'/slow.jsonl","confirmed":true}' | jq -r .subagent_id)
+	run "$AVA" ps
+	contains 'at work it stays, and that is told' "older than this ava ($version)" "$ERR"
+	equal 'it is the older one' "$older" "$(daemon_version)"
+	"$AVA" cancel "$proposal" >/dev/null 2>&1
+	run "$AVA" ps
+	equal 'afterwards it is replaced' "$version" "$(daemon_version)"
+	stop_daemon
+fi
+
 # --- roots that cannot be used
 
 # no_root NAME TEXT: each command fails with a sentence; doctor sees it.
