@@ -205,11 +205,12 @@ static void totals(FILE *f, const json_t *result)
 	const json_t *confidence = json_object_get(result, "confidence");
 	const char *id = str(result, "subagent_id");
 
-	fprintf(f, "\n%s, %s tokens, %s, %" PRId64 " iterations",
+	fprintf(f, "\n%s, %s tokens, %s, %" PRId64 " iteration%s",
 		format_seconds(json_get_fixed(result, "duration_seconds", 3, 0)).text,
 		format_tokens(json_get_int(result, "tokens_used", 0)).text,
 		format_money(json_get_fixed(result, "cost_cents", 4, -1)).text,
-		json_get_int(result, "iterations", 0));
+		json_get_int(result, "iterations", 0),
+		json_get_int(result, "iterations", 0) == 1 ? "" : "s");
 	if (json_is_number(confidence))
 		fprintf(f, ", confidence %.2f", json_number_value(confidence));
 	fputs(", model ", f);
@@ -226,7 +227,7 @@ void show_result(FILE *f, const json_t *result)
 		term_text(f, error, strlen(error), true);
 		fputc('\n', f);
 	}
-	if (summary[0] != '\0') {
+	if (summary[0] != '\0' && strcmp(summary, error) != 0) {
 		term_text(f, summary, strlen(summary), true);
 		fputc('\n', f);
 	}
