@@ -249,13 +249,14 @@ static void measure_run(void)
 
 int main(int argc, char **argv)
 {
-	char file[128];
+	char file[128], build[4096];
 	FILE *f;
 
-	if (argc != 2)
+	/* Programs are started from other folders than this one. */
+	if (argc != 2 || !realpath(argv[1], build))
 		return 2;
-	snprintf(ava, sizeof(ava), "%s/src/cli/ava", argv[1]);
-	snprintf(avad, sizeof(avad), "%s/src/gateway/avad", argv[1]);
+	snprintf(ava, sizeof(ava), "%s/src/cli/ava", build);
+	snprintf(avad, sizeof(avad), "%s/src/gateway/avad", build);
 	if (access(ava, X_OK) != 0 || access(avad, X_OK) != 0)
 		return 77;
 	if (!mkdtemp(home))
