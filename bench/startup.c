@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,7 +31,7 @@
 extern char **environ;
 
 static char home[] = "/tmp/ava-bench-start-XXXXXX";
-static char root[64], tree[64], ava[4096], avad[4096];
+static char root[64], tree[64], ava[4200], avad[4200];
 
 static void die(const char *what)
 {
