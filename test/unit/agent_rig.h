@@ -50,7 +50,7 @@ struct rig {
 	int fail_infer, fail_reply, fail_results, fail_start; /* codes to return, once */
 	/* last save_results, or the calls as save_end found them */
 	char answers[MAX_CALLS][300], classes[MAX_CALLS][32], ids[MAX_CALLS][16];
-	bool good[MAX_CALLS];
+	bool good[MAX_CALLS], began[MAX_CALLS];
 	unsigned ncalls, nnotices, warned, all_warned;
 	char notices[MAX_NOTICES][600];
 	int notes[AGENT_NRESOURCES]; /* how often each was told */
@@ -118,6 +118,7 @@ static inline int64_t io_save_reply(struct agent *a, const struct turn *t, bool 
 	r->reply_saves++;
 	r->reply_wait = wait;
 	r->reply_wire = t->wire_len;
+	assert_int_equal(strlen(t->wire), t->wire_len);
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		char id[16];
 
@@ -154,6 +155,7 @@ static inline void keep_answers(struct rig *r, const struct turn *t)
 		snprintf(r->classes[i], sizeof(r->classes[i]), "%s", c->error_class);
 		snprintf(r->ids[i], sizeof(r->ids[i]), "%s", c->id);
 		r->good[i] = c->success;
+		r->began[i] = c->started;
 	}
 }
 

@@ -108,6 +108,8 @@ static void test_calls_that_cannot_run(void **state)
 	assert_string_equal(r.classes[2], "bad_arguments");
 	assert_string_equal(r.classes[3], "bad_arguments");
 	assert_string_equal(r.classes[4], "io");
+	assert_false(r.began[4]); /* whoever reads the record must not think so */
+	assert_true(r.began[5]);
 	for (unsigned i = 0; i < 5; i++)
 		assert_false(r.good[i]);
 	assert_true(r.good[5]);
@@ -201,6 +203,9 @@ static const struct {
 	 0},
 	{"fence marks in a string", "```json\n{\"a\":\"```\"}\n```", "{\"a\":\"```\"}", "(null)",
 	 0},
+	{"an envelope about a call",
+	 "{\"output\":1,\"summary\":\"<look> and {\\\"look\\\":{}}\"}\n<look>", "1",
+	 "<look> and {\"look\":{}}", 0},
 	{"cut off, yet whole", "{\"output\":\"x\"}", "\"x\"", "(null)", 0},
 	{"braces before it", "f() {} {x} {\n```json\n{\"a\":1}\n```", "{\"a\":1}", "f() {} {x} {",
 	 0},

@@ -43,6 +43,26 @@ static void test_bounded_work(void **state)
 	}
 }
 
+/* Each of 200 beginnings is valid for two megabytes. */
+static void test_long_tries(void **state)
+{
+	struct reply r;
+	size_t begin, more;
+	char *s = repeat("{\"a\":", 200, &begin), *list = repeat("1,", 1 << 20, &more);
+	clock_t from;
+
+	s = realloc(s, begin + more + 2);
+	s[begin] = '[';
+	memcpy(s + begin + 1, list, more + 1);
+	from = clock();
+	assert_int_equal(reply_read(&r, s, begin + 1 + more, tools, 1), 0);
+	assert_true((double)(clock() - from) / CLOCKS_PER_SEC < 2);
+	assert_null(r.object);
+	reply_fini(&r);
+	free(list);
+	free(s);
+}
+
 static void test_depth(void **state)
 {
 	json_t *v = json_object(), *o;
@@ -97,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounded_work),
+		cmocka_unit_test(test_long_tries),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_too_deep_is_no_result),
 		cmocka_unit_test(test_strange_results),
