@@ -287,6 +287,11 @@ fail:
 	return rv;
 }
 
+void core_hold(struct core *c)
+{
+	c->sup.closing = true;
+}
+
 void core_close(struct core *c)
 {
 	supervisor_quiesce(&c->sup);

@@ -26,6 +26,8 @@ struct core_options {
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a
  * crash left, then serves. */
 int core_open(struct core **c, const struct core_options *o, struct ava_error *err);
+/* Give no more slots: what is accepted from now on waits for the next start. */
+void core_hold(struct core *c);
 /* Stop taking slots, commit, close. Runs that are started end as interrupted
  * at the next start; a clean stop says so in the daily log. */
 void core_close(struct core *c);

@@ -29,14 +29,21 @@ static void reader_wake(struct feed_reader *r)
 	cur->wake(cur->user);
 }
 
+static bool is_live(const struct op_cursor *cur)
+{
+	return supervisor_find(&cur->core->sup, cur->run) != NULL;
+}
+
 static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
-	struct ava_log_query q = { .root = cur->core->root, .run = cur->run[0] ? cur->run : NULL,
-				   .after = cur->last, .everything = !cur->run[0] };
+	struct ava_log_query q = {.root = cur->core->root,
+				  .run = cur->run[0] ? cur->run : NULL,
+				  .after = cur->last,
+				  .everything = !cur->run[0]};
 	int rv = ava_log_open(&cur->log, &q, err);
 
 	/* Nothing written yet is nothing to catch up with. */
-	return rv == AVA_ENOENT && !cur->run[0] ? 0 : rv;
+	return rv == AVA_ENOENT && (!cur->run[0] || is_live(cur)) ? 0 : rv;
 }
 
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
@@ -81,33 +88,33 @@ void ops_events_close(struct op_cursor *cur)
 static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
 		 const char *line, size_t len, struct op_event *out)
 {
-	*out = (struct op_event){ .lsn = lsn, .type = type, .type_len = type_len, .line = line,
-				  .line_len = len };
+	*out = (struct op_event){
+		.lsn = lsn, .type = type, .type_len = type_len, .line = line, .line_len = len};
 	if (lsn > cur->last)
 		cur->last = lsn;
 	if (cur->run[0] && type_len == 16 && memcmp(type, "SubagentComplete", 16) == 0)
 		cur->ended = true;
 }
 
-/* 1, or 0 when the files are done. */
+/* 1; 0: the files are done; -2: they cannot be read. */
 static int next_from_files(struct op_cursor *cur, struct op_event *out)
 {
 	struct ava_log_event e;
+	struct event_view v;
 	int rv;
 
 	do {
 		rv = ava_log_next(cur->log, &e, NULL);
-	} while (rv == AVA_ECORRUPT); /* `ava logs` reports it */
+		/* `ava logs` reports what is broken. */
+	} while (rv == AVA_ECORRUPT || (rv == 1 && event_view(e.line, e.len, &v) != 0));
 	if (rv == 1) {
-		struct event_view v;
-
-		if (event_view(e.line, e.len, &v) == 0) {
-			give(cur, e.lsn, v.type.s, v.type.len, e.line, e.len, out);
-			return 1;
-		}
+		give(cur, e.lsn, v.type.s, v.type.len, e.line, e.len, out);
+		return 1;
 	}
 	ava_log_close(cur->log);
 	cur->log = NULL;
+	if (rv != 0)
+		return -2;
 	cur->caught = cur->last;
 	return 0;
 }
@@ -123,18 +130,23 @@ static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
 int ops_events_next(struct op_cursor *cur, struct op_event *out)
 {
 	const struct feed_line *l;
-	int rv;
+	int rv = 0;
 
 	if (cur->ended)
 		return -1;
-	if (cur->log && next_from_files(cur, out))
-		return 1;
+	if (cur->log)
+		rv = next_from_files(cur, out);
+	if (rv != 0)
+		return rv;
 	while ((rv = feed_next(&cur->core->book.feed, &cur->reader, &l)) != 0) {
 		struct event_view v;
 
-		if (rv < 0) {
-			if (open_files(cur, NULL) == 0 && cur->log && next_from_files(cur, out))
-				return 1;
+		if (rv < 0) { /* fell behind the ring */
+			if (open_files(cur, NULL) != 0)
+				return -2;
+			rv = cur->log ? next_from_files(cur, out) : 0;
+			if (rv != 0)
+				return rv;
 			continue;
 		}
 		/* Caught up from the files meanwhile. */
@@ -144,5 +156,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 		give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
 		return 1;
 	}
-	return 0;
+	/* Its last event is in the feed before a run stops being live; who asked
+	 * for what comes after that event has everything. */
+	return cur->run[0] && !cur->log && !is_live(cur) ? -1 : 0;
 }

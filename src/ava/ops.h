@@ -86,7 +86,9 @@ struct op_event {
  * now on. `wake` is called on the loop when ops_events_next may give more. */
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
 				  void (*wake)(void *user), void *user, struct ava_error *err);
-/* 1: an event; 0: none now; -1: the run has ended and everything was given. */
+/* 1: an event; 0: none now; -1: the run has ended and everything was given;
+ * -2: the files cannot be read: close the cursor and open one behind the last
+ * lsn later. */
 int ops_events_next(struct op_cursor *cur, struct op_event *out);
 void ops_events_close(struct op_cursor *cur);
 

@@ -1,5 +1,9 @@
-/* The verbs about runs: spawn, list, status, cancel, result. Live runs answer
- * from memory, ended ones from their files. */
+/* The verbs about runs: spawn, list, status, cancel, result.
+ *
+ * Live runs answer from memory, ended ones from their files. A spawn is told
+ * to whoever asked for it, also twice with one request id, when it is on
+ * disk. What can fail: memory, the disk, ids that do not exist; a stop of the
+ * runtime ends the waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +16,68 @@
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 
+#define STOPS "the runtime stops before the run has ended"
+
 /* ---- spawn without a proposal */
 
 struct spawn_wait {
+	struct list more; /* spawn_wait: the same request again, before it is on disk */
 	struct core *core;
 	struct run *run;
+	bool repeated;
 	op_status_fn done;
 	void *user;
 };
 
-static void spawned(int rv, void *user)
+static void tell_spawned(struct spawn_wait *w, int rv, const struct op_status *s,
+			 const struct ava_error *err)
 {
-	struct spawn_wait *w = user;
-	struct ava_error err = { 0 };
-	struct op_status s;
+	struct op_status own;
 
 	if (rv == 0) {
-		supervisor_start(w->run);
-		supervisor_status(w->run, &s);
-		w->done(0, &s, NULL, w->user);
+		own = *s;
+		own.repeated = w->repeated;
+		w->done(0, &own, NULL, w->user);
 	} else {
-		core_forget(w->core, w->run->spec->request_id);
-		supervisor_discard(w->run);
-		err_set(&err, rv, "the spawn could not be saved (%s): ask again", ava_strerror(rv));
-		w->done(rv, NULL, &err, w->user);
+		w->done(rv, NULL, err, w->user);
 	}
 	free(w);
 }
 
+static void spawned(int rv, void *user)
+{
+	struct spawn_wait *w = user;
+	struct request *q = core_request(w->core, w->run->spec->request_id);
+	struct ava_error err = {0};
+	struct op_status s;
+	struct list more;
+
+	list_init(&more);
+	list_splice(&more, &w->more);
+	if (rv == 0) {
+		if (q)
+			q->writing = NULL;
+		supervisor_start(w->run);
+		supervisor_status(w->run, &s);
+	} else {
+		core_forget(w->core, w->run->spec->request_id);
+		supervisor_discard(w->run);
+		err_set(&err, rv, "the spawn could not be saved (%s): ask again", ava_strerror(rv));
+	}
+	tell_spawned(w, rv, &s, &err);
+	while (!list_empty(&more)) {
+		w = LIST_FIRST(&more, struct spawn_wait, more);
+		list_del(&w->more);
+		tell_spawned(w, rv, &s, &err);
+	}
+}
+
+/* 0: `w` is taken and will be told. */
 static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 		 struct ava_error *err)
 {
 	struct run_spec *spec = NULL;
+	struct request *q;
 	struct draft *d = NULL;
 	int rv = core_ready(c, err);
 
@@ -66,6 +100,9 @@ static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 		supervisor_discard(w->run);
 		return err_set(err, rv, "out of memory");
 	}
+	q = core_request(c, spec->request_id);
+	if (q)
+		q->writing = w;
 	rv = draft_commit(d, JOURNAL_NOW, spawned, w, err);
 	if (rv != 0) {
 		core_forget(c, spec->request_id);
@@ -74,43 +111,56 @@ static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 	return rv;
 }
 
+/* The same request as before. 0: answered, or `w` waits for the answer. */
+static int spawn_again(struct core *c, struct request *q, struct spawn_wait *w,
+		       struct ava_error *err)
+{
+	struct run *r = supervisor_find(&c->sup, q->run);
+	struct op_status s = {.id = q->run, .trace_id = q->trace};
+
+	w->repeated = true;
+	if (q->writing) {
+		list_add(&q->writing->more, &w->more);
+		return 0;
+	}
+	if (!q->run[0])
+		return err_set(err, AVA_EEXIST,
+			       "request %.60s was answered with proposal %s: confirm that one",
+			       q->id, q->proposal);
+	if (r && !r->durable)
+		return err_set(err, AVA_EBUSY, "proposal %s is being answered right now",
+			       q->proposal);
+	if (r)
+		supervisor_status(r, &s);
+	tell_spawned(w, 0, &s, NULL);
+	return 0;
+}
+
 void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user)
 {
 	struct request *known = core_request(c, s->request_id);
-	struct ava_error err = { 0 };
-	struct spawn_wait *w;
+	struct spawn_wait *w = calloc(1, sizeof(*w));
+	struct ava_error err = {0};
 	int rv;
 
-	if (known && known->run[0]) {
-		struct run *r = supervisor_find(&c->sup, known->run);
-		struct op_status st = { .id = known->run, .trace_id = known->trace };
-
-		if (r)
-			supervisor_status(r, &st);
-		done(0, &st, NULL, user);
-		return;
-	}
-	w = calloc(1, sizeof(*w));
 	if (!w) {
 		err_set(&err, AVA_ENOMEM, "out of memory");
 		done(AVA_ENOMEM, NULL, &err, user);
 		return;
 	}
+	list_init(&w->more);
 	w->core = c;
 	w->done = done;
 	w->user = user;
-	rv = spawn(c, s, w, &err);
-	if (rv != 0) {
-		free(w);
-		done(rv, NULL, &err, user);
-	}
+	rv = known ? spawn_again(c, known, w, &err) : spawn(c, s, w, &err);
+	if (rv != 0)
+		tell_spawned(w, rv, NULL, &err);
 }
 
 /* ---- status and listing */
 
-int ops_status(struct core *c, const char *run,
-	       void (*each)(const struct op_status *s, void *user), void *user,
-	       struct ava_error *err)
+int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
+	       void *user, struct ava_error *err)
 {
 	struct run *r = supervisor_find(&c->sup, run);
 	struct op_status s;
@@ -137,7 +187,8 @@ static int list_ended(struct core *c, size_t limit,
 	char live[LOGBOOK_PATH], *data;
 	size_t len, end, n = 0;
 
-	if (sys_read_file(c->root_fd, journal_view_path(c->journal, CATALOG_PATH, live, sizeof(live)),
+	if (sys_read_file(c->root_fd,
+			  journal_view_path(c->journal, CATALOG_PATH, live, sizeof(live)),
 			  (size_t)1 << 31, &data, &len, NULL) != 0)
 		return 0;
 	for (end = len; end > 0 && n < limit;) {
@@ -189,10 +240,16 @@ struct cancel_wait {
 static void cancel_ended(struct run_wait *wait, struct run *r)
 {
 	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
+	struct ava_error err = {0};
 	struct op_status s;
 
-	supervisor_status(r, &s);
-	w->done(0, &s, NULL, w->user);
+	if (r->done) {
+		supervisor_status(r, &s);
+		w->done(0, &s, NULL, w->user);
+	} else {
+		err_set(&err, AVA_ECANCELED, STOPS);
+		w->done(AVA_ECANCELED, NULL, &err, w->user);
+	}
 	free(w);
 }
 
@@ -211,8 +268,8 @@ static void pass_status(const struct op_status *s, void *user)
 void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
-	struct answer_once a = { done, user };
-	struct ava_error err = { 0 };
+	struct answer_once a = {done, user};
+	struct ava_error err = {0};
 	struct cancel_wait *w;
 	int rv;
 
@@ -255,7 +312,7 @@ void ops_result_cancel(struct op_wait *w)
 
 static void give_result(struct core *c, const char *run, op_result_fn done, void *user)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	char *json = NULL;
 	size_t len = 0;
 	int rv = ended_result(c, run, &json, &len, &err);
@@ -273,15 +330,21 @@ static void result_ended(struct run_wait *wait, struct run *r)
 	op_result_fn done = w->done;
 	void *user = w->user;
 	struct core *c = w->core;
+	struct ava_error err = {0};
 
 	ops_result_cancel(w);
-	give_result(c, r->id.text, done, user);
+	if (r->done) {
+		give_result(c, r->id.text, done, user);
+	} else {
+		err_set(&err, AVA_ECANCELED, STOPS);
+		done(AVA_ECANCELED, NULL, 0, &err, user);
+	}
 }
 
 static void result_late(void *user)
 {
 	struct op_wait *w = user;
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	op_result_fn done = w->done;
 	void *done_user = w->user;
 
@@ -294,7 +357,7 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 			   void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct op_wait *w;
 
 	if (!r) {

@@ -47,6 +47,7 @@ struct request {
 	struct list node;
 	int64_t at_ms;
 	char proposal[24], run[24], trace[48]; /* what it was answered with */
+	struct spawn_wait *writing; /* its spawn, on the way to the disk; else NULL */
 	char id[];
 };
 

@@ -1,6 +1,15 @@
-/* Order of a start: settings, data root (0700), lock, runtime (which recovers),
- * socket, ready. The socket comes last, so that whoever can connect is served;
- * the lock goes last when stopping. SIGTERM and SIGINT commit and stop. */
+/* The daemon's process.
+ *
+ * Order of a start: the process itself (process.h), settings, data root
+ * (0700), lock, runtime (which recovers), socket, ready. The socket comes last,
+ * so that whoever can connect is served. SIGTERM, SIGINT and SIGHUP commit and
+ * stop: the socket's name goes first, whoever connected before is still
+ * answered (STOP_MS at the most), then the runtime closes, the lock goes last.
+ *
+ * What can fail: every step of a start, told to whoever started us; later the
+ * data root may be moved away or replaced under us. Then nothing new is
+ * begun, health says why, and the daemon leaves as soon as no run is started
+ * and nobody is connected. */
 #include "gateway/daemon.h"
 
 #include <errno.h>
@@ -18,51 +27,43 @@
 #include "base/error.h"
 #include "base/ready.h"
 #include "base/settings.h"
+#include "base/unix_sock.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "gateway/process.h"
 #include "gateway/routes.h"
 #include "journal/journal.h"
 #include "net/http_server.h"
 #include "os/lock.h"
 #include "os/loop.h"
 
-#define LOG_MAX_BYTES (8 << 20)
-#define TICK_MS 1000
+#define LOG_MAX_BYTES   (8 << 20)
+#define TICK_MS         1000
+#define STOP_MS         1000
+#define CONNECTIONS_MAX 1200
 
 struct daemon {
 	struct daemon_options options;
 	struct settings settings;
 	char root[4096];
 	int root_fd, log_fd;
+	off_t log_bytes;
+	ino_t socket_ino; /* of the ava.sock that is ours */
 	struct lock lock;
 	struct os_loop *loop;
 	struct redact *redact;
 	struct core *core;
 	struct http_server *http;
 	struct routes routes;
-	struct os_signal *sigterm, *sigint;
+	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
 	bool stop_when_idle;
+	bool lost; /* stopped because routes.problem would not go away */
 };
 
 /* ---- its log */
-
-static void log_line(const char *line, void *user)
-{
-	struct daemon *d = user;
-	char text[1200], now[CLOCK_ISO_LEN + 1];
-	int n;
-
-	clock_iso(clock_wall_ms(), now);
-	n = snprintf(text, sizeof(text), "%s [%d] %s\n", now, getpid(), line);
-	n = n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
-	/* One write a line, so that lines of two processes never mix. */
-	if (d->log_fd >= 0 && write(d->log_fd, text, (size_t)n) < 0)
-		d->log_fd = -1;
-	if (d->options.verbose)
-		fputs(text, stderr);
-}
 
 static void open_log(struct daemon *d)
 {
@@ -73,6 +74,37 @@ static void open_log(struct daemon *d)
 		(void)renameat(d->root_fd, "logs/avad.log", d->root_fd, "logs/avad.log.1");
 	d->log_fd = openat(d->root_fd, "logs/avad.log",
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	d->log_bytes = d->log_fd >= 0 && fstat(d->log_fd, &st) == 0 ? st.st_size : 0;
+}
+
+static void write_log(struct daemon *d, const char *text, size_t len)
+{
+	if (d->log_fd >= 0 && d->log_bytes > LOG_MAX_BYTES) {
+		close(d->log_fd);
+		open_log(d);
+	}
+	/* One write a line, so that lines of two processes never mix. A line
+	 * that a full disk does not take is lost; the next one is tried. */
+	if (d->log_fd >= 0 && write(d->log_fd, text, len) > 0)
+		d->log_bytes += (off_t)len;
+}
+
+static void log_line(const char *line, void *user)
+{
+	struct daemon *d = user;
+	char text[1200], now[CLOCK_ISO_LEN + 1];
+	size_t len;
+
+	clock_iso(clock_wall_ms(), now);
+	snprintf(text, sizeof(text), "%s [%d] %s", now, getpid(), line);
+	len = MIN(strlen(text), sizeof(text) - 2);
+	for (size_t i = 0; i < len; i++) /* paths may hold anything */
+		if ((unsigned char)text[i] < ' ' || text[i] == 127)
+			text[i] = '?';
+	text[len] = '\n';
+	write_log(d, text, len + 1);
+	if (d->options.verbose)
+		fprintf(stderr, "%.*s\n", (int)len, text);
 }
 
 /* ---- root and lock */
@@ -83,41 +115,101 @@ static int make_folders(char *path, struct ava_error *err)
 		if (slash)
 			*slash = 0;
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			return err_sys(err, "the data root needs the folder %s", path);
+			return err_sys(err, "the data root needs the folder %.300s", path);
 		if (!slash)
 			return 0;
 		*slash = '/';
 	}
 }
 
-static int open_root(struct daemon *d, struct ava_error *err)
+static int take_lock(struct daemon *d, struct ava_error *err)
+{
+	int rv = lock_take(&d->lock, d->root_fd, err);
+
+	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", d->root);
+}
+
+static int open_root(struct daemon *d, bool make, struct ava_error *err)
 {
 	int rv = settings_load(&d->settings, err);
 
 	if (rv == 0)
 		rv = settings_data_root(d->root, sizeof(d->root), err);
-	if (rv == 0)
+	if (rv == 0 && make)
 		rv = make_folders(d->root, err);
 	if (rv != 0)
 		return rv;
 	d->root_fd = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->root_fd < 0)
-		return err_sys(err, "data root %s", d->root);
+		return err_sys(err, "data root %.300s", d->root);
 	if (faccessat(d->root_fd, ".", W_OK, 0) != 0)
 		return err_set(err, AVA_EDENIED,
-			       "the data root %s is not writable: set AVA_DATA_ROOT to a folder that is",
+			       "the data root %.300s is not writable: set AVA_DATA_ROOT to a "
+			       "folder that is",
 			       d->root);
-	return lock_take(&d->lock, d->root_fd, err);
+	return take_lock(d, err);
+}
+
+static bool same_file(int dirfd, const char *name, int fd)
+{
+	struct stat named, ours;
+
+	return fstatat(dirfd, name, &named, 0) == 0 && fstat(fd, &ours) == 0 &&
+	       named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+}
+
+static bool socket_is_ours(const struct daemon *d)
+{
+	struct stat st;
+
+	return fstatat(d->root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_ino == d->socket_ino;
+}
+
+/* What is written goes to the folder that we opened. When that is not the one
+ * that is found under its name any more, or its lock could be taken by
+ * another daemon, or no command can reach us, then say so. */
+static void check_root(struct daemon *d)
+{
+	char *problem = d->routes.problem, before = problem[0];
+	size_t size = sizeof(d->routes.problem);
+
+	problem[0] = '\0';
+	if (!same_file(AT_FDCWD, d->root, d->root_fd))
+		snprintf(problem, size,
+			 "the data root %.300s was moved, removed or replaced: put it back, or let "
+			 "this daemon (process %d) end",
+			 d->root, getpid());
+	else if (!same_file(d->root_fd, LOCK_NAME, d->lock.fd))
+		snprintf(problem, size,
+			 "%s was removed from %.300s, so that another daemon could write there: "
+			 "let this one (process %d) end",
+			 LOCK_NAME, d->root, getpid());
+	else if (!socket_is_ours(d))
+		snprintf(problem, size,
+			 "%s was removed from %.300s, so that no new command reaches this daemon: "
+			 "let it (process %d) end",
+			 UNIX_SOCK_NAME, d->root, getpid());
+	if (problem[0] && !before)
+		log_line(problem, d);
+	else if (before && !problem[0])
+		log_line("the data root is in order again", d);
 }
 
 /* ---- stopping */
 
+static void stop(struct daemon *d, const char *why)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "stopping (%s)", why);
+	log_line(line, d);
+	os_loop_stop(d->loop);
+}
+
 static void stop_signal(int signo, void *user)
 {
-	struct daemon *d = user;
-
-	log_line(signo == SIGTERM ? "stopping (SIGTERM)" : "stopping (SIGINT)", d);
-	os_loop_stop(d->loop);
+	stop(user, signo == SIGTERM ? "SIGTERM" : signo == SIGINT ? "SIGINT" : "SIGHUP");
 }
 
 static bool nothing_started(struct daemon *d)
@@ -133,43 +225,63 @@ static void shutdown_asked(int now, void *user)
 	struct daemon *d = user;
 
 	d->stop_when_idle = true;
-	if (now) {
-		log_line("stopping (asked to)", d);
-		os_loop_stop(d->loop);
-	}
+	if (now)
+		stop(d, "asked to");
+	else if (nothing_started(d))
+		stop(d, "asked to, no run is started");
 }
 
 static void tick(void *user)
 {
 	struct daemon *d = user;
 	int64_t now = os_now_ms(d->loop), limit = d->settings.idle_exit_s * 1000;
-	bool idle = core_idle(d->core) && http_server_connections(d->http) == 0;
+	bool alone = http_server_connections(d->http) == 0;
+	bool idle = core_idle(d->core) && alone;
 
+	check_root(d);
 	if (!idle)
 		d->idle_since_ms = 0;
 	else if (!d->idle_since_ms)
 		d->idle_since_ms = now;
-	if (d->stop_when_idle && nothing_started(d)) {
-		log_line("stopping (asked to, no run is started)", d);
-		os_loop_stop(d->loop);
-	} else if (idle && limit > 0 && !d->options.service && now - d->idle_since_ms >= limit) {
-		log_line("stopping (idle)", d);
-		os_loop_stop(d->loop);
-	}
+	d->lost = d->routes.problem[0] && alone && nothing_started(d);
+	if (d->lost)
+		stop(d, "its data root is not its own any more");
+	else if (d->stop_when_idle && nothing_started(d))
+		stop(d, "asked to, no run is started");
+	else if (idle && limit > 0 && !d->options.service && now - d->idle_since_ms >= limit)
+		stop(d, "idle");
 	os_timer_set(d->tick, TICK_MS);
+}
+
+/* Whoever has connected is answered: what waits for the disk, what is asked
+ * for right now, the ends of streams. Streams that go on and idle connections
+ * are not waited for. */
+static void finish_requests(struct daemon *d)
+{
+	int64_t end = clock_mono_ms() + STOP_MS;
+
+	core_hold(d->core);
+	if (socket_is_ours(d)) /* from now on nobody new connects */
+		(void)unlinkat(d->root_fd, UNIX_SOCK_NAME, 0);
+	routes_stop(&d->routes);
+	for (int i = 0; i < 4; i++) /* those in the listening queue */
+		os_loop_step(d->loop, 0);
+	http_server_quiesce(d->http);
+	while (http_server_busy(d->http) > d->routes.streams && clock_mono_ms() < end)
+		os_loop_step(d->loop, 20);
 }
 
 /* ---- life */
 
 static int add_secrets(struct daemon *d)
 {
-	static const char *const names[] = { "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY",
-					     "OPENAI_API_KEY" };
+	static const char *const names[] = {"ANTHROPIC_API_KEY", "OPENROUTER_API_KEY",
+					    "OPENAI_API_KEY"};
 
 	d->redact = redact_new();
 	if (!d->redact)
 		return AVA_ENOMEM;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const char *key = getenv(names[i]);
 
 		if (key && *key && redact_add(d->redact, key) != 0)
@@ -180,34 +292,45 @@ static int add_secrets(struct daemon *d)
 
 static int start_http(struct daemon *d, struct ava_error *err)
 {
+	/* The journal needs descriptors too. */
+	struct http_server_options o = {
+		.connections_max = (unsigned)MIN(process_descriptors() / 2, CONNECTIONS_MAX)};
+	struct stat st;
 	int fd, rv = lock_listen(&d->lock, d->root_fd, &fd, err);
 
 	if (rv != 0)
 		return rv;
-	d->routes = (struct routes){ .core = d->core, .shutdown = shutdown_asked, .user = d };
-	d->http = http_server_new(d->loop, fd, NULL, routes_handle, &d->routes, err);
+	if (fstatat(d->root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		d->socket_ino = st.st_ino;
+	routes_init(&d->routes, d->core, shutdown_asked, d);
+	d->http = http_server_new(d->loop, fd, &o, routes_handle, &d->routes, err);
 	return d->http ? 0 : err->code;
 }
 
 static int start_loop(struct daemon *d, struct ava_error *err)
 {
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+
 	d->loop = os_loop_new(err);
 	if (!d->loop)
 		return err->code;
-	d->sigterm = os_signal_new(d->loop, SIGTERM, stop_signal, d);
-	d->sigint = os_signal_new(d->loop, SIGINT, stop_signal, d);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		d->signals[i] = os_signal_new(d->loop, signals[i], stop_signal, d);
+		if (!d->signals[i])
+			return err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	d->tick = os_timer_new(d->loop, tick, d);
-	if (!d->sigterm || !d->sigint || !d->tick || add_secrets(d) != 0)
+	if (!d->tick || add_secrets(d) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }
 
 static int start(struct daemon *d, struct ava_error *err)
 {
-	struct core_options o = { .root = d->root, .settings = &d->settings, .log = log_line,
-				  .log_user = d };
+	struct core_options o = {
+		.root = d->root, .settings = &d->settings, .log = log_line, .log_user = d};
 	const char *model = getenv("AVA_MODEL");
-	int rv = open_root(d, err);
+	int rv = open_root(d, true, err);
 
 	if (rv != 0)
 		return rv;
@@ -231,11 +354,9 @@ static void daemon_close(struct daemon *d)
 	http_server_stop(d->http);
 	if (d->core)
 		core_close(d->core);
-	if (d->http)
-		(void)unlinkat(d->root_fd, "ava.sock", 0);
 	os_timer_free(d->tick);
-	os_signal_free(d->sigterm);
-	os_signal_free(d->sigint);
+	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
+		os_signal_free(d->signals[i]);
 	if (d->loop)
 		os_loop_free(d->loop);
 	redact_free(d->redact);
@@ -248,11 +369,10 @@ static void daemon_close(struct daemon *d)
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
 {
-	struct daemon d = { .options = *o, .root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED };
+	struct daemon d = {.options = *o, .root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED};
 	char text[256];
 	int rv;
 
-	signal(SIGPIPE, SIG_IGN);
 	rv = start(&d, err);
 	if (rv != 0) {
 		ready_tell(d.options.ready_fd, rv, err->text);
@@ -264,8 +384,10 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
 	os_loop_run(d.loop);
+	finish_requests(&d);
+	rv = d.lost ? err_set(err, AVA_EIO, "%s", d.routes.problem) : 0;
 	daemon_close(&d);
-	return 0;
+	return rv;
 }
 
 /* ---- recovery alone */
@@ -295,17 +417,18 @@ static void print_recovery(const struct journal_recovery *r)
 
 int daemon_recover(struct ava_error *err)
 {
-	struct daemon d = { .root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED,
-			    .options = { .ready_fd = -1 } };
-	struct journal_recovery r = { 0 };
+	struct daemon d = {
+		.root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED, .options = {.ready_fd = -1}};
+	struct journal_recovery r = {0};
 	struct journal_options o;
 	struct journal *j;
-	int rv = open_root(&d, err);
+	int rv = open_root(&d, false, err);
 
 	if (rv == 0) {
-		o = (struct journal_options){ .root = d.root, .pace_us = 0,
-					      .segment_bytes = 16u << 20,
-					      .checkpoint_bytes = 256u << 20 };
+		o = (struct journal_options){.root = d.root,
+					     .pace_us = 0,
+					     .segment_bytes = 16u << 20,
+					     .checkpoint_bytes = 256u << 20};
 		rv = journal_open(&j, &o, &r, err);
 	}
 	if (rv == 0) {

@@ -96,6 +96,24 @@ void encode_proposal(struct jw *w, const struct op_proposal *p)
 	jw_end(w);
 }
 
+void encode_answer(struct jw *w, const struct op_proposal *p)
+{
+	jw_object(w, NULL);
+	jw_str(w, "proposal_id", p->id);
+	jw_str(w, "state", encode_proposal_state(p->state));
+	jw_str(w, "subagent_id", p->run_id);
+	jw_str(w, "trace_id", p->trace_id);
+	jw_end(w);
+}
+
+void encode_started(struct jw *w, const struct op_status *s)
+{
+	jw_object(w, NULL);
+	jw_str(w, "subagent_id", s->id);
+	jw_str(w, "trace_id", s->trace_id);
+	jw_end(w);
+}
+
 void encode_health(struct jw *w, const struct op_health *h)
 {
 	jw_object(w, NULL);
@@ -183,7 +201,43 @@ int encode_http_status(int code)
 	}
 }
 
-/* ---- POST /runs */
+/* ---- bodies */
+
+static int take_bounded(const char *key, const json_t *v, const struct decode_string *keys,
+			size_t n, struct ava_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(key, keys[i].key) != 0)
+			continue;
+		if (!json_is_string(v))
+			return err_set(err, AVA_EINVAL, "%s must be a string", key);
+		if (json_string_length(v) > keys[i].max)
+			return err_set(err, AVA_ETOOBIG, "%s is over %zu bytes", key, keys[i].max);
+		*keys[i].out = json_string_value(v);
+		return 0;
+	}
+	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request", key);
+}
+
+int decode_strings(const json_t *body, const struct decode_string *keys, size_t n,
+		   struct ava_error *err)
+{
+	const char *key;
+	const json_t *v;
+	int rv = 0;
+
+	if (body && !json_is_object(body))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	json_object_foreach((json_t *)body, key, v)
+	{
+		rv = take_bounded(key, v, keys, n, err);
+		if (rv != 0)
+			break;
+	}
+	return rv;
+}
+
+/* ---- POST /runs. A key that is null is one that is absent. */
 
 static int take_str(const char *key, const json_t *v, const char **out, struct ava_error *err)
 {
@@ -207,35 +261,42 @@ static int take_num(const char *key, const json_t *v, int64_t scale, int64_t *ou
 		return err_set(err, AVA_EINVAL, "%s must be a number", key);
 	d = json_number_value(v) * (double)scale;
 	if (!(fabs(d) < 9e15))
-		return err_set(err, AVA_EINVAL, "%s is too large", key);
+		return err_set(err, AVA_EINVAL, "%s is out of range", key);
 	if (scale == 1 && d != floor(d))
 		return err_set(err, AVA_EINVAL, "%s must be a whole number", key);
-	/* Below the smallest unit is still above 0. */
-	*out = d > 0 && d < 1 ? 1 : (int64_t)llround(d);
+	/* Below the smallest unit is still not 0. */
+	*out = d > 0 && d < 1 ? 1 : d < 0 && d > -1 ? -1 : (int64_t)llround(d);
 	return 0;
 }
 
 static int take_bool(const char *key, const json_t *v, bool *out, struct ava_error *err)
 {
+	if (json_is_null(v))
+		return 0;
 	if (!json_is_boolean(v))
 		return err_set(err, AVA_EINVAL, "%s must be true or false", key);
 	*out = json_is_true(v);
 	return 0;
 }
 
-static int take_list(const char *key, const json_t *v, const char **out, size_t max, size_t *n,
-		     struct ava_error *err)
+static int take_list(const char *key, const json_t *v, const char *items[DECODE_LIST_MAX],
+		     const char *const **out, size_t *n, struct ava_error *err)
 {
 	const json_t *e;
 	size_t i;
 
-	if (!json_is_array(v) || json_array_size(v) > max)
-		return err_set(err, AVA_EINVAL, "%s must be a list of at most %zu strings", key, max);
-	json_array_foreach(v, i, e) {
+	if (json_is_null(v))
+		return 0;
+	if (!json_is_array(v) || json_array_size(v) > DECODE_LIST_MAX)
+		return err_set(err, AVA_EINVAL, "%s must be a list of at most %d strings", key,
+			       DECODE_LIST_MAX);
+	json_array_foreach(v, i, e)
+	{
 		if (!json_is_string(e))
 			return err_set(err, AVA_EINVAL, "%s must be a list of strings", key);
-		out[i] = json_string_value(e);
+		items[i] = json_string_value(e);
 	}
+	*out = items;
 	*n = json_array_size(v);
 	return 0;
 }
@@ -247,19 +308,24 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		const char *key;
 		const char **out;
 	} strings[] = {
-		{ "role", &s->role }, { "task", &s->task }, { "context", &s->context },
-		{ "model", &s->model }, { "preset", &s->preset }, { "cwd", &s->cwd },
-		{ "session_id", &s->session_id }, { "request_id", &s->request_id },
-		{ "origin", &s->origin },
+		{"role", &s->role},
+		{"task", &s->task},
+		{"context", &s->context},
+		{"model", &s->model},
+		{"preset", &s->preset},
+		{"cwd", &s->cwd},
+		{"session_id", &s->session_id},
+		{"request_id", &s->request_id},
+		{"origin", &s->origin},
 	};
 	const struct {
 		const char *key;
 		int64_t scale, *out;
 	} numbers[] = {
-		{ "timeout", 1000, &s->timeout_ms },
-		{ "max_cost_cents", 10000, &s->max_cost_microusd },
-		{ "max_tokens", 1, &s->max_tokens },
-		{ "max_iterations", 1, &s->max_iterations },
+		{"timeout", 1000, &s->timeout_ms},
+		{"max_cost_cents", 10000, &s->max_cost_microusd},
+		{"max_tokens", 1, &s->max_tokens},
+		{"max_iterations", 1, &s->max_iterations},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(strings); i++)
@@ -272,14 +338,10 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		return take_bool(key, v, &s->extended_thinking, err);
 	if (strcmp(key, "confirmed") == 0)
 		return take_bool(key, v, &b->confirmed, err);
-	if (strcmp(key, "tools") == 0) {
-		s->tools = b->tools;
-		return take_list(key, v, b->tools, ARRAY_LEN(b->tools), &s->ntools, err);
-	}
-	if (strcmp(key, "grants") == 0) {
-		s->grants = b->grants;
-		return take_list(key, v, b->grants, ARRAY_LEN(b->grants), &s->ngrants, err);
-	}
+	if (strcmp(key, "tools") == 0)
+		return take_list(key, v, b->tools, &s->tools, &s->ntools, err);
+	if (strcmp(key, "grants") == 0)
+		return take_list(key, v, b->grants, &s->grants, &s->ngrants, err);
 	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request", key);
 }
 
@@ -288,12 +350,13 @@ int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *e
 	const char *key;
 	const json_t *v;
 
-	*out = (struct spawn_body){ 0 };
+	*out = (struct spawn_body){0};
 	out->spawn.timeout_ms = out->spawn.max_cost_microusd = AVA_DEFAULT;
 	out->spawn.max_tokens = out->spawn.max_iterations = AVA_DEFAULT;
 	if (!json_is_object(body))
 		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
-	json_object_foreach((json_t *)body, key, v) {
+	json_object_foreach((json_t *)body, key, v)
+	{
 		int rv = take_key(key, v, out, err);
 
 		if (rv != 0)

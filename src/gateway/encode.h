@@ -7,6 +7,10 @@
 
 void encode_status(struct jw *w, const struct op_status *s);
 void encode_proposal(struct jw *w, const struct op_proposal *p);
+/* The answer to a confirmation or a rejection. */
+void encode_answer(struct jw *w, const struct op_proposal *p);
+/* The answer to a spawn. */
+void encode_started(struct jw *w, const struct op_status *s);
 void encode_health(struct jw *w, const struct op_health *h);
 int encode_error(struct buf *out, int code, const char *message);
 /* HTTP status of a code of ava.h. */
@@ -14,11 +18,23 @@ int encode_http_status(int code);
 
 const char *encode_proposal_state(enum proposal_state s);
 
-/* The body of POST /api/v1/runs. Strings point into `body` and `lists`. */
+/* Bodies of requests. An absent one is NULL. */
+struct decode_string {
+	const char *key;
+	size_t max;       /* bytes; above: AVA_ETOOBIG */
+	const char **out; /* into `body`; untouched when absent */
+};
+/* An object of these strings and nothing else; null is not a string. */
+int decode_strings(const json_t *body, const struct decode_string *keys, size_t n,
+		   struct ava_error *err);
+
+#define DECODE_LIST_MAX 64
+
+/* The body of POST /api/v1/runs. Strings point into `body`. */
 struct spawn_body {
 	struct op_spawn spawn;
 	bool confirmed;
-	const char *tools[64], *grants[64];
+	const char *tools[DECODE_LIST_MAX], *grants[DECODE_LIST_MAX];
 };
 int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *err);
 

@@ -1,6 +1,10 @@
 /* A stream is a cursor and a connection. It is pumped when the cursor wakes or
  * the connection has drained; a slow client holds no memory but what its
- * socket and one short queue take, and catches up from the files. */
+ * socket and one short queue take, and catches up from the files.
+ *
+ * After a run's last event the stream ends. When the daemon stops before, the
+ * connection breaks off instead, which tells the client to come again with
+ * the last id it saw. */
 #include "gateway/events.h"
 
 #include <stdbool.h>
@@ -10,21 +14,28 @@
 #include "ava/ops.h"
 #include "ava/state.h"
 #include "base/error.h"
+#include "gateway/routes.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
 struct event_stream {
-	struct core *core;
+	struct routes *routes;
+	struct os_loop *loop;
 	struct op_cursor *cursor;
-	struct http_stream *http; /* NULL: gone */
+	struct http_stream *http; /* NULL: not started yet */
 	struct os_task pump;
-	bool full; /* waits for `drained` */
+	struct os_timer *again; /* pumps in the next turn */
+	bool full;              /* waits for `drained` */
 };
 
 static void stream_free(struct event_stream *s)
 {
-	os_defer_cancel(s->core->loop, &s->pump);
-	ops_events_close(s->cursor);
+	if (s->http)
+		s->routes->streams--;
+	os_defer_cancel(s->loop, &s->pump);
+	os_timer_free(s->again);
+	if (s->cursor)
+		ops_events_close(s->cursor);
 	free(s);
 }
 
@@ -53,15 +64,16 @@ static void pump(struct os_task *t)
 	int rv = 0;
 
 	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
-		int written = write_frame(s, &e);
-
-		if (written < 0) { /* a client that cannot be served is told to come again */
-			rv = -1;
+		rv = write_frame(s, &e);
+		if (rv < 0) {
+			rv = -2;
 			break;
 		}
-		s->full = written == 1;
+		s->full = rv == 1;
 	}
-	if (rv == -1) {
+	if (rv == -2) {
+		http_stream_abort(s->http); /* to come again; calls `gone` */
+	} else if (rv == -1) {
 		http_stream_end(s->http);
 		stream_free(s);
 	}
@@ -72,15 +84,24 @@ static void wake(void *user)
 	struct event_stream *s = user;
 
 	if (s->http)
-		os_defer(s->core->loop, &s->pump);
+		os_defer(s->loop, &s->pump);
 }
 
+/* A client that reads as fast as we write must not keep the loop in one turn
+ * until the whole log is through: go on in the next one. */
 static void drained(struct http_stream *st, void *user)
 {
 	struct event_stream *s = user;
 
 	s->full = false;
-	os_defer(s->core->loop, &s->pump);
+	os_timer_set(s->again, 0);
+}
+
+static void again(void *user)
+{
+	struct event_stream *s = user;
+
+	pump(&s->pump);
 }
 
 static void gone(struct http_stream *st, void *user)
@@ -88,30 +109,37 @@ static void gone(struct http_stream *st, void *user)
 	stream_free(user);
 }
 
-int events_start(struct core *c, struct http_request *req, const char *run, uint64_t after,
+int events_start(struct routes *r, struct http_request *req, const char *run, uint64_t after,
 		 struct ava_error *err)
 {
-	static const struct http_field fields[] = { { "Cache-Control", "no-store" },
-						    { "X-Content-Type-Options", "nosniff" } };
-	const struct http_answer head = { .status = 200, .content_type = "text/event-stream",
-					  .fields = fields, .nfields = 2 };
-	struct http_stream_hooks hooks = { .drained = drained, .gone = gone, .heartbeat = true };
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Content-Type-Options", "nosniff"}};
+	const struct http_answer head = {
+		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
+	struct http_stream_hooks hooks = {.drained = drained, .gone = gone, .heartbeat = true};
 	struct event_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	s->core = c;
+	s->routes = r;
+	s->loop = r->core->loop;
 	os_task_init(&s->pump, pump);
-	s->cursor = ops_events_open(c, run, after, wake, s, err);
+	s->again = os_timer_new(s->loop, again, s);
+	if (s->again)
+		s->cursor = ops_events_open(r->core, run, after, wake, s, err);
+	else
+		err_set(err, AVA_ENOMEM, "out of memory");
 	if (!s->cursor) {
-		free(s);
+		stream_free(s);
 		return err->code;
 	}
 	hooks.user = s;
 	s->http = http_stream_start(req, &head, &hooks);
-	if (s->http)
-		os_defer(c->loop, &s->pump);
-	else
+	if (s->http) {
+		r->streams++;
+		os_defer(s->loop, &s->pump);
+	} else {
 		stream_free(s); /* the connection is closed already */
+	}
 	return 0;
 }

@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-struct core;
+struct routes;
 struct http_request;
 struct ava_error;
 
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
  * greater lsn than `after` (UINT64_MAX: from now on). On error the request is
  * still the caller's to answer. */
-int events_start(struct core *c, struct http_request *req, const char *run, uint64_t after,
+int events_start(struct routes *r, struct http_request *req, const char *run, uint64_t after,
 		 struct ava_error *err);
 
 #endif

@@ -1,10 +1,15 @@
-/* One table of routes. A request that has to wait for the disk or for a run is
- * kept as a struct kept; whoever hangs up first, the peer or the answer, the
- * other side finds out through it. Only the owner of the socket (and root) is
- * served. */
+/* One table of routes: method, path, the arguments and the body each knows.
+ *
+ * Happy path: who asks is checked, the row found, arguments and body are read
+ * strictly (an unknown name is refused: a misspelt limit must not be a missing
+ * one), then the row's handler answers at once, keeps the request (reply.h) or
+ * starts a stream (events.h).
+ *
+ * What can fail: everything a peer can get wrong, each with its status and
+ * sentence; new work while the daemon has lost its data root. Only the owner
+ * of the socket (and root) is served. */
 #include "gateway/routes.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,109 +22,35 @@
 #include "base/util.h"
 #include "gateway/encode.h"
 #include "gateway/events.h"
+#include "gateway/params.h"
+#include "gateway/reply.h"
 #include "net/http_server.h"
 
-#define REPLY_MAX (64u << 20)
+#define REPLY_MAX  (64u << 20)
+#define ANSWER_MAX 8192 /* bytes of what a person says */
+#define BY_MAX     200  /* bytes of who said it */
 
 struct call {
 	struct routes *routes;
 	struct http_request *req;
 	const char *id; /* the {id} of the path; "" when none */
 	json_t *body;   /* NULL: none was sent */
+	struct params params;
+	bool head; /* HEAD: as GET, without the body */
 };
 
-/* ---- replies */
-
-static void reply_json(struct http_request *req, int status, const struct buf *b)
+static void refuse(struct call *c, const struct ava_error *err)
 {
-	static const struct http_field fields[] = { { "Cache-Control", "no-store" },
-						    { "X-Content-Type-Options", "nosniff" } };
-	struct http_answer a = { .status = status, .content_type = "application/json",
-				 .body = b->data, .len = b->len, .fields = fields, .nfields = 2 };
-
-	http_reply_with(req, &a);
-}
-
-static void reply_error(struct http_request *req, int code, const char *message)
-{
-	struct buf b;
-
-	buf_init(&b, 1u << 16);
-	encode_error(&b, code, message[0] ? message : ava_strerror(code));
-	reply_json(req, encode_http_status(code), &b);
-	buf_fini(&b);
-}
-
-/* ---- kept requests */
-
-struct kept {
-	struct http_request *req; /* NULL: the peer has gone */
-	struct op_wait *wait;     /* of a result */
-	struct routes *routes;
-	struct run_id run;
-	bool started;             /* POST /runs with "confirmed" */
-	bool in_call;             /* the verb has not returned yet */
-	bool finished;            /* answered while in_call */
-};
-
-static void kept_gone(struct http_request *req, void *user)
-{
-	struct kept *k = user;
-
-	k->req = NULL;
-	if (k->wait) {
-		ops_result_cancel(k->wait);
-		free(k);
-	}
-}
-
-static struct kept *kept_new(struct call *c)
-{
-	struct kept *k = calloc(1, sizeof(*k));
-
-	if (!k) {
-		reply_error(c->req, AVA_ENOMEM, "out of memory");
-		return NULL;
-	}
-	k->req = c->req;
-	k->routes = c->routes;
-	k->in_call = true;
-	return k;
-}
-
-static void kept_done(struct kept *k)
-{
-	k->req = NULL;
-	k->finished = true;
-	if (!k->in_call)
-		free(k);
-}
-
-/* The verb has returned: from now on the peer may go. */
-static void kept_returned(struct kept *k)
-{
-	k->in_call = false;
-	if (k->finished)
-		free(k);
-	else
-		http_on_gone(k->req, kept_gone, k);
-}
-
-static void kept_reply(struct kept *k, int status, const struct buf *b)
-{
-	if (k->req)
-		reply_json(k->req, status, b);
-	kept_done(k);
-}
-
-static void kept_error(struct kept *k, int rv, const struct ava_error *err)
-{
-	if (k->req)
-		reply_error(k->req, rv, err ? err->text : ava_strerror(rv));
-	kept_done(k);
+	reply_error(c->routes, c->req, err->code, err->text);
 }
 
 /* ---- answers of verbs */
+
+static void start_json(struct buf *b, struct jw *w)
+{
+	buf_init(b, REPLY_MAX);
+	jw_init(w, b);
+}
 
 static void proposal_done(int rv, const struct op_proposal *p, const struct ava_error *err,
 			  void *user)
@@ -131,8 +62,7 @@ static void proposal_done(int rv, const struct op_proposal *p, const struct ava_
 		kept_error(user, rv, err);
 		return;
 	}
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	encode_proposal(&w, p);
 	kept_reply(user, p->repeated ? 200 : 201, &b);
 	buf_fini(&b);
@@ -148,14 +78,8 @@ static void answer_done(int rv, const struct op_proposal *p, const struct ava_er
 		kept_error(user, rv, err);
 		return;
 	}
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "proposal_id", p->id);
-	jw_str(&w, "state", encode_proposal_state(p->state));
-	jw_str(&w, "subagent_id", p->run_id);
-	jw_str(&w, "trace_id", p->trace_id);
-	jw_end(&w);
+	start_json(&b, &w);
+	encode_answer(&w, p);
 	kept_reply(user, 200, &b);
 	buf_fini(&b);
 }
@@ -163,6 +87,7 @@ static void answer_done(int rv, const struct op_proposal *p, const struct ava_er
 static void status_done(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
 	struct kept *k = user;
+	int status = 200;
 	struct buf b;
 	struct jw w;
 
@@ -170,17 +95,14 @@ static void status_done(int rv, const struct op_status *s, const struct ava_erro
 		kept_error(k, rv, err);
 		return;
 	}
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	if (k->started) {
-		jw_object(&w, NULL);
-		jw_str(&w, "subagent_id", s->id);
-		jw_str(&w, "trace_id", s->trace_id);
-		jw_end(&w);
+		encode_started(&w, s);
+		status = s->repeated ? 200 : 201;
 	} else {
 		encode_status(&w, s);
 	}
-	kept_reply(k, k->started ? 201 : 200, &b);
+	kept_reply(k, status, &b);
 	buf_fini(&b);
 }
 
@@ -189,25 +111,39 @@ static void one_status(const struct op_status *s, void *user)
 	encode_status(user, s);
 }
 
+/* It still runs: 202 and how it is. */
+static void reply_running(struct kept *k)
+{
+	struct ava_error err = {0};
+	struct buf b;
+	struct jw w;
+
+	start_json(&b, &w);
+	if (ops_status(k->routes->core, k->run, one_status, &w, &err) == 0)
+		kept_reply(k, 202, &b);
+	else
+		kept_error(k, err.code, &err);
+	buf_fini(&b);
+}
+
 static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,
 			void *user)
 {
 	struct kept *k = user;
 	struct buf b;
-	struct jw w;
 
 	k->wait = NULL;
-	if (rv != 0 && rv != AVA_ETIMEOUT) {
+	if (rv == AVA_ETIMEOUT) {
+		reply_running(k);
+		return;
+	}
+	if (rv != 0) {
 		kept_error(k, rv, err);
 		return;
 	}
 	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
-	if (rv == 0)
-		buf_add(&b, json, len);
-	else
-		ops_status(k->routes->core, k->run.text, one_status, &w, NULL);
-	kept_reply(k, rv == 0 ? 200 : 202, &b);
+	buf_add(&b, json, len);
+	kept_reply(k, 200, &b);
 	buf_fini(&b);
 }
 
@@ -218,8 +154,6 @@ static const char *peer_login(const struct http_request *req)
 	static uid_t cached_uid = (uid_t)-1;
 	static char cached[64];
 
-	if (!req->has_peer)
-		return "";
 	if (req->peer_uid != cached_uid) {
 		const struct passwd *pw = getpwuid(req->peer_uid);
 
@@ -229,6 +163,18 @@ static const char *peer_login(const struct http_request *req)
 	return cached;
 }
 
+/* New work is refused when it could not be kept. */
+static bool may_begin(struct call *c)
+{
+	struct ava_error err = {0};
+
+	if (!c->routes->problem[0])
+		return true;
+	err_set(&err, AVA_EIO, "nothing was started: %s", c->routes->problem);
+	refuse(c, &err);
+	return false;
+}
+
 static void get_health(struct call *c)
 {
 	struct op_health h;
@@ -236,29 +182,34 @@ static void get_health(struct call *c)
 	struct jw w;
 
 	ops_health(c->routes->core, &h);
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	if (c->routes->problem[0]) {
+		h.code = AVA_EIO;
+		h.problem = c->routes->problem;
+	}
+	start_json(&b, &w);
 	encode_health(&w, &h);
-	reply_json(c->req, 200, &b);
+	reply_json(c->routes, c->req, 200, &b);
 	buf_fini(&b);
 }
 
 static void post_run(struct call *c)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct spawn_body body;
 	struct session_id session;
 	struct kept *k;
 
 	if (decode_spawn(c->body, &body, &err) != 0) {
-		reply_error(c->req, err.code, err.text);
+		refuse(c, &err);
 		return;
 	}
+	if (!may_begin(c))
+		return;
 	session = id_session();
 	if (!body.spawn.session_id || !*body.spawn.session_id)
 		body.spawn.session_id = session.text;
 	body.spawn.user_id = peer_login(c->req);
-	k = kept_new(c);
+	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
 	k->started = body.confirmed;
@@ -271,76 +222,56 @@ static void post_run(struct call *c)
 
 static void get_runs(struct call *c)
 {
-	const char *all = http_query(c->req, "all"), *limit = http_query(c->req, "limit");
-	long n = limit ? strtol(limit, NULL, 10) : 100;
 	struct buf b;
 	struct jw w;
 
-	if (n < 1 || n > 100000) {
-		reply_error(c->req, AVA_EINVAL, "limit must be between 1 and 100000");
-		return;
-	}
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	jw_object(&w, NULL);
 	jw_array(&w, "runs");
-	ops_list(c->routes->core, all && strcmp(all, "0") != 0, (size_t)n, one_status, &w);
+	ops_list(c->routes->core, c->params.all, c->params.limit, one_status, &w);
 	jw_end(&w);
 	jw_end(&w);
-	reply_json(c->req, 200, &b);
+	reply_json(c->routes, c->req, 200, &b);
 	buf_fini(&b);
 }
 
 static void get_run(struct call *c)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	if (ops_status(c->routes->core, c->id, one_status, &w, &err) == 0)
-		reply_json(c->req, 200, &b);
+		reply_json(c->routes, c->req, 200, &b);
 	else
-		reply_error(c->req, err.code, err.text);
+		refuse(c, &err);
 	buf_fini(&b);
 }
 
 static void get_result(struct call *c)
 {
-	const char *wait = http_query(c->req, "wait");
-	char *end = NULL;
-	double seconds = wait ? strtod(wait, &end) : 0;
-	struct kept *k;
+	int64_t wait_ms = c->routes->stopping ? 0 : c->params.wait_ms;
+	struct kept *k = kept_new(c->routes, c->req);
 
-	if (wait && (end == wait || *end || !(seconds >= 0))) {
-		reply_error(c->req, AVA_EINVAL, "wait must be a number of seconds");
-		return;
-	}
-	k = kept_new(c);
 	if (!k)
 		return;
-	snprintf(k->run.text, sizeof(k->run.text), "%s", c->id);
-	k->wait = ops_result(c->routes->core, c->id, (int64_t)(MIN(seconds, 3600.0) * 1000),
-			     result_done, k);
+	snprintf(k->run, sizeof(k->run), "%s", c->id);
+	k->wait = ops_result(c->routes->core, c->id, wait_ms, result_done, k);
+	if (k->wait)
+		list_add(&c->routes->waits, &k->node);
 	kept_returned(k);
-}
-
-static uint64_t cursor_of(const struct http_request *req, uint64_t fallback)
-{
-	const char *after = http_query(req, "after");
-
-	if (!after)
-		after = http_header(req, "Last-Event-ID");
-	return after && *after ? strtoull(after, NULL, 10) : fallback;
 }
 
 static void stream_events(struct call *c, const char *run, uint64_t fallback)
 {
-	struct ava_error err = { 0 };
+	uint64_t after = c->params.has_after ? c->params.after : fallback;
+	struct ava_error err = {0};
 
-	if (events_start(c->routes->core, c->req, run, cursor_of(c->req, fallback), &err) != 0)
-		reply_error(c->req, err.code, err.text);
+	if (c->head)
+		http_reply(c->req, 200, "text/event-stream", "", 0);
+	else if (events_start(c->routes, c->req, run, after, &err) != 0)
+		refuse(c, &err);
 }
 
 static void get_run_events(struct call *c)
@@ -355,8 +286,14 @@ static void get_events(struct call *c)
 
 static void post_cancel(struct call *c)
 {
-	struct kept *k = kept_new(c);
+	struct ava_error err = {0};
+	struct kept *k;
 
+	if (decode_strings(c->body, NULL, 0, &err) != 0) {
+		refuse(c, &err);
+		return;
+	}
+	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
 	ops_cancel(c->routes->core, c->id, peer_login(c->req), status_done, k);
@@ -365,9 +302,18 @@ static void post_cancel(struct call *c)
 
 static void post_confirm(struct call *c)
 {
-	const char *answer = json_get_str(c->body, "answer"), *by = json_get_str(c->body, "by");
-	struct kept *k = kept_new(c);
+	const char *answer = NULL, *by = NULL;
+	const struct decode_string keys[] = {{"answer", ANSWER_MAX, &answer}, {"by", BY_MAX, &by}};
+	struct ava_error err = {0};
+	struct kept *k;
 
+	if (decode_strings(c->body, keys, ARRAY_LEN(keys), &err) != 0) {
+		refuse(c, &err);
+		return;
+	}
+	if (!may_begin(c))
+		return;
+	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
 	ops_confirm(c->routes->core, c->id, answer, by ? by : peer_login(c->req), answer_done, k);
@@ -376,9 +322,16 @@ static void post_confirm(struct call *c)
 
 static void post_reject(struct call *c)
 {
-	const char *reason = json_get_str(c->body, "reason"), *by = json_get_str(c->body, "by");
-	struct kept *k = kept_new(c);
+	const char *reason = NULL, *by = NULL;
+	const struct decode_string keys[] = {{"reason", ANSWER_MAX, &reason}, {"by", BY_MAX, &by}};
+	struct ava_error err = {0};
+	struct kept *k;
 
+	if (decode_strings(c->body, keys, ARRAY_LEN(keys), &err) != 0) {
+		refuse(c, &err);
+		return;
+	}
+	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
 	ops_reject(c->routes->core, c->id, reason, by ? by : peer_login(c->req), answer_done, k);
@@ -392,46 +345,57 @@ static void one_proposal(const struct op_proposal *p, void *user)
 
 static void get_proposals(struct call *c)
 {
-	const char *all = http_query(c->req, "all");
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	jw_object(&w, NULL);
 	jw_array(&w, "proposals");
-	ops_proposals(c->routes->core, all && strcmp(all, "0") != 0, one_proposal, &w);
+	ops_proposals(c->routes->core, c->params.all, one_proposal, &w);
 	jw_end(&w);
 	jw_end(&w);
-	reply_json(c->req, 200, &b);
+	reply_json(c->routes, c->req, 200, &b);
 	buf_fini(&b);
 }
 
 static void get_proposal(struct call *c)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, REPLY_MAX);
-	jw_init(&w, &b);
+	start_json(&b, &w);
 	if (ops_proposal(c->routes->core, c->id, one_proposal, &w, &err) == 0)
-		reply_json(c->req, 200, &b);
+		reply_json(c->routes, c->req, 200, &b);
 	else
-		reply_error(c->req, err.code, err.text);
+		refuse(c, &err);
 	buf_fini(&b);
 }
 
 static void post_shutdown(struct call *c)
 {
-	const char *when = json_get_str(c->body, "when");
-	bool now = when && strcmp(when, "now") == 0;
+	const char *when = NULL;
+	const struct decode_string keys[] = {{"when", BY_MAX, &when}};
+	struct ava_error err = {0};
+	struct buf b;
+	struct jw w;
+	bool now;
 
-	if (when && !now && strcmp(when, "idle") != 0) {
-		reply_error(c->req, AVA_EINVAL, "when must be \"idle\" or \"now\"");
+	if (decode_strings(c->body, keys, 1, &err) != 0) {
+		refuse(c, &err);
 		return;
 	}
-	http_reply(c->req, 202, "application/json", "{}", 2);
+	now = when && strcmp(when, "now") == 0;
+	if (when && !now && strcmp(when, "idle") != 0) {
+		reply_error(c->routes, c->req, AVA_EINVAL, "when must be \"idle\" or \"now\"");
+		return;
+	}
+	start_json(&b, &w);
+	jw_object(&w, NULL);
+	jw_str(&w, "when", now ? "now" : "idle");
+	jw_end(&w);
+	reply_json(c->routes, c->req, 202, &b);
+	buf_fini(&b);
 	c->routes->shutdown(now, c->routes->user);
 }
 
@@ -439,22 +403,35 @@ static void post_shutdown(struct call *c)
 
 static const struct route {
 	const char *method, *before, *after; /* path = before {id} after; after NULL: no id */
+	unsigned takes;                      /* query arguments: enum params_name */
 	void (*handle)(struct call *c);
 } table[] = {
-	{ "GET", "/api/v1/health", NULL, get_health },
-	{ "GET", "/api/v1/events", NULL, get_events },
-	{ "POST", "/api/v1/runs", NULL, post_run },
-	{ "GET", "/api/v1/runs", NULL, get_runs },
-	{ "GET", "/api/v1/runs/", "", get_run },
-	{ "GET", "/api/v1/runs/", "/result", get_result },
-	{ "GET", "/api/v1/runs/", "/events", get_run_events },
-	{ "POST", "/api/v1/runs/", "/cancel", post_cancel },
-	{ "GET", "/api/v1/proposals", NULL, get_proposals },
-	{ "GET", "/api/v1/proposals/", "", get_proposal },
-	{ "POST", "/api/v1/proposals/", "/confirm", post_confirm },
-	{ "POST", "/api/v1/proposals/", "/reject", post_reject },
-	{ "POST", "/api/v1/shutdown", NULL, post_shutdown },
+	{"GET", "/api/v1/health", NULL, 0, get_health},
+	{"GET", "/api/v1/events", NULL, PARAMS_AFTER, get_events},
+	{"POST", "/api/v1/runs", NULL, 0, post_run},
+	{"GET", "/api/v1/runs", NULL, PARAMS_ALL | PARAMS_LIMIT, get_runs},
+	{"GET", "/api/v1/runs/", "", 0, get_run},
+	{"GET", "/api/v1/runs/", "/result", PARAMS_WAIT, get_result},
+	{"GET", "/api/v1/runs/", "/events", PARAMS_AFTER, get_run_events},
+	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
+	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},
+	{"GET", "/api/v1/proposals/", "", 0, get_proposal},
+	{"POST", "/api/v1/proposals/", "/confirm", 0, post_confirm},
+	{"POST", "/api/v1/proposals/", "/reject", 0, post_reject},
+	{"POST", "/api/v1/shutdown", NULL, 0, post_shutdown},
 };
+
+const char *routes_row(size_t i, const char **method)
+{
+	static char path[64];
+
+	if (i >= ARRAY_LEN(table))
+		return NULL;
+	*method = table[i].method;
+	snprintf(path, sizeof(path), "%s%s%s", table[i].before, table[i].after ? "{id}" : "",
+		 table[i].after ? table[i].after : "");
+	return path;
+}
 
 static bool path_matches(const struct route *r, const char *path, char id[64])
 {
@@ -475,45 +452,83 @@ static bool path_matches(const struct route *r, const char *path, char id[64])
 	return true;
 }
 
-static int parse_body(struct call *c)
+static int parse_body(struct call *c, bool may, struct ava_error *err)
 {
-	struct ava_error err = { 0 };
-
 	if (c->req->body_len == 0)
 		return 0;
-	c->body = json_parse(c->req->body, c->req->body_len, &err);
-	if (c->body)
-		return 0;
-	err_wrap(&err, AVA_EINVAL, "the body is not valid JSON");
-	reply_error(c->req, AVA_EINVAL, err.text);
-	return AVA_EINVAL;
+	if (!may)
+		return err_set(err, AVA_EINVAL, "a %s request takes no body", c->req->method);
+	c->body = json_parse(c->req->body, c->req->body_len, err);
+	return c->body ? 0 : err_wrap(err, AVA_EINVAL, "the body is not valid JSON");
+}
+
+static void serve(struct call *c, const struct route *r)
+{
+	bool post = strcmp(r->method, "POST") == 0;
+	struct ava_error err = {0};
+	int rv = params_read(c->req, r->takes, &c->params, &err);
+
+	if (rv == 0)
+		rv = parse_body(c, post, &err);
+	if (rv == 0)
+		r->handle(c);
+	else
+		refuse(c, &err);
+	json_decref(c->body);
+}
+
+/* What HEAD asks for is what GET would say. */
+static bool method_matches(const struct call *c, const struct route *r)
+{
+	return strcmp(c->head ? "GET" : c->req->method, r->method) == 0;
 }
 
 void routes_handle(struct http_request *req, void *user)
 {
-	struct call c = { .routes = user, .req = req };
-	bool known = false;
-	char id[64];
+	struct call c = {.routes = user, .req = req, .head = strcmp(req->method, "HEAD") == 0};
+	char allowed[64] = "", id[64];
+	size_t n = 0;
 
-	if (req->has_peer && req->peer_uid != geteuid() && req->peer_uid != 0) {
-		reply_error(req, AVA_EDENIED, "this daemon serves its owner only");
+	if (!req->has_peer || (req->peer_uid != geteuid() && req->peer_uid != 0)) {
+		reply_error(c.routes, req, AVA_EDENIED, "this daemon serves its owner only");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		if (!path_matches(&table[i], req->path, id))
 			continue;
-		known = true;
-		if (strcmp(req->method, table[i].method) != 0)
-			continue;
-		c.id = id;
-		if (parse_body(&c) == 0)
-			table[i].handle(&c);
-		json_decref(c.body);
-		return;
+		if (method_matches(&c, &table[i])) {
+			c.id = id;
+			serve(&c, &table[i]);
+			return;
+		}
+		n += (size_t)snprintf(allowed + n, sizeof(allowed) - n, "%s%s", n ? ", " : "",
+				      strcmp(table[i].method, "GET") == 0 ? "GET, HEAD"
+									  : table[i].method);
 	}
-	if (known)
-		http_reply(req, 405, "application/json",
-			   "{\"error\":{\"code\":\"invalid\",\"message\":\"method not allowed\"}}", 61);
+	if (n > 0)
+		reply_not_allowed(c.routes, req, allowed);
 	else
-		reply_error(req, AVA_ENOENT, "there is no such path; doc/api.yaml lists them");
+		reply_error(c.routes, req, AVA_ENOENT,
+			    "there is no such path; doc/api.yaml lists them");
+}
+
+/* ---- life */
+
+void routes_init(struct routes *r, struct core *core, void (*shutdown)(int now, void *user),
+		 void *user)
+{
+	*r = (struct routes){.core = core, .shutdown = shutdown, .user = user};
+	list_init(&r->waits);
+}
+
+void routes_stop(struct routes *r)
+{
+	r->stopping = true;
+	while (!list_empty(&r->waits)) {
+		struct kept *k = LIST_FIRST(&r->waits, struct kept, node);
+
+		ops_result_cancel(k->wait);
+		k->wait = NULL;
+		reply_running(k); /* takes it out of the list */
+	}
 }

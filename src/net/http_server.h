@@ -116,5 +116,7 @@ int http_stream_write(struct http_stream *st, const void *data, size_t len);
 size_t http_stream_waiting(const struct http_stream *st); /* bytes in the queue */
 /* What waits is still sent, then the stream ends; `st` is invalid at once. */
 void http_stream_end(struct http_stream *st);
+/* Break it off: the peer sees that it is not the end. Calls `gone`. */
+void http_stream_abort(struct http_stream *st);
 
 #endif

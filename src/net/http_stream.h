@@ -38,8 +38,6 @@ struct http_stream *http_stream_new(struct os_loop *loop, struct os_task *run, s
 ssize_t http_stream_read_cb(void *cls, uint64_t pos, char *out, size_t max);
 /* The peer hung up: the writer is told at the end of the turn. */
 void http_stream_hang_up(struct http_stream *st);
-/* As above, but tell the writer now. */
-void http_stream_abort(struct http_stream *st);
 /* The connection let go: it ended, or broke. */
 void http_stream_detach(struct http_stream *st);
 /* Send a comment if nothing was sent for `every_ms`. */

@@ -76,6 +76,7 @@ struct run {
 /* Told once when the run's end is durable (loop thread). */
 struct run_wait {
 	struct list node;
+	/* Also when the runtime stops before: then r->done is false. */
 	void (*ended)(struct run_wait *w, struct run *r);
 };
 

@@ -17,6 +17,7 @@
 
 static void delist(struct run *r);
 static void run_free(struct run *r);
+static void tell_waits(struct run *r);
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
 		    const struct settings *settings)
@@ -67,6 +68,7 @@ void supervisor_close(struct supervisor *s)
 		while (r->busy > 0)
 			os_loop_step(s->loop, 50);
 		delist(r);
+		tell_waits(r);
 		run_free(r);
 	}
 }
@@ -314,6 +316,16 @@ void run_wait_cancel(struct run_wait *w)
 	list_del(&w->node);
 }
 
+static void tell_waits(struct run *r)
+{
+	while (!list_empty(&r->waits)) {
+		struct run_wait *w = LIST_FIRST(&r->waits, struct run_wait, node);
+
+		list_del(&w->node);
+		w->ended(w, r);
+	}
+}
+
 void supervisor_ended(struct run *r)
 {
 	const struct agent_totals *t = &r->agent.totals;
@@ -321,12 +333,7 @@ void supervisor_ended(struct run *r)
 	delist(r);
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r), t->cost_microusd);
-	while (!list_empty(&r->waits)) {
-		struct run_wait *w = LIST_FIRST(&r->waits, struct run_wait, node);
-
-		list_del(&w->node);
-		w->ended(w, r);
-	}
+	tell_waits(r);
 }
 
 struct run *supervisor_find(struct supervisor *s, const char *id)

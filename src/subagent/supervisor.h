@@ -22,6 +22,7 @@ struct op_status {
 	int iteration;
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;
+	bool repeated; /* of a spawn: this request_id was answered before */
 };
 
 struct supervisor {
