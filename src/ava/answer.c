@@ -9,13 +9,16 @@
 #include "base/util.h"
 
 static const char *const yes_words[] = {
-	"y", "yes", "yes please", "yep", "yeah", "yup", "sure", "ok", "okay", "go", "go ahead",
-	"proceed", "do it", "please do", "confirm", "confirmed", "start", "run it", "go for it",
-	"sounds good", "fine", "of course", "absolutely", "ja", "oui", "si",
+	"y",         "yes",         "yes please", "yep",       "yeah",       "yup",
+	"sure",      "ok",          "okay",       "go",        "go ahead",   "proceed",
+	"do it",     "please do",   "confirm",    "confirmed", "start",      "run it",
+	"go for it", "sounds good", "fine",       "of course", "absolutely", "ja",
+	"oui",       "si",
 };
 static const char *const no_words[] = {
-	"n", "no", "no thanks", "no thank you", "nope", "nah", "stop", "cancel", "don't", "do not",
-	"dont", "reject", "rejected", "never mind", "nevermind", "not now", "abort", "nein", "non",
+	"n",         "no",      "no thanks", "no thank you", "nope",   "nah",      "stop",
+	"cancel",    "don't",   "do not",    "dont",         "reject", "rejected", "never mind",
+	"nevermind", "not now", "abort",     "nein",         "non",
 };
 
 /* Lower case, inner runs of space folded, outer space and .,! taken off. */

@@ -102,9 +102,12 @@ static void restart_problem(const char *sentence, void *user)
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content)
 {
-	struct draft_where where = { .day = true };
-	struct event_head head = { .kind = kind, .agent_id = "ava", .session_id = session_id,
-				   .trace_id = "", .user_id = user_id };
+	struct draft_where where = {.day = true};
+	struct event_head head = {.kind = kind,
+				  .agent_id = "ava",
+				  .session_id = session_id,
+				  .trace_id = "",
+				  .user_id = user_id};
 	struct event_meta meta = EVENT_META_NONE;
 
 	draft_event(d, &where, &head, content, &meta);
@@ -152,7 +155,7 @@ static int64_t day_size(struct core *c)
 static void write_boot(struct core *c)
 {
 	struct draft *d = draft_new(&c->book);
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct buf b;
 	struct jw w;
 
@@ -255,7 +258,7 @@ static void core_free(struct core *c)
 
 int core_open(struct core **out, const struct core_options *o, struct ava_error *err)
 {
-	struct restart_hooks hooks = { .request = remember_row, .problem = restart_problem };
+	struct restart_hooks hooks = {.request = remember_row, .problem = restart_problem};
 	struct core *c = NULL;
 	int rv = core_alloc(&c, o, err);
 
@@ -324,11 +327,12 @@ int core_ready(struct core *c, struct ava_error *err)
 		return 0;
 	free_mb = (uint64_t)vfs.f_bavail * vfs.f_frsize >> 20;
 	if (free_mb < (uint64_t)c->settings.disk_free_min_mb)
-		return err_set(err, AVA_EFULL,
-			       "only %llu MB are free under %s and new work needs %lld: make room, or "
-			       "lower disk.free_min_mb (AVA_DISK_FREE_MIN_MB)",
-			       (unsigned long long)free_mb, c->root,
-			       (long long)c->settings.disk_free_min_mb);
+		return err_set(
+			err, AVA_EFULL,
+			"only %llu MB are free under %s and new work needs %lld: make room, or "
+			"lower disk.free_min_mb (AVA_DISK_FREE_MIN_MB)",
+			(unsigned long long)free_mb, c->root,
+			(long long)c->settings.disk_free_min_mb);
 	return 0;
 }
 
@@ -339,7 +343,7 @@ void ops_health(struct core *c, struct op_health *out)
 	struct journal_stats js;
 	const char *why = "";
 
-	*out = (struct op_health){ 0 };
+	*out = (struct op_health){0};
 	journal_stats(c->journal, &js);
 	err.text[0] = 0;
 	out->code = core_ready(c, &err);

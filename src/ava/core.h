@@ -14,11 +14,11 @@ struct redact;
 struct ava_error;
 
 struct core_options {
-	struct os_loop *loop;      /* borrowed for the core's life */
-	const char *root;          /* absolute; *copied*; its lock is the caller's */
+	struct os_loop *loop;            /* borrowed for the core's life */
+	const char *root;                /* absolute; *copied*; its lock is the caller's */
 	const struct settings *settings; /* *copied* */
-	const struct redact *redact; /* borrowed for the core's life */
-	const char *model;         /* AVA_MODEL or NULL: forced default; *copied* */
+	const struct redact *redact;     /* borrowed for the core's life */
+	const char *model;               /* AVA_MODEL or NULL: forced default; *copied* */
 	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
 	void *log_user;
 };

@@ -72,11 +72,19 @@ static void fill_spawn(struct op_status *s, const json_t *event)
 	const json_t *o = json_object_get(event, "content"), *l = json_object_get(o, "limits");
 
 	*s = (struct op_status){
-		.id = str(o, "subagentId"), .trace_id = str(event, "traceId"),
-		.role = str(o, "role"), .task = str(o, "task"), .model = str(o, "model"),
-		.session_id = str(event, "sessionId"), .user_id = str(event, "userId"),
-		.origin = str(o, "origin"), .cwd = str(o, "cwd"), .stop_reason = "",
-		.activity = "", .last_tool = "", .status = AVA_ERROR,
+		.id = str(o, "subagentId"),
+		.trace_id = str(event, "traceId"),
+		.role = str(o, "role"),
+		.task = str(o, "task"),
+		.model = str(o, "model"),
+		.session_id = str(event, "sessionId"),
+		.user_id = str(event, "userId"),
+		.origin = str(o, "origin"),
+		.cwd = str(o, "cwd"),
+		.stop_reason = "",
+		.activity = "",
+		.last_tool = "",
+		.status = AVA_ERROR,
 		.started_ms = event_time(event),
 		.limit_time_ms = json_get_fixed(l, "seconds", 3, 0),
 		.limit_cost_microusd = json_get_fixed(l, "costCents", 4, 0),
@@ -102,7 +110,7 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 {
 	char path[LOGBOOK_PATH], live[LOGBOOK_PATH + 16];
 
-	*out = (struct ended){ 0 };
+	*out = (struct ended){0};
 	if (!id_is_run(run))
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	logbook_run_path(run, path);
@@ -123,7 +131,7 @@ void ended_fini(struct ended *e)
 {
 	json_decref(e->spawn);
 	json_decref(e->complete);
-	*e = (struct ended){ 0 };
+	*e = (struct ended){0};
 }
 
 int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err)

@@ -8,7 +8,7 @@
 #include "ava/ops.h"
 
 struct ended {
-	struct op_status status; /* strings in the two below */
+	struct op_status status;  /* strings in the two below */
 	json_t *spawn, *complete; /* owned; complete NULL: it has not ended */
 };
 
@@ -17,7 +17,6 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 void ended_fini(struct ended *e);
 
 /* result.json as it is; *json is the caller's (free). */
-int ended_result(struct core *c, const char *run, char **json, size_t *len,
-		 struct ava_error *err);
+int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err);
 
 #endif

@@ -30,8 +30,8 @@ struct op_proposal {
 	const char *run_id, *trace_id;  /* "" until confirmed */
 	const char *quote_json;         /* DESIGN section 8 "Quote" */
 	const char *config_json, *config_hash;
-	const char *message;            /* the text a person is asked */
-	bool repeated;                  /* this request_id was answered before */
+	const char *message; /* the text a person is asked */
+	bool repeated;       /* this request_id was answered before */
 };
 
 typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,
@@ -62,9 +62,8 @@ int ops_proposal(struct core *c, const char *id,
 /* Live runs, or with `all` ended ones from the catalog too; newest first. */
 int ops_list(struct core *c, bool all, size_t limit,
 	     void (*each)(const struct op_status *s, void *user), void *user);
-int ops_status(struct core *c, const char *run,
-	       void (*each)(const struct op_status *s, void *user), void *user,
-	       struct ava_error *err);
+int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
+	       void *user, struct ava_error *err);
 void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user);
 
 /* The result of a run, when it has ended or `wait_ms` have passed

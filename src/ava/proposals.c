@@ -27,10 +27,17 @@ struct waiter {
 static void show(const struct proposal *p, bool repeated, struct op_proposal *out)
 {
 	*out = (struct op_proposal){
-		.id = p->id, .state = p->state, .created_ms = p->created_ms,
-		.expires_ms = p->expires_ms, .run_id = p->run, .trace_id = p->trace,
-		.quote_json = p->quote, .config_json = p->config, .config_hash = p->hash,
-		.message = p->message, .repeated = repeated,
+		.id = p->id,
+		.state = p->state,
+		.created_ms = p->created_ms,
+		.expires_ms = p->expires_ms,
+		.run_id = p->run,
+		.trace_id = p->trace,
+		.quote_json = p->quote,
+		.config_json = p->config,
+		.config_hash = p->hash,
+		.message = p->message,
+		.repeated = repeated,
 	};
 }
 
@@ -66,7 +73,7 @@ static void tell_waiters(struct proposal *p, int rv, const struct ava_error *err
 
 	list_init(&all);
 	list_splice(&all, &p->waiters);
-	LIST_EACH(&all, n, tmp) {
+	LIST_EACH (&all, n, tmp) {
 		struct waiter *w = LIST_ENTRY(n, struct waiter, node);
 
 		list_del(n);
@@ -82,7 +89,7 @@ static void tell_waiters(struct proposal *p, int rv, const struct ava_error *err
 
 static void proposal_free(struct proposal *p)
 {
-	struct ava_error err = { .code = AVA_ECANCELED, .text = "the runtime stops" };
+	struct ava_error err = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 
 	tell_waiters(p, AVA_ECANCELED, &err);
 	map_del(&p->core->proposals, p->id);
@@ -202,7 +209,7 @@ static void write_proposed(struct core *c, struct draft *d, const struct proposa
 static void proposed(int rv, void *user)
 {
 	struct proposal *p = user;
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 
 	p->writing = false;
 	if (rv == 0) {
@@ -273,9 +280,9 @@ fail:
 void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
 {
 	struct request *known = core_request(c, s->request_id);
-	struct proposal *p = known && known->proposal[0] ? map_get(&c->proposals, known->proposal)
-							  : NULL;
-	struct ava_error err = { 0 };
+	struct proposal *p =
+		known && known->proposal[0] ? map_get(&c->proposals, known->proposal) : NULL;
+	struct ava_error err = {0};
 
 	if (known && !p) {
 		err_set(&err, AVA_EEXIST, "request %s already started run %s", s->request_id,
@@ -317,7 +324,7 @@ static void unstart(struct proposal *p)
 static void answered(int rv, void *user)
 {
 	struct proposal *p = user;
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 
 	p->writing = false;
 	if (rv != 0) {
@@ -382,7 +389,8 @@ static int start_run(struct core *c, struct proposal *p, struct draft *d, struct
 	p->spec = NULL; /* the run has it */
 	snprintf(p->run, sizeof(p->run), "%s", p->starting->id.text);
 	snprintf(p->trace, sizeof(p->trace), "%s", p->starting->trace.text);
-	rv = core_remember(c, p->starting->spec->request_id, p->created_ms, p->id, p->run, p->trace);
+	rv = core_remember(c, p->starting->spec->request_id, p->created_ms, p->id, p->run,
+			   p->trace);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
 
@@ -445,7 +453,8 @@ static struct proposal *find(struct core *c, const char *id, struct ava_error *e
 	struct proposal *p = map_get(&c->proposals, id);
 
 	if (!p)
-		err_set(err, AVA_ENOENT, "there is no proposal %.40s (ava proposals lists them)", id);
+		err_set(err, AVA_ENOENT, "there is no proposal %.40s (ava proposals lists them)",
+			id);
 	return p;
 }
 
@@ -455,19 +464,21 @@ static int already(const struct proposal *p, enum proposal_state wanted, struct 
 	if (p->state == wanted || p->state == PROPOSAL_PENDING)
 		return 0;
 	if (p->state == PROPOSAL_EXPIRED)
-		return err_set(err, AVA_EEXPIRED, "proposal %s has expired: ask for a new one", p->id);
+		return err_set(err, AVA_EEXPIRED, "proposal %s has expired: ask for a new one",
+			       p->id);
 	if (p->state == PROPOSAL_REJECTED)
 		return err_set(err, AVA_EREJECTED, "proposal %s was rejected: ask for a new one",
 			       p->id);
-	return err_set(err, AVA_EEXIST, "proposal %s was confirmed already and runs as %s; "
-					"ava cancel %s stops it",
+	return err_set(err, AVA_EEXIST,
+		       "proposal %s was confirmed already and runs as %s; "
+		       "ava cancel %s stops it",
 		       p->id, p->run, p->run);
 }
 
 static void decide(struct core *c, const char *id, enum proposal_state wanted, const char *text,
 		   const char *by, const char *reason, op_proposal_fn done, void *user)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 	struct proposal *p = find(c, id, &err);
 
 	if (!p || already(p, wanted, &err) != 0) {
@@ -496,7 +507,7 @@ static void decide(struct core *c, const char *id, enum proposal_state wanted, c
 void ops_confirm(struct core *c, const char *proposal, const char *text, const char *by,
 		 op_proposal_fn done, void *user)
 {
-	struct ava_error err = { 0 };
+	struct ava_error err = {0};
 
 	switch (answer_parse(text ? text : "yes")) {
 	case ANSWER_YES:
@@ -528,7 +539,7 @@ int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposa
 	struct op_proposal out;
 	int n = 0;
 
-	LIST_EACH(&c->proposal_order, node, tmp) {
+	LIST_EACH (&c->proposal_order, node, tmp) {
 		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 
 		if (!all && p->state != PROPOSAL_PENDING)

@@ -28,9 +28,9 @@ struct core {
 	struct supervisor sup;
 	struct os_task drain;
 
-	struct map proposals; /* by id */
+	struct map proposals;       /* by id */
 	struct list proposal_order; /* newest first */
-	struct map requests;  /* request id -> struct request */
+	struct map requests;        /* request id -> struct request */
 	struct list request_order;  /* oldest first, for forgetting */
 	struct nameset proposal_names;
 	unsigned npending, nsettled;
@@ -38,7 +38,7 @@ struct core {
 };
 
 /* Ids of requests are answered the same way for a day, 100,000 at the most. */
-#define REQUESTS_MAX 100000
+#define REQUESTS_MAX   100000
 #define REQUEST_AGE_MS 86400000LL
 
 #define SETTLED_MAX 256 /* answered proposals kept */
@@ -47,7 +47,7 @@ struct request {
 	struct list node;
 	int64_t at_ms;
 	char proposal[24], run[24], trace[48]; /* what it was answered with */
-	struct spawn_wait *writing; /* its spawn, on the way to the disk; else NULL */
+	struct spawn_wait *writing;            /* its spawn, on the way to the disk; else NULL */
 	char id[];
 };
 
@@ -55,9 +55,9 @@ struct proposal {
 	struct list node;
 	char id[24];
 	enum proposal_state state;
-	bool writing;           /* its next event is on its way to the disk */
-	struct run_spec *spec;  /* NULL once a run has it */
-	struct run *starting;   /* confirmed, not yet durable */
+	bool writing;          /* its next event is on its way to the disk */
+	struct run_spec *spec; /* NULL once a run has it */
+	struct run *starting;  /* confirmed, not yet durable */
 	char *quote, *message, *config;
 	char hash[HASH_HEX_LEN + 1];
 	char run[24], trace[48];

@@ -98,7 +98,8 @@ static const char *default_summary(struct end_job *j)
 	if (e->error)
 		return e->error;
 	if (e->exhausted)
-		return arena_fmt(&j->mem, "Stopped at its %s limit after %d steps without a result.",
+		return arena_fmt(&j->mem,
+				 "Stopped at its %s limit after %d steps without a result.",
 				 e->exhausted, j->run->agent.iteration);
 	if (e->status == AVA_CANCELLED)
 		return "Cancelled before it had a result.";
@@ -174,7 +175,7 @@ static void check_start(void *user)
 	logbook_messages_path(r->id.text, path);
 	journal_view_path(r->outbox.lb->journal, path, j->path, sizeof(j->path));
 	r->busy++;
-	j->work = (struct os_work){ .work = check_work, .done = check_done, .priv = j };
+	j->work = (struct os_work){.work = check_work, .done = check_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
 }
 

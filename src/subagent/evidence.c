@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "provider/dialect.h"
 
-#define PATH_MAX_CHARS 512
+#define PATH_MAX_CHARS  512
 #define QUOTE_MAX_CHARS 400
 
 struct claim {
@@ -39,7 +39,7 @@ static void claim_add(struct claims *c, const char *path, size_t path_len, int64
 		    c->all[i].path[path_len] == 0 && (!quote || c->all[i].quote))
 			return;
 	k = &c->all[c->n];
-	*k = (struct claim){ .line = line, .is_url = is_url };
+	*k = (struct claim){.line = line, .is_url = is_url};
 	k->path = strndup(path, path_len);
 	k->quote = quote && *quote ? strdup(quote) : NULL;
 	if (k->path)
@@ -69,10 +69,8 @@ static void claims_from_json(struct claims *c, const json_t *v, int depth)
 		claim_add(c, path, strlen(path), line, quote, false);
 	else if (url && quote)
 		claim_add(c, url, strlen(url), 0, quote, true);
-	json_object_foreach((json_t *)v, key, child)
-		claims_from_json(c, child, depth + 1);
-	json_array_foreach(v, i, child)
-		claims_from_json(c, child, depth + 1);
+	json_object_foreach((json_t *)v, key, child) claims_from_json(c, child, depth + 1);
+	json_array_foreach(v, i, child) claims_from_json(c, child, depth + 1);
 }
 
 static bool path_char(char ch)
@@ -211,13 +209,12 @@ static void write_claims(struct evidence *e, const struct claims *c)
 }
 
 int evidence_collect(struct evidence *e, const struct dialect *d, const char *lines,
-		     size_t lines_len, const char *output, size_t output_len,
-		     const char *summary)
+		     size_t lines_len, const char *output, size_t output_len, const char *summary)
 {
 	struct claims *c = calloc(1, sizeof(*c));
 	json_t *v;
 
-	*e = (struct evidence){ 0 };
+	*e = (struct evidence){0};
 	buf_init(&e->citations, 1u << 20);
 	if (!c)
 		return AVA_ENOMEM;

@@ -22,7 +22,6 @@ struct evidence {
  * that cannot be read leaves every claim unverified. The caller frees
  * citations. */
 int evidence_collect(struct evidence *e, const struct dialect *d, const char *lines,
-		     size_t lines_len, const char *output, size_t output_len,
-		     const char *summary);
+		     size_t lines_len, const char *output, size_t output_len, const char *summary);
 
 #endif

@@ -1,5 +1,6 @@
 /* A ring indexed by position modulo its size. Lines are published after they
- * can be read in the views, so a reader never shows what is not on disk. */
+ * can be read in the views, so a reader never shows what is not on disk.
+ * Without memory the ring is dropped: readers then catch up from the files. */
 #include "subagent/feed.h"
 
 #include <ava.h>
@@ -11,7 +12,7 @@
 
 int feed_init(struct feed *f)
 {
-	*f = (struct feed){ 0 };
+	*f = (struct feed){0};
 	list_init(&f->readers);
 	f->ring = calloc(FEED_MAX_LINES, sizeof(*f->ring));
 	return f->ring ? 0 : AVA_ENOMEM;
@@ -60,7 +61,8 @@ static void publish_line(struct feed *f, const char *line, size_t len, bool in_r
 	}
 	memcpy(copy, line, len);
 	copy[len] = 0;
-	*l = (struct feed_line){ .lsn = v.lsn, .in_run = in_run, .len = (uint32_t)len, .bytes = copy };
+	*l = (struct feed_line){
+		.lsn = v.lsn, .in_run = in_run, .len = (uint32_t)len, .bytes = copy};
 	if (v.agent_id.len < sizeof(l->run) && v.agent_id.len > 2 && v.agent_id.s[0] == 'S')
 		memcpy(l->run, v.agent_id.s, v.agent_id.len);
 	f->bytes += len;
@@ -73,7 +75,7 @@ void feed_publish(struct feed *f, const char *bytes, size_t len, bool in_run)
 
 	while (jsonl_next(bytes, len, &at, &line, &line_len) == 1)
 		publish_line(f, line, line_len, in_run);
-	LIST_EACH(&f->readers, n, tmp) {
+	LIST_EACH (&f->readers, n, tmp) {
 		struct feed_reader *r = LIST_ENTRY(n, struct feed_reader, node);
 
 		r->wake(r);

@@ -16,10 +16,10 @@
 
 struct feed_line {
 	uint64_t lsn;
-	bool in_run;       /* it stands in a run's file (not the day's) */
-	char run[24];      /* whose event it is; "" for Ava's own */
+	bool in_run;  /* it stands in a run's file (not the day's) */
+	char run[24]; /* whose event it is; "" for Ava's own */
 	uint32_t len;
-	char *bytes;       /* without \n */
+	char *bytes; /* without \n */
 };
 
 struct feed {

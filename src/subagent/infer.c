@@ -149,7 +149,7 @@ static void job_send(int rv, void *user)
 	logbook_messages_path(r->id.text, path);
 	journal_view_path(r->outbox.lb->journal, path, j->path, sizeof(j->path));
 	j->running = true;
-	j->work = (struct os_work){ .work = job_work, .done = job_done, .priv = j };
+	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
 }
 
@@ -209,7 +209,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 
 void infer_estimate(const struct run *r, struct usage *u)
 {
-	*u = (struct usage){ .input = r->request_bytes / 4, .cost_microusd = -1, .estimated = true };
+	*u = (struct usage){.input = r->request_bytes / 4, .cost_microusd = -1, .estimated = true};
 }
 
 void infer_stop(struct agent *a)

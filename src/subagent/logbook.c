@@ -19,7 +19,7 @@
 #include "codec/jsonl.h"
 #include "os/loop.h"
 
-#define PART_MAX (48u << 20)
+#define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
 
@@ -102,8 +102,11 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 {
 	char path[LOGBOOK_PATH];
 
-	*lb = (struct logbook){ .journal = journal, .loop = loop, .redact = redact,
-				.root_fd = root_fd, .retry_ms = RETRY_MIN_MS };
+	*lb = (struct logbook){.journal = journal,
+			       .loop = loop,
+			       .redact = redact,
+			       .root_fd = root_fd,
+			       .retry_ms = RETRY_MIN_MS};
 	list_init(&lb->stalled);
 	if (feed_init(&lb->feed) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -163,7 +166,7 @@ struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
 	}
 	p = &d->parts[d->nparts++];
 	p->kind = kind;
-	strcpy(p->path, path); /* fits: checked above */
+	snprintf(p->path, sizeof(p->path), "%s", path);
 	buf_init(&p->bytes, PART_MAX);
 	return &p->bytes;
 }
@@ -212,7 +215,8 @@ static void publish(struct draft *d)
 		struct draft_part *p = &d->parts[i];
 
 		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
-			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len, p->kind == DRAFT_RUN);
+			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
+				     p->kind == DRAFT_RUN);
 	}
 }
 
@@ -270,14 +274,14 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
 
 void outbox_init(struct outbox *b, struct logbook *lb)
 {
-	*b = (struct outbox){ .lb = lb };
+	*b = (struct outbox){.lb = lb};
 	list_init(&b->waiting);
 	list_init(&b->stalled);
 }
 
 void outbox_fini(struct outbox *b)
 {
-	LIST_EACH(&b->waiting, n, tmp) {
+	LIST_EACH (&b->waiting, n, tmp) {
 		list_del(n);
 		draft_free(LIST_ENTRY(n, struct draft, node));
 	}
@@ -341,7 +345,7 @@ static void retry_fire(void *user)
 	list_init(&again);
 	list_splice(&again, &lb->stalled);
 	lb->retry_ms = MIN(lb->retry_ms * 2, RETRY_MAX_MS);
-	LIST_EACH(&again, n, tmp) {
+	LIST_EACH (&again, n, tmp) {
 		struct outbox *b = LIST_ENTRY(n, struct outbox, stalled);
 
 		list_del(n);
@@ -412,7 +416,7 @@ static void outbox_done(int rv, void *user)
 		drained(b->drained_user);
 	}
 	/* Last: the one who waits may end the run, and the box with it. */
-	LIST_EACH(&ended, n, tmp) {
+	LIST_EACH (&ended, n, tmp) {
 		list_del(n);
 		finish(LIST_ENTRY(n, struct draft, node));
 	}
@@ -426,7 +430,7 @@ static void outbox_pump(struct outbox *b)
 	if (!d || b->flying || b->is_stalled || b->lb->closed)
 		return;
 	list_del(&d->node);
-	LIST_EACH(&b->waiting, n, tmp) {
+	LIST_EACH (&b->waiting, n, tmp) {
 		struct list *from = n;
 
 		list_del(from);

@@ -26,8 +26,8 @@ struct logbook {
 	const struct redact *redact;
 	int root_fd;
 	struct feed feed;
-	char day[11];      /* local date of the daily log in use */
-	uint64_t day_seq;  /* of its last event */
+	char day[11];        /* local date of the daily log in use */
+	uint64_t day_seq;    /* of its last event */
 	struct list stalled; /* outboxes whose head waits for the disk */
 	struct os_timer *retry;
 	int64_t retry_ms;
@@ -89,8 +89,8 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
 		 void *user, struct ava_error *err);
 
 /* ---- outbox: the drafts of one run, in order, one commit in flight; what
- * comes meanwhile waits for it and then goes as one. A commit that the disk refused is tried again until
- * it holds, so that the machine never sees a failing disk, only a slow one. */
+ * comes meanwhile waits for it and then goes as one. A commit that the disk refused is tried again
+ * until it holds, so that the machine never sees a failing disk, only a slow one. */
 struct outbox {
 	struct logbook *lb;
 	struct list waiting; /* drafts not committed yet */

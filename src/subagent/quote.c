@@ -1,5 +1,6 @@
 /* Time: the quickest and the slowest tenth of the history, rounded up to
- * minutes. Cost: never more than the limit, nothing for a free model. */
+ * minutes. Cost: never more than the limit, nothing for a free model. The
+ * history is a ring a role, fed by the catalog and by each end. */
 #include "subagent/quote.h"
 
 #include <stdio.h>
@@ -115,7 +116,8 @@ static void add_task(struct buf *out, const char *task)
 
 	buf_init(&line, 4096);
 	for (size_t i = 0; i < cut; i++)
-		buf_addc(&line, task[i] == '\n' || task[i] == '\t' || task[i] == '\r' ? ' ' : task[i]);
+		buf_addc(&line,
+			 task[i] == '\n' || task[i] == '\t' || task[i] == '\r' ? ' ' : task[i]);
 	while (line.len && strchr(" .!?", line.data[line.len - 1]))
 		line.len--;
 	utf8_terminal(out, line.data ? line.data : "", line.len, false);
@@ -138,7 +140,8 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
 			 (long long)s->agent.limits.tokens);
 	else
-		buf_addf(out, "• Cost: up to $%lld.%02lld%s\n", (long long)(q->cost_microusd / 1000000),
+		buf_addf(out, "• Cost: up to $%lld.%02lld%s\n",
+			 (long long)(q->cost_microusd / 1000000),
 			 (long long)(q->cost_microusd / 10000 % 100),
 			 offline ? " (offline model, no key and no network)" : "");
 	buf_adds(out, "• Tools: ");

@@ -11,7 +11,7 @@
 struct run_spec;
 
 #define QUOTE_HISTORY 50
-#define QUOTE_ROLES 8
+#define QUOTE_ROLES   8
 
 struct quote_history {
 	char role[32];

@@ -22,13 +22,16 @@ struct rec {
 
 static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind kind)
 {
-	*c = (struct rec){ .d = d, .r = r, .meta = EVENT_META_NONE };
+	*c = (struct rec){.d = d, .r = r, .meta = EVENT_META_NONE};
 	buf_init(&c->b, CONTENT_MAX);
 	jw_init(&c->w, &c->b);
 	jw_object(&c->w, NULL);
 	c->head = (struct event_head){
-		.kind = kind, .agent_id = r->id.text, .session_id = r->spec->session_id,
-		.trace_id = r->trace.text, .user_id = r->spec->user_id,
+		.kind = kind,
+		.agent_id = r->id.text,
+		.session_id = r->spec->session_id,
+		.trace_id = r->trace.text,
+		.user_id = r->spec->user_id,
 	};
 	c->meta.parent_agent_id = "ava";
 	if (r->agent.iteration > 0)
@@ -48,7 +51,7 @@ static void chain(struct run *r, const char *line, size_t len)
 
 static void end_at(struct rec *c, bool day)
 {
-	struct draft_where where = { .run = c->r->id.text, .run_seq = &c->r->seq, .day = day };
+	struct draft_where where = {.run = c->r->id.text, .run_seq = &c->r->seq, .day = day};
 	char path[LOGBOOK_PATH];
 	struct buf *part;
 	size_t before;
@@ -80,7 +83,8 @@ static void preview(struct rec *c, const char *key, const char *s, size_t len)
 	if (c->d->lb->redact && redact_text(c->d->lb->redact, &clean, s, len) < 0)
 		jw_str(&c->w, key, "(left out: too large to look for secrets)");
 	else if (c->d->lb->redact)
-		jw_preview(&c->w, key, clean.data ? clean.data : "", clean.len, EVENT_PREVIEW_CHARS);
+		jw_preview(&c->w, key, clean.data ? clean.data : "", clean.len,
+			   EVENT_PREVIEW_CHARS);
 	else
 		jw_preview(&c->w, key, s, len, EVENT_PREVIEW_CHARS);
 	buf_fini(&clean);
@@ -174,7 +178,8 @@ static int64_t cost_of(const struct run *r, const struct usage *u)
 	read = p->cache_read < 0 ? p->input : p->cache_read;
 	write = p->cache_write < 0 ? p->input : p->cache_write;
 	return (plain * p->input + u->cache_read * read + u->cache_write * write +
-		u->output * p->output) / 1000000;
+		u->output * p->output) /
+	       1000000;
 }
 
 static void record_cost(struct draft *d, struct run *r, const struct usage *u)
@@ -305,7 +310,8 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	jw_str(&c.w, "callId", call->id);
 	jw_str(&c.w, "name", call->name);
 	jw_bool(&c.w, "success", call->success);
-	preview(&c, "output", call->output ? call->output : "", call->output ? call->output_len : 0);
+	preview(&c, "output", call->output ? call->output : "",
+		call->output ? call->output_len : 0);
 	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
 	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
 	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
@@ -381,7 +387,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 {
 	const struct run_spec *s = r->spec;
 
-	*row = (struct catalog_row){ 0 };
+	*row = (struct catalog_row){0};
 	row->id = r->id.text;
 	row->trace_id = r->trace.text;
 	row->session_id = s->session_id;

@@ -20,7 +20,7 @@
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
-#define FILE_MAX (256u << 20)
+#define FILE_MAX       (256u << 20)
 #define OPEN_CALLS_MAX TURN_MAX_CALLS
 
 struct left { /* a spawn row without its end row */
@@ -91,8 +91,9 @@ static int scan_catalog(struct scan *s, const char *data, size_t len, struct ava
 		if (rv == AVA_ENOMEM)
 			return err_set(err, rv, "out of memory while reading the catalog");
 		if (rv != 0) {
-			s->hooks->problem("a line of catalog.jsonl cannot be read and was passed over",
-					  s->hooks->user);
+			s->hooks->problem(
+				"a line of catalog.jsonl cannot be read and was passed over",
+				s->hooks->user);
 			continue;
 		}
 		if (row.kind == CATALOG_SPAWN && scan_spawn(s, &row) == 0)
@@ -275,8 +276,9 @@ static void open_turn(struct story *s, const struct buf *body, const struct mess
 	struct run *r = s->run;
 	struct turn *t = turn_new();
 
-	if (!t || r->spec->model.dialect->open_calls(body->data + info->head_len,
-						     body->len - info->head_len, t, NULL) != 0 ||
+	if (!t ||
+	    r->spec->model.dialect->open_calls(body->data + info->head_len,
+					       body->len - info->head_len, t, NULL) != 0 ||
 	    t->ncalls == 0) {
 		turn_free(t);
 		return;
@@ -291,9 +293,10 @@ static void open_turn(struct story *s, const struct buf *body, const struct mess
 		c->recorded = known;
 		c->success = known;
 		c->error_class = known ? "" : "interrupted";
-		c->output = known ? arena_copy(&t->mem, s->outputs[i].data ? s->outputs[i].data : "",
-					       s->outputs[i].len)
-				  : INTERRUPTED;
+		c->output =
+			known ? arena_copy(&t->mem, s->outputs[i].data ? s->outputs[i].data : "",
+					   s->outputs[i].len)
+			      : INTERRUPTED;
 		if (!c->output)
 			c->output = INTERRUPTED;
 		c->output_len = strlen(c->output);
@@ -306,8 +309,11 @@ static void end_interrupted(struct story *s, const char *why)
 {
 	struct run *r = s->run;
 	struct agent_end e = {
-		.status = AVA_ERROR, .stop_reason = "interrupted", .error = why,
-		.error_class = "interrupted", .partial = true,
+		.status = AVA_ERROR,
+		.stop_reason = "interrupted",
+		.error = why,
+		.error_class = "interrupted",
+		.partial = true,
 	};
 
 	r->interrupted = true;
@@ -337,8 +343,8 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 {
 	struct story *s = calloc(1, sizeof(*s));
 	struct run_spec *spec = NULL;
-	struct messages_info info = { 0 };
-	struct ava_error err = { 0 };
+	struct messages_info info = {0};
+	struct ava_error err = {0};
 	struct buf body;
 	int rv, readable;
 
@@ -389,7 +395,7 @@ out:
 
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
-	struct scan s = { .sup = sup, .hooks = hooks };
+	struct scan s = {.sup = sup, .hooks = hooks};
 	char live[LOGBOOK_PATH], *data;
 	size_t len;
 	int rv;

@@ -1,5 +1,6 @@
 /* One object, keys in the order of the design. Cost is null when a call's
- * price was unknown and nothing else is known. */
+ * price was unknown and nothing else is known. It is written in the commit
+ * that ends the run, so it is there exactly when the run has ended. */
 #include "subagent/result.h"
 
 #include <math.h>

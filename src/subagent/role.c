@@ -1,5 +1,6 @@
 /* The four built-in roles as a table; the tool lists are wishes, cut down to
- * what src/tool/table.c really has. */
+ * what src/tool/table.c really has. A role whose core tool is missing is shown
+ * but refused, with the sentence that names the tool. */
 #include "subagent/role.h"
 
 #include <ctype.h>
@@ -15,8 +16,8 @@ static const struct role web_crawler = {
 	.display = "WebCrawler",
 	.summary = "deep research on web pages",
 	.model = "claude-haiku",
-	.tools = { "web_search", "read_webpages", "http_get", "python_exec" },
-	.core = { "read_webpages" },
+	.tools = {"web_search", "read_webpages", "http_get", "python_exec"},
+	.core = {"read_webpages"},
 	.timeout_s = 600,
 	.cost_cents = 50,
 	.thinking = true,
@@ -27,8 +28,8 @@ static const struct role code_reviewer = {
 	.display = "CodeReviewer",
 	.summary = "reads a source tree and answers with path:line",
 	.model = "claude-opus",
-	.tools = { "read_file", "search_codebase", "search_and_read", "run_bash" },
-	.core = { "read_file", "search_codebase" },
+	.tools = {"read_file", "search_codebase", "search_and_read", "run_bash"},
+	.core = {"read_file", "search_codebase"},
 	.timeout_s = 300,
 	.cost_cents = 100,
 };
@@ -38,8 +39,8 @@ static const struct role data_extractor = {
 	.display = "DataExtractor",
 	.summary = "structured data out of pages and documents",
 	.model = "claude-haiku",
-	.tools = { "read_webpages", "http_get", "python_exec" },
-	.core = { "read_webpages" },
+	.tools = {"read_webpages", "http_get", "python_exec"},
+	.core = {"read_webpages"},
 	.timeout_s = 600,
 	.cost_cents = 50,
 };
@@ -49,18 +50,17 @@ static const struct role researcher = {
 	.display = "Researcher",
 	.summary = "general research in the web and in local files",
 	.model = "claude-sonnet",
-	.tools = { "web_search", "read_webpages", "read_file", "search_codebase",
-		   "search_and_read" },
+	.tools = {"web_search", "read_webpages", "read_file", "search_codebase", "search_and_read"},
 	.timeout_s = 600,
 	.cost_cents = 50,
 	.thinking = true,
 };
 
-const struct role *const role_table[] = { &web_crawler, &code_reviewer, &data_extractor,
-					  &researcher, NULL };
+const struct role *const role_table[] = {&web_crawler, &code_reviewer, &data_extractor, &researcher,
+					 NULL};
 
-static const char *const common_tools[] = { "read_result", "memory_search", "ask_person",
-					    "submit_result" };
+static const char *const common_tools[] = {"read_result", "memory_search", "ask_person",
+					   "submit_result"};
 
 static bool same_name(const char *a, const char *b)
 {
@@ -108,10 +108,11 @@ int role_usable(const struct role *r, bool files, struct ava_error *err)
 		const struct tool *t = tool_find(r->core[i]);
 
 		if (!t)
-			return err_set(err, AVA_EUNSUPPORTED,
-				       "role %s needs the tool %s, which this version does not have; "
-				       "use code_reviewer or researcher",
-				       r->name, r->core[i]);
+			return err_set(
+				err, AVA_EUNSUPPORTED,
+				"role %s needs the tool %s, which this version does not have; "
+				"use code_reviewer or researcher",
+				r->name, r->core[i]);
 		if ((t->flags & TOOL_FILES) && !files)
 			return err_set(err, AVA_EINVAL,
 				       "role %s works on files: give it a working folder (cwd)",

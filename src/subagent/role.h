@@ -16,9 +16,9 @@ struct role {
 	const char *name;    /* "code_reviewer" */
 	const char *display; /* "CodeReviewer" */
 	const char *summary;
-	const char *model;   /* alias */
+	const char *model;                 /* alias */
 	const char *tools[ROLE_MAX_TOOLS]; /* wished for; NULL-terminated */
-	const char *core[4]; /* without these it is not proposed */
+	const char *core[4];               /* without these it is not proposed */
 	int64_t timeout_s, cost_cents;
 	bool thinking;
 };

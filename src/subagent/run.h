@@ -31,46 +31,46 @@ struct run {
 
 	/* record */
 	struct outbox outbox;
-	struct draft *draft;  /* being written for the next commit; or NULL */
-	uint64_t seq;         /* of the last event in its file */
-	uint32_t types;       /* event-type bits */
+	struct draft *draft; /* being written for the next commit; or NULL */
+	uint64_t seq;        /* of the last event in its file */
+	uint32_t types;      /* event-type bits */
 	int64_t log_bytes;
-	unsigned char head[32]; /* SHA-256 chained over the lines of its file */
+	unsigned char head[32];    /* SHA-256 chained over the lines of its file */
 	struct hash_sha256 prefix; /* over head and lines of the request so far */
 	int64_t request_bytes;     /* head and lines of the next request */
 
 	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer;      /* agent_io.wake_at */
+	struct os_timer *timer;       /* agent_io.wake_at */
 	struct os_timer *reply_timer; /* a local model's delay */
-	struct infer_job *job;       /* model call in flight */
-	char infer_id[16];           /* "i3" while InferStart has no InferEnd */
+	struct infer_job *job;        /* model call in flight */
+	char infer_id[16];            /* "i3" while InferStart has no InferEnd */
 	int64_t infer_started_ms;
-	bool turn_open;              /* the reply's calls have no results line yet */
-	uint32_t *calls_before;      /* by iteration: calls in earlier turns; owned */
+	bool turn_open;         /* the reply's calls have no results line yet */
+	uint32_t *calls_before; /* by iteration: calls in earlier turns; owned */
 	int32_t calls_cap, calls_at;
-	unsigned busy;               /* jobs and tool calls that still point here */
-	struct tool_env env;         /* cwd_fd is owned */
-	struct list calls;           /* world_call: tools at work */
+	unsigned busy;       /* jobs and tool calls that still point here */
+	struct tool_env env; /* cwd_fd is owned */
+	struct list calls;   /* world_call: tools at work */
 
 	/* shown */
 	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms;
 	int64_t last_tool_wall_ms;
 	char last_tool[64];
 	char activity[160];
-	struct list waits;           /* run_wait: who waits for the end */
-	struct end_job *end;         /* set once it is ending */
+	struct list waits;   /* run_wait: who waits for the end */
+	struct end_job *end; /* set once it is ending */
 
 	/* evidence */
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	int64_t bytes_read;
 	struct buf artifacts; /* JSON strings joined by commas */
-	int64_t pause_ms; /* wall time between start and end that does not count */
-	bool cancel_wanted; /* before its spawn was durable */
-	bool interrupted;   /* left by a crash: it is only ended */
-	bool abandoned;     /* the process stops: its machine does not go on */
-	bool durable; /* its spawn is on disk */
-	bool done;    /* its end is */
+	int64_t pause_ms;     /* wall time between start and end that does not count */
+	bool cancel_wanted;   /* before its spawn was durable */
+	bool interrupted;     /* left by a crash: it is only ended */
+	bool abandoned;       /* the process stops: its machine does not go on */
+	bool durable;         /* its spawn is on disk */
+	bool done;            /* its end is */
 };
 
 /* Told once when the run's end is durable (loop thread). */

@@ -21,12 +21,12 @@ static const struct preset {
 	const char *name;
 	int64_t cost_cents, tokens;
 } presets[] = {
-	{ "quick", 10, 10000 },
-	{ "standard", 50, 50000 },
-	{ "deep", 200, 200000 },
+	{"quick", 10, 10000},
+	{"standard", 50, 50000},
+	{"deep", 200, 200000},
 };
 
-static const char *const known_grants[] = { "rw", "fetch_any" };
+static const char *const known_grants[] = {"rw", "fetch_any"};
 
 void spec_free(struct run_spec *s)
 {
@@ -46,10 +46,11 @@ static int check_text(const char *what, const char *text, size_t max, struct ava
 	size_t len = text ? strlen(text) : 0;
 
 	if (len > max)
-		return err_set(err, AVA_ETOOBIG,
-			       "the %s is %zu bytes long, %zu at the most: put the rest into a file "
-			       "the run can read",
-			       what, len, max);
+		return err_set(
+			err, AVA_ETOOBIG,
+			"the %s is %zu bytes long, %zu at the most: put the rest into a file "
+			"the run can read",
+			what, len, max);
 	if (len && !utf8_valid(text, len))
 		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
 	return 0;
@@ -62,10 +63,12 @@ static int check_cwd(const char *cwd, struct ava_error *err)
 	if (!cwd || !*cwd)
 		return 0;
 	if (cwd[0] != '/')
-		return err_set(err, AVA_EINVAL, "the working folder %s must be an absolute path", cwd);
+		return err_set(err, AVA_EINVAL, "the working folder %s must be an absolute path",
+			       cwd);
 	if (stat(cwd, &st) != 0)
 		return err_set(err, AVA_ENOENT,
-			       "the working folder %s cannot be opened (%s): start from a folder that exists",
+			       "the working folder %s cannot be opened (%s): start from a folder "
+			       "that exists",
 			       cwd, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, AVA_EINVAL, "the working folder %s is not a folder", cwd);
@@ -112,7 +115,8 @@ static int take_limits(struct run_spec *r, const struct op_spawn *s, const struc
 		tokens = p->tokens * 10;
 		r->expected_tokens = p->tokens;
 	}
-	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms, err);
+	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms,
+			err);
 	if (rv == 0)
 		rv = take_limit(s->max_cost_microusd, cost * 10000, 0, "the cost limit",
 				&l->cost_microusd, err);
@@ -142,12 +146,14 @@ static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_er
 
 	if (!price_known(p) && explicit_cap)
 		return err_set(err, AVA_EINVAL,
-			       "the price of %s is unknown, so a cost limit cannot be kept: leave the cost "
+			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
+			       "the cost "
 			       "limit out (tokens hold it) or use another model",
 			       r->model.id);
 	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
 		return err_set(err, AVA_EINVAL,
-			       "a cost limit of 0 allows free models only, and %s is not free", r->model.id);
+			       "a cost limit of 0 allows free models only, and %s is not free",
+			       r->model.id);
 	return 0;
 }
 
@@ -174,8 +180,8 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 		for (unsigned i = 0; i < n; i++)
 			found = found || strcmp(s->tools[k], have[i]->name) == 0;
 		if (!found)
-			return err_set(err, AVA_EINVAL, "role %s has no tool %s here", r->role->name,
-				       s->tools[k]);
+			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
+				       r->role->name, s->tools[k]);
 	}
 	r->agent.tools = r->tools;
 	r->agent.ntools = kept;
@@ -195,7 +201,8 @@ static int take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_
 		for (size_t k = 0; k < ARRAY_LEN(known_grants); k++)
 			known = known || strcmp(known_grants[k], s->grants[i]) == 0;
 		if (!known)
-			return err_set(err, AVA_EINVAL, "unknown grant %s: there are rw and fetch_any",
+			return err_set(err, AVA_EINVAL,
+				       "unknown grant %s: there are rw and fetch_any",
 				       s->grants[i]);
 		r->grants[r->ngrants++] = keep(r, s->grants[i]);
 	}
@@ -219,9 +226,14 @@ static void set_rights(struct run_spec *r)
 
 static void write_price(struct jw *w, const struct agent_price *p)
 {
-	const struct { const char *key; int64_t v; } parts[] = {
-		{ "input", p->input }, { "output", p->output },
-		{ "cacheRead", p->cache_read }, { "cacheWrite", p->cache_write },
+	const struct {
+		const char *key;
+		int64_t v;
+	} parts[] = {
+		{"input", p->input},
+		{"output", p->output},
+		{"cacheRead", p->cache_read},
+		{"cacheWrite", p->cache_write},
 	};
 
 	jw_object(w, "price");
@@ -405,7 +417,8 @@ static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_
 	const json_t *list = json_object_get(config, "tools"), *v;
 	size_t i;
 
-	json_array_foreach(list, i, v) {
+	json_array_foreach(list, i, v)
+	{
 		const struct tool *t = json_is_string(v) ? tool_find(json_string_value(v)) : NULL;
 
 		if (!t || r->agent.ntools == ROLE_MAX_TOOLS)
@@ -425,9 +438,8 @@ static int grants_from_json(struct run_spec *r, const json_t *config, struct ava
 	r->grants = arena_get(&r->mem, (json_array_size(list) + 1) * sizeof(*r->grants));
 	if (!r->grants)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	json_array_foreach(list, i, v)
-		if (json_is_string(v))
-			r->grants[r->ngrants++] = keep(r, json_string_value(v));
+	json_array_foreach(list, i, v) if (json_is_string(v)) r->grants[r->ngrants++] =
+		keep(r, json_string_value(v));
 	return 0;
 }
 
@@ -453,10 +465,14 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 {
 	const char *role = json_get_str(config, "role"), *model = json_get_str(config, "model");
 	struct op_spawn s = {
-		.task = json_get_str(config, "task"), .context = json_get_str(config, "context"),
-		.cwd = json_get_str(config, "cwd"), .preset = json_get_str(config, "preset"),
-		.origin = json_get_str(config, "origin"), .session_id = session_id,
-		.request_id = request_id, .user_id = user_id,
+		.task = json_get_str(config, "task"),
+		.context = json_get_str(config, "context"),
+		.cwd = json_get_str(config, "cwd"),
+		.preset = json_get_str(config, "preset"),
+		.origin = json_get_str(config, "origin"),
+		.session_id = session_id,
+		.request_id = request_id,
+		.user_id = user_id,
 	};
 	struct run_spec *r = spec_new();
 	int rv;
@@ -465,7 +481,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	r->role = role ? role_find(role) : NULL;
 	if (!r->role || !s.task || !model) {
-		rv = err_set(err, AVA_ECORRUPT, "the stored configuration lacks its role, task or model");
+		rv = err_set(err, AVA_ECORRUPT,
+			     "the stored configuration lacks its role, task or model");
 		goto fail;
 	}
 	rv = take_strings(r, &s, err);
@@ -494,13 +511,19 @@ fail:
 
 /* ---- messages.jsonl */
 
-static int render_head(const struct run_spec *r, struct buf *head, char prompt_hash[HASH_HEX_LEN + 1])
+static int render_head(const struct run_spec *r, struct buf *head,
+		       char prompt_hash[HASH_HEX_LEN + 1])
 {
 	struct prompt p = {
-		.role = r->role->display, .task = r->task, .context = r->context,
-		.tools = r->tools, .ntools = r->agent.ntools, .limits = &r->agent.limits,
+		.role = r->role->display,
+		.task = r->task,
+		.context = r->context,
+		.tools = r->tools,
+		.ntools = r->agent.ntools,
+		.limits = &r->agent.limits,
 	};
-	struct dialect_spec d = { .model = r->model.id, .tools = r->tools, .ntools = r->agent.ntools };
+	struct dialect_spec d = {
+		.model = r->model.id, .tools = r->tools, .ntools = r->agent.ntools};
 	struct buf system;
 	int rv;
 

@@ -34,9 +34,9 @@ struct op_spawn {
 	size_t ngrants;
 };
 
-#define SPEC_TASK_MAX (256u << 10)
+#define SPEC_TASK_MAX    (256u << 10)
 #define SPEC_CONTEXT_MAX (1u << 20)
-#define MACHINE_VERSION 1
+#define MACHINE_VERSION  1
 
 struct run_spec {
 	struct arena mem; /* all strings */
@@ -51,7 +51,7 @@ struct run_spec {
 	int64_t expected_tokens; /* what the quote expects */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
-	const char *config;      /* canonical JSON */
+	const char *config; /* canonical JSON */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };

@@ -22,7 +22,7 @@ static void tell_waits(struct run *r);
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
 		    const struct settings *settings)
 {
-	*s = (struct supervisor){ .loop = loop, .book = book, .settings = settings };
+	*s = (struct supervisor){.loop = loop, .book = book, .settings = settings};
 	list_init(&s->live);
 	list_init(&s->waiting);
 	map_init(&s->by_id);
@@ -40,7 +40,7 @@ void supervisor_fini(struct supervisor *s)
 void supervisor_quiesce(struct supervisor *s)
 {
 	s->closing = true;
-	LIST_EACH(&s->live, n, tmp) {
+	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
 		infer_stop(&r->agent);
@@ -51,7 +51,7 @@ void supervisor_quiesce(struct supervisor *s)
 
 bool supervisor_written(const struct supervisor *s)
 {
-	LIST_EACH(&s->live, n, tmp) {
+	LIST_EACH (&s->live, n, tmp) {
 		if (!outbox_empty(&LIST_ENTRY(n, struct run, node)->outbox))
 			return false;
 	}
@@ -129,8 +129,11 @@ static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct a
 	}
 	r->sup = s;
 	r->spec = spec;
-	r->env = (struct tool_env){ .loop = s->loop, .cwd_fd = -1, .cwd = spec->cwd,
-				    .fetch_result = toolrun_fetch, .user = r };
+	r->env = (struct tool_env){.loop = s->loop,
+				   .cwd_fd = -1,
+				   .cwd = spec->cwd,
+				   .fetch_result = toolrun_fetch,
+				   .user = r};
 	list_init(&r->node);
 	list_init(&r->queue);
 	list_init(&r->calls);
@@ -199,10 +202,11 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 	struct run *r;
 
 	if (s->nwaiting >= (uint64_t)s->settings->runs_queue_max)
-		return err_set(err, AVA_EBUSY,
-			       "%u runs wait for a slot already: let some end, or raise runs.queue_max "
-			       "(AVA_RUNS_QUEUE_MAX)",
-			       s->nwaiting);
+		return err_set(
+			err, AVA_EBUSY,
+			"%u runs wait for a slot already: let some end, or raise runs.queue_max "
+			"(AVA_RUNS_QUEUE_MAX)",
+			s->nwaiting);
 	r = run_new(s, spec, err);
 	if (!r)
 		return err ? err->code : AVA_ENOMEM;
@@ -239,8 +243,8 @@ void supervisor_discard(struct run *r)
 	run_free(r);
 }
 
-int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id,
-		     const char *trace, struct run **out, struct ava_error *err)
+int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
+		     struct run **out, struct ava_error *err)
 {
 	struct run *r = run_new(s, spec, err);
 
@@ -332,7 +336,8 @@ void supervisor_ended(struct run *r)
 
 	delist(r);
 	if (r->started_wall_ms)
-		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r), t->cost_microusd);
+		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r),
+			   t->cost_microusd);
 	tell_waits(r);
 }
 
@@ -383,16 +388,29 @@ void supervisor_status(const struct run *r, struct op_status *out)
 	const struct agent_limits *l = &s->agent.limits;
 
 	*out = (struct op_status){
-		.id = r->id.text, .trace_id = r->trace.text, .role = s->role->name,
-		.task = s->task, .model = s->model.id, .stop_reason = r->done ? a->stop_reason : "",
-		.session_id = s->session_id, .user_id = s->user_id, .origin = s->origin,
-		.cwd = s->cwd, .activity = r->activity, .last_tool = r->last_tool,
-		.status = run_status(r), .started_ms = r->started_wall_ms,
-		.ended_ms = r->ended_wall_ms, .last_tool_ms = r->last_tool_wall_ms,
+		.id = r->id.text,
+		.trace_id = r->trace.text,
+		.role = s->role->name,
+		.task = s->task,
+		.model = s->model.id,
+		.stop_reason = r->done ? a->stop_reason : "",
+		.session_id = s->session_id,
+		.user_id = s->user_id,
+		.origin = s->origin,
+		.cwd = s->cwd,
+		.activity = r->activity,
+		.last_tool = r->last_tool,
+		.status = run_status(r),
+		.started_ms = r->started_wall_ms,
+		.ended_ms = r->ended_wall_ms,
+		.last_tool_ms = r->last_tool_wall_ms,
 		.tokens = a->totals.input + a->totals.output,
-		.cost_microusd = run_cost(r), .elapsed_ms = run_elapsed_ms(r),
-		.iteration = a->iteration, .limit_time_ms = l->time_ms,
-		.limit_cost_microusd = l->cost_microusd, .limit_tokens = l->tokens,
+		.cost_microusd = run_cost(r),
+		.elapsed_ms = run_elapsed_ms(r),
+		.iteration = a->iteration,
+		.limit_time_ms = l->time_ms,
+		.limit_cost_microusd = l->cost_microusd,
+		.limit_tokens = l->tokens,
 		.limit_iterations = l->iterations,
 	};
 }

@@ -29,9 +29,9 @@ struct supervisor {
 	struct os_loop *loop;
 	struct logbook *book;
 	const struct settings *settings;
-	struct list live;    /* run.node: not yet done */
-	struct list waiting; /* run.queue: wants a slot */
-	struct map by_id;    /* live runs */
+	struct list live;     /* run.node: not yet done */
+	struct list waiting;  /* run.queue: wants a slot */
+	struct map by_id;     /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	unsigned slots_used, nlive, nwaiting;
@@ -59,8 +59,8 @@ void supervisor_start(struct run *r);
 void supervisor_discard(struct run *r);
 
 /* After a restart: a queued run goes on under its old id. */
-int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id,
-		     const char *trace, struct run **out, struct ava_error *err);
+int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
+		     struct run **out, struct ava_error *err);
 
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
 void supervisor_cancel(struct run *r);

@@ -22,8 +22,8 @@ struct world_call {
 	struct tool_call tool;
 	struct list node; /* in run.calls; alone once dropped */
 	struct run *run;
-	unsigned index;   /* in the turn */
-	bool dropped;     /* tools_stop: the answer is not wanted any more */
+	unsigned index; /* in the turn */
+	bool dropped;   /* tools_stop: the answer is not wanted any more */
 	json_t *args;
 	char id[16];
 };
@@ -107,7 +107,7 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
 	struct run *r = env->user;
-	struct fetch f = { .out = out };
+	struct fetch f = {.out = out};
 	char path[LOGBOOK_PATH + 32], *data;
 	int iteration, n, used = 0, rv;
 	size_t len;
@@ -191,10 +191,11 @@ static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
 			shown--;
 		keep_artifact(r, t, tc, &full);
-		tc->output = arena_fmt(&t->mem,
-				       "%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
-				       "%s shows the rest)",
-				       (int)shown, full.data, shown, full.len, tc->id);
+		tc->output = arena_fmt(
+			&t->mem,
+			"%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
+			"%s shows the rest)",
+			(int)shown, full.data, shown, full.len, tc->id);
 	} else {
 		tc->output = arena_copy(&t->mem, full.data ? full.data : "", full.len);
 	}
@@ -281,9 +282,13 @@ int toolrun_start(struct agent *a, unsigned index)
 	memcpy(c->id, tc->id, sizeof(c->id));
 	c->run = r;
 	c->index = index;
-	c->tool = (struct tool_call){ .tool = tc->tool, .id = c->id, .args = c->args,
-				      .env = &r->env, .done = call_done, .user = c,
-				      .error_class = "" };
+	c->tool = (struct tool_call){.tool = tc->tool,
+				     .id = c->id,
+				     .args = c->args,
+				     .env = &r->env,
+				     .done = call_done,
+				     .user = c,
+				     .error_class = ""};
 	buf_init(&c->tool.out, TOOL_FULL_MAX);
 	list_add(&r->calls, &c->node);
 	r->busy++;
@@ -299,7 +304,7 @@ void toolrun_stop(struct agent *a)
 {
 	struct run *r = a->world;
 
-	LIST_EACH(&r->calls, n, tmp) {
+	LIST_EACH (&r->calls, n, tmp) {
 		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
 
 		c->dropped = true;

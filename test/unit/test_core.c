@@ -30,8 +30,8 @@ struct world {
 
 static void open_core(struct world *w)
 {
-	struct core_options o = {.loop = w->loop, .root = w->root, .settings = &w->settings,
-				 .model = "offline"};
+	struct core_options o = {
+		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
 	struct ava_error err = {0};
 
 	if (core_open(&w->core, &o, &err) != 0)
@@ -62,8 +62,9 @@ static int set_up(void **state)
 	write_file(w->src, "parser.c",
 		   "#include <stdio.h>\n\n/* The parser of headers. */\n"
 		   "int parse_header(const char *s)\n{\n\treturn s[0] == 'H';\n}\n");
-	write_file(w->src, "main.c", "int parse_header(const char *s);\n\nint main(void)\n{\n"
-				     "\treturn parse_header(\"H\");\n}\n");
+	write_file(w->src, "main.c",
+		   "int parse_header(const char *s);\n\nint main(void)\n{\n"
+		   "\treturn parse_header(\"H\");\n}\n");
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
 	w->loop = os_loop_new(NULL);
@@ -157,10 +158,17 @@ static void until(struct world *w, struct got *g)
 static struct op_spawn ask(struct world *w, const char *task)
 {
 	return (struct op_spawn){
-		.role = "code_reviewer", .task = task, .cwd = w->src, .origin = "test",
-		.session_id = "s1", .user_id = "tester", .request_id = "",
-		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT,
+		.role = "code_reviewer",
+		.task = task,
+		.cwd = w->src,
+		.origin = "test",
+		.session_id = "s1",
+		.user_id = "tester",
+		.request_id = "",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
 	};
 }
 
@@ -244,7 +252,8 @@ static void test_main_job_with_citations(void **state)
 
 	assert_string_equal(json_get_str(r, "status"), "success");
 	assert_true(json_array_size(json_object_get(r, "citations")) > 0);
-	json_array_foreach(json_object_get(r, "citations"), i, c) {
+	json_array_foreach(json_object_get(r, "citations"), i, c)
+	{
 		const char *path = json_get_str(c, "path");
 
 		assert_true(strcmp(path, "parser.c") == 0 || strcmp(path, "main.c") == 0);
@@ -283,14 +292,15 @@ static void test_request_bytes(void **state)
 		if (strncmp(line, "{\"role\":\"assistant\"", 19) != 0)
 			continue;
 		buf_init(&body, 1u << 24);
-		assert_int_equal(messages_request(&body, file, (size_t)(line - file), NULL, NULL), 0);
+		assert_int_equal(messages_request(&body, file, (size_t)(line - file), NULL, NULL),
+				 0);
 		assert_true(body.len > last_len);
 		assert_true(last_len == 0 || memcmp(body.data, last, last_len) == 0);
 		hash_sha256_hex(body.data, body.len, hash);
 		assert_int_equal(ava_log_next(log, &e, NULL), 1);
 		event = json_parse(e.line, e.len, NULL);
-		assert_string_equal(
-			json_get_str(json_object_get(event, "content"), "prefixHash"), hash);
+		assert_string_equal(json_get_str(json_object_get(event, "content"), "prefixHash"),
+				    hash);
 		json_decref(event);
 		free(last);
 		last = buf_take(&body, &last_len);
@@ -322,14 +332,14 @@ static void test_errors_go_back_to_the_model(void **state)
 	struct op_spawn s = ask(w, "try odd calls");
 	struct got g;
 
-	s.model = script(w,
-		"{\"tool_calls\":[{\"name\":\"nonsense\",\"args\":{}},"
-		"{\"name\":\"read_file\",\"args\":{\"path\":7}},"
-		"{\"name\":\"read_file\",\"args\":{\"path\":\"../../etc/passwd\"}},"
-		"{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"
-		"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
-		"\"confidence\":0.5,\"output\":{\"path\":\"main.c\",\"line\":3,"
-		"\"quote\":\"int main(void)\"}}}]}\n");
+	s.model = script(
+		w, "{\"tool_calls\":[{\"name\":\"nonsense\",\"args\":{}},"
+		   "{\"name\":\"read_file\",\"args\":{\"path\":7}},"
+		   "{\"name\":\"read_file\",\"args\":{\"path\":\"../../etc/passwd\"}},"
+		   "{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"
+		   "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
+		   "\"confidence\":0.5,\"output\":{\"path\":\"main.c\",\"line\":3,"
+		   "\"quote\":\"int main(void)\"}}}]}\n");
 	g = spawn(w, &s);
 	assert_ended(w, g.id, "success", "submitted");
 	assert_int_equal(count_events(w, g.id, "ToolCall"), 5);
@@ -352,8 +362,8 @@ static void test_timeout_terminates_the_run(void **state)
 	assert_paired(w, g.id);
 }
 
-#define STEP_TURN \
-	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]," \
+#define STEP_TURN                                                                                  \
+	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}],"               \
 	"\"usage\":{\"input\":600,\"output\":100,\"cost_cents\":4}}\n"
 
 static void test_cost_limit_stops_the_run(void **state)
@@ -446,9 +456,10 @@ static void test_cancel_at_every_moment(void **state)
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "step");
 
-	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN
-			 "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
-			 "\"confidence\":1}}]}\n");
+	s.model =
+		script(w, STEP_TURN STEP_TURN STEP_TURN
+		       "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
+		       "\"confidence\":1}}]}\n");
 	for (int k = 0; k < 40; k++) {
 		struct got g = spawn(w, &s), c = {0};
 		json_t *r;
@@ -617,9 +628,7 @@ static void test_a_pending_proposal_survives(void **state)
 
 /* ---- event cursors */
 
-static void no_wake(void *user)
-{
-}
+static void no_wake(void *user) {}
 
 static void test_cursor_gives_each_event_once(void **state)
 {

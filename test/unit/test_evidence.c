@@ -30,8 +30,9 @@ static const struct {
 	unsigned checked, failed;
 } cases[] = {
 	{"nothing claimed", NULL, "all is well", "[]", 0, 0},
-	{"a search hit with its quote", "{\"findings\":[{\"path\":\"src/a.c\",\"line\":12,"
-					"\"quote\":\"int main(void)\"}]}",
+	{"a search hit with its quote",
+	 "{\"findings\":[{\"path\":\"src/a.c\",\"line\":12,"
+	 "\"quote\":\"int main(void)\"}]}",
 	 NULL, "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
 	{"part of a line, spaces around",
 	 "{\"path\":\"src/b.c\",\"line\":3,\"quote\":\"  return \\\"x\\\"; \"}", NULL,
@@ -54,8 +55,8 @@ static const struct {
 	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"},"
 	 "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]",
 	 "src/a.c:12", "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
-	{"an address that was never seen",
-	 "{\"url\":\"https://example.org/\",\"quote\":\"price\"}", NULL, "[]", 1, 1},
+	{"an address that was never seen", "{\"url\":\"https://example.org/\",\"quote\":\"price\"}",
+	 NULL, "[]", 1, 1},
 	{"a prefix of a number is another line",
 	 "{\"path\":\"src/a.c\",\"line\":1,\"quote\":\"main\"}", NULL, "[]", 1, 1},
 };
@@ -82,9 +83,8 @@ static void test_broken_conversation(void **state)
 	static const char out[] = "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}";
 	struct evidence e;
 
-	assert_int_equal(evidence_collect(&e, &dialect_offline, lines, 200, out, sizeof(out) - 1,
-					  NULL),
-			 0);
+	assert_int_equal(
+		evidence_collect(&e, &dialect_offline, lines, 200, out, sizeof(out) - 1, NULL), 0);
 	assert_string_equal(e.citations.data, "[]");
 	assert_int_equal(e.failed, 1);
 	buf_fini(&e.citations);
@@ -111,7 +111,8 @@ static void test_results_in_order(void **state)
 
 static void test_open_calls(void **state)
 {
-	const char *cut = strstr(lines, ",{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"");
+	const char *cut =
+		strstr(lines, ",{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"");
 	struct turn *t = turn_new();
 
 	assert_non_null(t);

@@ -22,10 +22,17 @@ static int set_up(void **state)
 static struct op_spawn plain(void)
 {
 	return (struct op_spawn){
-		.role = "code_reviewer", .task = "find main", .cwd = "/", .origin = "test",
-		.session_id = "s", .user_id = "u", .request_id = "",
-		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT,
+		.role = "code_reviewer",
+		.task = "find main",
+		.cwd = "/",
+		.origin = "test",
+		.session_id = "s",
+		.user_id = "u",
+		.request_id = "",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
 	};
 }
 
