@@ -1,5 +1,6 @@
 /* A table of whole answers after folding case, spaces and closing marks. No
- * guessing: "yes but cheaper" is not a yes to what was quoted. */
+ * guessing: "yes but cheaper" is not a yes to what was quoted. What the tables
+ * do not hold is unclear, and the person is asked again. */
 #include "ava/answer.h"
 
 #include <ctype.h>

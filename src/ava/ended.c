@@ -1,5 +1,6 @@
 /* Only two lines of a log are parsed: SubagentSpawn is its first, and
- * SubagentComplete its last. */
+ * SubagentComplete its last. A run whose log lacks either is shown as far as
+ * it can be read. */
 #include "ava/ended.h"
 
 #include <fcntl.h>

@@ -3,9 +3,11 @@
  * history is a ring a role, fed by the catalog and by each end. */
 #include "subagent/quote.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/tool.h"
 #include "base/util.h"
@@ -108,20 +110,44 @@ int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *
 	return buf_check(out);
 }
 
-/* The task as part of a sentence: one line, not too long. */
+/* "to find main", but "to answer: Where is main?": what does not begin with a
+ * verb would make no sentence. */
+static bool is_question(const char *task)
+{
+	static const char *const words[] = {"what", "which", "where", "who",   "whose", "when",
+					    "why",  "how",   "is",    "are",   "was",   "does",
+					    "do",   "did",   "can",   "could", "should"};
+	size_t len = strlen(task), word = strcspn(task, " \t\n'");
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strlen(words[i]) == word && strncasecmp(task, words[i], word) == 0)
+			return true;
+	return len > 0 && task[len - 1] == '?';
+}
+
+/* The task as part of a sentence: one line, not too long, safe to show. */
 static void add_task(struct buf *out, const char *task)
 {
+	size_t len, cut;
 	struct buf line;
-	size_t len = strlen(task), cut = utf8_prefix(task, len, 200);
+	bool question;
 
+	task += strspn(task, " \t\r\n");
+	question = is_question(task);
+	len = strlen(task);
+	cut = utf8_prefix(task, len, 200);
 	buf_init(&line, 4096);
 	for (size_t i = 0; i < cut; i++)
 		buf_addc(&line,
 			 task[i] == '\n' || task[i] == '\t' || task[i] == '\r' ? ' ' : task[i]);
-	while (line.len && strchr(" .!?", line.data[line.len - 1]))
+	while (line.len && strchr(question ? " " : " .!", line.data[line.len - 1]))
 		line.len--;
+	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
+	if (!question && line.len > 1 && islower((unsigned char)line.data[1]))
+		line.data[0] = (char)tolower((unsigned char)line.data[0]);
+	buf_adds(out, question ? "answer: " : "");
 	utf8_terminal(out, line.data ? line.data : "", line.len, false);
-	buf_adds(out, cut < len ? "…" : "");
+	buf_adds(out, cut < len ? "…" : question ? "" : ".");
 	buf_fini(&line);
 }
 
@@ -129,9 +155,9 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 {
 	bool offline = strncmp(s->model.id, "offline", 7) == 0;
 
-	buf_addf(out, "I'll spawn a %s subagent to work on: ", s->role->display);
+	buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
 	add_task(out, s->task);
-	buf_adds(out, ". Estimated:\n• Time: ");
+	buf_adds(out, " Estimated:\n• Time: ");
 	if (q->minutes_min == q->minutes_max)
 		buf_addf(out, "~%d minute%s\n", q->minutes_max, q->minutes_max == 1 ? "" : "s");
 	else

@@ -243,7 +243,7 @@ static void test_quote_from_limits(void **state)
 	buf_init(&b, 65536);
 	assert_int_equal(quote_text(&b, &out, r), 0);
 	assert_string_equal(b.data,
-			    "I'll spawn a CodeReviewer subagent to work on: find main. Estimated:\n"
+			    "I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
 			    "• Time: ~3-5 minutes\n"
 			    "• Cost: up to $0.00 (offline model, no key and no network)\n"
 			    "• Tools: read_file, search_codebase, search_and_read, read_result, "
@@ -251,6 +251,39 @@ static void test_quote_from_limits(void **state)
 			    "Proceed? [Yes/No]");
 	buf_fini(&b);
 	spec_free(r);
+}
+
+static void test_quote_reads_as_a_sentence(void **state)
+{
+	static const struct {
+		const char *task, *begins;
+	} rows[] = {
+		{"Find main", "I'll spawn a CodeReviewer subagent to find main. Estimated:"},
+		{"HTTP review.", "I'll spawn a CodeReviewer subagent to HTTP review. Estimated:"},
+		{"Where is main?",
+		 "I'll spawn a CodeReviewer subagent to answer: Where is main? Estimated:"},
+		{" how it works\n",
+		 "I'll spawn a CodeReviewer subagent to answer: how it works Estimated:"},
+		{"a\x1b[2Jb", "I'll spawn a CodeReviewer subagent to a\\x1b[2Jb. Estimated:"},
+	};
+	struct op_spawn s = plain();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct quotes q = {0};
+		struct quote out;
+		struct run_spec *r;
+		struct buf b;
+
+		s.task = rows[i].task;
+		r = build(&s);
+		quote_make(&q, r, &out);
+		buf_init(&b, 65536);
+		assert_int_equal(quote_text(&b, &out, r), 0);
+		b.data[strlen(rows[i].begins)] = 0;
+		assert_string_equal(b.data, rows[i].begins);
+		buf_fini(&b);
+		spec_free(r);
+	}
 }
 
 static void test_quote_from_history(void **state)
@@ -286,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_config_round_trip),
 		cmocka_unit_test(test_hash_covers_the_folder),
 		cmocka_unit_test(test_quote_from_limits),
+		cmocka_unit_test(test_quote_reads_as_a_sentence),
 		cmocka_unit_test(test_quote_from_history),
 	};
 
