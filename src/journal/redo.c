@@ -121,17 +121,19 @@ fail:
 
 static int add_op(struct redo *r, const struct wal_op *w, struct redo_op *op)
 {
-	char path[FILES_PATH_MAX + 1], name[FILES_BUF];
+	char path[FILES_PATH_MAX + 1], part_name[FILES_BUF];
+	const char *name = path;
 	struct redo_file *f;
 
 	if (w->path_len > FILES_PATH_MAX)
 		return AVA_ECORRUPT;
 	memcpy(path, w->path, w->path_len);
 	path[w->path_len] = '\0';
-	if (!files_path_ok(path))
-		return AVA_ECORRUPT;
-	files_part_name(path, w->part, name);
+	if (w->part > 1)
+		name = files_part_name(path, w->part, part_name);
 	f = map_get(&r->map, name);
+	if (f == NULL && !files_path_ok(path))
+		return AVA_ECORRUPT;
 	if (f == NULL)
 		f = new_file(r, path, name, w->part);
 	if (f == NULL || grow((void **)&f->ops, &f->capops, f->nops, sizeof(f->ops[0])) != 0)
