@@ -182,7 +182,8 @@ static void drain(struct os_task *t)
 {
 	struct core *c = CONTAINER_OF(t, struct core, drain);
 
-	journal_drain(c->journal);
+	if (c->journal) /* or closed since it was posted */
+		journal_drain(c->journal);
 }
 
 static void journal_notify(void *user)
@@ -190,6 +191,15 @@ static void journal_notify(void *user)
 	struct core *c = user;
 
 	os_post(c->loop, &c->drain);
+}
+
+/* After it nothing of the journal, and nobody posts the drain task. */
+static void close_journal(struct core *c)
+{
+	journal_close(c->journal);
+	c->journal = NULL;
+	while (c->drain.queued)
+		os_loop_step(c->loop, 0);
 }
 
 static int open_journal(struct core *c, struct ava_error *err)
@@ -208,10 +218,8 @@ static int open_journal(struct core *c, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
-	if (rv != 0) {
-		journal_close(c->journal);
-		c->journal = NULL;
-	}
+	if (rv != 0)
+		close_journal(c);
 	return rv;
 }
 
@@ -279,7 +287,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 fail_open:
 	supervisor_quiesce(&c->sup);
 	c->book.closed = true;
-	journal_close(c->journal);
+	close_journal(c);
 	proposals_free(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
@@ -302,7 +310,7 @@ void core_close(struct core *c)
 	for (int i = 0; i < 100 && !supervisor_written(&c->sup); i++)
 		journal_sync(c->journal);
 	c->book.closed = true;
-	journal_close(c->journal);
+	close_journal(c);
 	proposals_free(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 
 struct waiter {
 	struct list node;
@@ -242,7 +243,7 @@ static int propose(struct core *c, const struct op_spawn *s, struct proposal **o
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 		goto fail;
 	}
-	rv = spec_build(&p->spec, s, &c->settings, c->model, err);
+	rv = spec_build(&p->spec, s, &c->settings, c->model, c->redact, err);
 	if (rv != 0)
 		goto fail;
 	id_short('P', id_taken, c, p->id);
@@ -344,6 +345,21 @@ static void answered(int rv, void *user)
 	tell_waiters(p, 0, NULL);
 }
 
+/* What a person typed, without the secrets in it. */
+static void write_typed(struct core *c, struct jw *w, const char *key, const char *text)
+{
+	struct buf clean;
+
+	buf_init(&clean, 1u << 20);
+	if (!c->redact)
+		jw_preview(w, key, text, strlen(text), EVENT_PREVIEW_CHARS);
+	else if (redact_text(c->redact, &clean, text, strlen(text)) < 0)
+		jw_str(w, key, "(left out: too large to look for secrets)");
+	else
+		jw_preview(w, key, clean.data ? clean.data : "", clean.len, EVENT_PREVIEW_CHARS);
+	buf_fini(&clean);
+}
+
 static void write_text(struct core *c, struct draft *d, const struct proposal *p, const char *text)
 {
 	struct buf b;
@@ -352,7 +368,7 @@ static void write_text(struct core *c, struct draft *d, const struct proposal *p
 	buf_init(&b, 65536);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
-	jw_preview(&w, "text", text, strlen(text), EVENT_PREVIEW_CHARS);
+	write_typed(c, &w, "text", text);
 	jw_end(&w);
 	core_event(c, d, EVENT_UserMessage, p->spec->session_id, p->spec->user_id, &b);
 }
@@ -373,7 +389,7 @@ static void write_answer(struct core *c, struct draft *d, const struct proposal 
 	if (kind != EVENT_SpawnExpired)
 		jw_str(&w, "by", by);
 	if (kind == EVENT_SpawnRejected)
-		jw_preview(&w, "reason", reason, strlen(reason), EVENT_PREVIEW_CHARS);
+		write_typed(c, &w, "reason", reason);
 	if (kind == EVENT_SpawnConfirmed)
 		jw_str(&w, "subagentId", p->run);
 	jw_end(&w);

@@ -82,7 +82,7 @@ static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 	int rv = core_ready(c, err);
 
 	if (rv == 0)
-		rv = spec_build(&spec, s, &c->settings, c->model, err);
+		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
 	if (rv != 0)
 		return rv;
 	d = draft_new(&c->book);

@@ -106,9 +106,10 @@ static const char *default_summary(struct end_job *j)
 	return "It ended without a summary.";
 }
 
-static void commit(struct end_job *j)
+static void commit(void *user)
 {
-	struct run *r = j->run;
+	struct run *r = user;
+	struct end_job *j = r->end;
 	struct draft *d = world_draft(r);
 	struct buf result;
 	char path[LOGBOOK_PATH];
@@ -163,7 +164,7 @@ static void check_done(struct os_work *w)
 	j->checked = true;
 	j->run->busy--;
 	if (!j->run->abandoned)
-		commit(j);
+		commit(j->run);
 }
 
 static void check_start(void *user)
@@ -225,28 +226,30 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	struct run *r = a->world;
 	struct draft *d = world_draft(r);
 	struct end_job *j = job_new(r, e);
+	void (*next)(void *user);
 
 	/* Without memory for its end the run cannot go on honestly; the next
 	 * start ends it as interrupted. */
+	r->end = j;
 	if (!j || !d) {
 		supervisor_out_of_memory(r);
-		free(j);
+		ending_free(r);
 		return;
 	}
-	r->end = j;
 	close_calls(r, d);
 	close_infer(r, d, e->stop_reason);
 	if (e->exhausted)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
-	if (!j->end.output && !(j->end.summary && *j->end.summary)) {
-		commit(j);
-	} else if (outbox_empty(&r->outbox)) {
-		check_start(r);
+	next = j->end.output || (j->end.summary && *j->end.summary) ? check_start : commit;
+	/* Once the outbox is empty the conversation is complete on disk, and the
+	 * last events get their lsn when they are written: the logs that others
+	 * write to as well stay in order. */
+	if (outbox_empty(&r->outbox)) {
+		next(r);
 	} else {
-		/* The conversation is complete on disk once this is empty. */
-		r->outbox.drained = check_start;
+		r->outbox.drained = next;
 		r->outbox.drained_user = r;
 	}
 }

@@ -148,6 +148,10 @@ void draft_free(struct draft *d)
 {
 	if (!d)
 		return;
+	LIST_EACH (&d->merged, n, tmp) {
+		list_del(n);
+		draft_free(LIST_ENTRY(n, struct draft, node));
+	}
 	for (unsigned i = 0; i < d->nparts; i++)
 		buf_fini(&d->parts[i].bytes);
 	free(d);
@@ -293,37 +297,75 @@ bool outbox_empty(const struct outbox *b)
 	return !b->flying && list_empty(&b->waiting);
 }
 
-/* New lsn for every event line: the old ones are burned. */
+/* Put `lsn`, and `seq` unless 0, into the event or row that begins a line. */
+static void put_numbers(struct buf *out, const char *line, size_t len, uint64_t lsn, uint64_t seq)
+{
+	const char *at = memmem(line, MIN(len, 80), "\"lsn\":", 6), *rest = line;
+
+	if (at) {
+		rest = at + 6 + strspn(at + 6, "0123456789");
+		buf_add(out, line, (size_t)(at + 6 - line));
+		buf_addf(out, "%llu", (unsigned long long)lsn);
+	}
+	if (at && seq && strncmp(rest, ",\"seq\":", 7) == 0) {
+		buf_addf(out, ",\"seq\":%llu", (unsigned long long)seq);
+		rest += 7 + strspn(rest + 7, "0123456789");
+	}
+	buf_add(out, rest, len - (size_t)(rest - line));
+	buf_addc(out, '\n');
+}
+
+/* Replace the last line of `p` with its own under new numbers. False: no
+ * memory, and it is what it was. */
+static bool renumber_last(struct draft_part *p, uint64_t lsn, uint64_t seq)
+{
+	struct buf fresh;
+	const char *nl = p->bytes.len > 1 ? memrchr(p->bytes.data, '\n', p->bytes.len - 1) : NULL;
+	size_t from = nl ? (size_t)(nl - p->bytes.data) + 1 : 0;
+
+	buf_init(&fresh, PART_MAX);
+	buf_add(&fresh, p->bytes.data, from);
+	put_numbers(&fresh, p->bytes.data + from, p->bytes.len - from - 1, lsn, seq);
+	if (buf_check(&fresh) != 0) {
+		buf_fini(&fresh);
+		return false;
+	}
+	buf_fini(&p->bytes);
+	p->bytes = fresh;
+	return true;
+}
+
+/* A refused draft that ends its run goes into files that others wrote to
+ * meanwhile: its event (the last line, in both logs the same) and its catalog
+ * row get fresh numbers. Its other lines stand in the run's own file only,
+ * keep their order, and are already counted in the head of their chain. The
+ * old numbers are unique too, so without memory they stay. */
 static void renumber(struct draft *d)
 {
+	struct draft_part *day = NULL, *run = NULL, *catalog = NULL;
+	char today[LOGBOOK_PATH];
+	bool same_day;
+	uint64_t lsn;
+
 	for (unsigned i = 0; i < d->nparts; i++) {
 		struct draft_part *p = &d->parts[i];
-		struct buf fresh;
-		const char *line;
-		size_t at = 0, len;
 
-		if (p->kind != DRAFT_RUN && p->kind != DRAFT_DAY && p->kind != DRAFT_CATALOG)
-			continue;
-		buf_init(&fresh, PART_MAX);
-		while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
-			const char *key = memmem(line, MIN(len, 80), "\"lsn\":", 6), *rest;
-
-			rest = key ? key + 6 + strspn(key + 6, "0123456789") : line;
-			if (key) {
-				buf_add(&fresh, line, (size_t)(key + 6 - line));
-				buf_addf(&fresh, "%llu",
-					 (unsigned long long)journal_lsn(d->lb->journal, 1));
-			}
-			buf_add(&fresh, rest, len - (size_t)(rest - line));
-			buf_addc(&fresh, '\n');
-		}
-		if (buf_check(&fresh) == 0) {
-			buf_fini(&p->bytes);
-			p->bytes = fresh;
-		} else {
-			buf_fini(&fresh); /* the old numbers are unique too */
-		}
+		if (p->kind == DRAFT_DAY)
+			day = p;
+		else if (p->kind == DRAFT_RUN)
+			run = p;
+		else if (p->kind == DRAFT_CATALOG)
+			catalog = p;
 	}
+	if (!day || !run)
+		return;
+	day_path(d->lb->day, today);
+	same_day = strcmp(day->path, today) == 0;
+	lsn = journal_lsn(d->lb->journal, 1);
+	if (renumber_last(run, lsn, 0))
+		(void)renumber_last(day, lsn, same_day ? ++d->lb->day_seq : 0);
+	if (catalog)
+		(void)renumber_last(catalog, journal_lsn(d->lb->journal, 1), 0);
 }
 
 static void outbox_pump(struct outbox *b);
@@ -332,9 +374,10 @@ static void stall(struct outbox *b, int code)
 {
 	b->stall_code = code;
 	b->is_stalled = true;
+	if (list_empty(&b->lb->stalled)) /* later ones do not put it off */
+		os_timer_set(b->lb->retry, b->lb->retry_ms);
 	list_del(&b->stalled);
 	list_add(&b->lb->stalled, &b->stalled);
-	os_timer_set(b->lb->retry, b->lb->retry_ms);
 }
 
 static void retry_fire(void *user)
@@ -397,7 +440,6 @@ static void outbox_done(int rv, void *user)
 
 	b->flying = NULL;
 	if (rv != 0) {
-		renumber(d);
 		list_add_front(&b->waiting, &d->node);
 		stall(b, rv);
 		return;
@@ -439,6 +481,9 @@ static void outbox_pump(struct outbox *b)
 			break;
 		}
 	}
+	if (d->tried)
+		renumber(d);
+	d->tried = true;
 	b->flying = d;
 	rv = draft_submit(d, outbox_done);
 	if (rv != 0) {

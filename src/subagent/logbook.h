@@ -56,6 +56,7 @@ struct draft {
 	unsigned nparts;
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
+	bool tried;  /* the disk refused it before */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct outbox *box; /* NULL: on its own */

@@ -26,7 +26,7 @@ struct run {
 	struct run_id id;
 	struct trace_name trace;
 	char proposal[24]; /* "" when spawned without one */
-	struct list node;  /* in supervisor.live */
+	struct list node;  /* in supervisor.live, then in supervisor.ended */
 	struct list queue; /* in supervisor.waiting while it wants a slot */
 
 	/* record */

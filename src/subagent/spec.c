@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "codec/utf8.h"
 
 static const struct preset {
@@ -39,6 +40,21 @@ void spec_free(struct run_spec *s)
 static const char *keep(struct run_spec *s, const char *text)
 {
 	return text ? arena_copy(&s->mem, text, strlen(text)) : arena_copy(&s->mem, "", 0);
+}
+
+/* As `keep`, without the secrets in it: it goes to models and to the disk. */
+static const char *keep_clean(struct run_spec *s, const struct redact *redact, const char *text)
+{
+	const char *copy = NULL;
+	struct buf clean;
+
+	if (!redact || !text)
+		return keep(s, text);
+	buf_init(&clean, 4u << 20);
+	if (redact_text(redact, &clean, text, strlen(text)) >= 0)
+		copy = arena_copy(&s->mem, clean.data ? clean.data : "", clean.len);
+	buf_fini(&clean);
+	return copy;
 }
 
 static int check_text(const char *what, const char *text, size_t max, struct ava_error *err)
@@ -330,10 +346,11 @@ static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	return 0;
 }
 
-static int take_strings(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+static int take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
+			struct ava_error *err)
 {
-	r->task = keep(r, s->task);
-	r->context = keep(r, s->context);
+	r->task = keep_clean(r, redact, s->task);
+	r->context = keep_clean(r, redact, s->context);
 	r->cwd = keep(r, s->cwd);
 	r->session_id = keep(r, s->session_id);
 	r->request_id = keep(r, s->request_id);
@@ -346,7 +363,34 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, struct ava
 	return 0;
 }
 
-static int check_request(const struct op_spawn *s, struct ava_error *err)
+/* What names things cannot be changed: with a key in it it is refused. */
+static int check_names(const struct op_spawn *s, const struct redact *redact, struct ava_error *err)
+{
+	const struct {
+		const char *what, *text;
+	} names[] = {
+		{"role", s->role},
+		{"model", s->model},
+		{"working folder", s->cwd},
+		{"session id", s->session_id},
+		{"request id", s->request_id},
+		{"user id", s->user_id},
+		{"origin", s->origin},
+	};
+
+	for (size_t i = 0; redact && i < ARRAY_LEN(names); i++) {
+		const char *text = names[i].text;
+
+		if (text && redact_has_known(redact, text, strlen(text)))
+			return err_set(err, AVA_EDENIED,
+				       "the %s holds a provider key of this daemon: leave it out",
+				       names[i].what);
+	}
+	return 0;
+}
+
+static int check_request(const struct op_spawn *s, const struct redact *redact,
+			 struct ava_error *err)
 {
 	int rv;
 
@@ -361,14 +405,16 @@ static int check_request(const struct op_spawn *s, struct ava_error *err)
 		rv = check_text("request id", s->request_id, 200, err);
 	if (rv == 0)
 		rv = check_text("working folder", s->cwd, 4095, err);
+	if (rv == 0)
+		rv = check_names(s, redact, err);
 	return rv == 0 ? check_cwd(s->cwd, err) : rv;
 }
 
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
-	       const char *model, struct ava_error *err)
+	       const char *model, const struct redact *redact, struct ava_error *err)
 {
 	struct run_spec *r = NULL;
-	int rv = check_request(s, err);
+	int rv = check_request(s, redact, err);
 
 	if (rv != 0)
 		return rv;
@@ -377,7 +423,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	rv = take_role(r, s, err);
 	if (rv == 0)
-		rv = take_strings(r, s, err);
+		rv = take_strings(r, s, redact, err);
 	if (rv != 0)
 		goto fail;
 	if (!model)
@@ -485,7 +531,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 			     "the stored configuration lacks its role, task or model");
 		goto fail;
 	}
-	rv = take_strings(r, &s, err);
+	rv = take_strings(r, &s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
 		rv = model_resolve(model, &r->model, NULL, err);
 	if (rv == 0)

@@ -17,6 +17,7 @@
 #include "provider/dialect.h"
 #include "subagent/role.h"
 
+struct redact;
 struct settings;
 struct ava_error;
 
@@ -57,9 +58,11 @@ struct run_spec {
 };
 
 /* Check and resolve a request. AVA_EINVAL / AVA_EUNSUPPORTED / AVA_ETOOBIG
- * with a sentence that says what to do. `model` is the forced default or NULL. */
+ * with a sentence that says what to do. `model` is the forced default or NULL.
+ * Secrets in task and context are taken out, elsewhere they are refused
+ * (AVA_EDENIED); `redact` NULL: none are known. */
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
-	       const char *model, struct ava_error *err);
+	       const char *model, const struct redact *redact, struct ava_error *err);
 /* Back from its canonical JSON (a proposal, or a spec line). Sessions, users
  * and request ids are not part of it: the caller gives them. */
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,

@@ -25,6 +25,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	*s = (struct supervisor){.loop = loop, .book = book, .settings = settings};
 	list_init(&s->live);
 	list_init(&s->waiting);
+	list_init(&s->ended);
 	map_init(&s->by_id);
 	return 0;
 }
@@ -71,6 +72,16 @@ void supervisor_close(struct supervisor *s)
 		tell_waits(r);
 		run_free(r);
 	}
+	while (!list_empty(&s->ended)) {
+		struct run *r = LIST_FIRST(&s->ended, struct run, node);
+
+		if (r->busy > 0) {
+			os_loop_step(s->loop, 50); /* may free it */
+			continue;
+		}
+		os_defer_cancel(s->loop, &r->reap);
+		run_free(r);
+	}
 }
 
 /* ---- making and freeing */
@@ -104,6 +115,7 @@ static int open_cwd(struct run *r, struct ava_error *err)
 
 static void run_free(struct run *r)
 {
+	list_del(&r->node);
 	os_defer_cancel(r->sup->loop, &r->wake);
 	agent_fini(&r->agent);
 	ending_free(r);
@@ -240,6 +252,7 @@ void supervisor_start(struct run *r)
 void supervisor_discard(struct run *r)
 {
 	delist(r);
+	tell_waits(r);
 	run_free(r);
 }
 
@@ -335,6 +348,7 @@ void supervisor_ended(struct run *r)
 	const struct agent_totals *t = &r->agent.totals;
 
 	delist(r);
+	list_add(&r->sup->ended, &r->node);
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r),
 			   t->cost_microusd);

@@ -31,6 +31,7 @@ struct supervisor {
 	const struct settings *settings;
 	struct list live;     /* run.node: not yet done */
 	struct list waiting;  /* run.queue: wants a slot */
+	struct list ended;    /* run.node: done; freed when nothing points to it any more */
 	struct map by_id;     /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
 
@@ -41,7 +42,7 @@ static struct run_spec *build(const struct op_spawn *s)
 	struct ava_error err = {0};
 	struct run_spec *r = NULL;
 
-	if (spec_build(&r, s, &settings, NULL, &err) != 0)
+	if (spec_build(&r, s, &settings, NULL, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	return r;
 }
@@ -136,7 +137,7 @@ static void test_bad_input(void **state)
 		s.max_cost_microusd = c->max_cost_microusd ? c->max_cost_microusd : AVA_DEFAULT;
 		s.max_tokens = c->max_tokens ? c->max_tokens : s.max_tokens;
 		s.max_iterations = c->max_iterations ? c->max_iterations : s.max_iterations;
-		assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), bad[i].code);
+		assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), bad[i].code);
 		assert_null(r);
 		assert_non_null(strstr(err.text, bad[i].says));
 		assert_null(strchr(err.text, '\n'));
@@ -155,10 +156,10 @@ static void test_zero_limits(void **state)
 	spec_free(r);
 	s = plain();
 	s.timeout_ms = 0;
-	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 	s = plain();
 	s.max_tokens = 0;
-	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 }
 
 static void test_tools_are_an_intersection(void **state)
@@ -174,7 +175,7 @@ static void test_tools_are_an_intersection(void **state)
 	assert_int_equal(r->agent.ntools, 2); /* and submit_result, without which none ends */
 	spec_free(r);
 	s.tools = foreign;
-	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 	assert_non_null(strstr(err.text, "run_everything"));
 }
 
@@ -189,7 +190,7 @@ static void test_large_task(void **state)
 	memset(task, 'a', 1u << 20);
 	task[1u << 20] = 0;
 	s.task = task;
-	assert_int_equal(spec_build(&r, &s, &settings, NULL, &err), AVA_ETOOBIG);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_ETOOBIG);
 	assert_non_null(strstr(err.text, "262144 at the most"));
 	free(task);
 }
@@ -306,10 +307,44 @@ static void test_quote_from_history(void **state)
 	spec_free(r);
 }
 
+/* A key goes neither to a model nor to the disk, wherever it was put. */
+static void test_secrets(void **state)
+{
+	static const char key[] = "canary-4711-provider-key";
+	struct redact *redact = redact_new();
+	struct op_spawn s = plain();
+	struct ava_error err = {0};
+	struct run_spec *r = NULL;
+
+	assert_non_null(redact);
+	assert_int_equal(redact_add(redact, key), 0);
+	s.task = "why is canary-4711-provider-key refused?";
+	s.context = "it also says sk-ant-api03-abcdefghij0123456789 here";
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, redact, &err), 0);
+	assert_string_equal(r->task, "why is [redacted] refused?");
+	assert_string_equal(r->context, "it also says [redacted] here");
+	assert_null(strstr(r->config, key));
+	spec_free(r);
+
+	const char **names[] = {&s.role,       &s.model,   &s.cwd,   &s.session_id,
+				&s.request_id, &s.user_id, &s.origin};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *was = *names[i];
+
+		*names[i] = key;
+		assert_int_equal(spec_build(&r, &s, &settings, NULL, redact, &err), AVA_EDENIED);
+		assert_null(strstr(err.text, key));
+		*names[i] = was;
+	}
+	redact_free(redact);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_role_selects_correct_tools),
 		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_bad_input),
