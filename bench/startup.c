@@ -251,7 +251,7 @@ static void measure_run(void)
 int main(int argc, char **argv)
 {
 	char file[128], build[4096];
-	FILE *f;
+	FILE *f = NULL;
 
 	/* Programs are started from other folders than this one. */
 	if (argc != 2 || !realpath(argv[1], build))

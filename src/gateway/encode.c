@@ -1,5 +1,6 @@
 /* Writers and one reader. Unknown keys of a request are refused by name: a
- * misspelt limit must not be a missing one. */
+ * misspelt limit must not be a missing one. Writers cannot fail but for
+ * memory, which their buffer remembers. */
 #include "gateway/encode.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* A table of names; values are read digit by digit, so that "1x", " 1", "-1"
- * and "1e9" are errors and not something near. */
+ * and "1e9" are errors and not something near. The first thing that is wrong
+ * is named. */
 #include "gateway/params.h"
 
 #include <ava.h>

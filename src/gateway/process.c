@@ -1,5 +1,6 @@
 /* Started by a command the daemon finds all of this done already (see
- * client/start.c); by hand, from cron or a supervisor it may find anything. */
+ * client/start.c); by hand, from cron or a supervisor it may find anything.
+ * What cannot be had is done without. */
 #include "gateway/process.h"
 
 #include <errno.h>

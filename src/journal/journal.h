@@ -99,8 +99,7 @@ int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 /* Run callbacks of finished commits, in order of lsn (a view that cannot be
  * written holds only its own). Owner thread. Returns how many ran. */
 unsigned journal_drain(struct journal *j);
-/* Block until everything committed so far is answered; drains. For tests,
- * tools and shutdown. */
+/* Block until everything committed so far is answered; drains. For shutdown. */
 int journal_sync(struct journal *j);
 /* Start a checkpoint now; returns when it is done. Not on the loop. */
 int journal_checkpoint(struct journal *j, struct ava_error *err);

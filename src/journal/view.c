@@ -439,8 +439,10 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 		break;
 	}
 	mark_dirty(v);
-	if (v->use != VIEW_APPENDED)
-		v->on_disk = v->fresh = true;
+	if (v->use != VIEW_APPENDED) {
+		v->on_disk = true;
+		v->fresh = true;
+	}
 	/* Nothing is kept of a file that is written whole or rarely. */
 	if (v->use != VIEW_APPENDED || op->kind == JOURNAL_DROP)
 		v->dropped = true;

@@ -97,16 +97,14 @@ void http_reply_with(struct http_request *req, const struct http_answer *answer)
 struct http_stream_hooks {
 	/* After a write returned 1: the queue is short again. May be NULL. */
 	void (*drained)(struct http_stream *st, void *user);
-	/* The peer hung up or the server stops; `st` is invalid afterwards.
-	 * Never called after http_stream_end. May be NULL. */
+	/* The peer hung up or the server stops: `st` is invalid. May be NULL. */
 	void (*gone)(struct http_stream *st, void *user);
 	void *user;
 	bool heartbeat; /* SSE: send a comment after 15 s without bytes */
 };
 
-/* Status, type and fields of `head`; its body, when there is one, is sent
- * first. `req` is given up either way; NULL: out of memory (the connection is
- * closed, no hook is called). */
+/* `head`, then its body if any. `req` is given up either way; NULL: out of
+ * memory (the connection is closed, no hook is called). */
 struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
 				      const struct http_stream_hooks *hooks);
 /* Write whole frames: a heartbeat may come between two writes.

@@ -29,7 +29,10 @@ static inline void rig_init(struct rig *r)
 	*r = (struct rig){0};
 	snprintf(r->root, sizeof(r->root), "%s", unit_tmpdir());
 	r->o = (struct journal_options){
-		.root = r->root, .pace_us = 500, .segment_bytes = 256 << 10, .checkpoint_bytes = 64 << 20,
+		.root = r->root,
+		.pace_us = 500,
+		.segment_bytes = 256 << 10,
+		.checkpoint_bytes = 64 << 20,
 	};
 }
 
@@ -63,7 +66,8 @@ static inline void rig_done(int rv, void *user)
 	r->last_rv = rv;
 }
 
-static inline int rig_put(struct rig *r, enum journal_op_kind kind, const char *path, const char *text)
+static inline int rig_put(struct rig *r, enum journal_op_kind kind, const char *path,
+			  const char *text)
 {
 	struct journal_op op = {.kind = kind, .path = path, .bytes = text, .len = strlen(text)};
 
