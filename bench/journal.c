@@ -3,10 +3,12 @@
  * read it.
  *
  *     bench_journal [--quick] [--seconds S] [--rounds N] [--dir DIR] [--ours] [--json]
+ *     bench_journal --one WRITERS VIEWS RATE      for a profiler
  *
  * A round runs every row of the table once, so that a disk or a neighbour that
  * changes its mind hits all of them; what is printed are medians over the
- * rounds, ratios being taken within a round. --ours leaves out the peers.
+ * rounds, ratios being taken within a round. --ours leaves out the peers; --one
+ * runs our journal alone: RATE 0 is the closed loop, WRITERS 0 the open one.
  * Everything stands in a folder of its own below DIR (default $TMPDIR, else
  * /tmp) that is removed. Exit code 0 also when an aim is missed: other
  * programs on the machine decide that too. */
@@ -81,6 +83,8 @@ static struct {
 	unsigned rounds;
 	bool json, ours;
 	char dir[512];
+	unsigned one_views; /* --one: not 0 */
+	struct load one;
 } opt = {.duration_us = 2000000, .rounds = 5};
 
 static struct sample samples[ROWS][ROUNDS_MAX];
@@ -164,6 +168,26 @@ static void run_redis(void)
 	keep(REDIS_1000, redis_run(r, 1000, 1, opt.duration_us));
 	keep(REDIS_PIPE, redis_run(r, 1, 1000, opt.duration_us));
 	redis_close(r);
+}
+
+/* One row that is not in the table, for a profiler. */
+static void run_one(void)
+{
+	struct bench_journal *b;
+	char root[600];
+
+	snprintf(root, sizeof(root), "%s/root", opt.dir);
+	opt.one.duration_us = opt.duration_us;
+	opt.one.level = opt.one.per_second > 0 ? JOURNAL_RIDE : JOURNAL_NOW;
+	b = load_open(root, opt.one_views);
+	for (unsigned i = 0; i < opt.rounds && !bench_stop; i++) {
+		struct sample s = load_run(b, &opt.one);
+
+		printf("%9.0f commits/s, p50 %.0f us, p99 %.0f us, CPU %.2f us, %llu checkpoints\n",
+		       s.rate, s.p50_us, s.p99_us, s.cpu_us, (unsigned long long)s.checkpoints);
+		fflush(stdout);
+	}
+	load_close(b);
 }
 
 static void run_round(void)
@@ -387,8 +411,16 @@ static void on_signal(int number)
 static int usage(void)
 {
 	fprintf(stderr, "usage: bench_journal [--quick] [--seconds S] [--rounds N] [--dir DIR]"
-			" [--ours] [--json]\n");
+			" [--ours] [--json]\n"
+			"       bench_journal --one WRITERS VIEWS RATE\n");
 	return 2;
+}
+
+static void parse_one(char **args)
+{
+	opt.one.writers = (unsigned)strtoul(args[0], NULL, 10);
+	opt.one_views = (unsigned)strtoul(args[1], NULL, 10);
+	opt.one.per_second = strtod(args[2], NULL);
 }
 
 static const char *parse(int argc, char **argv)
@@ -411,9 +443,14 @@ static const char *parse(int argc, char **argv)
 			opt.rounds = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--dir") == 0 && more)
 			base = argv[++i];
+		else if (strcmp(argv[i], "--one") == 0 && i + 3 < argc)
+			parse_one(&argv[i + 1]), i += 3;
 		else
 			return NULL;
 	}
+	if (opt.one_views > 0 && ((opt.one.writers > 0) == (opt.one.per_second > 0) ||
+				  opt.one.writers > LOAD_WRITERS_MAX))
+		return NULL;
 	return opt.duration_us >= 50000 && opt.rounds >= 1 && opt.rounds <= ROUNDS_MAX ? base
 										       : NULL;
 }
@@ -432,6 +469,10 @@ int main(int argc, char **argv)
 	atexit(remove_dir);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	if (opt.one_views > 0) {
+		run_one();
+		return 0;
+	}
 	from = usage_now();
 	while (rounds_done < opt.rounds)
 		run_round();

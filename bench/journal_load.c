@@ -24,7 +24,7 @@
 #include "base/util.h"
 
 #define TICK_US          200
-#define SLOTS            ((size_t)1 << 18) /* in flight at the most: well under the journal's bound */
+#define SLOTS            ((size_t)1 << 18) /* in flight at the most, below the journal's bound */
 #define CHECKPOINT_BYTES ((uint64_t)64 << 20)
 #define CHECKPOINT_MS    1000
 #define PATH_BYTES       48

@@ -5,6 +5,8 @@
 #include "journal/journal.h"
 #include "journal_meter.h"
 
+#define LOAD_WRITERS_MAX 100000
+
 struct load {
 	unsigned writers;  /* closed loop: each has one commit in flight; 0: open */
 	double per_second; /* open loop: arrivals, whatever is answered meanwhile */
