@@ -7,10 +7,12 @@
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -125,11 +127,26 @@ static void handler(struct http_request *req, void *user)
 
 /* ---- fixture */
 
+/* In a network namespace of its own (`unshare -n`) even the loopback is down. */
+static void raise_loopback(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {.ifr_name = "lo"};
+
+	assert_true(fd >= 0);
+	if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && !(ifr.ifr_flags & IFF_UP)) {
+		ifr.ifr_flags |= IFF_UP;
+		assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &ifr), 0);
+	}
+	close(fd);
+}
+
 static int listen_tcp(struct fixture *f)
 {
 	socklen_t len = sizeof(f->tcp);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
+	raise_loopback();
 	f->tcp.sin_family = AF_INET;
 	f->tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_int_equal(bind(fd, (struct sockaddr *)&f->tcp, len), 0);
