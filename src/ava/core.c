@@ -86,15 +86,41 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 	return 0;
 }
 
+/* ---- taking up what is there */
+
+#define PROBLEMS_MAX 200 /* told in the event; all of them go to avad.log */
+
+struct taking_up {
+	struct core *core;
+	struct buf problems; /* JSON objects, joined by commas */
+	unsigned n;
+};
+
 static void remember_row(const char *request_id, const char *run, const char *trace,
 			 int64_t spawned_ms, void *user)
 {
-	core_remember(user, request_id, spawned_ms, "", run, trace);
+	struct taking_up *t = user;
+
+	core_remember(t->core, request_id, spawned_ms, "", run, trace);
 }
 
-static void restart_problem(const char *sentence, void *user)
+static void restart_problem(const char *path, const char *sentence, void *user)
 {
-	core_log(user, "%s", sentence);
+	struct taking_up *t = user;
+	struct jw w;
+
+	core_log(t->core, "%s: %s", path, sentence);
+	if (t->n++ >= PROBLEMS_MAX)
+		return;
+	if (t->problems.len)
+		buf_addc(&t->problems, ',');
+	jw_init(&w, &t->problems);
+	jw_object(&w, NULL);
+	jw_str(&w, "path", path);
+	jw_str(&w, "problem", sentence);
+	jw_int(&w, "lostBytes", 0);
+	jw_null(&w, "continuesIn");
+	jw_end(&w);
 }
 
 /* ---- events of Ava's own */
@@ -120,16 +146,16 @@ static void boot_written(int rv, void *user)
 		core_log(user, "the start could not be recorded: %s", ava_strerror(rv));
 }
 
-static void write_recovered(struct core *c, struct draft *d)
+static void write_recovered(struct core *c, struct draft *d, const char *cause,
+			    const struct journal_recovery *r)
 {
-	const struct journal_recovery *r = &c->recovery;
 	struct buf b;
 	struct jw w;
 
 	buf_init(&b, 1u << 20);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
-	jw_str(&w, "cause", "the last stop was not orderly");
+	jw_str(&w, "cause", cause);
 	jw_int(&w, "redoneBatches", (int64_t)r->redone_batches);
 	jw_int(&w, "redoneBytes", (int64_t)r->redone_bytes);
 	jw_int(&w, "tornBytes", (int64_t)r->torn_bytes);
@@ -171,9 +197,52 @@ static void write_boot(struct core *c)
 	jw_end(&w);
 	core_event(c, d, EVENT_LogOpen, "", "", &b);
 	if (!c->recovery.clean || c->recovery.nproblems > 0)
-		write_recovered(c, d);
+		write_recovered(c, d,
+				c->recovery.clean ? "files are not as they were left"
+						  : "the last stop was not orderly",
+				&c->recovery);
 	if (draft_commit(d, JOURNAL_NOW, boot_written, c, &err) != 0)
 		core_log(c, "the start could not be recorded: %s", err.text);
+}
+
+/* What was found amiss with runs: a second Recovered, behind the journal's. */
+static void write_problems(struct taking_up *t)
+{
+	struct core *c = t->core;
+	struct draft *d = t->n > 0 ? draft_new(&c->book) : NULL;
+	struct journal_recovery r = {.clean = true};
+	struct ava_error err = {0};
+	struct buf list;
+
+	if (d) {
+		buf_init(&list, 1u << 20);
+		buf_addf(&list, "[%s]", buf_check(&t->problems) == 0 ? t->problems.data : "");
+		r.problems = buf_check(&list) == 0 ? list.data : NULL;
+		write_recovered(c, d, "files are not as they were left", &r);
+		buf_fini(&list);
+		if (draft_commit(d, JOURNAL_NOW, boot_written, c, &err) != 0)
+			core_log(c, "the start could not be recorded: %s", err.text);
+	}
+	buf_fini(&t->problems);
+}
+
+/* Runs that a stop left, and proposals. */
+static int take_up(struct core *c, struct ava_error *err)
+{
+	struct taking_up t = {.core = c};
+	struct restart_hooks hooks = {
+		.request = remember_row, .problem = restart_problem, .user = &t};
+	int rv;
+
+	buf_init(&t.problems, 512u << 10);
+	if (c->book.behind)
+		restart_problem("wal", "was removed or is older than the logs: their numbers go on",
+				&t);
+	rv = restart_runs(&c->sup, &hooks, err);
+	write_problems(&t);
+	if (rv == 0)
+		proposals_restore(c);
+	return rv;
 }
 
 /* ---- life */
@@ -266,7 +335,6 @@ static void core_free(struct core *c)
 
 int core_open(struct core **out, const struct core_options *o, struct ava_error *err)
 {
-	struct restart_hooks hooks = {.request = remember_row, .problem = restart_problem};
 	struct core *c = NULL;
 	int rv = core_alloc(&c, o, err);
 
@@ -276,11 +344,9 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		goto fail;
 	supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	write_boot(c);
-	hooks.user = c;
-	rv = restart_runs(&c->sup, &hooks, err);
+	rv = take_up(c, err);
 	if (rv != 0)
 		goto fail_open;
-	proposals_restore(c);
 	*out = c;
 	return 0;
 

@@ -117,7 +117,8 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 	logbook_run_path(run, path);
 	journal_view_path(c->journal, path, live, sizeof(live));
 	out->spawn = read_edge(c, path, false);
-	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0) {
+	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
+	    strcmp(str(out->spawn, "agentId"), run) != 0) {
 		ended_fini(out);
 		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	}

@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "ava/ended.h"
+#include "ava/history.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/sys.h"
-#include "codec/jsonl.h"
-#include "journal/catalog.h"
+#include "base/util.h"
 
 #define STOPS "the runtime stops before the run has ended"
 
@@ -159,6 +158,76 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 
 /* ---- status and listing */
 
+struct listing {
+	struct core *core;
+	size_t n, limit;
+	void (*each)(const struct op_status *s, void *user);
+	void *user;
+};
+
+/* What the catalog knows of a run whose log is not there, or not its own. */
+static void from_row(const struct catalog_row *row, struct op_status *s)
+{
+	*s = (struct op_status){
+		.id = row->id,
+		.trace_id = row->trace_id,
+		.role = row->role,
+		.task = "",
+		.model = row->model,
+		.stop_reason = "",
+		.session_id = row->session_id,
+		.user_id = row->user_id,
+		.origin = row->origin,
+		.cwd = "",
+		.activity = "",
+		.last_tool = "",
+		.status = row->kind == CATALOG_END ? row->status : AVA_ERROR,
+		.started_ms = row->started_ms,
+		.ended_ms = MAX(row->ended_ms, 0),
+		.elapsed_ms = row->totals.duration_ms,
+		.tokens = row->totals.input_tokens + row->totals.output_tokens,
+		.cost_microusd = row->totals.cost_microusd,
+	};
+}
+
+static bool list_row(const struct catalog_row *row, void *user)
+{
+	struct listing *l = user;
+	struct op_status s;
+	struct ended e;
+
+	if (row->kind != CATALOG_END)
+		return true;
+	if (ended_read(l->core, row->id, &e, NULL) == 0) {
+		l->each(&e.status, l->user);
+		ended_fini(&e);
+	} else {
+		from_row(row, &s);
+		l->each(&s, l->user);
+	}
+	return ++l->n < l->limit;
+}
+
+struct lookup {
+	const char *run;
+	void (*each)(const struct op_status *s, void *user);
+	void *user;
+	bool found;
+};
+
+static bool look_at_row(const struct catalog_row *row, void *user)
+{
+	struct lookup *l = user;
+	struct op_status s;
+
+	if (strcmp(row->id, l->run) != 0)
+		return true;
+	from_row(row, &s);
+	l->each(&s, l->user);
+	l->found = true;
+	return false;
+}
+
 int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
 	       void *user, struct ava_error *err)
 {
@@ -176,40 +245,13 @@ int ops_status(struct core *c, const char *run, void (*each)(const struct op_sta
 	if (rv == 0) {
 		each(&e.status, user);
 		ended_fini(&e);
+	} else if (rv == AVA_ENOENT && nameset_has(&c->sup.names, run)) {
+		struct lookup l = {.run = run, .each = each, .user = user};
+
+		history_each(c, look_at_row, &l);
+		rv = l.found ? 0 : rv;
 	}
 	return rv;
-}
-
-/* End rows of the catalog, newest first. */
-static int list_ended(struct core *c, size_t limit,
-		      void (*each)(const struct op_status *s, void *user), void *user)
-{
-	char live[LOGBOOK_PATH], *data;
-	size_t len, end, n = 0;
-
-	if (sys_read_file(c->root_fd,
-			  journal_view_path(c->journal, CATALOG_PATH, live, sizeof(live)),
-			  (size_t)1 << 31, &data, &len, NULL) != 0)
-		return 0;
-	for (end = len; end > 0 && n < limit;) {
-		const char *nl = memrchr(data, '\n', end - 1);
-		size_t from = nl ? (size_t)(nl - data) + 1 : 0;
-		struct catalog_row row;
-
-		if (catalog_parse(data + from, end - 1 - from, &row, NULL) == 0) {
-			struct ended e;
-
-			if (row.kind == CATALOG_END && ended_read(c, row.id, &e, NULL) == 0) {
-				each(&e.status, user);
-				ended_fini(&e);
-				n++;
-			}
-			catalog_row_fini(&row);
-		}
-		end = from;
-	}
-	free(data);
-	return (int)n;
 }
 
 int ops_list(struct core *c, bool all, size_t limit,
@@ -224,8 +266,12 @@ int ops_list(struct core *c, bool all, size_t limit,
 		each(&s, user);
 		n++;
 	}
-	if (all && n < limit)
-		n += (size_t)list_ended(c, limit - n, each, user);
+	if (all && n < limit) {
+		struct listing l = {.core = c, .n = n, .limit = limit, .each = each, .user = user};
+
+		history_each(c, list_row, &l);
+		n = l.n;
+	}
 	return (int)n;
 }
 

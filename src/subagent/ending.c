@@ -24,7 +24,6 @@ struct end_job {
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
 	bool checked;
-	char path[LOGBOOK_PATH + 16];
 };
 
 void ending_free(struct run *r)
@@ -142,13 +141,15 @@ static void check_work(struct os_work *w)
 {
 	struct end_job *j = w->priv;
 	struct run *r = j->run;
+	char path[LOGBOOK_PATH];
 	struct messages_info info;
 	struct buf body;
 	char *file = NULL;
 	size_t len;
 
 	buf_init(&body, 256u << 20);
-	if (sys_read_file(r->outbox.lb->root_fd, j->path, 256u << 20, &file, &len, NULL) == 0 &&
+	logbook_messages_path(r->id.text, path);
+	if (logbook_read(r->outbox.lb, path, 256u << 20, &file, &len, NULL) == 0 &&
 	    messages_request(&body, file, len, &info, NULL) == 0)
 		evidence_collect(&j->evidence, r->spec->model.dialect, body.data + info.head_len,
 				 body.len - info.head_len, j->end.output, j->end.output_len,
@@ -171,10 +172,7 @@ static void check_start(void *user)
 {
 	struct run *r = user;
 	struct end_job *j = r->end;
-	char path[LOGBOOK_PATH];
 
-	logbook_messages_path(r->id.text, path);
-	journal_view_path(r->outbox.lb->journal, path, j->path, sizeof(j->path));
 	r->busy++;
 	j->work = (struct os_work){.work = check_work, .done = check_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);

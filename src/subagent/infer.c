@@ -5,6 +5,8 @@
  *
  * A stopped call leaves its job running until the pool thread is done; the job
  * is then dropped, and the run freed if it has ended meanwhile. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +26,9 @@ struct infer_job {
 	struct os_work work;
 	struct run *run;
 	struct agent_infer call;
-	char path[LOGBOOK_PATH + 16]; /* messages.jsonl, or its successor */
-	bool stopped, running;        /* running: a pool thread has it */
+	bool stopped, running; /* running: a pool thread has it */
 	struct dialect_answer answer;
+	bool sent; /* the request was built and left */
 	int rv;
 	struct ava_error err;
 };
@@ -54,12 +56,14 @@ static void job_drop(struct infer_job *j)
 static int build_request(struct infer_job *j, struct buf *body)
 {
 	const struct dialect *d = j->run->spec->model.dialect;
+	char path[LOGBOOK_PATH];
 	struct messages_info info;
 	char *file = NULL;
 	size_t len;
 	int rv;
 
-	rv = sys_read_file(j->run->outbox.lb->root_fd, j->path, MESSAGES_MAX, &file, &len, &j->err);
+	logbook_messages_path(j->run->id.text, path);
+	rv = logbook_read(j->run->outbox.lb, path, MESSAGES_MAX, &file, &len, &j->err);
 	if (rv == 0)
 		rv = messages_request(body, file, len, &info, &j->err);
 	free(file);
@@ -78,6 +82,7 @@ static void job_work(struct os_work *w)
 
 	buf_init(&body, MESSAGES_MAX);
 	j->rv = build_request(j, &body);
+	j->sent = j->rv == 0;
 	if (j->rv == 0)
 		j->rv = m->dialect->answer(body.data, body.len, m->config, &j->answer, &j->err);
 	buf_fini(&body);
@@ -102,7 +107,7 @@ static void deliver(struct infer_job *j)
 		struct draft *d = world_draft(r);
 
 		infer_estimate(r, &u);
-		if (j->rv == AVA_EINVAL)
+		if (!j->sent || j->rv == AVA_EINVAL)
 			u.input = 0; /* it never left */
 		r->agent.totals.input += u.input;
 		if (d)
@@ -136,18 +141,33 @@ static void job_done(struct os_work *w)
 		deliver(j);
 }
 
+/* The working folder, once for all calls: runs that wait for a slot hold none. */
+static int open_folder(struct run *r, struct ava_error *err)
+{
+	if (!r->spec->cwd[0] || r->env.cwd_fd >= 0)
+		return 0;
+	r->env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->env.cwd_fd < 0)
+		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
+			       "the working folder %s cannot be opened: %s", r->spec->cwd,
+			       strerror(errno));
+	return 0;
+}
+
 /* InferStart is durable: now the request may leave. */
 static void job_send(int rv, void *user)
 {
 	struct run *r = user;
 	struct infer_job *j = r->job;
-	char path[LOGBOOK_PATH];
 
 	/* A later call's job waits for its own InferStart. */
 	if (!j || j->running || j->stopped)
 		return;
-	logbook_messages_path(r->id.text, path);
-	journal_view_path(r->outbox.lb->journal, path, j->path, sizeof(j->path));
+	j->rv = open_folder(r, &j->err);
+	if (j->rv != 0) {
+		deliver(j);
+		return;
+	}
 	j->running = true;
 	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/jsonl.h"
+#include "journal/files.h"
 #include "os/loop.h"
 
 #define PART_MAX     (48u << 20)
@@ -45,18 +46,67 @@ static void day_path(const char *day, char out[LOGBOOK_PATH])
 	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
 }
 
-/* seq of the last whole line, 0 when there is none. */
-static uint64_t last_seq(struct logbook *lb, const char *path)
+/* The whole lines of `from` behind those of *data; `from` is freed. */
+static int join(char **data, size_t *len, size_t max, char *from, size_t n, struct ava_error *err)
 {
-	char live[LOGBOOK_PATH], tail[65536 + 1];
-	uint64_t seq = 0;
+	const char *nl = *len > 0 ? memrchr(*data, '\n', *len) : NULL;
+	size_t keep = nl ? (size_t)(nl - *data) + 1 : 0;
+	char *both = n <= max - keep ? realloc(*data, keep + n + 1) : NULL;
+
+	if (!both) {
+		free(from);
+		return err_set(err, AVA_ETOOBIG, "too big to be read as a whole");
+	}
+	memcpy(both + keep, from, n + 1);
+	free(from);
+	*data = both;
+	*len = keep + n;
+	return 0;
+}
+
+int logbook_read(const struct logbook *lb, const char *path, size_t max, char **data, size_t *len,
+		 struct ava_error *err)
+{
+	char name[FILES_BUF], *more;
+	unsigned part;
+	size_t n;
+	int first = sys_read_file(lb->root_fd, path, max, data, len, err), rv = first;
+
+	if (first == AVA_ENOENT) {
+		*data = NULL;
+		*len = 0;
+	} else if (first != 0) {
+		return first;
+	}
+	for (part = 2;; part++) {
+		files_part_name(path, part, name);
+		rv = sys_read_file(lb->root_fd, name, max, &more, &n, NULL);
+		if (rv == AVA_ENOENT)
+			break;
+		if (rv == 0)
+			rv = join(data, len, max, more, n, err);
+		else
+			err_set(err, rv, "%s: %s", name, ava_strerror(rv));
+		if (rv != 0) {
+			free(*data);
+			return rv;
+		}
+	}
+	return part == 2 ? first : 0;
+}
+
+/* The numbers of the last whole event in a file; 0 when there is none. */
+static void last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uint64_t *lsn)
+{
+	char live[LOGBOOK_PATH + 16], tail[65536 + 1];
 	struct stat st;
 	int fd;
 
+	*seq = *lsn = 0;
 	fd = sys->openat(lb->root_fd, journal_view_path(lb->journal, path, live, sizeof(live)),
 			 O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return 0;
+		return;
 	if (sys->fstat(fd, &st) == 0) {
 		size_t want = (size_t)MIN(st.st_size, (off_t)sizeof(tail) - 1), at = 0, len;
 		const char *line;
@@ -64,16 +114,39 @@ static uint64_t last_seq(struct logbook *lb, const char *path)
 
 		if (sys_read_all(fd, tail, want, st.st_size - (off_t)want) == 0)
 			while (jsonl_next(tail, want, &at, &line, &len) == 1)
-				if (event_view(line, len, &v) == 0)
-					seq = v.seq;
+				if (event_view(line, len, &v) == 0) {
+					*seq = v.seq;
+					*lsn = MAX(*lsn, v.lsn);
+				}
 	}
 	sys->close(fd);
-	return seq;
+}
+
+/* A journal that was removed counts from the beginning: no number of the logs
+ * is given again. Runs may be ahead of the daily log by what they have written
+ * since its last event. */
+#define LSN_LEAP 1000000u
+
+static void leap(struct logbook *lb, uint64_t lsn)
+{
+	struct journal_stats js;
+
+	journal_stats(lb->journal, &js);
+	if (lsn < js.lsn)
+		return;
+	lb->behind = true;
+	for (uint64_t gap = lsn - js.lsn + LSN_LEAP; gap > 0;) {
+		unsigned n = (unsigned)MIN(gap, (uint64_t)1 << 31);
+
+		(void)journal_lsn(lb->journal, n);
+		gap -= n;
+	}
 }
 
 static void pick_day(struct logbook *lb, int64_t wall_ms)
 {
 	char today[11], path[LOGBOOK_PATH];
+	uint64_t lsn;
 
 	clock_local_date(wall_ms, today);
 	/* A clock set back never reopens an older day. */
@@ -81,7 +154,7 @@ static void pick_day(struct logbook *lb, int64_t wall_ms)
 		return;
 	memcpy(lb->day, today, sizeof(today));
 	day_path(lb->day, path);
-	lb->day_seq = last_seq(lb, path);
+	last_numbers(lb, path, &lb->day_seq, &lsn);
 }
 
 static void newest_day(const char *name, void *user)
@@ -101,6 +174,7 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		 const struct redact *redact, int root_fd, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
+	uint64_t lsn;
 
 	*lb = (struct logbook){.journal = journal,
 			       .loop = loop,
@@ -118,7 +192,8 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 	(void)sys->list(root_fd, "logs/ava", newest_day, lb);
 	if (lb->day[0]) {
 		day_path(lb->day, path);
-		lb->day_seq = last_seq(lb, path);
+		last_numbers(lb, path, &lb->day_seq, &lsn);
+		leap(lb, lsn);
 	}
 	pick_day(lb, clock_wall_ms());
 	return 0;

@@ -31,6 +31,7 @@ struct logbook {
 	struct list stalled; /* outboxes whose head waits for the disk */
 	struct os_timer *retry;
 	int64_t retry_ms;
+	bool behind; /* the journal's numbers were behind those in the logs */
 	bool closed; /* the journal takes nothing more */
 };
 
@@ -38,6 +39,12 @@ struct logbook {
 int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *loop,
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
+
+/* Every whole line of `path` and of the parts that follow it (x.2.jsonl …), one
+ * behind the other; *data is the caller's (free). Any thread: it reads files
+ * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
+int logbook_read(const struct logbook *lb, const char *path, size_t max, char **data, size_t *len,
+		 struct ava_error *err);
 
 /* ---- drafts */
 #define DRAFT_MAX_PARTS 8

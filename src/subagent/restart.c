@@ -17,6 +17,7 @@
 #include "journal/catalog.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
+#include "subagent/salvage.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -68,15 +69,17 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 	return 0;
 }
 
-static void scan_end(struct scan *s, const struct catalog_row *row)
+static int scan_end(struct scan *s, const struct catalog_row *row)
 {
 	struct left *l = map_del(&s->by_id, row->id);
+	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
 
 	if (row->totals.calls > 0)
 		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms,
 			   row->totals.cost_microusd);
 	if (l)
 		left_free(l);
+	return rv;
 }
 
 static int scan_catalog(struct scan *s, const char *data, size_t len, struct ava_error *err)
@@ -91,16 +94,18 @@ static int scan_catalog(struct scan *s, const char *data, size_t len, struct ava
 		if (rv == AVA_ENOMEM)
 			return err_set(err, rv, "out of memory while reading the catalog");
 		if (rv != 0) {
-			s->hooks->problem(
-				"a line of catalog.jsonl cannot be read and was passed over",
-				s->hooks->user);
+			s->hooks->problem(CATALOG_PATH, "a line cannot be read and was passed over",
+					  s->hooks->user);
 			continue;
 		}
-		if (row.kind == CATALOG_SPAWN && scan_spawn(s, &row) == 0)
+		rv = row.kind == CATALOG_SPAWN ? scan_spawn(s, &row) : AVA_EEXIST;
+		if (rv == 0)
 			continue; /* the row is owned by its struct left */
 		if (row.kind == CATALOG_END)
-			scan_end(s, &row);
+			rv = scan_end(s, &row);
 		catalog_row_fini(&row);
+		if (rv == AVA_ENOMEM)
+			return err_set(err, rv, "out of memory while reading the catalog");
 	}
 	return 0;
 }
@@ -113,6 +118,7 @@ struct story {
 	bool answered[OPEN_CALLS_MAX];
 	struct buf outputs[OPEN_CALLS_MAX]; /* previews of recorded results */
 	unsigned ncalls;
+	unsigned foreign; /* lines that are no events of this run */
 	bool started;
 	int64_t last_ms;
 };
@@ -196,14 +202,17 @@ static void chain_line(struct run *r, const char *line, size_t len)
 	hash_sha256_end(&h, r->head);
 }
 
-static int read_story(struct story *s, const char *path, struct ava_error *err)
+/* The run's file, and its successors where recovery had to begin them. */
+static int read_log(struct story *s, struct ava_error *err)
 {
 	struct run *r = s->run;
+	char path[LOGBOOK_PATH], *data;
 	const char *line;
-	char *data;
 	size_t len, at = 0, n;
-	int rv = sys_read_file(r->outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
+	int rv;
 
+	logbook_run_path(r->id.text, path);
+	rv = logbook_read(r->outbox.lb, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	while (jsonl_next(data, len, &at, &line, &n) == 1) {
@@ -211,26 +220,18 @@ static int read_story(struct story *s, const char *path, struct ava_error *err)
 
 		chain_line(r, line, n);
 		r->log_bytes += (int64_t)n + 1;
-		if (event_view(line, n, &v) == 0)
+		if (event_view(line, n, &v) == 0 && v.agent_id.len == strlen(r->id.text) &&
+		    memcmp(v.agent_id.s, r->id.text, v.agent_id.len) == 0)
 			add_event(s, &v);
+		else
+			s->foreign++;
 	}
 	free(data);
+	if (s->foreign > 0 || r->types == 0)
+		return err_set(err, AVA_ECORRUPT,
+			       "%s was changed: %u of its lines are no events of this run", path,
+			       s->foreign);
 	return 0;
-}
-
-/* The run's file, and its successor where recovery had to begin one. */
-static int read_log(struct story *s, struct ava_error *err)
-{
-	char path[LOGBOOK_PATH], live[LOGBOOK_PATH + 16];
-	struct logbook *lb = s->run->outbox.lb;
-	int rv;
-
-	logbook_run_path(s->run->id.text, path);
-	journal_view_path(lb->journal, path, live, sizeof(live));
-	rv = read_story(s, path, err);
-	if (strcmp(path, live) != 0 && (rv == 0 || rv == AVA_ENOENT))
-		rv = read_story(s, live, rv == 0 ? err : NULL);
-	return rv;
 }
 
 /* ---- messages.jsonl */
@@ -247,7 +248,7 @@ static int read_messages(struct supervisor *sup, const struct catalog_row *row,
 	int rv;
 
 	logbook_messages_path(row->id, path);
-	rv = sys_read_file(sup->book->root_fd, path, FILE_MAX, &data, &len, err);
+	rv = logbook_read(sup->book, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	if (jsonl_next(data, len, &at, &line, &n) == 1)
@@ -328,7 +329,8 @@ static void end_interrupted(struct story *s, const char *why)
 static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 			struct run_spec **spec)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "role", row->role, "task",
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "role",
+			      role_find(row->role) ? row->role : "researcher", "task",
 			      "(its messages.jsonl cannot be read)", "model", "offline", "origin",
 			      row->origin);
 	int rv = o ? spec_from_json(spec, o, row->session_id, row->request_id, row->user_id, NULL)
@@ -345,6 +347,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	struct run_spec *spec = NULL;
 	struct messages_info info = {0};
 	struct ava_error err = {0};
+	char path[LOGBOOK_PATH];
 	struct buf body;
 	int rv, readable;
 
@@ -357,12 +360,6 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	rv = readable == 0 ? 0 : minimal_spec(sup, row, &spec);
 	if (rv == 0)
 		rv = supervisor_adopt(sup, spec, row->id, row->trace_id, &s->run, &err);
-	if (rv == AVA_ENOENT) {
-		/* Its folder is gone: it ends, without one. */
-		readable = rv;
-		spec->cwd = "";
-		rv = supervisor_adopt(sup, spec, row->id, row->trace_id, &s->run, NULL);
-	}
 	if (rv != 0) {
 		spec_free(spec);
 		goto out;
@@ -377,7 +374,8 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	hash_sha256_add(&s->run->prefix, body.data ? body.data : "", body.len);
 	rv = 0;
 	if (readable != 0) {
-		hooks->problem(err.text, hooks->user);
+		logbook_run_path(row->id, path);
+		hooks->problem(path, err.text, hooks->user);
 		end_interrupted(s, err.text);
 	} else if (s->started) {
 		open_turn(s, &body, &info);
@@ -396,21 +394,23 @@ out:
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
 	struct scan s = {.sup = sup, .hooks = hooks};
-	char live[LOGBOOK_PATH], *data;
-	size_t len;
-	int rv;
+	char *data = NULL;
+	struct buf rows;
+	size_t len = 0;
+	int rv = logbook_read(sup->book, CATALOG_PATH, (size_t)1 << 31, &data, &len, err);
 
-	rv = sys_read_file(sup->book->root_fd,
-			   journal_view_path(sup->book->journal, CATALOG_PATH, live, sizeof(live)),
-			   (size_t)1 << 31, &data, &len, err);
-	if (rv == AVA_ENOENT)
-		return 0;
-	if (rv != 0)
+	if (rv != 0 && rv != AVA_ENOENT)
 		return rv;
 	list_init(&s.left);
 	map_init(&s.by_id);
+	buf_init(&rows, (size_t)1 << 31);
 	rv = scan_catalog(&s, data, len, err);
 	free(data);
+	if (rv == 0)
+		rv = salvage_runs(sup, hooks, &rows, err);
+	if (rv == 0)
+		rv = scan_catalog(&s, rows.data, rows.len, err);
+	buf_fini(&rows);
 	while (!list_empty(&s.left)) {
 		struct left *l = LIST_FIRST(&s.left, struct left, node);
 

@@ -13,7 +13,8 @@ struct restart_hooks {
 	/* Each run's request id that is not "" (newest last). */
 	void (*request)(const char *request_id, const char *run, const char *trace,
 			int64_t spawned_ms, void *user);
-	void (*problem)(const char *sentence, void *user); /* for avad.log */
+	/* Something about the file `path` was not as it was left. */
+	void (*problem)(const char *path, const char *sentence, void *user);
 	void *user;
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -101,18 +102,6 @@ static void run_timer(void *user)
 	world_wake(r);
 }
 
-static int open_cwd(struct run *r, struct ava_error *err)
-{
-	r->env.cwd_fd = -1;
-	if (!r->spec->cwd[0])
-		return 0;
-	r->env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r->env.cwd_fd < 0)
-		return err_set(err, AVA_ENOENT, "the working folder %s cannot be opened: %s",
-			       r->spec->cwd, strerror(errno));
-	return 0;
-}
-
 static void run_free(struct run *r)
 {
 	list_del(&r->node);
@@ -158,8 +147,6 @@ static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct a
 		err_set(err, AVA_ENOMEM, "out of memory");
 		goto fail;
 	}
-	if (open_cwd(r, err) != 0)
-		goto fail;
 	return r;
 
 fail:
@@ -211,8 +198,14 @@ static int write_spawn(struct run *r, struct draft *d)
 int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *proposal,
 		     struct draft *d, struct run **out, struct ava_error *err)
 {
+	struct stat st;
 	struct run *r;
 
+	if (spec->cwd[0] && (stat(spec->cwd, &st) != 0 || !S_ISDIR(st.st_mode)))
+		return err_set(
+			err, AVA_ENOENT,
+			"the working folder %s is not there any more: start from one that is",
+			spec->cwd);
 	if (s->nwaiting >= (uint64_t)s->settings->runs_queue_max)
 		return err_set(
 			err, AVA_EBUSY,

@@ -26,6 +26,13 @@ def lines(path, wrong):
             wrong.append(f"{path}:{number}: unreadable: {e}")
 
 
+def parts(path):
+    """The file and those that follow it, where somebody changed it: x.2.jsonl …"""
+    more = glob.glob(f"{path[:-len('.jsonl')]}.[0-9]*.jsonl")
+    return [p for p in [path] if os.path.exists(p)] + sorted(
+        more, key=lambda p: int(p.split(".")[-2]))
+
+
 def check_intents(path, events, wrong):
     """Each InferStart and ToolCall has exactly one result, after it."""
     pairs = {"InferStart": "InferEnd", "ToolCall": "ToolResult"}
@@ -48,8 +55,7 @@ def check_intents(path, events, wrong):
 
 def check_run(root, run, wrong, must_end=True):
     events = []
-    for path in sorted(glob.glob(f"{root}/logs/subagents/{run}.jsonl") +
-                       glob.glob(f"{root}/logs/subagents/{run}.[0-9]*.jsonl")):
+    for path in parts(f"{root}/logs/subagents/{run}.jsonl"):
         events += list(lines(path, wrong))
     path = f"logs/subagents/{run}.jsonl"
     if not events:
@@ -114,8 +120,7 @@ def check_root(root, acknowledged=(), must_end=True):
     """All that is wrong, as sentences; and the ends by run."""
     wrong, ends = [], {}
     spawned, ended = [], []
-    catalog = os.path.join(root, "catalog.jsonl")
-    if os.path.exists(catalog):
+    for catalog in parts(os.path.join(root, "catalog.jsonl")):
         for number, row in lines(catalog, wrong):
             (spawned if row["row"] == "spawn" else ended).append(row["id"])
     for name, rows in (("spawn", spawned), ("end", ended)):
