@@ -1,0 +1,238 @@
+/* Rows of the catalog: the example of doc/JOURNAL.md and golden rows byte for
+ * byte, there and back, and lines that are no rows. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ava.h>
+
+#include "base/buf.h"
+#include "codec/jsonl.h"
+#include "event/event.h"
+#include "journal/catalog.h"
+
+static const struct catalog_row rows[] = {
+	{
+		.kind = CATALOG_SPAWN,
+		.lsn = 12,
+		.id = "S-7f3a2b",
+		.trace_id = "brave-otter",
+		.session_id = "5c3e1a52-6b0f-4d7e-9a51-0f2b7c9d1e33",
+		.user_id = "ben",
+		.role = "researcher",
+		.model = "offline",
+		.status = AVA_STARTING,
+		.request_id = "r-1",
+		.origin = "cli",
+		.started_ms = -1,
+		.ended_ms = -1,
+	},
+	{
+		.kind = CATALOG_END,
+		.lsn = 90417,
+		.id = "S-7f3a2b",
+		.trace_id = "brave-otter",
+		.session_id = "5c3e1a52-6b0f-4d7e-9a51-0f2b7c9d1e33",
+		.user_id = "ben",
+		.role = "researcher",
+		.model = "offline",
+		.status = AVA_SUCCESS,
+		.request_id = "r-1",
+		.origin = "cli",
+		.started_ms = 1795248000123,
+		.ended_ms = 1795248180456,
+		.bytes = 18231,
+		.types = 1u << EVENT_Seal | 1u << EVENT_StateWrite | 1u << EVENT_ToolResult |
+			 1u << EVENT_ToolCall | 1u << EVENT_InferEnd | 1u << EVENT_InferStart |
+			 1u << EVENT_SubagentComplete | 1u << EVENT_SubagentSpawn,
+		.totals = {.input_tokens = 11200,
+			   .output_tokens = 800,
+			   .cost_microusd = 23500,
+			   .duration_ms = 180333,
+			   .calls = 6,
+			   .failed_calls = 1},
+	},
+	{
+		/* what must be escaped, what is not there, numbers at their ends */
+		.kind = CATALOG_END,
+		.lsn = INT64_MAX,
+		.id = "S-ffffff",
+		.trace_id = NULL,
+		.session_id = "",
+		.user_id = "quote\" back\\ line\n\xc3\xa9",
+		.role = "web_crawler",
+		.model = "anthropic/claude",
+		.status = AVA_COST_EXCEEDED,
+		.started_ms = 0,
+		.ended_ms = 1,
+		.bytes = INT64_MAX,
+		.types = (1u << EVENT_NKINDS) - 1,
+		.totals = {.cost_microusd = 1, .uncosted_calls = 3},
+	},
+};
+#define NROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void same_text(const char *want, const char *got)
+{
+	assert_string_equal(want != NULL ? want : "", got);
+}
+
+static void same_row(const struct catalog_row *want, const struct catalog_row *got)
+{
+	assert_int_equal(want->kind, got->kind);
+	assert_int_equal(want->status, got->status);
+	assert_int_equal(want->lsn, got->lsn);
+	same_text(want->id, got->id);
+	same_text(want->trace_id, got->trace_id);
+	same_text(want->session_id, got->session_id);
+	same_text(want->user_id, got->user_id);
+	same_text(want->role, got->role);
+	same_text(want->model, got->model);
+	same_text(want->request_id, got->request_id);
+	same_text(want->origin, got->origin);
+	assert_int_equal(want->started_ms, got->started_ms);
+	assert_int_equal(want->ended_ms, got->ended_ms);
+	assert_int_equal(want->bytes, got->bytes);
+	assert_int_equal(want->types, got->types);
+	assert_memory_equal(&want->totals, &got->totals, sizeof(want->totals));
+}
+
+static void test_golden(void **state)
+{
+	struct buf b;
+	size_t len;
+	char *golden;
+
+	buf_init(&b, 1 << 16);
+	for (size_t i = 0; i < NROWS; i++)
+		assert_int_equal(catalog_encode(&b, &rows[i]), 0);
+	if (getenv("WRITE_GOLDEN") != NULL) /* only when FORMAT changes */
+		unit_write(getenv("WRITE_GOLDEN"), b.data, b.len);
+	golden = unit_read_src("test/golden/journal/catalog.jsonl", &len);
+	assert_string_equal(b.data, golden);
+	free(golden);
+	buf_fini(&b);
+}
+
+static void test_golden_is_read(void **state)
+{
+	size_t len, at = 0, line_len;
+	char *golden = unit_read_src("test/golden/journal/catalog.jsonl", &len);
+	struct catalog_row row;
+	const char *line;
+
+	for (size_t i = 0; i < NROWS; i++) {
+		assert_int_equal(jsonl_next(golden, len, &at, &line, &line_len), 1);
+		assert_int_equal(catalog_parse(line, line_len, &row, NULL), 0);
+		same_row(&rows[i], &row);
+		catalog_row_fini(&row);
+	}
+	assert_int_equal(at, len);
+	free(golden);
+}
+
+static void test_document(void **state)
+{
+	size_t len;
+	char *doc = unit_read_src("doc/JOURNAL.md", &len), *line = strstr(doc, "{\"row\":\"end\"");
+	struct buf b;
+
+	assert_non_null(line);
+	buf_init(&b, 1 << 16);
+	catalog_encode(&b, &rows[1]);
+	assert_int_equal(strncmp(line, b.data, b.len), 0);
+	/* its table of type bits */
+	for (int k = 0; k < EVENT_NKINDS; k++) {
+		buf_reset(&b);
+		buf_addf(&b, "| %d | %s |", k, event_kind_name((enum event_kind)k));
+		assert_non_null(strstr(doc, b.data));
+	}
+	buf_fini(&b);
+	free(doc);
+}
+
+/* A newer ava may add keys, anywhere. */
+static void test_more_keys(void **state)
+{
+	struct catalog_row row;
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	catalog_encode(&b, &rows[1]);
+	b.len -= 2; /* }\n */
+	buf_adds(&b, ",\"later\":{\"x\":[1,2]}}");
+	assert_int_equal(catalog_parse(b.data, b.len, &row, NULL), 0);
+	same_row(&rows[1], &row);
+	catalog_row_fini(&row);
+	buf_fini(&b);
+}
+
+static void refused(const char *line, size_t len)
+{
+	struct ava_error err = {0};
+	struct catalog_row row;
+
+	assert_int_equal(catalog_parse(line, len, &row, &err), AVA_ECORRUPT);
+	assert_true(err.text[0] != '\0');
+	assert_null(row.owned);
+}
+
+static void test_not_rows(void **state)
+{
+	static const char *const keys[] = {
+		"row",       "lsn",        "id",     "traceId",       "sessionId",   "userId",
+		"role",      "model",      "status", "requestId",     "origin",      "startedAt",
+		"endedAt",   "bytes",      "types",  "totals",        "inputTokens", "outputTokens",
+		"costCents", "durationMs", "calls",  "uncostedCalls", "failedCalls"};
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	catalog_encode(&b, &rows[1]);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		char want[32], *at;
+
+		snprintf(want, sizeof(want), "\"%s\":", keys[i]);
+		at = strstr(b.data, want);
+		assert_non_null(at);
+		at[1] = '_';
+		refused(b.data, b.len - 1);
+		at[1] = keys[i][0];
+	}
+	for (size_t cut = 0; cut < b.len - 2; cut++)
+		refused(b.data, cut);
+	refused("[]", 2);
+	refused("{\"row\":\"other\"}", 15);
+	buf_fini(&b);
+}
+
+static void test_no_memory(void **state)
+{
+	struct catalog_row row;
+	struct buf b;
+	int rv;
+
+	FAULT_LOOP(k, {
+		buf_init(&b, 1 << 16);
+		rv = catalog_encode(&b, &rows[1]);
+		assert_true(rv == 0 || rv == AVA_ENOMEM);
+		if (rv == 0 && catalog_parse(b.data, b.len - 1, &row, NULL) == 0)
+			catalog_row_fini(&row);
+		buf_fini(&b);
+	});
+	buf_init(&b, 20);
+	assert_int_equal(catalog_encode(&b, &rows[1]), AVA_ETOOBIG);
+	buf_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden),   cmocka_unit_test(test_golden_is_read),
+		cmocka_unit_test(test_document), cmocka_unit_test(test_more_keys),
+		cmocka_unit_test(test_not_rows), cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
+}
