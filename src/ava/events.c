@@ -16,7 +16,8 @@ struct op_cursor {
 	struct ava_log *log; /* catching up from the files; NULL: live */
 	char run[24];        /* "" = everything */
 	uint64_t last;       /* lsn of the newest event given */
-	uint64_t caught;     /* up to this lsn the files have been given */
+	uint64_t after;      /* nothing up to here is wanted */
+	uint64_t cap;        /* everything: what the feed gives begins here */
 	bool ended;          /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
@@ -42,6 +43,7 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 				  .everything = !cur->run[0]};
 	int rv = ava_log_open(&cur->log, &q, err);
 
+	cur->cap = cur->core->book.feed.low;
 	/* Nothing written yet is nothing to catch up with. */
 	return rv == AVA_ENOENT && (!cur->run[0] || is_live(cur)) ? 0 : rv;
 }
@@ -69,8 +71,9 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 	cur->reader.wake = reader_wake;
 	if (run)
 		strncpy(cur->run, run, sizeof(cur->run) - 1);
+	cur->reader.ordered = !run;
 	feed_join(&c->book.feed, &cur->reader);
-	cur->last = after == UINT64_MAX ? 0 : after;
+	cur->after = cur->last = after == UINT64_MAX ? 0 : after;
 	if (after != UINT64_MAX && open_files(cur, err) != 0) {
 		ops_events_close(cur);
 		return NULL;
@@ -107,24 +110,24 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 		rv = ava_log_next(cur->log, &e, NULL);
 		/* `ava logs` reports what is broken. */
 	} while (rv == AVA_ECORRUPT || (rv == 1 && event_view(e.line, e.len, &v) != 0));
+	/* Behind the cap there may be events with a lower lsn still to come. */
+	if (rv == 1 && !cur->run[0] && e.lsn >= cur->cap)
+		rv = 0;
 	if (rv == 1) {
 		give(cur, e.lsn, v.type.s, v.type.len, e.line, e.len, out);
 		return 1;
 	}
 	ava_log_close(cur->log);
 	cur->log = NULL;
-	if (rv != 0)
-		return -2;
-	cur->caught = cur->last;
-	return 0;
+	return rv != 0 ? -2 : 0;
 }
 
 static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
 {
-	if (cur->run[0])
+	if (cur->run[0]) /* and not given from the files meanwhile */
 		return l->in_run && strcmp(l->run, cur->run) == 0 && l->lsn > cur->last;
 	/* The day's copy of a run's event is the same event. */
-	return l->in_run || !l->run[0];
+	return (l->in_run || !l->run[0]) && l->lsn > cur->after;
 }
 
 int ops_events_next(struct op_cursor *cur, struct op_event *out)
@@ -149,9 +152,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 				return rv;
 			continue;
 		}
-		/* Caught up from the files meanwhile. */
-		if (l->lsn <= cur->caught || !wanted(cur, l) ||
-		    event_view(l->bytes, l->len, &v) != 0)
+		if (!wanted(cur, l) || event_view(l->bytes, l->len, &v) != 0)
 			continue;
 		give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
 		return 1;

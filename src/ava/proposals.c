@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ava/answer.h"
+#include "ava/ended.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,8 +26,24 @@ struct waiter {
 
 /* ---- showing */
 
-static void show(const struct proposal *p, bool repeated, struct op_proposal *out)
+/* The log of answers has the run's id alone. */
+static void find_trace(struct proposal *p)
 {
+	struct run *r = supervisor_find(&p->core->sup, p->run);
+	struct ended e;
+
+	if (r) {
+		snprintf(p->trace, sizeof(p->trace), "%s", r->trace.text);
+	} else if (ended_read(p->core, p->run, &e, NULL) == 0) {
+		snprintf(p->trace, sizeof(p->trace), "%s", e.status.trace_id);
+		ended_fini(&e);
+	}
+}
+
+static void show(struct proposal *p, bool repeated, struct op_proposal *out)
+{
+	if (p->run[0] && !p->trace[0])
+		find_trace(p);
 	*out = (struct op_proposal){
 		.id = p->id,
 		.state = p->state,
@@ -42,7 +59,7 @@ static void show(const struct proposal *p, bool repeated, struct op_proposal *ou
 	};
 }
 
-static void reply(const struct proposal *p, bool repeated, op_proposal_fn done, void *user)
+static void reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user)
 {
 	struct op_proposal out;
 
@@ -556,7 +573,7 @@ int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposa
 	int n = 0;
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
-		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 
 		if (!all && p->state != PROPOSAL_PENDING)
 			continue;

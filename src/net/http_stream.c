@@ -148,9 +148,19 @@ ssize_t http_stream_read_cb(void *cls, uint64_t pos, char *out, size_t max)
 	return (ssize_t)n;
 }
 
-void http_stream_hang_up(struct http_stream *st)
+/* What the reader callback breaks off, libmicrohttpd 0.9.75 closes only when it
+ * looks at the connection once more, which it does in the same run for those
+ * that have a time limit of their own; others wait behind whoever is idle. */
+static void break_off(struct http_stream *st)
 {
 	st->hung_up = true;
+	if (st->conn)
+		MHD_set_connection_option(st->conn, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+}
+
+void http_stream_hang_up(struct http_stream *st)
+{
+	break_off(st);
 	if (st->writer)
 		os_defer(st->loop, &st->task);
 	else
@@ -159,7 +169,7 @@ void http_stream_hang_up(struct http_stream *st)
 
 void http_stream_abort(struct http_stream *st)
 {
-	st->hung_up = true;
+	break_off(st);
 	tell_gone(st);
 }
 

@@ -66,8 +66,10 @@ static void hold(struct feed *f, uint64_t lsn, uint64_t at)
 {
 	size_t i;
 
-	if (f->nheld == FEED_MAX_LINES)
+	if (f->nheld == FEED_MAX_LINES) { /* what is missing below comes late */
+		f->low = MAX(f->low, f->held[f->nheld / 2].lsn);
 		settle_first(f, f->nheld / 2);
+	}
 	for (i = f->nheld; i > 0 && f->held[i - 1].lsn > lsn; i--)
 		f->held[i] = f->held[i - 1];
 	f->held[i] = (struct feed_held){lsn, at};

@@ -23,6 +23,7 @@
 #define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
+#define LATE_MS      1000 /* an event that is longer on its way holds up nobody */
 
 /* ---- paths and the daily log */
 
@@ -170,6 +171,35 @@ static void newest_day(const char *name, void *user)
 
 static void retry_fire(void *user);
 
+/* Events below the first lsn of every draft that is still on its way are in
+ * the feed, or never will be: readers of everything may have them. */
+static void settle(struct logbook *lb)
+{
+	struct draft *first = LIST_FIRST(&lb->open, struct draft, open);
+
+	if (lb->closed)
+		return; /* the journal is */
+	feed_settle(&lb->feed, first ? first->first_lsn : journal_lsn(lb->journal, 0));
+	if (lb->feed.nheld > 0 && !lb->late_set) {
+		os_timer_set(lb->late, LATE_MS);
+		lb->late_set = true;
+	}
+}
+
+static void late_fire(void *user)
+{
+	struct logbook *lb = user;
+	int64_t now = os_now_ms(lb->loop);
+
+	lb->late_set = false;
+	LIST_EACH (&lb->open, n, tmp) {
+		if (LIST_ENTRY(n, struct draft, open)->opened_ms > now - LATE_MS)
+			break;
+		list_del(n);
+	}
+	settle(lb);
+}
+
 int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *loop,
 		 const struct redact *redact, int root_fd, struct ava_error *err)
 {
@@ -182,10 +212,14 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 			       .root_fd = root_fd,
 			       .retry_ms = RETRY_MIN_MS};
 	list_init(&lb->stalled);
+	list_init(&lb->open);
 	if (feed_init(&lb->feed) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	lb->retry = os_timer_new(loop, retry_fire, lb);
-	if (!lb->retry) {
+	lb->late = os_timer_new(loop, late_fire, lb);
+	if (!lb->retry || !lb->late) {
+		os_timer_free(lb->retry);
+		os_timer_free(lb->late);
 		feed_fini(&lb->feed);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
@@ -196,12 +230,14 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		leap(lb, lsn);
 	}
 	pick_day(lb, clock_wall_ms());
+	settle(lb);
 	return 0;
 }
 
 void logbook_close(struct logbook *lb)
 {
 	os_timer_free(lb->retry);
+	os_timer_free(lb->late);
 	feed_fini(&lb->feed);
 }
 
@@ -215,6 +251,7 @@ struct draft *draft_new(struct logbook *lb)
 		d->lb = lb;
 		list_init(&d->node);
 		list_init(&d->merged);
+		list_init(&d->open);
 	}
 	return d;
 }
@@ -229,6 +266,10 @@ void draft_free(struct draft *d)
 	}
 	for (unsigned i = 0; i < d->nparts; i++)
 		buf_fini(&d->parts[i].bytes);
+	if (!list_empty(&d->open)) { /* its numbers are burned */
+		list_del(&d->open);
+		settle(d->lb);
+	}
 	free(d);
 }
 
@@ -259,6 +300,11 @@ uint64_t draft_event(struct draft *d, const struct draft_where *where, struct ev
 
 	head->wall_ms = clock_wall_ms();
 	head->lsn = journal_lsn(lb->journal, 1);
+	if (!d->first_lsn) {
+		d->first_lsn = head->lsn;
+		d->opened_ms = os_now_ms(lb->loop);
+		list_add(&lb->open, &d->open);
+	}
 	if (where->run) {
 		logbook_run_path(where->run, path);
 		b = draft_part(d, DRAFT_RUN, path);
@@ -297,6 +343,10 @@ static void publish(struct draft *d)
 			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
 				     p->kind == DRAFT_RUN);
 	}
+	list_del(&d->open);
+	LIST_EACH (&d->merged, n, tmp)
+		list_del(&LIST_ENTRY(n, struct draft, node)->open);
+	settle(d->lb);
 }
 
 static void draft_done(int rv, void *user)

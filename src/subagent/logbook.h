@@ -26,9 +26,12 @@ struct logbook {
 	const struct redact *redact;
 	int root_fd;
 	struct feed feed;
-	char day[11];        /* local date of the daily log in use */
-	uint64_t day_seq;    /* of its last event */
-	struct list stalled; /* outboxes whose head waits for the disk */
+	char day[11];          /* local date of the daily log in use */
+	uint64_t day_seq;      /* of its last event */
+	struct list stalled;   /* outboxes whose head waits for the disk */
+	struct list open;      /* drafts with events, by their first lsn: see settle */
+	struct os_timer *late; /* set while the feed holds lines */
+	bool late_set;
 	struct os_timer *retry;
 	int64_t retry_ms;
 	bool behind; /* the journal's numbers were behind those in the logs */
@@ -68,6 +71,9 @@ struct draft {
 	void *user;
 	struct outbox *box; /* NULL: on its own */
 	struct list merged; /* later drafts of the box that go in the same commit */
+	struct list open;   /* in logbook.open */
+	uint64_t first_lsn; /* of its events; 0: none yet */
+	int64_t opened_ms;
 };
 
 struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */

@@ -1,0 +1,496 @@
+/* Event streams over the real server: everything once and in order, whatever
+ * the reader does: from the beginning, behind a cursor, in pieces while the
+ * run is writing, too slowly, two hundred at once. */
+#include "gateway_rig.h"
+
+#include <malloc.h>
+
+#include "client/http_reader.h"
+
+#define RUNS    "/api/v1/runs"
+#define IDS_MAX 20000
+
+/* ---- what should come: the log itself */
+
+struct ids {
+	size_t n;
+	uint64_t id[IDS_MAX];
+};
+
+static void add_id(struct ids *ids, uint64_t id)
+{
+	assert_true(ids->n < IDS_MAX);
+	ids->id[ids->n++] = id;
+}
+
+/* Of a run, or (NULL) of everything. */
+static void log_ids(const char *run, struct ids *ids)
+{
+	struct ava_log_query q = {.root = rig.root, .run = run, .everything = run == NULL};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv;
+
+	ids->n = 0;
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	while ((rv = ava_log_next(log, &e, NULL)) == 1)
+		add_id(ids, e.lsn);
+	assert_int_equal(rv, 0);
+	ava_log_close(log);
+}
+
+static void assert_ids(const struct ids *got, const struct ids *want, size_t from)
+{
+	assert_int_equal(got->n, want->n - from);
+	assert_memory_equal(got->id, want->id + from, got->n * sizeof(got->id[0]));
+}
+
+/* ---- a reader */
+
+struct reader {
+	struct ids ids;
+	char last[32];
+	size_t stop_after; /* events in this call; 0: never */
+	size_t count;
+	uint64_t until; /* stop at this id; 0: never */
+	bool complete;
+	bool may_break; /* the stream is broken off at the end of the test */
+};
+
+static struct reader reader, other;
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct reader *r = user;
+	json_t *v = json_parse(e->data, e->len, NULL);
+
+	assert_non_null(v);
+	assert_string_equal(json_get_str(v, "eventType"), e->event);
+	assert_int_equal(json_get_int(v, "lsn", 0), strtoll(e->id, NULL, 10));
+	json_decref(v);
+	add_id(&r->ids, strtoull(e->id, NULL, 10));
+	snprintf(r->last, sizeof(r->last), "%s", e->id);
+	r->complete = strcmp(e->event, "SubagentComplete") == 0;
+	r->count++;
+	return r->count == r->stop_after || r->ids.id[r->ids.n - 1] == r->until ? 1 : 0;
+}
+
+static int stream(struct client *c, const char *path, const char *last, struct reader *r)
+{
+	struct ava_error err = {0};
+	int rv;
+
+	r->count = 0;
+	rv = client_stream(c, path, last, on_event, r, &err);
+	if (rv < 0 && !(r->may_break && rv == AVA_ECONNECT))
+		fail_msg("%s: %s", path, err.text);
+	return rv;
+}
+
+static const char *finished_run(char id[64])
+{
+	rig_write(
+		"quick.jsonl",
+		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"
+		"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\"}}]}\n");
+	rig_run("quick.jsonl", id);
+	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=30", id), NULL, 200));
+	return id;
+}
+
+/* ---- one run */
+
+static void test_replay(void **state)
+{
+	static struct ids want;
+	char id[64];
+
+	finished_run(id);
+	log_ids(id, &want);
+	reader = (struct reader){0};
+	assert_int_equal(stream(rig.client, rig_path(RUNS "/%s/events", id), NULL, &reader), 0);
+	assert_true(reader.complete);
+	assert_true(want.n > 10);
+	assert_ids(&reader.ids, &want, 0);
+}
+
+static void test_resume_everywhere(void **state)
+{
+	static struct ids want;
+	char id[64], path[200];
+
+	finished_run(id);
+	log_ids(id, &want);
+	for (size_t i = 0; i < want.n; i++) {
+		char last[32];
+
+		snprintf(last, sizeof(last), "%llu", (unsigned long long)want.id[i]);
+		reader = (struct reader){0};
+		snprintf(path, sizeof(path), RUNS "/%s/events", id);
+		assert_int_equal(stream(rig.client, path, last, &reader), 0);
+		assert_ids(&reader.ids, &want, i + 1);
+		reader = (struct reader){0};
+		snprintf(path, sizeof(path), RUNS "/%s/events?after=%s", id, last);
+		assert_int_equal(stream(rig.client, path, NULL, &reader), 0);
+		assert_ids(&reader.ids, &want, i + 1);
+	}
+	/* Nothing more will ever come: it ends, and does not wait. */
+	reader = (struct reader){0};
+	snprintf(path, sizeof(path), RUNS "/%s/events?after=99999999", id);
+	assert_int_equal(stream(rig.client, path, NULL, &reader), 0);
+	assert_int_equal(reader.ids.n, 0);
+	/* A browser that comes again: its header is newer than the address. */
+	snprintf(path, sizeof(path), RUNS "/%s/events?after=0", id);
+	snprintf(reader.last, sizeof(reader.last), "%llu", (unsigned long long)want.id[want.n - 2]);
+	assert_int_equal(stream(rig.client, path, reader.last, &reader), 0);
+	assert_ids(&reader.ids, &want, want.n - 1);
+}
+
+static void write_long_script(void)
+{
+	char *text = malloc(64 * 1024);
+	size_t n = 0;
+
+	for (int i = 0; i < 60; i++)
+		n += (size_t)sprintf(text + n, "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":"
+					       "{\"path\":\"main.c\"}}],\"delay_ms\":3}\n");
+	sprintf(text + n, "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":"
+			  "{\"summary\":\"ok\"}}]}\n");
+	rig_write("long.jsonl", text);
+	free(text);
+}
+
+static void test_resume_while_writing(void **state)
+{
+	static struct ids want;
+	char id[64], path[200];
+
+	write_long_script();
+	rig_run("long.jsonl", id);
+	snprintf(path, sizeof(path), RUNS "/%s/events", id);
+	reader = (struct reader){0};
+	for (unsigned turn = 0; !reader.complete; turn++) {
+		reader.stop_after = 1 + turn % 13;
+		stream(rig.client, path, reader.last, &reader);
+	}
+	log_ids(id, &want);
+	assert_true(want.n > 300);
+	assert_ids(&reader.ids, &want, 0);
+}
+
+/* ---- everything */
+
+static void test_all_events(void **state)
+{
+	static struct ids want;
+	char id[64];
+
+	finished_run(id);
+	finished_run(id);
+	log_ids(NULL, &want);
+	reader = (struct reader){.until = want.id[want.n - 1]};
+	assert_int_equal(stream(rig.client, "/api/v1/events?after=0", NULL, &reader), 1);
+	assert_ids(&reader.ids, &want, 0);
+}
+
+static void *read_all(void *arg)
+{
+	struct client *c;
+
+	assert_int_equal(client_open(rig.root, false, &c, NULL), 0);
+	stream(c, arg, NULL, &other);
+	client_close(c);
+	return NULL;
+}
+
+/* Without a cursor: from now on, and the runs that follow interleaved. */
+static void test_from_now_on(void **state)
+{
+	static struct ids before, want;
+	char a[64], b[64], id[64];
+	unsigned connections = 0;
+	pthread_t thread;
+
+	write_long_script();
+	finished_run(id);
+	log_ids(NULL, &before);
+	other = (struct reader){.may_break = true};
+	pthread_create(&thread, NULL, read_all, (void *)(uintptr_t) "/api/v1/events");
+	while (rig.routes.streams == 0)
+		rig_call(rig_connections_fn, &connections);
+	rig_run("long.jsonl", a);
+	rig_run("long.jsonl", b);
+	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=60", a), NULL, 200));
+	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=60", b), NULL, 200));
+	log_ids(NULL, &want);
+	for (int i = 0; i < 1000 && other.ids.n < want.n - before.n; i++)
+		poll(NULL, 0, 10);
+	rig_restart(false); /* ends the reader's stream, see test_stop_breaks_off */
+	pthread_join(thread, NULL);
+	assert_ids(&other.ids, &want, before.n);
+}
+
+/* ---- many bytes: events of Ava's own, written past any run */
+
+struct bulk {
+	unsigned events, bytes, done;
+};
+
+static void bulk_done(int rv, void *user)
+{
+	struct bulk *b = user;
+
+	assert_int_equal(rv, 0);
+	__atomic_add_fetch(&b->done, 1, __ATOMIC_SEQ_CST);
+}
+
+static void bulk_write(void *arg)
+{
+	struct bulk *b = arg;
+	struct draft *d = draft_new(&rig.core->book);
+	char *text = malloc(b->bytes + 1);
+
+	memset(text, 'x', b->bytes);
+	text[b->bytes] = '\0';
+	for (unsigned i = 0; i < b->events; i++) {
+		struct buf content;
+		struct jw w;
+
+		buf_init(&content, 1 << 20);
+		jw_init(&w, &content);
+		jw_object(&w, NULL);
+		jw_str(&w, "customType", "bulk");
+		jw_str(&w, "data", text);
+		jw_end(&w);
+		core_event(rig.core, d, EVENT_Custom, "", "", &content);
+	}
+	free(text);
+	assert_int_equal(draft_commit(d, JOURNAL_NOW, bulk_done, b, NULL), 0);
+}
+
+/* `times` commits of `events` events of `bytes` bytes each, one after another. */
+static void write_bulk(unsigned times, unsigned events, unsigned bytes)
+{
+	struct bulk b = {.events = events, .bytes = bytes};
+
+	for (unsigned i = 0; i < times; i++) {
+		rig_call(bulk_write, &b);
+		while (__atomic_load_n(&b.done, __ATOMIC_SEQ_CST) <= i)
+			poll(NULL, 0, 1);
+	}
+}
+
+/* ---- a raw stream, read when the test likes */
+
+struct raw {
+	int fd;
+	struct http_reader http;
+	struct sse sse;
+	struct reader *reader;
+	unsigned comments;
+	bool over;
+};
+
+static int raw_body(const char *data, size_t len, void *user)
+{
+	return sse_feed(&((struct raw *)user)->sse, data, len);
+}
+
+static int raw_event(const struct sse_event *e, void *user)
+{
+	return on_event(e, ((struct raw *)user)->reader);
+}
+
+static void raw_comment(void *user)
+{
+	((struct raw *)user)->comments++;
+}
+
+static void raw_open(struct raw *r, struct reader *to, const char *path)
+{
+	*r = (struct raw){.reader = to};
+	http_reader_init(&r->http, raw_body, r);
+	sse_init(&r->sse, 1 << 24);
+	r->sse.on_event = raw_event;
+	r->sse.on_comment = raw_comment;
+	r->sse.user = r;
+	r->fd = raw_connect();
+	raw_send(r->fd, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+}
+
+/* What has come; waits for it up to wait_ms. False: the end. */
+static bool raw_pump(struct raw *r, int wait_ms)
+{
+	static char data[256 * 1024];
+	struct pollfd p = {.fd = r->fd, .events = POLLIN};
+	size_t used;
+	ssize_t n;
+
+	if (poll(&p, 1, wait_ms) == 0)
+		return true;
+	n = recv(r->fd, data, sizeof(data), MSG_DONTWAIT);
+	if (n <= 0)
+		return false;
+	assert_true(http_reader_feed(&r->http, data, (size_t)n, &used, NULL) >= 0);
+	r->over = r->http.state == HTTP_READER_DONE;
+	return !r->over;
+}
+
+static void raw_close(struct raw *r)
+{
+	close(r->fd);
+	sse_fini(&r->sse);
+	http_reader_fini(&r->http);
+}
+
+static size_t heap_in_use(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/* It asks for everything and reads nothing while 40 MB are written: the daemon
+ * keeps a short queue for it, and later gives it all from the files. */
+static void test_slow_client(void **state)
+{
+	static struct ids want;
+	struct raw r;
+	size_t before;
+	unsigned streams = 0;
+
+	write_bulk(4, 256, 8000); /* the feed's ring is full */
+	reader = (struct reader){0};
+	raw_open(&r, &reader, "/api/v1/events?after=0");
+	while (rig.routes.streams == 0)
+		rig_call(rig_connections_fn, &streams);
+	before = heap_in_use();
+	write_bulk(20, 256, 8000);
+	if (heap_in_use() > before)
+		assert_true(heap_in_use() - before < 8u << 20);
+	log_ids(NULL, &want);
+	assert_true(want.n > 24 * 256);
+	while (reader.ids.n < want.n)
+		assert_true(raw_pump(&r, 10000));
+	assert_ids(&reader.ids, &want, 0);
+	/* And is live again. */
+	write_bulk(1, 3, 100);
+	while (reader.ids.n < want.n + 3)
+		assert_true(raw_pump(&r, 10000));
+	raw_close(&r);
+}
+
+/* A client that reads as fast as it can has the loop for a bounded time. */
+static void test_fast_client(void **state)
+{
+	static struct ids want;
+	pthread_t thread;
+	int64_t worst = 0;
+
+	write_bulk(24, 256, 8000);
+	log_ids(NULL, &want);
+	other = (struct reader){.until = want.id[want.n - 1]};
+	pthread_create(&thread, NULL, read_all, (void *)(uintptr_t) "/api/v1/events?after=0");
+	while (__atomic_load_n(&other.ids.n, __ATOMIC_SEQ_CST) < want.n) {
+		int64_t began = clock_mono_ms();
+		unsigned n;
+
+		rig_call(rig_connections_fn, &n);
+		worst = MAX(worst, clock_mono_ms() - began);
+	}
+	pthread_join(thread, NULL);
+	print_message("longest wait for the loop: %d ms\n", (int)worst);
+	assert_true(worst < 250);
+}
+
+#define MANY 200
+
+static void test_two_hundred_at_once(void **state)
+{
+	static struct reader readers[MANY];
+	static struct raw raws[MANY];
+	static struct ids want;
+	unsigned over = 0;
+	char id[64], path[200];
+
+	write_long_script();
+	rig_run("long.jsonl", id);
+	snprintf(path, sizeof(path), RUNS "/%s/events", id);
+	for (int i = 0; i < MANY; i++) {
+		readers[i] = (struct reader){0};
+		raw_open(&raws[i], &readers[i], path);
+	}
+	for (int64_t end = clock_mono_ms() + 60000; over < MANY;) {
+		over = 0;
+		for (int i = 0; i < MANY; i++) {
+			if (!raws[i].over && !raw_pump(&raws[i], 0))
+				assert_true(raws[i].over);
+			over += raws[i].over;
+		}
+		assert_true(clock_mono_ms() < end);
+	}
+	log_ids(id, &want);
+	for (int i = 0; i < MANY; i++) {
+		assert_ids(&readers[i].ids, &want, 0);
+		raw_close(&raws[i]);
+	}
+	rig_wait_connections(1);
+	assert_int_equal(rig.routes.streams, 0);
+}
+
+/* ---- quiet, gone, stopped */
+
+static void test_heartbeat(void **state)
+{
+	struct raw r;
+	char id[64], path[200];
+
+	rig_run("slow.jsonl", id);
+	snprintf(path, sizeof(path), RUNS "/%s/events", id);
+	reader = (struct reader){0};
+	raw_open(&r, &reader, path);
+	while (r.comments < 3)
+		assert_true(raw_pump(&r, 5000));
+	raw_close(&r);
+	rig_wait_connections(1);
+	assert_int_equal(rig.routes.streams, 0);
+}
+
+/* The end of the daemon is not the end of the run: the stream breaks off
+ * inside its body, so that the client comes again. */
+static void test_stop_breaks_off(void **state)
+{
+	struct raw r;
+	char id[64], path[200];
+
+	rig_run("slow.jsonl", id);
+	snprintf(path, sizeof(path), RUNS "/%s/events", id);
+	reader = (struct reader){0};
+	raw_open(&r, &reader, path);
+	while (reader.ids.n < 2)
+		assert_true(raw_pump(&r, 5000));
+	rig_stop();
+	while (raw_pump(&r, 5000))
+		;
+	assert_false(r.over);
+	raw_close(&r);
+	rig_start();
+	/* The next daemon has ended the run; the rest follows the last id. */
+	assert_int_equal(stream(rig.client, path, reader.last, &reader), 0);
+	assert_true(reader.complete);
+	for (size_t i = 1; i < reader.ids.n; i++)
+		assert_true(reader.ids.id[i] > reader.ids.id[i - 1]);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
+	const struct CMUnitTest tests[] = {
+		T(test_replay),          T(test_resume_everywhere),   T(test_resume_while_writing),
+		T(test_all_events),      T(test_from_now_on),         T(test_slow_client),
+		T(test_fast_client),     T(test_two_hundred_at_once), T(test_heartbeat),
+		T(test_stop_breaks_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,754 @@
+/* Every route, through the real client: answers, every error status, peers
+ * that hang up before they are answered, the stop. Streams are in
+ * test_event_streams.c. */
+#include "gateway_rig.h"
+
+#include <sys/wait.h>
+
+#define RUNS "/api/v1/runs"
+
+static void assert_error(const char *method, const char *path, const char *body, int status,
+			 const char *code, const char *says)
+{
+	json_t *v = rig_ask(method, path, body, status), *e = json_object_get(v, "error");
+	const char *word = json_get_str(e, "code"), *text = json_get_str(e, "message");
+
+	if (!word || strcmp(word, code) != 0 || !text || !strstr(text, says))
+		fail_msg("%s %s: %s: %s, not %s: %s", method, path, word, text, code, says);
+	json_decref(v);
+}
+
+static const char *propose(const char *task, char id[64])
+{
+	char body[600];
+
+	snprintf(body, sizeof(body), "{\"task\":\"%s\",\"role\":\"code_reviewer\",\"cwd\":\"%s\"}",
+		 task, rig.src);
+	return rig_ask_str("POST", RUNS, body, 201, "proposal_id", id);
+}
+
+/* ---- what works */
+
+static void test_health(void **state)
+{
+	json_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
+
+	assert_string_equal(json_get_str(v, "status"), "ok");
+	assert_string_equal(json_get_str(v, "problem"), "");
+	assert_string_equal(json_get_str(v, "version"), ava_version());
+	assert_string_equal(json_get_str(v, "root"), rig.root);
+	assert_string_equal(json_get_str(v, "model"), "offline");
+	assert_int_equal(json_get_int(v, "pid", 0), getpid());
+	assert_int_equal(json_get_int(json_object_get(v, "slots"), "max", 0), 8);
+	assert_true(json_get_int(json_object_get(v, "journal"), "lsn", 0) > 0);
+	json_decref(v);
+}
+
+static void test_main_job(void **state)
+{
+	char p[64], id[64], again[64];
+	json_t *v;
+
+	propose("Where is main defined?", p);
+	v = rig_ask("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200);
+	assert_string_equal(json_get_str(v, "state"), "pending");
+	assert_non_null(strstr(json_get_str(v, "message"), "Proceed? [Yes/No]"));
+	assert_string_equal(json_get_str(json_object_get(v, "quote"), "role"), "code_reviewer");
+	assert_int_equal(strlen(json_get_str(v, "config_hash")), 64);
+	json_decref(v);
+	v = rig_ask("GET", "/api/v1/proposals", NULL, 200);
+	assert_int_equal(json_array_size(json_object_get(v, "proposals")), 1);
+	json_decref(v);
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p),
+		    "{\"answer\":\"yes please\",\"by\":\"ben\"}", 200, "subagent_id", id);
+	/* The same answer again is the same run; an empty body is a yes. */
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "subagent_id",
+		    again);
+	assert_string_equal(id, again);
+	v = rig_ask("GET", rig_path(RUNS "/%s/result?wait=30", id), NULL, 200);
+	assert_string_equal(json_get_str(v, "status"), "success");
+	json_decref(v);
+	v = rig_ask("GET", rig_path(RUNS "/%s", id), NULL, 200);
+	assert_string_equal(json_get_str(v, "status"), "success");
+	assert_string_equal(json_get_str(v, "cwd"), rig.src);
+	assert_true(json_get_int(v, "tokens_used", 0) > 0);
+	json_decref(v);
+	v = rig_ask("GET", RUNS, NULL, 200); /* live ones */
+	assert_int_equal(json_array_size(json_object_get(v, "runs")), 0);
+	json_decref(v);
+	v = rig_ask("GET", RUNS "?all=1", NULL, 200);
+	assert_string_equal(
+		json_get_str(json_array_get(json_object_get(v, "runs"), 0), "subagent_id"), id);
+	json_decref(v);
+	v = rig_ask("GET", "/api/v1/proposals?all", NULL, 200);
+	assert_int_equal(json_array_size(json_object_get(v, "proposals")), 1);
+	json_decref(v);
+}
+
+/* Answered before, after a restart too. */
+static void test_answers_survive_a_restart(void **state)
+{
+	char p[64], first[64], trace[64], got[64];
+
+	propose("Where is main defined?", p);
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "subagent_id",
+		    first);
+	rig_ask_str("GET", rig_path(RUNS "/%s", first), NULL, 200, "trace_id", trace);
+	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=30", first), NULL, 200));
+	rig_stop();
+	rig_start();
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "subagent_id",
+		    got);
+	assert_string_equal(got, first);
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "trace_id",
+		    got);
+	assert_string_equal(got, trace);
+}
+
+static void test_request_ids(void **state)
+{
+	static const char proposal[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
+				       "\"request_id\":\"q1\"}";
+	static const char run[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
+				  "\"request_id\":\"q2\",\"confirmed\":true}";
+	static const char mixed[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
+				    "\"request_id\":\"q1\",\"confirmed\":true}";
+	static const char other[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
+				    "\"request_id\":\"q2\"}";
+	char first[64], again[64];
+
+	rig_ask_str("POST", RUNS, proposal, 201, "proposal_id", first);
+	rig_ask_str("POST", RUNS, proposal, 200, "proposal_id", again);
+	assert_string_equal(first, again);
+	assert_error("POST", RUNS, mixed, 409, "exists", first);
+	rig_ask_str("POST", RUNS, run, 201, "subagent_id", first);
+	rig_ask_str("POST", RUNS, run, 200, "subagent_id", again);
+	assert_string_equal(first, again);
+	assert_error("POST", RUNS, other, 409, "exists", first);
+	rig_stop();
+	rig_start();
+	rig_ask_str("POST", RUNS, run, 200, "subagent_id", again);
+	assert_string_equal(first, again);
+}
+
+/* Twice at once, the second before the first is on disk: one run, and nobody
+ * hears of it before it is there. */
+static void test_request_id_twice_at_once(void **state)
+{
+	static const char body[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
+				   "\"request_id\":\"twice\",\"confirmed\":true}";
+	char got[4][2000], request[400];
+	unsigned made = 0;
+	int fd[4];
+
+	rig_restart(true);
+	snprintf(request, sizeof(request),
+		 "POST " RUNS " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Content-Length: %zu\r\n\r\n%s",
+		 strlen(body), body);
+	for (int i = 0; i < 4; i++) {
+		fd[i] = raw_connect();
+		raw_send(fd[i], "%s", request);
+	}
+	rig_wait_busy(4);
+	for (int i = 0; i < 4; i++) {
+		raw_read(fd[i], got[i], sizeof(got[i]));
+		close(fd[i]);
+		made += strncmp(got[i], "HTTP/1.1 201", 12) == 0;
+		assert_true(strncmp(got[i], "HTTP/1.1 20", 11) == 0);
+		assert_string_equal(strchr(got[i], '{'), strchr(got[0], '{'));
+	}
+	assert_int_equal(made, 1);
+}
+
+static void test_cancel(void **state)
+{
+	char id[64], word[64];
+
+	rig_run("slow.jsonl", id);
+	rig_ask_str("POST", rig_path(RUNS "/%s/cancel", id), "{}", 200, "status", word);
+	assert_string_equal(word, "cancelled");
+	/* Of a run that has ended it changes nothing. */
+	rig_ask_str("POST", rig_path(RUNS "/%s/cancel", id), NULL, 200, "status", word);
+	assert_string_equal(word, "cancelled");
+	rig_ask_str("GET", rig_path(RUNS "/%s/result", id), NULL, 200, "stop_reason", word);
+	assert_string_equal(word, "cancelled");
+}
+
+static void test_result_wait(void **state)
+{
+	char id[64], word[64];
+	int64_t began;
+
+	rig_run("slow.jsonl", id);
+	rig_ask_str("GET", rig_path(RUNS "/%s/result", id), NULL, 202, "subagent_id", word);
+	assert_string_equal(word, id);
+	began = clock_mono_ms();
+	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=0.2", id), NULL, 202));
+	assert_in_range(clock_mono_ms() - began, 200, 10000);
+}
+
+static void test_answers_that_are_no(void **state)
+{
+	char p[64], word[64];
+
+	propose("a", p);
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), "{\"answer\":\"hm\"}",
+		     400, "invalid", "please answer yes or no");
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), "{\"answer\":\"No!\"}",
+		    200, "state", word);
+	assert_string_equal(word, "rejected");
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/reject", p), "{\"reason\":\"dear\"}",
+		    200, "state", word);
+	assert_string_equal(word, "rejected");
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 410, "rejected",
+		     "was rejected");
+	propose("b", p);
+	json_decref(rig_ask("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200));
+	assert_error("POST", rig_path("/api/v1/proposals/%s/reject", p), NULL, 409, "exists",
+		     "was confirmed already");
+}
+
+/* A body that is not understood is never taken for a yes. */
+static void test_nothing_odd_is_a_yes(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"answer\":false}",
+		"{\"answer\":null}",
+		"{\"answer\":0}",
+		"{\"answer\":[]}",
+		"{\"answer\":\"\"}",
+		"\"no\"",
+		"false",
+		"null",
+		"[]",
+		"{\"anwser\":\"no\"}",
+		"{\"by\":7}",
+		"no",
+		"{\"answer\":\"yes\",\"answer\":\"no\"}",
+	};
+	char p[64], word[64];
+
+	propose("a", p);
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+		assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), bodies[i], 400,
+			     "invalid", "");
+	rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "state", word);
+	assert_string_equal(word, "pending");
+}
+
+static void test_shutdown_route(void **state)
+{
+	char when[64];
+
+	rig_ask_str("POST", "/api/v1/shutdown", NULL, 202, "when", when);
+	assert_string_equal(when, "idle");
+	rig_ask_str("POST", "/api/v1/shutdown", "{\"when\":\"now\"}", 202, "when", when);
+	assert_string_equal(when, "now");
+	assert_int_equal(rig.asked_to_stop, 101);
+	assert_error("POST", "/api/v1/shutdown", "{\"when\":\"soon\"}", 400, "invalid",
+		     "when must");
+	assert_error("POST", "/api/v1/shutdown", "{\"when\":1}", 400, "invalid", "when must");
+	assert_int_equal(rig.asked_to_stop, 101);
+}
+
+/* ---- every error */
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *method, *path, *body;
+		int status;
+		const char *code, *says;
+	} cases[] = {
+		{"GET", "/", NULL, 404, "not_found", "no such path"},
+		{"GET", "/api/v1", NULL, 404, "not_found", "no such path"},
+		{"GET", "/api/v1/health/", NULL, 404, "not_found", "no such path"},
+		{"GET", RUNS "/", NULL, 404, "not_found", "no such path"},
+		{"GET", RUNS "/S-1/results", NULL, 404, "not_found", "no such path"},
+		{"GET", "/api/v1/%00health", NULL, 404, "not_found", "no such path"},
+		{"GET", RUNS "/S-000000", NULL, 404, "not_found", "there is no run S-000000"},
+		{"GET", RUNS "/S-000000/result", NULL, 404, "not_found", "S-000000"},
+		{"GET", RUNS "/S-000000/events", NULL, 404, "not_found", "S-000000"},
+		{"POST", RUNS "/S-000000/cancel", NULL, 404, "not_found", "S-000000"},
+		{"GET", RUNS "/..%2f..%2fetc", NULL, 404, "not_found", "no such path"},
+		{"GET", RUNS "/..", NULL, 400, "invalid", "is not a run id"},
+		{"GET", RUNS "/S-xyz", NULL, 400, "invalid", "is not a run id"},
+		{"GET", RUNS "/S-xyz/events", NULL, 400, "invalid", "is not a run id"},
+		{"GET", RUNS "/P-000000/result", NULL, 400, "invalid", "is not a run id"},
+		{"GET", "/api/v1/proposals/P-000000", NULL, 404, "not_found", "no proposal"},
+		{"POST", "/api/v1/proposals/P-000000/confirm", NULL, 404, "not_found", "P-000000"},
+		{"POST", "/api/v1/proposals/x/reject", NULL, 404, "not_found", "no proposal x"},
+		{"GET", RUNS "?foo=1", NULL, 400, "invalid",
+		 "unknown argument foo: this path takes all, limit"},
+		{"GET", "/api/v1/health?x", NULL, 400, "invalid", "this path takes none"},
+		{"POST", RUNS "?confirmed=1", "{}", 400, "invalid", "unknown argument confirmed"},
+		{"GET", RUNS "?limit=0", NULL, 400, "invalid", "limit is \"0\""},
+		{"GET", RUNS "?limit=5x", NULL, 400, "invalid", "limit is \"5x\""},
+		{"GET", RUNS "?limit=-1", NULL, 400, "invalid", "limit is"},
+		{"GET", RUNS "?limit=+1", NULL, 400, "invalid", "limit is"},
+		{"GET", RUNS "?limit=", NULL, 400, "invalid", "limit is"},
+		{"GET", RUNS "?limit=100001", NULL, 400, "invalid", "from 1 to 100000"},
+		{"GET", RUNS "?limit=99999999999999999999999", NULL, 400, "invalid", "limit is"},
+		{"GET", RUNS "?limit=1&limit=2", NULL, 400, "invalid", "limit is given twice"},
+		{"GET", RUNS "?all=maybe", NULL, 400, "invalid", "all is \"maybe\""},
+		{"GET", RUNS "/S-000000/result?wait=x", NULL, 400, "invalid", "wait is \"x\""},
+		{"GET", RUNS "/S-000000/result?wait=-1", NULL, 400, "invalid", "wait is"},
+		{"GET", RUNS "/S-000000/result?wait=nan", NULL, 400, "invalid", "wait is"},
+		{"GET", RUNS "/S-000000/result?wait=1e9", NULL, 400, "invalid", "wait is"},
+		{"GET", RUNS "/S-000000/result?wait=1.", NULL, 400, "invalid", "wait is"},
+		{"GET", "/api/v1/events?after=x", NULL, 400, "invalid", "after is \"x\""},
+		{"GET", "/api/v1/events?after=-1", NULL, 400, "invalid", "after is"},
+		{"GET", "/api/v1/events?after=18446744073709551615", NULL, 400, "invalid",
+		 "after is"},
+		{"POST", RUNS, NULL, 400, "invalid", "the body must be a JSON object"},
+		{"POST", RUNS, "{\"task\":", 400, "invalid", "the body is not valid JSON"},
+		{"POST", RUNS, "{\"task\":\"a\",\"max_cost\":1}", 400, "invalid",
+		 "unknown key max_cost"},
+		{"POST", RUNS, "{\"task\":\"a\",\"timeout\":0}", 400, "invalid",
+		 "time limit must be above 0"},
+		{"POST", RUNS, "{\"task\":\"a\",\"max_cost_cents\":-0.0000001}", 400, "invalid",
+		 "cost"},
+		{"POST", RUNS, "{\"role\":\"researcher\"}", 400, "invalid", "task"},
+		{"POST", RUNS, "{\"task\":\"a\",\"cwd\":\"x\"}", 400, "invalid", "absolute"},
+		{"POST", RUNS, "{\"task\":\"a\",\"role\":\"nobody\"}", 400, "invalid", "nobody"},
+		{"POST", RUNS, "{\"task\":\"a\",\"role\":\"web_crawler\"}", 422, "unsupported",
+		 "web_crawler"},
+		{"POST", RUNS, "{\"task\":\"a\",\"model\":\"gpt-9\"}", 400, "invalid", "gpt-9"},
+		{"POST", RUNS "/S-000000/cancel", "{\"why\":\"x\"}", 400, "invalid",
+		 "unknown key why"},
+		{"POST", "/api/v1/proposals/P-000000/reject", "{\"reason\":5}", 400, "invalid",
+		 "reason"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_error(cases[i].method, cases[i].path, cases[i].body, cases[i].status,
+			     cases[i].code, cases[i].says);
+}
+
+static char *big_body(const char *begin, size_t bytes)
+{
+	char *body = malloc(strlen(begin) + bytes + 3);
+
+	strcpy(body, begin);
+	memset(body + strlen(begin), 'x', bytes);
+	strcpy(body + strlen(begin) + bytes, "\"}");
+	return body;
+}
+
+static void test_too_big(void **state)
+{
+	char p[64], *body = big_body("{\"task\":\"a\",\"context\":\"", (1 << 20) + 1);
+
+	assert_error("POST", RUNS, body, 413, "too_big", "context");
+	free(body);
+	body = big_body("{\"task\":\"a\",\"context\":\"", 3 << 20);
+	assert_error("POST", RUNS, body, 413, "too_big", "request body");
+	free(body);
+	propose("a", p);
+	body = big_body("{\"answer\":\"", 8193);
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), body, 413, "too_big",
+		     "answer is over 8192 bytes");
+	free(body);
+}
+
+static void queue_is_full(void *arg)
+{
+	rig.core->settings.runs_max = 1;
+	rig.core->settings.runs_queue_max = 1;
+}
+
+static void disk_is_full(void *arg)
+{
+	rig.core->settings.disk_free_min_mb = INT64_C(1) << 40;
+}
+
+static void expire_soon(void *arg)
+{
+	rig.core->settings.proposal_expiry_s = 1;
+}
+
+static void root_is_lost(void *arg)
+{
+	snprintf(rig.routes.problem, sizeof(rig.routes.problem), "%s", (const char *)arg);
+}
+
+static void test_queue_full(void **state)
+{
+	char id[64], body[600];
+
+	rig_call(queue_is_full, NULL);
+	rig_run("slow.jsonl", id);
+	rig_run("slow.jsonl", id);
+	snprintf(body, sizeof(body),
+		 "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"%s\",\"confirmed\":true}",
+		 rig.src);
+	assert_error("POST", RUNS, body, 409, "busy", "wait for a slot");
+}
+
+static void test_disk_full(void **state)
+{
+	char p[64], word[64];
+
+	propose("a", p);
+	rig_call(disk_is_full, NULL);
+	assert_error("POST", RUNS, "{\"task\":\"a\"}", 507, "disk_full", "disk.free_min_mb");
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 507, "disk_full",
+		     "make room");
+	rig_ask_str("GET", "/api/v1/health", NULL, 200, "status", word);
+	assert_string_equal(word, "degraded");
+	/* It is asked for no room to say no. */
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/reject", p), NULL, 200, "state", word);
+}
+
+static void test_lost_root(void **state)
+{
+	static char says[] = "the data root has gone";
+	char p[64], word[64];
+
+	propose("a", p);
+	rig_call(root_is_lost, says);
+	assert_error("POST", RUNS, "{\"task\":\"a\"}", 503, "io", "nothing was started: the data");
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 503, "io", says);
+	rig_ask_str("GET", "/api/v1/health", NULL, 200, "problem", word);
+	assert_string_equal(word, says);
+	rig_call(root_is_lost, (void *)(uintptr_t) "");
+	json_decref(rig_ask("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200));
+}
+
+static void test_expired(void **state)
+{
+	char p[64], word[64] = "";
+
+	rig_call(expire_soon, NULL);
+	propose("a", p);
+	for (int i = 0; i < 500 && strcmp(word, "expired") != 0; i++) {
+		poll(NULL, 0, 10);
+		rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "state", word);
+	}
+	assert_error("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 410, "expired",
+		     "has expired");
+}
+
+/* ---- methods */
+
+static void assert_raw(const char *request, const char *begins, const char *holds)
+{
+	int fd = raw_connect();
+	char got[4000];
+
+	raw_send(fd, request, "");
+	raw_read(fd, got, sizeof(got));
+	close(fd);
+	if (strncmp(got, begins, strlen(begins)) != 0 || !strstr(got, holds))
+		fail_msg("%s\nanswered %s\nnot %s ... %s", request, got, begins, holds);
+}
+
+#define END "HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+static void test_methods(void **state)
+{
+	static const char *const paths[][2] = {
+		{"/api/v1/health", "\r\nAllow: GET, HEAD\r\n"},
+		{RUNS, "\r\nAllow: POST, GET, HEAD\r\n"},
+		{"/api/v1/shutdown", "\r\nAllow: POST\r\n"},
+		{RUNS "/S-000000/cancel", "\r\nAllow: POST\r\n"},
+	};
+	char request[300];
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		snprintf(request, sizeof(request), "DELETE %s " END, paths[i][0]);
+		assert_raw(request, "HTTP/1.1 405 ", paths[i][1]);
+		assert_raw(request, "HTTP/1.1 405 ", "\"code\":\"invalid\"");
+	}
+	assert_raw("OPTIONS /api/v1/runs " END, "HTTP/1.1 405 ", "Allow: POST, GET, HEAD\r\n");
+	assert_raw("GET /api/v1/shutdown " END, "HTTP/1.1 405 ", "Allow: POST\r\n");
+	assert_raw("POST /api/v1/health " END, "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+}
+
+static void test_head(void **state)
+{
+	int fd = raw_connect();
+	char got[4000], *end;
+
+	raw_send(fd, "HEAD /api/v1/proposals " END, "");
+	raw_read(fd, got, sizeof(got));
+	close(fd);
+	assert_memory_equal(got, "HTTP/1.1 200 OK\r\n", 17);
+	assert_non_null(strstr(got, "Content-Length: 16\r\n"));
+	assert_non_null(strstr(got, "Cache-Control: no-store\r\n"));
+	assert_non_null(strstr(got, "X-Content-Type-Options: nosniff\r\n"));
+	end = strstr(got, "\r\n\r\n");
+	assert_non_null(end);
+	assert_string_equal(end + 4, "");
+	assert_raw("HEAD /api/v1/events " END, "HTTP/1.1 200 ", "text/event-stream");
+	assert_raw("HEAD /api/v1/nothing " END, "HTTP/1.1 404 ", "");
+}
+
+static void test_body_where_none_belongs(void **state)
+{
+	assert_raw("GET /api/v1/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		   "Content-Length: 2\r\n\r\n{}",
+		   "HTTP/1.1 400 ", "a GET request takes no body");
+}
+
+static void test_cursor_header(void **state)
+{
+	assert_raw("GET /api/v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		   "Last-Event-ID: 12x\r\n\r\n",
+		   "HTTP/1.1 400 ", "Last-Event-ID is \\\"12x\\\"");
+}
+
+/* ---- who may ask */
+
+static void test_strangers(void **state)
+{
+	char got[1000];
+	pid_t pid;
+	int fds[2], status;
+
+	if (geteuid() != 0)
+		skip(); /* only root can be somebody else */
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		/* The credentials of the moment of connecting count; the socket
+		 * itself is 0600, so this one is handed an open door. */
+		int fd = -1;
+
+		if (fchmodat(rig.dirfd, UNIX_SOCK_NAME, 0666, 0) != 0 ||
+		    chmod(rig.root, 0755) != 0 || chmod(rig.dir, 0755) != 0 ||
+		    setresuid(65534, 65534, 65534) != 0 ||
+		    unix_sock_connect(rig.dirfd, UNIX_SOCK_NAME, 5000, &fd, NULL) != 0)
+			_exit(1);
+		raw_send(fd, "GET /api/v1/health " END, "");
+		raw_read(fd, got, sizeof(got));
+		_exit(write(fds[1], got, strlen(got)) < 0);
+	}
+	close(fds[1]);
+	raw_read(-1, got, sizeof(got)); /* empty */
+	for (size_t n = 0; n < sizeof(got) - 1;) {
+		ssize_t more = read(fds[0], got + n, sizeof(got) - 1 - n);
+
+		if (more <= 0)
+			break;
+		n += (size_t)more;
+		got[n] = '\0';
+	}
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_memory_equal(got, "HTTP/1.1 403 ", 13);
+	assert_non_null(strstr(got, "serves its owner only"));
+}
+
+/* ---- peers that leave */
+
+static void test_peer_leaves_a_wait(void **state)
+{
+	char id[64], word[64];
+
+	rig_run("slow.jsonl", id);
+	for (int i = 0; i < 20; i++) {
+		int fd = raw_connect();
+
+		raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+		if (i % 2) { /* also once it is certainly kept */
+			unsigned n;
+
+			rig_call(rig_connections_fn, &n);
+		}
+		close(fd);
+	}
+	rig_wait_connections(1);
+	assert_true(list_empty(&rig.routes.waits));
+	rig_ask_str("GET", rig_path(RUNS "/%s", id), NULL, 200, "status", word);
+	assert_string_equal(word, "running");
+}
+
+static void test_peer_leaves_a_cancel(void **state)
+{
+	char id[64], word[64];
+	int fd;
+
+	rig_restart(true);
+	rig_run("slow.jsonl", id);
+	fd = raw_connect();
+	raw_send(fd, "POST " RUNS "/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		 id);
+	rig_wait_busy(1);
+	close(fd);
+	rig_ask_str("GET", rig_path(RUNS "/%s/result?wait=30", id), NULL, 200, "status", word);
+	assert_string_equal(word, "cancelled");
+	rig_wait_connections(1);
+}
+
+static void test_peer_leaves_a_confirmation(void **state)
+{
+	char p[64], word[64] = "";
+	int fd;
+
+	rig_restart(true);
+	propose("a", p);
+	fd = raw_connect();
+	raw_send(fd,
+		 "POST /api/v1/proposals/%s/confirm HTTP/1.1\r\nHost: x\r\n"
+		 "Content-Length: 0\r\n\r\n",
+		 p);
+	rig_wait_busy(1);
+	close(fd);
+	for (int i = 0; i < 500 && strcmp(word, "confirmed") != 0; i++) {
+		poll(NULL, 0, 10);
+		rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "state", word);
+	}
+	assert_string_equal(word, "confirmed");
+	/* Whoever asks again gets what was done. */
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "subagent_id",
+		    word);
+}
+
+/* Everything kept at once, and then the runtime goes. */
+static void test_stop_with_everything_kept(void **state)
+{
+	char id[64];
+	int fd[3];
+
+	rig_restart(true);
+	rig_run("slow.jsonl", id);
+	for (int i = 0; i < 3; i++)
+		fd[i] = raw_connect();
+	raw_send(fd[0], "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	raw_send(fd[1], "GET " RUNS "/%s/events HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	raw_send(fd[2], "POST " RUNS "/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		 id);
+	rig_wait_busy(3);
+	rig_restart(false);
+	for (int i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+/* ---- the stop */
+
+static void stop_routes(void *arg)
+{
+	routes_stop(&rig.routes);
+}
+
+static void test_stop_answers_waits(void **state)
+{
+	char id[64], got[4000];
+	int fd;
+
+	rig_run("slow.jsonl", id);
+	fd = raw_connect();
+	raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	for (unsigned n = 0; n < 2;)
+		rig_call(rig_connections_fn, &n);
+	rig_call(stop_routes, NULL);
+	raw_read(fd, got, sizeof(got)); /* up to the end: the connection is closed */
+	close(fd);
+	assert_memory_equal(got, "HTTP/1.1 202 ", 13);
+	assert_non_null(strstr(got, "\"status\":\"running\""));
+	/* Later ones do not wait, and are the last of their connection too. */
+	fd = raw_connect();
+	raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	raw_read(fd, got, sizeof(got));
+	close(fd);
+	assert_memory_equal(got, "HTTP/1.1 202 ", 13);
+	assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
+}
+
+/* ---- doc/api.yaml names the routes that there are, and no others */
+
+static bool routed(const char *method, const char *path)
+{
+	const char *m, *row;
+
+	for (size_t i = 0; (row = routes_row(i, &m)); i++)
+		if (strcmp(row, path) == 0 && strcmp(m, method) == 0)
+			return true;
+	return false;
+}
+
+static bool described(const char *yaml, const char *method, const char *path)
+{
+	char key[100], lower[16] = "";
+	const char *at, *end;
+
+	for (size_t i = 0; method[i]; i++)
+		lower[i] = (char)(method[i] | 32);
+	snprintf(key, sizeof(key), "\n  %s:\n", path);
+	at = strstr(yaml, key);
+	if (!at)
+		return false;
+	at += strlen(key) - 1;
+	end = strstr(at, "\n  /");
+	snprintf(key, sizeof(key), "\n    %s:", lower);
+	at = strstr(at, key);
+	return at && (!end || at < end);
+}
+
+static void test_api_yaml(void **state)
+{
+	size_t len, n = 0, rows = 0;
+	char *yaml = unit_read_src("doc/api.yaml", &len), *save = NULL, path[100] = "";
+	const char *method, *row;
+
+	for (size_t i = 0; (row = routes_row(i, &method)); i++, rows++)
+		if (!described(yaml, method, row))
+			fail_msg("doc/api.yaml does not describe %s %s", method, row);
+	for (char *line = strtok_r(yaml, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		static const char *const methods[] = {"GET",   "POST",   "PUT",
+						      "PATCH", "DELETE", "HEAD"};
+
+		if (strncmp(line, "  /", 3) == 0)
+			snprintf(path, sizeof(path), "%.*s", (int)strcspn(line + 2, ":"), line + 2);
+		for (size_t i = 0; i < ARRAY_LEN(methods) && strncmp(line, "    ", 4) == 0; i++) {
+			size_t m = strlen(methods[i]);
+
+			if (strncasecmp(line + 4, methods[i], m) != 0 || line[4 + m] != ':')
+				continue;
+			if (!routed(methods[i], path))
+				fail_msg("doc/api.yaml: there is no route %s %s", methods[i], path);
+			n++;
+		}
+	}
+	assert_int_equal(n, rows);
+	free(yaml);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
+	const struct CMUnitTest tests[] = {
+		T(test_health),
+		T(test_main_job),
+		T(test_answers_survive_a_restart),
+		T(test_request_ids),
+		T(test_request_id_twice_at_once),
+		T(test_cancel),
+		T(test_result_wait),
+		T(test_answers_that_are_no),
+		T(test_nothing_odd_is_a_yes),
+		T(test_shutdown_route),
+		T(test_refused),
+		T(test_too_big),
+		T(test_queue_full),
+		T(test_disk_full),
+		T(test_lost_root),
+		T(test_expired),
+		T(test_methods),
+		T(test_head),
+		T(test_body_where_none_belongs),
+		T(test_cursor_header),
+		T(test_strangers),
+		T(test_peer_leaves_a_wait),
+		T(test_peer_leaves_a_cancel),
+		T(test_peer_leaves_a_confirmation),
+		T(test_stop_with_everything_kept),
+		T(test_stop_answers_waits),
+		cmocka_unit_test(test_api_yaml),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
