@@ -1,0 +1,448 @@
+/* The journal on a real disk: levels and order, long and many bytes, few
+ * descriptors, segments, checkpoints beside commits. */
+#include "journal_help.h"
+
+#include <dirent.h>
+#include <pthread.h>
+
+static unsigned wal_files(const struct rig *r)
+{
+	DIR *dir = opendir(rig_path(r, "wal"));
+	struct dirent *e;
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL)
+		n += strstr(e->d_name, ".seg") != NULL;
+	closedir(dir);
+	return n;
+}
+
+/* ---- levels and order */
+
+struct order {
+	unsigned n;
+	uint64_t last;
+	bool in_order;
+};
+
+struct numbered {
+	struct order *o;
+	uint64_t lsn;
+};
+
+static void in_order_cb(int rv, void *user)
+{
+	struct numbered *c = user;
+
+	c->o->in_order = c->o->in_order && rv == 0 && c->lsn > c->o->last;
+	c->o->last = c->lsn;
+	c->o->n++;
+}
+
+static void test_answers_in_order(void **state)
+{
+	static struct numbered all[2000];
+	struct order o = {.in_order = true};
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	for (int i = 0; i < 2000; i++) {
+		char path[32], line[32];
+		struct journal_op op = {.kind = JOURNAL_APPEND, .path = path, .bytes = line};
+
+		snprintf(path, sizeof(path), "v%d.jsonl", i % 7);
+		op.len = (size_t)snprintf(line, sizeof(line), "%d\n", i);
+		all[i] = (struct numbered){&o, journal_lsn(r.j, 1 + i % 3)};
+		assert_int_equal(journal_commit(r.j, &op, 1, i % 5 ? JOURNAL_RIDE : JOURNAL_NOW,
+						in_order_cb, &all[i]),
+				 0);
+		if (i % 100 == 0)
+			journal_drain(r.j);
+	}
+	assert_int_equal(journal_sync(r.j), 0);
+	assert_int_equal(o.n, 2000);
+	assert_true(o.in_order);
+	for (int v = 0; v < 7; v++) {
+		char path[32], *got;
+		int n = v, used;
+		size_t len;
+
+		snprintf(path, sizeof(path), "v%d.jsonl", v);
+		got = unit_read(rig_path(&r, path), &len);
+		for (char *p = got; *p != '\0'; p += used, n += 7) {
+			int is;
+
+			assert_int_equal(sscanf(p, "%d\n%n", &is, &used), 1);
+			assert_int_equal(is, n);
+		}
+		assert_true(n >= 2000);
+		free(got);
+	}
+	rig_fini(&r);
+}
+
+static void wait_answers(struct rig *r, unsigned n)
+{
+	while (r->answered < n) {
+		usleep(200);
+		journal_drain(r->j);
+	}
+}
+
+static void test_ride_waits_for_company(void **state)
+{
+	const struct journal_op op = {
+		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = "x\n", .len = 2};
+	struct journal_stats s;
+	struct rig r;
+
+	rig_init(&r);
+	r.o.pace_us = 60 * 1000000; /* so long that only company can end it */
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "x\n");
+	journal_stats(r.j, &s);
+	assert_int_equal(s.flushes, 1);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_RIDE, rig_done, &r), 0);
+	journal_drain(r.j);
+	assert_int_equal(r.answered, 1);
+	rig_put(&r, JOURNAL_APPEND, "a.jsonl", "now\n");
+	wait_answers(&r, 12);
+	journal_stats(r.j, &s);
+	assert_int_equal(s.flushes, 2);
+	rig_fini(&r);
+}
+
+static void test_ride_goes_when_enough(void **state)
+{
+	static char line[4096];
+	const struct journal_op op = {
+		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = line, .len = sizeof(line)};
+	struct rig r;
+
+	memset(line, 'x', sizeof(line));
+	rig_init(&r);
+	r.o.pace_us = 60 * 1000000;
+	rig_open(&r);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_RIDE, rig_done, &r), 0);
+	wait_answers(&r, 16);
+	/* and a few that wait leave with the close */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_RIDE, rig_done, &r), 0);
+	rig_close(&r);
+	assert_int_equal(r.answered, 19);
+	assert_int_equal(r.last_rv, 0);
+	rig_fini(&r);
+}
+
+static void test_ride_goes_by_the_clock(void **state)
+{
+	const struct journal_op op = {
+		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = "x\n", .len = 2};
+	struct rig r;
+
+	rig_init(&r);
+	r.o.pace_us = 3000;
+	rig_open(&r);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_RIDE, rig_done, &r), 0);
+		wait_answers(&r, i + 1);
+	}
+	rig_fini(&r);
+}
+
+static void notified(void *user)
+{
+	__atomic_fetch_add((unsigned *)user, 1, __ATOMIC_RELEASE);
+}
+
+/* One call wakes the owner for all that is ready. */
+static void test_notify(void **state)
+{
+	unsigned calls = 0;
+	struct rig r;
+
+	rig_init(&r);
+	r.o.notify = notified;
+	r.o.user = &calls;
+	rig_open(&r);
+	for (int i = 0; i < 20; i++)
+		rig_put(&r, JOURNAL_APPEND, "a.jsonl", "x\n");
+	while (r.answered < 20) {
+		while (__atomic_load_n(&calls, __ATOMIC_ACQUIRE) == 0)
+			usleep(50);
+		__atomic_store_n(&calls, 0, __ATOMIC_RELEASE);
+		journal_drain(r.j);
+	}
+	rig_close(&r);
+	assert_int_equal(__atomic_load_n(&calls, __ATOMIC_ACQUIRE), 0);
+	rig_fini(&r);
+}
+
+/* ---- big ones, many, long */
+
+static unsigned blobs(const struct rig *r)
+{
+	DIR *dir = opendir(rig_path(r, "wal"));
+	struct dirent *e;
+	unsigned n = 0;
+
+	while ((e = readdir(dir)) != NULL)
+		n += strncmp(e->d_name, "blob-", 5) == 0;
+	closedir(dir);
+	return n;
+}
+
+static void test_long_bytes(void **state)
+{
+	size_t big = 300 << 10;
+	char *text = malloc(big + 1);
+	struct journal_op ops[3];
+	struct rig r;
+
+	memset(text, 'z', big);
+	text[big - 1] = '\n';
+	text[big] = '\0';
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "before\n");
+	ops[0] = (struct journal_op){
+		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = text, .len = big};
+	ops[1] = (struct journal_op){.kind = JOURNAL_PUT, .path = "p", .bytes = text, .len = big};
+	ops[2] = (struct journal_op){
+		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = "after\n", .len = 6};
+	assert_int_equal(journal_commit(r.j, ops, 3, JOURNAL_NOW, rig_done, &r), 0);
+	assert_int_equal(journal_sync(r.j), 0);
+	assert_int_equal(r.last_rv, 0);
+	assert_int_equal(blobs(&r), 2);
+	rig_holds(&r, "p", text);
+	text[big - 1] = '\0';
+	{
+		size_t len;
+		char *got = unit_read(rig_path(&r, "a.jsonl"), &len);
+
+		assert_int_equal(len, 7 + big + 6);
+		assert_memory_equal(got, "before\n", 7);
+		assert_memory_equal(got + 7, text, big - 1);
+		assert_string_equal(got + 7 + big, "after\n");
+		free(got);
+	}
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_int_equal(blobs(&r), 0);
+	free(text);
+	rig_fini(&r);
+}
+
+/* More than a segment holds: what is long enough leaves the batch. */
+static void test_wide_commit(void **state)
+{
+	enum { N = 500 };
+	static struct journal_op ops[N];
+	static char line[2000];
+	struct rig r;
+	size_t len;
+	char *got;
+
+	memset(line, 'w', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	for (int i = 0; i < N; i++)
+		ops[i] = (struct journal_op){.kind = JOURNAL_APPEND,
+					     .path = "a.jsonl",
+					     .bytes = line,
+					     .len = sizeof(line)};
+	rig_init(&r);
+	rig_open(&r);
+	assert_int_equal(journal_commit(r.j, ops, N, JOURNAL_NOW, rig_done, &r), 0);
+	assert_int_equal(journal_sync(r.j), 0);
+	assert_int_equal(r.last_rv, 0);
+	got = unit_read(rig_path(&r, "a.jsonl"), &len);
+	assert_int_equal(len, N * sizeof(line));
+	free(got);
+	/* what cannot be made to fit is refused whole */
+	for (int i = 0; i < N; i++)
+		ops[i].len = 30;
+	{
+		static struct journal_op many[4000];
+
+		for (int i = 0; i < 4000; i++)
+			many[i] = ops[0];
+		assert_int_equal(journal_commit(r.j, many, 4000, JOURNAL_NOW, rig_done, &r),
+				 AVA_ETOOBIG);
+	}
+	rig_fini(&r);
+}
+
+static void test_queue_is_bounded(void **state)
+{
+	size_t big = 60 << 20;
+	char *text = calloc(1, big);
+	struct journal_op op = {.kind = JOURNAL_PUT, .path = "p", .bytes = text, .len = big};
+	unsigned taken = 0;
+	struct rig r;
+	int rv;
+
+	rig_init(&r);
+	rig_open(&r);
+	while ((rv = journal_commit(r.j, &op, 1, JOURNAL_NOW, rig_done, &r)) == 0)
+		taken++;
+	assert_int_equal(rv, AVA_EBUSY);
+	assert_int_equal(taken, 4);
+	assert_int_equal(journal_sync(r.j), 0);
+	assert_int_equal(r.answered, taken);
+	assert_int_equal(r.last_rv, 0);
+	assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_NOW, rig_done, &r), 0);
+	journal_sync(r.j);
+	op.len = (size_t)300 << 20;
+	assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_NOW, rig_done, &r), AVA_ETOOBIG);
+	free(text);
+	rig_fini(&r);
+}
+
+static void test_few_descriptors(void **state)
+{
+	char path[32], line[32];
+	struct journal_stats s;
+	struct rig r;
+
+	rig_init(&r);
+	r.o.fd_cache = 5;
+	rig_open(&r);
+	for (int i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "d/%d.jsonl", i * 7 % 50);
+		snprintf(line, sizeof(line), "%d\n", i);
+		rig_append(&r, path, line);
+	}
+	journal_stats(r.j, &s);
+	assert_int_equal(s.open_fds, 5);
+	assert_int_equal(s.views, 50);
+	assert_int_equal(s.commits, 300);
+	rig_holds(&r, "d/0.jsonl", "0\n50\n100\n150\n200\n250\n");
+	rig_holds(&r, "d/7.jsonl", "1\n51\n101\n151\n201\n251\n");
+	rig_fini(&r);
+}
+
+static uint64_t highest_segment(const struct rig *r)
+{
+	DIR *dir = opendir(rig_path(r, "wal"));
+	struct dirent *e;
+	uint64_t high = 0;
+
+	while ((e = readdir(dir)) != NULL)
+		if (strstr(e->d_name, ".seg") != NULL && strtoull(e->d_name, NULL, 16) > high)
+			high = strtoull(e->d_name, NULL, 16);
+	closedir(dir);
+	return high;
+}
+
+static void test_segments_roll_and_return(void **state)
+{
+	static char line[1000];
+	struct rig r;
+	size_t len;
+
+	memset(line, 'l', sizeof(line));
+	line[998] = '\n';
+	line[999] = '\0';
+	rig_init(&r);
+	r.o.segment_bytes = 64 << 10;
+	rig_open(&r);
+	for (int round = 0; round < 6; round++) {
+		for (int i = 0; i < 1500; i++)
+			assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", line), 0);
+		assert_int_equal(journal_sync(r.j), 0);
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		assert_true(wal_files(&r) <= 16 + 3);
+	}
+	assert_true(highest_segment(&r) > 100);
+	free(unit_read(rig_path(&r, "a.jsonl"), &len));
+	assert_int_equal(len, 6 * 1500 * 999);
+	rig_close(&r);
+	/* another size of segments: the old ones are of no use, and go */
+	r.o.segment_bytes = 128 << 10;
+	rig_open(&r);
+	assert_true(r.rec.clean);
+	rig_append(&r, "a.jsonl", "end\n");
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_true(wal_files(&r) <= 6);
+	rig_fini(&r);
+}
+
+/* ---- checkpoints while commits go on */
+
+static void *checkpoint_main(void *arg)
+{
+	struct rig *r = arg;
+	long failed = 0;
+
+	for (int i = 0; i < 40; i++)
+		failed += journal_checkpoint(r->j, NULL) != 0;
+	return (void *)failed;
+}
+
+static void test_checkpoint_beside_commits(void **state)
+{
+	pthread_t t;
+	struct rig r;
+	struct journal_stats s;
+	unsigned sent = 0;
+	void *failed;
+
+	rig_init(&r);
+	r.o.segment_bytes = 64 << 10;
+	r.o.checkpoint_ms = 5;
+	r.o.checkpoint_bytes = 256 << 10;
+	rig_open(&r);
+	assert_int_equal(pthread_create(&t, NULL, checkpoint_main, &r), 0);
+	for (int i = 0; i < 300; i++) {
+		for (int k = 0; k < 40; k++) {
+			char path[32];
+
+			snprintf(path, sizeof(path), "v/%d.jsonl", (i * 40 + k) % 37);
+			assert_int_equal(
+				rig_put(&r, JOURNAL_APPEND, path, "a line of some length\n"), 0);
+			sent++;
+		}
+		if (i % 10 == 9)
+			assert_int_equal(rig_put(&r, JOURNAL_DROP, "v/5.jsonl", ""), 0), sent++;
+		journal_sync(r.j);
+	}
+	pthread_join(t, &failed);
+	assert_null(failed);
+	assert_int_equal(r.answered, sent);
+	journal_stats(r.j, &s);
+	assert_true(s.checkpoints >= 40);
+	rig_close(&r);
+	rig_open(&r);
+	assert_true(r.rec.clean);
+	for (int v = 0; v < 37; v++) {
+		char path[32];
+		size_t len, lines = (size_t)(12000 - v + 36) / 37;
+
+		snprintf(path, sizeof(path), "v/%d.jsonl", v);
+		free(unit_read(rig_path(&r, path), &len));
+		assert_int_equal(len, lines * 22);
+	}
+	rig_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers_in_order),
+		cmocka_unit_test(test_ride_waits_for_company),
+		cmocka_unit_test(test_ride_goes_when_enough),
+		cmocka_unit_test(test_ride_goes_by_the_clock),
+		cmocka_unit_test(test_notify),
+		cmocka_unit_test(test_long_bytes),
+		cmocka_unit_test(test_wide_commit),
+		cmocka_unit_test(test_queue_is_bounded),
+		cmocka_unit_test(test_few_descriptors),
+		cmocka_unit_test(test_segments_roll_and_return),
+		cmocka_unit_test(test_checkpoint_beside_commits),
+	};
+
+	return cmocka_run_group_tests_name("journal_flow", tests, NULL, NULL);
+}
