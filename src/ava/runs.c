@@ -196,7 +196,8 @@ static bool list_row(const struct catalog_row *row, void *user)
 	struct op_status s;
 	struct ended e;
 
-	if (row->kind != CATALOG_END)
+	/* A run whose last commit a full disk holds back in part is still live. */
+	if (row->kind != CATALOG_END || supervisor_find(&l->core->sup, row->id))
 		return true;
 	if (ended_read(l->core, row->id, &e, NULL) == 0) {
 		l->each(&e.status, l->user);

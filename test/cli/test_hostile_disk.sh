@@ -1,0 +1,71 @@
+#!/bin/sh
+# A full disk, with the real daemon on a small file system of its own: new work
+# is refused with one sentence, runs at work wait, kill -9 loses nothing that
+# was acknowledged, and everything goes on when there is room again.
+if [ -z "${HOSTILE_NS:-}" ] && unshare -m sh -c 'mount -t tmpfs none /mnt' 2>/dev/null; then
+	HOSTILE_NS=1 exec unshare -m sh "$0" "$@"
+fi
+. "${0%/*}/lib.sh"
+[ -n "${HOSTILE_NS:-}" ] || skip 'mounting a file system is not permitted here'
+
+mkdir -m 700 "$AVA_DATA_ROOT"
+mount -t tmpfs -o size=96m,mode=700 none "$AVA_DATA_ROOT" ||
+	skip 'mounting a file system is not permitted here'
+trap 'disk_code=$?; umount -l "$AVA_DATA_ROOT"; (exit "$disk_code"); clean_up' EXIT
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+echo 'int helper(void);' >a.c
+cat >"$T/slow.jsonl" <<'X'
+{"tool_calls":[{"name":"search_codebase","args":{"pattern":"helper"}}],"delay_ms":300}
+{"tool_calls":[{"name":"read_file","args":{"path":"a.c"}}],"delay_ms":300}
+{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":0.5}}],"delay_ms":300}
+X
+
+fill() { dd if=/dev/zero of="$AVA_DATA_ROOT/fill.$1" bs=4k 2>/dev/null; }
+make_room() { rm -f "$AVA_DATA_ROOT"/fill.*; }
+spawn() { "$AVA" run --yes --background --json "$@" 2>/dev/null | jq -r '.subagent_id // .id'; }
+refused() { ! "$AVA" run --yes --background 'find helper' >"$OUT" 2>"$ERR"; }
+takes_work() { "$AVA" run --yes --background 'find helper' >/dev/null 2>&1; }
+ended() { "$AVA" ps -a --json | jq -e --arg id "$1" \
+	'[.[] | select((.subagent_id // .id) == $id and .status == "'"$2"'")] | length > 0'; }
+
+AVA_DISK_FREE_MIN_MB=100000 start_daemon --service
+run "$AVA" run --yes 'find helper'
+exits 'less room than new work needs: refused' 1
+contains 'with the way out' 'AVA_DISK_FREE_MIN_MB' "$ERR"
+stop_daemon
+
+export AVA_DISK_FREE_MIN_MB=0
+start_daemon --service
+first=$(spawn --model "offline:$T/slow.jsonl" 'find helper one')
+second=$(spawn --model "offline:$T/slow.jsonl" 'find helper two')
+n=0
+while ! refused && [ "$n" -lt 400 ]; do
+	n=$((n + 1))
+	fill "$n"
+done
+check 'a full disk refuses new work' refused
+contains 'and says that there is no space' 'No space left on device' "$ERR"
+check 'runs at work are still shown' sh -c '"$AVA" ps -a --json | grep -q "$1"' sh "$first"
+make_room
+check 'with room new work is taken' wait_for 20 takes_work
+check 'the first run goes on and ends' wait_for 30 ended "$first" success
+check 'so does the second' wait_for 30 ended "$second" success
+
+third=$(spawn --model "offline:$T/slow.jsonl" 'find helper three')
+fill again
+wait_for 5 refused
+kill_daemon
+make_room
+start_daemon --service
+check 'killed on a full disk, the run is not lost' wait_for 30 sh -c \
+	'"$AVA" ps -a --json | jq -e --arg id "$1" "[.[] | select((.subagent_id // .id) == \$id and (.status == \"error\" or .status == \"success\"))] | length == 1"' \
+	sh "$third"
+check 'and work is taken' wait_for 20 takes_work
+wait_for 30 sh -c '[ "$("$AVA" ps --json | jq length)" = 0 ]'
+check 'a stop is orderly' stop_daemon
+check 'the logs are in order' python3 "$SRCDIR/test/crash/check_root.py" "$AVA_DATA_ROOT"
+check 'and as the schema says' sh -c \
+	'python3 "$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl'
+finish

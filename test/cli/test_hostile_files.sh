@@ -1,0 +1,103 @@
+#!/bin/sh
+# What a person does to the files between a stop and the next start: nothing is
+# overwritten, no run is lost, and what was wrong is told in a Recovered event.
+. "${0%/*}/lib.sh"
+
+export AVA_RUNS_MAX=1 AVA_DISK_FREE_MIN_MB=0
+mkdir "$T/src"
+cd "$T/src" || exit 99
+echo 'int helper(void);' >a.c
+cat >"$T/slow.jsonl" <<'X'
+{"tool_calls":[{"name":"search_codebase","args":{"pattern":"helper"}}]}
+{"text":"late","delay_ms":600000}
+X
+spawn() { "$AVA" run --yes --background --json "$@" 2>/dev/null | jq -r '.subagent_id // .id'; }
+status() { "$AVA" ps -a --json | jq -r --arg id "$1" \
+	'.[] | select((.subagent_id // .id) == $id) | .status'; }
+is() { [ "$(status "$1")" = "$2" ]; }
+recovered() { grep -h '"eventType":"Recovered"' "$AVA_DATA_ROOT"/logs/ava/*.jsonl >"$OUT"; }
+
+start_daemon --service
+done_run=$(spawn 'find helper')
+wait_for 10 is "$done_run" success
+started=$(spawn --model "offline:$T/slow.jsonl" 'find helper for long')
+wait_for 10 sh -c '[ "$(wc -l <"$AVA_DATA_ROOT/runs/$1/messages.jsonl")" -ge 4 ]' sh "$started"
+queued=$(spawn 'find helper later')
+check 'an orderly stop' stop_daemon
+cp -a "$AVA_DATA_ROOT" "$T/was"
+run_log=logs/subagents/$started.jsonl
+
+# again WHAT: the root as it was, changed by the command, and a daemon on it.
+again()
+{
+	stop_daemon
+	rm -rf "$AVA_DATA_ROOT"
+	cp -a "$T/was" "$AVA_DATA_ROOT"
+	what=$1
+	shift
+	(cd "$AVA_DATA_ROOT" && "$@")
+	check "$what: the daemon starts" start_daemon --service
+	check "$what: the ended run is there" is "$done_run" success
+	check "$what: the started one ends" wait_for 20 is "$started" error
+}
+goes_on() { check "$what: the queued one goes on" wait_for 20 is "$queued" success; }
+is_told() { check "$what: it is told" recovered && contains "$what: by name" "$1" "$OUT"; }
+
+again 'nothing changed' true
+goes_on
+refuse 'nothing changed: nothing is told' recovered
+
+again 'no catalog' rm catalog.jsonl
+goes_on
+is_told catalog.jsonl
+equal 'no catalog: each run has one row of each kind' 3 \
+	"$(grep -c '"row":"end"' "$AVA_DATA_ROOT/catalog.jsonl")"
+
+again 'a shortened catalog' truncate -s -30 catalog.jsonl
+goes_on
+is_told catalog.jsonl
+stop_daemon
+check 'a shortened catalog: a second start' start_daemon --service
+check 'a shortened catalog: knows the ends in its second part' is "$queued" success
+check 'a shortened catalog: and the one it began with' is "$done_run" success
+
+again 'a foreign tail in the catalog' sh -c 'printf foreign >>catalog.jsonl'
+goes_on
+contains 'a foreign tail in the catalog: its bytes are kept' foreign "$AVA_DATA_ROOT/catalog.jsonl"
+
+again 'no log of the started run' rm "$run_log"
+goes_on
+is_told "$run_log"
+
+again 'a log of another run in its place' cp "logs/subagents/$done_run.jsonl" "$run_log"
+goes_on
+is_told "$run_log"
+check 'a log of another run in its place: those lines stay' sh -c \
+	'[ "$(grep -c "$1" "$2")" -gt 3 ]' sh "$done_run" "$AVA_DATA_ROOT/$run_log"
+
+again 'a foreign tail in the log' sh -c 'printf foreign >>"$1"' sh "$run_log"
+goes_on
+contains 'a foreign tail in the log: kept' foreign "$AVA_DATA_ROOT/$run_log"
+check 'a foreign tail in the log: trace works' sh -c '"$AVA" trace "$1" >/dev/null 2>&1 || [ $? = 1 ]' \
+	sh "$started"
+
+again 'no conversation of the queued run' rm "runs/$queued/messages.jsonl"
+check 'no conversation of the queued run: it ends with that reason' wait_for 10 is "$queued" error
+is_told "runs/$queued/messages.jsonl"
+
+again 'a foreign tail in its conversation' sh -c 'printf foreign >>"$1"' sh \
+	"runs/$queued/messages.jsonl"
+goes_on
+
+again 'no journal' rm -r wal
+goes_on
+is_told '"wal"'
+stop_daemon
+check 'no journal: numbers still grow' python3 "$SRCDIR/test/crash/check_root.py" "$AVA_DATA_ROOT"
+
+again 'a damaged checkpoint' sh -c 'printf XXXX | dd of=wal/checkpoint bs=1 seek=10 conv=notrunc 2>/dev/null'
+goes_on
+is_told wal/checkpoint
+check 'the events are as the schema says' sh -c \
+	'python3 "$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl'
+finish
