@@ -34,6 +34,7 @@ struct memdisk {
 	int error;
 	bool failed;
 	char fail_name[64];
+	enum memdisk_what what;
 	size_t limit, used;
 };
 
@@ -130,8 +131,10 @@ static const char *name_of(struct memdisk *d, const struct node *n)
 	return "";
 }
 
-static bool fails(struct memdisk *d, const char *name)
+static bool fails(struct memdisk *d, const char *name, enum memdisk_what what)
 {
+	if (d->what != MEMDISK_ANY && d->what != what)
+		return false;
 	if (d->fail_name[0] != '\0' && strstr(name, d->fail_name) == NULL)
 		return false;
 	d->calls++;
@@ -148,9 +151,9 @@ static bool fails(struct memdisk *d, const char *name)
 	return true;
 }
 
-static bool fd_fails(struct memdisk *d, int fd)
+static bool fd_fails(struct memdisk *d, int fd, enum memdisk_what what)
 {
-	return fails(d, d->fail_name[0] != '\0' ? name_of(d, opened(d, fd)->node) : "");
+	return fails(d, d->fail_name[0] != '\0' ? name_of(d, opened(d, fd)->node) : "", what);
 }
 
 /* ---- the calls */
@@ -184,7 +187,7 @@ static int do_open(struct memdisk *d, int dirfd, const char *path, int flags)
 		if (errno != ENOENT || (flags & O_CREAT) == 0)
 			return -1;
 		dir = walk(start_at(d, dirfd, path), path, &last);
-		if (dir == NULL || fails(d, last))
+		if (dir == NULL || fails(d, last, MEMDISK_WRITES))
 			return -1;
 		n = node_new(&d->nodes, ++d->next_ino, false);
 		entry_change(dir, last, n);
@@ -195,7 +198,7 @@ static int do_open(struct memdisk *d, int dirfd, const char *path, int flags)
 		errno = ENOTDIR;
 		return -1;
 	} else if ((flags & O_TRUNC) != 0 && n->now->len > 0) {
-		if (fails(d, path))
+		if (fails(d, path, MEMDISK_WRITES))
 			return -1;
 		node_dirty(n, 0, n->now->len);
 		d->used -= n->now->len;
@@ -244,7 +247,7 @@ static ssize_t mem_pwritev(int fd, const struct iovec *iov, int n, off_t at)
 
 	pthread_mutex_lock(&lock);
 	f = opened(disk, fd);
-	if (fd_fails(disk, fd))
+	if (fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
 	if ((f->flags & O_APPEND) != 0)
 		at = (off_t)f->node->now->len;
@@ -270,7 +273,7 @@ static ssize_t mem_pwrite(int fd, const void *buf, size_t len, off_t at)
 static int mem_fsync(int fd)
 {
 	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd))
+	if (fd_fails(disk, fd, MEMDISK_SYNCS))
 		return locked(-1);
 	node_sync(opened(disk, fd)->node);
 	return locked(0);
@@ -279,7 +282,7 @@ static int mem_fsync(int fd)
 static int mem_syncfs(int fd)
 {
 	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd))
+	if (fd_fails(disk, fd, MEMDISK_SYNCS))
 		return locked(-1);
 	for (struct node *n = disk->nodes; n != NULL; n = n->next)
 		node_sync(n);
@@ -298,7 +301,7 @@ static void resize(struct memdisk *d, struct node *n, size_t len)
 static int mem_ftruncate(int fd, off_t len)
 {
 	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd))
+	if (fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
 	resize(disk, opened(disk, fd)->node, (size_t)len);
 	return locked(0);
@@ -311,7 +314,7 @@ static int mem_fallocate(int fd, int mode, off_t at, off_t len)
 	(void)mode;
 	pthread_mutex_lock(&lock);
 	n = opened(disk, fd)->node;
-	if (fd_fails(disk, fd))
+	if (fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
 	if ((size_t)(at + len) > n->now->len) {
 		if ((size_t)(at + len) - n->now->len > disk->limit - disk->used) {
@@ -364,7 +367,7 @@ static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 	e = b != NULL ? entry_find(a, from_last, strlen(from_last)) : NULL;
 	if (b != NULL && e == NULL)
 		errno = ENOENT;
-	if (e == NULL || fails(disk, to_last))
+	if (e == NULL || fails(disk, to_last, MEMDISK_WRITES))
 		return locked(-1);
 	/* The new name first: between the two a power cut may leave both. */
 	entry_change(b, to_last, e->node);
@@ -384,7 +387,7 @@ static int mem_unlinkat(int dirfd, const char *path, int flags)
 		errno = ENOENT;
 		dir = NULL;
 	}
-	if (dir == NULL || fails(disk, last))
+	if (dir == NULL || fails(disk, last, MEMDISK_WRITES))
 		return locked(-1);
 	entry_change(dir, last, NULL);
 	return locked(0);
@@ -404,7 +407,7 @@ static int mem_mkdirat(int dirfd, const char *path, mode_t mode)
 		errno = EEXIST;
 		return locked(-1);
 	}
-	if (fails(disk, last))
+	if (fails(disk, last, MEMDISK_WRITES))
 		return locked(-1);
 	entry_change(dir, last, node_new(&disk->nodes, ++disk->next_ino, true));
 	return locked(0);
@@ -588,9 +591,10 @@ void memdisk_fail(struct memdisk *d, long k, enum memdisk_fault how, int error)
 	pthread_mutex_unlock(&lock);
 }
 
-void memdisk_fail_name(struct memdisk *d, const char *part)
+void memdisk_fail_name(struct memdisk *d, const char *part, enum memdisk_what what)
 {
 	pthread_mutex_lock(&lock);
+	d->what = what;
 	snprintf(d->fail_name, sizeof(d->fail_name), "%s", part);
 	pthread_mutex_unlock(&lock);
 }
@@ -604,6 +608,7 @@ bool memdisk_fail_end(struct memdisk *d)
 	d->fail_at = -1;
 	d->failed = false;
 	d->fail_name[0] = '\0';
+	d->what = MEMDISK_ANY;
 	pthread_mutex_unlock(&lock);
 	return failed;
 }
@@ -613,6 +618,11 @@ void memdisk_limit(struct memdisk *d, size_t bytes)
 	pthread_mutex_lock(&lock);
 	d->limit = bytes < d->used ? d->used : bytes;
 	pthread_mutex_unlock(&lock);
+}
+
+size_t memdisk_used(const struct memdisk *d)
+{
+	return d->used;
 }
 
 uint64_t memdisk_calls(const struct memdisk *d)

@@ -40,12 +40,14 @@ enum memdisk_fault {
 /* The k-th call that changes or syncs something (0: the next) fails with
  * `error` and does nothing. */
 void memdisk_fail(struct memdisk *d, long k, enum memdisk_fault how, int error);
-/* Only calls on files whose name contains `part` count and fail. */
-void memdisk_fail_name(struct memdisk *d, const char *part);
+/* Only such calls, on files whose name contains `part`, count and fail. */
+enum memdisk_what { MEMDISK_ANY, MEMDISK_WRITES, MEMDISK_SYNCS };
+void memdisk_fail_name(struct memdisk *d, const char *part, enum memdisk_what what);
 /* Ends it; true when a call failed. */
 bool memdisk_fail_end(struct memdisk *d);
 /* Bytes that files may hold altogether; then ENOSPC. SIZE_MAX: no limit. */
 void memdisk_limit(struct memdisk *d, size_t bytes);
+size_t memdisk_used(const struct memdisk *d);
 uint64_t memdisk_calls(const struct memdisk *d); /* that changed or synced */
 
 /* From outside, as a person would. Content is borrowed until the next write;

@@ -1,0 +1,479 @@
+/* A disk that fails under a running journal: what is answered, what the person
+ * is told, that it goes on by itself, and what a crash right then leaves. */
+#include "crash.h"
+
+/* ---- the segment */
+
+/* Again and again until new work is taken; refusals are in clear words. */
+static void put_when_well(struct rig *r, const char *path, const char *text)
+{
+	struct ava_error err;
+	int rv;
+
+	while ((rv = rig_put(r, JOURNAL_APPEND, path, text)) != 0) {
+		assert_true(rv == AVA_EIO || rv == AVA_EFULL);
+		if (journal_health(r->j, &err) != 0)
+			assert_non_null(strstr(err.text, "journal cannot be written"));
+		usleep(1000);
+	}
+}
+
+/* Every call on segments fails once in turn. What was answered unknown never
+ * happens, also not after a crash; what was answered 0 has happened. */
+static void test_segment_fails_once(void **state)
+{
+	static const int errors[] = {EIO, ENOSPC};
+	bool hit = true;
+
+	for (long k = 0; hit; k++) {
+		struct rig r;
+		char want[64] = "one\n";
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "one\n");
+		memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
+		memdisk_fail(r.d, k, MEMDISK_ONCE, errors[k % 2]);
+		for (int i = 0; i < 3; i++) {
+			char line[16];
+			unsigned before = r.answered;
+
+			snprintf(line, sizeof(line), "two-%d\n", i);
+			put_when_well(&r, "a.jsonl", line);
+			rig_wait(&r, before + 1);
+			assert_true(r.last_rv == 0 || r.last_rv == AVA_EUNKNOWN);
+			if (r.last_rv == 0)
+				strcat(want, line);
+		}
+		hit = memdisk_fail_end(r.d);
+		put_when_well(&r, "a.jsonl", "end\n");
+		rig_wait(&r, 5);
+		assert_int_equal(r.last_rv, 0);
+		strcat(want, "end\n");
+		assert_int_equal(journal_health(r.j, NULL), 0);
+		rig_holds(&r, "/a.jsonl", want);
+		rig_crash(&r);
+		memdisk_remove(r.d, "/a.jsonl");
+		rig_open(&r);
+		rig_holds(&r, "/a.jsonl", want);
+		assert_int_equal(r.rec.damaged_batches, 0);
+		assert_string_equal(r.rec.problems, "[]");
+		rig_fini(&r);
+		assert_true(k < 100);
+	}
+}
+
+/* Several wait when the sync fails; several more are in the queue. */
+static void test_failed_flush_of_many(void **state)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "first\n");
+	memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
+	memdisk_fail(r.d, 1, MEMDISK_ONCE, EIO);
+	for (int i = 0; i < 400; i++) {
+		char line[32], path[16];
+
+		snprintf(line, sizeof(line), "%d\n", i);
+		snprintf(path, sizeof(path), "v%d.jsonl", i % 5);
+		put_when_well(&r, path, line);
+	}
+	rig_wait(&r, 401);
+	assert_true(memdisk_fail_end(r.d));
+	for (int i = 400; i < 405; i++) { /* those at the least are there */
+		char line[32], path[16];
+
+		snprintf(line, sizeof(line), "%d\n", i);
+		snprintf(path, sizeof(path), "v%d.jsonl", i % 5);
+		put_when_well(&r, path, line);
+	}
+	rig_wait(&r, 406);
+	assert_int_equal(r.last_rv, 0);
+	for (int v = 0; v < 5; v++) { /* whole lines, in order, without a hole */
+		char path[16];
+		const char *got;
+		size_t len;
+		int last = -1, n, used;
+
+		snprintf(path, sizeof(path), "/v%d.jsonl", v);
+		got = memdisk_read(r.d, path, &len);
+		assert_non_null(got);
+		assert_int_equal(strlen(got), len);
+		for (; *got != '\0'; got += used, last = n) {
+			assert_int_equal(sscanf(got, "%d\n%n", &n, &used), 1);
+			assert_true(n > last && n % 5 == v);
+		}
+		assert_int_equal(last, 400 + v);
+	}
+	rig_crash(&r);
+	rig_open(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	rig_fini(&r);
+}
+
+static void test_segment_fails_for_long(void **state)
+{
+	struct ava_error err;
+	struct rig r;
+	int rv;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "one\n");
+	memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+	rig_do(&r, JOURNAL_APPEND, "a.jsonl", "lost\n", AVA_EUNKNOWN);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
+	assert_int_equal(journal_health(r.j, &err), AVA_EIO);
+	assert_non_null(strstr(err.text, "no new work"));
+	assert_null(strchr(err.text, '\n'));
+	usleep(350000); /* it has tried again, and failed again */
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
+	assert_true(memdisk_fail_end(r.d));
+	while ((rv = rig_put(&r, JOURNAL_APPEND, "a.jsonl", "two\n")) != 0)
+		usleep(1000);
+	rig_wait(&r, 3);
+	assert_int_equal(r.last_rv, 0);
+	assert_int_equal(journal_health(r.j, &err), 0);
+	assert_string_equal(err.text, "");
+	rig_holds(&r, "/a.jsonl", "one\ntwo\n");
+	rig_crash(&r);
+	memdisk_remove(r.d, "/a.jsonl");
+	rig_open(&r);
+	rig_holds(&r, "/a.jsonl", "one\ntwo\n");
+	rig_fini(&r);
+}
+
+static void test_close_while_it_fails(void **state)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "one\n");
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "two\n"), 0);
+	rig_close(&r);
+	assert_int_equal(r.answered, 2);
+	assert_true(r.last_rv == AVA_EUNKNOWN || r.last_rv == AVA_EIO);
+	memdisk_fail_end(r.d);
+	rig_open(&r);
+	assert_false(r.rec.clean);
+	rig_append(&r, "a.jsonl", "three\n");
+	rig_fini(&r);
+}
+
+/* ---- a view */
+
+static void test_full_view_is_held(void **state)
+{
+	struct ava_error err;
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
+	rig_append(&r, "b.jsonl", "b\n"); /* others go on */
+	assert_int_equal(r.answered, 2);
+	rig_holds(&r, "/b.jsonl", "b\n");
+	assert_int_equal(journal_sync(r.j), AVA_EFULL); /* does not wait for ever */
+	assert_int_equal(journal_health(r.j, &err), AVA_EFULL);
+	assert_non_null(strstr(err.text, "a.jsonl"));
+	assert_non_null(strstr(err.text, "2 commits wait"));
+	assert_int_equal(rig_put(&r, JOURNAL_DROP, "a.jsonl", ""), 0);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	memdisk_fail_end(r.d);
+	rig_wait(&r, 5);
+	assert_int_equal(r.last_rv, 0);
+	rig_holds(&r, "/a.jsonl", "1\n2\n3\n");
+	assert_int_equal(journal_health(r.j, NULL), 0);
+	rig_fini(&r);
+}
+
+/* The checkpoint must not release what a held view still needs. */
+static void test_crash_while_held(void **state)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "1\n");
+		memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
+		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+		for (int i = 0; i < 3; i++) {
+			static char line[30001];
+
+			memset(line, 'b', 29999);
+			line[29999] = '\n';
+			rig_append(&r, "b.jsonl", line);
+			assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		}
+		assert_int_equal(r.answered, 4);
+		if (gone) {
+			rig_close(&r); /* answers it: not readable */
+			assert_int_equal(r.answered, 5);
+			assert_int_equal(r.last_rv, AVA_EUNKNOWN);
+			memdisk_fail_end(r.d);
+		} else {
+			rig_crash(&r);
+		}
+		rig_open(&r);
+		assert_false(r.rec.clean);
+		rig_holds(&r, "/a.jsonl", "1\n2\n");
+		assert_string_equal(r.rec.problems, "[]");
+		rig_fini(&r);
+	}
+}
+
+static void test_too_much_held(void **state)
+{
+	size_t big = 2 << 20;
+	char *text = malloc(big + 1);
+	unsigned taken = 0;
+	struct rig r;
+	int rv;
+
+	memset(text, 'x', big);
+	text[big - 1] = '\n';
+	text[big] = '\0';
+	rig_init(&r);
+	r.o.segment_bytes = 16 << 20;
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
+	while ((rv = rig_put(&r, JOURNAL_APPEND, "a.jsonl", text)) == 0) {
+		taken++;
+		assert_int_equal(journal_sync(r.j), AVA_EFULL);
+		assert_true(taken < 20);
+	}
+	assert_int_equal(rv, AVA_EFULL);
+	assert_int_equal(taken, 8); /* over 16 MB */
+	memdisk_fail_end(r.d);
+	rig_wait(&r, 1 + taken);
+	assert_int_equal(r.last_rv, 0);
+	rig_append(&r, "a.jsonl", "2\n");
+	free(text);
+	rig_fini(&r);
+}
+
+/* A full disk takes a part of a line; the rest follows, nothing twice. */
+static void test_disk_fills_up(void **state)
+{
+	for (size_t room = 0; room < 40; room++) {
+		size_t len;
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "0123456789\n");
+		rig_append(&r, "warm.jsonl", "x\n"); /* segments are there */
+		while (memdisk_read(r.d, "/wal/0000000000000002.seg", &len) == NULL)
+			usleep(1000);
+		usleep(20000);
+		memdisk_limit(r.d, 0);
+		memdisk_limit(r.d, memdisk_used(r.d) + room);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "abcdefghij\n"), 0);
+		if (room >= 33)
+			rig_wait(&r, 5);
+		else
+			assert_int_equal(journal_sync(r.j), AVA_EFULL);
+		memdisk_limit(r.d, SIZE_MAX);
+		rig_wait(&r, 5);
+		assert_int_equal(r.last_rv, 0);
+		rig_holds(&r, "/a.jsonl", "0123456789\nabcdefghij\nabcdefghij\nabcdefghij\n");
+		rig_fini(&r);
+	}
+}
+
+static void test_put_and_create_are_held(void **state)
+{
+	static const enum journal_op_kind kinds[] = {JOURNAL_PUT, JOURNAL_CREATE};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "b.jsonl", "b\n");
+		memdisk_fail_name(r.d, "held", MEMDISK_ANY);
+		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EACCES);
+		assert_int_equal(rig_put(&r, kinds[i], "held", i == 0 ? "text" : ""), 0);
+		assert_int_equal(journal_sync(r.j), AVA_EIO);
+		assert_false(rig_has(&r, "/held"));
+		memdisk_fail_end(r.d);
+		rig_wait(&r, 2);
+		rig_holds(&r, "/held", i == 0 ? "text" : "");
+		rig_fini(&r);
+	}
+}
+
+static void test_locked_session(void **state)
+{
+	struct rig r;
+	int fd;
+
+	rig_init(&r);
+	rig_open(&r);
+	memdisk_write(r.d, "/s.jsonl", "", 0);
+	fd = sys->openat(-100, "/s.jsonl", 2, 0);
+	assert_int_equal(sys->flock(fd, 2), 0);
+	assert_int_equal(rig_put(&r, JOURNAL_ENTRY, "s.jsonl", "{\"id\":\"e1\",\"parentId\":null}"),
+			 0);
+	rig_append(&r, "b.jsonl", "b\n");
+	assert_int_equal(r.answered, 1);
+	rig_holds(&r, "/s.jsonl", "");
+	sys->close(fd);
+	rig_wait(&r, 2);
+	rig_holds(&r, "/s.jsonl", "{\"id\":\"e1\",\"parentId\":null}\n");
+	rig_fini(&r);
+}
+
+/* ---- blobs, checkpoints */
+
+static void test_blob_fails(void **state)
+{
+	static char text[100001];
+	bool hit = true;
+
+	memset(text, 'x', sizeof(text) - 2);
+	text[sizeof(text) - 2] = '\n';
+	for (long k = 0; hit; k++) {
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "1\n");
+		memdisk_fail_name(r.d, "blob-", MEMDISK_ANY);
+		memdisk_fail(r.d, k, MEMDISK_ONCE, ENOSPC);
+		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", text), 0);
+		rig_wait(&r, 2);
+		hit = memdisk_fail_end(r.d);
+		assert_int_equal(r.last_rv, hit ? AVA_EFULL : 0);
+		if (hit)
+			rig_holds(&r, "/a.jsonl", "1\n"); /* certainly not done */
+		rig_append(&r, "a.jsonl", "2\n");
+		rig_crash(&r);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		rig_fini(&r);
+	}
+}
+
+static void test_checkpoint_file_fails(void **state)
+{
+	struct ava_error err = {0};
+	bool hit = true;
+
+	for (long k = 0; hit; k++) {
+		struct rig r;
+		int rv;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "1\n");
+		memdisk_fail_name(r.d, "checkpoint", MEMDISK_ANY);
+		memdisk_fail(r.d, k, MEMDISK_ONCE, ENOSPC);
+		rv = journal_checkpoint(r.j, &err);
+		hit = memdisk_fail_end(r.d);
+		assert_int_equal(rv, hit ? AVA_EFULL : 0);
+		if (hit)
+			assert_non_null(strstr(err.text, "checkpoint"));
+		rig_append(&r, "a.jsonl", "2\n"); /* nobody else minds */
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		rig_crash(&r);
+		rig_open(&r);
+		rig_holds(&r, "/a.jsonl", "1\n2\n");
+		rig_fini(&r);
+	}
+}
+
+/* A view that cannot be synced: the kernel may have dropped its pages. Nothing
+ * is released any more, and the next start writes them again. */
+static void test_view_sync_fails(void **state)
+{
+	struct ava_error err = {0};
+	struct rig r;
+
+	for (int many = 0; many < 2; many++) {
+		rig_init(&r);
+		rig_open(&r);
+		for (int i = 0; many && i < 30; i++) {
+			char path[16];
+
+			snprintf(path, sizeof(path), "v%d.jsonl", i);
+			rig_append(&r, path, "x\n");
+		}
+		rig_append(&r, "a.jsonl", "1\n");
+		if (!many)
+			memdisk_fail_name(r.d, "a.jsonl", MEMDISK_SYNCS);
+		/* with many, syncfs fails and then each file's own sync */
+		memdisk_fail(r.d, 0, many ? MEMDISK_FOREVER : MEMDISK_ONCE, EIO);
+		assert_int_equal(journal_checkpoint(r.j, &err), AVA_EIO);
+		assert_true(memdisk_fail_end(r.d));
+		assert_non_null(strstr(err.text, "restart"));
+		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), AVA_EIO);
+		assert_int_equal(journal_health(r.j, &err), AVA_EIO);
+		assert_non_null(strstr(err.text, "restart"));
+		/* what the failed sync dropped */
+		memdisk_cut(r.d, "/a.jsonl", 0);
+		assert_int_equal(journal_checkpoint(r.j, NULL), AVA_EIO);
+		rig_close(&r);
+		rig_open(&r);
+		assert_false(r.rec.clean);
+		rig_holds(&r, "/a.jsonl", "1\n");
+		rig_append(&r, "a.jsonl", "2\n");
+		rig_fini(&r);
+	}
+}
+
+/* syncfs also fails for files that are not ours: then ours are asked. */
+static void test_somebody_elses_error(void **state)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	for (int i = 0; i < 30; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "v%d.jsonl", i);
+		rig_append(&r, path, "x\n");
+	}
+	memdisk_fail(r.d, 0, MEMDISK_ONCE, EIO);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_true(memdisk_fail_end(r.d));
+	rig_append(&r, "v1.jsonl", "y\n");
+	rig_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_segment_fails_once),
+		cmocka_unit_test(test_failed_flush_of_many),
+		cmocka_unit_test(test_segment_fails_for_long),
+		cmocka_unit_test(test_close_while_it_fails),
+		cmocka_unit_test(test_full_view_is_held),
+		cmocka_unit_test(test_crash_while_held),
+		cmocka_unit_test(test_too_much_held),
+		cmocka_unit_test(test_disk_fills_up),
+		cmocka_unit_test(test_put_and_create_are_held),
+		cmocka_unit_test(test_locked_session),
+		cmocka_unit_test(test_blob_fails),
+		cmocka_unit_test(test_checkpoint_file_fails),
+		cmocka_unit_test(test_view_sync_fails),
+		cmocka_unit_test(test_somebody_elses_error),
+	};
+
+	return cmocka_run_group_tests_name("journal_faults", tests, NULL, NULL);
+}
