@@ -1,4 +1,4 @@
-/* Chunks of at least 4 KB in a list, the newest in front; a request that does
+/* Chunks of at least 4 KB, or `chunk`, in a list, the newest in front; a request that does
  * not fit the newest gets a chunk of its own size. Nothing is freed before
  * arena_fini, so pointers stay good for the whole turn. */
 #include "base/arena.h"
@@ -37,7 +37,7 @@ void arena_fini(struct arena *a)
 		free(c);
 		c = next;
 	}
-	*a = (struct arena){.max = a->max};
+	*a = (struct arena){.max = a->max, .chunk = a->chunk};
 }
 
 void *arena_get(struct arena *a, size_t size)
@@ -49,7 +49,7 @@ void *arena_get(struct arena *a, size_t size)
 		return NULL;
 	size = (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 	if (!c || c->cap - c->used < size) {
-		size_t cap = MAX(size, (size_t)ARENA_CHUNK - CHUNK_HEAD);
+		size_t cap = MAX(size, (a->chunk ? a->chunk : ARENA_CHUNK) - CHUNK_HEAD);
 
 		c = calloc(1, CHUNK_HEAD + cap);
 		if (!c)

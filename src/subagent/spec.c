@@ -324,6 +324,7 @@ static struct run_spec *spec_new(void)
 
 	if (r)
 		arena_init(&r->mem, 16u << 20);
+	r->mem.chunk = 512; /* it is kept as long as the run waits */
 	return r;
 }
 
