@@ -199,7 +199,11 @@ static void publish(struct writer *w, struct commit_queue *finished)
 	pthread_mutex_lock(&w->lock);
 	notify = finished->first != NULL && s->done.first == NULL;
 	commit_move(&s->done, finished);
-	s->applied = a->unfinished.first != NULL ? a->unfinished.first->pos : w->log.good;
+	/* Until something is synced it stays where recovery put it. */
+	if (a->unfinished.first != NULL)
+		s->applied = a->unfinished.first->pos;
+	else if (w->log.good.seq != 0)
+		s->applied = w->log.good;
 	s->applied_lsn = a->unfinished.first != NULL ? a->unfinished.first->first_lsn : w->log.lsn;
 	s->bytes = w->bytes;
 	s->applied_bytes = a->unfinished.first != NULL ? a->unfinished.first->before : w->bytes;

@@ -463,6 +463,25 @@ static void test_flipped_header(void **state)
 	}
 }
 
+/* An orderly end without any work leaves the position where recovery put it:
+ * the next start reads nothing again, least of all over what a person did. */
+static void test_idle_after_recovery(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	start(&s);
+	is_redone(&s);
+	rig_close(&s.rig);
+	assert_int_equal(unlink(rig_path(&s.rig, RESULT)), 0);
+	rig_open(&s.rig);
+	assert_true(s.rig.rec.clean);
+	assert_int_equal(s.rig.rec.redone_batches, 0);
+	assert_false(rig_exists(&s.rig, RESULT));
+	scene_fini(&s);
+}
+
 /* ---- what a person did */
 
 /* The view is left as it is; its bytes go to lost/, writing to the next part. */
@@ -568,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_flipped_is_damage),
 		cmocka_unit_test(test_flipped_at_the_end_is_torn),
 		cmocka_unit_test(test_flipped_header),
+		cmocka_unit_test(test_idle_after_recovery),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_shorter),
 		cmocka_unit_test(test_edited),
