@@ -3,8 +3,10 @@
  *
  * Happy path: os_loop_run turns until os_loop_stop. A turn is uv_run(ONCE),
  * which runs timers and descriptors that are ready, then the deferred list
- * is drained. Objects a callback wants gone are deferred too, so that nothing
- * is freed under a caller's feet.
+ * is drained. libuv runs timers before it waits, so the list is drained before
+ * the wait as well: what a timer defers must not wait for the next event.
+ * Objects a callback wants gone are deferred too, so that nothing is freed
+ * under a caller's feet.
  *
  * Other threads reach the loop through os_post alone: a list behind a mutex
  * and one uv_async. Work runs on libuv's own pool, whose size is left to
@@ -30,6 +32,7 @@ struct os_loop {
 	uv_loop_t uv;
 	uv_async_t wake;       /* posted list is not empty */
 	uv_timer_t step_timer; /* bounds os_loop_step */
+	uv_prepare_t before_wait;
 	pthread_mutex_t lock;  /* guards posted and `queued` of posted tasks */
 	struct list posted;
 	struct list deferred;
@@ -86,6 +89,27 @@ static void step_cb(uv_timer_t *timer)
 	(void)timer; /* waking up was its whole task */
 }
 
+static void drain(struct os_loop *l)
+{
+	while (!list_empty(&l->deferred)) {
+		struct os_task *t = LIST_FIRST(&l->deferred, struct os_task, node);
+
+		list_del(&t->node);
+		t->queued = false;
+		t->run(t);
+	}
+}
+
+static void before_wait_cb(uv_prepare_t *prepare)
+{
+	struct os_loop *l = prepare->data;
+
+	if (list_empty(&l->deferred) && !l->stop)
+		return;
+	drain(l);
+	uv_stop(&l->uv); /* no wait in this turn */
+}
+
 struct os_loop *os_loop_new(struct ava_error *err)
 {
 	struct os_loop *l = calloc(1, sizeof(*l));
@@ -113,19 +137,11 @@ struct os_loop *os_loop_new(struct ava_error *err)
 	}
 	l->wake.data = l;
 	uv_timer_init(&l->uv, &l->step_timer);
+	uv_prepare_init(&l->uv, &l->before_wait);
+	l->before_wait.data = l;
+	uv_prepare_start(&l->before_wait, before_wait_cb);
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
-}
-
-static void drain(struct os_loop *l)
-{
-	while (!list_empty(&l->deferred)) {
-		struct os_task *t = LIST_FIRST(&l->deferred, struct os_task, node);
-
-		list_del(&t->node);
-		t->queued = false;
-		t->run(t);
-	}
 }
 
 static void turn(struct os_loop *l, uv_run_mode mode)
@@ -158,6 +174,7 @@ void os_loop_stop(struct os_loop *l)
 
 void os_loop_step(struct os_loop *l, int timeout_ms)
 {
+	l->stop = false;
 	if (timeout_ms > 0) {
 		uv_update_time(&l->uv);
 		uv_timer_start(&l->step_timer, step_cb, (uint64_t)timeout_ms, 0);
@@ -173,6 +190,7 @@ void os_loop_free(struct os_loop *l)
 	drain(l);
 	uv_close((uv_handle_t *)&l->wake, NULL);
 	uv_close((uv_handle_t *)&l->step_timer, NULL);
+	uv_close((uv_handle_t *)&l->before_wait, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT); /* closes, and waits for pool work */
 	drain(l);
 	assert(l->live == 0);

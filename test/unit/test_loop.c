@@ -226,6 +226,50 @@ static void test_timer_not_early(void **state)
 	os_timer_free(b.timer);
 }
 
+/* libuv runs timers before it waits: what they defer, and a stop, must not wait
+ * for the next event, here a timer in ten seconds. */
+struct deferrer {
+	struct os_loop *loop;
+	struct os_task task;
+	bool stop_at_once;
+};
+
+static void deferred_stop(struct os_task *t)
+{
+	os_loop_stop(CONTAINER_OF(t, struct deferrer, task)->loop);
+}
+
+static void deferrer_fire(void *user)
+{
+	struct deferrer *d = user;
+
+	if (d->stop_at_once)
+		os_loop_stop(d->loop);
+	else
+		os_defer(d->loop, &d->task);
+}
+
+static void test_timer_defers(void **state)
+{
+	struct deferrer d = {.loop = *state};
+	struct bell far = {.rings = 0};
+	struct os_timer *near = os_timer_new(*state, deferrer_fire, &d);
+	int64_t began = clock_mono_ms();
+
+	far.timer = os_timer_new(*state, bell_fire, &far);
+	os_timer_set(far.timer, 10000);
+	os_task_init(&d.task, deferred_stop);
+	for (int i = 0; i < 2; i++) {
+		d.stop_at_once = i == 1;
+		os_timer_set(near, 0);
+		os_loop_run(*state);
+	}
+	assert_in_range(clock_mono_ms() - began, 0, 5000);
+	assert_int_equal(far.rings, 0);
+	os_timer_free(near);
+	os_timer_free(far.timer);
+}
+
 /* Waiting is no gap. (A busy machine may make one: several tries.) */
 static void test_no_gap(void **state)
 {
@@ -397,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_not_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_defers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_gap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_poll, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_poll_error, setup, teardown),
