@@ -33,7 +33,7 @@ struct os_loop {
 	uv_async_t wake;       /* posted list is not empty */
 	uv_timer_t step_timer; /* bounds os_loop_step */
 	uv_prepare_t before_wait;
-	pthread_mutex_t lock;  /* guards posted and `queued` of posted tasks */
+	pthread_mutex_t lock; /* guards posted and `queued` of posted tasks */
 	struct list posted;
 	struct list deferred;
 	uint64_t gaps;
