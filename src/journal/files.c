@@ -149,6 +149,14 @@ fail:
 	return -1;
 }
 
+void files_drop_temp(int rootfd, const char *path)
+{
+	char temp[FILES_BUF];
+
+	snprintf(temp, sizeof(temp), "%s.tmp", path);
+	sys->unlinkat(rootfd, temp, 0);
+}
+
 /* Does `fd`, an open file of the same size, hold these bytes? */
 static int same_bytes(int fd, const char *bytes, size_t len)
 {
@@ -195,8 +203,10 @@ int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char
 
 		snprintf(out, FILES_BUF, i == 1 ? "%s" : "%s.%d", path, i);
 		rv = files_equal(rootfd, out, bytes, len);
-		if (rv == 1)
+		if (rv == 1) {
+			files_drop_temp(rootfd, out);
 			return files_sync_parents(rootfd, out);
+		}
 		if (rv < 0 && errno == ENOENT)
 			return files_replace(rootfd, out, bytes, len, true);
 		if (rv < 0)

@@ -31,6 +31,9 @@ int files_sync_dir(int dirfd, const char *path);
  * `durable` the bytes, and the name, are on disk when it returns. */
 int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable);
 
+/* What a crash in the midst of it may have left. Best effort. */
+void files_drop_temp(int rootfd, const char *path);
+
 /* First of `path`, `path`.2 … whose content is exactly these bytes, or which
  * can be written with them (durably); its name goes to `out`. So that doing it
  * twice leaves one copy. */

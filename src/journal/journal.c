@@ -59,8 +59,12 @@ static int open_folders(struct journal *j, const char *root, struct ava_error *e
 	rv = recovery_check_format(j->rootfd, err);
 	if (rv != 0)
 		return rv;
+	/* Its name must be durable before anything in it is relied on; also when
+	 * a crash came between the two calls. */
 	if (sys->mkdirat(j->rootfd, "wal", 0700) != 0 && errno != EEXIST)
 		return err_sys(err, "make wal");
+	if (sys->fsync(j->rootfd) != 0)
+		return err_sys(err, "sync %s", root);
 	j->walfd = sys->openat(j->rootfd, "wal", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (j->walfd < 0)
 		return err_sys(err, "open wal");

@@ -211,11 +211,19 @@ static struct redo_op *last_put(struct redo_file *f)
 }
 
 /* Is what stands there one of the contents the journal put, or the beginning
- * of one (a crash before it was synced)? Else somebody else wrote it. */
+ * of one (a crash before it was synced), or the file that was to be replaced?
+ * Else somebody else wrote it. */
 static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
 {
+	struct stat st;
+
+	if (sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
 	for (size_t i = 0; i < f->nops; i++) {
 		int rv = f->ops[i].kind == WAL_PUT ? redo_load(r, &f->ops[i]) : 1;
+
+		if (f->ops[i].kind == WAL_PUT && f->ops[i].offset == st.st_ino)
+			return 1;
 
 		if (rv < 0)
 			return -1;
@@ -282,6 +290,8 @@ static int redo_put(struct redo *r, struct redo_file *f, struct ava_error *err)
 		if (redo_load(r, op) != 0 ||
 		    files_replace(r->rootfd, f->name, r->bytes, op->len, false) != 0)
 			return err_sys(err, "put %s", f->name);
+	} else {
+		files_drop_temp(r->rootfd, f->name);
 	}
 	f->touched = true;
 	return 0;

@@ -175,16 +175,19 @@ static int leave_broken(struct view_set *s, struct view *v, uint64_t size)
 	return 0;
 }
 
+/* For files that are written whole or by others too: looked at each time. */
 static int look_regular(struct view_set *s, struct view *v)
 {
 	struct stat st;
 
+	v->inode = 0;
 	if (sys->fstatat(s->rootfd, v->path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (!S_ISREG(st.st_mode)) {
 			errno = EISDIR;
 			return -1;
 		}
 		v->on_disk = true;
+		v->inode = st.st_ino;
 	} else if (errno != ENOENT) {
 		return -1;
 	}
@@ -220,8 +223,6 @@ static int look(struct view_set *s, struct view *v)
 {
 	int rv;
 
-	if (v->use != VIEW_APPENDED)
-		return look_regular(s, v);
 	v->part = view_find_part(s->rootfd, v->path);
 	rv = look_open(s, v);
 	if (rv != 0) {
@@ -240,7 +241,7 @@ int view_lay(struct view_set *s, struct op *op)
 {
 	struct view *v = op->view;
 
-	if (v->part == 0 && look(s, v) != 0)
+	if (v->use != VIEW_APPENDED ? look_regular(s, v) != 0 : v->part == 0 && look(s, v) != 0)
 		return errno == ENOSPC || errno == EDQUOT ? AVA_EFULL : AVA_EIO;
 	op->creates = false;
 	if (op->kind == JOURNAL_CREATE && (v->on_disk || v->making > 0))
@@ -249,11 +250,9 @@ int view_lay(struct view_set *s, struct op *op)
 		op->creates = !v->on_disk;
 		v->making += op->creates;
 	}
-	op->offset = v->end;
+	op->offset = v->use == VIEW_APPENDED ? v->end : v->inode;
 	if (op->kind == JOURNAL_APPEND)
 		v->end += op->len;
-	else if (v->use != VIEW_APPENDED)
-		op->offset = 0;
 	return 0;
 }
 

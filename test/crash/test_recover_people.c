@@ -1,0 +1,539 @@
+/* Recovery of files that a person touched between the crash and the start:
+ * nothing of theirs is written over, nothing of ours is lost, it is reported,
+ * and writing goes on. Then a lost checkpoint, torn flushes and lines whose
+ * batch is gone. */
+#include "crash.h"
+
+#include <fcntl.h>
+
+#include "base/buf.h"
+#include "event/event.h"
+#include "journal/wal.h"
+
+/* "one" is in the checkpoint; "two" and "three" have to be redone. */
+static void prepare(struct rig *r)
+{
+	rig_init(r);
+	rig_open(r);
+	rig_append(r, "logs/a.jsonl", "one\n");
+	rig_append(r, "other.jsonl", "o\n");
+	assert_int_equal(journal_checkpoint(r->j, NULL), 0);
+	rig_append(r, "logs/a.jsonl", "two\n");
+	rig_append(r, "logs/a.jsonl", "three\n");
+	rig_append(r, "other.jsonl", "p\n");
+	rig_crash(r);
+}
+
+/* As the next start finds it, and as the one after that does. */
+static void recovered(struct rig *r)
+{
+	rig_open(r);
+	assert_false(r->rec.clean);
+}
+
+static void goes_on_in(struct rig *r, const char *file)
+{
+	char out[64], line[] = "four\n", want[64];
+	const char *got;
+	size_t len;
+
+	assert_string_equal(journal_view_path(r->j, "logs/a.jsonl", out, sizeof(out)), file + 1);
+	got = memdisk_read(r->d, file, &len);
+	snprintf(want, sizeof(want), "%s%s", got != NULL ? got : "", line);
+	rig_append(r, "logs/a.jsonl", line);
+	rig_holds(r, file, want);
+	rig_close(r);
+	rig_open(r); /* and nothing of it comes again */
+	assert_true(r->rec.clean);
+	assert_string_equal(r->rec.problems, "[]");
+	rig_append(r, "logs/a.jsonl", "five\n");
+	strcat(want, "five\n");
+	rig_holds(r, file, want);
+	rig_holds(r, "/other.jsonl", "o\np\n");
+}
+
+static void reported(struct rig *r, const char *problem, uint64_t lost, const char *continues)
+{
+	char want[256];
+
+	assert_int_equal(r->rec.nproblems, 1);
+	assert_int_equal(r->rec.lost_bytes, lost);
+	snprintf(want, sizeof(want),
+		 "[{\"path\":\"logs/a.jsonl\",\"problem\":\"%s\",\"lostBytes\":%llu,"
+		 "\"continuesIn\":\"%s\"}]",
+		 problem, (unsigned long long)lost, continues);
+	assert_string_equal(r->rec.problems, want);
+}
+
+static void test_untouched(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	recovered(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	assert_int_equal(r.rec.redone_batches, 3);
+	assert_int_equal(r.rec.redone_bytes, 4 + 6 + 2);
+	rig_holds(&r, "/logs/a.jsonl", "one\ntwo\nthree\n");
+	goes_on_in(&r, "/logs/a.jsonl");
+	rig_fini(&r);
+}
+
+/* Every state between "nothing applied" and "everything applied", also with
+ * NULs where a power cut took the data but not the size. */
+static void test_partly_applied(void **state)
+{
+	static const char full[] = "one\ntwo\nthree\n";
+
+	for (size_t len = 4; len < sizeof(full); len++)
+		for (size_t nul = 4; nul <= len; nul++) {
+			char text[32];
+			struct rig r;
+
+			prepare(&r);
+			memcpy(text, full, len);
+			memset(text + nul, 0, len - nul);
+			memdisk_cut(r.d, "/logs/a.jsonl", len);
+			for (size_t i = nul; i < len; i++)
+				memdisk_poke(r.d, "/logs/a.jsonl", i, (unsigned char)full[i]);
+			recovered(&r);
+			assert_string_equal(r.rec.problems, "[]");
+			rig_holds(&r, "/logs/a.jsonl", full);
+			rig_fini(&r);
+		}
+}
+
+static void test_deleted(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	memdisk_remove(r.d, "/logs/a.jsonl");
+	recovered(&r);
+	reported(&r, "is missing", 10, "logs/a.2.jsonl");
+	assert_false(rig_has(&r, "/logs/a.jsonl"));
+	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
+	goes_on_in(&r, "/logs/a.2.jsonl");
+	rig_fini(&r);
+}
+
+static void test_folder_deleted(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	memdisk_remove(r.d, "/logs");
+	recovered(&r);
+	reported(&r, "is missing", 10, "logs/a.2.jsonl");
+	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
+	goes_on_in(&r, "/logs/a.2.jsonl");
+	rig_fini(&r);
+}
+
+/* The journal still has it from its first byte: no hole, so it comes again. */
+static void test_deleted_but_known_whole(void **state)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "logs/a.jsonl", "one\n");
+	rig_append(&r, "logs/a.jsonl", "two\n");
+	rig_crash(&r);
+	memdisk_remove(r.d, "/logs");
+	recovered(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	rig_holds(&r, "/logs/a.jsonl", "one\ntwo\n");
+	rig_fini(&r);
+}
+
+static void test_shortened(void **state)
+{
+	for (size_t len = 0; len < 4; len++) {
+		struct rig r;
+		char kept[8] = "one\n";
+
+		prepare(&r);
+		memdisk_cut(r.d, "/logs/a.jsonl", len);
+		kept[len] = '\0';
+		recovered(&r);
+		reported(&r, "is shorter than it was", 10, "logs/a.2.jsonl");
+		rig_holds(&r, "/logs/a.jsonl", kept);
+		rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
+		goes_on_in(&r, "/logs/a.2.jsonl");
+		rig_fini(&r);
+	}
+}
+
+static void test_edited(void **state)
+{
+	static const struct {
+		const char *text, *lost, *broken;
+	} cases[] = {
+		/* one byte, in the first or the second line that is redone */
+		{"one\ntwX\nthree\n", "two\n", "twX\nthree\n"},
+		{"one\ntwo\nthrEe\n", "three\n", "two\nthrEe\n"},
+		/* a line taken out: everything behind it moved */
+		{"one\nthree\n", "two\nthree\n", "three\n"},
+		/* a word put in */
+		{"one\ntwo and a half\nthree\n", "two\nthree\n", "two and a half\nthree\n"},
+		/* emptied behind what is released, then something else */
+		{"one\nmine\n", "two\nthree\n", "mine\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rig r;
+
+		prepare(&r);
+		memdisk_write(r.d, "/logs/a.jsonl", cases[i].text, strlen(cases[i].text));
+		recovered(&r);
+		reported(&r, "was changed by somebody else", strlen(cases[i].lost),
+			 "logs/a.2.jsonl");
+		rig_holds(&r, "/logs/a.jsonl", cases[i].text);
+		rig_holds(&r, "/logs/a.jsonl.broken", cases[i].broken);
+		rig_holds(&r,
+			  cases[i].lost[1] == 'h' ? "/lost/logs+a.4.jsonl" : "/lost/logs+a.3.jsonl",
+			  cases[i].lost);
+		goes_on_in(&r, "/logs/a.2.jsonl");
+		rig_fini(&r);
+	}
+}
+
+static void test_replaced(void **state)
+{
+	static const char text[] = "one\ntwo\nthree\n"; /* even if it reads the same */
+	struct rig r;
+
+	prepare(&r);
+	memdisk_remove(r.d, "/logs/a.jsonl");
+	memdisk_write(r.d, "/logs/a.jsonl", text, sizeof(text) - 1);
+	recovered(&r);
+	reported(&r, "is another file than it was", 10, "logs/a.2.jsonl");
+	rig_holds(&r, "/logs/a.jsonl", text);
+	rig_holds(&r, "/logs/a.jsonl.broken", "two\nthree\n");
+	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
+	goes_on_in(&r, "/logs/a.2.jsonl");
+	rig_fini(&r);
+}
+
+static void test_replaced_by_a_folder(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	memdisk_remove(r.d, "/logs/a.jsonl");
+	assert_int_equal(sys->mkdirat(AT_FDCWD, "/logs/a.jsonl", 0700), 0);
+	recovered(&r);
+	reported(&r, "is another file than it was", 10, "logs/a.2.jsonl");
+	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
+	goes_on_in(&r, "/logs/a.2.jsonl");
+	rig_fini(&r);
+}
+
+static void test_appended_to(void **state)
+{
+	static const char *const tails[] = {"mine\n", "no end", "{\"json\":1}\n", "\n"};
+
+	for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
+		char text[64];
+		struct rig r;
+
+		prepare(&r);
+		snprintf(text, sizeof(text), "one\ntwo\nthree\n%s", tails[i]);
+		memdisk_write(r.d, "/logs/a.jsonl", text, strlen(text));
+		recovered(&r);
+		reported(&r, "was changed by somebody else", 0, "logs/a.2.jsonl");
+		rig_holds(&r, "/logs/a.jsonl", text);
+		rig_holds(&r, "/logs/a.jsonl.broken", tails[i]);
+		assert_false(rig_has(&r, "/lost"));
+		goes_on_in(&r, "/logs/a.2.jsonl");
+		rig_fini(&r);
+	}
+}
+
+/* What the checkpoint released is the person's to change. */
+static void test_released_part_is_theirs(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	memdisk_write(r.d, "/logs/a.jsonl", "ONE\n", 4);
+	recovered(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	rig_holds(&r, "/logs/a.jsonl", "ONE\ntwo\nthree\n");
+	rig_fini(&r);
+}
+
+/* A second accident after the first: the next part is looked after as well. */
+static void test_twice(void **state)
+{
+	struct rig r;
+
+	prepare(&r);
+	memdisk_remove(r.d, "/logs/a.jsonl");
+	recovered(&r);
+	rig_append(&r, "logs/a.jsonl", "four\n");
+	rig_crash(&r);
+	memdisk_write(r.d, "/logs/a.2.jsonl", "nonsense", 8);
+	recovered(&r);
+	assert_int_equal(r.rec.nproblems, 1);
+	assert_non_null(strstr(r.rec.problems, "\"continuesIn\":\"logs/a.3.jsonl\""));
+	rig_holds(&r, "/logs/a.2.jsonl", "nonsense");
+	goes_on_in(&r, "/logs/a.3.jsonl");
+	rig_fini(&r);
+}
+
+/* ---- files that are put, sessions */
+
+static void test_put(void **state)
+{
+	static const struct {
+		const char *found, *broken;
+	} cases[] = {
+		{NULL, NULL},                 /* never applied */
+		{"second", NULL},             /* applied */
+		{"first", NULL},              /* the one before */
+		{"", NULL},                   /* a power cut before it was synced */
+		{"sec", NULL},                /* the same */
+		{"a person's", "a person's"}, /* kept */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_do(&r, JOURNAL_PUT, "p/result.json", "first", 0);
+		rig_do(&r, JOURNAL_PUT, "p/result.json", "second", 0);
+		rig_crash(&r);
+		if (cases[i].found != NULL)
+			memdisk_write(r.d, "/p/result.json", cases[i].found,
+				      strlen(cases[i].found));
+		else
+			memdisk_remove(r.d, "/p");
+		recovered(&r);
+		rig_holds(&r, "/p/result.json", "second");
+		if (cases[i].broken != NULL)
+			rig_holds(&r, "/p/result.json.broken", cases[i].broken);
+		else
+			assert_false(rig_has(&r, "/p/result.json.broken"));
+		assert_int_equal(r.rec.nproblems, cases[i].broken != NULL);
+		rig_fini(&r);
+	}
+}
+
+static void test_session_entry(void **state)
+{
+	static const char line[] = "{\"id\":\"e1\",\"parentId\":null}\n";
+	static const char both[] = "{\"id\":\"x\"}\n{\"id\":\"e1\",\"parentId\":\"x\"}\n";
+	static const char *const found[] = {both, "{\"id\":\"x\"}\n"};
+
+	for (size_t i = 0; i < ARRAY_LEN(found); i++) {
+		struct rig r;
+
+		rig_init(&r);
+		rig_open(&r);
+		rig_do(&r, JOURNAL_ENTRY, "s.jsonl", line, 0);
+		rig_crash(&r);
+		memdisk_write(r.d, "/s.jsonl", found[i], strlen(found[i]));
+		recovered(&r);
+		rig_holds(&r, "/s.jsonl", both);
+		assert_string_equal(r.rec.problems, "[]");
+		rig_fini(&r);
+	}
+}
+
+/* ---- the checkpoint file */
+
+static void test_checkpoint_lost(void **state)
+{
+	static const char path[] = "/wal/checkpoint";
+	size_t len;
+	struct rig r;
+
+	prepare(&r);
+	assert_non_null(memdisk_read(r.d, path, &len));
+	rig_fini(&r);
+	for (size_t at = 0; at <= len; at++) { /* each byte flipped; at the end: no file */
+		prepare(&r);
+		if (at < len)
+			memdisk_poke(r.d, path, at, 0x04);
+		else
+			memdisk_remove(r.d, path);
+		recovered(&r);
+		rig_holds(&r, "/logs/a.jsonl", "one\ntwo\nthree\n");
+		rig_holds(&r, "/other.jsonl", "o\np\n");
+		assert_int_equal(r.rec.nproblems, at < len);
+		if (at < len)
+			assert_non_null(strstr(r.rec.problems, "wal/checkpoint"));
+		goes_on_in(&r, "/logs/a.jsonl");
+		rig_fini(&r);
+	}
+}
+
+/* ---- lines that the views have and the journal lost */
+
+static void event(struct buf *b, uint64_t seq)
+{
+	struct event_head head = {.kind = EVENT_Activity, .wall_ms = 1, .lsn = seq, .seq = seq};
+	struct event_meta meta = EVENT_META_NONE;
+
+	buf_reset(b);
+	assert_int_equal(event_encode(b, &head, "{}", 2, &meta), 0);
+}
+
+/* Cut the segment of the last `batches` commits, keep the views: the lines go
+ * on in number, so they are ours. */
+static void test_lines_are_adopted(void **state)
+{
+	for (int lost = 1; lost <= 5; lost++) {
+		size_t len, at = WAL_PAGE, ends[8] = {0}, n = 0, want_len;
+		struct wal_segment head;
+		const unsigned char *seg;
+		struct wal_batch b;
+		struct buf line;
+		struct rig r;
+		char *want;
+
+		buf_init(&line, 4096);
+		rig_init(&r);
+		rig_open(&r);
+		rig_settle(&r);
+		for (uint64_t seq = 1; seq <= 5; seq++) {
+			event(&line, seq);
+			rig_append(&r, "a.jsonl", line.data);
+		}
+		rig_crash(&r);
+		want = strdup(memdisk_read(r.d, "/a.jsonl", &want_len));
+		seg = (const unsigned char *)memdisk_read(r.d, "/wal/0000000000000001.seg", &len);
+		wal_segment_get(seg, &head);
+		for (; wal_batch_get(seg, len, at, head.salt, &b); at += WAL_BATCH_HEAD + b.len)
+			if (b.len > 0)
+				ends[n++] = at;
+		assert_int_equal(n, 5);
+		memdisk_cut(r.d, "/wal/0000000000000001.seg", ends[5 - lost]);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		rig_holds(&r, "/a.jsonl", want);
+		assert_true(journal_lsn(r.j, 1) > 5); /* above what the lines say */
+		event(&line, 6);
+		rig_append(&r, "a.jsonl", line.data);
+		assert_true(rig_has(&r, "/a.jsonl") && !rig_has(&r, "/a.2.jsonl"));
+		free(want);
+		buf_fini(&line);
+		rig_fini(&r);
+	}
+}
+
+static void test_lines_that_do_not_go_on(void **state)
+{
+	struct buf line, file;
+	struct rig r;
+
+	for (uint64_t next = 0; next < 6; next++) {
+		if (next == 2)
+			continue; /* that one goes on */
+		buf_init(&line, 4096);
+		buf_init(&file, 8192);
+		rig_init(&r);
+		rig_open(&r);
+		event(&line, 1);
+		rig_append(&r, "a.jsonl", line.data);
+		rig_crash(&r);
+		buf_add(&file, line.data, line.len);
+		event(&line, next);
+		buf_add(&file, line.data, line.len);
+		memdisk_write(r.d, "/a.jsonl", file.data, file.len);
+		recovered(&r);
+		assert_int_equal(r.rec.nproblems, 1);
+		rig_holds(&r, "/a.jsonl", file.data);
+		rig_holds(&r, "/a.jsonl.broken", line.data);
+		buf_fini(&line);
+		buf_fini(&file);
+		rig_fini(&r);
+	}
+}
+
+/* ---- a flush of many, cut by a power failure */
+
+/* Pages of the last flush are there or not in any combination. None of it was
+ * acknowledged: what is kept is a prefix, nothing is called damage, and no
+ * view goes on elsewhere. */
+static void test_torn_flush(void **state)
+{
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		uint64_t random = seed * 0x9e3779b97f4a7c15u;
+		struct memdisk *live;
+		struct rig r;
+		size_t len;
+		int n = 0;
+
+		rig_init(&r);
+		r.o.pace_us = 60 * 1000000;
+		rig_open(&r);
+		rig_append(&r, "a.jsonl", "acknowledged\n");
+		memdisk_fail_name(r.d, ".seg", MEMDISK_SYNCS);
+		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO); /* written, and not synced */
+		for (int i = 0; i < 50; i++) {
+			char line[300], path[16];
+			struct journal_op op = {.path = path, .bytes = line};
+
+			snprintf(path, sizeof(path), "v%d.jsonl", i % 3);
+			op.len = (size_t)snprintf(line, sizeof(line), "%d %.*s\n", i, i * 5, "ab");
+			journal_commit(r.j, &op, 1, i == 49 ? JOURNAL_NOW : JOURNAL_RIDE, rig_done,
+				       &r);
+		}
+		rig_wait(&r, 51);
+		live = memdisk_clone(r.d);
+		rig_close(&r);
+		memdisk_free(r.d);
+		r.d = live;
+		memdisk_use(live);
+		memdisk_power_cut(live, crash_pick, &random);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		assert_int_equal(r.rec.damaged_batches, 0);
+		rig_holds(&r, "/a.jsonl", "acknowledged\n");
+		for (int i = 0; i < 50; i++) { /* which of them are there: the first n */
+			char path[16], line[16];
+			const char *got;
+
+			snprintf(path, sizeof(path), "/v%d.jsonl", i % 3);
+			snprintf(line, sizeof(line), "%d ", i);
+			got = memdisk_read(r.d, path, &len);
+			for (; got != NULL && strncmp(got, line, strlen(line)) != 0;
+			     got = strchr(got, '\n'), got = got != NULL ? got + 1 : NULL)
+				;
+			if (got != NULL)
+				assert_int_equal(n++, i);
+		}
+		assert_int_equal(r.rec.redone_batches, 1 + n);
+		rig_fini(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_untouched),
+		cmocka_unit_test(test_partly_applied),
+		cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_folder_deleted),
+		cmocka_unit_test(test_deleted_but_known_whole),
+		cmocka_unit_test(test_shortened),
+		cmocka_unit_test(test_edited),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_replaced_by_a_folder),
+		cmocka_unit_test(test_appended_to),
+		cmocka_unit_test(test_released_part_is_theirs),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_session_entry),
+		cmocka_unit_test(test_checkpoint_lost),
+		cmocka_unit_test(test_lines_are_adopted),
+		cmocka_unit_test(test_lines_that_do_not_go_on),
+		cmocka_unit_test(test_torn_flush),
+	};
+
+	return cmocka_run_group_tests_name("recover_people", tests, NULL, NULL);
+}
