@@ -149,7 +149,7 @@ static void check_work(struct os_work *w)
 
 	buf_init(&body, 256u << 20);
 	logbook_messages_path(r->id.text, path);
-	if (logbook_read(r->outbox.lb, path, 256u << 20, &file, &len, NULL) == 0 &&
+	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0 &&
 	    messages_request(&body, file, len, &info, NULL) == 0)
 		evidence_collect(&j->evidence, r->spec->model.dialect, body.data + info.head_len,
 				 body.len - info.head_len, j->end.output, j->end.output_len,

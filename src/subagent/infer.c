@@ -63,7 +63,7 @@ static int build_request(struct infer_job *j, struct buf *body)
 	int rv;
 
 	logbook_messages_path(j->run->id.text, path);
-	rv = logbook_read(j->run->outbox.lb, path, MESSAGES_MAX, &file, &len, &j->err);
+	rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
 	if (rv == 0)
 		rv = messages_request(body, file, len, &info, &j->err);
 	free(file);

@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/jsonl.h"
-#include "journal/files.h"
 #include "os/loop.h"
 
 #define PART_MAX     (48u << 20)
@@ -25,75 +24,11 @@
 #define RETRY_MAX_MS 5000
 #define LATE_MS      1000 /* an event that is longer on its way holds up nobody */
 
-/* ---- paths and the daily log */
-
-void logbook_run_path(const char *run, char out[LOGBOOK_PATH])
-{
-	snprintf(out, LOGBOOK_PATH, "logs/subagents/%s.jsonl", run);
-}
-
-void logbook_messages_path(const char *run, char out[LOGBOOK_PATH])
-{
-	snprintf(out, LOGBOOK_PATH, "runs/%s/messages.jsonl", run);
-}
-
-void logbook_result_path(const char *run, char out[LOGBOOK_PATH])
-{
-	snprintf(out, LOGBOOK_PATH, "runs/%s/result.json", run);
-}
+/* ---- the daily log */
 
 static void day_path(const char *day, char out[LOGBOOK_PATH])
 {
 	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
-}
-
-/* The whole lines of `from` behind those of *data; `from` is freed. */
-static int join(char **data, size_t *len, size_t max, char *from, size_t n, struct ava_error *err)
-{
-	const char *nl = *len > 0 ? memrchr(*data, '\n', *len) : NULL;
-	size_t keep = nl ? (size_t)(nl - *data) + 1 : 0;
-	char *both = n <= max - keep ? realloc(*data, keep + n + 1) : NULL;
-
-	if (!both) {
-		free(from);
-		return err_set(err, AVA_ETOOBIG, "too big to be read as a whole");
-	}
-	memcpy(both + keep, from, n + 1);
-	free(from);
-	*data = both;
-	*len = keep + n;
-	return 0;
-}
-
-int logbook_read(const struct logbook *lb, const char *path, size_t max, char **data, size_t *len,
-		 struct ava_error *err)
-{
-	char name[FILES_BUF], *more;
-	unsigned part;
-	size_t n;
-	int first = sys_read_file(lb->root_fd, path, max, data, len, err), rv = first;
-
-	if (first == AVA_ENOENT) {
-		*data = NULL;
-		*len = 0;
-	} else if (first != 0) {
-		return first;
-	}
-	for (part = 2;; part++) {
-		files_part_name(path, part, name);
-		rv = sys_read_file(lb->root_fd, name, max, &more, &n, NULL);
-		if (rv == AVA_ENOENT)
-			break;
-		if (rv == 0)
-			rv = join(data, len, max, more, n, err);
-		else
-			err_set(err, rv, "%s: %s", name, ava_strerror(rv));
-		if (rv != 0) {
-			free(*data);
-			return rv;
-		}
-	}
-	return part == 2 ? first : 0;
 }
 
 /* The numbers of the last whole event in a file; 0 when there is none. */

@@ -15,6 +15,7 @@
 #include "journal/catalog.h"
 #include "journal/journal.h"
 #include "subagent/feed.h"
+#include "subagent/paths.h"
 
 struct os_loop;
 struct os_timer;
@@ -42,12 +43,6 @@ struct logbook {
 int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *loop,
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
-
-/* Every whole line of `path` and of the parts that follow it (x.2.jsonl …), one
- * behind the other; *data is the caller's (free). Any thread: it reads files
- * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
-int logbook_read(const struct logbook *lb, const char *path, size_t max, char **data, size_t *len,
-		 struct ava_error *err);
 
 /* ---- drafts */
 #define DRAFT_MAX_PARTS 8
@@ -102,9 +97,9 @@ int draft_catalog(struct draft *d, struct catalog_row *row);
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
-/* ---- outbox: the drafts of one run, in order, one commit in flight; what
- * comes meanwhile waits for it and then goes as one. A commit that the disk refused is tried again
- * until it holds, so that the machine never sees a failing disk, only a slow one. */
+/* ---- outbox: the drafts of one run, in order, one commit in flight; what comes
+ * meanwhile goes as one behind it. What the disk refused is tried again until it
+ * holds: the machine never sees a failing disk, only a slow one. */
 struct outbox {
 	struct logbook *lb;
 	struct list waiting; /* drafts not committed yet */
@@ -123,11 +118,5 @@ bool outbox_empty(const struct outbox *b);
 /* Takes the draft; `done` when it is durable, in order. */
 void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 		void (*done)(int rv, void *user), void *user);
-
-/* ---- paths */
-#define LOGBOOK_PATH 96
-void logbook_run_path(const char *run, char out[LOGBOOK_PATH]);      /* logs/subagents/S-…jsonl */
-void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-…/messages.jsonl */
-void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */
 
 #endif

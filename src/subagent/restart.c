@@ -212,7 +212,7 @@ static int read_log(struct story *s, struct ava_error *err)
 	int rv;
 
 	logbook_run_path(r->id.text, path);
-	rv = logbook_read(r->outbox.lb, path, FILE_MAX, &data, &len, err);
+	rv = logbook_read(r->outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	while (jsonl_next(data, len, &at, &line, &n) == 1) {
@@ -248,7 +248,7 @@ static int read_messages(struct supervisor *sup, const struct catalog_row *row,
 	int rv;
 
 	logbook_messages_path(row->id, path);
-	rv = logbook_read(sup->book, path, FILE_MAX, &data, &len, err);
+	rv = logbook_read(sup->book->root_fd, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	if (jsonl_next(data, len, &at, &line, &n) == 1)
@@ -397,7 +397,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	char *data = NULL;
 	struct buf rows;
 	size_t len = 0;
-	int rv = logbook_read(sup->book, CATALOG_PATH, (size_t)1 << 31, &data, &len, err);
+	int rv = logbook_read(sup->book->root_fd, CATALOG_PATH, (size_t)1 << 31, &data, &len, err);
 
 	if (rv != 0 && rv != AVA_ENOENT)
 		return rv;

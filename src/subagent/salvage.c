@@ -149,7 +149,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d,
 	int rv;
 
 	logbook_run_path(id, path);
-	rv = logbook_read(s->book, path, LOG_MAX, &data, &len, NULL);
+	rv = logbook_read(s->book->root_fd, path, LOG_MAX, &data, &len, NULL);
 	if (rv == AVA_ENOMEM)
 		return rv;
 	if (rv == 0)

@@ -90,7 +90,7 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	int rv;
 
 	logbook_messages_path(r->id.text, path);
-	rv = logbook_read(r->outbox.lb, path, 256u << 20, &file, &len, err);
+	rv = logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
 	if (rv != 0)
 		return rv;
 	buf_init(&body, 256u << 20);

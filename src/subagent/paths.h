@@ -1,0 +1,21 @@
+/* Where the files of a run stand below the data root, and how one is read that
+ * goes on in further parts. */
+#ifndef SUBAGENT_PATHS_H
+#define SUBAGENT_PATHS_H
+
+#include <stddef.h>
+
+struct ava_error;
+
+#define LOGBOOK_PATH 96
+void logbook_run_path(const char *run, char out[LOGBOOK_PATH]);      /* logs/subagents/S-…jsonl */
+void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-…/messages.jsonl */
+void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */
+
+/* Every whole line of `path` and of the parts that follow it (x.2.jsonl …), one
+ * behind the other; *data is the caller's (free). Any thread: it reads files
+ * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
+int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
+		 struct ava_error *err);
+
+#endif
