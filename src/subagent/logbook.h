@@ -20,7 +20,6 @@
 struct os_loop;
 struct os_timer;
 struct redact;
-
 struct logbook {
 	struct journal *journal;
 	struct os_loop *loop;
@@ -92,8 +91,7 @@ uint64_t draft_event(struct draft *d, const struct draft_where *where, struct ev
 		     const struct buf *content, const struct event_meta *meta);
 int draft_catalog(struct draft *d, struct catalog_row *row);
 
-/* Commit; the draft is *taken*. 0: done follows exactly once; negative: not
- * committed, done is never called. */
+/* The draft is *taken*. 0: done follows exactly once; negative: never, not committed. */
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
@@ -118,5 +116,4 @@ bool outbox_empty(const struct outbox *b);
 /* Takes the draft; `done` when it is durable, in order. */
 void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 		void (*done)(int rv, void *user), void *user);
-
 #endif
