@@ -288,6 +288,19 @@ static inline void rig_connections_fn(void *arg)
 	*(unsigned *)arg = http_server_connections(rig.http);
 }
 
+static inline void rig_streams_fn(void *arg)
+{
+	*(unsigned *)arg = rig.routes.streams;
+}
+
+static inline unsigned rig_streams(void)
+{
+	unsigned n;
+
+	rig_call(rig_streams_fn, &n);
+	return n;
+}
+
 /* Wait until the server has no more than `n` connections. */
 static inline void rig_wait_connections(unsigned n)
 {

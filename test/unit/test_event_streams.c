@@ -20,7 +20,13 @@ struct ids {
 static void add_id(struct ids *ids, uint64_t id)
 {
 	assert_true(ids->n < IDS_MAX);
-	ids->id[ids->n++] = id;
+	ids->id[ids->n] = id;
+	__atomic_store_n(&ids->n, ids->n + 1, __ATOMIC_SEQ_CST); /* others watch it */
+}
+
+static size_t count(const struct ids *ids)
+{
+	return __atomic_load_n(&ids->n, __ATOMIC_SEQ_CST);
 }
 
 /* Of a run, or (NULL) of everything. */
@@ -208,7 +214,6 @@ static void test_from_now_on(void **state)
 {
 	static struct ids before, want;
 	char a[64], b[64], id[64];
-	unsigned connections = 0;
 	pthread_t thread;
 
 	write_long_script();
@@ -216,14 +221,14 @@ static void test_from_now_on(void **state)
 	log_ids(NULL, &before);
 	other = (struct reader){.may_break = true};
 	pthread_create(&thread, NULL, read_all, (void *)(uintptr_t) "/api/v1/events");
-	while (rig.routes.streams == 0)
-		rig_call(rig_connections_fn, &connections);
+	while (rig_streams() == 0)
+		poll(NULL, 0, 1);
 	rig_run("long.jsonl", a);
 	rig_run("long.jsonl", b);
 	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=60", a), NULL, 200));
 	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=60", b), NULL, 200));
 	log_ids(NULL, &want);
-	for (int i = 0; i < 1000 && other.ids.n < want.n - before.n; i++)
+	for (int i = 0; i < 1000 && count(&other.ids) < want.n - before.n; i++)
 		poll(NULL, 0, 10);
 	rig_restart(false); /* ends the reader's stream, see test_stop_breaks_off */
 	pthread_join(thread, NULL);
@@ -357,13 +362,12 @@ static void test_slow_client(void **state)
 	static struct ids want;
 	struct raw r;
 	size_t before;
-	unsigned streams = 0;
 
 	write_bulk(4, 256, 8000); /* the feed's ring is full */
 	reader = (struct reader){0};
 	raw_open(&r, &reader, "/api/v1/events?after=0");
-	while (rig.routes.streams == 0)
-		rig_call(rig_connections_fn, &streams);
+	while (rig_streams() == 0)
+		poll(NULL, 0, 1);
 	before = heap_in_use();
 	write_bulk(20, 256, 8000);
 	if (heap_in_use() > before)
@@ -391,7 +395,7 @@ static void test_fast_client(void **state)
 	log_ids(NULL, &want);
 	other = (struct reader){.until = want.id[want.n - 1]};
 	pthread_create(&thread, NULL, read_all, (void *)(uintptr_t) "/api/v1/events?after=0");
-	while (__atomic_load_n(&other.ids.n, __ATOMIC_SEQ_CST) < want.n) {
+	while (count(&other.ids) < want.n) {
 		int64_t began = clock_mono_ms();
 		unsigned n;
 
@@ -435,7 +439,7 @@ static void test_two_hundred_at_once(void **state)
 		raw_close(&raws[i]);
 	}
 	rig_wait_connections(1);
-	assert_int_equal(rig.routes.streams, 0);
+	assert_int_equal(rig_streams(), 0);
 }
 
 /* ---- quiet, gone, stopped */
@@ -453,7 +457,7 @@ static void test_heartbeat(void **state)
 		assert_true(raw_pump(&r, 5000));
 	raw_close(&r);
 	rig_wait_connections(1);
-	assert_int_equal(rig.routes.streams, 0);
+	assert_int_equal(rig_streams(), 0);
 }
 
 /* The end of the daemon is not the end of the run: the stream breaks off
