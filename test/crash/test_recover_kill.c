@@ -19,32 +19,32 @@ static char long_line[70001];
 /* What commit i does; `expect` NULL: it is committed; else what it does to the
  * content of file `name` is done to *expect. */
 static void script(int i, struct journal_op ops[2], unsigned *n, char text[2][64],
-		   char paths[2][16])
+		   char paths[2][32])
 {
 	*n = 1;
 	for (int k = 0; k < 2; k++)
 		ops[k] = (struct journal_op){
 			.kind = JOURNAL_APPEND, .path = paths[k], .bytes = text[k]};
 	snprintf(text[0], 64, "line %d\n", i);
-	snprintf(paths[0], 16, "d/v%d.jsonl", i % 3);
+	snprintf(paths[0], 32, "d/v%d.jsonl", i % 3);
 	if (i % 8 == 0) {
-		snprintf(paths[0], 16, "c/%d.jsonl", i);
+		snprintf(paths[0], 32, "c/%d.jsonl", i);
 		ops[1] = ops[0];
 		ops[0] = (struct journal_op){.kind = JOURNAL_CREATE, .path = paths[0]};
 		*n = 2;
 	} else if (i % 8 == 3) {
-		snprintf(paths[1], 16, "d/v%d.jsonl", (i + 1) % 3);
+		snprintf(paths[1], 32, "d/v%d.jsonl", (i + 1) % 3);
 		snprintf(text[1], 64, "also %d\n", i);
 		*n = 2;
 	} else if (i % 8 == 4) {
 		ops[0].kind = JOURNAL_PUT;
-		snprintf(paths[0], 16, "p/result.json");
+		snprintf(paths[0], 32, "p/result.json");
 	} else if (i % 8 == 5) {
 		ops[0].kind = JOURNAL_ENTRY;
 		ops[0].id = text[1];
 		snprintf(text[1], 64, "e%d", i);
 		snprintf(text[0], 64, "{\"id\":\"e%d\",\"parentId\":null}\n", i);
-		snprintf(paths[0], 16, "s.jsonl");
+		snprintf(paths[0], 32, "s.jsonl");
 	} else if (i == 14) {
 		ops[0].bytes = long_line;
 	}
@@ -56,7 +56,7 @@ static void script(int i, struct journal_op ops[2], unsigned *n, char text[2][64
 /* How many commits were answered well before the disk died. */
 static int work(struct rig *r)
 {
-	char text[2][64], paths[2][16];
+	char text[2][64], paths[2][32];
 	struct journal_op ops[2];
 	unsigned n;
 	int i;
@@ -89,7 +89,7 @@ static const char *const file_names[FILES] = {
 
 static void expect(struct file f[FILES], int commits)
 {
-	char text[2][64], paths[2][16], parent[16] = "null";
+	char text[2][64], paths[2][32], parent[16] = "null";
 	struct journal_op ops[2];
 	unsigned n;
 
