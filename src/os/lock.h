@@ -14,7 +14,10 @@ struct ava_error;
 struct lock {
 	int fd; /* -1: not held */
 };
-#define LOCK_CLOSED { .fd = -1 }
+#define LOCK_CLOSED                                                                                \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
 
 /* Take the lock of the root open at `rootfd`, without waiting. AVA_EBUSY
  * when another process holds it (the sentence names its pid),

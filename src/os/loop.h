@@ -50,29 +50,28 @@ void os_work_start(struct os_loop *l, struct os_work *w);
 
 /* ---- timers: one shot, monotonic. NULL: out of memory. */
 struct os_timer;
-struct os_timer *os_timer_new(struct os_loop *l, void (*fire)(void *user),
-			      void *user);
+struct os_timer *os_timer_new(struct os_loop *l, void (*fire)(void *user), void *user);
 void os_timer_set(struct os_timer *t, int64_t after_ms); /* re-arms */
 void os_timer_stop(struct os_timer *t);
 void os_timer_free(struct os_timer *t); /* NULL is fine; safe in its own callback */
-int64_t os_now_ms(struct os_loop *l); /* monotonic, cached once a turn */
+int64_t os_now_ms(struct os_loop *l);   /* monotonic, cached once a turn */
 
 /* ---- descriptors: level-triggered. Makes `fd` non-blocking; a descriptor
  * has one poll at a time; NULL: no memory, or epoll does not take it (regular
  * files). After an error of the descriptor both events are reported once and
  * polling stops until os_poll_set. After os_poll_free `fd` may be closed. */
-#define OS_READ 1
+#define OS_READ  1
 #define OS_WRITE 2
 struct os_poll;
-struct os_poll *os_poll_new(struct os_loop *l, int fd,
-			    void (*ready)(int events, void *user), void *user);
+struct os_poll *os_poll_new(struct os_loop *l, int fd, void (*ready)(int events, void *user),
+			    void *user);
 void os_poll_set(struct os_poll *p, int events); /* 0 stops */
-void os_poll_free(struct os_poll *p); /* NULL is fine; safe in its own callback */
+void os_poll_free(struct os_poll *p);            /* NULL is fine; safe in its own callback */
 
 /* ---- signals. NULL: no memory, or no such signal. */
 struct os_signal;
-struct os_signal *os_signal_new(struct os_loop *l, int signo,
-				void (*fire)(int signo, void *user), void *user);
+struct os_signal *os_signal_new(struct os_loop *l, int signo, void (*fire)(int signo, void *user),
+				void *user);
 void os_signal_free(struct os_signal *s);
 
 /* Loop gaps over 20 ms since start (watchdog), for doctor and health. */

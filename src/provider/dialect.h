@@ -16,16 +16,16 @@
 struct tool;
 struct ava_error;
 
-struct dialect_spec { /* borrowed during encode_head */
+struct dialect_spec {       /* borrowed during encode_head */
 	const char *model;  /* as the service names it */
 	const char *system; /* rendered system prompt */
 	const struct tool *const *tools;
 	unsigned ntools;
 };
 
-struct dialect_answer { /* of a local dialect */
-	struct turn *turn;  /* caller takes it */
-	int64_t delay_ms;   /* when it shall arrive */
+struct dialect_answer {    /* of a local dialect */
+	struct turn *turn; /* caller takes it */
+	int64_t delay_ms;  /* when it shall arrive */
 };
 
 struct dialect {
@@ -60,8 +60,8 @@ struct dialect {
 	/* Local dialects answer themselves: a function of the body alone.
 	 * `config` is what follows the name in the model id ("FILE.jsonl" of
 	 * offline:FILE.jsonl), "" when nothing does. NULL for remote ones. */
-	int (*answer)(const char *body, size_t len, const char *config,
-		      struct dialect_answer *out, struct ava_error *err);
+	int (*answer)(const char *body, size_t len, const char *config, struct dialect_answer *out,
+		      struct ava_error *err);
 };
 
 extern const struct dialect dialect_offline;

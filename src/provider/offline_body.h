@@ -31,9 +31,9 @@ struct offline_tool {
 };
 
 struct offline_call {
-	int tool;            /* enum offline_tool_id; -1: another one */
+	int tool;                       /* enum offline_tool_id; -1: another one */
 	struct slice id, input, result; /* raw; result.s NULL: no answer in the body */
-	unsigned message;    /* calls of one reply have the same */
+	unsigned message;               /* calls of one reply have the same */
 	bool is_error;
 };
 
@@ -44,16 +44,15 @@ struct offline_body {
 	size_t task_len;
 	struct offline_call calls[OFFLINE_MAX_CALLS]; /* in order */
 	unsigned ncalls;
-	unsigned number;   /* of the call that is to be answered, from 1 */
-	long max_tokens;   /* 0: not said */
-	bool forced;       /* tool_choice asks for submit_result */
-	bool wrap_up;      /* the runtime asked for the result, or a limit is near */
+	unsigned number; /* of the call that is to be answered, from 1 */
+	long max_tokens; /* 0: not said */
+	bool forced;     /* tool_choice asks for submit_result */
+	bool wrap_up;    /* the runtime asked for the result, or a limit is near */
 };
 
 /* AVA_EINVAL when it is no body of the Messages form, AVA_ENOMEM. On error
  * nothing is left to free. */
-int offline_body_read(struct offline_body *b, const char *body, size_t len,
-		      struct ava_error *err);
+int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
 void offline_body_fini(struct offline_body *b);
 
 /* Whether the tool takes an argument of that name. */

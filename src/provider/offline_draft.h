@@ -8,9 +8,9 @@
 #include "agent/turn.h"
 
 struct draft {
-	struct turn *turn;  /* owned until draft_finish */
-	unsigned number;    /* of the call, for ids */
-	int rv;             /* first error; then everything else is a no-op */
+	struct turn *turn; /* owned until draft_finish */
+	unsigned number;   /* of the call, for ids */
+	int rv;            /* first error; then everything else is a no-op */
 };
 
 void draft_start(struct draft *r, unsigned number);

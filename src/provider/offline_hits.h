@@ -18,12 +18,12 @@ enum line_shape { SHAPE_TEXT, SHAPE_COMMENT, SHAPE_DECL, SHAPE_DEF };
 struct hit_line {
 	const char *text; /* not NUL-terminated; borrowed from the body's arena */
 	unsigned len;
-	int line;         /* from 1 */
-	unsigned mask;    /* terms in it */
-	int score;        /* 0: says nothing about the task */
+	int line;      /* from 1 */
+	unsigned mask; /* terms in it */
+	int score;     /* 0: says nothing about the task */
 	unsigned short file;
 	unsigned char shape; /* enum line_shape */
-	bool read;        /* from read_file: its neighbours are there */
+	bool read;           /* from read_file: its neighbours are there */
 };
 
 struct hit_file {

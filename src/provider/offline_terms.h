@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #define TERMS_MAX 12u
-#define TERM_LEN 64u
+#define TERM_LEN  64u
 #define PAIRS_MAX 6u
 
 enum task_kind { TASK_FIND, TASK_LIST, TASK_HOW, TASK_REVIEW };
