@@ -9,6 +9,7 @@
 #include "base/settings.h"
 
 struct core;
+struct buf;
 struct os_loop;
 struct redact;
 struct ava_error;
@@ -26,6 +27,11 @@ struct core_options {
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a
  * crash left, then serves. */
 int core_open(struct core **c, const struct core_options *o, struct ava_error *err);
+/* Recovery alone: redo what a crash left and write LogOpen and Recovered about
+ * it, so that the next start, which finds a clean root, need not know. Runs are
+ * left as they are, a clean root is not written to. `report` (initialised)
+ * gets one JSON object. */
+int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err);
 /* Give no more slots: what is accepted from now on waits for the next start. */
 void core_hold(struct core *c);
 /* Stop taking slots, commit, close. Runs that are started end as interrupted

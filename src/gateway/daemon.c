@@ -29,11 +29,9 @@
 #include "base/settings.h"
 #include "base/unix_sock.h"
 #include "base/util.h"
-#include "codec/json.h"
 #include "codec/redact.h"
 #include "gateway/process.h"
 #include "gateway/routes.h"
-#include "journal/journal.h"
 #include "net/http_server.h"
 #include "os/lock.h"
 #include "os/loop.h"
@@ -392,49 +390,27 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 
 /* ---- recovery alone */
 
-static void print_recovery(const struct journal_recovery *r)
-{
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, 16u << 20);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_bool(&w, "clean", r->clean);
-	jw_int(&w, "redoneBatches", (int64_t)r->redone_batches);
-	jw_int(&w, "redoneBytes", (int64_t)r->redone_bytes);
-	jw_int(&w, "tornBytes", (int64_t)r->torn_bytes);
-	jw_int(&w, "abortedBatches", (int64_t)r->aborted_batches);
-	jw_int(&w, "damagedBatches", (int64_t)r->damaged_batches);
-	jw_int(&w, "lostBytes", (int64_t)r->lost_bytes);
-	jw_raw(&w, "problems", r->problems ? r->problems : "[]",
-	       r->problems ? strlen(r->problems) : 2);
-	jw_end(&w);
-	if (buf_check(&b) == 0)
-		puts(b.data);
-	buf_fini(&b);
-}
-
 int daemon_recover(struct ava_error *err)
 {
 	struct daemon d = {
 		.root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED, .options = {.ready_fd = -1}};
-	struct journal_recovery r = {0};
-	struct journal_options o;
-	struct journal *j;
+	struct core_options o = {
+		.root = d.root, .settings = &d.settings, .log = log_line, .log_user = &d};
+	struct buf report;
 	int rv = open_root(&d, false, err);
 
 	if (rv == 0) {
-		o = (struct journal_options){.root = d.root,
-					     .pace_us = 0,
-					     .segment_bytes = 16u << 20,
-					     .checkpoint_bytes = 256u << 20};
-		rv = journal_open(&j, &o, &r, err);
+		open_log(&d);
+		rv = start_loop(&d, err);
 	}
-	if (rv == 0) {
-		print_recovery(&r);
-		journal_close(j);
-	}
+	o.loop = d.loop;
+	o.redact = d.redact;
+	buf_init(&report, 16u << 20);
+	if (rv == 0)
+		rv = core_recover(&o, &report, err);
+	if (rv == 0 && buf_check(&report) == 0)
+		puts(report.data);
+	buf_fini(&report);
 	daemon_close(&d);
 	return rv;
 }
