@@ -33,6 +33,7 @@
 #include "codec/utf8.h"
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
+#define PAUSES_MAX      5 /* in a row are gone on from */
 #define NOTICE_MAX      1024
 #define NAME_SHOWN      64 /* characters of an unknown tool's name */
 
@@ -271,7 +272,11 @@ static enum step step_queued(struct agent *a)
 
 static enum step ask_model(struct agent *a)
 {
-	struct agent_infer call = {.iteration = a->iteration + 1, .force_submit = a->force_submit};
+	struct agent_infer call = {
+		.iteration = a->iteration + !a->again,
+		.again = a->again,
+		.force_submit = a->force_submit,
+	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
 	if (used_up >= 0)
@@ -279,10 +284,10 @@ static enum step ask_model(struct agent *a)
 	rv = a->io->infer(a, &call);
 	if (rv < 0)
 		return finish_internal(a, rv);
-	a->iteration++;
+	a->iteration = call.iteration;
 	a->totals.calls++;
 	a->asked = true;
-	a->force_submit = false;
+	a->again = false;
 	return STEP_WAIT;
 }
 
@@ -336,7 +341,7 @@ static int take_reply(struct agent *a)
 	assert(t->ncalls <= TURN_MAX_CALLS);
 	limit_settle(a, &t->usage);
 	a->answered = 0;
-	if (t->ncalls == 0 && t->text_len == 0) {
+	if (t->ncalls == 0 && t->text_len == 0 && t->stop != TURN_STOP_PAUSE) {
 		t->wire = ""; /* an empty message would make every later request invalid */
 		t->wire_len = 0;
 	}
@@ -500,6 +505,24 @@ static enum step refused(struct agent *a)
 	return finish_error(a, "refusal", "refusal", "the model refused the task");
 }
 
+/* The service works on when it is asked again with nothing added. */
+static enum step paused(struct agent *a)
+{
+	int exhausted = used_up(a), rv = save_reply(a, false);
+
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (a->pauses >= PAUSES_MAX)
+		return finish_error(a, "model_error", "pause_turn",
+				    "the service paused the reply six times in a row");
+	if (exhausted >= 0)
+		return finish_limit(a, (enum agent_resource)exhausted);
+	a->pauses++;
+	turn_free(a->turn);
+	a->turn = NULL;
+	return STEP_AGAIN;
+}
+
 static enum step call_failed(struct agent *a)
 {
 	a->totals.failed_calls++;
@@ -516,12 +539,15 @@ static enum step step_calling(struct agent *a)
 		return ask_model(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
-	a->asked = a->reply_ready = false;
+	a->asked = a->reply_ready = a->force_submit = false;
 	if (a->reply_code < 0)
 		return call_failed(a);
 	rv = take_reply(a);
 	if (rv != 0)
 		return finish_internal(a, rv);
+	if (a->turn->stop == TURN_STOP_PAUSE && a->turn->ncalls == 0)
+		return paused(a);
+	a->pauses = 0;
 	if (a->turn->stop == TURN_STOP_REFUSAL)
 		return refused(a);
 	if (a->turn->ncalls > 0)
@@ -701,6 +727,19 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 		snprintf(a->reply_error, sizeof(a->reply_error), "%s",
 			 sentence != NULL ? sentence : ava_strerror(rv));
 	}
+}
+
+void agent_on_again(struct agent *a)
+{
+	assert(a->asked && !a->reply_ready && a->turn == NULL);
+	a->asked = false;
+	a->again = true;
+	a->totals.failed_calls++;
+}
+
+void agent_charge(struct agent *a, struct usage *u)
+{
+	limit_charge(a, u);
 }
 
 void agent_on_saved(struct agent *a)

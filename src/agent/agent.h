@@ -76,8 +76,10 @@ struct agent {
 	uint8_t state;          /* enum agent_state; only agent_move writes it */
 	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
 	uint8_t saves;          /* awaited saves not yet answered */
+	uint8_t pauses;         /* replies with TURN_STOP_PAUSE; in a row */
 	bool slot_wanted, have_slot;
 	bool asked;       /* a model call is under way or its reply waits */
+	bool again;       /* the last attempt of this call failed, the next one is due */
 	bool reply_saved; /* `turn` was written by save_reply */
 	bool reply_ready, cancelled, ending, nudged, force_submit;
 	int reply_code;         /* < 0: the call failed for good */
@@ -102,9 +104,16 @@ void agent_on_slot(struct agent *a);
 /* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
 		    const char *sentence);
+/* The attempt failed and the call is to be made again now, if the limits still
+ * allow it: -> io->infer with the same iteration. */
+void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
 void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
+
+/* Count what an attempt that gave no reply is charged, before agent_on_again or
+ * the failure. The cost from the price is written back, as for a reply. */
+void agent_charge(struct agent *a, struct usage *u);
 
 const char *agent_state_name(enum agent_state s);
 

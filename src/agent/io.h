@@ -21,6 +21,7 @@ struct turn;
  * leaves. */
 struct agent_infer {
 	int iteration;      /* from 1 */
+	bool again;         /* another attempt at that iteration */
 	int64_t max_output; /* tokens */
 	bool force_submit;  /* ask for submit_result only, where the dialect can */
 };
@@ -51,7 +52,7 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply. AVA_EBUDGET, here or as its code: the budget of the
+	/* -> agent_on_reply, or agent_on_again. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
 	/* agent_on_reply will not come any more. What the call cost so far is

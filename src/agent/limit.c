@@ -82,7 +82,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
 	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
 
-	if (a->iteration >= a->spec->limits.iterations)
+	if (!a->again && a->iteration >= a->spec->limits.iterations)
 		return AGENT_ITERATIONS;
 	if (by_cost < least)
 		return AGENT_COST;
@@ -108,7 +108,7 @@ static int64_t cost_of(const struct agent_price *p, const struct usage *u)
 	return sum / PER_MILLION;
 }
 
-void limit_settle(struct agent *a, struct usage *u)
+void limit_charge(struct agent *a, struct usage *u)
 {
 	struct agent_totals *t = &a->totals;
 
@@ -120,6 +120,8 @@ void limit_settle(struct agent *a, struct usage *u)
 		u->cost_microusd = sane(u->cost_microusd);
 	else if (price_known(&a->spec->price))
 		u->cost_microusd = cost_of(&a->spec->price, u);
+	else if (u->input == 0 && u->output == 0)
+		u->cost_microusd = 0;
 	t->input = add(t->input, u->input);
 	t->output = add(t->output, u->output);
 	t->cache_read = add(t->cache_read, u->cache_read);
@@ -128,6 +130,11 @@ void limit_settle(struct agent *a, struct usage *u)
 		t->cost_microusd = add(t->cost_microusd, u->cost_microusd);
 	else
 		t->uncosted_calls++;
+}
+
+void limit_settle(struct agent *a, struct usage *u)
+{
+	limit_charge(a, u);
 	if (u->input > 0) { /* else: nothing was measured, the estimate goes on growing */
 		a->measured_input = u->input;
 		a->new_bytes = 0;

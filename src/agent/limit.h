@@ -18,6 +18,9 @@ int limit_reserve(const struct agent *a, int64_t *max_output);
  * written back into u->cost_microusd; it stays -1 when unknown. */
 void limit_settle(struct agent *a, struct usage *u);
 
+/* The same for an attempt that gave no reply: nothing was measured. */
+void limit_charge(struct agent *a, struct usage *u);
+
 /* Resources at 80 % that the model was not told about: set of bits. */
 unsigned limit_near(const struct agent *a, int64_t now_ms);
 

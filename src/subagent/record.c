@@ -212,6 +212,8 @@ static const char *stop_word(enum turn_stop s)
 		return "max_tokens";
 	case TURN_STOP_REFUSAL:
 		return "refusal";
+	case TURN_STOP_PAUSE:
+		return "pause_turn";
 	case TURN_STOP_OTHER:
 		break;
 	}

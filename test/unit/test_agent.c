@@ -331,6 +331,99 @@ static void test_refusal(void **state)
 	rig_close(&r);
 }
 
+/* ---- a call that takes more than one attempt */
+
+static void test_again(void **state)
+{
+	struct usage cost = {.input = 1000, .output = 100, .cost_microusd = -1, .estimated = true};
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	assert_false(r.infer.again);
+	agent_charge(&r.a, &cost);
+	assert_int_equal(cost.cost_microusd, 1500);
+	agent_on_again(&r.a);
+	rig_run(&r);
+	assert_int_equal(r.infers, 2);
+	assert_true(r.infer.again);
+	assert_int_equal(r.infer.iteration, 1);
+	assert_int_equal(r.a.iteration, 1);
+	assert_int_equal(r.a.measured_input, 0); /* an estimate measures nothing */
+	assert_int_equal(r.a.totals.calls, 2);
+	assert_int_equal(r.a.totals.failed_calls, 1);
+	assert_int_equal(r.a.totals.cost_microusd, 1500);
+	SAY(&r, .text = "so");
+	assert_int_equal(r.infer.iteration, 2);
+	assert_true(r.infer.force_submit);
+	agent_on_again(&r.a); /* forced as before */
+	rig_run(&r);
+	assert_true(r.infer.force_submit);
+	assert_int_equal(r.infer.iteration, 2);
+	SAY(&r, .calls = {SUBMIT});
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	assert_int_equal(r.a.totals.calls, 4);
+	rig_close(&r);
+}
+
+static void test_again_within_limits(void **state)
+{
+	struct usage cost = {.input = 60000, .cost_microusd = -1};
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.limits.iterations = 1; /* the last call may be made again */
+	rig_call(&r);
+	agent_on_again(&r.a);
+	rig_run(&r);
+	assert_int_equal(r.infers, 2);
+	agent_charge(&r.a, &cost);
+	agent_on_again(&r.a);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	assert_end(&r, AVA_CANCELLED, "cancelled");
+	assert_int_equal(r.infer_stops, 0); /* none was under way */
+	rig_close(&r);
+
+	rig_open(&r);
+	rig_call(&r);
+	for (int i = 0; i < 2; i++) { /* half replies cost, too */
+		assert_int_equal(r.ends, 0);
+		cost.cost_microusd = -1;
+		agent_charge(&r.a, &cost);
+		agent_on_again(&r.a);
+		rig_run(&r);
+	}
+	assert_end(&r, AVA_TOKENS_EXCEEDED, "tokens");
+	assert_int_equal(r.infers, 2);
+	rig_close(&r);
+}
+
+static void test_pause(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	for (int i = 0; i < 5; i++) {
+		SAY(&r, .text = i == 0 ? "" : "wait", .stop = TURN_STOP_PAUSE);
+		assert_int_equal(r.ends, 0);
+		assert_int_equal(r.infers, i + 2);
+		assert_int_equal(r.reply_saves, i + 1);
+		assert_int_not_equal(r.reply_wire, 0); /* as it is */
+		assert_int_equal(r.result_saves, 0);   /* and nothing added */
+	}
+	SAY(&r, .calls = {{"look", "{}"}}, .stop = TURN_STOP_PAUSE); /* calls decide */
+	assert_int_equal(r.result_saves, 1);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(r.ends, 0);
+		SAY(&r, .text = "wait", .stop = TURN_STOP_PAUSE);
+	}
+	assert_end(&r, AVA_ERROR, "model_error");
+	assert_string_equal(r.error_class, "pause_turn");
+	rig_close(&r);
+}
+
 /* ---- the model and the world fail */
 
 static void test_model_error(void **state)
@@ -476,6 +569,9 @@ int main(void)
 		cmocka_unit_test(test_call_as_text),
 		cmocka_unit_test(test_empty_replies),
 		cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_again_within_limits),
+		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_model_error),
 		cmocka_unit_test(test_world_fails),
 		cmocka_unit_test(test_out_of_memory),
