@@ -72,19 +72,17 @@ int settings_load(struct settings *s, struct ava_error *err)
 	return 0;
 }
 
-int settings_data_root(char *out, size_t size, struct ava_error *err)
-{
-	static const struct {
-		const char *variable, *rest;
-	} places[] = {
-		{"AVA_DATA_ROOT", ""},
-		{"XDG_DATA_HOME", "/ava"},
-		{"HOME", "/.local/share/ava"},
-	};
+struct place {
+	const char *variable, *rest;
+};
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+/* The first of the places whose variable is set; AVA_ENOENT: none is. */
+static int find_place(const struct place *places, size_t n, char *out, size_t size,
+		      struct ava_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
 		const char *base = getenv(places[i].variable);
-		int n;
+		int len;
 
 		if (base == NULL || base[0] == '\0')
 			continue;
@@ -92,11 +90,40 @@ int settings_data_root(char *out, size_t size, struct ava_error *err)
 			return err_set(err, AVA_EINVAL,
 				       "%s is \"%.200s\"; it must be an absolute path",
 				       places[i].variable, base);
-		n = snprintf(out, size, "%s%s", base, places[i].rest);
-		if (n < 0 || (size_t)n >= size)
+		len = snprintf(out, size, "%s%s", base, places[i].rest);
+		if (len < 0 || (size_t)len >= size)
 			return err_set(err, AVA_EINVAL, "the path in %s is too long",
 				       places[i].variable);
 		return 0;
 	}
-	return err_set(err, AVA_EINVAL, "no home directory is known: set HOME or AVA_DATA_ROOT");
+	return AVA_ENOENT;
+}
+
+int settings_data_root(char *out, size_t size, struct ava_error *err)
+{
+	static const struct place places[] = {
+		{"AVA_DATA_ROOT", ""},
+		{"XDG_DATA_HOME", "/ava"},
+		{"HOME", "/.local/share/ava"},
+	};
+	int rv = find_place(places, ARRAY_LEN(places), out, size, err);
+
+	if (rv == AVA_ENOENT)
+		rv = err_set(err, AVA_EINVAL,
+			     "no home directory is known: set HOME or AVA_DATA_ROOT");
+	return rv;
+}
+
+int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err)
+{
+	char xdg[64], home[64];
+	const struct place places[] = {{"XDG_CONFIG_HOME", xdg}, {"HOME", home}};
+	int rv;
+
+	snprintf(xdg, sizeof(xdg), "/ava/%s", file);
+	snprintf(home, sizeof(home), "/.config/ava/%s", file);
+	rv = find_place(places, ARRAY_LEN(places), out, size, err);
+	if (rv == AVA_ENOENT)
+		err_set(err, rv, "no home directory is known: set HOME or XDG_CONFIG_HOME");
+	return rv;
 }

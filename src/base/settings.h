@@ -22,7 +22,15 @@ struct ava_error;
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
-	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)
+	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
+	/* seconds of a call to a model: to connect, to its first event, between                   \
+	 * two events, all of it */                                                                \
+	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \
+	X(net_first_s, "net.first_event_timeout", 120, 1, 3600)                                    \
+	X(net_idle_s, "net.idle_timeout", 60, 1, 3600)                                             \
+	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)                                         \
+	/* connections to one service; 0: the client's default */                                  \
+	X(net_connections, "net.connections", 0, 0, 10000)
 
 struct settings {
 #define X(field, key, def, min, max) int64_t field;
@@ -36,5 +44,8 @@ int settings_load(struct settings *s, struct ava_error *err);
 /* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
  * AVA_EINVAL when no home is known or the path is not absolute. */
 int settings_data_root(char *out, size_t size, struct ava_error *err);
+/* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
+ * when no home is known, AVA_EINVAL as above. */
+int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);
 
 #endif

@@ -1,0 +1,269 @@
+/* Keys and addresses; see keys.h.
+ *
+ * The file has lines NAME=value, as systemd's EnvironmentFile= and a shell's
+ * `set -a; . env` read them: blank lines and lines from "#" are skipped,
+ * `export` may stand before, quotes of either kind around the value are taken
+ * off, nothing is expanded. What can fail: somebody else may read or write the
+ * file, or a line is none of these. Neither is passed over, because the reason
+ * why a key "does not work" must be found at the start. Values are never part
+ * of an error. */
+#include "base/keys.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/util.h"
+
+#define PAIRS_MAX 64
+
+const char *const keys_known[] = {
+	"ANTHROPIC_API_KEY",  "OPENROUTER_API_KEY",
+	"OPENAI_API_KEY",     "AVA_LOCAL_API_KEY",
+	"ANTHROPIC_BASE_URL", "OPENROUTER_BASE_URL",
+	"OPENAI_BASE_URL",    "AVA_LOCAL_BASE_URL",
+	"AVA_LOCAL_MODEL",    NULL,
+};
+
+static struct {
+	char *text; /* owned; the pairs point into it */
+	size_t size;
+	struct {
+		const char *name, *value;
+	} pairs[PAIRS_MAX];
+	size_t n;
+} file;
+
+void keys_wipe(void)
+{
+	if (file.text)
+		explicit_bzero(file.text, file.size);
+	free(file.text);
+	memset(&file, 0, sizeof(file));
+}
+
+/* ---- reading */
+
+static int check_mode(const char *path, int fd, struct stat *st, struct ava_error *err)
+{
+	if (fstat(fd, st) != 0)
+		return err_sys(err, "%.300s", path);
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, AVA_EINVAL, "%.300s is not a regular file", path);
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return err_set(err, AVA_EDENIED,
+			       "%.300s holds keys and belongs to somebody else: chown it", path);
+	if ((st->st_mode & 077) != 0)
+		return err_set(err, AVA_EDENIED,
+			       "%.300s holds keys and others may open it: chmod 600 %.150s", path,
+			       path);
+	if (st->st_size > KEYS_FILE_MAX)
+		return err_set(err, AVA_ETOOBIG, "%.300s is larger than %d bytes", path,
+			       KEYS_FILE_MAX);
+	return 0;
+}
+
+static int read_text(const char *path, struct ava_error *err)
+{
+	/* O_NONBLOCK: a pipe of that name must not hold us. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rv;
+	struct stat st;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(err, "%.300s", path);
+	rv = check_mode(path, fd, &st, err);
+	if (rv != 0)
+		goto done;
+	file.size = (size_t)st.st_size + 1;
+	file.text = calloc(1, file.size);
+	if (!file.text) {
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+		goto done;
+	}
+	for (size_t got = 0; got < file.size - 1; got += (size_t)n) {
+		n = read(fd, file.text + got, file.size - 1 - got);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n < 0)
+			rv = err_sys(err, "%.300s", path);
+		else if (n == 0)
+			rv = err_set(err, AVA_EIO, "%.300s became shorter while it was read", path);
+		if (rv != 0)
+			break;
+	}
+	if (rv == 0 && memchr(file.text, '\0', file.size - 1))
+		rv = err_set(err, AVA_EINVAL, "%.300s holds a NUL byte", path);
+done:
+	close(fd);
+	return rv;
+}
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static char *skip_blanks(char *s)
+{
+	while (blank(*s))
+		s++;
+	return s;
+}
+
+/* Cuts the name off `line`; returns what follows "=", NULL: no NAME=. */
+static char *take_name(char **line)
+{
+	char *s = *line, *name;
+
+	if (strncmp(s, "export", 6) == 0 && blank(s[6]))
+		s = skip_blanks(s + 6);
+	name = s;
+	if (!isalpha((unsigned char)*s) && *s != '_')
+		return NULL;
+	while (isalnum((unsigned char)*s) || *s == '_')
+		s++;
+	if (*s != '=')
+		return NULL;
+	*s = '\0';
+	*line = name;
+	return s + 1;
+}
+
+/* Takes quotes or trailing blanks off. A sentence when it is no value. */
+static const char *take_value(char **value)
+{
+	char *s = *value, *end;
+
+	if (*s == '"' || *s == '\'') {
+		end = strchr(s + 1, *s);
+		if (!end)
+			return "its quote is not closed";
+		if (*skip_blanks(end + 1) != '\0' && *skip_blanks(end + 1) != '#')
+			return "there is something behind its closing quote";
+		*end = '\0';
+		*value = s + 1;
+	} else {
+		end = s + strlen(s);
+		while (end > s && blank(end[-1]))
+			*--end = '\0';
+		if (strpbrk(s, " \t\"'"))
+			return "a value with blanks or quotes inside stands in quotes";
+	}
+	for (s = *value; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			return "it holds a control character";
+	return strlen(*value) > KEYS_VALUE_MAX ? "it is too long" : NULL;
+}
+
+static int take_line(const char *path, int number, char *line, struct ava_error *err)
+{
+	const char *wrong;
+	char *value;
+
+	line = skip_blanks(line);
+	if (*line == '\0' || *line == '#')
+		return 0;
+	value = take_name(&line);
+	if (!value)
+		return err_set(err, AVA_EINVAL, "%.300s:%d: this is no line of the form NAME=value",
+			       path, number);
+	wrong = take_value(&value);
+	if (wrong)
+		return err_set(err, AVA_EINVAL, "%.300s:%d: the value of %.60s: %s", path, number,
+			       line, wrong);
+	for (size_t i = 0; i < file.n; i++)
+		if (strcmp(file.pairs[i].name, line) == 0)
+			return err_set(err, AVA_EINVAL, "%.300s:%d: %.60s stands there twice", path,
+				       number, line);
+	if (file.n == PAIRS_MAX)
+		return err_set(err, AVA_ETOOBIG, "%.300s:%d: more than %d names", path, number,
+			       PAIRS_MAX);
+	file.pairs[file.n].name = line;
+	file.pairs[file.n++].value = value;
+	return 0;
+}
+
+int keys_load(struct ava_error *err)
+{
+	char path[PATH_MAX];
+	char *next;
+	int rv, number = 0;
+
+	keys_wipe();
+	rv = settings_config_path("env", path, sizeof(path), err);
+	if (rv == AVA_ENOENT)
+		return 0; /* no home is known: no file either */
+	if (rv == 0)
+		rv = read_text(path, err);
+	for (char *line = file.text; rv == 0 && line; line = next) {
+		size_t len = strcspn(line, "\n");
+
+		next = line[len] == '\n' ? line + len + 1 : NULL;
+		line[len] = '\0';
+		if (len > 0 && line[len - 1] == '\r')
+			line[len - 1] = '\0';
+		rv = take_line(path, ++number, line, err);
+	}
+	if (rv != 0)
+		keys_wipe();
+	return rv;
+}
+
+/* ---- asking */
+
+static const char *in_file(const char *name)
+{
+	for (size_t i = 0; i < file.n; i++)
+		if (strcmp(file.pairs[i].name, name) == 0)
+			return file.pairs[i].value[0] ? file.pairs[i].value : NULL;
+	return NULL;
+}
+
+const char *keys_get(const char *name)
+{
+	const char *value = in_file(name);
+
+	if (!value)
+		value = getenv(name);
+	return value && value[0] ? value : NULL;
+}
+
+const char *keys_source(const char *name)
+{
+	if (in_file(name))
+		return "file";
+	return keys_get(name) ? "environment" : NULL;
+}
+
+const char *keys_file(size_t i, const char **value)
+{
+	if (i >= file.n)
+		return NULL;
+	*value = file.pairs[i].value;
+	return file.pairs[i].name;
+}
+
+int keys_check(const char *name, const char *value, struct ava_error *err)
+{
+	size_t len = strlen(value);
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)value[i] <= ' ' || (unsigned char)value[i] >= 127)
+			return err_set(err, AVA_EINVAL,
+				       "%s holds a blank, a line end or a character that no key "
+				       "has (byte %zu of %zu): copy the key again",
+				       name, i + 1, len);
+	if (len < 8 || len > KEYS_VALUE_MAX)
+		return err_set(err, AVA_EINVAL, "%s is %zu bytes long, which no key is", name, len);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* Keys and addresses of services: from $XDG_CONFIG_HOME/ava/env (mode 0600),
+ * else from the environment. What the file says stays in memory that is wiped,
+ * it is never put into the environment (children would inherit it), logged or
+ * sent anywhere but to its service. One thread. */
+#ifndef BASE_KEYS_H
+#define BASE_KEYS_H
+
+#include <stddef.h>
+
+struct ava_error;
+
+#define KEYS_FILE_MAX  65536
+#define KEYS_VALUE_MAX 4096
+
+/* The names this version asks for; NULL ends it. */
+extern const char *const keys_known[];
+
+/* Read the file; none is fine. What was read before is wiped. The file must
+ * belong to us and be closed to others: AVA_EDENIED with the chmod to do;
+ * AVA_EINVAL with file and line. */
+int keys_load(struct ava_error *err);
+void keys_wipe(void);
+
+/* Borrowed until keys_load or keys_wipe; NULL: unset or "". */
+const char *keys_get(const char *name);
+/* "file" or "environment"; NULL: unset. */
+const char *keys_source(const char *name);
+/* The i-th name and value of the file; NULL behind the last. */
+const char *keys_file(size_t i, const char **value);
+/* It can be a key: printable, no blanks, 8 bytes or more. */
+int keys_check(const char *name, const char *value, struct ava_error *err);
+
+#endif
