@@ -12,6 +12,8 @@
 #include "agent/agent.h"
 #include "agent/turn.h"
 #include "base/buf.h"
+#include "provider/model.h"
+#include "provider/stream.h"
 
 struct tool;
 struct ava_error;
@@ -21,6 +23,8 @@ struct dialect_spec {       /* borrowed during encode_head */
 	const char *system; /* rendered system prompt */
 	const struct tool *const *tools;
 	unsigned ntools;
+	const struct model *model_facts; /* NULL: nothing known; local dialects need none */
+	bool thinking;
 };
 
 struct dialect_answer {    /* of a local dialect */
@@ -34,8 +38,10 @@ struct dialect {
 
 	/* From "{" to "\"messages\":[": system and tools, rendered once at spawn. */
 	int (*encode_head)(struct buf *out, const struct dialect_spec *spec);
-	/* From "]" to "}": what may differ from call to call. */
-	int (*encode_tail)(struct buf *out, const struct agent_infer *call);
+	/* From "]" to "}": what may differ from call to call, and every parameter
+	 * that a repair may leave out (model_takes). `m` NULL as model_facts. */
+	int (*encode_tail)(struct buf *out, const struct model *m, bool thinking,
+			   const struct agent_infer *call);
 	/* One user message. */
 	int (*encode_user)(struct buf *out, const char *text, size_t len);
 	/* The results of all calls of `t` in order, then the notices: one or
@@ -62,24 +68,36 @@ struct dialect {
 	 * offline:FILE.jsonl), "" when nothing does. NULL for remote ones. */
 	int (*answer)(const char *body, size_t len, const char *config, struct dialect_answer *out,
 		      struct ava_error *err);
+
+	/* ---- remote dialects; NULL in local ones. Streams: provider/stream.h. */
+	const char *path; /* under the base URL: "/v1/messages" */
+	/* Lines "Name: value\n". `key` NULL: none is needed. AVA_EINVAL for a
+	 * key that cannot stand in a header. The bytes hold the key: wipe them. */
+	int (*headers)(struct buf *out, const struct model *m, const char *key);
+	/* Cache mark on the newest turn, in a request built up to its tail whose
+	 * lines begin at `lines_from`; never stored. Does nothing where the
+	 * service needs none. */
+	int (*mark_cache)(struct buf *body, size_t lines_from, const struct model *m);
+	/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied)
+	 * is in the ids of calls that have none: call_<tag>_<n>, so it must be
+	 * another one for each reply of a run. NULL: no memory. */
+	struct stream *(*stream_new)(const struct model *m, const char *tag);
+	/* Bytes as they came. *progress: a real event was among them (not a
+	 * comment, not a ping). < 0: hopeless, stop the call; stream_end tells. */
+	int (*stream_feed)(struct stream *s, const char *data, size_t len, bool *progress);
+	/* Nothing more comes. `status` of HTTP, 0: no response arrived; when it
+	 * is not 200 all bytes fed were the error body. `content_type` may be
+	 * NULL. REPLY_OK: *out is the caller's turn; else *e is filled. */
+	enum reply_class (*stream_end)(struct stream *s, int status, const char *content_type,
+				       struct turn **out, struct reply_error *e);
+	void (*stream_free)(struct stream *s); /* NULL is fine */
+	/* Text as it comes, for people; set before feeding. */
+	void (*stream_on_text)(struct stream *s,
+			       void (*text)(const char *s, size_t n, bool thinking, void *user),
+			       void *user);
 };
 
-extern const struct dialect dialect_offline;
-
-/* ---- models: alias or id -> dialect, wire name, price. */
-struct model {
-	char id[264];     /* canonical: "offline", "offline:FILE", "anthropic/…" */
-	char config[256]; /* after the colon of offline:FILE: an absolute path */
-	const struct dialect *dialect;
-	struct agent_price price; /* offline: all 0 */
-	int64_t max_output;       /* per call */
-	int64_t context;          /* window, tokens */
-};
-
-/* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a
- * configured provider everything resolves to offline; *why (static) says so.
- * AVA_EINVAL: unknown model. */
-int model_resolve(const char *name, struct model *out, const char **why, struct ava_error *err);
+extern const struct dialect dialect_offline, dialect_anthropic, dialect_openai;
 
 /* ---- classifier (provider/classify.c): which role fits a task; pure. */
 const char *classify_role(const char *task, size_t len); /* "researcher" … never NULL */

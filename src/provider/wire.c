@@ -56,7 +56,7 @@ int wire_head(struct buf *out, const struct dialect_spec *spec)
 	return buf_check(out);
 }
 
-int wire_tail(struct buf *out, const struct agent_infer *call)
+int wire_tail(struct buf *out, const struct model *m, bool thinking, const struct agent_infer *call)
 {
 	buf_addf(out, "],\"max_tokens\":%lld", (long long)call->max_output);
 	if (call->force_submit)

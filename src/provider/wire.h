@@ -17,7 +17,8 @@
 /* ---- encoders; see struct dialect. 0, AVA_ENOMEM, AVA_ETOOBIG; AVA_EINVAL
  * for what the service would refuse (an empty text). */
 int wire_head(struct buf *out, const struct dialect_spec *spec);
-int wire_tail(struct buf *out, const struct agent_infer *call);
+int wire_tail(struct buf *out, const struct model *m, bool thinking,
+	      const struct agent_infer *call);
 int wire_user(struct buf *out, const char *text, size_t len);
 int wire_results(struct buf *out, const struct turn *t, const char *const *notices,
 		 unsigned nnotices);

@@ -69,7 +69,8 @@ static int build_request(struct infer_job *j, struct buf *body)
 	free(file);
 	if (rv == 0)
 		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
-	if (rv == 0 && d->encode_tail(body, &j->call) != 0)
+	if (rv == 0 &&
+	    d->encode_tail(body, &j->run->spec->model, j->run->spec->thinking, &j->call) != 0)
 		rv = err_set(&j->err, AVA_ENOMEM, "out of memory for the request");
 	return rv;
 }
@@ -192,7 +193,7 @@ static int request_hashes(struct run *r, const struct agent_infer *call,
 	hex(digest, prefix);
 	h = r->prefix;
 	buf_init(&tail, 1u << 16);
-	rv = r->spec->model.dialect->encode_tail(&tail, call);
+	rv = r->spec->model.dialect->encode_tail(&tail, &r->spec->model, r->spec->thinking, call);
 	if (rv == 0) {
 		hash_sha256_add(&h, tail.data, tail.len);
 		hash_sha256_end(&h, digest);

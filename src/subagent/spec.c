@@ -570,7 +570,12 @@ static int render_head(const struct run_spec *r, struct buf *head,
 		.limits = &r->agent.limits,
 	};
 	struct dialect_spec d = {
-		.model = r->model.id, .tools = r->tools, .ntools = r->agent.ntools};
+		.model = r->model.id,
+		.tools = r->tools,
+		.ntools = r->agent.ntools,
+		.model_facts = &r->model,
+		.thinking = r->thinking,
+	};
 	struct buf system;
 	int rv;
 

@@ -246,7 +246,7 @@ static void make_body(struct sim *s, struct buf *body)
 		assert_memory_equal(body->data, s->before.data, s->before.len);
 	buf_reset(&s->before);
 	buf_add(&s->before, body->data, body->len);
-	dialect_offline.encode_tail(body, &call);
+	dialect_offline.encode_tail(body, NULL, false, &call);
 	assert_int_equal(buf_check(body), 0);
 }
 
@@ -314,7 +314,8 @@ static void check_args(struct sim *s, const struct turn_call *c)
 
 static void sim_run(struct sim *s)
 {
-	struct dialect_spec spec = {"offline", "You are a tester.", s->tools, s->ntools};
+	struct dialect_spec spec = {"offline", "You are a tester.", s->tools, s->ntools, NULL,
+				    false};
 	struct turn *t;
 
 	buf_init(&s->head, 1u << 20);

@@ -29,7 +29,7 @@ static void test_head_and_tail(void **state)
 					 .description = "Read \"x\".",
 					 .schema = "{\"type\":\"object\"}"};
 	const struct tool *tools[] = {&read};
-	struct dialect_spec spec = {"offline", "You are\na tester.", tools, 1};
+	struct dialect_spec spec = {"offline", "You are\na tester.", tools, 1, NULL, false};
 	struct agent_infer call = {.iteration = 1, .max_output = 4096};
 	struct buf b;
 
@@ -43,10 +43,10 @@ static void test_head_and_tail(void **state)
 	spec.system = "";
 	assert_int_equal(wire_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"offline\",\"system\":[],\"tools\":[],\"messages\":[");
-	assert_int_equal(wire_tail(&b, &call), 0);
+	assert_int_equal(wire_tail(&b, NULL, false, &call), 0);
 	expect(&b, "],\"max_tokens\":4096,\"stream\":true}");
 	call.force_submit = true;
-	assert_int_equal(wire_tail(&b, &call), 0);
+	assert_int_equal(wire_tail(&b, NULL, false, &call), 0);
 	expect(&b, "],\"max_tokens\":4096,\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_"
 		   "result\"},"
 		   "\"stream\":true}");
@@ -384,7 +384,7 @@ static void test_golden(void **state)
 	assert_int_equal(info.lines, 5);
 	assert_int_equal(info.torn, 0);
 	assert_int_equal(wire_check(b.data + head, b.len - head, NULL), 0);
-	assert_int_equal(wire_tail(&b, &call), 0);
+	assert_int_equal(wire_tail(&b, NULL, false, &call), 0);
 	assert_int_equal(b.len, want_len);
 	assert_memory_equal(b.data, want, want_len);
 

@@ -1,0 +1,59 @@
+/* One reply as it arrives: bytes of a response in, a turn or a reason out.
+ * Pure: no sockets, no clock. The dialects (anthropic.c, openai.c) are reached
+ * through the stream_ members of struct dialect, this file is what they share.
+ *
+ *	s = d->stream_new(model, "7f3a2b_3");
+ *	for each piece: d->stream_feed(s, data, len, &progress);
+ *	cls = d->stream_end(s, status, content_type, &turn, &error);
+ *	d->stream_free(s);
+ *
+ * stream_end may be asked at any time, also when the connection broke or feed
+ * said no: a reply whose end mark arrived is whole and counts, whatever became
+ * of the connection after it; everything else is no turn at all. */
+#ifndef PROVIDER_STREAM_H
+#define PROVIDER_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/turn.h"
+
+/* What to do about it is retry's (provider/retry.h); the words are in events. */
+enum reply_class {
+	REPLY_OK,
+	REPLY_RATE_LIMIT,
+	REPLY_OVERLOADED,
+	REPLY_SERVER,
+	REPLY_NETWORK,
+	REPLY_TIMEOUT,
+	REPLY_TRUNCATED,   /* the stream ended without its end mark */
+	REPLY_PROTOCOL,    /* not what the service speaks: HTML, broken JSON */
+	REPLY_AUTH,        /* 401, and 403 that is no moderation */
+	REPLY_BILLING,     /* 402, no credit, quota used up */
+	REPLY_BAD_REQUEST, /* 400, 422; `field` may say which parameter */
+	REPLY_OVERFLOW,    /* the conversation is larger than the model's window */
+	REPLY_TOO_LARGE,   /* 413: the request in bytes */
+	REPLY_NOT_FOUND,   /* the model or the path */
+	REPLY_REFUSED,     /* moderation, guardrail */
+	REPLY_OTHER,       /* none of these; asking again would not help */
+	REPLY_NCLASSES
+};
+
+/* "ok", "rate_limit", "overloaded", …: the class of an Error event. */
+const char *reply_class_word(enum reply_class c);
+
+/* One failed call: what retry, repair and people need. */
+struct reply_error {
+	enum reply_class cls;
+	char text[200];      /* a sentence; valid UTF-8, one line */
+	char field[64];      /* the parameter a 400 names; "" none */
+	char request_id[80]; /* from the body; the header is the caller's; "" */
+	struct usage usage;  /* of a half reply, estimated; all 0: nothing came */
+};
+
+/* While nothing has arrived; buffers are made by the first byte. */
+#define STREAM_BYTES_MAX 512u
+
+struct stream;
+
+#endif
