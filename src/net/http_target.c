@@ -1,0 +1,255 @@
+/* The address of a pool, taken apart once by libcurl's own parser, so that
+ * what is judged here is what is dialled later.
+ *
+ * Happy path: parse, refuse what an address of a provider never has (a login,
+ * a query), decide loopback from the literal alone (a name that resolves to
+ * loopback is not loopback: names can change), then look for a proxy in the
+ * environment. Numbers in odd spellings (0x7f.1) arrive normalised.
+ *
+ * What can fail: the address (AVA_EINVAL, AVA_EDENIED) and memory. */
+#include "net/http_target.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void http_target_fini(struct http_target *t)
+{
+	if (t->proxy)
+		explicit_bzero(t->proxy, strlen(t->proxy));
+	free(t->url);
+	free(t->host);
+	free(t->proxy);
+	free(t->dial_host);
+	*t = (struct http_target){0};
+}
+
+/* A part as our own memory; NULL: absent or no memory. */
+static char *part(CURLU *u, CURLUPart which)
+{
+	char *s, *copy;
+
+	if (curl_url_get(u, which, &s, which == CURLUPART_PORT ? CURLU_DEFAULT_PORT : 0) != 0)
+		return NULL;
+	copy = strdup(s);
+	curl_free(s);
+	return copy;
+}
+
+static bool has(CURLU *u, CURLUPart which)
+{
+	char *s = NULL;
+	bool there = curl_url_get(u, which, &s, 0) == 0;
+
+	curl_free(s);
+	return there;
+}
+
+/* "[::1]" -> "::1" */
+static void unbracket(char *host)
+{
+	size_t len = strlen(host);
+
+	if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
+		memmove(host, host + 1, len - 2);
+		host[len - 2] = '\0';
+	}
+}
+
+static bool is_literal(const char *host)
+{
+	unsigned char addr[16];
+
+	return inet_pton(AF_INET, host, addr) == 1 || inet_pton(AF_INET6, host, addr) == 1;
+}
+
+static bool is_loopback(const char *host)
+{
+	static const unsigned char one[16] = {[15] = 1};
+	static const unsigned char mapped[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+	unsigned char addr[16];
+
+	if (inet_pton(AF_INET, host, addr) == 1)
+		return addr[0] == 127;
+	if (inet_pton(AF_INET6, host, addr) == 1)
+		return memcmp(addr, one, 16) == 0 || memcmp(addr, mapped, 13) == 0;
+	return strcasecmp(host, "localhost") == 0; /* libcurl never asks DNS for it */
+}
+
+/* ---- proxies */
+
+static bool names(const char *entry, size_t len, const char *host)
+{
+	size_t hlen = strlen(host);
+	const char *colon = memchr(entry, ':', len);
+
+	if (len == 1 && *entry == '*')
+		return true;
+	if (colon && !memchr(colon + 1, ':', (size_t)(entry + len - colon - 1)))
+		len = (size_t)(colon - entry); /* one colon: a port; more: IPv6 */
+	if (len > 2 && *entry == '[' && entry[len - 1] == ']') {
+		entry++;
+		len -= 2;
+	}
+	if (len > 1 && *entry == '.') {
+		entry++;
+		len--;
+	}
+	if (len == 0 || hlen < len || strncasecmp(host + hlen - len, entry, len) != 0)
+		return false;
+	return hlen == len || (host[hlen - len - 1] == '.' && !is_literal(host));
+}
+
+bool http_target_no_proxy(const char *list, const char *host)
+{
+	while (*list) {
+		size_t len = strcspn(list, ", \t");
+
+		if (len && names(list, len, host))
+			return true;
+		list += len;
+		list += strspn(list, ", \t");
+	}
+	return false;
+}
+
+static const char *from_env(const char *lower, const char *upper)
+{
+	const char *s = getenv(lower);
+
+	if (!s || !*s)
+		s = getenv(upper);
+	return s && *s ? s : NULL;
+}
+
+/* Plain http is loopback only, which takes no proxy: http_proxy has no say. */
+static const char *proxy_of(const char *host)
+{
+	const char *none = from_env("no_proxy", "NO_PROXY");
+	const char *proxy = from_env("https_proxy", "HTTPS_PROXY");
+
+	if (!proxy)
+		proxy = from_env("all_proxy", "ALL_PROXY");
+	return proxy && none && http_target_no_proxy(none, host) ? NULL : proxy;
+}
+
+/* ---- */
+
+static int set_dial(struct http_target *t, CURLU *u, struct ava_error *err)
+{
+	char *port = part(u, CURLUPART_PORT);
+
+	t->dial_host = part(u, CURLUPART_HOST);
+	if (port)
+		t->dial_port = (unsigned)atoi(port); /* curl checked it */
+	free(port);
+	if (!t->dial_host || t->dial_port == 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	unbracket(t->dial_host);
+	if (is_literal(t->dial_host) || is_loopback(t->dial_host)) {
+		free(t->dial_host);
+		t->dial_host = NULL;
+	}
+	return 0;
+}
+
+static int set_proxy(struct http_target *t, struct ava_error *err)
+{
+	const char *proxy = t->loopback ? NULL : proxy_of(t->host);
+	CURLU *u;
+	int rv = 0;
+
+	if (!proxy)
+		return 0;
+	u = curl_url();
+	t->proxy = strdup(proxy);
+	if (!u || !t->proxy)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (curl_url_set(u, CURLUPART_URL, proxy,
+			      CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME) != 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "the proxy in the environment (https_proxy or all_proxy) is not an "
+			     "address: write http://host:port");
+	if (rv == 0) {
+		free(t->dial_host);
+		t->dial_host = NULL;
+		/* Without a port libcurl takes 1080. */
+		if (!has(u, CURLUPART_PORT))
+			(void)curl_url_set(u, CURLUPART_PORT, "1080", 0);
+		rv = set_dial(t, u, err);
+	}
+	curl_url_cleanup(u);
+	return rv;
+}
+
+/* What the address must not have, and whether http may be used. */
+static int judge(const struct http_target *t, CURLU *u, const char *scheme, struct ava_error *err)
+{
+	if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
+		return err_set(err, AVA_EINVAL, "base URL: write https://host, not %.20s://",
+			       scheme);
+	if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
+		return err_set(err, AVA_EINVAL,
+			       "base URL: take the login out of the address of %s; keys come from "
+			       "the environment",
+			       t->host);
+	if (has(u, CURLUPART_QUERY) || has(u, CURLUPART_FRAGMENT))
+		return err_set(err, AVA_EINVAL,
+			       "base URL: take what follows ? or # out of the address of %s",
+			       t->host);
+	if (!t->tls && !t->loopback)
+		return err_set(err, AVA_EDENIED,
+			       "base URL: plain http is for loopback only (127.0.0.1, ::1, "
+			       "localhost); write https://%s",
+			       t->host);
+	return 0;
+}
+
+static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
+{
+	char *scheme = part(u, CURLUPART_SCHEME);
+	size_t len;
+	int rv;
+
+	t->host = part(u, CURLUPART_HOST);
+	t->url = part(u, CURLUPART_URL);
+	if (!scheme || !t->host || !t->url) {
+		free(scheme);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	unbracket(t->host);
+	t->tls = strcmp(scheme, "https") == 0;
+	t->loopback = is_loopback(t->host);
+	for (len = strlen(t->url); len > 0 && t->url[len - 1] == '/'; len--)
+		t->url[len - 1] = '\0';
+	rv = judge(t, u, scheme, err);
+	free(scheme);
+	return rv != 0 ? rv : set_dial(t, u, err);
+}
+
+int http_target_init(struct http_target *t, const char *base_url, struct ava_error *err)
+{
+	CURLU *u = curl_url();
+	int rv;
+
+	*t = (struct http_target){0};
+	if (!u)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	rv = base_url ? (int)curl_url_set(u, CURLUPART_URL, base_url, CURLU_NON_SUPPORT_SCHEME) : 1;
+	if (rv != 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "base URL: \"%.100s\" is not an address: write "
+			     "https://host/path",
+			     base_url ? base_url : "");
+	else
+		rv = take_apart(t, u, err);
+	if (rv == 0)
+		rv = set_proxy(t, err);
+	curl_url_cleanup(u);
+	if (rv != 0)
+		http_target_fini(t);
+	return rv;
+}
