@@ -2,8 +2,10 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "base/util.h"
 #include "provider/dialect.h"
 
@@ -25,10 +27,13 @@ static const struct {
 	{"offline:turns.jsonl", AVA_EINVAL, NULL, NULL, "absolute path"},
 	{"offline:", AVA_EINVAL, NULL, NULL, "absolute path"},
 	{"anthropic/claude-x", AVA_EUNSUPPORTED, NULL, NULL,
-	 "anthropic/claude-x needs a model service"},
+	 "anthropic/claude-x needs ANTHROPIC_API_KEY: set it"},
 	{"openai/gpt", AVA_EUNSUPPORTED, NULL, NULL, "use the model offline"},
-	{"openrouter/anthropic/claude", AVA_EUNSUPPORTED, NULL, NULL, "service"},
-	{"local/llama", AVA_EUNSUPPORTED, NULL, NULL, "service"},
+	{"openrouter/anthropic/claude", AVA_EUNSUPPORTED, NULL, NULL, "OPENROUTER_API_KEY"},
+	{"local/llama", AVA_EUNSUPPORTED, NULL, NULL, "local/llama needs AVA_LOCAL_BASE_URL"},
+	{"anthropic/", AVA_EINVAL, NULL, NULL, "names no model"},
+	{"anthropic/a b", AVA_EINVAL, NULL, NULL, "without blanks"},
+	{"claude-haiko", AVA_EINVAL, NULL, NULL, "did you mean claude-haiku?"},
 	{"", AVA_EINVAL, NULL, NULL, "unknown model \"\""},
 	{"gpt", AVA_EINVAL, NULL, NULL,
 	 "there are offline, offline:/path/to/FILE.jsonl, claude-haiku"},
@@ -79,6 +84,8 @@ static void test_long_path(void **state)
 
 int main(void)
 {
+	for (size_t i = 0; keys_known[i] != NULL; i++)
+		unsetenv(keys_known[i]);
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_resolve),
 					   cmocka_unit_test(test_long_path)};
 
