@@ -1,0 +1,470 @@
+/* The gate: order, cuts and growth, one probe, spread release, the circuit,
+ * heads that wait for their first, and that no permit is ever lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "base/util.h"
+#include "provider/gate.h"
+
+#define N 1000
+
+struct rig {
+	struct gate g;
+	struct gate_circuit c;
+	struct gate_ticket t[N];
+	int64_t now, again;
+};
+
+static void rig_open(struct rig *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->now = 1000000;
+	gate_init(&r->g, &r->c);
+}
+
+static void rig_close(struct rig *r)
+{
+	for (int i = 0; i < N; i++)
+		gate_leave(&r->t[i]);
+	gate_fini(&r->g);
+}
+
+static void want(struct rig *r, int from, int to, uint64_t head)
+{
+	for (int i = from; i < to; i++)
+		gate_want(&r->g, &r->t[i], head, r->now);
+}
+
+/* Index of the next that goes; -1: nobody now. */
+static int next(struct rig *r)
+{
+	struct gate_ticket *t = gate_next(&r->g, r->now, (uint64_t)rand(), &r->again);
+
+	return t ? (int)(t - r->t) : -1;
+}
+
+static int drain(struct rig *r)
+{
+	int n = 0;
+
+	while (next(r) >= 0)
+		n++;
+	return n;
+}
+
+static void end(struct rig *r, int i, enum reply_class cls, int64_t wait)
+{
+	gate_end(&r->t[i], cls, wait, r->now);
+}
+
+static void test_order(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	assert_int_equal(next(&r), -1);
+	want(&r, 0, N, 0);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(next(&r), i); /* no limit until the service sets one */
+	assert_int_equal(next(&r), -1);
+	assert_true(r.again == INT64_MAX);
+	assert_int_equal(r.g.held, N);
+	for (int i = 0; i < N; i++)
+		end(&r, i, REPLY_OK, 0);
+	assert_int_equal(r.g.held, 0);
+	gate_fini(&r.g);
+}
+
+static void test_leave_from_everywhere(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 3, 0);
+	gate_leave(&r.t[1]);
+	gate_leave(&r.t[1]);
+	assert_int_equal(next(&r), 0);
+	assert_int_equal(next(&r), 2);
+	gate_leave(&r.t[0]);
+	end(&r, 0, REPLY_OK, 0); /* it is out already */
+	assert_int_equal(r.g.held, 1);
+	gate_began(&r.t[0], r.now);
+	rig_close(&r);
+}
+
+/* A thousand are told "too many" at once. */
+static void test_no_stampede(void **state)
+{
+	struct rig r;
+	int gone = 0, probe;
+	int64_t first;
+
+	rig_open(&r);
+	want(&r, 0, N, 0);
+	drain(&r);
+	for (int i = 0; i < N; i++)
+		end(&r, i, REPLY_RATE_LIMIT, 5000);
+	assert_int_equal(r.g.limit, 500); /* once, not a thousand times */
+	want(&r, 0, N, 0);
+	assert_int_equal(next(&r), -1);
+	assert_int_equal(r.again, r.now + 5000);
+	r.now += 4999;
+	assert_int_equal(next(&r), -1);
+	r.now += 1;
+	probe = next(&r);
+	assert_int_equal(probe, 0);
+	assert_int_equal(next(&r), -1); /* one, and nobody beside it */
+	assert_true(r.again == INT64_MAX);
+	gate_began(&r.t[probe], r.now);
+	first = r.now;
+	while (r.g.held < 400) {
+		int i = next(&r);
+
+		gone += i >= 0;
+		assert_true(r.now - first < 10 * GATE_SPREAD_MS);
+		if (i < 0) {
+			assert_in_range(r.again, r.now + 1, r.now + 2 * GATE_SPREAD_MS / 500);
+			r.now = r.again;
+		}
+	}
+	assert_true(r.now - first > GATE_SPREAD_MS / 4); /* spread */
+	rig_close(&r);
+}
+
+static void test_probe_fails(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 100, 0);
+	drain(&r);
+	for (int i = 0; i < 100; i++)
+		end(&r, i, REPLY_OVERLOADED, 1000);
+	want(&r, 0, 100, 0);
+	r.now += 1000;
+	assert_int_equal(next(&r), 0);
+	end(&r, 0, REPLY_OVERLOADED, 3000);
+	assert_int_equal(r.g.limit, 50); /* a probe cuts no more */
+	assert_int_equal(next(&r), -1);
+	assert_int_equal(r.again, r.now + 3000);
+	r.now += 3000;
+	assert_int_equal(next(&r), 1);
+	gate_leave(&r.t[1]); /* cancelled: the next one probes, at once */
+	assert_int_equal(next(&r), 2);
+	end(&r, 2, REPLY_NETWORK, 0);
+	assert_int_equal(next(&r), 3);
+	end(&r, 3, REPLY_OK, 0);
+	assert_false(r.g.closed);
+	rig_close(&r);
+}
+
+/* What was sent before the cut is part of it; what comes later cuts again. */
+static void test_cut_and_growth(void **state)
+{
+	struct rig r;
+	unsigned before;
+
+	rig_open(&r);
+	want(&r, 0, 800, 0);
+	drain(&r);
+	end(&r, 0, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r.g.limit, 400);
+	end(&r, 1, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r.g.limit, 400);
+	for (int i = 2; i < 800; i++)
+		end(&r, i, REPLY_OK, 0); /* nor do these make it grow */
+	assert_int_equal(r.g.limit, 400);
+	r.now += 100;
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), 0);
+	end(&r, 0, REPLY_OK, 0);
+	before = r.g.limit;
+	for (int i = 0; i < 400; i++) { /* a round */
+		want(&r, i, i + 1, 0);
+		while (next(&r) < 0)
+			r.now++;
+		end(&r, i, REPLY_OK, 0);
+	}
+	assert_in_range(r.g.limit, before + 20, before + 26); /* 400 / 16, and less as it grows */
+	want(&r, 0, 10, 0);
+	while (r.g.held < 10)
+		if (next(&r) < 0)
+			r.now++;
+	end(&r, 0, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r.g.limit, 5);
+	end(&r, 1, REPLY_RATE_LIMIT, 100);
+	rig_close(&r);
+}
+
+static void test_limit_holds_and_is_forgotten(void **state)
+{
+	unsigned held;
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), 0);
+	end(&r, 0, REPLY_RATE_LIMIT, 10);
+	assert_int_equal(r.g.limit, GATE_LEAST);
+	r.now += 10;
+	want(&r, 0, 100, 0);
+	assert_int_equal(next(&r), 0);
+	gate_began(&r.t[0], r.now);
+	while (next(&r) >= 0 || r.again != INT64_MAX)
+		r.now++;
+	assert_int_equal(r.g.held, r.g.limit);
+	r.now += GATE_FORGET_MS;
+	held = r.g.held;
+	assert_int_equal(drain(&r), 100 - (int)held);
+	rig_close(&r);
+}
+
+static void test_closed_for_the_longest(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 3, 0);
+	drain(&r);
+	end(&r, 0, REPLY_RATE_LIMIT, 9000);
+	end(&r, 1, REPLY_RATE_LIMIT, 100);
+	end(&r, 2, REPLY_SERVER, 99999); /* says nothing about the rate */
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), -1);
+	assert_int_equal(r.again, r.now + 9000);
+	rig_close(&r);
+}
+
+/* ---- the circuit */
+
+static void test_circuit(void **state)
+{
+	struct rig r;
+	struct gate other;
+	struct gate_ticket t = {0};
+	int64_t again;
+
+	rig_open(&r);
+	gate_init(&other, &r.c); /* another model of the provider */
+	want(&r, 0, 20, 0);
+	drain(&r);
+	for (int i = 0; i < 4; i++)
+		end(&r, i, i % 2 ? REPLY_AUTH : REPLY_BILLING, 0);
+	assert_false(r.c.open);
+	end(&r, 4, REPLY_AUTH, 0);
+	assert_true(r.c.open);
+	assert_int_equal(r.c.cls, REPLY_AUTH);
+	end(&r, 5, REPLY_AUTH, 0); /* was under way: not opened for longer */
+	assert_int_equal(r.c.until_ms, r.now + CIRCUIT_MS);
+	gate_want(&other, &t, 0, r.now);
+	assert_ptr_equal(gate_next(&other, r.now, 0, &again), &t);
+	assert_true(t.refused);
+	assert_int_equal(t.place, GATE_OUT);
+	assert_int_equal(other.held, 0);
+	r.now += CIRCUIT_MS;
+	want(&r, 0, 2, 0);
+	assert_int_equal(next(&r), 0); /* one to see */
+	assert_false(r.t[0].refused);
+	assert_int_equal(next(&r), 1);
+	assert_true(r.t[1].refused);
+	end(&r, 0, REPLY_AUTH, 0);
+	assert_int_equal(r.c.until_ms, r.now + 2 * CIRCUIT_MS);
+	for (int i = 0; i < 9; i++) {
+		r.now = r.c.until_ms;
+		want(&r, 0, 1, 0);
+		assert_int_equal(next(&r), 0);
+		end(&r, 0, REPLY_BILLING, 0);
+		assert_true(r.c.until_ms <= r.now + CIRCUIT_MOST_MS);
+	}
+	r.now = r.c.until_ms;
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), 0);
+	gate_leave(&r.t[0]); /* cancelled: the next one sees */
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), 0);
+	assert_false(r.t[0].refused);
+	end(&r, 0, REPLY_OK, 0);
+	assert_false(r.c.open);
+	assert_int_equal(r.c.refusals, 0);
+	gate_fini(&other);
+	rig_close(&r);
+}
+
+static void test_circuit_needs_five_in_a_row(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	for (int round = 0; round < 5; round++) {
+		want(&r, 0, 5, 0);
+		drain(&r);
+		for (int i = 0; i < 4; i++)
+			end(&r, i, REPLY_AUTH, 0);
+		end(&r, 4, REPLY_OK, 0);
+		assert_false(r.c.open);
+	}
+	rig_close(&r);
+}
+
+/* ---- heads */
+
+static void test_first_of_a_head_goes_first(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 5, 77);
+	want(&r, 5, 7, 88);
+	want(&r, 7, 8, 0);
+	assert_int_equal(next(&r), 0);
+	assert_int_equal(next(&r), 5);
+	assert_int_equal(next(&r), 7);
+	assert_int_equal(next(&r), -1);
+	assert_int_equal(r.again, r.now + GATE_LEAD_MS);
+	r.now += 900;
+	gate_began(&r.t[0], r.now);
+	gate_began(&r.t[0], r.now);
+	for (int i = 1; i < 5; i++)
+		assert_int_equal(next(&r), i);
+	assert_int_equal(next(&r), -1);
+	end(&r, 5, REPLY_SERVER, 0); /* no answer: the next one of 88 leads */
+	assert_int_equal(next(&r), 6);
+	want(&r, 8, 10, 77); /* still in the cache */
+	assert_int_equal(next(&r), 8);
+	assert_int_equal(next(&r), 9);
+	r.now += GATE_WARM_MS;
+	want(&r, 10, 12, 77); /* not any more */
+	assert_int_equal(next(&r), 10);
+	assert_int_equal(next(&r), -1);
+	rig_close(&r);
+}
+
+static void test_a_slow_leader_is_not_waited_for(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 3, 77);
+	assert_int_equal(next(&r), 0);
+	r.now += GATE_LEAD_MS - 1;
+	assert_int_equal(next(&r), -1);
+	r.now++;
+	assert_int_equal(next(&r), 1);
+	assert_int_equal(next(&r), 2);
+	end(&r, 0, REPLY_OK, 0);
+	rig_close(&r);
+}
+
+static void test_leader_leaves(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 4, 77);
+	gate_leave(&r.t[2]); /* a follower */
+	gate_leave(&r.t[0]); /* the leader, before it went */
+	assert_int_equal(next(&r), 1);
+	assert_int_equal(next(&r), -1);
+	gate_leave(&r.t[1]);
+	assert_int_equal(next(&r), 3);
+	gate_leave(&r.t[3]);
+	want(&r, 0, 1, 77);
+	assert_int_equal(next(&r), 0);
+	rig_close(&r);
+}
+
+static void test_more_heads_than_places(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	for (int i = 0; i < 200; i++)
+		want(&r, i, i + 1, 1000 + (uint64_t)i);
+	assert_int_equal(drain(&r), 200); /* what has no place does not wait */
+	for (int i = 0; i < 200; i++)
+		end(&r, i, REPLY_OK, 0);
+	for (int i = 0; i < 200; i++)
+		want(&r, i, i + 1, 5000 + (uint64_t)i); /* old ones make room */
+	assert_int_equal(drain(&r), 200);
+	want(&r, 200, 202, 5000);
+	assert_int_equal(drain(&r), 0); /* its leader is at work */
+	rig_close(&r);
+}
+
+/* ---- whatever happens, in any order: bounds hold and everyone comes through */
+
+static enum reply_class draw_end(void)
+{
+	static const enum reply_class ends[] = {REPLY_OK,     REPLY_OK,         REPLY_OK,
+						REPLY_SERVER, REPLY_RATE_LIMIT, REPLY_OVERLOADED,
+						REPLY_AUTH};
+
+	return ends[(size_t)rand() % ARRAY_LEN(ends)];
+}
+
+static void play(unsigned seed)
+{
+	int left = 3000, inside[N], n = 0, idle = 0;
+	struct rig r;
+
+	srand(seed);
+	rig_open(&r);
+	while (left > 0 || r.g.queued + r.g.follow + r.g.held > 0) {
+		int what = rand() % 8, i = rand() % N;
+
+		if (what < 3 && left > 0 && r.t[i].place == GATE_OUT) {
+			want(&r, i, i + 1, rand() % 3 ? (uint64_t)(rand() % 80) : 0);
+			left--;
+		} else if (what == 3) {
+			gate_leave(&r.t[i]);
+		} else if (what == 4) {
+			gate_began(&r.t[i], r.now);
+		} else if (what == 5) {
+			end(&r, i, draw_end(), rand() % 3000);
+		}
+		n = 0;
+		for (int k; (k = next(&r)) >= 0;)
+			if (!r.t[k].refused)
+				inside[n++ % N] = k;
+		assert_true(r.g.held <= GATE_MAX);
+		for (int k = 0; k < n && k < N; k++)
+			assert_int_equal(r.t[inside[k]].place, GATE_IN);
+		r.now += rand() % 50;
+		/* Nothing inside, some waiting: time alone must let one go. */
+		if (r.g.held == 0 && r.g.queued + r.g.follow > 0) {
+			assert_true(r.again != INT64_MAX);
+			assert_true(++idle < 100000);
+		}
+	}
+	rig_close(&r);
+}
+
+static void test_any_order(void **state)
+{
+	for (unsigned seed = 1; seed <= 20; seed++)
+		play(seed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_leave_from_everywhere),
+		cmocka_unit_test(test_no_stampede),
+		cmocka_unit_test(test_probe_fails),
+		cmocka_unit_test(test_cut_and_growth),
+		cmocka_unit_test(test_limit_holds_and_is_forgotten),
+		cmocka_unit_test(test_closed_for_the_longest),
+		cmocka_unit_test(test_circuit),
+		cmocka_unit_test(test_circuit_needs_five_in_a_row),
+		cmocka_unit_test(test_first_of_a_head_goes_first),
+		cmocka_unit_test(test_a_slow_leader_is_not_waited_for),
+		cmocka_unit_test(test_leader_leaves),
+		cmocka_unit_test(test_more_heads_than_places),
+		cmocka_unit_test(test_any_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+/* What becomes of a failed attempt: every class, every form of a wait, every
+ * bound; and the words a run ends with. */
+#include <stdio.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "base/util.h"
+#include "provider/retry.h"
+
+#define NOW  INT64_C(5000000)
+#define WALL INT64_C(1763712000000) /* Fri, 21 Nov 2025 08:00:00 GMT */
+
+static struct retry_plan decide(struct retry *r, struct retry_failure f, int64_t now,
+				int64_t deadline, uint64_t chance)
+{
+	struct retry_when w = {now, WALL, deadline, chance};
+	struct retry_plan plan;
+
+	retry_decide(r, &retry_default, &f, &w, &plan);
+	return plan;
+}
+
+static enum retry_verdict verdict(struct retry_failure f)
+{
+	struct retry r = {0};
+
+	return decide(&r, f, NOW, INT64_MAX, 7).verdict;
+}
+
+static const struct {
+	enum reply_class cls;
+	int status;
+	const char *should;
+	enum retry_verdict want;
+} class_cases[] = {
+	{REPLY_RATE_LIMIT, 429, NULL, RETRY_AGAIN},
+	{REPLY_OVERLOADED, 529, NULL, RETRY_AGAIN},
+	{REPLY_OVERLOADED, 200, NULL, RETRY_AGAIN}, /* in mid-stream */
+	{REPLY_SERVER, 500, NULL, RETRY_AGAIN},
+	{REPLY_NETWORK, 0, NULL, RETRY_AGAIN},
+	{REPLY_TIMEOUT, 0, NULL, RETRY_AGAIN},
+	{REPLY_TRUNCATED, 200, NULL, RETRY_AGAIN},
+	{REPLY_PROTOCOL, 200, NULL, RETRY_AGAIN},
+	{REPLY_OTHER, 408, NULL, RETRY_AGAIN},
+	{REPLY_OTHER, 409, NULL, RETRY_AGAIN},
+	{REPLY_OTHER, 429, NULL, RETRY_AGAIN},
+	{REPLY_OTHER, 599, NULL, RETRY_AGAIN},
+	{REPLY_OTHER, 418, NULL, RETRY_FINAL},
+	{REPLY_BAD_REQUEST, 400, NULL, RETRY_FINAL},
+	{REPLY_OVERFLOW, 400, NULL, RETRY_FINAL},
+	{REPLY_TOO_LARGE, 413, NULL, RETRY_FINAL},
+	{REPLY_AUTH, 401, NULL, RETRY_FINAL},
+	{REPLY_BILLING, 402, NULL, RETRY_FINAL},
+	{REPLY_REFUSED, 403, NULL, RETRY_FINAL},
+	{REPLY_NOT_FOUND, 404, NULL, RETRY_FINAL},
+	/* the service's own word wins */
+	{REPLY_RATE_LIMIT, 429, "false", RETRY_TOLD_NOT},
+	{REPLY_SERVER, 500, "False", RETRY_TOLD_NOT},
+	{REPLY_BAD_REQUEST, 400, "true", RETRY_AGAIN},
+	{REPLY_RATE_LIMIT, 429, "perhaps", RETRY_AGAIN},
+	{REPLY_BAD_REQUEST, 400, "", RETRY_FINAL},
+};
+
+static void test_classes(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(class_cases); i++) {
+		enum retry_verdict got = verdict((struct retry_failure){
+			.cls = class_cases[i].cls,
+			.status = class_cases[i].status,
+			.should_retry = class_cases[i].should,
+		});
+
+		if (got != class_cases[i].want)
+			fail_msg("case %zu: %d", i, got);
+	}
+}
+
+static const struct {
+	const char *after_ms, *after, *date;
+	int64_t want;
+} asked_cases[] = {
+	{NULL, NULL, NULL, -1},
+	{NULL, "7", NULL, 7000},
+	{NULL, "0", NULL, 0},
+	{NULL, "1.5", NULL, 1500},
+	{NULL, "0.25", NULL, 250},
+	{NULL, "2.", NULL, 2000},
+	{NULL, "1.23456789", NULL, 1234},
+	{"250", NULL, NULL, 250},
+	{"250", "7", NULL, 250},
+	{"12.7", NULL, NULL, 12},
+	{"soon", "7", NULL, 7000},
+	{"-5", "7", NULL, 7000},
+	{NULL, "-7", NULL, -1},
+	{NULL, "", NULL, -1},
+	{NULL, "7s", NULL, -1},
+	{NULL, ".5", NULL, -1},
+	{NULL, "1e3", NULL, -1},
+	{NULL, "nan", NULL, -1},
+	{NULL, "999999999999999", NULL, 1000000000000},
+	{NULL, "99999999999999999999999", NULL, -1},
+	{NULL, "Fri, 21 Nov 2025 08:00:45 GMT", NULL, 45000},
+	{NULL, "Friday, 21-Nov-25 08:00:45 GMT", NULL, 45000},
+	{NULL, "Fri Nov 21 08:00:45 2025", NULL, 45000},
+	{NULL, "Fri, 21 Nov 2025 07:59:00 GMT", NULL, 0}, /* past */
+	/* their clock is an hour ahead of ours: only the distance counts */
+	{NULL, "Fri, 21 Nov 2025 09:00:45 GMT", "Fri, 21 Nov 2025 09:00:00 GMT", 45000},
+	{NULL, "Fri, 21 Nov 2025 08:00:45 GMT", "yesterday", 45000},
+	{NULL, "Fri, 21 Nov 2025 08:00:45 CET", NULL, -1},
+	{NULL, "tomorrow", NULL, -1},
+};
+
+static void test_asked(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(asked_cases); i++) {
+		struct retry_failure f = {
+			.after_ms = asked_cases[i].after_ms,
+			.after = asked_cases[i].after,
+			.date = asked_cases[i].date,
+		};
+		int64_t got = retry_asked(&f, WALL);
+
+		if (got != asked_cases[i].want)
+			fail_msg("case %zu: %lld", i, (long long)got);
+	}
+}
+
+static void test_dates(void **state)
+{
+	static const struct {
+		const char *s;
+		int64_t want;
+	} cases[] = {
+		{"Sun, 06 Nov 1994 08:49:37 GMT", 784111777000},
+		{"Sunday, 06-Nov-94 08:49:37 GMT", 784111777000},
+		{"Sun Nov  6 08:49:37 1994", 784111777000},
+		{"Thu, 01 Jan 1970 00:00:00 GMT", 0},
+		{"Thu, 29 Feb 2024 23:59:60 GMT", 1709251200000},
+		{"Wed, 01 Mar 2000 00:00:00 GMT", 951868800000},
+		{"Mon, 01-Jan-69 00:00:00 GMT", 3124224000000}, /* 2069 */
+		{"Sun, 6 Nov 1994 08:49:37 GMT", -1},
+		{"Sun, 06 Nov 1994 24:00:00 GMT", -1},
+		{"Sun, 06 Nov 1994 08:60:00 GMT", -1},
+		{"Sun, 06 nov 1994 08:49:37 GMT", -1},
+		{"Sun, 06 Nov 1994 08:49:37 GMT ", -1},
+		{"Sun, 32 Nov 1994 08:49:37 GMT", -1},
+		{"Sun, 00 Nov 1994 08:49:37 GMT", -1},
+		{"Sun, 06 Nov 1969 08:49:37 GMT", -1},
+		{"Sun, 06-Nov 94 08:49:37 GMT", -1},
+		{"06 Nov 1994 08:49:37 GMT", -1},
+		{"Sun", -1},
+		{"Sun, ", -1},
+		{"", -1},
+	};
+	char cut[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (retry_date(cases[i].s) != cases[i].want)
+			fail_msg("%s: %lld", cases[i].s, (long long)retry_date(cases[i].s));
+	for (size_t i = 0; i < 3; i++) /* a cut date is none */
+		for (size_t n = 0; n < strlen(cases[i].s); n++) {
+			snprintf(cut, sizeof(cut), "%.*s", (int)n, cases[i].s);
+			assert_int_equal(retry_date(cut), -1);
+		}
+}
+
+/* Without a word of the service: between the base and three times the last. */
+static void test_backoff(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_SERVER, .status = 500};
+
+	for (uint64_t seed = 1; seed < 200; seed++) {
+		struct retry r = {0};
+		int64_t last = retry_default.base_ms, now = NOW;
+
+		for (int i = 0; i < 12; i++) {
+			struct retry_plan p =
+				decide(&r, f, now, INT64_MAX, seed * 0x9e3779b97f4a7c15u >> i);
+
+			assert_int_equal(p.verdict, RETRY_AGAIN);
+			assert_false(p.told);
+			assert_in_range(p.wait_ms, 500, MIN(last * 3, 60000));
+			last = p.wait_ms;
+			now += p.wait_ms;
+		}
+	}
+}
+
+static void test_backoff_reaches_both_ends(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_NETWORK};
+	struct retry low = {0}, high = {0};
+	struct retry_plan p;
+
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(decide(&low, f, NOW, INT64_MAX, 0).wait_ms, 500);
+		p = decide(&high, f, NOW, INT64_MAX, (uint64_t)(MAX(high.last_ms, 500) * 3 - 501));
+	}
+	assert_int_equal(p.wait_ms, 60000);
+}
+
+static void test_told(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_RATE_LIMIT, .status = 429, .after = "20"};
+	struct retry r = {0};
+
+	for (uint64_t c = 0; c < 5000; c += 7) {
+		struct retry_plan p = decide(&r, f, NOW, INT64_MAX, c);
+
+		assert_true(p.told);
+		assert_in_range(p.wait_ms, 20000, 21000); /* never less */
+	}
+	f.after = "600";
+	assert_int_equal(decide(&r, f, NOW, INT64_MAX, 3).verdict, RETRY_AGAIN);
+	f.after = "601";
+	assert_int_equal(decide(&r, f, NOW, INT64_MAX, 3).verdict, RETRY_TOO_LONG);
+	f.after = "0"; /* at once is a stampede */
+	r = (struct retry){0};
+	assert_in_range(decide(&r, f, NOW, INT64_MAX, 3).wait_ms, 500, 1500);
+}
+
+static void test_horizon(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529};
+	struct retry r = {0};
+	int64_t now = NOW;
+	struct retry_plan p;
+	int tries = 0;
+
+	do {
+		p = decide(&r, f, now, INT64_MAX, 0x123456789abcdefu * (uint64_t)(tries + 1));
+		now += p.wait_ms;
+	} while (p.verdict == RETRY_AGAIN && ++tries < 10000);
+	assert_int_equal(p.verdict, RETRY_HORIZON);
+	assert_true(now - p.wait_ms - NOW <= retry_default.horizon_ms);
+	assert_true(now - NOW > retry_default.horizon_ms);
+	assert_in_range(tries, 25, 3600);
+	assert_int_equal(r.failures, tries + 1);
+	assert_int_equal(r.overloads, tries + 1);
+}
+
+static void test_deadline(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_RATE_LIMIT, .after = "30"};
+	struct retry r = {0};
+
+	assert_int_equal(decide(&r, f, NOW, NOW + 30000, 0).verdict, RETRY_LATE);
+	assert_int_equal(decide(&r, f, NOW, NOW + 30001, 0).verdict, RETRY_AGAIN);
+}
+
+/* Each of these may have been billed. */
+static void test_broken(void **state)
+{
+	struct retry r = {0};
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(decide(&r,
+					(struct retry_failure){.cls = i % 2 ? REPLY_PROTOCOL
+									    : REPLY_TRUNCATED},
+					NOW, INT64_MAX, 0)
+					 .verdict,
+				 RETRY_AGAIN);
+	assert_int_equal(
+		decide(&r, (struct retry_failure){.cls = REPLY_SERVER}, NOW, INT64_MAX, 0).verdict,
+		RETRY_AGAIN);
+	assert_int_equal(
+		decide(&r, (struct retry_failure){.cls = REPLY_TRUNCATED}, NOW, INT64_MAX, 0)
+			.verdict,
+		RETRY_BROKEN);
+	assert_int_equal(
+		decide(&r, (struct retry_failure){.cls = REPLY_SERVER}, NOW, INT64_MAX, 0).verdict,
+		RETRY_AGAIN);
+}
+
+static bool due(struct retry *r, struct retry_failure f, int64_t now, uint64_t chance)
+{
+	struct retry_plan p = decide(r, f, now, INT64_MAX, chance);
+
+	return retry_fallback_due(r, &retry_default, &f, &p, now);
+}
+
+static void test_fallback(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529};
+	struct retry r = {0};
+
+	assert_false(due(&r, f, NOW, 0));
+	assert_false(due(&r, f, NOW + 1000, 0));
+	assert_false(due(&r, f, NOW + 29499, 0)); /* three, but not for long enough */
+	assert_true(due(&r, f, NOW + 29500, 0));
+	r = (struct retry){0};
+	assert_false(due(&r, f, NOW, 0));
+	assert_false(due(&r, f, NOW + 60000, 0)); /* long enough, but only twice */
+	assert_true(due(&r, f, NOW + 60001, 0));
+	r = (struct retry){0};
+	f.should_retry = "false";
+	assert_true(due(&r, f, NOW, 0));
+	f = (struct retry_failure){.cls = REPLY_RATE_LIMIT, .after = "3600"};
+	assert_true(due(&r, f, NOW, 0));
+	f = (struct retry_failure){.cls = REPLY_NETWORK}; /* that is no overload */
+	for (int i = 0; i < 9; i++)
+		assert_false(due(&r, f, NOW + 100000 * i, 0));
+	f = (struct retry_failure){.cls = REPLY_AUTH};
+	assert_false(due(&r, f, NOW, 0));
+}
+
+static const struct {
+	struct retry_failure f;
+	const char *text;
+	const char *has[3];
+} word_cases[] = {
+	{{.cls = REPLY_AUTH, .status = 401},
+	 "invalid x-api-key",
+	 {"anthropic refused the key (401)", "ANTHROPIC_API_KEY", "invalid x-api-key"}},
+	{{.cls = REPLY_BILLING, .status = 402}, "", {"cannot pay (402): add credit", NULL}},
+	{{.cls = REPLY_REFUSED, .status = 403}, "", {"does not allow this request (403)", NULL}},
+	{{.cls = REPLY_NOT_FOUND, .status = 404},
+	 "model: x",
+	 {"does not know anthropic/claude-x", "choose another model", "model: x"}},
+	{{.cls = REPLY_OVERFLOW, .status = 400},
+	 "prompt is too long",
+	 {"does not fit into the context of anthropic/claude-x (200000 tokens)", "too long"}},
+	{{.cls = REPLY_TOO_LARGE, .status = 413}, "", {"too large for anthropic (413)", NULL}},
+	{{.cls = REPLY_BAD_REQUEST, .status = 400},
+	 "temperature: no",
+	 {"refused the request (400): temperature: no", NULL}},
+	{{.cls = REPLY_PROTOCOL, .status = 200},
+	 "it sent HTML",
+	 {"what answers at http://127.0.0.1:1", "check the address", "it sent HTML"}},
+	{{.cls = REPLY_RATE_LIMIT, .after = "3600"},
+	 "",
+	 {"limits the rate of requests and asks to wait 3600 s", "models.fallback"}},
+	{{.cls = REPLY_OVERLOADED, .after = "500"},
+	 "",
+	 {"is overloaded and the run's time ends before the next attempt, in 50", NULL}},
+	{{.cls = REPLY_SERVER, .should_retry = "false"},
+	 "HTTP 500",
+	 {"fails and says not to try again", "HTTP 500"}},
+	{{.cls = REPLY_NETWORK},
+	 "connection refused",
+	 {"cannot be reached after 1 attempts in 5 s", "connection refused"}},
+	{{.cls = REPLY_TIMEOUT}, "", {"did not answer in time", NULL}},
+	{{.cls = REPLY_TRUNCATED}, "", {"broke off its replies", NULL}},
+	{{.cls = REPLY_OTHER, .status = 418}, "teapot", {"fails", "teapot"}},
+};
+
+static void test_words(void **state)
+{
+	struct retry_words w = {
+		.provider = "anthropic",
+		.model = "anthropic/claude-x",
+		.key_name = "ANTHROPIC_API_KEY",
+		.base_url = "http://127.0.0.1:1",
+		.context = 200000,
+	};
+	char out[300], small[20];
+
+	for (size_t i = 0; i < ARRAY_LEN(word_cases); i++) {
+		struct retry r = {0};
+		struct retry_plan p = decide(&r, word_cases[i].f, NOW, NOW + 400000, 0);
+
+		w.text = word_cases[i].text;
+		w.status = word_cases[i].f.status;
+		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW + 5000, out, sizeof(out));
+		for (int k = 0; k < 3 && word_cases[i].has[k]; k++)
+			if (!strstr(out, word_cases[i].has[k]))
+				fail_msg("case %zu: %s", i, out);
+		assert_null(strchr(out, '\n'));
+		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW, small, sizeof(small));
+		assert_int_equal(strlen(small), sizeof(small) - 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_backoff_reaches_both_ends),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_horizon),
+		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
