@@ -1,0 +1,69 @@
+/* A small, strict reader of YAML: configuration files and front matter. What
+ * comes out is a tree of mappings, lists and scalars with line numbers.
+ *
+ * Scalars are text. Who wants a number or a truth asks for it (yaml_int,
+ * yaml_bool), so that YAML 1.1's readings of yes, on, 012 or 1_000 never
+ * happen by themselves: only true, false and plain decimal numbers are taken,
+ * and only unquoted. Refused are tags, merge keys, keys that stand twice, keys
+ * that are no scalars, a second document, and what is over a limit. An alias
+ * is the node it names; a document with them counts as long as it reads. */
+#ifndef CODEC_YAML_H
+#define CODEC_YAML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+
+enum yaml_kind { YAML_SCALAR, YAML_MAP, YAML_LIST };
+
+struct yaml_node { /* borrowed until yaml_free */
+	enum yaml_kind kind;
+	bool plain;       /* a scalar without quotes */
+	bool flow;        /* written as {…} or […] */
+	const char *text; /* of a scalar, NUL-terminated, holds no other NUL */
+	size_t len;       /* of text */
+	unsigned line;    /* from 1; where the value begins */
+	const char *key;  /* in a mapping; else NULL */
+	unsigned key_line;
+	unsigned weight; /* nodes in it, aliases written out */
+	/* For who changes the file: characters (not bytes) from 0. */
+	unsigned key_column, column, end_line, end_column;
+	const struct yaml_node *first, *next;
+};
+
+struct yaml; /* a document */
+
+#define YAML_BYTES_MAX 262144u
+#define YAML_DEPTH_MAX 16u
+#define YAML_NODES_MAX 20000u /* aliases written out */
+
+/* `name` (copied) begins every sentence: "config.yaml:12: …". An empty
+ * document is an empty mapping. AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM; on error
+ * *out is NULL. */
+int yaml_parse(struct yaml **out, const char *name, const char *text, size_t len,
+	       struct ava_error *err);
+void yaml_free(struct yaml *y); /* NULL is fine */
+const struct yaml_node *yaml_root(const struct yaml *y);
+
+/* "name:line: <sentence>"; returns `code`. `line` 0: without one. */
+int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *err,
+	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* The value of a key; NULL: absent, or `map` is none. */
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
+/* Plain null, ~ or nothing at all. */
+bool yaml_is_null(const struct yaml_node *n);
+
+/* Each AVA_EINVAL with line, key and what was expected. */
+int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64_t max,
+	     int64_t *out, struct ava_error *err);
+int yaml_bool(const struct yaml *y, const struct yaml_node *n, bool *out, struct ava_error *err);
+/* A scalar of 1 to `max` bytes that is not null. */
+int yaml_string(const struct yaml *y, const struct yaml_node *n, size_t max, const char **out,
+		struct ava_error *err);
+/* "a mapping", "a list", "\"text\"": for sentences; good until the next call. */
+const char *yaml_shown(const struct yaml_node *n);
+
+#endif

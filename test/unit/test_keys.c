@@ -1,0 +1,183 @@
+/* The file of keys: who may read it, what its lines are, what wins. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/keys.h"
+#include "base/util.h"
+
+static char dir[256], path[320];
+
+static int set_up(void **state)
+{
+	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
+	snprintf(path, sizeof(path), "%s/ava", dir);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/ava/env", dir);
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	for (size_t i = 0; keys_known[i]; i++)
+		unsetenv(keys_known[i]);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	keys_wipe();
+	unit_rmdir(dir);
+	return 0;
+}
+
+static int load(const char *text, mode_t mode, struct ava_error *err)
+{
+	unit_write(path, text, strlen(text));
+	chmod(path, mode);
+	return keys_load(err);
+}
+
+static void test_lines(void **state)
+{
+	struct ava_error err = {0};
+	const char *value;
+
+	assert_int_equal(load("# keys\n"
+			      "\n"
+			      "ANTHROPIC_API_KEY=sk-ant-plain\n"
+			      "  export OPENAI_API_KEY=\"sk-quoted # not a comment\"  # one\r\n"
+			      "OPENROUTER_API_KEY='single \"inside\"'\n"
+			      "OTHER=a=b#c  \n"
+			      "EMPTY=\n"
+			      "LAST=no-newline",
+			      0600, &err),
+			 0);
+	assert_string_equal(keys_get("ANTHROPIC_API_KEY"), "sk-ant-plain");
+	assert_string_equal(keys_get("OPENAI_API_KEY"), "sk-quoted # not a comment");
+	assert_string_equal(keys_get("OPENROUTER_API_KEY"), "single \"inside\"");
+	assert_string_equal(keys_get("OTHER"), "a=b#c");
+	assert_null(keys_get("EMPTY"));
+	assert_string_equal(keys_get("LAST"), "no-newline");
+	assert_null(keys_get("NO"));
+	assert_string_equal(keys_file(0, &value), "ANTHROPIC_API_KEY");
+	assert_string_equal(value, "sk-ant-plain");
+	assert_string_equal(keys_file(5, &value), "LAST");
+	assert_null(keys_file(6, &value));
+	assert_null(getenv("ANTHROPIC_API_KEY")); /* children would have it */
+}
+
+static void test_order(void **state)
+{
+	setenv("ANTHROPIC_API_KEY", "from the environment", 1);
+	setenv("OPENAI_API_KEY", "from the environment", 1);
+	setenv("OPENROUTER_API_KEY", "", 1);
+	assert_int_equal(load("ANTHROPIC_API_KEY=from-the-file\nOPENAI_API_KEY=\n", 0600, NULL), 0);
+	assert_string_equal(keys_get("ANTHROPIC_API_KEY"), "from-the-file");
+	assert_string_equal(keys_source("ANTHROPIC_API_KEY"), "file");
+	assert_string_equal(keys_get("OPENAI_API_KEY"), "from the environment");
+	assert_string_equal(keys_source("OPENAI_API_KEY"), "environment");
+	assert_null(keys_get("OPENROUTER_API_KEY"));
+	assert_null(keys_source("OPENROUTER_API_KEY"));
+	keys_wipe();
+	assert_string_equal(keys_get("ANTHROPIC_API_KEY"), "from the environment");
+}
+
+static void test_modes(void **state)
+{
+	static const mode_t bad[] = {0644, 0640, 0604, 0620, 0602, 0610, 0666};
+	struct ava_error err = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(load("A=secret-value\n", bad[i], &err), AVA_EDENIED);
+		assert_non_null(strstr(err.text, "chmod 600"));
+		assert_non_null(strstr(err.text, path));
+		assert_null(strstr(err.text, "secret-value"));
+		assert_null(keys_get("A"));
+	}
+	assert_int_equal(load("A=secret-value\n", 0400, &err), 0);
+	assert_string_equal(keys_get("A"), "secret-value");
+}
+
+static void test_bad_lines(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"A=1\nno line\n", "env:2: this is no line of the form NAME=value"},
+		{"=x\n", "env:1: this is no line"},
+		{"1A=x\n", "env:1: this is no line"},
+		{"A-B=x\n", "env:1: this is no line"},
+		{"A =x\n", "env:1: this is no line"},
+		{"A=\"secret-value\n", "env:1: the value of A: its quote is not closed"},
+		{"A='secret-value' x\n", "env:1: the value of A: there is something behind"},
+		{"A=secret-value b\n", "env:1: the value of A: a value with blanks"},
+		{"A=secret-\x01value\n", "env:1: the value of A: it holds a control character"},
+		{"A=secret-value\n\nA=2\n", "env:3: A stands there twice"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ava_error err = {0};
+
+		assert_int_equal(load(cases[i].text, 0600, &err), AVA_EINVAL);
+		if (!strstr(err.text, cases[i].want))
+			fail_msg("%s", err.text);
+		assert_null(strstr(err.text, "secret"));
+		assert_null(keys_get("A"));
+	}
+}
+
+static void test_odd_files(void **state)
+{
+	struct ava_error err = {0};
+	char *large = calloc(1, KEYS_FILE_MAX + 2);
+	size_t n = 0;
+
+	assert_int_equal(keys_load(&err), 0); /* none is fine */
+	mkfifo(path, 0600);
+	assert_int_equal(keys_load(&err), AVA_EINVAL); /* and does not wait */
+	unlink(path);
+	mkdir(path, 0700);
+	assert_int_equal(keys_load(&err), AVA_EINVAL);
+	rmdir(path);
+	unit_write(path, "A=1\0B=2\n", 8);
+	chmod(path, 0600);
+	assert_int_equal(keys_load(&err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "NUL"));
+	memset(large, '#', KEYS_FILE_MAX + 1);
+	assert_int_equal(load(large, 0600, &err), AVA_ETOOBIG);
+	large[KEYS_FILE_MAX] = '\0';
+	assert_int_equal(load(large, 0600, &err), 0);
+	for (int i = 0; i < 65; i++)
+		n += (size_t)sprintf(large + n, "A%d=x\n", i);
+	assert_int_equal(load(large, 0600, &err), AVA_ETOOBIG);
+	assert_non_null(strstr(err.text, "env:65: more than 64 names"));
+	free(large);
+}
+
+static void test_shape(void **state)
+{
+	struct ava_error err = {0};
+
+	assert_int_equal(keys_check("K", "sk-ant-0123456789", NULL), 0);
+	assert_int_equal(keys_check("K", "short", &err), AVA_EINVAL);
+	assert_string_equal(err.text, "K is 5 bytes long, which no key is");
+	assert_int_equal(keys_check("K", "secret value-1", &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "byte 7 of 14"));
+	assert_null(strstr(err.text, "secret"));
+	assert_int_equal(keys_check("K", "secret-value\n", &err), AVA_EINVAL);
+	assert_int_equal(keys_check("K", "secret-value\xc3\xa9", &err), AVA_EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_lines),     TEST(test_order),     TEST(test_modes),
+		TEST(test_bad_lines), TEST(test_odd_files), TEST(test_shape),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* The YAML reader: what it takes, what it refuses and with which line. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/yaml.h"
+
+static struct yaml *parse(const char *text)
+{
+	struct ava_error err = {0};
+	struct yaml *y;
+
+	if (yaml_parse(&y, "f", text, strlen(text), &err) != 0)
+		fail_msg("%s", err.text);
+	return y;
+}
+
+static void test_tree(void **state)
+{
+	struct yaml *y = parse("# comment\n"
+			       "runs:\n"
+			       "  max: 12   # more\n"
+			       "list:\n"
+			       "  - a\n"
+			       "  - 'b c'\n"
+			       "  - {x: 1, y: [2, 3]}\n"
+			       "text: |\n"
+			       "  one\n"
+			       "  two\n"
+			       "empty:\n");
+	const struct yaml_node *root = yaml_root(y), *n;
+
+	assert_int_equal(root->kind, YAML_MAP);
+	n = yaml_get(yaml_get(root, "runs"), "max");
+	assert_string_equal(n->text, "12");
+	assert_true(n->plain);
+	assert_int_equal(n->line, 3);
+	assert_int_equal(n->key_line, 3);
+	assert_int_equal(n->key_column, 2);
+	assert_int_equal(n->column, 7);
+	assert_int_equal(n->end_line, 3);
+	assert_int_equal(n->end_column, 9);
+	n = yaml_get(root, "list");
+	assert_int_equal(n->kind, YAML_LIST);
+	assert_false(n->flow);
+	assert_string_equal(n->first->text, "a");
+	assert_null(n->first->key);
+	assert_string_equal(n->first->next->text, "b c");
+	assert_false(n->first->next->plain);
+	n = n->first->next->next;
+	assert_true(n->flow);
+	assert_string_equal(yaml_get(n, "x")->text, "1");
+	assert_string_equal(yaml_get(n, "y")->first->next->text, "3");
+	assert_null(n->next);
+	assert_string_equal(yaml_get(root, "text")->text, "one\ntwo\n");
+	assert_true(yaml_is_null(yaml_get(root, "empty")));
+	assert_null(yaml_get(root, "no"));
+	assert_null(yaml_get(yaml_get(root, "list"), "no"));
+	yaml_free(y);
+	yaml_free(NULL);
+}
+
+static void test_empty(void **state)
+{
+	static const char *const empty[] = {"",
+					    "\n",
+					    "# nothing\n",
+					    "---\n",
+					    "---\n...\n",
+					    "~\n",
+					    "\xef\xbb\xbf# with a mark\n"};
+
+	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+		struct yaml *y = parse(empty[i]);
+
+		assert_int_equal(yaml_root(y)->kind, YAML_MAP);
+		assert_null(yaml_root(y)->first);
+		yaml_free(y);
+	}
+}
+
+static const struct {
+	const char *text, *want; /* part of the sentence */
+} refused[] = {
+	{"a: 1\nb: 2\na: 3\n", "f:3: a stands here and in line 1"},
+	{"{a: 1, a: 2}", "f:1: a stands here and in line 1"},
+	{"a: !!int 3\n", "f:1: tags"},
+	{"a: !!python/object:os.system {}\n", "f:1: tags"},
+	{"a: !foo [1]\n", "f:1: tags"},
+	{"? [a, b]\n: c\n", "f:1: a key must be plain text"},
+	{"? {a: b}\n: c\n", "f:1: a key must be plain text"},
+	{"a: 1\n---\nb: 2\n", "f:2: a second document"},
+	{"a: *nowhere\n", "f:1: there is no anchor"},
+	{"a: &x [*x]\n", "f:1: an alias cannot stand inside"},
+	{"b: &x 1\n*x : 2\n", "f:2: a key cannot be an alias"},
+	{"b: &x {c: 1}\nd:\n  <<: *x\n", "f:3: merge keys"},
+	{"a: [1, 2\n", "f:"},
+	{"a: 'open\n", "f:"},
+	{"a:\n\tb: 1\n", "indent with blanks, not tabs"},
+	{"a: b: c\n", "f:1: this is no YAML"},
+	{"a: \"\\x00\"\n", "f:1: the text holds a NUL"},
+	{"{\"a\\0\": 1}\n", "f:1: this is no key"},
+	{"'': 1\n", "f:1: this is no key"},
+	{"a: \xff\n", "UTF-8"},
+	{"a: \x01\n", "f: byte"},
+	{"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "f:1: it is nested too deeply"},
+};
+
+static void test_refused(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		struct ava_error err = {0};
+		struct yaml *y = (void *)1;
+
+		print_message("%s\n", refused[i].text);
+		assert_int_equal(
+			yaml_parse(&y, "f", refused[i].text, strlen(refused[i].text), &err),
+			AVA_EINVAL);
+		assert_null(y);
+		if (!strstr(err.text, refused[i].want))
+			fail_msg("%s", err.text);
+		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+static void test_nul_in_file(void **state)
+{
+	struct ava_error err = {0};
+	struct yaml *y;
+
+	assert_int_equal(yaml_parse(&y, "f", "a: 1\0b", 6, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "byte 4"));
+}
+
+static void test_depth(void **state)
+{
+	struct yaml *y = parse("[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"); /* 16 */
+
+	assert_int_equal(yaml_root(y)->weight, 17);
+	yaml_free(y);
+}
+
+static void test_alias(void **state)
+{
+	struct yaml *y = parse("a: &x {b: [1, 2]}\nc: *x\nd: &y text\ne: *y\n");
+	const struct yaml_node *root = yaml_root(y);
+
+	assert_string_equal(yaml_get(yaml_get(root, "c"), "b")->first->next->text, "2");
+	assert_int_equal(yaml_get(root, "c")->line, 2);
+	assert_string_equal(yaml_get(root, "c")->key, "c");
+	assert_string_equal(yaml_get(root, "e")->text, "text");
+	assert_int_equal(root->weight, 11);
+	yaml_free(y);
+}
+
+/* Nine lines that would be a thousand million values. */
+static void test_bomb(void **state)
+{
+	char text[2048];
+	struct ava_error err = {0};
+	struct yaml *y;
+	int n = snprintf(text, sizeof(text), "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+
+	for (int i = 1; i < 9; i++) {
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "a%d: &a%d [", i, i);
+		for (int k = 0; k < 10; k++)
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s*a%d", k ? "," : "",
+				      i - 1);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "]\n");
+	}
+	assert_int_equal(yaml_parse(&y, "f", text, (size_t)n, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "f:5: there are too many values"));
+}
+
+static void test_limits(void **state)
+{
+	size_t len = YAML_BYTES_MAX + 1;
+	char *text = malloc(len);
+	struct ava_error err = {0};
+	struct yaml *y;
+
+	memset(text, '#', len);
+	assert_int_equal(yaml_parse(&y, "f", text, len, &err), AVA_ETOOBIG);
+	assert_non_null(strstr(err.text, "262145 bytes"));
+	text[len - 2] = '\n';
+	assert_int_equal(yaml_parse(&y, "f", text, len - 1, &err), 0);
+	yaml_free(y);
+	for (size_t i = 0; i + 3 < len; i += 3)
+		memcpy(text + i, "- \n", 3);
+	assert_int_equal(yaml_parse(&y, "f", text, len / 3 * 3, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "too many values"));
+	free(text);
+}
+
+static void test_anchors(void **state)
+{
+	char text[2048];
+	struct ava_error err = {0};
+	struct yaml *y;
+	int n = 0;
+
+	for (int i = 0; i < 65; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "- &a%d x\n", i);
+	assert_int_equal(yaml_parse(&y, "f", text, (size_t)n, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "f:65: there are too many anchors"));
+}
+
+/* Numbers: what YAML 1.1 would read otherwise is text and refused. */
+static void test_int(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		int64_t value;
+	} cases[] = {
+		{"0", true, 0},      {"12", true, 12},
+		{"-5", true, -5},    {"100", true, 100},
+		{"101", false, 0},   {"-6", false, 0},
+		{"012", false, 0},   {"0x10", false, 0},
+		{"0o7", false, 0},   {"1_0", false, 0},
+		{"+5", false, 0},    {"5.0", false, 0},
+		{"1e1", false, 0},   {"'5'", false, 0},
+		{"\"5\"", false, 0}, {"~", false, 0},
+		{"[5]", false, 0},   {"{a: 5}", false, 0},
+		{"1:30", false, 0},  {"-", false, 0},
+		{"-0", true, 0},     {"99999999999999999999", false, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char text[64];
+		struct ava_error err = {0};
+		struct yaml *y;
+		int64_t v = -77;
+		int rv;
+
+		snprintf(text, sizeof(text), "\nk: %s\n", cases[i].text);
+		if (strcmp(cases[i].text, "-") == 0) /* a list of one null */
+			snprintf(text, sizeof(text), "\nk:\n -\n");
+		y = parse(text);
+		rv = yaml_int(y, yaml_get(yaml_root(y), "k"), -5, 100, &v, &err);
+		print_message("%s\n", cases[i].text);
+		assert_int_equal(rv, cases[i].good ? 0 : AVA_EINVAL);
+		assert_int_equal(v, cases[i].good ? cases[i].value : -77);
+		if (rv != 0)
+			assert_non_null(
+				strstr(err.text, "it must be a whole number from -5 to 100"));
+		if (rv != 0 && cases[i].text[0] != '-')
+			assert_non_null(strstr(err.text, "f:2: k is "));
+		yaml_free(y);
+	}
+}
+
+static void test_bool(void **state)
+{
+	static const char *const words[] = {"true", "false", "yes",    "no", "on", "off",   "y",
+					    "True", "TRUE",  "'true'", "1",  "~",  "[true]"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		char text[64];
+		struct ava_error err = {0};
+		struct yaml *y;
+		bool v = i != 0;
+
+		snprintf(text, sizeof(text), "k: %s\n", words[i]);
+		y = parse(text);
+		assert_int_equal(yaml_bool(y, yaml_get(yaml_root(y), "k"), &v, &err),
+				 i < 2 ? 0 : AVA_EINVAL);
+		assert_int_equal(v, i != 1);
+		yaml_free(y);
+	}
+}
+
+static void test_string(void **state)
+{
+	struct yaml *y = parse("a: text\nb: 12\nc:\nd: ''\ne: [x]\nf: 'null'\ng: \"t\\xe9\"\n");
+	const struct yaml_node *root = yaml_root(y);
+	struct ava_error err = {0};
+	const char *s = NULL;
+
+	assert_int_equal(yaml_string(y, yaml_get(root, "a"), 4, &s, &err), 0);
+	assert_string_equal(s, "text");
+	assert_int_equal(yaml_string(y, yaml_get(root, "a"), 3, &s, &err), AVA_EINVAL);
+	assert_string_equal(err.text, "f:1: a is 4 bytes long, 3 at the most");
+	assert_int_equal(yaml_string(y, yaml_get(root, "b"), 4, &s, &err), 0);
+	assert_string_equal(s, "12");
+	assert_int_equal(yaml_string(y, yaml_get(root, "c"), 4, &s, &err), AVA_EINVAL);
+	assert_string_equal(err.text, "f:3: c is empty; it must be text");
+	assert_int_equal(yaml_string(y, yaml_get(root, "d"), 4, &s, &err), AVA_EINVAL);
+	assert_int_equal(yaml_string(y, yaml_get(root, "e"), 4, &s, &err), AVA_EINVAL);
+	assert_string_equal(err.text, "f:5: e is a list; it must be text");
+	assert_int_equal(yaml_string(y, yaml_get(root, "f"), 4, &s, &err), 0);
+	assert_string_equal(s, "null");
+	assert_int_equal(yaml_string(y, yaml_get(root, "g"), 4, &s, &err), 0);
+	assert_string_equal(s, "t\xc3\xa9");
+	yaml_free(y);
+}
+
+static void test_no_memory(void **state)
+{
+	static const char text[] = "a: &x [1, {b: c}]\nd: *x\ne: \"long text that is kept\"\n";
+
+	FAULT_LOOP(k, {
+		struct ava_error err = {0};
+		struct yaml *y;
+		int rv = yaml_parse(&y, "f", text, sizeof(text) - 1, &err);
+
+		assert_true(rv == 0 || rv == AVA_ENOMEM);
+		assert_int_equal(y != NULL, rv == 0);
+		yaml_free(y);
+	});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree),      cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_refused),   cmocka_unit_test(test_nul_in_file),
+		cmocka_unit_test(test_depth),     cmocka_unit_test(test_alias),
+		cmocka_unit_test(test_bomb),      cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_anchors),   cmocka_unit_test(test_int),
+		cmocka_unit_test(test_bool),      cmocka_unit_test(test_string),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
