@@ -2,8 +2,12 @@
  * once: its SubagentSpawn and, when it has ended, its SubagentComplete give
  * the rows. The request id stands in the catalog only and is lost with it.
  *
+ * The rows are in the file before this returns, so that the first `ava ps -a`
+ * of a daemon that serves lists every run.
+ *
  * What can fail: a log without its beginning gives no row; it is named, left
- * as it is, and its id stays taken. */
+ * as it is, and its id stays taken. A disk that does not take the rows does
+ * not hold up the start. */
 #include "subagent/salvage.h"
 
 #include <stdio.h>
@@ -180,6 +184,7 @@ int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks, struct
 {
 	struct found f = {.sup = s};
 	struct draft *d = NULL;
+	bool committed = false;
 	int rv = 0;
 
 	(void)sys->list(s->book->root_fd, "logs/subagents", found_name, &f);
@@ -195,9 +200,12 @@ int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks, struct
 		if (rv == 0) {
 			rv = draft_commit(d, JOURNAL_NOW, nothing, NULL, err);
 			d = NULL;
+			committed = committed || rv == 0;
 		}
 	}
 	draft_free(d);
 	free(f.ids);
+	if (committed)
+		(void)journal_sync(s->book->journal);
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory while runs were looked for") : rv;
 }

@@ -1,0 +1,531 @@
+/* What a start makes of the runs that a stop left: their catalog rows, logs
+ * and conversations are written by the supervisor, then changed as a crash, a
+ * failing disk or a person may leave them. No model is called. */
+#include "logbook_rig.h"
+
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/dialect.h"
+#include "subagent/restart.h"
+#include "subagent/supervisor.h"
+
+struct world {
+	struct rig r;
+	struct settings settings;
+	struct supervisor sup;
+	char problems[4096], requests[512];
+	struct ava_error err;
+};
+
+static void open_world(struct world *w)
+{
+	rig_open(&w->r);
+	supervisor_init(&w->sup, w->r.loop, &w->r.book, &w->settings);
+	w->sup.closing = true; /* no slots: nothing calls a model */
+	w->problems[0] = w->requests[0] = 0;
+	w->err = (struct ava_error){0};
+}
+
+static void init_world(struct world *w)
+{
+	rig_init(&w->r);
+	assert_int_equal(settings_load(&w->settings, NULL), 0);
+	open_world(w);
+}
+
+static void close_world(struct world *w)
+{
+	supervisor_quiesce(&w->sup);
+	for (int i = 0; i < 100 && !supervisor_written(&w->sup); i++)
+		journal_sync(w->r.j);
+	w->r.book.closed = true;
+	journal_close(w->r.j);
+	w->r.j = NULL;
+	supervisor_close(&w->sup);
+	supervisor_fini(&w->sup);
+	rig_close(&w->r);
+}
+
+static void fini_world(struct world *w)
+{
+	close_world(w);
+	sys = &sys_real;
+	unit_rmdir(w->r.root);
+}
+
+/* ---- what a stop leaves */
+
+struct left {
+	char id[24], trace[48], log[LOGBOOK_PATH], messages[LOGBOOK_PATH], result[LOGBOOK_PATH];
+};
+
+static void nothing(int rv, void *user)
+{
+	assert_int_equal(rv, 0);
+}
+
+static void commit(struct world *w, struct draft *d)
+{
+	assert_int_equal(draft_commit(d, JOURNAL_NOW, nothing, NULL, NULL), 0);
+	assert_int_equal(journal_sync(w->r.j), 0);
+}
+
+/* A run that is accepted, and never started. */
+static struct left queued(struct world *w, const char *request_id)
+{
+	struct op_spawn s = {
+		.role = "code_reviewer",
+		.task = "look at it",
+		.cwd = w->r.root,
+		.origin = "test",
+		.session_id = "s1",
+		.user_id = "tester",
+		.request_id = request_id,
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+	};
+	struct draft *d = draft_new(&w->r.book);
+	struct run_spec *spec = NULL;
+	struct left l;
+	struct run *r;
+
+	if (spec_build(&spec, &s, &w->settings, "offline", NULL, &w->err) != 0 ||
+	    supervisor_spawn(&w->sup, spec, "", d, &r, &w->err) != 0)
+		fail_msg("%s", w->err.text);
+	commit(w, d);
+	snprintf(l.id, sizeof(l.id), "%s", r->id.text);
+	snprintf(l.trace, sizeof(l.trace), "%s", r->trace.text);
+	logbook_run_path(l.id, l.log);
+	logbook_messages_path(l.id, l.messages);
+	logbook_result_path(l.id, l.result);
+	return l;
+}
+
+/* An event of the run with this content, as the run would have written it. */
+static void add(struct world *w, const struct left *l, enum event_kind kind, const char *content)
+{
+	struct run *r = supervisor_find(&w->sup, l->id);
+	struct draft *d = draft_new(&w->r.book);
+	struct draft_where where = {.run = l->id, .run_seq = &r->seq};
+	struct event_head head = {.kind = kind, .agent_id = l->id, .trace_id = l->trace};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	buf_adds(&b, content);
+	assert_true(draft_event(d, &where, &head, &b, NULL) > 0);
+	buf_fini(&b);
+	commit(w, d);
+}
+
+/* A reply with two calls, the first answered; the process ended there. */
+static struct left at_work(struct world *w)
+{
+	static const char reply[] =
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\","
+		"\"name\":\"read_file\",\"input\":{\"path\":\"a\"}},{\"type\":\"tool_use\","
+		"\"id\":\"t2\",\"name\":\"read_file\",\"input\":{\"path\":\"b\"}}]}\n";
+	struct left l = queued(w, "");
+	struct draft *d = draft_new(&w->r.book);
+
+	add(w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
+	buf_adds(draft_part(d, DRAFT_MESSAGES, l.messages), reply);
+	commit(w, d);
+	add(w, &l, EVENT_InferEnd,
+	    "{\"callId\":\"i1\",\"tokens\":{\"input\":70,\"output\":7,\"cacheRead\":0,"
+	    "\"cacheWrite\":0,\"reasoning\":0}}");
+	add(w, &l, EVENT_ToolCall, "{\"callId\":\"c1.1\",\"name\":\"read_file\"}");
+	add(w, &l, EVENT_ToolCall, "{\"callId\":\"c1.2\",\"name\":\"read_file\"}");
+	add(w, &l, EVENT_ToolResult,
+	    "{\"callId\":\"c1.1\",\"success\":true,\"output\":\"what a holds\"}");
+	return l;
+}
+
+/* ---- the start */
+
+static void on_request(const char *request_id, const char *run, const char *trace,
+		       int64_t spawned_ms, void *user)
+{
+	struct world *w = user;
+	size_t n = strlen(w->requests);
+
+	assert_true(spawned_ms > 0);
+	snprintf(w->requests + n, sizeof(w->requests) - n, "%s=%s ", request_id, run);
+}
+
+static void on_problem(const char *path, const char *sentence, void *user)
+{
+	struct world *w = user;
+	size_t n = strlen(w->problems);
+
+	assert_null(strchr(sentence, '\n'));
+	snprintf(w->problems + n, sizeof(w->problems) - n, "%s: %s\n", path, sentence);
+}
+
+static int take_up(struct world *w)
+{
+	struct restart_hooks hooks = {.request = on_request, .problem = on_problem, .user = w};
+
+	return restart_runs(&w->sup, &hooks, &w->err);
+}
+
+static void restart(struct world *w)
+{
+	open_world(w);
+	if (take_up(w) != 0)
+		fail_msg("restart_runs: %s", w->err.text);
+}
+
+/* The run has ended as `interrupted`, in all its files. */
+static void assert_interrupted(struct world *w, const struct left *l)
+{
+	char want[96];
+
+	RIG_UNTIL(&w->r, !supervisor_find(&w->sup, l->id));
+	assert_true(rig_holds(&w->r, l->result, "\"status\":\"error\""));
+	assert_true(rig_holds(&w->r, l->result, "\"stop_reason\":\"interrupted\""));
+	assert_true(rig_holds(&w->r, l->log, "\"eventType\":\"SubagentComplete\""));
+	snprintf(want, sizeof(want), "\"id\":\"%s\"", l->id);
+	assert_true(rig_holds(&w->r, CATALOG_PATH, want));
+	assert_true(rig_holds(&w->r, CATALOG_PATH, "\"row\":\"end\""));
+}
+
+static void assert_queued(struct world *w, const struct left *l)
+{
+	struct run *r = supervisor_find(&w->sup, l->id);
+
+	assert_non_null(r);
+	assert_string_equal(r->trace.text, l->trace);
+	assert_string_equal(r->spec->task, "look at it");
+	RIG_UNTIL(&w->r, !list_empty(&r->queue));
+	assert_int_equal(run_status(r), AVA_QUEUED);
+}
+
+/* ---- tests */
+
+static void test_an_empty_root(void **state)
+{
+	struct world w;
+
+	init_world(&w);
+	assert_int_equal(take_up(&w), 0);
+	assert_int_equal(w.sup.total, 0);
+	assert_int_equal(w.sup.nlive, 0);
+	assert_string_equal(w.problems, "");
+	fini_world(&w);
+}
+
+static void test_a_queued_run_goes_on(void **state)
+{
+	struct world w;
+	struct left a, b;
+	char want[128];
+
+	init_world(&w);
+	a = queued(&w, "r-1");
+	b = queued(&w, "");
+	close_world(&w);
+	restart(&w);
+	assert_queued(&w, &a);
+	assert_queued(&w, &b);
+	assert_int_equal(w.sup.total, 2);
+	assert_true(nameset_has(&w.sup.names, a.id));
+	assert_true(nameset_has(&w.sup.names, b.trace));
+	snprintf(want, sizeof(want), "r-1=%s ", a.id);
+	assert_string_equal(w.requests, want); /* "" is none */
+	assert_string_equal(w.problems, "");
+	fini_world(&w);
+}
+
+static void test_a_started_run_ends(void **state)
+{
+	struct world w;
+	struct left l;
+
+	init_world(&w);
+	l = queued(&w, "");
+	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
+	close_world(&w);
+	restart(&w);
+	assert_interrupted(&w, &l);
+	assert_true(rig_holds(&w.r, l.log, "\"eventType\":\"InferEnd\"")); /* the cut call */
+	assert_string_equal(w.problems, "");
+	close_world(&w);
+	restart(&w); /* ended is ended */
+	assert_int_equal(w.sup.nlive, 0);
+	assert_int_equal(w.sup.total, 1);
+	assert_true(nameset_has(&w.sup.names, l.id));
+	fini_world(&w);
+}
+
+/* The intent without a result gets one that says so; the other one's stays. */
+static void test_open_intents_get_results(void **state)
+{
+	struct world w;
+	struct left l;
+	struct event_view v[32];
+	char *file, *messages, *last;
+	unsigned results = 0;
+	size_t n;
+
+	init_world(&w);
+	l = at_work(&w);
+	close_world(&w);
+	restart(&w);
+	assert_interrupted(&w, &l);
+	n = rig_events(&w.r, l.log, v, 32, &file);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(v[i].seq, i + 1);
+		results += v[i].kind == EVENT_ToolResult;
+	}
+	assert_int_equal(results, 2);
+	assert_int_equal(v[n - 1].kind, EVENT_SubagentComplete);
+	assert_non_null(
+		strstr(file, "\"callId\":\"c1.2\",\"name\":\"read_file\",\"success\":false"));
+	assert_non_null(strstr(file, "may have happened"));
+	messages = rig_read(&w.r, l.messages);
+	messages[strlen(messages) - 1] = 0;
+	last = strrchr(messages, '\n');
+	assert_non_null(strstr(last, "\"t1\""));
+	assert_non_null(strstr(last, "what a holds"));
+	assert_non_null(strstr(last, "\"t2\""));
+	assert_non_null(strstr(last, "interrupted"));
+	assert_true(rig_holds(&w.r, l.result, "\"tokens_used\":77"));
+	free(file);
+	free(messages);
+	fini_world(&w);
+}
+
+/* The rows of runs that the catalog does not know are in the file when the
+ * start has returned, however slow the disk is: who asks first sees them. */
+static void test_a_catalog_that_was_removed(void **state)
+{
+	struct world w;
+	struct left a, b;
+	char want[64];
+
+	init_world(&w);
+	a = queued(&w, "r-1");
+	b = at_work(&w);
+	close_world(&w);
+	unlink(rig_path(&w.r, CATALOG_PATH));
+	open_world(&w);
+	atomic_store(&rig_sync_us, 50000);
+	assert_int_equal(take_up(&w), 0);
+	atomic_store(&rig_sync_us, 0);
+	snprintf(want, sizeof(want), "\"id\":\"%s\"", a.id);
+	assert_true(rig_holds(&w.r, CATALOG_PATH, want));
+	snprintf(want, sizeof(want), "\"id\":\"%s\"", b.id);
+	assert_true(rig_holds(&w.r, CATALOG_PATH, want));
+	assert_non_null(strstr(w.problems, a.log));
+	assert_non_null(strstr(w.problems, b.log));
+	assert_string_equal(w.requests, ""); /* it stood in the catalog alone */
+	assert_queued(&w, &a);
+	assert_interrupted(&w, &b);
+	fini_world(&w);
+}
+
+/* A disk that takes no rows does not hold up the start. */
+static void test_rows_that_cannot_be_written(void **state)
+{
+	struct world w;
+	struct left a;
+
+	init_world(&w);
+	a = queued(&w, "");
+	close_world(&w);
+	unlink(rig_path(&w.r, CATALOG_PATH));
+	open_world(&w);
+	atomic_store(&rig_sync_error, EIO);
+	assert_int_equal(take_up(&w), 0);
+	assert_queued(&w, &a);
+	atomic_store(&rig_sync_error, 0);
+	RIG_UNTIL(&w.r, journal_health(w.r.j, NULL) == 0);
+	close_world(&w);
+	restart(&w); /* found missing again */
+	assert_non_null(strstr(w.problems, a.log));
+	assert_queued(&w, &a);
+	fini_world(&w);
+}
+
+static void append(struct world *w, const char *path, const char *text)
+{
+	FILE *f = fopen(rig_path(&w->r, path), "a");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_rows_that_are_none(void **state)
+{
+	struct world w;
+	struct left a;
+	char *rows;
+
+	init_world(&w);
+	a = queued(&w, "r-1");
+	close_world(&w);
+	rows = rig_read(&w.r, CATALOG_PATH);
+	append(&w, CATALOG_PATH, "{\"row\":\"of what?\"}\n");
+	append(&w, CATALOG_PATH, rows);                           /* the first one counts */
+	append(&w, CATALOG_PATH, "{\"row\":\"spawn\",\"lsn\":1"); /* torn */
+	free(rows);
+	restart(&w);
+	assert_non_null(strstr(w.problems, CATALOG_PATH ": a line cannot be read"));
+	assert_int_equal(w.sup.nlive, 1);
+	assert_queued(&w, &a);
+	fini_world(&w);
+}
+
+/* An end without its beginning: the id is never given again. */
+static void test_an_end_row_alone(void **state)
+{
+	struct catalog_row row = {.kind = CATALOG_END,
+				  .status = AVA_SUCCESS,
+				  .id = "S-abcdef",
+				  .trace_id = "brave-otter",
+				  .role = "researcher",
+				  .totals = {.calls = 3, .duration_ms = 1000}};
+	struct world w;
+	struct draft *d;
+
+	init_world(&w);
+	d = draft_new(&w.r.book);
+	assert_int_equal(draft_catalog(d, &row), 0);
+	commit(&w, d);
+	close_world(&w);
+	restart(&w);
+	assert_int_equal(w.sup.nlive, 0);
+	assert_true(nameset_has(&w.sup.names, "S-abcdef"));
+	fini_world(&w);
+}
+
+/* What a person did to the files of a run that had not ended: it ends, with
+ * the reason, and the file is named. */
+static void test_files_that_were_changed(void **state)
+{
+	enum { NO_MESSAGES, NO_SPEC, NEWER, OTHER_LOG, NO_LOG, NCASES };
+	static const char other[] =
+		"{\"timestamp\":\"2026-11-21T08:00:00.123Z\",\"lsn\":1,\"seq\":1,\"eventType\":"
+		"\"Activity\",\"agentId\":\"S-111111\",\"sessionId\":\"\",\"traceId\":\"\","
+		"\"userId\":\"\",\"content\":{},\"metadata\":{}}\n";
+
+	for (int i = 0; i < NCASES; i++) {
+		struct world w;
+		struct left l;
+
+		init_world(&w);
+		l = queued(&w, "");
+		close_world(&w);
+		if (i == NO_MESSAGES)
+			unlink(rig_path(&w.r, l.messages));
+		else if (i == NO_SPEC)
+			rig_write(&w.r, l.messages, "[]\n");
+		else if (i == NEWER)
+			rig_write(&w.r, l.messages, "{\"spec\":{\"machine\":99}}\n");
+		else if (i == OTHER_LOG)
+			append(&w, l.log, other);
+		else
+			unlink(rig_path(&w.r, l.log));
+		restart(&w);
+		assert_non_null(strstr(w.problems, l.id));
+		RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
+		assert_true(rig_holds(&w.r, l.result, "\"status\":\"error\""));
+		assert_true(rig_holds(&w.r, CATALOG_PATH, "\"row\":\"end\""));
+		fini_world(&w);
+	}
+}
+
+/* ---- failures through the seam */
+
+static const char *failing; /* part of a path */
+
+static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (failing && strstr(path, failing) != NULL) {
+		errno = EIO;
+		return -1;
+	}
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static void test_a_disk_that_cannot_be_read(void **state)
+{
+	struct sys_ops ops = sys_real;
+	struct world w;
+	struct left l;
+
+	ops.openat = failing_openat;
+	init_world(&w);
+	l = queued(&w, "");
+	close_world(&w);
+
+	sys = &ops;
+	open_world(&w);
+	failing = CATALOG_PATH; /* without it nothing is known: no start */
+	assert_int_equal(take_up(&w), AVA_EIO);
+	assert_non_null(strstr(w.err.text, CATALOG_PATH));
+	failing = NULL;
+	close_world(&w);
+
+	open_world(&w);
+	failing = "messages.jsonl"; /* one run alone */
+	assert_int_equal(take_up(&w), 0);
+	failing = NULL;
+	assert_non_null(strstr(w.problems, l.id));
+	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
+	assert_true(rig_holds(&w.r, l.result, "\"status\":\"error\""));
+	fini_world(&w);
+}
+
+/* Out of memory stops the start, names what it was at, and leaves the files
+ * as they are for the next one. */
+static void test_without_memory(void **state)
+{
+	bool hit = true;
+	struct world w;
+	struct left a;
+
+	init_world(&w);
+	a = queued(&w, "r-1");
+	close_world(&w);
+	for (long k = 0; hit; k++) {
+		int rv;
+
+		open_world(&w);
+		fault_alloc(k);
+		rv = take_up(&w);
+		hit = fault_alloc_end();
+		if (rv != 0) {
+			assert_int_equal(rv, AVA_ENOMEM);
+			assert_string_not_equal(w.err.text, "");
+		}
+		close_world(&w);
+		assert_true(k < 2000);
+	}
+	restart(&w);
+	assert_true(supervisor_find(&w.sup, a.id) != NULL || w.sup.total == 1);
+	fini_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_an_empty_root),
+		cmocka_unit_test(test_a_queued_run_goes_on),
+		cmocka_unit_test(test_a_started_run_ends),
+		cmocka_unit_test(test_open_intents_get_results),
+		cmocka_unit_test(test_a_catalog_that_was_removed),
+		cmocka_unit_test(test_rows_that_cannot_be_written),
+		cmocka_unit_test(test_rows_that_are_none),
+		cmocka_unit_test(test_an_end_row_alone),
+		cmocka_unit_test(test_files_that_were_changed),
+		cmocka_unit_test(test_a_disk_that_cannot_be_read),
+		cmocka_unit_test(test_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
