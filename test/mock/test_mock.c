@@ -1,0 +1,706 @@
+/* The strict mock itself: each kind of request that a real service refuses is
+ * refused, with its status and its words, and the good ones pass. A mock that
+ * lets something through would make every test that leans on it worthless. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/util.h"
+#include "reply.h"
+#include "signature.h"
+
+/* One request through all checks of its service, headers apart. */
+static struct tape tape;
+static struct convos *convos;
+static struct plan plan;
+
+static bool ask_body(struct ask *a, const char *body, struct verdict *v)
+{
+	a->body_len = strlen(body);
+	if (!tape_read(&tape, body, a->body_len))
+		return verdict_set(v, 400, "json", "%s", tape.error);
+	return ask_read(a, &tape, v) &&
+	       (a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v));
+}
+
+static void setup_world(void)
+{
+	tape_init(&tape);
+	convos = convos_new();
+	plan_default(&plan);
+}
+
+static void end_world(void)
+{
+	convos_free(convos);
+	tape_fini(&tape);
+}
+
+struct refusal {
+	const char *body;
+	const char *words; /* in the text; NULL: the request is good */
+	int status;        /* 0: 400 */
+};
+
+static void check_table(enum service service, const struct refusal *rows, size_t n)
+{
+	tape_init(&tape);
+	for (size_t i = 0; i < n; i++) {
+		struct ask a = {.service = service};
+		struct verdict v = {0};
+		bool good = ask_body(&a, rows[i].body, &v);
+
+		if (rows[i].words == NULL
+			    ? !good
+			    : good || strstr(v.text, rows[i].words) == NULL ||
+				      v.status != (rows[i].status ? rows[i].status : 400))
+			fail_msg("%s\n  wanted: %s\n  got: %d %s", rows[i].body,
+				 rows[i].words ? rows[i].words : "(good)", v.status, v.text);
+	}
+	tape_fini(&tape);
+}
+
+/* ---- JSON ---- */
+
+static void test_tape(void **state)
+{
+	static const char *const good[] = {
+		"{}",
+		"[]",
+		" {\"a\" : [1, -0.5e+3, true,false,null,\"\\u00e9\\ud83d\\ude00\"]}\n",
+		"\"\xc3\xa9\xf0\x9f\x98\x80\"",
+		"0",
+		"-1",
+		"1E5"};
+	static const char *const broken[] = {"",
+					     "{",
+					     "{\"a\":1,}",
+					     "[1,]",
+					     "{a:1}",
+					     "{'a':1}",
+					     "nul",
+					     "NaN",
+					     "Infinity",
+					     "01",
+					     "1.",
+					     ".5",
+					     "+1",
+					     "1e",
+					     "\"\\x\"",
+					     "\"\\u12\"",
+					     "\"\\ud800\"",
+					     "\"\\udc00\"",
+					     "\"\\ud800\\u0041\"",
+					     "\"\x01\"",
+					     "\"\xff\"",
+					     "\"\xc0\xaf\"",
+					     "\"\xed\xa0\x80\"",
+					     "\"abc",
+					     "{} {}",
+					     "{\"a\":1,\"a\":2}",
+					     "[1 2]",
+					     "{\"a\" 1}",
+					     "\xef\xbb\xbf{}"};
+	char deep[200];
+
+	(void)state;
+	tape_init(&tape);
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		if (!tape_read(&tape, good[i], strlen(good[i])))
+			fail_msg("%s: %s", good[i], tape.error);
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++)
+		if (tape_read(&tape, broken[i], strlen(broken[i])) || tape.error[0] == '\0')
+			fail_msg("taken: %s", broken[i]);
+	memset(deep, '[', 100);
+	memset(deep + 100, ']', 100);
+	assert_true(tape_read(&tape, deep + 36, 128));
+	assert_false(tape_read(&tape, deep + 35, 130));
+	tape_fini(&tape);
+}
+
+static void test_tape_reading(void **state)
+{
+	static const char text[] = "{\"s\":\"a\\n\\u00e9\\ud83d\\ude00\\\"\",\"n\":-12,\"f\":1.5,"
+				   "\"l\":[1,[2,3],{\"x\":4}],\"o\":{\"s\":1}}";
+	char s[32];
+	int64_t n = 0;
+	double f = 0;
+	unsigned count = 0;
+
+	(void)state;
+	tape_init(&tape);
+	assert_true(tape_read(&tape, text, strlen(text)));
+	assert_string_equal(tape_copy(&tape, tape_get(&tape, 0, "s"), s, sizeof s),
+			    "a\n\xc3\xa9\xf0\x9f\x98\x80\"");
+	assert_true(tape_int(&tape, tape_get(&tape, 0, "n"), &n));
+	assert_int_equal(n, -12);
+	assert_false(tape_int(&tape, tape_get(&tape, 0, "f"), &n));
+	assert_true(tape_real(&tape, tape_get(&tape, 0, "f"), &f));
+	assert_true(f > 1.4 && f < 1.6);
+	TAPE_EACH(&tape, i, tape_get(&tape, 0, "l"))
+	count++;
+	assert_int_equal(count, 3);
+	assert_int_equal(tape_get(&tape, 0, "x"), 0);
+	assert_int_not_equal(tape_get(&tape, tape_get(&tape, 0, "o"), "s"), 0);
+	tape_fini(&tape);
+}
+
+/* ---- the Messages API ---- */
+
+#define A(model, rest)  "{\"model\":\"" model "\",\"max_tokens\":2000," rest "}"
+#define S45(rest)       A("claude-sonnet-4-5", rest)
+#define O47(rest)       A("claude-opus-4-7", rest)
+#define MSG(list)       "\"messages\":[" list "]"
+#define USER(text)      "{\"role\":\"user\",\"content\":\"" text "\"}"
+#define BLOCKS(list)    "{\"role\":\"user\",\"content\":[" list "]}"
+#define ASSIST(list)    "{\"role\":\"assistant\",\"content\":[" list "]}"
+#define TEXT(s)         "{\"type\":\"text\",\"text\":\"" s "\"}"
+#define USE(id)         "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"t\",\"input\":{}}"
+#define RESULT(id)      "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"r\"}"
+#define TOOL(name)      "{\"name\":\"" name "\",\"input_schema\":{\"type\":\"object\"}}"
+#define MARKED          "{\"type\":\"text\",\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\"}}"
+#define WITH(parameter) S45(parameter "," MSG(USER("hi")))
+#define WITH47(p)       O47(p "," MSG(USER("hi")))
+
+static const struct refusal anthropic_parameters[] = {
+	{WITH("\"stream\":true"), NULL, 0},
+	{WITH47("\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"}"),
+	 NULL, 0},
+	{"[]", "valid dictionary", 0},
+	{"{\"max_tokens\":1," MSG(USER("x")) "}", "model: Field required", 0},
+	{"{\"model\":\"claude-x\"," MSG(USER("x")) "}", "max_tokens: Field required", 0},
+	{"{\"model\":\"claude-x\",\"max_tokens\":0," MSG(USER("x")) "}",
+	 "greater than or equal to 1", 0},
+	{"{\"model\":\"claude-x\",\"max_tokens\":64001," MSG(USER("x")) "}", "64001 > 64000", 0},
+	{"{\"model\":\"claude-x\",\"max_tokens\":\"9\"," MSG(USER("x")) "}", "valid integer", 0},
+	{"{\"model\":\"no-such\",\"max_tokens\":1," MSG(USER("x")) "}", "model: no-such", 404},
+	{S45("\"stream\":true"), "messages: Field required", 0},
+	{S45("\"messages\":{}"), "valid list", 0},
+	{S45("\"messages\":[]"), "at least one message", 0},
+	{WITH("\"max_completion_tokens\":5"), "max_completion_tokens: Extra inputs", 0},
+	{WITH("\"reasoning\":{}"), "reasoning: Extra inputs", 0},
+	{WITH("\"temperature\":0.5"), NULL, 0},
+	{WITH("\"temperature\":1.5"), "range: 0..1", 0},
+	{WITH47("\"temperature\":1"), "`temperature` is deprecated for this model", 0},
+	{WITH47("\"top_k\":5"), "`top_k` is deprecated", 0},
+	{WITH47("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
+	 "\"thinking.type.enabled\" is not supported for this model", 0},
+	{WITH("\"thinking\":{\"type\":\"adaptive\"}"), "adaptive thinking is not supported", 0},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"), NULL, 0},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}"),
+	 "`max_tokens` must be greater than `thinking.budget_tokens`", 0},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":100}"), "equal to 1024", 0},
+	{WITH("\"thinking\":{\"type\":\"enabled\"}"), "budget_tokens: Field required", 0},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024},\"temperature\":0.5"),
+	 "may only be set to 1", 0},
+	{WITH("\"tools\":[" TOOL("a") "," TOOL("b") "],\"tool_choice\":{\"type\":\"auto\"}"), NULL,
+	 0},
+	{WITH("\"tools\":[" TOOL("a") "," TOOL("a") "]"), "names must be unique", 0},
+	{WITH("\"tools\":[" TOOL("a b") "]"), "tools.0.custom.name", 0},
+	{WITH("\"tools\":[{\"name\":\"a\"}]"), "input_schema: Field required", 0},
+	{WITH("\"tools\":[{\"name\":\"a\",\"input_schema\":{}}]"),
+	 "input_schema.type: Field required", 0},
+	{WITH("\"tools\":[{\"name\":\"a\",\"input_schema\":{\"type\":\"array\"}}]"), "'object'", 0},
+	{WITH("\"tools\":[{\"type\":\"function\",\"function\":{}}]"), "tools.0", 0},
+	{WITH("\"tool_choice\":{\"type\":\"auto\"}"), "while providing tools", 0},
+	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":\"auto\""), "Input tag", 0},
+	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":{\"type\":\"tool\",\"name\":\"b\"}"),
+	 "'b' not found", 0},
+	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":{\"type\":\"any\"},"
+				      "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
+	 "Thinking may not be enabled when tool_choice", 0},
+	{WITH("\"system\":\"You.\""), NULL, 0},
+	{WITH("\"system\":[" TEXT("") "]"), "system: text content blocks must be non-empty", 0},
+	{WITH("\"system\":{}"), "system: Input", 0},
+	{WITH("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "]"), NULL, 0},
+	{WITH("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "," MARKED "]"),
+	 "A maximum of 4 blocks with cache_control may be provided. Found 5.", 0},
+	{S45("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "]," MSG(BLOCKS(MARKED))),
+	 "Found 5", 0},
+	{WITH("\"system\":[{\"type\":\"text\",\"text\":\"x\",\"cache_control\":{\"type\":\"x\"}}]"),
+	 "cache_control", 0},
+};
+
+static const struct refusal anthropic_messages[] = {
+	{S45(MSG("{\"role\":\"system\",\"content\":\"x\"}")), "top-level `system`", 0},
+	{S45(MSG("{\"role\":\"tool\",\"content\":\"x\"}")), "'user' or 'assistant'", 0},
+	{S45(MSG("{\"content\":\"x\"}")), "role: Field required", 0},
+	{S45(MSG("{\"role\":\"user\"}")), "content: Field required", 0},
+	{S45(MSG("{\"role\":\"user\",\"content\":5}")), "valid list", 0},
+	{S45(MSG("{\"role\":\"user\",\"content\":\"x\",\"name\":\"n\"}")), "name: Extra inputs", 0},
+	{S45(MSG(USER(""))), "non-empty content", 0},
+	{S45(MSG(BLOCKS(""))), "non-empty content", 0},
+	{S45(MSG(BLOCKS(TEXT("")))), "text content blocks must be non-empty", 0},
+	{S45(MSG(BLOCKS(TEXT(" \\n\\t")))), "non-whitespace", 0},
+	{S45(MSG(BLOCKS("{\"type\":\"text\"}"))), "text: Field required", 0},
+	{S45(MSG(BLOCKS(
+		 "{\"type\":\"text\",\"text\":\"\",\"cache_control\":{\"type\":\"ephemeral\"}}"))),
+	 "cache_control cannot be set for empty text", 0},
+	{S45(MSG(BLOCKS("{\"type\":\"mystery\"}"))), "Input tag", 0},
+	{S45(MSG(BLOCKS("5"))), "valid dictionary", 0},
+	{S45(MSG(ASSIST(TEXT("x")))), "first message must use the \"user\" role", 0},
+	{S45(MSG(USER("a") "," USER("b"))), "roles must alternate", 0},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b")) "," ASSIST(TEXT("c")))), "roles must alternate",
+	 0},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b")))), NULL, 0}, /* an old model takes a prefill */
+	{O47(MSG(USER("a") "," ASSIST(TEXT("b")))), "does not support assistant message prefill",
+	 0},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b") "," USE("t_1")) "," BLOCKS(RESULT("t_1")))), NULL,
+	 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(
+		 RESULT("t_2") "," RESULT("t_1") "," TEXT("and")))),
+	 NULL, 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," USER("b"))),
+	 "`tool_use` ids were found without `tool_result` blocks immediately after: t_1", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(RESULT("t_1")))),
+	 "immediately after: t_2", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")) "," ASSIST(
+		 TEXT("b")) "," BLOCKS(RESULT("t_1")))),
+	 "messages.4.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t_1", 0},
+	{S45(MSG(BLOCKS(RESULT("t_1")))), "unexpected `tool_use_id`", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_9") "," RESULT("t_1")))),
+	 "unexpected `tool_use_id` found in `tool_result` blocks: t_9", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1") "," RESULT("t_1")))),
+	 "must have a single result", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(TEXT("x") "," RESULT("t_1")))),
+	 "before other content", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_1")) "," BLOCKS(RESULT("t_1")))),
+	 "ids must be unique", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t.1")) "," BLOCKS(RESULT("t.1")))), "^[a-zA-Z0-9_-]+$",
+	 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("")) "," BLOCKS(RESULT("")))), "^[a-zA-Z0-9_-]+$", 0},
+	{S45(MSG(USER("a") "," ASSIST(
+		 "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"rm\\n\",\"input\":{}}"))),
+	 "tool_use.name", 0},
+	{S45(MSG(USER("a") "," ASSIST(
+		 "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"t\",\"input\":\"{}\"}"))),
+	 "input: Input should be a valid dictionary", 0},
+	{S45(MSG(BLOCKS(USE("t_1")))), "can only be in `assistant`", 0},
+	{S45(MSG(USER("a") "," ASSIST(RESULT("t_1")))), "can only be in `user`", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
+		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":[" TEXT("") "]}"))),
+	 "non-empty", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
+		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":{}}"))),
+	 "tool_result.content", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
+		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"is_error\":\"yes\"}"))),
+	 "is_error", 0},
+	{S45("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}," MSG(
+		 USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))),
+	 "Expected `thinking` or `redacted_thinking`, but found `tool_use`", 0},
+};
+
+static void test_anthropic(void **state)
+{
+	(void)state;
+	check_table(SERVICE_ANTHROPIC, anthropic_parameters, ARRAY_LEN(anthropic_parameters));
+	check_table(SERVICE_ANTHROPIC, anthropic_messages, ARRAY_LEN(anthropic_messages));
+}
+
+/* ---- chat completions ---- */
+
+#define GPT(rest)  "{\"model\":\"gpt-4o\"," rest "}"
+#define GPT5(rest) "{\"model\":\"gpt-5\"," rest "}"
+#define CALL(id)                                                                                   \
+	"{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"t\",\"arguments\":"     \
+	"\"{}\"}}"
+#define CALLS(list) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" list "]}"
+#define ANSWER(id)  "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r\"}"
+#define FN(name)                                                                                   \
+	"{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"parameters\":{\"type\":"     \
+	"\"object\"}}}"
+#define CARGS(args)                                                                                \
+	CALLS("{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"t\","                 \
+	      "\"arguments\":" args "}}")
+
+static const struct refusal openai_rows[] = {
+	{GPT("\"stream\":true,\"stream_options\":{\"include_usage\":true}," MSG(USER("a"))), NULL,
+	 0},
+	{GPT("\"stream_options\":{\"include_usage\":true}," MSG(USER("a"))), "'stream_options'", 0},
+	{GPT("\"foo\":1," MSG(USER("a"))), "Unknown parameter: 'foo'", 0},
+	{GPT("\"max_tokens\":10," MSG(USER("a"))), NULL, 0},
+	{GPT5("\"max_tokens\":10," MSG(USER("a"))), "Use 'max_completion_tokens' instead", 0},
+	{GPT5("\"max_completion_tokens\":10," MSG(USER("a"))), NULL, 0},
+	{GPT5("\"temperature\":0.2," MSG(USER("a"))), "does not support 0.2", 0},
+	{GPT("\"max_tokens\":0," MSG(USER("a"))), "below minimum", 0},
+	{GPT("\"max_tokens\":99999," MSG(USER("a"))), "max_tokens is too large: 99999", 0},
+	{GPT("\"messages\":[]"), "empty array", 0},
+	{"{\"model\":\"no-such-x\"," MSG(USER("a")) "}", "does not exist", 404},
+	{GPT(MSG("{\"role\":\"robot\",\"content\":\"x\"}")), "Invalid value: 'robot'", 0},
+	{GPT(MSG("{\"content\":\"x\"}")), "messages[0].role", 0},
+	{GPT(MSG("{\"role\":\"user\"}")), "messages[0].content", 0},
+	{GPT(MSG("{\"role\":\"user\",\"content\":null}")), "expected a string, got null", 0},
+	{GPT(MSG("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"}]}")),
+	 "content[0].type", 0},
+	{GPT(MSG(USER("a") ",{\"role\":\"assistant\",\"content\":null}")), "got null", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1"))), NULL, 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c2") "," ANSWER(
+		 "c1") "," USER("b"))),
+	 NULL, 0},
+	{GPT(MSG(USER("a") "," CALLS(""))), "'messages[1].tool_calls': empty array", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")))),
+	 "must be followed by tool messages responding to each 'tool_call_id'. The following "
+	 "tool_call_ids did not have response messages: c1",
+	 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c1") "," USER("b"))),
+	 "response messages: c2", 0},
+	{GPT(MSG(USER("a") "," ANSWER("c1"))), "must be a response to a preceeding message", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1") "," USER("b") "," ANSWER("c1"))),
+	 "must be a response to a preceeding message", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c9"))),
+	 "'c9' not found in 'tool_calls'", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1") "," ANSWER("c1"))),
+	 "Duplicate value for 'tool_call_id'", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c1")) "," ANSWER("c1"))),
+	 "Duplicate value", 0},
+	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) ",{\"role\":\"tool\",\"content\":\"r\"}")),
+	 "must have a 'tool_call_id'", 0},
+	{GPT(MSG(USER("a") "," CARGS("{}") "," ANSWER("c1"))),
+	 "expected a string, but got an object", 0},
+	{GPT(MSG(USER("a") "," CARGS("\"{\\\"a\\\":1}{\\\"b\\\":2}\"") "," ANSWER("c1"))),
+	 "not a JSON object", 0},
+	{GPT(MSG(USER("a") "," CARGS("\"\"") "," ANSWER("c1"))), "not a JSON object", 0},
+	{GPT(MSG(USER("a") "," CALLS("{\"type\":\"function\",\"function\":{}}"))),
+	 "tool_calls[0].id", 0},
+	{GPT("\"tools\":[" FN("a") "],\"tool_choice\":\"auto\"," MSG(USER("a"))), NULL, 0},
+	{GPT("\"tools\":[]," MSG(USER("a"))), "'tools': empty array", 0},
+	{GPT("\"tools\":[" FN("a.b") "]," MSG(USER("a"))), "tools[0].function.name", 0},
+	{GPT("\"tools\":[" TOOL("a") "]," MSG(USER("a"))), "tools[0].function", 0},
+	{GPT("\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"a\",\"parameters\":{}}}]"
+	     "," MSG(USER("a"))),
+	 "Invalid schema for function 'a'", 0},
+	{GPT("\"tool_choice\":\"auto\"," MSG(USER("a"))), "only allowed when 'tools'", 0},
+	{GPT("\"tools\":[" FN(
+		 "a") "],\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
+		      "\"b\"}}," MSG(USER("a"))),
+	 "tool_choice", 0},
+};
+
+static void test_openai(void **state)
+{
+	struct ask a = {.service = SERVICE_OPENROUTER};
+	struct verdict v = {0};
+
+	(void)state;
+	check_table(SERVICE_OPENAI, openai_rows, ARRAY_LEN(openai_rows));
+	/* OpenRouter takes parameters of its own */
+	tape_init(&tape);
+	assert_true(ask_body(
+		&a,
+		GPT("\"provider\":{\"require_parameters\":true},\"reasoning\":{}," MSG(USER("a"))),
+		&v));
+	tape_fini(&tape);
+}
+
+/* ---- headers and error bodies ---- */
+
+static void test_headers(void **state)
+{
+	struct ask a = {.service = SERVICE_ANTHROPIC, .method = "POST", .type = "application/json"};
+	struct verdict v = {0};
+
+	(void)state;
+	assert_false(check_headers(&a, &v));
+	assert_int_equal(v.status, 401);
+	assert_string_equal(v.text, "x-api-key header is required");
+	strcpy(a.key, "k");
+	v = (struct verdict){0};
+	assert_false(check_headers(&a, &v));
+	assert_string_equal(v.text, "anthropic-version: header is required");
+	strcpy(a.version, "2023-06-01");
+	v = (struct verdict){0};
+	assert_true(check_headers(&a, &v));
+	strcpy(a.type, "text/plain");
+	assert_false(check_headers(&a, &v));
+	strcpy(a.type, "application/json");
+	strcpy(a.key, "bad-key");
+	v = (struct verdict){0};
+	assert_false(check_headers(&a, &v));
+	assert_string_equal(v.text, "invalid x-api-key");
+	a = (struct ask){.service = SERVICE_LOCAL, .method = "POST", .type = "application/json"};
+	v = (struct verdict){0};
+	assert_true(check_headers(&a, &v)); /* no key */
+	a.service = SERVICE_OPENAI;
+	assert_false(check_headers(&a, &v));
+	assert_int_equal(v.status, 401);
+}
+
+static void test_error_bodies(void **state)
+{
+	static const struct {
+		enum service service;
+		const char *body;
+	} rows[] = {
+		{SERVICE_ANTHROPIC, "{\"type\":\"error\",\"error\":{\"type\":\"t\",\"message\":\"a "
+				    "\\\"b\\\"\"},\"request_id\":\"req_1\"}"},
+		{SERVICE_OPENAI, "{\"error\":{\"message\":\"a \\\"b\\\"\",\"type\":\"t\",\"param\":"
+				 "\"p\",\"code\":null}}"},
+		{SERVICE_OPENROUTER, "{\"error\":{\"message\":\"a \\\"b\\\"\",\"code\":400,"
+				     "\"metadata\":{\"error_type\":\"t\"}},\"user_id\":null}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ask a = {.service = rows[i].service};
+		struct verdict v = {.param = "p"};
+		struct buf out;
+
+		buf_init(&out, 4096);
+		verdict_set(&v, 400, "t", "a \"b\"");
+		verdict_body(&a, &v, "req_1", &out);
+		assert_string_equal(out.data, rows[i].body);
+		buf_fini(&out);
+	}
+}
+
+/* ---- thinking and unknown blocks ---- */
+
+static bool ask_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static bool ask_format(const char *fmt, ...)
+{
+	struct ask a = {.service = SERVICE_ANTHROPIC};
+	struct verdict v = {0};
+	char body[2000];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(body, sizeof body, fmt, ap);
+	va_end(ap);
+	return ask_body(&a, body, &v);
+}
+
+#define THINK                                                                                      \
+	"{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":2000,\"messages\":[" USER(                \
+		"a") ","                                                                           \
+		     "{\"role\":\"assistant\",\"content\":[%s," USE("t_1") "]}," BLOCKS(           \
+			     RESULT("t_1")) "]}"
+
+static void test_thinking(void **state)
+{
+	char sign[SIGNATURE_SIZE], block[400];
+
+	(void)state;
+	tape_init(&tape);
+	signature_make("so \"be\" it", 10, 7, sign);
+	snprintf(block, sizeof block,
+		 "{\"type\":\"thinking\",\"thinking\":\"so \\\"be\\\" it\",\"signature\":\"%s\"}",
+		 sign);
+	assert_true(ask_format(THINK, block));
+	*strstr(block, "it") = 'I'; /* one letter changed */
+	assert_false(ask_format(THINK, block));
+	snprintf(
+		block, sizeof block,
+		"{\"type\":\"thinking\",\"thinking\":\"so \\\"be\\\" it\",\"signature\":\"%.80s\"}",
+		"EuYBCkYIC/0000000000000007+0000000000000000/GhIMaXJlCg==");
+	assert_false(ask_format(THINK, block));
+	signature_make("", 0, 9, sign);
+	snprintf(block, sizeof block,
+		 "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"%s\"}", sign);
+	assert_true(ask_format(THINK, block)); /* display omitted */
+	snprintf(block, sizeof block, "{\"type\":\"thinking\",\"thinking\":\"\"}");
+	assert_false(ask_format(THINK, block));
+	snprintf(block, sizeof block, "{\"type\":\"redacted_thinking\",\"data\":\"%s\"}", sign);
+	assert_true(ask_format(THINK, block));
+	*strstr(block, "EuYB") = 'F';
+	assert_false(ask_format(THINK, block));
+	tape_fini(&tape);
+}
+
+static void test_sealed(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	tape_init(&tape);
+	buf_init(&b, 4096);
+	buf_adds(&b, "{\"type\":\"mystery\", \"n\":1.50,\"s\":\"\\u00e9\"");
+	seal_close(&b, 0);
+	assert_true(ask_format(THINK, b.data));
+	memcpy(strstr(b.data, "1.50"), "1.5 ", 4); /* the same value, other bytes */
+	assert_false(ask_format(THINK, b.data));
+	buf_fini(&b);
+	tape_fini(&tape);
+}
+
+/* ---- conversations ---- */
+
+static struct convo *say(const char *body, struct verdict *v)
+{
+	struct ask a = {.service = SERVICE_ANTHROPIC};
+
+	*v = (struct verdict){0};
+	if (!ask_body(&a, body, v))
+		fail_msg("%s: %s", body, v->text);
+	return convo_find(convos, &a, &plan, NULL, v);
+}
+
+#define T1 ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1"))
+
+static void test_prefix(void **state)
+{
+	struct verdict v;
+	struct convo *x;
+
+	(void)state;
+	setup_world();
+	x = say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v);
+	assert_non_null(x);
+	assert_ptr_equal(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v), x); /* a retry */
+	assert_ptr_equal(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")) "," T1)), &v), x);
+	/* a mark is no difference */
+	assert_ptr_equal(
+		say(S45("\"system\":\"s\"," MSG(
+			    BLOCKS("{\"type\":\"text\",\"text\":\"a\",\"cache_control\":{\"type\":"
+				   "\"ephemeral\"}}") "," T1)),
+		    &v),
+		x);
+	/* a blank is one */
+	assert_null(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")) "," ASSIST(
+				USE("t_1") " ") "," BLOCKS(RESULT("t_1")))),
+			&v));
+	assert_non_null(strstr(v.text, "messages.1 differs"));
+	assert_null(say(S45("\"system\":\"S\"," MSG(BLOCKS(TEXT("a")) "," T1)), &v));
+	assert_non_null(strstr(v.text, "tools or system differ"));
+	/* answered: the same first message begins another conversation */
+	x->answered = true;
+	assert_ptr_not_equal(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v), x);
+	assert_int_equal(convos_count(convos), 2);
+	end_world();
+}
+
+static void test_sent(void **state)
+{
+	struct verdict v;
+	struct convo *x;
+
+	(void)state;
+	setup_world();
+	x = say(S45(MSG(USER("a"))), &v);
+	x->sent = fingerprint_add(fingerprint_add(1, "t_1", 3), "t_2", 3);
+	x->answered = true;
+	assert_null(say(S45(MSG(USER("a") "," T1)), &v)); /* the second call was lost */
+	assert_non_null(strstr(v.text, "messages.1 is not the reply that was sent"));
+	assert_ptr_equal(say(S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(
+				     RESULT("t_1") "," RESULT("t_2")))),
+			     &v),
+			 x);
+	end_world();
+}
+
+static struct prompt_tokens tokens_of(const char *body, int64_t now)
+{
+	struct ask a = {.service = SERVICE_ANTHROPIC};
+	struct verdict v = {0};
+
+	if (!ask_body(&a, body, &v))
+		fail_msg("%s", v.text);
+	return cache_tokens(convos, &a, now, now + 10);
+}
+
+static void test_cache(void **state)
+{
+	char *body = calloc(1, 20000), *more = calloc(1, 24000), filler[8001];
+	struct prompt_tokens t;
+
+	(void)state;
+	setup_world();
+	memset(filler, 'f', 8000);
+	filler[8000] = '\0';
+	snprintf(body, 20000,
+		 "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":9,\"system\":[{\"type\":\"text\","
+		 "\"text\":\"%s\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[" USER(
+			 "a") "]}",
+		 filler);
+	t = tokens_of(body, 1000);
+	assert_true(t.cache_write > 2000 && t.cache_read == 0);
+	t = tokens_of(body, 1005); /* not before the first token is out */
+	assert_int_equal(t.cache_read, 0);
+	t = tokens_of(body, 2000);
+	assert_true(t.cache_read > 2000 && t.cache_write == 0);
+	assert_int_equal(tokens_of(body, 1000000).cache_read, 0); /* five minutes are over */
+	/* shorter than the model's least: not cached */
+	snprintf(more, 24000,
+		 "{\"model\":\"claude-haiku-4-5\",\"max_tokens\":9,\"system\":[{\"type\":\"text\","
+		 "\"text\":\"%s\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[" USER(
+			 "a") "]}",
+		 filler);
+	t = tokens_of(more, 1001000);
+	assert_true(t.cache_write == 0 && t.cache_read == 0);
+	free(body);
+	free(more);
+	end_world();
+}
+
+/* ---- plans ---- */
+
+static void test_plan(void **state)
+{
+	static const char *const wrong[] = {
+		"fault=bogus", "latency=x",         "quirk=",    "turns", "fault=cut:-1",
+		"chunks=1x",   "fault=429:later=3", "fault=529x"};
+	static const char words[] = "turns=2+latency=500,chunks=7 tool=t args={\"a\": \"b c\"} "
+				    "text=\"two words\" fault=529x5 fault=cut:300@2 "
+				    "fault=429:date=3;should-retry=falsex* quirk=crlf quirk=ping";
+	char why[160] = "";
+
+	(void)state;
+	plan_default(&plan);
+	if (!plan_parse(&plan, words, strlen(words), why, sizeof why))
+		fail_msg("%s", why);
+	assert_int_equal(plan.turns, 2);
+	assert_int_equal(plan.latency_ms, 500);
+	assert_string_equal(plan.args, "{\"a\": \"b c\"}");
+	assert_string_equal(plan.text, "two words");
+	assert_int_equal(plan.nfaults, 3);
+	assert_int_equal(plan.faults[0].arg, 529);
+	assert_int_equal(plan.faults[0].times, 5);
+	assert_int_equal(plan.faults[1].kind, FAULT_CUT);
+	assert_int_equal(plan.faults[1].turn, 2);
+	assert_int_equal(plan.faults[2].retry_date, 3);
+	assert_int_equal(plan.faults[2].should_retry, 0);
+	assert_int_equal(plan.faults[2].times, -1);
+	assert_int_equal(plan.quirks, QUIRK_CRLF | QUIRK_PING);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		if (plan_parse(&plan, wrong[i], strlen(wrong[i]), why, sizeof why))
+			fail_msg("taken: %s", wrong[i]);
+}
+
+static void test_directive(void **state)
+{
+	struct verdict v;
+	struct convo *x;
+
+	(void)state;
+	setup_world();
+	x = say(S45(MSG(BLOCKS(TEXT("do it [[mock turns=9 text=\\\"x y\\\"]] now")))), &v);
+	assert_non_null(x);
+	assert_int_equal(x->plan.turns, 9);
+	assert_string_equal(x->plan.text, "x y");
+	x = say(A("claude-sonnet-4-5+turns=3+quirk=cr", MSG(USER("b"))), &v);
+	assert_int_equal(x->plan.turns, 3);
+	assert_null(say(S45(MSG(USER("[[mock tums=9]]"))), &v));
+	assert_non_null(strstr(v.text, "tums=9"));
+	end_world();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tape),      cmocka_unit_test(test_tape_reading),
+		cmocka_unit_test(test_anthropic), cmocka_unit_test(test_openai),
+		cmocka_unit_test(test_headers),   cmocka_unit_test(test_error_bodies),
+		cmocka_unit_test(test_thinking),  cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_prefix),    cmocka_unit_test(test_sent),
+		cmocka_unit_test(test_cache),     cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_directive),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
