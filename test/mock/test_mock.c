@@ -168,6 +168,8 @@ static void test_tape_reading(void **state)
 #define WITH(parameter) S45(parameter "," MSG(USER("hi")))
 #define WITH47(p)       O47(p "," MSG(USER("hi")))
 
+/* Rows as wide as they are. */
+/* clang-format off */
 static const struct refusal anthropic_parameters[] = {
 	{WITH("\"stream\":true"), NULL, 0},
 	{WITH47("\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"}"),
@@ -297,6 +299,8 @@ static const struct refusal anthropic_messages[] = {
 	 "Expected `thinking` or `redacted_thinking`, but found `tool_use`", 0},
 };
 
+/* clang-format on */
+
 static void test_anthropic(void **state)
 {
 	(void)state;
@@ -320,6 +324,7 @@ static void test_anthropic(void **state)
 	CALLS("{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"t\","                 \
 	      "\"arguments\":" args "}}")
 
+/* clang-format off */
 static const struct refusal openai_rows[] = {
 	{GPT("\"stream\":true,\"stream_options\":{\"include_usage\":true}," MSG(USER("a"))), NULL,
 	 0},
@@ -382,6 +387,8 @@ static const struct refusal openai_rows[] = {
 		      "\"b\"}}," MSG(USER("a"))),
 	 "tool_choice", 0},
 };
+
+/* clang-format on */
 
 static void test_openai(void **state)
 {
