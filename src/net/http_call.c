@@ -18,15 +18,16 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "net/http_memory.h"
 #include "net/http_multi.h"
 
-#define BUFFER_BYTES 1024  /* libcurl's least; a call that waits holds it */
-#define UPLOAD_BYTES 16384 /* libcurl's least */
-#define VALUE_MAX    256   /* of a header that is kept */
+#define BUFFER_BYTES 1024 /* libcurl's least; a call that waits holds it */
+#define VALUE_MAX    256  /* of a header that is kept */
 
 enum fault {
 	FAULT_NONE,
 	FAULT_LOST,    /* the connection died and the request cannot be repeated */
+	FAULT_CUT,     /* ended amid the headers: libcurl takes that for a success */
 	FAULT_HEADERS, /* more than HTTP_HEADERS_MAX */
 	FAULT_BODY,    /* more than HTTP_RESPONSE_MAX */
 	FAULT_SWITCH,  /* 101: nobody asked for another protocol */
@@ -115,8 +116,12 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 		return 0;
 	memcpy(to, im->body.data + im->sent, len);
 	im->sent += len;
-	if (im->sent == im->body.len)
+	if (im->sent == im->body.len) {
 		request_release(im);
+		im->upload = to;
+		if (http_memory_is_upload(to))
+			list_add(&im->multi->unsent, &im->unsent);
+	}
 	/* A slow line that takes the request is not a service that is silent. */
 	if (im->phase == HTTP_SENT)
 		due_at(im, os_now_ms(im->pool->client->loop) + im->timers.first_ms);
@@ -198,7 +203,7 @@ static size_t header_cb(char *line, size_t size, size_t n, void *user)
 	else if (line[0] == '\r' || line[0] == '\n')
 		heads_over(im);
 	else if (keep_header(im, line, len) != 0)
-		im->fault = FAULT_MEMORY;
+		im->fault = buf_check(&im->kept) == AVA_ETOOBIG ? FAULT_HEADERS : FAULT_MEMORY;
 	return im->fault || !im->call ? 0 : len;
 }
 
@@ -241,7 +246,7 @@ int http_call_easy_init(const struct http_pool *p, CURL *easy)
 	    (long)(p->http2 && p->target.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	SET(CURLOPT_PIPEWAIT, p->http2 ? 1L : 0L);
 	SET(CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
-	SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
+	SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)HTTP_UPLOAD_BYTES);
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(CURLOPT_CONNECTTIMEOUT_MS, 0L); /* ours come first */
@@ -333,6 +338,8 @@ static int fault_error(const struct http_call_impl *im, struct ava_error *err)
 		return err_set(err, AVA_EPROTO, "%s switched to another protocol unasked", host);
 	case FAULT_MEMORY:
 		return err_set(err, AVA_ENOMEM, "response of %s: out of memory", host);
+	case FAULT_CUT:
+		return err_set(err, AVA_EIO, "%s broke off amid its headers", host);
 	case FAULT_LOST:
 	case FAULT_NONE:
 		break;
@@ -366,6 +373,8 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	case CURLE_HTTP2:
 		return err_set(err, AVA_EPROTO, "%s does not answer in HTTP: %s", host, text);
 	case CURLE_OUT_OF_MEMORY:
+		if (im->phase != HTTP_DIALING && !im->heads_over) /* libcurl's bound: 100 KB */
+			return err_set(err, AVA_ETOOBIG, "%s sent a header without end", host);
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
 	default: /* sockets that broke, a body that ended early, a stream that was reset */
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
@@ -442,6 +451,8 @@ void http_call_finish(struct http_call_impl *im, CURLcode code)
 	struct ava_error err = {.code = AVA_OK};
 	int rv = 0;
 
+	if (code == CURLE_OK && !im->heads_over)
+		im->fault = FAULT_CUT;
 	if (im->fault)
 		rv = fault_error(im, &err);
 	else if (code != CURLE_OK)

@@ -165,6 +165,7 @@ static struct http_call_impl *impl_new(struct http_pool *p, const struct http_ca
 	if (!im)
 		return NULL;
 	list_init(&im->node);
+	list_init(&im->unsent);
 	im->pool = p;
 	im->get = c->method && strcmp(c->method, "GET") == 0;
 	buf_init(&im->kept, 8192);

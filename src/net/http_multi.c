@@ -18,17 +18,19 @@
 
 #include <assert.h>
 #include <ava.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/http_call.h"
+#include "net/http_memory.h"
 
 #define TUNE_MS 50
 
 struct http_sock {
 	struct http_multi *multi;
-	struct os_poll *poll;
+	struct os_poll *poll; /* NULL: libcurl waits for nothing on it */
 	int fd;
 	bool counted; /* a connection, not something inside libcurl */
 };
@@ -73,27 +75,6 @@ static int socks_grow(struct http_client *c, size_t fd)
 	return 0;
 }
 
-static struct http_sock *sock_new(struct http_multi *m, int fd)
-{
-	struct http_client *c = m->pool->client;
-	struct http_sock *s;
-
-	if (socks_grow(c, (size_t)fd) != 0)
-		return NULL;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->multi = m;
-	s->fd = fd;
-	s->poll = os_poll_new(c->loop, fd, sock_ready_cb, s);
-	if (!s->poll) {
-		free(s);
-		return NULL;
-	}
-	c->socks[fd] = s;
-	return s;
-}
-
 static void sock_free(struct http_client *c, struct http_sock *s)
 {
 	if (s->counted) {
@@ -103,6 +84,24 @@ static void sock_free(struct http_client *c, struct http_sock *s)
 	c->socks[s->fd] = NULL;
 	os_poll_free(s->poll);
 	free(s);
+}
+
+static struct http_sock *sock_new(struct http_multi *m, int fd)
+{
+	struct http_client *c = m->pool->client;
+	struct http_sock *s = sock_of(c, fd);
+
+	if (s)
+		sock_free(c, s); /* libcurl closed that one silently */
+	if (socks_grow(c, (size_t)fd) != 0)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->multi = m;
+	s->fd = fd;
+	c->socks[fd] = s;
+	return s;
 }
 
 curl_socket_t http_multi_open(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
@@ -142,6 +141,17 @@ int http_multi_close(void *multi, curl_socket_t fd)
 	return close(fd);
 }
 
+/* libcurl waits for nothing on it any more. It may have closed it already,
+ * without a word when it was never connected; so the poll goes at once, before
+ * the number can mean something else on this loop. */
+static void sock_rest(struct http_client *c, struct http_sock *s)
+{
+	os_poll_free(s->poll);
+	s->poll = NULL;
+	if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
+		sock_free(c, s);
+}
+
 static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
 	struct http_multi *m = user;
@@ -151,21 +161,21 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 
 	(void)easy, (void)socket_user;
 	if (what == CURL_POLL_REMOVE) {
-		if (s && !s->counted)
-			sock_free(c, s); /* libcurl closes those itself */
-		else if (s)
-			os_poll_set(s->poll, 0);
+		if (s)
+			sock_rest(c, s);
 		return 0;
 	}
 	if (!s)
 		s = sock_new(m, fd);
+	if (s && !s->poll)
+		s->poll = os_poll_new(c->loop, fd, sock_ready_cb, s);
 	if (what & CURL_POLL_IN)
 		events |= OS_READ;
 	if (what & CURL_POLL_OUT)
 		events |= OS_WRITE;
 	/* Without memory the call runs into its own timer. An error returned
 	 * here would end every other call as well. */
-	if (s)
+	if (s && s->poll)
 		os_poll_set(s->poll, events);
 	return 0;
 }
@@ -195,6 +205,7 @@ void http_multi_take(struct http_multi *m, struct http_call_impl *im)
 {
 	assert(m->inside == 0);
 	list_del(&im->node);
+	list_del(&im->unsent);
 	m->ncalls--;
 	if (im->phase != HTTP_DIALING)
 		m->nsent--;
@@ -232,6 +243,21 @@ static void reap(struct http_multi *m)
 	}
 }
 
+/* Give back upload buffers whose last byte libcurl has sent. */
+static void empty_uploads(struct http_multi *m)
+{
+	LIST_EACH (&m->unsent, n, tmp) {
+		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, unsent);
+		curl_off_t sent = 0;
+
+		curl_easy_getinfo(im->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		if (sent != (curl_off_t)im->body_len)
+			continue;
+		http_memory_empty(im->upload);
+		list_del(&im->unsent);
+	}
+}
+
 static void act(struct http_multi *m, curl_socket_t fd, int events)
 {
 	struct http_pool *p = m->pool;
@@ -241,6 +267,7 @@ static void act(struct http_multi *m, curl_socket_t fd, int events)
 	m->inside++;
 	(void)curl_multi_socket_action(m->curl, fd, events, &running);
 	m->inside--;
+	empty_uploads(m);
 	reap(m);
 	http_pool_leave(p);
 }
@@ -335,6 +362,7 @@ struct http_multi *http_multi_new(struct http_pool *p)
 	list_init(&m->node);
 	list_init(&m->calls);
 	list_init(&m->dead);
+	list_init(&m->unsent);
 	m->tune_due.fire = tune_fire;
 	m->curl = curl_multi_init();
 	m->timer = os_timer_new(p->client->loop, timer_fire, m);
@@ -356,11 +384,14 @@ struct http_multi *http_multi_new(struct http_pool *p)
 
 void http_multi_free(struct http_multi *m)
 {
-	if (!m)
-		return;
+	struct http_client *c = m->pool->client;
+
 	assert(m->ncalls == 0 && m->inside == 0);
-	deadlines_del(&m->pool->client->deadlines, &m->tune_due);
-	curl_multi_cleanup(m->curl); /* closes its sockets through us */
+	deadlines_del(&c->deadlines, &m->tune_due);
+	curl_multi_cleanup(m->curl); /* closes its sockets, most through us */
+	for (size_t i = 0; i < c->nsocks; i++)
+		if (c->socks[i] && c->socks[i]->multi == m)
+			sock_free(c, c->socks[i]);
 	os_timer_free(m->timer);
 	list_del(&m->node);
 	free(m);

@@ -14,11 +14,12 @@ struct http_multi {
 	struct http_pool *pool;
 	CURLM *curl;
 	struct os_timer *timer;
-	struct list calls; /* http_call_impl.node */
-	struct list dead;  /* stopped while libcurl ran; taken out right after */
-	unsigned ncalls;   /* of both lists */
-	unsigned nsent;    /* past HTTP_DIALING */
-	unsigned ndialled; /* have a socket of their own under way */
+	struct list calls;  /* http_call_impl.node */
+	struct list dead;   /* stopped while libcurl ran; taken out right after */
+	struct list unsent; /* http_call_impl.unsent */
+	unsigned ncalls;    /* of both lists */
+	unsigned nsent;     /* past HTTP_DIALING */
+	unsigned ndialled;  /* have a socket of their own under way */
 	unsigned nsocks;
 	unsigned cap; /* connections, as libcurl was told */
 	unsigned inside;

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "net/http_call.h"
+#include "net/http_memory.h"
 #include "net/http_multi.h"
 
 #define CONNECTIONS_HTTP1 10000
@@ -284,7 +285,7 @@ static int set_names(struct http_pool *p, struct ava_error *err)
 
 static int curl_start(struct http_client *c, struct ava_error *err)
 {
-	if (!c->curl && curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+	if (!c->curl && http_memory_start() != 0)
 		return err_set(err, AVA_ENOMEM, "libcurl did not start: out of memory");
 	c->curl = true;
 	return 0;

@@ -74,7 +74,9 @@ struct http_call_impl {
 	size_t body_len;
 	struct curl_slist *headers; /* one block with the strings; NULL: wiped */
 	size_t headers_size;
-	char *url; /* until handed to libcurl */
+	char *url;          /* until handed to libcurl */
+	void *upload;       /* libcurl's buffer that still holds the body's end */
+	struct list unsent; /* multi->unsent while it does */
 	bool get, heads_over, dialled;
 	int fault; /* enum of http_call.c: why we broke it off */
 	size_t head_bytes, data_bytes;

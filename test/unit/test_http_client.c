@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -338,6 +339,444 @@ static void test_bad_calls(void **state)
 	got_fini(&g);
 }
 
+/* ---- responses that break */
+
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+static const struct {
+	const char *name, *reply;
+	int rv, status;
+	const char *text; /* in the sentence */
+	size_t body;      /* bytes the caller saw */
+} broken[] = {
+	{"nothing at all", "", AVA_EIO, 0, "broke off", 0},
+	{"a line that is not HTTP", "hello there\r\n", AVA_EPROTO, 0, "HTTP", 0},
+	{"HTTP/0.9", "<html>old</html>", AVA_EPROTO, 0, "HTTP", 0},
+	{"TLS instead", "\x15\x03\x01\x02\x02\x16", AVA_EPROTO, 0, "HTTP", 0},
+	{"headers cut", "HTTP/1.1 200 OK\r\nContent-Le", AVA_EIO, 0, "broke off", 0},
+	{"length too long", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", AVA_EIO, 200,
+	 "broke off", 5},
+	{"length too short", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello", 0, 200, "", 3},
+	{"length not a number", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nhello", AVA_EPROTO, 0,
+	 "HTTP", 0},
+	{"length negative", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nhello", AVA_EPROTO, 0,
+	 "HTTP", 0},
+	{"length none, ended by closing", "HTTP/1.1 200 OK\r\n\r\nhello", 0, 200, "", 5},
+	{"chunks end", CHUNKED "5\r\nhello\r\n0\r\n\r\n", 0, 200, "", 5},
+	{"chunks with trailer", CHUNKED "5\r\nhello\r\n0\r\nretry-after: 9\r\n\r\n", 0, 200, "", 5},
+	{"EOF between chunks", CHUNKED "5\r\nhello\r\n", AVA_EIO, 200, "broke off", 5},
+	{"EOF in a chunk", CHUNKED "5\r\nhel", AVA_EIO, 200, "broke off", 3},
+	{"EOF in a chunk's size", CHUNKED "5\r\nhello\r\n1", AVA_EIO, 200, "broke off", 5},
+	{"chunk size garbage", CHUNKED "zz\r\nhello\r\n", AVA_EIO, 200, "broke off", 0},
+	{"chunk size endless", CHUNKED "fffffffffffffffffffff\r\nhello", AVA_EIO, 200, "broke off",
+	 0},
+	{"chunk without its end", CHUNKED "5\r\nhelloX\r\n0\r\n\r\n", AVA_EIO, 200, "broke off", 5},
+	{"101 unasked", "HTTP/1.1 101 Switch\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+	 AVA_EPROTO, 0, "unasked", 0},
+	{"only a 1xx", "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n", AVA_EIO, 0, "broke off", 0},
+	{"a redirect is not followed",
+	 "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", 0, 302,
+	 "", 0},
+	{"gzip is passed on as it is",
+	 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x01",
+	 0, 200, "", 4},
+	{"204", "HTTP/1.1 204 No\r\n\r\n", 0, 204, "", 0},
+};
+
+static void test_broken(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hang_up = true;
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		struct got g;
+
+		f->reply = broken[i].reply;
+		got_init(&g, f);
+		buf_adds(&g.call.body, "{}");
+		start(&g);
+		wait_done(&g);
+		if (g.rv != broken[i].rv || !strstr(g.text, broken[i].text) ||
+		    g.call.status != broken[i].status || g.body.len != broken[i].body)
+			fail_msg("%s: %d, status %d, %zu bytes, \"%s\"", broken[i].name, g.rv,
+				 g.call.status, g.body.len, g.text);
+		assert_int_equal(g.heads, broken[i].status ? 1 : 0);
+		assert_string_equal(g.kept, "-"); /* a trailer is no header */
+		got_fini(&g);
+	}
+}
+
+/* Every prefix of a good response is a failure; only the last newline, behind
+ * the closing chunk, is not missed. */
+static void test_cut_everywhere(void **state)
+{
+	static const char whole[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+				    "7\r\ndata: 1\r\n0\r\n\r\n";
+	struct fixture *f = *state;
+
+	f->hang_up = true;
+	f->reply = whole;
+	for (size_t len = 0; len < sizeof(whole); len++) {
+		struct got g;
+
+		got_init(&g, f);
+		f->reply_len = len;
+		f->reply = len ? whole : "";
+		start(&g);
+		wait_done(&g);
+		if ((g.rv == 0) != (len >= sizeof(whole) - 2))
+			fail_msg("cut after %zu bytes: %d %s", len, g.rv, g.text);
+		got_fini(&g);
+	}
+}
+
+/* A flood that never ends is stopped at a bound, whatever it is made of. */
+struct flood {
+	struct peer_conn *conn;
+	const char *unit;
+	size_t sent;
+};
+
+static void flood_more(struct peer_conn *c)
+{
+	struct flood *fl = c->user;
+
+	for (int i = 0; i < 1000; i++) {
+		peer_sends(c, fl->unit);
+		fl->sent += strlen(fl->unit);
+	}
+}
+
+static void flood_answer(struct peer_conn *c, const char *head, const char *body, size_t len)
+{
+	struct fixture *f = c->peer->user;
+
+	peer_sends(c, f->reply);
+	f->last = c;
+}
+
+static void test_flood(void **state)
+{
+	static const struct {
+		const char *first, *unit;
+		int rv;
+	} floods[] = {
+		{"HTTP/1.1 200 OK\r\n", "x-filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+		 AVA_ETOOBIG},
+		{"HTTP/1.1 200 OK\r\n", "retry-after: 1\r\n", AVA_ETOOBIG},
+		{"", "HTTP/1.1 100 Continue\r\n\r\n", AVA_ETOOBIG},
+		{"HTTP/1.1 200 OK\r\nx: ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		 AVA_ETOOBIG},
+		{CHUNKED "0\r\n", "x-trailer: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", AVA_ETOOBIG},
+	};
+	struct fixture *f = *state;
+
+	f->peer.request = flood_answer;
+	for (size_t i = 0; i < ARRAY_LEN(floods); i++) {
+		struct flood fl = {.unit = floods[i].unit};
+		size_t heap;
+		struct got g;
+
+		got_init(&g, f);
+		f->reply = floods[i].first;
+		f->last = NULL;
+		start(&g);
+		while (!f->last)
+			os_loop_step(f->loop, 1000);
+		heap = mallinfo2().uordblks;
+		f->last->user = &fl;
+		while (g.dones == 0) {
+			if (f->last->out.len == 0)
+				flood_more(f->last);
+			os_loop_step(f->loop, 10);
+			assert_true(mallinfo2().uordblks < heap + 2 * 1024 * 1024);
+			assert_true(fl.sent < 100 * 1024 * 1024);
+		}
+		if (g.rv != floods[i].rv)
+			fail_msg("flood %zu: %d %s", i, g.rv, g.text);
+		got_fini(&g);
+	}
+}
+
+/* ---- connections that break under a request */
+
+static void wait_request(struct fixture *f, size_t requests)
+{
+	while (f->peer.requests < requests)
+		os_loop_step(f->loop, 1000);
+}
+
+static void test_reset(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	f->reset = true;
+	for (size_t size = 1; size < 10000000; size *= 100) {
+		got_init(&g, f);
+		for (size_t k = 0; k < size; k++)
+			buf_addc(&g.call.body, 'x');
+		start(&g);
+		wait_done(&g);
+		assert_int_equal(g.rv, AVA_EIO);
+		got_fini(&g);
+	}
+}
+
+/* The server resets once it has seen `user` bytes: amid the body. */
+static void reset_amid(struct peer_conn *c)
+{
+	if (c->in.len > 100000)
+		peer_reset(c);
+}
+
+static void test_reset_amid_upload(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	f->peer.bytes = reset_amid;
+	got_init(&g, f);
+	for (size_t k = 0; k < 30000000; k++)
+		buf_addc(&g.call.body, 'x');
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_EIO);
+	got_fini(&g);
+}
+
+/* An answer before the request was read: it counts, the rest is not sent. */
+static void early_answer(struct peer_conn *c)
+{
+	if (c->out.len == 0 && !c->closing) {
+		peer_sends(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig");
+		c->closing = true;
+		c->peer->bytes = NULL;
+		c->peer->request = answer;
+	}
+}
+
+static void test_early_answer(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	f->peer.bytes = early_answer;
+	got_init(&g, f);
+	for (size_t k = 0; k < 30000000; k++)
+		buf_addc(&g.call.body, 'x');
+	start(&g);
+	wait_done(&g);
+	/* The server closes with bytes unread: its kernel may send a reset that
+	 * overtakes the answer. */
+	if (g.rv == 0)
+		assert_int_equal(g.call.status, 413);
+	else
+		assert_int_equal(g.rv, AVA_EIO);
+	got_fini(&g);
+}
+
+/* The server closed an idle connection: the next call opens another. */
+static void test_idle_closed(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+
+	f->hang_up = true;
+	for (size_t i = 1; i <= 3; i++) {
+		struct got g;
+
+		got_init(&g, f);
+		buf_adds(&g.call.body, "{}");
+		start(&g);
+		wait_done(&g);
+		assert_int_equal(g.rv, 0);
+		while (!list_empty(&f->peer.conns))
+			os_loop_step(f->loop, 1000);
+		assert_int_equal(f->peer.accepted, i);
+		got_fini(&g);
+	}
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(stats.opened, 3);
+	assert_int_equal(stats.calls, 0);
+}
+
+/* Closed at the moment a request comes on it: the body is gone, so the call
+ * fails and says that it may be repeated. */
+static void test_reused_dies(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	got_init(&g, f);
+	start(&g);
+	wait_done(&g);
+	got_fini(&g);
+	f->reset = true;
+	got_init(&g, f);
+	buf_adds(&g.call.body, "{}");
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_EIO);
+	got_fini(&g);
+	/* One without a body is repeated by itself, on a new connection. */
+	f->reset = false;
+	got_init(&g, f);
+	g.call.method = "GET";
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, 0);
+	got_fini(&g);
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	peer_stop(&f->peer);
+	got_init(&g, f);
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_ECONNECT);
+	assert_non_null(strstr(g.text, "cannot connect to 127.0.0.1"));
+	got_fini(&g);
+}
+
+/* ---- timers */
+
+static void run_timer(struct fixture *f, struct http_timers timers, bool progress, const char *text)
+{
+	struct got g;
+
+	got_init(&g, f);
+	g.call.timers = timers;
+	g.progress = progress;
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	if (!strstr(g.text, text))
+		fail_msg("%s: %s", text, g.text);
+	got_fini(&g);
+}
+
+static void test_timers(void **state)
+{
+	struct fixture *f = *state;
+	struct http_timers first = {.first_ms = 30}, idle = {.idle_ms = 30, .first_ms = 600000},
+			   total = {.total_ms = 30};
+
+	f->silent = true; /* before the headers */
+	run_timer(f, first, true, "0.03 s (first timer)");
+	run_timer(f, total, true, "(total timer)");
+	f->silent = false;
+	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"; /* after them */
+	run_timer(f, first, true, "(first timer)");
+	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ndata"; /* amid the body */
+	run_timer(f, idle, true, "(idle timer)");
+	run_timer(f, total, true, "(total timer)");
+	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n: waiting\n\n"; /* no progress */
+	run_timer(f, first, false, "(first timer)");
+}
+
+/* Comments keep coming and are no progress. */
+struct drip {
+	struct os_timer *timer;
+	struct peer_conn *conn;
+	const char *text;
+};
+
+static void drip_fire(void *user)
+{
+	struct drip *d = user;
+
+	peer_sends(d->conn, d->text);
+	os_timer_set(d->timer, 5);
+}
+
+static void test_comments_only(void **state)
+{
+	struct fixture *f = *state;
+	struct drip d = {.text = "7\r\n: wait\n\r\n"};
+	struct got g;
+
+	f->reply = CHUNKED;
+	got_init(&g, f);
+	g.progress = false;
+	g.call.timers.first_ms = 200;
+	start(&g);
+	wait_request(f, 1);
+	d.conn = f->last;
+	d.timer = os_timer_new(f->loop, drip_fire, &d);
+	os_timer_set(d.timer, 0);
+	while (g.dones == 0 && !list_empty(&f->peer.conns))
+		os_loop_step(f->loop, 1000);
+	os_timer_free(d.timer);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	assert_non_null(strstr(g.text, "(first timer)"));
+	assert_true(g.body.len > 7);
+	got_fini(&g);
+}
+
+/* Real progress, slower than `first` as a whole, is never cut. */
+static void test_progress(void **state)
+{
+	struct fixture *f = *state;
+	struct drip d = {.text = "7\r\ndata: \n\r\n"};
+	struct got g;
+
+	f->reply = CHUNKED;
+	got_init(&g, f);
+	g.call.timers = (struct http_timers){.first_ms = 3000, .idle_ms = 3000, .total_ms = 600};
+	start(&g);
+	wait_request(f, 1);
+	d.conn = f->last;
+	d.timer = os_timer_new(f->loop, drip_fire, &d);
+	os_timer_set(d.timer, 0);
+	while (g.dones == 0)
+		os_loop_step(f->loop, 1000);
+	os_timer_free(d.timer);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	assert_non_null(strstr(g.text, "(total timer)"));
+	got_fini(&g);
+}
+
+/* A listener whose queue is full: no connection comes about. */
+static void test_connect_timer(void **state)
+{
+	struct fixture *f = *state;
+	struct peer full = {.fd = -1};
+	struct http_pool *before = f->pool;
+	struct got g, fill[8];
+
+	peer_start(&full, f->loop);
+	os_poll_set(full.poll, 0);
+	assert_int_equal(listen(full.fd, 0), 0);
+	f->pool = http_pool_new(f->client, &(struct http_pool_options){.base_url = peer_url(&full)},
+				NULL);
+	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
+		got_init(&fill[i], f);
+		start(&fill[i]);
+	}
+	got_init(&g, f);
+	g.call.timers.connect_ms = 200;
+	start(&g);
+	wait_done(&g);
+	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	assert_non_null(strstr(g.text, "0.2 s (connect timer)"));
+	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
+		http_call_stop(&fill[i].call);
+		assert_int_equal(fill[i].dones, 0);
+		got_fini(&fill[i]);
+	}
+	got_fini(&g);
+	http_pool_free(f->pool);
+	f->pool = before;
+	peer_stop(&full);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +785,19 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_header_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_everywhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_amid_upload, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_early_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle_closed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reused_dies, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_comments_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_progress, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_connect_timer, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
