@@ -12,6 +12,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +22,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/settings.h"
+#include "base/siphash.h"
 #include "base/util.h"
 
 #define PAIRS_MAX 64
@@ -266,4 +269,39 @@ int keys_check(const char *name, const char *value, struct ava_error *err)
 	if (len < 8 || len > KEYS_VALUE_MAX)
 		return err_set(err, AVA_EINVAL, "%s is %zu bytes long, which no key is", name, len);
 	return 0;
+}
+
+/* ---- marks */
+
+const char *keys_salt(void)
+{
+	static char salt[KEYS_SALT_LEN + 1];
+	uint64_t k[2];
+
+	if (!salt[0]) {
+		id_random(k, sizeof(k));
+		snprintf(salt, sizeof(salt), "%016" PRIx64 "%016" PRIx64, k[0], k[1]);
+	}
+	return salt;
+}
+
+bool keys_mark(const char *salt, const char *name, char out[KEYS_MARK_LEN + 1])
+{
+	const char *value = keys_get(name);
+	char all[KEYS_VALUE_MAX + 128];
+	uint64_t k0, k1;
+	int used = 0, n;
+
+	out[0] = '\0';
+	if (strlen(salt) != KEYS_SALT_LEN ||
+	    sscanf(salt, "%16" SCNx64 "%16" SCNx64 "%n", &k0, &k1, &used) != 2 ||
+	    used != KEYS_SALT_LEN)
+		return false;
+	if (!value)
+		return true;
+	n = snprintf(all, sizeof(all), "%s=%s", name, value);
+	snprintf(out, KEYS_MARK_LEN + 1, "%016" PRIx64,
+		 siphash(k0, k1, all, MIN((size_t)n, sizeof(all) - 1), 2, 4));
+	explicit_bzero(all, sizeof(all));
+	return true;
 }

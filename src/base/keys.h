@@ -5,6 +5,7 @@
 #ifndef BASE_KEYS_H
 #define BASE_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ava_error;
@@ -29,5 +30,13 @@ const char *keys_source(const char *name);
 const char *keys_file(size_t i, const char **value);
 /* It can be a key: printable, no blanks, 8 bytes or more. */
 int keys_check(const char *name, const char *value, struct ava_error *err);
+
+/* How a command sees whether the daemon has the same value without either
+ * showing it: the daemon draws a salt once, both hash name and value with it. */
+#define KEYS_SALT_LEN 32
+#define KEYS_MARK_LEN 16
+const char *keys_salt(void); /* 32 hex digits; the same as long as we live */
+/* 16 hex digits, "" when the name is unset; false: `salt` is no salt. */
+bool keys_mark(const char *salt, const char *name, char out[KEYS_MARK_LEN + 1]);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/siphash.h"
 
 #define MAP_LEAST 16
 
@@ -24,48 +25,9 @@ struct map_slot {
 
 static const char removed[] = "";
 
-static inline uint64_t rotl(uint64_t x, int n)
-{
-	return x << n | x >> (64 - n);
-}
-
-static inline void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[2] += v[3];
-	v[1] = rotl(v[1], 13) ^ v[0];
-	v[3] = rotl(v[3], 16) ^ v[2];
-	v[0] = rotl(v[0], 32);
-	v[2] += v[1];
-	v[0] += v[3];
-	v[1] = rotl(v[1], 17) ^ v[2];
-	v[3] = rotl(v[3], 21) ^ v[0];
-	v[2] = rotl(v[2], 32);
-}
-
 static uint64_t hash_key(uint64_t seed, const char *key)
 {
-	size_t len = strlen(key), left;
-	uint64_t k1 = seed * 0x9e3779b97f4a7c15u, m;
-	uint64_t v[4] = {seed ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
-			 seed ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
-
-	for (left = len; left >= 8; left -= 8, key += 8) {
-		memcpy(&m, key, 8);
-		v[3] ^= m;
-		sip_round(v);
-		v[0] ^= m;
-	}
-	m = (uint64_t)len << 56;
-	for (size_t i = 0; i < left; i++)
-		m |= (uint64_t)(unsigned char)key[i] << (8 * i);
-	v[3] ^= m;
-	sip_round(v);
-	v[0] ^= m;
-	v[2] ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	return siphash(seed, seed * 0x9e3779b97f4a7c15u, key, strlen(key), 1, 3);
 }
 
 void map_init(struct map *m)

@@ -14,14 +14,11 @@
 #include "base/error.h"
 #include "base/util.h"
 
-static const struct key {
-	const char *name;
-	size_t at; /* offset of its field in struct settings */
-	int64_t def, min, max;
-} keys[] = {
+const struct settings_key settings_keys[] = {
 #define X(field, key, def, min, max) {key, offsetof(struct settings, field), def, min, max},
 	SETTINGS(X)
 #undef X
+		{0},
 };
 
 /* runs.max: AVA_RUNS_MAX */
@@ -37,13 +34,12 @@ static void variable_of(const char *key, char out[64])
 	}
 }
 
-static int load_key(const struct key *k, int64_t *out, struct ava_error *err)
+static int load_key(const struct settings_key *k, int64_t *out, struct ava_error *err)
 {
 	char variable[64], *end;
 	const char *text;
 	long long n;
 
-	*out = k->def;
 	variable_of(k->name, variable);
 	text = getenv(variable);
 	if (text == NULL)
@@ -61,15 +57,40 @@ static int load_key(const struct key *k, int64_t *out, struct ava_error *err)
 	return 0;
 }
 
-int settings_load(struct settings *s, struct ava_error *err)
+void settings_put(struct settings *s, const struct settings_key *k, int64_t value)
 {
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		int rv = load_key(&keys[i], (int64_t *)((char *)s + keys[i].at), err);
+	*(int64_t *)((char *)s + k->at) = value;
+}
+
+const struct settings_key *settings_find(const char *name)
+{
+	for (const struct settings_key *k = settings_keys; k->name; k++)
+		if (strcmp(k->name, name) == 0)
+			return k;
+	return NULL;
+}
+
+void settings_defaults(struct settings *s)
+{
+	for (const struct settings_key *k = settings_keys; k->name; k++)
+		settings_put(s, k, k->def);
+}
+
+int settings_environment(struct settings *s, struct ava_error *err)
+{
+	for (const struct settings_key *k = settings_keys; k->name; k++) {
+		int rv = load_key(k, (int64_t *)((char *)s + k->at), err);
 
 		if (rv != 0)
 			return rv;
 	}
 	return 0;
+}
+
+int settings_load(struct settings *s, struct ava_error *err)
+{
+	settings_defaults(s);
+	return settings_environment(s, err);
 }
 
 struct place {

@@ -1,6 +1,7 @@
 /* Settings: every key has a default and an environment override named after
- * its path (runs.max is AVA_RUNS_MAX). config.yaml joins here later. A bad
- * value is an error that names the variable, never a silent default. */
+ * its path (runs.max is AVA_RUNS_MAX); between them stands config.yaml
+ * (ava/config.h). A bad value is an error that names the variable, never a
+ * silent default. */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
@@ -38,7 +39,21 @@ struct settings {
 #undef X
 };
 
-/* 0 or AVA_EINVAL naming the variable, its value and the range. */
+struct settings_key {
+	const char *name; /* "runs.max" */
+	size_t at;        /* of its field in struct settings */
+	int64_t def, min, max;
+};
+extern const struct settings_key settings_keys[]; /* the last has no name */
+
+void settings_defaults(struct settings *s);
+/* NULL: there is no such key. */
+const struct settings_key *settings_find(const char *name);
+void settings_put(struct settings *s, const struct settings_key *k, int64_t value);
+/* What the environment says over what is there. 0 or AVA_EINVAL naming the
+ * variable, its value and the range. */
+int settings_environment(struct settings *s, struct ava_error *err);
+/* Defaults and environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 
 /* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.

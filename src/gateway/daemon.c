@@ -1,6 +1,6 @@
 /* The daemon's process.
  *
- * Order of a start: the process itself (process.h), settings, data root
+ * Order of a start: the process itself (process.h), configuration, data root
  * (0700), lock, runtime (which recovers), socket, ready. The socket comes last,
  * so that whoever can connect is served. SIGTERM, SIGINT and SIGHUP commit and
  * stop: the socket's name goes first, whoever connected before is still
@@ -21,10 +21,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/config.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/ready.h"
 #include "base/settings.h"
 #include "base/unix_sock.h"
@@ -35,6 +37,7 @@
 #include "net/http_server.h"
 #include "os/lock.h"
 #include "os/loop.h"
+#include "provider/model.h"
 
 #define LOG_MAX_BYTES   (8 << 20)
 #define TICK_MS         1000
@@ -43,7 +46,7 @@
 
 struct daemon {
 	struct daemon_options options;
-	struct settings settings;
+	struct config config;
 	char root[4096];
 	int root_fd, log_fd;
 	off_t log_bytes;
@@ -129,10 +132,8 @@ static int take_lock(struct daemon *d, struct ava_error *err)
 
 static int open_root(struct daemon *d, bool make, struct ava_error *err)
 {
-	int rv = settings_load(&d->settings, err);
+	int rv = settings_data_root(d->root, sizeof(d->root), err);
 
-	if (rv == 0)
-		rv = settings_data_root(d->root, sizeof(d->root), err);
 	if (rv == 0 && make)
 		rv = make_folders(d->root, err);
 	if (rv != 0)
@@ -232,7 +233,7 @@ static void shutdown_asked(int now, void *user)
 static void tick(void *user)
 {
 	struct daemon *d = user;
-	int64_t now = os_now_ms(d->loop), limit = d->settings.idle_exit_s * 1000;
+	int64_t now = os_now_ms(d->loop), limit = d->config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) == 0;
 	bool idle = core_idle(d->core) && alone;
 
@@ -271,21 +272,28 @@ static void finish_requests(struct daemon *d)
 
 /* ---- life */
 
-static int add_secrets(struct daemon *d)
+static int add_secrets(struct daemon *d, struct ava_error *err)
 {
-	static const char *const names[] = {"ANTHROPIC_API_KEY", "OPENROUTER_API_KEY",
-					    "OPENAI_API_KEY"};
-
 	d->redact = redact_new();
 	if (!d->redact)
-		return AVA_ENOMEM;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *key = getenv(names[i]);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return config_secrets(d->redact, err);
+}
 
-		if (key && *key && redact_add(d->redact, key) != 0)
-			return AVA_ENOMEM;
-	}
-	return 0;
+/* Which model is asked when nobody says one, and why. */
+static void log_model(struct daemon *d, const char *forced)
+{
+	struct ava_error err;
+	struct model model;
+	const char *why;
+	char line[700];
+
+	if (model_resolve(forced, &model, &why, &err) == 0)
+		snprintf(line, sizeof(line), "the model is %s: %s", model.id,
+			 forced ? "AVA_MODEL says so" : why);
+	else
+		snprintf(line, sizeof(line), "no model can be used: %s", err.text);
+	log_line(line, d);
 }
 
 static int start_http(struct daemon *d, struct ava_error *err)
@@ -318,18 +326,20 @@ static int start_loop(struct daemon *d, struct ava_error *err)
 			return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	d->tick = os_timer_new(d->loop, tick, d);
-	if (!d->tick || add_secrets(d) != 0)
+	if (!d->tick)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return 0;
+	return add_secrets(d, err);
 }
 
 static int start(struct daemon *d, struct ava_error *err)
 {
 	struct core_options o = {
-		.root = d->root, .settings = &d->settings, .log = log_line, .log_user = d};
+		.root = d->root, .settings = &d->config.settings, .log = log_line, .log_user = d};
 	const char *model = getenv("AVA_MODEL");
-	int rv = open_root(d, true, err);
+	int rv = config_load(&d->config, err);
 
+	if (rv == 0)
+		rv = open_root(d, true, err);
 	if (rv != 0)
 		return rv;
 	open_log(d);
@@ -342,8 +352,10 @@ static int start(struct daemon *d, struct ava_error *err)
 	rv = core_open(&d->core, &o, err);
 	if (rv == 0)
 		rv = start_http(d, err);
-	if (rv == 0)
+	if (rv == 0) {
+		log_model(d, o.model);
 		os_timer_set(d->tick, TICK_MS);
+	}
 	return rv;
 }
 
@@ -363,6 +375,7 @@ static void daemon_close(struct daemon *d)
 	lock_drop(&d->lock);
 	if (d->root_fd >= 0)
 		close(d->root_fd);
+	keys_wipe();
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
@@ -395,10 +408,14 @@ int daemon_recover(struct ava_error *err)
 	struct daemon d = {
 		.root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED, .options = {.ready_fd = -1}};
 	struct core_options o = {
-		.root = d.root, .settings = &d.settings, .log = log_line, .log_user = &d};
+		.root = d.root, .settings = &d.config.settings, .log = log_line, .log_user = &d};
 	struct buf report;
-	int rv = open_root(&d, false, err);
+	int rv;
 
+	/* Nothing that a person mistyped may keep what was acknowledged away. */
+	if (config_load(&d.config, err) != 0)
+		settings_defaults(&d.config.settings);
+	rv = open_root(&d, false, err);
 	if (rv == 0) {
 		open_log(&d);
 		rv = start_loop(&d, err);

@@ -18,12 +18,9 @@
 #include "provider/models.h"
 #include "provider/provider.h"
 
-#define NO_KEY          "no provider key is set, so the offline model is used"
-#define STANDARD        "claude-sonnet" /* what a service is asked for by default */
-#define OFFLINE_OUTPUT  8192
-#define DEFAULT_CONTEXT 128000 /* of a model no table has */
-#define LOCAL_CONTEXT   32768
-#define OUTPUT_PER_CALL 16384 /* more is not asked for unless config.yaml says so */
+#define NO_KEY         "no provider key is set, so the offline model is used"
+#define STANDARD       "claude-sonnet" /* what a service is asked for by default */
+#define OFFLINE_OUTPUT 8192
 #define UNKNOWN_PRICE                                                                              \
 	{                                                                                          \
 		-1, -1, -1, -1                                                                     \
@@ -101,7 +98,7 @@ static void take_row(struct model *out, const struct model_row *row)
 	bool builtin = row == models_find_builtin(row->id);
 
 	out->context = row->context;
-	out->max_output = builtin ? MIN(row->max_output, OUTPUT_PER_CALL) : row->max_output;
+	out->max_output = builtin ? MIN(row->max_output, MODEL_OUTPUT_PER_CALL) : row->max_output;
 	out->price = row->price;
 	out->thinking = row->thinking;
 	out->cache_min = row->cache_min;
@@ -133,8 +130,8 @@ static int set_remote(struct model *out, const char *name, const struct provider
 		.dialect = p->dialect,
 		.provider = p,
 		.price = UNKNOWN_PRICE,
-		.context = local ? LOCAL_CONTEXT : DEFAULT_CONTEXT,
-		.max_output = OFFLINE_OUTPUT,
+		.context = local ? MODEL_LOCAL_CONTEXT : MODEL_DEFAULT_CONTEXT,
+		.max_output = MODEL_DEFAULT_OUTPUT,
 		.max_tokens_field =
 			strcmp(p->name, "openai") == 0 ? "max_completion_tokens" : "max_tokens",
 	};
@@ -164,8 +161,6 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 	const char *id = models_alias(alias, p);
 	char local[264];
 
-	if (id && !service_of(id)) /* of config.yaml: "offline", "offline:/…" */
-		return model_resolve(id, out, NULL, err);
 	if (!id && !p) {
 		set_offline(out);
 		snprintf(why_text, sizeof(why_text), "%s", NO_KEY);

@@ -335,6 +335,11 @@ int models_add_fallback(const char *id, struct ava_error *err)
 	return 0;
 }
 
+void models_clear_fallback(void)
+{
+	own.nfallbacks = 0;
+}
+
 const char *const *model_fallback(size_t *n)
 {
 	*n = own.nfallbacks;

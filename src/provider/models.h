@@ -26,6 +26,13 @@ struct model_row {
 #define MODELS_MAX    256 /* rows of config.yaml */
 #define FALLBACKS_MAX 16
 
+#define MODEL_DEFAULT_CONTEXT 128000 /* of a model no table has */
+#define MODEL_LOCAL_CONTEXT   32768
+#define MODEL_DEFAULT_OUTPUT  8192
+/* A call reserves the cost of its whole output, so less than most models can
+ * is asked for unless config.yaml says so. */
+#define MODEL_OUTPUT_PER_CALL 16384
+
 /* "2026-11": when the prices that are built in were read, and where. */
 extern const char *const models_date, *const models_source;
 
@@ -52,6 +59,7 @@ const char *models_near(const char *name);
  * already; AVA_ETOOBIG; AVA_ENOMEM. */
 int models_add(const struct model_row *row, struct ava_error *err);
 int models_add_fallback(const char *id, struct ava_error *err);
+void models_clear_fallback(void);
 /* models.default; "" or NULL: none. */
 int models_set_default(const char *name, struct ava_error *err);
 const char *models_default(void); /* NULL: none */

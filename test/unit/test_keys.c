@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/keys.h"
+#include "base/siphash.h"
 #include "base/util.h"
 
 static char dir[256], path[320];
@@ -170,13 +171,53 @@ static void test_shape(void **state)
 	assert_int_equal(keys_check("K", "secret-value\xc3\xa9", &err), AVA_EINVAL);
 }
 
+/* The same value under the same salt has the same mark, nothing else has. */
+static void test_marks(void **state)
+{
+	char one[KEYS_MARK_LEN + 1], two[KEYS_MARK_LEN + 1];
+	const char *salt = keys_salt();
+
+	assert_int_equal(strlen(salt), KEYS_SALT_LEN);
+	assert_ptr_equal(keys_salt(), salt);
+	setenv("OPENAI_API_KEY", "sk-0123456789", 1);
+	setenv("ANTHROPIC_API_KEY", "sk-0123456789", 1);
+	assert_true(keys_mark(salt, "OPENAI_API_KEY", one));
+	assert_int_equal(strlen(one), KEYS_MARK_LEN);
+	assert_true(keys_mark(salt, "OPENAI_API_KEY", two));
+	assert_string_equal(one, two);
+	assert_true(keys_mark(salt, "ANTHROPIC_API_KEY", two));
+	assert_string_not_equal(one, two);
+	assert_true(keys_mark("00000000000000000000000000000000", "OPENAI_API_KEY", two));
+	assert_string_not_equal(one, two);
+	setenv("OPENAI_API_KEY", "sk-0123456788", 1);
+	assert_true(keys_mark(salt, "OPENAI_API_KEY", two));
+	assert_string_not_equal(one, two);
+	assert_true(keys_mark(salt, "OPENROUTER_API_KEY", two));
+	assert_string_equal(two, "");
+	assert_false(keys_mark("", "OPENAI_API_KEY", two));
+	assert_false(keys_mark("0000000000000000000000000000000x", "OPENAI_API_KEY", two));
+}
+
+/* The vector of SipHash's authors: key 00..0f, message 00..0e. */
+static void test_siphash(void **state)
+{
+	unsigned char m[15];
+
+	for (unsigned i = 0; i < sizeof(m); i++)
+		m[i] = (unsigned char)i;
+	assert_true(siphash(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, m, sizeof(m), 2, 4) ==
+		    0xa129ca6149be45e5u);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_lines),     TEST(test_order),     TEST(test_modes),
-		TEST(test_bad_lines), TEST(test_odd_files), TEST(test_shape),
+		TEST(test_lines),     TEST(test_order),
+		TEST(test_modes),     TEST(test_bad_lines),
+		TEST(test_odd_files), TEST(test_shape),
+		TEST(test_marks),     cmocka_unit_test(test_siphash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

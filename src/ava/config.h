@@ -1,0 +1,29 @@
+/* config.yaml: settings, models, services. doc/CONFIG.md has all of it. */
+#ifndef AVA_CONFIG_H
+#define AVA_CONFIG_H
+
+#include <stdbool.h>
+
+#include "base/settings.h"
+
+struct ava_error;
+struct redact;
+
+struct config {
+	char path[4096]; /* of the file; "" when no home is known */
+	bool exists;
+	struct settings settings; /* defaults, file, environment */
+};
+
+/* Reads keys (base/keys.h), the file and the environment, and fills the tables
+ * of provider/. No file is fine. Whatever is wrong is one sentence with file
+ * and line, or with the variable; then the tables are as after a start without
+ * a file. */
+int config_load(struct config *c, struct ava_error *err);
+/* The same from memory; `name` begins the sentences. For tests. */
+int config_read(struct config *c, const char *name, const char *text, size_t len,
+		struct ava_error *err);
+/* Every key that config_load found becomes a known secret. */
+int config_secrets(struct redact *r, struct ava_error *err);
+
+#endif

@@ -1,0 +1,409 @@
+/* config.yaml: what it may say, what it may not, and what wins. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ava/config.h"
+#include "base/buf.h"
+#include "base/keys.h"
+#include "base/util.h"
+#include "codec/redact.h"
+#include "provider/model.h"
+#include "provider/models.h"
+#include "provider/provider.h"
+
+static struct config config;
+
+static int clean(void **state)
+{
+	static const char *const more[] = {"AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
+					   "AVA_RUNS_MAX", "XDG_CONFIG_HOME", "HOME"};
+
+	for (size_t i = 0; keys_known[i]; i++)
+		unsetenv(keys_known[i]);
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		unsetenv(more[i]);
+	keys_wipe();
+	return config_read(&config, "c", NULL, 0, NULL);
+}
+
+static void read_good(const char *text)
+{
+	struct ava_error err = {0};
+
+	if (config_read(&config, "c", text, strlen(text), &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void test_settings(void **state)
+{
+	read_good("runs:\n  max: 3\n  queue_max: 7\nlimits: {timeout: 60}\n");
+	assert_int_equal(config.settings.runs_max, 3);
+	assert_int_equal(config.settings.runs_queue_max, 7);
+	assert_int_equal(config.settings.limits_timeout_s, 60);
+	assert_int_equal(config.settings.limits_tokens, 100000);
+	setenv("AVA_RUNS_MAX", "5", 1);
+	read_good("runs: {max: 3}");
+	assert_int_equal(config.settings.runs_max, 5);
+	setenv("AVA_RUNS_MAX", "many", 1);
+	assert_int_equal(config_read(&config, "c", NULL, 0, NULL), AVA_EINVAL);
+}
+
+/* Every key there is can stand in the file, with its least and most. */
+static void test_every_setting(void **state)
+{
+	for (const struct settings_key *k = settings_keys; k->name; k++)
+		for (int most = 0; most < 2; most++) {
+			int64_t want = most ? k->max : k->min, got;
+			int dot = (int)strcspn(k->name, ".");
+			char text[200];
+
+			snprintf(text, sizeof(text), "%.*s: {%s: %lld}", dot, k->name,
+				 k->name + dot + 1, (long long)want);
+			read_good(text);
+			memcpy(&got, (char *)&config.settings + k->at, sizeof(got));
+			assert_int_equal(got, want);
+			snprintf(text, sizeof(text), "%.*s: {%s: %lld}", dot, k->name,
+				 k->name + dot + 1, (long long)(most ? k->max + 1 : k->min - 1));
+			assert_int_equal(config_read(&config, "c", text, strlen(text), NULL),
+					 AVA_EINVAL);
+		}
+}
+
+static const struct {
+	const char *text, *want; /* part of the sentence */
+} refused[] = {
+	{"runs:\n  maxx: 3\n", "c:2: unknown key runs.maxx: did you mean runs.max?"},
+	{"runs:\n  whatever: 3\n", "c:2: unknown key runs.whatever: doc/CONFIG.md"},
+	{"\nrun:\n  max: 3\n", "c:2: unknown key run: did you mean runs?"},
+	{"runs.max: 3\n", "c:1: unknown key runs.max"},
+	{"runs: 3\n", "c:1: runs is \"3\"; it must be a mapping"},
+	{"runs: [max]\n", "c:1: runs is a list; it must be a mapping"},
+	{"- runs\n", "c:1: the file is a list; it must be a mapping"},
+	{"runs: {max: 0}\n", "c:1: max is \"0\"; it must be a whole number from 1 to 100000"},
+	{"runs: {max: 010}\n", "c:1: max is \"010\"; it must be a whole number"},
+	{"runs: {max: '5'}\n", "without quotes"},
+	{"runs: {max: }\n", "c:1: max is empty"},
+	{"runs: {max: 1}\nruns: {max: 2}\n", "c:2: runs stands here and in line 1"},
+	{"models: [a]\n", "c:1: models is a list; it must be a mapping"},
+	{"models: {lst: []}\n", "c:1: unknown key models.lst: did you mean models.list?"},
+	{"models: {list: 3}\n", "c:1: models.list is \"3\"; it must be a list"},
+	{"models:\n  list:\n    - alias: x\n", "c:3: a model needs its id"},
+	{"models:\n  list:\n    - x\n", "c:3: the file is \"x\"; it must be a mapping"},
+	{"models: {list: [{id: gpt-9}]}\n", "c:1: the id gpt-9 names no service"},
+	{"models: {list: [{id: x, provider: openay}]}\n",
+	 "c:1: provider is \"openay\"; there are anthropic"},
+	{"models:\n  list:\n    - id: local/a\n      contxt: 5\n",
+	 "c:4: unknown key contxt: did you mean context?"},
+	{"models: {list: [{id: local/a, context: 12}]}\n", "c:1: context is \"12\""},
+	{"models: {list: [{id: local/a, max_output: -1}]}\n", "c:1: max_output is \"-1\""},
+	{"models: {list: [{id: local/a, alias: a b}]}\n", "c:1: \"a b\" is no alias"},
+	{"models: {list: [{id: local/a, alias: offline}]}\n", "is no alias"},
+	{"models: {list: [{id: local/a, alias: [[x]]}]}\n", "an alias is a word"},
+	{"models: {list: [{id: local/a, alias: {x: y}}]}\n", "alias is a mapping"},
+	{"models:\n  list:\n    - id: local/a\n    - id: local/a\n",
+	 "c:4: the model local/a stands there twice"},
+	{"models:\n  list:\n    - {id: local/a, alias: x}\n    - {id: local/b, alias: x}\n",
+	 "c:4: the alias x stands for another model already"},
+	{"models: {list: [{id: local/a, prices: 3}]}\n", "it must be a mapping"},
+	{"models: {list: [{id: local/a, prices: {input: 3}}]}\n",
+	 "c:1: prices needs input and output"},
+	{"models: {list: [{id: local/a, prices: {input: -3, output: 1}}]}\n",
+	 "c:1: input is \"-3\"; a price is US dollars"},
+	{"models: {list: [{id: local/a, prices: {input: 3, outptu: 1}}]}\n",
+	 "c:1: unknown key prices.outptu: did you mean prices.output?"},
+	{"models: {list: [{id: local/a, rejects: temperature}]}\n", "c:1: rejects is"},
+	{"models: {list: [{id: local/a, rejects: [a b]}]}\n", "\"a b\" is no name of a parameter"},
+	{"models: {list: [{id: local/a, thinking: yes}]}\n",
+	 "c:1: thinking is \"yes\"; it must be none, budget or adaptive"},
+	{"models: {list: [{id: local/a, min_cache_tokens: x}]}\n", "min_cache_tokens is \"x\""},
+	{"models: {default: claude-haiko}\n",
+	 "c:1: claude-haiko is no model: did you mean claude-haiku?"},
+	{"models:\n  default: xyzzyx\n", "c:2: xyzzyx is no model and no alias of one"},
+	{"models: {default: }\n", "c:1: default is empty"},
+	{"models: {fallback: claude-haiku}\n",
+	 "c:1: models.fallback is \"claude-haiku\"; it must be a list"},
+	{"models: {fallback: [claude-haiku, claude-haiku]}\n",
+	 "c:1: claude-haiku stands there twice"},
+	{"models:\n  fallback:\n    - claude-haiku\n    - nope/x\n", "c:4: nope/x is no model"},
+	{"providers: {antropic: {}}\n",
+	 "c:1: unknown key providers.antropic: did you mean providers.anthropic?"},
+	{"providers:\n  openai:\n    base_url: ftp://x\n",
+	 "c:3: base_url is \"ftp://x\": it must begin"},
+	{"providers: {openai: {base_url: http://example.com}}\n",
+	 "http:// is for this machine only"},
+	{"providers: {openai: {model: x}}\n", "c:1: providers.openai has no model"},
+	{"providers:\n  openai:\n    api_key: sk-secret-value\n",
+	 "c:3: keys do not stand in this file: write OPENAI_API_KEY=..."},
+	{"a: [\n", "c:"},
+};
+
+static void test_refused(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		struct ava_error err = {0};
+		size_t n;
+		int rv;
+
+		print_message("%s", refused[i].text);
+		rv = config_read(&config, "c", refused[i].text, strlen(refused[i].text), &err);
+		assert_int_equal(rv, err.code);
+		assert_int_not_equal(err.code, 0);
+		if (!strstr(err.text, refused[i].want))
+			fail_msg("%s", err.text);
+		assert_null(strstr(err.text, "sk-secret"));
+		/* Nothing of it stays. */
+		assert_null(models_find("local/a"));
+		assert_null(models_default());
+		model_fallback(&n);
+		assert_int_equal(n, 0);
+	}
+}
+
+static void test_models(void **state)
+{
+	const struct model_row *r;
+	const char *const *list;
+	size_t n;
+
+	read_good("models:\n"
+		  "  default: mine\n"
+		  "  fallback: [claude-haiku, openai/gpt-9]\n"
+		  "  list:\n"
+		  "    - alias: [mine, quick]\n"
+		  "      id: anthropic/claude-haiku-4-5\n"
+		  "      max_output: 4096\n"
+		  "      rejects: [temperature]\n"
+		  "    - id: gpt-9\n"
+		  "      provider: openai\n"
+		  "      context: 400000\n"
+		  "      max_output: 100000\n"
+		  "      prices: {input: 1.25, output: 10, cache_read: 0.125}\n"
+		  "      thinking: budget\n"
+		  "      min_cache_tokens: 2048\n"
+		  "    - id: anthropic/claude-x\n"
+		  "      provider: openrouter\n"
+		  "    - {id: local/qwen3, alias: claude-opus}\n"
+		  "    - {id: openai/gpt-4o, prices: unknown}\n");
+	assert_string_equal(models_default(), "mine");
+	list = model_fallback(&n);
+	assert_int_equal(n, 2);
+	assert_string_equal(list[1], "openai/gpt-9");
+
+	r = models_find("anthropic/claude-haiku-4-5"); /* what is left out is built in */
+	assert_int_equal(r->max_output, 4096);
+	assert_int_equal(r->context, 200000);
+	assert_int_equal(r->price.input, 1000000);
+	assert_int_equal(r->thinking, MODEL_THINKING_BUDGET);
+	assert_string_equal(r->rejects, "temperature");
+	assert_string_equal(models_alias("quick", NULL), r->id);
+
+	r = models_find("openai/gpt-9");
+	assert_int_equal(r->context, 400000);
+	assert_int_equal(r->max_output, 100000);
+	assert_int_equal(r->price.input, 1250000);
+	assert_int_equal(r->price.output, 10000000);
+	assert_int_equal(r->price.cache_read, 125000);
+	assert_int_equal(r->price.cache_write, -1);
+	assert_int_equal(r->thinking, MODEL_THINKING_BUDGET);
+	assert_int_equal(r->cache_min, 2048);
+
+	r = models_find("openrouter/anthropic/claude-x");
+	assert_int_equal(r->price.input, -1);
+	assert_int_equal(r->context, MODEL_DEFAULT_CONTEXT);
+
+	r = models_find("local/qwen3");
+	assert_int_equal(r->price.output, 0);
+	assert_int_equal(r->context, MODEL_LOCAL_CONTEXT);
+	assert_string_equal(models_alias("claude-opus", provider_at(0)), "local/qwen3");
+	assert_int_equal(models_find("openai/gpt-4o")->price.input, -1);
+	assert_int_equal(models_find("openai/gpt-4o")->context, 128000);
+
+	read_good(""); /* and is forgotten */
+	assert_null(models_default());
+	assert_null(models_find("local/qwen3"));
+	assert_int_equal(models_find("anthropic/claude-haiku-4-5")->max_output, 64000);
+}
+
+static void test_environment(void **state)
+{
+	static const char text[] = "models: {default: claude-opus, fallback: [claude-opus]}";
+	struct ava_error err = {0};
+	const char *const *list;
+	size_t n;
+
+	setenv("AVA_MODELS_DEFAULT", "offline", 1);
+	setenv("AVA_MODELS_FALLBACK", "claude-haiku,openai/x", 1);
+	read_good(text);
+	assert_string_equal(models_default(), "offline");
+	list = model_fallback(&n);
+	assert_int_equal(n, 2);
+	assert_string_equal(list[0], "claude-haiku");
+	setenv("AVA_MODELS_FALLBACK", "", 1); /* none */
+	read_good(text);
+	model_fallback(&n);
+	assert_int_equal(n, 0);
+	setenv("AVA_MODELS_FALLBACK", "claude-haiku,nope", 1);
+	assert_int_equal(config_read(&config, "c", text, strlen(text), &err), AVA_EINVAL);
+	assert_string_equal(err.text, "AVA_MODELS_FALLBACK: nope is no model and no alias of one");
+	unsetenv("AVA_MODELS_FALLBACK");
+	setenv("AVA_MODELS_DEFAULT", "nope", 1);
+	assert_int_equal(config_read(&config, "c", text, strlen(text), &err), AVA_EINVAL);
+	assert_string_equal(err.text, "AVA_MODELS_DEFAULT: nope is no model and no alias of one");
+}
+
+static void test_providers(void **state)
+{
+	const struct provider *p = provider_find("openai", 6), *local = provider_find("local", 5);
+
+	read_good("providers:\n  openai: {base_url: https://proxy.example/v1/}\n"
+		  "  local: {base_url: 'http://127.0.0.1:11434/v1', model: 'qwen3:8b'}\n");
+	assert_string_equal(p->base_url, "https://proxy.example/v1");
+	assert_true(p->http2);
+	assert_false(provider_usable(p));
+	assert_string_equal(local->base_url, "http://127.0.0.1:11434/v1");
+	assert_string_equal(local->model, "qwen3:8b");
+	assert_false(local->http2);
+	assert_true(provider_usable(local));
+	setenv("OPENAI_BASE_URL", "http://[::1]:99/x", 1);
+	setenv("AVA_LOCAL_MODEL", "other", 1);
+	setenv("OPENAI_API_KEY", "sk-0123456789", 1);
+	read_good("providers: {openai: {base_url: https://proxy.example/v1/}}");
+	assert_string_equal(p->base_url, "http://[::1]:99/x");
+	assert_string_equal(provider_key(p), "sk-0123456789");
+	assert_true(provider_usable(p));
+	assert_string_equal(local->model, "other");
+	assert_string_equal(local->base_url, "");
+	assert_false(provider_usable(local));
+}
+
+static void test_urls(void **state)
+{
+	static const struct {
+		const char *url;
+		bool good;
+	} cases[] = {
+		{"https://api.example.com", true},
+		{"https://api.example.com:8443/v1/", true},
+		{"http://127.0.0.1:8080", true},
+		{"http://127.9.9.9", true},
+		{"http://localhost:1/v1", true},
+		{"http://[::1]:5", true},
+		{"https://[2001:db8::1]:5/x", true},
+		{"http://localhost.example.com", false},
+		{"http://127.0.0.1.example.com", false},
+		{"http://127.0.0.256", false},
+		{"http://10.0.0.1", false},
+		{"http://example.com", false},
+		{"https://", false},
+		{"https:///v1", false},
+		{"https://:80", false},
+		{"https://a:0", false},
+		{"https://a:65536", false},
+		{"https://a:8o", false},
+		{"https://a:", false},
+		{"https://[::1", false},
+		{"https://[::1]x", false},
+		{"https://user:secret-word@a", false},
+		{"https://a/?q", false},
+		{"https://a/#f", false},
+		{"https://a b", false},
+		{"https://a\r\nx: y", false},
+		{"HTTPS://a", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char out[PROVIDER_URL_MAX];
+		struct ava_error err = {0};
+
+		print_message("%s\n", cases[i].url);
+		assert_int_equal(provider_check_url("X", cases[i].url, out, &err),
+				 cases[i].good ? 0 : AVA_EINVAL);
+		assert_null(strstr(err.text, "secret-word"));
+	}
+}
+
+static void test_bad_keys(void **state)
+{
+	struct ava_error err = {0};
+
+	setenv("ANTHROPIC_API_KEY", "sk-ant-secret\n", 1);
+	assert_int_equal(config_read(&config, "c", NULL, 0, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "ANTHROPIC_API_KEY holds a blank, a line end"));
+	assert_null(strstr(err.text, "secret"));
+}
+
+static void test_files(void **state)
+{
+	static const char keys[] =
+		"OPENAI_API_KEY=sk-file-key-1\nMY_TOKEN=token-of-mine\nPLACE=not-secret\n";
+	char dir[256], path[512], env[512];
+	struct ava_error err = {0};
+	struct redact *r = redact_new();
+	struct buf b;
+
+	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	snprintf(path, sizeof(path), "%s/ava", dir);
+	mkdir(path, 0700);
+	assert_int_equal(config_load(&config, &err), 0);
+	assert_false(config.exists);
+	snprintf(path, sizeof(path), "%s/ava/config.yaml", dir);
+	snprintf(env, sizeof(env), "%s/ava/env", dir);
+	unit_write(path, "runs: {max: 4}\n", 15);
+	unit_write(env, keys, sizeof(keys) - 1);
+	chmod(env, 0600);
+	setenv("OPENAI_API_KEY", "sk-environment-key", 1);
+	assert_int_equal(config_load(&config, &err), 0);
+	assert_true(config.exists);
+	assert_string_equal(config.path, path);
+	assert_int_equal(config.settings.runs_max, 4);
+	assert_string_equal(provider_key(provider_find("openai", 6)), "sk-file-key-1");
+	assert_int_equal(config_secrets(r, &err), 0);
+	assert_true(redact_has_known(r, "sk-file-key-1", 13));
+	assert_true(redact_has_known(r, "a token-of-mine b", 17));
+	assert_true(redact_has_known(r, "sk-environment-key", 18));
+	assert_false(redact_has_known(r, "not-secret", 10));
+	unit_write(path, "runs: {mix: 4}\n", 15);
+	assert_int_equal(config_load(&config, &err), AVA_EINVAL);
+	buf_init(&b, 1000);
+	buf_addf(&b, "%s:1: unknown key runs.mix: did you mean runs.max?", path);
+	assert_string_equal(err.text, b.data);
+	chmod(env, 0644);
+	assert_int_equal(config_load(&config, &err), AVA_EDENIED);
+	buf_fini(&b);
+	redact_free(r);
+	unit_rmdir(dir);
+}
+
+static void test_no_memory(void **state)
+{
+	static const char text[] = "models: {default: m, list: [{id: local/a, alias: m}]}";
+
+	FAULT_LOOP(k, {
+		struct ava_error err = {0};
+		int rv = config_read(&config, "c", text, sizeof(text) - 1, &err);
+
+		assert_true(rv == 0 || rv == AVA_ENOMEM);
+		assert_int_equal(models_default() != NULL, rv == 0);
+	});
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_settings),  TEST(test_every_setting), TEST(test_refused),
+		TEST(test_models),    TEST(test_environment),   TEST(test_providers),
+		TEST(test_urls),      TEST(test_bad_keys),      TEST(test_files),
+		TEST(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
