@@ -90,7 +90,7 @@ static struct left queued(struct world *w, const char *request_id)
 	struct draft *d = draft_new(&w->r.book);
 	struct run_spec *spec = NULL;
 	struct left l;
-	struct run *r;
+	struct run *r = NULL;
 
 	if (spec_build(&spec, &s, &w->settings, "offline", NULL, &w->err) != 0 ||
 	    supervisor_spawn(&w->sup, spec, "", d, &r, &w->err) != 0)

@@ -1,0 +1,273 @@
+#!/bin/sh
+# avad itself: options, the ready line, what it makes of its process, how it
+# stops, what it does when its data root goes away under it.
+. "${0%/*}/lib.sh"
+command -v curl >/dev/null || skip 'no curl'
+
+API=http://x/api/v1
+LOG=$AVA_DATA_ROOT/logs/avad.log
+ask() { curl -s --max-time 60 --unix-socket "${SOCKET:-$AVA_DATA_ROOT/ava.sock}" "$@"; }
+health() { ask $API/health | jq -r "$1"; }
+is() { [ "$(health "$1")" = "$2" ]; }
+slow='{"text":"","tool_calls":[{"name":"read_file","args":{"path":"x"}}],"delay_ms":60000}'
+printf '%s\n' "$slow" >"$T/slow.jsonl"
+spawn() { ask $API/runs -d '{"task":"x","model":"offline:'"$T"'/slow.jsonl","confirmed":true}'; }
+# watch: everything that happens, in a process of its own in $watcher. (A
+# function in the background is a shell with curl below it.)
+watch()
+{
+	curl -sN --unix-socket "${SOCKET:-$AVA_DATA_ROOT/ava.sock}" $API/events >/dev/null 2>&1 &
+	watcher=$!
+	keep "$watcher"
+}
+spawned() { spawn | jq -r .subagent_id; }
+sockets() { [ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -ge "$2" ]; }
+running() { ask "$API/runs/$1" | jq -e '.status == "running"' >/dev/null; }
+
+# --- options
+
+# wrong NAME ARGUMENT...
+wrong()
+{
+	wrong_name=$1
+	shift
+	run "$AVAD" "$@"
+	exits "$wrong_name: a usage error" 2
+	contains "$wrong_name: with the usage" 'usage: avad' "$ERR"
+}
+wrong 'an unknown option' --listen
+wrong 'a word' serve
+wrong '--ready-fd without a number' --ready-fd
+for fd in x '' 3x -1 0 2 99 99999999999999999999 ' 3'; do
+	wrong "--ready-fd '$fd'" --ready-fd "$fd" 3>"$T/ready"
+done
+run "$AVAD" --help
+exits '--help' 0
+check 'no root was made' test ! -e "$AVA_DATA_ROOT"
+run "$AVAD" --recover
+exits 'a recovery of nothing' 1
+check 'makes nothing' test ! -e "$AVA_DATA_ROOT"
+
+# --- started with nothing: no descriptor, another umask and folder, few files
+
+(umask 000; ulimit -Sn 256; cd "$T" && exec "$AVAD" --ready-fd 3 3>"$T/ready" <&- >&- 2>&-) &
+keep $!
+check 'the ready line comes' wait_for 10 test -s "$T/ready"
+equal 'and is ok' ok "$(cat "$T/ready")"
+pid=$(daemon_pid)
+equal 'the lock names it' "$(health .pid)" "$pid"
+for fd in 0 1 2; do
+	equal "descriptor $fd" /dev/null "$(readlink "/proc/$pid/fd/$fd")"
+done
+equal 'it keeps no folder busy' / "$(readlink "/proc/$pid/cwd")"
+equal 'it may open all the files it can' \
+	"$(awk '/Max open files/ { print $5 }' "/proc/$pid/limits")" \
+	"$(awk '/Max open files/ { print $4 }' "/proc/$pid/limits")"
+equal 'files and folders are its owner'"'"'s alone' '' \
+	"$(find "$AVA_DATA_ROOT" -perm /077 ! -type l | head -3)"
+equal 'memory with keys is no one else'"'"'s' 0 "$(stat -c %u "/proc/$pid/environ")"
+
+# --- a second one
+
+run "$AVAD" --ready-fd 3 3>"$T/ready2"
+exits 'a second daemon' 1
+contains 'says who is first' "in use by process $pid" "$ERR"
+contains 'and where' "$AVA_DATA_ROOT" "$ERR"
+contains 'to its starter too' "busy: " "$T/ready2"
+equal 'the first one serves on' "$pid" "$(health .pid)"
+
+# --- stopped by signals, with requests under way
+
+for signal in TERM INT HUP; do
+	run_id=$(spawned)
+	check "SIG$signal: a run is at work" wait_for 10 running "$run_id"
+	ask -v "$API/runs/$run_id/result?wait=3000" -w '%{http_code}' -o "$T/long" \
+		>"$T/long.code" 2>"$T/long.sent" &
+	poller=$!
+	ask -N "$API/runs/$run_id/events" >"$T/stream" &
+	streamer=$!
+	check "SIG$signal: it is followed" wait_for 10 grep -q SubagentSpawn "$T/stream"
+	check "SIG$signal: and waited for" wait_for 10 grep -q '^> Accept' "$T/long.sent"
+	equal "SIG$signal: by then" ok "$(health .status)"
+	kill "-$signal" "$pid"
+	check "SIG$signal ends it" wait_for 10 gone "$pid"
+	wait "$poller"
+	equal "SIG$signal: the long poll is answered" 202 "$(cat "$T/long.code")"
+	equal "SIG$signal: with the run as it is" running "$(jq -r .status "$T/long")"
+	wait "$streamer"
+	equal "SIG$signal: the stream breaks off, it does not end" 18 $?
+	contains "SIG$signal: is in the log" "stopping (SIG$signal)" "$LOG"
+	check "SIG$signal: the socket is gone" test ! -e "$AVA_DATA_ROOT/ava.sock"
+	start_daemon
+	pid=$DAEMON
+	equal "SIG$signal: nothing had to be recovered" true "$(health .recovery.clean)"
+	equal "SIG$signal: the run is told as interrupted" interrupted \
+		"$(ask "$API/runs/$run_id" | jq -r .stop_reason)"
+done
+
+# --- what was answered before the stop is there after it
+
+accepted=0 kept=0
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	spawn >"$T/answer" &
+	asker=$!
+	[ $((i % 2)) -eq 0 ] || wait_for 1 test -s "$T/answer"
+	kill -TERM "$pid"
+	wait "$asker"
+	wait_for 10 gone "$pid"
+	start_daemon
+	pid=$DAEMON
+	run_id=$(jq -r '.subagent_id // empty' "$T/answer")
+	[ -n "$run_id" ] || continue
+	accepted=$((accepted + 1))
+	[ "$(ask "$API/runs/$run_id" | jq -r .subagent_id)" != "$run_id" ] || kept=$((kept + 1))
+done
+check 'runs were accepted around stops' test "$accepted" -ge 5
+equal 'all of them are there' "$accepted" "$kept"
+
+# --- asked to stop
+
+run_id=$(spawned)
+wait_for 10 running "$run_id"
+equal 'shutdown idle' idle "$(ask -X POST $API/shutdown | jq -r .when)"
+equal 'does not stop a run at work' running "$(ask "$API/runs/$run_id" | jq -r .status)"
+ask -X POST "$API/runs/$run_id/cancel" >/dev/null
+check 'but comes when it has ended' wait_for 10 gone "$pid"
+start_daemon
+equal 'shutdown now is answered' now "$(ask $API/shutdown -d '{"when":"now"}' | jq -r .when)"
+check 'and is at once' wait_for 5 gone "$DAEMON"
+
+# --- idle
+
+AVA_DAEMON_IDLE_EXIT=1 "$AVAD" --service >/dev/null 2>&1 &
+service=$!
+keep "$service"
+wait_for 10 daemon_answers
+other=$T/other
+# A daemon that somebody watches before its second is over.
+watched()
+{
+	AVA_DATA_ROOT=$other AVA_DAEMON_IDLE_EXIT=1 "$AVAD" >/dev/null 2>&1 &
+	idle=$!
+	keep "$idle"
+	wait_for 10 test -S "$other/ava.sock"
+	SOCKET=$other/ava.sock watch
+	wait_for 5 sockets "$idle" 2
+}
+check 'idle: it serves' eval 'watched || watched || watched'
+AVA_DATA_ROOT=$T/nobody AVA_DAEMON_IDLE_EXIT=1 "$AVAD" >/dev/null 2>&1 &
+nobody=$!
+keep "$nobody"
+check 'with nobody it leaves after a second' wait_for 20 gone "$nobody"
+contains 'and says why' 'stopping (idle)' "$T/nobody/logs/avad.log"
+check 'a service does not' alive "$service"
+check 'nor one with a client' alive "$idle"
+kill "$watcher"
+check 'until the client has gone' wait_for 20 gone "$idle"
+stop_pid TERM "$service"
+
+# --- roots that will not do
+
+# no_start NAME TEXT
+no_start()
+{
+	run "$AVAD" --ready-fd 3 3>"$T/ready"
+	exits "$1: refused" 1
+	contains "$1: with a sentence" "$2" "$ERR"
+	contains "$1: to its starter too" "$2" "$T/ready"
+	equal "$1: one line" 1 "$(wc -l <"$ERR" | tr -d ' ')"
+}
+printf 'ava 2\n' >"$AVA_DATA_ROOT/FORMAT"
+no_start 'a newer FORMAT' 'newer'
+printf 'ava 1\n' >"$AVA_DATA_ROOT/FORMAT"
+good=$AVA_DATA_ROOT
+: >"$T/file"
+AVA_DATA_ROOT=$T/file no_start 'a file' 'Not a directory'
+AVA_DATA_ROOT=$T/file/data no_start 'below a file' 'Not a directory'
+AVA_DATA_ROOT=data no_start 'a relative path' 'absolute'
+AVA_RUNS_MAX=0 no_start 'a bad setting' 'AVA_RUNS_MAX'
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 500 "$T/readonly"
+	AVA_DATA_ROOT=$T/readonly no_start 'a folder without rights' 'not writable'
+	AVA_DATA_ROOT=$T/readonly/data no_start 'below one' 'Permission denied'
+fi
+
+# --- long paths
+
+# serves_in NAME PATH: through the client, since curl has no address for it.
+serves_in()
+{
+	AVA_DATA_ROOT=$2
+	start_daemon
+	run "$AVA" ps --json
+	exits "$1" 0
+	equal "$1: that is its root" "$2" "$("$AVA" doctor --json | jq -r .root)"
+	stop_pid TERM "$DAEMON"
+	check "$1: it leaves in order" test ! -e "$2/ava.sock"
+	AVA_DATA_ROOT=$good
+}
+serves_in 'a root of 120 bytes' "$T/$(printf '%0120d' 0)"
+path=$T
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do path=$path/$(printf '%0200d' "$i"); done
+serves_in 'a root of 3,000 bytes' "$path"
+AVA_DATA_ROOT=$path/$path no_start 'a path over 4,096 bytes' 'too long'
+
+# --- fifty at once
+
+i=0 started=
+while [ $i -lt 50 ]; do
+	"$AVAD" --service >"$T/many.$i" 2>&1 &
+	started="$started $!"
+	keep $!
+	i=$((i + 1))
+done
+only_one() { [ "$(for p in $started; do alive "$p" && echo "$p"; done | wc -l)" -eq 1 ]; }
+check 'of fifty one stays' wait_for 30 only_one
+equal 'and serves' "$(for p in $started; do alive "$p" && echo "$p"; done)" "$(health .pid)"
+equal 'the others say who' 49 "$(grep -l 'is in use by' "$T"/many.* | wc -l | tr -d ' ')"
+stop_daemon
+
+# --- the root goes away under it
+
+"$AVAD" >"$T/lost" 2>&1 &
+pid=$!
+keep "$pid"
+wait_for 10 daemon_answers
+watch
+check 'somebody watches' wait_for 10 sockets "$pid" 2
+mv "$good" "$T/moved"
+SOCKET=$T/moved/ava.sock
+check 'a root that was moved: degraded' wait_for 10 is .status degraded
+equal 'the sentence names it' 1 "$(health .problem | grep -c "^the data root $good was moved")"
+equal 'nothing new is begun' io "$(spawn | jq -r .error.code)"
+mv "$T/moved" "$good"
+SOCKET=
+check 'back again: well' wait_for 10 is .status ok
+check 'and takes work' running "$(run_id=$(spawned) && wait_for 10 running "$run_id"; echo "$run_id")"
+rm "$good/ava.lock"
+check 'its lock was removed: degraded' wait_for 10 is .status degraded
+equal 'nothing new is begun' io "$(spawn | jq -r .error.code)"
+kill "$watcher"
+equal 'it does not leave a run alone' 1 "$(health .slots.used)"
+ask -X POST "$API/runs/$(ask $API/runs | jq -r '.runs[0].subagent_id')/cancel" >/dev/null
+wait "$pid"
+equal 'but leaves then, as a failure' 1 $?
+contains 'that says why' 'another daemon could write there' "$T/lost"
+
+start_daemon
+rm "$AVA_DATA_ROOT/ava.sock"
+check 'its socket was removed: it makes room' wait_for 10 gone "$DAEMON"
+run "$AVA" ps
+exits 'for the next one' 0
+stop_daemon
+
+start_daemon
+mv "$AVA_DATA_ROOT" "$T/away"
+mkdir -m 700 "$AVA_DATA_ROOT"
+check 'another folder in its place: it leaves' wait_for 10 gone "$DAEMON"
+check 'and leaves nothing there' test -z "$(ls "$AVA_DATA_ROOT")"
+run "$AVA" ps --json
+equal 'the new root is a new one' '[]' "$(cat "$OUT")"
+stop_daemon
+
+finish
