@@ -290,6 +290,7 @@ static int take_alias(struct reader *r, const yaml_event_t *e)
 			return no_memory(r);
 		copy->plain = n->plain;
 		copy->flow = n->flow;
+		copy->alias = true;
 		copy->text = n->text;
 		copy->len = n->len;
 		copy->first = n->first;

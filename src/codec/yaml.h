@@ -22,6 +22,7 @@ struct yaml_node { /* borrowed until yaml_free */
 	enum yaml_kind kind;
 	bool plain;       /* a scalar without quotes */
 	bool flow;        /* written as {…} or […] */
+	bool alias;       /* *name: its children stand elsewhere */
 	const char *text; /* of a scalar, NUL-terminated, holds no other NUL */
 	size_t len;       /* of text */
 	unsigned line;    /* from 1; where the value begins */

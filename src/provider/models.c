@@ -357,6 +357,11 @@ const char *models_default(void)
 	return own.standard;
 }
 
+const struct model_row *models_own(size_t i)
+{
+	return i < own.nrows ? &own.rows[i] : NULL;
+}
+
 void models_reset(void)
 {
 	arena_fini(&own.mem);
