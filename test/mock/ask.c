@@ -136,7 +136,8 @@ bool check_headers(const struct ask *a, struct verdict *v)
 		return verdict_set(v, 401, "authentication_error", "Invalid bearer token");
 	if (a->service == SERVICE_ANTHROPIC && a->version[0] == '\0')
 		return verdict_set(v, 400, invalid, "anthropic-version: header is required");
-	if (a->service == SERVICE_ANTHROPIC && strcmp(a->version, "2023-06-01") != 0)
+	if (a->service == SERVICE_ANTHROPIC && strcmp(a->version, "2023-06-01") != 0 &&
+	    strcmp(a->version, VERSION_NEW) != 0)
 		return verdict_set(v, 400, invalid,
 				   "anthropic-version: \"%s\" is not a valid version", a->version);
 	if (strcmp(a->method, "POST") != 0)

@@ -39,6 +39,9 @@ struct verdict {
 bool verdict_set(struct verdict *v, int status, const char *type, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The Messages API's newer version; it has no sampling parameters. */
+#define VERSION_NEW "2026-10-21"
+
 struct ask {
 	enum service service;
 	/* from the headers; "" when absent */

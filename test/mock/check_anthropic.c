@@ -622,7 +622,10 @@ static bool check_sampling(struct ask *a, struct verdict *v)
 	double x = 1;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (tape_get(a->t, 0, names[i]) != 0 && !a->facts->sampling)
+		if (tape_get(a->t, 0, names[i]) != 0 && strcmp(a->version, VERSION_NEW) == 0)
+			return verdict_set(v, 400, invalid, "%s: Extra inputs are not permitted",
+					   names[i]);
+		else if (tape_get(a->t, 0, names[i]) != 0 && !a->facts->sampling)
 			return verdict_set(v, 400, invalid, "`%s` is deprecated for this model.",
 					   names[i]);
 	if (temperature == 0)

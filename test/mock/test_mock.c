@@ -153,6 +153,8 @@ static void test_tape_reading(void **state)
 
 /* ---- the Messages API ---- */
 
+/* As wide as they are. */
+/* clang-format off */
 #define A(model, rest)  "{\"model\":\"" model "\",\"max_tokens\":2000," rest "}"
 #define S45(rest)       A("claude-sonnet-4-5", rest)
 #define O47(rest)       A("claude-opus-4-7", rest)
@@ -168,8 +170,6 @@ static void test_tape_reading(void **state)
 #define WITH(parameter) S45(parameter "," MSG(USER("hi")))
 #define WITH47(p)       O47(p "," MSG(USER("hi")))
 
-/* Rows as wide as they are. */
-/* clang-format off */
 static const struct refusal anthropic_parameters[] = {
 	{WITH("\"stream\":true"), NULL, 0},
 	{WITH47("\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"}"),

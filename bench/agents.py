@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+"""Agents side by side: N runs of 5 turns (4 calls of a cheap tool, then the result) against
+mock-models, 500 ms and 20 chunks a reply, so the ideal wall time is 2.5 s.
+
+    agents.py BUILD_DIR [--runs 1,10,100,1000] [--peers ava,bare,...] [--rounds K] [--json FILE]
+
+Peers: ava (through avad, with its log and journal on), bare (libuv and libcurl, nothing else),
+ava-h2 and bare-h2 (the same over TLS with HTTP/2), anthropic (Anthropic's SDK) and
+openai-agents (an agent SDK), both on node, from npm. One round is one run of each, in turn; the
+figures are medians. Each peer gets a mock of its own, whose account shows when the first request
+came and whether one was refused. Peers that are not there are named and left out. A run that
+fails makes the exit code 1."""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+TURNS, LATENCY_MS, CHUNKS = 5, 500, 20
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NODE = {"anthropic": "anthropic.mjs", "openai-agents": "openai_agents.mjs"}
+ORDER = ["ava", "bare", "ava-h2", "bare-h2", "anthropic", "openai-agents"]
+NODE_MOST = 1000  # runs; above, the SDKs take minutes
+KB = 1024
+
+
+def now_ms():
+    return time.clock_gettime(time.CLOCK_MONOTONIC) * 1000
+
+
+class Mock:
+    """mock-models for one peer."""
+
+    def __init__(self, build, folder, tls):
+        self.ca = os.path.join(folder, "ca.pem")
+        args = [os.path.join(build, "test/mock/mock-models"), "--ca", self.ca,
+                f"latency={LATENCY_MS}", f"chunks={CHUNKS}", f"turns={TURNS - 1}",
+                "tool=read_file", 'args={"path":"a.txt"}']
+        if tls:
+            args.insert(1, "--tls")
+        self.process = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
+        self.url = {}
+        for line in self.process.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "ready":
+                break
+            self.url[word] = rest
+
+    def stats(self):
+        with urllib.request.urlopen(self.url["plain"] + "/stats") as answer:
+            return json.load(answer)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def anon_kb(pid):
+    with open(f"/proc/{pid}/status") as status:
+        for line in status:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1])
+    return 0
+
+
+def measured(args, **more):
+    """Run to the end: its last line as JSON, usage, peak of anonymous memory, its start."""
+    start, peak = now_ms(), 0
+    process = subprocess.Popen(args, stdout=subprocess.PIPE, text=True, **more)
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid != 0:
+            break
+        peak = max(peak, anon_kb(process.pid))
+        time.sleep(0.01)
+    wall = now_ms() - start
+    lines = process.stdout.read().strip().splitlines()
+    process.stdout.close()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return {"start_ms": start, "wall_ms": wall, "peak_kb": peak,
+            "cpu_us": (usage.ru_utime + usage.ru_stime) * 1e6,
+            "failed": json.loads(lines[-1])["failed"] if lines else -1}
+
+
+def run_bare(build, n, mock, tls):
+    args = [os.path.join(build, "bench/bench_agents_bare"), mock.url["tls" if tls else "plain"],
+            str(n), str(TURNS)]
+    return measured(args + [mock.ca] if tls else args)
+
+
+def run_node(build, name, n, mock):
+    folder = os.path.join(build, "agents_sdk")
+    return measured(["node", NODE[name], mock.url["plain"], str(n), str(TURNS)], cwd=folder)
+
+
+def ava_environment(folder, n, mock, tls):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("AVA_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"))}
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        env[name] = os.path.join(folder, name.lower())
+        os.makedirs(env[name], mode=0o700, exist_ok=True)
+    env.update(AVA_DATA_ROOT=os.path.join(folder, "root"), AVA_RUNS_MAX=str(n),
+               ANTHROPIC_API_KEY="bench", ANTHROPIC_BASE_URL=mock.url["tls" if tls else "plain"],
+               SSL_CERT_FILE=mock.ca, AVA_MODEL="anthropic/claude-haiku-4-5",
+               AVA_LIMITS_TOKENS="10000000")
+    return env
+
+
+def start_avad(build, folder, env):
+    log = open(os.path.join(folder, "avad.out"), "w")
+    process = subprocess.Popen([os.path.join(build, "src/gateway/avad")], env=env, stdout=log,
+                               stderr=subprocess.STDOUT, cwd=folder)
+    log.close()
+    socket = os.path.join(env["AVA_DATA_ROOT"], "ava.sock")
+    while not os.path.exists(socket):
+        if process.poll() is not None:
+            with open(os.path.join(folder, "avad.out")) as out:
+                sys.exit("agents.py: avad did not start: " + out.read())
+        time.sleep(0.005)
+    return process
+
+
+def unsuccessful(root):
+    """Runs that did not end as success, and why the first did not."""
+    ends = {}
+    with open(os.path.join(root, "catalog.jsonl")) as rows:
+        for line in rows:
+            row = json.loads(line)
+            if row["row"] == "end":
+                ends[row["id"]] = row["status"]
+    bad = [status for status in ends.values() if status != "success"]
+    return len(bad), len(ends)
+
+
+def run_ava(build, folder, n, mock, tls):
+    env = ava_environment(folder, n, mock, tls)
+    work = os.path.join(folder, "work")
+    os.makedirs(work, exist_ok=True)
+    with open(os.path.join(work, "a.txt"), "w") as f:
+        f.write("one\ntwo\nthree\n")
+    avad = start_avad(build, folder, env)
+    try:
+        out = subprocess.run(
+            [os.path.join(build, "bench/bench_agents_ava"), env["AVA_DATA_ROOT"], str(n),
+             env["AVA_MODEL"], work], stdout=subprocess.PIPE, text=True, env=env)
+    finally:
+        avad.send_signal(signal.SIGTERM)
+        avad.wait()
+    if not out.stdout:
+        sys.exit("agents.py: bench_agents_ava gave no figures")
+    result = json.loads(out.stdout)
+    bad, ended = unsuccessful(env["AVA_DATA_ROOT"])
+    result["failed"] = bad + n - ended
+    return result
+
+
+def one(build, peer, n):
+    folder = tempfile.mkdtemp(prefix="ava-bench-agents-")
+    tls = peer.endswith("-h2")
+    mock = Mock(build, folder, tls)
+    try:
+        if peer.startswith("ava"):
+            result = run_ava(build, folder, n, mock, tls)
+        elif peer.startswith("bare"):
+            result = run_bare(build, n, mock, tls)
+        else:
+            result = run_node(build, peer, n, mock)
+        stats = mock.stats()
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    finally:
+        mock.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    turns = max(1, stats["done"])
+    result["mock_us"] = (after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime) * 1e6
+    result.update(first_ms=stats["firstMs"] - result["start_ms"], refused=stats["refused"],
+                  requests=stats["requests"], turns=turns)
+    return result
+
+
+def row(peer, n, results, base):
+    def middle(value):
+        return statistics.median(value(r) for r in results)
+
+    base_kb = results[0].get("base_kb", base)  # of ava: at rest; else: of one agent
+    return {"peer": peer, "runs": n, "wall_s": middle(lambda r: r["wall_ms"]) / 1000,
+            "cpu_s_per_1000_turns": middle(lambda r: r["cpu_us"] / r["turns"]) / 1000,
+            "kb_per_run": middle(lambda r: (r["peak_kb"] - base_kb) / n),
+            "peak_mb": middle(lambda r: r["peak_kb"]) / KB,
+            "first_ms": middle(lambda r: r["first_ms"]),
+            "mock_ms_per_turn": middle(lambda r: r["mock_us"] / r["turns"]) / 1000,
+            "failed": max(r["failed"] for r in results),
+            "refused": max(r["refused"] for r in results)}
+
+
+def print_rows(rows):
+    print("| peer | runs | wall s | CPU s/1,000 turns | KB/run | peak MB | first request ms "
+          "| failed | refused |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for r in rows:
+        print(f"| {r['peer']} | {r['runs']:,} | {r['wall_s']:.2f} | "
+              f"{r['cpu_s_per_1000_turns']:.3f} | {r['kb_per_run']:.1f} | {r['peak_mb']:.1f} | "
+              f"{r['first_ms']:.1f} | {r['failed']} | {r['refused']} |")
+    most = max(rows, key=lambda r: r["runs"])["runs"]
+    cpu = max(r["mock_ms_per_turn"] for r in rows if r["runs"] == most)
+    print(f"\nMemory is anonymous memory (RssAnon): the peak, and what each run adds to the daemon "
+          f"at rest\n(ava) or to one agent. At {most:,} runs the mock took up to {cpu:.2f} ms of "
+          "CPU a turn on the same\nprocessors.")
+
+
+def node_ready(build):
+    """Install the SDKs into the build folder; False: there is no node or no registry."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return False
+    folder = os.path.join(build, "agents_sdk")
+    os.makedirs(folder, exist_ok=True)
+    for name in ["package.json", *NODE.values()]:
+        shutil.copy(os.path.join(SOURCE, "bench/agents_sdk", name), folder)
+    if os.path.isdir(os.path.join(folder, "node_modules")):
+        return True
+    return subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=folder,
+                          stdout=subprocess.DEVNULL).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--runs", default="1,10,100,1000,10000")
+    parser.add_argument("--peers", default=",".join(ORDER))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="write the rows here as well")
+    args = parser.parse_args()
+    build = os.path.abspath(args.build)
+    peers = args.peers.split(",")
+    if any(p in NODE for p in peers) and not node_ready(build):
+        print("no node, or npm could not install: left out:", *NODE)
+        peers = [p for p in peers if p not in NODE]
+    rows, base = [], {}
+    for n in [int(n) for n in args.runs.split(",")]:
+        here = [p for p in peers if not (p in NODE and n > NODE_MOST)]
+        rounds = args.rounds if n <= 1000 else 1
+        results = {p: [] for p in here}
+        for _ in range(rounds):
+            for p in here:
+                results[p].append(one(build, p, n))
+        for p in here:
+            base.setdefault(p, statistics.median(r["peak_kb"] for r in results[p]))
+            rows.append(row(p, n, results[p], base[p]))
+            print(f"{p} with {n} runs: {rows[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
+    print_rows(rows)
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(rows, f, indent=1)
+    return 1 if any(r["failed"] or r["refused"] for r in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
