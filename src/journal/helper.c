@@ -107,6 +107,10 @@ static void begin(struct helper *h, struct round *r, bool closing)
 	r->bytes = w->shared.applied_bytes;
 	clean = closing && r->bytes == w->shared.bytes && w->shared.lasting.code == 0;
 	pthread_mutex_unlock(&w->lock);
+	/* Behind a whole end the next start begins a segment of its own, so this
+	 * one is given up too: it may be the only room for that segment. */
+	if (clean && r->pos.at > WAL_BEGIN)
+		r->pos = (struct wal_pos){r->pos.seq + 1, WAL_BEGIN};
 	buf_init(&r->text, TEXT_MAX);
 	checkpoint_head(&r->text, clean, r->pos, *h->next_lsn);
 	r->all = first_view(h);

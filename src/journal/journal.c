@@ -79,13 +79,17 @@ static int open_segments(struct journal *j, uint64_t bytes)
 	j->has_segments = rv == 0;
 	for (size_t i = 0; i < r->nsegments && rv == 0; i++)
 		if (r->segments[i].used)
-			rv = segments_add_live(&j->segments, r->segments[i].seq);
+			rv = segments_add_live(&j->segments, r->segments[i].seq,
+					       r->segments[i].whole);
 	if (rv != 0)
 		return rv;
 	segments_above(&j->segments, r->pos.seq);
 	for (size_t i = 0; i < r->nsegments; i++)
 		if (!r->segments[i].used)
 			segments_add_spare(&j->segments, r->segments[i].seq);
+	/* The checkpoint in force has given them up. Used again they are what a
+	 * start needs on a disk that has no room for another. */
+	segments_release(&j->segments, r->pos.seq);
 	return 0;
 }
 

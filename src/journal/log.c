@@ -25,7 +25,7 @@ size_t log_room(uint64_t segment_bytes)
 int log_init(struct log *l, struct segments *pool, struct wal_pos good, uint64_t lsn)
 {
 	*l = (struct log){.pool = pool, .fd = -1, .good = good, .lsn = lsn};
-	l->cap = WAL_PAGE * 3 + LOG_FLUSH_MAX + log_room(pool->bytes);
+	l->cap = WAL_BEGIN + WAL_PAGE * 2 + LOG_FLUSH_MAX + log_room(pool->bytes);
 	l->buf = malloc(l->cap); /* touched only as far as flushes are long */
 	return l->buf != NULL ? 0 : AVA_ENOMEM;
 }
@@ -114,7 +114,7 @@ int log_begin(struct log *l)
 	head.salt = l->salt;
 	wal_segment_put(l->buf, &head);
 	l->at = 0;
-	l->used = l->flush = WAL_PAGE;
+	l->used = l->flush = WAL_BEGIN;
 	if (l->abort_first == 0)
 		return 0; /* the header goes with the first flush */
 	add_abort(l);
@@ -128,7 +128,7 @@ bool log_should_roll(const struct log *l, size_t len)
 {
 	if (l->at + l->used + len + WAL_GAP > l->pool->bytes)
 		return true;
-	return !l->filled && log_empty(l) && l->flush > WAL_PAGE && segments_have_spare(l->pool);
+	return !l->filled && log_empty(l) && l->flush > WAL_BEGIN && segments_have_spare(l->pool);
 }
 
 struct wal_pos log_add(struct log *l, const unsigned char *batch, size_t len, uint64_t first_lsn,
@@ -159,7 +159,7 @@ void log_mark(struct log *l)
 	static const unsigned char nothing[WAL_BATCH_HEAD];
 	size_t used = l->used;
 
-	if (l->fd < 0 || l->at + l->used != l->flush || l->flush == WAL_PAGE ||
+	if (l->fd < 0 || l->at + l->used != l->flush || l->flush == WAL_BEGIN ||
 	    log_should_roll(l, sizeof(nothing)))
 		return;
 	log_add(l, nothing, sizeof(nothing), l->lsn, 0);

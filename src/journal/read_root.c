@@ -105,7 +105,7 @@ int read_check_format(int rootfd, struct ava_error *err)
 
 struct followers {
 	int rootfd;
-	uint64_t seq; /* of the segment in which the checkpoint stands */
+	uint64_t seq; /* the last segment that the checkpoint may have read */
 	bool found;
 };
 
@@ -113,7 +113,7 @@ struct followers {
 static void check_segment(const char *name, void *user)
 {
 	struct followers *f = user;
-	unsigned char page[WAL_PAGE];
+	unsigned char page[WAL_BEGIN];
 	struct wal_segment head;
 	char path[300];
 	int fd;
@@ -125,7 +125,7 @@ static void check_segment(const char *name, void *user)
 	/* One that cannot be read is for recovery to judge. */
 	if (fd < 0 || sys_read_all(fd, page, sizeof(page), 0) != 0)
 		f->found = true;
-	else if (wal_segment_get(page, &head) > 0 && head.seq > f->seq)
+	else if (wal_segment_get(page, 0, &head) > 0 && head.seq > f->seq)
 		f->found = true;
 	if (fd >= 0)
 		sys->close(fd);
@@ -140,7 +140,7 @@ bool read_is_clean(int rootfd)
 	if (checkpoint_read(rootfd, &c, NULL) != 0)
 		return false;
 	clean = c.clean;
-	f.seq = c.pos.seq;
+	f.seq = c.pos.at > WAL_BEGIN ? c.pos.seq : c.pos.seq - (c.pos.seq > 0);
 	checkpoint_fini(&c);
 	/* The mark stays until the next checkpoint of the next daemon; the
 	 * first thing that one writes is a segment of its own. */

@@ -111,8 +111,8 @@ static int list_segments(const struct walscan *s, struct recovery *out)
 	if (out->segments == NULL)
 		return AVA_ENOMEM;
 	for (size_t i = 0; i < s->nfiles; i++)
-		out->segments[i] =
-			(struct recovery_segment){s->files[i].seq, s->files[i].copies > 0};
+		out->segments[i] = (struct recovery_segment){s->files[i].seq, s->files[i].used,
+							     s->files[i].copies > 0};
 	out->nsegments = s->nfiles;
 	return 0;
 }
@@ -124,7 +124,7 @@ static int fresh_checkpoint(struct work *w, struct recovery *out, struct ava_err
 	int rv;
 
 	out->pos =
-		(struct wal_pos){MAX(walscan_used(&w->scan) + 1, w->checkpoint.pos.seq), WAL_PAGE};
+		(struct wal_pos){MAX(walscan_used(&w->scan) + 1, w->checkpoint.pos.seq), WAL_BEGIN};
 	buf_init(&text, TEXT_MAX);
 	checkpoint_head(&text, false, out->pos, out->lsn);
 	redo_views(&w->redo, &w->checkpoint, &text);
@@ -158,7 +158,7 @@ static int finish(struct work *w, struct recovery *out, struct ava_error *err)
 			return err_sys(err, "remove blobs of wal");
 	}
 	/* A segment that was never begun is no predecessor. */
-	out->good = out->pos.at > WAL_PAGE ? out->pos : (struct wal_pos){0, 0};
+	out->good = out->pos.at > WAL_BEGIN ? out->pos : (struct wal_pos){0, 0};
 	out->next_seq = MAX(out->next_seq, out->pos.seq);
 	return list_segments(s, out) == 0 ? 0 : err_set(err, AVA_ENOMEM, "no memory");
 }
@@ -197,6 +197,7 @@ int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *
 	if (rv == 0)
 		rv = walscan_open(&w.scan, walfd, err);
 	if (rv == 0) {
+		w.scan.least_lsn = w.checkpoint.lsn;
 		rv = walscan_run(&w.scan, w.checkpoint.pos, w.checkpoint.clean, err);
 		if (rv == AVA_ENOMEM)
 			err_set(err, rv, "no memory for recovery");

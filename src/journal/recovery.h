@@ -13,7 +13,7 @@
 
 struct recovery_segment {
 	uint64_t seq;
-	bool used;
+	bool used, whole; /* whole: with a good header */
 };
 
 struct recovery {

@@ -71,11 +71,11 @@ static int live_room(struct segments *s)
 	return 0;
 }
 
-int segments_add_live(struct segments *s, uint64_t seq)
+int segments_add_live(struct segments *s, uint64_t seq, bool has_header)
 {
 	if (live_room(s) != 0)
 		return AVA_ENOMEM;
-	s->live[s->nlive++] = (struct segments_live){.seq = seq, .filled = true};
+	s->live[s->nlive++] = (struct segments_live){.seq = seq, .filled = has_header};
 	s->taken = MAX(s->taken, seq);
 	return 0;
 }

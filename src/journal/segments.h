@@ -42,8 +42,9 @@ void segments_fini(struct segments *s);
 /* No segment is begun below `seq`. */
 void segments_above(struct segments *s, uint64_t seq);
 /* At start, in ascending order: those in use, needed or not (a release
- * follows), then those that are not. */
-int segments_add_live(struct segments *s, uint64_t seq);
+ * follows), then those that are not. Only one whose header is good may become
+ * a spare: by its old number it shows that what it holds is old. */
+int segments_add_live(struct segments *s, uint64_t seq, bool has_header);
 void segments_add_spare(struct segments *s, uint64_t seq);
 
 /* The journal's thread: the next segment, open for writing. *filled: it was

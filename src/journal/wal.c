@@ -14,7 +14,7 @@
 
 static const char magic[8] = {'A', 'V', 'A', 'W', 'A', 'L', '1', '\n'};
 
-#define HEAD_CRC  (WAL_HEAD_COPY - 4) /* in each copy of the segment header */
+#define HEAD_CRC  (WAL_PAGE - 4) /* in each copy of the segment header */
 #define BATCH_CRC (WAL_BATCH_HEAD - 4)
 
 static void put16(unsigned char *p, uint16_t n)
@@ -50,19 +50,19 @@ static uint64_t get64(const unsigned char *p)
 	return get32(p) | (uint64_t)get32(p + 4) << 32;
 }
 
-void wal_segment_put(unsigned char page[WAL_PAGE], const struct wal_segment *s)
+void wal_segment_put(unsigned char head[WAL_BEGIN], const struct wal_segment *s)
 {
-	memset(page, 0, WAL_PAGE);
-	memcpy(page, magic, sizeof(magic));
-	put32(page + 8, WAL_VERSION);
-	put32(page + 12, s->salt);
-	put64(page + 16, s->seq);
-	put64(page + 24, s->size);
-	put64(page + 32, s->first_lsn);
-	put64(page + 40, s->prev.seq);
-	put64(page + 48, s->prev.at);
-	put32(page + HEAD_CRC, crc32c(0, page, HEAD_CRC));
-	memcpy(page + WAL_HEAD_COPY, page, WAL_HEAD_COPY);
+	memset(head, 0, WAL_PAGE);
+	memcpy(head, magic, sizeof(magic));
+	put32(head + 8, WAL_VERSION);
+	put32(head + 12, s->salt);
+	put64(head + 16, s->seq);
+	put64(head + 24, s->size);
+	put64(head + 32, s->first_lsn);
+	put64(head + 40, s->prev.seq);
+	put64(head + 48, s->prev.at);
+	put32(head + HEAD_CRC, crc32c(0, head, HEAD_CRC));
+	memcpy(head + WAL_HEAD_COPY, head, WAL_PAGE);
 }
 
 static bool head_get(const unsigned char *p, struct wal_segment *s)
@@ -79,11 +79,18 @@ static bool head_get(const unsigned char *p, struct wal_segment *s)
 	return true;
 }
 
-int wal_segment_get(const unsigned char page[WAL_PAGE], struct wal_segment *s)
+int wal_segment_get(const unsigned char head[WAL_BEGIN], uint64_t seq, struct wal_segment *s)
 {
-	int good = head_get(page, s);
+	struct wal_segment copy;
+	int good = 0;
 
-	return good + head_get(page + WAL_HEAD_COPY, s);
+	for (size_t at = 0; at < WAL_BEGIN; at += WAL_HEAD_COPY) {
+		if (!head_get(head + at, &copy) || (seq != 0 && copy.seq != seq))
+			continue;
+		if (good++ == 0 || copy.seq > s->seq)
+			*s = copy;
+	}
+	return good;
 }
 
 void wal_batch_put(unsigned char *batch, const struct wal_batch *b)
@@ -121,6 +128,11 @@ bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32
 		return false;
 	crc = crc32c(0, p, BATCH_CRC);
 	return crc32c(crc, p + WAL_BATCH_HEAD, b->len) == get32(p + BATCH_CRC);
+}
+
+uint32_t wal_batch_salt(const unsigned char *segment, uint64_t at)
+{
+	return get32(segment + at + 4);
 }
 
 size_t wal_op_size(size_t path_len, size_t id_len, size_t len, bool blob)

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #define WAL_VERSION    1
-#define WAL_PAGE       4096 /* a segment's header, and what a flush is rounded up to */
-#define WAL_HEAD_COPY  2048 /* the header stands here a second time */
+#define WAL_PAGE       4096 /* what a flush is rounded up to, and a copy of the header */
+#define WAL_HEAD_COPY  4096 /* the header stands here a second time, in a page of its own */
+#define WAL_BEGIN      8192 /* of the first batch */
 #define WAL_ALIGN      16
 #define WAL_BATCH_HEAD 32
 #define WAL_OP_HEAD    24
@@ -34,9 +35,10 @@ struct wal_segment {
 	struct wal_pos prev; /* where what counts of the segment before ends */
 };
 
-void wal_segment_put(unsigned char page[WAL_PAGE], const struct wal_segment *s);
-/* How many of the two copies are good: 0 (not a segment in use), 1 or 2. */
-int wal_segment_get(const unsigned char page[WAL_PAGE], struct wal_segment *s);
+void wal_segment_put(unsigned char head[WAL_BEGIN], const struct wal_segment *s);
+/* How many of the two copies are good and say `seq` (0: any; then the higher
+ * one is taken): 0, which is no segment in use, 1 or 2. */
+int wal_segment_get(const unsigned char head[WAL_BEGIN], uint64_t seq, struct wal_segment *s);
 
 struct wal_batch {
 	uint32_t len; /* of the payload, padding counted; a multiple of 16 */
@@ -52,6 +54,8 @@ void wal_batch_put(unsigned char *batch, const struct wal_batch *b);
 /* Is there a whole batch at `at` of a segment of which `len` bytes are known? */
 bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32_t salt,
 		   struct wal_batch *b);
+/* The salt that a batch at `at` would have; for a segment without a header. */
+uint32_t wal_batch_salt(const unsigned char *segment, uint64_t at);
 
 enum wal_kind { WAL_END, WAL_APPEND, WAL_PUT, WAL_ENTRY, WAL_CREATE, WAL_DROP, WAL_ABORT };
 

@@ -6,7 +6,11 @@
  * a segment that has a successor everything up to its end was synced, so what
  * is missing there is damage. In the last one a flush may have been cut by the
  * crash: what is missing there is damage only when a valid batch of a later
- * flush follows, because that flush began after this one was synced. */
+ * flush follows, because that flush began after this one was synced.
+ *
+ * A newest segment that has lost both copies of its header is still known by
+ * its first batch, which says its own salt and place, and by a later flush
+ * behind it: without one it may be a first flush that a crash cut. */
 #include "journal/walscan.h"
 
 #include <errno.h>
@@ -20,7 +24,8 @@
 #include "journal/files.h"
 #include "journal/segments.h"
 
-#define HEAD_BYTES (WAL_PAGE + 256) /* the header, and an ABORT behind it */
+#define HEAD_BYTES     (WAL_BEGIN + 256) /* the header, and an ABORT behind it */
+#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* of a segment that only its batches vouch for */
 
 /* ---- what is there */
 
@@ -101,33 +106,51 @@ static void read_abort(struct walscan_file *f, const unsigned char *page, size_t
 {
 	struct wal_batch b;
 	struct wal_op op;
-	const unsigned char *p = page + WAL_PAGE + WAL_BATCH_HEAD;
+	const unsigned char *p = page + WAL_BEGIN + WAL_BATCH_HEAD;
 
-	if (!wal_batch_get(page, len, WAL_PAGE, f->head.salt, &b) ||
+	if (!wal_batch_get(page, len, WAL_BEGIN, f->head.salt, &b) ||
 	    wal_op_next(&p, p + b.len, &op) != 1 || op.kind != WAL_ABORT || op.len != 16)
 		return;
 	f->abort_first = le64(op.bytes);
 	f->abort_last = le64(op.bytes + 8);
 }
 
+/* Neither header is good and none is an older one: might it be in use all the
+ * same? find_headless() decides. */
+static int read_headless(struct walscan_file *f, const unsigned char *page)
+{
+	struct stat st;
+
+	if (wal_segment_get(page, 0, &f->head) > 0)
+		return 0; /* spare: it says what it was before */
+	if (sys->fstat(f->fd, &st) != 0)
+		return -1;
+	f->head = (struct wal_segment){.seq = f->seq};
+	if (S_ISREG(st.st_mode) && st.st_size > HEAD_BYTES && st.st_size <= SIZE_MAX_ALONE) {
+		f->head.size = (uint64_t)st.st_size;
+		f->head.salt = wal_batch_salt(page, WAL_BEGIN);
+	}
+	return 0;
+}
+
 static int read_head(struct walscan *s, struct walscan_file *f)
 {
 	unsigned char page[HEAD_BYTES] = {0};
 	ssize_t n;
+	int rv;
 
 	if (open_file(s, f) != 0)
 		return -1;
 	n = read_some(f->fd, page, sizeof(page), 0);
 	if (n < 0)
 		return -1;
-	f->copies = wal_segment_get(page, &f->head);
-	if (f->copies > 0 && f->head.seq != f->seq)
-		f->copies = 0; /* spare: it says what it was before */
-	if (f->copies > 0)
-		read_abort(f, page, (size_t)n);
-	else
+	f->copies = wal_segment_get(page, f->seq, &f->head);
+	f->used = f->copies > 0;
+	rv = f->used ? 0 : read_headless(f, page);
+	read_abort(f, page, (size_t)n);
+	if (!f->used)
 		files_close(&f->fd);
-	return 0;
+	return rv;
 }
 
 int walscan_open(struct walscan *s, int walfd, struct ava_error *err)
@@ -164,7 +187,7 @@ void walscan_close(struct walscan *s)
 uint64_t walscan_used(const struct walscan *s)
 {
 	for (size_t i = s->nfiles; i > 0; i--)
-		if (s->files[i - 1].copies > 0)
+		if (s->files[i - 1].used)
 			return s->files[i - 1].seq;
 	return 0;
 }
@@ -196,7 +219,7 @@ static struct walscan_file *newest_below(struct walscan *s, size_t i, struct wal
 
 		if (f->seq < start.seq)
 			return NULL;
-		if (f->copies > 0)
+		if (f->used)
 			return f;
 	}
 	return NULL;
@@ -224,7 +247,7 @@ static void follow_chain(struct walscan *s, struct wal_pos start)
 		/* What lies between was never synced. */
 		while (prev != NULL && goes_on(f, start) && prev->seq > f->head.prev.seq)
 			prev = newest_below(s, (size_t)(prev - s->files), start);
-		if (!goes_on(f, start) || prev == NULL)
+		if (prev == NULL || (f->copies > 0 && !goes_on(f, start)))
 			return;
 		prev->end = prev->seq == f->head.prev.seq ? f->head.prev.at : WALSCAN_TO_END;
 		prev->next_lsn = f->head.first_lsn;
@@ -352,6 +375,21 @@ static void count_void(struct walscan *s, const struct walscan_file *f, size_t l
 		s->aborted += b.len != 0;
 }
 
+/* A crash may leave one copy of a header that was never synced; with a later
+ * flush, or a segment, behind it, it was. */
+static int check_copies(struct walscan *s, const struct walscan_file *f, size_t have)
+{
+	if (f->copies == 2)
+		return 0;
+	if (f->copies == 1 && f->last && !later_flush(s, have, WAL_BEGIN, f->head.salt))
+		return 0;
+	if (f->copies == 1)
+		return s->damage(s, f->seq, "damaged copy of the header", 0, 0, 1, 0, s->user);
+	s->damaged = true;
+	return s->damage(s, f->seq, "both copies of the header are damaged", 0, WAL_BEGIN, 1, 0,
+			 s->user);
+}
+
 static int scan_file(struct walscan *s, size_t file, uint64_t at, struct ava_error *err)
 {
 	struct walscan_file *f = &s->files[file];
@@ -361,8 +399,7 @@ static int scan_file(struct walscan *s, size_t file, uint64_t at, struct ava_err
 
 	if (load(s, f, &have) != 0)
 		return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
-	if (f->copies == 1)
-		rv = s->damage(s, f->seq, "damaged copy of the header", 0, 0, 1, 0, s->user);
+	rv = check_copies(s, f, have);
 	len = f->end == WALSCAN_TO_END ? have : MIN(have, f->end);
 	s->damaged = s->damaged || (f->last && have < f->head.size);
 	s->lsn = MAX(s->lsn, f->head.first_lsn);
@@ -396,12 +433,41 @@ static int check_missing(struct walscan *s, const struct walscan_file *f, uint64
 		      f->head.prev.at, f->head.first_lsn);
 }
 
+/* Files above the newest one in use whose headers are gone. Batches with lower
+ * lsn than that one's are what a spare file held before. */
+static int find_headless(struct walscan *s, struct wal_pos start, struct ava_error *err)
+{
+	struct wal_batch b;
+	size_t i = s->nfiles, len;
+	uint64_t least;
+
+	while (i > 0 && !s->files[i - 1].used)
+		i--;
+	least = i > 0 ? s->files[i - 1].head.first_lsn : s->least_lsn;
+	for (; i < s->nfiles; i++) {
+		struct walscan_file *f = &s->files[i];
+
+		if (f->head.seq != f->seq || f->head.salt == 0 || f->seq < start.seq)
+			continue;
+		if (load(s, f, &len) != 0)
+			return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
+		if (!wal_batch_get(s->buf, len, WAL_BEGIN, f->head.salt, &b) ||
+		    (b.first_lsn < least && (f->seq != start.seq || start.at == WAL_BEGIN)) ||
+		    !later_flush(s, len, WAL_BEGIN, f->head.salt))
+			continue;
+		f->used = true;
+		f->head.first_lsn = b.first_lsn;
+	}
+	return 0;
+}
+
 int walscan_run(struct walscan *s, struct wal_pos start, bool clean, struct ava_error *err)
 {
 	uint64_t before = 0;
-	int rv = 0;
+	int rv = find_headless(s, start, err);
 
-	follow_chain(s, start);
+	if (rv == 0)
+		follow_chain(s, start);
 	for (size_t i = 0; i < s->nfiles && rv == 0; i++) {
 		struct walscan_file *f = &s->files[i];
 
@@ -409,11 +475,11 @@ int walscan_run(struct walscan *s, struct wal_pos start, bool clean, struct ava_
 			continue;
 		rv = check_missing(s, f, before, start);
 		if (rv == 0)
-			rv = scan_file(s, i, f->seq == start.seq ? start.at : WAL_PAGE, err);
+			rv = scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
 		before = f->seq;
 	}
 	/* A checkpoint inside of a segment: that segment was there. */
-	if (rv == 0 && before == 0 && !clean && start.at > WAL_PAGE)
+	if (rv == 0 && before == 0 && !clean && start.at > WAL_BEGIN)
 		rv = report(s, start.seq, "segment is missing or its header is damaged", start.at,
 			    start.at, s->lsn);
 	return rv;

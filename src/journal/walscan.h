@@ -16,7 +16,8 @@ struct ava_error;
 struct walscan_file {
 	uint64_t seq;                     /* from its name */
 	int copies;                       /* of its header that are good and say this seq */
-	struct wal_segment head;          /* when copies > 0 */
+	bool used;                        /* copies > 0, or its batches say so without */
+	struct wal_segment head;          /* when used; pieced together when copies is 0 */
 	bool counts;                      /* belongs to the chain that is read */
 	bool last;                        /* nothing follows it: its end may be torn */
 	uint64_t end;                     /* what counts ends here; WALSCAN_TO_END: not known */
@@ -29,6 +30,7 @@ struct walscan {
 	int walfd;
 	struct walscan_file *files; /* ascending by seq */
 	size_t nfiles;
+	uint64_t least_lsn;                /* set before: the checkpoint's */
 	uint64_t torn_bytes, aborted, lsn; /* lsn: after the last batch that was read */
 	uint64_t tail_bytes;               /* that may have held batches behind it */
 	struct wal_pos end;                /* where reading ended */

@@ -355,6 +355,15 @@ static int mem_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	return locked(n != NULL ? 0 : -1);
 }
 
+/* Before a name goes: a file has one, so its room is free then. */
+static void give_room_back(struct memdisk *d, const struct node *dir, const char *name)
+{
+	const struct entry *e = entry_find(dir, name, strlen(name));
+
+	if (e != NULL && !e->node->dir)
+		d->used -= e->node->now->len < d->used ? e->node->now->len : d->used;
+}
+
 static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 {
 	const char *from_last, *to_last;
@@ -370,6 +379,7 @@ static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 	if (e == NULL || fails(disk, to_last, MEMDISK_WRITES))
 		return locked(-1);
 	/* The new name first: between the two a power cut may leave both. */
+	give_room_back(disk, b, to_last);
 	entry_change(b, to_last, e->node);
 	entry_change(a, from_last, NULL);
 	return locked(0);
@@ -389,6 +399,7 @@ static int mem_unlinkat(int dirfd, const char *path, int flags)
 	}
 	if (dir == NULL || fails(disk, last, MEMDISK_WRITES))
 		return locked(-1);
+	give_room_back(disk, dir, last);
 	entry_change(dir, last, NULL);
 	return locked(0);
 }
@@ -698,8 +709,10 @@ void memdisk_remove(struct memdisk *d, const char *path)
 
 	pthread_mutex_lock(&lock);
 	dir = walk(d->root, path, &last);
-	if (dir != NULL)
+	if (dir != NULL) {
+		give_room_back(d, dir, last);
 		entry_change(dir, last, NULL);
+	}
 	pthread_mutex_unlock(&lock);
 }
 

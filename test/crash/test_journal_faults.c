@@ -295,6 +295,36 @@ static void test_disk_fills_up(void **state)
 	}
 }
 
+/* A start needs no room for a new segment: those that its recovery has given
+ * up serve again. */
+static void test_start_on_a_full_disk(void **state)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_settle(&r);
+	rig_append(&r, "a.jsonl", "one\n");
+	rig_crash(&r);
+	for (unsigned seq = 2; seq < 8; seq++) { /* there was no room for spare ones */
+		char path[64];
+
+		snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
+		memdisk_remove(r.d, path);
+	}
+	memdisk_limit(r.d, memdisk_used(r.d) + r.o.segment_bytes / 2);
+	rig_open(&r);
+	assert_int_equal(r.rec.redone_batches, 1);
+	rig_append(&r, "a.jsonl", "two\n");
+	assert_int_equal(journal_health(r.j, NULL), 0);
+	rig_close(&r);
+	rig_open(&r);
+	assert_true(r.rec.clean);
+	rig_append(&r, "a.jsonl", "three\n");
+	rig_holds(&r, "/a.jsonl", "one\ntwo\nthree\n");
+	rig_fini(&r);
+}
+
 static void test_put_and_create_are_held(void **state)
 {
 	static const enum journal_op_kind kinds[] = {JOURNAL_PUT, JOURNAL_CREATE};
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_crash_while_held),
 		cmocka_unit_test(test_too_much_held),
 		cmocka_unit_test(test_disk_fills_up),
+		cmocka_unit_test(test_start_on_a_full_disk),
 		cmocka_unit_test(test_put_and_create_are_held),
 		cmocka_unit_test(test_locked_session),
 		cmocka_unit_test(test_blob_fails),

@@ -108,13 +108,13 @@ static void commit_one(struct journal *j, int i)
  * while that is not there. */
 static size_t find_batches(struct memdisk *d)
 {
-	size_t len, at = WAL_PAGE;
+	size_t len, at = WAL_BEGIN;
 	const unsigned char *seg = (const unsigned char *)memdisk_read(d, seg_path, &len);
 	struct wal_segment head;
 	struct wal_batch b;
 	int i = 0;
 
-	assert_int_equal(wal_segment_get(seg, &head), 2);
+	assert_int_equal(wal_segment_get(seg, 1, &head), 2);
 	for (; wal_batch_get(seg, len, at, head.salt, &b); at += WAL_BATCH_HEAD + b.len) {
 		if (b.len == 0) {
 			if (i == COMMITS)
@@ -431,7 +431,7 @@ static void test_flip_views_lost(void **state)
 		if (bad < 0) {
 			/* One copy of the header, or a mark: nothing is lost. */
 			check_prefix(d, COMMITS, "flip", k);
-			CHECK(k >= WAL_PAGE || r.report.nproblems == 1, "flip", k);
+			CHECK(k >= WAL_BEGIN || r.report.nproblems == 1, "flip", k);
 		} else {
 			check_named(&r, scene.at[bad].from, k);
 			check_without(d, bad, k);

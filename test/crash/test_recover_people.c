@@ -387,7 +387,7 @@ static void event(struct buf *b, uint64_t seq)
 static void test_lines_are_adopted(void **state)
 {
 	for (int lost = 1; lost <= 5; lost++) {
-		size_t len, at = WAL_PAGE, ends[8] = {0}, n = 0, want_len;
+		size_t len, at = WAL_BEGIN, ends[8] = {0}, n = 0, want_len;
 		struct wal_segment head;
 		const unsigned char *seg;
 		struct wal_batch b;
@@ -406,7 +406,7 @@ static void test_lines_are_adopted(void **state)
 		rig_crash(&r);
 		want = strdup(memdisk_read(r.d, "/a.jsonl", &want_len));
 		seg = (const unsigned char *)memdisk_read(r.d, "/wal/0000000000000001.seg", &len);
-		wal_segment_get(seg, &head);
+		wal_segment_get(seg, 1, &head);
 		for (; wal_batch_get(seg, len, at, head.salt, &b); at += WAL_BATCH_HEAD + b.len)
 			if (b.len > 0)
 				ends[n++] = at;

@@ -67,7 +67,7 @@ static void body_reads(struct place *p, const char *body, int want)
 static int write_example(struct buf *text)
 {
 	buf_init(text, TEXT_MAX);
-	checkpoint_head(text, false, (struct wal_pos){1, 4096}, 2);
+	checkpoint_head(text, false, (struct wal_pos){1, 8192}, 2);
 	checkpoint_add(text,
 		       &(struct checkpoint_view){.part = 1, .size = 4, .path = "logs/a.jsonl"});
 	return checkpoint_end(text);
@@ -101,7 +101,7 @@ static void test_golden_is_read(void **state)
 	assert_int_equal(checkpoint_read(p.fd, &c, &err), 0);
 	assert_false(c.clean);
 	assert_int_equal(c.pos.seq, 1);
-	assert_int_equal(c.pos.at, 4096);
+	assert_int_equal(c.pos.at, 8192);
 	assert_int_equal(c.lsn, 2);
 	assert_int_equal(c.nviews, 1);
 	assert_int_equal(c.views[0].part, 1);

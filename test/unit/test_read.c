@@ -481,21 +481,26 @@ static void test_find_trace(void **state)
 	close(dirfd);
 }
 
-static void mark(int dirfd, bool clean)
+static void mark_at(int dirfd, bool clean, uint64_t at)
 {
 	struct buf b;
 
 	buf_init(&b, 65536);
-	checkpoint_head(&b, clean, (struct wal_pos){8, 4096}, 7);
+	checkpoint_head(&b, clean, (struct wal_pos){8, at}, 7);
 	assert_int_equal(checkpoint_end(&b), 0);
 	assert_int_equal(checkpoint_write(dirfd, &b), 0);
 	buf_fini(&b);
 }
 
+static void mark(int dirfd, bool clean)
+{
+	mark_at(dirfd, clean, 12288);
+}
+
 /* A segment file with this number; 0: one that is not in use. */
 static void segment(uint64_t seq)
 {
-	unsigned char page[WAL_PAGE] = {0};
+	unsigned char page[WAL_BEGIN] = {0};
 
 	if (seq > 0)
 		wal_segment_put(page, &(struct wal_segment){.seq = seq, .size = 1 << 20});
@@ -513,6 +518,12 @@ static void test_clean_mark(void **state)
 	assert_true(read_is_clean(dirfd));
 	segment(9); /* a daemon has begun one since */
 	assert_false(read_is_clean(dirfd));
+	segment(8); /* the one it ended in */
+	assert_true(read_is_clean(dirfd));
+	mark_at(dirfd, true, WAL_BEGIN); /* the next one is to be 8 */
+	assert_false(read_is_clean(dirfd));
+	segment(7);
+	assert_true(read_is_clean(dirfd));
 	segment(0);
 	assert_true(read_is_clean(dirfd));
 	mark(dirfd, false);

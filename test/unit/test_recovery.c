@@ -22,9 +22,9 @@
 #define RESULT   "runs/a/result.json"
 #define SEG_SIZE 65536u
 #define SALT     0x5a17c0deu
-#define BATCH    4096u /* begins here */
-#define MARK     4224u
-#define END      4256u
+#define BATCH    8192u /* begins here */
+#define MARK     8320u
+#define END      8352u
 
 struct scene {
 	struct rig rig;
@@ -210,7 +210,7 @@ static struct wal_segment used_segment(const struct rig *r, unsigned char **byte
 			continue;
 		*bytes = (unsigned char *)unit_read(rig_path(r, path), &len);
 		assert_int_equal(len, r->o.segment_bytes);
-		if (wal_segment_get(*bytes, &head) == 2 && head.seq == seq)
+		if (wal_segment_get(*bytes, seq, &head) == 2)
 			return head;
 		free(*bytes);
 	}
@@ -417,7 +417,7 @@ static void test_flipped_is_damage(void **state)
 		start(&s);
 		is_not_done(&s);
 		has_problem(&s,
-			    "\"" SEGMENT "\",\"problem\":\"damaged batch at 4096, lsn 2 to 2\"");
+			    "\"" SEGMENT "\",\"problem\":\"damaged batch at 8192, lsn 2 to 2\"");
 		assert_int_equal(s.rig.rec.damaged_batches, 1);
 		assert_int_equal(s.rig.rec.torn_bytes, 0);
 		scene_fini(&s);
@@ -448,7 +448,7 @@ static void test_flipped_at_the_end_is_torn(void **state)
 static void test_flipped_header(void **state)
 {
 	static const uint32_t places[] = {0,    8,    12,   16,   24,   32,   40,   48,   1000,
-					  2044, 2047, 2048, 2056, 2060, 2064, 3000, 4092, 4095};
+					  4092, 4095, 4096, 4104, 4108, 4112, 5000, 8188, 8191};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
@@ -461,6 +461,90 @@ static void test_flipped_header(void **state)
 		has_problem(&s, "damaged copy of the header");
 		scene_fini(&s);
 	}
+}
+
+static void lose_headers(unsigned char *segment, bool first, bool second)
+{
+	memset(segment, 0, first ? WAL_PAGE : 0);
+	memset(segment + WAL_HEAD_COPY, 0, second ? WAL_PAGE : 0);
+}
+
+/* A page that is lost takes one copy with it at the most. */
+static void test_lost_page_of_the_header(void **state)
+{
+	(void)state;
+	for (int second = 0; second < 2; second++) {
+		struct scene s;
+
+		scene_init(&s);
+		lose_headers(s.segment, second == 0, second == 1);
+		start(&s);
+		is_redone(&s);
+		has_problem(&s, "\"" SEGMENT "\",\"problem\":\"damaged copy of the header");
+		scene_fini(&s);
+	}
+}
+
+/* The batches of the newest segment say what it is, when they can: a later
+ * flush shows that the first one, and the header with it, was synced. */
+static void test_lost_header(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	lose_headers(s.segment, true, true);
+	start(&s);
+	is_redone(&s);
+	has_problem(&s, "\"" SEGMENT "\",\"problem\":\"both copies of the header are damaged");
+	assert_int_equal(s.rig.rec.damaged_batches, 1);
+	assert_true(journal_lsn(s.rig.j, 1) > 3);
+	rig_close(&s.rig);
+	rig_open(&s.rig);
+	holds_golden(&s, VIEW, GOLDEN "a.jsonl");
+	assert_int_equal(s.rig.rec.redone_batches, 0);
+	scene_fini(&s);
+
+	scene_init(&s);
+	lose_headers(s.segment, true, true);
+	memset(s.segment + MARK, 0, END - MARK);
+	start(&s);
+	is_not_done(&s);
+	no_problem(&s);
+	scene_fini(&s);
+}
+
+/* A second file without headers, lsn `lsn` in it, above the golden segment. */
+static void start_with_second(struct scene *s, uint64_t lsn)
+{
+	unsigned char *second = calloc(1, SEG_SIZE);
+
+	assert_non_null(second);
+	scene_init(s);
+	put_commit(second + BATCH, SALT + 1, lsn, 8);
+	wal_batch_put(second + MARK,
+		      &(struct wal_batch){
+			      .salt = SALT + 1, .first_lsn = lsn + 1, .at = MARK, .flush = MARK});
+	put(&s->rig, "wal/0000000000000002.seg", second, SEG_SIZE);
+	free(second);
+	start(s);
+}
+
+static void test_lost_header_behind_another(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	start_with_second(&s, 3);
+	rig_holds(&s.rig, VIEW, "one\ntwo\ntwo\n");
+	has_problem(&s, "\"wal/0000000000000002.seg\",\"problem\":\"both copies");
+	assert_int_equal(s.rig.rec.redone_batches, 2);
+	scene_fini(&s);
+
+	start_with_second(&s, 1); /* a spare file: what it held is long done */
+	is_redone(&s);
+	no_problem(&s);
+	scene_fini(&s);
 }
 
 /* An orderly end without any work leaves the position where recovery put it:
@@ -587,6 +671,9 @@ int main(void)
 		cmocka_unit_test(test_flipped_is_damage),
 		cmocka_unit_test(test_flipped_at_the_end_is_torn),
 		cmocka_unit_test(test_flipped_header),
+		cmocka_unit_test(test_lost_page_of_the_header),
+		cmocka_unit_test(test_lost_header),
+		cmocka_unit_test(test_lost_header_behind_another),
 		cmocka_unit_test(test_idle_after_recovery),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_shorter),

@@ -29,33 +29,33 @@ static size_t read_hex(const char *doc, const char *fence, unsigned char *out, s
 
 static void test_worked_example(void **state)
 {
-	unsigned char seg[WAL_PAGE + 256] = {0}, want[WAL_PAGE];
+	unsigned char seg[WAL_BEGIN + 256] = {0}, want[WAL_BEGIN];
 	size_t len;
 	char *doc = unit_read_src("doc/JOURNAL.md", &len);
 	size_t head = read_hex(doc, "```segment", seg, WAL_HEAD_COPY);
-	size_t batch = read_hex(doc, "```batch", seg + WAL_PAGE, 256);
-	const unsigned char *p = seg + WAL_PAGE + WAL_BATCH_HEAD;
+	size_t batch = read_hex(doc, "```batch", seg + WAL_BEGIN, 256);
+	const unsigned char *p = seg + WAL_BEGIN + WAL_BATCH_HEAD;
 	struct wal_segment s;
 	struct wal_batch b;
 	struct wal_op op;
 
-	memcpy(seg + 2044, "\xf5\xb1\x18\x1a", 4);
+	memcpy(seg + WAL_PAGE - 4, "\xce\x45\x4e\x92", 4);
 	assert_int_equal(head, 56);
-	assert_int_equal(wal_segment_get(seg, &s), 1);
+	assert_int_equal(wal_segment_get(seg, 0, &s), 1);
 	assert_int_equal(s.seq, 3);
 	assert_int_equal(s.salt, 0x5eed1234);
 	assert_int_equal(s.size, 65536);
 	assert_int_equal(s.first_lsn, 41);
 	assert_int_equal(s.prev.seq, 2);
 	assert_int_equal(s.prev.at, 61440);
-	memcpy(seg + WAL_HEAD_COPY, seg, WAL_HEAD_COPY);
+	memcpy(seg + WAL_HEAD_COPY, seg, WAL_PAGE);
 	wal_segment_put(want, &s);
-	assert_memory_equal(seg, want, WAL_PAGE);
+	assert_memory_equal(seg, want, WAL_BEGIN);
 
-	assert_true(wal_batch_get(seg, WAL_PAGE + batch, WAL_PAGE, s.salt, &b));
+	assert_true(wal_batch_get(seg, WAL_BEGIN + batch, WAL_BEGIN, s.salt, &b));
 	assert_int_equal(b.first_lsn, 41);
 	assert_int_equal(b.lsn_count, 1);
-	assert_int_equal(b.flush, WAL_PAGE);
+	assert_int_equal(b.flush, WAL_BEGIN);
 	assert_int_equal(wal_op_next(&p, p + b.len, &op), 1);
 	assert_int_equal(op.kind, WAL_APPEND);
 	assert_int_equal(op.part, 1);
@@ -64,7 +64,7 @@ static void test_worked_example(void **state)
 	assert_memory_equal(op.path, "logs/a.jsonl", 12);
 	assert_int_equal(op.len, 4);
 	assert_memory_equal(op.bytes, "one\n", 4);
-	assert_int_equal(wal_op_next(&p, seg + WAL_PAGE + batch, &op), 0);
+	assert_int_equal(wal_op_next(&p, seg + WAL_BEGIN + batch, &op), 0);
 	free(doc);
 }
 
@@ -98,7 +98,7 @@ static size_t write_golden(unsigned char *seg)
 {
 	struct wal_segment s = {
 		.seq = 17, .size = 65536, .first_lsn = 100, .salt = 0xfeedbeef, .prev = {16, 8192}};
-	size_t at = WAL_PAGE, end;
+	size_t at = WAL_BEGIN, end;
 
 	wal_segment_put(seg, &s);
 	for (size_t i = 0; i < NGOLDEN + 2; i++) {
@@ -125,7 +125,7 @@ static size_t write_golden(unsigned char *seg)
 
 static void test_golden_segment(void **state)
 {
-	static unsigned char seg[2 * WAL_PAGE];
+	static unsigned char seg[WAL_BEGIN + WAL_PAGE];
 	size_t len = write_golden(seg), golden_len;
 	char *golden;
 
@@ -139,13 +139,13 @@ static void test_golden_segment(void **state)
 
 static void test_golden_is_read(void **state)
 {
-	size_t len, at = WAL_PAGE, n = 0;
+	size_t len, at = WAL_BEGIN, n = 0;
 	unsigned char *seg =
 		(unsigned char *)unit_read_src("test/golden/journal/segment.seg", &len);
 	struct wal_segment s;
 	struct wal_batch b;
 
-	assert_int_equal(wal_segment_get(seg, &s), 2);
+	assert_int_equal(wal_segment_get(seg, 0, &s), 2);
 	for (; at < len; at += WAL_BATCH_HEAD + b.len, n++) {
 		const unsigned char *p = seg + at + WAL_BATCH_HEAD;
 		size_t i = n < NGOLDEN ? n : 0, count = 0;
@@ -179,23 +179,23 @@ static void test_golden_is_read(void **state)
 
 static void test_every_flipped_bit(void **state)
 {
-	static unsigned char seg[2 * WAL_PAGE];
+	static unsigned char seg[WAL_BEGIN + WAL_PAGE];
 	struct wal_segment s;
 	struct wal_batch b;
 	size_t len = write_golden(seg), end;
 
-	wal_segment_get(seg, &s);
-	assert_true(wal_batch_get(seg, len, WAL_PAGE, s.salt, &b));
-	end = WAL_PAGE + WAL_BATCH_HEAD + b.len;
-	for (size_t bit = WAL_PAGE * 8; bit < end * 8; bit++) {
+	wal_segment_get(seg, 0, &s);
+	assert_true(wal_batch_get(seg, len, WAL_BEGIN, s.salt, &b));
+	end = WAL_BEGIN + WAL_BATCH_HEAD + b.len;
+	for (size_t bit = WAL_BEGIN * 8; bit < end * 8; bit++) {
 		seg[bit / 8] ^= (unsigned char)(1 << bit % 8);
-		assert_false(wal_batch_get(seg, len, WAL_PAGE, s.salt, &b));
+		assert_false(wal_batch_get(seg, len, WAL_BEGIN, s.salt, &b));
 		seg[bit / 8] ^= (unsigned char)(1 << bit % 8);
 	}
-	assert_true(wal_batch_get(seg, len, WAL_PAGE, s.salt, &b));
-	for (size_t bit = 0; bit < WAL_PAGE * 8; bit++) {
+	assert_true(wal_batch_get(seg, len, WAL_BEGIN, s.salt, &b));
+	for (size_t bit = 0; bit < WAL_BEGIN * 8; bit++) {
 		seg[bit / 8] ^= (unsigned char)(1 << bit % 8);
-		assert_int_equal(wal_segment_get(seg, &s), 1);
+		assert_int_equal(wal_segment_get(seg, 0, &s), 1);
 		assert_int_equal(s.seq, 17);
 		seg[bit / 8] ^= (unsigned char)(1 << bit % 8);
 	}
@@ -203,22 +203,22 @@ static void test_every_flipped_bit(void **state)
 
 static void test_not_a_batch(void **state)
 {
-	static unsigned char seg[2 * WAL_PAGE], copy[2 * WAL_PAGE];
+	static unsigned char seg[WAL_BEGIN + WAL_PAGE], copy[WAL_BEGIN + WAL_PAGE];
 	size_t len = write_golden(seg);
 	struct wal_segment s;
 	struct wal_batch b;
 
-	wal_segment_get(seg, &s);
+	wal_segment_get(seg, 0, &s);
 	/* cut off; of another use of the file; moved to another place */
-	assert_false(wal_batch_get(seg, WAL_PAGE + WAL_BATCH_HEAD - 1, WAL_PAGE, s.salt, &b));
-	assert_false(wal_batch_get(seg, WAL_PAGE + WAL_BATCH_HEAD + 15, WAL_PAGE, s.salt, &b));
-	assert_false(wal_batch_get(seg, len, WAL_PAGE, s.salt + 1, &b));
+	assert_false(wal_batch_get(seg, WAL_BEGIN + WAL_BATCH_HEAD - 1, WAL_BEGIN, s.salt, &b));
+	assert_false(wal_batch_get(seg, WAL_BEGIN + WAL_BATCH_HEAD + 15, WAL_BEGIN, s.salt, &b));
+	assert_false(wal_batch_get(seg, len, WAL_BEGIN, s.salt + 1, &b));
 	memcpy(copy + 16, seg, sizeof(seg) - 16);
-	assert_false(wal_batch_get(copy, len + 16, WAL_PAGE + 16, s.salt, &b));
+	assert_false(wal_batch_get(copy, len + 16, WAL_BEGIN + 16, s.salt, &b));
 	assert_false(wal_batch_get(seg, len, len + 16, s.salt, &b));
 	memset(copy, 0, sizeof(copy));
-	assert_false(wal_batch_get(copy, sizeof(copy), WAL_PAGE, s.salt, &b));
-	assert_int_equal(wal_segment_get(copy, &s), 0);
+	assert_false(wal_batch_get(copy, sizeof(copy), WAL_BEGIN, s.salt, &b));
+	assert_int_equal(wal_segment_get(copy, 0, &s), 0);
 }
 
 /* Payloads that the checksum lets through must still not be overread. */
