@@ -30,6 +30,19 @@ static void text_block(struct jw *w, const char *text, size_t len)
 	jw_end(w);
 }
 
+void wire_tools(struct jw *w, const struct dialect_spec *spec)
+{
+	for (unsigned i = 0; i < spec->ntools; i++) {
+		const struct tool *t = spec->tools[i];
+
+		jw_object(w, NULL);
+		jw_str(w, "name", t->name);
+		jw_str(w, "description", t->description);
+		jw_raw(w, "input_schema", t->schema, strlen(t->schema));
+		jw_end(w);
+	}
+}
+
 int wire_head(struct buf *out, const struct dialect_spec *spec)
 {
 	struct jw w;
@@ -42,15 +55,7 @@ int wire_head(struct buf *out, const struct dialect_spec *spec)
 		text_block(&w, spec->system, strlen(spec->system));
 	jw_end(&w);
 	jw_array(&w, "tools");
-	for (unsigned i = 0; i < spec->ntools; i++) {
-		const struct tool *t = spec->tools[i];
-
-		jw_object(&w, NULL);
-		jw_str(&w, "name", t->name);
-		jw_str(&w, "description", t->description);
-		jw_raw(&w, "input_schema", t->schema, strlen(t->schema));
-		jw_end(&w);
-	}
+	wire_tools(&w, spec);
 	jw_end(&w);
 	jw_array(&w, "messages"); /* the tail closes it */
 	return buf_check(out);
@@ -233,15 +238,16 @@ static void read_content(struct jscan *w, struct slice *text)
 
 static void read_member(struct jscan *w, struct slice key, struct wire_block *b, struct slice *type)
 {
+	bool text = jscan_peek(w) == '"'; /* blocks we do not know may hold anything */
 	struct slice flag;
 
-	if (slice_is(key, "type"))
+	if (text && slice_is(key, "type"))
 		jscan_string(w, type);
-	else if (slice_is(key, "text"))
+	else if (text && slice_is(key, "text"))
 		jscan_string(w, &b->text);
-	else if (slice_is(key, "id") || slice_is(key, "tool_use_id"))
+	else if (text && (slice_is(key, "id") || slice_is(key, "tool_use_id")))
 		jscan_string(w, &b->id);
-	else if (slice_is(key, "name"))
+	else if (text && slice_is(key, "name"))
 		jscan_string(w, &b->name);
 	else if (slice_is(key, "input"))
 		jscan_skip(w, &b->input);
@@ -295,6 +301,7 @@ struct check {
 	struct wire_reader r;
 	bool user, last_user; /* whose message; whose was the one before */
 	bool text_seen;       /* in this message */
+	bool paused;          /* assistant messages may be gone on from */
 	struct ava_error *err;
 };
 
@@ -457,7 +464,9 @@ static int check_role(const struct check *c)
 	if (m == 0 && !c->user)
 		return err_set(c->err, AVA_EINVAL,
 			       "messages: first message must use the \"user\" role");
-	if (!c->user && !c->last_user)
+	if (!c->user && !c->last_user && c->left > 0)
+		return check_answered(c, m - 1);
+	if (!c->user && !c->last_user && !c->paused)
 		return err_set(
 			c->err, AVA_EINVAL,
 			"messages.%u: roles must alternate between \"user\" and \"assistant\", but "
@@ -492,9 +501,9 @@ static int check_message(struct check *c)
 	return rv;
 }
 
-int wire_check(const char *lines, size_t len, struct ava_error *err)
+static int check_lines(const char *lines, size_t len, bool paused, struct ava_error *err)
 {
-	struct check c = {.err = err};
+	struct check c = {.err = err, .paused = paused};
 	int rv = 0, more;
 
 	wire_reader_init(&c.r, lines, len);
@@ -509,11 +518,21 @@ int wire_check(const char *lines, size_t len, struct ava_error *err)
 			     c.r.messages > 0 ? c.r.messages - 1 : 0, (size_t)(c.r.w.at - lines));
 	else if (rv == 0 && c.r.messages == 0)
 		rv = err_set(err, AVA_EINVAL, "messages: at least one message is required");
-	else if (rv == 0 && !c.last_user)
-		rv = check_answered(&c, c.r.messages - 1) != 0
-			     ? AVA_EINVAL
-			     : err_set(err, AVA_EINVAL,
-				       "messages: the conversation must end with a user message");
+	else if (rv == 0 && !c.last_user && check_answered(&c, c.r.messages - 1) != 0)
+		rv = AVA_EINVAL;
+	else if (rv == 0 && !c.last_user && !paused)
+		rv = err_set(err, AVA_EINVAL,
+			     "messages: the conversation must end with a user message");
 	nameset_fini(&c.ids);
 	return rv;
+}
+
+int wire_check(const char *lines, size_t len, struct ava_error *err)
+{
+	return check_lines(lines, len, false, err);
+}
+
+int wire_check_paused(const char *lines, size_t len, struct ava_error *err)
+{
+	return check_lines(lines, len, true, err);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "codec/json.h"
 #include "provider/dialect.h"
 #include "provider/jscan.h"
 
@@ -26,8 +27,14 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
  * whose args are NULL is sent with {}). Nothing when there is neither. */
 int wire_assistant(struct buf *out, const struct turn *t);
 
+/* The tools of a head, into an open array. */
+void wire_tools(struct jw *w, const struct dialect_spec *spec);
+
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
+/* The same, but an assistant message may stand last or beside another one: a
+ * reply that the service paused, and went on with. */
+int wire_check_paused(const char *lines, size_t len, struct ava_error *err);
 
 /* ---- results and open_calls; see struct dialect (wire_results.c). */
 int wire_each_result(const char *lines, size_t len,

@@ -231,7 +231,9 @@ static void sim_free(struct sim *s)
 /* The request of this turn; checks what must hold for each. */
 static void make_body(struct sim *s, struct buf *body)
 {
-	struct agent_infer call = {s->turns, s->max_output, s->force_at == s->turns};
+	struct agent_infer call = {.iteration = (int)s->turns,
+				   .max_output = s->max_output,
+				   .force_submit = s->force_at == s->turns};
 	struct ava_error err = {0};
 	int rv = dialect_offline.check(s->lines.data, s->lines.len, &err);
 
