@@ -352,7 +352,8 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	free(x->ask);
 	x->ask = NULL;
 	timer_init(&x->timer, play);
-	if (step_due(x) <= loop_now(s->loop) || x->stop_at == 0)
+	/* HTTP/2 calls from inside its parser, where nothing can be sent yet. */
+	if (x->stream == 0 && (step_due(x) <= loop_now(s->loop) || x->stop_at == 0))
 		play(&x->timer);
 	else
 		timer_set(s->loop, &x->timer, step_due(x));
