@@ -1,0 +1,196 @@
+/* Requests of chat completions. Services differ in small things, which are
+ * decided here by the provider: OpenRouter wants require_parameters (else it
+ * may pick a provider that ignores tools) and marks on what models of
+ * Anthropic shall cache; OpenAI names the cap and the effort its own way; all
+ * but OpenRouter must be asked for usage. What a model rejects is left out.
+ * Encoders fail with their buffer only. */
+#include "provider/openai.h"
+
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "provider/openai_stream.h"
+#include "provider/openai_wire.h"
+#include "provider/provider.h"
+#include "provider/stream_core.h"
+
+#define MARK "\"cache_control\":{\"type\":\"ephemeral\"}"
+
+static bool takes(const struct model *m, const char *param)
+{
+	return m == NULL || model_takes(m, param);
+}
+
+static bool is_at(const struct model *m, const char *provider)
+{
+	return m != NULL && m->provider != NULL && strcmp(m->provider->name, provider) == 0;
+}
+
+/* Behind OpenRouter these models cache only what is marked. */
+static bool wants_marks(const struct model *m)
+{
+	return is_at(m, "openrouter") && strncmp(m->wire_name, "anthropic/", 10) == 0 &&
+	       model_takes(m, "cache_control");
+}
+
+static void add_system(struct jw *w, const char *text, bool mark)
+{
+	jw_object(w, NULL);
+	jw_str(w, "role", "system");
+	if (mark) {
+		jw_array(w, "content");
+		jw_object(w, NULL);
+		jw_str(w, "type", "text");
+		jw_str(w, "text", text);
+		jw_raw(w, "cache_control", "{\"type\":\"ephemeral\"}", 20);
+		jw_end(w);
+		jw_end(w);
+	} else {
+		jw_str(w, "content", text);
+	}
+	jw_end(w);
+}
+
+static void add_tool(struct jw *w, const struct tool *t)
+{
+	jw_object(w, NULL);
+	jw_str(w, "type", "function");
+	jw_object(w, "function");
+	jw_str(w, "name", t->name);
+	jw_str(w, "description", t->description);
+	jw_raw(w, "parameters", t->schema, strlen(t->schema));
+	jw_end(w);
+	jw_end(w);
+}
+
+int openai_head(struct buf *out, const struct dialect_spec *spec)
+{
+	const struct model *m = spec->model_facts;
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
+	if (spec->ntools > 0) {
+		jw_array(&w, "tools");
+		for (unsigned i = 0; i < spec->ntools; i++)
+			add_tool(&w, spec->tools[i]);
+		jw_end(&w);
+	}
+	jw_array(&w, "messages"); /* the tail closes it */
+	if (spec->system[0] != 0) {
+		add_system(&w, spec->system, wants_marks(m));
+		buf_addc(out, ','); /* the lines follow, and there is always one */
+	}
+	return buf_check(out);
+}
+
+/* The name of the cap on output; NULL: the model takes none. */
+static const char *cap_name(const struct model *m)
+{
+	static const char *const names[] = {"max_tokens", "max_completion_tokens"};
+	const char *first =
+		m != NULL && m->max_tokens_field != NULL ? m->max_tokens_field : names[0];
+	const char *other = strcmp(first, names[0]) == 0 ? names[1] : names[0];
+
+	if (takes(m, first))
+		return first;
+	return takes(m, other) ? other : NULL;
+}
+
+static void add_thinking(struct buf *out, const struct model *m)
+{
+	if (is_at(m, "openrouter")) {
+		if (model_takes(m, "reasoning"))
+			buf_adds(out, ",\"reasoning\":{\"effort\":\"medium\"}");
+	} else if (model_takes(m, "reasoning_effort")) {
+		buf_adds(out, ",\"reasoning_effort\":\"medium\"");
+	}
+}
+
+int openai_tail(struct buf *out, const struct model *m, bool thinking,
+		const struct agent_infer *call)
+{
+	const char *cap = cap_name(m);
+
+	buf_adds(out, "],\"stream\":true");
+	if (!is_at(m, "openrouter") && takes(m, "stream_options"))
+		buf_adds(out, ",\"stream_options\":{\"include_usage\":true}");
+	if (cap != NULL)
+		buf_addf(out, ",\"%s\":%lld", cap, (long long)call->max_output);
+	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE)
+		add_thinking(out, m);
+	if (call->force_submit && takes(m, "tool_choice"))
+		buf_adds(out, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
+			      "\"submit_result\"}}");
+	if (is_at(m, "openrouter") && model_takes(m, "provider"))
+		buf_adds(out, ",\"provider\":{\"require_parameters\":true}");
+	buf_addc(out, '}');
+	return buf_check(out);
+}
+
+int openai_headers(struct buf *out, const struct model *m, const char *key)
+{
+	for (const char *s = key; s != NULL && *s != 0; s++)
+		if (*s <= ' ' || *s == 127)
+			return AVA_EINVAL;
+	buf_adds(out, "content-type: application/json\naccept: text/event-stream\n");
+	if (key != NULL && key[0] != 0) {
+		buf_adds(out, "authorization: Bearer ");
+		buf_adds(out, key);
+		buf_addc(out, '\n');
+	}
+	if (is_at(m, "openrouter")) /* who asks, in its statistics */
+		buf_adds(out, "http-referer: http://localhost/ava\nx-openrouter-title: ava\n");
+	return buf_check(out);
+}
+
+/* The last message ends with its text: …"content":"T"}. The text becomes a
+ * part with a mark. What ends otherwise is left alone. */
+int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+{
+	static const char key[] = ",\"content\":\"", part[] = "[{\"type\":\"text\",\"text\":";
+	const size_t nkey = sizeof(key) - 1, npart = sizeof(part) - 1;
+	char *text, *s = body->data + lines_from;
+	size_t len = body->len - lines_from;
+
+	if (!wants_marks(m) || len < nkey + 2 || memcmp(s + len - 2, "\"}", 2) != 0)
+		return 0;
+	/* Quotes inside strings are escaped, so the last such key is the one. */
+	for (text = s + len - nkey; text > s && memcmp(text, key, nkey) != 0; text--)
+		;
+	if (text == s)
+		return 0;
+	text += nkey - 1; /* its opening quote */
+	len = (size_t)(body->data + body->len - 1 - text);
+	lines_from = (size_t)(text - body->data);
+	if (buf_reserve(body, npart + sizeof(MARK) + 8) == NULL)
+		return buf_check(body);
+	text = body->data + lines_from;
+	memmove(text + npart, text, len);
+	memcpy(text, part, npart);
+	body->len = lines_from + npart + len;
+	return buf_adds(body, "," MARK "}]}");
+}
+
+const struct dialect dialect_openai = {
+	.name = "openai",
+	.can_force = true,
+	.encode_head = openai_head,
+	.encode_tail = openai_tail,
+	.encode_user = openai_user,
+	.encode_results = openai_results,
+	.check = openai_check,
+	.results = openai_each_result,
+	.open_calls = openai_open_calls,
+	.path = "/chat/completions",
+	.headers = openai_headers,
+	.mark_cache = openai_mark_cache,
+	.stream_new = openai_stream_new,
+	.stream_feed = stream_feed,
+	.stream_end = stream_end,
+	.stream_free = stream_free,
+	.stream_on_text = stream_on_text,
+};
