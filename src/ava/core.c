@@ -347,7 +347,11 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		rv = open_journal(c, err);
 	if (rv != 0)
 		goto fail;
-	supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	if (rv != 0) {
+		err_set(err, rv, "out of memory");
+		goto fail_open;
+	}
 	write_boot(c);
 	rv = take_up(c, err);
 	if (rv != 0)

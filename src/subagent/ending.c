@@ -61,17 +61,18 @@ static void close_calls(struct run *r, struct draft *d)
 static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 {
 	struct usage u;
-	int64_t price = r->spec->agent.price.input;
+	struct record_failure f = {
+		.error_class = r->interrupted ? "interrupted" : "cancelled",
+		.sentence = stop_reason,
+		.usage = &u,
+		.retry_ms = -1,
+	};
 
 	if (!r->infer_id[0])
 		return;
 	infer_estimate(r, &u);
-	r->agent.totals.input += u.input;
-	if (price >= 0)
-		r->agent.totals.cost_microusd += u.input * price / 1000000;
-	else
-		r->agent.totals.uncosted_calls++;
-	record_infer_failed(d, r, r->interrupted ? "interrupted" : "cancelled", stop_reason, &u);
+	agent_charge(&r->agent, &u);
+	record_infer_failed(d, r, &f);
 }
 
 /* ---- the last commit */

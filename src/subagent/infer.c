@@ -1,10 +1,13 @@
 /* A model call. Intent first: InferStart (with the hash of the exact request)
  * is durable before the request leaves. Then a pool thread reads
- * messages.jsonl, checks the pairing and, for a local dialect, computes the
- * answer; the loop never waits for it and no run holds its conversation.
+ * messages.jsonl, checks the pairing and builds the request, or for a local
+ * dialect computes the answer; the loop never waits for it and no run holds
+ * its conversation.
  *
  * A stopped call leaves its job running until the pool thread is done; the job
  * is then dropped, and the run freed if it has ended meanwhile. */
+#include "subagent/infer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,40 +25,26 @@
 
 #define MESSAGES_MAX (256u << 20)
 
-struct infer_job {
-	struct os_work work;
-	struct run *run;
-	struct agent_infer call;
-	bool stopped, running; /* running: a pool thread has it */
-	struct dialect_answer answer;
-	bool sent; /* the request was built and left */
-	int rv;
-	struct ava_error err;
-};
-
-static void job_free(struct infer_job *j)
-{
-	turn_free(j->answer.turn);
-	free(j);
-}
-
-/* Nobody points to the job any more; the run may go too. */
-static void job_drop(struct infer_job *j)
+void infer_drop(struct infer_job *j)
 {
 	struct run *r = j->run;
 
 	if (r->job == j)
 		r->job = NULL;
 	r->busy--;
-	job_free(j);
+	infer_line_leave(&j->ticket);
+	turn_free(j->answer.turn);
+	buf_fini(&j->body);
+	free(j);
 	world_release(r);
 }
 
 /* ---- on the pool thread */
 
-static int build_request(struct infer_job *j, struct buf *body)
+static int build(struct infer_job *j, struct buf *body)
 {
-	const struct dialect *d = j->run->spec->model.dialect;
+	const struct model *m = &j->run->spec->model;
+	const struct dialect *d = m->dialect;
 	char path[LOGBOOK_PATH];
 	struct messages_info info;
 	char *file = NULL;
@@ -69,8 +58,8 @@ static int build_request(struct infer_job *j, struct buf *body)
 	free(file);
 	if (rv == 0)
 		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
-	if (rv == 0 &&
-	    d->encode_tail(body, &j->run->spec->model, j->run->spec->thinking, &j->call) != 0)
+	if (rv == 0 && ((d->mark_cache && d->mark_cache(body, info.head_len, m) != 0) ||
+			d->encode_tail(body, m, j->run->spec->thinking, &j->call) != 0))
 		rv = err_set(&j->err, AVA_ENOMEM, "out of memory for the request");
 	return rv;
 }
@@ -79,68 +68,145 @@ static void job_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = &j->run->spec->model;
-	struct buf body;
 
-	buf_init(&body, MESSAGES_MAX);
-	j->rv = build_request(j, &body);
+	if (j->rehash) {
+		infer_rehash(j);
+		return;
+	}
+	j->rv = build(j, &j->body);
 	j->sent = j->rv == 0;
-	if (j->rv == 0)
-		j->rv = m->dialect->answer(body.data, body.len, m->config, &j->answer, &j->err);
-	buf_fini(&body);
+	if (j->rv != 0 || !m->dialect->answer)
+		return;
+	j->rv = m->dialect->answer(j->body.data, j->body.len, m->config, &j->answer, &j->err);
+	buf_fini(&j->body);
 }
 
-/* ---- on the loop */
+/* ---- the outcome, on the loop */
+
+/* Counted once, by the service's own id: a proxy may answer twice with one
+ * reply. */
+static bool seen_before(struct run *r, const char *id)
+{
+	uint64_t print = 14695981039346656037u;
+	unsigned n = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
+
+	if (!*id)
+		return false;
+	for (; *id; id++)
+		print = (print ^ (unsigned char)*id) * 1099511628211u;
+	for (unsigned i = 0; i < n; i++)
+		if (r->request_seen[i] == print)
+			return true;
+	r->request_seen[r->nseen++ % ARRAY_LEN(r->request_seen)] = print;
+	return false;
+}
+
+void infer_reply(struct infer_job *j, struct turn *t)
+{
+	struct run *r = j->run;
+	const struct redact *redact = r->outbox.lb->redact;
+
+	if (seen_before(r, t->request_id))
+		t->usage = (struct usage){.cost_microusd = 0};
+	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
+		r->cut = t->usage; /* paid for all the same */
+		turn_free(t);
+		infer_fail(j, AVA_EDENIED, "denied",
+			   "the reply held a known secret and was not stored");
+		return;
+	}
+	agent_on_reply(&r->agent, 0, t, NULL, NULL);
+	world_wake(r);
+	infer_drop(j);
+}
+
+void infer_fail(struct infer_job *j, int rv, const char *word, const char *sentence)
+{
+	struct ava_error text; /* `sentence` may stand in j->err */
+
+	snprintf(text.text, sizeof(text.text), "%s", sentence);
+	j->state = INFER_FAILED;
+	j->rv = rv;
+	snprintf(j->word, sizeof(j->word), "%s", word);
+	snprintf(j->err.text, sizeof(j->err.text), "%s", text.text);
+	os_timer_set(j->run->reply_timer, 0);
+}
+
+/* The last attempt's InferEnd, where it has none yet. */
+static void close_attempt(struct infer_job *j)
+{
+	struct run *r = j->run;
+	struct usage u;
+	struct record_failure f = {
+		.error_class = j->word,
+		.sentence = j->err.text,
+		.usage = &u,
+		.retry_ms = -1,
+	};
+	struct draft *d;
+
+	if (!r->infer_id[0])
+		return;
+	infer_estimate(r, &u);
+	if (!j->sent || j->rv == AVA_EINVAL)
+		u = (struct usage){.cost_microusd = -1, .estimated = true}; /* it never left */
+	d = world_draft(r);
+	agent_charge(&r->agent, &u);
+	if (d)
+		record_infer_failed(d, r, &f);
+}
+
+static void failed(struct infer_job *j)
+{
+	struct run *r = j->run;
+
+	close_attempt(j);
+	agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
+	world_wake(r);
+	infer_drop(j);
+}
 
 static void deliver(struct infer_job *j)
 {
-	struct run *r = j->run;
 	struct turn *t = j->answer.turn;
-	const struct redact *redact = r->outbox.lb->redact;
 
-	if (j->rv == 0 && redact && redact_has_known(redact, t->wire, t->wire_len))
-		j->rv = err_set(&j->err, AVA_EDENIED,
-				"the reply held a known secret and was not stored");
-	if (j->rv == 0) {
-		j->answer.turn = NULL; /* taken by the machine */
-		agent_on_reply(&r->agent, 0, t, NULL, NULL);
-	} else {
-		struct usage u;
-		struct draft *d = world_draft(r);
-
-		infer_estimate(r, &u);
-		if (!j->sent || j->rv == AVA_EINVAL)
-			u.input = 0; /* it never left */
-		r->agent.totals.input += u.input;
-		if (d)
-			record_infer_failed(d, r, err_word(j->rv), j->err.text, &u);
-		agent_on_reply(&r->agent, j->rv, NULL, err_word(j->rv), j->err.text);
-	}
-	world_wake(r);
-	job_drop(j);
+	j->answer.turn = NULL;
+	infer_reply(j, t);
 }
 
 static void reply_due(void *user)
 {
-	struct run *r = user;
+	struct infer_job *j = ((struct run *)user)->job;
 
-	if (r->job)
-		deliver(r->job);
+	if (j && j->state == INFER_DELAY)
+		deliver(j);
+	else if (j && j->state == INFER_PARKED)
+		infer_remote_again(j);
+	else if (j && j->state == INFER_FAILED)
+		failed(j);
 }
 
 static void job_done(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 
-	j->running = false;
 	if (j->stopped) {
-		job_drop(j);
-		return;
-	}
-	if (j->rv == 0 && j->answer.delay_ms > 0)
+		infer_drop(j);
+	} else if (j->rv != 0) {
+		infer_fail(j, j->rv, err_word(j->rv), j->err.text);
+	} else if (j->rehash) {
+		infer_rehashed(j);
+	} else if (!j->answer.turn) {
+		infer_remote_send(j);
+	} else if (j->answer.delay_ms > 0) {
+		j->state = INFER_DELAY;
 		os_timer_set(j->run->reply_timer, j->answer.delay_ms);
-	else
+	} else {
 		deliver(j);
+	}
 }
+
+/* ---- start */
 
 /* The working folder, once for all calls: runs that wait for a slot hold none. */
 static int open_folder(struct run *r, struct ava_error *err)
@@ -156,20 +222,20 @@ static int open_folder(struct run *r, struct ava_error *err)
 }
 
 /* InferStart is durable: now the request may leave. */
-static void job_send(int rv, void *user)
+void infer_saved(int rv, void *user)
 {
 	struct run *r = user;
 	struct infer_job *j = r->job;
 
 	/* A later call's job waits for its own InferStart. */
-	if (!j || j->running || j->stopped)
+	if (!j || j->state != INFER_SAVE)
 		return;
-	j->rv = open_folder(r, &j->err);
-	if (j->rv != 0) {
-		deliver(j);
+	rv = open_folder(r, &j->err);
+	if (rv != 0) {
+		infer_fail(j, rv, err_word(rv), j->err.text);
 		return;
 	}
-	j->running = true;
+	j->state = INFER_WORK;
 	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
 }
@@ -184,6 +250,7 @@ static void hex(const unsigned char *in, char out[HASH_HEX_LEN + 1])
 static int request_hashes(struct run *r, const struct agent_infer *call,
 			  char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
 {
+	const struct model *m = &r->spec->model;
 	struct hash_sha256 h = r->prefix;
 	unsigned char digest[32];
 	struct buf tail;
@@ -193,7 +260,7 @@ static int request_hashes(struct run *r, const struct agent_infer *call,
 	hex(digest, prefix);
 	h = r->prefix;
 	buf_init(&tail, 1u << 16);
-	rv = r->spec->model.dialect->encode_tail(&tail, &r->spec->model, r->spec->thinking, call);
+	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, call);
 	if (rv == 0) {
 		hash_sha256_add(&h, tail.data, tail.len);
 		hash_sha256_end(&h, digest);
@@ -203,34 +270,65 @@ static int request_hashes(struct run *r, const struct agent_infer *call,
 	return rv;
 }
 
-int infer_start(struct agent *a, const struct agent_infer *call)
+int infer_begin(struct infer_job *j)
 {
-	struct run *r = a->world;
+	struct run *r = j->run;
 	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1];
 	struct draft *d = world_draft(r);
-	struct infer_job *j = calloc(1, sizeof(*j));
 
-	if (!j || !d || request_hashes(r, call, prefix, request) != 0) {
-		free(j);
+	if (!d || request_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
-	}
-	j->run = r;
-	j->call = *call;
-	r->job = j;
-	r->busy++;
-	snprintf(r->infer_id, sizeof(r->infer_id), "i%d", call->iteration);
+	j->state = INFER_SAVE;
+	if (++r->attempts > 1)
+		snprintf(r->infer_id, sizeof(r->infer_id), "i%d.%u", j->call.iteration,
+			 r->attempts);
+	else
+		snprintf(r->infer_id, sizeof(r->infer_id), "i%d", j->call.iteration);
 	r->infer_started_ms = clock_mono_ms();
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
 	world_activity(r, "Thinking");
-	record_infer_start(d, r, call, prefix, request);
-	world_flush(r, JOURNAL_RIDE, job_send);
+	record_infer_start(d, r, &j->call, prefix, request);
+	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return 0;
 }
 
+int infer_start(struct agent *a, const struct agent_infer *call)
+{
+	struct run *r = a->world;
+	struct infer_job *j = calloc(1, sizeof(*j));
+	int rv;
+
+	if (!j)
+		return AVA_ENOMEM;
+	j->run = r;
+	j->call = *call;
+	buf_init(&j->body, MESSAGES_MAX);
+	r->job = j;
+	r->busy++;
+	r->cut = (struct usage){.cost_microusd = -1};
+	if (!call->again) {
+		r->retry = (struct retry){0};
+		r->attempts = 0;
+	}
+	rv = r->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+	if (rv != 0) {
+		r->job = NULL;
+		r->busy--;
+		free(j);
+	}
+	return rv;
+}
+
+/* ---- stop */
+
 void infer_estimate(const struct run *r, struct usage *u)
 {
-	*u = (struct usage){.input = r->request_bytes / 4, .cost_microusd = -1, .estimated = true};
+	*u = r->cut;
+	u->cost_microusd = -1;
+	u->estimated = true;
+	if (u->input == 0)
+		u->input = r->request_bytes / 4;
 }
 
 void infer_stop(struct agent *a)
@@ -243,8 +341,9 @@ void infer_stop(struct agent *a)
 	r->job = NULL;
 	os_timer_stop(r->reply_timer);
 	j->stopped = true;
-	if (!j->running)
-		job_drop(j);
+	infer_remote_stop(j);
+	if (j->state != INFER_WORK)
+		infer_drop(j);
 }
 
 /* Set up with the run; see supervisor.c. */

@@ -174,7 +174,7 @@ static int64_t cost_of(const struct run *r, const struct usage *u)
 	if (u->cost_microusd >= 0)
 		return u->cost_microusd;
 	if (p->input < 0 || p->output < 0)
-		return -1;
+		return u->input + u->output == 0 ? 0 : -1;
 	read = p->cache_read < 0 ? p->input : p->cache_read;
 	write = p->cache_write < 0 ? p->input : p->cache_write;
 	return (plain * p->input + u->cache_read * read + u->cache_write * write +
@@ -247,9 +247,9 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	r->infer_id[0] = 0;
 }
 
-void record_infer_failed(struct draft *d, struct run *r, const char *error_class,
-			 const char *sentence, const struct usage *estimate)
+void record_infer_failed(struct draft *d, struct run *r, const struct record_failure *f)
 {
+	const struct usage *estimate = f->usage;
 	struct rec c;
 
 	begin(&c, d, r, EVENT_InferEnd);
@@ -257,10 +257,12 @@ void record_infer_failed(struct draft *d, struct run *r, const char *error_class
 	jw_str(&c.w, "responsePreview", "");
 	write_tokens(&c.w, estimate);
 	jw_str(&c.w, "stopReason", "error");
-	jw_str(&c.w, "requestId", "");
+	jw_str(&c.w, "requestId", f->request_id ? f->request_id : "");
 	jw_bool(&c.w, "estimated", true);
-	preview(&c, "error", sentence, strlen(sentence));
-	jw_str(&c.w, "errorClass", error_class);
+	preview(&c, "error", f->sentence, strlen(f->sentence));
+	jw_str(&c.w, "errorClass", f->error_class);
+	if (f->retry_ms >= 0)
+		jw_int(&c.w, "retryInMs", f->retry_ms);
 	infer_meta(&c, estimate);
 	end(&c);
 	if (estimate->input + estimate->output > 0)

@@ -17,8 +17,12 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 			const char *prefix_hash, const char *request_hash);
 /* InferEnd and CostUpdate; closes r->infer_id. */
 void record_infer_end(struct draft *d, struct run *r, const struct turn *t);
-void record_infer_failed(struct draft *d, struct run *r, const char *error_class,
-			 const char *sentence, const struct usage *estimate);
+struct record_failure {
+	const char *error_class, *sentence, *request_id; /* request_id NULL: none */
+	const struct usage *usage;                       /* what it is charged, estimated */
+	int64_t retry_ms; /* the next attempt follows after that time; -1: none does */
+};
+void record_infer_failed(struct draft *d, struct run *r, const struct record_failure *f);
 void record_thinking(struct draft *d, struct run *r, const struct turn *t);
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);

@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "base/list.h"
 #include "os/loop.h"
+#include "provider/retry.h"
 #include "subagent/logbook.h"
 #include "subagent/spec.h"
 
@@ -43,9 +44,15 @@ struct run {
 	struct os_task wake, reap;
 	struct os_timer *timer;       /* agent_io.wake_at */
 	struct os_timer *reply_timer; /* a local model's delay */
-	struct infer_job *job;        /* model call in flight */
+	struct infer_job *job;        /* model call in flight, at the gate or parked */
 	char infer_id[16];            /* "i3" while InferStart has no InferEnd */
 	int64_t infer_started_ms;
+	struct retry retry;       /* of the call under way */
+	uint16_t attempts;        /* at the call under way */
+	uint16_t fallbacks;       /* places of models.fallback looked at */
+	struct usage cut;         /* what a call that was stopped had used; 0: unknown */
+	uint64_t request_seen[8]; /* prints of the newest request ids: none is charged twice */
+	unsigned nseen;
 	bool turn_open;         /* the reply's calls have no results line yet */
 	uint32_t *calls_before; /* by iteration: calls in earlier turns; owned */
 	int32_t calls_cap, calls_at;

@@ -632,3 +632,37 @@ out:
 	buf_fini(&line);
 	return rv;
 }
+
+int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
+{
+	struct model before = r->model;
+	char prompt_hash[HASH_HEX_LEN + 1];
+	struct buf head;
+	struct jw w;
+	int rv;
+
+	buf_init(&head, 8u << 20);
+	r->model = *m;
+	rv = render_head(r, &head, prompt_hash);
+	if (rv == 0) {
+		jw_init(&w, line);
+		jw_object(&w, NULL);
+		jw_object(&w, "spec");
+		jw_str(&w, "model", m->id);
+		write_price(&w, &m->price);
+		jw_int(&w, "maxOutput", m->max_output);
+		jw_strn(&w, "head", head.data, head.len);
+		jw_end(&w);
+		jw_end(&w);
+		rv = buf_addc(line, '\n');
+	}
+	buf_fini(&head);
+	if (rv != 0) {
+		r->model = before;
+		return rv;
+	}
+	r->agent.price = m->price;
+	r->agent.max_output = m->max_output;
+	r->agent.can_force = m->dialect->can_force;
+	return 0;
+}

@@ -74,5 +74,9 @@ void spec_free(struct run_spec *s);
  * request begins with (head, first line). */
 int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 		  struct hash_sha256 *hash);
+/* From now on another model, whose dialect is the same: *s speaks to it, and
+ * the amendment line (with \n) that says so is appended. On error nothing
+ * changed. */
+int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "subagent/infer_lines.h"
 #include "subagent/record.h"
 #include "subagent/world.h"
 
@@ -28,11 +29,13 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	list_init(&s->waiting);
 	list_init(&s->ended);
 	map_init(&s->by_id);
-	return 0;
+	s->lines = infer_lines_new(loop);
+	return s->lines ? 0 : AVA_ENOMEM;
 }
 
 void supervisor_fini(struct supervisor *s)
 {
+	infer_lines_free(s->lines);
 	map_fini(&s->by_id);
 	nameset_fini(&s->names);
 }

@@ -35,6 +35,9 @@ struct supervisor {
 	struct map by_id;     /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
+	struct infer_lines *lines; /* to model services */
+	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
+	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */

@@ -1,0 +1,168 @@
+/* What changes about a run's requests while it works, each change written as
+ * an amendment line before the request that follows it: a parameter that the
+ * service rejected is left out (once a call), and another model of the same
+ * dialect is called where the first stays overloaded (models.fallback).
+ *
+ * The head of the request belongs to the model, so after a switch its running
+ * hash is taken anew, from the file, on a pool thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "codec/json.h"
+#include "provider/messages.h"
+#include "provider/provider.h"
+#include "subagent/infer.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+#define MESSAGES_MAX (256u << 20)
+
+static struct buf *messages_part(struct run *r)
+{
+	struct draft *d = world_draft(r);
+	char path[LOGBOOK_PATH];
+
+	logbook_messages_path(r->id.text, path);
+	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+}
+
+/* ---- a parameter less */
+
+/* Does the request differ without it? Else the service means something that is
+ * not ours to leave out. */
+static bool matters(const struct infer_job *j, const struct model *without)
+{
+	const struct model *m = &j->run->spec->model;
+	bool thinking = j->run->spec->thinking, differs;
+	struct buf a, b;
+
+	buf_init(&a, 1u << 16);
+	buf_init(&b, 1u << 16);
+	differs = m->dialect->encode_tail(&a, m, thinking, &j->call) == 0 &&
+		  m->dialect->encode_tail(&b, without, thinking, &j->call) == 0 &&
+		  (a.len != b.len || memcmp(a.data, b.data, a.len) != 0);
+	buf_fini(&a);
+	buf_fini(&b);
+	return differs;
+}
+
+bool infer_repair(struct infer_job *j, const char *field)
+{
+	struct run *r = j->run;
+	struct model without = r->spec->model;
+	char name[64], text[160];
+	struct draft *d = world_draft(r);
+	struct buf *part;
+	struct jw w;
+
+	snprintf(name, sizeof(name), "%s", field);
+	name[strcspn(name, ".[")] = 0; /* thinking.budget_tokens */
+	if (r->retry.repaired || !d || !*name || !model_drop(&without, name) ||
+	    !matters(j, &without))
+		return false;
+	part = messages_part(r);
+	if (!part)
+		return false;
+	jw_init(&w, part);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_str(&w, "drop", without.drop);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(part, '\n');
+	r->spec->model = without;
+	r->retry.repaired = true;
+	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
+		 without.provider->name, name);
+	record_activity(d, r, text);
+	return true;
+}
+
+/* ---- another model */
+
+/* The next of models.fallback that can be called the way this run is. */
+static bool next_model(struct run *r, struct model *out)
+{
+	size_t n = 0;
+	const char *const *ids = model_fallback(&n);
+
+	while (r->fallbacks < n) {
+		const char *id = ids[r->fallbacks++];
+
+		if (model_resolve(id, out, NULL, NULL) == 0 &&
+		    out->dialect == r->spec->model.dialect &&
+		    strcmp(out->id, r->spec->model.id) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Cost limits were confirmed for a model whose price is known. */
+static bool affordable(const struct run *r, const struct model *m)
+{
+	const struct agent_price *was = &r->spec->agent.price, *is = &m->price;
+
+	if (r->spec->agent.limits.cost_microusd == 0)
+		return is->input == 0 && is->output == 0;
+	return was->input < 0 || (is->input >= 0 && is->output >= 0);
+}
+
+bool infer_fall_back(struct infer_job *j)
+{
+	struct run *r = j->run;
+	struct draft *d = world_draft(r);
+	struct buf *part = messages_part(r);
+	struct model m;
+	char text[160];
+
+	do {
+		if (!d || !part || !next_model(r, &m))
+			return false;
+	} while (!affordable(r, &m));
+	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model.id,
+		 m.id);
+	if (spec_switch(r->spec, &m, part) != 0)
+		return false;
+	r->retry = (struct retry){0};
+	world_activity(r, text);
+	record_activity(d, r, text);
+	j->rehash = true;
+	j->state = INFER_SAVE;
+	world_flush(r, JOURNAL_RIDE, infer_saved);
+	return true;
+}
+
+/* ---- the running hash, on a pool thread */
+
+void infer_rehash(struct infer_job *j)
+{
+	char path[LOGBOOK_PATH];
+	struct buf body;
+	char *file = NULL;
+	size_t len;
+
+	buf_init(&body, MESSAGES_MAX);
+	logbook_messages_path(j->run->id.text, path);
+	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
+	if (j->rv == 0)
+		j->rv = messages_request(&body, file, len, NULL, &j->err);
+	if (j->rv == 0) {
+		hash_sha256_init(&j->prefix);
+		hash_sha256_add(&j->prefix, body.data, body.len);
+		j->prefix_bytes = (int64_t)body.len;
+	}
+	free(file);
+	buf_fini(&body);
+}
+
+void infer_rehashed(struct infer_job *j)
+{
+	struct run *r = j->run;
+
+	r->prefix = j->prefix;
+	r->request_bytes = j->prefix_bytes;
+	infer_remote_again(j);
+}
