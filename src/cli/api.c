@@ -3,6 +3,7 @@
  * it should be is AVA_EPROTO. */
 #include "cli/api.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/settings.h"
 #include "cli/cli.h"
 #include "cli/root.h"
@@ -107,6 +109,34 @@ static int replace(struct client **c, const char *root, struct ava_error *err)
 	}
 }
 
+/* The daemon goes on with the keys it was started with. */
+static void check_keys(const json_t *health)
+{
+	const json_t *marks = json_object_get(health, "keys");
+	const char *salt = json_get_str(marks, "salt");
+	char mark[KEYS_MARK_LEN + 1];
+	struct ava_error err;
+
+	if (salt == NULL)
+		return; /* an older daemon */
+	if (keys_load(&err) != 0) {
+		cli_note("%s", err.text);
+		return;
+	}
+	for (size_t i = 0; keys_known[i] != NULL; i++) {
+		const char *theirs = json_get_str(marks, keys_known[i]);
+
+		if (theirs == NULL || !keys_mark(salt, keys_known[i], mark) || mark[0] == '\0' ||
+		    strcmp(mark, theirs) == 0)
+			continue;
+		cli_note("the daemon has %s %s: it keeps what it was started with (process "
+			 "%" PRId64 "; the next one takes yours)",
+			 theirs[0] != '\0' ? "another" : "no", keys_known[i],
+			 json_get_int(health, "pid", 0));
+	}
+	keys_wipe();
+}
+
 static int check_version(struct client **c, const char *root, struct ava_error *err)
 {
 	json_t *health;
@@ -127,6 +157,8 @@ static int check_version(struct client **c, const char *root, struct ava_error *
 		cli_note("the daemon is version %s, older than this ava (%s): it is replaced at "
 			 "the first command after its runs have ended",
 			 version, ava_version());
+	if (!old || busy)
+		check_keys(health);
 	json_decref(health);
 	return old && !busy ? replace(c, root, err) : 0;
 }

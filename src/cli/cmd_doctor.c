@@ -1,6 +1,8 @@
 /* ava doctor: is everything in order here? Looks without changing anything,
- * and starts no daemon. Exit 0 when all is well, 1 when a check failed; that
- * no daemon runs is not a failure. */
+ * and starts no daemon; configuration, keys and services are looked at by
+ * `avad --doctor`, which links what that needs. On a terminal it offers to put
+ * a local server that it found into config.yaml. Exit 0 when all is well, 1
+ * when something must be fixed; that no daemon runs is not a failure. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,16 +13,20 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/helper.h"
 #include "cli/root.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "client/start.h"
 #include "codec/json.h"
 #include "journal/read.h"
+
+#define ANSWER_MAX (16u << 20)
 
 static struct {
 	bool json;
@@ -37,6 +43,7 @@ struct doctor {
 	char root[ROOT_PATH_MAX];
 	json_t *checks; /* [{"name","ok","detail"}] */
 	json_t *health; /* the daemon's, NULL when none runs */
+	json_t *seen;   /* what `avad --doctor` says; NULL: nothing */
 	bool failed;
 };
 
@@ -66,22 +73,18 @@ static void check(struct doctor *d, const char *name, bool ok, const char *fmt, 
 
 static void check_space(struct doctor *d, const char *path)
 {
-	struct settings s;
+	const json_t *set = json_object_get(d->seen, "settings");
+	int64_t least = json_get_int(set, "disk.free_min_mb", 0);
 	struct statvfs fs;
-	struct ava_error err;
 	uint64_t mb;
 
-	if (settings_load(&s, &err) != 0) {
-		check(d, "settings", false, "%s", err.text);
-		return;
-	}
 	if (statvfs(path, &fs) != 0) {
 		check(d, "space", false, "%s: %s", path, strerror(errno));
 		return;
 	}
 	mb = (uint64_t)fs.f_bavail * fs.f_frsize >> 20;
-	check(d, "space", mb >= (uint64_t)s.disk_free_min_mb,
-	      "%" PRIu64 " MB are free, new work needs %" PRId64, mb, s.disk_free_min_mb);
+	check(d, "space", mb >= (uint64_t)least, "%" PRIu64 " MB are free, new work needs %" PRId64,
+	      mb, least);
 }
 
 /* The root, or the nearest folder above it that exists: there it will be made. */
@@ -128,15 +131,17 @@ static void check_format(struct doctor *d)
 	close(fd);
 }
 
-static void check_program(struct doctor *d)
+static bool check_program(struct doctor *d)
 {
 	char avad[ROOT_PATH_MAX];
 	struct ava_error err;
+	int rv = start_find(avad, sizeof(avad), &err);
 
-	if (start_find(avad, sizeof(avad), &err) == 0)
+	if (rv == 0)
 		check(d, "program", true, "ava %s, daemon %s", ava_version(), avad);
 	else
 		check(d, "program", false, "%s", err.text);
+	return rv == 0;
 }
 
 static const char *str(const json_t *v, const char *key)
@@ -144,6 +149,33 @@ static const char *str(const json_t *v, const char *key)
 	const char *s = json_get_str(v, key);
 
 	return s != NULL ? s : "";
+}
+
+/* Configuration, keys, services: what avad sees. */
+static void check_services(struct doctor *d)
+{
+	static const char *const words[] = {"--doctor", NULL};
+	struct ava_error err;
+	struct buf out;
+	json_t *row;
+	size_t i;
+	int rv;
+
+	if (!o.json && isatty(STDOUT_FILENO)) {
+		fputs("looking at services...\r", stdout);
+		fflush(stdout);
+	}
+	buf_init(&out, ANSWER_MAX);
+	rv = helper_run(words, &out, &err);
+	if (rv == 0) {
+		d->seen = json_parse(out.data ? out.data : "", out.len, &err);
+		rv = d->seen ? 0 : AVA_EPROTO;
+	}
+	buf_fini(&out);
+	if (rv != 0)
+		check(d, "config", false, "%s", err.text);
+	json_array_foreach(json_object_get(d->seen, "checks"), i, row) check(
+		d, str(row, "name"), json_get_bool(row, "ok", false), "%s", str(row, "detail"));
 }
 
 static void check_health(struct doctor *d)
@@ -180,6 +212,62 @@ static void check_daemon(struct doctor *d)
 	client_close(c);
 }
 
+/* ---- local servers */
+
+static void store(struct doctor *d, const char *base_url, const char *model)
+{
+	const char *words[] = {"--store-local", base_url, model, NULL};
+	struct ava_error err;
+	struct buf out;
+
+	buf_init(&out, ROOT_PATH_MAX + 1);
+	if (helper_run(words, &out, &err) != 0) {
+		check(d, "stored", false, "%s", err.text);
+	} else {
+		out.data[strcspn(out.data, "\n")] = '\0';
+		check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
+		      out.data);
+	}
+	buf_fini(&out);
+}
+
+/* A word of yes; anything else, also the end of input, is no. */
+static bool says_yes(void)
+{
+	char answer[64] = "";
+
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static void offer(struct doctor *d)
+{
+	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
+	const char *model;
+	size_t i;
+
+	json_array_foreach((json_t *)servers, i, row)
+	{
+		if (json_get_bool(row, "used", false))
+			return;
+		if (!found && json_array_size(json_object_get(row, "models")) > 0)
+			found = row;
+	}
+	if (!found)
+		return;
+	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
+	check(d, "local", true, "%s listens at %s with %zu models, %s the first",
+	      str(found, "kind"), str(found, "base_url"),
+	      json_array_size(json_object_get(found, "models")), model);
+	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return;
+	fputs("Write it into config.yaml, with the model ", stdout);
+	term_str(stdout, model);
+	fputs("? [y/N] ", stdout);
+	fflush(stdout);
+	if (says_yes())
+		store(d, str(found, "base_url"), model);
+}
+
 static void print_json(struct doctor *d)
 {
 	json_t *all = json_pack("{s:b,s:s,s:s,s:o,s:O}", "ok", !d->failed, "version", ava_version(),
@@ -188,9 +276,12 @@ static void print_json(struct doctor *d)
 						  : json_null(),
 				"checks", d->checks);
 
-	if (all != NULL)
+	if (all != NULL) {
 		json_object_set_new(all, "daemon",
 				    d->health != NULL ? json_incref(d->health) : json_null());
+		json_object_set(all, "local_servers", json_object_get(d->seen, "local_servers"));
+		json_object_set(all, "settings", json_object_get(d->seen, "settings"));
+	}
 	show_json(stdout, all);
 	json_decref(all);
 }
@@ -199,15 +290,18 @@ static int doctor_run(int argc, char **argv)
 {
 	struct doctor d = {.checks = json_array()};
 
-	check_program(&d);
+	if (check_program(&d))
+		check_services(&d);
 	if (check_root(&d)) {
 		check_format(&d);
 		check_daemon(&d);
 	}
+	offer(&d);
 	if (o.json)
 		print_json(&d);
 	json_decref(d.checks);
 	json_decref(d.health);
+	json_decref(d.seen);
 	return d.failed ? CLI_FAILED : CLI_DONE;
 }
 

@@ -8,16 +8,20 @@
 #include <ava.h>
 
 #include "gateway/daemon.h"
+#include "gateway/doctor.h"
 #include "gateway/process.h"
 
 static int usage(FILE *out)
 {
 	fputs("usage: avad [--service] [--verbose] [--ready-fd N]\n"
-	      "       avad --recover | --version\n"
+	      "       avad --recover | --doctor | --store-local URL MODEL | --version\n"
 	      "The daemon of ava. Commands of `ava` start it when they need it.\n"
 	      "  --service   never exit for being idle\n"
 	      "  --verbose   write the log to stderr too\n"
-	      "  --recover   put the files in order after a crash, print what was done, exit\n",
+	      "  --recover   put the files in order after a crash, print what was done, exit\n"
+	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
+	      "  --store-local URL MODEL\n"
+	      "              put a local server into config.yaml, exit\n",
 	      out);
 	return out == stdout ? 0 : 2;
 }
@@ -34,34 +38,64 @@ static int bad_option(const char *what, const char *arg)
 	return usage(stderr);
 }
 
+enum mode { SERVE, RECOVER, DOCTOR, STORE };
+
+/* One word of the command line, and what follows it; 0, or the exit code plus
+ * one. */
+static int take_option(int argc, char **argv, int *i, struct daemon_options *o, enum mode *mode)
+{
+	if (strcmp(argv[*i], "--service") == 0)
+		o->service = true;
+	else if (strcmp(argv[*i], "--verbose") == 0)
+		o->verbose = true;
+	else if (strcmp(argv[*i], "--ready-fd") == 0 && *i + 1 < argc) {
+		o->ready_fd = process_descriptor(argv[++*i]);
+		if (o->ready_fd < 0)
+			return 1 +
+			       bad_option("--ready-fd needs an open descriptor above 2", argv[*i]);
+	} else if (strcmp(argv[*i], "--recover") == 0)
+		*mode = RECOVER;
+	else if (strcmp(argv[*i], "--doctor") == 0)
+		*mode = DOCTOR;
+	else if (strcmp(argv[*i], "--store-local") == 0 && *i + 3 == argc) {
+		*mode = STORE;
+		*i += 2;
+	} else if (strcmp(argv[*i], "--version") == 0)
+		return 1 + (printf("avad %s\n", ava_version()) < 0);
+	else if (strcmp(argv[*i], "--help") == 0)
+		return 1 + usage(stdout);
+	else
+		return 1 + bad_option("unknown option", argv[*i]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon_options o = {.ready_fd = -1};
 	struct ava_error err = {0};
-	bool recover = false;
-	int rv;
+	enum mode mode = SERVE;
+	int rv = 0;
 
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--service") == 0)
-			o.service = true;
-		else if (strcmp(argv[i], "--verbose") == 0)
-			o.verbose = true;
-		else if (strcmp(argv[i], "--ready-fd") == 0 && i + 1 < argc) {
-			o.ready_fd = process_descriptor(argv[++i]);
-			if (o.ready_fd < 0)
-				return bad_option("--ready-fd needs an open descriptor above 2",
-						  argv[i]);
-		} else if (strcmp(argv[i], "--recover") == 0)
-			recover = true;
-		else if (strcmp(argv[i], "--version") == 0)
-			return printf("avad %s\n", ava_version()) < 0;
-		else if (strcmp(argv[i], "--help") == 0)
-			return usage(stdout);
-		else
-			return bad_option("unknown option", argv[i]);
+		rv = take_option(argc, argv, &i, &o, &mode);
+		if (rv != 0)
+			return rv - 1;
 	}
 	if (process_prepare(&err) != 0)
 		return fail(&err);
-	rv = recover ? daemon_recover(&err) : daemon_run(&o, &err);
+	switch (mode) {
+	case SERVE:
+		rv = daemon_run(&o, &err);
+		break;
+	case RECOVER:
+		rv = daemon_recover(&err);
+		break;
+	case DOCTOR:
+		rv = doctor_print(&err);
+		break;
+	case STORE:
+		rv = doctor_store(argv[argc - 2], argv[argc - 1], &err);
+		break;
+	}
 	return rv == 0 ? 0 : fail(&err);
 }

@@ -19,6 +19,7 @@
 #include "ava/ops.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/keys.h"
 #include "base/util.h"
 #include "gateway/encode.h"
 #include "gateway/events.h"
@@ -175,13 +176,30 @@ static bool may_begin(struct call *c)
 	return false;
 }
 
+/* By which a client sees whether its keys are ours (base/keys.h). */
+static void write_marks(struct buf *b)
+{
+	char mark[KEYS_MARK_LEN + 1];
+	struct jw w;
+
+	start_json(b, &w);
+	jw_object(&w, NULL);
+	jw_str(&w, "salt", keys_salt());
+	for (size_t i = 0; keys_known[i]; i++)
+		if (keys_mark(keys_salt(), keys_known[i], mark))
+			jw_str(&w, keys_known[i], mark);
+	jw_end(&w);
+}
+
 static void get_health(struct call *c)
 {
 	struct op_health h;
-	struct buf b;
+	struct buf b, marks;
 	struct jw w;
 
 	ops_health(c->routes->core, &h);
+	write_marks(&marks);
+	h.keys = buf_check(&marks) == 0 ? marks.data : NULL;
 	if (c->routes->problem[0]) {
 		h.code = AVA_EIO;
 		h.problem = c->routes->problem;
@@ -190,6 +208,7 @@ static void get_health(struct call *c)
 	encode_health(&w, &h);
 	reply_json(c->routes, c->req, 200, &b);
 	buf_fini(&b);
+	buf_fini(&marks);
 }
 
 static void post_run(struct call *c)

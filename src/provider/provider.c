@@ -53,6 +53,11 @@ const struct provider *provider_at(size_t i)
 	return i < ARRAY_LEN(table) ? &table[i] : NULL;
 }
 
+const char *provider_default_url(const struct provider *p)
+{
+	return default_urls[p - table];
+}
+
 static struct provider *find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)

@@ -35,6 +35,9 @@ const char *provider_key(const struct provider *p);
 /* It has what it needs: a key, or for local an address. */
 bool provider_usable(const struct provider *p);
 
+/* Its own, when nobody says another; "" for local. */
+const char *provider_default_url(const struct provider *p);
+
 /* What config.yaml says; "" takes it back. Good after provider_configure. */
 int provider_set(const char *name, const char *base_url, const char *model, struct ava_error *err);
 /* Bring keys (base/keys.h), environment, config and defaults together.

@@ -152,6 +152,7 @@ static void test_health(void **state)
 		.root = "/data",
 		.model = "offline",
 		.model_why = "no key",
+		.keys = "{\"salt\":\"00\"}",
 		.recovery_problems = "[{\"path\":\"x\"}]",
 		.uptime_ms = 5250,
 		.slots_max = 8,
@@ -180,7 +181,8 @@ static void test_health(void **state)
 	snprintf(want, sizeof(want),
 		 "{\"status\":\"ok\",\"problem\":\"\",\"version\":\"1.2.3\",\"pid\":%d,"
 		 "\"uptime_seconds\":5.25,\"root\":\"/data\",\"model\":\"offline\","
-		 "\"model_why\":\"no key\",\"slots\":{\"max\":8,\"used\":1},\"queued\":2,"
+		 "\"model_why\":\"no "
+		 "key\",\"keys\":{\"salt\":\"00\"},\"slots\":{\"max\":8,\"used\":1},\"queued\":2,"
 		 "\"runs\":{\"running\":3,\"total\":17},\"journal\":{\"lsn\":90417,\"commits\":5,"
 		 "\"flushes\":4,\"queued_bytes\":6,\"held_commits\":7},\"loop_gaps\":9,"
 		 "\"recovery\":{\"clean\":false,\"redone_batches\":10,\"torn_bytes\":11,"

@@ -1,0 +1,413 @@
+/* Looking at configuration, keys and services; see doctor.h.
+ *
+ * Happy path: read the configuration, ask every service that has its key and
+ * every place where a local server may listen for its models, all at once,
+ * wait until the last has answered or run out of time (TOTAL_MS), then write
+ * what was seen. What can fail is what this is for; only memory and the loop
+ * end it without an answer. */
+#include "gateway/doctor.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/config.h"
+#include "ava/config_store.h"
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/near.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "gateway/probe.h"
+#include "os/loop.h"
+#include "provider/model.h"
+#include "provider/models.h"
+#include "provider/provider.h"
+#include "provider/retry.h"
+
+#define CONNECT_MS       5000
+#define TOTAL_MS         15000
+#define LOCAL_CONNECT_MS 1000
+#define LOCAL_TOTAL_MS   3000
+#define CLOCK_MAX_MS     60000 /* a clock that is off by more is wrong */
+#define SERVICES         4
+#define PLACES           3
+
+struct place { /* where a local server may be */
+	char base_url[PROVIDER_URL_MAX];
+	const char *kind;
+	bool used; /* it is what local/ speaks to */
+	struct probe probe;
+};
+
+struct doctor {
+	struct config config;
+	struct probe services[SERVICES]; /* by provider_at; not started: pool NULL, rv 0 */
+	bool asked[SERVICES];
+	struct place places[PLACES];
+	size_t nplaces;
+	struct jw *w;
+};
+
+static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+{
+	char detail[700];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	jw_object(d->w, NULL);
+	jw_str(d->w, "name", name);
+	jw_bool(d->w, "ok", ok);
+	jw_str(d->w, "detail", detail);
+	jw_end(d->w);
+}
+
+/* ---- keys */
+
+/* What a key of the service itself begins with. */
+static const char *shape_of(const struct provider *p)
+{
+	static const struct {
+		const char *name, *begins;
+	} shapes[] = {{"anthropic", "sk-ant-"}, {"openrouter", "sk-or-"}, {"openai", "sk-"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		if (strcmp(shapes[i].name, p->name) == 0)
+			return shapes[i].begins;
+	return "";
+}
+
+static void check_key(struct doctor *d, const struct provider *p)
+{
+	const char *key = provider_key(p), *begins = shape_of(p);
+	bool own = strcmp(p->base_url, provider_default_url(p)) == 0; /* no proxy's key */
+
+	if (!key)
+		return;
+	if (own && strncmp(key, begins, strlen(begins)) != 0)
+		check(d, "key", false,
+		      "%s (%s) does not look like a key of %s, which begins with %s", p->key_name,
+		      keys_source(p->key_name), p->name, begins);
+	else
+		check(d, "key", true, "%s is set (%s)", p->key_name, keys_source(p->key_name));
+}
+
+/* A name in the file env that is nearly one we ask for. */
+static void check_names(struct doctor *d)
+{
+	const char *name, *value;
+
+	for (size_t i = 0; (name = keys_file(i, &value)) != NULL; i++) {
+		struct near near = near_start(name);
+
+		for (size_t k = 0; keys_known[k]; k++)
+			near_word(&near, keys_known[k], strlen(keys_known[k]));
+		if (near.len > 0 && near.distance > 0)
+			check(d, "key", false,
+			      "nobody asks for %.60s in the file env: did you mean %.*s?", name,
+			      (int)near.len, near.best);
+	}
+}
+
+static void check_keys(struct doctor *d)
+{
+	const struct provider *p;
+	bool any = false;
+
+	for (size_t i = 0; (p = provider_at(i)) != NULL; i++) {
+		check_key(d, p);
+		any |= provider_usable(p);
+	}
+	if (!any)
+		check(d, "key", true,
+		      "none is set: the offline model is used (set ANTHROPIC_API_KEY, "
+		      "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it into the file env)");
+	check_names(d);
+}
+
+/* ---- services */
+
+static void start_services(struct doctor *d, struct http_client *c)
+{
+	const struct provider *p;
+
+	for (size_t i = 0; i < SERVICES && (p = provider_at(i)) != NULL; i++) {
+		bool anthropic = strcmp(p->name, "anthropic") == 0;
+		struct probe_options o = {
+			.base_url = p->base_url,
+			.path = anthropic ? "/v1/models?limit=1000" : "/models",
+			.key = provider_key(p),
+			.anthropic = anthropic,
+			.http2 = p->http2,
+			.connect_ms = CONNECT_MS,
+			.total_ms = TOTAL_MS,
+		};
+
+		if (!provider_usable(p))
+			continue;
+		d->asked[i] = true;
+		probe_start(&d->services[i], c, &o);
+	}
+}
+
+/* Ids that the configuration names and the service does not have. */
+static void check_model(struct doctor *d, const struct provider *p, const struct probe *probe,
+			const char *name, const char *what)
+{
+	struct model m;
+
+	if (model_resolve(name, &m, NULL, NULL) == 0 && m.provider == p &&
+	    !probe_has(probe, m.wire_name))
+		check(d, "models", false, "%s has no model %.120s (%s)", p->name, m.wire_name,
+		      what);
+}
+
+static void check_models(struct doctor *d, const struct provider *p, const struct probe *probe)
+{
+	const struct model_row *row;
+	const char *const *fallback;
+	const char *forced = getenv("AVA_MODEL");
+	size_t n;
+
+	check_model(d, p, probe, forced && *forced ? forced : NULL, "the default");
+	fallback = model_fallback(&n);
+	for (size_t i = 0; i < n; i++)
+		check_model(d, p, probe, fallback[i], "models.fallback");
+	for (size_t i = 0; (row = models_own(i)) != NULL; i++)
+		check_model(d, p, probe, row->id, "models.list");
+}
+
+static void check_service(struct doctor *d, const struct provider *p, struct probe *probe)
+{
+	if (probe_read(probe) != 0) {
+		check(d, p->name, false, "%s: %s", p->base_url, probe->err.text);
+		return;
+	}
+	check(d, p->name, true, "%s answers in %" PRId64 " ms and has %zu models", p->base_url,
+	      probe->ended_ms - probe->started_ms, json_array_size(probe->models));
+	check_models(d, p, probe);
+}
+
+/* Our clock against that of the first service that tells its own. */
+static void check_clock(struct doctor *d)
+{
+	for (size_t i = 0; i < SERVICES; i++) {
+		const struct probe *p = &d->services[i];
+		int64_t theirs = d->asked[i] && p->date[0] ? retry_date(p->date) : -1, off;
+
+		if (theirs < 0)
+			continue;
+		off = p->date_wall_ms - theirs;
+		if (off < -CLOCK_MAX_MS || off > CLOCK_MAX_MS)
+			check(d, "clock", false,
+			      "this machine's clock is %" PRId64 " s %s that of %s: set it",
+			      (off < 0 ? -off : off) / 1000, off < 0 ? "behind" : "ahead of",
+			      provider_at(i)->name);
+		else
+			check(d, "clock", true, "as that of %s", provider_at(i)->name);
+		return;
+	}
+}
+
+static void check_default(struct doctor *d)
+{
+	const char *forced = getenv("AVA_MODEL"), *why;
+	struct ava_error err;
+	struct model m;
+
+	if (forced && !*forced)
+		forced = NULL;
+	if (model_resolve(forced, &m, &why, &err) != 0)
+		check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", err.text);
+	else
+		check(d, "default", true, "%s: %s", m.id, forced ? "AVA_MODEL says so" : why);
+}
+
+/* ---- local servers */
+
+static void add_place(struct doctor *d, const char *base_url, const char *kind, bool used)
+{
+	struct place *at = &d->places[d->nplaces];
+
+	for (size_t i = 0; i < d->nplaces; i++)
+		if (strcmp(d->places[i].base_url, base_url) == 0)
+			return;
+	if (d->nplaces == PLACES ||
+	    provider_check_url("a local server", base_url, at->base_url, NULL) != 0)
+		return;
+	at->kind = kind;
+	at->used = used;
+	d->nplaces++;
+}
+
+/* OLLAMA_HOST is what Ollama itself goes by: "host:port" or an address. */
+static void add_places(struct doctor *d)
+{
+	const struct provider *local = provider_find("local", 5);
+	const char *host = getenv("OLLAMA_HOST");
+	char url[PROVIDER_URL_MAX + 32];
+
+	if (local->base_url[0])
+		add_place(d, local->base_url, "local", true);
+	if (host && *host && strlen(host) < PROVIDER_URL_MAX) {
+		snprintf(url, sizeof(url), "%s%s/v1", strstr(host, "://") ? "" : "http://", host);
+		add_place(d, url, "Ollama", false);
+	} else {
+		add_place(d, "http://127.0.0.1:11434/v1", "Ollama", false);
+	}
+	add_place(d, "http://127.0.0.1:8080/v1", "llama-server", false);
+}
+
+static void start_places(struct doctor *d, struct http_client *c)
+{
+	add_places(d);
+	for (size_t i = 0; i < d->nplaces; i++) {
+		struct probe_options o = {.base_url = d->places[i].base_url,
+					  .path = "/models",
+					  .connect_ms = LOCAL_CONNECT_MS,
+					  .total_ms = LOCAL_TOTAL_MS};
+
+		if (!d->places[i].used) /* that one is asked as a service */
+			probe_start(&d->places[i].probe, c, &o);
+	}
+}
+
+static void write_place(struct doctor *d, struct place *at)
+{
+	const json_t *models;
+	size_t i;
+	json_t *id;
+
+	for (i = 0; i < SERVICES && at->used; i++)
+		if (provider_at(i) == provider_find("local", 5))
+			break;
+	if (!at->used && probe_read(&at->probe) != 0)
+		return;
+	models = at->used ? d->services[i].models : at->probe.models;
+	if (!models)
+		return;
+	jw_object(d->w, NULL);
+	jw_str(d->w, "base_url", at->base_url);
+	jw_str(d->w, "kind", at->kind);
+	jw_bool(d->w, "used", at->used);
+	jw_array(d->w, "models");
+	json_array_foreach((json_t *)models, i, id) jw_str(d->w, NULL, json_string_value(id));
+	jw_end(d->w);
+	jw_end(d->w);
+}
+
+static void write_settings(struct doctor *d)
+{
+	jw_object(d->w, "settings");
+	for (const struct settings_key *k = settings_keys; k->name; k++) {
+		int64_t value;
+
+		memcpy(&value, (const char *)&d->config.settings + k->at, sizeof(value));
+		jw_int(d->w, k->name, value);
+	}
+	jw_end(d->w);
+}
+
+/* ---- all of it */
+
+static bool all_over(const struct doctor *d)
+{
+	for (size_t i = 0; i < SERVICES; i++)
+		if (d->asked[i] && !probe_over(&d->services[i]))
+			return false;
+	for (size_t i = 0; i < d->nplaces; i++)
+		if (!d->places[i].used && !probe_over(&d->places[i].probe))
+			return false;
+	return true;
+}
+
+static void write_checks(struct doctor *d)
+{
+	check(d, "config", true, "%s%s", d->config.path[0] ? d->config.path : "no home directory",
+	      d->config.exists ? "" : " (there is none: defaults)");
+	check_keys(d);
+	check_default(d);
+	for (size_t i = 0; i < SERVICES; i++)
+		if (d->asked[i])
+			check_service(d, provider_at(i), &d->services[i]);
+	check_clock(d);
+}
+
+static int look(struct doctor *d, struct ava_error *err)
+{
+	struct os_loop *loop = os_loop_new(err);
+	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
+
+	if (!client) {
+		if (loop)
+			os_loop_free(loop);
+		return err->code;
+	}
+	start_services(d, client);
+	start_places(d, client);
+	while (!all_over(d)) /* ends: every call has its timers */
+		os_loop_step(loop, -1);
+	write_checks(d);
+	jw_end(d->w);
+	jw_array(d->w, "local_servers");
+	for (size_t i = 0; i < d->nplaces; i++)
+		write_place(d, &d->places[i]);
+	for (size_t i = 0; i < SERVICES; i++)
+		if (d->asked[i])
+			probe_fini(&d->services[i]);
+	for (size_t i = 0; i < d->nplaces; i++)
+		if (!d->places[i].used)
+			probe_fini(&d->places[i].probe);
+	http_client_free(client);
+	os_loop_free(loop);
+	return 0;
+}
+
+int doctor_print(struct ava_error *err)
+{
+	struct doctor *d = calloc(1, sizeof(*d));
+	struct ava_error wrong;
+	struct buf b;
+	struct jw w;
+	int rv = 0;
+
+	if (!d)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	buf_init(&b, 16u << 20);
+	jw_init(&w, &b);
+	d->w = &w;
+	jw_object(&w, NULL);
+	jw_array(&w, "checks");
+	if (config_load(&d->config, &wrong) != 0)
+		check(d, "config", false, "%s", wrong.text);
+	else
+		rv = look(d, err);
+	jw_end(&w);
+	write_settings(d);
+	jw_end(&w);
+	if (rv == 0)
+		rv = buf_check(&b);
+	if (rv == 0 && puts(b.data) < 0)
+		rv = err_sys(err, "stdout");
+	buf_fini(&b);
+	keys_wipe();
+	free(d);
+	return rv;
+}
+
+int doctor_store(const char *base_url, const char *model, struct ava_error *err)
+{
+	char path[4096];
+	int rv = config_store_local(base_url, model, path, sizeof(path), err);
+
+	if (rv == 0)
+		puts(path);
+	return rv;
+}

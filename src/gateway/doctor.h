@@ -1,0 +1,17 @@
+/* What `ava doctor` asks avad, which links what reads config.yaml and speaks
+ * to services. One object of JSON on stdout; nothing is changed:
+ *   {"checks":[{"name","ok","detail"}],
+ *    "local_servers":[{"base_url","kind","models":["…"],"used":bool}],
+ *    "settings":{"runs.max":8,…}}
+ * Keys are never in it. */
+#ifndef GATEWAY_DOCTOR_H
+#define GATEWAY_DOCTOR_H
+
+struct ava_error;
+
+/* `avad --doctor`. 0: it was printed, whatever it says. */
+int doctor_print(struct ava_error *err);
+/* `avad --store-local URL MODEL`: into config.yaml; prints its path. */
+int doctor_store(const char *base_url, const char *model, struct ava_error *err);
+
+#endif
