@@ -109,7 +109,8 @@ def ava_environment(folder, n, mock, tls):
         env[name] = os.path.join(folder, name.lower())
         os.makedirs(env[name], mode=0o700, exist_ok=True)
     env.update(AVA_DATA_ROOT=os.path.join(folder, "root"), AVA_RUNS_MAX=str(n),
-               ANTHROPIC_API_KEY="bench", ANTHROPIC_BASE_URL=mock.url["tls" if tls else "plain"],
+               ANTHROPIC_API_KEY="bench-key-0123456789",
+               ANTHROPIC_BASE_URL=mock.url["tls" if tls else "plain"],
                SSL_CERT_FILE=mock.ca, AVA_MODEL="anthropic/claude-haiku-4-5",
                AVA_LIMITS_TOKENS="10000000")
     return env
@@ -151,7 +152,8 @@ def run_ava(build, folder, n, mock, tls):
     try:
         out = subprocess.run(
             [os.path.join(build, "bench/bench_agents_ava"), env["AVA_DATA_ROOT"], str(n),
-             env["AVA_MODEL"], work], stdout=subprocess.PIPE, text=True, env=env)
+             env["AVA_MODEL"], work, str(TURNS * LATENCY_MS)], stdout=subprocess.PIPE, text=True,
+            env=env)
     finally:
         avad.send_signal(signal.SIGTERM)
         avad.wait()

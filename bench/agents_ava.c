@@ -1,9 +1,10 @@
 /* The part of `bench agents` that speaks with avad: starts N confirmed runs over
  * the Unix socket, waits until none is left, and measures the daemon meanwhile.
  *
- *     bench_agents_ava ROOT N MODEL CWD
+ *     bench_agents_ava ROOT N MODEL CWD QUIET-MS
  *
  * A daemon serves ROOT already. 32 threads post, so that commits share a flush.
+ * It is not asked how it is before QUIET-MS have gone: each answer costs it time.
  * Prints a line of JSON: wall time from the first post to the last end, CPU of
  * the daemon in that time, its peak of anonymous memory per run, when the posts
  * were through. Exit 1: a run could not be started. */
@@ -25,6 +26,7 @@
 
 static const char *root, *model, *cwd;
 static int n, failed;
+static int64_t quiet_ms;
 static atomic_int next;
 
 static void die(const char *what, const struct ava_error *err)
@@ -117,7 +119,7 @@ struct result {
 
 static void run(struct client *c, struct result *r)
 {
-	const struct timespec pause = {.tv_nsec = 5000000};
+	const struct timespec pause = {.tv_nsec = 10000000};
 	pthread_t threads[THREADS];
 	int bad[THREADS] = {0};
 	unsigned nthreads = (unsigned)MIN(n, THREADS);
@@ -143,9 +145,11 @@ static void run(struct client *c, struct result *r)
 			posted = true;
 			r->posted_ms = clock_mono_ms() - r->start_ms;
 		}
-		if (posted)
+		if (!posted || clock_mono_ms() - r->start_ms < quiet_ms)
+			running = 1;
+		else
 			health(c, &pid, &running, &queued);
-	} while (!posted || running > 0 || queued > 0);
+	} while (running > 0 || queued > 0);
 	r->wall_ms = clock_mono_ms() - r->start_ms;
 	r->cpu_us = cpu_us(pid) - cpu;
 }
@@ -156,12 +160,13 @@ int main(int argc, char **argv)
 	struct ava_error err = {0};
 	struct client *c;
 
-	if (argc != 5)
-		die("usage: bench_agents_ava ROOT N MODEL CWD", NULL);
+	if (argc != 6)
+		die("usage: bench_agents_ava ROOT N MODEL CWD QUIET-MS", NULL);
 	root = argv[1];
 	n = atoi(argv[2]);
 	model = argv[3];
 	cwd = argv[4];
+	quiet_ms = atoi(argv[5]);
 	if (client_open(root, false, &c, &err) != 0)
 		die("open", &err);
 	run(c, &r);
