@@ -373,8 +373,11 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	case CURLE_HTTP2:
 		return err_set(err, AVA_EPROTO, "%s does not answer in HTTP: %s", host, text);
 	case CURLE_OUT_OF_MEMORY:
-		if (im->phase != HTTP_DIALING && !im->heads_over) /* libcurl's bound: 100 KB */
-			return err_set(err, AVA_ETOOBIG, "%s sent a header without end", host);
+		if (im->head_bytes > 0 && !im->heads_over) /* libcurl's bound: 100 KB */
+			return err_set(err, AVA_ETOOBIG,
+				       "a header of %s did not fit into memory: libcurl takes "
+				       "100 KB at most",
+				       host);
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
 	default: /* sockets that broke, a body that ended early, a stream that was reset */
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
@@ -417,22 +420,30 @@ static int late(const struct http_call_impl *im, struct ava_error *err)
 		       host, (double)t->idle_ms / 1000);
 }
 
+void http_call_no_memory(struct http_call_impl *im)
+{
+	im->fault = FAULT_MEMORY;
+	im->phase_at = im->total_at = 0;
+	(void)http_client_due(im->pool->client, &im->due, 0); /* it is in the heap */
+}
+
 void http_call_due(struct deadline *d)
 {
 	struct http_call_impl *im = CONTAINER_OF(d, struct http_call_impl, due);
 	struct http_pool *p = im->pool;
 	int64_t now = os_now_ms(p->client->loop);
 	struct ava_error err;
+	int rv;
 
 	/* Not dialling itself while others get through: it waits for its turn. */
 	if (now >= im->phase_at && im->phase == HTTP_DIALING && !im->dialled &&
-	    im->multi->nsent > 0)
+	    im->multi->nsent > 0 && !im->fault)
 		im->phase_at = now + im->timers.connect_ms;
 	if (now < MIN(im->phase_at, im->total_at)) {
 		deadlines_move(&p->client->deadlines, d, MIN(im->phase_at, im->total_at));
 		return;
 	}
-	late(im, &err);
+	rv = im->fault ? fault_error(im, &err) : late(im, &err);
 	http_pool_enter(p);
 	if (im->multi) {
 		http_multi_take(im->multi, im);
@@ -442,7 +453,7 @@ void http_call_due(struct deadline *d)
 	}
 	if (im->phase == HTTP_DIALING && p->names)
 		http_names_stale(p->names);
-	http_call_fail(im, AVA_ETIMEOUT, &err);
+	http_call_fail(im, rv, &err);
 	http_pool_leave(p);
 }
 

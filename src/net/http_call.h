@@ -13,6 +13,8 @@ void http_call_finish(struct http_call_impl *im, CURLcode code);
 /* The same without libcurl: `err` says why. */
 void http_call_fail(struct http_call_impl *im, int rv, const struct ava_error *err);
 void http_call_free(struct http_call_impl *im);
+/* libcurl cannot go on with it for want of memory; ends it in the next turn. */
+void http_call_no_memory(struct http_call_impl *im);
 /* struct http_call_impl.due came up. */
 void http_call_due(struct deadline *d);
 

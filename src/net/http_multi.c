@@ -157,9 +157,10 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 	struct http_multi *m = user;
 	struct http_client *c = m->pool->client;
 	struct http_sock *s = sock_of(c, fd);
+	struct http_call_impl *im = NULL;
 	int events = 0;
 
-	(void)easy, (void)socket_user;
+	(void)socket_user;
 	if (what == CURL_POLL_REMOVE) {
 		if (s)
 			sock_rest(c, s);
@@ -173,10 +174,14 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 		events |= OS_READ;
 	if (what & CURL_POLL_OUT)
 		events |= OS_WRITE;
-	/* Without memory the call runs into its own timer. An error returned
-	 * here would end every other call as well. */
-	if (s && s->poll)
+	if (s && s->poll) {
 		os_poll_set(s->poll, events);
+		return 0;
+	}
+	/* An error returned here would end every other call as well. */
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&im);
+	if (im)
+		http_call_no_memory(im);
 	return 0;
 }
 

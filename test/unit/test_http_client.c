@@ -1,211 +1,12 @@
-/* The HTTP client over plain connections: whole responses, every way one can
- * break, timers, stops in every state, caps, what a waiting call costs. The
- * peer runs on the same loop and sends what the test tells it. */
+/* The HTTP client over plain connections: whole responses and every way one
+ * can be broken. The peer runs on the same loop and sends what it is told. */
 #include "unit.h"
 
-#include <ava.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/util.h"
-#include "http_peer.h"
-#include "net/http_client.h"
-#include "os/loop.h"
-
-/* ---- a call that writes down what it is told */
-
-enum act { NOTHING, STOP, STOP_OTHER, RESTART, FREE_POOL };
-
-struct fixture;
-
-struct got {
-	struct http_call call;
-	struct fixture *f;
-	int heads, dones, rv;
-	char text[512], kept[64];
-	struct buf body;
-	bool progress; /* what `data` answers */
-	enum act in_head, in_data, in_done;
-	struct got *other;
-};
-
-struct fixture {
-	struct os_loop *loop;
-	struct http_client *client;
-	struct http_pool *pool;
-	struct peer peer;
-	/* what the peer does */
-	const char *reply;
-	size_t reply_len;
-	bool hang_up, reset, silent;
-	char head[8192];
-	char *body;
-	size_t body_len;
-	struct peer_conn *last;
-};
-
-static void start(struct got *g);
-
-static void act(struct got *g, enum act what)
-{
-	switch (what) {
-	case NOTHING:
-		break;
-	case STOP:
-		http_call_stop(&g->call);
-		memset(&g->call, 0xa5, sizeof(g->call)); /* the caller may free it */
-		break;
-	case STOP_OTHER:
-		http_call_stop(&g->other->call);
-		break;
-	case RESTART:
-		start(g);
-		break;
-	case FREE_POOL:
-		http_pool_free(g->f->pool);
-		g->f->pool = NULL;
-		break;
-	}
-}
-
-static void head_cb(struct http_call *c, int status)
-{
-	struct got *g = c->user;
-
-	assert_int_equal(status, c->status);
-	assert_int_equal(g->dones, 0);
-	g->heads++;
-	act(g, g->in_head);
-}
-
-static bool data_cb(struct http_call *c, const char *s, size_t n)
-{
-	struct got *g = c->user;
-	bool progress = g->progress;
-
-	assert_int_equal(g->heads, 1);
-	assert_int_equal(buf_add(&g->body, s, n), 0);
-	act(g, g->in_data);
-	return progress;
-}
-
-static void done_cb(struct http_call *c, int rv, const struct ava_error *err)
-{
-	struct got *g = c->user;
-	const char *kept = http_call_header(c, "Retry-After");
-
-	assert_non_null(err);
-	assert_int_equal(err->code, rv);
-	g->dones++;
-	g->rv = rv;
-	snprintf(g->text, sizeof(g->text), "%s", rv ? err->text : "");
-	snprintf(g->kept, sizeof(g->kept), "%s", kept ? kept : "-");
-	if (rv)
-		assert_true(err->text[0] != '\0');
-	act(g, g->in_done);
-}
-
-static void got_init(struct got *g, struct fixture *f)
-{
-	*g = (struct got){.f = f, .progress = true};
-	buf_init(&g->body, 64 * 1024 * 1024);
-	g->call = (struct http_call){
-		.path = "/v1/x", .head = head_cb, .data = data_cb, .done = done_cb, .user = g};
-	buf_init(&g->call.body, 64 * 1024 * 1024);
-}
-
-static void got_fini(struct got *g)
-{
-	buf_fini(&g->body);
-}
-
-static void start(struct got *g)
-{
-	struct ava_error err = {0};
-
-	if (http_call_start(g->f->pool, &g->call, &err) != 0)
-		fail_msg("%s", err.text);
-	assert_non_null(g->call.impl);
-}
-
-static void wait_done(struct got *g)
-{
-	while (g->dones == 0)
-		os_loop_step(g->f->loop, 10000);
-	assert_int_equal(g->dones, 1);
-	assert_null(g->call.impl);
-}
-
-/* ---- the peer */
-
-static void answer(struct peer_conn *c, const char *head, const char *body, size_t len)
-{
-	struct fixture *f = c->peer->user;
-
-	snprintf(f->head, sizeof(f->head), "%s", head);
-	free(f->body);
-	f->body = malloc(len + 1);
-	memcpy(f->body, body, len + 1);
-	f->body_len = len;
-	f->last = c;
-	if (f->reset) {
-		peer_reset(c);
-		return;
-	}
-	if (f->silent)
-		return;
-	peer_send(c, f->reply, f->reply_len ? f->reply_len : strlen(f->reply));
-	if (f->hang_up)
-		peer_close(c);
-}
-
-#define OK_REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
-static struct http_pool *pool_for(struct fixture *f, unsigned connections_max)
-{
-	struct http_pool_options o = {.base_url = peer_url(&f->peer),
-				      .connections_max = connections_max};
-	struct ava_error err = {0};
-	struct http_pool *p = http_pool_new(f->client, &o, &err);
-
-	if (!p)
-		fail_msg("%s", err.text);
-	return p;
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->loop = os_loop_new(NULL);
-	f->client = http_client_new(f->loop, NULL);
-	f->peer.user = f;
-	f->peer.request = answer;
-	f->reply = OK_REPLY;
-	peer_start(&f->peer, f->loop);
-	f->pool = pool_for(f, 0);
-	*state = f;
-	return f->client ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	http_pool_free(f->pool);
-	http_client_free(f->client);
-	peer_stop(&f->peer);
-	os_loop_free(f->loop);
-	free(f->body);
-	free(f);
-	return 0;
-}
+#include "http_rig.h"
 
 /* ---- whole responses */
 
@@ -216,9 +17,9 @@ static void test_get(void **state)
 
 	got_init(&g, f);
 	g.call.method = "GET";
-	start(&g);
+	got_start(&g);
 	assert_int_equal(g.dones, 0); /* never from inside start */
-	wait_done(&g);
+	got_wait(&g);
 	assert_int_equal(g.rv, 0);
 	assert_int_equal(g.call.status, 200);
 	assert_int_equal(g.heads, 1);
@@ -244,9 +45,9 @@ static void test_post(void **state)
 			buf_addc(&g.call.body, (char)('a' + k % 26));
 		g.call.headers = headers;
 		g.call.nheaders = 2;
-		start(&g);
+		got_start(&g);
 		assert_null(g.call.body.data); /* taken */
-		wait_done(&g);
+		got_wait(&g);
 		assert_int_equal(g.rv, 0);
 		assert_int_equal(f->body_len, sizes[i]);
 		for (size_t k = 0; k < sizes[i]; k++)
@@ -270,8 +71,8 @@ static void test_headers(void **state)
 		   "HTTP/1.1 429 Too Many\r\nRetry-After:  7 \r\nRETRY-AFTER-MS:\r\nX-Other: q\r\n"
 		   "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nno";
 	got_init(&g, f);
-	start(&g);
-	wait_done(&g);
+	got_start(&g);
+	got_wait(&g);
 	assert_int_equal(g.rv, 0);
 	assert_int_equal(g.call.status, 429);
 	assert_string_equal(g.kept, "7");
@@ -302,8 +103,8 @@ static void test_header_names(void **state)
 		"Content-Length: 0\r\n\r\n";
 	got_init(&g, f);
 	g.call.head = head_names;
-	start(&g);
-	wait_done(&g);
+	got_start(&g);
+	got_wait(&g);
 	assert_int_equal(g.rv, 0);
 	assert_int_equal(g.heads, 1);
 	got_fini(&g);
@@ -340,8 +141,6 @@ static void test_bad_calls(void **state)
 }
 
 /* ---- responses that break */
-
-#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 static const struct {
 	const char *name, *reply;
@@ -394,8 +193,8 @@ static void test_broken(void **state)
 		f->reply = broken[i].reply;
 		got_init(&g, f);
 		buf_adds(&g.call.body, "{}");
-		start(&g);
-		wait_done(&g);
+		got_start(&g);
+		got_wait(&g);
 		if (g.rv != broken[i].rv || !strstr(g.text, broken[i].text) ||
 		    g.call.status != broken[i].status || g.body.len != broken[i].body)
 			fail_msg("%s: %d, status %d, %zu bytes, \"%s\"", broken[i].name, g.rv,
@@ -422,8 +221,8 @@ static void test_cut_everywhere(void **state)
 		got_init(&g, f);
 		f->reply_len = len;
 		f->reply = len ? whole : "";
-		start(&g);
-		wait_done(&g);
+		got_start(&g);
+		got_wait(&g);
 		if ((g.rv == 0) != (len >= sizeof(whole) - 2))
 			fail_msg("cut after %zu bytes: %d %s", len, g.rv, g.text);
 		got_fini(&g);
@@ -480,7 +279,7 @@ static void test_flood(void **state)
 		got_init(&g, f);
 		f->reply = floods[i].first;
 		f->last = NULL;
-		start(&g);
+		got_start(&g);
 		while (!f->last)
 			os_loop_step(f->loop, 1000);
 		heap = mallinfo2().uordblks;
@@ -498,306 +297,17 @@ static void test_flood(void **state)
 	}
 }
 
-/* ---- connections that break under a request */
-
-static void wait_request(struct fixture *f, size_t requests)
-{
-	while (f->peer.requests < requests)
-		os_loop_step(f->loop, 1000);
-}
-
-static void test_reset(void **state)
-{
-	struct fixture *f = *state;
-	struct got g;
-
-	f->reset = true;
-	for (size_t size = 1; size < 10000000; size *= 100) {
-		got_init(&g, f);
-		for (size_t k = 0; k < size; k++)
-			buf_addc(&g.call.body, 'x');
-		start(&g);
-		wait_done(&g);
-		assert_int_equal(g.rv, AVA_EIO);
-		got_fini(&g);
-	}
-}
-
-/* The server resets once it has seen `user` bytes: amid the body. */
-static void reset_amid(struct peer_conn *c)
-{
-	if (c->in.len > 100000)
-		peer_reset(c);
-}
-
-static void test_reset_amid_upload(void **state)
-{
-	struct fixture *f = *state;
-	struct got g;
-
-	f->peer.bytes = reset_amid;
-	got_init(&g, f);
-	for (size_t k = 0; k < 30000000; k++)
-		buf_addc(&g.call.body, 'x');
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_EIO);
-	got_fini(&g);
-}
-
-/* An answer before the request was read: it counts, the rest is not sent. */
-static void early_answer(struct peer_conn *c)
-{
-	if (c->out.len == 0 && !c->closing) {
-		peer_sends(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig");
-		c->closing = true;
-		c->peer->bytes = NULL;
-		c->peer->request = answer;
-	}
-}
-
-static void test_early_answer(void **state)
-{
-	struct fixture *f = *state;
-	struct got g;
-
-	f->peer.bytes = early_answer;
-	got_init(&g, f);
-	for (size_t k = 0; k < 30000000; k++)
-		buf_addc(&g.call.body, 'x');
-	start(&g);
-	wait_done(&g);
-	/* The server closes with bytes unread: its kernel may send a reset that
-	 * overtakes the answer. */
-	if (g.rv == 0)
-		assert_int_equal(g.call.status, 413);
-	else
-		assert_int_equal(g.rv, AVA_EIO);
-	got_fini(&g);
-}
-
-/* The server closed an idle connection: the next call opens another. */
-static void test_idle_closed(void **state)
-{
-	struct fixture *f = *state;
-	struct http_pool_stats stats;
-
-	f->hang_up = true;
-	for (size_t i = 1; i <= 3; i++) {
-		struct got g;
-
-		got_init(&g, f);
-		buf_adds(&g.call.body, "{}");
-		start(&g);
-		wait_done(&g);
-		assert_int_equal(g.rv, 0);
-		while (!list_empty(&f->peer.conns))
-			os_loop_step(f->loop, 1000);
-		assert_int_equal(f->peer.accepted, i);
-		got_fini(&g);
-	}
-	http_pool_stats(f->pool, &stats);
-	assert_int_equal(stats.opened, 3);
-	assert_int_equal(stats.calls, 0);
-}
-
-/* Closed at the moment a request comes on it: the body is gone, so the call
- * fails and says that it may be repeated. */
-static void test_reused_dies(void **state)
-{
-	struct fixture *f = *state;
-	struct got g;
-
-	got_init(&g, f);
-	start(&g);
-	wait_done(&g);
-	got_fini(&g);
-	f->reset = true;
-	got_init(&g, f);
-	buf_adds(&g.call.body, "{}");
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_EIO);
-	got_fini(&g);
-	/* One without a body is repeated by itself, on a new connection. */
-	f->reset = false;
-	got_init(&g, f);
-	g.call.method = "GET";
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, 0);
-	got_fini(&g);
-}
-
-static void test_refused(void **state)
-{
-	struct fixture *f = *state;
-	struct got g;
-
-	peer_stop(&f->peer);
-	got_init(&g, f);
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_ECONNECT);
-	assert_non_null(strstr(g.text, "cannot connect to 127.0.0.1"));
-	got_fini(&g);
-}
-
-/* ---- timers */
-
-static void run_timer(struct fixture *f, struct http_timers timers, bool progress, const char *text)
-{
-	struct got g;
-
-	got_init(&g, f);
-	g.call.timers = timers;
-	g.progress = progress;
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	if (!strstr(g.text, text))
-		fail_msg("%s: %s", text, g.text);
-	got_fini(&g);
-}
-
-static void test_timers(void **state)
-{
-	struct fixture *f = *state;
-	struct http_timers first = {.first_ms = 30}, idle = {.idle_ms = 30, .first_ms = 600000},
-			   total = {.total_ms = 30};
-
-	f->silent = true; /* before the headers */
-	run_timer(f, first, true, "0.03 s (first timer)");
-	run_timer(f, total, true, "(total timer)");
-	f->silent = false;
-	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"; /* after them */
-	run_timer(f, first, true, "(first timer)");
-	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ndata"; /* amid the body */
-	run_timer(f, idle, true, "(idle timer)");
-	run_timer(f, total, true, "(total timer)");
-	f->reply = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n: waiting\n\n"; /* no progress */
-	run_timer(f, first, false, "(first timer)");
-}
-
-/* Comments keep coming and are no progress. */
-struct drip {
-	struct os_timer *timer;
-	struct peer_conn *conn;
-	const char *text;
-};
-
-static void drip_fire(void *user)
-{
-	struct drip *d = user;
-
-	peer_sends(d->conn, d->text);
-	os_timer_set(d->timer, 5);
-}
-
-static void test_comments_only(void **state)
-{
-	struct fixture *f = *state;
-	struct drip d = {.text = "7\r\n: wait\n\r\n"};
-	struct got g;
-
-	f->reply = CHUNKED;
-	got_init(&g, f);
-	g.progress = false;
-	g.call.timers.first_ms = 200;
-	start(&g);
-	wait_request(f, 1);
-	d.conn = f->last;
-	d.timer = os_timer_new(f->loop, drip_fire, &d);
-	os_timer_set(d.timer, 0);
-	while (g.dones == 0 && !list_empty(&f->peer.conns))
-		os_loop_step(f->loop, 1000);
-	os_timer_free(d.timer);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	assert_non_null(strstr(g.text, "(first timer)"));
-	assert_true(g.body.len > 7);
-	got_fini(&g);
-}
-
-/* Real progress, slower than `first` as a whole, is never cut. */
-static void test_progress(void **state)
-{
-	struct fixture *f = *state;
-	struct drip d = {.text = "7\r\ndata: \n\r\n"};
-	struct got g;
-
-	f->reply = CHUNKED;
-	got_init(&g, f);
-	g.call.timers = (struct http_timers){.first_ms = 3000, .idle_ms = 3000, .total_ms = 600};
-	start(&g);
-	wait_request(f, 1);
-	d.conn = f->last;
-	d.timer = os_timer_new(f->loop, drip_fire, &d);
-	os_timer_set(d.timer, 0);
-	while (g.dones == 0)
-		os_loop_step(f->loop, 1000);
-	os_timer_free(d.timer);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	assert_non_null(strstr(g.text, "(total timer)"));
-	got_fini(&g);
-}
-
-/* A listener whose queue is full: no connection comes about. */
-static void test_connect_timer(void **state)
-{
-	struct fixture *f = *state;
-	struct peer full = {.fd = -1};
-	struct http_pool *before = f->pool;
-	struct got g, fill[8];
-
-	peer_start(&full, f->loop);
-	os_poll_set(full.poll, 0);
-	assert_int_equal(listen(full.fd, 0), 0);
-	f->pool = http_pool_new(f->client, &(struct http_pool_options){.base_url = peer_url(&full)},
-				NULL);
-	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
-		got_init(&fill[i], f);
-		start(&fill[i]);
-	}
-	got_init(&g, f);
-	g.call.timers.connect_ms = 200;
-	start(&g);
-	wait_done(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	assert_non_null(strstr(g.text, "0.2 s (connect timer)"));
-	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
-		http_call_stop(&fill[i].call);
-		assert_int_equal(fill[i].dones, 0);
-		got_fini(&fill[i]);
-	}
-	got_fini(&g);
-	http_pool_free(f->pool);
-	f->pool = before;
-	peer_stop(&full);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_get, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_headers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_header_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_calls, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cut_everywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset_amid_upload, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_early_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_idle_closed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reused_dies, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_comments_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_progress, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_connect_timer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_get, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_post, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_headers, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_header_names, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_bad_calls, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_broken, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_everywhere, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_flood, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,168 @@
+/* The rig of the HTTP client's tests. */
+#include "http_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a call that writes down what it is told */
+
+static void act(struct got *g, enum act what)
+{
+	switch (what) {
+	case NOTHING:
+		break;
+	case STOP:
+		http_call_stop(&g->call);
+		memset(&g->call, 0xa5, sizeof(g->call)); /* the caller may free it */
+		break;
+	case STOP_OTHER:
+		http_call_stop(&g->other->call);
+		break;
+	case RESTART:
+		g->heads = 0;
+		got_start(g);
+		break;
+	case FREE_POOL:
+		http_pool_free(g->f->pool);
+		g->f->pool = NULL;
+		break;
+	}
+}
+
+static void head_cb(struct http_call *c, int status)
+{
+	struct got *g = c->user;
+
+	assert_int_equal(status, c->status);
+	assert_non_null(c->impl);
+	g->heads++;
+	act(g, g->in_head);
+}
+
+static bool data_cb(struct http_call *c, const char *s, size_t n)
+{
+	struct got *g = c->user;
+	bool progress = g->progress;
+
+	assert_int_equal(g->heads, 1);
+	assert_int_equal(buf_add(&g->body, s, n), 0);
+	act(g, g->in_data);
+	return progress;
+}
+
+static void done_cb(struct http_call *c, int rv, const struct ava_error *err)
+{
+	struct got *g = c->user;
+	const char *kept = http_call_header(c, "Retry-After");
+
+	assert_non_null(err);
+	assert_int_equal(err->code, rv);
+	g->dones++;
+	g->rv = rv;
+	snprintf(g->text, sizeof(g->text), "%s", rv ? err->text : "");
+	snprintf(g->kept, sizeof(g->kept), "%s", kept ? kept : "-");
+	if (rv)
+		assert_true(err->text[0] != '\0');
+	act(g, g->in_done);
+}
+
+void got_init(struct got *g, struct fixture *f)
+{
+	*g = (struct got){.f = f, .progress = true};
+	buf_init(&g->body, 64 * 1024 * 1024);
+	g->call = (struct http_call){
+		.path = "/v1/x", .head = head_cb, .data = data_cb, .done = done_cb, .user = g};
+	buf_init(&g->call.body, 64 * 1024 * 1024);
+}
+
+void got_fini(struct got *g)
+{
+	buf_fini(&g->body);
+}
+
+void got_start(struct got *g)
+{
+	struct ava_error err = {0};
+
+	if (http_call_start(g->f->pool, &g->call, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_non_null(g->call.impl);
+}
+
+void got_wait(struct got *g)
+{
+	while (g->dones == 0)
+		os_loop_step(g->f->loop, 20); /* a turn that began with a timer waits on */
+	assert_int_equal(g->dones, 1);
+	assert_null(g->call.impl);
+}
+
+/* ---- the peer */
+
+void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t len)
+{
+	struct fixture *f = c->peer->user;
+
+	snprintf(f->head, sizeof(f->head), "%s", head);
+	free(f->body);
+	f->body = malloc(len + 1);
+	memcpy(f->body, body, len + 1);
+	f->body_len = len;
+	f->last = c;
+	if (f->reset) {
+		peer_reset(c);
+		return;
+	}
+	if (f->silent)
+		return;
+	peer_send(c, f->reply, f->reply_len ? f->reply_len : strlen(f->reply));
+	if (f->hang_up)
+		peer_close(c);
+}
+
+struct http_pool *rig_pool(struct fixture *f, unsigned connections_max)
+{
+	struct http_pool_options o = {.base_url = peer_url(&f->peer),
+				      .connections_max = connections_max};
+	struct ava_error err = {0};
+	struct http_pool *p = http_pool_new(f->client, &o, &err);
+
+	if (!p)
+		fail_msg("%s", err.text);
+	return p;
+}
+
+int rig_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->loop = os_loop_new(NULL);
+	f->client = http_client_new(f->loop, NULL);
+	f->peer.user = f;
+	f->peer.request = rig_answer;
+	f->reply = OK_REPLY;
+	peer_start(&f->peer, f->loop);
+	f->pool = rig_pool(f, 0);
+	*state = f;
+	return f->client ? 0 : -1;
+}
+
+int rig_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	http_pool_free(f->pool);
+	http_client_free(f->client);
+	peer_stop(&f->peer);
+	os_loop_free(f->loop);
+	free(f->body);
+	free(f);
+	return 0;
+}
+
+void rig_wait_requests(struct fixture *f, size_t requests)
+{
+	while (f->peer.requests < requests)
+		os_loop_step(f->loop, 1000);
+}

@@ -1,0 +1,60 @@
+/* What the tests of the HTTP client share: a client, a pool and a peer on one
+ * loop, and calls that write down what they are told and do as they are bid. */
+#ifndef UNIT_HTTP_RIG_H
+#define UNIT_HTTP_RIG_H
+
+#include "unit.h"
+
+#include <ava.h>
+
+#include "base/buf.h"
+#include "http_peer.h"
+#include "net/http_client.h"
+#include "os/loop.h"
+
+#define CHUNKED  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define OK_REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+enum act { NOTHING, STOP, STOP_OTHER, RESTART, FREE_POOL };
+
+struct fixture;
+
+struct got {
+	struct http_call call;
+	struct fixture *f;
+	int heads, dones, rv;
+	char text[512], kept[64]; /* of `done`: the sentence, retry-after */
+	struct buf body;
+	bool progress; /* what `data` answers */
+	enum act in_head, in_data, in_done;
+	struct got *other;
+};
+
+struct fixture {
+	struct os_loop *loop;
+	struct http_client *client;
+	struct http_pool *pool;
+	struct peer peer;
+	/* what the peer does */
+	const char *reply;
+	size_t reply_len; /* 0: all of it */
+	bool hang_up, reset, silent;
+	/* what it saw */
+	char head[8192];
+	char *body;
+	size_t body_len;
+	struct peer_conn *last;
+};
+
+void got_init(struct got *g, struct fixture *f);
+void got_fini(struct got *g);
+void got_start(struct got *g);
+void got_wait(struct got *g); /* until it is done, once */
+
+void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t len);
+struct http_pool *rig_pool(struct fixture *f, unsigned connections_max);
+void rig_wait_requests(struct fixture *f, size_t requests);
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+#endif
