@@ -2,12 +2,16 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/keys.h"
 #include "base/util.h"
 #include "provider/dialect.h"
+#include "provider/model.h"
+#include "provider/models.h"
+#include "provider/provider.h"
 
 #define NO_KEY "no provider key is set"
 
@@ -82,12 +86,154 @@ static void test_long_path(void **state)
 	assert_string_equal(m.config, name + 8);
 }
 
+/* ---- with services */
+
+static void clear(void)
+{
+	for (size_t i = 0; keys_known[i] != NULL; i++)
+		unsetenv(keys_known[i]);
+	models_reset();
+	provider_set("local", "", "", NULL);
+	assert_int_equal(provider_configure(NULL), 0);
+}
+
+static const struct {
+	const char *anthropic, *openrouter, *openai, *local; /* what is set */
+	const char *name, *id, *wire, *field, *why;
+} with_keys[] = {
+	{"k", "k", "k", "u", NULL, "anthropic/claude-sonnet-5-5", "claude-sonnet-5-5", "max_tokens",
+	 "claude-sonnet stands for anthropic/claude-sonnet-5-5, and ANTHROPIC_API_KEY is set"},
+	{NULL, "k", "k", "u", NULL, "openrouter/anthropic/claude-sonnet-5.5",
+	 "anthropic/claude-sonnet-5.5", "max_tokens", "OPENROUTER_API_KEY is set"},
+	{NULL, NULL, "k", "u", NULL, "openai/gpt-5.6-terra", "gpt-5.6-terra",
+	 "max_completion_tokens", "OPENAI_API_KEY is set"},
+	{NULL, NULL, NULL, "u", NULL, "local/default", "default", "max_tokens",
+	 "AVA_LOCAL_BASE_URL is set"},
+	{NULL, NULL, NULL, "u", "claude-opus", "local/default", "default", "max_tokens",
+	 "claude-opus"},
+	{"k", NULL, NULL, NULL, "claude-haiku", "anthropic/claude-haiku-5-5", "claude-haiku-5-5",
+	 "max_tokens", "claude-haiku stands for"},
+	{"k", NULL, NULL, NULL, "claude-sonnet-4.5", "anthropic/claude-sonnet-4-5",
+	 "claude-sonnet-4-5", "max_tokens", ""},
+	{NULL, NULL, "k", NULL, "claude-opus", "openai/gpt-5.6-sol", "gpt-5.6-sol",
+	 "max_completion_tokens", ""},
+	{"k", "k", NULL, NULL, "openrouter/meta/llama:free", "openrouter/meta/llama:free",
+	 "meta/llama:free", "max_tokens", "it was asked for"},
+	{"k", NULL, NULL, NULL, "offline", "offline", "", "max_tokens", "asked for"},
+	{NULL, NULL, NULL, "u", "local/qwen3:8b", "local/qwen3:8b", "qwen3:8b", "max_tokens", ""},
+};
+
+static void test_services(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(with_keys); i++) {
+		struct ava_error err = {0};
+		const char *why;
+		struct model m;
+
+		clear();
+		if (with_keys[i].anthropic)
+			setenv("ANTHROPIC_API_KEY", "sk-ant-1234", 1);
+		if (with_keys[i].openrouter)
+			setenv("OPENROUTER_API_KEY", "sk-or-1234", 1);
+		if (with_keys[i].openai)
+			setenv("OPENAI_API_KEY", "sk-1234567", 1);
+		if (with_keys[i].local)
+			setenv("AVA_LOCAL_BASE_URL", "http://127.0.0.1:1/v1", 1);
+		assert_int_equal(provider_configure(&err), 0);
+		print_message("%s\n", with_keys[i].id);
+		if (model_resolve(with_keys[i].name, &m, &why, &err) != 0)
+			fail_msg("%s", err.text);
+		assert_string_equal(m.id, with_keys[i].id);
+		assert_string_equal(m.wire_name, with_keys[i].wire);
+		assert_string_equal(m.max_tokens_field, with_keys[i].field);
+		assert_non_null(strstr(why, with_keys[i].why));
+		assert_non_null(m.dialect);
+		assert_true((m.provider != NULL) == (m.wire_name[0] != 0));
+		assert_true(m.max_output > 0 && m.max_output <= MODEL_OUTPUT_PER_CALL);
+	}
+	clear();
+}
+
+static void test_facts(void **state)
+{
+	static const struct model_row own = {.id = "openai/mine",
+					     .aliases = "claude-haiku quick",
+					     .context = 5000,
+					     .max_output = 100000,
+					     .price = {1, 2, -1, -1},
+					     .thinking = MODEL_THINKING_BUDGET,
+					     .rejects = "temperature"};
+	struct ava_error err = {0};
+	const char *why;
+	struct model m;
+
+	clear();
+	setenv("ANTHROPIC_API_KEY", "sk-ant-1234", 1);
+	assert_int_equal(model_resolve("anthropic/claude-haiku-4-5-20251001", &m, NULL, NULL), 0);
+	assert_true(m.known);
+	assert_int_equal(m.price.output, 5000000);
+	assert_int_equal(m.thinking, MODEL_THINKING_BUDGET);
+	assert_int_equal(m.cache_min, 4096);
+	assert_true(model_takes(&m, "temperature"));
+	assert_int_equal(model_resolve("anthropic/claude-opus-5-5", &m, NULL, NULL), 0);
+	assert_false(model_takes(&m, "temperature"));
+	assert_false(model_takes(&m, "top_k"));
+	assert_true(model_takes(&m, "top"));
+	assert_int_equal(model_resolve("anthropic/claude-new", &m, NULL, NULL), 0);
+	assert_false(m.known);
+	assert_int_equal(m.price.input, -1);
+	assert_int_equal(m.context, MODEL_DEFAULT_CONTEXT);
+
+	/* An alias of one's own wins and may want a key that is not there. */
+	assert_int_equal(models_add(&own, NULL), 0);
+	assert_int_equal(model_resolve("quick", &m, NULL, &err), AVA_EUNSUPPORTED);
+	assert_non_null(strstr(err.text, "openai/mine needs OPENAI_API_KEY"));
+	setenv("OPENAI_API_KEY", "sk-1234567", 1);
+	assert_int_equal(model_resolve("claude-haiku", &m, &why, &err), 0);
+	assert_string_equal(m.id, "openai/mine");
+	assert_string_equal(why, "claude-haiku stands for openai/mine, as config.yaml says");
+	assert_int_equal(m.max_output, 100000); /* as it was written */
+	assert_int_equal(m.context, 5000);
+	assert_int_equal(models_set_default("quick", NULL), 0);
+	assert_int_equal(model_resolve(NULL, &m, &why, &err), 0);
+	assert_string_equal(m.id, "openai/mine");
+	assert_non_null(strstr(why, "models.default"));
+	clear();
+	assert_int_equal(model_resolve("quick", &m, NULL, NULL), AVA_EINVAL);
+}
+
+static void test_drop(void **state)
+{
+	struct model m = {.drop = ""};
+	char name[32];
+	int n = 0;
+
+	assert_true(model_takes(&m, "a"));
+	assert_true(model_drop(&m, "a"));
+	assert_true(model_drop(&m, "bb"));
+	assert_true(model_drop(&m, "a"));
+	assert_string_equal(m.drop, "a bb");
+	assert_false(model_takes(&m, "bb"));
+	assert_true(model_takes(&m, "b"));
+	assert_false(model_drop(&m, ""));
+	assert_false(model_drop(&m, "a b"));
+	assert_false(model_drop(&m, "a\"b"));
+	do
+		snprintf(name, sizeof(name), "parameter_%d", n++);
+	while (model_drop(&m, name) && n < 100);
+	assert_true(n > 5 && n < 20);
+	assert_true(strlen(m.drop) < sizeof(m.drop));
+	assert_true(model_takes(&m, name));
+}
+
 int main(void)
 {
 	for (size_t i = 0; keys_known[i] != NULL; i++)
 		unsetenv(keys_known[i]);
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_resolve),
-					   cmocka_unit_test(test_long_path)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resolve), cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_services), cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_drop)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,152 @@
+#!/bin/sh
+# config.yaml, keys and `ava doctor`: what a person sees of them.
+. "${0%/*}/lib.sh"
+unset AVA_MODEL
+CONF=$XDG_CONFIG_HOME/ava
+mkdir -m 700 "$CONF"
+export OLLAMA_HOST=127.0.0.1:1 # nobody listens there
+
+# --- a service of our own: lists of models, a date, one good key ---------------
+cat >"$T/service.py" <<'PY'
+import http.server, json, sys, time, email.utils
+class H(http.server.BaseHTTPRequestHandler):
+    def date_time_string(self, timestamp=None):
+        return email.utils.formatdate(time.time() + (3600 if "/late/" in self.path else 0), usegmt=True)
+    def log_message(self, *a): pass
+    def do_GET(self):
+        key = self.headers.get("x-api-key") or (self.headers.get("authorization") or "")[7:]
+        body, status = json.dumps({"data": [{"id": "claude-sonnet-5-5"}, {"id": "tiny:1b"}]}), 200
+        if "/local/" not in self.path and key != "sk-ant-good-key-1": status = 401
+        if "/odd/" in self.path: body = "<html>"
+        self.send_response(status); self.send_header("content-length", str(len(body)))
+        self.end_headers(); self.wfile.write(body.encode())
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), H)
+open(sys.argv[1], "w").write(str(s.server_address[1]) + "\n")
+s.serve_forever()
+PY
+python3 "$T/service.py" "$T/port" &
+keep $!
+wait_for 10 test -s "$T/port"
+PORT=$(cat "$T/port")
+URL=http://127.0.0.1:$PORT
+
+# --- without anything -----------------------------------------------------------
+run "$AVA" doctor
+exits 'doctor finds nothing wrong with nothing' 0
+contains 'and says that no key is set' 'none is set: the offline model is used' "$OUT"
+contains 'and which model is the default' 'offline: no provider key is set' "$OUT"
+
+# --- a broken file ---------------------------------------------------------------
+printf 'runs:\n  maxx: 3\n' >"$CONF/config.yaml"
+run "$AVA" ps
+exits 'a daemon with a broken config.yaml does not start' 2
+contains 'and the command says why' "config.yaml:2: unknown key runs.maxx: did you mean runs.max?" "$ERR"
+run "$AVA" doctor
+exits 'doctor fails' 1
+contains 'with the same sentence' "config.yaml:2: unknown key runs.maxx: did you mean runs.max?" "$OUT"
+
+printf 'runs:\n  max: 3\n' >"$CONF/config.yaml"
+run "$AVA" doctor --json
+exits 'mended, doctor is content' 0
+equal 'and shows the setting' 3 "$(jq '.settings["runs.max"]' "$OUT")"
+run env AVA_RUNS_MAX=5 "$AVA" doctor --json
+equal 'the environment wins' 5 "$(jq '.settings["runs.max"]' "$OUT")"
+
+# --- keys --------------------------------------------------------------------------
+printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s\n' "$URL" >"$CONF/env"
+chmod 644 "$CONF/env"
+run "$AVA" doctor
+exits 'a file of keys that others may read is refused' 1
+contains 'with what to do' "chmod 600 $CONF/env" "$OUT"
+run "$AVA" ps
+exits 'by the daemon too' 1
+contains 'with the same words' "chmod 600 $CONF/env" "$ERR"
+chmod 600 "$CONF/env"
+run "$AVA" doctor
+exits 'closed, it is taken' 0
+contains 'the service answers' "$URL answers in" "$OUT"
+contains 'the alias stands for its model' 'anthropic/claude-sonnet-5-5' "$OUT"
+contains 'the clock is compared' 'as that of anthropic' "$OUT"
+lacks 'no key is shown' 'good-key' "$OUT"
+lacks 'nowhere' 'good-key' "$ERR"
+
+run env AVA_MODEL=anthropic/claude-opus-9 "$AVA" doctor
+exits 'a model that the service does not have is wrong' 1
+contains 'and named' 'anthropic has no model claude-opus-9 (the default)' "$OUT"
+printf 'ANTHROPIC_API_KEY=sk-ant-wrong-key\nANTHROPIC_BASE_URL=%s\n' "$URL" >"$CONF/env"
+run "$AVA" doctor
+exits 'a refused key is wrong' 1
+contains 'and said' 'it refuses the key (401)' "$OUT"
+lacks 'and not shown' 'wrong-key' "$OUT"
+printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s/late\n' "$URL" >"$CONF/env"
+run "$AVA" doctor
+exits 'a clock that is an hour off is wrong' 1
+contains 'and how far' "s behind that of anthropic: set it" "$OUT"
+printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s/odd\n' "$URL" >"$CONF/env"
+run "$AVA" doctor
+exits 'an answer that is no list is wrong' 1
+contains 'and what it may be' 'its answer is no list of models' "$OUT"
+printf 'OPENAI_API_KEY=sk-key-that-is-new\nANTHROPIC_APIKEY=sk-ant-x\nOPENAI_BASE_URL=http://127.0.0.1:1\n' >"$CONF/env"
+run "$AVA" doctor
+exits 'a name that nobody asks for is wrong' 1
+contains 'with the one that is meant' 'did you mean ANTHROPIC_API_KEY?' "$OUT"
+contains 'a service that is not there is wrong' 'cannot connect' "$OUT"
+rm "$CONF/env"
+
+# --- a command whose keys are not the daemon's ------------------------------------
+start_daemon
+run "$AVA" status
+lacks 'the same keys: no word' "the daemon has" "$ERR"
+run env OPENAI_API_KEY=sk-key-of-the-command "$AVA" proposals
+exits 'a command with a key of its own is served' 0
+contains 'and told' 'the daemon has no OPENAI_API_KEY' "$ERR"
+lacks 'the key is not shown' 'of-the-command' "$ERR"
+stop_daemon
+
+# --- a local server ---------------------------------------------------------------
+run env OLLAMA_HOST=127.0.0.1:$PORT/local "$AVA" doctor --json
+equal 'a local server is found' 'tiny:1b' "$(jq -r '.local_servers[0].models[1]' "$OUT")"
+printf '# mine\nruns: {max: 3}\n' >"$CONF/config.yaml"
+run env OLLAMA_HOST=127.0.0.1:$PORT/local "$AVA" doctor </dev/null
+exits 'without a terminal nothing is asked' 0
+equal 'and nothing is written' '# mine runs: {max: 3}' "$(tr '\n' ' ' <"$CONF/config.yaml" | sed 's/ $//')"
+
+# on_tty ANSWER: doctor on a terminal that says ANSWER.
+on_tty()
+{
+	env OLLAMA_HOST="127.0.0.1:$PORT/local" python3 - "$AVA" "$1" >"$OUT" 2>&1 <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "doctor"])
+text, said = b"", False
+while True:
+    try:
+        got = os.read(fd, 4096)
+    except OSError:
+        break
+    if not got:
+        break
+    text += got
+    if b"[y/N] " in text and not said:
+        os.write(fd, sys.argv[2].encode() + b"\n")
+        said = True
+sys.stdout.buffer.write(text)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+	CODE=$?
+}
+on_tty n
+contains 'on a terminal it asks' 'Write it into config.yaml, with the model' "$OUT"
+lacks 'no is no' 'providers' "$CONF/config.yaml"
+on_tty y
+contains 'yes writes it' 'stored' "$OUT"
+contains 'the address' "base_url: \"$URL/local/v1\"" "$CONF/config.yaml"
+contains 'and keeps the rest' '# mine' "$CONF/config.yaml"
+run "$AVA" doctor
+exits 'and it is used from then on' 0
+contains 'as the default' 'claude-sonnet stands for local/' "$OUT"
+on_tty y
+lacks 'and not asked for again' "y/N" "$OUT"
+
+finish
