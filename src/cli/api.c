@@ -22,6 +22,8 @@
 #define INSIST_MAX  5
 #define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
+#define SLOW_MS     2000  /* a person should know what is waited for */
+#define UNWELL_MS   8000  /* for the answer of a daemon that cannot write, from then on */
 
 static void pause_ms(long ms)
 {
@@ -50,8 +52,53 @@ static int parse_reply(const struct client_reply *r, json_t **out, struct ava_er
 	return 0;
 }
 
-int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
-	     int *status, struct ava_error *err)
+static const char *problem_of(const json_t *health)
+{
+	const char *problem = json_get_str(health, "problem");
+
+	return problem != NULL ? problem : "";
+}
+
+/* The daemon has taken a request and does not answer it. It answers others
+ * while it waits for its disk. */
+static int64_t slow(void *user)
+{
+	char root[ROOT_PATH_MAX];
+	struct client *c = NULL;
+	json_t *health = NULL;
+	int64_t more = -1;
+	int rv = settings_data_root(root, sizeof(root), NULL);
+
+	if (rv == 0)
+		rv = client_open(root, false, &c, NULL);
+	if (rv == 0) {
+		client_set_quiet(c, SLOW_MS);
+		rv = api_get(c, &health, NULL, "/health");
+	}
+	if (rv == 0 && problem_of(health)[0] != '\0') {
+		cli_note("waiting for the daemon, which has a problem: %s", problem_of(health));
+		more = UNWELL_MS;
+	} else {
+		cli_note("waiting for the daemon, which %s",
+			 rv == 0 ? "is slow to answer" : "answers nothing");
+	}
+	json_decref(health);
+	client_close(c);
+	return more;
+}
+
+/* Nothing came back, which says nothing about what was done. */
+static int unanswered(const char *method, int rv, struct ava_error *err)
+{
+	if (rv != AVA_ETIMEOUT || strcmp(method, "POST") != 0)
+		return rv;
+	return err_set(err, AVA_EUNKNOWN,
+		       "the daemon has not acknowledged this: it may or may not be done, once the "
+		       "daemon is well \"ava ps -a\" and \"ava proposals -a\" show it");
+}
+
+static int call(struct client *c, const char *method, const char *path, const char *body,
+		json_t **out, int *status, struct ava_error *err)
 {
 	struct client_reply r;
 	char full[512];
@@ -67,6 +114,12 @@ int api_call(struct client *c, const char *method, const char *path, const char 
 	rv = parse_reply(&r, out, err);
 	client_reply_fini(&r);
 	return rv;
+}
+
+int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
+	     int *status, struct ava_error *err)
+{
+	return unanswered(method, call(c, method, path, body, out, status, err), err);
 }
 
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
@@ -98,6 +151,8 @@ static int replace(struct client **c, const char *root, struct ava_error *err)
 
 		client_close(*c);
 		rv = client_open(root, true, c, err);
+		if (rv == 0)
+			client_set_slow(*c, SLOW_MS, slow, NULL);
 		if (rv == 0 && api_get(*c, &health, err, "/health") == 0) {
 			version = json_get_str(health, "version");
 			old = version == NULL || api_compare_versions(version, ava_version()) < 0;
@@ -137,22 +192,21 @@ static void check_keys(const json_t *health)
 	keys_wipe();
 }
 
-static int check_version(struct client **c, const char *root, struct ava_error *err)
+static int check_version(struct client **c, const char *root, bool note, struct ava_error *err)
 {
 	json_t *health;
-	const char *version, *problem;
+	const char *version;
 	bool busy, old;
 	int rv = api_get(*c, &health, err, "/health");
 
 	if (rv != 0)
 		return rv;
 	version = json_get_str(health, "version");
-	problem = json_get_str(health, "problem");
 	busy = json_get_int(json_object_get(health, "runs"), "running", 0) > 0 ||
 	       json_get_int(health, "queued", 0) > 0;
 	old = version != NULL && api_compare_versions(version, ava_version()) < 0;
-	if (problem != NULL && problem[0] != '\0')
-		cli_note("the daemon has a problem: %s", problem);
+	if (note && problem_of(health)[0] != '\0')
+		cli_note("the daemon has a problem: %s", problem_of(health));
 	if (old && busy)
 		cli_note("the daemon is version %s, older than this ava (%s): it is replaced at "
 			 "the first command after its runs have ended",
@@ -163,7 +217,7 @@ static int check_version(struct client **c, const char *root, struct ava_error *
 	return old && !busy ? replace(c, root, err) : 0;
 }
 
-int api_open(bool start, struct client **c, struct ava_error *err)
+static int open_root(bool start, bool note, struct client **c, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
@@ -171,13 +225,25 @@ int api_open(bool start, struct client **c, struct ava_error *err)
 	*c = NULL;
 	if (rv == 0)
 		rv = client_open(root, start, c, err);
+	if (rv == 0)
+		client_set_slow(*c, SLOW_MS, slow, NULL);
 	if (rv == 0 && start)
-		rv = check_version(c, root, err);
+		rv = check_version(c, root, note, err);
 	if (rv != 0) {
 		client_close(*c);
 		*c = NULL;
 	}
 	return rv;
+}
+
+int api_open(bool start, struct client **c, struct ava_error *err)
+{
+	return open_root(start, true, c, err);
+}
+
+int api_open_to_begin(struct client **c, struct ava_error *err)
+{
+	return open_root(true, false, c, err);
 }
 
 int api_insist(struct client **c, const char *path, const char *body, json_t **out,
@@ -188,11 +254,11 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 	for (int i = 0; i < INSIST_MAX; i++) {
 		if (i > 0)
 			pause_ms(100L << i);
-		if (*c == NULL && (rv = api_open(true, c, err)) != 0)
+		if (*c == NULL && (rv = api_open_to_begin(c, err)) != 0)
 			continue;
-		rv = api_call(*c, "POST", path, body, out, NULL, err);
+		rv = call(*c, "POST", path, body, out, NULL, err);
 		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT)
-			return rv;
+			return unanswered("POST", rv, err);
 		client_close(*c);
 		*c = NULL;
 	}
@@ -208,7 +274,9 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	*result = NULL;
 	snprintf(path, sizeof(path), "/runs/%s/result?wait=%d", run, wait_s);
 	client_set_quiet(c, (int64_t)wait_s * 1000 + ANSWER_MORE);
+	client_set_slow(c, SLOW_MS + (int64_t)wait_s * 1000, slow, NULL);
 	rv = api_call(c, "GET", path, NULL, result, &status, err);
+	client_set_slow(c, SLOW_MS, slow, NULL);
 	if (rv == 0 && status == 202) { /* the status of a run that goes on */
 		json_decref(*result);
 		*result = NULL;

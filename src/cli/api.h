@@ -14,9 +14,14 @@ struct ava_error;
  * answers, and one older than this program makes room for a new one when it
  * has nothing to do (else a note says so). */
 int api_open(bool start, struct client **c, struct ava_error *err);
+/* The same for a request that begins something: a daemon that is not well
+ * refuses it and says why, so that no note is needed. */
+int api_open_to_begin(struct client **c, struct ava_error *err);
 
 /* One exchange with a JSON answer. *out is a new reference; *status (may be
- * NULL) the HTTP status. 0, or what the daemon answered as an error. */
+ * NULL) the HTTP status. 0, or what the daemon answered as an error. When no
+ * answer comes soon a note says what the daemon waits for; the outcome of a
+ * POST that gets none at all is AVA_EUNKNOWN. */
 int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
 	     int *status, struct ava_error *err);
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)

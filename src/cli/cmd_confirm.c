@@ -50,7 +50,7 @@ static int answer(const char *id, const char *verb, const char *body, json_t **o
 	if (cli_check_proposal_id(id) != CLI_DONE)
 		return CLI_USAGE;
 	snprintf(path, sizeof(path), "/proposals/%s/%s", id, verb);
-	rv = api_open(true, &c, &err);
+	rv = api_open_to_begin(&c, &err);
 	if (rv == 0)
 		rv = api_insist(&c, path, body, out, &err);
 	client_close(c);

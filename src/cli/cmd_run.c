@@ -192,10 +192,13 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 	buf_init(&body, 0);
 	rv = make_request(&body, text, err);
 	if (rv == 0)
-		rv = api_open(true, &j->c, err);
+		rv = api_open_to_begin(&j->c, err);
 	if (rv == 0)
 		rv = api_insist(&j->c, "/runs", body.data, &p, err);
 	buf_fini(&body);
+	if (rv == AVA_EUNKNOWN)
+		return err_set(err, rv,
+			       "the daemon has not acknowledged the task: nothing was started");
 	if (rv != 0)
 		return rv;
 	rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);

@@ -44,6 +44,9 @@ struct client {
 	bool used;     /* fd has carried an exchange */
 	int64_t quiet_ms, deadline_ms;
 	const volatile sig_atomic_t *interrupt;
+	int64_t (*slow)(void *user);
+	void *slow_user;
+	int64_t slow_ms;
 };
 
 /* ---- waiting */
@@ -81,13 +84,33 @@ static int wait_fd(struct client *c, short events, int64_t at_ms, struct ava_err
 	}
 }
 
-static int wait_io(struct client *c, short events, struct ava_error *err)
+static int64_t give_up_ms(const struct client *c)
 {
 	int64_t at = c->quiet_ms < 0 ? -1 : clock_mono_ms() + c->quiet_ms;
 
-	if (c->deadline_ms >= 0 && (at < 0 || c->deadline_ms < at))
-		at = c->deadline_ms;
-	return wait_fd(c, events, at, err);
+	return c->deadline_ms >= 0 && (at < 0 || c->deadline_ms < at) ? c->deadline_ms : at;
+}
+
+static int wait_io(struct client *c, short events, struct ava_error *err)
+{
+	return wait_fd(c, events, give_up_ms(c), err);
+}
+
+/* For the first byte of an answer. */
+static int wait_first(struct client *c, struct ava_error *err)
+{
+	int64_t at = give_up_ms(c), slow_at = clock_mono_ms() + c->slow_ms, more;
+	int rv;
+
+	if (!c->slow || (at >= 0 && at <= slow_at))
+		return wait_fd(c, POLLIN, at, err);
+	rv = wait_fd(c, POLLIN, slow_at, err);
+	if (rv != AVA_ETIMEOUT)
+		return rv;
+	more = c->slow(c->slow_user);
+	if (more >= 0 && (at < 0 || clock_mono_ms() + more < at))
+		at = clock_mono_ms() + more;
+	return wait_fd(c, POLLIN, at, err);
 }
 
 /* ---- connecting */
@@ -224,6 +247,13 @@ void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag)
 	c->interrupt = flag;
 }
 
+void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *user), void *user)
+{
+	c->slow = slow;
+	c->slow_user = user;
+	c->slow_ms = after_ms;
+}
+
 /* ---- sending */
 
 /* 0, or AVA_ECONNECT when the daemon is gone. */
@@ -308,7 +338,7 @@ static int receive(struct client *c, struct http_reader *r, bool *got, struct av
 			if (rv == 0 && used < (size_t)n)
 				r->keep_alive = false; /* bytes nobody asked for */
 		} else if (n < 0 && errno == EAGAIN) {
-			rv = wait_io(c, POLLIN, err);
+			rv = *got ? wait_io(c, POLLIN, err) : wait_first(c, err);
 		} else if (n == 0 && r->state == HTTP_READER_BODY_CLOSE) {
 			rv = http_reader_eof(r, err);
 		} else if (n == 0 || errno != EINTR) {

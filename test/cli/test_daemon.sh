@@ -68,6 +68,20 @@ equal 'twenty first commands all succeed' 0 "$failed"
 equal 'with one daemon' 1 "$(grep -c ' serves$' "$AVA_DATA_ROOT/logs/avad.log" | awk '{ print ($1 >= 1) }')"
 stop_daemon
 
+# --- one that does not answer
+
+start_daemon
+kill -STOP "$DAEMON"
+"$AVA" ps --json >"$T/ps" 2>"$T/ps.err" &
+asker=$!
+check 'who waits is told after a while' wait_for 30 grep -q \
+	'ava: ps: waiting for the daemon, which answers nothing' "$T/ps.err"
+kill -CONT "$DAEMON"
+wait "$asker"
+equal 'and has the answer when it comes' 0 $?
+equal 'told once' 1 "$(wc -l <"$T/ps.err" | tr -d ' ')"
+stop_daemon
+
 # --- an older one makes room, unless it is at work
 
 version=$("$AVA" version --json | jq -r .version)

@@ -7,6 +7,7 @@ if [ -z "${HOSTILE_NS:-}" ] && unshare -m sh -c 'mount -t tmpfs none /mnt' 2>/de
 fi
 . "${0%/*}/lib.sh"
 [ -n "${HOSTILE_NS:-}" ] || skip 'mounting a file system is not permitted here'
+command -v curl >/dev/null || skip 'no curl'
 
 mkdir -m 700 "$AVA_DATA_ROOT"
 mount -t tmpfs -o size=96m,mode=700 none "$AVA_DATA_ROOT" ||
@@ -30,23 +31,39 @@ takes_work() { "$AVA" run --yes --background 'find helper' >/dev/null 2>&1; }
 ended() { "$AVA" ps -a --json | jq -e --arg id "$1" \
 	'[.[] | select((.subagent_id // .id) == $id and .status == "'"$2"'")] | length > 0'; }
 
+quiet() { [ "$("$AVA" ps --json | jq length)" = 0 ]; }
+unwell() { "$AVA" ps 2>&1 >/dev/null | grep -q 'cannot be written'; }
+
 AVA_DISK_FREE_MIN_MB=100000 start_daemon --service
 run "$AVA" run --yes 'find helper'
 exits 'less room than new work needs: refused' 1
 contains 'with the way out' 'AVA_DISK_FREE_MIN_MB' "$ERR"
+equal 'in one sentence' 1 "$(wc -l <"$ERR")"
 stop_daemon
 
 export AVA_DISK_FREE_MIN_MB=0
 start_daemon --service
-first=$(spawn --model "offline:$T/slow.jsonl" 'find helper one')
-second=$(spawn --model "offline:$T/slow.jsonl" 'find helper two')
-n=0
-while ! refused && [ "$n" -lt 400 ]; do
-	n=$((n + 1))
-	fill "$n"
-done
+proposal=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+	-d '{"task":"find helper while there is no room"}' | jq -r .proposal_id)
+fill held
+run "$AVA" confirm "$proposal"
+exits 'what nobody acknowledged failed' 1
+contains 'what is waited for is told meanwhile' \
+	'ava: confirm: waiting for the daemon, which has a problem: ' "$ERR"
+contains 'with the reason' 'No space left on device' "$ERR"
+contains 'and that the outcome is unknown' 'it may or may not be done' "$ERR"
 check 'a full disk refuses new work' refused
 contains 'and says that there is no space' 'No space left on device' "$ERR"
+equal 'once' 1 "$(wc -l <"$ERR")"
+make_room
+check 'with room the daemon is well again' wait_for 20 takes_work
+equal 'and what was unknown is there once' 1 \
+	"$("$AVA" ps -a --json | jq '[.[] | select(.task == "find helper while there is no room")] | length')"
+
+first=$(spawn --model "offline:$T/slow.jsonl" 'find helper one')
+second=$(spawn --model "offline:$T/slow.jsonl" 'find helper two')
+fill work
+check 'runs at work notice a full disk' wait_for 20 unwell
 check 'runs at work are still shown' sh -c '"$AVA" ps -a --json | grep -q "$1"' sh "$first"
 make_room
 check 'with room new work is taken' wait_for 20 takes_work
@@ -55,7 +72,7 @@ check 'so does the second' wait_for 30 ended "$second" success
 
 third=$(spawn --model "offline:$T/slow.jsonl" 'find helper three')
 fill again
-wait_for 5 refused
+wait_for 20 unwell
 kill_daemon
 make_room
 start_daemon --service
@@ -63,7 +80,7 @@ check 'killed on a full disk, the run is not lost' wait_for 30 sh -c \
 	'"$AVA" ps -a --json | jq -e --arg id "$1" "[.[] | select((.subagent_id // .id) == \$id and (.status == \"error\" or .status == \"success\"))] | length == 1"' \
 	sh "$third"
 check 'and work is taken' wait_for 20 takes_work
-wait_for 30 sh -c '[ "$("$AVA" ps --json | jq length)" = 0 ]'
+wait_for 30 quiet
 check 'a stop is orderly' stop_daemon
 check 'the logs are in order' python3 "$SRCDIR/test/crash/check_root.py" "$AVA_DATA_ROOT"
 check 'and as the schema says' sh -c \

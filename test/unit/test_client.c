@@ -318,6 +318,49 @@ static void test_timeouts(void **state)
 	expect("GET", "/fine", NULL, 200, "GET /fine");
 }
 
+static int slow_calls;
+static int64_t slow_more;
+
+static int64_t on_slow(void *user)
+{
+	struct client_reply r;
+
+	slow_calls++;
+	assert_int_equal(client_request(user, "GET", "/fine", NULL, &r, NULL), 0);
+	client_reply_fini(&r);
+	return slow_more;
+}
+
+/* Told once a call, when nothing comes; another client may ask meanwhile. */
+static void test_slow(void **state)
+{
+	struct client_reply r;
+	struct client *other;
+
+	assert_int_equal(client_open(root, false, &other, NULL), 0);
+	client_set_slow(client, 20, on_slow, other);
+	slow_calls = 0;
+	slow_more = 20; /* less than the quiet time, and than the deadline */
+	assert_int_equal(client_request(client, "POST", "/never", "{}", &r, NULL), AVA_ETIMEOUT);
+	assert_int_equal(slow_calls, 1);
+	client_set_quiet(client, 100); /* nothing more than this, whatever it says */
+	slow_more = 3600000;
+	assert_int_equal(client_request(client, "GET", "/never", NULL, &r, NULL), AVA_ETIMEOUT);
+	slow_more = -1;
+	assert_int_equal(client_request(client, "GET", "/never", NULL, &r, NULL), AVA_ETIMEOUT);
+	assert_int_equal(slow_calls, 3);
+	client_set_quiet(client, 10); /* it gives up before that is slow */
+	assert_int_equal(client_request(client, "GET", "/never", NULL, &r, NULL), AVA_ETIMEOUT);
+	assert_int_equal(slow_calls, 3);
+	client_set_quiet(client, 60000);
+	client_set_slow(client, 3600000, on_slow, other);
+	expect("GET", "/fine", NULL, 200, "GET /fine");
+	assert_int_equal(slow_calls, 3);
+	client_set_slow(client, 0, NULL, NULL);
+	expect("GET", "/fine", NULL, 200, "GET /fine");
+	client_close(other);
+}
+
 /* ---- a peer that is no daemon: what was sent, and how it ends */
 
 struct fake {
@@ -700,15 +743,25 @@ static void test_ready_line(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_SERVER(test_requests),     WITH_SERVER(test_big),
-		WITH_SERVER(test_body_too_big), WITH_SERVER(test_errors),
-		WITH_SERVER(test_restart),      WITH_SERVER(test_no_daemon),
-		WITH_SERVER(test_timeouts),     WITH_SERVER(test_post_may_have_happened),
-		WITH_SERVER(test_liar),         WITH_SERVER(test_not_http),
-		WITH_SERVER(test_stream),       WITH_SERVER(test_interrupt),
-		cmocka_unit_test(test_escape),  WITH_ROOT(test_start),
-		WITH_ROOT(test_start_race),     WITH_ROOT(test_start_fails),
-		WITH_ROOT(test_find),           cmocka_unit_test(test_ready_line),
+		WITH_SERVER(test_requests),
+		WITH_SERVER(test_big),
+		WITH_SERVER(test_body_too_big),
+		WITH_SERVER(test_errors),
+		WITH_SERVER(test_restart),
+		WITH_SERVER(test_no_daemon),
+		WITH_SERVER(test_timeouts),
+		WITH_SERVER(test_slow),
+		WITH_SERVER(test_post_may_have_happened),
+		WITH_SERVER(test_liar),
+		WITH_SERVER(test_not_http),
+		WITH_SERVER(test_stream),
+		WITH_SERVER(test_interrupt),
+		cmocka_unit_test(test_escape),
+		WITH_ROOT(test_start),
+		WITH_ROOT(test_start_race),
+		WITH_ROOT(test_start_fails),
+		WITH_ROOT(test_find),
+		cmocka_unit_test(test_ready_line),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--ready-fd") == 0)
