@@ -29,9 +29,7 @@ struct ava_error;
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \
 	X(net_first_s, "net.first_event_timeout", 120, 1, 3600)                                    \
 	X(net_idle_s, "net.idle_timeout", 60, 1, 3600)                                             \
-	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)                                         \
-	/* connections to one service; 0: the client's default */                                  \
-	X(net_connections, "net.connections", 0, 0, 10000)
+	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)
 
 struct settings {
 #define X(field, key, def, min, max) int64_t field;

@@ -208,6 +208,16 @@ static void done(struct wirecall *w, struct wirecall_end *end)
 	infer_reply(j, end->turn);
 }
 
+static struct http_timers timers_of(const struct settings *s)
+{
+	return (struct http_timers){
+		.connect_ms = s->net_connect_s * 1000,
+		.first_ms = s->net_first_s * 1000,
+		.idle_ms = s->net_idle_s * 1000,
+		.total_ms = s->net_total_s * 1000,
+	};
+}
+
 void infer_remote_send(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -218,6 +228,7 @@ void infer_remote_send(struct infer_job *j)
 	j->state = INFER_WIRE;
 	j->wire.on_began = began;
 	j->wire.on_done = done;
+	j->wire.http.timers = timers_of(r->sup->settings);
 	if (r->sup->on_text) {
 		j->wire.on_text = text_came;
 		j->wire.text_user = r;
