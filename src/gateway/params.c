@@ -106,7 +106,7 @@ static int each(const char *name, const char *value, void *user)
 {
 	struct reading *r = user;
 	struct params *out = r->out;
-	uint64_t n;
+	uint64_t n = 0;
 	size_t i = 0;
 	int rv;
 

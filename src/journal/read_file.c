@@ -390,7 +390,7 @@ int read_file_last(struct read_file *f, const struct read_filter *want, uint64_t
 {
 	struct tail t = {.want = want, .n = n, .floor = floor_lsn};
 	size_t size = BLOCK;
-	uint64_t hi;
+	uint64_t hi = 0;
 	int rv = file_size(f->fd, &hi, err);
 
 	if (rv != 0)
