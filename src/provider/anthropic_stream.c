@@ -308,6 +308,7 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 static int on_event(struct stream *s, const char *data, size_t len, bool *progress)
 {
 	struct delta d;
+	struct ava_error err = {0};
 	const char *type;
 	json_t *event;
 	int rv = 0;
@@ -319,7 +320,9 @@ static int on_event(struct stream *s, const char *data, size_t len, bool *progre
 	}
 	if (len >= 6 && memcmp(data, "[DONE]", 6) == 0) /* of proxies; message_stop counts */
 		return 0;
-	event = stream_parse(data, len);
+	event = stream_parse(data, len, &err);
+	if (event == NULL && err.code == AVA_ENOMEM)
+		return AVA_ENOMEM;
 	if (event == NULL)
 		return stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	type = json_get_str(event, "type");
@@ -413,35 +416,42 @@ static void write_call(struct jw *w, const struct block *b, const struct turn_ca
 }
 
 /* A kind we do not know: byte for byte, unless its input came in pieces. */
-static void write_other(struct jw *w, const struct block *b)
+static int write_other(struct jw *w, const struct block *b)
 {
-	json_t *input = b->text.len > 0 ? stream_parse(b->text.data, b->text.len) : NULL;
+	struct ava_error err = {0};
+	json_t *input;
+	int rv = 0;
 
 	if (b->text.len == 0) {
 		jw_raw(w, NULL, b->start.data, b->start.len);
-		return;
+		return 0;
 	}
+	input = stream_parse(b->text.data, b->text.len, &err);
+	if (input == NULL && err.code == AVA_ENOMEM)
+		return AVA_ENOMEM;
 	jw_object(w, NULL);
 	REST(w, b, "input");
 	jw_raw(w, "input", "", 0);
-	if (input != NULL)
-		stream_json_add(w->out, b->text.data, b->text.len, input);
+	if (json_is_object(input))
+		rv = stream_json_add(w->out, b->text.data, b->text.len, input);
 	else
 		buf_adds(w->out, "{}");
 	jw_end(w);
 	json_decref(input);
+	return rv;
 }
 
 static int write_line(const struct reply *r, const struct turn *t, struct buf *out)
 {
 	unsigned call = 0;
 	struct jw w;
+	int rv = 0;
 
 	jw_init(&w, out);
 	jw_object(&w, NULL);
 	jw_str(&w, "role", "assistant");
 	jw_array(&w, "content");
-	for (unsigned i = 0; i < r->nblocks; i++) {
+	for (unsigned i = 0; i < r->nblocks && rv == 0; i++) {
 		const struct block *b = &r->blocks[i];
 
 		switch (b->kind) {
@@ -455,13 +465,13 @@ static int write_line(const struct reply *r, const struct turn *t, struct buf *o
 			write_call(&w, b, &t->calls[call++]);
 			break;
 		case BLOCK_OTHER:
-			write_other(&w, b);
+			rv = write_other(&w, b);
 			break;
 		}
 	}
 	jw_end(&w);
 	jw_end(&w);
-	return buf_check(out);
+	return rv != 0 ? rv : buf_check(out);
 }
 
 static bool id_char(unsigned char c)
@@ -473,11 +483,13 @@ static bool id_char(unsigned char c)
 static int make_call(struct stream *s, struct turn *t, const struct block *b, bool cut)
 {
 	struct turn_call *c = &t->calls[t->ncalls];
-	json_t *start = stream_parse(b->start.data, b->start.len);
+	json_t *start = json_parse(b->start.data, b->start.len, NULL);
 	const char *name = json_get_str(start, "name");
 	struct slice input = {b->text.len > 0 ? b->text.data : "", b->text.len};
 	int rv;
 
+	if (start == NULL) /* it is clean, so this is memory */
+		return AVA_ENOMEM;
 	if (input.len == 0) /* some services send it whole */
 		input = raw_member(b->start.data, b->start.len, "input");
 	rv = stream_name(t, c, name != NULL ? name : "", name != NULL ? strlen(name) : 0);

@@ -471,6 +471,7 @@ static int take_piece(struct stream *s, const struct delta *d)
 
 static int on_event(struct stream *s, const char *data, size_t len, bool *progress)
 {
+	struct ava_error err = {0};
 	struct delta d;
 	json_t *chunk;
 	int rv;
@@ -488,8 +489,10 @@ static int on_event(struct stream *s, const char *data, size_t len, bool *progre
 		delta_chunk(data, len, &d);
 	if (d.kind != DELTA_NONE)
 		return take_piece(s, &d);
-	chunk = stream_parse(data, len);
-	if (!json_is_object(chunk))
+	chunk = stream_parse(data, len, &err);
+	if (chunk == NULL && err.code == AVA_ENOMEM)
+		rv = AVA_ENOMEM;
+	else if (!json_is_object(chunk))
 		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	else if (stream_error_member(chunk) != NULL)
 		rv = stream_error_event(s, data, len);

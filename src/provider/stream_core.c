@@ -19,6 +19,8 @@
 #include "provider/stream_error.h"
 #include "provider/stream_json.h"
 
+#define TOO_LARGE "the reply is larger than 32 MB"
+
 struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag)
 {
 	struct stream *s = calloc(1, sizeof(*s));
@@ -68,7 +70,7 @@ int stream_fault(struct stream *s, enum reply_class cls, const char *text)
 
 int stream_error_event(struct stream *s, const char *data, size_t len)
 {
-	json_t *v = stream_parse(data, len);
+	json_t *v = stream_parse(data, len, NULL);
 	int rv = stream_fault(s, REPLY_SERVER, "the service ended the reply with an error");
 
 	if (rv == AVA_EINVAL && json_is_object(v))
@@ -82,9 +84,7 @@ int stream_error_event(struct stream *s, const char *data, size_t len)
 static int count_piece(struct stream *s, size_t len)
 {
 	s->payload += (int64_t)len;
-	if (s->payload <= (int64_t)TURN_MAX_BYTES)
-		return 0;
-	return stream_fault(s, REPLY_OTHER, "the reply is larger than 32 MB");
+	return s->payload <= (int64_t)TURN_MAX_BYTES ? 0 : AVA_ETOOBIG;
 }
 
 static void show(struct stream *s, enum delta_kind kind, const char *text, size_t len)
@@ -120,10 +120,12 @@ int stream_add_text(struct stream *s, struct buf *out, enum delta_kind kind, con
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct stream *s = user;
+	int rv;
 
 	if (s->done)
 		return 0;
-	return s->ops->event(s, e->data, e->len, &s->progress);
+	rv = s->ops->event(s, e->data, e->len, &s->progress);
+	return rv == AVA_ETOOBIG ? stream_fault(s, REPLY_OTHER, TOO_LARGE) : rv;
 }
 
 static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
@@ -285,7 +287,7 @@ static enum reply_class finish(struct stream *s, struct turn **out, struct reply
 	if (s->fault != NULL)
 		*e = *s->fault;
 	else if (t != NULL && t->mem.used > t->mem.max / 2)
-		stream_error_set(e, REPLY_OTHER, "the reply is larger than 32 MB");
+		stream_error_set(e, REPLY_OTHER, TOO_LARGE);
 	else
 		stream_error_set(e, REPLY_OTHER, "out of memory for the reply");
 	if (t != NULL)

@@ -63,17 +63,21 @@ static void repair_escapes(char *s, size_t len)
 	}
 }
 
-json_t *stream_parse(const char *s, size_t len)
+json_t *stream_parse(const char *s, size_t len, struct ava_error *err)
 {
-	json_t *v = json_parse(s, len, NULL);
+	json_t *v = json_parse(s, len, err);
 	struct buf fixed;
+	int rv;
 
 	if (v != NULL)
 		return v;
 	buf_init(&fixed, 3 * len + 1);
-	if (utf8_repair(&fixed, s, len) == 0 && fixed.len > 0) {
+	rv = utf8_repair(&fixed, s, len);
+	if (rv != 0) {
+		err_set(err, rv, "out of memory");
+	} else if (fixed.len > 0) {
 		repair_escapes(fixed.data, fixed.len);
-		v = json_parse(fixed.data, fixed.len, NULL);
+		v = json_parse(fixed.data, fixed.len, err);
 	}
 	buf_fini(&fixed);
 	return v;
@@ -95,7 +99,12 @@ bool stream_json_clean(const char *s, size_t len)
 
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 {
-	return stream_json_clean(s, len) ? buf_add(out, s, len) : json_dump(out, v);
+	/* A text that had to be repaired to be read may look clean. */
+	json_t *strict = stream_json_clean(s, len) ? json_parse(s, len, NULL) : NULL;
+	int rv = strict != NULL ? buf_add(out, s, len) : json_dump(out, v);
+
+	json_decref(strict);
+	return rv;
 }
 
 /* ---- arguments */
@@ -154,11 +163,9 @@ int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, 
 	}
 	if (len > CALL_ARGS_MAX)
 		return args_bad(t, c, false, "larger than 256 KB");
-	v = stream_parse(s, len);
-	if (v == NULL) {
-		json_decref(json_parse(s, len, &err)); /* for its sentence */
-		return args_bad(t, c, cut, err.text);
-	}
+	v = stream_parse(s, len, &err);
+	if (v == NULL)
+		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
 	rv = json_is_object(v) ? args_keep(t, c, s, len, v)
 			       : args_bad(t, c, false, "another kind of value");
 	json_decref(v);

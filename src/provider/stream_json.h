@@ -11,6 +11,7 @@
 #include "agent/turn.h"
 #include "provider/jscan.h"
 
+struct ava_error;
 struct buf;
 
 #define CALL_ARGS_MAX (256u << 10) /* bytes, see struct turn_call */
@@ -18,12 +19,14 @@ struct buf;
 #define WIRE_NAME_MAX 64u          /* for the services: ^[a-zA-Z0-9_-]{1,64}$ */
 
 /* json_parse that takes bytes that are no UTF-8, lone surrogates and NULs for
- * U+FFFD before it gives up. NULL: broken beyond that, too deep, or no memory. */
-json_t *stream_parse(const char *s, size_t len);
+ * U+FFFD before it gives up. NULL: AVA_ENOMEM, or AVA_EINVAL: broken beyond
+ * that, or too deep. */
+json_t *stream_parse(const char *s, size_t len, struct ava_error *err);
 
 /* One line, and only characters that every reader takes: as it stands then. */
 bool stream_json_clean(const char *s, size_t len);
-/* JSON text `s` as it stands where it is clean, else written anew from `v`. */
+/* JSON text `s` as it stands where it is clean and strict, else written anew
+ * from `v`, which was read from it. */
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v);
 
 /* Arguments of a call as they arrived: sets args and args_len (in t->mem), or

@@ -1,0 +1,684 @@
+/* Streams of both dialects from test/golden/streams: each .sse gives the .json
+ * beside it, in one piece, byte by byte and in random pieces; cut after each
+ * byte it is either that same turn or none. And what no recorded stream shows:
+ * bounds, bodies that are no stream, memory that runs out. UPDATE_GOLDEN=1
+ * writes the .json files anew; read the difference before you keep it. */
+#include "unit.h"
+
+#include <ava.h>
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "provider/dialect.h"
+#include "provider/stream_core.h"
+
+#define FOLDER "/test/golden/streams/"
+
+static const struct model model = {.wire_name = "test"};
+
+static const struct dialect *dialect_of(const char *name)
+{
+	return strncmp(name, "anthropic", 9) == 0 ? &dialect_anthropic : &dialect_openai;
+}
+
+/* ---- what came out, as JSON */
+
+static void dump_calls(struct jw *w, const struct turn *t)
+{
+	jw_array(w, "calls");
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct turn_call *c = &t->calls[i];
+
+		jw_object(w, NULL);
+		jw_str(w, "wireId", c->wire_id);
+		jw_str(w, "name", c->name);
+		if (c->args != NULL)
+			jw_strn(w, "args", c->args, c->args_len);
+		else
+			jw_str(w, "argsError", c->args_error);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void dump_usage(struct jw *w, const struct usage *u)
+{
+	jw_object(w, "usage");
+	jw_int(w, "input", u->input);
+	jw_int(w, "output", u->output);
+	jw_int(w, "cacheRead", u->cache_read);
+	jw_int(w, "cacheWrite", u->cache_write);
+	jw_int(w, "reasoning", u->reasoning);
+	jw_int(w, "costMicroUsd", u->cost_microusd);
+	jw_bool(w, "estimated", u->estimated);
+	jw_end(w);
+}
+
+static void dump_turn(struct jw *w, const struct turn *t)
+{
+	static const char *const stops[] = {
+		[TURN_STOP_END] = "end",         [TURN_STOP_TOOLS] = "tools",
+		[TURN_STOP_LENGTH] = "length",   [TURN_STOP_PAUSE] = "pause",
+		[TURN_STOP_REFUSAL] = "refusal", [TURN_STOP_OTHER] = "other",
+	};
+
+	jw_str(w, "stop", stops[t->stop]);
+	jw_strn(w, "text", t->text, t->text_len);
+	jw_strn(w, "thinking", t->thinking, t->thinking_len);
+	dump_calls(w, t);
+	jw_str(w, "requestId", t->request_id);
+	jw_strn(w, "wire", t->wire, t->wire_len);
+	dump_usage(w, &t->usage);
+}
+
+static void check_turn(const struct dialect *d, const struct turn *t)
+{
+	struct ava_error err = {0};
+	struct buf lines;
+	json_t *wire;
+
+	assert_true(utf8_valid(t->text, t->text_len));
+	assert_true(utf8_valid(t->thinking, t->thinking_len));
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		assert_true(strlen(t->calls[i].name) <= 128);
+		assert_true((t->calls[i].args == NULL) == (t->calls[i].args_error != NULL));
+	}
+	if (t->wire_len == 0)
+		return;
+	assert_null(memchr(t->wire, '\n', t->wire_len));
+	wire = json_parse(t->wire, t->wire_len, &err);
+	assert_string_equal(err.text, "");
+	json_decref(wire);
+	/* What was received can be sent back. */
+	buf_init(&lines, 64u << 20);
+	assert_int_equal(d->encode_user(&lines, "task", 4), 0);
+	buf_addc(&lines, ',');
+	buf_add(&lines, t->wire, t->wire_len);
+	if (t->stop != TURN_STOP_PAUSE) {
+		struct turn answered = *t;
+		const char *notice = "go on";
+		size_t from;
+
+		for (unsigned i = 0; i < t->ncalls; i++)
+			t->calls[i].output = "done";
+		buf_addc(&lines, ',');
+		from = lines.len;
+		assert_int_equal(d->encode_results(&lines, &answered, &notice, 1), 0);
+		for (; from < lines.len; from++)
+			if (lines.data[from] == '\n')
+				lines.data[from] = ',';
+	}
+	if (d->check(lines.data, lines.len, &err) != 0)
+		fail_msg("%s: %.*s", err.text, (int)lines.len, lines.data);
+	buf_fini(&lines);
+}
+
+/* Class, and the turn or the error, of a stream that was fed. */
+static enum reply_class outcome(const struct dialect *d, struct stream *s, int status,
+				struct buf *out)
+{
+	struct reply_error e;
+	struct turn *t;
+	enum reply_class cls = d->stream_end(s, status, "text/event-stream", &t, &e);
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "class", reply_class_word(cls));
+	assert_true((cls == REPLY_OK) == (t != NULL));
+	if (t != NULL) {
+		check_turn(d, t);
+		dump_turn(&w, t);
+	} else {
+		assert_true(e.cls == cls && e.text[0] != 0 && utf8_valid(e.text, strlen(e.text)));
+		jw_str(&w, "text", e.text);
+		jw_str(&w, "field", e.field);
+		jw_str(&w, "requestId", e.request_id);
+		dump_usage(&w, &e.usage);
+	}
+	jw_end(&w);
+	turn_free(t);
+	return cls;
+}
+
+/* Pieces of `step` bytes; 0: random sizes from `seed`. Each piece is memory
+ * of its own, so that a sanitizer sees its end. */
+static enum reply_class run(const struct dialect *d, const char *data, size_t len, size_t step,
+			    unsigned seed, struct buf *out)
+{
+	struct stream *s = d->stream_new(&model, "7f3a2b_3");
+	enum reply_class cls;
+	bool progress;
+
+	assert_non_null(s);
+	for (size_t at = 0, n; at < len; at += n) {
+		char *piece;
+
+		n = step > 0 ? step : (size_t)(rand_r(&seed) % 97) + 1;
+		n = MIN(n, len - at);
+		piece = malloc(n);
+		assert_non_null(piece);
+		memcpy(piece, data + at, n);
+		d->stream_feed(s, piece, n, &progress);
+		free(piece);
+	}
+	buf_reset(out);
+	cls = outcome(d, s, 200, out);
+	d->stream_free(s);
+	return cls;
+}
+
+/* ---- the golden files */
+
+static char *read_whole(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "re");
+	char *data = malloc(1u << 20);
+
+	assert_non_null(data);
+	*len = 0;
+	if (f != NULL) {
+		*len = fread(data, 1, 1u << 20, f);
+		fclose(f);
+	}
+	return data;
+}
+
+static void compare(const char *path, const struct buf *got)
+{
+	char name[1024];
+	size_t len;
+	char *want;
+
+	snprintf(name, sizeof(name), "%.*s.json", (int)(strlen(path) - 4), path);
+	if (getenv("UPDATE_GOLDEN") != NULL) {
+		FILE *f = fopen(name, "we");
+
+		assert_non_null(f);
+		fprintf(f, "%s\n", got->data);
+		fclose(f);
+	}
+	want = read_whole(name, &len);
+	assert_true(len > 0);
+	want[len - 1] = 0; /* its newline */
+	assert_string_equal(got->data, want);
+	free(want);
+}
+
+/* Never a half turn, never a whole one lost: a cut stream is a turn exactly
+ * from the byte on that completes its end mark. */
+static void cut_everywhere(const struct dialect *d, const char *data, size_t len,
+			   enum reply_class whole, const char *want)
+{
+	size_t first = len + 1;
+	struct buf got;
+
+	buf_init(&got, 8u << 20);
+	for (size_t k = 0; k <= len; k++) {
+		enum reply_class cls = run(d, data, k, len + 1, 0, &got);
+
+		if (cls == REPLY_OK && first > len)
+			first = k;
+		assert_true((cls == REPLY_OK) == (k >= first));
+		if (cls == REPLY_OK)
+			assert_string_equal(got.data, want);
+	}
+	assert_true((whole == REPLY_OK) == (first <= len));
+	if (whole == REPLY_OK && d == &dialect_openai) {
+		const char *mark = memmem(data, len, "[DONE]", 6);
+
+		assert_non_null(mark);
+		assert_int_equal(first, (size_t)(mark - data) + 6);
+	} else if (whole == REPLY_OK) {
+		const char *mark = memmem(data, len, "{\"type\":\"message_stop\"}", 23);
+		size_t end = (size_t)(mark - data) + 23;
+
+		assert_non_null(mark);
+		end += strspn(mark + 23, " ");
+		/* The blank line: CRLF CRLF ends at its second CR. */
+		end += data[end] == '\r' && data[end + 1] == '\n' ? 3 : 2;
+		assert_int_equal(first, end);
+	}
+	buf_fini(&got);
+}
+
+static void golden_file(const char *folder, const char *name)
+{
+	const struct dialect *d = dialect_of(name);
+	enum reply_class cls;
+	char path[1024], *data;
+	struct buf want, got;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s%s", folder, name);
+	print_message("%s\n", name);
+	data = read_whole(path, &len);
+	assert_true(len > 0);
+	buf_init(&want, 8u << 20);
+	buf_init(&got, 8u << 20);
+	cls = run(d, data, len, len, 0, &want);
+	compare(path, &want);
+	assert_int_equal(run(d, data, len, 1, 0, &got), cls);
+	assert_string_equal(got.data, want.data);
+	for (unsigned seed = 1; seed <= 50; seed++) {
+		assert_int_equal(run(d, data, len, 0, seed, &got), cls);
+		assert_string_equal(got.data, want.data);
+	}
+	cut_everywhere(d, data, len, cls, want.data);
+	buf_fini(&want);
+	buf_fini(&got);
+	free(data);
+}
+
+static void test_golden(void **state)
+{
+	char folder[512];
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%s" FOLDER, getenv("SRCDIR"));
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL) {
+		size_t len = strlen(e->d_name);
+
+		if (len < 5 || strcmp(e->d_name + len - 4, ".sse") != 0)
+			continue;
+		golden_file(folder, e->d_name);
+		n++;
+	}
+	closedir(dir);
+	assert_true(n >= 40);
+}
+
+/* ---- bounds */
+
+static void feed_text(const struct dialect *d, struct stream *s, const char *text)
+{
+	bool progress;
+
+	d->stream_feed(s, text, strlen(text), &progress);
+}
+
+/* n calls, as each dialect cuts them. */
+static void many_calls(struct buf *b, bool chat, unsigned n)
+{
+	buf_adds(b, chat ? "data: {\"id\":\"c1\",\"choices\":[]}\n\n"
+			 : "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\"}}\n\n");
+	for (unsigned i = 0; i < n && chat; i++)
+		buf_addf(
+			b,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":%u,"
+			"\"id\":\"call_%08u\",\"function\":{\"name\":\"f\",\"arguments\":\"{"
+			"\\\"n\\\":"
+			"%u}\"}}]}}]}\n\n",
+			i, i, i);
+	for (unsigned i = 0; i < n && !chat; i++)
+		buf_addf(b,
+			 "data: {\"type\":\"content_block_start\",\"index\":%u,\"content_block\":"
+			 "{\"type\":\"tool_use\",\"id\":\"toolu_%u\",\"name\":\"f\",\"input\":{}}}"
+			 "\n\n"
+			 "data: {\"type\":\"content_block_delta\",\"index\":%u,\"delta\":{\"type\":"
+			 "\"input_json_delta\",\"partial_json\":\"{\\\"n\\\":%u}\"}}\n\n",
+			 i, i, i, i);
+	buf_adds(b, chat ? "data: [DONE]\n\n" : "data: {\"type\":\"message_stop\"}\n\n");
+}
+
+static void test_many_calls(void **state)
+{
+	static const unsigned counts[] = {200, TURN_MAX_CALLS, TURN_MAX_CALLS + 1};
+	struct reply_error e;
+	struct buf b;
+	struct turn *t;
+	bool progress;
+
+	buf_init(&b, 1u << 20);
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(counts); i++) {
+		unsigned n = counts[i / 2];
+		const struct dialect *d = i % 2 ? &dialect_openai : &dialect_anthropic;
+		struct stream *s = d->stream_new(&model, "t_1");
+		enum reply_class cls;
+		int rv;
+
+		buf_reset(&b);
+		many_calls(&b, i % 2, n);
+		rv = d->stream_feed(s, b.data, b.len, &progress);
+		cls = d->stream_end(s, 200, NULL, &t, &e);
+		if (n > TURN_MAX_CALLS) {
+			assert_true(rv < 0);
+			assert_int_equal(cls, REPLY_OTHER);
+			assert_string_equal(e.text, "the reply has more than 256 tool calls");
+		} else {
+			assert_int_equal(rv, 0);
+			assert_int_equal(cls, REPLY_OK);
+			assert_int_equal(t->ncalls, n);
+			assert_string_equal(t->calls[n - 1].args,
+					    n == 200 ? "{\"n\":199}" : "{\"n\":255}");
+			check_turn(d, t);
+		}
+		turn_free(t);
+		d->stream_free(s);
+	}
+	buf_fini(&b);
+}
+
+static void test_long_name_and_depth(void **state)
+{
+	const struct dialect *d = &dialect_anthropic;
+	struct reply_error e;
+	struct buf b;
+	struct turn *t;
+	struct stream *s = d->stream_new(&model, "t_1");
+
+	buf_init(&b, 1u << 20);
+	buf_adds(&b,
+		 "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":"
+		 "\"tool_use\",\"id\":\"toolu_1\",\"name\":\"");
+	for (unsigned i = 0; i < 10240; i++)
+		buf_addc(&b, 'n');
+	buf_adds(&b, "\",\"input\":{}}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,"
+		     "\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"");
+	for (unsigned i = 0; i < 70; i++)
+		buf_adds(&b, "{\\\"a\\\":");
+	buf_adds(&b, "1");
+	for (unsigned i = 0; i < 70; i++)
+		buf_adds(&b, "}");
+	buf_adds(&b, "\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n");
+	feed_text(d, s, b.data);
+	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+	assert_int_equal(t->ncalls, 1);
+	assert_int_equal(strlen(t->calls[0].name), 128);
+	assert_null(t->calls[0].args); /* 70 deep; it gets a result that says so */
+	assert_non_null(strstr(t->calls[0].args_error, "nested deeper than 64"));
+	check_turn(d, t);
+	turn_free(t);
+	d->stream_free(s);
+	buf_fini(&b);
+}
+
+static void test_long_line(void **state)
+{
+	const struct dialect *all[] = {&dialect_anthropic, &dialect_openai};
+	static char block[65536];
+	struct reply_error e;
+	struct turn *t;
+	bool progress;
+
+	memset(block, 'x', sizeof(block));
+	for (unsigned i = 0; i < 2; i++) {
+		struct stream *s = all[i]->stream_new(&model, "t_1");
+		int rv = 0;
+
+		feed_text(all[i], s, "data: {\"type\":\"");
+		for (unsigned n = 0; n < 200 && rv == 0; n++)
+			rv = all[i]->stream_feed(s, block, sizeof(block), &progress);
+		assert_int_equal(rv, AVA_ETOOBIG);
+		assert_int_equal(all[i]->stream_end(s, 200, NULL, &t, &e), REPLY_PROTOCOL);
+		assert_string_equal(e.text, "the service sent a line of over 8 MB");
+		all[i]->stream_free(s);
+	}
+}
+
+static void test_reply_too_large(void **state)
+{
+	static const char head[] = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{"
+				   "\"type\":\"text_delta\",\"text\":\"";
+	const struct dialect *d = &dialect_anthropic;
+	struct stream *s = d->stream_new(&model, "t_1");
+	static char block[1u << 20];
+	struct reply_error e;
+	struct turn *t;
+	bool progress;
+	int rv = 0;
+
+	memset(block, 'x', sizeof(block));
+	for (unsigned n = 0; n < 34 && rv == 0; n++) {
+		feed_text(d, s, head);
+		d->stream_feed(s, block, sizeof(block), &progress);
+		rv = d->stream_feed(s, "\"}}\n\n", 5, &progress);
+	}
+	assert_true(rv < 0);
+	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
+	assert_string_equal(e.text, "the reply is larger than 32 MB");
+	d->stream_free(s);
+	/* It fits as it came, but not twice with its line. */
+	s = d->stream_new(&model, "t_1");
+	for (unsigned n = 0; n < 20; n++) {
+		feed_text(d, s, head);
+		d->stream_feed(s, block, sizeof(block), &progress);
+		assert_int_equal(d->stream_feed(s, "\"}}\n\n", 5, &progress), 0);
+	}
+	feed_text(d, s, "data: {\"type\":\"message_stop\"}\n\n");
+	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
+	assert_string_equal(e.text, "the reply is larger than 32 MB");
+	d->stream_free(s);
+}
+
+/* ---- what is no stream */
+
+static const struct {
+	const char *name, *body, *content_type;
+	int status;
+	enum reply_class cls;
+	const char *text;
+} body_cases[] = {
+	{"nothing at all", "", NULL, 0, REPLY_NETWORK, "no response arrived"},
+	{"an empty body", "", "text/event-stream", 200, REPLY_TRUNCATED,
+	 "the connection ended before the reply began"},
+	{"a page", "<!DOCTYPE html><title>x</title>", "text/html", 200, REPLY_PROTOCOL,
+	 "the service answered with a page of HTML (HTTP 200)"},
+	{"a page that fails", "\n<html>busy</html>", "text/html; charset=utf-8", 502, REPLY_SERVER,
+	 "the service answered with a page of HTML (HTTP 502)"},
+	{"a redirect", "", NULL, 302, REPLY_PROTOCOL, "the service answered HTTP 302"},
+	{"an error with 200", "{\"error\":{\"code\":429,\"message\":\"slow down\"}}",
+	 "application/json", 200, REPLY_RATE_LIMIT, "slow down"},
+	{"another object", "{\"choices\":[]}", "application/json", 200, REPLY_PROTOCOL,
+	 "the service answered with something that is no stream of events"},
+	{"plain text", "upstream connect error", "text/plain", 503, REPLY_OVERLOADED,
+	 "upstream connect error"},
+	{"text like a field", "idle timeout\n", "text/plain", 504, REPLY_TIMEOUT, "idle timeout "},
+	{"events and 500", "data: {\"error\":{\"message\":\"no\"}}\n\n", NULL, 500, REPLY_SERVER,
+	 "no"},
+	{"500 and nothing", "", NULL, 500, REPLY_SERVER, "the service answered HTTP 500"},
+	{"broken JSON", "{\"error\":", "application/json", 529, REPLY_OVERLOADED, "{\"error\":"},
+};
+
+static void test_bodies(void **state)
+{
+	const struct dialect *all[] = {&dialect_anthropic, &dialect_openai};
+
+	for (size_t i = 0; i < ARRAY_LEN(body_cases); i++) {
+		print_message("%s\n", body_cases[i].name);
+		for (unsigned k = 0; k < 4; k++) {
+			const struct dialect *d = all[k % 2];
+			struct stream *s = d->stream_new(&model, "t_1");
+			size_t len = strlen(body_cases[i].body), step = k < 2 ? len : 1;
+			struct reply_error e;
+			struct turn *t;
+			bool progress;
+
+			for (size_t at = 0; at < len; at += step)
+				d->stream_feed(s, body_cases[i].body + at, step, &progress);
+			assert_int_equal(d->stream_end(s, body_cases[i].status,
+						       body_cases[i].content_type, &t, &e),
+					 body_cases[i].cls);
+			assert_string_equal(e.text, body_cases[i].text);
+			assert_null(t);
+			d->stream_free(s);
+		}
+	}
+}
+
+/* A body of any size is kept up to its bound. */
+static void test_large_body(void **state)
+{
+	struct stream *s = dialect_openai.stream_new(&model, "t_1");
+	static char block[65536];
+	struct reply_error e;
+	struct turn *t;
+	bool progress;
+
+	memset(block, 'y', sizeof(block));
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(dialect_openai.stream_feed(s, block, sizeof(block), &progress), 0);
+	assert_true(s->body.cap <= STREAM_BODY_MAX + 1);
+	assert_false(progress);
+	assert_int_equal(dialect_openai.stream_end(s, 500, NULL, &t, &e), REPLY_SERVER);
+	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
+	dialect_openai.stream_free(s);
+}
+
+/* ---- progress, text as it comes, waiting */
+
+static void test_progress(void **state)
+{
+	static const struct {
+		const char *piece;
+		bool chat, progress;
+	} cases[] = {
+		{": OPENROUTER PROCESSING\n\n", true, false},
+		{"data: {\"id\":\"x\",\"choices\":[]}\n\n", true, true},
+		{"data: {\"id\":\"x\",\"choices\":[]", true, false},
+		{"}\n\n", true, true},
+		{"event: ping\ndata: {\"type\":\"ping\"}\n\n", false, false},
+		{": x\n\n", false, false},
+		{"data: {\"type\":\"message_start\",\"message\":{}}\n\n", false, true},
+		{"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+		 "\"text_delta\",\"text\":\"x\"}}\n\n",
+		 false, true},
+	};
+	struct stream *s[2] = {dialect_anthropic.stream_new(&model, "t"),
+			       dialect_openai.stream_new(&model, "t")};
+	bool progress;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(stream_feed(s[cases[i].chat], cases[i].piece,
+					     strlen(cases[i].piece), &progress),
+				 0);
+		assert_int_equal(progress, cases[i].progress);
+	}
+	stream_free(s[0]);
+	stream_free(s[1]);
+	stream_free(NULL);
+}
+
+static void on_text(const char *text, size_t n, bool thinking, void *user)
+{
+	buf_addf(user, "%s[%.*s]", thinking ? "T" : "", (int)n, text);
+}
+
+static void test_text_as_it_comes(void **state)
+{
+	struct stream *s = dialect_openai.stream_new(&model, "t");
+	struct buf b;
+
+	buf_init(&b, 4096);
+	dialect_openai.stream_on_text(s, on_text, &b);
+	feed_text(&dialect_openai, s,
+		  "data: "
+		  "{\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\n\"}}]}\n\n"
+		  "data: "
+		  "{\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\"}}]}\n\n"
+		  "data: "
+		  "{\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\u00e9\"}}]}"
+		  "\n\ndata: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{"
+		  "\"index\":0,\"id\":\"call_0\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}"
+		  "}]}}"
+		  "]}\n\n");
+	assert_string_equal(b.data, "[a\n]T[hm][\xc3\xa9]");
+	stream_free(s);
+	buf_fini(&b);
+}
+
+static void test_waiting_is_small(void **state)
+{
+	struct stream *s = dialect_anthropic.stream_new(&model, "t");
+
+	assert_true(sizeof(*s) <= STREAM_BYTES_MAX);
+	assert_null(s->sse);
+	assert_null(s->reply);
+	assert_null(s->body.data);
+	stream_free(s);
+}
+
+/* ---- memory that runs out: an error or the whole turn, never a half one */
+
+static void starve(const struct dialect *d, const char *data, size_t len, const char *want)
+{
+	struct reply_error e;
+	struct buf got;
+	bool progress;
+
+	buf_init(&got, 1u << 20);
+	FAULT_LOOP(k, {
+		struct stream *s = d->stream_new(&model, "7f3a2b_3");
+		enum reply_class cls = REPLY_OTHER;
+		struct turn *t = NULL;
+		struct jw w;
+
+		if (s != NULL) {
+			d->stream_feed(s, data, len, &progress);
+			cls = d->stream_end(s, 200, NULL, &t, &e);
+		}
+		fault_alloc_end(); /* what is compared may allocate */
+		if (cls == REPLY_OK) {
+			buf_reset(&got);
+			jw_init(&w, &got);
+			jw_object(&w, NULL);
+			jw_str(&w, "class", "ok");
+			dump_turn(&w, t);
+			jw_end(&w);
+			assert_string_equal(got.data, want);
+		}
+		turn_free(t);
+		stream_free(s);
+	});
+	buf_fini(&got);
+}
+
+static void test_no_memory(void **state)
+{
+	static const char *const names[] = {"anthropic_thinking.sse", "openrouter_reasoning.sse",
+					    "anthropic_odd.sse", "openai_no_index.sse"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const struct dialect *d = dialect_of(names[i]);
+		char path[1024], *data;
+		struct buf want;
+		size_t len;
+
+		snprintf(path, sizeof(path), "%s" FOLDER "%s", getenv("SRCDIR"), names[i]);
+		data = read_whole(path, &len);
+		buf_init(&want, 1u << 20);
+		assert_int_equal(run(d, data, len, len, 0, &want), REPLY_OK);
+		starve(d, data, len, want.data);
+		buf_fini(&want);
+		free(data);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_many_calls),
+		cmocka_unit_test(test_long_name_and_depth),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_reply_too_large),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_progress),
+		cmocka_unit_test(test_text_as_it_comes),
+		cmocka_unit_test(test_waiting_is_small),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
