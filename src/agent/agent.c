@@ -737,6 +737,22 @@ void agent_on_again(struct agent *a)
 	a->totals.failed_calls++;
 }
 
+void agent_interrupted(struct agent *a, struct turn *t, const char *sentence)
+{
+	struct agent_end end = {
+		.status = AVA_ERROR,
+		.stop_reason = "interrupted",
+		.error = sentence,
+		.error_class = "interrupted",
+		.partial = true,
+	};
+
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted);
+	a->turn = t;
+	a->reply_saved = t != NULL;
+	finish(a, &end, "interrupted", "the runtime stopped");
+}
+
 void agent_charge(struct agent *a, struct usage *u)
 {
 	limit_charge(a, u);

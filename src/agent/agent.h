@@ -109,6 +109,10 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
+/* Instead of a first agent_run: the run was at work when the runtime stopped,
+ * and only its end is left to be written. `t` holds the calls that were open,
+ * *taken*; NULL: none were. */
+void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
 void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
 
 /* Count what an attempt that gave no reply is charged, before agent_on_again or

@@ -81,11 +81,6 @@ static void ended(int rv, void *user)
 {
 	struct run *r = user;
 
-	if (r->interrupted) {
-		r->agent.status = r->end->end.status;
-		world_io.done(&r->agent);
-		return;
-	}
 	agent_on_saved(&r->agent);
 	world_wake(r);
 }

@@ -49,7 +49,6 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 {
 	struct left *l;
 
-	s->sup->total++;
 	if (row->request_id[0])
 		s->hooks->request(row->request_id, row->id, row->trace_id, row->started_ms,
 				  s->hooks->user);
@@ -66,6 +65,7 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 		return AVA_EEXIST; /* a second spawn row of the same run: the first counts */
 	}
 	list_add(&s->left, &l->node);
+	s->sup->total++;
 	return 0;
 }
 
@@ -272,7 +272,8 @@ static int read_messages(struct supervisor *sup, const struct catalog_row *row,
 
 #define INTERRUPTED "interrupted: the runtime stopped while this ran; it may have happened"
 
-static void open_turn(struct story *s, const struct buf *body, const struct messages_info *info)
+static struct turn *open_turn(struct story *s, const struct buf *body,
+			      const struct messages_info *info)
 {
 	struct run *r = s->run;
 	struct turn *t = turn_new();
@@ -282,7 +283,7 @@ static void open_turn(struct story *s, const struct buf *body, const struct mess
 					       body->len - info->head_len, t, NULL) != 0 ||
 	    t->ncalls == 0) {
 		turn_free(t);
-		return;
+		return NULL;
 	}
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		struct turn_call *c = &t->calls[i];
@@ -302,26 +303,18 @@ static void open_turn(struct story *s, const struct buf *body, const struct mess
 			c->output = INTERRUPTED;
 		c->output_len = strlen(c->output);
 	}
-	r->agent.turn = t;
 	r->turn_open = true;
+	return t;
 }
 
-static void end_interrupted(struct story *s, const char *why)
+static void end_interrupted(struct story *s, struct turn *open, const char *why)
 {
 	struct run *r = s->run;
-	struct agent_end e = {
-		.status = AVA_ERROR,
-		.stop_reason = "interrupted",
-		.error = why,
-		.error_class = "interrupted",
-		.partial = true,
-	};
 
 	r->interrupted = true;
-	snprintf(r->agent.stop_reason, sizeof(r->agent.stop_reason), "interrupted");
 	if (r->started_wall_ms)
 		r->pause_ms = clock_wall_ms() - s->last_ms;
-	ending_start(&r->agent, &e);
+	agent_interrupted(&r->agent, open, why);
 }
 
 /* ---- one run */
@@ -376,10 +369,10 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	if (readable != 0) {
 		logbook_run_path(row->id, path);
 		hooks->problem(path, err.text, hooks->user);
-		end_interrupted(s, err.text);
+		end_interrupted(s, NULL, err.text);
 	} else if (s->started) {
-		open_turn(s, &body, &info);
-		end_interrupted(s, "the runtime stopped while this run was at work");
+		end_interrupted(s, open_turn(s, &body, &info),
+				"the runtime stopped while this run was at work");
 	} else {
 		supervisor_start(s->run);
 	}

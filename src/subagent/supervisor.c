@@ -247,6 +247,7 @@ void supervisor_start(struct run *r)
 
 void supervisor_discard(struct run *r)
 {
+	r->sup->total--;
 	delist(r);
 	tell_waits(r);
 	run_free(r);

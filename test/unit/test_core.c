@@ -494,6 +494,29 @@ static void test_a_started_run_ends_as_interrupted(void **state)
 	assert_int_equal(count_events(w, g.id, "Error"), 1);
 }
 
+/* Whoever is first at the door after a start must not end it a second time. */
+static void test_an_interrupted_run_cannot_be_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "wait");
+	struct op_health h;
+	struct got g, c = {0};
+
+	s.model = script(w, "{\"text\":\"late\",\"delay_ms\":20000}\n");
+	g = spawn(w, &s);
+	for (int i = 0; i < 100 && count_events(w, g.id, "InferStart") < 1; i++)
+		os_loop_step(w->loop, 5);
+	reopen(w);
+	ops_cancel(w->core, g.id, "tester", status_cb, &c);
+	until(w, &c);
+	for (int i = 0; i < 20; i++)
+		os_loop_step(w->loop, 1);
+	assert_ended(w, g.id, "error", "interrupted");
+	assert_int_equal(count_events(w, g.id, "SubagentComplete"), 1);
+	ops_health(w->core, &h);
+	assert_int_equal(h.running, 0);
+}
+
 static void test_a_queued_run_goes_on(void **state)
 {
 	struct world *w = *state;
@@ -679,6 +702,7 @@ int main(void)
 		T(test_cancel_while_queued),
 		T(test_cancel_at_every_moment),
 		T(test_a_started_run_ends_as_interrupted),
+		T(test_an_interrupted_run_cannot_be_cancelled),
 		T(test_a_queued_run_goes_on),
 		T(test_request_ids_survive),
 		T(test_two_confirmations_start_one_run),
