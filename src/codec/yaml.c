@@ -126,14 +126,20 @@ static struct yaml_node *make(struct reader *r, const yaml_event_t *e, enum yaml
 	return n;
 }
 
-/* Count `more` nodes into everything that is open. */
-static int weigh(struct reader *r, unsigned more, const yaml_event_t *e)
+/* Count `n` into everything that is open. */
+static int weigh(struct reader *r, const struct yaml_node *n, const yaml_event_t *e)
 {
-	if (more > YAML_NODES_MAX - MIN(r->nodes, YAML_NODES_MAX))
+	if (n->weight > YAML_NODES_MAX - MIN(r->nodes, YAML_NODES_MAX))
 		return refuse(r, e, "there are too many values (aliases count as what they name)");
-	r->nodes += more;
-	for (size_t i = 0; i < r->depth; i++)
-		r->stack[i].node->weight += more;
+	if (r->depth + n->height > YAML_DEPTH_MAX)
+		return refuse(r, e, "it is nested too deeply (aliases count as what they name)");
+	r->nodes += n->weight;
+	for (size_t i = 0; i < r->depth; i++) {
+		struct yaml_node *in = r->stack[i].node;
+
+		in->weight += n->weight;
+		in->height = MAX(in->height, (unsigned)(r->depth - i) + n->height);
+	}
 	return 0;
 }
 
@@ -153,7 +159,7 @@ static int check_twice(struct reader *r, const yaml_event_t *e, const char *key)
 static int attach(struct reader *r, const yaml_event_t *e, struct yaml_node *n)
 {
 	struct open_node *top = r->depth ? &r->stack[r->depth - 1] : NULL;
-	int rv = weigh(r, n->weight, e);
+	int rv = weigh(r, n, e);
 
 	if (rv != 0)
 		return rv;
@@ -255,11 +261,10 @@ static int take_start(struct reader *r, const yaml_event_t *e, enum yaml_kind ki
 
 	if (tag)
 		return refuse(r, e, "tags (!…) are not supported");
-	if (r->depth == YAML_DEPTH_MAX)
-		return refuse(r, e, "it is nested too deeply");
 	n = make(r, e, kind);
 	if (!n)
 		return no_memory(r);
+	n->height = 1;
 	n->flow = map ? e->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
 		      : e->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
 	rv = attach(r, e, n);
@@ -295,6 +300,7 @@ static int take_alias(struct reader *r, const yaml_event_t *e)
 		copy->len = n->len;
 		copy->first = n->first;
 		copy->weight = n->weight;
+		copy->height = n->height;
 		return attach(r, e, copy);
 	}
 	return refuse(r, e, "there is no anchor of that name before this");

@@ -29,6 +29,7 @@ struct yaml_node { /* borrowed until yaml_free */
 	const char *key;  /* in a mapping; else NULL */
 	unsigned key_line;
 	unsigned weight; /* nodes in it, aliases written out */
+	unsigned height; /* containers in one another, itself too */
 	/* For who changes the file: characters (not bytes) from 0. */
 	unsigned key_column, column, end_line, end_column;
 	const struct yaml_node *first, *next;

@@ -108,6 +108,9 @@ static const struct {
 	{"a: \xff\n", "UTF-8"},
 	{"a: \x01\n", "f: byte"},
 	{"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "f:1: it is nested too deeply"},
+	{"a: &x [[[[[[[[1]]]]]]]]\nb: [[[[[[[[*x]]]]]]]]\n", "f:2: it is nested too deeply"},
+	{"a: &a [0,5d: [[[[[[[[[[[[]]]]]]]]]]]]]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]",
+	 "f:3: it is nested too deeply"},
 };
 
 static void test_refused(void **state)
@@ -141,6 +144,10 @@ static void test_depth(void **state)
 	struct yaml *y = parse("[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"); /* 16 */
 
 	assert_int_equal(yaml_root(y)->weight, 17);
+	assert_int_equal(yaml_root(y)->height, 16);
+	yaml_free(y);
+	y = parse("a: &x [[[[[[[1]]]]]]]\nb: [[[[[[[[*x]]]]]]]]\n");
+	assert_int_equal(yaml_root(y)->height, 16);
 	yaml_free(y);
 }
 
