@@ -29,6 +29,7 @@ struct walk {
 	unsigned nopen;
 	unsigned marks; /* cache_control seen */
 	bool pause;     /* the message before ends with a server tool's work */
+	bool text_seen; /* something other than results in this user message */
 };
 
 static bool refuse(struct walk *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -224,16 +225,16 @@ static bool check_result(struct walk *w, uint32_t block)
 		      tape_copy(a->t, id, text, sizeof text));
 }
 
-static bool check_user_block(struct walk *w, uint32_t block, uint32_t type, bool *text_seen)
+static bool check_user_block(struct walk *w, uint32_t block, uint32_t type)
 {
 	struct ask *a = w->a;
 
 	if (tape_is(a->t, type, "tool_result")) {
-		if (*text_seen && w->nopen > 0)
+		if (w->text_seen && w->nopen > 0)
 			return refuse(w, ": `tool_result` blocks must stand before other content");
 		return check_result(w, block);
 	}
-	*text_seen = true;
+	w->text_seen = true;
 	if (tape_is(a->t, type, "text"))
 		return check_text(w, block);
 	if (tape_is(a->t, type, "image") || tape_is(a->t, type, "document"))
@@ -298,7 +299,6 @@ static bool check_answered(struct walk *w)
 static bool check_blocks(struct walk *w, uint32_t content, bool assistant)
 {
 	struct ask *a = w->a;
-	bool text_seen = false;
 
 	if (a->t->nodes[content].count == 0 && !assistant)
 		return verdict_set(w->v, 400, invalid,
@@ -314,8 +314,7 @@ static bool check_blocks(struct walk *w, uint32_t content, bool assistant)
 							 : ": Input should be a valid dictionary");
 		if (!check_mark(a, i, &w->marks, w->v))
 			return false;
-		if (assistant ? !check_assistant_block(w, i, type)
-			      : !check_user_block(w, i, type, &text_seen))
+		if (assistant ? !check_assistant_block(w, i, type) : !check_user_block(w, i, type))
 			return false;
 		w->block++;
 	}
@@ -344,6 +343,11 @@ static bool check_leading(struct walk *w, uint32_t last_assistant, unsigned at)
 		"thinking block (preceeding the lastmost set of `tool_use` and `tool_result` "
 		"blocks).",
 		at, tape_copy(a->t, type, text, sizeof text));
+}
+
+static bool is_assistant(const struct ask *a, uint32_t message)
+{
+	return is_object(a, message) && tape_is(a->t, tape_get(a->t, message, "role"), "assistant");
 }
 
 static bool check_message(struct walk *w, uint32_t message, bool last)
@@ -379,8 +383,9 @@ static bool check_message(struct walk *w, uint32_t message, bool last)
 		return verdict_set(w->v, 400, invalid, "messages.%u.content: Field required",
 				   w->message);
 	if (assistant)
-		w->nopen = 0, w->pause = false;
+		w->pause = false;
 	if (is_string(a, content)) {
+		w->text_seen = true;
 		if (is_blank(a, content) && !(assistant && last))
 			return verdict_set(w->v, 400, invalid,
 					   "messages.%u: all messages must have non-empty content "
@@ -395,33 +400,30 @@ static bool check_message(struct walk *w, uint32_t message, bool last)
 	return true;
 }
 
-/* Neighbours of one role are merged by the service; a run that sends them has
- * lost something, so the mock asks for turns. */
+/* Neighbours of one role count as one message, as the service takes them. */
 static bool check_turns(struct walk *w)
 {
 	struct ask *a = w->a;
-	bool before = true; /* the message before was the assistant's */
-	uint32_t last_assistant = 0;
+	uint32_t last_assistant = 0; /* the first of its neighbours */
+	bool before = true;          /* the message before was the assistant's */
 	unsigned at = 0;
 
 	TAPE_EACH(a->t, i, a->messages)
 	{
-		bool last = w->message + 1 == a->nmessages;
-		bool assistant;
+		uint32_t next = a->t->nodes[i].next;
+		bool last = next == a->t->nodes[a->messages].next;
+		bool assistant = is_assistant(a, i);
 
-		if (!check_message(w, i, last))
-			return false;
-		assistant = tape_is(a->t, tape_get(a->t, i, "role"), "assistant");
-		if (assistant == before)
-			return verdict_set(
-				w->v, 400, invalid,
-				"messages: roles must alternate between \"user\" and "
-				"\"assistant\", but found multiple \"%s\" roles in a row",
-				assistant ? "assistant" : "user");
-		if (assistant) {
+		if (assistant != before)
+			w->text_seen = false;
+		if (assistant && !before) {
+			w->nopen = 0;
 			last_assistant = i;
 			at = w->message;
-		} else {
+		}
+		if (!check_message(w, i, last))
+			return false;
+		if (!assistant && (last || is_assistant(a, next))) {
 			if (!check_answered(w))
 				return false;
 			if (last && last_assistant && !check_leading(w, last_assistant, at))

@@ -14,6 +14,10 @@
 
 #include "base/util.h"
 
+/* Comments without a number: one each 100 ms, for an hour. */
+#define COMMENTS   36000
+#define COMMENT_MS 100
+
 void serve_init(struct serve *s, struct loop *loop)
 {
 	*s = (struct serve){.loop = loop, .convos = convos_new()};
@@ -338,6 +342,11 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	x->latency_ms = p->latency_ms;
 	x->first_ms = p->first_ms >= 0 ? MIN(p->first_ms, p->latency_ms) : p->latency_ms / x->steps;
 	x->stop_at = SIZE_MAX;
+	if (f != NULL && f->kind == FAULT_COMMENTS && f->arg == 0) {
+		x->steps = COMMENTS;
+		x->latency_ms = (int64_t)COMMENTS * COMMENT_MS;
+		x->first_ms = COMMENT_MS;
+	}
 	if (f != NULL && (f->kind == FAULT_CUT || f->kind == FAULT_EOF || f->kind == FAULT_STALL))
 		x->stop_at = MIN((size_t)f->arg, x->reply.bytes.len);
 	if (f != NULL && (f->kind == FAULT_STALL_FIRST || f->kind == FAULT_COMMENTS))
@@ -362,7 +371,7 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 /* Nothing but comments: as many as told, else for as long as the client stays. */
 static void render_comments(struct exchange *x, const struct fault *f)
 {
-	int32_t n = f->arg > 0 ? MIN(f->arg, 1 << 20) : 100000;
+	int32_t n = f->arg > 0 ? MIN(f->arg, 1 << 20) : COMMENTS;
 
 	x->reply.stream = true;
 	for (int32_t i = 0; i < n; i++) {

@@ -247,9 +247,17 @@ static const struct refusal anthropic_messages[] = {
 	{S45(MSG(BLOCKS("{\"type\":\"mystery\"}"))), "Input tag", 0},
 	{S45(MSG(BLOCKS("5"))), "valid dictionary", 0},
 	{S45(MSG(ASSIST(TEXT("x")))), "first message must use the \"user\" role", 0},
-	{S45(MSG(USER("a") "," USER("b"))), "roles must alternate", 0},
-	{S45(MSG(USER("a") "," ASSIST(TEXT("b")) "," ASSIST(TEXT("c")))), "roles must alternate",
-	 0},
+	/* neighbours are one message */
+	{S45(MSG(USER("a") "," USER("b"))), NULL, 0},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b")) "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))), NULL, 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," ASSIST(USE("t_2")) "," BLOCKS(RESULT("t_1")))),
+	 "immediately after: t_2", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(RESULT("t_1")) ","
+		 BLOCKS(RESULT("t_2") "," TEXT("x")))), NULL, 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," USER("x") "," BLOCKS(RESULT("t_1")))),
+	 "before other content", 0},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(TEXT("x")) "," BLOCKS(RESULT("t_1")))),
+	 "before other content", 0},
 	{S45(MSG(USER("a") "," ASSIST(TEXT("b")))), NULL, 0}, /* an old model takes a prefill */
 	{O47(MSG(USER("a") "," ASSIST(TEXT("b")))), "does not support assistant message prefill",
 	 0},
