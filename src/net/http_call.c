@@ -312,7 +312,7 @@ static int wrong_certificate(struct http_call_impl *im, struct ava_error *err)
 			       "the certificate of %s %s: check this machine's clock; if it is "
 			       "right, the service must renew its certificate",
 			       t->host, why == 10 ? "has expired" : "is not valid yet");
-	if (why == 0)
+	if (strstr(im->text, "subject name")) /* the chain was good: `why` says nothing */
 		return err_set(err, AVA_EDENIED,
 			       "the certificate shown by %s is for another host: check the "
 			       "address (%.150s)",
@@ -380,6 +380,8 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 				       host);
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
 	default: /* sockets that broke, a body that ended early, a stream that was reset */
+		if (im->phase == HTTP_DIALING) /* a proxy that refuses, too */
+			return err_set(err, AVA_ECONNECT, "cannot connect to %s: %s", host, text);
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
 	}
 }

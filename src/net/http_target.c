@@ -186,11 +186,8 @@ static int set_proxy(struct http_target *t, struct ava_error *err)
 }
 
 /* What the address must not have, and whether http may be used. */
-static int judge(const struct http_target *t, CURLU *u, const char *scheme, struct ava_error *err)
+static int judge(const struct http_target *t, CURLU *u, struct ava_error *err)
 {
-	if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
-		return err_set(err, AVA_EINVAL, "base URL: write https://host, not %.20s://",
-			       scheme);
 	if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
 		return err_set(err, AVA_EINVAL,
 			       "base URL: take the login out of the address of %s; keys come from "
@@ -214,19 +211,23 @@ static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
 	size_t len;
 	int rv;
 
+	t->tls = scheme && strcmp(scheme, "https") == 0;
+	if (scheme && !t->tls && strcmp(scheme, "http") != 0) {
+		rv = err_set(err, AVA_EINVAL, "base URL: write https://host, not %.20s://", scheme);
+		free(scheme);
+		return rv;
+	}
 	t->host = part(u, CURLUPART_HOST);
 	t->url = part(u, CURLUPART_URL);
-	if (!scheme || !t->host || !t->url) {
-		free(scheme);
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
+	rv = scheme && t->host && t->url ? 0 : AVA_ENOMEM;
+	free(scheme);
+	if (rv != 0)
+		return err_set(err, rv, "out of memory");
 	unbracket(t->host);
-	t->tls = strcmp(scheme, "https") == 0;
 	t->loopback = is_loopback(t->host);
 	for (len = strlen(t->url); len > 0 && t->url[len - 1] == '/'; len--)
 		t->url[len - 1] = '\0';
-	rv = judge(t, u, scheme, err);
-	free(scheme);
+	rv = judge(t, u, err);
 	return rv != 0 ? rv : set_dial(t, u, err);
 }
 

@@ -1,0 +1,396 @@
+/* The HTTP client over TLS, against mock-models (test/mock): who is trusted,
+ * how many connections HTTP/2 takes, and how names become addresses. */
+#include "unit.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "http_rig.h"
+
+extern char **environ;
+
+/* ---- the mock */
+
+static struct {
+	pid_t pid;
+	char dir[300], ca[400];
+	char url[8][2][64]; /* "tls", "https://127.0.0.1:41995" */
+} mock;
+
+static const char *mock_url(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(mock.url); i++)
+		if (strcmp(mock.url[i][0], name) == 0)
+			return mock.url[i][1];
+	fail_msg("the mock has no %s", name);
+	return NULL;
+}
+
+static int mock_start(void **state)
+{
+	const char *program = getenv("MOCK_MODELS");
+	char *argv[] = {(char *)"mock-models", (char *)"--tls",
+			(char *)"--ca",        mock.ca,
+			(char *)"--tls-bad",   (char *)"expired",
+			(char *)"--tls-bad",   (char *)"name",
+			(char *)"--tls-bad",   (char *)"self",
+			(char *)"--tls-bad",   (char *)"garbage",
+			(char *)"--quiet",     NULL};
+	posix_spawn_file_actions_t files;
+	char line[600];
+	size_t n = 0;
+	int out[2];
+	FILE *f;
+
+	(void)state;
+	assert_non_null(program);
+	snprintf(mock.dir, sizeof(mock.dir), "%s", unit_tmpdir());
+	snprintf(mock.ca, sizeof(mock.ca), "%s/ca.pem", mock.dir);
+	assert_int_equal(pipe(out), 0);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, out[1], 1);
+	posix_spawn_file_actions_addclose(&files, out[0]);
+	assert_int_equal(posix_spawn(&mock.pid, program, &files, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&files);
+	close(out[1]);
+	f = fdopen(out[0], "r");
+	while (fgets(line, sizeof(line), f) && strcmp(line, "ready\n") != 0)
+		if (n < ARRAY_LEN(mock.url) &&
+		    sscanf(line, "%63s %63s", mock.url[n][0], mock.url[n][1]) == 2)
+			n++;
+	fclose(f);
+	assert_true(n >= 6);
+	return 0;
+}
+
+static int mock_stop(void **state)
+{
+	(void)state;
+	kill(mock.pid, SIGTERM);
+	waitpid(mock.pid, NULL, 0);
+	unit_rmdir(mock.dir);
+	return 0;
+}
+
+static void use(struct fixture *f, const char *url, const char *ca_file, bool http2)
+{
+	struct http_pool_options o = {.base_url = url, .ca_file = ca_file, .http2 = http2};
+	struct ava_error err = {0};
+
+	http_pool_free(f->pool);
+	f->pool = http_pool_new(f->client, &o, &err);
+	if (!f->pool)
+		fail_msg("%s", err.text);
+}
+
+/* One GET that must end as said, with words of that kind. */
+static void get(struct fixture *f, int rv, const char *text)
+{
+	struct got g;
+
+	got_init(&g, f);
+	g.call.method = "GET";
+	g.call.path = "/local/health";
+	got_start(&g);
+	got_wait(&g);
+	if (g.rv != rv || !strstr(g.text, text))
+		fail_msg("%d \"%s\", not %d \"%s\"", g.rv, g.text, rv, text);
+	assert_int_equal(g.call.status, rv == 0 ? 200 : 0);
+	got_fini(&g);
+}
+
+/* ---- trust */
+
+static void test_trusted(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int http2 = 0; http2 < 2; http2++) {
+		use(f, mock_url("tls"), mock.ca, http2);
+		get(f, 0, "");
+		get(f, 0, "");
+	}
+	/* The file named in the environment, where none is given. */
+	setenv("SSL_CERT_FILE", mock.ca, 1);
+	use(f, mock_url("tls"), NULL, true);
+	get(f, 0, "");
+	unsetenv("SSL_CERT_FILE");
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	use(f, mock_url("expired"), mock.ca, true);
+	get(f, AVA_EDENIED, "has expired: check this machine's clock");
+	use(f, mock_url("name"), mock.ca, true);
+	get(f, AVA_EDENIED, "is for another host: check the address");
+	use(f, mock_url("self"), mock.ca, true);
+	get(f, AVA_EDENIED, "name its CA in SSL_CERT_FILE");
+	use(f, mock_url("garbage"), mock.ca, true);
+	get(f, AVA_ECONNECT, "cannot connect to 127.0.0.1");
+	use(f, mock_url("tls"), NULL, true); /* the system does not know the mock's CA */
+	get(f, AVA_EDENIED, "name its CA in SSL_CERT_FILE");
+}
+
+static void test_ca_files(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_options o = {.base_url = mock_url("tls"), .ca_file = "/nowhere/ca.pem"};
+	struct ava_error err;
+	char path[400];
+
+	assert_null(http_pool_new(f->client, &o, &err));
+	assert_int_equal(err.code, AVA_ENOENT);
+	assert_non_null(strstr(err.text, "CA certificates in /nowhere/ca.pem"));
+	snprintf(path, sizeof(path), "%s/broken.pem", mock.dir);
+	unit_write(path, "no certificate", 14);
+	use(f, mock_url("tls"), path, true);
+	get(f, AVA_EDENIED, "cannot read the CA certificates in");
+}
+
+/* ---- HTTP/2 */
+
+static struct got *get_many(struct fixture *f, size_t n)
+{
+	struct got *g = calloc(n, sizeof(*g));
+
+	assert_non_null(g);
+	for (size_t i = 0; i < n; i++) {
+		got_init(&g[i], f);
+		g[i].call.method = "GET";
+		g[i].call.path = "/local/health";
+		got_start(&g[i]);
+	}
+	return g;
+}
+
+static void wait_many(struct got *g, size_t n, int rv)
+{
+	for (size_t i = 0; i < n; i++) {
+		got_wait(&g[i]);
+		if (g[i].rv != rv)
+			fail_msg("call %zu: %d %s", i, g[i].rv, g[i].text);
+		got_fini(&g[i]);
+	}
+	free(g);
+}
+
+static void test_multiplexed(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+
+	use(f, mock_url("tls"), mock.ca, true);
+	for (int round = 0; round < 2; round++) {
+		wait_many(get_many(f, 250), 250, 0);
+		http_pool_stats(f->pool, &stats);
+		assert_in_range(stats.opened, 1, 10); /* 3, more where answers are slow */
+	}
+	use(f, mock_url("tls"), mock.ca, false);
+	wait_many(get_many(f, 20), 20, 0);
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(stats.opened, 20);
+}
+
+/* Streams broken off and begun beside others that go on. */
+static void test_stop_streams(void **state)
+{
+	struct fixture *f = *state;
+
+	use(f, mock_url("tls"), mock.ca, true);
+	for (int turns = 0; turns < 30; turns++) {
+		struct got *g = get_many(f, 40);
+
+		for (int i = 0; i < turns; i++)
+			os_loop_step(f->loop, 1);
+		for (size_t i = 0; i < 40; i += 2)
+			http_call_stop(&g[i].call);
+		for (size_t i = 1; i < 40; i += 2) {
+			got_wait(&g[i]);
+			assert_int_equal(g[i].rv, 0);
+		}
+		for (size_t i = 0; i < 40; i++)
+			got_fini(&g[i]);
+		free(g);
+	}
+}
+
+/* ---- names */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int calls, rv;
+	bool hold;   /* lookups wait until it is cleared */
+	char to[64]; /* the address they find; several apart by blanks */
+} dns = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+
+static int fake_lookup(const char *host, const char *port, const struct addrinfo *hints,
+		       struct addrinfo **out)
+{
+	struct addrinfo numeric = *hints;
+	char to[64];
+	int rv;
+
+	assert_string_equal(host, "api.example.test");
+	pthread_mutex_lock(&dns.lock);
+	dns.calls++;
+	while (dns.hold)
+		pthread_cond_wait(&dns.cond, &dns.lock);
+	rv = dns.rv;
+	snprintf(to, sizeof(to), "%s", dns.to);
+	pthread_mutex_unlock(&dns.lock);
+	numeric.ai_flags = AI_NUMERICHOST;
+	return rv ? rv : getaddrinfo(to, port, &numeric, out);
+}
+
+static void dns_set(int rv, const char *to, bool hold)
+{
+	pthread_mutex_lock(&dns.lock);
+	dns.rv = rv;
+	dns.hold = hold;
+	snprintf(dns.to, sizeof(dns.to), "%s", to);
+	pthread_cond_broadcast(&dns.cond);
+	pthread_mutex_unlock(&dns.lock);
+}
+
+/* The mock under a name of its own; its certificate is for another, which
+ * shows that the connection came about and that the name was checked. */
+static void use_name(struct fixture *f)
+{
+	char url[100];
+
+	dns.calls = 0;
+	dns_set(0, "127.0.0.1", false);
+	http_client_set_lookup(f->client, fake_lookup);
+	snprintf(url, sizeof(url), "https://api.example.test:%s",
+		 strrchr(mock_url("tls"), ':') + 1);
+	use(f, url, mock.ca, true);
+}
+
+#define REACHED AVA_EDENIED, "is for another host"
+
+static void test_one_lookup(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+
+	use_name(f);
+	wait_many(get_many(f, 200), 200, AVA_EDENIED);
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(dns.calls, 1);
+	assert_int_equal(stats.lookups, 1);
+	get(f, REACHED); /* fresh for a minute */
+	assert_int_equal(dns.calls, 1);
+}
+
+static void test_lookup_fails(void **state)
+{
+	struct fixture *f = *state;
+
+	use_name(f);
+	dns_set(EAI_NONAME, "", false);
+	wait_many(get_many(f, 20), 20, AVA_ECONNECT);
+	assert_int_equal(dns.calls, 1);
+	get(f, AVA_ECONNECT, "cannot find the address of api.example.test: ");
+	dns_set(0, "127.0.0.1", false); /* back again: the next call finds it */
+	get(f, REACHED);
+	assert_int_equal(dns.calls, 3);
+}
+
+/* After a connection that failed the name is asked again; where that fails,
+ * the old address is better than none. */
+static void test_lookup_after_error(void **state)
+{
+	struct fixture *f = *state;
+
+	use_name(f);
+	dns_set(0, "127.0.0.2", false); /* loopback too, but nobody listens there */
+	get(f, AVA_ECONNECT, "cannot connect to api.example.test");
+	assert_int_equal(dns.calls, 1);
+	dns_set(EAI_AGAIN, "", false);
+	get(f, AVA_ECONNECT, "cannot connect to api.example.test"); /* the old one */
+	assert_int_equal(dns.calls, 2);
+	dns_set(0, "127.0.0.1", false);
+	get(f, REACHED);
+	assert_int_equal(dns.calls, 3);
+}
+
+static void test_lookup_hangs(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	use_name(f);
+	dns_set(0, "127.0.0.1", true);
+	got_init(&g, f);
+	g.call.timers.connect_ms = 50;
+	got_start(&g);
+	got_wait(&g);
+	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	assert_non_null(strstr(g.text, "address of api.example.test"));
+	got_fini(&g);
+	/* The next one joins the lookup that still goes on. */
+	got_init(&g, f);
+	got_start(&g);
+	os_loop_step(f->loop, 1);
+	assert_int_equal(g.dones, 0);
+	dns_set(0, "127.0.0.1", false);
+	got_wait(&g);
+	assert_int_equal(g.rv, AVA_EDENIED);
+	assert_int_equal(dns.calls, 1);
+	got_fini(&g);
+}
+
+/* Stopped, and the pool freed, while a lookup hangs: nothing waits for it. */
+static void test_leave_lookup(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int late = 0; late < 2; late++) {
+		struct got *g;
+
+		use_name(f);
+		dns_set(0, "127.0.0.1", true);
+		g = get_many(f, 5);
+		os_loop_step(f->loop, 1);
+		for (size_t i = 0; i < 5; i++)
+			http_call_stop(&g[i].call);
+		if (late) /* it may be done before, or after */
+			dns_set(0, "127.0.0.1", false);
+		http_pool_free(f->pool);
+		f->pool = NULL;
+		dns_set(0, "127.0.0.1", false);
+		for (size_t i = 0; i < 5; i++) {
+			assert_int_equal(g[i].dones, 0);
+			got_fini(&g[i]);
+		}
+		free(g);
+	}
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_trusted),      T(test_refused),
+		T(test_ca_files),     T(test_multiplexed),
+		T(test_stop_streams), T(test_one_lookup),
+		T(test_lookup_fails), T(test_lookup_after_error),
+		T(test_lookup_hangs), T(test_leave_lookup),
+	};
+
+	return cmocka_run_group_tests(tests, mock_start, mock_stop);
+}
