@@ -10,6 +10,7 @@
 #include "codec/redact.h"
 
 #include <ava.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "codec/json.h"
 
 #define KNOWN_MAX   256 /* with their encodings: 36 secrets */
 #define KNOWN_LEAST 8
@@ -299,4 +301,61 @@ bool redact_has_known(const struct redact *r, const char *s, size_t len)
 		if (memmem(s, len, r->known[i].bytes, r->known[i].len) != NULL)
 			return true;
 	return false;
+}
+
+/* ---- JSON */
+
+/* Behind the closing quote of the string that begins at `at`; 0: none. */
+static size_t string_end(const char *s, size_t len, size_t at)
+{
+	for (size_t i = at + 1; i < len; i++) {
+		if (s[i] == '"')
+			return i + 1;
+		if (s[i] == '\\')
+			i++;
+	}
+	return 0;
+}
+
+/* `token` is a string with its quotes. */
+static int redact_string(const struct redact *r, struct buf *out, const char *token, size_t len)
+{
+	json_t *v = json_loadb(token, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	struct buf clean;
+	int n = AVA_EINVAL;
+
+	if (json_is_string(v)) {
+		buf_init(&clean, out->max);
+		n = redact_text(r, &clean, json_string_value(v), json_string_length(v));
+		if (n > 0)
+			json_escape(out, clean.data, clean.len);
+		else if (n == 0)
+			buf_add(out, token, len);
+		buf_fini(&clean);
+	}
+	json_decref(v);
+	return n;
+}
+
+int redact_json(const struct redact *r, struct buf *out, const char *s, size_t len)
+{
+	size_t at = 0;
+	int found = 0;
+
+	while (at < len) {
+		const char *quote = memchr(s + at, '"', len - at);
+		size_t from = quote != NULL ? (size_t)(quote - s) : len, end;
+		int n;
+
+		buf_add(out, s + at, from - at);
+		if (quote == NULL)
+			break;
+		end = string_end(s, len, from);
+		n = end > 0 ? redact_string(r, out, quote, end - from) : AVA_EINVAL;
+		if (n < 0)
+			return n;
+		found += n;
+		at = end;
+	}
+	return buf_check(out) == 0 ? found : buf_check(out);
 }

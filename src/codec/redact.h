@@ -19,6 +19,10 @@ int redact_add(struct redact *r, const char *secret);
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of
  * replacements, or a negative code. */
 int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len);
+/* The same for JSON text: each string (names of members too) is looked at by
+ * itself, in its own characters, and everything between them is copied, so
+ * that the outcome is JSON again. AVA_EINVAL: `s` is no JSON. */
+int redact_json(const struct redact *r, struct buf *out, const char *s, size_t len);
 bool redact_has_known(const struct redact *r, const char *s, size_t len);
 
 #endif

@@ -58,7 +58,7 @@ static const struct {
 } stops[] = {
 	{"end_turn", TURN_STOP_END},    {"stop_sequence", TURN_STOP_END},
 	{"tool_use", TURN_STOP_TOOLS},  {"max_tokens", TURN_STOP_LENGTH},
-	{"refusal", TURN_STOP_REFUSAL}, {"pause_turn", TURN_STOP_OTHER},
+	{"refusal", TURN_STOP_REFUSAL}, {"pause_turn", TURN_STOP_PAUSE},
 	{"other", TURN_STOP_OTHER},
 };
 

@@ -176,7 +176,11 @@ static void check_start(void *user)
 
 /* ---- start */
 
-static const char *keep(struct end_job *j, const char *s)
+typedef int (*redact_fn)(const struct redact *, struct buf *, const char *, size_t);
+
+/* A copy without secrets; what cannot be looked through is `left_out`. */
+static const char *keep_as(struct end_job *j, const char *s, redact_fn clean_up,
+			   const char *left_out)
 {
 	const struct redact *redact = j->run->outbox.lb->redact;
 	const char *copy;
@@ -186,13 +190,17 @@ static const char *keep(struct end_job *j, const char *s)
 		return NULL;
 	buf_init(&clean, 64u << 20);
 	if (redact)
-		s = redact_text(redact, &clean, s, strlen(s)) < 0
-			    ? "(left out: too large to look for secrets)"
-		    : clean.data ? clean.data
-				 : "";
+		s = clean_up(redact, &clean, s, strlen(s)) < 0 ? left_out
+		    : clean.data                               ? clean.data
+							       : "";
 	copy = arena_copy(&j->mem, s, strlen(s));
 	buf_fini(&clean);
 	return copy;
+}
+
+static const char *keep(struct end_job *j, const char *s)
+{
+	return keep_as(j, s, redact_text, "(left out: too large to look for secrets)");
 }
 
 static struct end_job *job_new(struct run *r, const struct agent_end *e)
@@ -209,9 +217,9 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 	j->end.error = keep(j, e->error);
 	j->end.error_class = keep(j, e->error_class);
 	j->end.summary = keep(j, e->summary);
-	j->end.output = keep(j, e->output);
+	j->end.output = keep_as(j, e->output, redact_json, "null");
 	j->end.output_len = j->end.output ? strlen(j->end.output) : 0;
-	j->end.caveats = keep(j, e->caveats);
+	j->end.caveats = keep_as(j, e->caveats, redact_json, "[]");
 	return j;
 }
 

@@ -226,7 +226,8 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = cost_of(c->r, u);
 	c->meta.model_id = c->r->spec->model.id;
-	c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
+	if (c->r->infer_started_ms) /* else it was an earlier process that asked */
+		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
 }
 
 void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
@@ -291,13 +292,13 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 	begin(&c, d, r, EVENT_ToolCall);
 	buf_init(&clean, 2u << 20);
 	if (d->lb->redact) {
-		bool failed = redact_text(d->lb->redact, &clean, args, len) < 0;
+		bool failed = redact_json(d->lb->redact, &clean, args, len) < 0;
 
 		args = failed ? "{}" : clean.data ? clean.data : "";
 		len = failed ? 2 : clean.len;
 	}
 	jw_str(&c.w, "callId", call->id);
-	jw_str(&c.w, "name", call->name);
+	preview(&c, "name", call->name, strlen(call->name)); /* the model's words */
 	if (call->args && len > 0 && len <= EVENT_PREVIEW_CHARS)
 		jw_raw(&c.w, "args", args, len);
 	else
@@ -312,7 +313,7 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 
 	begin(&c, d, r, EVENT_ToolResult);
 	jw_str(&c.w, "callId", call->id);
-	jw_str(&c.w, "name", call->name);
+	preview(&c, "name", call->name, strlen(call->name));
 	jw_bool(&c.w, "success", call->success);
 	preview(&c, "output", call->output ? call->output : "",
 		call->output ? call->output_len : 0);

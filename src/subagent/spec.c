@@ -382,9 +382,16 @@ static int check_names(const struct op_spawn *s, const struct redact *redact, st
 	for (size_t i = 0; redact && i < ARRAY_LEN(names); i++) {
 		const char *text = names[i].text;
 
-		if (text && redact_has_known(redact, text, strlen(text)))
-			return err_set(err, AVA_EDENIED,
-				       "the %s holds a provider key of this daemon: leave it out",
+		struct buf clean;
+		int n;
+
+		buf_init(&clean, 1u << 20);
+		n = text ? redact_text(redact, &clean, text, strlen(text)) : 0;
+		buf_fini(&clean);
+		if (n != 0)
+			return err_set(err, n < 0 ? n : AVA_EDENIED,
+				       "the %s holds what looks like a key or password: leave it "
+				       "out",
 				       names[i].what);
 	}
 	return 0;

@@ -204,6 +204,35 @@ static void test_no_square(void **state)
 	redact_free(r);
 }
 
+static void assert_json(const struct redact *r, int n, const char *in, const char *want)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 16);
+	assert_int_equal(redact_json(r, &out, in, strlen(in)), n);
+	if (n >= 0)
+		assert_string_equal(out.len > 0 ? out.data : "", want);
+	buf_fini(&out);
+}
+
+static void test_json_stays_json(void **state)
+{
+	struct redact *r = redact_new();
+
+	assert_int_equal(redact_add(r, "se\"cret\nvalue"), 0);
+	assert_json(r, 0, "", "");
+	assert_json(r, 0, "{\"a\": [1.50, \"\\u0041\"]}", "{\"a\": [1.50, \"\\u0041\"]}");
+	/* A key without its end takes the string, not what follows it. */
+	assert_json(r, 1, "{\"k\":\"-----BEGIN PRIVATE KEY-----\\nabc\", \"z\":1}",
+		    "{\"k\":\"[redacted]\", \"z\":1}");
+	/* Written with escapes it is the same secret. */
+	assert_json(r, 2, "[\"a se\\\"cret\\nvalue\", {\"se\\u0022cret\\u000avalue\":null}]",
+		    "[\"a [redacted]\", {\"[redacted]\":null}]");
+	assert_json(r, AVA_EINVAL, "{\"open", NULL);
+	assert_json(r, AVA_EINVAL, "[\"\\x\"]", NULL);
+	redact_free(r);
+}
+
 static void without_memory(long k)
 {
 	struct redact *r = redact_new();
@@ -232,7 +261,7 @@ int main(void)
 		cmocka_unit_test(test_patterns),      cmocka_unit_test(test_known),
 		cmocka_unit_test(test_overlap),       cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_bounds),        cmocka_unit_test(test_no_square),
-		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_json_stays_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
