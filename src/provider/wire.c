@@ -236,9 +236,11 @@ static void read_content(struct jscan *w, struct slice *text)
 	}
 }
 
-static void read_member(struct jscan *w, struct slice key, struct wire_block *b, struct slice *type)
+/* True when it is a word that must be a string in the blocks we know; blocks
+ * that we do not know may hold anything under it. */
+static bool read_member(struct jscan *w, struct slice key, struct wire_block *b, struct slice *type)
 {
-	bool text = jscan_peek(w) == '"'; /* blocks we do not know may hold anything */
+	bool text = jscan_peek(w) == '"', odd = false;
 	struct slice flag;
 
 	if (text && slice_is(key, "type"))
@@ -255,8 +257,10 @@ static void read_member(struct jscan *w, struct slice key, struct wire_block *b,
 		read_content(w, &b->text);
 	else if (slice_is(key, "is_error") && jscan_skip(w, &flag))
 		b->is_error = slice_is(flag, "true");
-	else
-		jscan_skip(w, NULL);
+	else if (jscan_skip(w, NULL))
+		odd = slice_is(key, "type") || slice_is(key, "text") || slice_is(key, "id") ||
+		      slice_is(key, "tool_use_id") || slice_is(key, "name");
+	return odd;
 }
 
 int wire_block(struct wire_reader *r, struct wire_block *b)
@@ -267,6 +271,7 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 		[WIRE_TOOL_RESULT] = "tool_result",
 	};
 	struct slice key, type = {"", 0};
+	bool odd = false;
 
 	*b = (struct wire_block){.type = WIRE_OTHER,
 				 .id = {"", 0},
@@ -284,10 +289,12 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	r->blocks++;
 	jscan_object(&r->w);
 	while (jscan_key(&r->w, &key))
-		read_member(&r->w, key, b, &type);
+		odd = read_member(&r->w, key, b, &type) || odd;
 	for (int i = 0; i < WIRE_OTHER; i++)
 		if (slice_is(type, types[i]))
 			b->type = (enum wire_block_type)i;
+	if (odd && b->type != WIRE_OTHER)
+		r->w.failed = true;
 	return r->w.failed ? AVA_EINVAL : 1;
 }
 
