@@ -57,6 +57,7 @@ static const struct {
 	{"cut", FAULT_CUT, 400},
 	{"eof", FAULT_EOF, 400},
 	{"comments", FAULT_COMMENTS, 0},
+	{"quota", FAULT_QUOTA, 0},
 	{"overflow", FAULT_OVERFLOW, 0},
 	{"html500", FAULT_HTML500, 0},
 	{"html200", FAULT_HTML200, 0},

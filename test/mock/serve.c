@@ -141,40 +141,67 @@ static void answer_verdict(struct serve *s, struct exchange *x, const struct ver
 
 /* ---- faults that replace the reply ---- */
 
+static const struct status_row {
+	int status;
+	const char *anthropic, *openai, *openrouter, *text;
+} status_rows[] = {
+	{400, "invalid_request_error", "invalid_request_error", "invalid_request",
+	 "mock: bad request"},
+	{401, "authentication_error", "invalid_request_error", "authentication",
+	 "invalid x-api-key"},
+	{402, "billing_error", "insufficient_quota", "payment_required", "Insufficient credits"},
+	{403, "permission_error", "permission", "content_policy_violation",
+	 "Your request was not allowed"},
+	{404, "not_found_error", "invalid_request_error", "not_found", "model: not found"},
+	{408, "timeout_error", "timeout", "timeout", "Request timeout"},
+	{409, "invalid_request_error", "conflict", "conflict", "Conflict"},
+	{413, "request_too_large", "invalid_request_error", "payload_too_large",
+	 "Request exceeds the maximum allowed number of bytes."},
+	{422, "invalid_request_error", "invalid_request_error", "unprocessable", "Unprocessable"},
+	{429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_exceeded",
+	 "This request would exceed your rate limit. Please try again later."},
+	{500, "api_error", "server_error", "server", "Internal server error"},
+	{502, "api_error", "server_error", "provider_unavailable", "Provider returned error"},
+	{503, "api_error", "server_error", "provider_overloaded", "Service unavailable"},
+	{504, "timeout_error", "server_error", "timeout", "Gateway timeout"},
+	{529, "overloaded_error", "overloaded", "provider_overloaded", "Overloaded"},
+};
+
 static void status_verdict(const struct ask *a, int status, struct verdict *v)
 {
-	static const struct {
-		int status;
-		const char *anthropic, *other, *text;
-	} rows[] = {
-		{400, "invalid_request_error", "invalid_request_error", "mock: bad request"},
-		{401, "authentication_error", "invalid_request_error", "invalid x-api-key"},
-		{402, "billing_error", "insufficient_quota", "Insufficient credits"},
-		{403, "permission_error", "permission", "Your request was not allowed"},
-		{404, "not_found_error", "invalid_request_error", "model: not found"},
-		{408, "timeout_error", "timeout", "Request timeout"},
-		{409, "invalid_request_error", "conflict", "Conflict"},
-		{413, "request_too_large", "invalid_request_error",
-		 "Request exceeds the maximum allowed number of bytes."},
-		{422, "invalid_request_error", "invalid_request_error", "Unprocessable"},
-		{429, "rate_limit_error", "rate_limit_exceeded",
-		 "This request would exceed your rate limit. Please try again later."},
-		{500, "api_error", "server_error", "Internal server error"},
-		{502, "api_error", "provider_unavailable", "Provider returned error"},
-		{503, "api_error", "provider_overloaded", "Service unavailable"},
-		{504, "timeout_error", "server_error", "Gateway timeout"},
-		{529, "overloaded_error", "provider_overloaded", "Overloaded"},
-	};
+	for (size_t i = 0; i < ARRAY_LEN(status_rows); i++) {
+		const struct status_row *r = &status_rows[i];
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].status == status) {
-			verdict_set(v, status,
-				    a->service == SERVICE_ANTHROPIC ? rows[i].anthropic
-								    : rows[i].other,
-				    "%s", rows[i].text);
-			return;
-		}
+		if (r->status != status)
+			continue;
+		verdict_set(v, status,
+			    a->service == SERVICE_ANTHROPIC    ? r->anthropic
+			    : a->service == SERVICE_OPENROUTER ? r->openrouter
+							       : r->openai,
+			    "%s", r->text);
+		return;
+	}
 	verdict_set(v, status, "api_error", "mock: status %d", status);
+}
+
+/* An account that cannot pay, which each service says in its own way. */
+static void quota_verdict(const struct ask *a, struct verdict *v)
+{
+	if (a->service == SERVICE_ANTHROPIC) {
+		verdict_set(
+			v, 400, "invalid_request_error",
+			"Your credit balance is too low to access the Anthropic API. Please go to "
+			"Plans & Billing to upgrade or purchase credits.");
+	} else if (a->service == SERVICE_OPENROUTER) {
+		verdict_set(v, 402, "payment_required",
+			    "Insufficient credits. Add more using "
+			    "https://openrouter.ai/settings/credits");
+	} else {
+		v->code = "insufficient_quota";
+		verdict_set(v, 429, "insufficient_quota",
+			    "You exceeded your current quota, please check your plan and billing "
+			    "details.");
+	}
 }
 
 static const char html[] = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n"
@@ -224,6 +251,10 @@ static bool fault_instead(struct serve *s, struct exchange *x, const struct faul
 		return true;
 	case FAULT_STATUS:
 		status_verdict(x->ask, f->arg, &v);
+		answer_verdict(s, x, &v, f);
+		return true;
+	case FAULT_QUOTA:
+		quota_verdict(x->ask, &v);
 		answer_verdict(s, x, &v, f);
 		return true;
 	case FAULT_OVERFLOW:

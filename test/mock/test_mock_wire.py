@@ -172,7 +172,7 @@ def test_faults():
         "403": (403, b"permission_error"), "404": (404, b"not_found_error"),
         "413": (413, b"request_too_large"), "html500": (500, b"<html>"),
         "html200": (200, b"<html>"), "json200": (200, b"overloaded_error"),
-        "overflow": (400, b"prompt is too long: 200001 tokens > 200000 maximum"),
+        "quota": (400, b"credit balance is too low"), "overflow": (400, b"prompt is too long: 200001 tokens > 200000 maximum"),
         "comments:2": (200, b": OPENROUTER PROCESSING\n\n"), "error:3": (200, b"event: error"),
         "half-tool": (200, b"max_tokens"), "refusal": (200, b'"refusal"'),
         "pause": (200, b"pause_turn"), "empty": (200, b"end_turn"),
