@@ -32,6 +32,12 @@ static int64_t times(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+/* Money is rounded up: what is charged is never below what is billed. */
+static int64_t whole_microusd(int64_t millionths)
+{
+	return millionths / PER_MILLION + (millionths % PER_MILLION != 0);
+}
+
 static bool price_known(const struct agent_price *p)
 {
 	return p->input >= 0 && p->output >= 0;
@@ -70,7 +76,7 @@ static int64_t output_by_cost(const struct agent *a)
 		return -1;
 	if (!price_known(p))
 		return INT64_MAX; /* the quote said so: held by tokens only */
-	left = limit - used - times(estimated_input(a), dearest) / PER_MILLION;
+	left = limit - used - whole_microusd(times(estimated_input(a), dearest));
 	if (left < 0 || p->output == 0)
 		return left < 0 ? -1 : INT64_MAX;
 	return left > INT64_MAX / PER_MILLION ? INT64_MAX : left * PER_MILLION / p->output;
@@ -105,7 +111,7 @@ static int64_t cost_of(const struct agent_price *p, const struct usage *u)
 
 	sum = add(times(plain, p->input), times(u->cache_read, read));
 	sum = add(sum, add(times(u->cache_write, write), times(u->output, p->output)));
-	return sum / PER_MILLION;
+	return whole_microusd(sum);
 }
 
 void limit_charge(struct agent *a, struct usage *u)

@@ -85,7 +85,7 @@ static __int128 room(const struct judge *j, bool by_cost)
 		return -1;
 	if (!price_known(j))
 		return endless;
-	left -= estimate * dear / 1000000;
+	left -= (estimate * dear + 999999) / 1000000; /* money is rounded up */
 	if (left < 0)
 		return -1;
 	return p->output == 0 ? endless : left * 1000000 / p->output;
@@ -186,7 +186,7 @@ static int64_t cost_of(const struct judge *j, const int64_t *said)
 	sum += written * (p->cache_write >= 0 ? p->cache_write : p->input);
 	if (sum > INT64_MAX)
 		sum = INT64_MAX;
-	return (int64_t)(sum / 1000000);
+	return (int64_t)((sum + 999999) / 1000000);
 }
 
 /* Count what the reply used. */

@@ -263,6 +263,36 @@ static void test_settle(void **state)
 	rig_close(&r);
 }
 
+/* Fractions of a micro-USD are whole ones, once a call; huge figures end at
+ * the top instead of below zero. */
+static void test_rounded_up(void **state)
+{
+	static const struct {
+		struct agent_price price;
+		int64_t input, cache_read, output, want;
+	} cases[] = {
+		{{0, 1, 1, 1}, 1, 0, 1, 1},
+		{{1, 1, 1, 1}, 1, 0, 1, 1},
+		{{1, 0, 1, 1}, 1000000, 0, 1, 1},
+		{{1, 1, 1, 1}, 1000000, 0, 1, 2},
+		{{3000000, 15000000, 300000, 3750000}, 10, 7, 1, 27}, /* 9 + 2.1 + 15 */
+		{{100000, 500000, 10000, 125000}, 4, 0, 1, 1},        /* 0.4 + 0.5 */
+		{{INT64_MAX, 1, 1, 1}, 1000, 0, 1, INT64_MAX / 1000000 + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rig r;
+
+		rig_open(&r);
+		rig_call(&r);
+		r.spec.price = cases[i].price;
+		SAY(&r, .calls = {SUBMIT}, .input = cases[i].input,
+		    .cache_read = cases[i].cache_read, .output = cases[i].output);
+		assert_int_equal(r.a.totals.cost_microusd, cases[i].want);
+		rig_close(&r);
+	}
+}
+
 static void test_lowered_output(void **state)
 {
 	static const struct {
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_cost_zero),
 		cmocka_unit_test(test_unknown_price),
 		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_rounded_up),
 		cmocka_unit_test(test_lowered_output),
 		cmocka_unit_test(test_small_model),
 		cmocka_unit_test(test_near),
