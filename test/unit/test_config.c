@@ -394,6 +394,45 @@ static void test_no_memory(void **state)
 	});
 }
 
+/* The example can be used as it is, and says what the defaults are. */
+static void test_example(void **state)
+{
+	struct ava_error err = {0};
+	struct settings defaults;
+	size_t len, n;
+	char *text = unit_read_src("packaging/config.yaml", &len);
+
+	settings_defaults(&defaults);
+	if (config_read(&config, "packaging/config.yaml", text, len, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_memory_equal(&config.settings, &defaults, sizeof(defaults));
+	assert_string_equal(models_alias("mine", NULL), "openrouter/example/model-1");
+	assert_int_equal(models_find("openrouter/example/model-1")->price.output, 1500000);
+	model_fallback(&n);
+	assert_int_equal(n, 1);
+	free(text);
+}
+
+/* doc/CONFIG.md has a row for each setting, with its default and range. */
+static void test_documented(void **state)
+{
+	size_t len;
+	char *text = unit_read_src("doc/CONFIG.md", &len);
+
+	for (const struct settings_key *k = settings_keys; k->name; k++) {
+		char row[200];
+
+		snprintf(row, sizeof(row), "| `%s` | %lld | %lld to %lld |", k->name,
+			 (long long)k->def, (long long)k->min, (long long)k->max);
+		if (!strstr(text, row))
+			fail_msg("not in doc/CONFIG.md: %s", row);
+	}
+	for (size_t i = 0; keys_known[i]; i++)
+		if (!strstr(text, keys_known[i]))
+			fail_msg("not in doc/CONFIG.md: %s", keys_known[i]);
+	free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
 
 int main(void)
@@ -402,7 +441,7 @@ int main(void)
 		TEST(test_settings),  TEST(test_every_setting), TEST(test_refused),
 		TEST(test_models),    TEST(test_environment),   TEST(test_providers),
 		TEST(test_urls),      TEST(test_bad_keys),      TEST(test_files),
-		TEST(test_no_memory),
+		TEST(test_no_memory), TEST(test_example),       TEST(test_documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
