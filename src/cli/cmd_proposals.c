@@ -74,6 +74,7 @@ static int print_table(const json_t *list)
 		return CLI_DONE;
 	}
 	table_init(&t, ARRAY_LEN(titles));
+	t.spare = 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5; /* all but id, state and task */
 	for (i = 0; i < ARRAY_LEN(titles); i++)
 		table_add(&t, titles[i]);
 	json_array_foreach(list, i, p) add_row(&t, p);

@@ -72,6 +72,7 @@ static int print_table(const json_t *runs)
 		return CLI_DONE;
 	}
 	table_init(&t, ARRAY_LEN(titles));
+	t.spare = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5; /* all but id, status and task */
 	for (i = 0; i < ARRAY_LEN(titles); i++)
 		table_add(&t, titles[i]);
 	json_array_foreach(runs, i, run) add_row(&t, run);

@@ -136,7 +136,8 @@ static void catch_interrupt(void)
 /* What happens to one run, from the request to its end. */
 struct job {
 	struct client *c;
-	FILE *talk; /* where a person reads along */
+	FILE *talk;  /* where a person reads along */
+	int answers; /* where the answer is read; -1: nowhere */
 	char proposal[32], run[32], trace[64], role[48];
 	bool cancelled;
 	struct progress progress;
@@ -178,7 +179,7 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 static void show_quote(const struct job *j, const char *message, bool ask)
 {
 	term_text(j->talk, message, strlen(message), true);
-	fputc(ask && isatty(STDIN_FILENO) ? ' ' : '\n', j->talk);
+	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
 	fflush(j->talk);
 }
 
@@ -269,9 +270,9 @@ static int answers_from(const char *text)
 
 /* Ask until there is a yes (0). No, the end of input, Ctrl-C and three answers
  * that are neither are a rejection. */
-static int ask(struct job *j, const char *text, struct ava_error *err)
+static int ask(struct job *j, struct ava_error *err)
 {
-	int fd = answers_from(text), rv = AVA_EINVAL;
+	int fd = j->answers, rv = AVA_EINVAL;
 
 	for (int i = 0; i < ASK_TIMES && rv == AVA_EINVAL; i++) {
 		char answer[4096];
@@ -293,8 +294,6 @@ static int ask(struct job *j, const char *text, struct ava_error *err)
 	}
 	if (rv == AVA_EINVAL)
 		rv = reject(j, "no answer that was yes or no", err);
-	if (fd > STDIN_FILENO)
-		close(fd);
 	return rv;
 }
 
@@ -393,7 +392,7 @@ static int run_job(struct job *j, const char *text)
 	if (rv != 0)
 		return cli_fail(&err);
 	catch_interrupt();
-	rv = o.yes ? confirm(j, "yes", &err) : ask(j, text, &err);
+	rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)
 		return not_started(j, &err);
 	progress_init(&j->progress, j->talk, j->role);
@@ -412,10 +411,13 @@ static int run_job(struct job *j, const char *text)
 
 static int run_run(int argc, char **argv)
 {
-	struct job j = {.talk = o.json || o.yes ? stderr : stdout};
+	struct job j = {.talk = o.json || o.yes ? stderr : stdout,
+			.answers = answers_from(argv[0])};
 	int code = run_job(&j, argv[0]);
 
 	client_close(j.c);
+	if (j.answers > STDIN_FILENO)
+		close(j.answers);
 	return code;
 }
 

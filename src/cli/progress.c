@@ -19,6 +19,8 @@
 #define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
 #define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
 
+#define TEXT_COLUMNS 300 /* of an activity where there is no terminal */
+
 static const char *str(const json_t *o, const char *key)
 {
 	const char *s = json_get_str(o, key);
@@ -30,6 +32,18 @@ void progress_init(struct progress *p, FILE *f, const char *role)
 {
 	*p = (struct progress){.f = f};
 	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
+}
+
+/* What the run does: on one line of a terminal, behind what stands there. */
+static void activity(FILE *f, const char *before, const char *text)
+{
+	size_t width = term_width(f), used = term_columns(before, strlen(before));
+
+	fputs(before, f);
+	term_cut(f, text, strlen(text),
+		 width == 0     ? TEXT_COLUMNS
+		 : width > used ? width - used
+				: 1);
 }
 
 static void line_end(FILE *f)
@@ -46,6 +60,7 @@ void progress_spawning(const struct progress *p, const char *run)
 
 void progress_event(struct progress *p, const char *type, const char *line, size_t len)
 {
+	char before[sizeof(p->role) + 16];
 	json_t *event;
 	const char *text;
 
@@ -55,8 +70,8 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 	text = str(json_object_get(event, "content"), "text");
 	if (text[0] != '\0') {
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
-		fprintf(p->f, "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
-		term_cut(p->f, text, strlen(text), 300);
+		snprintf(before, sizeof(before), "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
+		activity(p->f, before, text);
 		line_end(p->f);
 	}
 	json_decref(event);
@@ -64,9 +79,9 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 
 void progress_still_working(const struct progress *p)
 {
-	fprintf(p->f, "%sSubagent still working: ", term_mark(MARK_WAIT, ""));
-	term_cut(p->f, p->activity[0] != '\0' ? p->activity : "no news yet",
-		 p->activity[0] != '\0' ? strlen(p->activity) : 11, 300);
+	activity(p->f,
+		 term_utf8() ? MARK_WAIT "Subagent still working: " : "Subagent still working: ",
+		 p->activity[0] != '\0' ? p->activity : "no news yet");
 	line_end(p->f);
 }
 

@@ -11,7 +11,8 @@
 #include "base/util.h"
 #include "cli/term.h"
 
-#define GAP 2 /* blanks between columns */
+#define GAP  2 /* blanks between columns */
+#define LAST 8 /* the least that the last column gets */
 
 void table_init(struct table *t, size_t columns)
 {
@@ -58,16 +59,35 @@ static void blanks(FILE *f, size_t n)
 		fputc(' ', f);
 }
 
+/* Columns to leave out, so that the others fit into `total`; what these and
+ * the gaps take is in *used. */
+static unsigned leave_out(const struct table *t, size_t total, size_t *used)
+{
+	unsigned out = 0;
+
+	*used = 0;
+	for (size_t i = 0; i + 1 < t->columns; i++)
+		*used += t->width[i] + GAP;
+	for (size_t i = t->columns - 1; i-- > 0 && total > 0 && *used + LAST > total;) {
+		if (!(t->spare & 1u << i))
+			continue;
+		out |= 1u << i;
+		*used -= t->width[i] + GAP;
+	}
+	return out;
+}
+
 int table_print(const struct table *t, FILE *f)
 {
-	size_t total = term_width(f), used = 0, last;
+	size_t total = term_width(f), used, last;
+	unsigned out = leave_out(t, total, &used);
 
-	for (size_t i = 0; i + 1 < t->columns; i++)
-		used += t->width[i] + GAP;
-	last = total == 0 ? 0 : total > used + 8 ? total - used : 8;
+	last = total == 0 ? 0 : total > used + LAST ? total - used : LAST;
 	for (size_t i = 0; i < t->n; i++) {
 		size_t column = i % t->columns, n;
 
+		if (out & 1u << column)
+			continue;
 		if (column + 1 == t->columns) {
 			term_cut(f, t->cells[i], strlen(t->cells[i]), last);
 			fputc('\n', f);

@@ -112,7 +112,8 @@ static size_t columns_of(unsigned c)
 	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
 	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
 	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
-	    (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
+	    (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd) || c == 0x23f3 ||
+	    c == 0x2705 || c == 0x274c) /* hourglass, check mark, cross: our marks */
 		return 2;
 	return 1;
 }

@@ -1,0 +1,135 @@
+#!/bin/sh
+# What a person at a terminal sees and types: terminal.py is the terminal.
+. "${0%/*}/lib.sh"
+command -v python3 >/dev/null || skip 'no python3'
+
+unset NO_COLOR
+export TERM=xterm-256color
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int parse_header(int a)\n{\n\treturn a;\n}\n' >a.c
+cat >"$T/slow.jsonl" <<'Y'
+{"tool_calls":[{"name":"search_codebase","args":{"pattern":"parse_header"}}]}
+{"text":"late","delay_ms":600000}
+Y
+SEEN=$T/seen
+task='where is parse_header decided?'
+
+# at COLUMNS STEP... -- COMMAND...: what was shown is in $SEEN without \r.
+at()
+{
+	at_columns=$1
+	shift
+	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
+	tr -d '\r' <"$T/raw" >"$SEEN"
+}
+# widest FILE: columns of its widest line, escapes apart.
+widest()
+{
+	python3 -c '
+import re, sys, unicodedata
+def width(line):
+    line = re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", line)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c)
+               for c in line)
+print(max(map(width, open(sys.argv[1], encoding="utf-8").read().split("\n"))))' "$1"
+}
+newest() { "$AVA" ps -a --json | jq -r ".[0].$1"; }
+coloured() { grep -q "$(printf '\033')\\[" "$SEEN"; }
+start_daemon --service
+
+# --- proposed, confirmed, followed
+
+at 80 'see [Yes/No] ' 'type yes\n' 'see Complete' -- "$AVA" run --role code_reviewer "$task"
+exits 'a yes is typed and the run done' 0
+contains 'the quote comes first' "I'll spawn a CodeReviewer subagent" "$SEEN"
+contains 'the answer stands behind the question' 'Proceed? [Yes/No] yes' "$SEEN"
+contains 'it starts' "🚀 Spawning CodeReviewer subagent ($(newest subagent_id))..." "$SEEN"
+contains 'what it does is told' '🔍 [CodeReviewer] Searching "parse_header"' "$SEEN"
+contains 'and its end' '✅ Subagent [CodeReviewer]: Complete (' "$SEEN"
+contains 'then the answer' 'parse_header is defined at a.c:1.' "$SEEN"
+check 'in colour' coloured
+equal 'in this order' 'Proceed Spawning Searching Complete parse_header' \
+	"$(grep -oE 'Proceed|Spawning|Searching|Complete|^parse_header' "$SEEN" | uniq | tr '\n' ' ' |
+		sed 's/ $//')"
+
+export NO_COLOR=1
+at 80 'see [Yes/No] ' 'type y\n' -- "$AVA" run --role code_reviewer "$task"
+exits 'NO_COLOR' 0
+refuse 'NO_COLOR: no escapes' coloured
+contains 'NO_COLOR: the same text' '✅ Subagent [CodeReviewer]: Complete (' "$SEEN"
+unset NO_COLOR
+
+TERM=dumb at 80 'see [Yes/No] ' 'type yes\n' -- "$AVA" run --role code_reviewer "$task"
+exits 'a dumb terminal' 0
+refuse 'a dumb terminal: no escapes' coloured
+equal 'a dumb terminal: ASCII alone' 0 "$(LC_ALL=C tr -d '\000-\177' <"$SEEN" | wc -c | tr -d ' ')"
+contains 'a dumb terminal: the words stay' 'Subagent [CodeReviewer]: Complete (' "$SEEN"
+
+LC_ALL=C at 80 'see [Yes/No] ' 'type yes\n' -- "$AVA" run --role code_reviewer "$task"
+equal 'no UTF-8 in the locale: ASCII alone' 0 \
+	"$(LC_ALL=C tr -d '\000-\177' <"$SEEN" | wc -c | tr -d ' ')"
+
+# --- answers
+
+runs_before=$("$AVA" ps -a --json | jq length)
+at 80 'see [Yes/No] ' 'type no\n' -- "$AVA" run "$task"
+exits 'no' 4
+contains 'no: is told' 'ava: run: rejected: nothing was started' "$SEEN"
+at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no: ' 'type no\n' -- \
+	"$AVA" run "$task"
+exits 'neither, asked again, then no' 4
+at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer' 'type well\n' 'see please answer' \
+	'type hm\n' -- "$AVA" run "$task"
+exits 'neither three times' 4
+contains 'neither three times: is told' 'no answer that was yes or no: nothing was started' "$SEEN"
+at 80 'see [Yes/No] ' 'type ^D' -- "$AVA" run "$task"
+exits 'the end of input' 4
+contains 'the end of input: is told' 'no answer (use --yes to confirm without one)' "$SEEN"
+at 80 'see [Yes/No] ' 'type ^C' -- "$AVA" run "$task"
+exits 'Ctrl-C at the question' 4
+check 'Ctrl-C at the question: is told on a line of its own' \
+	grep -q '^ava: run: interrupted: nothing was started' "$SEEN"
+equal 'none of these started anything' "$runs_before" "$("$AVA" ps -a --json | jq length)"
+equal 'nor waits for an answer' '[]' "$("$AVA" proposals --json)"
+
+printf '%s\n' "$task" >"$T/task"
+at 80 'see [Yes/No] ' 'type yes\n' 'see Complete' -- sh -c '"$AVA" run --role code_reviewer - <"$T/task"'
+exits 'a task from a file: the answer is asked at the terminal' 0
+
+# --- while it works
+
+at 80 'see [Yes/No] ' 'type yes\n' 'see Searching' 'type ^C' 'see Cancelling' -- \
+	"$AVA" run --role code_reviewer --model "offline:$T/slow.jsonl" "$task"
+exits 'Ctrl-C cancels the run' 1
+run_id=$(newest subagent_id)
+contains 'what happens is told' "Cancelling $run_id; Ctrl-C again leaves without waiting." "$SEEN"
+contains 'and what became of it' '❌ Subagent [CodeReviewer]: cancelled (' "$SEEN"
+equal 'it is cancelled' cancelled "$(newest status)"
+
+"$AVA" run --yes --background --role code_reviewer --model "offline:$T/slow.jsonl" "$task" \
+	>/dev/null 2>&1
+run_id=$(newest subagent_id)
+at 80 'see Searching' 'type ^C' -- "$AVA" events -f "$run_id"
+check 'Ctrl-C ends who looks on' test "$CODE" -ne 0
+equal 'and not the run' running "$("$AVA" status "$run_id" --json | jq -r .status)"
+
+# --- narrow
+
+at 40 -- "$AVA" ps -a
+at_most 'a list fits into 40 columns' 40 "$(widest "$SEEN")"
+check 'with what matters: id, status, task' grep -q "^$run_id  running  *[A-Za-z]" "$SEEN"
+at 80 -- "$AVA" ps -a
+at_most 'and into 80' 80 "$(widest "$SEEN")"
+contains 'with everything' 'TOKENS' "$SEEN"
+at 40 -- "$AVA" proposals -a
+at_most 'a list of proposals too' 40 "$(widest "$SEEN")"
+"$AVA" cancel "$run_id" >/dev/null 2>&1
+at 40 'see [Yes/No] ' 'type yes\n' -- "$AVA" run --role code_reviewer \
+	'which functions that have parse_header in their name are there and what is decided in them?'
+exits 'a run in 40 columns' 0
+grep 'Searching\|Reading' "$SEEN" >"$T/updates"
+check 'has updates' test -s "$T/updates"
+at_most 'each on a line' 40 "$(widest "$T/updates")"
+contains 'the quote is whole' 'are there and what is decided in them?' "$SEEN"
+finish
