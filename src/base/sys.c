@@ -46,6 +46,13 @@ static int real_list(int dirfd, const char *path, void (*name)(const char *name,
 	return saved == 0 ? 0 : -1;
 }
 
+static int real_write_range(int fd, off_t at, off_t len)
+{
+	return sync_file_range(fd, at, len,
+			       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				       SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
 const struct sys_ops sys_real = {
 	.openat = real_openat,
 	.close = close,
@@ -64,6 +71,7 @@ const struct sys_ops sys_real = {
 	.mkdirat = mkdirat,
 	.flock = flock,
 	.list = real_list,
+	.write_range = real_write_range,
 };
 
 const struct sys_ops *sys = &sys_real;

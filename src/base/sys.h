@@ -33,6 +33,9 @@ struct sys_ops {
 	 * returns -1 or 0. */
 	int (*list)(int dirfd, const char *path, void (*name)(const char *name, void *user),
 		    void *user);
+	/* Dirty pages of a range are written and waited for; nothing is
+	 * durable by it, but an error it returns is told to nobody else. */
+	int (*write_range)(int fd, off_t at, off_t len);
 };
 
 extern const struct sys_ops sys_real;

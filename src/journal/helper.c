@@ -27,6 +27,7 @@
 #define SYNC_EACH_MAX 16 /* more dirty files than that: one syncfs */
 #define FILL_RETRY_MS 1000
 #define TEXT_MAX      ((size_t)256 << 20)
+#define PIECE         ((uint64_t)256 << 10) /* of a view, written at once */
 
 struct round {
 	struct view *all;
@@ -125,7 +126,7 @@ static void note(struct round *r, struct view *v)
 	r->ndirty += v->syncing;
 	cv.part = v->part;
 	cv.inode = v->inode;
-	cv.size = v->size;
+	cv.size = v->noted = v->size;
 	if (v->use == VIEW_APPENDED && !v->dropped && cv.part != 0 && cv.inode != 0)
 		checkpoint_add(&r->text, &cv);
 }
@@ -146,6 +147,37 @@ static bool lives_apart(struct helper *h, struct view *v)
 	return v->apart;
 }
 
+/* Somebody waits for this checkpoint, or the log grows faster than it. */
+static bool in_hurry(struct helper *h)
+{
+	struct writer *w = h->writer;
+	bool hurry;
+
+	pthread_mutex_lock(&h->lock);
+	hurry = h->stop || h->asked > h->made;
+	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_lock(&w->lock);
+	hurry = hurry || w->shared.bytes - w->shared.released > 2 * h->checkpoint_bytes;
+	pthread_mutex_unlock(&w->lock);
+	return hurry;
+}
+
+/* Most of what a long view has not on disk, in pieces with rests between, so
+ * that the sync that follows is short: the log's syncs wait behind it. */
+static int write_ahead(struct helper *h, struct view *v, int fd)
+{
+	uint64_t at = MIN(v->synced, v->noted) / PIECE * PIECE;
+
+	for (; v->size > at + PIECE && !in_hurry(h); at += PIECE) {
+		int64_t began = clock_mono_us();
+
+		if (sys->write_range(fd, (off_t)at, (off_t)PIECE) != 0)
+			return -1;
+		segments_rest(clock_mono_us() - began);
+	}
+	return 0;
+}
+
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
@@ -156,20 +188,35 @@ static int sync_view(struct helper *h, struct view *v)
 		return errno == ENOENT || errno == ELOOP || errno == ENOTDIR
 			       ? 0
 			       : sys->syncfs(h->rootfd);
-	rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
+	rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
+	if (rv == 0)
+		rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
 	files_close(&fd);
 	return rv == 0 && v->fresh_now ? files_sync_parents(h->rootfd, name) : rv;
+}
+
+static bool is_long(const struct view *v)
+{
+	return v->use == VIEW_APPENDED && v->noted > v->synced + 4 * PIECE;
 }
 
 /* syncfs also tells of errors in files that are not ours; then each of ours is
  * asked. */
 static int sync_views(struct helper *h, const struct round *r)
 {
-	bool each = r->ndirty <= SYNC_EACH_MAX || sys->syncfs(h->rootfd) != 0;
+	bool each = r->ndirty <= SYNC_EACH_MAX;
 
-	for (struct view *v = r->all; v != NULL; v = v->all_next)
-		if (v->syncing && (each || lives_apart(h, v)) && sync_view(h, v) != 0)
+	for (struct view *v = r->all; v != NULL && !each; v = v->all_next)
+		if (v->syncing && is_long(v) && sync_view(h, v) != 0)
 			return -1;
+	each = each || sys->syncfs(h->rootfd) != 0;
+	for (struct view *v = r->all; v != NULL; v = v->all_next) {
+		if (!v->syncing)
+			continue;
+		if ((each || lives_apart(h, v)) && sync_view(h, v) != 0)
+			return -1;
+		v->synced = v->noted;
+	}
 	return 0;
 }
 
@@ -353,6 +400,7 @@ void helper_stop(struct helper *h)
 {
 	if (!h->started)
 		return;
+	h->segments->hurry = true;
 	pthread_mutex_lock(&h->lock);
 	h->stop = true;
 	call(h);

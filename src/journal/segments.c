@@ -14,12 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
 
-#define FILL_CHUNK ((size_t)1 << 20)
+#define FILL_CHUNK ((size_t)256 << 10)
+
+#define REST_MAX_US 5000
 
 static const char fresh_name[] = "fresh.tmp";
 
@@ -222,7 +226,15 @@ bool segments_have_spare(struct segments *s)
 	return have;
 }
 
-static int fill(int fd, uint64_t bytes)
+void segments_rest(int64_t took_us)
+{
+	struct timespec t = {.tv_nsec = MIN(took_us, (int64_t)REST_MAX_US) * 1000};
+
+	nanosleep(&t, NULL);
+}
+
+/* A piece, then a rest: the journal's thread syncs on the same disk. */
+static int fill(struct segments *s, int fd)
 {
 	char *zeros = calloc(1, FILL_CHUNK);
 	int rv = 0;
@@ -231,9 +243,15 @@ static int fill(int fd, uint64_t bytes)
 		errno = ENOMEM;
 		return -1;
 	}
-	for (uint64_t at = 0, n; at < bytes && rv == 0; at += n) {
-		n = MIN(bytes - at, (uint64_t)FILL_CHUNK);
+	for (uint64_t at = 0, n; at < s->bytes && rv == 0; at += n) {
+		int64_t began = clock_mono_us();
+
+		n = MIN(s->bytes - at, (uint64_t)FILL_CHUNK);
 		rv = sys_write_all(fd, zeros, n, (off_t)at);
+		if (rv == 0 && !s->hurry && at + n < s->bytes) {
+			rv = sys->write_range(fd, (off_t)at, (off_t)n);
+			segments_rest(clock_mono_us() - began);
+		}
 	}
 	free(zeros);
 	return rv == 0 ? sys->fsync(fd) : rv;
@@ -254,7 +272,7 @@ int segments_prepare(struct segments *s)
 			 0600);
 	if (fd < 0)
 		return -1;
-	rv = fill(fd, s->bytes);
+	rv = fill(s, fd);
 	files_close(&fd);
 	if (rv == 0) {
 		seq = renumber(s, fresh_name);

@@ -7,6 +7,7 @@
 #define JOURNAL_SEGMENTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,8 @@ struct segments_live {
 
 struct segments {
 	int walfd;
-	uint64_t bytes; /* of one */
+	uint64_t bytes;     /* of one */
+	_Atomic bool hurry; /* fill without rests */
 	pthread_mutex_t lock;
 	uint64_t next_seq; /* never given to a file */
 	uint64_t taken;    /* the highest in use; spare ones are above it */
@@ -55,6 +57,8 @@ bool segments_have_spare(struct segments *s);
 /* Helper thread. Fill spare ones until there are SEGMENTS_AHEAD; one a call.
  * 1: more to do, 0: done, -1 and errno. */
 int segments_prepare(struct segments *s);
+/* As long as what was just written took: half of the disk is the others'. */
+void segments_rest(int64_t took_us);
 /* Those numbered below `before` are released. */
 void segments_release(struct segments *s, uint64_t before);
 

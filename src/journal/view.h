@@ -24,6 +24,7 @@ struct view {
 	_Atomic bool forgettable; /* offered to the owner, who has not answered */
 	bool syncing, fresh_now;  /* helper: part of this checkpoint */
 	bool looked, apart, gone; /* helper: apart: on another file system */
+	uint64_t noted, synced;   /* helper: size at this checkpoint, at the last one */
 	unsigned refs;            /* owner: operations of commits not drained */
 	enum view_use use;        /* constant, as path */
 
