@@ -180,6 +180,11 @@ static int add_args(struct stream *s, struct call *c, const json_t *args)
 	return rv;
 }
 
+static bool is_nothing(const json_t *args)
+{
+	return !json_is_object(args) && json_string_length(args) == 0;
+}
+
 static int take_call(struct stream *s, const json_t *piece)
 {
 	struct reply *r = s->reply;
@@ -189,6 +194,9 @@ static int take_call(struct stream *s, const json_t *piece)
 	struct call *c = find_call(r, index);
 	int rv;
 
+	if (c == NULL && id == NULL && name == NULL &&
+	    is_nothing(json_object_get(function, "arguments")))
+		return 0;
 	if (c == NULL || is_new(c, id, name))
 		c = add_call(s, index);
 	if (c == NULL)
