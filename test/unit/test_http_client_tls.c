@@ -226,6 +226,41 @@ static void test_stop_streams(void **state)
 	}
 }
 
+/* A server that speaks HTTP/1.1 after all, and answers only when all calls have
+ * come: libcurl would hand them out one by one over the first connection. */
+static void test_no_http2_there(void **state)
+{
+	struct fixture *f = *state;
+	char *argv[] = {(char *)"tls_http1.py", mock.dir, (char *)"12", NULL};
+	posix_spawn_file_actions_t files;
+	char program[4200], ca[400], url[64], port[16] = "";
+	struct http_pool_stats stats;
+	int in[2], out[2];
+	pid_t pid;
+
+	snprintf(program, sizeof(program), "%s/test/unit/tls_http1.py", getenv("SRCDIR"));
+	assert_int_equal(pipe(in) | pipe(out), 0);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, in[0], 0);
+	posix_spawn_file_actions_adddup2(&files, out[1], 1);
+	posix_spawn_file_actions_addclose(&files, in[1]);
+	assert_int_equal(posix_spawn(&pid, program, &files, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&files);
+	close(in[0]);
+	close(out[1]);
+	assert_true(read(out[0], port, sizeof(port) - 1) > 0);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d", atoi(port));
+	snprintf(ca, sizeof(ca), "%s/http1.pem", mock.dir);
+	use(f, url, ca, true);
+	wait_many(get_many(f, 12), 12, 0);
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(stats.opened, 12);
+	wait_many(get_many(f, 12), 12, 0); /* it has learned */
+	close(in[1]);
+	close(out[0]);
+	waitpid(pid, NULL, 0);
+}
+
 /* ---- names */
 
 static struct {
@@ -385,10 +420,9 @@ static void test_leave_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_trusted),      T(test_refused),
-		T(test_ca_files),     T(test_multiplexed),
-		T(test_stop_streams), T(test_one_lookup),
-		T(test_lookup_fails), T(test_lookup_after_error),
+		T(test_trusted),      T(test_refused),      T(test_ca_files),
+		T(test_multiplexed),  T(test_stop_streams), T(test_no_http2_there),
+		T(test_one_lookup),   T(test_lookup_fails), T(test_lookup_after_error),
 		T(test_lookup_hangs), T(test_leave_lookup),
 	};
 
