@@ -304,6 +304,7 @@ static void congested(struct gate *g, const struct gate_ticket *t, int64_t wait_
 		g->epoch++;
 	}
 	g->cut_ms = now_ms;
+	wait_ms = MIN(wait_ms, (int64_t)GATE_CLOSED_MS);
 	g->open_ms = g->closed ? MAX(g->open_ms, now_ms + wait_ms) : now_ms + wait_ms;
 	g->closed = true;
 	g->paced = false;

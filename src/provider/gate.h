@@ -24,6 +24,7 @@
 #include "provider/stream.h"
 
 #define GATE_MAX        10000u /* under way at most */
+#define GATE_CLOSED_MS  60000  /* at most: then one probe, whatever one caller was told */
 #define GATE_LEAST      4u     /* no cut goes lower; also what a round adds at least */
 #define GATE_FORGET_MS  300000 /* that long after the last overload nothing is limited */
 #define GATE_SPREAD_MS  2000   /* those held back are let go over that time */

@@ -178,7 +178,7 @@ static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->retry, &retry_default, &end->failure, &when, &plan);
-	infer_line_end(&j->ticket, end->failure.cls, MIN(plan.wait_ms, retry_default.told_max_ms));
+	infer_line_end(&j->ticket, end->failure.cls, plan.wait_ms);
 	charge(j, end, &u);
 	if (plan.verdict == RETRY_FINAL && end->failure.cls == REPLY_BAD_REQUEST &&
 	    infer_repair(j, end->error.field))

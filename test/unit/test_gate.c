@@ -234,6 +234,12 @@ static void test_closed_for_the_longest(void **state)
 	want(&r, 0, 1, 0);
 	assert_int_equal(next(&r), -1);
 	assert_int_equal(r.again, r.now + 9000);
+	r.now += 9000;
+	assert_int_equal(next(&r), 0);
+	end(&r, 0, REPLY_RATE_LIMIT, 600000); /* not all others wait as long as one was told to */
+	want(&r, 0, 1, 0);
+	assert_int_equal(next(&r), -1);
+	assert_int_equal(r.again, r.now + GATE_CLOSED_MS);
 	rig_close(&r);
 }
 
