@@ -447,7 +447,7 @@ int core_ready(struct core *c, struct ava_error *err)
 
 void ops_health(struct core *c, struct op_health *out)
 {
-	static struct ava_error err;
+	static struct ava_error err, no_model;
 	static struct model model;
 	struct journal_stats js;
 	const char *why = "";
@@ -459,12 +459,12 @@ void ops_health(struct core *c, struct op_health *out)
 	out->problem = err.text;
 	out->version = ava_version();
 	out->root = c->root;
-	if (model_resolve(c->model, &model, &why, NULL) == 0) {
+	if (model_resolve(c->model, &model, &why, &no_model) == 0) {
 		out->model = model.id;
 		out->model_why = c->model ? "AVA_MODEL says so" : why;
 	} else {
 		out->model = "";
-		out->model_why = "AVA_MODEL names a model that does not exist";
+		out->model_why = no_model.text;
 	}
 	out->uptime_ms = clock_mono_ms() - c->started_ms;
 	out->slots_max = (uint64_t)c->settings.runs_max;

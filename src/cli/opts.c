@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/near.h"
 #include "base/util.h"
 
 bool opts_fixed(const char *text, int decimals, int64_t *out)
@@ -43,23 +44,7 @@ bool opts_fixed(const char *text, int decimals, int64_t *out)
 
 unsigned opts_distance(const char *a, const char *b)
 {
-	unsigned row[33]; /* longer words are cut: names are short */
-	size_t la = MIN(strlen(a), ARRAY_LEN(row) - 1), lb = MIN(strlen(b), ARRAY_LEN(row) - 1);
-
-	for (unsigned j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		unsigned corner = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= lb; j++) {
-			unsigned swap = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			row[j] = MIN(swap, MIN(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[lb];
+	return near_distance(a, strlen(a), b, strlen(b));
 }
 
 static const struct opt *find_name(const struct opt *opts, size_t nopts, const char *name,
