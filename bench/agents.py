@@ -165,8 +165,8 @@ def run_ava(build, folder, n, mock, tls):
     return result
 
 
-def one(build, peer, n):
-    folder = tempfile.mkdtemp(prefix="ava-bench-agents-")
+def one(build, peer, n, world):
+    folder = tempfile.mkdtemp(prefix=f"{peer}-{n}-", dir=world)
     tls = peer.endswith("-h2")
     mock = Mock(build, folder, tls)
     try:
@@ -180,7 +180,6 @@ def one(build, peer, n):
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     finally:
         mock.stop()
-        shutil.rmtree(folder, ignore_errors=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     turns = max(1, stats["done"])
     result["mock_us"] = (after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime) * 1e6
@@ -233,6 +232,22 @@ def node_ready(build):
                           stdout=subprocess.DEVNULL).returncode == 0
 
 
+def measure(build, counts, peers, rounds_wanted, world):
+    rows, base = [], {}
+    for n in counts:
+        here = [p for p in peers if not (p in NODE and n > NODE_MOST)]
+        rounds = rounds_wanted if n <= 1000 else 1
+        results = {p: [] for p in here}
+        for _ in range(rounds):
+            for p in here:
+                results[p].append(one(build, p, n, world))
+        for p in here:
+            base.setdefault(p, statistics.median(r["peak_kb"] for r in results[p]))
+            rows.append(row(p, n, results[p], base[p]))
+            print(f"{p} with {n} runs: {rows[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -247,18 +262,12 @@ def main():
     if any(p in NODE for p in peers) and not node_ready(build):
         print("no node, or npm could not install: left out:", *NODE)
         peers = [p for p in peers if p not in NODE]
-    rows, base = [], {}
-    for n in [int(n) for n in args.runs.split(",")]:
-        here = [p for p in peers if not (p in NODE and n > NODE_MOST)]
-        rounds = args.rounds if n <= 1000 else 1
-        results = {p: [] for p in here}
-        for _ in range(rounds):
-            for p in here:
-                results[p].append(one(build, p, n))
-        for p in here:
-            base.setdefault(p, statistics.median(r["peak_kb"] for r in results[p]))
-            rows.append(row(p, n, results[p], base[p]))
-            print(f"{p} with {n} runs: {rows[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
+    # Kept until the end: for a minute ext4 makes new files slowly where others were deleted.
+    world = tempfile.mkdtemp(prefix="ava-bench-agents-")
+    try:
+        rows = measure(build, [int(n) for n in args.runs.split(",")], peers, args.rounds, world)
+    finally:
+        shutil.rmtree(world, ignore_errors=True)
     print_rows(rows)
     if args.json:
         with open(args.json, "w") as f:
