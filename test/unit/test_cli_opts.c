@@ -205,7 +205,8 @@ static void test_distance(void **state)
 	assert_int_equal(opts_distance("", "abc"), 3);
 	assert_int_equal(opts_distance("kitten", "sitting"), 3);
 	/* Long words are far from everything. */
-	assert_int_equal(opts_distance("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"), 99);
+	assert_int_equal(opts_distance("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"),
+			 99);
 }
 
 int main(void)
