@@ -370,7 +370,6 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:
-	case CURLE_HTTP2:
 		return err_set(err, AVA_EPROTO, "%s does not answer in HTTP: %s", host, text);
 	case CURLE_OUT_OF_MEMORY:
 		if (im->head_bytes > 0 && !im->heads_over) /* libcurl's bound: 100 KB */

@@ -37,6 +37,7 @@ struct http_pool_options {
 	unsigned connections_max; /* 0: 100 with http2, else 10,000; calls above it wait */
 	bool http2;               /* over TLS only; falls back to what the server speaks */
 	const char *ca_file;      /* NULL: $SSL_CERT_FILE, else the system's */
+	int64_t idle_ms;          /* 0: 90,000; without calls connections are closed then */
 };
 
 /* A proxy of the environment (https_proxy, all_proxy, no_proxy and their upper

@@ -3,7 +3,7 @@
  * Happy path: at the end of a turn the pump takes waiting calls in order,
  * makes sure the host's addresses are known and fresh, gives each an easy
  * handle and hands it to a multi with room. When the pool has had no call for
- * 90 seconds its connections, handles and cached certificates are dropped.
+ * a while its connections, handles and cached certificates are dropped.
  *
  * What can fail: a lookup or memory, which ends the calls that waited for it.
  * Callbacks may free the pool; it goes when the last of them has returned. */
@@ -93,6 +93,10 @@ CURL *http_pool_easy(struct http_pool *p)
 
 void http_pool_easy_put(struct http_pool *p, CURL *easy)
 {
+	/* It outlives what its last call pointed it to. */
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, NULL);
+	curl_easy_setopt(easy, CURLOPT_RESOLVE, NULL);
 	if (p->nspares < HTTP_SPARES)
 		p->spares[p->nspares++] = easy;
 	else
@@ -107,7 +111,7 @@ void http_pool_call_over(struct http_pool *p)
 	p->idle_since = os_now_ms(p->client->loop);
 	/* Without memory the connections stay until the next time. */
 	if (p->ncalls == 0 && p->idle_due.pos == 0)
-		(void)http_client_due(p->client, &p->idle_due, p->idle_since + IDLE_MS);
+		(void)http_client_due(p->client, &p->idle_due, p->idle_since + p->idle_ms);
 }
 
 static void idle_fire(struct deadline *d)
@@ -115,8 +119,8 @@ static void idle_fire(struct deadline *d)
 	struct http_pool *p = CONTAINER_OF(d, struct http_pool, idle_due);
 	struct http_client *c = p->client;
 
-	if (p->ncalls == 0 && os_now_ms(c->loop) < p->idle_since + IDLE_MS) {
-		deadlines_move(&c->deadlines, d, p->idle_since + IDLE_MS);
+	if (p->ncalls == 0 && os_now_ms(c->loop) < p->idle_since + p->idle_ms) {
+		deadlines_move(&c->deadlines, d, p->idle_since + p->idle_ms);
 		return;
 	}
 	deadlines_del(&c->deadlines, d);
@@ -316,6 +320,7 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 		return NULL;
 	}
 	p->http2 = o->http2 && p->target.tls;
+	p->idle_ms = o->idle_ms > 0 ? o->idle_ms : IDLE_MS;
 	p->connections_max = o->connections_max;
 	if (p->connections_max == 0)
 		p->connections_max = p->http2 ? CONNECTIONS_HTTP2 : CONNECTIONS_HTTP1;

@@ -34,6 +34,7 @@ struct http_pool {
 	char *ca_file; /* NULL: plain http */
 	bool http2;
 	unsigned connections_max;
+	int64_t idle_ms;
 	struct list waiting; /* http_call_impl.node, oldest first */
 	struct list multis;  /* http_multi.node */
 	unsigned ncalls, nwaiting;

@@ -544,6 +544,38 @@ static void test_many_streams(void **state)
 	assert_true(stats.connections <= n);
 }
 
+/* A pool without calls lets go of everything, and comes back. */
+static void test_idle_pool(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+	size_t heap = 0;
+
+	http_pool_free(f->pool);
+	f->pool = http_pool_new(
+		f->client,
+		&(struct http_pool_options){.base_url = peer_url(&f->peer), .idle_ms = 30}, NULL);
+	for (int round = 0; round < 3; round++) {
+		struct got *g = start_many(f, 200, 100);
+
+		for (size_t i = 0; i < 200; i++) {
+			got_wait(&g[i]);
+			assert_int_equal(g[i].rv, 0);
+			got_fini(&g[i]);
+		}
+		free(g);
+		do {
+			os_loop_step(f->loop, 1000);
+			http_pool_stats(f->pool, &stats);
+		} while (stats.connections > 0);
+		while (!list_empty(&f->peer.conns))
+			os_loop_step(f->loop, 1000);
+		if (round == 0)
+			heap = mallinfo2().uordblks;
+		assert_true(mallinfo2().uordblks < heap + 16 * 1024);
+	}
+}
+
 /* ---- what is forgotten */
 
 /* A key is nowhere on the heap once it is sent: we search all memory a waiting
@@ -679,6 +711,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cap, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_memory, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_many_streams, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_idle_pool, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_wiped, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, rig_setup, rig_teardown),
 	};
