@@ -1,0 +1,336 @@
+/* Requests of chat completions: head, tail by provider and facts, headers,
+ * marks, lines, the check in both directions, results and open calls. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/messages.h"
+#include "provider/openai.h"
+#include "provider/openai_wire.h"
+#include "provider/provider.h"
+
+static const struct provider openrouter = {.name = "openrouter"}, openai = {.name = "openai"},
+			     local = {.name = "local"};
+
+static void expect(struct buf *b, const char *text)
+{
+	assert_int_equal(buf_check(b), 0);
+	assert_string_equal(b->data, text);
+	buf_reset(b);
+}
+
+static void test_head(void **state)
+{
+	static const struct tool read = {
+		.name = "read_file", .description = "Read.", .schema = "{\"type\":\"object\"}"};
+	const struct tool *tools[] = {&read};
+	struct model m = {.wire_name = "gpt-x", .provider = &openai};
+	struct dialect_spec spec = {"openai/gpt-x", "You are.", tools, 1, &m, false};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(openai_head(&b, &spec), 0);
+	expect(&b,
+	       "{\"model\":\"gpt-x\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
+	       "\"read_file\",\"description\":\"Read.\",\"parameters\":{\"type\":\"object\"}}}],"
+	       "\"messages\":[{\"role\":\"system\",\"content\":\"You are.\"},");
+	m.provider = &openrouter;
+	snprintf(m.wire_name, sizeof(m.wire_name), "anthropic/claude-x");
+	spec.ntools = 0;
+	assert_int_equal(openai_head(&b, &spec), 0);
+	expect(&b,
+	       "{\"model\":\"anthropic/claude-x\",\"messages\":[{\"role\":\"system\",\"content\":"
+	       "[{\"type\":\"text\",\"text\":\"You are.\",\"cache_control\":{\"type\":"
+	       "\"ephemeral\"}}]},");
+	spec = (struct dialect_spec){.model = "x", .system = ""};
+	assert_int_equal(openai_head(&b, &spec), 0);
+	expect(&b, "{\"model\":\"x\",\"messages\":[");
+	buf_fini(&b);
+}
+
+#define USAGE ",\"stream_options\":{\"include_usage\":true}"
+#define FORCE ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"submit_result\"}}"
+#define WANTS ",\"provider\":{\"require_parameters\":true}"
+
+static const struct {
+	const struct provider *provider;
+	const char *cap, *drop;
+	bool thinking, force;
+	const char *says;
+} tail_cases[] = {
+	{&local, NULL, "", false, false, USAGE ",\"max_tokens\":900"},
+	{&openai, "max_completion_tokens", "", false, false,
+	 USAGE ",\"max_completion_tokens\":900"},
+	{&openai, "max_tokens", "max_tokens", false, false, USAGE ",\"max_completion_tokens\":900"},
+	{&openai, "max_completion_tokens", "max_completion_tokens", false, false,
+	 USAGE ",\"max_tokens\":900"},
+	{&local, NULL, "max_tokens max_completion_tokens stream_options", false, true, FORCE},
+	{&openai, NULL, "", true, false,
+	 USAGE ",\"max_tokens\":900,\"reasoning_effort\":\"medium\""},
+	{&openai, NULL, "reasoning_effort", true, true, USAGE ",\"max_tokens\":900" FORCE},
+	{&openrouter, NULL, "", true, true,
+	 ",\"max_tokens\":900,\"reasoning\":{\"effort\":\"medium\"}" FORCE WANTS},
+	{&openrouter, NULL, "reasoning tool_choice provider", true, true, ",\"max_tokens\":900"},
+};
+
+static void test_tail(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < ARRAY_LEN(tail_cases); i++) {
+		struct agent_infer call = {
+			.iteration = 1, .max_output = 900, .force_submit = tail_cases[i].force};
+		struct model m = {.wire_name = "x",
+				  .provider = tail_cases[i].provider,
+				  .thinking = MODEL_THINKING_ADAPTIVE,
+				  .max_tokens_field = tail_cases[i].cap};
+		char want[400];
+
+		snprintf(m.drop, sizeof(m.drop), "%s", tail_cases[i].drop);
+		snprintf(want, sizeof(want), "],\"stream\":true%s}", tail_cases[i].says);
+		assert_int_equal(openai_tail(&b, &m, tail_cases[i].thinking, &call), 0);
+		expect(&b, want);
+	}
+	buf_fini(&b);
+}
+
+static void test_headers(void **state)
+{
+	struct model m = {.provider = &openrouter};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(openai_headers(&b, &m, "sk-or-1"), 0);
+	expect(&b, "content-type: application/json\naccept: text/event-stream\n"
+		   "authorization: Bearer sk-or-1\nhttp-referer: http://localhost/ava\n"
+		   "x-openrouter-title: ava\n");
+	m.provider = &local;
+	assert_int_equal(openai_headers(&b, &m, NULL), 0);
+	expect(&b, "content-type: application/json\naccept: text/event-stream\n");
+	assert_int_equal(openai_headers(&b, &m, "a\rb"), AVA_EINVAL);
+	buf_fini(&b);
+}
+
+static void test_mark(void **state)
+{
+	static const char lines[] =
+		"[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\","
+		"\"tool_call_id\":\"a\",\"content\":\"x \\\",\\\"content\\\":\\\"y\"}";
+	struct model m = {.provider = &openrouter, .wire_name = "anthropic/claude-x"};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	buf_adds(&b, lines);
+	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	expect(&b,
+	       "[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\",\"tool_call_id\":\"a\","
+	       "\"content\":[{\"type\":\"text\",\"text\":\"x \\\",\\\"content\\\":\\\"y\","
+	       "\"cache_control\":{\"type\":\"ephemeral\"}}]}");
+	m.provider = &openai;
+	buf_adds(&b, lines);
+	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	expect(&b, lines);
+	m.provider = &openrouter;
+	snprintf(m.wire_name, sizeof(m.wire_name), "openai/gpt-x"); /* caches by itself */
+	buf_adds(&b, lines);
+	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	expect(&b, lines);
+	buf_fini(&b);
+}
+
+/* ---- lines */
+
+static void test_lines(void **state)
+{
+	struct turn_call calls[] = {
+		{.wire_id = "a", .success = true, .output = "1\tx", .output_len = 3},
+		{.wire_id = "b", .success = false, .output = "no such \"file\"", .output_len = 14},
+		{.wire_id = "c", .success = true},
+	};
+	struct turn t = {.calls = calls, .ncalls = 3};
+	const char *notices[] = {"[ava] 80 %", " ", "steer"};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(openai_user(&b, "a\nb", 3), 0);
+	expect(&b, "{\"role\":\"user\",\"content\":\"a\\nb\"}");
+	assert_int_equal(openai_user(&b, " \n", 2), AVA_EINVAL);
+	assert_int_equal(openai_results(&b, &t, notices, 3), 0);
+	expect(&b, "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"1\\tx\"}\n"
+		   "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"Error: no such "
+		   "\\\"file\\\"\"}\n{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"\"}\n"
+		   "{\"role\":\"user\",\"content\":\"[ava] 80 %\\n\\nsteer\"}");
+	t.ncalls = 0;
+	assert_int_equal(openai_results(&b, &t, notices, 1), 0);
+	expect(&b, "{\"role\":\"user\",\"content\":\"[ava] 80 %\"}");
+	assert_int_equal(openai_results(&b, &t, notices + 1, 1), AVA_EINVAL);
+	buf_fini(&b);
+	buf_init(&b, 20);
+	t.ncalls = 1;
+	assert_int_equal(openai_results(&b, &t, NULL, 0), AVA_ETOOBIG);
+	buf_fini(&b);
+}
+
+#define TASK "{\"role\":\"user\",\"content\":\"do\"}"
+#define SAID "{\"role\":\"assistant\",\"content\":\"x\"}"
+#define CALL(i)                                                                                    \
+	"{\"id\":\"" i                                                                             \
+	"\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define CALLS(c) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" c "]}"
+#define DONE(i)  "{\"role\":\"tool\",\"tool_call_id\":\"" i "\",\"content\":\"r\"}"
+
+static const struct {
+	const char *lines, *says; /* NULL: good */
+} check_cases[] = {
+	{TASK, NULL},
+	{TASK "," SAID "," TASK, NULL},
+	{TASK "," CALLS(CALL("a")) "," DONE("a"), NULL},
+	{TASK "," CALLS(CALL("a") "," CALL("b")) "," DONE("b") "," DONE("a") "," TASK, NULL},
+	{TASK "," CALLS(CALL("a")) "," DONE("a") "," CALLS(CALL("a")) "," DONE("a"), NULL},
+	{"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}", NULL},
+	{"", "at least one message"},
+	{SAID, "first message"},
+	{DONE("a"), "first message"},
+	{TASK "," SAID, "must not end with"},
+	{TASK "," SAID "," SAID "," TASK, "side by side"},
+	{TASK "," CALLS(CALL("a")), "must be followed by tool messages"},
+	{TASK "," CALLS(CALL("a")) "," TASK, "did not have response messages: a"},
+	{TASK "," CALLS(CALL("a") "," CALL("b")) "," DONE("a") "," TASK, "messages: b"},
+	{TASK "," CALLS(CALL("a") "," CALL("a")) "," DONE("a"), "Duplicate value"},
+	{TASK "," CALLS(CALL("a")) "," DONE("a") "," DONE("a"), "more than one"},
+	{TASK "," CALLS(CALL("a")) "," DONE("b"), "must be a response"},
+	{TASK "," CALLS(CALL("a")) "," DONE("a") "," TASK "," DONE("a"), "must be a response"},
+	{TASK "," CALLS(""), "needs content or tool calls"},
+	{TASK "," CALLS("{\"id\":\"a\"}"), "the name of its function"},
+	{TASK "," CALLS(CALL("")), "needs an id"},
+	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}"),
+	 "holds a JSON object"},
+	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"[]\"}}"),
+	 "holds a JSON object"},
+	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":{}}}"),
+	 "holds a JSON object"},
+	{TASK "," CALLS("1"), "that is none"},
+	{"{\"role\":\"user\"}", "needs content"},
+	{"{\"role\":\"owner\",\"content\":\"x\"}", "not a message"},
+	{TASK "," TASK ",", "not a message"},
+	{TASK TASK, "not a message"},
+};
+
+static void test_check(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(check_cases); i++) {
+		const char *s = check_cases[i].lines;
+		struct ava_error err = {0};
+		int rv = openai_check(s, strlen(s), &err);
+
+		print_message("%s\n", s);
+		assert_int_equal(rv, check_cases[i].says == NULL ? 0 : AVA_EINVAL);
+		if (check_cases[i].says != NULL && strstr(err.text, check_cases[i].says) == NULL)
+			fail_msg("%s", err.text);
+	}
+}
+
+static int collect(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	buf_addf(user, "%zu%s[%.*s]", k, is_error ? "!" : "", (int)len, text);
+	return k == 2 ? 7 : 0;
+}
+
+static void test_results(void **state)
+{
+	static const char lines[] = TASK "," CALLS(CALL("a") "," CALL(
+		"b")) ","
+		      "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\\ny\"},"
+		      "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"Error: no\"}";
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(openai_each_result(lines, strlen(lines), collect, &b, NULL), 0);
+	expect(&b, "0[x\ny]1![no]");
+	assert_int_equal(openai_each_result("{", 1, collect, &b, NULL), AVA_EINVAL);
+	buf_fini(&b);
+}
+
+static void test_open_calls(void **state)
+{
+	static const struct {
+		const char *lines, *open; /* ids */
+	} cases[] = {
+		{TASK, ""},
+		{TASK "," CALLS(CALL("a") "," CALL("b")), "ab"},
+		{TASK "," CALLS(CALL("a") "," CALL("b")) "," DONE("a"), "b"},
+		{TASK "," CALLS(CALL("a")) "," DONE("a"), ""},
+		{TASK "," CALLS(CALL("a")) "," DONE("a") "," CALLS(CALL("c")), "c"},
+		{TASK "," CALLS(CALL("a")) "," TASK, ""},
+	};
+	struct turn *t;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		t = turn_new();
+		assert_int_equal(openai_open_calls(cases[i].lines, strlen(cases[i].lines), t, NULL),
+				 0);
+		assert_int_equal(t->ncalls, strlen(cases[i].open));
+		for (unsigned k = 0; k < t->ncalls; k++) {
+			assert_int_equal(t->calls[k].wire_id[0], cases[i].open[k]);
+			assert_string_equal(t->calls[k].name, "f");
+			assert_string_equal(t->calls[k].args, "{}");
+		}
+		turn_free(t);
+	}
+	t = turn_new();
+	assert_int_equal(openai_open_calls("[", 1, t, NULL), AVA_EINVAL);
+	turn_free(t);
+}
+
+/* messages.jsonl in this form: a replaced result, everything else untouched. */
+static void test_replaced(void **state)
+{
+	static const char file[] =
+		"{\"spec\":{\"machine\":1,\"head\":\"{\\\"messages\\\":[\"}}\n" TASK
+		"\n" CALLS(CALL("a") "," CALL("b")) "\n" DONE("a") "\n" DONE(
+			"b") "\n"
+			     "{\"replace\":{\"callId\":\"c1.1\",\"wireId\":\"a\",\"content\":"
+			     "\"gone\"}}\n";
+	struct messages_info info;
+	struct buf b;
+
+	buf_init(&b, 65536);
+	assert_int_equal(messages_request(&b, file, strlen(file), &info, NULL), 0);
+	assert_int_equal(info.lines, 4);
+	expect(&b, "{\"messages\":[" TASK
+		   "," CALLS(CALL("a") "," CALL("b")) ","
+						      "{\"role\":\"tool\",\"tool_call_id\":\"a\","
+						      "\"content\":\"gone\"}," DONE("b"));
+	buf_fini(&b);
+}
+
+static void test_row(void **state)
+{
+	const struct dialect *d = &dialect_openai;
+
+	assert_string_equal(d->name, "openai");
+	assert_string_equal(d->path, "/chat/completions");
+	assert_true(d->can_force);
+	assert_null(d->answer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_head),     cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_headers),  cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_lines),    cmocka_unit_test(test_check),
+		cmocka_unit_test(test_results),  cmocka_unit_test(test_open_calls),
+		cmocka_unit_test(test_replaced), cmocka_unit_test(test_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
