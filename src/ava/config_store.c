@@ -34,14 +34,25 @@ struct edit {
 
 /* ---- places in the text */
 
+/* Bytes of the line break at `s`, of those that YAML knows; 0: none is there. */
+static size_t line_break(const char *s, size_t left)
+{
+	static const char *const breaks[] = {"\r\n",     "\n",           "\r",
+					     "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+
+	for (size_t i = 0; i < ARRAY_LEN(breaks); i++)
+		if (left >= strlen(breaks[i]) && memcmp(s, breaks[i], strlen(breaks[i])) == 0)
+			return strlen(breaks[i]);
+	return 0;
+}
+
 static size_t line_start(const struct edit *e, unsigned line)
 {
-	size_t at = 0;
+	size_t at = 0, n;
 
-	for (unsigned i = 1; i < line && at < e->len; i++) {
-		const char *end = memchr(e->text + at, '\n', e->len - at);
-
-		at = end ? (size_t)(end - e->text) + 1 : e->len;
+	for (unsigned i = 1; i < line && at < e->len; at += n ? n : 1) {
+		n = line_break(e->text + at, e->len - at);
+		i += n > 0;
 	}
 	return at;
 }
@@ -66,7 +77,7 @@ static int put_between(const struct edit *e, size_t from, size_t to, const struc
 	buf_reset(out);
 	buf_add(out, e->text, from);
 	/* A last line without its end gets one before another follows. */
-	if (from == e->len && from > 0 && e->text[from - 1] != '\n')
+	if (from == e->len && from > 0 && !strchr("\r\n", e->text[from - 1]))
 		buf_addc(out, '\n');
 	buf_add(out, put->data, put->len);
 	buf_add(out, e->text + to, e->len - to);

@@ -53,6 +53,11 @@ static const struct {
 	 "  base_url: x\n",
 	 "\xc3\xa9: [\xc3\xa9]\nproviders:\n  local:\n    model: \"" MODEL
 	 "\" #\xc3\xa9\n    base_url: \"" URL "\"\n"},
+	{"ends of lines of others", "a: 1\r\nproviders:\r\n  local:\r\n    model: x\r\nb: 1\r\n",
+	 "a: 1\r\nproviders:\r\n  local:\r\n    base_url: \"" URL "\"\n    model: \"" MODEL
+	 "\"\r\nb: 1\r\n"},
+	{"old ends of lines", "# a\rproviders:\r  local:\r    model: x\r    base_url: y\r",
+	 "# a\rproviders:\r  local:\r    model: \"" MODEL "\"\r    base_url: \"" URL "\"\r"},
 	{"flow", "providers: {local: {base_url: x}}\n", NULL},
 	{"flow root", "{runs: {max: 1}}\n", NULL},
 	{"flow local", "providers:\n  local: {}\n", NULL},
