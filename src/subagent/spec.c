@@ -322,8 +322,9 @@ static struct run_spec *spec_new(void)
 {
 	struct run_spec *r = calloc(1, sizeof(*r));
 
-	if (r)
-		arena_init(&r->mem, 16u << 20);
+	if (!r)
+		return NULL;
+	arena_init(&r->mem, 16u << 20);
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
 	return r;
 }
