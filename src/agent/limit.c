@@ -53,6 +53,13 @@ static int64_t estimated_input(const struct agent *a)
 	return add(a->measured_input, a->new_bytes / 3 + (a->new_bytes % 3 != 0));
 }
 
+/* A cache write may be given as cheaper than it is (0 where a service has
+ * none), never the input. */
+static int64_t input_cost(const struct agent_price *p, int64_t tokens)
+{
+	return whole_microusd(times(tokens, MAX(p->input, p->cache_write)));
+}
+
 /* Output that the rest of the tokens allows; negative when the input alone
  * is too much. */
 static int64_t output_by_tokens(const struct agent *a)
@@ -66,9 +73,6 @@ static int64_t output_by_cost(const struct agent *a)
 {
 	const struct agent_price *p = &a->spec->price;
 	int64_t limit = a->spec->limits.cost_microusd, used = a->totals.cost_microusd, left;
-	/* A cache write may be given as cheaper than it is (0 where a service
-	 * has none), never the input. */
-	int64_t dearest = MAX(p->input, p->cache_write);
 
 	if (limit == 0)
 		return price_free(p) && used == 0 ? INT64_MAX : -1;
@@ -76,7 +80,7 @@ static int64_t output_by_cost(const struct agent *a)
 		return -1;
 	if (!price_known(p))
 		return INT64_MAX; /* the quote said so: held by tokens only */
-	left = limit - used - whole_microusd(times(estimated_input(a), dearest));
+	left = limit - used - input_cost(p, estimated_input(a));
 	if (left < 0 || p->output == 0)
 		return left < 0 ? -1 : INT64_MAX;
 	return left > INT64_MAX / PER_MILLION ? INT64_MAX : left * PER_MILLION / p->output;
@@ -156,13 +160,17 @@ static int64_t mark(int64_t limit)
 unsigned limit_near(const struct agent *a, int64_t now_ms)
 {
 	const struct agent_limits *l = &a->spec->limits;
+	const struct agent_price *p = &a->spec->price;
+	int64_t next = estimated_input(a), cost = a->totals.cost_microusd;
 	unsigned near = 0;
 
+	if (price_known(p))
+		cost = add(cost, input_cost(p, next));
 	if (now_ms - a->started_ms >= mark(l->time_ms))
 		near |= 1u << AGENT_TIME;
-	if (l->cost_microusd > 0 && a->totals.cost_microusd >= mark(l->cost_microusd))
+	if (l->cost_microusd > 0 && cost >= mark(l->cost_microusd))
 		near |= 1u << AGENT_COST;
-	if (add(a->totals.input, a->totals.output) >= mark(l->tokens))
+	if (add(add(a->totals.input, a->totals.output), next) >= mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
 	if (a->iteration >= mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;

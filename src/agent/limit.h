@@ -21,7 +21,9 @@ void limit_settle(struct agent *a, struct usage *u);
 /* The same for an attempt that gave no reply: nothing was measured. */
 void limit_charge(struct agent *a, struct usage *u);
 
-/* Resources at 80 % that the model was not told about: set of bits. */
+/* Resources of which the input of the next call, as far as it is known, will
+ * have used 80 %, and that the model was not told about: set of bits. What is
+ * used already would often be too late: a call costs its whole input again. */
 unsigned limit_near(const struct agent *a, int64_t now_ms);
 
 /* The sentence for one of them. */

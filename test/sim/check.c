@@ -24,8 +24,8 @@ struct judge {
 	bool wanted, in_slot, dropped;
 	int64_t slot_at;
 	/* the request */
-	int64_t measured, new_bytes;
-	int64_t closing_bytes; /* of the last results line */
+	int64_t measured, new_bytes, line_bytes; /* line_bytes: of the last line */
+	int64_t closing_bytes;                   /* of the last results line */
 	int32_t closing_batch, iteration;
 	int lines_since; /* written since the last request */
 	bool assistant_last;
@@ -109,13 +109,20 @@ static int used_up(const struct judge *j)
 static unsigned near(const struct judge *j)
 {
 	const struct agent_limits *l = &j->spec->limits;
+	const struct agent_price *p = &j->spec->price;
+	/* The line that would tell is not part of what it tells about. */
+	__int128 next = (__int128)j->measured + (j->new_bytes - j->line_bytes + 2) / 3;
+	__int128 cost = j->cost;
 	unsigned bits = 0;
+
+	if (price_known(j))
+		cost += (next * MAX(p->input, p->cache_write) + 999999) / 1000000;
 
 	if ((__int128)(j->rec->at - j->slot_at) * 5 >= (__int128)l->time_ms * 4)
 		bits |= 1u << AGENT_TIME;
-	if (l->cost_microusd > 0 && (__int128)j->cost * 5 >= (__int128)l->cost_microusd * 4)
+	if (l->cost_microusd > 0 && cost * 5 >= (__int128)l->cost_microusd * 4)
 		bits |= 1u << AGENT_COST;
-	if (((__int128)j->input + j->output) * 5 >= (__int128)l->tokens * 4)
+	if (((__int128)j->input + j->output + next) * 5 >= (__int128)l->tokens * 4)
 		bits |= 1u << AGENT_TOKENS;
 	if (j->iteration * 5 >= l->iterations * 4)
 		bits |= 1u << AGENT_ITERATIONS;
@@ -233,6 +240,7 @@ static const char *check_line(struct judge *j)
 
 	RULE(j->saved && j->end == NULL);
 	RULE(j->rec->kind == SIM_NOTE || v[1] > 0);
+	j->line_bytes = v[1];
 	j->new_bytes += v[1];
 	j->lines_since++;
 	j->assistant_last = j->rec->kind == SIM_ASSISTANT;
