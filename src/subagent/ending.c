@@ -12,6 +12,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
+#include "subagent/last_words.h"
 #include "subagent/record.h"
 #include "subagent/result.h"
 #include "subagent/supervisor.h"
@@ -24,6 +25,7 @@ struct end_job {
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
 	bool checked;
+	bool cut; /* the end fell into a model call */
 };
 
 void ending_free(struct run *r)
@@ -88,14 +90,16 @@ static void ended(int rv, void *user)
 /* A sentence for people when the model left none. */
 static const char *default_summary(struct end_job *j)
 {
+	const struct agent_totals *t = &j->run->agent.totals;
+	int replies = t->calls - t->failed_calls - j->cut;
 	const struct agent_end *e = &j->end;
 
 	if (e->error)
 		return e->error;
 	if (e->exhausted)
 		return arena_fmt(&j->mem,
-				 "Stopped at its %s limit after %d steps without a result.",
-				 e->exhausted, j->run->agent.iteration);
+				 "Stopped at its limit of %s after %d %s, without a result.",
+				 e->exhausted, replies, replies == 1 ? "reply" : "replies");
 	if (e->status == AVA_CANCELLED)
 		return "Cancelled before it had a result.";
 	return "It ended without a summary.";
@@ -143,6 +147,14 @@ static void check_work(struct os_work *w)
 	char *file = NULL;
 	size_t len;
 
+	if (!j->end.summary || !*j->end.summary) {
+		buf_init(&body, EVENT_PREVIEW_CHARS * 4 + 1);
+		last_words(r->outbox.lb->root_fd, r->id.text, &body);
+		j->end.partial = j->end.partial || body.len > 0;
+		if (body.len > 0)
+			j->end.summary = arena_copy(&j->mem, body.data, body.len);
+		buf_fini(&body);
+	}
 	buf_init(&body, 256u << 20);
 	logbook_messages_path(r->id.text, path);
 	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0 &&
@@ -228,7 +240,6 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	struct run *r = a->world;
 	struct draft *d = world_draft(r);
 	struct end_job *j = job_new(r, e);
-	void (*next)(void *user);
 
 	/* Without memory for its end the run cannot go on honestly; the next
 	 * start ends it as interrupted. */
@@ -238,20 +249,20 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		ending_free(r);
 		return;
 	}
+	j->cut = r->infer_id[0] != 0;
 	close_calls(r, d);
 	close_infer(r, d, e->stop_reason);
 	if (e->exhausted)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
-	next = j->end.output || (j->end.summary && *j->end.summary) ? check_start : commit;
 	/* Once the outbox is empty the conversation is complete on disk, and the
 	 * last events get their lsn when they are written: the logs that others
 	 * write to as well stay in order. */
 	if (outbox_empty(&r->outbox)) {
-		next(r);
+		check_start(r);
 	} else {
-		r->outbox.drained = next;
+		r->outbox.drained = check_start;
 		r->outbox.drained_user = r;
 	}
 }
