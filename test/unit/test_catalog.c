@@ -44,9 +44,9 @@ static const struct catalog_row rows[] = {
 		.started_ms = 1795248000123,
 		.ended_ms = 1795248180456,
 		.bytes = 18231,
-		.types = 1u << EVENT_Seal | 1u << EVENT_StateWrite | 1u << EVENT_ToolResult |
-			 1u << EVENT_ToolCall | 1u << EVENT_InferEnd | 1u << EVENT_InferStart |
-			 1u << EVENT_SubagentComplete | 1u << EVENT_SubagentSpawn,
+		.types = 1u << EVENT_SubagentSpawn | 1u << EVENT_SubagentComplete |
+			 1u << EVENT_InferStart | 1u << EVENT_InferEnd | 1u << EVENT_ToolCall |
+			 1u << EVENT_ToolResult | 1u << EVENT_CostUpdate | 1u << EVENT_Limit,
 		.totals = {.input_tokens = 11200,
 			   .output_tokens = 800,
 			   .cost_microusd = 23500,

@@ -64,7 +64,14 @@ static void test_worked_example(void **state)
 	assert_memory_equal(op.path, "logs/a.jsonl", 12);
 	assert_int_equal(op.len, 4);
 	assert_memory_equal(op.bytes, "one\n", 4);
+	assert_int_equal(wal_op_next(&p, seg + WAL_BEGIN + batch, &op), 1);
+	assert_int_equal(op.kind, WAL_PUT);
+	assert_int_equal(op.path_len, 18);
+	assert_memory_equal(op.path, "runs/a/result.json", 18);
+	assert_int_equal(op.len, 3);
+	assert_memory_equal(op.bytes, "{}\n", 3);
 	assert_int_equal(wal_op_next(&p, seg + WAL_BEGIN + batch, &op), 0);
+	assert_int_equal(batch, WAL_BATCH_HEAD + b.len);
 	free(doc);
 }
 
