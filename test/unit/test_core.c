@@ -362,6 +362,26 @@ static void test_timeout_terminates_the_run(void **state)
 	assert_paired(w, g.id);
 }
 
+/* The limit falls into the second call, when the first reply is long gone. */
+static void test_a_partial_result_keeps_what_was_said(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "wait");
+	struct got g;
+	json_t *r;
+
+	s.model = script(w, "{\"text\":\"It stands in parse.c.\",\"tool_calls\":[{\"name\":"
+			    "\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n"
+			    "{\"text\":\"late\",\"delay_ms\":20000}\n");
+	s.timeout_ms = 1500; /* enough for the first call anywhere */
+	g = spawn(w, &s);
+	r = result_of(w, g.id);
+	assert_string_equal(json_get_str(r, "status"), "timeout");
+	assert_string_equal(json_get_str(r, "summary"), "It stands in parse.c.");
+	assert_true(json_get_bool(r, "partial", false));
+	json_decref(r);
+}
+
 #define STEP_TURN                                                                                  \
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}],"               \
 	"\"usage\":{\"input\":600,\"output\":100,\"cost_cents\":4}}\n"
@@ -695,6 +715,7 @@ int main(void)
 		T(test_nothing_found_is_an_honest_success),
 		T(test_errors_go_back_to_the_model),
 		T(test_timeout_terminates_the_run),
+		T(test_a_partial_result_keeps_what_was_said),
 		T(test_cost_limit_stops_the_run),
 		T(test_token_limit_stops_the_run),
 		T(test_iteration_limit_stops_the_run),
