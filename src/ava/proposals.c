@@ -224,6 +224,16 @@ static void write_proposed(struct core *c, struct draft *d, const struct proposa
 	core_event(c, d, EVENT_SpawnProposed, p->spec->session_id, p->spec->user_id, &b);
 }
 
+/* After a failed sync nobody can say what a power cut now would leave. */
+static void not_saved(struct ava_error *err, int rv, const char *what, const char *then)
+{
+	if (rv == AVA_EUNKNOWN)
+		err_set(err, rv, "the disk failed while %s was saved: it may or may not hold; %s",
+			what, then);
+	else
+		err_set(err, rv, "%s could not be saved (%s): %s", what, ava_strerror(rv), then);
+}
+
 static void proposed(int rv, void *user)
 {
 	struct proposal *p = user;
@@ -236,7 +246,7 @@ static void proposed(int rv, void *user)
 		tell_waiters(p, 0, NULL);
 		return;
 	}
-	err_set(&err, rv, "the proposal could not be saved (%s): ask again", ava_strerror(rv));
+	not_saved(&err, rv, "the proposal", "ask again");
 	core_forget(p->core, p->spec->request_id);
 	tell_waiters(p, rv, &err);
 	proposal_free(p);
@@ -347,8 +357,8 @@ static void answered(int rv, void *user)
 	p->writing = false;
 	if (rv != 0) {
 		unstart(p);
-		err_set(&err, rv, "the answer could not be saved (%s): nothing started, ask again",
-			ava_strerror(rv));
+		not_saved(&err, rv, "the answer",
+			  "nothing was started now; look at `ava proposals` and answer again");
 		tell_waiters(p, rv, &err);
 		return;
 	}

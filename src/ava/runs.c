@@ -61,7 +61,13 @@ static void spawned(int rv, void *user)
 	} else {
 		core_forget(w->core, w->run->spec->request_id);
 		supervisor_discard(w->run);
-		err_set(&err, rv, "the spawn could not be saved (%s): ask again", ava_strerror(rv));
+		err_set(&err, rv,
+			rv == AVA_EUNKNOWN
+				? "the disk failed while the spawn was saved (%s): it may or may "
+				  "not "
+				  "hold; nothing was started now, look at `ava ps` and ask again"
+				: "the spawn could not be saved (%s): ask again",
+			ava_strerror(rv));
 	}
 	tell_spawned(w, rv, &s, &err);
 	while (!list_empty(&more)) {
