@@ -7,6 +7,10 @@
  *	cls = d->stream_end(s, status, content_type, &turn, &error);
  *	d->stream_free(s);
  *
+ * Usage that no service told is estimated: output from the bytes that came,
+ * input 0, which the caller knows better. A turn's request_id is the service's
+ * id of the message; where a header names the request, that is the better one.
+ *
  * stream_end may be asked at any time, also when the connection broke or feed
  * said no: a reply whose end mark arrived is whole and counts, whatever became
  * of the connection after it; everything else is no turn at all. */

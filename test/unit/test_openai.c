@@ -312,6 +312,26 @@ static void test_replaced(void **state)
 	buf_fini(&b);
 }
 
+/* The worked example of doc/MESSAGES.md. */
+static void test_example(void **state)
+{
+	struct agent_infer call = {.iteration = 2, .max_output = 8192};
+	struct messages_info info;
+	size_t len, want_len;
+	char *file = unit_read_src("test/golden/messages/chat.jsonl", &len);
+	char *want = unit_read_src("test/golden/messages/chat.request.json", &want_len);
+	struct buf b;
+
+	buf_init(&b, 65536);
+	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
+	assert_int_equal(openai_check(b.data + info.head_len, b.len - info.head_len, NULL), 0);
+	assert_int_equal(openai_tail(&b, NULL, false, &call), 0);
+	expect(&b, want);
+	buf_fini(&b);
+	free(file);
+	free(want);
+}
+
 static void test_row(void **state)
 {
 	const struct dialect *d = &dialect_openai;
@@ -329,7 +349,8 @@ int main(void)
 		cmocka_unit_test(test_headers),  cmocka_unit_test(test_mark),
 		cmocka_unit_test(test_lines),    cmocka_unit_test(test_check),
 		cmocka_unit_test(test_results),  cmocka_unit_test(test_open_calls),
-		cmocka_unit_test(test_replaced), cmocka_unit_test(test_row),
+		cmocka_unit_test(test_replaced), cmocka_unit_test(test_example),
+		cmocka_unit_test(test_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
