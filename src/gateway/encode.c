@@ -3,6 +3,7 @@
  * memory, which their buffer remembers. */
 #include "gateway/encode.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -205,9 +206,32 @@ int encode_http_status(int code)
 
 /* ---- bodies */
 
+/* The names a request takes, for who has written another one. */
+struct known {
+	char text[400];
+	size_t len;
+};
+
+static void known_add(struct known *k, const char *name)
+{
+	int n = snprintf(k->text + k->len, sizeof(k->text) - k->len, "%s%s", k->len ? ", " : "",
+			 name);
+
+	assert(n > 0 && (size_t)n < sizeof(k->text) - k->len);
+	k->len += (size_t)n;
+}
+
+static int unknown_key(const char *key, const struct known *k, struct ava_error *err)
+{
+	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request: it takes %s", key,
+		       k->len ? k->text : "none");
+}
+
 static int take_bounded(const char *key, const json_t *v, const struct decode_string *keys,
 			size_t n, struct ava_error *err)
 {
+	struct known known = {0};
+
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(key, keys[i].key) != 0)
 			continue;
@@ -218,7 +242,9 @@ static int take_bounded(const char *key, const json_t *v, const struct decode_st
 		*keys[i].out = json_string_value(v);
 		return 0;
 	}
-	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request", key);
+	for (size_t i = 0; i < n; i++)
+		known_add(&known, keys[i].key);
+	return unknown_key(key, &known, err);
 }
 
 int decode_strings(const json_t *body, const struct decode_string *keys, size_t n,
@@ -308,43 +334,47 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 	struct op_spawn *s = &b->spawn;
 	const struct {
 		const char *key;
-		const char **out;
-	} strings[] = {
-		{"role", &s->role},
-		{"task", &s->task},
-		{"context", &s->context},
-		{"model", &s->model},
-		{"preset", &s->preset},
-		{"cwd", &s->cwd},
-		{"session_id", &s->session_id},
-		{"request_id", &s->request_id},
-		{"origin", &s->origin},
+		const char **str;
+		int64_t scale, *num;
+		bool *flag;
+		const char **items; /* of a list, DECODE_LIST_MAX places */
+		const char *const **list;
+		size_t *n;
+	} keys[] = {
+		{"task", .str = &s->task},
+		{"role", .str = &s->role},
+		{"context", .str = &s->context},
+		{"model", .str = &s->model},
+		{"preset", .str = &s->preset},
+		{"timeout", .num = &s->timeout_ms, .scale = 1000},
+		{"max_cost_cents", .num = &s->max_cost_microusd, .scale = 10000},
+		{"max_tokens", .num = &s->max_tokens, .scale = 1},
+		{"max_iterations", .num = &s->max_iterations, .scale = 1},
+		{"extended_thinking", .flag = &s->extended_thinking},
+		{"cwd", .str = &s->cwd},
+		{"session_id", .str = &s->session_id},
+		{"tools", .items = b->tools, .list = &s->tools, .n = &s->ntools},
+		{"grants", .items = b->grants, .list = &s->grants, .n = &s->ngrants},
+		{"request_id", .str = &s->request_id},
+		{"origin", .str = &s->origin},
+		{"confirmed", .flag = &b->confirmed},
 	};
-	const struct {
-		const char *key;
-		int64_t scale, *out;
-	} numbers[] = {
-		{"timeout", 1000, &s->timeout_ms},
-		{"max_cost_cents", 10000, &s->max_cost_microusd},
-		{"max_tokens", 1, &s->max_tokens},
-		{"max_iterations", 1, &s->max_iterations},
-	};
+	struct known known = {0};
 
-	for (size_t i = 0; i < ARRAY_LEN(strings); i++)
-		if (strcmp(key, strings[i].key) == 0)
-			return take_str(key, v, strings[i].out, err);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (strcmp(key, numbers[i].key) == 0)
-			return take_num(key, v, numbers[i].scale, numbers[i].out, err);
-	if (strcmp(key, "extended_thinking") == 0)
-		return take_bool(key, v, &s->extended_thinking, err);
-	if (strcmp(key, "confirmed") == 0)
-		return take_bool(key, v, &b->confirmed, err);
-	if (strcmp(key, "tools") == 0)
-		return take_list(key, v, b->tools, &s->tools, &s->ntools, err);
-	if (strcmp(key, "grants") == 0)
-		return take_list(key, v, b->grants, &s->grants, &s->ngrants, err);
-	return err_set(err, AVA_EINVAL, "unknown key %.60s in the request", key);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (strcmp(key, keys[i].key) != 0) {
+			known_add(&known, keys[i].key);
+			continue;
+		}
+		if (keys[i].str)
+			return take_str(key, v, keys[i].str, err);
+		if (keys[i].num)
+			return take_num(key, v, keys[i].scale, keys[i].num, err);
+		if (keys[i].flag)
+			return take_bool(key, v, keys[i].flag, err);
+		return take_list(key, v, keys[i].items, keys[i].list, keys[i].n, err);
+	}
+	return unknown_key(key, &known, err);
 }
 
 int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *err)

@@ -339,6 +339,11 @@ static void test_spawn_numbers(void **state)
 	}
 }
 
+#define TAKES                                                                                      \
+	" in the request: it takes task, role, context, model, preset, timeout, max_cost_cents, "  \
+	"max_tokens, max_iterations, extended_thinking, cwd, session_id, tools, grants, "          \
+	"request_id, origin, confirmed"
+
 static void test_spawn_refused(void **state)
 {
 	static const struct {
@@ -347,10 +352,10 @@ static void test_spawn_refused(void **state)
 		{"[]", "the body must be a JSON object"},
 		{"null", "the body must be a JSON object"},
 		{"\"task\"", "the body must be a JSON object"},
-		{"{\"task\":\"t\",\"max_cost\":5}", "unknown key max_cost in the request"},
-		{"{\"user_id\":\"root\"}", "unknown key user_id in the request"},
-		{"{\"nope\":null}", "unknown key nope in the request"},
-		{"{\"Task\":\"t\"}", "unknown key Task in the request"},
+		{"{\"task\":\"t\",\"max_cost\":5}", "unknown key max_cost" TAKES},
+		{"{\"user_id\":\"root\"}", "unknown key user_id" TAKES},
+		{"{\"nope\":null}", "unknown key nope" TAKES},
+		{"{\"Task\":\"t\"}", "unknown key Task" TAKES},
 		{"{\"task\":5}", "task must be a string"},
 		{"{\"task\":[\"t\"]}", "task must be a string"},
 		{"{\"request_id\":7}", "request_id must be a string"},
@@ -428,7 +433,8 @@ static void test_strings(void **state)
 		{"{\"answer\":false}", AVA_EINVAL, "answer must be a string"},
 		{"{\"answer\":null}", AVA_EINVAL, "answer must be a string"},
 		{"{\"by\":1}", AVA_EINVAL, "by must be a string"},
-		{"{\"anwser\":\"no\"}", AVA_EINVAL, "unknown key anwser in the request"},
+		{"{\"anwser\":\"no\"}", AVA_EINVAL,
+		 "unknown key anwser in the request: it takes answer, by"},
 		{"{\"answer\":\"123456\"}", AVA_ETOOBIG, "answer is over 5 bytes"},
 	};
 	json_t *v = parse("{\"answer\":\"12345\"}");

@@ -658,65 +658,6 @@ static void test_stop_answers_waits(void **state)
 	assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
 }
 
-/* ---- doc/api.yaml names the routes that there are, and no others */
-
-static bool routed(const char *method, const char *path)
-{
-	const char *m, *row;
-
-	for (size_t i = 0; (row = routes_row(i, &m)); i++)
-		if (strcmp(row, path) == 0 && strcmp(m, method) == 0)
-			return true;
-	return false;
-}
-
-static bool described(const char *yaml, const char *method, const char *path)
-{
-	char key[100], lower[16] = "";
-	const char *at, *end;
-
-	for (size_t i = 0; method[i]; i++)
-		lower[i] = (char)(method[i] | 32);
-	snprintf(key, sizeof(key), "\n  %s:\n", path);
-	at = strstr(yaml, key);
-	if (!at)
-		return false;
-	at += strlen(key) - 1;
-	end = strstr(at, "\n  /");
-	snprintf(key, sizeof(key), "\n    %s:", lower);
-	at = strstr(at, key);
-	return at && (!end || at < end);
-}
-
-static void test_api_yaml(void **state)
-{
-	size_t len, n = 0, rows = 0;
-	char *yaml = unit_read_src("doc/api.yaml", &len), *save = NULL, path[100] = "";
-	const char *method, *row;
-
-	for (size_t i = 0; (row = routes_row(i, &method)); i++, rows++)
-		if (!described(yaml, method, row))
-			fail_msg("doc/api.yaml does not describe %s %s", method, row);
-	for (char *line = strtok_r(yaml, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		static const char *const methods[] = {"GET",   "POST",   "PUT",
-						      "PATCH", "DELETE", "HEAD"};
-
-		if (strncmp(line, "  /", 3) == 0)
-			snprintf(path, sizeof(path), "%.*s", (int)strcspn(line + 2, ":"), line + 2);
-		for (size_t i = 0; i < ARRAY_LEN(methods) && strncmp(line, "    ", 4) == 0; i++) {
-			size_t m = strlen(methods[i]);
-
-			if (strncasecmp(line + 4, methods[i], m) != 0 || line[4 + m] != ':')
-				continue;
-			if (!routed(methods[i], path))
-				fail_msg("doc/api.yaml: there is no route %s %s", methods[i], path);
-			n++;
-		}
-	}
-	assert_int_equal(n, rows);
-	free(yaml);
-}
-
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
@@ -747,7 +688,6 @@ int main(void)
 		T(test_peer_leaves_a_confirmation),
 		T(test_stop_with_everything_kept),
 		T(test_stop_answers_waits),
-		cmocka_unit_test(test_api_yaml),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
