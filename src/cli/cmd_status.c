@@ -101,7 +101,7 @@ static void print_overview(const json_t *health, const json_t *runs)
 	const json_t *slots = json_object_get(health, "slots");
 
 	printf("ava %s, up %s, model ", str(health, "version"),
-	       format_seconds(json_get_int(health, "uptime_seconds", 0) * 1000).text);
+	       format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text);
 	term_str(stdout, str(health, "model"));
 	if (str(health, "model_why")[0] != '\0') {
 		fputs(" (", stdout);

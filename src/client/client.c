@@ -145,10 +145,12 @@ static int ensure_connected(struct client *c, struct ava_error *err)
 	return dial(c, err);
 }
 
-/* Make the root and what is above it, 0700. Fails later, when it is opened. */
-static void make_root(const char *root)
+/* Make the root and what is above it, 0700. What failed shows when it is
+ * opened; the reason is the errno returned, 0 when it is there. */
+static int make_root(const char *root)
 {
 	char *path = strdup(root);
+	int failed;
 
 	for (char *s = path; s && *s; s++) {
 		if (*s != '/' || s == path)
@@ -157,8 +159,9 @@ static void make_root(const char *root)
 		mkdir(path, 0700);
 		*s = '/';
 	}
-	mkdir(root, 0700);
+	failed = mkdir(root, 0700) == 0 || errno == EEXIST ? 0 : errno;
 	free(path);
+	return failed;
 }
 
 /* Start daemons until one serves, ours or another's. One that finds the root
@@ -195,18 +198,22 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 int client_open(const char *root, bool start, struct client **out, struct ava_error *err)
 {
 	struct client *c = malloc(sizeof(*c));
-	int rv;
+	int rv, failed;
 
 	*out = NULL;
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	*c = (struct client){.fd = -1, .quiet_ms = QUIET_MS, .deadline_ms = -1};
-	if (start)
-		make_root(root);
+	failed = start ? make_root(root) : 0;
 	c->dirfd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0) {
 		rv = err_sys(err, "data root %.300s", root);
-		if (rv == AVA_ENOENT)
+		if (failed)
+			rv = err_set(err, AVA_EDENIED,
+				     "the data root %.300s cannot be made (%s): set AVA_DATA_ROOT "
+				     "to a folder that can",
+				     root, strerror(failed));
+		else if (rv == AVA_ENOENT)
 			err_set(err, rv, "there is no data root %.300s yet: \"ava run\" makes it",
 				root);
 		goto fail;

@@ -111,6 +111,8 @@ contains 'ps shows them' 'running' "$OUT"
 run "$AVA" status
 contains 'so does the overview' '2 of 8 slots used' "$OUT"
 contains 'with what they cost' 'spent by live runs: $0.00' "$OUT"
+up() { "$AVA" status | grep -Eq ', up (0\.[1-9]|[1-9])'; }
+check 'and how long it has been up' wait_for 10 up
 live=$("$AVA" ps --json | jq -r '.[0].subagent_id')
 run "$AVA" result "$live"
 exits 'no result yet' 1
@@ -138,5 +140,9 @@ exits 'ids and --all do not go together' 2
 run sh -c '"$AVA" ps -a --json >/dev/full'
 exits 'a full output is an error' 1
 contains 'that is told' 'cannot write the output' "$ERR"
+
+run env AVA_DATA_ROOT=/proc/none "$AVA" run --yes 'find kettle'
+exits 'a data root that cannot be made' 1
+contains 'and why' 'the data root /proc/none cannot be made' "$ERR"
 
 finish
