@@ -6,8 +6,8 @@
  *
  * Servers differ most in calls: all with index 0, without index or id, whole
  * arguments as text or as an object. A piece opens a new call when its id is
- * another one, or when it has a name and the call there is complete already;
- * a name is set once. Calls decide that a turn wants tools, never the reason.
+ * another one, or when it has a name and the call there is complete already; a
+ * name is set once. Calls decide that a turn wants tools, never the reason.
  * Reasoning is kept under the name it came with, reasoning_details merged as
  * they were cut, so that both can be sent back. An error in the stream, broken
  * JSON and too many calls end it. */
@@ -138,11 +138,15 @@ static bool complete(const struct buf *args)
 	return jscan_skip(&w, NULL) && jscan_peek(&w) == 0 && w.at == w.end;
 }
 
-static bool is_new(const struct call *c, const char *id, const char *name)
+/* Some servers make up an id for each piece: another id alone, without a name,
+ * begins a call only behind a complete one. */
+static bool is_new(const struct call *c, const char *id, const char *name, bool has_args)
 {
-	if (id != NULL && c->id != NULL && strcmp(id, c->id) != 0)
-		return true;
-	if (name == NULL || (id != NULL && c->id != NULL))
+	bool both = id != NULL && c->id != NULL;
+
+	if (both && strcmp(id, c->id) != 0)
+		return name != NULL || (has_args && complete(&c->args));
+	if (name == NULL || both)
 		return false;
 	return c->named_now || complete(&c->args) ||
 	       (c->name != NULL && strcmp(c->name, name) != 0);
@@ -180,24 +184,20 @@ static int add_args(struct stream *s, struct call *c, const json_t *args)
 	return rv;
 }
 
-static bool is_nothing(const json_t *args)
-{
-	return !json_is_object(args) && json_string_length(args) == 0;
-}
-
 static int take_call(struct stream *s, const json_t *piece)
 {
 	struct reply *r = s->reply;
 	const json_t *function = json_object_get(piece, "function");
+	const json_t *args = json_object_get(function, "arguments");
 	const char *id = given(piece, "id"), *name = given(function, "name");
 	int64_t index = json_get_int(piece, "index", -1);
+	bool has_args = json_is_object(args) || json_string_length(args) > 0;
 	struct call *c = find_call(r, index);
 	int rv;
 
-	if (c == NULL && id == NULL && name == NULL &&
-	    is_nothing(json_object_get(function, "arguments")))
+	if (c == NULL && id == NULL && name == NULL && !has_args)
 		return 0;
-	if (c == NULL || is_new(c, id, name))
+	if (c == NULL || is_new(c, id, name, has_args))
 		c = add_call(s, index);
 	if (c == NULL)
 		return s->fault != NULL ? AVA_EINVAL : AVA_ENOMEM;
@@ -205,7 +205,7 @@ static int take_call(struct stream *s, const json_t *piece)
 	rv = set_once(&c->id, id);
 	if (rv == 0)
 		rv = set_once(&c->name, name);
-	return rv == 0 ? add_args(s, c, json_object_get(function, "arguments")) : rv;
+	return rv == 0 ? add_args(s, c, args) : rv;
 }
 
 static int take_calls(struct stream *s, const json_t *pieces)
