@@ -118,14 +118,6 @@ static int set_remote(struct model *out, const char *name, const struct provider
 			       "%.100s names no model: after %s/ stands its name, without blanks, "
 			       "%zu bytes at the most",
 			       name, p->name, sizeof(out->wire_name) - 1);
-	if (!provider_usable(p))
-		return err_set(err, AVA_EUNSUPPORTED,
-			       "%.100s needs %s: set it, or write it into "
-			       "$XDG_CONFIG_HOME/ava/env, and restart the daemon (or use the model "
-			       "offline)",
-			       name, p->needs_key ? p->key_name : p->url_name);
-	if (p->dialect == NULL)
-		return err_set(err, AVA_EUNSUPPORTED, "%.100s is not spoken to yet", name);
 	*out = (struct model){
 		.dialect = p->dialect,
 		.provider = p,
@@ -143,6 +135,14 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	if (row)
 		take_row(out, row);
 	return 0;
+}
+
+/* A service that is to be called from now on. */
+static int set_usable(struct model *out, const char *id, struct ava_error *err)
+{
+	int rv = set_remote(out, id, service_of(id), err);
+
+	return rv == 0 ? provider_require(out->provider, id, err) : rv;
 }
 
 /* ---- aliases and the default */
@@ -181,7 +181,7 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 	if (service_of(id) == p)
 		snprintf(why_text + strlen(why_text), sizeof(why_text) - strlen(why_text),
 			 "%s is set", variable_of(p));
-	return set_remote(out, id, service_of(id), err);
+	return set_usable(out, id, err);
 }
 
 static int unknown(const char *name, struct ava_error *err)
@@ -210,9 +210,20 @@ static int resolve(const char *name, struct model *out, struct ava_error *err)
 	}
 	if (service_of(name)) {
 		snprintf(why_text, sizeof(why_text), "it was asked for");
-		return set_remote(out, name, service_of(name), err);
+		return set_usable(out, name, err);
 	}
 	return models_is_alias(name) ? set_alias(out, name, err) : unknown(name, err);
+}
+
+int model_restore(const char *id, struct model *out, struct ava_error *err)
+{
+	const struct provider *p = service_of(id);
+
+	if (p)
+		return set_remote(out, id, p, err);
+	if (strncmp(id, "offline", 7) != 0)
+		return err_set(err, AVA_EINVAL, "unknown model %.100s", id);
+	return resolve(id, out, err);
 }
 
 int model_resolve(const char *name, struct model *out, const char **why, struct ava_error *err)

@@ -43,6 +43,11 @@ struct model {
  * AVA_EINVAL: unknown model. AVA_EUNSUPPORTED: its service has no key. */
 int model_resolve(const char *name, struct model *out, const char **why, struct ava_error *err);
 
+/* The same for an id that was resolved before and stored: a service whose key
+ * is gone meanwhile is an error of its calls (provider_require), not of what
+ * is stored. AVA_EINVAL: it is no such id. */
+int model_restore(const char *id, struct model *out, struct ava_error *err);
+
 /* May the parameter ("temperature", "tool_choice", …) be sent? */
 bool model_takes(const struct model *m, const char *parameter);
 /* From now on it may not (a service rejected it). false: the list is full, or

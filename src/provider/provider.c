@@ -81,6 +81,16 @@ bool provider_usable(const struct provider *p)
 	return p->needs_key ? provider_key(p) != NULL : p->base_url[0] != '\0';
 }
 
+int provider_require(const struct provider *p, const char *what, struct ava_error *err)
+{
+	if (provider_usable(p))
+		return 0;
+	return err_set(err, AVA_EUNSUPPORTED,
+		       "%.100s needs %s: set it, or write it into $XDG_CONFIG_HOME/ava/env, and "
+		       "restart the daemon (or use the model offline)",
+		       what, p->needs_key ? p->key_name : p->url_name);
+}
+
 /* ---- addresses */
 
 /* `host` is the machine itself by its form; names other than localhost are

@@ -234,8 +234,10 @@ void infer_remote_send(struct infer_job *j)
 		j->wire.text_user = r;
 	}
 	snprintf(tag, sizeof(tag), "%s_%d", r->id.text + 2, j->call.iteration);
-	rv = wirecall_start(&j->wire, infer_line_pool(j->ticket.line), m, provider_key(m->provider),
-			    tag, &j->body, &j->err);
+	rv = provider_require(m->provider, m->id, &j->err);
+	if (rv == 0)
+		rv = wirecall_start(&j->wire, infer_line_pool(j->ticket.line), m,
+				    provider_key(m->provider), tag, &j->body, &j->err);
 	if (rv != 0) {
 		j->sent = false;
 		infer_fail(j, rv, err_word(rv), j->err.text);

@@ -542,7 +542,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 	}
 	rv = take_strings(r, &s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
-		rv = model_resolve(model, &r->model, NULL, err);
+		rv = model_restore(model, &r->model, err);
 	if (rv == 0)
 		rv = tools_from_json(r, config, err);
 	if (rv == 0)

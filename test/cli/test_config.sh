@@ -20,6 +20,7 @@ class H(http.server.BaseHTTPRequestHandler):
         if "/odd/" in self.path: body = "<html>"
         self.send_response(status); self.send_header("content-length", str(len(body)))
         self.end_headers(); self.wfile.write(body.encode())
+    def do_POST(self): time.sleep(300) # a model that thinks for long
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), H)
 open(sys.argv[1], "w").write(str(s.server_address[1]) + "\n")
 s.serve_forever()
@@ -101,6 +102,26 @@ run env OPENAI_API_KEY=sk-key-of-the-command "$AVA" proposals
 exits 'a command with a key of its own is served' 0
 contains 'and told' 'the daemon has no OPENAI_API_KEY' "$ERR"
 lacks 'the key is not shown' 'of-the-command' "$ERR"
+stop_daemon
+
+# --- runs whose key is gone after a restart ------------------------------------------
+KEY="AVA_RUNS_MAX=1 ANTHROPIC_API_KEY=sk-ant-good-key-1 ANTHROPIC_BASE_URL=$URL"
+begin() { run env $KEY "$AVA" run --yes --background 'find the lock' --model claude-haiku; }
+id_of() { grep -o 'S-[0-9a-f]*' "$OUT" | head -1; }
+begin
+exits 'a run with a key starts' 0
+ONE=$(id_of)
+wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$ONE.jsonl"
+begin
+exits 'the next one waits for it' 0
+TWO=$(id_of)
+kill_daemon
+run "$AVA" wait "$TWO" --timeout 60
+exits 'without the key it ends' 1
+run "$AVA" result "$TWO" --json
+contains 'and says what it lacks' 'anthropic/claude-haiku-5-5 needs ANTHROPIC_API_KEY' "$OUT"
+run "$AVA" result "$ONE" --json
+contains 'the one that was calling was interrupted' '"stop_reason":"interrupted"' "$OUT"
 stop_daemon
 
 # --- a local server ---------------------------------------------------------------

@@ -202,6 +202,27 @@ static void test_facts(void **state)
 	assert_int_equal(model_resolve("quick", &m, NULL, NULL), AVA_EINVAL);
 }
 
+/* What is stored outlives its key. */
+static void test_restore(void **state)
+{
+	struct ava_error err = {0};
+	struct model m;
+
+	clear();
+	assert_int_equal(model_restore("anthropic/claude-haiku-4-5", &m, &err), 0);
+	assert_string_equal(m.wire_name, "claude-haiku-4-5");
+	assert_int_equal(m.price.input, 1000000);
+	assert_int_equal(provider_require(m.provider, m.id, &err), AVA_EUNSUPPORTED);
+	assert_non_null(strstr(err.text, "anthropic/claude-haiku-4-5 needs ANTHROPIC_API_KEY"));
+	setenv("ANTHROPIC_API_KEY", "sk-ant-1234", 1);
+	assert_int_equal(provider_require(m.provider, m.id, &err), 0);
+	assert_int_equal(model_restore("offline", &m, &err), 0);
+	assert_int_equal(model_restore("offline:/x", &m, &err), 0);
+	assert_int_equal(model_restore("claude-haiku", &m, &err), AVA_EINVAL);
+	assert_int_equal(model_restore("anthropic/", &m, &err), AVA_EINVAL);
+	clear();
+}
+
 static void test_drop(void **state)
 {
 	struct model m = {.drop = ""};
@@ -231,9 +252,9 @@ int main(void)
 	for (size_t i = 0; keys_known[i] != NULL; i++)
 		unsetenv(keys_known[i]);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resolve), cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_resolve),  cmocka_unit_test(test_long_path),
 		cmocka_unit_test(test_services), cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_drop)};
+		cmocka_unit_test(test_restore),  cmocka_unit_test(test_drop)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
