@@ -86,7 +86,7 @@ struct agent {
 	unsigned answered;      /* calls of the turn that have a result */
 	enum ava_status status; /* set when ending */
 	char stop_reason[24];
-	char reply_error[160]; /* sentence for reply_code */
+	char reply_error[288]; /* sentence for reply_code */
 	char reply_class[32];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");

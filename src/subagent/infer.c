@@ -24,6 +24,7 @@
 #include "subagent/world.h"
 
 #define MESSAGES_MAX (256u << 20)
+#define AT_ONCE_MAX  (64u << 10)
 
 void infer_drop(struct infer_job *j)
 {
@@ -39,23 +40,19 @@ void infer_drop(struct infer_job *j)
 	world_release(r);
 }
 
-/* ---- on the pool thread */
+/* ---- the request, on a pool thread or at once */
 
-static int build(struct infer_job *j, struct buf *body)
+static int build(struct infer_job *j, const char *file, size_t len)
 {
 	const struct model *m = &j->run->spec->model;
 	const struct dialect *d = m->dialect;
-	char path[LOGBOOK_PATH];
+	struct buf *body = &j->body;
 	struct messages_info info;
-	char *file = NULL;
-	size_t len;
 	int rv;
 
-	logbook_messages_path(j->run->id.text, path);
-	rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
-	if (rv == 0)
-		rv = messages_request(body, file, len, &info, &j->err);
-	free(file);
+	/* About as long as the file; a body that grows would be copied again and again. */
+	rv = buf_reserve(body, len + 1024) ? messages_request(body, file, len, &info, &j->err)
+					   : err_set(&j->err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
 	if (rv == 0 && ((d->mark_cache && d->mark_cache(body, info.head_len, m) != 0) ||
@@ -68,17 +65,42 @@ static void job_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = &j->run->spec->model;
+	char path[LOGBOOK_PATH], *file = NULL;
+	size_t len;
 
 	if (j->rehash) {
 		infer_rehash(j);
 		return;
 	}
-	j->rv = build(j, &j->body);
+	logbook_messages_path(j->run->id.text, path);
+	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
+	if (j->rv == 0)
+		j->rv = build(j, file, len);
+	free(file);
 	j->sent = j->rv == 0;
 	if (j->rv != 0 || !m->dialect->answer)
 		return;
 	j->rv = m->dialect->answer(j->body.data, j->body.len, m->config, &j->answer, &j->err);
 	buf_fini(&j->body);
+}
+
+/* A short conversation that was just written is in memory: the loop reads it
+ * for less than waking a thread costs. false: it is not, or it has parts. */
+static bool build_at_once(struct infer_job *j)
+{
+	char path[LOGBOOK_PATH], text[AT_ONCE_MAX];
+	ssize_t len;
+
+	if (j->rehash || j->run->spec->model.dialect->answer ||
+	    j->run->request_bytes > AT_ONCE_MAX / 2)
+		return false;
+	logbook_messages_path(j->run->id.text, path);
+	len = logbook_read_cached(j->run->outbox.lb->root_fd, path, text, sizeof(text));
+	if (len < 0)
+		return false;
+	j->rv = build(j, text, (size_t)len);
+	j->sent = j->rv == 0;
+	return true;
 }
 
 /* ---- the outcome, on the loop */
@@ -186,13 +208,9 @@ static void reply_due(void *user)
 		failed(j);
 }
 
-static void job_done(struct os_work *w)
+static void built(struct infer_job *j)
 {
-	struct infer_job *j = w->priv;
-
-	if (j->stopped) {
-		infer_drop(j);
-	} else if (j->rv != 0) {
+	if (j->rv != 0) {
 		infer_fail(j, j->rv, err_word(j->rv), j->err.text);
 	} else if (j->rehash) {
 		infer_rehashed(j);
@@ -204,6 +222,16 @@ static void job_done(struct os_work *w)
 	} else {
 		deliver(j);
 	}
+}
+
+static void job_done(struct os_work *w)
+{
+	struct infer_job *j = w->priv;
+
+	if (j->stopped)
+		infer_drop(j);
+	else
+		built(j);
 }
 
 /* ---- start */
@@ -236,14 +264,21 @@ void infer_saved(int rv, void *user)
 		return;
 	}
 	j->state = INFER_WORK;
+	if (build_at_once(j)) {
+		built(j);
+		return;
+	}
 	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
 }
 
 static void hex(const unsigned char *in, char out[HASH_HEX_LEN + 1])
 {
-	for (unsigned i = 0; i < 32; i++)
-		snprintf(out + 2 * i, 3, "%02x", in[i]);
+	for (unsigned i = 0; i < 32; i++) {
+		out[2 * i] = "0123456789abcdef"[in[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[in[i] & 15];
+	}
+	out[HASH_HEX_LEN] = 0;
 }
 
 /* The hashes of the request without building it: the prefix is kept running. */

@@ -4,6 +4,7 @@
 #define SUBAGENT_PATHS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct ava_error;
 
@@ -17,5 +18,9 @@ void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-â
  * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err);
+/* The same without a wait: only a file that has no further parts, fits into
+ * `size` bytes and is in memory as a whole. Its length, or -1: read it on
+ * another thread. */
+ssize_t logbook_read_cached(int root_fd, const char *path, char *out, size_t size);
 
 #endif
