@@ -6,7 +6,7 @@
  *
  * Prints per round: wall time until all wait, resident and heap bytes a waiting
  * call, CPU a call until all are over (the client's process alone). The second
- * and later rounds reuse connections. */
+ * and later rounds reuse connections. A turn of the loop is what others wait for. */
 #include <arpa/inet.h>
 #include <ava.h>
 #include <malloc.h>
@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/util.h"
 #include "net/http_client.h"
 #include "os/loop.h"
 
@@ -118,6 +119,7 @@ static int serve(int lfd, size_t calls)
 struct bench {
 	struct os_loop *loop;
 	size_t over, failed;
+	double longest_us; /* turn, CPU */
 	bool all_wait;
 };
 
@@ -169,6 +171,14 @@ static double cpu_us(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+static void step(struct bench *b)
+{
+	double began = cpu_us();
+
+	os_loop_step(b->loop, -1);
+	b->longest_us = MAX(b->longest_us, cpu_us() - began);
+}
+
 static void start_all(struct bench *b, struct http_pool *pool, struct http_call *calls, size_t n,
 		      size_t body)
 {
@@ -203,10 +213,11 @@ static void measure(struct bench *b, struct http_pool *pool, size_t n, size_t bo
 
 	os_poll_set(told, OS_READ);
 	b->over = b->failed = 0;
+	b->longest_us = 0;
 	b->all_wait = false;
 	start_all(b, pool, calls, n, body);
 	while (!b->all_wait)
-		os_loop_step(b->loop, -1);
+		step(b);
 	os_poll_free(told);
 	printf("%zu wait after %.0f ms: %.1f KB resident, %.1f KB heap a call", n,
 	       (double)(clock_mono_us() - began) / 1000,
@@ -215,8 +226,9 @@ static void measure(struct bench *b, struct http_pool *pool, size_t n, size_t bo
 	if (read(fd[0], &byte, 1) != 1 || write(fd[1], "g", 1) != 1)
 		abort();
 	while (b->over < n)
-		os_loop_step(b->loop, -1);
-	printf("; %.0f us CPU a call, %zu failed\n", (cpu_us() - cpu) / (double)n, b->failed);
+		step(b);
+	printf("; %.0f us CPU a call, longest turn %.1f ms CPU, %zu failed\n",
+	       (cpu_us() - cpu) / (double)n, b->longest_us / 1000, b->failed);
 	free(calls);
 }
 

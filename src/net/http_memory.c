@@ -30,6 +30,7 @@ static struct {
 	unsigned used;  /* blocks ever handed out */
 	unsigned nfree;
 	uint16_t free[BLOCKS]; /* the last freed is the first taken */
+	bool empty[BLOCKS];    /* its owner gave its pages back already */
 } range = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool in_range(const void *p)
@@ -60,8 +61,9 @@ static void block_put(void *p)
 	pthread_mutex_lock(&range.lock);
 	warm = range.nfree < WARM;
 	pthread_mutex_unlock(&range.lock);
-	if (!warm) /* before another thread may take it */
+	if (!warm && !range.empty[i]) /* before another thread may take it */
 		http_memory_empty(p);
+	range.empty[i] = false;
 	pthread_mutex_lock(&range.lock);
 	range.free[range.nfree++] = (uint16_t)i;
 	pthread_mutex_unlock(&range.lock);
@@ -146,8 +148,9 @@ bool http_memory_is_upload(const void *at)
 
 void http_memory_empty(void *at)
 {
-	size_t from = (size_t)((char *)at - range.base) / HTTP_UPLOAD_BYTES;
+	size_t i = (size_t)((char *)at - range.base) / HTTP_UPLOAD_BYTES;
 
 	/* Fails only for addresses that are not ours. */
-	(void)madvise(range.base + from * HTTP_UPLOAD_BYTES, HTTP_UPLOAD_BYTES, MADV_DONTNEED);
+	(void)madvise(range.base + i * HTTP_UPLOAD_BYTES, HTTP_UPLOAD_BYTES, MADV_DONTNEED);
+	range.empty[i] = true;
 }

@@ -22,6 +22,7 @@
 #define CONNECTIONS_HTTP1 10000
 #define CONNECTIONS_HTTP2 100
 #define IDLE_MS           90000
+#define HAND_OVERS        64 /* a turn: a burst of calls must not stall the loop */
 
 /* ---- callbacks may be running */
 
@@ -42,6 +43,7 @@ static void destroy(struct http_pool *p)
 	os_defer_cancel(c->loop, &p->pump);
 	deadlines_del(&c->deadlines, &p->names_due);
 	deadlines_del(&c->deadlines, &p->idle_due);
+	deadlines_del(&c->deadlines, &p->pump_due);
 	http_names_free(p->names);
 	http_target_fini(&p->target);
 	free(p->ca_file);
@@ -206,14 +208,34 @@ static bool full(const struct http_pool *p)
 	return running / (p->http2 ? HTTP_STREAMS : 1) >= p->connections_max;
 }
 
+static void pump_fire(struct deadline *d)
+{
+	struct http_pool *p = CONTAINER_OF(d, struct http_pool, pump_due);
+
+	deadlines_del(&p->client->deadlines, d);
+	http_pool_wake(p);
+}
+
+/* true: the rest goes in the next turn. */
+static bool enough(struct http_pool *p, unsigned n)
+{
+	struct http_client *c = p->client;
+
+	/* Without memory for that all go now. */
+	return n >= HAND_OVERS &&
+	       (p->pump_due.pos != 0 || http_client_due(c, &p->pump_due, os_now_ms(c->loop)) == 0);
+}
+
 static void pump_waiting(struct http_pool *p)
 {
 	struct http_addresses *addresses;
+	unsigned n = 0;
 	struct http_call_impl *im;
 	struct ava_error err;
 	int rv;
 
-	while ((im = LIST_FIRST(&p->waiting, struct http_call_impl, node)) && !full(p)) {
+	while ((im = LIST_FIRST(&p->waiting, struct http_call_impl, node)) && !full(p) &&
+	       !enough(p, n++)) {
 		rv = p->names ? http_names_get(p->names, p->client->lookup, &addresses, &err) : 0;
 		if (rv < 0) {
 			fail_waiting(p, rv, &err);
@@ -314,6 +336,7 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 	os_task_init(&p->pump, pump_run);
 	p->names_due.fire = names_due_fire;
 	p->idle_due.fire = idle_fire;
+	p->pump_due.fire = pump_fire;
 	if (http_target_init(&p->target, o->base_url, err) != 0 ||
 	    set_ca(p, o->ca_file, err) != 0 || set_names(p, err) != 0) {
 		destroy(p);

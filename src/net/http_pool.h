@@ -41,6 +41,7 @@ struct http_pool {
 	struct http_names *names;  /* NULL: nothing to look up */
 	struct deadline names_due; /* while waiting calls need a lookup */
 	struct deadline idle_due;  /* drop connections and handles */
+	struct deadline pump_due;  /* the pump goes on in the next turn */
 	int64_t idle_since;        /* when the last call was over */
 	CURL *spares[HTTP_SPARES];
 	unsigned nspares;
