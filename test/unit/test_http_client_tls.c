@@ -226,6 +226,39 @@ static void test_stop_streams(void **state)
 	}
 }
 
+/* Streams the service breaks off fail alone; those beside them are whole. */
+static void test_broken_streams(void **state)
+{
+	static const char *const headers[] = {"content-type: application/json",
+					      "authorization: Bearer none"};
+	struct fixture *f = *state;
+
+	for (int http2 = 0; http2 < 2; http2++) {
+		struct got g[20];
+
+		use(f, mock_url("tls"), mock.ca, http2);
+		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+			got_init(&g[i], f);
+			g[i].call.path = "/local/v1/chat/completions";
+			g[i].call.headers = headers;
+			g[i].call.nheaders = 2;
+			buf_addf(&g[i].call.body,
+				 "{\"model\":\"m%s\",\"stream\":true,\"messages\":[{\"role\":"
+				 "\"user\",\"content\":\"task %zu of %d\"}]}",
+				 i % 2 ? "+fault=cut:200" : "", i, http2);
+			got_start(&g[i]);
+		}
+		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+			got_wait(&g[i]);
+			if (g[i].rv != (i % 2 ? AVA_EIO : 0))
+				fail_msg("call %zu: %d %s", i, g[i].rv, g[i].text);
+			if (i % 2 == 0) /* a reset may overtake the bytes before it */
+				assert_non_null(strstr(g[i].body.data, "data: [DONE]"));
+			got_fini(&g[i]);
+		}
+	}
+}
+
 /* A server that speaks HTTP/1.1 after all, and answers only when all calls have
  * come: libcurl would hand them out one by one over the first connection. */
 static void test_no_http2_there(void **state)
@@ -420,10 +453,12 @@ static void test_leave_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_trusted),      T(test_refused),      T(test_ca_files),
-		T(test_multiplexed),  T(test_stop_streams), T(test_no_http2_there),
-		T(test_one_lookup),   T(test_lookup_fails), T(test_lookup_after_error),
-		T(test_lookup_hangs), T(test_leave_lookup),
+		T(test_trusted),        T(test_refused),
+		T(test_ca_files),       T(test_multiplexed),
+		T(test_stop_streams),   T(test_broken_streams),
+		T(test_no_http2_there), T(test_one_lookup),
+		T(test_lookup_fails),   T(test_lookup_after_error),
+		T(test_lookup_hangs),   T(test_leave_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, mock_start, mock_stop);
