@@ -26,6 +26,12 @@ mkdir "$T/work"
 cd "$T/work" || exit 99
 printf 'one\ntwo\n' >a.txt
 
+# A daemon, or the end of this test.
+serve()
+{
+	start_daemon || { result 1 'avad serves' || finish; }
+}
+
 # start NAME MODEL PLAN: begin a run; its id stands in $T/id.NAME. Each has a model of
 # its own, so that none waits at the gate that another one's fault has closed.
 start()
@@ -59,7 +65,7 @@ fails()
 	contains "$1: and the words say so" "$3" "$T/why"
 }
 
-start_daemon
+serve
 
 # Those that wait longest go first.
 A=anthropic/claude-sonnet-4-5
@@ -172,7 +178,7 @@ check 'every line of the log is an event' \
 # --- TLS -------------------------------------------------------------------------------
 stop_daemon
 export SSL_CERT_FILE="$T/ca.pem" ANTHROPIC_BASE_URL="$(address tls)"
-start_daemon
+serve
 start tls $A turns=2
 start tls-cut $A fault=cut:900
 succeeds tls 2 'over TLS'
@@ -180,7 +186,7 @@ succeeds tls-cut 2 'a stream that is reset is tried again'
 stop_daemon
 for bad in expired name self; do
 	ANTHROPIC_BASE_URL=$(address $bad)
-	start_daemon
+	serve
 	start "tls-$bad" $A turns=2
 	fails "tls-$bad" model_error certificate 'a certificate that is not good is not taken'
 	stop_daemon
