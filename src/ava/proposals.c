@@ -414,7 +414,7 @@ static void write_answer(struct core *c, struct draft *d, const struct proposal 
 	jw_object(&w, NULL);
 	jw_str(&w, "proposalId", p->id);
 	if (kind != EVENT_SpawnExpired)
-		jw_str(&w, "by", by);
+		write_typed(c, &w, "by", by);
 	if (kind == EVENT_SpawnRejected)
 		write_typed(c, &w, "reason", reason);
 	if (kind == EVENT_SpawnConfirmed)

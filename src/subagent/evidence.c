@@ -152,16 +152,35 @@ static void match_read_line(struct claims *c, const char *path, size_t plen, con
 	}
 }
 
+/* What read_result gives again has its own numbers before the lines. */
+static bool is_again(const char *text, size_t len)
+{
+	static const char begin[] = "result of c";
+
+	return len > sizeof(begin) && memcmp(text, begin, sizeof(begin) - 1) == 0 &&
+	       isdigit((unsigned char)text[sizeof(begin) - 1]);
+}
+
+static size_t skip_number(const char *line, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && isdigit((unsigned char)line[n]))
+		n++;
+	return n > 0 && n < len && line[n] == '\t' ? n + 1 : 0;
+}
+
 static int match_result(size_t index, const char *text, size_t len, bool is_error, void *user)
 {
 	struct claims *c = user;
 	const char *end = text + len, *header = NULL;
 	const char *first_end = memchr(text, '\n', len);
+	bool again = is_again(text, len);
 	size_t plen = 0;
 
 	if (is_error)
 		return 0;
-	if (first_end) {
+	if (first_end && !again) {
 		header = memmem(text, (size_t)(first_end - text), " (lines ", 8);
 		plen = header ? (size_t)(header - text) : 0;
 	}
@@ -174,11 +193,11 @@ static int match_result(size_t index, const char *text, size_t len, bool is_erro
 	for (const char *line = text; line < end;) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 		size_t n = (size_t)((nl ? nl : end) - line);
+		size_t skip = again ? skip_number(line, n) : 0;
 
 		if (header)
 			match_read_line(c, text, plen, line, n);
-		else
-			match_search_line(c, line, n);
+		match_search_line(c, line + skip, n - skip);
 		line += n + 1;
 	}
 	return 0;

@@ -16,14 +16,20 @@ static const char lines[] =
 	"{\"role\":\"assistant\",\"content\":["
 	"{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"search_codebase\",\"input\":{}},"
 	"{\"type\":\"tool_use\",\"id\":\"t2\",\"name\":\"read_file\",\"input\":{}},"
-	"{\"type\":\"tool_use\",\"id\":\"t3\",\"name\":\"read_file\",\"input\":{}}]},"
+	"{\"type\":\"tool_use\",\"id\":\"t3\",\"name\":\"read_file\",\"input\":{}},"
+	"{\"type\":\"tool_use\",\"id\":\"t4\",\"name\":\"read_result\",\"input\":{}},"
+	"{\"type\":\"tool_use\",\"id\":\"t5\",\"name\":\"search_codebase\",\"input\":{}}]},"
 	"{\"role\":\"user\",\"content\":["
 	"{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":"
 	"\"src/a.c:12:int main(void)\\nsrc/b.c:3:\\treturn \\\"x\\\";\\n2 matches\"},"
 	"{\"type\":\"tool_result\",\"tool_use_id\":\"t2\",\"content\":"
 	"\"src/c.h (lines 7-8 of 20)\\n7\\tstruct thing;\\n8\\tint f(struct thing *t);\"},"
 	"{\"type\":\"tool_result\",\"tool_use_id\":\"t3\",\"is_error\":true,\"content\":"
-	"\"src/err.c:1:never shown\"}]}";
+	"\"src/err.c:1:never shown\"},"
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"t4\",\"content\":"
+	"\"result of c1.1: 1 of 481 lines hold \\\"far\\\"\\n470\\tsrc/far.c:9:far away\"},"
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"t5\",\"content\":"
+	"\"src/d.c:1:see a.c (lines 3-4 of 9)\\nsrc/d.c:2:second\"}]}";
 
 static const struct {
 	const char *name, *output, *summary, *want;
@@ -40,6 +46,14 @@ static const struct {
 	{"a line of a file that was read",
 	 "{\"path\":\"src/c.h\",\"line\":8,\"quote\":\"int f(struct thing *t);\"}", NULL,
 	 "[{\"path\":\"src/c.h\",\"line\":8,\"quote\":\"int f(struct thing *t);\"}]", 1, 0},
+	{"a line behind the cut, read again",
+	 "{\"path\":\"src/far.c\",\"line\":9,\"quote\":\"far away\"}", NULL,
+	 "[{\"path\":\"src/far.c\",\"line\":9,\"quote\":\"far away\"}]", 1, 0},
+	{"its number in that result is no line of a file",
+	 "{\"path\":\"src/far.c\",\"line\":470,\"quote\":\"far away\"}", NULL, "[]", 1, 1},
+	{"a hit that looks like the head of a file",
+	 "{\"path\":\"src/d.c\",\"line\":2,\"quote\":\"second\"}", NULL,
+	 "[{\"path\":\"src/d.c\",\"line\":2,\"quote\":\"second\"}]", 1, 0},
 	{"an invented quote", "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int mian(void)\"}",
 	 NULL, "[]", 1, 1},
 	{"the right quote on a wrong line",
@@ -106,7 +120,7 @@ static void test_results_in_order(void **state)
 	unsigned n = 0;
 
 	assert_int_equal(wire_each_result(lines, sizeof(lines) - 1, count_result, &n, NULL), 0);
-	assert_int_equal(n, 3);
+	assert_int_equal(n, 5);
 }
 
 static void test_open_calls(void **state)
@@ -119,7 +133,7 @@ static void test_open_calls(void **state)
 	assert_int_equal(wire_open_calls(lines, sizeof(lines) - 1, t, NULL), 0);
 	assert_int_equal(t->ncalls, 0);
 	assert_int_equal(wire_open_calls(lines, (size_t)(cut - lines), t, NULL), 0);
-	assert_int_equal(t->ncalls, 3);
+	assert_int_equal(t->ncalls, 5);
 	assert_string_equal(t->calls[0].wire_id, "t1");
 	assert_string_equal(t->calls[2].name, "read_file");
 	assert_string_equal(t->calls[2].args, "{}");
