@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/reply.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "provider/stream_core.h"
@@ -33,7 +34,7 @@ struct block {
 	struct buf citations; /* JSON values joined by commas */
 };
 
-struct reply {
+struct arriving {
 	struct block *blocks;
 	unsigned nblocks, cap, ncalls;
 	struct usage usage; /* input: without what the cache had */
@@ -43,7 +44,7 @@ struct reply {
 
 static void free_reply(void *p)
 {
-	struct reply *r = p;
+	struct arriving *r = p;
 
 	for (unsigned i = 0; i < r->nblocks; i++) {
 		buf_fini(&r->blocks[i].start);
@@ -55,10 +56,10 @@ static void free_reply(void *p)
 	free(r);
 }
 
-static struct reply *reply_of(struct stream *s)
+static struct arriving *reply_of(struct stream *s)
 {
 	if (s->reply == NULL)
-		s->reply = calloc(1, sizeof(struct reply));
+		s->reply = calloc(1, sizeof(struct arriving));
 	return s->reply;
 }
 
@@ -73,7 +74,7 @@ static void copy_word(char *out, size_t size, const char *s)
 
 /* ---- blocks */
 
-static struct block *find_block(struct reply *r, unsigned index)
+static struct block *find_block(struct arriving *r, unsigned index)
 {
 	for (unsigned i = r->nblocks; i > 0; i--)
 		if (r->blocks[i - 1].index == index)
@@ -81,7 +82,7 @@ static struct block *find_block(struct reply *r, unsigned index)
 	return NULL;
 }
 
-static struct block *add_block(struct reply *r, enum block_kind kind, unsigned index)
+static struct block *add_block(struct arriving *r, enum block_kind kind, unsigned index)
 {
 	unsigned cap = r->cap > 0 ? 2 * r->cap : 4;
 	struct block *b;
@@ -138,7 +139,7 @@ static int keep_start(struct block *b, const char *data, size_t len, const json_
 
 static int begin_block(struct stream *s, const char *data, size_t len, const json_t *event)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *value = json_object_get(event, "content_block");
 	enum block_kind kind = kind_of(json_get_str(value, "type"));
 	int64_t index = json_get_int(event, "index", r->nblocks);
@@ -148,6 +149,9 @@ static int begin_block(struct stream *s, const char *data, size_t len, const jso
 
 	if (!json_is_object(value))
 		return stream_fault(s, REPLY_PROTOCOL, "the service sent a block that is none");
+	if (!reply_shallow(value, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+		return stream_fault(s, REPLY_PROTOCOL,
+				    "the service sent a block nested too deeply");
 	if (kind == BLOCK_CALL && ++r->ncalls > TURN_MAX_CALLS)
 		return stream_fault(s, REPLY_OTHER, "the reply has more than 256 tool calls");
 	if (r->nblocks == BLOCKS_MAX)
@@ -169,7 +173,7 @@ static int begin_block(struct stream *s, const char *data, size_t len, const jso
 
 /* A piece for a block whose start never came: text and thinking have all they
  * need, a call has no name. */
-static struct block *block_for(struct reply *r, enum delta_kind kind, unsigned index)
+static struct block *block_for(struct arriving *r, enum delta_kind kind, unsigned index)
 {
 	struct block *b = find_block(r, index);
 
@@ -187,7 +191,7 @@ static int lost_piece(struct stream *s)
 
 static int add_piece(struct stream *s, const struct delta *d)
 {
-	struct reply *r = reply_of(s);
+	struct arriving *r = reply_of(s);
 	struct block *b;
 
 	if (r == NULL)
@@ -237,7 +241,8 @@ static int slow_delta(struct stream *s, const json_t *event)
 		buf_reset(&b->signature);
 		return text == NULL ? 0 : buf_adds(&b->signature, text);
 	}
-	if (strcmp(type, "citations_delta") == 0 && json_object_get(delta, "citation") != NULL)
+	if (strcmp(type, "citations_delta") == 0 && json_object_get(delta, "citation") != NULL &&
+	    reply_shallow(json_object_get(delta, "citation"), REPLY_DEPTH_MAX - 2))
 		return add_citation(b, json_object_get(delta, "citation"));
 	return 0;
 }
@@ -253,7 +258,7 @@ static void take_count(const json_t *usage, const char *key, int64_t *out)
 		*out = json_integer_value(v);
 }
 
-static void take_usage(struct reply *r, const json_t *usage)
+static void take_usage(struct arriving *r, const json_t *usage)
 {
 	if (!json_is_object(usage))
 		return;
@@ -266,7 +271,7 @@ static void take_usage(struct reply *r, const json_t *usage)
 
 static void give_usage(const struct stream *s, struct usage *u)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 
 	*u = r->usage;
 	u->input += u->cache_read + u->cache_write;
@@ -281,7 +286,7 @@ static void give_usage(const struct stream *s, struct usage *u)
 static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	const char *type = json_get_str(event, "type");
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *part;
 
 	if (strcmp(type, "message_start") == 0) {
@@ -361,7 +366,9 @@ static void add_rest(struct jw *w, const struct block *b, const char *const *kno
 		jscan_skip(&scan, &value);
 		for (i = 0; i < nknown && !slice_is(key, known[i]); i++)
 			;
-		if (i < nknown || scan.failed || slice_is(value, "null") || key.len >= sizeof(name))
+		/* A key with escapes may be one of the known. */
+		if (i < nknown || scan.failed || slice_is(value, "null") ||
+		    key.len >= sizeof(name) || memchr(key.s, '\\', key.len) != NULL)
 			continue;
 		memcpy(name, key.s, key.len);
 		name[key.len] = 0;
@@ -441,7 +448,7 @@ static int write_other(struct jw *w, const struct block *b)
 	return rv;
 }
 
-static int write_line(const struct reply *r, const struct turn *t, struct buf *out)
+static int write_line(const struct arriving *r, const struct turn *t, struct buf *out)
 {
 	unsigned call = 0;
 	struct jw w;
@@ -504,7 +511,7 @@ static int make_call(struct stream *s, struct turn *t, const struct block *b, bo
 
 static int make_calls(struct stream *s, struct turn *t)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 	int rv = 0;
 
 	if (r->ncalls == 0)
@@ -519,7 +526,7 @@ static int make_calls(struct stream *s, struct turn *t)
 }
 
 /* All blocks of a kind as one text; blank: "". */
-static int join(struct turn *t, const struct reply *r, enum block_kind kind, const char **out,
+static int join(struct turn *t, const struct arriving *r, enum block_kind kind, const char **out,
 		size_t *len)
 {
 	struct buf all;
@@ -562,7 +569,7 @@ static enum turn_stop stop_of(const char *reason)
 	return TURN_STOP_OTHER;
 }
 
-static int store_line(const struct reply *r, struct turn *t)
+static int store_line(const struct arriving *r, struct turn *t)
 {
 	struct buf line;
 	int rv;
@@ -582,7 +589,7 @@ static int store_line(const struct reply *r, struct turn *t)
 
 static enum reply_class finish(struct stream *s, struct turn *t)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 	int rv;
 
 	t->stop = stop_of(r->stop);

@@ -36,7 +36,8 @@ struct dialect {
 	const char *name; /* "offline"; stands in the spec line */
 	bool can_force;   /* encode_tail honours force_submit */
 
-	/* From "{" to "\"messages\":[": system and tools, rendered once at spawn. */
+	/* From "{" to "\"messages\":[", or past a system message and its comma:
+	 * system and tools, rendered once at spawn. */
 	int (*encode_head)(struct buf *out, const struct dialect_spec *spec);
 	/* From "]" to "}": what may differ from call to call, and every parameter
 	 * that a repair may leave out (model_takes). `m` NULL as model_facts. */

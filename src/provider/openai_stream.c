@@ -39,7 +39,7 @@ struct detail { /* of reasoning_details */
 	struct buf text;
 };
 
-struct reply {
+struct arriving {
 	struct buf text, reasoning;
 	const char *reasoning_key; /* NULL: none yet */
 	struct call *calls;
@@ -52,7 +52,7 @@ struct reply {
 
 static void free_reply(void *p)
 {
-	struct reply *r = p;
+	struct arriving *r = p;
 
 	buf_fini(&r->text);
 	buf_fini(&r->reasoning);
@@ -70,9 +70,9 @@ static void free_reply(void *p)
 	free(r);
 }
 
-static struct reply *reply_of(struct stream *s)
+static struct arriving *reply_of(struct stream *s)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 
 	if (r == NULL) {
 		r = s->reply = calloc(1, sizeof(*r));
@@ -98,7 +98,7 @@ static void copy_word(char *out, size_t size, const char *s)
 
 static struct call *add_call(struct stream *s, int64_t index)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	unsigned cap = r->call_cap > 0 ? 2 * r->call_cap : 4;
 	struct call *c;
 
@@ -120,7 +120,7 @@ static struct call *add_call(struct stream *s, int64_t index)
 }
 
 /* The newest call of that index, or the newest at all. */
-static struct call *find_call(struct reply *r, int64_t index)
+static struct call *find_call(struct arriving *r, int64_t index)
 {
 	for (unsigned i = r->ncalls; i > 0; i--)
 		if (index < 0 || r->calls[i - 1].index == index)
@@ -186,7 +186,7 @@ static int add_args(struct stream *s, struct call *c, const json_t *args)
 
 static int take_call(struct stream *s, const json_t *piece)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *function = json_object_get(piece, "function");
 	const json_t *args = json_object_get(function, "arguments");
 	const char *id = given(piece, "id"), *name = given(function, "name");
@@ -210,7 +210,7 @@ static int take_call(struct stream *s, const json_t *piece)
 
 static int take_calls(struct stream *s, const json_t *pieces)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *piece;
 	size_t i;
 	int rv = 0;
@@ -249,7 +249,7 @@ static bool continues(const struct detail *d, const json_t *o)
 
 static struct detail *add_detail(struct stream *s, const json_t *o)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	unsigned cap = r->detail_cap > 0 ? 2 * r->detail_cap : 4;
 	struct detail *d;
 
@@ -290,7 +290,7 @@ static int update_detail(struct detail *d, const json_t *o)
 /* `shown`: its text came as plain reasoning too. */
 static int take_detail(struct stream *s, const json_t *o, bool shown)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	struct detail *d = r->ndetails > 0 ? &r->details[r->ndetails - 1] : NULL;
 	const char *text = text_key(o) != NULL ? json_get_str(o, text_key(o)) : NULL;
 	int rv = 0;
@@ -313,7 +313,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 {
 	static const char *const keys[] = {"reasoning_content", "reasoning"};
 	const json_t *details = json_object_get(delta, "reasoning_details"), *o;
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	bool shown = false;
 	size_t i;
 	int rv = 0;
@@ -342,7 +342,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 /* Text, or the text among parts. */
 static int take_content(struct stream *s, const json_t *content)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *part;
 	const char *text;
 	size_t i;
@@ -362,7 +362,7 @@ static int take_content(struct stream *s, const json_t *content)
 
 static int take_choice(struct stream *s, const json_t *choice)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *delta = json_object_get(choice, "delta");
 	const char *finish = given(choice, "finish_reason");
 	int rv;
@@ -388,7 +388,7 @@ static int64_t count(const json_t *o, const char *key)
 	return n > 0 && n < INT64_MAX / 8 ? n : 0;
 }
 
-static void take_usage(struct reply *r, const json_t *usage)
+static void take_usage(struct arriving *r, const json_t *usage)
 {
 	const json_t *in = json_object_get(usage, "prompt_tokens_details");
 	const json_t *out = json_object_get(usage, "completion_tokens_details");
@@ -417,7 +417,7 @@ static void take_usage(struct reply *r, const json_t *usage)
 
 static void give_usage(const struct stream *s, struct usage *u)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 
 	*u = r->usage;
 	u->estimated = !r->measured;
@@ -427,7 +427,7 @@ static void give_usage(const struct stream *s, struct usage *u)
 
 static int take_chunk(struct stream *s, const json_t *chunk)
 {
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	const json_t *choices = json_object_get(chunk, "choices"), *choice;
 	size_t i;
 	int rv = 0;
@@ -450,7 +450,7 @@ static int take_piece(struct stream *s, const struct delta *d)
 		[DELTA_THINKING] = "reasoning_content",
 		[DELTA_REASONING] = "reasoning",
 	};
-	struct reply *r = s->reply;
+	struct arriving *r = s->reply;
 	struct call *c;
 
 	switch (d->kind) {
@@ -493,7 +493,7 @@ static int on_event(struct stream *s, const char *data, size_t len, bool *progre
 	}
 	/* The first chunk has the id. */
 	d.kind = DELTA_NONE;
-	if (((struct reply *)s->reply)->id[0] != 0)
+	if (((struct arriving *)s->reply)->id[0] != 0)
 		delta_chunk(data, len, &d);
 	if (d.kind != DELTA_NONE)
 		return take_piece(s, &d);
@@ -542,7 +542,7 @@ static int make_call(struct stream *s, struct turn *t, const struct call *from, 
 
 static int make_calls(struct stream *s, struct turn *t)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 	int rv = 0;
 
 	if (r->ncalls == 0)
@@ -571,7 +571,7 @@ static void write_call(struct jw *w, const struct turn_call *c)
 }
 
 /* As they came, only no longer in pieces. */
-static int write_details(struct jw *w, const struct reply *r)
+static int write_details(struct jw *w, const struct arriving *r)
 {
 	int rv = 0;
 
@@ -597,7 +597,7 @@ static bool may_return(const struct stream *s, const char *key)
 
 static int write_line(const struct stream *s, const struct turn *t, struct buf *out)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 	struct jw w;
 	int rv = 0;
 
@@ -622,7 +622,7 @@ static int write_line(const struct stream *s, const struct turn *t, struct buf *
 	return rv != 0 ? rv : buf_check(out);
 }
 
-static enum turn_stop stop_of(const struct reply *r)
+static enum turn_stop stop_of(const struct arriving *r)
 {
 	static const struct {
 		const char *word;
@@ -672,7 +672,7 @@ static int store_line(const struct stream *s, struct turn *t)
 
 static enum reply_class finish(struct stream *s, struct turn *t)
 {
-	const struct reply *r = s->reply;
+	const struct arriving *r = s->reply;
 	int rv;
 
 	t->stop = stop_of(r);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/reply.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "codec/json.h"
@@ -166,8 +167,12 @@ int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, 
 	v = stream_parse(s, len, &err);
 	if (v == NULL)
 		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
-	rv = json_is_object(v) ? args_keep(t, c, s, len, v)
-			       : args_bad(t, c, false, "another kind of value");
+	if (!json_is_object(v))
+		rv = args_bad(t, c, false, "another kind of value");
+	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+		rv = args_bad(t, c, false, "nested too deeply");
+	else
+		rv = args_keep(t, c, s, len, v);
 	json_decref(v);
 	return rv;
 }

@@ -403,6 +403,66 @@ static void test_long_name_and_depth(void **state)
 	buf_fini(&b);
 }
 
+/* A paused reply with a block that holds `depth` levels of its own, or a call
+ * with arguments of so many. */
+static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
+{
+	struct stream *s = dialect_anthropic.stream_new(&model, "t_1");
+	struct reply_error e;
+	enum reply_class cls;
+	struct buf b;
+
+	buf_init(&b, 65536);
+	buf_addf(&b,
+		 "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":"
+		 "\"%s\",\"na\\u006de\":\"f\",\"id\":\"toolu_1\",\"x\":",
+		 call ? "tool_use" : "future_kind");
+	for (unsigned i = 0; i < depth && !call; i++)
+		buf_adds(&b, "[");
+	buf_adds(&b, "1");
+	for (unsigned i = 0; i < depth && !call; i++)
+		buf_adds(&b, "]");
+	buf_adds(&b, "}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{"
+		     "\"type\":\"input_json_delta\",\"partial_json\":\"");
+	for (unsigned i = 0; i < depth && call; i++)
+		buf_adds(&b, "{\\\"a\\\":");
+	buf_adds(&b, call ? "1" : "");
+	for (unsigned i = 0; i < depth && call; i++)
+		buf_adds(&b, "}");
+	buf_addf(&b,
+		 "\"}}\n\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\"}}"
+		 "\n\ndata: {\"type\":\"message_stop\"}\n\n",
+		 call ? "tool_use" : "pause_turn");
+	feed_text(&dialect_anthropic, s, b.data);
+	cls = dialect_anthropic.stream_end(s, 200, NULL, t, &e);
+	stream_free(s);
+	buf_fini(&b);
+	return cls;
+}
+
+/* What a line holds must be read to a depth of 64 by everybody. */
+static void test_depth_of_lines(void **state)
+{
+	struct turn *t;
+
+	assert_int_equal(run_deep(false, 55, &t), REPLY_OK);
+	check_turn(&dialect_anthropic, t);
+	assert_non_null(strstr(t->wire, "\"na\\u006de\":\"f\"")); /* byte for byte */
+	turn_free(t);
+	assert_int_equal(run_deep(false, 56, &t), REPLY_PROTOCOL);
+	assert_int_equal(run_deep(true, 56, &t), REPLY_OK);
+	check_turn(&dialect_anthropic, t);
+	assert_non_null(t->calls[0].args);
+	assert_string_equal(t->calls[0].name, "f");
+	assert_null(strstr(t->wire, "u006d")); /* not named twice */
+	turn_free(t);
+	assert_int_equal(run_deep(true, 57, &t), REPLY_OK);
+	check_turn(&dialect_anthropic, t);
+	assert_null(t->calls[0].args);
+	assert_non_null(strstr(t->calls[0].args_error, "too deeply"));
+	turn_free(t);
+}
+
 static void test_long_line(void **state)
 {
 	const struct dialect *all[] = {&dialect_anthropic, &dialect_openai};
@@ -670,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_many_calls),
 		cmocka_unit_test(test_long_name_and_depth),
+		cmocka_unit_test(test_depth_of_lines),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_reply_too_large),
 		cmocka_unit_test(test_bodies),
