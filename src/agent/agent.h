@@ -95,7 +95,6 @@ static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once")
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
 		void *world, int64_t request_bytes);
 void agent_fini(struct agent *a);
-
 /* Go on as far as possible. Called by the world after it stored something. */
 void agent_run(struct agent *a);
 
@@ -104,19 +103,16 @@ void agent_on_slot(struct agent *a);
 /* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
 		    const char *sentence);
-/* The attempt failed and the call is to be made again now, if the limits still
- * allow it: -> io->infer with the same iteration. */
+/* The attempt failed; again, limits allowing: -> io->infer, same iteration. */
 void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
-/* Instead of a first agent_run: the run was at work when the runtime stopped,
- * and only its end is left to be written. `t` holds the calls that were open,
- * *taken*; NULL: none were. */
-void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
 void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
-
-/* Count what an attempt that gave no reply is charged, before agent_on_again or
- * the failure. The cost from the price is written back, as for a reply. */
+/* Instead of a first agent_run: a stop of the runtime cut the run off, only its
+ * end is left to write. `t`: the calls that were open, *taken*; NULL: none. */
+void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
+/* Count what an attempt without a reply is charged, before agent_on_again or the
+ * failure; the cost from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);
 
 const char *agent_state_name(enum agent_state s);
