@@ -8,10 +8,9 @@
  *
  * With HTTP/2 libcurl may open as many connections as calls/100; were there
  * no cap, each call of a burst would open its own. When all connections stand
- * and calls still wait (the server allows fewer streams, or does not speak
- * HTTP/2 at all), the cap is raised to what the others show to be needed, and
- * those waiting are handed in again, since libcurl looks at them only when a
- * connection changes.
+ * and calls are still stuck (the server allows fewer streams, or does not speak
+ * HTTP/2 at all), the cap is doubled until they are not, and those waiting are
+ * handed in again, since libcurl looks at them only when a connection changes.
  *
  * What can fail: memory. */
 #include "net/http_multi.h"
@@ -314,17 +313,24 @@ void http_multi_drop(struct http_multi *m, struct http_call_impl *im)
 	http_call_free(im);
 }
 
-void http_multi_sent(struct http_multi *m, struct http_call_impl *im)
+/* Look again soon whether calls are stuck. Without memory for that the cap stays
+ * as it is: slower, not wrong. */
+static void tune_later(struct http_multi *m)
 {
 	struct http_client *c = m->pool->client;
 
+	m->tune_sent = m->nsent;
+	(void)http_client_due(c, &m->tune_due, os_now_ms(c->loop) + TUNE_MS);
+}
+
+void http_multi_sent(struct http_multi *m, struct http_call_impl *im)
+{
 	m->nsent++;
 	if (im->dialled)
 		m->ndialled--;
 	im->dialled = false;
-	/* A heap without memory leaves the cap as it is: slower, not wrong. */
 	if (m->pool->http2 && m->nsent < m->ncalls && m->tune_due.pos == 0)
-		(void)http_client_due(c, &m->tune_due, os_now_ms(c->loop) + TUNE_MS);
+		tune_later(m);
 }
 
 /* Hand those that wait inside libcurl in again. */
@@ -347,10 +353,14 @@ static void tune_fire(struct deadline *d)
 	unsigned queued = m->ncalls - m->nsent, streams, before = m->cap;
 
 	deadlines_del(&m->pool->client->deadlines, d);
-	if (queued == 0 || m->ndialled > 0 || m->nsent == 0 || m->nsocks == 0)
+	if (queued == 0 || m->nsent == 0 || m->nsocks == 0 || m->cap == m->pool->connections_max)
 		return;
+	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* still on its way */
+		tune_later(m);
+		return;
+	}
 	streams = MAX(m->nsent / m->nsocks, 1);
-	set_cap(m, m->nsocks + (queued + streams - 1) / streams);
+	set_cap(m, m->nsocks + MIN((queued + streams - 1) / streams, m->nsocks));
 	if (m->cap > before)
 		kick(m);
 }

@@ -24,6 +24,7 @@ struct http_multi {
 	unsigned cap; /* connections, as libcurl was told */
 	unsigned inside;
 	struct deadline tune_due;
+	unsigned tune_sent; /* nsent when it was set: no change, so they are stuck */
 };
 
 struct http_multi *http_multi_new(struct http_pool *p); /* NULL: no memory */
