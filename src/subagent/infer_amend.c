@@ -49,19 +49,32 @@ static bool matters(const struct infer_job *j, const struct model *without)
 	return differs;
 }
 
+/* A field as the service names it (thinking.budget_tokens), else what it is in. */
+static bool drop(const struct infer_job *j, const char *field, struct model *without, char name[64])
+{
+	snprintf(name, 64, "%s", field);
+	for (;;) {
+		char *cut = strrchr(name, '.');
+
+		*without = j->run->spec->model;
+		if (*name && model_drop(without, name) && matters(j, without))
+			return true;
+		if (!cut)
+			return false;
+		*cut = 0;
+	}
+}
+
 bool infer_repair(struct infer_job *j, const char *field)
 {
 	struct run *r = j->run;
-	struct model without = r->spec->model;
-	char name[64], text[160];
 	struct draft *d = world_draft(r);
 	struct buf *part;
+	struct model without;
+	char name[64], text[160];
 	struct jw w;
 
-	snprintf(name, sizeof(name), "%s", field);
-	name[strcspn(name, ".[")] = 0; /* thinking.budget_tokens */
-	if (r->retry.repaired || !d || !*name || !model_drop(&without, name) ||
-	    !matters(j, &without))
+	if (r->retry.repaired || !d || !drop(j, field, &without, name))
 		return false;
 	part = messages_part(r);
 	if (!part)

@@ -1,0 +1,578 @@
+/* Calls to a service through the whole runtime, the service on the same loop:
+ * what is written about attempts that fail, what they cost, another model, a
+ * parameter less, and that a stop ends each of them wherever it is. Faults of
+ * every kind are in test/cli/test_models.sh. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "base/keys.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "http_peer.h"
+#include "os/loop.h"
+#include "provider/models.h"
+#include "provider/provider.h"
+
+#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"
+#define START                                                                                      \
+	"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\","       \
+	"\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"model\":\"x\","              \
+	"\"usage\":{\"input_tokens\":1000,\"output_tokens\":1}}}\n\n"
+#define CALL(name, args)                                                                           \
+	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,"         \
+	"\"content_block\":{\"type\":\"tool_use\",\"id\":\"t_" name "\",\"name\":\"" name "\","    \
+	"\"input\":{}}}\n\n"                                                                       \
+	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"         \
+	"\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"" args "\"}}\n\n"             \
+	"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"       \
+	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"      \
+	"\"tool_use\"},\"usage\":{\"output_tokens\":100}}\n\n"                                     \
+	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+#define SUBMIT                                                                                     \
+	CALL("submit_result", "{\\\"output\\\":1,\\\"summary\\\":\\\"done\\\","                    \
+			      "\\\"confidence\\\":0.5,\\\"caveats\\\":[]}")
+#define LOOK CALL("read_file", "{\\\"path\\\":\\\"none\\\"}")
+
+/* What the service answers, one a request; behind the last: DONE. */
+enum play {
+	DONE,
+	TWO_STEPS,
+	CUT,
+	OVERLOADED,
+	NOT_AGAIN,
+	BAD_FIELD,
+	BAD_OTHER,
+	NO_KEY,
+	SILENCE,
+	SLOW_DOWN
+};
+
+struct world {
+	char dir[256], root[300];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	struct peer peer;
+	enum play plays[16];
+	unsigned nplays, requests;
+	char *bodies[16];
+	char ids[16][16];
+};
+
+static void fail_with(struct peer_conn *c, const char *status, const char *headers,
+		      const char *type, const char *message)
+{
+	char body[400];
+
+	snprintf(body, sizeof(body),
+		 "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":\"%s\"}}", type,
+		 message);
+	peer_sendf(
+		c,
+		"HTTP/1.1 %s\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n%s",
+		status, headers, strlen(body), body);
+}
+
+static void answer(struct peer_conn *c, const char *head, const char *body, size_t len)
+{
+	struct world *w = c->peer->user;
+	unsigned n = w->requests++;
+	enum play play = n < w->nplays ? w->plays[n] : DONE;
+
+	if (n < 16)
+		w->bodies[n] = strdup(body);
+	switch (play) {
+	case DONE:
+	case TWO_STEPS:
+	case CUT:
+		peer_sendf(c, HEAD, n < 16 && w->ids[n][0] ? w->ids[n] : "r");
+		peer_sends(c, START);
+		if (play != CUT)
+			peer_sends(c, play == DONE ? SUBMIT : LOOK);
+		peer_close(c);
+		break;
+	case OVERLOADED:
+		fail_with(c, "529 Overloaded", "", "overloaded_error", "Overloaded");
+		break;
+	case NOT_AGAIN:
+		fail_with(c, "529 Overloaded", "x-should-retry: false\r\n", "overloaded_error",
+			  "Overloaded");
+		break;
+	case BAD_FIELD:
+		fail_with(c, "400 Bad", "", "invalid_request_error",
+			  "thinking: Extra inputs are not permitted");
+		break;
+	case BAD_OTHER:
+		fail_with(c, "400 Bad", "", "invalid_request_error",
+			  "messages: something is wrong with them");
+		break;
+	case NO_KEY:
+		fail_with(c, "401 No", "", "authentication_error", "invalid x-api-key");
+		break;
+	case SLOW_DOWN:
+		fail_with(c, "429 Slow", "retry-after: 60\r\n", "rate_limit_error", "too many");
+		break;
+	case SILENCE:
+		peer_sendf(c, HEAD START, "r");
+		break;
+	}
+}
+
+static void open_core(struct world *w)
+{
+	struct core_options o = {.loop = w->loop, .root = w->root, .settings = &w->settings};
+	struct ava_error err = {0};
+
+	if (core_open(&w->core, &o, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct ava_error err = {0};
+
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
+	mkdir(w->root, 0700);
+	setenv("XDG_CONFIG_HOME", w->dir, 1);
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->loop = os_loop_new(NULL);
+	w->peer = (struct peer){.request = answer, .user = w};
+	peer_start(&w->peer, w->loop);
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+	setenv("ANTHROPIC_BASE_URL", peer_url(&w->peer), 1);
+	models_reset();
+	if (provider_configure(&err) != 0)
+		fail_msg("%s", err.text);
+	open_core(w);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	if (w->core)
+		core_close(w->core);
+	peer_stop(&w->peer);
+	os_loop_free(w->loop);
+	for (int i = 0; i < 16; i++)
+		free(w->bodies[i]);
+	unit_rmdir(w->dir);
+	models_reset();
+	free(w);
+	return 0;
+}
+
+/* ---- asking */
+
+struct got {
+	int calls, rv;
+	char id[32], word[32], text[512];
+	json_t *json;
+};
+
+static void status_cb(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct got *g = user;
+
+	g->calls++;
+	g->rv = rv;
+	snprintf(g->id, sizeof(g->id), "%s", rv == 0 ? s->id : "");
+	snprintf(g->word, sizeof(g->word), "%s", rv == 0 ? ava_status_name(s->status) : "");
+	snprintf(g->text, sizeof(g->text), "%s", rv == 0 ? s->activity : err->text);
+}
+
+static void result_cb(int rv, const char *json, size_t len, const struct ava_error *err, void *user)
+{
+	struct got *g = user;
+
+	g->calls++;
+	g->rv = rv;
+	g->json = rv == 0 ? json_parse(json, len, NULL) : NULL;
+}
+
+static void until(struct world *w, const int *calls)
+{
+	for (int i = 0; *calls == 0 && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(*calls, 1);
+}
+
+static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool thinking)
+{
+	struct op_spawn s = {
+		.role = "researcher",
+		.task = "look",
+		.cwd = w->dir,
+		.model = "anthropic/claude-haiku-4-5",
+		.origin = "test",
+		.session_id = "s1",
+		.user_id = "tester",
+		.request_id = "",
+		.timeout_ms = timeout_ms,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+		.extended_thinking = thinking,
+	};
+
+	*g = (struct got){0};
+	ops_spawn(w->core, &s, status_cb, g);
+	until(w, &g->calls);
+	if (g->rv != 0)
+		fail_msg("%s", g->text);
+}
+
+static void play(struct world *w, const enum play *plays, unsigned n)
+{
+	memcpy(w->plays, plays, n * sizeof(*plays));
+	w->nplays = n;
+	w->requests = 0;
+}
+#define PLAY(w, ...)                                                                               \
+	play(w, (const enum play[]){__VA_ARGS__},                                                  \
+	     (unsigned)ARRAY_LEN(((const enum play[]){__VA_ARGS__})))
+
+static json_t *result_of(struct world *w, const char *run)
+{
+	struct got g = {0};
+
+	ops_result(w->core, run, 60000, result_cb, &g);
+	until(w, &g.calls);
+	assert_int_equal(g.rv, 0);
+	return g.json;
+}
+
+static void assert_result(json_t *r, const char *status, const char *reason)
+{
+	if (strcmp(json_get_str(r, "status"), status) != 0 ||
+	    strcmp(json_get_str(r, "stop_reason"), reason) != 0)
+		fail_msg("%s, %s: %s", json_get_str(r, "status"), json_get_str(r, "stop_reason"),
+			 json_get_str(r, "error"));
+}
+
+/* The contents of the run's events of a type. */
+static json_t *events(struct world *w, const char *run, const char *type)
+{
+	struct ava_log_query q = {.root = w->root, .run = run, .types = type};
+	struct ava_log_event e;
+	struct ava_log *log;
+	json_t *all = json_array(), *one;
+
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	while (ava_log_next(log, &e, NULL) == 1) {
+		one = json_parse(e.line, e.len, NULL);
+		json_array_append(all, json_object_get(one, "content"));
+		json_decref(one);
+	}
+	ava_log_close(log);
+	return all;
+}
+
+static size_t count(struct world *w, const char *run, const char *type)
+{
+	json_t *all = events(w, run, type);
+	size_t n = json_array_size(all);
+
+	json_decref(all);
+	return n;
+}
+
+static void assert_paired(struct world *w, const char *run, size_t attempts)
+{
+	assert_int_equal(count(w, run, "InferStart"), attempts);
+	assert_int_equal(count(w, run, "InferEnd"), attempts);
+	assert_int_equal(count(w, run, "SubagentComplete"), 1);
+}
+
+static void cancel(struct world *w, const char *run)
+{
+	struct got g = {0};
+
+	ops_cancel(w->core, run, "tester", status_cb, &g);
+	until(w, &g.calls);
+}
+
+static void cancelled(struct world *w, const char *run, size_t attempts)
+{
+	json_t *r;
+
+	cancel(w, run);
+	r = result_of(w, run);
+	assert_result(r, "cancelled", "cancelled");
+	json_decref(r);
+	assert_paired(w, run, attempts);
+}
+
+/* ---- attempts */
+
+static void test_attempts_are_written(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r, *ends, *first, *last;
+
+	PLAY(w, CUT, OVERLOADED);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_int_equal(json_get_int(r, "iterations", 0), 1);
+	assert_int_equal(json_get_int(r, "tokens_used", 0), 1001 + 1100); /* the half reply, too */
+	json_decref(r);
+	assert_paired(w, g.id, 3);
+	ends = events(w, g.id, "InferEnd");
+	first = json_array_get(ends, 0);
+	assert_string_equal(json_get_str(first, "callId"), "i1");
+	assert_string_equal(json_get_str(first, "errorClass"), "truncated");
+	assert_true(json_get_bool(first, "estimated", false));
+	assert_true(json_get_int(first, "retryInMs", -1) >= 500);
+	assert_int_equal(json_get_int(json_object_get(first, "tokens"), "input", 0), 1000);
+	assert_string_equal(json_get_str(json_array_get(ends, 1), "callId"), "i1.2");
+	assert_string_equal(json_get_str(json_array_get(ends, 1), "errorClass"), "overloaded");
+	last = json_array_get(ends, 2);
+	assert_string_equal(json_get_str(last, "callId"), "i1.3");
+	assert_null(json_object_get(last, "errorClass"));
+	assert_string_equal(json_get_str(last, "requestId"), "r");
+	json_decref(ends);
+	assert_string_equal(w->bodies[0], w->bodies[1]); /* nothing of the half reply is kept */
+	assert_string_equal(w->bodies[0], w->bodies[2]);
+}
+
+static void test_not_past_the_runs_time(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	PLAY(w, SLOW_DOWN);
+	begin(w, &g, 30000, false);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "model_error");
+	assert_non_null(strstr(json_get_str(r, "error"), "the run's time ends"));
+	json_decref(r);
+	assert_paired(w, g.id, 1);
+	assert_int_equal(w->requests, 1);
+}
+
+/* ---- amendments */
+
+static void test_a_parameter_less(void **state)
+{
+	struct world *w = *state;
+	char path[400], *file;
+	struct got g;
+	size_t len;
+
+	PLAY(w, BAD_FIELD);
+	begin(w, &g, AVA_DEFAULT, true);
+	json_t *r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	json_decref(r);
+	assert_paired(w, g.id, 2);
+	assert_non_null(strstr(w->bodies[0], "\"thinking\":{"));
+	assert_null(strstr(w->bodies[1], "\"thinking\":{"));
+	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, g.id);
+	file = unit_read(path, &len);
+	assert_non_null(strstr(file, "\n{\"spec\":{\"drop\":\"thinking"));
+	free(file);
+
+	PLAY(w, BAD_FIELD, BAD_FIELD); /* once is enough */
+	begin(w, &g, AVA_DEFAULT, true);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "model_error");
+	json_decref(r);
+	assert_paired(w, g.id, 2);
+
+	PLAY(w, BAD_OTHER); /* never blindly */
+	begin(w, &g, AVA_DEFAULT, true);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "model_error");
+	assert_non_null(strstr(json_get_str(r, "error"), "something is wrong with them"));
+	json_decref(r);
+	assert_paired(w, g.id, 1);
+}
+
+static void test_another_model(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r, *starts;
+
+	assert_int_equal(models_add_fallback("anthropic/claude-haiku-4-5", NULL), 0); /* itself */
+	assert_int_equal(models_add_fallback("offline", NULL), 0); /* another dialect */
+	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
+	PLAY(w, NOT_AGAIN);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	json_decref(r);
+	assert_non_null(strstr(w->bodies[0], "\"model\":\"claude-haiku-4-5\""));
+	assert_non_null(strstr(w->bodies[1], "\"model\":\"claude-sonnet-4-5\""));
+	starts = events(w, g.id, "InferStart");
+	assert_string_equal(json_get_str(json_array_get(starts, 1), "model"),
+			    "anthropic/claude-sonnet-4-5");
+	assert_string_equal(json_get_str(json_array_get(starts, 1), "callId"), "i1.2");
+	json_decref(starts);
+	assert_paired(w, g.id, 2);
+
+	PLAY(w, NOT_AGAIN, NOT_AGAIN); /* and then there is none */
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "model_error");
+	json_decref(r);
+	assert_paired(w, g.id, 2);
+}
+
+/* ---- the circuit */
+
+static void test_refused_keys_open_the_circuit(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+
+	PLAY(w, NO_KEY, NO_KEY, NO_KEY, NO_KEY, NO_KEY);
+	for (int i = 0; i < 7; i++) {
+		json_t *r;
+
+		begin(w, &g, AVA_DEFAULT, false);
+		r = result_of(w, g.id);
+		assert_result(r, "error", "model_error");
+		assert_non_null(strstr(json_get_str(r, "error"),
+				       i < 5 ? "ANTHROPIC_API_KEY" : "no call is made for"));
+		json_decref(r);
+		assert_paired(w, g.id, i < 5);
+	}
+	assert_int_equal(w->requests, 5);
+}
+
+/* ---- a reply that comes twice */
+
+static void test_one_request_is_paid_once(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	for (int same = 0; same < 2; same++) {
+		snprintf(w->ids[0], sizeof(w->ids[0]), "first");
+		snprintf(w->ids[1], sizeof(w->ids[1]), same ? "first" : "second");
+		PLAY(w, TWO_STEPS);
+		begin(w, &g, AVA_DEFAULT, false);
+		r = result_of(w, g.id);
+		assert_result(r, "success", "submitted");
+		assert_int_equal(json_get_int(r, "iterations", 0), 2);
+		assert_int_equal(json_get_int(r, "tokens_used", 0), same ? 1100 : 2200);
+		/* 1,000 and 100 tokens at 1 and 5 dollars a million */
+		assert_int_equal(json_get_fixed(r, "cost_cents", 4, -1), same ? 1500 : 3000);
+		json_decref(r);
+	}
+}
+
+/* ---- cancel, wherever it is */
+
+static void test_cancel_at_work(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *ends;
+
+	PLAY(w, SILENCE);
+	begin(w, &g, AVA_DEFAULT, false);
+	while (w->requests < 1)
+		os_loop_step(w->loop, 10);
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 1);
+	cancelled(w, g.id, 1);
+	ends = events(w, g.id, "InferEnd");
+	assert_true(json_get_int(json_object_get(json_array_get(ends, 0), "tokens"), "input", 0) >
+		    0);
+	json_decref(ends);
+}
+
+static void test_cancel_parked(void **state)
+{
+	struct world *w = *state;
+	struct got g, other;
+
+	PLAY(w, SLOW_DOWN);
+	begin(w, &g, 3600000, false);
+	while (count(w, g.id, "Activity") == 0)
+		os_loop_step(w->loop, 10);
+	begin(w, &other, 3600000, false); /* waits at the gate that the first one closed */
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 1);
+	assert_int_equal(w->requests, 1);
+	cancelled(w, other.id, 0);
+	cancelled(w, g.id, 1);
+	assert_int_equal(w->requests, 1);
+}
+
+/* A stop while one waits: it is ended as interrupted at the next start, and is
+ * charged for what it had used. */
+static void test_stop_parked(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	PLAY(w, SLOW_DOWN);
+	begin(w, &g, 3600000, false);
+	while (count(w, g.id, "Activity") == 0)
+		os_loop_step(w->loop, 10);
+	core_close(w->core);
+	open_core(w);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "interrupted");
+	json_decref(r);
+	assert_paired(w, g.id, 1);
+}
+
+static void test_stop_at_work(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	PLAY(w, SILENCE);
+	begin(w, &g, AVA_DEFAULT, false);
+	while (w->requests < 1)
+		os_loop_step(w->loop, 10);
+	core_close(w->core);
+	open_core(w);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "interrupted");
+	assert_true(json_get_int(r, "tokens_used", 0) > 0);
+	json_decref(r);
+	assert_paired(w, g.id, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_attempts_are_written, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_past_the_runs_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_parameter_less, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_another_model, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused_keys_open_the_circuit, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_one_request_is_paid_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancel_at_work, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancel_parked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stop_parked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stop_at_work, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
