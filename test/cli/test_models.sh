@@ -175,6 +175,19 @@ equal 'no request was one that a service refuses' 0 "$(mock /stats | jq .refused
 check 'every line of the log is an event' \
 	"$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 
+# --- a fan-out -------------------------------------------------------------------------
+# Four runs that begin alike: one writes the service's prompt cache, the others wait for
+# its first bytes and read it.
+for i in 1 2 3 4; do
+	"$AVA" run 'The same task.' --model anthropic/claude-sonnet-4-5 --role code_reviewer --yes \
+		--background 2>&1 </dev/null | grep -o 'S-[0-9a-f]\{6,\}' | head -n 1
+done >"$T/fan"
+# shellcheck disable=SC2046
+run "$AVA" wait --timeout 60 $(cat "$T/fan")
+mock /requests | jq -r '.[] | select(.model == "claude-sonnet-4-5" and .turn == 0) |
+	if .cacheReadTokens > 0 then "read" else "write" end' | sort | uniq -c | tr -d ' \n' >"$T/fan.cache"
+equal 'the second and later runs hit the cache of the first' 3read1write "$(cat "$T/fan.cache")"
+
 # --- TLS -------------------------------------------------------------------------------
 stop_daemon
 export SSL_CERT_FILE="$T/ca.pem" ANTHROPIC_BASE_URL="$(address tls)"

@@ -187,6 +187,68 @@ static bool may_repeat(const struct convo *x)
 	return !x->answered && x->active == 0;
 }
 
+/* Ids, names and thinking of an assistant message, as the renderers do it. */
+static uint64_t fingerprint(const struct ask *a, uint32_t message)
+{
+	uint32_t content = tape_get(a->t, message, "content");
+	uint32_t calls = tape_get(a->t, message, "tool_calls");
+	uint64_t print = 1;
+	size_t len;
+	const char *raw;
+
+	if (calls != 0 && tape_kind(a->t, calls) == TAPE_ARRAY)
+		TAPE_EACH(a->t, i, calls)
+		{
+			uint32_t id = tape_get(a->t, i, "id");
+
+			if (id == 0)
+				continue;
+			raw = tape_raw(a->t, id, &len);
+			print = fingerprint_add(print, raw + 1, len - 2);
+		}
+	if (content == 0 || tape_kind(a->t, content) != TAPE_ARRAY)
+		return print;
+	TAPE_EACH(a->t, i, content)
+	{
+		uint32_t id = tape_get(a->t, i, "id");
+		uint32_t sign = tape_get(a->t, i, "signature");
+
+		if (tape_is(a->t, tape_get(a->t, i, "type"), "redacted_thinking"))
+			sign = tape_get(a->t, i, "data");
+		if (sign != 0)
+			id = sign;
+		if (id == 0)
+			continue;
+		raw = tape_raw(a->t, id, &len);
+		print = fingerprint_add(print, raw + 1, len - 2);
+	}
+	return print;
+}
+
+/* Does what was sent as the newest reply stand behind the messages it answered? */
+enum sent { SENT_NOT, SENT_UNKNOWN, SENT_THERE };
+static enum sent sent_stands(const struct ask *a, const struct convo *x)
+{
+	uint32_t n = 0;
+
+	if (x->sent == 0 || !x->answered || a->nmessages <= x->n)
+		return SENT_UNKNOWN;
+	TAPE_EACH(a->t, i, a->messages)
+	if (n++ == x->n)
+		return fingerprint(a, i) == x->sent ? SENT_THERE : SENT_NOT;
+	return SENT_UNKNOWN;
+}
+
+/* Twins have the same messages so far; the reply tells them apart. */
+static bool better(const struct ask *a, const struct convo *x, const struct convo *than,
+		   const uint64_t *hashes)
+{
+	uint32_t n = same_length(x, hashes, a->nmessages);
+	uint32_t m = same_length(than, hashes, a->nmessages);
+
+	return n > m || (n == m && sent_stands(a, x) > sent_stands(a, than));
+}
+
 /* The conversation that the request extends, or goes on with from earlier. */
 static struct convo *extended(struct convos *c, const struct ask *a, uint64_t key, uint64_t head,
 			      const uint64_t *hashes, uint32_t *best, bool *head_same)
@@ -202,7 +264,7 @@ static struct convo *extended(struct convos *c, const struct ask *a, uint64_t ke
 		if (x->head == head &&
 		    (k == x->n || k == a->nmessages || (x->odd && k + 1 == x->n)) &&
 		    (a->nassistant > 0 || may_repeat(x) || a->conversation[0] != '\0') &&
-		    (found == NULL || k > same_length(found, hashes, a->nmessages)))
+		    (found == NULL || better(a, x, found, hashes)))
 			found = x;
 		if (k >= *best) {
 			*best = k;
@@ -259,59 +321,14 @@ static struct convo *begin(struct convos *c, const struct ask *a, uint64_t key,
 	return x;
 }
 
-/* Ids, names and thinking of an assistant message, as the renderers do it. */
-static uint64_t fingerprint(const struct ask *a, uint32_t message)
-{
-	uint32_t content = tape_get(a->t, message, "content");
-	uint32_t calls = tape_get(a->t, message, "tool_calls");
-	uint64_t print = 1;
-	size_t len;
-	const char *raw;
-
-	if (calls != 0 && tape_kind(a->t, calls) == TAPE_ARRAY)
-		TAPE_EACH(a->t, i, calls)
-		{
-			uint32_t id = tape_get(a->t, i, "id");
-
-			if (id == 0)
-				continue;
-			raw = tape_raw(a->t, id, &len);
-			print = fingerprint_add(print, raw + 1, len - 2);
-		}
-	if (content == 0 || tape_kind(a->t, content) != TAPE_ARRAY)
-		return print;
-	TAPE_EACH(a->t, i, content)
-	{
-		uint32_t id = tape_get(a->t, i, "id");
-		uint32_t sign = tape_get(a->t, i, "signature");
-
-		if (tape_is(a->t, tape_get(a->t, i, "type"), "redacted_thinking"))
-			sign = tape_get(a->t, i, "data");
-		if (sign != 0)
-			id = sign;
-		if (id == 0)
-			continue;
-		raw = tape_raw(a->t, id, &len);
-		print = fingerprint_add(print, raw + 1, len - 2);
-	}
-	return print;
-}
-
-/* What was sent as the newest reply stands behind the messages it answered. */
 static bool check_sent(const struct ask *a, const struct convo *x, struct verdict *v)
 {
-	uint32_t n = 0;
-
-	if (x->sent == 0 || !x->answered || a->nmessages <= x->n)
-		return true;
-	TAPE_EACH(a->t, i, a->messages)
-	if (n++ == x->n)
-		return fingerprint(a, i) == x->sent ||
-		       verdict_set(v, 400, "invalid_request_error",
-				   "mock: messages.%u is not the reply that was sent: ids of "
-				   "calls or thinking differ, or some are missing",
-				   x->n);
-	return true;
+	return sent_stands(a, x) != SENT_NOT ||
+	       verdict_set(
+		       v, 400, "invalid_request_error",
+		       "mock: messages.%u is not the reply that was sent: ids of calls or thinking "
+		       "differ, or some are missing",
+		       x->n);
 }
 
 struct convo *convo_find(struct convos *c, struct ask *a, const struct plan *base,
@@ -375,11 +392,12 @@ struct prefix {
 	int64_t bytes[BLOCKS_MAX];
 	bool marked[BLOCKS_MAX];
 	unsigned n;
+	uint64_t seed; /* of the model: each has a cache of its own */
 };
 
 static void prefix_block(struct prefix *p, struct convos *c, const struct tape *t, uint32_t node)
 {
-	uint64_t before = p->n ? p->hash[p->n - 1] : 3;
+	uint64_t before = p->n ? p->hash[p->n - 1] : p->seed;
 
 	if (node == 0 || p->n == BLOCKS_MAX)
 		return;
@@ -405,6 +423,7 @@ static void prefix_list(struct prefix *p, struct convos *c, const struct tape *t
 static void prefix_read(struct prefix *p, struct convos *c, const struct ask *a)
 {
 	p->n = 0;
+	p->seed = hash_bytes(3, a->model, strcspn(a->model, "+"));
 	prefix_list(p, c, a->t, a->tools);
 	prefix_list(p, c, a->t, a->system);
 	TAPE_EACH(a->t, i, a->messages)
@@ -454,8 +473,11 @@ struct prompt_tokens cache_tokens(struct convos *c, const struct ask *a, int64_t
 				break;
 			}
 		written = MAX(written, p.bytes[i] / 4);
-		cache_put(c, p.hash[i], now_ms, ready_ms);
 	}
+	/* Only now: a request does not read what it writes itself. */
+	for (unsigned i = 0; i < p.n; i++)
+		if (p.marked[i] && p.bytes[i] / 4 >= a->facts->cache_min)
+			cache_put(c, p.hash[i], now_ms, ready_ms);
 	out.cache_read = MIN(hit, total);
 	out.cache_write = MAX(0, MIN(written, total) - out.cache_read);
 	out.input = total - out.cache_read - out.cache_write;

@@ -25,6 +25,21 @@ static bool say_continue(struct conn *c)
 	return !c->dead;
 }
 
+/* Longer than any request may be: what the service says without reading it. */
+static void say_too_large(struct conn *c)
+{
+	static const char body[] = "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\","
+				   "\"message\":\"Request exceeds the maximum allowed number of "
+				   "bytes.\"}}";
+
+	buf_addf(&c->out,
+		 "HTTP/1.1 413 Status\r\ncontent-type: application/json\r\nconnection: close\r\n"
+		 "content-length: %zu\r\n\r\n%s",
+		 strlen(body), body);
+	c->close_when_sent = true;
+	conn_flush(c);
+}
+
 struct framing {
 	int64_t length; /* -1: none told */
 	bool chunked, expect, close;
@@ -119,6 +134,8 @@ static int read_request(struct conn *c, struct exchange **out)
 	lines = read_first(x->ask, head, end);
 	if (lines == NULL || !read_lines(x->ask, lines, end, &f) || f.length > BODY_MAX)
 		rv = -1;
+	if (f.length > BODY_MAX)
+		say_too_large(c);
 	used = body + (f.length > 0 ? (size_t)f.length : 0);
 	if (rv == 1 && f.chunked) {
 		rv = read_chunks(&x->body, head + body, c->in.len - body, &used);

@@ -362,6 +362,11 @@ static void play(struct timer *t)
 	timer_set(s->loop, &x->timer, step_due(x));
 }
 
+static int64_t first_chunk_ms(const struct plan *p)
+{
+	return p->first_ms >= 0 ? MIN(p->first_ms, p->latency_ms) : p->latency_ms / p->chunks;
+}
+
 static void start(struct serve *s, struct exchange *x, const struct fault *f)
 {
 	const struct plan *p = &x->convo->plan;
@@ -371,7 +376,7 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	if (p->quirks & QUIRK_SPLIT)
 		x->steps = (unsigned)x->reply.bytes.len;
 	x->latency_ms = p->latency_ms;
-	x->first_ms = p->first_ms >= 0 ? MIN(p->first_ms, p->latency_ms) : p->latency_ms / x->steps;
+	x->first_ms = first_chunk_ms(p);
 	x->stop_at = SIZE_MAX;
 	if (f != NULL && f->kind == FAULT_COMMENTS && f->arg == 0) {
 		x->steps = COMMENTS;
@@ -441,7 +446,7 @@ static void render(struct serve *s, struct exchange *x, const struct fault *f)
 	struct content content;
 	struct say say = {.ask = x->ask, .convo = x->convo, .fault = f, .serial = ++s->serial};
 
-	say.tokens = cache_tokens(s->convos, x->ask, now, now + x->convo->plan.latency_ms / 2);
+	say.tokens = cache_tokens(s->convos, x->ask, now, now + first_chunk_ms(&x->convo->plan));
 	content_make(x->ask, x->convo, f, &content);
 	say.content = &content;
 	say.cost = account_cost(x->ask->facts, say.tokens, 64);

@@ -609,6 +609,29 @@ static void test_sent(void **state)
 	end_world();
 }
 
+/* Two runs of the same task at the same time. */
+static void test_twins(void **state)
+{
+	struct verdict v;
+	struct convo *x, *y;
+
+	(void)state;
+	setup_world();
+	x = say(S45(MSG(USER("a"))), &v);
+	x->active = 1;
+	y = say(S45(MSG(USER("a"))), &v);
+	assert_ptr_not_equal(x, y);
+	x->sent = fingerprint_add(1, "t_1", 3);
+	y->sent = fingerprint_add(1, "t_2", 3);
+	x->answered = true; /* the other reply is still on its way */
+	assert_ptr_equal(say(S45(MSG(USER("a") "," T1)), &v), x);
+	y->answered = true;
+	assert_ptr_equal(
+		say(S45(MSG(USER("a") "," ASSIST(USE("t_2")) "," BLOCKS(RESULT("t_2")))), &v), y);
+	end_world();
+}
+
+static int first_token_ms = 10;
 static struct prompt_tokens tokens_of(const char *body, int64_t now)
 {
 	struct ask a = {.service = SERVICE_ANTHROPIC};
@@ -616,7 +639,7 @@ static struct prompt_tokens tokens_of(const char *body, int64_t now)
 
 	if (!ask_body(&a, body, &v))
 		fail_msg("%s", v.text);
-	return cache_tokens(convos, &a, now, now + 10);
+	return cache_tokens(convos, &a, now, now + first_token_ms);
 }
 
 static void test_cache(void **state)
@@ -640,6 +663,14 @@ static void test_cache(void **state)
 	t = tokens_of(body, 2000);
 	assert_true(t.cache_read > 2000 && t.cache_write == 0);
 	assert_int_equal(tokens_of(body, 1000000).cache_read, 0); /* five minutes are over */
+	memcpy(strstr(body, "sonnet-4-5"), "sonnet-4-6", 10);     /* each model has its own */
+	assert_int_equal(tokens_of(body, 1000100).cache_read, 0);
+	/* a reply without delay: still its own blocks are not read */
+	memcpy(strstr(body, "sonnet-4-6"), "sonnet-4-0", 10);
+	first_token_ms = 0;
+	assert_int_equal(tokens_of(body, 1000200).cache_read, 0);
+	assert_true(tokens_of(body, 1000200).cache_read > 2000);
+	first_token_ms = 10;
 	/* shorter than the model's least: not cached */
 	snprintf(more, 24000,
 		 "{\"model\":\"claude-haiku-4-5\",\"max_tokens\":9,\"system\":[{\"type\":\"text\","
@@ -713,8 +744,8 @@ int main(void)
 		cmocka_unit_test(test_headers),   cmocka_unit_test(test_error_bodies),
 		cmocka_unit_test(test_thinking),  cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_prefix),    cmocka_unit_test(test_sent),
-		cmocka_unit_test(test_cache),     cmocka_unit_test(test_plan),
-		cmocka_unit_test(test_directive),
+		cmocka_unit_test(test_twins),     cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_plan),      cmocka_unit_test(test_directive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

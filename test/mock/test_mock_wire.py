@@ -377,6 +377,9 @@ def test_not_http():
     with socket.create_connection(("127.0.0.1", MOCK.port["plain"])) as s:
         s.sendall(b"\x16\x03\x01 what is this?\r\n\r\n")
         assert s.recv(10) == b""
+    with socket.create_connection(("127.0.0.1", MOCK.port["plain"])) as s:
+        s.sendall(b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99999999\r\n\r\n")
+        assert s.recv(12) == b"HTTP/1.1 413"
     assert MOCK.post("/nowhere", b"{}")[0] == 404
     assert MOCK.get("/v1/models")["data"]
 
