@@ -78,7 +78,7 @@ static void row_json(const struct row *r, struct buf *out)
 
 	buf_addf(out, "{\"number\":%u,\"conversation\":%u,\"service\":\"%s\",\"model\":", r->number,
 		 r->convo, services[r->service]);
-	json_string(out, r->model, strlen(r->model));
+	quote_json(out, r->model, strlen(r->model));
 	buf_addf(out,
 		 ",\"status\":%d,\"messages\":%u,\"turn\":%u,\"thinking\":%s,\"maxTokens\":%lld,"
 		 "\"fault\":\"%s\",\"done\":%s,\"gone\":%s,\"startMs\":%lld,\"tookMs\":%lld,",
@@ -90,7 +90,7 @@ static void row_json(const struct row *r, struct buf *out)
 		 "\"outputTokens\":%lld,\"error\":",
 		 (long long)r->tokens.input, (long long)r->tokens.cache_read,
 		 (long long)r->tokens.cache_write, (long long)r->output_tokens);
-	json_string(out, r->error, strlen(r->error));
+	quote_json(out, r->error, strlen(r->error));
 	buf_addc(out, '}');
 }
 

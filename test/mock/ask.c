@@ -12,13 +12,15 @@
 
 #include "base/util.h"
 
-/* First match wins. Sizes and prices are of the order of the real ones; tests
- * depend on the columns of booleans. */
+/* First match wins. What Anthropic's models take is what ava's own table says of
+ * them (test_mock compares); each is written down from the service's pages. */
 static const struct model_facts anthropic_models[] = {
 	{"claude-haiku-5", 100000, 128000, 1024, false, true, false, false, true, 100000, 500000},
 	{"claude-sonnet-5", 1000000, 128000, 1024, false, true, false, false, true, 2000000,
 	 10000000},
-	{"claude-opus-5", 1000000, 128000, 512, false, true, false, false, true, 4000000, 20000000},
+	{"claude-opus-5-5", 1000000, 128000, 512, false, true, false, false, true, 4000000,
+	 20000000},
+	{"claude-opus-5", 1000000, 128000, 512, false, true, false, false, true, 5000000, 25000000},
 	{"claude-fable-5", 1000000, 128000, 512, false, true, false, false, true, 10000000,
 	 50000000},
 	{"claude-opus-4-8", 1000000, 128000, 1024, false, true, false, false, true, 5000000,
@@ -29,6 +31,8 @@ static const struct model_facts anthropic_models[] = {
 	 25000000},
 	{"claude-sonnet-4-6", 1000000, 64000, 1024, true, true, true, false, true, 3000000,
 	 15000000},
+	{"claude-opus-4-5", 200000, 64000, 4096, true, false, true, true, true, 5000000, 25000000},
+	{"claude-opus-4-1", 200000, 32000, 1024, true, false, true, true, true, 15000000, 75000000},
 	{"claude-3-5-haiku", 200000, 8192, 2048, false, false, true, true, true, 800000, 4000000},
 	{"claude-haiku", 200000, 64000, 4096, true, false, true, true, true, 1000000, 5000000},
 	{"", 200000, 64000, 1024, true, false, true, true, true, 3000000, 15000000},
@@ -36,6 +40,8 @@ static const struct model_facts anthropic_models[] = {
 
 static const struct model_facts openai_models[] = {
 	{"gpt-5", 400000, 128000, 1024, false, false, false, true, false, 1250000, 10000000},
+	{"gpt-4.1", 1047576, 32768, 1024, false, false, true, true, true, 2000000, 8000000},
+	{"gpt-4o", 128000, 16384, 1024, false, false, true, true, true, 2500000, 10000000},
 	{"o1", 200000, 100000, 1024, false, false, false, true, false, 15000000, 60000000},
 	{"o3", 200000, 100000, 1024, false, false, false, true, false, 2000000, 8000000},
 	{"o4", 200000, 100000, 1024, false, false, false, true, false, 1100000, 4400000},
@@ -260,7 +266,7 @@ bool check_window(const struct ask *a, int64_t tokens, struct verdict *v)
 			   (long long)a->window, (long long)tokens);
 }
 
-void json_string(struct buf *out, const char *s, size_t len)
+void quote_json(struct buf *out, const char *s, size_t len)
 {
 	buf_addc(out, '"');
 	for (size_t i = 0; i < len; i++) {
@@ -284,12 +290,12 @@ void verdict_body(const struct ask *a, const struct verdict *v, const char *requ
 	if (a->service == SERVICE_ANTHROPIC) {
 		buf_addf(out,
 			 "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":", v->type);
-		json_string(out, v->text, strlen(v->text));
+		quote_json(out, v->text, strlen(v->text));
 		buf_addf(out, "},\"request_id\":\"%s\"}", request_id);
 		return;
 	}
 	buf_adds(out, "{\"error\":{\"message\":");
-	json_string(out, v->text, strlen(v->text));
+	quote_json(out, v->text, strlen(v->text));
 	if (a->service == SERVICE_OPENROUTER) {
 		buf_addf(out,
 			 ",\"code\":%d,\"metadata\":{\"error_type\":\"%s\"}},\"user_id\":null}",
@@ -298,7 +304,7 @@ void verdict_body(const struct ask *a, const struct verdict *v, const char *requ
 	}
 	buf_addf(out, ",\"type\":\"%s\",\"param\":", v->type);
 	if (v->param[0] != '\0')
-		json_string(out, v->param, strlen(v->param));
+		quote_json(out, v->param, strlen(v->param));
 	else
 		buf_adds(out, "null");
 	if (a->service == SERVICE_LOCAL)

@@ -87,6 +87,6 @@ bool check_word(const struct ask *a, uint32_t node, size_t max);
 void verdict_body(const struct ask *a, const struct verdict *v, const char *request_id,
 		  struct buf *out);
 /* `s` as a JSON string with its quotes. */
-void json_string(struct buf *out, const char *s, size_t len);
+void quote_json(struct buf *out, const char *s, size_t len);
 
 #endif

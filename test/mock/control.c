@@ -47,7 +47,7 @@ static int set_plan(struct serve *s, struct exchange *x, struct buf *out)
 
 	if (rules == NULL) {
 		buf_adds(out, "{\"error\":");
-		json_string(out, why, strlen(why));
+		quote_json(out, why, strlen(why));
 		buf_adds(out, "}\n");
 		return 400;
 	}

@@ -114,30 +114,62 @@ static void strip_block(const struct tape *t, uint32_t block, struct buf *out)
 	buf_add(out, t->text + to, x->end - to);
 }
 
+/* The text of a list that holds one block of text and nothing else; 0: no such. A
+ * service takes the list and the plain text for the same content, and a mark
+ * needs the list. */
+static uint32_t lone_text(const struct tape *t, uint32_t list)
+{
+	const struct tape_node *x = &t->nodes[list];
+	uint32_t block = list + 1, text, members;
+
+	if (x->count != 1 || tape_kind(t, block) != TAPE_OBJECT)
+		return 0;
+	text = tape_get(t, block, "text");
+	members = 2 + (tape_get(t, block, "cache_control") != 0);
+	return text != 0 && tape_kind(t, text) == TAPE_STRING &&
+			       tape_is(t, tape_get(t, block, "type"), "text") &&
+			       t->nodes[block].count == members
+		       ? text
+		       : 0;
+}
+
+static void strip_list(const struct tape *t, uint32_t list, struct buf *out)
+{
+	uint32_t at = t->nodes[list].start;
+
+	TAPE_EACH(t, i, list)
+	{
+		buf_add(out, t->text + at, t->nodes[i].start - at);
+		strip_block(t, i, out);
+		at = t->nodes[i].end;
+	}
+	buf_add(out, t->text + at, t->nodes[list].end - at);
+}
+
 /* Hash of a message, a system text or a list of tools, cache marks aside. */
 static uint64_t hash_value(struct convos *c, const struct tape *t, uint32_t node)
 {
 	size_t len;
-	const char *raw = tape_raw(t, node, &len);
-	uint32_t list = node;
+	const char *raw = tape_raw(t, node, &len), *words;
+	uint32_t list = node, text;
 
 	if (node == 0)
 		return 0;
-	if (memmem(raw, len, "\"cache_control\"", 15) == NULL)
-		return hash_bytes(1, raw, len);
 	if (tape_kind(t, node) == TAPE_OBJECT)
 		list = tape_get(t, node, "content");
 	if (list == 0 || tape_kind(t, list) != TAPE_ARRAY)
 		return hash_bytes(1, raw, len);
+	text = list != node ? lone_text(t, list) : 0;
+	if (text == 0 && memmem(raw, len, "\"cache_control\"", 15) == NULL)
+		return hash_bytes(1, raw, len);
 	buf_reset(&c->scratch);
 	buf_add(&c->scratch, raw, t->nodes[list].start - t->nodes[node].start);
-	for (uint32_t i = list + 1, at = t->nodes[list].start; i < t->nodes[list].next;
-	     i = t->nodes[i].next) {
-		buf_add(&c->scratch, t->text + at, t->nodes[i].start - at);
-		strip_block(t, i, &c->scratch);
-		at = t->nodes[i].end;
+	if (text != 0) {
+		words = tape_raw(t, text, &len);
+		buf_add(&c->scratch, words, len);
+	} else {
+		strip_list(t, list, &c->scratch);
 	}
-	buf_addc(&c->scratch, ']');
 	buf_add(&c->scratch, t->text + t->nodes[list].end, t->nodes[node].end - t->nodes[list].end);
 	return hash_bytes(1, c->scratch.data, c->scratch.len);
 }

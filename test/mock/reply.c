@@ -107,7 +107,7 @@ static void args_from_schema(const struct ask *a, uint32_t tool, struct buf *out
 
 			if (out->data[out->len - 1] != '{')
 				buf_addc(out, ',');
-			json_string(out, name, strlen(name));
+			quote_json(out, name, strlen(name));
 			buf_addc(out, ':');
 			if (property != 0)
 				value_for(a, property, out);
@@ -356,7 +356,7 @@ void json_piece(struct buf *out, const struct say *s, const char *text, size_t l
 	struct buf b;
 
 	buf_init(&b, 1u << 24);
-	json_string(&b, text, len);
+	quote_json(&b, text, len);
 	if (b.len >= 2)
 		buf_add(out, b.data + 1, b.len - 2);
 	buf_fini(&b);

@@ -170,7 +170,7 @@ static unsigned tool_block(struct reply *r, const struct say *s, unsigned index,
 	print_add(r, id);
 	block_start(r, s, index);
 	buf_addf(&r->bytes, "{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":", id);
-	json_string(&r->bytes, k->name, strlen(k->name));
+	quote_json(&r->bytes, k->name, strlen(k->name));
 	buf_adds(&r->bytes, ",\"input\":{}}}");
 	frame_close(r, s);
 	delta_open(r, s, index, "input_json_delta", "partial_json");
@@ -251,7 +251,7 @@ static void whole(struct reply *r, const struct say *s)
 	}
 	if (c->text[0] != '\0') {
 		buf_addf(&r->bytes, "%s{\"type\":\"text\",\"text\":", first ? "" : ",");
-		json_string(&r->bytes, c->text, strlen(c->text));
+		quote_json(&r->bytes, c->text, strlen(c->text));
 		buf_addc(&r->bytes, '}');
 		first = false;
 	}

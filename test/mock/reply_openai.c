@@ -146,7 +146,7 @@ static void add_arguments(struct buf *b, const struct say *s, const char *args, 
 	if (quirks_of(s) & QUIRK_ARGS_OBJECT)
 		buf_add(b, args, len); /* an object, not a string */
 	else
-		json_string(b, args, len);
+		quote_json(b, args, len);
 }
 
 static void tool_call(struct reply *r, const struct say *s, unsigned n, const char *finish)
@@ -164,7 +164,7 @@ static void tool_call(struct reply *r, const struct say *s, unsigned n, const ch
 	if (!(quirks_of(s) & QUIRK_NO_IDS))
 		buf_addf(&r->bytes, "\"id\":\"%s\",", id);
 	buf_adds(&r->bytes, "\"type\":\"function\",\"function\":{\"name\":");
-	json_string(&r->bytes, k->name, strlen(k->name));
+	quote_json(&r->bytes, k->name, strlen(k->name));
 	buf_addc(&r->bytes, ',');
 	add_arguments(&r->bytes, s, k->args, whole ? strlen(k->args) : 0);
 	buf_adds(&r->bytes, "}}]");
@@ -176,7 +176,7 @@ static void tool_call(struct reply *r, const struct say *s, unsigned n, const ch
 		buf_adds(&r->bytes, "\"function\":{");
 		if (quirks_of(s) & QUIRK_NAME_TWICE) {
 			buf_adds(&r->bytes, "\"name\":");
-			json_string(&r->bytes, k->name, strlen(k->name));
+			quote_json(&r->bytes, k->name, strlen(k->name));
 			buf_addc(&r->bytes, ',');
 		}
 		add_arguments(&r->bytes, s, piece, len);
@@ -242,7 +242,7 @@ static void whole_call(struct reply *r, const struct say *s, unsigned n)
 	buf_addf(&r->bytes, "%s{\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":\"%s\",",
 		 n ? "," : "", id, k->name);
 	buf_adds(&r->bytes, "\"arguments\":");
-	json_string(&r->bytes, k->args, strlen(k->args));
+	quote_json(&r->bytes, k->args, strlen(k->args));
 	buf_adds(&r->bytes, "}}");
 }
 
@@ -256,7 +256,7 @@ static void whole(struct reply *r, const struct say *s)
 		 "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":",
 		 s->serial * 0x9e3779b97f4a7c15u, s->ask->model);
 	if (c->text[0] != '\0')
-		json_string(&r->bytes, c->text, strlen(c->text));
+		quote_json(&r->bytes, c->text, strlen(c->text));
 	else
 		buf_adds(&r->bytes, "null");
 	if (c->ncalls > 0)

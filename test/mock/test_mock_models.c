@@ -1,0 +1,176 @@
+/* The mock's table of models and ava's own say the same, and what ava's encoders
+ * make for each model it knows passes the checks: thinking in the form that the
+ * model takes, a forced tool, cache marks that wander from turn to turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/tool.h"
+#include "ask.h"
+#include "convo.h"
+#include "provider/dialect.h"
+#include "provider/models.h"
+#include "provider/provider.h"
+
+#define USER_LINE                                                                                  \
+	"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Look at a.txt.\"}]}"
+#define CALL_LINE(id)                                                                              \
+	"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"" id                   \
+	"\",\"type\":\"function\",\"function\":{\"name\":\"submit_result\",\"arguments\":"         \
+	"\"{}\"}}]}"
+#define RESULT_LINE(id)                                                                            \
+	"{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"not yet \\\"}\\\"\"}"
+
+static struct tape tape;
+static struct buf body;
+
+static enum service service_of(const struct model *m)
+{
+	static const char *const names[] = {"anthropic", "openai", "openrouter", "local"};
+	unsigned i = 0;
+
+	while (strcmp(m->provider->name, names[i]) != 0)
+		i++;
+	return (enum service)i;
+}
+
+static void make(const struct model *m, const char *lines, bool thinking, bool force)
+{
+	static const struct tool submit = {
+		.name = "submit_result", .description = "Ends.", .schema = "{\"type\":\"object\"}"};
+	const struct tool *tools[] = {&submit};
+	struct dialect_spec spec = {m->id, "You look at files.", tools, 1, m, thinking};
+	struct agent_infer call = {
+		.iteration = 1, .max_output = m->max_output, .force_submit = force};
+	size_t from;
+
+	buf_reset(&body);
+	assert_int_equal(m->dialect->encode_head(&body, &spec), 0);
+	from = body.len;
+	buf_adds(&body, lines);
+	assert_int_equal(m->dialect->mark_cache(&body, from, m), 0);
+	assert_int_equal(m->dialect->encode_tail(&body, m, thinking, &call), 0);
+	buf_addc(&body, '\0');
+	assert_int_equal(buf_check(&body), 0);
+}
+
+static void check(const struct model *m, struct ask *a, struct verdict *v)
+{
+	*a = (struct ask){.service = service_of(m), .body_len = body.len - 1};
+	*v = (struct verdict){0};
+	assert_true(tape_read(&tape, body.data, a->body_len));
+	if (!ask_read(a, &tape, v) ||
+	    !(a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v)))
+		fail_msg("%s: %s\n%s", m->id, v->text, body.data);
+}
+
+static void test_requests(void **state)
+{
+	const struct model_row *row;
+	struct verdict v;
+	struct ask a;
+	struct model m;
+	size_t n = 0;
+
+	(void)state;
+	for (; (row = models_builtin(n)) != NULL; n++) {
+		assert_int_equal(model_restore(row->id, &m, NULL), 0);
+		for (int i = 0; i < 4; i++) {
+			make(&m, USER_LINE, (i & 1) != 0, (i & 2) != 0);
+			check(&m, &a, &v);
+		}
+		/* the most that config.yaml may ask of it */
+		if (row->max_output > 0)
+			m.max_output = row->max_output;
+		make(&m, USER_LINE, true, false);
+		check(&m, &a, &v);
+		if (a.service == SERVICE_ANTHROPIC)
+			assert_true(a.thinking);
+	}
+	assert_true(n > 20);
+}
+
+static void test_tables(void **state)
+{
+	const struct model_row *row;
+
+	(void)state;
+	for (size_t i = 0; (row = models_builtin(i)) != NULL; i++) {
+		const char *name = strchr(row->id, '/') + 1;
+		bool claude = strncmp(row->id, "anthropic/", 10) == 0;
+		const struct model_facts *f =
+			model_facts(claude ? SERVICE_ANTHROPIC : SERVICE_OPENAI, name);
+
+		if (row->context == 0) /* another name of one of these */
+			continue;
+		if (row->context > f->window || row->max_output != f->max_output ||
+		    row->cache_min != f->cache_min ||
+		    f->sampling == (strstr(row->rejects, "temperature") != NULL))
+			fail_msg("%s", row->id);
+		if (claude &&
+		    (row->context != f->window || row->price.input != f->input_price ||
+		     row->price.output != f->output_price ||
+		     !(row->thinking == MODEL_THINKING_ADAPTIVE ? f->adaptive : f->budget)))
+			fail_msg("%s", row->id);
+	}
+}
+
+/* Behind OpenRouter the mark turns the newest text into a list with one part;
+ * a turn later the same message is plain again. */
+static void test_wandering_mark(void **state)
+{
+	struct convos *convos = convos_new();
+	struct convo *first, *second;
+	struct plan plan;
+	struct verdict v;
+	struct ask a;
+	struct model m;
+
+	(void)state;
+	plan_default(&plan);
+	assert_int_equal(model_restore("openrouter/anthropic/claude-sonnet-4.5", &m, NULL), 0);
+	make(&m, USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1"), true, false);
+	assert_non_null(strstr(body.data, "\"content\":[{\"type\":\"text\",\"text\":\"not yet"));
+	check(&m, &a, &v);
+	first = convo_find(convos, &a, &plan, NULL, &v);
+	assert_non_null(first);
+	make(&m,
+	     USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1") "," CALL_LINE(
+		     "c_2") "," RESULT_LINE("c_2"),
+	     true, false);
+	assert_non_null(strstr(body.data, "\"content\":\"not yet"));
+	check(&m, &a, &v);
+	second = convo_find(convos, &a, &plan, NULL, &v);
+	if (second != first)
+		fail_msg("%s", v.text);
+	/* another text is another message, with a mark or without */
+	make(&m, USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1"), true, false);
+	memcpy(strstr(body.data, "not yet"), "not now", 7);
+	check(&m, &a, &v);
+	assert_null(convo_find(convos, &a, &plan, NULL, &v));
+	assert_non_null(strstr(v.text, "differs"));
+	convos_free(convos);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_wandering_mark),
+	};
+	int rv;
+
+	tape_init(&tape);
+	buf_init(&body, 1u << 20);
+	provider_configure(NULL);
+	rv = cmocka_run_group_tests(tests, NULL, NULL);
+	buf_fini(&body);
+	tape_fini(&tape);
+	return rv;
+}
