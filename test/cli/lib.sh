@@ -56,6 +56,9 @@ result()
 # More about a failure: the text of the arguments, each line marked.
 note() { printf '%s\n' "$*" | sed 's/^/# /'; }
 
+# What the last `run` said on stderr, which mostly says why.
+note_errors() { [ ! -s "$ERR" ] || note "stderr: $(head -c 2000 "$ERR")"; }
+
 # check NAME COMMAND...: the command succeeds.
 check()
 {
@@ -78,14 +81,18 @@ refuse()
 equal()
 {
 	[ "$2" = "$3" ]
-	result $? "$1" || { note "want: $2"; note "got:  $3"; }
+	result $? "$1" || { note "want: $2"; note "got:  $3"; note_errors; }
 }
 
 # contains NAME TEXT FILE: the fixed text stands in a line of the file.
 contains()
 {
 	grep -qF -e "$2" "$3"
-	result $? "$1" || { note "no '$2' in:"; note "$(head -c 4000 "$3")"; }
+	result $? "$1" || {
+		note "no '$2' in:"
+		note "$(head -c 4000 "$3")"
+		[ "$3" = "$ERR" ] || note_errors
+	}
 }
 
 # lacks NAME TEXT FILE

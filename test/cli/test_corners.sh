@@ -9,6 +9,8 @@ ask() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1$1" -d "
 field() { "$AVA" status "$1" --json | jq -r ".$2"; }
 is() { [ "$(field "$1" "$2")" = "$3" ]; }
 ended() { case $(field "$1" status) in queued | running | starting) return 1 ;; esac; }
+# The calls of one turn end in any order: a result is found by its call.
+result_of() { jq -r "select(.callId == \"$1\") | .$2"; }
 events() { "$AVA" logs "$1" -o json | jq -c "select(.eventType == \"$2\") | .content"; }
 mkdir "$T/src"
 cd "$T/src" || exit 99
@@ -32,14 +34,14 @@ artifact=$AVA_DATA_ROOT/runs/$run_id/artifacts/c1.1.txt
 equal 'the result names the artifact' "runs/$run_id/artifacts/c1.1.txt" "$(jq -r '.artifacts[0]' "$OUT")"
 equal 'which holds every line' 480 "$(grep -c '^big.txt:[0-9]*:.*needle' "$artifact")"
 events "$run_id" ToolResult >"$T/results"
-equal 'the event names it too' "runs/$run_id/artifacts/c1.1.txt" "$(jq -r .artifact "$T/results" | head -1)"
-equal 'with its size' "$(wc -c <"$artifact" | tr -d ' ')" "$(jq -r .bytes "$T/results" | head -1)"
+equal 'the event names it too' "runs/$run_id/artifacts/c1.1.txt" "$(result_of c1.1 artifact <"$T/results")"
+equal 'with its size' "$(wc -c <"$artifact" | tr -d ' ')" "$(result_of c1.1 bytes <"$T/results")"
 messages=$AVA_DATA_ROOT/runs/$run_id/messages.jsonl
 contains 'the model is told that it was cut, and what to do' \
 	'read_result with call_id c1.1 shows the rest)' "$messages"
 contains 'it finds the line behind the cut' 'result of c1.1: 1 of 48' "$messages"
 contains 'and reads a range there' 'result of c1.1 (lines 448-452 of 48' "$messages"
-equal 'another call has no result' not_found "$(jq -r .errorClass "$T/results" | sed -n 4p)"
+equal 'another call has no result' not_found "$(result_of c2.3 errorClass <"$T/results")"
 equal 'what it has read may be cited, what it has not may not' 470 \
 	"$(jq -r '[.citations[].line] | join(" ")' "$OUT")"
 refuse 'a key in it was taken out everywhere' grep -rqF "$secret" "$AVA_DATA_ROOT"
@@ -71,7 +73,7 @@ run "$AVA" result "$gone" --json
 contains 'and says why' "the working folder $T/gone cannot be opened" "$OUT"
 equal 'it used no tool' '' "$(events "$gone" ToolCall)"
 check 'one with an empty folder goes on' wait_for 20 is "$emptied" status success
-equal 'and is told what is not there' not_found "$(events "$emptied" ToolResult | jq -r .errorClass | head -1)"
+equal 'and is told what is not there' not_found "$(events "$emptied" ToolResult | result_of c1.1 errorClass)"
 run "$AVA" run --yes 'x'
 exits 'the slot is free again' 0
 
