@@ -8,11 +8,12 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 
 static struct {
-	bool all;
+	bool all, json;
 } o;
 
 static const struct opt opts[] = {
@@ -21,27 +22,40 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 .help = "every live run",
 	 .field = offsetof(__typeof__(o), all)},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 .help = "what each has become as JSON, one a line",
+	 .field = offsetof(__typeof__(o), json)},
 };
 
-static int cancel_one(struct client *c, const char *id)
+static void print_end(const char *id, const json_t *status)
 {
-	struct ava_error err;
-	json_t *status = NULL;
-	char path[64];
-	const char *word;
-	int rv;
+	const char *word = json_get_str(status, "status");
 
-	snprintf(path, sizeof(path), "/runs/%s/cancel", id);
-	rv = api_call(c, "POST", path, "{}", &status, NULL, &err);
-	if (rv != 0)
-		return cli_fail(&err);
-	word = json_get_str(status, "status");
+	if (o.json) {
+		show_json(stdout, status);
+		return;
+	}
 	if (word != NULL && strcmp(word, "cancelled") != 0)
 		printf("%s had ended: ", id);
 	else
 		printf("%s ", id);
 	term_str(stdout, word != NULL ? word : "cancelled");
 	putchar('\n');
+}
+
+static int cancel_one(struct client *c, const char *id)
+{
+	struct ava_error err;
+	json_t *status = NULL;
+	char path[64];
+	int rv;
+
+	snprintf(path, sizeof(path), "/runs/%s/cancel", id);
+	rv = api_call(c, "POST", path, "{}", &status, NULL, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	print_end(id, status);
 	json_decref(status);
 	return CLI_DONE;
 }
@@ -63,7 +77,7 @@ static int cancel_all(struct client *c)
 		if (id != NULL && cancel_one(c, id) != CLI_DONE)
 			code = CLI_FAILED;
 	}
-	if (i == 0)
+	if (i == 0 && !o.json)
 		puts("No run is live.");
 	json_decref(reply);
 	return code;

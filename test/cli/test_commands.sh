@@ -93,6 +93,8 @@ equal 'result --json is result.json' "$(cat "$AVA_DATA_ROOT/runs/$run_id/result.
 run "$AVA" cancel "$run_id"
 exits 'cancelling it is no error' 0
 contains 'and changes nothing' 'had ended: success' "$OUT"
+equal 'cancel --json is its status' "$run_id success" \
+	"$("$AVA" cancel --json "$run_id" | jq -r '"\(.subagent_id) \(.status)"')"
 run "$AVA" status "$run_id"
 contains 'status tells its task' 'find kettle' "$OUT"
 equal 'status --json is an object' success "$("$AVA" status --json "$run_id" | jq -r .status)"
@@ -123,6 +125,9 @@ exits 'a wait that ran out' 124
 follower=$!
 keep "$follower"
 check 'following shows the start' wait_for 10 grep -q 'SubagentSpawn' "$T/follow"
+run "$AVA" cancel --json "$live"
+equal 'cancel --json of one that is live' cancelled "$(jq -r .status "$OUT")"
+"$AVA" run --yes --background --model "$slow" 'slow three' >/dev/null 2>&1
 run "$AVA" cancel --all
 exits 'cancel --all' 0
 equal 'ends both' 2 "$(grep -c ' cancelled$' "$OUT")"
@@ -132,6 +137,9 @@ run "$AVA" wait "$live" "$run_id"
 exits 'wait gives the worst exit code' 1
 run "$AVA" cancel --all
 contains 'then none is live' 'No run is live' "$OUT"
+run "$AVA" cancel --all --json
+exits 'none, as JSON' 0
+equal 'is no line' '' "$(cat "$OUT")"
 run "$AVA" cancel --all "$live"
 exits 'ids and --all do not go together' 2
 
