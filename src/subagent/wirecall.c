@@ -40,6 +40,15 @@ static bool said(enum reply_class cls)
 	       cls != REPLY_OTHER;
 }
 
+/* May it have been billed? A stream that began, or broke before it could: the
+ * model was at work. A page or an error that came with 200 is no reply. */
+static bool billed(const struct wirecall *w, enum reply_class cls)
+{
+	return w->began ||
+	       (w->http.status == 200 &&
+		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
+}
+
 static void read_headers(struct wirecall *w, struct wirecall_end *end)
 {
 	struct http_call *c = &w->http;
@@ -80,7 +89,7 @@ static void name_request(struct wirecall *w, struct wirecall_end *end)
 static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
 {
 	const struct dialect *d = w->model->dialect;
-	struct wirecall_end end = {.accepted = w->began || w->http.status == 200};
+	struct wirecall_end end = {0};
 	struct stream *s = w->stream;
 	char kept[4][128] = {""};
 	const char **headers[4] = {&end.failure.should_retry, &end.failure.after_ms,
@@ -94,6 +103,7 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 		snprintf(end.error.text, sizeof(end.error.text), "%.199s", err->text);
 	}
 	end.error.cls = end.failure.cls;
+	end.accepted = billed(w, end.failure.cls);
 	read_headers(w, &end);
 	name_request(w, &end);
 	for (int i = 0; i < 4; i++) { /* they go with the call */

@@ -16,7 +16,7 @@ struct wirecall_end {
 	struct turn *turn;            /* REPLY_OK; else NULL */
 	struct reply_error error;     /* else */
 	struct retry_failure failure; /* class, status and headers, for retry_decide */
-	bool accepted;                /* the service took the request: it may have been billed */
+	bool accepted;                /* a failed one whose reply the service may bill */
 };
 
 struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop returned */

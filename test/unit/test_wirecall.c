@@ -17,7 +17,7 @@
 struct stream {
 	struct buf in;
 	size_t words;
-	bool end, over;
+	bool end, over, page;
 	void (*text)(const char *s, size_t n, bool thinking, void *user);
 	void *user;
 };
@@ -44,6 +44,10 @@ static int toy_feed(struct stream *s, const char *data, size_t len, bool *progre
 		*nl = 0;
 		if (strcmp(s->in.data, "bad") == 0)
 			return AVA_EPROTO;
+		if (strcmp(s->in.data, "<html>") == 0) {
+			s->page = true;
+			return AVA_EPROTO;
+		}
 		if (strcmp(s->in.data, "over") == 0)
 			s->over = true;
 		s->end = s->end || strcmp(s->in.data, "end") == 0;
@@ -69,6 +73,8 @@ static enum reply_class toy_end(struct stream *s, int status, const char *type, 
 	e->usage.output = (int64_t)s->words;
 	if (s->over)
 		return REPLY_OVERLOADED;
+	if (s->page && status == 200)
+		return REPLY_PROTOCOL;
 	if (status == 429)
 		return REPLY_RATE_LIMIT;
 	if (status == 0)
@@ -278,6 +284,9 @@ static const struct {
 	/* the service said it before the connection broke */
 	{OK_HEAD "Content-Length: 500\r\n\r\nover\n", REPLY_OVERLOADED, 200, 1, true, "-",
 	 "toy: text/toy"},
+	/* a page instead of a reply: nothing was written that could cost something */
+	{OK_HEAD "\r\n<html>\n", REPLY_PROTOCOL, 200, 0, false, "-", "toy: text/toy"},
+	{OK_HEAD "Content-Length: 500\r\n\r\n", REPLY_NETWORK, 200, 0, true, "-", NULL},
 	{"HTTP/1.1 429 No\r\nRetry-After: 7\r\nContent-Length: 3\r\n\r\nno\n", REPLY_RATE_LIMIT,
 	 429, 0, false, "7", "toy: no type"},
 	{"HTTP/1.1 500 No\r\nContent-Type: text/html\r\n\r\n<html>\n", REPLY_SERVER, 500, 0, false,
