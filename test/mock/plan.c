@@ -56,6 +56,7 @@ static const struct {
 	{"stall", FAULT_STALL, 400},
 	{"cut", FAULT_CUT, 400},
 	{"eof", FAULT_EOF, 400},
+	{"no-end", FAULT_NO_END, 0},
 	{"comments", FAULT_COMMENTS, 0},
 	{"quota", FAULT_QUOTA, 0},
 	{"overflow", FAULT_OVERFLOW, 0},
@@ -82,7 +83,7 @@ static const struct {
 	{"nul", FAULT_NUL, 0},
 	{"big", FAULT_BIG, 1 << 20},
 	{"deep", FAULT_DEEP, 200},
-	{"bad-json", FAULT_BAD_JSON, 0},
+	{"bad-json", FAULT_BAD_JSON, 4},
 	{"text-call", FAULT_TEXT_CALL, 0},
 	{"no-submit", FAULT_NO_SUBMIT, 0},
 };

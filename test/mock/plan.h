@@ -32,7 +32,7 @@ enum fault_kind {
 	FAULT_NONE,
 	/* of the connection */
 	FAULT_RESET, FAULT_CLOSE, FAULT_STALL_HEAD, FAULT_STALL_FIRST, FAULT_STALL, FAULT_CUT,
-	FAULT_EOF, FAULT_COMMENTS,
+	FAULT_EOF, FAULT_NO_END, FAULT_COMMENTS,
 	/* another answer */
 	FAULT_STATUS, FAULT_QUOTA, FAULT_OVERFLOW, FAULT_HTML500, FAULT_HTML200, FAULT_JSON200, FAULT_EMPTY200,
 	/* odd replies */
@@ -45,7 +45,7 @@ enum fault_kind {
 
 struct fault {
 	enum fault_kind kind;
-	int32_t arg;   /* bytes, events, calls or a status */
+	int32_t arg;   /* bytes, events, calls, a status; odd text: 1 in arguments */
 	int32_t turn;  /* only in this turn; -1: in any */
 	int32_t times; /* -1: always */
 	/* FAULT_STATUS: what its headers say; -1: header absent */

@@ -351,8 +351,10 @@ unsigned piece_count(const struct say *s, unsigned others)
 	return chunks > others ? chunks - others : 1;
 }
 
-void json_piece(struct buf *out, const struct say *s, const char *text, size_t len, bool first)
+void json_piece(struct buf *out, const struct say *s, const char *text, size_t len,
+		enum place place)
 {
+	const struct fault *f = s->fault;
 	struct buf b;
 
 	buf_init(&b, 1u << 24);
@@ -360,16 +362,16 @@ void json_piece(struct buf *out, const struct say *s, const char *text, size_t l
 	if (b.len >= 2)
 		buf_add(out, b.data + 1, b.len - 2);
 	buf_fini(&b);
-	if (!first || s->fault == NULL)
+	if (f == NULL || (int32_t)place != (f->kind == FAULT_BIG ? 0 : f->arg))
 		return;
-	if (s->fault->kind == FAULT_BAD_UTF8)
+	if (f->kind == FAULT_BAD_UTF8)
 		buf_add(out, "\xff\xc0\x80\xed\xa0\x80", 6);
-	else if (s->fault->kind == FAULT_SURROGATE)
+	else if (f->kind == FAULT_SURROGATE)
 		buf_adds(out, "\\ud800 and \\udc00");
-	else if (s->fault->kind == FAULT_NUL)
+	else if (f->kind == FAULT_NUL)
 		buf_adds(out, "a\\u0000b");
-	else if (s->fault->kind == FAULT_BIG)
-		for (int32_t i = 0; i < MIN(s->fault->arg, 64 << 20); i += 16)
+	else if (f->kind == FAULT_BIG)
+		for (int32_t i = 0; i < MIN(f->arg, 64 << 20); i += 16)
 			buf_adds(out, "sixteen bytes...");
 }
 
@@ -390,6 +392,25 @@ void frame_close(struct reply *r, const struct say *s)
 {
 	buf_adds(&r->bytes, s->convo->plan.quirks & QUIRK_SPACES ? "   \n\n" : "\n\n");
 	reply_event(r);
+}
+
+bool reply_breaks(struct reply *r, const struct say *s)
+{
+	const struct fault *f = s->fault;
+
+	if (f == NULL || (f->kind != FAULT_ERROR && f->kind != FAULT_BAD_JSON) ||
+	    r->n <= (unsigned)f->arg)
+		return false;
+	r->n = (unsigned)f->arg;
+	r->bytes.len = r->n ? r->ends[r->n - 1] : 0;
+	return true;
+}
+
+void reply_broken_event(struct reply *r, const struct say *s)
+{
+	frame_open(r, s, NULL);
+	buf_adds(&r->bytes, "{\"type\":\"content_block_delta\",\"index\":0,");
+	frame_close(r, s);
 }
 
 /* Lines end with \n so far. Data of several lines: a JSON text may be cut

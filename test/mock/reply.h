@@ -52,8 +52,16 @@ void reply_openai(struct reply *r, struct say *s);
 const char *piece_of(const char *s, unsigned i, unsigned pieces, size_t *len);
 /* How many parts make the wanted number of chunks, with `others` beside them. */
 unsigned piece_count(const struct say *s, unsigned others);
-/* `s` as JSON string without quotes, with the odd bytes of the fault. */
-void json_piece(struct buf *out, const struct say *s, const char *text, size_t len, bool first);
+/* `s` as JSON string without quotes, with the odd bytes of the fault if they
+ * belong to this place. */
+enum place { PLACE_TEXT, PLACE_ARGS, PLACE_LATER /* than the first piece */ };
+void json_piece(struct buf *out, const struct say *s, const char *text, size_t len,
+		enum place place);
+/* Faults `error` and `bad-json`: is it time to end the events with one? They
+ * are cut to the fault's number. */
+bool reply_breaks(struct reply *r, const struct say *s);
+/* An event that is no JSON. */
+void reply_broken_event(struct reply *r, const struct say *s);
 /* "event: …\ndata: " and the end of a frame. */
 void frame_open(struct reply *r, const struct say *s, const char *event);
 void frame_close(struct reply *r, const struct say *s);

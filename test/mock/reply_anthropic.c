@@ -150,7 +150,7 @@ static unsigned text_block(struct reply *r, const struct say *s, unsigned index,
 		const char *piece = piece_of(s->content->text, i, pieces, &len);
 
 		delta_open(r, s, index, "text_delta", "text");
-		json_piece(&r->bytes, s, piece, len, i == 0);
+		json_piece(&r->bytes, s, piece, len, i == 0 ? PLACE_TEXT : PLACE_LATER);
 		delta_close(r, s);
 	}
 	block_stop(r, s, index);
@@ -179,7 +179,7 @@ static unsigned tool_block(struct reply *r, const struct say *s, unsigned index,
 		const char *piece = piece_of(k->args, i, pieces, &len);
 
 		delta_open(r, s, index, "input_json_delta", "partial_json");
-		json_piece(&r->bytes, s, piece, len, false);
+		json_piece(&r->bytes, s, piece, len, i == 0 ? PLACE_ARGS : PLACE_LATER);
 		delta_close(r, s);
 	}
 	if (s->content->odd != FAULT_HALF_TOOL)
@@ -305,9 +305,10 @@ void reply_anthropic(struct reply *r, struct say *s)
 	for (unsigned i = 0; i < c->ncalls; i++)
 		index = tool_block(r, s, index, i);
 	finish(r, s);
-	if (s->fault != NULL && s->fault->kind == FAULT_ERROR && r->n > (unsigned)s->fault->arg) {
-		r->n = (unsigned)s->fault->arg;
-		r->bytes.len = r->n ? r->ends[r->n - 1] : 0;
+	if (!reply_breaks(r, s))
+		return;
+	if (s->fault->kind == FAULT_ERROR)
 		in_band_error(r, s);
-	}
+	else
+		reply_broken_event(r, s);
 }

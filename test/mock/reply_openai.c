@@ -126,7 +126,7 @@ static void text(struct reply *r, const struct say *s, unsigned pieces)
 
 		delta_open(r, s);
 		buf_adds(&r->bytes, "\"content\":\"");
-		json_piece(&r->bytes, s, piece, len, i == 0);
+		json_piece(&r->bytes, s, piece, len, i == 0 ? PLACE_TEXT : PLACE_LATER);
 		buf_addc(&r->bytes, '"');
 		delta_close(r, s, NULL);
 	}
@@ -140,13 +140,17 @@ static void call_open(struct reply *r, const struct say *s, unsigned n)
 		buf_addf(&r->bytes, "\"index\":%u,", quirks_of(s) & QUIRK_INDEX0 ? 0 : n);
 }
 
-static void add_arguments(struct buf *b, const struct say *s, const char *args, size_t len)
+static void add_arguments(struct buf *b, const struct say *s, const char *args, size_t len,
+			  enum place place)
 {
 	buf_adds(b, "\"arguments\":");
-	if (quirks_of(s) & QUIRK_ARGS_OBJECT)
+	if (quirks_of(s) & QUIRK_ARGS_OBJECT) {
 		buf_add(b, args, len); /* an object, not a string */
-	else
-		quote_json(b, args, len);
+		return;
+	}
+	buf_addc(b, '"');
+	json_piece(b, s, args, len, place);
+	buf_addc(b, '"');
 }
 
 static void tool_call(struct reply *r, const struct say *s, unsigned n, const char *finish)
@@ -166,7 +170,8 @@ static void tool_call(struct reply *r, const struct say *s, unsigned n, const ch
 	buf_adds(&r->bytes, "\"type\":\"function\",\"function\":{\"name\":");
 	quote_json(&r->bytes, k->name, strlen(k->name));
 	buf_addc(&r->bytes, ',');
-	add_arguments(&r->bytes, s, k->args, whole ? strlen(k->args) : 0);
+	add_arguments(&r->bytes, s, k->args, whole ? strlen(k->args) : 0,
+		      whole ? PLACE_ARGS : PLACE_LATER);
 	buf_adds(&r->bytes, "}}]");
 	delta_close(r, s, whole ? finish : NULL);
 	for (unsigned i = 0; i < 2 && !whole; i++) {
@@ -179,7 +184,7 @@ static void tool_call(struct reply *r, const struct say *s, unsigned n, const ch
 			quote_json(&r->bytes, k->name, strlen(k->name));
 			buf_addc(&r->bytes, ',');
 		}
-		add_arguments(&r->bytes, s, piece, len);
+		add_arguments(&r->bytes, s, piece, len, i == 0 ? PLACE_ARGS : PLACE_LATER);
 		buf_adds(&r->bytes, "}}]");
 		delta_close(r, s, i == 1 ? finish : NULL);
 	}
@@ -314,9 +319,10 @@ void reply_openai(struct reply *r, struct say *s)
 	for (unsigned i = 0; i < c->ncalls; i++)
 		tool_call(r, s, i, i + 1 == c->ncalls ? last : NULL);
 	finish(r, s);
-	if (s->fault != NULL && s->fault->kind == FAULT_ERROR && r->n > (unsigned)s->fault->arg) {
-		r->n = (unsigned)s->fault->arg;
-		r->bytes.len = r->n ? r->ends[r->n - 1] : 0;
+	if (!reply_breaks(r, s))
+		return;
+	if (s->fault->kind == FAULT_ERROR)
 		in_band_error(r, s);
-	}
+	else
+		reply_broken_event(r, s);
 }

@@ -324,7 +324,7 @@ static void play_fault(struct exchange *x)
 {
 	if (x->fault == FAULT_CUT)
 		finish(x, END_CUT);
-	else if (x->fault == FAULT_EOF || x->fault == FAULT_COMMENTS)
+	else if (x->fault == FAULT_EOF || x->fault == FAULT_COMMENTS || x->fault == FAULT_NO_END)
 		finish(x, END_WHOLE);
 	/* a stall: nothing more comes, until the client leaves */
 }
@@ -385,6 +385,8 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	}
 	if (f != NULL && (f->kind == FAULT_CUT || f->kind == FAULT_EOF || f->kind == FAULT_STALL))
 		x->stop_at = MIN((size_t)f->arg, x->reply.bytes.len);
+	if (f != NULL && f->kind == FAULT_NO_END)
+		x->stop_at = x->reply.n > 1 ? x->reply.ends[x->reply.n - 2] : 0;
 	if (f != NULL && (f->kind == FAULT_STALL_FIRST || f->kind == FAULT_COMMENTS))
 		x->stop_at = f->kind == FAULT_COMMENTS ? x->reply.bytes.len : 0;
 	buf_init(&lines, 1u << 16);

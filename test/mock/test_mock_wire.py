@@ -178,6 +178,7 @@ def test_faults():
         "pause": (200, b"pause_turn"), "empty": (200, b"end_turn"),
         "window": (200, b"model_context_window_exceeded"), "bad-utf8": (200, b"\xff\xc0\x80"),
         "surrogate": (200, b"\\ud800 and"), "nul": (200, b"a\\u0000b"),
+        "nul:1": (200, b'"partial_json":"{\\"pa'), "bad-json:3": (200, b'"index":0,\n\n'),
         "long-name:10240": (200, b"n" * 10240), "bad-name": (200, b'"rm\\n"'),
         "unknown-tool": (200, b"no_such_tool"), "args-concat": (200, b"{\\\"b\\\":2}"),
         "text-call": (200, b"<tool_call>"), "no-submit": (200, b"end_turn"),
@@ -190,6 +191,13 @@ def test_faults():
             assert len(body) == found, (fault, body)
         elif found is not None:
             assert found in body, (fault, body)
+
+
+def test_no_end():
+    _, _, body = MOCK.post("/v1/messages", ask("[[mock fault=no-end]]"))
+    assert body.endswith(b"\n\n") and b"message_delta" in body and b"message_stop" not in body
+    _, _, body = MOCK.post("/v1/messages", ask("args [[mock fault=nul:1]]"))
+    assert b"a\\u0000b" in body.split(b"partial_json", 1)[1]
 
 
 def test_odd_calls():
