@@ -105,8 +105,15 @@ done
 
 # --- no avad to recover with: a word, and reading goes on
 
+opens() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | grep -c '"LogOpen"'; }
+before=$(opens)
+opened() { [ "$(opens)" -gt "$before" ]; }
+
 cp "$T/good" "$log"
 "$AVA" ps >/dev/null 2>&1
+# An answer may come before the first commit is durable; without one there is
+# nothing to recover.
+check 'the daemon has begun to write' wait_for 60 opened
 kill_daemon
 run env AVA_AVAD=/nonexistent "$AVA" logs "$id" -o json
 exits 'without avad' 0
