@@ -25,7 +25,6 @@ struct end_job {
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
 	bool checked;
-	bool cut; /* the end fell into a model call */
 };
 
 void ending_free(struct run *r)
@@ -91,7 +90,7 @@ static void ended(int rv, void *user)
 static const char *default_summary(struct end_job *j)
 {
 	const struct agent_totals *t = &j->run->agent.totals;
-	int replies = t->calls - t->failed_calls - j->cut;
+	int replies = t->calls - t->failed_calls - j->run->call_stopped;
 	const struct agent_end *e = &j->end;
 
 	if (e->error)
@@ -249,7 +248,6 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		ending_free(r);
 		return;
 	}
-	j->cut = r->infer_id[0] != 0;
 	close_calls(r, d);
 	close_infer(r, d, e->stop_reason);
 	if (e->exhausted)

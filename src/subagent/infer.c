@@ -106,8 +106,9 @@ static bool build_at_once(struct infer_job *j)
 /* ---- the outcome, on the loop */
 
 /* Counted once, by the service's own id: a proxy may answer twice with one
- * reply. */
-static bool seen_before(struct run *r, const char *id)
+ * reply. There are servers that give every reply the same id, so what it used
+ * belongs to the name. */
+static bool seen_before(struct run *r, const char *id, const struct usage *u)
 {
 	uint64_t print = 14695981039346656037u;
 	unsigned n = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
@@ -116,6 +117,8 @@ static bool seen_before(struct run *r, const char *id)
 		return false;
 	for (; *id; id++)
 		print = (print ^ (unsigned char)*id) * 1099511628211u;
+	print = (print ^ (uint64_t)u->input) * 1099511628211u;
+	print = (print ^ (uint64_t)u->output) * 1099511628211u;
 	for (unsigned i = 0; i < n; i++)
 		if (r->request_seen[i] == print)
 			return true;
@@ -128,7 +131,7 @@ void infer_reply(struct infer_job *j, struct turn *t)
 	struct run *r = j->run;
 	const struct redact *redact = r->outbox.lb->redact;
 
-	if (seen_before(r, t->request_id))
+	if (seen_before(r, t->request_id, &t->usage))
 		t->usage = (struct usage){.cost_microusd = 0};
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
 		r->cut = t->usage; /* paid for all the same */
@@ -171,7 +174,7 @@ static void close_attempt(struct infer_job *j)
 		return;
 	infer_estimate(r, &u);
 	if (!j->sent || j->rv == AVA_EINVAL)
-		u = (struct usage){.cost_microusd = -1, .estimated = true}; /* it never left */
+		u = (struct usage){.cost_microusd = 0, .estimated = true}; /* it never left */
 	d = world_draft(r);
 	agent_charge(&r->agent, &u);
 	if (d)
@@ -264,6 +267,7 @@ void infer_saved(int rv, void *user)
 		return;
 	}
 	j->state = INFER_WORK;
+	r->unsent = !r->spec->model.dialect->answer; /* a local model is at work from here on */
 	if (build_at_once(j)) {
 		built(j);
 		return;
@@ -314,6 +318,7 @@ int infer_begin(struct infer_job *j)
 	if (!d || request_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
 	j->state = INFER_SAVE;
+	r->unsent = true;
 	if (++r->attempts > 1)
 		snprintf(r->infer_id, sizeof(r->infer_id), "i%d.%u", j->call.iteration,
 			 r->attempts);
@@ -360,9 +365,10 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 void infer_estimate(const struct run *r, struct usage *u)
 {
 	*u = r->cut;
-	u->cost_microusd = -1;
 	u->estimated = true;
-	if (u->input == 0)
+	if (r->unsent)
+		*u = (struct usage){.cost_microusd = 0, .estimated = true};
+	else if (u->input == 0)
 		u->input = r->request_bytes / 4;
 }
 
@@ -374,11 +380,31 @@ void infer_stop(struct agent *a)
 	if (!j)
 		return;
 	r->job = NULL;
+	r->call_stopped = true;
 	os_timer_stop(r->reply_timer);
 	j->stopped = true;
 	infer_remote_stop(j);
 	if (j->state != INFER_WORK)
 		infer_drop(j);
+}
+
+void infer_interrupted(struct run *r)
+{
+	struct draft *d = r->infer_id[0] && !r->agent.ending ? world_draft(r) : NULL;
+	struct record_failure f = {
+		.error_class = "interrupted",
+		.sentence = "the runtime stopped",
+		.retry_ms = -1,
+	};
+	struct usage u;
+
+	if (!d)
+		return;
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	f.usage = &u;
+	record_infer_failed(d, r, &f);
+	world_flush(r, JOURNAL_RIDE, NULL);
 }
 
 /* Set up with the run; see supervisor.c. */

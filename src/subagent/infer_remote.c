@@ -63,12 +63,15 @@ static uint64_t shared_head(const struct infer_job *j)
 {
 	const struct run *r = j->run;
 	const struct model *m = &r->spec->model;
-	char digits[17];
+	struct hash_sha256 prefix = r->prefix;
+	unsigned char digest[32];
+	uint64_t head;
 
 	if (j->call.iteration > 1 || m->cache_min <= 0 || r->request_bytes / 4 < m->cache_min)
 		return 0;
-	snprintf(digits, sizeof(digits), "%.16s", r->spec->hash);
-	return strtoull(digits, NULL, 16) | 1;
+	hash_sha256_end(&prefix, digest);
+	memcpy(&head, digest, sizeof(head));
+	return head | 1;
 }
 
 int infer_remote_start(struct infer_job *j)
@@ -114,7 +117,8 @@ static void charge(struct infer_job *j, const struct wirecall_end *end, struct u
 	struct run *r = j->run;
 
 	*u = end->error.usage;
-	u->cost_microusd = -1;
+	if (u->input + u->output == 0)
+		u->cost_microusd = -1;
 	u->estimated = true;
 	if (end->accepted && u->input == 0)
 		u->input = r->request_bytes / 4;
@@ -238,6 +242,7 @@ void infer_remote_send(struct infer_job *j)
 	if (rv == 0)
 		rv = wirecall_start(&j->wire, infer_line_pool(j->ticket.line), m,
 				    provider_key(m->provider), tag, &j->body, &j->err);
+	r->unsent = rv != 0;
 	if (rv != 0) {
 		j->sent = false;
 		infer_fail(j, rv, err_word(rv), j->err.text);

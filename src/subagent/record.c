@@ -136,6 +136,10 @@ void record_spawn(struct draft *d, struct run *r)
 void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,
 			const char *prefix_hash, const char *request_hash)
 {
+	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",
+					    "limit_iterations", "odd_reply",  "nudge",
+					    "force_submit"};
+	unsigned told = r->notices | (call->force_submit ? RECORD_FORCED : 0u);
 	struct rec c;
 
 	begin(&c, d, r, EVENT_InferStart);
@@ -144,8 +148,9 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
 	jw_int(&c.w, "maxOutput", call->max_output);
 	jw_array(&c.w, "notices");
-	if (call->force_submit)
-		jw_str(&c.w, NULL, "force_submit");
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (told & (1u << i))
+			jw_str(&c.w, NULL, words[i]);
 	jw_end(&c.w);
 	jw_str(&c.w, "prefixHash", prefix_hash);
 	jw_str(&c.w, "requestHash", request_hash);
@@ -165,26 +170,10 @@ static void write_tokens(struct jw *w, const struct usage *u)
 	jw_end(w);
 }
 
-/* What a call cost: the provider's figure, else from the price; -1 unknown. */
-static int64_t cost_of(const struct run *r, const struct usage *u)
-{
-	const struct agent_price *p = &r->spec->agent.price;
-	int64_t plain = u->input - u->cache_read - u->cache_write, read, write;
-
-	if (u->cost_microusd >= 0)
-		return u->cost_microusd;
-	if (p->input < 0 || p->output < 0)
-		return u->input + u->output == 0 ? 0 : -1;
-	read = p->cache_read < 0 ? p->input : p->cache_read;
-	write = p->cache_write < 0 ? p->input : p->cache_write;
-	return (plain * p->input + u->cache_read * read + u->cache_write * write +
-		u->output * p->output) /
-	       1000000;
-}
-
+/* The usage was settled: its cost is the provider's figure or from the price. */
 static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 {
-	int64_t cost = cost_of(r, u);
+	int64_t cost = u->cost_microusd;
 	struct rec c;
 
 	begin(&c, d, r, EVENT_CostUpdate);
@@ -224,7 +213,7 @@ static void infer_meta(struct rec *c, const struct usage *u)
 {
 	c->meta.input_tokens = u->input;
 	c->meta.output_tokens = u->output;
-	c->meta.cost_microusd = cost_of(c->r, u);
+	c->meta.cost_microusd = u->cost_microusd;
 	c->meta.model_id = c->r->spec->model.id;
 	if (c->r->infer_started_ms) /* else it was an earlier process that asked */
 		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;

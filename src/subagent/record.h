@@ -11,6 +11,17 @@
 
 struct run;
 
+/* What the runtime told the model in a request: notices of InferStart. */
+enum record_notice {
+	RECORD_NEAR_TIME = 1 << 0, /* the first four in the order of enum agent_resource */
+	RECORD_NEAR_COST = 1 << 1,
+	RECORD_NEAR_TOKENS = 1 << 2,
+	RECORD_NEAR_ITERATIONS = 1 << 3,
+	RECORD_ODD_REPLY = 1 << 4, /* it was empty, or a call written as text */
+	RECORD_NUDGE = 1 << 5,     /* a text alone does not end the run */
+	RECORD_FORCED = 1 << 6,    /* only submit_result can be called */
+};
+
 /* SubagentSpawn (day and run) and Limit (run). */
 void record_spawn(struct draft *d, struct run *r);
 void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,

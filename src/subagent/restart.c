@@ -236,7 +236,30 @@ static int read_log(struct story *s, struct ava_error *err)
 
 /* ---- messages.jsonl */
 
-/* The spec of line 1, and the request as it stands. */
+/* The lines behind the first that change the spec: another model, a parameter less. */
+static int read_amendments(struct run_spec *spec, const char *data, size_t len,
+			   struct ava_error *err)
+{
+	static const char start[] = "{\"spec\":";
+	const char *line;
+	size_t at = 0, n;
+	int rv = 0;
+
+	(void)jsonl_next(data, len, &at, &line, &n);
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o;
+
+		if (n < sizeof(start) || memcmp(line, start, sizeof(start) - 1) != 0)
+			continue;
+		o = json_parse(line, n, err);
+		rv = o ? spec_amend(spec, json_object_get(o, "spec"), err)
+		       : err_set(err, AVA_ECORRUPT, "an amendment cannot be read");
+		json_decref(o);
+	}
+	return rv;
+}
+
+/* The spec of line 1 as it was amended, and the request as it stands. */
 static int read_messages(struct supervisor *sup, const struct catalog_row *row,
 			 struct run_spec **spec, struct buf *body, struct messages_info *info,
 			 struct ava_error *err)
@@ -257,7 +280,9 @@ static int read_messages(struct supervisor *sup, const struct catalog_row *row,
 				    row->request_id, row->user_id, err)
 		   : err_set(err, AVA_ECORRUPT, "%s has no readable first line", path);
 	if (rv == 0) {
-		rv = messages_request(body, data, len, info, err);
+		rv = read_amendments(*spec, data, len, err);
+		if (rv == 0)
+			rv = messages_request(body, data, len, info, err);
 		if (rv != 0) {
 			spec_free(*spec);
 			*spec = NULL;

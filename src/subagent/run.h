@@ -51,6 +51,9 @@ struct run {
 	uint16_t attempts;        /* at the call under way */
 	uint16_t fallbacks;       /* places of models.fallback looked at */
 	struct usage cut;         /* what a call that was stopped had used; 0: unknown */
+	bool unsent;              /* the call under way has not left: it costs nothing */
+	bool call_stopped;        /* the end, or a stop of the runtime, fell into a call */
+	uint8_t notices;          /* of the next request: set of enum record_notice */
 	uint64_t request_seen[8]; /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
 	bool turn_open;         /* the reply's calls have no results line yet */

@@ -286,6 +286,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_int(w, "tokens", l->tokens);
 	jw_int(w, "iterations", l->iterations);
 	jw_end(w);
+	write_price(w, &r->agent.price);
+	jw_int(w, "maxOutput", r->agent.max_output);
 	jw_int(w, "expectedTokens", r->expected_tokens);
 	jw_bool(w, "thinking", r->thinking);
 	jw_object(w, "rights");
@@ -419,6 +421,13 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	return rv == 0 ? check_cwd(s->cwd, err) : rv;
 }
 
+static void facts_from_model(struct run_spec *r)
+{
+	r->agent.price = r->model.price;
+	r->agent.max_output = r->model.max_output;
+	r->agent.can_force = r->model.dialect->can_force;
+}
+
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err)
 {
@@ -449,9 +458,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv != 0)
 		goto fail;
 	r->thinking = s->extended_thinking || r->role->thinking;
-	r->agent.price = r->model.price;
-	r->agent.max_output = r->model.max_output;
-	r->agent.can_force = r->model.dialect->can_force;
+	facts_from_model(r);
 	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	if (rv != 0)
 		goto fail;
@@ -515,6 +522,43 @@ static void limits_from_json(struct run_spec *r, const json_t *config)
 	r->rights_out = json_get_bool(o, "out", false);
 }
 
+/* What was quoted stays true, whatever the tables say by now. */
+static void facts_from_json(struct run_spec *r, const json_t *o)
+{
+	const json_t *price = json_object_get(o, "price");
+	const char *drop = json_get_str(o, "drop");
+
+	if (price)
+		r->agent.price = (struct agent_price){
+			.input = json_get_int(price, "input", -1),
+			.output = json_get_int(price, "output", -1),
+			.cache_read = json_get_int(price, "cacheRead", -1),
+			.cache_write = json_get_int(price, "cacheWrite", -1),
+		};
+	r->agent.max_output = json_get_int(o, "maxOutput", r->agent.max_output);
+	if (drop)
+		snprintf(r->model.drop, sizeof(r->model.drop), "%s", drop);
+}
+
+int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
+{
+	const char *id = json_get_str(o, "model");
+	struct model m;
+	int rv = id ? model_restore(id, &m, err) : 0;
+
+	if (rv == 0 && id && m.dialect != r->model.dialect)
+		rv = err_set(err, AVA_ECORRUPT, "%.100s is no model of the dialect %s", id,
+			     r->model.dialect->name);
+	if (rv != 0)
+		return rv;
+	if (id) {
+		r->model = m;
+		facts_from_model(r);
+	}
+	facts_from_json(r, o);
+	return 0;
+}
+
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
 		   const char *request_id, const char *user_id, struct ava_error *err)
 {
@@ -550,9 +594,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);
-	r->agent.price = r->model.price;
-	r->agent.max_output = r->model.max_output;
-	r->agent.can_force = r->model.dialect->can_force;
+	facts_from_model(r);
+	facts_from_json(r, config);
 	rv = seal_config(r, err);
 	if (rv != 0)
 		goto fail;
@@ -619,8 +662,6 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	jw_int(&w, "machine", MACHINE_VERSION);
 	jw_str(&w, "dialect", r->model.dialect->name);
 	write_config(&w, r);
-	write_price(&w, &r->agent.price);
-	jw_int(&w, "maxOutput", r->agent.max_output);
 	jw_bool(&w, "canForce", r->agent.can_force);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
@@ -669,8 +710,6 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 		r->model = before;
 		return rv;
 	}
-	r->agent.price = m->price;
-	r->agent.max_output = m->max_output;
-	r->agent.can_force = m->dialect->can_force;
+	facts_from_model(r);
 	return 0;
 }

@@ -67,6 +67,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
  * and request ids are not part of it: the caller gives them. */
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
 		   const char *request_id, const char *user_id, struct ava_error *err);
+/* What an amendment line changes: {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
+int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
 
 /* First lines of messages.jsonl: the spec line and the first user line, each

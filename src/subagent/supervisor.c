@@ -49,6 +49,7 @@ void supervisor_quiesce(struct supervisor *s)
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
 		infer_stop(&r->agent);
+		infer_interrupted(r);
 		toolrun_stop(&r->agent);
 		r->abandoned = true;
 	}

@@ -135,6 +135,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 		}
 	}
 	r->turn_open = t->ncalls > 0;
+	r->notices = 0; /* those are told */
 	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
 	return added;
 }
@@ -165,6 +166,9 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	if (warned)
 		record_warned(d, r, warned);
 	r->turn_open = false;
+	r->notices = (uint8_t)warned;
+	if (t->ncalls == 0)
+		r->notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
 	/* No flush: the InferStart that follows goes in the same commit. */
 	return added;
 }

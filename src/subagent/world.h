@@ -27,6 +27,9 @@ void world_release(struct run *r);
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
 int infer_init(struct run *r); /* the timer of delayed replies; AVA_ENOMEM */
+/* The runtime stops: what a call in flight had used is written while it is
+ * known. The next start would have to guess. */
+void infer_interrupted(struct run *r);
 /* What the call in flight is charged when it is cut: an estimate. */
 void infer_estimate(const struct run *r, struct usage *u);
 

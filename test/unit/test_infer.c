@@ -21,10 +21,11 @@
 #include "provider/provider.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"
-#define START                                                                                      \
+#define START_OF(input)                                                                            \
 	"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\","       \
 	"\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"model\":\"x\","              \
-	"\"usage\":{\"input_tokens\":1000,\"output_tokens\":1}}}\n\n"
+	"\"usage\":{\"input_tokens\":" input ",\"output_tokens\":1}}}\n\n"
+#define START START_OF("1000")
 #define CALL(name, args)                                                                           \
 	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,"         \
 	"\"content_block\":{\"type\":\"tool_use\",\"id\":\"t_" name "\",\"name\":\"" name "\","    \
@@ -38,12 +39,23 @@
 #define SUBMIT                                                                                     \
 	CALL("submit_result", "{\\\"output\\\":1,\\\"summary\\\":\\\"done\\\","                    \
 			      "\\\"confidence\\\":0.5,\\\"caveats\\\":[]}")
+#define TEXT                                                                                       \
+	"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,"         \
+	"\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"                                 \
+	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"         \
+	"\"delta\":{\"type\":\"text_delta\",\"text\":\"so\"}}\n\n"                                 \
+	"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"       \
+	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"      \
+	"\"end_turn\"},\"usage\":{\"output_tokens\":100}}\n\n"                                     \
+	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 #define LOOK CALL("read_file", "{\\\"path\\\":\\\"none\\\"}")
 
 /* What the service answers, one a request; behind the last: DONE. */
 enum play {
 	DONE,
 	TWO_STEPS,
+	LARGER,
+	ONLY_TEXT,
 	CUT,
 	OVERLOADED,
 	NOT_AGAIN,
@@ -91,11 +103,13 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	switch (play) {
 	case DONE:
 	case TWO_STEPS:
+	case LARGER:
+	case ONLY_TEXT:
 	case CUT:
 		peer_sendf(c, HEAD, n < 16 && w->ids[n][0] ? w->ids[n] : "r");
-		peer_sends(c, START);
+		peer_sends(c, play == LARGER ? START_OF("1200") : START);
 		if (play != CUT)
-			peer_sends(c, play == DONE ? SUBMIT : LOOK);
+			peer_sends(c, play == TWO_STEPS ? LOOK : play == ONLY_TEXT ? TEXT : SUBMIT);
 		peer_close(c);
 		break;
 	case OVERLOADED:
@@ -296,6 +310,16 @@ static void assert_paired(struct world *w, const char *run, size_t attempts)
 	assert_int_equal(count(w, run, "SubagentComplete"), 1);
 }
 
+/* So many requests came, and what was answered has arrived: both ends are on
+ * this loop, so a step carries what is ready. */
+static void until_request(struct world *w, unsigned n)
+{
+	while (w->requests < n)
+		os_loop_step(w->loop, 10);
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 1);
+}
+
 static void cancel(struct world *w, const char *run)
 {
 	struct got g = {0};
@@ -480,6 +504,48 @@ static void test_one_request_is_paid_once(void **state)
 	}
 }
 
+/* There are servers whose replies all have one id: each is paid for. */
+static void test_one_id_for_all(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	snprintf(w->ids[0], sizeof(w->ids[0]), "same");
+	snprintf(w->ids[1], sizeof(w->ids[1]), "same");
+	PLAY(w, TWO_STEPS, LARGER);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_int_equal(json_get_int(r, "tokens_used", 0), 1100 + 1300);
+	json_decref(r);
+}
+
+/* ---- what the runtime told the model stands at the call */
+
+static void test_notices(void **state)
+{
+	struct world *w = *state;
+	json_t *r, *starts, *first, *second;
+	struct got g;
+
+	PLAY(w, ONLY_TEXT, OVERLOADED);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	json_decref(r);
+	starts = events(w, g.id, "InferStart");
+	assert_int_equal(json_array_size(starts), 3);
+	assert_int_equal(json_array_size(json_object_get(json_array_get(starts, 0), "notices")), 0);
+	for (size_t i = 1; i < 3; i++) { /* each attempt sends the same */
+		first = json_object_get(json_array_get(starts, i), "notices");
+		second = json_array_get(first, 1);
+		assert_string_equal(json_string_value(json_array_get(first, 0)), "nudge");
+		assert_string_equal(json_string_value(second), "force_submit");
+	}
+	json_decref(starts);
+}
+
 /* ---- cancel, wherever it is */
 
 static void test_cancel_at_work(void **state)
@@ -490,10 +556,7 @@ static void test_cancel_at_work(void **state)
 
 	PLAY(w, SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
-	while (w->requests < 1)
-		os_loop_step(w->loop, 10);
-	for (int i = 0; i < 50; i++)
-		os_loop_step(w->loop, 1);
+	until_request(w, 1);
 	cancelled(w, g.id, 1);
 	ends = events(w, g.id, "InferEnd");
 	assert_true(json_get_int(json_object_get(json_array_get(ends, 0), "tokens"), "input", 0) >
@@ -547,15 +610,35 @@ static void test_stop_at_work(void **state)
 
 	PLAY(w, SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
-	while (w->requests < 1)
-		os_loop_step(w->loop, 10);
+	until_request(w, 1);
 	core_close(w->core);
 	open_core(w);
 	r = result_of(w, g.id);
 	assert_result(r, "error", "interrupted");
-	assert_true(json_get_int(r, "tokens_used", 0) > 0);
+	assert_in_range(json_get_int(r, "tokens_used", 0), 1001, 1100); /* as the service said */
 	json_decref(r);
 	assert_paired(w, g.id, 1);
+}
+
+/* What another model had used is charged at its price, also after a restart. */
+static void test_stop_at_another_model(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	json_t *r;
+
+	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
+	PLAY(w, NOT_AGAIN, SILENCE);
+	begin(w, &g, AVA_DEFAULT, false);
+	until_request(w, 2);
+	core_close(w->core);
+	open_core(w);
+	r = result_of(w, g.id);
+	assert_result(r, "error", "interrupted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	/* 1,000 tokens at 3 dollars a million, and a little output */
+	assert_in_range(json_get_fixed(r, "cost_cents", 4, -1), 3000, 5000);
+	json_decref(r);
 }
 
 int main(void)
@@ -568,10 +651,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused_keys_open_the_circuit, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_one_request_is_paid_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_one_id_for_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_notices, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancel_at_work, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancel_parked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop_parked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop_at_work, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stop_at_another_model, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

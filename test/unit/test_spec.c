@@ -217,6 +217,68 @@ static void test_config_round_trip(void **state)
 	spec_free(b);
 }
 
+/* Prices that change later change nothing about what was quoted. */
+static void test_the_price_is_what_was_quoted(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *a, *b = NULL;
+	json_t *config, *price;
+
+	a = build(&s);
+	config = json_parse(a->config, a->config_len, NULL);
+	price = json_object_get(config, "price");
+	json_object_set_new(price, "input", json_integer(7000000));
+	json_object_set_new(price, "cacheRead", json_null());
+	json_object_set_new(config, "maxOutput", json_integer(1234));
+	assert_int_equal(spec_from_json(&b, config, "s", "", "u", NULL), 0);
+	assert_int_equal(b->agent.price.input, 7000000);
+	assert_int_equal(b->agent.price.output, a->agent.price.output);
+	assert_int_equal(b->agent.price.cache_read, -1);
+	assert_int_equal(b->agent.max_output, 1234);
+	assert_string_not_equal(a->hash, b->hash); /* it is part of what is confirmed */
+	json_decref(config);
+	spec_free(a);
+	spec_free(b);
+}
+
+static void amend(struct run_spec *r, int want, const char *text)
+{
+	json_t *o = json_parse(text, strlen(text), NULL);
+	struct ava_error err = {0};
+
+	assert_non_null(o);
+	assert_int_equal(spec_amend(r, o, &err), want);
+	assert_true(want == 0 || err.text[0] != 0);
+	json_decref(o);
+}
+
+static void test_amendments(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r;
+	json_t *config;
+
+	r = build(&s);
+	config = json_parse(r->config, r->config_len, NULL);
+	spec_free(r);
+	json_object_set_new(config, "model", json_string("anthropic/claude-haiku-4-5"));
+	assert_int_equal(spec_from_json(&r, config, "s", "", "u", NULL), 0);
+	json_decref(config);
+	amend(r, 0, "{\"drop\":\"thinking top_k\"}");
+	assert_string_equal(r->model.drop, "thinking top_k");
+	amend(r, 0,
+	      "{\"model\":\"anthropic/claude-sonnet-4-5\",\"price\":{\"input\":5,\"output\":null},"
+	      "\"maxOutput\":99,\"head\":\"{\"}");
+	assert_string_equal(r->model.wire_name, "claude-sonnet-4-5");
+	assert_int_equal(r->agent.price.input, 5);
+	assert_int_equal(r->agent.price.output, -1);
+	assert_int_equal(r->agent.max_output, 99);
+	amend(r, AVA_ECORRUPT, "{\"model\":\"openai/gpt-4o\"}"); /* another dialect */
+	amend(r, AVA_EINVAL, "{\"model\":\"nonsense\"}");
+	assert_string_equal(r->model.wire_name, "claude-sonnet-4-5");
+	spec_free(r);
+}
+
 static void test_hash_covers_the_folder(void **state)
 {
 	struct op_spawn s = plain();
@@ -344,6 +406,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_the_price_is_what_was_quoted),
+		cmocka_unit_test(test_amendments),
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_role_selects_correct_tools),
 		cmocka_unit_test(test_presets),
