@@ -20,6 +20,7 @@
 
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
+#define OPEN_MAX    6
 #define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* a person should know what is waited for */
@@ -223,15 +224,22 @@ static int open_root(bool start, bool note, struct client **c, struct ava_error 
 	int rv = settings_data_root(root, sizeof(root), err);
 
 	*c = NULL;
-	if (rv == 0)
+	for (int i = 0; rv == 0; i++) {
 		rv = client_open(root, start, c, err);
-	if (rv == 0)
+		if (rv != 0)
+			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
-	if (rv == 0 && start)
-		rv = check_version(c, root, note, err);
-	if (rv != 0) {
+		rv = start ? check_version(c, root, note, err) : 0;
+		if (rv == 0)
+			return 0;
 		client_close(*c);
 		*c = NULL;
+		/* It hung up on us: a daemon that was killed, or has just left, still
+		 * listens for a moment. Its successor is asked. */
+		if (rv == AVA_ECONNECT && i + 1 < OPEN_MAX) {
+			pause_ms(20L << i);
+			rv = 0;
+		}
 	}
 	return rv;
 }

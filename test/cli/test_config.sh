@@ -118,6 +118,7 @@ TWO=$(id_of)
 kill_daemon
 run "$AVA" wait "$TWO" --timeout 60
 exits 'without the key it ends' 1
+contains 'and is told as ended' "$TWO" "$OUT"
 run "$AVA" result "$TWO" --json
 contains 'and says what it lacks' 'anthropic/claude-haiku-5-5 needs ANTHROPIC_API_KEY' "$OUT"
 run "$AVA" result "$ONE" --json

@@ -118,6 +118,33 @@ if command -v curl >/dev/null; then
 	stop_daemon
 fi
 
+# --- a daemon that was killed listens for a moment longer
+
+stop_daemon
+cat >"$T/dying.py" <<'PY'
+import os, socket, sys
+os.chdir(sys.argv[1])
+try:
+    os.unlink("ava.sock")
+except FileNotFoundError:
+    pass
+s = socket.socket(socket.AF_UNIX)
+s.bind("ava.sock")
+s.listen(8)
+open(sys.argv[2], "w").write("listens\n")
+for _ in range(2):
+    peer, _ = s.accept()
+    peer.recv(4096)
+    peer.close()
+PY
+python3 "$T/dying.py" "$AVA_DATA_ROOT" "$T/dying" &
+keep $!
+wait_for 10 test -s "$T/dying"
+run "$AVA" ps
+exits 'a command whose daemon hangs up asks the next one' 0
+check 'which runs' daemon_pid
+stop_daemon
+
 # --- roots that cannot be used
 
 # no_root NAME TEXT: each command fails with a sentence; doctor sees it.
