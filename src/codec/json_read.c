@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "codec/json.h"
+#include "codec/json_fast.h"
 
 /* Line on which nesting exceeds the bound, 0 when it never does. Text that
  * is no JSON may be judged wrongly here, but only towards refusal. */
@@ -37,10 +38,13 @@ static int too_deep_at(const char *s, size_t len)
 
 json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 {
-	int line = too_deep_at(s, len);
+	json_t *v = json_fast(s, len);
 	json_error_t why;
-	json_t *v;
+	int line;
 
+	if (v != NULL)
+		return v;
+	line = too_deep_at(s, len);
 	if (line != 0) {
 		err_set(err, AVA_EINVAL, "line %d: nested deeper than %d", line, JSON_DEPTH_MAX);
 		return NULL;

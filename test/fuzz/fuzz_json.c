@@ -6,7 +6,21 @@
 
 #include "base/error.h"
 #include "codec/json.h"
+#include "codec/json_fast.h"
 #include "codec/utf8.h"
+
+/* The short way reads what jansson reads, or nothing. */
+static void check_fast(const char *s, size_t len)
+{
+	json_t *fast = json_fast(s, len), *v;
+
+	if (fast == NULL)
+		return;
+	v = json_loadb(s, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+	CHECK(v != NULL && json_equal(fast, v));
+	json_decref(fast);
+	json_decref(v);
+}
 
 static void check_parse(const char *s, size_t len)
 {
@@ -53,6 +67,7 @@ static void check_escape(const char *s, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	check_fast((const char *)data, len);
 	check_parse((const char *)data, len);
 	check_escape((const char *)data, len);
 	return 0;

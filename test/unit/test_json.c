@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/json_fast.h"
 #include "codec/utf8.h"
 
 static struct buf b;
@@ -183,6 +184,65 @@ static void test_escape_everywhere(void **state)
 }
 
 /* ---- reading */
+
+/* What services send is read the short way, which gives jansson's tree; what
+ * is odd is left to jansson. */
+static void test_parse_fast(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fast;
+	} cases[] = {
+		{"{\"a\":[1,-20,0],\"b\":{\"c\":true,\"d\":null,\"e\":false}}", true},
+		{" { \"a\" : [ ] ,\n\"b\" : { } }\r\n\t", true},
+		{"\"\"", true},
+		{"\"a \\\"\\\\\\/\\b\\f\\n\\r\\t z\\n\"", true},
+		{"{\"s\":\"\xc3\xa9 \\n \xf0\x9f\x9a\x80\"}", true},
+		{"[123456789012345678,-123456789012345678]", true},
+		{"-0", true},
+		{"[1234567890123456789]", false},
+		{"[1.5]", false},
+		{"[1e2]", false},
+		{"\"\\u0041\"", false},
+		{"{\"\xc3\xa9\":1}", false},
+		{"{\"a\":1,\"a\":1}", false},
+		{"[01]", false},
+		{"[-]", false},
+		{"[+1]", false},
+		{"[1,]", false},
+		{"{\"a\":1,}", false},
+		{"{\"a\" 1}", false},
+		{"{a:1}", false},
+		{"[1", false},
+		{"[1}", false},
+		{"\"a", false},
+		{"\"a\\", false},
+		{"\"a\\x\"", false},
+		{"\"a\tb\"", false},
+		{"\"\xff\"", false},
+		{"truex", false},
+		{"tru", false},
+		{"[1] x", false},
+		{"", false},
+		{"[1]\v", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *s = cases[i].text;
+		size_t len = strlen(s);
+		json_t *fast = json_fast(s, len);
+		json_t *v = json_loadb(s, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+
+		print_message("%s\n", s);
+		assert_int_equal(fast != NULL, cases[i].fast);
+		if (fast != NULL)
+			assert_true(json_equal(fast, v));
+		json_decref(fast);
+		json_decref(v);
+	}
+	assert_null(json_fast("[1]\0", 4));
+	assert_null(json_fast("\"a\0b\"", 5));
+}
 
 static void test_parse_strict(void **state)
 {
@@ -393,13 +453,21 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_writer),       T(test_preview),
-		T(test_ints),         T(test_fixed),
-		T(test_escape),       T(test_escape_everywhere),
-		T(test_parse_strict), T(test_parse_depth),
-		T(test_get),          T(test_fixed_round_trip),
-		T(test_dump),         T(test_dump_decimal_comma),
-		T(test_dump_depth),   T(test_out_of_memory),
+		T(test_writer),
+		T(test_preview),
+		T(test_ints),
+		T(test_fixed),
+		T(test_escape),
+		T(test_escape_everywhere),
+		T(test_parse_fast),
+		T(test_parse_strict),
+		T(test_parse_depth),
+		T(test_get),
+		T(test_fixed_round_trip),
+		T(test_dump),
+		T(test_dump_decimal_comma),
+		T(test_dump_depth),
+		T(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
