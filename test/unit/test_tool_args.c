@@ -1,4 +1,5 @@
 /* Arguments against schemas, and the sentences the model reads. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,29 @@ static void test_closed(void **state)
 	json_decref(args);
 }
 
+/* More schemas than are kept: each call is held against its own, also when it
+ * comes again. */
+static void test_many_schemas(void **state)
+{
+	char schema[100], sentence[40];
+
+	for (int i = 0; i < 120; i++) {
+		int least = i % 2 ? i % 40 : i % 5;
+		json_t *good = json_pack("{s:i}", "n", least);
+		json_t *bad = json_pack("{s:i}", "n", least - 1);
+		struct ava_error err = {0};
+
+		snprintf(schema, sizeof(schema), "{\"properties\":{\"n\":{\"minimum\":%d}}}",
+			 least);
+		snprintf(sentence, sizeof(sentence), "n must be at least %d", least);
+		assert_int_equal(tool_check_args(schema, good, &err), 0);
+		assert_int_equal(tool_check_args(schema, bad, &err), AVA_EINVAL);
+		assert_string_equal(err.text, sentence);
+		json_decref(good);
+		json_decref(bad);
+	}
+}
+
 /* Names from the model are long and strange; the sentence stays valid UTF-8
  * of one line and inside its bound. */
 static void test_hostile_names(void **state)
@@ -130,9 +154,8 @@ static void test_hostile_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_bad_schema),
-		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_cases),         cmocka_unit_test(test_bad_schema),
+		cmocka_unit_test(test_many_schemas),  cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_hostile_names),
 	};
 
