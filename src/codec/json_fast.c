@@ -103,9 +103,10 @@ static json_t *number(struct fast *f)
 	const char *start = f->at += minus;
 	int64_t n = 0;
 
-	while (f->at < f->end && *f->at >= '0' && *f->at <= '9' && f->at - start <= DIGITS_MAX)
+	while (f->at < f->end && *f->at >= '0' && *f->at <= '9' && f->at - start < DIGITS_MAX)
 		n = n * 10 + (*f->at++ - '0');
-	if (f->at == start || f->at - start > DIGITS_MAX || (*start == '0' && f->at - start > 1))
+	/* A digit too many, a point or an exponent is no end of a value. */
+	if (f->at == start || (*start == '0' && f->at - start > 1))
 		return NULL;
 	return json_integer(minus ? -n : n);
 }
