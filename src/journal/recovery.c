@@ -5,7 +5,8 @@
  * redo it, sync it, write a checkpoint that points behind all of it, then
  * remove the blobs. Only that checkpoint gives up the old segments, so being
  * killed anywhere before leaves the same work to be done again. An error of
- * the disk ends the open with nothing given up. */
+ * the disk ends the open with nothing given up; on a full one the spare
+ * segments are removed first and all is done once more. */
 #include "journal/recovery.h"
 
 #include <ava.h>
@@ -20,6 +21,7 @@
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/redo.h"
+#include "journal/segments.h"
 #include "journal/walscan.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
@@ -182,7 +184,23 @@ static int take_report(struct work *w, struct recovery *out, struct ava_error *e
 	return 0;
 }
 
-int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *err)
+/* Spare segments are room that nobody misses: they are made again, and what
+ * this recovery gives up serves until then. False: there was none. */
+static bool make_room(const struct work *w)
+{
+	char name[SEGMENTS_NAME];
+	bool made = false;
+
+	for (size_t i = 0; i < w->scan.nfiles; i++) {
+		if (!walscan_spare(&w->scan.files[i]))
+			continue;
+		segments_name(w->scan.files[i].seq, name);
+		made = sys->unlinkat(w->walfd, name, 0) == 0 || made;
+	}
+	return made;
+}
+
+static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, struct ava_error *err)
 {
 	struct work w = {.rootfd = rootfd, .walfd = walfd};
 	int rv;
@@ -210,12 +228,26 @@ int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *
 		rv = finish(&w, out, err);
 	if (rv == 0)
 		rv = take_report(&w, out, err);
+	*again = rv == AVA_EFULL && make_room(&w);
 	redo_fini(&w.redo);
 	walscan_close(&w.scan);
 	checkpoint_fini(&w.checkpoint);
 	if (rv != 0)
 		recovery_fini(out);
 	return rv;
+}
+
+int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *err)
+{
+	struct ava_error e = {0};
+	bool again;
+	int rv = run_once(rootfd, walfd, out, &again, &e);
+
+	if (again)
+		rv = run_once(rootfd, walfd, out, &again, &e);
+	if (rv == AVA_EFULL)
+		return err_set(err, rv, "%s: make room and start again, nothing is lost", e.text);
+	return rv == 0 ? 0 : err_set(err, rv, "%s", e.text);
 }
 
 void recovery_fini(struct recovery *r)

@@ -197,6 +197,13 @@ uint64_t walscan_highest(const struct walscan *s)
 	return s->nfiles > 0 ? s->files[s->nfiles - 1].seq : 0;
 }
 
+/* An older header, or zeros where the first batch would be. One whose headers
+ * are damaged may have been in use. */
+bool walscan_spare(const struct walscan_file *f)
+{
+	return !f->used && (f->head.seq != f->seq || f->head.salt == 0);
+}
+
 int walscan_bytes(struct walscan *s, size_t file, uint64_t at, void *out, size_t len)
 {
 	return sys_read_all(s->files[file].fd, out, len, (off_t)at);

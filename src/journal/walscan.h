@@ -59,6 +59,8 @@ int walscan_run(struct walscan *s, struct wal_pos start, bool clean, struct ava_
 /* Highest number of a file in use (0: none), and of any file. */
 uint64_t walscan_used(const struct walscan *s);
 uint64_t walscan_highest(const struct walscan *s);
+/* Is it certainly one that holds nothing of ours: filled ahead, or given up? */
+bool walscan_spare(const struct walscan_file *f);
 /* Bytes of a segment that was read. -1 and errno. */
 int walscan_bytes(struct walscan *s, size_t file, uint64_t at, void *out, size_t len);
 
