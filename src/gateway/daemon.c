@@ -259,6 +259,7 @@ static void finish_requests(struct daemon *d)
 {
 	int64_t end = clock_mono_ms() + STOP_MS;
 
+	os_timer_stop(d->tick); /* it looks at what goes away from here on */
 	core_hold(d->core);
 	if (socket_is_ours(d)) /* from now on nobody new connects */
 		(void)unlinkat(d->root_fd, UNIX_SOCK_NAME, 0);

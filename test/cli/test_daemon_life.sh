@@ -105,10 +105,28 @@ for signal in TERM INT HUP; do
 		"$(ask "$API/runs/$run_id" | jq -r .stop_reason)"
 done
 
+# A request that never comes whole holds the stop up for a second, and with it
+# what the daemon does every second.
+mkfifo "$T/half"
+exec 9<>"$T/half"
+ask -v -T - -X POST -H 'Expect:' $API/runs <"$T/half" >/dev/null 2>"$T/half.sent" &
+keep $!
+printf '{"task":' >&9
+check 'half a request is sent' wait_for 10 grep -q '^> Transfer-Encoding' "$T/half.sent"
+check 'and has come' wait_for 10 sockets "$pid" 2
+equal 'by then' ok "$(health .status)"
+kill -TERM "$pid"
+wait "$pid"
+equal 'it does not keep the daemon from an orderly end' 0 $?
+lacks 'which takes its own socket away for no problem' 'was removed from' "$LOG"
+exec 9>&-
+start_daemon
+pid=$DAEMON
+
 # --- what was answered before the stop is there after it
 
 accepted=0 kept=0
-for i in 1 2 3 4 5 6 7 8 9 10; do
+for i in 1 2 3 4 5 6; do
 	spawn >"$T/answer" &
 	asker=$!
 	[ $((i % 2)) -eq 0 ] || wait_for 1 test -s "$T/answer"
@@ -122,7 +140,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	accepted=$((accepted + 1))
 	[ "$(ask "$API/runs/$run_id" | jq -r .subagent_id)" != "$run_id" ] || kept=$((kept + 1))
 done
-check 'runs were accepted around stops' test "$accepted" -ge 5
+check 'runs were accepted around stops' test "$accepted" -ge 3
 equal 'all of them are there' "$accepted" "$kept"
 
 # --- asked to stop
