@@ -24,7 +24,7 @@
 #define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* a person should know what is waited for */
-#define UNWELL_MS   8000  /* for the answer of a daemon that cannot write, from then on */
+#define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
 
 static void pause_ms(long ms)
 {
