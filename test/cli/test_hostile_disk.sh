@@ -17,11 +17,15 @@ trap 'disk_code=$?; umount -l "$AVA_DATA_ROOT"; (exit "$disk_code"); clean_up' E
 mkdir "$T/src"
 cd "$T/src" || exit 99
 echo 'int helper(void);' >a.c
-cat >"$T/slow.jsonl" <<'X'
-{"tool_calls":[{"name":"search_codebase","args":{"pattern":"helper"}}],"delay_ms":300}
-{"tool_calls":[{"name":"read_file","args":{"path":"a.c"}}],"delay_ms":300}
-{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":0.5}}],"delay_ms":300}
-X
+# script NAME DELAY: a run of three turns.
+script()
+{
+	cat >"$T/$1.jsonl" <<-X
+	{"tool_calls":[{"name":"search_codebase","args":{"pattern":"helper"}}],"delay_ms":$2}
+	{"tool_calls":[{"name":"read_file","args":{"path":"a.c"}}],"delay_ms":$2}
+	{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":0.5}}],"delay_ms":$2}
+	X
+}
 
 fill() { dd if=/dev/zero of="$AVA_DATA_ROOT/fill.$1" bs=4k 2>/dev/null; }
 make_room() { rm -f "$AVA_DATA_ROOT"/fill.*; }
@@ -31,8 +35,28 @@ takes_work() { "$AVA" run --yes --background 'find helper' >/dev/null 2>&1; }
 ended() { "$AVA" ps -a --json | jq -e --arg id "$1" \
 	'[.[] | select((.subagent_id // .id) == $id and .status == "'"$2"'")] | length > 0'; }
 
+over() { ended "$1" error || ended "$1" success; }
 quiet() { [ "$("$AVA" ps --json | jq length)" = 0 ]; }
 unwell() { "$AVA" ps 2>&1 >/dev/null | grep -q 'cannot be written'; }
+unwell_or_over() { unwell || quiet; }
+
+# caught DELAY...: the disk fills up while $first and $second are at work, who
+# must not have ended by then: on a slow machine each turn has to take longer.
+caught()
+{
+	for delay; do
+		script "work$delay" "$delay"
+		first=$(spawn --model "offline:$T/work$delay.jsonl" 'find helper one')
+		second=$(spawn --model "offline:$T/work$delay.jsonl" 'find helper two')
+		fill work
+		wait_for 20 unwell_or_over
+		! unwell || return 0
+		make_room
+		wait_for 20 takes_work
+		wait_for 20 quiet
+	done
+	return 1
+}
 
 AVA_DISK_FREE_MIN_MB=100000 start_daemon --service
 run "$AVA" run --yes 'find helper'
@@ -60,25 +84,19 @@ check 'with room the daemon is well again' wait_for 20 takes_work
 equal 'and what was unknown is there once' 1 \
 	"$("$AVA" ps -a --json | jq '[.[] | select(.task == "find helper while there is no room")] | length')"
 
-first=$(spawn --model "offline:$T/slow.jsonl" 'find helper one')
-second=$(spawn --model "offline:$T/slow.jsonl" 'find helper two')
-fill work
-check 'runs at work notice a full disk' wait_for 20 unwell
+check 'runs at work notice a full disk' caught 300 2000 10000
 check 'runs at work are still shown' sh -c '"$AVA" ps -a --json | grep -q "$1"' sh "$first"
 make_room
 check 'with room new work is taken' wait_for 20 takes_work
 check 'the first run goes on and ends' wait_for 30 ended "$first" success
 check 'so does the second' wait_for 30 ended "$second" success
 
-third=$(spawn --model "offline:$T/slow.jsonl" 'find helper three')
-fill again
-wait_for 20 unwell
+check 'runs at work notice it once more' caught 300 2000 10000
 kill_daemon
 make_room
 start_daemon --service
-check 'killed on a full disk, the run is not lost' wait_for 30 sh -c \
-	'"$AVA" ps -a --json | jq -e --arg id "$1" "[.[] | select((.subagent_id // .id) == \$id and (.status == \"error\" or .status == \"success\"))] | length == 1"' \
-	sh "$third"
+check 'killed on a full disk, a run is not lost' wait_for 30 over "$first"
+check 'nor the other' wait_for 30 over "$second"
 check 'and work is taken' wait_for 20 takes_work
 wait_for 30 quiet
 check 'a stop is orderly' stop_daemon
