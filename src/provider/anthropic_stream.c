@@ -6,8 +6,9 @@
  * A block keeps the bytes of its start, and what its deltas brought. At the end
  * the assistant line is put together: text, thinking and calls from their
  * pieces, every other kind of block as its start stood. A signature replaces
- * the one before, usage is cumulative and replaces too. Unknown events and
- * deltas are passed over. `error` and broken JSON end the stream. */
+ * the one before, usage is cumulative and replaces too. Unknown events are
+ * passed over, and so are unknown deltas, but for blocks that are unknown too.
+ * `error` and broken JSON end the stream. */
 #include "provider/anthropic_stream.h"
 
 #include <stdlib.h>
@@ -21,17 +22,19 @@
 #include "provider/stream_json.h"
 #include "provider/wire.h"
 
-#define BLOCKS_MAX 1024u /* in one reply, calls among them */
+#define BLOCKS_MAX 1024u       /* in one reply, calls among them */
+#define FILL_MAX   (64u << 10) /* bytes of a block that unknown deltas fill */
 
 enum block_kind { BLOCK_TEXT, BLOCK_THINKING, BLOCK_CALL, BLOCK_OTHER };
 
 struct block {
 	enum block_kind kind;
-	unsigned index;       /* the service's */
-	struct buf start;     /* content_block as it came, clean JSON */
-	struct buf text;      /* pieces of text, thinking or input */
-	struct buf signature; /* replaced by each signature_delta */
-	struct buf citations; /* JSON values joined by commas */
+	enum delta_kind pieces; /* of BLOCK_OTHER: what `text` holds; DELTA_NONE: nothing */
+	unsigned index;         /* the service's */
+	struct buf start;       /* content_block as it came, clean JSON */
+	struct buf text;        /* pieces of text, thinking or input */
+	struct buf signature;   /* replaced by each signature_delta */
+	struct buf citations;   /* JSON values joined by commas */
 };
 
 struct arriving {
@@ -96,6 +99,7 @@ static struct block *add_block(struct arriving *r, enum block_kind kind, unsigne
 	}
 	b = &r->blocks[r->nblocks++];
 	b->kind = kind;
+	b->pieces = DELTA_NONE;
 	b->index = index;
 	buf_init(&b->start, STREAM_LINE_MAX);
 	buf_init(&b->text, TURN_MAX_BYTES);
@@ -128,21 +132,18 @@ static struct slice raw_member(const char *data, size_t len, const char *name)
 	return w.failed ? (struct slice){"", 0} : found;
 }
 
-static int keep_start(struct block *b, const char *data, size_t len, const json_t *value)
+static int keep_start(struct block *b, struct slice raw, const json_t *value)
 {
-	struct slice raw = raw_member(data, len, "content_block");
-
 	if (raw.len > 0)
 		return stream_json_add(&b->start, raw.s, raw.len, value);
 	return json_dump(&b->start, value);
 }
 
-static int begin_block(struct stream *s, const char *data, size_t len, const json_t *event)
+/* `raw`: the bytes of `value`, or none. */
+static int begin_block(struct stream *s, struct slice raw, const json_t *value, int64_t index)
 {
 	struct arriving *r = s->reply;
-	const json_t *value = json_object_get(event, "content_block");
 	enum block_kind kind = kind_of(json_get_str(value, "type"));
-	int64_t index = json_get_int(event, "index", r->nblocks);
 	const char *text = NULL;
 	struct block *b;
 	int rv;
@@ -159,7 +160,7 @@ static int begin_block(struct stream *s, const char *data, size_t len, const jso
 	b = add_block(r, kind, (unsigned)index);
 	if (b == NULL)
 		return AVA_ENOMEM;
-	rv = keep_start(b, data, len, value);
+	rv = keep_start(b, raw, value);
 	if (kind == BLOCK_TEXT || kind == BLOCK_THINKING)
 		text = json_get_str(value, kind == BLOCK_TEXT ? "text" : "thinking");
 	if (rv == 0 && text != NULL)
@@ -182,6 +183,22 @@ static struct block *block_for(struct arriving *r, enum delta_kind kind, unsigne
 	return add_block(r, kind == DELTA_TEXT ? BLOCK_TEXT : BLOCK_THINKING, index);
 }
 
+/* A text goes to a text. A block we do not know takes the pieces of one kind. */
+static bool fits(struct block *b, enum delta_kind kind)
+{
+	static const enum delta_kind takes[] = {
+		[BLOCK_TEXT] = DELTA_TEXT,
+		[BLOCK_THINKING] = DELTA_THINKING,
+		[BLOCK_CALL] = DELTA_ARGS,
+	};
+
+	if (b->kind != BLOCK_OTHER)
+		return takes[b->kind] == kind;
+	if (b->pieces == DELTA_NONE)
+		b->pieces = kind;
+	return b->pieces == kind;
+}
+
 static int lost_piece(struct stream *s)
 {
 	return stream_fault(s, REPLY_PROTOCOL,
@@ -197,7 +214,9 @@ static int add_piece(struct stream *s, const struct delta *d)
 	if (r == NULL)
 		return AVA_ENOMEM;
 	b = block_for(r, d->kind, d->index);
-	return b != NULL ? stream_add(s, &b->text, d) : lost_piece(s);
+	if (b == NULL)
+		return lost_piece(s);
+	return fits(b, d->kind) ? stream_add(s, &b->text, d) : 0;
 }
 
 static int add_citation(struct block *b, const json_t *citation)
@@ -205,6 +224,59 @@ static int add_citation(struct block *b, const json_t *citation)
 	if (b->citations.len > 0)
 		buf_addc(&b->citations, ',');
 	return json_dump(&b->citations, citation);
+}
+
+static int fill_member(json_t *start, const char *key, const json_t *old, json_t *v)
+{
+	struct buf all;
+	int rv;
+
+	if (json_is_null(old))
+		return json_object_set(start, key, v) == 0 ? 0 : AVA_ENOMEM;
+	if (!json_is_string(old) || !json_is_string(v))
+		return 0;
+	buf_init(&all, STREAM_LINE_MAX);
+	buf_add(&all, json_string_value(old), json_string_length(old));
+	buf_add(&all, json_string_value(v), json_string_length(v));
+	rv = buf_check(&all);
+	if (rv == 0 && all.len > 0 &&
+	    json_object_set_new(start, key, json_stringn(all.data, all.len)) != 0)
+		rv = AVA_ENOMEM;
+	buf_fini(&all);
+	return rv;
+}
+
+/* A delta of a kind we do not know, for a block we do not know: it fills what
+ * the block began with. null is replaced, a string goes on. */
+static int fill_block(struct stream *s, struct block *b, const json_t *delta)
+{
+	json_t *start, *v;
+	const char *key;
+	int rv = 0;
+
+	if (b->start.len > FILL_MAX)
+		return stream_fault(s, REPLY_OTHER,
+				    "the reply has a block of a kind that is not "
+				    "known, larger than 64 KB");
+	if (!reply_shallow(delta, REPLY_DEPTH_MAX - 1))
+		return stream_fault(s, REPLY_PROTOCOL,
+				    "the service sent a block nested too deeply");
+	start = json_parse(b->start.data, b->start.len, NULL);
+	if (start == NULL) /* it is clean, so this is memory */
+		return AVA_ENOMEM;
+	json_object_foreach((json_t *)delta, key, v)
+	{
+		const json_t *old = json_object_get(start, key);
+
+		if (rv == 0 && old != NULL && strcmp(key, "type") != 0)
+			rv = fill_member(start, key, old, v);
+	}
+	if (rv == 0) {
+		buf_reset(&b->start);
+		rv = json_dump(&b->start, start);
+	}
+	json_decref(start);
+	return rv;
 }
 
 /* A delta that is not hot, or was not clean. */
@@ -230,9 +302,9 @@ static int slow_delta(struct stream *s, const json_t *event)
 		b = block_for(s->reply, shapes[i].kind, index);
 		if (b == NULL)
 			return text == NULL || *text == 0 ? 0 : lost_piece(s);
-		return text == NULL
-			       ? 0
-			       : stream_add_text(s, &b->text, shapes[i].kind, text, strlen(text));
+		if (text == NULL || !fits(b, shapes[i].kind))
+			return 0;
+		return stream_add_text(s, &b->text, shapes[i].kind, text, strlen(text));
 	}
 	if (b == NULL || type == NULL)
 		return 0;
@@ -244,29 +316,29 @@ static int slow_delta(struct stream *s, const json_t *event)
 	if (strcmp(type, "citations_delta") == 0 && json_object_get(delta, "citation") != NULL &&
 	    reply_shallow(json_object_get(delta, "citation"), REPLY_DEPTH_MAX - 2))
 		return add_citation(b, json_object_get(delta, "citation"));
-	return 0;
+	return b->kind == BLOCK_OTHER ? fill_block(s, b, delta) : 0;
 }
 
 /* ---- usage: what is said last counts */
 
-static void take_count(const json_t *usage, const char *key, int64_t *out)
+static bool take_count(const json_t *usage, const char *key, int64_t *out)
 {
 	const json_t *v = json_object_get(usage, key);
 
-	if (json_is_integer(v) && json_integer_value(v) >= 0 &&
-	    json_integer_value(v) < INT64_MAX / 8)
-		*out = json_integer_value(v);
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    json_integer_value(v) >= INT64_MAX / 8)
+		return false;
+	*out = json_integer_value(v);
+	return true;
 }
 
-static void take_usage(struct arriving *r, const json_t *usage)
+/* The output is known when all of it is there: `last`. */
+static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {
-	if (!json_is_object(usage))
-		return;
-	r->measured = true;
 	take_count(usage, "input_tokens", &r->usage.input);
 	take_count(usage, "cache_creation_input_tokens", &r->usage.cache_write);
 	take_count(usage, "cache_read_input_tokens", &r->usage.cache_read);
-	take_count(usage, "output_tokens", &r->usage.output);
+	r->measured |= take_count(usage, "output_tokens", &r->usage.output) && last;
 }
 
 static void give_usage(const struct stream *s, struct usage *u)
@@ -277,33 +349,65 @@ static void give_usage(const struct stream *s, struct usage *u)
 	u->input += u->cache_read + u->cache_write;
 	u->cost_microusd = -1;
 	u->estimated = !r->measured;
-	if (!r->measured)
+	if (!r->measured && u->output < s->payload / 4)
 		u->output = s->payload / 4;
 }
 
 /* ---- events */
 
+static void take_stop(struct arriving *r, const json_t *part)
+{
+	if (json_get_str(part, "stop_reason") != NULL)
+		copy_word(r->stop, sizeof(r->stop), json_get_str(part, "stop_reason"));
+}
+
+/* A message may begin with blocks that are whole; a start that comes a second
+ * time repeats them. */
+static int take_start(struct stream *s, struct slice raw, const json_t *message)
+{
+	struct arriving *r = s->reply;
+	const json_t *content = json_object_get(message, "content"), *block;
+	struct jscan w;
+	size_t i;
+	int rv = 0;
+
+	copy_word(r->id, sizeof(r->id), json_get_str(message, "id"));
+	take_stop(r, message);
+	take_usage(r, json_object_get(message, "usage"), false);
+	if (r->nblocks > 0 || json_array_size(content) == 0)
+		return 0;
+	raw = raw_member(raw.s, raw.len, "content");
+	jscan_init(&w, raw.s, raw.len);
+	jscan_array(&w);
+	json_array_foreach(content, i, block)
+	{
+		struct slice item = {"", 0};
+
+		if (rv == 0 && (!jscan_item(&w) || !jscan_skip(&w, &item)))
+			item.len = 0;
+		if (rv == 0)
+			rv = begin_block(s, item, block, (int64_t)i);
+	}
+	return rv;
+}
+
 static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	const char *type = json_get_str(event, "type");
 	struct arriving *r = s->reply;
-	const json_t *part;
 
-	if (strcmp(type, "message_start") == 0) {
-		part = json_object_get(event, "message");
-		copy_word(r->id, sizeof(r->id), json_get_str(part, "id"));
-		take_usage(r, json_object_get(part, "usage"));
-		return 0;
-	}
+	if (strcmp(type, "message_start") == 0)
+		return take_start(s, raw_member(data, len, "message"),
+				  json_object_get(event, "message"));
 	if (strcmp(type, "content_block_start") == 0)
-		return begin_block(s, data, len, event);
+		return begin_block(s, raw_member(data, len, "content_block"),
+				   json_object_get(event, "content_block"),
+				   json_get_int(event, "index", r->nblocks));
 	if (strcmp(type, "content_block_delta") == 0)
 		return slow_delta(s, event);
 	if (strcmp(type, "message_delta") == 0) {
-		part = json_object_get(event, "delta");
-		if (json_get_str(part, "stop_reason") != NULL)
-			copy_word(r->stop, sizeof(r->stop), json_get_str(part, "stop_reason"));
-		take_usage(r, json_object_get(event, "usage"));
+		take_stop(r, json_object_get(event, "delta"));
+		take_usage(r, json_object_get(event, "usage"), true);
 		return 0;
 	}
 	s->done = strcmp(type, "message_stop") == 0;
@@ -332,7 +436,7 @@ static int on_event(struct stream *s, const char *data, size_t len, bool *progre
 		return stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	type = json_get_str(event, "type");
 	if (stream_error_member(event) != NULL) {
-		rv = stream_error_event(s, data, len);
+		rv = stream_error_value(s, event);
 	} else if (type != NULL && strcmp(type, "ping") != 0) {
 		*progress = true;
 		rv = reply_of(s) != NULL ? take_event(s, data, len, event) : AVA_ENOMEM;
@@ -422,29 +526,57 @@ static void write_call(struct jw *w, const struct block *b, const struct turn_ca
 	jw_end(w);
 }
 
-/* A kind we do not know: byte for byte, unless its input came in pieces. */
-static int write_other(struct jw *w, const struct block *b)
+/* The member that the pieces of a block we do not know are. */
+static int write_pieces(struct jw *w, const struct block *b)
 {
 	struct ava_error err = {0};
 	json_t *input;
 	int rv = 0;
 
-	if (b->text.len == 0) {
-		jw_raw(w, NULL, b->start.data, b->start.len);
+	if (b->pieces != DELTA_ARGS) {
+		jw_strn(w, b->pieces == DELTA_TEXT ? "text" : "thinking", b->text.data,
+			b->text.len);
 		return 0;
 	}
 	input = stream_parse(b->text.data, b->text.len, &err);
 	if (input == NULL && err.code == AVA_ENOMEM)
 		return AVA_ENOMEM;
-	jw_object(w, NULL);
-	REST(w, b, "input");
 	jw_raw(w, "input", "", 0);
 	if (json_is_object(input))
 		rv = stream_json_add(w->out, b->text.data, b->text.len, input);
 	else
 		buf_adds(w->out, "{}");
-	jw_end(w);
 	json_decref(input);
+	return rv;
+}
+
+/* A kind we do not know: byte for byte, unless it came in pieces. */
+static int write_other(struct jw *w, const struct block *b)
+{
+	static const char *const members[] = {
+		[DELTA_TEXT] = "text",
+		[DELTA_THINKING] = "thinking",
+		[DELTA_ARGS] = "input",
+	};
+	const char *known[2];
+	size_t n = 0;
+	int rv = 0;
+
+	if (b->text.len > 0)
+		known[n++] = members[b->pieces];
+	if (b->signature.len > 0)
+		known[n++] = "signature";
+	if (n == 0) {
+		jw_raw(w, NULL, b->start.data, b->start.len);
+		return 0;
+	}
+	jw_object(w, NULL);
+	add_rest(w, b, known, n);
+	if (b->text.len > 0)
+		rv = write_pieces(w, b);
+	if (b->signature.len > 0)
+		jw_strn(w, "signature", b->signature.data, b->signature.len);
+	jw_end(w);
 	return rv;
 }
 
@@ -597,9 +729,7 @@ static enum reply_class finish(struct stream *s, struct turn *t)
 	if (t->request_id == NULL)
 		return REPLY_OTHER;
 	if (strcmp(r->stop, "model_context_window_exceeded") == 0) {
-		stream_fault(s, REPLY_OVERFLOW,
-			     "the conversation and the reply are larger than "
-			     "the model's window");
+		stream_fault(s, REPLY_OVERFLOW, STREAM_OVERFLOW);
 		return REPLY_OVERFLOW;
 	}
 	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */

@@ -114,15 +114,18 @@ int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		const struct agent_infer *call)
 {
 	const char *cap = cap_name(m);
+	bool force = call->force_submit && takes(m, "tool_choice");
 
 	buf_adds(out, "],\"stream\":true");
 	if (!is_at(m, "openrouter") && takes(m, "stream_options"))
 		buf_adds(out, ",\"stream_options\":{\"include_usage\":true}");
 	if (cap != NULL)
 		buf_addf(out, ",\"%s\":%lld", cap, (long long)call->max_output);
-	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE)
+	/* Many models behind OpenRouter refuse a forced tool while they think. */
+	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
+	    !(force && is_at(m, "openrouter")))
 		add_thinking(out, m);
-	if (call->force_submit && takes(m, "tool_choice"))
+	if (force)
 		buf_adds(out, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
 			      "\"submit_result\"}}");
 	if (is_at(m, "openrouter") && model_takes(m, "provider"))
@@ -147,8 +150,22 @@ int openai_headers(struct buf *out, const struct model *m, const char *key)
 	return buf_check(out);
 }
 
+/* Raw text of a string in which nothing is to be seen. */
+static bool is_blank(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool escape = s[i] == '\\' && i + 1 < len && strchr("nrt", s[i + 1]) != NULL;
+
+		if (!escape && s[i] != ' ')
+			return false;
+		i += escape;
+	}
+	return true;
+}
+
 /* The last message ends with its text: …"content":"T"}. The text becomes a
- * part with a mark. What ends otherwise is left alone. */
+ * part with a mark. What ends otherwise is left alone, and so is a blank text:
+ * a tool message may hold one, a part may not. */
 int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
 	static const char key[] = ",\"content\":\"", part[] = "[{\"type\":\"text\",\"text\":";
@@ -165,6 +182,8 @@ int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m
 		return 0;
 	text += nkey - 1; /* its opening quote */
 	len = (size_t)(body->data + body->len - 1 - text);
+	if (is_blank(text + 1, len - 2))
+		return 0;
 	lines_from = (size_t)(text - body->data);
 	if (buf_reserve(body, npart + sizeof(MARK) + 8) == NULL)
 		return buf_check(body);

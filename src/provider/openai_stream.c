@@ -227,20 +227,30 @@ static int take_calls(struct stream *s, const json_t *pieces)
 
 /* ---- reasoning */
 
+/* Which member of it comes in pieces; its first event may not have it yet. */
 static const char *text_key(const json_t *o)
 {
+	const char *type = json_get_str(o, "type");
+
 	if (json_get_str(o, "text") != NULL)
 		return "text";
-	return json_get_str(o, "summary") != NULL ? "summary" : NULL;
+	if (json_get_str(o, "summary") != NULL)
+		return "summary";
+	if (type == NULL || json_object_get(o, "data") != NULL)
+		return NULL;
+	if (strcmp(type, "reasoning.text") == 0)
+		return "text";
+	return strcmp(type, "reasoning.summary") == 0 ? "summary" : NULL;
 }
 
-/* `o` goes on where `d` stopped: the same kind, the same place. */
+/* `o` goes on where `d` stopped: the same kind, the same place. A signature
+ * is the last of a block. */
 static bool continues(const struct detail *d, const json_t *o)
 {
 	const char *key = text_key(o);
 
 	if (d->key == NULL || (key != NULL && strcmp(key, d->key) != 0) ||
-	    json_object_get(o, "data") != NULL)
+	    json_object_get(o, "data") != NULL || given(d->object, "signature") != NULL)
 		return false;
 	return json_equal(json_object_get(d->object, "type"), json_object_get(o, "type")) &&
 	       (json_object_get(o, "index") == NULL ||
@@ -339,12 +349,28 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 
 /* ---- chunks */
 
-/* Text, or the text among parts. */
+/* The texts of a list of parts; those of other kinds are passed over. */
+static int take_parts(struct stream *s, const json_t *parts, struct buf *out, enum delta_kind kind)
+{
+	const json_t *part;
+	const char *text;
+	size_t i;
+	int rv = 0;
+
+	json_array_foreach(parts, i, part)
+	{
+		text = json_get_str(part, "text");
+		if (rv == 0 && text != NULL)
+			rv = stream_add_text(s, out, kind, text, strlen(text));
+	}
+	return rv;
+}
+
+/* Text, or parts: {"type":"text","text":T}, {"type":"thinking","thinking":[…]}. */
 static int take_content(struct stream *s, const json_t *content)
 {
 	struct arriving *r = s->reply;
 	const json_t *part;
-	const char *text;
 	size_t i;
 	int rv = 0;
 
@@ -353,26 +379,40 @@ static int take_content(struct stream *s, const json_t *content)
 				       json_string_length(content));
 	json_array_foreach(content, i, part)
 	{
-		text = json_get_str(part, "text");
-		if (rv == 0 && text != NULL)
-			rv = stream_add_text(s, &r->text, DELTA_TEXT, text, strlen(text));
+		if (rv == 0)
+			rv = take_parts(s, json_object_get(part, "thinking"), &r->reasoning,
+					DELTA_REASONING);
 	}
-	return rv;
+	return rv == 0 ? take_parts(s, content, &r->text, DELTA_TEXT) : rv;
+}
+
+/* The reason, and the one of the service behind OpenRouter, which says more. */
+static int take_finish(struct stream *s, const json_t *choice)
+{
+	struct arriving *r = s->reply;
+	const char *finish = given(choice, "finish_reason");
+	const char *native = given(choice, "native_finish_reason");
+
+	if (finish != NULL)
+		copy_word(r->finish, sizeof(r->finish), finish);
+	if (native != NULL && strcmp(native, "refusal") == 0)
+		r->refused = true;
+	if (native != NULL && strcmp(native, "model_context_window_exceeded") == 0)
+		return stream_fault(s, REPLY_OVERFLOW, STREAM_OVERFLOW);
+	return finish != NULL && strcmp(finish, "error") == 0 ? stream_error_value(s, choice) : 0;
 }
 
 static int take_choice(struct stream *s, const json_t *choice)
 {
 	struct arriving *r = s->reply;
 	const json_t *delta = json_object_get(choice, "delta");
-	const char *finish = given(choice, "finish_reason");
 	int rv;
 
 	if (json_get_int(choice, "index", 0) != 0)
 		return 0;
-	if (finish != NULL)
-		copy_word(r->finish, sizeof(r->finish), finish);
-	if (finish != NULL && strcmp(finish, "error") == 0)
-		return stream_fault(s, REPLY_SERVER, "the service ended the reply with an error");
+	rv = take_finish(s, choice);
+	if (rv != 0)
+		return rv;
 	if (given(delta, "refusal") != NULL)
 		r->refused = true;
 	rv = take_reasoning(s, delta);
@@ -394,7 +434,7 @@ static void take_usage(struct arriving *r, const json_t *usage)
 	const json_t *out = json_object_get(usage, "completion_tokens_details");
 	int64_t upstream;
 
-	if (!json_is_object(usage) || json_object_get(usage, "prompt_tokens") == NULL)
+	if (!json_is_integer(json_object_get(usage, "prompt_tokens")))
 		return;
 	r->measured = true;
 	r->usage.input = count(usage, "prompt_tokens");
@@ -503,7 +543,7 @@ static int on_event(struct stream *s, const char *data, size_t len, bool *progre
 	else if (!json_is_object(chunk))
 		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	else if (stream_error_member(chunk) != NULL)
-		rv = stream_error_event(s, data, len);
+		rv = stream_error_value(s, chunk);
 	else
 		rv = take_chunk(s, chunk);
 	json_decref(chunk);

@@ -68,14 +68,12 @@ int stream_fault(struct stream *s, enum reply_class cls, const char *text)
 	return AVA_EINVAL;
 }
 
-int stream_error_event(struct stream *s, const char *data, size_t len)
+int stream_error_value(struct stream *s, const json_t *v)
 {
-	json_t *v = stream_parse(data, len, NULL);
 	int rv = stream_fault(s, REPLY_SERVER, "the service ended the reply with an error");
 
-	if (rv == AVA_EINVAL && json_is_object(v))
+	if (rv == AVA_EINVAL && stream_error_member(v) != NULL)
 		stream_error_json(s->fault, 200, v);
-	json_decref(v);
 	return rv;
 }
 

@@ -4,6 +4,7 @@
 #define PROVIDER_STREAM_CORE_H
 
 #include <assert.h>
+#include <jansson.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -60,10 +61,12 @@ void stream_on_text(struct stream *s,
 
 /* ---- for the dialects. Both return a code, so that one can return them. */
 
+#define STREAM_OVERFLOW "the conversation and the reply are larger than the model's window"
+
 /* The fault that stream_end will tell. AVA_EINVAL. */
 int stream_fault(struct stream *s, enum reply_class cls, const char *text);
-/* Take an error of the service that came as an event. AVA_EINVAL. */
-int stream_error_event(struct stream *s, const char *data, size_t len);
+/* Take an error of the service that came in the stream. AVA_EINVAL. */
+int stream_error_value(struct stream *s, const json_t *v);
 /* Append a piece to `out`, show it, count it. 0 or a code. */
 int stream_add(struct stream *s, struct buf *out, const struct delta *d);
 int stream_add_text(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,

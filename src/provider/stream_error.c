@@ -133,6 +133,14 @@ static const char *const too_long[] = {
 	"exceeds the available context size",     /* llama.cpp */
 	"context size has been exceeded",         /* llama.cpp, LM Studio */
 	"greater than the context length",        /* LM Studio */
+	"model is loaded with context length",    /* LM Studio */
+	"model is loaded with a context length",  /* LM Studio */
+	"exceeded max context length",            /* Ollama */
+	"exceeds the context length",             /* Ollama */
+	"longer than the maximum model length",   /* vLLM */
+	"too long to fit into the model",         /* vLLM */
+	"too large for model with",               /* Mistral */
+	"must be less than max_seq_len",          /* SiliconFlow */
 	"maximum prompt length is",               /* xAI */
 	"reduce the length of the messages",      /* Groq */
 	"exceeds the maximum number of tokens",   /* Gemini: input token count */
@@ -202,6 +210,37 @@ static bool param_char(char c)
 	return islower((unsigned char)c) || isdigit((unsigned char)c) || c == '_' || c == '.';
 }
 
+/* Parameters of ours that a service may reject and that can be left out. */
+static const char *const ours[] = {
+	"tool_choice", "stream_options", "max_completion_tokens", "max_tokens",
+	"thinking",    "reasoning",      "reasoning_effort",      "cache_control",
+};
+
+/* The one that is named first, as a word of its own (a dot may follow). */
+static const char *find_ours(const char *text)
+{
+	const char *best = NULL, *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		size_t len = strlen(ours[i]);
+
+		for (const char *at = strstr(text, ours[i]); at != NULL;
+		     at = strstr(at + 1, ours[i])) {
+			bool whole = (at == text ||
+				      !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+				     !isalnum((unsigned char)at[len]) && at[len] != '_';
+
+			if (whole && (best == NULL || at < best)) {
+				best = at;
+				name = ours[i];
+			}
+			if (whole)
+				break;
+		}
+	}
+	return name;
+}
+
 /* Copies a name: lower case, with "_" and "." inside, at least two letters. */
 static bool take_param(struct reply_error *e, const char *s, size_t len)
 {
@@ -252,17 +291,30 @@ static void thinking_param(struct reply_error *e, const char *text)
 		snprintf(e->field, sizeof(e->field), "thinking.adaptive");
 }
 
+/* A path through what was said (messages.1.content.0) is nothing to leave out. */
+static bool is_content(const char *path)
+{
+	return strncmp(path, "messages", 8) == 0 || strncmp(path, "tools.", 6) == 0;
+}
+
 static void find_param(struct reply_error *e, const char *param, const char *text)
 {
+	const char *name = find_ours(text);
 	size_t path = 0;
 
 	while (param_char(text[path]))
 		path++;
-	if (param != NULL && take_param(e, param, strlen(param)))
+	if (path > 0 && strncmp(text + path, ": ", 2) != 0)
+		path = 0;
+	if (param != NULL && !is_content(param) && take_param(e, param, strlen(param)))
 		;
-	else if (path > 0 && strncmp(text + path, ": ", 2) == 0 && take_param(e, text, path))
+	else if (path > 0 && !is_content(text) && take_param(e, text, path))
 		; /* "thinking.budget_tokens: Extra inputs are not permitted" */
-	else
+	else if (name != NULL)
+		take_param(e, name, strlen(name));
+	else if (param != NULL && take_param(e, param, strlen(param)))
+		;
+	else if (path == 0 || !take_param(e, text, path))
 		quoted_param(e, text);
 	if (strstr(text, "thinking") != NULL)
 		thinking_param(e, text);
@@ -321,10 +373,47 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 		else if (SAYS(text, no_credit))
 			cls = REPLY_BILLING;
 	}
+	/* OpenRouter: no provider of this model takes a parameter. */
+	if (cls == REPLY_NOT_FOUND && strstr(text, "support the provided '") != NULL)
+		cls = REPLY_BAD_REQUEST;
 	if (cls == REPLY_AUTH && status == 403 &&
 	    (json_object_get(meta, "reasons") != NULL || SAYS(text, flagged)))
 		cls = REPLY_REFUSED;
 	return cls;
+}
+
+/* A list of what is wrong, as pydantic writes it; the first is told. */
+static const char *detail_text(const json_t *list, char *out, size_t size)
+{
+	const json_t *first = json_array_get(list, 0), *part;
+	const char *msg = json_get_str(first, "msg");
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(first, "loc"), i, part)
+	{
+		const char *word = json_string_value(part);
+
+		if (word != NULL && n < size && (i > 0 || strcmp(word, "body") != 0))
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n > 0 ? "." : "", word);
+	}
+	if (msg == NULL || n >= size)
+		return NULL;
+	snprintf(out + n, size - n, "%s%s", n > 0 ? ": " : "", msg);
+	return out;
+}
+
+/* The sentence; "" when there is none. */
+static const char *text_of(const json_t *error, char *room, size_t size)
+{
+	const json_t *message = json_object_get(error, "message");
+	const json_t *detail = json_object_get(json_is_object(message) ? message : error, "detail");
+	const char *text =
+		json_is_string(error) ? json_string_value(error) : json_string_value(message);
+
+	if (text == NULL || text[0] == 0)
+		text = json_is_array(detail) ? detail_text(detail, room, size)
+					     : json_string_value(detail);
+	return text != NULL ? text : "";
 }
 
 static void keep_id(struct reply_error *e, const json_t *body)
@@ -339,19 +428,17 @@ static void keep_id(struct reply_error *e, const json_t *body)
 
 void stream_error_json(struct reply_error *e, int status, const json_t *body)
 {
-	const json_t *error = stream_error_member(body), *meta;
+	const json_t *error = stream_error_member(body);
 	const char *text, *raw;
-	char all[1200];
+	char all[1200], room[400];
 
 	if (error == NULL)
 		error = body;
-	text = json_is_string(error) ? json_string_value(error) : json_get_str(error, "message");
-	if (text == NULL || text[0] == 0)
-		text = json_get_str(error, "detail");
-	meta = json_object_get(error, "metadata");
-	raw = json_get_str(meta, "raw"); /* OpenRouter: what the provider behind it said */
-	snprintf(all, sizeof(all), "%s%s%s", text != NULL ? text : "",
-		 raw != NULL && text != NULL ? ": " : "", raw != NULL ? raw : "");
+	text = text_of(error, room, sizeof(room));
+	/* OpenRouter: what the provider behind it said. */
+	raw = json_get_str(json_object_get(error, "metadata"), "raw");
+	snprintf(all, sizeof(all), "%s%s%s", text, raw != NULL && text[0] != 0 ? ": " : "",
+		 raw != NULL ? raw : "");
 	status = code_status(error, status);
 	e->field[0] = 0;
 	stream_error_set(e, decide(error, status, all), all);
@@ -381,7 +468,8 @@ static void body_text(struct reply_error *e, int status, const char *body, size_
 
 	snprintf(text, sizeof(text), "%.*s", n, body);
 	stream_error_set(e, class_of_status(status), text);
-	if (e->cls == REPLY_BAD_REQUEST && SAYS(text, too_long))
+	if ((e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_SERVER || e->cls == REPLY_TOO_LARGE) &&
+	    SAYS(text, too_long))
 		e->cls = REPLY_OVERFLOW;
 }
 

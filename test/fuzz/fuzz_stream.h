@@ -1,6 +1,6 @@
 /* Any bytes as a response of a service: in one piece and in small ones they
  * come to the same end; a turn that comes of them can be sent back, and its
- * calls keep to their bounds. */
+ * calls keep to their bounds; cut anywhere they are that same turn, or none. */
 #ifndef FUZZ_FUZZ_STREAM_H
 #define FUZZ_FUZZ_STREAM_H
 
@@ -92,6 +92,20 @@ static inline void fuzz_send_back(const struct dialect *d, const struct turn *t)
 	buf_fini(&lines);
 }
 
+/* Nothing after an end mark is looked at, so a cut that leaves a turn leaves
+ * the turn of the whole; and a whole without one has no cut that is a turn. */
+static inline void fuzz_cut(const struct dialect *d, const char *s, size_t len,
+			    const struct fuzz_end *whole)
+{
+	struct fuzz_end cut = {0};
+	size_t at = len - len * 13 % 97 % len;
+
+	fuzz_feed(d, s, at, at, &cut);
+	if (cut.turn != NULL)
+		fuzz_same(&cut, whole);
+	turn_free(cut.turn);
+}
+
 static inline void fuzz_stream(const struct dialect *d, const char *s, size_t len)
 {
 	struct fuzz_end whole = {0}, pieces = {0};
@@ -99,6 +113,8 @@ static inline void fuzz_stream(const struct dialect *d, const char *s, size_t le
 	fuzz_feed(d, s, len, len > 0 ? len : 1, &whole);
 	fuzz_feed(d, s, len, 1 + len * 7 % 61, &pieces);
 	fuzz_same(&whole, &pieces);
+	if (len > 1)
+		fuzz_cut(d, s, len, &whole);
 	if (whole.turn != NULL)
 		fuzz_send_back(d, whole.turn);
 	turn_free(whole.turn);

@@ -75,8 +75,11 @@ static const struct {
 	{&openai, NULL, "", true, false,
 	 USAGE ",\"max_tokens\":900,\"reasoning_effort\":\"medium\""},
 	{&openai, NULL, "reasoning_effort", true, true, USAGE ",\"max_tokens\":900" FORCE},
-	{&openrouter, NULL, "", true, true,
-	 ",\"max_tokens\":900,\"reasoning\":{\"effort\":\"medium\"}" FORCE WANTS},
+	{&openrouter, NULL, "", true, false,
+	 ",\"max_tokens\":900,\"reasoning\":{\"effort\":\"medium\"}" WANTS},
+	{&openrouter, NULL, "", true, true, ",\"max_tokens\":900" FORCE WANTS},
+	{&openrouter, NULL, "tool_choice", true, true,
+	 ",\"max_tokens\":900,\"reasoning\":{\"effort\":\"medium\"}" WANTS},
 	{&openrouter, NULL, "reasoning tool_choice provider", true, true, ",\"max_tokens\":900"},
 };
 
@@ -124,6 +127,10 @@ static void test_mark(void **state)
 	static const char lines[] =
 		"[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\","
 		"\"tool_call_id\":\"a\",\"content\":\"x \\\",\\\"content\\\":\\\"y\"}";
+	static const char *const blank[] = {
+		"[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"\"}",
+		"[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\" \\n\\t \\r\"}",
+	};
 	struct model m = {.provider = &openrouter, .wire_name = "anthropic/claude-x"};
 	struct buf b;
 
@@ -134,6 +141,12 @@ static void test_mark(void **state)
 	       "[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\",\"tool_call_id\":\"a\","
 	       "\"content\":[{\"type\":\"text\",\"text\":\"x \\\",\\\"content\\\":\\\"y\","
 	       "\"cache_control\":{\"type\":\"ephemeral\"}}]}");
+	/* A part may not be blank. */
+	for (size_t i = 0; i < ARRAY_LEN(blank); i++) {
+		buf_adds(&b, blank[i]);
+		assert_int_equal(openai_mark_cache(&b, 0, &m), 0);
+		expect(&b, blank[i]);
+	}
 	m.provider = &openai;
 	buf_adds(&b, lines);
 	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);

@@ -178,6 +178,129 @@ static const struct {
 	{400, "{\"detail\":\"Bad thing\"}", REPLY_BAD_REQUEST, ""},
 	{500, "{\"error\":{\"message\":\"\"}}", REPLY_SERVER, ""},
 	{500, "{}", REPLY_SERVER, ""},
+	/* each service's words for a conversation that is too long */
+	{413, A("request_too_large", "Request exceeds the maximum size"), REPLY_TOO_LARGE, ""},
+	{413, A("invalid_request_error", "Prompt is too long"), REPLY_OVERFLOW, ""},
+	{200, A("invalid_request_error", "prompt is too long: 200021 tokens > 200000 maximum"),
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 O("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in "
+	   "290000 tokens. Please reduce the length of the messages.",
+	   "invalid_request_error", "\"messages\"", "\"context_length_exceeded\""),
+	 REPLY_OVERFLOW, ""},
+	{400, "{\"error\":\"prompt too long; exceeded max context length by 1934 tokens\"}",
+	 REPLY_OVERFLOW, ""},
+	{500, "{\"error\":\"the input length exceeds the context length\"}", REPLY_OVERFLOW, ""},
+	{500, "the input length exceeds the context length\n", REPLY_OVERFLOW, ""},
+	{400,
+	 "{\"object\":\"error\",\"message\":\"The decoder prompt (length 10127) is longer than the "
+	 "maximum model length of 8192. Make sure that `max_model_len` is no "
+	 "smaller\",\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 "{\"error\":{\"message\":\"This model's maximum context length is 4096 tokens and your "
+	 "request has 5000 input tokens\",\"type\":\"BadRequestError\",\"param\":\"input_tokens\","
+	 "\"code\":400}}",
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 "{\"error\":\"The number of tokens to keep from the initial prompt is greater than the "
+	 "context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger "
+	 "context "
+	 "length, or provide a shorter input.\"}",
+	 REPLY_OVERFLOW, ""},
+	{200,
+	 "{\"error\":{\"message\":\"Trying to keep the first 10136 tokens when context the "
+	 "overflows. However, the model is loaded with context length of only 7866 tokens, which "
+	 "is "
+	 "not enough.\"}}",
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 "{\"object\":\"error\",\"message\":\"Prompt contains 40960 tokens and 0 draft tokens, too "
+	 "large for model with 32768 maximum context "
+	 "length\",\"type\":\"invalid_request_prompt\",\"param\":null,\"code\":\"3051\"}",
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 O("This model's maximum context length is 131072 tokens. However, you requested 140000 "
+	   "tokens (136000 in the messages, 4000 in the completion). Please reduce the length of "
+	   "the messages or completion.",
+	   "invalid_request_error", "null", "\"invalid_request_error\""),
+	 REPLY_OVERFLOW, ""},
+	{400,
+	 R("400", "Provider returned error",
+	   ",\"metadata\":{\"raw\":\"{\\n  \\\"error\\\": {\\n    \\\"code\\\": 400,\\n    "
+	   "\\\"message\\\": \\\"The input token count (1196265) exceeds the maximum number of "
+	   "tokens allowed (1048575).\\\",\\n    \\\"status\\\": "
+	   "\\\"INVALID_ARGUMENT\\\"\\n  }\\n}\\n\",\"provider_name\":\"Google\"}"),
+	 REPLY_OVERFLOW, ""},
+	{200,
+	 R("400",
+	   "This endpoint's maximum context length is 131072 tokens. However, you requested about "
+	   "140000 tokens",
+	   ""),
+	 REPLY_OVERFLOW, ""},
+	{429,
+	 O("Request too large for gpt-x on tokens per min (TPM): Limit 30000, Requested 40000. "
+	   "Please reduce the length of the messages.",
+	   "tokens", "null", "\"rate_limit_exceeded\""),
+	 REPLY_RATE_LIMIT, ""}, /* the minute's, not the window's */
+	/* the parameter a 400 means, in the words of each */
+	{400,
+	 O("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+	   "'max_completion_tokens' instead.",
+	   "invalid_request_error", "null", "null"),
+	 REPLY_BAD_REQUEST, "max_tokens"},
+	{400,
+	 O("Unsupported parameter: 'temperature' is not supported with this model.",
+	   "invalid_request_error", "\"temperature\"", "\"unsupported_parameter\""),
+	 REPLY_BAD_REQUEST, "temperature"},
+	{400,
+	 O("Function tools with reasoning_effort are not supported for gpt-x in "
+	   "/v1/chat/completions.",
+	   "invalid_request_error", "null", "null"),
+	 REPLY_BAD_REQUEST, "reasoning_effort"},
+	{400,
+	 "{\"error\":{\"code\":400,\"message\":\"Invalid JSON payload received. Unknown name "
+	 "\\\"stream_options\\\": Cannot find field.\",\"status\":\"INVALID_ARGUMENT\"}}",
+	 REPLY_BAD_REQUEST, "stream_options"},
+	{400,
+	 "{\"object\":\"error\",\"message\":\"[{'type': 'extra_forbidden', 'loc': ('body', "
+	 "'reasoning_effort'), 'msg': 'Extra inputs are not permitted', 'input': "
+	 "'medium'}]\",\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
+	 REPLY_BAD_REQUEST, "reasoning_effort"},
+	{422,
+	 "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"stream_options\"],"
+	 "\"msg\":\"Extra inputs are not permitted\",\"input\":{}}]}",
+	 REPLY_BAD_REQUEST, "stream_options"},
+	{422,
+	 "{\"object\":\"error\",\"message\":{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":["
+	 "\"body\",\"tool_choice\",1,\"x\"],\"msg\":\"Extra inputs are not permitted\"}]},"
+	 "\"type\":\"invalid_request_error\"}",
+	 REPLY_BAD_REQUEST, "tool_choice.x"},
+	{422, "{\"detail\":[7]}", REPLY_BAD_REQUEST, ""},
+	{400,
+	 O("tool_choice 'specified' is incompatible with thinking enabled", "invalid_request_error",
+	   "null", "null"),
+	 REPLY_BAD_REQUEST, "tool_choice"},
+	{400, O("Thinking mode does not support this tool_choice", "x", "null", "null"),
+	 REPLY_BAD_REQUEST, "tool_choice"},
+	{400,
+	 A("invalid_request_error",
+	   "Thinking may not be enabled when tool_choice forces tool use."),
+	 REPLY_BAD_REQUEST, "tool_choice"},
+	{400,
+	 A("invalid_request_error",
+	   "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+	   "`tool_use`. When `thinking` is enabled, a final `assistant` message must start with a "
+	   "thinking block"),
+	 REPLY_BAD_REQUEST, "thinking"},
+	{400,
+	 A("invalid_request_error",
+	   "messages.0.content.1.text.cache_control: cache_control cannot be set for empty text "
+	   "blocks"),
+	 REPLY_BAD_REQUEST, "cache_control"},
+	{404, R("404", "No endpoints found that support the provided 'tool_choice' value.", ""),
+	 REPLY_BAD_REQUEST, "tool_choice"},
+	{400, O("Your max_tokenses are odd", "x", "null", "null"), REPLY_BAD_REQUEST, ""},
 };
 
 static void test_cases(void **state)
