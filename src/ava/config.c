@@ -132,7 +132,7 @@ struct row {
 	char id[264], aliases[512], rejects[160];
 	const char *service; /* of `provider:` */
 	bool has_id;
-	const struct yaml_node *node;
+	const struct yaml_node *node, *output; /* output: NULL: max_output is not given */
 };
 
 static int64_t parse_tokens(struct reading *r, const struct yaml_node *n, int64_t least, int *rv)
@@ -218,9 +218,11 @@ static int take_context(struct reading *r, const struct yaml_node *n, void *user
 
 static int take_max_output(struct reading *r, const struct yaml_node *n, void *user)
 {
+	struct row *row = user;
 	int rv;
 
-	((struct row *)user)->row.max_output = parse_tokens(r, n, 1, &rv);
+	row->row.max_output = parse_tokens(r, n, 1, &rv);
+	row->output = n;
 	return rv;
 }
 
@@ -350,6 +352,20 @@ static void start_row(struct row *row, const struct model_row *builtin)
 	row->aliases[0] = '\0';
 }
 
+/* A call asks for max_output; with less window than that there is none. */
+static int fit_output(struct reading *r, struct row *row)
+{
+	if (row->row.max_output < row->row.context)
+		return 0;
+	if (row->output)
+		return yaml_error(r->y, row->output->line, AVA_EINVAL, r->err,
+				  "max_output is %s; it must be less than the window (context), "
+				  "which is %lld",
+				  yaml_shown(row->output), (long long)row->row.context);
+	row->row.max_output = row->row.context / 2;
+	return 0;
+}
+
 static int skip(struct reading *r, const struct yaml_node *n, void *user)
 {
 	return 0;
@@ -382,6 +398,8 @@ static int take_model(struct reading *r, const struct yaml_node *n)
 		return rv;
 	start_row(&row, models_find_builtin(row.id));
 	rv = take_fields(r, n, "", rest, ARRAY_LEN(rest), &row);
+	if (rv == 0)
+		rv = fit_output(r, &row);
 	if (rv != 0)
 		return rv;
 	row.row.id = row.id;
@@ -645,6 +663,7 @@ int config_load(struct config *c, struct ava_error *err)
 {
 	char *text = NULL;
 	size_t len = 0;
+	struct stat st;
 	int rv = keys_load(err);
 
 	*c = (struct config){0};
@@ -654,6 +673,9 @@ int config_load(struct config *c, struct ava_error *err)
 	if (rv == 0)
 		rv = sys_read_file(AT_FDCWD, c->path, YAML_BYTES_MAX, &text, &len, err);
 	c->exists = rv == 0;
+	if (rv == AVA_ENOENT && c->path[0] && lstat(c->path, &st) == 0)
+		return err_set(err, AVA_EINVAL, "%s is a link to a file that is not there",
+			       c->path);
 	if (rv == 0 || rv == AVA_ENOENT) /* no home, no file: defaults */
 		rv = config_read(c, c->path, text, len, err);
 	free(text);

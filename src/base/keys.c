@@ -82,6 +82,9 @@ static int read_text(const char *path, struct ava_error *err)
 	struct stat st;
 	ssize_t n = 0;
 
+	if (fd < 0 && errno == ENOENT && lstat(path, &st) == 0)
+		return err_set(err, AVA_EINVAL, "%.300s is a link to a file that is not there",
+			       path);
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(err, "%.300s", path);
 	rv = check_mode(path, fd, &st, err);
@@ -208,7 +211,10 @@ int keys_load(struct ava_error *err)
 		return 0; /* no home is known: no file either */
 	if (rv == 0)
 		rv = read_text(path, err);
-	for (char *line = file.text; rv == 0 && line; line = next) {
+	next = file.text;
+	if (rv == 0 && next && strncmp(next, "\xef\xbb\xbf", 3) == 0)
+		next += 3; /* an editor's mark, not a part of the first name */
+	for (char *line = next; rv == 0 && line; line = next) {
 		size_t len = strcspn(line, "\n");
 
 		next = line[len] == '\n' ? line + len + 1 : NULL;

@@ -50,6 +50,8 @@ struct reader {
 	unsigned nodes;
 	struct yaml_node *root;
 	struct ava_error *err;
+	const char *text; /* all of it, borrowed */
+	size_t len;
 };
 
 /* ---- errors */
@@ -82,6 +84,15 @@ static int refuse(struct reader *r, const yaml_event_t *e, const char *what)
 	return yaml_error(r->y, (unsigned)e->start_mark.line + 1, AVA_EINVAL, r->err, "%s", what);
 }
 
+static unsigned line_of(const struct reader *r, size_t offset)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < MIN(offset, r->len); i++)
+		line += r->text[i] == '\n';
+	return line;
+}
+
 /* libyaml's own complaint. */
 static int broken(struct reader *r)
 {
@@ -91,12 +102,10 @@ static int broken(struct reader *r)
 
 	if (p->error == YAML_MEMORY_ERROR)
 		return no_memory(r);
-	if (p->error == YAML_READER_ERROR) {
-		line = 0;
-		return yaml_error(r->y, line, AVA_EINVAL, r->err,
-				  "byte %zu: %s (the file must be UTF-8)", p->problem_offset,
+	if (p->error == YAML_READER_ERROR)
+		return yaml_error(r->y, line_of(r, p->problem_offset), AVA_EINVAL, r->err,
+				  "byte %zu of the file: %s (it must be UTF-8)", p->problem_offset,
 				  p->problem ? p->problem : "it cannot be read");
-	}
 	if (p->problem && strstr(p->problem, "cannot start any token"))
 		tab = " (indent with blanks, not tabs, and quote text that begins with @ or `)";
 	return yaml_error(r->y, line, AVA_EINVAL, r->err, "this is no YAML: %s%s%s%s",
@@ -369,7 +378,7 @@ static int read_all(struct reader *r)
 int yaml_parse(struct yaml **out, const char *name, const char *text, size_t len,
 	       struct ava_error *err)
 {
-	struct reader r = {.err = err};
+	struct reader r = {.err = err, .text = text, .len = len};
 	int rv;
 
 	*out = NULL;

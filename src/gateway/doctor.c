@@ -7,11 +7,13 @@
  * end it without an answer. */
 #include "gateway/doctor.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ava/config.h"
 #include "ava/config_store.h"
@@ -99,6 +101,55 @@ static void check_key(struct doctor *d, const struct provider *p)
 		check(d, "key", true, "%s is set (%s)", p->key_name, keys_source(p->key_name));
 }
 
+static void near_copy(struct near *n, const char *word, char best[80])
+{
+	unsigned before = n->distance;
+
+	near_word(n, word, strlen(word));
+	if (n->distance < before)
+		snprintf(best, 80, "%s", word);
+}
+
+/* The variable that `name` nearly is; false: it is one, or is near to none. */
+static bool near_variable(const char *name, char best[80])
+{
+	static const char *const more[] = {"AVA_DATA_ROOT",      "AVA_MODEL",
+					   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
+					   "AVA_CONFIRM",        "AVA_AVAD"};
+	struct near n = near_start(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		near_copy(&n, more[i], best);
+	for (size_t i = 0; keys_known[i]; i++)
+		near_copy(&n, keys_known[i], best);
+	for (const struct settings_key *k = settings_keys; k->name; k++) {
+		char variable[80];
+
+		snprintf(variable, sizeof(variable), "AVA_%s", k->name);
+		for (char *c = variable; *c; c++)
+			*c = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
+		near_copy(&n, variable, best);
+	}
+	return n.len > 0 && n.distance > 0;
+}
+
+/* A setting that was mistyped in the environment is seen by nobody else. */
+static void check_environment(struct doctor *d)
+{
+	for (char **e = environ; *e; e++) {
+		size_t len = strcspn(*e, "=");
+		char name[80], best[80];
+
+		if (strncmp(*e, "AVA_", 4) != 0 || len >= sizeof(name))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)len, *e);
+		if (near_variable(name, best))
+			check(d, "setting", false,
+			      "nobody asks for %s in the environment: did you mean %s?", name,
+			      best);
+	}
+}
+
 /* A name in the file env that is nearly one we ask for. */
 static void check_names(struct doctor *d)
 {
@@ -119,7 +170,11 @@ static void check_names(struct doctor *d)
 static void check_keys(struct doctor *d)
 {
 	const struct provider *p;
+	char path[300];
 	bool any = false;
+
+	if (settings_config_path("env", path, sizeof(path), NULL) != 0)
+		snprintf(path, sizeof(path), "$XDG_CONFIG_HOME/ava/env");
 
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++) {
 		check_key(d, p);
@@ -128,7 +183,9 @@ static void check_keys(struct doctor *d)
 	if (!any)
 		check(d, "key", true,
 		      "none is set: the offline model is used (set ANTHROPIC_API_KEY, "
-		      "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it into the file env)");
+		      "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it as NAME=value into "
+		      "%.300s, chmod 600)",
+		      path);
 	check_names(d);
 }
 
@@ -247,21 +304,36 @@ static void add_place(struct doctor *d, const char *base_url, const char *kind, 
 	d->nplaces++;
 }
 
-/* OLLAMA_HOST is what Ollama itself goes by: "host:port" or an address. */
+/* OLLAMA_HOST is what Ollama itself goes by: host, host:port, :port or an
+ * address; where it listens on all interfaces it is reached at loopback. */
+static void add_ollama(struct doctor *d, const char *host)
+{
+	bool tls = strncmp(host, "https://", 8) == 0, plain = strncmp(host, "http://", 7) == 0;
+	const char *at = host + (tls ? 8 : plain ? 7 : 0);
+	size_t len = strcspn(at, "/"), path = strlen(at + len);
+	size_t name = MIN(*at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":"), len);
+	bool all = name == 0 || strncmp(at, "0.0.0.0", MAX(name, 7)) == 0 ||
+		   strncmp(at, "[::]", MAX(name, 4)) == 0;
+	char url[PROVIDER_URL_MAX + 64];
+
+	if (strlen(host) >= PROVIDER_URL_MAX)
+		return;
+	if (path > 0 && at[len + path - 1] == '/')
+		path--;
+	snprintf(url, sizeof(url), "http%s://%.*s%.*s%s%.*s/v1", tls ? "s" : "",
+		 all ? 9 : (int)name, all ? "127.0.0.1" : at, (int)(len - name), at + name,
+		 len == name && !tls && !plain ? ":11434" : "", (int)path, at + len);
+	add_place(d, url, "Ollama", false);
+}
+
 static void add_places(struct doctor *d)
 {
 	const struct provider *local = provider_find("local", 5);
 	const char *host = getenv("OLLAMA_HOST");
-	char url[PROVIDER_URL_MAX + 32];
 
 	if (local->base_url[0])
 		add_place(d, local->base_url, "local", true);
-	if (host && *host && strlen(host) < PROVIDER_URL_MAX) {
-		snprintf(url, sizeof(url), "%s%s/v1", strstr(host, "://") ? "" : "http://", host);
-		add_place(d, url, "Ollama", false);
-	} else {
-		add_place(d, "http://127.0.0.1:11434/v1", "Ollama", false);
-	}
+	add_ollama(d, host && *host ? host : "127.0.0.1");
 	add_place(d, "http://127.0.0.1:8080/v1", "llama-server", false);
 }
 
@@ -277,6 +349,23 @@ static void start_places(struct doctor *d, struct http_client *c)
 		if (!d->places[i].used) /* that one is asked as a service */
 			probe_start(&d->places[i].probe, c, &o);
 	}
+}
+
+static void check_places(struct doctor *d)
+{
+	char where[3 * PROVIDER_URL_MAX] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < d->nplaces; i++) {
+		struct place *at = &d->places[i];
+
+		if (at->used || probe_read(&at->probe) == 0)
+			return;
+		used += (size_t)snprintf(where + used, sizeof(where) - used, "%s%s (%s)",
+					 used ? " or " : "", at->base_url, at->kind);
+		used = MIN(used, sizeof(where) - 1);
+	}
+	check(d, "local", true, "no local server at %.500s", where);
 }
 
 static void write_place(struct doctor *d, struct place *at)
@@ -332,12 +421,14 @@ static void write_checks(struct doctor *d)
 {
 	check(d, "config", true, "%s%s", d->config.path[0] ? d->config.path : "no home directory",
 	      d->config.exists ? "" : " (there is none: defaults)");
+	check_environment(d);
 	check_keys(d);
 	check_default(d);
 	for (size_t i = 0; i < SERVICES; i++)
 		if (d->asked[i])
 			check_service(d, provider_at(i), &d->services[i]);
 	check_clock(d);
+	check_places(d);
 }
 
 static int look(struct doctor *d, struct ava_error *err)

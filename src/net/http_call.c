@@ -303,7 +303,9 @@ int http_call_prepare(struct http_call_impl *im)
 
 static int wrong_certificate(struct http_call_impl *im, struct ava_error *err)
 {
+	static const char before[] = "SSL certificate problem: ";
 	const struct http_target *t = &im->pool->target;
+	const char *text = im->text;
 	long why = 0;
 
 	curl_easy_getinfo(im->easy, CURLINFO_SSL_VERIFYRESULT, &why);
@@ -315,12 +317,14 @@ static int wrong_certificate(struct http_call_impl *im, struct ava_error *err)
 	if (strstr(im->text, "subject name")) /* the chain was good: `why` says nothing */
 		return err_set(err, AVA_EDENIED,
 			       "the certificate shown by %s is for another host: check the "
-			       "address (%.150s)",
+			       "address (%.100s)",
 			       t->host, im->text);
+	if (strncmp(text, before, strlen(before)) == 0)
+		text += strlen(before);
 	return err_set(err, AVA_EDENIED,
-		       "the certificate of %s is not signed by an authority in %s: if the server "
-		       "or a proxy in between is yours, name its CA in SSL_CERT_FILE (%.120s)",
-		       t->host, im->pool->ca_file ? im->pool->ca_file : "use", im->text);
+		       "the certificate of %s is not trusted (%.80s): if the server, or a proxy in "
+		       "between, is yours, name its CA in SSL_CERT_FILE (now %s)",
+		       t->host, text, im->pool->ca_file ? im->pool->ca_file : "none");
 }
 
 static int fault_error(const struct http_call_impl *im, struct ava_error *err)
@@ -347,6 +351,16 @@ static int fault_error(const struct http_call_impl *im, struct ava_error *err)
 	return err_set(err, AVA_EIO, "the connection to %s broke off under the request", host);
 }
 
+static int not_connected(struct http_call_impl *im, const char *text, struct ava_error *err)
+{
+	const struct http_target *t = &im->pool->target;
+
+	if (strstr(text, "wrong version number"))
+		text = "what answers there does not speak TLS: check the address";
+	return err_set(err, AVA_ECONNECT, "cannot connect to %s%s: %s", t->host,
+		       t->proxy ? " through the proxy in https_proxy or all_proxy" : "", text);
+}
+
 /* libcurl's code as ours, with a sentence. */
 static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error *err)
 {
@@ -360,7 +374,7 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	case CURLE_PROXY:
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_OPERATION_TIMEDOUT:
-		return err_set(err, AVA_ECONNECT, "cannot connect to %s: %s", host, text);
+		return not_connected(im, text, err);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_ISSUER_ERROR:
 		return wrong_certificate(im, err);
@@ -380,7 +394,7 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
 	default: /* sockets that broke, a body that ended early, a stream that was reset */
 		if (im->phase == HTTP_DIALING) /* a proxy that refuses, too */
-			return err_set(err, AVA_ECONNECT, "cannot connect to %s: %s", host, text);
+			return not_connected(im, text, err);
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
 	}
 }

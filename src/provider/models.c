@@ -262,17 +262,46 @@ bool models_is_alias(const char *alias)
 	return false;
 }
 
+static const struct model_row *row_at(size_t i)
+{
+	return i < own.nrows ? &own.rows[i] : &rows[i - own.nrows];
+}
+
+/* The first alias that has `part` in it: "haiku" is claude-haiku. */
+static void near_part(struct near *n, const char *part)
+{
+	for (size_t i = 0; n->len == 0 && i < own.nrows + ARRAY_LEN(rows); i++) {
+		const char *list = row_at(i)->aliases;
+		const char *at = list && strlen(part) > 2 ? strstr(list, part) : NULL;
+
+		if (!at)
+			continue;
+		while (at > list && at[-1] != ' ')
+			at--;
+		n->best = at;
+		n->len = strcspn(at, " ");
+	}
+}
+
 const char *models_near(const char *name)
 {
-	static char best[80];
+	static char best[200];
 	struct near n = near_start(name);
 
 	for (size_t i = 0; i < own.nrows + ARRAY_LEN(rows); i++) {
-		const struct model_row *r = i < own.nrows ? &own.rows[i] : &rows[i - own.nrows];
+		const struct model_row *r = row_at(i);
+		const char *tail = strchr(r->id, '/') + 1;
 
 		near_words(&n, r->aliases ? r->aliases : "");
+		near_word(&n, r->id, strlen(r->id));
+		near_word(&n, tail, strlen(tail)); /* an id without its service */
+		if (n.best == tail) {
+			n.best = r->id;
+			n.len = strlen(r->id);
+		}
 	}
 	near_words(&n, "offline");
+	near_part(&n, name);
 	if (n.len == 0 || n.len >= sizeof(best))
 		return NULL;
 	snprintf(best, sizeof(best), "%.*s", (int)n.len, n.best);

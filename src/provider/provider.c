@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "provider/dialect.h"
 
@@ -83,12 +84,16 @@ bool provider_usable(const struct provider *p)
 
 int provider_require(const struct provider *p, const char *what, struct ava_error *err)
 {
+	char path[300];
+
 	if (provider_usable(p))
 		return 0;
+	if (settings_config_path("env", path, sizeof(path), NULL) != 0)
+		snprintf(path, sizeof(path), "$XDG_CONFIG_HOME/ava/env");
 	return err_set(err, AVA_EUNSUPPORTED,
-		       "%.100s needs %s: set it, or write it into $XDG_CONFIG_HOME/ava/env, and "
-		       "restart the daemon (or use the model offline)",
-		       what, p->needs_key ? p->key_name : p->url_name);
+		       "%.100s needs %s: set it, or write it into %s, and restart the daemon "
+		       "(or use the model offline)",
+		       what, p->needs_key ? p->key_name : p->url_name, path);
 }
 
 /* ---- addresses */

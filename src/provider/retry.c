@@ -302,8 +302,8 @@ static void after_tries(const struct retry *r, const struct retry_plan *plan, in
 	case RETRY_BROKEN:
 		break;
 	}
-	snprintf(out, size, "after %u attempts in %" PRId64 " s: run again later, or", r->failures,
-		 (now_ms - r->since_ms) / 1000);
+	snprintf(out, size, "after %u attempt%s in %" PRId64 " s: run again later, or", r->failures,
+		 r->failures == 1 ? "" : "s", (now_ms - r->since_ms) / 1000);
 }
 
 static const char *trouble(enum reply_class cls)
@@ -387,9 +387,14 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	case REPLY_NETWORK:
 	case REPLY_TIMEOUT:
 	case REPLY_TRUNCATED:
-	case REPLY_OTHER:
 	case REPLY_NCLASSES:
 		break;
+	case REPLY_OTHER:
+		if (w->status != 0)
+			break;
+		/* Nothing was sent: a certificate that is not trusted. */
+		snprintf(out, size, "%s cannot be called%s%s", w->provider, colon, w->text);
+		return;
 	}
 	after_tries(r, plan, now_ms, tries, sizeof(tries));
 	snprintf(out, size, "%s %s %s set models.fallback%s%s", w->provider, trouble(cls), tries,

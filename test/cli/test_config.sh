@@ -36,6 +36,11 @@ run "$AVA" doctor
 exits 'doctor finds nothing wrong with nothing' 0
 contains 'and says that no key is set' 'none is set: the offline model is used' "$OUT"
 contains 'and which model is the default' 'offline: no provider key is set' "$OUT"
+contains 'and where it looked for a local server' 'no local server at http://127.0.0.1:1/v1 (Ollama)' "$OUT"
+contains 'and where a key is written' "$CONF/env" "$OUT"
+run env AVA_RUN_MAX=3 "$AVA" doctor
+exits 'a variable that nobody asks for is wrong' 1
+contains 'with the one that is meant' 'AVA_RUN_MAX in the environment: did you mean AVA_RUNS_MAX?' "$OUT"
 
 # --- a broken file ---------------------------------------------------------------
 printf 'runs:\n  maxx: 3\n' >"$CONF/config.yaml"
@@ -128,6 +133,13 @@ stop_daemon
 # --- a local server ---------------------------------------------------------------
 run env OLLAMA_HOST=127.0.0.1:$PORT/local "$AVA" doctor --json
 equal 'a local server is found' 'tiny:1b' "$(jq -r '.local_servers[0].models[1]' "$OUT")"
+run env OLLAMA_HOST=0.0.0.0:$PORT/local/ "$AVA" doctor --json # listens on all interfaces
+equal 'also one that listens everywhere' "$URL/local/v1" "$(jq -r '.local_servers[0].base_url' "$OUT")"
+for place in 127.0.0.9 [::] 0.0.0.0 :11434; do
+	run env "OLLAMA_HOST=$place" "$AVA" doctor
+	case $place in 127*) at=127.0.0.9 ;; *) at=127.0.0.1 ;; esac
+	contains "OLLAMA_HOST=$place" "http://$at:11434/v1" "$OUT"
+done
 printf '# mine\nruns: {max: 3}\n' >"$CONF/config.yaml"
 run env OLLAMA_HOST=127.0.0.1:$PORT/local "$AVA" doctor </dev/null
 exits 'without a terminal nothing is asked' 0

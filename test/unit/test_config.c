@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ava/config.h"
 #include "base/buf.h"
@@ -101,6 +102,8 @@ static const struct {
 	 "c:4: unknown key contxt: did you mean context?"},
 	{"models: {list: [{id: local/a, context: 12}]}\n", "c:1: context is \"12\""},
 	{"models: {list: [{id: local/a, max_output: -1}]}\n", "c:1: max_output is \"-1\""},
+	{"models:\n  list:\n    - id: local/a\n      context: 8192\n      max_output: 8192\n",
+	 "c:5: max_output is \"8192\"; it must be less than the window (context), which is 8192"},
 	{"models: {list: [{id: local/a, alias: a b}]}\n", "c:1: \"a b\" is no alias"},
 	{"models: {list: [{id: local/a, alias: offline}]}\n", "is no alias"},
 	{"models: {list: [{id: local/a, alias: [[x]]}]}\n", "an alias is a word"},
@@ -124,6 +127,8 @@ static const struct {
 	{"models: {default: claude-haiko}\n",
 	 "c:1: claude-haiko is no model: did you mean claude-haiku?"},
 	{"models:\n  default: xyzzyx\n", "c:2: xyzzyx is no model and no alias of one"},
+	{"models:\n  default: gpt-5-mini\n",
+	 "c:2: gpt-5-mini is no model: did you mean openai/gpt-5-mini?"},
 	{"models: {default: }\n", "c:1: default is empty"},
 	{"models: {fallback: claude-haiku}\n",
 	 "c:1: models.fallback is \"claude-haiku\"; it must be a list"},
@@ -188,6 +193,7 @@ static void test_models(void **state)
 		  "    - id: anthropic/claude-x\n"
 		  "      provider: openrouter\n"
 		  "    - {id: local/qwen3, alias: claude-opus}\n"
+		  "    - {id: local/small, context: 4096}\n"
 		  "    - {id: openai/gpt-4o, prices: unknown}\n");
 	assert_string_equal(models_default(), "mine");
 	list = model_fallback(&n);
@@ -220,6 +226,7 @@ static void test_models(void **state)
 	assert_int_equal(r->price.output, 0);
 	assert_int_equal(r->context, MODEL_LOCAL_CONTEXT);
 	assert_string_equal(models_alias("claude-opus", provider_at(0)), "local/qwen3");
+	assert_int_equal(models_find("local/small")->max_output, 2048); /* fits its window */
 	assert_int_equal(models_find("openai/gpt-4o")->price.input, -1);
 	assert_int_equal(models_find("openai/gpt-4o")->context, 128000);
 
@@ -376,6 +383,16 @@ static void test_files(void **state)
 	assert_string_equal(err.text, b.data);
 	chmod(env, 0644);
 	assert_int_equal(config_load(&config, &err), AVA_EDENIED);
+	/* A link to nothing is a file that somebody meant to be there. */
+	unlink(env);
+	unlink(path);
+	assert_int_equal(symlink("/nonexistent/file", path), 0);
+	assert_int_equal(config_load(&config, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "config.yaml is a link to a file that is not there"));
+	unlink(path);
+	assert_int_equal(symlink("/nonexistent/file", env), 0);
+	assert_int_equal(config_load(&config, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "env is a link to a file that is not there"));
 	buf_fini(&b);
 	redact_free(r);
 	unit_rmdir(dir);

@@ -230,6 +230,7 @@ static void test_through_proxy(void **state)
 	got_wait(&g);
 	no_env();
 	assert_int_equal(g.rv, AVA_ECONNECT);
+	assert_non_null(strstr(g.text, "api.example.test through the proxy in https_proxy"));
 	assert_int_equal(g.heads, 0); /* the proxy's answer is not the service's */
 	assert_non_null(strstr(f->head, "CONNECT api.example.test:443 HTTP/1.1\r\n"));
 	assert_null(strstr(f->head, "SECRET"));

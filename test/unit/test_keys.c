@@ -67,6 +67,12 @@ static void test_lines(void **state)
 	assert_string_equal(keys_file(5, &value), "LAST");
 	assert_null(keys_file(6, &value));
 	assert_null(getenv("ANTHROPIC_API_KEY")); /* children would have it */
+	/* An editor's byte order mark is no part of the name. */
+	assert_int_equal(load("\xef\xbb\xbf"
+			      "OTHER=1\r\n",
+			      0600, NULL),
+			 0);
+	assert_string_equal(keys_get("OTHER"), "1");
 }
 
 static void test_order(void **state)

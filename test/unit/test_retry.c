@@ -339,10 +339,11 @@ static const struct {
 	 {"fails and says not to try again", "HTTP 500"}},
 	{{.cls = REPLY_NETWORK},
 	 "connection refused",
-	 {"cannot be reached after 1 attempts in 5 s", "connection refused"}},
+	 {"cannot be reached after 1 attempt in 5 s", "connection refused"}},
 	{{.cls = REPLY_TIMEOUT}, "", {"did not answer in time", NULL}},
 	{{.cls = REPLY_TRUNCATED}, "", {"broke off its replies", NULL}},
 	{{.cls = REPLY_OTHER, .status = 418}, "teapot", {"fails", "teapot"}},
+	{{.cls = REPLY_OTHER}, "its certificate", {"anthropic cannot be called: its certificate"}},
 };
 
 static void test_words(void **state)

@@ -106,7 +106,7 @@ static const struct {
 	{"{\"a\\0\": 1}\n", "f:1: this is no key"},
 	{"'': 1\n", "f:1: this is no key"},
 	{"a: \xff\n", "UTF-8"},
-	{"a: \x01\n", "f: byte"},
+	{"b: 1\na: \x01\n", "f:2: byte 8 of the file: control characters"},
 	{"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "f:1: it is nested too deeply"},
 	{"a: &x [[[[[[[[1]]]]]]]]\nb: [[[[[[[[*x]]]]]]]]\n", "f:2: it is nested too deeply"},
 	{"a: &a [0,5d: [[[[[[[[[[[[]]]]]]]]]]]]]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]",
@@ -135,8 +135,8 @@ static void test_nul_in_file(void **state)
 	struct ava_error err = {0};
 	struct yaml *y;
 
-	assert_int_equal(yaml_parse(&y, "f", "a: 1\0b", 6, &err), AVA_EINVAL);
-	assert_non_null(strstr(err.text, "byte 4"));
+	assert_int_equal(yaml_parse(&y, "f", "\na: 1\0b", 7, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "f:2: byte 5 of the file"));
 }
 
 static void test_depth(void **state)
