@@ -23,6 +23,7 @@ PATIENCE = 270  # seconds for all runs together
 # the same price.
 MODELS = {
     "A": "anthropic/claude-sonnet-4-5-2025{:04}",
+    "N": "anthropic/claude-sonnet-5-5-2026{:04}",  # thinks as it sees fit, takes no prefill
     "O": "openai/gpt-4o-2024{:04}",
     "R": "openrouter/anthropic/claude-sonnet-4.5-2025{:04}",
     "L": "local/qwen3-{}",
@@ -60,12 +61,12 @@ def failed(words, cls, reason="model_error"):
 
 TOLD = 1100  # ms that may be added to a wait the service asks for, at most
 QUICK = [
-    Case(""),
+    Case("", "ANORL"),
     # the connection
     *(Case(f"fault=cut:{k}", "AOR", [broken(k)], paid=True)
       for k in (0, 1, 120, 700, 1300, 1900, 2300)),
     *(Case(f"fault=eof:{k}", "AOR", ["truncated"], paid=True) for k in (150, 1100, 2200)),
-    Case("fault=cut:1200@1", retries=["truncated"], paid=True),
+    Case("fault=cut:1200@1", "ANORL", retries=["truncated"], paid=True),
     Case("fault=cut:99999"),  # behind the end mark: nothing is lost
     Case("fault=eof:99999"),
     Case("fault=no-end", retries=["truncated"], paid=True),
@@ -108,8 +109,8 @@ QUICK = [
     Case("fault=half-tool", tools=1, bad=1),
     Case("fault=refusal", end=("error", "refusal", "refused"), tools=0),
     Case("fault=refusal@1", end=("error", "refusal", "refused"), tools=1),
-    Case("fault=pausex5", "A", tools=0, requests=6),
-    Case("fault=pausex10", "A", end=("error", "model_error", "paused"), tools=0, requests=6),
+    Case("fault=pausex5", "AN", tools=0, requests=6),
+    Case("fault=pausex10", "AN", end=("error", "model_error", "paused"), tools=0, requests=6),
     Case("fault=emptyx3", requests=6, silent=3),
     Case("fault=emptyx*", end=("error", "empty_replies", "nothing"), tools=0, requests=4,
          silent=4),
@@ -126,6 +127,10 @@ QUICK = [
     *(Case('turns=1 args={"path":"' + odd + '"}', tools=0, bad=1)
       for odd in ("a\\u0000b", "\\ud800", "\\udc00a")),
     Case("fault=text-call", tools=1),
+    Case("fault=no-submit", tools=0, requests=2),
+    Case("fault=max-tokens", "ANORL", tools=0, requests=2),
+    Case("fault=window", "A", paid=True, end=failed("does not fit", "context_overflow"), tools=0),
+    Case("fault=big:12000000", "AO", ["protocol"], paid=True),  # a line over 8 MB
     # one after the other
     Case("fault=529:ms=40x2 fault=cut:1200 fault=html500", retries=[
         "overloaded", "overloaded", "truncated", "server_error"]),

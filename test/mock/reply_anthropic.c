@@ -304,6 +304,8 @@ void reply_anthropic(struct reply *r, struct say *s)
 		index = text_block(r, s, index, c->text[0] ? piece_count(s, others) : 1);
 	for (unsigned i = 0; i < c->ncalls; i++)
 		index = tool_block(r, s, index, i);
+	if (c->odd == FAULT_PAUSE) /* as with a tool of the service that is at work */
+		sealed_block(r, s, index);
 	finish(r, s);
 	if (!reply_breaks(r, s))
 		return;
