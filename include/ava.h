@@ -115,8 +115,8 @@ AVA_API int ava_log_open(struct ava_log **log, const struct ava_log_query *query
 			 struct ava_error *err);
 /* Events of several files come merged by lsn, each once. 1: *event is filled.
  * 0: the end; when following: nothing more for now. AVA_ECORRUPT: a line that
- * is no event; `err` names file and offset, and the next call goes on behind
- * it. Other negative codes: reading failed, close the reader. */
+ * is no event (`err` names file and offset), or a file that is missing; the
+ * next call goes on behind it. Other negative codes: reading failed, close the reader. */
 AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err);
 /* Only when following, after ava_log_next gave 0: wait until there may be
  * more (1), or `timeout_ms` have passed or a signal came (0). */

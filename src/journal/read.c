@@ -66,6 +66,7 @@ struct ava_log {
 	uint64_t lsn;         /* of the last event given */
 	size_t drained;       /* where the next look at drained files begins */
 	unsigned part;        /* of the run's file, looked for next; 0: its first */
+	bool gone;            /* the first is missing though a next one is there; not told yet */
 };
 
 /* ---- which files */
@@ -158,6 +159,7 @@ static int scan_run(struct ava_log *log, struct ava_error *err)
 		}
 		if (add_source(log, path) != 0)
 			return err_set(err, AVA_ENOMEM, "no memory to read %s", path);
+		log->gone = log->gone || (log->part == 0 && part > 1);
 		log->part = part + 1;
 	}
 }
@@ -358,8 +360,20 @@ static void fill_event(struct ava_log_event *e, const struct source *s)
 		 v->type.s);
 }
 
+/* The rest would look like all there is. */
+static int tell_gone(struct ava_log *log, struct ava_error *err)
+{
+	log->gone = false;
+	return err_set(err, AVA_ECORRUPT,
+		       RUNS "/%s.jsonl is missing: somebody removed it (what the journal still had"
+			    " of it is in lost/)",
+		       log->run);
+}
+
 int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err)
 {
+	if (log->gone)
+		return tell_gone(log, err);
 	for (;;) {
 		struct source *s;
 		int rv = next_source(log, &s, err);

@@ -103,6 +103,19 @@ for command in logs events trace; do
 	contains "$command shows them" '\x1b[2Jboo' "$OUT"
 done
 
+# --- the first file was removed, a recovery began a second one
+
+cp "$T/good" "${log%.jsonl}.2.jsonl"
+rm "$log"
+for command in logs events trace; do
+	run "$AVA" "$command" "$id"
+	exits "$command without the first file" 1
+	contains "$command says that it is missing" "$id.jsonl is missing" "$ERR"
+done
+run "$AVA" logs "$id" -o json
+check 'what is there is printed' cmp -s "$OUT" "$T/good"
+rm "${log%.jsonl}.2.jsonl"
+
 # --- no avad to recover with: a word, and reading goes on
 
 opens() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | grep -c '"LogOpen"'; }

@@ -225,7 +225,12 @@ static void test_continuations(void **state)
 	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "1 5 7");
 	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .last = 2}), "5 7");
 	assert_int_equal(unlink(path_of(RUN_LOG)), 0); /* a person removed the first part */
-	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "5 7");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "! 5 7");
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .last = 1}), "! 7");
+	/* What a recovery made, with nothing in it yet. */
+	assert_int_equal(unlink(path_of("logs/subagents/S-7f3a2b.3.jsonl")), 0);
+	assert_int_equal(truncate(path_of("logs/subagents/S-7f3a2b.2.jsonl"), 0), 0);
+	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "!");
 }
 
 static void test_broken(void **state)
