@@ -93,6 +93,11 @@ check 'so does the second' wait_for 30 ended "$second" success
 
 check 'runs at work notice it once more' caught 300 2000 10000
 kill_daemon
+run "$AVA" ps
+check 'a start on the full disk works, or says in one sentence what to do' sh -c \
+	'[ "$1" = 0 ] || { [ "$(wc -l <"$2")" = 1 ] && grep -q "make room and start again" "$2"; }' \
+	sh "$CODE" "$ERR"
+kill_daemon
 make_room
 start_daemon --service
 check 'killed on a full disk, a run is not lost' wait_for 30 over "$first"
