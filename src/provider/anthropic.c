@@ -15,10 +15,12 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/anthropic_stream.h"
+#include "provider/jscan.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
 #define BUDGET_MIN 1024
+#define LOOKBACK   18 /* blocks; a little less than the service's 20 */
 #define MARK       "\"cache_control\":{\"type\":\"ephemeral\"}"
 
 static bool takes(const struct model *m, const char *param)
@@ -101,30 +103,103 @@ int anthropic_headers(struct buf *out, const struct model *m, const char *key)
 	return buf_check(out);
 }
 
-/* A user line ends with its last block: …}]}. What does not is left alone; a
- * mark that is missing costs money, one in a wrong place a turn. */
+static const char user_line[] = "{\"role\":\"user\",", other_line[] = "{\"role\":\"assistant\",";
+
+static bool begins(const char *s, size_t len, const char *word)
+{
+	return len >= strlen(word) && memcmp(s, word, strlen(word)) == 0;
+}
+
+/* All of it is one value; arguments of a call may hold what looks like a line. */
+static bool is_line(const char *s, size_t len)
+{
+	struct slice line;
+	struct jscan w;
+
+	jscan_init(&w, s, len);
+	return jscan_skip(&w, &line) && line.len == len;
+}
+
+/* Where the last line begins, when it is the user's and can be marked; len: it
+ * cannot. Quotes inside strings are escaped, so these words are members. A
+ * user line ends with its last block: …}]}. What does not is left alone; a mark
+ * that is missing costs money, one in a wrong place a turn. */
+static size_t newest_turn(const char *s, size_t len)
+{
+	size_t at = len;
+
+	if (len < 3 || memcmp(s + len - 3, "}]}", 3) != 0)
+		return len;
+	while (at-- > 0) {
+		if (s[at] == '{' && begins(s + at, len - at, other_line))
+			return len;
+		if (s[at] == '{' && begins(s + at, len - at, user_line))
+			return is_line(s + at, len - at) ? at : len;
+	}
+	return len;
+}
+
+/* Where the last user line among s[0..len) ends; 0: there is none. */
+static size_t turn_before(const char *s, size_t len)
+{
+	struct slice line;
+	struct jscan w;
+	size_t end = 0;
+
+	jscan_init(&w, s, len);
+	w.last = '['; /* as if the head had just opened the array */
+	while (jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, &line))
+		if (begins(line.s, line.len, user_line))
+			end = (size_t)(line.s - s) + line.len;
+	return w.failed || end < 3 || memcmp(s + end - 3, "}]}", 3) != 0 ? 0 : end;
+}
+
+/* Blocks that begin in s[0..len); what stands inside of one counts too. */
+static unsigned count_blocks(const char *s, size_t len)
+{
+	static const char begin[] = "{\"type\":\"";
+	const char *end = s + len;
+	unsigned n = 0;
+
+	while ((s = memmem(s, (size_t)(end - s), begin, sizeof(begin) - 1)) != NULL) {
+		s += sizeof(begin) - 1;
+		n++;
+	}
+	return n;
+}
+
+/* Into the block whose last bracket is at `at`. */
+static int insert_mark(struct buf *body, size_t at)
+{
+	static const char mark[] = "," MARK;
+	size_t len = body->len, n = sizeof(mark) - 1;
+	int rv = buf_add(body, mark, n);
+
+	if (rv == 0) {
+		memmove(body->data + at + n, body->data + at, len - at);
+		memcpy(body->data + at, mark, n);
+	}
+	return rv;
+}
+
+/* The service looks for a known prefix no further back than 20 blocks. When a
+ * turn has more, results and their calls, the one before is marked as well: the
+ * last request ended there. */
 int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
-	static const char user[] = "{\"role\":\"user\",", other[] = "{\"role\":\"assistant\",";
-	size_t len = body->len - lines_from, at;
 	const char *s = body->data + lines_from;
+	size_t len = body->len - lines_from, newest, before = 0;
+	int rv;
 
-	if (!takes(m, "cache_control") || len < sizeof(user) + 3 ||
-	    memcmp(s + len - 3, "}]}", 3) != 0)
+	newest = takes(m, "cache_control") ? newest_turn(s, len) : len;
+	if (newest == len)
 		return 0;
-	/* Quotes inside strings are escaped, so these words are messages. */
-	for (at = len; at > 0; at--) {
-		if (s[at - 1] != '{')
-			continue;
-		if (memcmp(s + at - 1, other, MIN(sizeof(other) - 1, len - at + 1)) == 0)
-			return 0;
-		if (memcmp(s + at - 1, user, MIN(sizeof(user) - 1, len - at + 1)) == 0)
-			break;
-	}
-	if (at == 0)
-		return 0;
-	body->len -= 3;
-	return buf_adds(body, "," MARK "}]}");
+	if (newest > 1 && 2 * count_blocks(s + newest, len - newest) > LOOKBACK)
+		before = turn_before(s, newest - 1);
+	rv = insert_mark(body, body->len - 3);
+	if (rv == 0 && before > 0)
+		rv = insert_mark(body, lines_from + before - 3);
+	return rv;
 }
 
 const struct dialect dialect_anthropic = {

@@ -134,6 +134,75 @@ static const struct {
 	{"", NULL},
 };
 
+/* A turn of `n` calls and their results after a first one. */
+static void add_turns(struct buf *b, unsigned n, bool results)
+{
+	buf_adds(b, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"}]}");
+	buf_adds(b, ",{\"role\":\"assistant\",\"content\":[");
+	for (unsigned i = 0; i < n; i++)
+		buf_addf(
+			b,
+			"%s{\"type\":\"tool_use\",\"id\":\"t%u\",\"name\":\"f\",\"input\":{\"a\":[{"
+			"\"b\":[{}]},{\"role\":\"user\",\"c\":[{}]}]}}",
+			i > 0 ? "," : "", i);
+	buf_adds(b, "]}");
+	for (unsigned i = 0; i < n && results; i++)
+		buf_addf(b,
+			 "%s{\"type\":\"tool_result\",\"tool_use_id\":\"t%u\",\"content\":\"}]}\"}",
+			 i > 0 ? "," : ",{\"role\":\"user\",\"content\":[", i);
+	buf_adds(b, results ? "]}" : "");
+}
+
+static unsigned count_marks(const struct buf *b)
+{
+	unsigned n = 0;
+
+	for (const char *s = b->data; (s = strstr(s, MARK)) != NULL; s++)
+		n++;
+	return n;
+}
+
+/* Of many results the beginning of the turn is marked too; without the marks
+ * the bytes are those that were there. */
+static void test_mark_wide(void **state)
+{
+	struct buf b, plain;
+
+	buf_init(&b, 1u << 20);
+	buf_init(&plain, 1u << 20);
+	for (unsigned n = 1; n <= TURN_MAX_CALLS; n += n < 12 ? 1 : 61) {
+		char *at;
+
+		buf_reset(&b);
+		buf_reset(&plain);
+		buf_adds(&b, HEAD);
+		add_turns(&b, n, true);
+		buf_add(&plain, b.data, b.len);
+		assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), NULL), 0);
+		assert_int_equal(count_marks(&b), n > 9 ? 2 : 1);
+		assert_non_null(strstr(b.data, MARK "}]}"));
+		if (n > 9)
+			assert_non_null(strstr(b.data, "\"task\"" MARK "}]},"
+						       "{\"role\":\"assistant\""));
+		assert_int_equal(
+			wire_check_paused(b.data + strlen(HEAD), b.len - strlen(HEAD), NULL), 0);
+		while ((at = strstr(b.data, MARK)) != NULL) {
+			size_t len = strlen(MARK);
+
+			memmove(at, at + len, strlen(at + len) + 1);
+		}
+		assert_string_equal(b.data, plain.data);
+	}
+	/* A paused reply ends the request: nothing to mark. */
+	buf_reset(&b);
+	buf_adds(&b, HEAD);
+	add_turns(&b, 40, false);
+	assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), NULL), 0);
+	assert_int_equal(count_marks(&b), 0);
+	buf_fini(&b);
+	buf_fini(&plain);
+}
+
 static void test_mark(void **state)
 {
 	struct model m = {.wire_name = "x"};
@@ -223,9 +292,10 @@ static void test_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),    cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_headers), cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_check),   cmocka_unit_test(test_row),
+		cmocka_unit_test(test_head),      cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_headers),   cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_mark_wide), cmocka_unit_test(test_check),
+		cmocka_unit_test(test_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
