@@ -4,6 +4,7 @@
  * `failed`; nothing here allocates or can fail otherwise. */
 #include "provider/jscan.h"
 
+#include <stdint.h>
 #include <string.h>
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
@@ -263,26 +264,45 @@ static size_t unescape_u(const char *s, const char *end, char *out, size_t *n)
 	return 4;
 }
 
+/* Copies up to the first backslash, eight bytes at a time: escapes stand close
+ * together (each line end of a prompt is one), too close for memchr. */
+static size_t copy_plain(const char *s, size_t len, char *out)
+{
+	const uint64_t ones = UINT64_MAX / 255;
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8) {
+		uint64_t word, at;
+
+		memcpy(&word, s + i, 8);
+		memcpy(out + i, &word, 8); /* what is too much is written over */
+		at = word ^ (ones * '\\');
+		if ((at - ones) & ~at & (ones * 0x80))
+			break;
+	}
+	for (; i < len && s[i] != '\\'; i++)
+		out[i] = s[i];
+	return i;
+}
+
 size_t jscan_unescape(struct slice raw, char *out)
 {
 	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
-	const char *s = raw.s, *end = raw.s + raw.len;
-	size_t n = 0;
+	const char *s = raw.s, *end = raw.s + raw.len, *f;
+	size_t n = 0, span;
 
 	while (s < end) {
-		const char *b = memchr(s, '\\', (size_t)(end - s)), *f;
-		size_t span = (size_t)((b != NULL ? b : end) - s);
-
-		memcpy(out + n, s, span);
+		span = copy_plain(s, (size_t)(end - s), out + n);
 		n += span;
-		if (b == NULL || b + 1 >= end)
+		s += span;
+		if (end - s < 2)
 			break;
-		s = b + 2;
-		f = strchr(from, b[1]);
-		if (b[1] == 'u')
+		s += 2;
+		f = s[-1] == 'n' ? from : strchr(from, s[-1]);
+		if (s[-1] == 'u')
 			s += unescape_u(s, end, out, &n);
 		else
-			out[n++] = f != NULL && *f != 0 ? to[f - from] : b[1];
+			out[n++] = f != NULL && *f != 0 ? to[f - from] : s[-1];
 	}
 	return n;
 }

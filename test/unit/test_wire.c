@@ -348,6 +348,34 @@ static const struct {
 	{"[", false},
 };
 
+/* Escapes at every place of a word of eight bytes, and behind each other. */
+static void test_unescape_places(void **state)
+{
+	static const char *const kinds[] = {"\\n", "\\\"", "\\\\", "\\u00e9", "\\/\\t"};
+	char text[200], out[200];
+
+	for (int before = 0; before < 20; before++) {
+		for (int between = 0; between < 20; between++) {
+			const char *kind = kinds[(before + between) % 5];
+			int len = snprintf(text, sizeof(text), "\"%.*s%s%.*s%s%s%.*s\"", before,
+					   "\xc3\xa9 is a plain text that", kind, between,
+					   "which goes on and on here", kind, kind, between % 11,
+					   "to the end of it");
+			json_t *v = json_parse(text, (size_t)len, NULL);
+			struct slice raw = {text + 1, (size_t)len - 2};
+			size_t n = jscan_unescape(raw, out);
+
+			if (before == 1) /* half a character is no JSON */
+				continue;
+			assert_non_null(v);
+			assert_int_equal(n, json_string_length(v));
+			assert_memory_equal(out, json_string_value(v), n);
+			json_decref(v);
+		}
+	}
+	assert_int_equal(jscan_unescape((struct slice){"12345678\\", 9}, out), 8);
+}
+
 static void test_jscan(void **state)
 {
 	char deep[400];
@@ -517,12 +545,19 @@ static void test_results_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head_and_tail),  cmocka_unit_test(test_user),
-		cmocka_unit_test(test_turn),           cmocka_unit_test(test_check),
-		cmocka_unit_test(test_check_cut),      cmocka_unit_test(test_check_memory),
-		cmocka_unit_test(test_check_long),     cmocka_unit_test(test_unescape),
-		cmocka_unit_test(test_jscan),          cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_golden_encodes), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_head_and_tail),
+		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_check_cut),
+		cmocka_unit_test(test_check_memory),
+		cmocka_unit_test(test_check_long),
+		cmocka_unit_test(test_unescape),
+		cmocka_unit_test(test_unescape_places),
+		cmocka_unit_test(test_jscan),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_golden_encodes),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_results_back),
 	};
 
