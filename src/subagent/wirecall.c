@@ -192,7 +192,8 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 				? "out of memory"
 				: "the key cannot be sent: it holds characters that no key has");
 	}
-	explicit_bzero(headers.data, headers.cap);
+	/* Half-made ones may have been taken back: then all of it. */
+	explicit_bzero(headers.data, rv == 0 ? headers.len : headers.cap);
 	buf_fini(&headers);
 	if (rv == 0) {
 		buf_init(body, body->max);
