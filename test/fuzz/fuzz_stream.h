@@ -1,6 +1,7 @@
 /* Any bytes as a response of a service: in one piece and in small ones they
  * come to the same end; a turn that comes of them can be sent back, and its
- * calls keep to their bounds; cut anywhere they are that same turn, or none. */
+ * calls keep to their bounds, and a cache mark changes nothing; cut anywhere they
+ * are that same turn, or none. */
 #ifndef FUZZ_FUZZ_STREAM_H
 #define FUZZ_FUZZ_STREAM_H
 
@@ -13,6 +14,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
+#include "provider/provider.h"
 #include "provider/stream_core.h"
 
 struct fuzz_end {
@@ -57,6 +59,16 @@ static inline void fuzz_same(const struct fuzz_end *a, const struct fuzz_end *b)
 	CHECK(a->turn->usage.output == b->turn->usage.output);
 }
 
+/* A mark changes nothing that the service checks. */
+static inline void fuzz_mark(const struct dialect *d, struct buf *lines)
+{
+	struct model m = {.provider = provider_find("openrouter", 10), .wire_name = "anthropic/x"};
+	size_t plain = lines->len;
+
+	CHECK(d->mark_cache(lines, 0, &m) == 0);
+	CHECK(lines->len > plain && d->check(lines->data, lines->len, NULL) == 0);
+}
+
 static inline void fuzz_send_back(const struct dialect *d, const struct turn *t)
 {
 	struct ava_error err = {0};
@@ -89,6 +101,7 @@ static inline void fuzz_send_back(const struct dialect *d, const struct turn *t)
 		fprintf(stderr, "%s\n", err.text);
 		CHECK(!"it can be sent back");
 	}
+	fuzz_mark(d, &lines);
 	buf_fini(&lines);
 }
 
