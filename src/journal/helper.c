@@ -442,7 +442,8 @@ void helper_progress(uint64_t bytes, void *user)
 	struct helper *h = user;
 	bool news = bytes > h->seen_bytes && !h->news;
 	bool fill = bytes - h->fill_bytes >= h->segments->bytes / 2;
-	bool wanted = h->checkpoint_ms > 0 && bytes - h->wanted_bytes >= h->checkpoint_bytes;
+	bool wanted = h->checkpoint_ms > 0 && (bytes - h->wanted_bytes >= h->checkpoint_bytes ||
+					       h->writer->log_error == ENOSPC);
 
 	h->seen_bytes = bytes;
 	if (!news && !fill && !wanted)

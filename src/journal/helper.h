@@ -55,7 +55,8 @@ void helper_add(struct helper *h, struct view *v);
 struct view *helper_take_forget(struct helper *h);
 void helper_bury(struct helper *h, struct view *v);
 
-/* struct writer.progress */
+/* struct writer.progress. A journal that finds no room for a segment gets a
+ * checkpoint, which gives up those that are done with. */
 void helper_progress(uint64_t bytes, void *helper);
 /* Any thread: a checkpoint that begins now; returns when it is done. */
 int helper_checkpoint(struct helper *h, struct ava_error *err);

@@ -199,9 +199,13 @@ static void publish(struct writer *w, struct commit_queue *finished)
 	pthread_mutex_lock(&w->lock);
 	notify = finished->first != NULL && s->done.first == NULL;
 	commit_move(&s->done, finished);
-	/* Until something is synced it stays where recovery put it. */
+	/* Until something is synced it stays where recovery put it. Behind a
+	 * segment that is not written to any more nothing can follow in it: given
+	 * up by a checkpoint it may be the room that the next one needs. */
 	if (a->unfinished.first != NULL)
 		s->applied = a->unfinished.first->pos;
+	else if (w->log.good.seq != 0 && w->log.fd < 0)
+		s->applied = (struct wal_pos){w->log.good.seq + 1, WAL_BEGIN};
 	else if (w->log.good.seq != 0)
 		s->applied = w->log.good;
 	s->applied_lsn = a->unfinished.first != NULL ? a->unfinished.first->first_lsn : w->log.lsn;

@@ -5,17 +5,23 @@
 /* ---- the segment */
 
 /* Again and again until new work is taken; refusals are in clear words. */
-static void put_when_well(struct rig *r, const char *path, const char *text)
+static void put_when_well_op(struct rig *r, enum journal_op_kind kind, const char *path,
+			     const char *text)
 {
 	struct ava_error err;
 	int rv;
 
-	while ((rv = rig_put(r, JOURNAL_APPEND, path, text)) != 0) {
+	while ((rv = rig_put(r, kind, path, text)) != 0) {
 		assert_true(rv == AVA_EIO || rv == AVA_EFULL);
 		if (journal_health(r->j, &err) != 0)
 			assert_non_null(strstr(err.text, "journal cannot be written"));
 		usleep(1000);
 	}
+}
+
+static void put_when_well(struct rig *r, const char *path, const char *text)
+{
+	put_when_well_op(r, JOURNAL_APPEND, path, text);
 }
 
 /* Every call on segments fails once in turn. What was answered unknown never
@@ -325,6 +331,38 @@ static void test_start_on_a_full_disk(void **state)
 	rig_fini(&r);
 }
 
+/* No room for another segment, but for everything else: those that are applied
+ * serve again without being asked for, also when there is only one. */
+static void test_segments_serve_again(void **state)
+{
+	static char text[8 << 10];
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (size_t segments = 1; segments <= 3; segments++) {
+		unsigned asked = 0;
+		struct rig r;
+		size_t len;
+
+		rig_init(&r);
+		r.o.checkpoint_ms = 3600000; /* none by the clock */
+		memdisk_limit(r.d, segments * r.o.segment_bytes + (48 << 10));
+		rig_open(&r);
+		for (unsigned i = 0; i < 40;) {
+			text[0] = (char)('A' + i % 26);
+			put_when_well_op(&r, JOURNAL_PUT, "result.json", text);
+			rig_wait(&r, ++asked);
+			i += r.last_rv == 0;
+		}
+		rig_crash(&r);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		assert_int_equal(memdisk_read(r.d, "/result.json", &len)[0], text[0]);
+		assert_int_equal(len, sizeof(text) - 1);
+		rig_append(&r, "a.jsonl", "one\n");
+		rig_fini(&r);
+	}
+}
+
 /* Not even for the checkpoint is there room: spare segments make it. Without
  * one the start is refused in one sentence and changes nothing. */
 static void test_recovery_on_a_full_disk(void **state)
@@ -539,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_too_much_held),
 		cmocka_unit_test(test_disk_fills_up),
 		cmocka_unit_test(test_start_on_a_full_disk),
+		cmocka_unit_test(test_segments_serve_again),
 		cmocka_unit_test(test_recovery_on_a_full_disk),
 		cmocka_unit_test(test_put_and_create_are_held),
 		cmocka_unit_test(test_locked_session),
