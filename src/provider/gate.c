@@ -259,11 +259,16 @@ static void circuit_refused(struct gate_circuit *c, enum reply_class cls, int64_
 	c->until_ms = now_ms + c->open_ms;
 }
 
-/* A step more each time that as many as are allowed got through. */
+/* A step more each time that as many as are allowed got through, then a step
+ * of twice the size; never more than as many again. */
 static void grow(struct gate *g)
 {
 	if (g->limit == GATE_MAX)
 		return;
+	if (++g->round >= g->limit) {
+		g->round = 0;
+		g->step = MIN(g->step * 2, g->limit);
+	}
 	g->credit += g->step;
 	g->limit = MIN(g->limit + g->credit / g->limit, GATE_MAX);
 	g->credit %= g->limit;
@@ -298,9 +303,12 @@ static void congested(struct gate *g, const struct gate_ticket *t, int64_t wait_
 {
 	/* A probe only says "not yet"; one of an older epoch was cut for already. */
 	if (t->epoch == g->epoch && !t->probe) {
-		g->limit = MAX(g->held / 2, GATE_LEAST);
+		/* Spread over time few are inside at once, whatever the limit. */
+		unsigned most = g->paced ? g->limit : MIN(g->held, g->limit);
+
+		g->limit = MAX(most / 2, GATE_LEAST);
 		g->step = MAX(g->limit / 16, GATE_LEAST);
-		g->credit = 0;
+		g->credit = g->round = 0;
 		g->epoch++;
 	}
 	g->cut_ms = now_ms;

@@ -4,7 +4,8 @@
  * There is no limit until the service sets one: a 429 or 529 halves what may
  * be under way, closes the gate for the time of the wait, then lets one probe
  * through; when that is answered the others follow one by one, spread over
- * two seconds, and each round of good replies adds a fixed step again.
+ * two seconds, and each round of good replies adds a step that doubles: what
+ * was cut when few were under way must not hold a thousand for long.
  *
  * Five refusals of the key or the account in a row open the circuit of the
  * provider: calls are refused at once, and after a while one is let through
@@ -25,7 +26,7 @@
 
 #define GATE_MAX        10000u /* under way at most */
 #define GATE_CLOSED_MS  60000  /* at most: then one probe, whatever one caller was told */
-#define GATE_LEAST      4u     /* no cut goes lower; also what a round adds at least */
+#define GATE_LEAST      4u     /* no cut goes lower; also what the first round adds at least */
 #define GATE_FORGET_MS  300000 /* that long after the last overload nothing is limited */
 #define GATE_SPREAD_MS  2000   /* those held back are let go over that time */
 #define GATE_LEAD_MS    10000  /* nobody waits longer for the first of its head */
@@ -66,8 +67,8 @@ struct gate_head {
 struct gate {
 	struct gate_circuit *circuit; /* shared by the gates of a provider */
 	struct list queue;
-	unsigned queued, follow, held; /* tickets waiting, waiting for a leader, inside */
-	unsigned limit, credit, step;
+	unsigned queued, follow, held;       /* tickets waiting, waiting for a leader, inside */
+	unsigned limit, credit, step, round; /* good replies in this round */
 	uint32_t epoch; /* counts the cuts: an older call's failure is part of the same one */
 	bool closed, probing, paced;
 	int64_t cut_ms;  /* of the last overload */

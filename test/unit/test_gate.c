@@ -191,9 +191,71 @@ static void test_cut_and_growth(void **state)
 	while (r.g.held < 10)
 		if (next(&r) < 0)
 			r.now++;
+	assert_int_equal(next(&r), -1); /* nobody waits: nothing is spread any more */
 	end(&r, 0, REPLY_RATE_LIMIT, 100);
 	assert_int_equal(r.g.limit, 5);
 	end(&r, 1, REPLY_RATE_LIMIT, 100);
+	rig_close(&r);
+}
+
+/* Replies that come at once: few are inside while they are spread, and one that
+ * is still told to wait must not throw the limit back to the least. */
+static void test_cut_while_spread(void **state)
+{
+	unsigned limit = 0;
+	struct rig r;
+
+	rig_open(&r);
+	want(&r, 0, 400, 0);
+	drain(&r);
+	end(&r, 0, REPLY_RATE_LIMIT, 100);
+	for (int i = 1; i < 400; i++)
+		end(&r, i, REPLY_OK, 0);
+	assert_int_equal(r.g.limit, 200);
+	r.now += 100;
+	want(&r, 0, N, 0);
+	for (int n = 0, i; n < 100; r.now++) {
+		i = next(&r);
+		if (i < 0)
+			continue;
+		end(&r, i, n == 99 ? REPLY_RATE_LIMIT : REPLY_OK, 100);
+		limit = n++ == 98 ? r.g.limit : limit;
+	}
+	assert_true(limit > 200);
+	assert_int_equal(r.g.limit, limit / 2);
+	rig_close(&r);
+}
+
+/* Few were under way when it was cut; a thousand wait. Each good reply takes
+ * half a second: all are through in a time that a person waits. */
+static void test_recovers_soon(void **state)
+{
+	int64_t begun[N], since;
+	struct rig r;
+	int done = 0;
+
+	rig_open(&r);
+	want(&r, 0, 8, 0);
+	drain(&r);
+	for (int i = 0; i < 8; i++)
+		end(&r, i, REPLY_RATE_LIMIT, 1000);
+	assert_int_equal(r.g.limit, 4);
+	want(&r, 0, N, 0);
+	since = r.now += 1000;
+	while (done < N) {
+		for (int i; (i = next(&r)) >= 0;)
+			begun[i] = r.now;
+		assert_true(r.g.held <= r.g.limit);
+		for (int i = 0; i < N; i++) {
+			if (r.t[i].place != GATE_IN || r.now - begun[i] < 500)
+				continue;
+			end(&r, i, REPLY_OK, 0);
+			done++;
+		}
+		r.now += 5;
+	}
+	assert_true(r.now - since > 2 * GATE_SPREAD_MS); /* not all at once, either */
+	assert_true(r.now - since < 15 * GATE_SPREAD_MS);
 	rig_close(&r);
 }
 
@@ -460,6 +522,8 @@ int main(void)
 		cmocka_unit_test(test_no_stampede),
 		cmocka_unit_test(test_probe_fails),
 		cmocka_unit_test(test_cut_and_growth),
+		cmocka_unit_test(test_cut_while_spread),
+		cmocka_unit_test(test_recovers_soon),
 		cmocka_unit_test(test_limit_holds_and_is_forgotten),
 		cmocka_unit_test(test_closed_for_the_longest),
 		cmocka_unit_test(test_circuit),

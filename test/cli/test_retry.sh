@@ -1,0 +1,173 @@
+#!/bin/sh
+# What is done about a service that refuses: many runs that do not stampede, waits
+# that are parked and stand in the log, other models, keys that are refused, runs
+# that begin alike, what it all costs. Single faults are in test_models.sh.
+. "${0%/*}/lib.sh"
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+[ -x "$MOCK" ] || MOCK=$(dirname -- "$AVA")/../../test/mock/mock-models
+[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+command -v curl >/dev/null || skip 'no curl'
+
+"$MOCK" --quiet turns=1 tool=read_file 'args={"path":"a.txt"}' >"$T/mock.out" 2>"$T/mock.err" &
+keep $!
+wait_for 10 grep -q ready "$T/mock.out"
+MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
+mock() { curl -s --noproxy '*' "$MOCK_URL$1"; }
+stat() { mock /stats | jq "$1"; }
+rules() { curl -s --noproxy '*' "$MOCK_URL/plan" -d "{\"rules\":[$1]}" >/dev/null; }
+stat_is() { [ "$(stat "$1")" -ge "$2" ]; }
+idle() { [ "$(stat .active)" = 0 ]; }
+
+unset AVA_MODEL
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
+export AVA_RUNS_MAX=2000 AVA_RUNS_QUEUE_MAX=5000 AVA_LIMITS_TOKENS=10000000
+A=anthropic/claude-sonnet-4-5 R=openrouter/some/model
+mkdir "$T/work"
+cd "$T/work" || exit 99
+printf 'one\ntwo\n' >a.txt
+
+serve()
+{
+	start_daemon "$@" || { result 1 'avad serves' || finish; }
+}
+
+# start NAME MODEL PLAN [OPTION...]: begin a run; its id stands in $T/id.NAME.
+start()
+{
+	start_name=$1 start_model=$2 start_plan=$3
+	shift 3
+	"$AVA" run "Look at a.txt, $start_name. [[mock $start_plan]]" --model "$start_model" \
+		--role code_reviewer --yes --background "$@" >"$T/started" 2>&1 </dev/null
+	grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.$start_name"
+	[ -s "$T/id.$start_name" ] || note "$start_name: $(cat "$T/started")"
+}
+
+id() { cat "$T/id.$1"; }
+log_of() { "$AVA" logs "$(id "$1")" -o json 2>/dev/null; }
+# events NAME FILTER: how many of its events pass the filter.
+events() { log_of "$1" | jq -c "select($2)" | wc -l; }
+has() { [ "$(events "$1" "$2")" -gt 0 ]; }
+
+# of NAME JQ-FILTER: from its result, when it has ended.
+of()
+{
+	"$AVA" wait --timeout 120 "$(id "$1")" >/dev/null 2>&1
+	"$AVA" result "$(id "$1")" --json 2>&1 </dev/null | jq -r "$2"
+}
+
+ENDED_AS='"\(.status) \(.stop_reason)"'
+
+# --- many runs, and a service that says no ------------------------------------------
+# Whoever asks first while the rule stands is told to wait.
+N=100
+[ -z "${AVA_SOAK:-}" ] || N=1000
+serve
+rules '{"model":"*opus*","play":"fault=429:ms=300"}'
+i=0
+while [ $i -lt $N ]; do
+	i=$((i + 1))
+	[ $i = 1 ] || echo next
+	printf 'unix-socket = "%s"\nurl = "http://x/api/v1/runs"\noutput = "%s"\n' \
+		"$AVA_DATA_ROOT/ava.sock" "$T/spawned"
+	printf 'data = "{\\"task\\":\\"Look at a.txt, %d.\\",\\"model\\":\\"%s\\",' $i \
+		anthropic/claude-opus-4-5
+	printf '\\"role\\":\\"code_reviewer\\",\\"cwd\\":\\"%s\\",\\"confirmed\\":true}"\n' "$T/work"
+done >"$T/spawn.curl"
+curl -s -K "$T/spawn.curl"
+running() { [ "$("$AVA" ps --json | jq 'map(select(.status == "running")) | length')" = $N ]; }
+check 'all of them are at work' wait_for 60 running
+check 'nobody asks twice at once' wait_for 60 idle
+first=$(stat .requests)
+note "asked while the first answer was on its way: $first of $N"
+at_most 'each asks at most once before it is told to wait' $N "$first"
+mock '/stats?clear' >/dev/null
+check 'then one at a time asks whether it may' wait_for 60 stat_is .requests 4
+at_most 'and nobody beside it' 1 "$(stat .activeMax)"
+equal 'no run has ended' $N "$("$AVA" ps --json | jq length)"
+mock '/stats?clear' >/dev/null
+rules '{"model":"*opus*","play":"latency=300"}'
+none_left() { [ "$("$AVA" ps --json | jq length)" = 0 ]; }
+check 'when the service is well again all end' wait_for 120 none_left
+equal 'with success' $N "$("$AVA" ps -a --json | jq 'map(select(.status == "success")) | length')"
+check 'and more than one at a time was let through' stat_is .activeMax 2
+rules ''
+note "under way at most: $(stat .activeMax); requests: $(stat .requests)"
+at_most 'with no request too many' $((2 * N + 50)) "$(stat .requests)"
+equal 'and no request that the service refuses' 0 "$(stat .refused)"
+
+# --- waits -----------------------------------------------------------------------------
+start late $A-late 'fault=429:retry-after=60' --timeout 30
+of late '"\(.status) \(.stop_reason) \(.error)"' >"$T/why"
+contains 'a wait past the time of the run ends it' 'error model_error' "$T/why"
+contains 'and it is said at once, with what to do' 'ends before the next attempt' "$T/why"
+equal 'after one attempt' 1 "$(events late '.eventType == "InferStart"')"
+
+start parked $A-parked 'fault=429:retry-after=400' --timeout 3600
+check 'a long wait is parked' wait_for 20 has parked '.eventType == "Activity"'
+equal 'how long stands in the log' 1 \
+	"$(events parked '.eventType == "InferEnd" and .content.retryInMs >= 400000 and
+		.content.errorClass == "rate_limit"')"
+equal 'and is shown' true "$("$AVA" status "$(id parked)" --json |
+	jq '.current_activity | test("^Waiting [0-9]+ s for anthropic")')"
+start queued $A-parked turns=1 --timeout 3600
+start queued2 $A-parked turns=1 --timeout 3600
+"$AVA" cancel "$(id queued)" >/dev/null 2>&1
+equal 'one that waits at the closed gate can be cancelled' 'cancelled cancelled' "$(of queued "$ENDED_AS")"
+equal 'it cost nothing' '0 0' "$(of queued '"\(.tokens_used) \(.cost_cents)"')"
+kill_daemon
+serve
+equal 'killed while it waited: interrupted' 'error interrupted' "$(of parked "$ENDED_AS")"
+equal 'nothing is charged for what was refused' 0 "$(of parked .tokens_used)"
+equal 'each attempt has its end' 1 "$(events parked '.eventType == "InferEnd"')"
+equal 'what never asked goes on' 'success submitted' "$(of queued2 "$ENDED_AS")"
+
+# --- costs -----------------------------------------------------------------------------
+# The service counts with the same prices: not a millionth less, and a millionth more
+# for each call at most (we round up).
+mock '/stats?clear' >/dev/null
+start cost $A turns=3
+mine=$(of cost '.cost_cents * 10000 | round')
+bill=$(stat .costMicroUsd)
+note "billed $bill, counted $mine micro-USD"
+check 'a run costs what the service bills' [ "$mine" -ge "$bill" ]
+at_most 'and nothing more' $((bill + 5)) "$mine"
+check 'reading from the cache is counted apart' \
+	has cost '.eventType == "InferEnd" and .content.tokens.cacheRead > 0'
+check 'so is writing to it' \
+	has cost '.eventType == "InferEnd" and .content.tokens.cacheWrite > 0'
+start told $R turns=1
+equal 'of a model without a price the figure of the service is taken' true \
+	"$(of told '.cost_cents > 0')"
+start half $A-half fault=cut:900
+equal 'of a half reply an estimate is charged' 1 "$(of half .status >/dev/null
+	events half '.eventType == "CostUpdate" and .content.estimated and .content.tokens > 0')"
+
+# --- another model ------------------------------------------------------------------------
+stop_daemon
+AVA_MODELS_FALLBACK=anthropic/claude-haiku-4-5 serve
+start other $A fault=529:should-retry=false
+equal 'a model that is overloaded is left for another one' 'success anthropic/claude-haiku-4-5' \
+	"$(of other '"\(.status) \(.model)"')"
+stop_daemon
+
+# --- a key that is refused -------------------------------------------------------------------
+ANTHROPIC_API_KEY=bad-key-0123456789
+serve
+mock '/stats?clear' >/dev/null
+for i in 1 2 3 4 5 6 7; do
+	start "key$i" $A turns=1
+	of "key$i" .error >"$T/why.$i"
+done
+contains 'a key that is refused is named' ANTHROPIC_API_KEY "$T/why.5"
+contains 'after five nobody asks any more' 'no call is made' "$T/why.6"
+equal 'and nobody did' 5 "$(stat .requests)"
+stop_daemon
+ANTHROPIC_API_KEY=test-key-0123456789
+serve
+start key $A turns=1
+equal 'with a good key it goes on' 'success submitted' "$(of key "$ENDED_AS")"
+
+check 'every line of the log is an event' \
+	"$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+finish
