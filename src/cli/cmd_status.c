@@ -99,6 +99,7 @@ static void print_runs(const json_t *runs)
 static void print_overview(const json_t *health, const json_t *runs)
 {
 	const json_t *slots = json_object_get(health, "slots");
+	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
 
 	printf("ava %s, up %s, model ", str(health, "version"),
 	       format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text);
@@ -109,11 +110,9 @@ static void print_overview(const json_t *health, const json_t *runs)
 		fputc(')', stdout);
 	}
 	putchar('\n');
-	printf("%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64
-	       " runs in all\n",
+	printf("%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " %s in all\n",
 	       json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
-	       json_get_int(health, "queued", 0),
-	       json_get_int(json_object_get(health, "runs"), "total", 0));
+	       json_get_int(health, "queued", 0), total, total == 1 ? "run" : "runs");
 	print_runs(runs);
 }
 

@@ -75,6 +75,8 @@ run "$AVA" reject --reason 'not today' "$second"
 exits 'reject' 0
 run "$AVA" confirm "$second"
 exits 'what was rejected stays so' 4
+run "$AVA" status
+contains 'the overview counts' ' 1 run in all' "$OUT"
 run "$AVA" logs --type SpawnRejected
 contains 'the reason is in the log' "SpawnRejected $second by $(id -un): not today" "$OUT"
 equal 'none waits' '[]' "$("$AVA" proposals --json)"
