@@ -557,6 +557,17 @@ static int take_providers(struct reading *r, const struct yaml_node *n, void *us
 	return take_fields(r, n, "providers.", fields, ARRAY_LEN(fields), NULL);
 }
 
+static int take_confirm(struct reading *r, const struct yaml_node *n, void *user)
+{
+	const char *text;
+	int rv = yaml_string(r->y, n, 40, &text, r->err);
+
+	if (rv != 0)
+		return rv;
+	rv = settings_confirm("confirm", text, &r->config->settings.confirm_over_cents, r->err);
+	return rv == 0 ? 0 : at_line(r, n, rv);
+}
+
 /* ---- the file */
 
 /* One row a section of the settings, then ours. Returns their number. */
@@ -566,11 +577,12 @@ static size_t make_sections(struct field *out, char names[][40], size_t max)
 
 	out[n++] = (struct field){"models", take_models};
 	out[n++] = (struct field){"providers", take_providers};
+	out[n++] = (struct field){"confirm", take_confirm};
 	for (const struct settings_key *k = settings_keys; k->name; k++) {
 		int len = (int)strcspn(k->name, ".");
 		bool have = false;
 
-		for (size_t i = 2; i < n; i++)
+		for (size_t i = 3; i < n; i++)
 			have |= strncmp(out[i].key, k->name, (size_t)len) == 0 &&
 				out[i].key[len] == '\0';
 		if (have || n == max)

@@ -19,6 +19,7 @@
 #include "subagent/spec.h"       /* struct op_spawn */
 #include "subagent/supervisor.h" /* struct op_status */
 
+struct change;
 struct core; /* the runtime: journal, runs, proposals (ava/core.h) */
 
 enum proposal_state { PROPOSAL_PENDING, PROPOSAL_CONFIRMED, PROPOSAL_REJECTED, PROPOSAL_EXPIRED };
@@ -30,8 +31,11 @@ struct op_proposal {
 	const char *run_id, *trace_id;  /* "" until confirmed */
 	const char *quote_json;         /* DESIGN section 8 "Quote" */
 	const char *config_json, *config_hash;
-	const char *message; /* the text a person is asked */
-	bool repeated;       /* this request_id was answered before */
+	const char *message;                /* the text a person is asked */
+	const char *confirmed_hash;         /* of what runs; "" until confirmed */
+	const char *changes;                /* what a yes changed, in words; "" */
+	const char *replaces, *replaced_by; /* proposals; "" */
+	bool repeated;                      /* this request_id was answered before */
 };
 
 typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,
@@ -41,15 +45,20 @@ typedef void (*op_status_fn)(int rv, const struct op_status *s, const struct ava
 typedef void (*op_result_fn)(int rv, const char *json, size_t len, const struct ava_error *err,
 			     void *user);
 
-/* Quote a spawn; nothing runs. */
+/* Quote a spawn. Nothing runs, unless the policy (s->confirm, else the
+ * setting) asks nobody about such a quote: then it is confirmed at once. */
 void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user);
 /* Start at once what the caller was allowed to confirm itself. */
 void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user);
 
 /* `answer` is what the person said (NULL = "yes"); the runtime itself parses
- * it: yes starts exactly what was quoted, no rejects, else AVA_EINVAL. */
-void ops_confirm(struct core *c, const char *proposal, const char *answer, const char *by,
-		 op_proposal_fn done, void *user);
+ * it (ava/answer.h). `set` (may be NULL) is changed besides what the words
+ * change. Yes starts exactly what was quoted, or what it lowered of it; no
+ * rejects. Any other change starts nothing: a new proposal, pending, replaces
+ * this one and is what is answered. What is not understood is AVA_EINVAL, with
+ * a sentence that says what would be. */
+void ops_confirm(struct core *c, const char *proposal, const char *answer, const struct change *set,
+		 const char *by, op_proposal_fn done, void *user);
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
 		op_proposal_fn done, void *user);
 /* Newest first; `all` includes answered and expired ones of this process. */

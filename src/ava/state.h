@@ -58,9 +58,15 @@ struct proposal {
 	bool writing;          /* its next event is on its way to the disk */
 	struct run_spec *spec; /* NULL once a run has it */
 	struct run *starting;  /* confirmed, not yet durable */
+	int64_t cost_microusd; /* quoted; -1: unknown */
 	char *quote, *message, *config;
-	char hash[HASH_HEX_LEN + 1];
+	char hash[HASH_HEX_LEN + 1]; /* of what was quoted */
 	char run[24], trace[48];
+	/* Of a yes: the hash of what runs, and in words what of the quote it
+	 * changed (NULL: nothing). */
+	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
+	char replaces[24], replaced_by[24];
+	struct proposal *successor; /* while the replacement is being written */
 	int64_t created_ms, expires_ms;
 	struct os_timer *timer;
 	struct core *core;

@@ -74,6 +74,31 @@ void settings_defaults(struct settings *s)
 {
 	for (const struct settings_key *k = settings_keys; k->name; k++)
 		settings_put(s, k, k->def);
+	s->confirm_over_cents = SETTINGS_CONFIRM_ALWAYS;
+}
+
+int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err)
+{
+	static const char over[] = "over_cents:";
+	size_t n = strlen(over), digits;
+
+	if (strcmp(text, "always") == 0) {
+		*out = SETTINGS_CONFIRM_ALWAYS;
+		return 0;
+	}
+	if (strcmp(text, "never") == 0) {
+		*out = SETTINGS_CONFIRM_NEVER;
+		return 0;
+	}
+	digits = strncmp(text, over, n) == 0 ? strspn(text + n, "0123456789") : 0;
+	if (digits == 0 || digits > 7 || text[n + digits] != '\0' ||
+	    atoll(text + n) > SETTINGS_CONFIRM_MOST)
+		return err_set(err, AVA_EINVAL,
+			       "%s is \"%.40s\"; it must be always, never or over_cents:N with N "
+			       "from 0 to %d",
+			       name, text, SETTINGS_CONFIRM_MOST);
+	*out = atoll(text + n);
+	return 0;
 }
 
 int settings_environment(struct settings *s, struct ava_error *err)
@@ -84,7 +109,9 @@ int settings_environment(struct settings *s, struct ava_error *err)
 		if (rv != 0)
 			return rv;
 	}
-	return 0;
+	return getenv("AVA_CONFIRM") ? settings_confirm("AVA_CONFIRM", getenv("AVA_CONFIRM"),
+							&s->confirm_over_cents, err)
+				     : 0;
 }
 
 int settings_load(struct settings *s, struct ava_error *err)

@@ -35,7 +35,14 @@ struct settings {
 #define X(field, key, def, min, max) int64_t field;
 	SETTINGS(X)
 #undef X
+	/* `confirm`: a person is asked about a quote above this, or whose cost is
+	 * unknown; or one of the two below. */
+	int64_t confirm_over_cents;
 };
+
+#define SETTINGS_CONFIRM_ALWAYS (-1)
+#define SETTINGS_CONFIRM_NEVER  INT64_MAX
+#define SETTINGS_CONFIRM_MOST   1000000
 
 struct settings_key {
 	const char *name; /* "runs.max" */
@@ -51,6 +58,9 @@ void settings_put(struct settings *s, const struct settings_key *k, int64_t valu
 /* What the environment says over what is there. 0 or AVA_EINVAL naming the
  * variable, its value and the range. */
 int settings_environment(struct settings *s, struct ava_error *err);
+/* "always", "over_cents:N", "never". AVA_EINVAL, with a sentence that begins
+ * with `name`. */
+int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err);
 /* Defaults and environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 

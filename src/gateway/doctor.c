@@ -392,6 +392,17 @@ static void write_place(struct doctor *d, struct place *at)
 	jw_end(d->w);
 }
 
+static void write_confirm(struct doctor *d, int64_t over)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "over_cents:%lld", (long long)over);
+	jw_str(d->w, "confirm",
+	       over == SETTINGS_CONFIRM_ALWAYS  ? "always"
+	       : over == SETTINGS_CONFIRM_NEVER ? "never"
+						: text);
+}
+
 static void write_settings(struct doctor *d)
 {
 	jw_object(d->w, "settings");
@@ -401,6 +412,7 @@ static void write_settings(struct doctor *d)
 		memcpy(&value, (const char *)&d->config.settings + k->at, sizeof(value));
 		jw_int(d->w, k->name, value);
 	}
+	write_confirm(d, d->config.settings.confirm_over_cents);
 	jw_end(d->w);
 }
 

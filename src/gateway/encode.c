@@ -95,16 +95,27 @@ void encode_proposal(struct jw *w, const struct op_proposal *p)
 	jw_str(w, "message", p->message);
 	jw_raw(w, "config", p->config_json, strlen(p->config_json));
 	jw_str(w, "config_hash", p->config_hash);
+	jw_str(w, "confirmed_hash", p->confirmed_hash);
+	jw_str(w, "changes", p->changes);
+	jw_str(w, "replaces", p->replaces);
+	jw_str(w, "replaced_by", p->replaced_by);
 	jw_end(w);
 }
 
 void encode_answer(struct jw *w, const struct op_proposal *p)
 {
+	if (p->state == PROPOSAL_PENDING) { /* it was quoted again */
+		encode_proposal(w, p);
+		return;
+	}
 	jw_object(w, NULL);
 	jw_str(w, "proposal_id", p->id);
 	jw_str(w, "state", encode_proposal_state(p->state));
 	jw_str(w, "subagent_id", p->run_id);
 	jw_str(w, "trace_id", p->trace_id);
+	jw_str(w, "config_hash", p->config_hash);
+	jw_str(w, "confirmed_hash", p->confirmed_hash);
+	jw_str(w, "changes", p->changes);
 	jw_end(w);
 }
 
@@ -358,6 +369,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"request_id", .str = &s->request_id},
 		{"origin", .str = &s->origin},
 		{"confirmed", .flag = &b->confirmed},
+		{"confirm", .str = &s->confirm},
 	};
 	struct known known = {0};
 
@@ -395,4 +407,117 @@ int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *e
 			return rv;
 	}
 	return 0;
+}
+
+/* ---- POST /proposals/{id}/confirm */
+
+static int take_word(const char *key, const json_t *v, char *out, size_t size,
+		     struct ava_error *err)
+{
+	const char *text = NULL;
+	int rv = take_str(key, v, &text, err);
+
+	if (rv != 0 || !text)
+		return rv;
+	if (strlen(text) >= size)
+		return err_set(err, AVA_EINVAL, "%s is over %zu bytes", key, size - 1);
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int take_without(const json_t *v, struct change *c, struct ava_error *err)
+{
+	const char *items[DECODE_LIST_MAX], *const *list = NULL;
+	size_t n = 0;
+	int rv = take_list("without", v, items, &list, &n, err);
+
+	if (rv == 0 && n > CHANGE_WITHOUT_MAX)
+		return err_set(err, AVA_EINVAL, "without must be a list of at most %d tools",
+			       CHANGE_WITHOUT_MAX);
+	for (size_t i = 0; rv == 0 && i < n; i++) {
+		if (!*list[i] || strlen(list[i]) >= sizeof(c->without[0]))
+			return err_set(err, AVA_EINVAL, "without has what is no name of a tool");
+		memcpy(c->without[c->nwithout++], list[i], strlen(list[i]) + 1);
+	}
+	return rv;
+}
+
+static int take_change(const char *key, const json_t *v, struct change *c, struct ava_error *err)
+{
+	const struct {
+		const char *key;
+		char *word;
+		size_t size;
+		int64_t scale, *num;
+	} keys[] = {
+		{"role", .word = c->role, .size = sizeof(c->role)},
+		{"model", .word = c->model, .size = sizeof(c->model)},
+		{"preset", .word = c->preset, .size = sizeof(c->preset)},
+		{"timeout", .num = &c->time_ms, .scale = 1000},
+		{"max_cost_cents", .num = &c->cost_microusd, .scale = 10000},
+		{"max_tokens", .num = &c->tokens, .scale = 1},
+		{"max_iterations", .num = &c->iterations, .scale = 1},
+	};
+	struct known known = {0};
+	bool on = false;
+	int rv;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (strcmp(key, keys[i].key) != 0) {
+			known_add(&known, keys[i].key);
+			continue;
+		}
+		return keys[i].word ? take_word(key, v, keys[i].word, keys[i].size, err)
+				    : take_num(key, v, keys[i].scale, keys[i].num, err);
+	}
+	if (strcmp(key, "without") == 0)
+		return take_without(v, c, err);
+	if (strcmp(key, "extended_thinking") != 0) {
+		known_add(&known, "extended_thinking");
+		known_add(&known, "without");
+		return unknown_key(key, &known, err);
+	}
+	rv = take_bool(key, v, &on, err);
+	if (rv == 0 && !json_is_null(v))
+		c->thinking = on;
+	return rv;
+}
+
+static int take_changes(const json_t *set, struct change *c, struct ava_error *err)
+{
+	const char *key;
+	const json_t *v;
+	int rv = 0;
+
+	if (!json_is_object(set))
+		return err_set(err, AVA_EINVAL, "set must be an object of what to change");
+	json_object_foreach((json_t *)set, key, v)
+	{
+		rv = take_change(key, v, c, err);
+		if (rv != 0)
+			break;
+	}
+	return rv;
+}
+
+int decode_answer(const json_t *body, struct answer_body *out, struct ava_error *err)
+{
+	const struct decode_string keys[] = {{"answer", DECODE_ANSWER_MAX, &out->answer},
+					     {"by", DECODE_BY_MAX, &out->by},
+					     {"set", 0, NULL}};
+	const char *key;
+	const json_t *v;
+	int rv = 0;
+
+	*out = (struct answer_body){.set = CHANGE_NONE};
+	if (body && !json_is_object(body))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	json_object_foreach((json_t *)body, key, v)
+	{
+		rv = strcmp(key, "set") == 0 ? take_changes(v, &out->set, err)
+					     : take_bounded(key, v, keys, ARRAY_LEN(keys), err);
+		if (rv != 0)
+			break;
+	}
+	return rv;
 }

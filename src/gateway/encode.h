@@ -2,6 +2,7 @@
 #ifndef GATEWAY_ENCODE_H
 #define GATEWAY_ENCODE_H
 
+#include "ava/change.h"
 #include "ava/ops.h"
 #include "codec/json.h"
 
@@ -29,6 +30,15 @@ int decode_strings(const json_t *body, const struct decode_string *keys, size_t 
 		   struct ava_error *err);
 
 #define DECODE_LIST_MAX 64
+
+/* The body of POST /api/v1/proposals/{id}/confirm. Strings point into `body`. */
+#define DECODE_ANSWER_MAX 8192 /* bytes of what a person says */
+#define DECODE_BY_MAX     200  /* bytes of who said it */
+struct answer_body {
+	const char *answer, *by; /* NULL: not given */
+	struct change set;
+};
+int decode_answer(const json_t *body, struct answer_body *out, struct ava_error *err);
 
 /* The body of POST /api/v1/runs. Strings point into `body`. */
 struct spawn_body {

@@ -27,9 +27,7 @@
 #include "gateway/reply.h"
 #include "net/http_server.h"
 
-#define REPLY_MAX  (64u << 20)
-#define ANSWER_MAX 8192 /* bytes of what a person says */
-#define BY_MAX     200  /* bytes of who said it */
+#define REPLY_MAX (64u << 20)
 
 struct call {
 	struct routes *routes;
@@ -321,12 +319,11 @@ static void post_cancel(struct call *c)
 
 static void post_confirm(struct call *c)
 {
-	const char *answer = NULL, *by = NULL;
-	const struct decode_string keys[] = {{"answer", ANSWER_MAX, &answer}, {"by", BY_MAX, &by}};
 	struct ava_error err = {0};
+	struct answer_body a;
 	struct kept *k;
 
-	if (decode_strings(c->body, keys, ARRAY_LEN(keys), &err) != 0) {
+	if (decode_answer(c->body, &a, &err) != 0) {
 		refuse(c, &err);
 		return;
 	}
@@ -335,14 +332,16 @@ static void post_confirm(struct call *c)
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
-	ops_confirm(c->routes->core, c->id, answer, by ? by : peer_login(c->req), answer_done, k);
+	ops_confirm(c->routes->core, c->id, a.answer, &a.set, a.by ? a.by : peer_login(c->req),
+		    answer_done, k);
 	kept_returned(k);
 }
 
 static void post_reject(struct call *c)
 {
 	const char *reason = NULL, *by = NULL;
-	const struct decode_string keys[] = {{"reason", ANSWER_MAX, &reason}, {"by", BY_MAX, &by}};
+	const struct decode_string keys[] = {{"reason", DECODE_ANSWER_MAX, &reason},
+					     {"by", DECODE_BY_MAX, &by}};
 	struct ava_error err = {0};
 	struct kept *k;
 
@@ -394,7 +393,7 @@ static void get_proposal(struct call *c)
 static void post_shutdown(struct call *c)
 {
 	const char *when = NULL;
-	const struct decode_string keys[] = {{"when", BY_MAX, &when}};
+	const struct decode_string keys[] = {{"when", DECODE_BY_MAX, &when}};
 	struct ava_error err = {0};
 	struct buf b;
 	struct jw w;

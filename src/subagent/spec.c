@@ -457,7 +457,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = pick_tools(r, s, err);
 	if (rv != 0)
 		goto fail;
-	r->thinking = s->extended_thinking || r->role->thinking;
+	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
 	facts_from_model(r);
 	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	if (rv != 0)

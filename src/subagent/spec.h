@@ -28,11 +28,12 @@ struct op_spawn {
 	const char *role, *task, *context, *model, *preset, *cwd;
 	const char *session_id, *request_id, *user_id, *origin;
 	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
-	bool extended_thinking;
-	const char *const *tools; /* NULL: the role's */
+	bool extended_thinking, no_thinking; /* none of them: the role's */
+	const char *const *tools;            /* NULL: the role's */
 	size_t ntools;
 	const char *const *grants;
 	size_t ngrants;
+	const char *confirm; /* a policy (base/settings.h); NULL: the setting's */
 };
 
 #define SPEC_TASK_MAX    (256u << 10)

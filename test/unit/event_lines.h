@@ -34,14 +34,17 @@ static const struct event_line event_lines[] = {
 	 "\",\"task\":\"find the parser\",\"model\":\"offline\",\"limits\":{\"se"
 	 "conds\":600.0,\"costCents\":50.0,\"tokens\":100000,\"iterations\":20},"
 	 "\"cwd\":\"/home/ben/src\"},\"configHash\":\"0c9e0c9e0c9e0c9e0c9e0c9e0c"
-	 "9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e\",\"requestId\":\"req-1\"}",
+	 "9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e\",\"requestId\":\"req-1\",\"replaces\":\"P-19c0dd\"}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 	{{EVENT_SpawnConfirmed, 1795248005108, 90422, 6, "ava", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "", "ben"},
-	 "{\"proposalId\":\"P-19c0de\",\"by\":\"ben\",\"subagentId\":\"S-7f3a2b"
-	 "\"}",
+	 "{\"proposalId\":\"P-19c0de\",\"by\":\"ben\",\"subagentId\":\"S-7f3a2b\""
+	 ",\"configHash\":\"1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a1d3a\""
+	 ",\"quotedHash\":\"0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e0c9e\""
+	 ",\"changes\":\"up to $0.20\",\"config\":{\"role\":\"researcher\","
+	 "\"task\":\"find the parser\"}}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 	{{EVENT_SpawnRejected, 1795248006105, 90423, 7, "ava", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "", "ben"},
-	 "{\"proposalId\":\"P-19c0df\",\"by\":\"ben\",\"reason\":\"no\"}",
+	 "{\"proposalId\":\"P-19c0df\",\"by\":\"ben\",\"reason\":\"replaced by P-19c0e1\",\"replacedBy\":\"P-19c0e1\"}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 	{{EVENT_SpawnExpired, 1795248007102, 90424, 8, "ava", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "", "ben"},
 	 "{\"proposalId\":\"P-19c0e0\"}",

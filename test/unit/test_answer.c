@@ -1,54 +1,731 @@
-/* What counts as yes and no, and that nothing else does. */
+/* Phrasings of people, and what each means: a yes, a no, a change, or something
+ * that must be asked again. What could be a no or a question is never a yes. */
 #include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "ava/answer.h"
 #include "base/util.h"
 
-static const struct {
-	const char *text;
-	enum answer want;
-} cases[] = {
-	{"yes", ANSWER_YES},
-	{"Yes", ANSWER_YES},
-	{"  YES!  ", ANSWER_YES},
-	{"y", ANSWER_YES},
-	{"y\n", ANSWER_YES},
-	{"yes, please.", ANSWER_YES},
-	{"Go ahead", ANSWER_YES},
-	{"ok", ANSWER_YES},
-	{"sure", ANSWER_YES},
-	{"no", ANSWER_NO},
-	{"No.", ANSWER_NO},
-	{"n", ANSWER_NO},
-	{"no, thanks", ANSWER_NO},
-	{"don't", ANSWER_NO},
-	{"cancel", ANSWER_NO},
-	{"", ANSWER_UNCLEAR},
-	{"   ", ANSWER_UNCLEAR},
-	{"yes but cheaper", ANSWER_UNCLEAR},
-	{"yesterday", ANSWER_UNCLEAR},
-	{"no idea, yes?", ANSWER_UNCLEAR},
-	{"not yes", ANSWER_UNCLEAR},
-	{"yes no", ANSWER_UNCLEAR},
-	{"what would it do?", ANSWER_UNCLEAR},
-	{"\xff\xfe", ANSWER_UNCLEAR},
-	{"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
-	 ANSWER_UNCLEAR},
-	{"yes                                                                             ",
-	 ANSWER_YES},
+static const char *const yes[] = {
+	"yes",
+	"Yes",
+	"  YES!  ",
+	"y",
+	"Y",
+	"y\n",
+	"yes, please.",
+	"yes please",
+	"yes pls",
+	"yep pls",
+	"yep",
+	"yup",
+	"yeah",
+	"Yeah!",
+	"yea",
+	"yes yes",
+	"yes, yes, yes!",
+	"Go ahead",
+	"go ahead, thanks",
+	"please go ahead",
+	"go for it",
+	"go on",
+	"go",
+	"ok",
+	"OK.",
+	"okay",
+	"ok, go ahead",
+	"okay then",
+	"ok thanks",
+	"k",
+	"kk",
+	"sure",
+	"Sure thing!",
+	"sure, why not",
+	"sure, go ahead",
+	"do it",
+	"just do it",
+	"please do",
+	"do that",
+	"Yes, do it now",
+	"yes now please",
+	"proceed",
+	"Please proceed.",
+	"confirm",
+	"confirmed",
+	"I confirm",
+	"I approve",
+	"approved",
+	"accepted",
+	"agreed",
+	"I agree",
+	"start",
+	"start it",
+	"run it",
+	"run it please",
+	"launch it",
+	"make it so",
+	"ship it",
+	"lgtm",
+	"LGTM!",
+	"looks good",
+	"Looks good to me, go ahead",
+	"sounds good",
+	"Sounds great!",
+	"fine",
+	"that's fine",
+	"that’s fine",
+	"fine by me",
+	"works for me",
+	"of course",
+	"absolutely",
+	"definitely",
+	"certainly",
+	"by all means",
+	"let's go",
+	"Let's do it!",
+	"all right",
+	"alright",
+	"aye",
+	"roger that",
+	"perfect, go ahead",
+	"great, thanks, go ahead",
+	"oh yes",
+	"Ava, yes please",
+	"hey ava, go ahead",
+	"thank you, yes",
+	"yes sir",
+	"yes I do",
+	"ja",
+	"oui",
+	"si",
+	"👍",
+	"👍🏽",
+	"👍👍",
+	"✅",
+	"👌",
+	"yes 👍",
+	"yes 🙂",
+	"yes :)",
+	"go 🚀",
+	"+1",
+	"yes.",
+	"yes...",
+	"yes -",
+	"yes;",
+	"yes, for now",
+	/* mistyped */
+	"yse",
+	"eys",
+	"yess",
+	"yesss",
+	"YEEES",
+	"yeahhh",
+	"yeh",
+	"ya",
+	"sur",
+	"suure",
+	"srue",
+	"okk",
+	"okey",
+	"okie",
+	"oky",
+	"goo ahead",
+	"go ahed",
+	"go ahaed",
+	"proceeed",
+	"procede please",
+	"procced",
+	"confrim",
+	"comfirm",
+	"aproved",
+	"absolutly",
+	"yes plase",
+	"yes                                                                             ",
 };
 
-static void test_answers(void **state)
+static const char *const no[] = {
+	"no",
+	"No.",
+	"NO!",
+	"n",
+	"N",
+	"nope",
+	"nah",
+	"no, thanks",
+	"no thanks",
+	"no thank you",
+	"no no",
+	"no, no, no!",
+	"oh no",
+	"don't",
+	"don’t",
+	"dont",
+	"do not",
+	"please don't",
+	"don't do it",
+	"no, don't do it",
+	"don't proceed",
+	"do not run it",
+	"not now",
+	"not yet",
+	"not today",
+	"not this time",
+	"no, not now",
+	"never",
+	"never mind",
+	"nevermind",
+	"Nevermind.",
+	"stop",
+	"STOP!",
+	"stop it",
+	"cancel",
+	"cancel it",
+	"cancel that please",
+	"abort",
+	"reject",
+	"rejected",
+	"I decline",
+	"forget it",
+	"forget about it",
+	"leave it",
+	"drop it",
+	"skip it",
+	"maybe later",
+	"later",
+	"I'd rather not",
+	"rather not",
+	"no way",
+	"no go",
+	"no need",
+	"no deal",
+	"negative",
+	"nein",
+	"non",
+	"👎",
+	"👎🏿",
+	"❌",
+	"🛑",
+	"-1",
+	"no 🙂",
+	"no :)",
+	/* mistyped */
+	"noo",
+	"nooooo",
+	"nop",
+	"nope!",
+	"npoe",
+	"nno",
+	"cancle",
+	"cancell",
+	"stpo",
+	"nto now",
+	"dotn",
+	"nevermnd",
+};
+
+/* None of these may start anything. */
+static const char *const unclear[] = {
+	"",
+	"   ",
+	"\n",
+	"...",
+	"!",
+	"hm",
+	"hmm",
+	"maybe",
+	"perhaps",
+	"I guess",
+	"I guess so",
+	"I think so",
+	/* questions */
+	"yes?",
+	"Yes ?",
+	"ok?",
+	"👍?",
+	"yes？",
+	"should I say yes?",
+	"should I say yes",
+	"what would yes cost",
+	"what would yes cost?",
+	"what happens if I say yes",
+	"what would it do?",
+	"is it safe?",
+	"how much",
+	"how much is it?",
+	"do it? really?",
+	"go ahead?",
+	"are you sure",
+	"can you do it?",
+	"why",
+	"why not",
+	"¿si?",
+	"really",
+	/* reported, conditional, postponed */
+	"I said yes yesterday to something else",
+	"yesterday",
+	"he said yes",
+	"she told me to go ahead",
+	"\"yes\"",
+	"'yes' or 'no'",
+	"“yes”",
+	"`yes`",
+	"> yes",
+	"(yes)",
+	"type yes",
+	"say yes",
+	"yes to the other one",
+	"if it is free, yes",
+	"yes if it is free",
+	"yes, unless it costs more than 20 cents",
+	"yes, but ask me first",
+	"yes but wait",
+	"yes, but not now",
+	"ok but let me check first",
+	"yes after lunch",
+	"yes tomorrow",
+	"yes later",
+	"yes, in 5 minutes",
+	"yes at 5",
+	"yes at 5pm",
+	"wait",
+	"wait a minute",
+	"just a minute",
+	"ok, just a sec",
+	"one second",
+	"yes, one moment",
+	"give me 5 minutes",
+	"yes, 5 minutes",
+	"hold on",
+	"let me think",
+	"thinking",
+	"thinking...",
+	"still thinking",
+	"when I say yes",
+	"before you go ahead",
+	"almost",
+	"yes almost",
+	"not until I say yes",
+	/* both, or neither */
+	"yes no",
+	"no yes",
+	"yes and no",
+	"yes/no",
+	"y/n",
+	"yes, no, maybe",
+	"no wait, yes",
+	"no wait yes?",
+	"yes, cancel",
+	"ok stop",
+	"cancel, yes",
+	"fine, cancel it",
+	"yeah no",
+	"yeah, nah",
+	"ok, no",
+	"ok never mind",
+	"yes, never mind",
+	"not yes",
+	"not ok",
+	"not fine",
+	"not sure",
+	"unsure",
+	"not really",
+	"I don't know",
+	"don't know",
+	"no idea",
+	"no idea, yes?",
+	"no clue",
+	"I do not agree",
+	"not approved",
+	"disapproved",
+	"unconfirmed",
+	"not confirmed",
+	"I can't say yes",
+	"cannot confirm",
+	"never say yes",
+	"don't stop",
+	"do not cancel",
+	"no problem",
+	"no worries",
+	"no objections",
+	"no, stop asking",
+	"stop asking and do it",
+	"yes to nothing",
+	"yes but no",
+	"yes but no thanks",
+	"yes and no thanks",
+	"👍👎",
+	"🤔",
+	"🤷",
+	"yes 🤔",
+	"yes 🙄",
+	"👍 or 👎",
+	/* words that begin or end like answers */
+	"yet",
+	"yen",
+	"nose",
+	"now",
+	"note",
+	"god",
+	"good",
+	"gone",
+	"goat",
+	"going",
+	"okra",
+	"surely not",
+	"go away",
+	"go home",
+	"start over",
+	"run away",
+	"yes man",
+	"ok google",
+	"noon",
+	"know",
+	"nothing",
+	"none",
+	"finally",
+	"please",
+	"thanks",
+	"thank you",
+	"please please",
+	"great",
+	"cool",
+	"it",
+	"the",
+	"with",
+	"yes the",
+	"yes with",
+	"yes but",
+	"yes only",
+	"yes max",
+	"yes, at most",
+	"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
+	"\xff\xfe",
+	"ｙｅｓ",
+	"уes",
+	"yes\xe2\x80\xae",
+	"yes\xe2\x80\x8b",
+	"yes; rm -rf /",
+	"yes = 1",
+	"<b>yes</b>",
+	"true",
+	"1",
+	"0",
+	"42",
+	"$",
+	"%",
+	/* changes that do not say enough, or say two things */
+	"yes but cheaper",
+	"cheaper",
+	"cheaper please",
+	"faster",
+	"yes but faster",
+	"a cheaper model",
+	"another model",
+	"max 20",
+	"yes, max 20",
+	"yes but under 1",
+	"at least 20 cents",
+	"more than 20 cents",
+	"over $1",
+	"not 20 cents",
+	"min 20 cents",
+	"minimum 20 cents",
+	"10-20 cents",
+	"between 10 and 20 cents",
+	"20 cents or 30 cents",
+	"max 20 cents max 30 cents",
+	"max -5 cents",
+	"-5 cents",
+	"max 0,20 $",
+	"max 1.000.000 tokens",
+	"$1.000",
+	"$0.125",
+	"20 cents more",
+	"20 cents less",
+	"20 cents cheaper",
+	"5 more minutes",
+	"another 5 minutes",
+	"yes but 5 minutes less",
+	"20 cents per call",
+	"yes but max 20 cents per minute",
+	"20 cents?",
+	"yes, but max 20 cents?",
+	"is 20 cents enough",
+	"20€",
+	"max 20k",
+	"max 20k cents",
+	"quickly",
+	"be quick",
+	"quick question",
+	"haiku or opus",
+	"use haiku and opus",
+	"not opus",
+	"no bash",
+	"without",
+	"without opus",
+	"yes but without",
+	"no 5 minutes, yes",
+	"stop, max 20 cents",
+	"don't use haiku",
+	"thinking on and thinking off",
+	"yes but max 99999999999999999999 cents",
+	"max 9999999999 dollars",
+	"2.5 tokens",
+	"0.0000001 cents",
+};
+
+struct wanted {
+	const char *text;
+	int64_t cost, time, tokens, iterations; /* 0: as it was */
+	const char *preset, *role, *model, *without;
+	int thinking; /* 1 on, 2 off */
+};
+
+static const struct wanted with[] = {
+	{"yes but max 20 cents", .cost = 200000},
+	{"Yes, but max 20 cents please", .cost = 200000},
+	{"yes, but under $1", .cost = 1000000},
+	{"yes but no more than 20 cents", .cost = 200000},
+	{"ok, max $0.20", .cost = 200000},
+	{"ok but at most 20c", .cost = 200000},
+	{"sure, up to 20¢", .cost = 200000},
+	{"yes but cheaper: 10c", .cost = 100000},
+	{"go ahead, 20 cents max", .cost = 200000},
+	{"go ahead but cap it at 5 cents", .cost = 50000},
+	{"yes for 20 cents", .cost = 200000},
+	{"yes, 0.5 usd", .cost = 500000},
+	{"yes but only half a dollar", .cost = 500000},
+	{"yes, 20 cents is enough", .cost = 200000},
+	{"yse but mxa 20 cnets", .cost = 200000},
+	{"yep, limit it to a dollar", .cost = 1000000},
+	{"yes but don't spend more than 30 cents", .cost = 300000},
+	{"yes but 5 minutes", .time = 300000},
+	{"yes, 5 minutes max", .time = 300000},
+	{"yes, at most 1h", .time = 3600000},
+	{"ok but within 90s", .time = 90000},
+	{"sure, no longer than five minutes", .time = 300000},
+	{"yes but only 1h30m", .time = 5400000},
+	{"yes, time limit 1 hour and 30 minutes", .time = 5400000},
+	{"yes but at most 1h30", .time = 5400000},
+	{"yes but max half an hour", .time = 1800000},
+	{"yes but max 10k tokens", .tokens = 10000},
+	{"yes, max 20,000 tokens", .tokens = 20000},
+	{"yes but at most 1m tokens", .tokens = 1000000},
+	{"yes, at most 5 iterations", .iterations = 5},
+	{"yes but max 3 steps", .iterations = 3},
+	{"yes, max 20 cents and 5 minutes", .cost = 200000, .time = 300000},
+	{"go ahead with at most 20 cents, 5 min, 10k tokens", .cost = 200000, .time = 300000,
+	 .tokens = 10000},
+	{"yes but quick", .preset = "quick"},
+	{"yes, make it quick", .preset = "quick"},
+	{"ok, deep please", .preset = "deep"},
+	{"yes but use haiku", .model = "claude-haiku"},
+	{"yes with opus", .model = "claude-opus"},
+	{"run it with sonnet 4.5", .model = "claude-sonnet-4.5"},
+	{"ok but use openrouter/anthropic/claude-haiku-4.5",
+	 .model = "openrouter/anthropic/claude-haiku-4.5"},
+	{"yes but without bash", .without = "bash"},
+	{"yes, without run_bash and web_search", .without = "run_bash web_search"},
+	{"yes but no bash", .without = "bash"},
+	{"yes but don't use web search", .without = "web_search"},
+	{"ok but leave out the search_codebase tool", .without = "search_codebase"},
+	{"yes with thinking", .thinking = 1},
+	{"yes but no thinking", .thinking = 2},
+	{"yes, as a code reviewer", .role = "code_reviewer"},
+	{"yes, max 20 cents and no bash", .cost = 200000, .without = "bash"},
+	{"👍 but max 20 cents", .cost = 200000},
+};
+
+static const struct wanted bare[] = {
+	{"max 20 cents", .cost = 200000},
+	{"20 cents max", .cost = 200000},
+	{"20c", .cost = 200000},
+	{"$1", .cost = 1000000},
+	{"but under $1", .cost = 1000000},
+	{"cheaper: 10c", .cost = 100000},
+	{"make it cheaper, 10 cents", .cost = 100000},
+	{"no, max 20 cents", .cost = 200000},
+	{"no more than 20 cents", .cost = 200000},
+	{"not more than 1 dollar", .cost = 1000000},
+	{"I want 20 cents max", .cost = 200000},
+	{"can you make it 20 cents instead", .cost = 200000},
+	{"5 minutes max", .time = 300000},
+	{"1h", .time = 3600000},
+	{"2 hours", .time = 7200000},
+	{"an hour at most", .time = 3600000},
+	{"10000 tokens", .tokens = 10000},
+	{"1.5k tokens", .tokens = 1500},
+	{"3 turns", .iterations = 3},
+	{"quick", .preset = "quick"},
+	{"standard please", .preset = "standard"},
+	{"go deep", .preset = "deep"},
+	{"deep mode", .preset = "deep"},
+	{"use haiku", .model = "claude-haiku"},
+	{"with opus", .model = "claude-opus"},
+	{"haiku please", .model = "claude-haiku"},
+	{"no, use haiku", .model = "claude-haiku"},
+	{"model local/qwen3:8b", .model = "local/qwen3:8b"},
+	{"use gpt-5-mini", .model = "gpt-5-mini"},
+	{"use claude-sonnet-4.5", .model = "claude-sonnet-4.5"},
+	{"the offline model", .model = "offline"},
+	{"use hiaku", .model = "claude-haiku"},
+	{"thinking on", .thinking = 1},
+	{"with extended thinking", .thinking = 1},
+	{"no thinking", .thinking = 2},
+	{"turn thinking off", .thinking = 2},
+	{"use the researcher", .role = "researcher"},
+	{"code_reviewer", .role = "code_reviewer"},
+	{"without bash", .without = "bash"},
+	{"without bash, web_search", .without = "bash web_search"},
+	{"w/o run_bash", .without = "run_bash"},
+	{"use haiku, max 5 minutes, without bash", .model = "claude-haiku", .time = 300000,
+	 .without = "bash"},
+};
+
+static void all_mean(const char *const *texts, size_t n, enum answer want)
 {
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		print_message("\"%.30s\"\n", cases[i].text);
-		assert_int_equal(answer_parse(cases[i].text), cases[i].want);
+	for (size_t i = 0; i < n; i++) {
+		struct change c;
+		enum answer got = answer_parse(texts[i], &c);
+
+		if (got != want)
+			fail_msg("\"%.60s\" is %d, not %d", texts[i], got, want);
+		assert_true(change_none(&c));
 	}
+}
+
+static int64_t kept(int64_t v)
+{
+	return v ? v : CHANGE_KEEP;
+}
+
+static void check_change(const struct wanted *w, const struct change *c)
+{
+	char without[400] = "";
+
+	for (unsigned i = 0; i < c->nwithout; i++) {
+		size_t n = strlen(without);
+
+		snprintf(without + n, sizeof(without) - n, "%s%s", i ? " " : "", c->without[i]);
+	}
+	assert_int_equal(c->cost_microusd, kept(w->cost));
+	assert_int_equal(c->time_ms, kept(w->time));
+	assert_int_equal(c->tokens, kept(w->tokens));
+	assert_int_equal(c->iterations, kept(w->iterations));
+	assert_string_equal(c->preset, w->preset ? w->preset : "");
+	assert_string_equal(c->role, w->role ? w->role : "");
+	assert_string_equal(c->model, w->model ? w->model : "");
+	assert_string_equal(without, w->without ? w->without : "");
+	assert_int_equal(c->thinking, w->thinking == 2 ? 0 : w->thinking == 1 ? 1 : -1);
+}
+
+static void all_change(const struct wanted *list, size_t n, enum answer want)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct change c;
+		enum answer got = answer_parse(list[i].text, &c);
+
+		print_message("%s\n", list[i].text);
+		assert_int_equal(got, want);
+		check_change(&list[i], &c);
+	}
+}
+
+static void test_yes(void **state)
+{
+	all_mean(yes, ARRAY_LEN(yes), ANSWER_YES);
+}
+
+static void test_no(void **state)
+{
+	all_mean(no, ARRAY_LEN(no), ANSWER_NO);
+}
+
+static void test_unclear(void **state)
+{
+	all_mean(unclear, ARRAY_LEN(unclear), ANSWER_UNCLEAR);
+}
+
+static void test_yes_with_changes(void **state)
+{
+	all_change(with, ARRAY_LEN(with), ANSWER_YES_WITH);
+}
+
+static void test_changes(void **state)
+{
+	all_change(bare, ARRAY_LEN(bare), ANSWER_CHANGE);
+}
+
+/* Whatever stands behind a yes that is not understood takes the yes away. */
+static void test_no_yes_with_a_word_too_many(void **state)
+{
+	static const char *const words[] = {"not",   "unless", "if",    "when", "after", "sarcasm",
+					    "wait",  "xyzzy",  "after", "?",    "\"",    "no",
+					    "later", "cancel", "but",   "stop"};
+	char text[200];
+	struct change c;
+
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+		for (size_t k = 0; k < ARRAY_LEN(words); k++) {
+			enum answer got[2];
+
+			snprintf(text, sizeof(text), "%s %s", yes[i], words[k]);
+			got[0] = answer_parse(text, &c);
+			snprintf(text, sizeof(text), "%s %s", words[k], yes[i]);
+			got[1] = answer_parse(text, &c);
+			if (got[0] == ANSWER_YES || got[0] == ANSWER_YES_WITH ||
+			    got[1] == ANSWER_YES || got[1] == ANSWER_YES_WITH)
+				fail_msg("\"%s\" with \"%s\" is a yes", yes[i], words[k]);
+		}
+}
+
+static void test_bounds(void **state)
+{
+	static char text[ANSWER_BYTES_MAX + 8];
+	struct change c;
+
+	memset(text, ' ', ANSWER_BYTES_MAX);
+	memcpy(text, "yes", 3);
+	assert_int_equal(answer_parse(text, &c), ANSWER_YES);
+	text[ANSWER_BYTES_MAX] = ' ';
+	assert_int_equal(answer_parse(text, &c), ANSWER_UNCLEAR);
+	memset(text, 0, sizeof(text));
+	for (size_t i = 0; i < 49; i++)
+		memcpy(text + 4 * i, "yes ", 4);
+	assert_int_equal(answer_parse(text, &c), ANSWER_UNCLEAR);
+	text[4 * 48] = 0;
+	assert_int_equal(answer_parse(text, &c), ANSWER_YES);
+}
+
+/* Every answer that the help names is understood. */
+static void test_the_help_is_true(void **state)
+{
+	const char *s = ANSWER_HELP;
+	unsigned n = 0;
+
+	for (; (s = strchr(s, '"')) != NULL; n++) {
+		char example[80];
+		size_t len = strcspn(++s, "\"");
+		struct change c;
+
+		snprintf(example, sizeof(example), "%.*s", (int)len, s);
+		s += len + 1;
+		print_message("%s\n", example);
+		assert_int_equal(answer_parse(example, &c), n ? ANSWER_CHANGE : ANSWER_YES_WITH);
+	}
+	assert_int_equal(n, 4);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_yes),     cmocka_unit_test(test_no),
+		cmocka_unit_test(test_unclear), cmocka_unit_test(test_yes_with_changes),
+		cmocka_unit_test(test_changes), cmocka_unit_test(test_no_yes_with_a_word_too_many),
+		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_the_help_is_true),
+	};
 
 	return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }

@@ -110,6 +110,10 @@ static void test_proposal(void **state)
 		.config_json = "{\"role\":\"researcher\"}",
 		.config_hash = "abc",
 		.message = "Proceed? [Yes/No]",
+		.confirmed_hash = "def",
+		.changes = "up to $0.20",
+		.replaces = "P-00ff11",
+		.replaced_by = "",
 	};
 	struct buf b;
 	struct jw w;
@@ -122,11 +126,19 @@ static void test_proposal(void **state)
 			 "\"expires_at\":\"2026-11-21T08:10:00.000Z\",\"subagent_id\":\"S-7f3a2b\","
 			 "\"trace_id\":\"brave-otter\",\"quote\":{\"minutes\":[3,5]},"
 			 "\"message\":\"Proceed? [Yes/No]\",\"config\":{\"role\":\"researcher\"},"
-			 "\"config_hash\":\"abc\"}");
+			 "\"config_hash\":\"abc\",\"confirmed_hash\":\"def\","
+			 "\"changes\":\"up to $0.20\",\"replaces\":\"P-00ff11\","
+			 "\"replaced_by\":\"\"}");
 	jw_init(&w, &b);
 	encode_answer(&w, &p);
 	assert_bytes(&b, "{\"proposal_id\":\"P-00ff12\",\"state\":\"confirmed\","
-			 "\"subagent_id\":\"S-7f3a2b\",\"trace_id\":\"brave-otter\"}");
+			 "\"subagent_id\":\"S-7f3a2b\",\"trace_id\":\"brave-otter\","
+			 "\"config_hash\":\"abc\",\"confirmed_hash\":\"def\","
+			 "\"changes\":\"up to $0.20\"}");
+	p.state = PROPOSAL_PENDING;
+	jw_init(&w, &b);
+	encode_answer(&w, &p);
+	assert_non_null(strstr(b.data, "\"message\":\"Proceed? [Yes/No]\""));
 	for (int i = PROPOSAL_PENDING; i <= PROPOSAL_EXPIRED; i++)
 		assert_string_equal(encode_proposal_state((enum proposal_state)i), states[i]);
 	buf_fini(&b);
@@ -248,7 +260,7 @@ static void test_spawn_every_key(void **state)
 		"\"cwd\":\"/d\",\"session_id\":\"s\",\"request_id\":\"q\",\"origin\":\"o\","
 		"\"timeout\":1.5,\"max_cost_cents\":0.25,\"max_tokens\":7,\"max_iterations\":3,"
 		"\"extended_thinking\":true,\"confirmed\":true,\"tools\":[\"a\",\"b\"],"
-		"\"grants\":[\"rw\"]}");
+		"\"grants\":[\"rw\"],\"confirm\":\"never\"}");
 	struct spawn_body b;
 	const struct op_spawn *s = &b.spawn;
 
@@ -272,6 +284,7 @@ static void test_spawn_every_key(void **state)
 	assert_string_equal(s->tools[1], "b");
 	assert_int_equal(s->ngrants, 1);
 	assert_string_equal(s->grants[0], "rw");
+	assert_string_equal(s->confirm, "never");
 	json_decref(v);
 }
 
@@ -293,10 +306,11 @@ static void assert_nothing_asked(const struct spawn_body *b)
 static void test_spawn_absent_is_null_is_default(void **state)
 {
 	json_t *none = parse("{}");
-	json_t *nulls = parse("{\"task\":null,\"role\":null,\"cwd\":null,\"request_id\":null,"
-			      "\"timeout\":null,\"max_cost_cents\":null,\"max_tokens\":null,"
-			      "\"max_iterations\":null,\"extended_thinking\":null,"
-			      "\"confirmed\":null,\"tools\":null,\"grants\":null}");
+	json_t *nulls =
+		parse("{\"task\":null,\"role\":null,\"cwd\":null,\"request_id\":null,"
+		      "\"timeout\":null,\"max_cost_cents\":null,\"max_tokens\":null,"
+		      "\"max_iterations\":null,\"extended_thinking\":null,"
+		      "\"confirmed\":null,\"tools\":null,\"grants\":null,\"confirm\":null}");
 	json_t *empty = parse("{\"tools\":[]}");
 	struct spawn_body b;
 
@@ -342,7 +356,7 @@ static void test_spawn_numbers(void **state)
 #define TAKES                                                                                      \
 	" in the request: it takes task, role, context, model, preset, timeout, max_cost_cents, "  \
 	"max_tokens, max_iterations, extended_thinking, cwd, session_id, tools, grants, "          \
-	"request_id, origin, confirmed"
+	"request_id, origin, confirmed, confirm"
 
 static void test_spawn_refused(void **state)
 {
@@ -459,12 +473,85 @@ static void test_strings(void **state)
 	}
 }
 
+static void test_answer_every_key(void **state)
+{
+	json_t *v = parse("{\"answer\":\"yes\",\"by\":\"ben\",\"set\":{\"role\":\"r\","
+			  "\"model\":\"m\",\"preset\":\"p\",\"timeout\":1.5,"
+			  "\"max_cost_cents\":20,\"max_tokens\":7,\"max_iterations\":3,"
+			  "\"extended_thinking\":false,\"without\":[\"a\",\"b\"]}}");
+	json_t *empty = parse("{}"), *nulls = parse("{\"set\":{\"model\":null,\"without\":null,"
+						    "\"extended_thinking\":null}}");
+	struct answer_body a;
+
+	assert_int_equal(decode_answer(v, &a, NULL), 0);
+	assert_string_equal(a.answer, "yes");
+	assert_string_equal(a.by, "ben");
+	assert_string_equal(a.set.role, "r");
+	assert_string_equal(a.set.model, "m");
+	assert_string_equal(a.set.preset, "p");
+	assert_int_equal(a.set.time_ms, 1500);
+	assert_int_equal(a.set.cost_microusd, 200000);
+	assert_int_equal(a.set.tokens, 7);
+	assert_int_equal(a.set.iterations, 3);
+	assert_int_equal(a.set.thinking, 0);
+	assert_int_equal(a.set.nwithout, 2);
+	assert_string_equal(a.set.without[1], "b");
+	assert_int_equal(decode_answer(NULL, &a, NULL), 0);
+	assert_true(!a.answer && !a.by && change_none(&a.set));
+	assert_int_equal(decode_answer(empty, &a, NULL), 0);
+	assert_true(!a.answer && !a.by && change_none(&a.set));
+	assert_int_equal(decode_answer(nulls, &a, NULL), 0);
+	assert_true(change_none(&a.set));
+	json_decref(v);
+	json_decref(empty);
+	json_decref(nulls);
+}
+
+static void test_answer_refused(void **state)
+{
+	static const struct {
+		const char *body, *says;
+	} cases[] = {
+		{"[]", "the body must be a JSON object"},
+		{"{\"anser\":\"yes\"}",
+		 "unknown key anser in the request: it takes answer, by, set"},
+		{"{\"answer\":true}", "answer must be a string"},
+		{"{\"set\":[]}", "set must be an object"},
+		{"{\"set\":null}", "set must be an object"},
+		{"{\"set\":{\"max_cost\":1}}",
+		 "unknown key max_cost in the request: it takes role, model, preset, timeout, "
+		 "max_cost_cents, max_tokens, max_iterations, extended_thinking, without"},
+		{"{\"set\":{\"max_cost_cents\":\"20\"}}", "max_cost_cents must be a number"},
+		{"{\"set\":{\"max_tokens\":1.5}}", "max_tokens must be a whole number"},
+		{"{\"set\":{\"extended_thinking\":1}}", "extended_thinking must be true or false"},
+		{"{\"set\":{\"preset\":\"12345678901234567\"}}", "preset is over 15 bytes"},
+		{"{\"set\":{\"without\":\"bash\"}}", "without must be a list"},
+		{"{\"set\":{\"without\":[\"\"]}}", "without has what is no name of a tool"},
+		{"{\"set\":{\"without\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\","
+		 "\"i\"]}}",
+		 "without must be a list of at most 8 tools"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *v = parse(cases[i].body);
+		struct ava_error err = {0};
+		struct answer_body a;
+
+		print_message("%s\n", cases[i].body);
+		assert_int_equal(decode_answer(v, &a, &err), AVA_EINVAL);
+		assert_non_null(strstr(err.text, cases[i].says));
+		json_decref(v);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_status_of_little),
 		cmocka_unit_test(test_proposal),
+		cmocka_unit_test(test_answer_every_key),
+		cmocka_unit_test(test_answer_refused),
 		cmocka_unit_test(test_started),
 		cmocka_unit_test(test_health),
 		cmocka_unit_test(test_error),

@@ -91,12 +91,53 @@ static void test_data_root(void **state)
 	}
 }
 
+static void test_confirm(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want;
+	} good[] = {
+		{"always", SETTINGS_CONFIRM_ALWAYS},
+		{"never", SETTINGS_CONFIRM_NEVER},
+		{"over_cents:0", 0},
+		{"over_cents:20", 20},
+		{"over_cents:1000000", 1000000},
+	};
+	static const char *const bad[] = {"",
+					  "Always",
+					  "yes",
+					  "20",
+					  "over_cents",
+					  "over_cents:",
+					  "over_cents: 5",
+					  "over_cents:-1",
+					  "over_cents:5x",
+					  "over_cents:1.5",
+					  "over_cents:1000001",
+					  "over_cents:99999999999999999999"};
+	struct settings s;
+	struct ava_error err;
+
+	assert_int_equal(settings_load(&s, NULL), 0);
+	assert_int_equal(s.confirm_over_cents, SETTINGS_CONFIRM_ALWAYS);
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		setenv("AVA_CONFIRM", good[i].text, 1);
+		assert_int_equal(settings_load(&s, NULL), 0);
+		assert_true(s.confirm_over_cents == good[i].want);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		setenv("AVA_CONFIRM", bad[i], 1);
+		assert_int_equal(settings_load(&s, &err), AVA_EINVAL);
+		assert_non_null(strstr(err.text, "AVA_CONFIRM is \""));
+	}
+	unsetenv("AVA_CONFIRM");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_override),
-		cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_confirm),   cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_override),  cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_data_root),
 	};
 

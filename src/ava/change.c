@@ -1,0 +1,295 @@
+/* Carrying a change out: the quoted spec becomes a request again, with what is
+ * wanted otherwise in it, and that is built like any other (spec_build), so
+ * that a change cannot ask for what a request could not.
+ *
+ * Whether a change only lowers is told from the two specs, not from what was
+ * said. What can fail: everything a person can ask for that is not there; the
+ * sentence names it. */
+#include "ava/change.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/tool.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "provider/model.h"
+#include "subagent/spec.h"
+
+bool change_none(const struct change *c)
+{
+	return c->cost_microusd == CHANGE_KEEP && c->time_ms == CHANGE_KEEP &&
+	       c->tokens == CHANGE_KEEP && c->iterations == CHANGE_KEEP && !c->preset[0] &&
+	       !c->role[0] && !c->model[0] && c->thinking < 0 && c->nwithout == 0;
+}
+
+static void take_number(int64_t *to, int64_t from)
+{
+	if (from != CHANGE_KEEP)
+		*to = from;
+}
+
+static void take_word(char *to, size_t size, const char *from)
+{
+	if (*from)
+		snprintf(to, size, "%s", from);
+}
+
+bool change_add(struct change *to, const struct change *from)
+{
+	take_number(&to->cost_microusd, from->cost_microusd);
+	take_number(&to->time_ms, from->time_ms);
+	take_number(&to->tokens, from->tokens);
+	take_number(&to->iterations, from->iterations);
+	take_word(to->preset, sizeof(to->preset), from->preset);
+	take_word(to->role, sizeof(to->role), from->role);
+	take_word(to->model, sizeof(to->model), from->model);
+	if (from->thinking >= 0)
+		to->thinking = from->thinking;
+	if (to->nwithout + from->nwithout > CHANGE_WITHOUT_MAX)
+		return false;
+	memcpy(to->without + to->nwithout, from->without,
+	       from->nwithout * sizeof(from->without[0]));
+	to->nwithout += from->nwithout;
+	return true;
+}
+
+/* ---- tools */
+
+/* "bash" is a word of run_bash. */
+static bool tool_meant(const char *tool, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strcasecmp(tool, word) == 0)
+		return true;
+	for (const char *s = tool; *s; s += strcspn(s, "_"), s += *s == '_')
+		if (strcspn(s, "_") == n && strncasecmp(s, word, n) == 0)
+			return true;
+	return false;
+}
+
+static int no_such_tool(const struct run_spec *s, const char *word, struct ava_error *err)
+{
+	char names[256] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < s->agent.ntools && n < sizeof(names) - 64; i++)
+		if (!(s->tools[i]->flags & TOOL_ENDS))
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					      s->tools[i]->name);
+	return err_set(err, AVA_EINVAL, "there is no tool %s to leave out: this proposal has %s",
+		       word, n ? names : "none");
+}
+
+/* The tools of `base` that stay, into `keep` (ROLE_MAX_TOOLS places). */
+static int keep_tools(const struct run_spec *base, const struct change *c, const char **keep,
+		      size_t *n, struct ava_error *err)
+{
+	bool out[ROLE_MAX_TOOLS] = {false};
+
+	for (unsigned k = 0; k < c->nwithout; k++) {
+		bool found = false;
+
+		for (unsigned i = 0; i < base->agent.ntools; i++) {
+			/* Without it a run could not end. */
+			if ((base->tools[i]->flags & TOOL_ENDS) ||
+			    !tool_meant(base->tools[i]->name, c->without[k]))
+				continue;
+			found = out[i] = true;
+		}
+		if (!found)
+			return no_such_tool(base, c->without[k], err);
+	}
+	*n = 0;
+	for (unsigned i = 0; i < base->agent.ntools; i++)
+		if (!out[i])
+			keep[(*n)++] = base->tools[i]->name;
+	return 0;
+}
+
+/* ---- building */
+
+/* The model that the role and the settings give. */
+static bool model_by_role(const struct run_spec *s, const char *forced)
+{
+	struct model m;
+
+	return model_resolve(forced ? forced : s->role->model, &m, NULL, NULL) == 0 &&
+	       strcmp(m.id, s->model.id) == 0;
+}
+
+/* Only the role's own limit may stand beside a model whose price is unknown. */
+static int64_t cost_as_it_was(const struct run_spec *s)
+{
+	return !*s->preset && s->agent.limits.cost_microusd == s->role->cost_cents * 10000
+		       ? AVA_DEFAULT
+		       : s->agent.limits.cost_microusd;
+}
+
+static int64_t wanted(int64_t changed, int64_t was)
+{
+	return changed == CHANGE_KEEP ? was : changed;
+}
+
+static struct op_spawn again(const struct run_spec *q, const struct change *c, const char *forced)
+{
+	const struct agent_limits *l = &q->agent.limits;
+	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
+	bool same_model = !c->role[0] || !model_by_role(q, forced);
+	int64_t cost = c->model[0] || !price_known ? cost_as_it_was(q) : l->cost_microusd;
+
+	return (struct op_spawn){
+		.role = c->role[0] ? c->role : q->role->name,
+		.task = q->task,
+		.context = q->context,
+		.cwd = q->cwd,
+		.model = c->model[0]  ? c->model
+			 : same_model ? q->model.id
+				      : NULL,
+		.preset = c->preset[0] ? c->preset : q->preset,
+		.session_id = q->session_id,
+		.request_id = q->request_id,
+		.user_id = q->user_id,
+		.origin = q->origin,
+		.timeout_ms = wanted(c->time_ms, l->time_ms),
+		.max_cost_microusd = wanted(c->cost_microusd, c->preset[0] ? AVA_DEFAULT : cost),
+		.max_tokens = wanted(c->tokens, c->preset[0] ? AVA_DEFAULT : l->tokens),
+		.max_iterations = wanted(c->iterations, l->iterations),
+		.extended_thinking = c->thinking == 1 || (c->thinking < 0 && q->thinking),
+		.no_thinking = c->thinking == 0 || (c->thinking < 0 && !c->role[0] && !q->thinking),
+		.grants = q->grants,
+		.ngrants = q->ngrants,
+	};
+}
+
+int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
+		const struct settings *set, const char *forced, const struct redact *redact,
+		struct ava_error *err)
+{
+	struct op_spawn s = again(quoted, c, forced);
+	const char *keep[ROLE_MAX_TOOLS];
+	struct run_spec *base = NULL;
+	int rv = 0;
+
+	if (c->role[0])
+		rv = spec_build(&base, &s, set, forced, redact, err);
+	if (rv == 0 && (!base || c->nwithout > 0)) {
+		rv = keep_tools(base ? base : quoted, c, keep, &s.ntools, err);
+		s.tools = keep;
+		spec_free(base);
+		base = NULL;
+		if (rv == 0)
+			rv = spec_build(&base, &s, set, forced, redact, err);
+	}
+	*out = base;
+	/* Whatever a change asks for in vain is a wrong answer. */
+	return rv == 0 || rv == AVA_ENOMEM ? rv : (err->code = AVA_EINVAL);
+}
+
+/* ---- comparing */
+
+static bool tools_within(const struct run_spec *all, const struct run_spec *some)
+{
+	for (unsigned i = 0; i < some->agent.ntools; i++) {
+		bool found = false;
+
+		for (unsigned k = 0; k < all->agent.ntools; k++)
+			found = found || all->tools[k] == some->tools[i];
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static bool grants_within(const struct run_spec *all, const struct run_spec *some)
+{
+	for (size_t i = 0; i < some->ngrants; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < all->ngrants; k++)
+			found = found || strcmp(all->grants[k], some->grants[i]) == 0;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed)
+{
+	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
+
+	return quoted->role == changed->role && strcmp(quoted->model.id, changed->model.id) == 0 &&
+	       strcmp(quoted->task, changed->task) == 0 &&
+	       strcmp(quoted->context, changed->context) == 0 &&
+	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
+	       b->cost_microusd <= a->cost_microusd && b->time_ms <= a->time_ms &&
+	       b->tokens <= a->tokens && b->iterations <= a->iterations &&
+	       changed->rights_private <= quoted->rights_private &&
+	       changed->rights_untrusted <= quoted->rights_untrusted &&
+	       changed->rights_out <= quoted->rights_out && tools_within(quoted, changed) &&
+	       grants_within(quoted, changed);
+}
+
+/* ---- telling */
+
+static void next(struct buf *out, const char *word)
+{
+	buf_addf(out, "%s%s", out->len ? ", " : "", word);
+}
+
+static void tell_limits(struct buf *out, const struct agent_limits *a, const struct agent_limits *b)
+{
+	if (a->cost_microusd != b->cost_microusd) {
+		next(out, "up to $");
+		buf_addf(out, "%lld.%0*lld", (long long)(b->cost_microusd / 1000000),
+			 b->cost_microusd % 10000 ? 4 : 2,
+			 (long long)(b->cost_microusd % 1000000 /
+				     (b->cost_microusd % 10000 ? 100 : 10000)));
+	}
+	if (a->time_ms != b->time_ms) {
+		next(out, "at most ");
+		if (b->time_ms % 60000)
+			buf_addf(out, "%lld s", (long long)((b->time_ms + 999) / 1000));
+		else
+			buf_addf(out, "%lld minute%s", (long long)(b->time_ms / 60000),
+				 b->time_ms == 60000 ? "" : "s");
+	}
+	if (a->tokens != b->tokens) {
+		next(out, "at most ");
+		buf_addf(out, "%lld tokens", (long long)b->tokens);
+	}
+	if (a->iterations != b->iterations) {
+		next(out, "at most ");
+		buf_addf(out, "%d iteration%s", b->iterations, b->iterations == 1 ? "" : "s");
+	}
+}
+
+int change_text(struct buf *out, const struct run_spec *quoted, const struct run_spec *changed)
+{
+	if (quoted->role != changed->role) {
+		next(out, "as ");
+		buf_adds(out, changed->role->display);
+	}
+	if (strcmp(quoted->model.id, changed->model.id) != 0) {
+		next(out, "with ");
+		buf_adds(out, changed->model.id);
+	}
+	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
+	if (quoted->thinking != changed->thinking)
+		next(out, changed->thinking ? "with thinking" : "without thinking");
+	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++) {
+		bool there = false;
+
+		for (unsigned k = 0; k < changed->agent.ntools; k++)
+			there = there || quoted->tools[i] == changed->tools[k];
+		if (there)
+			continue;
+		next(out, "without ");
+		buf_adds(out, quoted->tools[i]->name);
+	}
+	return buf_check(out);
+}

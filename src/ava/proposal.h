@@ -1,0 +1,37 @@
+/* What proposals.c (life, quoting, listing) and decide.c (answers) share about
+ * one proposal. */
+#ifndef AVA_PROPOSAL_H
+#define AVA_PROPOSAL_H
+
+#include "ava/state.h"
+
+/* Room for a proposal, pending, not yet known to the core. NULL: no memory. */
+struct proposal *proposal_new(struct core *c);
+void proposal_free(struct proposal *p); /* whoever waits hears that it stops */
+/* Give it `spec` (*taken*, also on error), its id, times and texts, and make it
+ * known; being written. AVA_ENOMEM. */
+int proposal_begin(struct proposal *p, struct run_spec *spec);
+void proposal_write(struct draft *d, const struct proposal *p); /* SpawnProposed */
+void proposal_written(struct proposal *p); /* it is on disk and waits for its answer */
+/* Answered, or expired. */
+void proposal_settle(struct proposal *p, enum proposal_state state);
+
+/* Whoever asked hears of it now, or when the step being written is on disk. */
+void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
+void proposal_refuse(op_proposal_fn done, void *user, const struct ava_error *err);
+int proposal_add_waiter(struct proposal *p, op_proposal_fn done, void *user, bool repeated);
+void proposal_tell_waiters(struct proposal *p, int rv, const struct ava_error *err);
+struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err);
+
+/* After a failed sync nobody can say what a power cut now would leave. */
+void proposal_not_saved(struct ava_error *err, int rv, const char *what, const char *then);
+
+/* ---- decide.c */
+void decide_expire(void *user); /* a timer's; user: struct proposal */
+/* The policy's yes to a proposal that is being written: its run and its
+ * SpawnConfirmed go into the same draft. */
+int decide_at_once(struct proposal *p, struct draft *d, const char *policy, struct ava_error *err);
+/* That draft is on disk, or (rv) certainly is not. */
+void decide_started(struct proposal *p, int rv);
+
+#endif

@@ -1,0 +1,548 @@
+/* Answers that change a quote, through the routes: what is lowered runs, what
+ * is raised is quoted again, and whatever is asked twice happens once. */
+#include "gateway_rig.h"
+
+#include "ava/ops.h"
+
+#define RUNS "/api/v1/runs"
+
+static char path[200];
+
+static const char *confirm_path(const char *id)
+{
+	snprintf(path, sizeof(path), "/api/v1/proposals/%s/confirm", id);
+	return path;
+}
+
+static const char *propose_with(const char *more, char id[64])
+{
+	char body[900];
+
+	snprintf(body, sizeof(body),
+		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\",\"cwd\":\"%s\"%s}",
+		 rig.src, more);
+	return rig_ask_str("POST", RUNS, body, 201, "proposal_id", id);
+}
+
+static const char *propose(char id[64])
+{
+	return propose_with("", id);
+}
+
+static json_t *answer(const char *id, const char *words)
+{
+	char body[400];
+
+	snprintf(body, sizeof(body), "{\"answer\":\"%s\"}", words);
+	return rig_ask("POST", confirm_path(id), body, 200);
+}
+
+static void assert_refused(const char *id, const char *body, int status, const char *says)
+{
+	json_t *v = rig_ask("POST", confirm_path(id), body, status);
+	const char *text = json_get_str(json_object_get(v, "error"), "message");
+
+	if (!text || !strstr(text, says))
+		fail_msg("%s: %s, not %s", body, text, says);
+	json_decref(v);
+}
+
+static void assert_has(const json_t *v, const char *key, const char *want)
+{
+	const char *have = json_get_str(v, key);
+
+	if (!have || strcmp(have, want) != 0)
+		fail_msg("%s is \"%s\", not \"%s\"", key, have ? have : "(none)", want);
+}
+
+/* The newest event of the type in Ava's log, as a new reference; *n of them. */
+static json_t *event(const char *type, unsigned *n)
+{
+	struct ava_log_query q = {.root = rig.root, .types = type};
+	struct ava_log_event e;
+	struct ava_log *log;
+	json_t *last = NULL;
+	int rv;
+
+	*n = 0;
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	while ((rv = ava_log_next(log, &e, NULL)) == 1) {
+		json_decref(last);
+		last = json_parse(e.line, e.len, NULL);
+		++*n;
+	}
+	assert_int_equal(rv, 0);
+	ava_log_close(log);
+	return last;
+}
+
+static unsigned count(const char *type)
+{
+	unsigned n;
+
+	json_decref(event(type, &n));
+	return n;
+}
+
+static unsigned nruns(void)
+{
+	json_t *v = rig_ask("GET", RUNS "?all", NULL, 200);
+	unsigned n = (unsigned)json_array_size(json_object_get(v, "runs"));
+
+	json_decref(v);
+	return n;
+}
+
+/* ---- what is lowered runs */
+
+/* Line 1 of the conversation says what really runs. */
+static void assert_runs(const char *run, const char *hash, double cents)
+{
+	char name[600], *text;
+	json_t *line, *spec;
+	size_t len;
+
+	snprintf(name, sizeof(name), "%s/runs/%s/messages.jsonl", rig.root, run);
+	text = unit_read(name, &len);
+	line = json_parse(text, strcspn(text, "\n"), NULL);
+	spec = json_object_get(line, "spec");
+	assert_has(spec, "configHash", hash);
+	assert_true(json_number_value(json_object_get(json_object_get(spec, "limits"),
+						      "costCents")) == cents);
+	json_decref(line);
+	free(text);
+}
+
+static void test_a_lower_limit_runs(void **state)
+{
+	char p[64], quoted[64 + 1], hash[64 + 1], run[64];
+	json_t *v, *e;
+	unsigned n;
+
+	propose(p);
+	v = answer(p, "yes, but max 20 cents and 2 minutes");
+	assert_has(v, "state", "confirmed");
+	assert_has(v, "changes", "up to $0.20, at most 2 minutes");
+	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
+	snprintf(hash, sizeof(hash), "%s", json_get_str(v, "confirmed_hash"));
+	snprintf(quoted, sizeof(quoted), "%s", json_get_str(v, "config_hash"));
+	json_decref(v);
+	assert_string_not_equal(hash, quoted);
+	assert_runs(run, hash, 20);
+	e = event("SpawnConfirmed", &n);
+	assert_int_equal(n, 1);
+	v = json_object_get(e, "content");
+	assert_has(v, "configHash", hash);
+	assert_has(v, "quotedHash", quoted);
+	assert_has(v, "subagentId", run);
+	v = json_object_get(json_object_get(v, "config"), "limits");
+	assert_true(json_number_value(json_object_get(v, "costCents")) == 20);
+	assert_true(json_number_value(json_object_get(v, "seconds")) == 120);
+	json_decref(e);
+	/* Again, from another channel, otherwise, and after a restart. */
+	for (int i = 0; i < 2; i++) {
+		v = answer(p, "yes but at most 120 seconds and 20c");
+		assert_has(v, "subagent_id", run);
+		json_decref(v);
+		v = answer(p, "yes");
+		assert_has(v, "subagent_id", run);
+		assert_has(v, "changes", "up to $0.20, at most 2 minutes");
+		json_decref(v);
+		assert_refused(p, "{\"answer\":\"yes but max 10 cents\"}", 409,
+			       "confirmed already");
+		assert_refused(p, "{\"answer\":\"max 20 cents, 2 minutes\"}", 409,
+			       "confirmed already");
+		assert_refused(p, "{\"answer\":\"no\"}", 409, "confirmed already");
+		rig_restart(false);
+	}
+	assert_int_equal(nruns(), 1);
+	assert_int_equal(count("SpawnConfirmed"), 1);
+}
+
+static void test_each_kind_of_less(void **state)
+{
+	static const struct {
+		const char *words, *changes;
+	} cases[] = {
+		{"yes but max 3 steps", "at most 3 iterations"},
+		{"yes but max 9k tokens", "at most 9000 tokens"},
+		{"yes, at most 90s", "at most 90 s"},
+		{"yes but max 1.5 cents", "up to $0.0150"},
+		{"yes, without search_and_read", "without search_and_read"},
+		{"yes but quick", "up to $0.10"},
+		{"yes, and thanks", ""},
+		{"yes, up to $1", ""}, /* as quoted */
+		{"yes, quick with max 5 cents", "up to $0.05"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char p[64];
+		json_t *v;
+
+		print_message("%s\n", cases[i].words);
+		v = answer(propose(p), cases[i].words);
+		assert_has(v, "state", "confirmed");
+		assert_has(v, "changes", cases[i].changes);
+		json_decref(v);
+	}
+	assert_int_equal(nruns(), ARRAY_LEN(cases));
+}
+
+/* ---- all else is quoted again */
+
+static void test_a_raise_is_quoted_again(void **state)
+{
+	char p[64], q[64], again[64], run[64];
+	json_t *v, *e;
+	unsigned n;
+
+	propose_with(",\"request_id\":\"one\"", p);
+	v = answer(p, "yes but up to $5");
+	assert_has(v, "state", "pending");
+	assert_has(v, "replaces", p);
+	assert_has(v, "subagent_id", "");
+	assert_non_null(json_get_str(v, "message"));
+	snprintf(q, sizeof(q), "%s", json_get_str(v, "proposal_id"));
+	json_decref(v);
+	assert_string_not_equal(p, q);
+	e = event("SpawnRejected", &n);
+	assert_int_equal(n, 1);
+	v = json_object_get(e, "content");
+	assert_has(v, "proposalId", p);
+	assert_has(v, "replacedBy", q);
+	assert_non_null(strstr(json_get_str(v, "reason"), q));
+	json_decref(e);
+	assert_int_equal(nruns(), 0);
+	/* The same answer again is the same new proposal, also after a restart. */
+	for (int i = 0; i < 2; i++) {
+		v = answer(p, "$5 max");
+		assert_has(v, "proposal_id", q);
+		json_decref(v);
+		assert_refused(p, "{\"answer\":\"yes\"}", 410, "was replaced by P-");
+		assert_refused(p, "{\"answer\":\"no\"}", 410, "was replaced by P-");
+		assert_refused(p, "{\"answer\":\"yes but up to $6\"}", 410, "was replaced by P-");
+		rig_restart(false);
+	}
+	/* And so is the request. */
+	snprintf(path, sizeof(path), "{\"task\":\"x\",\"request_id\":\"one\"}");
+	rig_ask_str("POST", RUNS, path, 200, "proposal_id", again);
+	assert_string_equal(again, q);
+	v = answer(q, "yes");
+	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
+	assert_runs(run, json_get_str(v, "config_hash"), 500);
+	json_decref(v);
+	assert_int_equal(nruns(), 1);
+	assert_int_equal(count("SpawnProposed"), 2);
+}
+
+static void test_each_kind_of_otherwise(void **state)
+{
+	static const struct {
+		const char *words, *key, *want; /* of the new config */
+	} cases[] = {
+		{"max 20 cents", NULL, NULL},
+		{"no, 4 minutes max", NULL, NULL},
+		{"yes but deep", "preset", "deep"},
+		{"as a researcher", "role", "researcher"},
+		{"yes, as a researcher without read_file", "role", "researcher"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char p[64], task[64];
+		json_t *v = answer(propose(p), cases[i].words), *config;
+
+		print_message("%s\n", cases[i].words);
+		assert_has(v, "state", "pending");
+		assert_has(v, "replaces", p);
+		config = json_object_get(v, "config");
+		snprintf(task, sizeof(task), "%s", json_get_str(config, "task"));
+		assert_string_equal(task, "Where is main?");
+		if (cases[i].key)
+			assert_has(config, cases[i].key, cases[i].want);
+		json_decref(v);
+	}
+	assert_int_equal(nruns(), 0);
+}
+
+static void test_thinking(void **state)
+{
+	char p[64], body[600];
+	json_t *v;
+
+	/* A researcher thinks. */
+	snprintf(body, sizeof(body), "{\"task\":\"t\",\"role\":\"researcher\",\"cwd\":\"%s\"}",
+		 rig.src);
+	rig_ask_str("POST", RUNS, body, 201, "proposal_id", p);
+	v = answer(p, "yes but no thinking");
+	assert_has(v, "state", "pending");
+	assert_true(json_is_false(json_object_get(json_object_get(v, "config"), "thinking")));
+	snprintf(p, sizeof(p), "%s", json_get_str(v, "proposal_id"));
+	json_decref(v);
+	/* It stays off when something else is lowered. */
+	v = answer(p, "yes but max 5 cents");
+	assert_has(v, "state", "confirmed");
+	assert_has(v, "changes", "up to $0.05");
+	json_decref(v);
+}
+
+/* ---- what cannot be */
+
+static void test_not_understood_or_impossible(void **state)
+{
+	static const struct {
+		const char *body, *says;
+	} cases[] = {
+		{"{\"answer\":\"yes?\"}", "please answer yes or no, or say what to change"},
+		{"{\"answer\":\"\"}", "please answer yes or no"},
+		{"{\"answer\":\"yes but cheaper\"}", "please answer yes or no"},
+		{"{\"answer\":\"yes but ask me first\"}", "please answer yes or no"},
+		{"{\"answer\":\"without bash\"}",
+		 "there is no tool bash to leave out: this proposal has read_file"},
+		{"{\"answer\":\"yes, without submit_result\"}", "there is no tool submit_result"},
+		{"{\"answer\":\"use no-such-model\"}", "no-such-model"},
+		{"{\"answer\":\"yes but at most 0 minutes\"}", "the time limit must be above 0"},
+		{"{\"answer\":\"up to $1\"}", "says already: answer yes or no"},
+		{"{\"answer\":\"at most 9 days\"}", "limits are at most"},
+		{"{\"answer\":\"no\",\"set\":{\"max_cost_cents\":5}}", "please answer yes or no"},
+		{"{\"answer\":\"hm\",\"set\":{\"max_cost_cents\":5}}", "please answer yes or no"},
+		{"{\"set\":{\"max_cost_cents\":-5}}", "the cost limit must be 0"},
+		{"{\"set\":{\"preset\":\"huge\"}}", "there are quick, standard and deep"},
+		{"{\"set\":{\"role\":\"cook\"}}", "unknown role cook"},
+	};
+	char p[64], word[64];
+
+	propose(p);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_refused(p, cases[i].body, 400, cases[i].says);
+	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
+	rig_ask_str("GET", path, NULL, 200, "state", word);
+	assert_string_equal(word, "pending");
+	assert_int_equal(nruns(), 0);
+	assert_int_equal(count("SpawnRejected"), 0);
+}
+
+static void expired_long_ago(void *arg)
+{
+	struct proposal *p = map_get(&rig.core->proposals, arg);
+
+	p->expires_ms = 1; /* its timer is late */
+}
+
+static void test_too_late(void **state)
+{
+	char p[64];
+
+	propose(p);
+	rig_call(expired_long_ago, p);
+	assert_refused(p, "{\"answer\":\"yes\"}", 410, "has expired: ask for a new one");
+	assert_refused(p, "{\"answer\":\"yes but max 5 cents\"}", 410, "has expired");
+	assert_refused(p, "{\"answer\":\"use no-such-model\"}", 410, "has expired");
+	assert_int_equal(nruns(), 0);
+}
+
+/* ---- keys instead of words */
+
+static void test_set(void **state)
+{
+	char p[64];
+	json_t *v;
+
+	v = rig_ask("POST", confirm_path(propose(p)),
+		    "{\"set\":{\"max_cost_cents\":20,\"timeout\":60,\"without\":[\"search_and_"
+		    "read\"]}}",
+		    200);
+	assert_has(v, "state", "confirmed");
+	assert_has(v, "changes", "up to $0.20, at most 1 minute, without search_and_read");
+	json_decref(v);
+	v = rig_ask("POST", confirm_path(propose(p)), "{\"set\":{\"max_tokens\":99000000}}", 200);
+	assert_has(v, "state", "pending");
+	assert_has(v, "replaces", p);
+	json_decref(v);
+	v = rig_ask("POST", confirm_path(propose(p)),
+		    "{\"answer\":\"max 20 cents\",\"set\":{\"timeout\":60}}", 200);
+	assert_has(v, "state", "pending");
+	assert_true(json_number_value(json_object_get(
+			    json_object_get(json_object_get(v, "config"), "limits"), "seconds")) ==
+		    60);
+	json_decref(v);
+	assert_int_equal(nruns(), 1);
+}
+
+/* ---- two channels at once */
+
+struct heard {
+	int rv;
+	char run[32], id[32];
+	sem_t sem;
+};
+
+static void hear(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+{
+	struct heard *h = user;
+
+	h->rv = rv;
+	snprintf(h->run, sizeof(h->run), "%s", rv == 0 ? p->run_id : "");
+	snprintf(h->id, sizeof(h->id), "%s", rv == 0 ? p->id : "");
+	sem_post(&h->sem);
+}
+
+struct both {
+	const char *id, *words[2];
+	struct heard heard[2];
+};
+
+static void say_both(void *arg)
+{
+	struct both *b = arg;
+
+	for (int i = 0; i < 2; i++)
+		ops_confirm(rig.core, b->id, b->words[i], NULL, "tester", hear, &b->heard[i]);
+}
+
+/* Both are said before the first is on disk. */
+static void at_once(struct both *b, const char *first, const char *second)
+{
+	b->words[0] = first;
+	b->words[1] = second;
+	for (int i = 0; i < 2; i++)
+		sem_init(&b->heard[i].sem, 0, 0);
+	rig_call(say_both, b);
+	for (int i = 0; i < 2; i++)
+		while (sem_wait(&b->heard[i].sem) != 0)
+			;
+}
+
+static void test_two_answers_at_once(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		int rv; /* of the second; of the first it is 0 */
+		unsigned runs;
+	} cases[] = {
+		{"yes", "yes", 0, 1},
+		{"yes", "yes but max 20 cents", AVA_EBUSY, 1},
+		{"yes but max 20 cents", "yes", 0, 1},
+		{"yes but max 20 cents", "yes, 20c at most", 0, 1},
+		{"yes but max 20 cents", "yes but max 10 cents", AVA_EBUSY, 1},
+		{"yes but max 20 cents", "no", AVA_EBUSY, 1},
+		{"yes but max 20 cents", "max 10 cents", AVA_EBUSY, 1},
+		{"max 20 cents", "yes", AVA_EBUSY, 0},
+		{"max 20 cents", "no", AVA_EBUSY, 0},
+		{"max 20 cents", "max 20c", 0, 0},
+		{"max 20 cents", "max 30 cents", AVA_EBUSY, 0},
+		{"no", "yes but max 20 cents", AVA_EBUSY, 0},
+		{"no", "max 20 cents", AVA_EBUSY, 0},
+	};
+	unsigned runs = 0;
+
+	rig_restart(true);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct both b = {0};
+		char p[64];
+
+		b.id = propose(p);
+		print_message("%s / %s\n", cases[i].first, cases[i].second);
+		at_once(&b, cases[i].first, cases[i].second);
+		assert_int_equal(b.heard[0].rv, 0);
+		assert_int_equal(b.heard[1].rv, cases[i].rv);
+		if (cases[i].rv == 0) {
+			assert_string_equal(b.heard[0].run, b.heard[1].run);
+			assert_string_equal(b.heard[0].id, b.heard[1].id);
+		}
+		runs += cases[i].runs;
+	}
+	assert_int_equal(nruns(), runs);
+	assert_int_equal(count("SpawnConfirmed"), runs);
+}
+
+/* ---- who is asked */
+
+static void test_policy(void **state)
+{
+	char p[64], q[64], run[64], word[64];
+	json_t *e;
+	unsigned n;
+
+	propose_with(",\"confirm\":\"always\"", p);
+	propose_with(",\"confirm\":\"over_cents:0\",\"request_id\":\"r\"", p); /* offline is free */
+	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
+	rig_ask_str("GET", path, NULL, 200, "state", word);
+	assert_string_equal(word, "confirmed");
+	rig_ask_str("GET", path, NULL, 200, "subagent_id", run);
+	assert_int_equal(strncmp(run, "S-", 2), 0);
+	e = event("SpawnConfirmed", &n);
+	assert_int_equal(n, 1);
+	assert_has(json_object_get(e, "content"), "by", "confirm of the request");
+	json_decref(e);
+	/* The same request is the same run, also after a restart. */
+	for (int i = 0; i < 2; i++) {
+		rig_ask_str("POST", RUNS, "{\"task\":\"x\",\"request_id\":\"r\"}", 200,
+			    "subagent_id", q);
+		assert_string_equal(q, run);
+		rig_restart(false);
+	}
+	assert_int_equal(nruns(), 1);
+	rig.settings.confirm_over_cents = SETTINGS_CONFIRM_NEVER;
+	rig_restart(false);
+	propose_with("", p);
+	propose_with(",\"confirm\":\"always\"", q);
+	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
+	rig_ask_str("GET", path, NULL, 200, "state", word);
+	assert_string_equal(word, "confirmed");
+	snprintf(path, sizeof(path), "/api/v1/proposals/%s", q);
+	rig_ask_str("GET", path, NULL, 200, "state", word);
+	assert_string_equal(word, "pending");
+	assert_int_equal(nruns(), 2);
+	assert_int_equal(count("SubagentSpawn"), 2);
+	json_decref(rig_ask("POST", RUNS, "{\"task\":\"x\",\"confirm\":\"over_cents:-1\"}", 400));
+}
+
+/* ---- presets */
+
+static void test_presets(void **state)
+{
+	static const struct {
+		const char *name;
+		double cents;
+		int64_t expected, tokens;
+	} cases[] = {
+		{"quick", 10, 10000, 100000},
+		{"standard", 50, 50000, 500000},
+		{"deep", 200, 200000, 2000000},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char body[200];
+		json_t *v, *limits;
+
+		snprintf(body, sizeof(body), "{\"task\":\"t\",\"preset\":\"%s\"}", cases[i].name);
+		v = rig_ask("POST", RUNS, body, 201);
+		limits = json_object_get(json_object_get(v, "config"), "limits");
+		assert_true(json_number_value(json_object_get(limits, "costCents")) ==
+			    cases[i].cents);
+		assert_int_equal(json_get_int(limits, "tokens", 0), cases[i].tokens);
+		assert_int_equal(json_get_int(json_object_get(v, "quote"), "tokens", 0),
+				 cases[i].expected);
+		json_decref(v);
+	}
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_set_up, rig_tear_down)
+	const struct CMUnitTest tests[] = {
+		T(test_a_lower_limit_runs),
+		T(test_each_kind_of_less),
+		T(test_a_raise_is_quoted_again),
+		T(test_each_kind_of_otherwise),
+		T(test_thinking),
+		T(test_not_understood_or_impossible),
+		T(test_too_late),
+		T(test_set),
+		T(test_two_answers_at_once),
+		T(test_policy),
+		T(test_presets),
+	};
+
+	return cmocka_run_group_tests_name("proposals", tests, NULL, NULL);
+}
