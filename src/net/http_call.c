@@ -6,6 +6,11 @@
  * over, `write` passes the body on; then the end. So a call that waits for
  * its answer holds neither its request nor its key.
  *
+ * A server closes a connection that was silent for a while, perhaps just when
+ * the next request is under way. libcurl then sends that again on a new one,
+ * if no byte of an answer had come; so on a connection that was silent the
+ * request is kept for a moment longer.
+ *
  * What can fail: a connection that dies under a request cannot be repeated
  * here once the body is let go; that is AVA_EIO, and the caller's to repeat.
  * Every way to break a call off from a callback sets `fault`, because libcurl
@@ -23,6 +28,8 @@
 
 #define BUFFER_BYTES 1024 /* libcurl's least; a call that waits holds it */
 #define VALUE_MAX    256  /* of a header that is kept */
+#define SILENT_MS    1000 /* a connection that was silent for so long may be dead */
+#define HOLD_MS      5000 /* until then that has shown */
 
 enum fault {
 	FAULT_NONE,
@@ -72,12 +79,18 @@ void http_call_free(struct http_call_impl *im)
 
 /* ---- time */
 
+static int64_t due_next(const struct http_call_impl *im)
+{
+	int64_t at = MIN(im->phase_at, im->total_at);
+
+	return im->hold_at ? MIN(at, im->hold_at) : at;
+}
+
 static void due_at(struct http_call_impl *im, int64_t phase_at)
 {
 	im->phase_at = phase_at;
-	phase_at = MIN(phase_at, im->total_at);
-	if (phase_at < im->due.at) /* a later one: when the old one comes up */
-		(void)http_client_due(im->pool->client, &im->due, phase_at);
+	if (due_next(im) < im->due.at) /* a later one: when the old one comes up */
+		(void)http_client_due(im->pool->client, &im->due, due_next(im));
 }
 
 static void phase_set(struct http_call_impl *im, enum http_phase phase, int64_t ms)
@@ -86,19 +99,29 @@ static void phase_set(struct http_call_impl *im, enum http_phase phase, int64_t 
 	due_at(im, os_now_ms(im->pool->client->loop) + ms);
 }
 
+/* An answer has begun, or the connection has lived for long enough. */
+static void hold_end(struct http_call_impl *im)
+{
+	im->hold_at = 0;
+	if (im->body_len && im->sent == im->body_len)
+		request_release(im);
+}
+
 /* ---- libcurl's callbacks */
 
 static int prereq_cb(void *user, char *remote, char *local, int remote_port, int local_port)
 {
 	struct http_call_impl *im = user;
 
-	(void)remote, (void)local, (void)remote_port, (void)local_port;
+	(void)remote, (void)local, (void)remote_port;
 	if (im->body_len && !im->body.data) {
 		im->fault = FAULT_LOST; /* a second try, and the body is gone */
 		return CURL_PREREQFUNC_ABORT;
 	}
 	im->sent = 0;
 	if (im->phase == HTTP_DIALING) {
+		if (http_multi_idle_ms(im, local_port) >= SILENT_MS)
+			im->hold_at = os_now_ms(im->pool->client->loop) + HOLD_MS;
 		phase_set(im, HTTP_SENT, im->timers.first_ms);
 		http_multi_sent(im->multi, im);
 	}
@@ -117,8 +140,10 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 	memcpy(to, im->body.data + im->sent, len);
 	im->sent += len;
 	if (im->sent == im->body.len) {
-		request_release(im);
+		if (!im->hold_at)
+			request_release(im);
 		im->upload = to;
+		list_del(&im->unsent); /* of a first try */
 		if (http_memory_is_upload(to))
 			list_add(&im->multi->unsent, &im->unsent);
 	}
@@ -193,6 +218,8 @@ static size_t header_cb(char *line, size_t size, size_t n, void *user)
 
 	if (!im->call)
 		return 0;
+	if (im->hold_at)
+		hold_end(im);
 	im->head_bytes += len; /* those of every 1xx and trailers too */
 	if (im->head_bytes > HTTP_HEADERS_MAX)
 		im->fault = FAULT_HEADERS;
@@ -454,8 +481,10 @@ void http_call_due(struct deadline *d)
 	if (now >= im->phase_at && im->phase == HTTP_DIALING && !im->dialled &&
 	    im->multi->nsent > 0 && !im->fault)
 		im->phase_at = now + im->timers.connect_ms;
-	if (now < MIN(im->phase_at, im->total_at)) {
-		deadlines_move(&p->client->deadlines, d, MIN(im->phase_at, im->total_at));
+	if (im->hold_at && now >= im->hold_at)
+		hold_end(im);
+	if (now < due_next(im)) {
+		deadlines_move(&p->client->deadlines, d, due_next(im));
 		return;
 	}
 	rv = im->fault ? fault_error(im, &err) : late(im, &err);

@@ -30,8 +30,10 @@
 struct http_sock {
 	struct http_multi *multi;
 	struct os_poll *poll; /* NULL: libcurl waits for nothing on it */
-	int fd;
-	bool counted; /* a connection, not something inside libcurl */
+	struct list node;     /* multi->socks, when its local port is known */
+	int fd, port;
+	int64_t used_ms; /* when something last happened on it */
+	bool counted;    /* a connection, not something inside libcurl */
 };
 
 static void act(struct http_multi *m, curl_socket_t fd, int events);
@@ -43,6 +45,7 @@ static void sock_ready_cb(int events, void *user)
 	struct http_sock *s = user;
 	int bits = 0;
 
+	s->used_ms = os_now_ms(s->multi->pool->client->loop);
 	if (events & OS_READ)
 		bits |= CURL_CSELECT_IN;
 	if (events & OS_WRITE)
@@ -81,6 +84,7 @@ static void sock_free(struct http_client *c, struct http_sock *s)
 		s->multi->pool->connections--;
 	}
 	c->socks[s->fd] = NULL;
+	list_del(&s->node);
 	os_poll_free(s->poll);
 	free(s);
 }
@@ -97,8 +101,10 @@ static struct http_sock *sock_new(struct http_multi *m, int fd)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
+	list_init(&s->node);
 	s->multi = m;
 	s->fd = fd;
+	s->used_ms = os_now_ms(c->loop);
 	c->socks[fd] = s;
 	return s;
 }
@@ -123,6 +129,7 @@ curl_socket_t http_multi_open(void *impl, curlsocktype purpose, struct curl_sock
 	m->nsocks++;
 	m->pool->connections++;
 	m->pool->opened++;
+	im->fd = fd;
 	if (!im->dialled && im->phase == HTTP_DIALING) {
 		im->dialled = true;
 		m->ndialled++;
@@ -138,6 +145,25 @@ int http_multi_close(void *multi, curl_socket_t fd)
 	if (s)
 		sock_free(c, s);
 	return close(fd);
+}
+
+int64_t http_multi_idle_ms(struct http_call_impl *im, int port)
+{
+	struct http_multi *m = im->multi;
+	struct http_client *c = m->pool->client;
+	struct http_sock *own = im->dialled ? sock_of(c, im->fd) : NULL;
+
+	if (own && list_empty(&own->node)) {
+		own->port = port;
+		list_add(&m->socks, &own->node);
+	}
+	LIST_EACH (&m->socks, n, tmp) {
+		struct http_sock *s = LIST_ENTRY(n, struct http_sock, node);
+
+		if (s->port == port && s != own)
+			return os_now_ms(c->loop) - s->used_ms;
+	}
+	return 0;
 }
 
 /* libcurl waits for nothing on it any more. It may have closed it already,
@@ -378,6 +404,7 @@ struct http_multi *http_multi_new(struct http_pool *p)
 	list_init(&m->calls);
 	list_init(&m->dead);
 	list_init(&m->unsent);
+	list_init(&m->socks);
 	m->tune_due.fire = tune_fire;
 	m->curl = curl_multi_init();
 	m->timer = os_timer_new(p->client->loop, timer_fire, m);

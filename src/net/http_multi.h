@@ -17,6 +17,7 @@ struct http_multi {
 	struct list calls;  /* http_call_impl.node */
 	struct list dead;   /* stopped while libcurl ran; taken out right after */
 	struct list unsent; /* http_call_impl.unsent */
+	struct list socks;  /* http_sock.node: connections by their local port */
 	unsigned ncalls;    /* of both lists */
 	unsigned nsent;     /* past HTTP_DIALING */
 	unsigned ndialled;  /* have a socket of their own under way */
@@ -40,6 +41,10 @@ void http_multi_drop(struct http_multi *m, struct http_call_impl *im);
 void http_multi_take(struct http_multi *m, struct http_call_impl *im);
 /* Its request can be written. */
 void http_multi_sent(struct http_multi *m, struct http_call_impl *im);
+
+/* Its request goes out from this local port: how long that connection had been
+ * silent. 0: it is new, or unknown. */
+int64_t http_multi_idle_ms(struct http_call_impl *im, int port);
 
 /* For CURLOPT_OPENSOCKETFUNCTION and its like, set by http_call.c. */
 curl_socket_t http_multi_open(void *impl, curlsocktype purpose, struct curl_sockaddr *addr);

@@ -69,6 +69,7 @@ struct http_call_impl {
 	struct deadline due;
 	enum http_phase phase;
 	int64_t phase_at; /* when the phase's own time is over */
+	int64_t hold_at;  /* until then the request is kept for a repetition; 0: it is not */
 	int64_t total_at;
 	struct http_timers timers; /* with defaults filled in */
 	struct buf body;
@@ -80,6 +81,7 @@ struct http_call_impl {
 	void *upload;       /* libcurl's buffer that still holds the body's end */
 	struct list unsent; /* multi->unsent while it does */
 	bool get, heads_over, dialled;
+	int fd;    /* socket last opened for it */
 	int fault; /* enum of http_call.c: why we broke it off */
 	size_t head_bytes, data_bytes;
 	struct buf kept; /* "name\0value\0"..., see http_call_header */

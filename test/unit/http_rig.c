@@ -110,7 +110,8 @@ void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t 
 	memcpy(f->body, body, len + 1);
 	f->body_len = len;
 	f->last = c;
-	if (f->reset) {
+	if (f->reset || f->reset_once) {
+		f->reset_once = false;
 		peer_reset(c);
 		return;
 	}

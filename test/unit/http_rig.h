@@ -39,6 +39,7 @@ struct fixture {
 	const char *reply;
 	size_t reply_len; /* 0: all of it */
 	bool hang_up, reset, silent;
+	bool reset_once;
 	/* what it saw */
 	char head[8192];
 	char *body;

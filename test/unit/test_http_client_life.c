@@ -113,6 +113,40 @@ static void test_idle_closed(void **state)
 
 /* Closed at the moment a request comes on it: the body is gone, so the call
  * fails and says that it may be repeated. */
+/* One that was silent for a while and dies under the next request, as when the
+ * server gives it up just then: the request is sent again, whole. */
+static void test_silent_dies(void **state)
+{
+	static const char *const headers[] = {"x-api-key: the key"};
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+	int64_t until;
+	struct got g;
+
+	got_init(&g, f);
+	got_start(&g);
+	got_wait(&g);
+	got_fini(&g);
+	for (until = os_now_ms(f->loop) + 1100; os_now_ms(f->loop) < until;)
+		os_loop_step(f->loop, 50);
+	f->reset_once = true;
+	got_init(&g, f);
+	g.call.headers = headers;
+	g.call.nheaders = 1;
+	buf_adds(&g.call.body, "{\"a\":1}");
+	got_start(&g);
+	got_wait(&g);
+	if (g.rv != 0)
+		fail_msg("%s", g.text);
+	assert_int_equal(g.heads, 1);
+	assert_string_equal(f->body, "{\"a\":1}");
+	assert_non_null(strstr(f->head, "x-api-key: the key"));
+	assert_int_equal(f->peer.accepted, 2);
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(stats.calls, 0);
+	got_fini(&g);
+}
+
 static void test_reused_dies(void **state)
 {
 	struct fixture *f = *state;
@@ -696,6 +730,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reset_amid_upload, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_early_answer, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_idle_closed, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_silent_dies, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reused_dies, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_refused, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_timers, rig_setup, rig_teardown),
