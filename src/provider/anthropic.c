@@ -182,6 +182,26 @@ static int insert_mark(struct buf *body, size_t at)
 	return rv;
 }
 
+bool anthropic_in_lines(const char *parameter)
+{
+	return strcmp(parameter, "cache_control") == 0;
+}
+
+/* The head's own mark, of a service that takes none. In texts the quotes are
+ * escaped, so only the mark looks like it. */
+static void unmark_head(struct buf *body, size_t head)
+{
+	static const char mark[] = "," MARK;
+	const size_t n = sizeof(mark) - 1;
+	char *at = memmem(body->data, head, mark, n);
+
+	if (at == NULL)
+		return;
+	memmove(at, at + n, (size_t)(body->data + body->len - at) - n);
+	body->len -= n;
+	body->data[body->len] = 0;
+}
+
 /* The service looks for a known prefix no further back than 20 blocks. When a
  * turn has more, results and their calls, the one before is marked as well: the
  * last request ended there. */
@@ -191,7 +211,11 @@ int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model
 	size_t len = body->len - lines_from, newest, before = 0;
 	int rv;
 
-	newest = takes(m, "cache_control") ? newest_turn(s, len) : len;
+	if (!takes(m, "cache_control")) {
+		unmark_head(body, lines_from);
+		return 0;
+	}
+	newest = newest_turn(s, len);
 	if (newest == len)
 		return 0;
 	if (newest > 1 && 2 * count_blocks(s + newest, len - newest) > LOOKBACK)
@@ -215,6 +239,7 @@ const struct dialect dialect_anthropic = {
 	.path = "/v1/messages",
 	.headers = anthropic_headers,
 	.mark_cache = anthropic_mark_cache,
+	.in_lines = anthropic_in_lines,
 	.stream_new = anthropic_stream_new,
 	.stream_feed = stream_feed,
 	.stream_end = stream_end,

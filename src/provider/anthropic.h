@@ -13,5 +13,6 @@ int anthropic_tail(struct buf *out, const struct model *m, bool thinking,
 		   const struct agent_infer *call);
 int anthropic_headers(struct buf *out, const struct model *m, const char *key);
 int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m);
+bool anthropic_in_lines(const char *parameter);
 
 #endif

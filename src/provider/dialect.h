@@ -77,8 +77,11 @@ struct dialect {
 	int (*headers)(struct buf *out, const struct model *m, const char *key);
 	/* Cache mark on the newest turn, in a request built up to its tail whose
 	 * lines begin at `lines_from`; never stored. Does nothing where the
-	 * service needs none. */
+	 * service needs none. What of head and lines the model rejects is left
+	 * out, and with that `lines_from` is no more. */
 	int (*mark_cache)(struct buf *body, size_t lines_from, const struct model *m);
+	/* A parameter that mark_cache can leave out; NULL: no such. */
+	bool (*in_lines)(const char *parameter);
 	/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied)
 	 * is in the ids of calls that have none: call_<tag>_<n>, so it must be
 	 * another one for each reply of a run. NULL: no memory. */

@@ -10,7 +10,9 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
+#include "provider/jscan.h"
 #include "provider/openai_stream.h"
 #include "provider/openai_wire.h"
 #include "provider/provider.h"
@@ -150,6 +152,60 @@ int openai_headers(struct buf *out, const struct model *m, const char *key)
 	return buf_check(out);
 }
 
+/* ---- lines in a request */
+
+static const char *const reasoning[] = {"reasoning_content", "reasoning", "reasoning_details"};
+
+bool openai_in_lines(const char *parameter)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
+		if (strcmp(reasoning[i], parameter) == 0)
+			return true;
+	return false;
+}
+
+static bool rejected(const struct model *m, struct slice key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
+		if (slice_is(key, reasoning[i]))
+			return !takes(m, reasoning[i]);
+	return false;
+}
+
+/* Moves s[*from..to) to *out; in place, since it only ever moves down. */
+static void keep(char *s, size_t *out, size_t *from, size_t to)
+{
+	memmove(s + *out, s + *from, to - *from);
+	*out += to - *from;
+	*from = to;
+}
+
+/* Leaves out the reasoning that the model does not take back: it came when that
+ * was not known yet. The scanner is ahead of what is moved. */
+static void leave_out(struct buf *body, size_t lines_from, const struct model *m)
+{
+	char *s = body->data + lines_from;
+	size_t len = body->len - lines_from, out = 0, from = 0;
+	struct slice key, value;
+	struct jscan w;
+
+	jscan_init(&w, s, len);
+	w.last = '['; /* as if the head had just opened the array */
+	while (jscan_peek(&w) != 0 && jscan_item(&w) && jscan_object(&w)) {
+		while (jscan_key(&w, &key)) {
+			size_t comma = (size_t)(key.s - s) - 2;
+
+			if (!jscan_skip(&w, &value) || !rejected(m, key) || s[comma] != ',')
+				continue;
+			keep(s, &out, &from, comma);
+			from = (size_t)(value.s - s) + value.len;
+		}
+	}
+	keep(s, &out, &from, len);
+	body->len = lines_from + out;
+	s[out] = 0;
+}
+
 /* Raw text of a string in which nothing is to be seen. */
 static bool is_blank(const char *s, size_t len)
 {
@@ -166,14 +222,14 @@ static bool is_blank(const char *s, size_t len)
 /* The last message ends with its text: …"content":"T"}. The text becomes a
  * part with a mark. What ends otherwise is left alone, and so is a blank text:
  * a tool message may hold one, a part may not. */
-int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+static int mark_newest(struct buf *body, size_t lines_from)
 {
 	static const char key[] = ",\"content\":\"", part[] = "[{\"type\":\"text\",\"text\":";
 	const size_t nkey = sizeof(key) - 1, npart = sizeof(part) - 1;
 	char *text, *s = body->data + lines_from;
 	size_t len = body->len - lines_from;
 
-	if (!wants_marks(m) || len < nkey + 2 || memcmp(s + len - 2, "\"}", 2) != 0)
+	if (len < nkey + 2 || memcmp(s + len - 2, "\"}", 2) != 0)
 		return 0;
 	/* Quotes inside strings are escaped, so the last such key is the one. */
 	for (text = s + len - nkey; text > s && memcmp(text, key, nkey) != 0; text--)
@@ -194,6 +250,17 @@ int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m
 	return buf_adds(body, "," MARK "}]}");
 }
 
+int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++) {
+		if (takes(m, reasoning[i]))
+			continue;
+		leave_out(body, lines_from, m);
+		break;
+	}
+	return wants_marks(m) ? mark_newest(body, lines_from) : 0;
+}
+
 const struct dialect dialect_openai = {
 	.name = "openai",
 	.can_force = true,
@@ -207,6 +274,7 @@ const struct dialect dialect_openai = {
 	.path = "/chat/completions",
 	.headers = openai_headers,
 	.mark_cache = openai_mark_cache,
+	.in_lines = openai_in_lines,
 	.stream_new = openai_stream_new,
 	.stream_feed = stream_feed,
 	.stream_end = stream_end,

@@ -11,5 +11,6 @@ int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		const struct agent_infer *call);
 int openai_headers(struct buf *out, const struct model *m, const char *key);
 int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m);
+bool openai_in_lines(const char *parameter);
 
 #endif

@@ -212,8 +212,9 @@ static bool param_char(char c)
 
 /* Parameters of ours that a service may reject and that can be left out. */
 static const char *const ours[] = {
-	"tool_choice", "stream_options", "max_completion_tokens", "max_tokens",
-	"thinking",    "reasoning",      "reasoning_effort",      "cache_control",
+	"tool_choice",       "stream_options",    "max_completion_tokens", "max_tokens",
+	"thinking",          "reasoning",         "reasoning_effort",      "cache_control",
+	"reasoning_content", "reasoning_details",
 };
 
 /* The one that is named first, as a word of its own (a dot may follow). */
@@ -294,7 +295,8 @@ static void thinking_param(struct reply_error *e, const char *text)
 /* A path through what was said (messages.1.content.0) is nothing to leave out. */
 static bool is_content(const char *path)
 {
-	return strncmp(path, "messages", 8) == 0 || strncmp(path, "tools.", 6) == 0;
+	return strncmp(path, "messages", 8) == 0 || strncmp(path, "system", 6) == 0 ||
+	       strncmp(path, "tools.", 6) == 0;
 }
 
 static void find_param(struct reply_error *e, const char *param, const char *text)

@@ -33,12 +33,14 @@ static struct buf *messages_part(struct run *r)
 
 /* Does the request differ without it? Else the service means something that is
  * not ours to leave out. */
-static bool matters(const struct infer_job *j, const struct model *without)
+static bool matters(const struct infer_job *j, const struct model *without, const char *name)
 {
 	const struct model *m = &j->run->spec->model;
 	bool thinking = j->run->spec->thinking, differs;
 	struct buf a, b;
 
+	if (m->dialect->in_lines && m->dialect->in_lines(name) && model_takes(m, name))
+		return true;
 	buf_init(&a, 1u << 16);
 	buf_init(&b, 1u << 16);
 	differs = m->dialect->encode_tail(&a, m, thinking, &j->call) == 0 &&
@@ -57,7 +59,7 @@ static bool drop(const struct infer_job *j, const char *field, struct model *wit
 		char *cut = strrchr(name, '.');
 
 		*without = j->run->spec->model;
-		if (*name && model_drop(without, name) && matters(j, without))
+		if (*name && model_drop(without, name) && matters(j, without, name))
 			return true;
 		if (!cut)
 			return false;

@@ -67,6 +67,11 @@ static inline void fuzz_mark(const struct dialect *d, struct buf *lines)
 
 	CHECK(d->mark_cache(lines, 0, &m) == 0);
 	CHECK(lines->len > plain && d->check(lines->data, lines->len, NULL) == 0);
+	/* Nor does what is left out. */
+	plain = lines->len;
+	m = (struct model){.drop = "cache_control reasoning reasoning_content reasoning_details"};
+	CHECK(d->mark_cache(lines, 0, &m) == 0);
+	CHECK(lines->len <= plain && d->check(lines->data, lines->len, NULL) == 0);
 }
 
 static inline void fuzz_send_back(const struct dialect *d, const struct turn *t)

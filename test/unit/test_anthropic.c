@@ -115,9 +115,10 @@ static void test_headers(void **state)
 
 /* ---- the mark */
 
-#define HEAD "{\"messages\":["
-#define MARK ",\"cache_control\":{\"type\":\"ephemeral\"}"
-#define USER "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a \\\"}]}\"}]}"
+#define HEAD        "{\"messages\":["
+#define MARK_QUOTED ",\\\"cache_control\\\":{\\\"type\\\":\\\"ephemeral\\\"}"
+#define MARK        ",\"cache_control\":{\"type\":\"ephemeral\"}"
+#define USER        "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a \\\"}]}\"}]}"
 
 static const struct {
 	const char *lines, *marked; /* NULL: as they are */
@@ -206,12 +207,12 @@ static void test_mark_wide(void **state)
 static void test_mark(void **state)
 {
 	struct model m = {.wire_name = "x"};
+	char want[600];
 	struct buf b;
+	size_t at;
 
 	buf_init(&b, 65536);
 	for (size_t i = 0; i < ARRAY_LEN(mark_cases); i++) {
-		char want[600];
-
 		buf_adds(&b, HEAD);
 		buf_adds(&b, mark_cases[i].lines);
 		assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), &m), 0);
@@ -219,11 +220,17 @@ static void test_mark(void **state)
 			 mark_cases[i].marked != NULL ? mark_cases[i].marked : mark_cases[i].lines);
 		expect(&b, want);
 	}
+	/* Nor in a head that was rendered before that was known. */
 	assert_true(model_drop(&m, "cache_control"));
-	buf_adds(&b, HEAD);
+	buf_adds(&b, "{\"system\":[{\"type\":\"text\",\"text\":\"" MARK_QUOTED "\"" MARK "}],");
+	at = b.len;
 	buf_adds(&b, mark_cases[0].lines);
-	assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), &m), 0);
-	assert_null(strstr(b.data, "cache_control"));
+	assert_int_equal(anthropic_mark_cache(&b, at, &m), 0);
+	snprintf(want, sizeof(want), "{\"system\":[{\"type\":\"text\",\"text\":\"%s\"}],%s",
+		 MARK_QUOTED, mark_cases[0].lines);
+	expect(&b, want);
+	assert_true(anthropic_in_lines("cache_control"));
+	assert_false(anthropic_in_lines("thinking"));
 	buf_fini(&b);
 	/* What the encoders write can always be marked, and nothing else changes. */
 	buf_init(&b, 65536);

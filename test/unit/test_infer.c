@@ -50,6 +50,14 @@
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 #define LOOK CALL("read_file", "{\\\"path\\\":\\\"none\\\"}")
 
+/* Of chat completions. */
+#define CHAT(rest)                                                                                 \
+	"data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"," rest    \
+	"},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+#define CHAT_CALL(name, args)                                                                      \
+	"\"tool_calls\":[{\"index\":0,\"id\":\"call_" name "\",\"function\":{\"name\":\"" name     \
+	"\",\"arguments\":\"" args "\"}}]"
+
 /* What the service answers, one a request; behind the last: DONE. */
 enum play {
 	DONE,
@@ -63,7 +71,10 @@ enum play {
 	BAD_OTHER,
 	NO_KEY,
 	SILENCE,
-	SLOW_DOWN
+	SLOW_DOWN,
+	CHAT_THINKS,
+	CHAT_REJECTS,
+	CHAT_DONE
 };
 
 struct world {
@@ -98,8 +109,10 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	unsigned n = w->requests++;
 	enum play play = n < w->nplays ? w->plays[n] : DONE;
 
-	if (n < 16)
+	if (n < 16) {
+		free(w->bodies[n]);
 		w->bodies[n] = strdup(body);
+	}
 	switch (play) {
 	case DONE:
 	case TWO_STEPS:
@@ -136,6 +149,23 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	case SILENCE:
 		peer_sendf(c, HEAD START, "r");
 		break;
+	case CHAT_THINKS:
+		peer_sendf(c, HEAD, "r");
+		peer_sends(c, CHAT("\"reasoning_content\":\"why\"," CHAT_CALL(
+				      "read_file", "{\\\"path\\\":\\\"none\\\"}")));
+		peer_close(c);
+		break;
+	case CHAT_REJECTS:
+		fail_with(c, "400 Bad", "", "invalid_request_error",
+			  "messages.2: property 'reasoning_content' is unsupported");
+		break;
+	case CHAT_DONE:
+		peer_sendf(c, HEAD, "r");
+		peer_sends(c, CHAT(CHAT_CALL("submit_result",
+					     "{\\\"output\\\":1,\\\"summary\\\":\\\"done\\\","
+					     "\\\"confidence\\\":0.5,\\\"caveats\\\":[]}")));
+		peer_close(c);
+		break;
 	}
 }
 
@@ -164,6 +194,7 @@ static int set_up(void **state)
 	peer_start(&w->peer, w->loop);
 	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
 	setenv("ANTHROPIC_BASE_URL", peer_url(&w->peer), 1);
+	setenv("AVA_LOCAL_BASE_URL", peer_url(&w->peer), 1);
 	models_reset();
 	if (provider_configure(&err) != 0)
 		fail_msg("%s", err.text);
@@ -223,13 +254,14 @@ static void until(struct world *w, const int *calls)
 	assert_int_equal(*calls, 1);
 }
 
-static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool thinking)
+static void begin_with(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
+		       bool thinking)
 {
 	struct op_spawn s = {
 		.role = "researcher",
 		.task = "look",
 		.cwd = w->dir,
-		.model = "anthropic/claude-haiku-4-5",
+		.model = model,
 		.origin = "test",
 		.session_id = "s1",
 		.user_id = "tester",
@@ -246,6 +278,11 @@ static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool think
 	until(w, &g->calls);
 	if (g->rv != 0)
 		fail_msg("%s", g->text);
+}
+
+static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool thinking)
+{
+	begin_with(w, g, "anthropic/claude-haiku-4-5", timeout_ms, thinking);
 }
 
 static void play(struct world *w, const enum play *plays, unsigned n)
@@ -427,6 +464,35 @@ static void test_a_parameter_less(void **state)
 	assert_paired(w, g.id, 1);
 }
 
+/* What a service made and does not take back stays in the file and leaves the
+ * requests. */
+static void test_reasoning_less(void **state)
+{
+	static const char said[] = "\"reasoning_content\":\"why\"";
+	struct world *w = *state;
+	char path[400], *file;
+	struct got g;
+	size_t len;
+	json_t *r;
+
+	PLAY(w, CHAT_THINKS, CHAT_REJECTS, CHAT_THINKS, CHAT_DONE);
+	begin_with(w, &g, "local/x", AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	json_decref(r);
+	assert_int_equal(w->requests, 4);
+	assert_non_null(strstr(w->bodies[1], said));
+	assert_null(strstr(w->bodies[2], "reasoning_content"));
+	assert_null(strstr(w->bodies[3], "reasoning_content"));
+	/* The rest goes on as it was. */
+	assert_memory_equal(w->bodies[2], w->bodies[3], strcspn(w->bodies[2], "]"));
+	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, g.id);
+	file = unit_read(path, &len);
+	assert_non_null(strstr(file, said));
+	assert_non_null(strstr(file, "\n{\"spec\":{\"drop\":\"reasoning_content\"}}\n"));
+	free(file);
+}
+
 static void test_another_model(void **state)
 {
 	struct world *w = *state;
@@ -457,6 +523,40 @@ static void test_another_model(void **state)
 	assert_result(r, "error", "model_error");
 	json_decref(r);
 	assert_paired(w, g.id, 2);
+}
+
+/* A long wait that is asked for is reason enough; and whoever waits at the gate
+ * that it closed need not wait with it. */
+static void test_another_model_instead_of_a_wait(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	struct run *run;
+	json_t *r;
+
+	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
+	PLAY(w, SLOW_DOWN);
+	begin(w, &g, 3600000, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
+			       "anthropic/claude-haiku-4-5 was overloaded"));
+	json_decref(r);
+	assert_paired(w, g.id, 2);
+
+	PLAY(w, DONE);
+	begin(w, &g, 3600000, false);
+	run = supervisor_find(&w->core->sup, g.id);
+	while (!run->job)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(run->job->state, INFER_GATE);
+	infer_remote_waited(run->job);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	json_decref(r);
+	assert_paired(w, g.id, 1);
 }
 
 /* ---- the circuit */
@@ -647,7 +747,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_attempts_are_written, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_past_the_runs_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_parameter_less, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reasoning_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_model, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_another_model_instead_of_a_wait, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_keys_open_the_circuit, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_one_request_is_paid_once, set_up, tear_down),

@@ -161,6 +161,46 @@ static void test_mark(void **state)
 
 /* ---- lines */
 
+/* Reasoning that a service does not take back is in the file, not in a request. */
+static void test_leave_out(void **state)
+{
+#define ASK   "{\"role\":\"user\",\"content\":\"do\"}"
+#define WITH  "{\"role\":\"assistant\",\"content\":\"a,\\\"reasoning\\\":\\\"b\""
+#define CONT  ",\"reasoning_content\":\"why \\\"this\\\"\""
+#define PARTS ",\"reasoning_details\":[{\"reasoning\":\"x\"},{}]"
+#define ARGS  ",\"tool_calls\":[{\"id\":\"a\",\"function\":{\"name\":\"f\",\"reasoning\":1}}]}"
+#define TAKEN ",{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"\"}"
+	static const struct {
+		const char *drop, *lines, *sent;
+	} cases[] = {
+		{"", ASK "," WITH CONT PARTS ARGS TAKEN, ASK "," WITH CONT PARTS ARGS TAKEN},
+		{"reasoning_content", ASK "," WITH CONT PARTS ARGS TAKEN,
+		 ASK "," WITH PARTS ARGS TAKEN},
+		{"reasoning_details x reasoning_content",
+		 ASK "," WITH CONT PARTS ARGS TAKEN "," WITH CONT "}," ASK,
+		 ASK "," WITH ARGS TAKEN "," WITH "}," ASK},
+		{"reasoning", WITH ",\"reasoning\":null}", WITH "}"},
+		{"reasoning", "", ""},
+	};
+	struct model m = {.provider = &local, .wire_name = "x"};
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(m.drop, sizeof(m.drop), "%s", cases[i].drop);
+		buf_adds(&b, "{\"messages\":[");
+		buf_adds(&b, cases[i].lines);
+		assert_int_equal(openai_mark_cache(&b, 13, &m), 0);
+		assert_memory_equal(b.data, "{\"messages\":[", 13);
+		assert_string_equal(b.data + 13, cases[i].sent);
+		assert_int_equal(b.len, 13 + strlen(cases[i].sent));
+		buf_reset(&b);
+	}
+	buf_fini(&b);
+	assert_true(openai_in_lines("reasoning_content"));
+	assert_false(openai_in_lines("reasoning_effort"));
+}
+
 static void test_lines(void **state)
 {
 	struct turn_call calls[] = {
@@ -358,12 +398,12 @@ static void test_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),     cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_headers),  cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_check),
-		cmocka_unit_test(test_results),  cmocka_unit_test(test_open_calls),
-		cmocka_unit_test(test_replaced), cmocka_unit_test(test_example),
-		cmocka_unit_test(test_row),
+		cmocka_unit_test(test_head),       cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_headers),    cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_leave_out),  cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_check),      cmocka_unit_test(test_results),
+		cmocka_unit_test(test_open_calls), cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_example),    cmocka_unit_test(test_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
