@@ -265,6 +265,11 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 		out->verdict = RETRY_LATE;
 }
 
+int64_t retry_fallback_ms(const struct retry_policy *p)
+{
+	return p->horizon_ms / FALLBACK_PART;
+}
+
 bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 			const struct retry_failure *f, const struct retry_plan *plan,
 			int64_t now_ms)
@@ -273,8 +278,10 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 		return false;
 	if (plan->verdict != RETRY_AGAIN)
 		return true;
+	if (plan->told && plan->wait_ms >= retry_fallback_ms(p))
+		return true;
 	return r->overloads >= FALLBACK_TRIES &&
-	       now_ms + plan->wait_ms - r->since_ms >= p->horizon_ms / FALLBACK_PART;
+	       now_ms + plan->wait_ms - r->since_ms >= retry_fallback_ms(p);
 }
 
 /* ---- words */

@@ -66,11 +66,15 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 		  const struct retry_when *w, struct retry_plan *out);
 
 /* Is it time for another model? On overload only: when the verdict is no more
- * attempts, or after three failures and a sixtieth of the horizon, the coming
- * wait included (30 s: a run has ten minutes). */
+ * attempts, when the service asks for a wait of a sixtieth of the horizon
+ * (30 s: a run has ten minutes), or after three failures and that time, the
+ * coming wait included. */
 bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 			const struct retry_failure *f, const struct retry_plan *plan,
 			int64_t now_ms);
+
+/* That sixtieth: also how long one waits at a closed gate for the first model. */
+int64_t retry_fallback_ms(const struct retry_policy *p);
 
 /* An overload: the gate slows down for these. */
 bool retry_congested(enum reply_class cls);

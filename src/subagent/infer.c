@@ -203,7 +203,9 @@ static void reply_due(void *user)
 {
 	struct infer_job *j = ((struct run *)user)->job;
 
-	if (j && j->state == INFER_DELAY)
+	if (j && j->state == INFER_GATE)
+		infer_remote_waited(j);
+	else if (j && j->state == INFER_DELAY)
 		deliver(j);
 	else if (j && j->state == INFER_PARKED)
 		infer_remote_again(j);

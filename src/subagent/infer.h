@@ -70,8 +70,9 @@ void infer_rehashed(struct infer_job *j);
 
 /* ---- infer_remote.c */
 int infer_remote_start(struct infer_job *j);
-void infer_remote_send(struct infer_job *j);  /* the request is built */
-void infer_remote_again(struct infer_job *j); /* its parked time is over */
+void infer_remote_send(struct infer_job *j);   /* the request is built */
+void infer_remote_again(struct infer_job *j);  /* its parked time is over */
+void infer_remote_waited(struct infer_job *j); /* for long, at the gate */
 void infer_remote_stop(struct infer_job *j);
 
 #endif

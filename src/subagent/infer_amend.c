@@ -98,33 +98,6 @@ bool infer_repair(struct infer_job *j, const char *field)
 
 /* ---- another model */
 
-/* The next of models.fallback that can be called the way this run is. */
-static bool next_model(struct run *r, struct model *out)
-{
-	size_t n = 0;
-	const char *const *ids = model_fallback(&n);
-
-	while (r->fallbacks < n) {
-		const char *id = ids[r->fallbacks++];
-
-		if (model_resolve(id, out, NULL, NULL) == 0 &&
-		    out->dialect == r->spec->model.dialect &&
-		    strcmp(out->id, r->spec->model.id) != 0)
-			return true;
-	}
-	return false;
-}
-
-/* Cost limits were confirmed for a model whose price is known. */
-static bool affordable(const struct run *r, const struct model *m)
-{
-	const struct agent_price *was = &r->spec->agent.price, *is = &m->price;
-
-	if (r->spec->agent.limits.cost_microusd == 0)
-		return is->input == 0 && is->output == 0;
-	return was->input < 0 || (is->input >= 0 && is->output >= 0);
-}
-
 bool infer_fall_back(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -133,10 +106,11 @@ bool infer_fall_back(struct infer_job *j)
 	struct model m;
 	char text[160];
 
-	do {
-		if (!d || !part || !next_model(r, &m))
-			return false;
-	} while (!affordable(r, &m));
+	if (!d || !part || !spec_next_model(r->spec, &r->fallbacks, &m))
+		return false;
+	if (!r->first_model)
+		r->first_model = arena_copy(&r->spec->mem, r->spec->model.id,
+					    strlen(r->spec->model.id));
 	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model.id,
 		 m.id);
 	if (spec_switch(r->spec, &m, part) != 0)

@@ -285,6 +285,11 @@ void infer_line_leave(struct infer_ticket *t)
 	pump(line);
 }
 
+bool infer_line_closed(const struct infer_line *line)
+{
+	return line->gate.closed;
+}
+
 bool infer_line_refuses(const struct infer_line *line, enum reply_class *why, int64_t *for_ms)
 {
 	const struct gate_circuit *c = &line->service->circuit;

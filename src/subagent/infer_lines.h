@@ -43,6 +43,8 @@ void infer_line_began(struct infer_ticket *t);
 void infer_line_end(struct infer_ticket *t, enum reply_class cls, int64_t wait_ms);
 /* From wherever it is; also when it is at no gate. */
 void infer_line_leave(struct infer_ticket *t);
+/* The service has set a limit and nobody may go, but for one to see. */
+bool infer_line_closed(const struct infer_line *line);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool infer_line_refuses(const struct infer_line *line, enum reply_class *why, int64_t *for_ms);
 

@@ -49,6 +49,7 @@ static void at_gate(struct infer_ticket *t)
 {
 	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
 
+	os_timer_stop(j->run->reply_timer);
 	if (t->gate.refused) {
 		refused(j);
 		return;
@@ -74,6 +75,28 @@ static uint64_t shared_head(const struct infer_job *j)
 	return head | 1;
 }
 
+/* Another model may be free while all of this one wait. */
+static void watch_gate(struct infer_job *j)
+{
+	size_t n;
+
+	model_fallback(&n);
+	if (n > j->run->fallbacks)
+		os_timer_set(j->run->reply_timer, retry_fallback_ms(&retry_default));
+}
+
+void infer_remote_waited(struct infer_job *j)
+{
+	if (!infer_line_closed(j->ticket.line)) {
+		watch_gate(j);
+		return;
+	}
+	infer_line_leave(&j->ticket);
+	/* Where none can take its place it stands behind the others again. */
+	if (!infer_fall_back(j))
+		(void)infer_remote_start(j);
+}
+
 int infer_remote_start(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -92,6 +115,7 @@ int infer_remote_start(struct infer_job *j)
 		world_flush(r, JOURNAL_RIDE, NULL);
 		snprintf(text, sizeof(text), "Waiting for %s", m->provider->name);
 		world_activity(r, text);
+		watch_gate(j);
 	}
 	return 0;
 }

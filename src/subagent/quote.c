@@ -74,6 +74,21 @@ void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *
 		out->cost_microusd = 0;
 }
 
+/* Models that are asked where the first stays overloaded; nothing when there is none. */
+static void write_fallback(struct jw *w, const struct run_spec *s)
+{
+	struct model m;
+	uint16_t at = 0;
+
+	if (!spec_next_model(s, &at, &m))
+		return;
+	jw_array(w, "fallback");
+	do {
+		jw_str(w, NULL, m.id);
+	} while (spec_next_model(s, &at, &m));
+	jw_end(w);
+}
+
 int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *s,
 		 const char *rationale)
 {
@@ -95,6 +110,7 @@ int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *
 		jw_str(&w, NULL, s->tools[i]->name);
 	jw_end(&w);
 	jw_str(&w, "model", s->model.id);
+	write_fallback(&w, s);
 	jw_str(&w, "role", s->role->name);
 	jw_object(&w, "rights");
 	jw_bool(&w, "private", s->rights_private);
@@ -154,6 +170,8 @@ static void add_task(struct buf *out, const char *task)
 int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 {
 	bool offline = strncmp(s->model.id, "offline", 7) == 0;
+	uint16_t at = 0;
+	struct model m;
 
 	buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
 	add_task(out, s->task);
@@ -173,6 +191,11 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 	buf_adds(out, "• Tools: ");
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", s->tools[i]->name);
+	if (spec_next_model(s, &at, &m)) {
+		buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model.id, m.id);
+		while (spec_next_model(s, &at, &m))
+			buf_addf(out, ", %s", m.id);
+	}
 	buf_adds(out, "\nProceed? [Yes/No]");
 	return buf_check(out);
 }

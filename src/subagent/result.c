@@ -4,6 +4,7 @@
 #include "subagent/result.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/json.h"
@@ -23,6 +24,27 @@ static void write_evidence(struct jw *w, const struct run *r, const struct evide
 	jw_end(w);
 }
 
+/* The model's own, then what the runtime has to add. */
+static void write_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
+{
+	const char *own = end->caveats ? end->caveats : "[]";
+	char text[600];
+	struct buf all;
+	json_t *list;
+
+	snprintf(text, sizeof(text), "%s was overloaded: %s went on in its place",
+		 r->first_model ? r->first_model : "", r->spec->model.id);
+	list = r->first_model ? json_parse(own, strlen(own), NULL) : NULL;
+	buf_init(&all, 1u << 20);
+	if (list && json_array_append_new(list, json_string(text)) == 0 &&
+	    json_dump(&all, list) == 0)
+		jw_raw(w, "caveats", all.data, all.len);
+	else
+		jw_raw(w, "caveats", own, strlen(own));
+	buf_fini(&all);
+	json_decref(list);
+}
+
 int result_encode(struct buf *out, const struct run *r, const struct agent_end *end,
 		  const struct evidence *e)
 {
@@ -40,10 +62,7 @@ int result_encode(struct buf *out, const struct run *r, const struct agent_end *
 	else
 		jw_null(&w, "output");
 	jw_fixed(&w, "confidence", (int64_t)lround(end->confidence * 1000), 3);
-	if (end->caveats)
-		jw_raw(&w, "caveats", end->caveats, strlen(end->caveats));
-	else
-		jw_raw(&w, "caveats", "[]", 2);
+	write_caveats(&w, r, end);
 	jw_str(&w, "error", end->error);
 	jw_int(&w, "tokens_used", t->input + t->output);
 	if (run_cost(r) < 0)

@@ -50,6 +50,7 @@ struct run {
 	struct retry retry;       /* of the call under way */
 	uint16_t attempts;        /* at the call under way */
 	uint16_t fallbacks;       /* places of models.fallback looked at */
+	const char *first_model;  /* models.fallback took its place; in spec->mem; or NULL */
 	struct usage cut;         /* what a call that was stopped had used; 0: unknown */
 	bool unsent;              /* the call under way has not left: it costs nothing */
 	bool call_stopped;        /* the end, or a stop of the runtime, fell into a call */

@@ -682,6 +682,31 @@ out:
 	return rv;
 }
 
+/* Cost limits were confirmed for a model whose price is known. */
+static bool affordable(const struct run_spec *r, const struct model *m)
+{
+	const struct agent_price *was = &r->agent.price, *is = &m->price;
+
+	if (r->agent.limits.cost_microusd == 0)
+		return is->input == 0 && is->output == 0;
+	return was->input < 0 || (is->input >= 0 && is->output >= 0);
+}
+
+bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
+{
+	size_t n = 0;
+	const char *const *ids = model_fallback(&n);
+
+	while (*at < n) {
+		const char *id = ids[(*at)++];
+
+		if (model_resolve(id, out, NULL, NULL) == 0 && out->dialect == r->model.dialect &&
+		    strcmp(out->id, r->model.id) != 0 && affordable(r, out))
+			return true;
+	}
+	return false;
+}
+
 int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 {
 	struct model before = r->model;

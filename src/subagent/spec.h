@@ -77,6 +77,9 @@ void spec_free(struct run_spec *s);
  * request begins with (head, first line). */
 int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 		  struct hash_sha256 *hash);
+/* The next of models.fallback, from the *at-th, that can be called as this run
+ * is: its dialect, with a key, and held by the same limits. false: none. */
+bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
 /* From now on another model, whose dialect is the same: *s speaks to it, and
  * the amendment line (with \n) that says so is appended. On error nothing
  * changed. */

@@ -29,7 +29,7 @@ printf 'one\ntwo\n' >a.txt
 
 serve()
 {
-	start_daemon "$@" || { result 1 'avad serves' || finish; }
+	start_daemon || { result 1 'avad serves' || finish; }
 }
 
 # start NAME MODEL PLAN [OPTION...]: begin a run; its id stands in $T/id.NAME.
@@ -149,6 +149,7 @@ AVA_MODELS_FALLBACK=anthropic/claude-haiku-4-5 serve
 start other $A fault=529:should-retry=false
 equal 'a model that is overloaded is left for another one' 'success anthropic/claude-haiku-4-5' \
 	"$(of other '"\(.status) \(.model)"')"
+contains 'and the result says so' "$A was overloaded" "$AVA_DATA_ROOT/runs/$(id other)/result.json"
 stop_daemon
 
 # --- a key that is refused -------------------------------------------------------------------

@@ -11,6 +11,7 @@
 
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/state.h"
 #include "base/keys.h"
 #include "base/settings.h"
 #include "base/util.h"
@@ -19,6 +20,7 @@
 #include "os/loop.h"
 #include "provider/models.h"
 #include "provider/provider.h"
+#include "subagent/infer.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"
 #define START_OF(input)                                                                            \
@@ -525,6 +527,40 @@ static void test_another_model(void **state)
 	assert_paired(w, g.id, 2);
 }
 
+/* A long wait that is asked for is reason enough; and whoever waits at the gate
+ * that it closed need not wait with it. */
+static void test_another_model_instead_of_a_wait(void **state)
+{
+	struct world *w = *state;
+	struct got g;
+	struct run *run;
+	json_t *r;
+
+	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
+	PLAY(w, SLOW_DOWN);
+	begin(w, &g, 3600000, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
+			       "anthropic/claude-haiku-4-5 was overloaded"));
+	json_decref(r);
+	assert_paired(w, g.id, 2);
+
+	PLAY(w, DONE);
+	begin(w, &g, 3600000, false);
+	run = supervisor_find(&w->core->sup, g.id);
+	while (!run->job)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(run->job->state, INFER_GATE);
+	infer_remote_waited(run->job);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
+	json_decref(r);
+	assert_paired(w, g.id, 1);
+}
+
 /* ---- the circuit */
 
 static void test_refused_keys_open_the_circuit(void **state)
@@ -715,6 +751,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_parameter_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasoning_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_model, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_another_model_instead_of_a_wait, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_keys_open_the_circuit, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_one_request_is_paid_once, set_up, tear_down),

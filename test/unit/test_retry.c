@@ -200,6 +200,23 @@ static void test_backoff_reaches_both_ends(void **state)
 	assert_int_equal(p.wait_ms, 60000);
 }
 
+/* A long wait that the service asks for: another model need not wait. */
+static void test_another_model_instead_of_a_wait(void **state)
+{
+	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529, .after = "29"};
+	struct retry_plan p;
+	struct retry r = {0};
+
+	p = decide(&r, f, NOW, INT64_MAX, 0);
+	assert_false(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
+	r = (struct retry){0};
+	f.after = "30";
+	p = decide(&r, f, NOW, INT64_MAX, 0);
+	assert_true(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
+	f.cls = REPLY_SERVER; /* that is no overload */
+	assert_false(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
+}
+
 static void test_told(void **state)
 {
 	struct retry_failure f = {.cls = REPLY_RATE_LIMIT, .status = 429, .after = "20"};
@@ -382,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_backoff),
 		cmocka_unit_test(test_backoff_reaches_both_ends),
 		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_another_model_instead_of_a_wait),
 		cmocka_unit_test(test_horizon),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_broken),

@@ -10,6 +10,8 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "provider/models.h"
+#include "provider/provider.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
 
@@ -349,6 +351,47 @@ static void test_quote_reads_as_a_sentence(void **state)
 	}
 }
 
+/* Another model is part of the quote, where one can take the place. */
+static void test_quote_names_the_fallback(void **state)
+{
+	static const char config[] =
+		"{\"role\":\"researcher\",\"task\":\"look\",\"model\":\"anthropic/"
+		"claude-haiku-4-5\","
+		"\"limits\":{\"seconds\":60,\"costCents\":5,\"tokens\":100,\"iterations\":2}}";
+	json_t *o = json_parse(config, sizeof(config) - 1, NULL);
+	struct quotes q = {0};
+	struct quote quote;
+	struct run_spec *r;
+	struct buf text;
+
+	assert_int_equal(spec_from_json(&r, o, "s", "", "u", NULL), 0);
+	json_decref(o);
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+	assert_int_equal(provider_configure(NULL), 0);
+	for (int set = 0; set < 2; set++) {
+		buf_init(&text, 1u << 16);
+		quote_make(&q, r, &quote);
+		assert_int_equal(quote_text(&text, &quote, r), 0);
+		assert_int_equal(quote_encode(&text, &quote, r, ""), 0);
+		assert_true((strstr(text.data,
+				    "• Model: anthropic/claude-haiku-4-5; where it is "
+				    "overloaded anthropic/claude-sonnet-4-5\nProceed?") != NULL) ==
+			    (set == 1));
+		assert_true((strstr(text.data, "\"fallback\":[\"anthropic/claude-sonnet-4-5\"]") !=
+			     NULL) == (set == 1));
+		buf_fini(&text);
+		if (set == 1)
+			continue;
+		assert_int_equal(models_add_fallback("openai/gpt-4o", NULL),
+				 0); /* another dialect */
+		assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
+	}
+	models_reset();
+	unsetenv("ANTHROPIC_API_KEY");
+	assert_int_equal(provider_configure(NULL), 0);
+	spec_free(r);
+}
+
 static void test_quote_from_history(void **state)
 {
 	struct op_spawn s = plain();
@@ -406,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_quote_names_the_fallback),
 		cmocka_unit_test(test_the_price_is_what_was_quoted),
 		cmocka_unit_test(test_amendments),
 		cmocka_unit_test(test_secrets),
