@@ -158,7 +158,11 @@ wait_for()
 	done
 }
 
-alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+# Ended, not waited for by its parent. While one of its threads still waits for the
+# disk a killed process keeps its files: its socket and its lock.
+zombie() { awk '/^State:/ { z = $2 == "Z" } /^Threads:/ { n = $2 } END { exit !(z && n <= 1) }' \
+	"/proc/$1/status" 2>/dev/null; }
+alive() { kill -0 "$1" 2>/dev/null && ! zombie "$1"; }
 gone() { ! alive "$1"; }
 
 # keep PID: it is ours, and is ended with the test.
