@@ -298,6 +298,18 @@ static const struct {
 	   "messages.0.content.1.text.cache_control: cache_control cannot be set for empty text "
 	   "blocks"),
 	 REPLY_BAD_REQUEST, "cache_control"},
+	{400, A("invalid_request_error", "system.0.cache_control: Extra inputs are not permitted"),
+	 REPLY_BAD_REQUEST, "cache_control"},
+	{422,
+	 "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"messages\",2,"
+	 "\"assistant\","
+	 "\"reasoning_content\"],\"msg\":\"Extra inputs are not permitted\"}]}",
+	 REPLY_BAD_REQUEST, "reasoning_content"},
+	{400,
+	 O("'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : "
+	   "property 'reasoning' is unsupported)]",
+	   "invalid_request_error", "null", "null"),
+	 REPLY_BAD_REQUEST, "reasoning"},
 	{404, R("404", "No endpoints found that support the provided 'tool_choice' value.", ""),
 	 REPLY_BAD_REQUEST, "tool_choice"},
 	{400, O("Your max_tokenses are odd", "x", "null", "null"), REPLY_BAD_REQUEST, ""},
