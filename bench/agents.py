@@ -2,22 +2,25 @@
 """Agents side by side: N runs of 5 turns (4 calls of a cheap tool, then the result) against
 mock-models, 500 ms and 20 chunks a reply, so the ideal wall time is 2.5 s.
 
-    agents.py BUILD_DIR [--runs 1,10,100,1000] [--peers ava,bare,...] [--rounds K] [--json FILE]
+    agents.py BUILD_DIR [--runs 1,10,...] [--peers ava,bare,...] [--rounds K] [--write FILE]
 
 Peers: ava (through avad, with its log and journal on), bare (libuv and libcurl, nothing else),
 ava-h2 and bare-h2 (the same over TLS with HTTP/2), anthropic (Anthropic's SDK) and
 openai-agents (an agent SDK), both on node, from npm. One round is one run of each, in turn; the
-figures are medians. Each peer gets a mock of its own, whose account shows when the first request
-came and whether one was refused. Peers that are not there are named and left out. A run that
-fails makes the exit code 1."""
+figures are medians. ava and bare have K rounds (3; one from 10,000 runs on), the others one.
+Each peer gets a mock of its own, whose account shows when the first request came and whether
+one was refused. Peers that are not there are named and left out. --write puts the table between
+the marks of doc/PERFORMANCE.md. A run that fails makes the exit code 1."""
 
 import argparse
+import fcntl
 import json
 import os
 import resource
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,8 +31,14 @@ TURNS, LATENCY_MS, CHUNKS = 5, 500, 20
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NODE = {"anthropic": "anthropic.mjs", "openai-agents": "openai_agents.mjs"}
 ORDER = ["ava", "bare", "ava-h2", "bare-h2", "anthropic", "openai-agents"]
-NODE_MOST = 1000  # runs; above, the SDKs take minutes
+NODE_RUNS = (1, 100, 1000)  # above, the SDKs take minutes
+CREATE_US = 40  # of CPU for a file, where nothing is in the way
+CREATED = []    # what it took in each folder
+FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_TOPDIR_FL = 0x80086601, 0x40086602, 0x20000
+MANY = 10000  # runs from which one round is enough
+MARKS = ("<!-- agents: begin -->\n", "<!-- agents: end -->\n")
 KB = 1024
+LOAD = os.getloadavg()[0]
 
 
 def now_ms():
@@ -165,8 +174,41 @@ def run_ava(build, folder, n, mock, tls):
     return result
 
 
+def create_us(folder):
+    """CPU to create a file there."""
+    inside, start = tempfile.mkdtemp(prefix="files-", dir=folder), time.thread_time()
+    for i in range(100):
+        os.close(os.open(os.path.join(inside, str(i)), os.O_CREAT | os.O_WRONLY))
+    return (time.thread_time() - start) * 1e6 / 100
+
+
+def make_world():
+    """A folder whose subfolders ext4 spreads over the disk, as it does with those of a root."""
+    world = tempfile.mkdtemp(prefix="ava-bench-agents-")
+    fd = os.open(world, os.O_RDONLY)
+    try:
+        flags = struct.unpack("l", fcntl.ioctl(fd, FS_IOC_GETFLAGS, bytes(8)))[0]
+        fcntl.ioctl(fd, FS_IOC_SETFLAGS, struct.pack("l", flags | FS_TOPDIR_FL))
+    except OSError:
+        pass  # another file system
+    os.close(fd)
+    return world
+
+
+def make_folder(world, name):
+    """A folder where files are created fast. For minutes ext4 without a journal looks at every
+    inode that was freed nearby, up to a hundred times the cost of the rest of a run."""
+    for _ in range(20):
+        folder = tempfile.mkdtemp(prefix=name, dir=world)
+        took = create_us(folder)
+        if took <= CREATE_US:
+            break
+    CREATED.append(took)
+    return folder
+
+
 def one(build, peer, n, world):
-    folder = tempfile.mkdtemp(prefix=f"{peer}-{n}-", dir=world)
+    folder = make_folder(world, f"{peer}-{n}-")
     tls = peer.endswith("-h2")
     mock = Mock(build, folder, tls)
     try:
@@ -188,34 +230,87 @@ def one(build, peer, n, world):
     return result
 
 
-def row(peer, n, results, base):
+def row(peer, n, results, single):
+    """`single`: the row of one run, which has all that is paid once; None: it was not measured."""
     def middle(value):
         return statistics.median(value(r) for r in results)
 
-    base_kb = results[0].get("base_kb", base)  # of ava: at rest; else: of one agent
-    return {"peer": peer, "runs": n, "wall_s": middle(lambda r: r["wall_ms"]) / 1000,
-            "cpu_s_per_1000_turns": middle(lambda r: r["cpu_us"] / r["turns"]) / 1000,
-            "kb_per_run": middle(lambda r: (r["peak_kb"] - base_kb) / n),
-            "peak_mb": middle(lambda r: r["peak_kb"]) / KB,
-            "first_ms": middle(lambda r: r["first_ms"]),
-            "mock_ms_per_turn": middle(lambda r: r["mock_us"] / r["turns"]) / 1000,
-            "failed": max(r["failed"] for r in results),
-            "refused": max(r["refused"] for r in results)}
+    out = {"peer": peer, "runs": n, "wall_s": middle(lambda r: r["wall_ms"]) / 1000,
+           "cpu_us": middle(lambda r: r["cpu_us"]), "turns": middle(lambda r: r["turns"]),
+           "peak_mb": middle(lambda r: r["peak_kb"]) / KB,
+           "first_ms": middle(lambda r: r["first_ms"]),
+           "mock_ms_per_turn": middle(lambda r: r["mock_us"] / r["turns"]) / 1000,
+           "failed": max(r["failed"] for r in results),
+           "refused": max(r["refused"] for r in results)}
+    out["cpu_s_per_1000_turns"] = out["cpu_us"] / out["turns"] / 1000
+    out["more_ms"] = out["kb_per_run"] = None
+    if single and n > 1:
+        out["more_ms"] = (out["cpu_us"] - single["cpu_us"]) / (out["turns"] - single["turns"]) / 1000
+        out["kb_per_run"] = (out["peak_mb"] - single["peak_mb"]) * KB / (n - 1)
+    return out
 
 
-def print_rows(rows):
-    print("| peer | runs | wall s | CPU s/1,000 turns | KB/run | peak MB | first request ms "
-          "| failed | refused |")
-    print("|---|---|---|---|---|---|---|---|---|")
+def cell(value, form):
+    return "" if value is None else format(value, form)
+
+
+def table(rows):
+    out = ["| peer | runs | wall s | CPU s/1,000 turns | CPU ms/turn more | KB/run more | peak MB "
+           "| first request ms | failed | refused |", "|---|---|---|---|---|---|---|---|---|---|"]
     for r in rows:
-        print(f"| {r['peer']} | {r['runs']:,} | {r['wall_s']:.2f} | "
-              f"{r['cpu_s_per_1000_turns']:.3f} | {r['kb_per_run']:.1f} | {r['peak_mb']:.1f} | "
-              f"{r['first_ms']:.1f} | {r['failed']} | {r['refused']} |")
+        out.append(f"| {r['peer']} | {r['runs']:,} | {r['wall_s']:.2f} | "
+                   f"{r['cpu_s_per_1000_turns']:.3f} | {cell(r['more_ms'], '.3f')} | "
+                   f"{cell(r['kb_per_run'], '.1f')} | "
+                   f"{r['peak_mb']:.1f} | {r['first_ms']:.1f} | {r['failed']} | {r['refused']} |")
     most = max(rows, key=lambda r: r["runs"])["runs"]
     cpu = max(r["mock_ms_per_turn"] for r in rows if r["runs"] == most)
-    print(f"\nMemory is anonymous memory (RssAnon): the peak, and what each run adds to the daemon "
-          f"at rest\n(ava) or to one agent. At {most:,} runs the mock took up to {cpu:.2f} ms of "
-          "CPU a turn on the same\nprocessors.")
+    out += ["", f"At {most:,} runs the mock took up to {cpu:.2f} ms of CPU a turn on the same "
+            "processors."]
+    return out
+
+
+def aims(rows):
+    """Each aim of the bench beside its figure; only those that were measured."""
+    def of(peer, n, key):
+        return next((r[key] for r in rows if r["peer"] == peer and r["runs"] == n), None)
+
+    cpu, bare = (of(p, 1000, "cpu_s_per_1000_turns") for p in ("ava", "bare"))
+    found = [("wall time, 1,000 runs", of("ava", 1000, "wall_s"), 2.7, "s"),
+             ("CPU s per 1,000 turns, 1,000 runs", cpu, 0.30, ""),
+             ("the same, against the bare loop", cpu / bare if cpu and bare else None, 1.5, "x"),
+             ("memory a run, 1,000 runs", of("ava", 1000, "kb_per_run"), 32, "KB"),
+             ("peak of memory, 10,000 runs", of("ava", 10000, "peak_mb"), 300, "MB"),
+             ("failed of 10,000 runs", of("ava", 10000, "failed"), 0, "")]
+    out = ["| aim | at most | measured | |", "|---|---|---|---|"]
+    for name, figure, most, unit in found:
+        if figure is not None:
+            out.append(f"| {name} | {most} {unit} | {figure:.3g} {unit} | "
+                       f"{'met' if figure <= most else 'missed'} |")
+    return out
+
+
+def machine():
+    with open("/proc/meminfo") as info:
+        memory = int(info.readline().split()[1]) / KB / KB
+    with open("/proc/cpuinfo") as info:
+        cpu = next((l.split(":")[1].strip() for l in info if l.startswith("model name")), "")
+    files = subprocess.run(["stat", "-f", "-c", "%T", tempfile.gettempdir()], text=True,
+                           stdout=subprocess.PIPE).stdout.strip()
+    kernel = ".".join(os.uname().release.split(".")[:2])
+    return (f"Machine: {os.cpu_count()} cores ({cpu}), {memory:.0f} GiB, Linux {kernel}, "
+            f"{files}; creating a file took {max(CREATED):.0f} us of CPU at most; load average at the "
+            f"start {LOAD:.1f}.")
+
+
+def write_into(path, lines):
+    with open(path) as f:
+        text = f.read()
+    before, found, rest = text.partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    if not found:
+        sys.exit(f"agents.py: {path} has no line {MARKS[0].strip()}")
+    with open(path, "w") as f:
+        f.write(before + MARKS[0] + "\n".join(lines) + "\n" + MARKS[1] + after)
 
 
 def node_ready(build):
@@ -233,17 +328,17 @@ def node_ready(build):
 
 
 def measure(build, counts, peers, rounds_wanted, world):
-    rows, base = [], {}
+    rows, single = [], {}
     for n in counts:
-        here = [p for p in peers if not (p in NODE and n > NODE_MOST)]
-        rounds = rounds_wanted if n <= 1000 else 1
+        here = [p for p in peers if p not in NODE or n in NODE_RUNS]
         results = {p: [] for p in here}
-        for _ in range(rounds):
+        for i in range(rounds_wanted if n < MANY else 1):
             for p in here:
-                results[p].append(one(build, p, n, world))
+                if i == 0 or p in ("ava", "bare"):
+                    results[p].append(one(build, p, n, world))
         for p in here:
-            base.setdefault(p, statistics.median(r["peak_kb"] for r in results[p]))
-            rows.append(row(p, n, results[p], base[p]))
+            rows.append(row(p, n, results[p], single.get(p)))
+            single.update({p: rows[-1]} if n == 1 else {})
             print(f"{p} with {n} runs: {rows[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
     return rows
 
@@ -255,23 +350,22 @@ def main():
     parser.add_argument("--runs", default="1,10,100,1000,10000")
     parser.add_argument("--peers", default=",".join(ORDER))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", help="write the rows here as well")
+    parser.add_argument("--write", help="put machine, aims and table between the marks there")
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     peers = args.peers.split(",")
     if any(p in NODE for p in peers) and not node_ready(build):
         print("no node, or npm could not install: left out:", *NODE)
         peers = [p for p in peers if p not in NODE]
-    # Kept until the end: for a minute ext4 makes new files slowly where others were deleted.
-    world = tempfile.mkdtemp(prefix="ava-bench-agents-")
+    world = make_world()  # nothing is deleted in it before the end
     try:
         rows = measure(build, [int(n) for n in args.runs.split(",")], peers, args.rounds, world)
     finally:
         shutil.rmtree(world, ignore_errors=True)
-    print_rows(rows)
-    if args.json:
-        with open(args.json, "w") as f:
-            json.dump(rows, f, indent=1)
+    lines = [machine(), "", *aims(rows), "", *table(rows)]
+    print("\n".join(lines))
+    if args.write:
+        write_into(args.write, lines)
     return 1 if any(r["failed"] or r["refused"] for r in rows) else 0
 
 
