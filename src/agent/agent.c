@@ -528,7 +528,8 @@ static enum step call_failed(struct agent *a)
 	a->totals.failed_calls++;
 	if (a->reply_code == AVA_EBUDGET)
 		return finish_limit(a, AGENT_COST);
-	return finish_error(a, "model_error", a->reply_class, a->reply_error);
+	return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
+			    a->reply_class, a->reply_error);
 }
 
 static enum step step_calling(struct agent *a)

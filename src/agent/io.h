@@ -31,7 +31,8 @@ struct agent_end {
 	enum ava_status status;  /* terminal */
 	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
-				  * "empty_replies", "model_error", "refusal", "internal" */
+				  * "empty_replies", "model_error", "refusal", "folder_gone",
+				  * "internal" */
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */
@@ -52,7 +53,8 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply, or agent_on_again. AVA_EBUDGET, here or as its code: the budget of the
+	/* -> agent_on_reply, or agent_on_again. AVA_ENOENT as its code: the folder that the run
+	 * works in is gone. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
 	/* agent_on_reply will not come any more. What the call cost so far is

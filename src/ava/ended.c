@@ -4,6 +4,7 @@
 #include "ava/ended.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +15,36 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "codec/utf8.h"
+#include "event/event.h"
+#include "agent/tool.h"
 
 #define EDGE_BYTES (64u << 10)
 
-/* The first whole line at the beginning, or the last one before the end. */
-static json_t *read_edge(struct core *c, const char *path, bool last)
+/* The tool that was called last, as far as the line says; not what ends a run. */
+static void note_tool(struct ended *out, const char *line, size_t len)
+{
+	struct event_view v;
+	const struct tool *tool;
+	const char *name;
+	json_t *content;
+
+	if (event_view(line, len, &v) != 0 || v.kind != EVENT_ToolCall)
+		return;
+	content = json_parse(v.content.s, v.content.len, NULL);
+	name = json_get_str(content, "name");
+	tool = name ? tool_find(name) : NULL;
+	if (name && !(tool && (tool->flags & TOOL_ENDS))) {
+		snprintf(out->last_tool, sizeof(out->last_tool), "%.*s",
+			 (int)utf8_prefix(name, strlen(name), sizeof(out->last_tool) / 4), name);
+		out->status.last_tool_ms = v.wall_ms;
+	}
+	json_decref(content);
+}
+
+/* The first whole line at the beginning, or the last one before the end; on the
+ * way there the last tool. */
+static json_t *read_edge(struct core *c, const char *path, bool last, struct ended *out)
 {
 	char *edge = malloc(EDGE_BYTES);
 	const char *line = NULL, *found = NULL;
@@ -39,6 +65,7 @@ static json_t *read_edge(struct core *c, const char *path, bool last)
 		found_len = n;
 		if (!last)
 			break;
+		note_tool(out, line, n);
 	}
 	if (found)
 		v = json_parse(found, found_len, NULL);
@@ -116,14 +143,15 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	logbook_run_path(run, path);
 	journal_view_path(c->journal, path, live, sizeof(live));
-	out->spawn = read_edge(c, path, false);
+	out->spawn = read_edge(c, path, false, out);
 	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
 	    strcmp(str(out->spawn, "agentId"), run) != 0) {
 		ended_fini(out);
 		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	}
 	fill_spawn(&out->status, out->spawn);
-	out->complete = read_edge(c, live, true);
+	out->complete = read_edge(c, live, true, out);
+	out->status.last_tool = out->last_tool;
 	if (out->complete && strcmp(str(out->complete, "eventType"), "SubagentComplete") == 0)
 		fill_complete(&out->status, out->complete);
 	return 0;

@@ -8,8 +8,9 @@
 #include "ava/ops.h"
 
 struct ended {
-	struct op_status status;  /* strings in the two below */
+	struct op_status status;  /* strings in those below */
 	json_t *spawn, *complete; /* owned; complete NULL: it has not ended */
+	char last_tool[64];
 };
 
 /* AVA_ENOENT: no such run. The caller calls ended_fini. */

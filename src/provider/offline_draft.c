@@ -4,9 +4,12 @@
 #include "provider/offline_draft.h"
 
 #include <ava.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "provider/stream_json.h"
 #include "provider/wire.h"
 
 void draft_start(struct draft *r, unsigned number)
@@ -40,10 +43,16 @@ void draft_text(struct draft *r, const char *text, size_t len)
 	r->turn->text_len = r->rv == 0 ? len : 0;
 }
 
+static bool id_char(unsigned char c)
+{
+	return isalnum(c) || c == '_' || c == '-';
+}
+
 struct turn_call *draft_call(struct draft *r, const char *id, const char *name, const char *args,
 			     size_t len, const char *args_error)
 {
 	struct turn_call *c;
+	char tag[16];
 
 	if (r->rv == 0 && r->turn->ncalls == TURN_MAX_CALLS)
 		r->rv = AVA_ETOOBIG;
@@ -52,10 +61,11 @@ struct turn_call *draft_call(struct draft *r, const char *id, const char *name, 
 	c = &r->turn->calls[r->turn->ncalls++];
 	c->error_class = "";
 	c->name = copy(r, name, strlen(name));
-	if (id != NULL)
-		c->wire_id = copy(r, id, strlen(id));
-	else
+	snprintf(tag, sizeof(tag), "%u", r->number);
+	if (id == NULL)
 		c->wire_id = arena_fmt(&r->turn->mem, "toolu_%u_%u", r->number, r->turn->ncalls);
+	else if (stream_id(r->turn, c, id, WIRE_ID_MAX, id_char, tag) != 0)
+		c->wire_id = NULL;
 	if (c->wire_id == NULL)
 		r->rv = AVA_ENOMEM;
 	if (args != NULL) {

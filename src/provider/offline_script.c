@@ -207,12 +207,23 @@ int script_check(const char *file, const char *text, size_t len, struct ava_erro
 
 /* ---- playing */
 
-static void play_call(struct draft *a, const json_t *c)
+/* An earlier reply had it: as of a service, it gets one that is new. */
+static bool id_taken(const struct offline_body *b, const char *id)
+{
+	for (unsigned i = 0; id != NULL && i < b->ncalls; i++)
+		if (slice_is(b->calls[i].id, id))
+			return true;
+	return false;
+}
+
+static void play_call(struct draft *a, const json_t *c, const struct offline_body *b)
 {
 	const json_t *args = json_object_get(c, "args");
 	const char *name = json_get_str(c, "name"), *id = json_get_str(c, "id");
 	struct buf text;
 
+	if (id_taken(b, id))
+		id = NULL;
 	buf_init(&text, TURN_MAX_BYTES);
 	if (args == NULL) {
 		draft_call(a, id, name, "{}", 2, NULL);
@@ -268,8 +279,8 @@ static int play_error(const json_t *error, struct ava_error *err)
 	return err_set(err, classes[i].code, "%s: %s", class, json_get_str(error, "message"));
 }
 
-static int play_turn(const struct line *l, const json_t *turn, unsigned number, size_t body_len,
-		     struct dialect_answer *out)
+static int play_turn(const struct line *l, const json_t *turn, const struct offline_body *b,
+		     size_t body_len, struct dialect_answer *out)
 {
 	const char *text = json_get_str(turn, "text"), *thinking = json_get_str(turn, "thinking");
 	const char *stop = json_get_str(turn, "stop_reason");
@@ -279,10 +290,10 @@ static int play_turn(const struct line *l, const json_t *turn, unsigned number, 
 	size_t i;
 	int rv;
 
-	draft_start(&a, number);
+	draft_start(&a, b->number);
 	if (text != NULL)
 		draft_text(&a, text, strlen(text));
-	json_array_foreach(calls, i, c) play_call(&a, c);
+	json_array_foreach(calls, i, c) play_call(&a, c, b);
 	if (wire.s != NULL)
 		draft_wire(&a, wire.s, wire.len);
 	rv = draft_finish(&a, body_len, &out->turn);
@@ -325,8 +336,7 @@ int script_play(const char *file, const char *text, size_t len, const struct off
 			return rv;
 		out->delay_ms = json_get_int(turn, "delay_ms", 0);
 		error = json_object_get(turn, "error");
-		rv = error != NULL ? play_error(error, err)
-				   : play_turn(&l, turn, b->number, body_len, out);
+		rv = error != NULL ? play_error(error, err) : play_turn(&l, turn, b, body_len, out);
 		json_decref(turn);
 		return rv;
 	}

@@ -216,7 +216,8 @@ static void reply_due(void *user)
 static void built(struct infer_job *j)
 {
 	if (j->rv != 0) {
-		infer_fail(j, j->rv, err_word(j->rv), j->err.text);
+		/* A conversation or script that is gone is no folder that is gone. */
+		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
 	} else if (j->rehash) {
 		infer_rehashed(j);
 	} else if (!j->answer.turn) {
@@ -249,8 +250,9 @@ static int open_folder(struct run *r, struct ava_error *err)
 	r->env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r->env.cwd_fd < 0)
 		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
-			       "the working folder %s cannot be opened: %s", r->spec->cwd,
-			       strerror(errno));
+			       "the working folder %s cannot be opened any more (%s): start from "
+			       "one that is there",
+			       r->spec->cwd, strerror(errno));
 	return 0;
 }
 
@@ -265,7 +267,7 @@ void infer_saved(int rv, void *user)
 		return;
 	rv = open_folder(r, &j->err);
 	if (rv != 0) {
-		infer_fail(j, rv, err_word(rv), j->err.text);
+		infer_fail(j, rv, rv == AVA_ENOENT ? "folder_gone" : err_word(rv), j->err.text);
 		return;
 	}
 	j->state = INFER_WORK;

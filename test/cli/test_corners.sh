@@ -71,6 +71,7 @@ rm -r "$T/gone" "$T/emptied/a.c"
 check 'one without its folder ends' wait_for 20 is "$gone" status error
 run "$AVA" result "$gone" --json
 contains 'and says why' "the working folder $T/gone cannot be opened" "$OUT"
+equal 'which is no fault of a model' folder_gone "$(jq -r .stop_reason <"$OUT")"
 equal 'it used no tool' '' "$(events "$gone" ToolCall)"
 check 'one with an empty folder goes on' wait_for 20 is "$emptied" status success
 equal 'and is told what is not there' not_found "$(events "$emptied" ToolResult | result_of c1.1 errorClass)"

@@ -136,6 +136,8 @@ check 'reading from the cache is counted apart' \
 	has cost '.eventType == "InferEnd" and .content.tokens.cacheRead > 0'
 check 'so is writing to it' \
 	has cost '.eventType == "InferEnd" and .content.tokens.cacheWrite > 0'
+equal 'of a run that has ended the last tool is shown' read_file \
+	"$("$AVA" status "$(id cost)" --json | jq -r 'select(.last_tool_call.at > "2").last_tool_call.name')"
 start told $R turns=1
 equal 'of a model without a price the figure of the service is taken' true \
 	"$(of told '.cost_cents > 0')"

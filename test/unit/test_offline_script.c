@@ -88,7 +88,8 @@ static void test_odd_replies(void **state)
 	static const char script[] =
 		"{\"tool_calls\":[{\"name\":\"f\",\"args\":\"{not "
 		"json\"},{\"name\":\"f\",\"args\":[1]},"
-		"{\"name\":\"f\",\"id\":\"same\"},{\"name\":\"f\",\"id\":\"same\"}]}\n"
+		"{\"name\":\"f\",\"id\":\"same\"},{\"name\":\"f\",\"id\":\"same\"},"
+		"{\"name\":\"f\",\"id\":\"not good\"}]}\n"
 		"{\"text\":\"shown\",\"wire\":{ \"role\":\"assistant\", "
 		"\"content\":[{\"type\":\"thinking\",\"x\":1.50}]}}\n"
 		"{\"error\":{\"class\":\"overloaded\",\"message\":\"try later\"},\"delay_ms\":5}\n"
@@ -101,7 +102,8 @@ static void test_odd_replies(void **state)
 	assert_non_null(strstr(a.turn->calls[0].args_error, "no JSON object"));
 	assert_null(a.turn->calls[1].args);
 	assert_string_equal(a.turn->calls[2].wire_id, "same");
-	assert_string_equal(a.turn->calls[3].wire_id, "same");
+	assert_string_equal(a.turn->calls[3].wire_id, "call_1_4");
+	assert_string_equal(a.turn->calls[4].wire_id, "call_1_5");
 	assert_non_null(strstr(a.turn->wire, "\"name\":\"f\",\"input\":{}}"));
 	turn_free(a.turn);
 
