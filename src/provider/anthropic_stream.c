@@ -35,6 +35,7 @@ struct block {
 	struct buf text;        /* pieces of text, thinking or input */
 	struct buf signature;   /* replaced by each signature_delta */
 	struct buf citations;   /* JSON values joined by commas */
+	bool ended;             /* its content_block_stop came */
 };
 
 struct arriving {
@@ -100,6 +101,7 @@ static struct block *add_block(struct arriving *r, enum block_kind kind, unsigne
 	b = &r->blocks[r->nblocks++];
 	b->kind = kind;
 	b->pieces = DELTA_NONE;
+	b->ended = false;
 	b->index = index;
 	buf_init(&b->start, STREAM_LINE_MAX);
 	buf_init(&b->text, TURN_MAX_BYTES);
@@ -395,6 +397,7 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 {
 	const char *type = json_get_str(event, "type");
 	struct arriving *r = s->reply;
+	struct block *b;
 
 	if (strcmp(type, "message_start") == 0)
 		return take_start(s, raw_member(data, len, "message"),
@@ -405,6 +408,12 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 				   json_get_int(event, "index", r->nblocks));
 	if (strcmp(type, "content_block_delta") == 0)
 		return slow_delta(s, event);
+	if (strcmp(type, "content_block_stop") == 0) {
+		b = find_block(r, (unsigned)json_get_int(event, "index", 0));
+		if (b != NULL)
+			b->ended = true;
+		return 0;
+	}
 	if (strcmp(type, "message_delta") == 0) {
 		take_stop(r, json_object_get(event, "delta"));
 		take_usage(r, json_object_get(event, "usage"), true);
@@ -500,16 +509,23 @@ static void write_text(struct jw *w, const struct block *b)
 	jw_end(w);
 }
 
-/* Without a signature it was cut off, and would be refused. */
-static void write_thinking(struct jw *w, const struct block *b)
+/* Without a signature it was cut off, and would be refused; unless it came to
+ * its end: services that speak this form and sign nothing want it back. */
+static void write_thinking(struct jw *w, const struct block *b, const struct turn *t)
 {
-	if (b->signature.len == 0)
+	bool whole = b->ended && t->stop != TURN_STOP_LENGTH && !blank(&b->text);
+
+	if (b->signature.len == 0 && !whole)
 		return;
 	jw_object(w, NULL);
 	jw_str(w, "type", "thinking");
 	jw_strn(w, "thinking", b->text.len > 0 ? b->text.data : "", b->text.len);
-	jw_strn(w, "signature", b->signature.data, b->signature.len);
-	REST(w, b, "type", "thinking", "signature");
+	if (b->signature.len > 0) {
+		jw_strn(w, "signature", b->signature.data, b->signature.len);
+		REST(w, b, "type", "thinking", "signature");
+	} else { /* as the block began: an empty one, or none */
+		REST(w, b, "type", "thinking");
+	}
 	jw_end(w);
 }
 
@@ -598,7 +614,7 @@ static int write_line(const struct arriving *r, const struct turn *t, struct buf
 			write_text(&w, b);
 			break;
 		case BLOCK_THINKING:
-			write_thinking(&w, b);
+			write_thinking(&w, b, t);
 			break;
 		case BLOCK_CALL:
 			write_call(&w, b, &t->calls[call++]);
