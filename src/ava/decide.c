@@ -192,17 +192,14 @@ static int start_run(struct proposal *p, struct run_spec *changed, struct draft 
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
 
-static int tell_changes(struct proposal *p, const struct run_spec *quoted,
-			const struct run_spec *changed, struct ava_error *err)
+/* In words, *owned*; NULL: no memory. */
+static char *tell_changes(const struct run_spec *quoted, const struct run_spec *changed)
 {
 	struct buf b;
 
-	if (!changed)
-		return 0;
 	buf_init(&b, 65536);
 	change_text(&b, quoted, changed);
-	p->changes = buf_take(&b, NULL);
-	return p->changes ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	return buf_take(&b, NULL);
 }
 
 int decide_at_once(struct proposal *p, struct draft *d, const char *policy, struct ava_error *err)
@@ -240,13 +237,15 @@ static int step(struct proposal *p, enum proposal_state state, const struct deci
 	struct draft *d = NULL;
 	int rv = state == PROPOSAL_CONFIRMED ? core_ready(c, err) : 0;
 
-	if (rv == 0)
-		rv = tell_changes(p, p->spec, changed, err);
 	if (rv == 0) {
 		d = draft_new(&c->book);
-		rv = d ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+		if (d && changed)
+			p->changes = tell_changes(p->spec, changed);
+		if (!d || (changed && !p->changes))
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	if (rv != 0) {
+		draft_free(d);
 		spec_free(changed);
 		unstart(p);
 		return rv;
@@ -331,7 +330,9 @@ static int quote_again(struct deciding *a, struct ava_error *err)
 	q = proposal_new(c);
 	d = draft_new(&c->book);
 	rv = AVA_ENOMEM;
-	if (q && d) {
+	if (q && d)
+		q->instead = tell_changes(p->spec, a->spec);
+	if (q && q->instead) {
 		rv = proposal_begin(q, a->spec);
 		a->spec = NULL;
 	}

@@ -33,7 +33,7 @@ struct op_proposal {
 	const char *config_json, *config_hash;
 	const char *message;                /* the text a person is asked */
 	const char *confirmed_hash;         /* of what runs; "" until confirmed */
-	const char *changes;                /* what a yes changed, in words; "" */
+	const char *changes;                /* by a yes, or from the quote it replaces; "" */
 	const char *replaces, *replaced_by; /* proposals; "" */
 	bool repeated;                      /* this request_id was answered before */
 };

@@ -39,6 +39,13 @@ static void find_trace(struct proposal *p)
 	}
 }
 
+static const char *said_of(const struct proposal *p)
+{
+	const char *s = p->state == PROPOSAL_PENDING ? p->instead : p->changes;
+
+	return s ? s : "";
+}
+
 static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 {
 	if (p->run[0] && !p->trace[0])
@@ -55,7 +62,7 @@ static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 		.config_hash = p->hash,
 		.message = p->message,
 		.confirmed_hash = p->state == PROPOSAL_CONFIRMED ? p->confirmed_hash : "",
-		.changes = p->state == PROPOSAL_CONFIRMED && p->changes ? p->changes : "",
+		.changes = said_of(p),
 		.replaces = p->replaces,
 		.replaced_by = p->replaced_by,
 		.repeated = repeated,
@@ -123,6 +130,7 @@ void proposal_free(struct proposal *p)
 	free(p->message);
 	free(p->config);
 	free(p->changes);
+	free(p->instead);
 	free(p);
 }
 

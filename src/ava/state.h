@@ -65,8 +65,8 @@ struct proposal {
 	/* Of a yes: the hash of what runs, and in words what of the quote it
 	 * changed (NULL: nothing). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
-	char replaces[24], replaced_by[24];
-	struct proposal *successor; /* while the replacement is being written */
+	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
+	struct proposal *successor;                   /* while the replacement is being written */
 	int64_t created_ms, expires_ms;
 	struct os_timer *timer;
 	struct core *core;

@@ -30,7 +30,8 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define ASK_TIMES   3
+#define ASK_TIMES   3  /* answers that are not understood, one after another */
+#define QUOTE_TIMES 20 /* quotes of one task */
 #define RESULT_WAIT 10 /* s: the result is there when the last event is */
 
 static struct {
@@ -183,11 +184,45 @@ static void show_quote(const struct job *j, const char *message, bool ask)
 	fflush(j->talk);
 }
 
+/* The daemon's answer has a run. */
+static int take_run(struct job *j, const json_t *p, struct ava_error *err)
+{
+	const char *trace = json_get_str(p, "trace_id"), *changes = json_get_str(p, "changes");
+	int rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
+
+	snprintf(j->trace, sizeof(j->trace), "%s", trace != NULL ? trace : "");
+	if (rv == 0 && changes != NULL && *changes) {
+		fputs("Confirmed, ", j->talk);
+		term_str(j->talk, changes);
+		fputs(".\n", j->talk);
+	}
+	return rv;
+}
+
+static bool in_state(const json_t *p, const char *word)
+{
+	const char *state = json_get_str(p, "state");
+
+	return state != NULL && strcmp(state, word) == 0;
+}
+
+/* A quote: its proposal, whose answer is read next. */
+static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
+{
+	const char *message = json_get_str(p, "message");
+	const char *role = json_get_str(json_object_get(p, "quote"), "role");
+	int rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
+
+	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
+	if (rv == 0)
+		show_quote(j, message != NULL ? message : "", ask);
+	return rv;
+}
+
 static int propose(struct job *j, const char *text, struct ava_error *err)
 {
 	struct buf body;
 	json_t *p = NULL;
-	const char *message, *role;
 	int rv;
 
 	buf_init(&body, 0);
@@ -202,20 +237,34 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 			       "the daemon has not acknowledged the task: nothing was started");
 	if (rv != 0)
 		return rv;
-	rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
-	message = json_get_str(p, "message");
-	role = json_get_str(json_object_get(p, "quote"), "role");
-	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
-	if (rv == 0)
-		show_quote(j, message != NULL ? message : "", !o.yes);
+	rv = take_quote(j, p, !o.yes && in_state(p, "pending"), err);
+	if (rv == 0 && in_state(p, "confirmed")) {
+		fputs("Not asked: confirm is set so.\n", j->talk);
+		rv = take_run(j, p, err);
+	}
 	json_decref(p);
 	return rv;
 }
 
+/* What the quote that comes now has otherwise, which it may not say itself. */
+static void tell_instead(const struct job *j, const json_t *p)
+{
+	const char *changes = json_get_str(p, "changes"), *id = json_get_str(p, "proposal_id");
+
+	fputs("Instead", j->talk);
+	if (changes != NULL && *changes) {
+		fputs(", ", j->talk);
+		term_str(j->talk, changes);
+	}
+	fputs(" (", j->talk);
+	term_str(j->talk, id != NULL ? id : "");
+	fputs("):\n", j->talk);
+}
+
+/* 0: it runs. 1: it was quoted again. */
 static int confirm(struct job *j, const char *answer, struct ava_error *err)
 {
 	char path[64];
-	const char *state;
 	json_t *p = NULL;
 	struct buf body;
 	struct jw w;
@@ -233,11 +282,13 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 	buf_fini(&body);
 	if (rv != 0)
 		return rv;
-	state = json_get_str(p, "state");
-	if (state != NULL && strcmp(state, "confirmed") == 0) {
-		rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
-		snprintf(j->trace, sizeof(j->trace), "%s",
-			 json_get_str(p, "trace_id") != NULL ? json_get_str(p, "trace_id") : "");
+	if (in_state(p, "confirmed")) {
+		rv = take_run(j, p, err);
+	} else if (in_state(p, "pending")) {
+		tell_instead(j, p);
+		rv = take_quote(j, p, true, err);
+		if (rv == 0)
+			rv = 1;
 	} else {
 		rv = err_set(err, AVA_EREJECTED, "rejected: nothing was started");
 	}
@@ -268,33 +319,43 @@ static int answers_from(const char *text)
 				      : STDIN_FILENO;
 }
 
-/* Ask until there is a yes (0). No, the end of input, Ctrl-C and three answers
- * that are neither are a rejection. */
+/* One answer: 0 it runs, 1 it was quoted again, AVA_EINVAL it was not
+ * understood. */
+static int ask_once(struct job *j, struct ava_error *err)
+{
+	char answer[4096];
+	int got = j->answers >= 0 ? task_answer(j->answers, answer, err) : 0;
+
+	if (got <= 0 && isatty(j->answers))
+		fputc('\n', j->talk); /* behind the prompt, or the ^C */
+	if (got == 0)
+		return reject(j, "no answer (use --yes to confirm without one)", err);
+	return got < 0 ? reject(j, "interrupted", err) : confirm(j, answer, err);
+}
+
+/* Ask until there is a yes (0), about each quote that a change leads to. No,
+ * the end of input, Ctrl-C and three answers in a row that are not understood
+ * are a rejection. */
 static int ask(struct job *j, struct ava_error *err)
 {
-	int fd = j->answers, rv = AVA_EINVAL;
+	int quotes = 0, vain = 0;
 
-	for (int i = 0; i < ASK_TIMES && rv == AVA_EINVAL; i++) {
-		char answer[4096];
-		int got = fd >= 0 ? task_answer(fd, answer, err) : 0;
+	for (;;) {
+		int rv = ask_once(j, err);
 
-		if (got <= 0 && isatty(fd))
-			fputc('\n', j->talk); /* behind the prompt, or the ^C */
-		if (got == 0)
-			rv = reject(j, "no answer (use --yes to confirm without one)", err);
-		else if (got < 0)
-			rv = reject(j, "interrupted", err);
-		else
-			rv = confirm(j, answer, err);
-		if (rv == AVA_EINVAL && i + 1 < ASK_TIMES) {
+		if (rv == 1 && ++quotes == QUOTE_TIMES)
+			return reject(j, "too many changes", err);
+		if (rv != 1 && rv != AVA_EINVAL)
+			return rv;
+		vain = rv == 1 ? 0 : vain + 1;
+		if (vain == ASK_TIMES)
+			return reject(j, "no answer that was understood", err);
+		if (vain > 0) {
 			term_str(j->talk, err->text);
-			fputs(isatty(fd) ? ": " : "\n", j->talk);
+			fputs(isatty(j->answers) ? ": " : "\n", j->talk);
 			fflush(j->talk);
 		}
 	}
-	if (rv == AVA_EINVAL)
-		rv = reject(j, "no answer that was yes or no", err);
-	return rv;
 }
 
 static int on_event(const char *type, const char *line, size_t len, void *user)
@@ -392,7 +453,8 @@ static int run_job(struct job *j, const char *text)
 	if (rv != 0)
 		return cli_fail(&err);
 	catch_interrupt();
-	rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
+	if (!j->run[0])
+		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)
 		return not_started(j, &err);
 	progress_init(&j->progress, j->talk, j->role);
@@ -427,14 +489,16 @@ const struct command cmd_run = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "give a task to a subagent: quote, yes or no, updates, result",
-	.detail =
-		"TASK \"-\" reads it from standard input. The subagent may read the current "
-		"folder.\n"
-		"The quote is shown and one line is read as the answer; anything but a yes starts\n"
-		"nothing (exit 4). Ctrl-C cancels the run.\n"
-		"\n"
-		"  ava run 'find out where the journal is flushed, with path and line'\n"
-		"  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
+	.detail = "TASK \"-\" reads it from standard input. The subagent may read the current "
+		  "folder.\n"
+		  "The quote is shown and one line is read as the answer, in plain words: yes, no, "
+		  "\"yes,\n"
+		  "but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
+		  "again).\n"
+		  "Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
+		  "\n"
+		  "  ava run 'find out where the journal is flushed, with path and line'\n"
+		  "  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
 	.opts = opts,
 	.nopts = ARRAY_LEN(opts),
 	.values = &o,

@@ -205,8 +205,9 @@ int task_answer(int fd, char out[4096], struct ava_error *err)
 			return 0;
 		if (n == 0 || c == '\n')
 			break;
+		/* A NUL would end the text and hide what stands behind it. */
 		if (len < 4095)
-			out[len++] = c;
+			out[len++] = c != '\0' ? c : '\1';
 	}
 	out[len] = '\0';
 	return 1;

@@ -76,13 +76,17 @@ runs_before=$("$AVA" ps -a --json | jq length)
 at 80 'see [Yes/No] ' 'type no\n' -- "$AVA" run "$task"
 exits 'no' 4
 contains 'no: is told' 'ava: run: rejected: nothing was started' "$SEEN"
-at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no: ' 'type no\n' -- \
-	"$AVA" run "$task"
+at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no, or say what to change' \
+	'type no\n' -- "$AVA" run "$task"
 exits 'neither, asked again, then no' 4
+at 80 'see [Yes/No] ' 'type use at most 7 cents\n' 'see P-' 'see [Yes/No] ' 'type no\n' -- \
+	"$AVA" run "$task"
+exits 'a change is quoted again, and that is asked about' 4
+contains 'the change is told' 'Instead, up to $0.07 (' "$SEEN"
 at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer' 'type well\n' 'see please answer' \
 	'type hm\n' -- "$AVA" run "$task"
 exits 'neither three times' 4
-contains 'neither three times: is told' 'no answer that was yes or no: nothing was started' "$SEEN"
+contains 'neither three times: is told' 'no answer that was understood: nothing was started' "$SEEN"
 at 80 'see [Yes/No] ' 'type ^D' -- "$AVA" run "$task"
 exits 'the end of input' 4
 contains 'the end of input: is told' 'no answer (use --yes to confirm without one)' "$SEEN"

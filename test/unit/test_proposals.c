@@ -201,6 +201,7 @@ static void test_a_raise_is_quoted_again(void **state)
 	assert_has(v, "state", "pending");
 	assert_has(v, "replaces", p);
 	assert_has(v, "subagent_id", "");
+	assert_has(v, "changes", "up to $5.00");
 	assert_non_null(json_get_str(v, "message"));
 	snprintf(q, sizeof(q), "%s", json_get_str(v, "proposal_id"));
 	json_decref(v);

@@ -1,0 +1,165 @@
+#!/bin/sh
+# Answers that change a quote: in plain words at `ava run`, by keys at `ava
+# confirm`; who is asked at all; and kill -9 between the steps.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int kettle(void)\n{\n\treturn boil(); /* NOTE: hot */\n}\n' >kettle.c
+
+ask() { curl -s --max-time 60 --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1$1" -d "$2"; }
+propose() { ask /runs '{"task":"find kettle","cwd":"'"$T/src"'"'"${1:-}"'}' | jq -r .proposal_id; }
+of() { "$AVA" proposals -a --json | jq -r '.[] | select(.proposal_id == "'"$1"'") | '"$2"; }
+nruns() { "$AVA" ps -a --json | jq length; }
+
+# --- ava run
+
+run sh -c 'echo "yes, but max 20 cents and 2 minutes" | "$AVA" run --json "find kettle"'
+exits 'yes with less runs' 0
+contains 'and says with what' 'Confirmed, up to $0.20, at most 2 minutes.' "$ERR"
+spec=$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl
+equal 'that is what runs' '20 120' \
+	"$(head -n 1 "$spec" | jq -r '.spec.limits | "\(.costCents | floor) \(.seconds | floor)"')"
+equal 'with the hash that the log confirms' "$(head -n 1 "$spec" | jq -r .spec.configHash)" \
+	"$("$AVA" logs --type SpawnConfirmed -o json | jq -r .content.configHash)"
+equal 'beside the one that was quoted' "$("$AVA" logs --type SpawnProposed -o json | jq -r .content.configHash)" \
+	"$("$AVA" logs --type SpawnConfirmed -o json | jq -r .content.quotedHash)"
+
+run sh -c 'printf "4 minutes max\nyes but up to \$3\nhm\nsure, go ahead\n" | "$AVA" run "find kettle"'
+exits 'a change is quoted again until there is a yes' 0
+equal 'three quotes were shown' 3 "$(grep -c 'Proceed? ' "$OUT")"
+contains 'what the second has otherwise' 'Instead, at most 4 minutes (P-' "$OUT"
+contains 'and the third' 'Instead, up to $3.00 (P-' "$OUT"
+contains 'one answer was not understood' 'please answer yes or no, or say what to change' "$OUT"
+equal 'one run was started' 2 "$(nruns)"
+
+run sh -c 'printf "max 20 cents\n" | "$AVA" run "find kettle"'
+exits 'the end of input after a change is no' 4
+equal 'and no proposal is left' '[]' "$("$AVA" proposals --json)"
+run sh -c 'printf "yes\\000 but not now\n" | "$AVA" run "find kettle"'
+exits 'a NUL hides nothing' 4
+run sh -c 'printf "without bash\nuse no-such-model\n0 minutes\nyes\n" | "$AVA" run "find kettle"'
+exits 'three times what cannot be' 4
+contains 'is told: the tool' 'there is no tool bash to leave out' "$OUT"
+equal 'and nothing more was started' 2 "$(nruns)"
+i=0
+while [ $i -lt 25 ]; do
+	echo "$((i + 1)) minutes max"
+	i=$((i + 1))
+done >"$T/many"
+run sh -c '"$AVA" run "find kettle" <"$T/many"'
+exits 'changes have an end' 4
+contains 'that is told' 'too many changes' "$ERR"
+
+# --- ava confirm
+
+first=$(propose)
+run "$AVA" confirm "$first" --set max_cost_cents=12.5 --set timeout=90 --set without=search_and_read
+exits 'confirm --set' 0
+contains 'says what it changed' \
+	'is confirmed, up to $0.1250, at most 90 s, without search_and_read, and runs as S-' "$OUT"
+run "$AVA" confirm "$first" --set timeout=90 --set max_cost_cents=12.5 --set without=search_and_read
+exits 'the same again is the same' 0
+run "$AVA" confirm "$first" --set timeout=80
+exits 'another after it is none' 1
+contains 'and says what runs' 'was confirmed already and runs as S-' "$ERR"
+
+second=$(propose)
+run "$AVA" confirm "$second" --set max_cost_cents=500
+exits 'a raise starts nothing' 4
+third=$(of "$second" .replaced_by)
+contains 'shows the new quote' 'Proceed? [Yes/No]' "$OUT"
+contains 'and its id' "$second was replaced by $third, which waits for its answer" "$ERR"
+run "$AVA" confirm "$second"
+exits 'the old one cannot be confirmed' 4
+contains 'and names the new one' "was replaced by $third: answer that one" "$ERR"
+run "$AVA" reject "$second"
+exits 'nor rejected' 4
+run "$AVA" confirm --json "$third" --answer 'Yes please!'
+exits 'the new one can, in words' 0
+equal 'what was quoted last runs' 500 "$(of "$third" '.config.limits.costCents | floor')"
+run "$AVA" confirm "$(propose)" --answer 'no, thanks'
+exits 'a no in words' 4
+contains 'is a rejection' 'is rejected: nothing was started' "$ERR"
+fourth=$(propose)
+run "$AVA" confirm "$fourth" --answer 'should I say yes?'
+exits 'a question is no answer' 2
+contains 'and what would be is said' 'please answer yes or no, or say what to change' "$ERR"
+for bad in max_cost=5 max_cost_cents max_cost_cents= max_cost_cents=5c max_tokens=1.5 \
+	extended_thinking=maybe =5; do
+	run "$AVA" confirm "$fourth" --set "$bad"
+	exits "--set $bad is a usage error" 2
+done
+run "$AVA" confirm "$fourth" --set timeout=5 --set timeout=6
+exits 'so is one key twice' 2
+equal 'it waits on' pending "$(of "$fourth" .state)"
+run "$AVA" reject "$fourth"
+
+# --- kill -9: before an answer, while it is written, behind it
+
+# The socket of the killed one is still there: `ava` waits for the next.
+again()
+{
+	kill_daemon
+	start_daemon
+	"$AVA" ps >/dev/null
+}
+
+runs_before=$(nruns)
+for words in 'yes, but max 7 cents' 'yes' 'sure, 7 cents at most'; do
+	id=$(propose)
+	again
+	ask "/proposals/$id/confirm" "{\"answer\":\"$words\"}" >/dev/null &
+	asking=$!
+	again
+	wait "$asking"
+	run ask "/proposals/$id/confirm" "{\"answer\":\"$words\"}"
+	run_id=$(jq -r .subagent_id "$OUT")
+	equal "\"$words\" is confirmed" "confirmed $(of "$id" .confirmed_hash)" \
+		"$(jq -r '"\(.state) \(.confirmed_hash)"' "$OUT")"
+	again
+	run ask "/proposals/$id/confirm" "{\"answer\":\"$words\"}"
+	equal 'and is the same run after all' "$run_id" "$(jq -r .subagent_id "$OUT")"
+	equal 'of what was confirmed' "$(jq -r .confirmed_hash "$OUT")" \
+		"$(head -n 1 "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl" | jq -r .spec.configHash)"
+done
+equal 'one run an answer' $((runs_before + 3)) "$(nruns)"
+id=$(propose)
+ask "/proposals/$id/confirm" '{"answer":"up to $9"}' >/dev/null &
+asking=$!
+again
+wait "$asking"
+other=$(ask "/proposals/$id/confirm" '{"answer":"up to $9"}' | jq -r .proposal_id)
+again
+equal 'a new quote is one, too' "$other" "$(of "$id" .replaced_by)"
+equal 'and alone waits' "$other" "$("$AVA" proposals --json | jq -r '.[].proposal_id')"
+"$AVA" reject "$other" >/dev/null
+check 'every line of the log is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl
+
+# --- who is asked
+
+stop_daemon
+AVA_CONFIRM=over_cents:5
+export AVA_CONFIRM
+run "$AVA" run 'find kettle' </dev/null
+exits 'what is free is not asked about' 0
+contains 'and that is said' 'Not asked: confirm is set so.' "$OUT"
+id=$(propose ',"confirm":"always"')
+equal 'a request may want it' pending "$(of "$id" .state)"
+"$AVA" reject "$id" >/dev/null
+stop_daemon
+unset AVA_MODEL
+OPENAI_API_KEY=sk-of-a-test-and-never-sent
+export OPENAI_API_KEY
+run sh -c 'echo no | "$AVA" run "find kettle"'
+exits 'what may cost more is asked about' 4
+run sh -c 'echo no | "$AVA" run --max-cost-cents 5.01 "find kettle"'
+exits 'just above too' 4
+stop_daemon
+AVA_CONFIRM=sometimes
+run "$AVA" ps
+exits 'a policy that is none stops the start' 2
+contains 'with a sentence' 'AVA_CONFIRM is "sometimes"; it must be always, never or over_cents:N' "$ERR"
+
+finish
