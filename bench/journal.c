@@ -92,7 +92,7 @@ static struct {
 	char dir[512];
 	unsigned one_views; /* --one: not 0 */
 	struct load one;
-} opt = {.duration_us = 2000000, .rounds = 5};
+} opt = {.duration_us = 1500000, .rounds = 5};
 
 static struct sample samples[ROWS][ROUNDS_MAX];
 static unsigned rounds_done;
