@@ -12,7 +12,9 @@
 #include "net/http_target.h"
 #include "os/loop.h"
 
-#define HTTP_SPARES 32 /* easy handles kept for the next calls */
+/* Easy handles kept for the next calls: runs that began together also end their
+ * turns together. A call of its own holds one too, so these are not more. */
+#define HTTP_SPARES 256
 
 struct http_sock;
 
