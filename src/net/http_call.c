@@ -30,6 +30,7 @@
 #define VALUE_MAX    256  /* of a header that is kept */
 #define SILENT_MS    1000 /* a connection that was silent for so long may be dead */
 #define HOLD_MS      5000 /* until then that has shown */
+#define HOLD_NEW_MS  1000 /* on HTTP/2: whether a new stream may begin shows at once */
 
 enum fault {
 	FAULT_NONE,
@@ -120,8 +121,11 @@ static int prereq_cb(void *user, char *remote, char *local, int remote_port, int
 	}
 	im->sent = 0;
 	if (im->phase == HTTP_DIALING) {
+		int64_t now = os_now_ms(im->pool->client->loop);
+
+		im->hold_at = im->pool->http2 ? now + HOLD_NEW_MS : 0;
 		if (http_multi_idle_ms(im, local_port) >= SILENT_MS)
-			im->hold_at = os_now_ms(im->pool->client->loop) + HOLD_MS;
+			im->hold_at = now + HOLD_MS;
 		phase_set(im, HTTP_SENT, im->timers.first_ms);
 		http_multi_sent(im->multi, im);
 	}
@@ -501,11 +505,39 @@ void http_call_due(struct deadline *d)
 	http_pool_leave(p);
 }
 
+/* A server that shuts down says GOAWAY: what runs goes on, nothing new may begin
+ * there. libcurl 7.88 hands new calls to that connection all the same, as long
+ * as it stands, and each fails at once. So that multi is left alone from now on,
+ * and the call goes to another, if its request is still here. */
+static bool move_on(struct http_call_impl *im, CURLcode code)
+{
+	char *url = NULL;
+
+	if (code != CURLE_HTTP2 || im->head_bytes > 0)
+		return false;
+	im->multi->retired = true;
+	if (!im->call || im->fault || im->moved || !im->headers || (im->body_len && !im->body.data))
+		return false;
+	curl_easy_getinfo(im->easy, CURLINFO_EFFECTIVE_URL, &url);
+	im->url = url ? strdup(url) : NULL;
+	if (!im->url)
+		return false;
+	im->moved = true;
+	im->hold_at = 0;
+	im->sent = 0;
+	im->upload = NULL;
+	im->text[0] = '\0';
+	http_pool_again(im->pool, im);
+	return true;
+}
+
 void http_call_finish(struct http_call_impl *im, CURLcode code)
 {
 	struct ava_error err = {.code = AVA_OK};
 	int rv = 0;
 
+	if (move_on(im, code))
+		return;
 	if (code == CURLE_OK && !im->heads_over)
 		im->fault = FAULT_CUT;
 	if (im->fault)

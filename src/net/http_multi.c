@@ -304,7 +304,7 @@ static void act(struct http_multi *m, curl_socket_t fd, int events)
 
 bool http_multi_has_room(const struct http_multi *m)
 {
-	return m->pool->http2 || m->ncalls < HTTP_MULTI_CALLS;
+	return !m->retired && (m->pool->http2 || m->ncalls < HTTP_MULTI_CALLS);
 }
 
 static void set_cap(struct http_multi *m, unsigned cap)

@@ -24,6 +24,7 @@ struct http_multi {
 	unsigned nsocks;
 	unsigned cap; /* connections, as libcurl was told */
 	unsigned inside;
+	bool retired; /* takes no new calls; freed when it has none */
 	struct deadline tune_due;
 	unsigned tune_sent; /* nsent when it was set: no change, so they are stuck */
 };

@@ -116,6 +116,21 @@ void http_pool_call_over(struct http_pool *p)
 		(void)http_client_due(p->client, &p->idle_due, p->idle_since + p->idle_ms);
 }
 
+void http_pool_again(struct http_pool *p, struct http_call_impl *im)
+{
+	http_addresses_put(im->addresses);
+	im->addresses = NULL;
+	curl_easy_setopt(im->easy, CURLOPT_HTTPHEADER, NULL); /* they are the call's */
+	http_pool_easy_put(p, im->easy);
+	im->easy = NULL;
+	im->multi = NULL;
+	im->phase = HTTP_WAITING;
+	im->phase_at = im->total_at;
+	list_add_front(&p->waiting, &im->node);
+	p->nwaiting++;
+	http_pool_wake(p);
+}
+
 static void idle_fire(struct deadline *d)
 {
 	struct http_pool *p = CONTAINER_OF(d, struct http_pool, idle_due);
@@ -185,6 +200,8 @@ static struct http_multi *multi_with_room(struct http_pool *p)
 
 		if (http_multi_has_room(m))
 			return m;
+		if (m->retired && m->ncalls == 0 && m->inside == 0)
+			http_multi_free(m);
 	}
 	return http_multi_new(p);
 }

@@ -83,8 +83,9 @@ struct http_call_impl {
 	void *upload;       /* libcurl's buffer that still holds the body's end */
 	struct list unsent; /* multi->unsent while it does */
 	bool get, heads_over, dialled;
-	int fd;    /* socket last opened for it */
-	int fault; /* enum of http_call.c: why we broke it off */
+	bool moved; /* to another multi, once */
+	int fd;     /* socket last opened for it */
+	int fault;  /* enum of http_call.c: why we broke it off */
 	size_t head_bytes, data_bytes;
 	struct buf kept; /* "name\0value\0"..., see http_call_header */
 	char text[CURL_ERROR_SIZE];
@@ -99,6 +100,8 @@ void http_pool_leave(struct http_pool *p); /* `p` may be gone afterwards */
 CURL *http_pool_easy(struct http_pool *p); /* NULL: no memory */
 void http_pool_easy_put(struct http_pool *p, CURL *easy);
 void http_pool_call_over(struct http_pool *p);
+/* It was taken out of libcurl and is to be sent again: it waits, before the others. */
+void http_pool_again(struct http_pool *p, struct http_call_impl *im);
 
 /* ---- http_client.c */
 

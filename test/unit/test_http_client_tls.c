@@ -259,39 +259,100 @@ static void test_broken_streams(void **state)
 	}
 }
 
-/* A server that speaks HTTP/1.1 after all, and answers only when all calls have
- * come: libcurl would hand them out one by one over the first connection. */
-static void test_no_http2_there(void **state)
-{
-	struct fixture *f = *state;
-	char *argv[] = {(char *)"tls_http1.py", mock.dir, (char *)"12", NULL};
-	posix_spawn_file_actions_t files;
-	char program[4200], ca[400], url[64], port[16] = "";
-	struct http_pool_stats stats;
-	int in[2], out[2];
+struct helper {
 	pid_t pid;
+	int in, out;
+};
 
-	snprintf(program, sizeof(program), "%s/test/unit/tls_http1.py", getenv("SRCDIR"));
+/* Start a server in Python beside this file; its address into `url`. */
+static struct helper helper_start(const char *name, const char *arg, char *url, size_t size)
+{
+	char *argv[] = {(char *)name, mock.dir, (char *)arg, NULL};
+	posix_spawn_file_actions_t files;
+	char program[4200], port[16] = "";
+	struct helper h;
+	int in[2], out[2];
+
+	snprintf(program, sizeof(program), "%s/test/unit/%s", getenv("SRCDIR"), name);
 	assert_int_equal(pipe(in) | pipe(out), 0);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, in[0], 0);
 	posix_spawn_file_actions_adddup2(&files, out[1], 1);
 	posix_spawn_file_actions_addclose(&files, in[1]);
-	assert_int_equal(posix_spawn(&pid, program, &files, NULL, argv, environ), 0);
+	assert_int_equal(posix_spawn(&h.pid, program, &files, NULL, argv, environ), 0);
 	posix_spawn_file_actions_destroy(&files);
 	close(in[0]);
 	close(out[1]);
-	assert_true(read(out[0], port, sizeof(port) - 1) > 0);
-	snprintf(url, sizeof(url), "https://127.0.0.1:%d", atoi(port));
+	h.in = in[1];
+	h.out = out[0];
+	assert_true(read(h.out, port, sizeof(port) - 1) > 0);
+	snprintf(url, size, "https://127.0.0.1:%d", atoi(port));
+	return h;
+}
+
+static void helper_end(const struct helper *h)
+{
+	close(h->in);
+	close(h->out);
+	waitpid(h->pid, NULL, 0);
+}
+
+/* A server that speaks HTTP/1.1 after all, and answers only when all calls have
+ * come: libcurl would hand them out one by one over the first connection. */
+static void test_no_http2_there(void **state)
+{
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+	char ca[400], url[64];
+	struct helper h = helper_start("tls_http1.py", "12", url, sizeof(url));
+
 	snprintf(ca, sizeof(ca), "%s/http1.pem", mock.dir);
 	use(f, url, ca, true);
 	wait_many(get_many(f, 12), 12, 0);
 	http_pool_stats(f->pool, &stats);
 	assert_int_equal(stats.opened, 12);
 	wait_many(get_many(f, 12), 12, 0); /* it has learned */
-	close(in[1]);
-	close(out[0]);
-	waitpid(pid, NULL, 0);
+	helper_end(&h);
+}
+
+/* A server that lets go of streams and connections: a call is answered or fails
+ * as a broken connection does, for the caller to repeat, and the next one is
+ * never lost with it. */
+static void test_let_go(void **state)
+{
+	static const struct {
+		const char *body; /* what becomes of it: see tls_http2.py */
+		int rv;
+		bool either; /* repeated in here, if the machine is not too slow */
+	} cases[] = {
+		{"refuse", 0, true},          {"hello", 0, false},    {"last", 0, false},
+		{"after it", 0, false}, /* libcurl would begin it on the same connection */
+		{"internal", AVA_EIO, false}, {"internal", 0, false}, {"refused", 0, true},
+		{"hello", 0, false},          {"break", 0, true},     {"hello", 0, false},
+	};
+	struct fixture *f = *state;
+	struct http_pool_stats stats;
+	char ca[400], url[64];
+	struct helper h = helper_start("tls_http2.py", NULL, url, sizeof(url));
+
+	snprintf(ca, sizeof(ca), "%s/http2.pem", mock.dir);
+	use(f, url, ca, true);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct got g;
+
+		got_init(&g, f);
+		buf_adds(&g.call.body, cases[i].body);
+		got_start(&g);
+		got_wait(&g);
+		print_message("%s: %d %s\n", cases[i].body, g.rv, g.text);
+		if (g.rv != AVA_EIO || !cases[i].either)
+			assert_int_equal(g.rv, cases[i].rv);
+		assert_int_equal(g.call.status, g.rv == 0 ? 200 : 0);
+		got_fini(&g);
+	}
+	http_pool_stats(f->pool, &stats);
+	assert_int_equal(stats.calls, 0);
+	helper_end(&h);
 }
 
 /* ---- names */
@@ -453,12 +514,19 @@ static void test_leave_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_trusted),        T(test_refused),
-		T(test_ca_files),       T(test_multiplexed),
-		T(test_stop_streams),   T(test_broken_streams),
-		T(test_no_http2_there), T(test_one_lookup),
-		T(test_lookup_fails),   T(test_lookup_after_error),
-		T(test_lookup_hangs),   T(test_leave_lookup),
+		T(test_trusted),
+		T(test_refused),
+		T(test_ca_files),
+		T(test_multiplexed),
+		T(test_stop_streams),
+		T(test_broken_streams),
+		T(test_no_http2_there),
+		T(test_let_go),
+		T(test_one_lookup),
+		T(test_lookup_fails),
+		T(test_lookup_after_error),
+		T(test_lookup_hangs),
+		T(test_leave_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, mock_start, mock_stop);
