@@ -10,6 +10,7 @@
 #include "agent/tool.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,12 +274,30 @@ static int check(const json_t *schema, const json_t *v, const struct place *at)
 }
 
 /* The schemas that were read last, by their text: reading one costs ten times
- * the check. A thread's own, so that nobody waits for it. */
+ * the check. A thread's own, so that nobody waits for it, and freed with it. */
 #define KNOWN_MAX 16u
-static _Thread_local struct {
+static _Thread_local struct known_schema {
 	char *text;
 	json_t *schema;
 } known[KNOWN_MAX];
+static pthread_once_t known_once = PTHREAD_ONCE_INIT;
+static pthread_key_t known_key;
+static bool known_has_key;
+
+static void known_free(void *of_thread)
+{
+	struct known_schema *k = of_thread;
+
+	for (unsigned i = 0; i < KNOWN_MAX; i++) {
+		free(k[i].text);
+		json_decref(k[i].schema);
+	}
+}
+
+static void known_make_key(void)
+{
+	known_has_key = pthread_key_create(&known_key, known_free) == 0;
+}
 
 /* NULL: no object, or no memory. A new reference. */
 static json_t *read_schema(const char *text)
@@ -301,6 +320,9 @@ static json_t *read_schema(const char *text)
 	known[next].text = copy;
 	known[next].schema = schema;
 	next = (next + 1) % KNOWN_MAX;
+	pthread_once(&known_once, known_make_key);
+	if (known_has_key)
+		pthread_setspecific(known_key, known);
 	return json_incref(schema);
 }
 
