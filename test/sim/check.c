@@ -186,8 +186,8 @@ static int64_t cost_of(const struct judge *j, const int64_t *said)
 
 	if (said[4] >= 0)
 		return said[4];
-	if (!price_known(j))
-		return -1;
+	if (!price_known(j)) /* nothing costs nothing at any price */
+		return input == 0 && clamped(said[3]) == 0 ? 0 : -1;
 	sum = (plain > 0 ? plain : 0) * p->input + clamped(said[3]) * (__int128)p->output;
 	sum += read * (p->cache_read >= 0 ? p->cache_read : p->input);
 	sum += written * (p->cache_write >= 0 ? p->cache_write : p->input);
