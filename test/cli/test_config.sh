@@ -109,6 +109,22 @@ contains 'and told' 'the daemon has no OPENAI_API_KEY' "$ERR"
 lacks 'the key is not shown' 'of-the-command' "$ERR"
 stop_daemon
 
+# --- where a key must not be -------------------------------------------------------
+printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s\n' "$URL" >"$CONF/env"
+chmod 600 "$CONF/env"
+ulimit -c unlimited 2>/dev/null
+start_daemon
+run env OPENAI_API_KEY=sk-CANARY-of-env "$AVA" run --yes --background 'find sk-ant-good-key-1' --model claude-haiku
+exits 'a run with a key' 0
+wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$(grep -o 'S-[0-9a-f]*' "$OUT" | head -1).jsonl"
+check 'the daemon runs' alive "$DAEMON"
+refuse 'no command line has it' grep -aqF good-key "/proc/$DAEMON/cmdline"
+refuse 'and no environment, when it stands in the file' grep -aqF good-key "/proc/$DAEMON/environ"
+stop_pid ABRT "$DAEMON" # what would leave a core file
+equal 'no file has it, no core either' '' \
+	"$(grep -lF good-key /core* "$T"/core* 2>/dev/null; grep -rlF good-key "$AVA_DATA_ROOT" "$T/avad.out")"
+rm "$CONF/env"
+
 # --- runs whose key is gone after a restart ------------------------------------------
 KEY="AVA_RUNS_MAX=1 ANTHROPIC_API_KEY=sk-ant-good-key-1 ANTHROPIC_BASE_URL=$URL"
 begin() { run env $KEY "$AVA" run --yes --background 'find the lock' --model claude-haiku; }

@@ -247,7 +247,7 @@ static void test_comments_only(void **state)
 	f->reply = CHUNKED;
 	got_init(&g, f);
 	g.progress = false;
-	g.call.timers.first_ms = 200;
+	g.call.timers.first_ms = 1000;
 	got_start(&g);
 	rig_wait_requests(f, 1);
 	d.conn = f->last;
@@ -259,7 +259,7 @@ static void test_comments_only(void **state)
 	got_wait(&g);
 	assert_int_equal(g.rv, AVA_ETIMEOUT);
 	assert_non_null(strstr(g.text, "(first timer)"));
-	assert_true(g.body.len > 7);
+	assert_true(g.body.len > 0); /* many, unless the machine is very slow */
 	got_fini(&g);
 }
 
