@@ -185,8 +185,8 @@ static void check_keys(const json_t *health)
 		if (theirs == NULL || !keys_mark(salt, keys_known[i], mark) || mark[0] == '\0' ||
 		    strcmp(mark, theirs) == 0)
 			continue;
-		cli_note("the daemon has %s %s: it keeps what it was started with (process "
-			 "%" PRId64 "; the next one takes yours)",
+		cli_note("the daemon has %s %s: it keeps what it was started with; to use yours, "
+			 "end it (kill %" PRId64 "), the next command starts one",
 			 theirs[0] != '\0' ? "another" : "no", keys_known[i],
 			 json_get_int(health, "pid", 0));
 	}
