@@ -109,8 +109,8 @@ bool infer_fall_back(struct infer_job *j)
 	if (!d || !part || !spec_next_model(r->spec, &r->fallbacks, &m))
 		return false;
 	if (!r->first_model)
-		r->first_model = arena_copy(&r->spec->mem, r->spec->model.id,
-					    strlen(r->spec->model.id));
+		r->first_model =
+			arena_copy(&r->spec->mem, r->spec->model.id, strlen(r->spec->model.id));
 	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model.id,
 		 m.id);
 	if (spec_switch(r->spec, &m, part) != 0)
