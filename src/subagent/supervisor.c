@@ -49,7 +49,8 @@ void supervisor_quiesce(struct supervisor *s)
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
 		infer_stop(&r->agent);
-		infer_interrupted(r);
+		if (!r->abandoned)
+			infer_interrupted(r);
 		toolrun_stop(&r->agent);
 		r->abandoned = true;
 	}
@@ -95,8 +96,12 @@ static void run_wake(struct os_task *t)
 {
 	struct run *r = CONTAINER_OF(t, struct run, wake);
 
-	if (!r->done && !r->abandoned)
+	if (r->abandoned) { /* without memory for its record: nothing more may happen */
+		infer_stop(&r->agent);
+		toolrun_stop(&r->agent);
+	} else if (!r->done) {
 		agent_run(&r->agent);
+	}
 }
 
 static void run_timer(void *user)

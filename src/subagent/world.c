@@ -35,6 +35,15 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 	if (!d)
 		return;
 	r->draft = NULL;
+	if (d->failed) {
+		/* Some of it is lost, so nothing that follows may be written: the
+		 * next start ends the run by what stands in its files. */
+		draft_free(d);
+		r->abandoned = true;
+		supervisor_out_of_memory(r);
+		world_wake(r);
+		return;
+	}
 	outbox_put(&r->outbox, d, level, done, r);
 }
 

@@ -27,6 +27,8 @@ static struct stream *toy_new(const struct model *m, const char *tag)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 
+	if (!s)
+		return NULL;
 	assert_string_equal(tag, "7f3a2b_3");
 	assert_string_equal(m->wire_name, "toy-1");
 	buf_init(&s->in, 1u << 20);
@@ -84,6 +86,8 @@ static enum reply_class toy_end(struct stream *s, int status, const char *type, 
 
 static void toy_free(struct stream *s)
 {
+	if (!s)
+		return;
 	buf_fini(&s->in);
 	free(s);
 	streams--;
@@ -369,6 +373,22 @@ static void test_stop(void **state)
 	assert_int_equal(r->dones, 0);
 }
 
+static void test_without_memory(void **state)
+{
+	struct rig *r = *state;
+
+	r->reply = OK_HEAD "\r\nend\n";
+	FAULT_LOOP(k, {
+		int rv = start(r, "k");
+
+		assert_true(rv == 0 || rv == AVA_ENOMEM);
+		assert_int_equal(streams, rv == 0);
+		wirecall_stop(&r->w, NULL);
+	});
+	call(r, r->reply);
+	assert_int_equal(r->cls, REPLY_OK);
+}
+
 static void test_bad_key(void **state)
 {
 	struct rig *r = *state;
@@ -388,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody_listens, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_timers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_without_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_key, set_up, tear_down),
 	};
 
