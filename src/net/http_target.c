@@ -240,7 +240,9 @@ int http_target_init(struct http_target *t, const char *base_url, struct ava_err
 	if (!u)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	rv = base_url ? (int)curl_url_set(u, CURLUPART_URL, base_url, CURLU_NON_SUPPORT_SCHEME) : 1;
-	if (rv != 0)
+	if (rv == CURLUE_OUT_OF_MEMORY)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (rv != 0)
 		rv = err_set(err, AVA_EINVAL,
 			     "base URL: \"%.100s\" is not an address: write "
 			     "https://host/path",

@@ -21,6 +21,7 @@
 #include "provider/models.h"
 #include "provider/provider.h"
 #include "subagent/infer.h"
+#include "subagent/infer_lines.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"
 #define START_OF(input)                                                                            \
@@ -256,8 +257,8 @@ static void until(struct world *w, const int *calls)
 	assert_int_equal(*calls, 1);
 }
 
-static void begin_with(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
-		       bool thinking)
+static void ask(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
+		bool thinking)
 {
 	struct op_spawn s = {
 		.role = "researcher",
@@ -277,6 +278,12 @@ static void begin_with(struct world *w, struct got *g, const char *model, int64_
 
 	*g = (struct got){0};
 	ops_spawn(w->core, &s, status_cb, g);
+}
+
+static void begin_with(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
+		       bool thinking)
+{
+	ask(w, g, model, timeout_ms, thinking);
 	until(w, &g->calls);
 	if (g->rv != 0)
 		fail_msg("%s", g->text);
@@ -743,6 +750,26 @@ static void test_stop_at_another_model(void **state)
 	json_decref(r);
 }
 
+/* ---- no memory */
+
+static void test_lines_without_memory(void **state)
+{
+	struct world *w = *state;
+	struct infer_lines *l;
+	struct infer_line *line;
+	struct ava_error err;
+	struct model m;
+
+	assert_int_equal(model_resolve("anthropic/claude-haiku-4-5", &m, NULL, NULL), 0);
+	FAULT_LOOP(k, {
+		l = infer_lines_new(w->loop);
+		line = l ? infer_line_get(l, &m, &err) : NULL;
+		if (l && !line && err.code != AVA_ENOMEM)
+			fail_msg("%ld: %d %s", k, err.code, err.text);
+		infer_lines_free(l);
+	});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -763,6 +790,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stop_parked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop_at_work, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop_at_another_model, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lines_without_memory, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
