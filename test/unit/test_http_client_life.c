@@ -545,10 +545,10 @@ static void test_waiting_memory(void **state)
 	/* A peer's connection on the same heap: its struct, its poll. */
 	after -= n * (sizeof(struct peer_conn) + 200);
 	after -= n * sizeof(struct got);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	print_message("%zu bytes a waiting call\n", (after - before) / n);
-	assert_in_range((after - before) / n, 8000, 14 * 1024);
-#endif
+	if (before > 0) { /* a sanitiser's allocator counts nothing */
+		print_message("%zu bytes a waiting call\n", (after - before) / n);
+		assert_in_range((after - before) / n, 8000, 14 * 1024);
+	}
 	for (size_t i = 0; i < n; i++)
 		http_call_stop(&g[i].call);
 	settle(f);
