@@ -54,6 +54,18 @@ static void fail(struct tool_call *c, int code, const char *sentence)
 	utf8_repair(&c->out, sentence, strlen(sentence));
 }
 
+static void finish(struct tool_call *c, int rv, const struct ava_error *err)
+{
+	if (rv == 0)
+		rv = buf_check(&c->out);
+	c->success = rv == 0;
+	c->error_class = "";
+	if (rv == AVA_ECANCELED)
+		fail(c, rv, "cancelled");
+	else if (rv != 0)
+		fail(c, rv, err->text[0] != '\0' ? err->text : ava_strerror(rv));
+}
+
 static void work(struct os_work *w)
 {
 	struct job *j = w->priv;
@@ -63,14 +75,7 @@ static void work(struct os_work *w)
 
 	if (!atomic_load_explicit(&c->stop, memory_order_relaxed))
 		rv = j->fn(c, &err);
-	if (rv == 0)
-		rv = buf_check(&c->out);
-	c->success = rv == 0;
-	c->error_class = "";
-	if (rv == AVA_ECANCELED)
-		fail(c, rv, "cancelled");
-	else if (rv != 0)
-		fail(c, rv, err.text[0] != '\0' ? err.text : ava_strerror(rv));
+	finish(c, rv, &err);
 }
 
 static void done(struct os_work *w)
@@ -104,6 +109,21 @@ void job_start(struct tool_call *c, job_fn fn)
 	j->work.done = done;
 	j->work.priv = j;
 	os_work_start(c->env->loop, &j->work);
+}
+
+bool job_now(struct tool_call *c, job_fn fn)
+{
+	struct ava_error err = {.code = 0};
+	int rv;
+
+	if ((c->tool->flags & TOOL_FILES) && c->env->cwd_fd < 0)
+		return false; /* job_start says why */
+	rv = fn(c, &err);
+	if (rv == JOB_LATER)
+		return false;
+	finish(c, rv, &err);
+	c->done(c);
+	return true;
 }
 
 int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err)

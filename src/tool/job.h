@@ -4,6 +4,7 @@
 #define TOOL_JOB_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct ava_error;
 struct buf;
@@ -16,6 +17,11 @@ typedef int (*job_fn)(struct tool_call *c, struct ava_error *err);
 /* Run `fn` on the pool; c->done is called once. A tool with TOOL_FILES in a
  * run without a folder, or memory that ran out, fails right here. */
 void job_start(struct tool_call *c, job_fn fn);
+/* The same at once, on the loop, for work that surely waits for nothing. `fn`
+ * may return JOB_LATER instead, with nothing written: then false, and
+ * job_start is due. */
+#define JOB_LATER 1
+bool job_now(struct tool_call *c, job_fn fn);
 
 /* The class of the model's error for a code of ava.h; static. */
 const char *job_error_class(int code);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "tool/table.h"
 
 #define STEP          (64u << 10)
+#define CACHED_MAX    (32u << 10) /* bytes of a file that is read on the loop */
 #define BINARY_LOOK   (8u << 10)
 #define LINES_DEFAULT 2000
 #define BODY_MAX      (TOOL_OUTPUT_MAX - (6u << 10)) /* room for a path and a note */
@@ -157,6 +159,59 @@ static int answer(struct reading *r, struct buf *out, struct ava_error *err)
 	return buf_check(out);
 }
 
+/* What is asked for. */
+static int wish(struct reading *r, const struct root *root, const json_t *args,
+		struct ava_error *err)
+{
+	const char *path;
+	int rv = job_arg_str(args, "path", &path, err);
+
+	if (rv == 0 && (path == NULL || path[0] == '\0'))
+		rv = err_set(err, AVA_EINVAL, "path is empty: name the file to read");
+	if (rv == 0)
+		rv = root_path(root, path, r->path, err);
+	return rv == 0 ? range(r, args, err) : rv;
+}
+
+/* The whole of a short file that is in memory; JOB_LATER: it is not. */
+static int take_cached(struct reading *r, struct ava_error *err)
+{
+	char data[CACHED_MAX];
+	struct iovec room = {data, sizeof(data)};
+	ssize_t n;
+	int rv;
+
+	if (r->st.st_size >= (off_t)sizeof(data))
+		return JOB_LATER;
+	n = r->st.st_size > 0 ? preadv2(r->fd, &room, 1, 0, RWF_NOWAIT) : 0;
+	if (n != r->st.st_size)
+		return JOB_LATER;
+	rv = check_text(r, data, (size_t)n, err);
+	if (rv == 0)
+		lines_feed(&r->lines, data, (size_t)n);
+	return rv;
+}
+
+/* Most files are short and were read before: waking a thread would cost more
+ * than reading them. */
+static int run_cached(struct tool_call *c, struct ava_error *err)
+{
+	struct reading r = {.gate = {.stop = &c->stop}};
+	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
+	int rv = wish(&r, &root, c->args, err);
+
+	if (rv != 0)
+		return rv;
+	r.fd = root_open_cached(&root, r.path, &r.st);
+	rv = r.fd < 0 ? JOB_LATER : take_cached(&r, err);
+	if (rv == 0)
+		rv = answer(&r, &c->out, err);
+	if (r.fd >= 0)
+		close(r.fd);
+	lines_fini(&r.lines);
+	return rv;
+}
+
 static int run(struct tool_call *c, struct ava_error *err)
 {
 	struct reading r = {
@@ -164,15 +219,8 @@ static int run(struct tool_call *c, struct ava_error *err)
 		.gate = {.stop = &c->stop, .deadline_ms = clock_mono_ms() + TIME_MS},
 	};
 	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
-	const char *path;
-	int rv = job_arg_str(c->args, "path", &path, err);
+	int rv = wish(&r, &root, c->args, err);
 
-	if (rv == 0 && (path == NULL || path[0] == '\0'))
-		rv = err_set(err, AVA_EINVAL, "path is empty: name the file to read");
-	if (rv == 0)
-		rv = root_path(&root, path, r.path, err);
-	if (rv == 0)
-		rv = range(&r, c->args, err);
 	if (rv != 0)
 		return rv;
 	r.fd = root_open_file(&root, r.path, &r.st, err);
@@ -187,7 +235,8 @@ static int run(struct tool_call *c, struct ava_error *err)
 
 static void start(struct tool_call *c)
 {
-	job_start(c, run);
+	if (!job_now(c, run_cached))
+		job_start(c, run);
 }
 
 /* "Reading src/a.c:10-60" */

@@ -112,14 +112,19 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
 
 /* ---- lookups; -1 and errno */
 
-static int beneath_once(int fd, const char *path, int flags)
+static int openat2_once(int fd, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)flags,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 
 	return (int)syscall(SYS_openat2, fd, path, &how, sizeof(how));
+}
+
+static int beneath_once(int fd, const char *path, int flags)
+{
+	return openat2_once(fd, path, flags, 0);
 }
 
 /* Some container filters answer EPERM instead of ENOSYS, so ask once with
@@ -297,6 +302,28 @@ int root_open_file(const struct root *root, const char *path, struct stat *st,
 	if (rv != 0) {
 		close(fd);
 		return rv;
+	}
+	return fd;
+}
+
+int root_open_cached(const struct root *root, const char *path, struct stat *st)
+{
+	int fd;
+
+	if (!can_openat2(root->fd))
+		return -1;
+	fd = openat2_once(root->fd, path, O_PATH | O_CLOEXEC, RESOLVE_CACHED);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode)) {
+		close(fd);
+		return -1;
+	}
+	close(fd);
+	fd = openat2_once(root->fd, path, READ_FLAGS, RESOLVE_CACHED);
+	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || root_is_pseudo(fd))) {
+		close(fd);
+		return -1;
 	}
 	return fd;
 }

@@ -28,6 +28,9 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
  * AVA_EIO with a sentence for the model. */
 int root_open_file(const struct root *root, const char *path, struct stat *st,
 		   struct ava_error *err);
+/* The same where nothing has to be read from a disk to find it. -1: the other
+ * one is to be used, also to say what is wrong. */
+int root_open_cached(const struct root *root, const char *path, struct stat *st);
 /* The same for a folder, to be listed. */
 int root_open_dir(const struct root *root, const char *path, struct ava_error *err);
 

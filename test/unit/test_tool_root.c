@@ -184,6 +184,31 @@ static void open_all(const struct tree *t, bool openat2)
 	}
 }
 
+/* Where the lookup is in memory: the same file or none, never one that the
+ * other way refuses. */
+static void cached_all(const struct tree *t, bool openat2)
+{
+	int opened = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(opens); i++) {
+		struct stat st;
+		char text[16] = "";
+		int fd = root_open_cached(&t->root, opens[i].path, &st);
+
+		if (fd < 0)
+			continue;
+		opened++;
+		assert_int_equal(opens[i].code, 0);
+		assert_int_equal(read(fd, text, sizeof(text) - 1), 6);
+		assert_string_equal(text, "inside");
+		assert_int_equal(st.st_size, 6);
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		close(fd);
+	}
+	if (!openat2)
+		assert_int_equal(opened, 0);
+}
+
 static void test_open(void **state)
 {
 	struct tree t;
@@ -192,8 +217,10 @@ static void test_open(void **state)
 
 	tree_open(&t);
 	open_all(&t, true);
+	cached_all(&t, true);
 	root_use_openat2(false);
 	open_all(&t, false);
+	cached_all(&t, false);
 	fd = root_open_dir(&t.root, "sub", &err);
 	assert_true(fd >= 0);
 	close(fd);
@@ -218,6 +245,8 @@ static void test_system_files(void **state)
 	assert_holds(err.text, "belongs to the system");
 	assert_int_equal(root_open_file(&root, "dev/zero", &st, &err), AVA_EDENIED);
 	assert_holds(err.text, "is a device");
+	assert_true(root_open_cached(&root, "proc/self/environ", &st) < 0);
+	assert_true(root_open_cached(&root, "dev/zero", &st) < 0);
 	assert_int_equal(root_open_dir(&root, "proc/self", &err), AVA_EDENIED);
 	close(root.fd);
 }
@@ -294,7 +323,8 @@ static void race(bool of_file, bool openat2)
 		struct ava_error err;
 		struct stat st;
 		ssize_t n;
-		int fd = root_open_file(&t.root, "p/file", &st, &err);
+		int fd = i % 2 == 0 ? root_open_file(&t.root, "p/file", &st, &err)
+				    : root_open_cached(&t.root, "p/file", &st);
 
 		if (fd < 0) {
 			refused++;
