@@ -9,6 +9,7 @@
 
 #include <ava.h>
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,26 @@ struct map_slot {
 	const char *key; /* NULL: never used; `removed`: free again */
 	void *value;
 };
+
+/* Another one for each table, drawn without asking the kernel each time: what
+ * is secret is drawn once, and nobody sees a seed. */
+static uint64_t fresh_seed(void)
+{
+	static _Atomic uint64_t drawn, count;
+	uint64_t z = atomic_load_explicit(&drawn, memory_order_relaxed);
+
+	while (z == 0) {
+		uint64_t none = 0;
+
+		id_random(&z, sizeof(z));
+		if (z != 0 && !atomic_compare_exchange_strong(&drawn, &none, z))
+			z = none;
+	}
+	z += 0x9e3779b97f4a7c15u * (atomic_fetch_add(&count, 1) + 1);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
 
 static const char removed[] = "";
 
@@ -82,7 +103,7 @@ static int make_room(struct map *m)
 	if (m->cap != 0 && (m->used + 1) * 4 <= m->cap * 3)
 		return 0;
 	if (m->cap == 0)
-		id_random(&next.seed, sizeof(next.seed));
+		next.seed = fresh_seed();
 	next.cap = MAP_LEAST;
 	while (next.cap < m->count * 2 + 2)
 		next.cap *= 2;
@@ -168,7 +189,7 @@ static int nameset_grow(struct nameset *s)
 	if (s->cap != 0 && (s->count + 1) * 4 <= s->cap * 3)
 		return 0;
 	if (s->cap == 0)
-		id_random(&next.seed, sizeof(next.seed));
+		next.seed = fresh_seed();
 	next.cap = s->cap != 0 ? s->cap * 2 : 64;
 	next.slots = calloc(next.cap, sizeof(*next.slots));
 	if (next.slots == NULL)

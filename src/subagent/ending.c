@@ -18,6 +18,8 @@
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
+#define AT_ONCE_MAX (64u << 10)
+
 struct end_job {
 	struct os_work work;
 	struct run *run;
@@ -136,12 +138,24 @@ static void commit(void *user)
 
 /* ---- checking what it claims */
 
+static void check_claims(struct end_job *j, const char *file, size_t len)
+{
+	struct messages_info info;
+	struct buf body;
+
+	buf_init(&body, 256u << 20);
+	if (messages_request(&body, file, len, &info, NULL) == 0)
+		evidence_collect(&j->evidence, j->run->spec->model.dialect,
+				 body.data + info.head_len, body.len - info.head_len, j->end.output,
+				 j->end.output_len, j->end.summary);
+	buf_fini(&body);
+}
+
 static void check_work(struct os_work *w)
 {
 	struct end_job *j = w->priv;
 	struct run *r = j->run;
 	char path[LOGBOOK_PATH];
-	struct messages_info info;
 	struct buf body;
 	char *file = NULL;
 	size_t len;
@@ -154,15 +168,28 @@ static void check_work(struct os_work *w)
 			j->end.summary = arena_copy(&j->mem, body.data, body.len);
 		buf_fini(&body);
 	}
-	buf_init(&body, 256u << 20);
 	logbook_messages_path(r->id.text, path);
-	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0 &&
-	    messages_request(&body, file, len, &info, NULL) == 0)
-		evidence_collect(&j->evidence, r->spec->model.dialect, body.data + info.head_len,
-				 body.len - info.head_len, j->end.output, j->end.output_len,
-				 j->end.summary);
+	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0)
+		check_claims(j, file, len);
 	free(file);
-	buf_fini(&body);
+}
+
+/* A short conversation that is in memory is looked through for less than waking
+ * a thread costs. false: it is not. */
+static bool check_at_once(struct end_job *j)
+{
+	struct run *r = j->run;
+	char path[LOGBOOK_PATH], file[AT_ONCE_MAX];
+	ssize_t len;
+
+	if (!j->end.summary || !*j->end.summary || r->request_bytes > AT_ONCE_MAX / 2)
+		return false;
+	logbook_messages_path(r->id.text, path);
+	len = logbook_read_cached(r->outbox.lb->root_fd, path, file, sizeof(file));
+	if (len < 0)
+		return false;
+	check_claims(j, file, (size_t)len);
+	return true;
 }
 
 static void check_done(struct os_work *w)
@@ -180,6 +207,11 @@ static void check_start(void *user)
 	struct run *r = user;
 	struct end_job *j = r->end;
 
+	if (check_at_once(j)) {
+		j->checked = true;
+		commit(r);
+		return;
+	}
 	r->busy++;
 	j->work = (struct os_work){.work = check_work, .done = check_done, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
