@@ -44,20 +44,29 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 void logbook_close(struct logbook *lb);
 
 /* ---- drafts */
-#define DRAFT_MAX_PARTS 8
-enum draft_kind { DRAFT_DAY, DRAFT_RUN, DRAFT_MESSAGES, DRAFT_CATALOG, DRAFT_PUT, DRAFT_DROP };
+#define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
+enum draft_kind {
+	DRAFT_DAY,
+	DRAFT_RUN,
+	DRAFT_MESSAGES,
+	DRAFT_CATALOG,
+	DRAFT_PUT,
+	DRAFT_DROP,
+	DRAFT_ENTRY, /* of a session file; each is a part of its own */
+};
 
-struct draft_part {
+struct draft_part { /* stays where it is while others are added */
 	enum draft_kind kind;
-	char path[96]; /* relative to the root */
+	char id[48]; /* of an entry */
 	struct buf bytes;
+	char path[]; /* relative to the root */
 };
 
 struct draft {
 	struct list node; /* in an outbox */
 	struct logbook *lb;
-	struct draft_part parts[DRAFT_MAX_PARTS];
-	unsigned nparts;
+	struct draft_part **parts; /* owned */
+	unsigned nparts, cap;
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
 	bool tried;  /* the disk refused it before */
@@ -90,6 +99,10 @@ struct draft_where {
 uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
 		     const struct buf *content, const struct event_meta *meta);
 int draft_catalog(struct draft *d, struct catalog_row *row);
+/* An entry of a session file: a fresh id for it, which `entry` then holds in
+ * "id" (journal_op in journal/journal.h says what it must look like). */
+void draft_entry_id(struct draft *d, char out[20]);
+int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry);
 
 /* The draft is *taken*. 0: done follows exactly once; negative: never, not committed. */
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),

@@ -474,6 +474,46 @@ fail:
 	return rv;
 }
 
+int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
+{
+	struct op_spawn s = {
+		.task = "",
+		.cwd = t->cwd,
+		.session_id = t->session_id,
+		.user_id = t->user_id,
+		.origin = "ava",
+	};
+	struct run_spec *r = spec_new();
+	int rv;
+
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->role = t->role;
+	rv = take_strings(r, &s, NULL, err);
+	if (rv == 0)
+		rv = t->restored ? model_restore(t->model, &r->model, err)
+				 : model_resolve(t->model ? t->model : t->role->model, &r->model,
+						 NULL, err);
+	if (rv != 0)
+		goto fail;
+	r->system = keep(r, t->system);
+	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
+	r->agent.tools = r->tools;
+	r->agent.ntools = t->ntools;
+	r->agent.price = r->model.price;
+	r->agent.max_output = r->model.max_output;
+	set_rights(r);
+	rv = r->system ? seal_config(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
 static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
 {
 	const json_t *list = json_object_get(config, "tools"), *v;
@@ -609,8 +649,7 @@ fail:
 
 /* ---- messages.jsonl */
 
-static int render_head(const struct run_spec *r, struct buf *head,
-		       char prompt_hash[HASH_HEX_LEN + 1])
+static int render_system(const struct run_spec *r, struct buf *out)
 {
 	struct prompt p = {
 		.role = r->role->display,
@@ -620,6 +659,13 @@ static int render_head(const struct run_spec *r, struct buf *head,
 		.ntools = r->agent.ntools,
 		.limits = &r->agent.limits,
 	};
+
+	return r->system ? buf_adds(out, r->system) : prompt_system(out, &p);
+}
+
+static int render_head(const struct run_spec *r, struct buf *head,
+		       char prompt_hash[HASH_HEX_LEN + 1])
+{
 	struct dialect_spec d = {
 		.model = r->model.id,
 		.tools = r->tools,
@@ -631,7 +677,7 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	int rv;
 
 	buf_init(&system, 4u << 20);
-	rv = prompt_system(&system, &p);
+	rv = render_system(r, &system);
 	if (rv == 0) {
 		hash_sha256_hex(system.data, system.len, prompt_hash);
 		d.system = system.data;
@@ -641,19 +687,16 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	return rv;
 }
 
-int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
-		  struct hash_sha256 *hash)
+int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+	      struct hash_sha256 *hash)
 {
 	char prompt_hash[HASH_HEX_LEN + 1];
-	struct buf head, line;
+	struct buf head;
 	struct jw w;
 	int rv;
 
 	buf_init(&head, 8u << 20);
-	buf_init(&line, 4u << 20);
 	rv = render_head(r, &head, prompt_hash);
-	if (rv == 0)
-		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
 	if (rv != 0)
 		goto out;
 	jw_init(&w, out);
@@ -668,16 +711,30 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	jw_strn(&w, "head", head.data, head.len);
 	jw_end(&w);
 	jw_end(&w);
-	buf_addc(out, '\n');
-	buf_add(out, line.data, line.len);
-	buf_addc(out, '\n');
-	rv = buf_check(out);
-	*request_bytes = (int64_t)(head.len + line.len);
+	rv = buf_addc(out, '\n');
+	*request_bytes = (int64_t)head.len;
 	hash_sha256_init(hash);
 	hash_sha256_add(hash, head.data, head.len);
-	hash_sha256_add(hash, line.data, line.len);
 out:
 	buf_fini(&head);
+	return rv;
+}
+
+int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash)
+{
+	struct buf line;
+	int rv = spec_line(r, out, request_bytes, hash);
+
+	buf_init(&line, 4u << 20);
+	if (rv == 0)
+		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
+	if (rv == 0) {
+		buf_add(out, line.data, line.len);
+		rv = buf_addc(out, '\n');
+		*request_bytes += (int64_t)line.len;
+		hash_sha256_add(hash, line.data, line.len);
+	}
 	buf_fini(&line);
 	return rv;
 }

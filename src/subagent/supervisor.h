@@ -38,6 +38,9 @@ struct supervisor {
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
+	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
+	char *(*session_file)(const char *session_id, void *user);
+	void *session_user;
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */
