@@ -243,10 +243,14 @@ static int take_up(struct core *c, struct ava_error *err)
 	if (c->book.behind)
 		restart_problem("wal", "was removed or is older than the logs: their numbers go on",
 				&t);
-	rv = restart_runs(&c->sup, &hooks, err);
-	write_problems(&t);
+	rv = sessions_open(c, err);
 	if (rv == 0)
+		rv = restart_runs(&c->sup, &hooks, err);
+	write_problems(&t);
+	if (rv == 0) {
 		proposals_restore(c);
+		sessions_resume(c);
+	}
 	return rv;
 }
 
@@ -312,6 +316,10 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	c->started_ms = clock_mono_ms();
 	list_init(&c->proposal_order);
 	list_init(&c->request_order);
+	list_init(&c->sessions);
+	list_init(&c->talks);
+	list_init(&c->watches);
+	map_init(&c->session_by_id);
 	map_init(&c->proposals);
 	map_init(&c->requests);
 	os_task_init(&c->drain, drain);
@@ -361,9 +369,11 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 
 fail_open:
 	supervisor_quiesce(&c->sup);
+	sessions_quiesce(c);
 	c->book.closed = true;
 	close_journal(c);
 	proposals_free(c);
+	sessions_close(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
 	logbook_close(&c->book);
@@ -407,12 +417,14 @@ void core_hold(struct core *c)
 void core_close(struct core *c)
 {
 	supervisor_quiesce(&c->sup);
+	sessions_quiesce(c);
 	/* What runs have written waits in their outboxes, one behind another. */
-	for (int i = 0; i < 100 && !supervisor_written(&c->sup); i++)
+	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
 		journal_sync(c->journal);
 	c->book.closed = true;
 	close_journal(c);
 	proposals_free(c);
+	sessions_close(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
 	logbook_close(&c->book);
@@ -421,7 +433,7 @@ void core_close(struct core *c)
 
 bool core_idle(const struct core *c)
 {
-	return c->sup.nlive == 0 && c->npending == 0;
+	return c->sup.nlive == 0 && c->npending == 0 && sessions_idle(c);
 }
 
 int core_ready(struct core *c, struct ava_error *err)

@@ -67,6 +67,24 @@ void encode_status(struct jw *w, const struct op_status *s)
 	jw_end(w);
 }
 
+void encode_session(struct jw *w, const struct op_session *s)
+{
+	jw_object(w, NULL);
+	jw_str(w, "session_id", s->id);
+	jw_str(w, "title", s->title);
+	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "model", s->model);
+	jw_str(w, "status", s->busy ? "busy" : "idle");
+	write_time(w, "created_at", s->created_ms);
+	write_time(w, "updated_at", s->updated_ms);
+	jw_int(w, "live_runs", s->live_runs);
+	jw_int(w, "waiting", s->waiting);
+	jw_int(w, "tokens_used", s->tokens);
+	write_cost(w, "cost_cents", s->cost_microusd);
+	jw_end(w);
+}
+
 const char *encode_proposal_state(enum proposal_state s)
 {
 	switch (s) {

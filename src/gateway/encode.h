@@ -4,6 +4,7 @@
 
 #include "ava/change.h"
 #include "ava/ops.h"
+#include "ava/sessions.h"
 #include "codec/json.h"
 
 void encode_status(struct jw *w, const struct op_status *s);
@@ -12,6 +13,7 @@ void encode_proposal(struct jw *w, const struct op_proposal *p);
 void encode_answer(struct jw *w, const struct op_proposal *p);
 /* The answer to a spawn. */
 void encode_started(struct jw *w, const struct op_status *s);
+void encode_session(struct jw *w, const struct op_session *s);
 void encode_health(struct jw *w, const struct op_health *h);
 int encode_error(struct buf *out, int code, const char *message);
 /* HTTP status of a code of ava.h. */

@@ -1,5 +1,6 @@
 /* What every run has, whoever owns it: the supervisor's subagents and the
- * conversations of ava/talk.c. */
+ * conversations of ava/talk.c. Making one can fail for want of memory; the
+ * rest only looks. */
 #include "subagent/run.h"
 
 #include <stdio.h>

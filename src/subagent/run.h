@@ -101,8 +101,7 @@ struct run_wait {
 	void (*ended)(struct run_wait *w, struct run *r);
 };
 
-/* Everything of a run that is not its record; `spec` stays the caller's on
- * error. Its wake task calls agent_run. AVA_ENOMEM. */
+/* `spec` stays the caller's on error. The wake task calls agent_run. AVA_ENOMEM. */
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
 /* Nothing may point to it any more. */
 void run_fini(struct run *r);
