@@ -270,6 +270,7 @@ int talk_open(struct session *s, struct ava_error *err)
 		rv = err && err->code ? err->code : err_set(err, AVA_ENOMEM, "out of memory");
 		goto fail;
 	}
+	agent_init(&t->run.agent, &t->io, &spec->agent, &t->run, 0);
 	t->run.durable = true;
 	t->run.wordless = true;
 	rv = set_paths(t, err);

@@ -5,6 +5,7 @@
  *
  * Only proposals of this conversation that were made before the words were
  * said can be meant. When several wait, the words must name one, or all. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,7 +22,7 @@ struct op_answer {
 };
 
 struct meant {
-	struct proposal *list[MEANT_MAX];
+	char ids[MEANT_MAX][24];
 	unsigned n, waiting;
 };
 
@@ -35,7 +36,7 @@ static bool says_all(const char *text)
 static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 {
 	struct core *c = t->session->core;
-	struct proposal *named = NULL;
+	const struct proposal *named = NULL;
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
@@ -47,10 +48,10 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 		if (strcasestr(in->text, p->id))
 			named = p;
 		if (m->n < MEANT_MAX)
-			m->list[m->n++] = p;
+			memcpy(m->ids[m->n++], p->id, sizeof(m->ids[0]));
 	}
 	if (named) {
-		m->list[0] = named;
+		memcpy(m->ids[0], named->id, sizeof(m->ids[0]));
 		m->n = 1;
 	} else if (m->n > 1 && !says_all(in->text)) {
 		m->n = 0;
@@ -99,34 +100,66 @@ static void answered(int rv, const struct op_proposal *p, const struct ava_error
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
+/* The words without what they name, which the parser does not know. NULL: no
+ * memory. */
+static char *plain_words(const char *text)
+{
+	static const char *const names[] = {"all of them", "both of them", "both", "all", NULL};
+	char *words = strdup(text), *at;
+
+	for (size_t i = 0; words && names[i]; i++) {
+		size_t len = strlen(names[i]);
+
+		at = strcasestr(words, names[i]);
+		if (at && (at == words || at[-1] == ' ') && !isalnum((unsigned char)at[len]))
+			memset(at, ' ', len);
+	}
+	for (at = words; at && (at = strcasestr(at, "P-")) != NULL;) {
+		size_t n = strspn(at + 2, "0123456789abcdefABCDEF");
+
+		memset(at, ' ', n >= 6 ? n + 2 : 0);
+		at += n + 2;
+	}
+	return words;
+}
+
+/* The model is told, and asks. */
+static bool not_carried_out(struct talk *t, const char *why)
+{
+	talk_note(t, "The person's answer could not be carried out: %s", why);
+	return false;
+}
+
 bool talk_answer(struct talk *t, struct input *in)
 {
 	struct meant m = {0};
 	struct change change;
 	struct op_answer *a;
+	char *words;
 
 	in->looked = true;
 	find_meant(t, in, &m);
-	if (m.waiting == 0 || answer_parse(in->text, &change) == ANSWER_UNCLEAR)
+	if (m.waiting == 0)
 		return false;
-	if (m.n == 0) {
-		talk_note(t,
-			  "%u proposals wait for an answer and the person's words name none: ask "
-			  "which one is meant. Nothing was started.",
-			  m.waiting);
-		return false;
+	words = plain_words(in->text);
+	if (!words || answer_parse(words, &change) == ANSWER_UNCLEAR) {
+		free(words);
+		return words ? false : not_carried_out(t, "out of memory.");
 	}
 	a = calloc(1, sizeof(*a));
-	if (!a) {
-		talk_note(t, "The person's answer could not be carried out: out of memory.");
-		return false;
+	if (m.n == 0 || !a) {
+		free(a);
+		free(words);
+		return not_carried_out(t, m.n == 0 ? "several proposals wait and the words name "
+						     "none: ask which one is meant."
+						   : "out of memory.");
 	}
 	a->in = in;
 	a->left = m.n;
 	in->answer = a;
 	t->answering = true;
 	for (unsigned i = 0; i < m.n; i++)
-		decide_said(t->session->core, m.list[i]->id, in->text, t->session->user, answered,
-			    a);
+		decide_said(t->session->core, m.ids[i], words, t->session->user, answered, a);
+	free(words);
 	return true;
 }

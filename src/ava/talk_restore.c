@@ -271,7 +271,6 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	int rv;
 
 	buf_init(&body, FILE_MAX);
-	agent_init(&r->agent, &t->io, &r->spec->agent, r, 0);
 	rv = read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = same_model(&m, err);

@@ -390,7 +390,7 @@ static const char *fresh(void)
 	snprintf(path, sizeof(path), "%s/src", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/src/parser.c", dir);
-	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 48);
+	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
 	return dir;
 }
 
