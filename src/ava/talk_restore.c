@@ -18,6 +18,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "provider/messages.h"
+#include "subagent/record.h"
 #include "subagent/world.h"
 
 #define FILE_MAX  (256u << 20)
@@ -205,6 +206,54 @@ static void prepare_open(struct talk *t, struct turn *turn)
 	}
 }
 
+/* The call that a stop cut: the last InferStart of this conversation without
+ * its end. "" when there is none, or no log. */
+static void find_cut_call(const struct talk *t, char out[16])
+{
+	struct ava_log_query q = {.root = t->session->core->root, .types = "InferStart,InferEnd"};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv;
+
+	out[0] = 0;
+	if (ava_log_open(&log, &q, NULL) != 0)
+		return;
+	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT) {
+		json_t *o = rv == 1 && memmem(e.line, e.len, t->session->id, strlen(t->session->id))
+				    ? json_parse(e.line, e.len, NULL)
+				    : NULL;
+		const char *session = json_get_str(o, "sessionId");
+		const char *call = json_get_str(json_object_get(o, "content"), "callId");
+
+		if (session && call && strcmp(session, t->session->id) == 0)
+			snprintf(out, 16, "%s", strcmp(e.type, "InferStart") == 0 ? call : "");
+		json_decref(o);
+	}
+	ava_log_close(log);
+}
+
+/* It was paid for, nobody knows how much: charged its estimate. */
+static void close_cut_call(struct talk *t)
+{
+	struct run *r = &t->run;
+	struct usage u;
+	struct record_failure f = {
+		.error_class = "interrupted",
+		.sentence = "the runtime stopped while Ava was asking her model",
+		.usage = &u,
+		.retry_ms = 0,
+	};
+	struct draft *d;
+
+	find_cut_call(t, r->infer_id);
+	d = r->infer_id[0] ? world_draft(r) : NULL;
+	if (!d)
+		return;
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	record_infer_failed(d, r, &f);
+}
+
 static int go_on(struct memory *m, const struct buf *body, const struct messages_info *info)
 {
 	struct talk *t = m->talk;
@@ -220,6 +269,7 @@ static int go_on(struct memory *m, const struct buf *body, const struct messages
 		return rv;
 	}
 	talk_go(t);
+	close_cut_call(t);
 	if (turn->ncalls == 0) {
 		turn_free(turn);
 		return 0;

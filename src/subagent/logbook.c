@@ -457,6 +457,29 @@ static bool renumber_last(struct draft_part *p, uint64_t lsn, uint64_t seq)
 	return true;
 }
 
+/* A refused draft of Ava's: the daily log has had other lines meanwhile. */
+static void renumber_day(struct draft *d, struct draft_part *day)
+{
+	char today[LOGBOOK_PATH];
+	const char *line;
+	size_t at = 0, len;
+	struct buf fresh;
+	bool same_day;
+
+	day_path(d->lb->day, today);
+	same_day = strcmp(day->path, today) == 0;
+	buf_init(&fresh, PART_MAX);
+	while (jsonl_next(day->bytes.data, day->bytes.len, &at, &line, &len) == 1)
+		put_numbers(&fresh, line, len, journal_lsn(d->lb->journal, 1),
+			    same_day ? ++d->lb->day_seq : 0);
+	if (buf_check(&fresh) == 0) {
+		buf_fini(&day->bytes);
+		day->bytes = fresh;
+	} else {
+		buf_fini(&fresh); /* the old numbers are unique too */
+	}
+}
+
 /* A refused draft that ends its run goes into files that others wrote to
  * meanwhile: its event (the last line, in both logs the same) and its catalog
  * row get fresh numbers. Its other lines stand in the run's own file only,
@@ -479,6 +502,8 @@ static void renumber(struct draft *d)
 		else if (p->kind == DRAFT_CATALOG)
 			catalog = p;
 	}
+	if (day && !run)
+		renumber_day(d, day);
 	if (!day || !run)
 		return;
 	day_path(d->lb->day, today);
