@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
@@ -622,7 +623,8 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 /* AVA_MODELS_DEFAULT and AVA_MODELS_FALLBACK (commas between). */
 static int take_environment(struct ava_error *err)
 {
-	const char *standard = getenv("AVA_MODELS_DEFAULT"), *list = getenv("AVA_MODELS_FALLBACK");
+	const char *standard = env_get("AVA_MODELS_DEFAULT"),
+		   *list = env_get("AVA_MODELS_FALLBACK");
 	char name[256];
 	int rv = 0;
 
@@ -724,7 +726,7 @@ int config_secrets(struct redact *r, struct ava_error *err)
 
 	/* Of both places: a tool may see what the file has replaced. */
 	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
-		rv = add_secret(r, keys_known[i], getenv(keys_known[i]), err);
+		rv = add_secret(r, keys_known[i], env_get(keys_known[i]), err);
 	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)
 		rv = add_secret(r, name, value, err);
 	return rv;
