@@ -35,6 +35,7 @@ struct op_proposal {
 	const char *confirmed_hash;         /* of what runs; "" until confirmed */
 	const char *changes;                /* what a yes changed, in words; "" */
 	const char *replaces, *replaced_by; /* proposals; "" */
+	const char *session_id;             /* of its conversation; "" once it is answered */
 	bool repeated;                      /* this request_id was answered before */
 };
 

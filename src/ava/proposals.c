@@ -58,6 +58,7 @@ static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 		.changes = p->state == PROPOSAL_CONFIRMED && p->changes ? p->changes : "",
 		.replaces = p->replaces,
 		.replaced_by = p->replaced_by,
+		.session_id = p->spec ? p->spec->session_id : "",
 		.repeated = repeated,
 	};
 }

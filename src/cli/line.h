@@ -19,7 +19,7 @@ struct line;
 #define LINE_TEXT_MAX  ((size_t)1 << 20)
 
 struct line_hooks {
-	int wake_fd; /* readable: ask `wants` */
+	int (*wake_fd)(void *user); /* readable: ask `wants` */
 	/* Is there something to show? Called also when `next_ms` has come. */
 	bool (*wants)(void *user);
 	/* Show it on stdout, in whole lines. */

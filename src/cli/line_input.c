@@ -1,7 +1,7 @@
-/* Waiting at a terminal; line_input.h. Signals are held back but in ppoll, so
- * that none is missed between the look at its flag and the wait. Their handlers
- * stand only while a line is read; a signal at another time does what it did
- * before. */
+/* Waiting at a terminal; line_input.h.
+ *
+ * Signals are held back but in ppoll, so
+ * that none is missed between the look at its flag and the wait. */
 #include "cli/line_input.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, bool qu
 		sigdelset(&open, caught[i]);
 	for (;;) {
 		struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-				      {.fd = quiet ? -1 : h->wake_fd, .events = POLLIN}};
+				      {.fd = quiet ? -1 : h->wake_fd(h->user), .events = POLLIN}};
 		int64_t at, left;
 		struct timespec ts;
 

@@ -18,7 +18,8 @@ enum line_woken {
 };
 
 /* Signals are caught from line_input_begin to line_input_end, and delivered only
- * while line_input_wait waits. One line at a time. */
+ * while line_input_wait waits: one that comes between two lines is seen at the
+ * next, and none finds the terminal as the editor needs it. One line at a time. */
 void line_input_begin(sigset_t *before);
 void line_input_end(const sigset_t *before);
 /* wait_ms -1: as long as it takes. quiet: nothing is shown now. */

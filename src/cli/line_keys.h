@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 
-#define LINE_KEYS_IN  4096
-#define LINE_SEQ_MAX  32
+#define LINE_KEYS_IN   4096
+#define LINE_SEQ_MAX   32
 #define LINE_PASTE_MAX ((size_t)1 << 20)
 
 enum line_key {

@@ -117,6 +117,7 @@ void encode_proposal(struct jw *w, const struct op_proposal *p)
 	jw_str(w, "changes", p->changes);
 	jw_str(w, "replaces", p->replaces);
 	jw_str(w, "replaced_by", p->replaced_by);
+	jw_str(w, "session_id", p->session_id);
 	jw_end(w);
 }
 
