@@ -121,9 +121,11 @@ static int find_latest(struct chat *c, struct ava_error *err)
 	rv = AVA_ENOENT;
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
-		const char *cwd = json_get_str(s, "cwd");
+		const char *cwd = json_get_str(s, "cwd"), *title = json_get_str(s, "title");
 
-		if (rv == AVA_ENOENT && cwd != NULL && strcmp(cwd, c->cwd) == 0)
+		/* Without a title nothing was said in it yet. */
+		if (rv == AVA_ENOENT && cwd != NULL && strcmp(cwd, c->cwd) == 0 && title != NULL &&
+		    title[0] != '\0')
 			rv = take_session(c, s, err);
 	}
 	json_decref(all);
@@ -321,6 +323,8 @@ int chat_stop(struct chat *c, struct ava_error *err)
 
 	snprintf(path, sizeof(path), "/sessions/%s/stop", c->session);
 	rv = chat_call(c, path, "{}", &s, err);
+	if (rv == 0 && json_get_str(s, "status") != NULL)
+		c->busy = strcmp(json_get_str(s, "status"), "busy") == 0;
 	json_decref(s);
 	return rv;
 }

@@ -95,9 +95,7 @@ static void greet(const struct chat *c)
 {
 	if (c->said)
 		return;
-	chat_note("Ava (%s). Say what you want to know or have done; /help lists commands, Ctrl-D "
-		  "leaves.",
-		  c->model);
+	chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->model);
 }
 
 static int take_line(struct chat *c, const char *text)

@@ -52,6 +52,7 @@ struct line_edit {
 	History *history;
 	char history_path[4096]; /* "": none */
 	const char *prompt;      /* borrowed during line_edit_read */
+	size_t width;            /* of the terminal, as libedit knows it */
 	struct line_keys keys;
 	bool hidden; /* the prompt stands alone on its row */
 	bool interrupted, end;
@@ -264,21 +265,25 @@ static unsigned char do_complete(EditLine *el, int key)
 /* ---- the window */
 
 /* A terminal that breaks its rows anew has the cursor so many rows below the
- * first one of the line. */
+ * first one of the line as the new width makes; libedit goes on believing in
+ * those of the old one, and is given them. */
 static void resized(struct line_edit *l)
 {
 	const LineInfo *i = el_line(l->el);
-	size_t width = MAX(term_width(stdout), (size_t)1);
 	size_t used = strlen(l->prompt) + term_columns(i->buffer, (size_t)(i->cursor - i->buffer));
+	size_t believed = used / MAX(l->width, (size_t)1), rows;
 	struct winsize w;
-	size_t rows = used / width;
 
+	l->width = term_width(stdout);
+	rows = used / MAX(l->width, (size_t)1);
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 0)
 		rows = MIN(rows, (size_t)w.ws_row - 1);
 	putchar('\r');
 	for (; rows > 0; rows--)
 		fputs("\033[A", stdout);
 	fputs("\033[J", stdout);
+	for (; believed > 0; believed--)
+		putchar('\n');
 	fflush(stdout);
 	el_resize(l->el);
 }
@@ -422,16 +427,19 @@ static void open_history(struct line_edit *l)
 static void bind_keys(EditLine *el)
 {
 	static const struct {
+		const wchar_t *wide; /* libedit would never free a copy */
 		const char *name, *key;
 		unsigned char (*fn)(EditLine *, int);
 	} own[] = {
-		{"ava-hide", "^\\", do_hide},        {"ava-restore", "^]", do_restore},
-		{"ava-paste", "^^", do_paste},       {"ava-redraw", "^_", do_redraw},
-		{"ava-complete", "^I", do_complete},
+		{L"ava-hide", "ava-hide", "^\\", do_hide},
+		{L"ava-restore", "ava-restore", "^]", do_restore},
+		{L"ava-paste", "ava-paste", "^^", do_paste},
+		{L"ava-redraw", "ava-redraw", "^_", do_redraw},
+		{L"ava-complete", "ava-complete", "^I", do_complete},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-		el_set(el, EL_ADDFN, own[i].name, own[i].name, own[i].fn);
+		el_wset(el, EL_ADDFN, own[i].wide, own[i].wide, own[i].fn);
 		el_set(el, EL_BIND, own[i].key, own[i].name, NULL);
 	}
 	el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
@@ -508,6 +516,11 @@ int line_edit_read(struct line_edit *l, const char *prompt, const char **text,
 	int len = 0, rv = 0;
 
 	l->prompt = prompt;
+	if (l->width == 0)
+		l->width = term_width(stdout);
+	else if (l->width != term_width(stdout))
+		el_resize(l->el); /* no line stands on the screen */
+	l->width = term_width(stdout);
 	l->end = l->interrupted = false;
 	fputs("\033[?2004h", stdout);
 	line = el_gets(l->el, &len);

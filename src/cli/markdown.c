@@ -448,8 +448,8 @@ size_t markdown_whole(const char *t, size_t len, size_t from)
 		const char *nl = memchr(t + at, '\n', len - at), *line = t + at;
 		size_t n = nl ? (size_t)(nl - line) : len - at;
 
-		if (nl == NULL && n < 3)
-			break; /* too little to tell what it begins */
+		if (nl == NULL && n < 3 && !blank)
+			break; /* too little to tell whether it begins a block */
 		if (!fence && at > from && line[0] != ' ' && line[0] != '\t' &&
 		    !is_blank(line, n) && (blank || begins_block(line, n)))
 			whole = at;

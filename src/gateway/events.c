@@ -30,6 +30,7 @@ struct event_stream {
 	struct os_timer *again; /* pumps in the next turn */
 	bool full;              /* waits for `drained` */
 	struct op_watch *watch; /* frames of a conversation; NULL: none */
+	const char *turn; /* a turn's state that waits for room; NULL: none */
 	char session[64];
 };
 
@@ -73,17 +74,13 @@ static bool is_wanted(const struct event_stream *s, const struct op_event *e)
 			    memcmp(v.session_id.s, s->session, len) == 0);
 }
 
-/* What is only shown: a client that is behind goes without it. */
-static void frame(const struct op_frame *f, void *user)
+static void send_frame(struct event_stream *s, const struct op_frame *f)
 {
 	static const char *const names[] = {
 		[FRAME_TEXT] = "text", [FRAME_THINKING] = "thinking", [FRAME_TURN] = "turn"};
-	struct event_stream *s = user;
 	struct buf b;
 	struct jw w;
 
-	if (!s->http || s->full || strcmp(f->session, s->session) != 0)
-		return;
 	buf_init(&b, 4u << 20);
 	buf_addf(&b, "event: %s\ndata: ", names[f->kind]);
 	jw_init(&w, &b);
@@ -95,6 +92,29 @@ static void frame(const struct op_frame *f, void *user)
 	if (buf_check(&b) == 0)
 		s->full = http_stream_write(s->http, b.data, b.len) == 1;
 	buf_fini(&b);
+}
+
+/* What is only shown: a client that is behind goes without it. That a turn began
+ * or ended it hears all the same, later. */
+static void frame(const struct op_frame *f, void *user)
+{
+	struct event_stream *s = user;
+
+	if (!s->http || strcmp(f->session, s->session) != 0)
+		return;
+	if (!s->full)
+		send_frame(s, f);
+	else if (f->kind == FRAME_TURN)
+		s->turn = strcmp(f->text, "busy") == 0 ? "busy" : "idle";
+}
+
+static void send_turn(struct event_stream *s)
+{
+	const struct op_frame f = {
+		.session = s->session, .kind = FRAME_TURN, .text = s->turn, .len = strlen(s->turn)};
+
+	s->turn = NULL;
+	send_frame(s, &f);
 }
 
 static void pump(struct os_task *t)
@@ -113,6 +133,8 @@ static void pump(struct os_task *t)
 		}
 		s->full = rv == 1;
 	}
+	if (rv == 0 && s->turn && !s->full)
+		send_turn(s);
 	if (rv == -2) {
 		http_stream_abort(s->http); /* to come again; calls `gone` */
 	} else if (rv == -1) {
