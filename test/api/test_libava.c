@@ -626,6 +626,8 @@ static void test_again(void **state)
 {
 	struct world *w = *state;
 	struct ava_run_id done = spawn(w, NULL), cut;
+	struct ava_events *e;
+	struct ava_event ev;
 	struct ava_result res;
 
 	wait_for(w, done.text);
@@ -635,6 +637,11 @@ static void test_again(void **state)
 		stop_daemon(w, SIGKILL);
 	ava_runtime_free(w->rt);
 	open_rt(w);
+	assert_int_equal(ava_events_open(w->rt, NULL, &e, NULL), 0);
+	assert_int_equal(ava_events_wait(e, LONG_MS, NULL), 1);
+	assert_int_equal(ava_events_next(e, &ev, NULL), 1);
+	assert_int_equal(ev.lsn, 1); /* what an earlier process wrote comes first */
+	ava_events_close(e);
 	assert_int_equal(ava_result(w->rt, done.text, &res, NULL), 0);
 	assert_int_equal(res.status, AVA_SUCCESS);
 	wait_for(w, cut.text);
