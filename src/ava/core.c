@@ -484,6 +484,7 @@ void ops_health(struct core *c, struct op_health *out)
 	out->queued = c->sup.nwaiting;
 	out->running = c->sup.nlive;
 	out->runs_total = c->sup.total;
+	out->today = supervisor_spend(&c->sup);
 	out->lsn = js.lsn;
 	out->commits = js.commits;
 	out->flushes = js.flushes;

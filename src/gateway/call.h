@@ -31,6 +31,9 @@ const char *call_login(const struct http_request *req);
 /* A buffer for an answer and a writer into it. */
 void call_json(struct buf *b, struct jw *w);
 
+/* ---- cancel_routes.c */
+void post_cancel_many(struct call *c);
+
 /* ---- talk_routes.c */
 void post_session(struct call *c);
 void get_sessions(struct call *c);

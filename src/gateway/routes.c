@@ -417,6 +417,7 @@ static const struct route {
 	{"GET", "/api/v1/health", NULL, 0, get_health},
 	{"GET", "/api/v1/events", NULL, PARAMS_AFTER | PARAMS_SESSION, get_events},
 	{"POST", "/api/v1/runs", NULL, 0, post_run},
+	{"POST", "/api/v1/runs/cancel", NULL, 0, post_cancel_many},
 	{"GET", "/api/v1/runs", NULL, PARAMS_ALL | PARAMS_LIMIT, get_runs},
 	{"GET", "/api/v1/runs/", "", 0, get_run},
 	{"GET", "/api/v1/runs/", "/result", PARAMS_WAIT, get_result},

@@ -429,9 +429,30 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 	draft_catalog(d, &row);
 }
 
-static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status)
+static void fill_shown(struct catalog_shown *shown, const struct run *r, const char *task,
+		       const char *stop_reason)
+{
+	const struct agent_limits *l = &r->spec->agent.limits;
+
+	*shown = (struct catalog_shown){
+		.task = task,
+		.cwd = r->spec->cwd,
+		.stop_reason = stop_reason,
+		.iterations = r->agent.iteration,
+		.limit_ms = l->time_ms,
+		.limit_microusd = l->cost_microusd,
+		.limit_tokens = l->tokens,
+		.limit_iterations = l->iterations,
+	};
+}
+
+static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status,
+			       const char *stop_reason)
 {
 	const struct agent_totals *t = &r->agent.totals;
+	const char *task = r->spec->task;
+	char begin[CATALOG_TASK_MAX + 1];
+	size_t len = strnlen(task, CATALOG_TASK_MAX), n = len;
 	struct catalog_row row;
 
 	fill_row(&row, r);
@@ -445,6 +466,10 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	row.totals.calls = t->calls;
 	row.totals.uncosted_calls = t->uncosted_calls;
 	row.totals.failed_calls = t->failed_calls;
+	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
+		n--; /* no half character */
+	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
+	fill_shown(&row.shown, r, begin, stop_reason);
 	draft_catalog(d, &row);
 }
 
@@ -474,7 +499,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model.id;
 	end_at(&c, true);
-	record_catalog_end(d, r, status);
+	record_catalog_end(d, r, status, stop_reason);
 }
 
 /* ---- the session file */

@@ -304,7 +304,24 @@ void supervisor_ended(struct run *r)
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r),
 			   t->cost_microusd);
+	spend_add(&r->sup->spend, r->ended_wall_ms, t->cost_microusd, t->input + t->output,
+		  t->uncosted_calls);
 	tell_waits(r);
+}
+
+struct spend supervisor_spend(const struct supervisor *s)
+{
+	struct spend sum = spend_today(&s->spend, clock_wall_ms());
+
+	LIST_EACH (&s->live, n, tmp) {
+		const struct agent_totals *t = &LIST_ENTRY(n, struct run, node)->agent.totals;
+
+		sum.microusd += t->cost_microusd;
+		sum.tokens += t->input + t->output;
+		sum.uncosted += t->uncosted_calls > 0;
+		sum.runs += t->calls > 0;
+	}
+	return sum;
 }
 
 struct run *supervisor_find(struct supervisor *s, const char *id)

@@ -310,6 +310,12 @@ int toolrun_start(struct agent *a, unsigned index)
 	return 0;
 }
 
+void toolrun_names(const struct run *r, struct jw *w)
+{
+	LIST_EACH (&r->calls, n, tmp)
+		jw_str(w, NULL, LIST_ENTRY(n, struct world_call, node)->tool.tool->name);
+}
+
 void toolrun_stop(struct agent *a)
 {
 	struct run *r = a->world;
