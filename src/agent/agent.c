@@ -445,7 +445,7 @@ static enum step odd_reply(struct agent *a)
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
-static bool can_submit(const struct agent *a)
+bool agent_can_submit(const struct agent *a)
 {
 	for (unsigned i = 0; i < a->spec->ntools; i++)
 		if (a->spec->tools[i]->flags & TOOL_ENDS)
@@ -457,7 +457,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
-	bool nudge = r->object == NULL && !a->nudged && can_submit(a) && used_up(a) < 0;
+	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && used_up(a) < 0;
 	int rv = 0;
 
 	a->odd_replies = 0;
@@ -610,7 +610,7 @@ static void note_text(const struct agent *a, char *out, size_t size)
 	else
 		what = cut ? "Your reply was cut off at the output limit before it said anything"
 			   : "Your reply was empty";
-	then = can_submit(a)
+	then = agent_can_submit(a)
 		       ? "Go on: call a tool through the tool interface, or submit_result with "
 			 "what you have"
 		       : "Go on: call a tool through the tool interface, or answer in words";

@@ -44,6 +44,7 @@ struct agent {
 	int64_t measured_input; /* of the last call */
 	int64_t new_bytes;      /* added to the request since that call */
 	int32_t iteration;      /* of the last call started */
+	int32_t turn_from;      /* `iteration` before this turn: its limit counts from there */
 	uint16_t warned;        /* bit set of agent_resource */
 	uint8_t state;          /* enum agent_state; only agent_move writes it */
 	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
@@ -80,8 +81,9 @@ void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
 void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
-/* DONE: another turn of the same conversation. Totals and iterations go on, so
- * limits in the spec are those of all turns so far. */
+/* DONE: another turn of the same conversation, with the spec's limits for itself:
+ * totals begin anew (whoever wants their sum adds them up before), iterations go
+ * on being numbered. */
 void agent_next(struct agent *a, int64_t new_bytes);
 /* Before a first agent_run: the last reply's calls come first. `t` *taken*. */
 void agent_resume(struct agent *a, struct turn *t);
@@ -92,6 +94,8 @@ void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
  * failure; the cost from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);
 
+/* It ends by submit_result; else by an answer in words. */
+bool agent_can_submit(const struct agent *a);
 const char *agent_state_name(enum agent_state s);
 
 #endif

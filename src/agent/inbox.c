@@ -30,9 +30,8 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	assert(a->state == AGENT_DONE);
 	turn_free(a->turn);
 	agent_init(a, last.io, last.spec, last.world, last.new_bytes + new_bytes);
-	a->totals = last.totals;
 	a->measured_input = last.measured_input;
-	a->iteration = last.iteration;
+	a->iteration = a->turn_from = last.iteration;
 }
 
 void agent_resume(struct agent *a, struct turn *t)

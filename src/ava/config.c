@@ -33,6 +33,7 @@ struct reading {
 	const struct yaml *y;
 	struct config *config;
 	struct ava_error *err;
+	const struct yaml_node *ava_model; /* looked up when all models are known */
 };
 
 typedef int (*take_fn)(struct reading *r, const struct yaml_node *n, void *user);
@@ -111,8 +112,14 @@ static int take_settings(struct reading *r, const struct yaml_node *section, voi
 
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
+		if (strcmp(name, "ava.model") == 0) {
+			r->ava_model = v;
+			continue;
+		}
 		k = settings_find(name);
 		near = near_start(v->key);
+		if (strcmp(section->key, "ava") == 0)
+			near_word(&near, "model", strlen("model"));
 		for (const struct settings_key *s = settings_keys; s->name; s++)
 			if (strncmp(s->name, prefix, strlen(prefix)) == 0)
 				near_word(&near, s->name + strlen(prefix),
@@ -455,6 +462,19 @@ static int take_default(struct reading *r, const struct yaml_node *n, void *user
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
+static int take_ava_model(struct reading *r)
+{
+	const char *name;
+	int rv = r->ava_model ? yaml_string(r->y, r->ava_model, 250, &name, r->err) : 0;
+
+	if (rv != 0 || !r->ava_model)
+		return rv;
+	rv = check_name(name, r->err);
+	if (rv == 0)
+		rv = models_set_ava(name, r->err);
+	return rv == 0 ? 0 : at_line(r, r->ava_model, rv);
+}
+
 static int take_fallback(struct reading *r, const struct yaml_node *n, void *user)
 {
 	int rv = 0;
@@ -616,25 +636,34 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 		return rv;
 	r.y = y;
 	rv = take_fields(&r, yaml_root(y), "", sections, n, NULL);
+	if (rv == 0)
+		rv = take_ava_model(&r);
 	yaml_free(y);
 	return rv;
 }
 
-/* AVA_MODELS_DEFAULT and AVA_MODELS_FALLBACK (commas between). */
+static int take_variable(const char *variable, int (*set)(const char *, struct ava_error *),
+			 struct ava_error *err)
+{
+	const char *name = env_get(variable);
+	int rv = name && *name ? check_name(name, err) : 0;
+
+	if (rv == 0 && name && *name)
+		rv = set(name, err);
+	return rv == 0 ? 0 : err_wrap(err, rv, "%s", variable);
+}
+
+/* AVA_MODELS_DEFAULT, AVA_AVA_MODEL and AVA_MODELS_FALLBACK (commas between). */
 static int take_environment(struct ava_error *err)
 {
-	const char *standard = env_get("AVA_MODELS_DEFAULT"),
-		   *list = env_get("AVA_MODELS_FALLBACK");
+	const char *list = env_get("AVA_MODELS_FALLBACK");
 	char name[256];
-	int rv = 0;
+	int rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 
-	if (standard && *standard) {
-		rv = check_name(standard, err);
-		if (rv == 0)
-			rv = models_set_default(standard, err);
-		if (rv != 0)
-			return err_wrap(err, rv, "AVA_MODELS_DEFAULT");
-	}
+	if (rv == 0)
+		rv = take_variable("AVA_AVA_MODEL", models_set_ava, err);
+	if (rv != 0)
+		return rv;
 	if (list)
 		models_clear_fallback();
 	for (const char *s = list; s && *s && rv == 0; s += *s == ',') {

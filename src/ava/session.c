@@ -256,8 +256,8 @@ static void show(struct session *s, struct op_session *out)
 	out->busy = t->busy || t->answering;
 	out->live_runs = count(&t->watches);
 	out->waiting = count(&t->inputs);
-	out->cost_microusd = t->run.agent.totals.cost_microusd;
-	out->tokens = t->run.agent.totals.input + t->run.agent.totals.output;
+	out->cost_microusd = t->cost_microusd + t->run.agent.totals.cost_microusd;
+	out->tokens = t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
 }
 
 static struct session *find(struct core *c, const char *id, struct ava_error *err)

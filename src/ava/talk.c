@@ -7,7 +7,7 @@
  *
  * An input is told once: a mark beside its line names it, and the next start
  * tells what has no mark. Nothing here fails for good: a turn that cannot be
- * begun for want of memory is tried again with the next input. */
+ * begun for want of memory is tried again a second later. */
 #include "ava/talk.h"
 
 #include <stdlib.h>
@@ -15,13 +15,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "provider/models.h"
 #include "subagent/world.h"
 
-/* What a turn may use at the most; the conversation's sums go on. */
-#define TURN_MS            600000
-#define TURN_COST_MICROUSD 1000000
-#define TURN_TOKENS        1000000
-#define TURN_ITERATIONS    30
+#define AGAIN_MS 1000
 
 void talk_frame(struct talk *t, int kind, const char *text, size_t len)
 {
@@ -102,15 +99,22 @@ int talk_watch_run(struct talk *t, struct run *r)
 
 static void set_limits(struct talk *t)
 {
-	struct agent_limits *l = &t->run.spec->agent.limits;
-	const struct agent_totals *used = &t->run.agent.totals;
+	const struct settings *s = &t->session->core->settings;
 
-	*l = (struct agent_limits){
-		.time_ms = TURN_MS,
-		.cost_microusd = used->cost_microusd + TURN_COST_MICROUSD,
-		.tokens = used->input + used->output + TURN_TOKENS,
-		.iterations = t->run.agent.iteration + TURN_ITERATIONS,
+	t->run.spec->agent.limits = (struct agent_limits){
+		.time_ms = s->ava_timeout_s * 1000,
+		.cost_microusd = s->ava_cost_cents * 10000,
+		.tokens = s->ava_tokens,
+		.iterations = (int32_t)s->ava_iterations,
 	};
+}
+
+static void sum_up(struct talk *t)
+{
+	const struct agent_totals *a = &t->run.agent.totals;
+
+	t->cost_microusd += a->cost_microusd;
+	t->tokens += a->input + a->output;
 }
 
 static void mark_told(struct talk *t, struct draft *d)
@@ -123,28 +127,55 @@ static void mark_told(struct talk *t, struct draft *d)
 	talk_mark_turn(t, d, true, 0);
 }
 
+/* What events preview as the prompt. */
+static void keep_prompt(struct talk *t, const struct buf *text)
+{
+	buf_reset(&t->prompt);
+	buf_add(&t->prompt, text->data, MIN(text->len, (size_t)8192));
+	t->run.spec->task = t->prompt.data ? t->prompt.data : "";
+}
+
+/* The line and its marks into the draft; on error it is as if never tried. */
+static int put_line(struct talk *t, const struct buf *line, int64_t *added)
+{
+	struct run *r = &t->run;
+	struct hash_sha256 prefix = r->prefix;
+	int64_t request_bytes = r->request_bytes;
+	bool wordless = r->wordless;
+	struct draft *d = world_draft(r);
+	struct buf *part;
+
+	*added = d ? world_lines(r, line->data, line->len) : AVA_ENOMEM;
+	if (*added >= 0) {
+		mark_told(t, d);
+		part = draft_part(d, DRAFT_MESSAGES, t->messages);
+		if (part && buf_check(part) == 0)
+			return 0;
+	}
+	draft_free(r->draft); /* between two turns nothing else is in it */
+	r->draft = NULL;
+	r->prefix = prefix;
+	r->request_bytes = request_bytes;
+	r->wordless = wordless;
+	return AVA_ENOMEM;
+}
+
 /* The inputs as one line, and the marks that say they were told. */
 static int write_turn(struct talk *t, int64_t *added)
 {
-	struct run *r = &t->run;
-	struct draft *d = world_draft(r);
 	struct buf text, line;
 	int rv;
 
 	buf_init(&text, 4u << 20);
 	buf_init(&line, 16u << 20);
-	rv = d ? talk_compose(&text, t) : AVA_ENOMEM;
+	rv = talk_compose(&text, t);
 	if (rv == 0)
-		rv = r->spec->model.dialect->encode_user(&line, text.data, text.len);
+		rv = t->run.spec->model.dialect->encode_user(&line, text.data, text.len);
+	if (rv == 0)
+		rv = put_line(t, &line, added);
 	if (rv == 0) {
-		mark_told(t, d);
-		*added = world_lines(r, line.data, line.len);
-		rv = (int)MIN(*added, 0);
-	}
-	if (rv == 0) { /* what events preview as the prompt */
-		buf_reset(&t->prompt);
-		buf_add(&t->prompt, text.data, MIN(text.len, (size_t)8192));
-		r->spec->task = t->prompt.data ? t->prompt.data : "";
+		buf_reset(&t->notes);
+		keep_prompt(t, &text);
 	}
 	buf_fini(&text);
 	buf_fini(&line);
@@ -156,12 +187,16 @@ static void begin_turn(struct talk *t)
 	struct run *r = &t->run;
 	int64_t added = 0;
 
-	if (write_turn(t, &added) != 0)
+	if (write_turn(t, &added) != 0) {
+		os_timer_set(t->again, AGAIN_MS);
 		return;
+	}
 	while (!list_empty(&t->inputs))
 		input_free(LIST_FIRST(&t->inputs, struct input, node));
-	if (t->begun)
+	if (t->begun) {
+		sum_up(t);
 		agent_next(&r->agent, added);
+	}
 	talk_go(t);
 }
 
@@ -173,7 +208,7 @@ void talk_go(struct talk *t)
 		int32_t iteration = r->agent.iteration;
 
 		agent_init(&r->agent, &t->io, &r->spec->agent, r, r->request_bytes);
-		r->agent.iteration = iteration;
+		r->agent.iteration = r->agent.turn_from = iteration;
 	}
 	t->begun = true;
 	set_limits(t);
@@ -195,6 +230,18 @@ void talk_pump(struct talk *t)
 	begin_turn(t);
 }
 
+bool talk_at_rest(const struct talk *t)
+{
+	return !t->busy && !t->answering && t->notes.len == 0 && list_empty(&t->saying) &&
+	       list_empty(&t->inputs) && list_empty(&t->watches) && t->run.busy == 0 &&
+	       !t->run.draft && outbox_empty(&t->run.outbox);
+}
+
+static void try_again(void *user)
+{
+	talk_pump(user);
+}
+
 static void pump(struct os_task *task)
 {
 	talk_pump(CONTAINER_OF(task, struct talk, pump));
@@ -205,11 +252,14 @@ static void pump(struct os_task *task)
 static struct run_spec *make_spec(struct session *s, bool restored, struct ava_error *err)
 {
 	const struct tool *tools[ROLE_MAX_TOOLS];
+	const char *ours = s->core->model ? s->core->model : models_ava();
 	struct op_talk o = {
 		.role = &role_ava,
 		.tools = tools,
 		.ntools = talk_tools(s->core, s->cwd[0] != 0, tools),
-		.model = s->model[0] ? s->model : s->core->model,
+		.operating = talk_operating_text(false),
+		.operating_brief = talk_operating_text(true),
+		.model = s->model[0] ? s->model : ours,
 		.restored = restored,
 		.cwd = s->cwd,
 		.session_id = s->id,
@@ -262,6 +312,11 @@ int talk_open(struct session *s, struct ava_error *err)
 	buf_init(&t->notes, 64u << 10);
 	buf_init(&t->prompt, 16u << 10);
 	os_task_init(&t->pump, pump);
+	t->again = os_timer_new(s->core->loop, try_again, t);
+	if (!t->again) {
+		err_set(err, rv, "out of memory");
+		goto fail;
+	}
 	talk_world_init(t);
 	t->run.place = &t->place;
 	spec = make_spec(s, s->there, err);
@@ -285,6 +340,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	return 0;
 
 fail:
+	os_timer_free(t->again);
 	buf_fini(&t->notes);
 	buf_fini(&t->prompt);
 	free(t);
@@ -304,6 +360,7 @@ void talk_free(struct talk *t)
 	while (!list_empty(&t->watches))
 		watch_free(LIST_FIRST(&t->watches, struct talk_watch, node));
 	os_defer_cancel(t->run.sup->loop, &t->pump);
+	os_timer_free(t->again);
 	t->session->talk = NULL;
 	t->run.spec->task = "";
 	run_fini(&t->run);

@@ -60,6 +60,8 @@ struct talk {
 	bool busy;         /* a turn is under way */
 	bool answering;    /* what a person said is carried out first */
 	struct os_task pump;
+	struct os_timer *again;        /* a turn that could not be begun */
+	int64_t cost_microusd, tokens; /* of the turns before this one */
 };
 
 /* ---- session.c */
@@ -68,6 +70,8 @@ int session_load(struct session *s, struct ava_error *err); /* it has a talk the
 /* ---- talk.c */
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
+/* Nothing is under way, waited for or remembered: its files say all. */
+bool talk_at_rest(const struct talk *t);
 void talk_free(struct talk *t);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
@@ -92,6 +96,8 @@ int talk_restore(struct talk *t, struct ava_error *err);
 
 /* ---- talk_text.c */
 int talk_system(struct buf *out, const struct session *s);
+/* Static; it follows talk_system's, its hash stands in the spec. */
+const char *talk_operating_text(bool brief);
 /* The user-role text of a turn: notes, then each input. */
 int talk_compose(struct buf *out, struct talk *t);
 /* A notice, later told before the next input. */

@@ -119,7 +119,8 @@ static int read_messages(struct memory *m, struct buf *body, struct messages_inf
 
 /* ---- the session file: what was not told yet */
 
-static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text)
+static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text,
+		     int64_t said_ms)
 {
 	struct input *in = calloc(1, sizeof(*in));
 
@@ -128,7 +129,7 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	list_init(&in->node);
 	in->kind = kind;
 	in->talk = m->talk;
-	in->said_ms = INT64_MAX; /* an open proposal was made before it */
+	in->said_ms = said_ms;
 	snprintf(in->id, sizeof(in->id), "%s", id);
 	in->text = text ? strdup(text) : NULL;
 	if (text && !in->text) {
@@ -152,13 +153,14 @@ static int take_entry(struct memory *m, const json_t *o)
 	if (strcmp(type, "agent_event") == 0 && run && event && id_is_run(run) &&
 	    strcmp(event, "subagent:start") != 0 && !was_told(m, "result", run)) {
 		keep_told(m, "result", run);
-		return add_input(m, INPUT_RESULT, run, NULL);
+		return add_input(m, INPUT_RESULT, run, NULL, 0);
 	}
 	if (strcmp(type, "message") != 0 || !role || strcmp(role, "user") != 0 || !source ||
 	    strcmp(source, "ava") != 0 || was_told(m, "said", id))
 		return 0;
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
-	return text ? add_input(m, INPUT_SAID, id, text) : 0;
+	/* Without its time it answers nothing that is open now. */
+	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
 }
 
 static int read_entries(struct memory *m, struct ava_error *err)
@@ -355,8 +357,11 @@ void sessions_resume(struct core *c)
 		struct session *s = LIST_ENTRY(n, struct session, node);
 		struct ava_error err = {0};
 
-		if (s->updated_ms < now - RECENT_MS || session_load(s, &err) == 0)
+		if (s->updated_ms < now - RECENT_MS)
 			continue;
-		core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+		if (session_load(s, &err) != 0)
+			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+		else if (talk_at_rest(s->talk)) /* nothing was left to do */
+			talk_free(s->talk);
 	}
 }

@@ -2,6 +2,7 @@
  * turns need no slot, her replies are said to a person and stand in the
  * session file, and the end of a turn is not the end of her: the machine goes
  * on with the next input. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,6 +171,58 @@ static const char *why_not(const struct agent_end *e)
 	return e->exhausted ? "Your last turn was stopped at a limit." : "Your last turn failed.";
 }
 
+/* Why she says nothing more, for the person. */
+static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
+{
+	const struct agent_limits *l = &t->run.spec->agent.limits;
+
+	if (e->status == AVA_CANCELLED)
+		snprintf(out, 400, "stopped");
+	else if (!e->exhausted)
+		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
+	else if (strcmp(e->exhausted, "time") == 0)
+		snprintf(out, 400,
+			 "this turn of Ava's has reached its limit of %" PRId64
+			 " s (ava.timeout); say how to go on",
+			 l->time_ms / 1000);
+	else if (strcmp(e->exhausted, "cost") == 0)
+		snprintf(out, 400,
+			 "this turn of Ava's has reached its limit of %" PRId64
+			 " cents (ava.max_cost_cents); say how to go on",
+			 l->cost_microusd / 10000);
+	else if (strcmp(e->exhausted, "tokens") == 0)
+		snprintf(out, 400,
+			 "this turn of Ava's has reached its limit of %" PRId64
+			 " tokens (ava.max_tokens); say how to go on",
+			 l->tokens);
+	else
+		snprintf(out, 400,
+			 "this turn of Ava's has reached its limit of %" PRId32
+			 " replies (ava.max_iterations); say how to go on",
+			 l->iterations);
+}
+
+/* A turn without its answer: an entry that says why, and an Error where it was
+ * not the person who stopped it. */
+static void write_failure(struct talk *t, struct draft *d, const struct agent_end *e)
+{
+	char id[SESSION_ENTRY_ID], text[400];
+	struct session_entry at = {.id = id, .wall_ms = clock_wall_ms()};
+	struct buf b;
+
+	failure_text(t, e, text);
+	draft_entry_id(d, id);
+	buf_init(&b, 64u << 10);
+	session_failure(&b, &at, &t->run.spec->model, e->status == AVA_CANCELLED, text);
+	draft_entry(d, t->session->path, id, &b);
+	buf_fini(&b);
+	if (e->exhausted)
+		record_exhausted(d, &t->run, e->exhausted);
+	if (e->status != AVA_CANCELLED)
+		record_error(d, &t->run, e->exhausted ? "limit" : e->error_class, text);
+	talk_note(t, "%s", why_not(e));
+}
+
 static void save_end(struct agent *a, const struct agent_end *e)
 {
 	struct talk *t = talk(a);
@@ -185,12 +238,8 @@ static void save_end(struct agent *a, const struct agent_end *e)
 		for (unsigned i = 0; i < a->turn->ncalls; i++)
 			entry(t, d, NULL, &a->turn->calls[i]);
 	ending_close(r, d, e->stop_reason);
-	if (e->exhausted)
-		record_exhausted(d, r, e->exhausted);
-	if (e->error_class)
-		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
 	if (e->status != AVA_SUCCESS)
-		talk_note(t, "%s", why_not(e));
+		write_failure(t, d, e);
 	talk_mark_turn(t, d, false, 0);
 	world_flush(r, JOURNAL_NOW, turn_saved);
 }

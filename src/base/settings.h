@@ -18,6 +18,11 @@ struct ava_error;
 	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
+	/* of one turn of Ava's: seconds, cents, tokens, calls of her model */                     \
+	X(ava_timeout_s, "ava.timeout", 600, 1, 604800)                                            \
+	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
+	X(ava_tokens, "ava.max_tokens", 1000000, 1, 1000000000)                                    \
+	X(ava_iterations, "ava.max_iterations", 30, 1, 100000)                                     \
 	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)                                    \
 	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                                         \
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \

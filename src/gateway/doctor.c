@@ -115,7 +115,8 @@ static bool near_variable(const char *name, char best[80])
 {
 	static const char *const more[] = {"AVA_DATA_ROOT",      "AVA_MODEL",
 					   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
-					   "AVA_CONFIRM",        "AVA_AVAD"};
+					   "AVA_AVA_MODEL",      "AVA_CONFIRM",
+					   "AVA_AVAD"};
 	struct near n = near_start(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)

@@ -150,6 +150,28 @@ int session_assistant(struct buf *out, const struct session_entry *e, const stru
 	return end(&w);
 }
 
+int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
+		    bool stopped, const char *sentence)
+{
+	static const struct usage none; /* what was used stands in the log */
+	struct jw w;
+
+	begin(&w, out, e, "message");
+	jw_object(&w, "message");
+	jw_str(&w, "role", "assistant");
+	jw_array(&w, "content");
+	jw_end(&w);
+	jw_str(&w, "api", api_word(m));
+	jw_str(&w, "provider", m->provider ? m->provider->name : m->dialect->name);
+	jw_str(&w, "model", m->id);
+	usage(&w, &none);
+	jw_str(&w, "stopReason", stopped ? "aborted" : "error");
+	jw_str(&w, "errorMessage", sentence);
+	jw_int(&w, "timestamp", e->wall_ms);
+	jw_end(&w);
+	return end(&w);
+}
+
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c)
 {
 	struct jw w;

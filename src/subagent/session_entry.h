@@ -30,6 +30,10 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 /* Text, thinking and calls of a reply; usage as billed. */
 int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
 		      const struct model *m);
+/* A turn that ended without an answer; `sentence` says why, `stopped`: the
+ * person did it. pi's own form for the same. */
+int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
+		    bool stopped, const char *sentence);
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c);
 
 /* A subagent's start and its end. */

@@ -328,6 +328,7 @@ static struct run_spec *spec_new(void)
 		return NULL;
 	arena_init(&r->mem, 16u << 20);
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
+	r->operating = prompt_operating_text();
 	return r;
 }
 
@@ -474,6 +475,12 @@ fail:
 	return rv;
 }
 
+/* At three bytes a token, which is more than any service counts. */
+static bool fits_window(const char *text, const struct model *m)
+{
+	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
+}
+
 int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
 {
 	struct op_spawn s = {
@@ -497,6 +504,7 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 	if (rv != 0)
 		goto fail;
 	r->system = keep(r, t->system);
+	r->operating = fits_window(t->operating, &r->model) ? t->operating : t->operating_brief;
 	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
 	r->agent.tools = r->tools;
 	r->agent.ntools = t->ntools;
@@ -660,7 +668,10 @@ static int render_system(const struct run_spec *r, struct buf *out)
 		.limits = &r->agent.limits,
 	};
 
-	return r->system ? buf_adds(out, r->system) : prompt_system(out, &p);
+	if (!r->system)
+		return prompt_system(out, &p);
+	buf_adds(out, r->system);
+	return buf_adds(out, r->operating);
 }
 
 static int render_head(const struct run_spec *r, struct buf *head,
@@ -679,7 +690,7 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	buf_init(&system, 4u << 20);
 	rv = render_system(r, &system);
 	if (rv == 0) {
-		hash_sha256_hex(system.data, system.len, prompt_hash);
+		hash_sha256_hex(r->operating, strlen(r->operating), prompt_hash);
 		d.system = system.data;
 		rv = r->model.dialect->encode_head(head, &d);
 	}

@@ -53,7 +53,8 @@ struct run_spec {
 	int64_t expected_tokens; /* what the quote expects */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
-	const char *system; /* rendered already; NULL: the template of its role */
+	const char *system;    /* rendered already; NULL: the template of its role */
+	const char *operating; /* the runtime's own part of it, at its end */
 	const char *config; /* canonical JSON */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
@@ -78,7 +79,10 @@ struct op_talk {
 	const struct role *role;
 	const struct tool *const *tools;
 	unsigned ntools;    /* at most ROLE_MAX_TOOLS */
-	const char *system; /* its prompt */
+	const char *system; /* its prompt, without the next */
+	/* The runtime's operating text, the second where the first is more than a
+	 * twentieth of the model's window. */
+	const char *operating, *operating_brief; /* static */
 	const char *model;  /* NULL: the role's */
 	bool restored;      /* `model` was resolved before: its key may be gone */
 	const char *cwd, *session_id, *user_id;

@@ -11,6 +11,8 @@
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
+#include "ava/talk.h"
+#include "base/hash.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -179,6 +181,8 @@ static void see_entry(const char *line, size_t len, void *user)
 	size_t i;
 
 	assert_non_null(o);
+	if (json_get_str(m, "errorMessage"))
+		see_text(s, "failed", json_get_str(m, "errorMessage"));
 	if (role)
 		json_array_foreach(json_object_get(m, "content"), i, v)
 			see_text(s, role, json_get_str(v, "text"));
@@ -204,21 +208,28 @@ static void assert_said(struct world *w, const char *session, const char *text)
 			 seen(w, session, "assistant", NULL).last);
 }
 
-/* What the model was sent, marks included. */
-static char *messages(struct world *w, const char *session)
+/* Good until the next call. */
+static char *session_file(struct world *w, const char *session, const char *kind)
 {
-	char command[900], path[800] = "";
+	static char path[800];
+	char command[900];
 	FILE *f;
-	size_t len;
 
-	snprintf(command, sizeof(command), "ls %s/sessions/*/*_%s.messages.jsonl", w->root,
-		 session);
+	snprintf(command, sizeof(command), "ls %s/sessions/*/*_%s%s.jsonl", w->root, session, kind);
 	f = popen(command, "r");
 	assert_non_null(f);
 	assert_non_null(fgets(path, sizeof(path), f));
 	pclose(f);
 	path[strcspn(path, "\n")] = 0;
-	return unit_read(path, &len);
+	return path;
+}
+
+/* What the model was sent, marks included. */
+static char *messages(struct world *w, const char *session)
+{
+	size_t len;
+
+	return unit_read(session_file(w, session, ".messages"), &len);
 }
 
 static void assert_sent(struct world *w, const char *session, const char *text, bool sent)
@@ -243,6 +254,34 @@ static const char *pending(struct world *w)
 	id[0] = 0;
 	ops_proposals(w->core, false, first_pending, id);
 	return id;
+}
+
+static void keep_first(const struct op_proposal *p, void *user)
+{
+	if (!*(char *)user)
+		snprintf(user, 24, "%s", p->id);
+}
+
+static const char *newest_pending(struct world *w)
+{
+	static char id[24];
+
+	id[0] = 0;
+	ops_proposals(w->core, false, keep_first, id);
+	return id;
+}
+
+static void keep_task(const struct op_status *s, void *user)
+{
+	snprintf(user, 200, "%s", s->task);
+}
+
+static const char *the_task(struct world *w)
+{
+	static char task[200];
+
+	ops_list(w->core, true, 1000, keep_task, task);
+	return task;
 }
 
 static void count_run(const struct op_status *s, void *user)
@@ -416,6 +455,95 @@ static void test_two_proposals(void **state)
 	assert_int_equal(runs(w), 1);
 }
 
+/* A name that does not wait is no other one's yes, and part of a word is no word. */
+static void test_words_that_name(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\"}}]}\n{\"text\":\"One.\"}\n{\"text\":\"Which?\"}\n"
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find main\"}}]}\n{\"text\":\"Two.\"}\n{\"text\":\"Which?\"}\n"
+		"{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
+	struct world *w = *state;
+	char id[64], answer[80], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	tell(w, id, "yes, P-abcdef0");
+	assert_int_equal(runs(w), 0);
+	assert_sent(w, id, "does not wait for an answer here", true);
+	tell(w, id, "another");
+	tell(w, id, "yes, dont bother asking, allow it");
+	assert_int_equal(runs(w), 0);
+	snprintf(answer, sizeof(answer), "yes, %s and %s", first, newest_pending(w));
+	tell(w, id, answer);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 2);
+}
+
+/* She proposes something else while the person answers what they have seen. */
+static void test_edited_after_the_quote(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\"}}]}\n{\"text\":\"One.\"}\n"
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find secrets\"}}],\"delay_ms\":300}\n{\"text\":\"Two.\"}\n"
+		"{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
+	struct world *w = *state;
+	char id[64], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	assert_int_equal(say(w, id, "what will it read?"), 1);
+	assert_int_equal(say(w, id, "yes"), 1); /* she is about to propose the other */
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_string_equal(the_task(w), "find parse_header");
+	assert_string_not_equal(pending(w), "");
+	assert_string_not_equal(pending(w), first);
+}
+
+static void test_too_late(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	core_close(w->core);
+	w->settings.proposal_expiry_s = 1;
+	open_core(w);
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	for (int i = 0; pending(w)[0] && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 0);
+	assert_sent(w, id, "has expired: nothing was started.", true);
+}
+
+/* Lowered it runs, once; raised it is another quote, and she hears of it. */
+static void test_with_a_change(void **state)
+{
+	struct world *w = *state;
+	char id[64], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	tell(w, id, "yes but up to 200 cents");
+	assert_int_equal(runs(w), 0);
+	assert_string_not_equal(pending(w), first);
+	assert_sent(w, id, "is a new quote and waits.", true);
+	tell(w, id, "yes, but at most 5 cents");
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_string_equal(pending(w), "");
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 1);
+}
+
 /* ---- turns */
 
 static void test_said_while_busy(void **state)
@@ -488,6 +616,63 @@ static void test_context_refs(void **state)
 	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
 }
 
+/* A turn that reaches its limit says so, and is the end of that turn alone. */
+static void test_limits_are_of_a_turn(void **state)
+{
+	static const char look[] = "{\"tool_calls\":[{\"name\":\"list_subagents\"}]}\n";
+	static const char done[] = "{\"text\":\"Done.\"}\n";
+	struct world *w = *state;
+	char id[64], lines[2000];
+
+	core_close(w->core);
+	w->settings.ava_iterations = 5;
+	open_core(w);
+	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s%s%s%s%s%s", look, done, look, done, look, look,
+		 look, look, look, done, done);
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "one");
+	tell(w, id, "two");
+	assert_int_equal(seen(w, id, "assistant", "Done.").n, 2);
+	assert_sent(w, id, "The limit is near", false);
+	tell(w, id, "three");
+	assert_int_equal(seen(w, id, "failed", "limit of 5 replies (ava.max_iterations)").n, 1);
+	assert_sent(w, id, "Finish now: answer in words with what you have.", true);
+	tell(w, id, "four");
+	assert_int_equal(seen(w, id, "assistant", "Done.").n, 3);
+	assert_sent(w, id, "Your last turn was stopped at a limit.", true);
+}
+
+/* What the spec says of the operating text is what her model was sent. */
+static void test_operating_text(void **state)
+{
+	struct world *w = *state;
+	const char *text = talk_operating_text(false), *hash, *head;
+	char id[64], want[HASH_HEX_LEN + 1], *data;
+	struct buf escaped;
+	json_t *line;
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "hello");
+	data = messages(w, id);
+	line = json_parse(data, strcspn(data, "\n"), NULL);
+	hash = json_get_str(json_object_get(line, "spec"), "operatingTextHash");
+	head = json_get_str(json_object_get(line, "spec"), "head");
+	hash_sha256_hex(text, strlen(text), want);
+	assert_string_equal(hash, want);
+	buf_init(&escaped, 1 << 20);
+	json_escape(&escaped, text, strlen(text));
+	assert_int_equal(buf_check(&escaped), 0);
+	escaped.data[escaped.len - 1] = 0; /* without its quotes; it ends the system text */
+	assert_non_null(strstr(head, escaped.data + (escaped.data[0] == '"')));
+	/* In a window of 32,000 tokens the one, in one of 8,000 the other is a
+	 * twentieth at most. */
+	assert_in_range(strlen(text) / 3, 100, 32000 / 20);
+	assert_in_range(strlen(talk_operating_text(true)) / 3, 100, 8000 / 20);
+	buf_fini(&escaped);
+	json_decref(line);
+	free(data);
+}
+
 /* ---- again */
 
 static void test_after_a_stop(void **state)
@@ -509,6 +694,53 @@ static void test_after_a_stop(void **state)
 	assert_said(w, id, "No subagent is at work");
 	assert_int_equal(seen(w, id, "assistant", "has ended (success)").n, 1);
 	assert_int_equal(runs(w), 1);
+}
+
+/* Words that were on disk when the runtime stopped answer only what was asked
+ * before they were said. */
+static void test_older_words(void **state)
+{
+	static const char said[] =
+		"{\"type\":\"message\",\"id\":\"fffffff1\",\"parentId\":null,\"timestamp\":"
+		"\"2026-11-21T08:00:00.123Z\",\"message\":{\"role\":\"user\",\"content\":[{"
+		"\"type\":\"text\",\"text\":\"yes\"}],\"timestamp\":1000},\"source\":\"ava\"}\n";
+	struct world *w = *state;
+	char id[64], first[24], *path;
+	FILE *f;
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	core_close(w->core);
+	path = session_file(w, id, "");
+	f = fopen(path, "a");
+	assert_non_null(f);
+	fputs(said, f);
+	fclose(f);
+	open_core(w);
+	idle(w, id);
+	assert_int_equal(runs(w), 0);
+	assert_string_equal(pending(w), first);
+	assert_sent(w, id, "yes", true);
+}
+
+/* A session where nothing is left to do does not stay in memory at a start. */
+static void test_sessions_at_rest(void **state)
+{
+	struct world *w = *state;
+	struct session *s;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "hello");
+	core_close(w->core);
+	open_core(w);
+	s = map_get(&w->core->session_by_id, id);
+	assert_non_null(s);
+	assert_null(s->talk);
+	tell(w, id, "hello again");
+	assert_non_null(s->talk);
+	assert_int_equal(seen(w, id, "assistant", NULL).n, 2);
 }
 
 /* Without memory nothing is begun, and nothing is left behind. */
@@ -542,7 +774,15 @@ int main(void)
 		TEST(test_stop),
 		TEST(test_forged_notices),
 		TEST(test_context_refs),
+		TEST(test_words_that_name),
+		TEST(test_edited_after_the_quote),
+		TEST(test_too_late),
+		TEST(test_with_a_change),
+		TEST(test_limits_are_of_a_turn),
+		TEST(test_operating_text),
 		TEST(test_after_a_stop),
+		TEST(test_older_words),
+		TEST(test_sessions_at_rest),
 		TEST(test_a_session_without_memory),
 	};
 
