@@ -150,7 +150,8 @@ struct ava_options {
 	const char *user_id; /* embedded: who asks; NULL: the login. *copied* */
 	int no_start;        /* connected. 1: do not start a daemon when none serves */
 	/* Embedded: what avad.log would get, a line at a time, without a newline;
-	 * called by any call on the runtime, *borrowed until log returns*. */
+	 * called by any call on the runtime, which it must not call; the line is
+	 * *borrowed until log returns*. */
 	void (*log)(const char *line, void *user);
 	void *log_user;
 };

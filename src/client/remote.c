@@ -24,6 +24,7 @@
 
 #define PATH_MAX_BYTES 4096
 #define REQUEST_MAX    (16u << 20)
+#define RETRY_MS       1000
 
 struct remote {
 	struct backend b;
@@ -505,9 +506,10 @@ static int remote_fd(struct backend *b)
 	return of(b)->host.epoll;
 }
 
+/* No descriptor tells when a daemon is back. */
 static int remote_timeout(struct backend *b)
 {
-	return -1;
+	return of(b)->host.lost > 0 ? RETRY_MS : -1;
 }
 
 static int remote_step(struct backend *b, int timeout_ms, struct ava_error *err)

@@ -43,8 +43,9 @@ struct item {
 };
 
 struct remote_stream {
-	const struct remote_stream_host *host;
-	int fd; /* -1: to be connected again */
+	struct remote_stream_host *host;
+	int fd;    /* -1: to be connected again */
+	bool lost; /* counted in host.lost */
 	struct http_reader reader;
 	struct sse sse;
 	struct buf refusal; /* the body of an answer other than 2xx */
@@ -268,17 +269,27 @@ static int join(struct remote_stream *s, struct ava_error *err)
 	return rv;
 }
 
+static void set_lost(struct remote_stream *s, bool lost)
+{
+	if (lost != s->lost)
+		s->host->lost += lost ? 1 : -1u;
+	s->lost = lost;
+}
+
 static int join_again(struct remote_stream *s, struct ava_error *err)
 {
 	int rv = s->host->serve(s->host->user, err);
 
 	s->now = false;
-	return rv == 0 ? join(s, err) : rv;
+	if (rv == 0)
+		rv = join(s, err);
+	set_lost(s, rv != 0);
+	return rv;
 }
 
 /* ---- life */
 
-int remote_stream_open(const struct remote_stream_host *host, const char *path, uint64_t after,
+int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
 		       uint64_t seen, struct remote_stream **out, struct ava_error *err)
 {
 	size_t len = strlen(path) + 1;
@@ -318,6 +329,7 @@ void remote_stream_close(struct remote_stream *s)
 	while ((it = take_item(s)) != NULL)
 		free(it);
 	free(s->given);
+	set_lost(s, false);
 	if (s->fd >= 0)
 		hang_up(s);
 	free(s);

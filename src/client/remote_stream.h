@@ -15,12 +15,13 @@ struct remote_stream_host { /* what a stream needs of the runtime */
 	/* Make sure that a daemon serves, starting one if that is allowed. */
 	int (*serve)(void *user, struct ava_error *err);
 	void *user;
+	unsigned lost; /* streams that could not be connected again */
 };
 
 /* Waits until the daemon has begun to answer. `path` without "after" (*copied*);
  * `after` AVA_NOW: without; `seen`: what a new connection goes on behind when
  * nothing has come yet. `host` is *borrowed until closed*. */
-int remote_stream_open(const struct remote_stream_host *host, const char *path, uint64_t after,
+int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
 		       uint64_t seen, struct remote_stream **out, struct ava_error *err);
 /* 1, 0: nothing now, or an error: the next call connects again. */
 int remote_stream_next(struct remote_stream *s, struct backend_item *item, struct ava_error *err);
