@@ -148,6 +148,7 @@ static int open_core(struct embedded *e, const struct ava_options *o, struct ava
 	struct core_options c = {.root = o->root,
 				 .settings = &e->config.settings,
 				 .model = o->model,
+				 .notify = e->config.notify,
 				 .log = pass_log,
 				 .log_user = e};
 	int rv;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ava/config_notify.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
@@ -97,6 +98,26 @@ static int take_fields(struct reading *r, const struct yaml_node *map, const cha
 	return rv;
 }
 
+/* ---- notify.exec: a path, or a list that begins with one */
+
+static int take_notify_exec(struct reading *r, const struct yaml_node *n)
+{
+	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
+	const char *word;
+	int rv = 0;
+
+	memset(r->config->notify, 0, sizeof(r->config->notify));
+	if (!v)
+		return wrong(r, n, "notify.exec is an empty list: name a program, or leave it out");
+	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
+		rv = yaml_string(r->y, v, CONFIG_NOTIFY_BYTES, &word, r->err);
+		if (rv != 0)
+			return rv;
+		rv = config_notify_word(r->config, word, r->err);
+	}
+	return rv == 0 ? 0 : at_line(r, n, rv);
+}
+
 /* ---- settings: section.key */
 
 static int take_settings(struct reading *r, const struct yaml_node *section, void *user)
@@ -116,10 +137,16 @@ static int take_settings(struct reading *r, const struct yaml_node *section, voi
 			r->ava_model = v;
 			continue;
 		}
+		if (strcmp(name, "notify.exec") == 0) {
+			rv = take_notify_exec(r, v);
+			continue;
+		}
 		k = settings_find(name);
 		near = near_start(v->key);
 		if (strcmp(section->key, "ava") == 0)
 			near_word(&near, "model", strlen("model"));
+		if (strcmp(section->key, "notify") == 0)
+			near_word(&near, "exec", strlen("exec"));
 		for (const struct settings_key *s = settings_keys; s->name; s++)
 			if (strncmp(s->name, prefix, strlen(prefix)) == 0)
 				near_word(&near, s->name + strlen(prefix),
@@ -688,9 +715,12 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 		err = &own;
 	forget();
 	settings_defaults(&c->settings);
+	memset(c->notify, 0, sizeof(c->notify));
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = settings_environment(&c->settings, err);
+	if (rv == 0)
+		rv = config_notify_environment(c, err);
 	if (rv == 0)
 		rv = take_environment(err);
 	if (rv == 0)

@@ -43,6 +43,7 @@ struct core {
 	unsigned nsessions;
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
+	struct delivery *delivery;     /* ava/delivery.c */
 };
 
 struct op_watch {

@@ -29,6 +29,10 @@ struct ava_error;
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
+	/* the command of notify.exec: seconds, calls, seconds */                                  \
+	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
+	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \
+	X(notify_retry_s, "notify.retry", 1, 0, 600)                                               \
 	/* seconds of a call to a model: to connect, to its first event, between                   \
 	 * two events, all of it */                                                                \
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \

@@ -42,4 +42,8 @@ void get_messages(struct call *c);
 void post_message(struct call *c);
 void post_stop(struct call *c);
 
+/* ---- delivery_routes.c */
+void get_unseen(struct call *c);
+void post_ack(struct call *c);
+
 #endif

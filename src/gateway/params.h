@@ -16,6 +16,7 @@ enum params_name {
 	PARAMS_WAIT = 4,  /* seconds; over an hour is an hour */
 	PARAMS_AFTER = 8, /* an lsn; or the header field Last-Event-ID */
 	PARAMS_SESSION = 16,
+	PARAMS_CHANNEL = 32,
 };
 
 #define PARAMS_LIMIT_MAX   100000
@@ -28,6 +29,7 @@ struct params {
 	bool has_after;
 	uint64_t after;
 	char session[64]; /* "": none */
+	char channel[32]; /* likewise */
 };
 
 /* `takes`: the names the route knows, or-ed. AVA_EINVAL. */

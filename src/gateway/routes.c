@@ -433,6 +433,8 @@ static const struct route {
 	{"GET", "/api/v1/sessions/", "/messages", 0, get_messages},
 	{"POST", "/api/v1/sessions/", "/messages", 0, post_message},
 	{"POST", "/api/v1/sessions/", "/stop", 0, post_stop},
+	{"GET", "/api/v1/sessions/", "/unseen", PARAMS_CHANNEL, get_unseen},
+	{"POST", "/api/v1/sessions/", "/ack", 0, post_ack},
 	{"POST", "/api/v1/shutdown", NULL, 0, post_shutdown},
 };
 
