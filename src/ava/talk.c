@@ -259,7 +259,10 @@ static struct run_spec *make_spec(struct session *s, bool restored, struct ava_e
 		.ntools = talk_tools(s->core, s->cwd[0] != 0, tools),
 		.operating = talk_operating_text(false),
 		.operating_brief = talk_operating_text(true),
-		.model = s->model[0] ? s->model : ours,
+		/* Its messages file names the one it was begun with: talk_restore. */
+		.model = restored      ? "offline"
+			 : s->model[0] ? s->model
+				       : ours,
 		.restored = restored,
 		.cwd = s->cwd,
 		.session_id = s->id,

@@ -22,7 +22,8 @@ static struct config config;
 static int clean(void **state)
 {
 	static const char *const more[] = {"AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
-					   "AVA_RUNS_MAX", "XDG_CONFIG_HOME", "HOME"};
+					   "AVA_AVA_MODEL",      "AVA_RUNS_MAX",
+					   "XDG_CONFIG_HOME",    "HOME"};
 
 	for (size_t i = 0; keys_known[i]; i++)
 		unsetenv(keys_known[i]);
@@ -254,6 +255,18 @@ static void test_environment(void **state)
 	list = model_fallback(&n);
 	assert_int_equal(n, 2);
 	assert_string_equal(list[0], "claude-haiku");
+	assert_null(models_ava());
+	read_good("ava: {model: fast, timeout: 30}\n"
+		  "models: {list: [{id: openai/x, alias: fast}]}"); /* known further down */
+	assert_string_equal(models_ava(), "fast");
+	assert_int_equal(config.settings.ava_timeout_s, 30);
+	setenv("AVA_AVA_MODEL", "claude-haiku", 1);
+	read_good("ava: {model: claude-opus}");
+	assert_string_equal(models_ava(), "claude-haiku");
+	unsetenv("AVA_AVA_MODEL");
+	assert_int_equal(config_read(&config, "c", "ava: {model: claude-opsu}", 25, &err),
+			 AVA_EINVAL);
+	assert_string_equal(err.text, "c:1: claude-opsu is no model: did you mean claude-opus?");
 	setenv("AVA_MODELS_FALLBACK", "", 1); /* none */
 	read_good(text);
 	model_fallback(&n);

@@ -24,12 +24,15 @@ struct world {
 	struct settings settings;
 	struct core *core;
 	int scripts;
+	bool unforced; /* as without AVA_MODEL */
 };
 
 static void open_core(struct world *w)
 {
-	struct core_options o = {
-		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
+	struct core_options o = {.loop = w->loop,
+				 .root = w->root,
+				 .settings = &w->settings,
+				 .model = w->unforced ? NULL : "offline"};
 	struct ava_error err = {0};
 
 	if (core_open(&w->core, &o, &err) != 0)
@@ -724,6 +727,24 @@ static void test_older_words(void **state)
 	assert_sent(w, id, "yes", true);
 }
 
+/* Nothing forces a model: a conversation keeps its own, whatever is the default. */
+static void test_its_own_model(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	core_close(w->core);
+	w->unforced = true;
+	open_core(w);
+	snprintf(id, sizeof(id), "%s",
+		 begin(w, script(w, "{\"text\":\"One.\"}\n{\"text\":\"Two.\"}\n")));
+	tell(w, id, "one");
+	core_close(w->core);
+	open_core(w);
+	tell(w, id, "two");
+	assert_said(w, id, "Two.");
+}
+
 /* A session where nothing is left to do does not stay in memory at a start. */
 static void test_sessions_at_rest(void **state)
 {
@@ -782,6 +803,7 @@ int main(void)
 		TEST(test_operating_text),
 		TEST(test_after_a_stop),
 		TEST(test_older_words),
+		TEST(test_its_own_model),
 		TEST(test_sessions_at_rest),
 		TEST(test_a_session_without_memory),
 	};
