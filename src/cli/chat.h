@@ -28,6 +28,7 @@ struct chat {
 	char *cwd;              /* owned */
 	bool said;              /* something: the conversation is on disk */
 	bool busy;              /* Ava is at work, as far as is known */
+	bool lost;              /* the feed has no connection */
 	bool gone;              /* nothing more will come */
 	struct feed_item *next; /* taken from the feed, not shown yet; owned */
 	struct speech speech;

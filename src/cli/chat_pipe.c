@@ -1,8 +1,8 @@
 /* A conversation over a pipe; chat_pipe.h.
  *
  * A turn is over when its end was seen behind our own message; when frames were
- * missed, because the daemon says that Ava listens and nothing waits, twice with
- * a pause between.
+ * missed (the stream was not open yet), because the daemon says that Ava listens
+ * and nothing waits, twice with a pause between.
  *
  * What can fail: the input (a line that is too long), the daemon for good. A
  * signal ends the program as any other; what runs goes on. */
@@ -24,7 +24,7 @@
 #include "codec/json.h"
 
 #define LINE_MAX_BYTES ((size_t)1 << 20)
-#define LOOK_MS        1000 /* between two looks at the conversation */
+#define LOOK_MS        400 /* between two looks at the conversation */
 
 int chat_pipe_line(char **line, struct ava_error *err)
 {
@@ -50,14 +50,16 @@ int chat_pipe_line(char **line, struct ava_error *err)
 	return errno != 0 ? err_sys(err, "read the input") : 0;
 }
 
-/* Show what comes, until something came or `at_ms`. */
-static void wait_a_moment(struct chat *c, int64_t at_ms)
+/* Show what comes until `at_ms`; true as soon as something came. */
+static bool wait_a_moment(struct chat *c, int64_t at_ms)
 {
 	struct pollfd p = {.fd = feed_fd(c->feed), .events = POLLIN};
 	int64_t next = chat_next(c), end = next >= 0 && next < at_ms ? next : at_ms;
 
-	poll(&p, 1, (int)MAX(end - clock_mono_ms(), 0));
+	int n = poll(&p, 1, (int)MAX(end - clock_mono_ms(), 0));
+
 	chat_show(c);
+	return n != 0;
 }
 
 /* What the daemon says: nothing goes on. 1, 0 or a code. */
@@ -84,12 +86,9 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 	int rv;
 
 	while (quiet < 2 && !c->gone) {
-		unsigned turns = c->turns;
-
-		if (turns > 0 && !c->busy && !runs_too && c->nheld == 0)
+		if (c->turns > 0 && !c->busy && !runs_too && c->nheld == 0)
 			return 0;
-		wait_a_moment(c, clock_mono_ms() + LOOK_MS);
-		if (c->turns != turns || c->busy) {
+		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS) || c->lost) {
 			quiet = 0;
 			continue;
 		}
@@ -98,6 +97,7 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 			return rv;
 		quiet = rv == 1 ? quiet + 1 : 0;
 	}
+	c->busy = false;
 	chat_show(c);
 	return 0;
 }

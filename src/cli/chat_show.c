@@ -291,11 +291,13 @@ static void show_item(struct chat *c, const struct feed_item *i)
 		show_event(c, i);
 		break;
 	case FEED_LOST:
+		c->lost = true;
 		speech_close(&c->speech);
 		speech_cut(&c->speech);
 		chat_note("The connection to the daemon is lost; it is made again.");
 		break;
 	case FEED_BACK:
+		c->lost = false;
 		ask_state(c);
 		chat_note("Connected again.");
 		break;

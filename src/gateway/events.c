@@ -30,7 +30,7 @@ struct event_stream {
 	struct os_timer *again; /* pumps in the next turn */
 	bool full;              /* waits for `drained` */
 	struct op_watch *watch; /* frames of a conversation; NULL: none */
-	const char *turn; /* a turn's state that waits for room; NULL: none */
+	const char *turn;       /* a turn's state that waits for room; NULL: none */
 	char session[64];
 };
 
