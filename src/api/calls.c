@@ -223,9 +223,13 @@ int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 	rv = runtime_id("run", run, err);
 	if (rv == 0)
 		rv = rt->b->ops->result(rt->b, run, &rt->answer, &out->json, &out->len, err);
+	if (rv == 0)
+		rv = answer_check(&rt->answer, err);
 	if (rv == 0) {
 		o = json_parse(out->json, out->len, err);
-		rv = o ? 0 : err_wrap(err, AVA_ECORRUPT, "the result of %s", run);
+		if (!o)
+			rv = err_wrap(err, err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_ECORRUPT,
+				      "the result of %s", run);
 	}
 	if (rv == 0) {
 		fill_result(&rt->answer, o, out);

@@ -17,14 +17,15 @@
 
 #define EDGE_BYTES (64u << 10)
 
-/* The first whole line at the beginning, or the last one before the end. */
-static json_t *read_edge(struct core *c, const char *path, bool last)
+/* The first whole line at the beginning, or the last one before the end; *out
+ * is NULL when there is none that can be read. 0, or AVA_ENOMEM. */
+static int read_edge(struct core *c, const char *path, bool last, json_t **out)
 {
 	char *edge = malloc(EDGE_BYTES);
 	const char *line = NULL, *found = NULL;
 	size_t len = 0, at = 0, n = 0, found_len = 0;
+	struct ava_error err = {0};
 	struct stat st;
-	json_t *v = NULL;
 	int fd = edge ? sys->openat(c->root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
 
 	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
@@ -40,10 +41,11 @@ static json_t *read_edge(struct core *c, const char *path, bool last)
 		if (!last)
 			break;
 	}
-	if (found)
-		v = json_parse(found, found_len, NULL);
+	*out = found ? json_parse(found, found_len, &err) : NULL;
+	if (!edge)
+		err.code = AVA_ENOMEM;
 	free(edge);
-	return v;
+	return err.code == AVA_ENOMEM ? AVA_ENOMEM : 0;
 }
 
 static int64_t event_time(const json_t *event)
@@ -116,14 +118,17 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	logbook_run_path(run, path);
 	journal_view_path(c->journal, path, live, sizeof(live));
-	out->spawn = read_edge(c, path, false);
+	if (read_edge(c, path, false, &out->spawn) != 0 ||
+	    read_edge(c, live, true, &out->complete) != 0) {
+		ended_fini(out);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
 	    strcmp(str(out->spawn, "agentId"), run) != 0) {
 		ended_fini(out);
 		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	}
 	fill_spawn(&out->status, out->spawn);
-	out->complete = read_edge(c, live, true);
 	if (out->complete && strcmp(str(out->complete, "eventType"), "SubagentComplete") == 0)
 		fill_complete(&out->status, out->complete);
 	return 0;

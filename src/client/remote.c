@@ -84,7 +84,10 @@ static int ask(struct remote *r, const char *method, const char *path, const cha
 	if (status)
 		*status = reply.status;
 	client_reply_fini(&reply);
-	return *out ? 0 : err_wrap(err, AVA_EPROTO, "the daemon's answer");
+	if (*out)
+		return 0;
+	return err_wrap(err, err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_EPROTO,
+			"the daemon's answer");
 }
 
 /* `before` id `after`; id NULL: `before` alone. */
@@ -103,6 +106,8 @@ static int make_path(char out[PATH_MAX_BYTES], const char *before, const char *i
 	if (rv == 0)
 		memcpy(out, b.data, b.len + 1);
 	buf_fini(&b);
+	if (rv == AVA_ENOMEM)
+		return err_set(err, rv, "out of memory");
 	return rv == 0 ? 0 : err_set(err, AVA_EINVAL, "the id is too long");
 }
 

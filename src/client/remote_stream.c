@@ -156,7 +156,8 @@ static int send_request(struct remote_stream *s, struct ava_error *err)
 {
 	const char *mark = strchr(s->path, '?') ? "&" : "?";
 	struct buf b;
-	ssize_t n;
+	ssize_t n = -1;
+	int rv;
 
 	buf_init(&b, 16384);
 	buf_addf(&b, "GET %s", s->path);
@@ -164,11 +165,15 @@ static int send_request(struct remote_stream *s, struct ava_error *err)
 		buf_addf(&b, "%safter=%llu", mark, (unsigned long long)s->after);
 	buf_adds(&b, " HTTP/1.1\r\nHost: ava\r\nAccept: text/event-stream\r\n\r\n");
 	/* It fits the empty buffer of a new socket. */
-	n = buf_check(&b) == 0 ? send(s->fd, b.data, b.len, MSG_NOSIGNAL) : -1;
-	if (n >= 0 && (size_t)n == b.len)
-		n = 0;
+	rv = buf_check(&b);
+	if (rv == 0)
+		n = send(s->fd, b.data, b.len, MSG_NOSIGNAL);
+	if (rv != 0)
+		err_set(err, rv, "out of memory");
+	else if (n < 0 || (size_t)n != b.len)
+		rv = err_set(err, AVA_ECONNECT, "the daemon did not take the request");
 	buf_fini(&b);
-	return n == 0 ? 0 : err_set(err, AVA_ECONNECT, "the daemon did not take the request");
+	return rv;
 }
 
 /* Take what the socket has: 1, 0: nothing now, AVA_ECONNECT: it has ended. */
@@ -309,7 +314,7 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	if (rv == 0)
 		*out = s;
 	else
-		free(s);
+		remote_stream_close(s); /* some may have come before it failed */
 	return rv;
 }
 

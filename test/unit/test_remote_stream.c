@@ -17,7 +17,9 @@
 #include "base/util.h"
 #include "client/remote_stream.h"
 
-#define HEAD                  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+#define HEAD                                                                                       \
+	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"                                   \
+	"Connection: close\r\n\r\n"
 #define CHUNKED               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define EVENT(id, type, data) "id: " #id "\nevent: " type "\ndata: " data "\n\n"
 
