@@ -264,14 +264,27 @@ static unsigned char do_complete(EditLine *el, int key)
 
 /* ---- the window */
 
+/* Columns from the start of the prompt to the cursor. */
+static size_t columns(struct line_edit *l)
+{
+	const LineInfo *i = el_line(l->el);
+
+	return strlen(l->prompt) + term_columns(i->buffer, (size_t)(i->cursor - i->buffer));
+}
+
+/* From the first row of a line to where libedit believes its cursor is. */
+static void go_down(struct line_edit *l, size_t used, size_t width)
+{
+	for (size_t rows = used / MAX(width, (size_t)1); rows > 0; rows--)
+		putchar('\n');
+}
+
 /* A terminal that breaks its rows anew has the cursor so many rows below the
  * first one of the line as the new width makes; libedit goes on believing in
  * those of the old one, and is given them. */
 static void resized(struct line_edit *l)
 {
-	const LineInfo *i = el_line(l->el);
-	size_t used = strlen(l->prompt) + term_columns(i->buffer, (size_t)(i->cursor - i->buffer));
-	size_t believed = used / MAX(l->width, (size_t)1), rows;
+	size_t used = columns(l), before = l->width, rows;
 	struct winsize w;
 
 	l->width = term_width(stdout);
@@ -282,8 +295,7 @@ static void resized(struct line_edit *l)
 	for (; rows > 0; rows--)
 		fputs("\033[A", stdout);
 	fputs("\033[J", stdout);
-	for (; believed > 0; believed--)
-		putchar('\n');
+	go_down(l, used, before);
 	fflush(stdout);
 	el_resize(l->el);
 }
@@ -296,6 +308,7 @@ static void suspend(struct line_edit *l)
 	raise(SIGSTOP);
 	el_set(l->el, EL_PREP_TERM, 1);
 	fputs("\033[?2004h", stdout);
+	go_down(l, columns(l), l->width);
 	fflush(stdout);
 }
 

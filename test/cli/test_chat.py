@@ -189,6 +189,11 @@ def size(fd, columns, rows):
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 def daemon_pid():
     with open(os.path.join(DATA, "ava.lock"), encoding="ascii") as f:
         return int(f.read())
@@ -426,6 +431,12 @@ def test_resize():
     check("and in a wider one",
           t.prompt("a line that is long enough to take more than one row of a narrow window"), t.text())
     check("the line is there once", t.text().count("narrow window") == 1, t.text())
+    t.send("\x1a")
+    check("Ctrl-Z suspends", until(lambda: state(t.pid) == "T"))
+    os.kill(t.pid, signal.SIGCONT)
+    t.send("!")
+    check("and comes back with the line",
+          t.prompt("a line that is long enough to take more than one row of a narrow window!"), t.text())
     check("leaves", t.leave("\x15\x04") == 0)
 
 
