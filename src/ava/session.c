@@ -487,6 +487,19 @@ static int check_say(const struct op_say *say, struct ava_error *err)
 	return 0;
 }
 
+/* A file that a person removed is not begun again in the middle: pi takes one
+ * without its header for empty, and empties it. */
+static int check_there(const struct session *s, struct ava_error *err)
+{
+	struct stat st;
+
+	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.outbox)) ||
+	    sys->fstatat(s->core->root_fd, s->path, &st, 0) == 0 || errno != ENOENT)
+		return 0;
+	return err_set(err, AVA_ENOENT,
+		       "the file of session %s was removed: begin a new conversation", s->id);
+}
+
 int session_load(struct session *s, struct ava_error *err)
 {
 	read_head(s);
@@ -503,6 +516,8 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 
 	if (rv == 0)
 		rv = core_ready(s->core, err);
+	if (rv == 0)
+		rv = check_there(s, err);
 	if (rv == 0)
 		rv = session_load(s, err);
 	if (rv != 0)

@@ -159,6 +159,7 @@ static int take_entry(struct memory *m, const json_t *o)
 	    strcmp(source, "ava") != 0 || was_told(m, "said", id))
 		return 0;
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
+	keep_told(m, "said", id); /* pi may have written it a second time */
 	/* Without its time it answers nothing that is open now. */
 	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
 }

@@ -237,6 +237,25 @@ static void test_its_own_model(void **state)
 	assert_said(w, id, "Two.");
 }
 
+static void why(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	snprintf(user, 200, "%.190s", rv == 0 ? entry : err->text);
+}
+
+/* A person removed its file while the runtime was there. */
+static void test_a_removed_session(void **state)
+{
+	struct world *w = *state;
+	struct op_say hello = {.text = "hello", .user_id = "ben"};
+	char id[64], text[200] = "";
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "hello");
+	assert_int_equal(unlink(session_file(w, id, "")), 0);
+	ops_say(w->core, id, &hello, why, text);
+	assert_non_null(strstr(text, "was removed"));
+}
+
 /* A session where nothing is left to do does not stay in memory at a start. */
 static void test_sessions_at_rest(void **state)
 {
@@ -275,19 +294,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_plain_answer),
-		TEST(test_bad_input),
-		TEST(test_said_while_busy),
-		TEST(test_stop),
-		TEST(test_forged_notices),
-		TEST(test_context_refs),
-		TEST(test_limits_are_of_a_turn),
-		TEST(test_operating_text),
-		TEST(test_after_a_stop),
-		TEST(test_older_words),
-		TEST(test_its_own_model),
-		TEST(test_sessions_at_rest),
-		TEST(test_a_session_without_memory),
+		TEST(test_a_plain_answer),       TEST(test_bad_input),
+		TEST(test_said_while_busy),      TEST(test_stop),
+		TEST(test_forged_notices),       TEST(test_context_refs),
+		TEST(test_limits_are_of_a_turn), TEST(test_operating_text),
+		TEST(test_after_a_stop),         TEST(test_older_words),
+		TEST(test_its_own_model),        TEST(test_a_removed_session),
+		TEST(test_sessions_at_rest),     TEST(test_a_session_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
