@@ -21,6 +21,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/chat_show.h"
+#include "cli/chat_unseen.h"
 #include "cli/root.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -204,6 +205,8 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 
 void chat_close(struct chat *c)
 {
+	if (c->c != NULL)
+		chat_acknowledge(c);
 	feed_close(c->feed);
 	feed_item_free(c->next);
 	speech_fini(&c->speech);
@@ -296,6 +299,7 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 	jw_str(&w, "text", text);
 	jw_end(&w);
 	rv = buf_check(&body) == 0 ? 0 : err_set(err, AVA_ETOOBIG, "the message is too long");
+	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
 	if (rv == 0) {
 		keep_own(c, text);

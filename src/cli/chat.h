@@ -33,8 +33,9 @@ struct chat {
 	struct feed_item *next; /* taken from the feed, not shown yet; owned */
 	struct speech speech;
 	struct chat_runs runs;
-	uint64_t seen;           /* lsn of the newest event */
-	char *own[CHAT_OWN_MAX]; /* what was sent and has not come back as an event; owned */
+	uint64_t seen;                  /* lsn of the newest event */
+	uint64_t noticed, acknowledged; /* lsn of the newest notice shown, and said to be */
+	char *own[CHAT_OWN_MAX];        /* what was sent and has not come back as an event; owned */
 	size_t nown;
 	char held[CHAT_HELD_MAX][32]; /* proposals to be shown at the end of the turn */
 	size_t nheld;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/chat.h"
+#include "cli/chat_unseen.h"
 #include "cli/progress.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -228,6 +229,8 @@ static void show_event(struct chat *c, const struct feed_item *i)
 	else if (strncmp(i->type, "Spawn", 5) == 0)
 		show_refused(c, i->type, content);
 	json_decref(event);
+	if (own || strcmp(i->type, "SubagentComplete") == 0)
+		chat_noticed(c, i->lsn);
 }
 
 /* ---- items */
@@ -253,9 +256,11 @@ static bool take_event(struct chat *c, const struct feed_item *i)
 	if (!said && !proposed)
 		return false;
 	event = json_parse(i->data, i->len, NULL);
-	if (proposed)
+	if (proposed) {
 		hold(c, str(json_object_get(event, "content"), "proposalId"));
-	else
+		chat_noticed(c, i->lsn); /* acknowledged when her turn is over: shown by then */
+	}
+	if (said)
 		taken = take_own(c, json_object_get(event, "content"));
 	json_decref(event);
 	c->seen = MAX(c->seen, i->lsn);
@@ -360,6 +365,8 @@ void chat_show(struct chat *c)
 		c->next = NULL;
 	}
 	fflush(stdout);
+	if (!c->busy)
+		chat_acknowledge(c);
 }
 
 int64_t chat_next(const struct chat *c)
@@ -404,10 +411,11 @@ static bool has_words(const json_t *entry, const char *role)
 	return false;
 }
 
-/* The last thing either side said, of what the feed does not bring. */
-static void show_last(const struct chat *c, const json_t *entries)
+/* The last thing the person said, of what the feed does not bring, and *ava, what
+ * she answered. */
+static void show_last(const struct chat *c, const json_t *entries, const json_t **ava)
 {
-	const json_t *entry, *user = NULL, *ava = NULL;
+	const json_t *entry, *user = NULL;
 	size_t i, n = 0;
 
 	json_array_foreach(entries, i, entry)
@@ -416,10 +424,10 @@ static void show_last(const struct chat *c, const json_t *entries)
 			continue;
 		if (has_words(entry, "user")) {
 			user = entry;
-			ava = NULL;
+			*ava = NULL;
 			n++;
 		} else if (has_words(entry, "assistant")) {
-			ava = entry;
+			*ava = entry;
 		}
 	}
 	chat_note("Conversation %s, %zu message%s of yours so far.", c->session, n,
@@ -427,10 +435,6 @@ static void show_last(const struct chat *c, const json_t *entries)
 	if (user != NULL) {
 		fputs("You: ", stdout);
 		show_words(json_object_get(user, "message"));
-	}
-	if (ava != NULL) {
-		fputs("Ava: ", stdout);
-		show_words(json_object_get(ava, "message"));
 	}
 }
 
@@ -471,14 +475,22 @@ static int show_open(struct chat *c, struct ava_error *err)
 
 int chat_show_past(struct chat *c, struct ava_error *err)
 {
+	const json_t *ava = NULL;
 	json_t *all = NULL;
+	bool words = false;
 	char path[128];
 	int rv;
 
 	snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
 	rv = chat_call(c, path, NULL, &all, err);
-	if (rv == 0)
-		show_last(c, json_object_get(all, "entries"));
+	if (rv == 0) {
+		show_last(c, json_object_get(all, "entries"), &ava);
+		rv = chat_unseen(c, &words, err);
+	}
+	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */
+		fputs("Ava: ", stdout);
+		show_words(json_object_get(ava, "message"));
+	}
 	json_decref(all);
 	return rv == 0 ? show_open(c, err) : rv;
 }

@@ -3,6 +3,7 @@
 # terminal) and over a pipe.
 . "${0%/*}/lib.sh"
 command -v python3 >/dev/null || skip 'no python3'
+command -v jq >/dev/null || skip 'no jq'
 
 mkdir "$T/work"
 cd "$T/work" || exit 99
@@ -31,6 +32,18 @@ contains 'with what was said last' 'You: how is it going?' "$OUT"
 contains 'commands work' 'No subagent is at work.' "$OUT"
 equal 'what stands behind /quit is not said' 0 "$(grep -rc 'never said' "$AVA_DATA_ROOT/sessions" |
 	awk -F: '{n += $2} END {print n}')"
+ask 'Find where parse_header is decided, again\n/quit\n'
+exits 'somebody leaves before the answer' 0
+check 'which is given elsewhere' "$AVA" confirm "$("$AVA" proposals --json | jq -r '.[0].proposal_id')"
+check 'the run ends' wait_for 60 sh -c '"$AVA" ps --json | grep -qx "\[\]"'
+told() { grep -rhc 'has ended (success)' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
+check 'and Ava tells it to nobody' wait_for 60 told
+ask '/quit\n' -c
+contains 'whoever comes next is told' '1 run finished, 1 message while you were away' "$OUT"
+contains 'and reads what she said' 'has ended (success)' "$OUT"
+ask '/quit\n' -c
+lacks 'once' 'while you were away' "$OUT"
+contains 'after that it is what was said last' 'has ended (success)' "$OUT"
 ask 'x\n' -c 00000000-0000-4000-8000-000000000000
 exits 'there is no such conversation' 5
 ask 'x\n' -c nonsense
