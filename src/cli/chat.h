@@ -32,6 +32,9 @@ struct chat {
 	bool gone;              /* nothing more will come */
 	struct feed_item *next; /* taken from the feed, not shown yet; owned */
 	struct speech speech;
+	bool live;       /* a text that is not done is kept in sight (line.h) */
+	size_t tail_len; /* of it, as last shown */
+	int64_t tail_ms; /* not before this time again */
 	struct chat_runs runs;
 	uint64_t seen;                  /* lsn of the newest event */
 	uint64_t noticed, acknowledged; /* lsn of the newest notice shown, and said to be */

@@ -34,6 +34,7 @@
 #define PAUSE_MS    100                /* the first; doubled up to PAUSE_MAX */
 #define PAUSE_MAX   3000
 #define STOPPED     1
+#define OPEN_S      5 /* that opening waits for the stream, at the most */
 #define STOP_SIGNAL SIGUSR1
 
 struct feed {
@@ -47,7 +48,8 @@ struct feed {
 	char *root;
 	char session[64];
 	char last_id[24];
-	bool lost; /* FEED_LOST was told */
+	bool lost; /* FEED_LOST was told; the thread's alone */
+	bool open; /* the stream was, once */
 };
 
 /* ---- the queue */
@@ -207,6 +209,19 @@ static int on_event(const struct sse_event *e, void *user)
 	return rv < 0 ? STOPPED + 1 : rv;
 }
 
+/* The stream is open: no frame is missed from now on. */
+static void opened(void *user)
+{
+	struct feed *f = user;
+
+	if (f->lost && put(f, FEED_BACK, "", 0, NULL) == 0)
+		f->lost = false;
+	pthread_mutex_lock(&f->lock);
+	f->open = true;
+	pthread_cond_broadcast(&f->room);
+	pthread_mutex_unlock(&f->lock);
+}
+
 static bool is_final(int rv)
 {
 	return rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
@@ -219,14 +234,12 @@ static int listen_once(struct feed *f, struct ava_error *err)
 	struct client *c;
 	int rv = client_open(f->root, true, &c, err);
 
-	if (rv == 0 && f->lost)
-		rv = put(f, FEED_BACK, "", 0, NULL);
-	f->lost = f->lost && rv != 0;
 	if (rv != 0)
 		return rv;
 	snprintf(path, sizeof(path), "/api/v1/events?session=%s", f->session);
 	client_set_quiet(c, QUIET_MS);
 	client_set_interrupt(c, &f->stop);
+	client_set_opened(c, opened, f);
 	rv = client_stream(c, path, f->last_id, on_event, f, err);
 	client_close(c);
 	return rv;
@@ -292,6 +305,19 @@ static int start(struct feed *f)
 	return failed;
 }
 
+/* What is said before the stream is open would be answered without frames. */
+static void wait_for_stream(struct feed *f)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += OPEN_S;
+	pthread_mutex_lock(&f->lock);
+	while (!f->open && pthread_cond_timedwait(&f->room, &f->lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&f->lock);
+}
+
 int feed_open(struct feed **out, const char *root, const char *session, uint64_t after,
 	      struct ava_error *err)
 {
@@ -311,6 +337,7 @@ int feed_open(struct feed **out, const char *root, const char *session, uint64_t
 		feed_free(f);
 		return err_set(err, AVA_ENOMEM, "the conversation's events cannot be followed");
 	}
+	wait_for_stream(f);
 	*out = f;
 	return 0;
 }

@@ -26,6 +26,7 @@
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
+#define TAIL_MS    100 /* between two looks of a text that is not done */
 
 static const char *str(const json_t *o, const char *key)
 {
@@ -315,12 +316,19 @@ static void show_item(struct chat *c, const struct feed_item *i)
 	}
 }
 
+static bool tail_changed(const struct chat *c)
+{
+	size_t len = 0;
+
+	return c->live && (speech_tail(&c->speech, &len) != NULL ? len : 0) != c->tail_len;
+}
+
 static bool is_due(const struct chat *c)
 {
 	int64_t now = clock_mono_ms(), next = chat_runs_next(&c->runs);
 
 	return (c->nheld > 0 && (!c->busy || now >= c->held_ms)) || (next >= 0 && next <= now) ||
-	       speech_ready(&c->speech);
+	       speech_ready(&c->speech) || (tail_changed(c) && now >= c->tail_ms);
 }
 
 bool chat_wants(struct chat *c)
@@ -337,12 +345,20 @@ bool chat_wants(struct chat *c)
 	}
 }
 
+static void note_tail(struct chat *c)
+{
+	c->tail_len = 0;
+	speech_tail(&c->speech, &c->tail_len);
+	c->tail_ms = clock_mono_ms() + TAIL_MS;
+}
+
 static void show_due(struct chat *c)
 {
 	struct chat_run *run;
 	struct progress p;
 
 	speech_show(&c->speech, stdout);
+	note_tail(c);
 	if (c->nheld > 0 && (!c->busy || clock_mono_ms() >= c->held_ms))
 		show_held(c);
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
@@ -364,9 +380,15 @@ void chat_show(struct chat *c)
 		feed_item_free(c->next);
 		c->next = NULL;
 	}
+	note_tail(c);
 	fflush(stdout);
 	if (!c->busy)
 		chat_acknowledge(c);
+}
+
+const char *chat_tail(struct chat *c, size_t *len)
+{
+	return speech_tail(&c->speech, len);
 }
 
 int64_t chat_next(const struct chat *c)
@@ -375,6 +397,8 @@ int64_t chat_next(const struct chat *c)
 
 	if (c->nheld > 0 && (next < 0 || c->held_ms < next))
 		next = c->held_ms;
+	if (tail_changed(c) && (next < 0 || c->tail_ms < next))
+		next = c->tail_ms;
 	return next;
 }
 

@@ -3,6 +3,7 @@
 #define CLI_CHAT_SHOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ava_error;
@@ -12,6 +13,8 @@ struct chat;
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
 void chat_show(struct chat *c);
+/* What Ava is just saying, as far as it is not shown; NULL: nothing. */
+const char *chat_tail(struct chat *c, size_t *len);
 /* When something is due that no event brings, clock_mono_ms; -1: never. */
 int64_t chat_next(const struct chat *c);
 

@@ -69,6 +69,14 @@ bool speech_ready(const struct speech *s)
 	return whole(s) > s->shown;
 }
 
+const char *speech_tail(const struct speech *s, size_t *len)
+{
+	if (s->before.len > 0 || s->text.len <= s->shown)
+		return NULL;
+	*len = s->text.len - s->shown;
+	return s->text.data + s->shown;
+}
+
 static size_t blank_start(const char *t, size_t len)
 {
 	size_t n = 0;

@@ -23,6 +23,8 @@ void speech_init(struct speech *s);
 void speech_fini(struct speech *s);
 /* A piece. When memory ends, the durable text has it all. */
 void speech_piece(struct speech *s, const char *text, size_t len);
+/* What is not shown because its block is not whole; NULL: nothing. */
+const char *speech_tail(const struct speech *s, size_t *len);
 /* Whole blocks wait to be shown. */
 bool speech_ready(const struct speech *s);
 void speech_show(struct speech *s, FILE *f);

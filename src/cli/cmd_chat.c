@@ -63,6 +63,11 @@ static void show(void *user)
 	chat_show(user);
 }
 
+static const char *tail(size_t *len, void *user)
+{
+	return chat_tail(user, len);
+}
+
 static int64_t next_ms(void *user)
 {
 	return chat_next(user);
@@ -140,11 +145,13 @@ static int on_terminal(void)
 	struct chat c;
 	int code, rv = chat_open(&c, o.session, o.model, &err);
 
+	c.live = !line_is_plain();
 	if (rv == 0) {
 		const struct line_hooks hooks = {
 			.wake_fd = wake_fd,
 			.wants = wants,
 			.show = show,
+			.tail = tail,
 			.next_ms = next_ms,
 			.interrupt = interrupt,
 			.complete = complete,

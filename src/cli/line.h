@@ -24,6 +24,9 @@ struct line_hooks {
 	bool (*wants)(void *user);
 	/* Show it on stdout, in whole lines. */
 	void (*show)(void *user);
+	/* Text that is not done yet (*borrowed*): its end is kept in sight below what
+	 * was shown, and goes when more is shown. NULL: none, or not here. */
+	const char *(*tail)(size_t *len, void *user);
 	/* When to ask again at the latest, clock_mono_ms; -1: when wake_fd says so. */
 	int64_t (*next_ms)(void *user);
 	/* Ctrl-C at an empty line; show what it did on stdout, in whole lines. */

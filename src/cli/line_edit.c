@@ -45,6 +45,7 @@
 #define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
 #define ESCAPE_MS     100  /* for the rest of a sequence */
 #define WORDS_MAX     128
+#define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
 
 struct line_edit {
 	struct line_hooks hooks;
@@ -61,6 +62,10 @@ struct line_edit {
 	char *paste[PASTES_MAX]; /* those named in the line; owned */
 	char name[PASTES_MAX][48];
 	unsigned pastes;
+	size_t tail[TAIL_LINES]; /* columns of each line of the tail that is shown */
+	unsigned tail_lines;
+	bool no_tail;    /* it goes before the line is taken */
+	wchar_t pending; /* the key that takes it; 0: none */
 	char note[4096]; /* shown beside what hooks.show shows */
 	struct buf text;
 };
@@ -126,9 +131,65 @@ static unsigned char do_redraw(EditLine *el, int key)
 	return CC_REDISPLAY;
 }
 
+/* ---- the end of a text that is not done */
+
+static size_t tail_rows(const struct line_edit *l)
+{
+	size_t width = MAX(term_width(stdout), (size_t)1), rows = 0;
+
+	for (unsigned i = 0; i < l->tail_lines; i++)
+		rows += MAX((l->tail[i] + width - 1) / width, (size_t)1);
+	return rows;
+}
+
+static void erase_tail(struct line_edit *l)
+{
+	putchar('\r');
+	for (size_t rows = tail_rows(l); rows > 0; rows--)
+		fputs("\033[A", stdout);
+	fputs("\033[J", stdout);
+	l->tail_lines = 0;
+}
+
+/* Where its last lines begin, with no more bytes than have room in some rows. */
+static const char *tail_start(const char *t, size_t len)
+{
+	size_t max = MAX(term_width(stdout), (size_t)1) * TAIL_LINES, lines = 0, at = len;
+
+	while (at > 0 && len - at < max && lines < TAIL_LINES)
+		lines += t[--at] == '\n' && at + 1 < len;
+	if (lines == TAIL_LINES)
+		at++;
+	while (at > 0 && at < len && ((unsigned char)t[at] & 0xc0) == 0x80)
+		at++;
+	return t + at;
+}
+
+static void show_tail(struct line_edit *l)
+{
+	size_t len = 0;
+	const char *t = l->hooks.tail != NULL ? l->hooks.tail(&len, l->hooks.user) : NULL, *end;
+
+	if (t == NULL || l->no_tail)
+		return;
+	end = t + len;
+	t = tail_start(t, len);
+	term_colour(stdout, TERM_DIM);
+	while (t < end && l->tail_lines < TAIL_LINES) {
+		const char *nl = memchr(t, '\n', (size_t)(end - t));
+		size_t n = (size_t)((nl != NULL ? nl : end) - t);
+
+		l->tail[l->tail_lines++] = term_columns(t, n);
+		term_text(stdout, t, n, false);
+		putchar('\n');
+		t += n + (nl != NULL);
+	}
+	term_colour(stdout, TERM_PLAIN);
+}
+
 static void show_hidden(struct line_edit *l)
 {
-	fputs("\r\033[J", stdout);
+	erase_tail(l);
 	if (l->note[0] != '\0')
 		puts(l->note);
 	l->note[0] = '\0';
@@ -136,6 +197,8 @@ static void show_hidden(struct line_edit *l)
 		l->hooks.interrupt(l->hooks.user);
 	l->interrupted = false;
 	l->hooks.show(l->hooks.user);
+	show_tail(l);
+	l->no_tail = false;
 	fflush(stdout);
 }
 
@@ -395,11 +458,21 @@ static int get_char(EditLine *el, wchar_t *out)
 			*out = l->interrupted ? interrupted(l) : KEY_HIDE;
 			return 1;
 		}
+		if (l->pending != 0) {
+			*out = l->pending;
+			l->pending = 0;
+			return 1;
+		}
 		switch (line_keys_next(&l->keys, out)) {
 		case LINE_KEY_CHAR:
-			if (!full(l, *out))
-				return 1;
-			continue;
+			if (full(l, *out))
+				continue;
+			if (l->tail_lines > 0 && (*out == '\r' || *out == '\n')) {
+				l->pending = *out;
+				l->no_tail = true;
+				*out = KEY_HIDE;
+			}
+			return 1;
 		case LINE_KEY_PASTE:
 			*out = KEY_PASTE;
 			return 1;
