@@ -433,6 +433,10 @@ static void check(const char *dir, long k, unsigned *shown_twice, unsigned *take
 			fail_msg("k = %ld: notice %llu was shown %u times, taken %u times", k,
 				 (unsigned long long)lsn, s, t);
 	}
+	/* Removing the older ledger is nothing that recovery would miss. */
+	snprintf(path, sizeof(path), "%s/data/lost", dir);
+	if (access(path, F_OK) == 0)
+		fail_msg("k = %ld: recovery put something aside", k);
 	/* One command is at work at a time, and it is told. */
 	if (took->twice > 1 || took->again_unsaid)
 		fail_msg("k = %ld: %u were taken twice%s", k, took->twice,
