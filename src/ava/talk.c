@@ -230,13 +230,6 @@ void talk_pump(struct talk *t)
 	begin_turn(t);
 }
 
-bool talk_at_rest(const struct talk *t)
-{
-	return !t->busy && !t->answering && t->notes.len == 0 && list_empty(&t->saying) &&
-	       list_empty(&t->inputs) && list_empty(&t->watches) && t->run.busy == 0 &&
-	       !t->run.draft && outbox_empty(&t->run.outbox);
-}
-
 static void try_again(void *user)
 {
 	talk_pump(user);

@@ -70,8 +70,6 @@ int session_load(struct session *s, struct ava_error *err); /* it has a talk the
 /* ---- talk.c */
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
-/* Nothing is under way, waited for or remembered: its files say all. */
-bool talk_at_rest(const struct talk *t);
 void talk_free(struct talk *t);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);

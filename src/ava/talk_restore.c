@@ -28,9 +28,11 @@ static const char interrupted[] =
 	"interrupted: the runtime stopped before there was a result; it may have had effects";
 
 struct memory {
-	struct talk *talk;
-	struct nameset told; /* "said:<entry>" and "result:<run>" */
+	struct talk *talk;   /* NULL: only looked at */
+	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
+	unsigned untold;
+	uint64_t last; /* number of the newest entry that was told */
 	char model[300];
 };
 
@@ -54,7 +56,7 @@ static bool was_told(const struct memory *m, const char *kind, const char *id)
 
 static int take_mark(struct memory *m, const json_t *mark)
 {
-	struct run *r = &m->talk->run;
+	struct run *r = m->talk ? &m->talk->run : NULL;
 	const char *said = json_get_str(mark, "said"), *result = json_get_str(mark, "result");
 	const char *turn = json_get_str(mark, "turn");
 	int64_t iteration = json_get_int(mark, "iteration", 0),
@@ -68,7 +70,7 @@ static int take_mark(struct memory *m, const json_t *mark)
 	if (!turn)
 		return 0;
 	m->open = strcmp(turn, "open") == 0;
-	if (iteration <= r->agent.iteration || iteration > 10000000)
+	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
 		return 0;
 	r->agent.iteration = (int32_t)iteration;
 	before = r->calls_at > 0 ? r->calls_before[r->calls_at] : 0;
@@ -79,7 +81,7 @@ static int take_line(struct memory *m, const char *line, size_t len)
 {
 	static const char begin[] = "{\"mark\":", spec[] = "{\"spec\":";
 	bool is_mark = len > sizeof(begin) && memcmp(line, begin, sizeof(begin) - 1) == 0;
-	bool is_spec = len > sizeof(spec) && memcmp(line, spec, sizeof(spec) - 1) == 0;
+	bool is_spec = m->talk && len > sizeof(spec) && memcmp(line, spec, sizeof(spec) - 1) == 0;
 	const char *model;
 	json_t *o;
 	int rv = 0;
@@ -96,22 +98,29 @@ static int take_line(struct memory *m, const char *line, size_t len)
 	return rv;
 }
 
+/* The file and, in *m, its marks. *file is the caller's. */
+static int read_marks(struct memory *m, const struct core *c, const char *path, char **file,
+		      size_t *len, struct ava_error *err)
+{
+	const char *line;
+	size_t at = 0, n;
+	int rv = logbook_read(c->root_fd, path, FILE_MAX, file, len, err);
+
+	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1)
+		if (take_line(m, line, n) != 0)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+	return rv;
+}
+
 static int read_messages(struct memory *m, struct buf *body, struct messages_info *info,
 			 struct ava_error *err)
 {
 	struct talk *t = m->talk;
 	char *file = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	int rv = logbook_read(t->session->core->root_fd, t->messages, FILE_MAX, &file, &len, err);
+	size_t len = 0;
+	int rv = read_marks(m, t->session->core, t->messages, &file, &len, err);
 
-	if (rv != 0)
-		return rv;
-	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1)
-		rv = take_line(m, line, n);
-	if (rv != 0)
-		err_set(err, rv, "out of memory");
-	else
+	if (rv == 0)
 		rv = messages_request(body, file, len, info, err);
 	free(file);
 	return rv;
@@ -122,8 +131,12 @@ static int read_messages(struct memory *m, struct buf *body, struct messages_inf
 static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text,
 		     int64_t said_ms)
 {
-	struct input *in = calloc(1, sizeof(*in));
+	struct input *in;
 
+	m->untold++;
+	if (!m->talk)
+		return 0;
+	in = calloc(1, sizeof(*in));
 	if (!in)
 		return AVA_ENOMEM;
 	list_init(&in->node);
@@ -140,40 +153,77 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	return 0;
 }
 
+/* Ids of our entries are numbers of the journal. */
+static void keep_last(struct memory *m, const char *id)
+{
+	m->last = MAX(m->last, (uint64_t)strtoull(id, NULL, 16));
+}
+
+static int take_ended(struct memory *m, const char *id, const char *run)
+{
+	if (was_told(m, "result", run)) {
+		keep_last(m, id);
+		return 0;
+	}
+	if (was_told(m, "queued", run))
+		return 0;
+	keep_told(m, "queued", run);
+	return add_input(m, INPUT_RESULT, run, NULL, 0);
+}
+
+static int take_said(struct memory *m, const char *id, const json_t *message)
+{
+	const char *text;
+
+	if (was_told(m, "said", id)) {
+		keep_last(m, id);
+		return 0;
+	}
+	if (was_told(m, "queued", id)) /* pi may have written it a second time */
+		return 0;
+	keep_told(m, "queued", id);
+	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
+	/* Without its time it answers nothing that is open now. */
+	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
+}
+
 static int take_entry(struct memory *m, const json_t *o)
 {
 	const char *type = json_get_str(o, "type"), *id = json_get_str(o, "id");
 	const json_t *message = json_object_get(o, "message");
 	const char *role = json_get_str(message, "role"), *run = json_get_str(o, "jobId");
-	const char *event = json_get_str(o, "eventType"), *text;
+	const char *event = json_get_str(o, "eventType");
 	const char *source = json_get_str(o, "source");
 
 	if (!type || !id)
 		return 0;
 	if (strcmp(type, "agent_event") == 0 && run && event && id_is_run(run) &&
-	    strcmp(event, "subagent:start") != 0 && !was_told(m, "result", run)) {
-		keep_told(m, "result", run);
-		return add_input(m, INPUT_RESULT, run, NULL, 0);
-	}
-	if (strcmp(type, "message") != 0 || !role || strcmp(role, "user") != 0 || !source ||
-	    strcmp(source, "ava") != 0 || was_told(m, "said", id))
-		return 0;
-	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
-	keep_told(m, "said", id); /* pi may have written it a second time */
-	/* Without its time it answers nothing that is open now. */
-	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
+	    strcmp(event, "subagent:start") != 0)
+		return take_ended(m, id, run);
+	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
+	    strcmp(source, "ava") == 0)
+		return take_said(m, id, message);
+	return 0;
 }
 
-static int read_entries(struct memory *m, struct ava_error *err)
+/* Of the others nothing is wanted; parsing them all costs a start too much. */
+static bool may_count(const char *line, size_t len)
 {
-	struct session *s = m->talk->session;
+	static const char said[] = "\"source\"", ended[] = "\"agent_event\"";
+
+	return memmem(line, len, said, sizeof(said) - 1) ||
+	       memmem(line, len, ended, sizeof(ended) - 1);
+}
+
+static int read_entries(struct memory *m, const struct session *s, struct ava_error *err)
+{
 	char *data = NULL;
 	const char *line;
 	size_t len = 0, at = 0, n;
 	int rv = sys_read_file(s->core->root_fd, s->path, FILE_MAX, &data, &len, err);
 
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = json_parse(line, n, NULL);
+		json_t *o = may_count(line, n) ? json_parse(line, n, NULL) : NULL;
 
 		rv = take_entry(m, o);
 		json_decref(o);
@@ -210,10 +260,11 @@ static void prepare_open(struct talk *t, struct turn *turn)
 }
 
 /* The call that a stop cut: the last InferStart of this conversation without
- * its end. "" when there is none, or no log. */
-static void find_cut_call(const struct talk *t, char out[16])
+ * its end; it is newer than what it tells. "" when there is none, or no log. */
+static void find_cut_call(const struct talk *t, uint64_t after, char out[16])
 {
-	struct ava_log_query q = {.root = t->session->core->root, .types = "InferStart,InferEnd"};
+	struct ava_log_query q = {
+		.root = t->session->core->root, .types = "InferStart,InferEnd", .after = after};
 	struct ava_log_event e;
 	struct ava_log *log;
 	int rv;
@@ -236,7 +287,7 @@ static void find_cut_call(const struct talk *t, char out[16])
 }
 
 /* It was paid for, nobody knows how much: charged its estimate. */
-static void close_cut_call(struct talk *t)
+static void close_cut_call(struct talk *t, uint64_t after)
 {
 	struct run *r = &t->run;
 	struct usage u;
@@ -248,7 +299,7 @@ static void close_cut_call(struct talk *t)
 	};
 	struct draft *d;
 
-	find_cut_call(t, r->infer_id);
+	find_cut_call(t, after, r->infer_id);
 	d = r->infer_id[0] ? world_draft(r) : NULL;
 	if (!d)
 		return;
@@ -272,7 +323,7 @@ static int go_on(struct memory *m, const struct buf *body, const struct messages
 		return rv;
 	}
 	talk_go(t);
-	close_cut_call(t);
+	close_cut_call(t, m->last);
 	if (turn->ncalls == 0) {
 		turn_free(turn);
 		return 0;
@@ -328,7 +379,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	if (rv == 0)
 		rv = same_model(&m, err);
 	if (rv == 0)
-		rv = read_entries(&m, err);
+		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
 		r->request_bytes = (int64_t)body.len;
 		r->wordless = info.lines == 0;
@@ -350,19 +401,49 @@ int talk_restore(struct talk *t, struct ava_error *err)
 
 /* ---- when the runtime starts */
 
+/* Was a turn under way, or something not told? Cheaper than taking it up. */
+static bool left_to_do(const struct session *s)
+{
+	struct memory m = {0};
+	char path[LOGBOOK_PATH], *file = NULL;
+	size_t len = 0;
+	int stem = (int)(strlen(s->path) - strlen(".jsonl"));
+	int n = snprintf(path, sizeof(path), "%.*s.messages.jsonl", stem, s->path);
+	int rv = n < (int)sizeof(path) ? read_marks(&m, s->core, path, &file, &len, NULL)
+				       : AVA_ETOOBIG;
+
+	if (rv == 0)
+		rv = read_entries(&m, s, NULL);
+	free(file);
+	nameset_fini(&m.told);
+	return rv != 0 || m.open || m.untold > 0; /* taking it up says what is wrong */
+}
+
+/* Their results will be told: whoever they belong to is in memory. */
+static void load_parents(struct core *c)
+{
+	LIST_EACH (&c->sup.live, n, tmp) {
+		const struct run *r = LIST_ENTRY(n, struct run, node);
+		struct session *s = map_get(&c->session_by_id, r->spec->session_id);
+		struct ava_error err = {0};
+
+		if (s && session_load(s, &err) != 0)
+			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+	}
+}
+
 void sessions_resume(struct core *c)
 {
 	int64_t now = clock_wall_ms();
 
+	load_parents(c);
 	LIST_EACH (&c->sessions, n, tmp) {
 		struct session *s = LIST_ENTRY(n, struct session, node);
 		struct ava_error err = {0};
 
-		if (s->updated_ms < now - RECENT_MS)
+		if (s->talk || s->updated_ms < now - RECENT_MS || !left_to_do(s))
 			continue;
 		if (session_load(s, &err) != 0)
 			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
-		else if (talk_at_rest(s->talk)) /* nothing was left to do */
-			talk_free(s->talk);
 	}
 }
