@@ -15,13 +15,15 @@ Y
 SEEN=$T/seen
 task='where is parse_header decided?'
 
-# at COLUMNS STEP... -- COMMAND...: what was shown is in $SEEN without \r.
+# at COLUMNS STEP... -- COMMAND...: what was shown is in $SEEN, without \r and what
+# was written over.
 at()
 {
 	at_columns=$1
 	shift
 	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
-	tr -d '\r' <"$T/raw" >"$SEEN"
+	cr=$(printf '\r')
+	sed "s/$cr*\$//; s/.*$cr//" "$T/raw" >"$SEEN"
 }
 # widest FILE: columns of its widest line, escapes apart.
 widest()
@@ -76,7 +78,7 @@ runs_before=$("$AVA" ps -a --json | jq length)
 at 80 'see [Yes/No] ' 'type no\n' -- "$AVA" run "$task"
 exits 'no' 4
 contains 'no: is told' 'ava: run: rejected: nothing was started' "$SEEN"
-at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no: ' 'type no\n' -- \
+at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no' 'type no\n' -- \
 	"$AVA" run "$task"
 exits 'neither, asked again, then no' 4
 at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer' 'type well\n' 'see please answer' \
