@@ -1,12 +1,18 @@
 /* ava.h - the public face of ava.
  *
- * Errors, run status and the version live here because every program and
- * every layer shares them. The calls of the library (embedded, connected,
- * read-only) are added by the layers that implement them.
+ * A program either has the runtime inside itself (ava_runtime_new) or talks to
+ * the daemon of a data root (ava_runtime_connect); every call after that is the
+ * same. Reading log files needs neither (ava_log_open).
  *
- * Conventions: functions return 0 (or a count) or a negative enum ava_code;
- * `err`, where a function takes one, may be NULL and then holds one sentence
- * without a newline. Pointers are *copied*, *borrowed until X* or *taken*. */
+ * Conventions. Functions return 0 (or a count) or a negative enum ava_code;
+ * `err`, where a function takes one, may be NULL, else it then holds one
+ * sentence without a newline. Pointers are *copied*, *borrowed until X* or
+ * *taken*; what a call fills in is borrowed until the next call on the same
+ * runtime unless it says otherwise. Strings are UTF-8, never NULL in what a
+ * call fills in ("" when there is none). A structure of zeros means defaults,
+ * in what is given. Times: `_ms` milliseconds, those of events and ends since
+ * 1970 (UTC). Money: `_microusd`, millionths of a US dollar; -1 in what a call
+ * fills in: unknown. */
 #ifndef AVA_H
 #define AVA_H
 
@@ -122,6 +128,314 @@ AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struc
  * more (1), or `timeout_ms` have passed or a signal came (0). */
 AVA_API int ava_log_wait(struct ava_log *log, int timeout_ms);
 AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
+
+/* ---- The runtime. One thread uses a runtime at a time; several are
+ * independent of each other. */
+
+struct ava_runtime; /* opaque */
+
+struct ava_options {
+	/* Data root. ava_runtime_new: absolute, made when missing, never NULL.
+	 * ava_runtime_connect: NULL: as $AVA_DATA_ROOT says. *copied* */
+	const char *root;
+	/* Embedded. "NAME=value" strings, NULL at the end, that take the place of
+	 * the environment: "AVA_RUNS_MAX=20", "ANTHROPIC_API_KEY=…",
+	 * "XDG_CONFIG_HOME=/etc" (for ava/config.yaml below it). NULL: nothing is
+	 * set, so no file of the user is read and the model is offline. *copied* */
+	const char *const *env;
+	int process_env; /* embedded. 1: the process' environment, instead of `env` */
+	/* Embedded: the model of whoever names none ("offline:FILE.jsonl" plays a
+	 * script). NULL: the first whose key is there, else offline. *copied* */
+	const char *model;
+	const char *user_id; /* embedded: who asks; NULL: the login. *copied* */
+	int no_start;        /* connected. 1: do not start a daemon when none serves */
+	/* Embedded: what avad.log would get, a line at a time, without a newline;
+	 * called by any call on the runtime, which it must not call; the line is
+	 * *borrowed until log returns*. */
+	void (*log)(const char *line, void *user);
+	void *log_user;
+};
+
+/* The runtime inside this process: takes the root (AVA_EBUSY when a daemon or
+ * another process has it, or when this process has an embedded runtime
+ * already: one at a time), recovers what a crash left, goes on with what was
+ * queued. Its threads block all signals; it installs no signal handler, starts
+ * no process and changes nothing of the process' own. Only while the program is
+ * in a call on it does it go on. On error *rt is NULL. AVA_EINVAL (options,
+ * settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT, AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
+AVA_API int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
+			    struct ava_error *err);
+/* The daemon of the root, started when none serves: the program is $AVA_AVAD,
+ * else avad beside this program, else in $PATH. Its runs go on without us.
+ * `options` NULL: defaults. On error *rt is NULL. AVA_ECONNECT (nobody serves
+ * and none may be started), AVA_ENOENT (no root, no avad), AVA_ETIMEOUT and
+ * whatever kept the daemon from starting. */
+AVA_API int ava_runtime_connect(struct ava_runtime **rt, const struct ava_options *options,
+				struct ava_error *err);
+/* Closes what was opened on it too. Embedded: what was accepted is on disk;
+ * queued runs go on when the root is opened again, started ones then end as
+ * AVA_ERROR, interrupted. Not from a callback. NULL is allowed. */
+AVA_API void ava_runtime_free(struct ava_runtime *rt);
+
+/* ---- Inside another loop. Poll ava_runtime_fd for reading, for at most
+ * ava_runtime_timeout ms, then call ava_runtime_process with 0. Nothing of an
+ * embedded runtime moves between such calls. */
+
+/* A descriptor to poll for reading (not to read); the same for the runtime's life. */
+AVA_API int ava_runtime_fd(struct ava_runtime *rt);
+/* How long to wait at most: ms, 0: do not wait, -1: for as long as you like.
+ * Ask anew before each wait: every call on the runtime may change it. */
+AVA_API int ava_runtime_timeout(struct ava_runtime *rt);
+/* Go on, and call the callbacks of what came. Waits until one was called or
+ * `timeout_ms` have passed (0: no waiting, -1: for ever). Returns how many were
+ * called, or AVA_EBUSY (called from a callback), AVA_ECONNECT (a daemon that went
+ * away and did not come back: call again, later), AVA_EIO, AVA_ENOMEM. */
+AVA_API int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error *err);
+
+/* ---- Proposals and runs. */
+
+struct ava_run_id {
+	char text[24]; /* "S-7f3a2b"; never reused */
+};
+struct ava_proposal_id {
+	char text[24]; /* "P-9e4c1d" */
+};
+
+#define AVA_FREE_ONLY (-1) /* as max_cost_microusd: models that cost nothing, only */
+
+struct ava_spawn {        /* strings: NULL: the default; read during the call only */
+	const char *task; /* must not be empty */
+	const char *role; /* default "researcher" */
+	const char *context, *model, *preset;
+	const char *cwd;           /* absolute; default: the run sees no files */
+	const char *session;       /* conversation it belongs to; default: one of its own */
+	const char *request_id;    /* the same id is the same run, also after a crash */
+	const char *confirm;       /* "always", "over_cents:N", "never"; default: the setting */
+	int64_t timeout_ms;        /* of work; 0: the role's; else over 0, as the next three */
+	int64_t max_cost_microusd; /* or AVA_FREE_ONLY */
+	int64_t max_tokens, max_iterations;
+	int extended_thinking;    /* 1: on; 0: as the role says */
+	const char *const *tools; /* fewer than the role's; NULL: all of them */
+	size_t ntools;
+	const char *const *grants;
+	size_t ngrants;
+};
+
+enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };
+
+struct ava_proposal {
+	const char *id;
+	enum ava_proposal_state state;
+	int64_t created_ms, expires_ms;
+	const char *run, *trace; /* "" until confirmed */
+	const char *message;     /* what a person is asked */
+	const char *quote;       /* JSON: minutes, costCents, tokens, tools, model, role, … */
+	const char *config;      /* JSON: everything that runs */
+	const char *config_hash, *confirmed_hash; /* the second "" until confirmed */
+	const char *changes;                      /* what a yes changed, in words */
+	const char *replaces, *replaced_by;       /* proposals */
+};
+
+struct ava_run {
+	const char *id, *trace; /* "S-7f3a2b", "brave-otter" */
+	const char *role, *task, *model, *session, *user, *origin, *cwd;
+	enum ava_status status;
+	const char *stop_reason;               /* "" while it lives */
+	const char *activity;                  /* "Reading https://…" */
+	const char *last_tool;                 /* its last call of a tool, at last_tool_ms */
+	int64_t started_ms, ended_ms;          /* 0: not yet */
+	int64_t last_tool_ms;                  /* 0: none */
+	int64_t elapsed_ms;                    /* of its clock: not in queues, not waiting */
+	int64_t tokens, cost_microusd;         /* so far */
+	int64_t iteration;                     /* calls of its model */
+	int64_t timeout_ms, max_cost_microusd; /* its limits */
+	int64_t max_tokens, max_iterations;
+};
+
+/* 1: this status is an end. */
+AVA_API int ava_status_ended(enum ava_status status);
+
+/* Quote a run. Nothing runs, unless `confirm` asks nobody about such a quote:
+ * then *proposal is AVA_CONFIRMED and names the run. On disk when it returns.
+ * AVA_EINVAL, AVA_EUNSUPPORTED (model), AVA_ENOENT (cwd), AVA_ETOOBIG, AVA_EDENIED,
+ * AVA_EBUSY (too many), AVA_EFULL, AVA_EIO; AVA_EUNKNOWN: the disk or the daemon
+ * failed meanwhile, ask again with the same request_id. */
+AVA_API int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
+			struct ava_proposal *proposal, struct ava_error *err);
+/* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts
+ * exactly what was quoted, or what the words lowered of it: AVA_CONFIRMED. No:
+ * AVA_REJECTED. Any other change starts nothing: *proposal is a new one,
+ * AVA_PENDING, that replaces this. AVA_EINVAL: not understood, the sentence says
+ * what would be; AVA_ENOENT; AVA_EREJECTED, AVA_EEXPIRED; else as ava_propose. */
+AVA_API int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
+			struct ava_proposal *proposal, struct ava_error *err);
+/* `reason` may be NULL. *proposal may be NULL. */
+AVA_API int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
+		       struct ava_proposal *proposal, struct ava_error *err);
+/* Newest first; those that wait, or with `all` answered and expired ones too. */
+AVA_API int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **list,
+			  size_t *n, struct ava_error *err);
+
+/* Propose and confirm at once: for a program that may decide for the person.
+ * On success *id names the run and its start is on disk. Codes as ava_propose. */
+AVA_API int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_run_id *id,
+		      struct ava_error *err);
+/* AVA_ENOENT: there is no such run. */
+AVA_API int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out,
+		       struct ava_error *err);
+/* 1: it has ended, 0: not yet; AVA_ENOENT. */
+AVA_API int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err);
+/* Newest first: live ones, or with `all` ended ones too, at most `limit` (0: 100). */
+AVA_API int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **list,
+		     size_t *n, struct ava_error *err);
+
+enum ava_wait_for { AVA_WAIT_ALL, AVA_WAIT_ANY };
+/* Wait until all of these runs have ended, or any (at most 100,000, of any of
+ * which AVA_ENOENT). Calls no callback. `ended` NULL, or room for `n`: 1 for
+ * each that has. Returns how many have, or AVA_ETIMEOUT after `timeout_ms` (-1:
+ * never), which stops no run and fills `ended` as well. */
+AVA_API int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n,
+		     enum ava_wait_for what, int64_t timeout_ms, unsigned char *ended,
+		     struct ava_error *err);
+
+struct ava_result {
+	enum ava_status status;
+	const char *run, *trace, *model, *stop_reason;
+	const char *summary, *error;
+	const char *output; /* JSON; "null": none */
+	double confidence;  /* 0 to 1; -1: none was given */
+	int partial;        /* 1: a limit came first, this is what there was */
+	int unverified;     /* 1: taken from a last text, not submitted */
+	int64_t tokens, cost_microusd, duration_ms, iterations;
+	size_t citations; /* how many stood up to the check */
+	const char *json; /* all of it (doc/api.yaml, RunResult) */
+	size_t len;       /* of json, which ends with NUL too */
+};
+
+/* AVA_ETIMEOUT: it has not ended; AVA_ENOENT. */
+AVA_API int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
+		       struct ava_error *err);
+/* For good: nothing of it starts after this returns 0. Also 0 when it had ended. */
+AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err);
+/* Every live run of the root. *n (NULL is allowed): how many were cancelled,
+ * also on error, which is that of the first that could not be. */
+AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);
+
+/* ---- Events: what happened, from a cursor that owns no queue. What is older
+ * than the newest comes from the files, so nothing is missed however long one
+ * does not look. doc/events.json has all types. */
+
+#define AVA_NOW UINT64_MAX /* as `after`: what comes from now on */
+
+struct ava_event {    /* borrowed until the next call on its cursor, or the callback's end */
+	uint64_t lsn; /* the cursor: increasing, unique in the root */
+	uint64_t seq; /* within its file */
+	int64_t time_ms;
+	const char *type;  /* "ToolCall" */
+	const char *agent; /* "S-7f3a2b", "ava" */
+	const char *session, *trace, *user;
+	const char *json; /* the whole line, without newline, ends with NUL */
+	size_t len;
+};
+
+struct ava_events_query {
+	const char *run;     /* only of this run; NULL: of all and of Ava. *copied* */
+	const char *session; /* only of this conversation; not with run. *copied* */
+	uint64_t after;      /* lsn; 0: from the beginning; AVA_NOW */
+};
+
+struct ava_events; /* opaque */
+
+/* `query` NULL: everything from the beginning. AVA_ENOENT (run), AVA_EINVAL, … */
+AVA_API int ava_events_open(struct ava_runtime *rt, const struct ava_events_query *query,
+			    struct ava_events **events, struct ava_error *err);
+/* 1: *event is filled; 0: none now; else as ava_runtime_process: call again, it
+ * goes on behind the last one. Does not wait. */
+AVA_API int ava_events_next(struct ava_events *events, struct ava_event *event,
+			    struct ava_error *err);
+/* After 0: 1: the run has ended and all of it was given. */
+AVA_API int ava_events_ended(struct ava_events *events);
+/* Wait until there may be more (1) or `timeout_ms` have passed (0; -1: never).
+ * Calls no callback. Negative as ava_events_next. */
+AVA_API int ava_events_wait(struct ava_events *events, int timeout_ms, struct ava_error *err);
+AVA_API void ava_events_close(struct ava_events *events); /* NULL is allowed */
+
+/* ---- Callbacks: the same events, called in ava_runtime_process only. They may
+ * use the runtime, also ava_unwatch, but neither process nor free it. */
+
+struct ava_text { /* of a conversation, as it comes; never stored, may be missed */
+	const char *session;
+	enum ava_text_kind { AVA_TEXT, AVA_THINKING, AVA_TURN } kind;
+	const char *text; /* AVA_TURN: "busy" or "idle" */
+	size_t len;
+};
+
+struct ava_callbacks { /* each may be NULL */
+	/* SubagentSpawn: `run` has begun. */
+	void (*start)(const char *run, const struct ava_event *event, void *user);
+	/* What it does now, for people: "Reading https://…". */
+	void (*activity)(const char *run, const char *text, const struct ava_event *event,
+			 void *user);
+	/* `args` is JSON, cut to a preview when long. */
+	void (*tool_call)(const char *run, const char *tool, const char *args,
+			  const struct ava_event *event, void *user);
+	/* Exactly once a run; ava_result gives the rest. */
+	void (*complete)(const char *run, enum ava_status status, const char *summary,
+			 const struct ava_event *event, void *user);
+	/* Each event, before the one of the above that it is, too. */
+	void (*event)(const struct ava_event *event, void *user);
+	/* Only with a session in the query. */
+	void (*text)(const struct ava_text *text, void *user);
+};
+
+struct ava_watch; /* opaque */
+
+/* As ava_events_open. `callbacks` is *copied*, `user` is handed to each. */
+AVA_API int ava_watch(struct ava_runtime *rt, const struct ava_events_query *query,
+		      const struct ava_callbacks *callbacks, void *user, struct ava_watch **watch,
+		      struct ava_error *err);
+AVA_API void ava_unwatch(struct ava_watch *watch); /* NULL is allowed */
+
+/* ---- Conversations with Ava. */
+
+struct ava_session_id {
+	char text[48];
+};
+
+struct ava_session_options { /* read during the call only */
+	const char *cwd;     /* absolute, exists; NULL: no files */
+	const char *model;   /* NULL: the default of Ava */
+};
+
+struct ava_session {
+	const char *id, *title, *cwd, *user, *model; /* model "": not chosen yet */
+	int64_t created_ms, updated_ms;
+	int64_t tokens, cost_microusd; /* of Ava's own calls, by this process or daemon */
+	unsigned live_runs, waiting;   /* subagents; inputs that wait for a turn */
+	int busy;                      /* she is at work */
+};
+
+struct ava_line {
+	const char *text; /* JSON, ends with NUL */
+	size_t len;
+};
+
+/* Nothing is written before something is said. `options` NULL: defaults.
+ * AVA_EINVAL, AVA_ENOENT (cwd), AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
+AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
+			    struct ava_session_id *id, struct ava_error *err);
+/* On return what was said is on disk; the answer comes as events
+ * (AssistantMessage) and text. `entry` NULL, or its id in the session. */
+AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
+		    struct ava_error *err);
+/* Newest first, at most `limit` (0: 100). */
+AVA_API int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **list,
+			 size_t *n, struct ava_error *err);
+/* Lines of its file behind the entry `after` (NULL: all), as doc/SESSIONS.md. */
+AVA_API int ava_session_entries(struct ava_runtime *rt, const char *session, const char *after,
+				const struct ava_line **lines, size_t *n, struct ava_error *err);
+/* Stop the turn under way, not the runs. 0 also when none is. */
+AVA_API int ava_session_stop(struct ava_runtime *rt, const char *session, struct ava_error *err);
 
 #ifdef __cplusplus
 }

@@ -50,7 +50,7 @@ static const struct {
 	unsigned next; /* set of states it may move to */
 	enum step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
-	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(SAVING), step_queued},
+	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(SAVING), step_queued},
 	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
 	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(SAVING), step_tools},
@@ -267,7 +267,7 @@ static enum step step_queued(struct agent *a)
 	if (__builtin_add_overflow(a->started_ms, a->spec->limits.time_ms, &a->deadline_ms))
 		a->deadline_ms = INT64_MAX;
 	a->io->wake_at(a, a->deadline_ms);
-	return agent_move(a, AGENT_CALLING);
+	return agent_move(a, a->turn != NULL ? AGENT_TOOLS : AGENT_CALLING);
 }
 
 static enum step ask_model(struct agent *a)
@@ -445,7 +445,7 @@ static enum step odd_reply(struct agent *a)
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
-static bool can_submit(const struct agent *a)
+bool agent_can_submit(const struct agent *a)
 {
 	for (unsigned i = 0; i < a->spec->ntools; i++)
 		if (a->spec->tools[i]->flags & TOOL_ENDS)
@@ -457,7 +457,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
-	bool nudge = r->object == NULL && !a->nudged && can_submit(a) && used_up(a) < 0;
+	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && used_up(a) < 0;
 	int rv = 0;
 
 	a->odd_replies = 0;
@@ -611,7 +611,10 @@ static void note_text(const struct agent *a, char *out, size_t size)
 	else
 		what = cut ? "Your reply was cut off at the output limit before it said anything"
 			   : "Your reply was empty";
-	then = "Go on: call a tool through the tool interface, or submit_result with what you have";
+	then = agent_can_submit(a)
+		       ? "Go on: call a tool through the tool interface, or submit_result with "
+			 "what you have"
+		       : "Go on: call a tool through the tool interface, or answer in words";
 	snprintf(out, size, "%s (%d of %d). %s.", what, a->odd_replies, ODD_REPLIES_MAX, then);
 }
 
@@ -668,26 +671,6 @@ static enum step step_tools(struct agent *a)
 
 /* ---- outside */
 
-void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
-		void *world, int64_t request_bytes)
-{
-	*a = (struct agent){
-		.io = io,
-		.spec = spec,
-		.world = world,
-		.started_ms = -1,
-		.deadline_ms = INT64_MAX,
-		.new_bytes = request_bytes,
-		.state = AGENT_QUEUED,
-	};
-}
-
-void agent_fini(struct agent *a)
-{
-	turn_free(a->turn);
-	a->turn = NULL;
-}
-
 void agent_run(struct agent *a)
 {
 	enum step step = STEP_AGAIN;
@@ -706,38 +689,6 @@ void agent_run(struct agent *a)
 	}
 }
 
-void agent_on_slot(struct agent *a)
-{
-	assert(a->state == AGENT_QUEUED && !a->ending && !a->have_slot);
-	a->have_slot = true;
-	a->started_ms = a->io->now(a);
-}
-
-void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
-		    const char *sentence)
-{
-	assert(a->asked && !a->reply_ready && a->turn == NULL);
-	assert((rv < 0) == (t == NULL));
-	a->reply_ready = true;
-	a->reply_saved = false;
-	a->reply_code = rv;
-	a->turn = t;
-	if (rv < 0) {
-		snprintf(a->reply_class, sizeof(a->reply_class), "%s",
-			 error_class != NULL ? error_class : err_word(rv));
-		snprintf(a->reply_error, sizeof(a->reply_error), "%s",
-			 sentence != NULL ? sentence : ava_strerror(rv));
-	}
-}
-
-void agent_on_again(struct agent *a)
-{
-	assert(a->asked && !a->reply_ready && a->turn == NULL);
-	a->asked = false;
-	a->again = true;
-	a->totals.failed_calls++;
-}
-
 void agent_interrupted(struct agent *a, struct turn *t, const char *sentence)
 {
 	struct agent_end end = {
@@ -752,31 +703,6 @@ void agent_interrupted(struct agent *a, struct turn *t, const char *sentence)
 	a->turn = t;
 	a->reply_saved = t != NULL;
 	finish(a, &end, "interrupted", "the runtime stopped");
-}
-
-void agent_charge(struct agent *a, struct usage *u)
-{
-	limit_charge(a, u);
-}
-
-void agent_on_saved(struct agent *a)
-{
-	assert(a->saves > 0);
-	a->saves--;
-}
-
-void agent_on_tool(struct agent *a, unsigned call)
-{
-	assert(a->state == AGENT_TOOLS && !a->ending);
-	assert(call < a->turn->ncalls && a->turn->calls[call].started);
-	assert(a->turn->calls[call].answered && a->answered < a->turn->ncalls);
-	a->answered++;
-}
-
-void agent_cancel(struct agent *a)
-{
-	if (!a->ending)
-		a->cancelled = true;
 }
 
 const char *agent_state_name(enum agent_state s)

@@ -19,6 +19,7 @@
 
 #include <ava.h>
 #include "agent/io.h"
+#include "agent/spec.h"
 #include "agent/notice.h"
 #include "agent/prompt.h"
 #include "agent/turn.h"
@@ -32,35 +33,6 @@ enum agent_state {
 	AGENT_NSTATES
 };
 
-enum agent_resource { AGENT_TIME, AGENT_COST, AGENT_TOKENS, AGENT_ITERATIONS, AGENT_NRESOURCES };
-extern const char *const agent_resource_names[AGENT_NRESOURCES]; /* "time", … */
-
-struct agent_limits {
-	int64_t time_ms, cost_microusd, tokens; /* > 0; cost 0: free models only */
-	int32_t iterations;
-};
-
-/* micro-USD per million tokens; -1: unknown. */
-struct agent_price {
-	int64_t input, output, cache_read, cache_write;
-};
-
-/* What is confirmed and never changes during a run. Borrowed: the world keeps
- * it as long as the agent. */
-struct agent_spec {
-	struct agent_limits limits;
-	struct agent_price price;
-	int64_t max_output;              /* tokens a call may write at most */
-	const struct tool *const *tools; /* allowed, submit_result among them */
-	unsigned ntools;
-	bool can_force; /* the dialect can force a tool */
-};
-
-struct agent_totals {
-	int64_t input, output, cache_read, cache_write, cost_microusd;
-	int32_t calls, uncosted_calls, failed_calls, tool_calls;
-};
-
 struct agent {
 	const struct agent_io *io;
 	const struct agent_spec *spec;
@@ -72,6 +44,7 @@ struct agent {
 	int64_t measured_input; /* of the last call */
 	int64_t new_bytes;      /* added to the request since that call */
 	int32_t iteration;      /* of the last call started */
+	int32_t turn_from;      /* `iteration` before this turn: its limit counts from there */
 	uint16_t warned;        /* bit set of agent_resource */
 	uint8_t state;          /* enum agent_state; only agent_move writes it */
 	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
@@ -108,6 +81,12 @@ void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
 void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
+/* DONE: another turn of the same conversation, with the spec's limits for itself:
+ * totals begin anew (whoever wants their sum adds them up before), iterations go
+ * on being numbered. */
+void agent_next(struct agent *a, int64_t new_bytes);
+/* Before a first agent_run: the last reply's calls come first. `t` *taken*. */
+void agent_resume(struct agent *a, struct turn *t);
 /* Instead of a first agent_run: a stop of the runtime cut the run off, only its
  * end is left to write. `t`: the calls that were open, *taken*; NULL: none. */
 void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
@@ -115,6 +94,8 @@ void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
  * failure; the cost from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);
 
+/* It ends by submit_result; else by an answer in words. */
+bool agent_can_submit(const struct agent *a);
 const char *agent_state_name(enum agent_state s);
 
 #endif

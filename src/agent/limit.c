@@ -92,7 +92,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
 	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
 
-	if (!a->again && a->iteration >= a->spec->limits.iterations)
+	if (!a->again && a->iteration - a->turn_from >= a->spec->limits.iterations)
 		return AGENT_ITERATIONS;
 	if (by_cost < least)
 		return AGENT_COST;
@@ -172,7 +172,7 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 		near |= 1u << AGENT_COST;
 	if (add(add(a->totals.input, a->totals.output), next) >= mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
-	if (a->iteration >= mark(l->iterations))
+	if (a->iteration - a->turn_from >= mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;
 	return near & ~(unsigned)a->warned;
 }
@@ -198,14 +198,12 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 			 add(t->input, t->output), l->tokens);
 		break;
 	case AGENT_ITERATIONS:
-		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies", a->iteration,
-			 l->iterations);
+		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies",
+			 a->iteration - a->turn_from, l->iterations);
 		break;
 	case AGENT_NRESOURCES:
 		break;
 	}
-	snprintf(out, LIMIT_TEXT,
-		 "The limit is near: %s are used. Finish now: call submit_result with what you "
-		 "have.",
-		 used);
+	snprintf(out, LIMIT_TEXT, "The limit is near: %s are used. Finish now: %s what you have.",
+		 used, agent_can_submit(a) ? "call submit_result with" : "answer in words with");
 }

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ava/config_notify.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
@@ -32,6 +34,7 @@ struct reading {
 	const struct yaml *y;
 	struct config *config;
 	struct ava_error *err;
+	const struct yaml_node *ava_model; /* looked up when all models are known */
 };
 
 typedef int (*take_fn)(struct reading *r, const struct yaml_node *n, void *user);
@@ -95,6 +98,26 @@ static int take_fields(struct reading *r, const struct yaml_node *map, const cha
 	return rv;
 }
 
+/* ---- notify.exec: a path, or a list that begins with one */
+
+static int take_notify_exec(struct reading *r, const struct yaml_node *n)
+{
+	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
+	const char *word;
+	int rv = 0;
+
+	memset(r->config->notify, 0, sizeof(r->config->notify));
+	if (!v)
+		return wrong(r, n, "notify.exec is an empty list: name a program, or leave it out");
+	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
+		rv = yaml_string(r->y, v, CONFIG_NOTIFY_BYTES, &word, r->err);
+		if (rv != 0)
+			return rv;
+		rv = config_notify_word(r->config, word, r->err);
+	}
+	return rv == 0 ? 0 : at_line(r, n, rv);
+}
+
 /* ---- settings: section.key */
 
 static int take_settings(struct reading *r, const struct yaml_node *section, void *user)
@@ -110,8 +133,20 @@ static int take_settings(struct reading *r, const struct yaml_node *section, voi
 
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
+		if (strcmp(name, "ava.model") == 0) {
+			r->ava_model = v;
+			continue;
+		}
+		if (strcmp(name, "notify.exec") == 0) {
+			rv = take_notify_exec(r, v);
+			continue;
+		}
 		k = settings_find(name);
 		near = near_start(v->key);
+		if (strcmp(section->key, "ava") == 0)
+			near_word(&near, "model", strlen("model"));
+		if (strcmp(section->key, "notify") == 0)
+			near_word(&near, "exec", strlen("exec"));
 		for (const struct settings_key *s = settings_keys; s->name; s++)
 			if (strncmp(s->name, prefix, strlen(prefix)) == 0)
 				near_word(&near, s->name + strlen(prefix),
@@ -454,6 +489,19 @@ static int take_default(struct reading *r, const struct yaml_node *n, void *user
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
+static int take_ava_model(struct reading *r)
+{
+	const char *name;
+	int rv = r->ava_model ? yaml_string(r->y, r->ava_model, 250, &name, r->err) : 0;
+
+	if (rv != 0 || !r->ava_model)
+		return rv;
+	rv = check_name(name, r->err);
+	if (rv == 0)
+		rv = models_set_ava(name, r->err);
+	return rv == 0 ? 0 : at_line(r, r->ava_model, rv);
+}
+
 static int take_fallback(struct reading *r, const struct yaml_node *n, void *user)
 {
 	int rv = 0;
@@ -615,24 +663,34 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 		return rv;
 	r.y = y;
 	rv = take_fields(&r, yaml_root(y), "", sections, n, NULL);
+	if (rv == 0)
+		rv = take_ava_model(&r);
 	yaml_free(y);
 	return rv;
 }
 
-/* AVA_MODELS_DEFAULT and AVA_MODELS_FALLBACK (commas between). */
+static int take_variable(const char *variable, int (*set)(const char *, struct ava_error *),
+			 struct ava_error *err)
+{
+	const char *name = env_get(variable);
+	int rv = name && *name ? check_name(name, err) : 0;
+
+	if (rv == 0 && name && *name)
+		rv = set(name, err);
+	return rv == 0 ? 0 : err_wrap(err, rv, "%s", variable);
+}
+
+/* AVA_MODELS_DEFAULT, AVA_AVA_MODEL and AVA_MODELS_FALLBACK (commas between). */
 static int take_environment(struct ava_error *err)
 {
-	const char *standard = getenv("AVA_MODELS_DEFAULT"), *list = getenv("AVA_MODELS_FALLBACK");
+	const char *list = env_get("AVA_MODELS_FALLBACK");
 	char name[256];
-	int rv = 0;
+	int rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 
-	if (standard && *standard) {
-		rv = check_name(standard, err);
-		if (rv == 0)
-			rv = models_set_default(standard, err);
-		if (rv != 0)
-			return err_wrap(err, rv, "AVA_MODELS_DEFAULT");
-	}
+	if (rv == 0)
+		rv = take_variable("AVA_AVA_MODEL", models_set_ava, err);
+	if (rv != 0)
+		return rv;
 	if (list)
 		models_clear_fallback();
 	for (const char *s = list; s && *s && rv == 0; s += *s == ',') {
@@ -657,9 +715,12 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 		err = &own;
 	forget();
 	settings_defaults(&c->settings);
+	memset(c->notify, 0, sizeof(c->notify));
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = settings_environment(&c->settings, err);
+	if (rv == 0)
+		rv = config_notify_environment(c, err);
 	if (rv == 0)
 		rv = take_environment(err);
 	if (rv == 0)
@@ -724,7 +785,7 @@ int config_secrets(struct redact *r, struct ava_error *err)
 
 	/* Of both places: a tool may see what the file has replaced. */
 	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
-		rv = add_secret(r, keys_known[i], getenv(keys_known[i]), err);
+		rv = add_secret(r, keys_known[i], env_get(keys_known[i]), err);
 	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)
 		rv = add_secret(r, name, value, err);
 	return rv;

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "ava/delivery.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -232,7 +233,7 @@ static void write_problems(struct taking_up *t)
 }
 
 /* Runs that a stop left, and proposals. */
-static int take_up(struct core *c, struct ava_error *err)
+static int take_up(struct core *c, const char *notify, struct ava_error *err)
 {
 	struct taking_up t = {.core = c};
 	struct restart_hooks hooks = {
@@ -243,10 +244,16 @@ static int take_up(struct core *c, struct ava_error *err)
 	if (c->book.behind)
 		restart_problem("wal", "was removed or is older than the logs: their numbers go on",
 				&t);
-	rv = restart_runs(&c->sup, &hooks, err);
-	write_problems(&t);
+	rv = sessions_open(c, err);
 	if (rv == 0)
+		rv = delivery_open(c, notify && *notify ? notify : NULL, err);
+	if (rv == 0)
+		rv = restart_runs(&c->sup, &hooks, err);
+	write_problems(&t);
+	if (rv == 0) {
 		proposals_restore(c);
+		sessions_resume(c);
+	}
 	return rv;
 }
 
@@ -312,6 +319,10 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	c->started_ms = clock_mono_ms();
 	list_init(&c->proposal_order);
 	list_init(&c->request_order);
+	list_init(&c->sessions);
+	list_init(&c->talks);
+	list_init(&c->watches);
+	map_init(&c->session_by_id);
 	map_init(&c->proposals);
 	map_init(&c->requests);
 	os_task_init(&c->drain, drain);
@@ -353,7 +364,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		goto fail_open;
 	}
 	write_boot(c);
-	rv = take_up(c, err);
+	rv = take_up(c, o->notify, err);
 	if (rv != 0)
 		goto fail_open;
 	*out = c;
@@ -361,9 +372,13 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 
 fail_open:
 	supervisor_quiesce(&c->sup);
+	sessions_quiesce(c);
+	delivery_quiesce(c);
 	c->book.closed = true;
 	close_journal(c);
+	delivery_close(c);
 	proposals_free(c);
+	sessions_close(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
 	logbook_close(&c->book);
@@ -407,12 +422,16 @@ void core_hold(struct core *c)
 void core_close(struct core *c)
 {
 	supervisor_quiesce(&c->sup);
+	sessions_quiesce(c);
+	delivery_quiesce(c);
 	/* What runs have written waits in their outboxes, one behind another. */
-	for (int i = 0; i < 100 && !supervisor_written(&c->sup); i++)
+	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
 		journal_sync(c->journal);
 	c->book.closed = true;
 	close_journal(c);
+	delivery_close(c);
 	proposals_free(c);
+	sessions_close(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
 	logbook_close(&c->book);
@@ -421,7 +440,7 @@ void core_close(struct core *c)
 
 bool core_idle(const struct core *c)
 {
-	return c->sup.nlive == 0 && c->npending == 0;
+	return c->sup.nlive == 0 && c->npending == 0 && sessions_idle(c) && delivery_idle(c);
 }
 
 int core_ready(struct core *c, struct ava_error *err)
@@ -472,6 +491,7 @@ void ops_health(struct core *c, struct op_health *out)
 	out->queued = c->sup.nwaiting;
 	out->running = c->sup.nlive;
 	out->runs_total = c->sup.total;
+	out->today = supervisor_spend(&c->sup);
 	out->lsn = js.lsn;
 	out->commits = js.commits;
 	out->flushes = js.flushes;

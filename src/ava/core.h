@@ -22,6 +22,9 @@ struct core_options {
 	const char *model;               /* AVA_MODEL or NULL: forced default; *copied* */
 	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
 	void *log_user;
+	/* notify.exec: its words, each with its NUL, then an empty one; NULL or
+	 * "": none. *Copied.* */
+	const char *notify;
 };
 
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a

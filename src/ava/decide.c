@@ -25,6 +25,7 @@
 struct deciding {
 	struct proposal *p;
 	const char *text; /* what was said; NULL: nothing */
+	bool said;        /* its UserMessage is written already */
 	const char *by, *reason;
 	bool yes;                /* with a change */
 	struct run_spec *spec;   /* the quoted one with the change in it; owned */
@@ -67,6 +68,7 @@ static void start(struct proposal *p)
 	spec_free(p->spec); /* there when another one runs instead */
 	p->spec = NULL;
 	supervisor_start(r);
+	sessions_answered(p->core, p, r->spec->session_id, r);
 }
 
 /* It waits on; its time may have come while the answer was being written. */
@@ -93,6 +95,8 @@ static void answered(int rv, void *user)
 	proposal_settle(p, (enum proposal_state)p->writing_to);
 	if (p->starting)
 		start(p);
+	else
+		sessions_answered(p->core, p, p->spec->session_id, NULL);
 	proposal_tell_waiters(p, 0, NULL);
 }
 
@@ -250,7 +254,7 @@ static int step(struct proposal *p, enum proposal_state state, const struct deci
 		unstart(p);
 		return rv;
 	}
-	if (a->text)
+	if (a->text && !a->said)
 		write_text(c, d, p, a->text);
 	if (state == PROPOSAL_CONFIRMED) {
 		rv = start_run(p, changed, d, err);
@@ -343,7 +347,7 @@ static int quote_again(struct deciding *a, struct ava_error *err)
 	snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
 	snprintf(reason, sizeof(reason), "replaced by %s", q->id);
 	p->successor = q;
-	if (a->text)
+	if (a->text && !a->said)
 		write_text(c, d, p, a->text);
 	write_answer(c, d, p, EVENT_SpawnRejected, a->by, reason);
 	proposal_write(d, q);
@@ -526,10 +530,9 @@ static void ask_again(struct core *c, const char *id, op_proposal_fn done, void 
 	proposal_refuse(done, user, &err);
 }
 
-void ops_confirm(struct core *c, const char *proposal, const char *text, const struct change *set,
-		 const char *by, op_proposal_fn done, void *user)
+static void confirm(struct core *c, const char *proposal, const char *text,
+		    const struct change *set, struct deciding *a)
 {
-	struct deciding a = {.text = text, .by = by, .reason = "", .done = done, .user = user};
 	bool more = set && !change_none(set);
 	struct change change;
 	enum answer answer = answer_parse(text ? text : "yes", &change);
@@ -539,23 +542,40 @@ void ops_confirm(struct core *c, const char *proposal, const char *text, const s
 	switch (answer) {
 	case ANSWER_YES:
 	case ANSWER_YES_WITH:
-		a.yes = true;
+		a->yes = true;
 		if (change_none(&change))
-			decide(c, proposal, PROPOSAL_CONFIRMED, &a);
+			decide(c, proposal, PROPOSAL_CONFIRMED, a);
 		else
-			decide_change(c, proposal, &change, &a);
+			decide_change(c, proposal, &change, a);
 		return;
 	case ANSWER_CHANGE:
-		decide_change(c, proposal, &change, &a);
+		decide_change(c, proposal, &change, a);
 		return;
 	case ANSWER_NO:
-		a.reason = text;
-		decide(c, proposal, PROPOSAL_REJECTED, &a);
+		a->reason = text;
+		decide(c, proposal, PROPOSAL_REJECTED, a);
 		return;
 	case ANSWER_UNCLEAR:
 		break;
 	}
-	ask_again(c, proposal, done, user);
+	ask_again(c, proposal, a->done, a->user);
+}
+
+void ops_confirm(struct core *c, const char *proposal, const char *text, const struct change *set,
+		 const char *by, op_proposal_fn done, void *user)
+{
+	struct deciding a = {.text = text, .by = by, .reason = "", .done = done, .user = user};
+
+	confirm(c, proposal, text, set, &a);
+}
+
+void decide_said(struct core *c, const char *proposal, const char *text, const char *by,
+		 op_proposal_fn done, void *user)
+{
+	struct deciding a = {
+		.text = text, .said = true, .by = by, .reason = "", .done = done, .user = user};
+
+	confirm(c, proposal, text, NULL, &a);
 }
 
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,

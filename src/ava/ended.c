@@ -42,15 +42,16 @@ static void note_tool(struct ended *out, const char *line, size_t len)
 	json_decref(content);
 }
 
-/* The first whole line at the beginning, or the last one before the end; on the
- * way there the last tool. */
-static json_t *read_edge(struct core *c, const char *path, bool last, struct ended *out)
+/* The first whole line at the beginning, or the last one before the end, on the
+ * way there the last tool; *json is NULL when there is none that can be read.
+ * 0, or AVA_ENOMEM. */
+static int read_edge(struct core *c, const char *path, bool last, struct ended *out, json_t **json)
 {
 	char *edge = malloc(EDGE_BYTES);
 	const char *line = NULL, *found = NULL;
 	size_t len = 0, at = 0, n = 0, found_len = 0;
+	struct ava_error err = {0};
 	struct stat st;
-	json_t *v = NULL;
 	int fd = edge ? sys->openat(c->root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
 
 	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
@@ -67,10 +68,11 @@ static json_t *read_edge(struct core *c, const char *path, bool last, struct end
 			break;
 		note_tool(out, line, n);
 	}
-	if (found)
-		v = json_parse(found, found_len, NULL);
+	*json = found ? json_parse(found, found_len, &err) : NULL;
+	if (!edge)
+		err.code = AVA_ENOMEM;
 	free(edge);
-	return v;
+	return err.code == AVA_ENOMEM ? AVA_ENOMEM : 0;
 }
 
 static int64_t event_time(const json_t *event)
@@ -143,18 +145,24 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	logbook_run_path(run, path);
 	journal_view_path(c->journal, path, live, sizeof(live));
-	out->spawn = read_edge(c, path, false, out);
+	if (read_edge(c, path, false, out, &out->spawn) != 0)
+		goto no_memory;
 	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
 	    strcmp(str(out->spawn, "agentId"), run) != 0) {
 		ended_fini(out);
 		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	}
 	fill_spawn(&out->status, out->spawn);
-	out->complete = read_edge(c, live, true, out);
+	if (read_edge(c, live, true, out, &out->complete) != 0)
+		goto no_memory;
 	out->status.last_tool = out->last_tool;
 	if (out->complete && strcmp(str(out->complete, "eventType"), "SubagentComplete") == 0)
 		fill_complete(&out->status, out->complete);
 	return 0;
+
+no_memory:
+	ended_fini(out);
+	return err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 void ended_fini(struct ended *e)

@@ -17,6 +17,7 @@ struct op_cursor {
 	char run[24];        /* "" = everything */
 	uint64_t last;       /* lsn of the newest event given */
 	uint64_t after;      /* nothing up to here is wanted */
+	uint64_t began;      /* "from now on": what is older is not read from files */
 	uint64_t cap;        /* everything: what the feed gives begins here */
 	bool ended;          /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
@@ -39,7 +40,7 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
 	struct ava_log_query q = {.root = cur->core->root,
 				  .run = cur->run[0] ? cur->run : NULL,
-				  .after = cur->last,
+				  .after = MAX(cur->last, cur->began),
 				  .everything = !cur->run[0]};
 	int rv = ava_log_open(&cur->log, &q, err);
 
@@ -74,6 +75,8 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 	cur->reader.ordered = !run;
 	feed_join(&c->book.feed, &cur->reader);
 	cur->after = cur->last = after == UINT64_MAX ? 0 : after;
+	if (after == UINT64_MAX && c->book.feed.low > 0)
+		cur->began = c->book.feed.low - 1;
 	if (after != UINT64_MAX && open_files(cur, err) != 0) {
 		ops_events_close(cur);
 		return NULL;

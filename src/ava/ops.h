@@ -35,6 +35,7 @@ struct op_proposal {
 	const char *confirmed_hash;         /* of what runs; "" until confirmed */
 	const char *changes;                /* by a yes, or from the quote it replaces; "" */
 	const char *replaces, *replaced_by; /* proposals; "" */
+	const char *session_id;             /* of its conversation; "" once it is answered */
 	bool repeated;                      /* this request_id was answered before */
 };
 
@@ -109,7 +110,8 @@ struct op_health {
 	uint64_t lsn, commits, flushes, queued_bytes, held_commits, loop_gaps;
 	bool recovery_clean;
 	uint64_t redone_batches, torn_bytes, damaged_batches, lost_bytes;
-	const char *keys; /* JSON of the marks of our keys (base/keys.h); NULL: {} */
+	struct spend today; /* of runs, by local date, with the live ones */
+	const char *keys;   /* JSON of the marks of our keys (base/keys.h); NULL: {} */
 };
 void ops_health(struct core *c, struct op_health *out);
 

@@ -65,6 +65,7 @@ static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 		.changes = said_of(p),
 		.replaces = p->replaces,
 		.replaced_by = p->replaced_by,
+		.session_id = p->spec ? p->spec->session_id : "",
 		.repeated = repeated,
 	};
 }

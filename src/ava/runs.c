@@ -1,9 +1,10 @@
-/* The verbs about runs: spawn, list, status, cancel, result.
+/* The verbs about runs: spawn, list, status, result; cancel.c has the others.
  *
  * Live runs answer from memory, ended ones from their files. A spawn is told
  * to whoever asked for it, also twice with one request id, when it is on
  * disk. What can fail: memory, the disk, ids that do not exist; a stop of the
  * runtime ends the waits. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +172,7 @@ struct listing {
 	void *user;
 };
 
-/* What the catalog knows of a run whose log is not there, or not its own. */
+/* What the catalog knows of a run: all that a listing shows. */
 static void from_row(const struct catalog_row *row, struct op_status *s)
 {
 	*s = (struct op_status){
@@ -192,8 +193,20 @@ static void from_row(const struct catalog_row *row, struct op_status *s)
 		.ended_ms = MAX(row->ended_ms, 0),
 		.elapsed_ms = row->totals.duration_ms,
 		.tokens = row->totals.input_tokens + row->totals.output_tokens,
-		.cost_microusd = row->totals.cost_microusd,
+		.cost_microusd = row->totals.uncosted_calls && row->totals.cost_microusd == 0
+					 ? -1
+					 : row->totals.cost_microusd,
 	};
+	if (!row->shown.task)
+		return;
+	s->task = row->shown.task;
+	s->cwd = row->shown.cwd;
+	s->stop_reason = row->shown.stop_reason;
+	s->iteration = (int)MIN(row->shown.iterations, INT_MAX);
+	s->limit_time_ms = row->shown.limit_ms;
+	s->limit_cost_microusd = row->shown.limit_microusd;
+	s->limit_tokens = row->shown.limit_tokens;
+	s->limit_iterations = (int)MIN(row->shown.limit_iterations, INT_MAX);
 }
 
 static bool list_row(const struct catalog_row *row, void *user)
@@ -205,7 +218,8 @@ static bool list_row(const struct catalog_row *row, void *user)
 	/* A run whose last commit a full disk holds back in part is still live. */
 	if (row->kind != CATALOG_END || supervisor_find(&l->core->sup, row->id))
 		return true;
-	if (ended_read(l->core, row->id, &e, NULL) == 0) {
+	/* Rows of older versions name no task: that stands in the run's own file. */
+	if (!row->shown.task && ended_read(l->core, row->id, &e, NULL) == 0) {
 		l->each(&e.status, l->user);
 		ended_fini(&e);
 	} else {
@@ -280,69 +294,6 @@ int ops_list(struct core *c, bool all, size_t limit,
 		n = l.n;
 	}
 	return (int)n;
-}
-
-/* ---- cancel */
-
-struct cancel_wait {
-	struct run_wait wait;
-	op_status_fn done;
-	void *user;
-};
-
-static void cancel_ended(struct run_wait *wait, struct run *r)
-{
-	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
-	struct ava_error err = {0};
-	struct op_status s;
-
-	if (r->done) {
-		supervisor_status(r, &s);
-		w->done(0, &s, NULL, w->user);
-	} else {
-		err_set(&err, AVA_ECANCELED, STOPS);
-		w->done(AVA_ECANCELED, NULL, &err, w->user);
-	}
-	free(w);
-}
-
-struct answer_once {
-	op_status_fn done;
-	void *user;
-};
-
-static void pass_status(const struct op_status *s, void *user)
-{
-	struct answer_once *a = user;
-
-	a->done(0, s, NULL, a->user);
-}
-
-void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user)
-{
-	struct run *r = supervisor_find(&c->sup, run);
-	struct answer_once a = {done, user};
-	struct ava_error err = {0};
-	struct cancel_wait *w;
-	int rv;
-
-	if (!r) {
-		rv = ops_status(c, run, pass_status, &a, &err);
-		if (rv != 0)
-			done(rv, NULL, &err, user);
-		return;
-	}
-	w = calloc(1, sizeof(*w));
-	if (!w) {
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		done(AVA_ENOMEM, NULL, &err, user);
-		return;
-	}
-	w->wait.ended = cancel_ended;
-	w->done = done;
-	w->user = user;
-	run_wait(r, &w->wait);
-	supervisor_cancel(r);
 }
 
 /* ---- results */

@@ -5,6 +5,7 @@
 
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/sessions.h"
 #include "base/map.h"
 #include "journal/journal.h"
 #include "os/loop.h"
@@ -35,6 +36,20 @@ struct core {
 	struct nameset proposal_names;
 	unsigned npending, nsettled;
 	size_t nrequests;
+
+	struct list sessions; /* newest first */
+	struct map session_by_id;
+	struct list talks; /* those in memory */
+	unsigned nsessions;
+	struct list watches;           /* op_watch */
+	struct talk_tools *talk_tools; /* ava/talk_tools.c */
+	struct delivery *delivery;     /* ava/delivery.c */
+};
+
+struct op_watch {
+	struct list node;
+	void (*frame)(const struct op_frame *f, void *user);
+	void *user;
 };
 
 /* Ids of requests are answered the same way for a day, 100,000 at the most. */
@@ -90,5 +105,14 @@ void core_event(struct core *c, struct draft *d, enum event_kind kind, const cha
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
+
+/* ---- decide.c: ops_confirm for words that the log has already. */
+void decide_said(struct core *c, const char *proposal, const char *text, const char *by,
+		 op_proposal_fn done, void *user);
+
+/* ---- talk_answer.c: a proposal was answered, by whatever channel, or expired;
+ * `r` NULL: nothing was started. */
+void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
+		       struct run *r);
 
 #endif

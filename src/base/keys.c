@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/settings.h"
@@ -243,7 +244,7 @@ const char *keys_get(const char *name)
 	const char *value = in_file(name);
 
 	if (!value)
-		value = getenv(name);
+		value = env_get(name);
 	return value && value[0] ? value : NULL;
 }
 

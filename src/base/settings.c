@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/util.h"
 
@@ -41,7 +42,7 @@ static int load_key(const struct settings_key *k, int64_t *out, struct ava_error
 	long long n;
 
 	variable_of(k->name, variable);
-	text = getenv(variable);
+	text = env_get(variable);
 	if (text == NULL)
 		return 0;
 	errno = 0;
@@ -109,9 +110,9 @@ int settings_environment(struct settings *s, struct ava_error *err)
 		if (rv != 0)
 			return rv;
 	}
-	return getenv("AVA_CONFIRM") ? settings_confirm("AVA_CONFIRM", getenv("AVA_CONFIRM"),
-							&s->confirm_over_cents, err)
-				     : 0;
+	return env_get("AVA_CONFIRM") ? settings_confirm("AVA_CONFIRM", env_get("AVA_CONFIRM"),
+							 &s->confirm_over_cents, err)
+				      : 0;
 }
 
 int settings_load(struct settings *s, struct ava_error *err)
@@ -129,7 +130,7 @@ static int find_place(const struct place *places, size_t n, char *out, size_t si
 		      struct ava_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		const char *base = getenv(places[i].variable);
+		const char *base = env_get(places[i].variable);
 		int len;
 
 		if (base == NULL || base[0] == '\0')

@@ -18,12 +18,21 @@ struct ava_error;
 	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
+	/* of one turn of Ava's: seconds, cents, tokens, calls of her model */                     \
+	X(ava_timeout_s, "ava.timeout", 600, 1, 604800)                                            \
+	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
+	X(ava_tokens, "ava.max_tokens", 1000000, 1, 1000000000)                                    \
+	X(ava_iterations, "ava.max_iterations", 30, 1, 100000)                                     \
 	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)                                    \
 	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                                         \
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
+	/* the command of notify.exec: seconds, calls, seconds */                                  \
+	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
+	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \
+	X(notify_retry_s, "notify.retry", 1, 0, 600)                                               \
 	/* seconds of a call to a model: to connect, to its first event, between                   \
 	 * two events, all of it */                                                                \
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \

@@ -132,6 +132,7 @@ static int usage_words(const struct command *c, int n)
 int command_main(const struct command *c, int argc, char **argv)
 {
 	struct ava_error err;
+	const char *before = current;
 	bool help;
 	int n;
 
@@ -146,5 +147,8 @@ int command_main(const struct command *c, int argc, char **argv)
 	}
 	if (n < c->min_args || (c->max_args >= 0 && n > c->max_args))
 		return usage_words(c, n);
-	return cli_flush(c->run(n, argv));
+	n = cli_flush(c->run(n, argv));
+	if (before != NULL) /* a command of a conversation */
+		current = before;
+	return n;
 }

@@ -1,19 +1,31 @@
 /* ava cancel S-id...|--all: stop runs for good.
  *
- * Answered when their end is on disk. A run that had ended keeps its status,
- * and cancelling it is no error; one that is not known is (exit 5). */
+ * Answered when the ends of all are on disk, with what each was doing and
+ * whether anything of it is left. Asked again it does no harm, so it is, when
+ * the connection breaks. A run that had ended keeps its status, and cancelling
+ * it is no error; one that is not known is (exit 5). --all asks first on a
+ * terminal; anything but a yes cancels nothing (exit 4). */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include "base/error.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/overview.h"
 #include "cli/show.h"
+#include "cli/task.h"
 #include "cli/term.h"
 #include "codec/json.h"
 
+#define ASK_SHOWN 10 /* runs named in the question */
+
 static struct {
-	bool all, json;
+	bool all, yes, json;
 } o;
 
 static const struct opt opts[] = {
@@ -22,64 +34,186 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 .help = "every live run",
 	 .field = offsetof(__typeof__(o), all)},
+	{.name = "yes",
+	 .letter = 'y',
+	 .type = OPT_FLAG,
+	 .help = "--all: do not ask",
+	 .field = offsetof(__typeof__(o), yes)},
 	{.name = "json",
 	 .type = OPT_FLAG,
 	 .help = "what each has become as JSON, one a line",
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static void print_end(const char *id, const json_t *status)
+static const char *str(const json_t *v, const char *key)
 {
-	const char *word = json_get_str(status, "status");
+	const char *s = json_get_str(v, key);
+
+	return s != NULL ? s : "";
+}
+
+/* ---- what became of them */
+
+/* "stopped: a model call, read_file; nothing of it is left" */
+static void print_proof(const json_t *one)
+{
+	const json_t *stopped = json_object_get(one, "stopped"), *name;
+	const json_t *tools = json_object_get(stopped, "tools");
+	int64_t left = json_get_int(one, "left", 0);
+	const char *comma = "";
+	size_t i;
+
+	fputs(" (", stdout);
+	if (!json_get_bool(stopped, "model_call", false) && json_array_size(tools) == 0)
+		fputs("nothing was at work", stdout);
+	else
+		fputs("stopped: ", stdout);
+	if (json_get_bool(stopped, "model_call", false)) {
+		fputs("a model call", stdout);
+		comma = ", ";
+	}
+	json_array_foreach(tools, i, name)
+	{
+		fputs(comma, stdout);
+		term_str(stdout, json_is_string(name) ? json_string_value(name) : "?");
+		comma = ", ";
+	}
+	if (left > 0)
+		printf("; %" PRId64 " of it wind%s up", left, left == 1 ? "s" : "");
+	else if (comma[0] != '\0')
+		fputs("; nothing of it is left", stdout);
+	puts(")");
+}
+
+static void print_one(json_t *one)
+{
+	json_t *run = json_object_get(one, "run");
+	const char *id = str(run, "subagent_id");
 
 	if (o.json) {
-		show_json(stdout, status);
-		return;
-	}
-	if (word != NULL && strcmp(word, "cancelled") != 0)
+		json_incref(run); /* beside its status what was done to it */
+		json_object_del(one, "run");
+		json_object_update(run, one);
+		show_json(stdout, run);
+		json_decref(run);
+	} else if (json_get_bool(one, "had_ended", false)) {
 		printf("%s had ended: ", id);
-	else
+		term_str(stdout, str(run, "status"));
+		putchar('\n');
+	} else {
 		printf("%s ", id);
-	term_str(stdout, word != NULL ? word : "cancelled");
-	putchar('\n');
+		term_str(stdout, str(run, "status"));
+		print_proof(one);
+	}
 }
 
-static int cancel_one(struct client *c, const char *id)
+static int print_all(const json_t *reply)
 {
-	struct ava_error err;
-	json_t *status = NULL;
-	char path[64];
-	int rv;
-
-	snprintf(path, sizeof(path), "/runs/%s/cancel", id);
-	rv = api_call(c, "POST", path, "{}", &status, NULL, &err);
-	if (rv != 0)
-		return cli_fail(&err);
-	print_end(id, status);
-	json_decref(status);
-	return CLI_DONE;
-}
-
-static int cancel_all(struct client *c)
-{
-	struct ava_error err;
-	json_t *reply = NULL;
-	const json_t *run;
+	json_t *one;
 	size_t i;
 	int code = CLI_DONE;
 
-	if (api_get(c, &reply, &err, "/runs?limit=100000") != 0)
-		return cli_fail(&err);
-	json_array_foreach(json_object_get(reply, "runs"), i, run)
+	json_array_foreach(json_object_get(reply, "runs"), i, one)
 	{
-		const char *id = json_get_str(run, "subagent_id");
-
-		if (id != NULL && cancel_one(c, id) != CLI_DONE)
-			code = CLI_FAILED;
+		if (json_object_get(one, "unknown") != NULL)
+			code = cli_error(CLI_NOSUCH, "%s",
+					 str(json_object_get(one, "error"), "message"));
+		else
+			print_one(one);
 	}
-	if (i == 0 && !o.json)
+	if (o.all && i == 0 && !o.json)
 		puts("No run is live.");
+	return code;
+}
+
+/* ---- --all asks */
+
+static void print_question(const json_t *runs, int64_t n)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		char *words = overview_words(run, term_width(stderr));
+
+		if (i == ASK_SHOWN)
+			break;
+		fprintf(stderr, "%s ", str(run, "subagent_id"));
+		if (words != NULL)
+			term_cut(stderr, words, strlen(words), MAX(term_width(stderr), 20) - 10);
+		fputc('\n', stderr);
+		free(words);
+	}
+	if (n > ASK_SHOWN)
+		fprintf(stderr, "and %" PRId64 " more\n", n - ASK_SHOWN);
+	fprintf(stderr, "Cancel %s? [Yes/No] ", n == 1 ? "this run" : "all of them");
+	fflush(stderr);
+}
+
+/* CLI_DONE: yes, or nobody has to be asked. */
+static int ask(struct client *c)
+{
+	json_t *health = NULL, *runs = NULL;
+	struct ava_error err;
+	char answer[4096];
+	int64_t n = 0;
+	int rv;
+
+	if (o.yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return CLI_DONE;
+	rv = api_get(c, &health, &err, "/health");
+	if (rv == 0)
+		rv = api_get(c, &runs, &err, "/runs?limit=%d", ASK_SHOWN);
+	n = json_get_int(json_object_get(health, "runs"), "running", 0);
+	if (rv == 0 && n > 0) {
+		print_question(json_object_get(runs, "runs"), n);
+		rv = task_answer(STDIN_FILENO, answer, &err);
+		if (rv <= 0 || (strcasecmp(answer, "yes") != 0 && strcasecmp(answer, "y") != 0))
+			rv = err_set(&err, AVA_EREJECTED, "no yes: nothing was cancelled");
+		else
+			rv = 0;
+	}
+	json_decref(health);
+	json_decref(runs);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+/* ---- */
+
+static int body_of(struct buf *b, int argc, char **argv)
+{
+	struct jw w;
+
+	buf_init(b, 1u << 20);
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	if (o.all) {
+		jw_bool(&w, "all", true);
+	} else {
+		jw_array(&w, "ids");
+		for (int i = 0; i < argc; i++)
+			jw_str(&w, NULL, argv[i]);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	return buf_check(b);
+}
+
+static int cancel(struct client **c, int argc, char **argv)
+{
+	struct ava_error err;
+	json_t *reply = NULL;
+	struct buf body;
+	int rv = body_of(&body, argc, argv), code;
+
+	if (rv != 0)
+		err_set(&err, rv, "too many ids at once: cancel them in several commands");
+	else
+		rv = api_insist(c, "/runs/cancel", body.data, &reply, &err);
+	code = rv == 0 ? print_all(reply) : cli_fail(&err);
 	json_decref(reply);
+	buf_fini(&body);
 	return code;
 }
 
@@ -87,7 +221,7 @@ static int cancel_run(int argc, char **argv)
 {
 	struct ava_error err;
 	struct client *c;
-	int code = CLI_DONE;
+	int code;
 
 	if (o.all == (argc > 0))
 		return cli_error(CLI_USAGE, o.all ? "give ids or --all, not both"
@@ -97,13 +231,9 @@ static int cancel_run(int argc, char **argv)
 			return CLI_USAGE;
 	if (api_open(true, &c, &err) != 0)
 		return cli_fail(&err);
-	if (o.all)
-		code = cancel_all(c);
-	for (int i = 0; i < argc; i++) {
-		int one = cancel_one(c, argv[i]);
-
-		code = one != CLI_DONE ? one : code;
-	}
+	code = o.all ? ask(c) : CLI_DONE;
+	if (code == CLI_DONE)
+		code = cancel(&c, argc, argv);
 	client_close(c);
 	return code;
 }

@@ -8,8 +8,9 @@
 
 static void list_commands(void)
 {
-	fputs("usage: ava COMMAND [ARGUMENT...]\n\n"
-	      "Background subagents under hard limits, every step on record.\n\n",
+	fputs("usage: ava [COMMAND [ARGUMENT...]]\n\n"
+	      "Background subagents under hard limits, every step on record. Alone it talks: "
+	      "chat.\n\n",
 	      stdout);
 	for (size_t i = 0; commands[i] != NULL; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);

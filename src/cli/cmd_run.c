@@ -30,9 +30,10 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define ASK_TIMES   3  /* answers that are not understood, one after another */
-#define QUOTE_TIMES 20 /* quotes of one task */
-#define RESULT_WAIT 10 /* s: the result is there when the last event is */
+#define ASK_TIMES   3    /* answers that are not understood, one after another */
+#define QUOTE_TIMES 20   /* quotes of one task */
+#define LIVE_MS     1000 /* the status line is written anew */
+#define RESULT_WAIT 10   /* s: the result is there when the last event is */
 
 static struct {
 	struct task_options task;
@@ -65,7 +66,7 @@ static const struct opt opts[] = {
 	 .type = OPT_LIST,
 	 .value = "FILE",
 	 FIELD(task.files),
-	 .help = "put this file into the context (may be repeated)"},
+	 .help = "put this file into the context (may be repeated; \"-\": standard input)"},
 	{.name = "model",
 	 .letter = 'm',
 	 .type = OPT_STR,
@@ -161,11 +162,15 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 	char *cwd = NULL;
 	int rv;
 
+	if (strcmp(text, "-") == 0 && task_file_is_stdin(&o.task))
+		return err_set(err, AVA_EINVAL,
+			       "standard input is the task or a --file, not both: give one of them "
+			       "in another way");
 	buf_init(&task, TASK_MAX + 65536 * 2);
 	buf_init(&context, CONTEXT_MAX + 65536);
 	rv = task_read(&task, text, STDIN_FILENO, err);
 	if (rv == 0)
-		rv = task_context(&context, &o.task, err);
+		rv = task_context(&context, &o.task, STDIN_FILENO, err);
 	if (rv == 0)
 		rv = task_cwd(&cwd, err);
 	if (rv == 0)
@@ -311,12 +316,13 @@ static int reject(struct job *j, const char *reason, struct ava_error *err)
 	return err_set(err, AVA_EREJECTED, "%s: nothing was started", reason);
 }
 
-/* Answers come from stdin; when the task did, from the terminal if there is
+/* Answers come from stdin; when the task or a file did, from the terminal if there is
  * one. */
 static int answers_from(const char *text)
 {
-	return strcmp(text, "-") == 0 ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
-				      : STDIN_FILENO;
+	return strcmp(text, "-") == 0 || task_file_is_stdin(&o.task)
+		       ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+		       : STDIN_FILENO;
 }
 
 /* One answer: 0 it runs, 1 it was quoted again, AVA_EINVAL it was not
@@ -366,10 +372,28 @@ static int on_event(const char *type, const char *line, size_t len, void *user)
 	return 0;
 }
 
+/* What the daemon says right now; when it does not answer the stream finds out. */
+static void show_live(struct job *j)
+{
+	struct ava_error err;
+	json_t *status = NULL;
+
+	client_set_deadline(j->c, clock_mono_ms() + LIVE_MS);
+	if (api_get(j->c, &status, &err, "/runs/%s", j->run) == 0)
+		progress_live(&j->progress, status);
+	client_set_deadline(j->c, -1);
+	json_decref(status);
+}
+
 static void on_tick(int64_t *tick_ms, void *user)
 {
 	struct job *j = user;
 
+	if (j->progress.live) {
+		show_live(j);
+		*tick_ms = clock_mono_ms() + LIVE_MS;
+		return;
+	}
 	progress_still_working(&j->progress);
 	*tick_ms = clock_mono_ms() + PROGRESS_NEXT_MS;
 }
@@ -381,6 +405,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	json_t *status = NULL;
 	int rv;
 
+	progress_clear(&j->progress);
 	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->run);
 	fflush(j->talk);
 	snprintf(path, sizeof(path), "/runs/%s/cancel", j->run);
@@ -397,13 +422,14 @@ static int follow(struct job *j, json_t **result, struct ava_error *err)
 		.run = j->run,
 		.on_event = on_event,
 		.on_tick = on_tick,
-		.tick_ms = clock_mono_ms() + PROGRESS_FIRST_MS,
+		.tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_FIRST_MS),
 		.on_interrupt = on_interrupt,
 		.interrupt = &interrupt_flag,
 		.user = j,
 	};
 	int rv = stream_run(&s, &j->c, err);
 
+	progress_clear(&j->progress);
 	if (rv == 0)
 		rv = api_result(j->c, j->run, RESULT_WAIT, result, err);
 	if (rv == 0 && *result == NULL)
@@ -436,11 +462,32 @@ static int leave_in_background(const struct job *j)
 	return CLI_DONE;
 }
 
+static void print_error(const struct job *j, const struct ava_error *err)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "subagent_id", j->run);
+	jw_object(&w, "error");
+	jw_str(&w, "code", err_word(err->code));
+	jw_str(&w, "message", err->text);
+	jw_end(&w);
+	jw_end(&w);
+	if (buf_check(&b) == 0)
+		puts(b.data);
+	buf_fini(&b);
+}
+
 /* --json: exactly one object on stdout, here too. */
-static int not_started(const struct job *j, const struct ava_error *err)
+static int failed(const struct job *j, const struct ava_error *err)
 {
 	if (o.json && err->code == AVA_EREJECTED)
 		printf("{\"proposal_id\":\"%s\",\"state\":\"rejected\"}\n", j->proposal);
+	else if (o.json)
+		print_error(j, err);
 	return cli_fail(err);
 }
 
@@ -451,22 +498,23 @@ static int run_job(struct job *j, const char *text)
 	int rv = propose(j, text, &err);
 
 	if (rv != 0)
-		return cli_fail(&err);
+		return failed(j, &err);
 	catch_interrupt();
 	if (!j->run[0])
 		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)
-		return not_started(j, &err);
+		return failed(j, &err);
 	progress_init(&j->progress, j->talk, j->role);
 	progress_spawning(&j->progress, j->run);
 	if (o.background)
 		return leave_in_background(j);
 	rv = follow(j, &result, &err);
-	if (rv == 0)
+	if (rv == 0) {
 		rv = finish(j, result);
-	else
-		rv = cli_error(cli_exit_of_code(err.code), "%s; see: ava status %s", err.text,
-			       j->run);
+	} else {
+		err_set(&err, err.code, "%s; see: ava status %s", err.text, j->run);
+		rv = failed(j, &err);
+	}
 	json_decref(result);
 	return rv;
 }

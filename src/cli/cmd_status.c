@@ -1,29 +1,45 @@
 /* ava status [S-id]: one run in full, or the overview: the daemon, its slots,
- * each live run on a line, what they have cost so far.
+ * what today cost, each live run on a line, what waits for an answer. --watch
+ * shows it anew as it changes: one screen on a terminal, elsewhere a line for
+ * each change (with --json the whole object).
  *
  * Fails when there is no daemon to ask, or no such run (5). */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/format.h"
+#include "cli/overview.h"
 #include "cli/progress.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "cli/watch.h"
 #include "codec/json.h"
 
 static struct {
-	bool json;
+	bool json, watch;
 } o;
 
 static const struct opt opts[] = {
+	{.name = "watch",
+	 .letter = 'w',
+	 .type = OPT_FLAG,
+	 .help = "go on showing it, anew as it changes, until Ctrl-C or the run's end",
+	 .field = offsetof(__typeof__(o), watch)},
 	{.name = "json",
 	 .type = OPT_FLAG,
-	 .help = "as one JSON object",
+	 .help = "as one JSON object; with --watch one a line",
 	 .field = offsetof(__typeof__(o), json)},
+};
+
+struct status {
+	const char *id;      /* NULL: the overview */
+	struct overview all; /* of the overview */
+	json_t *run;         /* of one run */
+	json_t *seen;        /* id: what was printed of it; lines only */
+	json_t *gone;        /* statuses of runs that have ended since; lines only */
 };
 
 static const char *str(const json_t *v, const char *key)
@@ -33,126 +49,204 @@ static const char *str(const json_t *v, const char *key)
 	return s != NULL ? s : "";
 }
 
-static void line(const char *name, const char *text)
+static void forget(struct status *s)
 {
-	if (text[0] == '\0')
-		return;
-	printf("%-10s ", name);
-	term_cut(stdout, text, strlen(text), term_width(stdout) > 31 ? term_width(stdout) - 11 : 0);
-	putchar('\n');
+	overview_free(&s->all);
+	json_decref(s->run);
+	json_decref(s->gone);
+	s->run = s->gone = NULL;
 }
 
-static void print_limits(const json_t *run)
+static bool is_live(const struct status *s, const char *id)
 {
-	const json_t *limits = json_object_get(run, "limits");
-
-	printf("%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations\n",
-	       "used", format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text,
-	       format_seconds(json_get_fixed(limits, "timeout", 3, 0)).text,
-	       format_money(json_get_fixed(run, "cost_cents", 4, -1)).text,
-	       format_money(json_get_fixed(limits, "max_cost_cents", 4, -1)).text,
-	       format_tokens(json_get_int(run, "tokens_used", 0)).text,
-	       format_tokens(json_get_int(limits, "max_tokens", 0)).text,
-	       json_get_int(run, "iteration", 0), json_get_int(limits, "max_iterations", 0));
-}
-
-static void print_one(const json_t *run)
-{
-	const json_t *tool = json_object_get(run, "last_tool_call");
-
-	line("run", str(run, "subagent_id"));
-	line("trace", str(run, "trace_id"));
-	line("role", format_role(str(run, "role")).text);
-	line("status", str(run, "status"));
-	line("reason", str(run, "stop_reason"));
-	line("task", str(run, "task"));
-	line("doing", str(run, "current_activity"));
-	line("last tool", str(tool, "name"));
-	line("model", str(run, "model"));
-	line("folder", str(run, "cwd"));
-	line("started", str(run, "started_at"));
-	line("ended", str(run, "ended_at"));
-	print_limits(run);
-}
-
-static void print_runs(const json_t *runs)
-{
-	int64_t spent = 0;
-	bool unknown = false;
 	const json_t *run;
 	size_t i;
 
-	json_array_foreach(runs, i, run)
+	json_array_foreach(s->all.runs, i,
+			   run) if (strcmp(str(run, "subagent_id"), id) == 0) return true;
+	return false;
+}
+
+/* Those that were printed and are not live any more: how did they end? */
+static int find_gone(struct status *s, struct client *c, struct ava_error *err)
+{
+	const char *id;
+	json_t *text, *run;
+	int rv = 0;
+
+	s->gone = json_array();
+	json_object_foreach(s->seen, id, text)
 	{
-		int64_t cost = json_get_fixed(run, "cost_cents", 4, -1);
-
-		printf("  %-10s ", str(run, "subagent_id"));
-		progress_status(stdout, run);
-		spent += MAX(cost, 0);
-		unknown |= cost < 0;
+		if (id[0] != 'S' || is_live(s, id))
+			continue;
+		rv = api_get(c, &run, err, "/runs/%s", id);
+		if (rv != 0)
+			return rv;
+		json_array_append_new(s->gone, run);
 	}
-	if (json_array_size(runs) > 0)
-		printf("spent by live runs: %s%s\n", format_money(spent).text,
-		       unknown ? " and what is not known" : "");
+	return 0;
 }
 
-static void print_overview(const json_t *health, const json_t *runs)
+static int load(struct client *c, uint64_t *lsn, void *user, struct ava_error *err)
 {
-	const json_t *slots = json_object_get(health, "slots");
-	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
+	struct status *s = user;
+	json_t *health = NULL;
+	int rv;
 
-	printf("ava %s, up %s, model ", str(health, "version"),
-	       format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text);
-	term_str(stdout, str(health, "model"));
-	if (str(health, "model_why")[0] != '\0') {
-		fputs(" (", stdout);
-		term_str(stdout, str(health, "model_why"));
-		fputc(')', stdout);
+	forget(s);
+	if (s->id != NULL) {
+		rv = api_get(c, &health, err, "/health");
+		if (rv == 0)
+			rv = api_get(c, &s->run, err, "/runs/%s", s->id);
+	} else {
+		rv = overview_load(&s->all, c, err);
+		health = json_incref(s->all.health);
 	}
+	*lsn = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
+	json_decref(health);
+	if (rv == 0 && s->id == NULL && s->seen != NULL)
+		rv = find_gone(s, c, err);
+	return rv;
+}
+
+static void draw(struct page *p, void *user)
+{
+	struct status *s = user;
+
+	if (s->id != NULL)
+		overview_run(s->run, p);
+	else
+		overview_print(&s->all, p);
+}
+
+static bool ended(void *user)
+{
+	const struct status *s = user;
+
+	return s->id != NULL && str(s->run, "ended_at")[0] != '\0';
+}
+
+/* ---- lines: one for each change */
+
+/* Was this printed already? Remembers it. */
+static bool news(struct status *s, const char *id, const char *status, const char *activity)
+{
+	char text[512];
+	const char *before = json_get_str(s->seen, id);
+
+	snprintf(text, sizeof(text), "%s %.400s", status, activity);
+	if (before != NULL && strcmp(before, text) == 0)
+		return false;
+	json_object_set_new(s->seen, id, json_stringn_nocheck(text, strlen(text)));
+	return true;
+}
+
+static void run_news(struct status *s, const json_t *run)
+{
+	const char *id = str(run, "subagent_id");
+	char *words;
+
+	if (!news(s, id, str(run, "status"), str(run, "current_activity")))
+		return;
+	words = overview_words(run, 0);
+	printf("%s ", id);
+	if (words != NULL)
+		term_cut(stdout, words, strlen(words), term_width(stdout));
 	putchar('\n');
-	printf("%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " %s in all\n",
-	       json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
-	       json_get_int(health, "queued", 0), total, total == 1 ? "run" : "runs");
-	print_runs(runs);
+	free(words);
 }
 
-static int overview(struct client *c)
+static void proposal_news(struct status *s, const json_t *p)
 {
-	struct ava_error err;
-	json_t *health = NULL, *runs = NULL, *both;
-	int rv = api_get(c, &health, &err, "/health");
+	const char *id = str(p, "proposal_id"), *task = str(json_object_get(p, "config"), "task");
 
-	if (rv == 0)
-		rv = api_get(c, &runs, &err, "/runs?limit=1000");
-	if (rv == 0 && o.json) {
-		both = json_pack("{s:O,s:O}", "health", health, "runs",
-				 json_object_get(runs, "runs"));
+	if (!news(s, id, "", ""))
+		return;
+	printf("%s waits for a yes or no: ", id);
+	term_cut(stdout, task, strlen(task), term_width(stdout) > 0 ? 40 : 300);
+	putchar('\n');
+}
+
+static void overview_lines(struct status *s)
+{
+	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
+	const json_t *v;
+	size_t i;
+	bool first = s->seen == NULL;
+
+	if (first) {
+		overview_print(&s->all, &p);
+		s->seen = json_object();
+	}
+	json_array_foreach(s->all.runs, i, v)
+	{
+		if (first)
+			news(s, str(v, "subagent_id"), str(v, "status"),
+			     str(v, "current_activity"));
+		else
+			run_news(s, v);
+	}
+	json_array_foreach(s->all.proposals, i, v)
+	{
+		if (first)
+			news(s, str(v, "proposal_id"), "", "");
+		else
+			proposal_news(s, v);
+	}
+	json_array_foreach(s->gone, i, v)
+	{
+		run_news(s, v);
+		json_object_del(s->seen, str(v, "subagent_id"));
+	}
+}
+
+static void lines(void *user)
+{
+	struct status *s = user;
+	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
+	json_t *both;
+
+	if (o.json) {
+		both = s->id != NULL ? json_incref(s->run) : overview_json(&s->all);
 		show_json(stdout, both);
 		json_decref(both);
-	} else if (rv == 0) {
-		print_overview(health, json_object_get(runs, "runs"));
+	} else if (s->id == NULL) {
+		overview_lines(s);
+	} else if (s->seen == NULL) {
+		overview_run(s->run, &p);
+		s->seen = json_object();
+		news(s, s->id, str(s->run, "status"), str(s->run, "current_activity"));
+	} else {
+		run_news(s, s->run);
 	}
-	json_decref(health);
-	json_decref(runs);
-	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
-static int one(struct client *c, const char *id)
-{
-	struct ava_error err;
-	json_t *run = NULL;
-	int rv = api_get(c, &run, &err, "/runs/%s", id);
+/* ---- once */
 
-	if (rv == 0 && o.json)
-		show_json(stdout, run);
-	else if (rv == 0)
-		print_one(run);
-	json_decref(run);
-	return rv == 0 ? CLI_DONE : cli_fail(&err);
+static int once(struct status *s, struct client *c)
+{
+	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
+	struct ava_error err;
+	uint64_t lsn;
+
+	if (load(c, &lsn, s, &err) != 0)
+		return cli_fail(&err);
+	if (o.json)
+		lines(s);
+	else
+		draw(&p, s);
+	return CLI_DONE;
 }
 
 static int status_run(int argc, char **argv)
 {
+	struct status s = {.id = argc > 0 ? argv[0] : NULL};
+	const struct watch w = {.load = load,
+				.draw = draw,
+				.lines = lines,
+				.ended = ended,
+				.plain = o.json,
+				.user = &s};
 	struct ava_error err;
 	struct client *c;
 	int code;
@@ -161,7 +255,9 @@ static int status_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (api_open(true, &c, &err) != 0)
 		return cli_fail(&err);
-	code = argc > 0 ? one(c, argv[0]) : overview(c);
+	code = o.watch ? watch_run(&w, &c) : once(&s, c);
+	forget(&s);
+	json_decref(s.seen);
 	client_close(c);
 	return code;
 }

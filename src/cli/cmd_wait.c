@@ -1,10 +1,17 @@
-/* ava wait S-id...: until all of them have ended; one line for each. The exit
- * code is that of the worst: failed, then a limit, then done. When the wait
- * runs out (124) the runs go on. */
+/* ava wait S-id...: until all of them have ended; one line for each, in the
+ * order in which they end. The exit code is that of the worst: failed, then a
+ * limit, then done. When the wait runs out (124) it is told which go on.
+ *
+ * Happy path: each is asked for its result, then the ends of runs are followed
+ * as events, and whoever has ended is asked again. When the daemon goes away its
+ * successor is asked for all that are left. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -12,7 +19,8 @@
 #include "cli/show.h"
 #include "codec/json.h"
 
-#define ASK_S 60 /* one request waits so long at the most */
+#define LOOK_MS    60000 /* all are asked again after so long without an end */
+#define GIVE_UP_MS 60000 /* of a daemon that does not come back */
 
 static struct {
 	int64_t timeout_ms;
@@ -31,59 +39,13 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static void print_end(struct client *c, const char *id, const json_t *result)
-{
-	json_t *status = NULL;
-	const char *role;
-
-	if (o.json) {
-		show_json(stdout, result);
-		return;
-	}
-	/* The result does not name the role; without it the line still tells. */
-	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
-		status = NULL;
-	role = json_get_str(status, "role");
-	printf("%s ", id);
-	progress_end(stdout, role != NULL ? role : "run", result);
-	json_decref(status);
-}
-
-/* Its exit code, or CLI_WAITED; asks again while there is time. */
-static int wait_one(struct client **c, const char *id, int64_t end_ms)
-{
-	for (;;) {
-		int64_t left = end_ms < 0 ? ASK_S * 1000 : MAX(end_ms - clock_mono_ms(), 0);
-		struct ava_error err = {0};
-		json_t *result = NULL;
-		const char *status;
-		int rv = 0, code;
-
-		if (*c == NULL)
-			rv = api_open(true, c, &err);
-		/* The daemon counts whole seconds: the deadline cuts the last one. */
-		if (rv == 0 && end_ms >= 0)
-			client_set_deadline(*c, clock_mono_ms() + left + 50);
-		if (rv == 0)
-			rv = api_result(*c, id, (int)MIN((left + 999) / 1000, ASK_S), &result,
-					&err);
-		if (rv == 0 && result != NULL) {
-			status = json_get_str(result, "status");
-			code = cli_exit_of_status(status != NULL ? status : "error");
-			print_end(*c, id, result);
-			json_decref(result);
-			return code;
-		}
-		if (rv != 0 && rv != AVA_ECONNECT && rv != AVA_EUNKNOWN && rv != AVA_ETIMEOUT)
-			return cli_fail(&err);
-		if (end_ms >= 0 && clock_mono_ms() >= end_ms)
-			return cli_error(CLI_WAITED, "%s has not ended yet; it goes on", id);
-		if (rv != 0) { /* the daemon went away: ask its successor */
-			client_close(*c);
-			*c = NULL;
-		}
-	}
-}
+struct waiting {
+	struct client *c;
+	char **ids; /* those not told yet; argv's */
+	int n, code;
+	int64_t end_ms; /* monotonic; -1: never */
+	uint64_t lsn;   /* what happened up to here has been looked at */
+};
 
 static int worse(int a, int b)
 {
@@ -97,22 +59,166 @@ static int worse(int a, int b)
 	return ia >= ib ? a : b;
 }
 
+static void print_end(struct client *c, const char *id, const json_t *result)
+{
+	json_t *status = NULL;
+	const char *role;
+
+	if (o.json) {
+		show_json(stdout, result);
+		fflush(stdout);
+		return;
+	}
+	/* The result does not name the role; without it the line still tells. */
+	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
+		status = NULL;
+	role = json_get_str(status, "role");
+	printf("%s ", id);
+	progress_end(stdout, role != NULL ? role : "run", result);
+	json_decref(status);
+}
+
+/* 1: it has been told, as an end or as an error of its own. */
+static int look_at(struct waiting *w, const char *id, struct ava_error *err)
+{
+	json_t *result = NULL;
+	const char *status;
+	int rv = api_result(w->c, id, 0, &result, err);
+
+	if (rv == AVA_ENOENT) {
+		w->code = worse(w->code, cli_fail(err));
+		return 1;
+	}
+	if (rv != 0 || result == NULL)
+		return rv;
+	status = json_get_str(result, "status");
+	w->code = worse(w->code, cli_exit_of_status(status != NULL ? status : "error"));
+	print_end(w->c, id, result);
+	json_decref(result);
+	return 1;
+}
+
+/* All that are left, once. 0, or why not. */
+static int look(struct waiting *w, struct ava_error *err)
+{
+	json_t *health = NULL;
+	int rv = api_get(w->c, &health, err, "/health"), kept = 0, i;
+
+	w->lsn = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
+	json_decref(health);
+	for (i = 0; rv == 0 && i < w->n; i++) {
+		rv = look_at(w, w->ids[i], err);
+		if (rv != 1)
+			w->ids[kept++] = w->ids[i];
+		rv = MIN(rv, 0);
+	}
+	for (; i < w->n; i++)
+		w->ids[kept++] = w->ids[i];
+	w->n = kept;
+	return rv;
+}
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct waiting *w = user;
+
+	if (strcmp(e->event, "SubagentComplete") != 0)
+		return 0;
+	for (int i = 0; i < w->n; i++)
+		if (memmem(e->data, e->len, w->ids[i], strlen(w->ids[i])) != NULL)
+			return 1;
+	return 0;
+}
+
+/* Until one of them has ended, or it is time. 0, or why not. */
+static int listen(struct waiting *w, struct ava_error *err)
+{
+	int64_t until = clock_mono_ms() + LOOK_MS;
+	char path[64];
+	int rv;
+
+	snprintf(path, sizeof(path), "/api/v1/events?after=%" PRIu64, w->lsn);
+	client_set_deadline(w->c, w->end_ms >= 0 ? MIN(until, w->end_ms) : until);
+	rv = client_stream(w->c, path, NULL, on_event, w, err);
+	client_set_deadline(w->c, -1);
+	return rv == 1 || rv == AVA_ETIMEOUT ? 0 : rv;
+}
+
+static bool late(const struct waiting *w)
+{
+	return w->end_ms >= 0 && clock_mono_ms() >= w->end_ms;
+}
+
+/* Until all have been told (0), it is late (0), or it cannot go on. */
+static int wait_all(struct waiting *w, struct ava_error *err)
+{
+	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
+	bool last = false;
+
+	for (;;) {
+		int rv = w->c != NULL ? 0 : api_open(true, &w->c, err);
+
+		if (rv == 0)
+			rv = look(w, err);
+		if (rv == 0 && (w->n == 0 || last))
+			return 0;
+		if (rv == 0) {
+			give_up = clock_mono_ms() + GIVE_UP_MS;
+			rv = listen(w, err);
+			last = late(w); /* one more look: it may have ended just now */
+		}
+		if (rv == 0)
+			continue;
+		if (rv != AVA_ECONNECT && rv != AVA_EUNKNOWN && rv != AVA_ETIMEOUT &&
+		    rv != AVA_EPROTO)
+			return rv;
+		client_close(w->c); /* the daemon went away: ask its successor */
+		w->c = NULL;
+		if (late(w))
+			return 0;
+		if (clock_mono_ms() >= give_up)
+			return rv;
+	}
+}
+
+/* An id twice is told once. */
+static int distinct(char **ids, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		bool known = false;
+
+		for (int k = 0; k < kept; k++)
+			known |= strcmp(ids[k], ids[i]) == 0;
+		if (!known)
+			ids[kept++] = ids[i];
+	}
+	return kept;
+}
+
 static int wait_run(int argc, char **argv)
 {
-	int64_t end = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms;
+	struct waiting w = {
+		.ids = argv,
+		.end_ms = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms,
+	};
 	struct ava_error err;
-	struct client *c;
-	int code = CLI_DONE;
+	int rv;
 
 	for (int i = 0; i < argc; i++)
 		if (cli_check_run_id(argv[i]) != CLI_DONE)
 			return CLI_USAGE;
-	if (api_open(true, &c, &err) != 0)
-		return cli_fail(&err);
-	for (int i = 0; i < argc; i++)
-		code = worse(code, wait_one(&c, argv[i], end));
-	client_close(c);
-	return code;
+	w.n = distinct(argv, argc);
+	rv = api_open(true, &w.c, &err);
+	if (rv == 0)
+		rv = wait_all(&w, &err);
+	if (rv != 0)
+		w.code = cli_fail(&err);
+	for (int i = 0; rv == 0 && i < w.n; i++)
+		w.code = cli_error(CLI_WAITED, "%s has not ended yet; it goes on", w.ids[i]);
+	client_close(w.c);
+	return w.code;
 }
 
 const struct command cmd_wait = {

@@ -1,4 +1,4 @@
-/* ava: the command line. Finds the subcommand and runs it.
+/* ava: the command line. Finds the subcommand and runs it; alone it talks.
  *
  * Nothing else is done at start, no locale, no settings, so that a hook or a
  * prompt may call it often. */
@@ -21,14 +21,14 @@ int main(int argc, char **argv)
 {
 	const struct command *c;
 
-	if (argc < 2) {
-		cmd_help.run(0, argv);
-		return cli_flush(CLI_USAGE);
-	}
+	if (argc < 2)
+		return command_main(&cmd_chat, 0, argv);
 	if (strcmp(argv[1], "--version") == 0)
 		return command_main(&cmd_version, 0, argv);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return command_main(&cmd_help, 0, argv);
+	if (argv[1][0] == '-') /* `ava -c` */
+		return command_main(&cmd_chat, argc - 1, argv + 1);
 	c = command_find(argv[1]);
 	if (c == NULL)
 		return unknown(argv[1]);

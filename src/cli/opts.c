@@ -219,7 +219,13 @@ struct parse {
 
 static int next_value(struct parse *p, const struct opt *o, const char **value)
 {
-	if (p->at + 1 >= p->argc)
+	bool none = p->at + 1 >= p->argc;
+
+	if (o->absent != NULL && (none || p->argv[p->at + 1][0] == '-')) {
+		*value = o->absent;
+		return 0;
+	}
+	if (none)
 		return err_set(p->err, AVA_EINVAL, "--%s needs a value (%s)", o->name, o->value);
 	*value = p->argv[++p->at];
 	return 0;

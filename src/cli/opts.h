@@ -34,6 +34,7 @@ struct opt {
 	size_t field;             /* offsetof in the command's values */
 	int64_t least;            /* of an OPT_COUNT */
 	const char *const *words; /* OPT_STR, OPT_LIST: NULL-terminated, only these */
+	const char *absent;       /* OPT_STR: its value when the next word is an option, or none */
 };
 
 /* Take the options out of argv[0..argc), which keeps its words in front in

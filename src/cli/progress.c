@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/util.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/term.h"
@@ -30,7 +32,7 @@ static const char *str(const json_t *o, const char *key)
 
 void progress_init(struct progress *p, FILE *f, const char *role)
 {
-	*p = (struct progress){.f = f};
+	*p = (struct progress){.f = f, .live = term_redraws(f)};
 	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
 }
 
@@ -69,6 +71,7 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 	event = json_parse(line, len, NULL);
 	text = str(json_object_get(event, "content"), "text");
 	if (text[0] != '\0') {
+		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
 		snprintf(before, sizeof(before), "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
 		activity(p->f, before, text);
@@ -77,8 +80,41 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 	json_decref(event);
 }
 
-void progress_still_working(const struct progress *p)
+void progress_clear(struct progress *p)
 {
+	if (p->shown == 0)
+		return;
+	fprintf(p->f, "\r%*s\r", (int)p->shown, "");
+	fflush(p->f);
+	p->shown = 0;
+}
+
+void progress_live(struct progress *p, const json_t *status)
+{
+	size_t before = p->shown, width = term_width(p->f);
+	struct buf b;
+
+	if (!p->live || width == 0)
+		return;
+	buf_init(&b, 4096);
+	buf_addf(&b, "%s%s %s (%s, %s tokens)...", term_mark(MARK_LOOK, ""), p->role,
+		 str(status, "status"),
+		 format_seconds(json_get_fixed(status, "elapsed_seconds", 3, 0)).text,
+		 format_tokens(json_get_int(status, "tokens_used", 0)).text);
+	if (buf_check(&b) == 0) {
+		fputc('\r', p->f);
+		/* Not in the last column: the next write would wrap. */
+		p->shown = term_cut(p->f, b.data, b.len, width - 1);
+		if (before > p->shown)
+			fprintf(p->f, "%*s", (int)MIN(before - p->shown, width - 1 - p->shown), "");
+		fflush(p->f);
+	}
+	buf_fini(&b);
+}
+
+void progress_still_working(struct progress *p)
+{
+	progress_clear(p);
 	activity(p->f,
 		 term_utf8() ? MARK_WAIT "Subagent still working: " : "Subagent still working: ",
 		 p->activity[0] != '\0' ? p->activity : "no news yet");

@@ -3,6 +3,7 @@
 #define CLI_PROGRESS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,13 +15,21 @@ struct progress {
 	FILE *f;
 	char role[48];      /* as shown: "WebCrawler" */
 	char activity[256]; /* the last one, cut */
+	bool live;          /* the last row is a status line that is written over */
+	size_t shown;       /* its columns that stand there now */
 };
 
 void progress_init(struct progress *p, FILE *f, const char *role);
 void progress_spawning(const struct progress *p, const char *run);
 /* An event line of the run: an Activity is shown. */
 void progress_event(struct progress *p, const char *type, const char *line, size_t len);
-void progress_still_working(const struct progress *p);
+void progress_still_working(struct progress *p);
+
+/* On a terminal that can: "WebCrawler running (45s, 12k tokens)..." of a status
+ * object, over the one before. It has no line end and no escapes, and goes away
+ * before anything else is printed (progress_clear). */
+void progress_live(struct progress *p, const json_t *status);
+void progress_clear(struct progress *p);
 
 /* The last line of a run, from its result. */
 void progress_end(FILE *f, const char *role, const json_t *result);

@@ -36,24 +36,25 @@ static int check_text(const char *what, const char *s, size_t len, struct ava_er
 	return 0;
 }
 
-static int read_stdin(struct buf *out, int fd, struct ava_error *err)
+/* To its end, or until it is longer than `max`. */
+static int read_stdin(struct buf *out, int fd, size_t max, struct ava_error *err)
 {
 	for (;;) {
 		char *to = buf_reserve(out, 65536);
 		ssize_t n;
 
 		if (to == NULL)
-			return err_set(err, AVA_ENOMEM, "no memory for the task");
+			return err_set(err, AVA_ENOMEM, "no memory for standard input");
 		n = read(fd, to, 65536);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_sys(err, "read the task from standard input");
+			return err_sys(err, "read standard input");
 		if (n == 0)
 			return 0;
 		out->len += (size_t)n;
 		out->data[out->len] = '\0';
-		if (out->len > TASK_MAX)
+		if (out->len > max)
 			return 0; /* too long already: no need to read the rest */
 	}
 }
@@ -63,7 +64,7 @@ int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
 	int rv;
 
 	if (strcmp(text, "-") == 0)
-		rv = read_stdin(out, fd, err);
+		rv = read_stdin(out, fd, TASK_MAX, err);
 	else if (strlen(text) <= TASK_MAX)
 		rv = buf_adds(out, text) != 0 ? err_set(err, AVA_ENOMEM, "no memory") : 0;
 	else
@@ -82,11 +83,36 @@ int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
 	return check_text("the task", out->data, out->len, err);
 }
 
-static int add_file(struct buf *out, const char *path, struct ava_error *err)
+/* The bytes of a file, or of `fd` for "-"; malloc'd. */
+static int read_material(const char *path, int fd, size_t room, char **data, size_t *len,
+			 struct ava_error *err)
 {
-	size_t room = CONTEXT_MAX - MIN(out->len, CONTEXT_MAX), len;
+	struct buf b;
+	int rv;
+
+	if (strcmp(path, "-") != 0)
+		return sys_read_file(AT_FDCWD, path, room, data, len, err);
+	buf_init(&b, CONTEXT_MAX + 65536 * 2);
+	rv = read_stdin(&b, fd, room, err);
+	if (rv == 0 && b.len > room)
+		rv = AVA_ETOOBIG;
+	if (rv != 0) {
+		buf_fini(&b);
+		return rv;
+	}
+	*data = b.data;
+	*len = b.len;
+	return 0;
+}
+
+static int add_file(struct buf *out, const char *path, int fd, struct ava_error *err)
+{
+	size_t room = CONTEXT_MAX - MIN(out->len, CONTEXT_MAX), len = 0;
 	char *data = NULL, what[320];
-	int rv = sys_read_file(AT_FDCWD, path, room, &data, &len, err);
+	int rv = read_material(path, fd, room, &data, &len, err);
+
+	if (strcmp(path, "-") == 0)
+		path = "standard input";
 
 	snprintf(what, sizeof(what), "--file %.300s", path);
 	if (rv == AVA_ETOOBIG)
@@ -103,7 +129,15 @@ static int add_file(struct buf *out, const char *path, struct ava_error *err)
 	return rv;
 }
 
-int task_context(struct buf *out, const struct task_options *o, struct ava_error *err)
+bool task_file_is_stdin(const struct task_options *o)
+{
+	for (size_t i = 0; i < o->files.n; i++)
+		if (strcmp(o->files.items[i], "-") == 0)
+			return true;
+	return false;
+}
+
+int task_context(struct buf *out, const struct task_options *o, int fd, struct ava_error *err)
 {
 	int rv = 0;
 
@@ -114,7 +148,7 @@ int task_context(struct buf *out, const struct task_options *o, struct ava_error
 		buf_adds(out, o->context);
 	}
 	for (size_t i = 0; rv == 0 && i < o->files.n; i++)
-		rv = add_file(out, o->files.items[i], err);
+		rv = add_file(out, o->files.items[i], fd, err);
 	if (rv == 0 && (out->len > CONTEXT_MAX || buf_check(out) != 0))
 		rv = err_set(err, AVA_ETOOBIG, "context and files together are over %zu KB",
 			     CONTEXT_MAX >> 10);

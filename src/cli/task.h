@@ -2,6 +2,7 @@
 #ifndef CLI_TASK_H
 #define CLI_TASK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,11 @@ struct task_options {
  * or not UTF-8: AVA_EINVAL or AVA_ETOOBIG with what to do. */
 int task_read(struct buf *out, const char *text, int fd, struct ava_error *err);
 
-/* The context: --context, then each file below a line with its name. */
-int task_context(struct buf *out, const struct task_options *o, struct ava_error *err);
+/* The context: --context, then each file below a line with its name; "-" is what
+ * comes from `fd`. Only text, all of it together at most CONTEXT_MAX. */
+int task_context(struct buf *out, const struct task_options *o, int fd, struct ava_error *err);
+/* Is "-" among the files? */
+bool task_file_is_stdin(const struct task_options *o);
 
 /* Body of POST /runs. `cwd`: the folder the run works in. */
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,

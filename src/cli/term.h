@@ -15,6 +15,10 @@ bool term_utf8(void);
 bool term_colours(FILE *f);
 /* Columns of the terminal `f` goes to; 0 when it is none (no limit). */
 size_t term_width(FILE *f);
+/* Its rows; 24 when they are not told. */
+size_t term_rows(FILE *f);
+/* A terminal on which a line can be written over (\r). */
+bool term_redraws(FILE *f);
 
 /* Text of unknown origin: control characters, escapes, bidi marks become
  * visible; without UTF-8 what is beyond ASCII becomes ASCII. */

@@ -47,6 +47,8 @@ struct client {
 	int64_t (*slow)(void *user);
 	void *slow_user;
 	int64_t slow_ms;
+	void (*opened)(void *user);
+	void *opened_user;
 };
 
 /* ---- waiting */
@@ -261,6 +263,12 @@ void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *u
 	c->slow_ms = after_ms;
 }
 
+void client_set_opened(struct client *c, void (*opened)(void *user), void *user)
+{
+	c->opened = opened;
+	c->opened_user = user;
+}
+
 /* ---- sending */
 
 /* 0, or AVA_ECONNECT when the daemon is gone. */
@@ -333,6 +341,7 @@ static int send_ask(struct client *c, const struct ask *a, struct ava_error *err
 static int receive(struct client *c, struct http_reader *r, bool *got, struct ava_error *err)
 {
 	char data[16 * 1024];
+	bool told = c->opened == NULL;
 	int rv = 0;
 
 	while (rv == 0 && r->state != HTTP_READER_DONE) {
@@ -344,6 +353,10 @@ static int receive(struct client *c, struct http_reader *r, bool *got, struct av
 			rv = http_reader_feed(r, data, (size_t)n, &used, err);
 			if (rv == 0 && used < (size_t)n)
 				r->keep_alive = false; /* bytes nobody asked for */
+			if (!told && rv == 0 && r->state != HTTP_READER_HEAD &&
+			    r->status / 100 == 2)
+				c->opened(c->opened_user);
+			told = told || r->state != HTTP_READER_HEAD;
 		} else if (n < 0 && errno == EAGAIN) {
 			rv = *got ? wait_io(c, POLLIN, err) : wait_first(c, err);
 		} else if (n == 0 && r->state == HTTP_READER_BODY_CLOSE) {

@@ -36,6 +36,10 @@ void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
  * long as without it. NULL: none. */
 void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *user), void *user);
 
+/* Called when the head of a good answer has come: a stream is open, and what
+ * happens from now on is in it. NULL: none. */
+void client_set_opened(struct client *c, void (*opened)(void *user), void *user);
+
 struct client_reply {
 	int status;
 	char *body; /* owned, NUL-terminated */

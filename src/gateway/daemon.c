@@ -350,6 +350,7 @@ static int start(struct daemon *d, struct ava_error *err)
 	o.loop = d->loop;
 	o.redact = d->redact;
 	o.model = model && *model ? model : NULL;
+	o.notify = d->config.notify;
 	rv = core_open(&d->core, &o, err);
 	if (rv == 0)
 		rv = start_http(d, err);

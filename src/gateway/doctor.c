@@ -113,9 +113,9 @@ static void near_copy(struct near *n, const char *word, char best[80])
 /* The variable that `name` nearly is; false: it is one, or is near to none. */
 static bool near_variable(const char *name, char best[80])
 {
-	static const char *const more[] = {"AVA_DATA_ROOT",      "AVA_MODEL",
-					   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
-					   "AVA_CONFIRM",        "AVA_AVAD"};
+	static const char *const more[] = {
+		"AVA_DATA_ROOT", "AVA_MODEL",   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
+		"AVA_AVA_MODEL", "AVA_CONFIRM", "AVA_AVAD",           "AVA_NOTIFY_EXEC"};
 	struct near n = near_start(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)

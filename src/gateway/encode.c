@@ -5,9 +5,11 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ava/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
@@ -29,9 +31,9 @@ static void write_cost(struct jw *w, const char *key, int64_t microusd)
 		jw_fixed(w, key, microusd, 4);
 }
 
-void encode_status(struct jw *w, const struct op_status *s)
+static void write_status(struct jw *w, const char *key, const struct op_status *s)
 {
-	jw_object(w, NULL);
+	jw_object(w, key);
 	jw_str(w, "subagent_id", s->id);
 	jw_str(w, "trace_id", s->trace_id);
 	jw_str(w, "role", s->role);
@@ -67,6 +69,29 @@ void encode_status(struct jw *w, const struct op_status *s)
 	jw_end(w);
 }
 
+void encode_status(struct jw *w, const struct op_status *s)
+{
+	write_status(w, NULL, s);
+}
+
+void encode_session(struct jw *w, const struct op_session *s)
+{
+	jw_object(w, NULL);
+	jw_str(w, "session_id", s->id);
+	jw_str(w, "title", s->title);
+	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "model", s->model);
+	jw_str(w, "status", s->busy ? "busy" : "idle");
+	write_time(w, "created_at", s->created_ms);
+	write_time(w, "updated_at", s->updated_ms);
+	jw_int(w, "live_runs", s->live_runs);
+	jw_int(w, "waiting", s->waiting);
+	jw_int(w, "tokens_used", s->tokens);
+	write_cost(w, "cost_cents", s->cost_microusd);
+	jw_end(w);
+}
+
 const char *encode_proposal_state(enum proposal_state s)
 {
 	switch (s) {
@@ -99,6 +124,7 @@ void encode_proposal(struct jw *w, const struct op_proposal *p)
 	jw_str(w, "changes", p->changes);
 	jw_str(w, "replaces", p->replaces);
 	jw_str(w, "replaced_by", p->replaced_by);
+	jw_str(w, "session_id", p->session_id);
 	jw_end(w);
 }
 
@@ -127,6 +153,27 @@ void encode_started(struct jw *w, const struct op_status *s)
 	jw_end(w);
 }
 
+void encode_cancelled(struct jw *w, const struct op_cancelled *one)
+{
+	jw_object(w, NULL);
+	if (one->status) {
+		write_status(w, "run", one->status);
+		jw_bool(w, "had_ended", one->had_ended);
+		jw_object(w, "stopped");
+		jw_bool(w, "model_call", one->model_call);
+		jw_raw(w, "tools", one->tools_json, strlen(one->tools_json));
+		jw_end(w);
+		jw_int(w, "left", one->left);
+	} else {
+		jw_str(w, "unknown", one->unknown);
+		jw_object(w, "error");
+		jw_str(w, "code", err_word(one->error->code));
+		jw_str(w, "message", one->error->text);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
 void encode_health(struct jw *w, const struct op_health *h)
 {
 	jw_object(w, NULL);
@@ -147,6 +194,13 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_object(w, "runs");
 	jw_int(w, "running", (int64_t)h->running);
 	jw_int(w, "total", (int64_t)h->runs_total);
+	jw_end(w);
+	jw_object(w, "today");
+	jw_str(w, "date", h->today.day);
+	jw_fixed(w, "cost_cents", h->today.microusd, 4);
+	jw_int(w, "tokens", h->today.tokens);
+	jw_int(w, "runs", (int64_t)h->today.runs);
+	jw_int(w, "uncosted_runs", (int64_t)h->today.uncosted);
 	jw_end(w);
 	jw_object(w, "journal");
 	jw_int(w, "lsn", (int64_t)h->lsn);
@@ -406,6 +460,57 @@ int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *e
 		if (rv != 0)
 			return rv;
 	}
+	return 0;
+}
+
+/* ---- POST /runs/cancel */
+
+static int take_ids(const json_t *v, struct cancel_body *out, struct ava_error *err)
+{
+	const json_t *id;
+	size_t i;
+
+	if (!json_is_array(v) || json_array_size(v) == 0 || json_array_size(v) > DECODE_IDS_MAX)
+		return err_set(err, AVA_EINVAL, "ids must be a list of 1 to %d ids of runs",
+			       DECODE_IDS_MAX);
+	out->ids = calloc(json_array_size(v), sizeof(*out->ids));
+	if (!out->ids)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	json_array_foreach(v, i, id)
+	{
+		if (!json_is_string(id) || json_string_length(id) > DECODE_BY_MAX)
+			return err_set(err, AVA_EINVAL, "ids must be a list of ids of runs");
+		out->ids[out->n++] = json_string_value(id);
+	}
+	return 0;
+}
+
+int decode_cancel(const json_t *body, struct cancel_body *out, struct ava_error *err)
+{
+	struct known known = {0};
+	bool all = false;
+	const char *key;
+	const json_t *v;
+	int rv = 0;
+
+	*out = (struct cancel_body){0};
+	if (body && !json_is_object(body))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	known_add(&known, "all");
+	known_add(&known, "ids");
+	json_object_foreach((json_t *)body, key, v)
+	{
+		if (strcmp(key, "all") == 0)
+			rv = take_bool(key, v, &all, err);
+		else if (strcmp(key, "ids") == 0)
+			rv = take_ids(v, out, err);
+		else
+			rv = unknown_key(key, &known, err);
+		if (rv != 0)
+			return rv;
+	}
+	if (all == (out->n > 0))
+		return err_set(err, AVA_EINVAL, "say which runs: either ids or \"all\":true");
 	return 0;
 }
 

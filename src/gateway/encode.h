@@ -4,6 +4,7 @@
 
 #include "ava/change.h"
 #include "ava/ops.h"
+#include "ava/sessions.h"
 #include "codec/json.h"
 
 void encode_status(struct jw *w, const struct op_status *s);
@@ -11,7 +12,10 @@ void encode_proposal(struct jw *w, const struct op_proposal *p);
 /* The answer to a confirmation or a rejection. */
 void encode_answer(struct jw *w, const struct op_proposal *p);
 /* The answer to a spawn. */
+struct op_cancelled;
+void encode_cancelled(struct jw *w, const struct op_cancelled *one);
 void encode_started(struct jw *w, const struct op_status *s);
+void encode_session(struct jw *w, const struct op_session *s);
 void encode_health(struct jw *w, const struct op_health *h);
 int encode_error(struct buf *out, int code, const char *message);
 /* HTTP status of a code of ava.h. */
@@ -39,6 +43,14 @@ struct answer_body {
 	struct change set;
 };
 int decode_answer(const json_t *body, struct answer_body *out, struct ava_error *err);
+
+/* The body of POST /api/v1/runs/cancel: ids, or all of them. */
+#define DECODE_IDS_MAX 10000
+struct cancel_body {
+	const char **ids; /* the caller frees it; into `body`; NULL: all */
+	size_t n;
+};
+int decode_cancel(const json_t *body, struct cancel_body *out, struct ava_error *err);
 
 /* The body of POST /api/v1/runs. Strings point into `body`. */
 struct spawn_body {

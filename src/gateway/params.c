@@ -15,10 +15,8 @@ static const struct {
 	const char *name;
 	enum params_name bit;
 } names[] = {
-	{"all", PARAMS_ALL},
-	{"limit", PARAMS_LIMIT},
-	{"wait", PARAMS_WAIT},
-	{"after", PARAMS_AFTER},
+	{"all", PARAMS_ALL},     {"limit", PARAMS_LIMIT},     {"wait", PARAMS_WAIT},
+	{"after", PARAMS_AFTER}, {"session", PARAMS_SESSION}, {"channel", PARAMS_CHANNEL},
 };
 
 /* Digits alone, at most INT64_MAX; *end behind them. */
@@ -131,6 +129,16 @@ static int each(const char *name, const char *value, void *user)
 	case PARAMS_AFTER:
 		out->has_after = true;
 		return read_number(name, value, 0, INT64_MAX - 1, &out->after, r->err);
+	case PARAMS_CHANNEL:
+		if (strlen(value) >= sizeof(out->channel))
+			return err_set(r->err, AVA_EINVAL, "channel is no name of a channel");
+		snprintf(out->channel, sizeof(out->channel), "%s", value);
+		return 0;
+	case PARAMS_SESSION:
+		if (strlen(value) >= sizeof(out->session))
+			return err_set(r->err, AVA_EINVAL, "session is no id of a session");
+		snprintf(out->session, sizeof(out->session), "%s", value);
+		return 0;
 	}
 	return 0;
 }

@@ -15,6 +15,8 @@ enum params_name {
 	PARAMS_LIMIT = 2, /* 1 to PARAMS_LIMIT_MAX */
 	PARAMS_WAIT = 4,  /* seconds; over an hour is an hour */
 	PARAMS_AFTER = 8, /* an lsn; or the header field Last-Event-ID */
+	PARAMS_SESSION = 16,
+	PARAMS_CHANNEL = 32,
 };
 
 #define PARAMS_LIMIT_MAX   100000
@@ -26,6 +28,8 @@ struct params {
 	int64_t wait_ms;
 	bool has_after;
 	uint64_t after;
+	char session[64]; /* "": none */
+	char channel[32]; /* likewise */
 };
 
 /* `takes`: the names the route knows, or-ed. AVA_EINVAL. */

@@ -22,30 +22,20 @@
 #include "base/keys.h"
 #include "base/util.h"
 #include "gateway/encode.h"
+#include "gateway/call.h"
 #include "gateway/events.h"
 #include "gateway/params.h"
 #include "gateway/reply.h"
 #include "net/http_server.h"
 
-#define REPLY_MAX (64u << 20)
-
-struct call {
-	struct routes *routes;
-	struct http_request *req;
-	const char *id; /* the {id} of the path; "" when none */
-	json_t *body;   /* NULL: none was sent */
-	struct params params;
-	bool head; /* HEAD: as GET, without the body */
-};
-
-static void refuse(struct call *c, const struct ava_error *err)
+void call_refuse(struct call *c, const struct ava_error *err)
 {
 	reply_error(c->routes, c->req, err->code, err->text);
 }
 
 /* ---- answers of verbs */
 
-static void start_json(struct buf *b, struct jw *w)
+void call_json(struct buf *b, struct jw *w)
 {
 	buf_init(b, REPLY_MAX);
 	jw_init(w, b);
@@ -61,7 +51,7 @@ static void proposal_done(int rv, const struct op_proposal *p, const struct ava_
 		kept_error(user, rv, err);
 		return;
 	}
-	start_json(&b, &w);
+	call_json(&b, &w);
 	encode_proposal(&w, p);
 	kept_reply(user, p->repeated ? 200 : 201, &b);
 	buf_fini(&b);
@@ -77,7 +67,7 @@ static void answer_done(int rv, const struct op_proposal *p, const struct ava_er
 		kept_error(user, rv, err);
 		return;
 	}
-	start_json(&b, &w);
+	call_json(&b, &w);
 	encode_answer(&w, p);
 	kept_reply(user, 200, &b);
 	buf_fini(&b);
@@ -94,7 +84,7 @@ static void status_done(int rv, const struct op_status *s, const struct ava_erro
 		kept_error(k, rv, err);
 		return;
 	}
-	start_json(&b, &w);
+	call_json(&b, &w);
 	if (k->started) {
 		encode_started(&w, s);
 		status = s->repeated ? 200 : 201;
@@ -117,7 +107,7 @@ static void reply_running(struct kept *k)
 	struct buf b;
 	struct jw w;
 
-	start_json(&b, &w);
+	call_json(&b, &w);
 	if (ops_status(k->routes->core, k->run, one_status, &w, &err) == 0)
 		kept_reply(k, 202, &b);
 	else
@@ -148,7 +138,7 @@ static void result_done(int rv, const char *json, size_t len, const struct ava_e
 
 /* ---- handlers */
 
-static const char *peer_login(const struct http_request *req)
+const char *call_login(const struct http_request *req)
 {
 	static uid_t cached_uid = (uid_t)-1;
 	static char cached[64];
@@ -163,14 +153,14 @@ static const char *peer_login(const struct http_request *req)
 }
 
 /* New work is refused when it could not be kept. */
-static bool may_begin(struct call *c)
+bool call_may_begin(struct call *c)
 {
 	struct ava_error err = {0};
 
 	if (!c->routes->problem[0])
 		return true;
 	err_set(&err, AVA_EIO, "nothing was started: %s", c->routes->problem);
-	refuse(c, &err);
+	call_refuse(c, &err);
 	return false;
 }
 
@@ -180,7 +170,7 @@ static void write_marks(struct buf *b)
 	char mark[KEYS_MARK_LEN + 1];
 	struct jw w;
 
-	start_json(b, &w);
+	call_json(b, &w);
 	jw_object(&w, NULL);
 	jw_str(&w, "salt", keys_salt());
 	for (size_t i = 0; keys_known[i]; i++)
@@ -202,7 +192,7 @@ static void get_health(struct call *c)
 		h.code = AVA_EIO;
 		h.problem = c->routes->problem;
 	}
-	start_json(&b, &w);
+	call_json(&b, &w);
 	encode_health(&w, &h);
 	reply_json(c->routes, c->req, 200, &b);
 	buf_fini(&b);
@@ -217,15 +207,15 @@ static void post_run(struct call *c)
 	struct kept *k;
 
 	if (decode_spawn(c->body, &body, &err) != 0) {
-		refuse(c, &err);
+		call_refuse(c, &err);
 		return;
 	}
-	if (!may_begin(c))
+	if (!call_may_begin(c))
 		return;
 	session = id_session();
 	if (!body.spawn.session_id || !*body.spawn.session_id)
 		body.spawn.session_id = session.text;
-	body.spawn.user_id = peer_login(c->req);
+	body.spawn.user_id = call_login(c->req);
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
@@ -242,7 +232,7 @@ static void get_runs(struct call *c)
 	struct buf b;
 	struct jw w;
 
-	start_json(&b, &w);
+	call_json(&b, &w);
 	jw_object(&w, NULL);
 	jw_array(&w, "runs");
 	ops_list(c->routes->core, c->params.all, c->params.limit, one_status, &w);
@@ -258,11 +248,11 @@ static void get_run(struct call *c)
 	struct buf b;
 	struct jw w;
 
-	start_json(&b, &w);
+	call_json(&b, &w);
 	if (ops_status(c->routes->core, c->id, one_status, &w, &err) == 0)
 		reply_json(c->routes, c->req, 200, &b);
 	else
-		refuse(c, &err);
+		call_refuse(c, &err);
 	buf_fini(&b);
 }
 
@@ -287,8 +277,8 @@ static void stream_events(struct call *c, const char *run, uint64_t fallback)
 
 	if (c->head)
 		http_reply(c->req, 200, "text/event-stream", "", 0);
-	else if (events_start(c->routes, c->req, run, after, &err) != 0)
-		refuse(c, &err);
+	else if (events_start(c->routes, c->req, run, c->params.session, after, &err) != 0)
+		call_refuse(c, &err);
 }
 
 static void get_run_events(struct call *c)
@@ -307,13 +297,13 @@ static void post_cancel(struct call *c)
 	struct kept *k;
 
 	if (decode_strings(c->body, NULL, 0, &err) != 0) {
-		refuse(c, &err);
+		call_refuse(c, &err);
 		return;
 	}
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
-	ops_cancel(c->routes->core, c->id, peer_login(c->req), status_done, k);
+	ops_cancel(c->routes->core, c->id, call_login(c->req), status_done, k);
 	kept_returned(k);
 }
 
@@ -324,15 +314,15 @@ static void post_confirm(struct call *c)
 	struct kept *k;
 
 	if (decode_answer(c->body, &a, &err) != 0) {
-		refuse(c, &err);
+		call_refuse(c, &err);
 		return;
 	}
-	if (!may_begin(c))
+	if (!call_may_begin(c))
 		return;
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
-	ops_confirm(c->routes->core, c->id, a.answer, &a.set, a.by ? a.by : peer_login(c->req),
+	ops_confirm(c->routes->core, c->id, a.answer, &a.set, a.by ? a.by : call_login(c->req),
 		    answer_done, k);
 	kept_returned(k);
 }
@@ -346,13 +336,13 @@ static void post_reject(struct call *c)
 	struct kept *k;
 
 	if (decode_strings(c->body, keys, ARRAY_LEN(keys), &err) != 0) {
-		refuse(c, &err);
+		call_refuse(c, &err);
 		return;
 	}
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
-	ops_reject(c->routes->core, c->id, reason, by ? by : peer_login(c->req), answer_done, k);
+	ops_reject(c->routes->core, c->id, reason, by ? by : call_login(c->req), answer_done, k);
 	kept_returned(k);
 }
 
@@ -366,7 +356,7 @@ static void get_proposals(struct call *c)
 	struct buf b;
 	struct jw w;
 
-	start_json(&b, &w);
+	call_json(&b, &w);
 	jw_object(&w, NULL);
 	jw_array(&w, "proposals");
 	ops_proposals(c->routes->core, c->params.all, one_proposal, &w);
@@ -382,11 +372,11 @@ static void get_proposal(struct call *c)
 	struct buf b;
 	struct jw w;
 
-	start_json(&b, &w);
+	call_json(&b, &w);
 	if (ops_proposal(c->routes->core, c->id, one_proposal, &w, &err) == 0)
 		reply_json(c->routes, c->req, 200, &b);
 	else
-		refuse(c, &err);
+		call_refuse(c, &err);
 	buf_fini(&b);
 }
 
@@ -400,7 +390,7 @@ static void post_shutdown(struct call *c)
 	bool now;
 
 	if (decode_strings(c->body, keys, 1, &err) != 0) {
-		refuse(c, &err);
+		call_refuse(c, &err);
 		return;
 	}
 	now = when && strcmp(when, "now") == 0;
@@ -408,7 +398,7 @@ static void post_shutdown(struct call *c)
 		reply_error(c->routes, c->req, AVA_EINVAL, "when must be \"idle\" or \"now\"");
 		return;
 	}
-	start_json(&b, &w);
+	call_json(&b, &w);
 	jw_object(&w, NULL);
 	jw_str(&w, "when", now ? "now" : "idle");
 	jw_end(&w);
@@ -425,8 +415,9 @@ static const struct route {
 	void (*handle)(struct call *c);
 } table[] = {
 	{"GET", "/api/v1/health", NULL, 0, get_health},
-	{"GET", "/api/v1/events", NULL, PARAMS_AFTER, get_events},
+	{"GET", "/api/v1/events", NULL, PARAMS_AFTER | PARAMS_SESSION, get_events},
 	{"POST", "/api/v1/runs", NULL, 0, post_run},
+	{"POST", "/api/v1/runs/cancel", NULL, 0, post_cancel_many},
 	{"GET", "/api/v1/runs", NULL, PARAMS_ALL | PARAMS_LIMIT, get_runs},
 	{"GET", "/api/v1/runs/", "", 0, get_run},
 	{"GET", "/api/v1/runs/", "/result", PARAMS_WAIT, get_result},
@@ -436,6 +427,14 @@ static const struct route {
 	{"GET", "/api/v1/proposals/", "", 0, get_proposal},
 	{"POST", "/api/v1/proposals/", "/confirm", 0, post_confirm},
 	{"POST", "/api/v1/proposals/", "/reject", 0, post_reject},
+	{"POST", "/api/v1/sessions", NULL, 0, post_session},
+	{"GET", "/api/v1/sessions", NULL, PARAMS_LIMIT, get_sessions},
+	{"GET", "/api/v1/sessions/", "", 0, get_session},
+	{"GET", "/api/v1/sessions/", "/messages", 0, get_messages},
+	{"POST", "/api/v1/sessions/", "/messages", 0, post_message},
+	{"POST", "/api/v1/sessions/", "/stop", 0, post_stop},
+	{"GET", "/api/v1/sessions/", "/unseen", PARAMS_CHANNEL, get_unseen},
+	{"POST", "/api/v1/sessions/", "/ack", 0, post_ack},
 	{"POST", "/api/v1/shutdown", NULL, 0, post_shutdown},
 };
 
@@ -491,7 +490,7 @@ static void serve(struct call *c, const struct route *r)
 	if (rv == 0)
 		r->handle(c);
 	else
-		refuse(c, &err);
+		call_refuse(c, &err);
 	json_decref(c->body);
 }
 

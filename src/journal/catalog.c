@@ -45,6 +45,25 @@ static void put_totals(struct jw *w, const struct catalog_totals *t)
 	jw_end(w);
 }
 
+static void put_shown(struct jw *w, const struct catalog_shown *s)
+{
+	jw_object(w, "shown");
+	jw_str(w, "task", s->task);
+	put_str(w, "cwd", s->cwd);
+	put_str(w, "stopReason", s->stop_reason);
+	jw_int(w, "iterations", s->iterations);
+	jw_object(w, "limits");
+	jw_fixed(w, "seconds", s->limit_ms, 3);
+	if (s->limit_microusd < 0)
+		jw_null(w, "costCents");
+	else
+		jw_fixed(w, "costCents", s->limit_microusd, CENTS_DECIMALS);
+	jw_int(w, "tokens", s->limit_tokens);
+	jw_int(w, "iterations", s->limit_iterations);
+	jw_end(w);
+	jw_end(w);
+}
+
 int catalog_encode(struct buf *out, const struct catalog_row *row)
 {
 	struct jw w;
@@ -67,6 +86,8 @@ int catalog_encode(struct buf *out, const struct catalog_row *row)
 	jw_int(&w, "bytes", (int64_t)row->bytes);
 	jw_int(&w, "types", (int64_t)row->types);
 	put_totals(&w, &row->totals);
+	if (row->shown.task != NULL)
+		put_shown(&w, &row->shown);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);
@@ -135,6 +156,24 @@ static bool take_totals(const json_t *o, struct catalog_totals *t)
 	       take_count(totals, "failedCalls", &t->failed_calls);
 }
 
+/* Rows of older versions have none; one that lacks a part is shown without. */
+static void take_shown(const json_t *o, struct catalog_shown *s)
+{
+	const json_t *shown = json_object_get(o, "shown");
+	const json_t *limits = json_object_get(shown, "limits");
+
+	if (!take_str(shown, "task", &s->task) || !take_str(shown, "cwd", &s->cwd) ||
+	    !take_str(shown, "stopReason", &s->stop_reason)) {
+		*s = (struct catalog_shown){0};
+		return;
+	}
+	s->iterations = json_get_int(shown, "iterations", 0);
+	s->limit_ms = json_get_fixed(limits, "seconds", 3, 0);
+	s->limit_microusd = json_get_fixed(limits, "costCents", CENTS_DECIMALS, -1);
+	s->limit_tokens = json_get_int(limits, "tokens", 0);
+	s->limit_iterations = json_get_int(limits, "iterations", 0);
+}
+
 static bool take_row(const json_t *o, struct catalog_row *row)
 {
 	int64_t lsn, bytes, types;
@@ -145,6 +184,7 @@ static bool take_row(const json_t *o, struct catalog_row *row)
 	row->lsn = (uint64_t)lsn;
 	row->bytes = (uint64_t)bytes;
 	row->types = (uint64_t)types;
+	take_shown(o, &row->shown);
 	return take_kind(o, &row->kind) && take_status(o, &row->status) &&
 	       take_str(o, "id", &row->id) && take_str(o, "traceId", &row->trace_id) &&
 	       take_str(o, "sessionId", &row->session_id) && take_str(o, "userId", &row->user_id) &&

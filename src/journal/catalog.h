@@ -21,6 +21,16 @@ struct catalog_totals {
 	int64_t calls, uncosted_calls, failed_calls;
 };
 
+/* What a listing shows of an ended run besides, so that it opens no file of
+ * the run. */
+struct catalog_shown {
+	const char *task; /* its beginning; NULL: the row has none of this */
+	const char *cwd, *stop_reason;
+	int64_t iterations;
+	int64_t limit_ms, limit_microusd, limit_tokens, limit_iterations; /* cost -1: none */
+};
+#define CATALOG_TASK_MAX 200 /* bytes */
+
 /* Strings are "" when there is none (NULL is written as ""). */
 struct catalog_row {
 	enum catalog_kind kind;
@@ -31,6 +41,7 @@ struct catalog_row {
 	uint64_t bytes;               /* of the run file */
 	uint64_t types;               /* bit enum event_kind: such an event is in it */
 	struct catalog_totals totals;
+	struct catalog_shown shown;
 	void *owned; /* what the strings point into after catalog_parse; else NULL */
 };
 

@@ -4,7 +4,8 @@
  * an entry with a wrong parent hides the conversation from the program that
  * reads it. So the last entry's id is read under the same lock under which the
  * new one is written. A line that somebody left without its end gets one
- * first. A short write is taken back, so that trying again is safe. */
+ * first, and lines that are no entries (torn ones) are nobody's parent. A short
+ * write is taken back, so that trying again is safe. */
 #include "journal/entry.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 
 #define LINE_MAX_BYTES ((uint64_t)16 << 20)
 #define CHUNK          ((uint64_t)64 << 10)
+#define LINES_BACK     1000 /* that are no entries; behind more the chain begins anew */
 
 static const char null_parent[] = "\"parentId\":null";
 
@@ -80,18 +82,41 @@ int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
 }
 
 /* The text that stands for the parent: null, or "id" with its quotes. The
- * header of a session has an id too, but it is not an entry. */
-static int parent_of(const char *line, size_t len, struct buf *out)
+ * header of a session has an id too, but it is not an entry. False: the line is
+ * no entry, the one before it may be. */
+static bool take_parent(const char *line, size_t len, struct buf *out)
 {
 	json_t *last = json_parse(line, len, NULL);
 	const char *type = json_get_str(last, "type"), *id = json_get_str(last, "id");
 
-	if (id == NULL || (type != NULL && strcmp(type, "session") == 0))
+	if (id != NULL && type != NULL && strcmp(type, "session") == 0)
 		buf_adds(out, "null");
-	else
+	else if (id != NULL)
 		json_escape(out, id, strlen(id));
 	json_decref(last);
-	return buf_check(out);
+	return id != NULL;
+}
+
+static int find_parent(int fd, uint64_t size, struct buf *out)
+{
+	uint64_t end = size;
+
+	for (unsigned i = 0; i < LINES_BACK && end > 0; i++) {
+		char *line, last;
+		size_t len;
+		bool found;
+
+		if (sys_read_all(fd, &last, 1, (off_t)end - 1) != 0 ||
+		    entry_last_line(fd, end, &line, &len) != 0)
+			return -1;
+		found = take_parent(line, len, out);
+		free(line);
+		if (found)
+			return 0;
+		end -= len + (last == '\n');
+	}
+	buf_adds(out, "null");
+	return 0;
 }
 
 /* The line as it is to be written: with its parent, with its end, and with an
@@ -100,9 +125,7 @@ static int build(int fd, uint64_t size, const char *bytes, size_t len, struct bu
 {
 	const char *gap = memmem(bytes, len, null_parent, sizeof(null_parent) - 1);
 	const char *rest = gap != NULL ? gap + sizeof(null_parent) - 1 : bytes;
-	char *line, last = '\n';
-	size_t line_len;
-	int rv;
+	char last = '\n';
 
 	if (size > 0 && sys_read_all(fd, &last, 1, (off_t)size - 1) != 0)
 		return -1;
@@ -110,19 +133,14 @@ static int build(int fd, uint64_t size, const char *bytes, size_t len, struct bu
 		buf_addc(out, '\n');
 	if (gap != NULL) {
 		buf_add(out, bytes, (size_t)(rest - bytes) - 4); /* "null" */
-		if (entry_last_line(fd, size, &line, &line_len) != 0)
+		if (find_parent(fd, size, out) != 0)
 			return -1;
-		rv = parent_of(line, line_len, out);
-		free(line);
-		if (rv != 0)
-			goto fail;
 	}
 	buf_add(out, rest, len - (size_t)(rest - bytes));
 	if (len == 0 || bytes[len - 1] != '\n')
 		buf_addc(out, '\n');
 	if (buf_check(out) == 0)
 		return 0;
-fail:
 	errno = ENOMEM;
 	return -1;
 }

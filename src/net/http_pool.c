@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "net/http_call.h"
 #include "net/http_memory.h"
@@ -291,7 +292,7 @@ static const char *find_ca(void)
 		"/etc/ssl/cert.pem",                                 /* Alpine, BSD */
 		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* RHEL */
 	};
-	const char *file = getenv("SSL_CERT_FILE");
+	const char *file = env_get("SSL_CERT_FILE");
 
 	if (file && *file)
 		return file;

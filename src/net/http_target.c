@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 
 void http_target_fini(struct http_target *t)
@@ -118,10 +119,10 @@ bool http_target_no_proxy(const char *list, const char *host)
 
 static const char *from_env(const char *lower, const char *upper)
 {
-	const char *s = getenv(lower);
+	const char *s = env_get(lower);
 
 	if (!s || !*s)
-		s = getenv(upper);
+		s = env_get(upper);
 	return s && *s ? s : NULL;
 }
 

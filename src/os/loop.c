@@ -183,6 +183,23 @@ void os_loop_step(struct os_loop *l, int timeout_ms)
 	uv_timer_stop(&l->step_timer);
 }
 
+int os_loop_fd(const struct os_loop *l)
+{
+	return uv_backend_fd(&l->uv);
+}
+
+/* 0 as well when descriptors are watched that the backend has not heard of. */
+int os_loop_timeout(const struct os_loop *l)
+{
+	int left = uv_backend_timeout(&l->uv);
+	/* libuv counts from the time cached when its turn began. */
+	uint64_t late = uv_hrtime() / 1000000 - uv_now(&l->uv);
+
+	if (!list_empty(&l->deferred))
+		return 0;
+	return left <= 0 ? left : (uint64_t)left <= late ? 0 : left - (int)late;
+}
+
 void os_loop_free(struct os_loop *l)
 {
 	if (!l)

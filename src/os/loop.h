@@ -21,6 +21,11 @@ void os_loop_run(struct os_loop *l); /* until os_loop_stop */
 void os_loop_stop(struct os_loop *l);
 /* One turn: waits at most `timeout_ms` (-1: until something happens). */
 void os_loop_step(struct os_loop *l, int timeout_ms);
+/* To live in another loop: step (with 0) when `fd` is readable, and at the
+ * latest after os_loop_timeout ms (-1: only then), asked anew after each step
+ * and whatever else touched the loop. */
+int os_loop_fd(const struct os_loop *l);
+int os_loop_timeout(const struct os_loop *l);
 
 /* ---- a task runs once on the loop; embed it, *borrowed until it runs*. Use
  * a task with os_defer or with os_post, not with both. */

@@ -92,7 +92,8 @@ static int read_replace(struct reading *r, struct jscan *w)
 	return add_replace(r, &p);
 }
 
-/* 'm' message, 's' spec, 'r' replace, 0 none of them; `w` is before its value. */
+/* 'm' message, 's' spec, 'r' replace, 'k' mark, 0 none of them; `w` is before
+ * its value. */
 static char line_kind(const char *line, size_t len, struct jscan *w)
 {
 	struct slice key;
@@ -104,6 +105,8 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 		return 'm';
 	if (slice_is(key, "spec"))
 		return 's';
+	if (slice_is(key, "mark"))
+		return 'k';
 	return slice_is(key, "replace") ? 'r' : 0;
 }
 
@@ -126,8 +129,11 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 	case 'r':
 		rv = read_replace(r, &w);
 		break;
+	case 'k': /* of the runtime's, no part of any request */
+		jscan_skip(&w, NULL);
+		break;
 	default:
-		return corrupt(r, "neither a message nor a spec nor a replace");
+		return corrupt(r, "neither a message nor a spec, a replace or a mark");
 	}
 	if (rv == 0 && (jscan_key(&w, &key) || w.failed || jscan_peek(&w) != 0))
 		rv = corrupt(r, "more than one object");

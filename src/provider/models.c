@@ -154,6 +154,7 @@ static struct {
 	const char *fallbacks[FALLBACKS_MAX];
 	size_t nfallbacks;
 	const char *standard; /* models.default */
+	const char *ava;      /* ava.model */
 } own;
 
 const struct model_row *models_builtin(size_t i)
@@ -384,6 +385,17 @@ int models_set_default(const char *name, struct ava_error *err)
 const char *models_default(void)
 {
 	return own.standard;
+}
+
+int models_set_ava(const char *name, struct ava_error *err)
+{
+	own.ava = name && *name ? keep(name) : NULL;
+	return name && *name && !own.ava ? no_memory(err) : 0;
+}
+
+const char *models_ava(void)
+{
+	return own.ava;
 }
 
 const struct model_row *models_own(size_t i)

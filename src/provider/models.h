@@ -63,6 +63,9 @@ void models_clear_fallback(void);
 /* models.default; "" or NULL: none. */
 int models_set_default(const char *name, struct ava_error *err);
 const char *models_default(void); /* NULL: none */
+/* Of Ava herself, ava.model; as above. */
+int models_set_ava(const char *name, struct ava_error *err);
+const char *models_ava(void);
 /* The i-th row of config.yaml; NULL behind the last. */
 const struct model_row *models_own(size_t i);
 /* Forget all of config.yaml's. */

@@ -15,6 +15,7 @@
 #include "provider/offline_body.h"
 #include "provider/offline_plan.h"
 #include "provider/offline_script.h"
+#include "provider/offline_talk.h"
 #include "provider/wire.h"
 
 static int answer_script(const struct offline_body *b, size_t body_len, const char *file,
@@ -46,13 +47,28 @@ static int answer_plan(struct offline_body *b, size_t body_len, struct dialect_a
 	return rv == 0 ? 0 : err_set(err, rv, "the offline model ran out of memory");
 }
 
+static int answer_talk(const char *body, size_t len, struct dialect_answer *out,
+		       struct ava_error *err)
+{
+	struct draft a;
+	int rv = offline_talk(body, len, &a, err);
+
+	if (rv != 0)
+		return rv;
+	rv = draft_finish(&a, len, &out->turn);
+	return rv == 0 ? 0 : err_set(err, rv, "the offline model ran out of memory");
+}
+
 static int offline_answer(const char *body, size_t len, const char *config,
 			  struct dialect_answer *out, struct ava_error *err)
 {
 	struct offline_body b;
-	int rv = offline_body_read(&b, body, len, err);
+	int rv;
 
 	*out = (struct dialect_answer){0};
+	if (config[0] == 0 && offline_is_talk(body, len))
+		return answer_talk(body, len, out, err);
+	rv = offline_body_read(&b, body, len, err);
 	if (rv != 0)
 		return rv;
 	rv = config[0] != 0 ? answer_script(&b, len, config, out, err)

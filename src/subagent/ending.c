@@ -78,6 +78,12 @@ static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 	record_infer_failed(d, r, &f);
 }
 
+void ending_close(struct run *r, struct draft *d, const char *stop_reason)
+{
+	close_calls(r, d);
+	close_infer(r, d, stop_reason);
+}
+
 /* ---- the last commit */
 
 static void ended(int rv, void *user)
@@ -128,9 +134,10 @@ static void commit(void *user)
 		}
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
+		record_session_end(d, r, j->end.status, j->end.summary);
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);
-		logbook_messages_path(r->id.text, path);
+		run_messages_path(r, path);
 		draft_part(d, DRAFT_DROP, path);
 	}
 	world_flush(r, JOURNAL_NOW, ended);
@@ -168,7 +175,7 @@ static void check_work(struct os_work *w)
 			j->end.summary = arena_copy(&j->mem, body.data, body.len);
 		buf_fini(&body);
 	}
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0)
 		check_claims(j, file, len);
 	free(file);
@@ -184,7 +191,7 @@ static bool check_at_once(struct end_job *j)
 
 	if (!j->end.summary || !*j->end.summary || r->request_bytes > AT_ONCE_MAX / 2)
 		return false;
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	len = logbook_read_cached(r->outbox.lb->root_fd, path, file, sizeof(file));
 	if (len < 0)
 		return false;
@@ -280,8 +287,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		ending_free(r);
 		return;
 	}
-	close_calls(r, d);
-	close_infer(r, d, e->stop_reason);
+	ending_close(r, d, e->stop_reason);
 	if (e->exhausted)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)

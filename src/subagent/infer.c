@@ -72,7 +72,7 @@ static void job_work(struct os_work *w)
 		infer_rehash(j);
 		return;
 	}
-	logbook_messages_path(j->run->id.text, path);
+	run_messages_path(j->run, path);
 	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
 	if (j->rv == 0)
 		j->rv = build(j, file, len);
@@ -94,7 +94,7 @@ static bool build_at_once(struct infer_job *j)
 	if (j->rehash || j->run->spec->model.dialect->answer ||
 	    j->run->request_bytes > AT_ONCE_MAX / 2)
 		return false;
-	logbook_messages_path(j->run->id.text, path);
+	run_messages_path(j->run, path);
 	len = logbook_read_cached(j->run->outbox.lb->root_fd, path, text, sizeof(text));
 	if (len < 0)
 		return false;

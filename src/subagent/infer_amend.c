@@ -25,7 +25,7 @@ static struct buf *messages_part(struct run *r)
 	struct draft *d = world_draft(r);
 	char path[LOGBOOK_PATH];
 
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
 }
 
@@ -134,7 +134,7 @@ void infer_rehash(struct infer_job *j)
 	size_t len;
 
 	buf_init(&body, MESSAGES_MAX);
-	logbook_messages_path(j->run->id.text, path);
+	run_messages_path(j->run, path);
 	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
 	if (j->rv == 0)
 		j->rv = messages_request(&body, file, len, NULL, &j->err);

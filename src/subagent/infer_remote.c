@@ -257,7 +257,7 @@ void infer_remote_send(struct infer_job *j)
 	j->wire.on_began = began;
 	j->wire.on_done = done;
 	j->wire.http.timers = timers_of(r->sup->settings);
-	if (r->sup->on_text) {
+	if (r->place && r->sup->on_text) {
 		j->wire.on_text = text_came;
 		j->wire.text_user = r;
 	}

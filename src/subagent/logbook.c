@@ -199,8 +199,11 @@ void draft_free(struct draft *d)
 		list_del(n);
 		draft_free(LIST_ENTRY(n, struct draft, node));
 	}
-	for (unsigned i = 0; i < d->nparts; i++)
-		buf_fini(&d->parts[i].bytes);
+	for (unsigned i = 0; i < d->nparts; i++) {
+		buf_fini(&d->parts[i]->bytes);
+		free(d->parts[i]);
+	}
+	free(d->parts);
 	if (!list_empty(&d->open)) { /* its numbers are burned */
 		list_del(&d->open);
 		settle(d->lb);
@@ -208,22 +211,65 @@ void draft_free(struct draft *d)
 	free(d);
 }
 
+static bool room_for_part(struct draft *d)
+{
+	unsigned cap = d->cap ? d->cap * 2 : 8;
+	struct draft_part **grown;
+
+	if (d->nparts == DRAFT_MAX_PARTS)
+		return false;
+	if (d->nparts < d->cap)
+		return true;
+	grown = realloc(d->parts, cap * sizeof(*grown));
+	if (!grown)
+		return false;
+	d->parts = grown;
+	d->cap = cap;
+	return true;
+}
+
+static struct draft_part *new_part(struct draft *d, enum draft_kind kind, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct draft_part *p = room_for_part(d) ? calloc(1, sizeof(*p) + len) : NULL;
+
+	if (!p) {
+		d->failed = true;
+		return NULL;
+	}
+	d->parts[d->nparts++] = p;
+	p->kind = kind;
+	memcpy(p->path, path, len);
+	buf_init(&p->bytes, PART_MAX);
+	return p;
+}
+
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
 {
 	struct draft_part *p;
 
 	for (unsigned i = 0; i < d->nparts; i++)
-		if (d->parts[i].kind == kind && strcmp(d->parts[i].path, path) == 0)
-			return &d->parts[i].bytes;
-	if (d->nparts == DRAFT_MAX_PARTS || strlen(path) >= sizeof(d->parts[0].path)) {
+		if (d->parts[i]->kind == kind && strcmp(d->parts[i]->path, path) == 0)
+			return &d->parts[i]->bytes;
+	p = new_part(d, kind, path);
+	return p ? &p->bytes : NULL;
+}
+
+void draft_entry_id(struct draft *d, char out[20])
+{
+	snprintf(out, 20, "%08llx", (unsigned long long)journal_lsn(d->lb->journal, 1));
+}
+
+int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry)
+{
+	struct draft_part *p = buf_check(entry) == 0 ? new_part(d, DRAFT_ENTRY, path) : NULL;
+
+	if (!p || buf_add(&p->bytes, entry->data, entry->len) != 0) {
 		d->failed = true;
-		return NULL;
+		return AVA_ENOMEM;
 	}
-	p = &d->parts[d->nparts++];
-	p->kind = kind;
-	snprintf(p->path, sizeof(p->path), "%s", path);
-	buf_init(&p->bytes, PART_MAX);
-	return &p->bytes;
+	snprintf(p->id, sizeof(p->id), "%s", id);
+	return 0;
 }
 
 uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
@@ -272,7 +318,7 @@ int draft_catalog(struct draft *d, struct catalog_row *row)
 static void publish(struct draft *d)
 {
 	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = &d->parts[i];
+		struct draft_part *p = d->parts[i];
 
 		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
 			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
@@ -296,25 +342,41 @@ static void draft_done(int rv, void *user)
 
 static int draft_submit(struct draft *d, journal_done_fn done)
 {
-	struct journal_op ops[DRAFT_MAX_PARTS];
+	static const enum journal_op_kind op_kinds[] = {
+		[DRAFT_DAY] = JOURNAL_APPEND,      [DRAFT_RUN] = JOURNAL_APPEND,
+		[DRAFT_MESSAGES] = JOURNAL_APPEND, [DRAFT_CATALOG] = JOURNAL_APPEND,
+		[DRAFT_PUT] = JOURNAL_PUT,         [DRAFT_DROP] = JOURNAL_DROP,
+		[DRAFT_ENTRY] = JOURNAL_ENTRY,
+	};
+	struct journal_op few[16], *ops = few;
+	int rv;
 
 	if (d->failed)
 		return AVA_ENOMEM;
+	if (d->nparts > ARRAY_LEN(few))
+		ops = calloc(d->nparts, sizeof(*ops));
+	if (!ops)
+		return AVA_ENOMEM;
 	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = &d->parts[i];
+		struct draft_part *p = d->parts[i];
 
-		if (buf_check(&p->bytes) != 0)
-			return AVA_ENOMEM;
+		if (buf_check(&p->bytes) != 0) {
+			rv = AVA_ENOMEM;
+			goto out;
+		}
 		ops[i] = (struct journal_op){
-			.kind = p->kind == DRAFT_PUT    ? JOURNAL_PUT
-				: p->kind == DRAFT_DROP ? JOURNAL_DROP
-							: JOURNAL_APPEND,
+			.kind = op_kinds[p->kind],
 			.path = p->path,
 			.bytes = p->bytes.data,
 			.len = p->bytes.len,
+			.id = p->kind == DRAFT_ENTRY ? p->id : NULL,
 		};
 	}
-	return journal_commit(d->lb->journal, ops, d->nparts, d->level, done, d);
+	rv = journal_commit(d->lb->journal, ops, d->nparts, d->level, done, d);
+out:
+	if (ops != few)
+		free(ops);
+	return rv;
 }
 
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
@@ -395,6 +457,29 @@ static bool renumber_last(struct draft_part *p, uint64_t lsn, uint64_t seq)
 	return true;
 }
 
+/* A refused draft of Ava's: the daily log has had other lines meanwhile. */
+static void renumber_day(struct draft *d, struct draft_part *day)
+{
+	char today[LOGBOOK_PATH];
+	const char *line;
+	size_t at = 0, len;
+	struct buf fresh;
+	bool same_day;
+
+	day_path(d->lb->day, today);
+	same_day = strcmp(day->path, today) == 0;
+	buf_init(&fresh, PART_MAX);
+	while (jsonl_next(day->bytes.data, day->bytes.len, &at, &line, &len) == 1)
+		put_numbers(&fresh, line, len, journal_lsn(d->lb->journal, 1),
+			    same_day ? ++d->lb->day_seq : 0);
+	if (buf_check(&fresh) == 0) {
+		buf_fini(&day->bytes);
+		day->bytes = fresh;
+	} else {
+		buf_fini(&fresh); /* the old numbers are unique too */
+	}
+}
+
 /* A refused draft that ends its run goes into files that others wrote to
  * meanwhile: its event (the last line, in both logs the same) and its catalog
  * row get fresh numbers. Its other lines stand in the run's own file only,
@@ -408,7 +493,7 @@ static void renumber(struct draft *d)
 	uint64_t lsn;
 
 	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = &d->parts[i];
+		struct draft_part *p = d->parts[i];
 
 		if (p->kind == DRAFT_DAY)
 			day = p;
@@ -417,6 +502,8 @@ static void renumber(struct draft *d)
 		else if (p->kind == DRAFT_CATALOG)
 			catalog = p;
 	}
+	if (day && !run)
+		renumber_day(d, day);
 	if (!day || !run)
 		return;
 	day_path(d->lb->day, today);
@@ -457,25 +544,33 @@ static void retry_fire(void *user)
 	}
 }
 
+static bool has_part(const struct draft *d, const struct draft_part *like)
+{
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i]->kind == like->kind && like->kind != DRAFT_ENTRY &&
+		    strcmp(d->parts[i]->path, like->path) == 0)
+			return true;
+	return false;
+}
+
 /* Put `from` behind `to` in the same commit; false: no room for its parts. */
 static bool draft_merge(struct draft *to, struct draft *from)
 {
 	unsigned fresh = 0;
 
-	for (unsigned i = 0; i < from->nparts; i++) {
-		bool found = false;
-
-		for (unsigned k = 0; k < to->nparts; k++)
-			found = found || (to->parts[k].kind == from->parts[i].kind &&
-					  strcmp(to->parts[k].path, from->parts[i].path) == 0);
-		fresh += !found;
-	}
+	for (unsigned i = 0; i < from->nparts; i++)
+		fresh += !has_part(to, from->parts[i]);
 	if (to->nparts + fresh > DRAFT_MAX_PARTS)
 		return false;
 	for (unsigned i = 0; i < from->nparts; i++) {
-		struct draft_part *p = &from->parts[i];
-		struct buf *b = draft_part(to, p->kind, p->path);
+		struct draft_part *p = from->parts[i];
+		struct buf *b;
 
+		if (p->kind == DRAFT_ENTRY) {
+			draft_entry(to, p->path, p->id, &p->bytes);
+			continue;
+		}
+		b = draft_part(to, p->kind, p->path);
 		if (!b || buf_add(b, p->bytes.data, p->bytes.len) != 0)
 			to->failed = true;
 	}

@@ -14,6 +14,7 @@
 #include "event/event.h"
 #include "journal/catalog.h"
 #include "journal/journal.h"
+#include "subagent/draft.h"
 #include "subagent/feed.h"
 #include "subagent/paths.h"
 
@@ -43,77 +44,4 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
 
-/* ---- drafts */
-#define DRAFT_MAX_PARTS 8
-enum draft_kind { DRAFT_DAY, DRAFT_RUN, DRAFT_MESSAGES, DRAFT_CATALOG, DRAFT_PUT, DRAFT_DROP };
-
-struct draft_part {
-	enum draft_kind kind;
-	char path[96]; /* relative to the root */
-	struct buf bytes;
-};
-
-struct draft {
-	struct list node; /* in an outbox */
-	struct logbook *lb;
-	struct draft_part parts[DRAFT_MAX_PARTS];
-	unsigned nparts;
-	enum journal_level level;
-	bool failed; /* memory ran out while it was written */
-	bool tried;  /* the disk refused it before */
-	void (*done)(int rv, void *user);
-	void *user;
-	struct outbox *box; /* NULL: on its own */
-	struct list merged; /* later drafts of the box that go in the same commit */
-	struct list open;   /* in logbook.open */
-	uint64_t first_lsn; /* of its events; 0: none yet */
-	int64_t opened_ms;
-};
-
-struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
-void draft_free(struct draft *d);
-
-/* The bytes of a part; the same path gives the same part. NULL: no memory. */
-struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
-
-/* Where an event stands. */
-struct draft_where {
-	const char *run;   /* "S-…": into its file; NULL: not */
-	uint64_t *run_seq; /* its last seq, counted up */
-	bool day;          /* into Ava's daily log; with `run`: both, one lsn */
-};
-
-/* Append an event. `head` needs kind and ids; time, lsn and seq are given
- * here. With both places the run's copy is the same event. Content is a JSON
- * object; it must have been redacted. Returns its lsn (0: out of memory; the
- * draft is then failed and its commit is refused). */
-uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
-		     const struct buf *content, const struct event_meta *meta);
-int draft_catalog(struct draft *d, struct catalog_row *row);
-
-/* The draft is *taken*. 0: done follows exactly once; negative: never, not committed. */
-int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
-		 void *user, struct ava_error *err);
-
-/* ---- outbox: the drafts of one run, in order, one commit in flight; what comes
- * meanwhile goes as one behind it. What the disk refused is tried again until it
- * holds: the machine never sees a failing disk, only a slow one. */
-struct outbox {
-	struct logbook *lb;
-	struct list waiting; /* drafts not committed yet */
-	struct draft *flying;
-	struct list stalled; /* node in logbook.stalled */
-	bool is_stalled;
-	int stall_code;
-	/* Called once when nothing waits or flies any more; then NULL again. */
-	void (*drained)(void *user);
-	void *drained_user;
-};
-
-void outbox_init(struct outbox *b, struct logbook *lb);
-void outbox_fini(struct outbox *b); /* nothing may be flying */
-bool outbox_empty(const struct outbox *b);
-/* Takes the draft; `done` when it is durable, in order. */
-void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
-		void (*done)(int rv, void *user), void *user);
 #endif

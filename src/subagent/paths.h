@@ -8,7 +8,7 @@
 
 struct ava_error;
 
-#define LOGBOOK_PATH 96
+#define LOGBOOK_PATH 224 /* a session stands below its working folder's name */
 void logbook_run_path(const char *run, char out[LOGBOOK_PATH]);      /* logs/subagents/S-…jsonl */
 void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-…/messages.jsonl */
 void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */

@@ -7,7 +7,9 @@
 
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "base/clock.h"
 #include "subagent/run.h"
+#include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
 
@@ -28,12 +30,12 @@ static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind
 	jw_object(&c->w, NULL);
 	c->head = (struct event_head){
 		.kind = kind,
-		.agent_id = r->id.text,
+		.agent_id = r->place ? r->place->agent_id : r->id.text,
 		.session_id = r->spec->session_id,
 		.trace_id = r->trace.text,
 		.user_id = r->spec->user_id,
 	};
-	c->meta.parent_agent_id = "ava";
+	c->meta.parent_agent_id = r->place ? NULL : "ava";
 	if (r->agent.iteration > 0)
 		c->meta.iteration = r->agent.iteration;
 }
@@ -49,6 +51,22 @@ static void chain(struct run *r, const char *line, size_t len)
 	hash_sha256_end(&h, r->head);
 }
 
+static void end_at(struct rec *c, bool day);
+
+static void end(struct rec *c)
+{
+	end_at(c, c->r->place != NULL);
+}
+
+/* Of a turn of Ava's: into the daily log alone. */
+static void end_in_day(struct rec *c)
+{
+	struct draft_where where = {.day = true};
+
+	(void)draft_event(c->d, &where, &c->head, &c->b, &c->meta);
+	buf_fini(&c->b);
+}
+
 static void end_at(struct rec *c, bool day)
 {
 	struct draft_where where = {.run = c->r->id.text, .run_seq = &c->r->seq, .day = day};
@@ -57,6 +75,10 @@ static void end_at(struct rec *c, bool day)
 	size_t before;
 
 	jw_end(&c->w);
+	if (c->r->place) {
+		end_in_day(c);
+		return;
+	}
 	logbook_run_path(c->r->id.text, path);
 	part = draft_part(c->d, DRAFT_RUN, path);
 	before = part ? part->len : 0;
@@ -66,11 +88,6 @@ static void end_at(struct rec *c, bool day)
 		c->r->types |= 1u << c->head.kind;
 	}
 	buf_fini(&c->b);
-}
-
-static void end(struct rec *c)
-{
-	end_at(c, false);
 }
 
 /* A preview of text that may hold secrets. */
@@ -176,6 +193,8 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 	int64_t cost = u->cost_microusd;
 	struct rec c;
 
+	if (r->place)
+		return; /* InferEnd has it, and there is no run to sum up */
 	begin(&c, d, r, EVENT_CostUpdate);
 	jw_int(&c.w, "tokens", u->input + u->output);
 	if (cost < 0)
@@ -318,6 +337,8 @@ void record_activity(struct draft *d, struct run *r, const char *text)
 {
 	struct rec c;
 
+	if (r->place)
+		return; /* its ToolCall says as much */
 	begin(&c, d, r, EVENT_Activity);
 	preview(&c, "text", text, strlen(text));
 	end(&c);
@@ -327,6 +348,8 @@ void record_warned(struct draft *d, struct run *r, unsigned warned)
 {
 	struct rec c;
 
+	if (r->place)
+		return;
 	begin(&c, d, r, EVENT_Limit);
 	write_limits(&c.w, "budget", &r->spec->agent.limits);
 	jw_array(&c.w, "warned");
@@ -406,9 +429,30 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 	draft_catalog(d, &row);
 }
 
-static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status)
+static void fill_shown(struct catalog_shown *shown, const struct run *r, const char *task,
+		       const char *stop_reason)
+{
+	const struct agent_limits *l = &r->spec->agent.limits;
+
+	*shown = (struct catalog_shown){
+		.task = task,
+		.cwd = r->spec->cwd,
+		.stop_reason = stop_reason,
+		.iterations = r->agent.iteration,
+		.limit_ms = l->time_ms,
+		.limit_microusd = l->cost_microusd,
+		.limit_tokens = l->tokens,
+		.limit_iterations = l->iterations,
+	};
+}
+
+static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status,
+			       const char *stop_reason)
 {
 	const struct agent_totals *t = &r->agent.totals;
+	const char *task = r->spec->task;
+	char begin[CATALOG_TASK_MAX + 1];
+	size_t len = strnlen(task, CATALOG_TASK_MAX), n = len;
 	struct catalog_row row;
 
 	fill_row(&row, r);
@@ -422,6 +466,10 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	row.totals.calls = t->calls;
 	row.totals.uncosted_calls = t->uncosted_calls;
 	row.totals.failed_calls = t->failed_calls;
+	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
+		n--; /* no half character */
+	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
+	fill_shown(&row.shown, r, begin, stop_reason);
 	draft_catalog(d, &row);
 }
 
@@ -451,5 +499,62 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model.id;
 	end_at(&c, true);
-	record_catalog_end(d, r, status);
+	record_catalog_end(d, r, status, stop_reason);
+}
+
+/* ---- the session file */
+
+static void session_event(struct draft *d, struct run *r, struct session_agent_event *a)
+{
+	const struct run_spec *s = r->spec;
+	char id[SESSION_ENTRY_ID];
+	struct session_entry e = {.id = id, .wall_ms = clock_wall_ms()};
+	struct buf b;
+
+	if (!r->session_file)
+		return;
+	draft_entry_id(d, id);
+	a->run = r->id.text;
+	a->requested_by = s->user_id[0] ? s->user_id : "assistant";
+	a->role = s->role->name;
+	a->model = s->model.id;
+	a->started_ms = r->spawned_wall_ms;
+	buf_init(&b, CONTENT_MAX);
+	session_agent_event(&b, &e, a);
+	draft_entry(d, r->session_file, id, &b);
+	buf_fini(&b);
+}
+
+void record_session_start(struct draft *d, struct run *r)
+{
+	struct session_agent_event a = {0};
+
+	session_event(d, r, &a);
+}
+
+void record_session_end(struct draft *d, struct run *r, enum ava_status status, const char *summary)
+{
+	const struct agent_totals *t = &r->agent.totals;
+	char path[LOGBOOK_PATH];
+	struct session_agent_event a = {
+		.completed_ms = r->ended_wall_ms,
+		.duration_ms = run_elapsed_ms(r),
+		.input = t->input,
+		.output = t->output,
+		.cache_read = t->cache_read,
+		.cache_write = t->cache_write,
+		.cost_microusd = run_cost(r),
+		.status = status,
+		.result = path,
+	};
+	struct buf clean;
+
+	logbook_result_path(r->id.text, path);
+	buf_init(&clean, CONTENT_MAX);
+	if (d->lb->redact && redact_text(d->lb->redact, &clean, summary, strlen(summary)) >= 0)
+		a.summary = clean.data ? clean.data : "";
+	else
+		a.summary = d->lb->redact ? "" : summary;
+	session_event(d, r, &a);
+	buf_fini(&clean);
 }

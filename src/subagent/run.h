@@ -20,15 +20,25 @@
 struct supervisor;
 struct infer_job;
 
+/* Where the record of an agent stands that is no subagent: Ava's turns are
+ * events of the daily log, and her messages stand beside the session. */
+struct run_place {
+	const char *agent_id;  /* "ava" */
+	const char *messages;  /* "sessions/…/x.messages.jsonl" */
+	const char *artifacts; /* folder of outputs that were cut */
+};
+
 struct run {
 	struct agent agent;
 	struct supervisor *sup;
 	struct run_spec *spec; /* owned */
 	struct run_id id;
 	struct trace_name trace;
-	char proposal[24]; /* "" when spawned without one */
-	struct list node;  /* in supervisor.live, then in supervisor.ended */
-	struct list queue; /* in supervisor.waiting while it wants a slot */
+	const struct run_place *place; /* NULL: files of its own */
+	char *session_file;            /* of the conversation it belongs to; owned; or NULL */
+	char proposal[24];             /* "" when spawned without one */
+	struct list node;              /* in supervisor.live, then in supervisor.ended */
+	struct list queue;             /* in supervisor.waiting while it wants a slot */
 
 	/* record */
 	struct outbox outbox;
@@ -39,6 +49,7 @@ struct run {
 	unsigned char head[32];    /* SHA-256 chained over the lines of its file */
 	struct hash_sha256 prefix; /* over head and lines of the request so far */
 	int64_t request_bytes;     /* head and lines of the next request */
+	bool wordless;             /* no message follows the head yet */
 
 	/* what it waits for */
 	struct os_task wake, reap;
@@ -90,6 +101,15 @@ struct run_wait {
 	/* Also when the runtime stops before: then r->done is false. */
 	void (*ended)(struct run_wait *w, struct run *r);
 };
+
+/* `spec` stays the caller's on error. The wake task calls agent_run. AVA_ENOMEM. */
+int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
+/* Nothing may point to it any more. */
+void run_fini(struct run *r);
+
+/* Where its messages stand, and the folder of outputs that were cut. */
+void run_messages_path(const struct run *r, char out[LOGBOOK_PATH]);
+void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 
 /* The status word shown for it. */
 enum ava_status run_status(const struct run *r);

@@ -196,7 +196,7 @@ int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks, struct
 		rv = d ? salvage_run(s, f.ids[i].text, d, hooks) : AVA_ENOMEM;
 		if (rv != 0 || d->nparts == 0 || ((i + 1) % 1000 != 0 && i + 1 < f.n))
 			continue;
-		rv = buf_add(rows, d->parts[0].bytes.data, d->parts[0].bytes.len);
+		rv = buf_add(rows, d->parts[0]->bytes.data, d->parts[0]->bytes.len);
 		if (rv == 0) {
 			rv = draft_commit(d, JOURNAL_NOW, nothing, NULL, err);
 			d = NULL;

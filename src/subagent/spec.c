@@ -328,6 +328,7 @@ static struct run_spec *spec_new(void)
 		return NULL;
 	arena_init(&r->mem, 16u << 20);
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
+	r->operating = prompt_operating_text();
 	return r;
 }
 
@@ -474,6 +475,53 @@ fail:
 	return rv;
 }
 
+/* At three bytes a token, which is more than any service counts. */
+static bool fits_window(const char *text, const struct model *m)
+{
+	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
+}
+
+int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
+{
+	struct op_spawn s = {
+		.task = "",
+		.cwd = t->cwd,
+		.session_id = t->session_id,
+		.user_id = t->user_id,
+		.origin = "ava",
+	};
+	struct run_spec *r = spec_new();
+	int rv;
+
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->role = t->role;
+	rv = take_strings(r, &s, NULL, err);
+	if (rv == 0)
+		rv = t->restored ? model_restore(t->model, &r->model, err)
+				 : model_resolve(t->model ? t->model : t->role->model, &r->model,
+						 NULL, err);
+	if (rv != 0)
+		goto fail;
+	r->system = keep(r, t->system);
+	r->operating = fits_window(t->operating, &r->model) ? t->operating : t->operating_brief;
+	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
+	r->agent.tools = r->tools;
+	r->agent.ntools = t->ntools;
+	r->agent.price = r->model.price;
+	r->agent.max_output = r->model.max_output;
+	set_rights(r);
+	rv = r->system ? seal_config(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
 static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
 {
 	const json_t *list = json_object_get(config, "tools"), *v;
@@ -609,8 +657,7 @@ fail:
 
 /* ---- messages.jsonl */
 
-static int render_head(const struct run_spec *r, struct buf *head,
-		       char prompt_hash[HASH_HEX_LEN + 1])
+static int render_system(const struct run_spec *r, struct buf *out)
 {
 	struct prompt p = {
 		.role = r->role->display,
@@ -620,6 +667,16 @@ static int render_head(const struct run_spec *r, struct buf *head,
 		.ntools = r->agent.ntools,
 		.limits = &r->agent.limits,
 	};
+
+	if (!r->system)
+		return prompt_system(out, &p);
+	buf_adds(out, r->system);
+	return buf_adds(out, r->operating);
+}
+
+static int render_head(const struct run_spec *r, struct buf *head,
+		       char prompt_hash[HASH_HEX_LEN + 1])
+{
 	struct dialect_spec d = {
 		.model = r->model.id,
 		.tools = r->tools,
@@ -631,9 +688,9 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	int rv;
 
 	buf_init(&system, 4u << 20);
-	rv = prompt_system(&system, &p);
+	rv = render_system(r, &system);
 	if (rv == 0) {
-		hash_sha256_hex(system.data, system.len, prompt_hash);
+		hash_sha256_hex(r->operating, strlen(r->operating), prompt_hash);
 		d.system = system.data;
 		rv = r->model.dialect->encode_head(head, &d);
 	}
@@ -641,19 +698,16 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	return rv;
 }
 
-int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
-		  struct hash_sha256 *hash)
+int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+	      struct hash_sha256 *hash)
 {
 	char prompt_hash[HASH_HEX_LEN + 1];
-	struct buf head, line;
+	struct buf head;
 	struct jw w;
 	int rv;
 
 	buf_init(&head, 8u << 20);
-	buf_init(&line, 4u << 20);
 	rv = render_head(r, &head, prompt_hash);
-	if (rv == 0)
-		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
 	if (rv != 0)
 		goto out;
 	jw_init(&w, out);
@@ -668,16 +722,30 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	jw_strn(&w, "head", head.data, head.len);
 	jw_end(&w);
 	jw_end(&w);
-	buf_addc(out, '\n');
-	buf_add(out, line.data, line.len);
-	buf_addc(out, '\n');
-	rv = buf_check(out);
-	*request_bytes = (int64_t)(head.len + line.len);
+	rv = buf_addc(out, '\n');
+	*request_bytes = (int64_t)head.len;
 	hash_sha256_init(hash);
 	hash_sha256_add(hash, head.data, head.len);
-	hash_sha256_add(hash, line.data, line.len);
 out:
 	buf_fini(&head);
+	return rv;
+}
+
+int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash)
+{
+	struct buf line;
+	int rv = spec_line(r, out, request_bytes, hash);
+
+	buf_init(&line, 4u << 20);
+	if (rv == 0)
+		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
+	if (rv == 0) {
+		buf_add(out, line.data, line.len);
+		rv = buf_addc(out, '\n');
+		*request_bytes += (int64_t)line.len;
+		hash_sha256_add(hash, line.data, line.len);
+	}
 	buf_fini(&line);
 	return rv;
 }

@@ -53,6 +53,8 @@ struct run_spec {
 	int64_t expected_tokens; /* what the quote expects */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
+	const char *system;    /* rendered already; NULL: the template of its role */
+	const char *operating; /* the runtime's own part of it, at its end */
 	const char *config; /* canonical JSON */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
@@ -72,6 +74,23 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
 
+/* The standing spec of a conversation, whose turns are no tasks of a role. */
+struct op_talk {
+	const struct role *role;
+	const struct tool *const *tools;
+	unsigned ntools;    /* at most ROLE_MAX_TOOLS */
+	const char *system; /* its prompt, without the next */
+	/* The runtime's operating text, the second where the first is more than a
+	 * twentieth of the model's window. */
+	const char *operating, *operating_brief; /* static */
+	const char *model;  /* NULL: the role's */
+	bool restored;      /* `model` was resolved before: its key may be gone */
+	const char *cwd, *session_id, *user_id;
+};
+/* Limits are what the conversation may use from its first turn on: the caller
+ * moves them. AVA_EINVAL, AVA_EUNSUPPORTED (the model), AVA_ENOMEM. */
+int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err);
+
 /* First lines of messages.jsonl: the spec line and the first user line, each
  * with \n; *request_bytes = head and first lines. `hash` takes in what the
  * request begins with (head, first line). */
@@ -80,6 +99,9 @@ int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_by
 /* The next of models.fallback, from the *at-th, that can be called as this run
  * is: its dialect, with a key, and held by the same limits. false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
+/* The spec line alone: no message follows yet. */
+int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
+	      struct hash_sha256 *hash);
 /* From now on another model, whose dialect is the same: *s speaks to it, and
  * the amendment line (with \n) that says so is appended. On error nothing
  * changed. */

@@ -92,76 +92,25 @@ void supervisor_close(struct supervisor *s)
 
 /* ---- making and freeing */
 
-static void run_wake(struct os_task *t)
-{
-	struct run *r = CONTAINER_OF(t, struct run, wake);
-
-	if (r->abandoned) { /* without memory for its record: nothing more may happen */
-		infer_stop(&r->agent);
-		toolrun_stop(&r->agent);
-	} else if (!r->done) {
-		agent_run(&r->agent);
-	}
-}
-
-static void run_timer(void *user)
-{
-	struct run *r = user;
-
-	world_wake(r);
-}
-
-static void run_free(struct run *r)
-{
-	list_del(&r->node);
-	os_defer_cancel(r->sup->loop, &r->wake);
-	agent_fini(&r->agent);
-	ending_free(r);
-	draft_free(r->draft);
-	outbox_fini(&r->outbox);
-	os_timer_free(r->timer);
-	os_timer_free(r->reply_timer);
-	if (r->env.cwd_fd >= 0)
-		close(r->env.cwd_fd);
-	free(r->calls_before);
-	buf_fini(&r->artifacts);
-	spec_free(r->spec);
-	free(r);
-}
-
+/* NULL: out of memory; `spec` is still the caller's. */
 static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct ava_error *err)
 {
 	struct run *r = calloc(1, sizeof(*r));
 
-	if (!r) {
-		err_set(err, AVA_ENOMEM, "out of memory");
-		return NULL;
+	if (r && run_init(r, s, spec) == 0) {
+		if (s->session_file && spec->session_id[0])
+			r->session_file = s->session_file(spec->session_id, s->session_user);
+		return r;
 	}
-	r->sup = s;
-	r->spec = spec;
-	r->env = (struct tool_env){.loop = s->loop,
-				   .cwd_fd = -1,
-				   .cwd = spec->cwd,
-				   .fetch_result = toolrun_fetch,
-				   .user = r};
-	list_init(&r->node);
-	list_init(&r->queue);
-	list_init(&r->calls);
-	list_init(&r->waits);
-	os_task_init(&r->wake, run_wake);
-	outbox_init(&r->outbox, s->book);
-	buf_init(&r->artifacts, 1u << 20);
-	r->timer = os_timer_new(s->loop, run_timer, r);
-	if (!r->timer || infer_init(r) != 0) {
-		err_set(err, AVA_ENOMEM, "out of memory");
-		goto fail;
-	}
-	return r;
-
-fail:
-	r->spec = NULL; /* still the caller's */
-	run_free(r);
+	free(r);
+	err_set(err, AVA_ENOMEM, "out of memory");
 	return NULL;
+}
+
+static void run_free(struct run *r)
+{
+	run_fini(r);
+	free(r);
 }
 
 static bool name_taken(const char *name, void *user)
@@ -195,11 +144,12 @@ static int write_spawn(struct run *r, struct draft *d)
 	char path[LOGBOOK_PATH];
 	struct buf *b;
 
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	b = draft_part(d, DRAFT_MESSAGES, path);
 	if (!b || spec_messages(r->spec, b, &r->request_bytes, &r->prefix) != 0)
 		return AVA_ENOMEM;
 	record_spawn(d, r);
+	record_session_start(d, r);
 	record_catalog_spawn(d, r);
 	return d->failed ? AVA_ENOMEM : 0;
 }
@@ -355,7 +305,24 @@ void supervisor_ended(struct run *r)
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r),
 			   t->cost_microusd);
+	spend_add(&r->sup->spend, r->ended_wall_ms, t->cost_microusd, t->input + t->output,
+		  t->uncosted_calls);
 	tell_waits(r);
+}
+
+struct spend supervisor_spend(const struct supervisor *s)
+{
+	struct spend sum = spend_today(&s->spend, clock_wall_ms());
+
+	LIST_EACH (&s->live, n, tmp) {
+		const struct agent_totals *t = &LIST_ENTRY(n, struct run, node)->agent.totals;
+
+		sum.microusd += t->cost_microusd;
+		sum.tokens += t->input + t->output;
+		sum.uncosted += t->uncosted_calls > 0;
+		sum.runs += t->calls > 0;
+	}
+	return sum;
 }
 
 struct run *supervisor_find(struct supervisor *s, const char *id)
@@ -374,29 +341,6 @@ void supervisor_cancel(struct run *r)
 }
 
 /* ---- shown */
-
-enum ava_status run_status(const struct run *r)
-{
-	if (r->done)
-		return r->agent.status;
-	if (!r->durable)
-		return AVA_STARTING;
-	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
-}
-
-int64_t run_elapsed_ms(const struct run *r)
-{
-	int64_t until = r->ended_wall_ms ? r->ended_wall_ms : clock_wall_ms();
-
-	return r->started_wall_ms ? MAX(until - r->started_wall_ms - r->pause_ms, 0) : 0;
-}
-
-int64_t run_cost(const struct run *r)
-{
-	const struct agent_totals *t = &r->agent.totals;
-
-	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
-}
 
 void supervisor_status(const struct run *r, struct op_status *out)
 {

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "subagent/quote.h"
 #include "subagent/run.h"
+#include "subagent/spend.h"
 
 /* What is shown of a run; strings borrowed. Used by every front. */
 struct op_status {
@@ -35,9 +36,13 @@ struct supervisor {
 	struct map by_id;     /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
+	struct spend spend; /* of runs that ended */
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
+	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
+	char *(*session_file)(const char *session_id, void *user);
+	void *session_user;
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */
@@ -69,6 +74,8 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
 void supervisor_cancel(struct run *r);
 void supervisor_status(const struct run *r, struct op_status *out);
+/* Today's spend with that of the live runs. */
+struct spend supervisor_spend(const struct supervisor *s);
 
 void run_wait(struct run *r, struct run_wait *w);
 void run_wait_cancel(struct run_wait *w);

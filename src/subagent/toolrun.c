@@ -63,6 +63,16 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	return 0;
 }
 
+#define ARTIFACT_PATH (LOGBOOK_PATH + 24)
+
+static void artifact_path(const struct run *r, const char *call, char out[ARTIFACT_PATH])
+{
+	char folder[LOGBOOK_PATH];
+
+	run_artifacts_path(r, folder);
+	snprintf(out, ARTIFACT_PATH, "%s/%s.txt", folder, call);
+}
+
 struct fetch {
 	size_t want;
 	struct buf *out;
@@ -89,7 +99,7 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	size_t len;
 	int rv;
 
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	rv = logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
 	if (rv != 0)
 		return rv;
@@ -108,7 +118,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 {
 	struct run *r = env->user;
 	struct fetch f = {.out = out};
-	char path[LOGBOOK_PATH + 32], *data;
+	char path[ARTIFACT_PATH], *data;
 	int iteration, n, used = 0, rv;
 	size_t len;
 
@@ -116,7 +126,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	    iteration < 1 || n < 1 || iteration >= r->calls_at ||
 	    (uint32_t)n > r->calls_before[iteration + 1] - r->calls_before[iteration])
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
-	snprintf(path, sizeof(path), "runs/%s/artifacts/%s.txt", r->id.text, call_id);
+	artifact_path(r, call_id, path);
 	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) == 0) {
 		rv = buf_add(out, data, len);
 		free(data);
@@ -156,10 +166,10 @@ static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
 			  const struct buf *full)
 {
 	struct draft *d = world_draft(r);
-	char path[LOGBOOK_PATH];
+	char path[ARTIFACT_PATH];
 	struct buf *b;
 
-	snprintf(path, sizeof(path), "runs/%s/artifacts/%s.txt", r->id.text, tc->id);
+	artifact_path(r, tc->id, path);
 	b = d ? draft_part(d, DRAFT_PUT, path) : NULL;
 	if (!b || buf_add(b, full->data, full->len) != 0)
 		return;
@@ -298,6 +308,12 @@ int toolrun_start(struct agent *a, unsigned index)
 	show_activity(r, tc->tool, c->args);
 	tc->tool->start(&c->tool);
 	return 0;
+}
+
+void toolrun_names(const struct run *r, struct jw *w)
+{
+	LIST_EACH (&r->calls, n, tmp)
+		jw_str(w, NULL, LIST_ENTRY(n, struct world_call, node)->tool.tool->name);
 }
 
 void toolrun_stop(struct agent *a)

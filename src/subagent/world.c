@@ -56,7 +56,7 @@ int64_t world_lines(struct run *r, const char *lines, size_t len)
 
 	if (len == 0)
 		return 0;
-	logbook_messages_path(r->id.text, path);
+	run_messages_path(r, path);
 	b = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
 	if (!b)
 		return AVA_ENOMEM;
@@ -66,7 +66,9 @@ int64_t world_lines(struct run *r, const char *lines, size_t len)
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((nl ? nl : end) - at);
 
-		hash_sha256_add(&r->prefix, ",", 1);
+		if (!r->wordless)
+			hash_sha256_add(&r->prefix, ",", 1);
+		r->wordless = false;
 		hash_sha256_add(&r->prefix, at, n);
 		at += n + 1;
 	}

@@ -7,6 +7,8 @@
 
 #include "subagent/run.h"
 
+struct jw;
+
 extern const struct agent_io world_io;
 
 /* The draft that is being written for the run's next commit; NULL: no memory
@@ -36,6 +38,8 @@ void infer_estimate(const struct run *r, struct usage *u);
 /* ---- toolrun.c */
 int toolrun_start(struct agent *a, unsigned call);
 void toolrun_stop(struct agent *a);
+/* Names of the tools at work, into an array that is open. */
+void toolrun_names(const struct run *r, struct jw *w);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */
@@ -44,4 +48,6 @@ int toolrun_count(struct run *r, unsigned ncalls);
 /* ---- ending.c */
 void ending_start(struct agent *a, const struct agent_end *end);
 void ending_free(struct run *r);
+/* Close what is still open: a result for each call, an InferEnd. */
+void ending_close(struct run *r, struct draft *d, const char *stop_reason);
 #endif

@@ -114,7 +114,7 @@ run "$AVA" ps
 contains 'ps shows them' 'running' "$OUT"
 run "$AVA" status
 contains 'so does the overview' '2 of 8 slots used' "$OUT"
-contains 'with what they cost' 'spent by live runs: $0.00' "$OUT"
+contains 'with what today cost' 'today: $0.00' "$OUT"
 up() { "$AVA" status | grep -Eq ', up (0\.[1-9]|[1-9])'; }
 check 'and how long it has been up' wait_for 10 up
 live=$("$AVA" ps --json | jq -r '.[0].subagent_id')
@@ -132,7 +132,7 @@ equal 'cancel --json of one that is live' cancelled "$(jq -r .status "$OUT")"
 "$AVA" run --yes --background --model "$slow" 'slow three' >/dev/null 2>&1
 run "$AVA" cancel --all
 exits 'cancel --all' 0
-equal 'ends both' 2 "$(grep -c ' cancelled$' "$OUT")"
+equal 'ends both' 2 "$(grep -c ' cancelled (stopped: a model call; nothing of it is left)$' "$OUT")"
 check 'the follower ends by itself' wait_for 10 gone "$follower"
 contains 'with the end' 'SubagentComplete' "$T/follow"
 run "$AVA" wait "$live" "$run_id"

@@ -15,13 +15,15 @@ Y
 SEEN=$T/seen
 task='where is parse_header decided?'
 
-# at COLUMNS STEP... -- COMMAND...: what was shown is in $SEEN without \r.
+# at COLUMNS STEP... -- COMMAND...: what was shown is in $SEEN, without \r and what
+# was written over.
 at()
 {
 	at_columns=$1
 	shift
 	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
-	tr -d '\r' <"$T/raw" >"$SEEN"
+	cr=$(printf '\r')
+	sed "s/$cr*\$//; s/.*$cr//" "$T/raw" >"$SEEN"
 }
 # widest FILE: columns of its widest line, escapes apart.
 widest()

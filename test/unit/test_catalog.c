@@ -53,6 +53,14 @@ static const struct catalog_row rows[] = {
 			   .duration_ms = 180333,
 			   .calls = 6,
 			   .failed_calls = 1},
+		.shown = {.task = "compare the prices",
+			  .cwd = "/work",
+			  .stop_reason = "submitted",
+			  .iterations = 6,
+			  .limit_ms = 600000,
+			  .limit_microusd = 500000,
+			  .limit_tokens = 100000,
+			  .limit_iterations = 20},
 	},
 	{
 		/* what must be escaped, what is not there, numbers at their ends */
@@ -70,6 +78,7 @@ static const struct catalog_row rows[] = {
 		.bytes = INT64_MAX,
 		.types = (1u << EVENT_NKINDS) - 1,
 		.totals = {.cost_microusd = 1, .uncosted_calls = 3},
+		.shown = {.task = "", .limit_ms = 1, .limit_microusd = -1},
 	},
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -97,6 +106,17 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 	assert_int_equal(want->bytes, got->bytes);
 	assert_int_equal(want->types, got->types);
 	assert_memory_equal(&want->totals, &got->totals, sizeof(want->totals));
+	assert_int_equal(want->shown.task != NULL, got->shown.task != NULL);
+	if (want->shown.task == NULL)
+		return;
+	same_text(want->shown.task, got->shown.task);
+	same_text(want->shown.cwd, got->shown.cwd);
+	same_text(want->shown.stop_reason, got->shown.stop_reason);
+	assert_int_equal(want->shown.iterations, got->shown.iterations);
+	assert_int_equal(want->shown.limit_ms, got->shown.limit_ms);
+	assert_int_equal(want->shown.limit_microusd, got->shown.limit_microusd);
+	assert_int_equal(want->shown.limit_tokens, got->shown.limit_tokens);
+	assert_int_equal(want->shown.limit_iterations, got->shown.limit_iterations);
 }
 
 static void test_golden(void **state)

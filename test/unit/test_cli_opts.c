@@ -10,7 +10,7 @@
 
 static struct values {
 	bool all, json;
-	const char *role, *form;
+	const char *role, *form, *session;
 	struct opt_list files;
 	int64_t last, timeout, cents;
 } v;
@@ -25,6 +25,12 @@ static const struct opt opts[] = {
 	 .type = OPT_STR,
 	 .value = "ROLE",
 	 .field = offsetof(struct values, role)},
+	{.name = "continue",
+	 .letter = 'c',
+	 .type = OPT_STR,
+	 .value = "SESSION",
+	 .absent = "latest",
+	 .field = offsetof(struct values, session)},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = OPT_STR,
@@ -104,6 +110,23 @@ static void test_forms(void **state)
 	assert_true(help);
 	assert_int_equal(parse("-h"), 0);
 	assert_true(help);
+}
+
+/* A value that may be left out, at the end and before another option. */
+static void test_absent(void **state)
+{
+	assert_int_equal(parse("-c"), 0);
+	assert_string_equal(v.session, "latest");
+	assert_int_equal(parse("--continue --json"), 0);
+	assert_string_equal(v.session, "latest");
+	assert_true(v.json);
+	assert_int_equal(parse("-c 4f71 word"), 1);
+	assert_string_equal(v.session, "4f71");
+	assert_int_equal(parse("-c4f71"), 0);
+	assert_string_equal(v.session, "4f71");
+	assert_int_equal(parse("word"), 1);
+	assert_null(v.session);
+	assert_true(parse("--role") < 0); /* others need theirs */
 }
 
 static void test_values(void **state)
@@ -212,9 +235,10 @@ static void test_distance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),  cmocka_unit_test(test_values),
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_list_is_bounded),
-		cmocka_unit_test(test_fixed),  cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_forms),           cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_values),          cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_list_is_bounded), cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_distance),
 	};
 
 	return cmocka_run_group_tests_name("cli_opts", tests, NULL, NULL);

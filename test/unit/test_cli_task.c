@@ -99,7 +99,7 @@ static void test_task_argument(void **state)
 static int context(const struct task_options *o, struct buf *b)
 {
 	buf_init(b, CONTEXT_MAX + 65536);
-	return task_context(b, o, &err);
+	return task_context(b, o, -1, &err);
 }
 
 static void test_context(void **state)

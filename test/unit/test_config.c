@@ -22,7 +22,8 @@ static struct config config;
 static int clean(void **state)
 {
 	static const char *const more[] = {"AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
-					   "AVA_RUNS_MAX", "XDG_CONFIG_HOME", "HOME"};
+					   "AVA_AVA_MODEL",      "AVA_RUNS_MAX",
+					   "XDG_CONFIG_HOME",    "HOME"};
 
 	for (size_t i = 0; keys_known[i]; i++)
 		unsetenv(keys_known[i]);
@@ -82,6 +83,14 @@ static const struct {
 	{"runs:\n  whatever: 3\n", "c:2: unknown key runs.whatever: doc/CONFIG.md"},
 	{"\nrun:\n  max: 3\n", "c:2: unknown key run: did you mean runs?"},
 	{"runs.max: 3\n", "c:1: unknown key runs.max"},
+	{"notify:\n  exec: bin/notify\n",
+	 "c:2: notify.exec is \"bin/notify\"; it must be the absolute path of a program"},
+	{"notify:\n  exec: []\n", "c:2: notify.exec is an empty list"},
+	{"notify:\n  exec: [/bin/a, \"\"]\n", "c:2: "},
+	{"notify:\n  exec: {a: b}\n", "c:2: "},
+	{"notify:\n  exec: [/bin/a, [b]]\n", "c:2: "},
+	{"notify:\n  exce: /bin/a\n", "c:2: unknown key notify.exce: did you mean notify.exec?"},
+	{"notify:\n  timeout: 0\n", "c:2: "},
 	{"runs: 3\n", "c:1: runs is \"3\"; it must be a mapping"},
 	{"runs: [max]\n", "c:1: runs is a list; it must be a mapping"},
 	{"confirm: sometimes\n", "c:1: confirm is \"sometimes\"; it must be always, never or"},
@@ -254,6 +263,18 @@ static void test_environment(void **state)
 	list = model_fallback(&n);
 	assert_int_equal(n, 2);
 	assert_string_equal(list[0], "claude-haiku");
+	assert_null(models_ava());
+	read_good("ava: {model: fast, timeout: 30}\n"
+		  "models: {list: [{id: openai/x, alias: fast}]}"); /* known further down */
+	assert_string_equal(models_ava(), "fast");
+	assert_int_equal(config.settings.ava_timeout_s, 30);
+	setenv("AVA_AVA_MODEL", "claude-haiku", 1);
+	read_good("ava: {model: claude-opus}");
+	assert_string_equal(models_ava(), "claude-haiku");
+	unsetenv("AVA_AVA_MODEL");
+	assert_int_equal(config_read(&config, "c", "ava: {model: claude-opsu}", 25, &err),
+			 AVA_EINVAL);
+	assert_string_equal(err.text, "c:1: claude-opsu is no model: did you mean claude-opus?");
 	setenv("AVA_MODELS_FALLBACK", "", 1); /* none */
 	read_good(text);
 	model_fallback(&n);
@@ -434,6 +455,40 @@ static void test_example(void **state)
 	free(text);
 }
 
+static void test_notify(void **state)
+{
+	static const char words[] = "/bin/a\0--b\0c d\0";
+	static const char list[] = "notify:\n  exec: [/bin/a, --b, \"c d\"]\n  retry: 0\n";
+	static const char path[] = "notify:\n  exec: /bin/a\n";
+	char lines[9000] = "notify:\n  exec: [/bin/a";
+	struct ava_error err = {0};
+
+	assert_int_equal(config_read(&config, "c", list, strlen(list), &err), 0);
+	assert_memory_equal(config.notify, words, sizeof(words));
+	assert_int_equal(config.settings.notify_retry_s, 0);
+	assert_int_equal(config_read(&config, "c", path, strlen(path), &err), 0);
+	assert_memory_equal(config.notify, "/bin/a\0", 8);
+	setenv("AVA_NOTIFY_EXEC", "/bin/other", 1);
+	assert_int_equal(config_read(&config, "c", list, strlen(list), &err), 0);
+	assert_memory_equal(config.notify, "/bin/other\0", 12);
+	setenv("AVA_NOTIFY_EXEC", "", 1);
+	assert_int_equal(config_read(&config, "c", list, strlen(list), &err), 0);
+	assert_int_equal(config.notify[0], 0);
+	setenv("AVA_NOTIFY_EXEC", "other", 1);
+	assert_int_equal(config_read(&config, "c", list, strlen(list), &err), AVA_EINVAL);
+	assert_int_equal(strncmp(err.text, "AVA_NOTIFY_EXEC: notify.exec is", 31), 0);
+	unsetenv("AVA_NOTIFY_EXEC");
+	for (int i = 0; i < CONFIG_NOTIFY_WORDS; i++)
+		memcpy(lines + strlen(lines), ", x", 4);
+	memcpy(lines + strlen(lines), "]\n", 3);
+	assert_int_equal(config_read(&config, "c", lines, strlen(lines), &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "32 words"));
+	memset(lines, 0, sizeof(lines));
+	memcpy(lines, path, strlen(path) - 1);
+	memset(lines + strlen(path) - 1, 'x', CONFIG_NOTIFY_BYTES);
+	assert_int_equal(config_read(&config, "c", lines, strlen(lines), &err), AVA_EINVAL);
+}
+
 /* doc/CONFIG.md has a row for each setting, with its default and range. */
 static void test_documented(void **state)
 {
@@ -459,10 +514,11 @@ static void test_documented(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_settings),  TEST(test_every_setting), TEST(test_refused),
-		TEST(test_models),    TEST(test_environment),   TEST(test_providers),
-		TEST(test_urls),      TEST(test_bad_keys),      TEST(test_files),
-		TEST(test_no_memory), TEST(test_example),       TEST(test_documented),
+		TEST(test_settings),   TEST(test_every_setting), TEST(test_refused),
+		TEST(test_models),     TEST(test_environment),   TEST(test_providers),
+		TEST(test_urls),       TEST(test_bad_keys),      TEST(test_files),
+		TEST(test_no_memory),  TEST(test_example),       TEST(test_notify),
+		TEST(test_documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

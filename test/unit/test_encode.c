@@ -114,6 +114,7 @@ static void test_proposal(void **state)
 		.changes = "up to $0.20",
 		.replaces = "P-00ff11",
 		.replaced_by = "",
+		.session_id = "5c3e",
 	};
 	struct buf b;
 	struct jw w;
@@ -128,7 +129,7 @@ static void test_proposal(void **state)
 			 "\"message\":\"Proceed? [Yes/No]\",\"config\":{\"role\":\"researcher\"},"
 			 "\"config_hash\":\"abc\",\"confirmed_hash\":\"def\","
 			 "\"changes\":\"up to $0.20\",\"replaces\":\"P-00ff11\","
-			 "\"replaced_by\":\"\"}");
+			 "\"replaced_by\":\"\",\"session_id\":\"5c3e\"}");
 	jw_init(&w, &b);
 	encode_answer(&w, &p);
 	assert_bytes(&b, "{\"proposal_id\":\"P-00ff12\",\"state\":\"confirmed\","
@@ -172,6 +173,8 @@ static void test_health(void **state)
 		.queued = 2,
 		.running = 3,
 		.runs_total = 17,
+		.today = {"2026-11-21", .microusd = 123400, .tokens = 700, .runs = 4,
+			  .uncosted = 1},
 		.lsn = 90417,
 		.commits = 5,
 		.flushes = 4,
@@ -195,7 +198,9 @@ static void test_health(void **state)
 		 "\"uptime_seconds\":5.25,\"root\":\"/data\",\"model\":\"offline\","
 		 "\"model_why\":\"no "
 		 "key\",\"keys\":{\"salt\":\"00\"},\"slots\":{\"max\":8,\"used\":1},\"queued\":2,"
-		 "\"runs\":{\"running\":3,\"total\":17},\"journal\":{\"lsn\":90417,\"commits\":5,"
+		 "\"runs\":{\"running\":3,\"total\":17},"
+		 "\"today\":{\"date\":\"2026-11-21\",\"cost_cents\":12.34,\"tokens\":700,"
+		 "\"runs\":4,\"uncosted_runs\":1},\"journal\":{\"lsn\":90417,\"commits\":5,"
 		 "\"flushes\":4,\"queued_bytes\":6,\"held_commits\":7},\"loop_gaps\":9,"
 		 "\"recovery\":{\"clean\":false,\"redone_batches\":10,\"torn_bytes\":11,"
 		 "\"damaged_batches\":12,\"lost_bytes\":13,\"problems\":[{\"path\":\"x\"}]}}",

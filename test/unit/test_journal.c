@@ -269,7 +269,8 @@ static void test_entries(void **state)
 	add_foreign(&r, "{\"type\":\"message\",\"id\":\"p\\\"1\",\"parentId\":\"e2\",\"m\":{\"id\":"
 			"\"x\"}}\n");
 	entry(&r, "e3", "{\"id\":\"e3\",\"parentId\":null}");
-	/* somebody left a line without its end: it gets one, and is no parent */
+	/* somebody left a line without its end: it gets one, and the one before is the
+	 * parent */
 	add_foreign(&r, "{\"id\":\"half");
 	entry(&r, "e4", "{\"id\":\"e4\",\"parentId\":null}\n");
 	rig_holds(&r, "sessions/s.jsonl",
@@ -279,7 +280,7 @@ static void test_entries(void **state)
 		  "}\n"
 		  "{\"id\":\"e3\",\"parentId\":\"p\\\"1\"}\n"
 		  "{\"id\":\"half\n"
-		  "{\"id\":\"e4\",\"parentId\":null}\n");
+		  "{\"id\":\"e4\",\"parentId\":\"e3\"}\n");
 	rig_fini(&r);
 }
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -428,6 +429,52 @@ static void new_and_free(void)
 	os_loop_free(l);
 }
 
+/* ---- in another loop */
+
+static void count_ready(int events, void *user)
+{
+	++*(int *)user;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A descriptor is only known to epoll after a step, so that is asked for. */
+static void test_inside(void **state)
+{
+	struct os_loop *l = *state;
+	int fd = os_loop_fd(l), ends[2], n = 0;
+	struct os_timer *t;
+	struct os_poll *p;
+
+	os_loop_step(l, 0);
+	assert_int_equal(os_loop_timeout(l), -1);
+	assert_int_equal(pipe(ends), 0);
+	p = os_poll_new(l, ends[0], count_ready, &n);
+	os_poll_set(p, OS_READ);
+	assert_int_equal(os_loop_timeout(l), 0);
+	os_loop_step(l, 0);
+	assert_int_equal(os_loop_timeout(l), -1);
+	assert_false(readable(fd));
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_true(readable(fd));
+	os_loop_step(l, 0);
+	assert_int_equal(n, 1);
+	os_poll_free(p);
+	os_loop_step(l, 0);
+	t = os_timer_new(l, NULL, NULL);
+	os_timer_set(t, 1000000);
+	assert_in_range(os_loop_timeout(l), 1, 1000000);
+	os_timer_free(t);
+	os_loop_step(l, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_alloc_faults(void **state)
 {
 	FAULT_LOOP(k, new_and_free());
@@ -448,6 +495,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_poll_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_run_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inside, setup, teardown),
 		cmocka_unit_test(test_alloc_faults),
 	};
 

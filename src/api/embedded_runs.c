@@ -1,0 +1,280 @@
+/* Runs and proposals of an embedded runtime: each call is a verb of ava/ops.h
+ * and turns of the loop until the verb has answered, which it does exactly
+ * once, at the latest when the disk does. */
+#include <string.h>
+
+#include "api/embedded.h"
+#include "ava/change.h"
+#include "ava/ops.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/util.h"
+
+/* A call that waits for its answer. */
+struct pending {
+	struct answer *out;
+	void *to; /* what the caller gets */
+	struct ava_error *err;
+	bool done;
+	int rv;
+	const char *json;
+	size_t len;
+};
+
+static int finish(struct embedded *e, struct pending *p)
+{
+	while (!p->done)
+		embedded_step(e, -1);
+	return p->rv;
+}
+
+static void answered(struct pending *p, int rv, const struct ava_error *err)
+{
+	p->done = true;
+	p->rv = rv;
+	if (rv != 0)
+		err_set(p->err, rv, "%s", err && err->text[0] ? err->text : ava_strerror(rv));
+}
+
+/* ---- shapes */
+
+static void fill_proposal(const struct op_proposal *p, struct answer *out, struct ava_proposal *to)
+{
+	*to = (struct ava_proposal){
+		.id = answer_str(out, p->id),
+		.state = p->state == PROPOSAL_PENDING     ? AVA_PENDING
+			 : p->state == PROPOSAL_CONFIRMED ? AVA_CONFIRMED
+			 : p->state == PROPOSAL_REJECTED  ? AVA_REJECTED
+							  : AVA_EXPIRED,
+		.created_ms = p->created_ms,
+		.expires_ms = p->expires_ms,
+		.run = answer_str(out, p->run_id),
+		.trace = answer_str(out, p->trace_id),
+		.message = answer_str(out, p->message),
+		.quote = answer_str(out, p->quote_json),
+		.config = answer_str(out, p->config_json),
+		.config_hash = answer_str(out, p->config_hash),
+		.confirmed_hash = answer_str(out, p->confirmed_hash),
+		.changes = answer_str(out, p->changes),
+		.replaces = answer_str(out, p->replaces),
+		.replaced_by = answer_str(out, p->replaced_by),
+	};
+}
+
+static void fill_run(const struct op_status *s, struct answer *out, struct ava_run *to)
+{
+	*to = (struct ava_run){
+		.id = answer_str(out, s->id),
+		.trace = answer_str(out, s->trace_id),
+		.role = answer_str(out, s->role),
+		.task = answer_str(out, s->task),
+		.model = answer_str(out, s->model),
+		.session = answer_str(out, s->session_id),
+		.user = answer_str(out, s->user_id),
+		.origin = answer_str(out, s->origin),
+		.cwd = answer_str(out, s->cwd),
+		.status = s->status,
+		.stop_reason = answer_str(out, s->stop_reason),
+		.activity = answer_str(out, s->activity),
+		.last_tool = answer_str(out, s->last_tool),
+		.started_ms = s->started_ms,
+		.ended_ms = s->ended_ms,
+		.last_tool_ms = s->last_tool && s->last_tool[0] ? s->last_tool_ms : 0,
+		.elapsed_ms = s->elapsed_ms,
+		.tokens = s->tokens,
+		.cost_microusd = s->cost_microusd,
+		.iteration = s->iteration,
+		.timeout_ms = s->limit_time_ms,
+		.max_cost_microusd = s->limit_cost_microusd,
+		.max_tokens = s->limit_tokens,
+		.max_iterations = s->limit_iterations,
+	};
+}
+
+/* `session`: one of its own for a run that belongs to none. */
+static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn *s,
+				const struct session_id *session)
+{
+	bool own = !s->session || !*s->session;
+
+	return (struct op_spawn){
+		.role = s->role,
+		.task = s->task,
+		.context = s->context,
+		.model = s->model,
+		.preset = s->preset,
+		.cwd = s->cwd,
+		.session_id = own ? session->text : s->session,
+		.request_id = s->request_id,
+		.user_id = e->user_id,
+		.origin = "libava",
+		.timeout_ms = s->timeout_ms ? s->timeout_ms : AVA_DEFAULT,
+		.max_cost_microusd = s->max_cost_microusd == AVA_FREE_ONLY ? 0
+				     : s->max_cost_microusd                ? s->max_cost_microusd
+									   : AVA_DEFAULT,
+		.max_tokens = s->max_tokens ? s->max_tokens : AVA_DEFAULT,
+		.max_iterations = s->max_iterations ? s->max_iterations : AVA_DEFAULT,
+		.extended_thinking = s->extended_thinking != 0,
+		.tools = s->tools,
+		.ntools = s->ntools,
+		.grants = s->grants,
+		.ngrants = s->ngrants,
+		.confirm = s->confirm,
+	};
+}
+
+/* ---- proposals */
+
+static void proposal_done(int rv, const struct op_proposal *p, const struct ava_error *err,
+			  void *user)
+{
+	struct pending *w = user;
+
+	if (rv == 0)
+		fill_proposal(p, w->out, w->to);
+	answered(w, rv, err);
+}
+
+int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer *out,
+		     struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+	struct session_id session = id_session();
+	struct op_spawn o = spawn_of(e, s, &session);
+
+	ops_propose(e->core, &o, proposal_done, &w);
+	return finish(e, &w);
+}
+
+int embedded_confirm(struct backend *b, const char *id, const char *words, struct answer *out,
+		     struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+	const struct change none = CHANGE_NONE;
+
+	ops_confirm(e->core, id, words, &none, e->user_id, proposal_done, &w);
+	return finish(e, &w);
+}
+
+int embedded_reject(struct backend *b, const char *id, const char *reason, struct answer *out,
+		    struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+
+	ops_reject(e->core, id, reason, e->user_id, proposal_done, &w);
+	return finish(e, &w);
+}
+
+static void add_proposal(const struct op_proposal *p, void *user)
+{
+	struct ava_proposal row;
+
+	fill_proposal(p, user, &row);
+	answer_row(user, &row, sizeof(row));
+}
+
+int embedded_proposals(struct backend *b, bool all, struct answer *out, struct ava_error *err)
+{
+	ops_proposals(embedded_of(b)->core, all, add_proposal, out);
+	return 0;
+}
+
+/* ---- runs */
+
+static void spawn_done(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct pending *w = user;
+	struct ava_run_id *id = w->to;
+
+	if (rv == 0)
+		memcpy(id->text, s->id, MIN(strlen(s->id) + 1, sizeof(id->text)));
+	answered(w, rv, err);
+}
+
+int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
+		   struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.to = id, .err = err};
+	struct session_id session = id_session();
+	struct op_spawn o = spawn_of(e, s, &session);
+
+	ops_spawn(e->core, &o, spawn_done, &w);
+	return finish(e, &w);
+}
+
+static void one_run(const struct op_status *s, void *user)
+{
+	struct pending *w = user;
+
+	fill_run(s, w->out, w->to);
+}
+
+int embedded_status(struct backend *b, const char *run, struct answer *out, struct ava_run *r,
+		    struct ava_error *err)
+{
+	struct pending w = {.out = out, .to = r};
+
+	return ops_status(embedded_of(b)->core, run, one_run, &w, err);
+}
+
+static void add_run(const struct op_status *s, void *user)
+{
+	struct ava_run row;
+
+	fill_run(s, user, &row);
+	answer_row(user, &row, sizeof(row));
+}
+
+int embedded_runs(struct backend *b, bool all, size_t limit, struct answer *out,
+		  struct ava_error *err)
+{
+	int rv = ops_list(embedded_of(b)->core, all, limit, add_run, out);
+
+	return rv >= 0 ? 0 : err_set(err, rv, "%s", ava_strerror(rv));
+}
+
+static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,
+			void *user)
+{
+	struct pending *w = user;
+
+	if (rv == 0) {
+		w->json = answer_strn(w->out, json, len);
+		w->len = len;
+	}
+	answered(w, rv, err);
+}
+
+int embedded_result(struct backend *b, const char *run, struct answer *out, const char **json,
+		    size_t *len, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .err = err};
+	int rv;
+
+	ops_result(e->core, run, 0, result_done, &w);
+	rv = finish(e, &w);
+	if (rv == AVA_ETIMEOUT)
+		return err_set(err, rv, "%s has not ended", run);
+	*json = w.json;
+	*len = w.len;
+	return rv;
+}
+
+static void cancel_done(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	answered(user, rv, err);
+}
+
+int embedded_cancel(struct backend *b, const char *run, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.err = err};
+
+	ops_cancel(e->core, run, e->user_id, cancel_done, &w);
+	return finish(e, &w);
+}

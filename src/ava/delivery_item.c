@@ -1,0 +1,216 @@
+/* An event as what a channel is given: title and text for people, ids for
+ * programs. Text of models and tools is data: it is cut, and what could move a
+ * cursor or turn a line around becomes visible text here, once, for all
+ * channels. What can fail: an event of another form than ours is no notice. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/delivery_state.h"
+#include "base/clock.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define TITLE_MAX 300
+
+static const char *const type_names[] = {
+	[ITEM_MESSAGE] = "AssistantMessage",
+	[ITEM_RESULT] = "SubagentComplete",
+	[ITEM_PROPOSAL] = "SpawnProposed",
+	[ITEM_EXPIRED] = "SpawnExpired",
+};
+
+static int kind_of(const char *type)
+{
+	for (int i = 0; i < ITEM_NKINDS; i++)
+		if (strcmp(type_names[i], type) == 0)
+			return i;
+	return -1;
+}
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s ? s : "";
+}
+
+void item_free(struct item *it)
+{
+	list_del(&it->node);
+	free(it->json);
+	free(it);
+}
+
+static void make_title(const struct item *it, const json_t *event, char out[TITLE_MAX])
+{
+	const json_t *c = json_object_get(event, "content");
+
+	switch (it->kind) {
+	case ITEM_RESULT:
+		snprintf(out, TITLE_MAX, "%.30s (%.60s) has ended: %.40s", str(c, "subagentId"),
+			 str(event, "traceId"), str(c, "status"));
+		return;
+	case ITEM_PROPOSAL:
+		snprintf(out, TITLE_MAX, "%s waits for your answer", it->proposal);
+		return;
+	case ITEM_EXPIRED:
+		snprintf(out, TITLE_MAX, "%s has expired without an answer", it->proposal);
+		return;
+	default:
+		snprintf(out, TITLE_MAX, "Ava");
+	}
+}
+
+static const char *text_of(const struct item *it, const json_t *event)
+{
+	const json_t *c = json_object_get(event, "content");
+
+	switch (it->kind) {
+	case ITEM_RESULT:
+		return str(c, "summary");
+	case ITEM_PROPOSAL:
+		return str(json_object_get(c, "config"), "task");
+	case ITEM_EXPIRED:
+		return "";
+	default:
+		return str(c, "text");
+	}
+}
+
+static void write_item(struct jw *w, const struct item *it, const json_t *event)
+{
+	const json_t *c = json_object_get(event, "content");
+	const char *text = text_of(it, event);
+	size_t len = strlen(text), keep = utf8_prefix(text, len, EVENT_PREVIEW_CHARS);
+	char title[TITLE_MAX];
+	struct buf clean;
+
+	make_title(it, event, title);
+	jw_object(w, NULL);
+	jw_int(w, "lsn", (int64_t)it->lsn);
+	jw_str(w, "type", type_names[it->kind]);
+	jw_str(w, "time", str(event, "timestamp"));
+	jw_str(w, "session_id", it->session);
+	jw_str(w, "run_id", str(c, "subagentId"));
+	jw_str(w, "trace_id", str(event, "traceId"));
+	jw_str(w, "proposal_id", it->proposal);
+	jw_str(w, "status", it->kind == ITEM_RESULT ? str(c, "status") : "");
+	buf_init(&clean, 1u << 16);
+	(void)utf8_terminal(&clean, title, strlen(title), false);
+	jw_strn(w, "title", clean.data ? clean.data : "", clean.len);
+	buf_reset(&clean);
+	(void)utf8_terminal(&clean, text, keep, true);
+	jw_strn(w, "text", clean.data ? clean.data : "", clean.len);
+	if (keep < len || json_get_bool(c, "cut", false))
+		jw_bool(w, "cut", true);
+	jw_end(w);
+	if (buf_check(&clean) != 0)
+		w->out->failed = true;
+	buf_fini(&clean);
+}
+
+/* What is kept of it beside its text. False: it is not of our form. */
+static bool fill(struct item *it, int64_t lsn, const char *time, const char *session,
+		 const char *proposal)
+{
+	bool wants_id = it->kind == ITEM_PROPOSAL || it->kind == ITEM_EXPIRED;
+
+	if (lsn <= 0 || (wants_id && !id_is_proposal(proposal)) ||
+	    strlen(session) >= sizeof(it->session))
+		return false;
+	it->lsn = it->cover = (uint64_t)lsn;
+	it->wall_ms = MAX(clock_parse_iso(time, strlen(time)), 0);
+	snprintf(it->session, sizeof(it->session), "%s", session);
+	if (wants_id)
+		snprintf(it->proposal, sizeof(it->proposal), "%s", proposal);
+	return true;
+}
+
+static struct item *item_new(int kind)
+{
+	struct item *it = calloc(1, sizeof(*it));
+
+	if (it) {
+		list_init(&it->node);
+		it->kind = (enum item_kind)kind;
+	}
+	return it;
+}
+
+static int make(struct item **out, int kind, const json_t *event)
+{
+	struct item *it = item_new(kind);
+	struct buf b;
+	struct jw w;
+	int rv = AVA_ENOENT;
+
+	if (!it)
+		return AVA_ENOMEM;
+	buf_init(&b, 1u << 18);
+	if (fill(it, json_get_int(event, "lsn", 0), str(event, "timestamp"),
+		 str(event, "sessionId"), str(json_object_get(event, "content"), "proposalId"))) {
+		jw_init(&w, &b);
+		write_item(&w, it, event);
+		it->json = buf_take(&b, NULL);
+		rv = it->json ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&b);
+	if (rv == 0)
+		*out = it;
+	else
+		item_free(it);
+	return rv;
+}
+
+int item_from_event(struct item **out, const char *type, const char *line, size_t len)
+{
+	int kind = kind_of(type), rv;
+	json_t *event;
+
+	if (kind < 0)
+		return AVA_ENOENT;
+	event = json_parse(line, len, NULL);
+	rv = event ? make(out, kind, event) : AVA_ENOENT;
+	json_decref(event);
+	return rv;
+}
+
+int item_from_json(struct item **out, const json_t *o)
+{
+	int kind = kind_of(str(o, "type"));
+	struct item *it = kind >= 0 ? item_new(kind) : NULL;
+	struct buf b;
+
+	if (!it)
+		return kind >= 0 ? AVA_ENOMEM : AVA_ECORRUPT;
+	buf_init(&b, 1u << 18);
+	if (!fill(it, json_get_int(o, "lsn", 0), str(o, "time"), str(o, "session_id"),
+		  str(o, "proposal_id")) ||
+	    json_dump(&b, o) != 0) {
+		buf_fini(&b);
+		item_free(it);
+		return AVA_ECORRUPT;
+	}
+	it->json = buf_take(&b, NULL);
+	buf_fini(&b);
+	if (!it->json) {
+		item_free(it);
+		return AVA_ENOMEM;
+	}
+	*out = it;
+	return 0;
+}
+
+bool item_answers(const char *type, const char *line, size_t len, char *id, size_t size)
+{
+	json_t *event;
+
+	if (strcmp(type, "SpawnConfirmed") != 0 && strcmp(type, "SpawnRejected") != 0 &&
+	    strcmp(type, "SpawnExpired") != 0)
+		return false;
+	event = json_parse(line, len, NULL);
+	snprintf(id, size, "%s", str(json_object_get(event, "content"), "proposalId"));
+	json_decref(event);
+	return id[0] != 0;
+}

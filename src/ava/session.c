@@ -1,0 +1,633 @@
+/* Which conversations there are, and the verbs about them. At the start only
+ * names are read: the id stands in each file's name. A conversation comes into
+ * memory when something is said in it, or when a subagent of it ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ava/talk.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+#include "subagent/world.h"
+
+#define SESSIONS_MAX 100000
+#define SAY_MAX      (1u << 20)
+#define FILE_MAX     (256u << 20)
+#define HEAD_MAX     16384 /* of a file, to show a session */
+#define TITLE_CHARS  80
+
+/* ---- the list */
+
+static void session_free(struct session *s)
+{
+	if (s->talk)
+		talk_free(s->talk);
+	if (map_get(&s->core->session_by_id, s->id) == s) {
+		map_del(&s->core->session_by_id, s->id);
+		s->core->nsessions--;
+	}
+	list_del(&s->node);
+	free(s->path);
+	free(s->cwd);
+	free(s->user);
+	free(s->model);
+	free(s->title);
+	free(s);
+}
+
+static int enlist(struct session *s)
+{
+	struct list *at = &s->core->sessions;
+
+	if (map_put(&s->core->session_by_id, s->id, s) != 0)
+		return AVA_ENOMEM;
+	s->core->nsessions++;
+	LIST_EACH (at, n, tmp) {
+		if (LIST_ENTRY(n, struct session, node)->created_ms <= s->created_ms) {
+			at = n;
+			break;
+		}
+	}
+	list_insert(at, &s->node);
+	return 0;
+}
+
+static struct session *session_new(struct core *c, const char *id, size_t len)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->core = c;
+	list_init(&s->node);
+	snprintf(s->id, sizeof(s->id), "%.*s", (int)len, id);
+	return s;
+}
+
+/* "2026-11-21T08-00-00-123Z" as in the name, in milliseconds; 0: it is none. */
+static int64_t name_time(const char *name)
+{
+	char iso[CLOCK_ISO_LEN + 1];
+	int64_t ms;
+
+	if (strlen(name) < CLOCK_ISO_LEN)
+		return 0;
+	memcpy(iso, name, CLOCK_ISO_LEN);
+	iso[CLOCK_ISO_LEN] = 0;
+	iso[13] = iso[16] = ':';
+	iso[19] = '.';
+	ms = clock_parse_iso(iso, CLOCK_ISO_LEN);
+	return MAX(ms, 0);
+}
+
+struct scan {
+	struct core *core;
+	char folder[300];
+	bool no_memory;
+};
+
+static void found_file(const char *name, void *user)
+{
+	struct scan *sc = user;
+	size_t len;
+	const char *id = session_path_id(name, &len);
+	struct session *s;
+	char path[600];
+	struct stat st;
+
+	if (!id || len >= sizeof(s->id) || strlen(name) > 200)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", sc->folder, name);
+	if (sys->fstatat(sc->core->root_fd, path, &st, 0) != 0 || !S_ISREG(st.st_mode))
+		return;
+	s = session_new(sc->core, id, len);
+	if (!s || map_get(&sc->core->session_by_id, s->id)) {
+		sc->no_memory = sc->no_memory || !s;
+		free(s);
+		return;
+	}
+	s->there = true;
+	s->created_ms = name_time(name);
+	s->updated_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	s->path = strdup(path);
+	if (!s->path || enlist(s) != 0) {
+		sc->no_memory = true;
+		session_free(s);
+	}
+}
+
+static void found_folder(const char *name, void *user)
+{
+	struct scan *sc = user;
+
+	if (strncmp(name, "--", 2) != 0 || strlen(name) > 200)
+		return;
+	snprintf(sc->folder, sizeof(sc->folder), "sessions/%s", name);
+	(void)sys->list(sc->core->root_fd, sc->folder, found_file, sc);
+}
+
+static char *file_of(const char *session_id, void *user)
+{
+	struct core *c = user;
+	struct session *s = map_get(&c->session_by_id, session_id);
+
+	return s && s->path ? strdup(s->path) : NULL;
+}
+
+int sessions_open(struct core *c, struct ava_error *err)
+{
+	struct scan sc = {.core = c};
+
+	c->sup.session_file = file_of;
+	c->sup.session_user = c;
+	c->sup.on_text = talk_text;
+	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);
+	if (sc.no_memory || talk_tools_init(c) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
+}
+
+/* ---- what its file says */
+
+static void take_header(struct session *s, const json_t *line)
+{
+	const char *cwd = json_get_str(line, "cwd"), *user = json_get_str(line, "userId");
+	const char *type = json_get_str(line, "type");
+
+	if (!type || strcmp(type, "session") != 0)
+		return;
+	if (!s->cwd)
+		s->cwd = strdup(cwd ? cwd : "");
+	if (!s->user)
+		s->user = strdup(user ? user : "");
+}
+
+static void take_title(struct session *s, const json_t *line)
+{
+	const json_t *m = json_object_get(line, "message");
+	const char *role = json_get_str(m, "role"), *text;
+	const json_t *content = json_object_get(m, "content");
+
+	if (s->title || !role || strcmp(role, "user") != 0)
+		return;
+	text = json_is_string(content) ? json_string_value(content)
+				       : json_get_str(json_array_get(content, 0), "text");
+	if (text)
+		s->title = strndup(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
+	for (char *at = s->title; at && *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+}
+
+/* The first lines are enough to show it. */
+static void read_head(struct session *s)
+{
+	char *data = NULL;
+	const char *line;
+	size_t at = 0, n, len = HEAD_MAX;
+	int fd;
+
+	if (s->cwd && (s->title || !s->there))
+		return;
+	fd = s->there ? sys->openat(s->core->root_fd, s->path, O_RDONLY | O_CLOEXEC, 0) : -1;
+	data = malloc(HEAD_MAX);
+	if (fd >= 0 && data) {
+		struct stat st;
+
+		len = sys->fstat(fd, &st) == 0 ? MIN((size_t)st.st_size, len) : 0;
+		if (sys_read_all(fd, data, len, 0) != 0)
+			len = 0;
+		while (jsonl_next(data, len, &at, &line, &n) == 1) {
+			json_t *o = json_parse(line, n, NULL);
+
+			take_header(s, o);
+			take_title(s, o);
+			json_decref(o);
+		}
+	}
+	if (fd >= 0)
+		sys->close(fd);
+	free(data);
+	if (!s->cwd)
+		s->cwd = strdup("");
+	if (!s->title)
+		s->title = strdup("");
+	if (!s->user)
+		s->user = strdup("");
+	if (!s->model)
+		s->model = strdup("");
+}
+
+static unsigned count(const struct list *l)
+{
+	unsigned n = 0;
+
+	for (const struct list *at = l->next; at != l; at = at->next)
+		n++;
+	return n;
+}
+
+static void show(struct session *s, struct op_session *out)
+{
+	const struct talk *t = s->talk;
+
+	read_head(s);
+	*out = (struct op_session){
+		.id = s->id,
+		.cwd = s->cwd ? s->cwd : "",
+		.user_id = s->user ? s->user : "",
+		.model = t          ? t->run.spec->model.id
+			 : s->model ? s->model
+				    : "",
+		.title = s->title ? s->title : "",
+		.created_ms = s->created_ms,
+		.updated_ms = s->updated_ms,
+	};
+	if (!t)
+		return;
+	out->busy = t->busy || t->answering;
+	out->live_runs = count(&t->watches);
+	out->waiting = count(&t->inputs);
+	out->cost_microusd = t->cost_microusd + t->run.agent.totals.cost_microusd;
+	out->tokens = t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
+}
+
+static struct session *find(struct core *c, const char *id, struct ava_error *err)
+{
+	struct session *s = map_get(&c->session_by_id, id);
+
+	if (!s)
+		err_set(err, AVA_ENOENT, "there is no session %.60s (ava sessions lists them)", id);
+	return s;
+}
+
+int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_session *s, void *user),
+		 void *user)
+{
+	struct op_session out;
+	size_t n = 0;
+
+	LIST_EACH (&c->sessions, node, tmp) {
+		if (n++ == limit)
+			break;
+		show(LIST_ENTRY(node, struct session, node), &out);
+		each(&out, user);
+	}
+	return (int)n;
+}
+
+int ops_session(struct core *c, const char *session,
+		void (*each)(const struct op_session *s, void *user), void *user,
+		struct ava_error *err)
+{
+	struct session *s = find(c, session, err);
+	struct op_session out;
+
+	if (!s)
+		return AVA_ENOENT;
+	show(s, &out);
+	each(&out, user);
+	return 0;
+}
+
+int ops_session_entries(struct core *c, const char *session, const char *after,
+			void (*each)(const char *line, size_t len, void *user), void *user,
+			struct ava_error *err)
+{
+	struct session *s = find(c, session, err);
+	bool give = !after || !*after;
+	char *data = NULL;
+	const char *line;
+	size_t len = 0, at = 0, n;
+	int rv;
+
+	if (!s)
+		return AVA_ENOENT;
+	rv = s->there ? sys_read_file(c->root_fd, s->path, FILE_MAX, &data, &len, err) : 0;
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = give ? NULL : json_parse(line, n, NULL);
+		const char *id = json_get_str(o, "id");
+
+		if (give)
+			each(line, n, user);
+		give = give || (id && strcmp(id, after) == 0);
+		json_decref(o);
+	}
+	free(data);
+	return rv;
+}
+
+/* ---- a new one */
+
+static int check_cwd(const char *cwd, struct ava_error *err)
+{
+	struct stat st;
+
+	if (!cwd[0])
+		return 0;
+	if (cwd[0] != '/')
+		return err_set(err, AVA_EINVAL,
+			       "the working folder %.200s must be an absolute path", cwd);
+	if (stat(cwd, &st) != 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, AVA_ENOENT,
+			       "the working folder %.200s is not there: start from one that is",
+			       cwd);
+	return 0;
+}
+
+static int fill_new(struct session *s, const struct op_session_new *n, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+
+	s->created_ms = s->updated_ms = clock_wall_ms();
+	s->cwd = strdup(n->cwd ? n->cwd : "");
+	s->user = strdup(n->user_id ? n->user_id : "");
+	s->model = strdup(n->model ? n->model : "");
+	s->title = strdup("");
+	if (!s->cwd || !s->user || !s->model || !s->title)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (check_cwd(s->cwd, err) != 0)
+		return err->code;
+	if (session_path(path, sizeof(path), s->cwd, s->created_ms, s->id) != 0)
+		return err_set(err, AVA_ETOOBIG, "the name of the session would be too long");
+	s->path = strdup(path);
+	if (!s->path || enlist(s) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return talk_open(s, err);
+}
+
+void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done, void *user)
+{
+	struct session_id id = id_session();
+	struct ava_error err = {0};
+	struct op_session out;
+	struct session *s = NULL;
+
+	if (c->nsessions >= SESSIONS_MAX)
+		err_set(&err, AVA_EBUSY, "there are %d sessions already: remove some",
+			SESSIONS_MAX);
+	else if (core_ready(c, &err) == 0)
+		s = session_new(c, id.text, strlen(id.text));
+	if (!s && !err.code)
+		err_set(&err, AVA_ENOMEM, "out of memory");
+	if (s && fill_new(s, n, &err) != 0) {
+		session_free(s);
+		s = NULL;
+	}
+	if (!s) {
+		done(err.code, NULL, &err, user);
+		return;
+	}
+	free(s->title); /* the first words will be it */
+	s->title = NULL;
+	show(s, &out);
+	done(0, &out, NULL, user);
+}
+
+/* ---- saying something */
+
+static void said(int rv, void *user)
+{
+	struct input *in = user;
+	struct talk *t = in->talk;
+	op_said_fn done = in->done;
+
+	t->session->updated_ms = clock_wall_ms();
+	list_del(&in->node);
+	talk_input(t, in);
+	in->done = NULL;
+	if (done)
+		done(0, in->id, NULL, in->user);
+}
+
+/* What its first words bring with them: the header, and how requests begin. */
+static int write_start(struct talk *t, struct draft *d)
+{
+	struct session *s = t->session;
+	struct buf b, *line = draft_part(d, DRAFT_MESSAGES, t->messages);
+	struct jw w;
+
+	if (!line || spec_line(t->run.spec, line, &t->run.request_bytes, &t->run.prefix) != 0)
+		return AVA_ENOMEM;
+	buf_init(&b, 64u << 10);
+	session_header(&b, s->id, s->created_ms, s->cwd, s->user);
+	draft_entry(d, s->path, s->id, &b);
+	buf_fini(&b);
+	buf_init(&b, 64u << 10);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "cwd", s->cwd);
+	jw_str(&w, "client", "ava");
+	jw_end(&w);
+	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
+	return 0;
+}
+
+static void write_said(struct talk *t, struct draft *d, struct input *in)
+{
+	struct session *s = t->session;
+	struct session_entry e = {.id = in->id, .wall_ms = in->said_ms};
+	struct buf b;
+	struct jw w;
+
+	draft_entry_id(d, in->id);
+	buf_init(&b, 8u << 20);
+	session_user(&b, &e, in->text, strlen(in->text));
+	draft_entry(d, s->path, in->id, &b);
+	buf_fini(&b);
+	buf_init(&b, 8u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_preview(&w, "text", in->text, strlen(in->text), 100000);
+	jw_end(&w);
+	core_event(s->core, d, EVENT_UserMessage, s->id, s->user, &b);
+}
+
+static struct input *input_new(const struct core *c, const struct op_say *say)
+{
+	struct input *in = calloc(1, sizeof(*in));
+	struct buf clean;
+
+	if (!in)
+		return NULL;
+	list_init(&in->node);
+	in->kind = INPUT_SAID;
+	in->said_ms = clock_wall_ms();
+	buf_init(&clean, 8u << 20);
+	if (!c->redact || redact_text(c->redact, &clean, say->text, strlen(say->text)) >= 0)
+		in->text = c->redact ? buf_take(&clean, NULL) : strdup(say->text);
+	buf_fini(&clean);
+	if (in->text)
+		return in;
+	free(in);
+	return NULL;
+}
+
+static int check_say(const struct op_say *say, struct ava_error *err)
+{
+	size_t len = strlen(say->text);
+
+	if (say->text[strspn(say->text, " \t\r\n")] == 0)
+		return err_set(err, AVA_EINVAL, "the message is empty: say something");
+	if (len > SAY_MAX)
+		return err_set(err, AVA_ETOOBIG,
+			       "the message is %zu bytes long, %u at the most: put the rest into a "
+			       "file and name it",
+			       len, SAY_MAX);
+	if (!utf8_valid(say->text, len))
+		return err_set(err, AVA_EINVAL, "the message is not valid UTF-8");
+	return 0;
+}
+
+/* A file that a person removed is not begun again in the middle: pi takes one
+ * without its header for empty, and empties it. */
+static int check_there(const struct session *s, struct ava_error *err)
+{
+	struct stat st;
+
+	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.outbox)) ||
+	    sys->fstatat(s->core->root_fd, s->path, &st, 0) == 0 || errno != ENOENT)
+		return 0;
+	return err_set(err, AVA_ENOENT,
+		       "the file of session %s was removed: begin a new conversation", s->id);
+}
+
+int session_load(struct session *s, struct ava_error *err)
+{
+	read_head(s);
+	return s->talk ? 0 : talk_open(s, err);
+}
+
+static int begin_say(struct session *s, const struct op_say *say, op_said_fn done, void *user,
+		     struct ava_error *err)
+{
+	struct input *in;
+	struct draft *d;
+	bool first = !s->there;
+	int rv = check_say(say, err);
+
+	if (rv == 0)
+		rv = core_ready(s->core, err);
+	if (rv == 0)
+		rv = check_there(s, err);
+	if (rv == 0)
+		rv = session_load(s, err);
+	if (rv != 0)
+		return rv;
+	in = input_new(s->core, say);
+	d = in ? draft_new(&s->core->book) : NULL;
+	if (!d || (first && write_start(s->talk, d) != 0)) {
+		draft_free(d);
+		if (in)
+			free(in->text);
+		free(in);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	in->talk = s->talk;
+	in->done = done;
+	in->user = user;
+	s->there = true; /* a second message comes behind it in the outbox */
+	write_said(s->talk, d, in);
+	list_add(&s->talk->saying, &in->node);
+	outbox_put(&s->talk->run.outbox, d, JOURNAL_NOW, said, in);
+	return 0;
+}
+
+void ops_say(struct core *c, const char *session, const struct op_say *say, op_said_fn done,
+	     void *user)
+{
+	struct ava_error err = {0};
+	struct session *s = find(c, session, &err);
+
+	if (!s || begin_say(s, say, done, user, &err) != 0)
+		done(err.code, NULL, &err, user);
+}
+
+int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
+{
+	struct session *s = find(c, session, err);
+
+	if (!s)
+		return AVA_ENOENT;
+	if (s->talk && s->talk->busy) {
+		agent_cancel(&s->talk->run.agent);
+		world_wake(&s->talk->run);
+	}
+	return 0;
+}
+
+/* ---- watching */
+
+struct op_watch *ops_watch(struct core *c, void (*frame)(const struct op_frame *f, void *user),
+			   void *user)
+{
+	struct op_watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->frame = frame;
+	w->user = user;
+	list_add(&c->watches, &w->node);
+	return w;
+}
+
+void ops_unwatch(struct op_watch *w)
+{
+	list_del(&w->node);
+	free(w);
+}
+
+/* ---- the runtime's life */
+
+bool sessions_idle(const struct core *c)
+{
+	for (const struct list *n = c->talks.next; n != &c->talks; n = n->next) {
+		const struct talk *t = LIST_ENTRY(n, struct talk, node);
+
+		if (t->busy || t->answering || !list_empty(&t->inputs) || !list_empty(&t->saying))
+			return false;
+	}
+	return true;
+}
+
+void sessions_quiesce(struct core *c)
+{
+	LIST_EACH (&c->talks, n, tmp) {
+		struct talk *t = LIST_ENTRY(n, struct talk, node);
+
+		infer_stop(&t->run.agent);
+		toolrun_stop(&t->run.agent);
+		t->run.abandoned = true;
+	}
+}
+
+bool sessions_written(const struct core *c)
+{
+	for (const struct list *n = c->talks.next; n != &c->talks; n = n->next)
+		if (!outbox_empty(&LIST_ENTRY(n, struct talk, node)->run.outbox))
+			return false;
+	return true;
+}
+
+void sessions_close(struct core *c)
+{
+	while (!list_empty(&c->sessions)) {
+		struct session *s = LIST_FIRST(&c->sessions, struct session, node);
+
+		while (s->talk && s->talk->run.busy > 0)
+			os_loop_step(c->loop, 50);
+		session_free(s);
+	}
+	while (!list_empty(&c->watches))
+		ops_unwatch(LIST_FIRST(&c->watches, struct op_watch, node));
+	map_fini(&c->session_by_id);
+	talk_tools_fini(c);
+}

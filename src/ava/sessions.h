@@ -1,0 +1,87 @@
+/* The verbs about conversations, beside those of ava/ops.h and with their
+ * rules: loop thread, `done` exactly once, strings borrowed until it returns.
+ *
+ * A session is one conversation with Ava: a file that pi can read, and beside
+ * it what travelled to her model. Each thing a person says, and each result of
+ * a subagent of hers, begins a turn of the same machine that runs subagents;
+ * what comes while she is at work waits for the next turn. */
+#ifndef AVA_SESSIONS_H
+#define AVA_SESSIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+
+struct core;
+
+struct op_session {
+	const char *id, *cwd, *user_id, *model; /* model "": not chosen yet */
+	const char *title;                      /* how it began; "" */
+	int64_t created_ms, updated_ms;         /* wall */
+	int64_t cost_microusd, tokens;          /* of Ava's own calls by this process */
+	unsigned live_runs, waiting;            /* subagents; inputs that wait for a turn */
+	bool busy;                              /* she is at work */
+};
+typedef void (*op_session_fn)(int rv, const struct op_session *s, const struct ava_error *err,
+			      void *user);
+
+struct op_session_new {
+	const char *cwd;     /* absolute, exists; "" or NULL: no file roots */
+	const char *user_id; /* NULL: "" */
+	const char *model;   /* NULL: the default of Ava */
+};
+/* Nothing is written before something is said. AVA_EINVAL, AVA_ENOENT (cwd),
+ * AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
+void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done,
+		     void *user);
+
+struct op_say {
+	const char *text, *user_id;
+	const char *request_id; /* the same one is taken once; NULL: none */
+};
+/* Done: what was said is on disk, `entry` is its id in the session. It is
+ * answered by events (AssistantMessage) and text frames. */
+typedef void (*op_said_fn)(int rv, const char *entry, const struct ava_error *err, void *user);
+void ops_say(struct core *c, const char *session, const struct op_say *say, op_said_fn done,
+	     void *user);
+
+/* Stop the turn under way, not the subagents. 0 also when none is. */
+int ops_session_stop(struct core *c, const char *session, struct ava_error *err);
+
+/* Newest first. */
+int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_session *s, void *user),
+		 void *user);
+int ops_session(struct core *c, const char *session,
+		void (*each)(const struct op_session *s, void *user), void *user,
+		struct ava_error *err);
+/* The lines of its file behind the entry `after` (NULL: all), each as it stands. */
+int ops_session_entries(struct core *c, const char *session, const char *after,
+			void (*each)(const char *line, size_t len, void *user), void *user,
+			struct ava_error *err);
+
+/* ---- for the runtime itself */
+/* Find the sessions of the root. Before runs are taken up again. */
+int sessions_open(struct core *c, struct ava_error *err);
+/* Go on with turns and results that a stop left. After runs were taken up. */
+void sessions_resume(struct core *c);
+bool sessions_idle(const struct core *c);
+void sessions_quiesce(struct core *c);
+bool sessions_written(const struct core *c);
+void sessions_close(struct core *c);
+
+/* Text of Ava's as it comes, and turns beginning and ending, for whoever
+ * watches; never stored. */
+struct op_frame {
+	const char *session;
+	enum { FRAME_TEXT, FRAME_THINKING, FRAME_TURN } kind;
+	const char *text; /* of FRAME_TURN: "busy" or "idle" */
+	size_t len;
+};
+struct op_watch;
+struct op_watch *ops_watch(struct core *c, void (*frame)(const struct op_frame *f, void *user),
+			   void *user);
+void ops_unwatch(struct op_watch *w);
+
+#endif

@@ -1,0 +1,114 @@
+/* A conversation while it is in memory: Ava as an agent of the same machine.
+ * Files: session.c (which there are, the verbs), talk.c (turns), talk_world.c
+ * (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her model
+ * is told, her prompt). Loop thread only. */
+#ifndef AVA_TALK_H
+#define AVA_TALK_H
+
+#include "ava/sessions.h"
+#include "ava/state.h"
+#include "subagent/session_entry.h"
+
+struct talk;
+
+struct session {
+	struct list node; /* in core.sessions, newest first */
+	struct core *core;
+	char id[40];
+	char *path;               /* of its file, below the root */
+	char *cwd, *user, *model; /* "" when none */
+	char *title;              /* NULL: not read yet */
+	int64_t created_ms, updated_ms;
+	bool there;        /* its file exists */
+	struct talk *talk; /* NULL: not in memory */
+};
+
+enum input_kind { INPUT_SAID, INPUT_RESULT };
+struct input { /* begins a turn, or goes into the next one */
+	struct list node;
+	enum input_kind kind;
+	char id[24];     /* entry of what was said, or run */
+	int64_t said_ms; /* wall */
+	char *text;      /* owned */
+	struct talk *talk;
+	struct op_answer *answer; /* its answer to a proposal is being carried out */
+	bool looked;              /* for an answer to a proposal */
+	op_said_fn done;          /* until it is on disk */
+	void *user;
+};
+
+struct talk_watch { /* one of its subagents at work */
+	struct run_wait wait;
+	struct list node; /* in talk.watches */
+	struct talk *talk;
+	char run[24];
+};
+
+struct talk {
+	struct run run; /* the machine and its record; run.place is `place` */
+	struct session *session;
+	struct agent_io io;
+	struct run_place place;
+	char messages[LOGBOOK_PATH], artifacts[LOGBOOK_PATH];
+	struct list node;   /* in core.talks */
+	struct list saying; /* inputs on their way to the disk */
+	struct list inputs; /* not yet told to the model, oldest first */
+	struct list watches;
+	struct buf notes;  /* notices that go before the next input */
+	struct buf prompt; /* the newest input, for previews */
+	bool begun;        /* the machine has had a turn in this process */
+	bool busy;         /* a turn is under way */
+	bool answering;    /* what a person said is carried out first */
+	struct os_task pump;
+	struct os_timer *again;        /* a turn that could not be begun */
+	int64_t cost_microusd, tokens; /* of the turns before this one */
+};
+
+/* ---- session.c */
+int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
+
+/* ---- talk.c */
+/* In memory from now on; its file is read when there is one. */
+int talk_open(struct session *s, struct ava_error *err);
+void talk_free(struct talk *t);
+/* Queue an input (*taken*) and begin a turn when none is under way. */
+void talk_input(struct talk *t, struct input *in);
+/* A subagent of this conversation: its result will be an input. */
+int talk_watch_run(struct talk *t, struct run *r);
+void talk_pump(struct talk *t);
+void talk_go(struct talk *t); /* the machine takes its first step of a turn */
+void talk_frame(struct talk *t, int kind, const char *text, size_t len);
+struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
+/* supervisor.on_text: text of a reply as it comes. */
+void talk_text(struct run *r, const char *s, size_t n, bool thinking);
+
+/* ---- talk_world.c */
+void talk_world_init(struct talk *t);
+/* A line that is no message: {"mark":{…}}, see doc/MESSAGES.md. */
+void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value);
+/* `more_calls`: of the reply that is being written. */
+void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls);
+
+/* ---- talk_restore.c */
+int talk_restore(struct talk *t, struct ava_error *err);
+
+/* ---- talk_text.c */
+int talk_system(struct buf *out, const struct session *s);
+/* Static; it follows talk_system's, its hash stands in the spec. */
+const char *talk_operating_text(bool brief);
+/* The user-role text of a turn: notes, then each input. */
+int talk_compose(struct buf *out, struct talk *t);
+/* A notice, later told before the next input. */
+void talk_note(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- talk_answer.c: what was said, as the answer to an open proposal */
+/* true: it is being carried out, talk_pump goes on afterwards. */
+bool talk_answer(struct talk *t, struct input *in);
+
+/* ---- talk_tools.c: her tools; the table is made once for each core */
+extern const struct role role_ava;
+int talk_tools_init(struct core *c);
+void talk_tools_fini(struct core *c);
+unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
+
+#endif

@@ -1,0 +1,449 @@
+/* A conversation taken up again. Its messages file is the whole truth of what
+ * her model was told: the marks in it say which inputs those were, and whether
+ * a turn was under way. Her session file says what was said and which
+ * subagents ended; what has no mark is told now.
+ *
+ * Calls that a stop left open get the answer "interrupted", unless their tool
+ * may run again; a turn that was under way goes on. A messages file that
+ * cannot be read is an error of whoever speaks: nothing is written over it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "ava/talk.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+#include "subagent/world.h"
+
+#define FILE_MAX  (256u << 20)
+#define RECENT_MS 86400000LL /* touched since then: looked at when the runtime starts */
+
+static const char interrupted[] =
+	"interrupted: the runtime stopped before there was a result; it may have had effects";
+
+struct memory {
+	struct talk *talk;   /* NULL: only looked at */
+	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
+	bool open;           /* a turn was under way */
+	unsigned untold;
+	uint64_t last; /* number of the newest entry that was told */
+	char model[300];
+};
+
+/* ---- the messages file */
+
+static void keep_told(struct memory *m, const char *kind, const char *id)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s:%s", kind, id);
+	(void)nameset_add(&m->told, name);
+}
+
+static bool was_told(const struct memory *m, const char *kind, const char *id)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s:%s", kind, id);
+	return nameset_has(&m->told, name) != 0;
+}
+
+static int take_mark(struct memory *m, const json_t *mark)
+{
+	struct run *r = m->talk ? &m->talk->run : NULL;
+	const char *said = json_get_str(mark, "said"), *result = json_get_str(mark, "result");
+	const char *turn = json_get_str(mark, "turn");
+	int64_t iteration = json_get_int(mark, "iteration", 0),
+		calls = json_get_int(mark, "calls", 0);
+	int64_t before;
+
+	if (said)
+		keep_told(m, "said", said);
+	if (result)
+		keep_told(m, "result", result);
+	if (!turn)
+		return 0;
+	m->open = strcmp(turn, "open") == 0;
+	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
+		return 0;
+	r->agent.iteration = (int32_t)iteration;
+	before = r->calls_at > 0 ? r->calls_before[r->calls_at] : 0;
+	return toolrun_count(r, (unsigned)MAX(calls - before, 0));
+}
+
+static int take_line(struct memory *m, const char *line, size_t len)
+{
+	static const char begin[] = "{\"mark\":", spec[] = "{\"spec\":";
+	bool is_mark = len > sizeof(begin) && memcmp(line, begin, sizeof(begin) - 1) == 0;
+	bool is_spec = m->talk && len > sizeof(spec) && memcmp(line, spec, sizeof(spec) - 1) == 0;
+	const char *model;
+	json_t *o;
+	int rv = 0;
+
+	if (!is_mark && !is_spec)
+		return 0;
+	o = json_parse(line, len, NULL);
+	if (is_mark)
+		rv = take_mark(m, json_object_get(o, "mark"));
+	model = is_spec ? json_get_str(json_object_get(o, "spec"), "model") : NULL;
+	if (model)
+		snprintf(m->model, sizeof(m->model), "%s", model);
+	json_decref(o);
+	return rv;
+}
+
+/* The file and, in *m, its marks. *file is the caller's. */
+static int read_marks(struct memory *m, const struct core *c, const char *path, char **file,
+		      size_t *len, struct ava_error *err)
+{
+	const char *line;
+	size_t at = 0, n;
+	int rv = logbook_read(c->root_fd, path, FILE_MAX, file, len, err);
+
+	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1)
+		if (take_line(m, line, n) != 0)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+	return rv;
+}
+
+static int read_messages(struct memory *m, struct buf *body, struct messages_info *info,
+			 struct ava_error *err)
+{
+	struct talk *t = m->talk;
+	char *file = NULL;
+	size_t len = 0;
+	int rv = read_marks(m, t->session->core, t->messages, &file, &len, err);
+
+	if (rv == 0)
+		rv = messages_request(body, file, len, info, err);
+	free(file);
+	return rv;
+}
+
+/* ---- the session file: what was not told yet */
+
+static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text,
+		     int64_t said_ms)
+{
+	struct input *in;
+
+	m->untold++;
+	if (!m->talk)
+		return 0;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		return AVA_ENOMEM;
+	list_init(&in->node);
+	in->kind = kind;
+	in->talk = m->talk;
+	in->said_ms = said_ms;
+	snprintf(in->id, sizeof(in->id), "%s", id);
+	in->text = text ? strdup(text) : NULL;
+	if (text && !in->text) {
+		free(in);
+		return AVA_ENOMEM;
+	}
+	list_add(&m->talk->inputs, &in->node);
+	return 0;
+}
+
+/* Ids of our entries are numbers of the journal. */
+static void keep_last(struct memory *m, const char *id)
+{
+	m->last = MAX(m->last, (uint64_t)strtoull(id, NULL, 16));
+}
+
+static int take_ended(struct memory *m, const char *id, const char *run)
+{
+	if (was_told(m, "result", run)) {
+		keep_last(m, id);
+		return 0;
+	}
+	if (was_told(m, "queued", run))
+		return 0;
+	keep_told(m, "queued", run);
+	return add_input(m, INPUT_RESULT, run, NULL, 0);
+}
+
+static int take_said(struct memory *m, const char *id, const json_t *message)
+{
+	const char *text;
+
+	if (was_told(m, "said", id)) {
+		keep_last(m, id);
+		return 0;
+	}
+	if (was_told(m, "queued", id)) /* pi may have written it a second time */
+		return 0;
+	keep_told(m, "queued", id);
+	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
+	/* Without its time it answers nothing that is open now. */
+	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
+}
+
+static int take_entry(struct memory *m, const json_t *o)
+{
+	const char *type = json_get_str(o, "type"), *id = json_get_str(o, "id");
+	const json_t *message = json_object_get(o, "message");
+	const char *role = json_get_str(message, "role"), *run = json_get_str(o, "jobId");
+	const char *event = json_get_str(o, "eventType");
+	const char *source = json_get_str(o, "source");
+
+	if (!type || !id)
+		return 0;
+	if (strcmp(type, "agent_event") == 0 && run && event && id_is_run(run) &&
+	    strcmp(event, "subagent:start") != 0)
+		return take_ended(m, id, run);
+	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
+	    strcmp(source, "ava") == 0)
+		return take_said(m, id, message);
+	return 0;
+}
+
+/* Of the others nothing is wanted; parsing them all costs a start too much. */
+static bool may_count(const char *line, size_t len)
+{
+	static const char said[] = "\"source\"", ended[] = "\"agent_event\"";
+
+	return memmem(line, len, said, sizeof(said) - 1) ||
+	       memmem(line, len, ended, sizeof(ended) - 1);
+}
+
+static int read_entries(struct memory *m, const struct session *s, struct ava_error *err)
+{
+	char *data = NULL;
+	const char *line;
+	size_t len = 0, at = 0, n;
+	int rv = sys_read_file(s->core->root_fd, s->path, FILE_MAX, &data, &len, err);
+
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = may_count(line, n) ? json_parse(line, n, NULL) : NULL;
+
+		rv = take_entry(m, o);
+		json_decref(o);
+		if (rv != 0)
+			err_set(err, rv, "out of memory");
+	}
+	free(data);
+	return rv;
+}
+
+/* ---- what was under way */
+
+/* A tool that changes nothing runs again; so do those of Ava's that know what
+ * they have done by the id of the call (talk_tools.c). */
+static void prepare_open(struct talk *t, struct turn *turn)
+{
+	const struct agent_spec *spec = &t->run.spec->agent;
+
+	for (unsigned i = 0; i < turn->ncalls; i++) {
+		struct turn_call *c = &turn->calls[i];
+
+		snprintf(c->id, sizeof(c->id), "c%d.%u", (int)t->run.agent.iteration, i + 1);
+		for (unsigned k = 0; k < spec->ntools; k++)
+			if (strcmp(spec->tools[k]->name, c->name) == 0)
+				c->tool = spec->tools[k];
+		if (c->tool && (c->tool->flags & TOOL_REPEATABLE) && c->args)
+			continue;
+		c->answered = true;
+		c->success = false;
+		c->error_class = "interrupted";
+		c->output = interrupted;
+		c->output_len = sizeof(interrupted) - 1;
+	}
+}
+
+/* The call that a stop cut: the last InferStart of this conversation without
+ * its end; it is newer than what it tells. "" when there is none, or no log. */
+static void find_cut_call(const struct talk *t, uint64_t after, char out[16])
+{
+	struct ava_log_query q = {
+		.root = t->session->core->root, .types = "InferStart,InferEnd", .after = after};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv;
+
+	out[0] = 0;
+	if (ava_log_open(&log, &q, NULL) != 0)
+		return;
+	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT) {
+		json_t *o = rv == 1 && memmem(e.line, e.len, t->session->id, strlen(t->session->id))
+				    ? json_parse(e.line, e.len, NULL)
+				    : NULL;
+		const char *session = json_get_str(o, "sessionId");
+		const char *call = json_get_str(json_object_get(o, "content"), "callId");
+
+		if (session && call && strcmp(session, t->session->id) == 0)
+			snprintf(out, 16, "%s", strcmp(e.type, "InferStart") == 0 ? call : "");
+		json_decref(o);
+	}
+	ava_log_close(log);
+}
+
+/* It was paid for, nobody knows how much: charged its estimate. */
+static void close_cut_call(struct talk *t, uint64_t after)
+{
+	struct run *r = &t->run;
+	struct usage u;
+	struct record_failure f = {
+		.error_class = "interrupted",
+		.sentence = "the runtime stopped while Ava was asking her model",
+		.usage = &u,
+		.retry_ms = 0,
+	};
+	struct draft *d;
+
+	find_cut_call(t, after, r->infer_id);
+	d = r->infer_id[0] ? world_draft(r) : NULL;
+	if (!d)
+		return;
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	record_infer_failed(d, r, &f);
+}
+
+static int go_on(struct memory *m, const struct buf *body, const struct messages_info *info)
+{
+	struct talk *t = m->talk;
+	struct turn *turn = turn_new();
+	int rv;
+
+	if (!turn)
+		return AVA_ENOMEM;
+	rv = t->run.spec->model.dialect->open_calls(body->data + info->head_len,
+						    body->len - info->head_len, turn, NULL);
+	if (rv != 0 || !m->open || info->lines == 0) {
+		turn_free(turn);
+		return rv;
+	}
+	talk_go(t);
+	close_cut_call(t, m->last);
+	if (turn->ncalls == 0) {
+		turn_free(turn);
+		return 0;
+	}
+	prepare_open(t, turn);
+	t->run.turn_open = true;
+	agent_resume(&t->run.agent, turn);
+	return 0;
+}
+
+static int watch_runs(struct talk *t)
+{
+	struct supervisor *sup = &t->session->core->sup;
+	int rv = 0;
+
+	LIST_EACH (&sup->live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (rv == 0 && strcmp(r->spec->session_id, t->session->id) == 0)
+			rv = talk_watch_run(t, r);
+	}
+	return rv;
+}
+
+/* The model it was begun with; what it said before stays in its own form. */
+static int same_model(struct memory *m, struct ava_error *err)
+{
+	struct talk *t = m->talk;
+	struct model model;
+	int rv = 0;
+
+	if (m->model[0] && strcmp(m->model, t->run.spec->model.id) != 0) {
+		rv = model_restore(m->model, &model, err);
+		if (rv == 0) {
+			t->run.spec->model = model;
+			t->run.spec->agent.price = model.price;
+			t->run.spec->agent.max_output = model.max_output;
+		}
+	}
+	return rv;
+}
+
+int talk_restore(struct talk *t, struct ava_error *err)
+{
+	struct memory m = {.talk = t};
+	struct messages_info info = {0};
+	struct run *r = &t->run;
+	struct buf body;
+	int rv;
+
+	buf_init(&body, FILE_MAX);
+	rv = read_messages(&m, &body, &info, err);
+	if (rv == 0)
+		rv = same_model(&m, err);
+	if (rv == 0)
+		rv = read_entries(&m, t->session, err);
+	if (rv == 0) {
+		r->request_bytes = (int64_t)body.len;
+		r->wordless = info.lines == 0;
+		hash_sha256_init(&r->prefix);
+		hash_sha256_add(&r->prefix, body.data, body.len);
+		rv = watch_runs(t);
+		if (rv == 0)
+			rv = go_on(&m, &body, &info);
+		if (rv != 0)
+			err_set(err, rv, "the conversation cannot be taken up again: %s",
+				ava_strerror(rv));
+	}
+	if (rv == 0 && !list_empty(&t->inputs))
+		os_defer(r->sup->loop, &t->pump);
+	buf_fini(&body);
+	nameset_fini(&m.told);
+	return rv;
+}
+
+/* ---- when the runtime starts */
+
+/* Was a turn under way, or something not told? Cheaper than taking it up. */
+static bool left_to_do(const struct session *s)
+{
+	struct memory m = {0};
+	char path[LOGBOOK_PATH], *file = NULL;
+	size_t len = 0;
+	int stem = (int)(strlen(s->path) - strlen(".jsonl"));
+	int n = snprintf(path, sizeof(path), "%.*s.messages.jsonl", stem, s->path);
+	int rv = n < (int)sizeof(path) ? read_marks(&m, s->core, path, &file, &len, NULL)
+				       : AVA_ETOOBIG;
+
+	if (rv == 0)
+		rv = read_entries(&m, s, NULL);
+	free(file);
+	nameset_fini(&m.told);
+	return rv != 0 || m.open || m.untold > 0; /* taking it up says what is wrong */
+}
+
+/* Their results will be told: whoever they belong to is in memory. */
+static void load_parents(struct core *c)
+{
+	LIST_EACH (&c->sup.live, n, tmp) {
+		const struct run *r = LIST_ENTRY(n, struct run, node);
+		struct session *s = map_get(&c->session_by_id, r->spec->session_id);
+		struct ava_error err = {0};
+
+		if (s && session_load(s, &err) != 0)
+			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+	}
+}
+
+void sessions_resume(struct core *c)
+{
+	int64_t now = clock_wall_ms();
+
+	load_parents(c);
+	LIST_EACH (&c->sessions, n, tmp) {
+		struct session *s = LIST_ENTRY(n, struct session, node);
+		struct ava_error err = {0};
+
+		if (s->talk || s->updated_ms < now - RECENT_MS || !left_to_do(s))
+			continue;
+		if (session_load(s, &err) != 0)
+			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+	}
+}

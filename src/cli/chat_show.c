@@ -1,0 +1,520 @@
+/* Showing a conversation; chat_show.h.
+ *
+ * Items of the feed are taken one by one: those that only change what is known
+ * (a turn begins, a piece of a block of text) at once, the others when the line
+ * being typed is out of the way. Status lines are those of every channel
+ * (progress.h). The quote of a proposal is asked of the daemon, which words it,
+ * and stands behind what Ava says in the same turn.
+ *
+ * What can fail: a request for a quote; then its id is shown with what shows it. */
+#include "cli/chat_show.h"
+
+#include <ava.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/chat.h"
+#include "cli/chat_unseen.h"
+#include "cli/progress.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
+#define PAST_CHARS 4000
+#define TAIL_MS    100 /* between two looks of a text that is not done */
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s != NULL ? s : "";
+}
+
+void chat_note(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	term_colour(stdout, TERM_DIM);
+	term_text(stdout, text, strlen(text), true);
+	term_colour(stdout, TERM_PLAIN);
+	putchar('\n');
+}
+
+/* ---- proposals */
+
+static void name_proposal(struct chat *c, const char *id)
+{
+	snprintf(c->proposals[c->nproposals++ % CHAT_PROPOSALS_MAX], sizeof(c->proposals[0]), "%s",
+		 id);
+}
+
+static void show_quote(struct chat *c, const char *id)
+{
+	struct ava_error err = {0};
+	json_t *p = NULL;
+	char path[64];
+	int rv;
+
+	snprintf(path, sizeof(path), "/proposals/%s", id);
+	rv = chat_call(c, path, NULL, &p, &err);
+	speech_close(&c->speech);
+	if (rv != 0)
+		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
+	else if (strcmp(str(p, "state"), "pending") == 0) {
+		term_text(stdout, str(p, "message"), strlen(str(p, "message")), true);
+		putchar('\n');
+	}
+	json_decref(p);
+}
+
+static void show_held(struct chat *c)
+{
+	for (size_t i = 0; i < c->nheld; i++)
+		show_quote(c, c->held[i]);
+	c->nheld = 0;
+}
+
+static void hold(struct chat *c, const char *id)
+{
+	if (id[0] == '\0' || strlen(id) >= sizeof(c->held[0]))
+		return;
+	name_proposal(c, id);
+	if (c->nheld == CHAT_HELD_MAX) /* `ava proposals` has them all */
+		memmove(c->held, c->held + 1, --c->nheld * sizeof(c->held[0]));
+	if (c->nheld == 0)
+		c->held_ms = clock_mono_ms() + HOLD_MS;
+	snprintf(c->held[c->nheld++], sizeof(c->held[0]), "%s", id);
+}
+
+/* ---- events */
+
+/* What this terminal sent is on the screen already. A long text comes cut. */
+static bool take_own(struct chat *c, const json_t *content)
+{
+	const char *text = str(content, "text");
+	bool cut = json_get_bool(content, "cut", false);
+
+	for (size_t i = 0; i < c->nown; i++) {
+		if (cut ? strncmp(c->own[i], text, strlen(text)) != 0
+			: strcmp(c->own[i], text) != 0)
+			continue;
+		free(c->own[i]);
+		memmove(c->own + i, c->own + i + 1, (--c->nown - i) * sizeof(c->own[0]));
+		return true;
+	}
+	return false;
+}
+
+static void show_said(struct chat *c, const char *text)
+{
+	speech_close(&c->speech);
+	term_colour(stdout, TERM_BOLD);
+	fputs("You, elsewhere: ", stdout);
+	term_colour(stdout, TERM_PLAIN);
+	term_text(stdout, text, strlen(text), true);
+	putchar('\n');
+}
+
+static void show_spawn(struct chat *c, const json_t *content)
+{
+	const char *id = str(content, "subagentId");
+	struct progress p;
+
+	speech_close(&c->speech);
+	chat_runs_begin(&c->runs, id, str(content, "role"), clock_mono_ms());
+	progress_init(&p, stdout, str(content, "role"));
+	progress_spawning(&p, id);
+}
+
+/* The role of a run that began before this terminal came is asked. */
+static struct chat_run *run_of(struct chat *c, const char *id)
+{
+	struct chat_run *run = chat_runs_find(&c->runs, id);
+	json_t *status = NULL;
+	char path[64];
+
+	if (run != NULL || strlen(id) >= sizeof(run->id))
+		return run;
+	snprintf(path, sizeof(path), "/runs/%s", id);
+	if (chat_call(c, path, NULL, &status, NULL) == 0)
+		run = chat_runs_begin(&c->runs, id, str(status, "role"), clock_mono_ms());
+	json_decref(status);
+	return run;
+}
+
+static void show_activity(struct chat *c, const char *id, const struct feed_item *i,
+			  const json_t *content)
+{
+	struct chat_run *run = run_of(c, id);
+	struct progress p;
+
+	speech_close(&c->speech);
+	progress_init(&p, stdout, "subagent");
+	if (run != NULL) {
+		snprintf(p.role, sizeof(p.role), "%s", run->role);
+		snprintf(run->activity, sizeof(run->activity), "%s", str(content, "text"));
+	}
+	progress_event(&p, i->type, i->data, i->len);
+}
+
+/* SubagentComplete tells what progress_end wants under other names. */
+static void show_complete(struct chat *c, const json_t *content)
+{
+	const json_t *totals = json_object_get(content, "totals");
+	struct chat_run *run = run_of(c, str(content, "subagentId"));
+	const json_t *cost = json_object_get(totals, "costCents");
+	json_t *result = json_object();
+
+	speech_close(&c->speech);
+	json_object_set_new(result, "status", json_string(str(content, "status")));
+	json_object_set_new(result, "stop_reason", json_string(str(content, "stopReason")));
+	json_object_set_new(result, "duration_seconds",
+			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
+	if (json_is_number(cost))
+		json_object_set_new(result, "cost_cents", json_real(json_number_value(cost)));
+	progress_end(stdout, run != NULL ? run->role : "subagent", result);
+	json_decref(result);
+	if (run != NULL)
+		run->live = false;
+}
+
+static void show_refused(struct chat *c, const char *type, const json_t *content)
+{
+	if (strcmp(type, "SpawnExpired") != 0 && strcmp(str(content, "replacedBy"), "") != 0)
+		return; /* the quote that replaces it says so */
+	speech_close(&c->speech);
+	chat_note("%s %s", str(content, "proposalId"),
+		  strcmp(type, "SpawnExpired") == 0 ? "has expired: nothing was started."
+						    : "is rejected: nothing was started.");
+}
+
+static void show_error(struct chat *c, const json_t *content)
+{
+	c->errors++;
+	speech_close(&c->speech);
+	term_colour(stdout, TERM_RED);
+	fputs("Ava cannot answer: ", stdout);
+	term_str(stdout, str(content, "message"));
+	term_colour(stdout, TERM_PLAIN);
+	putchar('\n');
+}
+
+static void show_event(struct chat *c, const struct feed_item *i)
+{
+	json_t *event = json_parse(i->data, i->len, NULL);
+	const json_t *content = json_object_get(event, "content");
+	const char *agent = str(event, "agentId"), *text = str(content, "text");
+	bool own = strcmp(agent, "ava") == 0;
+
+	if (strcmp(i->type, "AssistantMessage") == 0)
+		speech_whole(&c->speech, stdout, text, strlen(text));
+	else if (strcmp(i->type, "UserMessage") == 0)
+		show_said(c, text);
+	else if (strcmp(i->type, "SubagentSpawn") == 0)
+		show_spawn(c, content);
+	else if (strcmp(i->type, "Activity") == 0)
+		show_activity(c, agent, i, content);
+	else if (strcmp(i->type, "SubagentComplete") == 0)
+		show_complete(c, content);
+	else if (strcmp(i->type, "Error") == 0 && own)
+		show_error(c, content);
+	else if (strncmp(i->type, "Spawn", 5) == 0)
+		show_refused(c, i->type, content);
+	json_decref(event);
+	if (own || strcmp(i->type, "SubagentComplete") == 0)
+		chat_noticed(c, i->lsn);
+}
+
+/* ---- items */
+
+/* After a lost connection: whether she is at work is asked. */
+static void ask_state(struct chat *c)
+{
+	json_t *s = NULL;
+
+	if (chat_session(c, &s, NULL) == 0) {
+		c->busy = strcmp(str(s, "status"), "busy") == 0;
+		c->turns += !c->busy;
+	}
+	json_decref(s);
+}
+
+static bool take_event(struct chat *c, const struct feed_item *i)
+{
+	bool said = strcmp(i->type, "UserMessage") == 0;
+	bool proposed = strcmp(i->type, "SpawnProposed") == 0, taken = proposed;
+	json_t *event;
+
+	if (!said && !proposed)
+		return false;
+	event = json_parse(i->data, i->len, NULL);
+	if (proposed) {
+		hold(c, str(json_object_get(event, "content"), "proposalId"));
+		chat_noticed(c, i->lsn); /* acknowledged when her turn is over: shown by then */
+	}
+	if (said)
+		taken = take_own(c, json_object_get(event, "content"));
+	json_decref(event);
+	c->seen = MAX(c->seen, i->lsn);
+	return taken;
+}
+
+/* What changes nothing on the screen. False: it is to be shown. */
+static bool take_in(struct chat *c, const struct feed_item *i)
+{
+	switch (i->kind) {
+	case FEED_TEXT:
+		speech_piece(&c->speech, i->data, i->len);
+		return true;
+	case FEED_BUSY:
+		c->busy = true;
+		return true;
+	case FEED_IDLE:
+		c->busy = false;
+		c->turns += c->nown == 0;
+		return true;
+	case FEED_EVENT:
+		return take_event(c, i);
+	default:
+		return false;
+	}
+}
+
+static void show_item(struct chat *c, const struct feed_item *i)
+{
+	switch (i->kind) {
+	case FEED_EVENT:
+		c->seen = MAX(c->seen, i->lsn);
+		show_event(c, i);
+		break;
+	case FEED_LOST:
+		c->lost = true;
+		speech_close(&c->speech);
+		speech_cut(&c->speech);
+		chat_note("The connection to the daemon is lost; it is made again.");
+		break;
+	case FEED_BACK:
+		c->lost = false;
+		ask_state(c);
+		chat_note("Connected again.");
+		break;
+	case FEED_GONE:
+		c->gone = true;
+		chat_note("The conversation cannot be followed any more: %s", i->data);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool tail_changed(const struct chat *c)
+{
+	size_t len = 0;
+
+	return c->live && (speech_tail(&c->speech, &len) != NULL ? len : 0) != c->tail_len;
+}
+
+static bool is_due(const struct chat *c)
+{
+	int64_t now = clock_mono_ms(), next = chat_runs_next(&c->runs);
+
+	return (c->nheld > 0 && (!c->busy || now >= c->held_ms)) || (next >= 0 && next <= now) ||
+	       speech_ready(&c->speech) || (tail_changed(c) && now >= c->tail_ms);
+}
+
+bool chat_wants(struct chat *c)
+{
+	for (;;) {
+		if (c->next == NULL && c->feed != NULL)
+			c->next = feed_take(c->feed);
+		if (c->next == NULL)
+			return is_due(c);
+		if (is_due(c) || !take_in(c, c->next))
+			return true;
+		feed_item_free(c->next);
+		c->next = NULL;
+	}
+}
+
+static void note_tail(struct chat *c)
+{
+	c->tail_len = 0;
+	speech_tail(&c->speech, &c->tail_len);
+	c->tail_ms = clock_mono_ms() + TAIL_MS;
+}
+
+static void show_due(struct chat *c)
+{
+	struct chat_run *run;
+	struct progress p;
+
+	speech_show(&c->speech, stdout);
+	note_tail(c);
+	if (c->nheld > 0 && (!c->busy || clock_mono_ms() >= c->held_ms))
+		show_held(c);
+	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
+		speech_close(&c->speech);
+		progress_init(&p, stdout, run->role);
+		snprintf(p.activity, sizeof(p.activity), "%s", run->activity);
+		progress_still_working(&p);
+	}
+}
+
+void chat_show(struct chat *c)
+{
+	while (chat_wants(c)) {
+		show_due(c);
+		if (c->next == NULL)
+			continue;
+		if (!take_in(c, c->next))
+			show_item(c, c->next);
+		feed_item_free(c->next);
+		c->next = NULL;
+	}
+	note_tail(c);
+	fflush(stdout);
+	if (!c->busy)
+		chat_acknowledge(c);
+}
+
+const char *chat_tail(struct chat *c, size_t *len)
+{
+	return speech_tail(&c->speech, len);
+}
+
+int64_t chat_next(const struct chat *c)
+{
+	int64_t next = chat_runs_next(&c->runs);
+
+	if (c->nheld > 0 && (next < 0 || c->held_ms < next))
+		next = c->held_ms;
+	if (tail_changed(c) && (next < 0 || c->tail_ms < next))
+		next = c->tail_ms;
+	return next;
+}
+
+/* ---- an old conversation */
+
+/* Text of a message: its text blocks. */
+static void show_words(const json_t *message)
+{
+	const json_t *block;
+	size_t i;
+
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		const char *text = str(block, "text");
+
+		if (strcmp(str(block, "type"), "text") == 0)
+			term_text(stdout, text, MIN(strlen(text), (size_t)PAST_CHARS), true);
+	}
+	putchar('\n');
+}
+
+static bool has_words(const json_t *entry, const char *role)
+{
+	const json_t *message = json_object_get(entry, "message"), *block;
+	size_t i;
+
+	if (strcmp(str(message, "role"), role) != 0)
+		return false;
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		if (str(block, "text")[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+/* The last thing the person said, of what the feed does not bring, and *ava, what
+ * she answered. */
+static void show_last(const struct chat *c, const json_t *entries, const json_t **ava)
+{
+	const json_t *entry, *user = NULL;
+	size_t i, n = 0;
+
+	json_array_foreach(entries, i, entry)
+	{
+		if (strtoull(str(entry, "id"), NULL, 16) > c->seen)
+			continue;
+		if (has_words(entry, "user")) {
+			user = entry;
+			*ava = NULL;
+			n++;
+		} else if (has_words(entry, "assistant")) {
+			*ava = entry;
+		}
+	}
+	chat_note("Conversation %s, %zu message%s of yours so far.", c->session, n,
+		  n == 1 ? "" : "s");
+	if (user != NULL) {
+		fputs("You: ", stdout);
+		show_words(json_object_get(user, "message"));
+	}
+}
+
+static bool is_ours(const struct chat *c, const json_t *of)
+{
+	return strcmp(str(of, "session_id"), c->session) == 0;
+}
+
+static int show_open(struct chat *c, struct ava_error *err)
+{
+	json_t *runs = NULL, *proposals = NULL;
+	const json_t *v;
+	size_t i;
+	int rv = chat_call(c, "/runs?limit=1000", NULL, &runs, err);
+
+	if (rv == 0)
+		rv = chat_call(c, "/proposals", NULL, &proposals, err);
+	json_array_foreach(json_object_get(runs, "runs"), i, v)
+	{
+		if (!is_ours(c, v))
+			continue;
+		chat_runs_begin(&c->runs, str(v, "subagent_id"), str(v, "role"), clock_mono_ms());
+		printf("%s ", str(v, "subagent_id"));
+		progress_status(stdout, v);
+	}
+	json_array_foreach(json_object_get(proposals, "proposals"), i, v)
+	{
+		if (!is_ours(c, v))
+			continue;
+		name_proposal(c, str(v, "proposal_id"));
+		term_text(stdout, str(v, "message"), strlen(str(v, "message")), true);
+		putchar('\n');
+	}
+	json_decref(runs);
+	json_decref(proposals);
+	return rv;
+}
+
+int chat_show_past(struct chat *c, struct ava_error *err)
+{
+	const json_t *ava = NULL;
+	json_t *all = NULL;
+	bool words = false;
+	char path[128];
+	int rv;
+
+	snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
+	rv = chat_call(c, path, NULL, &all, err);
+	if (rv == 0) {
+		show_last(c, json_object_get(all, "entries"), &ava);
+		rv = chat_unseen(c, &words, err);
+	}
+	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */
+		fputs("Ava: ", stdout);
+		show_words(json_object_get(ava, "message"));
+	}
+	json_decref(all);
+	return rv == 0 ? show_open(c, err) : rv;
+}

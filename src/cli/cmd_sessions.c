@@ -1,0 +1,113 @@
+/* ava sessions: the conversations with Ava, the newest first. `ava -c ID` goes
+ * on with one.
+ *
+ * Fails only when there is no daemon to ask or no memory. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/show.h"
+#include "cli/table.h"
+#include "codec/json.h"
+
+static struct {
+	bool json;
+	int64_t limit;
+} o;
+
+static const struct opt opts[] = {
+	{.name = "limit",
+	 .letter = 'n',
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 .help = "at most N of them, the newest (1000)",
+	 .field = offsetof(__typeof__(o), limit)},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 .help = "as a JSON array",
+	 .field = offsetof(__typeof__(o), json)},
+};
+
+static const char *str(const json_t *v, const char *key)
+{
+	const char *s = json_get_str(v, key);
+
+	return s != NULL ? s : "";
+}
+
+static void add_row(struct table *t, const json_t *session)
+{
+	const char *updated = str(session, "updated_at");
+	int64_t at = clock_parse_iso(updated, strlen(updated));
+	char when[2 * FORMAT_LEN] = "", runs[24];
+
+	if (at >= 0)
+		snprintf(when, sizeof(when), "%s %.5s", format_date(at).text,
+			 format_clock(at).text);
+	snprintf(runs, sizeof(runs), "%" PRId64, json_get_int(session, "live_runs", 0));
+	table_add(t, str(session, "session_id"));
+	table_add(t, str(session, "status"));
+	table_add(t, when);
+	table_add(t, runs);
+	table_add(t, format_money(json_get_fixed(session, "cost_cents", 4, -1)).text);
+	table_add(t, str(session, "title"));
+}
+
+static int print_table(const json_t *sessions)
+{
+	static const char *const titles[] = {"ID", "STATUS", "LAST", "RUNS", "COST", "BEGAN WITH"};
+	struct table t;
+	const json_t *session;
+	size_t i;
+	int rv;
+
+	if (json_array_size(sessions) == 0) {
+		puts("There is no conversation yet: `ava` begins one.");
+		return CLI_DONE;
+	}
+	table_init(&t, ARRAY_LEN(titles));
+	t.spare = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4; /* all but id and title */
+	for (i = 0; i < ARRAY_LEN(titles); i++)
+		table_add(&t, titles[i]);
+	json_array_foreach(sessions, i, session) add_row(&t, session);
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
+}
+
+static int sessions_run(int argc, char **argv)
+{
+	struct ava_error err;
+	struct client *c;
+	json_t *reply = NULL;
+	int64_t limit = o.limit != OPT_ABSENT ? o.limit : 1000;
+	int rv = api_open(true, &c, &err), code;
+
+	if (rv == 0)
+		rv = api_get(c, &reply, &err, "/sessions?limit=%" PRId64, limit);
+	if (rv != 0)
+		code = cli_fail(&err);
+	else if (o.json)
+		show_json(stdout, json_object_get(reply, "sessions")), code = CLI_DONE;
+	else
+		code = print_table(json_object_get(reply, "sessions"));
+	json_decref(reply);
+	client_close(c);
+	return code;
+}
+
+const struct command cmd_sessions = {
+	.name = "sessions",
+	.args = "",
+	.summary = "list conversations",
+	.opts = opts,
+	.nopts = ARRAY_LEN(opts),
+	.values = &o,
+	.run = sessions_run,
+};

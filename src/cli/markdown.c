@@ -1,0 +1,462 @@
+/* Markdown; markdown.h.
+ *
+ * md4c reads it and calls back for each block, span and text; here they become
+ * lines with a margin and styles. The library is opened when the first text is
+ * shown: linked, it would cost every start of the program.
+ *
+ * What can fail: the library is not there, or memory; then what has not been
+ * shown stands as plain text. */
+#include "cli/markdown.h"
+
+#include <dlfcn.h>
+#include <md4c.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/term.h"
+
+#define LIBRARY "libmd4c.so.0"
+#define DEPTH   8 /* of margins; deeper blocks stand at the last one */
+
+enum style { STRONG = 1, EMPHASIS = 2, CODE = 4, HEAD = 8, STRUCK = 16, FAINT = 32 };
+
+struct show {
+	FILE *f;
+	bool colours;
+	unsigned style;
+	unsigned depth; /* of lists and quotes */
+	struct {
+		bool quote, ordered;
+		unsigned number;
+	} level[DEPTH];
+	bool at_start; /* of a line */
+	bool item;     /* the next line is the first of a list item */
+	bool gap;      /* an empty line before the next block */
+	bool any;      /* something was shown */
+	bool code;     /* in a block of code */
+	bool cell;     /* a cell of this row was shown */
+	char href[512];
+	char link[512]; /* the text of the link, as far as it goes */
+};
+
+static void restyle(struct show *s)
+{
+	static const struct {
+		unsigned style;
+		const char *code;
+	} codes[] = {{STRONG | HEAD, ";1"},
+		     {EMPHASIS, ";3"},
+		     {CODE, ";36"},
+		     {STRUCK, ";9"},
+		     {FAINT, ";2"}};
+
+	if (!s->colours)
+		return;
+	fputs("\033[0", s->f);
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		if (s->style & codes[i].style)
+			fputs(codes[i].code, s->f);
+	fputc('m', s->f);
+}
+
+static void set_style(struct show *s, unsigned style, bool on)
+{
+	s->style = on ? s->style | style : s->style & ~style;
+	restyle(s);
+}
+
+/* ---- margins */
+
+static void mark(struct show *s, unsigned i)
+{
+	if (s->level[i].ordered)
+		fprintf(s->f, "%u. ", s->level[i].number);
+	else
+		fputs(term_mark("\xe2\x80\xa2 ", "* "), s->f);
+}
+
+static void margin(struct show *s)
+{
+	unsigned depth = MIN(s->depth, (unsigned)DEPTH);
+
+	for (unsigned i = 0; i < depth; i++) {
+		if (s->level[i].quote)
+			fputs(term_mark("\xe2\x94\x82 ", "> "), s->f);
+		else if (s->item && i == depth - 1)
+			mark(s, i);
+		else
+			fputs(s->level[i].ordered ? "   " : "  ", s->f);
+	}
+	if (s->code)
+		fputs("    ", s->f);
+	s->item = false;
+	s->at_start = false;
+}
+
+static void text(struct show *s, const char *t, size_t len)
+{
+	while (len > 0) {
+		const char *nl = memchr(t, '\n', len);
+		size_t n = nl ? (size_t)(nl - t) : len;
+
+		if (n > 0 && s->at_start)
+			margin(s);
+		if (n > 0)
+			term_text(s->f, t, n, false);
+		if (nl != NULL) {
+			fputc('\n', s->f);
+			s->at_start = true;
+			n++;
+		}
+		t += n;
+		len -= n;
+	}
+	s->any = true;
+}
+
+static void end_line(struct show *s)
+{
+	if (!s->at_start)
+		fputc('\n', s->f);
+	s->at_start = true;
+}
+
+static void begin_block(struct show *s)
+{
+	end_line(s);
+	if (s->gap && s->any)
+		fputc('\n', s->f);
+	s->gap = false;
+}
+
+/* ---- blocks */
+
+static void push(struct show *s, bool quote, bool ordered, unsigned number)
+{
+	if (s->depth < DEPTH) {
+		s->level[s->depth].quote = quote;
+		s->level[s->depth].ordered = ordered;
+		s->level[s->depth].number = number;
+	}
+	s->depth++;
+}
+
+static void rule(struct show *s)
+{
+	begin_block(s);
+	text(s, "----", 4);
+	end_line(s);
+	s->gap = true;
+}
+
+static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
+{
+	struct show *s = user;
+
+	switch (type) {
+	case MD_BLOCK_QUOTE:
+		begin_block(s);
+		push(s, true, false, 0);
+		break;
+	case MD_BLOCK_UL:
+		s->gap = false; /* a list stands close to what introduces it */
+		begin_block(s);
+		push(s, false, false, 0);
+		break;
+	case MD_BLOCK_OL:
+		s->gap = false;
+		begin_block(s);
+		push(s, false, true, ((MD_BLOCK_OL_DETAIL *)detail)->start);
+		break;
+	case MD_BLOCK_LI:
+		end_line(s);
+		s->gap = false;
+		s->item = true;
+		break;
+	case MD_BLOCK_HR:
+		rule(s);
+		break;
+	case MD_BLOCK_H:
+		begin_block(s);
+		set_style(s, HEAD, true);
+		break;
+	case MD_BLOCK_CODE:
+		begin_block(s);
+		s->code = true;
+		set_style(s, CODE, true);
+		break;
+	case MD_BLOCK_P:
+	case MD_BLOCK_TABLE:
+		begin_block(s);
+		break;
+	case MD_BLOCK_TR:
+		end_line(s);
+		s->cell = false;
+		break;
+	case MD_BLOCK_TH:
+	case MD_BLOCK_TD:
+		if (s->cell)
+			text(s, " | ", 3);
+		s->cell = true;
+		set_style(s, HEAD, type == MD_BLOCK_TH);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static void leave_item(struct show *s)
+{
+	if (s->item) /* an empty one */
+		margin(s);
+	end_line(s);
+	s->gap = false;
+	if (s->depth > 0 && s->depth <= DEPTH)
+		s->level[s->depth - 1].number++;
+}
+
+static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
+{
+	struct show *s = user;
+
+	switch (type) {
+	case MD_BLOCK_QUOTE:
+	case MD_BLOCK_UL:
+	case MD_BLOCK_OL:
+		end_line(s);
+		s->depth--;
+		s->gap = true;
+		break;
+	case MD_BLOCK_LI:
+		leave_item(s);
+		break;
+	case MD_BLOCK_H:
+	case MD_BLOCK_CODE:
+		set_style(s, HEAD | CODE, false);
+		end_line(s);
+		s->code = false;
+		s->gap = true;
+		break;
+	case MD_BLOCK_P:
+	case MD_BLOCK_TABLE:
+		end_line(s);
+		s->gap = true;
+		break;
+	case MD_BLOCK_TH:
+		set_style(s, HEAD, false);
+		break;
+	case MD_BLOCK_TR:
+		end_line(s);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* ---- spans */
+
+static unsigned span_style(MD_SPANTYPE type)
+{
+	switch (type) {
+	case MD_SPAN_STRONG:
+		return STRONG;
+	case MD_SPAN_EM:
+		return EMPHASIS;
+	case MD_SPAN_CODE:
+		return CODE;
+	case MD_SPAN_DEL:
+		return STRUCK;
+	default:
+		return 0;
+	}
+}
+
+static void keep_href(struct show *s, const MD_ATTRIBUTE *a)
+{
+	snprintf(s->href, sizeof(s->href), "%.*s", (int)MIN(a->size, sizeof(s->href) - 1),
+		 a->text != NULL ? a->text : "");
+	s->link[0] = '\0';
+}
+
+static int enter_span(MD_SPANTYPE type, void *detail, void *user)
+{
+	struct show *s = user;
+
+	if (type == MD_SPAN_A)
+		keep_href(s, &((MD_SPAN_A_DETAIL *)detail)->href);
+	else if (type == MD_SPAN_IMG)
+		keep_href(s, &((MD_SPAN_IMG_DETAIL *)detail)->src);
+	else if (span_style(type) != 0)
+		set_style(s, span_style(type), true);
+	return 0;
+}
+
+/* The address of a link is shown whole, unless it is the text itself: what a
+ * person follows should be what they read. */
+static void show_href(struct show *s)
+{
+	if (s->href[0] == '\0' || strcmp(s->href, s->link) == 0)
+		return;
+	set_style(s, FAINT, true);
+	text(s, " (", 2);
+	text(s, s->href, strlen(s->href));
+	text(s, ")", 1);
+	set_style(s, FAINT, false);
+	s->href[0] = '\0';
+}
+
+static int leave_span(MD_SPANTYPE type, void *detail, void *user)
+{
+	struct show *s = user;
+
+	if (type == MD_SPAN_A || type == MD_SPAN_IMG)
+		show_href(s);
+	else if (span_style(type) != 0)
+		set_style(s, span_style(type), false);
+	return 0;
+}
+
+/* ---- text */
+
+static void entity(struct show *s, const char *t, size_t len)
+{
+	static const struct {
+		const char *name, *text;
+	} known[] = {{"&amp;", "&"},   {"&lt;", "<"},   {"&gt;", ">"},
+		     {"&quot;", "\""}, {"&apos;", "'"}, {"&nbsp;", " "}};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (strlen(known[i].name) != len || memcmp(known[i].name, t, len) != 0)
+			continue;
+		text(s, known[i].text, 1);
+		return;
+	}
+	text(s, t, len);
+}
+
+static int on_text(MD_TEXTTYPE type, const MD_CHAR *t, MD_SIZE len, void *user)
+{
+	struct show *s = user;
+	size_t have = strlen(s->link);
+
+	switch (type) {
+	case MD_TEXT_BR:
+	case MD_TEXT_SOFTBR:
+		text(s, "\n", 1);
+		break;
+	case MD_TEXT_NULLCHAR:
+		text(s, "?", 1);
+		break;
+	case MD_TEXT_ENTITY:
+		entity(s, t, len);
+		break;
+	default:
+		text(s, t, len);
+		if (have + len < sizeof(s->link)) {
+			memcpy(s->link + have, t, len);
+			s->link[have + len] = '\0';
+		}
+	}
+	return 0;
+}
+
+typedef int (*parse_fn)(const MD_CHAR *text, MD_SIZE size, const MD_PARSER *parser, void *user);
+
+static parse_fn library(void)
+{
+	static parse_fn parse;
+	static bool tried;
+	void *handle;
+
+	if (!tried) {
+		handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+		if (handle != NULL)
+			parse = (parse_fn)dlsym(handle, "md_parse");
+	}
+	tried = true;
+	return parse;
+}
+
+void markdown_show(FILE *f, const char *t, size_t len)
+{
+	struct show s = {.f = f, .colours = term_colours(f), .at_start = true};
+	const MD_PARSER parser = {
+		.flags = MD_FLAG_NOHTML | MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH |
+			 MD_FLAG_PERMISSIVEURLAUTOLINKS,
+		.enter_block = enter_block,
+		.leave_block = leave_block,
+		.enter_span = enter_span,
+		.leave_span = leave_span,
+		.text = on_text,
+	};
+	parse_fn parse = library();
+
+	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0) {
+		s.style = 0;
+		term_text(f, t, len, true);
+		s.at_start = len > 0 && t[len - 1] == '\n';
+	}
+	if (s.style != 0)
+		set_style(&s, ~0u, false);
+	if (!s.at_start)
+		fputc('\n', f);
+}
+
+/* ---- a text that is still coming */
+
+static bool is_fence(const char *line, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && i < 3 && line[i] == ' ')
+		i++;
+	return len - i >= 3 && (memcmp(line + i, "```", 3) == 0 || memcmp(line + i, "~~~", 3) == 0);
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+			return false;
+	return true;
+}
+
+/* A line that begins a block whatever stands before it. */
+static bool begins_block(const char *line, size_t len)
+{
+	size_t digits = 0;
+
+	if (len >= 2 && (line[0] == '-' || line[0] == '*' || line[0] == '+') && line[1] == ' ')
+		return true;
+	while (digits < len && line[digits] >= '0' && line[digits] <= '9')
+		digits++;
+	return (digits > 0 && digits + 1 < len && (line[digits] == '.' || line[digits] == ')') &&
+		line[digits + 1] == ' ') ||
+	       (len >= 2 && line[0] == '#' && (line[1] == '#' || line[1] == ' ')) ||
+	       is_fence(line, len);
+}
+
+size_t markdown_whole(const char *t, size_t len, size_t from)
+{
+	size_t whole = from, at = from;
+	bool fence = false, blank = false;
+
+	while (at < len) {
+		const char *nl = memchr(t + at, '\n', len - at), *line = t + at;
+		size_t n = nl ? (size_t)(nl - line) : len - at;
+
+		if (nl == NULL && n < 3 && !blank)
+			break; /* too little to tell whether it begins a block */
+		if (!fence && at > from && line[0] != ' ' && line[0] != '\t' &&
+		    !is_blank(line, n) && (blank || begins_block(line, n)))
+			whole = at;
+		if (is_fence(line, n))
+			fence = !fence;
+		blank = is_blank(line, n);
+		at += n + 1;
+	}
+	return whole;
+}

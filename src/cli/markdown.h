@@ -1,0 +1,18 @@
+/* Markdown as a terminal shows it. The text is a model's: its escapes are made
+ * visible, its HTML is text, its addresses stand beside what they are behind. */
+#ifndef CLI_MARKDOWN_H
+#define CLI_MARKDOWN_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Blocks on lines of their own, ending with a newline. Styles only where `f`
+ * has colours. Where the Markdown library is missing the text stands as it is. */
+void markdown_show(FILE *f, const char *text, size_t len);
+
+/* Bytes at the start of a text that is still coming which can be shown now: up
+ * to the beginning of the last block. Looking on from `from`, a value it
+ * returned before for the same text (0 at first). */
+size_t markdown_whole(const char *text, size_t len, size_t from);
+
+#endif

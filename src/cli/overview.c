@@ -1,0 +1,309 @@
+/* The overview; overview.h.
+ *
+ * Happy path: four requests, then lines that are made whole and cut to the
+ * page. Rows are dealt out before anything is printed: proposals and sessions
+ * take a few, live runs what is left. What can fail: the daemon, memory (a line
+ * is then left out). All text is the daemon's or a model's: made safe when it
+ * is cut. */
+#include "cli/overview.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/format.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define LINE_MAX (16u << 10)
+#define NARROW   60
+#define FEW      3    /* rows of proposals, and of sessions, where rows are few */
+#define RUNS_MAX 1000 /* asked for; the others are counted */
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s != NULL ? s : "";
+}
+
+/* ---- asking */
+
+static json_t *take(json_t *reply, const char *key)
+{
+	json_t *list = json_incref(json_object_get(reply, key));
+
+	json_decref(reply);
+	return list;
+}
+
+int overview_load(struct overview *o, struct client *c, struct ava_error *err)
+{
+	json_t *runs = NULL, *proposals = NULL, *sessions = NULL;
+	int rv;
+
+	*o = (struct overview){0};
+	rv = api_get(c, &o->health, err, "/health");
+	if (rv == 0)
+		rv = api_get(c, &runs, err, "/runs?limit=%d", RUNS_MAX);
+	if (rv == 0)
+		rv = api_get(c, &proposals, err, "/proposals");
+	if (rv == 0)
+		rv = api_get(c, &sessions, err, "/sessions?limit=100");
+	o->runs = take(runs, "runs");
+	o->proposals = take(proposals, "proposals");
+	o->sessions = take(sessions, "sessions");
+	if (rv != 0)
+		overview_free(o);
+	return rv;
+}
+
+void overview_free(struct overview *o)
+{
+	json_decref(o->health);
+	json_decref(o->runs);
+	json_decref(o->proposals);
+	json_decref(o->sessions);
+	*o = (struct overview){0};
+}
+
+json_t *overview_json(const struct overview *o)
+{
+	return json_pack("{s:O,s:O,s:O,s:O}", "health", o->health, "runs", o->runs, "proposals",
+			 o->proposals, "sessions", o->sessions);
+}
+
+/* ---- lines */
+
+void page_line(struct page *p, const char *text)
+{
+	if (p->rows > 0 && p->used == p->rows)
+		return;
+	p->used++;
+	term_cut(p->f, text, strlen(text), p->columns);
+	fputs(p->end, p->f);
+}
+
+static void linef(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void linef(struct page *p, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	page_line(p, text);
+}
+
+static bool narrow(size_t columns)
+{
+	return columns > 0 && columns < NARROW;
+}
+
+char *overview_words(const json_t *run, size_t columns)
+{
+	const char *activity = str(run, "current_activity"), *status = str(run, "status");
+	struct format role = format_role(str(run, "role"));
+	struct format time = format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0));
+	struct format tokens = format_tokens(json_get_int(run, "tokens_used", 0));
+	struct format cost = format_money(json_get_fixed(run, "cost_cents", 4, -1));
+	struct buf b;
+
+	buf_init(&b, LINE_MAX);
+	if (!narrow(columns))
+		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, status, time.text, tokens.text,
+			 cost.text);
+	else if (strcmp(status, "running") == 0)
+		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
+	else
+		buf_addf(&b, "%s %s", role.text, status);
+	if (activity[0] != '\0' && strcmp(status, "running") == 0)
+		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
+	if (buf_check(&b) == 0)
+		return b.data;
+	buf_fini(&b);
+	return NULL;
+}
+
+static void run_line(struct page *p, const json_t *run)
+{
+	char *words = overview_words(run, p->columns);
+
+	if (words != NULL)
+		linef(p, "%-9s %s", str(run, "subagent_id"), words);
+	free(words);
+}
+
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void head(const json_t *health, struct page *p)
+{
+	const json_t *slots = json_object_get(health, "slots");
+	const json_t *today = json_object_get(health, "today");
+	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
+	int64_t runs = json_get_int(today, "runs", 0);
+	int64_t uncosted = json_get_int(today, "uncosted_runs", 0);
+	const char *why = str(health, "model_why"), *problem = str(health, "problem");
+
+	linef(p, "ava %s, up %s, model %s%s%s%s", str(health, "version"),
+	      format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text,
+	      str(health, "model"), why[0] != '\0' ? " (" : "", why, why[0] != '\0' ? ")" : "");
+	linef(p,
+	      "%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " run%s in all",
+	      json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
+	      json_get_int(health, "queued", 0), total, plural(total));
+	linef(p, "today: %s, %s tokens, %" PRId64 " run%s%s",
+	      format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
+	      format_tokens(json_get_int(today, "tokens", 0)).text, runs, plural(runs),
+	      uncosted > 0 ? ", and what some cost is not known" : "");
+	if (problem[0] != '\0')
+		linef(p, "problem: %s", problem);
+}
+
+/* ---- parts. Each prints at most `room` rows, the last one saying how many more
+ * there are; room 0: no limit. */
+
+static size_t shown(size_t n, size_t room)
+{
+	return room == 0 || n <= room ? n : room - 1;
+}
+
+static void and_more(struct page *p, size_t n, const char *where)
+{
+	if (n > 0)
+		linef(p, "and %zu more (%s)", n, where);
+}
+
+static void print_runs(const struct overview *o, struct page *p, size_t room)
+{
+	size_t n = json_array_size(o->runs), some = shown(n, room);
+	int64_t live = json_get_int(json_object_get(o->health, "runs"), "running", 0);
+
+	for (size_t i = 0; i < some; i++)
+		run_line(p, json_array_get(o->runs, i));
+	and_more(p, (size_t)MAX(live, (int64_t)n) - some, "ava ps");
+}
+
+static void proposal_line(struct page *p, const json_t *proposal)
+{
+	const json_t *quote = json_object_get(proposal, "quote");
+	const char *expires = str(proposal, "expires_at");
+	int64_t left = clock_parse_iso(expires, strlen(expires)) - clock_wall_ms();
+
+	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s", str(proposal, "proposal_id"),
+	      format_role(str(quote, "role")).text,
+	      format_money(json_get_fixed(quote, "costCents", 4, -1)).text,
+	      MAX(left + 59999, 0) / 60000, str(json_object_get(proposal, "config"), "task"));
+}
+
+static void print_proposals(const struct overview *o, struct page *p, size_t room)
+{
+	size_t n = json_array_size(o->proposals), some = shown(n, room);
+
+	if (n > 0)
+		page_line(p, "Waiting for a yes or no:");
+	for (size_t i = 0; i < some; i++)
+		proposal_line(p, json_array_get(o->proposals, i));
+	and_more(p, n - some, "ava proposals");
+}
+
+static bool at_work(const json_t *session)
+{
+	return strcmp(str(session, "status"), "busy") == 0 ||
+	       json_get_int(session, "live_runs", 0) > 0 || json_get_int(session, "waiting", 0) > 0;
+}
+
+static size_t count_at_work(const json_t *sessions)
+{
+	const json_t *s;
+	size_t i, n = 0;
+
+	json_array_foreach(sessions, i, s) n += at_work(s);
+	return n;
+}
+
+static void print_sessions(const struct overview *o, struct page *p, size_t room)
+{
+	size_t n = count_at_work(o->sessions), some = shown(n, room), done = 0, i;
+	const json_t *s;
+
+	if (n > 0)
+		page_line(p, "Conversations at work:");
+	json_array_foreach(o->sessions, i, s)
+	{
+		int64_t live = json_get_int(s, "live_runs", 0);
+
+		if (!at_work(s) || done == some)
+			continue;
+		done++;
+		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", str(s, "session_id"),
+		      strcmp(str(s, "status"), "busy") == 0 ? "Ava answers" : "Ava waits", live,
+		      plural(live), str(s, "title"));
+	}
+	and_more(p, n - some, "ava sessions");
+}
+
+/* Rows that a part takes with its title, at most. */
+static size_t rows_of(size_t n, size_t *room)
+{
+	*room = FEW;
+	return n == 0 ? 0 : 1 + MIN(n, FEW);
+}
+
+void overview_print(const struct overview *o, struct page *p)
+{
+	size_t proposals = 0, sessions = 0, runs = 0, others;
+
+	head(o->health, p);
+	if (p->rows > 0) {
+		others = rows_of(json_array_size(o->proposals), &proposals) +
+			 rows_of(count_at_work(o->sessions), &sessions);
+		runs = p->rows > p->used + others ? p->rows - p->used - others : 1;
+	}
+	print_runs(o, p, runs);
+	print_proposals(o, p, proposals);
+	print_sessions(o, p, sessions);
+}
+
+/* ---- one run */
+
+static void named(struct page *p, const char *name, const char *text)
+{
+	if (text[0] != '\0')
+		linef(p, "%-10s %.2000s", name, text);
+}
+
+void overview_run(const json_t *run, struct page *p)
+{
+	const json_t *limits = json_object_get(run, "limits");
+
+	named(p, "run", str(run, "subagent_id"));
+	named(p, "trace", str(run, "trace_id"));
+	named(p, "role", format_role(str(run, "role")).text);
+	named(p, "status", str(run, "status"));
+	named(p, "reason", str(run, "stop_reason"));
+	named(p, "task", str(run, "task"));
+	named(p, "doing", str(run, "current_activity"));
+	named(p, "last tool", str(json_object_get(run, "last_tool_call"), "name"));
+	named(p, "model", str(run, "model"));
+	named(p, "folder", str(run, "cwd"));
+	named(p, "started", str(run, "started_at"));
+	named(p, "ended", str(run, "ended_at"));
+	linef(p, "%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations",
+	      "used", format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text,
+	      format_seconds(json_get_fixed(limits, "timeout", 3, 0)).text,
+	      format_money(json_get_fixed(run, "cost_cents", 4, -1)).text,
+	      format_money(json_get_fixed(limits, "max_cost_cents", 4, -1)).text,
+	      format_tokens(json_get_int(run, "tokens_used", 0)).text,
+	      format_tokens(json_get_int(limits, "max_tokens", 0)).text,
+	      json_get_int(run, "iteration", 0), json_get_int(limits, "max_iterations", 0));
+}

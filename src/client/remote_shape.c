@@ -1,0 +1,195 @@
+/* Reading and writing the JSON of the API. A field that is absent or of
+ * another type reads as none: the daemon is ours, and may be older or newer.
+ * What can fail is memory alone, which the answer and the buffer remember. */
+#include "client/remote_shape.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+
+static const char *str(const json_t *o, const char *key, struct answer *out)
+{
+	return answer_str(out, json_get_str(o, key));
+}
+
+static int64_t time_of(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+	int64_t ms = s && *s ? clock_parse_iso(s, strlen(s)) : 0;
+
+	return MAX(ms, 0);
+}
+
+static int64_t cost(const json_t *o, const char *key)
+{
+	return json_get_fixed(o, key, 4, -1);
+}
+
+static const char *text_of(const json_t *o, const char *key, struct answer *out)
+{
+	const json_t *v = json_object_get(o, key);
+	const char *text = "";
+	struct buf b;
+
+	if (!v)
+		return text;
+	buf_init(&b, 16u << 20);
+	if (json_dump(&b, v) == 0)
+		text = answer_strn(out, b.data, b.len);
+	else
+		out->failed = true;
+	buf_fini(&b);
+	return text;
+}
+
+static enum ava_status status_of(const json_t *o)
+{
+	const char *s = json_get_str(o, "status");
+
+	for (int i = 0; s && i < AVA_NSTATUSES; i++)
+		if (strcmp(s, ava_status_name((enum ava_status)i)) == 0)
+			return (enum ava_status)i;
+	return AVA_ERROR;
+}
+
+void remote_read_run(const json_t *o, struct answer *out, struct ava_run *r)
+{
+	const json_t *limits = json_object_get(o, "limits");
+	const json_t *tool = json_object_get(o, "last_tool_call");
+
+	*r = (struct ava_run){
+		.id = str(o, "subagent_id", out),
+		.trace = str(o, "trace_id", out),
+		.role = str(o, "role", out),
+		.task = str(o, "task", out),
+		.model = str(o, "model", out),
+		.session = str(o, "session_id", out),
+		.user = str(o, "user_id", out),
+		.origin = str(o, "origin", out),
+		.cwd = str(o, "cwd", out),
+		.status = status_of(o),
+		.stop_reason = str(o, "stop_reason", out),
+		.activity = str(o, "current_activity", out),
+		.last_tool = str(tool, "name", out),
+		.started_ms = time_of(o, "started_at"),
+		.ended_ms = time_of(o, "ended_at"),
+		.last_tool_ms = time_of(tool, "at"),
+		.elapsed_ms = json_get_fixed(o, "elapsed_seconds", 3, 0),
+		.tokens = json_get_int(o, "tokens_used", 0),
+		.cost_microusd = cost(o, "cost_cents"),
+		.iteration = json_get_int(o, "iteration", 0),
+		.timeout_ms = json_get_fixed(limits, "timeout", 3, 0),
+		.max_cost_microusd = cost(limits, "max_cost_cents"),
+		.max_tokens = json_get_int(limits, "max_tokens", 0),
+		.max_iterations = json_get_int(limits, "max_iterations", 0),
+	};
+}
+
+static enum ava_proposal_state state_of(const json_t *o)
+{
+	static const char *const names[] = {[AVA_PENDING] = "pending",
+					    [AVA_CONFIRMED] = "confirmed",
+					    [AVA_REJECTED] = "rejected",
+					    [AVA_EXPIRED] = "expired"};
+	const char *s = json_get_str(o, "state");
+
+	for (size_t i = 0; s && i < ARRAY_LEN(names); i++)
+		if (strcmp(s, names[i]) == 0)
+			return (enum ava_proposal_state)i;
+	return AVA_EXPIRED;
+}
+
+void remote_read_proposal(const json_t *o, struct answer *out, struct ava_proposal *p)
+{
+	*p = (struct ava_proposal){
+		.id = str(o, "proposal_id", out),
+		.state = state_of(o),
+		.created_ms = time_of(o, "created_at"),
+		.expires_ms = time_of(o, "expires_at"),
+		.run = str(o, "subagent_id", out),
+		.trace = str(o, "trace_id", out),
+		.message = str(o, "message", out),
+		.quote = text_of(o, "quote", out),
+		.config = text_of(o, "config", out),
+		.config_hash = str(o, "config_hash", out),
+		.confirmed_hash = str(o, "confirmed_hash", out),
+		.changes = str(o, "changes", out),
+		.replaces = str(o, "replaces", out),
+		.replaced_by = str(o, "replaced_by", out),
+	};
+}
+
+void remote_read_session(const json_t *o, struct answer *out, struct ava_session *s)
+{
+	const char *status = json_get_str(o, "status");
+
+	*s = (struct ava_session){
+		.id = str(o, "session_id", out),
+		.title = str(o, "title", out),
+		.cwd = str(o, "cwd", out),
+		.user = str(o, "user_id", out),
+		.model = str(o, "model", out),
+		.created_ms = time_of(o, "created_at"),
+		.updated_ms = time_of(o, "updated_at"),
+		.tokens = json_get_int(o, "tokens_used", 0),
+		.cost_microusd = cost(o, "cost_cents"),
+		.live_runs = (unsigned)json_get_int(o, "live_runs", 0),
+		.waiting = (unsigned)json_get_int(o, "waiting", 0),
+		.busy = status && strcmp(status, "busy") == 0,
+	};
+}
+
+/* ---- writing */
+
+static void put_str(struct jw *w, const char *key, const char *s)
+{
+	if (s)
+		jw_str(w, key, s);
+}
+
+static void put_list(struct jw *w, const char *key, const char *const *list, size_t n)
+{
+	if (!list)
+		return;
+	jw_array(w, key);
+	for (size_t i = 0; i < n; i++)
+		jw_str(w, NULL, list[i]);
+	jw_end(w);
+}
+
+int remote_write_spawn(struct buf *out, const struct ava_spawn *s, bool confirmed)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	put_str(&w, "task", s->task);
+	put_str(&w, "role", s->role);
+	put_str(&w, "context", s->context);
+	put_str(&w, "model", s->model);
+	put_str(&w, "preset", s->preset);
+	put_str(&w, "cwd", s->cwd);
+	put_str(&w, "session_id", s->session);
+	put_str(&w, "request_id", s->request_id);
+	put_str(&w, "confirm", s->confirm);
+	jw_str(&w, "origin", "libava");
+	if (s->timeout_ms != 0)
+		jw_fixed(&w, "timeout", s->timeout_ms, 3);
+	if (s->max_cost_microusd == AVA_FREE_ONLY)
+		jw_int(&w, "max_cost_cents", 0);
+	else if (s->max_cost_microusd != 0)
+		jw_fixed(&w, "max_cost_cents", s->max_cost_microusd, 4);
+	if (s->max_tokens != 0)
+		jw_int(&w, "max_tokens", s->max_tokens);
+	if (s->max_iterations != 0)
+		jw_int(&w, "max_iterations", s->max_iterations);
+	if (s->extended_thinking)
+		jw_bool(&w, "extended_thinking", true);
+	put_list(&w, "tools", s->tools, s->ntools);
+	put_list(&w, "grants", s->grants, s->ngrants);
+	if (confirmed)
+		jw_bool(&w, "confirmed", true);
+	jw_end(&w);
+	return buf_check(out);
+}

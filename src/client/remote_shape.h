@@ -1,0 +1,14 @@
+/* Shapes of the HTTP API (doc/api.yaml) as those of ava.h, and back. Pure. */
+#ifndef CLIENT_REMOTE_SHAPE_H
+#define CLIENT_REMOTE_SHAPE_H
+
+#include "client/backend.h"
+#include "codec/json.h"
+
+void remote_read_run(const json_t *o, struct answer *out, struct ava_run *r);
+void remote_read_proposal(const json_t *o, struct answer *out, struct ava_proposal *p);
+void remote_read_session(const json_t *o, struct answer *out, struct ava_session *s);
+/* The body of POST /api/v1/runs. */
+int remote_write_spawn(struct buf *out, const struct ava_spawn *s, bool confirmed);
+
+#endif

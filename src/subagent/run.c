@@ -1,0 +1,112 @@
+/* What every run has, whoever owns it: the supervisor's subagents and the
+ * conversations of ava/talk.c. Making one can fail for want of memory; the
+ * rest only looks. */
+#include "subagent/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "subagent/infer.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+static void run_wake(struct os_task *t)
+{
+	struct run *r = CONTAINER_OF(t, struct run, wake);
+
+	if (r->abandoned) { /* without memory for its record: nothing more may happen */
+		infer_stop(&r->agent);
+		toolrun_stop(&r->agent);
+	} else if (!r->done) {
+		agent_run(&r->agent);
+	}
+}
+
+static void run_timer(void *user)
+{
+	world_wake(user);
+}
+
+int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
+{
+	r->sup = sup;
+	r->env = (struct tool_env){.loop = sup->loop,
+				   .cwd_fd = -1,
+				   .cwd = spec->cwd,
+				   .fetch_result = toolrun_fetch,
+				   .user = r};
+	list_init(&r->node);
+	list_init(&r->queue);
+	list_init(&r->calls);
+	list_init(&r->waits);
+	os_task_init(&r->wake, run_wake);
+	outbox_init(&r->outbox, sup->book);
+	buf_init(&r->artifacts, 1u << 20);
+	r->timer = os_timer_new(sup->loop, run_timer, r);
+	if (!r->timer || infer_init(r) != 0) {
+		run_fini(r);
+		return AVA_ENOMEM;
+	}
+	r->spec = spec;
+	return 0;
+}
+
+void run_fini(struct run *r)
+{
+	list_del(&r->node);
+	os_defer_cancel(r->sup->loop, &r->wake);
+	agent_fini(&r->agent);
+	ending_free(r);
+	draft_free(r->draft);
+	outbox_fini(&r->outbox);
+	os_timer_free(r->timer);
+	os_timer_free(r->reply_timer);
+	if (r->env.cwd_fd >= 0)
+		close(r->env.cwd_fd);
+	free(r->calls_before);
+	free(r->session_file);
+	buf_fini(&r->artifacts);
+	spec_free(r->spec);
+}
+
+void run_messages_path(const struct run *r, char out[LOGBOOK_PATH])
+{
+	if (r->place)
+		snprintf(out, LOGBOOK_PATH, "%s", r->place->messages);
+	else
+		logbook_messages_path(r->id.text, out);
+}
+
+void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH])
+{
+	if (r->place)
+		snprintf(out, LOGBOOK_PATH, "%s", r->place->artifacts);
+	else
+		snprintf(out, LOGBOOK_PATH, "runs/%s/artifacts", r->id.text);
+}
+
+enum ava_status run_status(const struct run *r)
+{
+	if (r->done)
+		return r->agent.status;
+	if (!r->durable)
+		return AVA_STARTING;
+	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
+}
+
+int64_t run_elapsed_ms(const struct run *r)
+{
+	int64_t until = r->ended_wall_ms ? r->ended_wall_ms : clock_wall_ms();
+
+	return r->started_wall_ms ? MAX(until - r->started_wall_ms - r->pause_ms, 0) : 0;
+}
+
+int64_t run_cost(const struct run *r)
+{
+	const struct agent_totals *t = &r->agent.totals;
+
+	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
+}

@@ -1,0 +1,59 @@
+/* Entries of a session file: the form of pi, version 3, with the lifecycle of
+ * subagents beside the conversation (doc/SESSIONS.md). Pure encoders; each
+ * appends one JSON text without its \n. `parentId` is null in it: the journal
+ * fills it in when the entry is written (journal/entry.h). */
+#ifndef SUBAGENT_SESSION_ENTRY_H
+#define SUBAGENT_SESSION_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+#include "base/buf.h"
+
+struct model;
+struct turn;
+struct turn_call;
+
+#define SESSION_ENTRY_ID 20
+
+struct session_entry {
+	const char *id; /* 8 hex digits or more; unique in its file */
+	int64_t wall_ms;
+};
+
+/* The first line; `id` is the session's. */
+int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
+		   const char *user);
+int session_user(struct buf *out, const struct session_entry *e, const char *text, size_t len);
+/* Text, thinking and calls of a reply; usage as billed. */
+int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
+		      const struct model *m);
+/* A turn that ended without an answer; `sentence` says why, `stopped`: the
+ * person did it. pi's own form for the same. */
+int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
+		    bool stopped, const char *sentence);
+int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c);
+
+/* A subagent's start and its end. */
+struct session_agent_event {
+	const char *run, *requested_by, *role, *model;
+	int64_t started_ms, completed_ms; /* wall; the latter 0: it starts */
+	int64_t duration_ms, input, output, cache_read, cache_write,
+		cost_microusd; /* -1: unknown */
+	enum ava_status status;
+	const char *summary, *result; /* path below the data root */
+};
+int session_agent_event(struct buf *out, const struct session_entry *e,
+			const struct session_agent_event *a);
+
+/* "sessions/--<cwd>--/<time>_<id>.jsonl" below the data root: the working
+ * folder without its first slash, what a path of the journal cannot hold as
+ * '-', cut at SESSION_FOLDER_MAX. 0 or AVA_ETOOBIG. */
+#define SESSION_FOLDER_MAX 100
+int session_path(char *out, size_t size, const char *cwd, int64_t wall_ms, const char *id);
+/* The id in such a name; NULL: it is none. */
+const char *session_path_id(const char *name, size_t *len);
+
+#endif

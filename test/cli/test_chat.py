@@ -1,0 +1,574 @@
+#!/usr/bin/env python3
+"""A person who talks with Ava on a terminal: test_chat.sh starts this in a world of
+its own. Prints `ok NAME` or `not ok NAME` for each check, `# ...` for more."""
+
+import fcntl
+import http.server
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+from screen import Screen
+
+AVA = os.environ["AVA"]
+PATIENCE = float(os.environ.get("PATIENCE", 60))  # seconds, for anything that should happen
+WORK = os.path.join(os.environ["T"], "work")
+DATA = os.environ["AVA_DATA_ROOT"]
+
+
+def check(name, good, more=""):
+    print(("ok " if good else "not ok ") + name)
+    if not good and more:
+        for line in str(more).split("\n")[-60:]:
+            print("# " + line)
+    sys.stdout.flush()
+    return good
+
+
+def ava(*args):
+    return subprocess.run([AVA, *args], capture_output=True, text=True, cwd=WORK).stdout
+
+
+def until(test):
+    end = time.monotonic() + PATIENCE
+    while not test():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def runs():
+    return json.loads(ava("ps", "-a", "--json"))
+
+
+def session_entries():
+    """The entries of the newest conversation."""
+    newest, lines = "", []
+    for folder, _, names in os.walk(os.path.join(DATA, "sessions")):
+        for name in names:
+            if name.endswith(".jsonl") and ".messages." not in name:
+                newest = max(newest, os.path.join(folder, name), key=os.path.basename)
+    with open(newest, encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+    return lines
+
+
+def said():
+    """What the person said in it."""
+    out = []
+    for entry in session_entries():
+        message = entry.get("message", {})
+        if message.get("role") == "user":
+            out.append(message["content"][0]["text"])
+    return out
+
+
+def script(name, turns):
+    path = os.path.join(os.environ["T"], name + ".jsonl")
+    with open(path, "w", encoding="utf-8") as f:
+        for turn in turns:
+            f.write(json.dumps(turn) + "\n")
+    return "offline:" + path
+
+
+class Stopped(Exception):
+    pass
+
+
+class Terminal:
+    def __init__(self, *args, columns=80, rows=50, **env):
+        self.screen = Screen(columns, rows)
+        self.raw = b""
+        self.open = True
+        self.mark = 0
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.chdir(WORK)
+            for key in ("NO_COLOR", "AVA_PLAIN"):
+                os.environ.pop(key, None)
+            os.environ.update({"TERM": "xterm-256color"}, **env)
+            size(0, columns, rows)
+            os.execv(AVA, [AVA, *args])
+        if not self.prompt():
+            self.stop("a prompt comes")
+
+    def read(self, seconds):
+        if self.open and select.select([self.fd], [], [], seconds)[0]:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:
+                data = b""
+            self.raw += data
+            self.screen.feed(data)
+            self.open = bool(data)
+
+    def text(self):
+        return "\n".join(self.screen.lines())
+
+    def wait(self, test):
+        end = time.monotonic() + PATIENCE
+        while not test():
+            if not self.open or time.monotonic() > end:
+                return test()
+            self.read(0.1)
+        return True
+
+    def see(self, text):
+        """Until it is on the screen, in the order of the calls."""
+        def shown():
+            at = self.text().find(text, self.mark)
+            if at < 0:
+                return False
+            self.mark = at + len(text) if not text.endswith(" ") else at
+            return True
+        good = self.wait(shown)
+        if not good:
+            self.stop(f"shows {text!r}")
+
+    def stop(self, name):
+        """Without this the rest of the part makes no sense."""
+        check(name, False, self.text())
+        os.kill(self.pid, signal.SIGKILL)
+        raise Stopped
+
+    def prompt(self, line=""):
+        """The last row is the prompt with this text."""
+        return self.wait(lambda: (self.screen.lines() or [""])[-1] == ("> " + line).rstrip())
+
+    def send(self, data):
+        data = data.encode() if isinstance(data, str) else data
+        while data:
+            readable, writable, _ = select.select([self.fd], [self.fd], [], 1)
+            if readable:
+                self.read(0)
+            if writable:
+                data = data[os.write(self.fd, data[:512]):]
+
+    def say(self, text):
+        self.send(text + "\r")
+
+    def hint(self):
+        """Ctrl-C until Ava listens: then it says how to leave."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            self.read(0.1)
+            before = self.text().count("subagents go on.")
+            self.send("\x03")
+            self.wait(lambda: self.text().count("subagents go on.") > before)
+            if "Ctrl-D or /quit leaves" in self.text():
+                return
+        self.stop("Ctrl-C says how to leave")
+
+    def resize(self, columns):
+        self.screen.resize(columns)
+        size(self.fd, columns, self.screen.rows)
+
+    def leave(self, key="\x04"):
+        """Leave; the exit code, -1 when it did not end."""
+        self.send(key)
+        self.wait(lambda: not self.open)
+        if self.open:
+            os.kill(self.pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return -1 if self.open else code
+
+
+def size(fd, columns, rows):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def daemon_pid():
+    with open(os.path.join(DATA, "ava.lock"), encoding="ascii") as f:
+        return int(f.read())
+
+
+# --- a whole job
+
+
+def test_job():
+    t = Terminal()
+    check("greets and says how to leave", "Ctrl-D leaves" in t.text(), t.text())
+    t.say("Find where parse_header is decided")
+    t.see("I'll spawn a CodeReviewer subagent to find where parse_header is decided.")
+    for line in ("• Time: ~3-5 minutes", "• Cost: up to $0.00", "• Tools: ",
+                 "Proceed? [Yes/No]"):
+        t.see(line)
+    check("the quote, then the prompt", t.prompt(), t.text())
+    check("nothing runs before the yes", runs() == [], runs())
+    t.say("yes")
+    t.see("🚀 Spawning CodeReviewer subagent (S-")
+    t.see("🔍 [CodeReviewer] Searching ")
+    t.see("✅ Subagent [CodeReviewer]: Complete (")
+    t.see("$0.00)")
+    t.see("a.c:1")
+    check("updates, the end and the result with its citations", True)
+    t.say("how is it going?")
+    t.see("No subagent is at work in this conversation.")
+    check("the prompt comes back", t.prompt(), t.text())
+    check("each text is shown once", t.text().count("has ended (success)") == 1, t.text())
+    check("one run was started", len(runs()) == 1, runs())
+    run = runs()[0]["subagent_id"]
+    t.say("/runs")
+    t.see(run)
+    t.say("/status " + run)
+    t.see("CodeReviewer success (")
+    t.say("/cost")
+    t.see("Subagents (1): $0.00")
+    t.send("/logs S-\t")
+    t.see("/logs " + run)
+    check("Tab completes an id", True)
+    t.send("\r")
+    t.see("SubagentComplete")
+    t.say("/steer " + run + " mind the tests")
+    t.see("later version")
+    t.say("/cancel " + run)
+    t.see(run + ": success")
+    t.say("/cancel nothing")
+    t.see("Name a run")
+    t.say("/nonsense")
+    t.see("There is no command /nonsense")
+    t.say("/help")
+    t.see("/quit")
+    t.send("/sta\t")
+    check("Tab completes a command", t.prompt("/status"), t.text())
+    t.send("\r")
+    t.see("No subagent is at work.")
+    check("Ctrl-D leaves", t.leave() == 0)
+    check("in colour", b"\x1b[0;1m" in t.raw or b"\x1b[1m" in t.raw)
+
+
+def test_continue():
+    t = Terminal("-c")
+    check("-c goes on with the newest of this folder",
+          "You: how is it going?" in t.text() and "No subagent is at work" in t.text(), t.text())
+    t.send("\x1b[A")
+    check("the history has lines of earlier times", t.prompt("/status"), t.text())
+    t.send("\x15")
+    t.say("hello again")
+    t.see("I can propose a subagent")
+    check("/quit leaves", t.leave("/quit\r") == 0)
+    header = session_entries()[0]
+    check("all in one conversation", said()[0].startswith("Find where") and
+          said()[-1] == "hello again", said())
+    t = Terminal("-c", header["id"])
+    check("-c ID names one", "You: hello again" in t.text(), t.text())
+    t.leave()
+    path = os.path.join(os.environ["XDG_STATE_HOME"], "ava", "history")
+    check("the history is the person's own", os.stat(path).st_mode & 0o777 == 0o600)
+    done = subprocess.run([AVA, "-c", "00000000-0000-4000-8000-000000000000"], cwd=WORK,
+                          input="x\n", capture_output=True, text=True)
+    check("a conversation that does not exist", done.returncode == 5, done)
+
+
+# --- while a line is typed
+
+
+GATE = {"model": None}
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """A model whose words come when the test says so."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for piece in GATE["model"]:
+                self.chunk({"content": piece}, None)
+            self.chunk({}, "stop")
+            usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+            self.line(json.dumps({"id": "x", "object": "chat.completion.chunk", "model": "m",
+                                  "choices": [], "usage": usage}))
+            self.line("[DONE]")
+        except OSError:
+            pass  # the turn was stopped
+
+    def chunk(self, delta, reason):
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        self.line(json.dumps({"id": "x", "object": "chat.completion.chunk", "model": "m",
+                              "choices": [choice]}))
+
+    def line(self, text):
+        self.wfile.write(f"data: {text}\n\n".encode())
+        self.wfile.flush()
+
+    def log_message(self, *args):
+        pass
+
+
+class Words:
+    """Pieces of a text, each held back until the test lets it go."""
+    def __init__(self, *pieces):
+        self.pieces, self.gates = pieces, [threading.Event() for _ in pieces]
+
+    def __iter__(self):
+        for piece, gate in zip(self.pieces, self.gates):
+            if not gate.wait(PATIENCE):
+                return
+            yield piece
+
+    def go(self, i):
+        self.gates[i].set()
+
+
+def test_stream():
+    words = Words("# Plan\n\nFirst **bold** words.\n\n- one\n- t", "wo\n\nThe ", "end.")
+    GATE["model"] = words
+    t = Terminal("--model", "local/m")
+    t.say("tell me")
+    words.go(0)
+    t.see("Ava: Plan")
+    t.see("First bold words.")
+    t.see("• one")
+    check("text is shown as it comes, in whole blocks", "two" not in t.text(), t.text())
+    check("the rest of it too", t.wait(lambda: "- t\n>" in t.text()), t.text())
+    t.send("half a li")
+    check("a line can be typed meanwhile", t.prompt("half a li"), t.text())
+    words.go(1)
+    t.see("• two")
+    check("what comes stands above it", t.prompt("half a li"), t.text())
+    t.send("\x02\x02")  # two to the left
+    words.go(2)
+    t.see("The end.")
+    check("and the line stays", t.prompt("half a li"), t.text())
+    t.send("X")
+    check("with the cursor where it was", t.prompt("half a Xli"), t.text())
+    for once in ("Plan", "First bold", "• one", "• two", "The end."):
+        check(f"once: {once}", t.text().count(once) == 1, t.text())
+    check("styles, not marks", "**" not in t.text() and b";1mbold" in t.raw, t.text())
+
+    GATE["model"] = Words("Never comes")
+    t.send("\x15")
+    t.say("and now?")
+    until(lambda: said()[-1] == "and now?")
+    t.send("\x03")
+    t.see("Ava's answer is stopped; subagents go on.")
+    check("Ctrl-C stops Ava's turn", t.prompt(), t.text())
+    t.wait(lambda: b"Ava cannot answer" in t.raw or t.prompt())
+    t.send("some words\x03")
+    check("Ctrl-C drops a line that was begun", t.prompt(), t.text())
+    t.hint()
+    check("and is answered with a hint when nothing goes on", t.prompt(), t.text())
+    check("leaves", t.leave() == 0)
+    GATE["model"].go(0)
+
+
+def test_tail():
+    words = Words("Half of a sen", "tence that goes " + "on and " * 60, "on.\n\nMore", ".")
+    GATE["model"] = words
+    t = Terminal("--model", "local/m")
+    t.say("go")
+    words.go(0)
+    t.see("Half of a sen")
+    check("a block that is not whole is seen as it grows", t.prompt(), t.text())
+    t.say("/status")
+    t.wait(lambda: "Ava is at work" in t.text().replace("\n", ""))
+    check("it goes when a line is taken", t.text().count("Half of") == 0, t.text())
+    words.go(1)
+    t.wait(lambda: "on and on and" in t.text())
+    check("a long one in some rows", t.prompt(), t.text())
+    t.send("typing")
+    t.resize(60)
+    words.go(2)
+    t.see("Ava: Half of a sentence")
+    words.go(3)
+    t.see("More.")
+    check("and gives way to the whole, once", t.prompt("typing") and t.text().count("Half of") == 1 and
+          t.text().count("More") == 1 and "".join(t.text().split()).count("onand") == 60, t.text())
+    check("leaves", t.leave("\x15\x04") == 0)
+
+
+def test_hostile():
+    evil = ("safe \x1b]0;owned\x07 \x1b[2J\x1b[1;1H \x9b31m \x1bP1$tx\x1b\\ \u202eevil\r gone\b\b\n\n"
+            "[text](http://example.test/\x1b[5n) `\x1b[6n`\n\n    \x1b[31mcode\n\nend of it")
+    words = Words(evil)
+    words.go(0)
+    GATE["model"] = words
+    t = Terminal("--model", "local/m", NO_COLOR="1")
+    t.say("speak")
+    t.see("end of it")
+    for name, bad in (("title", b"\x1b]0"), ("clear", b"\x1b[2J"), ("home", b"\x1b[1;1H"),
+                      ("C1", b"\xc2\x9b"), ("DCS", b"\x1bP"), ("bidi", "\u202e".encode()),
+                      ("report", b"\x1b[6n"), ("status", b"\x1b[5n"), ("colour", b"\x1b[31m")):
+        check(f"hostile text: no {name}", bad not in t.raw)
+    check("it is made visible", "\\x1b" in t.text(), t.text())
+    check("leaves", t.leave() == 0)
+
+
+def test_paste():
+    words = Words("Thank you.")
+    words.go(0)
+    GATE["model"] = words
+    t = Terminal("--model", "local/m")
+    lines = "\r".join(f"line {i} of the paste" for i in range(10000))
+    t.send("Look: \x1b[200~" + lines + "\r\x1b[201~")
+    check("a paste of 10,000 lines stands in one", t.prompt("Look: [paste 1: 10000 lines]"), t.text())
+    t.say(" please")
+    t.see("Thank you.")
+    text = said()[-1]
+    check("and is one message, whole", len(said()) == 1 and text.startswith("Look: line 0 of the paste\nline 1") and
+          text.endswith("line 9999 of the paste please") and text.count("\n") == 9999, text[:200])
+    t.send("\x1b[200~one\tline\x1b[201~")
+    check("a short one stands in the line", t.wait(lambda: "> one" in t.text()), t.text())
+    check("leaves", t.leave("\x15\x04") == 0)
+
+
+def test_resize():
+    words = Words("First.\n\nS", "econd.\n\nT", "hird.")
+    GATE["model"] = words
+    t = Terminal("--model", "local/m", columns=80)
+    t.say("go")
+    words.go(0)
+    t.send("a line that is long enough to take more than one row of a narrow window")
+    check("a long line", t.wait(lambda: "narrow window" in t.text()), t.text())
+    t.resize(40)
+    check("in a narrower window it is drawn anew",
+          t.wait(lambda: t.text().endswith("> a line that is long enough to take mor\ne than one row of a narrow window")), t.text())
+    words.go(1)
+    t.see("Second.")
+    check("what comes stands above both rows",
+          t.wait(lambda: t.text().endswith("Second.\nT\n> a line that is long enough to take mor\n"
+                                           "e than one row of a narrow window")), t.text())
+    t.resize(100)
+    words.go(2)
+    t.see("Third.")
+    check("and in a wider one",
+          t.prompt("a line that is long enough to take more than one row of a narrow window"), t.text())
+    check("the line is there once", t.text().count("narrow window") == 1, t.text())
+    t.send("\x1a")
+    check("Ctrl-Z suspends", until(lambda: state(t.pid) == "T"))
+    os.kill(t.pid, signal.SIGCONT)
+    t.send("!")
+    check("and comes back with the line",
+          t.prompt("a line that is long enough to take more than one row of a narrow window!"), t.text())
+    check("leaves", t.leave("\x15\x04") == 0)
+
+
+# --- terminals that can less
+
+
+def test_narrow():
+    t = Terminal(columns=40, rows=100)
+    t.say("Find where parse_header is decided")
+    t.see("Proceed? [Yes/No]")
+    t.say("yes")
+    t.see("Complete (")
+    t.see("a.c:1")
+    t.say("/help")
+    t.see("not the subagents.")
+    t.say("/runs")
+    t.see("success")
+    check("40 columns: updates take one row each",
+          all(len(line) <= 40 for line in t.screen.lines()), t.text())
+    check("leaves", t.leave() == 0)
+
+
+def plain_job(name, **env):
+    t = Terminal(**env)
+    t.say("Find where parse_header is decided")
+    t.see("Proceed? [Yes/No]")
+    t.say("yes")
+    t.see("Complete (")
+    t.see("a.c:1")
+    t.hint()
+    check(f"{name}: leaves", t.leave() == 0)
+    return t
+
+
+def test_plain():
+    t = plain_job("dumb", TERM="dumb")
+    check("dumb: no escapes", b"\x1b" not in t.raw)
+    check("dumb: ASCII alone", all(b < 128 for b in t.raw))
+    check("dumb: the words stay", "Spawning CodeReviewer subagent (S-" in t.text(), t.text())
+    t = plain_job("AVA_PLAIN", AVA_PLAIN="1", NO_COLOR="1")
+    check("AVA_PLAIN: the cursor is never moved", b"\x1b" not in t.raw and b"\b" not in t.raw)
+    check("AVA_PLAIN: marks stay", "✅ Subagent [CodeReviewer]: Complete (" in t.text(), t.text())
+    t = plain_job("NO_COLOR", NO_COLOR="1")
+    check("NO_COLOR: no styles", not re.search(rb"\x1b\[[0-9;]*m", t.raw))
+
+
+# --- a daemon that goes away
+
+
+def test_restart():
+    words = Words("Part one.\n\nPart", " two.")
+    GATE["model"] = words
+    t = Terminal("--model", "local/m")
+    t.say("slowly")
+    words.go(0)
+    t.see("Part one.")
+    t.send("typing")
+    t.prompt("typing")
+    again = Words("Part one.\n\nPart two.")
+    GATE["model"] = again
+    os.kill(daemon_pid(), signal.SIGKILL)
+    words.go(1)
+    t.see("The connection to the daemon is lost")
+    t.see("Connected again.")
+    again.go(0)
+    t.see("Part two.")
+    check("a daemon that was killed: the answer goes on", t.prompt("typing"), t.text())
+    check("nothing is shown twice", t.text().count("Part one.") == 1 and
+          t.text().count("Part two.") == 1, t.text())
+    t.send("\x15")
+    os.kill(daemon_pid(), signal.SIGKILL)
+    more = Words("Still here.")
+    more.go(0)
+    GATE["model"] = more
+    t.say("are you there?")
+    t.see("Still here.")
+    check("a message just then arrives once", said().count("are you there?") == 1, said())
+    check("leaves", t.leave() == 0)
+
+    t = Terminal("--model", "local/m")
+    gone = daemon_pid()
+    os.kill(gone, signal.SIGKILL)
+    until(lambda: not os.path.exists(f"/proc/{gone}"))
+    more = Words("New one.")
+    more.go(0)
+    GATE["model"] = more
+    t.say("hello")
+    t.see("New one.")
+    check("a conversation in which nothing was said is begun anew", said() == ["hello"], said())
+    check("leaves", t.leave() == 0)
+
+
+TESTS = {name[5:]: f for name, f in list(globals().items()) if name.startswith("test_")}
+
+
+def main(names):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["AVA_LOCAL_BASE_URL"] = f"http://127.0.0.1:{server.server_port}/v1"
+    for name in names:
+        try:
+            TESTS[name]()
+        except Stopped:
+            pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or TESTS)

@@ -1,0 +1,73 @@
+#!/bin/sh
+# A conversation with Ava on a terminal (test_chat.py is the person and the
+# terminal) and over a pipe.
+. "${0%/*}/lib.sh"
+command -v python3 >/dev/null || skip 'no python3'
+command -v jq >/dev/null || skip 'no jq'
+
+mkdir "$T/work"
+cd "$T/work" || exit 99
+printf 'int parse_header(int a)\n{\n\treturn a;\n}\n' >a.c
+
+# --- over a pipe
+
+ask() { printf '%b' "$1" >"$T/in"; shift; run "$AVA" "$@" <"$T/in"; }
+
+run "$AVA" </dev/null
+exits 'no terminal and no input' 2
+contains 'is told' 'ava: chat: nothing was said' "$ERR"
+ask 'Find where parse_header is decided\nyes\nhow is it going?\n'
+exits 'each line of a pipe is a message' 0
+contains 'the quote' "I'll spawn a CodeReviewer subagent to find where parse_header is decided." "$OUT"
+contains 'the spawn' '🚀 Spawning CodeReviewer subagent (S-' "$OUT"
+contains 'the end of it' '✅ Subagent [CodeReviewer]: Complete (' "$OUT"
+contains 'and the result, waited for' 'a.c:1' "$OUT"
+equal 'no escapes' 0 "$(grep -c "$(printf '\033')" "$OUT")"
+equal 'in this order' 'Proceed Spawning Complete ended' \
+	"$(grep -oE 'Proceed|Spawning|Complete|has ended' "$OUT" | sed 's/has //' | uniq |
+		tr '\n' ' ' | sed 's/ $//')"
+ask 'hello\n/status\n/quit\nnever said\n' -c
+exits 'a conversation goes on over a pipe' 0
+contains 'with what was said last' 'You: how is it going?' "$OUT"
+contains 'commands work' 'No subagent is at work.' "$OUT"
+equal 'what stands behind /quit is not said' 0 "$(grep -rc 'never said' "$AVA_DATA_ROOT/sessions" |
+	awk -F: '{n += $2} END {print n}')"
+ask 'Find where parse_header is decided, again\n/quit\n'
+exits 'somebody leaves before the answer' 0
+check 'which is given elsewhere' "$AVA" confirm "$("$AVA" proposals --json | jq -r '.[0].proposal_id')"
+check 'the run ends' wait_for 60 sh -c '"$AVA" ps --json | grep -qx "\[\]"'
+told() { grep -rhc 'has ended (success)' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
+check 'and Ava tells it to nobody' wait_for 60 told
+ask '/quit\n' -c
+contains 'whoever comes next is told' '1 run finished, 1 message while you were away' "$OUT"
+contains 'and reads what she said' 'has ended (success)' "$OUT"
+ask '/quit\n' -c
+lacks 'once' 'while you were away' "$OUT"
+contains 'after that it is what was said last' 'has ended (success)' "$OUT"
+ask 'x\n' -c 00000000-0000-4000-8000-000000000000
+exits 'there is no such conversation' 5
+ask 'x\n' -c nonsense
+exits 'that is no id' 2
+mkdir "$T/other"
+cd "$T/other" || exit 99
+ask 'x\n' -c
+exits 'a folder without a conversation' 5
+cd "$T/work" || exit 99
+ask 'x\n' chat --bad
+exits 'a wrong option' 2
+kill_daemon
+rm -rf "$AVA_DATA_ROOT"
+
+# --- on a terminal
+
+python3 "$LIB/test_chat.py" >"$T/play" 2>"$T/play.err"
+play_code=$?
+while IFS= read -r line; do
+	case $line in
+	'ok '*) result 0 "${line#ok }" ;;
+	'not ok '*) result 1 "${line#not ok }" ;;
+	*) printf '%s\n' "$line" ;;
+	esac
+done <"$T/play"
+[ "$play_code" -eq 0 ] || { result 1 'played to its end'; note "$(cat "$T/play.err")"; }
+finish

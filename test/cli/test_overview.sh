@@ -1,0 +1,164 @@
+#!/bin/sh
+# What runs, at a glance: the overview and looking on, waiting for several,
+# cancelling all, the status line of a run. terminal.py is the terminal.
+. "${0%/*}/lib.sh"
+command -v python3 >/dev/null || skip 'no python3'
+
+unset NO_COLOR
+export TERM=xterm-256color
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int kettle(void)\n{\n\treturn 0;\n}\n' >kettle.c
+cat >"$T/slow.jsonl" <<'Y'
+{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}
+{"text":"late","delay_ms":600000}
+Y
+slow="offline:$T/slow.jsonl"
+start_daemon --service
+
+at()
+{
+	at_columns=$1
+	shift
+	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
+}
+begin() { "$AVA" run --yes --background --json --model "$slow" "$1" 2>/dev/null | jq -r .subagent_id; }
+read_it() { [ "$("$AVA" status --json "$1" | jq -r .iteration)" = 2 ]; }
+# The picture after the last time it was begun anew, without escapes.
+picture() { python3 - "$T/raw" <<'P'
+import re, sys
+data = open(sys.argv[1], "rb").read().decode()
+screen = data[data.index("\x1b[?1049h"):data.rindex("\x1b[?1049l")]
+print(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", screen[screen.rindex("\x1b[H"):]))
+P
+}
+widest() { python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in sys.stdin))'; }
+
+# --- the overview
+
+run "$AVA" status
+contains 'nothing has been spent' 'today: $0.00, 0 tokens, 0 runs' "$OUT"
+"$AVA" run --yes 'find kettle' >/dev/null 2>&1
+one=$(begin 'the first slow one')
+two=$(begin 'the second slow one')
+check 'both are at work' wait_for 30 read_it "$one"
+check 'so is the other' wait_for 30 read_it "$two"
+curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+	-d '{"task":"one that waits","cwd":"/"}' >"$T/proposed"
+run "$AVA" status
+exits 'status' 0
+contains 'slots' '2 of 8 slots used, 0 queued, 3 runs in all' "$OUT"
+check 'a live run is one line' grep -Eq "^$one  Researcher running \(.*s, .* tokens, \\\$0.00\)" "$OUT"
+contains 'what waits for an answer' "$(jq -r .proposal_id "$T/proposed")  Researcher, up to \$0.00, 10 min left: one that waits" "$OUT"
+equal 'as JSON: all of it' 'health proposals runs sessions 2 1 3' "$("$AVA" status --json |
+	jq -r '"\(keys | join(" ")) \(.runs | length) \(.proposals | length) \(.health.today.runs)"')"
+run "$AVA" sessions
+exits 'sessions' 0
+contains 'there is none' 'There is no conversation yet' "$OUT"
+printf 'hello\n' | "$AVA" >/dev/null 2>&1
+equal 'a conversation is listed' hello "$("$AVA" sessions --json | jq -r '.[0].title')"
+run "$AVA" sessions
+contains 'in the table too' 'hello' "$OUT"
+
+# --- looking on, at a terminal
+
+at 40 "see $two" 'type ^C' -- "$AVA" status --watch
+exits 'Ctrl-C ends the watch' 0
+picture >"$T/picture"
+at_most 'it fits into 40 columns' 40 "$(widest <"$T/picture")"
+contains 'with the runs' "$one" "$T/picture"
+check 'the terminal is as it was' grep -q "$(printf '\033')\[?25h$(printf '\033')\[?1049l" "$T/raw"
+
+at 80 "see $two" 'type x' 'resize 44' 'type ^C' -- "$AVA" status --watch
+exits 'resized' 0
+at 80 "see $two" -- sh -c '"$AVA" status --watch & p=$!; (while ! kill -TERM $p; do :; done) 2>/dev/null; wait $p; echo ended $?'
+check 'a fatal signal leaves the terminal as it was' grep -q "1049l.*ended 143\|ended 143" "$T/raw"
+TERM=dumb at 80 "see $two" 'type ^C' -- "$AVA" status --watch
+refuse 'a dumb terminal: no escapes' grep -q "$(printf '\033')" "$T/raw"
+
+# --- looking on, without one: a line for each change
+
+"$AVA" status --watch >"$T/watch" 2>&1 &
+watcher=$!
+keep "$watcher"
+check 'the overview comes first' wait_for 30 grep -q "^$one" "$T/watch"
+"$AVA" status "$one" --watch >"$T/watch-one" 2>&1 &
+one_watcher=$!
+keep "$one_watcher"
+check 'so it does of one run' wait_for 30 grep -q '^used ' "$T/watch-one"
+three=$(begin 'the third slow one')
+check 'a new run is a line' wait_for 30 grep -q "^$three Researcher" "$T/watch"
+
+# --- waiting for several
+
+run "$AVA" wait --timeout 0.2 "$one" "$two"
+exits 'the wait ran out' 124
+contains 'it is told which go on' "$one has not ended yet; it goes on" "$ERR"
+contains 'all of them' "$two has not ended yet; it goes on" "$ERR"
+"$AVA" wait "$one" "$two" "$one" >"$T/wait" 2>&1 &
+waiter=$!
+keep "$waiter"
+run "$AVA" cancel "$two"
+exits 'cancel' 0
+contains 'with proof' "$two cancelled (stopped: a model call; nothing of it is left)" "$OUT"
+check 'whoever ends first is told first' wait_for 30 grep -q "^$two ❌" "$T/wait"
+refuse 'the other one goes on' grep -q "^$one" "$T/wait"
+check 'the end is a line of the overview' wait_for 30 grep -q "^$two Researcher cancelled" "$T/watch"
+
+# --- cancelling all
+
+at 80 'see [Yes/No] ' 'type no\n' -- "$AVA" cancel --all
+exits 'a no cancels nothing' 4
+contains 'what would be cancelled is shown' "$one Researcher running" "$T/raw"
+equal 'both are at work' 2 "$("$AVA" ps --json | jq length)"
+at 80 'see [Yes/No] ' 'type yes\n' -- "$AVA" cancel --all
+exits 'a yes cancels all' 0
+equal 'none is live' 0 "$("$AVA" ps --json | jq length)"
+wait "$waiter"
+equal 'the wait ends with the worst code' 1 $?
+equal 'each is told once' 1 "$(grep -c "^$one" "$T/wait")"
+check 'who watched the one run is done too' wait_for 30 gone "$one_watcher"
+contains 'and saw its end' 'cancelled' "$T/watch-one"
+run "$AVA" cancel S-000000 "$one"
+exits 'one that is not known' 5
+contains 'the other is told of' "$one had ended: cancelled" "$OUT"
+
+# --- the daemon goes away while somebody looks on
+
+kill_daemon
+check 'a watch comes back' wait_for 30 daemon_answers
+four=$(begin 'after the crash')
+check 'with what is new' wait_for 60 grep -q "^$four [A-Z]" "$T/watch"
+kill -INT "$watcher"
+wait "$watcher"
+equal 'Ctrl-C ends it' 0 $?
+
+# --- a run's status line
+
+at 80 'see (1' 'see tokens)...' 'type ^C' -- "$AVA" run --yes --model "$slow" 'slow again'
+exits 'a run at a terminal' 1
+check 'its status is written over' grep -q "$(printf '\r')🔍 Researcher running (.*s, .* tokens)\.\.\." "$T/raw"
+refuse 'without an escape' grep -q "$(printf '\033')\[K" "$T/raw"
+run "$AVA" run --yes --json --timeout 0.3 --model "$slow" 'slow once more'
+exits 'elsewhere' 3
+refuse 'there is none' grep -q 'running (' "$ERR"
+equal 'and one object' 1 "$(jq -s length "$OUT")"
+run "$AVA" run --json --yes --role no_such_role 'anything'
+check 'an error is an object too' jq -e '.error.message' "$OUT"
+
+# --- material
+
+printf 'from a pipe\n' >"$T/note"
+run sh -c '"$AVA" run --yes --json --file - --file "$T/src/kettle.c" "find kettle" <"$T/note"'
+exits 'a file from standard input' 0
+spec=$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl
+contains 'is in the conversation' 'from a pipe' "$spec"
+contains 'under a name' '--- file standard input ---' "$spec"
+run sh -c 'echo x | "$AVA" run --yes --file - -'
+exits 'not for the task and a file' 2
+run sh -c 'head -c 3000 /dev/urandom | "$AVA" run --yes --file - "find kettle"'
+exits 'binary is refused' 2
+run sh -c 'yes | head -c 2000000 | "$AVA" run --yes --file - "find kettle"'
+exits 'so is what is too long' 2
+contains 'with its bound' 'over 1024 KB' "$ERR"
+finish

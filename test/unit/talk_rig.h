@@ -1,0 +1,309 @@
+/* A person who talks with Ava: a real journal, the offline model and its
+ * scripts, in a data root of their own. A script's k-th line answers the k-th
+ * message of the user's side, results of tools included. */
+#ifndef TALK_RIG_H
+#define TALK_RIG_H
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "ava/sessions.h"
+#include "ava/talk.h"
+#include "base/hash.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "os/loop.h"
+
+struct world {
+	char dir[256], root[300], src[300];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	int scripts;
+	bool unforced; /* as without AVA_MODEL */
+};
+
+static inline void open_core(struct world *w)
+{
+	struct core_options o = {.loop = w->loop,
+				 .root = w->root,
+				 .settings = &w->settings,
+				 .model = w->unforced ? NULL : "offline"};
+	struct ava_error err = {0};
+
+	if (core_open(&w->core, &o, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static inline int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	char path[400];
+
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
+	snprintf(w->src, sizeof(w->src), "%s/src", w->dir);
+	mkdir(w->root, 0700);
+	mkdir(w->src, 0700);
+	snprintf(path, sizeof(path), "%s/parser.c", w->src);
+	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	open_core(w);
+	*state = w;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	if (w->core)
+		core_close(w->core);
+	os_loop_free(w->loop);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+/* ---- a person */
+
+static inline void begun(int rv, const struct op_session *s, const struct ava_error *err,
+			 void *user)
+{
+	if (rv != 0)
+		snprintf(user, 200, "!%.190s", err->text);
+	else
+		snprintf(user, 200, "%s", s->id);
+}
+
+/* The id; after "!" what was wrong. Good until the next call. */
+static inline const char *begin(struct world *w, const char *model)
+{
+	static char id[200];
+	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
+
+	id[0] = 0;
+	ops_session_new(w->core, &n, begun, id);
+	for (int i = 0; !id[0] && i < 1000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(id[0] != 0);
+	return id;
+}
+
+/* The model id of a script with these lines. */
+static inline const char *script(struct world *w, const char *lines)
+{
+	static char id[500];
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/script%d.jsonl", w->dir, w->scripts++);
+	unit_write(path, lines, strlen(lines));
+	snprintf(id, sizeof(id), "offline:%s", path);
+	return id;
+}
+
+static inline void said(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	*(int *)user = rv == 0 ? 1 : rv;
+}
+
+static inline int say(struct world *w, const char *session, const char *text)
+{
+	struct op_say s = {.text = text, .user_id = "ben"};
+	int done = 0;
+
+	ops_say(w->core, session, &s, said, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_not_equal(done, 0);
+	return done;
+}
+
+static inline void is_busy(const struct op_session *s, void *user)
+{
+	*(bool *)user = s->busy || s->waiting > 0;
+}
+
+static inline void has_runs(const struct op_session *s, void *user)
+{
+	*(bool *)user = s->busy || s->waiting > 0 || s->live_runs > 0;
+}
+
+static inline void wait_while(struct world *w, const char *session,
+			      void (*see)(const struct op_session *, void *))
+{
+	bool yes = true;
+
+	for (int i = 0; yes && i < 6000; i++) {
+		assert_int_equal(ops_session(w->core, session, see, &yes, NULL), 0);
+		if (yes)
+			os_loop_step(w->loop, 10);
+	}
+	assert_false(yes);
+}
+
+static inline void idle(struct world *w, const char *session)
+{
+	wait_while(w, session, is_busy);
+}
+
+static inline void tell(struct world *w, const char *session, const char *text)
+{
+	assert_int_equal(say(w, session, text), 1);
+	idle(w, session);
+}
+
+/* ---- what the session file says */
+
+struct seen {
+	const char *role, *text; /* looked for; either may be NULL */
+	unsigned n;
+	char last[8192];
+};
+
+static inline void see_text(struct seen *s, const char *role, const char *text)
+{
+	if ((s->role && strcmp(role, s->role) != 0) || !text || (s->text && !strstr(text, s->text)))
+		return;
+	s->n++;
+	snprintf(s->last, sizeof(s->last), "%s", text);
+}
+
+static inline void see_entry(const char *line, size_t len, void *user)
+{
+	json_t *o = json_parse(line, len, NULL), *v;
+	const json_t *m = json_object_get(o, "message");
+	const char *role = json_get_str(m, "role");
+	struct seen *s = user;
+	size_t i;
+
+	assert_non_null(o);
+	if (json_get_str(m, "errorMessage"))
+		see_text(s, "failed", json_get_str(m, "errorMessage"));
+	if (role)
+		json_array_foreach(json_object_get(m, "content"), i, v)
+			see_text(s, role, json_get_str(v, "text"));
+	else
+		see_text(s, "event", json_get_str(o, "eventType"));
+	json_decref(o);
+}
+
+static inline struct seen seen(struct world *w, const char *session, const char *role,
+			       const char *text)
+{
+	struct seen s = {.role = role, .text = text};
+
+	assert_int_equal(ops_session_entries(w->core, session, NULL, see_entry, &s, NULL), 0);
+	return s;
+}
+
+static inline void assert_said(struct world *w, const char *session, const char *text)
+{
+	struct seen s = seen(w, session, "assistant", text);
+
+	if (s.n == 0)
+		fail_msg("never said: %s; last: %s", text,
+			 seen(w, session, "assistant", NULL).last);
+}
+
+/* Good until the next call. */
+static inline char *session_file(struct world *w, const char *session, const char *kind)
+{
+	static char path[800];
+	char command[900];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "ls %s/sessions/*/*_%s%s.jsonl", w->root, session, kind);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(path, sizeof(path), f));
+	pclose(f);
+	path[strcspn(path, "\n")] = 0;
+	return path;
+}
+
+/* What the model was sent, marks included. */
+static inline char *messages(struct world *w, const char *session)
+{
+	size_t len;
+
+	return unit_read(session_file(w, session, ".messages"), &len);
+}
+
+static inline void assert_sent(struct world *w, const char *session, const char *text, bool sent)
+{
+	char *data = messages(w, session);
+	bool found = strstr(data, text) != NULL;
+
+	if (found != sent)
+		fail_msg("%s in the messages: %s", sent ? "not" : "stands", text);
+	free(data);
+}
+
+static inline void first_pending(const struct op_proposal *p, void *user)
+{
+	snprintf(user, 24, "%s", p->id);
+}
+
+static inline const char *pending(struct world *w)
+{
+	static char id[24];
+
+	id[0] = 0;
+	ops_proposals(w->core, false, first_pending, id);
+	return id;
+}
+
+static inline void keep_first(const struct op_proposal *p, void *user)
+{
+	if (!*(char *)user)
+		snprintf(user, 24, "%s", p->id);
+}
+
+static inline const char *newest_pending(struct world *w)
+{
+	static char id[24];
+
+	id[0] = 0;
+	ops_proposals(w->core, false, keep_first, id);
+	return id;
+}
+
+static inline void keep_task(const struct op_status *s, void *user)
+{
+	snprintf(user, 200, "%s", s->task);
+}
+
+static inline const char *the_task(struct world *w)
+{
+	static char task[200];
+
+	ops_list(w->core, true, 1000, keep_task, task);
+	return task;
+}
+
+static inline void count_run(const struct op_status *s, void *user)
+{
+	++*(unsigned *)user;
+}
+
+static inline unsigned runs(struct world *w)
+{
+	unsigned n = 0;
+
+	ops_list(w->core, true, 1000, count_run, &n);
+	return n;
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* What a conversation shows: Markdown as lines, Ava's words once however they
+ * come, and when "still working" is due. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/chat_runs.h"
+#include "cli/chat_speech.h"
+#include "cli/markdown.h"
+#include "cli/progress.h"
+
+static char *text;
+static size_t text_len;
+
+static FILE *begin(void)
+{
+	FILE *f;
+
+	free(text);
+	f = open_memstream(&text, &text_len);
+	assert_non_null(f);
+	return f;
+}
+
+static void is(FILE *f, const char *want)
+{
+	fclose(f);
+	assert_string_equal(text, want);
+}
+
+static void shown(const char *in, const char *want)
+{
+	FILE *f = begin();
+
+	markdown_show(f, in, strlen(in));
+	is(f, want);
+}
+
+/* ---- Markdown; not a terminal: no styles */
+
+static void test_markdown(void **state)
+{
+	shown("Plain words.", "Plain words.\n");
+	shown("# Head\n\nTwo **bold** *words*\nin lines.", "Head\n\nTwo bold words\nin lines.\n");
+	shown("List:\n- one\n- two\n  - in\n- three\n\nAfter.",
+	      "List:\n\xe2\x80\xa2 one\n\xe2\x80\xa2 two\n  \xe2\x80\xa2 in\n\xe2\x80\xa2 three\n\n"
+	      "After.\n");
+	shown("3. three\n4. four\n", "3. three\n4. four\n");
+	shown("> said\n> so\n", "\xe2\x94\x82 said\n\xe2\x94\x82 so\n");
+	shown("```c\nint a;\n\n\tb;\n```\n", "    int a;\n\n        b;\n");
+	shown("| a | b |\n|---|---|\n| 1 | 2 |\n", "a | b\n1 | 2\n");
+	shown("[here](http://x.test/a) <b>x</b> &amp; http://y.test/",
+	      "here (http://x.test/a) <b>x</b> & http://y.test/\n");
+	shown("one\n\n---\n\ntwo", "one\n\n----\n\ntwo\n");
+	shown("", "");
+}
+
+static void test_markdown_hostile(void **state)
+{
+	char deep[4096];
+	FILE *f;
+
+	shown("a\033[2Jb\a", "a\\x1b[2Jb\\x07\n");
+	shown("[x](http://e.test/\033[5n)", "[x](http://e.test/\\x1b[5n)\n");
+	shown("`\xc2\x9b"
+	      "31m`",
+	      "\\u{009b}31m\n");
+	for (size_t i = 0; i < sizeof(deep) - 1; i += 2)
+		memcpy(deep + i, "> ", MIN(sizeof(deep) - 1 - i, (size_t)2));
+	deep[sizeof(deep) - 1] = '\0';
+	f = begin();
+	markdown_show(f, deep, sizeof(deep) - 1); /* ends, and stays in bounds */
+	fclose(f);
+}
+
+static void test_whole(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t whole;
+	} rows[] = {
+		{"one", 0},
+		{"one\ntwo", 0}, /* the same paragraph */
+		{"one\n\ntwo", 5},
+		{"one\n\n", 0},
+		{"one\n- ", 0}, /* too little to tell */
+		{"one\n- two", 4},
+		{"- a\n  - b", 0}, /* belongs to the first */
+		{"- a\n\n  more", 0},
+		{"1. a\n2. b", 5},
+		{"```\na\n\nb", 0}, /* a fence is one block */
+		{"```\na\n```\n\nb", 11},
+		{"a\n# head", 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_int_equal(markdown_whole(rows[i].text, strlen(rows[i].text), 0),
+				 rows[i].whole);
+}
+
+/* ---- Ava's words */
+
+/* In pieces of every size, shown as soon as it can be, then the durable text. */
+static void test_speech_pieces(void **state)
+{
+	static const char said[] = "One.\n\nTwo\nlines.\n- a\n- b\n\nEnd.";
+
+	for (size_t step = 1; step < sizeof(said); step++) {
+		FILE *f = begin();
+		struct speech s;
+
+		speech_init(&s);
+		for (size_t at = 0; at < sizeof(said) - 1; at += step) {
+			speech_piece(&s, said + at, MIN(step, sizeof(said) - 1 - at));
+			if (speech_ready(&s))
+				speech_show(&s, f);
+		}
+		speech_whole(&s, f, said, sizeof(said) - 1);
+		speech_fini(&s);
+		is(f, "Ava: One.\n\nTwo\nlines.\n\xe2\x80\xa2 a\n\xe2\x80\xa2 b\n\nEnd.\n");
+	}
+}
+
+static void piece(struct speech *s, FILE *f, const char *t)
+{
+	speech_piece(s, t, strlen(t));
+	speech_show(s, f);
+}
+
+static void test_speech_orders(void **state)
+{
+	struct speech s;
+	FILE *f = begin();
+
+	speech_init(&s);
+	/* Frames run ahead of the durable text of the reply before. */
+	piece(&s, f, "First.");
+	piece(&s, f, "Second.\n\nMore");
+	speech_whole(&s, f, "First.", 6);
+	speech_whole(&s, f, "Second.\n\nMore.", 14);
+	/* No frames at all. */
+	speech_whole(&s, f, "Third.", 6);
+	speech_fini(&s);
+	assert_int_equal(s.text.len, 0);
+	fclose(f);
+	assert_non_null(strstr(text, "More."));
+	assert_non_null(strstr(text, "Ava: Third.\n"));
+}
+
+static void test_speech_cut(void **state)
+{
+	struct speech s;
+	FILE *f = begin();
+
+	speech_init(&s);
+	piece(&s, f, "One.\n\nTw");
+	speech_cut(&s);
+	speech_close(&s);
+	fputs("--\n", f);
+	piece(&s, f, "On");
+	piece(&s, f, "e.\n\nTwo.\n\nThr");
+	speech_whole(&s, f, "One.\n\nTwo.\n\nThree.", 18);
+	is(f, "Ava: One.\n--\nAva: Two.\n\nThree.\n");
+
+	/* The text never comes again: the durable one has its rest. */
+	f = begin();
+	piece(&s, f, "One.\n\nTw");
+	speech_cut(&s);
+	speech_close(&s);
+	speech_whole(&s, f, "One.\n\nTwo.", 10);
+	is(f, "Ava: One.\nAva: Two.\n");
+
+	/* Another one comes: it is shown whole. */
+	f = begin();
+	piece(&s, f, "One.\n\nTw");
+	speech_cut(&s);
+	speech_close(&s);
+	speech_whole(&s, f, "Other.", 6);
+	is(f, "Ava: One.\nAva: Other.\n");
+	speech_fini(&s);
+}
+
+/* ---- runs */
+
+static void test_runs(void **state)
+{
+	static struct chat_runs r;
+	char id[24];
+
+	assert_int_equal(chat_runs_next(&r), -1);
+	assert_string_equal(chat_runs_begin(&r, "S-000001", "web_crawler", 1000)->role,
+			    "WebCrawler");
+	assert_null(chat_runs_due(&r, 1000 + PROGRESS_FIRST_MS - 1));
+	assert_int_equal(chat_runs_next(&r), 1000 + PROGRESS_FIRST_MS);
+	assert_non_null(chat_runs_due(&r, 1000 + PROGRESS_FIRST_MS));
+	assert_null(chat_runs_due(&r, 1000 + PROGRESS_FIRST_MS));
+	assert_int_equal(chat_runs_next(&r), 1000 + PROGRESS_FIRST_MS + PROGRESS_NEXT_MS);
+	chat_runs_find(&r, "S-000001")->live = false;
+	assert_int_equal(chat_runs_next(&r), -1);
+	for (int i = 0; i < CHAT_RUNS_MAX; i++) { /* the ended one makes room */
+		snprintf(id, sizeof(id), "S-1%05x", i);
+		assert_non_null(chat_runs_begin(&r, id, "researcher", 0));
+	}
+	assert_null(chat_runs_find(&r, "S-000001"));
+	assert_null(chat_runs_begin(&r, "S-fffff0", "researcher", 0));
+	assert_non_null(chat_runs_begin(&r, id, "researcher", 0)); /* the same one again */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_markdown),      cmocka_unit_test(test_markdown_hostile),
+		cmocka_unit_test(test_whole),         cmocka_unit_test(test_speech_pieces),
+		cmocka_unit_test(test_speech_orders), cmocka_unit_test(test_speech_cut),
+		cmocka_unit_test(test_runs),
+	};
+	int failed;
+
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setenv("TERM", "xterm", 1);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(text);
+	return failed;
+}

@@ -1,0 +1,293 @@
+/* Child processes: what they are given, how their end is told, that nothing of
+ * them is left. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ava.h>
+#include "exec/child.h"
+#include "os/loop.h"
+
+struct seen {
+	bool ended;
+	enum exec_how how;
+	int code;
+	char output[400];
+};
+
+static struct os_loop *loop;
+
+static void done(const struct exec_end *end, void *user)
+{
+	struct seen *s = user;
+
+	assert_false(s->ended);
+	s->ended = true;
+	s->how = end->how;
+	s->code = end->code;
+	snprintf(s->output, sizeof(s->output), "%.*s", (int)end->output_len, end->output);
+}
+
+static struct exec_options script(const char *const argv[4], const char *input)
+{
+	static const char *const env[] = {"GREETING=hello", NULL};
+
+	return (struct exec_options){.argv = argv,
+				     .env = env,
+				     .input = input,
+				     .input_len = strlen(input),
+				     .timeout_ms = 60000,
+				     .output_max = 65536,
+				     .keep = 300};
+}
+
+static void wait_for(const struct seen *s)
+{
+	for (int i = 0; !s->ended && i < 60000; i++)
+		os_loop_step(loop, 10);
+	assert_true(s->ended);
+}
+
+static struct seen run(struct exec_options *o)
+{
+	struct seen s = {0};
+	struct exec_child *c;
+	struct ava_error err = {0};
+
+	if (exec_start(&c, loop, o, done, &s, &err) != 0)
+		fail_msg("exec_start: %s", err.text);
+	wait_for(&s);
+	return s;
+}
+
+static struct seen shell(const char *text, const char *input)
+{
+	const char *const argv[4] = {"/bin/sh", "-c", text, NULL};
+	struct exec_options o = script(argv, input);
+
+	return run(&o);
+}
+
+static void test_input_and_output(void **state)
+{
+	struct seen s = shell("read line; echo \"$GREETING $line\"; echo more >&2", "world\n");
+
+	assert_int_equal(s.how, EXEC_EXITED);
+	assert_int_equal(s.code, 0);
+	assert_string_equal(s.output, "hello world\nmore\n");
+	/* More than a pipe takes, that nobody reads: not our problem. */
+	char *big = malloc(1 << 20);
+
+	memset(big, 'x', (1 << 20) - 1);
+	big[(1 << 20) - 1] = 0;
+	s = shell("exit 3", big);
+	assert_int_equal(s.code, 3);
+	s = shell("wc -c", big);
+	assert_int_equal(atoi(s.output), (1 << 20) - 1);
+	free(big);
+}
+
+/* Nothing of ours but the three, no environment but what it was given. */
+static void test_borders(void **state)
+{
+	int extra = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+	struct seen s;
+
+	assert_true(extra > 2);
+	setenv("ANTHROPIC_API_KEY", "sk-ant-secret", 1);
+	s = shell(
+		"for f in /proc/self/fd/*; do n=${f##*/}; [ $n -gt 2 ] && [ -e /proc/$$/fd/$n ] && "
+		"echo fd $n; done; /usr/bin/env; pwd; kill -0 -$$ && "
+		"echo leads",
+		"");
+	close(extra);
+	unsetenv("ANTHROPIC_API_KEY");
+	assert_null(strstr(s.output, "fd "));
+	assert_null(strstr(s.output, "secret"));
+	assert_non_null(strstr(s.output, "GREETING=hello\n"));
+	assert_non_null(strstr(s.output, "\n/\n"));
+	assert_non_null(strstr(s.output, "leads\n"));
+}
+
+static void test_signal(void **state)
+{
+	struct seen s = shell("kill -TERM $$", "");
+
+	assert_int_equal(s.how, EXEC_SIGNALLED);
+	assert_int_equal(s.code, SIGTERM);
+	/* SIGPIPE is the default again, whatever we ignore. */
+	signal(SIGPIPE, SIG_IGN);
+	s = shell("kill -PIPE $$; echo still", "");
+	signal(SIGPIPE, SIG_DFL);
+	assert_int_equal(s.code, SIGPIPE);
+}
+
+static pid_t number_in(const char *path)
+{
+	size_t len;
+	char *text;
+	pid_t pid = 0;
+
+	for (int i = 0; pid == 0 && i < 6000; i++) {
+		if (access(path, R_OK) == 0) {
+			text = unit_read(path, &len);
+			pid = strchr(text, '\n') ? atoi(text) : 0;
+			free(text);
+		}
+		os_loop_step(loop, 10);
+	}
+	assert_true(pid > 1);
+	return pid;
+}
+
+static void assert_gone(pid_t pid)
+{
+	for (int i = 0; kill(pid, 0) == 0 && i < 6000; i++) {
+		char path[64], *text;
+		size_t len;
+		bool dead;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		if (access(path, R_OK) != 0)
+			return;
+		text = unit_read(path, &len);
+		dead = strstr(text, ") Z ") != NULL; /* nobody reaps it here */
+		free(text);
+		if (dead)
+			return;
+		os_loop_step(loop, 10);
+	}
+	assert_true(kill(pid, 0) != 0 || errno == ESRCH);
+}
+
+/* What it leaves in its group goes with it, and holds up nobody. */
+static void test_leftovers(void **state)
+{
+	const char *dir = unit_tmpdir();
+	char text[600], path[400];
+	struct seen s;
+
+	snprintf(path, sizeof(path), "%s/pid", dir);
+	snprintf(text, sizeof(text), "sleep 1000 & echo $! >%s; exit 4", path);
+	s = shell(text, "");
+	assert_int_equal(s.how, EXEC_EXITED);
+	assert_int_equal(s.code, 4);
+	assert_gone(number_in(path));
+	unit_rmdir(dir);
+}
+
+static void test_time(void **state)
+{
+	const char *const argv[4] = {"/bin/sh", "-c", "trap '' TERM; echo begun; sleep 1000", NULL};
+	struct exec_options o = script(argv, "");
+	struct seen s;
+
+	o.timeout_ms = 200;
+	s = run(&o);
+	assert_int_equal(s.how, EXEC_TIMEOUT);
+}
+
+static void test_too_much(void **state)
+{
+	const char *const argv[4] = {"/bin/sh", "-c", "while :; do echo 0123456789; done", NULL};
+	struct exec_options o = script(argv, "");
+	struct seen s = run(&o);
+
+	assert_int_equal(s.how, EXEC_OUTPUT);
+	assert_int_equal(strlen(s.output), 300);
+}
+
+static void test_kill(void **state)
+{
+	const char *dir = unit_tmpdir();
+	char text[600], path[400];
+	const char *const argv[4] = {"/bin/sh", "-c", text, NULL};
+	struct exec_options o;
+	struct exec_child *c;
+	struct seen s = {0};
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/pid", dir);
+	snprintf(text, sizeof(text), "sleep 1000 & echo $! >%s; wait", path);
+	o = script(argv, "");
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, NULL), 0);
+	pid = number_in(path);
+	exec_kill(c);
+	assert_gone(pid);
+	for (int i = 0; i < 5; i++)
+		os_loop_step(loop, 0);
+	assert_false(s.ended);
+	unit_rmdir(dir);
+}
+
+static void test_not_run(void **state)
+{
+	const char *dir = unit_tmpdir();
+	char path[400];
+	const char *argv[4] = {"/nowhere/at/all", NULL};
+	struct exec_options o = script(argv, "");
+	struct ava_error err = {0};
+	struct exec_child *c;
+
+	assert_int_equal(exec_start(&c, loop, &o, done, NULL, &err), AVA_ENOENT);
+	assert_string_equal(err.text, "there is no program /nowhere/at/all");
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	unit_write(path, "text\n", 5);
+	chmod(path, 0600);
+	argv[0] = path;
+	assert_int_equal(exec_start(&c, loop, &o, done, NULL, &err), AVA_EDENIED);
+	unit_rmdir(dir);
+}
+
+static void start_and_kill(struct exec_options *o, struct seen *s)
+{
+	struct exec_child *c;
+	int rv = exec_start(&c, loop, o, done, s, NULL);
+
+	if (rv == 0)
+		exec_kill(c);
+	else
+		assert_int_equal(rv, AVA_ENOMEM);
+}
+
+static void test_no_memory(void **state)
+{
+	const char *const argv[4] = {"/bin/sh", "-c", "exit 0", NULL};
+	struct exec_options o = script(argv, "x");
+	struct seen s = {0};
+
+	FAULT_LOOP(k, {
+		start_and_kill(&o, &s);
+		os_loop_step(loop, 0);
+	});
+	assert_false(s.ended);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_input_and_output),
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_not_run),
+		cmocka_unit_test(test_no_memory),
+	};
+	int rv;
+
+	loop = os_loop_new(NULL);
+	assert_non_null(loop);
+	rv = cmocka_run_group_tests(tests, NULL, NULL);
+	os_loop_free(loop);
+	return rv;
+}

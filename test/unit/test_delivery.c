@@ -1,0 +1,771 @@
+/* Delivery through its verbs: real runs and conversations of the offline model
+ * in a data root of their own, a client that acknowledges, a command that is
+ * called; each over restarts, where what was settled stays settled. Kills are
+ * in test/crash. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/core.h"
+#include "ava/delivery_state.h"
+#include "ava/ops.h"
+#include "ava/sessions.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "os/loop.h"
+
+#define ASK "Find where parse_header is defined"
+
+struct world {
+	char dir[256], root[300], src[300], notify[700], took[300];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	int scripts;
+};
+
+static int try_open(struct world *w, struct ava_error *err)
+{
+	struct core_options o = {.loop = w->loop,
+				 .root = w->root,
+				 .settings = &w->settings,
+				 .model = "offline",
+				 .notify = w->notify};
+
+	return core_open(&w->core, &o, err);
+}
+
+static void open_core(struct world *w)
+{
+	struct ava_error err = {0};
+
+	if (try_open(w, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static void reopen(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	char path[400];
+
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
+	snprintf(w->src, sizeof(w->src), "%s/src", w->dir);
+	snprintf(w->took, sizeof(w->took), "%s/took", w->dir);
+	mkdir(w->root, 0700);
+	mkdir(w->src, 0700);
+	snprintf(path, sizeof(path), "%s/parser.c", w->src);
+	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
+	settings_defaults(&w->settings);
+	w->settings.disk_free_min_mb = 0;
+	w->settings.notify_retry_s = 0;
+	w->settings.notify_timeout_s = 120;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	if (w->core)
+		core_close(w->core);
+	os_loop_free(w->loop);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+/* notify.exec: this shell script, with "$0" the file for what it took. */
+static void set_notify(struct world *w, const char *script)
+{
+	char path[300];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/notify.sh", w->dir);
+	unit_write(path, script, strlen(script));
+	n = snprintf(w->notify, sizeof(w->notify), "/bin/sh%c-c%c. %s%c%s%c", 0, 0, path, 0,
+		     w->took, 0);
+	assert_true(n > 0 && n < (int)sizeof(w->notify) - 1);
+	w->notify[n] = 0;
+}
+
+/* ---- a person */
+
+static void begun(int rv, const struct op_session *s, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+	snprintf(user, 64, "%s", s->id);
+}
+
+static const char *begin(struct world *w, const char *model, char id[64])
+{
+	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
+
+	id[0] = 0;
+	ops_session_new(w->core, &n, begun, id);
+	assert_true(id[0] != 0);
+	return id;
+}
+
+static const char *script(struct world *w, const char *lines)
+{
+	static char id[500];
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/script%d.jsonl", w->dir, w->scripts++);
+	unit_write(path, lines, strlen(lines));
+	snprintf(id, sizeof(id), "offline:%s", path);
+	return id;
+}
+
+static void said(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+	*(bool *)user = true;
+}
+
+static void is_busy(const struct op_session *s, void *user)
+{
+	*(bool *)user = s->busy || s->waiting > 0 || s->live_runs > 0;
+}
+
+static void step_while(struct world *w, const bool *yes, bool wanted)
+{
+	for (int i = 0; *yes == wanted && i < 12000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(*yes != wanted);
+}
+
+/* Said, answered, and all runs have ended. */
+static void tell(struct world *w, const char *session, const char *text)
+{
+	struct op_say s = {.text = text, .user_id = "ben"};
+	bool done = false, busy = true;
+
+	ops_say(w->core, session, &s, said, &done);
+	step_while(w, &done, false);
+	for (int i = 0; busy && i < 12000; i++) {
+		os_loop_step(w->loop, 10);
+		assert_int_equal(ops_session(w->core, session, is_busy, &busy, NULL), 0);
+	}
+	assert_false(busy);
+}
+
+/* ---- a client */
+
+struct view {
+	char summary[200], types[2000], text[9000], title[300];
+	uint64_t lsn, first;
+	unsigned n;
+	bool cut;
+};
+
+static void see_head(const struct op_unseen *u, void *user)
+{
+	struct view *v = user;
+
+	snprintf(v->summary, sizeof(v->summary), "%s", u->summary);
+	v->lsn = u->lsn;
+}
+
+static void see_item(const char *json, size_t len, void *user)
+{
+	struct view *v = user;
+	json_t *o = json_parse(json, len, NULL);
+	size_t at = strlen(v->types);
+
+	assert_non_null(o);
+	if (v->n++ == 0)
+		v->first = (uint64_t)json_get_int(o, "lsn", 0);
+	snprintf(v->types + at, sizeof(v->types) - at, "%.1s",
+		 strncmp(json_get_str(o, "type"), "Spawn", 5) == 0 ? json_get_str(o, "type") + 5
+								   : json_get_str(o, "type"));
+	snprintf(v->text, sizeof(v->text), "%s", json_get_str(o, "text"));
+	snprintf(v->title, sizeof(v->title), "%s", json_get_str(o, "title"));
+	v->cut = json_get_bool(o, "cut", false);
+	json_decref(o);
+}
+
+static struct view unseen(struct world *w, const char *session)
+{
+	struct view v = {.n = 0};
+
+	assert_int_equal(ops_unseen(w->core, session, "terminal", see_head, see_item, &v, NULL), 0);
+	return v;
+}
+
+struct answer {
+	bool done;
+	int rv;
+	unsigned acknowledged, unseen;
+	char text[300];
+};
+
+static void acked(int rv, unsigned acknowledged, unsigned left, const struct ava_error *err,
+		  void *user)
+{
+	struct answer *a = user;
+
+	*a = (struct answer){true, rv, acknowledged, left, ""};
+	snprintf(a->text, sizeof(a->text), "%.290s", err ? err->text : "");
+}
+
+static struct answer ack(struct world *w, const char *session, const char *channel, uint64_t lsn)
+{
+	struct answer a = {false};
+
+	ops_ack(w->core, session, channel, lsn, acked, &a);
+	step_while(w, &a.done, false);
+	return a;
+}
+
+/* ---- what a client gets */
+
+static void test_seen_once(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+	struct view v;
+	struct answer a;
+
+	open_core(w);
+	begin(w, NULL, id);
+	assert_string_equal(unseen(w, id).summary, "");
+	tell(w, id, ASK);
+	v = unseen(w, id);
+	assert_string_equal(v.types, "PA");
+	assert_string_equal(v.summary, "1 message, 1 proposal waits while you were away");
+	tell(w, id, "yes");
+	/* The proposal is answered: no notice any more. */
+	v = unseen(w, id);
+	assert_null(strchr(v.types, 'P'));
+	assert_non_null(strchr(v.types, 'S'));
+	assert_non_null(strstr(v.summary, "1 run finished, "));
+	a = ack(w, id, "terminal", v.first);
+	assert_int_equal(a.rv, 0);
+	assert_int_equal(a.acknowledged, 1);
+	assert_int_equal(a.unseen, v.n - 1);
+	reopen(w);
+	assert_int_equal(unseen(w, id).n, v.n - 1);
+	a = ack(w, id, "terminal", v.lsn);
+	assert_int_equal(a.acknowledged, v.n - 1);
+	assert_int_equal(a.unseen, 0);
+	assert_int_equal(ack(w, id, "terminal", v.lsn).acknowledged, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(unseen(w, id).n, 0);
+		reopen(w);
+	}
+}
+
+static void test_away(void **state)
+{
+	struct world *w = *state;
+	char id[64], other[64];
+	struct view v;
+
+	open_core(w);
+	begin(w, NULL, id);
+	begin(w, NULL, other);
+	tell(w, other, "hello");
+	for (int i = 0; i < 2; i++) {
+		tell(w, id, ASK);
+		tell(w, id, "yes");
+	}
+	reopen(w);
+	v = unseen(w, id);
+	assert_ptr_equal(strstr(v.summary, "2 runs finished"), v.summary);
+	ack(w, id, "terminal", v.lsn);
+	/* One conversation does not acknowledge another. */
+	assert_int_equal(unseen(w, other).n, 1);
+	reopen(w);
+	assert_int_equal(unseen(w, other).n, 1);
+	assert_int_equal(unseen(w, id).n, 0);
+}
+
+static void test_expired(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+	struct view v;
+
+	w->settings.proposal_expiry_s = 1;
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, ASK);
+	for (int i = 0; i < 6000 && !strchr(unseen(w, id).types, 'E'); i++)
+		os_loop_step(w->loop, 10);
+	v = unseen(w, id);
+	assert_non_null(strchr(v.types, 'E'));
+	assert_null(strchr(v.types, 'P'));
+	assert_non_null(strstr(v.summary, "1 proposal expired"));
+}
+
+/* What a model says moves no cursor, hides nothing, and has an end. */
+static void test_text(void **state)
+{
+	static const char evil[] = "{\"text\":\"a\\u001b[2Jb\\u202ec\\r\\nd\"}\n";
+	struct world *w = *state;
+	char id[64], *lines = malloc(20000);
+	struct view v;
+
+	open_core(w);
+	begin(w, script(w, evil), id);
+	tell(w, id, "x");
+	v = unseen(w, id);
+	assert_null(strchr(v.text, '\033'));
+	assert_null(strchr(v.text, '\r'));
+	assert_null(strstr(v.text, "\u202e"));
+	assert_non_null(strstr(v.text, "\\x1b[2Jb"));
+	assert_non_null(strstr(v.text, "\nd"));
+	assert_false(v.cut);
+	snprintf(lines, 20000, "{\"text\":\"%02999d\"}\n", 7);
+	begin(w, script(w, lines), id);
+	tell(w, id, "x");
+	v = unseen(w, id);
+	assert_int_equal(strlen(v.text), 2000);
+	assert_true(v.cut);
+	free(lines);
+}
+
+static void test_refused(void **state)
+{
+	struct world *w = *state;
+	struct ava_error err = {0};
+	struct answer a;
+	struct view v = {.n = 0};
+	char id[64];
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	assert_int_equal(ops_unseen(w->core, "nobody", "terminal", see_head, see_item, &v, &err),
+			 AVA_ENOENT);
+	assert_int_equal(ops_unseen(w->core, id, "pigeon", see_head, see_item, &v, &err),
+			 AVA_EINVAL);
+	assert_int_equal(ack(w, "nobody", "terminal", 1).rv, AVA_ENOENT);
+	assert_int_equal(ack(w, id, "notify", 1).rv, AVA_EINVAL);
+	a = ack(w, id, "terminal", UINT64_MAX / 4);
+	assert_int_equal(a.rv, AVA_EINVAL);
+	assert_non_null(strstr(a.text, "no event has that number yet"));
+	assert_int_equal(unseen(w, id).n, 1);
+}
+
+/* More than a conversation may hold: the oldest are given up, and that is told. */
+static void test_bound(void **state)
+{
+	struct world *w = *state;
+	char id[64], *lines = malloc(32000), path[400], *data;
+	size_t len, at = 0;
+	struct view v;
+
+	for (int i = 0; i < DELIVERY_SESSION_MAX + 5; i++)
+		at += (size_t)snprintf(lines + at, 32000 - at, "{\"text\":\"number %d\"}\n", i);
+	open_core(w);
+	begin(w, script(w, lines), id);
+	for (int i = 0; i < DELIVERY_SESSION_MAX + 5; i++)
+		tell(w, id, "next");
+	v = unseen(w, id);
+	assert_int_equal(v.n, DELIVERY_SESSION_MAX);
+	assert_string_equal(v.text, "number 204");
+	reopen(w);
+	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
+	assert_int_equal(unseen(w, id).first, v.first);
+	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
+	data = unit_read(path, &len);
+	at = 0;
+	for (const char *s = data; (s = strstr(s, "\"delivery.gave_up\"")) != NULL; s++)
+		at++;
+	assert_int_equal(at, 5);
+	free(data);
+	free(lines);
+}
+
+/* ---- the command */
+
+struct took {
+	unsigned n, again, results, messages;
+	int64_t last_attempt;
+	char runs[200];
+};
+
+static struct took took(struct world *w)
+{
+	struct took t = {0};
+	size_t len, at = 0, n;
+	const char *line;
+	char *data;
+
+	if (access(w->took, R_OK) != 0)
+		return t;
+	data = unit_read(w->took, &len);
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+		const char *type = json_get_str(o, "type");
+
+		assert_non_null(type);
+		assert_int_equal(json_get_int(o, "version", 0), 1);
+		assert_string_equal(json_get_str(o, "channel"), "notify");
+		assert_true(json_get_int(o, "lsn", 0) > 0);
+		t.last_attempt = json_get_int(o, "attempt", 0);
+		t.n++;
+		t.again += t.last_attempt > 1;
+		t.results += strcmp(type, "SubagentComplete") == 0;
+		t.messages += strcmp(type, "AssistantMessage") == 0;
+		if (strcmp(type, "SubagentComplete") == 0)
+			snprintf(t.runs, sizeof(t.runs), "%s", json_get_str(o, "run_id"));
+		json_decref(o);
+	}
+	free(data);
+	return t;
+}
+
+static void deliver(struct world *w)
+{
+	for (int i = 0; !delivery_idle(w->core) && i < 12000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(delivery_idle(w->core));
+}
+
+static void test_command(void **state)
+{
+	struct world *w = *state;
+	struct took t;
+	char id[64];
+
+	set_notify(w, "cat >>\"$0\"");
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, ASK);
+	tell(w, id, "yes");
+	deliver(w);
+	t = took(w);
+	assert_int_equal(t.results, 1);
+	assert_true(t.messages >= 2);
+	assert_int_equal(t.again, 0);
+	reopen(w);
+	deliver(w);
+	assert_int_equal(took(w).n, t.n);
+	/* Each channel for itself. */
+	assert_true(unseen(w, id).n > 0);
+	/* Without a command there is nothing that waits for one. */
+	w->notify[0] = 0;
+	reopen(w);
+	tell(w, id, "hello");
+	assert_true(delivery_idle(w->core));
+	/* And one that is set later does not hear of before. */
+	set_notify(w, "cat >>\"$0\"");
+	reopen(w);
+	deliver(w);
+	assert_int_equal(took(w).n, t.n);
+}
+
+static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+	*(bool *)user = true;
+}
+
+/* A run of nobody's conversation, and nobody is connected. */
+static void test_run_alone(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = {.role = "code_reviewer",
+			     .task = ASK,
+			     .cwd = w->src,
+			     .session_id = "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31",
+			     .user_id = "ben",
+			     .request_id = "",
+			     .origin = "test",
+			     .timeout_ms = AVA_DEFAULT,
+			     .max_cost_microusd = AVA_DEFAULT,
+			     .max_tokens = AVA_DEFAULT,
+			     .max_iterations = AVA_DEFAULT};
+	bool done = false;
+
+	set_notify(w, "cat >>\"$0\"");
+	open_core(w);
+	ops_spawn(w->core, &s, spawned, &done);
+	step_while(w, &done, false);
+	for (int i = 0; i < 12000 && !core_idle(w->core); i++)
+		os_loop_step(w->loop, 10);
+	deliver(w);
+	assert_int_equal(took(w).results, 1);
+	assert_int_equal(strncmp(took(w).runs, "S-", 2), 0);
+}
+
+static void test_command_fails(void **state)
+{
+	struct world *w = *state;
+	char id[64], path[400], *data;
+	size_t len;
+
+	w->settings.notify_attempts = 3;
+	set_notify(w, "cat >>\"$0\"; printf 'no \\033[2J way\\n'; exit 7");
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	deliver(w);
+	assert_int_equal(took(w).n, 3);
+	assert_int_equal(took(w).last_attempt, 3);
+	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
+	reopen(w);
+	deliver(w);
+	assert_int_equal(took(w).n, 3);
+	data = unit_read(path, &len);
+	assert_non_null(strstr(data, "\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
+				     "\"notify\",\"lsn\":"));
+	assert_non_null(strstr(data, "\"attempts\":3,\"reason\":\"it ended with 7: no "
+				     "\\\\x1b[2J way\"}"));
+	free(data);
+}
+
+static void test_command_recovers(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; exit 1; fi");
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	deliver(w);
+	assert_int_equal(took(w).n, 1);
+	assert_int_equal(took(w).last_attempt, 2);
+}
+
+/* The runtime stops while the command is at work: it is ended, and called again. */
+static void test_command_cut(void **state)
+{
+	struct world *w = *state;
+	char id[64], path[400];
+
+	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; sleep 1000; fi");
+	snprintf(path, sizeof(path), "%s.ok", w->took);
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	for (int i = 0; access(path, F_OK) != 0 && i < 12000; i++)
+		os_loop_step(w->loop, 10);
+	/* Ava goes on while it is at work. */
+	tell(w, id, "hello again");
+	assert_false(core_idle(w->core));
+	reopen(w);
+	deliver(w);
+	assert_int_equal(took(w).n, 2);
+	assert_int_equal(took(w).again, 1);
+}
+
+/* ---- the ledger */
+
+static void put_ledger(struct world *w, const char *text, size_t len)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/delivery", w->root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/delivery/00000001.jsonl", w->root);
+	unit_write(path, text, len);
+}
+
+/* A conversation of that id, empty. */
+static void put_session(struct world *w, const char *id)
+{
+	char path[500];
+
+	snprintf(path, sizeof(path), "%s/sessions", w->root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/sessions/--work", w->root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/sessions/--work/2026-11-21T08-00-00-123Z_%s.jsonl",
+		 w->root, id);
+	unit_write(path, "{\"type\":\"session\"}\n", 19);
+}
+
+static void test_golden(void **state)
+{
+	static const char id[] = "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11";
+	struct world *w = *state;
+	const struct item *it;
+	size_t len;
+	char *text = unit_read_src("test/golden/delivery/00000001.jsonl", &len);
+	struct view v;
+
+	w->settings.notify_attempts = 1; /* none is left: given up, and not called */
+	set_notify(w, "cat >>\"$0\"");
+	put_session(w, id);
+	put_ledger(w, text, len);
+	open_core(w);
+	if (clock_wall_ms() - clock_parse_iso("2026-11-21T07:59:01.123Z", 24) > DELIVERY_AGE_MS) {
+		assert_int_equal(unseen(w, id).n, 0); /* too old by now */
+	} else {
+		it = LIST_FIRST(&w->core->delivery->items, struct item, node);
+		assert_int_equal(it->lsn, 89960);
+		assert_int_equal(it->attempts, 3);
+		assert_int_equal(it->open, DELIVERY_TERMINAL | DELIVERY_NOTIFY);
+		v = unseen(w, id);
+		assert_int_equal(v.n, 1);
+		assert_string_equal(v.text, "The parser is in json_read.c");
+		assert_true(v.cut);
+		deliver(w);
+		assert_int_equal(took(w).n, 0);
+		reopen(w);
+		assert_int_equal(unseen(w, id).n, 1);
+	}
+	free(text);
+}
+
+static unsigned count_ledgers(struct world *w)
+{
+	unsigned n = 0;
+
+	for (int i = 1; i < 30; i++) {
+		char path[400];
+
+		snprintf(path, sizeof(path), "%s/delivery/%08d.jsonl", w->root, i);
+		n += access(path, F_OK) == 0;
+	}
+	return n;
+}
+
+/* How many there are once the older ones are removed. */
+static unsigned ledgers(struct world *w)
+{
+	for (int i = 0; count_ledgers(w) != 1 && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	return count_ledgers(w);
+}
+
+/* One file after each start, and older ones do no harm. */
+static void test_generations(void **state)
+{
+	struct world *w = *state;
+	char id[64], from[400], to[400], *data;
+	size_t len;
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	ack(w, id, "terminal", unseen(w, id).lsn);
+	tell(w, id, "hello");
+	snprintf(from, sizeof(from), "%s/delivery/00000001.jsonl", w->root);
+	data = unit_read(from, &len);
+	for (int i = 0; i < 4; i++) {
+		reopen(w);
+		assert_int_equal(unseen(w, id).n, 1);
+		assert_int_equal(ledgers(w), 1);
+	}
+	/* An older one beside it, as a crash before its removal leaves it. */
+	core_close(w->core);
+	snprintf(to, sizeof(to), "%s/delivery/00000002.jsonl", w->root);
+	unit_write(to, data, len);
+	open_core(w);
+	assert_int_equal(unseen(w, id).n, 1);
+	assert_int_equal(ledgers(w), 1);
+	free(data);
+}
+
+static void test_broken(void **state)
+{
+	struct world *w = *state;
+	char id[64], path[400];
+	struct ava_error err = {0};
+	static const char rubbish[] =
+		"{\"row\":\"ack\",\"channel\":\"terminal\",\"lsns\":[\"x\",-1,{}]}\nnot JSON\n[]\n"
+		"{\"row\":\"item\",\"item\":7}\n{\"row\":\"what\"}\n{\"row\":\"send\"}\n{\"row\":1";
+	static const char newer[] = "{\"row\":\"base\",\"version\":2,\"lsn\":1}\n";
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	ack(w, id, "terminal", unseen(w, id).lsn);
+	core_close(w->core);
+	w->core = NULL;
+	/* No base is left: what the last day had comes again. */
+	snprintf(path, sizeof(path), "%s/delivery/00000001.jsonl", w->root);
+	unit_write(path, rubbish, sizeof(rubbish) - 1);
+	open_core(w);
+	assert_int_equal(unseen(w, id).n, 1);
+	core_close(w->core);
+	w->core = NULL;
+	snprintf(path, sizeof(path), "%s/delivery/00000009.jsonl", w->root);
+	unit_write(path, newer, sizeof(newer) - 1);
+	assert_int_equal(try_open(w, &err), AVA_EFORMAT);
+	assert_non_null(strstr(err.text, "newer ava"));
+	w->core = NULL;
+}
+
+/* ---- without memory */
+
+static void test_no_memory(void **state)
+{
+	static const char line[] =
+		"{\"timestamp\":\"2026-11-21T08:00:09.096Z\",\"lsn\":9,\"seq\":1,\"eventType\":"
+		"\"AssistantMessage\",\"agentId\":\"ava\",\"sessionId\":\"x\",\"traceId\":\"\","
+		"\"userId\":\"\",\"content\":{\"text\":\"hello\"},\"metadata\":{}}";
+	struct item *it;
+
+	FAULT_LOOP(k, {
+		it = NULL;
+		if (item_from_event(&it, "AssistantMessage", line, sizeof(line) - 1) == 0)
+			item_free(it);
+	});
+	assert_int_equal(item_from_event(&it, "ToolCall", line, sizeof(line) - 1), AVA_ENOENT);
+	assert_int_equal(item_from_event(&it, "SpawnProposed", line, sizeof(line) - 1), AVA_ENOENT);
+}
+
+/* An acknowledgement without memory says so, and can be sent again. */
+static void test_ack_without_memory(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+	char id[64];
+	uint64_t lsn;
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	lsn = unseen(w, id).lsn;
+	for (long k = 0; unseen(w, id).n > 0; k++) {
+		a = (struct answer){false};
+		fault_alloc(k);
+		ops_ack(w->core, id, "terminal", lsn, acked, &a);
+		fault_alloc_end();
+		step_while(w, &a.done, false);
+		assert_true(a.rv == 0 ? unseen(w, id).n == 0 : unseen(w, id).n == 1);
+		assert_true(k < 1000);
+	}
+	reopen(w);
+	assert_int_equal(unseen(w, id).n, 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(test_seen_once),     T(test_away),
+		T(test_expired),       T(test_text),
+		T(test_refused),       T(test_bound),
+		T(test_command),       T(test_run_alone),
+		T(test_command_fails), T(test_command_recovers),
+		T(test_command_cut),   T(test_golden),
+		T(test_generations),   T(test_broken),
+		T(test_no_memory),     T(test_ack_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* The process' environment, and a list in its place. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include <ava.h>
+#include "base/env.h"
+
+static void test_process(void **state)
+{
+	setenv("AVA_TEST_ENV", "outside", 1);
+	assert_string_equal(env_get("AVA_TEST_ENV"), "outside");
+	assert_null(env_get("AVA_TEST_ENV_NONE"));
+}
+
+static void test_only(void **state)
+{
+	static const char *const list[] = {"AVA_ONE=1", "AVA_TEST_EN=x",
+					   "AVA_EMPTY=", "AVA_TWO=a=b", NULL};
+
+	setenv("AVA_TEST_ENV", "outside", 1);
+	assert_int_equal(env_only(list, NULL), 0);
+	assert_string_equal(env_get("AVA_ONE"), "1");
+	assert_string_equal(env_get("AVA_TWO"), "a=b");
+	assert_string_equal(env_get("AVA_EMPTY"), "");
+	assert_null(env_get("AVA_TEST_ENV"));
+	assert_null(env_get("HOME"));
+	assert_int_equal(env_only(NULL, NULL), 0);
+	assert_null(env_get("AVA_ONE"));
+	env_process();
+	assert_string_equal(env_get("AVA_TEST_ENV"), "outside");
+}
+
+static void test_bad(void **state)
+{
+	static const char *const bare[] = {"AVA_ONE=1", "AVA_TWO", NULL};
+	static const char *const nameless[] = {"=1", NULL};
+	struct ava_error err = {0};
+
+	assert_int_equal(env_only(bare, &err), AVA_EINVAL);
+	assert_string_equal(err.text, "string 2 of the environment has not the form NAME=value");
+	assert_int_equal(env_only(nameless, NULL), AVA_EINVAL);
+	env_process();
+}
+
+static void body(void)
+{
+	static const char *const list[] = {"AVA_ONE=1", "AVA_TWO=2", NULL};
+	int rv = env_only(list, NULL);
+
+	assert_true(rv == 0 || rv == AVA_ENOMEM);
+	assert_null(env_get("HOME"));
+	env_process();
+}
+
+static void test_memory(void **state)
+{
+	FAULT_LOOP(k, body());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_only),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* What a day cost: runs of today count, older ones do not, a new day begins at
+ * nothing, sums stop at their ends. */
+#include "unit.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "subagent/spend.h"
+
+#define HOUR 3600000LL
+#define NOON 1795262400000LL /* 2026-11-21T12:00:00Z */
+
+static void test_today(void **state)
+{
+	struct spend s = {0}, got;
+
+	spend_add(&s, NOON - 30 * HOUR, 900, 90, 0); /* yesterday */
+	spend_add(&s, NOON, 500, 10, 0);
+	spend_add(&s, NOON + HOUR, 0, 20, 2);
+	spend_add(&s, NOON - 30 * HOUR, 900, 90, 0); /* rows need not be in order */
+	got = spend_today(&s, NOON + 2 * HOUR);
+	assert_string_equal(got.day, "2026-11-21");
+	assert_int_equal(got.microusd, 500);
+	assert_int_equal(got.tokens, 30);
+	assert_int_equal(got.runs, 2);
+	assert_int_equal(got.uncosted, 1);
+}
+
+static void test_next_day(void **state)
+{
+	struct spend s = {0}, got;
+
+	assert_int_equal(spend_today(&s, NOON).runs, 0);
+	spend_add(&s, NOON, 500, 10, 0);
+	got = spend_today(&s, NOON + 24 * HOUR);
+	assert_string_equal(got.day, "2026-11-22");
+	assert_int_equal(got.microusd, 0);
+	assert_int_equal(got.runs, 0);
+	spend_add(&s, NOON + 24 * HOUR, 7, 1, 0);
+	assert_int_equal(spend_today(&s, NOON + 24 * HOUR).microusd, 7);
+	assert_int_equal(spend_today(&s, NOON).runs, 0); /* the clock was set back */
+}
+
+static void test_ends(void **state)
+{
+	struct spend s = {0};
+
+	spend_add(&s, NOON, INT64_MAX, INT64_MAX, 0);
+	spend_add(&s, NOON, 1, 1, 0);
+	spend_add(&s, NOON, -5, -5, 0);
+	assert_int_equal(spend_today(&s, NOON).microusd, INT64_MAX);
+	assert_int_equal(spend_today(&s, NOON).tokens, INT64_MAX);
+}
+
+/* The day is the local one. */
+static void test_zone(void **state)
+{
+	struct spend s = {0};
+
+	setenv("TZ", "XXX-13", 1);
+	tzset();
+	spend_add(&s, NOON, 5, 1, 0); /* 01:00 of the 22nd */
+	assert_string_equal(spend_today(&s, NOON).day, "2026-11-22");
+	assert_int_equal(spend_today(&s, NOON).microusd, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_today),
+		cmocka_unit_test(test_next_day),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_zone),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

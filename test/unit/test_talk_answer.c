@@ -1,0 +1,230 @@
+/* Proposals in a conversation, and what the person's words do to them: what they
+ * saw runs, once, and nothing else. */
+#include "talk_rig.h"
+
+static void test_the_whole_way(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	assert_said(w, id, "Shall it start?");
+	assert_true(pending(w)[0] == 'P');
+	assert_int_equal(runs(w), 0);
+	assert_int_equal(say(w, id, "yes please"), 1);
+	wait_while(w, id, has_runs);
+	assert_said(w, id, "It has started");
+	assert_said(w, id, "parser.c:1");
+	assert_int_equal(runs(w), 1);
+	assert_int_equal(seen(w, id, "event", "subagent:start").n, 1);
+	assert_int_equal(seen(w, id, "event", "subagent:complete").n, 1);
+	assert_sent(w, id, "[ava] End of the result of S-", true);
+}
+
+static void test_no_is_no(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, "no, thanks");
+	assert_said(w, id, "nothing was started");
+	assert_string_equal(pending(w), "");
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 0);
+}
+
+/* She calls confirm_spawn with no word of the person. */
+static void test_a_model_that_confirms_by_itself(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s",
+		 begin(w,
+		       script(w, "{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+				 "\"researcher\",\"task\":\"find parse_header\"}}]}\n"
+				 "{\"tool_calls\":[{\"name\":\"confirm_spawn\",\"args\":{"
+				 "\"proposal_id\":\"P-000000\"}}]}\n"
+				 "{\"text\":\"I tried.\"}\n")));
+	tell(w, id, "go");
+	assert_int_equal(runs(w), 0);
+	assert_true(pending(w)[0] == 'P');
+	assert_int_equal(seen(w, id, "toolResult", "there is no proposal P-000000").n, 1);
+}
+
+static void test_confirming_what_waits(void **state)
+{
+	struct world *w = *state;
+	char id[64], lines[600];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(lines, sizeof(lines),
+		 "{\"tool_calls\":[{\"name\":\"confirm_spawn\",\"args\":{\"proposal_id\":\"%s\"}}]}"
+		 "\n"
+		 "{\"text\":\"I tried.\"}\n",
+		 pending(w));
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "yes"); /* in another conversation: it is not asked there */
+	assert_int_equal(runs(w), 0);
+	assert_int_equal(seen(w, id, "toolResult", "only their own yes starts it").n, 1);
+}
+
+static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+{
+	*(int *)user = rv == 0 ? 1 : rv;
+}
+
+/* The same yes from two channels at once. */
+static void test_two_channels(void **state)
+{
+	struct world *w = *state;
+	struct op_say s = {.text = "yes", .user_id = "ben"};
+	int here = 0, there = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	ops_say(w->core, id, &s, said, &here);
+	ops_confirm(w->core, pending(w), "yes", NULL, "ben", answered, &there);
+	for (int i = 0; (!here || !there) && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(here, 1);
+	assert_int_equal(there, 1);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_said(w, id, "has ended (success)");
+}
+
+static void test_two_proposals(void **state)
+{
+	static const char two[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\"}},{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+		"\"code_reviewer\",\"task\":\"find main\"}}]}\n{\"text\":\"Two.\"}\n"
+		"{\"text\":\"Which?\"}\n{\"text\":\"Started.\"}\n{\"text\":\"Told one.\"}\n"
+		"{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
+	struct world *w = *state;
+	char id[64], answer[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, two)));
+	tell(w, id, "both things");
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 0);
+	assert_sent(w, id, "the words name none", true);
+	snprintf(answer, sizeof(answer), "yes, %s", pending(w));
+	tell(w, id, answer);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+}
+
+/* A name that does not wait is no other one's yes, and part of a word is no word. */
+static void test_words_that_name(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\"}}]}\n{\"text\":\"One.\"}\n{\"text\":\"Which?\"}\n"
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find main\"}}]}\n{\"text\":\"Two.\"}\n{\"text\":\"Which?\"}\n"
+		"{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
+	struct world *w = *state;
+	char id[64], answer[80], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	tell(w, id, "yes, P-abcdef0");
+	assert_int_equal(runs(w), 0);
+	assert_sent(w, id, "does not wait for an answer here", true);
+	tell(w, id, "another");
+	tell(w, id, "yes, dont bother asking, allow it");
+	assert_int_equal(runs(w), 0);
+	snprintf(answer, sizeof(answer), "yes, %s and %s", first, newest_pending(w));
+	tell(w, id, answer);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 2);
+}
+
+/* She proposes something else while the person answers what they have seen. */
+static void test_edited_after_the_quote(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\"}}]}\n{\"text\":\"One.\"}\n"
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find secrets\"}}],\"delay_ms\":300}\n{\"text\":\"Two.\"}\n"
+		"{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
+	struct world *w = *state;
+	char id[64], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	assert_int_equal(say(w, id, "what will it read?"), 1);
+	assert_int_equal(say(w, id, "yes"), 1); /* she is about to propose the other */
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_string_equal(the_task(w), "find parse_header");
+	assert_string_not_equal(pending(w), "");
+	assert_string_not_equal(pending(w), first);
+}
+
+static void test_too_late(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	core_close(w->core);
+	w->settings.proposal_expiry_s = 1;
+	open_core(w);
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	for (int i = 0; pending(w)[0] && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 0);
+	assert_sent(w, id, "has expired: nothing was started.", true);
+}
+
+/* Lowered it runs, once; raised it is another quote, and she hears of it. */
+static void test_with_a_change(void **state)
+{
+	struct world *w = *state;
+	char id[64], first[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	tell(w, id, "yes but up to 200 cents");
+	assert_int_equal(runs(w), 0);
+	assert_string_not_equal(pending(w), first);
+	assert_sent(w, id, "is a new quote and waits.", true);
+	tell(w, id, "yes, but at most 5 cents");
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_string_equal(pending(w), "");
+	tell(w, id, "yes");
+	assert_int_equal(runs(w), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_whole_way),
+		TEST(test_no_is_no),
+		TEST(test_a_model_that_confirms_by_itself),
+		TEST(test_confirming_what_waits),
+		TEST(test_two_channels),
+		TEST(test_two_proposals),
+		TEST(test_words_that_name),
+		TEST(test_edited_after_the_quote),
+		TEST(test_too_late),
+		TEST(test_with_a_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
