@@ -78,8 +78,7 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms,
 			   row->totals.cost_microusd);
 	spend_add(&s->sup->spend, row->ended_ms, row->totals.cost_microusd,
-		  row->totals.input_tokens + row->totals.output_tokens,
-		  row->totals.uncosted_calls);
+		  row->totals.input_tokens + row->totals.output_tokens, row->totals.uncosted_calls);
 	if (l)
 		left_free(l);
 	return rv;

@@ -1,5 +1,5 @@
-/* One run in this process: the machine's struct and what the real world keeps
- * beside it. Conversations are not here: they stand in messages.jsonl. */
+/* One run in this process: the machine and what the real world keeps beside it.
+ * Conversations are not here: they stand in messages.jsonl. */
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
@@ -104,8 +104,7 @@ struct run_wait {
 
 /* `spec` stays the caller's on error. The wake task calls agent_run. AVA_ENOMEM. */
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
-/* Nothing may point to it any more. */
-void run_fini(struct run *r);
+void run_fini(struct run *r); /* nothing may point to it any more */
 
 /* Where its messages stand, and the folder of outputs that were cut. */
 void run_messages_path(const struct run *r, char out[LOGBOOK_PATH]);

@@ -3,12 +3,8 @@
  * found here, before a person is asked and before anything is written. */
 #include "subagent/spec.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/tool.h"
 #include "base/error.h"
@@ -16,7 +12,6 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "codec/utf8.h"
 
 static const struct preset {
 	const char *name;
@@ -55,40 +50,6 @@ static const char *keep_clean(struct run_spec *s, const struct redact *redact, c
 		copy = arena_copy(&s->mem, clean.data ? clean.data : "", clean.len);
 	buf_fini(&clean);
 	return copy;
-}
-
-static int check_text(const char *what, const char *text, size_t max, struct ava_error *err)
-{
-	size_t len = text ? strlen(text) : 0;
-
-	if (len > max)
-		return err_set(
-			err, AVA_ETOOBIG,
-			"the %s is %zu bytes long, %zu at the most: put the rest into a file "
-			"the run can read",
-			what, len, max);
-	if (len && !utf8_valid(text, len))
-		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
-	return 0;
-}
-
-static int check_cwd(const char *cwd, struct ava_error *err)
-{
-	struct stat st;
-
-	if (!cwd || !*cwd)
-		return 0;
-	if (cwd[0] != '/')
-		return err_set(err, AVA_EINVAL, "the working folder %s must be an absolute path",
-			       cwd);
-	if (stat(cwd, &st) != 0)
-		return err_set(err, AVA_ENOENT,
-			       "the working folder %s cannot be opened (%s): start from a folder "
-			       "that exists",
-			       cwd, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, AVA_EINVAL, "the working folder %s is not a folder", cwd);
-	return 0;
 }
 
 /* ---- limits */
@@ -368,60 +329,6 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, const stru
 	return 0;
 }
 
-/* What names things cannot be changed: with a key in it it is refused. */
-static int check_names(const struct op_spawn *s, const struct redact *redact, struct ava_error *err)
-{
-	const struct {
-		const char *what, *text;
-	} names[] = {
-		{"role", s->role},
-		{"model", s->model},
-		{"working folder", s->cwd},
-		{"session id", s->session_id},
-		{"request id", s->request_id},
-		{"user id", s->user_id},
-		{"origin", s->origin},
-	};
-
-	for (size_t i = 0; redact && i < ARRAY_LEN(names); i++) {
-		const char *text = names[i].text;
-
-		struct buf clean;
-		int n;
-
-		buf_init(&clean, 1u << 20);
-		n = text ? redact_text(redact, &clean, text, strlen(text)) : 0;
-		buf_fini(&clean);
-		if (n != 0)
-			return err_set(err, n < 0 ? n : AVA_EDENIED,
-				       "the %s holds what looks like a key or password: leave it "
-				       "out",
-				       names[i].what);
-	}
-	return 0;
-}
-
-static int check_request(const struct op_spawn *s, const struct redact *redact,
-			 struct ava_error *err)
-{
-	int rv;
-
-	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
-		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
-	rv = check_text("task", s->task, SPEC_TASK_MAX, err);
-	if (rv == 0)
-		rv = check_text("context", s->context, SPEC_CONTEXT_MAX, err);
-	if (rv == 0)
-		rv = check_text("session id", s->session_id, 200, err);
-	if (rv == 0)
-		rv = check_text("request id", s->request_id, 200, err);
-	if (rv == 0)
-		rv = check_text("working folder", s->cwd, 4095, err);
-	if (rv == 0)
-		rv = check_names(s, redact, err);
-	return rv == 0 ? check_cwd(s->cwd, err) : rv;
-}
-
 static void facts_from_model(struct run_spec *r)
 {
 	r->agent.price = r->model.price;
@@ -433,7 +340,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	       const char *model, const struct redact *redact, struct ava_error *err)
 {
 	struct run_spec *r = NULL;
-	int rv = check_request(s, redact, err);
+	int rv = spec_check(s, redact, err);
 
 	if (rv != 0)
 		return rv;

@@ -55,7 +55,7 @@ struct run_spec {
 	bool rights_private, rights_untrusted, rights_out;
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
-	const char *config; /* canonical JSON */
+	const char *config;    /* canonical JSON */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -73,6 +73,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 /* What an amendment line changes: {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
+/* The request alone, as spec_build checks it first. */
+int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava_error *err);
 
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
@@ -83,8 +85,8 @@ struct op_talk {
 	/* The runtime's operating text, the second where the first is more than a
 	 * twentieth of the model's window. */
 	const char *operating, *operating_brief; /* static */
-	const char *model;  /* NULL: the role's */
-	bool restored;      /* `model` was resolved before: its key may be gone */
+	const char *model;                       /* NULL: the role's */
+	bool restored; /* `model` was resolved before: its key may be gone */
 	const char *cwd, *session_id, *user_id;
 };
 /* Limits are what the conversation may use from its first turn on: the caller
