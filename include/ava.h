@@ -159,9 +159,10 @@ struct ava_options {
 /* The runtime inside this process: takes the root (AVA_EBUSY when a daemon or
  * another process has it, or when this process has an embedded runtime
  * already: one at a time), recovers what a crash left, goes on with what was
- * queued. Its threads block all signals; it installs no signal handler, starts
- * no process and changes nothing of the process' own. Only while the program is
- * in a call on it does it go on. On error *rt is NULL. AVA_EINVAL (options,
+ * queued. Its threads block all signals; it installs no signal handler, changes
+ * nothing of the process' own and starts no process but what its configuration
+ * says (notify.exec), which it reaps itself. Only while the program is in a
+ * call on it does it go on. On error *rt is NULL. AVA_EINVAL (options,
  * settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT, AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
 			    struct ava_error *err);

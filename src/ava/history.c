@@ -20,13 +20,17 @@ struct back {
 	char *buf; /* BLOCK_BYTES before LINE_MAX for what is kept */
 	bool (*each)(const struct catalog_row *row, void *user);
 	void *user;
-	bool enough;
+	bool ends, enough;
 };
 
 static void give(struct back *b, const char *line, size_t len)
 {
 	struct catalog_row row;
 
+	static const char spawn[] = "{\"row\":\"spawn\",";
+
+	if (b->ends && len > sizeof(spawn) && memcmp(line, spawn, sizeof(spawn) - 1) == 0)
+		return;
 	if (len == 0 || catalog_parse(line, len, &row, NULL) != 0)
 		return;
 	b->enough = !b->each(&row, b->user);
@@ -65,10 +69,11 @@ static void read_back(struct back *b, int fd, off_t size)
 	}
 }
 
-void history_each(struct core *c, bool (*each)(const struct catalog_row *row, void *user),
-		  void *user)
+void history_each(struct core *c, bool ends,
+		  bool (*each)(const struct catalog_row *row, void *user), void *user)
 {
-	struct back b = {.buf = malloc(BLOCK_BYTES + LINE_MAX), .each = each, .user = user};
+	struct back b = {
+		.buf = malloc(BLOCK_BYTES + LINE_MAX), .each = each, .user = user, .ends = ends};
 	char name[FILES_BUF];
 	unsigned parts = 1;
 	struct stat st;

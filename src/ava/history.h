@@ -9,9 +9,10 @@
 
 struct core;
 
-/* Every row, newest first, until `each` says false. The row is *borrowed until
+/* Every row, newest first, until `each` says false; with `ends` only those of
+ * ends, the others not even parsed. The row is *borrowed until
  * each returns*; what cannot be read is passed over. */
-void history_each(struct core *c, bool (*each)(const struct catalog_row *row, void *user),
-		  void *user);
+void history_each(struct core *c, bool ends,
+		  bool (*each)(const struct catalog_row *row, void *user), void *user);
 
 #endif

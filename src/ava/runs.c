@@ -269,7 +269,7 @@ int ops_status(struct core *c, const char *run, void (*each)(const struct op_sta
 	} else if (rv == AVA_ENOENT && nameset_has(&c->sup.names, run)) {
 		struct lookup l = {.run = run, .each = each, .user = user};
 
-		history_each(c, look_at_row, &l);
+		history_each(c, false, look_at_row, &l);
 		rv = l.found ? 0 : rv;
 	}
 	return rv;
@@ -290,7 +290,7 @@ int ops_list(struct core *c, bool all, size_t limit,
 	if (all && n < limit) {
 		struct listing l = {.core = c, .n = n, .limit = limit, .each = each, .user = user};
 
-		history_each(c, list_row, &l);
+		history_each(c, true, list_row, &l);
 		n = l.n;
 	}
 	return (int)n;

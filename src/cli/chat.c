@@ -205,8 +205,7 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 
 void chat_close(struct chat *c)
 {
-	if (c->c != NULL)
-		chat_acknowledge(c);
+	chat_acknowledge(c);
 	feed_close(c->feed);
 	feed_item_free(c->next);
 	speech_fini(&c->speech);

@@ -336,8 +336,13 @@ bool chat_wants(struct chat *c)
 	for (;;) {
 		if (c->next == NULL && c->feed != NULL)
 			c->next = feed_take(c->feed);
-		if (c->next == NULL)
-			return is_due(c);
+		if (c->next == NULL) {
+			bool due = is_due(c);
+
+			if (!due && !c->busy)
+				chat_acknowledge(c);
+			return due;
+		}
 		if (is_due(c) || !take_in(c, c->next))
 			return true;
 		feed_item_free(c->next);
@@ -382,8 +387,6 @@ void chat_show(struct chat *c)
 	}
 	note_tail(c);
 	fflush(stdout);
-	if (!c->busy)
-		chat_acknowledge(c);
 }
 
 const char *chat_tail(struct chat *c, size_t *len)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cli/api.h"
 #include "cli/chat.h"
 #include "cli/chat_show.h"
 #include "cli/term.h"
@@ -81,12 +82,16 @@ void chat_acknowledge(struct chat *c)
 	char path[128], body[96];
 	json_t *answer = NULL;
 
-	if (c->noticed <= c->acknowledged || c->lost)
+	/* Nobody waits for it: no connection is made for its sake. */
+	if (c->noticed <= c->acknowledged || c->lost || c->c == NULL)
 		return;
 	c->acknowledged = c->noticed;
 	snprintf(path, sizeof(path), "/sessions/%s/ack", c->session);
 	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%llu}",
 		 (unsigned long long)c->noticed);
-	(void)chat_call(c, path, body, &answer, NULL);
+	if (api_call(c->c, "POST", path, body, &answer, NULL, NULL) != 0) {
+		client_close(c->c);
+		c->c = NULL;
+	}
 	json_decref(answer);
 }

@@ -10,6 +10,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -61,6 +62,16 @@ def session_entries():
     with open(newest, encoding="utf-8") as f:
         lines = [json.loads(line) for line in f]
     return lines
+
+
+def unseen():
+    """Notices of the newest conversation that no terminal acknowledged."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(os.path.join(DATA, "ava.sock"))
+        path = f"/api/v1/sessions/{session_entries()[0]['id']}/unseen"
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: s.recv(65536), b""))
+    return json.loads(answer.partition(b"\r\n\r\n")[2])["items"]
 
 
 def said():
@@ -464,6 +475,24 @@ def test_resize():
     check("and comes back with the line",
           t.prompt("a line that is long enough to take more than one row of a narrow window!"), t.text())
     check("leaves", t.leave("\x15\x04") == 0)
+
+
+def test_two():
+    one = Terminal()
+    one.say("hello from one")
+    one.see("I can propose a subagent")
+    one.prompt()
+    check("what was shown is acknowledged", until(lambda: one.read(0.1) or unseen() == []))
+    two = Terminal("-c")
+    check("a second terminal sees what was said", "You: hello from one" in two.text(), two.text())
+    check("and is not told it anew", "while you were away" not in two.text(), two.text())
+    two.say("hello from two")
+    two.wait(lambda: two.text().count("I can propose a subagent") == 2)
+    one.see("You, elsewhere: hello from two")
+    one.see("I can propose a subagent")
+    check("both have the answer, and what was typed in one stands there once",
+          one.prompt() and two.prompt() and two.text().count("hello from two") == 1, two.text())
+    check("both leave", one.leave() == 0 and two.leave() == 0)
 
 
 # --- terminals that can less

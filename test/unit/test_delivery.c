@@ -365,34 +365,14 @@ static void test_refused(void **state)
 	assert_int_equal(unseen(w, id).n, 1);
 }
 
-/* More than a conversation may hold: the oldest are given up, and that is told. */
-static void test_bound(void **state)
+/* Of the day that is on, once everything of it is written. */
+static char *day_log(struct world *w, size_t *len)
 {
-	struct world *w = *state;
-	char id[64], *lines = malloc(32000), path[400], *data;
-	size_t len, at = 0;
-	struct view v;
+	char path[400];
 
-	for (int i = 0; i < DELIVERY_SESSION_MAX + 5; i++)
-		at += (size_t)snprintf(lines + at, 32000 - at, "{\"text\":\"number %d\"}\n", i);
-	open_core(w);
-	begin(w, script(w, lines), id);
-	for (int i = 0; i < DELIVERY_SESSION_MAX + 5; i++)
-		tell(w, id, "next");
-	v = unseen(w, id);
-	assert_int_equal(v.n, DELIVERY_SESSION_MAX);
-	assert_string_equal(v.text, "number 204");
-	reopen(w);
-	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
-	assert_int_equal(unseen(w, id).first, v.first);
+	journal_sync(w->core->journal);
 	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
-	data = unit_read(path, &len);
-	at = 0;
-	for (const char *s = data; (s = strstr(s, "\"delivery.gave_up\"")) != NULL; s++)
-		at++;
-	assert_int_equal(at, 5);
-	free(data);
-	free(lines);
+	return unit_read(path, len);
 }
 
 /* ---- the command */
@@ -594,6 +574,50 @@ static void put_session(struct world *w, const char *id)
 	snprintf(path, sizeof(path), "%s/sessions/--work/2026-11-21T08-00-00-123Z_%s.jsonl",
 		 w->root, id);
 	unit_write(path, "{\"type\":\"session\"}\n", 19);
+}
+
+/* More than a conversation may hold: the oldest are given up, and that is told. */
+static void test_bound(void **state)
+{
+	struct world *w = *state;
+	char now[CLOCK_ISO_LEN + 1], id[64], path[400], *data;
+	struct view v;
+	struct buf b;
+	size_t len;
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, "hello");
+	core_close(w->core);
+	buf_init(&b, 1 << 20);
+	clock_iso(clock_wall_ms(), now);
+	buf_adds(&b, "{\"row\":\"base\",\"version\":1,\"lsn\":5000,\"notify\":false}\n");
+	for (int i = 1; i <= DELIVERY_SESSION_MAX; i++)
+		buf_addf(&b,
+			 "{\"row\":\"item\",\"channels\":[\"terminal\"],\"item\":{\"lsn\":%d,"
+			 "\"type\":\"AssistantMessage\",\"time\":\"%s\",\"session_id\":\"%s\","
+			 "\"proposal_id\":\"\",\"title\":\"Ava\",\"text\":\"old\"}}\n",
+			 1000 + i, now, id);
+	snprintf(path, sizeof(path), "%s/delivery/00000009.jsonl", w->root);
+	unit_write(path, b.data, b.len);
+	buf_fini(&b);
+	open_core(w);
+	journal_lsn(w->core->journal, 6000); /* what follows is newer */
+	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
+	assert_int_equal(unseen(w, id).first, 1001);
+	tell(w, id, "hello");
+	tell(w, id, "hello again");
+	v = unseen(w, id);
+	assert_int_equal(v.n, DELIVERY_SESSION_MAX);
+	assert_int_equal(v.first, 1003);
+	assert_string_not_equal(v.text, "old");
+	data = day_log(w, &len);
+	assert_non_null(strstr(data, "{\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
+				     "\"terminal\",\"lsn\":1002,"));
+	free(data);
+	reopen(w);
+	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
+	assert_int_equal(unseen(w, id).first, 1003);
 }
 
 static void test_golden(void **state)

@@ -111,6 +111,91 @@ static void test_context_refs(void **state)
 	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
 }
 
+static unsigned times(const char *data, const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = data; (at = strstr(at, text)) != NULL; at += strlen(text))
+		n++;
+	return n;
+}
+
+/* Three at once; their results come while she speaks, and each is told once. */
+static void test_several_runs(void **state)
+{
+#define SPAWN(task)                                                                                \
+	"{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\",\"task\":\"find " task     \
+	"\"}}"
+	static const char lines[] = "{\"tool_calls\":[" SPAWN("parse_header") "," SPAWN(
+		"main") "," SPAWN("return") "]}\n"
+					    "{\"text\":\"Three.\"}\n{\"text\":\"Started.\",\"delay_"
+					    "ms\":400}\n"
+					    "{\"text\":\"Told.\"}\n{\"text\":\"Told.\"}\n{\"text\":"
+					    "\"Told.\"}\n";
+	struct world *w = *state;
+	char id[64], *data;
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "three things");
+	assert_int_equal(say(w, id, "yes, all of them"), 1);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 3);
+	assert_int_equal(seen(w, id, "event", "subagent:start").n, 3);
+	assert_int_equal(seen(w, id, "event", "subagent:complete").n, 3);
+	assert_said(w, id, "Told.");
+	data = messages(w, id);
+	assert_int_equal(times(data, "[ava] End of the result of S-"), 3);
+	assert_int_equal(times(data, "{\"mark\":{\"result\":\"S-"), 3);
+	free(data);
+#undef SPAWN
+}
+
+static void has_context(const struct op_proposal *p, void *user)
+{
+	if (strstr(p->config_json, "### Result of call c1.1") &&
+	    strstr(p->config_json, "line 770") && strstr(p->config_json, "### Result of call c2.1"))
+		snprintf(user, 64, "c1.1 c2.1");
+}
+
+/* What was too long for the turn stands beside the conversation, whole: for
+ * read_result, for subagents, and for the next start. */
+static void test_long_results(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"big.txt\"}}]}\n"
+		"{\"tool_calls\":[{\"name\":\"read_result\",\"args\":{\"call_id\":\"c1.1\","
+		"\"first_line\":760}}]}\n{\"text\":\"Read.\"}\n"
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find parse_header\",\"context_refs\":[\"c1.1\",\"c2.1\"]}}]}\n"
+		"{\"text\":\"Proposed.\"}\n"
+		"{\"tool_calls\":[{\"name\":\"read_result\",\"args\":{\"call_id\":\"c1.1\","
+		"\"search\":\"line 770\"}}]}\n{\"text\":\"Again.\"}\n";
+	struct world *w = *state;
+	char id[64], path[400], config[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/big.txt", w->src);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	for (int i = 1; i <= 770; i++) /* each [ava] grows by one byte */
+		fprintf(f, "[ava][ava][ava][ava][ava][ava][ava][ava][ava][ava][ava][ava] line %d\n",
+			i);
+	fclose(f);
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	assert_int_equal(seen(w, id, "toolResult", "read_result with call_id c1.1").n, 1);
+	assert_int_equal(seen(w, id, "toolResult", "line 770").n, 1);
+	tell(w, id, "and now with a subagent");
+	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
+	ops_proposals(w->core, false, has_context, config);
+	assert_string_equal(config, "c1.1 c2.1");
+	core_close(w->core);
+	open_core(w);
+	tell(w, id, "once more");
+	assert_said(w, id, "Again.");
+	assert_int_equal(seen(w, id, "toolResult", "line 770").n, 2);
+}
+
 /* A turn that reaches its limit says so, and is the end of that turn alone. */
 static void test_limits_are_of_a_turn(void **state)
 {
@@ -297,6 +382,7 @@ int main(void)
 		TEST(test_a_plain_answer),       TEST(test_bad_input),
 		TEST(test_said_while_busy),      TEST(test_stop),
 		TEST(test_forged_notices),       TEST(test_context_refs),
+		TEST(test_several_runs),         TEST(test_long_results),
 		TEST(test_limits_are_of_a_turn), TEST(test_operating_text),
 		TEST(test_after_a_stop),         TEST(test_older_words),
 		TEST(test_its_own_model),        TEST(test_a_removed_session),
