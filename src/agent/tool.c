@@ -299,6 +299,26 @@ static void known_make_key(void)
 	known_has_key = pthread_key_create(&known_key, known_free) == 0;
 }
 
+static pthread_key_t forget_key;
+static pthread_once_t forget_once = PTHREAD_ONCE_INIT;
+static bool forget_set; /* else there is no key left, and they are only kept longer */
+
+/* The thread ends, and the runtime that it carried. */
+static void forget(void *arg)
+{
+	for (unsigned i = 0; i < KNOWN_MAX; i++) {
+		free(known[i].text);
+		json_decref(known[i].schema);
+		known[i].text = NULL;
+		known[i].schema = NULL;
+	}
+}
+
+static void forget_init(void)
+{
+	forget_set = pthread_key_create(&forget_key, forget) == 0;
+}
+
 /* NULL: no object, or no memory. A new reference. */
 static json_t *read_schema(const char *text)
 {
@@ -315,6 +335,9 @@ static json_t *read_schema(const char *text)
 		json_decref(schema);
 		return NULL;
 	}
+	pthread_once(&forget_once, forget_init);
+	if (forget_set)
+		pthread_setspecific(forget_key, known);
 	free(known[next].text);
 	json_decref(known[next].schema);
 	known[next].text = copy;

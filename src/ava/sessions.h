@@ -39,7 +39,6 @@ void ops_session_new(struct core *c, const struct op_session_new *n, op_session_
 
 struct op_say {
 	const char *text, *user_id;
-	const char *request_id; /* the same one is taken once; NULL: none */
 };
 /* Done: what was said is on disk, `entry` is its id in the session. It is
  * answered by events (AssistantMessage) and text frames. */
