@@ -36,7 +36,7 @@ struct supervisor {
 	struct map by_id;     /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
-	struct spend spend; /* of runs that ended */
+	struct spend spend;        /* of runs that ended */
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
