@@ -215,3 +215,13 @@ int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char
 	errno = EEXIST;
 	return -1;
 }
+
+bool files_cut_of(const void *ours, const void *data, size_t len)
+{
+	const char *a = ours, *b = data;
+
+	for (size_t i = 0; i < len; i++)
+		if (b[i] != a[i] && b[i] != '\0')
+			return false;
+	return true;
+}

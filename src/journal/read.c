@@ -60,6 +60,12 @@ struct source {
 	struct read_line line; /* its next one, while in the heap */
 };
 
+struct progress {
+	read_progress_fn fn; /* NULL: nobody asks */
+	void *user;
+	uint64_t done, total; /* bytes */
+};
+
 struct ava_log {
 	int rootfd, inotify;
 	int days_wd, runs_wd; /* watched folders; -1: none */
@@ -71,6 +77,7 @@ struct ava_log {
 	struct source **heap;
 	size_t nheap;
 	struct source *given;    /* its line is with the caller; reads on next */
+	struct progress progress;
 	struct map names;        /* sources by path */
 	uint64_t lsn;            /* of the last event given */
 	uint64_t copies[COPIES]; /* lsn of spawns and ends given last, when following */
@@ -268,6 +275,14 @@ static void drain(struct ava_log *log, struct source *s)
 	read_file_close(&s->file);
 }
 
+static void on_block(size_t bytes, void *user)
+{
+	struct progress *p = &((struct ava_log *)user)->progress;
+
+	p->done += bytes;
+	p->fn(p->done, p->total, p->user);
+}
+
 /* Open it, if it is not, where it is to go on. */
 static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 {
@@ -276,9 +291,14 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 	if (s->file.fd >= 0)
 		return 0;
 	rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
-	if (rv == 0)
-		read_file_seek(&s->file, s->start);
-	return rv;
+	if (rv != 0)
+		return rv;
+	read_file_seek(&s->file, s->start);
+	if (log->progress.fn != NULL) {
+		s->file.on_block = on_block;
+		s->file.user = log;
+	}
+	return 0;
 }
 
 /* Its next wanted line into the heap. 0, or a code of read_file_next. */
@@ -594,7 +614,8 @@ static int nothing(const struct ava_log *log, struct ava_error *err)
 	return log->follow ? 0 : err_set(err, AVA_ENOENT, "nothing has been logged yet");
 }
 
-static int compile(struct ava_log *log, const struct ava_log_query *q, struct ava_error *err)
+int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
+		 struct ava_error *err)
 {
 	struct query_spec spec = {
 		.types = q->types,
@@ -606,10 +627,10 @@ static int compile(struct ava_log *log, const struct ava_log_query *q, struct av
 		.search = q->search,
 		.regex = q->regex,
 		.after = q->after,
-		.now_ms = clock_wall_ms(),
+		.now_ms = now_ms,
 	};
 
-	return query_init(&log->want, &spec, err);
+	return query_init(out, &spec, err);
 }
 
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
@@ -630,7 +651,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	log->everything = q->everything != 0 && q->run == NULL;
 	map_init(&log->names);
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
-	rv = compile(log, q, err);
+	rv = read_compile(&log->want, q, clock_wall_ms(), err);
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
@@ -715,6 +736,38 @@ int ava_log_wait(struct ava_log *log, int timeout_ms)
 	if (scan_files(log, NULL) != 0)
 		return 0; /* tried again at the next wait */
 	return !signalled && (n > 0 || limit != timeout_ms);
+}
+
+int read_rootfd(const struct ava_log *log)
+{
+	return log->rootfd;
+}
+
+uint64_t read_after(const struct ava_log *log)
+{
+	return log->want.after;
+}
+
+bool read_part(const struct ava_log *log, size_t i, struct read_part *out)
+{
+	while (i < log->nsrc && log->src[i]->state == SOURCE_CLOSED)
+		i++;
+	if (i >= log->nsrc)
+		return false;
+	*out = (struct read_part){log->src[i]->path, log->src[i]->start};
+	return true;
+}
+
+void read_progress(struct ava_log *log, read_progress_fn fn, void *user)
+{
+	struct stat st;
+
+	log->progress = (struct progress){.fn = fn, .user = user};
+	for (size_t i = 0; i < log->nsrc; i++)
+		if (log->src[i]->state != SOURCE_CLOSED &&
+		    sys->fstatat(log->rootfd, log->src[i]->path, &st, 0) == 0 &&
+		    (uint64_t)st.st_size > log->src[i]->start)
+			log->progress.total += (uint64_t)st.st_size - log->src[i]->start;
 }
 
 void ava_log_close(struct ava_log *log)

@@ -138,6 +138,8 @@ static int fill(struct read_file *f, struct ava_error *err)
 	if (n == 0)
 		return check_shrunk(f, err);
 	f->to += (size_t)n;
+	if (f->on_block != NULL)
+		f->on_block((size_t)n, f->user);
 	return 1;
 }
 

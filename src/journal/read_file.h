@@ -20,6 +20,8 @@ struct read_file {
 	uint64_t offset;               /* in the file, of data[from] */
 	uint64_t end;                  /* nothing from here on is read; UINT64_MAX: no end */
 	uint64_t clear;                /* the query's literal does not begin before here */
+	void (*on_block)(size_t bytes, void *user); /* NULL, or told of what was read */
+	void *user;
 	bool skipping;                 /* inside a line that was over READ_LINE_MAX */
 };
 

@@ -222,6 +222,8 @@ static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, st
 		else if (rv == AVA_ECORRUPT)
 			err_set(err, rv, "wal holds operations of another version");
 	}
+	if (rv == 0 && w.redo.batches > 0)
+		rv = walscan_sync(&w.scan, err);
 	if (rv == 0)
 		rv = redo_run(&w.redo, &w.checkpoint, err);
 	if (rv == 0)

@@ -210,9 +210,9 @@ static struct redo_op *last_put(struct redo_file *f)
 	return NULL;
 }
 
-/* Is what stands there one of the contents the journal put, or the beginning
- * of one (a crash before it was synced), or the file that was to be replaced?
- * Else somebody else wrote it. */
+/* Is what stands there one of the contents the journal put, or what a crash
+ * before it was synced left of one, or the file that was to be replaced? Else
+ * somebody else wrote it. */
 static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
 {
 	struct stat st;
@@ -227,7 +227,7 @@ static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t
 
 		if (rv < 0)
 			return -1;
-		if (rv == 0 && f->ops[i].len >= len && memcmp(r->bytes, data, len) == 0)
+		if (rv == 0 && f->ops[i].len >= len && files_cut_of(r->bytes, data, len))
 			return 1;
 	}
 	return len == 0;

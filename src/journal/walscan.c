@@ -204,6 +204,16 @@ bool walscan_spare(const struct walscan_file *f)
 	return !f->used && (f->head.seq != f->seq || f->head.salt == 0);
 }
 
+int walscan_sync(struct walscan *s, struct ava_error *err)
+{
+	for (size_t i = 0; i < s->nfiles; i++)
+		if (s->files[i].counts && s->files[i].fd >= 0 &&
+		    sys->fdatasync(s->files[i].fd) != 0)
+			return err_sys(err, "sync wal/%016llx.seg",
+				       (unsigned long long)s->files[i].seq);
+	return 0;
+}
+
 int walscan_bytes(struct walscan *s, size_t file, uint64_t at, void *out, size_t len)
 {
 	return sys_read_all(s->files[file].fd, out, len, (off_t)at);

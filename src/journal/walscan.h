@@ -56,6 +56,10 @@ void walscan_close(struct walscan *s);
  * is there. `clean`: the checkpoint says that nothing can follow it. */
 int walscan_run(struct walscan *s, struct wal_pos start, bool clean, struct ava_error *err);
 
+/* What was read is durable: after a kill the last flush may stand in memory
+ * only, and what is redone of it must not outlive it. */
+int walscan_sync(struct walscan *s, struct ava_error *err);
+
 /* Highest number of a file in use (0: none), and of any file. */
 uint64_t walscan_used(const struct walscan *s);
 uint64_t walscan_highest(const struct walscan *s);

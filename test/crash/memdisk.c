@@ -633,6 +633,9 @@ void memdisk_power_cut_as(struct memdisk *d, enum memdisk_order order,
 		node_lose(n, order, pick, user);
 	for (struct node *n = d->nodes; n != NULL; n = n->next)
 		node_sync(n);
+	d->used = 0;
+	for (struct node *n = d->nodes; n != NULL; n = n->next)
+		d->used += n->dir ? 0 : n->now->len;
 }
 
 /* ---- faults, from outside */
