@@ -188,6 +188,9 @@ static int do_open(struct memdisk *d, int dirfd, const char *path, int flags)
 			return -1;
 		n = node_new(&d->nodes, ++d->next_ino, false);
 		entry_change(dir, last, n);
+	} else if ((flags & O_EXCL) != 0) {
+		errno = EEXIST;
+		return -1;
 	} else if (n->dir && (flags & O_ACCMODE) != O_RDONLY) {
 		errno = EISDIR;
 		return -1;
