@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "ava/seals.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -352,6 +353,9 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		err_set(err, rv, "out of memory");
 		goto fail_open;
 	}
+	rv = seals_open(c, err);
+	if (rv != 0)
+		goto fail_open;
 	write_boot(c);
 	rv = take_up(c, err);
 	if (rv != 0)
@@ -361,6 +365,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 
 fail_open:
 	supervisor_quiesce(&c->sup);
+	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
 	proposals_free(c);
@@ -410,6 +415,7 @@ void core_close(struct core *c)
 	/* What runs have written waits in their outboxes, one behind another. */
 	for (int i = 0; i < 100 && !supervisor_written(&c->sup); i++)
 		journal_sync(c->journal);
+	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
 	proposals_free(c);

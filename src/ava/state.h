@@ -27,6 +27,7 @@ struct core {
 	struct logbook book;
 	struct supervisor sup;
 	struct os_task drain;
+	struct seals *seals;
 
 	struct map proposals;       /* by id */
 	struct list proposal_order; /* newest first */

@@ -46,7 +46,8 @@ static int make_seed(int rootfd, unsigned char seed[32], struct ava_error *err)
 
 	randombytes_buf(seed, 32);
 	seal_hex(seed, 32, text + 8);
-	strcat(text, "\n");
+	text[sizeof(text) - 2] = '\n';
+	text[sizeof(text) - 1] = '\0';
 	if (files_replace(rootfd, SEAL_KEY_PATH, text, strlen(text), true) != 0)
 		rv = err_sys(err, SEAL_KEY_PATH);
 	sodium_memzero(text, sizeof(text));

@@ -277,6 +277,8 @@ static void publish(struct draft *d)
 		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
 			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
 				     p->kind == DRAFT_RUN);
+		if (d->lb->touched && !d->quiet && p->kind != DRAFT_PUT && p->kind != DRAFT_DROP)
+			d->lb->touched(p->path, d->lb->touched_user);
 	}
 	list_del(&d->open);
 	LIST_EACH (&d->merged, n, tmp)
@@ -294,17 +296,24 @@ static void draft_done(int rv, void *user)
 	draft_free(d);
 }
 
+bool draft_failed(const struct draft *d)
+{
+	bool failed = d->failed;
+
+	for (unsigned i = 0; i < d->nparts; i++)
+		failed = failed || buf_check(&d->parts[i].bytes) != 0;
+	return failed;
+}
+
 static int draft_submit(struct draft *d, journal_done_fn done)
 {
 	struct journal_op ops[DRAFT_MAX_PARTS];
 
-	if (d->failed)
+	if (draft_failed(d))
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < d->nparts; i++) {
 		struct draft_part *p = &d->parts[i];
 
-		if (buf_check(&p->bytes) != 0)
-			return AVA_ENOMEM;
 		ops[i] = (struct journal_op){
 			.kind = p->kind == DRAFT_PUT    ? JOURNAL_PUT
 				: p->kind == DRAFT_DROP ? JOURNAL_DROP
@@ -457,29 +466,58 @@ static void retry_fire(void *user)
 	}
 }
 
-/* Put `from` behind `to` in the same commit; false: no room for its parts. */
+static struct draft_part *find_part(struct draft *d, const struct draft_part *like)
+{
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i].kind == like->kind && strcmp(d->parts[i].path, like->path) == 0)
+			return &d->parts[i];
+	return NULL;
+}
+
+/* The part of `from` behind that of `to` (NULL: it has none), as a buffer of
+ * its own. */
+static int join_parts(struct buf *out, const struct draft_part *to, const struct draft_part *from)
+{
+	buf_init(out, PART_MAX);
+	if (to)
+		buf_add(out, to->bytes.data, to->bytes.len);
+	buf_add(out, from->bytes.data, from->bytes.len);
+	return buf_check(out);
+}
+
+/* Put `from` behind `to` in the same commit; false: no room for its parts, no
+ * memory, or one of them cannot be written: both are as they were. */
 static bool draft_merge(struct draft *to, struct draft *from)
 {
-	unsigned fresh = 0;
+	struct buf joined[DRAFT_MAX_PARTS];
+	unsigned fresh = 0, n = 0;
+	bool fits = !draft_failed(to) && !draft_failed(from);
 
-	for (unsigned i = 0; i < from->nparts; i++) {
-		bool found = false;
+	for (; n < from->nparts && fits; n++) {
+		struct draft_part *p = find_part(to, &from->parts[n]);
 
-		for (unsigned k = 0; k < to->nparts; k++)
-			found = found || (to->parts[k].kind == from->parts[i].kind &&
-					  strcmp(to->parts[k].path, from->parts[i].path) == 0);
-		fresh += !found;
+		fresh += p == NULL;
+		fits = to->nparts + fresh <= DRAFT_MAX_PARTS;
+		if (join_parts(&joined[n], p, &from->parts[n]) != 0)
+			fits = false;
 	}
-	if (to->nparts + fresh > DRAFT_MAX_PARTS)
+	for (unsigned i = 0; i < n; i++) {
+		struct draft_part *p = fits ? find_part(to, &from->parts[i]) : NULL;
+
+		if (!fits) {
+			buf_fini(&joined[i]);
+			continue;
+		}
+		if (!p) {
+			p = &to->parts[to->nparts++];
+			*p = from->parts[i];
+			p->bytes = (struct buf){0};
+		}
+		buf_fini(&p->bytes);
+		p->bytes = joined[i];
+	}
+	if (!fits)
 		return false;
-	for (unsigned i = 0; i < from->nparts; i++) {
-		struct draft_part *p = &from->parts[i];
-		struct buf *b = draft_part(to, p->kind, p->path);
-
-		if (!b || buf_add(b, p->bytes.data, p->bytes.len) != 0)
-			to->failed = true;
-	}
-	to->failed = to->failed || from->failed;
 	to->level = MAX(to->level, from->level);
 	list_add(&to->merged, &from->node);
 	return true;

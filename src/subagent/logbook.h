@@ -36,6 +36,9 @@ struct logbook {
 	int64_t retry_ms;
 	bool behind; /* the journal's numbers were behind those in the logs */
 	bool closed; /* the journal takes nothing more */
+	/* Lines that only ever are added to came to this file; NULL: nobody asks. */
+	void (*touched)(const char *path, void *user);
+	void *touched_user;
 };
 
 /* Opens today's log for counting (its last seq). `journal` is borrowed. */
@@ -61,6 +64,7 @@ struct draft {
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
 	bool tried;  /* the disk refused it before */
+	bool quiet;  /* `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct outbox *box; /* NULL: on its own */
@@ -72,6 +76,7 @@ struct draft {
 
 struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
 void draft_free(struct draft *d);
+bool draft_failed(const struct draft *d); /* memory ran out for some of it */
 
 /* The bytes of a part; the same path gives the same part. NULL: no memory. */
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
