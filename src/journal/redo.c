@@ -249,6 +249,17 @@ static int move_foreign(struct redo *r, const char *name)
 	return -1;
 }
 
+/* What could not be read (`rv`): is it such that nobody can, or is it the disk
+ * that fails just now? Only the first is moved out of the way. */
+static bool is_foreign(struct redo *r, const char *name, int rv)
+{
+	struct stat st;
+
+	if (sys->fstatat(r->rootfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	return !S_ISREG(st.st_mode) || rv == AVA_ETOOBIG || rv == AVA_EDENIED;
+}
+
 /* Before it is written over: somebody's content goes to x.broken. */
 static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *err)
 {
@@ -259,6 +270,8 @@ static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *e
 
 	if (rv == AVA_ENOENT)
 		return 0;
+	if (rv != 0 && !is_foreign(r, f->name, rv))
+		return rv;
 	if (rv == 0)
 		ours = is_ours(r, f, data, len);
 	snprintf(name, sizeof(name), "%.*s.broken", FILES_PATH_MAX, f->name);

@@ -16,6 +16,7 @@ struct ava_error;
 struct walscan_file {
 	uint64_t seq;                     /* from its name */
 	int copies;                       /* of its header that are good and say this seq */
+	bool looked;                      /* its headers were read */
 	bool used;                        /* copies > 0, or its batches say so without */
 	struct wal_segment head;          /* when used; pieced together when copies is 0 */
 	bool counts;                      /* belongs to the chain that is read */
