@@ -60,6 +60,8 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 			" this one knows \"%.*s\"): use the newer ava, or another data root",
 			(int)strcspn(text, "\n"), text, (int)sizeof(ours) - 2, ours);
 	free(text);
+	if (rv == 0)
+		files_drop_temp(rootfd, name); /* of a crash in the first start */
 	return rv;
 }
 
