@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_verify.h"
 
 const struct command *const commands[] = {
 	&cmd_run,    &cmd_ps,        &cmd_status,  &cmd_events, &cmd_wait, &cmd_result,
@@ -17,7 +18,7 @@ const struct command *command_find(const char *name)
 	for (size_t i = 0; commands[i] != NULL; i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
-	return NULL;
+	return strncmp(name, "logs ", 5) == 0 ? logs_word(name + 5) : NULL;
 }
 
 const struct command *command_near(const char *name)

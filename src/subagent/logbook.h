@@ -36,8 +36,7 @@ struct logbook {
 	int64_t retry_ms;
 	bool behind; /* the journal's numbers were behind those in the logs */
 	bool closed; /* the journal takes nothing more */
-	/* Lines that only ever are added to came to this file; NULL: nobody asks. */
-	void (*touched)(const char *path, void *user);
+	void (*touched)(const char *path, void *user); /* lines came to it; may be NULL */
 	void *touched_user;
 };
 
@@ -62,9 +61,8 @@ struct draft {
 	struct draft_part parts[DRAFT_MAX_PARTS];
 	unsigned nparts;
 	enum journal_level level;
-	bool failed; /* memory ran out while it was written */
-	bool tried;  /* the disk refused it before */
-	bool quiet;  /* `touched` is not called for it */
+	bool failed;       /* memory ran out while it was written */
+	bool tried, quiet; /* the disk refused it before; `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct outbox *box; /* NULL: on its own */
@@ -105,9 +103,8 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
  * holds: the machine never sees a failing disk, only a slow one. */
 struct outbox {
 	struct logbook *lb;
-	struct list waiting; /* drafts not committed yet */
+	struct list waiting, stalled; /* drafts not committed yet; node in logbook.stalled */
 	struct draft *flying;
-	struct list stalled; /* node in logbook.stalled */
 	bool is_stalled;
 	int stall_code;
 	/* Called once when nothing waits or flies any more; then NULL again. */
