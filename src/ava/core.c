@@ -282,7 +282,7 @@ static int open_journal(struct core *c, struct ava_error *err)
 	struct journal_options o = {
 		.root = c->root,
 		.pace_us = c->settings.journal_pace_us,
-		.segment_bytes = 16u << 20,
+		.segment_bytes = c->segment_bytes,
 		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
 		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
 		.notify = journal_notify,
@@ -307,6 +307,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	c->root_fd = -1;
 	c->loop = o->loop;
 	c->settings = *o->settings;
+	c->segment_bytes = o->segment_bytes > 0 ? o->segment_bytes : 16u << 20;
 	c->redact = o->redact;
 	c->log = o->log;
 	c->log_user = o->log_user;
@@ -321,7 +322,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	*out = c;
 	if (!c->root || (o->model && !c->model))
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	c->root_fd = open(c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->root_fd = sys->openat(AT_FDCWD, c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	return c->root_fd < 0 ? err_sys(err, "data root %s", c->root) : 0;
 }
 
@@ -333,7 +334,7 @@ static void core_free(struct core *c)
 	map_fini(&c->proposals);
 	nameset_fini(&c->proposal_names);
 	if (c->root_fd >= 0)
-		close(c->root_fd);
+		sys->close(c->root_fd);
 	free(c->root);
 	free(c->model);
 	free(c);

@@ -5,6 +5,7 @@
 #define AVA_CORE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/settings.h"
 
@@ -22,6 +23,7 @@ struct core_options {
 	const char *model;               /* AVA_MODEL or NULL: forced default; *copied* */
 	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
 	void *log_user;
+	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
 };
 
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a

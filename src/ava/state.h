@@ -16,6 +16,7 @@ struct core {
 	char *root;
 	int root_fd;
 	struct settings settings;
+	uint64_t segment_bytes; /* of the journal */
 	const struct redact *redact;
 	char *model; /* forced default, or NULL */
 	void (*log)(const char *line, void *user);
