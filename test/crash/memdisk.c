@@ -388,7 +388,7 @@ static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 	if (e == NULL || planned(disk, MEMDISK_RENAME, NULL) ||
 	    fails(disk, to_last, MEMDISK_WRITES))
 		return locked(-1);
-	/* The new name first: between the two a power cut may leave both. */
+	/* The new name first, so that both changes may be joined. */
 	memdisk_give_back(disk, b, to_last);
 	entry_change(b, to_last, e->node);
 	entry_change(a, from_last, NULL);

@@ -296,6 +296,8 @@ void node_lose(struct node *n, enum memdisk_order order, uint32_t (*pick)(uint32
 	}
 	if (order != MEMDISK_UNORDERED)
 		kept = pick((uint32_t)n->nchanges + 1, user);
+	if (kept > 0 && kept < n->nchanges && n->changes[kept - 1].joined)
+		kept++;
 	entries_free(n->entries, n->nentries);
 	n->entries = entries_copy(n->was, n->nwas);
 	n->nentries = n->nwas;

@@ -14,9 +14,9 @@
 /* What a power cut may do to what was not synced. */
 enum memdisk_order {
 	/* As a journalled file system: a folder's changes are there up to some
-	 * point, pages of a file one by one. */
+	 * point (a rename is one), pages of a file one by one. */
 	MEMDISK_ORDERED,
-	/* No order at all: each change of a folder for itself (a rename is one),
+	/* No order at all: each change of a folder for itself,
 	 * sectors of a file one by one, its size old or new. */
 	MEMDISK_UNORDERED,
 	/* As the first, and the last sector that got through is cut in its middle. */
