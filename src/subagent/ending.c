@@ -248,6 +248,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	 * start ends it as interrupted. */
 	r->end = j;
 	if (!j || !d) {
+		r->abandoned = true;
 		supervisor_out_of_memory(r);
 		ending_free(r);
 		return;
