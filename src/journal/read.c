@@ -76,7 +76,7 @@ struct ava_log {
 	size_t nsrc, cap, opened; /* src[0..opened) have left SOURCE_WAITING */
 	struct source **heap;
 	size_t nheap;
-	struct source *given;    /* its line is with the caller; reads on next */
+	struct source *given; /* its line is with the caller; reads on next */
 	struct progress progress;
 	struct map names;        /* sources by path */
 	uint64_t lsn;            /* of the last event given */
@@ -476,8 +476,9 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 
 /* ---- the last N */
 
-static int last_lsn(struct ava_log *log, const struct source *s, uint64_t *lsn,
-		    struct ava_error *err)
+/* Of the last event of the file, and where it stands. */
+static int last_event(struct ava_log *log, const struct source *s, uint64_t *lsn, uint64_t *at,
+		      struct ava_error *err)
 {
 	static const struct query all = QUERY_ALL;
 	struct read_file f;
@@ -487,6 +488,7 @@ static int last_lsn(struct ava_log *log, const struct source *s, uint64_t *lsn,
 	if (rv != 0)
 		return rv;
 	rv = read_file_last(&f, &all, 1, 0, &count, lsn, NULL, err);
+	*at = f.offset;
 	read_file_close(&f);
 	return rv;
 }
@@ -515,11 +517,16 @@ static void keep_greatest(struct read_lsns *l, uint64_t n)
 static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct read_lsns *found,
 		      struct ava_error *err)
 {
-	uint64_t count = 0, first = 0, floor_lsn = found->n >= n ? found->v[n - 1] : 0;
-	int rv = floor_lsn > 0 ? last_lsn(log, s, &first, err) : 0;
+	uint64_t count = 0, first = 0, at = 0, floor_lsn = found->n >= n ? found->v[n - 1] : 0;
+	int rv = floor_lsn > 0 ? last_event(log, s, &first, &at, err) : 0;
 
 	if (rv != 0)
 		return rv;
+	if (first < floor_lsn && log->follow) { /* what comes later is wanted */
+		s->start = at;
+		s->first = first;
+		return 0;
+	}
 	if (first < floor_lsn) {
 		s->state = SOURCE_CLOSED;
 		return 0;
@@ -750,11 +757,10 @@ uint64_t read_after(const struct ava_log *log)
 
 bool read_part(const struct ava_log *log, size_t i, struct read_part *out)
 {
-	while (i < log->nsrc && log->src[i]->state == SOURCE_CLOSED)
-		i++;
 	if (i >= log->nsrc)
 		return false;
-	*out = (struct read_part){log->src[i]->path, log->src[i]->start};
+	*out = (struct read_part){log->src[i]->path, log->src[i]->start,
+				  log->src[i]->state == SOURCE_CLOSED};
 	return true;
 }
 

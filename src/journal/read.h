@@ -19,6 +19,7 @@ int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_m
 struct read_part {
 	const char *path; /* *borrowed until close* */
 	uint64_t start;
+	bool left_out; /* nothing wanted is in it */
 };
 int read_rootfd(const struct ava_log *log);
 uint64_t read_after(const struct ava_log *log);

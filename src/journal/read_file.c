@@ -223,7 +223,7 @@ int read_file_next(struct read_file *f, const struct query *want, struct read_li
 	for (;;) {
 		enum query_answer answer;
 		size_t len;
-		int rv = next_newline(f, &len, err);
+		int rv = f->stop == 0 || f->offset < f->stop ? next_newline(f, &len, err) : 0;
 
 		if (rv <= 0)
 			return rv;
@@ -252,6 +252,16 @@ void read_file_seek(struct read_file *f, uint64_t offset)
 	f->from = f->to = f->scanned = 0;
 	f->clear = 0;
 	f->skipping = false;
+}
+
+int read_file_skip(struct read_file *f, struct ava_error *err)
+{
+	size_t len;
+	int rv = next_newline(f, &len, err);
+
+	if (rv == 1)
+		consume(f, len + 1);
+	return MIN(rv, 0);
 }
 
 size_t read_file_torn(const struct read_file *f)

@@ -20,9 +20,10 @@ struct read_file {
 	uint64_t offset;               /* in the file, of data[from] */
 	uint64_t end;                  /* nothing from here on is read; UINT64_MAX: no end */
 	uint64_t clear;                /* the query's literal does not begin before here */
+	uint64_t stop;                 /* no line from here on is given; 0: no stop */
 	void (*on_block)(size_t bytes, void *user); /* NULL, or told of what was read */
 	void *user;
-	bool skipping;                 /* inside a line that was over READ_LINE_MAX */
+	bool skipping; /* inside a line that was over READ_LINE_MAX */
 };
 
 struct read_line { /* borrowed until the next call on its file */
@@ -47,6 +48,8 @@ int read_file_next(struct read_file *f, const struct query *want, struct read_li
 		   struct ava_error *err);
 /* Go on at the line that begins at `offset`. */
 void read_file_seek(struct read_file *f, uint64_t offset);
+/* Pass over the rest of this line. 0 (also at the end), or a code. */
+int read_file_skip(struct read_file *f, struct ava_error *err);
 /* Bytes of an unfinished line at the end, after read_file_next gave 0. */
 size_t read_file_torn(const struct read_file *f);
 
