@@ -15,6 +15,7 @@ enum params_name {
 	PARAMS_LIMIT = 2, /* 1 to PARAMS_LIMIT_MAX */
 	PARAMS_WAIT = 4,  /* seconds; over an hour is an hour */
 	PARAMS_AFTER = 8, /* an lsn; or the header field Last-Event-ID */
+	PARAMS_OWN = 16,  /* the route reads its arguments itself */
 };
 
 #define PARAMS_LIMIT_MAX   100000
