@@ -271,7 +271,7 @@ static void add_item(struct buf *b, const struct file *f)
 
 	hash_sha256_end(&h, head);
 	seal_hex(head, SEAL_HASH, hex);
-	if (b->data[b->len - 1] != '[')
+	if (b->len > 0 && b->data[b->len - 1] != '[')
 		buf_addc(b, ',');
 	buf_addf(b, "{\"path\":\"%s\",\"seq\":%llu,\"size\":%llu,\"head\":\"%s\",\"from\":%llu",
 		 f->path, (unsigned long long)f->seq, (unsigned long long)f->size, hex,
