@@ -209,6 +209,16 @@ static inline bool line_front(const char *line, size_t len, struct front *f)
 	return p < end;
 }
 
+bool query_lsn(const char *line, size_t len, uint64_t *lsn)
+{
+	struct front f;
+
+	if (!line_front(line, len, &f))
+		return false;
+	*lsn = f.lsn;
+	return true;
+}
+
 /* The string that begins at *p, up to its quote. */
 static bool take_string(const char **p, const char *end, const char **s, size_t *len)
 {

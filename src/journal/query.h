@@ -52,6 +52,9 @@ int query_types(const char *types, uint64_t *mask, struct ava_error *err);
 /* Does anything beside `after` narrow it? */
 bool query_narrows(const struct query *q);
 
+/* The lsn, from the front of a line of which only the beginning is there. */
+bool query_lsn(const char *line, size_t len, uint64_t *lsn);
+
 enum query_answer {
 	QUERY_BROKEN = -1, /* the line is no event */
 	QUERY_NO = 0,      /* looked at from both ends only */

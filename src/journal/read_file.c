@@ -21,6 +21,7 @@
 #include "base/util.h"
 
 #define BLOCK ((size_t)128 << 10) /* of reading forward: half of a small L2 cache */
+#define FRONT 256                 /* bytes that hold the front of a line */
 #define TAIL  ((size_t)64 << 10)  /* of looking from the end */
 
 static int file_size(int fd, uint64_t *size, struct ava_error *err)
@@ -275,10 +276,17 @@ uint64_t read_file_first_lsn(int rootfd, const char *path)
 	struct read_file f;
 	struct read_line line;
 	uint64_t lsn = 0;
+	char front[FRONT];
+	ssize_t n;
 	int rv;
 
 	if (read_file_open(&f, rootfd, path, false, NULL) != 0)
 		return 0;
+	n = pread_again(f.fd, front, sizeof(front), 0);
+	if (n > 0 && query_lsn(front, (size_t)n, &lsn)) {
+		read_file_close(&f);
+		return lsn;
+	}
 	do
 		rv = read_file_next(&f, &all, &line, NULL);
 	while (rv == AVA_ECORRUPT);
