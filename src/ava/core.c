@@ -380,29 +380,47 @@ fail:
 }
 
 /* Nothing is taken up here, so a clean root stays as it is, to the byte. */
-int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err)
+int core_open_bare(struct core **out, const struct core_options *o, struct ava_error *err)
 {
 	struct core *c = NULL;
-	struct jw w;
 	int rv = core_alloc(&c, o, err);
 
 	if (rv == 0)
 		rv = open_journal(c, err);
-	if (rv == 0) {
-		jw_init(&w, report);
-		jw_object(&w, NULL);
-		jw_bool(&w, "clean", c->recovery.clean);
-		add_report(&w, &c->recovery);
-		if (!c->recovery.clean || c->recovery.nproblems > 0)
-			write_boot(c);
-		journal_sync(c->journal);
-		c->book.closed = true;
-		close_journal(c);
-		logbook_close(&c->book);
+	if (rv != 0) {
+		if (c)
+			core_free(c);
+		return rv;
 	}
-	if (c)
-		core_free(c);
-	return rv;
+	if (!c->recovery.clean || c->recovery.nproblems > 0)
+		write_boot(c);
+	*out = c;
+	return 0;
+}
+
+void core_close_bare(struct core *c)
+{
+	journal_sync(c->journal);
+	c->book.closed = true;
+	close_journal(c);
+	logbook_close(&c->book);
+	core_free(c);
+}
+
+int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err)
+{
+	struct core *c;
+	struct jw w;
+	int rv = core_open_bare(&c, o, err);
+
+	if (rv != 0)
+		return rv;
+	jw_init(&w, report);
+	jw_object(&w, NULL);
+	jw_bool(&w, "clean", c->recovery.clean);
+	add_report(&w, &c->recovery);
+	core_close_bare(c);
+	return 0;
 }
 
 void core_hold(struct core *c)

@@ -89,6 +89,10 @@ int core_ready(struct core *c, struct ava_error *err);
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
 
+/* The journal alone, for work on a root that nobody serves. */
+int core_open_bare(struct core **c, const struct core_options *o, struct ava_error *err);
+void core_close_bare(struct core *c);
+
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);

@@ -31,7 +31,7 @@
 #define READ_MIN    (256u << 10)
 #define READ_MAX    (128u << 20) /* a longer line is not sealed */
 #define CONTENT_FEW (64u << 10)  /* a Seal takes no further file above this */
-#define CONTENT_MAX (1u << 20)
+#define CONTENT_MAX (4u << 20)
 #define MARKS_MAX   1024
 #define CRCS_MAX    (64u << 20)
 #define IDLE_ROUNDS 60
@@ -226,7 +226,7 @@ static struct buf *begin_seal(struct sealer *s, struct seal_list *out)
 	return b;
 }
 
-static int end_seal(struct sealer *s, struct seal_list *out)
+static int end_seal(struct sealer *s, struct seal_list *out, const char *pruned)
 {
 	struct buf *b = &out->contents[out->n];
 	unsigned char sig[SEAL_SIG];
@@ -234,6 +234,8 @@ static int end_seal(struct sealer *s, struct seal_list *out)
 	struct hash_sha256 h;
 
 	buf_addc(b, ']');
+	if (pruned != NULL)
+		buf_addf(b, ",\"pruned\":%s", pruned);
 	if (buf_check(b) == 0)
 		seal_key_sign(&s->key, b->data, b->len, sig);
 	seal_hex(sig, SEAL_SIG, hex);
@@ -286,7 +288,7 @@ static int seal_file(struct sealer *s, struct file *f, struct seal_list *out, st
 		return 0;
 	if (*b != NULL && (*b)->len > CONTENT_FEW) {
 		*b = NULL;
-		if (end_seal(s, out) != 0)
+		if (end_seal(s, out, NULL) != 0)
 			return AVA_ENOMEM;
 	}
 	if (*b == NULL)
@@ -368,8 +370,8 @@ static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, stru
 	return rv;
 }
 
-int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
-		 struct ava_error *err)
+static int round_of(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+		    struct seal_list *out, struct ava_error *err)
 {
 	struct buf *b = NULL;
 	int rv = 0;
@@ -384,10 +386,26 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_lis
 		rv = do_path(s, paths[i], out, &b, err);
 	if (rv == 0 && b != NULL)
 		rv = do_days(s, out, &b, err);
-	if (b != NULL && end_seal(s, out) != 0 && rv == 0)
+	if (rv == 0 && b == NULL && pruned != NULL) {
+		b = begin_seal(s, out);
+		rv = b != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (b != NULL && end_seal(s, out, rv == 0 ? pruned : NULL) != 0 && rv == 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	forget(s);
 	return rv;
+}
+
+int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
+		 struct ava_error *err)
+{
+	return round_of(s, paths, n, NULL, out, err);
+}
+
+int sealer_prune(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+		 struct seal_list *out, struct ava_error *err)
+{
+	return round_of(s, paths, n, pruned, out, err);
 }
 
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err)

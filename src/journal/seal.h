@@ -34,6 +34,10 @@ void seal_list_fini(struct seal_list *l);
  * as they got: what is in it must be committed. */
 int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
 		 struct ava_error *err);
+/* Like a round over `paths`; the last Seal, which is written even when nothing
+ * came to them, has `"pruned":<pruned>` in it, a JSON object. */
+int sealer_prune(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+		 struct seal_list *out, struct ava_error *err);
 /* All contents are committed and the last stands in this daily log: note it
  * in seals/last. */
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);

@@ -116,8 +116,7 @@ static bool last_seal(const char *data, size_t len, struct seal_newest *newest)
 	return false;
 }
 
-/* 1: found; 0: the log has none; or a code. */
-static int look_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err)
+int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err)
 {
 	int fd = files_open(rootfd, path, O_RDONLY), rv = 0;
 	char *data = NULL;
@@ -161,7 +160,7 @@ int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *e
 	*newest = (struct seal_newest){0};
 	for (size_t i = days.n; rv == 0 && i-- > 0;) {
 		snprintf(path, sizeof(path), "logs/ava/%s", days.names[i]);
-		rv = look_in(rootfd, path, newest, err);
+		rv = seal_find_in(rootfd, path, newest, err);
 		if (rv == 1)
 			snprintf(newest->day, sizeof(newest->day), "%.10s", days.names[i]);
 	}

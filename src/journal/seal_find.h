@@ -25,6 +25,9 @@ struct seal_newest {
 /* From the daily logs, and seals/last when that knows a later one. */
 int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);
 
+/* The last one of this log: 1; 0: it has none; or a code. */
+int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
+
 /* Paths of files to which something came behind the newest Seal; none when
  * the last end was complete. Marks the root as not complete. */
 int seal_find_stale(int rootfd, const struct seal_newest *newest, struct seal_names *out,

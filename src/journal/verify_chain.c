@@ -27,6 +27,11 @@ struct chain {
 	uint64_t bad; /* Seals behind it that cannot be read */
 	struct seal_last last;
 	bool have_last, saw_last, saw_head;
+	/* The first Seal that is there, unless it is number 1, and what a later
+	 * one says was pruned. */
+	uint64_t first_n, first_line, first_at, base_n;
+	struct verify_file *first_day;
+	unsigned char first_prev[SEAL_HASH], base[SEAL_HASH];
 };
 
 static void check_key(struct chain *c, const struct seal *s, uint64_t line, uint64_t at)
@@ -51,6 +56,14 @@ static void check_place(struct chain *c, const struct seal *s, uint64_t line, ui
 	static const unsigned char zeros[SEAL_HASH];
 	unsigned long long n = s->n, was = c->n, first = c->n + 1;
 
+	if (was == 0 && n > first && c->bad == 0) {
+		c->first_n = s->n;
+		c->first_line = line;
+		c->first_at = at;
+		c->first_day = c->day;
+		memcpy(c->first_prev, s->prev, SEAL_HASH);
+		return;
+	}
 	if (n <= was)
 		verify_file_found(c->day, VERIFY_BROKEN, line, at,
 				  "seal %llu stands behind seal %llu", n, was);
@@ -81,6 +94,62 @@ static int add_items(struct chain *c, const struct seal *s, uint64_t at, size_t 
 			return AVA_ENOMEM;
 	}
 	return rv;
+}
+
+static int add_pruned(struct chain *c, const json_t *paths)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(paths, i, item)
+	{
+		const char *path = json_get_str(item, "path");
+		struct verify_file *f;
+
+		if (path == NULL || !files_path_ok(path))
+			continue;
+		f = verify_file_get(c->v, path);
+		if (f == NULL)
+			return AVA_ENOMEM;
+		f->pruned = true;
+	}
+	return 0;
+}
+
+/* What `ava prune` took away: the chain begins behind it. */
+static int take_pruned(struct chain *c, const struct seal *s)
+{
+	const json_t *p = json_object_get(s->doc, "pruned");
+	int64_t n = json_get_int(p, "upTo", 0);
+
+	if (p == NULL)
+		return 0;
+	if (n > 0 && (uint64_t)n >= c->base_n &&
+	    seal_unhex(json_get_str(p, "hash"), c->base, SEAL_HASH))
+		c->base_n = (uint64_t)n;
+	return add_pruned(c, json_object_get(p, "files"));
+}
+
+static void check_first(struct chain *c)
+{
+	unsigned long long last = c->first_n - 1;
+
+	if (c->first_n == 0)
+		return;
+	if (c->base_n == 0 || c->base_n < last)
+		verify_file_found(c->first_day, VERIFY_BROKEN, c->first_line, c->first_at,
+				  last > c->base_n + 1
+					  ? "seals %llu to %llu are missing before this line"
+					  : "seal %llu is missing before this line",
+				  (unsigned long long)c->base_n + 1, last);
+	else if (c->base_n == last && memcmp(c->base, c->first_prev, SEAL_HASH) != 0)
+		verify_file_found(c->first_day, VERIFY_BROKEN, c->first_line, c->first_at,
+				  "seal %llu does not follow the seal %llu that was pruned",
+				  (unsigned long long)c->first_n, last);
+	else if (c->base_n == last)
+		verify_file_found(c->first_day, VERIFY_NOTE, c->first_line, c->first_at,
+				  "what was before seal %llu was pruned",
+				  (unsigned long long)c->first_n);
 }
 
 static void take_newest(struct chain *c, const struct seal *s)
@@ -135,6 +204,8 @@ static int take_seal(struct chain *c, const char *line, size_t len, uint64_t num
 		c->bad = 0;
 	}
 	rv = c->v->seals_only || !c->key_known ? 0 : add_items(c, &s, at, len);
+	if (rv == 0 && !c->v->seals_only && c->key_known)
+		rv = take_pruned(c, &s);
 	if (rv == AVA_ECORRUPT) {
 		verify_file_found(c->day, VERIFY_BROKEN, number, at,
 				  "seal %llu has an entry that cannot be read",
@@ -228,6 +299,7 @@ int verify_chain(struct verify *v, struct ava_error *err)
 	}
 	if (rv != 0 || v->seals_only)
 		return rv;
+	check_first(&c);
 	if (c.have_last && check_last(&c) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	if (!c.have_last && v->report->seals > 0 && c.day == NULL)

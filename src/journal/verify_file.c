@@ -302,6 +302,10 @@ void verify_file_check(struct verify *v, struct verify_file *f)
 	struct stat st;
 	int fd;
 
+	if (f->pruned && f->disk == UINT64_MAX) {
+		free(buf);
+		return;
+	}
 	if (f->n > 0 && f->disk == UINT64_MAX) {
 		verify_file_found(f, VERIFY_BROKEN, 0, 0,
 				  "it is missing: %llu bytes of it were sealed (seal %llu)",

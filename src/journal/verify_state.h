@@ -31,6 +31,7 @@ struct verify_file {
 	struct verify_found **found;
 	size_t nfound;
 	uint64_t tail; /* bytes behind the last item */
+	bool pruned;   /* it need not be there */
 	int rv;        /* that it could not be read */
 	struct ava_error err;
 	char path[];

@@ -47,6 +47,25 @@ run "$AVA" logs verify --head "$T/kept"
 exits 'the logs go on from the seal that was kept' 0
 "$AVA" logs head >"$T/kept"
 
+id=$(ls "$AVA_DATA_ROOT"/logs/subagents | head -n 1)
+id=${id%.jsonl}
+run "$AVA" export "$id"
+exits 'a run is exported' 0
+equal 'with what its log has' "$(jq -sc . "$AVA_DATA_ROOT/logs/subagents/$id.jsonl")" \
+	"$(jq -c .events "$OUT")"
+equal 'and its result' "$(jq -c .summary "$AVA_DATA_ROOT/runs/$id/result.json")" \
+	"$(jq -c .result.summary "$OUT")"
+run "$AVA" export S-aaaaaaaaaaaa
+exits 'a run that never was is told' 5
+run "$AVA" prune
+exits 'pruning must be told what is old' 1
+run "$AVA" prune --older-than soon
+exits 'in a form that is understood' 2
+start_daemon
+run "$AVA" prune --older-than 90d --json
+exits 'a daemon without work makes room' 0
+equal 'and nothing is that old' 0 "$(jq '.runs | length' "$OUT")"
+
 log=$(ls "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | head -n 1)
 name=logs/subagents/${log##*/}
 id=${log##*/}

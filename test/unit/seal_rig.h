@@ -151,6 +151,39 @@ static inline void rig_restart(struct seal_rig *r, bool complete)
 	r->sealer = NULL;
 }
 
+/* Three days, runs that go over them, restarts in order and not. */
+static inline void rig_fill(struct seal_rig *r)
+{
+	uint64_t seq[6] = {0};
+
+	rig_init(r, r->seed);
+	for (int day = 0; day < 3; day++) {
+		snprintf(r->day, sizeof(r->day), "logs/ava/2026-11-%d.jsonl", 19 + day);
+		r->day_seq = 0;
+		for (int round = 0; round < 6; round++) {
+			for (int i = 0; i < 12; i++) {
+				unsigned run = (unsigned)(rig_random(r) % 2) + 2 * (unsigned)day;
+				char path[64], agent[16];
+
+				snprintf(agent, sizeof(agent), "S-00000%u", run);
+				snprintf(path, sizeof(path), "logs/subagents/%s.jsonl", agent);
+				rig_some(r, path, agent, ++seq[run]);
+				rig_day_event(r);
+			}
+			for (int i = 0; i < 3; i++) {
+				char row[64];
+
+				snprintf(row, sizeof(row), "{\"row\":\"spawn\",\"lsn\":%llu}\n",
+					 (unsigned long long)++r->lsn);
+				rig_append(r, "catalog.jsonl", row, strlen(row));
+			}
+			rig_seal(r);
+			if (round == 3)
+				rig_restart(r, day == 1);
+		}
+	}
+}
+
 /* ---- what verify finds */
 
 struct rig_found {
@@ -182,7 +215,8 @@ static inline void rig_finding(const struct verify_finding *f, void *user)
 
 static inline struct verify_report rig_verify(struct seal_rig *r, struct rig_found *w)
 {
-	struct verify_options o = {.root = r->root, .finding = rig_finding, .user = w};
+	struct verify_options o = {
+		.root = r->root, .finding = rig_finding, .user = w, .threads = 1};
 	struct verify_report report;
 	struct ava_error err = {0};
 

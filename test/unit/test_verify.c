@@ -5,39 +5,6 @@
 #include "base/sys.h"
 #include "journal/seal_read.h"
 
-/* Three days, runs that go over them, restarts in order and not. */
-static void fill(struct seal_rig *r)
-{
-	uint64_t seq[6] = {0};
-
-	rig_init(r, r->seed);
-	for (int day = 0; day < 3; day++) {
-		snprintf(r->day, sizeof(r->day), "logs/ava/2026-11-%d.jsonl", 19 + day);
-		r->day_seq = 0;
-		for (int round = 0; round < 6; round++) {
-			for (int i = 0; i < 12; i++) {
-				unsigned run = (unsigned)(rig_random(r) % 2) + 2 * (unsigned)day;
-				char path[64], agent[16];
-
-				snprintf(agent, sizeof(agent), "S-00000%u", run);
-				snprintf(path, sizeof(path), "logs/subagents/%s.jsonl", agent);
-				rig_some(r, path, agent, ++seq[run]);
-				rig_day_event(r);
-			}
-			for (int i = 0; i < 3; i++) {
-				char row[64];
-
-				snprintf(row, sizeof(row), "{\"row\":\"spawn\",\"lsn\":%llu}\n",
-					 (unsigned long long)++r->lsn);
-				rig_append(r, "catalog.jsonl", row, strlen(row));
-			}
-			rig_seal(r);
-			if (round == 3)
-				rig_restart(r, day == 1);
-		}
-	}
-}
-
 static void expect_whole(struct seal_rig *r)
 {
 	struct rig_found w = {0};
@@ -55,7 +22,7 @@ static void test_untouched(void **state)
 	struct verify_report report;
 
 	(void)state;
-	fill(&r);
+	rig_fill(&r);
 	report = rig_verify(&r, &w);
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.seals, 18);
@@ -71,7 +38,7 @@ static void test_unsealed_tail_is_told_apart(void **state)
 	struct verify_report report;
 
 	(void)state;
-	fill(&r);
+	rig_fill(&r);
 	rig_day_event(&r);
 	rig_some(&r, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
 	report = rig_verify(&r, &w);
@@ -225,7 +192,7 @@ static void test_thousand_edits(void **state)
 
 	(void)state;
 	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)r.seed);
-	fill(&r);
+	rig_fill(&r);
 	expect_whole(&r);
 	for (int i = 0; i < 1000; i++) {
 		struct rig_found w = {0};
