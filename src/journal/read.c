@@ -293,6 +293,8 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 	rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
 	if (rv != 0)
 		return rv;
+	if (s->start == 0 && log->want.after > 0)
+		s->start = read_file_after(&s->file, log->want.after);
 	read_file_seek(&s->file, s->start);
 	if (log->progress.fn != NULL) {
 		s->file.on_block = on_block;

@@ -255,6 +255,44 @@ void read_file_seek(struct read_file *f, uint64_t offset)
 	f->skipping = false;
 }
 
+/* The first line that begins behind `at`: where, and its lsn. False: none
+ * within one block, or it is broken. */
+static bool line_behind(const struct read_file *f, uint64_t at, char *block, uint64_t *offset,
+			uint64_t *lsn)
+{
+	ssize_t n = pread_again(f->fd, block, TAIL, at);
+	const char *nl = n > 0 ? memchr(block, '\n', (size_t)n) : NULL;
+
+	if (nl == NULL)
+		return false;
+	*offset = at + (uint64_t)(nl + 1 - block);
+	return query_lsn(nl + 1, (size_t)(block + n - (nl + 1)), lsn);
+}
+
+uint64_t read_file_after(const struct read_file *f, uint64_t after)
+{
+	uint64_t lo = 0, hi, offset, lsn;
+	char *block;
+
+	if (file_size(f->fd, &hi, NULL) != 0 || hi <= 2 * TAIL)
+		return 0;
+	block = malloc(TAIL);
+	if (block == NULL)
+		return 0; /* from the beginning, then */
+	while (hi - lo > 2 * TAIL) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (!line_behind(f, mid, block, &offset, &lsn))
+			break;
+		if (lsn <= after)
+			lo = offset;
+		else
+			hi = mid;
+	}
+	free(block);
+	return lo;
+}
+
 int read_file_skip(struct read_file *f, struct ava_error *err)
 {
 	size_t len;

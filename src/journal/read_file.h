@@ -48,6 +48,9 @@ int read_file_next(struct read_file *f, const struct query *want, struct read_li
 		   struct ava_error *err);
 /* Go on at the line that begins at `offset`. */
 void read_file_seek(struct read_file *f, uint64_t offset);
+/* Where a line begins before which every event has an lsn of at most `after`:
+ * found by halving, since lsn ascend in a file. 0 when it cannot be told. */
+uint64_t read_file_after(const struct read_file *f, uint64_t after);
 /* Pass over the rest of this line. 0 (also at the end), or a code. */
 int read_file_skip(struct read_file *f, struct ava_error *err);
 /* Bytes of an unfinished line at the end, after read_file_next gave 0. */

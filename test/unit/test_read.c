@@ -218,6 +218,35 @@ static void test_merge(void **state)
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 100}), "1 2 3 7 8 20 21");
 }
 
+/* What is behind an lsn is found by halving the file, also around lines that
+ * are broken or long. */
+static void test_after_in_big(void **state)
+{
+	static const uint64_t afters[] = {1, 2, 700, 1499, 1500, 1501, 2222, 2998, 2999, 3000};
+
+	for (uint64_t i = 1; i <= 3000; i++) {
+		add_kind(RUN_LOG, i, EVENT_Activity, i == 1200 ? 300000 : 150);
+		if (i == 1500)
+			append(RUN_LOG, "broken\n", 7);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(afters); i++) {
+		struct ava_log_query q = {.root = root, .run = RUN, .after = afters[i]};
+		struct ava_log_event e;
+		struct ava_log *log;
+		uint64_t next = afters[i] + 1;
+		int rv;
+
+		assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+		while ((rv = ava_log_next(log, &e, NULL)) != 0)
+			if (rv == 1)
+				assert_int_equal(e.lsn, next++);
+			else
+				assert_int_equal(rv, AVA_ECORRUPT);
+		assert_int_equal(next, 3001);
+		ava_log_close(log);
+	}
+}
+
 /* Filters are those of test_query.c; here: that they reach every file, and
  * that a literal is found across the borders of what is read at once. */
 static void test_filters(void **state)
@@ -611,6 +640,7 @@ int main(void)
 		TEST(test_questions_refused),
 		TEST(test_types),
 		TEST(test_merge),
+		TEST(test_after_in_big),
 		TEST(test_filters),
 		TEST(test_continuations),
 		TEST(test_broken),
