@@ -1,6 +1,7 @@
 /* How `ava logs` shows events; logprint.h.
  *
- * json is the bytes of the file, whatever they are. Turning around keeps all
+ * json is the bytes of the file, whatever they are, unless a terminal would
+ * have to obey them. Turning around keeps all
  * lines in memory, with a bound, since the merge runs forwards. What can
  * fail: memory, that bound, and a line whose inside is no JSON. */
 #include "cli/logprint.h"
@@ -33,15 +34,30 @@ void logprint_fini(struct logprint *p)
 	*p = (struct logprint){0};
 }
 
+/* To a terminal in a form that cannot steer it: JSON escapes control
+ * characters, but not those beyond ASCII. */
+static void put_bytes(const char *s, size_t len)
+{
+	if (isatty(STDOUT_FILENO))
+		term_text(stdout, s, len, true);
+	else
+		fwrite(s, 1, len, stdout);
+	putchar('\n');
+}
+
 static int print_pretty(const char *line, size_t len, struct ava_error *err)
 {
 	json_t *v = json_parse(line, len, err);
+	char *text;
 
 	if (v == NULL)
 		return AVA_ECORRUPT;
-	json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-	putchar('\n');
+	text = json_dumps(v, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 	json_decref(v);
+	if (text == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory to show %zu bytes", len);
+	put_bytes(text, strlen(text));
+	free(text);
 	return 0;
 }
 
@@ -50,8 +66,7 @@ static int print(struct logprint *p, const struct ava_log_event *e, struct ava_e
 	int rv;
 
 	if (p->form == LOGPRINT_JSON) {
-		fwrite(e->line, 1, e->len, stdout);
-		putchar('\n');
+		put_bytes(e->line, e->len);
 		return 0;
 	}
 	if (p->form == LOGPRINT_TEXT)

@@ -122,10 +122,24 @@ check 'an old run' wait_for 60 grep -q '"lsn":22,' "$T/follow"
 stop_pid TERM "$follower"
 equal 'each once' '12 20 21 22' "$(jq -r .lsn "$T/follow" | tr '\n' ' ' | sed 's/ $//')"
 
+# --- what would steer a terminal reaches it in no form, and a file as it is
+
+event ava/2026-11-23.jsonl 30 Error ava 2026-11-23T00:00:00.000Z "$(printf '{"class":"x","message":"\302\2332J \342\200\256 \\u001b[2J"}')"
+"$AVA" logs -n 1 -o json >"$T/bytes"
+check 'the bytes of the file' cmp -s "$T/bytes" "$logs/ava/2026-11-23.jsonl"
+if command -v python3 >/dev/null; then
+	for form in text json json-pretty; do
+		python3 "$LIB/terminal.py" 80 "$T/shown" -- "$AVA" logs -n 1 -o $form
+		equal "nothing to obey in $form" 0 "$(LC_ALL=C tr -d '\015' <"$T/shown" |
+			LC_ALL=C grep -c "$(printf '\033\|\302\233\|\342\200\256')")"
+		contains "shown in $form" '2J' "$T/shown"
+	done
+fi
+
 # --- the plain tools, as they are written in the manual
 
 equal 'tail' 1 "$(tail -n 1 "$AVA_DATA_ROOT/logs/ava/2026-11-21.jsonl" | wc -l | tr -d ' ')"
-equal 'jq' '7 12 21' "$(jq 'select(.eventType == "Error")' "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r .lsn | tr '\n' ' ' | sed 's/ $//')"
+equal 'jq' '7 12 21 30' "$(jq 'select(.eventType == "Error")' "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r .lsn | tr '\n' ' ' | sed 's/ $//')"
 check 'cat and jq' sh -c "cat '$logs/$run' | jq . >/dev/null"
 if command -v rg >/dev/null; then
 	equal "rg" 1 "$(rg -c podcast "$logs/$run")"
