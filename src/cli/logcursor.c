@@ -106,7 +106,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms, int64_t n
 		settle(c, LOGCURSOR_GIVEN / 4);
 		at = c->n;
 	}
-	if (lsn <= c->after)
+	if (lsn <= c->after || logcursor_has(c, lsn))
 		return;
 	for (; at > 0 && c->given[at - 1] > lsn; at--)
 		c->given[at] = c->given[at - 1];
