@@ -39,6 +39,7 @@
 struct file {
 	struct hash_sha256 hash;
 	uint64_t size, inode; /* hashed; 0: not seen yet */
+	uint64_t sealed;      /* size in the newest Seal; 0: in none that counts */
 	uint64_t from;        /* where the lines of `crcs` begin */
 	uint64_t seq;         /* of the last event; 0: none */
 	uint32_t *crcs;       /* of lines that no Seal has yet; owned */
@@ -150,8 +151,12 @@ static int read_lines(struct sealer *s, struct file *f, int fd, uint64_t end,
 	size_t want = 0, took;
 
 	while (nl == NULL) {
-		if (want == s->cap && grow(s) != 0)
-			return AVA_ENOMEM;
+		int rv = want == s->cap ? grow(s) : 0;
+
+		if (rv == AVA_ETOOBIG)
+			f->lost = true; /* no line of ours is as long */
+		if (rv != 0)
+			return rv == AVA_ETOOBIG ? 0 : rv;
 		if (want == MIN(s->cap, end - f->size) && want > 0)
 			return 0;
 		want = (size_t)MIN((uint64_t)s->cap, end - f->size);
@@ -258,7 +263,7 @@ static void add_marks(struct buf *b, const struct file *f)
 	if (each > 1)
 		buf_addf(b, ",\"each\":%zu", each);
 	buf_adds(b, ",\"lines\":\"");
-	for (size_t i = 0; i < f->ncrcs; i += each)
+	for (size_t i = 0; i<f->ncrcs; i += each> 0 ? each : 1)
 		buf_addf(b, "%06x",
 			 crc32c(0, f->crcs + i, MIN(each, f->ncrcs - i) * sizeof(*f->crcs)) &
 				 0xffffff);
@@ -284,7 +289,7 @@ static void add_item(struct buf *b, const struct file *f)
 /* What was read of `f`, into the Seal that is being written or a new one. */
 static int seal_file(struct sealer *s, struct file *f, struct seal_list *out, struct buf **b)
 {
-	if (f->ncrcs == 0)
+	if (f->size == f->sealed)
 		return 0;
 	if (*b != NULL && (*b)->len > CONTENT_FEW) {
 		*b = NULL;
@@ -296,6 +301,7 @@ static int seal_file(struct sealer *s, struct file *f, struct seal_list *out, st
 	if (*b == NULL)
 		return AVA_ENOMEM;
 	add_item(*b, f);
+	f->sealed = f->size;
 	f->ncrcs = 0;
 	f->from = f->size;
 	if (f->cap > MARKS_MAX) {
@@ -362,7 +368,7 @@ static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, stru
 		if (!is_day(f->path) || f->round == s->round)
 			continue;
 		rv = file_read(s, f, NULL, &found, err);
-		if (rv == 0 && f->ncrcs > 0)
+		if (rv == 0 && f->size > f->sealed)
 			f->round = s->round;
 		if (rv == 0 && seal_file(s, f, out, b) != 0)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
@@ -370,28 +376,54 @@ static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, stru
 	return rv;
 }
 
+/* What was to be in a Seal that could not be made is in the next. */
+static void unseal(struct sealer *s)
+{
+	struct file *f;
+	size_t at = 0;
+
+	while ((f = map_next(&s->files, &at)) != NULL)
+		if (f->round == s->round)
+			f->sealed = 0;
+}
+
+/* The first error of several; a file that cannot be read holds up no other. */
+static int do_paths(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
+		    struct buf **b, struct ava_error *err)
+{
+	struct ava_error later = {0};
+	int first = 0;
+
+	for (size_t i = 0; first != AVA_ENOMEM && i < n; i++) {
+		int rv = do_path(s, paths[i], out, b, first == 0 ? err : &later);
+
+		first = first == 0 || rv == AVA_ENOMEM ? rv : first;
+	}
+	return first;
+}
+
 static int round_of(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		    struct seal_list *out, struct ava_error *err)
 {
 	struct buf *b = NULL;
-	int rv = 0;
+	int rv, more;
 
 	s->round++;
-	while (rv == 0 && s->stale.n > 0) {
-		rv = do_path(s, s->stale.names[s->stale.n - 1], out, &b, err);
-		if (rv == 0)
-			free(s->stale.names[--s->stale.n]);
-	}
-	for (size_t i = 0; rv == 0 && i < n; i++)
-		rv = do_path(s, paths[i], out, &b, err);
+	rv = do_paths(s, s->stale.names, s->stale.n, out, &b, err);
+	if (rv == 0)
+		seal_names_fini(&s->stale);
+	more = rv != AVA_ENOMEM ? do_paths(s, paths, n, out, &b, err) : 0;
+	rv = more != 0 ? more : rv;
 	if (rv == 0 && b != NULL)
 		rv = do_days(s, out, &b, err);
 	if (rv == 0 && b == NULL && pruned != NULL) {
 		b = begin_seal(s, out);
 		rv = b != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	if (b != NULL && end_seal(s, out, rv == 0 ? pruned : NULL) != 0 && rv == 0)
+	if (b != NULL && end_seal(s, out, rv == 0 ? pruned : NULL) != 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == AVA_ENOMEM)
+		unseal(s);
 	forget(s);
 	return rv;
 }

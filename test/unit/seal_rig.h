@@ -45,6 +45,14 @@ static inline const char *rig_full(const struct seal_rig *r, const char *path)
 	return full;
 }
 
+/* The whole content, in a file made anew: cutting one makes some file systems
+ * write it out. */
+static inline void rig_put(const struct seal_rig *r, const char *path, const void *data, size_t len)
+{
+	unlink(rig_full(r, path));
+	unit_write(rig_full(r, path), data, len);
+}
+
 static inline void rig_mkdirs(struct seal_rig *r)
 {
 	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents", "runs", "lost"};

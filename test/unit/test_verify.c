@@ -104,7 +104,7 @@ static void edit_byte(struct seal_rig *r, struct edit *e)
 	memcpy(copy, e->data, e->len);
 	while (copy[at] == old)
 		copy[at] = (char)rig_random(r);
-	unit_write(rig_full(r, e->path), copy, e->len);
+	rig_put(r, e->path, copy, e->len);
 	e->line = 1;
 	for (size_t i = 0; i < at; i++)
 		e->line += e->data[i] == '\n';
@@ -126,7 +126,7 @@ static void write_moved(struct seal_rig *r, struct edit *e, const size_t *at, si
 		buf_add(&out, e->data + at[a], at[b] - at[a]);
 	buf_add(&out, e->data + at[c], e->len - at[c]);
 	assert_int_equal(buf_check(&out), 0);
-	unit_write(rig_full(r, e->path), out.data ? out.data : "", out.len);
+	rig_put(r, e->path, out.data ? out.data : "", out.len);
 	buf_fini(&out);
 }
 
@@ -152,7 +152,7 @@ static void edit_lines(struct seal_rig *r, struct edit *e, int how)
 		buf_add(&out, e->data, at[a]);
 		buf_add(&out, e->data + at[c - 1], at[c] - at[c - 1]);
 		buf_add(&out, e->data + at[a], e->len - at[a]);
-		unit_write(rig_full(r, e->path), out.data, out.len);
+		rig_put(r, e->path, out.data, out.len);
 		buf_fini(&out);
 	}
 }
@@ -162,7 +162,7 @@ static void edit_cut(struct seal_rig *r, struct edit *e, bool at_line)
 	size_t at[2000], n = line_starts(e, at, 2000);
 	size_t len = at_line ? at[rig_random(r) % n] : rig_random(r) % e->len;
 
-	unit_write(rig_full(r, e->path), e->data, len);
+	rig_put(r, e->path, e->data, len);
 	snprintf(e->what, sizeof(e->what), "%s to %zu of %zu bytes: %s",
 		 at_line ? "an older copy" : "cut", len, e->len, e->path);
 }
@@ -205,7 +205,7 @@ static void test_thousand_edits(void **state)
 		if (!w.hit)
 			fail_msg("edit %d, %s: wanted %s:%llu, found\n%s", i, e.what, e.path,
 				 (unsigned long long)e.line, w.all);
-		unit_write(rig_full(&r, e.path), e.data, e.len);
+		rig_put(&r, e.path, e.data, e.len);
 		free(e.data);
 	}
 	expect_whole(&r);
