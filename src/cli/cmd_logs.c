@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -203,6 +204,17 @@ static int show(const struct ava_log_query *q, struct show *s, struct ava_error 
 	return rv;
 }
 
+/* Runs that were at work at the same time are merged: a descriptor each. */
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void set_up(struct show *s, bool run)
 {
 	s->run = run;
@@ -239,6 +251,7 @@ static int logs_run(int argc, char **argv)
 	if (rv != CLI_DONE)
 		return rv;
 	set_up(&s, argc > 0);
+	raise_files();
 	rv = root_prepare(root, &err);
 	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {

@@ -21,8 +21,9 @@
 #include "base/util.h"
 
 #define BLOCK ((size_t)128 << 10) /* of reading forward: half of a small L2 cache */
-#define FRONT 256                 /* bytes that hold the front of a line */
-#define TAIL  ((size_t)64 << 10)  /* of looking from the end */
+#define SMALL ((size_t)4 << 10)
+#define FRONT 256                /* bytes that hold the front of a line */
+#define TAIL  ((size_t)64 << 10) /* of looking from the end */
 
 static int file_size(int fd, uint64_t *size, struct ava_error *err)
 {
@@ -70,7 +71,7 @@ void read_file_close(struct read_file *f)
 static int room(struct read_file *f, size_t want, struct ava_error *err)
 {
 	char *grown;
-	size_t cap = MAX(f->cap, BLOCK);
+	size_t cap = MAX(f->cap, MAX(want, SMALL)); /* no more than a small file needs */
 
 	if (f->from > 0) {
 		memmove(f->data, f->data + f->from, f->to - f->from);
@@ -139,6 +140,10 @@ static int fill(struct read_file *f, struct ava_error *err)
 	if (n == 0)
 		return check_shrunk(f, err);
 	f->to += (size_t)n;
+	if (at + (uint64_t)n == f->end && f->data[f->to - 1] == '\n') {
+		sys->close(f->fd); /* all is here: many small files need no descriptor */
+		f->fd = -1;
+	}
 	if (f->on_block != NULL)
 		f->on_block((size_t)n, f->user);
 	return 1;

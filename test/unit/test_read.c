@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,6 +217,27 @@ static void test_merge(void **state)
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 3}), "8 20 21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 5}), "3 7 8 20 21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 100}), "1 2 3 7 8 20 21");
+}
+
+/* Runs of one time are merged with few descriptors. */
+static void test_many_runs(void **state)
+{
+	struct rlimit was, few;
+	char name[64];
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		snprintf(name, sizeof(name), "logs/subagents/S-%06x.jsonl", (unsigned)i);
+		add(name, i);
+		add(name, 1000 - i);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){.rlim_cur = 60, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1, .last = 3}),
+			    "997 998 999");
+	assert_int_equal(strncmp(read_all(&(struct ava_log_query){.everything = 1}), "1 2 3 4 ", 8),
+			 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 }
 
 /* What is behind an lsn is found by halving the file, also around lines that
@@ -640,6 +662,7 @@ int main(void)
 		TEST(test_questions_refused),
 		TEST(test_types),
 		TEST(test_merge),
+		TEST(test_many_runs),
 		TEST(test_after_in_big),
 		TEST(test_filters),
 		TEST(test_continuations),
