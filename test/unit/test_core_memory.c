@@ -1,26 +1,31 @@
-/* Memory ends at the k-th allocation: while the runtime opens, and while a run
- * works. An open is refused in one sentence or goes well, and the next one
+/* Memory ends at the k-th allocation: while the runtime opens, while a run
+ * works, and in a stop. An open is refused in one sentence or goes well, and the next one
  * finds everything. A run ends, or is left for the next start: then it holds no
  * slot, says why it cannot be cancelled, and has ended once after a restart. */
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "os/loop.h"
+#include "provider/provider.h"
 
 struct world {
 	char dir[256], root[300], src[300];
 	struct os_loop *loop;
 	struct settings settings;
 	struct core *core;
+	const char *model; /* of all runs; NULL: what they ask for */
 };
 
 static int open_core(struct world *w, struct ava_error *err)
@@ -28,7 +33,7 @@ static int open_core(struct world *w, struct ava_error *err)
 	struct core_options o = {.loop = w->loop,
 				 .root = w->root,
 				 .settings = &w->settings,
-				 .model = "offline",
+				 .model = w->model,
 				 .segment_bytes = 128 << 10};
 
 	w->core = NULL;
@@ -60,6 +65,7 @@ static int set_up(void **state)
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
 	w->settings.runs_max = 1;
+	w->model = "offline";
 	w->loop = os_loop_new(NULL);
 	assert_non_null(w->loop);
 	must_open(w);
@@ -106,11 +112,12 @@ static void until(struct world *w, struct got *g)
 	assert_int_equal(g->calls, 1);
 }
 
-static void ask(struct world *w, struct got *g)
+static void ask(struct world *w, struct got *g, const char *model)
 {
 	struct op_spawn s = {.role = "code_reviewer",
 			     .task = "Where is parse_header defined?",
 			     .cwd = w->src,
+			     .model = model,
 			     .origin = "test",
 			     .session_id = "s1",
 			     .user_id = "tester",
@@ -156,7 +163,7 @@ static void test_open(void **state)
 	bool hit = true;
 	long k, refused = 0;
 
-	ask(w, &g);
+	ask(w, &g, NULL);
 	until(w, &g);
 	assert_int_equal(g.rv, 0);
 	for (k = 0; hit; k += 1 + k / 40) {
@@ -188,7 +195,7 @@ static bool run_without(struct world *w, long k, long *left)
 	struct got g, other, cancel = {0};
 	bool hit;
 
-	ask(w, &g);
+	ask(w, &g, NULL);
 	until(w, &g);
 	assert_int_equal(g.rv, 0);
 	fault_alloc(k);
@@ -196,7 +203,7 @@ static bool run_without(struct world *w, long k, long *left)
 		os_loop_step(w->loop, 1);
 	hit = fault_alloc_end();
 	/* Whatever became of it, the only slot is free for another run. */
-	ask(w, &other);
+	ask(w, &other, NULL);
 	until(w, &other);
 	assert_int_equal(other.rv, 0);
 	for (int i = 0; !ended(w, other.id) && i < 6000; i++)
@@ -230,11 +237,69 @@ static void test_run(void **state)
 	assert_true(k > 100 && left > 0);
 }
 
+/* ---- a stop */
+
+/* A service that takes connections and says nothing; nothing of this process
+ * allocates for it. */
+static int silent_service(char url[64])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1000), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(url, 64, "http://127.0.0.1:%u", ntohs(at.sin_port));
+	return fd;
+}
+
+/* Memory ends from a call's start to the end of a stop, or only in the stop:
+ * everything is given back, and the next start knows the run. */
+static void test_stop(void **state)
+{
+	struct world *w = *state;
+	char url[64];
+	int fd = silent_service(url);
+
+	core_close(w->core);
+	w->model = NULL;
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+	setenv("ANTHROPIC_BASE_URL", url, 1);
+	assert_int_equal(provider_configure(NULL), 0);
+	must_open(w);
+	for (int late = 0; late < 2; late++) {
+		bool hit = true;
+
+		for (long k = 0; hit; k += 1 + k / 8) {
+			struct got g, cancel = {0};
+
+			ask(w, &g, "anthropic/claude-haiku-4-5");
+			until(w, &g);
+			assert_int_equal(g.rv, 0);
+			for (int i = 0; i < 30 && late; i++)
+				os_loop_step(w->loop, 1);
+			fault_alloc(k);
+			for (int i = 0; i < 30 && !late; i++)
+				os_loop_step(w->loop, 1);
+			core_close(w->core);
+			hit = fault_alloc_end();
+			must_open(w);
+			ops_cancel(w->core, g.id, "tester", status_cb, &cancel); /* a queued one */
+			until(w, &cancel);
+			assert_true(ended(w, g.id));
+		}
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("core_memory", tests, NULL, NULL);

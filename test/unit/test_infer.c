@@ -4,13 +4,10 @@
  * every kind are in test/cli/test_models.sh. */
 #include "unit.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "ava/core.h"
 #include "ava/ops.h"
@@ -773,59 +770,6 @@ static void test_lines_without_memory(void **state)
 	});
 }
 
-/* A service that takes connections and says nothing; nothing of this process
- * allocates for it. */
-static int silent_service(char url[64])
-{
-	struct sockaddr_in at = {.sin_family = AF_INET};
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	assert_int_equal(listen(fd, 1000), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	snprintf(url, 64, "http://127.0.0.1:%u", ntohs(at.sin_port));
-	return fd;
-}
-
-static void use_service(const char *url)
-{
-	setenv("ANTHROPIC_BASE_URL", url, 1);
-	assert_int_equal(provider_configure(NULL), 0);
-}
-
-/* Memory ends at the k-th allocation, from a call's start to the end of a stop,
- * or only in the stop: everything is given back, and the next start goes on. */
-static void test_stop_without_memory(void **state)
-{
-	struct world *w = *state;
-	char url[64];
-	int fd = silent_service(url);
-
-	for (int late = 0; late < 2; late++) {
-		bool hit = true;
-
-		for (long k = 0; hit; k += 1 + k / 8) {
-			struct got g;
-
-			use_service(url);
-			begin(w, &g, AVA_DEFAULT, false);
-			for (int i = 0; i < 30 && late; i++)
-				os_loop_step(w->loop, 1);
-			fault_alloc(k);
-			for (int i = 0; i < 30 && !late; i++)
-				os_loop_step(w->loop, 1);
-			core_close(w->core);
-			hit = fault_alloc_end();
-			use_service(peer_url(&w->peer)); /* a queued one is done there */
-			open_core(w);
-			json_decref(result_of(w, g.id));
-		}
-	}
-	close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -847,7 +791,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stop_at_work, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stop_at_another_model, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lines_without_memory, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop_without_memory, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
