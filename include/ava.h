@@ -98,11 +98,19 @@ struct ava_log; /* opaque */
 struct ava_log_query {
 	const char *root;  /* data root; NULL: as $AVA_DATA_ROOT says; *copied* */
 	const char *run;   /* "S-7f3a2b": that run; NULL: Ava's daily logs; *copied* */
-	const char *types; /* "ToolCall,Error": only these, in any case; NULL: all */
+	const char *types; /* names, aliases or prefixes, in any case: "tool,err"; NULL: all */
 	uint64_t after;    /* only events with a greater lsn; 0: all */
 	uint64_t last;     /* only the newest `last` of them; 0: all */
-	int everything;    /* 1: Ava's logs and those of all runs (not with follow) */
+	int everything;    /* 1: Ava's logs and those of all runs */
 	int follow;        /* 1: go on with what is written later */
+	/* doc/QUERY.md has the forms. NULL: all; all are *copied* */
+	const char *agent;   /* agentId ("ava", "S-7f3a2b") or the name of a trace */
+	const char *user;    /* userId */
+	const char *session; /* sessionId */
+	const char *since;   /* "1 hour ago", yesterday, 2026-11-21, RFC 3339, ... */
+	const char *until;   /* the same; events before it */
+	const char *search;  /* text; case counts only when it has a capital letter */
+	const char *regex;   /* PCRE2; case as above */
 };
 
 struct ava_log_event { /* borrowed until the next call on the reader */

@@ -69,6 +69,13 @@ void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn do
 			done(rv, NULL, &err, user);
 		return;
 	}
+	if (r->abandoned) {
+		err_set(&err, AVA_ENOMEM,
+			"run %s ran out of memory: it does nothing more and ends at the next start",
+			run);
+		done(AVA_ENOMEM, NULL, &err, user);
+		return;
+	}
 	w = calloc(1, sizeof(*w));
 	if (!w) {
 		err_set(&err, AVA_ENOMEM, "out of memory");

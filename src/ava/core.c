@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ava/delivery.h"
+#include "ava/seals.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -288,7 +289,7 @@ static int open_journal(struct core *c, struct ava_error *err)
 	struct journal_options o = {
 		.root = c->root,
 		.pace_us = c->settings.journal_pace_us,
-		.segment_bytes = 16u << 20,
+		.segment_bytes = c->segment_bytes,
 		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
 		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
 		.notify = journal_notify,
@@ -313,6 +314,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	c->root_fd = -1;
 	c->loop = o->loop;
 	c->settings = *o->settings;
+	c->segment_bytes = o->segment_bytes > 0 ? o->segment_bytes : 16u << 20;
 	c->redact = o->redact;
 	c->log = o->log;
 	c->log_user = o->log_user;
@@ -331,7 +333,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	*out = c;
 	if (!c->root || (o->model && !c->model))
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	c->root_fd = open(c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->root_fd = sys->openat(AT_FDCWD, c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	return c->root_fd < 0 ? err_sys(err, "data root %s", c->root) : 0;
 }
 
@@ -343,7 +345,7 @@ static void core_free(struct core *c)
 	map_fini(&c->proposals);
 	nameset_fini(&c->proposal_names);
 	if (c->root_fd >= 0)
-		close(c->root_fd);
+		sys->close(c->root_fd);
 	free(c->root);
 	free(c->model);
 	free(c);
@@ -363,6 +365,9 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		err_set(err, rv, "out of memory");
 		goto fail_open;
 	}
+	rv = seals_open(c, err);
+	if (rv != 0)
+		goto fail_open;
 	write_boot(c);
 	rv = take_up(c, o->notify, err);
 	if (rv != 0)
@@ -374,6 +379,7 @@ fail_open:
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
 	delivery_close(c);
@@ -389,29 +395,47 @@ fail:
 }
 
 /* Nothing is taken up here, so a clean root stays as it is, to the byte. */
-int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err)
+int core_open_bare(struct core **out, const struct core_options *o, struct ava_error *err)
 {
 	struct core *c = NULL;
-	struct jw w;
 	int rv = core_alloc(&c, o, err);
 
 	if (rv == 0)
 		rv = open_journal(c, err);
-	if (rv == 0) {
-		jw_init(&w, report);
-		jw_object(&w, NULL);
-		jw_bool(&w, "clean", c->recovery.clean);
-		add_report(&w, &c->recovery);
-		if (!c->recovery.clean || c->recovery.nproblems > 0)
-			write_boot(c);
-		journal_sync(c->journal);
-		c->book.closed = true;
-		close_journal(c);
-		logbook_close(&c->book);
+	if (rv != 0) {
+		if (c)
+			core_free(c);
+		return rv;
 	}
-	if (c)
-		core_free(c);
-	return rv;
+	if (!c->recovery.clean || c->recovery.nproblems > 0)
+		write_boot(c);
+	*out = c;
+	return 0;
+}
+
+void core_close_bare(struct core *c)
+{
+	journal_sync(c->journal);
+	c->book.closed = true;
+	close_journal(c);
+	logbook_close(&c->book);
+	core_free(c);
+}
+
+int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err)
+{
+	struct core *c;
+	struct jw w;
+	int rv = core_open_bare(&c, o, err);
+
+	if (rv != 0)
+		return rv;
+	jw_init(&w, report);
+	jw_object(&w, NULL);
+	jw_bool(&w, "clean", c->recovery.clean);
+	add_report(&w, &c->recovery);
+	core_close_bare(c);
+	return 0;
 }
 
 void core_hold(struct core *c)
@@ -427,6 +451,7 @@ void core_close(struct core *c)
 	/* What runs have written waits in their outboxes, one behind another. */
 	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
 		journal_sync(c->journal);
+	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
 	delivery_close(c);

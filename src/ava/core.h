@@ -5,6 +5,7 @@
 #define AVA_CORE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/settings.h"
 
@@ -25,6 +26,7 @@ struct core_options {
 	/* notify.exec: its words, each with its NUL, then an empty one; NULL or
 	 * "": none. *Copied.* */
 	const char *notify;
+	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
 };
 
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a

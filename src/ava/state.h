@@ -17,6 +17,7 @@ struct core {
 	char *root;
 	int root_fd;
 	struct settings settings;
+	uint64_t segment_bytes; /* of the journal */
 	const struct redact *redact;
 	char *model; /* forced default, or NULL */
 	void (*log)(const char *line, void *user);
@@ -28,6 +29,7 @@ struct core {
 	struct logbook book;
 	struct supervisor sup;
 	struct os_task drain;
+	struct seals *seals;
 
 	struct map proposals;       /* by id */
 	struct list proposal_order; /* newest first */
@@ -101,6 +103,10 @@ int core_ready(struct core *c, struct ava_error *err);
 /* An event of Ava's own into a draft's daily log. `content` is freed. */
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
+
+/* The journal alone, for work on a root that nobody serves. */
+int core_open_bare(struct core **c, const struct core_options *o, struct ava_error *err);
+void core_close_bare(struct core *c);
 
 /* ---- proposals.c */
 void proposals_restore(struct core *c);

@@ -28,6 +28,8 @@ struct ava_error;
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
+	X(seals_every_s, "seals.every", 10, 1, 3600)                                               \
+	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
 	/* the command of notify.exec: seconds, calls, seconds */                                  \
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \

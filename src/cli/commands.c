@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_verify.h"
 
 const struct command *const commands[] = {
 	&cmd_chat,   &cmd_run,     &cmd_ps,     &cmd_status,    &cmd_events,
 	&cmd_wait,   &cmd_result,  &cmd_cancel, &cmd_proposals, &cmd_confirm,
-	&cmd_reject, &cmd_logs,    &cmd_trace,  &cmd_sessions,  &cmd_serve,
+	&cmd_reject, &cmd_logs,    &cmd_trace,  &cmd_sessions,  &cmd_prune,   &cmd_export, &cmd_serve,
 	&cmd_doctor, &cmd_version, &cmd_help,   NULL,
 };
 
@@ -18,7 +19,7 @@ const struct command *command_find(const char *name)
 	for (size_t i = 0; commands[i] != NULL; i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
-	return NULL;
+	return strncmp(name, "logs ", 5) == 0 ? logs_word(name + 5) : NULL;
 }
 
 const struct command *command_near(const char *name)

@@ -327,6 +327,48 @@ static void date_line(struct logtext *l, FILE *f, int64_t time_ms)
 	fputc('\n', f);
 }
 
+/* Of the text: what went wrong, what ended well, what is only said. */
+static enum term_colour colour_of(const json_t *event)
+{
+	const json_t *content = json_object_get(event, "content");
+	const char *type = str(event, "eventType");
+
+	if (strcmp(type, "Error") == 0 || strcmp(type, "Exhausted") == 0)
+		return TERM_RED;
+	if (strcmp(type, "ToolResult") == 0)
+		return json_get_bool(content, "success", true) ? TERM_PLAIN : TERM_RED;
+	if (strcmp(type, "SubagentComplete") == 0)
+		return strcmp(str(content, "status"), "success") == 0 ? TERM_GREEN : TERM_YELLOW;
+	if (strcmp(type, "UserMessage") == 0 || strcmp(type, "AssistantMessage") == 0)
+		return TERM_BOLD;
+	if (strcmp(type, "ExtendedThinking") == 0 || strcmp(type, "Activity") == 0)
+		return TERM_DIM;
+	return TERM_PLAIN;
+}
+
+static void print_line(const struct logtext *l, FILE *f, const json_t *event,
+		       const struct buf *text, int64_t time_ms)
+{
+	const char *agent = str(event, "agentId");
+	enum term_colour colour = colour_of(event);
+
+	term_colour(f, TERM_DIM);
+	fprintf(f, "[%s]", format_clock(time_ms).text);
+	if (l->agents && agent[0] != '\0' && strcmp(agent, "ava") != 0) {
+		fputs(" [", f);
+		term_str(f, agent);
+		fputc(']', f);
+	}
+	term_colour(f, TERM_PLAIN);
+	fputc(' ', f);
+	if (colour != TERM_PLAIN)
+		term_colour(f, colour);
+	term_text(f, text->data, text->len, false);
+	if (colour != TERM_PLAIN)
+		term_colour(f, TERM_PLAIN);
+	fputc('\n', f);
+}
+
 int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,
 		  struct ava_error *err)
 {
@@ -340,12 +382,7 @@ int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int6
 	rv = logtext_event(&text, event);
 	if (rv == 0 && text.len > 0) {
 		date_line(l, f, time_ms);
-		term_colour(f, TERM_DIM);
-		fprintf(f, "[%s]", format_clock(time_ms).text);
-		term_colour(f, TERM_PLAIN);
-		fputc(' ', f);
-		term_text(f, text.data, text.len, false);
-		fputc('\n', f);
+		print_line(l, f, event, &text, time_ms);
 	} else if (rv != 0) {
 		err_set(err, rv, "no memory to show an event of %zu bytes", len);
 	}

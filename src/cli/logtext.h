@@ -4,6 +4,7 @@
 
 #include <ava.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -16,6 +17,7 @@ int logtext_event(struct buf *out, const json_t *event);
  * is today's. Zero-initialised at the start. */
 struct logtext {
 	char date[16]; /* last one shown or assumed */
+	bool agents;   /* name the run that an event is of */
 };
 /* 0, or a code when memory ran out or the line is not JSON inside. */
 int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,

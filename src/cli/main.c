@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_verify.h"
 
 static int unknown(const char *name)
 {
@@ -32,5 +33,7 @@ int main(int argc, char **argv)
 	c = command_find(argv[1]);
 	if (c == NULL)
 		return unknown(argv[1]);
+	if (c == &cmd_logs && argc > 2 && logs_word(argv[2]) != NULL)
+		return command_main(logs_word(argv[2]), argc - 3, argv + 3);
 	return command_main(c, argc - 2, argv + 2);
 }

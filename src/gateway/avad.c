@@ -7,6 +7,7 @@
 
 #include <ava.h>
 
+#include "base/error.h"
 #include "gateway/daemon.h"
 #include "gateway/doctor.h"
 #include "gateway/process.h"
@@ -19,6 +20,8 @@ static int usage(FILE *out)
 	      "  --service   never exit for being idle\n"
 	      "  --verbose   write the log to stderr too\n"
 	      "  --recover   put the files in order after a crash, print what was done, exit\n"
+	      "  --prune SECONDS|retention [--dry-run]\n"
+	      "              remove runs and days that are older, print what went, exit\n"
 	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
 	      "  --store-local URL MODEL\n"
 	      "              put a local server into config.yaml, exit\n",
@@ -38,7 +41,7 @@ static int bad_option(const char *what, const char *arg)
 	return usage(stderr);
 }
 
-enum mode { SERVE, RECOVER, DOCTOR, STORE };
+enum mode { SERVE, RECOVER, DOCTOR, STORE, PRUNE };
 
 /* One word of the command line, and what follows it; 0, or the exit code plus
  * one. */
@@ -60,6 +63,9 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 	else if (strcmp(argv[*i], "--store-local") == 0 && *i + 3 == argc) {
 		*mode = STORE;
 		*i += 2;
+	} else if (strcmp(argv[*i], "--prune") == 0 && *i + 1 < argc && *i + 3 >= argc) {
+		*mode = PRUNE;
+		*i = argc - 1;
 	} else if (strcmp(argv[*i], "--version") == 0)
 		return 1 + (printf("avad %s\n", ava_version()) < 0);
 	else if (strcmp(argv[*i], "--help") == 0)
@@ -67,6 +73,19 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 	else
 		return 1 + bad_option("unknown option", argv[*i]);
 	return 0;
+}
+
+/* The words behind --prune. */
+static int prune(int argc, char **argv, struct ava_error *err)
+{
+	bool dry = strcmp(argv[argc - 1], "--dry-run") == 0;
+	const char *age = argv[argc - 1 - dry];
+	char *end = NULL;
+	long long older_s = strcmp(age, "retention") == 0 ? 0 : strtoll(age, &end, 10);
+
+	if (end != NULL && (*end != '\0' || older_s <= 0 || older_s > INT64_C(3153600000)))
+		return err_set(err, AVA_EINVAL, "--prune: \"%.40s\" is no number of seconds", age);
+	return daemon_prune(older_s, dry, err);
 }
 
 int main(int argc, char **argv)
@@ -92,6 +111,9 @@ int main(int argc, char **argv)
 		break;
 	case DOCTOR:
 		rv = doctor_print(&err);
+		break;
+	case PRUNE:
+		rv = prune(argc, argv, &err);
 		break;
 	case STORE:
 		rv = doctor_store(argv[argc - 2], argv[argc - 1], &err);

@@ -24,6 +24,7 @@
 #include "ava/config.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/prune.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/keys.h"
@@ -405,7 +406,10 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 
 /* ---- recovery alone */
 
-int daemon_recover(struct ava_error *err)
+/* The root, locked, without serving it; `work` fills the report. */
+static int offline(int (*work)(struct core_options *o, void *user, struct buf *report,
+			       struct ava_error *err),
+		   void *user, struct ava_error *err)
 {
 	struct daemon d = {
 		.root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED, .options = {.ready_fd = -1}};
@@ -424,12 +428,47 @@ int daemon_recover(struct ava_error *err)
 	}
 	o.loop = d.loop;
 	o.redact = d.redact;
-	buf_init(&report, 16u << 20);
+	buf_init(&report, 64u << 20);
 	if (rv == 0)
-		rv = core_recover(&o, &report, err);
+		rv = work(&o, user, &report, err);
 	if (rv == 0 && buf_check(&report) == 0)
 		puts(report.data);
 	buf_fini(&report);
 	daemon_close(&d);
 	return rv;
+}
+
+static int recover(struct core_options *o, void *user, struct buf *report, struct ava_error *err)
+{
+	(void)user;
+	return core_recover(o, report, err);
+}
+
+int daemon_recover(struct ava_error *err)
+{
+	return offline(recover, NULL, err);
+}
+
+struct pruning {
+	int64_t older_s;
+	bool dry;
+};
+
+static int prune(struct core_options *o, void *user, struct buf *report, struct ava_error *err)
+{
+	const struct pruning *p = user;
+	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
+
+	if (older_s <= 0)
+		return err_set(
+			err, AVA_EINVAL,
+			"say what is old: --older-than 90d, or retention.days in config.yaml");
+	return core_prune(o, clock_wall_ms() - older_s * 1000, p->dry, report, err);
+}
+
+int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
+{
+	struct pruning p = {.older_s = older_s, .dry = dry};
+
+	return offline(prune, &p, err);
 }

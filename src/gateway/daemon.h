@@ -3,6 +3,7 @@
 #define GATEWAY_DAEMON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ava_error;
 
@@ -17,5 +18,7 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err);
 /* `avad --recover`: what a start would do to the files, and nothing else. The
  * report is one line of JSON on stdout. */
 int daemon_recover(struct ava_error *err);
+/* `avad --prune`: see ava/prune.h. older_s 0: as retention.days says. */
+int daemon_prune(int64_t older_s, bool dry, struct ava_error *err);
 
 #endif

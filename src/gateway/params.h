@@ -17,6 +17,7 @@ enum params_name {
 	PARAMS_AFTER = 8, /* an lsn; or the header field Last-Event-ID */
 	PARAMS_SESSION = 16,
 	PARAMS_CHANNEL = 32,
+	PARAMS_OWN = 64, /* the route reads its arguments itself */
 };
 
 #define PARAMS_LIMIT_MAX   100000

@@ -24,6 +24,7 @@
 #include "gateway/encode.h"
 #include "gateway/call.h"
 #include "gateway/events.h"
+#include "gateway/logs.h"
 #include "gateway/params.h"
 #include "gateway/reply.h"
 #include "net/http_server.h"
@@ -286,6 +287,11 @@ static void get_run_events(struct call *c)
 	stream_events(c, c->id, 0);
 }
 
+static void get_logs(struct call *c)
+{
+	logs_start(c->routes, c->req);
+}
+
 static void get_events(struct call *c)
 {
 	stream_events(c, NULL, UINT64_MAX);
@@ -416,6 +422,7 @@ static const struct route {
 } table[] = {
 	{"GET", "/api/v1/health", NULL, 0, get_health},
 	{"GET", "/api/v1/events", NULL, PARAMS_AFTER | PARAMS_SESSION, get_events},
+	{"GET", "/api/v1/logs", NULL, PARAMS_OWN, get_logs},
 	{"POST", "/api/v1/runs", NULL, 0, post_run},
 	{"POST", "/api/v1/runs/cancel", NULL, 0, post_cancel_many},
 	{"GET", "/api/v1/runs", NULL, PARAMS_ALL | PARAMS_LIMIT, get_runs},
@@ -483,7 +490,7 @@ static void serve(struct call *c, const struct route *r)
 {
 	bool post = strcmp(r->method, "POST") == 0;
 	struct ava_error err = {0};
-	int rv = params_read(c->req, r->takes, &c->params, &err);
+	int rv = r->takes & PARAMS_OWN ? 0 : params_read(c->req, r->takes, &c->params, &err);
 
 	if (rv == 0)
 		rv = parse_body(c, post, &err);

@@ -19,6 +19,7 @@ struct routes {
 
 	char problem[512]; /* not "": health is degraded for this reason, no new work */
 	bool stopping;     /* answers are the last of their connection, none waits */
+	unsigned log_jobs; /* questions to the logs that are being answered */
 	unsigned streams;  /* event streams that have not come to their end */
 
 	struct list waits; /* kept requests that wait for a result */

@@ -145,20 +145,28 @@ static int build(int fd, uint64_t size, const char *bytes, size_t len, struct bu
 	return -1;
 }
 
-/* Is a line with this id there? 1, 0, or -1. */
-static int has_entry(int fd, uint64_t size, const char *id)
-{
-	char *data = malloc(size + 1), *at, *end;
-	int found = 0;
+/* ---- doing it again */
 
-	if (data == NULL) {
+static int read_whole(int fd, size_t size, char **data)
+{
+	*data = malloc(size + 1);
+	if (*data == NULL) {
 		errno = ENOMEM;
 		return -1;
 	}
-	if (sys_read_all(fd, data, size, 0) != 0)
-		found = -1;
-	for (at = data, end = data + size; found == 0 && at < end;) {
-		char *nl = memchr(at, '\n', (size_t)(end - at));
+	if (sys_read_all(fd, *data, size, 0) == 0)
+		return 0;
+	free(*data);
+	*data = NULL;
+	return -1;
+}
+
+static bool has_entry(const char *data, size_t size, const char *id)
+{
+	bool found = false;
+
+	for (const char *at = data, *end = data + size; !found && at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		size_t len = (size_t)((nl != NULL ? nl : end) - at);
 
 		if (memmem(at, len, id, strlen(id)) != NULL) {
@@ -170,8 +178,70 @@ static int has_entry(int fd, uint64_t size, const char *id)
 		}
 		at += len + 1;
 	}
-	free(data);
 	return found;
+}
+
+/* Where the first line begins that has no end or holds zeros, as a power cut
+ * leaves one; `size`: none does. */
+static size_t cut_line(const char *data, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		const char *nl = memchr(data + at, '\n', size - at);
+		size_t len = nl != NULL ? (size_t)(nl - data) - at : size - at;
+
+		if (nl == NULL || memchr(data + at, '\0', len) != NULL)
+			return at;
+		at += len + 1;
+	}
+	return size;
+}
+
+/* Where the entry goes, which `out` gets: over what is left of it, or to the
+ * end. 1; 0: it is there already; -1 and errno. */
+static int place_again(int fd, size_t size, const void *bytes, size_t len, const char *id,
+		       struct buf *out, size_t *at)
+{
+	char *data;
+	int rv = 1;
+
+	if (read_whole(fd, size, &data) != 0)
+		return -1;
+	*at = size;
+	if (has_entry(data, size, id))
+		rv = 0;
+	else if ((*at = cut_line(data, size)) < size) {
+		rv = build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
+		if (rv == 1 && !files_cut_of(out->data, data + *at, MIN(out->len, size - *at))) {
+			buf_reset(out); /* somebody else's */
+			*at = size;
+		}
+	}
+	if (rv == 1 && *at == size && build(fd, size, bytes, len, out) != 0)
+		rv = -1;
+	free(data);
+	return rv;
+}
+
+/* ---- appending */
+
+/* 0, or -1 and errno. Room that was there already is not cut off again. */
+static int write_line(int fd, const struct buf *line, size_t at, size_t size)
+{
+	ssize_t n;
+	int saved;
+
+	do
+		n = sys->pwrite(fd, line->data, line->len, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < line->len) {
+		saved = n == 0 ? EIO : ENOSPC;
+		sys->ftruncate(fd, (off_t)size);
+		errno = saved;
+		n = -1;
+	}
+	return n < 0 ? -1 : 0;
 }
 
 static int append_locked(int fd, const void *bytes, size_t len, const char *id,
@@ -179,39 +249,33 @@ static int append_locked(int fd, const void *bytes, size_t len, const char *id,
 {
 	struct buf line;
 	struct stat st;
-	ssize_t n = -1;
-	int found = 0, saved;
+	size_t size, at;
+	int rv = -1, saved;
 
 	buf_init(&line, len + LINE_MAX_BYTES);
 	if (sys->fstat(fd, &st) != 0)
 		goto fail;
+	at = size = (size_t)st.st_size;
 	if (mode == ENTRY_REDO)
-		found = has_entry(fd, (uint64_t)st.st_size, id);
-	if (found != 0)
-		goto fail;
-	if (build(fd, (uint64_t)st.st_size, bytes, len, &line) != 0)
-		goto fail;
-	do
-		n = sys->pwrite(fd, line.data, line.len, st.st_size);
-	while (n < 0 && errno == EINTR);
-	if (n >= 0 && (size_t)n < line.len) {
-		saved = n == 0 ? EIO : ENOSPC;
-		sys->ftruncate(fd, st.st_size);
-		errno = saved;
-		n = -1;
-	}
+		rv = place_again(fd, size, bytes, len, id, &line, &at);
+	else
+		rv = build(fd, size, bytes, len, &line) == 0 ? 1 : -1;
+	if (rv == 1)
+		rv = write_line(fd, &line, at, size);
 
 fail:
 	saved = errno;
 	buf_fini(&line);
 	errno = saved;
-	return found == 1 || n >= 0 ? 0 : -1;
+	return rv;
 }
 
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode)
 {
-	int fd = files_open(rootfd, path, O_RDWR | O_APPEND | O_CREAT), rv = -1;
+	/* What a crash left of an entry is written over: not with O_APPEND. */
+	int fd = files_open(rootfd, path, O_RDWR | O_CREAT | (mode == ENTRY_REDO ? 0 : O_APPEND)),
+	    rv = -1;
 
 	if (fd < 0)
 		return -1;

@@ -2,7 +2,7 @@
  *
  * A name is durable once its folder is synced, bytes once their file is. A
  * replaced file is never seen half: whoever opens it sees the old or the new
- * one. A temporary file that a crash left behind is written over by the next
+ * one. A temporary file that a crash left behind is removed by the next
  * replacement of the same file. */
 #include "journal/files.h"
 
@@ -125,13 +125,25 @@ int files_sync_parents(int rootfd, const char *path)
 	return files_sync_dir(rootfd, ".");
 }
 
+/* A file of that name is one that a crash left, and it may be the very file
+ * that was put before under its other name, when the crash fell into the
+ * rename: it is never written to. */
+static int open_temp(int rootfd, const char *temp)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL, fd = files_open(rootfd, temp, flags);
+
+	if (fd < 0 && errno == EEXIST && sys->unlinkat(rootfd, temp, 0) == 0)
+		fd = files_open(rootfd, temp, flags);
+	return fd;
+}
+
 int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
 {
 	char temp[FILES_BUF];
 	int fd, saved;
 
 	snprintf(temp, sizeof(temp), "%s.tmp", path);
-	fd = files_open(rootfd, temp, O_WRONLY | O_CREAT | O_TRUNC);
+	fd = open_temp(rootfd, temp);
 	if (fd < 0)
 		return -1;
 	if (sys_write_all(fd, bytes, len, 0) != 0 || (durable && sys->fsync(fd) != 0))
@@ -214,4 +226,14 @@ int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char
 	}
 	errno = EEXIST;
 	return -1;
+}
+
+bool files_cut_of(const void *ours, const void *data, size_t len)
+{
+	const char *a = ours, *b = data;
+
+	for (size_t i = 0; i < len; i++)
+		if (b[i] != a[i] && b[i] != '\0')
+			return false;
+	return true;
 }

@@ -45,4 +45,8 @@ int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
 /* Best effort, errno untouched. */
 void files_close(int *fd);
 
+/* Is `data` the beginning of `ours`, but for bytes that never reached the disk
+ * and read as zeros: what a power cut may leave of it? */
+bool files_cut_of(const void *ours, const void *data, size_t len);
+
 #endif

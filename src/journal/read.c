@@ -5,8 +5,10 @@
  * merge: a file is opened when the merge reaches its first lsn, so that a
  * year of days costs one open file at a time; a heap holds the next wanted
  * line of each open one. "The last N" starts every file at its own last N
- * lines and passes over what is too much. Following goes on with files that
- * gave all they had; inotify, or looking every 200 ms, says when to look again.
+ * lines and leaves out what is below the N-th lsn. Following goes on with
+ * files that gave all they had; inotify, or looking every 200 ms, says when to
+ * look again. Files of runs are closed while nothing is written to them, so
+ * that following all of them takes one descriptor.
  *
  * What can fail: broken lines come out as AVA_ECORRUPT with their place, and
  * reading goes on. A file that disappears between listing and opening is an
@@ -24,11 +26,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
+#include "journal/query.h"
 #include "journal/read_file.h"
 
 #define RUNS       "logs/subagents"
@@ -38,6 +43,8 @@
 #define TORN_TRIES 10    /* times 1 ms, for a line that is being written */
 #define RESCAN_MS  1000
 #define POLL_MS    200
+#define COPIES     256
+#define DAY_MS     INT64_C(86400000)
 #define TORN_MORE  65536 /* bytes that may have followed in that time */
 
 enum source_state { SOURCE_WAITING, SOURCE_READY, SOURCE_DRAINED, SOURCE_CLOSED };
@@ -48,25 +55,36 @@ struct source {
 	uint64_t start; /* where to begin reading */
 	enum source_state state;
 	unsigned torn_tries;
+	bool changed; /* drained, and there may be more now */
 	struct read_file file;
 	struct read_line line; /* its next one, while in the heap */
 };
 
+struct progress {
+	read_progress_fn fn; /* NULL: nobody asks */
+	void *user;
+	uint64_t done, total; /* bytes */
+};
+
 struct ava_log {
 	int rootfd, inotify;
-	char run[24]; /* "": days */
+	int days_wd, runs_wd; /* watched folders; -1: none */
+	char run[24];         /* "": days */
 	bool everything, follow;
-	struct read_filter want;
+	struct query want;
 	struct source **src;      /* sorted by first lsn while waiting */
 	size_t nsrc, cap, opened; /* src[0..opened) have left SOURCE_WAITING */
 	struct source **heap;
 	size_t nheap;
 	struct source *given; /* its line is with the caller; reads on next */
-	uint64_t skip;        /* events to pass over before the last N */
-	uint64_t lsn;         /* of the last event given */
-	size_t drained;       /* where the next look at drained files begins */
-	unsigned part;        /* of the run's file, looked for next; 0: its first */
-	bool gone;            /* the first is missing though a next one is there; not told yet */
+	struct progress progress;
+	struct map names;        /* sources by path */
+	uint64_t lsn;            /* of the last event given */
+	uint64_t copies[COPIES]; /* lsn of spawns and ends given last, when following */
+	unsigned ncopies;
+	size_t drained; /* where the next look at drained files begins */
+	unsigned part;  /* of the run's file, looked for next; 0: its first */
+	bool gone;      /* the first is missing though a next one is there; not told yet */
 };
 
 /* ---- which files */
@@ -94,22 +112,31 @@ static int add_source(struct ava_log *log, const char *path)
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	s->file.fd = -1;
 	s->first = read_file_first_lsn(log->rootfd, path);
+	if (map_put(&log->names, s->path, s) != 0) {
+		free(s);
+		return AVA_ENOMEM;
+	}
 	log->src[log->nsrc++] = s;
 	return 0;
 }
 
-static bool known(const struct ava_log *log, const char *path)
+/* A day's file has no event from after that day: the clock may be set back
+ * under it, never forward. Two days more for where the day began. */
+static bool too_old(const struct ava_log *log, const char *dir, const char *name)
 {
-	for (size_t i = log->nsrc; i > 0; i--)
-		if (strcmp(log->src[i - 1]->path, path) == 0)
-			return true;
-	return false;
+	char iso[CLOCK_ISO_LEN + 1];
+	int64_t day;
+
+	if (log->want.since[0] == '\0' || strcmp(dir, DAYS) != 0)
+		return false;
+	snprintf(iso, sizeof(iso), "%.10sT00:00:00.000Z", name);
+	day = clock_parse_iso(iso, CLOCK_ISO_LEN);
+	return day >= 0 && day + 3 * DAY_MS < log->want.since_ms;
 }
 
 struct scan {
 	struct ava_log *log;
 	const char *dir;
-	size_t listed; /* files known before the listing began */
 	int rv;
 };
 
@@ -121,16 +148,15 @@ static void scan_name(const char *name, void *user)
 	int n = snprintf(path, sizeof(path), "%s/%s", scan->dir, name);
 
 	if (scan->rv != 0 || len < 7 || strcmp(name + len - 6, ".jsonl") != 0 ||
-	    n >= (int)sizeof(path))
-		return;
-	if (scan->listed > 0 && known(scan->log, path))
+	    n >= (int)sizeof(path) || too_old(scan->log, scan->dir, name) ||
+	    map_get(&scan->log->names, path) != NULL)
 		return;
 	scan->rv = scan->log->nsrc < MAX_FILES ? add_source(scan->log, path) : AVA_ETOOBIG;
 }
 
 static int scan_dir(struct ava_log *log, const char *dir, struct ava_error *err)
 {
-	struct scan scan = {log, dir, log->nsrc, 0};
+	struct scan scan = {log, dir, 0};
 
 	if (sys->list(log->rootfd, dir, scan_name, &scan) != 0 && errno != ENOENT)
 		return err_sys(err, "list %s", dir);
@@ -233,6 +259,50 @@ static int torn(struct source *s, struct ava_error *err)
 		       s->path, (unsigned long long)at, n);
 }
 
+static bool is_run(const struct source *s)
+{
+	return strncmp(s->path, RUNS "/", sizeof(RUNS)) == 0;
+}
+
+/* It gave all there is; more may come. */
+static void drain(struct ava_log *log, struct source *s)
+{
+	s->state = SOURCE_DRAINED;
+	s->changed = !log->everything;
+	if (!log->follow || !log->everything || !is_run(s))
+		return;
+	s->start = s->file.offset;
+	read_file_close(&s->file);
+}
+
+static void on_block(size_t bytes, void *user)
+{
+	struct progress *p = &((struct ava_log *)user)->progress;
+
+	p->done += bytes;
+	p->fn(p->done, p->total, p->user);
+}
+
+/* Open it, if it is not, where it is to go on. */
+static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
+{
+	int rv;
+
+	if (s->file.fd >= 0)
+		return 0;
+	rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
+	if (rv != 0)
+		return rv;
+	if (s->start == 0 && log->want.after > 0)
+		s->start = read_file_after(&s->file, log->want.after);
+	read_file_seek(&s->file, s->start);
+	if (log->progress.fn != NULL) {
+		s->file.on_block = on_block;
+		s->file.user = log;
+	}
+	return 0;
+}
+
 /* Its next wanted line into the heap. 0, or a code of read_file_next. */
 static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
 {
@@ -246,7 +316,7 @@ static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
 		}
 		if (rv != 0)
 			return rv;
-		s->state = SOURCE_DRAINED;
+		drain(log, s);
 		if (log->follow)
 			return 0;
 		if (read_file_torn(&s->file) == 0)
@@ -289,10 +359,9 @@ static int open_due(struct ava_log *log, struct ava_error *err)
 		log->opened++;
 		if (s->state == SOURCE_CLOSED)
 			continue;
-		rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
+		rv = resume(log, s, err);
 		if (rv != 0)
 			return rv;
-		s->file.offset = s->start;
 		watch(log, s);
 		rv = advance(log, s, err);
 		if (rv == AVA_ECORRUPT)
@@ -310,9 +379,11 @@ static int look_again(struct ava_log *log, struct ava_error *err)
 		struct source *s = log->src[log->drained];
 		int rv;
 
-		if (s->state != SOURCE_DRAINED)
+		if (s->state != SOURCE_DRAINED || !s->changed)
 			continue;
-		rv = advance(log, s, err);
+		rv = resume(log, s, err);
+		if (rv == 0)
+			rv = advance(log, s, err);
 		if (rv != 0)
 			return rv; /* the next call looks here again */
 	}
@@ -370,6 +441,21 @@ static int tell_gone(struct ava_log *log, struct ava_error *err)
 		       log->run);
 }
 
+/* An event that stands in two files has one lsn. When following, others may
+ * come between. */
+static bool is_copy(struct ava_log *log, const struct event_view *v)
+{
+	if (v->lsn == log->lsn)
+		return true;
+	if (!log->follow || (v->kind != EVENT_SubagentSpawn && v->kind != EVENT_SubagentComplete))
+		return false;
+	for (unsigned i = 0; i < COPIES; i++)
+		if (log->copies[i] == v->lsn)
+			return true;
+	log->copies[log->ncopies++ % COPIES] = v->lsn;
+	return false;
+}
+
 int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err)
 {
 	if (log->gone)
@@ -382,14 +468,9 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 			return rv;
 		if (s == NULL)
 			return 0;
-		/* An event that stands in two files has one lsn. */
-		if (log->everything && s->line.view.lsn == log->lsn)
+		if (log->everything && is_copy(log, &s->line.view))
 			continue;
 		log->lsn = s->line.view.lsn;
-		if (log->skip > 0) {
-			log->skip--;
-			continue;
-		}
 		fill_event(event, s);
 		return 1;
 	}
@@ -397,92 +478,90 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 
 /* ---- the last N */
 
-static int last_lsn(struct ava_log *log, const struct source *s, uint64_t *lsn,
-		    struct ava_error *err)
+/* Of the last event of the file, and where it stands. */
+static int last_event(struct ava_log *log, const struct source *s, uint64_t *lsn, uint64_t *at,
+		      struct ava_error *err)
 {
-	static const struct read_filter all = {0, 0};
+	static const struct query all = QUERY_ALL;
 	struct read_file f;
 	uint64_t count;
 	int rv = read_file_open(&f, log->rootfd, s->path, false, err);
 
 	if (rv != 0)
 		return rv;
-	rv = read_file_last(&f, &all, 1, 0, &count, lsn, err);
+	rv = read_file_last(&f, &all, 1, 0, &count, lsn, NULL, err);
+	*at = f.offset;
 	read_file_close(&f);
 	return rv;
 }
 
-/* Start this file at its last n lines, or leave it out when everything in it
- * is older than `floor`. */
-static int start_last(struct ava_log *log, struct source *s, uint64_t n, uint64_t *floor_lsn,
-		      uint64_t *total, struct ava_error *err)
+static int by_lsn_down(const void *a, const void *b)
 {
-	uint64_t count = 0, first = 0;
-	int rv = last_lsn(log, s, &first, err);
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Keep the n greatest, each once. */
+static void keep_greatest(struct read_lsns *l, uint64_t n)
+{
+	size_t kept = 0;
+
+	qsort(l->v, l->n, sizeof(*l->v), by_lsn_down);
+	for (size_t i = 0; i < l->n && kept < n; i++)
+		if (kept == 0 || l->v[i] != l->v[kept - 1])
+			l->v[kept++] = l->v[i];
+	l->n = kept;
+}
+
+/* Start this file at its last n lines, or leave it out when everything in it
+ * is older than the n found so far. */
+static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct read_lsns *found,
+		      struct ava_error *err)
+{
+	uint64_t count = 0, first = 0, at = 0, floor_lsn = found->n >= n ? found->v[n - 1] : 0;
+	int rv = floor_lsn > 0 ? last_event(log, s, &first, &at, err) : 0;
 
 	if (rv != 0)
 		return rv;
-	if (*total >= n && first < *floor_lsn) {
+	if (first < floor_lsn && log->follow) { /* what comes later is wanted */
+		s->start = at;
+		s->first = first;
+		return 0;
+	}
+	if (first < floor_lsn) {
 		s->state = SOURCE_CLOSED;
 		return 0;
 	}
 	rv = read_file_open(&s->file, log->rootfd, s->path, false, err);
 	if (rv != 0)
 		return rv;
-	rv = read_file_last(&s->file, &log->want, n, *total >= n ? *floor_lsn : 0, &count, &first,
-			    err);
+	rv = read_file_last(&s->file, &log->want, n, floor_lsn, &count, &first, found, err);
 	s->start = s->file.offset;
 	read_file_close(&s->file);
-	if (rv != 0)
-		return rv;
-	if (count > 0) {
-		*floor_lsn = *total == 0 ? first : MIN(first, *floor_lsn);
+	if (rv == 0 && count > 0) {
 		s->first = first; /* it is due when its first wanted line is */
+		keep_greatest(found, n);
 	}
-	*total += count;
-	return 0;
+	return rv;
 }
 
-/* From the newest file to the oldest. Two copies of one event are counted
- * once too often, so "everything" may give fewer than N; never more. */
+/* From the newest file to the oldest. */
 static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 {
-	uint64_t floor_lsn = 0, total = 0;
+	struct read_lsns found = {0};
+	int rv = 0;
 
-	for (size_t i = log->nsrc; i > 0; i--) {
-		int rv = start_last(log, log->src[i - 1], n, &floor_lsn, &total, err);
-
-		if (rv != 0)
-			return rv;
-	}
+	for (size_t i = log->nsrc; i > 0 && rv == 0; i--)
+		rv = start_last(log, log->src[i - 1], n, &found, err);
+	if (rv == 0 && found.n >= n)
+		log->want.after = MAX(log->want.after, found.v[n - 1] - 1);
+	free(found.v);
 	qsort(log->src, log->nsrc, sizeof(*log->src), by_first);
-	log->skip = total > n ? total - n : 0;
-	return 0;
+	return rv;
 }
 
 /* ---- open, wait, close */
-
-static int parse_types(const char *types, uint64_t *mask, struct ava_error *err)
-{
-	*mask = 0;
-	for (const char *p = types; p != NULL && *p != '\0';) {
-		size_t len = strcspn(p, ",");
-		int kind;
-
-		for (kind = 0; kind < EVENT_NKINDS; kind++) {
-			const char *name = event_kind_name((enum event_kind)kind);
-
-			if (strlen(name) == len && strncasecmp(name, p, len) == 0)
-				break;
-		}
-		if (kind == EVENT_NKINDS)
-			return err_set(err, AVA_EINVAL, "there is no event type \"%.*s\"",
-				       (int)MIN(len, 60u), p);
-		*mask |= UINT64_C(1) << kind;
-		p += len + (p[len] == ',');
-	}
-	return 0;
-}
 
 static int open_root(struct ava_log *log, const char *root, struct ava_error *err)
 {
@@ -501,31 +580,37 @@ static int open_root(struct ava_log *log, const char *root, struct ava_error *er
 	return read_check_format(log->rootfd, err);
 }
 
-static void start_watching(struct ava_log *log)
+static bool watch_dir(const struct ava_log *log, const char *dir, int *wd)
 {
 	char link[64];
-	int dirfd;
+	int dirfd = sys->openat(log->rootfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
+	*wd = -1;
+	if (dirfd < 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
+	*wd = inotify_add_watch(log->inotify, link, IN_CREATE | IN_MOVED_TO | IN_MODIFY);
+	sys->close(dirfd);
+	return *wd >= 0;
+}
+
+static void start_watching(struct ava_log *log)
+{
 	log->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	log->days_wd = log->runs_wd = -1;
 	if (log->inotify < 0 || log->run[0] != '\0')
 		return;
-	dirfd = sys->openat(log->rootfd, DAYS, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
-	if (dirfd < 0 ||
-	    inotify_add_watch(log->inotify, link, IN_CREATE | IN_MOVED_TO | IN_MODIFY) < 0) {
-		close(log->inotify); /* no such folder yet: look every 200 ms */
-		log->inotify = -1;
-	}
-	if (dirfd >= 0)
-		sys->close(dirfd);
+	if (watch_dir(log, DAYS, &log->days_wd) &&
+	    (!log->everything || watch_dir(log, RUNS, &log->runs_wd)))
+		return;
+	close(log->inotify); /* no such folder yet: look every 200 ms */
+	log->inotify = -1;
 }
 
 static int check_query(const struct ava_log_query *q, struct ava_error *err)
 {
 	if (q->run != NULL && !id_is_run(q->run))
 		return err_set(err, AVA_EINVAL, "\"%.40s\" is not a run id (S-7f3a2b)", q->run);
-	if (q->follow && q->everything)
-		return err_set(err, AVA_EINVAL, "following everything is the daemon's work");
 	return 0;
 }
 
@@ -536,6 +621,25 @@ static int nothing(const struct ava_log *log, struct ava_error *err)
 	if (log->run[0] != '\0')
 		return err_set(err, AVA_ENOENT, "there is no log of %s", log->run);
 	return log->follow ? 0 : err_set(err, AVA_ENOENT, "nothing has been logged yet");
+}
+
+int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
+		 struct ava_error *err)
+{
+	struct query_spec spec = {
+		.types = q->types,
+		.agent = q->agent,
+		.user = q->user,
+		.session = q->session,
+		.since = q->since,
+		.until = q->until,
+		.search = q->search,
+		.regex = q->regex,
+		.after = q->after,
+		.now_ms = now_ms,
+	};
+
+	return query_init(out, &spec, err);
 }
 
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
@@ -554,9 +658,9 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	log->rootfd = log->inotify = -1;
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
-	log->want.after = q->after;
+	map_init(&log->names);
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
-	rv = parse_types(q->types, &log->want.types, err);
+	rv = read_compile(&log->want, q, clock_wall_ms(), err);
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
@@ -577,11 +681,56 @@ fail:
 	return rv;
 }
 
+static void mark_all(struct ava_log *log)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < log->opened; i++) {
+		struct source *s = log->src[i];
+
+		if (s->state == SOURCE_DRAINED && !s->changed)
+			s->changed =
+				sys->fstatat(log->rootfd, s->path, &st, 0) != 0 ||
+				(uint64_t)st.st_size !=
+					s->file.offset +
+						(s->file.fd >= 0 ? read_file_torn(&s->file) : 0);
+	}
+}
+
+static void mark_one(struct ava_log *log, const struct inotify_event *e)
+{
+	char path[sizeof(((struct source *)0)->path)];
+	struct source *s;
+
+	if (e->len == 0 || (e->wd != log->days_wd && e->wd != log->runs_wd))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", e->wd == log->days_wd ? DAYS : RUNS, e->name);
+	s = map_get(&log->names, path);
+	if (s != NULL)
+		s->changed = true;
+}
+
+/* What inotify told. False: it may have told less than happened. */
+static bool take_changes(struct ava_log *log)
+{
+	char bytes[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
+	const struct inotify_event *e;
+	bool all = true;
+	ssize_t n;
+
+	while ((n = read(log->inotify, bytes, sizeof(bytes))) > 0)
+		for (char *p = bytes; p < bytes + n; p += sizeof(*e) + e->len) {
+			e = (const struct inotify_event *)(void *)p;
+			all = all && (e->mask & IN_Q_OVERFLOW) == 0;
+			mark_one(log, e);
+		}
+	return all;
+}
+
 int ava_log_wait(struct ava_log *log, int timeout_ms)
 {
 	int limit = log->inotify >= 0 ? RESCAN_MS : POLL_MS;
 	struct pollfd p = {.fd = log->inotify, .events = POLLIN};
-	char events[4096];
 	bool signalled;
 	int n;
 
@@ -589,11 +738,44 @@ int ava_log_wait(struct ava_log *log, int timeout_ms)
 		limit = timeout_ms;
 	n = poll(&p, log->inotify >= 0 ? 1 : 0, limit);
 	signalled = n < 0;
-	while (n > 0 && read(log->inotify, events, sizeof(events)) > 0)
-		continue;
+	if (log->everything && (n <= 0 || !take_changes(log)))
+		mark_all(log);
+	else if (n > 0)
+		take_changes(log);
 	if (scan_files(log, NULL) != 0)
 		return 0; /* tried again at the next wait */
 	return !signalled && (n > 0 || limit != timeout_ms);
+}
+
+int read_rootfd(const struct ava_log *log)
+{
+	return log->rootfd;
+}
+
+uint64_t read_after(const struct ava_log *log)
+{
+	return log->want.after;
+}
+
+bool read_part(const struct ava_log *log, size_t i, struct read_part *out)
+{
+	if (i >= log->nsrc)
+		return false;
+	*out = (struct read_part){log->src[i]->path, log->src[i]->start,
+				  log->src[i]->state == SOURCE_CLOSED};
+	return true;
+}
+
+void read_progress(struct ava_log *log, read_progress_fn fn, void *user)
+{
+	struct stat st;
+
+	log->progress = (struct progress){.fn = fn, .user = user};
+	for (size_t i = 0; i < log->nsrc; i++)
+		if (log->src[i]->state != SOURCE_CLOSED &&
+		    sys->fstatat(log->rootfd, log->src[i]->path, &st, 0) == 0 &&
+		    (uint64_t)st.st_size > log->src[i]->start)
+			log->progress.total += (uint64_t)st.st_size - log->src[i]->start;
 }
 
 void ava_log_close(struct ava_log *log)
@@ -606,6 +788,8 @@ void ava_log_close(struct ava_log *log)
 	}
 	free(log->src);
 	free(log->heap);
+	map_fini(&log->names);
+	query_fini(&log->want);
 	if (log->inotify >= 0)
 		close(log->inotify);
 	if (log->rootfd >= 0)

@@ -6,6 +6,28 @@
 
 #include <ava.h>
 
+#include "journal/query.h"
 #include "journal/read_root.h"
+
+/* The question of `q` compiled; times count from `now_ms`. */
+int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
+		 struct ava_error *err);
+
+/* The files of an opened reader, for those who go through them on their own:
+ * its root, the path of the i-th and where in it the wanted lines begin.
+ * False: there are no more. `after` is what remains of "the last N". */
+struct read_part {
+	const char *path; /* *borrowed until close* */
+	uint64_t start;
+	bool left_out; /* nothing wanted is in it */
+};
+int read_rootfd(const struct ava_log *log);
+uint64_t read_after(const struct ava_log *log);
+bool read_part(const struct ava_log *log, size_t i, struct read_part *out);
+
+/* Called from ava_log_next every few hundred KB with the bytes read so far
+ * and those there were at the beginning. */
+typedef void (*read_progress_fn)(uint64_t done, uint64_t total, void *user);
+void read_progress(struct ava_log *log, read_progress_fn fn, void *user);
 
 #endif

@@ -1,8 +1,8 @@
 /* One log file, read line by line; read_file.h.
  *
  * Happy path: pread into a buffer that grows to the longest line, cut at
- * newlines, look at the first hundred bytes of a line (lsn and event type
- * stand there in a fixed order), and take only a wanted line apart further.
+ * newlines, ask the query about each. A literal is looked for in all the
+ * bytes of the buffer at once, not line by line.
  *
  * What can fail: a line that is no event is reported with its place and
  * passed over; the rest of the file is still read, since whoever looks at a
@@ -20,81 +20,10 @@
 #include "base/sys.h"
 #include "base/util.h"
 
-#define BLOCK ((size_t)64 << 10)
-
-#define HEAD     "{\"timestamp\":\""
-#define HEAD_LSN "\",\"lsn\":"
-#define HEAD_SEQ ",\"seq\":"
-#define HEAD_TYP ",\"eventType\":\""
-
-/* What the front of a line says, without reading the rest. */
-struct front {
-	uint64_t lsn;
-	const char *type;
-	size_t type_len;
-};
-
-static bool skip_text(const char **p, const char *end, const char *text, size_t len)
-{
-	if ((size_t)(end - *p) < len || memcmp(*p, text, len) != 0)
-		return false;
-	*p += len;
-	return true;
-}
-
-static bool read_number(const char **p, const char *end, uint64_t *n)
-{
-	const char *start = *p;
-
-	*n = 0;
-	for (; *p < end && **p >= '0' && **p <= '9'; (*p)++)
-		if (__builtin_mul_overflow(*n, 10, n) ||
-		    __builtin_add_overflow(*n, (uint64_t)(**p - '0'), n))
-			return false;
-	return *p > start;
-}
-
-static bool line_front(const char *line, size_t len, struct front *f)
-{
-	const char *p = line, *end = line + len, *quote;
-	uint64_t seq;
-
-	if (!skip_text(&p, end, HEAD, sizeof(HEAD) - 1) || end - p < 24)
-		return false;
-	p += 24; /* the time: looked at when the line is wanted */
-	if (!skip_text(&p, end, HEAD_LSN, sizeof(HEAD_LSN) - 1) || !read_number(&p, end, &f->lsn))
-		return false;
-	if (!skip_text(&p, end, HEAD_SEQ, sizeof(HEAD_SEQ) - 1) || !read_number(&p, end, &seq))
-		return false;
-	if (!skip_text(&p, end, HEAD_TYP, sizeof(HEAD_TYP) - 1))
-		return false;
-	quote = memchr(p, '"', (size_t)(end - p));
-	if (quote == NULL)
-		return false;
-	f->type = p;
-	f->type_len = (size_t)(quote - p);
-	return true;
-}
-
-/* 1: wanted and whole, 0: not wanted (looked at from both ends only), -1: no
- * event. */
-static int judge(const struct read_filter *want, const char *line, size_t len,
-		 struct event_view *view)
-{
-	struct front f;
-	int kind;
-
-	if (!line_front(line, len, &f) || memcmp(line + len - 2, "}}", 2) != 0)
-		return -1;
-	if (want->after != 0 && f.lsn <= want->after)
-		return 0;
-	if (want->types != 0) {
-		kind = event_kind_from(f.type, f.type_len);
-		if (kind < 0 || (want->types & (UINT64_C(1) << kind)) == 0)
-			return 0;
-	}
-	return event_view(line, len, view) == 0 ? 1 : -1;
-}
+#define BLOCK ((size_t)128 << 10) /* of reading forward: half of a small L2 cache */
+#define SMALL ((size_t)4 << 10)
+#define FRONT 256                /* bytes that hold the front of a line */
+#define TAIL  ((size_t)64 << 10) /* of looking from the end */
 
 static int file_size(int fd, uint64_t *size, struct ava_error *err)
 {
@@ -142,7 +71,7 @@ void read_file_close(struct read_file *f)
 static int room(struct read_file *f, size_t want, struct ava_error *err)
 {
 	char *grown;
-	size_t cap = MAX(f->cap, BLOCK);
+	size_t cap = MAX(f->cap, MAX(want, SMALL)); /* no more than a small file needs */
 
 	if (f->from > 0) {
 		memmove(f->data, f->data + f->from, f->to - f->from);
@@ -211,6 +140,12 @@ static int fill(struct read_file *f, struct ava_error *err)
 	if (n == 0)
 		return check_shrunk(f, err);
 	f->to += (size_t)n;
+	if (at + (uint64_t)n == f->end && f->data[f->to - 1] == '\n') {
+		sys->close(f->fd); /* all is here: many small files need no descriptor */
+		f->fd = -1;
+	}
+	if (f->on_block != NULL)
+		f->on_block((size_t)n, f->user);
 	return 1;
 }
 
@@ -256,12 +191,45 @@ static int next_newline(struct read_file *f, size_t *len, struct ava_error *err)
 	}
 }
 
-int read_file_next(struct read_file *f, const struct read_filter *want, struct read_line *line,
+/* Is it known that the literal is not in the line at [at, at + len)? Looks
+ * ahead to the end of the buffer and remembers up to where there is none. */
+static bool no_needle(struct read_file *f, const struct query_text *t, uint64_t at, size_t len)
+{
+	uint64_t buffered = f->offset + (f->to - f->from), from = MAX(at, f->clear);
+	const char *hit;
+
+	if (t->needle == NULL)
+		return false;
+	if (len < t->len || at + len - t->len < f->clear)
+		return true;
+	hit = query_text_find(t, f->data + f->from - (f->offset - from), buffered - from);
+	if (hit != NULL)
+		f->clear = f->offset - (uint64_t)(f->data + f->from - hit);
+	else
+		f->clear = MAX(from, buffered - t->len + 1);
+	return at + len - t->len < f->clear;
+}
+
+static int broken(const struct read_file *f, const struct read_line *line, struct ava_error *err)
+{
+	return err_set(err, AVA_ECORRUPT, "%s:%llu: this line (%zu bytes) is not an event", f->path,
+		       (unsigned long long)line->offset, line->len);
+}
+
+static int costly(const char *path, uint64_t offset, struct ava_error *err)
+{
+	return err_set(err, AVA_ETOOBIG,
+		       "%s:%llu: the expression takes too long on this line: make it simpler", path,
+		       (unsigned long long)offset);
+}
+
+int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err)
 {
 	for (;;) {
+		enum query_answer answer;
 		size_t len;
-		int rv = next_newline(f, &len, err);
+		int rv = f->stop == 0 || f->offset < f->stop ? next_newline(f, &len, err) : 0;
 
 		if (rv <= 0)
 			return rv;
@@ -273,14 +241,71 @@ int read_file_next(struct read_file *f, const struct read_filter *want, struct r
 			f->skipping = false;
 			continue;
 		}
-		rv = judge(want, line->text, len, &line->view);
-		if (rv < 0)
-			return err_set(err, AVA_ECORRUPT,
-				       "%s:%llu: this line (%zu bytes) is not an event", f->path,
-				       (unsigned long long)line->offset, len);
-		if (rv == 1)
+		answer = query_line(want, line->text, len,
+				    no_needle(f, &want->text, line->offset, len), &line->view);
+		if (answer == QUERY_YES)
 			return 1;
+		if (answer == QUERY_BROKEN)
+			return broken(f, line, err);
+		if (answer == QUERY_COSTLY)
+			return costly(f->path, line->offset, err);
 	}
+}
+
+void read_file_seek(struct read_file *f, uint64_t offset)
+{
+	f->offset = offset;
+	f->from = f->to = f->scanned = 0;
+	f->clear = 0;
+	f->skipping = false;
+}
+
+/* The first line that begins behind `at`: where, and its lsn. False: none
+ * within one block, or it is broken. */
+static bool line_behind(const struct read_file *f, uint64_t at, char *block, uint64_t *offset,
+			uint64_t *lsn)
+{
+	ssize_t n = pread_again(f->fd, block, TAIL, at);
+	const char *nl = n > 0 ? memchr(block, '\n', (size_t)n) : NULL;
+
+	if (nl == NULL)
+		return false;
+	*offset = at + (uint64_t)(nl + 1 - block);
+	return query_lsn(nl + 1, (size_t)(block + n - (nl + 1)), lsn);
+}
+
+uint64_t read_file_after(const struct read_file *f, uint64_t after)
+{
+	uint64_t lo = 0, hi, offset, lsn;
+	char *block;
+
+	if (file_size(f->fd, &hi, NULL) != 0 || hi <= 2 * TAIL)
+		return 0;
+	block = malloc(TAIL);
+	if (block == NULL)
+		return 0; /* from the beginning, then */
+	while (hi - lo > 2 * TAIL) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (!line_behind(f, mid, block, &offset, &lsn))
+			break;
+		if (lsn <= after)
+			lo = offset;
+		else
+			hi = mid;
+	}
+	free(block);
+	return lo;
+}
+
+int read_file_skip(struct read_file *f, struct ava_error *err)
+{
+	size_t len;
+	int rv = next_newline(f, &len, err);
+
+	if (rv == 1)
+		consume(f, len + 1);
+	return MIN(rv, 0);
 }
 
 size_t read_file_torn(const struct read_file *f)
@@ -290,14 +315,21 @@ size_t read_file_torn(const struct read_file *f)
 
 uint64_t read_file_first_lsn(int rootfd, const char *path)
 {
-	static const struct read_filter all = {0, 0};
+	static const struct query all = QUERY_ALL;
 	struct read_file f;
 	struct read_line line;
 	uint64_t lsn = 0;
+	char front[FRONT];
+	ssize_t n;
 	int rv;
 
 	if (read_file_open(&f, rootfd, path, false, NULL) != 0)
 		return 0;
+	n = pread_again(f.fd, front, sizeof(front), 0);
+	if (n > 0 && query_lsn(front, (size_t)n, &lsn)) {
+		read_file_close(&f);
+		return lsn;
+	}
 	do
 		rv = read_file_next(&f, &all, &line, NULL);
 	while (rv == AVA_ECORRUPT);
@@ -310,40 +342,54 @@ uint64_t read_file_first_lsn(int rootfd, const char *path)
 /* ---- from the end */
 
 struct tail {
-	const struct read_filter *want;
+	const struct query *want;
 	uint64_t n, floor; /* how many; a line below this lsn ends the search */
 	uint64_t count, start, first;
+	struct read_lsns *lsns; /* NULL: not asked for */
 	bool enough;
+	const char *path;
 };
 
-/* The lines of one block that begins at a line and ends behind a newline. */
-static int tail_block(struct tail *t, const char *data, size_t len, uint64_t offset)
+static bool add_lsn(struct read_lsns *l, uint64_t lsn)
 {
-	struct hit {
-		uint64_t offset, lsn;
-	} * hits;
-	size_t nhits = 0, at = 0, cap = len / sizeof(HEAD) + 1, over;
+	size_t cap = l->cap == 0 ? 256 : l->cap * 2;
+	uint64_t *grown;
+
+	if (l->n == l->cap) {
+		grown = realloc(l->v, cap * sizeof(*grown));
+		if (grown == NULL)
+			return false;
+		l->v = grown;
+		l->cap = cap;
+	}
+	l->v[l->n++] = lsn;
+	return true;
+}
+
+/* The lines of one block that begins at a line and ends behind a newline,
+ * from its end. */
+static int tail_block(struct tail *t, const char *data, size_t len, uint64_t offset,
+		      struct ava_error *err)
+{
 	struct event_view v;
 
-	hits = malloc(cap * sizeof(*hits));
-	if (hits == NULL)
-		return AVA_ENOMEM;
-	while (at < len) {
-		const char *nl = memchr(data + at, '\n', len - at);
-		size_t n = (size_t)(nl - (data + at));
+	while (len > 0 && !t->enough) {
+		const char *nl = memrchr(data, '\n', len - 1);
+		size_t at = nl != NULL ? (size_t)(nl - data) + 1 : 0;
+		enum query_answer answer = query_line(t->want, data + at, len - 1 - at, false, &v);
 
-		if (judge(t->want, data + at, n, &v) == 1)
-			hits[nhits++] = (struct hit){offset + at, v.lsn};
-		at += n + 1;
+		if (answer == QUERY_COSTLY)
+			return costly(t->path, offset + at, err);
+		len = at;
+		if (answer != QUERY_YES)
+			continue;
+		if (t->lsns != NULL && !add_lsn(t->lsns, v.lsn))
+			return err_set(err, AVA_ENOMEM, "%s: no memory", t->path);
+		t->count++;
+		t->start = offset + at;
+		t->first = v.lsn;
+		t->enough = t->count == t->n || v.lsn < t->floor;
 	}
-	if (nhits > 0) {
-		over = t->count + nhits > t->n ? (size_t)(t->count + nhits - t->n) : 0;
-		t->count += nhits - over;
-		t->start = hits[over].offset;
-		t->first = hits[over].lsn;
-		t->enough = t->count == t->n || t->first < t->floor;
-	}
-	free(hits);
 	return 0;
 }
 
@@ -375,21 +421,19 @@ static int tail_step(struct read_file *f, struct tail *t, uint64_t *hi, size_t *
 	}
 	if (nl != NULL)
 		from = (size_t)(nl - data) + 1;
-	rv = tail_block(t, data + from, to - from, lo + from);
-	if (rv != 0)
-		err_set(err, rv, "%s: no memory", f->path);
+	rv = tail_block(t, data + from, to - from, lo + from, err);
 	*hi = lo + from;
-	*size = BLOCK;
+	*size = TAIL;
 out:
 	free(data);
 	return rv;
 }
 
-int read_file_last(struct read_file *f, const struct read_filter *want, uint64_t n,
-		   uint64_t floor_lsn, uint64_t *count, uint64_t *first, struct ava_error *err)
+int read_file_last(struct read_file *f, const struct query *want, uint64_t n, uint64_t floor_lsn,
+		   uint64_t *count, uint64_t *first, struct read_lsns *lsns, struct ava_error *err)
 {
-	struct tail t = {.want = want, .n = n, .floor = floor_lsn};
-	size_t size = BLOCK;
+	struct tail t = {.want = want, .n = n, .floor = floor_lsn, .lsns = lsns, .path = f->path};
+	size_t size = TAIL;
 	uint64_t hi = 0;
 	int rv = file_size(f->fd, &hi, err);
 
@@ -401,8 +445,7 @@ int read_file_last(struct read_file *f, const struct read_filter *want, uint64_t
 	if (rv != 0)
 		return rv;
 	/* Nothing wanted at all: read it from the front, for what is broken. */
-	f->offset = t.count > 0 ? t.start : 0;
-	f->from = f->to = f->scanned = 0;
+	read_file_seek(f, t.count > 0 ? t.start : 0);
 	*count = t.count;
 	*first = t.first;
 	return 0;

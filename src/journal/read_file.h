@@ -8,14 +8,9 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "journal/query.h"
 
 struct ava_error;
-
-/* Which lines are wanted. */
-struct read_filter {
-	uint64_t types; /* bit per enum event_kind; 0: all */
-	uint64_t after; /* lsn; 0: all */
-};
 
 struct read_file {
 	int fd;                        /* -1: closed */
@@ -24,7 +19,11 @@ struct read_file {
 	size_t cap, from, to, scanned; /* no newline in the first `scanned` of them */
 	uint64_t offset;               /* in the file, of data[from] */
 	uint64_t end;                  /* nothing from here on is read; UINT64_MAX: no end */
-	bool skipping;                 /* inside a line that was over READ_LINE_MAX */
+	uint64_t clear;                /* the query's literal does not begin before here */
+	uint64_t stop;                 /* no line from here on is given; 0: no stop */
+	void (*on_block)(size_t bytes, void *user); /* NULL, or told of what was read */
+	void *user;
+	bool skipping; /* inside a line that was over READ_LINE_MAX */
 };
 
 struct read_line { /* borrowed until the next call on its file */
@@ -45,19 +44,32 @@ void read_file_close(struct read_file *f); /* accepts a closed one */
 /* 1: a wanted line; 0: no whole line is left (read_file_torn: what stands
  * behind the last one); AVA_ECORRUPT: a line that is no event, `err` names
  * path:offset, the next call goes on behind it; other codes: reading failed. */
-int read_file_next(struct read_file *f, const struct read_filter *want, struct read_line *line,
+int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err);
+/* Go on at the line that begins at `offset`. */
+void read_file_seek(struct read_file *f, uint64_t offset);
+/* Where a line begins before which every event has an lsn of at most `after`:
+ * found by halving, since lsn ascend in a file. 0 when it cannot be told. */
+uint64_t read_file_after(const struct read_file *f, uint64_t after);
+/* Pass over the rest of this line. 0 (also at the end), or a code. */
+int read_file_skip(struct read_file *f, struct ava_error *err);
 /* Bytes of an unfinished line at the end, after read_file_next gave 0. */
 size_t read_file_torn(const struct read_file *f);
 
 /* Of the first event of the file that can be understood at all; 0: none. */
 uint64_t read_file_first_lsn(int rootfd, const char *path);
 
+/* lsn gathered by read_file_last. Zero-initialised is empty; free(v). */
+struct read_lsns {
+	uint64_t *v;
+	size_t n, cap;
+};
+
 /* Move to the place where the last `n` wanted lines begin, looking from the
  * end in blocks. *count: how many there are from that place on (at most n),
- * *first: the lsn of the first of them. Lines below `floor_lsn` end the
- * search early. 0 or a code. */
-int read_file_last(struct read_file *f, const struct read_filter *want, uint64_t n,
-		   uint64_t floor_lsn, uint64_t *count, uint64_t *first, struct ava_error *err);
+ * *first: the lsn of the first of them; `lsns`, if not NULL, gets each. A
+ * wanted line below `floor_lsn` ends the search early. 0 or a code. */
+int read_file_last(struct read_file *f, const struct query *want, uint64_t n, uint64_t floor_lsn,
+		   uint64_t *count, uint64_t *first, struct read_lsns *lsns, struct ava_error *err);
 
 #endif

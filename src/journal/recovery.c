@@ -60,6 +60,8 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 			" this one knows \"%.*s\"): use the newer ava, or another data root",
 			(int)strcspn(text, "\n"), text, (int)sizeof(ours) - 2, ours);
 	free(text);
+	if (rv == 0)
+		files_drop_temp(rootfd, name); /* of a crash in the first start */
 	return rv;
 }
 
@@ -222,6 +224,8 @@ static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, st
 		else if (rv == AVA_ECORRUPT)
 			err_set(err, rv, "wal holds operations of another version");
 	}
+	if (rv == 0 && w.redo.batches > 0)
+		rv = walscan_sync(&w.scan, err);
 	if (rv == 0)
 		rv = redo_run(&w.redo, &w.checkpoint, err);
 	if (rv == 0)

@@ -210,9 +210,9 @@ static struct redo_op *last_put(struct redo_file *f)
 	return NULL;
 }
 
-/* Is what stands there one of the contents the journal put, or the beginning
- * of one (a crash before it was synced), or the file that was to be replaced?
- * Else somebody else wrote it. */
+/* Is what stands there one of the contents the journal put, or what a crash
+ * before it was synced left of one, or the file that was to be replaced? Else
+ * somebody else wrote it. */
 static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
 {
 	struct stat st;
@@ -227,7 +227,7 @@ static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t
 
 		if (rv < 0)
 			return -1;
-		if (rv == 0 && f->ops[i].len >= len && memcmp(r->bytes, data, len) == 0)
+		if (rv == 0 && f->ops[i].len >= len && files_cut_of(r->bytes, data, len))
 			return 1;
 	}
 	return len == 0;
@@ -249,6 +249,17 @@ static int move_foreign(struct redo *r, const char *name)
 	return -1;
 }
 
+/* What could not be read (`rv`): is it such that nobody can, or is it the disk
+ * that fails just now? Only the first is moved out of the way. */
+static bool is_foreign(struct redo *r, const char *name, int rv)
+{
+	struct stat st;
+
+	if (sys->fstatat(r->rootfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	return !S_ISREG(st.st_mode) || rv == AVA_ETOOBIG || rv == AVA_EDENIED;
+}
+
 /* Before it is written over: somebody's content goes to x.broken. */
 static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *err)
 {
@@ -259,6 +270,8 @@ static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *e
 
 	if (rv == AVA_ENOENT)
 		return 0;
+	if (rv != 0 && !is_foreign(r, f->name, rv))
+		return rv;
 	if (rv == 0)
 		ours = is_ours(r, f, data, len);
 	snprintf(name, sizeof(name), "%.*s.broken", FILES_PATH_MAX, f->name);

@@ -148,6 +148,7 @@ static int read_head(struct walscan *s, struct walscan_file *f)
 	f->used = f->copies > 0;
 	rv = f->used ? 0 : read_headless(f, page);
 	read_abort(f, page, (size_t)n);
+	f->looked = rv == 0;
 	if (!f->used)
 		files_close(&f->fd);
 	return rv;
@@ -201,7 +202,17 @@ uint64_t walscan_highest(const struct walscan *s)
  * are damaged may have been in use. */
 bool walscan_spare(const struct walscan_file *f)
 {
-	return !f->used && (f->head.seq != f->seq || f->head.salt == 0);
+	return f->looked && !f->used && (f->head.seq != f->seq || f->head.salt == 0);
+}
+
+int walscan_sync(struct walscan *s, struct ava_error *err)
+{
+	for (size_t i = 0; i < s->nfiles; i++)
+		if (s->files[i].counts && s->files[i].fd >= 0 &&
+		    sys->fdatasync(s->files[i].fd) != 0)
+			return err_sys(err, "sync wal/%016llx.seg",
+				       (unsigned long long)s->files[i].seq);
+	return 0;
 }
 
 int walscan_bytes(struct walscan *s, size_t file, uint64_t at, void *out, size_t len)

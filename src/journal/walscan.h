@@ -16,6 +16,7 @@ struct ava_error;
 struct walscan_file {
 	uint64_t seq;                     /* from its name */
 	int copies;                       /* of its header that are good and say this seq */
+	bool looked;                      /* its headers were read */
 	bool used;                        /* copies > 0, or its batches say so without */
 	struct wal_segment head;          /* when used; pieced together when copies is 0 */
 	bool counts;                      /* belongs to the chain that is read */
@@ -55,6 +56,10 @@ void walscan_close(struct walscan *s);
 /* Everything from `start` on; start.seq 0: no checkpoint is known, take what
  * is there. `clean`: the checkpoint says that nothing can follow it. */
 int walscan_run(struct walscan *s, struct wal_pos start, bool clean, struct ava_error *err);
+
+/* What was read is durable: after a kill the last flush may stand in memory
+ * only, and what is redone of it must not outlive it. */
+int walscan_sync(struct walscan *s, struct ava_error *err);
 
 /* Highest number of a file in use (0: none), and of any file. */
 uint64_t walscan_used(const struct walscan *s);

@@ -40,8 +40,8 @@ struct draft {
 	struct draft_part **parts; /* owned */
 	unsigned nparts, cap;
 	enum journal_level level;
-	bool failed; /* memory ran out while it was written */
-	bool tried;  /* the disk refused it before */
+	bool failed;       /* memory ran out while it was written */
+	bool tried, quiet; /* the disk refused it before; `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct outbox *box; /* NULL: on its own */
@@ -53,6 +53,7 @@ struct draft {
 
 struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
 void draft_free(struct draft *d);
+bool draft_failed(const struct draft *d); /* memory ran out for some of it */
 
 /* The bytes of a part; the same path gives the same part. NULL: no memory. */
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);

@@ -120,17 +120,21 @@ static void commit(void *user)
 	struct buf result;
 	char path[LOGBOOK_PATH];
 	struct buf *b;
+	int rv;
 
 	if (!j->end.summary || !*j->end.summary)
 		j->end.summary = default_summary(j);
 	r->ended_wall_ms = clock_wall_ms();
 	if (d) {
 		buf_init(&result, 16u << 20);
-		if (result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL) == 0) {
+		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
+		if (rv == 0) {
 			logbook_result_path(r->id.text, path);
 			b = draft_part(d, DRAFT_PUT, path);
 			if (b)
 				buf_add(b, result.data, result.len);
+		} else if (rv == AVA_ENOMEM) {
+			d->failed = true; /* an end without its result is none */
 		}
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
@@ -283,6 +287,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	 * start ends it as interrupted. */
 	r->end = j;
 	if (!j || !d) {
+		r->abandoned = true;
 		supervisor_out_of_memory(r);
 		ending_free(r);
 		return;

@@ -211,14 +211,17 @@ void draft_free(struct draft *d)
 	free(d);
 }
 
-static bool room_for_part(struct draft *d)
+/* Room for `more` parts in the table of `d`; false: too many, or no memory. */
+static bool room_for(struct draft *d, unsigned more)
 {
-	unsigned cap = d->cap ? d->cap * 2 : 8;
+	unsigned cap = d->cap ? d->cap : 8;
 	struct draft_part **grown;
 
-	if (d->nparts == DRAFT_MAX_PARTS)
+	if (more > DRAFT_MAX_PARTS - d->nparts)
 		return false;
-	if (d->nparts < d->cap)
+	while (cap < d->nparts + more)
+		cap *= 2;
+	if (cap == d->cap)
 		return true;
 	grown = realloc(d->parts, cap * sizeof(*grown));
 	if (!grown)
@@ -231,7 +234,7 @@ static bool room_for_part(struct draft *d)
 static struct draft_part *new_part(struct draft *d, enum draft_kind kind, const char *path)
 {
 	size_t len = strlen(path) + 1;
-	struct draft_part *p = room_for_part(d) ? calloc(1, sizeof(*p) + len) : NULL;
+	struct draft_part *p = room_for(d, 1) ? calloc(1, sizeof(*p) + len) : NULL;
 
 	if (!p) {
 		d->failed = true;
@@ -323,6 +326,8 @@ static void publish(struct draft *d)
 		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
 			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
 				     p->kind == DRAFT_RUN);
+		if (d->lb->touched && !d->quiet && p->kind != DRAFT_PUT && p->kind != DRAFT_DROP)
+			d->lb->touched(p->path, d->lb->touched_user);
 	}
 	list_del(&d->open);
 	LIST_EACH (&d->merged, n, tmp)
@@ -340,6 +345,15 @@ static void draft_done(int rv, void *user)
 	draft_free(d);
 }
 
+bool draft_failed(const struct draft *d)
+{
+	bool failed = d->failed;
+
+	for (unsigned i = 0; i < d->nparts; i++)
+		failed = failed || buf_check(&d->parts[i]->bytes) != 0;
+	return failed;
+}
+
 static int draft_submit(struct draft *d, journal_done_fn done)
 {
 	static const enum journal_op_kind op_kinds[] = {
@@ -351,7 +365,7 @@ static int draft_submit(struct draft *d, journal_done_fn done)
 	struct journal_op few[16], *ops = few;
 	int rv;
 
-	if (d->failed)
+	if (draft_failed(d))
 		return AVA_ENOMEM;
 	if (d->nparts > ARRAY_LEN(few))
 		ops = calloc(d->nparts, sizeof(*ops));
@@ -360,10 +374,6 @@ static int draft_submit(struct draft *d, journal_done_fn done)
 	for (unsigned i = 0; i < d->nparts; i++) {
 		struct draft_part *p = d->parts[i];
 
-		if (buf_check(&p->bytes) != 0) {
-			rv = AVA_ENOMEM;
-			goto out;
-		}
 		ops[i] = (struct journal_op){
 			.kind = op_kinds[p->kind],
 			.path = p->path,
@@ -373,7 +383,6 @@ static int draft_submit(struct draft *d, journal_done_fn done)
 		};
 	}
 	rv = journal_commit(d->lb->journal, ops, d->nparts, d->level, done, d);
-out:
 	if (ops != few)
 		free(ops);
 	return rv;
@@ -544,37 +553,57 @@ static void retry_fire(void *user)
 	}
 }
 
-static bool has_part(const struct draft *d, const struct draft_part *like)
+static bool room_behind(struct buf *b, size_t len)
 {
-	for (unsigned i = 0; i < d->nparts; i++)
-		if (d->parts[i]->kind == like->kind && like->kind != DRAFT_ENTRY &&
-		    strcmp(d->parts[i]->path, like->path) == 0)
-			return true;
+	bool failed = b->failed;
+	int error = b->error;
+
+	if (buf_reserve(b, len))
+		return true;
+	b->failed = failed; /* nothing was added: it is as it was */
+	b->error = error;
 	return false;
 }
 
-/* Put `from` behind `to` in the same commit; false: no room for its parts. */
+/* Entries are parts of their own. */
+static struct draft_part *find_part(struct draft *d, const struct draft_part *like)
+{
+	for (unsigned i = 0; i < d->nparts && like->kind != DRAFT_ENTRY; i++)
+		if (d->parts[i]->kind == like->kind && strcmp(d->parts[i]->path, like->path) == 0)
+			return d->parts[i];
+	return NULL;
+}
+
+/* Put `from` behind `to` in the same commit; false: no room for its parts, no
+ * memory, or one of them cannot be written: both are as they were. What may
+ * fail comes first: the table, then room behind each part that is there. */
 static bool draft_merge(struct draft *to, struct draft *from)
 {
-	unsigned fresh = 0;
+	unsigned fresh = 0, kept = 0;
 
-	for (unsigned i = 0; i < from->nparts; i++)
-		fresh += !has_part(to, from->parts[i]);
-	if (to->nparts + fresh > DRAFT_MAX_PARTS)
+	if (draft_failed(to) || draft_failed(from))
 		return false;
 	for (unsigned i = 0; i < from->nparts; i++) {
-		struct draft_part *p = from->parts[i];
-		struct buf *b;
+		const struct draft_part *p = from->parts[i];
+		struct draft_part *there = find_part(to, p);
 
-		if (p->kind == DRAFT_ENTRY) {
-			draft_entry(to, p->path, p->id, &p->bytes);
-			continue;
-		}
-		b = draft_part(to, p->kind, p->path);
-		if (!b || buf_add(b, p->bytes.data, p->bytes.len) != 0)
-			to->failed = true;
+		fresh += there == NULL;
+		if (there && !room_behind(&there->bytes, p->bytes.len))
+			return false;
 	}
-	to->failed = to->failed || from->failed;
+	if (!room_for(to, fresh))
+		return false;
+	for (unsigned i = 0; i < from->nparts; i++) {
+		struct draft_part *p = from->parts[i], *there = find_part(to, p);
+
+		if (there) {
+			buf_add(&there->bytes, p->bytes.data, p->bytes.len);
+			from->parts[kept++] = p;
+		} else {
+			to->parts[to->nparts++] = p;
+		}
+	}
+	from->nparts = kept;
 	to->level = MAX(to->level, from->level);
 	list_add(&to->merged, &from->node);
 	return true;

@@ -35,8 +35,9 @@ struct logbook {
 	bool late_set;
 	struct os_timer *retry;
 	int64_t retry_ms;
-	bool behind; /* the journal's numbers were behind those in the logs */
-	bool closed; /* the journal takes nothing more */
+	bool behind, closed; /* its numbers were behind those in the logs; it takes no more */
+	void (*touched)(const char *path, void *user); /* lines came to it; may be NULL */
+	void *touched_user;
 };
 
 /* Opens today's log for counting (its last seq). `journal` is borrowed. */

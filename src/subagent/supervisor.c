@@ -237,6 +237,9 @@ void supervisor_free_run(struct run *r)
 void supervisor_out_of_memory(struct run *r)
 {
 	world_activity(r, "Out of memory: ends at the next start");
+	if (!list_empty(&r->queue) || r->agent.have_slot)
+		supervisor_slot_drop(r);
+	r->agent.have_slot = false;
 }
 
 /* ---- slots */

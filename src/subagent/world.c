@@ -35,7 +35,7 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 	if (!d)
 		return;
 	r->draft = NULL;
-	if (d->failed) {
+	if (draft_failed(d)) {
 		/* Some of it is lost, so nothing that follows may be written: the
 		 * next start ends the run by what stands in its files. */
 		draft_free(d);

@@ -13,35 +13,13 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "memdisk_node.h"
+#include "memdisk_disk.h"
 
-#define FDS      4096
-#define FD_FIRST 100000 /* so that a real descriptor is never meant */
-#define DEVICE   42
-
-struct open_file {
-	struct node *node;
-	int flags;
-};
-
-struct memdisk {
-	struct node *nodes, *root;
-	ino_t next_ino;
-	struct open_file fds[FDS];
-	uint64_t calls;
-	long fail_at; /* -1: not armed */
-	enum memdisk_fault how;
-	int error;
-	bool failed;
-	char fail_name[64];
-	enum memdisk_what what;
-	size_t limit, used;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t memdisk_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memdisk *disk; /* behind `sys` */
 
-static ssize_t node_write(struct memdisk *d, struct node *n, const void *buf, size_t len, size_t at)
+ssize_t memdisk_node_write(struct memdisk *d, struct node *n, const void *buf, size_t len,
+			   size_t at)
 {
 	size_t was = n->now->len, room;
 	struct bytes *b;
@@ -67,7 +45,7 @@ static ssize_t node_write(struct memdisk *d, struct node *n, const void *buf, si
 /* ---- paths */
 
 /* The folder `path` is in and its last name; NULL and errno. */
-static struct node *walk(struct node *dir, const char *path, const char **last)
+struct node *memdisk_walk_to(struct node *dir, const char *path, const char **last)
 {
 	while (*path == '/')
 		path++;
@@ -98,10 +76,10 @@ static struct node *start_at(struct memdisk *d, int dirfd, const char *path)
 	return d->fds[dirfd - FD_FIRST].node;
 }
 
-static struct node *lookup(struct memdisk *d, int dirfd, const char *path)
+struct node *memdisk_lookup(struct memdisk *d, int dirfd, const char *path)
 {
 	const char *last;
-	struct node *dir = walk(start_at(d, dirfd, path), path, &last);
+	struct node *dir = memdisk_walk_to(start_at(d, dirfd, path), path, &last);
 	struct entry *e;
 
 	if (dir == NULL)
@@ -131,8 +109,24 @@ static const char *name_of(struct memdisk *d, const struct node *n)
 	return "";
 }
 
+/* The plan of memdisk_plan: true when the call fails, with errno; a transfer
+ * that is to be short gets its length halved. */
+static bool planned(struct memdisk *d, enum memdisk_call call, size_t *len)
+{
+	int error = memdisk_plan_next(&d->plan, call);
+
+	if (error == MEMDISK_SHORT && len != NULL && *len > 1)
+		*len /= 2;
+	if (error <= 0)
+		return false;
+	errno = error;
+	return true;
+}
+
 static bool fails(struct memdisk *d, const char *name, enum memdisk_what what)
 {
+	if (d->watch != NULL)
+		d->watch(d, d->watch_user);
 	if (d->what != MEMDISK_ANY && d->what != what)
 		return false;
 	if (d->fail_name[0] != '\0' && strstr(name, d->fail_name) == NULL)
@@ -162,7 +156,7 @@ static int locked(int rv)
 {
 	int saved = errno;
 
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 	errno = saved;
 	return rv;
 }
@@ -180,17 +174,23 @@ static int fd_new(struct memdisk *d, struct node *n, int flags)
 
 static int do_open(struct memdisk *d, int dirfd, const char *path, int flags)
 {
-	struct node *n = lookup(d, dirfd, path), *dir;
+	struct node *n, *dir;
 	const char *last;
 
+	if (planned(d, MEMDISK_OPEN, NULL))
+		return -1;
+	n = memdisk_lookup(d, dirfd, path);
 	if (n == NULL) {
 		if (errno != ENOENT || (flags & O_CREAT) == 0)
 			return -1;
-		dir = walk(start_at(d, dirfd, path), path, &last);
+		dir = memdisk_walk_to(start_at(d, dirfd, path), path, &last);
 		if (dir == NULL || fails(d, last, MEMDISK_WRITES))
 			return -1;
 		n = node_new(&d->nodes, ++d->next_ino, false);
 		entry_change(dir, last, n);
+	} else if ((flags & O_EXCL) != 0) {
+		errno = EEXIST;
+		return -1;
 	} else if (n->dir && (flags & O_ACCMODE) != O_RDONLY) {
 		errno = EISDIR;
 		return -1;
@@ -211,13 +211,13 @@ static int do_open(struct memdisk *d, int dirfd, const char *path, int flags)
 static int mem_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	(void)mode;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	return locked(do_open(disk, dirfd, path, flags));
 }
 
 static int mem_close(int fd)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	if (opened(disk, fd)->node->lock_fd == fd)
 		opened(disk, fd)->node->lock_fd = -1;
 	opened(disk, fd)->node = NULL;
@@ -228,15 +228,17 @@ static ssize_t mem_pread(int fd, void *buf, size_t len, off_t at)
 {
 	const struct bytes *b;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	b = opened(disk, fd)->node->now;
+	if (planned(disk, MEMDISK_PREAD, &len))
+		return locked(-1);
 	if ((size_t)at >= b->len)
 		len = 0;
 	else if (len > b->len - (size_t)at)
 		len = b->len - (size_t)at;
 	if (len > 0)
 		memcpy(buf, b->data + at, len);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 	return (ssize_t)len;
 }
 
@@ -244,20 +246,23 @@ static ssize_t mem_pwritev(int fd, const struct iovec *iov, int n, off_t at)
 {
 	struct open_file *f;
 	ssize_t done = 0, one = 0;
+	size_t room = 0, part;
 
-	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n; i++)
+		room += iov[i].iov_len;
+	pthread_mutex_lock(&memdisk_lock);
 	f = opened(disk, fd);
-	if (fd_fails(disk, fd, MEMDISK_WRITES))
+	if (planned(disk, MEMDISK_PWRITE, &room) || fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
 	if ((f->flags & O_APPEND) != 0)
 		at = (off_t)f->node->now->len;
-	for (int i = 0; i < n; i++) {
-		one = node_write(disk, f->node, iov[i].iov_base, iov[i].iov_len,
-				 (size_t)(at + done));
+	for (int i = 0; i < n && room > 0; i++, room -= part) {
+		part = iov[i].iov_len < room ? iov[i].iov_len : room;
+		one = memdisk_node_write(disk, f->node, iov[i].iov_base, part, (size_t)(at + done));
 		if (one < 0)
 			break;
 		done += one;
-		if ((size_t)one < iov[i].iov_len)
+		if ((size_t)one < part)
 			break;
 	}
 	return locked(one < 0 && done == 0 ? -1 : (int)done);
@@ -272,8 +277,8 @@ static ssize_t mem_pwrite(int fd, const void *buf, size_t len, off_t at)
 
 static int mem_fsync(int fd)
 {
-	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd, MEMDISK_SYNCS))
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_FSYNC, NULL) || fd_fails(disk, fd, MEMDISK_SYNCS))
 		return locked(-1);
 	node_sync(opened(disk, fd)->node);
 	return locked(0);
@@ -281,15 +286,15 @@ static int mem_fsync(int fd)
 
 static int mem_syncfs(int fd)
 {
-	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd, MEMDISK_SYNCS))
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_SYNCFS, NULL) || fd_fails(disk, fd, MEMDISK_SYNCS))
 		return locked(-1);
 	for (struct node *n = disk->nodes; n != NULL; n = n->next)
 		node_sync(n);
 	return locked(0);
 }
 
-static void resize(struct memdisk *d, struct node *n, size_t len)
+void memdisk_resize(struct memdisk *d, struct node *n, size_t len)
 {
 	size_t was = n->now->len;
 
@@ -300,10 +305,10 @@ static void resize(struct memdisk *d, struct node *n, size_t len)
 
 static int mem_ftruncate(int fd, off_t len)
 {
-	pthread_mutex_lock(&lock);
-	if (fd_fails(disk, fd, MEMDISK_WRITES))
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_TRUNCATE, NULL) || fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
-	resize(disk, opened(disk, fd)->node, (size_t)len);
+	memdisk_resize(disk, opened(disk, fd)->node, (size_t)len);
 	return locked(0);
 }
 
@@ -312,16 +317,16 @@ static int mem_fallocate(int fd, int mode, off_t at, off_t len)
 	struct node *n;
 
 	(void)mode;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	n = opened(disk, fd)->node;
-	if (fd_fails(disk, fd, MEMDISK_WRITES))
+	if (planned(disk, MEMDISK_ALLOCATE, NULL) || fd_fails(disk, fd, MEMDISK_WRITES))
 		return locked(-1);
 	if ((size_t)(at + len) > n->now->len) {
 		if ((size_t)(at + len) - n->now->len > disk->limit - disk->used) {
 			errno = ENOSPC;
 			return locked(-1);
 		}
-		resize(disk, n, (size_t)(at + len));
+		memdisk_resize(disk, n, (size_t)(at + len));
 	}
 	return locked(0);
 }
@@ -338,7 +343,9 @@ static void fill_stat(const struct node *n, struct stat *st)
 
 static int mem_fstat(int fd, struct stat *st)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_STAT, NULL))
+		return locked(-1);
 	fill_stat(opened(disk, fd)->node, st);
 	return locked(0);
 }
@@ -348,15 +355,17 @@ static int mem_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	struct node *n;
 
 	(void)flags;
-	pthread_mutex_lock(&lock);
-	n = lookup(disk, dirfd, path);
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_STAT, NULL))
+		return locked(-1);
+	n = memdisk_lookup(disk, dirfd, path);
 	if (n != NULL)
 		fill_stat(n, st);
 	return locked(n != NULL ? 0 : -1);
 }
 
 /* Before a name goes: a file has one, so its room is free then. */
-static void give_room_back(struct memdisk *d, const struct node *dir, const char *name)
+void memdisk_give_back(struct memdisk *d, const struct node *dir, const char *name)
 {
 	const struct entry *e = entry_find(dir, name, strlen(name));
 
@@ -370,18 +379,21 @@ static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 	struct node *a, *b;
 	struct entry *e;
 
-	pthread_mutex_lock(&lock);
-	a = walk(start_at(disk, fromfd, from), from, &from_last);
-	b = a != NULL ? walk(start_at(disk, tofd, to), to, &to_last) : NULL;
+	pthread_mutex_lock(&memdisk_lock);
+	a = memdisk_walk_to(start_at(disk, fromfd, from), from, &from_last);
+	b = a != NULL ? memdisk_walk_to(start_at(disk, tofd, to), to, &to_last) : NULL;
 	e = b != NULL ? entry_find(a, from_last, strlen(from_last)) : NULL;
 	if (b != NULL && e == NULL)
 		errno = ENOENT;
-	if (e == NULL || fails(disk, to_last, MEMDISK_WRITES))
+	if (e == NULL || planned(disk, MEMDISK_RENAME, NULL) ||
+	    fails(disk, to_last, MEMDISK_WRITES))
 		return locked(-1);
-	/* The new name first: between the two a power cut may leave both. */
-	give_room_back(disk, b, to_last);
+	/* The new name first, so that both changes may be joined. */
+	memdisk_give_back(disk, b, to_last);
 	entry_change(b, to_last, e->node);
 	entry_change(a, from_last, NULL);
+	if (a == b)
+		a->changes[a->nchanges - 2].joined = true;
 	return locked(0);
 }
 
@@ -391,15 +403,15 @@ static int mem_unlinkat(int dirfd, const char *path, int flags)
 	struct node *dir;
 
 	(void)flags;
-	pthread_mutex_lock(&lock);
-	dir = walk(start_at(disk, dirfd, path), path, &last);
+	pthread_mutex_lock(&memdisk_lock);
+	dir = memdisk_walk_to(start_at(disk, dirfd, path), path, &last);
 	if (dir != NULL && entry_find(dir, last, strlen(last)) == NULL) {
 		errno = ENOENT;
 		dir = NULL;
 	}
-	if (dir == NULL || fails(disk, last, MEMDISK_WRITES))
+	if (dir == NULL || planned(disk, MEMDISK_UNLINK, NULL) || fails(disk, last, MEMDISK_WRITES))
 		return locked(-1);
-	give_room_back(disk, dir, last);
+	memdisk_give_back(disk, dir, last);
 	entry_change(dir, last, NULL);
 	return locked(0);
 }
@@ -410,15 +422,15 @@ static int mem_mkdirat(int dirfd, const char *path, mode_t mode)
 	struct node *dir;
 
 	(void)mode;
-	pthread_mutex_lock(&lock);
-	dir = walk(start_at(disk, dirfd, path), path, &last);
+	pthread_mutex_lock(&memdisk_lock);
+	dir = memdisk_walk_to(start_at(disk, dirfd, path), path, &last);
 	if (dir == NULL)
 		return locked(-1);
 	if (entry_find(dir, last, strlen(last)) != NULL) {
 		errno = EEXIST;
 		return locked(-1);
 	}
-	if (fails(disk, last, MEMDISK_WRITES))
+	if (planned(disk, MEMDISK_MKDIR, NULL) || fails(disk, last, MEMDISK_WRITES))
 		return locked(-1);
 	entry_change(dir, last, node_new(&disk->nodes, ++disk->next_ino, true));
 	return locked(0);
@@ -428,8 +440,10 @@ static int mem_flock(int fd, int operation)
 {
 	struct node *n;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	n = opened(disk, fd)->node;
+	if (planned(disk, MEMDISK_FLOCK, NULL))
+		return locked(-1);
 	if ((operation & LOCK_UN) != 0) {
 		n->lock_fd = -1;
 	} else if (n->lock_fd >= 0 && n->lock_fd != fd) {
@@ -448,13 +462,13 @@ static int mem_list(int dirfd, const char *path, void (*name)(const char *name, 
 	struct node *n;
 	size_t count;
 
-	pthread_mutex_lock(&lock);
-	n = lookup(disk, dirfd, path);
+	pthread_mutex_lock(&memdisk_lock);
+	n = planned(disk, MEMDISK_LIST, NULL) ? NULL : memdisk_lookup(disk, dirfd, path);
 	if (n == NULL || !n->dir)
 		return locked(-1);
 	count = n->nentries;
 	e = entries_copy(n->entries, count);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 	for (size_t i = 0; i < count; i++)
 		name(e[i].name, user);
 	entries_free(e, count);
@@ -466,7 +480,9 @@ static int mem_write_range(int fd, off_t at, off_t len)
 {
 	(void)at;
 	(void)len;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
+	if (planned(disk, MEMDISK_WRITE_RANGE, NULL))
+		return locked(-1);
 	return locked(fd_fails(disk, fd, MEMDISK_SYNCS) ? -1 : 0);
 }
 
@@ -535,13 +551,12 @@ static void mark(struct node *n)
 		mark(n->changes[i].node);
 }
 
-struct memdisk *memdisk_clone(const struct memdisk *from)
+struct memdisk *memdisk_snapshot(const struct memdisk *from)
 {
 	struct memdisk *d = calloc(1, sizeof(*d));
 	struct node *n;
 
 	assert(d != NULL);
-	pthread_mutex_lock(&lock);
 	d->fail_at = -1;
 	d->limit = from->limit;
 	d->used = from->used;
@@ -559,16 +574,33 @@ struct memdisk *memdisk_clone(const struct memdisk *from)
 				n->changes[i].node = n->changes[i].node->copy;
 	}
 	d->root = from->root->copy;
-	pthread_mutex_unlock(&lock);
 	return d;
+}
+
+struct memdisk *memdisk_clone(const struct memdisk *from)
+{
+	struct memdisk *d;
+
+	pthread_mutex_lock(&memdisk_lock);
+	d = memdisk_snapshot(from);
+	pthread_mutex_unlock(&memdisk_lock);
+	return d;
+}
+
+void memdisk_watch(struct memdisk *d, void (*before)(struct memdisk *d, void *user), void *user)
+{
+	pthread_mutex_lock(&memdisk_lock);
+	d->watch = before;
+	d->watch_user = user;
+	pthread_mutex_unlock(&memdisk_lock);
 }
 
 void memdisk_use(struct memdisk *d)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	disk = d;
 	sys = d != NULL ? &memdisk_ops : &sys_real;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 }
 
 void memdisk_kill(struct memdisk *d)
@@ -593,52 +625,79 @@ uint32_t memdisk_all(uint32_t below, void *user)
 
 void memdisk_power_cut(struct memdisk *d, uint32_t (*pick)(uint32_t below, void *user), void *user)
 {
+	memdisk_power_cut_as(d, MEMDISK_ORDERED, pick, user);
+}
+
+void memdisk_power_cut_as(struct memdisk *d, enum memdisk_order order,
+			  uint32_t (*pick)(uint32_t below, void *user), void *user)
+{
 	memdisk_kill(d);
 	for (struct node *n = d->nodes; n != NULL; n = n->next)
-		node_lose(n, pick, user);
+		node_lose(n, order, pick, user);
 	for (struct node *n = d->nodes; n != NULL; n = n->next)
 		node_sync(n);
+	d->used = 0;
+	for (struct node *n = d->nodes; n != NULL; n = n->next)
+		d->used += n->dir ? 0 : n->now->len;
 }
 
 /* ---- faults, from outside */
 
+void memdisk_plan(struct memdisk *d, const struct memdisk_plan *plan)
+{
+	pthread_mutex_lock(&memdisk_lock);
+	d->plan = *plan;
+	pthread_mutex_unlock(&memdisk_lock);
+}
+
+struct memdisk_plan memdisk_plan_end(struct memdisk *d)
+{
+	struct memdisk_plan was;
+
+	pthread_mutex_lock(&memdisk_lock);
+	was = d->plan;
+	d->plan = (struct memdisk_plan){0};
+	pthread_mutex_unlock(&memdisk_lock);
+	return was;
+}
+
 void memdisk_fail(struct memdisk *d, long k, enum memdisk_fault how, int error)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	d->fail_at = k;
 	d->how = how;
 	d->error = error;
 	d->failed = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 }
 
 void memdisk_fail_name(struct memdisk *d, const char *part, enum memdisk_what what)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	d->what = what;
 	snprintf(d->fail_name, sizeof(d->fail_name), "%s", part);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 }
 
 bool memdisk_fail_end(struct memdisk *d)
 {
 	bool failed;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	failed = d->failed;
 	d->fail_at = -1;
 	d->failed = false;
 	d->fail_name[0] = '\0';
 	d->what = MEMDISK_ANY;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 	return failed;
 }
 
 void memdisk_limit(struct memdisk *d, size_t bytes)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memdisk_lock);
 	d->limit = bytes < d->used ? d->used : bytes;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memdisk_lock);
 }
 
 size_t memdisk_used(const struct memdisk *d)
@@ -649,102 +708,4 @@ size_t memdisk_used(const struct memdisk *d)
 uint64_t memdisk_calls(const struct memdisk *d)
 {
 	return d->calls;
-}
-
-/* ---- a person */
-
-const char *memdisk_read(struct memdisk *d, const char *path, size_t *len)
-{
-	struct node *n;
-
-	pthread_mutex_lock(&lock);
-	n = lookup(d, AT_FDCWD, path);
-	if (n == NULL || n->dir) {
-		pthread_mutex_unlock(&lock);
-		return NULL;
-	}
-	node_own(n, n->now->len);
-	if (n->now->data == NULL)
-		n->now->data = calloc(1, 1);
-	n->now->data[n->now->len] = '\0';
-	*len = n->now->len;
-	pthread_mutex_unlock(&lock);
-	return (const char *)n->now->data;
-}
-
-void memdisk_write(struct memdisk *d, const char *path, const void *bytes, size_t len)
-{
-	struct node *n, *dir;
-	const char *last;
-
-	pthread_mutex_lock(&lock);
-	n = lookup(d, AT_FDCWD, path);
-	if (n == NULL) {
-		dir = walk(d->root, path, &last);
-		assert(dir != NULL);
-		n = node_new(&d->nodes, ++d->next_ino, false);
-		entry_change(dir, last, n);
-	}
-	resize(d, n, 0);
-	node_write(d, n, bytes, len, 0);
-	pthread_mutex_unlock(&lock);
-}
-
-void memdisk_poke(struct memdisk *d, const char *path, size_t at, unsigned char flip)
-{
-	struct node *n;
-
-	pthread_mutex_lock(&lock);
-	n = lookup(d, AT_FDCWD, path);
-	assert(n != NULL && at < n->now->len);
-	node_own(n, n->now->len)->data[at] ^= flip;
-	pthread_mutex_unlock(&lock);
-}
-
-void memdisk_cut(struct memdisk *d, const char *path, size_t len)
-{
-	struct node *n;
-
-	pthread_mutex_lock(&lock);
-	n = lookup(d, AT_FDCWD, path);
-	assert(n != NULL && len <= n->now->len);
-	resize(d, n, len);
-	pthread_mutex_unlock(&lock);
-}
-
-void memdisk_remove(struct memdisk *d, const char *path)
-{
-	const char *last;
-	struct node *dir;
-
-	pthread_mutex_lock(&lock);
-	dir = walk(d->root, path, &last);
-	if (dir != NULL) {
-		give_room_back(d, dir, last);
-		entry_change(dir, last, NULL);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static void walk_files(const struct node *dir, const char *prefix,
-		       void (*file)(const char *, const char *, size_t, void *), void *user)
-{
-	char path[1024];
-
-	for (size_t i = 0; i < dir->nentries; i++) {
-		const struct node *n = dir->entries[i].node;
-
-		snprintf(path, sizeof(path), "%s/%s", prefix, dir->entries[i].name);
-		if (n->dir)
-			walk_files(n, path, file, user);
-		else
-			file(path, (const char *)n->now->data, n->now->len, user);
-	}
-}
-
-void memdisk_walk(struct memdisk *d,
-		  void (*file)(const char *path, const char *bytes, size_t len, void *user),
-		  void *user)
-{
-	walk_files(d->root, "", file, user);
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "base/sys.h"
+#include "memdisk_fault.h"
+#include "memdisk_node.h"
 
 struct memdisk;
 
@@ -21,6 +23,10 @@ extern const struct sys_ops memdisk_ops;
 struct memdisk *memdisk_new(void);
 struct memdisk *memdisk_clone(const struct memdisk *d); /* no open files */
 void memdisk_free(struct memdisk *d);
+/* `before` is called before each call that changes or syncs something, with
+ * the disk locked: it may take a snapshot, and nothing else. NULL ends it. */
+void memdisk_watch(struct memdisk *d, void (*before)(struct memdisk *d, void *user), void *user);
+struct memdisk *memdisk_snapshot(const struct memdisk *d);
 /* Put it behind `sys`; NULL: the real disk again. */
 void memdisk_use(struct memdisk *d);
 
@@ -30,6 +36,9 @@ void memdisk_kill(struct memdisk *d);
  * something to be chosen. memdisk_none and memdisk_all lose all or nothing of
  * what was not synced. */
 void memdisk_power_cut(struct memdisk *d, uint32_t (*pick)(uint32_t below, void *user), void *user);
+/* The same under other rules of what may be lost; memdisk_node.h. */
+void memdisk_power_cut_as(struct memdisk *d, enum memdisk_order order,
+			  uint32_t (*pick)(uint32_t below, void *user), void *user);
 uint32_t memdisk_none(uint32_t below, void *user);
 uint32_t memdisk_all(uint32_t below, void *user);
 
@@ -45,6 +54,10 @@ enum memdisk_what { MEMDISK_ANY, MEMDISK_WRITES, MEMDISK_SYNCS };
 void memdisk_fail_name(struct memdisk *d, const char *part, enum memdisk_what what);
 /* Ends it; true when a call failed. */
 bool memdisk_fail_end(struct memdisk *d);
+/* Calls of one kind fail as planned, until memdisk_plan_end, which returns what
+ * became of the plan. */
+void memdisk_plan(struct memdisk *d, const struct memdisk_plan *plan);
+struct memdisk_plan memdisk_plan_end(struct memdisk *d);
 /* Bytes that files may hold altogether; then ENOSPC. SIZE_MAX: no limit. */
 void memdisk_limit(struct memdisk *d, size_t bytes);
 size_t memdisk_used(const struct memdisk *d);

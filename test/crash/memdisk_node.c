@@ -158,6 +158,7 @@ void entry_change(struct node *dir, const char *name, struct node *node)
 	c = &dir->changes[dir->nchanges++];
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->node = node;
+	c->joined = false;
 }
 
 void node_sync(struct node *n)
@@ -217,50 +218,94 @@ struct node *node_copy(struct node **all, const struct node *n)
 	return c;
 }
 
-/* Page by page the new or the old content; the size is that of the last page
- * that is new, or the old one. */
-static void node_lose_pages(struct node *n, uint32_t (*pick)(uint32_t, void *), void *user)
+/* A file on its way through a power cut. */
+struct loss {
+	struct node *n;
+	struct bytes *mix;       /* what will be there */
+	const struct bytes *old; /* the last sync; NULL: none */
+	size_t old_len, len;
+	uint32_t (*pick)(uint32_t, void *);
+	void *user;
+};
+
+static void take_old(struct loss *l, size_t from, size_t to)
 {
-	struct bytes *old = n->synced != NULL ? n->synced : NULL, *mix;
-	size_t old_len = old != NULL ? old->len : 0, len = old_len;
-
-	mix = bytes_copy(n->now, old_len);
-	for (size_t p = 0; p < n->dirty_pages; p++) {
-		size_t from = p * MEMDISK_PAGE, to = from + MEMDISK_PAGE;
-
-		if (n->dirty[p] == 0)
-			continue;
-		if (pick(2, user) == 1) {
-			if (to > n->now->len)
-				to = n->now->len;
-			len = to > len ? to : len;
-			continue;
-		}
-		for (size_t i = from; i < to && i < mix->cap; i++)
-			mix->data[i] = i < old_len ? old->data[i] : 0;
-	}
-	if (n->now->len < old_len && len == old_len && pick(2, user) == 1)
-		len = n->now->len; /* the truncation got through */
-	if (len > mix->len && len > mix->cap)
-		len = mix->cap;
-	mix->len = len;
-	bytes_put(n->now);
-	n->now = mix;
+	for (size_t i = from; i < to && i < l->mix->cap; i++)
+		l->mix->data[i] = i < l->old_len ? l->old->data[i] : 0;
 }
 
-void node_lose(struct node *n, uint32_t (*pick)(uint32_t, void *), void *user)
+/* New or old content in units of `unit` bytes; where the last new one ends. */
+static size_t lose_units(struct loss *l, size_t unit)
 {
-	size_t kept;
+	size_t kept_to = 0;
+
+	for (size_t p = 0; p < l->n->dirty_pages; p++) {
+		if (l->n->dirty[p] == 0)
+			continue;
+		for (size_t from = p * MEMDISK_PAGE; from < (p + 1) * MEMDISK_PAGE; from += unit) {
+			size_t to = from + unit;
+
+			if (l->pick(2, l->user) == 0) {
+				take_old(l, from, to);
+				continue;
+			}
+			kept_to = to < l->n->now->len ? to : l->n->now->len;
+			l->len = kept_to > l->len ? kept_to : l->len;
+		}
+	}
+	return kept_to;
+}
+
+/* The size is that of the last unit that is new, or the old one; without any
+ * order it may be the new one too, with zeros in what is not there. */
+static void node_lose_bytes(struct node *n, enum memdisk_order order,
+			    uint32_t (*pick)(uint32_t, void *), void *user)
+{
+	size_t old_len = n->synced != NULL ? n->synced->len : 0, end, cut;
+	struct loss l = {.n = n,
+			 .mix = bytes_copy(n->now, old_len),
+			 .old = n->synced,
+			 .old_len = old_len,
+			 .len = old_len,
+			 .pick = pick,
+			 .user = user};
+
+	end = lose_units(&l, order == MEMDISK_UNORDERED ? MEMDISK_SECTOR : MEMDISK_PAGE);
+	if (order == MEMDISK_TORN && end > 0) {
+		cut = (end - 1) / MEMDISK_SECTOR * MEMDISK_SECTOR;
+		take_old(&l, cut + pick((uint32_t)(end - cut), user), end);
+	}
+	if ((order == MEMDISK_UNORDERED || (n->now->len < old_len && l.len == old_len)) &&
+	    pick(2, user) == 1)
+		l.len = n->now->len; /* the new size got through */
+	l.mix->len = l.len < l.mix->cap ? l.len : l.mix->cap;
+	bytes_put(n->now);
+	n->now = l.mix;
+}
+
+void node_lose(struct node *n, enum memdisk_order order, uint32_t (*pick)(uint32_t, void *),
+	       void *user)
+{
+	size_t kept = n->nchanges;
+	bool take = true;
 
 	if (!n->dir) {
 		if (n->dirty_pages > 0)
-			node_lose_pages(n, pick, user);
+			node_lose_bytes(n, order, pick, user);
 		return;
 	}
-	kept = pick((uint32_t)n->nchanges + 1, user);
+	if (order != MEMDISK_UNORDERED)
+		kept = pick((uint32_t)n->nchanges + 1, user);
+	if (kept > 0 && kept < n->nchanges && n->changes[kept - 1].joined)
+		kept++;
 	entries_free(n->entries, n->nentries);
 	n->entries = entries_copy(n->was, n->nwas);
 	n->nentries = n->nwas;
-	for (size_t i = 0; i < kept; i++)
-		set_entry(&n->entries, &n->nentries, n->changes[i].name, n->changes[i].node);
+	for (size_t i = 0; i < kept; i++) {
+		if (order == MEMDISK_UNORDERED && (i == 0 || !n->changes[i - 1].joined))
+			take = pick(2, user) == 1;
+		if (take)
+			set_entry(&n->entries, &n->nentries, n->changes[i].name,
+				  n->changes[i].node);
+	}
 }

@@ -7,8 +7,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MEMDISK_PAGE 4096
-#define MEMDISK_NAME 256
+#define MEMDISK_PAGE   4096
+#define MEMDISK_SECTOR 512
+#define MEMDISK_NAME   256
+
+/* What a power cut may do to what was not synced. */
+enum memdisk_order {
+	/* As a journalled file system: a folder's changes are there up to some
+	 * point (a rename is one), pages of a file one by one. */
+	MEMDISK_ORDERED,
+	/* No order at all: each change of a folder for itself,
+	 * sectors of a file one by one, its size old or new. */
+	MEMDISK_UNORDERED,
+	/* As the first, and the last sector that got through is cut in its middle. */
+	MEMDISK_TORN,
+};
 
 struct bytes {
 	unsigned refs;
@@ -19,6 +32,7 @@ struct bytes {
 struct change {
 	char name[MEMDISK_NAME];
 	struct node *node; /* NULL: removed */
+	bool joined;       /* with the next: a rename inside one folder */
 };
 
 struct entry {
@@ -54,7 +68,8 @@ struct bytes *node_own(struct node *n, size_t size);
 void node_dirty(struct node *n, size_t from, size_t to);
 void node_sync(struct node *n);
 /* As the power cut leaves it; see memdisk_power_cut. */
-void node_lose(struct node *n, uint32_t (*pick)(uint32_t, void *), void *user);
+void node_lose(struct node *n, enum memdisk_order order, uint32_t (*pick)(uint32_t, void *),
+	       void *user);
 
 struct entry *entry_find(const struct node *dir, const char *name, size_t len);
 /* `node` NULL removes. */

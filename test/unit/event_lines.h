@@ -153,9 +153,16 @@ static const struct event_line event_lines[] = {
 	 "s/subagents/S-7f3a2b.2.jsonl\"}]}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 	{{EVENT_Seal, 1795248030033, UINT64_MAX, 31, "ava", "", "", ""},
-	 "{\"files\":[{\"path\":\"logs/subagents/S-7f3a2b.jsonl\",\"seq\":42,\"s"
-	 "ize\":18211,\"head\":\"7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7"
-	 "b7b7b7b7b7b7b7b7b\"}]}",
+	 "{\"n\":57,\"at\":\"2026-11-21T08:00:30.030Z\",\"prev\":\"5c5c5c5c5c5"
+	 "c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c\",\"key\":\"6d"
+	 "6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d6d\",\"f"
+	 "iles\":[{\"path\":\"logs/subagents/S-7f3a2b.jsonl\",\"seq\":42,\"siz"
+	 "e\":18211,\"head\":\"7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7"
+	 "b7b7b7b7b7b7b7b7b\",\"from\":17650,\"each\":2,\"lines\":\"b3ed3fd4a9"
+	 "9b\"}],\"pruned\":{\"upTo\":41,\"hash\":\"4e4e4e4e4e4e4e4e4e4e4e4e4e"
+	 "4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e\",\"files\":[]},\"sig\":\"8a8"
+	 "a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8"
+	 "a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a\"}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 };
 /* clang-format on */

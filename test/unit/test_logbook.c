@@ -551,6 +551,49 @@ static void test_without_memory(void **state)
 	rig_fini(&r);
 }
 
+/* Memory ends anywhere while an outbox joins what waits into one commit: all of
+ * it is written, once and in order, when there is memory again. */
+static void test_joining_without_memory(void **state)
+{
+	struct event_view v[1024];
+	struct outbox box;
+	uint64_t seq = 0;
+	struct rig r;
+	bool hit = true;
+	size_t n = 0;
+	char *file;
+
+	rig_init(&r);
+	rig_open(&r);
+	outbox_init(&box, &r.book);
+	for (long k = 0; hit; k++) {
+		struct told told = {0};
+		struct one ones[4];
+
+		for (int i = 0; i < 4; i++) {
+			ones[i] = (struct one){&told, i};
+			put_numbered(&box, &seq, RUN_A, &ones[i]);
+		}
+		fault_alloc(k);
+		for (int i = 0; i < 400 && !outbox_empty(&box); i++)
+			rig_turn(&r);
+		hit = fault_alloc_end();
+		RIG_UNTIL(&r, outbox_empty(&box));
+		assert_int_equal(told.n, 4);
+		for (int i = 0; i < 4; i++)
+			assert_true(told.rv[i] == 0 && told.who[i] == i);
+		n += 4;
+		assert_true(n + 4 < ARRAY_LEN(v));
+	}
+	assert_true(n > 4 * 4);
+	assert_int_equal(rig_events(&r, LOG_A, v, ARRAY_LEN(v), &file), n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(v[i].seq, i + 1);
+	free(file);
+	outbox_fini(&box);
+	rig_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_readers_get_the_order_of_lsn),
 		cmocka_unit_test(test_a_draft_that_never_comes),
 		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_joining_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -210,10 +211,95 @@ static void test_merge(void **state)
 	/* The copies of 2 and 20 come once. */
 	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1}),
 			    "1 2 3 4 5 6 7 8 9 19 20 21");
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1, .last = 4}),
+			    "9 19 20 21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 1}), "21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 3}), "8 20 21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 5}), "3 7 8 20 21");
 	assert_string_equal(read_all(&(struct ava_log_query){.last = 100}), "1 2 3 7 8 20 21");
+}
+
+/* Runs of one time are merged with few descriptors. */
+static void test_many_runs(void **state)
+{
+	struct rlimit was, few;
+	char name[64];
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		snprintf(name, sizeof(name), "logs/subagents/S-%06x.jsonl", (unsigned)i);
+		add(name, i);
+		add(name, 1000 - i);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){.rlim_cur = 60, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1, .last = 3}),
+			    "997 998 999");
+	assert_int_equal(strncmp(read_all(&(struct ava_log_query){.everything = 1}), "1 2 3 4 ", 8),
+			 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
+/* What is behind an lsn is found by halving the file, also around lines that
+ * are broken or long. */
+static void test_after_in_big(void **state)
+{
+	static const uint64_t afters[] = {1, 2, 700, 1499, 1500, 1501, 2222, 2998, 2999, 3000};
+
+	for (uint64_t i = 1; i <= 3000; i++) {
+		add_kind(RUN_LOG, i, EVENT_Activity, i == 1200 ? 300000 : 150);
+		if (i == 1500)
+			append(RUN_LOG, "broken\n", 7);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(afters); i++) {
+		struct ava_log_query q = {.root = root, .run = RUN, .after = afters[i]};
+		struct ava_log_event e;
+		struct ava_log *log;
+		uint64_t next = afters[i] + 1;
+		int rv;
+
+		assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+		while ((rv = ava_log_next(log, &e, NULL)) != 0)
+			if (rv == 1)
+				assert_int_equal(e.lsn, next++);
+			else
+				assert_int_equal(rv, AVA_ECORRUPT);
+		assert_int_equal(next, 3001);
+		ava_log_close(log);
+	}
+}
+
+/* Filters are those of test_query.c; here: that they reach every file, and
+ * that a literal is found across the borders of what is read at once. */
+static void test_filters(void **state)
+{
+	char line[64], expected[64];
+
+	for (uint64_t i = 1; i <= 300; i++)
+		add_kind(i % 2 == 0 ? "logs/ava/2026-11-20.jsonl" : RUN_LOG, i, EVENT_Activity,
+			 (size_t)i * 37 % 3000);
+	snprintf(line, sizeof(line), ":00.%dZ", 211);
+	snprintf(expected, sizeof(expected), "%d", 211);
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1, .search = line}),
+			    expected);
+	assert_string_equal(
+		read_all(&(struct ava_log_query){.everything = 1, .regex = "\"lsn\":(7|29[78]),"}),
+		"7 297 298");
+	assert_string_equal(read_all(&(struct ava_log_query){
+				    .everything = 1, .search = "xxx", .after = 297, .last = 2}),
+			    "299 300");
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1,
+							     .agent = "brave-otter",
+							     .since = "2026-11-21T08:00:00.299Z"}),
+			    "299 300");
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1, .agent = "ava"}), "");
+	/* The day is left out unread: it is older than what is asked for. */
+	unit_write(path_of("logs/ava/2026-11-01.jsonl"), "broken\n", 7);
+	assert_string_equal(read_all(&(struct ava_log_query){.since = "2026-11-21T08:00:00.300Z"}),
+			    "300");
+	assert_string_equal(read_all(&(struct ava_log_query){.since = "2026-11-02T08:00:00.000Z",
+							     .search = ":00.300Z"}),
+			    "! 300");
 }
 
 static void test_continuations(void **state)
@@ -324,7 +410,7 @@ static void test_last_of_big(void **state)
 static void test_last_reads_little(void **state)
 {
 	struct read_file f;
-	static const struct read_filter all = {0, 0};
+	static const struct query all = QUERY_ALL;
 	uint64_t count, first;
 	int dirfd;
 
@@ -336,7 +422,7 @@ static void test_last_reads_little(void **state)
 	add(RUN_LOG, 2);
 	dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(read_file_open(&f, dirfd, RUN_LOG, false, NULL), 0);
-	assert_int_equal(read_file_last(&f, &all, 1, 0, &count, &first, NULL), 0);
+	assert_int_equal(read_file_last(&f, &all, 1, 0, &count, &first, NULL, NULL), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(first, 2);
 	assert_true(f.offset > 1 << 30);
@@ -407,6 +493,34 @@ static void test_follow_days(void **state)
 	assert_int_equal(next_lsn(log), 2);
 	add("logs/ava/2026-11-21.jsonl", 3);
 	assert_int_equal(next_lsn(log), 3);
+	ava_log_close(log);
+}
+
+/* All of it, through new runs and midnight; the copies of a spawn come once. */
+static void test_follow_everything(void **state)
+{
+	struct ava_log_query q = {.root = root, .follow = 1, .everything = 1, .types = "sub,act"};
+	struct ava_log_event e;
+	struct ava_log *log;
+
+	add("logs/ava/2026-11-20.jsonl", 1);
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	assert_int_equal(next_lsn(log), 1);
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
+	add_kind("logs/ava/2026-11-20.jsonl", 2, EVENT_SubagentSpawn, 1);
+	assert_int_equal(next_lsn(log), 2);
+	add("logs/ava/2026-11-20.jsonl", 3);
+	assert_int_equal(next_lsn(log), 3);
+	add_kind(RUN_LOG, 2, EVENT_SubagentSpawn, 1);
+	add_kind(RUN_LOG, 4, EVENT_Error, 1);
+	add(RUN_LOG, 5);
+	assert_int_equal(next_lsn(log), 5);
+	add("logs/ava/2026-11-21.jsonl", 6);
+	assert_int_equal(next_lsn(log), 6);
+	add(RUN_LOG, 7); /* a file that was closed meanwhile */
+	assert_int_equal(next_lsn(log), 7);
+	add("logs/ava/2026-11-21.jsonl", 8);
+	assert_int_equal(next_lsn(log), 8);
 	ava_log_close(log);
 }
 
@@ -548,6 +662,9 @@ int main(void)
 		TEST(test_questions_refused),
 		TEST(test_types),
 		TEST(test_merge),
+		TEST(test_many_runs),
+		TEST(test_after_in_big),
+		TEST(test_filters),
 		TEST(test_continuations),
 		TEST(test_broken),
 		TEST(test_torn_everywhere),
@@ -555,6 +672,7 @@ int main(void)
 		TEST(test_last_reads_little),
 		TEST(test_follow_run),
 		TEST(test_follow_days),
+		TEST(test_follow_everything),
 		TEST(test_follow_shortened),
 		TEST(test_clean_mark),
 		TEST(test_no_memory),

@@ -44,6 +44,45 @@ static void test_health(void **state)
 	json_decref(v);
 }
 
+/* The n-th event type of an answer. */
+static const char *type_at(const json_t *v, size_t n)
+{
+	return json_get_str(json_array_get(json_object_get(v, "events"), n), "eventType");
+}
+
+static void test_logs(void **state)
+{
+	json_t *v = NULL;
+	int64_t first;
+
+	/* A commit may be under way; each request gives it its turn. */
+	do {
+		json_decref(v);
+		v = rig_ask("GET", "/api/v1/logs?type=logopen", NULL, 200);
+	} while (json_array_size(json_object_get(v, "events")) == 0);
+
+	assert_string_equal(type_at(v, 0), "LogOpen");
+	assert_int_equal(json_get_int(v, "brokenLines", -1), 0);
+	first = json_get_int(v, "next", 0);
+	assert_true(first > 0);
+	json_decref(v);
+	v = rig_ask("GET", rig_path("/api/v1/logs?type=logopen&after=%s", "0"), NULL, 200);
+	assert_int_equal(json_get_int(v, "next", 0), first);
+	assert_false(json_get_bool(v, "more", true));
+	json_decref(v);
+	v = rig_ask("GET", "/api/v1/logs?search=no%20such%20text&limit=1", NULL, 200);
+	assert_int_equal(json_array_size(json_object_get(v, "events")), 0);
+	json_decref(v);
+	assert_error("GET", "/api/v1/logs?type=nonsense", NULL, 400, "invalid", "no event type");
+	assert_error("GET", "/api/v1/logs?since=soon", NULL, 400, "invalid", "is no time");
+	assert_error("GET", "/api/v1/logs?regex=(", NULL, 400, "invalid", "the expression is");
+	assert_error("GET", "/api/v1/logs?limit=1001", NULL, 400, "invalid", "from 1 to 1000");
+	assert_error("GET", "/api/v1/logs?limit=", NULL, 400, "invalid", "from 1 to 1000");
+	assert_error("GET", "/api/v1/logs?colour=red", NULL, 400, "invalid", "unknown argument");
+	assert_error("GET", "/api/v1/logs?after=1&after=2", NULL, 400, "invalid", "given twice");
+	assert_error("GET", "/api/v1/logs?run=S-000000", NULL, 404, "not_found", "no log of");
+}
+
 static void test_main_job(void **state)
 {
 	char p[64], id[64], again[64];
@@ -663,6 +702,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
 	const struct CMUnitTest tests[] = {
 		T(test_health),
+		T(test_logs),
 		T(test_main_job),
 		T(test_answers_survive_a_restart),
 		T(test_request_ids),

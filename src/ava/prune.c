@@ -1,0 +1,389 @@
+/* Pruning; see prune.h and doc/SEALS.md.
+ *
+ * The catalog says which runs ended before; the logs are verified, since what
+ * is pruned cannot be verified again; then a Seal is committed that names each
+ * file that goes with its size and hash, and the last Seal that goes with it,
+ * where the chain begins from then on; then the files are removed, oldest day
+ * first. A crash between leaves files that the next time removes. */
+#include "ava/prune.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "journal/files.h"
+#include "journal/seal.h"
+#include "journal/seal_find.h"
+#include "journal/verify.h"
+
+#define CATALOG_MAX ((size_t)1 << 31)
+#define PRUNED_MAX  (1u << 20) /* of the list in one Seal */
+#define FILES_ONCE  4000       /* named in one Seal */
+#define DEPTH_MAX   64
+
+struct prune {
+	struct core *core;
+	int64_t cutoff_ms;
+	char cutoff_day[11];
+	struct seal_names runs, days; /* ids; names below logs/ava */
+	struct seal_names files;      /* paths that are named in the Seal */
+	uint64_t bytes;
+	struct seal_newest base; /* the last Seal that goes */
+};
+
+/* ---- what goes */
+
+static int consider(struct prune *p, struct map *open, const struct catalog_row *row,
+		    struct ava_error *err)
+{
+	char path[LOGBOOK_PATH], *id;
+	struct stat st;
+
+	if (row->kind == CATALOG_SPAWN) {
+		id = row->started_ms < p->cutoff_ms ? strdup(row->id) : NULL;
+		if (id && map_put(open, id, id) != 0)
+			free(id);
+		return 0;
+	}
+	free(map_del(open, row->id));
+	logbook_run_path(row->id, path);
+	if (!id_is_run(row->id) || row->ended_ms < 0 || row->ended_ms >= p->cutoff_ms ||
+	    sys->fstatat(p->core->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	return seal_names_add(&p->runs, row->id) == 0 ? 0
+						      : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+static int find_runs(struct prune *p, struct ava_error *err)
+{
+	char *data = NULL, *id;
+	const char *line;
+	size_t len = 0, at = 0, n;
+	struct map open;
+	int rv = logbook_read(p->core->root_fd, CATALOG_PATH, CATALOG_MAX, &data, &len, err);
+
+	if (rv == AVA_ENOENT)
+		return 0;
+	map_init(&open);
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		struct catalog_row row;
+
+		if (catalog_parse(line, n, &row, NULL) != 0)
+			continue;
+		rv = consider(p, &open, &row, err);
+		catalog_row_fini(&row);
+	}
+	free(data);
+	at = 0;
+	while ((id = map_next(&open, &at))) {
+		if (rv == 0)
+			rv = err_set(err, AVA_EBUSY,
+				     "run %s from before then is not over: cancel it or wait", id);
+		free(id);
+	}
+	map_fini(&open);
+	return rv;
+}
+
+/* Days before the cutoff's, never the newest: numbers go on from it. */
+static int find_days(struct prune *p, struct ava_error *err)
+{
+	struct seal_names all = {0};
+	char path[FILES_BUF];
+	int rv = seal_names_list(&all, p->core->root_fd, "logs/ava", ".jsonl", err);
+
+	for (size_t i = 0; rv == 0 && i < all.n; i++) {
+		const char *name = all.names[i];
+		struct seal_newest newest = {0};
+
+		if (strncmp(name, p->cutoff_day, 10) >= 0 ||
+		    strncmp(name, p->core->book.day, 10) >= 0)
+			continue;
+		snprintf(path, sizeof(path), "logs/ava/%s", name);
+		rv = seal_find_in(p->core->root_fd, path, &newest, err);
+		if (rv == 1 && newest.n > p->base.n)
+			p->base = newest;
+		if (rv >= 0)
+			rv = seal_names_add(&p->days, name) || seal_names_add(&p->files, path)
+				     ? err_set(err, AVA_ENOMEM, "out of memory")
+				     : 0;
+	}
+	seal_names_fini(&all);
+	return rv;
+}
+
+/* The logs of the runs, in all their parts, and their messages. */
+static int find_files(struct prune *p, struct ava_error *err)
+{
+	struct seal_names all = {0};
+	struct nameset ids = {0};
+	char path[FILES_BUF], id[24];
+	struct stat st;
+	int rv = seal_names_list(&all, p->core->root_fd, "logs/subagents", ".jsonl", err);
+
+	for (size_t i = 0; rv == 0 && i < p->runs.n; i++) {
+		rv = nameset_add(&ids, p->runs.names[i]);
+		snprintf(path, sizeof(path), "runs/%s/messages.jsonl", p->runs.names[i]);
+		if (rv == 0 && sys->fstatat(p->core->root_fd, path, &st, 0) == 0)
+			rv = seal_names_add(&p->files, path);
+	}
+	for (size_t i = 0; rv == 0 && i < all.n; i++) {
+		snprintf(id, sizeof(id), "%.*s", (int)strcspn(all.names[i], "."), all.names[i]);
+		snprintf(path, sizeof(path), "logs/subagents/%s", all.names[i]);
+		if (nameset_has(&ids, id) && files_path_ok(path))
+			rv = seal_names_add(&p->files, path);
+	}
+	nameset_fini(&ids);
+	seal_names_fini(&all);
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
+}
+
+static void count_bytes(struct prune *p)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < p->files.n; i++)
+		if (sys->fstatat(p->core->root_fd, p->files.names[i], &st, 0) == 0)
+			p->bytes += (uint64_t)st.st_size;
+}
+
+/* ---- still as it was sealed? */
+
+struct broken {
+	char first[400];
+};
+
+static void take_finding(const struct verify_finding *f, void *user)
+{
+	struct broken *b = user;
+
+	if (f->kind == VERIFY_BROKEN && !b->first[0])
+		snprintf(b->first, sizeof(b->first), "%s: %s", f->path, f->what);
+}
+
+static int check_sealed(struct prune *p, struct ava_error *err)
+{
+	struct broken b = {0};
+	struct verify_options o = {.root = p->core->root, .finding = take_finding, .user = &b};
+	struct verify_report report;
+	int rv = verify_run(&o, &report, err);
+
+	if (rv == 0 && report.broken > 0)
+		rv = err_set(err, AVA_ECORRUPT,
+			     "the logs are not as they were sealed, and pruning would hide it "
+			     "(`ava logs verify` tells all): %s",
+			     b.first);
+	return rv;
+}
+
+/* ---- the Seal about it */
+
+static int hash_file(int rootfd, const char *path, uint64_t *size, char hex[HASH_HEX_LEN + 1])
+{
+	unsigned char head[SEAL_HASH], buf[65536];
+	int fd = files_open(rootfd, path, O_RDONLY);
+	struct hash_sha256 h;
+	ssize_t n = -1;
+
+	hash_sha256_init(&h);
+	*size = 0;
+	while (fd >= 0 && (n = sys->pread(fd, buf, sizeof(buf), (off_t)*size)) > 0) {
+		hash_sha256_add(&h, buf, (size_t)n);
+		*size += (uint64_t)n;
+	}
+	files_close(&fd);
+	hash_sha256_end(&h, head);
+	seal_hex(head, SEAL_HASH, hex);
+	return n == 0 ? 0 : AVA_EIO;
+}
+
+/* Files [from, to) of the list, as the object that stands in the Seal. */
+static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
+			struct ava_error *err)
+{
+	char hex[HASH_HEX_LEN + 1];
+	uint64_t size;
+
+	seal_hex(p->base.hash, SEAL_HASH, hex);
+	buf_addf(b, "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[", (unsigned long long)p->base.n,
+		 hex);
+	for (size_t i = from; i < to; i++) {
+		if (hash_file(p->core->root_fd, p->files.names[i], &size, hex) != 0)
+			return err_set(err, AVA_EIO, "%s cannot be read", p->files.names[i]);
+		buf_addf(b, "%s{\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}",
+			 i > from ? "," : "", p->files.names[i], (unsigned long long)size, hex);
+	}
+	buf_adds(b, "]}");
+	return buf_check(b) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+static void written(int rv, void *user)
+{
+	*(int *)user = rv;
+}
+
+static int commit_seals(struct core *c, const struct seal_list *list, char day[LOGBOOK_PATH],
+			struct ava_error *err)
+{
+	struct draft *d = draft_new(&c->book);
+	int answer = AVA_EIO, rv;
+
+	if (!d)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; i < list->n; i++) {
+		struct buf copy;
+
+		buf_init(&copy, list->contents[i].len + 1);
+		buf_add(&copy, list->contents[i].data, list->contents[i].len);
+		core_event(c, d, EVENT_Seal, "", "", &copy);
+	}
+	snprintf(day, LOGBOOK_PATH, "%s", d->nparts > 0 ? d->parts[0]->path : "");
+	rv = draft_commit(d, JOURNAL_NOW, written, &answer, err);
+	if (rv != 0)
+		return rv;
+	journal_sync(c->journal);
+	return answer == 0 ? 0 : err_set(err, answer, "%s", ava_strerror(answer));
+}
+
+static int seal_pruned(struct prune *p, struct sealer *s, size_t from, size_t to,
+		       struct ava_error *err)
+{
+	static char catalog[] = CATALOG_PATH;
+	char *paths[] = {catalog}, day[LOGBOOK_PATH];
+	struct seal_list list = {0};
+	struct buf b;
+	int rv;
+
+	buf_init(&b, PRUNED_MAX);
+	rv = write_pruned(p, &b, from, to, err);
+	if (rv == 0)
+		rv = sealer_prune(s, paths, 1, b.data, &list, err);
+	if (rv == 0)
+		rv = commit_seals(p->core, &list, day, err);
+	if (rv == 0)
+		rv = sealer_committed(s, day, err);
+	seal_list_fini(&list);
+	buf_fini(&b);
+	return rv;
+}
+
+static int seal_all(struct prune *p, struct ava_error *err)
+{
+	struct sealer *s = NULL;
+	int rv = sealer_open(&s, p->core->root_fd, err);
+
+	for (size_t at = 0; rv == 0 && at < p->files.n; at += FILES_ONCE)
+		rv = seal_pruned(p, s, at, MIN(at + FILES_ONCE, p->files.n), err);
+	sealer_close(s, rv == 0);
+	return rv;
+}
+
+/* ---- away with it */
+
+static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_error *err)
+{
+	struct seal_names names = {0};
+	char below[FILES_BUF];
+	int rv = 0;
+
+	if (sys->unlinkat(rootfd, path, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return err_sys(err, "%s", path);
+	if (depth == DEPTH_MAX)
+		return err_set(err, AVA_ETOOBIG, "%s lies too deep to be removed", path);
+	rv = seal_names_list(&names, rootfd, path, "", err);
+	for (size_t i = 0; rv == 0 && i < names.n; i++) {
+		int len = snprintf(below, sizeof(below), "%s/%s", path, names.names[i]);
+
+		rv = len < (int)sizeof(below)
+			     ? remove_tree(rootfd, below, depth + 1, err)
+			     : err_set(err, AVA_ETOOBIG, "%s has too long a name", path);
+	}
+	seal_names_fini(&names);
+	if (rv == 0 && sys->unlinkat(rootfd, path, AT_REMOVEDIR) != 0)
+		rv = err_sys(err, "%s", path);
+	return rv;
+}
+
+static int remove_all(struct prune *p, struct ava_error *err)
+{
+	char path[FILES_BUF];
+	int rootfd = p->core->root_fd, rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < p->files.n; i++)
+		if (sys->unlinkat(rootfd, p->files.names[i], 0) != 0 && errno != ENOENT)
+			rv = err_sys(err, "%s", p->files.names[i]);
+	for (size_t i = 0; rv == 0 && i < p->runs.n; i++) {
+		snprintf(path, sizeof(path), "runs/%s", p->runs.names[i]);
+		rv = remove_tree(rootfd, path, 0, err);
+	}
+	if (rv == 0 && p->days.n > 0 && files_sync_dir(rootfd, "logs/ava") != 0)
+		rv = err_sys(err, "logs/ava");
+	return rv;
+}
+
+/* ---- the whole */
+
+static void write_names(struct jw *w, const char *key, const struct seal_names *l)
+{
+	jw_array(w, key);
+	for (size_t i = 0; i < l->n; i++)
+		jw_str(w, NULL, l->names[i]);
+	jw_end(w);
+}
+
+static void write_report(const struct prune *p, bool dry, struct buf *report)
+{
+	struct jw w;
+
+	jw_init(&w, report);
+	jw_object(&w, NULL);
+	jw_bool(&w, "dryRun", dry);
+	write_names(&w, "runs", &p->runs);
+	write_names(&w, "days", &p->days);
+	jw_int(&w, "files", (int64_t)p->files.n);
+	jw_int(&w, "bytes", (int64_t)p->bytes);
+	jw_end(&w);
+}
+
+int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
+	       struct ava_error *err)
+{
+	struct prune p = {.cutoff_ms = cutoff_ms};
+	int rv = core_open_bare(&p.core, o, err);
+
+	if (rv != 0)
+		return rv;
+	clock_local_date(cutoff_ms, p.cutoff_day);
+	journal_sync(p.core->journal);
+	rv = find_runs(&p, err);
+	if (rv == 0)
+		rv = find_days(&p, err);
+	if (rv == 0)
+		rv = find_files(&p, err);
+	count_bytes(&p);
+	if (rv == 0 && p.files.n > 0)
+		rv = check_sealed(&p, err);
+	if (rv == 0 && !dry && p.files.n > 0) {
+		rv = seal_all(&p, err);
+		if (rv == 0)
+			rv = remove_all(&p, err);
+	}
+	core_close_bare(p.core);
+	if (rv == 0)
+		write_report(&p, dry, report);
+	seal_names_fini(&p.runs);
+	seal_names_fini(&p.days);
+	seal_names_fini(&p.files);
+	return rv;
+}

@@ -1,0 +1,314 @@
+/* Sealing beside the work; see seals.h.
+ *
+ * The loop only notes which files grew. When the timer fires, the noted paths
+ * go to a thread of the pool, which hashes what came and returns contents of
+ * Seals; the loop commits them one after the other; then the thread notes the
+ * newest in seals/last. One of these steps is under way at a time. A commit
+ * that is refused is tried again with the same content, because the numbers
+ * of Seals have no gaps. After a crash between two of them the next start
+ * seals what it finds. */
+#include "ava/seals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "base/error.h"
+#include "journal/seal.h"
+
+#define TOGETHER 8 /* Seals in one commit */
+
+enum step { IDLE, HASHING, COMMITTING, NOTING };
+
+struct seals {
+	struct core *core;
+	struct sealer *sealer; /* NULL until the first round: it reads files */
+	struct os_timer *timer;
+	struct os_work work;
+	enum step step;
+	bool armed, closing;
+	struct map touched; /* paths, as keys and values */
+	size_t ntouched;
+
+	/* of the round under way */
+	char **paths;
+	size_t npaths;
+	struct seal_list contents;
+	size_t committed; /* of contents */
+	unsigned flying;
+	char day[LOGBOOK_PATH];
+	int rv;
+	struct ava_error err;
+	int told; /* the last failure that was logged */
+};
+
+static void commit_some(struct seals *s);
+
+static void arm(struct seals *s)
+{
+	if (s->armed || s->closing || s->step != IDLE)
+		return;
+	if (s->ntouched == 0 && s->contents.n == 0)
+		return;
+	os_timer_set(s->timer, s->core->settings.seals_every_s * 1000);
+	s->armed = true;
+}
+
+static void touch(struct seals *s, char *path)
+{
+	if (map_put(&s->touched, path, path) != 0)
+		free(path); /* it is there, or without memory: sealed at its next line */
+	else
+		s->ntouched++;
+}
+
+static void touched(const char *path, void *user)
+{
+	struct seals *s = user;
+	char *copy;
+
+	if (map_get(&s->touched, path))
+		return;
+	copy = strdup(path);
+	if (copy)
+		touch(s, copy);
+	arm(s);
+}
+
+static void failed(struct seals *s, int rv, const struct ava_error *err)
+{
+	if (rv != s->told)
+		core_log(s->core, "the logs could not be sealed (it is tried again): %s",
+			 err->text[0] ? err->text : ava_strerror(rv));
+	s->told = rv;
+}
+
+/* ---- hashing, on a thread of the pool */
+
+static void hash_work(struct os_work *w)
+{
+	struct seals *s = w->priv;
+
+	s->err = (struct ava_error){0};
+	s->rv = s->sealer ? 0 : sealer_open(&s->sealer, s->core->root_fd, &s->err);
+	if (s->rv == 0)
+		s->rv = sealer_round(s->sealer, s->paths, s->npaths, &s->contents, &s->err);
+}
+
+static void hash_done(struct os_work *w)
+{
+	struct seals *s = w->priv;
+
+	for (size_t i = 0; i < s->npaths; i++) {
+		if (s->rv != 0)
+			touch(s, s->paths[i]);
+		else
+			free(s->paths[i]);
+	}
+	free(s->paths);
+	s->paths = NULL;
+	s->npaths = 0;
+	if (s->rv != 0)
+		failed(s, s->rv, &s->err);
+	s->step = IDLE;
+	if (s->contents.n > 0)
+		commit_some(s);
+	arm(s);
+}
+
+static bool take_paths(struct seals *s)
+{
+	size_t at = 0;
+	char *path;
+
+	s->paths = calloc(s->ntouched + 1, sizeof(*s->paths));
+	if (!s->paths)
+		return false;
+	while ((path = map_next(&s->touched, &at)))
+		s->paths[s->npaths++] = path;
+	map_fini(&s->touched);
+	map_init(&s->touched);
+	s->ntouched = 0;
+	return true;
+}
+
+static void fire(void *user)
+{
+	struct seals *s = user;
+
+	s->armed = false;
+	if (s->step != IDLE)
+		return; /* its end arms again */
+	if (s->contents.n > 0) {
+		commit_some(s);
+	} else if (take_paths(s)) {
+		s->step = HASHING;
+		s->work = (struct os_work){.work = hash_work, .done = hash_done, .priv = s};
+		os_work_start(s->core->loop, &s->work);
+	}
+	arm(s);
+}
+
+/* ---- seals/last, on a thread of the pool */
+
+static void note_work(struct os_work *w)
+{
+	struct seals *s = w->priv;
+
+	s->err = (struct ava_error){0};
+	s->rv = sealer_committed(s->sealer, s->day, &s->err);
+}
+
+static void note_done(struct os_work *w)
+{
+	struct seals *s = w->priv;
+
+	s->told = s->rv == 0 ? 0 : s->told;
+	if (s->rv != 0)
+		failed(s, s->rv, &s->err);
+	s->step = IDLE;
+	arm(s);
+}
+
+/* ---- commits */
+
+static void committed(int rv, void *user)
+{
+	struct seals *s = user;
+	struct ava_error err = {0};
+
+	s->step = IDLE;
+	if (rv != 0) {
+		failed(s, rv, &err);
+		arm(s);
+		return;
+	}
+	s->committed += s->flying;
+	if (s->committed < s->contents.n) {
+		commit_some(s);
+		return;
+	}
+	seal_list_fini(&s->contents);
+	s->committed = 0;
+	if (s->closing)
+		return; /* seals_close goes on */
+	s->step = NOTING;
+	s->work = (struct os_work){.work = note_work, .done = note_done, .priv = s};
+	os_work_start(s->core->loop, &s->work);
+}
+
+static void write_seal(struct core *c, struct draft *d, const struct buf *content)
+{
+	struct buf copy;
+
+	buf_init(&copy, content->len + 1);
+	buf_add(&copy, content->data, content->len);
+	core_event(c, d, EVENT_Seal, "", "", &copy);
+}
+
+static void commit_some(struct seals *s)
+{
+	struct draft *d = draft_new(&s->core->book);
+	struct ava_error err = {0};
+	size_t n = MIN(s->contents.n - s->committed, TOGETHER);
+	int rv = d ? 0 : AVA_ENOMEM;
+
+	if (d) {
+		d->quiet = true;
+		for (size_t i = 0; i < n; i++)
+			write_seal(s->core, d, &s->contents.contents[s->committed + i]);
+		snprintf(s->day, sizeof(s->day), "%s",
+			 d->nparts > 0 ? d->parts[d->nparts - 1]->path : "");
+		s->flying = (unsigned)n;
+		s->step = COMMITTING;
+		rv = draft_commit(d, JOURNAL_RIDE, committed, s, &err);
+	}
+	if (rv != 0) {
+		s->step = IDLE;
+		failed(s, rv, &err);
+		arm(s);
+	}
+}
+
+/* ---- life */
+
+int seals_open(struct core *c, struct ava_error *err)
+{
+	struct seals *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	s->core = c;
+	s->timer = os_timer_new(c->loop, fire, s);
+	if (!s->timer) {
+		free(s);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	map_init(&s->touched);
+	c->seals = s;
+	c->book.touched = touched;
+	c->book.touched_user = s;
+	return 0;
+}
+
+/* Until nothing is under way: threads of the pool answer through the loop,
+ * commits through the journal. */
+static void settle(struct seals *s)
+{
+	while (s->step == HASHING || s->step == NOTING)
+		os_loop_step(s->core->loop, -1);
+	if (s->step == COMMITTING)
+		journal_sync(s->core->journal);
+}
+
+/* Everything is sealed and committed: 0, or what failed. */
+static int seal_rest(struct seals *s)
+{
+	int rv = 0;
+
+	if (s->contents.n == 0 && s->ntouched > 0) {
+		if (!take_paths(s))
+			return AVA_ENOMEM;
+		hash_work(&s->work);
+		rv = s->rv;
+		hash_done(&s->work);
+	} else if (s->contents.n > 0) {
+		commit_some(s);
+	}
+	for (int i = 0; i < 10000 && s->step == COMMITTING; i++)
+		journal_sync(s->core->journal);
+	if (rv == 0 && s->contents.n > 0)
+		rv = AVA_EIO;
+	if (rv == 0 && s->sealer && s->day[0])
+		rv = sealer_committed(s->sealer, s->day, &s->err);
+	return rv;
+}
+
+void seals_close(struct core *c)
+{
+	struct seals *s = c->seals;
+	char *path;
+	size_t at = 0;
+	int rv;
+
+	if (!s)
+		return;
+	s->closing = true;
+	os_timer_stop(s->timer);
+	settle(s);
+	s->work.priv = s;
+	/* What a refused commit left, then what came since. */
+	rv = seal_rest(s);
+	if (rv == 0 && s->ntouched > 0)
+		rv = seal_rest(s);
+	c->book.touched = NULL;
+	c->seals = NULL;
+	sealer_close(s->sealer, rv == 0);
+	os_timer_free(s->timer);
+	while ((path = map_next(&s->touched, &at)))
+		free(path);
+	map_fini(&s->touched);
+	seal_list_fini(&s->contents);
+	free(s);
+}

@@ -1,0 +1,31 @@
+/* ava logs --cursor-file: where the last call ended, so that the next one
+ * goes on there without losing or repeating an event. doc/QUERY.md. */
+#ifndef CLI_LOGCURSOR_H
+#define CLI_LOGCURSOR_H
+
+#include <ava.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOGCURSOR_GIVEN 4096
+
+struct logcursor {
+	const char *path;                /* *borrowed*; NULL: there is none */
+	bool known;                      /* `after` means something */
+	uint64_t after;                  /* all that is wanted up to here was given */
+	uint64_t given[LOGCURSOR_GIVEN]; /* above it only these, ascending */
+	size_t n;
+};
+
+/* A file that is not there yet is an empty cursor. AVA_ECORRUPT: it is no
+ * cursor. */
+int logcursor_load(struct logcursor *c, const char *path, struct ava_error *err);
+/* The event was given by an earlier call. */
+bool logcursor_has(const struct logcursor *c, uint64_t lsn);
+/* It is given now; `time_ms` is the event's, `now_ms` the clock's. */
+void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms, int64_t now_ms);
+/* Durable when it returns 0. */
+int logcursor_save(const struct logcursor *c, struct ava_error *err);
+
+#endif

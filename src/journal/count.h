@@ -1,0 +1,42 @@
+/* Counting events and summing what they cost, on two threads; part of
+ * ava_read. doc/QUERY.md, "Counting". */
+#ifndef JOURNAL_COUNT_H
+#define JOURNAL_COUNT_H
+
+#include <ava.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum count_by { COUNT_ALL, COUNT_TYPE, COUNT_AGENT, COUNT_MODEL, COUNT_ROLE, COUNT_DAY };
+
+struct count_row {
+	char *key; /* owned; "" where there is none */
+	uint64_t events;
+	uint64_t input_tokens, output_tokens; /* of InferEnd, as the others below */
+	uint64_t cost_microusd;
+	uint64_t uncosted; /* calls whose price is unknown */
+};
+
+struct count {
+	struct count_row *rows; /* owned; most events first, days in order */
+	size_t n;
+};
+
+/* Told of each broken line, one at a time; any thread. */
+typedef void (*count_broken_fn)(const struct ava_error *err, void *user);
+/* Told of the bytes read, from time to time; any thread, one at a time. */
+typedef void (*count_progress_fn)(uint64_t done, uint64_t total, void *user);
+
+struct count_watch { /* NULL: not told */
+	count_broken_fn broken;
+	count_progress_fn progress;
+	void *user;
+};
+
+/* `q` without follow. On error *out is empty. What ava_log_open and
+ * ava_log_next may return, AVA_ECORRUPT aside. */
+int count_events(struct count *out, const struct ava_log_query *q, enum count_by by,
+		 const struct count_watch *watch, struct ava_error *err);
+void count_fini(struct count *c);
+
+#endif

@@ -1,0 +1,48 @@
+/* Sealing: SHA-256 over the files that only grow, and signed statements about
+ * them (doc/SEALS.md). The sealer reads what the journal wrote, away from the
+ * loop: each call on one thread, one at a time. What it returns is the content
+ * of Seal events, which the caller commits, in order, all of them. */
+#ifndef JOURNAL_SEAL_H
+#define JOURNAL_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct sealer;
+struct ava_error;
+
+/* Reads the key (makes it at first) and the newest Seal. `rootfd` is
+ * borrowed. What an end without a last Seal left unsealed is part of the next
+ * round. */
+int sealer_open(struct sealer **s, int rootfd, struct ava_error *err);
+/* `complete`: everything is sealed and its Seals are committed, so that the
+ * next start need not look for more. Accepts NULL. */
+void sealer_close(struct sealer *s, bool complete);
+
+struct seal_list {
+	struct buf *contents; /* owned, as the array */
+	size_t n, cap;
+};
+void seal_list_fini(struct seal_list *l);
+
+/* Hash what came to these files (paths as the journal has them; all their
+ * parts) and to the daily logs seen before, and append contents of Seals to
+ * `out`; none when nothing came. On error `out` and the sealer are good as far
+ * as they got: what is in it must be committed. */
+int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
+		 struct ava_error *err);
+/* Like a round over `paths`; the last Seal, which is written even when nothing
+ * came to them, has `"pruned":<pruned>` in it, a JSON object. */
+int sealer_prune(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+		 struct seal_list *out, struct ava_error *err);
+/* All contents are committed and the last stands in this daily log: note it
+ * in seals/last. */
+int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);
+
+/* Bytes hashed so far, and files whose content was no longer what was hashed. */
+uint64_t sealer_bytes(const struct sealer *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* What a start must know about the Seals before it: the newest one, and which
+ * files an end without a last Seal left unsealed. */
+#ifndef JOURNAL_SEAL_FIND_H
+#define JOURNAL_SEAL_FIND_H
+
+#include "journal/seal_read.h"
+
+struct seal_names {
+	char **names; /* owned, each too */
+	size_t n, cap;
+};
+int seal_names_add(struct seal_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
+void seal_names_fini(struct seal_names *l);
+/* Names in `dir` that end in `ending`, as they are there; sorted. A folder
+ * that is not there has none. */
+int seal_names_list(struct seal_names *l, int rootfd, const char *dir, const char *ending,
+		    struct ava_error *err);
+
+struct seal_newest {
+	uint64_t n;   /* 0: there is none */
+	uint64_t lsn; /* of its event; 0: not known */
+	unsigned char hash[SEAL_HASH];
+	char day[16]; /* "2026-11-21", of the log it stands in; "": not known */
+};
+/* From the daily logs, and seals/last when that knows a later one. */
+int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);
+
+/* The last one of this log: 1; 0: it has none; or a code. */
+int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
+
+/* Paths of files to which something came behind the newest Seal; none when
+ * the last end was complete. Marks the root as not complete. */
+int seal_find_stale(int rootfd, const struct seal_newest *newest, struct seal_names *out,
+		    struct ava_error *err);
+/* The end is complete. Best effort. */
+void seal_find_clean(int rootfd);
+
+#endif

@@ -1,0 +1,227 @@
+/* Reading Seals; see seal_read.h.
+ *
+ * What is signed are the bytes of the content up to `,"sig":"`, as they stand
+ * in the file: nothing is rendered again, so that there is one form only. All
+ * of it may be hostile; a Seal that cannot be read is AVA_ECORRUPT. */
+#include "journal/seal_read.h"
+
+#include <ava.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "journal/files.h"
+
+#define TAIL_LEN   (8 + 2 * SEAL_SIG + 2) /* ,"sig":"<128>"} */
+#define SMALL_FILE (1u << 20)
+
+void seal_hex(const unsigned char *bytes, size_t len, char *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		out[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+	}
+	out[2 * len] = '\0';
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool seal_unhex(const char *hex, unsigned char *out, size_t len)
+{
+	if (hex == NULL || strnlen(hex, 2 * len + 1) != 2 * len)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		int high = digit(hex[2 * i]), low = digit(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (unsigned char)(high << 4 | low);
+	}
+	return true;
+}
+
+static const char *past(const char *at, const char *end, const char *text, size_t len)
+{
+	if (at == NULL || (size_t)(end - at) < len || memcmp(at, text, len) != 0)
+		return NULL;
+	at += len;
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at;
+}
+
+bool seal_is_line(const char *line, size_t len)
+{
+	static const char kind[] = ",\"eventType\":\"Seal\"";
+	const char *end = line + len, *at;
+
+	if (len < 80 || memcmp(line, "{\"timestamp\":\"", 14) != 0)
+		return false;
+	at = past(line + 38, end, "\",\"lsn\":", 8);
+	at = past(at, end, ",\"seq\":", 7);
+	return past(at, end, kind, sizeof(kind) - 1) != NULL;
+}
+
+static void sha256(const void *data, size_t len, unsigned char out[SEAL_HASH])
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, data, len);
+	hash_sha256_end(&h, out);
+}
+
+/* The signature at the end of the content. */
+static bool take_signature(const char *content, size_t len, unsigned char sig[SEAL_SIG])
+{
+	char hex[2 * SEAL_SIG + 1];
+	const char *at;
+
+	if (len < TAIL_LEN + 2)
+		return false;
+	at = content + len - TAIL_LEN;
+	if (memcmp(at, ",\"sig\":\"", 8) != 0 || memcmp(content + len - 2, "\"}", 2) != 0)
+		return false;
+	memcpy(hex, at + 8, sizeof(hex) - 1);
+	hex[sizeof(hex) - 1] = '\0';
+	return seal_unhex(hex, sig, SEAL_SIG);
+}
+
+int seal_parse(struct seal *s, const char *content, size_t len, struct ava_error *err)
+{
+	unsigned char sig[SEAL_SIG];
+	int64_t n;
+
+	*s = (struct seal){0};
+	if (!take_signature(content, len, sig))
+		return err_set(err, AVA_ECORRUPT, "the seal has no signature at its end");
+	if (sodium_init() < 0)
+		return err_set(err, AVA_ENOMEM, "libsodium cannot start");
+	s->doc = json_parse(content, len, err);
+	if (s->doc == NULL)
+		return err != NULL && err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_ECORRUPT;
+	n = json_get_int(s->doc, "n", 0);
+	if (n <= 0 || !seal_unhex(json_get_str(s->doc, "prev"), s->prev, SEAL_HASH) ||
+	    !seal_unhex(json_get_str(s->doc, "key"), s->key, SEAL_KEY) ||
+	    !json_is_array(json_object_get(s->doc, "files"))) {
+		seal_fini(s);
+		return err_set(err, AVA_ECORRUPT, "the seal lacks n, prev, key or files");
+	}
+	s->n = (uint64_t)n;
+	s->authentic = crypto_sign_verify_detached(sig, (const unsigned char *)content,
+						   len - TAIL_LEN, s->key) == 0;
+	sha256(content, len, s->hash);
+	return 0;
+}
+
+void seal_fini(struct seal *s)
+{
+	json_decref(s->doc);
+	s->doc = NULL;
+}
+
+int seal_item(const struct seal *s, size_t i, struct seal_item *item)
+{
+	const json_t *o = json_array_get(json_object_get(s->doc, "files"), i);
+	int64_t size = json_get_int(o, "size", -1), from = json_get_int(o, "from", -1),
+		each = json_get_int(o, "each", 1);
+
+	if (o == NULL)
+		return 0;
+	*item = (struct seal_item){.path = json_get_str(o, "path"),
+				   .lines = json_get_str(o, "lines")};
+	if (item->path == NULL || !files_path_ok(item->path) || size < 0 || from < 0 ||
+	    from > size || each < 1 || item->lines == NULL ||
+	    !seal_unhex(json_get_str(o, "head"), item->head, SEAL_HASH))
+		return AVA_ECORRUPT;
+	item->size = (uint64_t)size;
+	item->from = (uint64_t)from;
+	item->each = (uint64_t)each;
+	item->nmarks = strlen(item->lines) / SEAL_MARK_CHARS;
+	return 1;
+}
+
+uint32_t seal_mark(const struct seal_item *item, size_t i)
+{
+	uint32_t mark = 0;
+
+	for (size_t k = 0; k < SEAL_MARK_CHARS; k++) {
+		int d = digit(item->lines[i * SEAL_MARK_CHARS + k]);
+
+		mark = mark << 4 | (uint32_t)(d < 0 ? 0 : d);
+	}
+	return mark;
+}
+
+/* ---- the files beside the logs */
+
+int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
+{
+	char *text = NULL;
+	json_t *o = NULL;
+	size_t len;
+	const char *path;
+	int64_t n, size;
+	int rv = sys_read_file(rootfd, SEAL_LAST_PATH, SMALL_FILE, &text, &len, err);
+
+	*last = (struct seal_last){0};
+	if (rv != 0)
+		return rv;
+	o = json_parse(text, len, NULL);
+	free(text);
+	path = json_get_str(o, "path");
+	n = json_get_int(o, "n", 0);
+	size = json_get_int(o, "size", -1);
+	if (path == NULL || n <= 0 || size < 0 || strlen(path) >= sizeof(last->path) ||
+	    !files_path_ok(path) || !seal_unhex(json_get_str(o, "hash"), last->hash, SEAL_HASH) ||
+	    !seal_unhex(json_get_str(o, "head"), last->head, SEAL_HASH)) {
+		rv = err_set(err, AVA_ECORRUPT, SEAL_LAST_PATH " cannot be read");
+	} else {
+		last->n = (uint64_t)n;
+		last->size = (uint64_t)size;
+		snprintf(last->path, sizeof(last->path), "%s", path);
+	}
+	json_decref(o);
+	return rv;
+}
+
+int seal_last_write(int rootfd, const struct seal_last *last)
+{
+	char hash[2 * SEAL_HASH + 1], head[2 * SEAL_HASH + 1], text[600];
+	int len;
+
+	seal_hex(last->hash, SEAL_HASH, hash);
+	seal_hex(last->head, SEAL_HASH, head);
+	len = snprintf(
+		text, sizeof(text),
+		"{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}\n",
+		(unsigned long long)last->n, hash, last->path, (unsigned long long)last->size,
+		head);
+	return files_replace(rootfd, SEAL_LAST_PATH, text, (size_t)len, true);
+}
+
+int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_error *err)
+{
+	char want[2 * SEAL_KEY + 16], *text = NULL;
+	size_t len;
+	int rv = sys_read_file(rootfd, SEAL_PUBLIC_PATH, SMALL_FILE, &text, &len, err);
+
+	if (rv != 0)
+		return rv;
+	memcpy(want, "ed25519 ", 8);
+	seal_hex(key, SEAL_KEY, want + 8);
+	rv = memmem(text, len, want, strlen(want)) != NULL;
+	free(text);
+	return rv;
+}

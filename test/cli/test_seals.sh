@@ -1,0 +1,101 @@
+#!/bin/sh
+# Seals through the real programs: what a daemon wrote is sealed, a kill -9 is
+# a normal state, an edit is named, a seal kept elsewhere shows a root that was
+# put back.
+. "${0%/*}/lib.sh"
+export AVA_SEALS_EVERY=1
+
+mkdir "$T/work" && cd "$T/work" || exit 99
+printf 'the parser is here\nint parse_header(void);\n' >parser.c
+
+run "$AVA" logs verify
+exits 'a root that is not there is told' 5
+run "$AVA" logs verify --help
+exits 'it has a help' 0
+contains 'with its options' '--head' "$OUT"
+run "$AVA" logs verify --bogus
+exits 'a wrong option is wrong usage' 2
+
+start_daemon
+run "$AVA" run 'where is the parser?' --yes
+exits 'a run ends' 0
+sealed() { grep -q '"eventType":"Seal"' "$AVA_DATA_ROOT"/logs/ava/*.jsonl; }
+check 'a seal follows' wait_for 60 sealed
+run "$AVA" logs verify
+exits 'nothing is amiss while the daemon runs' 0
+contains 'and it says so' 'as it was sealed' "$OUT"
+key=$(stat -c %a "$AVA_DATA_ROOT/seals/key")
+equal 'the key is for its owner alone' 600 "$key"
+
+run "$AVA" run 'find the header' --yes
+kill_daemon
+run "$AVA" logs verify
+exits 'a kill leaves an unsealed tail, which is no damage' 0
+run "$AVA" logs head
+exits 'the newest seal is printed' 0
+cp "$OUT" "$T/kept"
+cp -r "$AVA_DATA_ROOT" "$T/older"
+
+start_daemon
+run "$AVA" run 'where is the parser?' --yes
+stop_daemon
+run "$AVA" logs verify --json
+exits 'nothing is amiss after an orderly end' 0
+equal 'and nothing is left unsealed' 0 "$(jq .unsealedBytes "$OUT")"
+equal 'nor found' 0 "$(jq '.findings | length' "$OUT")"
+run "$AVA" logs verify --head "$T/kept"
+exits 'the logs go on from the seal that was kept' 0
+"$AVA" logs head >"$T/kept"
+
+id=$(ls "$AVA_DATA_ROOT"/logs/subagents | head -n 1)
+id=${id%.jsonl}
+run "$AVA" export "$id"
+exits 'a run is exported' 0
+equal 'with what its log has' "$(jq -sc . "$AVA_DATA_ROOT/logs/subagents/$id.jsonl")" \
+	"$(jq -c .events "$OUT")"
+equal 'and its result' "$(jq -c .summary "$AVA_DATA_ROOT/runs/$id/result.json")" \
+	"$(jq -c .result.summary "$OUT")"
+run "$AVA" export S-aaaaaaaaaaaa
+exits 'a run that never was is told' 5
+run "$AVA" prune
+exits 'pruning must be told what is old' 1
+run "$AVA" prune --older-than soon
+exits 'in a form that is understood' 2
+start_daemon
+run "$AVA" prune --older-than 90d --json
+exits 'a daemon without work makes room' 0
+equal 'and nothing is that old' 0 "$(jq '.runs | length' "$OUT")"
+
+log=$(ls "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | head -n 1)
+name=logs/subagents/${log##*/}
+id=${log##*/}
+id=${id%.jsonl}
+cp "$log" "$T/log"
+sed -i '3s/"lsn"/"lsm"/' "$log"
+run "$AVA" logs verify
+exits 'an edit is found' 1
+contains 'and named' "$name:3 " "$OUT"
+contains 'as what it is' 'this line was changed' "$OUT"
+run "$AVA" logs verify --json "$id"
+exits 'also when only this run is asked for' 1
+equal 'with its line' 3 "$(jq '.findings[0].line' "$OUT")"
+run "$AVA" logs verify catalog.jsonl
+exits 'another file is well' 0
+rm "$log"
+run "$AVA" logs verify
+exits 'a deleted run is found' 1
+contains 'and named' "$name: it is missing" "$OUT"
+cp "$T/log" "$log"
+run "$AVA" logs verify
+exits 'and all is well when it is put back' 0
+
+mv "$AVA_DATA_ROOT" "$T/newer" && mv "$T/older" "$AVA_DATA_ROOT"
+run "$AVA" logs verify --head "$T/kept"
+exits 'an older copy of everything shows against a seal that was kept' 1
+contains 'and it says so' 'that was kept is missing' "$OUT"
+run "$AVA" logs verify logs/none.jsonl
+exits 'a log that is not there is told' 5
+echo '{}' >"$T/empty"
+run "$AVA" logs verify --head "$T/empty"
+exits 'so is a file that holds no seal' 2
+finish

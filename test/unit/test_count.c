@@ -1,0 +1,187 @@
+/* Counting on two threads gives what counting one by one gives, whatever the
+ * size of the pieces; copies count once; broken lines are told once each. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "event/event.h"
+#include "journal/count.h"
+
+#define EVENTS 60000 /* more than two pieces of a file */
+
+static char root[256];
+
+static const char *path_of(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return path;
+}
+
+static int setup(void **state)
+{
+	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
+
+	snprintf(root, sizeof(root), "%s", unit_tmpdir());
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unit_rmdir(root);
+	return 0;
+}
+
+static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, const char *agent)
+{
+	struct event_head head = {
+		.kind = kind, .wall_ms = 1795248000000, .lsn = lsn, .seq = lsn, .agent_id = agent};
+	struct event_meta meta = EVENT_META_NONE;
+	char content[700];
+
+	if (kind == EVENT_InferEnd) {
+		meta.input_tokens = 10;
+		meta.output_tokens = 3;
+		meta.cost_microusd = lsn % 2 == 0 ? 12345 : -1;
+		meta.model_id = "m/a";
+	}
+	memset(content, 'x', sizeof(content));
+	memcpy(content, "{\"t\":\"", 6);
+	memcpy(content + 100 + lsn % 500, "\"}", 2);
+	assert_int_equal(event_encode(b, &head, content, 102 + lsn % 500, &meta), 0);
+}
+
+static unsigned told;
+
+static void on_broken(const struct ava_error *err, void *user)
+{
+	assert_int_equal(err->code, AVA_ECORRUPT);
+	told++;
+}
+
+static const struct count_row *find(const struct count *c, const char *key)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->rows[i].key, key) == 0)
+			return &c->rows[i];
+	return NULL;
+}
+
+static void count(struct count *c, enum count_by by, const struct ava_log_query *q)
+{
+	struct count_watch watch = {.broken = on_broken};
+	struct ava_log_query query = *q;
+	struct ava_error err = {0};
+
+	query.root = root;
+	told = 0;
+	assert_int_equal(count_events(c, &query, by, &watch, &err), 0);
+}
+
+static void test_big_file(void **state)
+{
+	static const enum event_kind kinds[] = {EVENT_ToolCall, EVENT_InferEnd, EVENT_Error};
+	const struct count_row *row;
+	struct count c;
+	struct buf b;
+
+	buf_init(&b, 64 << 20);
+	for (uint64_t i = 1; i <= EVENTS; i++) {
+		encode(&b, i, kinds[i % 3], i % 2 == 0 ? "ava" : "S-7f3a2b");
+		if (i % 1000 == 0)
+			buf_adds(&b, "broken\n");
+	}
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
+	buf_fini(&b);
+	count(&c, COUNT_TYPE, &(struct ava_log_query){0});
+	assert_int_equal(c.n, 3);
+	assert_int_equal(told, EVENTS / 1000);
+	assert_int_equal(find(&c, "Error")->events, EVENTS / 3);
+	row = find(&c, "InferEnd");
+	assert_int_equal(row->events, EVENTS / 3);
+	assert_int_equal(row->input_tokens, 10 * EVENTS / 3);
+	assert_int_equal(row->output_tokens, 3 * EVENTS / 3);
+	assert_int_equal(row->uncosted, EVENTS / 6);
+	assert_int_equal(row->cost_microusd, UINT64_C(12345) * (EVENTS / 6));
+	count_fini(&c);
+	count(&c, COUNT_AGENT, &(struct ava_log_query){.types = "error", .after = 3});
+	assert_int_equal(c.n, 2);
+	assert_int_equal(c.rows[0].events + c.rows[1].events, EVENTS / 3 - 1);
+	count_fini(&c);
+	count(&c, COUNT_ALL, &(struct ava_log_query){.last = 50});
+	assert_int_equal(c.rows[0].events, 50);
+	count_fini(&c);
+}
+
+static void add(struct buf *b, uint64_t lsn, enum event_kind kind)
+{
+	encode(b, lsn, kind, "S-7f3a2b");
+}
+
+static void test_copies(void **state)
+{
+	struct count c;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	add(&b, 1, EVENT_SubagentSpawn);
+	add(&b, 2, EVENT_ToolCall);
+	add(&b, 3, EVENT_SubagentComplete);
+	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
+	buf_reset(&b);
+	add(&b, 1, EVENT_SubagentSpawn);
+	add(&b, 3, EVENT_SubagentComplete);
+	add(&b, 4, EVENT_SubagentSpawn);
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
+	buf_fini(&b);
+	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
+	assert_int_equal(find(&c, "SubagentSpawn")->events, 2);
+	assert_int_equal(find(&c, "SubagentComplete")->events, 1);
+	assert_int_equal(find(&c, "ToolCall")->events, 1);
+	count_fini(&c);
+	count(&c, COUNT_DAY, &(struct ava_log_query){.everything = 1});
+	assert_int_equal(c.n, 1);
+	assert_int_equal(c.rows[0].events, 4);
+	count_fini(&c);
+}
+
+static int count_all(void)
+{
+	struct count_watch watch = {.broken = on_broken};
+	struct ava_log_query q = {.root = root, .everything = 1};
+	struct count c;
+	int rv = count_events(&c, &q, COUNT_ROLE, &watch, NULL);
+
+	if (rv == 0)
+		count_fini(&c);
+	return rv;
+}
+
+static void test_no_memory(void **state)
+{
+	static const char rows[] = "{\"row\":\"spawn\",\"id\":\"S-7f3a2b\",\"role\":\"r\"}\n";
+	int rv = 0;
+
+	test_copies(state);
+	unit_write(path_of("catalog.jsonl"), rows, sizeof(rows) - 1);
+	FAULT_LOOP(k, rv = count_all());
+	assert_int_equal(rv, 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {TEST(test_big_file), TEST(test_copies),
+					   TEST(test_no_memory)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

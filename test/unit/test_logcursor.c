@@ -1,0 +1,108 @@
+/* The cursor of ava logs: the form of doc/QUERY.md, events in any order, what
+ * is no cursor. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/logcursor.h"
+
+#define NOW INT64_C(1795248000000)
+
+static char dir[256], path[300];
+static struct logcursor c;
+
+static int setup(void **state)
+{
+	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
+	snprintf(path, sizeof(path), "%s/cursor", dir);
+	assert_int_equal(logcursor_load(&c, path, NULL), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unit_rmdir(dir);
+	return 0;
+}
+
+static void reload(void)
+{
+	assert_int_equal(logcursor_save(&c, NULL), 0);
+	assert_int_equal(logcursor_load(&c, path, NULL), 0);
+}
+
+static void test_form(void **state)
+{
+	size_t len;
+	char *doc = unit_read_src("doc/QUERY.md", &len), *text, *end;
+
+	text = strstr(doc, "```cursor\n");
+	assert_non_null(text);
+	text += strlen("```cursor\n");
+	end = strstr(text, "```");
+	assert_non_null(end);
+	unit_write(path, text, (size_t)(end - text));
+	assert_int_equal(logcursor_load(&c, path, NULL), 0);
+	assert_true(c.known);
+	assert_int_equal(c.after, 90417);
+	assert_int_equal(c.n, 2);
+	assert_true(logcursor_has(&c, 90417) && logcursor_has(&c, 1) && logcursor_has(&c, 90420));
+	assert_false(logcursor_has(&c, 90418) || logcursor_has(&c, 90421));
+	/* Cut anywhere it is no cursor, and never half of one. */
+	for (size_t cut = 0; cut < (size_t)(end - text); cut++) {
+		unit_write(path, text, cut);
+		assert_int_equal(logcursor_load(&c, path, NULL), AVA_ECORRUPT);
+	}
+	free(doc);
+}
+
+static void test_any_order(void **state)
+{
+	logcursor_add(&c, 10, NOW, NOW);
+	logcursor_add(&c, 13, NOW, NOW);
+	logcursor_add(&c, 11, NOW, NOW);
+	reload();
+	assert_int_equal(c.after, 9);
+	assert_true(logcursor_has(&c, 10) && logcursor_has(&c, 11) && logcursor_has(&c, 13));
+	assert_false(logcursor_has(&c, 12)); /* comes late, and is given then */
+	logcursor_add(&c, 12, NOW, NOW);
+	reload();
+	assert_true(logcursor_has(&c, 12));
+	/* What is older than a minute is settled, with all below it. */
+	logcursor_add(&c, 12, NOW - 61000, NOW);
+	logcursor_add(&c, 14, NOW - 61000, NOW);
+	reload();
+	assert_int_equal(c.after, 14);
+	assert_int_equal(c.n, 0);
+}
+
+static void test_many(void **state)
+{
+	for (uint64_t i = 1; i <= 20000; i++)
+		logcursor_add(&c, 2 * i, NOW, NOW);
+	reload();
+	assert_true(c.n <= LOGCURSOR_GIVEN);
+	for (uint64_t i = 1; i <= 20000; i++)
+		assert_true(logcursor_has(&c, 2 * i));
+	assert_false(logcursor_has(&c, 39999) || logcursor_has(&c, 40002));
+}
+
+static void test_nothing_given(void **state)
+{
+	assert_int_equal(logcursor_save(&c, NULL), 0);
+	assert_int_equal(logcursor_load(&c, path, NULL), 0);
+	assert_false(c.known || logcursor_has(&c, 1));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {TEST(test_form), TEST(test_any_order), TEST(test_many),
+					   TEST(test_nothing_given)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* Pruning a root of three days: what went is gone, what stayed verifies, and
+ * nothing goes that lives or that is not as it was sealed. */
+#include "seal_rig.h"
+
+#include "ava/prune.h"
+#include "base/settings.h"
+#include "journal/catalog.h"
+#include "os/loop.h"
+
+#define NOON INT64_C(1795262400000) /* 2026-11-21T12:00Z */
+#define DAY  INT64_C(86400000)
+
+static void add_row(struct seal_rig *r, enum catalog_kind kind, unsigned run, int64_t ended_ms)
+{
+	char id[16];
+	struct catalog_row row = {.kind = kind,
+				  .status = AVA_SUCCESS,
+				  .lsn = ++r->lsn,
+				  .id = id,
+				  .started_ms = NOON - 3 * DAY,
+				  .ended_ms = ended_ms};
+	struct buf b;
+
+	snprintf(id, sizeof(id), "S-00000%u", run);
+	buf_init(&b, 4096);
+	assert_int_equal(catalog_encode(&b, &row), 0);
+	rig_append(r, "catalog.jsonl", b.data, b.len);
+	buf_fini(&b);
+}
+
+/* Two runs ended on each day. */
+static void make(struct seal_rig *r, bool all_ended)
+{
+	*r = (struct seal_rig){.seed = 7};
+	rig_fill(r);
+	for (unsigned run = 0; run < 6; run++) {
+		add_row(r, CATALOG_SPAWN, run, -1);
+		if (all_ended || run != 1)
+			add_row(r, CATALOG_END, run, NOON - (2 - (int)run / 2) * DAY);
+	}
+	mkdir(rig_full(r, "runs/S-000000"), 0700);
+	mkdir(rig_full(r, "runs/S-000000/artifacts"), 0700);
+	unit_write(rig_full(r, "runs/S-000000/artifacts/a.txt"), "a", 1);
+	rig_day_event(r);
+	rig_seal(r);
+	rig_restart(r, true);
+}
+
+static int prune(struct seal_rig *r, bool dry, struct buf *report, struct ava_error *err)
+{
+	struct settings settings;
+	struct core_options o = {.root = r->root, .settings = &settings};
+	int rv;
+
+	settings_defaults(&settings);
+	o.loop = os_loop_new(NULL);
+	buf_init(report, 1u << 20);
+	rv = core_prune(&o, NOON - DAY / 4, dry, report, err);
+	os_loop_free(o.loop);
+	return rv;
+}
+
+static bool there(const struct seal_rig *r, const char *path)
+{
+	return access(rig_full(r, path), F_OK) == 0;
+}
+
+static void test_what_goes_and_what_stays(void **state)
+{
+	struct seal_rig r;
+	struct rig_found w = {0};
+	struct ava_error err = {0};
+	struct buf report;
+
+	(void)state;
+	make(&r, true);
+	assert_int_equal(prune(&r, true, &report, &err), 0);
+	assert_non_null(strstr(report.data, "\"dryRun\":true,\"runs\":[\"S-000000\",\"S-000001\","
+					    "\"S-000002\",\"S-000003\"]"));
+	buf_fini(&report);
+	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
+	assert_true(there(&r, "logs/subagents/S-000000.jsonl"));
+
+	if (prune(&r, false, &report, &err) != 0)
+		fail_msg("%s", err.text);
+	buf_fini(&report);
+	assert_false(there(&r, "logs/ava/2026-11-19.jsonl"));
+	assert_false(there(&r, "logs/ava/2026-11-20.jsonl"));
+	assert_true(there(&r, "logs/ava/2026-11-21.jsonl"));
+	assert_false(there(&r, "logs/subagents/S-000000.jsonl"));
+	assert_false(there(&r, "runs/S-000000"));
+	assert_true(there(&r, "logs/subagents/S-000004.jsonl"));
+	rig_verify(&r, &w);
+	if (w.broken > 0)
+		fail_msg("%s", w.all);
+	assert_non_null(strstr(w.all, "was pruned"));
+
+	/* Again: there is nothing left to do, and all still holds. */
+	assert_int_equal(prune(&r, false, &report, &err), 0);
+	assert_non_null(strstr(report.data, "\"runs\":[],\"days\":[],\"files\":0"));
+	buf_fini(&report);
+	rig_verify(&r, &w);
+	assert_int_equal(w.broken, 0);
+
+	/* What stayed is guarded as before. */
+	unlink(rig_full(&r, "logs/subagents/S-000004.jsonl"));
+	w.want = "logs/subagents/S-000004.jsonl";
+	rig_verify(&r, &w);
+	assert_true(w.hit);
+	rig_fini(&r);
+}
+
+static void test_a_live_run_is_in_the_way(void **state)
+{
+	struct seal_rig r;
+	struct ava_error err = {0};
+	struct buf report;
+
+	(void)state;
+	make(&r, false);
+	assert_int_equal(prune(&r, false, &report, &err), AVA_EBUSY);
+	assert_non_null(strstr(err.text, "S-000001"));
+	buf_fini(&report);
+	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
+	assert_true(there(&r, "logs/subagents/S-000000.jsonl"));
+	rig_fini(&r);
+}
+
+static void test_nothing_is_hidden(void **state)
+{
+	struct seal_rig r;
+	struct ava_error err = {0};
+	struct buf report;
+	size_t len;
+	char *data;
+
+	(void)state;
+	make(&r, true);
+	data = unit_read(rig_full(&r, "logs/subagents/S-000002.jsonl"), &len);
+	data[len / 2] ^= 1;
+	unit_write(rig_full(&r, "logs/subagents/S-000002.jsonl"), data, len);
+	free(data);
+	assert_int_equal(prune(&r, false, &report, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "logs/subagents/S-000002.jsonl"));
+	buf_fini(&report);
+	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
+	rig_fini(&r);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_what_goes_and_what_stays),
+	cmocka_unit_test(test_a_live_run_is_in_the_way),
+	cmocka_unit_test(test_nothing_is_hidden),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* The core seals what it wrote, whatever the disk and the clock do: nothing
+ * is found amiss where nobody changed anything. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "ava/state.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "journal/verify.h"
+#include "os/loop.h"
+
+struct world {
+	char root[300];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+};
+
+static atomic_bool full; /* no byte can be written to a log */
+static atomic_int refused;
+
+static ssize_t pwrite_full(int fd, const void *buf, size_t len, off_t at)
+{
+	char link[64], path[512];
+	ssize_t n;
+
+	if (!atomic_load(&full))
+		return sys_real.pwrite(fd, buf, len, at);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	if (strstr(path, "/logs/") == NULL)
+		return sys_real.pwrite(fd, buf, len, at);
+	refused++;
+	errno = ENOSPC;
+	return -1;
+}
+
+static void start(struct world *w)
+{
+	struct core_options o = {
+		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
+	struct ava_error err = {0};
+
+	if (core_open(&w->core, &o, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static void make(struct world *w)
+{
+	static struct sys_ops ops;
+
+	snprintf(w->root, sizeof(w->root), "%s", unit_tmpdir());
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->settings.seals_every_s = 1;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	ops = sys_real;
+	ops.pwrite = pwrite_full;
+	sys = &ops;
+	start(w);
+}
+
+static void away(struct world *w)
+{
+	core_close(w->core);
+	os_loop_free(w->loop);
+	sys = &sys_real;
+	unit_rmdir(w->root);
+}
+
+struct found {
+	char broken[600];
+	uint64_t tails;
+};
+
+static void finding(const struct verify_finding *f, void *user)
+{
+	struct found *w = user;
+
+	if (f->kind == VERIFY_BROKEN)
+		snprintf(w->broken, sizeof(w->broken), "%s:%llu: %s", f->path,
+			 (unsigned long long)f->line, f->what);
+	w->tails += f->kind == VERIFY_TAIL;
+}
+
+static struct verify_report whole(struct world *w)
+{
+	struct found found = {0};
+	struct verify_options o = {.root = w->root, .finding = finding, .user = &found};
+	struct verify_report report;
+
+	assert_int_equal(verify_run(&o, &report, NULL), 0);
+	if (found.broken[0])
+		fail_msg("%s", found.broken);
+	report.tails = found.tails;
+	return report;
+}
+
+static void started(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	(void)s;
+	if (rv != 0)
+		fail_msg("%s", err->text);
+	*(int *)user += 1;
+}
+
+static struct op_spawn ask(const struct world *w)
+{
+	return (struct op_spawn){
+		.role = "code_reviewer",
+		.task = "Where is parse_header defined?",
+		.cwd = w->root,
+		.origin = "test",
+		.session_id = "s1",
+		.user_id = "tester",
+		.request_id = "",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+	};
+}
+
+static void run_one(struct world *w)
+{
+	struct op_spawn spawn = ask(w);
+	int calls = 0;
+
+	ops_spawn(w->core, &spawn, started, &calls);
+	for (int i = 0; i < 20000 && (calls == 0 || w->core->sup.nlive > 0); i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(calls, 1);
+	assert_int_equal(w->core->sup.nlive, 0);
+}
+
+/* Until the newest Seal is a later one than `n`. */
+static uint64_t sealed_after(struct world *w, uint64_t n)
+{
+	struct verify_report report = {0};
+
+	for (int i = 0; i < 20000 && report.newest.n <= n; i++) {
+		os_loop_step(w->loop, 5);
+		if (verify_newest(w->root, &report, NULL) != 0)
+			report.newest.n = 0;
+	}
+	assert_true(report.newest.n > n);
+	return report.newest.n;
+}
+
+static void test_seals_while_it_runs_and_at_the_end(void **state)
+{
+	struct world w = {0};
+	uint64_t n;
+
+	(void)state;
+	make(&w);
+	run_one(&w);
+	n = sealed_after(&w, 0);
+	whole(&w);
+	run_one(&w);
+	core_close(w.core);
+	assert_true(whole(&w).newest.n > n);
+	assert_int_equal(whole(&w).tails, 0);
+	start(&w);
+	run_one(&w);
+	away(&w);
+}
+
+/* What is written later reaches the file, and is sealed then. */
+static void test_full_disk(void **state)
+{
+	struct world w = {0};
+	struct op_spawn spawn;
+	int calls = 0;
+	uint64_t n;
+
+	(void)state;
+	make(&w);
+	spawn = ask(&w);
+	run_one(&w);
+	n = sealed_after(&w, 0);
+	atomic_store(&full, true);
+	ops_spawn(w.core, &spawn, started, &calls);
+	for (int i = 0; i < 20000 && atomic_load(&refused) == 0; i++)
+		os_loop_step(w.loop, 5);
+	assert_true(atomic_load(&refused) > 0);
+	whole(&w);
+	atomic_store(&full, false);
+	for (int i = 0; i < 20000 && (calls == 0 || w.core->sup.nlive > 0); i++)
+		os_loop_step(w.loop, 5);
+	sealed_after(&w, n);
+	whole(&w);
+	core_close(w.core);
+	assert_int_equal(whole(&w).tails, 0);
+	start(&w);
+	away(&w);
+}
+
+/* The day in use is later than today (a clock set back), and a new day begins
+ * under the core. */
+static void test_days(void **state)
+{
+	struct world w = {0};
+	char first[400], later[400];
+	uint64_t n;
+
+	(void)state;
+	make(&w);
+	run_one(&w);
+	n = sealed_after(&w, 0);
+	/* Midnight: from now on the core writes to another day. */
+	snprintf(first, sizeof(first), "%s/logs/ava/%s.jsonl", w.root, w.core->book.day);
+	memcpy(w.core->book.day, "2999-01-01", 11);
+	w.core->book.day_seq = 0;
+	run_one(&w);
+	sealed_after(&w, n);
+	snprintf(later, sizeof(later), "%s/logs/ava/2999-01-01.jsonl", w.root);
+	assert_int_equal(access(first, F_OK) | access(later, F_OK), 0);
+	whole(&w);
+	core_close(w.core);
+	assert_int_equal(whole(&w).tails, 0);
+
+	/* The clock is as it was: the later day goes on being used. */
+	start(&w);
+	assert_string_equal(w.core->book.day, "2999-01-01");
+	run_one(&w);
+	core_close(w.core);
+	assert_int_equal(whole(&w).tails, 0);
+	start(&w);
+	away(&w);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_seals_while_it_runs_and_at_the_end),
+	cmocka_unit_test(test_full_disk),
+	cmocka_unit_test(test_days),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/* Sealing and verifying: nothing is found where nothing was done, and each of
+ * a thousand edits is found and named. */
+#include "seal_rig.h"
+
+#include "base/sys.h"
+#include "journal/seal_read.h"
+
+static void expect_whole(struct seal_rig *r)
+{
+	struct rig_found w = {0};
+	struct verify_report report = rig_verify(r, &w);
+
+	if (w.broken > 0)
+		fail_msg("seed %llu: %s", (unsigned long long)r->seed, w.all);
+	assert_true(report.seals > 0);
+}
+
+static void test_untouched(void **state)
+{
+	struct seal_rig r = {.seed = 1};
+	struct rig_found w = {0};
+	struct verify_report report;
+
+	(void)state;
+	rig_fill(&r);
+	report = rig_verify(&r, &w);
+	assert_string_equal(w.all, "");
+	assert_int_equal(report.seals, 18);
+	assert_int_equal(report.newest.n, 18);
+	assert_int_equal(report.tails, 0);
+	rig_fini(&r);
+}
+
+static void test_unsealed_tail_is_told_apart(void **state)
+{
+	struct seal_rig r = {.seed = 2};
+	struct rig_found w = {0};
+	struct verify_report report;
+
+	(void)state;
+	rig_fill(&r);
+	rig_day_event(&r);
+	rig_some(&r, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
+	report = rig_verify(&r, &w);
+	assert_int_equal(w.broken, 0);
+	assert_int_equal(report.tails, 2);
+	assert_non_null(strstr(w.all, "1 logs/ava/2026-11-21.jsonl:0: the end is not sealed yet (1 "
+				      "lines"));
+	assert_non_null(
+		strstr(w.all, "1 logs/subagents/S-00000f.jsonl:0: nothing of it is sealed"));
+
+	/* A crash: the next process seals what it finds. */
+	rig_restart(&r, false);
+	rig_forget(&r);
+	rig_day_event(&r);
+	rig_seal(&r);
+	report = rig_verify(&r, &w);
+	assert_string_equal(w.all, "");
+	assert_int_equal(report.tails, 0);
+	rig_fini(&r);
+}
+
+/* ---- edits */
+
+struct edit {
+	char path[80];
+	char *data; /* of the file before it */
+	size_t len;
+	uint64_t line; /* that must be named; 0: any */
+	char what[160];
+};
+
+/* Where the lines of the file begin; at[n] is its end. */
+static size_t line_starts(const struct edit *e, size_t *at, size_t max)
+{
+	size_t n = 0;
+
+	at[n++] = 0;
+	for (size_t i = 0; i < e->len; i++)
+		if (e->data[i] == '\n' && n < max)
+			at[n++] = i + 1;
+	return n - 1;
+}
+
+static void pick_file(struct seal_rig *r, struct edit *e)
+{
+	uint64_t k = rig_random(r) % 10;
+
+	if (k < 6)
+		snprintf(e->path, sizeof(e->path), "logs/subagents/S-00000%u.jsonl", (unsigned)k);
+	else if (k < 9)
+		snprintf(e->path, sizeof(e->path), "logs/ava/2026-11-%u.jsonl",
+			 (unsigned)(19 + k - 6));
+	else
+		snprintf(e->path, sizeof(e->path), "catalog.jsonl");
+	e->data = unit_read(rig_full(r, e->path), &e->len);
+}
+
+static void edit_byte(struct seal_rig *r, struct edit *e)
+{
+	size_t at = rig_random(r) % e->len;
+	char *copy = malloc(e->len), old = e->data[at];
+
+	memcpy(copy, e->data, e->len);
+	while (copy[at] == old)
+		copy[at] = (char)rig_random(r);
+	rig_put(r, e->path, copy, e->len);
+	e->line = 1;
+	for (size_t i = 0; i < at; i++)
+		e->line += e->data[i] == '\n';
+	snprintf(e->what, sizeof(e->what), "byte %zu of %s from %02x to %02x", at, e->path,
+		 (unsigned char)old, (unsigned char)copy[at]);
+	free(copy);
+}
+
+/* Lines [a, b) of the file move behind those [b, c); or are left out. */
+static void write_moved(struct seal_rig *r, struct edit *e, const size_t *at, size_t a, size_t b,
+			size_t c, bool drop)
+{
+	struct buf out;
+
+	buf_init(&out, 16u << 20);
+	buf_add(&out, e->data, at[a]);
+	buf_add(&out, e->data + at[b], at[c] - at[b]);
+	if (!drop)
+		buf_add(&out, e->data + at[a], at[b] - at[a]);
+	buf_add(&out, e->data + at[c], e->len - at[c]);
+	assert_int_equal(buf_check(&out), 0);
+	rig_put(r, e->path, out.data ? out.data : "", out.len);
+	buf_fini(&out);
+}
+
+static void edit_lines(struct seal_rig *r, struct edit *e, int how)
+{
+	size_t at[2000], n = line_starts(e, at, 2000), a = rig_random(r) % (n - 1),
+			 c = a + 2 + rig_random(r) % (n - a - 1);
+
+	snprintf(e->what, sizeof(e->what), "%s of line %zu of %s",
+		 how == 0   ? "swap"
+		 : how == 1 ? "removal"
+			    : "insertion",
+		 a + 1, e->path);
+	e->line = a + 1;
+	if (how == 0) {
+		write_moved(r, e, at, a, a + 1, c, false);
+	} else if (how == 1) {
+		write_moved(r, e, at, a, a + 1, a + 1, true);
+	} else { /* a line of elsewhere again */
+		struct buf out;
+
+		buf_init(&out, 16u << 20);
+		buf_add(&out, e->data, at[a]);
+		buf_add(&out, e->data + at[c - 1], at[c] - at[c - 1]);
+		buf_add(&out, e->data + at[a], e->len - at[a]);
+		rig_put(r, e->path, out.data, out.len);
+		buf_fini(&out);
+	}
+}
+
+static void edit_cut(struct seal_rig *r, struct edit *e, bool at_line)
+{
+	size_t at[2000], n = line_starts(e, at, 2000);
+	size_t len = at_line ? at[rig_random(r) % n] : rig_random(r) % e->len;
+
+	rig_put(r, e->path, e->data, len);
+	snprintf(e->what, sizeof(e->what), "%s to %zu of %zu bytes: %s",
+		 at_line ? "an older copy" : "cut", len, e->len, e->path);
+}
+
+static void apply_edit(struct seal_rig *r, struct edit *e)
+{
+	int how = (int)(rig_random(r) % 7);
+
+	*e = (struct edit){0};
+	pick_file(r, e);
+	if (how <= 1) {
+		edit_byte(r, e);
+	} else if (how <= 3 || how == 6) {
+		edit_lines(r, e, how == 6 ? 2 : how - 2);
+	} else if (rig_random(r) % 4 == 0) {
+		unlink(rig_full(r, e->path));
+		snprintf(e->what, sizeof(e->what), "removal of %s", e->path);
+	} else {
+		edit_cut(r, e, how == 4);
+	}
+}
+
+static void test_thousand_edits(void **state)
+{
+	const char *given = getenv("AVA_SEED");
+	struct seal_rig r = {.seed = given ? strtoull(given, NULL, 0) : 20261121};
+
+	(void)state;
+	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)r.seed);
+	rig_fill(&r);
+	expect_whole(&r);
+	for (int i = 0; i < 1000; i++) {
+		struct rig_found w = {0};
+		struct edit e;
+
+		apply_edit(&r, &e);
+		w.want = e.path;
+		w.want_line = e.line;
+		rig_verify(&r, &w);
+		if (!w.hit)
+			fail_msg("edit %d, %s: wanted %s:%llu, found\n%s", i, e.what, e.path,
+				 (unsigned long long)e.line, w.all);
+		rig_put(&r, e.path, e.data, e.len);
+		free(e.data);
+	}
+	expect_whole(&r);
+	rig_fini(&r);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_untouched),
+	cmocka_unit_test(test_unsealed_tail_is_told_apart),
+	cmocka_unit_test(test_thousand_edits),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
