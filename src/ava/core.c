@@ -517,7 +517,7 @@ void ops_health(struct core *c, struct op_health *out)
 	out->running = c->sup.nlive;
 	out->runs_total = c->sup.total;
 	out->today = supervisor_spend(&c->sup);
-	out->lsn = js.lsn;
+	out->lsn = logbook_shown(&c->book);
 	out->commits = js.commits;
 	out->flushes = js.flushes;
 	out->queued_bytes = js.queued_bytes;

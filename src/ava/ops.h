@@ -107,7 +107,8 @@ struct op_health {
 	const char *problem, *version, *root, *model, *model_why, *recovery_problems;
 	int64_t uptime_ms;
 	uint64_t slots_max, slots_used, queued, running, runs_total;
-	uint64_t lsn, commits, flushes, queued_bytes, held_commits, loop_gaps;
+	uint64_t lsn; /* everything up to it is on disk and can be read: follow behind it */
+	uint64_t commits, flushes, queued_bytes, held_commits, loop_gaps;
 	bool recovery_clean;
 	uint64_t redone_batches, torn_bytes, damaged_batches, lost_bytes;
 	struct spend today; /* of runs, by local date, with the live ones */

@@ -16,7 +16,8 @@
 #include "base/error.h"
 #include "base/util.h"
 
-#define STOPS "the runtime stops before the run has ended"
+#define STOPS          "the runtime stops before the run has ended"
+#define ENDING_WAIT_MS 10000 /* at most: the disk may be slow, or full */
 
 /* ---- spawn without a proposal */
 
@@ -383,6 +384,9 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 	w->user = user;
 	w->wait.ended = result_ended;
 	list_init(&w->wait.node);
+	/* Whoever was shown its end finds the result, though the run still stops. */
+	if (r->ending)
+		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
 	if (wait_ms <= 0) {
 		result_late(w);
 		return NULL;

@@ -158,13 +158,11 @@ static int find(struct chat *c, const char *id, struct ava_error *err)
 static int newest_lsn(struct chat *c, struct ava_error *err)
 {
 	json_t *health = NULL;
-	int64_t next;
 	int rv = chat_call(c, "/health", NULL, &health, err);
 
 	if (rv != 0)
 		return rv;
-	next = json_get_int(json_object_get(health, "journal"), "lsn", 1);
-	c->seen = next > 0 ? (uint64_t)next - 1 : 0;
+	c->seen = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
 	json_decref(health);
 	return 0;
 }

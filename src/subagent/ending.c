@@ -144,6 +144,7 @@ static void commit(void *user)
 		run_messages_path(r, path);
 		draft_part(d, DRAFT_DROP, path);
 	}
+	r->ending = true;
 	world_flush(r, JOURNAL_NOW, ended);
 }
 

@@ -121,6 +121,14 @@ static void settle(struct logbook *lb)
 	}
 }
 
+uint64_t logbook_shown(struct logbook *lb)
+{
+	struct draft *first = LIST_FIRST(&lb->open, struct draft, open);
+	uint64_t next = MAX(lb->feed.low, first ? first->first_lsn : journal_lsn(lb->journal, 0));
+
+	return next > 0 ? next - 1 : 0;
+}
+
 static void late_fire(void *user)
 {
 	struct logbook *lb = user;

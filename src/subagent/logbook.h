@@ -45,4 +45,8 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
 
+/* Every event up to this lsn is on disk and can be read: who looks at the state
+ * now and then follows the events behind it misses nothing. */
+uint64_t logbook_shown(struct logbook *lb);
+
 #endif

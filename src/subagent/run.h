@@ -92,7 +92,8 @@ struct run {
 	bool interrupted;     /* left by a crash: it is only ended */
 	bool abandoned;       /* the process stops: its machine does not go on */
 	bool durable;         /* its spawn is on disk */
-	bool done;            /* its end is */
+	bool ending;          /* its last commit is on its way to the disk */
+	bool done;            /* its end is on disk */
 };
 
 /* Told once when the run's end is durable (loop thread). */

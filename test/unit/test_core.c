@@ -706,6 +706,53 @@ static void test_cursor_gives_each_event_once(void **state)
 	assert_null(ops_events_open(w->core, "S-ffffff", 0, no_wake, NULL, NULL));
 }
 
+struct asker {
+	struct world *w;
+	struct op_cursor *cur;
+	const char *run;
+	uint64_t shown; /* health said: everything up to it can be read */
+	struct got result;
+	bool asked;
+};
+
+static void take_events(void *user)
+{
+	struct asker *a = user;
+	struct op_event e;
+	struct op_health h;
+
+	ops_health(a->w->core, &h);
+	while (ops_events_next(a->cur, &e) == 1) {
+		assert_true(e.lsn > a->shown);
+		if (e.type_len == 16 && memcmp(e.type, "SubagentComplete", 16) == 0) {
+			a->asked = true;
+			ops_result(a->w->core, a->run, 0, result_cb, &a->result);
+		}
+	}
+	a->shown = h.lsn;
+}
+
+/* Two promises that whoever waits builds on: behind the lsn of the health nothing is
+ * missed, and whoever has seen the end of a run finds its result. */
+static void test_whoever_sees_the_end_finds_the_result(void **state)
+{
+	struct world *w = *state;
+	struct asker a = {.w = w};
+	struct op_spawn s = ask(w, "Where is parse_header defined?");
+	struct got g = spawn(w, &s);
+
+	a.run = g.id;
+	a.cur = ops_events_open(w->core, NULL, 0, take_events, &a, NULL);
+	assert_non_null(a.cur);
+	for (int i = 0; !a.asked && i < 3000; i++) {
+		take_events(&a);
+		os_loop_step(w->loop, 10);
+	}
+	until(w, &a.result);
+	assert_int_equal(a.result.rv, 0);
+	ops_events_close(a.cur);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -731,6 +778,7 @@ int main(void)
 		T(test_expiry),
 		T(test_a_pending_proposal_survives),
 		T(test_cursor_gives_each_event_once),
+		T(test_whoever_sees_the_end_finds_the_result),
 	};
 
 	return cmocka_run_group_tests_name("core", tests, NULL, NULL);
