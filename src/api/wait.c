@@ -8,7 +8,7 @@
 #include "api/runtime.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "codec/json.h"
 #include "event/event.h"
 
@@ -16,7 +16,7 @@
 
 struct waiting {
 	struct ava_runtime *rt;
-	struct map by_id; /* id -> place in `mark` */
+	struct strmap by_id; /* id -> place in `mark` */
 	unsigned char *mark;
 	const char *const *runs;
 	size_t n, ended;
@@ -26,7 +26,7 @@ struct waiting {
 /* The same id twice is marked at its first place, and copied at the end. */
 static void mark(struct waiting *w, const char *id)
 {
-	unsigned char *m = map_get(&w->by_id, id);
+	unsigned char *m = strmap_get(&w->by_id, id);
 
 	if (m && !*m)
 		*m = 1;
@@ -34,7 +34,7 @@ static void mark(struct waiting *w, const char *id)
 
 static size_t first_place(const struct waiting *w, size_t i)
 {
-	return (size_t)((unsigned char *)map_get(&w->by_id, w->runs[i]) - w->mark);
+	return (size_t)((unsigned char *)strmap_get(&w->by_id, w->runs[i]) - w->mark);
 }
 
 static void count(struct waiting *w)
@@ -119,7 +119,7 @@ static int enter_all(struct waiting *w, struct ava_error *err)
 
 	for (size_t i = 0; i < w->n && rv == 0; i++) {
 		rv = runtime_id("run", w->runs[i], err);
-		if (rv == 0 && map_put(&w->by_id, w->runs[i], w->mark + i) == AVA_ENOMEM)
+		if (rv == 0 && strmap_put(&w->by_id, w->runs[i], w->mark + i) == AVA_ENOMEM)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	return rv;
@@ -145,7 +145,7 @@ int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n, enum ava
 	w.mark = calloc(n, 1);
 	if (!w.mark)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	map_init(&w.by_id);
+	strmap_init(&w.by_id);
 	rv = enter_all(&w, err);
 	if (rv == 0)
 		rv = rt->b->ops->cursor_open(rt->b, &now, &w.cur, err);
@@ -154,7 +154,7 @@ int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n, enum ava
 		tell(&w, ended);
 		rt->b->ops->cursor_close(w.cur);
 	}
-	map_fini(&w.by_id);
+	strmap_fini(&w.by_id);
 	free(w.mark);
 	return rv == 0 ? (int)w.ended : rv;
 }

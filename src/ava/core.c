@@ -36,12 +36,12 @@ void core_log(struct core *c, const char *fmt, ...)
 
 struct request *core_request(struct core *c, const char *id)
 {
-	return id && *id ? map_get(&c->requests, id) : NULL;
+	return id && *id ? strmap_get(&c->requests, id) : NULL;
 }
 
 static void forget(struct core *c, struct request *r)
 {
-	map_del(&c->requests, r->id);
+	strmap_del(&c->requests, r->id);
 	list_del(&r->node);
 	c->nrequests--;
 	free(r);
@@ -68,7 +68,7 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 		if (!r)
 			return AVA_ENOMEM;
 		memcpy(r->id, id, strlen(id) + 1);
-		if (map_put(&c->requests, r->id, r) != 0) {
+		if (strmap_put(&c->requests, r->id, r) != 0) {
 			free(r);
 			return AVA_ENOMEM;
 		}
@@ -324,9 +324,9 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->sessions);
 	list_init(&c->talks);
 	list_init(&c->watches);
-	map_init(&c->session_by_id);
-	map_init(&c->proposals);
-	map_init(&c->requests);
+	strmap_init(&c->session_by_id);
+	strmap_init(&c->proposals);
+	strmap_init(&c->requests);
 	os_task_init(&c->drain, drain);
 	c->root = strdup(o->root);
 	c->model = o->model ? strdup(o->model) : NULL;
@@ -341,8 +341,8 @@ static void core_free(struct core *c)
 {
 	while (!list_empty(&c->request_order))
 		forget(c, LIST_FIRST(&c->request_order, struct request, node));
-	map_fini(&c->requests);
-	map_fini(&c->proposals);
+	strmap_fini(&c->requests);
+	strmap_fini(&c->proposals);
 	nameset_fini(&c->proposal_names);
 	if (c->root_fd >= 0)
 		sys->close(c->root_fd);

@@ -173,7 +173,7 @@ static void take_notice(struct delivery *d, const char *type, const struct op_ev
 
 	if (item_from_event(&it, type, e->line, e->line_len) != 0)
 		return;
-	if (it->session[0] && map_get(&d->core->session_by_id, it->session))
+	if (it->session[0] && strmap_get(&d->core->session_by_id, it->session))
 		it->open |= DELIVERY_TERMINAL;
 	if (d->notify)
 		it->open |= DELIVERY_NOTIFY;
@@ -249,7 +249,7 @@ static void again(void *user)
 static int check(struct delivery *d, const char *session, const char *channel,
 		 struct ava_error *err)
 {
-	if (!map_get(&d->core->session_by_id, session))
+	if (!strmap_get(&d->core->session_by_id, session))
 		return err_set(err, AVA_ENOENT,
 			       "there is no session %.60s (ava sessions lists them)", session);
 	if (strcmp(channel, "terminal") != 0)

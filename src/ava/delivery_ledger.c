@@ -265,7 +265,7 @@ static void read_rows(struct reading *r, const char *name)
 static unsigned wanted_by(const struct reading *r, const struct item *it)
 {
 	const struct delivery *d = r->d;
-	bool talks = it->session[0] && map_get(&d->core->session_by_id, it->session);
+	bool talks = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
 
 	return (talks ? DELIVERY_TERMINAL : 0) |
 	       (d->notify && (!r->base.found || r->base.notify) ? DELIVERY_NOTIFY : 0);

@@ -121,7 +121,7 @@ void proposal_free(struct proposal *p)
 	struct ava_error err = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 
 	proposal_tell_waiters(p, AVA_ECANCELED, &err);
-	map_del(&p->core->proposals, p->id);
+	strmap_del(&p->core->proposals, p->id);
 	list_del(&p->node);
 	if (p->state != PROPOSAL_PENDING)
 		p->core->nsettled--;
@@ -160,7 +160,7 @@ struct proposal *proposal_new(struct core *c)
 
 static int proposal_enlist(struct core *c, struct proposal *p)
 {
-	if (map_put(&c->proposals, p->id, p) != 0)
+	if (strmap_put(&c->proposals, p->id, p) != 0)
 		return AVA_ENOMEM;
 	list_add_front(&c->proposal_order, &p->node);
 	return 0;
@@ -365,7 +365,7 @@ void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, 
 {
 	struct request *known = core_request(c, s->request_id);
 	struct proposal *p =
-		known && known->proposal[0] ? map_get(&c->proposals, known->proposal) : NULL;
+		known && known->proposal[0] ? strmap_get(&c->proposals, known->proposal) : NULL;
 	struct ava_error err = {0};
 
 	if (known && !p) {
@@ -390,7 +390,7 @@ void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, 
 
 struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err)
 {
-	struct proposal *p = map_get(&c->proposals, id);
+	struct proposal *p = strmap_get(&c->proposals, id);
 
 	if (!p)
 		err_set(err, AVA_ENOENT, "there is no proposal %.40s (ava proposals lists them)",
@@ -446,7 +446,7 @@ static void restore_proposed(struct core *c, const struct ava_log_event *e, cons
 
 	if (!id || !id_is_proposal(id) || nameset_add(&c->proposal_names, id) != 0)
 		return;
-	if (e->time_ms < clock_wall_ms() - REQUEST_AGE_MS || map_get(&c->proposals, id))
+	if (e->time_ms < clock_wall_ms() - REQUEST_AGE_MS || strmap_get(&c->proposals, id))
 		return;
 	p = proposal_new(c);
 	if (!p)
@@ -473,7 +473,7 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 	const char *id = json_get_str(content, "proposalId");
 	const char *run = json_get_str(content, "subagentId");
 	const char *changes = json_get_str(content, "changes");
-	struct proposal *p = id ? map_get(&c->proposals, id) : NULL;
+	struct proposal *p = id ? strmap_get(&c->proposals, id) : NULL;
 
 	if (!p)
 		return;

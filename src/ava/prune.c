@@ -42,7 +42,7 @@ struct prune {
 
 /* ---- what goes */
 
-static int consider(struct prune *p, struct map *open, const struct catalog_row *row,
+static int consider(struct prune *p, struct strmap *open, const struct catalog_row *row,
 		    struct ava_error *err)
 {
 	char path[LOGBOOK_PATH], *id;
@@ -50,11 +50,11 @@ static int consider(struct prune *p, struct map *open, const struct catalog_row 
 
 	if (row->kind == CATALOG_SPAWN) {
 		id = row->started_ms < p->cutoff_ms ? strdup(row->id) : NULL;
-		if (id && map_put(open, id, id) != 0)
+		if (id && strmap_put(open, id, id) != 0)
 			free(id);
 		return 0;
 	}
-	free(map_del(open, row->id));
+	free(strmap_del(open, row->id));
 	logbook_run_path(row->id, path);
 	if (!id_is_run(row->id) || row->ended_ms < 0 || row->ended_ms >= p->cutoff_ms ||
 	    sys->fstatat(p->core->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -68,12 +68,12 @@ static int find_runs(struct prune *p, struct ava_error *err)
 	char *data = NULL, *id;
 	const char *line;
 	size_t len = 0, at = 0, n;
-	struct map open;
+	struct strmap open;
 	int rv = logbook_read(p->core->root_fd, CATALOG_PATH, CATALOG_MAX, &data, &len, err);
 
 	if (rv == AVA_ENOENT)
 		return 0;
-	map_init(&open);
+	strmap_init(&open);
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
 		struct catalog_row row;
 
@@ -84,13 +84,13 @@ static int find_runs(struct prune *p, struct ava_error *err)
 	}
 	free(data);
 	at = 0;
-	while ((id = map_next(&open, &at))) {
+	while ((id = strmap_next(&open, &at))) {
 		if (rv == 0)
 			rv = err_set(err, AVA_EBUSY,
 				     "run %s from before then is not over: cancel it or wait", id);
 		free(id);
 	}
-	map_fini(&open);
+	strmap_fini(&open);
 	return rv;
 }
 

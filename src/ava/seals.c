@@ -28,7 +28,7 @@ struct seals {
 	struct os_work work;
 	enum step step;
 	bool armed, closing;
-	struct map touched; /* paths, as keys and values */
+	struct strmap touched; /* paths, as keys and values */
 	size_t ntouched;
 
 	/* of the round under way */
@@ -57,7 +57,7 @@ static void arm(struct seals *s)
 
 static void touch(struct seals *s, char *path)
 {
-	if (map_put(&s->touched, path, path) != 0)
+	if (strmap_put(&s->touched, path, path) != 0)
 		free(path); /* it is there, or without memory: sealed at its next line */
 	else
 		s->ntouched++;
@@ -68,7 +68,7 @@ static void touched(const char *path, void *user)
 	struct seals *s = user;
 	char *copy;
 
-	if (map_get(&s->touched, path))
+	if (strmap_get(&s->touched, path))
 		return;
 	copy = strdup(path);
 	if (copy)
@@ -125,10 +125,10 @@ static bool take_paths(struct seals *s)
 	s->paths = calloc(s->ntouched + 1, sizeof(*s->paths));
 	if (!s->paths)
 		return false;
-	while ((path = map_next(&s->touched, &at)))
+	while ((path = strmap_next(&s->touched, &at)))
 		s->paths[s->npaths++] = path;
-	map_fini(&s->touched);
-	map_init(&s->touched);
+	strmap_fini(&s->touched);
+	strmap_init(&s->touched);
 	s->ntouched = 0;
 	return true;
 }
@@ -245,7 +245,7 @@ int seals_open(struct core *c, struct ava_error *err)
 		free(s);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	map_init(&s->touched);
+	strmap_init(&s->touched);
 	c->seals = s;
 	c->book.touched = touched;
 	c->book.touched_user = s;
@@ -306,9 +306,9 @@ void seals_close(struct core *c)
 	c->seals = NULL;
 	sealer_close(s->sealer, rv == 0);
 	os_timer_free(s->timer);
-	while ((path = map_next(&s->touched, &at)))
+	while ((path = strmap_next(&s->touched, &at)))
 		free(path);
-	map_fini(&s->touched);
+	strmap_fini(&s->touched);
 	seal_list_fini(&s->contents);
 	free(s);
 }

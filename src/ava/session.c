@@ -30,8 +30,8 @@ static void session_free(struct session *s)
 {
 	if (s->talk)
 		talk_free(s->talk);
-	if (map_get(&s->core->session_by_id, s->id) == s) {
-		map_del(&s->core->session_by_id, s->id);
+	if (strmap_get(&s->core->session_by_id, s->id) == s) {
+		strmap_del(&s->core->session_by_id, s->id);
 		s->core->nsessions--;
 	}
 	list_del(&s->node);
@@ -47,7 +47,7 @@ static int enlist(struct session *s)
 {
 	struct list *at = &s->core->sessions;
 
-	if (map_put(&s->core->session_by_id, s->id, s) != 0)
+	if (strmap_put(&s->core->session_by_id, s->id, s) != 0)
 		return AVA_ENOMEM;
 	s->core->nsessions++;
 	LIST_EACH (at, n, tmp) {
@@ -109,7 +109,7 @@ static void found_file(const char *name, void *user)
 	if (sys->fstatat(sc->core->root_fd, path, &st, 0) != 0 || !S_ISREG(st.st_mode))
 		return;
 	s = session_new(sc->core, id, len);
-	if (!s || map_get(&sc->core->session_by_id, s->id)) {
+	if (!s || strmap_get(&sc->core->session_by_id, s->id)) {
 		sc->no_memory = sc->no_memory || !s;
 		free(s);
 		return;
@@ -137,7 +137,7 @@ static void found_folder(const char *name, void *user)
 static char *file_of(const char *session_id, void *user)
 {
 	struct core *c = user;
-	struct session *s = map_get(&c->session_by_id, session_id);
+	struct session *s = strmap_get(&c->session_by_id, session_id);
 
 	return s && s->path ? strdup(s->path) : NULL;
 }
@@ -262,7 +262,7 @@ static void show(struct session *s, struct op_session *out)
 
 static struct session *find(struct core *c, const char *id, struct ava_error *err)
 {
-	struct session *s = map_get(&c->session_by_id, id);
+	struct session *s = strmap_get(&c->session_by_id, id);
 
 	if (!s)
 		err_set(err, AVA_ENOENT, "there is no session %.60s (ava sessions lists them)", id);
@@ -628,6 +628,6 @@ void sessions_close(struct core *c)
 	}
 	while (!list_empty(&c->watches))
 		ops_unwatch(LIST_FIRST(&c->watches, struct op_watch, node));
-	map_fini(&c->session_by_id);
+	strmap_fini(&c->session_by_id);
 	talk_tools_fini(c);
 }

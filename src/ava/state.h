@@ -6,7 +6,7 @@
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "journal/journal.h"
 #include "os/loop.h"
 #include "subagent/logbook.h"
@@ -31,16 +31,16 @@ struct core {
 	struct os_task drain;
 	struct seals *seals;
 
-	struct map proposals;       /* by id */
+	struct strmap proposals;    /* by id */
 	struct list proposal_order; /* newest first */
-	struct map requests;        /* request id -> struct request */
+	struct strmap requests;     /* request id -> struct request */
 	struct list request_order;  /* oldest first, for forgetting */
 	struct nameset proposal_names;
 	unsigned npending, nsettled;
 	size_t nrequests;
 
 	struct list sessions; /* newest first */
-	struct map session_by_id;
+	struct strmap session_by_id;
 	struct list talks; /* those in memory */
 	unsigned nsessions;
 	struct list watches;           /* op_watch */

@@ -120,7 +120,7 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r)
 {
-	struct session *s = map_get(&c->session_by_id, session_id);
+	struct session *s = strmap_get(&c->session_by_id, session_id);
 	struct ava_error err = {0};
 
 	if (!s)

@@ -424,7 +424,7 @@ static void load_parents(struct core *c)
 {
 	LIST_EACH (&c->sup.live, n, tmp) {
 		const struct run *r = LIST_ENTRY(n, struct run, node);
-		struct session *s = map_get(&c->session_by_id, r->spec->session_id);
+		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
 		struct ava_error err = {0};
 
 		if (s && session_load(s, &err) != 0)

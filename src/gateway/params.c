@@ -139,6 +139,8 @@ static int each(const char *name, const char *value, void *user)
 			return err_set(r->err, AVA_EINVAL, "session is no id of a session");
 		snprintf(out->session, sizeof(out->session), "%s", value);
 		return 0;
+	case PARAMS_OWN: /* has no name of its own */
+		break;
 	}
 	return 0;
 }

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query.h"
@@ -59,7 +59,7 @@ struct job {
 struct counter {
 	struct job *job;
 	struct query want;
-	struct map map; /* struct count_row by key */
+	struct strmap map; /* struct count_row by key */
 	struct count_row *last;
 	char last_key[KEY_MAX]; /* raw key of `last` */
 	size_t last_len;
@@ -79,7 +79,7 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	len = MIN(len, sizeof(text) - 1);
 	memcpy(text, key, len);
 	text[len] = '\0';
-	row = map_get(&c->map, text);
+	row = strmap_get(&c->map, text);
 	if (row != NULL)
 		return row;
 	if (c->map.count >= ROWS_MAX)
@@ -88,7 +88,7 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	if (row == NULL)
 		return NULL;
 	row->key = strdup(text);
-	if (row->key == NULL || map_put(&c->map, row->key, row) != 0) {
+	if (row->key == NULL || strmap_put(&c->map, row->key, row) != 0) {
 		free(row->key);
 		free(row);
 		return NULL;
@@ -389,7 +389,7 @@ static int add_up(struct counter *to, struct counter *from)
 	struct count_row *row, *sum;
 	size_t at = 0;
 
-	while ((row = map_next(&from->map, &at)) != NULL) {
+	while ((row = strmap_next(&from->map, &at)) != NULL) {
 		sum = row_of(to, row->key, strlen(row->key));
 		if (sum == NULL)
 			return AVA_ENOMEM;
@@ -439,7 +439,7 @@ static int take_rows(struct count *out, struct counter *c, enum count_by by)
 	out->rows = calloc(c->map.count + 1, sizeof(*out->rows));
 	if (out->rows == NULL)
 		return AVA_ENOMEM;
-	while ((row = map_next(&c->map, &at)) != NULL) {
+	while ((row = strmap_next(&c->map, &at)) != NULL) {
 		out->rows[out->n++] = *row;
 		row->key = NULL; /* the result's now */
 	}
@@ -452,11 +452,11 @@ static void counter_fini(struct counter *c)
 	struct count_row *row;
 	size_t at = 0;
 
-	while ((row = map_next(&c->map, &at)) != NULL) {
+	while ((row = strmap_next(&c->map, &at)) != NULL) {
 		free(row->key);
 		free(row);
 	}
-	map_fini(&c->map);
+	strmap_fini(&c->map);
 	free(c->copies);
 	query_fini(&c->want);
 }
@@ -498,7 +498,7 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 
 	*out = (struct count){0};
 	for (size_t i = 0; i < THREADS; i++) {
-		map_init(&c[i].map);
+		strmap_init(&c[i].map);
 		c[i].job = &job;
 		c[i].want = QUERY_ALL;
 	}

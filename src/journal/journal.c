@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
@@ -32,7 +32,7 @@
 
 struct journal {
 	int rootfd, walfd;
-	struct map views; /* by path */
+	struct strmap views; /* by path */
 	struct segments segments;
 	struct writer writer;
 	struct helper helper;
@@ -138,7 +138,7 @@ int journal_open(struct journal **out, const struct journal_options *o,
 	if (j == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory for the journal");
 	j->rootfd = j->walfd = -1;
-	map_init(&j->views);
+	strmap_init(&j->views);
 	j->room = log_room(bytes);
 	rv = open_folders(j, o->root, err);
 	if (rv != 0)
@@ -181,7 +181,7 @@ void journal_close(struct journal *j)
 		helper_fini(&j->helper);
 	if (j->has_segments)
 		segments_fini(&j->segments);
-	map_fini(&j->views);
+	strmap_fini(&j->views);
 	recovery_fini(&j->recovery);
 	files_close(&j->walfd);
 	files_close(&j->rootfd);
@@ -215,7 +215,7 @@ static int find_view(struct journal *j, const struct journal_op *op, struct view
 	struct view *v;
 	int rv;
 
-	*out = v = op->path != NULL ? map_get(&j->views, op->path) : NULL;
+	*out = v = op->path != NULL ? strmap_get(&j->views, op->path) : NULL;
 	if (v != NULL)
 		return v->use == use_of(op->kind) ? 0 : AVA_EINVAL;
 	if (!path_ok(op->path))
@@ -225,7 +225,7 @@ static int find_view(struct journal *j, const struct journal_op *op, struct view
 	v = view_new(op->path, use_of(op->kind));
 	if (v == NULL)
 		return AVA_ENOMEM;
-	rv = map_put(&j->views, v->path, v);
+	rv = strmap_put(&j->views, v->path, v);
 	if (rv != 0) {
 		view_free(v);
 		return rv;
@@ -328,7 +328,7 @@ static void forget_views(struct journal *j)
 	for (v = helper_take_forget(&j->helper); v != NULL; v = next) {
 		next = v->forget_next;
 		if (v->refs == 0 && v->dropped && !v->dirty) {
-			map_del(&j->views, v->path);
+			strmap_del(&j->views, v->path);
 			helper_bury(&j->helper, v);
 		} else {
 			v->forgettable = false;
@@ -391,7 +391,7 @@ const char *journal_view_path(struct journal *j, const char *path, char *out, si
 	unsigned part = 0;
 
 	if (path_ok(path)) {
-		v = map_get(&j->views, path);
+		v = strmap_get(&j->views, path);
 		part = v != NULL ? v->part : 0;
 		files_part_name(path, part != 0 ? part : view_find_part(j->rootfd, path), name);
 	}

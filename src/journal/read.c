@@ -28,7 +28,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -78,7 +78,7 @@ struct ava_log {
 	size_t nheap;
 	struct source *given; /* its line is with the caller; reads on next */
 	struct progress progress;
-	struct map names;        /* sources by path */
+	struct strmap names;     /* sources by path */
 	uint64_t lsn;            /* of the last event given */
 	uint64_t copies[COPIES]; /* lsn of spawns and ends given last, when following */
 	unsigned ncopies;
@@ -112,7 +112,7 @@ static int add_source(struct ava_log *log, const char *path)
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	s->file.fd = -1;
 	s->first = read_file_first_lsn(log->rootfd, path);
-	if (map_put(&log->names, s->path, s) != 0) {
+	if (strmap_put(&log->names, s->path, s) != 0) {
 		free(s);
 		return AVA_ENOMEM;
 	}
@@ -149,7 +149,7 @@ static void scan_name(const char *name, void *user)
 
 	if (scan->rv != 0 || len < 7 || strcmp(name + len - 6, ".jsonl") != 0 ||
 	    n >= (int)sizeof(path) || too_old(scan->log, scan->dir, name) ||
-	    map_get(&scan->log->names, path) != NULL)
+	    strmap_get(&scan->log->names, path) != NULL)
 		return;
 	scan->rv = scan->log->nsrc < MAX_FILES ? add_source(scan->log, path) : AVA_ETOOBIG;
 }
@@ -658,7 +658,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	log->rootfd = log->inotify = -1;
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
-	map_init(&log->names);
+	strmap_init(&log->names);
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
 	rv = read_compile(&log->want, q, clock_wall_ms(), err);
 	if (rv == 0)
@@ -705,7 +705,7 @@ static void mark_one(struct ava_log *log, const struct inotify_event *e)
 	if (e->len == 0 || (e->wd != log->days_wd && e->wd != log->runs_wd))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", e->wd == log->days_wd ? DAYS : RUNS, e->name);
-	s = map_get(&log->names, path);
+	s = strmap_get(&log->names, path);
 	if (s != NULL)
 		s->changed = true;
 }
@@ -788,7 +788,7 @@ void ava_log_close(struct ava_log *log)
 	}
 	free(log->src);
 	free(log->heap);
-	map_fini(&log->names);
+	strmap_fini(&log->names);
 	query_fini(&log->want);
 	if (log->inotify >= 0)
 		close(log->inotify);

@@ -28,7 +28,7 @@
 int redo_init(struct redo *r, int rootfd, int walfd, struct walscan *scan)
 {
 	*r = (struct redo){.rootfd = rootfd, .walfd = walfd, .scan = scan};
-	map_init(&r->map);
+	strmap_init(&r->map);
 	buf_init(&r->problems, PROBLEMS_MAX);
 	jw_init(&r->json, &r->problems);
 	jw_array(&r->json, NULL);
@@ -46,7 +46,7 @@ void redo_fini(struct redo *r)
 	free(r->files);
 	free(r->bytes);
 	free(r->other);
-	map_fini(&r->map);
+	strmap_fini(&r->map);
 	buf_fini(&r->problems);
 }
 
@@ -105,7 +105,7 @@ static struct redo_file *new_file(struct redo *r, const char *path, const char *
 	f->part = part;
 	f->path = strdup(path);
 	f->name = strdup(name);
-	if (f->path == NULL || f->name == NULL || map_put(&r->map, f->name, f) != 0)
+	if (f->path == NULL || f->name == NULL || strmap_put(&r->map, f->name, f) != 0)
 		goto fail;
 	r->files[r->nfiles++] = f;
 	return f;
@@ -131,7 +131,7 @@ static int add_op(struct redo *r, const struct wal_op *w, struct redo_op *op)
 	path[w->path_len] = '\0';
 	if (w->part > 1)
 		name = files_part_name(path, w->part, part_name);
-	f = map_get(&r->map, name);
+	f = strmap_get(&r->map, name);
 	if (f == NULL && !files_path_ok(path))
 		return AVA_ECORRUPT;
 	if (f == NULL)
@@ -402,7 +402,7 @@ static void apply_checkpoint(struct redo *r, const struct checkpoint *c)
 
 	for (size_t i = 0; i < c->nviews; i++) {
 		const struct checkpoint_view *v = &c->views[i];
-		struct redo_file *f = map_get(&r->map, files_part_name(v->path, v->part, name));
+		struct redo_file *f = strmap_get(&r->map, files_part_name(v->path, v->part, name));
 
 		if (f == NULL)
 			continue;
@@ -466,7 +466,7 @@ void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *ou
 			put_view(r, r->files[i]->path, r->files[i]->part, out);
 	/* What was not touched is as the last checkpoint knew it. */
 	for (size_t i = 0; i < c->nviews; i++)
-		if (map_get(&r->map, files_part_name(c->views[i].path, c->views[i].part, name)) ==
-		    NULL)
+		if (strmap_get(&r->map,
+			       files_part_name(c->views[i].path, c->views[i].part, name)) == NULL)
 			checkpoint_add(out, &c->views[i]);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "codec/json.h"
 #include "journal/checkpoint.h"
 #include "journal/walscan.h"
@@ -38,7 +38,7 @@ struct redo_file {
 struct redo {
 	int rootfd, walfd;
 	struct walscan *scan;
-	struct map map; /* by name */
+	struct strmap map; /* by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
 	unsigned char *bytes, *other; /* of the operation, of the file */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/sys.h"
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
@@ -25,7 +25,7 @@ struct role {
 };
 
 struct roles {
-	struct map map;
+	struct strmap map;
 };
 
 static bool take(const char *line, size_t len, const char *key, char out[ID_MAX])
@@ -51,7 +51,7 @@ static int add_row(struct roles *r, const char *line, size_t len)
 	if (role == NULL)
 		return AVA_ENOMEM;
 	rv = take(line, len, "\"id\":\"", role->id) && take(line, len, "\"role\":\"", role->name)
-		     ? map_put(&r->map, role->id, role)
+		     ? strmap_put(&r->map, role->id, role)
 		     : AVA_EEXIST;
 	if (rv != 0)
 		free(role);
@@ -82,7 +82,7 @@ int roles_open(struct roles **out, int rootfd, struct ava_error *err)
 	*out = NULL;
 	if (rv != 0)
 		return rv;
-	map_init(&r->map);
+	strmap_init(&r->map);
 	for (unsigned part = 1; rv == 0; part++) {
 		files_part_name(CATALOG_PATH, part, path);
 		rv = add_part(r, rootfd, path, err);
@@ -102,9 +102,9 @@ void roles_close(struct roles *r)
 
 	if (r == NULL)
 		return;
-	while ((role = map_next(&r->map, &at)) != NULL)
+	while ((role = strmap_next(&r->map, &at)) != NULL)
 		free(role);
-	map_fini(&r->map);
+	strmap_fini(&r->map);
 	free(r);
 }
 
@@ -117,7 +117,7 @@ const char *roles_find(const struct roles *r, const char *id, size_t len)
 		return "";
 	memcpy(text, id, len);
 	text[len] = '\0';
-	role = map_get(&r->map, text);
+	role = strmap_get(&r->map, text);
 	if (role != NULL)
 		return role->name;
 	return strcmp(text, "ava") == 0 ? "ava" : "";

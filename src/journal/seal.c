@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "event/event.h"
@@ -54,7 +54,7 @@ struct sealer {
 	struct seal_key key;
 	uint64_t n, round, bytes;
 	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
-	struct map files;
+	struct strmap files;
 	struct seal_names stale; /* to be taken up in the first round */
 	char *buf;
 	size_t cap;
@@ -70,7 +70,7 @@ static void file_free(struct file *f)
 
 static struct file *file_get(struct sealer *s, const char *path)
 {
-	struct file *f = map_get(&s->files, path);
+	struct file *f = strmap_get(&s->files, path);
 
 	if (f != NULL)
 		return f;
@@ -79,7 +79,7 @@ static struct file *file_get(struct sealer *s, const char *path)
 		return NULL;
 	memcpy(f->path, path, strlen(path) + 1);
 	hash_sha256_init(&f->hash);
-	if (map_put(&s->files, f->path, f) != 0) {
+	if (strmap_put(&s->files, f->path, f) != 0) {
 		file_free(f);
 		return NULL;
 	}
@@ -324,7 +324,7 @@ static int do_path(struct sealer *s, const char *path, struct seal_list *out, st
 		int rv;
 
 		files_part_name(path, part, name);
-		f = map_get(&s->files, name);
+		f = strmap_get(&s->files, name);
 		if (f != NULL && part < parts)
 			continue; /* nothing comes to an earlier part */
 		f = f != NULL ? f : file_get(s, name);
@@ -346,10 +346,10 @@ static void forget(struct sealer *s)
 	struct file *f;
 	size_t at = 0;
 
-	while ((f = map_next(&s->files, &at)) != NULL) {
+	while ((f = strmap_next(&s->files, &at)) != NULL) {
 		if (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0)
 			continue;
-		map_del(&s->files, f->path);
+		strmap_del(&s->files, f->path);
 		file_free(f);
 	}
 }
@@ -362,7 +362,7 @@ static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, stru
 	size_t at = 0;
 	int rv = 0;
 
-	while (rv == 0 && (f = map_next(&s->files, &at)) != NULL) {
+	while (rv == 0 && (f = strmap_next(&s->files, &at)) != NULL) {
 		bool found = false;
 
 		if (!is_day(f->path) || f->round == s->round)
@@ -382,7 +382,7 @@ static void unseal(struct sealer *s)
 	struct file *f;
 	size_t at = 0;
 
-	while ((f = map_next(&s->files, &at)) != NULL)
+	while ((f = strmap_next(&s->files, &at)) != NULL)
 		if (f->round == s->round)
 			f->sealed = 0;
 }
@@ -486,7 +486,7 @@ int sealer_open(struct sealer **out, int rootfd, struct ava_error *err)
 	if (s == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	s->rootfd = rootfd;
-	map_init(&s->files);
+	strmap_init(&s->files);
 	rv = seal_key_open(&s->key, rootfd, err);
 	if (rv == 0)
 		rv = seal_find_newest(rootfd, &newest, err);
@@ -512,9 +512,9 @@ void sealer_close(struct sealer *s, bool complete)
 		return;
 	if (complete)
 		seal_find_clean(s->rootfd);
-	while ((f = map_next(&s->files, &at)) != NULL)
+	while ((f = strmap_next(&s->files, &at)) != NULL)
 		file_free(f);
-	map_fini(&s->files);
+	strmap_fini(&s->files);
 	seal_names_fini(&s->stale);
 	seal_key_close(&s->key);
 	free(s->buf);

@@ -26,7 +26,7 @@
 
 struct verify_file *verify_file_get(struct verify *v, const char *path)
 {
-	struct verify_file *f = map_get(&v->by_path, path);
+	struct verify_file *f = strmap_get(&v->by_path, path);
 
 	if (f != NULL)
 		return f;
@@ -44,7 +44,7 @@ struct verify_file *verify_file_get(struct verify *v, const char *path)
 		return NULL;
 	f->disk = UINT64_MAX;
 	memcpy(f->path, path, strlen(path) + 1);
-	if (map_put(&v->by_path, f->path, f) != 0) {
+	if (strmap_put(&v->by_path, f->path, f) != 0) {
 		free(f);
 		return NULL;
 	}
@@ -81,7 +81,7 @@ static void verify_fini(struct verify *v)
 	for (size_t i = 0; i < v->nfiles; i++)
 		file_free(v->files[i]);
 	free(v->files);
-	map_fini(&v->by_path);
+	strmap_fini(&v->by_path);
 	seal_names_fini(&v->days);
 	files_close(&v->rootfd);
 }
@@ -103,7 +103,7 @@ static int verify_init(struct verify *v, struct ava_error *err)
 {
 	int rv;
 
-	map_init(&v->by_path);
+	strmap_init(&v->by_path);
 	*v->report = (struct verify_report){0};
 	v->rootfd = open(v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (v->rootfd < 0)
@@ -230,7 +230,7 @@ static int select_files(struct verify *v, struct ava_error *err)
 		if (f->disk == UINT64_MAX && sys->fstatat(v->rootfd, f->path, &st, 0) == 0)
 			f->disk = (uint64_t)st.st_size;
 		if (!wanted(v, f->path) || (f->disk == UINT64_MAX && f->n == 0 && f->nfound == 0)) {
-			map_del(&v->by_path, f->path);
+			strmap_del(&v->by_path, f->path);
 			file_free(f);
 			continue;
 		}

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "journal/seal_find.h"
 #include "journal/seal_read.h"
 #include "journal/verify.h"
@@ -42,7 +42,7 @@ struct verify {
 	struct verify_report *report;
 	int rootfd;
 	struct seal_names days;     /* daily logs, in the order of time */
-	struct map by_path;         /* struct verify_file */
+	struct strmap by_path;      /* struct verify_file */
 	struct verify_file **files; /* owned; sorted by path */
 	size_t nfiles, cap;
 	_Atomic size_t next; /* file to be taken by a thread */

@@ -17,7 +17,7 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "base/strmap.h"
 #include "codec/json.h"
 
 /* ---- encoders */

@@ -33,7 +33,7 @@ struct scan {
 	struct supervisor *sup;
 	const struct restart_hooks *hooks;
 	struct list left;
-	struct map by_id;
+	struct strmap by_id;
 };
 
 /* ---- the catalog */
@@ -60,7 +60,7 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 		return AVA_ENOMEM;
 	l->row = *row;
 	list_init(&l->node);
-	if (map_put(&s->by_id, l->row.id, l) != 0) {
+	if (strmap_put(&s->by_id, l->row.id, l) != 0) {
 		free(l);
 		return AVA_EEXIST; /* a second spawn row of the same run: the first counts */
 	}
@@ -71,7 +71,7 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 
 static int scan_end(struct scan *s, const struct catalog_row *row)
 {
-	struct left *l = map_del(&s->by_id, row->id);
+	struct left *l = strmap_del(&s->by_id, row->id);
 	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
 
 	if (row->totals.calls > 0)
@@ -422,7 +422,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	if (rv != 0 && rv != AVA_ENOENT)
 		return rv;
 	list_init(&s.left);
-	map_init(&s.by_id);
+	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
 	rv = scan_catalog(&s, data, len, err);
 	free(data);
@@ -441,6 +441,6 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 				ava_strerror(rv));
 		left_free(l);
 	}
-	map_fini(&s.by_id);
+	strmap_fini(&s.by_id);
 	return rv;
 }

@@ -28,7 +28,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	list_init(&s->live);
 	list_init(&s->waiting);
 	list_init(&s->ended);
-	map_init(&s->by_id);
+	strmap_init(&s->by_id);
 	s->lines = infer_lines_new(loop);
 	return s->lines ? 0 : AVA_ENOMEM;
 }
@@ -36,7 +36,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 void supervisor_fini(struct supervisor *s)
 {
 	infer_lines_free(s->lines);
-	map_fini(&s->by_id);
+	strmap_fini(&s->by_id);
 	nameset_fini(&s->names);
 }
 
@@ -123,7 +123,7 @@ static bool name_taken(const char *name, void *user)
 static int enlist(struct supervisor *s, struct run *r)
 {
 	if (nameset_add(&s->names, r->id.text) != 0 || nameset_add(&s->names, r->trace.text) != 0 ||
-	    map_put(&s->by_id, r->id.text, r) != 0)
+	    strmap_put(&s->by_id, r->id.text, r) != 0)
 		return AVA_ENOMEM;
 	list_add(&s->live, &r->node);
 	s->nlive++;
@@ -134,7 +134,7 @@ static void delist(struct run *r)
 {
 	if (list_empty(&r->node))
 		return;
-	map_del(&r->sup->by_id, r->id.text);
+	strmap_del(&r->sup->by_id, r->id.text);
 	list_del(&r->node);
 	r->sup->nlive--;
 }
@@ -330,7 +330,7 @@ struct spend supervisor_spend(const struct supervisor *s)
 
 struct run *supervisor_find(struct supervisor *s, const char *id)
 {
-	return map_get(&s->by_id, id);
+	return strmap_get(&s->by_id, id);
 }
 
 void supervisor_cancel(struct run *r)

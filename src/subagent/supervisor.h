@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/strmap.h"
 #include "base/settings.h"
 #include "subagent/quote.h"
 #include "subagent/run.h"
@@ -33,7 +33,7 @@ struct supervisor {
 	struct list live;     /* run.node: not yet done */
 	struct list waiting;  /* run.queue: wants a slot */
 	struct list ended;    /* run.node: done; freed when nothing points to it any more */
-	struct map by_id;     /* live runs */
+	struct strmap by_id;  /* live runs */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */

@@ -324,7 +324,7 @@ static void test_not_understood_or_impossible(void **state)
 
 static void expired_long_ago(void *arg)
 {
-	struct proposal *p = map_get(&rig.core->proposals, arg);
+	struct proposal *p = strmap_get(&rig.core->proposals, arg);
 
 	p->expires_ms = 1; /* its timer is late */
 }

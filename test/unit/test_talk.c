@@ -352,7 +352,7 @@ static void test_sessions_at_rest(void **state)
 	tell(w, id, "hello");
 	core_close(w->core);
 	open_core(w);
-	s = map_get(&w->core->session_by_id, id);
+	s = strmap_get(&w->core->session_by_id, id);
 	assert_non_null(s);
 	assert_null(s->talk);
 	tell(w, id, "hello again");

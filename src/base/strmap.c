@@ -5,7 +5,7 @@
  * chosen to collide. Tables are at most three quarters full, removed slots
  * counted, so that a probe always meets an empty one. Only growing can fail,
  * and then nothing has changed. */
-#include "base/map.h"
+#include "base/strmap.h"
 
 #include <ava.h>
 #include <assert.h>
@@ -18,7 +18,7 @@
 
 #define MAP_LEAST 16
 
-struct map_slot {
+struct strmap_slot {
 	uint64_t hash;
 	const char *key; /* NULL: never used; `removed`: free again */
 	void *value;
@@ -51,26 +51,26 @@ static uint64_t hash_key(uint64_t seed, const char *key)
 	return siphash(seed, seed * 0x9e3779b97f4a7c15u, key, strlen(key), 1, 3);
 }
 
-void map_init(struct map *m)
+void strmap_init(struct strmap *m)
 {
-	*m = (struct map){0};
+	*m = (struct strmap){0};
 }
 
-void map_fini(struct map *m)
+void strmap_fini(struct strmap *m)
 {
 	free(m->slots);
-	map_init(m);
+	strmap_init(m);
 }
 
 /* The slot that holds `key`, or NULL. */
-static struct map_slot *find(const struct map *m, const char *key, uint64_t hash)
+static struct strmap_slot *find(const struct strmap *m, const char *key, uint64_t hash)
 {
 	size_t i;
 
 	if (m->cap == 0)
 		return NULL;
 	for (i = hash & (m->cap - 1); m->slots[i].key != NULL; i = (i + 1) & (m->cap - 1)) {
-		struct map_slot *s = &m->slots[i];
+		struct strmap_slot *s = &m->slots[i];
 
 		if (s->key != removed && s->hash == hash && strcmp(s->key, key) == 0)
 			return s;
@@ -78,14 +78,14 @@ static struct map_slot *find(const struct map *m, const char *key, uint64_t hash
 	return NULL;
 }
 
-void *map_get(const struct map *m, const char *key)
+void *strmap_get(const struct strmap *m, const char *key)
 {
-	struct map_slot *s = find(m, key, hash_key(m->seed, key));
+	struct strmap_slot *s = find(m, key, hash_key(m->seed, key));
 
 	return s != NULL ? s->value : NULL;
 }
 
-static void place(struct map *m, struct map_slot slot)
+static void place(struct strmap *m, struct strmap_slot slot)
 {
 	size_t i = slot.hash & (m->cap - 1);
 
@@ -96,9 +96,9 @@ static void place(struct map *m, struct map_slot slot)
 }
 
 /* Make room for one more; removed slots are swept out on the way. */
-static int make_room(struct map *m)
+static int make_room(struct strmap *m)
 {
-	struct map next = *m;
+	struct strmap next = *m;
 
 	if (m->cap != 0 && (m->used + 1) * 4 <= m->cap * 3)
 		return 0;
@@ -119,38 +119,38 @@ static int make_room(struct map *m)
 	return 0;
 }
 
-int map_put(struct map *m, const char *key, void *value)
+int strmap_put(struct strmap *m, const char *key, void *value)
 {
 	int rv;
 
-	assert(value != NULL); /* NULL is how map_get says "absent" */
-	if (map_get(m, key) != NULL)
+	assert(value != NULL); /* NULL is how strmap_get says "absent" */
+	if (strmap_get(m, key) != NULL)
 		return AVA_EEXIST;
 	rv = make_room(m);
 	if (rv != 0)
 		return rv;
-	place(m, (struct map_slot){hash_key(m->seed, key), key, value});
+	place(m, (struct strmap_slot){hash_key(m->seed, key), key, value});
 	m->count++;
 	return 0;
 }
 
-void *map_del(struct map *m, const char *key)
+void *strmap_del(struct strmap *m, const char *key)
 {
-	struct map_slot *s = find(m, key, hash_key(m->seed, key));
+	struct strmap_slot *s = find(m, key, hash_key(m->seed, key));
 	void *value;
 
 	if (s == NULL)
 		return NULL;
 	value = s->value;
-	*s = (struct map_slot){.key = removed};
+	*s = (struct strmap_slot){.key = removed};
 	m->count--;
 	return value;
 }
 
-void *map_next(const struct map *m, size_t *at)
+void *strmap_next(const struct strmap *m, size_t *at)
 {
 	while (*at < m->cap) {
-		const struct map_slot *s = &m->slots[(*at)++];
+		const struct strmap_slot *s = &m->slots[(*at)++];
 
 		if (s->key != NULL && s->key != removed)
 			return s->value;

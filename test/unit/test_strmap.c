@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/strmap.h"
 
 #define KEYS 500
 
@@ -21,21 +21,21 @@ static int make_keys(void **state)
 
 static void test_put_get_del(void **state)
 {
-	struct map m;
+	struct strmap m;
 	int a, b;
 
-	map_init(&m);
-	assert_null(map_get(&m, "x"));
-	assert_null(map_del(&m, "x"));
-	assert_int_equal(map_put(&m, "x", &a), 0);
-	assert_int_equal(map_put(&m, "x", &b), AVA_EEXIST);
-	assert_ptr_equal(map_get(&m, "x"), &a);
-	assert_int_equal(map_put(&m, "", &b), 0);
-	assert_ptr_equal(map_get(&m, ""), &b);
-	assert_ptr_equal(map_del(&m, "x"), &a);
-	assert_null(map_get(&m, "x"));
+	strmap_init(&m);
+	assert_null(strmap_get(&m, "x"));
+	assert_null(strmap_del(&m, "x"));
+	assert_int_equal(strmap_put(&m, "x", &a), 0);
+	assert_int_equal(strmap_put(&m, "x", &b), AVA_EEXIST);
+	assert_ptr_equal(strmap_get(&m, "x"), &a);
+	assert_int_equal(strmap_put(&m, "", &b), 0);
+	assert_ptr_equal(strmap_get(&m, ""), &b);
+	assert_ptr_equal(strmap_del(&m, "x"), &a);
+	assert_null(strmap_get(&m, "x"));
 	assert_int_equal(m.count, 1);
-	map_fini(&m);
+	strmap_fini(&m);
 }
 
 /* Random puts and deletes; every step agrees with the model. */
@@ -43,45 +43,45 @@ static void test_against_model(void **state)
 {
 	bool in[KEYS] = {false};
 	size_t count = 0;
-	struct map m;
+	struct strmap m;
 
-	map_init(&m);
+	strmap_init(&m);
 	srandom(7);
 	for (int step = 0; step < 50000; step++) {
 		int i = (int)(random() % KEYS);
 
 		if (random() % 2 == 0) {
-			assert_int_equal(map_put(&m, keys[i], keys[i]), in[i] ? AVA_EEXIST : 0);
+			assert_int_equal(strmap_put(&m, keys[i], keys[i]), in[i] ? AVA_EEXIST : 0);
 			count += !in[i];
 			in[i] = true;
 		} else {
-			assert_ptr_equal(map_del(&m, keys[i]), in[i] ? keys[i] : NULL);
+			assert_ptr_equal(strmap_del(&m, keys[i]), in[i] ? keys[i] : NULL);
 			count -= in[i];
 			in[i] = false;
 		}
 		assert_int_equal(m.count, count);
 		i = (int)(random() % KEYS);
-		assert_ptr_equal(map_get(&m, keys[i]), in[i] ? keys[i] : NULL);
+		assert_ptr_equal(strmap_get(&m, keys[i]), in[i] ? keys[i] : NULL);
 	}
 	assert_true(m.cap <= 2048); /* removed slots do not pile up */
-	map_fini(&m);
+	strmap_fini(&m);
 }
 
 static void test_walk(void **state)
 {
 	bool seen[KEYS] = {false};
 	size_t at = 0, n = 0;
-	struct map m;
+	struct strmap m;
 	char *k;
 
-	map_init(&m);
-	assert_null(map_next(&m, &at));
+	strmap_init(&m);
+	assert_null(strmap_next(&m, &at));
 	for (int i = 0; i < KEYS; i++)
-		map_put(&m, keys[i], keys[i]);
+		strmap_put(&m, keys[i], keys[i]);
 	for (int i = 0; i < KEYS; i += 3)
-		map_del(&m, keys[i]);
+		strmap_del(&m, keys[i]);
 	at = 0;
-	while ((k = map_next(&m, &at)) != NULL) {
+	while ((k = strmap_next(&m, &at)) != NULL) {
 		size_t i = (size_t)(k - keys[0]) / sizeof(keys[0]);
 
 		assert_false(seen[i]);
@@ -90,25 +90,25 @@ static void test_walk(void **state)
 		n++;
 	}
 	assert_int_equal(n, m.count);
-	map_fini(&m);
+	strmap_fini(&m);
 }
 
 /* Another map orders the same keys in another way. */
 static void test_seeded(void **state)
 {
-	struct map m[2];
+	struct strmap m[2];
 	size_t at[2] = {0, 0}, differ = 0;
 
 	for (int j = 0; j < 2; j++) {
-		map_init(&m[j]);
+		strmap_init(&m[j]);
 		for (int i = 0; i < KEYS; i++)
-			map_put(&m[j], keys[i], keys[i]);
+			strmap_put(&m[j], keys[i], keys[i]);
 	}
 	for (int i = 0; i < KEYS; i++)
-		differ += map_next(&m[0], &at[0]) != map_next(&m[1], &at[1]);
+		differ += strmap_next(&m[0], &at[0]) != strmap_next(&m[1], &at[1]);
 	assert_true(differ > KEYS / 2);
-	map_fini(&m[0]);
-	map_fini(&m[1]);
+	strmap_fini(&m[0]);
+	strmap_fini(&m[1]);
 }
 
 static void test_nameset(void **state)
@@ -133,20 +133,20 @@ static void test_nameset(void **state)
 
 static void map_without_memory(long k)
 {
-	struct map m;
+	struct strmap m;
 	size_t put = 0;
 
-	map_init(&m);
+	strmap_init(&m);
 	for (int i = 0; i < KEYS; i++) {
-		int rv = map_put(&m, keys[i], keys[i]);
+		int rv = strmap_put(&m, keys[i], keys[i]);
 
 		assert_true(rv == 0 || rv == AVA_ENOMEM);
 		put += rv == 0;
-		assert_ptr_equal(map_get(&m, keys[i]), rv == 0 ? keys[i] : NULL);
+		assert_ptr_equal(strmap_get(&m, keys[i]), rv == 0 ? keys[i] : NULL);
 	}
 	assert_int_equal(m.count, put);
 	assert_true(put >= KEYS - 1); /* the next try finds memory again */
-	map_fini(&m);
+	strmap_fini(&m);
 }
 
 static void nameset_without_memory(long k)
