@@ -111,8 +111,7 @@ void run_fini(struct run *r); /* nothing may point to it any more */
 void run_messages_path(const struct run *r, char out[LOGBOOK_PATH]);
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 
-/* The status word shown for it. */
-enum ava_status run_status(const struct run *r);
+enum ava_status run_status(const struct run *r); /* the word shown for it */
 /* From first model call to end (or now), without downtime. */
 int64_t run_elapsed_ms(const struct run *r);
 /* Micro-USD; -1 when only calls of unknown price were made. */
