@@ -5,6 +5,29 @@
 
 #include "ava/state.h"
 
+struct proposal {
+	struct list node;
+	char id[24];
+	enum proposal_state state;
+	bool writing;          /* its next event is on its way to the disk */
+	struct run_spec *spec; /* NULL once a run has it */
+	struct run *starting;  /* confirmed, not yet durable */
+	int64_t cost_microusd; /* quoted; -1: unknown */
+	char *quote, *message, *config;
+	char hash[HASH_HEX_LEN + 1]; /* of what was quoted */
+	char run[24], trace[48];
+	/* Of a yes: the hash of what runs, and in words what of the quote it
+	 * changed (NULL: nothing). */
+	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
+	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
+	struct proposal *successor;                   /* while the replacement is being written */
+	int64_t created_ms, expires_ms;
+	struct os_timer *timer;
+	struct core *core;
+	struct list waiters; /* who gets the answer that is being written */
+	int writing_to;      /* enum proposal_state after the write */
+};
+
 /* Room for a proposal, pending, not yet known to the core. NULL: no memory. */
 struct proposal *proposal_new(struct core *c);
 void proposal_free(struct proposal *p); /* whoever waits hears that it stops */
@@ -26,7 +49,9 @@ struct proposal *proposal_find(struct core *c, const char *id, struct ava_error 
 /* After a failed sync nobody can say what a power cut now would leave. */
 void proposal_not_saved(struct ava_error *err, int rv, const char *what, const char *then);
 
-/* ---- decide.c */
+/* ---- decide.c: ops_confirm for words that the log has already. */
+void decide_said(struct core *c, const char *proposal, const char *text, const char *by,
+		 op_proposal_fn done, void *user);
 void decide_expire(void *user); /* a timer's; user: struct proposal */
 /* The policy's yes to a proposal that is being written: its run and its
  * SpawnConfirmed go into the same draft. */

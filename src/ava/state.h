@@ -68,28 +68,7 @@ struct request {
 	char id[];
 };
 
-struct proposal {
-	struct list node;
-	char id[24];
-	enum proposal_state state;
-	bool writing;          /* its next event is on its way to the disk */
-	struct run_spec *spec; /* NULL once a run has it */
-	struct run *starting;  /* confirmed, not yet durable */
-	int64_t cost_microusd; /* quoted; -1: unknown */
-	char *quote, *message, *config;
-	char hash[HASH_HEX_LEN + 1]; /* of what was quoted */
-	char run[24], trace[48];
-	/* Of a yes: the hash of what runs, and in words what of the quote it
-	 * changed (NULL: nothing). */
-	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
-	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
-	struct proposal *successor;                   /* while the replacement is being written */
-	int64_t created_ms, expires_ms;
-	struct os_timer *timer;
-	struct core *core;
-	struct list waiters; /* who gets the answer that is being written */
-	int writing_to;      /* enum proposal_state after the write */
-};
+struct proposal;
 
 /* ---- core.c */
 void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -111,10 +90,6 @@ void core_close_bare(struct core *c);
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
-
-/* ---- decide.c: ops_confirm for words that the log has already. */
-void decide_said(struct core *c, const char *proposal, const char *text, const char *by,
-		 op_proposal_fn done, void *user);
 
 /* ---- talk_answer.c: a proposal was answered, by whatever channel, or expired;
  * `r` NULL: nothing was started. */

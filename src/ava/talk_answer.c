@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "ava/answer.h"
+#include "ava/proposal.h"
 #include "ava/talk.h"
 #include "base/error.h"
 #include "base/util.h"
