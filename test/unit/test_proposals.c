@@ -3,6 +3,7 @@
 #include "gateway_rig.h"
 
 #include "ava/ops.h"
+#include "ava/proposal.h"
 
 #define RUNS "/api/v1/runs"
 
