@@ -750,6 +750,7 @@ static void test_whoever_sees_the_end_finds_the_result(void **state)
 	}
 	until(w, &a.result);
 	assert_int_equal(a.result.rv, 0);
+	json_decref(a.result.json);
 	ops_events_close(a.cur);
 }
 
