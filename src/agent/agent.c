@@ -106,9 +106,11 @@ static void answer_open(struct agent *a, const char *error_class, const char *wh
 
 		if (c->answered)
 			continue;
-		text = arena_fmt(
-			&t->mem,
-			c->started ? "stopped: %s; it may have had effects" : "not run: %s", why);
+		text = arena_fmt(&t->mem,
+				 c->started || (a->replayed && !c->unstarted)
+					 ? "stopped: %s; it may have had effects"
+					 : "not run: %s",
+				 why);
 		answer(a, c, false, error_class, text != NULL ? text : "not finished");
 	}
 }
@@ -267,7 +269,7 @@ static enum step step_queued(struct agent *a)
 	if (__builtin_add_overflow(a->started_ms, a->spec->limits.time_ms, &a->deadline_ms))
 		a->deadline_ms = INT64_MAX;
 	a->io->wake_at(a, a->deadline_ms);
-	return agent_move(a, a->turn != NULL ? AGENT_TOOLS : AGENT_CALLING);
+	return agent_move(a, a->turn != NULL && !a->reply_ready ? AGENT_TOOLS : AGENT_CALLING);
 }
 
 static enum step ask_model(struct agent *a)
@@ -308,6 +310,11 @@ static int prepare_call(struct agent *a, unsigned i)
 	int rv = AVA_EINVAL;
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->iteration, i + 1);
+	if (c->answered) { /* in the record */
+		c->tool = allowed_tool(a, c->name);
+		a->answered++;
+		return 0;
+	}
 	if (c->args != NULL)
 		args = json_parse(c->args, c->args_len, &err);
 	else
@@ -339,7 +346,8 @@ static int take_reply(struct agent *a)
 	int rv = 0;
 
 	assert(t->ncalls <= TURN_MAX_CALLS);
-	limit_settle(a, &t->usage);
+	if (!a->replayed)
+		limit_settle(a, &t->usage);
 	a->answered = 0;
 	if (t->ncalls == 0 && t->text_len == 0 && t->stop != TURN_STOP_PAUSE) {
 		t->wire = ""; /* an empty message would make every later request invalid */
@@ -352,8 +360,11 @@ static int take_reply(struct agent *a)
 
 static int save_reply(struct agent *a, bool wait)
 {
-	int64_t bytes = a->io->save_reply(a, a->turn, wait);
+	int64_t bytes;
 
+	if (a->replayed)
+		return 0;
+	bytes = a->io->save_reply(a, a->turn, wait);
 	if (bytes < 0)
 		return (int)bytes;
 	a->reply_saved = true;
@@ -400,6 +411,8 @@ static enum step submitted(struct agent *a, struct turn_call *c)
 	if (rv != 0)
 		return finish_internal(a, rv);
 	answer(a, c, true, "", "accepted: the run ends here");
+	for (unsigned i = 0; i < a->turn->ncalls; i++)
+		a->turn->calls[i].unstarted = true; /* beside a submit nothing is */
 	return finish_success(a, &end, "submitted");
 }
 
@@ -409,6 +422,19 @@ static bool must_be_saved(const struct turn *t)
 		if (!t->calls[i].answered && !(t->calls[i].tool->flags & TOOL_REPEATABLE))
 			return true;
 	return false;
+}
+
+/* What a stop of the runtime cut off may have happened. */
+static void answer_interrupted(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && !c->unstarted && !(c->tool->flags & TOOL_REPEATABLE))
+			answer(a, c, false, "interrupted",
+			       "interrupted: the runtime stopped before there was a result; it may "
+			       "have happened");
+	}
 }
 
 static enum step reply_with_calls(struct agent *a)
@@ -425,6 +451,8 @@ static enum step reply_with_calls(struct agent *a)
 		return finish_internal(a, rv);
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
+	if (a->replayed)
+		answer_interrupted(a);
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
 }
 

@@ -39,8 +39,9 @@ struct agent {
 	void *world;       /* the world's run */
 	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_totals totals;
-	int64_t started_ms;     /* when the slot was had; -1: not yet */
-	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet */
+	int64_t started_ms;     /* when the slot was had, less used_ms; -1: not yet */
+	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet, or its clock stands still */
+	int64_t used_ms;        /* of its time, before the slot it has or wants */
 	int64_t measured_input; /* of the last call */
 	int64_t new_bytes;      /* added to the request since that call */
 	int32_t iteration;      /* of the last call started */
@@ -53,7 +54,8 @@ struct agent {
 	bool slot_wanted, have_slot;
 	bool asked;       /* a model call is under way or its reply waits */
 	bool again;       /* the last attempt of this call failed, the next one is due */
-	bool reply_saved; /* `turn` was written by save_reply */
+	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
+	bool replayed;    /* `turn` is of the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending, nudged, force_submit;
 	int reply_code;         /* < 0: the call failed for good */
 	unsigned answered;      /* calls of the turn that have a result */

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/limit.h"
+#include "agent/past.h"
 #include "base/error.h"
 
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
@@ -43,6 +44,35 @@ void agent_resume(struct agent *a, struct turn *t)
 		a->answered += t->calls[i].answered;
 }
 
+void agent_restore(struct agent *a, const struct agent_past *p)
+{
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
+	a->totals = p->totals;
+	a->used_ms = p->used_ms;
+	a->measured_input = p->measured_input;
+	a->new_bytes = p->new_bytes;
+	a->iteration = p->iteration;
+	a->warned = p->warned;
+	a->odd_replies = p->odd_replies;
+	a->pauses = p->pauses;
+	a->nudged = p->nudged;
+	a->force_submit = p->force_submit;
+	a->again = p->again;
+}
+
+void agent_resume_reply(struct agent *a, struct turn *t)
+{
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->again);
+	a->turn = t;
+	a->asked = a->reply_ready = true;
+	a->reply_saved = a->replayed = true;
+}
+
+int64_t agent_used_ms(const struct agent *a, int64_t now_ms)
+{
+	return a->started_ms < 0 ? a->used_ms : now_ms - a->started_ms;
+}
+
 void agent_fini(struct agent *a)
 {
 	turn_free(a->turn);
@@ -53,7 +83,7 @@ void agent_on_slot(struct agent *a)
 {
 	assert(a->state == AGENT_QUEUED && !a->ending && !a->have_slot);
 	a->have_slot = true;
-	a->started_ms = a->io->now(a);
+	a->started_ms = a->io->now(a) - a->used_ms;
 }
 
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
@@ -62,7 +92,7 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 	assert(a->asked && !a->reply_ready && a->turn == NULL);
 	assert((rv < 0) == (t == NULL));
 	a->reply_ready = true;
-	a->reply_saved = false;
+	a->reply_saved = a->replayed = false;
 	a->reply_code = rv;
 	a->turn = t;
 	if (rv < 0) {

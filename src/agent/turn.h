@@ -42,6 +42,7 @@ struct turn_call {
 	bool answered, success;
 	bool started;            /* the machine gave it to tool_start */
 	bool recorded;           /* its ToolResult event was written (world) */
+	bool unstarted;          /* of the record: it certainly was not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit" */

@@ -61,8 +61,9 @@ struct dialect {
 		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
 				   void *user),
 		       void *user, struct ava_error *err);
-	/* The calls of the last assistant message that have no result yet, as
-	 * a turn to answer (wire_id, name, args in `t->mem`); none: ncalls 0. */
+	/* The assistant message that stands last: its text, and its calls that
+	 * have no result yet, as a turn to answer (wire_id, name, args in
+	 * `t->mem`); none: ncalls 0, "". */
 	int (*open_calls)(const char *lines, size_t len, struct turn *t, struct ava_error *err);
 	/* Local dialects answer themselves: a function of the body alone.
 	 * `config` is what follows the name in the model id ("FILE.jsonl" of

@@ -469,23 +469,44 @@ static void drop_call(struct turn *t, struct slice raw)
 	}
 }
 
+/* Of a reply before the last one. */
+static void forget(struct turn *t)
+{
+	arena_fini(&t->mem);
+	arena_init(&t->mem, TURN_MAX_BYTES);
+	t->calls = NULL;
+	t->ncalls = 0;
+	t->text = "";
+	t->text_len = 0;
+}
+
+static int keep_reply(struct turn *t, const struct message *m)
+{
+	const char *text = keep(t, m->content, &t->text_len);
+
+	if (text == NULL)
+		return AVA_ENOMEM;
+	t->text = text;
+	return keep_calls(t, m->calls);
+}
+
 int openai_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err)
 {
 	struct message m;
 	struct lines r;
 	int rv = 0, more;
 
-	t->ncalls = 0;
+	forget(t);
 	lines_init(&r, lines, len);
 	while (rv == 0 && (more = next_message(&r, &m)) != 0) {
 		if (more < 0)
 			rv = AVA_EINVAL;
 		else if (m.role == ROLE_ASSISTANT)
-			rv = keep_calls(t, m.calls);
+			rv = keep_reply(t, &m);
 		else if (m.role == ROLE_TOOL)
 			drop_call(t, m.id);
 		else
-			t->ncalls = 0;
+			forget(t);
 	}
 	return rv != 0 ? err_set(err, rv, "the conversation cannot be read") : 0;
 }

@@ -79,6 +79,33 @@ static int keep_call(struct turn *t, const struct wire_block *b)
 	return c->wire_id && c->name && c->args ? 0 : AVA_ENOMEM;
 }
 
+/* The texts of a reply are one text, as when it came. */
+static int keep_text(struct turn *t, const struct wire_block *b)
+{
+	size_t len = t->text_len;
+	char *text = arena_get(&t->mem, len + b->text.len + 1);
+
+	if (!text)
+		return AVA_ENOMEM;
+	memcpy(text, t->text, len);
+	len += b->text.len ? jscan_unescape(b->text, text + len) : 0;
+	text[len] = 0;
+	t->text = text;
+	t->text_len = len;
+	return 0;
+}
+
+/* Of a reply before the last one. */
+static void forget(struct turn *t)
+{
+	arena_fini(&t->mem);
+	arena_init(&t->mem, TURN_MAX_BYTES);
+	t->calls = NULL;
+	t->ncalls = 0;
+	t->text = "";
+	t->text_len = 0;
+}
+
 int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err)
 {
 	struct wire_reader r;
@@ -86,14 +113,16 @@ int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_er
 	bool from_user;
 	int rv;
 
-	t->ncalls = 0;
+	forget(t);
 	wire_reader_init(&r, lines, len);
 	while ((rv = wire_message(&r, &from_user)) == 1) {
 		/* A user message after the calls holds all their results. */
-		t->ncalls = 0;
+		forget(t);
 		while (!from_user && (rv = wire_block(&r, &b)) == 1) {
 			if (b.type == WIRE_TOOL_USE)
 				rv = keep_call(t, &b);
+			else if (b.type == WIRE_TEXT)
+				rv = keep_text(t, &b);
 			if (rv < 0)
 				break;
 		}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/past.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "codec/json.h"
@@ -125,6 +126,7 @@ static void commit(void *user)
 	if (!j->end.summary || !*j->end.summary)
 		j->end.summary = default_summary(j);
 	r->ended_wall_ms = clock_wall_ms();
+	r->ended_used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);

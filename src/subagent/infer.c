@@ -108,7 +108,7 @@ static bool build_at_once(struct infer_job *j)
 /* Counted once, by the service's own id: a proxy may answer twice with one
  * reply. There are servers that give every reply the same id, so what it used
  * belongs to the name. */
-static bool seen_before(struct run *r, const char *id, const struct usage *u)
+bool infer_seen(struct run *r, const char *id, const struct usage *u)
 {
 	uint64_t print = 14695981039346656037u;
 	unsigned n = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
@@ -131,7 +131,7 @@ void infer_reply(struct infer_job *j, struct turn *t)
 	struct run *r = j->run;
 	const struct redact *redact = r->outbox.lb->redact;
 
-	if (seen_before(r, t->request_id, &t->usage))
+	if (infer_seen(r, t->request_id, &t->usage))
 		t->usage = (struct usage){.cost_microusd = 0};
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
 		r->cut = t->usage; /* paid for all the same */
@@ -199,12 +199,30 @@ static void deliver(struct infer_job *j)
 	infer_reply(j, t);
 }
 
+static int go(struct infer_job *j)
+{
+	return j->run->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+}
+
+/* The wait that another process had begun is over. */
+static void held(struct infer_job *j)
+{
+	int rv;
+
+	j->state = INFER_GATE;
+	rv = go(j);
+	if (rv != 0)
+		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
+}
+
 static void reply_due(void *user)
 {
 	struct infer_job *j = ((struct run *)user)->job;
 
 	if (j && j->state == INFER_GATE)
 		infer_remote_waited(j);
+	else if (j && j->state == INFER_HELD)
+		held(j);
 	else if (j && j->state == INFER_DELAY)
 		deliver(j);
 	else if (j && j->state == INFER_PARKED)
@@ -355,7 +373,12 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		r->retry = (struct retry){0};
 		r->attempts = 0;
 	}
-	rv = r->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+	if (call->again && r->held_until_ms > clock_mono_ms()) {
+		j->state = INFER_HELD;
+		os_timer_set(r->reply_timer, r->held_until_ms - clock_mono_ms());
+		return 0;
+	}
+	rv = go(j);
 	if (rv != 0) {
 		r->job = NULL;
 		r->busy--;

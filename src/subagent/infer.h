@@ -26,6 +26,7 @@ enum infer_state {
 	INFER_WORK,   /* a pool thread builds the request, or answers it */
 	INFER_WIRE,   /* the service has it */
 	INFER_DELAY,  /* the answer is here, and due later */
+	INFER_HELD,   /* an attempt of an earlier process failed: its time is not over */
 	INFER_PARKED, /* it failed and the next attempt waits for its time */
 	INFER_FAILED, /* for good; rv and err say why */
 };

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "agent/past.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
@@ -150,6 +151,16 @@ void record_spawn(struct draft *d, struct run *r)
 	end(&c);
 }
 
+/* What the run has used of its time: wall clocks jump, and a run that is carried on
+ * must not get time again. */
+static void write_clock(struct rec *c)
+{
+	const struct agent *a = &c->r->agent;
+
+	if (!c->r->place)
+		jw_int(&c->w, "clockMs", agent_used_ms(a, a->io->now(&c->r->agent)));
+}
+
 void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,
 			const char *prefix_hash, const char *request_hash)
 {
@@ -171,6 +182,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	jw_end(&c.w);
 	jw_str(&c.w, "prefixHash", prefix_hash);
 	jw_str(&c.w, "requestHash", request_hash);
+	write_clock(&c);
 	c.meta.iteration = call->iteration;
 	c.meta.model_id = r->spec->model.id;
 	end(&c);
@@ -250,6 +262,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	jw_str(&c.w, "requestId", t->request_id ? t->request_id : "");
 	if (t->usage.estimated)
 		jw_bool(&c.w, "estimated", true);
+	write_clock(&c);
 	infer_meta(&c, &t->usage);
 	end(&c);
 	record_cost(d, r, &t->usage);
@@ -272,6 +285,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	jw_str(&c.w, "errorClass", f->error_class);
 	if (f->retry_ms >= 0)
 		jw_int(&c.w, "retryInMs", f->retry_ms);
+	write_clock(&c);
 	infer_meta(&c, estimate);
 	end(&c);
 	if (estimate->input + estimate->output > 0)
@@ -328,6 +342,7 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
 	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
 	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
+	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
 	end(&c);
@@ -500,6 +515,28 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.model_id = r->spec->model.id;
 	end_at(&c, true);
 	record_catalog_end(d, r, status, stop_reason);
+}
+
+void record_state(struct draft *d, struct run *r, const char *key, const char *value)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_StateWrite);
+	jw_str(&c.w, "key", key);
+	jw_raw(&c.w, "value", value, strlen(value));
+	end(&c);
+}
+
+void record_carried(struct draft *d, struct run *r)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Custom);
+	jw_str(&c.w, "customType", "carried_on");
+	jw_object(&c.w, "data");
+	jw_int(&c.w, "clockMs", r->agent.used_ms);
+	jw_end(&c.w);
+	end(&c);
 }
 
 /* ---- the session file */

@@ -49,5 +49,11 @@ void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 			const char *summary);
 void record_catalog_spawn(struct draft *d, struct run *r);
+/* A piece of a run's state that no other event says (`value`: JSON), in the draft of
+ * what it belongs to. The last one of a key counts when the run is carried on
+ * (subagent/carry.c, "pieces"). */
+void record_state(struct draft *d, struct run *r, const char *key, const char *value);
+/* Another process carries the run on. */
+void record_carried(struct draft *d, struct run *r);
 
 #endif

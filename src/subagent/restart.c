@@ -1,7 +1,7 @@
-/* The catalog is gone through once. For each run without an end row its own
- * file is read: without an InferStart it is queued again under its old id,
- * else its totals are added up, the open intents found, and it ends through
- * the same code as any other run (ending.c). */
+/* The catalog is gone through once. Each run without an end row is carried on:
+ * without an InferStart it is queued as it was, else its record says where it stands
+ * (carry.c). One whose record cannot be read ends as an error through the same code
+ * as any other run (ending.c), so that none stays behind. */
 #include "subagent/restart.h"
 
 #include <fcntl.h>
@@ -16,13 +16,12 @@
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
-#include "subagent/record.h"
+#include "subagent/carry.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
-#define FILE_MAX       (256u << 20)
-#define OPEN_CALLS_MAX TURN_MAX_CALLS
+#define FILE_MAX (256u << 20)
 
 struct left { /* a spawn row without its end row */
 	struct list node;
@@ -112,130 +111,6 @@ static int scan_catalog(struct scan *s, const char *data, size_t len, struct ava
 	return 0;
 }
 
-/* ---- one run's file */
-
-struct story {
-	struct run *run;
-	char calls[OPEN_CALLS_MAX][16]; /* of the last reply */
-	bool answered[OPEN_CALLS_MAX];
-	struct buf outputs[OPEN_CALLS_MAX]; /* previews of recorded results */
-	unsigned ncalls;
-	unsigned foreign; /* lines that are no events of this run */
-	bool started;
-	int64_t last_ms;
-};
-
-static void add_usage(struct story *s, const json_t *content, const json_t *meta)
-{
-	struct agent_totals *t = &s->run->agent.totals;
-	const json_t *tokens = json_object_get(content, "tokens");
-	int64_t cost = json_get_fixed(meta, "costCents", 4, -1);
-
-	t->calls++;
-	t->input += json_get_int(tokens, "input", 0);
-	t->output += json_get_int(tokens, "output", 0);
-	t->cache_read += json_get_int(tokens, "cacheRead", 0);
-	t->cache_write += json_get_int(tokens, "cacheWrite", 0);
-	if (cost >= 0)
-		t->cost_microusd += cost;
-	else
-		t->uncosted_calls++;
-	if (json_get_str(content, "errorClass"))
-		t->failed_calls++;
-}
-
-static void add_result(struct story *s, const json_t *content)
-{
-	const char *id = json_get_str(content, "callId"), *out = json_get_str(content, "output");
-
-	for (unsigned i = 0; id && i < s->ncalls; i++) {
-		if (strcmp(s->calls[i], id) != 0)
-			continue;
-		s->answered[i] = true;
-		buf_adds(&s->outputs[i], out ? out : "");
-	}
-}
-
-static void add_event(struct story *s, const struct event_view *v)
-{
-	struct run *r = s->run;
-	json_t *content = NULL, *meta = NULL;
-	const char *id;
-
-	s->last_ms = v->wall_ms;
-	r->seq = v->seq;
-	if (v->kind >= 0)
-		r->types |= 1u << v->kind;
-	if (v->kind != EVENT_InferStart && v->kind != EVENT_InferEnd && v->kind != EVENT_ToolCall &&
-	    v->kind != EVENT_ToolResult)
-		return;
-	content = json_parse(v->content.s, v->content.len, NULL);
-	meta = json_parse(v->metadata.s, v->metadata.len, NULL);
-	id = json_get_str(content, "callId");
-	if (v->kind == EVENT_InferStart && id) {
-		snprintf(r->infer_id, sizeof(r->infer_id), "%s", id);
-		s->started = true;
-		r->agent.iteration = (int32_t)json_get_int(meta, "iteration", r->agent.iteration);
-		if (!r->started_wall_ms)
-			r->started_wall_ms = v->wall_ms;
-	} else if (v->kind == EVENT_InferEnd) {
-		r->infer_id[0] = 0;
-		s->ncalls = 0;
-		add_usage(s, content, meta);
-	} else if (v->kind == EVENT_ToolCall && id && s->ncalls < OPEN_CALLS_MAX) {
-		buf_reset(&s->outputs[s->ncalls]);
-		s->answered[s->ncalls] = false;
-		snprintf(s->calls[s->ncalls++], sizeof(s->calls[0]), "%s", id);
-		r->agent.totals.tool_calls++;
-	} else if (v->kind == EVENT_ToolResult) {
-		add_result(s, content);
-	}
-	json_decref(content);
-	json_decref(meta);
-}
-
-static void chain_line(struct run *r, const char *line, size_t len)
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, r->head, sizeof(r->head));
-	hash_sha256_add(&h, line, len + 1); /* with its \n */
-	hash_sha256_end(&h, r->head);
-}
-
-/* The run's file, and its successors where recovery had to begin them. */
-static int read_log(struct story *s, struct ava_error *err)
-{
-	struct run *r = s->run;
-	char path[LOGBOOK_PATH], *data;
-	const char *line;
-	size_t len, at = 0, n;
-	int rv;
-
-	logbook_run_path(r->id.text, path);
-	rv = logbook_read(r->outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
-	if (rv != 0)
-		return rv;
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		struct event_view v;
-
-		chain_line(r, line, n);
-		r->log_bytes += (int64_t)n + 1;
-		if (event_view(line, n, &v) == 0 && v.agent_id.len == strlen(r->id.text) &&
-		    memcmp(v.agent_id.s, r->id.text, v.agent_id.len) == 0)
-			add_event(s, &v);
-		else
-			s->foreign++;
-	}
-	free(data);
-	if (s->foreign > 0 || r->types == 0)
-		return err_set(err, AVA_ECORRUPT,
-			       "%s was changed: %u of its lines are no events of this run", path,
-			       s->foreign);
-	return 0;
-}
-
 /* ---- messages.jsonl */
 
 /* The lines behind the first that change the spec: another model, a parameter less. */
@@ -261,87 +136,50 @@ static int read_amendments(struct run_spec *spec, const char *data, size_t len,
 	return rv;
 }
 
-/* The spec of line 1 as it was amended, and the request as it stands. */
-static int read_messages(struct supervisor *sup, const struct catalog_row *row,
-			 struct run_spec **spec, struct buf *body, struct messages_info *info,
-			 struct ava_error *err)
+struct messages { /* of one run, as a stop left them */
+	char *file;
+	size_t len;
+	struct run_spec *spec;
+	struct buf body; /* the request as it stands */
+	struct messages_info info;
+};
+
+static int parse_spec(struct messages *m, const struct catalog_row *row, struct ava_error *err)
 {
-	char path[LOGBOOK_PATH], *data = NULL;
-	size_t len, at = 0, n;
-	const char *line;
 	json_t *first = NULL;
+	const char *line;
+	size_t at = 0, n;
 	int rv;
 
-	logbook_messages_path(row->id, path);
-	rv = logbook_read(sup->book->root_fd, path, FILE_MAX, &data, &len, err);
-	if (rv != 0)
-		return rv;
-	if (jsonl_next(data, len, &at, &line, &n) == 1)
+	if (jsonl_next(m->file, m->len, &at, &line, &n) == 1)
 		first = json_parse(line, n, err);
-	rv = first ? spec_from_json(spec, json_object_get(first, "spec"), row->session_id,
+	rv = first ? spec_from_json(&m->spec, json_object_get(first, "spec"), row->session_id,
 				    row->request_id, row->user_id, err)
-		   : err_set(err, AVA_ECORRUPT, "%s has no readable first line", path);
-	if (rv == 0) {
-		rv = read_amendments(*spec, data, len, err);
-		if (rv == 0)
-			rv = messages_request(body, data, len, info, err);
-		if (rv != 0) {
-			spec_free(*spec);
-			*spec = NULL;
-		}
-	}
+		   : err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
 	json_decref(first);
-	free(data);
 	return rv;
 }
 
-/* ---- ending an interrupted run */
-
-#define INTERRUPTED "interrupted: the runtime stopped while this ran; it may have happened"
-
-static struct turn *open_turn(struct story *s, const struct buf *body,
-			      const struct messages_info *info)
+/* The spec of line 1 as it was amended, and the request as it stands. */
+static int read_messages(struct supervisor *sup, const struct catalog_row *row, struct messages *m,
+			 struct ava_error *err)
 {
-	struct run *r = s->run;
-	struct turn *t = turn_new();
+	char path[LOGBOOK_PATH];
+	int rv;
 
-	if (!t ||
-	    r->spec->model.dialect->open_calls(body->data + info->head_len,
-					       body->len - info->head_len, t, NULL) != 0 ||
-	    t->ncalls == 0) {
-		turn_free(t);
-		return NULL;
+	logbook_messages_path(row->id, path);
+	rv = logbook_read(sup->book->root_fd, path, FILE_MAX, &m->file, &m->len, err);
+	if (rv == 0)
+		rv = parse_spec(m, row, err);
+	if (rv == 0)
+		rv = read_amendments(m->spec, m->file, m->len, err);
+	if (rv == 0)
+		rv = messages_request(&m->body, m->file, m->len, &m->info, err);
+	if (rv != 0) {
+		spec_free(m->spec);
+		m->spec = NULL;
 	}
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-		bool known = i < s->ncalls && s->answered[i];
-
-		if (i < s->ncalls)
-			memcpy(c->id, s->calls[i], sizeof(c->id));
-		c->answered = true;
-		c->recorded = known;
-		c->success = known;
-		c->error_class = known ? "" : "interrupted";
-		c->output =
-			known ? arena_copy(&t->mem, s->outputs[i].data ? s->outputs[i].data : "",
-					   s->outputs[i].len)
-			      : INTERRUPTED;
-		if (!c->output)
-			c->output = INTERRUPTED;
-		c->output_len = strlen(c->output);
-	}
-	r->turn_open = true;
-	return t;
-}
-
-static void end_interrupted(struct story *s, struct turn *open, const char *why)
-{
-	struct run *r = s->run;
-
-	r->interrupted = true;
-	if (r->started_wall_ms)
-		r->pause_ms = clock_wall_ms() - s->last_ms;
-	agent_interrupted(&r->agent, open, why);
+	return rv;
 }
 
 /* ---- one run */
@@ -360,54 +198,80 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 	return rv;
 }
 
+/* Nobody can carry it on: it ends as `error`, and says why. */
+static void end_interrupted(struct carry *c, const char *why)
+{
+	struct run *r = c->run;
+
+	r->interrupted = true;
+	r->cut = (struct usage){.cost_microusd = -1};
+	agent_restore(&r->agent, &c->past);
+	agent_interrupted(&r->agent, NULL, why);
+}
+
+static int take_up(struct supervisor *sup, const struct catalog_row *row, struct messages *m,
+		   struct run **out, struct ava_error *err)
+{
+	struct run *r;
+	int rv = supervisor_adopt(sup, m->spec, row->id, row->trace_id, &r, err);
+
+	if (rv != 0)
+		return rv;
+	m->spec = NULL; /* taken */
+	r->durable = true;
+	r->spawned_wall_ms = row->started_ms;
+	r->request_bytes = (int64_t)m->body.len;
+	hash_sha256_init(&r->prefix);
+	hash_sha256_add(&r->prefix, m->body.data ? m->body.data : "", m->body.len);
+	*out = r;
+	return 0;
+}
+
+static int go_on(struct carry *c, const struct messages *m, int readable,
+		 const struct restart_hooks *hooks, struct ava_error *err)
+{
+	struct run *r = c->run;
+	char path[LOGBOOK_PATH];
+	int rv = carry_log(c, readable == 0 ? err : NULL);
+
+	if (readable == 0 && rv == 0 && c->started)
+		rv = carry_machine(c, m->file, m->len, &m->body, &m->info, err);
+	if (rv == AVA_ENOMEM)
+		return rv;
+	if (readable != 0 || rv != 0) {
+		logbook_run_path(r->id.text, path);
+		hooks->problem(path, err->text, hooks->user);
+		end_interrupted(c, err->text);
+	} else if (c->started) {
+		supervisor_carry_on(r);
+	} else {
+		supervisor_start(r);
+	}
+	return 0;
+}
+
 static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		       const struct restart_hooks *hooks)
 {
-	struct story *s = calloc(1, sizeof(*s));
-	struct run_spec *spec = NULL;
-	struct messages_info info = {0};
+	struct messages m = {0};
+	struct carry *c = NULL;
 	struct ava_error err = {0};
-	char path[LOGBOOK_PATH];
-	struct buf body;
+	struct run *r;
 	int rv, readable;
 
-	if (!s)
-		return AVA_ENOMEM;
-	for (unsigned i = 0; i < OPEN_CALLS_MAX; i++)
-		buf_init(&s->outputs[i], 16384);
-	buf_init(&body, FILE_MAX);
-	readable = read_messages(sup, row, &spec, &body, &info, &err);
-	rv = readable == 0 ? 0 : minimal_spec(sup, row, &spec);
+	buf_init(&m.body, FILE_MAX);
+	readable = read_messages(sup, row, &m, &err);
+	rv = readable == 0 ? 0 : minimal_spec(sup, row, &m.spec);
 	if (rv == 0)
-		rv = supervisor_adopt(sup, spec, row->id, row->trace_id, &s->run, &err);
-	if (rv != 0) {
-		spec_free(spec);
-		goto out;
+		rv = take_up(sup, row, &m, &r, &err);
+	if (rv == 0) {
+		c = carry_new(r);
+		rv = c ? go_on(c, &m, readable, hooks, &err) : AVA_ENOMEM;
 	}
-	s->run->durable = true;
-	s->run->spawned_wall_ms = row->started_ms;
-	rv = read_log(s, &err);
-	if (rv != 0 && readable == 0)
-		readable = rv;
-	s->run->request_bytes = (int64_t)body.len;
-	hash_sha256_init(&s->run->prefix);
-	hash_sha256_add(&s->run->prefix, body.data ? body.data : "", body.len);
-	rv = 0;
-	if (readable != 0) {
-		logbook_run_path(row->id, path);
-		hooks->problem(path, err.text, hooks->user);
-		end_interrupted(s, NULL, err.text);
-	} else if (s->started) {
-		end_interrupted(s, open_turn(s, &body, &info),
-				"the runtime stopped while this run was at work");
-	} else {
-		supervisor_start(s->run);
-	}
-out:
-	for (unsigned i = 0; i < OPEN_CALLS_MAX; i++)
-		buf_fini(&s->outputs[i]);
-	buf_fini(&body);
-	free(s);
+	carry_free(c);
+	spec_free(m.spec);
+	buf_fini(&m.body);
+	free(m.file);
 	return rv;
 }
 

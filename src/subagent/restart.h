@@ -1,6 +1,6 @@
-/* What a crash or a stop left: the catalog says which runs did not end. One
- * that never called a model goes on in the queue; a started one is ended as
- * `error`, stop reason `interrupted`, with a result for every open intent. */
+/* What a crash or a stop left: the catalog says which runs did not end. They go on
+ * under their ids; one whose record cannot be read ends as `error`, stop reason
+ * `interrupted`, with the reason. */
 #ifndef SUBAGENT_RESTART_H
 #define SUBAGENT_RESTART_H
 

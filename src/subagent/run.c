@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/past.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "subagent/infer.h"
@@ -99,9 +100,9 @@ enum ava_status run_status(const struct run *r)
 
 int64_t run_elapsed_ms(const struct run *r)
 {
-	int64_t until = r->ended_wall_ms ? r->ended_wall_ms : clock_wall_ms();
-
-	return r->started_wall_ms ? MAX(until - r->started_wall_ms - r->pause_ms, 0) : 0;
+	if (r->ended_wall_ms)
+		return r->ended_used_ms;
+	return r->started_wall_ms ? agent_used_ms(&r->agent, clock_mono_ms()) : 0;
 }
 
 int64_t run_cost(const struct run *r)

@@ -1,5 +1,5 @@
-/* One run in this process: the machine and what the real world keeps beside it.
- * Conversations are not here: they stand in messages.jsonl. */
+/* One run in this process: the machine and what the real world keeps beside it; not
+ * its conversation. */
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
@@ -60,6 +60,7 @@ struct run {
 	int64_t infer_started_ms;
 	struct retry retry;       /* of the call under way */
 	uint16_t attempts;        /* at the call under way */
+	int64_t held_until_ms;    /* monotonic; its attempt of an earlier process failed */
 	uint16_t fallbacks;       /* places of models.fallback looked at */
 	const char *first_model;  /* models.fallback took its place; in spec->mem; or NULL */
 	struct usage cut;         /* what a call that was stopped had used; 0: unknown */
@@ -75,8 +76,8 @@ struct run {
 	struct tool_env env; /* cwd_fd is owned */
 	struct list calls;   /* world_call: tools at work */
 
-	/* shown */
-	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms;
+	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms; /* shown, as the next */
+	int64_t ended_used_ms;                                   /* of its time, when it ended */
 	int64_t last_tool_wall_ms;
 	char last_tool[64];
 	char activity[160];
@@ -87,7 +88,6 @@ struct run {
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	int64_t bytes_read;
 	struct buf artifacts; /* JSON strings joined by commas */
-	int64_t pause_ms;     /* wall time between start and end that does not count */
 	bool cancel_wanted;   /* before its spawn was durable */
 	bool interrupted;     /* left by a crash: it is only ended */
 	bool abandoned;       /* the process stops: its machine does not go on */
@@ -103,7 +103,7 @@ struct run_wait {
 	void (*ended)(struct run_wait *w, struct run *r);
 };
 
-/* `spec` stays the caller's on error. The wake task calls agent_run. AVA_ENOMEM. */
+/* `spec` stays the caller's on error. AVA_ENOMEM. */
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
 void run_fini(struct run *r); /* nothing may point to it any more */
 
@@ -112,7 +112,7 @@ void run_messages_path(const struct run *r, char out[LOGBOOK_PATH]);
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 
 enum ava_status run_status(const struct run *r); /* the word shown for it */
-/* From first model call to end (or now), without downtime. */
+/* Of its time, until its end or now. */
 int64_t run_elapsed_ms(const struct run *r);
 /* Micro-USD; -1 when only calls of unknown price were made. */
 int64_t run_cost(const struct run *r);

@@ -49,8 +49,11 @@ void supervisor_quiesce(struct supervisor *s)
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
 		infer_stop(&r->agent);
-		if (!r->abandoned)
+		if (!r->abandoned) {
 			infer_interrupted(r);
+			if (!r->agent.ending) /* what is known need not be asked for again */
+				world_flush(r, JOURNAL_RIDE, NULL);
+		}
 		toolrun_stop(&r->agent);
 		r->abandoned = true;
 	}
@@ -198,6 +201,12 @@ void supervisor_start(struct run *r)
 	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->request_bytes);
 	if (r->cancel_wanted)
 		agent_cancel(&r->agent);
+	world_wake(r);
+}
+
+void supervisor_carry_on(struct run *r)
+{
+	world_activity(r, "Waiting for a slot");
 	world_wake(r);
 }
 

@@ -54,7 +54,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 void supervisor_quiesce(struct supervisor *s);
 bool supervisor_written(const struct supervisor *s); /* all outboxes are empty */
 /* After the journal is closed: waits for pool threads, frees all runs. What
- * had started is ended as interrupted at the next start. */
+ * did not end is carried on at the next start. */
 void supervisor_close(struct supervisor *s);
 void supervisor_fini(struct supervisor *s);
 
@@ -67,9 +67,13 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 void supervisor_start(struct run *r);
 void supervisor_discard(struct run *r);
 
-/* After a restart: a queued run goes on under its old id. */
+/* After a restart: a run goes on under its old id, by supervisor_start or, when it
+ * had started, supervisor_carry_on. */
 int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
 		     struct run **out, struct ava_error *err);
+
+/* Its machine was restored (subagent/carry.h). */
+void supervisor_carry_on(struct run *r);
 
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
 void supervisor_cancel(struct run *r);

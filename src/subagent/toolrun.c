@@ -218,6 +218,30 @@ static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 	buf_fini(&full);
 }
 
+/* An output that the event shows the beginning of, until its turn's results line is
+ * there: who carries the run on shall not have to ask for it again. */
+static void keep_whole(struct draft *d, struct run *r, const struct turn_call *tc)
+{
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+	struct jw w;
+
+	if (tc->output_len <= EVENT_PREVIEW_CHARS)
+		return;
+	run_messages_path(r, path);
+	b = draft_part(d, DRAFT_MESSAGES, path);
+	if (!b)
+		return;
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_object(&w, "mark");
+	jw_str(&w, "kept", tc->id);
+	jw_strn(&w, "output", tc->output, tc->output_len);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(b, '\n');
+}
+
 static void count(struct run *r, const struct turn_call *tc)
 {
 	if (!tc->success)
@@ -244,6 +268,10 @@ static void call_done(struct tool_call *tool)
 		if (d) {
 			record_tool_result(d, r, tc);
 			tc->recorded = true;
+		}
+		/* The last one goes in the commit of the results line that follows. */
+		if (d && r->agent.answered + 1 < t->ncalls) {
+			keep_whole(d, r, tc);
 			world_flush(r, JOURNAL_RIDE, NULL);
 		}
 		agent_on_tool(&r->agent, c->index);

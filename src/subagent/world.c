@@ -176,6 +176,8 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	}
 	if (warned)
 		record_warned(d, r, warned);
+	if (t->ncalls == 0) /* of an empty reply nothing else would say that it was told */
+		record_state(d, r, "told", a->odd_replies > 0 ? "\"odd_reply\"" : "\"nudge\"");
 	r->turn_open = false;
 	r->notices = (uint8_t)warned;
 	if (t->ncalls == 0)

@@ -32,6 +32,9 @@ int infer_init(struct run *r); /* the timer of delayed replies; AVA_ENOMEM */
 /* The runtime stops: what a call in flight had used is written while it is
  * known. The next start would have to guess. */
 void infer_interrupted(struct run *r);
+/* A reply with this id of the service's and this use came before: it is no other one.
+ * Remembers it. */
+bool infer_seen(struct run *r, const char *id, const struct usage *u);
 /* What the call in flight is charged when it is cut: an estimate. */
 void infer_estimate(const struct run *r, struct usage *u);
 

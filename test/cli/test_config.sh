@@ -143,7 +143,7 @@ contains 'and is told as ended' "$TWO" "$OUT"
 run "$AVA" result "$TWO" --json
 contains 'and says what it lacks' 'anthropic/claude-haiku-5-5 needs ANTHROPIC_API_KEY' "$OUT"
 run "$AVA" result "$ONE" --json
-contains 'the one that was calling was interrupted' '"stop_reason":"interrupted"' "$OUT"
+contains 'so does the one that was calling' 'anthropic/claude-haiku-5-5 needs ANTHROPIC_API_KEY' "$OUT"
 stop_daemon
 
 # --- a local server ---------------------------------------------------------------

@@ -104,8 +104,9 @@ for signal in TERM INT HUP; do
 	start_daemon
 	pid=$DAEMON
 	equal "SIG$signal: nothing had to be recovered" true "$(health .recovery.clean)"
-	equal "SIG$signal: the run is told as interrupted" interrupted \
-		"$(ask "$API/runs/$run_id" | jq -r .stop_reason)"
+	check "SIG$signal: the run is carried on" wait_for 10 running "$run_id"
+	check "SIG$signal: under its id" wait_for 10 \
+		grep -q '"carried_on"' "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl"
 done
 
 # A request that never comes whole holds the stop up for a second, and with it

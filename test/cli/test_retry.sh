@@ -117,7 +117,9 @@ equal 'one that waits at the closed gate can be cancelled' 'cancelled cancelled'
 equal 'it cost nothing' '0 0' "$(of queued '"\(.tokens_used) \(.cost_cents)"')"
 kill_daemon
 serve
-equal 'killed while it waited: interrupted' 'error interrupted' "$(of parked "$ENDED_AS")"
+check 'killed while it waited: it is carried on' wait_for 20 has parked '.eventType == "Custom"'
+"$AVA" cancel "$(id parked)" >/dev/null 2>&1
+equal 'until it is cancelled' 'cancelled cancelled' "$(of parked "$ENDED_AS")"
 equal 'nothing is charged for what was refused' 0 "$(of parked .tokens_used)"
 equal 'each attempt has its end' 1 "$(events parked '.eventType == "InferEnd"')"
 equal 'what never asked goes on' 'success submitted' "$(of queued2 "$ENDED_AS")"

@@ -1,0 +1,51 @@
+/* Where a run stands, read from its record: its log says what was asked, answered
+ * and used, its messages what the model was told (doc/DESIGN.md, "How a run is
+ * carried on"). Then it goes on in this process as if nothing had been. */
+#ifndef SUBAGENT_CARRY_H
+#define SUBAGENT_CARRY_H
+
+#include <stdbool.h>
+
+#include "agent/past.h"
+#include "base/buf.h"
+#include "event/event.h"
+#include "provider/messages.h"
+
+struct run;
+struct ava_error;
+
+struct carried_call { /* of the last reply */
+	char id[16];
+	bool answered, success, cut;
+	struct buf output; /* as the event shows it; cut: its beginning */
+	char error_class[32];
+};
+
+struct carry {
+	struct run *run;
+	struct agent_past past;
+	struct carried_call calls[TURN_MAX_CALLS];
+	unsigned ncalls;
+	bool started; /* it has called a model */
+	bool replied; /* the last call has a reply, from which nothing followed yet */
+	bool clocked; /* its log says what it used of its time */
+	bool told;    /* why the model is asked again, since the last reply */
+	bool worded;  /* the last reply has a text */
+	enum turn_stop stop;
+	int64_t held_ms, held_from_ms;       /* until the next attempt; since when, wall */
+	int64_t failing_from_ms, failing_ms; /* used time at the first failure and now; -1: none */
+	unsigned foreign;                    /* lines that are no events of this run */
+};
+
+struct carry *carry_new(struct run *r);
+void carry_free(struct carry *c);
+
+/* Its log. AVA_ECORRUPT: it was changed. */
+int carry_log(struct carry *c, struct ava_error *err);
+/* After the log. `file`: messages.jsonl; `body`, `info`: what messages_request made
+ * of it. The machine stands where the record ends, and what a stop cut off is closed
+ * in the record. AVA_ECORRUPT: log and messages do not fit together. */
+int carry_machine(struct carry *c, const char *file, size_t len, const struct buf *body,
+		  const struct messages_info *info, struct ava_error *err);
+
+#endif
