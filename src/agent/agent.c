@@ -1,6 +1,6 @@
 /* The machine of one run.
  *
- *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐
+ *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐──► WAITING ──► QUEUED
  *                 ▲  └────────(rides)────►┘    │
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
@@ -10,7 +10,10 @@
  * deadline and the end are handled in one place each: agent_run and finish().
  *
  * Happy path: a slot, a call within the limits, its reply saved, its tools,
- * their results saved, the next call, until the model submits. A reply that
+ * their results saved, the next call, until the model submits. Calls that a
+ * person answers (ask.c) come last: the slot is given back and the clock stands
+ * still meanwhile. What people said goes with the results, and a result that
+ * was submitted before the model read it is not taken yet. A reply that
  * has calls is never an end, whatever its stop reason says; a text is one only
  * when it holds a result or after a nudge to submit.
  *
@@ -23,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/ask.h"
 #include "agent/limit.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
@@ -43,6 +47,7 @@ static enum step step_queued(struct agent *a);
 static enum step step_calling(struct agent *a);
 static enum step step_saving(struct agent *a);
 static enum step step_tools(struct agent *a);
+static enum step step_waiting(struct agent *a);
 
 #define TO(s) (1u << AGENT_##s)
 static const struct {
@@ -50,10 +55,12 @@ static const struct {
 	unsigned next; /* set of states it may move to */
 	enum step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
-	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(SAVING), step_queued},
+	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
+			  step_queued},
 	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
-	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(SAVING), step_tools},
+	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(WAITING) | TO(SAVING), step_tools},
+	[AGENT_WAITING] = {"waiting", TO(QUEUED) | TO(SAVING), step_waiting},
 	[AGENT_DONE] = {"done", 0, NULL},
 };
 
@@ -256,8 +263,20 @@ static enum step finish_success(struct agent *a, struct agent_end *end, const ch
 
 /* ---- QUEUED, CALLING */
 
+/* Is there nothing left of the turn but what a person has to answer? */
+static bool only_asks(const struct agent *a)
+{
+	unsigned first, open = ask_open(a, &first);
+
+	return open > 0 && a->answered + open == a->turn->ncalls;
+}
+
 static enum step step_queued(struct agent *a)
 {
+	if (!a->slot_wanted && only_asks(a)) /* taken up again */
+		return agent_move(a, AGENT_WAITING);
+	if (a->saves > 0) /* what a person said is not on disk yet */
+		return STEP_WAIT;
 	if (!a->slot_wanted) {
 		a->slot_wanted = true;
 		a->io->slot_want(a);
@@ -411,15 +430,26 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
+/* People said something that the model has not read: its result can wait. */
+static void put_off(struct agent *a)
+{
+	for (struct turn_call *c; (c = find_submit(a)) != NULL;)
+		answer(a, c, false, "steered",
+		       "not taken yet: a person said something while you worked, see below; mind "
+		       "it, then submit again");
+}
+
 static enum step reply_with_calls(struct agent *a)
 {
 	struct turn_call *submit = find_submit(a);
 	int exhausted = used_up(a), rv;
-	bool wait = exhausted < 0 && must_be_saved(a->turn);
+	bool wait;
 
 	a->odd_replies = 0;
-	if (submit != NULL)
+	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
 		return submitted(a, submit);
+	put_off(a);
+	wait = exhausted < 0 && must_be_saved(a->turn);
 	rv = save_reply(a, wait);
 	if (rv != 0)
 		return finish_internal(a, rv);
@@ -457,7 +487,9 @@ static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
-	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && used_up(a) < 0;
+	bool again = used_up(a) < 0;
+	bool steered = again && a->steers;
+	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && again;
 	int rv = 0;
 
 	a->odd_replies = 0;
@@ -467,6 +499,10 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		rv = save_reply(a, false);
 	if (rv != 0)
 		return finish_internal(a, rv);
+	if (steered) {
+		a->steered = true;
+		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
+	}
 	if (nudge) {
 		a->nudged = true;
 		a->force_submit = a->spec->can_force;
@@ -579,7 +615,7 @@ static void start_tools(struct agent *a)
 		const char *text;
 		int rv;
 
-		if (c->answered || c->started)
+		if (c->answered || c->started || ask_needed(a, c))
 			continue;
 		c->started = true; /* before: it may be answered at once */
 		rv = a->io->tool_start(a, i);
@@ -639,7 +675,7 @@ static enum step give_results(struct agent *a)
 	const char *notices[AGENT_NRESOURCES + 1];
 	char text[NOTICE_MAX / 2];
 
-	if (a->turn->ncalls == 0) {
+	if (a->turn->ncalls == 0 && !a->steered) {
 		note_text(a, text, sizeof(text));
 		notices[n++] = notice(a, text);
 	}
@@ -657,16 +693,56 @@ static enum step give_results(struct agent *a)
 		return finish_internal(a, (int)bytes);
 	a->new_bytes += bytes;
 	a->warned = (uint16_t)(a->warned | near);
+	a->steers = 0;
+	a->steered = false;
 	turn_free(a->turn);
 	a->turn = NULL;
 	a->answered = 0;
 	return agent_move(a, AGENT_CALLING);
 }
 
+/* No slot, and no time passes, until a person has answered. */
+static enum step wait_for_person(struct agent *a)
+{
+	a->used_ms = a->io->now(a) - a->started_ms;
+	a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, INT64_MAX);
+	a->io->slot_drop(a);
+	a->have_slot = a->slot_wanted = false;
+	return agent_move(a, AGENT_WAITING);
+}
+
 static enum step step_tools(struct agent *a)
 {
 	start_tools(a);
+	if (only_asks(a))
+		return wait_for_person(a);
 	return a->answered < a->turn->ncalls ? STEP_WAIT : give_results(a);
+}
+
+/* ---- WAITING */
+
+static enum step step_waiting(struct agent *a)
+{
+	unsigned call;
+	int rv;
+
+	if (a->asking > 0) {
+		call = a->asking - 1u;
+		if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
+			return STEP_WAIT;
+		a->saves++;
+		a->io->ask_end(a, call, ask_take(a));
+		return STEP_AGAIN;
+	}
+	a->io->wake_at(a, INT64_MAX);
+	if (ask_open(a, &call) == 0)
+		return agent_move(a, AGENT_QUEUED);
+	rv = ask_start(a, call);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	a->io->wake_at(a, a->ask_until_ms);
+	return STEP_AGAIN;
 }
 
 /* ---- outside */
