@@ -226,6 +226,20 @@ static enum step finish_limit(struct agent *a, enum agent_resource r)
 	return finish(a, &end, "limit", why[r]);
 }
 
+/* The budget of its group or of the day; the world said which (reply_error). */
+static enum step finish_budget(struct agent *a)
+{
+	struct agent_end end = {
+		.status = AVA_COST_EXCEEDED,
+		.stop_reason = agent_resource_names[AGENT_COST],
+		.exhausted = agent_resource_names[AGENT_COST],
+		.error = a->reply_error[0] != 0 ? a->reply_error : NULL,
+		.partial = true,
+	};
+
+	return finish(a, &end, "limit", "the budget it shares with others is used up");
+}
+
 static enum step finish_cancelled(struct agent *a)
 {
 	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
@@ -249,8 +263,8 @@ static enum step finish_error(struct agent *a, const char *stop_reason, const ch
 /* The world or memory failed us in a way that no retry mends. */
 static enum step finish_internal(struct agent *a, int rv)
 {
-	if (rv == AVA_EBUDGET) /* of the run's group, or of the day */
-		return finish_limit(a, AGENT_COST);
+	if (rv == AVA_EBUDGET)
+		return finish_budget(a);
 	return finish_error(a, "internal", err_word(rv), ava_strerror(rv));
 }
 
@@ -563,7 +577,7 @@ static enum step call_failed(struct agent *a)
 {
 	a->totals.failed_calls++;
 	if (a->reply_code == AVA_EBUDGET)
-		return finish_limit(a, AGENT_COST);
+		return finish_budget(a);
 	return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
 			    a->reply_class, a->reply_error);
 }

@@ -69,7 +69,8 @@ struct agent_io {
 
 	/* -> agent_on_reply, or agent_on_again. AVA_ENOENT as its code: the folder that the run
 	 * works in is gone. AVA_EBUDGET, here or as its code: the budget of the
-	 * group or of the day is used up, the run ends as cost_exceeded. */
+	 * group or of the day is used up, the run ends as cost_exceeded; here the
+	 * sentence that says so is put into a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
 	/* agent_on_reply will not come any more. What the call cost so far is
 	 * returned as an estimate by the world in save_end's totals. */

@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -177,6 +178,7 @@ static void close_attempt(struct infer_job *j)
 		u = (struct usage){.cost_microusd = 0, .estimated = true}; /* it never left */
 	d = world_draft(r);
 	agent_charge(&r->agent, &u);
+	infer_money_settle(r);
 	if (d)
 		record_infer_failed(d, r, &f);
 }
@@ -337,6 +339,20 @@ int infer_begin(struct infer_job *j)
 	return 0;
 }
 
+int infer_go(struct infer_job *j)
+{
+	j->state = INFER_GATE;
+	return j->run->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+}
+
+/* Until others have settled; the results of the last turn do not wait with it. */
+static void wait_for_money(struct run *r)
+{
+	world_flush(r, JOURNAL_RIDE, NULL);
+	world_activity(r, r->hold.short_of == BUDGET_GROUP ? "Waiting for its group's budget"
+							   : "Waiting for the day's budget");
+}
+
 int infer_start(struct agent *a, const struct agent_infer *call)
 {
 	struct run *r = a->world;
@@ -355,7 +371,13 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		r->retry = (struct retry){0};
 		r->attempts = 0;
 	}
-	rv = r->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+	rv = infer_money_ask(j);
+	if (rv == BUDGET_WAITS) {
+		wait_for_money(r);
+		return 0;
+	}
+	if (rv == 0)
+		rv = infer_go(j);
 	if (rv != 0) {
 		r->job = NULL;
 		r->busy--;
@@ -385,6 +407,7 @@ void infer_stop(struct agent *a)
 		return;
 	r->job = NULL;
 	r->call_stopped = true;
+	infer_money_stop(r);
 	os_timer_stop(r->reply_timer);
 	j->stopped = true;
 	infer_remote_stop(j);

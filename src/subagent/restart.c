@@ -16,6 +16,7 @@
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
@@ -403,6 +404,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	} else {
 		supervisor_start(s->run);
 	}
+	infer_money_settle(s->run);
 out:
 	for (unsigned i = 0; i < OPEN_CALLS_MAX; i++)
 		buf_fini(&s->outputs[i]);
@@ -442,5 +444,6 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 		left_free(l);
 	}
 	strmap_fini(&s.by_id);
+	infer_money_restore(sup);
 	return rv;
 }
