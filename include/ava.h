@@ -405,6 +405,91 @@ AVA_API int ava_watch(struct ava_runtime *rt, const struct ava_events_query *que
 		      struct ava_error *err);
 AVA_API void ava_unwatch(struct ava_watch *watch); /* NULL is allowed */
 
+/* ---- Traces: the events of a run as data, in memory. They need neither daemon
+ * nor runtime. What a query gives is *borrowed until the next query on the trace,
+ * a change of it, or its end*. doc/TRACE.md. */
+
+struct ava_trace; /* opaque */
+
+/* An empty trace. `id` NULL: a fresh name; `parent` NULL: "". *copied* */
+AVA_API int ava_trace_new(struct ava_trace **trace, const char *id, const char *parent,
+			  struct ava_error *err);
+AVA_API void ava_trace_free(struct ava_trace *trace); /* NULL is allowed */
+/* Append an event: one line of a log, or any JSON object with the keys of one, of
+ * which only "eventType" must be there (a time that is missing is now). *copied*
+ * AVA_EINVAL: it is none, AVA_ETOOBIG, AVA_ENOMEM; then nothing changed. */
+AVA_API int ava_trace_append(struct ava_trace *trace, const char *json, size_t len,
+			     struct ava_error *err);
+/* All events of all of them in one: in the order of their lsn, of their time
+ * where one has none, else as given; copies of one event (of a daily log and of
+ * a run's file) once. Id and parent are the first one's. */
+AVA_API int ava_trace_merge(struct ava_trace **trace, const struct ava_trace *const *traces,
+			    size_t n, struct ava_error *err);
+
+/* A run of a data root, by its id or the name of its trace. `root` as in
+ * ava_log_query. A line that is no event is told to `bad` ("file:offset: why")
+ * and left out; NULL: the first one ends it with AVA_ECORRUPT. AVA_ENOENT, … */
+AVA_API int ava_trace_read(struct ava_trace **trace, const char *root, const char *run,
+			   void (*bad)(const char *sentence, void *user), void *user,
+			   struct ava_error *err);
+/* A file of events, one a line; `bad` gets "line 7: why", else as above. */
+AVA_API int ava_trace_read_jsonl(struct ava_trace **trace, const char *path,
+				 void (*bad)(const char *sentence, void *user), void *user,
+				 struct ava_error *err);
+/* The file is replaced as a whole, or left as it was. */
+AVA_API int ava_trace_write_jsonl(const struct ava_trace *trace, const char *path,
+				  struct ava_error *err);
+/* One event behind the others of a file (made when missing), its traceId this
+ * one's where it has none. */
+AVA_API int ava_trace_append_jsonl(const char *path, const char *id, const char *json, size_t len,
+				   struct ava_error *err);
+/* {"traceId","parentId","startTime","endTime","events":[…]} and back. */
+AVA_API int ava_trace_json(struct ava_trace *trace, const char **json, size_t *len,
+			   struct ava_error *err);
+AVA_API int ava_trace_parse(struct ava_trace **trace, const char *json, size_t len,
+			    struct ava_error *err);
+
+struct ava_trace_info {
+	const char *id;           /* "brave-otter" */
+	const char *parent;       /* "ava", or the run it was forked from */
+	int64_t start_ms, end_ms; /* end 0: it has not ended */
+	size_t events;
+};
+AVA_API void ava_trace_info(const struct ava_trace *trace, struct ava_trace_info *out);
+
+/* Counted at the calls themselves, each once, whatever was merged. */
+struct ava_trace_totals {
+	int64_t input_tokens, output_tokens;
+	int64_t cost_microusd; /* -1: only calls of unknown price */
+	int64_t duration_ms;   /* from start to end; -1: it has not ended */
+	int64_t infer_calls, failed_infer_calls, uncosted_calls;
+	int64_t tool_calls, failed_tool_calls;
+};
+AVA_API int ava_trace_totals(struct ava_trace *trace, struct ava_trace_totals *out,
+			     struct ava_error *err);
+
+struct ava_trace_tool {
+	const char *run, *call, *name;   /* "S-7f3a2b", "c3.1", "read_file" */
+	const char *args;                /* JSON; a string when cut */
+	const char *result;              /* text, cut to a preview when long */
+	const char *error_class;         /* "not_found" */
+	int64_t started_ms, duration_ms; /* -1: not known */
+	int done, success;               /* done 0: it has no result (interrupted) */
+};
+AVA_API int ava_trace_tool_calls(struct ava_trace *trace, const struct ava_trace_tool **list,
+				 size_t *n, struct ava_error *err);
+AVA_API int64_t ava_trace_infer_calls(struct ava_trace *trace);
+/* Names of checkpoints, and what failed ("class: sentence"), in order. */
+AVA_API int ava_trace_checkpoints(struct ava_trace *trace, const char *const **list, size_t *n,
+				  struct ava_error *err);
+AVA_API int ava_trace_errors(struct ava_trace *trace, const char *const **list, size_t *n,
+			     struct ava_error *err);
+/* Events of these types ("ToolCall,infer": names or their beginnings in any case,
+ * NULL: all) from `since_ms` to before `until_ms` (0: open). */
+AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t since_ms,
+			     int64_t until_ms, const struct ava_event **list, size_t *n,
+			     struct ava_error *err);
+
 /* ---- Conversations with Ava. */
 
 struct ava_session_id {

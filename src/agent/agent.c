@@ -1,6 +1,6 @@
 /* The machine of one run.
  *
- *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐
+ *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐──► WAITING ──► QUEUED
  *                 ▲  └────────(rides)────►┘    │
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
@@ -10,7 +10,10 @@
  * deadline and the end are handled in one place each: agent_run and finish().
  *
  * Happy path: a slot, a call within the limits, its reply saved, its tools,
- * their results saved, the next call, until the model submits. A reply that
+ * their results saved, the next call, until the model submits. Calls that a
+ * person answers (ask.c) come last: the slot is given back and the clock stands
+ * still meanwhile. What people said goes with the results, and a result that
+ * was submitted before the model read it is not taken yet. A reply that
  * has calls is never an end, whatever its stop reason says; a text is one only
  * when it holds a result or after a nudge to submit.
  *
@@ -23,6 +26,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/answer.h"
+#include "agent/ask.h"
 #include "agent/limit.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
@@ -30,12 +35,10 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "codec/utf8.h"
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
 #define PAUSES_MAX      5 /* in a row are gone on from */
 #define NOTICE_MAX      1024
-#define NAME_SHOWN      64 /* characters of an unknown tool's name */
 
 enum step { STEP_AGAIN, STEP_WAIT };
 
@@ -43,6 +46,7 @@ static enum step step_queued(struct agent *a);
 static enum step step_calling(struct agent *a);
 static enum step step_saving(struct agent *a);
 static enum step step_tools(struct agent *a);
+static enum step step_waiting(struct agent *a);
 
 #define TO(s) (1u << AGENT_##s)
 static const struct {
@@ -50,10 +54,12 @@ static const struct {
 	unsigned next; /* set of states it may move to */
 	enum step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
-	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(SAVING), step_queued},
+	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
+			  step_queued},
 	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
-	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(SAVING), step_tools},
+	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(WAITING) | TO(SAVING), step_tools},
+	[AGENT_WAITING] = {"waiting", TO(QUEUED) | TO(SAVING), step_waiting},
 	[AGENT_DONE] = {"done", 0, NULL},
 };
 
@@ -77,67 +83,6 @@ static enum step agent_move(struct agent *a, enum agent_state to)
 	assert(states[a->state].next & (1u << to));
 	a->state = (uint8_t)to;
 	return STEP_AGAIN;
-}
-
-/* ---- answers the machine gives itself */
-
-static void answer(struct agent *a, struct turn_call *c, bool success, const char *error_class,
-		   const char *output)
-{
-	assert(!c->answered);
-	c->answered = true;
-	c->success = success;
-	c->error_class = error_class;
-	c->output = output;
-	c->output_len = strlen(output);
-	c->full_bytes = (int64_t)c->output_len;
-	a->answered++;
-}
-
-/* Every call gets a result, also when the run ends: the next request, and
- * whoever reads the record, must find both halves. */
-static void answer_open(struct agent *a, const char *error_class, const char *why)
-{
-	struct turn *t = a->turn;
-
-	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-		const char *text;
-
-		if (c->answered)
-			continue;
-		text = arena_fmt(&t->mem,
-				 c->started || (a->replayed && !c->unstarted)
-					 ? "stopped: %s; it may have had effects"
-					 : "not run: %s",
-				 why);
-		answer(a, c, false, error_class, text != NULL ? text : "not finished");
-	}
-}
-
-static void answer_unknown(struct agent *a, struct turn_call *c)
-{
-	const struct agent_spec *s = a->spec;
-	const char *text = NULL;
-	struct buf b;
-
-	buf_init(&b, 8192);
-	buf_adds(&b, "there is no tool ");
-	json_escape(&b, c->name, utf8_prefix(c->name, strlen(c->name), NAME_SHOWN));
-	buf_adds(&b, "; the tools are: ");
-	for (unsigned i = 0; i < s->ntools; i++)
-		buf_addf(&b, "%s%s", i > 0 ? ", " : "", s->tools[i]->name);
-	if (buf_check(&b) == 0)
-		text = arena_copy(&a->turn->mem, b.data, b.len);
-	buf_fini(&b);
-	answer(a, c, false, "unknown_tool", text != NULL ? text : "there is no such tool");
-}
-
-static void answer_bad(struct agent *a, struct turn_call *c, const char *sentence)
-{
-	const char *text = arena_fmt(&a->turn->mem, "bad arguments: %s", sentence);
-
-	answer(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
 }
 
 /* ---- the end */
@@ -221,6 +166,20 @@ static enum step finish_limit(struct agent *a, enum agent_resource r)
 	return finish(a, &end, "limit", why[r]);
 }
 
+/* The budget of its group or of the day; the world said which (reply_error). */
+static enum step finish_budget(struct agent *a)
+{
+	struct agent_end end = {
+		.status = AVA_COST_EXCEEDED,
+		.stop_reason = agent_resource_names[AGENT_COST],
+		.exhausted = agent_resource_names[AGENT_COST],
+		.error = a->reply_error[0] != 0 ? a->reply_error : NULL,
+		.partial = true,
+	};
+
+	return finish(a, &end, "limit", "the budget it shares with others is used up");
+}
+
 static enum step finish_cancelled(struct agent *a)
 {
 	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
@@ -244,8 +203,8 @@ static enum step finish_error(struct agent *a, const char *stop_reason, const ch
 /* The world or memory failed us in a way that no retry mends. */
 static enum step finish_internal(struct agent *a, int rv)
 {
-	if (rv == AVA_EBUDGET) /* of the run's group, or of the day */
-		return finish_limit(a, AGENT_COST);
+	if (rv == AVA_EBUDGET)
+		return finish_budget(a);
 	return finish_error(a, "internal", err_word(rv), ava_strerror(rv));
 }
 
@@ -258,8 +217,20 @@ static enum step finish_success(struct agent *a, struct agent_end *end, const ch
 
 /* ---- QUEUED, CALLING */
 
+/* Is there nothing left of the turn but what a person has to answer? */
+static bool only_asks(const struct agent *a)
+{
+	unsigned first, open = ask_open(a, &first);
+
+	return open > 0 && a->answered + open == a->turn->ncalls;
+}
+
 static enum step step_queued(struct agent *a)
 {
+	if (!a->slot_wanted && only_asks(a)) /* taken up again */
+		return agent_move(a, AGENT_WAITING);
+	if (a->saves > 0) /* what a person said is not on disk yet */
+		return STEP_WAIT;
 	if (!a->slot_wanted) {
 		a->slot_wanted = true;
 		a->io->slot_want(a);
@@ -410,7 +381,7 @@ static enum step submitted(struct agent *a, struct turn_call *c)
 		rv = save_reply(a, false);
 	if (rv != 0)
 		return finish_internal(a, rv);
-	answer(a, c, true, "", "accepted: the run ends here");
+	answer_call(a, c, true, "", "accepted: the run ends here");
 	for (unsigned i = 0; i < a->turn->ncalls; i++)
 		a->turn->calls[i].unstarted = true; /* beside a submit nothing is */
 	return finish_success(a, &end, "submitted");
@@ -424,28 +395,27 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
-/* What a stop of the runtime cut off may have happened. */
-static void answer_interrupted(struct agent *a)
+/* People said something that the model has not read: its result can wait. */
+static void put_off(struct agent *a)
 {
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && !c->unstarted && !(c->tool->flags & TOOL_REPEATABLE))
-			answer(a, c, false, "interrupted",
-			       "interrupted: the runtime stopped before there was a result; it may "
-			       "have happened");
-	}
+	for (struct turn_call *c; (c = find_submit(a)) != NULL;)
+		answer_call(
+			a, c, false, "steered",
+			"not taken yet: a person said something while you worked, see below; mind "
+			"it, then submit again");
 }
 
 static enum step reply_with_calls(struct agent *a)
 {
 	struct turn_call *submit = find_submit(a);
 	int exhausted = used_up(a), rv;
-	bool wait = exhausted < 0 && must_be_saved(a->turn);
+	bool wait;
 
 	a->odd_replies = 0;
-	if (submit != NULL)
+	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
 		return submitted(a, submit);
+	put_off(a);
+	wait = exhausted < 0 && must_be_saved(a->turn);
 	rv = save_reply(a, wait);
 	if (rv != 0)
 		return finish_internal(a, rv);
@@ -485,7 +455,9 @@ static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
-	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && used_up(a) < 0;
+	bool again = used_up(a) < 0;
+	bool steered = again && a->steers;
+	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && again;
 	int rv = 0;
 
 	a->odd_replies = 0;
@@ -495,6 +467,10 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		rv = save_reply(a, false);
 	if (rv != 0)
 		return finish_internal(a, rv);
+	if (steered) {
+		a->steered = true;
+		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
+	}
 	if (nudge) {
 		a->nudged = true;
 		a->force_submit = a->spec->can_force;
@@ -555,7 +531,7 @@ static enum step call_failed(struct agent *a)
 {
 	a->totals.failed_calls++;
 	if (a->reply_code == AVA_EBUDGET)
-		return finish_limit(a, AGENT_COST);
+		return finish_budget(a);
 	return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
 			    a->reply_class, a->reply_error);
 }
@@ -607,7 +583,7 @@ static void start_tools(struct agent *a)
 		const char *text;
 		int rv;
 
-		if (c->answered || c->started)
+		if (c->answered || c->started || ask_needed(a, c))
 			continue;
 		c->started = true; /* before: it may be answered at once */
 		rv = a->io->tool_start(a, i);
@@ -616,7 +592,8 @@ static void start_tools(struct agent *a)
 		c->started = false;
 		text = arena_fmt(&a->turn->mem, "the tool could not be started: %s",
 				 ava_strerror(rv));
-		answer(a, c, false, "io", text != NULL ? text : "the tool could not be started");
+		answer_call(a, c, false, "io",
+			    text != NULL ? text : "the tool could not be started");
 	}
 }
 
@@ -667,7 +644,7 @@ static enum step give_results(struct agent *a)
 	const char *notices[AGENT_NRESOURCES + 1];
 	char text[NOTICE_MAX / 2];
 
-	if (a->turn->ncalls == 0) {
+	if (a->turn->ncalls == 0 && !a->steered) {
 		note_text(a, text, sizeof(text));
 		notices[n++] = notice(a, text);
 	}
@@ -685,16 +662,56 @@ static enum step give_results(struct agent *a)
 		return finish_internal(a, (int)bytes);
 	a->new_bytes += bytes;
 	a->warned = (uint16_t)(a->warned | near);
+	a->steers = 0;
+	a->steered = false;
 	turn_free(a->turn);
 	a->turn = NULL;
 	a->answered = 0;
 	return agent_move(a, AGENT_CALLING);
 }
 
+/* No slot, and no time passes, until a person has answered. */
+static enum step wait_for_person(struct agent *a)
+{
+	a->used_ms = a->io->now(a) - a->started_ms;
+	a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, INT64_MAX);
+	a->io->slot_drop(a);
+	a->have_slot = a->slot_wanted = false;
+	return agent_move(a, AGENT_WAITING);
+}
+
 static enum step step_tools(struct agent *a)
 {
 	start_tools(a);
+	if (only_asks(a))
+		return wait_for_person(a);
 	return a->answered < a->turn->ncalls ? STEP_WAIT : give_results(a);
+}
+
+/* ---- WAITING */
+
+static enum step step_waiting(struct agent *a)
+{
+	unsigned call;
+	int rv;
+
+	if (a->asking > 0) {
+		call = a->asking - 1u;
+		if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
+			return STEP_WAIT;
+		a->saves++;
+		a->io->ask_end(a, call, ask_take(a));
+		return STEP_AGAIN;
+	}
+	a->io->wake_at(a, INT64_MAX);
+	if (ask_open(a, &call) == 0)
+		return agent_move(a, AGENT_QUEUED);
+	rv = ask_start(a, call);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	a->io->wake_at(a, a->ask_until_ms);
+	return STEP_AGAIN;
 }
 
 /* ---- outside */

@@ -2,13 +2,14 @@
  * ask its io (agent/io.h), all it knows is in this struct, so that the same
  * code runs live, after a crash and in the simulated world.
  *
- *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐
+ *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐──► WAITING ──► QUEUED
  *                 ▲  └────────(rides)────►┘    │
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
  *
  * A state says what the agent waits for: a slot, a reply, the disk, its
- * tools. SAVING is passed only where a tool is not repeatable, or at the end. */
+ * tools, a person. SAVING is passed only where a tool is not repeatable, or at
+ * the end. WAITING has no slot and its clock stands still. */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -29,6 +30,7 @@ enum agent_state {
 	AGENT_CALLING,
 	AGENT_SAVING,
 	AGENT_TOOLS,
+	AGENT_WAITING,
 	AGENT_DONE,
 	AGENT_NSTATES
 };
@@ -42,6 +44,7 @@ struct agent {
 	int64_t started_ms;     /* when the slot was had, less used_ms; -1: not yet */
 	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet, or its clock stands still */
 	int64_t used_ms;        /* of its time, before the slot it has or wants */
+	int64_t ask_until_ms;   /* of the question that is open; monotonic */
 	int64_t measured_input; /* of the last call */
 	int64_t new_bytes;      /* added to the request since that call */
 	int32_t iteration;      /* of the last call started */
@@ -50,6 +53,8 @@ struct agent {
 	uint8_t state;          /* enum agent_state; only agent_move writes it */
 	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
 	uint8_t saves;          /* awaited saves not yet answered */
+	uint16_t asking;        /* the call that a person is asked about, from 1; 0: none */
+	uint16_t steers;        /* messages of people, not yet told to the model */
 	uint8_t pauses;         /* replies with TURN_STOP_PAUSE; in a row */
 	bool slot_wanted, have_slot;
 	bool asked;       /* a model call is under way or its reply waits */
@@ -57,11 +62,14 @@ struct agent {
 	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
 	bool replayed;    /* `turn` is of the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending, nudged, force_submit;
+	bool ask_given;         /* its answer is here, as the call's output */
+	bool ask_yes;           /* beside it: the call may start */
+	bool steered;           /* a text that would have been the end waits for what people said */
 	int reply_code;         /* < 0: the call failed for good */
 	unsigned answered;      /* calls of the turn that have a result */
 	enum ava_status status; /* set when ending */
 	char stop_reason[24];
-	char reply_error[288]; /* sentence for reply_code */
+	char reply_error[256]; /* sentence for reply_code */
 	char reply_class[32];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
@@ -82,7 +90,12 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 void agent_on_again(struct agent *a);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
-void agent_cancel(struct agent *a);                 /* final; nothing starts after it */
+/* The question that is open (a->asking) is answered; `text` *copied*. `yes`: of
+ * an approval, the call may start. AVA_ENOMEM: it is still open. */
+int agent_on_answer(struct agent *a, const char *text, bool yes);
+/* A person said something, it is durable: the next save_results tells it. */
+void agent_on_steer(struct agent *a);
+void agent_cancel(struct agent *a); /* final; nothing starts after it */
 /* DONE: another turn of the same conversation, with the spec's limits for itself:
  * totals begin anew (whoever wants their sum adds them up before), iterations go
  * on being numbered. */

@@ -130,6 +130,27 @@ void agent_on_tool(struct agent *a, unsigned call)
 	a->answered++;
 }
 
+int agent_on_answer(struct agent *a, const char *text, bool yes)
+{
+	const char *copy;
+
+	assert(a->state == AGENT_WAITING && !a->ending);
+	assert(a->asking > 0 && !a->ask_given);
+	copy = arena_copy(&a->turn->mem, text, strlen(text));
+	if (copy == NULL)
+		return AVA_ENOMEM;
+	a->turn->calls[a->asking - 1].output = copy;
+	a->ask_given = true;
+	a->ask_yes = yes;
+	return 0;
+}
+
+void agent_on_steer(struct agent *a)
+{
+	if (a->steers < UINT16_MAX)
+		a->steers++;
+}
+
 void agent_cancel(struct agent *a)
 {
 	if (!a->ending)

@@ -45,6 +45,20 @@ struct agent_end {
 	bool partial, unverified;
 };
 
+/* What a run asks a person; borrowed during `ask`. A question of the model's
+ * (ask_person), or whether a call may start (ask_before): the answer to that is
+ * yes or no, and holds for this one call. */
+struct agent_ask {
+	bool approval;
+	const char *question; /* NULL for an approval: it is the call itself */
+	const char *choices;  /* JSON array of strings; NULL: none */
+	const char *fallback; /* what is taken when nobody answers; NULL: none */
+	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
+};
+
+/* What became of it. */
+enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
+
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */
 	/* Call agent_run at that time; replaces the last wish; INT64_MAX: never. */
@@ -55,7 +69,8 @@ struct agent_io {
 
 	/* -> agent_on_reply, or agent_on_again. AVA_ENOENT as its code: the folder that the run
 	 * works in is gone. AVA_EBUDGET, here or as its code: the budget of the
-	 * group or of the day is used up, the run ends as cost_exceeded. */
+	 * group or of the day is used up, the run ends as cost_exceeded; here the
+	 * sentence that says so is put into a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
 	/* agent_on_reply will not come any more. What the call cost so far is
 	 * returned as an estimate by the world in save_end's totals. */
@@ -72,10 +87,18 @@ struct agent_io {
 	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
 	/* All calls of a->turn are answered: write their results line(s) with
 	 * the notices (user-role text after the results; with no calls, a user
-	 * line of its own), and `warned` as a Limit event. Rides. Returns bytes
+	 * line of its own), and `warned` as a Limit event. What people said to
+	 * the run (agent_on_steer) goes behind the notices. Rides. Returns bytes
 	 * added to the next request, or a negative code. */
 	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
 				unsigned nnotices, unsigned warned);
+	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms
+	 * (monotonic): from when on nobody will answer any more. Rides. */
+	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
+	/* It is answered: must be durable before what follows from it.
+	 * -> agent_on_saved. A question that the end leaves open is closed by
+	 * save_end. */
+	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
 	/* The end, all in one commit: open ToolResults and InferEnd, results
 	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
 	 * Never fails: the world keeps trying. -> agent_on_saved. */

@@ -69,10 +69,29 @@ static int64_t output_by_tokens(const struct agent *a)
 	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - estimated_input(a);
 }
 
+int64_t limit_output_for(const struct agent *a, int64_t microusd)
+{
+	const struct agent_price *p = &a->spec->price;
+	int64_t left = microusd - MIN(input_cost(p, estimated_input(a)), INT64_MAX - 1);
+
+	if (left < 0 || p->output == 0)
+		return left < 0 ? -1 : INT64_MAX;
+	return left > INT64_MAX / PER_MILLION ? INT64_MAX : left * PER_MILLION / p->output;
+}
+
+int64_t limit_call_cost(const struct agent *a, int64_t max_output)
+{
+	const struct agent_price *p = &a->spec->price;
+
+	if (!price_known(p))
+		return 0;
+	return add(input_cost(p, estimated_input(a)), whole_microusd(times(max_output, p->output)));
+}
+
 static int64_t output_by_cost(const struct agent *a)
 {
 	const struct agent_price *p = &a->spec->price;
-	int64_t limit = a->spec->limits.cost_microusd, used = a->totals.cost_microusd, left;
+	int64_t limit = a->spec->limits.cost_microusd, used = a->totals.cost_microusd;
 
 	if (limit == 0)
 		return price_free(p) && used == 0 ? INT64_MAX : -1;
@@ -80,10 +99,7 @@ static int64_t output_by_cost(const struct agent *a)
 		return -1;
 	if (!price_known(p))
 		return INT64_MAX; /* the quote said so: held by tokens only */
-	left = limit - used - input_cost(p, estimated_input(a));
-	if (left < 0 || p->output == 0)
-		return left < 0 ? -1 : INT64_MAX;
-	return left > INT64_MAX / PER_MILLION ? INT64_MAX : left * PER_MILLION / p->output;
+	return limit_output_for(a, limit - used);
 }
 
 int limit_reserve(const struct agent *a, int64_t *max_output)

@@ -14,6 +14,12 @@
  * (enum agent_resource) that is used up. The time is left to the deadline. */
 int limit_reserve(const struct agent *a, int64_t *max_output);
 
+/* What the next call costs at most with that output; 0 when the price is not
+ * known: money does not hold it then. */
+int64_t limit_call_cost(const struct agent *a, int64_t max_output);
+/* Output that a call of that much money may have; negative: not even its input. */
+int64_t limit_output_for(const struct agent *a, int64_t microusd);
+
 /* Count a reply's usage into the totals. The cost computed from the price is
  * written back into u->cost_microusd; it stays -1 when unknown. */
 void limit_settle(struct agent *a, struct usage *u);

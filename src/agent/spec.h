@@ -30,6 +30,9 @@ struct agent_spec {
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
 	bool can_force; /* the dialect can force a tool */
+	/* Of these: a person is asked before each call. */
+	const struct tool *const *ask_before;
+	unsigned nask_before;
 };
 
 struct agent_totals {

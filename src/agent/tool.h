@@ -17,6 +17,7 @@ struct ava_error;
 #define TOOL_REPEATABLE 1u /* running it again changes nothing: no durable wait, may run again */
 #define TOOL_ENDS       2u /* submit_result: handled by the machine, never started */
 #define TOOL_FILES      4u /* needs the run's cwd */
+#define TOOL_ASKS       8u /* ask_person: answered by a person, never started */
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -30,7 +31,7 @@ struct tool {
 	unsigned flags;
 	/* Begin. Must not block: file and processor work goes to os_work.
 	 * c->done is called exactly once on the loop, also after stop and
-	 * possibly before start returns. NULL for TOOL_ENDS. */
+	 * possibly before start returns. NULL for TOOL_ENDS and TOOL_ASKS. */
 	void (*start)(struct tool_call *c);
 	/* "Reading src/a.c": one line for people. */
 	void (*activity)(const json_t *args, struct buf *out);

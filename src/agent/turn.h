@@ -41,11 +41,13 @@ struct turn_call {
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
 	bool started;            /* the machine gave it to tool_start */
+	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
 	bool recorded;           /* its ToolResult event was written (world) */
 	bool unstarted;          /* of the record: it certainly was not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
-				  * "timeout", "cancelled", "interrupted", "limit" */
+				  * "timeout", "cancelled", "interrupted", "limit",
+				  * "steered" */
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
 	int64_t full_bytes;           /* before the cap */

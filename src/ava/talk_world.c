@@ -178,7 +178,7 @@ static void failure_text(const struct talk *t, const struct agent_end *e, char o
 
 	if (e->status == AVA_CANCELLED)
 		snprintf(out, 400, "stopped");
-	else if (!e->exhausted)
+	else if (!e->exhausted || e->error)
 		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
 	else if (strcmp(e->exhausted, "time") == 0)
 		snprintf(out, 400,

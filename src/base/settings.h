@@ -18,6 +18,8 @@ struct ava_error;
 	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
+	/* cents of a local day, runs and Ava's turns together; 0: no limit */                     \
+	X(budget_day_cents, "budget.day_cents", 0, 0, 100000000)                                   \
 	/* of one turn of Ava's: seconds, cents, tokens, calls of her model */                     \
 	X(ava_timeout_s, "ava.timeout", 600, 1, 604800)                                            \
 	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \

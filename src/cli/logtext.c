@@ -234,6 +234,13 @@ static void steering(const struct view *v)
 		buf_addf(v->out, " (%s)", str(v->content, "outcome"));
 }
 
+static void waiting(const struct view *v)
+{
+	buf_addf(v->out, "Waiting %s", str(v->content, "state"));
+	add_text(v, ": ", str(v->content, "question"));
+	add_text(v, " -> ", str(v->content, "answer"));
+}
+
 static void activity(const struct view *v)
 {
 	buf_adds(v->out, "Activity");
@@ -293,6 +300,7 @@ static const struct {
 	{"Limit", limit},
 	{"Exhausted", exhausted},
 	{"Steering", steering},
+	{"Waiting", waiting},
 	{"Activity", activity},
 	{"Error", error},
 };

@@ -225,6 +225,7 @@ static const struct {
 	{"Error", add_note},
 	{"Exhausted", add_note},
 	{"Steering", add_note},
+	{"Waiting", add_note},
 	{"ContextEdit", add_note},
 	{"Checkpoint", add_note},
 	{"Recovered", add_note},

@@ -564,9 +564,12 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 	if (rv == 0 && c->replied)
 		rv = last_reply(c, body, info, &t, err);
 	d = rv == 0 ? world_draft(r) : NULL;
-	if (!d)
-		return err_set(err, rv != 0 ? rv : AVA_ENOMEM, "%s",
-			       err && err->text[0] ? err->text : "out of memory");
+	if (!d && rv == 0)
+		rv = AVA_ENOMEM;
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "out of memory");
+	if (rv != 0)
+		return rv;
 	c->past.again |= cut;
 	agent_restore(&r->agent, &c->past);
 	restore_waits(c);

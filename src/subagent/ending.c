@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
+#include "subagent/infer_money.h"
 #include "subagent/last_words.h"
 #include "subagent/record.h"
 #include "subagent/result.h"
@@ -83,6 +84,7 @@ void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 {
 	close_calls(r, d);
 	close_infer(r, d, stop_reason);
+	infer_money_settle(r);
 }
 
 /* ---- the last commit */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "base/sys.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
+#include "provider/provider.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -177,6 +180,7 @@ static void close_attempt(struct infer_job *j)
 		u = (struct usage){.cost_microusd = 0, .estimated = true}; /* it never left */
 	d = world_draft(r);
 	agent_charge(&r->agent, &u);
+	infer_money_settle(r);
 	if (d)
 		record_infer_failed(d, r, &f);
 }
@@ -199,18 +203,13 @@ static void deliver(struct infer_job *j)
 	infer_reply(j, t);
 }
 
-static int go(struct infer_job *j)
-{
-	return j->run->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
-}
+static int ask_money(struct infer_job *j);
 
 /* The wait that another process had begun is over. */
 static void held(struct infer_job *j)
 {
-	int rv;
+	int rv = ask_money(j);
 
-	j->state = INFER_GATE;
-	rv = go(j);
 	if (rv != 0)
 		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
 }
@@ -355,6 +354,46 @@ int infer_begin(struct infer_job *j)
 	return 0;
 }
 
+int infer_go(struct infer_job *j)
+{
+	j->state = INFER_GATE;
+	return j->run->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+}
+
+/* Until others have settled; the results of the last turn do not wait with it. */
+static void wait_for_money(struct run *r)
+{
+	world_flush(r, JOURNAL_RIDE, NULL);
+	world_activity(r, r->hold.short_of == BUDGET_GROUP ? "Waiting for its group's budget"
+							   : "Waiting for the day's budget");
+}
+
+static void hold(struct infer_job *j)
+{
+	struct run *r = j->run;
+	int64_t ms = r->held_until_ms - clock_mono_ms();
+	char text[160];
+
+	j->state = INFER_HELD;
+	os_timer_set(r->reply_timer, MAX(ms, 0));
+	world_flush(r, JOURNAL_RIDE, NULL);
+	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s", (ms + 999) / 1000,
+		 r->spec->model.dialect->answer ? r->spec->model.id
+						: r->spec->model.provider->name);
+	world_activity(r, text);
+}
+
+static int ask_money(struct infer_job *j)
+{
+	int rv = infer_money_ask(j);
+
+	if (rv == BUDGET_WAITS) {
+		wait_for_money(j->run);
+		return 0;
+	}
+	return rv == 0 ? infer_go(j) : rv;
+}
+
 int infer_start(struct agent *a, const struct agent_infer *call)
 {
 	struct run *r = a->world;
@@ -374,11 +413,10 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		r->attempts = 0;
 	}
 	if (call->again && r->held_until_ms > clock_mono_ms()) {
-		j->state = INFER_HELD;
-		os_timer_set(r->reply_timer, r->held_until_ms - clock_mono_ms());
+		hold(j);
 		return 0;
 	}
-	rv = go(j);
+	rv = ask_money(j);
 	if (rv != 0) {
 		r->job = NULL;
 		r->busy--;
@@ -408,6 +446,7 @@ void infer_stop(struct agent *a)
 		return;
 	r->job = NULL;
 	r->call_stopped = true;
+	infer_money_stop(r);
 	os_timer_stop(r->reply_timer);
 	j->stopped = true;
 	infer_remote_stop(j);

@@ -16,11 +16,12 @@
 
 struct run;
 
-/*   GATE ─► SAVE ─► WORK ─► WIRE ─► (reply)
+/*   MONEY ─► GATE ─► SAVE ─► WORK ─► WIRE ─► (reply)
  *                    │       └────► PARKED ─► (asked again: a new job)
  *                    └─► DELAY ─► (reply)     a local model
  *   what fails on the way ─► FAILED ─► (the machine is told) */
 enum infer_state {
+	INFER_MONEY,  /* others hold back what a group or the day has left */
 	INFER_GATE,   /* others go first */
 	INFER_SAVE,   /* its InferStart is on the way to the disk */
 	INFER_WORK,   /* a pool thread builds the request, or answers it */
@@ -51,6 +52,7 @@ struct infer_job {
 };
 
 /* ---- infer.c */
+int infer_go(struct infer_job *j);    /* the money is there: to the gate, or to infer_begin */
 int infer_begin(struct infer_job *j); /* InferStart; then it goes on by itself */
 /* Tell the machine later in this turn of the loop that the call failed for good. */
 void infer_fail(struct infer_job *j, int rv, const char *word, const char *sentence);

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "provider/provider.h"
 #include "subagent/infer.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -147,6 +148,7 @@ static void charge(struct infer_job *j, const struct wirecall_end *end, struct u
 	if (end->accepted && u->input == 0)
 		u->input = r->request_bytes / 4;
 	agent_charge(&r->agent, u);
+	infer_money_settle(r);
 }
 
 static void write_failure(struct infer_job *j, const struct wirecall_end *end,

@@ -17,6 +17,7 @@
 #include "journal/catalog.h"
 #include "provider/messages.h"
 #include "subagent/carry.h"
+#include "subagent/infer_money.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -268,6 +269,8 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		c = carry_new(r);
 		rv = c ? go_on(c, &m, readable, hooks, &err) : AVA_ENOMEM;
 	}
+	if (c)
+		infer_money_settle(r);
 	carry_free(c);
 	spec_free(m.spec);
 	buf_fini(&m.body);
@@ -306,5 +309,6 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 		left_free(l);
 	}
 	strmap_fini(&s.by_id);
+	infer_money_restore(sup);
 	return rv;
 }

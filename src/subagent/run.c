@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "subagent/infer.h"
+#include "subagent/infer_money.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -45,6 +46,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->waits);
 	os_task_init(&r->wake, run_wake);
 	outbox_init(&r->outbox, sup->book);
+	infer_money_begin(r);
 	buf_init(&r->artifacts, 1u << 20);
 	r->timer = os_timer_new(sup->loop, run_timer, r);
 	if (!r->timer || infer_init(r) != 0) {
@@ -59,6 +61,7 @@ void run_fini(struct run *r)
 {
 	list_del(&r->node);
 	os_defer_cancel(r->sup->loop, &r->wake);
+	infer_money_settle(r);
 	agent_fini(&r->agent);
 	ending_free(r);
 	draft_free(r->draft);

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "os/loop.h"
 #include "provider/retry.h"
+#include "subagent/budget.h"
 #include "subagent/logbook.h"
 #include "subagent/spec.h"
 
@@ -56,18 +57,19 @@ struct run {
 	struct os_timer *timer;       /* agent_io.wake_at */
 	struct os_timer *reply_timer; /* a local model's delay */
 	struct infer_job *job;        /* model call in flight, at the gate or parked */
+	struct budget_hold hold;      /* money of the call under way (infer_money.c) */
+	int64_t counted_microusd;     /* of its totals, in the budgets of `hold` */
 	char infer_id[16];            /* "i3" while InferStart has no InferEnd */
 	int64_t infer_started_ms;
-	struct retry retry;       /* of the call under way */
-	uint16_t attempts;        /* at the call under way */
-	int64_t held_until_ms;    /* monotonic; its attempt of an earlier process failed */
-	uint16_t fallbacks;       /* places of models.fallback looked at */
-	const char *first_model;  /* models.fallback took its place; in spec->mem; or NULL */
-	struct usage cut;         /* what a call that was stopped had used; 0: unknown */
-	bool unsent;              /* the call under way has not left: it costs nothing */
-	bool call_stopped;        /* the end, or a stop of the runtime, fell into a call */
-	uint8_t notices;          /* of the next request: set of enum record_notice */
-	uint64_t request_seen[8]; /* prints of the newest request ids: none is charged twice */
+	struct retry retry;           /* of the call under way */
+	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
+	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
+	int64_t held_until_ms;        /* monotonic; its attempt of an earlier process failed */
+	struct usage cut;             /* what a call that was stopped had used; 0: unknown */
+	bool unsent;                  /* the call under way has not left: it costs nothing */
+	bool call_stopped;            /* the end, or a stop of the runtime, fell into a call */
+	uint8_t notices;              /* of the next request: set of enum record_notice */
+	uint64_t request_seen[8];     /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
 	bool turn_open;         /* the reply's calls have no results line yet */
 	uint32_t *calls_before; /* by iteration: calls in earlier turns; owned */
@@ -76,11 +78,9 @@ struct run {
 	struct tool_env env; /* cwd_fd is owned */
 	struct list calls;   /* world_call: tools at work */
 
-	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms; /* shown, as the next */
-	int64_t ended_used_ms;                                   /* of its time, when it ended */
-	int64_t last_tool_wall_ms;
-	char last_tool[64];
-	char activity[160];
+	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms, last_tool_wall_ms;
+	int64_t ended_used_ms; /* of its time, when it ended */
+	char last_tool[64], activity[160];
 	struct list waits;   /* run_wait: who waits for the end */
 	struct end_job *end; /* set once it is ending */
 

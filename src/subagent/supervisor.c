@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "subagent/infer_lines.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/world.h"
 
@@ -29,6 +30,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	list_init(&s->waiting);
 	list_init(&s->ended);
 	strmap_init(&s->by_id);
+	infer_money_init(s);
 	s->lines = infer_lines_new(loop);
 	return s->lines ? 0 : AVA_ENOMEM;
 }

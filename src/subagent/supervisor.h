@@ -37,6 +37,8 @@ struct supervisor {
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */
+	struct budget day;         /* budget.day_cents; counted since `day_date` began */
+	char day_date[11];         /* local; "": nothing asked yet */
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);

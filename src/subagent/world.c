@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "codec/redact.h"
+#include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 
@@ -129,6 +130,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	struct draft *d = world_draft(r);
 	int64_t added;
 
+	infer_money_settle(r);
 	if (!d || toolrun_count(r, t->ncalls) != 0)
 		return AVA_ENOMEM;
 	added = world_lines(r, t->wire, t->wire_len);

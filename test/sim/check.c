@@ -12,7 +12,11 @@
 struct call {
 	uint8_t kind; /* enum sim_call */
 	bool made, started, answered, resulted, failed_start, success;
-	int32_t batch; /* of its ToolCall */
+	bool asked, asked_end;
+	enum agent_asked how;
+	int64_t until;
+	int32_t batch;       /* of its ToolCall */
+	int32_t asked_batch; /* of what became of the question */
 	char class;
 };
 
@@ -21,8 +25,12 @@ struct judge {
 	const struct sim_run *run;
 	const struct sim_rec *rec; /* the one looked at */
 	/* slot and time */
-	bool wanted, in_slot, dropped;
-	int64_t slot_at;
+	bool wanted, in_slot;
+	int64_t slot_at; /* less what was used of the time before a wait */
+	int64_t used;
+	/* what people say */
+	unsigned steers;
+	bool put_off; /* the reply would have been the end, had nobody said anything */
 	/* the request */
 	int64_t measured, new_bytes, line_bytes; /* line_bytes: of the last line */
 	int64_t closing_bytes;                   /* of the last results line */
@@ -135,7 +143,7 @@ static const char *check_infer(struct judge *j)
 {
 	const struct sim_rec *rec = j->rec;
 	__int128 most = wide_min(j->spec->max_output, wide_min(room(j, true), room(j, false)));
-	bool nudged = j->reply != NULL && j->reply->v[0] == SIM_SAYS_TEXT;
+	bool nudged = j->reply != NULL && j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off;
 
 	RULE(j->in_slot && j->end == NULL && j->cancel == NULL);
 	RULE(rec->at < j->slot_at + j->spec->limits.time_ms);
@@ -148,14 +156,15 @@ static const char *check_infer(struct judge *j)
 	RULE(j->ncalls == 0 || j->results_written);
 	RULE(!j->assistant_last);
 	RULE(j->reply == NULL || j->lines_since > 0);
-	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT);
-	RULE(j->reply == NULL || j->reply->v[0] != SIM_SAYS_SUBMIT);
+	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT ||
+	     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
+	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
 	RULE(rec->v[1] == (nudged && j->spec->can_force));
 	j->iteration++;
 	j->calls_made++;
 	j->lines_since = 0;
 	j->infer_open = true;
-	j->replied = j->saved = false;
+	j->replied = j->saved = j->put_off = false;
 	j->ncalls = 0;
 	j->results_written = false;
 	return NULL;
@@ -246,16 +255,18 @@ static const char *check_line(struct judge *j)
 	j->assistant_last = j->rec->kind == SIM_ASSISTANT;
 	if (j->rec->kind == SIM_ASSISTANT) {
 		RULE(j->reply->v[0] != SIM_SAYS_EMPTY);
+		j->put_off = j->steers > 0 && used_up(j) < 0;
 		j->ncalls = (unsigned)v[0];
 		j->tool_calls += (int)v[0];
 		memset(j->calls, 0, sizeof(j->calls));
 		return NULL;
 	}
 	if (j->rec->kind == SIM_NOTE) {
-		RULE(j->ncalls == 0 && v[2] > 0);
+		RULE(j->ncalls == 0 && v[2] + v[3] > 0);
 		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT ||
-		     j->reply->v[0] == SIM_SAYS_TEXT);
-		j->texts_asked += j->reply->v[0] == SIM_SAYS_TEXT;
+		     j->reply->v[0] == SIM_SAYS_TEXT ||
+		     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
+		j->texts_asked += j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off;
 		RULE(j->texts_asked <= 1 && j->odd <= 3);
 		return NULL;
 	}
@@ -298,6 +309,45 @@ static const char *check_tool_call(struct judge *j)
 	return NULL;
 }
 
+/* May it not start, or be answered, without a person? */
+static bool wants_person(const struct judge *j, const struct call *c)
+{
+	return c->kind == SIM_QUESTION || (c->kind == SIM_ONCE && j->spec->nask_before > 0);
+}
+
+static bool waits_for_person(const struct judge *j, const struct call *c)
+{
+	return wants_person(j, c) && !c->asked_end && !c->failed_start;
+}
+
+static const char *check_ask(struct judge *j)
+{
+	struct call *c = call_of(j);
+
+	RULE(!j->in_slot && !j->wanted && j->end == NULL && j->cancel == NULL);
+	RULE(c != NULL && c->made && waits_for_person(j, c) && !c->asked);
+	RULE(!c->started && !c->resulted);
+	for (unsigned i = 0; i < j->ncalls; i++) /* one at a time */
+		RULE(!j->calls[i].asked || j->calls[i].asked_end);
+	RULE((j->rec->v[0] != 0) == (c->kind == SIM_ONCE));
+	c->asked = true;
+	c->until = j->rec->v[1];
+	return NULL;
+}
+
+static const char *check_ask_end(struct judge *j)
+{
+	struct call *c = call_of(j);
+
+	RULE(c != NULL && c->asked && !c->asked_end && j->end == NULL);
+	c->asked_end = true;
+	c->how = (enum agent_asked)j->rec->v[0];
+	c->asked_batch = j->rec->batch;
+	RULE(c->how != ASKED_EXPIRED || j->rec->at >= c->until);
+	RULE(c->how != ASKED_REFUSED || c->kind == SIM_ONCE);
+	return NULL;
+}
+
 static const char *check_start(struct judge *j)
 {
 	struct call *c = call_of(j);
@@ -307,7 +357,9 @@ static const char *check_start(struct judge *j)
 	RULE(j->rec->at < j->slot_at + j->spec->limits.time_ms);
 	RULE(c->kind == SIM_REPEATABLE || c->kind == SIM_ONCE);
 	RULE(c->kind == SIM_REPEATABLE || c->batch <= j->acked);
-	RULE(j->reply->v[0] == SIM_SAYS_CALLS);
+	RULE(j->reply->v[0] == SIM_SAYS_CALLS || (j->put_off && j->reply->v[0] == SIM_SAYS_SUBMIT));
+	if (wants_person(j, c)) /* it was allowed, and that is on disk */
+		RULE(c->asked_end && c->how == ASKED_ANSWERED && c->asked_batch <= j->acked);
 	RULE(used_up(j) < 0); /* somebody will read its result */
 	c->started = true;
 	return NULL;
@@ -331,8 +383,16 @@ static const char *check_tool_result(struct judge *j)
 		RULE(!c->success && class == 'i');
 	else if (c->answered)
 		RULE(class == (c->success ? 0 : 'n'));
+	else if (c->asked_end && c->how == ASKED_REFUSED)
+		RULE(!c->success && class == 'd');
+	else if (c->asked_end && c->how == ASKED_EXPIRED)
+		RULE(c->success ? class == 0 && c->kind == SIM_QUESTION : class == 't');
+	else if (c->asked_end && c->kind == SIM_QUESTION)
+		RULE(c->success && class == 0);
 	else if (c->kind != SIM_ENDS)
 		RULE(!c->success && (class == 'l' || class == 'c'));
+	else
+		RULE(class != 's' || j->put_off);
 	return NULL;
 }
 
@@ -363,11 +423,15 @@ static struct verdict reply_verdict(const struct judge *j)
 	case SIM_SAYS_NO:
 		return (struct verdict){AVA_ERROR, "refusal", SIM_END_ERROR};
 	case SIM_SAYS_SUBMIT:
-		return (struct verdict){AVA_SUCCESS, "submitted", 0};
+		if (!j->put_off)
+			return (struct verdict){AVA_SUCCESS, "submitted", 0};
+		break;
 	case SIM_SAYS_JSON:
-		return (struct verdict){AVA_SUCCESS, "final_text", 0};
+		if (!j->put_off)
+			return (struct verdict){AVA_SUCCESS, "final_text", 0};
+		break;
 	case SIM_SAYS_TEXT:
-		if (j->assistant_last && (j->texts_asked == 1 || used_up(j) >= 0))
+		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))
 			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
 		break;
 	case SIM_SAYS_EMPTY:
@@ -445,23 +509,45 @@ static const char *check_end(struct judge *j)
 	return check_end_calls(j, status);
 }
 
+/* Nothing is under way, and a person has to be asked. */
+static bool may_wait(const struct judge *j)
+{
+	bool asks = false;
+
+	for (unsigned i = 0; i < j->ncalls; i++) {
+		const struct call *c = &j->calls[i];
+
+		if (c->started && !c->answered)
+			return false;
+		asks |= waits_for_person(j, c);
+	}
+	return asks && !j->results_written && j->cancel == NULL;
+}
+
 static const char *check_slots(struct judge *j)
 {
 	switch (j->rec->kind) {
 	case SIM_SLOT_WANT:
 		RULE(!j->wanted);
+		for (unsigned i = 0; i < j->ncalls && !j->results_written; i++) {
+			RULE(!waits_for_person(j, &j->calls[i]));
+			RULE(j->calls[i].asked_batch <= j->acked);
+		}
 		j->wanted = true;
 		return NULL;
 	case SIM_SLOT:
 		RULE(j->wanted && !j->in_slot && j->end == NULL);
 		j->in_slot = true;
-		j->slot_at = j->rec->at;
+		j->slot_at = j->rec->at - j->used;
 		return NULL;
-	default: /* SIM_SLOT_DROP: a wish withdrawn, or held until the end is durable */
-		RULE(j->wanted && !j->dropped);
-		RULE(j->in_slot ? j->end != NULL && j->acked >= j->end_batch : j->cancel != NULL);
-		j->in_slot = false;
-		j->dropped = true;
+	default: /* SIM_SLOT_DROP: a wish withdrawn, a person asked, or the end is durable */
+		RULE(j->wanted);
+		if (j->end == NULL && j->in_slot)
+			RULE(may_wait(j));
+		else
+			RULE(j->in_slot ? j->acked >= j->end_batch : j->cancel != NULL);
+		j->used = j->rec->at - j->slot_at;
+		j->in_slot = j->wanted = false;
 		return NULL;
 	}
 }
@@ -504,7 +590,7 @@ static const char *check_done(struct judge *j)
 
 	RULE(j->end != NULL && !j->done);
 	RULE(j->acked >= j->end_batch); /* acknowledged means on disk */
-	RULE(!j->in_slot && j->wanted == j->dropped);
+	RULE(!j->in_slot && !j->wanted);
 	RULE(t->input == j->input && t->output == j->output && t->cost_microusd == j->cost);
 	RULE(t->calls == j->calls_made && t->uncosted_calls == j->uncosted);
 	RULE(t->failed_calls == j->failed && t->tool_calls == j->tool_calls);
@@ -557,6 +643,14 @@ static const char *check_rec(struct judge *j)
 	case SIM_TOOLS_STOP:
 	case SIM_INFER_STOP:
 		return check_stop(j);
+	case SIM_ASK:
+		return check_ask(j);
+	case SIM_ASK_END:
+		return check_ask_end(j);
+	case SIM_STEER:
+		RULE(j->end == NULL);
+		j->steers++;
+		return NULL;
 	case SIM_CANCEL:
 		if (j->end == NULL && j->cancel == NULL)
 			j->cancel = j->rec;
@@ -581,7 +675,9 @@ static const char *check_warnings_due(struct judge *j, const struct sim_rec *nex
 	if ((j->rec->kind != SIM_RESULTS && j->rec->kind != SIM_NOTE) || j->end != NULL)
 		return NULL;
 	if (next != NULL && next->run == j->rec->run && next->kind == SIM_END)
-		return NULL; /* nobody is left to be told */
+		return NULL;                       /* nobody is left to be told */
+	RULE((uint64_t)j->rec->v[3] == j->steers); /* everything that was said, once */
+	j->steers = 0;
 	RULE(told == ((near(j) & ~j->warned) != 0));
 	RULE(!told || (uint64_t)next->v[0] == (near(j) & ~j->warned));
 	return NULL;
@@ -589,17 +685,19 @@ static const char *check_warnings_due(struct judge *j, const struct sim_rec *nex
 
 static const char *check_slot_count(const struct sim_world *w)
 {
+	bool has[SIM_MAX_RUNS] = {false};
 	unsigned used = 0;
 
 	for (size_t i = 0; i < w->nrecs; i++) {
-		used += w->recs[i].kind == SIM_SLOT;
-		if (w->recs[i].kind == SIM_SLOT_DROP)
-			for (size_t k = i; k-- > 0;)
-				if (w->recs[k].run == w->recs[i].run &&
-				    w->recs[k].kind == SIM_SLOT) {
-					used--;
-					break;
-				}
+		const struct sim_rec *rec = &w->recs[i];
+
+		if (rec->kind == SIM_SLOT) {
+			has[rec->run] = true;
+			used++;
+		} else if (rec->kind == SIM_SLOT_DROP && has[rec->run]) {
+			has[rec->run] = false;
+			used--;
+		}
 		RULE(used <= w->slots);
 	}
 	RULE(used == 0);

@@ -27,20 +27,29 @@ static const struct tool tool_submit = {
 		  "\"required\":[\"summary\",\"confidence\"]}",
 	.flags = TOOL_ENDS,
 };
-const struct tool *const sim_tools[] = {&tool_look, &tool_act, &tool_submit};
+static const struct tool tool_ask = {
+	.name = "ask_person",
+	.schema = "{\"type\":\"object\",\"properties\":{\"question\":{\"type\":\"string\"},"
+		  "\"default\":{\"type\":\"string\"},\"timeout\":{\"type\":\"integer\",\"minimum\":"
+		  "1}},"
+		  "\"required\":[\"question\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE | TOOL_ASKS,
+};
+const struct tool *const sim_tools[] = {&tool_look, &tool_act, &tool_submit, &tool_ask};
+static const struct tool *const asked_before[] = {&tool_act};
 
 /* ---- runs */
 
 static const struct sim_temper tempers[] = {
 	/* empty text json: thousandths of all replies; the rest are calls */
-	{.submit = 250, .text = 30, .json = 30, .bad_call = 100, .slow = 5},
+	{.submit = 250, .text = 30, .json = 30, .bad_call = 100, .slow = 5, .ask = 60},
 	{.submit = 100, .empty = 300, .call_text = 200, .text = 100, .bad_call = 300},
 	{.empty = 500, .call_text = 450, .text = 20},
-	{.submit = 20, .bad_call = 50, .heavy = 300},
+	{.submit = 20, .bad_call = 50, .heavy = 300, .ask = 150},
 	{.submit = 60, .slow = 150},
 	{.text = 600, .json = 100, .empty = 50},
 	{.submit = 50, .refuse = 80, .fail = 120, .bad_call = 100},
-	{.submit = 80, .faults = 60, .text = 60, .bad_call = 60},
+	{.submit = 80, .faults = 60, .text = 60, .bad_call = 60, .ask = 100},
 	{.submit = 0, .bad_call = 30},
 };
 
@@ -78,7 +87,9 @@ void sim_draw_run(struct sim_run *r)
 	draw_price(w, s);
 	s->max_output = sim_chance(w, 100) ? sim_between(w, 1, 1023) : sim_between(w, 1024, 16384);
 	s->tools = sim_tools;
-	s->ntools = 3;
+	s->ntools = ARRAY_LEN(sim_tools);
+	s->ask_before = asked_before;
+	s->nask_before = sim_chance(w, 250);
 	s->can_force = sim_chance(w, 500);
 	r->request_bytes = sim_between(w, 1, 20000);
 }
@@ -106,10 +117,12 @@ static const char *draw_call_text(struct sim_world *w)
 enum sim_call sim_call_kind(const char *name, const char *args)
 {
 	if (strcmp(name, "look") != 0 && strcmp(name, "act") != 0 &&
-	    strcmp(name, "submit_result") != 0)
+	    strcmp(name, "submit_result") != 0 && strcmp(name, "ask_person") != 0)
 		return SIM_UNKNOWN;
 	if (args == NULL || strstr(args, "bad") != NULL)
 		return SIM_BAD;
+	if (strcmp(name, "ask_person") == 0)
+		return SIM_QUESTION;
 	return name[0] == 'l' ? SIM_REPEATABLE : name[0] == 'a' ? SIM_ONCE : SIM_ENDS;
 }
 
@@ -127,6 +140,11 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 	};
 	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "LOOK",
 					      "spawn_subagent"};
+	static const char *const asks[] = {
+		"{\"question\":\"Which?\"}",
+		"{\"question\":\"Which?\",\"timeout\":10}",
+		"{\"question\":\"Which?\",\"default\":\"this\",\"timeout\":30}",
+	};
 	struct sim_world *w = r->world;
 	bool spoil = sim_chance(w, r->temper.bad_call);
 
@@ -134,6 +152,9 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 	if (spoil && sim_chance(w, 300)) {
 		c->name = unknown[sim_between(w, 0, ARRAY_LEN(unknown) - 1)];
 		c->args = "{}";
+	} else if (sim_chance(w, r->temper.ask)) {
+		c->name = "ask_person";
+		c->args = asks[sim_between(w, 0, ARRAY_LEN(asks) - 1)];
 	} else if (sim_chance(w, 400)) {
 		c->name = "act";
 		c->args = "{\"what\":\"a\"}";

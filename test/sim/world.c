@@ -14,7 +14,17 @@
 #include "agent/tool.h"
 #include "base/util.h"
 
-enum event_kind { EV_WAKE, EV_SLEEP, EV_GRANT, EV_REPLY, EV_TOOL, EV_ACK, EV_CANCEL };
+enum event_kind {
+	EV_WAKE,
+	EV_SLEEP,
+	EV_GRANT,
+	EV_REPLY,
+	EV_TOOL,
+	EV_ACK,
+	EV_CANCEL,
+	EV_ANSWER,
+	EV_STEER
+};
 
 struct sim_event {
 	int64_t at;
@@ -362,12 +372,53 @@ static int64_t io_save_results(struct agent *a, struct turn *t, const char *cons
 		sim_hash(w, notices[i], strlen(notices[i]));
 		bytes += (int64_t)strlen(notices[i]);
 	}
-	bytes = record_results(r, t, nnotices, bytes);
+	bytes = record_results(r, t, nnotices, bytes + 30 * (int64_t)r->steers);
+	w->recs[w->nrecs - 1].v[3] = r->steers;
+	r->steers = 0;
 	if (warned != 0)
 		record(r, SIM_WARNED)->v[0] = warned;
 	commit(r, from, false);
 	r->body_bytes += bytes;
 	return bytes;
+}
+
+#define NOBODY_MS INT64_C(3600000) /* nobody answers after that time */
+
+static int io_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms)
+{
+	struct sim_run *r = run_of(a);
+	struct sim_world *w = r->world;
+	struct sim_rec *rec;
+
+	if (faulty(r, AVA_ENOMEM, SIM_FAULT_ASK))
+		return AVA_ENOMEM;
+	*until_ms = w->now + MIN(q->timeout_ms, NOBODY_MS);
+	rec = record(r, SIM_ASK);
+	rec->call = (uint16_t)(call + 1);
+	rec->v[0] = q->approval;
+	rec->v[1] = *until_ms;
+	sim_hash(w, q->question, q->question != NULL ? strlen(q->question) : 0);
+	commit(r, w->nrecs - 1, false);
+	if (sim_chance(w, 850))
+		add_event(w,
+			  (struct sim_event){
+				  .at = w->now +
+					sim_between(w, 1, sim_chance(w, 500) ? 20000 : NOBODY_MS),
+				  .kind = EV_ANSWER,
+				  .run = r->index,
+				  .gen = r->ask_gen});
+	return 0;
+}
+
+static void io_ask_end(struct agent *a, unsigned call, enum agent_asked how)
+{
+	struct sim_run *r = run_of(a);
+	struct sim_rec *rec = record(r, SIM_ASK_END);
+
+	rec->call = (uint16_t)(call + 1);
+	rec->v[0] = how;
+	r->ask_gen++;
+	commit(r, r->world->nrecs - 1, true);
 }
 
 static void io_save_end(struct agent *a, const struct agent_end *end)
@@ -377,6 +428,7 @@ static void io_save_end(struct agent *a, const struct agent_end *end)
 	size_t from = w->nrecs;
 	struct sim_rec *rec;
 
+	r->ask_gen++;
 	if (r->infer_open)
 		record(r, SIM_INFER_END)->v[5] = 1;
 	r->infer_open = false;
@@ -412,6 +464,8 @@ static const struct agent_io sim_io = {
 	.tool_start = io_tool_start,
 	.tools_stop = io_tools_stop,
 	.save_results = io_save_results,
+	.ask = io_ask,
+	.ask_end = io_ask_end,
 	.save_end = io_save_end,
 	.done = io_done,
 };
@@ -486,6 +540,13 @@ static void arrive_cancel(struct sim_run *r)
 	agent_cancel(&r->agent);
 }
 
+static void arrive_steer(struct sim_run *r)
+{
+	record(r, SIM_STEER);
+	r->steers++;
+	agent_on_steer(&r->agent);
+}
+
 static void play_event(struct sim_world *w, const struct sim_event *e)
 {
 	struct sim_run *r = &w->runs[e->run];
@@ -519,6 +580,17 @@ static void play_event(struct sim_world *w, const struct sim_event *e)
 			return;
 		agent_on_saved(&r->agent);
 		break;
+	case EV_ANSWER:
+		if (e->gen != r->ask_gen)
+			return;
+		if (agent_on_answer(&r->agent, "as you like", sim_chance(w, 700)) != 0)
+			return;
+		break;
+	case EV_STEER:
+		if (r->agent.ending || r->done)
+			return;
+		arrive_steer(r);
+		break;
 	case EV_CANCEL:
 		if (r->done)
 			return;
@@ -546,6 +618,18 @@ static void draw_cancel(struct sim_run *r)
 					     .run = r->index});
 }
 
+static void draw_steers(struct sim_run *r)
+{
+	struct sim_world *w = r->world;
+	int64_t n = sim_chance(w, 300) ? sim_between(w, 1, 4) : 0;
+
+	while (n-- > 0)
+		add_event(w, (struct sim_event){
+				     .at = sim_between(w, 0, sim_chance(w, 500) ? 20000 : 300000),
+				     .kind = EV_STEER,
+				     .run = r->index});
+}
+
 void sim_open(struct sim_world *w, uint64_t seed)
 {
 	*w = (struct sim_world){.seed = seed, .rng = seed, .hash = UINT64_C(0xcbf29ce484222325)};
@@ -562,6 +646,7 @@ void sim_open(struct sim_world *w, uint64_t seed)
 		r->body_bytes = r->request_bytes;
 		agent_init(&r->agent, &sim_io, &r->spec, r, r->request_bytes);
 		draw_cancel(r);
+		draw_steers(r);
 		wake(r);
 	}
 }
@@ -590,12 +675,14 @@ void sim_close(struct sim_world *w)
 void sim_print(const struct sim_world *w, unsigned run)
 {
 	static const char *const names[SIM_NKINDS] = {
-		"slot wanted",  "slot",          "slot dropped",    "InferStart",
-		"reply",        "InferEnd",      "line: assistant", "ToolCall",
-		"ToolResult",   "line: results", "line: note",      "Limit warned",
-		"durable",      "tool starts",   "tool answers",    "tools stopped",
-		"call stopped", "cancel",        "refused",         "END",
-		"done",
+		"slot wanted",     "slot",         "slot dropped",
+		"InferStart",      "reply",        "InferEnd",
+		"line: assistant", "ToolCall",     "ToolResult",
+		"line: results",   "line: note",   "Limit warned",
+		"durable",         "tool starts",  "tool answers",
+		"tools stopped",   "call stopped", "cancel",
+		"asks a person",   "answered",     "steered",
+		"refused",         "END",          "done",
 	};
 	const struct agent_spec *s = &w->runs[run].spec;
 

@@ -27,8 +27,8 @@ enum sim_kind {
 	SIM_ASSISTANT,   /* disk, a line: calls, bytes */
 	SIM_TOOL_CALL,   /* disk: enum sim_call */
 	SIM_TOOL_RESULT, /* disk: success, class */
-	SIM_RESULTS,     /* disk, a line: results, bytes, notices */
-	SIM_NOTE,        /* disk, a user line: 0, bytes, notices */
+	SIM_RESULTS,     /* disk, a line: results, bytes, notices, what people said */
+	SIM_NOTE,        /* disk, a user line: 0, bytes, notices, what people said */
 	SIM_WARNED,      /* disk: bits */
 	SIM_ACK,         /* batch: it is durable */
 	SIM_START,       /* the tool began */
@@ -36,8 +36,11 @@ enum sim_kind {
 	SIM_TOOLS_STOP,
 	SIM_INFER_STOP,
 	SIM_CANCEL,
-	SIM_FAULT, /* the world refused: code, enum sim_fault */
-	SIM_END,   /* disk: status, reason, token, set of SIM_END_*, exhausted */
+	SIM_ASK,     /* disk: approval, until */
+	SIM_ASK_END, /* disk: enum agent_asked */
+	SIM_STEER,   /* a person says something */
+	SIM_FAULT,   /* the world refused: code, enum sim_fault */
+	SIM_END,     /* disk: status, reason, token, set of SIM_END_*, exhausted */
 	SIM_DONE,
 	SIM_NKINDS
 };
@@ -54,8 +57,14 @@ enum sim_reply {
 	SIM_FAILS_BUDGET,
 };
 
-enum sim_call { SIM_REPEATABLE, SIM_ONCE, SIM_ENDS, SIM_UNKNOWN, SIM_BAD };
-enum sim_fault { SIM_FAULT_INFER, SIM_FAULT_REPLY, SIM_FAULT_RESULTS, SIM_FAULT_TOOL };
+enum sim_call { SIM_REPEATABLE, SIM_ONCE, SIM_ENDS, SIM_UNKNOWN, SIM_BAD, SIM_QUESTION };
+enum sim_fault {
+	SIM_FAULT_INFER,
+	SIM_FAULT_REPLY,
+	SIM_FAULT_RESULTS,
+	SIM_FAULT_TOOL,
+	SIM_FAULT_ASK
+};
 enum { SIM_END_PARTIAL = 1, SIM_END_UNVERIFIED = 2, SIM_END_ERROR = 4, SIM_END_EXHAUSTED = 8 };
 
 struct sim_rec {
@@ -69,7 +78,7 @@ struct sim_rec {
 
 /* How a run's model behaves, in thousandths. */
 struct sim_temper {
-	int empty, call_text, text, json, submit, refuse, fail, slow, heavy, bad_call, faults;
+	int empty, call_text, text, json, submit, refuse, fail, slow, heavy, bad_call, faults, ask;
 };
 
 struct sim_run {
@@ -80,15 +89,16 @@ struct sim_run {
 	uint8_t index;
 	int64_t request_bytes;
 	bool in_slot, waits_slot, woken, done;
-	uint32_t infer_gen, tool_gen, sleep_gen; /* events of older ones are void */
-	bool infer_open;                         /* InferStart without InferEnd */
-	int32_t batches;                         /* made so far */
-	int64_t last_ack_at;                     /* the disk answers in order */
-	int64_t body_bytes;                      /* of the request so far */
-	int64_t max_output;                      /* of the call under way */
-	uint8_t call_kinds[TURN_MAX_CALLS];      /* of the last reply, enum sim_call */
+	uint32_t infer_gen, tool_gen, sleep_gen, ask_gen; /* events of older ones are void */
+	bool infer_open;                                  /* InferStart without InferEnd */
+	int32_t batches;                                  /* made so far */
+	int64_t last_ack_at;                              /* the disk answers in order */
+	int64_t body_bytes;                               /* of the request so far */
+	int64_t max_output;                               /* of the call under way */
+	uint8_t call_kinds[TURN_MAX_CALLS];               /* of the last reply, enum sim_call */
 	unsigned cancel_at_rec; /* cancel when the run has that many records; 0: not so */
 	unsigned recs;
+	unsigned steers;  /* said, not yet told */
 	int cancelled_in; /* enum agent_state; -1: never while it mattered */
 };
 

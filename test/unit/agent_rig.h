@@ -34,7 +34,15 @@ static const struct tool tool_submit = {
 		  "\"required\":[\"summary\",\"confidence\"]}",
 	.flags = TOOL_ENDS,
 };
-static const struct tool *const tools[] = {&tool_look, &tool_act, &tool_submit};
+static const struct tool tool_ask = {
+	.name = "ask_person",
+	.schema = "{\"type\":\"object\",\"properties\":{\"question\":{\"type\":\"string\"},"
+		  "\"choices\":{\"type\":\"array\"},\"default\":{\"type\":\"string\"},"
+		  "\"timeout\":{\"type\":\"integer\",\"minimum\":1}},"
+		  "\"required\":[\"question\"]}",
+	.flags = TOOL_REPEATABLE | TOOL_ASKS,
+};
+static const struct tool *const tools[] = {&tool_look, &tool_act, &tool_submit, &tool_ask};
 
 /* What the machine asked for. */
 struct rig {
@@ -43,11 +51,16 @@ struct rig {
 	int64_t now, wake;
 	int wants, drops, infers, infer_stops, reply_saves, starts, tools_stops, result_saves, ends,
 		dones;
+	int asks, ask_ends;
+	unsigned asked_call;
+	bool approval;
+	enum agent_asked asked;
+	char question[200], choices[200], fallback[200]; /* "(null)": none */
 	struct agent_infer infer;
 	bool reply_wait;
 	size_t reply_wire; /* of the last save_reply */
 	unsigned started[MAX_CALLS];
-	int fail_infer, fail_reply, fail_results, fail_start; /* codes to return, once */
+	int fail_infer, fail_reply, fail_results, fail_start, fail_ask; /* codes to return, once */
 	/* last save_results, or the calls as save_end found them */
 	char answers[MAX_CALLS][300], classes[MAX_CALLS][32], ids[MAX_CALLS][16];
 	bool good[MAX_CALLS], began[MAX_CALLS];
@@ -82,6 +95,11 @@ static inline void io_slot_want(struct agent *a)
 static inline void io_slot_drop(struct agent *a)
 {
 	rig_of(a)->drops++;
+}
+
+static inline void keep(char *out, size_t size, const char *s)
+{
+	snprintf(out, size, "%s", s != NULL ? s : "(null)");
 }
 
 static inline int once(int *code)
@@ -184,11 +202,6 @@ static inline int64_t io_save_results(struct agent *a, struct turn *t, const cha
 	return bytes;
 }
 
-static inline void keep(char *out, size_t size, const char *s)
-{
-	snprintf(out, size, "%s", s != NULL ? s : "(null)");
-}
-
 static inline void io_save_end(struct agent *a, const struct agent_end *end)
 {
 	struct rig *r = rig_of(a);
@@ -203,6 +216,31 @@ static inline void io_save_end(struct agent *a, const struct agent_end *end)
 	keep(r->output, sizeof(r->output), end->output);
 	keep(r->summary, sizeof(r->summary), end->summary);
 	keep(r->caveats, sizeof(r->caveats), end->caveats);
+}
+
+static inline int io_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until)
+{
+	struct rig *r = rig_of(a);
+
+	if (r->fail_ask < 0)
+		return once(&r->fail_ask);
+	r->asks++;
+	r->asked_call = call;
+	r->approval = q->approval;
+	keep(r->question, sizeof(r->question), q->question);
+	keep(r->choices, sizeof(r->choices), q->choices);
+	keep(r->fallback, sizeof(r->fallback), q->fallback);
+	*until = r->now + (q->timeout_ms < 86400000 ? q->timeout_ms : 86400000);
+	return 0;
+}
+
+static inline void io_ask_end(struct agent *a, unsigned call, enum agent_asked how)
+{
+	struct rig *r = rig_of(a);
+
+	assert_int_equal(call, r->asked_call);
+	r->ask_ends++;
+	r->asked = how;
 }
 
 static inline void io_done(struct agent *a)
@@ -221,6 +259,8 @@ static const struct agent_io io = {
 	.tool_start = io_tool_start,
 	.tools_stop = io_tools_stop,
 	.save_results = io_save_results,
+	.ask = io_ask,
+	.ask_end = io_ask_end,
 	.save_end = io_save_end,
 	.done = io_done,
 };

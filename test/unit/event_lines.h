@@ -130,7 +130,7 @@ static const struct event_line event_lines[] = {
 	 "{\"resource\":\"iterations\"}",
 	 {20, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Steering, 1795248024051, 90441, 25, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\"}",
+	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"callId\":\"\",\"by\":\"ben\"}",
 	 {2, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Activity, 1795248025048, 90442, 26, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
 	 "{\"text\":\"Reading src/codec/json_read.c\"}",
@@ -164,6 +164,13 @@ static const struct event_line event_lines[] = {
 	 "a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8"
 	 "a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a8a\"}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
+	{{EVENT_Waiting, 1795248031030, 90447, 32, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
+	 "{\"subagentId\":\"S-7f3a2b\",\"callId\":\"c2.1\",\"state\":\"asked\","
+	 "\"kind\":\"question\",\"callHash\":\"7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7"
+	 "b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b\",\"question\":\"Which parser?\",\"cho"
+	 "ices\":[\"json\",\"yaml\"],\"default\":\"json\",\"expiresAt\":\"2026-1"
+	 "1-21T09:00:31.030Z\",\"answer\":\"\",\"by\":\"\"}",
+	 {2, -1, -1, -1, -1, NULL, "ava"}},
 };
 /* clang-format on */
 

@@ -207,6 +207,7 @@ static void test_empty_content(void **state)
 		"ToolCall",      "ToolResult",       "ExtendedThinking", "CostUpdate",
 		"Limit",         "Exhausted",        "Steering",         "Activity",
 		"Error",         "Custom",           "FromTheFuture",    "StateRead",
+		"Waiting",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {

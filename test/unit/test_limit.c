@@ -337,6 +337,30 @@ static void test_small_model(void **state)
 	rig_close(&r);
 }
 
+/* What a call reserves from a budget it shares, and what that money buys. */
+static void test_shared_money(void **state)
+{
+	struct agent_spec spec = {.price = {3000000, 15000000, 300000, 3750000}};
+	struct agent a = {.spec = &spec, .measured_input = 10000, .new_bytes = 3000};
+	int64_t input = 41250; /* 11,000 tokens at the dearest price */
+
+	assert_int_equal(limit_call_cost(&a, 0), input);
+	assert_int_equal(limit_call_cost(&a, 1024), input + 15360);
+	assert_int_equal(limit_output_for(&a, input + 15360), 1024);
+	assert_int_equal(limit_output_for(&a, input + 14), 0);
+	assert_int_equal(limit_output_for(&a, input - 1), -1);
+	spec.price.output = 0;
+	assert_int_equal(limit_output_for(&a, input), INT64_MAX);
+	spec.price.output = -1; /* unknown: money does not hold it */
+	assert_int_equal(limit_call_cost(&a, 1024), 0);
+	spec.price = (struct agent_price){0};
+	assert_int_equal(limit_call_cost(&a, 1024), 0);
+	a.measured_input = INT64_MAX; /* a service made it up */
+	spec.price = (struct agent_price){3000000, 15000000, 300000, 3750000};
+	assert_true(limit_call_cost(&a, 1024) > INT64_MAX / 2000000);
+	assert_int_equal(limit_output_for(&a, 1000000), -1);
+}
+
 static void test_near(void **state)
 {
 	static const struct {
@@ -501,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_lowered_output),
 		cmocka_unit_test(test_small_model),
 		cmocka_unit_test(test_near),
+		cmocka_unit_test(test_shared_money),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_cancel_at_once),
 		cmocka_unit_test(test_cancel_with_reply),

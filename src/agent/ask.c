@@ -1,0 +1,160 @@
+/* Questions to a person.
+ *
+ * Happy path: a question's text, choices, default and time are read from the
+ * call's arguments (checked against its schema before) and given to the world;
+ * the answer becomes the call's result. For a call that needs a yes the answer
+ * is leave to start it, or a refusal as its result, which the model reads.
+ *
+ * Nobody answers: the default is taken and named as such; without one, and for
+ * a call that needs a yes, it is a failure that says so. What can fail: memory. */
+#include "agent/ask.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "agent/tool.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "codec/json.h"
+
+#define CHOICES_MAX (64u << 10)
+
+bool ask_needed(const struct agent *a, const struct turn_call *c)
+{
+	const struct agent_spec *s = a->spec;
+
+	if (c->answered || c->started || c->approved || c->tool == NULL)
+		return false;
+	if (c->tool->flags & TOOL_ASKS)
+		return true;
+	for (unsigned i = 0; i < s->nask_before; i++)
+		if (s->ask_before[i] == c->tool)
+			return true;
+	return false;
+}
+
+unsigned ask_open(const struct agent *a, unsigned *first)
+{
+	const struct turn *t = a->turn;
+	unsigned n = 0;
+
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++)
+		if (ask_needed(a, &t->calls[i]) && n++ == 0)
+			*first = i;
+	return n;
+}
+
+/* ---- the question */
+
+static json_t *args_of(const struct turn_call *c)
+{
+	return json_parse(c->args, c->args_len, NULL);
+}
+
+static int give(struct agent *a, unsigned call, const json_t *args)
+{
+	const json_t *choices = json_object_get(args, "choices");
+	int64_t seconds = json_get_int(args, "timeout", 0);
+	struct agent_ask q = {
+		.approval = !(a->turn->calls[call].tool->flags & TOOL_ASKS),
+		.timeout_ms = INT64_MAX,
+	};
+	struct buf b;
+	int rv = 0;
+
+	buf_init(&b, CHOICES_MAX);
+	if (!q.approval) {
+		q.question = json_get_str(args, "question");
+		q.fallback = json_get_str(args, "default");
+		if (seconds > 0)
+			q.timeout_ms = seconds * 1000;
+		if (json_array_size(choices) > 0) {
+			rv = json_dump(&b, choices);
+			q.choices = b.data;
+		}
+	}
+	if (rv == 0)
+		rv = a->io->ask(a, call, &q, &a->ask_until_ms);
+	buf_fini(&b);
+	return rv;
+}
+
+int ask_start(struct agent *a, unsigned call)
+{
+	json_t *args = args_of(&a->turn->calls[call]);
+	int rv = args != NULL ? give(a, call, args) : AVA_ENOMEM;
+
+	json_decref(args);
+	if (rv != 0)
+		return rv;
+	a->asking = (uint16_t)(call + 1);
+	a->ask_given = false;
+	return 0;
+}
+
+/* ---- the answer */
+
+static void result(struct agent *a, struct turn_call *c, bool success, const char *error_class,
+		   const char *text)
+{
+	c->answered = true;
+	c->success = success;
+	c->error_class = error_class;
+	c->output = text;
+	c->output_len = strlen(text);
+	c->full_bytes = (int64_t)c->output_len;
+	a->answered++;
+}
+
+static const char *print(struct agent *a, const char *fmt, const char *what, const char *plain)
+{
+	const char *text = arena_fmt(&a->turn->mem, fmt, what);
+
+	return text != NULL ? text : plain;
+}
+
+static enum agent_asked expired(struct agent *a, struct turn_call *c)
+{
+	json_t *args = args_of(c);
+	const char *fallback = json_get_str(args, "default");
+
+	if (!(c->tool->flags & TOOL_ASKS))
+		result(a, c, false, "timeout",
+		       "not run: it needs a person's yes, and nobody answered in time");
+	else if (fallback == NULL)
+		result(a, c, false, "timeout",
+		       "nobody answered in time: go on without, and say so in the caveats");
+	else
+		result(a, c, true, "",
+		       print(a, "%s\n(nobody answered in time: this is the default you gave)",
+			     fallback, "nobody answered in time: take the default you gave"));
+	json_decref(args);
+	return ASKED_EXPIRED;
+}
+
+enum agent_asked ask_take(struct agent *a)
+{
+	struct turn_call *c = &a->turn->calls[a->asking - 1];
+	const char *said = c->output;
+	bool given = a->ask_given;
+	enum agent_asked how = ASKED_ANSWERED;
+
+	a->asking = 0;
+	a->ask_given = false;
+	c->output = NULL;
+	if (!given)
+		return expired(a, c);
+	if (c->tool->flags & TOOL_ASKS) {
+		result(a, c, true, "", said);
+	} else if (a->ask_yes) {
+		c->approved = true;
+	} else {
+		result(a, c, false, "denied",
+		       print(a, "not run: the person was asked and did not allow it: %s", said,
+			     "not run: the person was asked and did not allow it"));
+		how = ASKED_REFUSED;
+	}
+	return how;
+}

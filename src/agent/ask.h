@@ -1,0 +1,20 @@
+/* Calls that a person answers: questions of the model (TOOL_ASKS), and calls
+ * that may not start without a yes (agent_spec.ask_before). One is asked at a
+ * time. Pure. */
+#ifndef AGENT_ASK_H
+#define AGENT_ASK_H
+
+#include "agent/agent.h"
+
+/* Has this call, not answered yet, to be asked about? */
+bool ask_needed(const struct agent *a, const struct turn_call *c);
+/* How many there are, and the first of them in *first. */
+unsigned ask_open(const struct agent *a, unsigned *first);
+
+/* Give the question to the world. 0, AVA_ENOMEM, or what the world says. */
+int ask_start(struct agent *a, unsigned call);
+/* The person's answer, or that nobody gave one, becomes the call's: a result,
+ * or leave to start. Returns what it is. */
+enum agent_asked ask_take(struct agent *a);
+
+#endif

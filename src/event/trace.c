@@ -1,0 +1,486 @@
+/* Traces: events in the order they came, and merging.
+ *
+ * An event is kept as its line. One in canonical form is kept byte for byte;
+ * any other JSON object is brought into that form first, so that every event
+ * of a trace can be written to a log or sent on as it is. An id follows from
+ * the first event, start, end and parent from the run's own first and last
+ * ones.
+ *
+ * Two copies of an event share its lsn (DESIGN section 6), time, type and ids:
+ * merging keeps one of them. What has no lsn is never taken for a copy.
+ *
+ * What can fail: a line that is no event, memory, the bounds of trace.h. */
+#include "event/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "codec/json.h"
+
+#define LINE_MAX ((size_t)64 << 20)
+
+static bool never(const char *name, void *user)
+{
+	return false;
+}
+
+static int no_memory(struct ava_error *err)
+{
+	return err_set(err, AVA_ENOMEM, "no memory for a trace this long");
+}
+
+int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, struct ava_error *err)
+{
+	struct ava_trace *t = calloc(1, sizeof(*t));
+	struct trace_name name = {""};
+
+	*out = NULL;
+	if (t == NULL)
+		return no_memory(err);
+	arena_init(&t->mem, TRACE_BYTES_MAX);
+	arena_init(&t->answer, TRACE_BYTES_MAX);
+	t->mem.chunk = 16u << 10;
+	if (id == NULL)
+		id_trace_name(never, NULL, &name);
+	id = id != NULL ? id : name.text;
+	parent = parent != NULL ? parent : "";
+	t->id = arena_copy(&t->mem, id, strlen(id));
+	t->parent = arena_copy(&t->mem, parent, strlen(parent));
+	if (t->id == NULL || t->parent == NULL) {
+		ava_trace_free(t);
+		return no_memory(err);
+	}
+	*out = t;
+	return 0;
+}
+
+void ava_trace_free(struct ava_trace *t)
+{
+	if (t == NULL)
+		return;
+	arena_fini(&t->mem);
+	arena_fini(&t->answer);
+	free(t->events);
+	free(t);
+}
+
+void trace_forget(struct ava_trace *t)
+{
+	arena_fini(&t->answer);
+	arena_init(&t->answer, TRACE_BYTES_MAX);
+}
+
+json_t *trace_content(const struct trace_event *e)
+{
+	return json_parse(e->content, e->content_len, NULL);
+}
+
+json_t *trace_metadata(const struct trace_event *e)
+{
+	return json_parse(e->metadata, e->metadata_len, NULL);
+}
+
+/* ---- an event from JSON */
+
+static void put_number(struct jw *w, const char *key, const json_t *event)
+{
+	int64_t n = json_get_int(event, key, 0);
+
+	jw_int(w, key, n < 0 ? 0 : n);
+}
+
+static void put_string(struct jw *w, const char *key, const json_t *event, const char *fallback)
+{
+	const char *s = json_get_str(event, key);
+
+	jw_str(w, key, s != NULL ? s : fallback);
+}
+
+static int put_object(struct jw *w, const char *key, const json_t *event)
+{
+	const json_t *o = json_object_get(event, key);
+	struct buf text;
+	int rv = 0;
+
+	buf_init(&text, LINE_MAX);
+	if (json_is_object(o))
+		rv = json_dump(&text, o);
+	if (rv == 0 && text.len > 0)
+		jw_raw(w, key, text.data, text.len);
+	else
+		jw_raw(w, key, "{}", 2);
+	buf_fini(&text);
+	return rv;
+}
+
+/* The canonical line of `event`, without its newline. */
+static int canonical(struct buf *out, const json_t *event, const char *id, struct ava_error *err)
+{
+	const char *at = json_get_str(event, "timestamp"), *type = json_get_str(event, "eventType");
+	char now[CLOCK_ISO_LEN + 1];
+	struct jw w;
+	int rv;
+
+	if (type == NULL || type[0] == '\0')
+		return err_set(err, AVA_EINVAL, "an event needs an \"eventType\"");
+	if (at != NULL && clock_parse_iso(at, strlen(at)) < 0)
+		return err_set(err, AVA_EINVAL,
+			       "\"timestamp\" must look like 2026-11-21T08:00:00.123Z");
+	clock_iso(clock_wall_ms(), now);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "timestamp", at != NULL ? at : now);
+	put_number(&w, "lsn", event);
+	put_number(&w, "seq", event);
+	jw_str(&w, "eventType", type);
+	put_string(&w, "agentId", event, "");
+	put_string(&w, "sessionId", event, "");
+	put_string(&w, "traceId", event, id);
+	put_string(&w, "userId", event, "");
+	rv = put_object(&w, "content", event);
+	if (rv == 0)
+		rv = put_object(&w, "metadata", event);
+	jw_end(&w);
+	if (rv == 0)
+		rv = buf_check(out);
+	return rv == 0 ? 0 : err_set(err, rv, "the event is too large or nested too deep");
+}
+
+/* Ids without escapes are taken as they stand, others are read. */
+static const char *copy_id(struct ava_trace *t, const char *s, size_t len, const char *last)
+{
+	json_t *v;
+	char *copy;
+	struct buf quoted;
+
+	if (last != NULL && strlen(last) == len && memcmp(last, s, len) == 0)
+		return last;
+	if (memchr(s, '\\', len) == NULL)
+		return arena_copy(&t->mem, s, len);
+	buf_init(&quoted, LINE_MAX);
+	buf_addc(&quoted, '"');
+	buf_add(&quoted, s, len);
+	v = buf_addc(&quoted, '"') == 0 ? json_parse(quoted.data, quoted.len, NULL) : NULL;
+	copy = json_is_string(v) ? arena_copy(&t->mem, json_string_value(v), json_string_length(v))
+				 : NULL;
+	json_decref(v);
+	buf_fini(&quoted);
+	return copy;
+}
+
+static int grow(struct ava_trace *t, struct ava_error *err)
+{
+	size_t cap = t->cap == 0 ? 64 : t->cap * 2;
+	struct trace_event *grown;
+
+	if (t->n < t->cap)
+		return 0;
+	if (t->n >= TRACE_EVENTS_MAX)
+		return err_set(err, AVA_ETOOBIG, "a trace holds at most %d events",
+			       TRACE_EVENTS_MAX);
+	grown = realloc(t->events, cap * sizeof(*grown));
+	if (grown == NULL)
+		return no_memory(err);
+	t->events = grown;
+	t->cap = cap;
+	return 0;
+}
+
+/* `line` stands in t->mem and has the form of an event. */
+static int fill(struct ava_trace *t, struct trace_event *e, const char *line, size_t len)
+{
+	const struct ava_event *last = t->n > 0 ? &t->events[t->n - 1].shown : NULL;
+	struct event_view v;
+
+	if (event_view(line, len, &v) != 0)
+		return AVA_ECORRUPT;
+	*e = (struct trace_event){
+		.shown = {.lsn = v.lsn, .seq = v.seq, .time_ms = v.wall_ms, .json = line},
+		.kind = v.kind,
+		.content = v.content.s,
+		.content_len = v.content.len,
+		.metadata = v.metadata.s,
+		.metadata_len = v.metadata.len,
+	};
+	e->shown.len = len;
+	e->shown.type = v.kind >= 0 ? event_kind_name((enum event_kind)v.kind)
+				    : copy_id(t, v.type.s, v.type.len, NULL);
+	e->shown.agent = copy_id(t, v.agent_id.s, v.agent_id.len, last ? last->agent : NULL);
+	e->shown.session =
+		copy_id(t, v.session_id.s, v.session_id.len, last ? last->session : NULL);
+	e->shown.trace = copy_id(t, v.trace_id.s, v.trace_id.len, last ? last->trace : t->id);
+	e->shown.user = copy_id(t, v.user_id.s, v.user_id.len, last ? last->user : NULL);
+	if (e->shown.type == NULL || e->shown.agent == NULL || e->shown.session == NULL ||
+	    e->shown.trace == NULL || e->shown.user == NULL)
+		return AVA_ENOMEM;
+	return 0;
+}
+
+/* What the run's own events say about the trace. */
+static int learn(struct ava_trace *t, const struct trace_event *e, const json_t *content,
+		 const json_t *meta)
+{
+	const char *parent;
+
+	if (t->id[0] == '\0')
+		t->id = e->shown.trace;
+	if (t->start_ms == 0 || e->shown.time_ms < t->start_ms)
+		t->start_ms = e->shown.time_ms;
+	if (strcmp(e->shown.trace, t->id) != 0)
+		return 0;
+	if (e->kind == EVENT_SubagentComplete && e->shown.time_ms > t->end_ms)
+		t->end_ms = e->shown.time_ms;
+	if (e->kind != EVENT_SubagentSpawn || t->parent[0] != '\0')
+		return 0;
+	parent = json_get_str(content, "resumedFrom");
+	if (parent == NULL || parent[0] == '\0')
+		parent = json_get_str(meta, "parentAgentId");
+	if (parent == NULL)
+		return 0;
+	parent = arena_copy(&t->mem, parent, strlen(parent));
+	t->parent = parent != NULL ? parent : "";
+	return parent != NULL ? 0 : AVA_ENOMEM;
+}
+
+/* Lines in canonical form may hold what is no JSON inside. */
+static int check_inside(struct ava_trace *t, const struct trace_event *e, struct ava_error *err)
+{
+	json_t *content = json_parse(e->content, e->content_len, err);
+	json_t *meta = content != NULL ? json_parse(e->metadata, e->metadata_len, err) : NULL;
+	int rv = AVA_EINVAL;
+
+	if (content != NULL && meta != NULL)
+		rv = learn(t, e, content, meta) == 0 ? 0 : no_memory(err);
+	json_decref(content);
+	json_decref(meta);
+	return rv;
+}
+
+/* `line` as an event of `t`, not counted yet. */
+static int place(struct ava_trace *t, const char *line, size_t len, struct ava_error *err)
+{
+	char *kept;
+	int rv = grow(t, err);
+
+	if (rv != 0)
+		return rv;
+	kept = arena_copy(&t->mem, line, len);
+	rv = kept != NULL ? fill(t, &t->events[t->n], kept, len) : AVA_ENOMEM;
+	if (rv != 0)
+		return rv == AVA_ENOMEM ? no_memory(err)
+					: err_set(err, AVA_EINVAL, "that is no event");
+	return 0;
+}
+
+int ava_trace_append(struct ava_trace *t, const char *json, size_t len, struct ava_error *err)
+{
+	struct event_view v;
+	struct buf line;
+	json_t *event;
+	int rv;
+
+	if (len > 0 && json[len - 1] == '\n')
+		len--;
+	buf_init(&line, LINE_MAX);
+	if (len <= LINE_MAX && event_view(json, len, &v) == 0) {
+		rv = place(t, json, len, err);
+	} else {
+		event = json_parse(json, len, err);
+		rv = event != NULL ? canonical(&line, event, t->id, err) : AVA_EINVAL;
+		json_decref(event);
+		if (rv == 0)
+			rv = place(t, line.data, line.len, err);
+	}
+	if (rv == 0)
+		rv = check_inside(t, &t->events[t->n], err);
+	if (rv == 0) {
+		trace_forget(t);
+		t->n++;
+	}
+	buf_fini(&line);
+	return rv;
+}
+
+void ava_trace_info(const struct ava_trace *t, struct ava_trace_info *out)
+{
+	*out = (struct ava_trace_info){
+		.id = t->id,
+		.parent = t->parent,
+		.start_ms = t->start_ms,
+		.end_ms = t->end_ms,
+		.events = t->n,
+	};
+}
+
+/* ---- merging */
+
+struct placed {
+	const struct trace_event *e;
+	size_t at; /* among all that were given */
+};
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_lsn(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	int rv = by_number(x->e->shown.lsn, y->e->shown.lsn);
+
+	return rv != 0 ? rv : by_number(x->at, y->at);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->e->shown.time_ms != y->e->shown.time_ms)
+		return x->e->shown.time_ms < y->e->shown.time_ms ? -1 : 1;
+	return by_number(x->at, y->at);
+}
+
+static bool same_event(const struct trace_event *a, const struct trace_event *b)
+{
+	const struct ava_event *x = &a->shown, *y = &b->shown;
+
+	return x->lsn != 0 && x->lsn == y->lsn && x->time_ms == y->time_ms &&
+	       strcmp(x->type, y->type) == 0 && strcmp(x->agent, y->agent) == 0 &&
+	       strcmp(x->trace, y->trace) == 0;
+}
+
+#define COPIES_MAX 64 /* that are looked for: a hostile file may give one lsn to all its lines */
+
+/* Is it a copy of one of the same lsn before it? Those stand together. */
+static bool is_copy(const struct placed *all, size_t i)
+{
+	size_t from = i > COPIES_MAX ? i - COPIES_MAX : 0;
+
+	for (size_t k = i; k > from && all[k - 1].e->shown.lsn == all[i].e->shown.lsn; k--)
+		if (same_event(all[k - 1].e, all[i].e))
+			return true;
+	return false;
+}
+
+/* Sorted by lsn, copies taken out; returns how many are left. */
+static size_t once(struct placed *all, size_t n)
+{
+	bool *copy = calloc(n + 1, sizeof(*copy));
+	size_t kept = 0;
+
+	if (copy == NULL)
+		return SIZE_MAX;
+	if (n > 0)
+		qsort(all, n, sizeof(*all), by_lsn);
+	for (size_t i = 0; i < n; i++)
+		copy[i] = all[i].e->shown.lsn != 0 && is_copy(all, i);
+	for (size_t i = 0; i < n; i++)
+		if (!copy[i])
+			all[kept++] = all[i];
+	free(copy);
+	return kept;
+}
+
+const struct trace_event **trace_once(const struct ava_trace *t, enum event_kind kind, size_t *n)
+{
+	const struct trace_event **out = calloc(t->n + 1, sizeof(struct trace_event *));
+	struct placed *all = calloc(t->n + 1, sizeof(*all));
+
+	*n = 0;
+	if (out == NULL || all == NULL)
+		goto fail;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->events[i].kind == (int)kind)
+			all[(*n)++] = (struct placed){&t->events[i], i};
+	*n = once(all, *n);
+	if (*n == SIZE_MAX)
+		goto fail;
+	for (size_t i = 0; i < *n; i++)
+		out[i] = all[i].e;
+	free(all);
+	return out;
+
+fail:
+	free(all);
+	free(out);
+	return NULL;
+}
+
+/* Everything in `all` becomes the events of `t`. */
+static int take(struct ava_trace *t, const struct placed *all, size_t n, struct ava_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int rv = place(t, all[i].e->shown.json, all[i].e->shown.len, err);
+
+		if (rv != 0)
+			return rv;
+		t->n++;
+	}
+	return 0;
+}
+
+static void merge_times(struct ava_trace *t, const struct ava_trace *const *traces, size_t n)
+{
+	bool ended = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ava_trace *from = traces[i];
+
+		if (from->start_ms != 0 && (t->start_ms == 0 || from->start_ms < t->start_ms))
+			t->start_ms = from->start_ms;
+		ended = ended && from->end_ms != 0;
+		if (from->end_ms > t->end_ms)
+			t->end_ms = from->end_ms;
+	}
+	if (!ended)
+		t->end_ms = 0;
+}
+
+int ava_trace_merge(struct ava_trace **out, const struct ava_trace *const *traces, size_t n,
+		    struct ava_error *err)
+{
+	struct ava_trace *t = NULL;
+	struct placed *all = NULL;
+	bool numbered = true;
+	size_t total = 0, at = 0;
+	int rv = ava_trace_new(&t, n > 0 ? traces[0]->id : "", n > 0 ? traces[0]->parent : "", err);
+
+	*out = NULL;
+	for (size_t i = 0; i < n; i++)
+		total += traces[i]->n;
+	if (rv == 0)
+		all = calloc(total + 1, sizeof(*all));
+	if (rv == 0 && all == NULL)
+		rv = no_memory(err);
+	if (rv != 0)
+		goto fail;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < traces[i]->n; k++, at++) {
+			all[at] = (struct placed){&traces[i]->events[k], at};
+			numbered = numbered && traces[i]->events[k].shown.lsn != 0;
+		}
+	total = once(all, total);
+	if (total == SIZE_MAX) {
+		rv = no_memory(err);
+		goto fail;
+	}
+	if (!numbered && total > 0)
+		qsort(all, total, sizeof(*all), by_time);
+	rv = take(t, all, total, err);
+	if (rv != 0)
+		goto fail;
+	merge_times(t, traces, n);
+	free(all);
+	*out = t;
+	return 0;
+
+fail:
+	free(all);
+	ava_trace_free(t);
+	return rv;
+}

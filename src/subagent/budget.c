@@ -1,0 +1,135 @@
+/* Shared money; budget.h.
+ *
+ * A call is one of three: it fits with all it may cost and goes; it does not,
+ * while others hold reservations, and waits until one is settled; it does not,
+ * and nobody else holds anything: it takes what is left, or is refused when
+ * that is less than its least. First come, first served in each budget, so
+ * that a dear call is not passed by cheap ones for ever.
+ *
+ * Nobody waits for a budget in which nothing is reserved: what is settled or
+ * withdrawn wakes whoever is first there. Free calls never wait. Sums stop at
+ * their ends; nothing else can fail. */
+#include "subagent/budget.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ava.h>
+
+#include "base/util.h"
+
+static int64_t add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void budget_init(struct budget *b, int64_t limit)
+{
+	*b = (struct budget){.limit = limit};
+	list_init(&b->waiting);
+}
+
+void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, int rv))
+{
+	*h = (struct budget_hold){.go = go};
+	list_init(&h->node);
+}
+
+static int64_t left(const struct budget *b)
+{
+	int64_t used = add(b->spent, b->reserved);
+
+	if (b->limit == BUDGET_NO_LIMIT)
+		return INT64_MAX;
+	return used >= b->limit ? 0 : b->limit - used;
+}
+
+static void reserve(struct budget_hold *h, int64_t amount)
+{
+	h->held = amount;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
+		if (h->of[i])
+			h->of[i]->reserved = add(h->of[i]->reserved, amount);
+}
+
+/* Does someone who came earlier wait there? */
+static bool behind_others(const struct budget_hold *h, const struct budget *b)
+{
+	return !list_empty(&b->waiting) && b->waiting.next != &h->node;
+}
+
+/* The answer as things are now; short_of says where it waits. */
+static int look(struct budget_hold *h)
+{
+	int64_t amount = h->most;
+
+	if (h->most == 0)
+		return 0;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
+		struct budget *b = h->of[i];
+
+		if (!b || (left(b) >= h->most && !behind_others(h, b)))
+			continue;
+		h->short_of = (enum budget_scope)i;
+		if (b->reserved > 0)
+			return BUDGET_WAITS;
+		amount = MIN(amount, left(b));
+		if (amount < h->least)
+			return AVA_EBUDGET;
+	}
+	reserve(h, amount);
+	return 0;
+}
+
+int budget_ask(struct budget_hold *h, int64_t least, int64_t most)
+{
+	int rv;
+
+	assert(h->held == 0 && list_empty(&h->node));
+	h->least = least;
+	h->most = most;
+	rv = look(h);
+	if (rv == BUDGET_WAITS)
+		list_add(&h->of[h->short_of]->waiting, &h->node);
+	return rv;
+}
+
+/* Whoever is first in line goes, is refused, or waits for another budget now;
+ * false: nobody moved. */
+static bool first_moves(struct budget *b)
+{
+	struct budget_hold *h = LIST_FIRST(&b->waiting, struct budget_hold, node);
+	int rv = h ? look(h) : BUDGET_WAITS;
+
+	if (!h || (rv == BUDGET_WAITS && h->of[h->short_of] == b))
+		return false;
+	list_del(&h->node);
+	if (rv == BUDGET_WAITS)
+		list_add(&h->of[h->short_of]->waiting, &h->node);
+	else
+		h->go(h, rv);
+	return true;
+}
+
+void budget_settle(struct budget_hold *h, int64_t cost)
+{
+	bool waited = !list_empty(&h->node);
+	int64_t held = h->held;
+
+	list_del(&h->node);
+	h->held = 0;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
+		struct budget *b = h->of[i];
+
+		if (!b)
+			continue;
+		b->spent = add(b->spent, cost);
+		b->reserved -= MIN(held, b->reserved);
+	}
+	for (unsigned i = 0; (held > 0 || waited) && i < BUDGET_NSCOPES; i++)
+		while (h->of[i] && first_moves(h->of[i]))
+			;
+}

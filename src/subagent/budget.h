@@ -1,0 +1,48 @@
+/* Money that several model calls share: of a group of runs, of a day.
+ *
+ * Before a call the most it can cost is reserved in every budget it draws on;
+ * after it what it cost is counted and the rest given back. Calls that do not
+ * fit wait in order while others hold something back. So what is spent passes
+ * a limit by no more than an estimate of one input was wrong. Pure: no clock,
+ * no disk. Amounts are micro-USD. */
+#ifndef SUBAGENT_BUDGET_H
+#define SUBAGENT_BUDGET_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+
+#define BUDGET_NO_LIMIT INT64_MAX
+#define BUDGET_WAITS    1
+
+struct budget {
+	int64_t limit; /* 0: free calls only */
+	int64_t spent, reserved;
+	struct list waiting; /* budget_hold.node */
+};
+
+enum budget_scope { BUDGET_GROUP, BUDGET_DAY, BUDGET_NSCOPES };
+
+/* One call at a time. */
+struct budget_hold {
+	struct list node;                  /* in `waiting` of the budget that is short */
+	struct budget *of[BUDGET_NSCOPES]; /* NULL: none; they outlive the hold */
+	int64_t least, most;               /* asked for */
+	int64_t held;                      /* reserved in each of `of` */
+	enum budget_scope short_of;        /* which one made it wait, or be refused */
+	/* It waited: rv 0, `held` may be used, or AVA_EBUDGET. */
+	void (*go)(struct budget_hold *h, int rv);
+};
+
+void budget_init(struct budget *b, int64_t limit);
+void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, int rv));
+
+/* Reserve `most`; or, when nobody else holds anything back, what there is,
+ * down to `least` (h->held says how much). 0, BUDGET_WAITS (-> go), or
+ * AVA_EBUDGET. Nothing is held or waited for when it is called. */
+int budget_ask(struct budget_hold *h, int64_t least, int64_t most);
+/* Count `cost` and give back what is held, or stop waiting. Whoever fits now
+ * is called (go). */
+void budget_settle(struct budget_hold *h, int64_t cost);
+
+#endif

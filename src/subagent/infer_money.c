@@ -1,0 +1,143 @@
+/* The budgets that a model call draws on besides its run's own limit.
+ *
+ * Before each attempt the most it can cost is reserved: its input at the
+ * dearest price and all of its output (agent/limit.h). What came of it is in
+ * the run's totals; the difference to what was counted before is counted at
+ * each settlement, so that no attempt, repeated or cut, is left out or counted
+ * twice. A run keeps what it waits for while nothing is asked in its name: a
+ * reply that was delivered, and not yet counted, still holds its reservation.
+ *
+ * A day is a local date. At its turn the budget begins anew; what was reserved
+ * the day before is counted on the day it is settled. */
+#include "subagent/infer_money.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/limit.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "subagent/infer.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+static int64_t day_limit(const struct supervisor *s)
+{
+	int64_t cents = s->settings->budget_day_cents;
+
+	return cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT;
+}
+
+void infer_money_init(struct supervisor *s)
+{
+	budget_init(&s->day, day_limit(s));
+}
+
+void infer_money_restore(struct supervisor *s)
+{
+	int64_t now = clock_wall_ms();
+
+	clock_local_date(now, s->day_date);
+	s->day.spent += spend_today(&s->spend, now).microusd;
+}
+
+static void turn_day(struct supervisor *s)
+{
+	char date[sizeof(s->day_date)];
+
+	if (s->day.limit == BUDGET_NO_LIMIT)
+		return;
+	clock_local_date(clock_wall_ms(), date);
+	if (s->day_date[0] && strcmp(date, s->day_date) > 0)
+		s->day.spent = 0;
+	if (strcmp(date, s->day_date) > 0)
+		memcpy(s->day_date, date, sizeof(date));
+}
+
+static void refused_text(const struct run *r, char *out, size_t size)
+{
+	const struct budget *b = r->hold.of[r->hold.short_of];
+	int64_t left = b->limit - b->spent;
+
+	if (r->hold.short_of == BUDGET_GROUP)
+		snprintf(out, size,
+			 "the group has used %" PRId64 " of its %" PRId64
+			 " cents: what is left pays no further call",
+			 b->spent / 10000, b->limit / 10000);
+	else
+		snprintf(out, size,
+			 "today's budget of %" PRId64 " cents has %" PRId64
+			 " left, which pays no further call: raise budget.day_cents "
+			 "(AVA_BUDGET_DAY_CENTS) or go on tomorrow",
+			 b->limit / 10000, left > 0 ? left / 10000 : 0);
+}
+
+/* What may be spent is known: so is how much it may write. */
+static void lower(struct infer_job *j)
+{
+	struct run *r = j->run;
+
+	if (r->hold.held < r->hold.most)
+		j->call.max_output =
+			MIN(j->call.max_output, limit_output_for(&r->agent, r->hold.held));
+}
+
+static void money_came(struct budget_hold *h, int rv)
+{
+	struct run *r = CONTAINER_OF(h, struct run, hold);
+	struct infer_job *j = r->job;
+	char text[200];
+
+	if (rv == 0) {
+		lower(j);
+		rv = infer_go(j);
+		if (rv != 0)
+			infer_fail(j, rv, err_word(rv), ava_strerror(rv));
+		return;
+	}
+	refused_text(r, text, sizeof(text));
+	infer_fail(j, AVA_EBUDGET, err_word(AVA_EBUDGET), text);
+}
+
+void infer_money_begin(struct run *r)
+{
+	budget_hold_init(&r->hold, money_came);
+	r->hold.of[BUDGET_DAY] = &r->sup->day;
+}
+
+int infer_money_ask(struct infer_job *j)
+{
+	struct run *r = j->run;
+	int64_t least = MIN(j->call.max_output, (int64_t)LIMIT_LEAST_OUTPUT);
+	int rv;
+
+	infer_money_settle(r);
+	turn_day(r->sup);
+	rv = budget_ask(&r->hold, limit_call_cost(&r->agent, least),
+			limit_call_cost(&r->agent, j->call.max_output));
+	if (rv == 0)
+		lower(j);
+	else if (rv == AVA_EBUDGET)
+		refused_text(r, r->agent.reply_error, sizeof(r->agent.reply_error));
+	return rv;
+}
+
+void infer_money_stop(struct run *r)
+{
+	if (r->sup->closing) /* nobody goes on in its place */
+		list_del(&r->hold.node);
+	else if (!list_empty(&r->hold.node))
+		infer_money_settle(r);
+}
+
+void infer_money_settle(struct run *r)
+{
+	int64_t total = r->agent.totals.cost_microusd;
+
+	if (total < r->counted_microusd) /* another turn of a conversation: counted anew */
+		r->counted_microusd = 0;
+	budget_settle(&r->hold, total - r->counted_microusd);
+	r->counted_microusd = total;
+}

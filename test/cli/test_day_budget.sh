@@ -1,0 +1,54 @@
+#!/bin/sh
+# budget.day_cents: runs that would spend more together wait for each other, are
+# made shorter and at last end with that reason; a restart forgets nothing.
+. "${0%/*}/lib.sh"
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+command -v curl >/dev/null || skip 'no curl'
+
+"$MOCK" --quiet turns=3 tool=read_file 'args={"path":"a.txt"}' output=1000 latency=20 \
+	>"$T/mock.out" 2>"$T/mock.err" &
+keep $!
+wait_for 10 grep -q ready "$T/mock.out"
+MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
+spent() { curl -s --noproxy '*' "$MOCK_URL/stats" | jq .costMicroUsd; }
+unset AVA_MODEL
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+export AVA_RUNS_MAX=12 AVA_BUDGET_DAY_CENTS=40
+mkdir "$T/work" && cd "$T/work" && echo one >a.txt
+
+run_one()
+{
+	"$AVA" run "Look at a.txt, $1." --model anthropic/claude-sonnet-4-5 --role code_reviewer \
+		--yes --background --json 2>/dev/null </dev/null | jq -r .subagent_id
+}
+start_daemon || { result 1 'avad serves' || finish; }
+i=0
+while [ $i -lt 12 ]; do
+	i=$((i + 1))
+	run_one $i >>"$T/ids"
+done
+check 'twelve runs began' [ "$(grep -c '^S-' "$T/ids")" = 12 ]
+"$AVA" wait --timeout 120 $(cat "$T/ids") >/dev/null 2>&1
+while read -r id; do "$AVA" result "$id" --json </dev/null; done <"$T/ids" >"$T/results"
+check 'all of them ended' [ "$(jq -s length "$T/results")" = 12 ]
+check 'some could finish' [ "$(jq -s 'map(select(.status == "success")) | length' "$T/results")" -gt 0 ]
+check 'some could not pay' [ "$(jq -s 'map(select(.status == "cost_exceeded")) | length' "$T/results")" -gt 0 ]
+check 'they say which budget it was' [ "$(jq -s 'map(select(.status == "cost_exceeded" and
+	(.error | contains("budget.day_cents") | not))) | length' "$T/results")" = 0 ]
+check 'no more was spent than the day allows' [ "$(spent)" -le 400000 ]
+said=$(jq -s 'map(.cost_cents * 10000) | add | round' "$T/results")
+check 'what they say they cost is what was billed, each call rounded up' \
+	[ "$said" -ge "$(spent)" -a "$said" -le $(($(spent) + 100)) ]
+check 'most of it was used' [ "$(spent)" -ge 300000 ]
+
+# The next start knows what today has cost.
+stop_daemon
+before=$(spent)
+start_daemon
+id=$(run_one 13)
+"$AVA" wait --timeout 60 "$id" >/dev/null 2>&1
+equal 'after a restart nothing is left either' cost_exceeded \
+	"$("$AVA" result "$id" --json </dev/null | jq -r .status)"
+equal 'and nothing was asked for' "$before" "$(spent)"
+finish

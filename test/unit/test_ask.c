@@ -1,0 +1,284 @@
+/* The machine and people: questions, calls that need a yes, what is said to a
+ * run at work. */
+#include "agent_rig.h"
+
+#include "agent/ask.h"
+
+#define ASK                                                                                        \
+	{                                                                                          \
+		"ask_person", "{\"question\":\"Which?\",\"choices\":[\"a\",\"b\"],"                \
+			      "\"default\":\"a\",\"timeout\":60}"                                  \
+	}
+
+static const struct tool *const before[] = {&tool_act};
+
+static void with_yes(struct rig *r)
+{
+	rig_open(r);
+	r->spec.ask_before = before;
+	r->spec.nask_before = 1;
+	rig_call(r);
+}
+
+static void tell(struct rig *r, const char *text, bool yes)
+{
+	assert_int_equal(agent_on_answer(&r->a, text, yes), 0);
+	rig_run(r);
+}
+
+/* From the answer on the disk to the slot. */
+static void go_on(struct rig *r)
+{
+	int wants = r->wants;
+
+	rig_saved(r);
+	assert_int_equal(r->a.state, AGENT_QUEUED);
+	assert_int_equal(r->wants, wants + 1);
+	agent_on_slot(&r->a);
+	rig_run(r);
+}
+
+static void submit_and_close(struct rig *r)
+{
+	SAY(r, .calls = {SUBMIT});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	rig_close(r);
+}
+
+static void test_question(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	r.now = 31000; /* 30 s are used */
+	SAY(&r, .calls = {ASK, LOOK});
+	assert_int_equal(r.asks, 0); /* the others first */
+	assert_int_equal(r.starts, 1);
+	rig_answer(&r, 1, "content");
+	assert_int_equal(r.a.state, AGENT_WAITING);
+	assert_int_equal(r.drops, 1);
+	assert_int_equal(r.asks, 1);
+	assert_false(r.approval);
+	assert_string_equal(r.question, "Which?");
+	assert_string_equal(r.choices, "[\"a\",\"b\"]");
+	assert_string_equal(r.fallback, "a");
+	assert_int_equal(r.wake, 91000);
+	rig_run(&r); /* nothing came */
+	assert_int_equal(r.asks, 1);
+	r.now = 90999;
+	tell(&r, "b", false);
+	assert_int_equal(r.ask_ends, 1);
+	assert_int_equal(r.asked, ASKED_ANSWERED);
+	assert_int_equal(r.wants, 1); /* not before it is on disk */
+	rig_saved(&r);
+	assert_int_equal(r.wants, 2);
+	r.now = 5000000; /* waiting for the slot does not count either */
+	agent_on_slot(&r.a);
+	rig_run(&r);
+	assert_int_equal(r.wake, 5000000 + 600000 - 30000);
+	assert_int_equal(r.result_saves, 1);
+	assert_string_equal(r.answers[0], "b");
+	assert_true(r.good[0]);
+	assert_string_equal(r.answers[1], "content");
+	submit_and_close(&r);
+}
+
+static void test_nobody(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {ASK, {"ask_person", "{\"question\":\"And?\",\"timeout\":5}"}});
+	r.now += 60000;
+	rig_run(&r);
+	assert_int_equal(r.ask_ends, 1);
+	assert_int_equal(r.asked, ASKED_EXPIRED);
+	assert_int_equal(r.asks, 2); /* the next one, without a slot between */
+	assert_int_equal(r.a.state, AGENT_WAITING);
+	assert_string_equal(r.question, "And?");
+	assert_string_equal(r.choices, "(null)");
+	r.now += 5000;
+	rig_run(&r);
+	assert_int_equal(r.a.state, AGENT_QUEUED);
+	rig_saved(&r);
+	assert_int_equal(r.wants, 1); /* both must be on disk */
+	go_on(&r);
+	assert_true(r.good[0]);
+	assert_memory_equal(r.answers[0], "a\n(nobody answered", 18);
+	assert_false(r.good[1]);
+	assert_string_equal(r.classes[1], "timeout");
+	submit_and_close(&r);
+}
+
+static void test_yes(void **state)
+{
+	struct rig r;
+
+	with_yes(&r);
+	SAY(&r, .calls = {ACT, ACT, LOOK});
+	assert_true(r.reply_wait); /* as for every tool that is not repeatable */
+	rig_saved(&r);
+	assert_int_equal(r.starts, 1);
+	assert_int_equal(r.started[0], 2);
+	rig_answer(&r, 2, "content");
+	assert_int_equal(r.asked_call, 0);
+	assert_true(r.approval);
+	assert_string_equal(r.question, "(null)");
+	tell(&r, "yes", true);
+	assert_int_equal(r.asked_call, 1); /* leave for one call is none for the next */
+	tell(&r, "not this one", false);
+	assert_int_equal(r.asked, ASKED_REFUSED);
+	assert_int_equal(r.starts, 1);
+	rig_saved(&r);
+	go_on(&r);
+	assert_int_equal(r.starts, 2);
+	assert_int_equal(r.started[1], 0);
+	rig_answer(&r, 0, "done");
+	assert_true(r.good[0]);
+	assert_false(r.good[1] || r.began[1]);
+	assert_string_equal(r.classes[1], "denied");
+	assert_non_null(strstr(r.answers[1], "not this one"));
+	/* The same call again needs another yes. */
+	SAY(&r, .calls = {ACT});
+	rig_saved(&r);
+	assert_int_equal(r.asks, 3);
+	r.now += 86400000;
+	rig_run(&r);
+	assert_int_equal(r.asked, ASKED_EXPIRED);
+	go_on(&r);
+	assert_string_equal(r.classes[0], "timeout");
+	assert_int_equal(r.starts, 2);
+	submit_and_close(&r);
+}
+
+static void test_cancelled_while_waiting(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {ASK});
+	assert_int_equal(r.a.state, AGENT_WAITING);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	assert_end(&r, AVA_CANCELLED, "cancelled");
+	assert_string_equal(r.classes[0], "cancelled");
+	assert_int_equal(r.ask_ends, 0); /* the end closes it */
+	rig_close(&r);
+
+	/* Between the answer and the slot. */
+	rig_open(&r);
+	rig_call(&r);
+	SAY(&r, .calls = {ASK});
+	tell(&r, "b", false);
+	rig_saved(&r);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	assert_end(&r, AVA_CANCELLED, "cancelled");
+	assert_string_equal(r.answers[0], "b");
+	rig_close(&r);
+}
+
+static void test_cannot_ask(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	r.fail_ask = AVA_ENOMEM;
+	SAY(&r, .calls = {ASK});
+	assert_end(&r, AVA_ERROR, "internal");
+	rig_close(&r);
+}
+
+/* After a restart: a turn with nothing open but a question takes no slot. */
+static void test_taken_up_again(void **state)
+{
+	struct say said = {.calls = {LOOK, ASK}};
+	struct rig r;
+	struct turn *t = turn_of(&said);
+
+	rig_open(&r);
+	assert_non_null(t);
+	t->calls[0].answered = t->calls[0].success = true;
+	t->calls[0].error_class = "";
+	t->calls[0].output = "content";
+	t->calls[0].output_len = 7;
+	t->calls[1].tool = &tool_ask;
+	r.a.used_ms = 1000;
+	agent_resume(&r.a, t);
+	rig_run(&r);
+	assert_int_equal(r.a.state, AGENT_WAITING);
+	assert_int_equal(r.wants, 0);
+	assert_int_equal(r.asks, 1);
+	tell(&r, "a", false);
+	go_on(&r);
+	assert_int_equal(r.wake, r.now + 599000);
+	assert_int_equal(r.result_saves, 1);
+	assert_string_equal(r.answers[1], "a");
+	SAY(&r, .calls = {SUBMIT});
+	rig_close(&r);
+}
+
+/* ---- what is said to a run at work */
+
+static void test_steered(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	agent_on_steer(&r.a);
+	/* Its result came before it read what was said: not taken yet. */
+	SAY(&r, .calls = {SUBMIT, LOOK, SUBMIT});
+	assert_int_equal(r.ends, 0);
+	rig_answer(&r, 1, "content");
+	assert_int_equal(r.result_saves, 1);
+	assert_string_equal(r.classes[0], "steered");
+	assert_string_equal(r.classes[2], "steered");
+	assert_int_equal(r.nnotices, 0);
+	assert_int_equal(r.a.steers, 0);
+	assert_int_equal(r.infers, 2);
+	/* A text that would be the end as well, and it is no nudge. */
+	agent_on_steer(&r.a);
+	agent_on_steer(&r.a);
+	SAY(&r, .text = "{\"output\":1,\"summary\":\"s\"}");
+	assert_int_equal(r.ends, 0);
+	assert_int_equal(r.result_saves, 2);
+	assert_int_equal(r.nnotices, 0);
+	assert_false(r.infer.force_submit);
+	SAY(&r, .text = "In words.");
+	assert_int_equal(r.nnotices, 1); /* the one nudge is still there */
+	SAY(&r, .text = "{\"output\":1,\"summary\":\"s\"}");
+	assert_end(&r, AVA_SUCCESS, "final_text");
+	rig_close(&r);
+}
+
+/* Where no further call is possible the result counts. */
+static void test_steered_too_late(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.limits.iterations = 1;
+	rig_call(&r);
+	agent_on_steer(&r.a);
+	SAY(&r, .calls = {SUBMIT});
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	assert_int_equal(r.a.steers, 1); /* the world says so */
+	rig_close(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_question),   cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_yes),        cmocka_unit_test(test_cancelled_while_waiting),
+		cmocka_unit_test(test_cannot_ask), cmocka_unit_test(test_taken_up_again),
+		cmocka_unit_test(test_steered),    cmocka_unit_test(test_steered_too_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* Shared money: calls that fit go, calls that do not wait in order, and what
+ * is spent never passes what was reserved. */
+#include "unit.h"
+
+#include <ava.h>
+
+#include "subagent/budget.h"
+
+struct caller {
+	struct budget_hold h;
+	int went, rv;
+};
+
+static void go(struct budget_hold *h, int rv)
+{
+	struct caller *c = CONTAINER_OF(h, struct caller, h);
+
+	c->went++;
+	c->rv = rv;
+}
+
+static void begin(struct caller *c, struct budget *group, struct budget *day)
+{
+	*c = (struct caller){0};
+	budget_hold_init(&c->h, go);
+	c->h.of[BUDGET_GROUP] = group;
+	c->h.of[BUDGET_DAY] = day;
+}
+
+static void test_fits(void **state)
+{
+	struct budget b;
+	struct caller c[2];
+
+	budget_init(&b, 100);
+	begin(&c[0], &b, NULL);
+	begin(&c[1], &b, NULL);
+	assert_int_equal(budget_ask(&c[0].h, 10, 60), 0);
+	assert_int_equal(c[0].h.held, 60);
+	assert_int_equal(budget_ask(&c[1].h, 10, 40), 0);
+	assert_int_equal(b.reserved, 100);
+	budget_settle(&c[0].h, 5);
+	budget_settle(&c[1].h, 7);
+	assert_int_equal(b.reserved, 0);
+	assert_int_equal(b.spent, 12);
+	assert_int_equal(c[0].went + c[1].went, 0);
+}
+
+/* What is left goes to the last one alone; less than its least is refused. */
+static void test_lowered_and_refused(void **state)
+{
+	struct budget b;
+	struct caller c;
+
+	budget_init(&b, 100);
+	begin(&c, &b, NULL);
+	b.spent = 70;
+	assert_int_equal(budget_ask(&c.h, 30, 60), 0);
+	assert_int_equal(c.h.held, 30);
+	budget_settle(&c.h, 1);
+	assert_int_equal(budget_ask(&c.h, 30, 60), AVA_EBUDGET);
+	assert_int_equal(c.h.short_of, BUDGET_GROUP);
+	assert_int_equal(c.h.held, 0);
+	assert_int_equal(b.reserved, 0);
+	assert_int_equal(budget_ask(&c.h, 0, 0), 0); /* a free call costs nothing */
+	b.limit = 0;
+	assert_int_equal(budget_ask(&c.h, 0, 0), 0);
+	assert_int_equal(budget_ask(&c.h, 1, 1), AVA_EBUDGET);
+}
+
+/* First come, first served: a small call does not pass a large one. */
+static void test_waits_in_order(void **state)
+{
+	struct budget b;
+	struct caller c[4];
+
+	budget_init(&b, 100);
+	for (int i = 0; i < 4; i++)
+		begin(&c[i], &b, NULL);
+	assert_int_equal(budget_ask(&c[0].h, 10, 60), 0);
+	assert_int_equal(budget_ask(&c[1].h, 10, 60), BUDGET_WAITS);
+	assert_int_equal(budget_ask(&c[2].h, 1, 10), BUDGET_WAITS);
+	assert_int_equal(budget_ask(&c[3].h, 1, 10), BUDGET_WAITS);
+	budget_settle(&c[0].h, 20); /* 80 left */
+	assert_int_equal(c[1].went, 1);
+	assert_int_equal(c[1].rv, 0);
+	assert_int_equal(c[1].h.held, 60);
+	assert_int_equal(c[2].h.held, 10);
+	assert_int_equal(c[3].h.held, 10);
+	assert_int_equal(b.reserved, 80);
+}
+
+/* Who gives up waiting does not hold up those behind. */
+static void test_withdrawn(void **state)
+{
+	struct budget b;
+	struct caller c[3];
+
+	budget_init(&b, 100);
+	for (int i = 0; i < 3; i++)
+		begin(&c[i], &b, NULL);
+	assert_int_equal(budget_ask(&c[0].h, 10, 60), 0);
+	assert_int_equal(budget_ask(&c[1].h, 10, 60), BUDGET_WAITS);
+	assert_int_equal(budget_ask(&c[2].h, 10, 30), BUDGET_WAITS);
+	budget_settle(&c[1].h, 0);
+	assert_int_equal(c[1].went, 0);
+	assert_int_equal(c[2].went, 1);
+	assert_int_equal(c[2].h.held, 30);
+	/* All that others hold is settled as spent: the rest is refused. */
+	begin(&c[1], &b, NULL);
+	assert_int_equal(budget_ask(&c[1].h, 20, 30), BUDGET_WAITS);
+	budget_settle(&c[2].h, 30);
+	assert_int_equal(c[1].went, 0);
+	budget_settle(&c[0].h, 60);
+	assert_int_equal(c[1].went, 1);
+	assert_int_equal(c[1].rv, AVA_EBUDGET);
+}
+
+/* Two budgets: it moves on to the line of the other one. */
+static void test_group_and_day(void **state)
+{
+	struct budget group, other, day;
+	struct caller c[3];
+
+	budget_init(&group, 100);
+	budget_init(&other, BUDGET_NO_LIMIT);
+	budget_init(&day, 150);
+	begin(&c[0], &group, &day);
+	begin(&c[1], &group, &day);
+	begin(&c[2], &other, &day);
+	assert_int_equal(budget_ask(&c[0].h, 10, 80), 0);
+	assert_int_equal(budget_ask(&c[1].h, 10, 80), BUDGET_WAITS);
+	assert_int_equal(c[1].h.short_of, BUDGET_GROUP);
+	assert_int_equal(budget_ask(&c[2].h, 10, 70), 0);
+	budget_settle(&c[0].h, 10); /* the group has 90 now, the day 70 */
+	assert_int_equal(c[1].went, 0);
+	assert_int_equal(c[1].h.short_of, BUDGET_DAY);
+	assert_true(list_empty(&group.waiting));
+	budget_settle(&c[2].h, 0);
+	assert_int_equal(c[1].went, 1);
+	assert_int_equal(c[1].h.held, 80);
+	assert_int_equal(group.reserved, 80);
+	assert_int_equal(day.reserved, 80);
+}
+
+/* Any order of asking, settling and giving up: never more than the limit while
+ * each call costs at most what it holds, and at the end nobody waits. */
+static void test_never_over(void **state)
+{
+	enum { N = 50, LIMIT = 1000 };
+	struct caller c[N];
+	struct budget group, day;
+	uint64_t seed = 0;
+
+	for (int round = 0; round < 200; round++) {
+		budget_init(&group, LIMIT);
+		budget_init(&day, LIMIT + round);
+		for (int i = 0; i < N; i++)
+			begin(&c[i], i % 5 ? &group : NULL, &day);
+		for (int step = 0; step < 2000; step++) {
+			struct caller *at;
+			uint64_t chance;
+
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			chance = seed >> 33;
+			at = &c[chance % N];
+			if (at->h.held > 0)
+				budget_settle(&at->h,
+					      (int64_t)(chance / 64 % 1000) * at->h.held / 1000);
+			else if (!list_empty(&at->h.node) && chance / 64 % 8 == 0)
+				budget_settle(&at->h, 0);
+			else if (list_empty(&at->h.node))
+				(void)budget_ask(&at->h, 5, 5 + (int64_t)(chance / 64 % 200));
+			assert_true(group.spent + group.reserved <= group.limit);
+			assert_true(day.spent + day.reserved <= day.limit);
+			assert_true(group.reserved > 0 || list_empty(&group.waiting));
+			assert_true(day.reserved > 0 || list_empty(&day.waiting));
+		}
+		for (int i = 0; i < N; i++)
+			if (c[i].h.held > 0)
+				budget_settle(&c[i].h, c[i].h.held);
+		for (int i = 0; i < N; i++)
+			if (c[i].h.held > 0) /* came to it meanwhile */
+				budget_settle(&c[i].h, 0);
+		assert_true(group.spent <= group.limit && day.spent <= day.limit);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fits),           cmocka_unit_test(test_lowered_and_refused),
+		cmocka_unit_test(test_waits_in_order), cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_group_and_day),  cmocka_unit_test(test_never_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

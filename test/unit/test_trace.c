@@ -1,0 +1,515 @@
+/* Traces: every event there and back, JSON and JSONL there and back, totals,
+ * merging keeps all events in a stable order and counts none twice. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/jsonl.h"
+#include "event/trace.h"
+#include "event_lines.h"
+
+static struct ava_trace *new_trace(const char *id)
+{
+	struct ava_trace *t;
+	struct ava_error err;
+
+	assert_int_equal(ava_trace_new(&t, id, "ava", &err), 0);
+	return t;
+}
+
+static void add(struct ava_trace *t, const char *json)
+{
+	struct ava_error err = {0};
+
+	if (ava_trace_append(t, json, strlen(json), &err) != 0)
+		fail_msg("%s: %s", json, err.text);
+}
+
+/* An event of run S-aaaaaa with an lsn. */
+static void put(struct ava_trace *t, int lsn, const char *type, const char *content,
+		const char *meta)
+{
+	char json[2048];
+
+	snprintf(json, sizeof(json),
+		 "{\"timestamp\":\"2026-11-21T08:00:%02d.000Z\",\"lsn\":%d,\"seq\":%d,"
+		 "\"eventType\":\"%s\",\"agentId\":\"S-aaaaaa\",\"sessionId\":\"\","
+		 "\"traceId\":\"brave-otter\",\"userId\":\"ben\",\"content\":%s,\"metadata\":%s}",
+		 lsn % 60, lsn, lsn, type, content, meta);
+	add(t, json);
+}
+
+static const struct ava_event *events_of(struct ava_trace *t, const char *types, size_t *n)
+{
+	const struct ava_event *list;
+	struct ava_error err = {0};
+
+	assert_int_equal(ava_trace_events(t, types, 0, 0, &list, n, &err), 0);
+	return list;
+}
+
+static void event_json_round_trip(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(event_lines); i++) {
+		const struct event_line *l = &event_lines[i];
+		struct ava_trace *t = new_trace("");
+		const struct ava_event *e;
+		struct buf line;
+		size_t n;
+
+		buf_init(&line, 1u << 20);
+		assert_int_equal(
+			event_encode(&line, &l->head, l->content, strlen(l->content), &l->meta), 0);
+		add(t, line.data);
+		e = events_of(t, NULL, &n);
+		assert_int_equal(n, 1);
+		assert_int_equal(e->len, line.len - 1);
+		assert_memory_equal(e->json, line.data, e->len);
+		assert_string_equal(e->type, event_kind_name(l->head.kind));
+		assert_int_equal(e->lsn, l->head.lsn);
+		assert_int_equal(e->seq, l->head.seq);
+		assert_int_equal(e->time_ms, l->head.wall_ms);
+		assert_string_equal(e->agent, l->head.agent_id);
+		assert_string_equal(e->user, l->head.user_id);
+		buf_fini(&line);
+		ava_trace_free(t);
+	}
+}
+
+/* As a program writes them: keys in any order, blanks, most left out. */
+static void event_of_a_program(void **state)
+{
+	struct ava_trace *t = new_trace("calm-heron");
+	const struct ava_event *e;
+	size_t n;
+
+	add(t, "{ \"content\": {\"name\": \"half\\u0020way\"},\n \"eventType\": \"Checkpoint\","
+	       " \"timestamp\": \"2026-11-21T08:00:01.000Z\", \"agentId\": \"a\\\"b\" }");
+	e = events_of(t, "checkpoint", &n);
+	assert_int_equal(n, 1);
+	assert_string_equal(e->agent, "a\"b");
+	assert_string_equal(
+		e->json, "{\"timestamp\":\"2026-11-21T08:00:01.000Z\",\"lsn\":0,\"seq\":0,"
+			 "\"eventType\":\"Checkpoint\",\"agentId\":\"a\\\"b\",\"sessionId\":\"\","
+			 "\"traceId\":\"calm-heron\",\"userId\":\"\",\"content\":{\"name\":"
+			 "\"half way\"},\"metadata\":{}}");
+	ava_trace_free(t);
+}
+
+static void what_is_no_event(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"{",
+		"[]",
+		"{}",
+		"{\"eventType\":3}",
+		"{\"eventType\":\"Error\",\"timestamp\":\"soon\"}",
+		"{\"eventType\":\"Error\"} {}",
+	};
+	struct ava_trace *t = new_trace("calm-heron");
+	struct ava_trace_info info;
+	struct ava_error err;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(ava_trace_append(t, bad[i], strlen(bad[i]), &err), AVA_EINVAL);
+		assert_true(err.text[0] != '\0');
+	}
+	ava_trace_info(t, &info);
+	assert_int_equal(info.events, 0);
+	ava_trace_free(t);
+}
+
+/* A run with a forked, joined and interrupted life: sums stand in it thrice. */
+static struct ava_trace *a_run(void)
+{
+	struct ava_trace *t = new_trace("brave-otter");
+
+	put(t, 10, "SubagentSpawn", "{\"subagentId\":\"S-aaaaaa\"}", "{\"parentAgentId\":\"ava\"}");
+	put(t, 11, "InferStart", "{\"callId\":\"i1\"}", "{\"iteration\":1}");
+	put(t, 12, "InferEnd",
+	    "{\"callId\":\"i1\",\"tokens\":{\"input\":1000,\"output\":50,\"cacheRead\":900}}",
+	    "{\"inputTokens\":1000,\"outputTokens\":50,\"costCents\":1.25,\"duration\":900}");
+	put(t, 13, "CostUpdate", "{\"tokens\":1050,\"costCents\":1.25}", "{\"costCents\":1.25}");
+	put(t, 14, "ToolCall",
+	    "{\"callId\":\"c1.1\",\"name\":\"read_file\",\"args\":{\"path\":\"a\"}}", "{}");
+	put(t, 15, "ToolCall", "{\"callId\":\"c1.2\",\"name\":\"read_file\",\"args\":\"{\\\"pa\"}",
+	    "{}");
+	put(t, 16, "ToolResult",
+	    "{\"callId\":\"c1.2\",\"success\":false,\"output\":\"no "
+	    "b\",\"errorClass\":\"not_found\"}",
+	    "{\"duration\":2}");
+	put(t, 17, "ToolResult", "{\"callId\":\"c1.1\",\"success\":true,\"output\":\"text\"}",
+	    "{\"duration\":7}");
+	put(t, 18, "Checkpoint", "{\"name\":\"read\"}", "{}");
+	put(t, 19, "InferStart", "{\"callId\":\"i2\"}", "{\"iteration\":2}");
+	put(t, 20, "InferEnd",
+	    "{\"callId\":\"i2\",\"tokens\":{\"input\":10,\"output\":0},\"errorClass\":"
+	    "\"overloaded\","
+	    "\"error\":\"busy\"}",
+	    "{\"costCents\":0.0001}");
+	put(t, 21, "InferStart", "{\"callId\":\"i2.2\"}", "{\"iteration\":2}");
+	put(t, 22, "InferEnd", "{\"callId\":\"i2.2\",\"tokens\":{\"input\":2000,\"output\":5}}",
+	    "{}");
+	put(t, 23, "ToolCall", "{\"callId\":\"c2.1\",\"name\":\"submit_result\",\"args\":{}}",
+	    "{}");
+	put(t, 24, "Error", "{\"class\":\"interrupted\",\"message\":\"stopped\"}", "{}");
+	put(t, 25, "SubagentComplete",
+	    "{\"subagentId\":\"S-aaaaaa\",\"status\":\"error\",\"totals\":{\"inputTokens\":3010,"
+	    "\"outputTokens\":55,\"costCents\":1.2501}}",
+	    "{\"inputTokens\":3010,\"outputTokens\":55,\"costCents\":1.2501}");
+	return t;
+}
+
+static void check_totals(struct ava_trace *t)
+{
+	struct ava_trace_totals sum;
+	struct ava_error err;
+
+	assert_int_equal(ava_trace_totals(t, &sum, &err), 0);
+	assert_int_equal(sum.input_tokens, 3010);
+	assert_int_equal(sum.output_tokens, 55);
+	assert_int_equal(sum.cost_microusd, 12501);
+	assert_int_equal(sum.uncosted_calls, 1);
+	assert_int_equal(sum.infer_calls, 3);
+	assert_int_equal(sum.failed_infer_calls, 1);
+	assert_int_equal(sum.tool_calls, 3);
+	assert_int_equal(sum.failed_tool_calls, 1);
+	assert_int_equal(sum.duration_ms, 15000);
+	assert_int_equal(ava_trace_infer_calls(t), 3);
+}
+
+static void trace_totals(void **state)
+{
+	struct ava_trace *t = a_run(), *nothing = new_trace("x-y");
+	struct ava_trace_totals sum;
+
+	check_totals(t);
+	assert_int_equal(ava_trace_totals(nothing, &sum, NULL), 0);
+	assert_int_equal(sum.cost_microusd, 0);
+	assert_int_equal(sum.duration_ms, -1);
+	put(nothing, 3, "InferEnd", "{\"tokens\":{\"input\":7}}", "{}");
+	assert_int_equal(ava_trace_totals(nothing, &sum, NULL), 0);
+	assert_int_equal(sum.cost_microusd, -1);
+	ava_trace_free(t);
+	ava_trace_free(nothing);
+}
+
+static void trace_tool_calls(void **state)
+{
+	const struct ava_trace_tool *calls;
+	struct ava_trace *t = a_run();
+	struct ava_error err;
+	size_t n;
+
+	assert_int_equal(ava_trace_tool_calls(t, &calls, &n, &err), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(calls[0].call, "c1.1");
+	assert_string_equal(calls[0].run, "S-aaaaaa");
+	assert_string_equal(calls[0].args, "{\"path\":\"a\"}");
+	assert_string_equal(calls[0].result, "text");
+	assert_int_equal(calls[0].duration_ms, 7);
+	assert_true(calls[0].done && calls[0].success);
+	assert_string_equal(calls[1].args, "\"{\\\"pa\"");
+	assert_string_equal(calls[1].error_class, "not_found");
+	assert_true(calls[1].done && !calls[1].success);
+	assert_int_equal(calls[1].duration_ms, 2);
+	assert_string_equal(calls[2].name, "submit_result");
+	assert_false(calls[2].done);
+	assert_int_equal(calls[2].duration_ms, -1);
+	ava_trace_free(t);
+}
+
+static void trace_checkpoints_and_errors(void **state)
+{
+	struct ava_trace *t = a_run();
+	const char *const *list;
+	size_t n;
+
+	assert_int_equal(ava_trace_checkpoints(t, &list, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(list[0], "read");
+	assert_int_equal(ava_trace_errors(t, &list, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(list[0], "not_found: no b");
+	assert_string_equal(list[1], "overloaded: busy");
+	assert_string_equal(list[2], "interrupted: stopped");
+	ava_trace_free(t);
+}
+
+static void trace_filters(void **state)
+{
+	struct ava_trace *t = a_run();
+	const struct ava_event *e;
+	struct ava_error err;
+	int64_t base;
+	size_t n;
+
+	e = events_of(t, NULL, &n);
+	assert_int_equal(n, 16);
+	base = e[0].time_ms;
+	events_of(t, "toolcall,INFERSTART", &n);
+	assert_int_equal(n, 6);
+	events_of(t, "tool", &n);
+	assert_int_equal(n, 5);
+	assert_int_equal(ava_trace_events(t, "Sonata", 0, 0, &e, &n, &err), AVA_EINVAL);
+	assert_int_equal(ava_trace_events(t, NULL, base + 1000, base + 4000, &e, &n, &err), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(e[0].lsn, 11);
+	assert_int_equal(e[2].lsn, 13);
+	assert_int_equal(ava_trace_events(t, "Infer", base + 11000, 0, &e, &n, &err), 0);
+	assert_int_equal(n, 2);
+	ava_trace_free(t);
+}
+
+static void check_same(struct ava_trace *a, struct ava_trace *b)
+{
+	const struct ava_event *x, *y;
+	struct ava_trace_info i, k;
+	size_t nx, ny;
+
+	ava_trace_info(a, &i);
+	ava_trace_info(b, &k);
+	assert_string_equal(i.id, k.id);
+	assert_string_equal(i.parent, k.parent);
+	assert_int_equal(i.start_ms, k.start_ms);
+	assert_int_equal(i.end_ms, k.end_ms);
+	x = events_of(a, NULL, &nx);
+	y = events_of(b, NULL, &ny);
+	assert_int_equal(nx, ny);
+	for (size_t e = 0; e < nx; e++)
+		assert_string_equal(x[e].json, y[e].json);
+}
+
+static void trace_json_round_trip(void **state)
+{
+	struct ava_trace *t = a_run(), *back;
+	struct ava_error err = {0};
+	const char *json;
+	size_t len;
+
+	assert_int_equal(ava_trace_json(t, &json, &len, &err), 0);
+	assert_int_equal(strlen(json), len);
+	assert_int_equal(ava_trace_parse(&back, json, len, &err), 0);
+	check_same(t, back);
+	ava_trace_free(back);
+	assert_int_equal(ava_trace_parse(&back, "{\"events\":[{}]}", 15, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "event 1"));
+	assert_null(back);
+	assert_int_equal(ava_trace_parse(&back, "[]", 2, &err), AVA_EINVAL);
+	ava_trace_free(t);
+}
+
+static char told[512];
+
+static void tell(const char *sentence, void *user)
+{
+	size_t len = strlen(told);
+
+	snprintf(told + len, sizeof(told) - len, "%s|", sentence);
+}
+
+static void trace_jsonl_round_trip(void **state)
+{
+	struct ava_trace *t = a_run(), *back;
+	struct ava_error err = {0};
+	struct ava_trace_info info;
+	char path[512], dir[256], *text;
+	size_t len;
+
+	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
+	snprintf(path, sizeof(path), "%s/t.jsonl", dir);
+	assert_int_equal(ava_trace_write_jsonl(t, path, &err), 0);
+	assert_int_equal(ava_trace_read_jsonl(&back, path, NULL, NULL, &err), 0);
+	check_same(t, back);
+	ava_trace_free(back);
+
+	assert_int_equal(
+		ava_trace_append_jsonl(path, "brave-otter", "{\"eventType\":\"Custom\"}", 22, &err),
+		0);
+	assert_int_equal(ava_trace_read_jsonl(&back, path, NULL, NULL, &err), 0);
+	ava_trace_info(back, &info);
+	assert_int_equal(info.events, 17);
+	ava_trace_free(back);
+
+	/* Each bad line by its number; the last one was cut off. */
+	text = unit_read(path, &len);
+	text[10] = '\0' + 1;
+	text[len - 3] = '\0' + 2;
+	unit_write(path, text, len - 1);
+	free(text);
+	told[0] = '\0';
+	assert_int_equal(ava_trace_read_jsonl(&back, path, tell, NULL, &err), 0);
+	assert_non_null(strstr(told, "line 1: "));
+	assert_non_null(strstr(told, "line 17: "));
+	ava_trace_info(back, &info);
+	assert_int_equal(info.events, 15);
+	ava_trace_free(back);
+	assert_int_equal(ava_trace_read_jsonl(&back, path, NULL, NULL, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "t.jsonl: line 1: "));
+	assert_int_equal(ava_trace_read_jsonl(&back, "/no/such", NULL, NULL, &err), AVA_ENOENT);
+	ava_trace_free(t);
+	unit_rmdir(dir);
+}
+
+static struct ava_trace *merged(struct ava_trace *const *list, size_t n)
+{
+	struct ava_error err = {0};
+	struct ava_trace *t;
+
+	assert_int_equal(ava_trace_merge(&t, (const struct ava_trace *const *)list, n, &err), 0);
+	return t;
+}
+
+static void merge_traces_preserves_all_events(void **state)
+{
+	struct ava_trace *run = a_run(), *other = new_trace("calm-heron"), *all, *again;
+	const struct ava_event *e;
+	uint64_t last = 0;
+	size_t n;
+
+	for (int lsn = 9; lsn < 30; lsn += 4) {
+		char json[200];
+
+		snprintf(json, sizeof(json),
+			 "{\"timestamp\":\"2026-11-21T08:00:%02d.000Z\",\"lsn\":%d,"
+			 "\"eventType\":\"Activity\",\"agentId\":\"S-bbbbbb\"}",
+			 lsn, lsn);
+		add(other, json);
+	}
+	all = merged((struct ava_trace *[]){run, other}, 2);
+	e = events_of(all, NULL, &n);
+	assert_int_equal(n, 16 + 6);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(e[i].lsn >= last); /* equal ones of two roots: both are there */
+		if (e[i].lsn == last)
+			assert_string_equal(e[i].agent, "S-bbbbbb");
+		last = e[i].lsn;
+	}
+	check_totals(run);
+	/* Once more with what is in it already: nothing is there twice. */
+	again = merged((struct ava_trace *[]){all, run, other, all}, 4);
+	events_of(again, NULL, &n);
+	assert_int_equal(n, 16 + 6);
+	ava_trace_free(again);
+	again = merged((struct ava_trace *[]){run, run}, 2);
+	check_same(run, again);
+	check_totals(again);
+	ava_trace_free(again);
+	ava_trace_free(all);
+	ava_trace_free(run);
+	ava_trace_free(other);
+}
+
+/* Copies in one trace, as of a daily log and a run's file: counted once. */
+static void totals_of_copies(void **state)
+{
+	struct ava_trace *t = a_run();
+	const struct ava_event *e;
+	size_t n;
+
+	e = events_of(t, NULL, &n);
+	for (size_t i = 0; i < n; i++) {
+		char *copy = strdup(e[i].json);
+
+		assert_non_null(copy);
+		add(t, copy);
+		free(copy);
+		e = events_of(t, NULL, &n);
+		n = 16;
+	}
+	check_totals(t);
+	ava_trace_free(t);
+}
+
+/* Without lsn the time decides, and where that is the same, who came first. */
+static void merge_without_lsn(void **state)
+{
+	static const char *const one[] = {"1", "3", "3"}, *const two[] = {"2", "3", "4"};
+	struct ava_trace *a = new_trace("a-b"), *b = new_trace("c-d"), *all;
+	const struct ava_event *e;
+	char json[200], order[16] = "";
+	size_t n;
+
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(json, sizeof(json),
+			 "{\"timestamp\":\"2026-11-21T08:00:0%s.000Z\",\"eventType\":\"Activity\","
+			 "\"agentId\":\"%zu\"}",
+			 one[i], i);
+		add(a, json);
+		snprintf(json, sizeof(json),
+			 "{\"timestamp\":\"2026-11-21T08:00:0%s.000Z\",\"eventType\":\"Activity\","
+			 "\"agentId\":\"%zu\"}",
+			 two[i], i + 5);
+		add(b, json);
+	}
+	all = merged((struct ava_trace *[]){a, b, a}, 3);
+	e = events_of(all, NULL, &n);
+	assert_int_equal(n, 9); /* nothing says that any of them is a copy */
+	for (size_t i = 0; i < n; i++)
+		snprintf(order + i, 2, "%s", e[i].agent);
+	assert_string_equal(order, "005126127");
+	ava_trace_free(all);
+	ava_trace_free(a);
+	ava_trace_free(b);
+}
+
+/* Every answer, or an error: nothing is left behind either way. */
+static void ask_everything(const char *json, size_t len)
+{
+	const struct ava_trace_tool *calls;
+	const char *const *errors;
+	struct ava_trace_totals sum;
+	struct ava_trace *t, *m;
+	size_t n;
+
+	if (ava_trace_parse(&t, json, len, NULL) != 0)
+		return;
+	(void)ava_trace_tool_calls(t, &calls, &n, NULL);
+	(void)ava_trace_errors(t, &errors, &n, NULL);
+	(void)ava_trace_totals(t, &sum, NULL);
+	if (ava_trace_merge(&m, (const struct ava_trace *[]){t, t}, 2, NULL) == 0)
+		ava_trace_free(m);
+	ava_trace_free(t);
+}
+
+static void trace_without_memory(void **state)
+{
+	struct ava_trace *run = a_run();
+	const char *json;
+	size_t len;
+	char *copy;
+
+	assert_int_equal(ava_trace_json(run, &json, &len, NULL), 0);
+	copy = strdup(json);
+	assert_non_null(copy);
+	FAULT_LOOP(k, ask_everything(copy, len));
+	free(copy);
+	ava_trace_free(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(event_json_round_trip),
+		cmocka_unit_test(event_of_a_program),
+		cmocka_unit_test(what_is_no_event),
+		cmocka_unit_test(trace_totals),
+		cmocka_unit_test(trace_tool_calls),
+		cmocka_unit_test(trace_checkpoints_and_errors),
+		cmocka_unit_test(trace_filters),
+		cmocka_unit_test(trace_json_round_trip),
+		cmocka_unit_test(trace_jsonl_round_trip),
+		cmocka_unit_test(merge_traces_preserves_all_events),
+		cmocka_unit_test(totals_of_copies),
+		cmocka_unit_test(merge_without_lsn),
+		cmocka_unit_test(trace_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
