@@ -34,6 +34,9 @@ void call_json(struct buf *b, struct jw *w);
 /* ---- cancel_routes.c */
 void post_cancel_many(struct call *c);
 
+/* ---- steer_routes.c */
+void post_steer(struct call *c);
+
 /* ---- talk_routes.c */
 void post_session(struct call *c);
 void get_sessions(struct call *c);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "subagent/person.h"
 
 static void write_time(struct jw *w, const char *key, int64_t wall_ms)
 {
@@ -29,6 +30,22 @@ static void write_cost(struct jw *w, const char *key, int64_t microusd)
 		jw_null(w, key);
 	else
 		jw_fixed(w, key, microusd, 4);
+}
+
+/* What it waits for, until somebody answers. */
+static void write_question(struct jw *w, const struct question *q)
+{
+	jw_object(w, "waiting_for");
+	jw_str(w, "call_id", q->call_id);
+	jw_str(w, "kind", q->approval ? "approval" : "question");
+	jw_str(w, "question", q->text);
+	if (q->choices)
+		jw_raw(w, "choices", q->choices, strlen(q->choices));
+	if (q->fallback)
+		jw_str(w, "default", q->fallback);
+	write_time(w, "asked_at", q->asked_ms);
+	write_time(w, "expires_at", q->until_ms);
+	jw_end(w);
 }
 
 static void write_status(struct jw *w, const char *key, const struct op_status *s)
@@ -56,6 +73,8 @@ static void write_status(struct jw *w, const char *key, const struct op_status *
 	} else {
 		jw_null(w, "last_tool_call");
 	}
+	if (s->asks)
+		write_question(w, s->asks);
 	jw_object(w, "limits");
 	jw_fixed(w, "timeout", s->limit_time_ms, 3);
 	write_cost(w, "max_cost_cents", s->limit_cost_microusd);

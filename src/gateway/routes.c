@@ -430,6 +430,7 @@ static const struct route {
 	{"GET", "/api/v1/runs/", "/result", PARAMS_WAIT, get_result},
 	{"GET", "/api/v1/runs/", "/events", PARAMS_AFTER, get_run_events},
 	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
+	{"POST", "/api/v1/runs/", "/steer", 0, post_steer},
 	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},
 	{"GET", "/api/v1/proposals/", "", 0, get_proposal},
 	{"POST", "/api/v1/proposals/", "/confirm", 0, post_confirm},

@@ -14,6 +14,7 @@
 #include "provider/messages.h"
 #include "subagent/infer_money.h"
 #include "subagent/last_words.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/result.h"
 #include "subagent/supervisor.h"
@@ -81,6 +82,7 @@ static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 
 void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 {
+	person_close(r, d);
 	close_calls(r, d);
 	close_infer(r, d, stop_reason);
 	infer_money_settle(r);

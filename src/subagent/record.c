@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
+#include "subagent/person.h"
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
 
@@ -155,7 +156,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 {
 	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",
 					    "limit_iterations", "odd_reply",  "nudge",
-					    "force_submit"};
+					    "force_submit",     "steering"};
 	unsigned told = r->notices | (call->force_submit ? RECORD_FORCED : 0u);
 	struct rec c;
 
@@ -331,6 +332,48 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
 	end(&c);
+}
+
+void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
+		     const char *steer_id, const char *call_id, const char *by)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Steering);
+	jw_preview(&c.w, "text", text, strlen(text), EVENT_PREVIEW_CHARS);
+	jw_str(&c.w, "outcome", outcome);
+	if (steer_id[0])
+		jw_str(&c.w, "steerId", steer_id);
+	if (call_id[0])
+		jw_str(&c.w, "callId", call_id);
+	jw_str(&c.w, "by", by);
+	end(&c);
+}
+
+void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w)
+{
+	const struct question *q = w->q;
+	char until[CLOCK_ISO_LEN + 1];
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Waiting);
+	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "callId", q->call_id);
+	jw_str(&c.w, "state", w->state);
+	jw_str(&c.w, "kind", q->approval ? "approval" : "question");
+	jw_str(&c.w, "callHash", q->call_hash);
+	jw_str(&c.w, "question", q->text);
+	if (q->choices)
+		jw_raw(&c.w, "choices", q->choices, strlen(q->choices));
+	if (q->fallback)
+		jw_str(&c.w, "default", q->fallback);
+	clock_iso(q->until_ms, until);
+	jw_str(&c.w, "expiresAt", until);
+	if (w->answer)
+		jw_str(&c.w, "answer", w->answer);
+	if (w->by)
+		jw_str(&c.w, "by", w->by);
+	end_at(&c, true);
 }
 
 void record_activity(struct draft *d, struct run *r, const char *text)

@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "subagent/infer.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -62,6 +63,7 @@ void run_fini(struct run *r)
 	os_defer_cancel(r->sup->loop, &r->wake);
 	infer_money_settle(r);
 	agent_fini(&r->agent);
+	person_free(r);
 	ending_free(r);
 	draft_free(r->draft);
 	outbox_fini(&r->outbox);
@@ -97,13 +99,18 @@ enum ava_status run_status(const struct run *r)
 		return r->agent.status;
 	if (!r->durable)
 		return AVA_STARTING;
+	if (r->agent.state == AGENT_WAITING)
+		return AVA_WAITING;
 	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
 }
 
 int64_t run_elapsed_ms(const struct run *r)
 {
+	int64_t paused = person_paused_since(r);
 	int64_t until = r->ended_wall_ms ? r->ended_wall_ms : clock_wall_ms();
 
+	if (paused) /* its clock stands still */
+		until = paused;
 	return r->started_wall_ms ? MAX(until - r->started_wall_ms - r->pause_ms, 0) : 0;
 }
 

@@ -20,7 +20,7 @@
 
 struct supervisor;
 struct infer_job;
-
+struct person;
 /* Where the record of an agent stands that is no subagent: Ava's turns are
  * events of the daily log, and her messages stand beside the session. */
 struct run_place {
@@ -40,6 +40,7 @@ struct run {
 	char proposal[24];             /* "" when spawned without one */
 	struct list node;              /* in supervisor.live, then in supervisor.ended */
 	struct list queue;             /* in supervisor.waiting while it wants a slot */
+	struct person *person;         /* what it asks, what is said to it; or NULL */
 
 	/* record */
 	struct outbox outbox;
@@ -82,7 +83,6 @@ struct run {
 	char last_tool[64], activity[160];
 	struct list waits;   /* run_wait: who waits for the end */
 	struct end_job *end; /* set once it is ending */
-
 	/* evidence */
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	int64_t bytes_read;

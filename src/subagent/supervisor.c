@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "subagent/infer_lines.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/world.h"
 
@@ -256,6 +257,7 @@ static void pump(struct supervisor *s)
 		list_del(&r->queue);
 		s->nwaiting--;
 		s->slots_used++;
+		person_resume(r);
 		agent_on_slot(&r->agent);
 		world_wake(r);
 	}
@@ -378,5 +380,6 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.limit_cost_microusd = l->cost_microusd,
 		.limit_tokens = l->tokens,
 		.limit_iterations = l->iterations,
+		.asks = person_question(r),
 	};
 }
