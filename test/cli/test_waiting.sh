@@ -29,6 +29,12 @@ start() # FILE
 status_is() { [ "$("$AVA" status "$1" --json </dev/null | jq -r .status)" = "$2" ]; }
 logged() { grep -c "$2" "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
 
+# Who is away is told.
+mkdir -p "$XDG_CONFIG_HOME/ava"
+printf '#!/bin/sh\ncat >>"%s"\n' "$T/told" >"$T/notify"
+chmod +x "$T/notify"
+printf 'notify:\n  exec: %s\n' "$T/notify" >"$XDG_CONFIG_HOME/ava/config.yaml"
+
 start_daemon || { result 1 'avad serves' || finish; }
 
 # --- a question
@@ -42,6 +48,10 @@ run "$AVA" ps
 contains 'ps says so' 'waiting' "$OUT"
 run "$AVA" status "$a"
 contains 'status says what it asks' 'Which parser?' "$OUT"
+
+told() { [ "$(jq -r "select(.run_id == \"$a\") | .type + \" \" + .text" "$T/told" 2>/dev/null)" = 'Waiting Which parser?' ]; }
+wait_for 30 told
+check 'who is away is told what it asks' told
 
 # Its slot, the only one, is free.
 b=$(start default)
