@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
+#include "subagent/group.h"
 #include "subagent/person.h"
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
@@ -143,6 +144,8 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "origin", s->origin);
 	jw_str(&c.w, "cwd", s->cwd);
 	jw_str(&c.w, "configHash", s->hash);
+	if (s->group.id[0])
+		jw_str(&c.w, "groupId", s->group.id);
 	c.meta.model_id = s->model.id;
 	end_at(&c, true);
 
@@ -202,6 +205,10 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 		jw_null(&c.w, "costCents");
 	else
 		jw_fixed(&c.w, "costCents", cost, 4);
+	if (r->group) {
+		jw_str(&c.w, "groupId", r->group->id);
+		jw_fixed(&c.w, "groupCostCents", r->group->money.spent, 4);
+	}
 	if (u->estimated)
 		jw_bool(&c.w, "estimated", true);
 	c.meta.input_tokens = u->input;
@@ -456,6 +463,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->model = s->model.id;
 	row->request_id = s->request_id;
 	row->origin = s->origin;
+	row->group_id = s->group.id;
 	row->started_ms = r->spawned_wall_ms;
 	row->types = r->types;
 	row->bytes = (uint64_t)r->log_bytes;

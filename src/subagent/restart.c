@@ -16,6 +16,7 @@
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
+#include "subagent/group.h"
 #include "subagent/infer_money.h"
 #include "subagent/record.h"
 #include "subagent/salvage.h"
@@ -50,6 +51,8 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 {
 	struct left *l;
 
+	if (group_restore(s->sup, row) != 0)
+		return AVA_ENOMEM;
 	if (row->request_id[0])
 		s->hooks->request(row->request_id, row->id, row->trace_id, row->started_ms,
 				  s->hooks->user);
@@ -75,6 +78,8 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 	struct left *l = strmap_del(&s->by_id, row->id);
 	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
 
+	if (group_restore(s->sup, row) != 0)
+		return AVA_ENOMEM;
 	if (row->totals.calls > 0)
 		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms,
 			   row->totals.cost_microusd);
@@ -405,6 +410,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		supervisor_start(s->run);
 	}
 	infer_money_settle(s->run);
+	group_seen(s->run, s->last_ms);
 out:
 	for (unsigned i = 0; i < OPEN_CALLS_MAX; i++)
 		buf_fini(&s->outputs[i]);
@@ -445,5 +451,6 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	}
 	strmap_fini(&s.by_id);
 	infer_money_restore(sup);
+	group_restored(sup);
 	return rv;
 }

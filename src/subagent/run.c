@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "subagent/group.h"
 #include "subagent/infer.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
@@ -62,6 +63,7 @@ void run_fini(struct run *r)
 	list_del(&r->node);
 	os_defer_cancel(r->sup->loop, &r->wake);
 	infer_money_settle(r);
+	group_leave(r);
 	agent_fini(&r->agent);
 	person_free(r);
 	ending_free(r);

@@ -35,6 +35,7 @@ struct supervisor {
 	struct list waiting;  /* run.queue: wants a slot */
 	struct list ended;    /* run.node: done; freed when nothing points to it any more */
 	struct strmap by_id;  /* live runs */
+	struct strmap groups; /* struct group by id */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */
