@@ -448,6 +448,9 @@ AVA_API int ava_trace_json(struct ava_trace *trace, const char **json, size_t *l
 			   struct ava_error *err);
 AVA_API int ava_trace_parse(struct ava_trace **trace, const char *json, size_t len,
 			    struct ava_error *err);
+/* OTLP/JSON, as a collector takes it at /v1/traces; names in doc/TRACE.md. */
+AVA_API int ava_trace_otlp(struct ava_trace *trace, const char **json, size_t *len,
+			   struct ava_error *err);
 
 struct ava_trace_info {
 	const char *id;           /* "brave-otter" */

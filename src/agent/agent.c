@@ -11,11 +11,10 @@
  *
  * Happy path: a slot, a call within the limits, its reply saved, its tools,
  * their results saved, the next call, until the model submits. Calls that a
- * person answers (ask.c) come last: the slot is given back and the clock stands
- * still meanwhile. What people said goes with the results, and a result that
- * was submitted before the model read it is not taken yet. A reply that
- * has calls is never an end, whatever its stop reason says; a text is one only
- * when it holds a result or after a nudge to submit.
+ * person answers (ask.c) come last, without slot and clock. What people said
+ * goes with the results; a result submitted before that was read is not taken
+ * yet. A reply that has calls is never an end, whatever its stop reason says; a
+ * text is one only when it holds a result or after a nudge to submit.
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
@@ -674,6 +673,7 @@ static enum step give_results(struct agent *a)
 static enum step wait_for_person(struct agent *a)
 {
 	a->used_ms = a->io->now(a) - a->started_ms;
+	a->started_ms = -1;
 	a->deadline_ms = INT64_MAX;
 	a->io->wake_at(a, INT64_MAX);
 	a->io->slot_drop(a);

@@ -47,6 +47,8 @@ static void unstart(struct proposal *p)
 	p->confirmed_hash[0] = 0;
 	if (!p->starting)
 		return;
+	if (p->group)
+		proposal_group_unstart(p);
 	/* A changed spec goes with the run, the quoted one comes back. */
 	if (!p->spec) {
 		p->spec = p->starting->spec;
@@ -69,6 +71,8 @@ static void start(struct proposal *p)
 	p->spec = NULL;
 	supervisor_start(r);
 	sessions_answered(p->core, p, r->spec->session_id, r);
+	if (p->group)
+		proposal_group_start(p);
 }
 
 /* It waits on; its time may have come while the answer was being written. */
@@ -141,7 +145,9 @@ static void write_confirmed(struct jw *w, const struct proposal *p)
 	const struct run_spec *runs = p->starting->spec;
 
 	jw_str(w, "subagentId", p->run);
-	jw_str(w, "configHash", runs->hash);
+	if (p->group)
+		jw_str(w, "groupId", p->group->id);
+	jw_str(w, "configHash", p->group ? p->hash : runs->hash);
 	if (!p->changes)
 		return;
 	jw_str(w, "quotedHash", p->hash);
@@ -191,7 +197,12 @@ static int start_run(struct proposal *p, struct run_spec *changed, struct draft 
 		p->spec = NULL; /* the run has it */
 	snprintf(p->run, sizeof(p->run), "%s", p->starting->id.text);
 	snprintf(p->trace, sizeof(p->trace), "%s", p->starting->trace.text);
-	snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s", spec->hash);
+	snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
+		 p->group ? p->hash : spec->hash);
+	if (p->group)
+		rv = proposal_group_spawn(p, d, err);
+	if (rv != 0)
+		return rv;
 	rv = core_remember(c, spec->request_id, p->created_ms, p->id, p->run, p->trace);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
@@ -504,7 +515,11 @@ static void decide_change(struct core *c, const char *id, const struct change *c
 	int rv;
 
 	a->p = proposal_find(c, id, &err);
-	rv = a->p ? find_quoted(a, &err) : err.code;
+	if (a->p && a->p->group)
+		err_set(&err, AVA_EINVAL,
+			"%s is a group: answer yes or no, or propose it anew with what is wanted",
+			a->p->id);
+	rv = err.code ? err.code : a->p ? find_quoted(a, &err) : err.code;
 	if (rv == 0)
 		rv = change_spec(&a->spec, a->quoted, change, &c->settings, c->model, c->redact,
 				 &err);

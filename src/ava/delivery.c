@@ -70,12 +70,13 @@ void delivery_settle(struct delivery *d, struct item *it, unsigned channels)
 	item_free(it);
 }
 
-void delivery_answered(struct delivery *d, const char *proposal)
+void delivery_answered(struct delivery *d, const char *key)
 {
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
 
-		if (it->kind == ITEM_PROPOSAL && strcmp(it->proposal, proposal) == 0)
+		if ((it->kind == ITEM_PROPOSAL || it->kind == ITEM_QUESTION) &&
+		    strcmp(it->key, key) == 0)
 			delivery_settle(d, it, ~0u);
 	}
 }
@@ -189,12 +190,12 @@ static void take_notice(struct delivery *d, const char *type, const struct op_ev
 
 static void take(struct delivery *d, const struct op_event *e)
 {
-	char type[40], proposal[24];
+	char type[40], key[ITEM_KEY];
 
 	if (e->type_len < sizeof(type)) {
 		snprintf(type, sizeof(type), "%.*s", (int)e->type_len, e->type);
-		if (item_answers(type, e->line, e->line_len, proposal, sizeof(proposal)))
-			delivery_answered(d, proposal);
+		if (item_answers(type, e->line, e->line_len, key))
+			delivery_answered(d, key);
 		take_notice(d, type, e);
 	}
 	d->seen = MAX(d->seen, e->lsn);
@@ -279,6 +280,7 @@ static void summarize(struct op_unseen *u, const unsigned by_kind[ITEM_NKINDS])
 	add_words(u->summary, size, by_kind[ITEM_RESULT], "run finished", "runs finished");
 	add_words(u->summary, size, by_kind[ITEM_MESSAGE], "message", "messages");
 	add_words(u->summary, size, by_kind[ITEM_PROPOSAL], "proposal waits", "proposals wait");
+	add_words(u->summary, size, by_kind[ITEM_QUESTION], "run asks you", "runs ask you");
 	add_words(u->summary, size, by_kind[ITEM_EXPIRED], "proposal expired", "proposals expired");
 	if (u->summary[0]) {
 		size_t len = strlen(u->summary);

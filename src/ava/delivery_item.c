@@ -11,13 +11,13 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define TITLE_MAX 300
+#define TITLE_MAX      300
+#define QUESTION_SHOWN 150 /* characters of it in the title */
 
 static const char *const type_names[] = {
-	[ITEM_MESSAGE] = "AssistantMessage",
-	[ITEM_RESULT] = "SubagentComplete",
-	[ITEM_PROPOSAL] = "SpawnProposed",
-	[ITEM_EXPIRED] = "SpawnExpired",
+	[ITEM_MESSAGE] = "AssistantMessage", [ITEM_RESULT] = "SubagentComplete",
+	[ITEM_PROPOSAL] = "SpawnProposed",   [ITEM_EXPIRED] = "SpawnExpired",
+	[ITEM_QUESTION] = "Waiting",
 };
 
 static int kind_of(const char *type)
@@ -52,10 +52,17 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 			 str(event, "traceId"), str(c, "status"));
 		return;
 	case ITEM_PROPOSAL:
-		snprintf(out, TITLE_MAX, "%s waits for your answer", it->proposal);
+		snprintf(out, TITLE_MAX, "%s waits for your answer", it->key);
 		return;
 	case ITEM_EXPIRED:
-		snprintf(out, TITLE_MAX, "%s has expired without an answer", it->proposal);
+		snprintf(out, TITLE_MAX, "%s has expired without an answer", it->key);
+		return;
+	case ITEM_QUESTION:
+		snprintf(out, TITLE_MAX, "%.30s (%.60s) asks you: %.*s", str(c, "subagentId"),
+			 str(event, "traceId"),
+			 (int)utf8_prefix(str(c, "question"), strlen(str(c, "question")),
+					  QUESTION_SHOWN),
+			 str(c, "question"));
 		return;
 	default:
 		snprintf(out, TITLE_MAX, "Ava");
@@ -73,9 +80,25 @@ static const char *text_of(const struct item *it, const json_t *event)
 		return str(json_object_get(c, "config"), "task");
 	case ITEM_EXPIRED:
 		return "";
+	case ITEM_QUESTION:
+		return str(c, "question");
 	default:
 		return str(c, "text");
 	}
+}
+
+/* How to answer it, beside its text. */
+static void write_question(struct jw *w, const json_t *c)
+{
+	const json_t *choices = json_object_get(c, "choices");
+	struct buf b;
+
+	jw_str(w, "call_id", str(c, "callId"));
+	jw_str(w, "kind", str(c, "kind"));
+	buf_init(&b, 1u << 17);
+	if (json_array_size(choices) > 0 && json_dump(&b, choices) == 0)
+		jw_raw(w, "choices", b.data, b.len);
+	buf_fini(&b);
 }
 
 static void write_item(struct jw *w, const struct item *it, const json_t *event)
@@ -94,7 +117,9 @@ static void write_item(struct jw *w, const struct item *it, const json_t *event)
 	jw_str(w, "session_id", it->session);
 	jw_str(w, "run_id", str(c, "subagentId"));
 	jw_str(w, "trace_id", str(event, "traceId"));
-	jw_str(w, "proposal_id", it->proposal);
+	jw_str(w, "proposal_id", it->kind == ITEM_QUESTION ? "" : it->key);
+	if (it->kind == ITEM_QUESTION)
+		write_question(w, c);
 	jw_str(w, "status", it->kind == ITEM_RESULT ? str(c, "status") : "");
 	buf_init(&clean, 1u << 16);
 	(void)utf8_terminal(&clean, title, strlen(title), false);
@@ -110,20 +135,27 @@ static void write_item(struct jw *w, const struct item *it, const json_t *event)
 	buf_fini(&clean);
 }
 
+/* Of a question: false when it is none. */
+static bool make_key(char key[ITEM_KEY], const char *run, const char *call)
+{
+	return run[0] && call[0] && snprintf(key, ITEM_KEY, "%s:%s", run, call) < ITEM_KEY;
+}
+
 /* What is kept of it beside its text. False: it is not of our form. */
 static bool fill(struct item *it, int64_t lsn, const char *time, const char *session,
-		 const char *proposal)
+		 const char *proposal, const char *run, const char *call)
 {
 	bool wants_id = it->kind == ITEM_PROPOSAL || it->kind == ITEM_EXPIRED;
+	bool asks = it->kind == ITEM_QUESTION;
 
 	if (lsn <= 0 || (wants_id && !id_is_proposal(proposal)) ||
-	    strlen(session) >= sizeof(it->session))
+	    (asks && !make_key(it->key, run, call)) || strlen(session) >= sizeof(it->session))
 		return false;
 	it->lsn = it->cover = (uint64_t)lsn;
 	it->wall_ms = MAX(clock_parse_iso(time, strlen(time)), 0);
 	snprintf(it->session, sizeof(it->session), "%s", session);
 	if (wants_id)
-		snprintf(it->proposal, sizeof(it->proposal), "%s", proposal);
+		snprintf(it->key, sizeof(it->key), "%s", proposal);
 	return true;
 }
 
@@ -140,6 +172,7 @@ static struct item *item_new(int kind)
 
 static int make(struct item **out, int kind, const json_t *event)
 {
+	const json_t *c = json_object_get(event, "content");
 	struct item *it = item_new(kind);
 	struct buf b;
 	struct jw w;
@@ -149,7 +182,8 @@ static int make(struct item **out, int kind, const json_t *event)
 		return AVA_ENOMEM;
 	buf_init(&b, 1u << 18);
 	if (fill(it, json_get_int(event, "lsn", 0), str(event, "timestamp"),
-		 str(event, "sessionId"), str(json_object_get(event, "content"), "proposalId"))) {
+		 str(event, "sessionId"), str(c, "proposalId"), str(c, "subagentId"),
+		 str(c, "callId"))) {
 		jw_init(&w, &b);
 		write_item(&w, it, event);
 		it->json = buf_take(&b, NULL);
@@ -163,6 +197,11 @@ static int make(struct item **out, int kind, const json_t *event)
 	return rv;
 }
 
+static bool is_asked(const json_t *event)
+{
+	return strcmp(str(json_object_get(event, "content"), "state"), "asked") == 0;
+}
+
 int item_from_event(struct item **out, const char *type, const char *line, size_t len)
 {
 	int kind = kind_of(type), rv;
@@ -171,7 +210,10 @@ int item_from_event(struct item **out, const char *type, const char *line, size_
 	if (kind < 0)
 		return AVA_ENOENT;
 	event = json_parse(line, len, NULL);
-	rv = event ? make(out, kind, event) : AVA_ENOENT;
+	if (kind == ITEM_QUESTION && !is_asked(event))
+		rv = AVA_ENOENT;
+	else
+		rv = event ? make(out, kind, event) : AVA_ENOENT;
 	json_decref(event);
 	return rv;
 }
@@ -186,7 +228,7 @@ int item_from_json(struct item **out, const json_t *o)
 		return kind >= 0 ? AVA_ENOMEM : AVA_ECORRUPT;
 	buf_init(&b, 1u << 18);
 	if (!fill(it, json_get_int(o, "lsn", 0), str(o, "time"), str(o, "session_id"),
-		  str(o, "proposal_id")) ||
+		  str(o, "proposal_id"), str(o, "run_id"), str(o, "call_id")) ||
 	    json_dump(&b, o) != 0) {
 		buf_fini(&b);
 		item_free(it);
@@ -202,15 +244,21 @@ int item_from_json(struct item **out, const json_t *o)
 	return 0;
 }
 
-bool item_answers(const char *type, const char *line, size_t len, char *id, size_t size)
+bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY])
 {
+	bool waiting = strcmp(type, "Waiting") == 0, answers;
+	const json_t *c;
 	json_t *event;
 
-	if (strcmp(type, "SpawnConfirmed") != 0 && strcmp(type, "SpawnRejected") != 0 &&
+	if (!waiting && strcmp(type, "SpawnConfirmed") != 0 && strcmp(type, "SpawnRejected") != 0 &&
 	    strcmp(type, "SpawnExpired") != 0)
 		return false;
 	event = json_parse(line, len, NULL);
-	snprintf(id, size, "%s", str(json_object_get(event, "content"), "proposalId"));
+	c = json_object_get(event, "content");
+	if (waiting)
+		answers = !is_asked(event) && make_key(key, str(c, "subagentId"), str(c, "callId"));
+	else
+		answers = snprintf(key, ITEM_KEY, "%s", str(c, "proposalId")) > 0;
 	json_decref(event);
-	return id[0] != 0;
+	return answers;
 }

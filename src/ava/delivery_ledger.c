@@ -283,12 +283,12 @@ static void take_open(struct reading *r, struct item *it)
 static void take_event(struct reading *r, const struct ava_log_event *e)
 {
 	struct delivery *d = r->d;
-	char proposal[24];
+	char key[ITEM_KEY];
 	struct item *it;
 	int rv;
 
-	if (item_answers(e->type, e->line, e->len, proposal, sizeof(proposal)))
-		delivery_answered(d, proposal);
+	if (item_answers(e->type, e->line, e->len, key))
+		delivery_answered(d, key);
 	if (!r->base.found && e->time_ms < clock_wall_ms() - LOST_LEDGER_MS)
 		return;
 	rv = item_from_event(&it, e->type, e->line, e->len);
@@ -305,7 +305,7 @@ static void read_logs(struct reading *r)
 	struct ava_log_query q = {
 		.root = r->d->core->root,
 		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
-			 "SpawnRejected,SpawnExpired",
+			 "SpawnRejected,SpawnExpired,Waiting",
 		.after = r->base.lsn > 0 ? r->base.lsn - 1 : 0,
 	};
 	struct ava_log_event e;

@@ -16,7 +16,15 @@
 #define DELIVERY_MAX         5000
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
-enum item_kind { ITEM_MESSAGE, ITEM_RESULT, ITEM_PROPOSAL, ITEM_EXPIRED, ITEM_NKINDS };
+enum item_kind {
+	ITEM_MESSAGE,
+	ITEM_RESULT,
+	ITEM_PROPOSAL,
+	ITEM_EXPIRED,
+	ITEM_QUESTION, /* of a run */
+	ITEM_NKINDS
+};
+#define ITEM_KEY 48
 
 struct item {
 	struct list node; /* in delivery.items, by lsn */
@@ -27,8 +35,9 @@ struct item {
 	/* An acknowledgement "up to" this covers it: its lsn, or, when it came
 	 * after events with a greater lsn, more than those, until it was given. */
 	uint64_t cover;
-	char session[64], proposal[24];
-	char *json; /* the object that is delivered; owned */
+	char session[64];
+	char key[ITEM_KEY]; /* what its answer names: a proposal, "S-7f3a2b:c3.1"; "" none */
+	char *json;         /* the object that is delivered; owned */
 	unsigned attempts;
 	int64_t due_ms; /* monotonic: not tried before */
 };
@@ -53,8 +62,8 @@ int item_from_event(struct item **out, const char *type, const char *line, size_
 /* As it stands in an `item` row. AVA_ECORRUPT. */
 int item_from_json(struct item **out, const json_t *object);
 void item_free(struct item *it);
-/* The event answers the proposal `id` (of `size`). */
-bool item_answers(const char *type, const char *line, size_t len, char *id, size_t size);
+/* The event answers the notice with that key. */
+bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY]);
 
 /* ---- delivery.c */
 /* By its lsn; taken. */
@@ -62,7 +71,7 @@ void delivery_insert(struct delivery *d, struct item *it);
 struct item *delivery_find(struct delivery *d, uint64_t lsn);
 /* These channels are done with it; it is freed when none is left. */
 void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
-void delivery_answered(struct delivery *d, const char *proposal);
+void delivery_answered(struct delivery *d, const char *key);
 /* Not offered any more: a row, and the event that says so. `done` as of
  * draft_commit. Nothing of it is settled in memory. */
 int delivery_give_up(struct delivery *d, unsigned channel, const struct item *it,

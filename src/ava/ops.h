@@ -37,6 +37,7 @@ struct op_proposal {
 	const char *replaces, *replaced_by; /* proposals; "" */
 	const char *session_id;             /* of its conversation; "" once it is answered */
 	bool repeated;                      /* this request_id was answered before */
+	const char *group_id;               /* of several runs; "" */
 };
 
 typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,

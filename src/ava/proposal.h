@@ -3,16 +3,18 @@
 #ifndef AVA_PROPOSAL_H
 #define AVA_PROPOSAL_H
 
+#include "ava/proposal_group.h"
 #include "ava/state.h"
 
 struct proposal {
 	struct list node;
 	char id[24];
 	enum proposal_state state;
-	bool writing;          /* its next event is on its way to the disk */
-	struct run_spec *spec; /* NULL once a run has it */
-	struct run *starting;  /* confirmed, not yet durable */
-	int64_t cost_microusd; /* quoted; -1: unknown */
+	bool writing;                 /* its next event is on its way to the disk */
+	struct run_spec *spec;        /* NULL once a run has it */
+	struct run *starting;         /* confirmed, not yet durable */
+	struct proposal_group *group; /* of several runs, of which these are the first; or NULL */
+	int64_t cost_microusd;        /* quoted; -1: unknown */
 	char *quote, *message, *config;
 	char hash[HASH_HEX_LEN + 1]; /* of what was quoted */
 	char run[24], trace[48];
@@ -34,6 +36,15 @@ void proposal_free(struct proposal *p); /* whoever waits hears that it stops */
 /* Give it `spec` (*taken*, also on error), its id, times and texts, and make it
  * known; being written. AVA_ENOMEM. */
 int proposal_begin(struct proposal *p, struct run_spec *spec);
+/* Its id, when that is wanted before the spec. */
+void proposal_name(struct proposal *p);
+/* Begin it and write it, with the policy's yes where nobody is asked (`confirm`
+ * NULL: as the settings say). On error it is freed, `spec` too. */
+int proposal_open(struct proposal *p, struct run_spec *spec, const char *confirm,
+		  struct ava_error *err);
+int proposal_may_begin(struct core *c, struct ava_error *err); /* a new one */
+/* The request was answered before, or is being: `done` is told. */
+bool proposal_asked_before(struct core *c, const char *request_id, op_proposal_fn done, void *user);
 void proposal_write(struct draft *d, const struct proposal *p); /* SpawnProposed */
 void proposal_written(struct proposal *p); /* it is on disk and waits for its answer */
 /* Answered, or expired. */

@@ -67,6 +67,7 @@ static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 		.replaced_by = p->replaced_by,
 		.session_id = p->spec ? p->spec->session_id : "",
 		.repeated = repeated,
+		.group_id = p->group ? p->group->id : "",
 	};
 }
 
@@ -127,6 +128,7 @@ void proposal_free(struct proposal *p)
 		p->core->nsettled--;
 	os_timer_free(p->timer);
 	spec_free(p->spec);
+	proposal_group_free(p);
 	free(p->quote);
 	free(p->message);
 	free(p->config);
@@ -197,6 +199,8 @@ static int make_texts(struct core *c, struct proposal *p)
 	struct quote q;
 	struct buf quote, text;
 
+	if (p->group)
+		return proposal_group_texts(c, p);
 	quote_make(&c->sup.quotes, p->spec, &q);
 	p->cost_microusd = q.cost_microusd;
 	buf_init(&quote, 1u << 16);
@@ -219,13 +223,19 @@ static bool id_taken(const char *id, void *user)
 	return nameset_has(&c->proposal_names, id) != 0;
 }
 
+void proposal_name(struct proposal *p)
+{
+	id_short('P', id_taken, p->core, p->id);
+}
+
 int proposal_begin(struct proposal *p, struct run_spec *spec)
 {
 	struct core *c = p->core;
 	int rv;
 
 	p->spec = spec;
-	id_short('P', id_taken, c, p->id);
+	if (!p->id[0])
+		proposal_name(p);
 	p->created_ms = clock_wall_ms();
 	p->expires_ms = p->created_ms + c->settings.proposal_expiry_s * 1000;
 	p->writing = true;
@@ -318,22 +328,51 @@ static int write_new(struct core *c, struct proposal *p, const char *policy, boo
 	return rv;
 }
 
+int proposal_may_begin(struct core *c, struct ava_error *err)
+{
+	int rv = core_ready(c, err);
+
+	if (rv == 0 && c->npending >= 1000)
+		rv = err_set(err, AVA_EBUSY,
+			     "1000 proposals wait for an answer: confirm or reject some");
+	return rv;
+}
+
+int proposal_open(struct proposal *p, struct run_spec *spec, const char *confirm,
+		  struct ava_error *err)
+{
+	struct core *c = p->core;
+	int64_t over = c->settings.confirm_over_cents;
+	int rv = proposal_begin(p, spec);
+
+	if (rv == 0)
+		rv = core_remember(c, spec->request_id, p->created_ms, p->id, "", "");
+	if (rv != 0)
+		err_set(err, rv, "out of memory");
+	else if (confirm)
+		rv = settings_confirm("confirm", confirm, &over, err);
+	if (rv == 0)
+		rv = write_new(c, p, confirm ? "confirm of the request" : "confirm of the settings",
+			       !asks(over, p->cost_microusd), err);
+	if (rv == 0)
+		return 0;
+	core_forget(c, p->spec->request_id);
+	proposal_free(p);
+	return rv;
+}
+
 static int propose(struct core *c, const struct op_spawn *s, struct proposal **out,
 		   struct ava_error *err)
 {
-	int64_t over = c->settings.confirm_over_cents;
 	struct run_spec *spec = NULL;
 	struct proposal *p = NULL;
-	int rv = core_ready(c, err);
+	int64_t over;
+	int rv = proposal_may_begin(c, err);
 
 	if (rv == 0 && s->confirm)
 		rv = settings_confirm("confirm", s->confirm, &over, err);
-	if (rv != 0)
-		return rv;
-	if (c->npending >= 1000)
-		return err_set(err, AVA_EBUSY,
-			       "1000 proposals wait for an answer: confirm or reject some");
-	rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
+	if (rv == 0)
+		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
 	if (rv != 0)
 		return rv;
 	p = proposal_new(c);
@@ -341,46 +380,43 @@ static int propose(struct core *c, const struct op_spawn *s, struct proposal **o
 		spec_free(spec);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	rv = proposal_begin(p, spec);
+	rv = proposal_open(p, spec, s->confirm, err);
 	if (rv == 0)
-		rv = core_remember(c, spec->request_id, p->created_ms, p->id, "", "");
-	if (rv != 0) {
-		err_set(err, rv, "out of memory");
-		goto fail;
-	}
-	rv = write_new(c, p, s->confirm ? "confirm of the request" : "confirm of the settings",
-		       !asks(over, p->cost_microusd), err);
-	if (rv != 0)
-		goto fail;
-	*out = p;
-	return 0;
-
-fail:
-	core_forget(c, p->spec->request_id);
-	proposal_free(p);
+		*out = p;
 	return rv;
 }
 
-void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
+bool proposal_asked_before(struct core *c, const char *request_id, op_proposal_fn done, void *user)
 {
-	struct request *known = core_request(c, s->request_id);
+	struct request *known = core_request(c, request_id);
 	struct proposal *p =
 		known && known->proposal[0] ? strmap_get(&c->proposals, known->proposal) : NULL;
 	struct ava_error err = {0};
 
-	if (known && !p) {
-		err_set(&err, AVA_EEXIST, "request %s already started run %s", s->request_id,
+	if (!known)
+		return false;
+	if (!p)
+		err_set(&err, AVA_EEXIST, "request %s already started run %s", request_id,
 			known->run[0] ? known->run : "(forgotten)");
-		proposal_refuse(done, user, &err);
-		return;
-	}
-	if (!p && propose(c, s, &p, &err) != 0) {
-		proposal_refuse(done, user, &err);
-		return;
-	}
-	if (known && !p->writing)
+	else if (p->writing && proposal_add_waiter(p, done, user, true) != 0)
+		err_set(&err, AVA_ENOMEM, "out of memory");
+	else if (!p->writing)
 		proposal_reply(p, true, done, user);
-	else if (proposal_add_waiter(p, done, user, known != NULL) != 0) {
+	if (err.code)
+		proposal_refuse(done, user, &err);
+	return true;
+}
+
+void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
+{
+	struct ava_error err = {0};
+	struct proposal *p = NULL;
+
+	if (proposal_asked_before(c, s->request_id, done, user))
+		return;
+	if (propose(c, s, &p, &err) != 0) {
+		proposal_refuse(done, user, &err);
+	} else if (proposal_add_waiter(p, done, user, false) != 0) {
 		err_set(&err, AVA_ENOMEM, "out of memory");
 		proposal_refuse(done, user, &err);
 	}
@@ -438,6 +474,18 @@ static void copy_id(char *to, size_t size, const char *from)
 		snprintf(to, size, "%s", from);
 }
 
+static int restore_spec(struct proposal *p, const json_t *event, const json_t *content)
+{
+	const json_t *config = json_object_get(content, "config");
+	const char *session = json_get_str(event, "sessionId");
+	const char *request = json_get_str(content, "requestId");
+	const char *user = json_get_str(event, "userId");
+
+	if (json_object_get(config, "members"))
+		return proposal_group_restore(p, config, session, request, user);
+	return spec_from_json(&p->spec, config, session, request, user, NULL);
+}
+
 static void restore_proposed(struct core *c, const struct ava_log_event *e, const json_t *event)
 {
 	const json_t *content = json_object_get(event, "content");
@@ -455,10 +503,8 @@ static void restore_proposed(struct core *c, const struct ava_log_event *e, cons
 	copy_id(p->replaces, sizeof(p->replaces), json_get_str(content, "replaces"));
 	p->created_ms = e->time_ms;
 	p->expires_ms = p->created_ms + c->settings.proposal_expiry_s * 1000;
-	if (spec_from_json(&p->spec, json_object_get(content, "config"),
-			   json_get_str(event, "sessionId"), json_get_str(content, "requestId"),
-			   json_get_str(event, "userId"), NULL) != 0 ||
-	    make_texts(c, p) != 0 || proposal_enlist(c, p) != 0) {
+	if (restore_spec(p, event, content) != 0 || make_texts(c, p) != 0 ||
+	    proposal_enlist(c, p) != 0) {
 		proposal_free(p);
 		return;
 	}

@@ -14,6 +14,8 @@ struct ava_error;
 	/* field, key, default, least, most */                                                     \
 	X(runs_max, "runs.max", 8, 1, 100000)                                                      \
 	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)                                     \
+	/* seconds that a run waits for a person's answer, at most */                              \
+	X(ask_timeout_s, "runs.ask_timeout", 604800, 1, 31536000)                                  \
 	X(limits_timeout_s, "limits.timeout", 600, 1, 604800)                                      \
 	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \

@@ -240,10 +240,10 @@ static void do_cancel(struct chat *c, const char *rest)
 		cancel(c, rest);
 }
 
-static int steer(struct chat *c, const char *id, const char *text, struct ava_error *err)
+static int steer(struct chat *c, const char *id, const char *text, json_t **answer,
+		 struct ava_error *err)
 {
 	char path[64];
-	json_t *answer = NULL;
 	struct buf body;
 	struct jw w;
 	int rv;
@@ -256,8 +256,7 @@ static int steer(struct chat *c, const char *id, const char *text, struct ava_er
 	snprintf(path, sizeof(path), "/runs/%s/steer", id);
 	rv = buf_check(&body);
 	if (rv == 0)
-		rv = chat_call(c, path, body.data, &answer, err);
-	json_decref(answer);
+		rv = chat_call(c, path, body.data, answer, err);
 	buf_fini(&body);
 	return rv;
 }
@@ -266,9 +265,8 @@ static void do_steer(struct chat *c, const char *rest)
 {
 	struct ava_error err = {0};
 	size_t n = strcspn(rest, " ");
-	char id[32], path[64];
-	json_t *run = NULL;
-	int rv;
+	json_t *answer = NULL;
+	char id[32];
 
 	snprintf(id, sizeof(id), "%.*s", (int)MIN(n, sizeof(id) - 1), rest);
 	rest += n + strspn(rest + n, " ");
@@ -278,21 +276,13 @@ static void do_steer(struct chat *c, const char *rest)
 		chat_note("Say what it shall mind: /steer %s TEXT", id);
 		return;
 	}
-	snprintf(path, sizeof(path), "/runs/%s", id);
-	rv = chat_call(c, path, NULL, &run, &err);
-	json_decref(run);
-	if (rv != 0) {
+	if (steer(c, id, rest, &answer, &err) != 0)
 		wrong(&err);
-		return;
-	}
-	rv = steer(c, id, rest, &err);
-	if (rv == AVA_ENOENT || rv == AVA_EUNSUPPORTED) /* a daemon without that route */
-		puts("Steering a subagent at work comes with a later version; /cancel it and ask "
-		     "anew.");
-	else if (rv != 0)
-		wrong(&err);
+	else if (strcmp(str(answer, "outcome"), "answered") == 0)
+		printf("%s has its answer.\n", id);
 	else
-		printf("%s is told.\n", id);
+		printf("%s reads it after what it is doing now.\n", id);
+	json_decref(answer);
 }
 
 static void do_logs(struct chat *c, const char *rest)
@@ -320,7 +310,7 @@ static const struct {
 	{"/status", "[S-id]", "what is going on", do_status},
 	{"/runs", "", "the subagents of this conversation", do_runs},
 	{"/cancel", "S-id|all", "stop subagents for good", do_cancel},
-	{"/steer", "S-id TEXT", "tell one at work what to mind", do_steer},
+	{"/steer", "S-id TEXT", "tell one at work what to mind, or answer it", do_steer},
 	{"/logs", "[S-id]", "the newest events of one", do_logs},
 	{"/cost", "", "what this conversation has cost", do_cost},
 	{"/help", "", "this list", do_help},

@@ -167,9 +167,9 @@ int feed_fd(const struct feed *f)
 static bool is_shown(const char *type)
 {
 	static const char *const shown[] = {
-		"UserMessage",   "AssistantMessage", "SpawnProposed",
-		"SpawnRejected", "SpawnExpired",     "SubagentSpawn",
-		"Activity",      "SubagentComplete", "Error",
+		"UserMessage",  "AssistantMessage", "SpawnProposed", "SpawnRejected",
+		"SpawnExpired", "SubagentSpawn",    "Activity",      "SubagentComplete",
+		"Error",        "Waiting",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)

@@ -159,6 +159,7 @@ static void show_activity(struct chat *c, const char *id, const struct feed_item
 
 	speech_close(&c->speech);
 	progress_init(&p, stdout, "subagent");
+	p.chat = true;
 	if (run != NULL) {
 		snprintf(p.role, sizeof(p.role), "%s", run->role);
 		snprintf(run->activity, sizeof(run->activity), "%s", str(content, "text"));
@@ -221,7 +222,7 @@ static void show_event(struct chat *c, const struct feed_item *i)
 		show_said(c, text);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
 		show_spawn(c, content);
-	else if (strcmp(i->type, "Activity") == 0)
+	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0)
 		show_activity(c, agent, i, content);
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_complete(c, content);
@@ -230,7 +231,7 @@ static void show_event(struct chat *c, const struct feed_item *i)
 	else if (strncmp(i->type, "Spawn", 5) == 0)
 		show_refused(c, i->type, content);
 	json_decref(event);
-	if (own || strcmp(i->type, "SubagentComplete") == 0)
+	if (own || strcmp(i->type, "SubagentComplete") == 0 || strcmp(i->type, "Waiting") == 0)
 		chat_noticed(c, i->lsn);
 }
 

@@ -23,6 +23,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/parallel.h"
 #include "cli/progress.h"
 #include "cli/show.h"
 #include "cli/stream.h"
@@ -37,7 +38,8 @@
 
 static struct {
 	struct task_options task;
-	bool yes, background, json;
+	const char *parallel;
+	bool yes, background, json, chain, share;
 } o;
 
 static const char *const presets[] = {"quick", "standard", "deep", NULL};
@@ -104,6 +106,21 @@ static const struct opt opts[] = {
 	 .value = "GRANT",
 	 FIELD(task.grants),
 	 .help = "give it a right its role has not (may be repeated)"},
+	{.name = "parallel",
+	 .type = OPT_STR,
+	 .value = "FILE",
+	 FIELD(parallel),
+	 .help = "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
+		 "--timeout\n"
+		 "and --max-cost-cents hold for all of them together"},
+	{.name = "chain",
+	 .type = OPT_FLAG,
+	 FIELD(chain),
+	 .help = "with --parallel: one after another, each with what the one before found"},
+	{.name = "share",
+	 .type = OPT_FLAG,
+	 FIELD(share),
+	 .help = "with --parallel: each may read what the others found"},
 	{.name = "yes",
 	 .letter = 'y',
 	 .type = OPT_FLAG,
@@ -141,6 +158,7 @@ struct job {
 	FILE *talk;  /* where a person reads along */
 	int answers; /* where the answer is read; -1: nowhere */
 	char proposal[32], run[32], trace[64], role[48];
+	char group[32]; /* "": one run alone */
 	bool cancelled;
 	struct progress progress;
 };
@@ -153,6 +171,25 @@ static int take_id(const json_t *v, const char *key, char *out, size_t size, str
 		return err_set(err, AVA_EPROTO, "the daemon's answer lacks \"%s\"", key);
 	snprintf(out, size, "%s", s);
 	return 0;
+}
+
+static int make_group(struct buf *body, struct ava_error *err)
+{
+	struct session_id id = id_session();
+	struct parallel_options p = {
+		.file = o.parallel,
+		.chain = o.chain,
+		.share = o.share,
+		.timeout_ms = o.task.timeout_ms,
+		.cost_microusd = o.task.cost_microusd,
+	};
+	char *cwd = NULL;
+	int rv = task_cwd(&cwd, err);
+
+	if (rv == 0)
+		rv = parallel_request(body, &p, cwd, id.text, err);
+	free(cwd);
+	return rv;
 }
 
 static int make_request(struct buf *body, const char *text, struct ava_error *err)
@@ -196,6 +233,8 @@ static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 	int rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
 
 	snprintf(j->trace, sizeof(j->trace), "%s", trace != NULL ? trace : "");
+	if (rv == 0 && o.parallel != NULL)
+		rv = take_id(p, "group_id", j->group, sizeof(j->group), err);
 	if (rv == 0 && changes != NULL && *changes) {
 		fputs("Confirmed, ", j->talk);
 		term_str(j->talk, changes);
@@ -231,11 +270,12 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 	int rv;
 
 	buf_init(&body, 0);
-	rv = make_request(&body, text, err);
+	rv = o.parallel != NULL ? make_group(&body, err) : make_request(&body, text, err);
 	if (rv == 0)
 		rv = api_open_to_begin(&j->c, err);
 	if (rv == 0)
-		rv = api_insist(&j->c, "/runs", body.data, &p, err);
+		rv = api_insist(&j->c, o.parallel != NULL ? "/groups" : "/runs", body.data, &p,
+				err);
 	buf_fini(&body);
 	if (rv == AVA_EUNKNOWN)
 		return err_set(err, rv,
@@ -320,6 +360,8 @@ static int reject(struct job *j, const char *reason, struct ava_error *err)
  * one. */
 static int answers_from(const char *text)
 {
+	if (o.parallel != NULL)
+		text = o.parallel;
 	return strcmp(text, "-") == 0 || task_file_is_stdin(&o.task)
 		       ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
 		       : STDIN_FILENO;
@@ -453,6 +495,12 @@ static int finish(struct job *j, const json_t *result)
 
 static int leave_in_background(const struct job *j)
 {
+	if (j->group[0] && o.json)
+		printf("{\"group_id\":\"%s\"}\n", j->group);
+	else if (j->group[0])
+		printf("%s runs in the background. Its runs: ava ps\n", j->group);
+	if (j->group[0])
+		return CLI_DONE;
 	if (o.json)
 		printf("{\"subagent_id\":\"%s\",\"trace_id\":\"%s\"}\n", j->run, j->trace);
 	else
@@ -491,6 +539,26 @@ static int failed(const struct job *j, const struct ava_error *err)
 	return cli_fail(err);
 }
 
+static int run_group(struct job *j)
+{
+	struct ava_error err = {0};
+	json_t *group = NULL;
+	int rv;
+
+	if (o.background)
+		return leave_in_background(j);
+	rv = parallel_follow(&j->c, j->group, j->talk, &interrupt_flag, &group, &err);
+	if (rv != 0)
+		return failed(j, &err);
+	if (o.json)
+		show_json(stdout, group);
+	else
+		parallel_show(stdout, group);
+	rv = parallel_exit(group);
+	json_decref(group);
+	return rv;
+}
+
 static int run_job(struct job *j, const char *text)
 {
 	struct ava_error err = {0};
@@ -504,6 +572,8 @@ static int run_job(struct job *j, const char *text)
 		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)
 		return failed(j, &err);
+	if (j->group[0])
+		return run_group(j);
 	progress_init(&j->progress, j->talk, j->role);
 	progress_spawning(&j->progress, j->run);
 	if (o.background)
@@ -519,12 +589,36 @@ static int run_job(struct job *j, const char *text)
 	return rv;
 }
 
+/* With a file, what is said of one task is said in its line. */
+static int check_usage(int argc)
+{
+	const struct task_options *t = &o.task;
+
+	if (o.parallel == NULL && argc == 0)
+		return cli_error(CLI_USAGE, "say what is to be done: ava run TASK");
+	if (o.parallel == NULL && (o.chain || o.share))
+		return cli_error(CLI_USAGE, "--chain and --share belong to --parallel FILE");
+	if (o.parallel == NULL)
+		return CLI_DONE;
+	if (argc > 0 || t->role != NULL || t->preset != NULL || t->context != NULL ||
+	    t->model != NULL || t->files.n > 0 || t->grants.n > 0 || t->thinking ||
+	    t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
+		return cli_error(CLI_USAGE,
+				 "with --parallel there is no TASK, and role, model and the like "
+				 "stand in the lines of its file");
+	return CLI_DONE;
+}
+
 static int run_run(int argc, char **argv)
 {
-	struct job j = {.talk = o.json || o.yes ? stderr : stdout,
-			.answers = answers_from(argv[0])};
-	int code = run_job(&j, argv[0]);
+	const char *task = argc > 0 ? argv[0] : "";
+	struct job j = {.talk = o.json || o.yes ? stderr : stdout};
+	int code = check_usage(argc);
 
+	if (code != CLI_DONE)
+		return code;
+	j.answers = answers_from(task);
+	code = run_job(&j, task);
 	client_close(j.c);
 	if (j.answers > STDIN_FILENO)
 		close(j.answers);
@@ -534,7 +628,7 @@ static int run_run(int argc, char **argv)
 const struct command cmd_run = {
 	.name = "run",
 	.args = "TASK",
-	.min_args = 1,
+	.min_args = 0,
 	.max_args = 1,
 	.summary = "give a task to a subagent: quote, yes or no, updates, result",
 	.detail = "TASK \"-\" reads it from standard input. The subagent may read the current "
@@ -546,6 +640,7 @@ const struct command cmd_run = {
 		  "Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
 		  "\n"
 		  "  ava run 'find out where the journal is flushed, with path and line'\n"
+		  "  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
 		  "  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
 	.opts = opts,
 	.nopts = ARRAY_LEN(opts),

@@ -1,207 +1,222 @@
-/* ava trace S-id|NAME: what a run did, as a tree or as one JSON object
- * (traceId, parentId, startTime, endTime, events). From the files alone.
+/* ava trace S-id|NAME: what a run did, as a tree, as bars on a line of time, as
+ * one JSON object (traceId, parentId, startTime, endTime, events), or exported.
+ * From the files alone. ava trace import FILE: keeps a trace from elsewhere in
+ * imports/ of the data root, where it is found by its name.
  *
- * A name is looked up in the catalog. Broken lines are named on stderr and
- * make the command end with 1; the rest is still shown. */
+ * Broken lines are named on stderr and make the command end with 1; the rest is
+ * still shown. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/root.h"
+#include "cli/term.h"
 #include "cli/tracetree.h"
+#include "cli/waterfall.h"
 #include "codec/json.h"
-#include "journal/read.h"
+
+#define IMPORTS    "imports"
+#define IMPORT_MAX ((size_t)1 << 30)
 
 static struct {
-	bool json;
+	bool json, tree, waterfall;
+	const char *export;
 } o;
 
+static const char *const exports[] = {"jsonl", "otlp", NULL};
+
 static const struct opt opts[] = {
+	{.name = "tree",
+	 .type = OPT_FLAG,
+	 .help = "turns and calls with durations and costs (what is shown anyway)",
+	 .field = offsetof(__typeof__(o), tree)},
+	{.name = "waterfall",
+	 .letter = 'w',
+	 .type = OPT_FLAG,
+	 .help = "when each call was at work, as bars",
+	 .field = offsetof(__typeof__(o), waterfall)},
 	{.name = "json",
 	 .type = OPT_FLAG,
 	 .help = "the trace as one JSON object",
 	 .field = offsetof(__typeof__(o), json)},
+	{.name = "export",
+	 .type = OPT_STR,
+	 .value = "FORM",
+	 .help = "jsonl: an event a line; otlp: OTLP/JSON for a collector",
+	 .words = exports,
+	 .field = offsetof(__typeof__(o), export)},
 };
 
-static bool looks_like_name(const char *s)
-{
-	size_t len = strlen(s);
+/* ---- which trace */
 
-	return len > 0 && len < sizeof(((struct trace_name *)0)->text) && s[0] != '-' &&
-	       strchr(s, '-') != NULL && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+/* A name in imports/ is the name of a trace: letters, digits, hyphens. */
+static bool import_path(char *out, size_t size, const char *root, const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len < sizeof(((struct trace_name *)0)->text) && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len &&
+	       (size_t)snprintf(out, size, "%s/" IMPORTS "/%s.jsonl", root, name) < size;
 }
 
-static int find_run(const char *root, const char *name, struct run_id *run, struct ava_error *err)
+static void tell_bad(const char *sentence, void *user)
 {
-	int fd, rv;
+	*(bool *)user = true;
+	cli_error(CLI_FAILED, "%s", sentence);
+}
 
-	if (id_is_run(name)) {
-		snprintf(run->text, sizeof(run->text), "%s", name);
+static int read_trace(struct ava_trace **t, const char *root, const char *name, bool *broken,
+		      struct ava_error *err)
+{
+	char path[ROOT_PATH_MAX + 128];
+	int rv = ava_trace_read(t, root, name, tell_bad, broken, err);
+
+	if (rv == AVA_ENOENT && import_path(path, sizeof(path), root, name) &&
+	    ava_trace_read_jsonl(t, path, tell_bad, broken, NULL) == 0)
 		return 0;
-	}
-	if (!looks_like_name(name))
-		return err_set(err, AVA_EINVAL,
-			       "\"%.60s\" is neither the id of a run (S-7f3a2b) nor the name of a "
-			       "trace (brave-otter)",
-			       name);
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(err, "data root %s", root);
-	rv = read_find_trace(fd, name, run, err);
-	close(fd);
 	return rv;
 }
 
-/* Every event to `each`; broken lines are told. 0 or a code. */
-static int each_event(const struct ava_log_query *q, bool *broken,
-		      int (*each)(const struct ava_log_event *e, void *user, struct ava_error *err),
-		      void *user, struct ava_error *err)
-{
-	struct ava_log_event e;
-	struct ava_log *log;
-	int rv = ava_log_open(&log, q, err);
+/* ---- what is shown of it */
 
-	if (rv != 0)
-		return rv;
-	while ((rv = ava_log_next(log, &e, err)) != 0) {
-		if (rv == 1)
-			rv = each(&e, user, err);
-		if (rv == AVA_ECORRUPT) {
-			*broken = true;
-			cli_error(CLI_FAILED, "%s", err->text);
-		} else if (rv < 0) {
-			break;
-		}
-	}
-	ava_log_close(log);
-	return rv;
-}
-
-static int to_tree(const struct ava_log_event *e, void *user, struct ava_error *err)
-{
-	int rv = tracetree_add(user, e->line, e->len, err);
-
-	return rv == 0 ? 0 : err_wrap(err, rv, "%s:%llu", e->file, (unsigned long long)e->offset);
-}
-
-static int print_tree(const struct ava_log_query *q, bool *broken, struct ava_error *err)
+static int print_tree(struct ava_trace *trace, struct ava_error *err)
 {
 	struct tracetree *t = tracetree_new();
-	int rv;
+	const struct ava_event *e;
+	size_t n;
+	int rv = t != NULL ? ava_trace_events(trace, NULL, 0, 0, &e, &n, err)
+			   : err_set(err, AVA_ENOMEM, "no memory");
 
-	if (t == NULL)
-		return err_set(err, AVA_ENOMEM, "no memory");
-	rv = each_event(q, broken, to_tree, t, err);
+	for (size_t i = 0; rv == 0 && i < n; i++)
+		rv = tracetree_add(t, e[i].json, e[i].len, err);
 	if (rv == 0)
 		tracetree_print(t, stdout);
 	tracetree_free(t);
 	return rv;
 }
 
-/* The JSON form is written as it is read: events stay the bytes they are. */
-struct json_out {
-	const char *end; /* when the run ended, "" while it has not */
-	bool begun;
-};
-
-static int to_end(const struct ava_log_event *e, void *user, struct ava_error *err)
+static int print_jsonl(struct ava_trace *t, struct ava_error *err)
 {
-	json_t *v = json_parse(e->line, e->len, err);
-	const char *at = json_get_str(v, "timestamp");
+	const struct ava_event *e;
+	size_t n;
+	int rv = ava_trace_events(t, NULL, 0, 0, &e, &n, err);
 
-	if (v == NULL)
-		return AVA_ECORRUPT;
-	snprintf(user, 32, "%s", at != NULL ? at : "");
-	json_decref(v);
-	return 0;
+	for (size_t i = 0; rv == 0 && i < n; i++) {
+		fwrite(e[i].json, 1, e[i].len, stdout);
+		putchar('\n');
+	}
+	return rv;
 }
 
-static void put_head(struct jw *w, const json_t *event, const char *end)
+static int print_text(struct ava_trace *t,
+		      int (*text)(struct ava_trace *t, const char **json, size_t *len,
+				  struct ava_error *err),
+		      struct ava_error *err)
 {
-	const json_t *content = json_object_get(event, "content");
-	const json_t *meta = json_object_get(event, "metadata");
-	const char *parent = json_get_str(content, "resumedFrom");
-
-	if (parent == NULL || parent[0] == '\0')
-		parent = json_get_str(meta, "parentAgentId");
-	jw_object(w, NULL);
-	jw_str(w, "traceId", json_get_str(event, "traceId"));
-	jw_str(w, "parentId", parent);
-	jw_str(w, "startTime", json_get_str(event, "timestamp"));
-	jw_str(w, "endTime", end[0] != '\0' ? end : NULL);
-}
-
-static int begin_json(struct json_out *out, const struct ava_log_event *e, struct ava_error *err)
-{
-	json_t *event = json_parse(e->line, e->len, err);
-	struct buf head;
-	struct jw w;
-
-	if (event == NULL)
-		return AVA_ECORRUPT;
-	buf_init(&head, 65536);
-	jw_init(&w, &head);
-	put_head(&w, event, out->end);
-	json_decref(event);
-	if (buf_check(&head) == 0)
-		fwrite(head.data, 1, head.len, stdout); /* without its closing brace */
-	fputs(",\"events\":[", stdout);
-	buf_fini(&head);
-	out->begun = true;
-	return 0;
-}
-
-static int to_json(const struct ava_log_event *e, void *user, struct ava_error *err)
-{
-	struct json_out *out = user;
-	bool first = !out->begun;
-	int rv = first ? begin_json(out, e, err) : 0;
+	const char *json;
+	size_t len;
+	int rv = text(t, &json, &len, err);
 
 	if (rv != 0)
 		return rv;
-	if (!first)
-		putchar(',');
-	fwrite(e->line, 1, e->len, stdout);
+	fwrite(json, 1, len, stdout);
+	putchar('\n');
 	return 0;
 }
 
-static int print_json(const struct ava_log_query *q, bool *broken, struct ava_error *err)
+static int show(struct ava_trace *t, struct ava_error *err)
 {
-	struct ava_log_query last = *q;
-	char end[32] = "";
-	struct json_out out = {.end = end};
-	bool ignored = false; /* told by the second reading */
-	int rv;
+	if (o.export != NULL && strcmp(o.export, "otlp") == 0)
+		return print_text(t, ava_trace_otlp, err);
+	if (o.export != NULL)
+		return print_jsonl(t, err);
+	if (o.json)
+		return print_text(t, ava_trace_json, err);
+	return o.waterfall ? waterfall_print(t, stdout, err) : print_tree(t, err);
+}
 
-	last.types = "SubagentComplete";
-	last.last = 1;
-	rv = each_event(&last, &ignored, to_end, end, err);
+/* ---- import */
+
+/* An event a line, or the one object that --json prints. */
+static int read_import(struct ava_trace **t, const char *path, bool *broken, struct ava_error *err)
+{
+	static const char object[] = "{\"traceId\"";
+	char *data = NULL;
+	size_t len = 0;
+	int rv = sys_read_file(AT_FDCWD, path, IMPORT_MAX, &data, &len, err);
+
+	*t = NULL;
+	if (rv != 0)
+		return rv;
+	if (len > sizeof(object) && memcmp(data, object, sizeof(object) - 1) == 0) {
+		rv = ava_trace_parse(t, data, len, err);
+		if (rv != 0)
+			err_wrap(err, rv, "%s", path);
+	} else {
+		rv = ava_trace_read_jsonl(t, path, tell_bad, broken, err);
+	}
+	free(data);
+	return rv;
+}
+
+static int import(const char *root, const char *file, bool *broken, struct ava_error *err)
+{
+	char path[ROOT_PATH_MAX + 128];
+	struct ava_trace_info info;
+	struct ava_trace *t;
+	int rv = read_import(&t, file, broken, err);
+
+	if (rv != 0)
+		return rv;
+	ava_trace_info(t, &info);
+	if (info.events == 0)
+		rv = err_set(err, AVA_EINVAL, "%s has no event", file);
+	else if (!import_path(path, sizeof(path), root, info.id))
+		rv = err_set(err, AVA_EINVAL,
+			     "%s: the trace has no name such as brave-otter (\"traceId\")", file);
+	if (rv == 0) {
+		snprintf(path, sizeof(path), "%s/" IMPORTS, root);
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			rv = err_sys(err, "%s", path);
+	}
+	if (rv == 0) {
+		import_path(path, sizeof(path), root, info.id);
+		rv = ava_trace_write_jsonl(t, path, err);
+	}
 	if (rv == 0)
-		rv = each_event(q, broken, to_json, &out, err);
-	if (out.begun)
-		fputs("]}\n", stdout);
+		printf("%s: %zu events; ava trace %s shows them\n", info.id, info.events, info.id);
+	ava_trace_free(t);
 	return rv;
 }
 
 static int trace_run(int argc, char **argv)
 {
+	bool importing = strcmp(argv[0], "import") == 0, broken = false;
+	struct ava_trace *t = NULL;
 	char root[ROOT_PATH_MAX];
-	struct ava_log_query q = {.root = root};
 	struct ava_error err;
-	struct run_id run;
-	bool broken = false;
-	int rv = root_prepare(root, &err);
+	int rv;
 
+	if (argc != 1 + importing)
+		return cli_error(CLI_USAGE, importing ? "give the file to import, only"
+						      : "give one S-id or NAME, or: import FILE");
+	if (o.json + o.tree + o.waterfall + (o.export != NULL) > 1)
+		return cli_error(CLI_USAGE, "choose one of --tree, --waterfall, --json, --export");
+	rv = root_prepare(root, &err);
 	if (rv == 0)
-		rv = find_run(root, argv[0], &run, &err);
-	q.run = run.text;
-	if (rv == 0)
-		rv = o.json ? print_json(&q, &broken, &err) : print_tree(&q, &broken, &err);
+		rv = importing ? import(root, argv[1], &broken, &err)
+			       : read_trace(&t, root, argv[0], &broken, &err);
+	if (rv == 0 && !importing)
+		rv = show(t, &err);
+	ava_trace_free(t);
 	if (rv != 0)
 		return cli_fail(&err);
 	return broken ? CLI_FAILED : CLI_DONE;
@@ -209,11 +224,13 @@ static int trace_run(int argc, char **argv)
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.args = "S-id|NAME",
+	.args = "S-id|NAME | import FILE",
 	.min_args = 1,
-	.max_args = 1,
-	.summary = "show what a run did, turn by turn",
-	.detail = "Needs no daemon. A NAME such as brave-otter is the trace's human name.\n",
+	.max_args = 2,
+	.summary = "show what a run did, turn by turn; export and import traces",
+	.detail = "Needs no daemon. A NAME such as brave-otter is the trace's human name.\n"
+		  "import keeps the events of FILE (as --export jsonl or --json wrote it) under\n"
+		  "the name of their trace, also one of another machine.\n",
 	.opts = opts,
 	.nopts = ARRAY_LEN(opts),
 	.values = &o,

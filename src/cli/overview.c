@@ -282,6 +282,27 @@ static void named(struct page *p, const char *name, const char *text)
 		linef(p, "%-10s %.2000s", name, text);
 }
 
+/* What a run asks, and how to answer it. */
+static void print_question(const json_t *run, struct page *p)
+{
+	const json_t *q = json_object_get(run, "waiting_for"), *choice;
+	char number[32];
+	size_t i;
+
+	if (q == NULL)
+		return;
+	named(p, "asks", str(q, "question"));
+	json_array_foreach(json_object_get(q, "choices"), i, choice)
+	{
+		snprintf(number, sizeof(number), "  %zu", i + 1);
+		named(p, number, json_is_string(choice) ? json_string_value(choice) : "?");
+	}
+	named(p, "default", str(q, "default"));
+	named(p, "until", str(q, "expires_at"));
+	linef(p, "%-10s ava steer %s %s", "answer", str(run, "subagent_id"),
+	      strcmp(str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
+}
+
 void overview_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
@@ -292,7 +313,9 @@ void overview_run(const json_t *run, struct page *p)
 	named(p, "status", str(run, "status"));
 	named(p, "reason", str(run, "stop_reason"));
 	named(p, "task", str(run, "task"));
-	named(p, "doing", str(run, "current_activity"));
+	if (json_object_get(run, "waiting_for") == NULL)
+		named(p, "doing", str(run, "current_activity"));
+	print_question(run, p);
 	named(p, "last tool", str(json_object_get(run, "last_tool_call"), "name"));
 	named(p, "model", str(run, "model"));
 	named(p, "folder", str(run, "cwd"));

@@ -17,6 +17,7 @@
 #define MARK_START "\xf0\x9f\x9a\x80 "         /* rocket */
 #define MARK_LOOK  "\xf0\x9f\x94\x8d "         /* magnifying glass */
 #define MARK_WAIT  "\xe2\x8f\xb3 "             /* hourglass */
+#define MARK_ASK   "\xe2\x9d\x93 "             /* question mark */
 #define MARK_DONE  "\xe2\x9c\x85 "             /* check mark */
 #define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
 #define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
@@ -60,12 +61,48 @@ void progress_spawning(const struct progress *p, const char *run)
 	line_end(p->f);
 }
 
+/* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
+static void question(struct progress *p, const json_t *c)
+{
+	const json_t *choice;
+	size_t i;
+
+	if (strcmp(str(c, "state"), "asked") != 0)
+		return;
+	progress_clear(p);
+	fprintf(p->f, "%s[%s] asks: ", term_mark(MARK_ASK, ""), p->role);
+	term_str(p->f, str(c, "question"));
+	json_array_foreach(json_object_get(c, "choices"), i, choice)
+	{
+		fprintf(p->f, "%s%zu: ", i > 0 ? ", " : " (", i + 1);
+		term_str(p->f, json_is_string(choice) ? json_string_value(choice) : "?");
+	}
+	if (i > 0)
+		fputc(')', p->f);
+	line_end(p->f);
+	fputs("Answer with: ", p->f);
+	fputs(p->chat ? "/steer " : "ava steer ", p->f);
+	term_str(p->f, str(c, "subagentId"));
+	fputs(strcmp(str(c, "kind"), "approval") == 0 ? " yes|no" : " TEXT", p->f);
+	line_end(p->f);
+}
+
+static void waiting(struct progress *p, const char *line, size_t len)
+{
+	json_t *event = json_parse(line, len, NULL);
+
+	question(p, json_object_get(event, "content"));
+	json_decref(event);
+}
+
 void progress_event(struct progress *p, const char *type, const char *line, size_t len)
 {
 	char before[sizeof(p->role) + 16];
 	json_t *event;
 	const char *text;
 
+	if (strcmp(type, "Waiting") == 0)
+		waiting(p, line, len);
 	if (strcmp(type, "Activity") != 0)
 		return;
 	event = json_parse(line, len, NULL);

@@ -15,6 +15,7 @@ struct progress {
 	FILE *f;
 	char role[48];      /* as shown: "WebCrawler" */
 	char activity[256]; /* the last one, cut */
+	bool chat;          /* in a conversation: its commands are named */
 	bool live;          /* the last row is a status line that is written over */
 	size_t shown;       /* its columns that stand there now */
 };

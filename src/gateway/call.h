@@ -30,9 +30,19 @@ bool call_may_begin(struct call *c);
 const char *call_login(const struct http_request *req);
 /* A buffer for an answer and a writer into it. */
 void call_json(struct buf *b, struct jw *w);
+/* Answers a kept request (`user`) with the proposal. */
+struct op_proposal;
+void call_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user);
+
+/* ---- group_routes.c */
+void post_group(struct call *c);
+void get_group(struct call *c);
 
 /* ---- cancel_routes.c */
 void post_cancel_many(struct call *c);
+
+/* ---- steer_routes.c */
+void post_steer(struct call *c);
 
 /* ---- talk_routes.c */
 void post_session(struct call *c);

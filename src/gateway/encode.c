@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "subagent/person.h"
 
 static void write_time(struct jw *w, const char *key, int64_t wall_ms)
 {
@@ -29,6 +30,22 @@ static void write_cost(struct jw *w, const char *key, int64_t microusd)
 		jw_null(w, key);
 	else
 		jw_fixed(w, key, microusd, 4);
+}
+
+/* What it waits for, until somebody answers. */
+static void write_question(struct jw *w, const struct question *q)
+{
+	jw_object(w, "waiting_for");
+	jw_str(w, "call_id", q->call_id);
+	jw_str(w, "kind", q->approval ? "approval" : "question");
+	jw_str(w, "question", q->text);
+	if (q->choices)
+		jw_raw(w, "choices", q->choices, strlen(q->choices));
+	if (q->fallback)
+		jw_str(w, "default", q->fallback);
+	write_time(w, "asked_at", q->asked_ms);
+	write_time(w, "expires_at", q->until_ms);
+	jw_end(w);
 }
 
 static void write_status(struct jw *w, const char *key, const struct op_status *s)
@@ -56,6 +73,8 @@ static void write_status(struct jw *w, const char *key, const struct op_status *
 	} else {
 		jw_null(w, "last_tool_call");
 	}
+	if (s->asks)
+		write_question(w, s->asks);
 	jw_object(w, "limits");
 	jw_fixed(w, "timeout", s->limit_time_ms, 3);
 	write_cost(w, "max_cost_cents", s->limit_cost_microusd);
@@ -107,6 +126,13 @@ const char *encode_proposal_state(enum proposal_state s)
 	return "expired";
 }
 
+/* Of a proposal of several runs. */
+static void write_group_id(struct jw *w, const struct op_proposal *p)
+{
+	if (p->group_id && p->group_id[0])
+		jw_str(w, "group_id", p->group_id);
+}
+
 void encode_proposal(struct jw *w, const struct op_proposal *p)
 {
 	jw_object(w, NULL);
@@ -125,7 +151,25 @@ void encode_proposal(struct jw *w, const struct op_proposal *p)
 	jw_str(w, "replaces", p->replaces);
 	jw_str(w, "replaced_by", p->replaced_by);
 	jw_str(w, "session_id", p->session_id);
+	write_group_id(w, p);
 	jw_end(w);
+}
+
+void encode_group(struct jw *w, const char *id, const struct op_group_status *s)
+{
+	jw_str(w, "group_id", id);
+	jw_str(w, "status", s->running ? "running" : "ended");
+	jw_str(w, "mode", s->chain ? "chain" : "parallel");
+	jw_int(w, "size", s->size);
+	jw_int(w, "ended", s->ended);
+	jw_int(w, "succeeded", s->succeeded);
+	write_cost(w, "cost_cents", s->cost_microusd);
+	write_cost(w, "max_cost_cents", s->limit_microusd);
+	if (s->time_ms > 0)
+		jw_fixed(w, "timeout", s->time_ms, 3);
+	else
+		jw_null(w, "timeout");
+	jw_int(w, "tokens_used", s->tokens);
 }
 
 void encode_answer(struct jw *w, const struct op_proposal *p)
@@ -142,6 +186,7 @@ void encode_answer(struct jw *w, const struct op_proposal *p)
 	jw_str(w, "config_hash", p->config_hash);
 	jw_str(w, "confirmed_hash", p->confirmed_hash);
 	jw_str(w, "changes", p->changes);
+	write_group_id(w, p);
 	jw_end(w);
 }
 
@@ -461,6 +506,105 @@ int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *e
 			return rv;
 	}
 	return 0;
+}
+
+/* ---- POST /groups */
+
+/* What holds for all of them is said once. */
+static int alone(const struct spawn_body *b, struct ava_error *err)
+{
+	const struct op_spawn *s = &b->spawn;
+
+	if (s->session_id || s->request_id || s->origin || s->confirm || b->confirmed)
+		return err_set(err, AVA_EINVAL,
+			       "session_id, request_id, origin, confirm and confirmed belong to "
+			       "the group, not to a run of it");
+	return 0;
+}
+
+static int take_runs(const json_t *v, struct group_body *b, struct ava_error *err)
+{
+	size_t n = json_array_size(v), i;
+	const json_t *one;
+
+	if (!json_is_array(v) || n < 1 || n > SPEC_GROUP_MAX)
+		return err_set(err, AVA_EINVAL, "runs must be a list of 1 to %d objects",
+			       SPEC_GROUP_MAX);
+	b->bodies = calloc(n, sizeof(*b->bodies));
+	b->runs = calloc(n, sizeof(*b->runs));
+	if (!b->bodies || !b->runs)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	json_array_foreach(v, i, one)
+	{
+		int rv = decode_spawn(one, &b->bodies[i], err);
+
+		if (rv == 0)
+			rv = alone(&b->bodies[i], err);
+		if (rv != 0)
+			return err_wrap(err, rv, "run %zu", i + 1);
+		b->runs[i] = b->bodies[i].spawn;
+	}
+	b->group.runs = b->runs;
+	b->group.nruns = n;
+	return 0;
+}
+
+static int take_group_key(const char *key, const json_t *v, struct group_body *b,
+			  struct ava_error *err)
+{
+	struct op_group *g = &b->group;
+	const struct {
+		const char *key;
+		const char **str;
+		int64_t scale, *num;
+		bool *flag;
+	} keys[] = {
+		{"max_cost_cents", .num = &g->max_cost_microusd, .scale = 10000},
+		{"timeout", .num = &g->timeout_ms, .scale = 1000},
+		{"chain", .flag = &g->chain},
+		{"share", .flag = &g->share},
+		{"cwd", .str = &g->cwd},
+		{"session_id", .str = &g->session_id},
+		{"request_id", .str = &g->request_id},
+		{"origin", .str = &g->origin},
+		{"confirm", .str = &g->confirm},
+		{"confirmed", .flag = &b->confirmed},
+	};
+	struct known known = {0};
+
+	known_add(&known, "runs");
+	if (strcmp(key, "runs") == 0)
+		return take_runs(v, b, err);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (strcmp(key, keys[i].key) != 0) {
+			known_add(&known, keys[i].key);
+			continue;
+		}
+		if (keys[i].str)
+			return take_str(key, v, keys[i].str, err);
+		return keys[i].num ? take_num(key, v, keys[i].scale, keys[i].num, err)
+				   : take_bool(key, v, keys[i].flag, err);
+	}
+	return unknown_key(key, &known, err);
+}
+
+int decode_group(const json_t *body, struct group_body *out, struct ava_error *err)
+{
+	const char *key;
+	const json_t *v;
+
+	*out = (struct group_body){0};
+	out->group.max_cost_microusd = out->group.timeout_ms = AVA_DEFAULT;
+	if (!json_is_object(body))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	json_object_foreach((json_t *)body, key, v)
+	{
+		int rv = take_group_key(key, v, out, err);
+
+		if (rv != 0)
+			return rv;
+	}
+	return out->runs ? 0 : err_set(err, AVA_EINVAL, "runs is missing");
 }
 
 /* ---- POST /runs/cancel */

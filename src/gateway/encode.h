@@ -3,6 +3,7 @@
 #define GATEWAY_ENCODE_H
 
 #include "ava/change.h"
+#include "ava/groups.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "codec/json.h"
@@ -58,6 +59,16 @@ struct spawn_body {
 	bool confirmed;
 	const char *tools[DECODE_LIST_MAX], *grants[DECODE_LIST_MAX];
 };
+/* The body of POST /api/v1/groups. Strings point into `body`. */
+struct group_body {
+	struct op_group group;
+	struct spawn_body *bodies; /* of the runs; the caller frees both */
+	struct op_spawn *runs;
+	bool confirmed;
+};
+int decode_group(const json_t *body, struct group_body *out, struct ava_error *err);
+void encode_group(struct jw *w, const char *id, const struct op_group_status *s);
+
 int decode_spawn(const json_t *body, struct spawn_body *out, struct ava_error *err);
 
 #endif

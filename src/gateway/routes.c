@@ -42,8 +42,7 @@ void call_json(struct buf *b, struct jw *w)
 	jw_init(w, b);
 }
 
-static void proposal_done(int rv, const struct op_proposal *p, const struct ava_error *err,
-			  void *user)
+void call_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
 {
 	struct buf b;
 	struct jw w;
@@ -224,7 +223,7 @@ static void post_run(struct call *c)
 	if (body.confirmed)
 		ops_spawn(c->routes->core, &body.spawn, status_done, k);
 	else
-		ops_propose(c->routes->core, &body.spawn, proposal_done, k);
+		ops_propose(c->routes->core, &body.spawn, call_proposed, k);
 	kept_returned(k);
 }
 
@@ -430,6 +429,9 @@ static const struct route {
 	{"GET", "/api/v1/runs/", "/result", PARAMS_WAIT, get_result},
 	{"GET", "/api/v1/runs/", "/events", PARAMS_AFTER, get_run_events},
 	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
+	{"POST", "/api/v1/runs/", "/steer", 0, post_steer},
+	{"POST", "/api/v1/groups", NULL, 0, post_group},
+	{"GET", "/api/v1/groups/", "", 0, get_group},
 	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},
 	{"GET", "/api/v1/proposals/", "", 0, get_proposal},
 	{"POST", "/api/v1/proposals/", "/confirm", 0, post_confirm},

@@ -81,6 +81,8 @@ int catalog_encode(struct buf *out, const struct catalog_row *row)
 	jw_str(&w, "status", ava_status_name(row->status));
 	put_str(&w, "requestId", row->request_id);
 	put_str(&w, "origin", row->origin);
+	if (row->group_id != NULL && row->group_id[0] != '\0')
+		jw_str(&w, "groupId", row->group_id);
 	put_time(&w, "startedAt", row->started_ms);
 	put_time(&w, "endedAt", row->ended_ms);
 	jw_int(&w, "bytes", (int64_t)row->bytes);
@@ -185,6 +187,9 @@ static bool take_row(const json_t *o, struct catalog_row *row)
 	row->bytes = (uint64_t)bytes;
 	row->types = (uint64_t)types;
 	take_shown(o, &row->shown);
+	row->group_id = json_get_str(o, "groupId");
+	if (row->group_id == NULL)
+		row->group_id = "";
 	return take_kind(o, &row->kind) && take_status(o, &row->status) &&
 	       take_str(o, "id", &row->id) && take_str(o, "traceId", &row->trace_id) &&
 	       take_str(o, "sessionId", &row->session_id) && take_str(o, "userId", &row->user_id) &&

@@ -50,7 +50,7 @@ void carry_free(struct carry *c)
 	free(c);
 }
 
-/* ---- pieces of state that no other event says (record_state) */
+/* ---- pieces of state that no other event says (record_piece) */
 
 static int take_told(struct carry *c, const json_t *value)
 {
@@ -374,6 +374,7 @@ static int take_line(struct carry *c, const char *line, size_t len)
 		return 0;
 	}
 	r->seq = v.seq;
+	c->last_ms = v.wall_ms;
 	if (v.kind >= 0)
 		r->types |= 1u << v.kind;
 	return take_event(c, &v);
@@ -494,10 +495,11 @@ static int last_reply(struct carry *c, const struct buf *body, const struct mess
 		return rv;
 	}
 	if (t->ncalls != c->ncalls) {
+		rv = err_set(err, AVA_ECORRUPT,
+			     "its messages have %u open calls where its log has %u", t->ncalls,
+			     c->ncalls);
 		turn_free(t);
-		return err_set(err, AVA_ECORRUPT,
-			       "its messages have %u open calls where its log has %u", t->ncalls,
-			       c->ncalls);
+		return rv;
 	}
 	if (!c->worded && c->ncalls == 0) { /* an empty reply has no line of its own */
 		t->text = "";

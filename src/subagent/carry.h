@@ -34,6 +34,7 @@ struct carry {
 	enum turn_stop stop;
 	int64_t held_ms, held_from_ms;       /* until the next attempt; since when, wall */
 	int64_t failing_from_ms, failing_ms; /* used time at the first failure and now; -1: none */
+	int64_t last_ms;                     /* of the newest event, wall */
 	unsigned foreign;                    /* lines that are no events of this run */
 };
 

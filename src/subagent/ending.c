@@ -13,8 +13,10 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
+#include "subagent/group.h"
 #include "subagent/infer_money.h"
 #include "subagent/last_words.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/result.h"
 #include "subagent/supervisor.h"
@@ -82,6 +84,7 @@ static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 
 void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 {
+	person_close(r, d);
 	close_calls(r, d);
 	close_infer(r, d, stop_reason);
 	infer_money_settle(r);
@@ -93,6 +96,7 @@ static void ended(int rv, void *user)
 {
 	struct run *r = user;
 
+	group_next(r);
 	agent_on_saved(&r->agent);
 	world_wake(r);
 }
@@ -141,7 +145,9 @@ static void commit(void *user)
 			d->failed = true; /* an end without its result is none */
 		}
 		buf_fini(&result);
+		group_run_ends(r, d, j->end.status, j->end.summary);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
+		group_join(r, d);
 		record_session_end(d, r, j->end.status, j->end.summary);
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);

@@ -377,7 +377,7 @@ static void hold(struct infer_job *j)
 	j->state = INFER_HELD;
 	os_timer_set(r->reply_timer, MAX(ms, 0));
 	world_flush(r, JOURNAL_RIDE, NULL);
-	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s", (ms + 999) / 1000,
+	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
 		 r->spec->model.dialect->answer ? r->spec->model.id
 						: r->spec->model.provider->name);
 	world_activity(r, text);

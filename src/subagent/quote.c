@@ -142,7 +142,7 @@ static bool is_question(const char *task)
 }
 
 /* The task as part of a sentence: one line, not too long, safe to show. */
-static void add_task(struct buf *out, const char *task)
+void quote_task(struct buf *out, const char *task)
 {
 	size_t len, cut;
 	struct buf line;
@@ -167,6 +167,14 @@ static void add_task(struct buf *out, const char *task)
 	buf_fini(&line);
 }
 
+void quote_minutes(struct buf *out, const struct quote *q)
+{
+	if (q->minutes_min == q->minutes_max)
+		buf_addf(out, "~%d minute%s\n", q->minutes_max, q->minutes_max == 1 ? "" : "s");
+	else
+		buf_addf(out, "~%d-%d minutes\n", q->minutes_min, q->minutes_max);
+}
+
 int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 {
 	bool offline = strncmp(s->model.id, "offline", 7) == 0;
@@ -174,12 +182,9 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 	struct model m;
 
 	buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
-	add_task(out, s->task);
+	quote_task(out, s->task);
 	buf_adds(out, " Estimated:\n• Time: ");
-	if (q->minutes_min == q->minutes_max)
-		buf_addf(out, "~%d minute%s\n", q->minutes_max, q->minutes_max == 1 ? "" : "s");
-	else
-		buf_addf(out, "~%d-%d minutes\n", q->minutes_min, q->minutes_max);
+	quote_minutes(out, q);
 	if (q->cost_microusd < 0)
 		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
 			 (long long)s->agent.limits.tokens);

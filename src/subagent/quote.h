@@ -39,6 +39,9 @@ void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *
 /* The object of DESIGN section 8 "Quote". */
 int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *s,
 		 const char *rationale);
+/* A task as the end of the sentence "a subagent to …". */
+void quote_task(struct buf *out, const char *task);
+void quote_minutes(struct buf *out, const struct quote *q); /* "~5-10 minutes", a line */
 /* What a person is asked. */
 int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s);
 

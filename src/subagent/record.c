@@ -9,6 +9,8 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
+#include "subagent/group.h"
+#include "subagent/person.h"
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
 
@@ -143,6 +145,8 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "origin", s->origin);
 	jw_str(&c.w, "cwd", s->cwd);
 	jw_str(&c.w, "configHash", s->hash);
+	if (s->group.id[0])
+		jw_str(&c.w, "groupId", s->group.id);
 	c.meta.model_id = s->model.id;
 	end_at(&c, true);
 
@@ -166,7 +170,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 {
 	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",
 					    "limit_iterations", "odd_reply",  "nudge",
-					    "force_submit"};
+					    "force_submit",     "steering"};
 	unsigned told = r->notices | (call->force_submit ? RECORD_FORCED : 0u);
 	struct rec c;
 
@@ -213,6 +217,10 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 		jw_null(&c.w, "costCents");
 	else
 		jw_fixed(&c.w, "costCents", cost, 4);
+	if (r->group) {
+		jw_str(&c.w, "groupId", r->group->id);
+		jw_fixed(&c.w, "groupCostCents", r->group->money.spent, 4);
+	}
 	if (u->estimated)
 		jw_bool(&c.w, "estimated", true);
 	c.meta.input_tokens = u->input;
@@ -348,6 +356,48 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	end(&c);
 }
 
+void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
+		     const char *steer_id, const char *call_id, const char *by)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Steering);
+	jw_preview(&c.w, "text", text, strlen(text), EVENT_PREVIEW_CHARS);
+	jw_str(&c.w, "outcome", outcome);
+	if (steer_id[0])
+		jw_str(&c.w, "steerId", steer_id);
+	if (call_id[0])
+		jw_str(&c.w, "callId", call_id);
+	jw_str(&c.w, "by", by);
+	end(&c);
+}
+
+void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w)
+{
+	const struct question *q = w->q;
+	char until[CLOCK_ISO_LEN + 1];
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Waiting);
+	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "callId", q->call_id);
+	jw_str(&c.w, "state", w->state);
+	jw_str(&c.w, "kind", q->approval ? "approval" : "question");
+	jw_str(&c.w, "callHash", q->call_hash);
+	jw_str(&c.w, "question", q->text);
+	if (q->choices)
+		jw_raw(&c.w, "choices", q->choices, strlen(q->choices));
+	if (q->fallback)
+		jw_str(&c.w, "default", q->fallback);
+	clock_iso(q->until_ms, until);
+	jw_str(&c.w, "expiresAt", until);
+	if (w->answer)
+		jw_str(&c.w, "answer", w->answer);
+	if (w->by)
+		jw_str(&c.w, "by", w->by);
+	end_at(&c, true);
+}
+
 void record_activity(struct draft *d, struct run *r, const char *text)
 {
 	struct rec c;
@@ -428,6 +478,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->model = s->model.id;
 	row->request_id = s->request_id;
 	row->origin = s->origin;
+	row->group_id = s->group.id;
 	row->started_ms = r->spawned_wall_ms;
 	row->types = r->types;
 	row->bytes = (uint64_t)r->log_bytes;
@@ -517,7 +568,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	record_catalog_end(d, r, status, stop_reason);
 }
 
-void record_state(struct draft *d, struct run *r, const char *key, const char *value)
+void record_piece(struct draft *d, struct run *r, const char *key, const char *value)
 {
 	struct rec c;
 

@@ -20,6 +20,7 @@ enum record_notice {
 	RECORD_ODD_REPLY = 1 << 4, /* it was empty, or a call written as text */
 	RECORD_NUDGE = 1 << 5,     /* a text alone does not end the run */
 	RECORD_FORCED = 1 << 6,    /* only submit_result can be called */
+	RECORD_STEERED = 1 << 7,   /* what a person said */
 };
 
 /* SubagentSpawn (day and run) and Limit (run). */
@@ -37,6 +38,17 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 void record_thinking(struct draft *d, struct run *r, const struct turn *t);
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);
+/* What became of something a person said; ids "" when it has none. */
+void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
+		     const char *steer_id, const char *call_id, const char *by);
+struct question;
+struct record_waiting {
+	const struct question *q;
+	const char *state;       /* "asked", … of doc/events.json */
+	const char *answer, *by; /* NULL: none */
+};
+/* Day and run. */
+void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w);
 void record_activity(struct draft *d, struct run *r, const char *text);
 void record_warned(struct draft *d, struct run *r, unsigned warned);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
@@ -52,7 +64,7 @@ void record_catalog_spawn(struct draft *d, struct run *r);
 /* A piece of a run's state that no other event says (`value`: JSON), in the draft of
  * what it belongs to. The last one of a key counts when the run is carried on
  * (subagent/carry.c, "pieces"). */
-void record_state(struct draft *d, struct run *r, const char *key, const char *value);
+void record_piece(struct draft *d, struct run *r, const char *key, const char *value);
 /* Another process carries the run on. */
 void record_carried(struct draft *d, struct run *r);
 

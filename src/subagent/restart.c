@@ -17,6 +17,7 @@
 #include "journal/catalog.h"
 #include "provider/messages.h"
 #include "subagent/carry.h"
+#include "subagent/group.h"
 #include "subagent/infer_money.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
@@ -49,6 +50,8 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 {
 	struct left *l;
 
+	if (group_restore(s->sup, row) != 0)
+		return AVA_ENOMEM;
 	if (row->request_id[0])
 		s->hooks->request(row->request_id, row->id, row->trace_id, row->started_ms,
 				  s->hooks->user);
@@ -74,6 +77,8 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 	struct left *l = strmap_del(&s->by_id, row->id);
 	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
 
+	if (group_restore(s->sup, row) != 0)
+		return AVA_ENOMEM;
 	if (row->totals.calls > 0)
 		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms,
 			   row->totals.cost_microusd);
@@ -269,8 +274,10 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		c = carry_new(r);
 		rv = c ? go_on(c, &m, readable, hooks, &err) : AVA_ENOMEM;
 	}
-	if (c)
+	if (c) {
 		infer_money_settle(r);
+		group_seen(r, c->last_ms);
+	}
 	carry_free(c);
 	spec_free(m.spec);
 	buf_fini(&m.body);
@@ -310,5 +317,6 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	}
 	strmap_fini(&s.by_id);
 	infer_money_restore(sup);
+	group_restored(sup);
 	return rv;
 }

@@ -10,8 +10,10 @@
 #include "agent/past.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "subagent/group.h"
 #include "subagent/infer.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -62,7 +64,9 @@ void run_fini(struct run *r)
 	list_del(&r->node);
 	os_defer_cancel(r->sup->loop, &r->wake);
 	infer_money_settle(r);
+	group_leave(r);
 	agent_fini(&r->agent);
+	person_free(r);
 	ending_free(r);
 	draft_free(r->draft);
 	outbox_fini(&r->outbox);
@@ -98,6 +102,8 @@ enum ava_status run_status(const struct run *r)
 		return r->agent.status;
 	if (!r->durable)
 		return AVA_STARTING;
+	if (r->agent.state == AGENT_WAITING)
+		return AVA_WAITING;
 	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
 }
 

@@ -19,8 +19,9 @@
 #include "subagent/spec.h"
 
 struct supervisor;
+struct group;
 struct infer_job;
-
+struct person;
 /* Where the record of an agent stands that is no subagent: Ava's turns are
  * events of the daily log, and her messages stand beside the session. */
 struct run_place {
@@ -38,8 +39,11 @@ struct run {
 	const struct run_place *place; /* NULL: files of its own */
 	char *session_file;            /* of the conversation it belongs to; owned; or NULL */
 	char proposal[24];             /* "" when spawned without one */
+	struct group *group;           /* or NULL */
+	struct run *next;              /* of a chain, until it starts */
 	struct list node;              /* in supervisor.live, then in supervisor.ended */
 	struct list queue;             /* in supervisor.waiting while it wants a slot */
+	struct person *person;         /* what it asks, what is said to it; or NULL */
 
 	/* record */
 	struct outbox outbox;
@@ -54,12 +58,11 @@ struct run {
 
 	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer;       /* agent_io.wake_at */
-	struct os_timer *reply_timer; /* a local model's delay */
-	struct infer_job *job;        /* model call in flight, at the gate or parked */
-	struct budget_hold hold;      /* money of the call under way (infer_money.c) */
-	int64_t counted_microusd;     /* of its totals, in the budgets of `hold` */
-	char infer_id[16];            /* "i3" while InferStart has no InferEnd */
+	struct os_timer *timer, *reply_timer; /* agent_io.wake_at; a local model's delay */
+	struct infer_job *job;                /* model call in flight, at the gate or parked */
+	struct budget_hold hold;              /* money of the call under way (infer_money.c) */
+	int64_t counted_microusd;             /* of its totals, in the budgets of `hold` */
+	char infer_id[16];                    /* "i3" while InferStart has no InferEnd */
 	int64_t infer_started_ms;
 	struct retry retry;           /* of the call under way */
 	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
@@ -83,17 +86,14 @@ struct run {
 	char last_tool[64], activity[160];
 	struct list waits;   /* run_wait: who waits for the end */
 	struct end_job *end; /* set once it is ending */
-
 	/* evidence */
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	int64_t bytes_read;
-	struct buf artifacts; /* JSON strings joined by commas */
-	bool cancel_wanted;   /* before its spawn was durable */
-	bool interrupted;     /* left by a crash: it is only ended */
-	bool abandoned;       /* the process stops: its machine does not go on */
-	bool durable;         /* its spawn is on disk */
-	bool ending;          /* its last commit is on its way to the disk */
-	bool done;            /* its end is on disk */
+	struct buf artifacts;        /* JSON strings joined by commas */
+	bool interrupted;            /* left by a crash: it is only ended */
+	bool abandoned;              /* the process stops: its machine does not go on */
+	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
+	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };
 
 /* Told once when the run's end is durable (loop thread). */

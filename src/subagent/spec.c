@@ -258,6 +258,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_end(w);
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
+	spec_group_write(w, &r->group);
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -290,6 +291,7 @@ static struct run_spec *spec_new(void)
 	arena_init(&r->mem, 16u << 20);
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
 	r->operating = prompt_operating_text();
+	r->group.id = "";
 	return r;
 }
 
@@ -368,6 +370,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
 	facts_from_model(r);
 	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
+	if (rv == 0)
+		rv = spec_group_take(r, s->group, err);
 	if (rv != 0)
 		goto fail;
 	set_rights(r);
@@ -551,7 +555,9 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 	limits_from_json(r, config);
 	facts_from_model(r);
 	facts_from_json(r, config);
-	rv = seal_config(r, err);
+	rv = spec_group_from_json(r, config, err);
+	if (rv == 0)
+		rv = seal_config(r, err);
 	if (rv != 0)
 		goto fail;
 	*out = r;

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "provider/dialect.h"
 #include "subagent/role.h"
+#include "subagent/spec_group.h"
 
 struct redact;
 struct settings;
@@ -33,7 +34,8 @@ struct op_spawn {
 	size_t ntools;
 	const char *const *grants;
 	size_t ngrants;
-	const char *confirm; /* a policy (base/settings.h); NULL: the setting's */
+	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
+	const struct spec_group *group; /* NULL: it runs alone */
 };
 
 #define SPEC_TASK_MAX    (256u << 10)
@@ -50,6 +52,7 @@ struct run_spec {
 	const struct tool *tools[ROLE_MAX_TOOLS];
 	const char **grants;
 	size_t ngrants;
+	struct spec_group group;
 	int64_t expected_tokens; /* what the quote expects */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;

@@ -13,8 +13,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "subagent/group.h"
 #include "subagent/infer_lines.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/world.h"
 
@@ -30,6 +32,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	list_init(&s->waiting);
 	list_init(&s->ended);
 	strmap_init(&s->by_id);
+	strmap_init(&s->groups);
 	infer_money_init(s);
 	s->lines = infer_lines_new(loop);
 	return s->lines ? 0 : AVA_ENOMEM;
@@ -38,6 +41,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 void supervisor_fini(struct supervisor *s)
 {
 	infer_lines_free(s->lines);
+	groups_fini(s);
 	strmap_fini(&s->by_id);
 	nameset_fini(&s->names);
 }
@@ -185,7 +189,7 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 	r->spawned_wall_ms = clock_wall_ms();
 	world_activity(r, "Starting");
 	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
-	if (enlist(s, r) != 0 || write_spawn(r, d) != 0) {
+	if (group_enter(r) != 0 || enlist(s, r) != 0 || write_spawn(r, d) != 0) {
 		r->spec = NULL;
 		delist(r);
 		run_free(r);
@@ -201,6 +205,7 @@ void supervisor_start(struct run *r)
 	r->durable = true;
 	world_activity(r, "Waiting for a slot");
 	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->request_bytes);
+	group_run_starts(r);
 	if (r->cancel_wanted)
 		agent_cancel(&r->agent);
 	world_wake(r);
@@ -230,7 +235,7 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 	snprintf(r->id.text, sizeof(r->id.text), "%s", id);
 	snprintf(r->trace.text, sizeof(r->trace.text), "%s", trace);
 	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
-	if (enlist(s, r) != 0) {
+	if (group_enter(r) != 0 || enlist(s, r) != 0) {
 		r->spec = NULL;
 		delist(r);
 		run_free(r);
@@ -387,5 +392,6 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.limit_cost_microusd = l->cost_microusd,
 		.limit_tokens = l->tokens,
 		.limit_iterations = l->iterations,
+		.asks = person_question(r),
 	};
 }

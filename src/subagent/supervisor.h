@@ -23,7 +23,8 @@ struct op_status {
 	int iteration;
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;
-	bool repeated; /* of a spawn: this request_id was answered before */
+	const struct question *asks; /* a person; NULL: nothing */
+	bool repeated;               /* of a spawn: this request_id was answered before */
 };
 
 struct supervisor {
@@ -34,6 +35,7 @@ struct supervisor {
 	struct list waiting;  /* run.queue: wants a slot */
 	struct list ended;    /* run.node: done; freed when nothing points to it any more */
 	struct strmap by_id;  /* live runs */
+	struct strmap groups; /* struct group by id */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */

@@ -14,6 +14,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "provider/messages.h"
+#include "subagent/group.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -113,6 +114,23 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	return MIN(rv, 0);
 }
 
+/* What another run of its group has found: its result, or an output it kept. */
+static int fetch_of_others(struct run *r, const char *ref, struct buf *out, struct ava_error *err)
+{
+	char path[128], *data;
+	size_t len;
+	int rv = group_reference(r, ref, path, err);
+
+	if (rv != 0)
+		return rv;
+	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) != 0)
+		return err_set(err, AVA_ENOENT,
+			       "%.40s is not there (yet): a result is when its run has ended", ref);
+	rv = buf_add(out, data, len);
+	free(data);
+	return rv;
+}
+
 /* On a pool thread: reads files and what does not change while tools run. */
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
@@ -122,6 +140,8 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	int iteration, n, used = 0, rv;
 	size_t len;
 
+	if (call_id[0] == 'S' || call_id[0] == 's')
+		return fetch_of_others(r, call_id, out, err);
 	if (sscanf(call_id, "c%d.%d%n", &iteration, &n, &used) != 2 || call_id[used] ||
 	    iteration < 1 || n < 1 || iteration >= r->calls_at ||
 	    (uint32_t)n > r->calls_before[iteration + 1] - r->calls_before[iteration])

@@ -4,6 +4,7 @@
  * stalls the outbox; the machine just waits. */
 #include "subagent/world.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 
@@ -153,21 +155,36 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	return added;
 }
 
+#define NOTICES_MAX (AGENT_NRESOURCES + 4) /* of the machine's */
+
+/* The line of a turn's results: behind them its notices, then what people said. */
+static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
+			    unsigned nnotices)
+{
+	const char *all[NOTICES_MAX + PERSON_SAID_MAX];
+	struct buf line;
+	int64_t added;
+	unsigned n;
+	int rv;
+
+	assert(nnotices <= NOTICES_MAX);
+	for (n = 0; n < nnotices; n++)
+		all[n] = notices[n];
+	n += person_notices(r, all + n);
+	buf_init(&line, 32u << 20);
+	rv = r->spec->model.dialect->encode_results(&line, t, all, n);
+	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
+	buf_fini(&line);
+	return added;
+}
+
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
 	struct run *r = run_of(a);
 	struct draft *d = world_draft(r);
-	struct buf line;
-	int64_t added;
-	int rv;
+	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
 
-	if (!d)
-		return AVA_ENOMEM;
-	buf_init(&line, 32u << 20);
-	rv = r->spec->model.dialect->encode_results(&line, t, notices, nnotices);
-	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
-	buf_fini(&line);
 	if (added < 0)
 		return added;
 	for (unsigned i = 0; i < t->ncalls; i++) {
@@ -179,10 +196,13 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	if (warned)
 		record_warned(d, r, warned);
 	if (t->ncalls == 0) /* of an empty reply nothing else would say that it was told */
-		record_state(d, r, "told", a->odd_replies > 0 ? "\"odd_reply\"" : "\"nudge\"");
+		record_piece(d, r, "told", a->odd_replies > 0 ? "\"odd_reply\"" : "\"nudge\"");
 	r->turn_open = false;
 	r->notices = (uint8_t)warned;
-	if (t->ncalls == 0)
+	if (a->steers > 0)
+		r->notices |= RECORD_STEERED;
+	person_told(r, d);
+	if (t->ncalls == 0 && !a->steered)
 		r->notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
 	/* No flush: the InferStart that follows goes in the same commit. */
 	return added;
@@ -221,6 +241,8 @@ const struct agent_io world_io = {
 	.tool_start = toolrun_start,
 	.tools_stop = toolrun_stop,
 	.save_results = world_save_results,
+	.ask = person_ask,
+	.ask_end = person_ask_end,
 	.save_end = ending_start,
 	.done = world_done,
 };

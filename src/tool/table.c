@@ -7,6 +7,7 @@
 
 /* clang-format off */
 const struct tool *const tool_table[] = {
+	&tool_ask_person,
 	&tool_read_file,
 	&tool_read_result,
 	&tool_search_and_read,

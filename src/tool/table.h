@@ -4,6 +4,7 @@
 
 #include "agent/tool.h"
 
+extern const struct tool tool_ask_person;
 extern const struct tool tool_read_file;
 extern const struct tool tool_read_result;
 extern const struct tool tool_search_and_read;

@@ -248,7 +248,7 @@ def test_job():
     t.send("\r")
     t.see("SubagentComplete")
     t.say("/steer " + run + " mind the tests")
-    t.see("later version")
+    t.see("nobody is left to read it")
     t.say("/cancel " + run)
     t.see(run + ": success")
     t.say("/cancel nothing")

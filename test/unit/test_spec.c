@@ -70,8 +70,8 @@ static void test_role_selects_correct_tools(void **state)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer"), true, out);
-	const char *want[] = {"read_file", "search_codebase", "search_and_read", "read_result",
-			      "submit_result"};
+	const char *want[] = {"read_file",   "search_codebase", "search_and_read",
+			      "read_result", "ask_person",      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
 	for (unsigned i = 0; i < n; i++)
@@ -312,7 +312,7 @@ static void test_quote_from_limits(void **state)
 			    "• Time: ~3-5 minutes\n"
 			    "• Cost: up to $0.00 (offline model, no key and no network)\n"
 			    "• Tools: read_file, search_codebase, search_and_read, read_result, "
-			    "submit_result\n"
+			    "ask_person, submit_result\n"
 			    "Proceed? [Yes/No]");
 	buf_fini(&b);
 	spec_free(r);

@@ -49,8 +49,8 @@ static void check_schema(const struct tool *t)
 
 static void test_rows(void **state)
 {
-	static const char *const names[] = {"read_file", "search_codebase", "search_and_read",
-					    "read_result", "submit_result"};
+	static const char *const names[] = {"read_file",   "search_codebase", "search_and_read",
+					    "read_result", "submit_result",   "ask_person"};
 
 	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
 		struct buf out;
@@ -59,8 +59,9 @@ static void test_rows(void **state)
 		assert_ptr_equal(tool_find((*t)->name), *t);
 		assert_true(strlen((*t)->description) > 100);
 		check_schema(*t);
-		/* The machine runs those that end a run; nothing else may lack it. */
-		assert_int_equal((*t)->start == NULL, ((*t)->flags & TOOL_ENDS) != 0);
+		/* The machine runs those that end a run or ask a person; nothing else may lack it.
+		 */
+		assert_int_equal((*t)->start == NULL, ((*t)->flags & (TOOL_ENDS | TOOL_ASKS)) != 0);
 		buf_init(&out, 1000);
 		(*t)->activity(none, &out); /* stands arguments that are not there */
 		assert_true(out.len > 0 && buf_check(&out) == 0);

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
-#include "codec/jsonl.h"
+#include "codec/json.h"
 #include "event/trace.h"
 #include "event_lines.h"
 
@@ -459,11 +459,108 @@ static void merge_without_lsn(void **state)
 	ava_trace_free(b);
 }
 
+/* The value of an attribute of a span as text; "" when it has none. */
+static const char *attribute(const json_t *span, const char *key)
+{
+	static char text[64];
+	const json_t *list = json_object_get(span, "attributes");
+
+	text[0] = '\0';
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i), *v = json_object_get(one, "value");
+
+		if (strcmp(json_get_str(one, "key"), key) != 0)
+			continue;
+		if (json_get_str(v, "stringValue") != NULL)
+			snprintf(text, sizeof(text), "%s", json_get_str(v, "stringValue"));
+		else if (json_get_str(v, "intValue") != NULL)
+			snprintf(text, sizeof(text), "%s", json_get_str(v, "intValue"));
+		else if (json_object_get(v, "doubleValue") != NULL)
+			snprintf(text, sizeof(text), "%.6f",
+				 json_number_value(json_object_get(v, "doubleValue")));
+	}
+	return text;
+}
+
+static const char *name_of(const json_t *span)
+{
+	return json_get_str(span, "name");
+}
+
+static json_t *spans_of(struct ava_trace *t, json_t **request)
+{
+	struct ava_error err = {0};
+	const char *json;
+	json_t *scope;
+	size_t len;
+
+	assert_int_equal(ava_trace_otlp(t, &json, &len, &err), 0);
+	assert_int_equal(strlen(json), len);
+	*request = json_parse(json, len, &err);
+	assert_non_null(*request);
+	scope = json_array_get(json_object_get(*request, "resourceSpans"), 0);
+	scope = json_array_get(json_object_get(scope, "scopeSpans"), 0);
+	assert_string_equal(json_get_str(scope, "schemaUrl"),
+			    "https://opentelemetry.io/schemas/gen-ai/1.42.0");
+	return json_object_get(scope, "spans");
+}
+
+static void trace_otlp(void **state)
+{
+	struct ava_trace *t = a_run();
+	json_t *request, *again, *spans, *run, *chat, *tool;
+
+	spans = spans_of(t, &request);
+	assert_int_equal(json_array_size(spans), 1 + 3 + 3);
+	run = json_array_get(spans, 0);
+	chat = json_array_get(spans, 1);
+	tool = json_array_get(spans, 3);
+	assert_string_equal(attribute(run, "gen_ai.operation.name"), "invoke_agent");
+	assert_string_equal(attribute(run, "gen_ai.agent.id"), "S-aaaaaa");
+	assert_string_equal(attribute(run, "gen_ai.usage.input_tokens"), "3010");
+	assert_string_equal(attribute(run, "error.type"), "error");
+	assert_int_equal(strlen(json_get_str(run, "traceId")), 32);
+	assert_int_equal(strlen(json_get_str(run, "spanId")), 16);
+	assert_null(json_get_str(run, "parentSpanId"));
+	assert_string_equal(attribute(chat, "gen_ai.operation.name"), "chat");
+	assert_string_equal(attribute(chat, "gen_ai.usage.cache_read.input_tokens"), "900");
+	assert_string_equal(attribute(chat, "ava.cost.usd"), "0.012500");
+	assert_string_equal(json_get_str(chat, "parentSpanId"), json_get_str(run, "spanId"));
+	assert_string_equal(name_of(tool), "execute_tool read_file");
+	assert_string_equal(attribute(tool, "error.type"), "not_found");
+	/* From its result back: it began later than its call was written. */
+	assert_string_equal(json_get_str(tool, "endTimeUnixNano"), "1795248016000000000");
+	assert_string_equal(json_get_str(tool, "startTimeUnixNano"), "1795248015998000000");
+	assert_string_equal(attribute(json_array_get(spans, 6), "error.type"), "interrupted");
+	assert_int_equal(json_array_size(json_object_get(run, "events")), 2);
+
+	assert_true(json_equal(spans, spans_of(t, &again)));
+	json_decref(again);
+	json_decref(request);
+	ava_trace_free(t);
+}
+
+/* The trace of nothing, and of a newer ava. */
+static void trace_otlp_of_little(void **state)
+{
+	struct ava_trace *t = new_trace("x-y");
+	json_t *request;
+
+	assert_int_equal(json_array_size(spans_of(t, &request)), 0);
+	json_decref(request);
+	put(t, 7, "Sonata", "{\"key\":1}", "{}");
+	put(t, 8, "ToolResult", "{\"callId\":\"c9.9\"}", "{}");
+	assert_int_equal(json_array_size(spans_of(t, &request)), 1);
+	json_decref(request);
+	ava_trace_free(t);
+}
+
 /* Every answer, or an error: nothing is left behind either way. */
 static void ask_everything(const char *json, size_t len)
 {
 	const struct ava_trace_tool *calls;
 	const char *const *errors;
+	const char *text;
 	struct ava_trace_totals sum;
 	struct ava_trace *t, *m;
 	size_t n;
@@ -473,6 +570,7 @@ static void ask_everything(const char *json, size_t len)
 	(void)ava_trace_tool_calls(t, &calls, &n, NULL);
 	(void)ava_trace_errors(t, &errors, &n, NULL);
 	(void)ava_trace_totals(t, &sum, NULL);
+	(void)ava_trace_otlp(t, &text, &n, NULL);
 	if (ava_trace_merge(&m, (const struct ava_trace *[]){t, t}, 2, NULL) == 0)
 		ava_trace_free(m);
 	ava_trace_free(t);
@@ -508,6 +606,8 @@ int main(void)
 		cmocka_unit_test(merge_traces_preserves_all_events),
 		cmocka_unit_test(totals_of_copies),
 		cmocka_unit_test(merge_without_lsn),
+		cmocka_unit_test(trace_otlp),
+		cmocka_unit_test(trace_otlp_of_little),
 		cmocka_unit_test(trace_without_memory),
 	};
 

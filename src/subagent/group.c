@@ -1,0 +1,405 @@
+/* Groups of runs; group.h.
+ *
+ * Nothing of a group is written for itself. Each run's spec says which group it
+ * is in, what all may spend and until when; the catalog's rows name the group,
+ * so that at the next start what the ended ones have cost is known before the
+ * others go on. A chain's next run is spawned in the commit that ends the one
+ * before: a crash leaves either both or none.
+ *
+ * The deadline counts from the first start, while avad runs: after a restart
+ * what the record shows of the time before is taken off. What can fail is
+ * memory; a chain also by a working folder that is gone, which ends it. */
+#include "subagent/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "journal/catalog.h"
+#include "os/loop.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+#define CONTENT_MAX (256u << 10)
+
+/* ---- life */
+
+static struct group *group_get(struct supervisor *s, const char *id)
+{
+	struct group *g = strmap_get(&s->groups, id);
+
+	if (g)
+		return g;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	g->sup = s;
+	snprintf(g->id, sizeof(g->id), "%s", id);
+	g->size = SPEC_GROUP_MAX;
+	budget_init(&g->money, BUDGET_NO_LIMIT);
+	if (strmap_put(&s->groups, g->id, g) == 0)
+		return g;
+	free(g);
+	return NULL;
+}
+
+static void group_free(struct group *g)
+{
+	strmap_del(&g->sup->groups, g->id);
+	os_timer_free(g->timer);
+	free(g->members);
+	free(g);
+}
+
+static struct group_member *find(struct group *g, const char *run)
+{
+	for (unsigned i = 0; i < g->nmembers; i++)
+		if (strcmp(g->members[i].id, run) == 0)
+			return &g->members[i];
+	return NULL;
+}
+
+static int make_room(struct group *g, unsigned n)
+{
+	unsigned cap = MAX(n, MIN(2 * g->cap, SPEC_GROUP_MAX));
+	struct group_member *more;
+
+	if (n <= g->cap)
+		return 0;
+	more = realloc(g->members, cap * sizeof(*more));
+	if (!more)
+		return AVA_ENOMEM;
+	memset(more + g->cap, 0, (cap - g->cap) * sizeof(*more));
+	g->members = more;
+	g->cap = cap;
+	return 0;
+}
+
+static struct group_member *add(struct group *g, const char *run, const char *trace)
+{
+	struct group_member *m = find(g, run);
+
+	if (m || (int)g->nmembers >= g->size || make_room(g, g->nmembers + 1) != 0)
+		return m;
+	m = &g->members[g->nmembers++];
+	snprintf(m->id, sizeof(m->id), "%s", run);
+	snprintf(m->trace, sizeof(m->trace), "%s", trace);
+	return m;
+}
+
+int group_enter(struct run *r)
+{
+	const struct spec_group *spec = &r->spec->group;
+	struct group *g;
+
+	if (!spec->id[0])
+		return 0;
+	g = group_get(r->sup, spec->id);
+	if (!g)
+		return AVA_ENOMEM;
+	g->size = spec->size;
+	g->chain = spec->chain;
+	g->time_ms = spec->time_ms;
+	if (spec->cost_microusd >= 0)
+		g->money.limit = spec->cost_microusd;
+	if (make_room(g, (unsigned)spec->size) != 0 || !add(g, r->id.text, r->trace.text)) {
+		if (g->nruns == 0)
+			group_free(g);
+		return AVA_EINVAL;
+	}
+	g->nruns++;
+	r->group = g;
+	r->hold.of[BUDGET_GROUP] = &g->money;
+	return 0;
+}
+
+void group_leave(struct run *r)
+{
+	struct group *g = r->group;
+
+	if (!g)
+		return;
+	if (!r->durable && strcmp(g->members[g->nmembers - 1].id, r->id.text) == 0)
+		g->nmembers--; /* it never was */
+	r->group = NULL;
+	r->hold.of[BUDGET_GROUP] = NULL;
+	if (--g->nruns == 0)
+		group_free(g);
+}
+
+/* ---- references */
+
+static const char *named(const struct group *g, const char *ref, size_t len)
+{
+	int index = 0, used = 0;
+
+	if (sscanf(ref, "sibling:%d%n", &index, &used) == 1 && (size_t)used == len)
+		return index >= 1 && (unsigned)index <= g->nmembers ? g->members[index - 1].id
+								    : NULL;
+	for (unsigned i = 0; i < g->nmembers; i++)
+		if (strlen(g->members[i].id) == len && strncmp(g->members[i].id, ref, len) == 0)
+			return g->members[i].id;
+	return NULL;
+}
+
+int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err)
+{
+	const struct group *g = r->group;
+	const char *call = strstr(ref, ":c"), *id;
+	int iteration, n, used = 0;
+
+	if (!g || (!r->spec->group.share && !g->chain))
+		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
+	id = named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
+	if (!id)
+		return err_set(err, AVA_ENOENT, "the group of this run has no %.40s", ref);
+	if (!call) {
+		snprintf(out, 128, "runs/%s/result.json", id);
+		return 0;
+	}
+	if (sscanf(call + 1, "c%d.%d%n", &iteration, &n, &used) != 2 || call[1 + used])
+		return err_set(err, AVA_ENOENT, "%.20s is no call", call + 1);
+	snprintf(out, 128, "runs/%s/artifacts/c%d.%d.txt", id, iteration, n);
+	return 0;
+}
+
+/* ---- the deadline */
+
+/* All that still run end as timed out: the machine looks at its deadline first. */
+static void time_is_up(void *user)
+{
+	struct group *g = user;
+
+	g->expired = true;
+	LIST_EACH (&g->sup->live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (r->group != g || r->abandoned)
+			continue;
+		r->agent.deadline_ms = clock_mono_ms();
+		world_wake(r);
+	}
+}
+
+void group_run_starts(struct run *r)
+{
+	struct group *g = r->group;
+	int64_t used;
+
+	if (g && g->expired)
+		r->agent.deadline_ms = clock_mono_ms();
+	if (!g || g->running)
+		return;
+	g->running = true;
+	if (g->begun_wall_ms == 0)
+		g->begun_wall_ms = clock_wall_ms();
+	used = g->seen_wall_ms > g->begun_wall_ms ? g->seen_wall_ms - g->begun_wall_ms : 0;
+	if (g->time_ms <= 0)
+		return;
+	g->timer = os_timer_new(g->sup->loop, time_is_up, g);
+	if (g->timer)
+		os_timer_set(g->timer, MAX(g->time_ms - used, 0));
+}
+
+/* ---- its events, of Ava's own log */
+
+static void write_branch(struct jw *w, const struct group_member *m, bool ended)
+{
+	jw_object(w, NULL);
+	jw_str(w, "subagentId", m->id);
+	jw_str(w, "traceId", m->trace);
+	if (ended) {
+		jw_str(w, "status", ava_status_name(m->status));
+		jw_str(w, "head", m->head);
+	}
+	jw_end(w);
+}
+
+static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+{
+	struct draft_where where = {.day = true};
+	struct event_meta meta = EVENT_META_NONE;
+	struct event_head head = {
+		.kind = kind,
+		.agent_id = "ava",
+		.session_id = r->spec->session_id,
+		.trace_id = "",
+		.user_id = r->spec->user_id,
+	};
+	struct group *g = r->group;
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, CONTENT_MAX);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "groupId", g->id);
+	jw_int(&w, "branchCount", g->nmembers);
+	jw_array(&w, "branchIds");
+	for (unsigned i = 0; i < g->nmembers; i++)
+		write_branch(&w, &g->members[i], kind == EVENT_Join);
+	jw_end(&w);
+	jw_end(&w);
+	(void)draft_event(d, &where, &head, &b, &meta);
+	buf_fini(&b);
+}
+
+void group_fork(struct run *r, struct draft *d)
+{
+	if (r->group)
+		write_event(r, d, EVENT_Fork);
+}
+
+/* ---- ends */
+
+static bool all_ended(const struct group *g)
+{
+	for (unsigned i = 0; i < g->nmembers; i++)
+		if (!g->members[i].ended)
+			return false;
+	return true;
+}
+
+/* What the next of a chain gets to know of the one before it. */
+static void describe(const struct run *r, enum ava_status status, const char *summary,
+		     const char *context, struct buf *out)
+{
+	buf_addf(out, "%s%s### The run before (%s, %s)\n", context ? context : "",
+		 context && *context ? "\n\n" : "", r->id.text, ava_status_name(status));
+	buf_adds(out, summary);
+	buf_addf(out, "\n\nIts result: read_result with call_id \"%s\".", r->id.text);
+	if (r->artifacts.len > 0)
+		buf_addf(out, " Outputs it kept: %s.", r->artifacts.data);
+}
+
+/* The config of the next run, with what this one leaves to it; *then is what
+ * follows that one, *owned*. NULL: there is none, or no memory. */
+static json_t *next_config(const struct run *r, enum ava_status status, const char *summary)
+{
+	const struct spec_group *was = &r->spec->group;
+	json_t *list = was->then ? json_parse(was->then, strlen(was->then), NULL) : NULL;
+	json_t *config = json_incref(json_array_get(list, 0)), *group;
+	char *rest = NULL;
+	struct buf context;
+
+	group = json_object_get(config, "group");
+	buf_init(&context, SPEC_CONTEXT_MAX);
+	if (!group)
+		goto out;
+	describe(r, status, summary, json_get_str(config, "context"), &context);
+	json_array_remove(list, 0);
+	if (json_array_size(list) > 0)
+		rest = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	if (buf_check(&context) == 0)
+		json_object_set_new(config, "context", json_stringn(context.data, context.len));
+	if (rest)
+		json_object_set_new(group, "then", json_string(rest));
+out:
+	free(rest);
+	buf_fini(&context);
+	json_decref(list);
+	return config;
+}
+
+static void spawn_next(struct run *r, struct draft *d, enum ava_status status, const char *summary)
+{
+	json_t *config = next_config(r, status, summary);
+	struct ava_error err = {0};
+	struct run_spec *spec = NULL;
+	int rv;
+
+	if (!config)
+		return;
+	rv = spec_from_json(&spec, config, r->spec->session_id, "", r->spec->user_id, &err);
+	json_decref(config);
+	if (rv == 0)
+		rv = supervisor_spawn(r->sup, spec, r->proposal, d, &r->next, &err);
+	if (rv == 0)
+		return;
+	spec_free(spec);
+	record_error(d, r, "chain", err.text);
+}
+
+void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary)
+{
+	struct group *g = r->group;
+	struct group_member *m = g ? find(g, r->id.text) : NULL;
+
+	if (!m)
+		return;
+	m->ended = true;
+	m->status = status;
+	for (unsigned i = 0; i < sizeof(r->head); i++)
+		snprintf(m->head + 2 * i, 3, "%02x", r->head[i]);
+	if (g->chain && status == AVA_SUCCESS)
+		spawn_next(r, d, status, summary);
+}
+
+void group_join(struct run *r, struct draft *d)
+{
+	if (r->group && all_ended(r->group))
+		write_event(r, d, EVENT_Join);
+}
+
+void group_next(struct run *r)
+{
+	struct run *next = r->next;
+
+	r->next = NULL;
+	if (next)
+		supervisor_start(next);
+}
+
+/* ---- the next start */
+
+int group_restore(struct supervisor *s, const struct catalog_row *row)
+{
+	struct group *g = row->group_id[0] ? group_get(s, row->group_id) : NULL;
+	struct group_member *m;
+
+	if (!g)
+		return row->group_id[0] ? AVA_ENOMEM : 0;
+	m = add(g, row->id, row->trace_id);
+	if (row->kind == CATALOG_SPAWN && g->begun_wall_ms == 0)
+		g->begun_wall_ms = row->started_ms;
+	if (row->kind != CATALOG_END || !m || m->ended)
+		return 0;
+	m->ended = true;
+	m->status = row->status;
+	g->seen_wall_ms = MAX(g->seen_wall_ms, row->ended_ms);
+	g->money.spent += row->totals.cost_microusd;
+	return 0;
+}
+
+void group_seen(struct run *r, int64_t wall_ms)
+{
+	if (r->group)
+		r->group->seen_wall_ms = MAX(r->group->seen_wall_ms, wall_ms);
+}
+
+static void forget(struct supervisor *s, bool all)
+{
+	struct group *g;
+	size_t at = 0;
+
+	while ((g = strmap_next(&s->groups, &at)) != NULL) {
+		if (!all && g->nruns > 0)
+			continue;
+		group_free(g);
+	}
+}
+
+void group_restored(struct supervisor *s)
+{
+	forget(s, false);
+}
+
+void groups_fini(struct supervisor *s)
+{
+	forget(s, true);
+	strmap_fini(&s->groups);
+}

@@ -1,0 +1,446 @@
+/* People and runs.
+ *
+ * A question: its event (Waiting, asked) rides; the answer goes to the machine,
+ * which makes the call's result of it, and person_ask_end commits what came of
+ * it (Steering, Waiting) before the run goes on. A message: its event (Steering,
+ * queued) is committed, then the machine hears of it and takes it along with
+ * the next results (Steering, delivered), or the end comes first (too_late).
+ *
+ * Texts of people and models are redacted on the way in, like all that goes
+ * into a conversation. What can fail: memory, before anything is said to be
+ * kept; a run that stops leaves nobody waiting for an answer. */
+#include "subagent/person.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notice.h"
+#include "agent/tool.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+#define TEXT_BYTES    (PERSON_TEXT_MAX * 4)
+#define ARGS_SHOWN    1500 /* characters of the arguments of a call that needs a yes */
+#define CHOICES_BYTES (64u << 10)
+
+struct said { /* by a person: on its way to the disk, or to the model */
+	struct list node;
+	char id[16]; /* "m3"; "" an answer */
+	char *text, *by, *notice;
+	bool late; /* the end was written meanwhile */
+	person_fn done;
+	void *user;
+};
+
+struct person {
+	struct question question;
+	bool open;             /* `question` is */
+	struct said *answer;   /* to it; until person_ask_end */
+	struct list answering; /* ends of questions on their way to the disk, in order */
+	struct list saying;    /* messages likewise */
+	struct list said;      /* on disk, not told yet */
+	unsigned nsaid;        /* of both */
+	unsigned last_id;
+};
+
+static struct person *person_of(struct run *r)
+{
+	struct person *p = r->person;
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		list_init(&p->answering);
+		list_init(&p->saying);
+		list_init(&p->said);
+		r->person = p;
+	}
+	return p;
+}
+
+static void said_free(struct said *s)
+{
+	if (!s)
+		return;
+	list_del(&s->node);
+	free(s->text);
+	free(s->by);
+	free(s->notice);
+	free(s);
+}
+
+static void said_done(struct said *s, int rv)
+{
+	if (s->done)
+		s->done(rv, s->id, s->user);
+	said_free(s);
+}
+
+/* Without secrets, at most `max` characters; NULL: out of memory. */
+static char *clean(const struct run *r, const char *text, size_t max)
+{
+	const struct redact *redact = r->outbox.lb->redact;
+	struct buf b;
+	char *copy = NULL;
+	int rv;
+
+	buf_init(&b, 1u << 20);
+	rv = redact ? redact_text(redact, &b, text, strlen(text)) : buf_adds(&b, text);
+	if (rv >= 0 && buf_check(&b) == 0)
+		copy = strndup(b.data ? b.data : "", utf8_prefix(b.data ? b.data : "", b.len, max));
+	buf_fini(&b);
+	return copy;
+}
+
+static struct said *said_new(const struct run *r, const char *text, const char *by, person_fn done,
+			     void *user)
+{
+	struct said *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	list_init(&s->node);
+	s->text = clean(r, text, PERSON_TEXT_MAX);
+	s->by = strdup(by ? by : "");
+	s->done = done;
+	s->user = user;
+	if (s->text && s->by)
+		return s;
+	said_free(s);
+	return NULL;
+}
+
+static int check_text(const char *text, struct ava_error *err)
+{
+	size_t len = strlen(text);
+
+	if (!utf8_valid(text, len))
+		return err_set(err, AVA_EINVAL, "the text is not valid UTF-8");
+	if (text[strspn(text, " \t\r\n")] == 0)
+		return err_set(err, AVA_EINVAL, "the text is empty: say what the run shall know");
+	if (utf8_prefix(text, len, PERSON_TEXT_MAX) < len)
+		return err_set(
+			err, AVA_EINVAL,
+			"the text has more than %d characters: put the rest into a file that "
+			"the run can read",
+			PERSON_TEXT_MAX);
+	return 0;
+}
+
+/* ---- questions */
+
+static void question_fini(struct question *q)
+{
+	free(q->text);
+	free(q->choices);
+	free(q->fallback);
+	*q = (struct question){0};
+}
+
+const struct question *person_question(const struct run *r)
+{
+	const struct person *p = r->person;
+
+	return p && p->open && !p->answer ? &p->question : NULL;
+}
+
+/* What people are asked about a call that needs a yes. */
+static char *approval_text(const struct turn_call *c)
+{
+	size_t shown = utf8_prefix(c->args, c->args_len, ARGS_SHOWN);
+	char *text = NULL;
+
+	if (asprintf(&text, "May it call %s with %.*s%s?", c->name, (int)shown, c->args,
+		     shown < c->args_len ? "…" : "") < 0)
+		return NULL;
+	return text;
+}
+
+/* Over what the answer holds for. */
+static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
+{
+	struct hash_sha256 h;
+	unsigned char sum[32];
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, c->name, strlen(c->name));
+	hash_sha256_add(&h, "\n", 1);
+	hash_sha256_add(&h, c->args, c->args_len);
+	hash_sha256_end(&h, sum);
+	for (unsigned i = 0; i < sizeof(sum); i++)
+		snprintf(out + 2 * i, 3, "%02x", sum[i]);
+}
+
+static int fill(struct run *r, struct question *q, const struct turn_call *c,
+		const struct agent_ask *a)
+{
+	char *text = a->approval ? approval_text(c) : NULL;
+	int64_t most = r->sup->settings->ask_timeout_s * 1000;
+
+	*q = (struct question){.approval = a->approval, .asked_ms = clock_wall_ms()};
+	memcpy(q->call_id, c->id, sizeof(q->call_id));
+	hash_call(c, q->call_hash);
+	if (!a->approval || text)
+		q->text = clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
+	free(text);
+	q->choices = a->choices ? clean(r, a->choices, CHOICES_BYTES) : NULL;
+	q->fallback = a->fallback ? clean(r, a->fallback, PERSON_TEXT_MAX) : NULL;
+	q->until_ms = q->asked_ms + MIN(a->timeout_ms, most);
+	if (q->text && (!a->choices || q->choices) && (!a->fallback || q->fallback))
+		return 0;
+	question_fini(q);
+	return AVA_ENOMEM;
+}
+
+static void record_state(struct draft *d, struct run *r, const char *state, const struct said *s)
+{
+	const struct question *q = &r->person->question;
+
+	record_waiting(d, r,
+		       &(struct record_waiting){
+			       .q = q,
+			       .state = state,
+			       .answer = s ? s->text : NULL,
+			       .by = s ? s->by : NULL,
+		       });
+}
+
+/* No memory for the record: the run does nothing more, the next start sees to it. */
+static void give_up(struct run *r)
+{
+	r->abandoned = true;
+	supervisor_out_of_memory(r);
+	world_wake(r);
+}
+
+int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int64_t *until_ms)
+{
+	struct run *r = a->world;
+	struct person *p = person_of(r);
+	struct draft *d = world_draft(r);
+	char shown[sizeof(r->activity)];
+
+	if (!p || !d || fill(r, &p->question, &a->turn->calls[call], ask) != 0)
+		return AVA_ENOMEM;
+	p->open = true;
+	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
+	snprintf(shown, sizeof(shown), "Waiting for an answer: %s", p->question.text);
+	shown[utf8_prefix(shown, strlen(shown), 120)] = 0;
+	world_activity(r, shown);
+	record_state(d, r, "asked", NULL);
+	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
+	return 0;
+}
+
+static void end_saved(int rv, void *user)
+{
+	struct run *r = user;
+	struct said *s = LIST_FIRST(&r->person->answering, struct said, node);
+
+	said_done(s, 0);
+	agent_on_saved(&r->agent);
+	world_wake(r);
+}
+
+void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
+{
+	static const char *const states[] = {
+		[ASKED_ANSWERED] = "answered",
+		[ASKED_REFUSED] = "refused",
+		[ASKED_EXPIRED] = "expired",
+	};
+	struct run *r = a->world;
+	struct person *p = r->person;
+	struct draft *d = world_draft(r);
+	struct said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
+
+	if (!d || !s) {
+		give_up(r);
+		return;
+	}
+	if (p->answer)
+		record_steering(d, r, s->text, "answered", "", p->question.call_id, s->by);
+	else
+		list_init(&s->node);
+	record_state(d, r, states[how], p->answer);
+	p->answer = NULL;
+	p->open = false;
+	question_fini(&p->question);
+	world_activity(r, "Waiting for a slot");
+	list_add(&p->answering, &s->node);
+	world_flush(r, JOURNAL_NOW, end_saved);
+}
+
+int person_answer(struct run *r, const char *text, bool yes, const char *by, person_fn done,
+		  void *user, struct ava_error *err)
+{
+	struct said *s;
+	int rv = check_text(text, err);
+
+	if (rv != 0)
+		return rv;
+	s = said_new(r, text, by, done, user);
+	rv = s ? agent_on_answer(&r->agent, s->text, yes) : AVA_ENOMEM;
+	if (rv != 0) {
+		said_free(s);
+		return err_set(err, rv, "out of memory");
+	}
+	r->person->answer = s;
+	world_wake(r);
+	return 0;
+}
+
+/* ---- messages */
+
+static void steer_saved(int rv, void *user)
+{
+	struct run *r = user;
+	struct person *p = r->person;
+	struct said *s = LIST_FIRST(&p->saying, struct said, node);
+	person_fn done = s->done;
+
+	s->done = NULL;
+	list_del(&s->node);
+	if (s->late) {
+		done(0, s->id, s->user);
+		said_free(s);
+		return;
+	}
+	list_add(&p->said, &s->node);
+	agent_on_steer(&r->agent);
+	done(0, s->id, s->user);
+}
+
+/* As the model reads it. */
+static char *notice_of(const struct said *s)
+{
+	struct buf text, line;
+	char *out = NULL;
+
+	buf_init(&text, 64u << 10);
+	buf_init(&line, 64u << 10);
+	buf_adds(&text, "A person says: ");
+	if (notice_escape(&text, s->text, strlen(s->text)) == 0 &&
+	    notice_format(&line, text.data) == 0)
+		out = buf_take(&line, NULL);
+	buf_fini(&text);
+	buf_fini(&line);
+	return out;
+}
+
+int person_steer(struct run *r, const char *text, const char *by, person_fn done, void *user,
+		 struct ava_error *err)
+{
+	struct person *p = person_of(r);
+	struct draft *d;
+	struct said *s;
+	int rv = check_text(text, err);
+
+	if (rv != 0)
+		return rv;
+	if (p && p->nsaid >= PERSON_SAID_MAX)
+		return err_set(err, AVA_EBUSY,
+			       "run %s has not read %d messages yet: wait until it has", r->id.text,
+			       PERSON_SAID_MAX);
+	d = world_draft(r);
+	s = p && d ? said_new(r, text, by, done, user) : NULL;
+	if (s)
+		s->notice = notice_of(s);
+	if (!s || !s->notice) {
+		said_free(s);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	snprintf(s->id, sizeof(s->id), "m%u", ++p->last_id);
+	record_steering(d, r, s->text, "queued", s->id, "", s->by);
+	list_add(&p->saying, &s->node);
+	p->nsaid++;
+	world_flush(r, JOURNAL_NOW, steer_saved);
+	return 0;
+}
+
+unsigned person_notices(struct run *r, const char **out)
+{
+	unsigned n = 0;
+
+	if (!r->person)
+		return 0;
+	LIST_EACH (&r->person->said, at, tmp)
+		out[n++] = LIST_ENTRY(at, struct said, node)->notice;
+	return n;
+}
+
+static void forget(struct run *r, struct draft *d, struct said *s, const char *outcome)
+{
+	record_steering(d, r, s->text, outcome, s->id, "", s->by);
+	r->person->nsaid--;
+}
+
+void person_told(struct run *r, struct draft *d)
+{
+	struct person *p = r->person;
+
+	while (p && !list_empty(&p->said)) {
+		struct said *s = LIST_FIRST(&p->said, struct said, node);
+
+		forget(r, d, s, "delivered");
+		said_free(s);
+	}
+}
+
+/* ---- the end */
+
+void person_close(struct run *r, struct draft *d)
+{
+	struct person *p = r->person;
+
+	if (!p)
+		return;
+	if (p->open)
+		record_state(d, r, "stopped", NULL);
+	p->open = false;
+	question_fini(&p->question);
+	if (p->answer)
+		said_done(p->answer, AVA_ECANCELED);
+	p->answer = NULL;
+	while (!list_empty(&p->said)) {
+		struct said *s = LIST_FIRST(&p->said, struct said, node);
+
+		forget(r, d, s, "too_late");
+		said_free(s);
+	}
+	LIST_EACH (&p->saying, at, tmp) {
+		struct said *s = LIST_ENTRY(at, struct said, node);
+
+		forget(r, d, s, "too_late");
+		s->late = true;
+	}
+}
+
+static void drop_all(struct list *l)
+{
+	while (!list_empty(l))
+		said_done(LIST_FIRST(l, struct said, node), AVA_ECANCELED);
+}
+
+void person_free(struct run *r)
+{
+	struct person *p = r->person;
+
+	if (!p)
+		return;
+	if (p->answer)
+		said_done(p->answer, AVA_ECANCELED);
+	drop_all(&p->answering);
+	drop_all(&p->saying);
+	drop_all(&p->said);
+	question_fini(&p->question);
+	free(p);
+	r->person = NULL;
+}

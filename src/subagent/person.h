@@ -1,0 +1,60 @@
+/* What passes between a run and people: the question that it waits for
+ * (agent_io.ask), and what is said to it while it is at work. Both are events
+ * first: nobody is told "yes, it has it" before that is on disk. Loop thread
+ * only. */
+#ifndef SUBAGENT_PERSON_H
+#define SUBAGENT_PERSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/io.h"
+#include "base/hash.h"
+#include "base/list.h"
+
+struct ava_error;
+struct buf;
+struct draft;
+struct run;
+
+#define PERSON_TEXT_MAX 2000 /* characters of what is said, at once */
+#define PERSON_SAID_MAX 16   /* messages that a run has not read yet */
+
+/* A question that is open; strings are borrowed until it is answered. */
+struct question {
+	char call_id[16];
+	bool approval; /* yes or no, whether the call may start; else a question of the model's */
+	char call_hash[HASH_HEX_LEN + 1];
+	char *text;                 /* for people */
+	char *choices;              /* JSON array of strings; NULL: none */
+	char *fallback;             /* what is taken when nobody answers; NULL: none */
+	int64_t asked_ms, until_ms; /* wall */
+};
+
+/* rv 0: it is on disk. `steer_id` "" for an answer. Called once; AVA_ECANCELED:
+ * the run ended, or the runtime stops, first. */
+typedef void (*person_fn)(int rv, const char *steer_id, void *user);
+
+/* NULL: the run asks nothing, or it was just answered. */
+const struct question *person_question(const struct run *r);
+/* Answer it. `text` and `by` *copied*; `yes` counts for an approval. 0: `done`
+ * follows. AVA_EINVAL (length), AVA_ENOMEM. */
+int person_answer(struct run *r, const char *text, bool yes, const char *by, person_fn done,
+		  void *user, struct ava_error *err);
+/* Say something to a run at work: the model reads it with the next results.
+ * As above; AVA_EBUSY: it has not read PERSON_SAID_MAX others. */
+int person_steer(struct run *r, const char *text, const char *by, person_fn done, void *user,
+		 struct ava_error *err);
+
+/* ---- for the world */
+int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
+void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
+/* What was said and not told yet, as notices into `out` (room for
+ * PERSON_SAID_MAX; good until person_told). Returns how many. */
+unsigned person_notices(struct run *r, const char **out);
+void person_told(struct run *r, struct draft *d); /* the results with them are in `d` */
+/* The run ends: closes the question, says what was not read. */
+void person_close(struct run *r, struct draft *d);
+void person_free(struct run *r);
+
+#endif

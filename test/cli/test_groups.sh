@@ -1,0 +1,65 @@
+#!/bin/sh
+# Groups: one quote and one answer for several runs, one budget, Fork and Join, what
+# failed beside what did not; chains; results that are shared; crashes in between.
+. "${0%/*}/lib.sh"
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+command -v curl >/dev/null || skip 'no curl'
+
+mkdir "$T/work" && cd "$T/work" && printf 'one\ntwo\n' >a.txt
+day() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl; }
+events() { day | jq -c "select($1)"; }
+count() { events "$1" | wc -l; }
+
+start_daemon || { result 1 'avad serves' || finish; }
+
+# --- side by side, with the offline model ---------------------------------------------
+cat >tasks.jsonl <<'END'
+{"task":"Find where two is said.","role":"code_reviewer"}
+
+{"task":"Find where one is said.","role":"researcher"}
+END
+echo no | "$AVA" run --parallel tasks.jsonl >"$OUT" 2>"$ERR"
+equal 'a no starts nothing' 4 $?
+contains 'one question lists all' '2. Researcher to find where one is said.' "$OUT"
+equal 'nothing forked' 0 "$(count '.eventType == "Fork"')"
+
+echo yes | "$AVA" run --parallel tasks.jsonl --max-cost-cents 0 --timeout 300 >"$OUT" 2>"$ERR"
+equal 'a yes runs both' 0 $?
+contains 'what came of them' '2 of 2 succeeded' "$OUT"
+equal 'one confirmation' 1 "$(count '.eventType == "SpawnConfirmed"')"
+equal 'Fork names both' 2 "$(events '.eventType == "Fork"' | jq '.content.branchIds | length')"
+equal 'Join has their ends' '["success","success"]' \
+	"$(events '.eventType == "Join"' | jq -c '[.content.branchIds[].status]')"
+G=$(events '.eventType == "Join"' | jq -r .content.groupId)
+equal 'Join is of the group that forked' "$G" \
+	"$(events '.eventType == "Fork"' | jq -r .content.groupId)"
+group() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/groups/$1"; }
+equal 'the API tells of it' 'ended 2 2 parallel' \
+	"$(group "$G" | jq -r '"\(.status) \(.size) \(.succeeded) \(.mode)"')"
+equal 'an unknown group is none' not_found "$(group G-000000 | jq -r .error.code)"
+
+"$AVA" run --parallel tasks.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
+equal 'as JSON: each with its result' 2 "$(jq '[.runs[].result.summary] | length' "$OUT")"
+
+echo '{"task":"x","modle":"y"}' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'a bad line is named' 2
+contains 'with its number' 'run 1' "$ERR"
+echo 'nothing' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'what is no JSON is refused' 2
+run "$AVA" run --parallel tasks.jsonl --role researcher x
+exits 'a task and a file are one too many' 2
+
+# --- a chain ----------------------------------------------------------------------------
+"$AVA" run --parallel tasks.jsonl --chain --yes --json >"$OUT" 2>"$ERR" </dev/null
+equal 'a chain ends' '["success","success"]' "$(jq -c '[.runs[].status]' "$OUT")"
+first=$(jq -r '.runs[0].subagent_id' "$OUT") second=$(jq -r '.runs[1].subagent_id' "$OUT")
+head -n 1 "$AVA_DATA_ROOT/runs/$second/messages.jsonl" | jq -r .spec.context >"$T/context"
+contains 'the second knows what the first found' "The run before ($first, success)" "$T/context"
+equal 'the second began when the first had ended' true "$(day | jq -s --arg a "$first" \
+	--arg b "$second" '(map(select(.content.subagentId == $a and
+	.eventType == "SubagentComplete"))[0].timestamp) <= (map(select(.content.subagentId == $b
+	and .eventType == "SubagentSpawn"))[0].timestamp)')"
+finish

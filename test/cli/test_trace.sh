@@ -1,0 +1,59 @@
+#!/bin/sh
+# ava trace: as bars, exported and imported again, on a root of another machine
+# too; broken lines by their number.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+printf 'int kettle(void)\n{\n\treturn 1;\n}\n' >kettle.c
+"$AVA" run --yes --json 'find kettle' >"$T/result" 2>/dev/null
+id=$(jq -r .subagent_id "$T/result") name=$(jq -r .trace_id "$T/result")
+log=$AVA_DATA_ROOT/logs/subagents/$id.jsonl
+calls=$(grep -c '"eventType":"InferStart"\|"eventType":"ToolCall"' "$log")
+
+run "$AVA" trace "$id" --waterfall
+exits 'waterfall' 0
+equal 'a bar for each call' "$calls" "$(grep -c '│.*│' "$OUT")"
+contains 'and totals' " model calls, " "$OUT"
+run "$AVA" trace "$name" --export otlp
+exits 'otlp' 0
+equal 'a span for the run and for each call' $((calls + 1)) \
+	"$(jq '.resourceSpans[0].scopeSpans[0].spans | length' "$OUT")"
+equal 'all of one trace, below one span' '1 1' "$(jq -r '.resourceSpans[0].scopeSpans[0].spans |
+	"\(map(.traceId) | unique | length) \(map(.parentSpanId // empty) | unique | length)"' "$OUT")"
+run "$AVA" trace "$id" --json --export otlp
+exits 'one form at a time' 2
+
+# --- there and back
+
+"$AVA" trace "$id" --export jsonl >"$T/trace.jsonl"
+check 'jsonl is the log' cmp -s "$T/trace.jsonl" "$log"
+"$AVA" trace "$id" --json >"$T/trace.json"
+"$AVA" trace "$id" >"$T/tree"
+stop_daemon
+export AVA_DATA_ROOT="$T/other"
+mkdir -m 700 "$AVA_DATA_ROOT"
+for file in trace.jsonl trace.json; do
+	run "$AVA" trace import "$T/$file"
+	exits "import $file" 0
+	run "$AVA" trace "$name" --json
+	check "as it was ($file)" cmp -s "$OUT" "$T/trace.json"
+	run "$AVA" trace "$name"
+	check "the tree too ($file)" cmp -s "$OUT" "$T/tree"
+	rm -r "$AVA_DATA_ROOT/imports"
+done
+sed -i '3s/^{/{{/' "$T/trace.jsonl"
+run "$AVA" trace import "$T/trace.jsonl"
+exits 'a broken line' 1
+contains 'by its number' 'line 3: ' "$ERR"
+equal 'the rest is there' "$(($(wc -l <"$log") - 1))" \
+	"$("$AVA" trace "$name" --export jsonl | wc -l | tr -d ' ')"
+run "$AVA" trace import "$T/none"
+exits 'no such file' 5
+printf '{"eventType":"Custom","traceId":"../../x"}\n' >"$T/evil"
+run "$AVA" trace import "$T/evil"
+exits 'a name that is none' 2
+run "$AVA" trace import
+exits 'no file' 2
+
+finish

@@ -1,0 +1,113 @@
+#!/bin/sh
+# Runs and people: a question waits without slot and clock until it is answered,
+# a default is taken when nobody does, and what is said to a run at work is read
+# at the next turn boundary.
+. "${0%/*}/lib.sh"
+
+export AVA_RUNS_MAX=1
+cat >"$T/asks.jsonl" <<'X'
+{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"done as told","confidence":1}}]}
+X
+cat >"$T/default.jsonl" <<'X'
+{"tool_calls":[{"name":"ask_person","args":{"question":"How deep?","default":"shallow","timeout":1}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"went on","confidence":1}}]}
+X
+cat >"$T/works.jsonl" <<'X'
+{"text":"Looking.","tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"too early","confidence":1}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"minded","confidence":1}}]}
+X
+cat >"$T/slow.jsonl" <<'X'
+{"text":"never said","delay_ms":600000}
+X
+
+start() # FILE
+{
+	"$AVA" run "do it" --model "offline:$T/$1.jsonl" --yes --background --json </dev/null \
+		2>"$ERR" | jq -r .subagent_id
+}
+status_is() { [ "$("$AVA" status "$1" --json </dev/null | jq -r .status)" = "$2" ]; }
+logged() { grep -c "$2" "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
+
+# Who is away is told.
+mkdir -p "$XDG_CONFIG_HOME/ava"
+printf '#!/bin/sh\ncat >>"%s"\n' "$T/told" >"$T/notify"
+chmod +x "$T/notify"
+printf 'notify:\n  exec: %s\n' "$T/notify" >"$XDG_CONFIG_HOME/ava/config.yaml"
+
+start_daemon || { result 1 'avad serves' || finish; }
+
+# --- a question
+a=$(start asks)
+wait_for 30 status_is "$a" waiting
+check 'a run that asks waits' status_is "$a" waiting
+run "$AVA" status "$a" --json
+equal 'its question is shown' 'Which parser?' "$(jq -r .waiting_for.question "$OUT")"
+equal 'with its choices' 'json yaml' "$(jq -r '.waiting_for.choices | join(" ")' "$OUT")"
+run "$AVA" ps
+contains 'ps says so' 'waiting' "$OUT"
+run "$AVA" status "$a"
+contains 'status says what it asks' 'Which parser?' "$OUT"
+
+told() { [ "$(jq -r "select(.run_id == \"$a\") | .type + \" \" + .text" "$T/told" 2>/dev/null)" = 'Waiting Which parser?' ]; }
+wait_for 30 told
+check 'who is away is told what it asks' told
+
+# Its slot, the only one, is free.
+b=$(start default)
+run "$AVA" wait --timeout 60 "$b"
+exits 'another run has the slot meanwhile, and nobody answers it' 0
+equal 'it took its default' shallow "$(jq -r 'select(.eventType == "ToolResult" and
+	.content.name == "ask_person") | .content.output' \
+	"$AVA_DATA_ROOT/logs/subagents/$b.jsonl" | head -1)"
+equal 'and says that nobody answered' 1 "$(logged "$b" '"state":"expired"')"
+
+run "$AVA" steer --call c9.9 "$a" json
+exits 'another question is not answered' 5
+check 'it still waits' status_is "$a" waiting
+run "$AVA" steer "$a" 2
+exits 'the number of a choice answers it' 0
+contains 'and that is said' 'has its answer' "$OUT"
+run "$AVA" wait --timeout 60 "$a"
+exits 'it goes on' 0
+equal 'the model read the choice' yaml "$(jq -r 'select(.eventType == "ToolResult" and
+	.content.name == "ask_person") | .content.output' "$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
+equal 'who said it is kept' "$(id -un)" "$(jq -r 'select(.eventType == "Steering") | .content.by' \
+	"$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
+run "$AVA" steer "$a" again
+exits 'nobody is left to read' 1
+contains 'that is said' 'has ended' "$ERR"
+
+# --- steering: a run that has to wait for the slot is told something before its
+# first reply, which would have been its end
+slow=$(start slow)
+wait_for 30 status_is "$slow" running
+c=$(start works)
+"$AVA" steer "$c" 'only the [ava] parser, please' >"$T/steer.out" 2>&1 </dev/null &
+steer=$!
+wait_for 30 logged "$c" '"outcome":"queued"'
+"$AVA" cancel "$slow" >/dev/null </dev/null
+wait $steer
+equal 'what is said is read, and that is known' "$c has read it." "$(cat "$T/steer.out")"
+run "$AVA" wait --timeout 60 "$c"
+equal 'the result came after it was read' minded "$("$AVA" result "$c" --json </dev/null | jq -r .summary)"
+equal 'it was queued, then delivered' 'queued delivered' "$(jq -r 'select(.eventType == "Steering") |
+	.content.outcome' "$AVA_DATA_ROOT/logs/subagents/$c.jsonl" | paste -sd' ')"
+equal 'the model read it as a notice, once' 1 "$(grep -F -c '[ava] A person says: only the [\\ava] parser' \
+	"$AVA_DATA_ROOT/runs/$c/messages.jsonl")"
+slow=$(start slow)
+wait_for 30 status_is "$slow" running
+run "$AVA" steer --timeout 0.1 "$slow" hurry
+exits 'a wait for it that runs out' 124
+"$AVA" cancel "$slow" >/dev/null </dev/null
+equal 'what was not read is told as such' 1 "$(logged "$slow" '"outcome":"too_late"')"
+
+# --- cancelled while it waits
+d=$(start asks)
+wait_for 30 status_is "$d" waiting
+run "$AVA" cancel "$d"
+exits 'a run that waits is cancelled' 0
+equal 'its question is closed' 1 "$(logged "$d" '"state":"stopped"')"
+run "$AVA" steer S-abcdef hello
+exits 'a run that does not exist' 5
+finish

@@ -1,0 +1,125 @@
+/* The group in a spec: what is confirmed comes back byte for byte, and a cost
+ * limit over an unknown price is refused. */
+#include "unit.h"
+
+#include <string.h>
+
+#include <ava.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "codec/json.h"
+#include "provider/model.h"
+#include "subagent/spec.h"
+
+static struct run_spec *build(const struct spec_group *g)
+{
+	struct op_spawn s = {
+		.task = "look",
+		.role = "researcher",
+		.model = "offline",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+		.group = g,
+	};
+	struct run_spec *r = NULL;
+	struct ava_error err = {0};
+	struct settings set;
+
+	settings_defaults(&set);
+	if (spec_build(&r, &s, &set, NULL, NULL, &err) != 0)
+		fail_msg("%s", err.text);
+	return r;
+}
+
+static struct run_spec *again(const struct run_spec *was)
+{
+	json_t *config = json_parse(was->config, was->config_len, NULL);
+	struct run_spec *r = NULL;
+
+	assert_int_equal(spec_from_json(&r, config, "s", "", "u", NULL), 0);
+	json_decref(config);
+	return r;
+}
+
+static void test_comes_back(void **state)
+{
+	const struct spec_group g = {
+		.id = "G-7f3a2b",
+		.cost_microusd = 105000,
+		.time_ms = 90500,
+		.index = 2,
+		.size = 3,
+		.share = true,
+		.then = "[{\"task\":\"a \\\"b\\\"\",\"n\":0.1}]",
+	};
+	struct run_spec *r = build(&g), *b = again(r);
+
+	assert_string_equal(b->group.id, g.id);
+	assert_int_equal(b->group.cost_microusd, g.cost_microusd);
+	assert_int_equal(b->group.time_ms, g.time_ms);
+	assert_int_equal(b->group.index, 2);
+	assert_int_equal(b->group.size, 3);
+	assert_true(b->group.share);
+	assert_false(b->group.chain);
+	assert_string_equal(b->group.then, g.then);
+	assert_string_equal(b->hash, r->hash);
+	assert_string_equal(b->config, r->config);
+	spec_free(b);
+	spec_free(r);
+}
+
+static void test_alone(void **state)
+{
+	struct run_spec *r = build(NULL), *b = again(r);
+
+	assert_string_equal(r->group.id, "");
+	assert_null(strstr(r->config, "group")); /* its hash is that of older versions */
+	assert_string_equal(b->group.id, "");
+	assert_string_equal(b->hash, r->hash);
+	spec_free(b);
+	spec_free(r);
+}
+
+static void test_damaged(void **state)
+{
+	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
+	struct run_spec *r = build(&g), *b = NULL;
+	json_t *config = json_parse(r->config, r->config_len, NULL);
+
+	json_object_set_new(json_object_get(config, "group"), "index", json_integer(3));
+	assert_int_equal(spec_from_json(&b, config, "", "", "", NULL), AVA_ECORRUPT);
+	json_object_set_new(json_object_get(config, "group"), "size", json_integer(1000));
+	assert_int_equal(spec_from_json(&b, config, "", "", "", NULL), AVA_ECORRUPT);
+	assert_null(b);
+	json_decref(config);
+	spec_free(r);
+}
+
+static void test_unknown_price(void **state)
+{
+	struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = 100, .index = 1, .size = 1};
+	struct run_spec *r = build(NULL);
+	struct ava_error err = {0};
+
+	r->agent.price.output = -1;
+	assert_int_equal(spec_group_take(r, &g, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "unknown"));
+	g.cost_microusd = -1; /* each is held by its tokens */
+	assert_int_equal(spec_group_take(r, &g, &err), 0);
+	spec_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_unknown_price),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
