@@ -24,7 +24,7 @@ struct op_status {
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;
 	const struct question *asks; /* a person; NULL: nothing */
-	bool repeated; /* of a spawn: this request_id was answered before */
+	bool repeated;               /* of a spawn: this request_id was answered before */
 };
 
 struct supervisor {
@@ -40,6 +40,7 @@ struct supervisor {
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */
 	struct budget day;         /* budget.day_cents; counted since `day_date` began */
+	uint64_t ranks;            /* runs made so far, in this process */
 	char day_date[11];         /* local; "": nothing asked yet */
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
