@@ -3,8 +3,8 @@
  * A call is one of three: it fits with all it may cost and goes; it does not,
  * while others hold reservations, and waits until one is settled; it does not,
  * and nobody else holds anything: it takes what is left, or is refused when
- * that is less than its least. First come, first served in each budget, so
- * that a dear call is not passed by cheap ones for ever.
+ * that is less than its least. In each budget the oldest run goes first, and one
+ * that waits is passed by none that is younger, however cheap its call.
  *
  * Nobody waits for a budget in which nothing is reserved: what is settled or
  * withdrawn wakes whoever is first there. Free calls never wait. Sums stop at
@@ -55,10 +55,21 @@ static void reserve(struct budget_hold *h, int64_t amount)
 			h->of[i]->reserved = add(h->of[i]->reserved, amount);
 }
 
-/* Does someone who came earlier wait there? */
-static bool behind_others(const struct budget_hold *h, const struct budget *b)
+/* Does an older one wait there? */
+static bool behind_others(const struct budget_hold *h, struct budget *b)
 {
-	return !list_empty(&b->waiting) && b->waiting.next != &h->node;
+	const struct budget_hold *first = LIST_FIRST(&b->waiting, struct budget_hold, node);
+
+	return first && first != h && first->rank <= h->rank;
+}
+
+static void wait_in(struct budget *b, struct budget_hold *h)
+{
+	struct list *at = b->waiting.prev;
+
+	while (at != &b->waiting && LIST_ENTRY(at, struct budget_hold, node)->rank > h->rank)
+		at = at->prev;
+	list_insert(at->next, &h->node);
 }
 
 /* The answer as things are now; short_of says where it waits. */
@@ -93,7 +104,7 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most)
 	h->most = most;
 	rv = look(h);
 	if (rv == BUDGET_WAITS)
-		list_add(&h->of[h->short_of]->waiting, &h->node);
+		wait_in(h->of[h->short_of], h);
 	return rv;
 }
 
@@ -108,7 +119,7 @@ static bool first_moves(struct budget *b)
 		return false;
 	list_del(&h->node);
 	if (rv == BUDGET_WAITS)
-		list_add(&h->of[h->short_of]->waiting, &h->node);
+		wait_in(h->of[h->short_of], h);
 	else
 		h->go(h, rv);
 	return true;

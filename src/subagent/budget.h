@@ -2,7 +2,8 @@
  *
  * Before a call the most it can cost is reserved in every budget it draws on;
  * after it what it cost is counted and the rest given back. Calls that do not
- * fit wait in order while others hold something back. So what is spent passes
+ * fit wait while others hold something back, the oldest run first: where the
+ * money is short, some runs come to their end and not all to nothing. So what is spent passes
  * a limit by no more than an estimate of one input was wrong. Pure: no clock,
  * no disk. Amounts are micro-USD. */
 #ifndef SUBAGENT_BUDGET_H
@@ -18,7 +19,7 @@
 struct budget {
 	int64_t limit; /* 0: free calls only */
 	int64_t spent, reserved;
-	struct list waiting; /* budget_hold.node */
+	struct list waiting; /* budget_hold.node, by rank */
 };
 
 enum budget_scope { BUDGET_GROUP, BUDGET_DAY, BUDGET_NSCOPES };
@@ -27,6 +28,7 @@ enum budget_scope { BUDGET_GROUP, BUDGET_DAY, BUDGET_NSCOPES };
 struct budget_hold {
 	struct list node;                  /* in `waiting` of the budget that is short */
 	struct budget *of[BUDGET_NSCOPES]; /* NULL: none; they outlive the hold */
+	uint64_t rank;                     /* age of the run; the lowest goes first */
 	int64_t least, most;               /* asked for */
 	int64_t held;                      /* reserved in each of `of` */
 	enum budget_scope short_of;        /* which one made it wait, or be refused */

@@ -105,6 +105,7 @@ void infer_money_begin(struct run *r)
 {
 	budget_hold_init(&r->hold, money_came);
 	r->hold.of[BUDGET_DAY] = &r->sup->day;
+	r->hold.rank = ++r->sup->ranks;
 }
 
 int infer_money_ask(struct infer_job *j)

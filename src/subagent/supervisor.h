@@ -40,6 +40,7 @@ struct supervisor {
 	struct quotes quotes;
 	struct spend spend;        /* of runs that ended */
 	struct budget day;         /* budget.day_cents; counted since `day_date` began */
+	uint64_t ranks;            /* runs made so far, in this process */
 	char day_date[11];         /* local; "": nothing asked yet */
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */

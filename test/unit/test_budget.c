@@ -68,7 +68,31 @@ static void test_lowered_and_refused(void **state)
 	assert_int_equal(budget_ask(&c.h, 1, 1), AVA_EBUDGET);
 }
 
-/* First come, first served: a small call does not pass a large one. */
+/* The oldest goes first, whoever came first; a small call does not pass a large one. */
+static void test_oldest_first(void **state)
+{
+	struct budget b;
+	struct caller c[4];
+
+	budget_init(&b, 100);
+	for (int i = 0; i < 4; i++) {
+		begin(&c[i], &b, NULL);
+		c[i].h.rank = (uint64_t)i;
+	}
+	assert_int_equal(budget_ask(&c[0].h, 10, 60), 0);
+	assert_int_equal(budget_ask(&c[3].h, 10, 50), BUDGET_WAITS);
+	assert_int_equal(budget_ask(&c[2].h, 10, 60), BUDGET_WAITS);
+	assert_int_equal(budget_ask(&c[1].h, 1, 30), 0); /* older than those who wait, and fits */
+	budget_settle(&c[1].h, 0);
+	assert_int_equal(c[2].went + c[3].went, 0);
+	budget_settle(&c[0].h, 0);
+	assert_int_equal(c[2].went, 1);
+	assert_int_equal(c[3].went, 0);
+	budget_settle(&c[2].h, 0);
+	assert_int_equal(c[3].went, 1);
+}
+
+/* Of one age: first come, first served. */
 static void test_waits_in_order(void **state)
 {
 	struct budget b;
@@ -157,6 +181,8 @@ static void test_never_over(void **state)
 		budget_init(&day, LIMIT + round);
 		for (int i = 0; i < N; i++)
 			begin(&c[i], i % 5 ? &group : NULL, &day);
+		for (int i = 0; i < N; i++)
+			c[i].h.rank = (uint64_t)(i * 7 % N);
 		for (int step = 0; step < 2000; step++) {
 			struct caller *at;
 			uint64_t chance;
@@ -189,9 +215,10 @@ static void test_never_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fits),           cmocka_unit_test(test_lowered_and_refused),
-		cmocka_unit_test(test_waits_in_order), cmocka_unit_test(test_withdrawn),
-		cmocka_unit_test(test_group_and_day),  cmocka_unit_test(test_never_over),
+		cmocka_unit_test(test_fits),         cmocka_unit_test(test_lowered_and_refused),
+		cmocka_unit_test(test_oldest_first), cmocka_unit_test(test_waits_in_order),
+		cmocka_unit_test(test_withdrawn),    cmocka_unit_test(test_group_and_day),
+		cmocka_unit_test(test_never_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
