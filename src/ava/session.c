@@ -147,6 +147,7 @@ int sessions_open(struct core *c, struct ava_error *err)
 	struct scan sc = {.core = c};
 
 	c->sup.session_file = file_of;
+	c->sup.on_chained = sessions_chained;
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
 	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);

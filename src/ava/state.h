@@ -95,5 +95,7 @@ void proposals_free(struct core *c);
  * `r` NULL: nothing was started. */
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r);
+/* supervisor.on_chained: `core` is its session_user. */
+void sessions_chained(struct run *r, void *core);
 
 #endif

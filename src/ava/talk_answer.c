@@ -134,12 +134,22 @@ void sessions_answered(struct core *c, const struct proposal *p, const char *ses
 		core_log(c, "the result of %s will be told at the next start: out of memory",
 			 r->id.text);
 	if (p->state == PROPOSAL_CONFIRMED)
-		talk_note(s->talk, "The person confirmed %s: %s (%s) has started.", p->id, p->run,
-			  p->trace);
+		talk_note(s->talk, "The person confirmed %s: %s (%s) has started.", p->id,
+			  r ? r->id.text : p->run, r ? r->trace.text : p->trace);
 	else
 		talk_note(s->talk, "%s %s: nothing was started.", p->id,
 			  p->state == PROPOSAL_REJECTED ? "was rejected by the person"
 							: "has expired");
+}
+
+void sessions_chained(struct run *r, void *core)
+{
+	struct core *c = core;
+	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
+
+	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
+		return; /* told at the next start */
+	talk_note(s->talk, "Next in its chain: %s (%s) has started.", r->id.text, r->trace.text);
 }
 
 static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)

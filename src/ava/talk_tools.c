@@ -23,8 +23,8 @@
 #define CONTEXT_MAX (256u << 10)
 
 struct talk_tools {
-	struct tool spawn;
-	struct buf spawn_schema;
+	struct tool spawn, parallel;
+	struct buf spawn_schema, parallel_schema;
 	const struct tool *list[ROLE_MAX_TOOLS];
 	unsigned n;
 };
@@ -101,7 +101,7 @@ static void read_refs(struct os_work *w)
 				CONTEXT_MAX);
 }
 
-static void proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+void talk_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
 {
 	struct tool_call *c = user;
 	struct jw w;
@@ -115,6 +115,8 @@ static void proposed(int rv, const struct op_proposal *p, const struct ava_error
 	jw_str(&w, "proposal_id", p->id);
 	if (p->run_id[0])
 		jw_str(&w, "subagent_id", p->run_id);
+	if (p->group_id && p->group_id[0])
+		jw_str(&w, "group_id", p->group_id);
 	jw_str(&w, "status", p->state == PROPOSAL_PENDING ? "waits for the person" : "answered");
 	jw_raw(&w, "quote", p->quote_json, strlen(p->quote_json));
 	jw_str(&w, "next",
@@ -155,7 +157,7 @@ static void propose(struct tool_call *c, const char *context)
 	};
 
 	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
-	ops_propose(s->core, &o, proposed, c);
+	ops_propose(s->core, &o, talk_proposed, c);
 }
 
 static void refs_read(struct os_work *w)
@@ -439,6 +441,12 @@ static void add_models(struct buf *b)
 	buf_adds(b, "\"},");
 }
 
+void talk_tools_choices(struct buf *b)
+{
+	add_roles(b);
+	add_models(b);
+}
+
 static const char spawn_rest[] =
 	"\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,\"description\":\"what "
 	"to "
@@ -469,8 +477,7 @@ int talk_tools_init(struct core *c)
 	b = &t->spawn_schema;
 	buf_init(b, 32u << 10);
 	buf_adds(b, "{\"type\":\"object\",\"properties\":{");
-	add_roles(b);
-	add_models(b);
+	talk_tools_choices(b);
 	buf_adds(b, spawn_rest);
 	t->spawn = (struct tool){
 		.name = "spawn_subagent",
@@ -487,7 +494,7 @@ int talk_tools_init(struct core *c)
 		.activity = spawn_activity,
 	};
 	c->talk_tools = t;
-	if (buf_check(b) == 0)
+	if (talk_parallel_init(&t->parallel, &t->parallel_schema) == 0 && buf_check(b) == 0)
 		return 0;
 	talk_tools_fini(c);
 	return AVA_ENOMEM;
@@ -495,16 +502,19 @@ int talk_tools_init(struct core *c)
 
 void talk_tools_fini(struct core *c)
 {
-	if (c->talk_tools)
+	if (c->talk_tools) {
 		buf_fini(&c->talk_tools->spawn_schema);
+		buf_fini(&c->talk_tools->parallel_schema);
+	}
 	free(c->talk_tools);
 	c->talk_tools = NULL;
 }
 
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 {
-	const struct tool *own[] = {&c->talk_tools->spawn, &confirm_spawn, &subagent_status,
-				    &list_subagents, &cancel_subagent};
+	const struct tool *own[] = {&c->talk_tools->spawn, &c->talk_tools->parallel,
+				    &confirm_spawn,        &subagent_status,
+				    &list_subagents,       &cancel_subagent};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)

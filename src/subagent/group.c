@@ -350,8 +350,11 @@ void group_next(struct run *r)
 	struct run *next = r->next;
 
 	r->next = NULL;
-	if (next)
-		supervisor_start(next);
+	if (!next)
+		return;
+	supervisor_start(next);
+	if (r->sup->on_chained)
+		r->sup->on_chained(next, r->sup->session_user);
 }
 
 /* ---- the next start */

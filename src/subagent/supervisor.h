@@ -47,7 +47,9 @@ struct supervisor {
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
 	char *(*session_file)(const char *session_id, void *user);
-	void *session_user;
+	/* The next run of a chain starts; NULL: nobody wants to know. */
+	void (*on_chained)(struct run *r, void *user);
+	void *session_user; /* of both */
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */

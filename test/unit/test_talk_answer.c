@@ -121,6 +121,33 @@ static void test_two_proposals(void **state)
 	assert_int_equal(runs(w), 1);
 }
 
+/* One quote, one yes, several runs; of a chain each result is told of, too. */
+static void test_parallel(void **state)
+{
+	static const char *const ways[] = {"", ",\"chain\":true"};
+	struct world *w = *state;
+	char id[64], lines[1000];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(lines, sizeof(lines),
+			 "{\"tool_calls\":[{\"name\":\"spawn_parallel\",\"args\":{\"runs\":["
+			 "{\"role\":\"researcher\",\"task\":\"find parse_header\"},"
+			 "{\"role\":\"code_reviewer\",\"task\":\"find main\"}],"
+			 "\"max_cost_cents\":30%s}}]}\n{\"text\":\"Two.\"}\n"
+			 "{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n"
+			 "{\"text\":\"More.\"}\n",
+			 ways[i]);
+		snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+		tell(w, id, "both things");
+		assert_int_equal(runs(w), 2 * i);
+		tell(w, id, "yes");
+		wait_while(w, id, has_runs);
+		assert_int_equal(runs(w), 2 * i + 2);
+		assert_int_equal(seen(w, id, "event", "subagent:complete").n, 2);
+		assert_sent(w, id, "Next in its chain", i == 1);
+	}
+}
+
 /* A name that does not wait is no other one's yes, and part of a word is no word. */
 static void test_words_that_name(void **state)
 {
@@ -219,6 +246,7 @@ int main(void)
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
+		TEST(test_parallel),
 		TEST(test_two_proposals),
 		TEST(test_words_that_name),
 		TEST(test_edited_after_the_quote),
