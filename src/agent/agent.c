@@ -27,17 +27,18 @@
 
 #include "agent/answer.h"
 #include "agent/ask.h"
+#include "agent/compact.h"
 #include "agent/limit.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
+#include "agent/words.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 
-#define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
-#define PAUSES_MAX      5 /* in a row are gone on from */
-#define NOTICE_MAX      1024
+#define PAUSES_MAX 5 /* in a row are gone on from */
+#define NOTICE_MAX 1024
 
 enum step { STEP_AGAIN, STEP_WAIT };
 
@@ -132,6 +133,8 @@ static enum step finish(struct agent *a, struct agent_end *end, const char *open
 	}
 	if (a->asked)
 		stop_calling(a);
+	else if (a->compacting)
+		a->io->infer_stop(a);
 	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
 		a->io->tools_stop(a);
 	drop_unsaved(a);
@@ -260,6 +263,25 @@ static enum step ask_model(struct agent *a)
 	a->totals.calls++;
 	a->asked = true;
 	a->again = false;
+	return STEP_WAIT;
+}
+
+/* Where the window is nearly full: first room, then the call. */
+static enum step make_room(struct agent *a)
+{
+	struct agent_compact c;
+	int rv;
+
+	if (a->compacting)
+		return STEP_WAIT;
+	if (a->overflowed && a->halvings++ >= COMPACT_HALVINGS)
+		return finish_error(a, "model_error", a->reply_class, a->reply_error);
+	if (!compact_due(a, &c))
+		return ask_model(a);
+	rv = a->io->compact(a, &c);
+	if (rv < 0)
+		return finish_internal(a, rv);
+	a->compacting = true;
 	return STEP_WAIT;
 }
 
@@ -442,14 +464,6 @@ static enum step odd_reply(struct agent *a)
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
-bool agent_can_submit(const struct agent *a)
-{
-	for (unsigned i = 0; i < a->spec->ntools; i++)
-		if (a->spec->tools[i]->flags & TOOL_ENDS)
-			return true;
-	return false;
-}
-
 static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
@@ -526,6 +540,28 @@ static enum step paused(struct agent *a)
 	return STEP_AGAIN;
 }
 
+/* The one reply after a forced end: what it submits is kept, nothing runs. */
+static enum step wrapped_up(struct agent *a)
+{
+	struct turn_call *submit = find_submit(a);
+	json_t *args = submit != NULL ? json_parse(submit->args, submit->args_len, NULL) : NULL;
+	struct agent_end end = {0};
+	int rv = args != NULL ? reply_result(&a->turn->mem, args, &end) : 0;
+
+	json_decref(args);
+	if (rv == 0)
+		rv = save_reply(a, false);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (submit != NULL)
+		answer_call(a, submit, true, "", "accepted: the run ends here");
+	end.status = AVA_ERROR;
+	end.stop_reason = end.error_class = "repeated_calls";
+	end.error = WORDS_REPEATED;
+	end.partial = true;
+	return finish(a, &end, "cancelled", "the run has ended");
+}
+
 static enum step call_failed(struct agent *a)
 {
 	a->totals.failed_calls++;
@@ -540,7 +576,7 @@ static enum step step_calling(struct agent *a)
 	int rv;
 
 	if (!a->asked)
-		return ask_model(a);
+		return make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = a->force_submit = false;
@@ -551,7 +587,9 @@ static enum step step_calling(struct agent *a)
 		return finish_internal(a, rv);
 	if (a->turn->stop == TURN_STOP_PAUSE && a->turn->ncalls == 0)
 		return paused(a);
-	a->pauses = 0;
+	a->pauses = a->halvings = 0;
+	if (a->wrapping && (a->turn->ncalls > 0 || agent_can_submit(a)))
+		return wrapped_up(a);
 	if (a->turn->stop == TURN_STOP_REFUSAL)
 		return refused(a);
 	if (a->turn->ncalls > 0)
@@ -596,32 +634,6 @@ static void start_tools(struct agent *a)
 	}
 }
 
-/* Why a turn without calls goes back to the model. */
-static void note_text(const struct agent *a, char *out, size_t size)
-{
-	const struct turn *t = a->turn;
-	bool cut = t->stop == TURN_STOP_LENGTH;
-	const char *what, *then;
-
-	if (a->odd_replies == 0) {
-		what = cut ? "Your text was cut off at the output limit."
-			   : "Your text alone does not end the run.";
-		then = "Call submit_result now, with output, summary, confidence and caveats";
-		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
-		return;
-	}
-	if (t->text_len > 0)
-		what = "Your reply holds a call written as text, which runs nothing";
-	else
-		what = cut ? "Your reply was cut off at the output limit before it said anything"
-			   : "Your reply was empty";
-	then = agent_can_submit(a)
-		       ? "Go on: call a tool through the tool interface, or submit_result with "
-			 "what you have"
-		       : "Go on: call a tool through the tool interface, or answer in words";
-	snprintf(out, size, "%s (%d of %d). %s.", what, a->odd_replies, ODD_REPLIES_MAX, then);
-}
-
 /* One notice as the world gets it, in the turn's arena; NULL: out of memory. */
 static const char *notice(struct agent *a, const char *text)
 {
@@ -640,13 +652,19 @@ static enum step give_results(struct agent *a)
 {
 	int64_t now = a->io->now(a), bytes;
 	unsigned near = limit_near(a, now), n = 0;
-	const char *notices[AGENT_NRESOURCES + 1];
+	const char *notices[AGENT_NRESOURCES + 2];
 	char text[NOTICE_MAX / 2];
+	int rv;
 
 	if (a->turn->ncalls == 0 && !a->steered) {
-		note_text(a, text, sizeof(text));
+		words_note(a, text, sizeof(text));
 		notices[n++] = notice(a, text);
 	}
+	rv = words_repeats(a, text, sizeof(text));
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (text[0] != 0)
+		notices[n++] = notice(a, text);
 	for (unsigned r = 0; r < AGENT_NRESOURCES; r++) {
 		if (!(near & (1u << r)))
 			continue;

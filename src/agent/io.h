@@ -15,6 +15,8 @@
 #include <ava.h>
 
 struct agent;
+struct agent_compact;
+struct agent_compacted;
 struct turn;
 
 /* One model call. The intent (InferStart) is durable before the request
@@ -32,7 +34,7 @@ struct agent_end {
 	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
-				  * "internal" */
+				  * "internal", "repeated_calls" */
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */
@@ -67,11 +69,15 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply, or agent_on_again. AVA_ENOENT as its code: the folder that the run
-	 * works in is gone. AVA_EBUDGET, here or as its code: the budget of the
+	/* -> agent_on_reply, agent_on_again or agent_on_overflow. AVA_ENOENT as its code: the
+	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded; here the
 	 * sentence that says so is put into a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
+	/* Remove from the conversation what agent/compact.h says, durable and for
+	 * good: later requests extend what stands then. -> agent_on_compacted,
+	 * also when nothing can go. infer_stop ends this too. */
+	int (*compact)(struct agent *a, const struct agent_compact *c);
 	/* agent_on_reply will not come any more. What the call cost so far is
 	 * returned as an estimate by the world in save_end's totals. */
 	void (*infer_stop)(struct agent *a);

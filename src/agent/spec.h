@@ -27,6 +27,7 @@ struct agent_spec {
 	struct agent_limits limits;
 	struct agent_price price;
 	int64_t max_output;              /* tokens a call may write at most */
+	int64_t window;                  /* tokens of a request and its reply; 0: no bound */
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
 	bool can_force; /* the dialect can force a tool */

@@ -336,6 +336,7 @@ static void facts_from_model(struct run_spec *r)
 	r->agent.price = r->model.price;
 	r->agent.max_output = r->model.max_output;
 	r->agent.can_force = r->model.dialect->can_force;
+	r->agent.window = r->model.dialect->answer ? 0 : r->model.context;
 }
 
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
@@ -419,8 +420,8 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
 	r->agent.tools = r->tools;
 	r->agent.ntools = t->ntools;
-	r->agent.price = r->model.price;
-	r->agent.max_output = r->model.max_output;
+	facts_from_model(r);
+	r->agent.can_force = false;
 	set_rights(r);
 	rv = r->system ? seal_config(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv != 0)
@@ -495,6 +496,7 @@ static void facts_from_json(struct run_spec *r, const json_t *o)
 			.cache_write = json_get_int(price, "cacheWrite", -1),
 		};
 	r->agent.max_output = json_get_int(o, "maxOutput", r->agent.max_output);
+	r->agent.window = json_get_int(o, "window", r->agent.window);
 	if (drop)
 		snprintf(r->model.drop, sizeof(r->model.drop), "%s", drop);
 }
