@@ -56,7 +56,7 @@ static const struct {
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
 			  step_queued},
-	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
+	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS) | TO(WAITING), step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
 	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(WAITING) | TO(SAVING), step_tools},
 	[AGENT_WAITING] = {"waiting", TO(QUEUED) | TO(SAVING), step_waiting},
@@ -245,6 +245,18 @@ static enum step step_queued(struct agent *a)
 	return agent_move(a, a->turn != NULL && !a->reply_ready ? AGENT_TOOLS : AGENT_CALLING);
 }
 
+/* No slot, and no time passes, until a person has answered. */
+static enum step wait_for_person(struct agent *a)
+{
+	a->used_ms = a->io->now(a) - a->started_ms;
+	a->started_ms = -1;
+	a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, INT64_MAX);
+	a->io->slot_drop(a);
+	a->have_slot = a->slot_wanted = false;
+	return agent_move(a, AGENT_WAITING);
+}
+
 static enum step ask_model(struct agent *a)
 {
 	struct agent_infer call = {
@@ -254,6 +266,10 @@ static enum step ask_model(struct agent *a)
 	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
+	if (used_up >= 0 && a->spec->ask_limit) {
+		a->over = (uint8_t)(used_up + 1);
+		return wait_for_person(a);
+	}
 	if (used_up >= 0)
 		return finish_limit(a, (enum agent_resource)used_up);
 	rv = a->io->infer(a, &call);
@@ -373,6 +389,8 @@ static int used_up(struct agent *a)
 	int64_t max_output;
 	int r;
 
+	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
+		return -1;
 	a->new_bytes += (int64_t)a->turn->wire_len;
 	r = limit_reserve(a, &max_output);
 	a->new_bytes -= (int64_t)a->turn->wire_len;
@@ -687,18 +705,6 @@ static enum step give_results(struct agent *a)
 	return agent_move(a, AGENT_CALLING);
 }
 
-/* No slot, and no time passes, until a person has answered. */
-static enum step wait_for_person(struct agent *a)
-{
-	a->used_ms = a->io->now(a) - a->started_ms;
-	a->started_ms = -1;
-	a->deadline_ms = INT64_MAX;
-	a->io->wake_at(a, INT64_MAX);
-	a->io->slot_drop(a);
-	a->have_slot = a->slot_wanted = false;
-	return agent_move(a, AGENT_WAITING);
-}
-
 static enum step step_tools(struct agent *a)
 {
 	start_tools(a);
@@ -709,11 +715,25 @@ static enum step step_tools(struct agent *a)
 
 /* ---- WAITING */
 
+/* May it pass its limit? Without a yes it ends as if nobody had been asked. */
+static enum step wait_over(struct agent *a)
+{
+	enum agent_resource r = (enum agent_resource)(a->over - 1);
+	enum agent_asked how;
+	int rv = ask_limit(a, &how);
+
+	if (rv != 0)
+		return rv < 0 ? finish_internal(a, rv) : STEP_WAIT;
+	return how == ASKED_ANSWERED ? agent_move(a, AGENT_QUEUED) : finish_limit(a, r);
+}
+
 static enum step step_waiting(struct agent *a)
 {
 	unsigned call;
 	int rv;
 
+	if (a->over > 0)
+		return wait_over(a);
 	if (a->asking > 0) {
 		call = a->asking - 1u;
 		if (!a->ask_given && a->io->now(a) < a->ask_until_ms)

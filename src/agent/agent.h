@@ -52,9 +52,9 @@ struct agent {
 	struct repeats *repeats;      /* calls made before; owned; NULL: none */
 	int32_t iteration, turn_from; /* of the last call; before this turn of a conversation */
 	uint16_t warned;              /* bit set of agent_resource */
-	uint8_t state;                /* enum agent_state; only agent_move writes it */
-	uint8_t odd_replies, pauses;  /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
-	uint8_t saves, halvings;      /* awaited saves; of the request, since a reply came */
+	uint8_t state, over; /* only agent_move writes it; resource a person may raise, + 1 */
+	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
+	uint8_t saves, halvings;     /* awaited saves; of the request, since a reply came */
 	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
 	bool slot_wanted, have_slot;
 	bool again; /* the last attempt of this call failed, the next one is due */

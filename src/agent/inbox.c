@@ -174,10 +174,12 @@ int agent_on_answer(struct agent *a, const char *text, bool yes)
 
 	assert(a->state == AGENT_WAITING && !a->ending);
 	assert(a->asking > 0 && !a->ask_given);
-	copy = arena_copy(&a->turn->mem, text, strlen(text));
-	if (copy == NULL)
-		return AVA_ENOMEM;
-	a->turn->calls[a->asking - 1].output = copy;
+	if (a->over == 0) {
+		copy = arena_copy(&a->turn->mem, text, strlen(text));
+		if (copy == NULL)
+			return AVA_ENOMEM;
+		a->turn->calls[a->asking - 1].output = copy;
+	}
 	a->ask_given = true;
 	a->ask_yes = yes;
 	return 0;

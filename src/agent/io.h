@@ -59,6 +59,10 @@ struct agent_ask {
 };
 
 /* What became of it. */
+/* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
+ * world raises that limit in a->spec before ask_end returns. */
+#define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
+
 enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {

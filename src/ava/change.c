@@ -163,6 +163,7 @@ static struct op_spawn again(const struct run_spec *q, const struct change *c, c
 		.no_thinking = c->thinking == 0 || (c->thinking < 0 && !c->role[0] && !q->thinking),
 		.grants = q->grants,
 		.ngrants = q->ngrants,
+		.on_limit = q->agent.ask_limit ? "ask" : NULL,
 	};
 }
 

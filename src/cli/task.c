@@ -187,6 +187,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		jw_strn(&w, "context", context->data, context->len);
 	put_text(&w, "model", o->model);
 	put_text(&w, "preset", o->preset);
+	put_text(&w, "on_limit", o->on_limit);
 	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
 	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
 	put_number(&w, "max_tokens", o->tokens, 1, 0);

@@ -15,7 +15,7 @@ struct ava_error;
 #define CONTEXT_MAX ((size_t)1 << 20)
 
 struct task_options {
-	const char *role, *preset, *context, *model; /* NULL: not given */
+	const char *role, *preset, *context, *model, *on_limit; /* NULL: not given */
 	struct opt_list files, grants;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
 	bool thinking;

@@ -152,9 +152,15 @@ void record_spawn(struct draft *d, struct run *r)
 		jw_str(&c.w, "groupId", s->group.id);
 	c.meta.model_id = s->model.id;
 	end_at(&c, true);
+	record_limits(d, r);
+}
+
+void record_limits(struct draft *d, struct run *r)
+{
+	struct rec c;
 
 	begin(&c, d, r, EVENT_Limit);
-	write_limits(&c.w, "budget", &s->agent.limits);
+	write_limits(&c.w, "budget", &r->spec->agent.limits);
 	end(&c);
 }
 

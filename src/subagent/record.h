@@ -54,6 +54,7 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 void record_context_edit(struct draft *d, struct run *r, const struct agent_compact *want,
 			 const struct context_edit *e);
 void record_activity(struct draft *d, struct run *r, const char *text);
+void record_limits(struct draft *d, struct run *r); /* Limit: as they are now */
 void record_warned(struct draft *d, struct run *r, unsigned warned);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);

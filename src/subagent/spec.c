@@ -259,6 +259,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
 	spec_group_write(w, &r->group);
+	if (r->agent.ask_limit)
+		jw_str(w, "onLimit", "ask");
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -373,6 +375,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
+	r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 	if (rv != 0)
 		goto fail;
 	set_rights(r);
@@ -475,6 +478,7 @@ static void limits_from_json(struct run_spec *r, const json_t *config)
 		.tokens = json_get_int(l, "tokens", 100000),
 		.iterations = (int32_t)json_get_int(l, "iterations", 20),
 	};
+	r->agent.ask_limit = json_get_str(config, "onLimit") != NULL;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
 	r->thinking = json_get_bool(config, "thinking", false);
 	r->rights_private = json_get_bool(o, "private", false);
@@ -504,6 +508,8 @@ static void facts_from_json(struct run_spec *r, const json_t *o)
 int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
 	const char *id = json_get_str(o, "model");
+	const json_t *limits = json_object_get(o, "limits");
+	const struct agent_limits *l = &r->agent.limits;
 	struct model m;
 	int rv = id ? model_restore(id, &m, err) : 0;
 
@@ -517,6 +523,13 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 		facts_from_model(r);
 	}
 	facts_from_json(r, o);
+	if (limits) /* raised by a person (over_limit.c) */
+		r->agent.limits = (struct agent_limits){
+			.time_ms = json_get_fixed(limits, "seconds", 3, l->time_ms),
+			.cost_microusd = json_get_fixed(limits, "costCents", 4, l->cost_microusd),
+			.tokens = json_get_int(limits, "tokens", l->tokens),
+			.iterations = (int32_t)json_get_int(limits, "iterations", l->iterations),
+		};
 	return 0;
 }
 

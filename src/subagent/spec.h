@@ -36,6 +36,7 @@ struct op_spawn {
 	size_t ngrants;
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
+	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
 #define SPEC_TASK_MAX    (256u << 10)
