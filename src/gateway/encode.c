@@ -466,6 +466,8 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"session_id", .str = &s->session_id},
 		{"tools", .items = b->tools, .list = &s->tools, .n = &s->ntools},
 		{"grants", .items = b->grants, .list = &s->grants, .n = &s->ngrants},
+		{"ask_before", .items = b->ask_before, .list = &s->ask_before,
+		 .n = &s->nask_before},
 		{"request_id", .str = &s->request_id},
 		{"origin", .str = &s->origin},
 		{"confirmed", .flag = &b->confirmed},

@@ -255,6 +255,8 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 	world_activity(r, shown);
 	record_state(d, r, "asked", NULL);
 	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
+	if (r->sup->on_ask)
+		r->sup->on_ask(r);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "subagent/spec_ask.h"
 
 static const struct preset {
 	const char *name;
@@ -241,6 +242,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	for (size_t i = 0; i < r->ngrants; i++)
 		jw_str(w, NULL, r->grants[i]);
 	jw_end(w);
+	spec_ask_write(w, r);
 	jw_object(w, "limits");
 	jw_fixed(w, "seconds", l->time_ms, 3);
 	jw_fixed(w, "costCents", l->cost_microusd, 4);
@@ -368,6 +370,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = take_grants(r, s, err);
 	if (rv == 0)
 		rv = pick_tools(r, s, err);
+	if (rv == 0)
+		rv = spec_ask_take(r, s, err);
 	if (rv != 0)
 		goto fail;
 	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
@@ -565,6 +569,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		rv = tools_from_json(r, config, err);
 	if (rv == 0)
 		rv = grants_from_json(r, config, err);
+	if (rv == 0)
+		rv = spec_ask_from_json(r, config, err);
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);
