@@ -110,5 +110,6 @@ extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
+extern const struct tool talk_read_ava_logs; /* talk_logs.c */
 
 #endif

@@ -503,8 +503,8 @@ void talk_tools_fini(struct core *c)
 
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 {
-	const struct tool *own[] = {&c->talk_tools->spawn, &confirm_spawn, &subagent_status,
-				    &list_subagents, &cancel_subagent};
+	const struct tool *own[] = {&c->talk_tools->spawn, &confirm_spawn,   &subagent_status,
+				    &list_subagents,       &cancel_subagent, &talk_read_ava_logs};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)

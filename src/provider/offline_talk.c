@@ -1,7 +1,8 @@
 /* Ava without a model: rules over the newest turn. A request to research,
  * review, extract or find is proposed to the role that fits; a question about
- * the work under way is answered from list_subagents; a result is told with
- * its citations; for everything else she says what she can do.
+ * the work under way is answered from list_subagents, one about what a run did
+ * or why it failed from its log; a result is told with its citations; for
+ * everything else she says what she can do.
  *
  * Happy path: the body is walked once, keeping the newest user text and the
  * calls behind it. Notices ("[ava] …") are the runtime's, and only stand in
@@ -23,6 +24,7 @@
 #include "codec/utf8.h"
 #include "provider/dialect.h"
 #include "provider/offline_draft.h"
+#include "provider/offline_logs.h"
 #include "provider/wire.h"
 
 #define TEXT_MAX  (8u << 20)
@@ -44,6 +46,7 @@ struct talk {
 	struct slice tools; /* raw */
 	unsigned users;     /* user messages */
 	unsigned number;    /* of the call to be answered */
+	char run[24];       /* that the runtime spoke of last; "": of none */
 };
 
 bool offline_is_talk(const char *body, size_t len)
@@ -54,6 +57,35 @@ bool offline_is_talk(const char *body, size_t len)
 }
 
 /* ---- reading */
+
+/* "S-7f3a2b" in the text; false: none. */
+static bool run_id(const char *text, char out[24])
+{
+	const char *at = strstr(text, "S-");
+	size_t n;
+
+	if (!at)
+		return false;
+	n = strspn(at + 2, "0123456789abcdef");
+	if (n < 6 || n > 20)
+		return false;
+	snprintf(out, 24, "%.*s", (int)(n + 2), at);
+	return true;
+}
+
+/* Notices tell which runs were started and have ended. */
+static void note_run(struct talk *t)
+{
+	for (const char *line = t->text; line; line = strchr(line, '\n')) {
+		const char *at = line + (*line == '\n');
+		char head[120];
+
+		snprintf(head, sizeof(head), "%.*s", (int)strcspn(at, "\n"), at);
+		if (strncmp(head, "[ava] ", 6) == 0)
+			run_id(head, t->run);
+		line = at;
+	}
+}
 
 static int new_text(struct talk *t, struct slice raw)
 {
@@ -66,6 +98,7 @@ static int new_text(struct talk *t, struct slice raw)
 	text[t->len] = 0;
 	t->text = text;
 	t->ncalls = 0;
+	note_run(t);
 	return 0;
 }
 
@@ -188,22 +221,22 @@ static const char *const status_words[] = {
 	"how long",
 	NULL,
 };
+static const char *const log_words[] = {
+	"why did it",
+	"why did s-",
+	"why did the run",
+	"why did the subagent",
+	"what did it do",
+	"what did s-",
+	"what did the run",
+	"what did the subagent",
+	"what went wrong",
+	"what happened to it",
+	"what happened to s-",
+	"log of s-",
+	NULL,
+};
 static const char *const stop_words[] = {"cancel", "stop ", "abort", "kill ", NULL};
-
-/* "S-7f3a2b" in the text; false: none. */
-static bool run_id(const char *text, char out[24])
-{
-	const char *at = strstr(text, "S-");
-	size_t n;
-
-	if (!at)
-		return false;
-	n = strspn(at + 2, "0123456789abcdef");
-	if (n < 6 || n > 20)
-		return false;
-	snprintf(out, 24, "%.*s", (int)(n + 2), at);
-	return true;
-}
 
 static void call(struct draft *d, const char *name, struct buf *args)
 {
@@ -239,7 +272,7 @@ static void call_with(struct draft *d, const char *name, const char *key, const 
 	buf_init(&args, 1024);
 	jw_init(&w, &args);
 	jw_object(&w, NULL);
-	if (key)
+	if (value)
 		jw_str(&w, key, value);
 	jw_end(&w);
 	call(d, name, &args);
@@ -264,6 +297,11 @@ static void answer_words(const struct talk *t, struct draft *d, const char *word
 
 	if (has_any(words, stop_words) && run_id(words, id))
 		call_with(d, "cancel_subagent", "subagent_id", id);
+	else if (has_any(words, log_words))
+		call_with(d, "read_ava_logs", "subagent_id",
+			  run_id(words, id) ? id
+			  : t->run[0]       ? t->run
+					    : NULL);
 	else if (has_any(words, status_words) && run_id(words, id))
 		call_with(d, "subagent_status", "subagent_id", id);
 	else if (has_any(words, status_words))
@@ -435,6 +473,11 @@ static int answer_result(struct draft *d, const struct talk_call *c)
 		buf_fini(&out);
 	} else if (slice_is(c->name, "spawn_subagent")) {
 		says(d, "A subagent can do that in the background. Shall it start?");
+	} else if (slice_is(c->name, "read_ava_logs")) {
+		buf_init(&out, TEXT_MAX);
+		offline_tell_log(&out, text, len);
+		say(d, &out);
+		buf_fini(&out);
 	} else if (slice_is(c->name, "confirm_spawn")) {
 		says(d, "It has started.");
 	} else {
