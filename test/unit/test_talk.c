@@ -2,6 +2,8 @@
  * to proposals are test_talk_answer.c's. */
 #include "talk_rig.h"
 
+#include <glob.h>
+
 /* ---- talking */
 
 static void test_a_plain_answer(void **state)
@@ -341,6 +343,26 @@ static void test_a_removed_session(void **state)
 	assert_non_null(strstr(text, "was removed"));
 }
 
+static void test_removed_while_it_works(void **state)
+{
+	struct world *w = *state;
+	char id[64], file[800], aside[900];
+	glob_t found;
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(file, sizeof(file), "%s", session_file(w, id, ""));
+	assert_int_equal(say(w, id, "yes"), 1);
+	assert_int_equal(unlink(file), 0);
+	wait_while(w, id, has_runs);
+	core_close(w->core);
+	open_core(w);
+	assert_int_equal(access(file, F_OK), -1);
+	snprintf(aside, sizeof(aside), "%s/lost/sessions+*%s.jsonl", w->root, id);
+	assert_int_equal(glob(aside, 0, NULL, &found), 0);
+	globfree(&found);
+}
+
 /* A session where nothing is left to do does not stay in memory at a start. */
 static void test_sessions_at_rest(void **state)
 {
@@ -379,14 +401,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_plain_answer),       TEST(test_bad_input),
-		TEST(test_said_while_busy),      TEST(test_stop),
-		TEST(test_forged_notices),       TEST(test_context_refs),
-		TEST(test_several_runs),         TEST(test_long_results),
-		TEST(test_limits_are_of_a_turn), TEST(test_operating_text),
-		TEST(test_after_a_stop),         TEST(test_older_words),
-		TEST(test_its_own_model),        TEST(test_a_removed_session),
-		TEST(test_sessions_at_rest),     TEST(test_a_session_without_memory),
+		TEST(test_a_plain_answer),
+		TEST(test_bad_input),
+		TEST(test_said_while_busy),
+		TEST(test_stop),
+		TEST(test_forged_notices),
+		TEST(test_context_refs),
+		TEST(test_several_runs),
+		TEST(test_long_results),
+		TEST(test_limits_are_of_a_turn),
+		TEST(test_operating_text),
+		TEST(test_after_a_stop),
+		TEST(test_older_words),
+		TEST(test_its_own_model),
+		TEST(test_a_removed_session),
+		TEST(test_removed_while_it_works),
+		TEST(test_sessions_at_rest),
+		TEST(test_a_session_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
