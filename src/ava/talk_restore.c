@@ -32,7 +32,8 @@ struct memory {
 	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
 	unsigned untold;
-	uint64_t last; /* number of the newest entry that was told */
+	uint64_t last;     /* number of the newest entry that was told */
+	struct list notes; /* talk_note: notices not told */
 	char model[300];
 };
 
@@ -54,6 +55,18 @@ static bool was_told(const struct memory *m, const char *kind, const char *id)
 	return nameset_has(&m->told, name) != 0;
 }
 
+static void take_note(struct memory *m, const json_t *mark)
+{
+	const char *id = json_get_str(mark, "note"), *told = json_get_str(mark, "noted");
+	const char *text = json_get_str(mark, "text");
+	struct talk_note *n = told ? talk_note_find(&m->notes, told) : NULL;
+
+	if (n)
+		talk_note_free(n);
+	if (id && text)
+		talk_note_keep(&m->notes, id, text);
+}
+
 static int take_mark(struct memory *m, const json_t *mark)
 {
 	struct run *r = m->talk ? &m->talk->run : NULL;
@@ -67,8 +80,10 @@ static int take_mark(struct memory *m, const json_t *mark)
 		keep_told(m, "said", said);
 	if (result)
 		keep_told(m, "result", result);
-	if (!turn)
+	if (!turn) {
+		take_note(m, mark);
 		return 0;
+	}
 	m->open = strcmp(turn, "open") == 0;
 	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
 		return 0;
@@ -374,6 +389,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	struct buf body;
 	int rv;
 
+	list_init(&m.notes);
 	buf_init(&body, FILE_MAX);
 	rv = read_messages(&m, &body, &info, err);
 	if (rv == 0)
@@ -394,6 +410,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	}
 	if (rv == 0 && !list_empty(&t->inputs))
 		os_defer(r->sup->loop, &t->pump);
+	list_splice(&t->notes, &m.notes);
 	buf_fini(&body);
 	nameset_fini(&m.told);
 	return rv;
@@ -407,15 +424,17 @@ static bool left_to_do(const struct session *s)
 	struct memory m = {0};
 	char path[LOGBOOK_PATH], *file = NULL;
 	size_t len = 0;
-	int stem = (int)(strlen(s->path) - strlen(".jsonl"));
-	int n = snprintf(path, sizeof(path), "%.*s.messages.jsonl", stem, s->path);
-	int rv = n < (int)sizeof(path) ? read_marks(&m, s->core, path, &file, &len, NULL)
-				       : AVA_ETOOBIG;
+	int rv = talk_messages_path(s, path);
 
+	list_init(&m.notes);
+	if (rv == 0)
+		rv = read_marks(&m, s->core, path, &file, &len, NULL);
 	if (rv == 0)
 		rv = read_entries(&m, s, NULL);
 	free(file);
 	nameset_fini(&m.told);
+	while (!list_empty(&m.notes))
+		talk_note_free(LIST_FIRST(&m.notes, struct talk_note, node));
 	return rv != 0 || m.open || m.untold > 0; /* taking it up says what is wrong */
 }
 

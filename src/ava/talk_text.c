@@ -7,7 +7,6 @@
  * between is escaped where it imitates a notice, so no result can end its
  * envelope and go on in the runtime's voice. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,18 +88,6 @@ int talk_system(struct buf *out, const struct session *s)
 	return buf_check(out);
 }
 
-void talk_note(struct talk *t, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	notice_format(&t->notes, text);
-	buf_addc(&t->notes, '\n');
-}
-
 /* ---- a result in its envelope */
 
 static void begin_result(struct buf *out, const json_t *result, const char *run)
@@ -152,8 +139,10 @@ static int add_result(struct buf *out, struct talk *t, const char *run)
 
 int talk_compose(struct buf *out, struct talk *t)
 {
-	if (t->notes.len)
-		buf_add(out, t->notes.data, t->notes.len);
+	LIST_EACH (&t->notes, n, tmp) {
+		notice_format(out, LIST_ENTRY(n, struct talk_note, node)->text);
+		buf_addc(out, '\n');
+	}
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
 

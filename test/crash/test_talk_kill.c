@@ -308,6 +308,11 @@ static void check(const char *dir, long k)
 	snprintf(path, sizeof(path), "%s/data/sessions/%s/%.*s.messages.jsonl", dir, f.folder,
 		 (int)(strlen(f.name) - 6), f.name);
 	check_messages(path, k);
+	snprintf(path, sizeof(path), "sessions/%s/%.*s.messages.jsonl", f.folder,
+		 (int)(strlen(f.name) - 6), f.name);
+	if (occurrences(dir, path, "[ava] The person confirmed") != 1)
+		fail_msg("k = %ld: that it was confirmed was told %u times", k,
+			 occurrences(dir, path, "[ava] The person confirmed"));
 	check_days(dir, k);
 }
 

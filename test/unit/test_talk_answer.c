@@ -99,6 +99,66 @@ static void test_two_channels(void **state)
 	assert_said(w, id, "has ended (success)");
 }
 
+static void restart(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
+static unsigned times_sent(struct world *w, const char *session, const char *text)
+{
+	char *data = messages(w, session);
+	unsigned n = 0;
+
+	for (const char *at = data; (at = strstr(at, text)) != NULL; at++)
+		n++;
+	free(data);
+	return n;
+}
+
+/* What became of a proposal is told once, whatever stops between the decision
+ * and her next turn. */
+static void test_told_after_a_stop(void **state)
+{
+	struct world *w = *state;
+	int done = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	for (int i = 0; i < 2; i++) {
+		restart(w);
+		tell(w, id, "hello");
+	}
+	assert_int_equal(times_sent(w, id, "was rejected by the person"), 2); /* mark, notice */
+	assert_int_equal(times_sent(w, id, "[ava] P-"), 1);
+}
+
+/* It is answered elsewhere while nobody has the conversation in memory. */
+static void test_answered_elsewhere(void **state)
+{
+	struct world *w = *state;
+	int done = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	restart(w);
+	ops_confirm(w->core, pending(w), "yes", NULL, "ben", answered, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_int_equal(seen(w, id, "assistant", "has ended (success)").n, 1);
+	assert_int_equal(times_sent(w, id, "[ava] The person confirmed P-"), 1);
+	assert_int_equal(times_sent(w, id, "[ava] End of the result of S-"), 1);
+}
+
 static void test_two_proposals(void **state)
 {
 	static const char two[] =
@@ -219,6 +279,8 @@ int main(void)
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
+		TEST(test_told_after_a_stop),
+		TEST(test_answered_elsewhere),
 		TEST(test_two_proposals),
 		TEST(test_words_that_name),
 		TEST(test_edited_after_the_quote),
