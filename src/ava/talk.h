@@ -23,13 +23,6 @@ struct session {
 	struct talk *talk; /* NULL: not in memory */
 };
 
-/* A notice that goes before the next input. */
-struct talk_note {
-	struct list node;
-	char id[40]; /* of its mark on disk; "": it has none */
-	char text[];
-};
-
 enum input_kind { INPUT_SAID, INPUT_RESULT };
 struct input { /* begins a turn, or goes into the next one */
 	struct list node;
@@ -107,18 +100,6 @@ int talk_system(struct buf *out, const struct session *s);
 const char *talk_operating_text(bool brief);
 /* The user-role text of a turn: notes, then each input. */
 int talk_compose(struct buf *out, struct talk *t);
-
-/* ---- talk_note.c */
-/* A notice, told before the next input. `id` "": of this process only; else
- * talk_note_write has put it into a commit. One of an id is enough. */
-void talk_note(struct talk *t, const char *id, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Its mark, into the commit that it tells of. */
-void talk_note_write(const struct session *s, struct draft *d, const char *id, const char *text);
-void talk_note_keep(struct list *notes, const char *id, const char *text);
-struct talk_note *talk_note_find(const struct list *notes, const char *id);
-void talk_note_free(struct talk_note *n);
-void talk_note_told(struct talk *t); /* all of them */
 
 /* ---- talk_answer.c: what was said, as the answer to an open proposal */
 /* true: it is being carried out, talk_pump goes on afterwards. */

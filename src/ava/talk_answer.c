@@ -14,6 +14,7 @@
 #include "ava/answer.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 #include "base/error.h"
 #include "base/util.h"
 

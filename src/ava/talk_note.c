@@ -3,6 +3,8 @@
  * same commit, as a mark beside the conversation; the turn that tells it has
  * another mark. So one that a stop kept from being told is told after it
  * (talk_restore.c). Without memory a notice is not told before the next start. */
+#include "ava/talk_note.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,6 +15,7 @@
 #include "agent/tool.h"
 #include "ava/ended.h"
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 #include "base/error.h"
 #include "codec/json.h"
 
