@@ -486,6 +486,10 @@ AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_opt
  * (AssistantMessage) and text. `entry` NULL, or its id in the session. */
 AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 		    struct ava_error *err);
+/* The same; what was said with this request_id before is not said again, also
+ * after a crash, for a day: after AVA_EUNKNOWN ask again with it. NULL: none. */
+AVA_API int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
+			 const char *text, char entry[24], struct ava_error *err);
 /* Newest first, at most `limit` (0: 100). */
 AVA_API int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **list,
 			 size_t *n, struct ava_error *err);

@@ -44,9 +44,16 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking)
 
 /* ---- inputs */
 
-static void input_free(struct input *in)
+void talk_input_free(struct input *in)
 {
 	list_del(&in->node);
+	while (!list_empty(&in->waits)) {
+		struct say_wait *w = LIST_FIRST(&in->waits, struct say_wait, node);
+
+		list_del(&w->node);
+		free(w);
+	}
+	free(in->request);
 	free(in->text);
 	free(in);
 }
@@ -75,6 +82,7 @@ static void run_ended(struct run_wait *wait, struct run *r)
 	if (in) {
 		in->kind = INPUT_RESULT;
 		list_init(&in->node);
+		list_init(&in->waits);
 		memcpy(in->id, w->run, sizeof(in->id));
 		talk_input(t, in);
 	}
@@ -203,7 +211,7 @@ static void begin_turn(struct talk *t)
 		return;
 	}
 	while (!list_empty(&t->inputs))
-		input_free(LIST_FIRST(&t->inputs, struct input, node));
+		talk_input_free(LIST_FIRST(&t->inputs, struct input, node));
 	if (t->begun) {
 		sum_up(t);
 		agent_next(&r->agent, added);
@@ -369,7 +377,7 @@ void talk_free(struct talk *t)
 		struct input *in = LIST_FIRST(&t->inputs, struct input, node);
 
 		free(in->answer);
-		input_free(in);
+		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))
 		watch_free(LIST_FIRST(&t->watches, struct talk_watch, node));

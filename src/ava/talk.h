@@ -23,6 +23,12 @@ struct session {
 	struct talk *talk; /* NULL: not in memory */
 };
 
+struct say_wait { /* whoever said it hears when it is on disk */
+	struct list node;
+	op_said_fn done;
+	void *user;
+};
+
 enum input_kind { INPUT_SAID, INPUT_RESULT };
 struct input { /* begins a turn, or goes into the next one */
 	struct list node;
@@ -33,8 +39,8 @@ struct input { /* begins a turn, or goes into the next one */
 	struct talk *talk;
 	struct op_answer *answer; /* its answer to a proposal is being carried out */
 	bool looked;              /* for an answer to a proposal */
-	op_said_fn done;          /* until it is on disk */
-	void *user;
+	char *request;            /* owned; NULL: none */
+	struct list waits;        /* say_wait: until it is on disk */
 };
 
 struct talk_watch { /* one of its subagents at work */
@@ -71,6 +77,9 @@ int session_load(struct session *s, struct ava_error *err); /* it has a talk the
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
+void talk_input_free(struct input *in);
+/* What was said with this request id. AVA_ENOMEM. (session.c) */
+int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
 /* Where what travels to her model stands. 0 or AVA_ETOOBIG. */

@@ -156,6 +156,7 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	if (!in)
 		return AVA_ENOMEM;
 	list_init(&in->node);
+	list_init(&in->waits);
 	in->kind = kind;
 	in->talk = m->talk;
 	in->said_ms = said_ms;
@@ -187,9 +188,14 @@ static int take_ended(struct memory *m, const char *id, const char *run)
 	return add_input(m, INPUT_RESULT, run, NULL, 0);
 }
 
-static int take_said(struct memory *m, const char *id, const json_t *message)
+static int take_said(struct memory *m, const char *id, const json_t *message, const char *request)
 {
 	const char *text;
+
+	if (m->talk && request && strlen(id) < sizeof(((struct request *)0)->proposal) &&
+	    talk_remember(m->talk->session, request, json_get_int(message, "timestamp", 0), id) !=
+		    0)
+		return AVA_ENOMEM;
 
 	if (was_told(m, "said", id)) {
 		keep_last(m, id);
@@ -218,7 +224,7 @@ static int take_entry(struct memory *m, const json_t *o)
 		return take_ended(m, id, run);
 	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
 	    strcmp(source, "ava") == 0)
-		return take_said(m, id, message);
+		return take_said(m, id, message, json_get_str(o, "requestId"));
 	return 0;
 }
 

@@ -343,6 +343,61 @@ static void test_a_removed_session(void **state)
 	assert_non_null(strstr(text, "was removed"));
 }
 
+struct twice {
+	char entry[2][24];
+	unsigned heard;
+};
+
+static void heard(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	struct twice *t = user;
+
+	assert_int_equal(rv, 0);
+	snprintf(t->entry[t->heard++], sizeof(t->entry[0]), "%s", entry);
+}
+
+static void say_again(struct world *w, const char *session, struct twice *t, unsigned wanted)
+{
+	struct op_say s = {.text = "hello", .user_id = "ben", .request_id = "r-1"};
+
+	ops_say(w->core, session, &s, heard, t);
+	for (int i = 0; t->heard < wanted && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(t->heard, wanted);
+}
+
+/* Whoever lost the answer asks again: on its way to the disk, on it, and after
+ * a restart it is one message. */
+static void test_said_once(void **state)
+{
+	struct world *w = *state;
+	struct op_say s = {.text = "hello", .user_id = "ben", .request_id = "r-1"};
+	struct twice t = {.heard = 0};
+	char id[64], other[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	ops_say(w->core, id, &s, heard, &t);
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	idle(w, id);
+	t.heard = 1;
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	core_close(w->core);
+	open_core(w);
+	t.heard = 1;
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	idle(w, id);
+	assert_int_equal(seen(w, id, "user", "hello").n, 1);
+	assert_int_equal(seen(w, id, "assistant", NULL).n, 1);
+	/* Elsewhere the same id is another one. */
+	snprintf(other, sizeof(other), "%s", begin(w, NULL));
+	t.heard = 1;
+	say_again(w, other, &t, 2);
+	assert_string_not_equal(t.entry[0], t.entry[1]);
+}
+
 static void test_removed_while_it_works(void **state)
 {
 	struct world *w = *state;
@@ -401,23 +456,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_plain_answer),
-		TEST(test_bad_input),
-		TEST(test_said_while_busy),
-		TEST(test_stop),
-		TEST(test_forged_notices),
-		TEST(test_context_refs),
-		TEST(test_several_runs),
-		TEST(test_long_results),
-		TEST(test_limits_are_of_a_turn),
-		TEST(test_operating_text),
-		TEST(test_after_a_stop),
-		TEST(test_older_words),
-		TEST(test_its_own_model),
-		TEST(test_a_removed_session),
-		TEST(test_removed_while_it_works),
-		TEST(test_sessions_at_rest),
-		TEST(test_a_session_without_memory),
+		TEST(test_a_plain_answer),         TEST(test_bad_input),
+		TEST(test_said_while_busy),        TEST(test_stop),
+		TEST(test_forged_notices),         TEST(test_context_refs),
+		TEST(test_several_runs),           TEST(test_long_results),
+		TEST(test_limits_are_of_a_turn),   TEST(test_operating_text),
+		TEST(test_after_a_stop),           TEST(test_older_words),
+		TEST(test_its_own_model),          TEST(test_a_removed_session),
+		TEST(test_removed_while_it_works), TEST(test_said_once),
+		TEST(test_sessions_at_rest),       TEST(test_a_session_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
