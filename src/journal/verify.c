@@ -162,7 +162,9 @@ static int add_present(struct verify *v, struct ava_error *err)
 
 	if (rv == 0)
 		rv = add_folder(v, "runs", "", "/messages.jsonl", err);
-	if (rv == 0 && verify_file_get(v, "catalog.jsonl") == NULL)
+	if (rv != 0 || v->o->extract)
+		return rv;
+	if (verify_file_get(v, "catalog.jsonl") == NULL)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = note_put_aside(v, "logs/subagents", ".broken", err);
