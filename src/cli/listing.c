@@ -1,5 +1,6 @@
-/* One request, its array as JSON on one line or as a table fitted to the
- * terminal. Fails when there is no daemon to ask, or no memory. */
+/* One request; the array in its answer is shown as JSON on one line, or as a
+ * table fitted to the terminal, or a sentence says that there is none. Fails
+ * when there is no daemon to ask, or no memory. */
 #include "cli/listing.h"
 
 #include <stdio.h>
