@@ -295,6 +295,8 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 		return rv;
 	if (s->start == 0 && log->want.after > 0)
 		s->start = read_file_after(&s->file, log->want.after);
+	if (!log->follow)
+		read_file_use_index(&s->file, log->rootfd, &log->want, s->start == 0);
 	read_file_seek(&s->file, s->start);
 	if (log->progress.fn != NULL) {
 		s->file.on_block = on_block;

@@ -19,11 +19,18 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/query_cover.h"
 
 #define BLOCK ((size_t)128 << 10) /* of reading forward: half of a small L2 cache */
 #define SMALL ((size_t)4 << 10)
 #define FRONT 256                /* bytes that hold the front of a line */
 #define TAIL  ((size_t)64 << 10) /* of looking from the end */
+
+struct read_file_index {
+	struct query_cover *cover;
+	struct query_walk walk;
+	struct query_gap gap; /* what is being looked at; to 0: nothing yet */
+};
 
 static int file_size(int fd, uint64_t *size, struct ava_error *err)
 {
@@ -62,6 +69,12 @@ void read_file_close(struct read_file *f)
 {
 	if (f->fd >= 0)
 		sys->close(f->fd);
+	if (f->index != NULL) {
+		query_walk_fini(&f->index->walk);
+		query_cover_close(f->index->cover);
+	}
+	free(f->index);
+	f->index = NULL;
 	free(f->data);
 	f->fd = -1;
 	f->data = NULL;
@@ -104,7 +117,7 @@ static ssize_t pread_again(int fd, void *data, size_t len, uint64_t at)
  * already given out? Its line numbers mean nothing any more then. */
 static int check_shrunk(struct read_file *f, struct ava_error *err)
 {
-	uint64_t size, at = f->offset + (f->to - f->from), was;
+	uint64_t size = 0, at = f->offset + (f->to - f->from), was;
 	int rv = file_size(f->fd, &size, err);
 
 	if (rv != 0)
@@ -131,6 +144,8 @@ static int fill(struct read_file *f, struct ava_error *err)
 
 	if (at >= f->end)
 		return 0;
+	if (f->index != NULL && at < f->index->gap.reach)
+		want = MIN(want, f->index->gap.reach - at);
 	rv = room(f, want, err);
 	if (rv != 0)
 		return rv;
@@ -223,14 +238,75 @@ static int costly(const char *path, uint64_t offset, struct ava_error *err)
 		       (unsigned long long)offset);
 }
 
+/* To the next lines that may be wanted. */
+static void jump(struct read_file *f)
+{
+	struct query_gap *gap = &f->index->gap;
+	uint64_t ahead;
+
+	if (f->offset < gap->to)
+		return;
+	query_walk_next(&f->index->walk, f->offset, gap);
+	ahead = gap->from - f->offset;
+	if (ahead == 0)
+		return;
+	if (ahead <= f->to - f->from)
+		consume(f, ahead);
+	else
+		read_file_seek(f, gap->from);
+	if (f->on_block != NULL)
+		f->on_block(ahead, f->user);
+}
+
+/* Lines that are known to be sound and without the literal need not be cut:
+ * on to the one it stands in, or to the last that is here in part. */
+static void pass(struct read_file *f, const struct query_text *t)
+{
+	uint64_t end = MIN(f->index->gap.to, f->offset + (f->to - f->from)), from;
+	const char *hit, *upto, *nl;
+
+	if (t->needle == NULL || !f->index->gap.sure || f->from == f->to || f->clear >= end)
+		return;
+	from = MAX(f->offset, f->clear);
+	hit = query_text_find(t, f->data + f->from + (from - f->offset), end - from);
+	upto = hit != NULL ? hit : f->data + f->from + (end - f->offset);
+	f->clear = hit != NULL ? f->offset + (uint64_t)(hit - f->data - f->from)
+			       : MAX(from, end - MIN(end, t->len - 1));
+	nl = memrchr(f->data + f->from, '\n', (size_t)(upto - f->data) - f->from);
+	if (nl != NULL)
+		consume(f, (size_t)(nl + 1 - f->data) - f->from);
+}
+
+void read_file_use_index(struct read_file *f, int rootfd, const struct query *want, bool make)
+{
+	if (!query_cover_helps(want) || f->index != NULL)
+		return;
+	f->index = calloc(1, sizeof(*f->index));
+	if (f->index == NULL)
+		return;
+	f->index->cover = query_cover_open(rootfd, f->path, f->fd, make && query_cover_pays(want));
+	if (f->index->cover == NULL) {
+		free(f->index);
+		f->index = NULL;
+		return;
+	}
+	query_walk_init(&f->index->walk, f->index->cover, want);
+}
+
 int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err)
 {
 	for (;;) {
 		enum query_answer answer;
 		size_t len;
-		int rv = f->stop == 0 || f->offset < f->stop ? next_newline(f, &len, err) : 0;
+		int rv = 0;
 
+		if (f->index != NULL) {
+			jump(f);
+			pass(f, &want->text);
+		}
+		if (f->stop == 0 || f->offset < f->stop)
+			rv = next_newline(f, &len, err);
 		if (rv <= 0)
 			return rv;
 		line->text = f->data + f->from;
