@@ -36,6 +36,7 @@ struct query_walk {
 	const struct query *want; /* borrowed while it is used */
 	size_t next;              /* chunk whose stretches are not there yet */
 	uint64_t at;              /* of the chunk whose are */
+	uint64_t limit;           /* chunks from here on are not asked about */
 	bool sure;                /* no line of it is broken */
 	struct query_stretches found;
 	size_t given;

@@ -21,7 +21,7 @@
 
 void query_walk_init(struct query_walk *w, const struct query_cover *c, const struct query *want)
 {
-	*w = (struct query_walk){.cover = c, .want = want};
+	*w = (struct query_walk){.cover = c, .want = want, .limit = UINT64_MAX};
 }
 
 void query_walk_fini(struct query_walk *w)
@@ -109,7 +109,7 @@ void query_walk_next(struct query_walk *w, uint64_t at, struct query_gap *out)
 
 	if (give(w, at, out))
 		return;
-	while (w->next < c->n) {
+	while (w->next < c->n && c->chunks[w->next].head.at < w->limit) {
 		const struct query_chunk *chunk = &c->chunks[w->next++];
 
 		if (chunk->head.at + chunk->head.bytes <= at)
@@ -123,7 +123,9 @@ void query_walk_next(struct query_walk *w, uint64_t at, struct query_gap *out)
 		if (give(w, at, out))
 			return;
 	}
-	if (c->n > 0)
+	if (w->next < c->n)
+		end = c->chunks[w->next].head.at;
+	else if (c->n > 0)
 		end = c->chunks[c->n - 1].head.at + c->chunks[c->n - 1].head.bytes;
 	*out = (struct query_gap){MAX(at, end), UINT64_MAX, UINT64_MAX, false};
 }

@@ -27,7 +27,7 @@
 #define TAIL  ((size_t)64 << 10) /* of looking from the end */
 
 struct read_file_index {
-	struct query_cover *cover;
+	struct query_cover *cover; /* owned; NULL: another's */
 	struct query_walk walk;
 	struct query_gap gap; /* what is being looked at; to 0: nothing yet */
 };
@@ -246,6 +246,7 @@ static void jump(struct read_file *f)
 
 	if (f->offset < gap->to)
 		return;
+	f->index->walk.limit = f->stop != 0 ? f->stop : UINT64_MAX;
 	query_walk_next(&f->index->walk, f->offset, gap);
 	ahead = gap->from - f->offset;
 	if (ahead == 0)
@@ -277,20 +278,28 @@ static void pass(struct read_file *f, const struct query_text *t)
 		consume(f, (size_t)(nl + 1 - f->data) - f->from);
 }
 
+void read_file_share_index(struct read_file *f, const struct query_cover *cover,
+			   const struct query *want)
+{
+	f->index = calloc(1, sizeof(*f->index));
+	if (f->index != NULL) /* without memory: every line */
+		query_walk_init(&f->index->walk, cover, want);
+}
+
 void read_file_use_index(struct read_file *f, int rootfd, const struct query *want, bool make)
 {
+	struct query_cover *cover;
+
 	if (!query_cover_helps(want) || f->index != NULL)
 		return;
-	f->index = calloc(1, sizeof(*f->index));
-	if (f->index == NULL)
+	cover = query_cover_open(rootfd, f->path, f->fd, make && query_cover_pays(want));
+	if (cover == NULL)
 		return;
-	f->index->cover = query_cover_open(rootfd, f->path, f->fd, make && query_cover_pays(want));
-	if (f->index->cover == NULL) {
-		free(f->index);
-		f->index = NULL;
-		return;
-	}
-	query_walk_init(&f->index->walk, f->index->cover, want);
+	read_file_share_index(f, cover, want);
+	if (f->index != NULL)
+		f->index->cover = cover;
+	else
+		query_cover_close(cover);
 }
 
 int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
@@ -301,7 +310,7 @@ int read_file_next(struct read_file *f, const struct query *want, struct read_li
 		size_t len;
 		int rv = 0;
 
-		if (f->index != NULL) {
+		if (f->index != NULL && (f->stop == 0 || f->offset < f->stop)) {
 			jump(f);
 			pass(f, &want->text);
 		}

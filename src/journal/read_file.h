@@ -11,6 +11,7 @@
 #include "journal/query.h"
 
 struct ava_error;
+struct query_cover;
 
 struct read_file {
 	int fd;                        /* -1: closed */
@@ -50,6 +51,9 @@ int read_file_next(struct read_file *f, const struct query *want, struct read_li
 /* Leave out what the index of the log says nothing of `want` is in; it is
  * made when `make` and it is missing. `want` is *borrowed until close*. */
 void read_file_use_index(struct read_file *f, int rootfd, const struct query *want, bool make);
+/* The same with one that is open already, *borrowed until close*. */
+void read_file_share_index(struct read_file *f, const struct query_cover *cover,
+			   const struct query *want);
 /* Go on at the line that begins at `offset`. */
 void read_file_seek(struct read_file *f, uint64_t offset);
 /* Where a line begins before which every event has an lsn of at most `after`:
