@@ -703,6 +703,34 @@ static void test_generations(void **state)
 	free(data);
 }
 
+/* It begins anew while the runtime is at work, and what is open stays open. */
+static void test_trimmed(void **state)
+{
+	struct world *w = *state;
+	char id[64], waits[64];
+
+	open_core(w);
+	w->core->delivery->trim_bytes = 100;
+	begin(w, NULL, id);
+	begin(w, NULL, waits);
+	tell(w, waits, "hello");
+	for (int i = 0; w->core->delivery->generation < 5 && i < 200; i++) {
+		tell(w, id, "hello");
+		assert_int_equal(ack(w, id, "terminal", unseen(w, id).lsn).rv, 0);
+	}
+	assert_true(w->core->delivery->generation >= 5);
+	for (int i = 0; w->core->delivery->beginning && i < 1000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(ledgers(w) <= 2);
+	assert_int_equal(unseen(w, waits).n, 1);
+	assert_int_equal(unseen(w, id).n, 0);
+	tell(w, id, "hello");
+	reopen(w);
+	assert_int_equal(unseen(w, waits).n, 1);
+	assert_int_equal(unseen(w, id).n, 1);
+	assert_int_equal(ledgers(w), 1);
+}
+
 static void test_broken(void **state)
 {
 	struct world *w = *state;
@@ -781,14 +809,23 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(test_seen_once),     T(test_away),
-		T(test_expired),       T(test_text),
-		T(test_refused),       T(test_bound),
-		T(test_command),       T(test_run_alone),
-		T(test_command_fails), T(test_command_recovers),
-		T(test_command_cut),   T(test_golden),
-		T(test_generations),   T(test_broken),
-		T(test_no_memory),     T(test_ack_without_memory),
+		T(test_seen_once),
+		T(test_away),
+		T(test_expired),
+		T(test_text),
+		T(test_refused),
+		T(test_bound),
+		T(test_command),
+		T(test_run_alone),
+		T(test_command_fails),
+		T(test_command_recovers),
+		T(test_command_cut),
+		T(test_golden),
+		T(test_generations),
+		T(test_trimmed),
+		T(test_broken),
+		T(test_no_memory),
+		T(test_ack_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
