@@ -18,8 +18,6 @@
 #include "base/util.h"
 #include "journal/query_index.h"
 
-#define SLOTS ((size_t)1 << 17) /* twice as many as there are numbers */
-
 struct build {
 	struct query_index_head head;
 	unsigned char *columns; /* owned: the three below */
@@ -27,6 +25,7 @@ struct build {
 	struct buf blocks, whos;
 	struct query_index_block block; /* the one lines are added to */
 	uint32_t *slots;                /* owned: number + 1; 0: free */
+	size_t nslots;                  /* a power of two; more than numbers by half */
 	struct slice {
 		const char *s;
 		size_t len;
@@ -76,7 +75,8 @@ static bool number_of(struct build *b, const struct event_view *v, uint32_t *num
 	size_t len = (size_t)(v->user_id.s + v->user_id.len - s), at;
 	unsigned char who[QUERY_INDEX_WHO_SIZE];
 
-	for (at = crc32c(0, s, len) % SLOTS; b->slots[at] != 0; at = (at + 1) % SLOTS) {
+	for (at = crc32c(0, s, len) & (b->nslots - 1); b->slots[at] != 0;
+	     at = (at + 1) & (b->nslots - 1)) {
 		const struct slice *name = &b->names[b->slots[at] - 1];
 
 		if (name->len == len && memcmp(name->s, s, len) == 0) {
@@ -189,9 +189,11 @@ static int init(struct build *b, const char *data, size_t len)
 		lines++;
 	buf_init(&b->blocks, len + QUERY_INDEX_BLOCK_SIZE);
 	buf_init(&b->whos, (size_t)UINT16_MAX * QUERY_INDEX_WHO_SIZE);
+	for (b->nslots = 64; b->nslots < 2 * MIN(lines, (size_t)UINT16_MAX);)
+		b->nslots *= 2;
 	b->columns = malloc(lines * 5 + 1);
-	b->slots = calloc(SLOTS, sizeof(*b->slots));
-	b->names = malloc(UINT16_MAX * sizeof(*b->names));
+	b->slots = calloc(b->nslots, sizeof(*b->slots));
+	b->names = malloc((MIN(lines, (size_t)UINT16_MAX) + 1) * sizeof(*b->names));
 	if (b->columns == NULL || b->slots == NULL || b->names == NULL)
 		return AVA_ENOMEM;
 	b->numbers = b->columns;

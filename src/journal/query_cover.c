@@ -18,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/sys.h"
 #include "base/util.h"
@@ -29,8 +27,6 @@
 #define LOGS   "logs/"
 #define INDEX  "logs/index/"
 #define ENDING ".ix"
-
-#define ROOM_LEAST (UINT64_C(1) << 30) /* bytes free, to store an index */
 
 bool query_cover_path(const char *path, char *out, size_t size)
 {
@@ -58,41 +54,7 @@ bool query_cover_pays(const struct query *q)
 	       q->user.len > 0 || q->session.len > 0;
 }
 
-/* ---- is it the log of then? */
-
-static uint64_t ns(struct timespec t)
-{
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static bool look(int fd, struct query_mark *m)
-{
-	struct stat st;
-
-	if (sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return false;
-	*m = (struct query_mark){st.st_ino, ns(st.st_ctim), ns(st.st_mtim), (uint64_t)st.st_size};
-	return true;
-}
-
-static bool same(const struct query_mark *a, const struct query_mark *b)
-{
-	return a->inode == b->inode && a->ctime_ns == b->ctime_ns && a->mtime_ns == b->mtime_ns &&
-	       a->size == b->size;
-}
-
-static bool is_settled(const struct query_mark *m)
-{
-	uint64_t now = (uint64_t)clock_wall_ms();
-
-	return m->ctime_ns / 1000000 + QUERY_COVER_SETTLED_MS < now;
-}
-
 /* ---- storing */
-
-struct stored {
-	char path[FILES_BUF], temp[FILES_BUF + 24];
-};
 
 /* Files that a crash left, of an hour ago and older, and indexes of logs that
  * are gone. Best effort. */
@@ -120,33 +82,14 @@ static void sweep_name(const char *name, void *user)
 		sys->unlinkat(*rootfd, path, 0);
 }
 
-static int create(int rootfd, const char *path, struct stored *s)
-{
-	static unsigned count;
-
-	snprintf(s->path, sizeof(s->path), "%s", path);
-	snprintf(s->temp, sizeof(s->temp), "%s.%d-%u.tmp", path, (int)getpid(),
-		 __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
-	return files_open(rootfd, s->temp, O_RDWR | O_CREAT | O_EXCL);
-}
-
 /* The head is written last: without it the file is no index. */
-static bool finish(int rootfd, const struct stored *s, int out, const struct query_cover *c,
+static bool finish(const struct query_store_new *s, const struct query_cover *c,
 		   const struct query_mark *mark)
 {
 	unsigned char head[QUERY_STORE_HEAD];
 
 	query_store_head_put(head, mark, (uint32_t)c->n);
-	return sys_write_all(out, head, sizeof(head), 0) == 0 &&
-	       sys->renameat(rootfd, s->temp, rootfd, s->path) == 0;
-}
-
-/* Disk space is for the record first. */
-static bool has_room(int fd)
-{
-	struct statvfs v;
-
-	return fstatvfs(fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize > ROOM_LEAST;
+	return sys_write_all(s->fd, head, sizeof(head), 0) == 0 && query_store_put(s);
 }
 
 /* A new file in the place of the old one; without it *c is as before, or has
@@ -155,23 +98,22 @@ static void renew(struct query_cover *c, int rootfd, const char *path, int fd,
 		  const struct query_mark *before)
 {
 	struct query_mark after, none = {0};
-	struct stored s;
-	bool settled = is_settled(before), first = c->n == 0, fine;
-	int out = create(rootfd, path, &s);
+	struct query_store_new s;
+	bool settled = query_store_settled(before), first = c->n == 0, fine;
 
-	if (out < 0)
+	if (!query_store_create(&s, rootfd, path))
 		return;
-	if (!has_room(out) || query_store_copy(c, out) != 0) {
-		sys->unlinkat(rootfd, s.temp, 0);
-		files_close(&out);
+	if (query_store_copy(c, s.fd) != 0) {
+		query_store_drop(&s);
+		files_close(&s.fd);
 		return;
 	}
 	files_close(&c->fd);
-	c->fd = out;
-	fine = query_store_make(c, fd, before->size, out) == 0;
-	settled = settled && look(fd, &after) && same(before, &after);
-	if (!fine || !finish(rootfd, &s, out, c, settled ? before : &none))
-		sys->unlinkat(rootfd, s.temp, 0);
+	c->fd = s.fd;
+	fine = query_store_make(c, fd, before->size, s.fd) == 0;
+	settled = settled && query_store_look(fd, &after) && query_store_same(before, &after);
+	if (!fine || !finish(&s, c, settled ? before : &none))
+		query_store_drop(&s);
 	else if (first)
 		sys->list(rootfd, "logs/index", sweep_name, &rootfd);
 }
@@ -192,11 +134,11 @@ static void prepare(struct query_cover *c, int rootfd, const char *path, int fd,
 	c->fd = files_open(rootfd, path, O_RDONLY);
 	if (c->fd >= 0)
 		query_store_load(c, now->size, &mark);
-	fits = same(&mark, now);
+	fits = query_store_same(&mark, now);
 	if (!fits && c->n > 0)
 		c->n = query_store_verify(c, fd);
 	more = now->size - end_of(c) >= MAX(QUERY_COVER_LEAST, end_of(c) / 64);
-	if (make && (more || (!fits && is_settled(now))))
+	if (make && (more || (!fits && query_store_settled(now))))
 		renew(c, rootfd, path, fd, now);
 }
 
@@ -206,7 +148,7 @@ struct query_cover *query_cover_open(int rootfd, const char *path, int fd, bool 
 	struct query_cover *c;
 	char where[FILES_BUF];
 
-	if (!look(fd, &now) || now.size < QUERY_COVER_LEAST ||
+	if (!query_store_look(fd, &now) || now.size < QUERY_COVER_LEAST ||
 	    !query_cover_path(path, where, sizeof(where)))
 		return NULL;
 	c = calloc(1, sizeof(*c));

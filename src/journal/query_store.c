@@ -8,9 +8,13 @@
 #include "journal/query_store.h"
 
 #include <ava.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/sys.h"
@@ -24,6 +28,8 @@
 #define MADE_MAX   (2 * CHUNK_MAX)         /* bytes of an index's chunk */
 #define BATCH      32                      /* chunks that are made before they are written */
 #define THREADS    2
+#define ROOM_LEAST (UINT64_C(1) << 30) /* bytes free, to store an index */
+#define NS         1000000000u
 #define COPY       ((size_t)1 << 20)
 
 static void put64(unsigned char *p, uint64_t n)
@@ -62,6 +68,75 @@ void query_store_head_put(unsigned char *p, const struct query_mark *mark, uint3
 	put64(p + 40, chunks);
 	put64(p + CRC_AT - 4, (uint64_t)crc32c(0, p, CRC_AT) << 32);
 }
+
+/* ---- files */
+
+bool query_store_look(int fd, struct query_mark *m)
+{
+	struct stat st;
+
+	if (sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	*m = query_store_mark(&st);
+	return true;
+}
+
+struct query_mark query_store_mark(const struct stat *st)
+{
+	return (struct query_mark){
+		.inode = st->st_ino,
+		.ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS + (uint64_t)st->st_ctim.tv_nsec,
+		.mtime_ns = (uint64_t)st->st_mtim.tv_sec * NS + (uint64_t)st->st_mtim.tv_nsec,
+		.size = (uint64_t)st->st_size,
+	};
+}
+
+bool query_store_same(const struct query_mark *a, const struct query_mark *b)
+{
+	return a->inode == b->inode && a->ctime_ns == b->ctime_ns && a->mtime_ns == b->mtime_ns &&
+	       a->size == b->size;
+}
+
+bool query_store_settled(const struct query_mark *m)
+{
+	return m->ctime_ns / 1000000 + QUERY_COVER_SETTLED_MS < (uint64_t)clock_wall_ms();
+}
+
+/* Disk space is for the record first. */
+static bool has_room(int fd)
+{
+	struct statvfs v;
+
+	return fstatvfs(fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize > ROOM_LEAST;
+}
+
+bool query_store_create(struct query_store_new *s, int rootfd, const char *path)
+{
+	static unsigned count;
+
+	s->rootfd = rootfd;
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	snprintf(s->temp, sizeof(s->temp), "%s.%d-%u.tmp", path, (int)getpid(),
+		 __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
+	s->fd = files_open(rootfd, s->temp, O_RDWR | O_CREAT | O_EXCL);
+	if (s->fd < 0 || has_room(s->fd))
+		return s->fd >= 0;
+	query_store_drop(s);
+	files_close(&s->fd);
+	return false;
+}
+
+bool query_store_put(const struct query_store_new *s)
+{
+	return sys->renameat(s->rootfd, s->temp, s->rootfd, s->path) == 0;
+}
+
+void query_store_drop(const struct query_store_new *s)
+{
+	sys->unlinkat(s->rootfd, s->temp, 0);
+}
+
+/* ---- chunks */
 
 static int add_chunk(struct query_cover *c, const struct query_chunk *chunk)
 {

@@ -1,13 +1,15 @@
 /* The file of a block index: its head and its chunks, and how chunks are made
- * from a log and checked against it. Inside of query_cover and query_walk. */
+ * from a log and checked against it. Inside of query_cover, query_small
+ * and query_walk. */
 #ifndef JOURNAL_QUERY_STORE_H
 #define JOURNAL_QUERY_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
-#include "base/buf.h"
+#include "journal/files.h"
 #include "journal/query_cover.h"
 
 struct query_chunk {
@@ -25,6 +27,22 @@ struct query_cover {
 struct query_mark {
 	uint64_t inode, ctime_ns, mtime_ns, size;
 };
+
+struct query_mark query_store_mark(const struct stat *st);
+bool query_store_look(int fd, struct query_mark *m); /* false: no regular file */
+bool query_store_same(const struct query_mark *a, const struct query_mark *b);
+/* Can it not change any more without another ctime? */
+bool query_store_settled(const struct query_mark *m);
+
+/* A file of logs/index that is to take the place of the one there is. */
+struct query_store_new {
+	int rootfd, fd; /* fd: the caller closes it */
+	char path[FILES_BUF], temp[FILES_BUF + 24];
+};
+/* False: the root cannot be written or is nearly full; then fd is -1. */
+bool query_store_create(struct query_store_new *s, int rootfd, const char *path);
+bool query_store_put(const struct query_store_new *s);  /* in its place */
+void query_store_drop(const struct query_store_new *s); /* or not */
 
 #define QUERY_STORE_HEAD 64 /* bytes of the file's head */
 bool query_store_head_get(const unsigned char *bytes, struct query_mark *mark, uint32_t *chunks);
