@@ -283,7 +283,7 @@ static int select_lines(const struct select *s, const struct query_index_block *
 			uint32_t to)
 {
 	const unsigned char *starts = s->starts;
-	uint32_t line = next_wanted(s, b->first, end);
+	uint32_t line = next_wanted(s, b->first, end), last = b->at;
 	bool checked = false;
 	int rv = 0;
 
@@ -296,8 +296,9 @@ static int select_lines(const struct select *s, const struct query_index_block *
 		checked = true;
 		from = b->at + get16(starts + 2 * (size_t)line);
 		upto = line + 1 < end ? b->at + get16(starts + 2 * (size_t)line + 2) : to;
-		if (from >= upto || upto > to)
+		if (from < last || from >= upto || upto > to)
 			return AVA_ECORRUPT;
+		last = upto;
 		rv = query_stretches_add(s->out, from, upto);
 	}
 	return rv;
