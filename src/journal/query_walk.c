@@ -84,6 +84,12 @@ static bool load(struct query_walk *w, const struct query_chunk *c)
 	return query_stretches_add(&w->found, 0, c->head.bytes) == 0;
 }
 
+bool query_walk_load(struct query_walk *w, size_t i)
+{
+	w->next = i + 1;
+	return load(w, &w->cover->chunks[i]);
+}
+
 static bool give(struct query_walk *w, uint64_t at, struct query_gap *out)
 {
 	const struct query_stretch *s;

@@ -371,6 +371,7 @@ static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct 
 	rv = read_file_open(&s->file, log->rootfd, s->path, false, err);
 	if (rv != 0)
 		return rv;
+	read_file_use_index(&s->file, log->rootfd, &log->want, true);
 	rv = read_file_last(&s->file, &log->want, n, floor_lsn, &count, &first, found, err);
 	s->start = s->file.offset;
 	read_file_close(&s->file);

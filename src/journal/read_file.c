@@ -430,6 +430,7 @@ struct tail {
 	const struct query *want;
 	uint64_t n, floor; /* how many; a line below this lsn ends the search */
 	uint64_t count, start, first;
+	uint64_t low;           /* a line begins here, and nothing before it is looked at */
 	struct read_lsns *lsns; /* NULL: not asked for */
 	bool enough;
 	const char *path;
@@ -483,7 +484,7 @@ static int tail_block(struct tail *t, const char *data, size_t len, uint64_t off
 static int tail_step(struct read_file *f, struct tail *t, uint64_t *hi, size_t *size,
 		     struct ava_error *err)
 {
-	uint64_t lo = *hi > *size ? *hi - *size : 0;
+	uint64_t lo = *hi - t->low > *size ? *hi - *size : t->low;
 	size_t len = (size_t)(*hi - lo), from = 0, to;
 	char *data = malloc(len), *nl;
 	int rv = 0;
@@ -496,8 +497,8 @@ static int tail_step(struct read_file *f, struct tail *t, uint64_t *hi, size_t *
 	}
 	nl = memrchr(data, '\n', len);
 	to = nl != NULL ? (size_t)(nl - data) + 1 : 0; /* behind it: a torn tail */
-	nl = lo > 0 && to > 1 ? memchr(data, '\n', to - 1) : NULL;
-	if (lo > 0 && nl == NULL) {
+	nl = lo > t->low && to > 1 ? memchr(data, '\n', to - 1) : NULL;
+	if (lo > t->low && nl == NULL) {
 		*size *= 2;
 		if (*size > 4 * READ_LINE_MAX)
 			rv = err_set(err, AVA_ECORRUPT, "%s:%llu: a line of more than %zu MB",
@@ -514,6 +515,72 @@ out:
 	return rv;
 }
 
+/* Stretches of a chunk that lie near each other, from its end, as one; *n are
+ * left. What lies between is asked like the rest. */
+static struct query_stretch last_stretch(const struct query_stretches *s, size_t *n)
+{
+	struct query_stretch last = s->v[--*n];
+
+	while (*n > 0 && last.from - s->v[*n - 1].to < SMALL && last.to - s->v[*n - 1].from < BLOCK)
+		last.from = s->v[--*n].from;
+	return last;
+}
+
+static int tail_stretch(struct read_file *f, struct tail *t, uint64_t from, size_t len,
+			struct ava_error *err)
+{
+	int rv = room(f, len, err);
+
+	if (rv != 0)
+		return rv;
+	if (sys_read_all(f->fd, f->data, len, (off_t)from) != 0)
+		return err_sys(err, "%s: read", f->path);
+	return tail_block(t, f->data, len, from, err);
+}
+
+/* What its index covers, from the end. */
+static int tail_index(struct read_file *f, struct tail *t, struct ava_error *err)
+{
+	const struct query_cover *cover = f->index->walk.cover;
+	const struct query_index_head *h;
+	struct query_walk w;
+	size_t chunks = 0, n;
+	int rv = 0;
+
+	while ((h = query_cover_chunk(cover, chunks)) != NULL && h->at + h->bytes <= t->low)
+		chunks++;
+	query_walk_init(&w, cover, t->want);
+	while (chunks-- > 0 && rv == 0 && !t->enough) {
+		h = query_cover_chunk(cover, chunks);
+		if (!query_walk_load(&w, chunks)) {
+			rv = err_set(err, AVA_ENOMEM, "%s: no memory", f->path);
+			break;
+		}
+		for (n = w.found.n; n > 0 && rv == 0 && !t->enough;) {
+			struct query_stretch s = last_stretch(&w.found, &n);
+
+			rv = tail_stretch(f, t, h->at + s.from, s.to - s.from, err);
+		}
+	}
+	query_walk_fini(&w);
+	return rv;
+}
+
+/* Where the part begins that no index covers. */
+static uint64_t uncovered(const struct read_file *f, uint64_t size)
+{
+	const struct query_index_head *h;
+	uint64_t at = 0;
+
+	for (size_t i = 0; f->index != NULL; i++) {
+		h = query_cover_chunk(f->index->walk.cover, i);
+		if (h == NULL || h->at + h->bytes > size)
+			break;
+		at = h->at + h->bytes;
+	}
+	return at;
+}
+
 int read_file_last(struct read_file *f, const struct query *want, uint64_t n, uint64_t floor_lsn,
 		   uint64_t *count, uint64_t *first, struct read_lsns *lsns, struct ava_error *err)
 {
@@ -525,8 +592,11 @@ int read_file_last(struct read_file *f, const struct query *want, uint64_t n, ui
 	if (rv != 0)
 		return err_wrap(err, rv, "%s", f->path);
 	hi = MIN(hi, f->end);
-	while (rv == 0 && hi > 0 && !t.enough)
+	t.low = uncovered(f, hi);
+	while (rv == 0 && hi > t.low && !t.enough)
 		rv = tail_step(f, &t, &hi, &size, err);
+	if (rv == 0 && t.low > 0 && !t.enough)
+		rv = tail_index(f, &t, err);
 	if (rv != 0)
 		return rv;
 	/* Nothing wanted at all: read it from the front, for what is broken. */

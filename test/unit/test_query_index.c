@@ -194,6 +194,47 @@ static char *answer(const struct query_spec *spec, enum how how)
 	return buf_take(&out, NULL);
 }
 
+/* Where the last n wanted lines begin, how many there are, and their lsn. */
+static char *answer_last(const struct query_spec *spec, uint64_t n, enum how how)
+{
+	struct ava_error err = {0};
+	struct read_lsns lsns = {0};
+	struct read_file f;
+	struct query q;
+	struct buf out;
+	uint64_t count, first;
+
+	buf_init(&out, OUT_MAX);
+	assert_int_equal(query_init(&q, spec, &err), 0);
+	assert_int_equal(read_file_open(&f, rootfd, LOG, false, &err), 0);
+	if (how != PLAIN)
+		read_file_use_index(&f, rootfd, &q, how == MAKE);
+	assert_int_equal(read_file_last(&f, &q, n, 0, &count, &first, &lsns, &err), 0);
+	buf_addf(&out, "%llu at %llu, lsn %llu:", (unsigned long long)count,
+		 (unsigned long long)f.offset, (unsigned long long)(count > 0 ? first : 0));
+	for (size_t i = 0; i < lsns.n; i++)
+		buf_addf(&out, " %llu", (unsigned long long)lsns.v[i]);
+	free(lsns.v);
+	read_file_close(&f);
+	query_fini(&q);
+	return buf_take(&out, NULL);
+}
+
+static void check_last(enum how how)
+{
+	static const uint64_t counts[] = {1, 2, 7, 1000};
+
+	for (size_t i = 0; i < ARRAY_LEN(questions); i++)
+		for (size_t j = 0; j < ARRAY_LEN(counts); j++) {
+			char *plain = answer_last(&questions[i], counts[j], PLAIN);
+			char *got = answer_last(&questions[i], counts[j], how);
+
+			assert_string_equal(got, plain);
+			free(plain);
+			free(got);
+		}
+}
+
 static void check(enum how how)
 {
 	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
@@ -276,6 +317,7 @@ static void test_made_and_used(void **state)
 	expect(0, false);
 	make_index();
 	check(USE);
+	check_last(USE);
 }
 
 /* Nothing is read twice for a question that the index answers with "no". */
@@ -344,6 +386,7 @@ static void test_log_grows(void **state)
 	check(MAKE);
 	expect(4, true);
 	check(USE);
+	check_last(USE);
 }
 
 static void test_log_edited(void **state)
@@ -488,6 +531,7 @@ static void test_broken_lines(void **state)
 	append(LOG, "{\"timestamp\":\"2026-11-", 22); /* never finished */
 	check(MAKE);
 	check(USE);
+	check_last(USE);
 	expect(4, true);
 }
 
