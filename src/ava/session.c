@@ -147,6 +147,7 @@ int sessions_open(struct core *c, struct ava_error *err)
 {
 	struct scan sc = {.core = c};
 
+	session_rest_init(c);
 	c->sup.session_file = file_of;
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
@@ -251,14 +252,16 @@ static void show(struct session *s, struct op_session *out)
 		.title = s->title ? s->title : "",
 		.created_ms = s->created_ms,
 		.updated_ms = s->updated_ms,
+		.cost_microusd = s->cost_microusd,
+		.tokens = s->tokens,
 	};
 	if (!t)
 		return;
 	out->busy = t->busy || t->answering;
 	out->live_runs = count(&t->watches);
 	out->waiting = count(&t->inputs);
-	out->cost_microusd = t->cost_microusd + t->run.agent.totals.cost_microusd;
-	out->tokens = t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
+	out->cost_microusd += t->cost_microusd + t->run.agent.totals.cost_microusd;
+	out->tokens += t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
 }
 
 static struct session *find(struct core *c, const char *id, struct ava_error *err)
@@ -362,7 +365,7 @@ static int fill_new(struct session *s, const struct op_session_new *n, struct av
 	s->path = strdup(path);
 	if (!s->path || enlist(s) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return talk_open(s, err);
+	return session_load(s, err);
 }
 
 void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done, void *user)
@@ -588,8 +591,13 @@ static int check_there(const struct session *s, struct ava_error *err)
 
 int session_load(struct session *s, struct ava_error *err)
 {
+	int rv;
+
 	read_head(s);
-	return s->talk ? 0 : talk_open(s, err);
+	rv = s->talk ? 0 : talk_open(s, err);
+	if (rv == 0)
+		session_used(s);
+	return rv;
 }
 
 static int begin_say(struct session *s, const struct op_say *say, op_said_fn done, void *user,
@@ -708,6 +716,7 @@ bool sessions_written(const struct core *c)
 
 void sessions_close(struct core *c)
 {
+	session_rest_fini(c);
 	while (!list_empty(&c->sessions)) {
 		struct session *s = LIST_FIRST(&c->sessions, struct session, node);
 

@@ -41,8 +41,9 @@ struct core {
 
 	struct list sessions; /* newest first */
 	struct strmap session_by_id;
-	struct list talks; /* those in memory */
-	unsigned nsessions;
+	struct list talks; /* those in memory, last used last */
+	unsigned nsessions, resting_max;
+	struct os_task rest;           /* ava/session_rest.c */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */

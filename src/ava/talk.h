@@ -1,12 +1,13 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
- * Files: session.c (which there are, the verbs), talk.c (turns), talk_world.c
- * (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her model
- * is told, her prompt). Loop thread only. */
+ * Files: session.c (which there are, the verbs), session_rest.c (which stay in
+ * memory), talk.c (turns), talk_world.c (her agent/io.h), talk_restore.c (after
+ * a stop), talk_text.c (what her model is told, her prompt). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
 #include "ava/sessions.h"
 #include "ava/state.h"
+#include "ava/talk_input.h"
 #include "subagent/session_entry.h"
 
 struct talk;
@@ -19,28 +20,9 @@ struct session {
 	char *cwd, *user, *model; /* "" when none */
 	char *title;              /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
-	bool there;        /* its file exists */
-	struct talk *talk; /* NULL: not in memory */
-};
-
-struct say_wait { /* whoever said it hears when it is on disk */
-	struct list node;
-	op_said_fn done;
-	void *user;
-};
-
-enum input_kind { INPUT_SAID, INPUT_RESULT };
-struct input { /* begins a turn, or goes into the next one */
-	struct list node;
-	enum input_kind kind;
-	char id[24];     /* entry of what was said, or run */
-	int64_t said_ms; /* wall */
-	char *text;      /* owned */
-	struct talk *talk;
-	struct op_answer *answer; /* its answer to a proposal is being carried out */
-	bool looked;              /* for an answer to a proposal */
-	char *request;            /* owned; NULL: none */
-	struct list waits;        /* say_wait: until it is on disk */
+	int64_t cost_microusd, tokens; /* of Ava's own calls, when it was in memory before */
+	bool there;                    /* its file exists */
+	struct talk *talk;             /* NULL: not in memory */
 };
 
 struct talk_watch { /* one of its subagents at work */
@@ -72,14 +54,19 @@ struct talk {
 
 /* ---- session.c */
 int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
+/* What was said with this request id. AVA_ENOMEM. */
+int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
+
+/* ---- session_rest.c: of those with nothing to do the last used stay in memory */
+void session_rest_init(struct core *c);
+void session_rest_fini(struct core *c);
+void session_used(struct session *s); /* it has a talk */
+void session_rest(struct core *c);    /* one may have nothing to do any more */
 
 /* ---- talk.c */
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
-void talk_input_free(struct input *in);
-/* What was said with this request id. AVA_ENOMEM. (session.c) */
-int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
 /* Where what travels to her model stands. 0 or AVA_ETOOBIG. */

@@ -254,6 +254,7 @@ static void turn_done(struct agent *a)
 	t->busy = false;
 	talk_frame(t, FRAME_TURN, "idle", 4);
 	os_defer(t->run.sup->loop, &t->pump);
+	session_rest(t->session->core);
 }
 
 void talk_world_init(struct talk *t)

@@ -97,7 +97,7 @@ static void part(struct speech *s, FILE *f, const char *t, size_t len)
 	len -= skip;
 	if (len == 0)
 		return;
-	if (s->gap && s->open)
+	if (s->gap && s->open && !markdown_is_item(t, len))
 		fputc('\n', f);
 	if (!s->open) {
 		term_colour(f, TERM_BOLD);

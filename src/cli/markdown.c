@@ -492,8 +492,7 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* A line that begins a block whatever stands before it. */
-static bool begins_block(const char *line, size_t len)
+bool markdown_is_item(const char *line, size_t len)
 {
 	size_t digits = 0;
 
@@ -501,8 +500,14 @@ static bool begins_block(const char *line, size_t len)
 		return true;
 	while (digits < len && line[digits] >= '0' && line[digits] <= '9')
 		digits++;
-	return (digits > 0 && digits + 1 < len && (line[digits] == '.' || line[digits] == ')') &&
-		line[digits + 1] == ' ') ||
+	return digits > 0 && digits + 1 < len && (line[digits] == '.' || line[digits] == ')') &&
+	       line[digits + 1] == ' ';
+}
+
+/* A line that begins a block whatever stands before it. */
+static bool begins_block(const char *line, size_t len)
+{
+	return markdown_is_item(line, len) ||
 	       (len >= 2 && line[0] == '#' && (line[1] == '#' || line[1] == ' ')) ||
 	       is_fence(line, len);
 }

@@ -109,7 +109,7 @@ static int verify_init(struct verify *v, struct ava_error *err)
 
 	strmap_init(&v->by_path);
 	*v->report = (struct verify_report){0};
-	v->rootfd = open(v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	v->rootfd = sys->openat(AT_FDCWD, v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (v->rootfd < 0)
 		return err_sys(err, "data root %s", v->o->root);
 	rv = seal_names_list(&v->days, v->rootfd, "logs/ava", ".jsonl", err);

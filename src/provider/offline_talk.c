@@ -319,6 +319,8 @@ static void answer_words(const struct talk *t, struct draft *d, const char *word
 
 /* ---- what the runtime tells */
 
+/* Summary, citations and caveats are paragraphs of their own: as Markdown they
+ * would run into each other without the empty lines. */
 static void cite(struct buf *out, const json_t *citation)
 {
 	const char *path = json_get_str(citation, "path"), *url = json_get_str(citation, "url");
@@ -334,13 +336,42 @@ static void cite(struct buf *out, const json_t *citation)
 		buf_addf(out, " `%.*s`", (int)utf8_prefix(quote, strlen(quote), QUOTE_MAX), quote);
 }
 
+static void tell_citations(struct buf *out, const json_t *citations)
+{
+	const json_t *v;
+	size_t i;
+
+	if (json_array_size(citations) > 0)
+		buf_addc(out, '\n');
+	json_array_foreach(citations, i, v)
+	{
+		if (i < CITES_MAX)
+			cite(out, v);
+	}
+	if (json_array_size(citations) > CITES_MAX)
+		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
+}
+
+static void tell_caveats(struct buf *out, const json_t *caveats)
+{
+	bool many = json_array_size(caveats) > 1;
+	const json_t *v;
+	size_t i;
+
+	if (many)
+		buf_adds(out, "\n\nCaveats:\n");
+	json_array_foreach(caveats, i, v)
+	{
+		if (json_is_string(v))
+			buf_addf(out, many ? "\n- %s" : "\n\nCaveat: %s", json_string_value(v));
+	}
+}
+
 static void tell_result(struct buf *out, const char *line, size_t len)
 {
 	json_t *r = json_parse(line, len, NULL);
-	const json_t *citations = json_object_get(r, "citations"), *v;
 	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
 	const char *summary = json_get_str(r, "summary");
-	size_t i;
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -350,18 +381,8 @@ static void tell_result(struct buf *out, const char *line, size_t len)
 		return;
 	}
 	buf_addf(out, "%s has ended (%s). %s", id, status, summary ? summary : "");
-	json_array_foreach(citations, i, v)
-	{
-		if (i < CITES_MAX)
-			cite(out, v);
-	}
-	if (json_array_size(citations) > CITES_MAX)
-		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
-	json_array_foreach(json_object_get(r, "caveats"), i, v)
-	{
-		if (json_is_string(v))
-			buf_addf(out, "\nCaveat: %s", json_string_value(v));
-	}
+	tell_citations(out, json_object_get(r, "citations"));
+	tell_caveats(out, json_object_get(r, "caveats"));
 	json_decref(r);
 }
 

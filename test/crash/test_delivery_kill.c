@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "ava/core.h"
-#include "ava/delivery.h"
+#include "ava/delivery_state.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "base/clock.h"
@@ -183,8 +183,10 @@ static struct core *open_core(struct os_loop *loop, const char *dir, struct sett
 	settings->notify_retry_s = 0;
 	settings->notify_attempts = 100;
 	settings->notify_timeout_s = 120;
-	if (core_open(&core, &o, &err) == 0)
+	if (core_open(&core, &o, &err) == 0) {
+		core->delivery->trim_bytes = 150; /* it begins anew in the middle, too */
 		return core;
+	}
 	fprintf(stderr, "core_open: %s\n", err.text);
 	_exit(2);
 }

@@ -158,7 +158,7 @@ static void test_whole(void **state)
 /* In pieces of every size, shown as soon as it can be, then the durable text. */
 static void test_speech_pieces(void **state)
 {
-	static const char said[] = "One.\n\nTwo\nlines.\n- a\n- b\n\nEnd.";
+	static const char said[] = "One.\n\nTwo\nlines.\n\n- a\n- b\n\nEnd.";
 
 	for (size_t step = 1; step < sizeof(said); step++) {
 		FILE *f = begin();

@@ -15,7 +15,9 @@ static void test_the_whole_way(void **state)
 	assert_int_equal(say(w, id, "yes please"), 1);
 	wait_while(w, id, has_runs);
 	assert_said(w, id, "It has started");
-	assert_said(w, id, "parser.c:1");
+	/* Paragraphs of their own, so that Markdown shows them apart. */
+	assert_said(w, id, "\n\n- parser.c:1");
+	assert_said(w, id, "\n\nCaveat");
 	assert_int_equal(runs(w), 1);
 	assert_int_equal(seen(w, id, "event", "subagent:start").n, 1);
 	assert_int_equal(seen(w, id, "event", "subagent:complete").n, 1);
