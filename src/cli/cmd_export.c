@@ -20,6 +20,7 @@
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/root.h"
+#include "cli/term.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "codec/utf8.h"
@@ -331,7 +332,7 @@ static int export_run(int argc, char **argv)
 		rv = e.rootfd < 0 ? err_sys(&err, "data root %s", root) : write_export(&e, &err);
 	}
 	if (rv == 0) {
-		fwrite(e.out.data, 1, e.out.len, stdout);
+		term_bytes(stdout, e.out.data, e.out.len);
 		putchar('\n');
 	}
 	buf_fini(&e.out);

@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/root.h"
+#include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"
 #include "journal/read.h"
@@ -149,7 +150,7 @@ static int begin_json(struct json_out *out, const struct ava_log_event *e, struc
 	put_head(&w, event, out->end);
 	json_decref(event);
 	if (buf_check(&head) == 0)
-		fwrite(head.data, 1, head.len, stdout); /* without its closing brace */
+		term_bytes(stdout, head.data, head.len); /* without its closing brace */
 	fputs(",\"events\":[", stdout);
 	buf_fini(&head);
 	out->begun = true;
@@ -166,7 +167,7 @@ static int to_json(const struct ava_log_event *e, void *user, struct ava_error *
 		return rv;
 	if (!first)
 		putchar(',');
-	fwrite(e->line, 1, e->len, stdout);
+	term_bytes(stdout, e->line, e->len);
 	return 0;
 }
 

@@ -34,14 +34,9 @@ void logprint_fini(struct logprint *p)
 	*p = (struct logprint){0};
 }
 
-/* To a terminal in a form that cannot steer it: JSON escapes control
- * characters, but not those beyond ASCII. */
 static void put_bytes(const char *s, size_t len)
 {
-	if (isatty(STDOUT_FILENO))
-		term_text(stdout, s, len, true);
-	else
-		fwrite(s, 1, len, stdout);
+	term_bytes(stdout, s, len);
 	putchar('\n');
 }
 
