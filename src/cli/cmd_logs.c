@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -197,8 +198,11 @@ static int check_options(int argc, char **argv)
 
 static int show(const struct ava_log_query *q, struct show *s, struct ava_error *err)
 {
+	static char buffer[128 << 10];
 	int rv;
 
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
 		return logcount_print(q, o.by, &s->print, &s->broken, err);
 	rv = ava_log_open(&s->log, q, err);

@@ -28,6 +28,8 @@
 #define INDEX  "logs/index/"
 #define ENDING ".ix"
 
+#define MORE_LEAST ((uint64_t)256 << 10) /* bytes without an index that are worth another file */
+
 bool query_cover_path(const char *path, char *out, size_t size)
 {
 	int n;
@@ -103,6 +105,8 @@ static void renew(struct query_cover *c, int rootfd, const char *path, int fd,
 
 	if (!query_store_create(&s, rootfd, path))
 		return;
+	if (c->n > 0 && c->chunks[c->n - 1].head.bytes < QUERY_INDEX_CHUNK)
+		c->n--; /* it becomes part of a longer one */
 	if (query_store_copy(c, s.fd) != 0) {
 		query_store_drop(&s);
 		files_close(&s.fd);
@@ -110,7 +114,7 @@ static void renew(struct query_cover *c, int rootfd, const char *path, int fd,
 	}
 	files_close(&c->fd);
 	c->fd = s.fd;
-	fine = query_store_make(c, fd, before->size, s.fd) == 0;
+	fine = query_store_make(c, fd, before->size, settled, s.fd) == 0;
 	settled = settled && query_store_look(fd, &after) && query_store_same(before, &after);
 	if (!fine || !finish(&s, c, settled ? before : &none))
 		query_store_drop(&s);
@@ -137,7 +141,8 @@ static void prepare(struct query_cover *c, int rootfd, const char *path, int fd,
 	fits = query_store_same(&mark, now);
 	if (!fits && c->n > 0)
 		c->n = query_store_verify(c, fd);
-	more = now->size - end_of(c) >= MAX(QUERY_COVER_LEAST, end_of(c) / 64);
+	more = now->size - end_of(c) >=
+	       (query_store_settled(now) ? MORE_LEAST : MAX(QUERY_COVER_LEAST, end_of(c) / 64));
 	if (make && (more || (!fits && query_store_settled(now))))
 		renew(c, rootfd, path, fd, now);
 }

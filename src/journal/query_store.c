@@ -279,6 +279,17 @@ size_t query_store_verify(const struct query_cover *c, int fd)
 	return good;
 }
 
+/* The rest of a log that rests, as a chunk. 0: it ends within a line. */
+static size_t rest_chunk(int fd, uint64_t at, uint64_t size)
+{
+	char last;
+
+	if (size - at < QUERY_INDEX_BLOCK || size - at > CHUNK_MAX ||
+	    sys_read_all(fd, &last, 1, (off_t)size - 1) != 0)
+		return 0;
+	return last == '\n' ? (size_t)(size - at) : 0;
+}
+
 /* How long the chunk that begins at `at` is; 0: it is not complete. */
 static size_t next_chunk(int fd, uint64_t at, uint64_t size, char *piece)
 {
@@ -299,11 +310,16 @@ static size_t next_chunk(int fd, uint64_t at, uint64_t size, char *piece)
 }
 
 /* The next chunks of the log, at most BATCH. */
-static size_t plan(struct task *tasks, int fd, uint64_t at, uint64_t size, char *piece)
+static size_t plan(struct task *tasks, int fd, uint64_t at, uint64_t size, bool rests, char *piece)
 {
 	size_t n = 0, bytes;
 
-	while (n < BATCH && (bytes = next_chunk(fd, at, size, piece)) > 0) {
+	while (n < BATCH && at < size) {
+		bytes = next_chunk(fd, at, size, piece);
+		if (bytes == 0 && rests)
+			bytes = rest_chunk(fd, at, size);
+		if (bytes == 0)
+			break;
 		tasks[n] = (struct task){.at = at, .bytes = bytes};
 		buf_init(&tasks[n].out, MADE_MAX);
 		at += bytes;
@@ -340,7 +356,7 @@ int query_store_copy(const struct query_cover *c, int out)
 	return rv;
 }
 
-int query_store_make(struct query_cover *c, int fd, uint64_t size, int out)
+int query_store_make(struct query_cover *c, int fd, uint64_t size, bool rests, int out)
 {
 	struct task *tasks = calloc(BATCH, sizeof(*tasks));
 	char *piece = malloc(QUERY_INDEX_BLOCK);
@@ -348,7 +364,7 @@ int query_store_make(struct query_cover *c, int fd, uint64_t size, int out)
 	int rv = tasks != NULL && piece != NULL ? 0 : AVA_ENOMEM;
 
 	while (rv == 0 && n > 0 && c->n < CHUNKS_MAX - BATCH) {
-		n = plan(tasks, fd, covered(c), size, piece);
+		n = plan(tasks, fd, covered(c), size, rests, piece);
 		work_all(fd, true, tasks, n);
 		for (size_t i = 0; i < n; i++) {
 			if (rv == 0)

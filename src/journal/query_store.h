@@ -57,8 +57,9 @@ size_t query_store_verify(const struct query_cover *c, int fd);
 
 /* The bytes of all chunks of *c to the same place of `out`. 0 or a code. */
 int query_store_copy(const struct query_cover *c, int out);
-/* What can be made of the rest of the log, up to `size`, to `out` and *c. On
- * error *c has what was made by then. */
-int query_store_make(struct query_cover *c, int fd, uint64_t size, int out);
+/* What can be made of the rest of the log, up to `size`, to `out` and *c; when
+ * it `rests` with a short chunk at its end. On error *c has what was made by
+ * then. */
+int query_store_make(struct query_cover *c, int fd, uint64_t size, bool rests, int out);
 
 #endif

@@ -37,11 +37,12 @@
 #include "journal/read_file.h"
 #include "journal/read_scan.h"
 
-#define MAX_OPEN   15000 /* descriptors: the usual hard limit is 20,000 */
-#define TORN_TRIES 10    /* times 1 ms, for a line that is being written */
-#define RESCAN_MS  1000
-#define POLL_MS    200
-#define TORN_MORE  65536 /* bytes that may have followed in that time */
+#define MAX_OPEN      15000 /* descriptors: the usual hard limit is 20,000 */
+#define TORN_TRIES    10    /* times 1 ms, for a line that is being written */
+#define RESCAN_MS     1000
+#define POLL_MS       200
+#define PROGRESS_STEP (256 << 10)
+#define TORN_MORE     65536 /* bytes that may have followed in that time */
 
 /* ---- the merge */
 
@@ -108,6 +109,9 @@ static void on_block(size_t bytes, void *user)
 	struct progress *p = &((struct ava_log *)user)->progress;
 
 	p->done += bytes;
+	if (p->done - p->told < PROGRESS_STEP)
+		return;
+	p->told = p->done;
 	p->fn(p->done, p->total, p->user);
 }
 

@@ -32,7 +32,7 @@ struct source {
 struct progress {
 	read_progress_fn fn; /* NULL: nobody asks */
 	void *user;
-	uint64_t done, total; /* bytes */
+	uint64_t done, told, total; /* bytes */
 };
 
 struct ava_log {
