@@ -206,6 +206,16 @@ static const char *const work_words[] = {
 	"investig",   "compare",  "analy",   "audit",  "where is",  "where are",   "where do",
 	"which file", "list all", "collect", "summar", "check the", "explain how", NULL,
 };
+/* How questions begin that files may answer; those to her say "you". */
+static const char *const question_words[] = {
+	"which ",   "where ",    "who calls",     "who uses",     "why does ",    "why is ",
+	"why are ", "how does ", "how do ",       "how is ",      "how are ",     "what does ",
+	"what do ", "what uses", "what calls",    "what happens", "what decides", "what defines",
+	"show me ", "explain ",  "tell me about", "tell me how",  NULL,
+};
+static const char *const answer_words[] = {
+	"yes", "yep", "yeah", "no", "nope", "ok", "okay", "sure", "go ahead", "proceed", NULL,
+};
 static const char *const status_words[] = {
 	"how is it going",
 	"how's it going",
@@ -291,7 +301,29 @@ static void says(struct draft *d, const char *text)
 	draft_text(d, text, strlen(text));
 }
 
-static void answer_words(const struct talk *t, struct draft *d, const char *words)
+static bool begins_with(const char *text, const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++) {
+		size_t n = strlen(words[i]);
+
+		if (strncasecmp(text, words[i], n) == 0 &&
+		    (words[i][n - 1] == ' ' || !isalnum((unsigned char)text[n])))
+			return true;
+	}
+	return false;
+}
+
+/* Four words or more, and not to her. */
+static bool is_question(const char *words)
+{
+	unsigned n = 0;
+
+	for (const char *at = words; *at; at++)
+		n += isalnum((unsigned char)*at) && (at == words || at[-1] == ' ');
+	return n > 3 && begins_with(words, question_words) && !strcasestr(words, " you");
+}
+
+static void tell_words(const struct talk *t, struct draft *d, const char *words)
 {
 	char id[24];
 
@@ -306,8 +338,10 @@ static void answer_words(const struct talk *t, struct draft *d, const char *word
 		call_with(d, "subagent_status", "subagent_id", id);
 	else if (has_any(words, status_words))
 		call_with(d, "list_subagents", NULL, NULL);
-	else if (has_any(words, work_words))
+	else if (has_any(words, work_words) || is_question(words))
 		call_spawn(t, d, words);
+	else if (begins_with(words, answer_words))
+		says(d, "Nothing waits for your answer. What shall be looked for?");
 	else
 		says(d, LABEL
 		     "I can propose a subagent to research, review, extract or find something in "
@@ -523,7 +557,7 @@ int offline_talk(const char *body, size_t len, struct draft *d, struct ava_error
 		if (!words)
 			rv = AVA_ENOMEM;
 		else if (!answer_notices(&t, d))
-			answer_words(&t, d, words);
+			tell_words(&t, d, words);
 	}
 	free(words);
 	free(t.text);

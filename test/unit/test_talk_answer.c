@@ -24,6 +24,40 @@ static void test_the_whole_way(void **state)
 	assert_sent(w, id, "[ava] End of the result of S-", true);
 }
 
+/* What the offline Ava takes for work, and what not. */
+static void test_questions(void **state)
+{
+	static const struct {
+		const char *words;
+		bool proposes;
+	} rows[] = {
+		{"Which function parses the header?", true},
+		{"where does it read the header", true},
+		{"How is the header parsed here?", true},
+		{"show me the parser of headers", true},
+		{"explain the header to me", true},
+		{"what can you do", false},
+		{"how are you today, Ava?", false},
+		{"which one?", false},
+		{"hello there", false},
+		{"yes", false},
+		{"yes but max 20 cents", false},
+		{"nothing at all, really", false},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char id[64];
+		unsigned offered;
+
+		snprintf(id, sizeof(id), "%s", begin(w, NULL));
+		tell(w, id, rows[i].words);
+		offered = seen(w, id, "assistant", "Shall it start?").n;
+		if (offered != rows[i].proposes)
+			fail_msg("%s: proposed %u", rows[i].words, offered);
+	}
+}
+
 static void test_no_is_no(void **state)
 {
 	struct world *w = *state;
@@ -277,6 +311,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_whole_way),
+		TEST(test_questions),
 		TEST(test_no_is_no),
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
