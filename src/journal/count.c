@@ -103,19 +103,6 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	return row;
 }
 
-static void model_key(const struct event_view *v, const char **key, size_t *len)
-{
-	static const char name[] = "\"modelId\":";
-	const char *at = query_meta(v, name, sizeof(name) - 1);
-
-	*key = "";
-	*len = 0;
-	if (at == NULL || *at != '"')
-		return;
-	*key = at + 1;
-	*len = strcspn(*key, "\"\n"); /* a model's name needs no escape */
-}
-
 /* What the row is found by, before it is made readable: bytes of the line. */
 static void raw_key(enum count_by by, const char *line, const struct event_view *v,
 		    const char **key, size_t *len)
@@ -135,7 +122,7 @@ static void raw_key(enum count_by by, const char *line, const struct event_view 
 		*len = v->agent_id.len;
 		return;
 	case COUNT_MODEL:
-		model_key(v, key, len);
+		query_model(v, key, len);
 		return;
 	case COUNT_DAY: /* to the minute: zones differ by parts of an hour */
 		*key = line + sizeof("{\"timestamp\":\"") - 1;
@@ -169,15 +156,20 @@ static struct count_row *find_row(struct counter *c, const char *line, const str
 
 /* ---- what events cost */
 
+static void add_sums(struct count_row *row, const uint64_t sums[4])
+{
+	row->input_tokens += sums[0];
+	row->output_tokens += sums[1];
+	row->cost_microusd += sums[2];
+	row->uncosted += sums[3];
+}
+
 static void add_cost(struct count_row *row, const struct event_view *v)
 {
 	struct query_cost cost;
 
 	query_cost(v, &cost);
-	row->input_tokens += cost.input_tokens;
-	row->output_tokens += cost.output_tokens;
-	row->cost_microusd += cost.microusd;
-	row->uncosted += cost.uncosted;
+	add_sums(row, cost.sums);
 }
 
 static bool note_copy(struct counter *c, uint64_t lsn, struct count_row *row)
@@ -215,12 +207,13 @@ static int count_line(struct counter *c, const char *line, const struct event_vi
 #define COPIED (UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete)
 
 /* Is every event of the chunk, or of some kinds of it, wanted, and what is
- * counted in its head? */
-static bool in_head(const struct counter *c, const struct query_index_head *h)
+ * counted in its index? */
+static bool in_index(const struct counter *c, const struct query_index_head *h)
 {
 	const struct query *q = &c->want;
 
-	if (h == NULL || h->opaque || (c->job->by != COUNT_ALL && c->job->by != COUNT_TYPE))
+	if (h == NULL || h->opaque || h->models == 0 ||
+	    (c->job->by != COUNT_ALL && c->job->by != COUNT_TYPE && c->job->by != COUNT_MODEL))
 		return false;
 	if (q->after != 0 || q->agent.len > 0 || q->session.len > 0 || q->user.len > 0 ||
 	    q->text.needle != NULL || q->text.regex != NULL)
@@ -231,33 +224,50 @@ static bool in_head(const struct counter *c, const struct query_index_head *h)
 	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
 }
 
-/* Adds up what the head has. *rest: there are events that may stand in two
+/* Adds one line of the index. *rest: there are events that may stand in two
  * files; they are read. */
-static int count_head(struct counter *c, const struct query_index_head *h, bool *rest)
+static int count_model(struct counter *c, const struct query_index_model *m, bool *rest)
 {
-	for (int kind = 0; kind < EVENT_NKINDS; kind++) {
-		uint64_t bit = UINT64_C(1) << kind;
-		const char *key = c->job->by == COUNT_ALL ? "" : event_kind_name(kind);
-		struct count_row *row;
+	uint64_t bit = UINT64_C(1) << MIN(m->kind, (unsigned)QUERY_INDEX_OTHER);
+	const char *key = "";
+	size_t len = 0;
+	struct count_row *row;
 
-		if (h->counts[kind] == 0 || (c->want.types != 0 && (c->want.types & bit) == 0))
-			continue;
-		if (c->job->copies && (bit & COPIED) != 0) {
-			*rest = true;
-			continue;
-		}
-		row = row_of(c, key, strlen(key));
-		if (row == NULL)
-			return AVA_ENOMEM;
-		row->events += h->counts[kind];
-		if (kind != EVENT_InferEnd)
-			continue;
-		row->input_tokens += h->sums[0];
-		row->output_tokens += h->sums[1];
-		row->cost_microusd += h->sums[2];
-		row->uncosted += h->sums[3];
+	if (m->kind >= EVENT_NKINDS || (c->want.types != 0 && (c->want.types & bit) == 0))
+		return 0;
+	if (c->job->copies && (bit & COPIED) != 0) {
+		*rest = true;
+		return 0;
 	}
+	if (c->job->by == COUNT_MODEL) {
+		key = m->name;
+		len = m->len;
+	} else if (c->job->by == COUNT_TYPE) {
+		key = event_kind_name((enum event_kind)m->kind);
+		len = strlen(key);
+	}
+	row = row_of(c, key, len);
+	if (row == NULL)
+		return AVA_ENOMEM;
+	row->events += m->count;
+	add_sums(row, m->sums);
 	return 0;
+}
+
+/* 1: counted; 0: it cannot be read, nothing is counted; or a code. */
+static int count_index(struct counter *c, const struct piece *p, bool *rest)
+{
+	struct query_index_model m;
+	unsigned char *part;
+	size_t at = 0;
+	int rv = 0;
+
+	if (!query_cover_models(p->cover, p->head, &part))
+		return 0;
+	while (rv == 0 && query_index_model_next(part, p->head->models, &at, &m))
+		rv = count_model(c, &m, rest);
+	free(part);
+	return rv == 0 ? 1 : rv;
 }
 
 /* ---- threads */
@@ -350,10 +360,10 @@ static int count_piece(struct counter *c, const struct piece *p, struct ava_erro
 	bool rest = false;
 	int rv;
 
-	if (!in_head(c, p->head))
+	rv = in_index(c, p->head) ? count_index(c, p, &rest) : 0;
+	if (rv == 0)
 		return count_lines(c, p, &c->want, err);
-	rv = count_head(c, p->head, &rest);
-	if (rv != 0)
+	if (rv < 0)
 		return err_set(err, rv, "no memory to count");
 	return rest ? count_lines(c, p, &c->copied, err) : 0;
 }
@@ -396,7 +406,8 @@ static int add_piece(struct job *job, const struct piece *p)
 static const struct query_cover *cover_of(struct job *job, const struct read_part *part,
 					  const struct query *want)
 {
-	bool pays = query_cover_pays(want) || job->by == COUNT_ALL || job->by == COUNT_TYPE;
+	bool pays = query_cover_pays(want) || job->by == COUNT_ALL || job->by == COUNT_TYPE ||
+		    job->by == COUNT_MODEL;
 	struct query_cover **grown, *cover;
 	struct read_file f;
 

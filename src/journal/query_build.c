@@ -18,11 +18,13 @@
 #include "base/util.h"
 #include "journal/query_index.h"
 
+#define MODELS_MAX 256 /* kinds and models together */
+
 struct build {
 	struct query_index_head head;
 	unsigned char *columns; /* owned: the three below */
 	unsigned char *numbers, *kinds, *starts;
-	struct buf blocks, whos;
+	struct buf blocks, whos, model_rows;
 	struct query_index_block block; /* the one lines are added to */
 	uint32_t *slots;                /* owned: number + 1; 0: free */
 	size_t nslots;                  /* a power of two; more than numbers by half */
@@ -30,6 +32,9 @@ struct build {
 		const char *s;
 		size_t len;
 	} * names; /* owned; of each number */
+	struct query_index_model models[MODELS_MAX];
+	size_t nmodels;
+	bool many; /* more models than that, or a longer name */
 };
 
 static void put16(unsigned char *p, size_t n)
@@ -97,14 +102,14 @@ static bool number_of(struct build *b, const struct event_view *v, uint32_t *num
 	return true;
 }
 
-const char *query_meta(const struct event_view *v, const char *key, size_t len)
+static const char *meta(const struct event_view *v, const char *key, size_t len)
 {
 	const char *at = memmem(v->metadata.s, v->metadata.len, key, len);
 
 	return at != NULL ? at + len : NULL;
 }
 
-#define META(v, key) query_meta(v, "\"" key "\":", sizeof(key) + 2)
+#define META(v, key) meta(v, "\"" key "\":", sizeof(key) + 2)
 
 static uint64_t whole_number(const char *s)
 {
@@ -137,21 +142,59 @@ void query_cost(const struct event_view *v, struct query_cost *out)
 {
 	const char *cost = META(v, "costCents");
 
-	out->input_tokens = whole_number(META(v, "inputTokens"));
-	out->output_tokens = whole_number(META(v, "outputTokens"));
-	out->microusd = cost != NULL ? microusd(cost) : 0;
-	out->uncosted = cost == NULL;
+	out->sums[0] = whole_number(META(v, "inputTokens"));
+	out->sums[1] = whole_number(META(v, "outputTokens"));
+	out->sums[2] = cost != NULL ? microusd(cost) : 0;
+	out->sums[3] = cost == NULL;
 }
 
-static void add_cost(struct build *b, const struct event_view *v)
+void query_model(const struct event_view *v, const char **name, size_t *len)
 {
-	struct query_cost cost;
+	const char *at = META(v, "modelId");
 
-	query_cost(v, &cost);
-	b->head.sums[0] += cost.input_tokens;
-	b->head.sums[1] += cost.output_tokens;
-	b->head.sums[2] += cost.microusd;
-	b->head.sums[3] += cost.uncosted;
+	*name = "";
+	*len = 0;
+	if (at == NULL || *at != '"')
+		return;
+	*name = at + 1;
+	*len = strcspn(*name, "\"\n"); /* a model's name needs no escape */
+}
+
+static struct query_index_model *model_of(struct build *b, const struct event_view *v,
+					  unsigned kind)
+{
+	struct query_index_model *m;
+	const char *name;
+	size_t len;
+
+	query_model(v, &name, &len);
+	for (m = b->models; m < b->models + b->nmodels; m++)
+		if (m->kind == kind && m->len == len && memcmp(m->name, name, len) == 0)
+			return m;
+	if (b->nmodels == MODELS_MAX || len > UINT8_MAX)
+		return NULL;
+	b->nmodels++;
+	*m = (struct query_index_model){.kind = kind, .name = name, .len = len};
+	return m;
+}
+
+static void add_model(struct build *b, const struct event_view *v, unsigned kind)
+{
+	struct query_index_model *m = model_of(b, v, kind);
+	struct query_cost cost = {0};
+
+	b->head.counts[kind]++;
+	if (kind == EVENT_InferEnd)
+		query_cost(v, &cost);
+	for (int i = 0; i < 4; i++)
+		b->head.sums[i] += cost.sums[i];
+	if (m == NULL) {
+		b->many = true;
+		return;
+	}
+	m->count++;
+	for (int i = 0; i < 4; i++)
+		m->sums[i] += cost.sums[i];
 }
 
 /* False: the chunk is opaque. */
@@ -174,9 +217,7 @@ static bool add_line(struct build *b, const char *line, size_t len, size_t at)
 	put16(b->starts + 2 * (size_t)i, at - b->block.at);
 	b->block.kinds |= 1u << kind;
 	widen(b->block.earliest, b->block.latest, line + sizeof("{\"timestamp\":\"") - 1);
-	b->head.counts[kind]++;
-	if (kind == EVENT_InferEnd)
-		add_cost(b, &v);
+	add_model(b, &v, kind);
 	b->head.lines++;
 	return true;
 }
@@ -188,6 +229,7 @@ static int init(struct build *b, const char *data, size_t len)
 	for (const char *p = data; (p = memchr(p, '\n', (size_t)(data + len - p))) != NULL; p++)
 		lines++;
 	buf_init(&b->blocks, len + QUERY_INDEX_BLOCK_SIZE);
+	buf_init(&b->model_rows, MODELS_MAX * (QUERY_INDEX_MODEL_SIZE + UINT8_MAX));
 	buf_init(&b->whos, (size_t)UINT16_MAX * QUERY_INDEX_WHO_SIZE);
 	for (b->nslots = 64; b->nslots < 2 * MIN(lines, (size_t)UINT16_MAX);)
 		b->nslots *= 2;
@@ -202,18 +244,30 @@ static int init(struct build *b, const char *data, size_t len)
 	return 0;
 }
 
+static void put_models(struct build *b)
+{
+	unsigned char row[QUERY_INDEX_MODEL_SIZE + UINT8_MAX];
+
+	for (size_t i = 0; i < b->nmodels && !b->many; i++) {
+		query_index_model_put(row, &b->models[i]);
+		buf_add(&b->model_rows, row, QUERY_INDEX_MODEL_SIZE + b->models[i].len);
+	}
+	b->head.models = (uint32_t)b->model_rows.len;
+}
+
 /* The head, then the parts in their order. */
 static int put(struct build *b, struct buf *out)
 {
 	struct query_index_head *h = &b->head;
-	const void *parts[QUERY_INDEX_NPARTS] = {b->blocks.data, b->whos.data, b->numbers, b->kinds,
-						 b->starts};
+	const void *parts[QUERY_INDEX_NPARTS] = {b->blocks.data, b->whos.data, b->numbers,
+						 b->kinds,       b->starts,    b->model_rows.data};
 	unsigned char bytes[QUERY_INDEX_HEAD];
 	size_t before = out->len;
 
-	for (int i = 0; i < QUERY_INDEX_STARTS; i++)
-		h->part_crc[i] =
-			crc32c(0, parts[i], query_index_part_size(h, (enum query_index_part)i));
+	for (int i = 0; i < QUERY_INDEX_NPARTS; i++)
+		if (i != QUERY_INDEX_STARTS)
+			h->part_crc[i] = crc32c(0, parts[i],
+						query_index_part_size(h, (enum query_index_part)i));
 	query_index_head_put(bytes, h);
 	buf_add(out, bytes, sizeof(bytes));
 	for (int i = 0; i < QUERY_INDEX_NPARTS; i++)
@@ -235,16 +289,21 @@ int query_build(struct buf *out, const char *data, size_t len, uint64_t at)
 		to = (size_t)((const char *)memchr(data + from, '\n', len - from) + 1 - data);
 		fine = add_line(&b, data + from, to - 1 - from, from);
 	}
-	if (rv == 0 && fine)
+	if (rv == 0 && fine) {
 		end_block(&b);
+		put_models(&b);
+	}
 	if (!fine)
 		b.head = (struct query_index_head){
 			.at = at, .bytes = (uint32_t)len, .crc = b.head.crc, .opaque = true};
 	if (rv == 0)
-		rv = buf_check(&b.blocks) != 0 || buf_check(&b.whos) != 0 ? AVA_ENOMEM
-									  : put(&b, out);
+		rv = buf_check(&b.blocks) != 0 || buf_check(&b.whos) != 0 ||
+				     buf_check(&b.model_rows) != 0
+			     ? AVA_ENOMEM
+			     : put(&b, out);
 	buf_fini(&b.blocks);
 	buf_fini(&b.whos);
+	buf_fini(&b.model_rows);
 	free(b.columns);
 	free(b.slots);
 	free(b.names);

@@ -15,11 +15,10 @@ int query_build(struct buf *out, const char *data, size_t len, uint64_t at);
 
 /* What an InferEnd cost, from its metadata. */
 struct query_cost {
-	uint64_t input_tokens, output_tokens, microusd;
-	uint64_t uncosted; /* 1: its price is unknown */
+	uint64_t sums[4]; /* input tokens, output tokens, micro-USD; 1: its price is unknown */
 };
 void query_cost(const struct event_view *v, struct query_cost *out);
-/* A value of the metadata object, from its first byte; NULL: not there. */
-const char *query_meta(const struct event_view *v, const char *key, size_t len);
+/* Its modelId; "" when there is none. */
+void query_model(const struct event_view *v, const char **name, size_t *len);
 
 #endif

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
@@ -180,4 +181,21 @@ void query_cover_close(struct query_cover *c)
 const struct query_index_head *query_cover_chunk(const struct query_cover *c, size_t i)
 {
 	return i < c->n ? &c->chunks[i].head : NULL;
+}
+
+bool query_cover_models(const struct query_cover *c, const struct query_index_head *h,
+			unsigned char **part)
+{
+	const struct query_chunk *chunk = CONTAINER_OF(h, struct query_chunk, head);
+	uint64_t at = chunk->pos + query_index_size(h) - h->models;
+
+	*part = malloc((size_t)h->models + 1);
+	if (*part == NULL)
+		return false;
+	if (sys_read_all(c->fd, *part, h->models, (off_t)at) == 0 &&
+	    crc32c(0, *part, h->models) == h->part_crc[QUERY_INDEX_MODELS])
+		return true;
+	free(*part);
+	*part = NULL;
+	return false;
 }

@@ -30,6 +30,11 @@ bool query_cover_pays(const struct query *q);
  * where the one before ends. NULL: there are no more. */
 const struct query_index_head *query_cover_chunk(const struct query_cover *c, size_t i);
 
+/* The part QUERY_INDEX_MODELS of a chunk of it, checked; the caller frees it.
+ * False: it cannot be had. */
+bool query_cover_models(const struct query_cover *c, const struct query_index_head *h,
+			unsigned char **part);
+
 /* One question's way through a log. */
 struct query_walk {
 	const struct query_cover *cover;

@@ -23,6 +23,7 @@
 #define TIMES_AT  72
 #define COUNTS_AT 120
 #define CRCS_AT   248
+#define MODELS_AT 272
 #define CRC_AT    (QUERY_INDEX_HEAD - 4)
 #define OPAQUE    1u
 
@@ -77,6 +78,7 @@ bool query_index_head_get(const unsigned char *p, struct query_index_head *h)
 		h->counts[i] = get32(p + COUNTS_AT + 4 * i);
 	for (int i = 0; i < QUERY_INDEX_NPARTS; i++)
 		h->part_crc[i] = get32(p + CRCS_AT + 4 * i);
+	h->models = get32(p + MODELS_AT);
 	return h->bytes > 0 && h->whos <= UINT16_MAX && h->blocks <= h->lines &&
 	       h->lines <= h->bytes;
 }
@@ -101,6 +103,7 @@ void query_index_head_put(unsigned char *p, const struct query_index_head *h)
 		put32(p + COUNTS_AT + 4 * i, h->counts[i]);
 	for (int i = 0; i < QUERY_INDEX_NPARTS; i++)
 		put32(p + CRCS_AT + 4 * i, h->part_crc[i]);
+	put32(p + MODELS_AT, h->models);
 	put32(p + CRC_AT, crc32c(0, p, CRC_AT));
 }
 
@@ -118,6 +121,8 @@ size_t query_index_part_size(const struct query_index_head *h, enum query_index_
 	case QUERY_INDEX_NUMBERS:
 	case QUERY_INDEX_STARTS:
 		return (size_t)h->lines * 2;
+	case QUERY_INDEX_MODELS:
+		return h->models;
 	case QUERY_INDEX_NPARTS:
 		break;
 	}
@@ -151,6 +156,36 @@ void query_index_block_put(unsigned char *p, const struct query_index_block *b)
 	put32(p + 12, b->starts_crc);
 	memcpy(p + 16, b->earliest, CLOCK_ISO_LEN);
 	memcpy(p + 16 + CLOCK_ISO_LEN, b->latest, CLOCK_ISO_LEN);
+}
+
+bool query_index_model_next(const unsigned char *part, size_t len, size_t *at,
+			    struct query_index_model *m)
+{
+	const unsigned char *p = part + *at;
+
+	if (len - *at < QUERY_INDEX_MODEL_SIZE || len - *at - QUERY_INDEX_MODEL_SIZE < p[1])
+		return false;
+	*m = (struct query_index_model){
+		.kind = p[0],
+		.name = (const char *)p + QUERY_INDEX_MODEL_SIZE,
+		.len = p[1],
+		.count = get32(p + 4),
+	};
+	for (int i = 0; i < 4; i++)
+		m->sums[i] = get64(p + 8 + 8 * i);
+	*at += QUERY_INDEX_MODEL_SIZE + m->len;
+	return true;
+}
+
+void query_index_model_put(unsigned char *p, const struct query_index_model *m)
+{
+	p[0] = (unsigned char)m->kind;
+	p[1] = (unsigned char)m->len;
+	p[2] = p[3] = 0;
+	put32(p + 4, m->count);
+	for (int i = 0; i < 4; i++)
+		put64(p + 8 + 8 * i, m->sums[i]);
+	memcpy(p + QUERY_INDEX_MODEL_SIZE, m->name, m->len);
 }
 
 uint32_t query_index_hash(const char *id, size_t len)

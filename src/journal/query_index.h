@@ -22,6 +22,7 @@ enum query_index_part {
 	QUERY_INDEX_NUMBERS, /* which of those a line is of: 2 bytes */
 	QUERY_INDEX_KIND,    /* of each line: 1 byte */
 	QUERY_INDEX_STARTS,  /* of each line in its block: 2 bytes */
+	QUERY_INDEX_MODELS,  /* events and what they cost, for each kind and model */
 	QUERY_INDEX_NPARTS
 };
 
@@ -35,6 +36,7 @@ struct query_index_head {
 	char earliest[CLOCK_ISO_LEN], latest[CLOCK_ISO_LEN];
 	uint32_t counts[QUERY_INDEX_KINDS];
 	uint32_t part_crc[QUERY_INDEX_NPARTS]; /* STARTS: 0, each block has its own */
+	uint32_t models;                       /* bytes of that part; 0: they are too many */
 };
 
 /* The first QUERY_INDEX_HEAD bytes of a chunk. False: they are none. */
@@ -52,6 +54,19 @@ struct query_index_block {
 #define QUERY_INDEX_BLOCK_SIZE 64
 void query_index_block_get(const unsigned char *bytes, struct query_index_block *b);
 void query_index_block_put(unsigned char *bytes, const struct query_index_block *b);
+
+struct query_index_model {
+	unsigned kind;    /* QUERY_INDEX_OTHER: any that is not known */
+	const char *name; /* in the part; "" where a line has none */
+	size_t len;
+	uint32_t count;
+	uint64_t sums[4]; /* as of a head */
+};
+#define QUERY_INDEX_MODEL_SIZE 40 /* bytes before the name */
+/* The next of a part that is checked; *at from 0. False: there are no more. */
+bool query_index_model_next(const unsigned char *part, size_t len, size_t *at,
+			    struct query_index_model *m);
+void query_index_model_put(unsigned char *bytes, const struct query_index_model *m);
 
 /* agent, session, trace, user: as they stand in the line. */
 #define QUERY_INDEX_WHO_SIZE 16

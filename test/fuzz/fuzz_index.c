@@ -139,8 +139,10 @@ static void as_chunk(uint8_t *data, size_t len)
 					   {.types = "error,tool", .user = "ben"}};
 	const unsigned char *parts[QUERY_INDEX_NPARTS];
 	struct query_stretches s = {0};
+	struct query_index_model m;
 	struct query_index_head h;
 	struct query q;
+	size_t at = 0;
 	bool all;
 
 	if (len < QUERY_INDEX_HEAD)
@@ -149,6 +151,8 @@ static void as_chunk(uint8_t *data, size_t len)
 	put32(data + QUERY_INDEX_HEAD - 4, crc32c(0, data, QUERY_INDEX_HEAD - 4));
 	if (!query_index_head_get(data, &h) || !find_parts(&h, data, len, ~0u, parts) || h.opaque)
 		return;
+	while (query_index_model_next(parts[QUERY_INDEX_MODELS], h.models, &at, &m))
+		CHECK((uint8_t *)m.name + m.len <= data + len);
 	fit_starts(&h, data + (parts[0] - data), parts[QUERY_INDEX_STARTS]);
 	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
 		CHECK(query_init(&q, &specs[i], NULL) == 0);
