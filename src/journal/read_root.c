@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/sys.h"
+#include "codec/json.h"
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "journal/checkpoint.h"
@@ -78,6 +80,180 @@ int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava
 			return rv;
 	}
 	return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
+}
+
+static bool looks_like_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len < sizeof(((struct trace_name *)0)->text) && s[0] != '-' &&
+	       strchr(s, '-') != NULL && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+int read_find_run(const char *root, const char *name, struct run_id *run, struct ava_error *err)
+{
+	int fd, rv;
+
+	if (id_is_run(name)) {
+		snprintf(run->text, sizeof(run->text), "%s", name);
+		return 0;
+	}
+	if (!looks_like_name(name))
+		return err_set(err, AVA_EINVAL,
+			       "\"%.60s\" is neither the id of a run (S-7f3a2b) nor the name of a "
+			       "trace (brave-otter)",
+			       name);
+	fd = sys->openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return err_sys(err, "data root %s", root);
+	rv = read_find_trace(fd, name, run, err);
+	sys->close(fd);
+	return rv;
+}
+
+/* ---- ava_trace_read */
+
+#define TRACE_MAX ((size_t)1 << 30)
+
+struct trace { /* what stands behind an ava_trace */
+	struct ava_trace t;
+	struct run_id run;
+	char name[sizeof(((struct trace_name *)0)->text)], parent[24], status[24];
+	char *stop_reason; /* owned; NULL: "" */
+	struct ava_line *lines;
+	size_t cap, bytes;
+};
+
+static void copy(char *to, size_t size, const char *from)
+{
+	if (from != NULL)
+		snprintf(to, size, "%s", from);
+}
+
+/* The first event says whose it is, the last how it ended; without memory, or
+ * where the inside of one is no JSON, that is not known. */
+static void take_ends(struct trace *x, const struct ava_log_event *e)
+{
+	bool end = strcmp(e->type, "SubagentComplete") == 0;
+	const json_t *content;
+	const char *parent, *reason;
+	json_t *event;
+
+	if (x->t.nevents > 0 && !end)
+		return;
+	event = json_parse(e->line, e->len, NULL);
+	content = json_object_get(event, "content");
+	if (x->t.nevents == 0) {
+		x->t.started_ms = e->time_ms;
+		parent = json_get_str(content, "resumedFrom");
+		if (parent == NULL || parent[0] == '\0')
+			parent = json_get_str(json_object_get(event, "metadata"), "parentAgentId");
+		copy(x->name, sizeof(x->name), json_get_str(event, "traceId"));
+		copy(x->parent, sizeof(x->parent), parent);
+	}
+	if (end) {
+		x->t.ended_ms = e->time_ms;
+		copy(x->status, sizeof(x->status), json_get_str(content, "status"));
+		reason = json_get_str(content, "stopReason");
+		free(x->stop_reason);
+		x->stop_reason = reason != NULL ? strdup(reason) : NULL;
+	}
+	json_decref(event);
+}
+
+static int take_line(struct trace *x, const struct ava_log_event *e, struct ava_error *err)
+{
+	size_t cap = x->cap == 0 ? 64 : x->cap * 2;
+	struct ava_line *line;
+
+	if (x->bytes + e->len > TRACE_MAX)
+		return err_set(err, AVA_ETOOBIG, "the trace of %s is too large: use ava_log_open",
+			       x->run.text);
+	if (x->t.nevents == x->cap) {
+		line = realloc(x->lines, cap * sizeof(*line));
+		if (line == NULL)
+			return err_set(err, AVA_ENOMEM, "out of memory");
+		x->lines = line;
+		x->cap = cap;
+	}
+	line = &x->lines[x->t.nevents];
+	*line = (struct ava_line){strndup(e->line, e->len), e->len};
+	if (line->text == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	x->t.nevents++;
+	x->bytes += e->len;
+	return 0;
+}
+
+static int take_events(struct trace *x, struct ava_log *log, struct ava_error *err)
+{
+	struct ava_log_event e;
+	int rv;
+
+	while ((rv = ava_log_next(log, &e, err)) != 0) {
+		if (rv == AVA_ECORRUPT) {
+			x->t.broken++;
+			continue;
+		}
+		if (rv == 1) {
+			take_ends(x, &e);
+			rv = take_line(x, &e, err);
+		}
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+int ava_trace_read(struct ava_trace **out, const char *root, const char *name,
+		   struct ava_error *err)
+{
+	struct trace *x = calloc(1, sizeof(*x));
+	struct ava_log_query q = {0};
+	struct ava_log *log = NULL;
+	char path[4096];
+	int rv = 0;
+
+	*out = NULL;
+	if (x == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (root == NULL) {
+		rv = settings_data_root(path, sizeof(path), err);
+		root = path;
+	}
+	if (rv == 0)
+		rv = read_find_run(root, name, &x->run, err);
+	q.root = root;
+	q.run = x->run.text;
+	if (rv == 0)
+		rv = ava_log_open(&log, &q, err);
+	if (rv == 0)
+		rv = take_events(x, log, err);
+	ava_log_close(log);
+	x->t.run = x->run.text;
+	x->t.name = x->name;
+	x->t.parent = x->parent;
+	x->t.status = x->status;
+	x->t.stop_reason = x->stop_reason != NULL ? x->stop_reason : "";
+	x->t.events = x->lines;
+	if (rv == 0)
+		*out = &x->t;
+	else
+		ava_trace_free(&x->t);
+	return rv;
+}
+
+void ava_trace_free(struct ava_trace *t)
+{
+	struct trace *x = (struct trace *)t; /* it is the first member */
+
+	if (x == NULL)
+		return;
+	for (size_t i = 0; i < x->t.nevents; i++)
+		free((char *)x->lines[i].text);
+	free(x->lines);
+	free(x->stop_reason);
+	free(x);
 }
 
 int read_check_format(int rootfd, struct ava_error *err)
