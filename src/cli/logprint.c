@@ -36,7 +36,14 @@ void logprint_fini(struct logprint *p)
 
 static void put_bytes(const char *s, size_t len)
 {
-	term_bytes(stdout, s, len);
+	static int terminal = -1; /* asked once: there may be millions of lines */
+
+	if (terminal < 0)
+		terminal = isatty(STDOUT_FILENO);
+	if (terminal)
+		term_bytes(stdout, s, len);
+	else
+		fwrite(s, 1, len, stdout);
 	putchar('\n');
 }
 
