@@ -171,6 +171,7 @@ static struct {
 	char root[256];
 	char files[2 * PARTS_MAX + 8][128];
 	size_t n; /* written by nobody else once a handler stands */
+	bool at_exit;
 } laid;
 
 static const char *const folders[] = {"logs", "logs/ava", "logs/subagents", "runs", "seals"};
@@ -213,7 +214,8 @@ static int lay_root(struct exportfile *x, struct ava_error *err)
 		return err_sys(err, "a folder for temporary files");
 	}
 	laid.n = 0;
-	atexit(clear_away);
+	if (!laid.at_exit && atexit(clear_away) == 0)
+		laid.at_exit = true;
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 		sigaction(ends[i], &sa, NULL);
 	snprintf(x->root, sizeof(x->root), "%s", laid.root);
