@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -550,6 +551,31 @@ static void test_cannot_store(void **state)
 	check(USE);
 }
 
+static int read_only_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return sys_real.openat(dirfd, path, flags, mode);
+	errno = EROFS;
+	return -1;
+}
+
+/* A root that cannot be written is asked as well, with the index it has. */
+static void test_read_only(void **state)
+{
+	make_log();
+	aged.openat = read_only_openat;
+	check(MAKE);
+	expect(0, false);
+	aged.openat = sys_real.openat;
+	make_index();
+	aged.openat = read_only_openat;
+	check(MAKE);
+	check(USE);
+	add_events(70, 3, 9);
+	check(MAKE); /* stale, and cannot be renewed */
+	expect(3, false);
+}
+
 /* Those of logs that are gone, and what a crash left, go away. */
 static void test_swept(void **state)
 {
@@ -614,6 +640,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_index_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_broken_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cannot_store, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_swept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),
 	};
