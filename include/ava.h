@@ -137,30 +137,6 @@ AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struc
 AVA_API int ava_log_wait(struct ava_log *log, int timeout_ms);
 AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
 
-/* ---- The trace of a run: its events, and where they begin and end. */
-
-struct ava_line {
-	const char *text; /* JSON, ends with NUL */
-	size_t len;
-};
-
-struct ava_trace {                        /* borrowed until ava_trace_free */
-	const char *run, *name;           /* "S-7f3a2b", "brave-otter" */
-	const char *parent;               /* "ava", or the run it goes on from */
-	int64_t started_ms, ended_ms;     /* ended_ms 0: it has not ended */
-	const char *status, *stop_reason; /* "" until it has ended */
-	const struct ava_line *events;    /* as stored, in order */
-	size_t nevents;
-	uint64_t broken; /* lines that are no events, left out */
-};
-
-/* `name`: the id of a run, or the name of its trace. `root` NULL: as
- * $AVA_DATA_ROOT says. On error *trace is NULL. AVA_EINVAL (neither),
- * AVA_ENOENT, AVA_ETOOBIG (over 1 GB), as ava_log_open. */
-AVA_API int ava_trace_read(struct ava_trace **trace, const char *root, const char *name,
-			   struct ava_error *err);
-AVA_API void ava_trace_free(struct ava_trace *trace); /* NULL is allowed */
-
 /* ---- Do the logs still hold what was sealed? Reads a data root and changes
  * nothing. doc/SEALS.md says what it proves, and what it does not. */
 
@@ -495,6 +471,11 @@ struct ava_session {
 	int64_t tokens, cost_microusd; /* of Ava's own calls, by this process or daemon */
 	unsigned live_runs, waiting;   /* subagents; inputs that wait for a turn */
 	int busy;                      /* she is at work */
+};
+
+struct ava_line {
+	const char *text; /* JSON, ends with NUL */
+	size_t len;
 };
 
 /* Nothing is written before something is said. `options` NULL: defaults.

@@ -3,8 +3,10 @@
  *
  * A name is looked up in the catalog. Broken lines are named on stderr and
  * make the command end with 1; the rest is still shown. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/id.h"
@@ -26,6 +28,35 @@ static const struct opt opts[] = {
 	 .help = "the trace as one JSON object",
 	 .field = offsetof(__typeof__(o), json)},
 };
+
+static bool looks_like_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len < sizeof(((struct trace_name *)0)->text) && s[0] != '-' &&
+	       strchr(s, '-') != NULL && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+static int find_run(const char *root, const char *name, struct run_id *run, struct ava_error *err)
+{
+	int fd, rv;
+
+	if (id_is_run(name)) {
+		snprintf(run->text, sizeof(run->text), "%s", name);
+		return 0;
+	}
+	if (!looks_like_name(name))
+		return err_set(err, AVA_EINVAL,
+			       "\"%.60s\" is neither the id of a run (S-7f3a2b) nor the name of a "
+			       "trace (brave-otter)",
+			       name);
+	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "data root %s", root);
+	rv = read_find_trace(fd, name, run, err);
+	close(fd);
+	return rv;
+}
 
 /* Every event to `each`; broken lines are told. 0 or a code. */
 static int each_event(const struct ava_log_query *q, bool *broken,
@@ -168,7 +199,7 @@ static int trace_run(int argc, char **argv)
 	int rv = root_prepare(root, &err);
 
 	if (rv == 0)
-		rv = read_find_run(root, argv[0], &run, &err);
+		rv = find_run(root, argv[0], &run, &err);
 	q.run = run.text;
 	if (rv == 0)
 		rv = o.json ? print_json(&q, &broken, &err) : print_tree(&q, &broken, &err);

@@ -1,6 +1,5 @@
-/* What a data root says about itself and its runs, for those who read it without
- * a daemon (archive ava_read). read_root.c implements ava_trace_read of ava.h
- * as well. */
+/* What a data root says about itself, for those who read it without a daemon
+ * (archive ava_read). */
 #ifndef JOURNAL_READ_ROOT_H
 #define JOURNAL_READ_ROOT_H
 
@@ -12,10 +11,6 @@
 /* The run that bears trace name `name`, from catalog.jsonl of the root open
  * at `rootfd`. 0, AVA_ENOENT, or a code for a catalog that cannot be read. */
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err);
-
-/* The same for the root at that path, or the id of a run as it is. AVA_EINVAL:
- * `name` is neither. */
-int read_find_run(const char *root, const char *name, struct run_id *run, struct ava_error *err);
 
 /* AVA_EFORMAT when the root's FORMAT is newer than this program, AVA_ECORRUPT
  * when it is none; 0 also when there is none yet. */

@@ -128,47 +128,6 @@ static void test_reading(void **state)
 	ava_log_close(log);
 }
 
-static void test_a_trace(void **state)
-{
-	struct world *w = *state;
-	struct ava_trace *t, *same;
-	struct ava_error err;
-	char path[400];
-	FILE *f;
-
-	assert_int_equal(ava_trace_read(&t, w->root, w->run.text, NULL), 0);
-	assert_string_equal(t->run, w->run.text);
-	assert_string_equal(t->parent, "ava");
-	assert_string_equal(t->status, "success");
-	assert_true(t->started_ms > 0 && t->ended_ms >= t->started_ms);
-	assert_true(t->nevents > 3 && t->broken == 0);
-	assert_non_null(strstr(t->events[0].text, "\"eventType\":\"SubagentSpawn\""));
-	assert_int_equal(strlen(t->events[0].text), t->events[0].len);
-	assert_non_null(strstr(t->events[t->nevents - 1].text, "SubagentComplete"));
-	assert_int_equal(ava_trace_read(&same, w->root, t->name, NULL), 0);
-	assert_string_equal(same->run, w->run.text);
-	assert_int_equal(same->nevents, t->nevents);
-	ava_trace_free(same);
-
-	snprintf(path, sizeof(path), "%s/logs/subagents/%s.jsonl", w->root, w->run.text);
-	f = fopen(path, "a");
-	assert_non_null(f);
-	fputs("no event\n", f);
-	fclose(f);
-	assert_int_equal(ava_trace_read(&same, w->root, t->name, NULL), 0);
-	assert_int_equal(same->nevents, t->nevents);
-	assert_int_equal(same->broken, 1);
-	ava_trace_free(same);
-	ava_trace_free(t);
-
-	assert_int_equal(ava_trace_read(&t, w->root, "S-aaaaaaaaaaaa", &err), AVA_ENOENT);
-	assert_null(t);
-	assert_int_equal(ava_trace_read(&t, w->root, "no-such-trace", &err), AVA_ENOENT);
-	assert_int_equal(ava_trace_read(&t, w->root, "../../etc", &err), AVA_EINVAL);
-	assert_int_equal(ava_trace_read(&t, "/nonexistent", w->run.text, &err), AVA_ENOENT);
-	ava_trace_free(NULL);
-}
-
 static void test_as_sealed(void **state)
 {
 	struct world *w = *state;
@@ -255,9 +214,8 @@ static void test_what_cannot_be_done(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_reading), TEST(test_a_trace),
-					   TEST(test_as_sealed), TEST(test_an_edit),
-					   TEST(test_what_cannot_be_done)};
+	const struct CMUnitTest tests[] = {TEST(test_reading), TEST(test_as_sealed),
+					   TEST(test_an_edit), TEST(test_what_cannot_be_done)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
