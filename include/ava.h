@@ -137,6 +137,55 @@ AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struc
 AVA_API int ava_log_wait(struct ava_log *log, int timeout_ms);
 AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
 
+/* ---- Do the logs still hold what was sealed? Reads a data root and changes
+ * nothing. doc/SEALS.md says what it proves, and what it does not. */
+
+struct ava_log_head {           /* the newest seal; kept elsewhere it shows what is cut off later */
+	uint64_t n;             /* its number; 0: nothing is sealed */
+	char hash[65], key[65]; /* hexadecimal */
+	char at[32];
+};
+
+enum ava_finding_kind {
+	AVA_BROKEN,   /* not what was sealed */
+	AVA_UNSEALED, /* behind the newest seal: nothing can be said about it yet */
+	AVA_NOTE      /* to be known, not amiss */
+};
+
+struct ava_finding { /* borrowed until the callback returns */
+	enum ava_finding_kind kind;
+	const char *path; /* relative to the root; "": none */
+	uint64_t line;    /* from 1; 0: no certain one */
+	uint64_t offset;  /* of that line, or where it would stand */
+	const char *what; /* one sentence, without a full stop */
+};
+
+struct ava_verify {               /* read during the call only */
+	const char *root;         /* NULL: as $AVA_DATA_ROOT says */
+	const char *const *paths; /* "catalog.jsonl", "logs/ava", "S-7f3a2b"; NULL: all */
+	size_t npaths;
+	const struct ava_log_head *head; /* that the seals must still contain, or NULL */
+	unsigned threads;                /* 0: two */
+	void (*finding)(const struct ava_finding *finding, void *user); /* may be NULL, */
+	void (*progress)(uint64_t done, uint64_t total, void *user);    /* as this; bytes */
+	void *user;
+};
+
+struct ava_verified {
+	uint64_t files, bytes, seals; /* looked at */
+	uint64_t broken;              /* findings of that kind; 0: all is as it was sealed */
+	uint64_t unsealed_files, unsealed_bytes;
+	struct ava_log_head newest;
+};
+
+/* Both callbacks are called on the calling thread, findings in the order of
+ * paths. 0 when it could be done, whatever was found. AVA_EINVAL (run),
+ * AVA_ENOENT: no such root, or of `paths` nothing is there or was ever sealed. */
+AVA_API int ava_log_verify(const struct ava_verify *verify, struct ava_verified *verified,
+			   struct ava_error *err);
+/* The newest seal alone, without looking at what it seals. AVA_ENOENT: none. */
+AVA_API int ava_log_head(const char *root, struct ava_log_head *head, struct ava_error *err);
+
 /* ---- The runtime. One thread uses a runtime at a time; several are
  * independent of each other. */
 
@@ -538,6 +587,10 @@ AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_opt
  * (AssistantMessage) and text. `entry` NULL, or its id in the session. */
 AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 		    struct ava_error *err);
+/* The same; what was said with this request_id before is not said again, also
+ * after a crash, for a day: after AVA_EUNKNOWN ask again with it. NULL: none. */
+AVA_API int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
+			 const char *text, char entry[24], struct ava_error *err);
 /* Newest first, at most `limit` (0: 100). */
 AVA_API int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **list,
 			 size_t *n, struct ava_error *err);

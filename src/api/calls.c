@@ -267,6 +267,12 @@ int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *op
 int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 	    struct ava_error *err)
 {
+	return ava_say_once(rt, session, NULL, text, entry, err);
+}
+
+int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
+		 const char *text, char entry[24], struct ava_error *err)
+{
 	struct ava_error own;
 	char unseen[24];
 	int rv;
@@ -277,7 +283,9 @@ int ava_say(struct ava_runtime *rt, const char *session, const char *text, char 
 		rv = err_set(err, AVA_EINVAL, "nothing was said");
 	if (rv == 0 && strlen(text) > TEXT_MAX)
 		rv = err_set(err, AVA_ETOOBIG, "text is over %u bytes", TEXT_MAX);
-	return rv == 0 ? rt->b->ops->say(rt->b, session, text, entry ? entry : unseen, err) : rv;
+	return rv == 0 ? rt->b->ops->say(rt->b, session, request_id, text, entry ? entry : unseen,
+					 err)
+		       : rv;
 }
 
 int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **out, size_t *n,

@@ -59,8 +59,8 @@ int embedded_steer(struct backend *b, const char *run, const char *text, const c
 /* embedded_talk.c */
 int embedded_session_new(struct backend *b, const struct ava_session_options *o,
 			 struct ava_session_id *id, struct ava_error *err);
-int embedded_say(struct backend *b, const char *session, const char *text, char entry[24],
-		 struct ava_error *err);
+int embedded_say(struct backend *b, const char *session, const char *request, const char *text,
+		 char entry[24], struct ava_error *err);
 int embedded_sessions(struct backend *b, size_t limit, struct answer *out, struct ava_error *err);
 int embedded_entries(struct backend *b, const char *session, const char *after, struct answer *out,
 		     struct ava_error *err);

@@ -55,12 +55,12 @@ static void said_done(int rv, const char *entry, const struct ava_error *err, vo
 	answered(user, rv, entry, err);
 }
 
-int embedded_say(struct backend *b, const char *session, const char *text, char entry[24],
-		 struct ava_error *err)
+int embedded_say(struct backend *b, const char *session, const char *request, const char *text,
+		 char entry[24], struct ava_error *err)
 {
 	struct embedded *e = embedded_of(b);
 	struct pending p = {.to = entry, .size = 24, .err = err};
-	struct op_say say = {.text = text, .user_id = e->user_id};
+	struct op_say say = {.text = text, .user_id = e->user_id, .request_id = request};
 
 	ops_say(e->core, session, &say, said_done, &p);
 	return finish(e, &p);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ava/delivery.h"
+#include "ava/prune_away.h"
 #include "ava/seals.h"
 #include "ava/state.h"
 #include "base/clock.h"
@@ -299,7 +300,9 @@ static int open_journal(struct core *c, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
+	rv = prune_away_finish(c->root_fd, err);
+	if (rv == 0)
+		rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
 	if (rv != 0)
 		close_journal(c);
 	return rv;

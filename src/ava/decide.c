@@ -226,6 +226,7 @@ int decide_at_once(struct proposal *p, struct draft *d, const char *policy, stru
 		return rv;
 	}
 	write_answer(p->core, d, p, EVENT_SpawnConfirmed, policy, "");
+	sessions_answering(p->core, d, p, PROPOSAL_CONFIRMED, spec_of(p)->session_id);
 	return 0;
 }
 
@@ -276,6 +277,7 @@ static int step(struct proposal *p, enum proposal_state state, const struct deci
 		}
 	}
 	write_answer(c, d, p, kinds[state], a->by, a->reason);
+	sessions_answering(c, d, p, state, spec_of(p)->session_id);
 	p->writing_to = (int)state;
 	p->writing = true;
 	rv = draft_commit(d, JOURNAL_NOW, answered, p, err);
@@ -327,6 +329,7 @@ static void replaced(int rv, void *user)
 	/* Whoever repeats the request gets what stands for it now. Its entry is
 	 * there, so that this asks for no memory. */
 	(void)core_remember(p->core, q->spec->request_id, q->created_ms, q->id, "", "");
+	sessions_answered(p->core, p, p->spec->session_id, NULL);
 	proposal_tell_waiters(p, 0, NULL);
 	proposal_tell_waiters(q, 0, NULL);
 }
@@ -361,6 +364,7 @@ static int quote_again(struct deciding *a, struct ava_error *err)
 	if (a->text && !a->said)
 		write_text(c, d, p, a->text);
 	write_answer(c, d, p, EVENT_SpawnRejected, a->by, reason);
+	sessions_answering(c, d, p, PROPOSAL_REJECTED, p->spec->session_id);
 	proposal_write(d, q);
 	p->writing_to = PROPOSAL_REJECTED;
 	p->writing = true;

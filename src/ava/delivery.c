@@ -230,6 +230,8 @@ static void pump(struct os_task *t)
 
 	if (take_some(d))
 		os_timer_set(d->again, 0);
+	else
+		ledger_trim(d);
 	if (d->notify)
 		notify_pump(d);
 }
@@ -345,6 +347,8 @@ static void acked(int rv, void *user)
 		if (it)
 			delivery_settle(a->d, it, DELIVERY_TERMINAL);
 	}
+	if (rv == 0 && a->n > 0)
+		wake(a->d);
 	if (rv == 0)
 		a->done(0, a->n, count(a->d, a->session, DELIVERY_TERMINAL, NULL), NULL, a->user);
 	else
@@ -432,6 +436,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	c->delivery = d;
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
+	d->trim_bytes = DELIVERY_TRIM_BYTES;
 	list_init(&d->items);
 	os_task_init(&d->pump, pump);
 	d->again = os_timer_new(c->loop, again, d);
@@ -446,7 +451,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	forget_oldest(d);
-	ledger_begin(d);
+	ledger_begin(d, journal_lsn(c->journal, 0));
 	wake(d);
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "subagent/logbook.h"
@@ -370,7 +371,7 @@ static struct buf *rows(struct delivery *d, struct draft *dr, struct jw *w)
 	return b;
 }
 
-static void write_base(struct delivery *d, struct draft *dr)
+static void write_base(struct delivery *d, struct draft *dr, uint64_t lsn)
 {
 	char now[CLOCK_ISO_LEN + 1];
 	struct jw w;
@@ -382,7 +383,7 @@ static void write_base(struct delivery *d, struct draft *dr)
 	jw_object(&w, NULL);
 	jw_str(&w, "row", "base");
 	jw_int(&w, "version", 1);
-	jw_int(&w, "lsn", (int64_t)journal_lsn(d->core->journal, 0));
+	jw_int(&w, "lsn", (int64_t)lsn);
 	jw_str(&w, "time", now);
 	jw_bool(&w, "notify", d->notify != NULL);
 	jw_end(&w);
@@ -429,7 +430,9 @@ static void remove_older(const char *name, void *user)
 static void begun(int rv, void *user)
 {
 	struct delivery *d = user;
-	struct old_files o = {.core = d->core, .before = d->generation};
+	struct old_files o = {.core = d->core, .before = d->generation - d->keep};
+
+	d->beginning = false;
 
 	if (rv == 0)
 		(void)sys->list(d->core->root_fd, "delivery", remove_older, &o);
@@ -438,20 +441,50 @@ static void begun(int rv, void *user)
 			 ava_strerror(rv));
 }
 
-void ledger_begin(struct delivery *d)
+static void file_name(unsigned generation, char out[LEDGER_PATH])
+{
+	snprintf(out, LEDGER_PATH, "delivery/%08u.jsonl", generation % 100000000u);
+}
+
+void ledger_begin(struct delivery *d, uint64_t lsn)
 {
 	struct draft *dr = draft_new(&d->core->book);
 	struct ava_error err = {0};
+	struct buf *part;
 
 	d->generation++;
-	snprintf(d->path, sizeof(d->path), "delivery/%08u.jsonl", d->generation % 100000000u);
+	file_name(d->generation, d->path);
+	d->grown = 0;
 	if (!dr)
 		return;
-	write_base(d, dr);
+	if (d->first == 0)
+		d->first = d->generation;
+	else if (d->generation - d->first >= 2) { /* the journal is done with it */
+		char old[sizeof(d->path)];
+
+		file_name(d->generation - 2, old);
+		(void)draft_part(dr, DRAFT_DROP, old);
+	}
+	write_base(d, dr, lsn);
 	LIST_EACH (&d->items, n, tmp)
 		write_item(d, dr, LIST_ENTRY(n, struct item, node));
-	if (draft_commit(dr, JOURNAL_RIDE, begun, d, &err) != 0)
+	part = draft_part(dr, DRAFT_MESSAGES, d->path);
+	d->base_bytes = part ? part->len : 0;
+	d->beginning = draft_commit(dr, JOURNAL_RIDE, begun, d, &err) == 0;
+	if (!d->beginning)
 		core_log(d->core, "the ledger of deliveries could not be begun anew: %s", err.text);
+}
+
+/* An acknowledgement that is being written now goes to the file of before, so
+ * that one stays until the next time. */
+void ledger_trim(struct delivery *d)
+{
+	uint64_t shown = logbook_shown(&d->core->book);
+
+	if (d->beginning || d->grown < MAX(d->trim_bytes, 2 * d->base_bytes) || shown < d->seen)
+		return;
+	d->keep = 1;
+	ledger_begin(d, shown + 1);
 }
 
 void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsigned channel,
@@ -459,9 +492,11 @@ void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsig
 {
 	struct jw w;
 	struct buf *b = rows(d, dr, &w);
+	size_t before;
 
 	if (!b)
 		return;
+	before = b->len;
 	jw_object(&w, NULL);
 	jw_str(&w, "row", row);
 	jw_str(&w, "channel", delivery_channel_name(channel));
@@ -471,15 +506,18 @@ void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsig
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
+	d->grown += b->len - before;
 }
 
 void ledger_send(struct delivery *d, struct draft *dr, const struct item *it)
 {
 	struct jw w;
 	struct buf *b = rows(d, dr, &w);
+	size_t before;
 
 	if (!b)
 		return;
+	before = b->len;
 	jw_object(&w, NULL);
 	jw_str(&w, "row", "send");
 	jw_str(&w, "channel", delivery_channel_name(DELIVERY_NOTIFY));
@@ -487,4 +525,5 @@ void ledger_send(struct delivery *d, struct draft *dr, const struct item *it)
 	jw_int(&w, "attempt", it->attempts);
 	jw_end(&w);
 	buf_addc(b, '\n');
+	d->grown += b->len - before;
 }

@@ -14,6 +14,7 @@
 #define DELIVERY_SESSION_MAX 200 /* open notices of a conversation */
 #define DELIVERY_NOTIFY_MAX  1000
 #define DELIVERY_MAX         5000
+#define DELIVERY_TRIM_BYTES  ((size_t)1 << 20)
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
 enum item_kind {
@@ -25,6 +26,8 @@ enum item_kind {
 	ITEM_NKINDS
 };
 #define ITEM_KEY 48
+#define LEDGER_PATH 32 /* bytes of "delivery/00000001.jsonl" and more */
+
 
 struct item {
 	struct list node; /* in delivery.items, by lsn */
@@ -48,11 +51,15 @@ struct delivery {
 	unsigned nitems;
 	struct op_cursor *cursor;
 	struct os_task pump;
-	struct os_timer *again; /* takes in what is left, or opens the cursor again */
-	uint64_t seen;          /* greatest lsn taken in */
-	char path[32];          /* of the ledger in use */
-	unsigned generation;
-	struct notify *notify; /* NULL: no command is set */
+	struct os_timer *again;     /* takes in what is left, or opens the cursor again */
+	uint64_t seen;              /* greatest lsn taken in */
+	char path[LEDGER_PATH];     /* of the ledger in use */
+	unsigned generation, first; /* of it, and of the first of this process */
+	bool beginning;             /* its base is on the way to the disk */
+	unsigned keep;              /* files before it that stay when that is there */
+	size_t base_bytes, grown;   /* of its base and items; of rows since then */
+	size_t trim_bytes;          /* it begins anew when it has grown by so much */
+	struct notify *notify;      /* NULL: no command is set */
 };
 
 /* ---- delivery_item.c */
@@ -82,8 +89,12 @@ unsigned delivery_channel(const char *name); /* 0: none such */
 /* ---- delivery_ledger.c */
 /* Everything there is to know of before; fills d->items. Problems are logged. */
 int ledger_read(struct delivery *d, struct ava_error *err);
-/* Begin the next file; the older ones go when it is on disk. */
-void ledger_begin(struct delivery *d);
+/* Begin the next file; the older ones go when it is on disk. `lsn`: what is
+ * below it is settled, or an item. */
+void ledger_begin(struct delivery *d, uint64_t lsn);
+/* Begin the next file when this one has grown. Everything that can be read has
+ * been taken in. */
+void ledger_trim(struct delivery *d);
 /* Rows into a draft. */
 void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsigned channel,
 		    const uint64_t *lsns, unsigned n);

@@ -3,16 +3,16 @@
  * The catalog says which runs ended before; the logs are verified, since what
  * is pruned cannot be verified again; then a Seal is committed that names each
  * file that goes with its size and hash, and the last Seal that goes with it,
- * where the chain begins from then on; then the files are removed, oldest day
- * first. A crash between leaves files that the next time removes. */
+ * where the chain begins from then on; then the files are removed, all of them
+ * also over a crash (prune_away.h). */
 #include "ava/prune.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/prune_away.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,7 +28,6 @@
 #define CATALOG_MAX ((size_t)1 << 31)
 #define PRUNED_MAX  (1u << 20) /* of the list in one Seal */
 #define FILES_ONCE  4000       /* named in one Seal */
-#define DEPTH_MAX   64
 
 struct prune {
 	struct core *core;
@@ -287,51 +286,6 @@ static int seal_all(struct prune *p, struct ava_error *err)
 	return rv;
 }
 
-/* ---- away with it */
-
-static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_error *err)
-{
-	struct seal_names names = {0};
-	char below[FILES_BUF];
-	int rv = 0;
-
-	if (sys->unlinkat(rootfd, path, 0) == 0 || errno == ENOENT)
-		return 0;
-	if (errno != EISDIR && errno != EPERM)
-		return err_sys(err, "%s", path);
-	if (depth == DEPTH_MAX)
-		return err_set(err, AVA_ETOOBIG, "%s lies too deep to be removed", path);
-	rv = seal_names_list(&names, rootfd, path, "", err);
-	for (size_t i = 0; rv == 0 && i < names.n; i++) {
-		int len = snprintf(below, sizeof(below), "%s/%s", path, names.names[i]);
-
-		rv = len < (int)sizeof(below)
-			     ? remove_tree(rootfd, below, depth + 1, err)
-			     : err_set(err, AVA_ETOOBIG, "%s has too long a name", path);
-	}
-	seal_names_fini(&names);
-	if (rv == 0 && sys->unlinkat(rootfd, path, AT_REMOVEDIR) != 0)
-		rv = err_sys(err, "%s", path);
-	return rv;
-}
-
-static int remove_all(struct prune *p, struct ava_error *err)
-{
-	char path[FILES_BUF];
-	int rootfd = p->core->root_fd, rv = 0;
-
-	for (size_t i = 0; rv == 0 && i < p->files.n; i++)
-		if (sys->unlinkat(rootfd, p->files.names[i], 0) != 0 && errno != ENOENT)
-			rv = err_sys(err, "%s", p->files.names[i]);
-	for (size_t i = 0; rv == 0 && i < p->runs.n; i++) {
-		snprintf(path, sizeof(path), "runs/%s", p->runs.names[i]);
-		rv = remove_tree(rootfd, path, 0, err);
-	}
-	if (rv == 0 && p->days.n > 0 && files_sync_dir(rootfd, "logs/ava") != 0)
-		rv = err_sys(err, "logs/ava");
-	return rv;
-}
-
 /* ---- the whole */
 
 static void write_names(struct jw *w, const char *key, const struct seal_names *l)
@@ -377,7 +331,9 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	if (rv == 0 && !dry && p.files.n > 0) {
 		rv = seal_all(&p, err);
 		if (rv == 0)
-			rv = remove_all(&p, err);
+			rv = prune_away_begin(p.core->root_fd, &p.files, &p.runs, err);
+		if (rv == 0)
+			rv = prune_away_finish(p.core->root_fd, err);
 	}
 	core_close_bare(p.core);
 	if (rv == 0)

@@ -18,11 +18,12 @@
 #include "codec/utf8.h"
 #include "subagent/world.h"
 
-#define SESSIONS_MAX 100000
-#define SAY_MAX      (1u << 20)
-#define FILE_MAX     (256u << 20)
-#define HEAD_MAX     16384 /* of a file, to show a session */
-#define TITLE_CHARS  80
+#define SESSIONS_MAX   100000
+#define SAY_MAX        (1u << 20)
+#define REQUEST_ID_MAX 200
+#define FILE_MAX       (256u << 20)
+#define HEAD_MAX       16384 /* of a file, to show a session */
+#define TITLE_CHARS    80
 
 /* ---- the list */
 
@@ -146,6 +147,7 @@ int sessions_open(struct core *c, struct ava_error *err)
 {
 	struct scan sc = {.core = c};
 
+	session_rest_init(c);
 	c->sup.session_file = file_of;
 	c->sup.on_chained = sessions_chained;
 	c->sup.session_user = c;
@@ -252,14 +254,16 @@ static void show(struct session *s, struct op_session *out)
 		.title = s->title ? s->title : "",
 		.created_ms = s->created_ms,
 		.updated_ms = s->updated_ms,
+		.cost_microusd = s->cost_microusd,
+		.tokens = s->tokens,
 	};
 	if (!t)
 		return;
 	out->busy = t->busy || t->answering;
 	out->live_runs = count(&t->watches);
 	out->waiting = count(&t->inputs);
-	out->cost_microusd = t->cost_microusd + t->run.agent.totals.cost_microusd;
-	out->tokens = t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
+	out->cost_microusd += t->cost_microusd + t->run.agent.totals.cost_microusd;
+	out->tokens += t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
 }
 
 static struct session *find(struct core *c, const char *id, struct ava_error *err)
@@ -363,7 +367,7 @@ static int fill_new(struct session *s, const struct op_session_new *n, struct av
 	s->path = strdup(path);
 	if (!s->path || enlist(s) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return talk_open(s, err);
+	return session_load(s, err);
 }
 
 void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done, void *user)
@@ -400,14 +404,76 @@ static void said(int rv, void *user)
 {
 	struct input *in = user;
 	struct talk *t = in->talk;
-	op_said_fn done = in->done;
 
 	t->session->updated_ms = clock_wall_ms();
 	list_del(&in->node);
 	talk_input(t, in);
-	in->done = NULL;
-	if (done)
-		done(0, in->id, NULL, in->user);
+	if (in->request)
+		(void)talk_remember(t->session, in->request, in->said_ms, in->id);
+	while (!list_empty(&in->waits)) {
+		struct say_wait *w = LIST_FIRST(&in->waits, struct say_wait, node);
+
+		list_del(&w->node);
+		w->done(0, in->id, NULL, w->user);
+		free(w);
+	}
+}
+
+static int add_wait(struct input *in, op_said_fn done, void *user)
+{
+	struct say_wait *w = malloc(sizeof(*w));
+
+	if (!w)
+		return AVA_ENOMEM;
+	w->done = done;
+	w->user = user;
+	list_add(&in->waits, &w->node);
+	return 0;
+}
+
+/* ---- said before */
+
+/* Requests of conversations stand among those of runs, under a longer name. */
+static char *request_key(const struct session *s, const char *request)
+{
+	char *key = NULL;
+
+	return asprintf(&key, "say %s %s", s->id, request) < 0 ? NULL : key;
+}
+
+int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry)
+{
+	char *key = request_key(s, request);
+	int rv = key ? core_remember(s->core, key, at_ms, entry, "", "") : AVA_ENOMEM;
+
+	free(key);
+	return rv;
+}
+
+/* 1: it was said with this id, `done` hears of it; 0 it was not; negative. */
+static int said_before(struct session *s, const char *id, op_said_fn done, void *user)
+{
+	struct request *r;
+	char *key, entry[24];
+
+	if (!id || !*id)
+		return 0;
+	LIST_EACH (&s->talk->saying, n, tmp) {
+		struct input *in = LIST_ENTRY(n, struct input, node);
+
+		if (in->request && strcmp(in->request, id) == 0)
+			return add_wait(in, done, user) == 0 ? 1 : AVA_ENOMEM;
+	}
+	key = request_key(s, id);
+	if (!key)
+		return AVA_ENOMEM;
+	r = core_request(s->core, key);
+	free(key);
+	if (!r)
+		return 0;
+	snprintf(entry, sizeof(entry), "%s", r->proposal);
+	done(0, entry, NULL, user);
+	return 1;
 }
 
 /* What its first words bring with them: the header, and how requests begin. */
@@ -436,7 +502,7 @@ static int write_start(struct talk *t, struct draft *d)
 static void write_said(struct talk *t, struct draft *d, struct input *in)
 {
 	struct session *s = t->session;
-	struct session_entry e = {.id = in->id, .wall_ms = in->said_ms};
+	struct session_entry e = {.id = in->id, .wall_ms = in->said_ms, .request = in->request};
 	struct buf b;
 	struct jw w;
 
@@ -461,16 +527,39 @@ static struct input *input_new(const struct core *c, const struct op_say *say)
 	if (!in)
 		return NULL;
 	list_init(&in->node);
+	list_init(&in->waits);
 	in->kind = INPUT_SAID;
 	in->said_ms = clock_wall_ms();
 	buf_init(&clean, 8u << 20);
 	if (!c->redact || redact_text(c->redact, &clean, say->text, strlen(say->text)) >= 0)
 		in->text = c->redact ? buf_take(&clean, NULL) : strdup(say->text);
 	buf_fini(&clean);
-	if (in->text)
+	if (say->request_id && *say->request_id)
+		in->request = strdup(say->request_id);
+	if (in->text && (in->request || !say->request_id || !*say->request_id))
 		return in;
-	free(in);
+	talk_input_free(in);
 	return NULL;
+}
+
+/* It is written as it is. */
+static int check_request(const struct core *c, const char *id, struct ava_error *err)
+{
+	struct buf clean;
+	int found = 0;
+
+	if (!id)
+		return 0;
+	if (strlen(id) > REQUEST_ID_MAX || !utf8_valid(id, strlen(id)))
+		return err_set(err, AVA_EINVAL, "request_id must be UTF-8, at most %d bytes",
+			       REQUEST_ID_MAX);
+	buf_init(&clean, 4 * REQUEST_ID_MAX);
+	if (c->redact)
+		found = redact_text(c->redact, &clean, id, strlen(id));
+	buf_fini(&clean);
+	if (found != 0)
+		return err_set(err, AVA_EDENIED, "request_id holds a key: take another one");
+	return 0;
 }
 
 static int check_say(const struct op_say *say, struct ava_error *err)
@@ -504,8 +593,13 @@ static int check_there(const struct session *s, struct ava_error *err)
 
 int session_load(struct session *s, struct ava_error *err)
 {
+	int rv;
+
 	read_head(s);
-	return s->talk ? 0 : talk_open(s, err);
+	rv = s->talk ? 0 : talk_open(s, err);
+	if (rv == 0)
+		session_used(s);
+	return rv;
 }
 
 static int begin_say(struct session *s, const struct op_say *say, op_said_fn done, void *user,
@@ -517,25 +611,28 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	int rv = check_say(say, err);
 
 	if (rv == 0)
-		rv = core_ready(s->core, err);
+		rv = check_request(s->core, say->request_id, err);
 	if (rv == 0)
 		rv = check_there(s, err);
 	if (rv == 0)
 		rv = session_load(s, err);
+	if (rv == 0) {
+		rv = said_before(s, say->request_id, done, user);
+		if (rv != 0)
+			return rv > 0 ? 0 : err_set(err, rv, "out of memory");
+		rv = core_ready(s->core, err);
+	}
 	if (rv != 0)
 		return rv;
 	in = input_new(s->core, say);
-	d = in ? draft_new(&s->core->book) : NULL;
+	d = in && add_wait(in, done, user) == 0 ? draft_new(&s->core->book) : NULL;
 	if (!d || (first && write_start(s->talk, d) != 0)) {
 		draft_free(d);
 		if (in)
-			free(in->text);
-		free(in);
+			talk_input_free(in);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	in->talk = s->talk;
-	in->done = done;
-	in->user = user;
 	s->there = true; /* a second message comes behind it in the outbox */
 	write_said(s->talk, d, in);
 	list_add(&s->talk->saying, &in->node);
@@ -621,6 +718,7 @@ bool sessions_written(const struct core *c)
 
 void sessions_close(struct core *c)
 {
+	session_rest_fini(c);
 	while (!list_empty(&c->sessions)) {
 		struct session *s = LIST_FIRST(&c->sessions, struct session, node);
 

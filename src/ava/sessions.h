@@ -39,9 +39,12 @@ void ops_session_new(struct core *c, const struct op_session_new *n, op_session_
 
 struct op_say {
 	const char *text, *user_id;
+	const char *request_id; /* NULL or "": none */
 };
 /* Done: what was said is on disk, `entry` is its id in the session. It is
- * answered by events (AssistantMessage) and text frames. */
+ * answered by events (AssistantMessage) and text frames. The same request id
+ * in the same conversation is the same entry and is said once, also after a
+ * crash; it is remembered for a day. */
 typedef void (*op_said_fn)(int rv, const char *entry, const struct ava_error *err, void *user);
 void ops_say(struct core *c, const char *session, const struct op_say *say, op_said_fn done,
 	     void *user);

@@ -41,8 +41,9 @@ struct core {
 
 	struct list sessions; /* newest first */
 	struct strmap session_by_id;
-	struct list talks; /* those in memory */
-	unsigned nsessions;
+	struct list talks; /* those in memory, last used last */
+	unsigned nsessions, resting_max;
+	struct os_task rest;           /* ava/session_rest.c */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
@@ -91,8 +92,11 @@ void core_close_bare(struct core *c);
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
-/* ---- talk_answer.c: a proposal was answered, by whatever channel, or expired;
- * `r` NULL: nothing was started. */
+/* ---- talk_note.c: what its conversation is told of a proposal. First into the
+ * commit that brings it to `state`, by whatever channel or the time; then, when
+ * that is on disk. `r` NULL: nothing was started. */
+void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
+			enum proposal_state state, const char *session_id);
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r);
 /* supervisor.on_chained: `core` is its session_user. */

@@ -9,6 +9,7 @@
  * tells what has no mark. Nothing here fails for good: a turn that cannot be
  * begun for want of memory is tried again a second later. */
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +44,16 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking)
 
 /* ---- inputs */
 
-static void input_free(struct input *in)
+void talk_input_free(struct input *in)
 {
 	list_del(&in->node);
+	while (!list_empty(&in->waits)) {
+		struct say_wait *w = LIST_FIRST(&in->waits, struct say_wait, node);
+
+		list_del(&w->node);
+		free(w);
+	}
+	free(in->request);
 	free(in->text);
 	free(in);
 }
@@ -74,6 +82,7 @@ static void run_ended(struct run_wait *wait, struct run *r)
 	if (in) {
 		in->kind = INPUT_RESULT;
 		list_init(&in->node);
+		list_init(&in->waits);
 		memcpy(in->id, w->run, sizeof(in->id));
 		talk_input(t, in);
 	}
@@ -82,8 +91,12 @@ static void run_ended(struct run_wait *wait, struct run *r)
 
 int talk_watch_run(struct talk *t, struct run *r)
 {
-	struct talk_watch *w = calloc(1, sizeof(*w));
+	struct talk_watch *w;
 
+	LIST_EACH (&t->watches, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct talk_watch, node)->run, r->id.text) == 0)
+			return 0;
+	w = calloc(1, sizeof(*w));
 	if (!w)
 		return AVA_ENOMEM;
 	w->talk = t;
@@ -123,6 +136,12 @@ static void mark_told(struct talk *t, struct draft *d)
 		struct input *in = LIST_ENTRY(n, struct input, node);
 
 		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id);
+	}
+	LIST_EACH (&t->notes, n, tmp) {
+		const struct talk_note *note = LIST_ENTRY(n, struct talk_note, node);
+
+		if (note->id[0])
+			talk_mark(t, d, "noted", note->id);
 	}
 	talk_mark_turn(t, d, true, 0);
 }
@@ -174,7 +193,7 @@ static int write_turn(struct talk *t, int64_t *added)
 	if (rv == 0)
 		rv = put_line(t, &line, added);
 	if (rv == 0) {
-		buf_reset(&t->notes);
+		talk_note_told(t);
 		keep_prompt(t, &text);
 	}
 	buf_fini(&text);
@@ -192,7 +211,7 @@ static void begin_turn(struct talk *t)
 		return;
 	}
 	while (!list_empty(&t->inputs))
-		input_free(LIST_FIRST(&t->inputs, struct input, node));
+		talk_input_free(LIST_FIRST(&t->inputs, struct input, node));
 	if (t->begun) {
 		sum_up(t);
 		agent_next(&r->agent, added);
@@ -277,13 +296,20 @@ static struct run_spec *make_spec(struct session *s, bool restored, struct ava_e
 	return rv == 0 ? spec : NULL;
 }
 
+int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH])
+{
+	int stem = (int)(strlen(s->path) - strlen(".jsonl"));
+	int n = snprintf(out, LOGBOOK_PATH, "%.*s.messages.jsonl", stem, s->path);
+
+	return n < LOGBOOK_PATH ? 0 : AVA_ETOOBIG;
+}
+
 static int set_paths(struct talk *t, struct ava_error *err)
 {
 	const char *path = t->session->path;
 	int stem = (int)(strlen(path) - strlen(".jsonl"));
 
-	if ((size_t)snprintf(t->messages, sizeof(t->messages), "%.*s.messages.jsonl", stem, path) >=
-		    sizeof(t->messages) ||
+	if (talk_messages_path(t->session, t->messages) != 0 ||
 	    (size_t)snprintf(t->artifacts, sizeof(t->artifacts), "%.*s.artifacts", stem, path) >=
 		    sizeof(t->artifacts))
 		return err_set(err, AVA_ETOOBIG, "the name of the session is too long");
@@ -305,7 +331,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	list_init(&t->saying);
 	list_init(&t->inputs);
 	list_init(&t->watches);
-	buf_init(&t->notes, 64u << 10);
+	list_init(&t->notes);
 	buf_init(&t->prompt, 16u << 10);
 	os_task_init(&t->pump, pump);
 	t->again = os_timer_new(s->core->loop, try_again, t);
@@ -336,8 +362,8 @@ int talk_open(struct session *s, struct ava_error *err)
 	return 0;
 
 fail:
+	talk_note_told(t);
 	os_timer_free(t->again);
-	buf_fini(&t->notes);
 	buf_fini(&t->prompt);
 	free(t);
 	return rv;
@@ -351,7 +377,7 @@ void talk_free(struct talk *t)
 		struct input *in = LIST_FIRST(&t->inputs, struct input, node);
 
 		free(in->answer);
-		input_free(in);
+		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))
 		watch_free(LIST_FIRST(&t->watches, struct talk_watch, node));
@@ -360,7 +386,7 @@ void talk_free(struct talk *t)
 	t->session->talk = NULL;
 	t->run.spec->task = "";
 	run_fini(&t->run);
-	buf_fini(&t->notes);
+	talk_note_told(t);
 	buf_fini(&t->prompt);
 	free(t);
 }

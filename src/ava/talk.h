@@ -1,12 +1,13 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
- * Files: session.c (which there are, the verbs), talk.c (turns), talk_world.c
- * (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her model
- * is told, her prompt). Loop thread only. */
+ * Files: session.c (which there are, the verbs), session_rest.c (which stay in
+ * memory), talk.c (turns), talk_world.c (her agent/io.h), talk_restore.c (after
+ * a stop), talk_text.c (what her model is told, her prompt). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
 #include "ava/sessions.h"
 #include "ava/state.h"
+#include "ava/talk_input.h"
 #include "subagent/session_entry.h"
 
 struct talk;
@@ -19,22 +20,9 @@ struct session {
 	char *cwd, *user, *model; /* "" when none */
 	char *title;              /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
-	bool there;        /* its file exists */
-	struct talk *talk; /* NULL: not in memory */
-};
-
-enum input_kind { INPUT_SAID, INPUT_RESULT };
-struct input { /* begins a turn, or goes into the next one */
-	struct list node;
-	enum input_kind kind;
-	char id[24];     /* entry of what was said, or run */
-	int64_t said_ms; /* wall */
-	char *text;      /* owned */
-	struct talk *talk;
-	struct op_answer *answer; /* its answer to a proposal is being carried out */
-	bool looked;              /* for an answer to a proposal */
-	op_said_fn done;          /* until it is on disk */
-	void *user;
+	int64_t cost_microusd, tokens; /* of Ava's own calls, when it was in memory before */
+	bool there;                    /* its file exists */
+	struct talk *talk;             /* NULL: not in memory */
 };
 
 struct talk_watch { /* one of its subagents at work */
@@ -54,7 +42,7 @@ struct talk {
 	struct list saying; /* inputs on their way to the disk */
 	struct list inputs; /* not yet told to the model, oldest first */
 	struct list watches;
-	struct buf notes;  /* notices that go before the next input */
+	struct list notes; /* talk_note */
 	struct buf prompt; /* the newest input, for previews */
 	bool begun;        /* the machine has had a turn in this process */
 	bool busy;         /* a turn is under way */
@@ -66,6 +54,14 @@ struct talk {
 
 /* ---- session.c */
 int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
+/* What was said with this request id. AVA_ENOMEM. */
+int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
+
+/* ---- session_rest.c: of those with nothing to do the last used stay in memory */
+void session_rest_init(struct core *c);
+void session_rest_fini(struct core *c);
+void session_used(struct session *s); /* it has a talk */
+void session_rest(struct core *c);    /* one may have nothing to do any more */
 
 /* ---- talk.c */
 /* In memory from now on; its file is read when there is one. */
@@ -73,6 +69,8 @@ int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
+/* Where what travels to her model stands. 0 or AVA_ETOOBIG. */
+int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH]);
 /* A subagent of this conversation: its result will be an input. */
 int talk_watch_run(struct talk *t, struct run *r);
 void talk_pump(struct talk *t);
@@ -100,8 +98,6 @@ int talk_system(struct buf *out, const struct session *s);
 const char *talk_operating_text(bool brief);
 /* The user-role text of a turn: notes, then each input. */
 int talk_compose(struct buf *out, struct talk *t);
-/* A notice, later told before the next input. */
-void talk_note(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- talk_answer.c: what was said, as the answer to an open proposal */
 /* true: it is being carried out, talk_pump goes on afterwards. */
@@ -116,5 +112,6 @@ void talk_tools_choices(struct buf *b); /* roles and models, as properties of a 
 void talk_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user);
 int talk_parallel_init(struct tool *t, struct buf *schema); /* talk_parallel.c */
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
+extern const struct tool talk_read_ava_logs; /* talk_logs.c */
 
 #endif

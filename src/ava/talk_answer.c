@@ -14,6 +14,7 @@
 #include "ava/answer.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 #include "base/error.h"
 #include "base/util.h"
 
@@ -118,30 +119,6 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 	keep_named(m, in->text);
 }
 
-void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
-		       struct run *r)
-{
-	struct session *s = strmap_get(&c->session_by_id, session_id);
-	struct ava_error err = {0};
-
-	if (!s)
-		return;
-	if (session_load(s, &err) != 0) {
-		core_log(c, "session %s cannot be taken up: %s", s->id, err.text);
-		return;
-	}
-	if (r && talk_watch_run(s->talk, r) != 0)
-		core_log(c, "the result of %s will be told at the next start: out of memory",
-			 r->id.text);
-	if (p->state == PROPOSAL_CONFIRMED)
-		talk_note(s->talk, "The person confirmed %s: %s (%s) has started.", p->id,
-			  r ? r->id.text : p->run, r ? r->trace.text : p->trace);
-	else
-		talk_note(s->talk, "%s %s: nothing was started.", p->id,
-			  p->state == PROPOSAL_REJECTED ? "was rejected by the person"
-							: "has expired");
-}
-
 void sessions_chained(struct run *r, void *core)
 {
 	struct core *c = core;
@@ -149,7 +126,8 @@ void sessions_chained(struct run *r, void *core)
 
 	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
 		return; /* told at the next start */
-	talk_note(s->talk, "Next in its chain: %s (%s) has started.", r->id.text, r->trace.text);
+	talk_note(s->talk, r->id.text, "Next in its chain: %s (%s) has started.", r->id.text,
+		  r->trace.text);
 }
 
 static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
@@ -158,10 +136,8 @@ static void answered(int rv, const struct op_proposal *p, const struct ava_error
 	struct input *in = a->in;
 	struct talk *t = in->talk;
 
-	if (rv == 0 && p->state == PROPOSAL_PENDING)
-		talk_note(t, "The person wants it otherwise: %s is a new quote and waits.", p->id);
-	else if (rv != 0)
-		talk_note(t, "The person's answer could not be carried out: %.300s", err->text);
+	if (rv != 0)
+		talk_note(t, "", "The person's answer could not be carried out: %.300s", err->text);
 	if (--a->left > 0)
 		return;
 	in->answer = NULL;
@@ -203,7 +179,7 @@ static char *plain_words(const char *text)
 /* The model is told, and asks. */
 static bool not_carried_out(struct talk *t, const char *why)
 {
-	talk_note(t, "The person's answer could not be carried out: %s", why);
+	talk_note(t, "", "The person's answer could not be carried out: %s", why);
 	return false;
 }
 

@@ -12,6 +12,7 @@
 
 #include "agent/tool.h"
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -32,7 +33,8 @@ struct memory {
 	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
 	unsigned untold;
-	uint64_t last; /* number of the newest entry that was told */
+	uint64_t last;     /* number of the newest entry that was told */
+	struct list notes; /* talk_note: notices not told */
 	char model[300];
 };
 
@@ -54,6 +56,18 @@ static bool was_told(const struct memory *m, const char *kind, const char *id)
 	return nameset_has(&m->told, name) != 0;
 }
 
+static void take_note(struct memory *m, const json_t *mark)
+{
+	const char *id = json_get_str(mark, "note"), *told = json_get_str(mark, "noted");
+	const char *text = json_get_str(mark, "text");
+	struct talk_note *n = told ? talk_note_find(&m->notes, told) : NULL;
+
+	if (n)
+		talk_note_free(n);
+	if (id && text)
+		talk_note_keep(&m->notes, id, text);
+}
+
 static int take_mark(struct memory *m, const json_t *mark)
 {
 	struct run *r = m->talk ? &m->talk->run : NULL;
@@ -67,8 +81,10 @@ static int take_mark(struct memory *m, const json_t *mark)
 		keep_told(m, "said", said);
 	if (result)
 		keep_told(m, "result", result);
-	if (!turn)
+	if (!turn) {
+		take_note(m, mark);
 		return 0;
+	}
 	m->open = strcmp(turn, "open") == 0;
 	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
 		return 0;
@@ -140,6 +156,7 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	if (!in)
 		return AVA_ENOMEM;
 	list_init(&in->node);
+	list_init(&in->waits);
 	in->kind = kind;
 	in->talk = m->talk;
 	in->said_ms = said_ms;
@@ -171,9 +188,14 @@ static int take_ended(struct memory *m, const char *id, const char *run)
 	return add_input(m, INPUT_RESULT, run, NULL, 0);
 }
 
-static int take_said(struct memory *m, const char *id, const json_t *message)
+static int take_said(struct memory *m, const char *id, const json_t *message, const char *request)
 {
 	const char *text;
+
+	if (m->talk && request && strlen(id) < sizeof(((struct request *)0)->proposal) &&
+	    talk_remember(m->talk->session, request, json_get_int(message, "timestamp", 0), id) !=
+		    0)
+		return AVA_ENOMEM;
 
 	if (was_told(m, "said", id)) {
 		keep_last(m, id);
@@ -202,7 +224,7 @@ static int take_entry(struct memory *m, const json_t *o)
 		return take_ended(m, id, run);
 	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
 	    strcmp(source, "ava") == 0)
-		return take_said(m, id, message);
+		return take_said(m, id, message, json_get_str(o, "requestId"));
 	return 0;
 }
 
@@ -374,6 +396,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	struct buf body;
 	int rv;
 
+	list_init(&m.notes);
 	buf_init(&body, FILE_MAX);
 	rv = read_messages(&m, &body, &info, err);
 	if (rv == 0)
@@ -394,6 +417,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	}
 	if (rv == 0 && !list_empty(&t->inputs))
 		os_defer(r->sup->loop, &t->pump);
+	list_splice(&t->notes, &m.notes);
 	buf_fini(&body);
 	nameset_fini(&m.told);
 	return rv;
@@ -407,15 +431,17 @@ static bool left_to_do(const struct session *s)
 	struct memory m = {0};
 	char path[LOGBOOK_PATH], *file = NULL;
 	size_t len = 0;
-	int stem = (int)(strlen(s->path) - strlen(".jsonl"));
-	int n = snprintf(path, sizeof(path), "%.*s.messages.jsonl", stem, s->path);
-	int rv = n < (int)sizeof(path) ? read_marks(&m, s->core, path, &file, &len, NULL)
-				       : AVA_ETOOBIG;
+	int rv = talk_messages_path(s, path);
 
+	list_init(&m.notes);
+	if (rv == 0)
+		rv = read_marks(&m, s->core, path, &file, &len, NULL);
 	if (rv == 0)
 		rv = read_entries(&m, s, NULL);
 	free(file);
 	nameset_fini(&m.told);
+	while (!list_empty(&m.notes))
+		talk_note_free(LIST_FIRST(&m.notes, struct talk_note, node));
 	return rv != 0 || m.open || m.untold > 0; /* taking it up says what is wrong */
 }
 

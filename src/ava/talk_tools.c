@@ -570,7 +570,7 @@ unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 	const struct tool *own[] = {&c->talk_tools->spawn, &c->talk_tools->parallel,
 				    &confirm_spawn,        &subagent_status,
 				    &list_subagents,       &steer_subagent,
-				    &cancel_subagent};
+				    &cancel_subagent,      &talk_read_ava_logs};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ava/talk.h"
+#include "ava/talk_note.h"
 #include "base/clock.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -206,7 +207,7 @@ static void failure_text(const struct talk *t, const struct agent_end *e, char o
  * not the person who stopped it. */
 static void write_failure(struct talk *t, struct draft *d, const struct agent_end *e)
 {
-	char id[SESSION_ENTRY_ID], text[400];
+	char id[SESSION_ENTRY_ID], note[32], text[400];
 	struct session_entry at = {.id = id, .wall_ms = clock_wall_ms()};
 	struct buf b;
 
@@ -220,7 +221,9 @@ static void write_failure(struct talk *t, struct draft *d, const struct agent_en
 		record_exhausted(d, &t->run, e->exhausted);
 	if (e->status != AVA_CANCELLED)
 		record_error(d, &t->run, e->exhausted ? "limit" : e->error_class, text);
-	talk_note(t, "%s", why_not(e));
+	snprintf(note, sizeof(note), "turn-%" PRId32, t->run.agent.iteration);
+	talk_note_write(t->session, d, note, why_not(e));
+	talk_note(t, note, "%s", why_not(e));
 }
 
 static void save_end(struct agent *a, const struct agent_end *e)
@@ -251,6 +254,7 @@ static void turn_done(struct agent *a)
 	t->busy = false;
 	talk_frame(t, FRAME_TURN, "idle", 4);
 	os_defer(t->run.sup->loop, &t->pump);
+	session_rest(t->session->core);
 }
 
 void talk_world_init(struct talk *t)

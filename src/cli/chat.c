@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -225,40 +226,6 @@ static void keep_own(struct chat *c, const char *text)
 	c->nown += c->own[c->nown] != NULL;
 }
 
-static bool is_said(const json_t *entry, const char *text, uint64_t after)
-{
-	const json_t *message = json_object_get(entry, "message");
-	const char *id = json_get_str(entry, "id"), *role = json_get_str(message, "role");
-	const char *said =
-		json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
-
-	return id != NULL && role != NULL && said != NULL && strcmp(role, "user") == 0 &&
-	       strtoull(id, NULL, 16) > after && strcmp(said, text) == 0;
-}
-
-/* A message whose acknowledgement was lost: does it stand in the conversation,
- * behind what was seen before it was sent? 1, 0 or a code. */
-static int look_for(struct chat *c, const char *text, uint64_t after, struct ava_error *err)
-{
-	json_t *all = NULL;
-	const json_t *entry;
-	char path[128];
-	size_t i;
-	int rv;
-
-	snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
-	rv = chat_call(c, path, NULL, &all, err);
-	if (rv != 0)
-		return rv == AVA_ENOENT ? 0 : rv;
-	json_array_foreach(json_object_get(all, "entries"), i, entry)
-	{
-		if (is_said(entry, text, after))
-			rv = 1;
-	}
-	json_decref(all);
-	return rv;
-}
-
 /* A conversation in which nothing was said is not on disk: a daemon that was
  * started anew does not know it. */
 static int begin_again(struct chat *c, struct ava_error *err)
@@ -283,30 +250,43 @@ static int post(struct chat *c, const char *body, struct ava_error *err)
 	return rv;
 }
 
+/* An acknowledgement that was lost is asked for again: its id is said once. */
+static int post_once(struct chat *c, const char *body, struct ava_error *err)
+{
+	bool begun = false;
+	int rv = AVA_EUNKNOWN;
+
+	for (int i = 0; i <= TRIES && rv == AVA_EUNKNOWN; i++) {
+		rv = post(c, body, err);
+		if (rv != AVA_ENOENT || c->said || begun)
+			continue;
+		begun = true;
+		rv = begin_again(c, err);
+		if (rv == 0)
+			rv = AVA_EUNKNOWN;
+	}
+	return rv;
+}
+
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
-	uint64_t before = c->seen;
+	struct session_id request = id_session();
 	struct buf body;
 	struct jw w;
-	int rv, there = 0;
+	int rv;
 
 	buf_init(&body, (size_t)16 << 20);
 	jw_init(&w, &body);
 	jw_object(&w, NULL);
 	jw_str(&w, "text", text);
+	jw_str(&w, "request_id", request.text);
 	jw_end(&w);
 	rv = buf_check(&body) == 0 ? 0 : err_set(err, AVA_ETOOBIG, "the message is too long");
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
 	if (rv == 0) {
 		keep_own(c, text);
-		rv = post(c, body.data, err);
-	}
-	if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
-		rv = post(c, body.data, err);
-	for (int i = 0; i < TRIES && rv == AVA_EUNKNOWN; i++) {
-		there = look_for(c, text, before, err);
-		rv = there == 1 ? 0 : there < 0 ? there : post(c, body.data, err);
+		rv = post_once(c, body.data, err);
 	}
 	buf_fini(&body);
 	if (rv == 0)

@@ -89,7 +89,7 @@ static size_t blank_start(const char *t, size_t len)
 
 static void part(struct speech *s, FILE *f, const char *t, size_t len)
 {
-	size_t skip = blank_start(t, len);
+	size_t skip = blank_start(t, len), column = 0;
 
 	if (skip > 0)
 		s->gap = s->open;
@@ -97,16 +97,17 @@ static void part(struct speech *s, FILE *f, const char *t, size_t len)
 	len -= skip;
 	if (len == 0)
 		return;
-	if (s->gap && s->open)
+	if (s->gap && s->open && !markdown_is_item(t, len))
 		fputc('\n', f);
 	if (!s->open) {
 		term_colour(f, TERM_BOLD);
 		fputs(NAME, f);
 		term_colour(f, TERM_PLAIN);
+		column = strlen(NAME);
 		s->open = true;
 	}
 	s->gap = len >= 2 && t[len - 1] == '\n' && t[len - 2] == '\n';
-	markdown_show(f, t, len);
+	markdown_show(f, t, len, column);
 }
 
 void speech_show(struct speech *s, FILE *f)

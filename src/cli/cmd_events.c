@@ -13,6 +13,7 @@
 #include "cli/logtext.h"
 #include "cli/root.h"
 #include "cli/stream.h"
+#include "cli/term.h"
 #include "codec/json.h"
 #include "event/event.h"
 
@@ -37,7 +38,7 @@ static int print_line(struct logtext *l, const char *line, size_t len, int64_t t
 	struct ava_error err;
 
 	if (o.json) {
-		fwrite(line, 1, len, stdout);
+		term_bytes(stdout, line, len);
 		putchar('\n');
 		return 0;
 	}

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/exportfile.h"
 #include "cli/logcount.h"
 #include "cli/logcursor.h"
 #include "cli/logprint.h"
@@ -26,7 +28,7 @@ static struct {
 	int64_t last;
 	bool follow, reverse, count;
 	const char *output, *type, *since, *until, *agent, *user, *session, *grep, *search, *by,
-		*cursor_file;
+		*cursor_file, *file;
 } o;
 
 static const char *const outputs[] = {"text", "json", "json-pretty", NULL};
@@ -80,6 +82,11 @@ static const struct opt opts[] = {
 	 .words = outputs,
 	 .help = "text, json (the lines as stored) or json-pretty",
 	 .field = offsetof(__typeof__(o), output)},
+	{.name = "file",
+	 .type = OPT_STR,
+	 .value = "EXPORT",
+	 .help = "not the logs here, but what `ava export` printed",
+	 .field = offsetof(__typeof__(o), file)},
 	{.name = "cursor-file",
 	 .type = OPT_STR,
 	 .value = "FILE",
@@ -170,7 +177,7 @@ static uint64_t how_many(bool run)
 		return 0;
 	if (o.follow)
 		return run ? 0 : DEFAULT_FOLLOW;
-	return run || filtered() ? 0 : DEFAULT_LAST;
+	return run || o.file != NULL || filtered() ? 0 : DEFAULT_LAST;
 }
 
 static int check_options(int argc, char **argv)
@@ -182,6 +189,8 @@ static int check_options(int argc, char **argv)
 	if (o.follow && (o.reverse || o.count))
 		return cli_error(CLI_USAGE, "--follow has no end to %s",
 				 o.reverse ? "begin with" : "count at");
+	if (o.file != NULL && o.follow)
+		return cli_error(CLI_USAGE, "nothing follows in an export");
 	if (o.cursor_file != NULL && (o.reverse || o.count))
 		return cli_error(CLI_USAGE, "--cursor-file goes forwards and prints");
 	return CLI_DONE;
@@ -189,8 +198,11 @@ static int check_options(int argc, char **argv)
 
 static int show(const struct ava_log_query *q, struct show *s, struct ava_error *err)
 {
+	static char buffer[128 << 10];
 	int rv;
 
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
 		return logcount_print(q, o.by, &s->print, &s->broken, err);
 	rv = ava_log_open(&s->log, q, err);
@@ -234,7 +246,7 @@ static int logs_run(int argc, char **argv)
 		.types = o.type,
 		.last = how_many(argc > 0),
 		.follow = o.follow,
-		.everything = argc == 0 && (o.follow || o.count || filtered()),
+		.everything = argc == 0 && (o.file != NULL || o.follow || o.count || filtered()),
 		.agent = o.agent,
 		.user = o.user,
 		.session = o.session,
@@ -244,6 +256,7 @@ static int logs_run(int argc, char **argv)
 		.regex = o.grep,
 	};
 	struct show s = {0};
+	struct exportfile file = {0};
 	char root[ROOT_PATH_MAX];
 	struct ava_error err;
 	int rv = check_options(argc, argv);
@@ -252,8 +265,9 @@ static int logs_run(int argc, char **argv)
 		return rv;
 	set_up(&s, argc > 0);
 	raise_files();
-	rv = root_prepare(root, &err);
-	q.root = root;
+	rv = o.file != NULL ? exportfile_open(&file, o.file, false, &err)
+			    : root_prepare(root, &err);
+	q.root = o.file != NULL ? file.root : root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);
 		s.cursor = &cursor;
@@ -262,6 +276,7 @@ static int logs_run(int argc, char **argv)
 	if (rv == 0)
 		rv = show(&q, &s, &err);
 	logprint_fini(&s.print);
+	exportfile_close(&file);
 	if (rv != 0)
 		return cli_fail(&err);
 	return s.broken ? CLI_FAILED : CLI_DONE;

@@ -7,11 +7,9 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/show.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "codec/json.h"
 
 static struct {
@@ -61,46 +59,19 @@ static void add_row(struct table *t, const json_t *p)
 	table_add(t, str(json_object_get(p, "config"), "task"));
 }
 
-static int print_table(const json_t *list)
-{
-	static const char *const titles[] = {"ID", "STATE", "LEFT", "RUN", "ROLE", "UP TO", "TASK"};
-	struct table t;
-	const json_t *p;
-	size_t i;
-	int rv;
-
-	if (json_array_size(list) == 0) {
-		puts(o.all ? "There are no proposals." : "No proposal waits for an answer.");
-		return CLI_DONE;
-	}
-	table_init(&t, ARRAY_LEN(titles));
-	t.spare = 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5; /* all but id, state and task */
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		table_add(&t, titles[i]);
-	json_array_foreach(list, i, p) add_row(&t, p);
-	rv = table_print(&t, stdout);
-	table_fini(&t);
-	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
-}
-
 static int proposals_run(int argc, char **argv)
 {
-	struct ava_error err;
-	struct client *c;
-	json_t *reply = NULL;
-	int rv = api_open(true, &c, &err), code = CLI_DONE;
+	static const char *const titles[] = {"ID", "STATE", "LEFT", "RUN", "ROLE", "UP TO", "TASK"};
+	const struct listing listing = {
+		.key = "proposals",
+		.none = o.all ? "There are no proposals." : "No proposal waits for an answer.",
+		.titles = titles,
+		.columns = ARRAY_LEN(titles),
+		.spare = 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5, /* all but id, state and task */
+		.add_row = add_row,
+	};
 
-	if (rv == 0)
-		rv = api_get(c, &reply, &err, "/proposals%s", o.all ? "?all=1" : "");
-	if (rv != 0)
-		code = cli_fail(&err);
-	else if (o.json)
-		show_json(stdout, json_object_get(reply, "proposals"));
-	else
-		code = print_table(json_object_get(reply, "proposals"));
-	json_decref(reply);
-	client_close(c);
-	return code;
+	return listing_show(&listing, o.all ? "/proposals?all=1" : "/proposals", o.json);
 }
 
 const struct command cmd_proposals = {

@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/show.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "codec/json.h"
 
 static struct {
@@ -58,49 +56,23 @@ static void add_row(struct table *t, const json_t *run)
 	table_add(t, ended[0] == '\0' && activity[0] != '\0' ? activity : str(run, "task"));
 }
 
-static int print_table(const json_t *runs)
+static int ps_run(int argc, char **argv)
 {
 	static const char *const titles[] = {"ID",     "ROLE", "STATUS",      "TIME",
 					     "TOKENS", "COST", "DOING / TASK"};
-	struct table t;
-	const json_t *run;
-	size_t i;
-	int rv;
+	const struct listing listing = {
+		.key = "runs",
+		.none = o.all ? "There are no runs." : "No run is live; -a shows ended ones.",
+		.titles = titles,
+		.columns = ARRAY_LEN(titles),
+		.spare = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5, /* all but id, status and task */
+		.add_row = add_row,
+	};
+	char path[64];
 
-	if (json_array_size(runs) == 0) {
-		puts(o.all ? "There are no runs." : "No run is live; -a shows ended ones.");
-		return CLI_DONE;
-	}
-	table_init(&t, ARRAY_LEN(titles));
-	t.spare = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5; /* all but id, status and task */
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		table_add(&t, titles[i]);
-	json_array_foreach(runs, i, run) add_row(&t, run);
-	rv = table_print(&t, stdout);
-	table_fini(&t);
-	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
-}
-
-static int ps_run(int argc, char **argv)
-{
-	struct ava_error err;
-	struct client *c;
-	json_t *reply = NULL;
-	int64_t limit = o.limit != OPT_ABSENT ? o.limit : 1000;
-	int rv = api_open(true, &c, &err), code;
-
-	if (rv == 0)
-		rv = api_get(c, &reply, &err, "/runs?limit=%" PRId64 "%s", limit,
-			     o.all ? "&all=1" : "");
-	if (rv != 0)
-		code = cli_fail(&err);
-	else if (o.json)
-		show_json(stdout, json_object_get(reply, "runs")), code = CLI_DONE;
-	else
-		code = print_table(json_object_get(reply, "runs"));
-	json_decref(reply);
-	client_close(c);
-	return code;
+	snprintf(path, sizeof(path), "/runs?limit=%" PRId64 "%s",
+		 o.limit != OPT_ABSENT ? o.limit : 1000, o.all ? "&all=1" : "");
+	return listing_show(&listing, path, o.json);
 }
 
 const struct command cmd_ps = {

@@ -164,6 +164,17 @@ static void catch_interrupt(void)
 	sigaction(SIGINT, &sa, NULL);
 }
 
+/* From before a question is shown until its answer is read: task_answer lets
+ * Ctrl-C in, so that it is an answer however early it comes. */
+static void hold_interrupt(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 /* What happens to one run, from the request to its end. */
 struct job {
 	struct client *c;
@@ -270,6 +281,9 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 	int rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
+	catch_interrupt();
+	if (ask)
+		hold_interrupt(true);
 	if (rv == 0)
 		show_quote(j, message != NULL ? message : "", ask);
 	return rv;
@@ -386,6 +400,7 @@ static int ask_once(struct job *j, struct ava_error *err)
 	char answer[4096];
 	int got = j->answers >= 0 ? task_answer(j->answers, answer, err) : 0;
 
+	hold_interrupt(false);
 	if (got <= 0 && isatty(j->answers))
 		fputc('\n', j->talk); /* behind the prompt, or the ^C */
 	if (got == 0)
@@ -411,6 +426,7 @@ static int ask(struct job *j, struct ava_error *err)
 		if (vain == ASK_TIMES)
 			return reject(j, "no answer that was understood", err);
 		if (vain > 0) {
+			hold_interrupt(true);
 			term_str(j->talk, err->text);
 			fputs(isatty(j->answers) ? ": " : "\n", j->talk);
 			fflush(j->talk);
@@ -579,7 +595,6 @@ static int run_job(struct job *j, const char *text)
 
 	if (rv != 0)
 		return failed(j, &err);
-	catch_interrupt();
 	if (!j->run[0])
 		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)

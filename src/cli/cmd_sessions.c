@@ -8,11 +8,9 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/show.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "codec/json.h"
 
 static struct {
@@ -59,47 +57,22 @@ static void add_row(struct table *t, const json_t *session)
 	table_add(t, str(session, "title"));
 }
 
-static int print_table(const json_t *sessions)
-{
-	static const char *const titles[] = {"ID", "STATUS", "LAST", "RUNS", "COST", "BEGAN WITH"};
-	struct table t;
-	const json_t *session;
-	size_t i;
-	int rv;
-
-	if (json_array_size(sessions) == 0) {
-		puts("There is no conversation yet: `ava` begins one.");
-		return CLI_DONE;
-	}
-	table_init(&t, ARRAY_LEN(titles));
-	t.spare = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4; /* all but id and title */
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		table_add(&t, titles[i]);
-	json_array_foreach(sessions, i, session) add_row(&t, session);
-	rv = table_print(&t, stdout);
-	table_fini(&t);
-	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
-}
-
 static int sessions_run(int argc, char **argv)
 {
-	struct ava_error err;
-	struct client *c;
-	json_t *reply = NULL;
-	int64_t limit = o.limit != OPT_ABSENT ? o.limit : 1000;
-	int rv = api_open(true, &c, &err), code;
+	static const char *const titles[] = {"ID", "STATUS", "LAST", "RUNS", "COST", "BEGAN WITH"};
+	static const struct listing listing = {
+		.key = "sessions",
+		.none = "There is no conversation yet: `ava` begins one.",
+		.titles = titles,
+		.columns = ARRAY_LEN(titles),
+		.spare = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4, /* all but id and title */
+		.add_row = add_row,
+	};
+	char path[64];
 
-	if (rv == 0)
-		rv = api_get(c, &reply, &err, "/sessions?limit=%" PRId64, limit);
-	if (rv != 0)
-		code = cli_fail(&err);
-	else if (o.json)
-		show_json(stdout, json_object_get(reply, "sessions")), code = CLI_DONE;
-	else
-		code = print_table(json_object_get(reply, "sessions"));
-	json_decref(reply);
-	client_close(c);
-	return code;
+	snprintf(path, sizeof(path), "/sessions?limit=%" PRId64,
+		 o.limit != OPT_ABSENT ? o.limit : 1000);
+	return listing_show(&listing, path, o.json);
 }
 
 const struct command cmd_sessions = {

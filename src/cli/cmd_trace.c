@@ -110,7 +110,7 @@ static int print_jsonl(struct ava_trace *t, struct ava_error *err)
 	int rv = ava_trace_events(t, NULL, 0, 0, &e, &n, err);
 
 	for (size_t i = 0; rv == 0 && i < n; i++) {
-		fwrite(e[i].json, 1, e[i].len, stdout);
+		term_bytes(stdout, e[i].json, e[i].len);
 		putchar('\n');
 	}
 	return rv;
@@ -127,7 +127,7 @@ static int print_text(struct ava_trace *t,
 
 	if (rv != 0)
 		return rv;
-	fwrite(json, 1, len, stdout);
+	term_bytes(stdout, json, len);
 	putchar('\n');
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
+#include "cli/term.h"
 #include "codec/json.h"
 #include "journal/count.h"
 
@@ -119,7 +120,7 @@ static int print_json(const struct count *c, const char *by)
 	}
 	rv = buf_check(&b);
 	if (rv == 0)
-		fwrite(b.data != NULL ? b.data : "", 1, b.len, stdout);
+		term_bytes(stdout, b.data != NULL ? b.data : "", b.len);
 	buf_fini(&b);
 	return rv;
 }

@@ -34,12 +34,14 @@ void logprint_fini(struct logprint *p)
 	*p = (struct logprint){0};
 }
 
-/* To a terminal in a form that cannot steer it: JSON escapes control
- * characters, but not those beyond ASCII. */
 static void put_bytes(const char *s, size_t len)
 {
-	if (isatty(STDOUT_FILENO))
-		term_text(stdout, s, len, true);
+	static int terminal = -1; /* asked once: there may be millions of lines */
+
+	if (terminal < 0)
+		terminal = isatty(STDOUT_FILENO);
+	if (terminal)
+		term_bytes(stdout, s, len);
 	else
 		fwrite(s, 1, len, stdout);
 	putchar('\n');

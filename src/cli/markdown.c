@@ -24,8 +24,8 @@ enum style { STRONG = 1, EMPHASIS = 2, CODE = 4, HEAD = 8, STRUCK = 16, FAINT = 
 struct show {
 	FILE *f;
 	bool colours;
-	unsigned style;
-	unsigned depth; /* of lists and quotes */
+	unsigned style, styled; /* wanted, and what the terminal was told */
+	unsigned depth;         /* of lists and quotes */
 	struct {
 		bool quote, ordered;
 		unsigned number;
@@ -35,11 +35,16 @@ struct show {
 	bool gap;      /* an empty line before the next block */
 	bool any;      /* something was shown */
 	bool code;     /* in a block of code */
+	bool table;    /* in a table */
 	bool cell;     /* a cell of this row was shown */
+	size_t width;  /* of the terminal; 0: lines have no end */
+	size_t column; /* used of this line */
+	size_t spaces; /* not shown yet: the line may end before the next word */
 	char href[512];
 	char link[512]; /* the text of the link, as far as it goes */
 };
 
+/* Right before what it is for: never between a word and the space before it. */
 static void restyle(struct show *s)
 {
 	static const struct {
@@ -51,8 +56,9 @@ static void restyle(struct show *s)
 		     {STRUCK, ";9"},
 		     {FAINT, ";2"}};
 
-	if (!s->colours)
+	if (!s->colours || s->styled == s->style)
 		return;
+	s->styled = s->style;
 	fputs("\033[0", s->f);
 	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
 		if (s->style & codes[i].style)
@@ -63,35 +69,92 @@ static void restyle(struct show *s)
 static void set_style(struct show *s, unsigned style, bool on)
 {
 	s->style = on ? s->style | style : s->style & ~style;
-	restyle(s);
 }
 
 /* ---- margins */
 
-static void mark(struct show *s, unsigned i)
+/* Columns used. */
+static size_t mark(struct show *s, unsigned i)
 {
-	if (s->level[i].ordered)
-		fprintf(s->f, "%u. ", s->level[i].number);
-	else
-		fputs(term_mark("\xe2\x80\xa2 ", "* "), s->f);
+	char number[16];
+
+	if (s->level[i].ordered) {
+		snprintf(number, sizeof(number), "%u. ", s->level[i].number);
+		fputs(number, s->f);
+		return strlen(number);
+	}
+	fputs(term_mark("\xe2\x80\xa2 ", "* "), s->f);
+	return 2;
 }
 
 static void margin(struct show *s)
 {
 	unsigned depth = MIN(s->depth, (unsigned)DEPTH);
 
+	restyle(s);
 	for (unsigned i = 0; i < depth; i++) {
-		if (s->level[i].quote)
-			fputs(term_mark("\xe2\x94\x82 ", "> "), s->f);
-		else if (s->item && i == depth - 1)
-			mark(s, i);
-		else
-			fputs(s->level[i].ordered ? "   " : "  ", s->f);
+		if (!s->level[i].quote && s->item && i == depth - 1) {
+			s->column += mark(s, i);
+			continue;
+		}
+		fputs(s->level[i].quote     ? term_mark("\xe2\x94\x82 ", "> ")
+		      : s->level[i].ordered ? "   "
+					    : "  ",
+		      s->f);
+		s->column += s->level[i].quote || !s->level[i].ordered ? 2 : 3;
 	}
 	if (s->code)
 		fputs("    ", s->f);
 	s->item = false;
 	s->at_start = false;
+}
+
+static void new_line(struct show *s)
+{
+	restyle(s);
+	fputc('\n', s->f);
+	s->at_start = true;
+	s->column = s->spaces = 0;
+}
+
+/* ---- text in lines */
+
+/* A line ends before the word that it has no room for; code and tables keep theirs. */
+static void word(struct show *s, const char *t, size_t len)
+{
+	size_t columns = term_columns(t, len);
+
+	if (s->spaces > 0 && s->column + s->spaces + columns > s->width) {
+		new_line(s);
+		margin(s);
+	}
+	fprintf(s->f, "%*s", (int)s->spaces, "");
+	restyle(s);
+	term_text(s->f, t, len, false);
+	s->column += s->spaces + columns;
+	if (s->column > s->width) /* the terminal has broken it */
+		s->column = (s->column - 1) % s->width + 1;
+	s->spaces = 0;
+}
+
+static void words(struct show *s, const char *t, size_t len)
+{
+	if (s->width == 0 || s->code || s->table) {
+		restyle(s);
+		term_text(s->f, t, len, false);
+		return;
+	}
+	for (size_t i = 0, n; i < len; i += n) {
+		const char *space = memchr(t + i, ' ', len - i);
+
+		n = space ? (size_t)(space - (t + i)) : len - i;
+		if (n > 0)
+			word(s, t + i, n);
+		if (space) {
+			s->spaces += s->spaces < s->width;
+			n++;
+		}
+	}
 }
 
 static void text(struct show *s, const char *t, size_t len)
@@ -103,10 +166,9 @@ static void text(struct show *s, const char *t, size_t len)
 		if (n > 0 && s->at_start)
 			margin(s);
 		if (n > 0)
-			term_text(s->f, t, n, false);
+			words(s, t, n);
 		if (nl != NULL) {
-			fputc('\n', s->f);
-			s->at_start = true;
+			new_line(s);
 			n++;
 		}
 		t += n;
@@ -118,8 +180,7 @@ static void text(struct show *s, const char *t, size_t len)
 static void end_line(struct show *s)
 {
 	if (!s->at_start)
-		fputc('\n', s->f);
-	s->at_start = true;
+		new_line(s);
 }
 
 static void begin_block(struct show *s)
@@ -187,8 +248,11 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 		set_style(s, CODE, true);
 		break;
 	case MD_BLOCK_P:
+		begin_block(s);
+		break;
 	case MD_BLOCK_TABLE:
 		begin_block(s);
+		s->table = true;
 		break;
 	case MD_BLOCK_TR:
 		end_line(s);
@@ -242,6 +306,7 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 	case MD_BLOCK_P:
 	case MD_BLOCK_TABLE:
 		end_line(s);
+		s->table = false;
 		s->gap = true;
 		break;
 	case MD_BLOCK_TH:
@@ -380,9 +445,13 @@ static parse_fn library(void)
 	return parse;
 }
 
-void markdown_show(FILE *f, const char *t, size_t len)
+void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 {
-	struct show s = {.f = f, .colours = term_colours(f), .at_start = true};
+	struct show s = {.f = f,
+			 .colours = term_colours(f),
+			 .at_start = true,
+			 .width = term_width(f),
+			 .column = column};
 	const MD_PARSER parser = {
 		.flags = MD_FLAG_NOHTML | MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH |
 			 MD_FLAG_PERMISSIVEURLAUTOLINKS,
@@ -395,12 +464,11 @@ void markdown_show(FILE *f, const char *t, size_t len)
 	parse_fn parse = library();
 
 	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0) {
-		s.style = 0;
 		term_text(f, t, len, true);
 		s.at_start = len > 0 && t[len - 1] == '\n';
 	}
-	if (s.style != 0)
-		set_style(&s, ~0u, false);
+	s.style = 0;
+	restyle(&s);
 	if (!s.at_start)
 		fputc('\n', f);
 }
@@ -424,8 +492,7 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* A line that begins a block whatever stands before it. */
-static bool begins_block(const char *line, size_t len)
+bool markdown_is_item(const char *line, size_t len)
 {
 	size_t digits = 0;
 
@@ -433,8 +500,14 @@ static bool begins_block(const char *line, size_t len)
 		return true;
 	while (digits < len && line[digits] >= '0' && line[digits] <= '9')
 		digits++;
-	return (digits > 0 && digits + 1 < len && (line[digits] == '.' || line[digits] == ')') &&
-		line[digits + 1] == ' ') ||
+	return digits > 0 && digits + 1 < len && (line[digits] == '.' || line[digits] == ')') &&
+	       line[digits + 1] == ' ';
+}
+
+/* A line that begins a block whatever stands before it. */
+static bool begins_block(const char *line, size_t len)
+{
+	return markdown_is_item(line, len) ||
 	       (len >= 2 && line[0] == '#' && (line[1] == '#' || line[1] == ' ')) ||
 	       is_fence(line, len);
 }

@@ -3,7 +3,7 @@
  * A daemon that answers has recovered already, and one that ended in order left
  * a mark. Else avad is run once to redo what the views lack: it takes the lock
  * of the root itself, so two readers, or a daemon that starts meanwhile, do
- * not get in each other's way. */
+ * not get in each other's way: who comes second waits a moment for the other. */
 #include "cli/root.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -22,6 +23,10 @@
 #include "cli/cli.h"
 #include "client/start.h"
 #include "journal/read.h"
+
+#define IN_USE      3 /* exit code of `avad --recover` */
+#define IN_USE_MS   100
+#define IN_USE_WAIT 3 /* times; a program that embeds ava keeps its root for ever */
 
 extern char **environ;
 
@@ -66,6 +71,21 @@ static int run_recovery(const char *avad)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Exit code as above; 0 also when somebody else did it. */
+static int recover_in_turn(int rootfd, const char *avad)
+{
+	const struct timespec moment = {.tv_nsec = IN_USE_MS * 1000000L};
+	int code = run_recovery(avad);
+
+	for (int i = 0; code == IN_USE && i < IN_USE_WAIT; i++) {
+		nanosleep(&moment, NULL);
+		if (read_is_clean(rootfd) || served(rootfd))
+			return 0;
+		code = run_recovery(avad);
+	}
+	return code;
+}
+
 static void recover(int rootfd)
 {
 	char avad[ROOT_PATH_MAX];
@@ -78,9 +98,9 @@ static void recover(int rootfd)
 		cli_note("reading without recovery: %s", err.text);
 		return;
 	}
-	code = run_recovery(avad);
+	code = recover_in_turn(rootfd, avad);
 	/* A daemon may have started meanwhile: it has the lock and recovered. */
-	if (code != 0 && !served(rootfd))
+	if (code != 0 && code != IN_USE && !served(rootfd))
 		cli_note("recovery before reading did not succeed; `avad --recover` says why");
 }
 

@@ -26,7 +26,11 @@ static const char *str(const json_t *o, const char *key)
 
 void show_json(FILE *f, const json_t *v)
 {
-	json_dumpf(v, f, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+
+	if (text != NULL)
+		term_bytes(f, text, strlen(text));
+	free(text);
 	fputc('\n', f);
 }
 

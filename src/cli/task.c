@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -231,13 +233,28 @@ int task_cwd(char **cwd, struct ava_error *err)
 		       "root folder or not UTF-8");
 }
 
+/* SIGINT comes in here, also where the caller holds it off: then none is lost
+ * between its handler and the read. */
+static int wait_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	sigset_t open;
+
+	sigprocmask(SIG_BLOCK, NULL, &open);
+	sigdelset(&open, SIGINT);
+	return fd >= 0 ? ppoll(&p, 1, NULL, &open) : 0; /* the read says what is wrong */
+}
+
 int task_answer(int fd, char out[4096], struct ava_error *err)
 {
 	size_t len = 0;
 
 	for (;;) {
 		char c;
-		ssize_t n = read(fd, &c, 1); /* not a byte more than the line */
+		ssize_t n = wait_readable(fd);
+
+		if (n >= 0)
+			n = read(fd, &c, 1); /* not a byte more than the line */
 
 		if (n < 0)
 			return errno == EINTR ? err_set(err, AVA_ECANCELED, "interrupted")

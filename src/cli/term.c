@@ -164,6 +164,14 @@ void term_text(FILE *f, const char *s, size_t len, bool keep_newlines)
 	buf_fini(&b);
 }
 
+void term_bytes(FILE *f, const char *s, size_t len)
+{
+	if (isatty(fileno(f)))
+		term_text(f, s, len, true);
+	else
+		fwrite(s, 1, len, f);
+}
+
 void term_str(FILE *f, const char *s)
 {
 	term_text(f, s, strlen(s), false);

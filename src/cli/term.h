@@ -24,6 +24,9 @@ bool term_redraws(FILE *f);
  * visible; without UTF-8 what is beyond ASCII becomes ASCII. */
 void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
+/* Data for programs, as it is; where `f` is a terminal, as term_text: JSON
+ * escapes control characters, but not those beyond ASCII. */
+void term_bytes(FILE *f, const char *s, size_t len);
 /* One line of at most `columns` (0: no limit), cut with "…", newlines as
  * spaces. Returns the columns used. */
 size_t term_cut(FILE *f, const char *s, size_t len, size_t columns);

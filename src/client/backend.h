@@ -78,8 +78,9 @@ struct backend_ops {
 
 	int (*session_new)(struct backend *b, const struct ava_session_options *o,
 			   struct ava_session_id *id, struct ava_error *err);
-	int (*say)(struct backend *b, const char *session, const char *text, char entry[24],
-		   struct ava_error *err);
+	/* `request` NULL: none was given. */
+	int (*say)(struct backend *b, const char *session, const char *request, const char *text,
+		   char entry[24], struct ava_error *err);
 	/* Rows: struct ava_session. */
 	int (*sessions)(struct backend *b, size_t limit, struct answer *out, struct ava_error *err);
 	/* Rows: struct ava_line. */

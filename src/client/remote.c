@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "client/client.h"
 #include "client/remote_shape.h"
@@ -381,15 +382,42 @@ static int remote_session_new(struct backend *b, const struct ava_session_option
 	return rv;
 }
 
-static int remote_say(struct backend *b, const char *session, const char *text, char entry[24],
-		      struct ava_error *err)
+/* An answer that was lost is asked for again: an id makes that safe. */
+static int post_said(struct remote *r, const char *session, const char *body, json_t **o,
+		     struct ava_error *err)
 {
-	json_t *o = NULL;
-	int rv = ask_with(of(b), "/api/v1/sessions/", session, "/messages", "text", text, &o, err);
+	int rv = AVA_EUNKNOWN;
 
+	for (int i = 0; i < 2 && rv == AVA_EUNKNOWN; i++) {
+		*err = (struct ava_error){0};
+		rv = ask_about(r, "POST", "/api/v1/sessions/", session, "/messages", body, NULL, o,
+			       err);
+	}
+	return rv;
+}
+
+static int remote_say(struct backend *b, const char *session, const char *request, const char *text,
+		      char entry[24], struct ava_error *err)
+{
+	struct session_id own = id_session();
+	json_t *o = NULL;
+	struct buf body;
+	struct jw w;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "text", text);
+	jw_str(&w, "request_id", request && *request ? request : own.text);
+	jw_end(&w);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = post_said(of(b), session, body.data, &o, err);
 	if (rv == 0)
 		rv = copy_id(entry, 24, o, "entry", err);
 	json_decref(o);
+	buf_fini(&body);
 	return rv;
 }
 

@@ -29,6 +29,9 @@ static int usage(FILE *out)
 	return out == stdout ? 0 : 2;
 }
 
+/* Exit code of --recover: whoever has the root recovers it, or has done so. */
+#define AVAD_IN_USE 3
+
 static int fail(const struct ava_error *err)
 {
 	fprintf(stderr, "avad: %s\n", err->text);
@@ -119,5 +122,8 @@ int main(int argc, char **argv)
 		rv = doctor_store(argv[argc - 2], argv[argc - 1], &err);
 		break;
 	}
-	return rv == 0 ? 0 : fail(&err);
+	if (rv == 0)
+		return 0;
+	fail(&err);
+	return mode == RECOVER && rv == AVA_EBUSY ? AVAD_IN_USE : 1;
 }

@@ -13,8 +13,9 @@
 #include "gateway/routes.h"
 #include "net/http_server.h"
 
-#define SAY_MAX (1u << 20)
-#define CWD_MAX 4095
+#define SAY_MAX        (1u << 20)
+#define REQUEST_ID_MAX 200
+#define CWD_MAX        4095
 
 static void session_done(int rv, const struct op_session *s, const struct ava_error *err,
 			 void *user)
@@ -133,8 +134,9 @@ static void said_done(int rv, const char *entry, const struct ava_error *err, vo
 
 void post_message(struct call *c)
 {
-	const char *text = NULL;
-	const struct decode_string keys[] = {{"text", SAY_MAX, &text}};
+	const char *text = NULL, *request = NULL;
+	const struct decode_string keys[] = {{"text", SAY_MAX, &text},
+					     {"request_id", REQUEST_ID_MAX, &request}};
 	struct op_say say = {.user_id = call_login(c->req)};
 	struct ava_error err = {0};
 	struct kept *k;
@@ -146,6 +148,7 @@ void post_message(struct call *c)
 	if (!call_may_begin(c))
 		return;
 	say.text = text ? text : "";
+	say.request_id = request;
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;

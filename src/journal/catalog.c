@@ -1,17 +1,19 @@
 /* Rows of the catalog to bytes and back; see catalog.h.
  *
- * Rows are written in one canonical order, like events, and read with the
- * general JSON parser, so that a row that a newer ava has extended is read by
- * this one. A line that is JSON but no row is AVA_ECORRUPT: the reader goes
+ * Rows are written in one canonical order, like events. What is not in it is
+ * read with the general JSON parser, so that a row that a newer ava has
+ * extended is read by this one. A line that is JSON but no row is AVA_ECORRUPT: the reader goes
  * on with the next line and says so. */
 #include "journal/catalog.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "journal/catalog_flat.h"
 
 #define CENTS_DECIMALS 4 /* micro-USD as cents */
 
@@ -204,6 +206,8 @@ int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct 
 	json_t *o;
 
 	*row = (struct catalog_row){0};
+	if (catalog_flat(line, len, row))
+		return 0;
 	o = json_parse(line, len, err);
 	if (o == NULL)
 		return err_wrap(err, AVA_ECORRUPT, "catalog row");
@@ -216,6 +220,9 @@ int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct 
 
 void catalog_row_fini(struct catalog_row *row)
 {
-	json_decref(row->owned);
+	if (row->flat)
+		free(row->owned);
+	else
+		json_decref(row->owned);
 	*row = (struct catalog_row){0};
 }

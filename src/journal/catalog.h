@@ -5,6 +5,7 @@
 #define JOURNAL_CATALOG_H
 
 #include <ava.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,7 @@ struct catalog_row {
 	struct catalog_totals totals;
 	struct catalog_shown shown;
 	void *owned; /* what the strings point into after catalog_parse; else NULL */
+	bool flat;   /* `owned` is one block, not a tree */
 };
 
 /* Append the row's line with its \n. The strings are *borrowed during the

@@ -5,7 +5,8 @@
  * tables are added up. No order is needed, so nothing is merged by lsn; only
  * spawns and ends, which stand in two files, are noted by lsn and counted
  * when all is read, each once. The last event's row is kept at hand: events
- * that follow each other mostly have the same key.
+ * that follow each other mostly have the same key. Of a file with an index a
+ * piece is a chunk; when whole kinds of it are wanted, its head has the sums.
  *
  * What can fail: memory, reading, an expression that runs wild; the first
  * error ends it. Broken lines are told and passed over. */
@@ -22,6 +23,8 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query.h"
+#include "journal/query_build.h"
+#include "journal/query_cover.h"
 #include "journal/read.h"
 #include "journal/read_file.h"
 #include "journal/roles.h"
@@ -33,8 +36,10 @@
 
 struct piece {
 	const char *path;
-	uint64_t from, to; /* lines that begin in there; from > 0: after a newline */
-	bool whole;        /* `from` is where a line begins */
+	uint64_t from, to;               /* lines that begin in there; from > 0: after a newline */
+	bool whole;                      /* `from` is where a line begins */
+	const struct query_cover *cover; /* NULL: no index */
+	const struct query_index_head *head; /* of the chunk that it is; NULL: none */
 };
 
 /* A spawn or an end, counted when all copies are known. */
@@ -48,6 +53,8 @@ struct job {
 	const struct count_watch *watch;
 	struct piece *pieces;
 	size_t npieces, cap, next;
+	struct query_cover **covers; /* owned; closed at the end */
+	size_t ncovers;
 	uint64_t done, total;
 	bool copies; /* days and runs are both read */
 	enum count_by by;
@@ -58,8 +65,8 @@ struct job {
 
 struct counter {
 	struct job *job;
-	struct query want;
-	struct strmap map; /* struct count_row by key */
+	struct query want, copied; /* copied: of what stands in a head, what may be twice */
+	struct strmap map;         /* struct count_row by key */
 	struct count_row *last;
 	char last_key[KEY_MAX]; /* raw key of `last` */
 	size_t last_len;
@@ -96,28 +103,6 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	return row;
 }
 
-/* A value of the metadata object, or NULL. */
-static const char *meta(const struct event_view *v, const char *key, size_t len)
-{
-	const char *at = memmem(v->metadata.s, v->metadata.len, key, len);
-
-	return at != NULL ? at + len : NULL;
-}
-
-#define META(v, key) meta(v, "\"" key "\":", sizeof(key) + 2)
-
-static void model_key(const struct event_view *v, const char **key, size_t *len)
-{
-	const char *at = META(v, "modelId");
-
-	*key = "";
-	*len = 0;
-	if (at == NULL || *at != '"')
-		return;
-	*key = at + 1;
-	*len = strcspn(*key, "\"\n"); /* a model's name needs no escape */
-}
-
 /* What the row is found by, before it is made readable: bytes of the line. */
 static void raw_key(enum count_by by, const char *line, const struct event_view *v,
 		    const char **key, size_t *len)
@@ -137,7 +122,7 @@ static void raw_key(enum count_by by, const char *line, const struct event_view 
 		*len = v->agent_id.len;
 		return;
 	case COUNT_MODEL:
-		model_key(v, key, len);
+		query_model(v, key, len);
 		return;
 	case COUNT_DAY: /* to the minute: zones differ by parts of an hour */
 		*key = line + sizeof("{\"timestamp\":\"") - 1;
@@ -171,43 +156,20 @@ static struct count_row *find_row(struct counter *c, const char *line, const str
 
 /* ---- what events cost */
 
-static uint64_t whole_number(const char *s)
+static void add_sums(struct count_row *row, const uint64_t sums[4])
 {
-	uint64_t n = 0;
-
-	for (; s != NULL && *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(*s - '0'), &n))
-			return 0;
-	return n;
-}
-
-/* Decimal cents with four decimals at the most. */
-static uint64_t microusd(const char *s)
-{
-	uint64_t n = whole_number(s);
-	unsigned scale = 1000;
-
-	s += strspn(s, "0123456789");
-	if (__builtin_mul_overflow(n, 10000, &n))
-		return 0;
-	if (*s++ != '.')
-		return n;
-	for (; *s >= '0' && *s <= '9' && scale > 0; s++, scale /= 10)
-		n += (uint64_t)(*s - '0') * scale;
-	return n;
+	row->input_tokens += sums[0];
+	row->output_tokens += sums[1];
+	row->cost_microusd += sums[2];
+	row->uncosted += sums[3];
 }
 
 static void add_cost(struct count_row *row, const struct event_view *v)
 {
-	const char *cost = META(v, "costCents");
+	struct query_cost cost;
 
-	row->input_tokens += whole_number(META(v, "inputTokens"));
-	row->output_tokens += whole_number(META(v, "outputTokens"));
-	if (cost != NULL)
-		row->cost_microusd += microusd(cost);
-	else
-		row->uncosted++;
+	query_cost(v, &cost);
+	add_sums(row, cost.sums);
 }
 
 static bool note_copy(struct counter *c, uint64_t lsn, struct count_row *row)
@@ -238,6 +200,74 @@ static int count_line(struct counter *c, const char *line, const struct event_vi
 	if (v->kind == EVENT_InferEnd)
 		add_cost(row, v);
 	return 0;
+}
+
+/* ---- out of the index */
+
+#define COPIED (UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete)
+
+/* Is every event of the chunk, or of some kinds of it, wanted, and what is
+ * counted in its index? */
+static bool in_index(const struct counter *c, const struct query_index_head *h)
+{
+	const struct query *q = &c->want;
+
+	if (h == NULL || h->opaque || h->models == 0 ||
+	    (c->job->by != COUNT_ALL && c->job->by != COUNT_TYPE && c->job->by != COUNT_MODEL))
+		return false;
+	if (q->after != 0 || q->agent.len > 0 || q->session.len > 0 || q->user.len > 0 ||
+	    q->text.needle != NULL || q->text.regex != NULL)
+		return false;
+	if (q->types == 0 && h->counts[QUERY_INDEX_OTHER] > 0)
+		return false;
+	return (q->since[0] == '\0' || memcmp(h->earliest, q->since, CLOCK_ISO_LEN) >= 0) &&
+	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
+}
+
+/* Adds one line of the index. *rest: there are events that may stand in two
+ * files; they are read. */
+static int count_model(struct counter *c, const struct query_index_model *m, bool *rest)
+{
+	uint64_t bit = UINT64_C(1) << MIN(m->kind, (unsigned)QUERY_INDEX_OTHER);
+	const char *key = "";
+	size_t len = 0;
+	struct count_row *row;
+
+	if (m->kind >= EVENT_NKINDS || (c->want.types != 0 && (c->want.types & bit) == 0))
+		return 0;
+	if (c->job->copies && (bit & COPIED) != 0) {
+		*rest = true;
+		return 0;
+	}
+	if (c->job->by == COUNT_MODEL) {
+		key = m->name;
+		len = m->len;
+	} else if (c->job->by == COUNT_TYPE) {
+		key = event_kind_name((enum event_kind)m->kind);
+		len = strlen(key);
+	}
+	row = row_of(c, key, len);
+	if (row == NULL)
+		return AVA_ENOMEM;
+	row->events += m->count;
+	add_sums(row, m->sums);
+	return 0;
+}
+
+/* 1: counted; 0: it cannot be read, nothing is counted; or a code. */
+static int count_index(struct counter *c, const struct piece *p, bool *rest)
+{
+	struct query_index_model m;
+	unsigned char *part;
+	size_t at = 0;
+	int rv = 0;
+
+	if (!query_cover_models(p->cover, p->head, &part))
+		return 0;
+	while (rv == 0 && query_index_model_next(part, p->head->models, &at, &m))
+		rv = count_model(c, &m, rest);
+	free(part);
+	return rv == 0 ? 1 : rv;
 }
 
 /* ---- threads */
@@ -285,7 +315,8 @@ static int seek_line(struct read_file *f, uint64_t at, struct ava_error *err)
 	return read_file_skip(f, err);
 }
 
-static int count_piece(struct counter *c, const struct piece *p, struct ava_error *err)
+static int count_lines(struct counter *c, const struct piece *p, const struct query *want,
+		       struct ava_error *err)
 {
 	struct read_file f;
 	struct read_line line;
@@ -293,13 +324,15 @@ static int count_piece(struct counter *c, const struct piece *p, struct ava_erro
 
 	if (rv != 0)
 		return rv;
+	if (p->cover != NULL)
+		read_file_share_index(&f, p->cover, want);
 	if (p->whole)
 		read_file_seek(&f, p->from);
 	else
 		rv = seek_line(&f, p->from, err);
 	while (rv >= 0 && f.offset < p->to) {
 		f.stop = p->to;
-		rv = read_file_next(&f, &c->want, &line, err);
+		rv = read_file_next(&f, want, &line, err);
 		if (rv == 0)
 			break;
 		if (rv == AVA_ECORRUPT) {
@@ -320,6 +353,19 @@ static int count_piece(struct counter *c, const struct piece *p, struct ava_erro
 	}
 	read_file_close(&f);
 	return rv;
+}
+
+static int count_piece(struct counter *c, const struct piece *p, struct ava_error *err)
+{
+	bool rest = false;
+	int rv;
+
+	rv = in_index(c, p->head) ? count_index(c, p, &rest) : 0;
+	if (rv == 0)
+		return count_lines(c, p, &c->want, err);
+	if (rv < 0)
+		return err_set(err, rv, "no memory to count");
+	return rest ? count_lines(c, p, &c->copied, err) : 0;
 }
 
 static void *work(void *user)
@@ -356,18 +402,71 @@ static int add_piece(struct job *job, const struct piece *p)
 	return 0;
 }
 
-static int cut_file(struct job *job, const struct read_part *part, struct ava_error *err)
+/* The index of a file, kept until the end of the job. NULL: none. */
+static const struct query_cover *cover_of(struct job *job, const struct read_part *part,
+					  const struct query *want)
+{
+	bool pays = query_cover_pays(want) || job->by == COUNT_ALL || job->by == COUNT_TYPE ||
+		    job->by == COUNT_MODEL;
+	struct query_cover **grown, *cover;
+	struct read_file f;
+
+	if (read_file_open(&f, job->rootfd, part->path, false, NULL) != 0)
+		return NULL;
+	cover = query_cover_open(job->rootfd, part->path, f.fd, pays && part->start == 0);
+	read_file_close(&f);
+	if (cover == NULL)
+		return NULL;
+	grown = realloc(job->covers, (job->ncovers + 1) * sizeof(*grown));
+	if (grown == NULL) {
+		query_cover_close(cover);
+		return NULL;
+	}
+	job->covers = grown;
+	return job->covers[job->ncovers++] = cover;
+}
+
+/* What is covered by its index, from `*at` on: a piece for each chunk that
+ * may hold something. */
+static int cut_chunks(struct job *job, const struct read_part *part, const struct query *want,
+		      uint64_t *at)
+{
+	const struct query_cover *cover = cover_of(job, part, want);
+	const struct query_index_head *h;
+
+	for (size_t i = 0; cover != NULL && (h = query_cover_chunk(cover, i)) != NULL; i++) {
+		struct piece p = {part->path, MAX(*at, h->at), h->at + h->bytes, true, cover, NULL};
+		bool all;
+
+		if (p.to <= *at)
+			continue;
+		if (p.from == h->at)
+			p.head = h;
+		*at = p.to;
+		if (query_index_needs(h, want, &all) == 0 && !all)
+			continue;
+		if (add_piece(job, &p) != 0)
+			return AVA_ENOMEM;
+	}
+	return 0;
+}
+
+static int cut_file(struct job *job, const struct read_part *part, const struct query *want,
+		    struct ava_error *err)
 {
 	struct stat st;
-	uint64_t at = part->start, size;
+	uint64_t at = part->start, size, begin;
 
 	if (part->left_out)
 		return 0;
 	if (sys->fstatat(job->rootfd, part->path, &st, 0) != 0)
 		return err_sys(err, "%s", part->path);
 	size = (uint64_t)st.st_size;
+	if (size >= QUERY_COVER_LEAST && cut_chunks(job, part, want, &at) != 0)
+		return err_set(err, AVA_ENOMEM, "no memory to count");
+	begin = at;
 	while (at < size) {
-		struct piece p = {part->path, at, MIN(at + PIECE, size), at == part->start};
+		struct piece p = {part->path, at, MIN(at + PIECE, size), at == begin, NULL, NULL};
 
 		if (add_piece(job, &p) != 0)
 			return err_set(err, AVA_ENOMEM, "no memory to count");
@@ -500,7 +599,7 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 	for (size_t i = 0; i < THREADS; i++) {
 		strmap_init(&c[i].map);
 		c[i].job = &job;
-		c[i].want = QUERY_ALL;
+		c[i].want = c[i].copied = QUERY_ALL;
 	}
 	rv = ava_log_open(&log, q, err);
 	if (rv != 0)
@@ -510,16 +609,20 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 	for (size_t i = 0; i < THREADS && rv == 0; i++) {
 		rv = read_compile(&c[i].want, q, now, err);
 		c[i].want.after = read_after(log);
+		c[i].copied.types = c[i].want.types != 0 ? c[i].want.types & COPIED : COPIED;
 	}
 	if (rv == 0 && by == COUNT_ROLE)
 		rv = roles_open(&job.roles, job.rootfd, err);
 	for (size_t i = 0; rv == 0 && read_part(log, i, &part); i++)
-		rv = cut_file(&job, &part, err);
+		rv = cut_file(&job, &part, &c[0].want, err);
 	if (rv == 0)
 		rv = run(&job, c, out, err);
 	for (size_t i = 0; i < THREADS; i++)
 		counter_fini(&c[i]);
 	roles_close(job.roles);
+	for (size_t i = 0; i < job.ncovers; i++)
+		query_cover_close(job.covers[i]);
+	free(job.covers);
 	free(job.pieces);
 	ava_log_close(log);
 	if (rv != 0)

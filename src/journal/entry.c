@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -26,6 +27,7 @@
 #define CHUNK          ((uint64_t)64 << 10)
 #define LINES_BACK     1000 /* that are no entries; behind more the chain begins anew */
 
+static const char sessions[] = "sessions/--";
 static const char null_parent[] = "\"parentId\":null";
 
 /* Where the line that ends before `end` begins. */
@@ -270,17 +272,51 @@ fail:
 	return rv;
 }
 
+/* ---- which file */
+
+/* pi takes a session without its header for empty, and empties it: a file that
+ * a person removed, or emptied, is not begun again in the middle. -1 and errno;
+ * 1: `path` is such a file and the entry none that begins one. */
+static int homeless(int rootfd, const char *path, const char *bytes, size_t len)
+{
+	struct stat st;
+
+	if (strncmp(path, sessions, sizeof(sessions) - 1) != 0 ||
+	    memmem(bytes, len, null_parent, sizeof(null_parent) - 1) == NULL)
+		return 0;
+	if (sys->fstatat(rootfd, path, &st, 0) == 0)
+		return st.st_size == 0;
+	return errno == ENOENT ? 1 : -1;
+}
+
+/* "lost/sessions+…": a path has no +, so that no two files meet. */
+static void lost_name(const char *path, char out[FILES_BUF])
+{
+	snprintf(out, FILES_BUF, "lost/%s", path);
+	for (char *p = out + strlen("lost/"); *p != '\0'; p++)
+		if (*p == '/')
+			*p = '+';
+}
+
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode)
 {
-	/* What a crash left of an entry is written over: not with O_APPEND. */
-	int fd = files_open(rootfd, path, O_RDWR | O_CREAT | (mode == ENTRY_REDO ? 0 : O_APPEND)),
-	    rv = -1;
+	char aside[FILES_BUF];
+	int lost = homeless(rootfd, path, bytes, len), fd, rv = -1;
 
+	if (lost < 0)
+		return -1;
+	if (lost)
+		lost_name(path, aside);
+	/* What a crash left of an entry is written over: not with O_APPEND. */
+	fd = files_open(rootfd, lost ? aside : path,
+			O_RDWR | O_CREAT | (mode == ENTRY_REDO ? 0 : O_APPEND));
 	if (fd < 0)
 		return -1;
 	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
 		rv = append_locked(fd, bytes, len, id, mode);
+	if (rv == 0 && lost) /* no checkpoint knows this file */
+		rv = sys->fsync(fd);
 	files_close(&fd); /* and with it the lock */
-	return rv;
+	return rv == 0 ? lost : rv;
 }

@@ -12,8 +12,10 @@ enum entry_mode {
 
 /* Under flock: read the id of the file's last entry, put it in the place of
  * null in `"parentId":null`, append the line in one write (a line end is added
- * when `bytes` has none). The file is made when it is absent. -1 and errno:
- * nothing was written; EWOULDBLOCK: another program holds the lock. */
+ * when `bytes` has none). The file is made when it is absent; but one of
+ * sessions/--… only by its header, which has no parent: other entries go to
+ * lost/sessions+… then, and 1 is returned. -1 and errno: nothing was written;
+ * EWOULDBLOCK: another program holds the lock. */
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode);
 

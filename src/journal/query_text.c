@@ -6,11 +6,13 @@
  * at their distance is the rest compared. Folding of case is for ASCII; a
  * literal with other letters that needs it is looked for as an expression.
  *
- * An expression runs on one line at a time, compiled to machine code where
- * that is allowed. Its work is bounded: text that was made to drive it wild
- * ends as an error. */
+ * An expression often has a text that whatever matches it must contain; that
+ * is looked for first, like a literal. It runs on one line at a time, compiled
+ * to machine code where that is allowed. Its work is bounded: text that was
+ * made to drive it wild ends as an error. */
 #include "journal/query_text.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +154,125 @@ static int init_regex(struct query_text *t, const char *regex, uint32_t options,
 	return 0;
 }
 
+/* ---- what an expression cannot match without */
+
+#define MUST_LEAST 3 /* bytes: fewer stand everywhere */
+
+struct must {
+	const char *best, *run; /* within the expression */
+	size_t best_len, len;
+};
+
+static void must_end(struct must *m)
+{
+	if (m->len > m->best_len) {
+		m->best = m->run;
+		m->best_len = m->len;
+	}
+	m->len = 0;
+}
+
+static void must_add(struct must *m, const char *s)
+{
+	if (m->len++ == 0)
+		m->run = s;
+}
+
+/* Behind a class; NULL: not one that is understood here. */
+static const char *skip_class(const char *s)
+{
+	s += s[1] == '^' ? 2 : 1;
+	s += *s == ']';
+	for (; *s != ']'; s++) {
+		if (*s == '\0' || *s == '[')
+			return NULL;
+		if (*s == '\\' && *++s == '\0')
+			return NULL;
+	}
+	return s;
+}
+
+/* Its last byte; NULL: not one that is a single byte or class. */
+static const char *skip_escape(const char *s)
+{
+	char c = s[1];
+
+	if (c == '\0' || (isalnum((unsigned char)c) && strchr("dDwWsSbBAzZ", c) == NULL))
+		return NULL;
+	return s + 1;
+}
+
+/* One thing at depth 0, at *s; moves to its last byte. False: nothing can be
+ * said about this expression. */
+static bool must_step(struct must *m, const char **s, bool fold)
+{
+	char c = **s;
+
+	if (c == '|')
+		return false;
+	if (strchr("*?{", c) != NULL && m->len > 0)
+		m->len--; /* the byte before may be missing */
+	if (c == '{')
+		*s += strspn(*s + 1, "0123456789, ");
+	if (c == '[')
+		*s = skip_class(*s);
+	else if (c == '\\')
+		*s = skip_escape(*s);
+	if (*s == NULL)
+		return false;
+	/* k and s have partners of other cases outside of ASCII. */
+	if (strchr("*?{[]}+.^$()\\\n", c) != NULL || (unsigned char)c >= 0x80 ||
+	    (fold && (lower(c) == 'k' || lower(c) == 's')))
+		must_end(m);
+	else
+		must_add(m, *s);
+	return true;
+}
+
+/* The longest text that stands in whatever matches; length 0: none is known.
+ * Understands little, and is never wrong about that. */
+static size_t find_must(const char *regex, bool fold, const char **out)
+{
+	struct must m = {0};
+	int depth = 0;
+
+	for (const char *s = regex; *s != '\0'; s++) {
+		if (*s == '(' && (s[1] == '?' || s[1] == '*'))
+			return 0;
+		if (*s == '(' || *s == ')') {
+			must_end(&m);
+			depth += *s == '(' ? 1 : -1;
+		} else if (depth == 0) {
+			if (!must_step(&m, &s, fold))
+				return 0;
+		} else if (*s == '[' || *s == '\\') {
+			s = *s == '[' ? skip_class(s) : skip_escape(s);
+			if (s == NULL)
+				return 0;
+		}
+	}
+	must_end(&m);
+	*out = m.best;
+	return m.best_len >= MUST_LEAST ? m.best_len : 0;
+}
+
+/* Lines without it need not be shown to the expression. */
+static int init_must(struct query_text *t, const char *regex, bool fold, struct ava_error *err)
+{
+	const char *text;
+	size_t len = find_must(regex, fold, &text);
+
+	if (len == 0)
+		return 0;
+	t->needle = strndup(text, len);
+	if (t->needle == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory to search");
+	t->len = len;
+	t->fold = fold;
+	pick_rare(t);
+	return 0;
+}
+
 int query_text_init(struct query_text *t, const char *literal, const char *regex,
 		    struct ava_error *err)
 {
@@ -176,6 +297,8 @@ int query_text_init(struct query_text *t, const char *literal, const char *regex
 	}
 	if (rv == 0 && regex != NULL && t->regex == NULL)
 		rv = init_regex(t, regex, regex_has_upper(regex) ? 0 : PCRE2_CASELESS, err);
+	if (rv == 0 && regex != NULL && t->needle == NULL)
+		rv = init_must(t, regex, !regex_has_upper(regex), err);
 	if (rv != 0)
 		query_text_fini(t);
 	return rv;

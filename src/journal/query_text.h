@@ -13,7 +13,9 @@ struct query_regex; /* opaque: PCRE2 */
 #define QUERY_TEXT_MAX 4096 /* bytes of what is looked for */
 
 struct query_text {
-	char *needle;   /* as it stands in a line: JSON escapes; owned; NULL: none */
+	/* As it stands in a line, JSON escapes and all; or what `regex` cannot match
+	 * without; owned; NULL: none. */
+	char *needle;
 	size_t len;     /* of it */
 	size_t rare[2]; /* where its two rarest bytes stand, the first before the second */
 	bool fold;      /* ASCII letters of both cases are the same */

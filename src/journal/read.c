@@ -35,185 +35,14 @@
 #include "journal/files.h"
 #include "journal/query.h"
 #include "journal/read_file.h"
+#include "journal/read_scan.h"
 
-#define RUNS       "logs/subagents"
-#define DAYS       "logs/ava"
-#define MAX_FILES  1000000
-#define MAX_OPEN   15000 /* descriptors: the usual hard limit is 20,000 */
-#define TORN_TRIES 10    /* times 1 ms, for a line that is being written */
-#define RESCAN_MS  1000
-#define POLL_MS    200
-#define COPIES     256
-#define DAY_MS     INT64_C(86400000)
-#define TORN_MORE  65536 /* bytes that may have followed in that time */
-
-enum source_state { SOURCE_WAITING, SOURCE_READY, SOURCE_DRAINED, SOURCE_CLOSED };
-
-struct source {
-	char path[96];  /* relative to the root */
-	uint64_t first; /* lsn of its first event */
-	uint64_t start; /* where to begin reading */
-	enum source_state state;
-	unsigned torn_tries;
-	bool changed; /* drained, and there may be more now */
-	struct read_file file;
-	struct read_line line; /* its next one, while in the heap */
-};
-
-struct progress {
-	read_progress_fn fn; /* NULL: nobody asks */
-	void *user;
-	uint64_t done, total; /* bytes */
-};
-
-struct ava_log {
-	int rootfd, inotify;
-	int days_wd, runs_wd; /* watched folders; -1: none */
-	char run[24];         /* "": days */
-	bool everything, follow;
-	struct query want;
-	struct source **src;      /* sorted by first lsn while waiting */
-	size_t nsrc, cap, opened; /* src[0..opened) have left SOURCE_WAITING */
-	struct source **heap;
-	size_t nheap;
-	struct source *given; /* its line is with the caller; reads on next */
-	struct progress progress;
-	struct strmap names;     /* sources by path */
-	uint64_t lsn;            /* of the last event given */
-	uint64_t copies[COPIES]; /* lsn of spawns and ends given last, when following */
-	unsigned ncopies;
-	size_t drained; /* where the next look at drained files begins */
-	unsigned part;  /* of the run's file, looked for next; 0: its first */
-	bool gone;      /* the first is missing though a next one is there; not told yet */
-};
-
-/* ---- which files */
-
-static int add_source(struct ava_log *log, const char *path)
-{
-	struct source **grown, *s;
-	size_t cap = log->cap;
-
-	if (log->nsrc == cap) {
-		cap = cap == 0 ? 8 : cap * 2;
-		grown = realloc(log->src, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		log->src = grown;
-		grown = realloc(log->heap, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		log->heap = grown;
-		log->cap = cap;
-	}
-	s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return AVA_ENOMEM;
-	snprintf(s->path, sizeof(s->path), "%s", path);
-	s->file.fd = -1;
-	s->first = read_file_first_lsn(log->rootfd, path);
-	if (strmap_put(&log->names, s->path, s) != 0) {
-		free(s);
-		return AVA_ENOMEM;
-	}
-	log->src[log->nsrc++] = s;
-	return 0;
-}
-
-/* A day's file has no event from after that day: the clock may be set back
- * under it, never forward. Two days more for where the day began. */
-static bool too_old(const struct ava_log *log, const char *dir, const char *name)
-{
-	char iso[CLOCK_ISO_LEN + 1];
-	int64_t day;
-
-	if (log->want.since[0] == '\0' || strcmp(dir, DAYS) != 0)
-		return false;
-	snprintf(iso, sizeof(iso), "%.10sT00:00:00.000Z", name);
-	day = clock_parse_iso(iso, CLOCK_ISO_LEN);
-	return day >= 0 && day + 3 * DAY_MS < log->want.since_ms;
-}
-
-struct scan {
-	struct ava_log *log;
-	const char *dir;
-	int rv;
-};
-
-static void scan_name(const char *name, void *user)
-{
-	struct scan *scan = user;
-	char path[sizeof(((struct source *)0)->path)];
-	size_t len = strlen(name);
-	int n = snprintf(path, sizeof(path), "%s/%s", scan->dir, name);
-
-	if (scan->rv != 0 || len < 7 || strcmp(name + len - 6, ".jsonl") != 0 ||
-	    n >= (int)sizeof(path) || too_old(scan->log, scan->dir, name) ||
-	    strmap_get(&scan->log->names, path) != NULL)
-		return;
-	scan->rv = scan->log->nsrc < MAX_FILES ? add_source(scan->log, path) : AVA_ETOOBIG;
-}
-
-static int scan_dir(struct ava_log *log, const char *dir, struct ava_error *err)
-{
-	struct scan scan = {log, dir, 0};
-
-	if (sys->list(log->rootfd, dir, scan_name, &scan) != 0 && errno != ENOENT)
-		return err_sys(err, "list %s", dir);
-	if (scan.rv != 0)
-		return err_set(err, scan.rv, "%s: too many files for the memory there is", dir);
-	return 0;
-}
-
-/* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
- * one is missing, so that a folder of a hundred thousand runs is not listed.
- * The first may be gone: a file that a person removed is never made again. */
-static int scan_run(struct ava_log *log, struct ava_error *err)
-{
-	char base[64], path[FILES_BUF];
-	struct stat st;
-
-	snprintf(base, sizeof(base), RUNS "/%s.jsonl", log->run);
-	for (unsigned part = MAX(log->part, 1u);; part++) {
-		files_part_name(base, part, path);
-		if (sys->fstatat(log->rootfd, path, &st, 0) != 0) {
-			if (errno != ENOENT)
-				return err_sys(err, "%s", path);
-			if (part == 1)
-				continue;
-			return 0;
-		}
-		if (add_source(log, path) != 0)
-			return err_set(err, AVA_ENOMEM, "no memory to read %s", path);
-		log->gone = log->gone || (log->part == 0 && part > 1);
-		log->part = part + 1;
-	}
-}
-
-static int by_first(const void *a, const void *b)
-{
-	const struct source *x = *(struct source *const *)a, *y = *(struct source *const *)b;
-
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
-
-static int scan_files(struct ava_log *log, struct ava_error *err)
-{
-	size_t before = log->nsrc;
-	int rv = 0;
-
-	if (log->run[0] != '\0')
-		rv = scan_run(log, err);
-	else
-		rv = scan_dir(log, DAYS, err);
-	if (rv == 0 && log->everything)
-		rv = scan_dir(log, RUNS, err);
-	if (rv == 0 && log->nsrc > before)
-		qsort(log->src + log->opened, log->nsrc - log->opened, sizeof(*log->src), by_first);
-	return rv;
-}
+#define MAX_OPEN      15000 /* descriptors: the usual hard limit is 20,000 */
+#define TORN_TRIES    10    /* times 1 ms, for a line that is being written */
+#define RESCAN_MS     1000
+#define POLL_MS       200
+#define PROGRESS_STEP (256 << 10)
+#define TORN_MORE     65536 /* bytes that may have followed in that time */
 
 /* ---- the merge */
 
@@ -261,7 +90,7 @@ static int torn(struct source *s, struct ava_error *err)
 
 static bool is_run(const struct source *s)
 {
-	return strncmp(s->path, RUNS "/", sizeof(RUNS)) == 0;
+	return strncmp(s->path, READ_RUNS "/", sizeof(READ_RUNS)) == 0;
 }
 
 /* It gave all there is; more may come. */
@@ -280,6 +109,9 @@ static void on_block(size_t bytes, void *user)
 	struct progress *p = &((struct ava_log *)user)->progress;
 
 	p->done += bytes;
+	if (p->done - p->told < PROGRESS_STEP)
+		return;
+	p->told = p->done;
 	p->fn(p->done, p->total, p->user);
 }
 
@@ -295,6 +127,8 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 		return rv;
 	if (s->start == 0 && log->want.after > 0)
 		s->start = read_file_after(&s->file, log->want.after);
+	if (!log->follow)
+		read_file_use_index(&s->file, log->rootfd, &log->want, s->start == 0);
 	read_file_seek(&s->file, s->start);
 	if (log->progress.fn != NULL) {
 		s->file.on_block = on_block;
@@ -436,8 +270,9 @@ static int tell_gone(struct ava_log *log, struct ava_error *err)
 {
 	log->gone = false;
 	return err_set(err, AVA_ECORRUPT,
-		       RUNS "/%s.jsonl is missing: somebody removed it (what the journal still had"
-			    " of it is in lost/)",
+		       READ_RUNS
+		       "/%s.jsonl is missing: somebody removed it (what the journal still had"
+		       " of it is in lost/)",
 		       log->run);
 }
 
@@ -449,10 +284,10 @@ static bool is_copy(struct ava_log *log, const struct event_view *v)
 		return true;
 	if (!log->follow || (v->kind != EVENT_SubagentSpawn && v->kind != EVENT_SubagentComplete))
 		return false;
-	for (unsigned i = 0; i < COPIES; i++)
+	for (unsigned i = 0; i < READ_COPIES; i++)
 		if (log->copies[i] == v->lsn)
 			return true;
-	log->copies[log->ncopies++ % COPIES] = v->lsn;
+	log->copies[log->ncopies++ % READ_COPIES] = v->lsn;
 	return false;
 }
 
@@ -520,8 +355,12 @@ static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct 
 		      struct ava_error *err)
 {
 	uint64_t count = 0, first = 0, at = 0, floor_lsn = found->n >= n ? found->v[n - 1] : 0;
-	int rv = floor_lsn > 0 ? last_event(log, s, &first, &at, err) : 0;
+	int rv = 0;
 
+	if (s->state == SOURCE_CLOSED)
+		return 0;
+	if (floor_lsn > 0)
+		rv = last_event(log, s, &first, &at, err);
 	if (rv != 0)
 		return rv;
 	if (first < floor_lsn && log->follow) { /* what comes later is wanted */
@@ -536,6 +375,7 @@ static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct 
 	rv = read_file_open(&s->file, log->rootfd, s->path, false, err);
 	if (rv != 0)
 		return rv;
+	read_file_use_index(&s->file, log->rootfd, &log->want, true);
 	rv = read_file_last(&s->file, &log->want, n, floor_lsn, &count, &first, found, err);
 	s->start = s->file.offset;
 	read_file_close(&s->file);
@@ -557,7 +397,7 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 	if (rv == 0 && found.n >= n)
 		log->want.after = MAX(log->want.after, found.v[n - 1] - 1);
 	free(found.v);
-	qsort(log->src, log->nsrc, sizeof(*log->src), by_first);
+	qsort(log->src, log->nsrc, sizeof(*log->src), read_scan_by_first);
 	return rv;
 }
 
@@ -600,8 +440,8 @@ static void start_watching(struct ava_log *log)
 	log->days_wd = log->runs_wd = -1;
 	if (log->inotify < 0 || log->run[0] != '\0')
 		return;
-	if (watch_dir(log, DAYS, &log->days_wd) &&
-	    (!log->everything || watch_dir(log, RUNS, &log->runs_wd)))
+	if (watch_dir(log, READ_DAYS, &log->days_wd) &&
+	    (!log->everything || watch_dir(log, READ_RUNS, &log->runs_wd)))
 		return;
 	close(log->inotify); /* no such folder yet: look every 200 ms */
 	log->inotify = -1;
@@ -664,7 +504,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
-		rv = scan_files(log, err);
+		rv = read_scan_files(log, err);
 	if (rv == 0 && log->nsrc == 0)
 		rv = nothing(log, err);
 	if (rv == 0 && q->last > 0)
@@ -704,7 +544,8 @@ static void mark_one(struct ava_log *log, const struct inotify_event *e)
 
 	if (e->len == 0 || (e->wd != log->days_wd && e->wd != log->runs_wd))
 		return;
-	snprintf(path, sizeof(path), "%s/%s", e->wd == log->days_wd ? DAYS : RUNS, e->name);
+	snprintf(path, sizeof(path), "%s/%s", e->wd == log->days_wd ? READ_DAYS : READ_RUNS,
+		 e->name);
 	s = strmap_get(&log->names, path);
 	if (s != NULL)
 		s->changed = true;
@@ -742,7 +583,7 @@ int ava_log_wait(struct ava_log *log, int timeout_ms)
 		mark_all(log);
 	else if (n > 0)
 		take_changes(log);
-	if (scan_files(log, NULL) != 0)
+	if (read_scan_files(log, NULL) != 0)
 		return 0; /* tried again at the next wait */
 	return !signalled && (n > 0 || limit != timeout_ms);
 }

@@ -19,11 +19,18 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/query_cover.h"
 
 #define BLOCK ((size_t)128 << 10) /* of reading forward: half of a small L2 cache */
 #define SMALL ((size_t)4 << 10)
 #define FRONT 256                /* bytes that hold the front of a line */
 #define TAIL  ((size_t)64 << 10) /* of looking from the end */
+
+struct read_file_index {
+	struct query_cover *cover; /* owned; NULL: another's */
+	struct query_walk walk;
+	struct query_gap gap; /* what is being looked at; to 0: nothing yet */
+};
 
 static int file_size(int fd, uint64_t *size, struct ava_error *err)
 {
@@ -62,6 +69,12 @@ void read_file_close(struct read_file *f)
 {
 	if (f->fd >= 0)
 		sys->close(f->fd);
+	if (f->index != NULL) {
+		query_walk_fini(&f->index->walk);
+		query_cover_close(f->index->cover);
+	}
+	free(f->index);
+	f->index = NULL;
 	free(f->data);
 	f->fd = -1;
 	f->data = NULL;
@@ -104,7 +117,7 @@ static ssize_t pread_again(int fd, void *data, size_t len, uint64_t at)
  * already given out? Its line numbers mean nothing any more then. */
 static int check_shrunk(struct read_file *f, struct ava_error *err)
 {
-	uint64_t size, at = f->offset + (f->to - f->from), was;
+	uint64_t size = 0, at = f->offset + (f->to - f->from), was;
 	int rv = file_size(f->fd, &size, err);
 
 	if (rv != 0)
@@ -131,6 +144,8 @@ static int fill(struct read_file *f, struct ava_error *err)
 
 	if (at >= f->end)
 		return 0;
+	if (f->index != NULL && at < f->index->gap.reach)
+		want = MIN(want, f->index->gap.reach - at);
 	rv = room(f, want, err);
 	if (rv != 0)
 		return rv;
@@ -223,14 +238,84 @@ static int costly(const char *path, uint64_t offset, struct ava_error *err)
 		       (unsigned long long)offset);
 }
 
+/* To the next lines that may be wanted. */
+static void jump(struct read_file *f)
+{
+	struct query_gap *gap = &f->index->gap;
+	uint64_t ahead;
+
+	if (f->offset < gap->to)
+		return;
+	f->index->walk.limit = f->stop != 0 ? f->stop : UINT64_MAX;
+	query_walk_next(&f->index->walk, f->offset, gap);
+	ahead = gap->from - f->offset;
+	if (ahead == 0)
+		return;
+	if (ahead <= f->to - f->from)
+		consume(f, ahead);
+	else
+		read_file_seek(f, gap->from);
+	if (f->on_block != NULL)
+		f->on_block(ahead, f->user);
+}
+
+/* Lines that are known to be sound and without the literal need not be cut:
+ * on to the one it stands in, or to the last that is here in part. */
+static void pass(struct read_file *f, const struct query_text *t)
+{
+	uint64_t end = MIN(f->index->gap.to, f->offset + (f->to - f->from)), from;
+	const char *hit, *upto, *nl;
+
+	if (t->needle == NULL || !f->index->gap.sure || f->from == f->to || f->clear >= end)
+		return;
+	from = MAX(f->offset, f->clear);
+	hit = query_text_find(t, f->data + f->from + (from - f->offset), end - from);
+	upto = hit != NULL ? hit : f->data + f->from + (end - f->offset);
+	f->clear = hit != NULL ? f->offset + (uint64_t)(hit - f->data - f->from)
+			       : MAX(from, end - MIN(end, t->len - 1));
+	nl = memrchr(f->data + f->from, '\n', (size_t)(upto - f->data) - f->from);
+	if (nl != NULL)
+		consume(f, (size_t)(nl + 1 - f->data) - f->from);
+}
+
+void read_file_share_index(struct read_file *f, const struct query_cover *cover,
+			   const struct query *want)
+{
+	f->index = calloc(1, sizeof(*f->index));
+	if (f->index != NULL) /* without memory: every line */
+		query_walk_init(&f->index->walk, cover, want);
+}
+
+void read_file_use_index(struct read_file *f, int rootfd, const struct query *want, bool make)
+{
+	struct query_cover *cover;
+
+	if (!query_cover_helps(want) || f->index != NULL)
+		return;
+	cover = query_cover_open(rootfd, f->path, f->fd, make && query_cover_pays(want));
+	if (cover == NULL)
+		return;
+	read_file_share_index(f, cover, want);
+	if (f->index != NULL)
+		f->index->cover = cover;
+	else
+		query_cover_close(cover);
+}
+
 int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err)
 {
 	for (;;) {
 		enum query_answer answer;
 		size_t len;
-		int rv = f->stop == 0 || f->offset < f->stop ? next_newline(f, &len, err) : 0;
+		int rv = 0;
 
+		if (f->index != NULL && (f->stop == 0 || f->offset < f->stop)) {
+			jump(f);
+			pass(f, &want->text);
+		}
+		if (f->stop == 0 || f->offset < f->stop)
+			rv = next_newline(f, &len, err);
 		if (rv <= 0)
 			return rv;
 		line->text = f->data + f->from;
@@ -345,6 +430,7 @@ struct tail {
 	const struct query *want;
 	uint64_t n, floor; /* how many; a line below this lsn ends the search */
 	uint64_t count, start, first;
+	uint64_t low;           /* a line begins here, and nothing before it is looked at */
 	struct read_lsns *lsns; /* NULL: not asked for */
 	bool enough;
 	const char *path;
@@ -398,7 +484,7 @@ static int tail_block(struct tail *t, const char *data, size_t len, uint64_t off
 static int tail_step(struct read_file *f, struct tail *t, uint64_t *hi, size_t *size,
 		     struct ava_error *err)
 {
-	uint64_t lo = *hi > *size ? *hi - *size : 0;
+	uint64_t lo = *hi - t->low > *size ? *hi - *size : t->low;
 	size_t len = (size_t)(*hi - lo), from = 0, to;
 	char *data = malloc(len), *nl;
 	int rv = 0;
@@ -411,8 +497,8 @@ static int tail_step(struct read_file *f, struct tail *t, uint64_t *hi, size_t *
 	}
 	nl = memrchr(data, '\n', len);
 	to = nl != NULL ? (size_t)(nl - data) + 1 : 0; /* behind it: a torn tail */
-	nl = lo > 0 && to > 1 ? memchr(data, '\n', to - 1) : NULL;
-	if (lo > 0 && nl == NULL) {
+	nl = lo > t->low && to > 1 ? memchr(data, '\n', to - 1) : NULL;
+	if (lo > t->low && nl == NULL) {
 		*size *= 2;
 		if (*size > 4 * READ_LINE_MAX)
 			rv = err_set(err, AVA_ECORRUPT, "%s:%llu: a line of more than %zu MB",
@@ -429,6 +515,72 @@ out:
 	return rv;
 }
 
+/* Stretches of a chunk that lie near each other, from its end, as one; *n are
+ * left. What lies between is asked like the rest. */
+static struct query_stretch last_stretch(const struct query_stretches *s, size_t *n)
+{
+	struct query_stretch last = s->v[--*n];
+
+	while (*n > 0 && last.from - s->v[*n - 1].to < SMALL && last.to - s->v[*n - 1].from < BLOCK)
+		last.from = s->v[--*n].from;
+	return last;
+}
+
+static int tail_stretch(struct read_file *f, struct tail *t, uint64_t from, size_t len,
+			struct ava_error *err)
+{
+	int rv = room(f, len, err);
+
+	if (rv != 0)
+		return rv;
+	if (sys_read_all(f->fd, f->data, len, (off_t)from) != 0)
+		return err_sys(err, "%s: read", f->path);
+	return tail_block(t, f->data, len, from, err);
+}
+
+/* What its index covers, from the end. */
+static int tail_index(struct read_file *f, struct tail *t, struct ava_error *err)
+{
+	const struct query_cover *cover = f->index->walk.cover;
+	const struct query_index_head *h;
+	struct query_walk w;
+	size_t chunks = 0, n;
+	int rv = 0;
+
+	while ((h = query_cover_chunk(cover, chunks)) != NULL && h->at + h->bytes <= t->low)
+		chunks++;
+	query_walk_init(&w, cover, t->want);
+	while (chunks-- > 0 && rv == 0 && !t->enough) {
+		h = query_cover_chunk(cover, chunks);
+		if (!query_walk_load(&w, chunks)) {
+			rv = err_set(err, AVA_ENOMEM, "%s: no memory", f->path);
+			break;
+		}
+		for (n = w.found.n; n > 0 && rv == 0 && !t->enough;) {
+			struct query_stretch s = last_stretch(&w.found, &n);
+
+			rv = tail_stretch(f, t, h->at + s.from, s.to - s.from, err);
+		}
+	}
+	query_walk_fini(&w);
+	return rv;
+}
+
+/* Where the part begins that no index covers. */
+static uint64_t uncovered(const struct read_file *f, uint64_t size)
+{
+	const struct query_index_head *h;
+	uint64_t at = 0;
+
+	for (size_t i = 0; f->index != NULL; i++) {
+		h = query_cover_chunk(f->index->walk.cover, i);
+		if (h == NULL || h->at + h->bytes > size)
+			break;
+		at = h->at + h->bytes;
+	}
+	return at;
+}
+
 int read_file_last(struct read_file *f, const struct query *want, uint64_t n, uint64_t floor_lsn,
 		   uint64_t *count, uint64_t *first, struct read_lsns *lsns, struct ava_error *err)
 {
@@ -440,8 +592,11 @@ int read_file_last(struct read_file *f, const struct query *want, uint64_t n, ui
 	if (rv != 0)
 		return err_wrap(err, rv, "%s", f->path);
 	hi = MIN(hi, f->end);
-	while (rv == 0 && hi > 0 && !t.enough)
+	t.low = uncovered(f, hi);
+	while (rv == 0 && hi > t.low && !t.enough)
 		rv = tail_step(f, &t, &hi, &size, err);
+	if (rv == 0 && t.low > 0 && !t.enough)
+		rv = tail_index(f, &t, err);
 	if (rv != 0)
 		return rv;
 	/* Nothing wanted at all: read it from the front, for what is broken. */

@@ -11,6 +11,7 @@
 #include "journal/query.h"
 
 struct ava_error;
+struct query_cover;
 
 struct read_file {
 	int fd;                        /* -1: closed */
@@ -23,7 +24,8 @@ struct read_file {
 	uint64_t stop;                 /* no line from here on is given; 0: no stop */
 	void (*on_block)(size_t bytes, void *user); /* NULL, or told of what was read */
 	void *user;
-	bool skipping; /* inside a line that was over READ_LINE_MAX */
+	bool skipping;                 /* inside a line that was over READ_LINE_MAX */
+	struct read_file_index *index; /* owned; NULL: every line is looked at */
 };
 
 struct read_line { /* borrowed until the next call on its file */
@@ -46,6 +48,12 @@ void read_file_close(struct read_file *f); /* accepts a closed one */
  * path:offset, the next call goes on behind it; other codes: reading failed. */
 int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err);
+/* Leave out what the index of the log says nothing of `want` is in; it is
+ * made when `make` and it is missing. `want` is *borrowed until close*. */
+void read_file_use_index(struct read_file *f, int rootfd, const struct query *want, bool make);
+/* The same with one that is open already, *borrowed until close*. */
+void read_file_share_index(struct read_file *f, const struct query_cover *cover,
+			   const struct query *want);
 /* Go on at the line that begins at `offset`. */
 void read_file_seek(struct read_file *f, uint64_t offset);
 /* Where a line begins before which every event has an lsn of at most `after`:

@@ -319,7 +319,7 @@ static int append_entry(struct redo *r, const char *name, const struct redo_op *
 
 	for (int i = 0; i < ENTRY_TRIES; i++) {
 		rv = entry_append(r->rootfd, name, r->bytes, op->len, id, ENTRY_REDO);
-		if (rv == 0 || errno != EWOULDBLOCK)
+		if (rv >= 0 || errno != EWOULDBLOCK)
 			return rv;
 		nanosleep(&pause, NULL);
 	}
@@ -355,9 +355,12 @@ static int redo_entry(struct redo *r, struct redo_file *f, struct redo_op *op)
 	if (rv == 0)
 		rv = append_entry(r, f->name, op, id);
 	free(id);
-	if (rv != 0 && errno != ENOSPC && errno != EDQUOT && errno != EIO && errno != ENOMEM)
+	if (rv == 1)
+		redo_problem(r, f->name, "was removed: what belongs into it is put aside", op->len,
+			     "");
+	if (rv < 0 && errno != ENOSPC && errno != EDQUOT && errno != EIO && errno != ENOMEM)
 		rv = entry_aside(r, f, op);
-	return rv;
+	return rv < 0 ? rv : 0;
 }
 
 static int redo_entries(struct redo *r, struct redo_file *f, struct ava_error *err)

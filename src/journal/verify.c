@@ -3,7 +3,8 @@
  * First the chain of Seals is followed through the daily logs, which gives
  * each sealed file and the digests it had; then two threads read the files,
  * the largest first; then everything found is told in the order of names.
- * What is there but was never sealed is looked at too. */
+ * What is there but was never sealed is looked at too. ava_log_verify and
+ * ava_log_head of ava.h are here as well. */
 #include "journal/verify.h"
 
 #include <errno.h>
@@ -15,12 +16,15 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/id.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
 #include "journal/verify_state.h"
 
 #define THREADS_MAX 16
+#define ROOT_MAX    4096
 
 /* ---- files */
 
@@ -105,7 +109,7 @@ static int verify_init(struct verify *v, struct ava_error *err)
 
 	strmap_init(&v->by_path);
 	*v->report = (struct verify_report){0};
-	v->rootfd = open(v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	v->rootfd = sys->openat(AT_FDCWD, v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (v->rootfd < 0)
 		return err_sys(err, "data root %s", v->o->root);
 	rv = seal_names_list(&v->days, v->rootfd, "logs/ava", ".jsonl", err);
@@ -158,7 +162,9 @@ static int add_present(struct verify *v, struct ava_error *err)
 
 	if (rv == 0)
 		rv = add_folder(v, "runs", "", "/messages.jsonl", err);
-	if (rv == 0 && verify_file_get(v, "catalog.jsonl") == NULL)
+	if (rv != 0 || v->o->extract)
+		return rv;
+	if (verify_file_get(v, "catalog.jsonl") == NULL)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = note_put_aside(v, "logs/subagents", ".broken", err);
@@ -342,5 +348,129 @@ int verify_newest(const char *root, struct verify_report *report, struct ava_err
 	verify_fini(&v);
 	if (rv == 0 && report->newest.n == 0)
 		rv = err_set(err, AVA_ENOENT, "nothing is sealed yet below %s", root);
+	return rv;
+}
+
+/* ---- ava.h */
+
+static void tell_finding(const struct verify_finding *f, void *user)
+{
+	const struct ava_verify *o = user;
+	struct ava_finding out = {
+		.path = f->path, .line = f->line, .offset = f->offset, .what = f->what};
+
+	switch (f->kind) {
+	case VERIFY_BROKEN:
+		out.kind = AVA_BROKEN;
+		break;
+	case VERIFY_TAIL:
+		out.kind = AVA_UNSEALED;
+		break;
+	case VERIFY_NOTE:
+		out.kind = AVA_NOTE;
+		break;
+	}
+	if (o->finding != NULL)
+		o->finding(&out, o->user);
+}
+
+static void tell_progress(uint64_t done, uint64_t total, void *user)
+{
+	const struct ava_verify *o = user;
+
+	o->progress(done, total, o->user);
+}
+
+static void put_head(struct ava_log_head *head, const struct verify_report *r)
+{
+	*head = (struct ava_log_head){.n = r->newest.n};
+	if (head->n == 0)
+		return;
+	memcpy(head->hash, r->newest.hash, sizeof(head->hash));
+	memcpy(head->key, r->newest.key, sizeof(head->key));
+	memcpy(head->at, r->newest_at, sizeof(head->at));
+}
+
+static int root_of(const char *given, char out[ROOT_MAX], struct ava_error *err)
+{
+	if (given == NULL)
+		return settings_data_root(out, ROOT_MAX, err);
+	if (snprintf(out, ROOT_MAX, "%s", given) >= ROOT_MAX)
+		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
+	return 0;
+}
+
+/* Ids of runs become the paths of their logs; `names` owns those. */
+static int take_paths(const struct ava_verify *o, const char **paths, struct seal_names *names,
+		      struct ava_error *err)
+{
+	char path[FILES_BUF];
+
+	for (size_t i = 0; i < o->npaths; i++) {
+		paths[i] = o->paths[i];
+		if (!id_is_run(paths[i]))
+			continue;
+		snprintf(path, sizeof(path), "logs/subagents/%s.jsonl", paths[i]);
+		if (seal_names_add(names, path) != 0)
+			return err_set(err, AVA_ENOMEM, "out of memory");
+		paths[i] = names->names[names->n - 1];
+	}
+	return 0;
+}
+
+int ava_log_verify(const struct ava_verify *o, struct ava_verified *out, struct ava_error *err)
+{
+	struct verify_options options = {.npaths = o->npaths, .threads = o->threads};
+	const char **paths = calloc(o->npaths + 1, sizeof(*paths));
+	struct seal_names names = {0};
+	struct verify_head head = {0};
+	char root[ROOT_MAX];
+	struct verify_report r;
+	int rv = paths == NULL ? err_set(err, AVA_ENOMEM, "out of memory") : 0;
+
+	*out = (struct ava_verified){0};
+	if (rv == 0)
+		rv = root_of(o->root, root, err);
+	if (rv == 0)
+		rv = take_paths(o, paths, &names, err);
+	if (rv != 0)
+		goto end;
+	options.root = root;
+	options.paths = paths;
+	options.finding = tell_finding;
+	options.progress = o->progress != NULL ? tell_progress : NULL;
+	options.user = (void *)o;
+	if (o->head != NULL) {
+		head.n = o->head->n;
+		snprintf(head.hash, sizeof(head.hash), "%s", o->head->hash);
+		options.head = &head;
+	}
+	rv = verify_run(&options, &r, err);
+	if (rv != 0)
+		goto end;
+	*out = (struct ava_verified){.files = r.files,
+				     .bytes = r.bytes,
+				     .seals = r.seals,
+				     .broken = r.broken,
+				     .unsealed_files = r.tails,
+				     .unsealed_bytes = r.tail_bytes};
+	put_head(&out->newest, &r);
+end:
+	free(paths);
+	seal_names_fini(&names);
+	return rv;
+}
+
+int ava_log_head(const char *given, struct ava_log_head *head, struct ava_error *err)
+{
+	char root[ROOT_MAX];
+	struct verify_report r;
+	int rv = root_of(given, root, err);
+
+	*head = (struct ava_log_head){0};
+	if (rv == 0)
+		rv = verify_newest(root, &r, err);
+	if (rv == 0)
+		put_head(head, &r);
 	return rv;
 }

@@ -426,7 +426,7 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 			return -1;
 		break;
 	case JOURNAL_ENTRY:
-		if (entry_append(s->rootfd, v->path, op->bytes, op->len, op->id, ENTRY_NEW) != 0)
+		if (entry_append(s->rootfd, v->path, op->bytes, op->len, op->id, ENTRY_NEW) < 0)
 			return -1;
 		break;
 	case JOURNAL_CREATE:

@@ -1,7 +1,8 @@
 /* Ava without a model: rules over the newest turn. A request to research,
  * review, extract or find is proposed to the role that fits; a question about
- * the work under way is answered from list_subagents; a result is told with
- * its citations; for everything else she says what she can do.
+ * the work under way is answered from list_subagents, one about what a run did
+ * or why it failed from its log; a result is told with its citations; for
+ * everything else she says what she can do.
  *
  * Happy path: the body is walked once, keeping the newest user text and the
  * calls behind it. Notices ("[ava] …") are the runtime's, and only stand in
@@ -23,6 +24,7 @@
 #include "codec/utf8.h"
 #include "provider/dialect.h"
 #include "provider/offline_draft.h"
+#include "provider/offline_logs.h"
 #include "provider/wire.h"
 
 #define TEXT_MAX  (8u << 20)
@@ -44,6 +46,7 @@ struct talk {
 	struct slice tools; /* raw */
 	unsigned users;     /* user messages */
 	unsigned number;    /* of the call to be answered */
+	char run[24];       /* that the runtime spoke of last; "": of none */
 };
 
 bool offline_is_talk(const char *body, size_t len)
@@ -54,6 +57,35 @@ bool offline_is_talk(const char *body, size_t len)
 }
 
 /* ---- reading */
+
+/* "S-7f3a2b" in the text; false: none. */
+static bool run_id(const char *text, char out[24])
+{
+	const char *at = strstr(text, "S-");
+	size_t n;
+
+	if (!at)
+		return false;
+	n = strspn(at + 2, "0123456789abcdef");
+	if (n < 6 || n > 20)
+		return false;
+	snprintf(out, 24, "%.*s", (int)(n + 2), at);
+	return true;
+}
+
+/* Notices tell which runs were started and have ended. */
+static void note_run(struct talk *t)
+{
+	for (const char *line = t->text; line; line = strchr(line, '\n')) {
+		const char *at = line + (*line == '\n');
+		char head[120];
+
+		snprintf(head, sizeof(head), "%.*s", (int)strcspn(at, "\n"), at);
+		if (strncmp(head, "[ava] ", 6) == 0)
+			run_id(head, t->run);
+		line = at;
+	}
+}
 
 static int new_text(struct talk *t, struct slice raw)
 {
@@ -66,6 +98,7 @@ static int new_text(struct talk *t, struct slice raw)
 	text[t->len] = 0;
 	t->text = text;
 	t->ncalls = 0;
+	note_run(t);
 	return 0;
 }
 
@@ -173,6 +206,16 @@ static const char *const work_words[] = {
 	"investig",   "compare",  "analy",   "audit",  "where is",  "where are",   "where do",
 	"which file", "list all", "collect", "summar", "check the", "explain how", NULL,
 };
+/* How questions begin that files may answer; those to her say "you". */
+static const char *const question_words[] = {
+	"which ",   "where ",    "who calls",     "who uses",     "why does ",    "why is ",
+	"why are ", "how does ", "how do ",       "how is ",      "how are ",     "what does ",
+	"what do ", "what uses", "what calls",    "what happens", "what decides", "what defines",
+	"show me ", "explain ",  "tell me about", "tell me how",  NULL,
+};
+static const char *const answer_words[] = {
+	"yes", "yep", "yeah", "no", "nope", "ok", "okay", "sure", "go ahead", "proceed", NULL,
+};
 static const char *const status_words[] = {
 	"how is it going",
 	"how's it going",
@@ -188,22 +231,22 @@ static const char *const status_words[] = {
 	"how long",
 	NULL,
 };
+static const char *const log_words[] = {
+	"why did it",
+	"why did s-",
+	"why did the run",
+	"why did the subagent",
+	"what did it do",
+	"what did s-",
+	"what did the run",
+	"what did the subagent",
+	"what went wrong",
+	"what happened to it",
+	"what happened to s-",
+	"log of s-",
+	NULL,
+};
 static const char *const stop_words[] = {"cancel", "stop ", "abort", "kill ", NULL};
-
-/* "S-7f3a2b" in the text; false: none. */
-static bool run_id(const char *text, char out[24])
-{
-	const char *at = strstr(text, "S-");
-	size_t n;
-
-	if (!at)
-		return false;
-	n = strspn(at + 2, "0123456789abcdef");
-	if (n < 6 || n > 20)
-		return false;
-	snprintf(out, 24, "%.*s", (int)(n + 2), at);
-	return true;
-}
 
 static void call(struct draft *d, const char *name, struct buf *args)
 {
@@ -239,7 +282,7 @@ static void call_with(struct draft *d, const char *name, const char *key, const 
 	buf_init(&args, 1024);
 	jw_init(&w, &args);
 	jw_object(&w, NULL);
-	if (key)
+	if (value)
 		jw_str(&w, key, value);
 	jw_end(&w);
 	call(d, name, &args);
@@ -258,18 +301,47 @@ static void says(struct draft *d, const char *text)
 	draft_text(d, text, strlen(text));
 }
 
-static void answer_words(const struct talk *t, struct draft *d, const char *words)
+static bool begins_with(const char *text, const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++) {
+		size_t n = strlen(words[i]);
+
+		if (strncasecmp(text, words[i], n) == 0 &&
+		    (words[i][n - 1] == ' ' || !isalnum((unsigned char)text[n])))
+			return true;
+	}
+	return false;
+}
+
+/* Four words or more, and not to her. */
+static bool is_question(const char *words)
+{
+	unsigned n = 0;
+
+	for (const char *at = words; *at; at++)
+		n += isalnum((unsigned char)*at) && (at == words || at[-1] == ' ');
+	return n > 3 && begins_with(words, question_words) && !strcasestr(words, " you");
+}
+
+static void tell_words(const struct talk *t, struct draft *d, const char *words)
 {
 	char id[24];
 
 	if (has_any(words, stop_words) && run_id(words, id))
 		call_with(d, "cancel_subagent", "subagent_id", id);
+	else if (has_any(words, log_words))
+		call_with(d, "read_ava_logs", "subagent_id",
+			  run_id(words, id) ? id
+			  : t->run[0]       ? t->run
+					    : NULL);
 	else if (has_any(words, status_words) && run_id(words, id))
 		call_with(d, "subagent_status", "subagent_id", id);
 	else if (has_any(words, status_words))
 		call_with(d, "list_subagents", NULL, NULL);
-	else if (has_any(words, work_words))
+	else if (has_any(words, work_words) || is_question(words))
 		call_spawn(t, d, words);
+	else if (begins_with(words, answer_words))
+		says(d, "Nothing waits for your answer. What shall be looked for?");
 	else
 		says(d, LABEL
 		     "I can propose a subagent to research, review, extract or find something in "
@@ -281,6 +353,8 @@ static void answer_words(const struct talk *t, struct draft *d, const char *word
 
 /* ---- what the runtime tells */
 
+/* Summary, citations and caveats are paragraphs of their own: as Markdown they
+ * would run into each other without the empty lines. */
 static void cite(struct buf *out, const json_t *citation)
 {
 	const char *path = json_get_str(citation, "path"), *url = json_get_str(citation, "url");
@@ -296,13 +370,42 @@ static void cite(struct buf *out, const json_t *citation)
 		buf_addf(out, " `%.*s`", (int)utf8_prefix(quote, strlen(quote), QUOTE_MAX), quote);
 }
 
+static void tell_citations(struct buf *out, const json_t *citations)
+{
+	const json_t *v;
+	size_t i;
+
+	if (json_array_size(citations) > 0)
+		buf_addc(out, '\n');
+	json_array_foreach(citations, i, v)
+	{
+		if (i < CITES_MAX)
+			cite(out, v);
+	}
+	if (json_array_size(citations) > CITES_MAX)
+		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
+}
+
+static void tell_caveats(struct buf *out, const json_t *caveats)
+{
+	bool many = json_array_size(caveats) > 1;
+	const json_t *v;
+	size_t i;
+
+	if (many)
+		buf_adds(out, "\n\nCaveats:\n");
+	json_array_foreach(caveats, i, v)
+	{
+		if (json_is_string(v))
+			buf_addf(out, many ? "\n- %s" : "\n\nCaveat: %s", json_string_value(v));
+	}
+}
+
 static void tell_result(struct buf *out, const char *line, size_t len)
 {
 	json_t *r = json_parse(line, len, NULL);
-	const json_t *citations = json_object_get(r, "citations"), *v;
 	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
 	const char *summary = json_get_str(r, "summary");
-	size_t i;
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -312,18 +415,8 @@ static void tell_result(struct buf *out, const char *line, size_t len)
 		return;
 	}
 	buf_addf(out, "%s has ended (%s). %s", id, status, summary ? summary : "");
-	json_array_foreach(citations, i, v)
-	{
-		if (i < CITES_MAX)
-			cite(out, v);
-	}
-	if (json_array_size(citations) > CITES_MAX)
-		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
-	json_array_foreach(json_object_get(r, "caveats"), i, v)
-	{
-		if (json_is_string(v))
-			buf_addf(out, "\nCaveat: %s", json_string_value(v));
-	}
+	tell_citations(out, json_object_get(r, "citations"));
+	tell_caveats(out, json_object_get(r, "caveats"));
 	json_decref(r);
 }
 
@@ -435,6 +528,11 @@ static int answer_result(struct draft *d, const struct talk_call *c)
 		buf_fini(&out);
 	} else if (slice_is(c->name, "spawn_subagent")) {
 		says(d, "A subagent can do that in the background. Shall it start?");
+	} else if (slice_is(c->name, "read_ava_logs")) {
+		buf_init(&out, TEXT_MAX);
+		offline_tell_log(&out, text, len);
+		say(d, &out);
+		buf_fini(&out);
 	} else if (slice_is(c->name, "confirm_spawn")) {
 		says(d, "It has started.");
 	} else {
@@ -459,7 +557,7 @@ int offline_talk(const char *body, size_t len, struct draft *d, struct ava_error
 		if (!words)
 			rv = AVA_ENOMEM;
 		else if (!answer_notices(&t, d))
-			answer_words(&t, d, words);
+			tell_words(&t, d, words);
 	}
 	free(words);
 	free(t.text);

@@ -73,6 +73,8 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	jw_int(&w, "timestamp", e->wall_ms);
 	jw_end(&w);
 	jw_str(&w, "source", "ava"); /* said to Ava: others may append as well */
+	if (e->request && e->request[0])
+		jw_str(&w, "requestId", e->request);
 	return end(&w);
 }
 

@@ -21,6 +21,7 @@ struct turn_call;
 struct session_entry {
 	const char *id; /* 8 hex digits or more; unique in its file */
 	int64_t wall_ms;
+	const char *request; /* of what was said; NULL or "": none */
 };
 
 /* The first line; `id` is the session's. */

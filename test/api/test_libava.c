@@ -628,7 +628,7 @@ static void test_session(void **state)
 	struct ava_session_id id, id2;
 	const struct ava_session *rows;
 	const struct ava_line *lines;
-	char entry[24];
+	char entry[24], again[24];
 	size_t n, rest;
 
 	assert_int_equal(ava_session_new(w->rt, &o, &id, NULL), 0);
@@ -652,6 +652,9 @@ static void test_session(void **state)
 	assert_int_equal(rest, n - 2);
 	assert_int_equal(ava_session_stop(w->rt, id.text, NULL), 0);
 	assert_int_equal(ava_session_stop(w->rt, "none", NULL), AVA_ENOENT);
+	assert_int_equal(ava_say_once(w->rt, id.text, "r-1", "and then?", entry, NULL), 0);
+	assert_int_equal(ava_say_once(w->rt, id.text, "r-1", "and then?", again, NULL), 0);
+	assert_string_equal(entry, again);
 	assert_int_equal(ava_say(w->rt, id.text, "", NULL, NULL), AVA_EINVAL);
 	assert_int_equal(ava_say(w->rt, "none", "hello", NULL, NULL), AVA_ENOENT);
 	o.cwd = "/nonexistent/folder";

@@ -30,6 +30,11 @@ ask 'hello\n/status\n/quit\nnever said\n' -c
 exits 'a conversation goes on over a pipe' 0
 contains 'with what was said last' 'You: how is it going?' "$OUT"
 contains 'commands work' 'No subagent is at work.' "$OUT"
+ask 'What did it do?\n' -c
+contains 'she looks into the log of the run' 'ended: success' "$OUT"
+contains 'and tells what it called' 'It called search_codebase (' "$OUT"
+ask 'Why did S-aaaaaaaa fail?\n' -c
+contains 'a run that never was is told' 'S-aaaaaaaa' "$OUT"
 equal 'what stands behind /quit is not said' 0 "$(grep -rc 'never said' "$AVA_DATA_ROOT/sessions" |
 	awk -F: '{n += $2} END {print n}')"
 ask 'Find where parse_header is decided, again\n/quit\n'

@@ -24,6 +24,9 @@ check 'a seal follows' wait_for 60 sealed
 run "$AVA" logs verify
 exits 'nothing is amiss while the daemon runs' 0
 contains 'and it says so' 'as it was sealed' "$OUT"
+equal 'only what is ever added to is sealed' 'catalog.jsonl logs runs' \
+	"$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r 'select(.eventType == "Seal") | .content.files[].path' |
+		sed 's,/.*,,' | sort -u | tr '\n' ' ' | sed 's/ $//')"
 key=$(stat -c %a "$AVA_DATA_ROOT/seals/key")
 equal 'the key is for its owner alone' 600 "$key"
 
@@ -55,6 +58,44 @@ equal 'with what its log has' "$(jq -sc . "$AVA_DATA_ROOT/logs/subagents/$id.jso
 	"$(jq -c .events "$OUT")"
 equal 'and its result' "$(jq -c .summary "$AVA_DATA_ROOT/runs/$id/result.json")" \
 	"$(jq -c .result.summary "$OUT")"
+cp "$OUT" "$T/export"
+run "$AVA" logs --file "$T/export" -o json
+exits 'an export is asked like a log' 0
+check 'and has the bytes of the log' cmp -s "$OUT" "$AVA_DATA_ROOT/logs/subagents/$id.jsonl"
+equal 'with every filter' 'SubagentComplete' \
+	"$("$AVA" logs --file "$T/export" --type subagent -n 1 -o json | jq -r .eventType)"
+equal 'and counts' "$(wc -l <"$AVA_DATA_ROOT/logs/subagents/$id.jsonl")" \
+	"$("$AVA" logs --file "$T/export" --count)"
+run "$AVA" logs verify --file "$T/export"
+exits 'it is what was sealed' 0
+contains 'as far as it can say by itself' 'compare it with that of the root' "$OUT"
+lacks 'all of it' 'not sealed' "$OUT"
+run "$AVA" logs verify --file "$T/export" --head "$T/kept"
+exits 'it was sealed with the key that was kept' 0
+lacks 'and that is all there is to say' 'note ' "$OUT"
+sed 's/"key":"..../"key":"0000/' "$T/kept" >"$T/other"
+run "$AVA" logs verify --file "$T/export" --head "$T/other"
+exits 'and with no other' 1
+contains 'which is told' 'not with that of the seal that was kept' "$OUT"
+sed 's/"eventType":"ToolCall"/"eventType":"Toolcall"/' "$T/export" >"$T/edited"
+run "$AVA" logs verify --file "$T/edited"
+exits 'an edit in an export is found' 1
+contains 'with its line' "logs/subagents/$id.jsonl:" "$OUT"
+contains 'as what it is' 'this line was changed' "$OUT"
+jq . "$T/export" >"$T/edited"
+run "$AVA" logs verify --file "$T/edited"
+exits 'one that was formatted anew is refused' 2
+contains 'with the reason' 'formatted anew' "$ERR"
+for what in 'del(.events[1])' '.files[0].path = "../../x"' '.files[0].lines -= 1' '.id = "S-../x"' '.format = "x"'; do
+	jq -c "$what" "$T/export" >"$T/edited"
+	run "$AVA" logs verify --file "$T/edited"
+	case $what in del*) exits 'a line taken out is found' 1 ;; *) exits "refused: $what" 2 ;; esac
+done
+run "$AVA" logs --file "$T/kept"
+exits 'another file is no export' 2
+run "$AVA" logs --file "$T/export" -f
+exits 'nothing follows in it' 2
+equal 'nothing stays behind' '' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'ava-export.*' -newer "$T/export" -user "$(id -u)")"
 run "$AVA" export S-aaaaaaaaaaaa
 exits 'a run that never was is told' 5
 run "$AVA" prune

@@ -92,6 +92,8 @@ contains 'neither three times: is told' 'no answer that was understood: nothing 
 at 80 'see [Yes/No] ' 'type ^D' -- "$AVA" run "$task"
 exits 'the end of input' 4
 contains 'the end of input: is told' 'no answer (use --yes to confirm without one)' "$SEEN"
+at 80 'see Estimated' 'type ^C' -- "$AVA" run "$task"
+exits 'Ctrl-C while the quote is being shown' 4
 at 80 'see [Yes/No] ' 'type ^C' -- "$AVA" run "$task"
 exits 'Ctrl-C at the question' 4
 check 'Ctrl-C at the question: is told on a line of its own' \

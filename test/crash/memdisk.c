@@ -399,14 +399,20 @@ static int mem_renameat(int fromfd, const char *from, int tofd, const char *to)
 
 static int mem_unlinkat(int dirfd, const char *path, int flags)
 {
+	bool folder = (flags & AT_REMOVEDIR) != 0;
+	struct entry *e = NULL;
 	const char *last;
 	struct node *dir;
 
-	(void)flags;
 	pthread_mutex_lock(&memdisk_lock);
 	dir = memdisk_walk_to(start_at(disk, dirfd, path), path, &last);
-	if (dir != NULL && entry_find(dir, last, strlen(last)) == NULL) {
-		errno = ENOENT;
+	if (dir != NULL)
+		e = entry_find(dir, last, strlen(last));
+	if (dir != NULL && (e == NULL || e->node->dir != folder || e->node->nentries > 0)) {
+		errno = e == NULL                 ? ENOENT
+			: e->node->dir && !folder ? EISDIR
+			: e->node->dir            ? ENOTEMPTY
+						  : ENOTDIR;
 		dir = NULL;
 	}
 	if (dir == NULL || planned(disk, MEMDISK_UNLINK, NULL) || fails(disk, last, MEMDISK_WRITES))

@@ -14,107 +14,24 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ava/core.h"
-#include "ava/delivery.h"
+#include "ava/delivery_state.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "killdisk.h"
 #include "os/loop.h"
-
-/* Each call; under a sanitiser, where the same calls take longer, each tenth. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 10
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STEP 10
-#endif
-#endif
-#ifndef STEP
-#define STEP 1
-#endif
 
 #define PATIENCE_MS 120000
 #define ASK         "Find where parse_header is defined"
-
-/* ---- a disk that kills */
-
-static struct sys_ops killing;
-static atomic_long calls_left;
-
-static void count(void)
-{
-	if (atomic_fetch_sub(&calls_left, 1) == 1)
-		kill(getpid(), SIGKILL);
-}
-
-static ssize_t k_pwrite(int fd, const void *buf, size_t len, off_t at)
-{
-	count();
-	return sys_real.pwrite(fd, buf, len, at);
-}
-
-static ssize_t k_pwritev(int fd, const struct iovec *iov, int n, off_t at)
-{
-	count();
-	return sys_real.pwritev(fd, iov, n, at);
-}
-
-static int k_fdatasync(int fd)
-{
-	count();
-	return sys_real.fdatasync(fd);
-}
-
-static int k_fsync(int fd)
-{
-	count();
-	return sys_real.fsync(fd);
-}
-
-static int k_renameat(int fromfd, const char *from, int tofd, const char *to)
-{
-	count();
-	return sys_real.renameat(fromfd, from, tofd, to);
-}
-
-static int k_unlinkat(int dirfd, const char *path, int flags)
-{
-	count();
-	return sys_real.unlinkat(dirfd, path, flags);
-}
-
-static int k_openat(int dirfd, const char *path, int flags, mode_t mode)
-{
-	if (flags & O_CREAT)
-		count();
-	return sys_real.openat(dirfd, path, flags, mode);
-}
-
-static void arm(long k)
-{
-	killing = sys_real;
-	killing.pwrite = k_pwrite;
-	killing.pwritev = k_pwritev;
-	killing.fdatasync = k_fdatasync;
-	killing.fsync = k_fsync;
-	killing.renameat = k_renameat;
-	killing.unlinkat = k_unlinkat;
-	killing.openat = k_openat;
-	atomic_store(&calls_left, k);
-	sys = &killing;
-}
 
 /* ---- the person and the client */
 
@@ -266,8 +183,10 @@ static struct core *open_core(struct os_loop *loop, const char *dir, struct sett
 	settings->notify_retry_s = 0;
 	settings->notify_attempts = 100;
 	settings->notify_timeout_s = 120;
-	if (core_open(&core, &o, &err) == 0)
+	if (core_open(&core, &o, &err) == 0) {
+		core->delivery->trim_bytes = 150; /* it begins anew in the middle, too */
 		return core;
+	}
 	fprintf(stderr, "core_open: %s\n", err.text);
 	_exit(2);
 }
@@ -281,7 +200,7 @@ static int play(const char *dir, long k)
 
 	snprintf(src, sizeof(src), "%s/src", dir);
 	if (k > 0)
-		arm(k);
+		kill_arm(k);
 	p.core = open_core(p.loop, dir, &settings);
 	for (look(&p); !finished(&p); look(&p)) {
 		if (clock_mono_ms() > until) {
@@ -324,11 +243,9 @@ static int child(const char *dir, long k, bool look_only)
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(look_only ? only_look(dir) : play(dir, k));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && k > 0)
-		return -1;
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	status = kill_wait(pid);
+	assert_true(status >= 0 || (status == -1 && k > 0));
+	return status;
 }
 
 /* ---- what must be there afterwards */
@@ -478,8 +395,7 @@ static void test_untouched(void **state)
 
 static void test_killed(void **state)
 {
-	const char *step = getenv("AVA_DELIVERY_KILL_STEP");
-	long by = step ? atol(step) : STEP, k;
+	long by = kill_step("AVA_DELIVERY_KILL_STEP"), k;
 	unsigned shown = 0, taken = 0;
 	int rv = -1;
 
@@ -501,17 +417,6 @@ static void test_killed(void **state)
 	assert_true(k > 60 / by);
 }
 
-/* A kill loses nothing that was written, so memory is as good as a disk here,
- * and ten times as fast. */
-static void use_memory(void)
-{
-	struct statvfs vfs;
-
-	if (!getenv("TMPDIR") && statvfs("/dev/shm", &vfs) == 0 &&
-	    (uint64_t)vfs.f_bavail * vfs.f_frsize > (512u << 20))
-		setenv("TMPDIR", "/dev/shm", 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -519,6 +424,6 @@ int main(void)
 		cmocka_unit_test(test_killed),
 	};
 
-	use_memory();
+	kill_in_memory();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,9 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ava/core.h"
@@ -25,92 +21,13 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "killdisk.h"
 #include "os/loop.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
 
-/* Every call; under a sanitiser, where the same calls take longer, each tenth. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEP 10
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STEP 10
-#endif
-#endif
-#ifndef STEP
-#define STEP 1
-#endif
-
 #define PATIENCE_MS 60000
 #define ASK         "Find where parse_header is defined"
-
-/* ---- a disk that kills */
-
-static struct sys_ops killing;
-static atomic_long calls_left;
-
-static void count(void)
-{
-	if (atomic_fetch_sub(&calls_left, 1) == 1)
-		kill(getpid(), SIGKILL);
-}
-
-static ssize_t k_pwrite(int fd, const void *buf, size_t len, off_t at)
-{
-	count();
-	return sys_real.pwrite(fd, buf, len, at);
-}
-
-static ssize_t k_pwritev(int fd, const struct iovec *iov, int n, off_t at)
-{
-	count();
-	return sys_real.pwritev(fd, iov, n, at);
-}
-
-static int k_fdatasync(int fd)
-{
-	count();
-	return sys_real.fdatasync(fd);
-}
-
-static int k_fsync(int fd)
-{
-	count();
-	return sys_real.fsync(fd);
-}
-
-static int k_renameat(int fromfd, const char *from, int tofd, const char *to)
-{
-	count();
-	return sys_real.renameat(fromfd, from, tofd, to);
-}
-
-static int k_mkdirat(int dirfd, const char *path, mode_t mode)
-{
-	count();
-	return sys_real.mkdirat(dirfd, path, mode);
-}
-
-static int k_openat(int dirfd, const char *path, int flags, mode_t mode)
-{
-	if (flags & O_CREAT)
-		count();
-	return sys_real.openat(dirfd, path, flags, mode);
-}
-
-static void arm(long k)
-{
-	killing = sys_real;
-	killing.pwrite = k_pwrite;
-	killing.pwritev = k_pwritev;
-	killing.fdatasync = k_fdatasync;
-	killing.fsync = k_fsync;
-	killing.renameat = k_renameat;
-	killing.mkdirat = k_mkdirat;
-	killing.openat = k_openat;
-	atomic_store(&calls_left, k);
-	sys = &killing;
-}
 
 /* ---- the person */
 
@@ -238,7 +155,7 @@ static int play(const char *dir, long k)
 	settings.disk_free_min_mb = 0;
 	o.loop = p.loop = os_loop_new(NULL);
 	if (k > 0)
-		arm(k);
+		kill_arm(k);
 	if (core_open(&p.core, &o, &err) != 0) {
 		fprintf(stderr, "core_open: %s\n", err.text);
 		return 2;
@@ -267,11 +184,9 @@ static int child(const char *dir, long k)
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(play(dir, k));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && k > 0)
-		return -1;
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	status = kill_wait(pid);
+	assert_true(status >= 0 || (status == -1 && k > 0));
+	return status;
 }
 
 /* ---- what must be there afterwards */
@@ -393,6 +308,11 @@ static void check(const char *dir, long k)
 	snprintf(path, sizeof(path), "%s/data/sessions/%s/%.*s.messages.jsonl", dir, f.folder,
 		 (int)(strlen(f.name) - 6), f.name);
 	check_messages(path, k);
+	snprintf(path, sizeof(path), "sessions/%s/%.*s.messages.jsonl", f.folder,
+		 (int)(strlen(f.name) - 6), f.name);
+	if (occurrences(dir, path, "[ava] The person confirmed") != 1)
+		fail_msg("k = %ld: that it was confirmed was told %u times", k,
+			 occurrences(dir, path, "[ava] The person confirmed"));
 	check_days(dir, k);
 }
 
@@ -449,8 +369,7 @@ static void test_untouched(void **state)
 
 static void test_killed(void **state)
 {
-	const char *step = getenv("AVA_TALK_KILL_STEP");
-	long by = step ? atol(step) : STEP, k;
+	long by = kill_step("AVA_TALK_KILL_STEP"), k;
 	int rv = -1;
 
 	(void)state;
@@ -472,17 +391,6 @@ static void test_killed(void **state)
 	assert_true(k > 60 / by);
 }
 
-/* A kill loses nothing that was written, so memory is as good as a disk here,
- * and ten times as fast. */
-static void use_memory(void)
-{
-	struct statvfs vfs;
-
-	if (!getenv("TMPDIR") && statvfs("/dev/shm", &vfs) == 0 &&
-	    (uint64_t)vfs.f_bavail * vfs.f_frsize > (512u << 20))
-		setenv("TMPDIR", "/dev/shm", 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +398,6 @@ int main(void)
 		cmocka_unit_test(test_killed),
 	};
 
-	use_memory();
+	kill_in_memory();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ struct exchange {
 	struct timer timer;
 	struct convo *convo;
 	unsigned step, steps;
-	int64_t start_ms, first_ms, latency_ms;
+	int64_t start_ms, first_ms, latency_ms, delay_ms;
 	enum fault_kind fault;
 	size_t stop_at; /* where cut, stall and eof strike */
 	uint32_t row;   /* of the account */

@@ -246,11 +246,10 @@ static bool set_word(struct plan *p, char *word)
 		const char *key;
 		char *to;
 		size_t size;
-	} texts[] = {{"tool", p->tool, sizeof p->tool},
-		     {"args", p->args, sizeof p->args},
-		     {"text", p->text, sizeof p->text},
-		     {"submit", p->submit, sizeof p->submit},
-		     {"stop", p->stop, sizeof p->stop}};
+	} texts[] = {
+		{"tool", p->tool, sizeof p->tool},       {"args", p->args, sizeof p->args},
+		{"text", p->text, sizeof p->text},       {"submit", p->submit, sizeof p->submit},
+		{"script", p->script, sizeof p->script}, {"stop", p->stop, sizeof p->stop}};
 	char *value = strchr(word, '=');
 
 	if (value == NULL)

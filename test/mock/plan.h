@@ -70,6 +70,7 @@ struct plan {
 	char args[512];   /* JSON object; %t is the turn, from 1; "" from the schema */
 	char text[512];   /* of replies */
 	char submit[512]; /* arguments of submit_result; "" a summary */
+	char script[400]; /* file that says every reply; "" none */
 	char stop[40];    /* stop reason to claim; "" the right one */
 };
 

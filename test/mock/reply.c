@@ -14,6 +14,7 @@
 
 #include "base/util.h"
 #include "signature.h"
+#include "script.h"
 
 void reply_fini(struct reply *r)
 {
@@ -313,7 +314,9 @@ void content_make(const struct ask *a, const struct convo *x, const struct fault
 	bool can_submit = tool_find(a, "submit_result") != 0 && !a->no_tools;
 
 	*out = (struct content){.text = x->plan.text, .thinking = a->thinking || x->plan.thinking};
-	if (a->nassistant < x->plan.turns && !forced_submit)
+	if (x->plan.script[0] != '\0')
+		script_play(x->plan.script, a->nassistant, out);
+	else if (a->nassistant < x->plan.turns && !forced_submit)
 		add_calls(a, x, out, x->plan.calls);
 	else if (can_submit)
 		add_submit(a, x, out);
@@ -326,6 +329,7 @@ void content_make(const struct ask *a, const struct convo *x, const struct fault
 
 void content_fini(struct content *c)
 {
+	free(c->own_text);
 	drop_calls(c);
 }
 

@@ -21,6 +21,8 @@ struct call {
 struct content {
 	bool thinking;
 	const char *text; /* "" none */
+	char *own_text;   /* of a script: owned; else NULL */
+	int64_t delay_ms; /* of a script: before its first byte */
 	struct call *calls;
 	unsigned ncalls;
 	const char *stop;    /* in Anthropic's words */

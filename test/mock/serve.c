@@ -375,8 +375,8 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	x->steps = MAX(1, MIN(p->chunks, x->reply.n));
 	if (p->quirks & QUIRK_SPLIT)
 		x->steps = (unsigned)x->reply.bytes.len;
-	x->latency_ms = p->latency_ms;
-	x->first_ms = first_chunk_ms(p);
+	x->latency_ms = p->latency_ms + x->delay_ms;
+	x->first_ms = first_chunk_ms(p) + x->delay_ms;
 	x->stop_at = SIZE_MAX;
 	if (f != NULL && f->kind == FAULT_COMMENTS && f->arg == 0) {
 		x->steps = COMMENTS;
@@ -451,6 +451,7 @@ static void render(struct serve *s, struct exchange *x, const struct fault *f)
 	say.tokens = cache_tokens(s->convos, x->ask, now, now + first_chunk_ms(&x->convo->plan));
 	content_make(x->ask, x->convo, f, &content);
 	say.content = &content;
+	x->delay_ms = content.delay_ms;
 	say.cost = account_cost(x->ask->facts, say.tokens, 64);
 	if (f != NULL && f->kind == FAULT_COMMENTS)
 		render_comments(x, f);

@@ -2,9 +2,12 @@
  * come, and when "still working" is due. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/util.h"
 #include "cli/chat_runs.h"
@@ -35,7 +38,7 @@ static void shown(const char *in, const char *want)
 {
 	FILE *f = begin();
 
-	markdown_show(f, in, strlen(in));
+	markdown_show(f, in, strlen(in), 0);
 	is(f, want);
 }
 
@@ -72,8 +75,57 @@ static void test_markdown_hostile(void **state)
 		memcpy(deep + i, "> ", MIN(sizeof(deep) - 1 - i, (size_t)2));
 	deep[sizeof(deep) - 1] = '\0';
 	f = begin();
-	markdown_show(f, deep, sizeof(deep) - 1); /* ends, and stays in bounds */
+	markdown_show(f, deep, sizeof(deep) - 1, 0); /* ends, and stays in bounds */
 	fclose(f);
+}
+
+/* What a terminal of so many columns is sent, with plain line ends. */
+static void shown_at(unsigned short columns, const char *in, size_t column, const char *want)
+{
+	struct winsize size = {.ws_row = 24, .ws_col = columns};
+	int pty = posix_openpt(O_RDWR | O_NOCTTY), tty;
+	char got[2000];
+	size_t len = 0;
+	ssize_t n;
+	FILE *f;
+
+	assert_true(pty >= 0 && grantpt(pty) == 0 && unlockpt(pty) == 0);
+	tty = open(ptsname(pty), O_RDWR | O_NOCTTY);
+	assert_true(tty >= 0 && ioctl(tty, TIOCSWINSZ, &size) == 0);
+	f = fdopen(tty, "w");
+	assert_non_null(f);
+	markdown_show(f, in, strlen(in), column);
+	fclose(f); /* the last: then the other side ends */
+	while (len < sizeof(got) - 1 && (n = read(pty, got + len, sizeof(got) - 1 - len)) > 0)
+		len += (size_t)n;
+	got[len] = '\0';
+	for (char *cr = strchr(got, '\r'); cr; cr = strchr(cr, '\r'))
+		memmove(cr, cr + 1, strlen(cr));
+	close(pty);
+	assert_string_equal(got, want);
+}
+
+static void test_lines_end_between_words(void **state)
+{
+	setenv("NO_COLOR", "1", 1);
+	shown_at(20, "one two three four five six", 0, "one two three four\nfive six\n");
+	shown_at(20, "one two three four five six", 5, "one two three\nfour five six\n");
+	shown_at(20, "one two three **four**, five", 0, "one two three four,\nfive\n");
+	shown_at(20, "- one two three four five", 0, "\xe2\x80\xa2 one two three four\n  five\n");
+	shown_at(20, "10. one two three four", 0, "10. one two three\n   four\n");
+	shown_at(20, "> one two three four five", 0,
+		 "\xe2\x94\x82 one two three four\n\xe2\x94\x82 five\n");
+	shown_at(20, "```\none two three four five six\n```", 0,
+		 "    one two three four five six\n");
+	shown_at(20, "see a/very/long/path/that/has/no/room and on", 0,
+		 "see\na/very/long/path/that/has/no/room and on\n");
+	shown_at(20,
+		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 "
+		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 a",
+		 0,
+		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 "
+		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97\na\n");
+	unsetenv("NO_COLOR");
 }
 
 static void test_whole(void **state)
@@ -106,7 +158,7 @@ static void test_whole(void **state)
 /* In pieces of every size, shown as soon as it can be, then the durable text. */
 static void test_speech_pieces(void **state)
 {
-	static const char said[] = "One.\n\nTwo\nlines.\n- a\n- b\n\nEnd.";
+	static const char said[] = "One.\n\nTwo\nlines.\n\n- a\n- b\n\nEnd.";
 
 	for (size_t step = 1; step < sizeof(said); step++) {
 		FILE *f = begin();
@@ -212,9 +264,13 @@ static void test_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_markdown),      cmocka_unit_test(test_markdown_hostile),
-		cmocka_unit_test(test_whole),         cmocka_unit_test(test_speech_pieces),
-		cmocka_unit_test(test_speech_orders), cmocka_unit_test(test_speech_cut),
+		cmocka_unit_test(test_markdown),
+		cmocka_unit_test(test_markdown_hostile),
+		cmocka_unit_test(test_lines_end_between_words),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_speech_pieces),
+		cmocka_unit_test(test_speech_orders),
+		cmocka_unit_test(test_speech_cut),
 		cmocka_unit_test(test_runs),
 	};
 	int failed;

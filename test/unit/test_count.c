@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/util.h"
@@ -43,8 +44,11 @@ static int teardown(void **state)
 
 static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, const char *agent)
 {
-	struct event_head head = {
-		.kind = kind, .wall_ms = 1795248000000, .lsn = lsn, .seq = lsn, .agent_id = agent};
+	struct event_head head = {.kind = kind,
+				  .wall_ms = 1795248000000 + (int64_t)lsn,
+				  .lsn = lsn,
+				  .seq = lsn,
+				  .agent_id = agent};
 	struct event_meta meta = EVENT_META_NONE;
 	char content[700];
 
@@ -154,6 +158,67 @@ static void test_copies(void **state)
 	count_fini(&c);
 }
 
+static void print_count(struct buf *out, enum count_by by, const struct ava_log_query *q)
+{
+	struct count c;
+
+	count(&c, by, q);
+	for (size_t i = 0; i < c.n; i++)
+		buf_addf(out, "%s %llu %llu %llu %llu %llu\n", c.rows[i].key,
+			 (unsigned long long)c.rows[i].events,
+			 (unsigned long long)c.rows[i].input_tokens,
+			 (unsigned long long)c.rows[i].output_tokens,
+			 (unsigned long long)c.rows[i].cost_microusd,
+			 (unsigned long long)c.rows[i].uncosted);
+	count_fini(&c);
+}
+
+/* What an index has summed up is what reading all gives, copies and all. */
+static void test_index(void **state)
+{
+	static const enum event_kind kinds[] = {EVENT_ToolCall, EVENT_InferEnd, EVENT_Error,
+						EVENT_InferEnd, EVENT_SubagentSpawn};
+	static const struct ava_log_query questions[] = {
+		{.everything = 1},
+		{.everything = 0},
+		{.everything = 1, .types = "infer,spawn,sub"},
+		{.everything = 1, .since = "@1795248010", .until = "@1795248035"},
+		{.everything = 1, .agent = "ava", .types = "tool,inferend"},
+		{.everything = 1, .after = 777, .types = "sub"},
+		{.everything = 1, .search = "no such text"},
+	};
+	static const enum count_by bys[] = {COUNT_ALL, COUNT_TYPE, COUNT_AGENT, COUNT_MODEL,
+					    COUNT_DAY};
+	struct buf day, run, plain, got;
+
+	buf_init(&day, 64 << 20);
+	buf_init(&run, 64 << 20);
+	buf_init(&plain, 1 << 20);
+	buf_init(&got, 1 << 20);
+	for (uint64_t i = 1; i <= EVENTS; i++) {
+		encode(&day, i, kinds[i % 5], i % 2 == 0 ? "ava" : "S-7f3a2b");
+		if (i % 100 == 4)
+			encode(&run, i, kinds[i % 5], i % 2 == 0 ? "ava" : "S-7f3a2b");
+	}
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), day.data, day.len);
+	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), run.data, run.len);
+	for (int round = 0; round < 2; round++) {
+		if (round == 0) /* so that no index can be stored */
+			unit_write(path_of("logs/index"), "x", 1);
+		else
+			assert_int_equal(unlink(path_of("logs/index")), 0);
+		for (size_t i = 0; i < ARRAY_LEN(questions); i++)
+			for (size_t j = 0; j < ARRAY_LEN(bys); j++)
+				print_count(round == 0 ? &plain : &got, bys[j], &questions[i]);
+	}
+	assert_int_equal(access(path_of("logs/index/ava+2026-11-21.jsonl.ix"), F_OK), 0);
+	assert_string_equal(got.data, plain.data);
+	buf_fini(&day);
+	buf_fini(&run);
+	buf_fini(&plain);
+	buf_fini(&got);
+}
+
 static int count_all(void)
 {
 	struct count_watch watch = {.broken = on_broken};
@@ -180,7 +245,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_big_file), TEST(test_copies),
+	const struct CMUnitTest tests[] = {TEST(test_big_file), TEST(test_copies), TEST(test_index),
 					   TEST(test_no_memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,9 +66,51 @@ static void test_parents(void **state)
 	}
 }
 
+/* A session begins with its header: pi would empty what begins without. */
+static void test_a_removed_session(void **state)
+{
+	static const char path[] = "sessions/--w--/t_1.jsonl";
+	static const char aside[] = "lost/sessions+--w--+t_1.jsonl";
+	static const char child[] = "{\"id\":\"0000002b\",\"parentId\":null}";
+	const char *dir = unit_tmpdir();
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+	char file[300], *data;
+	size_t len;
+
+	assert_true(fd >= 0);
+	assert_int_equal(entry_append(fd, path, HEADER, strlen(HEADER), "0b5e", ENTRY_NEW), 0);
+	assert_int_equal(entry_append(fd, path, entry, sizeof(entry) - 1, "0000002a", ENTRY_NEW),
+			 0);
+	assert_int_equal(unlinkat(fd, path, 0), 0);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(
+			entry_append(fd, path, entry, sizeof(entry) - 1, "0000002a", ENTRY_REDO),
+			1);
+		assert_int_equal(
+			entry_append(fd, path, child, sizeof(child) - 1, "0000002b", ENTRY_REDO),
+			1);
+	}
+	assert_int_equal(faccessat(fd, path, F_OK, 0), -1);
+	snprintf(file, sizeof(file), "%s/%s", dir, aside);
+	data = unit_read(file, &len);
+	assert_string_equal(data, ROOT "{\"id\":\"0000002b\",\"parentId\":\"0000002a\"}\n");
+	free(data);
+	/* Emptied is as removed. */
+	snprintf(file, sizeof(file), "%s/%s", dir, path);
+	unit_write(file, "", 0);
+	assert_int_equal(entry_append(fd, path, child, sizeof(child) - 1, "0000002c", ENTRY_NEW),
+			 1);
+	data = unit_read(file, &len);
+	assert_int_equal(len, 0);
+	free(data);
+	close(fd);
+	unit_rmdir(dir);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_parents)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_parents),
+					   cmocka_unit_test(test_a_removed_session)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,6 +219,55 @@ static void test_text(void **state)
 	assert_false(ASK(.regex = "otter", .search = "beaver"));
 }
 
+/* What an expression cannot match without; "": nothing is known. */
+static void test_must(void **state)
+{
+	static const struct {
+		const char *regex, *must;
+		bool fold;
+	} cases[] = {
+		{"xylo[a-z]+-[0-9]{4}", "xylo", true},
+		{"to Zed", "to Zed", false},
+		{"abcd*ef", "abc", true},
+		{"ab+cdef", "cdef", true},
+		{"abcd{2}efgh{,3}i", "abc", true},
+		{"a{2}9876}", "9876", true},
+		{"{\"timer\"", "\"timer\"", true},
+		{"abcd?", "abc", true},
+		{"[abc]defg", "defg", true},
+		{"[]abc]dex[^]x]f", "dex", true},
+		{"[\\]abc]defg", "defg", true},
+		{"[[:alpha:]abc]defg", "", true},
+		{"(abcdef)gho", "gho", true},
+		{"(abc|def)?gho", "gho", true},
+		{"(a\\)b)?gho", "gho", true},
+		{"(a\\c)b)?gho", "", true},
+		{"(a[)])?gho", "gho", true},
+		{"abc|def", "", true},
+		{"(?i)abc", "", true},
+		{"(?x)a b c", "", true},
+		{"(*UTF)abc", "", true},
+		{"\\Qab.c\\E", "", true},
+		{"\\x41bcd", "", true},
+		{"\\dabc\\S\\.defg", "defg", true},
+		{"abc.\\.def", "abc", true},
+		{"tasked", "", true},
+		{"Tasked", "Tasked", false},
+		{"a\xc3\xbc*bcd", "bcd", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct query_spec spec = {.regex = cases[i].regex, .now_ms = NOW};
+		struct query q;
+
+		assert_int_equal(query_init(&q, &spec, NULL), 0);
+		assert_string_equal(q.text.needle != NULL ? q.text.needle : "", cases[i].must);
+		if (q.text.needle != NULL)
+			assert_int_equal(q.text.fold, cases[i].fold);
+		query_fini(&q);
+	}
+}
+
 static void test_wrong_questions(void **state)
 {
 	static const struct {
@@ -334,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_type_names),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_must),
 		cmocka_unit_test(test_wrong_questions),
 		cmocka_unit_test(test_costly),
 		cmocka_unit_test(test_broken),

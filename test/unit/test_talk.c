@@ -2,6 +2,9 @@
  * to proposals are test_talk_answer.c's. */
 #include "talk_rig.h"
 
+#include <glob.h>
+#include <malloc.h>
+
 /* ---- talking */
 
 static void test_a_plain_answer(void **state)
@@ -343,6 +346,81 @@ static void test_a_removed_session(void **state)
 	assert_non_null(strstr(text, "was removed"));
 }
 
+struct twice {
+	char entry[2][24];
+	unsigned heard;
+};
+
+static void heard(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	struct twice *t = user;
+
+	assert_int_equal(rv, 0);
+	snprintf(t->entry[t->heard++], sizeof(t->entry[0]), "%s", entry);
+}
+
+static void say_again(struct world *w, const char *session, struct twice *t, unsigned wanted)
+{
+	struct op_say s = {.text = "hello", .user_id = "ben", .request_id = "r-1"};
+
+	ops_say(w->core, session, &s, heard, t);
+	for (int i = 0; t->heard < wanted && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(t->heard, wanted);
+}
+
+/* Whoever lost the answer asks again: on its way to the disk, on it, and after
+ * a restart it is one message. */
+static void test_said_once(void **state)
+{
+	struct world *w = *state;
+	struct op_say s = {.text = "hello", .user_id = "ben", .request_id = "r-1"};
+	struct twice t = {.heard = 0};
+	char id[64], other[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	ops_say(w->core, id, &s, heard, &t);
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	idle(w, id);
+	t.heard = 1;
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	core_close(w->core);
+	open_core(w);
+	t.heard = 1;
+	say_again(w, id, &t, 2);
+	assert_string_equal(t.entry[0], t.entry[1]);
+	idle(w, id);
+	assert_int_equal(seen(w, id, "user", "hello").n, 1);
+	assert_int_equal(seen(w, id, "assistant", NULL).n, 1);
+	/* Elsewhere the same id is another one. */
+	snprintf(other, sizeof(other), "%s", begin(w, NULL));
+	t.heard = 1;
+	say_again(w, other, &t, 2);
+	assert_string_not_equal(t.entry[0], t.entry[1]);
+}
+
+static void test_removed_while_it_works(void **state)
+{
+	struct world *w = *state;
+	char id[64], file[800], aside[900];
+	glob_t found;
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(file, sizeof(file), "%s", session_file(w, id, ""));
+	assert_int_equal(say(w, id, "yes"), 1);
+	assert_int_equal(unlink(file), 0);
+	wait_while(w, id, has_runs);
+	core_close(w->core);
+	open_core(w);
+	assert_int_equal(access(file, F_OK), -1);
+	snprintf(aside, sizeof(aside), "%s/lost/sessions+*%s.jsonl", w->root, id);
+	assert_int_equal(glob(aside, 0, NULL, &found), 0);
+	globfree(&found);
+}
+
 /* A session where nothing is left to do does not stay in memory at a start. */
 static void test_sessions_at_rest(void **state)
 {
@@ -360,6 +438,80 @@ static void test_sessions_at_rest(void **state)
 	tell(w, id, "hello again");
 	assert_non_null(s->talk);
 	assert_int_equal(seen(w, id, "assistant", NULL).n, 2);
+}
+
+static unsigned in_memory(const struct world *w)
+{
+	unsigned n = 0;
+
+	for (const struct list *at = w->core->talks.next; at != &w->core->talks; at = at->next)
+		n++;
+	return n;
+}
+
+static void keep_tokens(const struct op_session *s, void *user)
+{
+	*(int64_t *)user = s->tokens;
+}
+
+/* Conversations with nothing to do leave memory but for the last used; said
+ * something they are back, and go on. */
+static void test_idle_conversations_leave_memory(void **state)
+{
+	struct world *w = *state;
+	int64_t before = 0, after = 0;
+	char ids[6][64];
+
+	w->core->resting_max = 2;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		snprintf(ids[i], sizeof(ids[i]), "%s", begin(w, NULL));
+		tell(w, ids[i], "hello");
+	}
+	for (int i = 0; in_memory(w) > 2 && i < 1000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(in_memory(w), 2);
+	assert_int_equal(ops_session(w->core, ids[0], keep_tokens, &before, NULL), 0);
+	assert_true(before > 0);
+	tell(w, ids[0], "hello again");
+	assert_int_equal(seen(w, ids[0], "assistant", NULL).n, 2);
+	assert_int_equal(ops_session(w->core, ids[0], keep_tokens, &after, NULL), 0);
+	assert_true(after > before);
+	/* One that waits for its subagent stays. */
+	tell(w, ids[1], "Find where parse_header is defined");
+	assert_int_equal(say(w, ids[1], "yes"), 1);
+	for (size_t i = 2; i < ARRAY_LEN(ids); i++)
+		tell(w, ids[i], "hello");
+	wait_while(w, ids[1], has_runs);
+	assert_said(w, ids[1], "has ended (success)");
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEASURED 0
+#elif defined(__has_feature)
+#define MEASURED (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define MEASURED 1
+#endif
+
+/* What one that waits for a word costs. */
+static void test_memory_of_a_conversation(void **state)
+{
+	struct world *w = *state;
+	size_t full, empty;
+
+	for (int i = 0; i < 40; i++)
+		tell(w, begin(w, NULL), "hello");
+	full = mallinfo2().uordblks;
+	assert_int_equal(in_memory(w), 40);
+	w->core->resting_max = 0;
+	session_rest(w->core);
+	for (int i = 0; in_memory(w) > 0 && i < 1000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(in_memory(w), 0);
+	empty = mallinfo2().uordblks;
+	print_message("an idle conversation in memory: %zu bytes\n", (full - empty) / 40);
+	if (MEASURED)
+		assert_true((full - empty) / 40 < 100 << 10);
 }
 
 /* Without memory nothing is begun, and nothing is left behind. */
@@ -381,14 +533,26 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_plain_answer),       TEST(test_bad_input),
-		TEST(test_said_while_busy),      TEST(test_stop),
-		TEST(test_forged_notices),       TEST(test_context_refs),
-		TEST(test_several_runs),         TEST(test_long_results),
-		TEST(test_limits_are_of_a_turn), TEST(test_operating_text),
-		TEST(test_after_a_stop),         TEST(test_older_words),
-		TEST(test_its_own_model),        TEST(test_a_removed_session),
-		TEST(test_sessions_at_rest),     TEST(test_a_session_without_memory),
+		TEST(test_a_plain_answer),
+		TEST(test_bad_input),
+		TEST(test_said_while_busy),
+		TEST(test_stop),
+		TEST(test_forged_notices),
+		TEST(test_context_refs),
+		TEST(test_several_runs),
+		TEST(test_long_results),
+		TEST(test_limits_are_of_a_turn),
+		TEST(test_operating_text),
+		TEST(test_after_a_stop),
+		TEST(test_older_words),
+		TEST(test_its_own_model),
+		TEST(test_a_removed_session),
+		TEST(test_removed_while_it_works),
+		TEST(test_said_once),
+		TEST(test_idle_conversations_leave_memory),
+		TEST(test_memory_of_a_conversation),
+		TEST(test_sessions_at_rest),
+		TEST(test_a_session_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

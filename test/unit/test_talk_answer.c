@@ -15,11 +15,47 @@ static void test_the_whole_way(void **state)
 	assert_int_equal(say(w, id, "yes please"), 1);
 	wait_while(w, id, has_runs);
 	assert_said(w, id, "It has started");
-	assert_said(w, id, "parser.c:1");
+	/* Paragraphs of their own, so that Markdown shows them apart. */
+	assert_said(w, id, "\n\n- parser.c:1");
+	assert_said(w, id, "\n\nCaveat");
 	assert_int_equal(runs(w), 1);
 	assert_int_equal(seen(w, id, "event", "subagent:start").n, 1);
 	assert_int_equal(seen(w, id, "event", "subagent:complete").n, 1);
 	assert_sent(w, id, "[ava] End of the result of S-", true);
+}
+
+/* What the offline Ava takes for work, and what not. */
+static void test_questions(void **state)
+{
+	static const struct {
+		const char *words;
+		bool proposes;
+	} rows[] = {
+		{"Which function parses the header?", true},
+		{"where does it read the header", true},
+		{"How is the header parsed here?", true},
+		{"show me the parser of headers", true},
+		{"explain the header to me", true},
+		{"what can you do", false},
+		{"how are you today, Ava?", false},
+		{"which one?", false},
+		{"hello there", false},
+		{"yes", false},
+		{"yes but max 20 cents", false},
+		{"nothing at all, really", false},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char id[64];
+		unsigned offered;
+
+		snprintf(id, sizeof(id), "%s", begin(w, NULL));
+		tell(w, id, rows[i].words);
+		offered = seen(w, id, "assistant", "Shall it start?").n;
+		if (offered != rows[i].proposes)
+			fail_msg("%s: proposed %u", rows[i].words, offered);
+	}
 }
 
 static void test_no_is_no(void **state)
@@ -97,6 +133,66 @@ static void test_two_channels(void **state)
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
 	assert_said(w, id, "has ended (success)");
+}
+
+static void restart(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
+static unsigned times_sent(struct world *w, const char *session, const char *text)
+{
+	char *data = messages(w, session);
+	unsigned n = 0;
+
+	for (const char *at = data; (at = strstr(at, text)) != NULL; at++)
+		n++;
+	free(data);
+	return n;
+}
+
+/* What became of a proposal is told once, whatever stops between the decision
+ * and her next turn. */
+static void test_told_after_a_stop(void **state)
+{
+	struct world *w = *state;
+	int done = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	for (int i = 0; i < 2; i++) {
+		restart(w);
+		tell(w, id, "hello");
+	}
+	assert_int_equal(times_sent(w, id, "was rejected by the person"), 2); /* mark, notice */
+	assert_int_equal(times_sent(w, id, "[ava] P-"), 1);
+}
+
+/* It is answered elsewhere while nobody has the conversation in memory. */
+static void test_answered_elsewhere(void **state)
+{
+	struct world *w = *state;
+	int done = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	restart(w);
+	ops_confirm(w->core, pending(w), "yes", NULL, "ben", answered, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_int_equal(seen(w, id, "assistant", "has ended (success)").n, 1);
+	assert_int_equal(times_sent(w, id, "[ava] The person confirmed P-"), 1);
+	assert_int_equal(times_sent(w, id, "[ava] End of the result of S-"), 1);
 }
 
 static void test_two_proposals(void **state)
@@ -242,11 +338,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_whole_way),
+		TEST(test_questions),
 		TEST(test_no_is_no),
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
 		TEST(test_parallel),
+		TEST(test_told_after_a_stop),
+		TEST(test_answered_elsewhere),
 		TEST(test_two_proposals),
 		TEST(test_words_that_name),
 		TEST(test_edited_after_the_quote),

@@ -1,8 +1,11 @@
 /* Sealing and verifying: nothing is found where nothing was done, and each of
- * a thousand edits is found and named. */
+ * a thousand edits is found and named, as is each byte of a root that was
+ * sealed once for all (test/golden/seals). */
 #include "seal_rig.h"
 
+#include "base/hash.h"
 #include "base/sys.h"
+#include "journal/seal_key.h"
 #include "journal/seal_read.h"
 
 static void expect_whole(struct seal_rig *r)
@@ -67,6 +70,18 @@ struct edit {
 	char *data; /* of the file before it */
 	size_t len;
 	uint64_t line; /* that must be named; 0: any */
+	enum edit_kind {
+		EDIT_BYTE,
+		EDIT_SWAP,
+		EDIT_LINE_OUT,
+		EDIT_LINE_IN,
+		EDIT_CUT,
+		EDIT_OLDER_COPY,
+		EDIT_NO_RUN,
+		EDIT_NO_DAY,
+		EDIT_NO_CATALOG,
+		EDIT_KINDS
+	} kind;
 	char what[160];
 };
 
@@ -105,6 +120,7 @@ static void edit_byte(struct seal_rig *r, struct edit *e)
 	while (copy[at] == old)
 		copy[at] = (char)rig_random(r);
 	rig_put(r, e->path, copy, e->len);
+	e->kind = EDIT_BYTE;
 	e->line = 1;
 	for (size_t i = 0; i < at; i++)
 		e->line += e->data[i] == '\n';
@@ -140,6 +156,7 @@ static void edit_lines(struct seal_rig *r, struct edit *e, int how)
 		 : how == 1 ? "removal"
 			    : "insertion",
 		 a + 1, e->path);
+	e->kind = EDIT_SWAP + (enum edit_kind)how;
 	e->line = a + 1;
 	if (how == 0) {
 		write_moved(r, e, at, a, a + 1, c, false);
@@ -163,6 +180,7 @@ static void edit_cut(struct seal_rig *r, struct edit *e, bool at_line)
 	size_t len = at_line ? at[rig_random(r) % n] : rig_random(r) % e->len;
 
 	rig_put(r, e->path, e->data, len);
+	e->kind = at_line ? EDIT_OLDER_COPY : EDIT_CUT;
 	snprintf(e->what, sizeof(e->what), "%s to %zu of %zu bytes: %s",
 		 at_line ? "an older copy" : "cut", len, e->len, e->path);
 }
@@ -179,6 +197,9 @@ static void apply_edit(struct seal_rig *r, struct edit *e)
 		edit_lines(r, e, how == 6 ? 2 : how - 2);
 	} else if (rig_random(r) % 4 == 0) {
 		unlink(rig_full(r, e->path));
+		e->kind = strncmp(e->path, "logs/a", 6) == 0   ? EDIT_NO_DAY
+			  : strncmp(e->path, "logs/s", 6) == 0 ? EDIT_NO_RUN
+							       : EDIT_NO_CATALOG;
 		snprintf(e->what, sizeof(e->what), "removal of %s", e->path);
 	} else {
 		edit_cut(r, e, how == 4);
@@ -189,6 +210,7 @@ static void test_thousand_edits(void **state)
 {
 	const char *given = getenv("AVA_SEED");
 	struct seal_rig r = {.seed = given ? strtoull(given, NULL, 0) : 20261121};
+	unsigned kinds[EDIT_KINDS] = {0};
 
 	(void)state;
 	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)r.seed);
@@ -199,6 +221,7 @@ static void test_thousand_edits(void **state)
 		struct edit e;
 
 		apply_edit(&r, &e);
+		kinds[e.kind]++;
 		w.want = e.path;
 		w.want_line = e.line;
 		rig_verify(&r, &w);
@@ -209,13 +232,172 @@ static void test_thousand_edits(void **state)
 		free(e.data);
 	}
 	expect_whole(&r);
+	for (int i = 0; i < EDIT_KINDS; i++)
+		assert_in_range(kinds[i], i == EDIT_NO_CATALOG ? 1 : 5, 1000);
+	rig_fini(&r);
+}
+
+/* ---- a root that was sealed once for all, with the key 00 01 02 … 1f */
+
+static const char *const golden[] = {
+	"logs/ava/2026-11-21.jsonl",
+	"logs/subagents/S-7f3a2b.jsonl",
+	"runs/S-7f3a2b/messages.jsonl",
+	"catalog.jsonl",
+	"seals/public",
+	"seals/last",
+	"seals/key",
+};
+#define GOLDEN_SEALED 4 /* of these */
+
+static void golden_copy(struct seal_rig *r)
+{
+	char src[200];
+
+	rig_init(r, 1);
+	mkdir(rig_full(r, "runs/S-7f3a2b"), 0700);
+	mkdir(rig_full(r, "seals"), 0700);
+	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+		size_t len;
+		char *data;
+
+		snprintf(src, sizeof(src), "test/golden/seals/%s", golden[i]);
+		data = unit_read_src(src, &len);
+		rig_put(r, golden[i], data, len);
+		free(data);
+	}
+}
+
+static void test_golden(void **state)
+{
+	struct seal_rig r;
+	struct rig_found w = {0};
+	struct verify_report report;
+
+	(void)state;
+	golden_copy(&r);
+	report = rig_verify(&r, &w);
+	assert_string_equal(w.all, "");
+	assert_int_equal(report.seals, 2);
+	assert_int_equal(report.files, 4);
+	assert_string_equal(report.newest.hash,
+			    "e20fb004f77f794ea48f54c2c4b75acb661e43eac8356e6f9531d67b45bd06fe");
+	assert_string_equal(report.newest.key,
+			    "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8");
+	rig_fini(&r);
+}
+
+/* What doc/SEALS.md says of the form, with nothing of the verifier: the head
+ * is a plain hash of the file, the signature is that of the key. */
+static void test_golden_by_hand(void **state)
+{
+	struct seal_rig r;
+	struct seal_key key;
+	char hex[HASH_HEX_LEN + 1], sig_hex[2 * SEAL_SIG + 1], *log, *run;
+	unsigned char sig[SEAL_SIG];
+	const char *content, *end;
+	size_t len;
+
+	(void)state;
+	golden_copy(&r);
+	run = unit_read(rig_full(&r, "logs/subagents/S-7f3a2b.jsonl"), &len);
+	hash_sha256_hex(run, len, hex);
+	free(run);
+	log = unit_read(rig_full(&r, "logs/ava/2026-11-21.jsonl"), &len);
+	content = strstr(log, "{\"n\":2,");
+	assert_non_null(content);
+	end = strstr(content, ",\"sig\":\"");
+	assert_non_null(end);
+	assert_non_null(strstr(content, hex));
+	assert_int_equal(seal_key_open(&key, r.fd, NULL), 0);
+	seal_key_sign(&key, content, (size_t)(end - content), sig);
+	seal_key_close(&key);
+	seal_hex(sig, SEAL_SIG, sig_hex);
+	assert_memory_equal(end + strlen(",\"sig\":\""), sig_hex, 2 * SEAL_SIG);
+	free(log);
+	rig_fini(&r);
+}
+
+/* Each bit in turn, each length, and what stands beside the logs. */
+static void test_golden_every_byte(void **state)
+{
+	struct seal_rig r;
+	struct rig_found w = {0};
+
+	(void)state;
+	golden_copy(&r);
+	for (size_t i = 0; i < GOLDEN_SEALED; i++) {
+		size_t len;
+		char *data = unit_read(rig_full(&r, golden[i]), &len);
+
+		w.want = golden[i];
+		for (size_t at = 0; at < len; at++) {
+			data[at] ^= (char)(1 << at % 8);
+			rig_put(&r, golden[i], data, len);
+			data[at] ^= (char)(1 << at % 8);
+			rig_verify(&r, &w);
+			if (!w.hit)
+				fail_msg("%s, byte %zu is flipped: %s", golden[i], at, w.all);
+			rig_put(&r, golden[i], data, at);
+			rig_verify(&r, &w);
+			if (!w.hit)
+				fail_msg("%s, cut at %zu: %s", golden[i], at, w.all);
+		}
+		rig_put(&r, golden[i], data, len);
+		free(data);
+	}
+	rig_verify(&r, &w);
+	assert_string_equal(w.all, "");
+	rig_fini(&r);
+}
+
+/* Another key in the list, no list, another newest Seal: told; no newest one:
+ * a note, since nothing can be known. */
+static void test_golden_beside(void **state)
+{
+	struct seal_rig r;
+	struct rig_found w = {.want = golden[0]};
+	size_t len;
+	char *data;
+
+	(void)state;
+	golden_copy(&r);
+	data = unit_read(rig_full(&r, "seals/public"), &len);
+	for (size_t at = 0; at < strlen("ed25519 ") + 64; at++) {
+		data[at] ^= 1;
+		rig_put(&r, "seals/public", data, len);
+		data[at] ^= 1;
+		rig_verify(&r, &w);
+		if (!w.hit || !strstr(w.all, "does not name"))
+			fail_msg("byte %zu of seals/public: %s", at, w.all);
+	}
+	unlink(rig_full(&r, "seals/public"));
+	rig_verify(&r, &w);
+	assert_true(w.hit);
+	rig_put(&r, "seals/public", data, len);
+	free(data);
+
+	data = unit_read(rig_full(&r, "seals/last"), &len);
+	for (size_t at = 0; at < len - 1; at++) {
+		data[at] ^= 1;
+		rig_put(&r, "seals/last", data, len);
+		data[at] ^= 1;
+		rig_verify(&r, &w);
+		if (w.n == 0)
+			fail_msg("byte %zu of seals/last: nothing is said", at);
+	}
+	rig_put(&r, "seals/last", data, len);
+	free(data);
+	rig_verify(&r, &w);
+	assert_string_equal(w.all, "");
 	rig_fini(&r);
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_untouched),
-	cmocka_unit_test(test_unsealed_tail_is_told_apart),
-	cmocka_unit_test(test_thousand_edits),
+	cmocka_unit_test(test_untouched),      cmocka_unit_test(test_unsealed_tail_is_told_apart),
+	cmocka_unit_test(test_thousand_edits), cmocka_unit_test(test_golden),
+	cmocka_unit_test(test_golden_by_hand), cmocka_unit_test(test_golden_every_byte),
+	cmocka_unit_test(test_golden_beside),
 };
 
 int main(void)

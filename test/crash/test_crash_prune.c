@@ -1,0 +1,349 @@
+/* A crash before every call of pruning: runs of three days stand in a root
+ * with their results and seals, and those of the first two are pruned; at each
+ * call to the disk it is taken as a kill and as power cuts leave it. When the
+ * root is opened again each run is there whole, byte for byte, or gone whole,
+ * the days too; what was to stay is there; what is left verifies; and pruning
+ * once more takes what is still to go.
+ *
+ * The wall clock is this test's (linked in place of the real one). */
+#include "crash.h"
+
+#include <sys/stat.h>
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "ava/prune.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/settings.h"
+#include "journal/verify.h"
+#include "life.h"
+#include "os/loop.h"
+
+#define DAYS  3
+#define RUNS  4
+#define DAY   INT64_C(86400000)
+#define NOON  INT64_C(1795262400000) /* 2026-11-21T12:00Z */
+#define FILES 64
+
+int64_t __wrap_clock_wall_ms(void);
+
+static _Atomic int64_t now_ms;
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return atomic_fetch_add(&now_ms, 1);
+}
+
+struct world {
+	char src[256];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	char ids[RUNS][32];
+	int nids;
+};
+
+static const char script[] =
+	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"a.c\"}}]}\n"
+	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"in a.c:1\","
+	"\"confidence\":0.5}}]}\n";
+
+static struct core_options options(struct world *w)
+{
+	return (struct core_options){.loop = w->loop,
+				     .root = "/",
+				     .settings = &w->settings,
+				     .model = "offline:/script.jsonl",
+				     .segment_bytes = 128 << 10};
+}
+
+static void open_core(struct world *w, struct memdisk *d)
+{
+	struct core_options o = options(w);
+	struct ava_error err = {0};
+
+	memdisk_use(d);
+	if (core_open(&w->core, &o, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static void close_core(struct world *w)
+{
+	for (int i = 0; !core_idle(w->core) && i < 100000; i++)
+		os_loop_step(w->loop, 5);
+	assert_true(core_idle(w->core));
+	core_close(w->core);
+	w->core = NULL;
+	memdisk_use(NULL);
+}
+
+/* ---- three days */
+
+static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct world *w = user;
+
+	if (rv != 0)
+		fail_msg("spawn: %s", err->text);
+	snprintf(w->ids[w->nids++], sizeof(w->ids[0]), "%s", s->id);
+}
+
+static void ask(struct world *w)
+{
+	struct op_spawn s = {.role = "code_reviewer",
+			     .task = "Where is parse_header?",
+			     .cwd = w->src,
+			     .origin = "test",
+			     .session_id = "s1",
+			     .user_id = "tester",
+			     .request_id = "",
+			     .timeout_ms = AVA_DEFAULT,
+			     .max_cost_microusd = AVA_DEFAULT,
+			     .max_tokens = AVA_DEFAULT,
+			     .max_iterations = AVA_DEFAULT};
+	int before = w->nids;
+
+	ops_spawn(w->core, &s, on_spawn, w);
+	for (int i = 0; w->nids == before && i < 100000; i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(w->nids, before + 1);
+}
+
+/* The first day has two runs. */
+static void live(struct world *w, struct memdisk *d)
+{
+	for (int day = 0; day < DAYS; day++) {
+		atomic_store(&now_ms, NOON - (DAYS - 1 - day) * DAY);
+		open_core(w, d);
+		ask(w);
+		if (day == 0)
+			ask(w);
+		close_core(w);
+	}
+}
+
+/* ---- what is there */
+
+struct picture {
+	struct {
+		char path[128];
+		char *bytes;
+		size_t len;
+	} files[FILES];
+	size_t n;
+};
+
+/* What belongs to runs, and the days. */
+static void take_file(const char *path, const char *bytes, size_t len, void *user)
+{
+	struct picture *p = user;
+
+	if (strncmp(path, "/runs/", 6) != 0 && strncmp(path, "/logs/subagents/", 16) != 0 &&
+	    strncmp(path, "/logs/ava/", 10) != 0)
+		return;
+	assert_true(p->n < FILES);
+	snprintf(p->files[p->n].path, sizeof(p->files[0].path), "%s", path);
+	p->files[p->n].bytes = malloc(len + 1);
+	assert_non_null(p->files[p->n].bytes);
+	memcpy(p->files[p->n].bytes, bytes, len);
+	p->files[p->n++].len = len;
+}
+
+static void picture_fini(struct picture *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->files[i].bytes);
+	p->n = 0;
+}
+
+/* Of the files with `part` in their names: 1 all are as they were, 0 none is
+ * there, -1 neither. */
+static int whole(struct memdisk *d, const struct picture *was, const char *part)
+{
+	size_t there = 0, all = 0, len;
+
+	for (size_t i = 0; i < was->n; i++) {
+		const char *bytes;
+
+		if (strstr(was->files[i].path, part) == NULL)
+			continue;
+		all++;
+		bytes = memdisk_read(d, was->files[i].path, &len);
+		if (bytes == NULL)
+			continue;
+		if (len != was->files[i].len || memcmp(bytes, was->files[i].bytes, len) != 0)
+			return -1;
+		there++;
+	}
+	assert_true(all > 0);
+	return there == all ? 1 : there == 0 ? 0 : -1;
+}
+
+static void on_finding(const struct verify_finding *f, void *user)
+{
+	if (f->kind == VERIFY_BROKEN)
+		snprintf(user, 400, "%s:%llu: %s", f->path, (unsigned long long)f->line, f->what);
+}
+
+static void check_verifies(struct memdisk *d, const char *when)
+{
+	char broken[400] = "";
+	struct verify_options o = {
+		.root = "/", .finding = on_finding, .user = broken, .threads = 1};
+	struct verify_report report;
+	struct ava_error err = {0};
+
+	memdisk_use(d);
+	if (verify_run(&o, &report, &err) != 0)
+		fail_msg("%s: verify: %s", when, err.text);
+	memdisk_use(NULL);
+	if (broken[0] != '\0')
+		fail_msg("%s: %s", when, broken);
+	assert_true(report.seals > 0);
+}
+
+/* ---- pruning */
+
+static void prune(struct world *w, struct memdisk *d)
+{
+	struct core_options o = options(w);
+	struct ava_error err = {0};
+	struct buf report;
+
+	buf_init(&report, 1u << 20);
+	memdisk_use(d);
+	if (core_prune(&o, NOON - DAY / 4, false, &report, &err) != 0)
+		fail_msg("prune: %s", err.text);
+	memdisk_use(NULL);
+	buf_fini(&report);
+}
+
+struct film {
+	struct memdisk *at[4000];
+	size_t n;
+};
+
+static void on_call(struct memdisk *d, void *user)
+{
+	struct film *f = user;
+
+	assert_true(f->n < ARRAY_LEN(f->at));
+	f->at[f->n++] = memdisk_snapshot(d);
+}
+
+static const char *const old_days[] = {"/2026-11-19.", "/2026-11-20."};
+
+/* Returns how many of the old runs are there. */
+static int check_whole(const struct world *w, struct memdisk *d, const struct picture *was,
+		       const char *when)
+{
+	int there = 0, is;
+
+	for (int i = 0; i < RUNS; i++) {
+		is = whole(d, was, w->ids[i]);
+		if (is < 0 || (i == RUNS - 1 && is == 0))
+			fail_msg("%s: run %d (%s) is %s", when, i, w->ids[i],
+				 is < 0 ? "there in part" : "gone");
+		there += i < RUNS - 1 && is;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(old_days); i++)
+		if (whole(d, was, old_days[i]) < 0)
+			fail_msg("%s: the log %s is there in part", when, old_days[i]);
+	return there;
+}
+
+static void check_gone(const struct world *w, struct memdisk *d, const struct picture *was,
+		       const char *when)
+{
+	if (check_whole(w, d, was, when) != 0)
+		fail_msg("%s: an old run is still there", when);
+	for (size_t i = 0; i < ARRAY_LEN(old_days); i++)
+		assert_int_equal(whole(d, was, old_days[i]), 0);
+}
+
+static void crash_at(struct world *w, const struct film *f, size_t i, enum cut cut,
+		     const struct picture *was)
+{
+	struct memdisk *d = cut_disk(f->at[i], cut, i);
+	char when[100];
+
+	snprintf(when, sizeof(when), "call %zu of %zu, %s", i, f->n, cut_names[cut]);
+	open_core(w, d);
+	close_core(w);
+	check_whole(w, d, was, when);
+	check_verifies(d, when);
+	prune(w, d);
+	check_gone(w, d, was, when);
+	check_verifies(d, when);
+	memdisk_free(d);
+}
+
+static void set_up(struct world *w, struct memdisk *d)
+{
+	const char *base = getenv("TMPDIR");
+	char path[300];
+	FILE *f;
+
+	setenv("TZ", "UTC0", 1);
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	snprintf(w->src, sizeof(w->src), "%s/ava-prune.XXXXXX", base != NULL ? base : "/tmp");
+	assert_non_null(mkdtemp(w->src));
+	snprintf(path, sizeof(path), "%s/a.c", w->src);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("int parse_header(const char *s);\n", f);
+	fclose(f);
+	memdisk_write(d, "/script.jsonl", script, strlen(script));
+	memdisk_power_cut(d, memdisk_all, NULL);
+}
+
+static void tear_down(struct world *w)
+{
+	char path[300];
+
+	os_loop_free(w->loop);
+	snprintf(path, sizeof(path), "%s/a.c", w->src);
+	unlink(path);
+	rmdir(w->src);
+}
+
+static void test_every_call(void **state)
+{
+	struct memdisk *d = memdisk_new();
+	static struct world w;
+	static struct film f;
+	static struct picture was;
+	long disks = 0;
+
+	(void)state;
+	set_up(&w, d);
+	live(&w, d);
+	memdisk_walk(d, take_file, &was);
+	check_verifies(d, "before");
+	memdisk_watch(d, on_call, &f);
+	prune(&w, d);
+	memdisk_watch(d, NULL, NULL);
+	check_gone(&w, d, &was, "without a crash");
+	check_verifies(d, "without a crash");
+	memdisk_free(d);
+	for (size_t i = 0; i < f.n; i++)
+		for (size_t cut = 0; cut < CUTS; cut++, disks++)
+			crash_at(&w, &f, i, (enum cut)cut, &was);
+	print_message("figure prune_points %zu\nfigure prune_disks %ld\n", f.n, disks);
+	assert_true(f.n > 30);
+	for (size_t i = 0; i < f.n; i++)
+		memdisk_free(f.at[i]);
+	picture_fini(&was);
+	tear_down(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
+
+	return cmocka_run_group_tests_name("crash_prune", tests, NULL, NULL);
+}

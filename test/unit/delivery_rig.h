@@ -1,0 +1,240 @@
+/* A person who is away, and one who looks: real conversations and runs of the
+ * offline model in a data root of their own, and what is delivered of them. */
+#ifndef DELIVERY_RIG_H
+#define DELIVERY_RIG_H
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/core.h"
+#include "ava/delivery_state.h"
+#include "ava/ops.h"
+#include "ava/sessions.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "os/loop.h"
+
+#define ASK "Find where parse_header is defined"
+
+struct world {
+	char dir[256], root[300], src[300], notify[700], took[300];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	int scripts;
+};
+
+static inline int try_open(struct world *w, struct ava_error *err)
+{
+	struct core_options o = {.loop = w->loop,
+				 .root = w->root,
+				 .settings = &w->settings,
+				 .model = "offline",
+				 .notify = w->notify};
+
+	return core_open(&w->core, &o, err);
+}
+
+static inline void open_core(struct world *w)
+{
+	struct ava_error err = {0};
+
+	if (try_open(w, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static inline void reopen(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
+static inline int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	char path[400];
+
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
+	snprintf(w->src, sizeof(w->src), "%s/src", w->dir);
+	snprintf(w->took, sizeof(w->took), "%s/took", w->dir);
+	mkdir(w->root, 0700);
+	mkdir(w->src, 0700);
+	snprintf(path, sizeof(path), "%s/parser.c", w->src);
+	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
+	settings_defaults(&w->settings);
+	w->settings.disk_free_min_mb = 0;
+	w->settings.notify_retry_s = 0;
+	w->settings.notify_timeout_s = 120;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	*state = w;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	if (w->core)
+		core_close(w->core);
+	os_loop_free(w->loop);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+/* notify.exec: this shell script, with "$0" the file for what it took. */
+static inline void set_notify(struct world *w, const char *script)
+{
+	char path[300];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/notify.sh", w->dir);
+	unit_write(path, script, strlen(script));
+	n = snprintf(w->notify, sizeof(w->notify), "/bin/sh%c-c%c. %s%c%s%c", 0, 0, path, 0,
+		     w->took, 0);
+	assert_true(n > 0 && n < (int)sizeof(w->notify) - 1);
+	w->notify[n] = 0;
+}
+
+/* ---- a person */
+
+static inline void begun(int rv, const struct op_session *s, const struct ava_error *err,
+			 void *user)
+{
+	assert_int_equal(rv, 0);
+	snprintf(user, 64, "%s", s->id);
+}
+
+static inline const char *begin(struct world *w, const char *model, char id[64])
+{
+	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
+
+	id[0] = 0;
+	ops_session_new(w->core, &n, begun, id);
+	assert_true(id[0] != 0);
+	return id;
+}
+
+static inline const char *script(struct world *w, const char *lines)
+{
+	static char id[500];
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/script%d.jsonl", w->dir, w->scripts++);
+	unit_write(path, lines, strlen(lines));
+	snprintf(id, sizeof(id), "offline:%s", path);
+	return id;
+}
+
+static inline void said(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+	*(bool *)user = true;
+}
+
+static inline void is_busy(const struct op_session *s, void *user)
+{
+	*(bool *)user = s->busy || s->waiting > 0 || s->live_runs > 0;
+}
+
+static inline void step_while(struct world *w, const bool *yes, bool wanted)
+{
+	for (int i = 0; *yes == wanted && i < 12000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(*yes != wanted);
+}
+
+/* Said, answered, and all runs have ended. */
+static inline void tell(struct world *w, const char *session, const char *text)
+{
+	struct op_say s = {.text = text, .user_id = "ben"};
+	bool done = false, busy = true;
+
+	ops_say(w->core, session, &s, said, &done);
+	step_while(w, &done, false);
+	for (int i = 0; busy && i < 12000; i++) {
+		os_loop_step(w->loop, 10);
+		assert_int_equal(ops_session(w->core, session, is_busy, &busy, NULL), 0);
+	}
+	assert_false(busy);
+}
+
+/* ---- a client */
+
+struct view {
+	char summary[200], types[2000], text[9000], title[300];
+	uint64_t lsn, first;
+	unsigned n;
+	bool cut;
+};
+
+static inline void see_head(const struct op_unseen *u, void *user)
+{
+	struct view *v = user;
+
+	snprintf(v->summary, sizeof(v->summary), "%s", u->summary);
+	v->lsn = u->lsn;
+}
+
+static inline void see_item(const char *json, size_t len, void *user)
+{
+	struct view *v = user;
+	json_t *o = json_parse(json, len, NULL);
+	size_t at = strlen(v->types);
+
+	assert_non_null(o);
+	if (v->n++ == 0)
+		v->first = (uint64_t)json_get_int(o, "lsn", 0);
+	snprintf(v->types + at, sizeof(v->types) - at, "%.1s",
+		 strncmp(json_get_str(o, "type"), "Spawn", 5) == 0 ? json_get_str(o, "type") + 5
+								   : json_get_str(o, "type"));
+	snprintf(v->text, sizeof(v->text), "%s", json_get_str(o, "text"));
+	snprintf(v->title, sizeof(v->title), "%s", json_get_str(o, "title"));
+	v->cut = json_get_bool(o, "cut", false);
+	json_decref(o);
+}
+
+static inline struct view unseen(struct world *w, const char *session)
+{
+	struct view v = {.n = 0};
+
+	assert_int_equal(ops_unseen(w->core, session, "terminal", see_head, see_item, &v, NULL), 0);
+	return v;
+}
+
+struct answer {
+	bool done;
+	int rv;
+	unsigned acknowledged, unseen;
+	char text[300];
+};
+
+static inline void acked(int rv, unsigned acknowledged, unsigned left, const struct ava_error *err,
+			 void *user)
+{
+	struct answer *a = user;
+
+	*a = (struct answer){true, rv, acknowledged, left, ""};
+	snprintf(a->text, sizeof(a->text), "%.290s", err ? err->text : "");
+}
+
+static inline struct answer ack(struct world *w, const char *session, const char *channel,
+				uint64_t lsn)
+{
+	struct answer a = {false};
+
+	ops_ack(w->core, session, channel, lsn, acked, &a);
+	step_while(w, &a.done, false);
+	return a;
+}
+
+#endif

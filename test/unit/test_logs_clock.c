@@ -1,0 +1,314 @@
+/* The log and the wall clock: midnight, a leap day, the end of summer time, a
+ * clock that is set back an hour, also over a restart. Each event is given
+ * once, in the order of lsn, whatever is asked, and follows through all of it.
+ *
+ * The wall clock is this test's (linked in place of the real one). */
+#include "unit.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <ava.h>
+
+#include "ava/core.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "journal/verify.h"
+#include "os/loop.h"
+#include "subagent/logbook.h"
+
+int64_t __wrap_clock_wall_ms(void);
+
+static _Atomic int64_t now_ms = INT64_C(1795262400000);
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return atomic_load(&now_ms);
+}
+
+#define RESTART "" /* another process goes on from here */
+#define EVENTS  32
+
+static const struct story {
+	const char *zone;
+	const char *points[EVENTS]; /* when something is logged */
+	const char *days[8];        /* the logs there are then */
+} stories[] = {
+	{"UTC0",
+	 {"2028-02-28T23:59:59.500Z", "2028-02-29T00:00:00.000Z", "2028-02-29T12:00:00.000Z",
+	  "2028-02-29T23:59:59.999Z", "2028-03-01T00:00:00.000Z", "2028-03-01T00:10:00.000Z",
+	  "2028-02-29T23:10:00.000Z", "2028-02-29T23:10:00.000Z", RESTART,
+	  "2028-02-29T22:00:00.000Z", "2028-03-01T01:00:00.000Z", "2028-03-02T00:00:00.001Z"},
+	 {"2028-02-28", "2028-02-29", "2028-03-01", "2028-03-02"}},
+	/* 2027 has no such day. */
+	{"UTC0",
+	 {"2027-02-28T23:59:59.999Z", "2027-03-01T00:00:00.000Z"},
+	 {"2027-02-28", "2027-03-01"}},
+	/* The hour from 2 to 3 comes twice; midnight is at 22:00 and 23:00 Z. */
+	{"CET-1CEST,M3.5.0,M10.5.0/3",
+	 {"2028-10-28T21:59:59.999Z", "2028-10-28T22:00:00.000Z", "2028-10-29T00:30:00.000Z",
+	  "2028-10-29T01:30:00.000Z", RESTART, "2028-10-29T00:31:00.000Z",
+	  "2028-10-29T22:30:00.000Z", "2028-10-29T23:00:00.000Z", "2028-10-29T22:00:00.000Z"},
+	 {"2028-10-28", "2028-10-29", "2028-10-30"}},
+};
+
+struct world {
+	char root[256];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	const struct story *story;
+	int64_t times[EVENTS];
+	uint64_t lsns[EVENTS];
+	unsigned n;
+};
+
+static void open_core(struct world *w)
+{
+	struct core_options o = {
+		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
+	struct ava_error err = {0};
+
+	if (core_open(&w->core, &o, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static void set_up(struct world *w, const struct story *s)
+{
+	*w = (struct world){.story = s};
+	setenv("TZ", s->zone, 1);
+	tzset();
+	snprintf(w->root, sizeof(w->root), "%s", unit_tmpdir());
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	atomic_store(&now_ms, clock_parse_iso(s->points[0], CLOCK_ISO_LEN));
+	open_core(w);
+}
+
+static void tear_down(struct world *w)
+{
+	os_loop_free(w->loop);
+	unit_rmdir(w->root);
+}
+
+static void written(int rv, void *user)
+{
+	*(int *)user = rv;
+}
+
+static void log_one(struct world *w)
+{
+	struct draft *d = draft_new(&w->core->book);
+	struct ava_error err = {0};
+	struct buf content;
+	int answer = 1;
+
+	assert_non_null(d);
+	buf_init(&content, 200);
+	buf_addf(&content, "{\"class\":\"test\",\"message\":\"number %u.\"}", w->n);
+	core_event(w->core, d, EVENT_Error, "", "", &content);
+	assert_int_equal(draft_commit(d, JOURNAL_NOW, written, &answer, &err), 0);
+	journal_sync(w->core->journal);
+	assert_int_equal(answer, 0);
+	w->times[w->n++] = atomic_load(&now_ms);
+}
+
+/* ---- asking */
+
+/* The number in the message of an event. */
+static unsigned number_of(const struct ava_log_event *e)
+{
+	const char *at = memmem(e->line, e->len, "number ", 7);
+
+	assert_non_null(at);
+	return (unsigned)strtoul(at + 7, NULL, 10);
+}
+
+static struct ava_log_query question(const struct world *w)
+{
+	return (struct ava_log_query){.root = w->root, .everything = 1, .types = "Error"};
+}
+
+/* Exactly those of which `wanted` is true, in order. */
+static void expect(const struct world *w, const struct ava_log_query *q, const bool *wanted,
+		   const char *what)
+{
+	struct ava_log_event e;
+	struct ava_error err = {0};
+	struct ava_log *log;
+	int rv;
+
+	if (ava_log_open(&log, q, &err) != 0)
+		fail_msg("%s: %s", what, err.text);
+	for (unsigned i = 0; i < w->n; i++) {
+		if (!wanted[i])
+			continue;
+		rv = ava_log_next(log, &e, &err);
+		if (rv != 1 || number_of(&e) != i)
+			fail_msg("%s: number %u is not given but %s", what, i,
+				 rv == 1 ? e.line : "nothing");
+	}
+	assert_int_equal(ava_log_next(log, &e, &err), 0);
+	ava_log_close(log);
+}
+
+static void ask_times(const struct world *w)
+{
+	char since[CLOCK_ISO_LEN + 1], until[CLOCK_ISO_LEN + 1], what[100];
+
+	for (unsigned a = 0; a < w->n; a++)
+		for (unsigned b = 0; b < w->n; b++) {
+			struct ava_log_query q = question(w);
+			bool wanted[EVENTS];
+
+			clock_iso(w->times[a], since);
+			clock_iso(w->times[b], until);
+			snprintf(what, sizeof(what), "%s to %s", since, until);
+			q.since = since;
+			q.until = until;
+			for (unsigned i = 0; i < w->n; i++)
+				wanted[i] = w->times[i] >= w->times[a] && w->times[i] < w->times[b];
+			expect(w, &q, wanted, what);
+			q.until = NULL;
+			for (unsigned i = 0; i < w->n; i++)
+				wanted[i] = w->times[i] >= w->times[a];
+			expect(w, &q, wanted, since);
+		}
+}
+
+static void ask_order(const struct world *w)
+{
+	struct ava_log_query q = question(w);
+	bool wanted[EVENTS];
+
+	memset(wanted, 1, sizeof(wanted));
+	expect(w, &q, wanted, "all");
+	for (unsigned k = 1; k <= w->n; k++) {
+		for (unsigned i = 0; i < w->n; i++)
+			wanted[i] = i >= w->n - k;
+		q = question(w);
+		q.last = k;
+		expect(w, &q, wanted, "the last");
+		q = question(w);
+		q.after = w->lsns[k - 1];
+		for (unsigned i = 0; i < w->n; i++)
+			wanted[i] = i >= k;
+		expect(w, &q, wanted, "after an lsn");
+	}
+}
+
+/* An event stands in the log of its day, or, when the clock went back, in the
+ * newest there was. */
+static void check_days(struct world *w)
+{
+	struct ava_log_query q = question(w);
+	struct ava_log_event e;
+	struct ava_log *log;
+	char day[16], newest[16] = "", path[64];
+	unsigned ndays = 0;
+
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	for (unsigned i = 0; i < w->n; i++) {
+		assert_int_equal(ava_log_next(log, &e, NULL), 1);
+		w->lsns[i] = e.lsn;
+		clock_local_date(w->times[i], day);
+		if (strcmp(day, newest) > 0) {
+			snprintf(newest, sizeof(newest), "%s", day);
+			assert_string_equal(newest, w->story->days[ndays++]);
+		}
+		snprintf(path, sizeof(path), "logs/ava/%s.jsonl", newest);
+		assert_string_equal(e.file, path);
+	}
+	assert_null(w->story->days[ndays]);
+	ava_log_close(log);
+}
+
+/* ---- following */
+
+static void follow_one(struct ava_log *log, unsigned want)
+{
+	struct ava_log_event e;
+	struct ava_error err = {0};
+	int rv = 0;
+
+	for (int i = 0; rv == 0 && i < 1200; i++) {
+		rv = ava_log_next(log, &e, &err);
+		if (rv == 0)
+			ava_log_wait(log, 100);
+	}
+	if (rv != 1)
+		fail_msg("number %u: %s", want, rv == 0 ? "never came" : err.text);
+	assert_int_equal(number_of(&e), want);
+}
+
+static void on_finding(const struct verify_finding *f, void *user)
+{
+	fail_msg("%s:%llu: %s", f->path, (unsigned long long)f->line, f->what);
+}
+
+static void check_seals(const struct world *w)
+{
+	struct verify_options o = {.root = w->root, .finding = on_finding, .threads = 1};
+	struct verify_report r;
+
+	assert_int_equal(verify_run(&o, &r, NULL), 0);
+	assert_true(r.seals > 0);
+}
+
+static void tell(struct world *w)
+{
+	struct ava_log_query q = question(w);
+	struct ava_log_event e;
+	struct ava_log *log;
+
+	q.follow = 1;
+	log_one(w);
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	follow_one(log, 0);
+	for (size_t i = 1; i < EVENTS && w->story->points[i] != NULL; i++) {
+		if (strcmp(w->story->points[i], RESTART) == 0) {
+			core_close(w->core);
+			open_core(w);
+			continue;
+		}
+		atomic_store(&now_ms, clock_parse_iso(w->story->points[i], CLOCK_ISO_LEN));
+		log_one(w);
+		follow_one(log, w->n - 1);
+	}
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
+	ava_log_close(log);
+}
+
+static void test_stories(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(stories); i++) {
+		print_message("%s %s\n", stories[i].zone, stories[i].points[0]);
+		set_up(&w, &stories[i]);
+		tell(&w);
+		check_days(&w);
+		ask_order(&w);
+		ask_times(&w);
+		core_close(w.core);
+		check_seals(&w);
+		ask_times(&w);
+		tear_down(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_stories)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
