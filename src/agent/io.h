@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <ava.h>
+#include "agent/turn.h"
 
 struct agent;
 struct turn;
@@ -55,9 +56,6 @@ struct agent_ask {
 	const char *fallback; /* what is taken when nobody answers; NULL: none */
 	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
 };
-
-/* What became of it. */
-enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */
