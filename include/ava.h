@@ -228,6 +228,8 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t ntools;
 	const char *const *grants;
 	size_t ngrants;
+	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
+	size_t nask_before;
 };
 
 enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };
@@ -259,6 +261,7 @@ struct ava_run {
 	int64_t iteration;                     /* calls of its model */
 	int64_t timeout_ms, max_cost_microusd; /* its limits */
 	int64_t max_tokens, max_iterations;
+	const char *asks, *asks_call; /* AVA_WAITING: what, for ava_steer; else "" */
 };
 
 /* 1: this status is an end. */
@@ -326,6 +329,16 @@ AVA_API int ava_result(struct ava_runtime *rt, const char *run, struct ava_resul
 		       struct ava_error *err);
 /* For good: nothing of it starts after this returns 0. Also 0 when it had ended. */
 AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err);
+/* Say something to a run; 0 when that is on disk. One that asks a person
+ * (AVA_WAITING; its event Waiting says what) takes it as the answer: of a
+ * question anything, the number of a choice is that choice; of a call that needs
+ * a yes a yes, or a no with its reason. `call` (NULL: whatever it asks) binds the
+ * answer to one question: AVA_ENOENT when that is not open. One at work reads it
+ * at its next turn; its event Steering with the outcome delivered or too_late
+ * says so. At most 2,000 characters. AVA_EEXIST: it has ended; AVA_EBUSY: 16
+ * messages are not read yet; AVA_EINVAL. */
+AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
+		      struct ava_error *err);
 /* Every live run of the root. *n (NULL is allowed): how many were cancelled,
  * also on error, which is that of the first that could not be. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);

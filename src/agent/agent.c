@@ -27,17 +27,18 @@
 
 #include "agent/answer.h"
 #include "agent/ask.h"
+#include "agent/compact.h"
 #include "agent/limit.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
+#include "agent/words.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 
-#define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
-#define PAUSES_MAX      5 /* in a row are gone on from */
-#define NOTICE_MAX      1024
+#define PAUSES_MAX 5 /* in a row are gone on from */
+#define NOTICE_MAX 1024
 
 enum step { STEP_AGAIN, STEP_WAIT };
 
@@ -55,7 +56,7 @@ static const struct {
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
 			  step_queued},
-	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS), step_calling},
+	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS) | TO(WAITING), step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
 	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(WAITING) | TO(SAVING), step_tools},
 	[AGENT_WAITING] = {"waiting", TO(QUEUED) | TO(SAVING), step_waiting},
@@ -132,6 +133,8 @@ static enum step finish(struct agent *a, struct agent_end *end, const char *open
 	}
 	if (a->asked)
 		stop_calling(a);
+	else if (a->compacting)
+		a->io->infer_stop(a);
 	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
 		a->io->tools_stop(a);
 	drop_unsaved(a);
@@ -242,6 +245,18 @@ static enum step step_queued(struct agent *a)
 	return agent_move(a, a->turn != NULL && !a->reply_ready ? AGENT_TOOLS : AGENT_CALLING);
 }
 
+/* No slot, and no time passes, until a person has answered. */
+static enum step wait_for_person(struct agent *a)
+{
+	a->used_ms = a->io->now(a) - a->started_ms;
+	a->started_ms = -1;
+	a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, INT64_MAX);
+	a->io->slot_drop(a);
+	a->have_slot = a->slot_wanted = false;
+	return agent_move(a, AGENT_WAITING);
+}
+
 static enum step ask_model(struct agent *a)
 {
 	struct agent_infer call = {
@@ -251,6 +266,10 @@ static enum step ask_model(struct agent *a)
 	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
+	if (used_up >= 0 && a->spec->ask_limit) {
+		a->over = (uint8_t)(used_up + 1);
+		return wait_for_person(a);
+	}
 	if (used_up >= 0)
 		return finish_limit(a, (enum agent_resource)used_up);
 	rv = a->io->infer(a, &call);
@@ -260,6 +279,25 @@ static enum step ask_model(struct agent *a)
 	a->totals.calls++;
 	a->asked = true;
 	a->again = false;
+	return STEP_WAIT;
+}
+
+/* Where the window is nearly full: first room, then the call. */
+static enum step make_room(struct agent *a)
+{
+	struct agent_compact c;
+	int rv;
+
+	if (a->compacting)
+		return STEP_WAIT;
+	if (a->overflowed && a->halvings++ >= COMPACT_HALVINGS)
+		return finish_error(a, "model_error", a->reply_class, a->reply_error);
+	if (!compact_due(a, &c))
+		return ask_model(a);
+	rv = a->io->compact(a, &c);
+	if (rv < 0)
+		return finish_internal(a, rv);
+	a->compacting = true;
 	return STEP_WAIT;
 }
 
@@ -353,6 +391,8 @@ static int used_up(struct agent *a)
 	int64_t max_output;
 	int r;
 
+	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
+		return -1;
 	a->new_bytes += (int64_t)a->turn->wire_len;
 	r = limit_reserve(a, &max_output);
 	a->new_bytes -= (int64_t)a->turn->wire_len;
@@ -444,14 +484,6 @@ static enum step odd_reply(struct agent *a)
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
-bool agent_can_submit(const struct agent *a)
-{
-	for (unsigned i = 0; i < a->spec->ntools; i++)
-		if (a->spec->tools[i]->flags & TOOL_ENDS)
-			return true;
-	return false;
-}
-
 static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
@@ -528,6 +560,28 @@ static enum step paused(struct agent *a)
 	return STEP_AGAIN;
 }
 
+/* The one reply after a forced end: what it submits is kept, nothing runs. */
+static enum step wrapped_up(struct agent *a)
+{
+	struct turn_call *submit = find_submit(a);
+	json_t *args = submit != NULL ? json_parse(submit->args, submit->args_len, NULL) : NULL;
+	struct agent_end end = {0};
+	int rv = args != NULL ? reply_result(&a->turn->mem, args, &end) : 0;
+
+	json_decref(args);
+	if (rv == 0)
+		rv = save_reply(a, false);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (submit != NULL)
+		answer_call(a, submit, true, "", "accepted: the run ends here");
+	end.status = AVA_ERROR;
+	end.stop_reason = end.error_class = "repeated_calls";
+	end.error = WORDS_REPEATED;
+	end.partial = true;
+	return finish(a, &end, "cancelled", "the run has ended");
+}
+
 static enum step call_failed(struct agent *a)
 {
 	a->totals.failed_calls++;
@@ -542,7 +596,7 @@ static enum step step_calling(struct agent *a)
 	int rv;
 
 	if (!a->asked)
-		return ask_model(a);
+		return make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = a->force_submit = false;
@@ -553,7 +607,9 @@ static enum step step_calling(struct agent *a)
 		return finish_internal(a, rv);
 	if (a->turn->stop == TURN_STOP_PAUSE && a->turn->ncalls == 0)
 		return paused(a);
-	a->pauses = 0;
+	a->pauses = a->halvings = 0;
+	if (a->wrapping && (a->turn->ncalls > 0 || agent_can_submit(a)))
+		return wrapped_up(a);
 	if (a->turn->stop == TURN_STOP_REFUSAL)
 		return refused(a);
 	if (a->turn->ncalls > 0)
@@ -598,32 +654,6 @@ static void start_tools(struct agent *a)
 	}
 }
 
-/* Why a turn without calls goes back to the model. */
-static void note_text(const struct agent *a, char *out, size_t size)
-{
-	const struct turn *t = a->turn;
-	bool cut = t->stop == TURN_STOP_LENGTH;
-	const char *what, *then;
-
-	if (a->odd_replies == 0) {
-		what = cut ? "Your text was cut off at the output limit."
-			   : "Your text alone does not end the run.";
-		then = "Call submit_result now, with output, summary, confidence and caveats";
-		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
-		return;
-	}
-	if (t->text_len > 0)
-		what = "Your reply holds a call written as text, which runs nothing";
-	else
-		what = cut ? "Your reply was cut off at the output limit before it said anything"
-			   : "Your reply was empty";
-	then = agent_can_submit(a)
-		       ? "Go on: call a tool through the tool interface, or submit_result with "
-			 "what you have"
-		       : "Go on: call a tool through the tool interface, or answer in words";
-	snprintf(out, size, "%s (%d of %d). %s.", what, a->odd_replies, ODD_REPLIES_MAX, then);
-}
-
 /* One notice as the world gets it, in the turn's arena; NULL: out of memory. */
 static const char *notice(struct agent *a, const char *text)
 {
@@ -642,13 +672,19 @@ static enum step give_results(struct agent *a)
 {
 	int64_t now = a->io->now(a), bytes;
 	unsigned near = limit_near(a, now), n = 0;
-	const char *notices[AGENT_NRESOURCES + 1];
+	const char *notices[AGENT_NRESOURCES + 2];
 	char text[NOTICE_MAX / 2];
+	int rv;
 
 	if (a->turn->ncalls == 0 && !a->steered) {
-		note_text(a, text, sizeof(text));
+		words_note(a, text, sizeof(text));
 		notices[n++] = notice(a, text);
 	}
+	rv = words_repeats(a, text, sizeof(text));
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (text[0] != 0)
+		notices[n++] = notice(a, text);
 	for (unsigned r = 0; r < AGENT_NRESOURCES; r++) {
 		if (!(near & (1u << r)))
 			continue;
@@ -671,18 +707,6 @@ static enum step give_results(struct agent *a)
 	return agent_move(a, AGENT_CALLING);
 }
 
-/* No slot, and no time passes, until a person has answered. */
-static enum step wait_for_person(struct agent *a)
-{
-	a->used_ms = a->io->now(a) - a->started_ms;
-	a->started_ms = -1;
-	a->deadline_ms = INT64_MAX;
-	a->io->wake_at(a, INT64_MAX);
-	a->io->slot_drop(a);
-	a->have_slot = a->slot_wanted = false;
-	return agent_move(a, AGENT_WAITING);
-}
-
 static enum step step_tools(struct agent *a)
 {
 	start_tools(a);
@@ -693,11 +717,25 @@ static enum step step_tools(struct agent *a)
 
 /* ---- WAITING */
 
+/* May it pass its limit? Without a yes it ends as if nobody had been asked. */
+static enum step wait_over(struct agent *a)
+{
+	enum agent_resource r = (enum agent_resource)(a->over - 1);
+	enum agent_asked how;
+	int rv = ask_limit(a, &how);
+
+	if (rv != 0)
+		return rv < 0 ? finish_internal(a, rv) : STEP_WAIT;
+	return how == ASKED_ANSWERED ? agent_move(a, AGENT_QUEUED) : finish_limit(a, r);
+}
+
 static enum step step_waiting(struct agent *a)
 {
 	unsigned call;
 	int rv;
 
+	if (a->over > 0)
+		return wait_over(a);
 	if (a->asking > 0) {
 		call = a->asking - 1u;
 		if (!a->ask_given && a->io->now(a) < a->ask_until_ms)

@@ -23,6 +23,7 @@
 #include "agent/spec.h"
 #include "agent/notice.h"
 #include "agent/prompt.h"
+#include "agent/repeat.h"
 #include "agent/turn.h"
 
 enum agent_state {
@@ -41,35 +42,35 @@ struct agent {
 	void *world;       /* the world's run */
 	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_totals totals;
-	int64_t started_ms;     /* when the slot was had, less used_ms; -1: not yet */
-	int64_t deadline_ms;    /* monotonic; INT64_MAX: not yet, or its clock stands still */
-	int64_t used_ms;        /* of its time, before the slot it has or wants */
-	int64_t ask_until_ms;   /* of the question that is open; monotonic */
-	int64_t measured_input; /* of the last call */
-	int64_t new_bytes;      /* added to the request since that call */
-	int32_t iteration;      /* of the last call started */
-	int32_t turn_from;      /* `iteration` before this turn: its limit counts from there */
-	uint16_t warned;        /* bit set of agent_resource */
-	uint8_t state;          /* enum agent_state; only agent_move writes it */
-	uint8_t odd_replies;    /* empty, or a call written as text; in a row */
-	uint8_t saves;          /* awaited saves not yet answered */
-	uint16_t asking;        /* the call that a person is asked about, from 1; 0: none */
-	uint16_t steers;        /* messages of people, not yet told to the model */
-	uint8_t pauses;         /* replies with TURN_STOP_PAUSE; in a row */
+	int64_t started_ms;           /* when the slot was had, less used_ms; -1: not yet */
+	int64_t deadline_ms;          /* monotonic; INT64_MAX: not yet, or its clock stands still */
+	int64_t used_ms;              /* of its time, before the slot it has or wants */
+	int64_t ask_until_ms;         /* of the question that is open; monotonic */
+	int64_t measured_input;       /* of the last call */
+	int64_t new_bytes;            /* added to the request since that call */
+	int64_t compact_floor;        /* no room is made before the input is that large */
+	struct repeats *repeats;      /* calls made before; owned; NULL: none */
+	int32_t iteration, turn_from; /* of the last call; before this turn of a conversation */
+	uint16_t warned;              /* bit set of agent_resource */
+	uint8_t state, over; /* only agent_move writes it; resource a person may raise, + 1 */
+	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
+	uint8_t saves, halvings;     /* awaited saves; of the request, since a reply came */
+	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
 	bool slot_wanted, have_slot;
-	bool asked;       /* a model call is under way or its reply waits */
-	bool again;       /* the last attempt of this call failed, the next one is due */
+	bool again; /* the last attempt of this call failed, the next one is due */
+	bool asked; /* a model call is under way or its reply waits */
+	bool compacting, overflowed, wrapping; /* room is being made; the request was too large;
+						* the next reply is the last, whatever it says */
 	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
 	bool replayed;    /* `turn` is of the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending, nudged, force_submit;
-	bool ask_given;         /* its answer is here, as the call's output */
-	bool ask_yes;           /* beside it: the call may start */
+	bool ask_given, ask_yes; /* its answer is here, as the call's output; it may start */
 	bool steered;           /* a text that would have been the end waits for what people said */
 	int reply_code;         /* < 0: the call failed for good */
 	unsigned answered;      /* calls of the turn that have a result */
 	enum ava_status status; /* set when ending */
 	char stop_reason[24];
-	char reply_error[256]; /* sentence for reply_code */
+	char reply_error[224]; /* sentence for reply_code */
 	char reply_class[32];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
@@ -88,6 +89,9 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 		    const char *sentence);
 /* The attempt failed; again, limits allowing: -> io->infer, same iteration. */
 void agent_on_again(struct agent *a);
+/* The same, it is too large: again with less, or the end by `sentence` (*copied*). */
+void agent_on_overflow(struct agent *a, const char *sentence);
+void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
 /* The question that is open (a->asking) is answered; `text` *copied*. `yes`: of

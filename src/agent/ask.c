@@ -168,3 +168,38 @@ void ask_replay(struct agent *a, struct turn_call *c)
 	else
 		(void)answered(a, c, c->heard, c->asked == ASKED_ANSWERED);
 }
+
+/* ---- a limit */
+
+static int limit_start(struct agent *a)
+{
+	struct agent_ask q = {.approval = true, .timeout_ms = INT64_MAX};
+	int rv = a->io->ask(a, AGENT_ASK_LIMIT, &q, &a->ask_until_ms);
+
+	if (rv != 0)
+		return rv;
+	a->asking = (uint16_t)(AGENT_ASK_LIMIT + 1);
+	a->ask_given = false;
+	a->io->wake_at(a, a->ask_until_ms);
+	return 0;
+}
+
+int ask_limit(struct agent *a, enum agent_asked *how)
+{
+	int rv = a->asking == 0 ? limit_start(a) : 0;
+
+	if (rv != 0)
+		return rv;
+	if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
+		return 1;
+	*how = !a->ask_given ? ASKED_EXPIRED : a->ask_yes ? ASKED_ANSWERED : ASKED_REFUSED;
+	if (*how == ASKED_ANSWERED) /* the model is told again when it comes near */
+		a->warned &= (uint16_t) ~(1u << (a->over - 1));
+	a->saves++;
+	a->io->ask_end(a, AGENT_ASK_LIMIT, *how);
+	a->io->wake_at(a, INT64_MAX);
+	a->asking = 0;
+	a->over = 0;
+	a->ask_given = false;
+	return 0;
+}

@@ -13,6 +13,9 @@ unsigned ask_open(const struct agent *a, unsigned *first);
 
 /* Give the question to the world. 0, AVA_ENOMEM, or what the world says. */
 int ask_start(struct agent *a, unsigned call);
+/* The same about the limit in a->over, from the question to its answer: 0 and
+ * *how, 1: nobody has answered yet, or a code as above. */
+int ask_limit(struct agent *a, enum agent_asked *how);
 /* The person's answer, or that nobody gave one, becomes the call's: a result,
  * or leave to start. Returns what it is. */
 enum agent_asked ask_take(struct agent *a);

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/compact.h"
 #include "agent/limit.h"
 #include "agent/past.h"
+#include "agent/tool.h"
 #include "base/error.h"
 
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
@@ -33,6 +35,10 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	agent_init(a, last.io, last.spec, last.world, last.new_bytes + new_bytes);
 	a->measured_input = last.measured_input;
 	a->iteration = a->turn_from = last.iteration;
+	a->compact_floor = last.compact_floor;
+	a->repeats = last.repeats;
+	if (a->repeats != NULL)
+		a->repeats->changes++; /* what was said may be a reason to look again */
 }
 
 void agent_resume(struct agent *a, struct turn *t)
@@ -77,6 +83,8 @@ void agent_fini(struct agent *a)
 {
 	turn_free(a->turn);
 	a->turn = NULL;
+	repeat_free(a->repeats);
+	a->repeats = NULL;
 }
 
 void agent_on_slot(struct agent *a)
@@ -111,6 +119,36 @@ void agent_on_again(struct agent *a)
 	a->totals.failed_calls++;
 }
 
+void agent_on_overflow(struct agent *a, const char *sentence)
+{
+	agent_on_again(a);
+	a->overflowed = true;
+	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
+	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
+}
+
+void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d)
+{
+	assert(a->compacting);
+	a->compacting = false;
+	if (rv == 0)
+		compact_done(a, d);
+	if (!a->overflowed)
+		return; /* without more room it may still be enough */
+	if (rv == 0 && d->bytes_after < d->bytes_before)
+		a->overflowed = false;
+	else
+		a->halvings = COMPACT_HALVINGS; /* there is nothing left to leave out */
+}
+
+bool agent_can_submit(const struct agent *a)
+{
+	for (unsigned i = 0; i < a->spec->ntools; i++)
+		if (a->spec->tools[i]->flags & TOOL_ENDS)
+			return true;
+	return false;
+}
+
 void agent_charge(struct agent *a, struct usage *u)
 {
 	limit_charge(a, u);
@@ -136,10 +174,12 @@ int agent_on_answer(struct agent *a, const char *text, bool yes)
 
 	assert(a->state == AGENT_WAITING && !a->ending);
 	assert(a->asking > 0 && !a->ask_given);
-	copy = arena_copy(&a->turn->mem, text, strlen(text));
-	if (copy == NULL)
-		return AVA_ENOMEM;
-	a->turn->calls[a->asking - 1].output = copy;
+	if (a->over == 0) {
+		copy = arena_copy(&a->turn->mem, text, strlen(text));
+		if (copy == NULL)
+			return AVA_ENOMEM;
+		a->turn->calls[a->asking - 1].output = copy;
+	}
 	a->ask_given = true;
 	a->ask_yes = yes;
 	return 0;

@@ -16,6 +16,8 @@
 #include "agent/turn.h"
 
 struct agent;
+struct agent_compact;
+struct agent_compacted;
 struct turn;
 
 /* One model call. The intent (InferStart) is durable before the request
@@ -33,7 +35,7 @@ struct agent_end {
 	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
-				  * "internal" */
+				  * "internal", "repeated_calls" */
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */
@@ -57,6 +59,10 @@ struct agent_ask {
 	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
 };
 
+/* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
+ * world raises that limit in a->spec before ask_end returns. */
+#define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
+
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */
 	/* Call agent_run at that time; replaces the last wish; INT64_MAX: never. */
@@ -65,11 +71,15 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply, or agent_on_again. AVA_ENOENT as its code: the folder that the run
-	 * works in is gone. AVA_EBUDGET, here or as its code: the budget of the
+	/* -> agent_on_reply, agent_on_again or agent_on_overflow. AVA_ENOENT as its code: the
+	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded; here the
 	 * sentence that says so is put into a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
+	/* Remove from the conversation what agent/compact.h says, durable and for
+	 * good: later requests extend what stands then. -> agent_on_compacted,
+	 * also when nothing can go. infer_stop ends this too. */
+	int (*compact)(struct agent *a, const struct agent_compact *c);
 	/* agent_on_reply will not come any more. What the call cost so far is
 	 * returned as an estimate by the world in save_end's totals. */
 	void (*infer_stop)(struct agent *a);

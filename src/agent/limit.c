@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "agent/compact.h"
 #include "base/util.h"
 
 #define PER_MILLION 1000000
@@ -51,6 +52,11 @@ static bool price_free(const struct agent_price *p)
 static int64_t estimated_input(const struct agent *a)
 {
 	return add(a->measured_input, a->new_bytes / 3 + (a->new_bytes % 3 != 0));
+}
+
+int64_t limit_next_input(const struct agent *a)
+{
+	return estimated_input(a);
 }
 
 /* A cache write may be given as cheaper than it is (0 where a service has
@@ -114,7 +120,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 		return AGENT_COST;
 	if (by_tokens < least)
 		return AGENT_TOKENS;
-	*max_output = MIN(most, MIN(by_cost, by_tokens));
+	*max_output = compact_max_output(a, MIN(most, MIN(by_cost, by_tokens)), least);
 	return -1;
 }
 

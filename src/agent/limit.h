@@ -19,6 +19,8 @@ int limit_reserve(const struct agent *a, int64_t *max_output);
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);
 /* Output that a call of that much money may have; negative: not even its input. */
 int64_t limit_output_for(const struct agent *a, int64_t microusd);
+/* Tokens that the next call's input will have, as far as it is known. */
+int64_t limit_next_input(const struct agent *a);
 
 /* Count a reply's usage into the totals. The cost computed from the price is
  * written back into u->cost_microusd; it stays -1 when unknown. */

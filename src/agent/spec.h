@@ -27,8 +27,10 @@ struct agent_spec {
 	struct agent_limits limits;
 	struct agent_price price;
 	int64_t max_output;              /* tokens a call may write at most */
+	int64_t window;                  /* tokens of a request and its reply; 0: no bound */
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
+	bool ask_limit; /* a person is asked before a limit other than time ends the run */
 	bool can_force; /* the dialect can force a tool */
 	/* Of these: a person is asked before each call. */
 	const struct tool *const *ask_before;

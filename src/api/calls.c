@@ -143,6 +143,19 @@ int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 	return rv == 0 ? rt->b->ops->cancel(rt->b, run, err) : rv;
 }
 
+int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
+	      struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = runtime_id("run", run, err);
+	if (rv == 0 && !text)
+		rv = err_set(err, AVA_EINVAL, "the text is missing");
+	return rv == 0 ? rt->b->ops->steer(rt->b, run, text, call, err) : rv;
+}
+
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
 {
 	struct ava_error own, one = {0};

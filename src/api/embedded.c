@@ -214,6 +214,7 @@ static const struct backend_ops embedded_ops = {
 	.runs = embedded_runs,
 	.result = embedded_result,
 	.cancel = embedded_cancel,
+	.steer = embedded_steer,
 	.session_new = embedded_session_new,
 	.say = embedded_say,
 	.sessions = embedded_sessions,

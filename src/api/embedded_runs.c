@@ -6,9 +6,11 @@
 #include "api/embedded.h"
 #include "ava/change.h"
 #include "ava/ops.h"
+#include "ava/steer.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "subagent/person.h"
 
 /* A call that waits for its answer. */
 struct pending {
@@ -76,6 +78,8 @@ static void fill_run(const struct op_status *s, struct answer *out, struct ava_r
 		.status = s->status,
 		.stop_reason = answer_str(out, s->stop_reason),
 		.activity = answer_str(out, s->activity),
+		.asks = answer_str(out, s->asks ? s->asks->text : ""),
+		.asks_call = answer_str(out, s->asks ? s->asks->call_id : ""),
 		.last_tool = answer_str(out, s->last_tool),
 		.started_ms = s->started_ms,
 		.ended_ms = s->ended_ms,
@@ -119,6 +123,8 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 		.ntools = s->ntools,
 		.grants = s->grants,
 		.ngrants = s->ngrants,
+		.ask_before = s->ask_before,
+		.nask_before = s->nask_before,
 		.confirm = s->confirm,
 	};
 }
@@ -276,5 +282,20 @@ int embedded_cancel(struct backend *b, const char *run, struct ava_error *err)
 	struct pending w = {.err = err};
 
 	ops_cancel(e->core, run, e->user_id, cancel_done, &w);
+	return finish(e, &w);
+}
+
+static void steer_done(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	answered(user, rv, err);
+}
+
+int embedded_steer(struct backend *b, const char *run, const char *text, const char *call,
+		   struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.err = err};
+
+	ops_steer(e->core, run, text, call, e->user_id, steer_done, &w);
 	return finish(e, &w);
 }

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "provider/model.h"
 #include "subagent/spec.h"
+#include "subagent/spec_ask.h"
 
 bool change_none(const struct change *c)
 {
@@ -135,13 +136,17 @@ static int64_t wanted(int64_t changed, int64_t was)
 	return changed == CHANGE_KEEP ? was : changed;
 }
 
-static struct op_spawn again(const struct run_spec *q, const struct change *c, const char *forced)
+/* `asks`: room for ROLE_MAX_TOOLS names. */
+static struct op_spawn again(const struct run_spec *q, const struct change *c, const char *forced,
+			     const char **asks)
 {
 	const struct agent_limits *l = &q->agent.limits;
 	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
 	bool same_model = !c->role[0] || !model_by_role(q, forced);
 	int64_t cost = c->model[0] || !price_known ? cost_as_it_was(q) : l->cost_microusd;
 
+	for (unsigned i = 0; i < q->agent.nask_before; i++)
+		asks[i] = q->ask_before[i]->name;
 	return (struct op_spawn){
 		.role = c->role[0] ? c->role : q->role->name,
 		.task = q->task,
@@ -163,6 +168,9 @@ static struct op_spawn again(const struct run_spec *q, const struct change *c, c
 		.no_thinking = c->thinking == 0 || (c->thinking < 0 && !c->role[0] && !q->thinking),
 		.grants = q->grants,
 		.ngrants = q->ngrants,
+		.ask_before = asks,
+		.nask_before = q->agent.nask_before,
+		.on_limit = q->agent.ask_limit ? "ask" : NULL,
 	};
 }
 
@@ -170,8 +178,8 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 		const struct settings *set, const char *forced, const struct redact *redact,
 		struct ava_error *err)
 {
-	struct op_spawn s = again(quoted, c, forced);
-	const char *keep[ROLE_MAX_TOOLS];
+	const char *keep[ROLE_MAX_TOOLS], *asks[ROLE_MAX_TOOLS];
+	struct op_spawn s = again(quoted, c, forced, asks);
 	struct run_spec *base = NULL;
 	int rv = 0;
 
@@ -231,7 +239,7 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 	       changed->rights_private <= quoted->rights_private &&
 	       changed->rights_untrusted <= quoted->rights_untrusted &&
 	       changed->rights_out <= quoted->rights_out && tools_within(quoted, changed) &&
-	       grants_within(quoted, changed);
+	       grants_within(quoted, changed) && spec_asks_no_less(quoted, changed);
 }
 
 /* ---- telling */

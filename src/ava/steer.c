@@ -88,7 +88,15 @@ static int answer(struct run *r, const struct question *q, const char *text, con
 {
 	char *chosen = NULL;
 	bool yes = false;
-	int rv = q->approval ? allows(text, &yes, err) : 0;
+	int rv = 0;
+
+	if (q->approval && !by)
+		rv = err_set(err, AVA_EDENIED,
+			     "run %s asks for a yes that only the person's own words give: they "
+			     "answer with /steer %s yes, or no",
+			     s->run, s->run);
+	else if (q->approval)
+		rv = allows(text, &yes, err);
 
 	if (rv != 0)
 		return rv;
@@ -96,7 +104,7 @@ static int answer(struct run *r, const struct question *q, const char *text, con
 		chosen = choice_of(q, text);
 	s->answers = true;
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
-	rv = person_answer(r, chosen ? chosen : text, yes, by, on_disk, s, err);
+	rv = person_answer(r, chosen ? chosen : text, yes, by ? by : "ava", on_disk, s, err);
 	free(chosen);
 	return rv;
 }
@@ -141,7 +149,7 @@ static int steer(struct core *c, const char *run, const char *text, const char *
 			run, call_id, run);
 	if (q)
 		return answer(r, q, text, by, s, err);
-	return person_steer(r, text, by, on_disk, s, err);
+	return person_steer(r, text, by ? by : "ava", on_disk, s, err);
 }
 
 void ops_steer(struct core *c, const char *run, const char *text, const char *call_id,

@@ -82,6 +82,8 @@ struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
 /* supervisor.on_text: text of a reply as it comes. */
 void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 
+void talk_asked(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
+
 /* ---- talk_world.c */
 void talk_world_init(struct talk *t);
 /* A line that is no message: {"mark":{…}}, see doc/MESSAGES.md. */

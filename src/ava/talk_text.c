@@ -18,6 +18,10 @@
 #include "ava/talk.h"
 #include "base/error.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
+#include "subagent/person.h"
+
+#define QUESTION_SHOWN 180 /* characters of what a run asks, in a note */
 
 #define RESULT_SHOWN (24u << 10) /* bytes of a result that go into the turn */
 
@@ -163,4 +167,32 @@ int talk_compose(struct buf *out, struct talk *t)
 			notice_escape(out, in->text, strlen(in->text));
 	}
 	return buf_check(out);
+}
+
+void talk_asked(struct run *r)
+{
+	const struct question *q = person_question(r);
+	struct core *c = r->sup->session_user;
+	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
+
+	struct buf text;
+
+	if (!s || !s->talk || !q)
+		return;
+	buf_init(&text, 64u << 10);
+	notice_escape(&text, q->text, utf8_prefix(q->text, strlen(q->text), QUESTION_SHOWN));
+	if (q->approval)
+		talk_note(
+			s->talk,
+			"%s waits for the person's yes before a call; only they can give it, with "
+			"/steer %s yes or no.",
+			r->id.text, r->id.text);
+	else
+		talk_note(
+			s->talk,
+			"%s asks the person (call %s): \"%s\" They see it. When they answer, pass "
+			"their words on with steer_subagent.",
+			r->id.text, q->call_id,
+			buf_check(&text) == 0 && text.data ? text.data : "");
+	buf_fini(&text);
 }

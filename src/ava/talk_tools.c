@@ -3,8 +3,8 @@
  *
  * spawn_subagent proposes only. Its request id is made of the conversation and
  * the call, so a call that a crash cut runs again and finds its own proposal:
- * all tools here are repeatable. Schemas with roles and models are made once
- * when the runtime starts: enums with what they cost, never free text.
+ * all tools here are repeatable but steer_subagent, which nobody may hear twice. Schemas with roles
+ * and models are made once when the runtime starts: enums with what they cost, never free text.
  *
  * What can fail is told to the model in a sentence: bad arguments, an unknown
  * id, a role whose tools are missing, the disk. */
@@ -15,12 +15,14 @@
 
 #include "agent/tool.h"
 #include "ava/ended.h"
+#include "ava/steer.h"
 #include "ava/talk.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "subagent/world.h"
 
 #define CONTEXT_MAX (256u << 10)
+#define ASKS_MAX    16 /* of ask_before */
 
 struct talk_tools {
 	struct tool spawn, parallel;
@@ -137,7 +139,10 @@ static int64_t scaled(const json_t *args, const char *key, int64_t by)
 static void propose(struct tool_call *c, const char *context)
 {
 	struct session *s = talk_of_call(c)->session;
+	const json_t *asks = json_object_get(c->args, "ask_before"), *v;
+	const char *ask_before[ASKS_MAX];
 	char request[80];
+	size_t i;
 	struct op_spawn o = {
 		.role = json_get_str(c->args, "role"),
 		.task = json_get_str(c->args, "task"),
@@ -156,6 +161,9 @@ static void propose(struct tool_call *c, const char *context)
 		.extended_thinking = json_get_bool(c->args, "extended_thinking", false),
 	};
 
+	json_array_foreach(asks, i, v) if (i < ASKS_MAX) ask_before[o.nask_before++] =
+		json_string_value(v);
+	o.ask_before = ask_before;
 	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
 	ops_propose(s->core, &o, talk_proposed, c);
 }
@@ -333,6 +341,35 @@ static void cancel_start(struct tool_call *c)
 	ops_cancel(t->session->core, json_get_str(c->args, "subagent_id"), "ava", cancelled, c);
 }
 
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	struct tool_call *c = user;
+	struct jw w;
+
+	if (rv != 0) {
+		fail(c, err);
+		return;
+	}
+	jw_init(&w, &c->out);
+	jw_object(&w, NULL);
+	jw_str(&w, "subagent_id", s->run);
+	jw_str(&w, "outcome", s->outcome);
+	jw_str(&w, "next",
+	       s->steer_id[0] ? "It reads that after what it is doing now. Say so in one sentence."
+			      : "It has its answer and goes on.");
+	jw_end(&w);
+	answer(c, true, "");
+}
+
+static void steer_start(struct tool_call *c)
+{
+	struct talk *t = talk_of_call(c);
+
+	ops_steer(t->session->core, json_get_str(c->args, "subagent_id"),
+		  json_get_str(c->args, "message"), json_get_str(c->args, "call_id"), NULL, steered,
+		  c);
+}
+
 #define RUN_ID_SCHEMA                                                                              \
 	"{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","               \
 	"\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23}},"                      \
@@ -368,6 +405,21 @@ static const struct tool list_subagents = {
 		  "\"additionalProperties\":false}",
 	.flags = TOOL_REPEATABLE,
 	.start = list_start,
+};
+
+static const struct tool steer_subagent = {
+	.name = "steer_subagent",
+	.description =
+		"Tell a subagent at work something the person wants it to mind, or pass on the "
+		"person's answer to what it asks. Their words, not your guess: when they have not "
+		"answered, ask them. A yes to a call they must confirm is theirs alone to give.",
+	.schema = "{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","
+		  "\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
+		  "\"message\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2000},"
+		  "\"call_id\":{\"type\":\"string\",\"maxLength\":15,\"description\":\"only as the "
+		  "answer to this question of its\"}},"
+		  "\"required\":[\"subagent_id\",\"message\"],\"additionalProperties\":false}",
+	.start = steer_start,
 };
 
 static const struct tool cancel_subagent = {
@@ -464,7 +516,10 @@ static const char spawn_rest[] =
 	"\"max_cost_cents\":{\"type\":\"number\",\"minimum\":0},"
 	"\"max_tokens\":{\"type\":\"integer\",\"minimum\":1},"
 	"\"max_iterations\":{\"type\":\"integer\",\"minimum\":1},"
-	"\"extended_thinking\":{\"type\":\"boolean\"}},"
+	"\"extended_thinking\":{\"type\":\"boolean\"},"
+	"\"ask_before\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
+	"\"maxLength\":64},\"description\":\"tools of it whose calls wait for the person's yes, "
+	"when they want that\"}},"
 	"\"required\":[\"role\",\"task\"],\"additionalProperties\":false}";
 
 int talk_tools_init(struct core *c)
@@ -514,7 +569,8 @@ unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 {
 	const struct tool *own[] = {&c->talk_tools->spawn, &c->talk_tools->parallel,
 				    &confirm_spawn,        &subagent_status,
-				    &list_subagents,       &cancel_subagent};
+				    &list_subagents,       &steer_subagent,
+				    &cancel_subagent};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)

@@ -42,6 +42,7 @@ static struct {
 	bool yes, background, json, chain, share;
 } o;
 
+static const char *const on_limit[] = {"stop", "ask", NULL};
 static const char *const presets[] = {"quick", "standard", "deep", NULL};
 
 #define FIELD(f) .field = offsetof(__typeof__(o), f)
@@ -97,6 +98,12 @@ static const struct opt opts[] = {
 	 .least = 1,
 	 FIELD(task.iterations),
 	 .help = "model calls it may make"},
+	{.name = "on-limit",
+	 .type = OPT_STR,
+	 .value = "WORD",
+	 .words = on_limit,
+	 FIELD(task.on_limit),
+	 .help = "stop (with what it has), or ask: wait for your yes to as much again"},
 	{.name = "thinking",
 	 .type = OPT_FLAG,
 	 FIELD(task.thinking),
@@ -106,6 +113,11 @@ static const struct opt opts[] = {
 	 .value = "GRANT",
 	 FIELD(task.grants),
 	 .help = "give it a right its role has not (may be repeated)"},
+	{.name = "ask-before",
+	 .type = OPT_LIST,
+	 .value = "TOOL",
+	 FIELD(task.ask_before),
+	 .help = "wait for your yes before each call of it (may be repeated)"},
 	{.name = "parallel",
 	 .type = OPT_STR,
 	 .value = "FILE",

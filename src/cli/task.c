@@ -172,6 +172,16 @@ static void put_text(struct jw *w, const char *key, const char *s)
 		jw_str(w, key, s);
 }
 
+static void put_list(struct jw *w, const char *key, const struct opt_list *list)
+{
+	if (list->n == 0)
+		return;
+	jw_array(w, key);
+	for (size_t i = 0; i < list->n; i++)
+		jw_str(w, NULL, list->items[i]);
+	jw_end(w);
+}
+
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
 		 const struct buf *context, const char *cwd, const char *request_id,
 		 struct ava_error *err)
@@ -187,18 +197,15 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		jw_strn(&w, "context", context->data, context->len);
 	put_text(&w, "model", o->model);
 	put_text(&w, "preset", o->preset);
+	put_text(&w, "on_limit", o->on_limit);
 	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
 	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
 	put_number(&w, "max_tokens", o->tokens, 1, 0);
 	put_number(&w, "max_iterations", o->iterations, 1, 0);
 	if (o->thinking)
 		jw_bool(&w, "extended_thinking", true);
-	if (o->grants.n > 0) {
-		jw_array(&w, "grants");
-		for (size_t i = 0; i < o->grants.n; i++)
-			jw_str(&w, NULL, o->grants.items[i]);
-		jw_end(&w);
-	}
+	put_list(&w, "grants", &o->grants);
+	put_list(&w, "ask_before", &o->ask_before);
 	jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
 	jw_str(&w, "origin", "terminal");

@@ -15,8 +15,8 @@ struct ava_error;
 #define CONTEXT_MAX ((size_t)1 << 20)
 
 struct task_options {
-	const char *role, *preset, *context, *model; /* NULL: not given */
-	struct opt_list files, grants;
+	const char *role, *preset, *context, *model, *on_limit; /* NULL: not given */
+	struct opt_list files, grants, ask_before;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
 	bool thinking;
 };

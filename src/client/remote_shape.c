@@ -71,6 +71,8 @@ void remote_read_run(const json_t *o, struct answer *out, struct ava_run *r)
 		.status = status_of(o),
 		.stop_reason = str(o, "stop_reason", out),
 		.activity = str(o, "current_activity", out),
+		.asks = str(json_object_get(o, "waiting_for"), "question", out),
+		.asks_call = str(json_object_get(o, "waiting_for"), "call_id", out),
 		.last_tool = str(tool, "name", out),
 		.started_ms = time_of(o, "started_at"),
 		.ended_ms = time_of(o, "ended_at"),
@@ -188,6 +190,7 @@ int remote_write_spawn(struct buf *out, const struct ava_spawn *s, bool confirme
 		jw_bool(&w, "extended_thinking", true);
 	put_list(&w, "tools", s->tools, s->ntools);
 	put_list(&w, "grants", s->grants, s->ngrants);
+	put_list(&w, "ask_before", s->ask_before, s->nask_before);
 	if (confirmed)
 		jw_bool(&w, "confirmed", true);
 	jw_end(&w);

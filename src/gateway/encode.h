@@ -57,7 +57,7 @@ int decode_cancel(const json_t *body, struct cancel_body *out, struct ava_error 
 struct spawn_body {
 	struct op_spawn spawn;
 	bool confirmed;
-	const char *tools[DECODE_LIST_MAX], *grants[DECODE_LIST_MAX];
+	const char *tools[DECODE_LIST_MAX], *grants[DECODE_LIST_MAX], *ask_before[DECODE_LIST_MAX];
 };
 /* The body of POST /api/v1/groups. Strings point into `body`. */
 struct group_body {

@@ -24,7 +24,10 @@ struct reading {
 	struct slice head; /* raw string of the newest spec line that has one */
 	struct replace *replaces;
 	size_t nreplaces, cap;
-	size_t line; /* from 1 */
+	size_t line;       /* from 1 */
+	struct slice cut;  /* the lines of the newest cut: inside of the array */
+	size_t after;      /* where the file goes on behind it */
+	size_t after_line; /* and which line that is */
 	struct ava_error *err;
 };
 
@@ -92,7 +95,59 @@ static int read_replace(struct reading *r, struct jscan *w)
 	return add_replace(r, &p);
 }
 
-/* 'm' message, 's' spec, 'r' replace, 'k' mark, 0 none of them; `w` is before
+/* Inside of an array that was skipped. */
+static struct slice inside(struct slice array)
+{
+	return array.len >= 2 && array.s[0] == '[' ? (struct slice){array.s + 1, array.len - 2}
+						   : (struct slice){NULL, 0};
+}
+
+static bool next_line(struct jscan *w, struct slice *line)
+{
+	return jscan_peek(w) != 0 && jscan_item(w) && jscan_skip(w, line);
+}
+
+static void lines_init(struct jscan *w, struct slice lines)
+{
+	jscan_init(w, lines.s, lines.len);
+	w->last = '['; /* as if it had just been opened */
+}
+
+/* What the request is from here on: whatever stood before is out of it. */
+static int read_cut(struct reading *r, struct jscan *w, struct messages_info *info)
+{
+	struct slice key, value, line;
+	struct jscan lines;
+
+	info->lines = info->calls = info->task_len = 0;
+	r->cut = info->ledger = (struct slice){NULL, 0};
+	r->nreplaces = 0;
+	info->cut = true;
+	jscan_object(w);
+	while (jscan_key(w, &key)) {
+		if (slice_is(key, "head") && jscan_peek(w) == '"') {
+			jscan_string(w, &r->head);
+			continue;
+		}
+		jscan_skip(w, &value);
+		if (slice_is(key, "lines"))
+			r->cut = inside(value);
+		else if (slice_is(key, "ledger"))
+			info->ledger = inside(value);
+		else if (slice_is(key, "calls"))
+			info->calls = (size_t)slice_number(value, 0);
+		else if (slice_is(key, "task"))
+			info->task_len = (size_t)slice_number(value, 0);
+	}
+	if (w->failed || r->cut.s == NULL)
+		return corrupt(r, "a cut needs its lines");
+	lines_init(&lines, r->cut);
+	while (next_line(&lines, &line))
+		info->lines++;
+	return lines.failed || info->lines == 0 ? corrupt(r, "a cut needs its lines") : 0;
+}
+
+/* 'm' message, 's' spec, 'r' replace, 'c' cut, 'k' mark, 0 none of them; `w` is before
  * its value. */
 static char line_kind(const char *line, size_t len, struct jscan *w)
 {
@@ -107,6 +162,8 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 		return 's';
 	if (slice_is(key, "mark"))
 		return 'k';
+	if (slice_is(key, "cut"))
+		return 'c';
 	return slice_is(key, "replace") ? 'r' : 0;
 }
 
@@ -117,7 +174,7 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 	char kind = line_kind(line, len, &w);
 	int rv = 0;
 
-	if (r->line == 1 && kind != 's')
+	if (r->line == 1 && kind != 's' && kind != 'c')
 		return corrupt(r, "the first line must be the spec");
 	switch (kind) {
 	case 'm':
@@ -129,11 +186,14 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 	case 'r':
 		rv = read_replace(r, &w);
 		break;
+	case 'c':
+		rv = read_cut(r, &w, info);
+		break;
 	case 'k': /* of the runtime's, no part of any request */
 		jscan_skip(&w, NULL);
 		break;
 	default:
-		return corrupt(r, "neither a message nor a spec, a replace or a mark");
+		return corrupt(r, "neither a message nor a spec, a replace, a cut or a mark");
 	}
 	if (rv == 0 && (jscan_key(&w, &key) || w.failed || jscan_peek(&w) != 0))
 		rv = corrupt(r, "more than one object");
@@ -228,12 +288,21 @@ static int copy_head(const struct reading *r, struct buf *out, struct messages_i
 static int copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
 {
 	const char *line;
-	size_t at = 0, line_len;
+	size_t at = r->after, line_len;
 	bool first = true;
+	struct slice of_cut;
 	struct jscan w;
 	int rv = 0;
 
-	for (r->line = 1; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1; r->line++) {
+	lines_init(&w, r->cut);
+	while (r->cut.s != NULL && rv == 0 && next_line(&w, &of_cut)) {
+		if (!first)
+			buf_addc(out, ',');
+		first = false;
+		rv = copy_message(r, out, of_cut.s, of_cut.len);
+	}
+	for (r->line = r->after_line; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1;
+	     r->line++) {
 		if (line_kind(line, line_len, &w) != 'm')
 			continue;
 		if (!first)
@@ -247,7 +316,7 @@ static int copy_lines(struct reading *r, struct buf *out, const char *file, size
 int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
 		     struct ava_error *err)
 {
-	struct reading r = {.err = err, .line = 1};
+	struct reading r = {.err = err, .line = 1, .after_line = 1};
 	struct messages_info found = {0};
 	const char *line;
 	size_t at = 0, line_len;
@@ -258,8 +327,17 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 			found.torn = line_len;
 			break;
 		}
+		bool cut = found.cut;
+
+		found.cut = false;
 		rv = read_line(&r, line, line_len, &found);
 		r.line++;
+		if (found.cut) {
+			found.cut_at = (size_t)(line - file);
+			r.after = at;
+			r.after_line = r.line;
+		}
+		found.cut = found.cut || cut;
 	}
 	if (rv == 0 && r.head.s == NULL)
 		rv = err_set(err, AVA_ECORRUPT, "messages.jsonl has no spec line with a head");
@@ -273,4 +351,32 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 		*info = found;
 	free(r.replaces);
 	return rv;
+}
+
+int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err)
+{
+	struct reading r = {.err = err, .line = 1};
+	struct messages_info none = {0};
+	const char *line;
+	size_t at = 0, line_len;
+	bool first = true;
+	struct jscan w;
+	int rv = 0;
+
+	for (; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1; r.line++) {
+		if (line_kind(line, line_len, &w) != 'm')
+			continue;
+		rv = read_line(&r, line, line_len, &none);
+		if (rv == 0 && !first)
+			buf_addc(out, ',');
+		if (rv == 0)
+			buf_add(out, line, line_len);
+		first = false;
+	}
+	free(r.replaces);
+	if (rv != 0)
+		return rv;
+	return buf_check(out) == 0
+		       ? 0
+		       : err_set(err, buf_check(out), "the conversation does not fit into memory");
 }

@@ -3,24 +3,35 @@
 #ifndef PROVIDER_MESSAGES_H
 #define PROVIDER_MESSAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "provider/jscan.h"
 
 struct ava_error;
 
 /* Where things are in what messages_request appended. */
 struct messages_info {
-	size_t head_len; /* the lines follow the head */
-	size_t lines;    /* messages, amendments not counted */
-	size_t torn;     /* bytes of an unfinished last line, left out */
+	size_t head_len;     /* the lines follow the head */
+	size_t lines;        /* messages, amendments not counted */
+	size_t torn;         /* bytes of an unfinished last line, left out */
+	size_t cut_at;       /* where the newest cut stands in the file */
+	bool cut;            /* there is one; then: */
+	size_t calls;        /* whose lines were taken out */
+	size_t task_len;     /* bytes of the first line's text that are its own */
+	struct slice ledger; /* of the summary: the inside of an array; borrowed */
 };
 
 /* Append the request up to its tail: the head of the spec line, then all
  * messages joined by commas, amendments applied. `info` may be NULL.
  * AVA_ECORRUPT naming the line, AVA_EFORMAT for a newer machine version,
- * AVA_ENOMEM, AVA_ETOOBIG. */
+ * AVA_ENOMEM, AVA_ETOOBIG. `file` may begin with its newest cut: what stands
+ * before that makes no difference. */
 int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
 		     struct ava_error *err);
+/* Append all messages of the whole file as they were said, joined by commas:
+ * nothing replaced, nothing cut. As above. */
+int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err);
 
 #endif

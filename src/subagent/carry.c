@@ -228,6 +228,7 @@ static void take_infer_end(struct carry *c, const struct event_view *v, const js
 		return;
 	}
 	c->stop = stop_of(json_get_str(content, "stopReason"));
+	c->edited = false;
 	c->replied = true;
 	c->worded = text && *text;
 	c->told = false;
@@ -373,7 +374,14 @@ static bool counts(int kind)
 {
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
-	       kind == EVENT_Waiting || kind == EVENT_Steering;
+	       kind == EVENT_Waiting || kind == EVENT_Steering || kind == EVENT_ContextEdit;
+}
+
+/* Room was made: that is the next input, not what was measured before. */
+static void take_edit(struct carry *c, const json_t *content)
+{
+	c->past.measured_input = json_get_int(content, "tokensAfter", c->past.measured_input);
+	c->edited = true;
 }
 
 static int take_event(struct carry *c, const struct event_view *v)
@@ -401,6 +409,8 @@ static int take_event(struct carry *c, const struct event_view *v)
 		rv = take_waiting(c, content);
 	else if (v->kind == EVENT_Steering)
 		rv = take_steering(c, content);
+	else if (v->kind == EVENT_ContextEdit)
+		take_edit(c, content);
 	else
 		rv = take_state(c, content);
 	json_decref(content);
@@ -510,6 +520,8 @@ static int read_tail(struct carry *c, const char *file, size_t len)
 		else if (c->replied && begins(line, n, "{\"mark\":{\"kept\":"))
 			rv = take_kept(c, line, n);
 	}
+	if (c->edited)
+		since = 0; /* it is in the figure of the edit */
 	c->past.new_bytes = c->past.measured_input > 0 ? since : c->run->request_bytes;
 	return rv;
 }

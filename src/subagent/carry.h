@@ -33,6 +33,7 @@ struct carry {
 	bool clocked; /* its log says what it used of its time */
 	bool told;    /* why the model is asked again, since the last reply */
 	bool worded;  /* the last reply has a text */
+	bool edited;  /* room was made in the conversation since the last reply */
 	enum turn_stop stop;
 	int64_t held_ms, held_from_ms;       /* until the next attempt; since when, wall */
 	int64_t failing_from_ms, failing_ms; /* used time at the first failure and now; -1: none */

@@ -23,6 +23,7 @@
 #include "provider/provider.h"
 #include "subagent/infer_money.h"
 #include "subagent/record.h"
+#include "subagent/room.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -69,14 +70,15 @@ static void job_work(struct os_work *w)
 	struct infer_job *j = w->priv;
 	const struct model *m = &j->run->spec->model;
 	char path[LOGBOOK_PATH], *file = NULL;
-	size_t len;
+	size_t len, from = j->run->messages_from;
 
 	if (j->rehash) {
 		infer_rehash(j);
 		return;
 	}
 	run_messages_path(j->run, path);
-	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
+	j->rv = logbook_read_from(j->run->outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
+				  &len, &j->err);
 	if (j->rv == 0)
 		j->rv = build(j, file, len);
 	free(file);
@@ -442,6 +444,7 @@ void infer_stop(struct agent *a)
 	struct run *r = a->world;
 	struct infer_job *j = r->job;
 
+	room_stop(r);
 	if (!j)
 		return;
 	r->job = NULL;

@@ -131,11 +131,12 @@ void infer_rehash(struct infer_job *j)
 	char path[LOGBOOK_PATH];
 	struct buf body;
 	char *file = NULL;
-	size_t len;
+	size_t len, from = j->run->messages_from;
 
 	buf_init(&body, MESSAGES_MAX);
 	run_messages_path(j->run, path);
-	j->rv = logbook_read(j->run->outbox.lb->root_fd, path, MESSAGES_MAX, &file, &len, &j->err);
+	j->rv = logbook_read_from(j->run->outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
+				  &len, &j->err);
 	if (j->rv == 0)
 		j->rv = messages_request(&body, file, len, NULL, &j->err);
 	if (j->rv == 0) {

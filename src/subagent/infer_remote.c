@@ -172,14 +172,16 @@ static void write_failure(struct infer_job *j, const struct wirecall_end *end,
 		return; /* rides with the end */
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s (%s)", (retry_ms + 999) / 1000,
 		 r->spec->model.provider->name, reply_class_word(end->failure.cls));
-	world_activity(r, text);
+	if (retry_ms > 0)
+		world_activity(r, text);
 	if (retry_ms >= SHOWN_WAIT_MS)
 		record_activity(d, r, text);
 	world_flush(r, JOURNAL_RIDE, NULL);
 }
 
-static void give_up(struct infer_job *j, const struct wirecall_end *end,
-		    const struct retry_plan *plan)
+/* What a run ends with that got no reply. */
+static void sentence(const struct infer_job *j, const struct wirecall_end *end,
+		     const struct retry_plan *plan, char *text, size_t size)
 {
 	struct run *r = j->run;
 	const struct model *m = &r->spec->model;
@@ -192,10 +194,31 @@ static void give_up(struct infer_job *j, const struct wirecall_end *end,
 		.status = end->failure.status,
 		.context = m->context,
 	};
+
+	retry_sentence(&r->retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
+}
+
+static void give_up(struct infer_job *j, const struct wirecall_end *end,
+		    const struct retry_plan *plan)
+{
+	char text[sizeof(j->run->agent.reply_error)];
+
+	sentence(j, end, plan, text, sizeof(text));
+	infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
+}
+
+/* The machine makes room and asks again, or ends the run by this sentence. */
+static void too_large(struct infer_job *j, const struct wirecall_end *end, const struct usage *u,
+		      const struct retry_plan *plan)
+{
+	struct run *r = j->run;
 	char text[sizeof(r->agent.reply_error)];
 
-	retry_sentence(&r->retry, plan, end->failure.cls, &w, clock_mono_ms(), text, sizeof(text));
-	infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
+	write_failure(j, end, u, 0);
+	sentence(j, end, plan, text, sizeof(text));
+	agent_on_overflow(&r->agent, text);
+	world_wake(r);
+	infer_drop(j);
 }
 
 static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
@@ -214,6 +237,10 @@ static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    infer_repair(j, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
+	if (!again && end->failure.cls == REPLY_OVERFLOW) {
+		too_large(j, end, &u, &plan);
+		return;
+	}
 	write_failure(j, end, &u, again ? plan.wait_ms : -1);
 	if (retry_fallback_due(&r->retry, &retry_default, &end->failure, &plan, when.mono_ms) &&
 	    infer_fall_back(j))

@@ -77,6 +77,48 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 	return part == 2 ? first : 0;
 }
 
+/* 0: *data is what stands there. */
+static int read_tail(int root_fd, const char *path, size_t from, size_t max, char **data,
+		     size_t *len)
+{
+	static const char cut[] = "{\"cut\":";
+	char name[FILES_BUF], *bytes = NULL;
+	struct stat st;
+	size_t n = 0;
+	int fd, rv = AVA_ENOENT;
+
+	files_part_name(path, 2, name);
+	if (sys->fstatat(root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return AVA_EEXIST;
+	fd = sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (fd < 0)
+		return AVA_ENOENT;
+	if (sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size > from)
+		n = (size_t)st.st_size - from;
+	if (n > sizeof(cut) && n <= max)
+		bytes = malloc(n + 1);
+	if (bytes && sys_read_all(fd, bytes, n, (off_t)from) == 0 &&
+	    memcmp(bytes, cut, sizeof(cut) - 1) == 0) {
+		bytes[n] = 0;
+		*data = bytes;
+		*len = n;
+		bytes = NULL;
+		rv = 0;
+	}
+	free(bytes);
+	sys->close(fd);
+	return rv;
+}
+
+int logbook_read_from(int root_fd, const char *path, size_t *from, size_t max, char **data,
+		      size_t *len, struct ava_error *err)
+{
+	if (*from > 0 && read_tail(root_fd, path, *from, max, data, len) == 0)
+		return 0;
+	*from = 0;
+	return logbook_read(root_fd, path, max, data, len, err);
+}
+
 ssize_t logbook_read_cached(int root_fd, const char *path, char *out, size_t size)
 {
 	struct iovec room = {out, size};

@@ -18,6 +18,11 @@ void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-â
  * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err);
+/* The same from the byte *from on, where a line begins that holds all that was
+ * before it ({"cut":â€¦, doc/MESSAGES.md). When none begins there, or the file has
+ * further parts, it is read as a whole and *from is 0. */
+int logbook_read_from(int root_fd, const char *path, size_t *from, size_t max, char **data,
+		      size_t *len, struct ava_error *err);
 /* The same without a wait: only a file that has no further parts, fits into
  * `size` bytes and is in memory as a whole. Its length, or -1: read it on
  * another thread. */

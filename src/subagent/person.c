@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/over_limit.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -180,15 +181,31 @@ static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", sum[i]);
 }
 
+/* About a limit: named after the model call that it holds up. */
+static void ask_over(const struct run *r, struct question *q, char **text)
+{
+	char question[200];
+
+	over_limit_question(r, question, sizeof(question));
+	snprintf(q->call_id, sizeof(q->call_id), "i%d", (int)r->agent.iteration + 1);
+	hash_sha256_hex(question, strlen(question), q->call_hash);
+	*text = strdup(question);
+}
+
+/* `c` NULL: the run's limit. */
 static int fill(struct run *r, struct question *q, const struct turn_call *c,
 		const struct agent_ask *a)
 {
-	char *text = a->approval ? approval_text(c) : NULL;
+	char *text = a->approval && c ? approval_text(c) : NULL;
 	int64_t most = r->sup->settings->ask_timeout_s * 1000;
 
 	*q = (struct question){.approval = a->approval, .asked_ms = clock_wall_ms()};
-	memcpy(q->call_id, c->id, sizeof(q->call_id));
-	hash_call(c, q->call_hash);
+	if (!c) {
+		ask_over(r, q, &text);
+	} else {
+		memcpy(q->call_id, c->id, sizeof(q->call_id));
+		hash_call(c, q->call_hash);
+	}
 	if (!a->approval || text)
 		q->text = clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
 	free(text);
@@ -231,7 +248,9 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 	struct draft *d = world_draft(r);
 	char shown[sizeof(r->activity)];
 
-	if (!p || !d || fill(r, &p->question, &a->turn->calls[call], ask) != 0)
+	const struct turn_call *c = call == AGENT_ASK_LIMIT ? NULL : &a->turn->calls[call];
+
+	if (!p || !d || fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
 	p->open = true;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
@@ -240,6 +259,8 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 	world_activity(r, shown);
 	record_state(d, r, "asked", NULL);
 	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
+	if (r->sup->on_ask)
+		r->sup->on_ask(r);
 	return 0;
 }
 
@@ -274,6 +295,8 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	else
 		list_init(&s->node);
 	record_state(d, r, states[how], p->answer);
+	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
+		over_limit_raise(r, d);
 	p->answer = NULL;
 	p->open = false;
 	question_fini(&p->question);

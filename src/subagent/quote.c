@@ -14,6 +14,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "subagent/spec.h"
+#include "subagent/spec_ask.h"
 
 void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t cost_microusd)
 {
@@ -121,6 +122,7 @@ int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *
 	for (size_t i = 0; i < s->ngrants; i++)
 		jw_str(&w, NULL, s->grants[i]);
 	jw_end(&w);
+	spec_ask_write(&w, s);
 	jw_str(&w, "rationale", rationale);
 	jw_end(&w);
 	return buf_check(out);
@@ -196,6 +198,8 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 	buf_adds(out, "• Tools: ");
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", s->tools[i]->name);
+	for (unsigned i = 0; i < s->agent.nask_before; i++)
+		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
 	if (spec_next_model(s, &at, &m)) {
 		buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model.id, m.id);
 		while (spec_next_model(s, &at, &m))

@@ -3,6 +3,7 @@
  * the order they are written. */
 #include "subagent/record.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/past.h"
@@ -11,10 +12,12 @@
 #include "base/clock.h"
 #include "subagent/group.h"
 #include "subagent/person.h"
+#include "provider/context.h"
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
+#define CALLS_SHOWN 4096 /* of those that a ContextEdit removed */
 
 struct rec {
 	struct buf b;
@@ -149,9 +152,15 @@ void record_spawn(struct draft *d, struct run *r)
 		jw_str(&c.w, "groupId", s->group.id);
 	c.meta.model_id = s->model.id;
 	end_at(&c, true);
+	record_limits(d, r);
+}
+
+void record_limits(struct draft *d, struct run *r)
+{
+	struct rec c;
 
 	begin(&c, d, r, EVENT_Limit);
-	write_limits(&c.w, "budget", &s->agent.limits);
+	write_limits(&c.w, "budget", &r->spec->agent.limits);
 	end(&c);
 }
 
@@ -396,6 +405,35 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	if (w->by)
 		jw_str(&c.w, "by", w->by);
 	end_at(&c, true);
+}
+
+static void write_calls(struct jw *w, const char *key, const struct call_ref *calls, size_t n)
+{
+	char id[32];
+
+	jw_array(w, key);
+	for (size_t i = 0; i < n && i < CALLS_SHOWN; i++) {
+		snprintf(id, sizeof(id), "c%d.%u", (int)calls[i].iteration, calls[i].n);
+		jw_str(w, NULL, id);
+	}
+	jw_end(w);
+}
+
+void record_context_edit(struct draft *d, struct run *r, const struct agent_compact *want,
+			 const struct context_edit *e)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_ContextEdit);
+	jw_str(&c.w, "cause", want->overflow ? "overflow" : "scheduled");
+	jw_int(&c.w, "tokensBefore", want->tokens);
+	jw_int(&c.w, "tokensAfter",
+	       (int64_t)((double)want->tokens * (double)e->bytes.bytes_after /
+			 (double)e->bytes.bytes_before));
+	write_calls(&c.w, "removed", e->removed, e->nremoved);
+	jw_int(&c.w, "summaryLines", e->summary_lines);
+	write_calls(&c.w, "refetched", e->fetched, e->nfetched);
+	end(&c);
 }
 
 void record_activity(struct draft *d, struct run *r, const char *text)

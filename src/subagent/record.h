@@ -9,6 +9,7 @@
 #include "agent/turn.h"
 #include "subagent/logbook.h"
 
+struct context_edit;
 struct run;
 
 /* What the runtime told the model in a request: notices of InferStart. */
@@ -49,7 +50,11 @@ struct record_waiting {
 };
 /* Day and run. */
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w);
+/* What was taken out of the conversation. */
+void record_context_edit(struct draft *d, struct run *r, const struct agent_compact *want,
+			 const struct context_edit *e);
 void record_activity(struct draft *d, struct run *r, const char *text);
+void record_limits(struct draft *d, struct run *r); /* Limit: as they are now */
 void record_warned(struct draft *d, struct run *r, unsigned warned);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);

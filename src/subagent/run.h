@@ -22,6 +22,8 @@ struct supervisor;
 struct group;
 struct infer_job;
 struct person;
+struct room_job;
+
 /* Where the record of an agent stands that is no subagent: Ava's turns are
  * events of the daily log, and her messages stand beside the session. */
 struct run_place {
@@ -41,41 +43,39 @@ struct run {
 	char proposal[24];             /* "" when spawned without one */
 	struct group *group;           /* or NULL */
 	struct run *next;              /* of a chain, until it starts */
-	struct list node;              /* in supervisor.live, then in supervisor.ended */
-	struct list queue;             /* in supervisor.waiting while it wants a slot */
+	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;         /* what it asks, what is said to it; or NULL */
 
 	/* record */
 	struct outbox outbox;
 	struct draft *draft; /* being written for the next commit; or NULL */
 	uint64_t seq;        /* of the last event in its file */
-	uint32_t types;      /* event-type bits */
 	int64_t log_bytes;
+	uint32_t types;            /* event-type bits */
 	unsigned char head[32];    /* SHA-256 chained over the lines of its file */
 	struct hash_sha256 prefix; /* over head and lines of the request so far */
+	size_t messages_from;      /* its newest cut in messages.jsonl; 0: from the beginning */
 	int64_t request_bytes;     /* head and lines of the next request */
-	bool wordless;             /* no message follows the head yet */
 
 	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer, *reply_timer; /* agent_io.wake_at; a local model's delay */
-	struct infer_job *job;                /* model call in flight, at the gate or parked */
-	struct budget_hold hold;              /* money of the call under way (infer_money.c) */
-	int64_t counted_microusd;             /* of its totals, in the budgets of `hold` */
-	char infer_id[16];                    /* "i3" while InferStart has no InferEnd */
-	int64_t infer_started_ms;
-	struct retry retry;           /* of the call under way */
+	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; a local model's delay */
+	struct infer_job *job;                   /* model call in flight, at the gate or parked */
+	struct budget_hold hold;                 /* money of the call under way (infer_money.c) */
+	int64_t counted_microusd;                /* of its totals, in the budgets of `hold` */
+	struct room_job *room;                   /* room is being made before the call; or NULL */
+	char infer_id[16];                       /* "i3" while InferStart has no InferEnd */
+	int64_t infer_started_ms, held_until_ms; /* held: an earlier attempt failed */
+	struct retry retry;                      /* of the call under way */
 	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
 	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
-	int64_t held_until_ms;        /* monotonic; its attempt of an earlier process failed */
 	struct usage cut;             /* what a call that was stopped had used; 0: unknown */
-	bool unsent;                  /* the call under way has not left: it costs nothing */
-	bool call_stopped;            /* the end, or a stop of the runtime, fell into a call */
+	bool unsent, call_stopped;    /* it has not left: costs nothing; a stop fell into it */
 	uint8_t notices;              /* of the next request: set of enum record_notice */
 	uint64_t request_seen[8];     /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
-	bool turn_open;         /* the reply's calls have no results line yet */
-	uint32_t *calls_before; /* by iteration: calls in earlier turns; owned */
+	bool turn_open, wordless; /* calls without a results line; no message after the head */
+	uint32_t *calls_before;   /* by iteration: calls in earlier turns; owned */
 	int32_t calls_cap, calls_at;
 	unsigned busy;       /* jobs and tool calls that still point here */
 	struct tool_env env; /* cwd_fd is owned */
@@ -87,13 +87,13 @@ struct run {
 	struct list waits;   /* run_wait: who waits for the end */
 	struct end_job *end; /* set once it is ending */
 	/* evidence */
-	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	int64_t bytes_read;
-	struct buf artifacts;        /* JSON strings joined by commas */
-	bool interrupted;            /* left by a crash: it is only ended */
-	bool abandoned;              /* the process stops: its machine does not go on */
-	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
-	bool ending, done;           /* its last commit is on its way to the disk; is there */
+	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
+	struct buf artifacts;                 /* JSON strings joined by commas */
+	bool interrupted;                     /* left by a crash: it is only ended */
+	bool abandoned;                       /* the process stops: its machine does not go on */
+	bool durable, cancel_wanted;          /* its spawn is on disk; before it was */
+	bool ending, done; /* its last commit is on its way to the disk; is there */
 };
 
 /* Told once when the run's end is durable (loop thread). */

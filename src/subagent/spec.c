@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "subagent/spec_ask.h"
 
 static const struct preset {
 	const char *name;
@@ -241,6 +242,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	for (size_t i = 0; i < r->ngrants; i++)
 		jw_str(w, NULL, r->grants[i]);
 	jw_end(w);
+	spec_ask_write(w, r);
 	jw_object(w, "limits");
 	jw_fixed(w, "seconds", l->time_ms, 3);
 	jw_fixed(w, "costCents", l->cost_microusd, 4);
@@ -259,6 +261,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
 	spec_group_write(w, &r->group);
+	if (r->agent.ask_limit)
+		jw_str(w, "onLimit", "ask");
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -336,6 +340,7 @@ static void facts_from_model(struct run_spec *r)
 	r->agent.price = r->model.price;
 	r->agent.max_output = r->model.max_output;
 	r->agent.can_force = r->model.dialect->can_force;
+	r->agent.window = r->model.dialect->answer ? 0 : r->model.context;
 }
 
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
@@ -365,6 +370,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = take_grants(r, s, err);
 	if (rv == 0)
 		rv = pick_tools(r, s, err);
+	if (rv == 0)
+		rv = spec_ask_take(r, s, err);
 	if (rv != 0)
 		goto fail;
 	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
@@ -372,6 +379,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
+	r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 	if (rv != 0)
 		goto fail;
 	set_rights(r);
@@ -419,8 +427,8 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
 	r->agent.tools = r->tools;
 	r->agent.ntools = t->ntools;
-	r->agent.price = r->model.price;
-	r->agent.max_output = r->model.max_output;
+	facts_from_model(r);
+	r->agent.can_force = false;
 	set_rights(r);
 	rv = r->system ? seal_config(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv != 0)
@@ -474,6 +482,7 @@ static void limits_from_json(struct run_spec *r, const json_t *config)
 		.tokens = json_get_int(l, "tokens", 100000),
 		.iterations = (int32_t)json_get_int(l, "iterations", 20),
 	};
+	r->agent.ask_limit = json_get_str(config, "onLimit") != NULL;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
 	r->thinking = json_get_bool(config, "thinking", false);
 	r->rights_private = json_get_bool(o, "private", false);
@@ -495,6 +504,7 @@ static void facts_from_json(struct run_spec *r, const json_t *o)
 			.cache_write = json_get_int(price, "cacheWrite", -1),
 		};
 	r->agent.max_output = json_get_int(o, "maxOutput", r->agent.max_output);
+	r->agent.window = json_get_int(o, "window", r->agent.window);
 	if (drop)
 		snprintf(r->model.drop, sizeof(r->model.drop), "%s", drop);
 }
@@ -502,6 +512,8 @@ static void facts_from_json(struct run_spec *r, const json_t *o)
 int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
 	const char *id = json_get_str(o, "model");
+	const json_t *limits = json_object_get(o, "limits");
+	const struct agent_limits *l = &r->agent.limits;
 	struct model m;
 	int rv = id ? model_restore(id, &m, err) : 0;
 
@@ -515,6 +527,13 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 		facts_from_model(r);
 	}
 	facts_from_json(r, o);
+	if (limits) /* raised by a person (over_limit.c) */
+		r->agent.limits = (struct agent_limits){
+			.time_ms = json_get_fixed(limits, "seconds", 3, l->time_ms),
+			.cost_microusd = json_get_fixed(limits, "costCents", 4, l->cost_microusd),
+			.tokens = json_get_int(limits, "tokens", l->tokens),
+			.iterations = (int32_t)json_get_int(limits, "iterations", l->iterations),
+		};
 	return 0;
 }
 
@@ -550,6 +569,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		rv = tools_from_json(r, config, err);
 	if (rv == 0)
 		rv = grants_from_json(r, config, err);
+	if (rv == 0)
+		rv = spec_ask_from_json(r, config, err);
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);

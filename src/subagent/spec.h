@@ -34,8 +34,11 @@ struct op_spawn {
 	size_t ntools;
 	const char *const *grants;
 	size_t ngrants;
+	const char *const *ask_before; /* tools whose calls wait for a person's yes */
+	size_t nask_before;
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
+	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
 #define SPEC_TASK_MAX    (256u << 10)
@@ -49,7 +52,7 @@ struct run_spec {
 	const char *session_id, *request_id, *user_id, *origin, *preset;
 	struct model model;
 	struct agent_spec agent;
-	const struct tool *tools[ROLE_MAX_TOOLS];
+	const struct tool *tools[ROLE_MAX_TOOLS], *ask_before[ROLE_MAX_TOOLS];
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;

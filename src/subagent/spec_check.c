@@ -85,6 +85,9 @@ int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava
 
 	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
 		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
+	if (s->on_limit && strcmp(s->on_limit, "ask") != 0 && strcmp(s->on_limit, "stop") != 0)
+		return err_set(err, AVA_EINVAL, "on_limit is \"%.40s\"; it must be stop or ask",
+			       s->on_limit);
 	rv = check_text("task", s->task, SPEC_TASK_MAX, err);
 	if (rv == 0)
 		rv = check_text("context", s->context, SPEC_CONTEXT_MAX, err);

@@ -45,6 +45,7 @@ struct supervisor {
 	struct infer_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
+	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */
 	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
 	char *(*session_file)(const char *session_id, void *user);
 	/* The next run of a chain starts; NULL: nobody wants to know. */

@@ -94,7 +94,6 @@ static int fetch_each(size_t k, const char *text, size_t len, bool is_error, voi
 static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
-	struct messages_info info;
 	struct buf body;
 	char *file = NULL;
 	size_t len;
@@ -105,10 +104,10 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	buf_init(&body, 256u << 20);
-	rv = messages_request(&body, file, len, &info, err);
+	rv = messages_said(&body, file, len, err); /* as it was, whatever was taken out since */
 	if (rv == 0)
-		rv = r->spec->model.dialect->results(body.data + info.head_len,
-						     body.len - info.head_len, fetch_each, f, err);
+		rv = r->spec->model.dialect->results(body.data ? body.data : "", body.len,
+						     fetch_each, f, err);
 	buf_fini(&body);
 	free(file);
 	return MIN(rv, 0);

@@ -15,6 +15,7 @@
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
+#include "subagent/room.h"
 #include "subagent/supervisor.h"
 
 static struct run *run_of(struct agent *a)
@@ -236,6 +237,7 @@ const struct agent_io world_io = {
 	.slot_want = world_slot_want,
 	.slot_drop = world_slot_drop,
 	.infer = infer_start,
+	.compact = room_make,
 	.infer_stop = infer_stop,
 	.save_reply = world_save_reply,
 	.tool_start = toolrun_start,

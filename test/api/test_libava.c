@@ -215,6 +215,58 @@ static void test_cancel(void **state)
 	assert_int_equal(n, 0);
 }
 
+/* Until the run waits for a person: its state comes with its events. */
+static void wait_for_question(struct world *w, const char *id, struct ava_run *run)
+{
+	for (int i = 0; i < 60000; i++) {
+		assert_int_equal(ava_status(w->rt, id, run, NULL), 0);
+		if (run->status == AVA_WAITING && run->asks[0])
+			return;
+		assert_true(run->status < AVA_SUCCESS);
+		ava_runtime_process(w->rt, 10, NULL);
+	}
+	fail_msg("%s asks nothing", id);
+}
+
+static void test_steer(void **state)
+{
+	static const char script[] =
+		"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\"}}]}\n"
+		"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,"
+		"\"summary\":\"as told\",\"confidence\":1}}]}\n";
+	struct world *w = *state;
+	struct ava_run_id id, slow = spawn(w, w->slow);
+	char model[400], text[2002];
+	struct ava_result res;
+	struct ava_error err;
+	struct ava_run run;
+
+	snprintf(model, sizeof(model), "offline:%s/asks.jsonl", w->dir);
+	unit_write(strchr(model, '/'), script, sizeof(script) - 1);
+	id = spawn(w, model);
+	wait_for_question(w, id.text, &run);
+	assert_string_equal(run.asks, "Which?");
+	assert_string_equal(run.asks_call, "c1.1");
+	assert_int_equal(ava_steer(w->rt, id.text, "x", "c2.1", &err), AVA_ENOENT);
+	assert_int_equal(ava_steer(w->rt, id.text, " ", NULL, &err), AVA_EINVAL);
+	assert_int_equal(ava_steer(w->rt, id.text, "this", "c1.1", &err), 0);
+	assert_int_equal(
+		ava_wait(w->rt, (const char *[]){id.text}, 1, AVA_WAIT_ALL, LONG_MS, NULL, NULL),
+		1);
+	assert_int_equal(ava_result(w->rt, id.text, &res, NULL), 0);
+	assert_string_equal(res.summary, "as told");
+	assert_int_equal(ava_steer(w->rt, id.text, "more", NULL, &err), AVA_EEXIST);
+
+	/* One at work: as many as it can hold, and none that is too long. */
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(ava_steer(w->rt, slow.text, "mind this", NULL, &err), 0);
+	assert_int_equal(ava_steer(w->rt, slow.text, "and this", NULL, &err), AVA_EBUSY);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	assert_int_equal(ava_steer(w->rt, slow.text, text, NULL, &err), AVA_EINVAL);
+	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
+}
+
 static void test_request_id(void **state)
 {
 	struct world *w = *state;
@@ -716,10 +768,10 @@ static void test_environment(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define BOTH                                                                                       \
-	TEST(test_run), TEST(test_cancel), TEST(test_request_id), TEST(test_limits),               \
-		TEST(test_arguments), TEST(test_propose), TEST(test_answers), TEST(test_events),   \
-		TEST(test_callbacks), TEST(test_from_beginning), TEST(test_session),               \
-		TEST(test_open_errors), TEST(test_again)
+	TEST(test_run), TEST(test_cancel), TEST(test_steer), TEST(test_request_id),                \
+		TEST(test_limits), TEST(test_arguments), TEST(test_propose), TEST(test_answers),   \
+		TEST(test_events), TEST(test_callbacks), TEST(test_from_beginning),                \
+		TEST(test_session), TEST(test_open_errors), TEST(test_again)
 
 int main(void)
 {

@@ -21,9 +21,18 @@ cat >"$T/slow.jsonl" <<'X'
 {"text":"never said","delay_ms":600000}
 X
 
-start() # FILE
+cat >"$T/reads.jsonl" <<'X'
+{"tool_calls":[{"name":"read_file","args":{"path":"a.txt"}},{"name":"read_file","args":{"path":"b.txt"}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"read","confidence":1}}]}
+X
+echo one >a.txt
+echo two >b.txt
+
+start() # FILE [OPTION...]
 {
-	"$AVA" run "do it" --model "offline:$T/$1.jsonl" --yes --background --json </dev/null \
+	script=$1
+	shift
+	"$AVA" run "do it" --model "offline:$T/$script.jsonl" --yes "$@" --background --json </dev/null \
 		2>"$ERR" | jq -r .subagent_id
 }
 status_is() { [ "$("$AVA" status "$1" --json </dev/null | jq -r .status)" = "$2" ]; }
@@ -101,6 +110,34 @@ run "$AVA" steer --timeout 0.1 "$slow" hurry
 exits 'a wait for it that runs out' 124
 "$AVA" cancel "$slow" >/dev/null </dev/null
 equal 'what was not read is told as such' 1 "$(logged "$slow" '"outcome":"too_late"')"
+
+# --- ask_before: one yes a call
+e=$(start reads --ask-before read_file)
+wait_for 30 status_is "$e" waiting
+run "$AVA" status "$e"
+contains 'the call is shown' 'May it call read_file with {"path":"a.txt"}?' "$OUT"
+run "$AVA" steer "$e" 'perhaps'
+exits 'what is not clear is asked again' 2
+check 'it still waits' status_is "$e" waiting
+run "$AVA" steer --call c1.1 "$e" yes
+exits 'yes' 0
+asks() { "$AVA" status "$e" --json </dev/null | jq -e --arg c "$1" '.waiting_for.call_id == $c' >"$T/null"; }
+wait_for 30 asks c1.2
+check 'the yes was for one call, not for the next' [ "$(logged "$e" '"eventType":"ToolResult"')" = 0 ]
+run "$AVA" steer "$e" 'no: not that file'
+exits 'no' 0
+run "$AVA" wait --timeout 60 "$e"
+exits 'it goes on' 0
+results() { jq -r 'select(.eventType == "ToolResult" and .content.name == "read_file") | .content |
+	[.callId, .errorClass, .output] | join(" ")' "$AVA_DATA_ROOT/logs/subagents/$e.jsonl"; }
+check 'the one was read' [ -n "$(results | grep '^c1.1  a.txt')" ]
+check 'the other was not, and the model knows why' \
+	[ -n "$(results | grep '^c1.2 denied .*not that file')" ]
+equal 'what was allowed is bound to the call' 2 "$(jq -r 'select(.eventType == "Waiting" and
+	.content.state == "asked") | .content.callHash' "$AVA_DATA_ROOT/logs/subagents/$e.jsonl" |
+	sort -u | grep -c .)"
+run "$AVA" run x --ask-before read_fle --yes
+exits 'a misspelt tool' 2
 
 # --- cancelled while it waits
 d=$(start asks)

@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #include "agent/agent.h"
+#include "agent/compact.h"
 #include "agent/limit.h"
 #include "agent/tool.h"
 #include "base/buf.h"
@@ -57,6 +58,8 @@ struct rig {
 	enum agent_asked asked;
 	char question[200], choices[200], fallback[200]; /* "(null)": none */
 	struct agent_infer infer;
+	struct agent_compact compact;
+	int compacts, fail_compact;
 	bool reply_wait;
 	size_t reply_wire; /* of the last save_reply */
 	unsigned started[MAX_CALLS];
@@ -119,6 +122,18 @@ static inline int io_infer(struct agent *a, const struct agent_infer *call)
 	assert_null(a->turn);
 	r->infers++;
 	r->infer = *call;
+	return 0;
+}
+
+static inline int io_compact(struct agent *a, const struct agent_compact *c)
+{
+	struct rig *r = rig_of(a);
+
+	if (r->fail_compact < 0)
+		return once(&r->fail_compact);
+	assert_null(a->turn);
+	r->compacts++;
+	r->compact = *c;
 	return 0;
 }
 
@@ -254,6 +269,7 @@ static const struct agent_io io = {
 	.slot_want = io_slot_want,
 	.slot_drop = io_slot_drop,
 	.infer = io_infer,
+	.compact = io_compact,
 	.infer_stop = io_infer_stop,
 	.save_reply = io_save_reply,
 	.tool_start = io_tool_start,

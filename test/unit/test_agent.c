@@ -554,6 +554,189 @@ static void test_names(void **state)
 	assert_string_equal(agent_resource_names[AGENT_ITERATIONS], "iterations");
 }
 
+/* ---- the same again and again */
+
+static void look_at(struct rig *r, const char *args, const char *output)
+{
+	SAY(r, .calls = {{"look", args}});
+	rig_answer(r, 0, output);
+}
+
+static void test_repeated_calls(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	look_at(&r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r.answers[0], "content");
+	look_at(&r, "{\"path\":\"b\"}", "content"); /* another call */
+	assert_string_equal(r.answers[0], "content");
+	look_at(&r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r.answers[0], "unchanged since c1.1");
+	assert_int_equal(r.nnotices, 0);
+	look_at(&r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r.answers[0], "unchanged since c1.1");
+	assert_int_equal(r.nnotices, 1);
+	assert_non_null(strstr(r.notices[0], "3 times with the same result, which stands at c1.1"));
+	assert_false(r.infer.force_submit);
+	look_at(&r, "{\"path\":\"a\"}", "content");
+	assert_non_null(strstr(r.notices[0], "The run ends with your next reply"));
+	assert_true(r.infer.force_submit);
+	SAY(&r, .calls = {SUBMIT});
+	assert_end(&r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r.summary, "one"); /* what it had is kept */
+	assert_true(r.end.partial);
+	rig_close(&r);
+}
+
+/* In the last reply nothing runs any more, whatever it asks for. */
+static void test_repeated_calls_end(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	for (int i = 0; i < 4; i++)
+		look_at(&r, "{\"path\":\"a\"}", "content");
+	SAY(&r, .text = "Once more.", .calls = {LOOK});
+	assert_end(&r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r.summary, "Once more.");
+	assert_int_equal(r.starts, 4);
+	assert_string_equal(r.answers[0], "not run: the run has ended");
+	rig_close(&r);
+}
+
+/* News begins the count anew: another result, or an act that may have changed
+ * the world. Calls side by side count once. */
+static void test_not_repeated(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	for (int i = 0; i < 6; i++) {
+		char changed[8] = {'v', (char)('0' + i)};
+
+		look_at(&r, "{\"path\":\"a\"}", i < 3 ? "old" : changed);
+		assert_int_equal(r.ends, 0);
+	}
+	for (int i = 0; i < 6; i++) {
+		char done[8] = {'d', (char)('0' + i)};
+
+		look_at(&r, "{\"path\":\"t\"}", "passed");
+		SAY(&r, .calls = {ACT});
+		rig_saved(&r);
+		rig_answer(&r, 0, done);
+		assert_false(r.infer.force_submit);
+	}
+	SAY(&r, .calls = {{"look", "{\"path\":\"z\"}"},
+			  {"look", "{\"path\":\"z\"}"},
+			  {"look", "{\"path\":\"z\"}"},
+			  {"look", "{\"path\":\"z\"}"}});
+	for (unsigned i = 0; i < 4; i++)
+		rig_answer(&r, i, "z");
+	assert_int_equal(r.ends, 0);
+	assert_false(r.infer.force_submit);
+	assert_int_equal(r.starts, 22);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	rig_close(&r);
+}
+
+/* ---- room in the window */
+
+static void compacted(struct rig *r, int rv, int64_t before, int64_t after)
+{
+	struct agent_compacted d = {before, after};
+
+	agent_on_compacted(&r->a, rv, &d);
+	rig_run(r);
+}
+
+static void test_room_is_made(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.window = 10000;
+	r.spec.max_output = 1000;
+	rig_call(&r);
+	SAY(&r, .input = 6900, .calls = {LOOK});
+	rig_answer(&r, 0, "x");
+	assert_int_equal(r.compacts, 0); /* under 80 % with the output kept free */
+	assert_int_equal(r.infers, 2);
+	SAY(&r, .input = 7100, .calls = {ACT});
+	rig_saved(&r);
+	rig_answer(&r, 0, "y");
+	assert_int_equal(r.compacts, 1);
+	assert_int_equal(r.infers, 2); /* not before there is room */
+	assert_int_equal(r.compact.target, 4000);
+	assert_int_equal(r.compact.most, 7000);
+	assert_true(r.compact.tokens >= 7100 && !r.compact.overflow);
+	compacted(&r, 0, 30000, 15000);
+	assert_int_equal(r.infers, 3);
+	assert_true(r.a.measured_input >= 3550 && r.a.measured_input < 3600);
+	/* Where nothing can go it is not tried at each call. */
+	SAY(&r, .input = 7100, .calls = {LOOK});
+	rig_answer(&r, 0, "w");
+	assert_int_equal(r.compacts, 2);
+	compacted(&r, 0, 30000, 30000);
+	SAY(&r, .input = 7300, .calls = {LOOK});
+	rig_answer(&r, 0, "v");
+	assert_int_equal(r.compacts, 2);
+	SAY(&r, .input = 8200, .calls = {LOOK});
+	rig_answer(&r, 0, "u");
+	assert_int_equal(r.compacts, 3);
+	agent_cancel(&r.a); /* while it is made */
+	rig_run(&r);
+	assert_int_equal(r.infer_stops, 1);
+	r.a.compacting = false;
+	rig_close(&r);
+}
+
+static void test_overflow_halves(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.window = 200000;
+	rig_call(&r);
+	for (int i = 0; i < 3; i++) {
+		agent_on_overflow(&r.a, "too long, says the service");
+		rig_run(&r);
+		assert_int_equal(r.compacts, i + 1);
+		assert_true(r.compact.overflow);
+		assert_int_equal(r.compact.target, r.compact.tokens / 2);
+		compacted(&r, 0, 3000, 2000);
+		assert_int_equal(r.infers, i + 2);
+		assert_true(r.infer.again);
+		assert_int_equal(r.infer.iteration, 1);
+	}
+	agent_on_overflow(&r.a, "too long, says the service");
+	rig_run(&r);
+	assert_int_equal(r.compacts, 3);
+	assert_end(&r, AVA_ERROR, "model_error");
+	assert_string_equal(r.error, "too long, says the service");
+	assert_string_equal(r.error_class, "context_overflow");
+	assert_int_equal(r.a.totals.failed_calls, 4);
+	rig_close(&r);
+}
+
+static void test_overflow_without_room(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	rig_call(&r);
+	agent_on_overflow(&r.a, "too long");
+	rig_run(&r);
+	compacted(&r, AVA_ECORRUPT, 0, 0);
+	assert_end(&r, AVA_ERROR, "model_error");
+	assert_int_equal(r.compacts, 1);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,6 +760,12 @@ int main(void)
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_no_submit_tool),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_repeated_calls),
+		cmocka_unit_test(test_repeated_calls_end),
+		cmocka_unit_test(test_not_repeated),
+		cmocka_unit_test(test_room_is_made),
+		cmocka_unit_test(test_overflow_halves),
+		cmocka_unit_test(test_overflow_without_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

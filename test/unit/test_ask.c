@@ -271,13 +271,104 @@ static void test_steered_too_late(void **state)
 	rig_close(&r);
 }
 
+/* Before a limit ends it a person is asked; what the tools of its last reply found
+ * is written first. */
+static void to_its_limit(struct rig *r)
+{
+	rig_open(r);
+	r->spec.ask_limit = true;
+	r->spec.limits.iterations = 1;
+	rig_call(r);
+	SAY(r, .text = "so far", .calls = {LOOK});
+	rig_answer(r, 0, "content");
+	assert_int_equal(r->result_saves, 1);
+	assert_int_equal(r->a.state, AGENT_WAITING);
+	assert_int_equal(r->drops, 1);
+	assert_int_equal(r->asks, 1);
+	assert_int_equal(r->asked_call, AGENT_ASK_LIMIT);
+	assert_int_equal(r->a.over, AGENT_ITERATIONS + 1);
+	assert_true(r->approval);
+	assert_int_equal(r->ends, 0);
+}
+
+static void test_limit_raised(void **state)
+{
+	struct rig r;
+
+	to_its_limit(&r);
+	r.now += 1000000; /* that it waits is not its time */
+	tell(&r, "yes", true);
+	assert_int_equal(r.asked, ASKED_ANSWERED);
+	r.spec.limits.iterations = 2; /* the world's part */
+	assert_int_equal(r.infers, 1);
+	go_on(&r);
+	assert_int_equal(r.infers, 2);
+	assert_int_equal(r.a.state, AGENT_CALLING);
+	assert_int_equal(r.a.warned & 1u << AGENT_ITERATIONS, 0);
+	submit_and_close(&r);
+}
+
+/* The yes was to one more: at the next limit it asks again. */
+static void test_limit_again(void **state)
+{
+	struct rig r;
+
+	to_its_limit(&r);
+	tell(&r, "yes", true);
+	r.spec.limits.iterations = 2;
+	r.all_warned = 0; /* of the new limit it is warned anew */
+	go_on(&r);
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "content");
+	assert_int_equal(r.warned, 1u << AGENT_ITERATIONS);
+	assert_int_equal(r.asks, 2);
+	tell(&r, "no", false);
+	assert_int_equal(r.asked, ASKED_REFUSED);
+	rig_saved(&r);
+	assert_end(&r, AVA_ITERATIONS_EXCEEDED, "iterations");
+	rig_close(&r);
+}
+
+static void test_limit_kept(void **state)
+{
+	struct rig r;
+
+	for (int late = 0; late < 2; late++) {
+		to_its_limit(&r);
+		if (late) {
+			r.now = r.a.ask_until_ms;
+			rig_run(&r);
+		} else {
+			tell(&r, "no", false);
+		}
+		assert_int_equal(r.asked, late ? ASKED_EXPIRED : ASKED_REFUSED);
+		rig_saved(&r);
+		assert_end(&r, AVA_ITERATIONS_EXCEEDED, "iterations");
+		assert_true(r.end.partial);
+		assert_int_equal(r.infers, 1);
+		rig_close(&r);
+	}
+	to_its_limit(&r);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	assert_end(&r, AVA_CANCELLED, "cancelled");
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_question),   cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_yes),        cmocka_unit_test(test_cancelled_while_waiting),
-		cmocka_unit_test(test_cannot_ask), cmocka_unit_test(test_taken_up_again),
-		cmocka_unit_test(test_steered),    cmocka_unit_test(test_steered_too_late),
+		cmocka_unit_test(test_question),
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_yes),
+		cmocka_unit_test(test_cancelled_while_waiting),
+		cmocka_unit_test(test_cannot_ask),
+		cmocka_unit_test(test_taken_up_again),
+		cmocka_unit_test(test_limit_raised),
+		cmocka_unit_test(test_limit_again),
+		cmocka_unit_test(test_limit_kept),
+		cmocka_unit_test(test_steered),
+		cmocka_unit_test(test_steered_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

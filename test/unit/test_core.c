@@ -406,8 +406,8 @@ static void test_token_limit_stops_the_run(void **state)
 	struct op_spawn s = ask(w, "talk");
 	struct got g;
 
-	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN);
-	s.max_tokens = 5000;
+	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN STEP_TURN);
+	s.max_tokens = 4000;
 	g = spawn(w, &s);
 	assert_ended(w, g.id, "tokens_exceeded", "tokens");
 	assert_paired(w, g.id);

@@ -158,8 +158,10 @@ static void write_long_script(void)
 	size_t n = 0;
 
 	for (int i = 0; i < 60; i++)
-		n += (size_t)sprintf(text + n, "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":"
-					       "{\"path\":\"main.c\"}}],\"delay_ms\":3}\n");
+		n += (size_t)sprintf(text + n,
+				     "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":"
+				     "{\"path\":\"main%d.c\"}}],\"delay_ms\":3}\n",
+				     i);
 	sprintf(text + n, "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":"
 			  "{\"summary\":\"ok\"}}]}\n");
 	rig_write("long.jsonl", text);

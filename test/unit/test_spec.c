@@ -14,6 +14,7 @@
 #include "provider/provider.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
+#include "subagent/spec_ask.h"
 
 static struct settings settings;
 
@@ -63,6 +64,45 @@ static void test_defaults(void **state)
 	assert_true(r->rights_private);
 	assert_false(r->rights_out);
 	spec_free(r);
+}
+
+/* ask_before is part of what is confirmed, and comes back from it. */
+static void test_ask_before(void **state)
+{
+	static const char *const asks[] = {"read_file", "read_file", "search_codebase"};
+	static const char *const bad[][1] = {{"read_fle"}, {"submit_result"}, {"ask_person"}};
+	struct op_spawn s = plain();
+	struct run_spec *without = build(&s), *with, *back, *out = NULL;
+	struct ava_error err = {0};
+	struct settings set;
+	json_t *config;
+
+	settings_defaults(&set);
+	s.ask_before = asks;
+	s.nask_before = ARRAY_LEN(asks);
+	with = build(&s);
+	assert_int_equal(with->agent.nask_before, 2); /* once each */
+	assert_string_equal(with->agent.ask_before[1]->name, "search_codebase");
+	assert_null(strstr(without->config, "askBefore")); /* its hash is as it always was */
+	assert_non_null(strstr(with->config, "\"askBefore\":[\"read_file\",\"search_codebase\"]"));
+	assert_string_not_equal(with->hash, without->hash);
+	config = json_parse(with->config, with->config_len, NULL);
+	assert_int_equal(spec_from_json(&back, config, "", "", "", &err), 0);
+	assert_string_equal(back->hash, with->hash);
+	assert_int_equal(back->agent.nask_before, 2);
+	assert_true(spec_asks_no_less(with, back));
+	assert_true(spec_asks_no_less(without, with));
+	assert_false(spec_asks_no_less(with, without));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		s.ask_before = bad[i];
+		s.nask_before = 1;
+		assert_int_equal(spec_build(&out, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+		assert_non_null(strstr(err.text, bad[i][0]));
+	}
+	json_decref(config);
+	spec_free(with);
+	spec_free(back);
+	spec_free(without);
 }
 
 /* seeds/1 section 12: "role selects correct tools". */
@@ -454,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_amendments),
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_role_selects_correct_tools),
+		cmocka_unit_test(test_ask_before),
 		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_bad_input),
 		cmocka_unit_test(test_zero_limits),

@@ -200,6 +200,8 @@ static void test_long_results(void **state)
 static void test_limits_are_of_a_turn(void **state)
 {
 	static const char look[] = "{\"tool_calls\":[{\"name\":\"list_subagents\"}]}\n";
+	static const char ended[] =
+		"{\"tool_calls\":[{\"name\":\"list_subagents\",\"args\":{\"ended\":true}}]}\n";
 	static const char done[] = "{\"text\":\"Done.\"}\n";
 	struct world *w = *state;
 	char id[64], lines[2000];
@@ -207,8 +209,8 @@ static void test_limits_are_of_a_turn(void **state)
 	core_close(w->core);
 	w->settings.ava_iterations = 5;
 	open_core(w);
-	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s%s%s%s%s%s", look, done, look, done, look, look,
-		 look, look, look, done, done);
+	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s%s%s%s%s%s", look, done, look, done, look,
+		 ended, look, ended, look, done, done);
 	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
 	tell(w, id, "one");
 	tell(w, id, "two");

@@ -1,0 +1,19 @@
+/* What the machine tells a model about its own replies. */
+#ifndef AGENT_WORDS_H
+#define AGENT_WORDS_H
+
+#include <stddef.h>
+
+#include "agent/agent.h"
+
+#define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
+#define WORDS_REPEATED  "the model made the same call with the same result four times"
+
+/* Why a turn without calls goes back to the model. */
+void words_note(const struct agent *a, char *out, size_t size);
+/* Look for calls of the turn that were made before (agent/repeat.h): a word about
+ * them, "" when there is nothing to say; in the end the next reply is the last
+ * (a->wrapping). AVA_ENOMEM. */
+int words_repeats(struct agent *a, char *out, size_t size);
+
+#endif

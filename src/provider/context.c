@@ -1,0 +1,568 @@
+/* From the file to the request, from that to lines, calls and results, from
+ * these to a plan (agent/compact.c), and from the plan to amendment lines.
+ *
+ * A result that goes leaves a marker in its place: how large it was and how to
+ * get it back. A span that goes leaves a ledger behind the task, in its line: the
+ * newest calls with what they were asked and the first line of what came, what
+ * the model and people said, and how many calls there were before. A cut holds
+ * all that the request consists of from then on, so nobody reads what is before.
+ *
+ * Markers and ledger are runtime text in user-role places; what they quote from
+ * models and tools is escaped as notices are. At the end the outcome is tried:
+ * an edit that would make the conversation invalid is none. */
+#include "provider/context.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/compact.h"
+#include "agent/notice.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "provider/conversation.h"
+#include "provider/dialect.h"
+#include "provider/messages.h"
+
+#define REQUEST_MAX       (256u << 20)
+#define ARGS_SHOWN        80  /* characters of a call's arguments in the ledger */
+#define RESULT_SHOWN      48  /* of the first line of its result */
+#define SAID_SHOWN        160 /* of what the model said beside its calls */
+#define PEOPLE_SHOWN      2000
+#define REMOVED_TOO_OFTEN 3
+#define MARK              "[ava] "
+
+struct work {
+	struct context_edit *e;
+	const struct context_ask *ask;
+	struct messages_info info;
+	struct buf body; /* of the request as it is */
+	struct conversation c;
+	struct compact_line *lines;
+	struct compact_result *results; /* one for each call */
+	struct compact_plan plan;
+	struct ava_error *err;
+};
+
+void context_edit_fini(struct context_edit *e)
+{
+	buf_fini(&e->lines);
+	buf_fini(&e->request);
+	free(e->removed);
+	free(e->fetched);
+	e->removed = e->fetched = NULL;
+}
+
+static int no_memory(struct work *w)
+{
+	return err_set(w->err, AVA_ENOMEM, "out of memory for making room in the conversation");
+}
+
+/* ---- reading */
+
+static bool starts(struct slice s, const char *with)
+{
+	size_t n = strlen(with);
+
+	return s.len >= n && memcmp(s.s, with, n) == 0;
+}
+
+static struct call_ref name_of(const struct work *w, size_t call)
+{
+	return w->ask->name(w->info.calls + call, w->ask->user);
+}
+
+static int take_apart(struct work *w, const char *file, size_t len)
+{
+	int rv = messages_request(&w->body, file, len, &w->info, w->err);
+
+	if (rv == 0)
+		rv = conversation_read(&w->c, w->body.data + w->info.head_len,
+				       w->body.len - w->info.head_len, w->err);
+	if (rv != 0)
+		return rv;
+	w->lines = calloc(w->c.nlines + 1, sizeof(*w->lines));
+	w->results = calloc(w->c.ncalls + 1, sizeof(*w->results));
+	if (w->lines == NULL || w->results == NULL)
+		return no_memory(w);
+	for (size_t i = 0; i < w->c.nlines; i++) {
+		w->lines[i].bytes = (int64_t)w->c.lines[i].raw.len + 1;
+		w->lines[i].assistant = !w->c.lines[i].user;
+	}
+	for (size_t i = 0; i < w->c.ncalls; i++) {
+		const struct said_call *k = &w->c.calls[i];
+		struct compact_result *r = &w->results[i];
+		unsigned removed;
+
+		r->line = k->result_line;
+		r->bytes = (int64_t)k->result.len;
+		r->fixed = !k->answered || starts(k->result, MARK);
+		r->fetched = repeat_fetched(w->ask->repeats, name_of(w, i), &removed);
+	}
+	return 0;
+}
+
+static void decide(struct work *w)
+{
+	const struct agent_compact *want = &w->ask->want;
+	double per_token = want->tokens > 0 ? (double)w->body.len / (double)want->tokens : 0;
+
+	w->plan.need = (int64_t)(per_token * (double)(want->tokens - want->target));
+	w->plan.must = (int64_t)(per_token * (double)(want->tokens - want->most));
+	compact_plan(&w->plan, w->lines, w->c.nlines, w->results, w->c.ncalls);
+}
+
+/* ---- what goes is written down */
+
+static int note_removed(struct work *w, size_t call, unsigned *times)
+{
+	struct call_ref at = name_of(w, call);
+	bool fetched = repeat_fetched(w->ask->repeats, at, times);
+
+	w->e->removed[w->e->nremoved++] = at;
+	if (fetched)
+		w->e->fetched[w->e->nfetched++] = at;
+	return 0;
+}
+
+static void write_marker(struct work *w, struct buf *out, size_t call)
+{
+	struct call_ref at = name_of(w, call);
+	unsigned times;
+
+	note_removed(w, call, &times);
+	if (times + 1 < REMOVED_TOO_OFTEN) {
+		buf_addf(out,
+			 MARK "The result of c%d.%u (%" PRId64
+			      " bytes) was taken out to make room. If you need it again: "
+			      "read_result with call_id c%d.%u, by lines or by search.",
+			 (int)at.iteration, at.n, w->results[call].bytes, (int)at.iteration, at.n);
+		return;
+	}
+	buf_addf(out,
+		 MARK "The result of c%d.%u was taken out to make room, for the %uth time. Do not "
+		      "fetch it again: go on, or submit what you have with a caveat.",
+		 (int)at.iteration, at.n, times + 1);
+}
+
+static void write_replaces(struct work *w)
+{
+	struct buf marker;
+	char id[32];
+	struct jw j;
+
+	buf_init(&marker, 4096);
+	for (size_t i = 0; i < w->c.ncalls; i++) {
+		struct call_ref at;
+
+		if (!w->results[i].go)
+			continue;
+		buf_reset(&marker);
+		write_marker(w, &marker, i);
+		at = name_of(w, i);
+		snprintf(id, sizeof(id), "c%d.%u", (int)at.iteration, at.n);
+		jw_init(&j, &w->e->lines);
+		jw_object(&j, NULL);
+		jw_object(&j, "replace");
+		jw_str(&j, "callId", id);
+		buf_adds(&w->e->lines, ",\"wireId\":\""); /* raw: as it stands in the line */
+		buf_add(&w->e->lines, w->c.calls[i].id.s, w->c.calls[i].id.len);
+		buf_addc(&w->e->lines, '"');
+		jw_str(&j, "content", marker.data);
+		jw_end(&j);
+		jw_end(&j);
+		buf_addc(&w->e->lines, '\n');
+	}
+	if (buf_check(&marker) != 0)
+		w->e->lines.failed = true;
+	buf_fini(&marker);
+}
+
+/* ---- the ledger: its entries as JSON strings joined by commas */
+
+/* The text of a raw string, at most `chars` of it and one line; escaped as in
+ * notices by whoever prints it. */
+static void add_shown(struct buf *out, struct slice raw, size_t chars)
+{
+	size_t take = MIN(raw.len, chars * 12), n;
+	char *text;
+
+	while (take < raw.len && take > 0 && raw.s[take - 1] == '\\')
+		take--; /* no half escape at the end */
+	text = malloc(take + 1);
+	if (text == NULL) {
+		out->failed = true;
+		out->error = AVA_ENOMEM;
+		return;
+	}
+	n = jscan_unescape((struct slice){raw.s, take}, text);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < ' ')
+			text[i] = ' ';
+	take = utf8_prefix(text, n, chars);
+	notice_escape(out, text, take);
+	if (take < n || raw.len > chars * 12)
+		buf_adds(out, "…");
+	free(text);
+}
+
+/* The first line with letters or digits in it. */
+static struct slice first_line(struct slice raw)
+{
+	struct slice line = raw;
+	size_t at = 0;
+
+	while (at < raw.len) {
+		size_t end = at;
+		bool words = false;
+
+		while (end + 1 < raw.len && !(raw.s[end] == '\\' && raw.s[end + 1] == 'n')) {
+			unsigned char ch = (unsigned char)raw.s[end];
+
+			words = words || ch >= 0x80 || (ch >= '0' && ch <= '9') ||
+				((ch | 32) >= 'a' && (ch | 32) <= 'z' &&
+				 (end == 0 || raw.s[end - 1] != '\\'));
+			end += raw.s[end] == '\\' ? 2u : 1u;
+		}
+		line = (struct slice){raw.s + at, MIN(end + 1, raw.len) - at};
+		if (end + 1 < raw.len)
+			line.len = end - at;
+		if (words)
+			return line;
+		at = end + 2;
+	}
+	return line;
+}
+
+static void entry(struct buf *out, const struct buf *text)
+{
+	if (out->len > 0)
+		buf_addc(out, ',');
+	json_escape(out, text->data != NULL ? text->data : "", text->len);
+	if (buf_check(text) != 0)
+		out->failed = true;
+}
+
+static void call_entry(struct work *w, struct buf *out, size_t call)
+{
+	const struct said_call *k = &w->c.calls[call];
+	struct call_ref at = name_of(w, call);
+	struct buf text;
+
+	buf_init(&text, 16384);
+	buf_addf(&text, "c%d.%u ", (int)at.iteration, at.n);
+	add_shown(&text, k->name, 64);
+	buf_addc(&text, ' ');
+	add_shown(&text, k->args, ARGS_SHOWN);
+	buf_adds(&text, k->is_error ? " failed: " : ": ");
+	if (starts(k->result, MARK))
+		buf_adds(&text, "(taken out before)");
+	else
+		add_shown(&text, first_line(k->result), RESULT_SHOWN);
+	entry(out, &text);
+	buf_fini(&text);
+}
+
+static void said_entry(struct buf *out, const char *who, struct slice said, size_t chars)
+{
+	struct buf text;
+
+	buf_init(&text, 65536);
+	buf_adds(&text, who);
+	add_shown(&text, said, chars);
+	entry(out, &text);
+	buf_fini(&text);
+}
+
+/* What people said stays: a message of theirs, and what was handed on to a run as
+ * a notice. The runtime's own notices do not: they were about that turn. */
+static void people_entries(struct buf *out, const struct said_line *l)
+{
+	static const char handed_on[] = MARK "A person says: ";
+	const char *at = l->raw.s, *end = l->raw.s + l->raw.len;
+
+	if (l->role != SAID_USER)
+		return;
+	if (l->texts > 0 && !starts(l->last, MARK))
+		said_entry(out, "a person said: ", l->last, PEOPLE_SHOWN);
+	while ((at = memmem(at, (size_t)(end - at), handed_on, sizeof(handed_on) - 1)) != NULL) {
+		const char *from = at + sizeof(handed_on) - 1, *to = from;
+
+		/* One line of a string: to its end, or the next line. */
+		while (to + 1 < end && *to != '"' && !(to[0] == '\\' && to[1] == 'n'))
+			to += *to == '\\' ? 2 : 1;
+		said_entry(out, "a person said: ", (struct slice){from, (size_t)(to - from)},
+			   PEOPLE_SHOWN);
+		at = to;
+	}
+}
+
+static unsigned count_strings(struct slice list)
+{
+	unsigned n = 0;
+	struct jscan w;
+
+	jscan_init(&w, list.s, list.len);
+	w.last = '[';
+	while (list.len > 0 && jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, NULL))
+		n++;
+	return n;
+}
+
+/* The last `keep` of the entries before. */
+static void old_entries(struct work *w, struct buf *out, unsigned keep)
+{
+	unsigned n = count_strings(w->info.ledger), i = 0;
+	struct slice raw;
+	struct jscan s;
+
+	jscan_init(&s, w->info.ledger.s, w->info.ledger.len);
+	s.last = '[';
+	while (n > 0 && jscan_peek(&s) != 0 && jscan_item(&s) && jscan_skip(&s, &raw))
+		if (i++ + keep >= n) {
+			if (out->len > 0)
+				buf_addc(out, ',');
+			buf_add(out, raw.s, raw.len);
+		}
+}
+
+/* Entries of the lines that go, behind those of spans that went before. */
+static unsigned write_ledger(struct work *w, struct buf *out)
+{
+	size_t end = 0, call = 0, from;
+	unsigned kept, entries;
+
+	while (end < w->c.ncalls && w->c.calls[end].line < w->plan.fold)
+		end++;
+	from = end > COMPACT_LEDGER ? end - COMPACT_LEDGER : 0;
+	kept = COMPACT_LEDGER - (unsigned)(end - from);
+	old_entries(w, out, kept);
+	for (size_t i = 1; i < w->plan.fold; i++) {
+		const struct said_line *l = &w->c.lines[i];
+		bool newest = false;
+
+		people_entries(out, l);
+		for (; call < end && w->c.calls[call].line < i; call++)
+			;
+		for (size_t k = call; k < end && w->c.calls[k].line == i; k++)
+			newest = newest || k >= from;
+		if (l->role == SAID_ASSISTANT && l->texts > 0 && newest)
+			said_entry(out, "you said: ", l->text, SAID_SHOWN);
+		for (; call < end && w->c.calls[call].line == i; call++)
+			if (call >= from)
+				call_entry(w, out, call);
+	}
+	entries = count_strings((struct slice){out->data, out->len});
+	return entries;
+}
+
+/* ---- the cut */
+
+/* The text of the first line that is its own. */
+static size_t own_text(const struct work *w, struct slice raw, char *text)
+{
+	size_t n = jscan_unescape(raw, text);
+
+	return w->info.cut && w->info.task_len <= n ? w->info.task_len : n;
+}
+
+static void summary_text(struct work *w, struct buf *out, struct slice ledger, size_t gone)
+{
+	char text[400], *line;
+	struct slice raw;
+	struct jscan s;
+
+	snprintf(text, sizeof(text),
+		 "To make room, what came here before was taken out: %zu calls. Their results are "
+		 "kept: read_result with a call_id, from c1.1 on, gives one again. What was said "
+		 "and the last of the calls, with the first line of each result:",
+		 gone);
+	notice_format(out, text);
+	jscan_init(&s, ledger.s, ledger.len);
+	s.last = '[';
+	while (ledger.len > 0 && jscan_peek(&s) != 0 && jscan_item(&s) && jscan_string(&s, &raw)) {
+		line = malloc(raw.len + 1);
+		if (line == NULL) {
+			out->failed = true;
+			return;
+		}
+		line[jscan_unescape(raw, line)] = 0;
+		notice_format(out, line);
+		free(line);
+	}
+}
+
+/* Task and summary as the first line; *task: bytes of the task in it. */
+static int first_line_of(struct work *w, struct buf *out, struct slice ledger, size_t gone,
+			 size_t *task)
+{
+	struct slice raw = w->c.lines[0].text;
+	char *own = malloc(raw.len + 1);
+	struct buf text;
+	int rv;
+
+	if (own == NULL)
+		return no_memory(w);
+	buf_init(&text, REQUEST_MAX);
+	*task = own_text(w, raw, own);
+	buf_add(&text, own, *task);
+	buf_adds(&text, "\n\n");
+	summary_text(w, &text, ledger, gone);
+	free(own);
+	rv = buf_check(&text) == 0 ? w->ask->dialect->encode_user(out, text.data, text.len)
+				   : no_memory(w);
+	buf_fini(&text);
+	return rv;
+}
+
+/* Into a string that is open. */
+static void add_escaped(struct buf *out, const struct buf *text)
+{
+	struct buf quoted;
+
+	buf_init(&quoted, 16384);
+	if (json_escape(&quoted, text->data != NULL ? text->data : "", text->len) == 0)
+		buf_add(out, quoted.data + 1, quoted.len - 2);
+	else
+		out->failed = true;
+	buf_fini(&quoted);
+}
+
+/* A line with markers where its results go. */
+static void add_line(struct work *w, struct buf *out, size_t line)
+{
+	struct slice raw = w->c.lines[line].raw;
+	const char *from = raw.s;
+	struct buf marker;
+
+	buf_init(&marker, 4096);
+	for (size_t i = 0; i < w->c.ncalls; i++) {
+		const struct slice *text = &w->c.calls[i].result;
+
+		if (!w->results[i].go || w->results[i].line != line)
+			continue;
+		buf_reset(&marker);
+		write_marker(w, &marker, i);
+		buf_add(out, from, (size_t)(text->s - from));
+		add_escaped(out, &marker);
+		from = text->s + text->len;
+	}
+	buf_add(out, from, (size_t)(raw.s + raw.len - from));
+	buf_fini(&marker);
+}
+
+static int write_cut(struct work *w)
+{
+	struct buf *out = &w->e->lines, ledger, first;
+	size_t gone = w->info.calls, task = 0;
+	struct jw j;
+	int rv;
+
+	buf_init(&ledger, REQUEST_MAX);
+	buf_init(&first, REQUEST_MAX);
+	for (size_t i = 0; i < w->c.ncalls && w->c.calls[i].line < w->plan.fold; i++) {
+		unsigned times;
+
+		w->results[i].go = false;
+		gone++;
+		if (!w->results[i].fixed)
+			note_removed(w, i, &times);
+	}
+	w->e->summary_lines = write_ledger(w, &ledger);
+	rv = buf_check(&ledger) != 0 ? no_memory(w) : 0;
+	if (rv == 0)
+		rv = first_line_of(w, &first, (struct slice){ledger.data, ledger.len}, gone, &task);
+	jw_init(&j, out);
+	jw_object(&j, NULL);
+	jw_object(&j, "cut");
+	jw_int(&j, "calls", (int64_t)gone);
+	jw_int(&j, "task", (int64_t)task);
+	buf_adds(out, ",\"ledger\":[");
+	buf_add(out, ledger.data != NULL ? ledger.data : "", ledger.len);
+	buf_addc(out, ']');
+	jw_strn(&j, "head", w->body.data, w->info.head_len);
+	buf_adds(out, ",\"lines\":[");
+	buf_add(out, first.data != NULL ? first.data : "", first.len);
+	for (size_t i = w->plan.fold; i < w->c.nlines; i++) {
+		buf_addc(out, ',');
+		add_line(w, out, i);
+	}
+	buf_adds(out, "]}}\n");
+	w->e->cut = true;
+	buf_fini(&ledger);
+	buf_fini(&first);
+	return rv;
+}
+
+/* ---- what follows from it */
+
+static int try_it(struct work *w, const char *file, size_t len)
+{
+	struct context_edit *e = w->e;
+	struct messages_info info;
+	struct buf all, *after = &e->request;
+	int rv;
+
+	buf_init(&all, REQUEST_MAX * 2);
+	if (!e->cut)
+		buf_add(&all, file, len);
+	buf_add(&all, e->lines.data, e->lines.len);
+	rv = buf_check(&all) != 0 ? no_memory(w)
+				  : messages_request(after, all.data, all.len, &info, w->err);
+	if (rv == 0)
+		rv = w->ask->dialect->check(after->data + info.head_len, after->len - info.head_len,
+					    w->err);
+	e->bytes.bytes_after = (int64_t)after->len;
+	if (rv == 0 && after->len >= w->body.len)
+		buf_reset(&e->lines); /* small results and a long ledger: as well leave it */
+	buf_fini(&all);
+	return rv;
+}
+
+int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
+		 size_t len, struct ava_error *err)
+{
+	struct work w = {.e = e, .ask = ask, .err = err};
+	int rv;
+
+	*e = (struct context_edit){0};
+	buf_init(&e->lines, REQUEST_MAX);
+	buf_init(&e->request, REQUEST_MAX);
+	buf_init(&w.body, REQUEST_MAX);
+	rv = take_apart(&w, file, len);
+	if (rv != 0)
+		goto out;
+	e->bytes.bytes_before = e->bytes.bytes_after = (int64_t)w.body.len;
+	e->removed = calloc(w.c.ncalls + 1, sizeof(*e->removed));
+	e->fetched = calloc(w.c.ncalls + 1, sizeof(*e->fetched));
+	if (e->removed == NULL || e->fetched == NULL) {
+		rv = no_memory(&w);
+		goto out;
+	}
+	decide(&w);
+	if (w.plan.freed <= 0)
+		goto out;
+	if (w.plan.fold > 0)
+		rv = write_cut(&w);
+	else
+		write_replaces(&w);
+	if (rv == 0 && buf_check(&e->lines) != 0)
+		rv = no_memory(&w);
+	if (rv == 0)
+		rv = try_it(&w, file, len);
+out:
+	if (rv != 0)
+		buf_reset(&e->lines);
+	if (e->lines.len == 0) {
+		e->nremoved = e->nfetched = 0;
+		e->bytes.bytes_after = e->bytes.bytes_before;
+	}
+	conversation_fini(&w.c);
+	free(w.lines);
+	free(w.results);
+	buf_fini(&w.body);
+	return rv;
+}

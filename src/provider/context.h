@@ -1,0 +1,47 @@
+/* Room in a conversation (agent/compact.h): what is removed from messages.jsonl,
+ * as amendment lines that say so for good. Pure: bytes of the file in, lines out;
+ * the same for the daemon and for worlds that are simulated. */
+#ifndef PROVIDER_CONTEXT_H
+#define PROVIDER_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/compact.h"
+#include "agent/repeat.h"
+#include "base/buf.h"
+
+struct ava_error;
+struct dialect;
+
+struct context_ask {
+	const struct dialect *dialect;
+	struct agent_compact want;
+	const struct repeats *repeats;
+	/* Our name of the run's k-th call, from 0. */
+	struct call_ref (*name)(size_t k, void *user);
+	void *user;
+};
+
+struct context_edit {
+	struct buf lines;   /* to be appended, each with \n; none: nothing can go */
+	bool cut;           /* it is a cut, else replaced results */
+	struct buf request; /* head and lines, as they are with it */
+	struct agent_compacted bytes;
+	struct call_ref *removed; /* results that are there no more; owned */
+	size_t nremoved;
+	struct call_ref *fetched; /* of them: those that had been asked for again; owned */
+	size_t nfetched;
+	unsigned summary_lines;
+};
+
+/* `file`: messages.jsonl, or from its newest cut on. What it appends was tried:
+ * the request that follows from it is smaller and passes the dialect's check.
+ * AVA_ECORRUPT, AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM; then nothing is to be
+ * appended. context_edit_fini is due in any case. */
+int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
+		 size_t len, struct ava_error *err);
+void context_edit_fini(struct context_edit *e);
+
+#endif

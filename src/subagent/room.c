@@ -1,0 +1,198 @@
+/* The conversation is read when all that was said is on disk, on a pool thread,
+ * from its newest cut on. What is to go is written as amendment lines and a
+ * ContextEdit, in the same commit as the InferStart that follows: a request is
+ * never sent that the file does not give. What fails leaves the conversation as
+ * it was; the call is then made with what there is. */
+#include "subagent/room.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "codec/json.h"
+#include "provider/context.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+#define MESSAGES_MAX (256u << 20)
+
+struct room_job {
+	struct os_work work;
+	struct run *run;
+	struct agent_compact want;
+	struct context_edit edit;
+	size_t from, len; /* of the file, what was read */
+	struct hash_sha256 prefix;
+	bool working, stopped;
+	int rv;
+	struct ava_error err;
+};
+
+struct call_ref room_call_name(size_t k, void *run)
+{
+	const struct run *r = run;
+	int32_t low = 0, high = r->calls_at;
+
+	if (high <= 0 || k >= r->calls_before[high])
+		return (struct call_ref){0};
+	while (high - low > 1) {
+		int32_t mid = low + (high - low) / 2;
+
+		if (r->calls_before[mid] <= k)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (struct call_ref){low, (uint32_t)(k - r->calls_before[low]) + 1};
+}
+
+static void job_free(struct room_job *j)
+{
+	struct run *r = j->run;
+
+	if (r->room == j)
+		r->room = NULL;
+	context_edit_fini(&j->edit);
+	free(j);
+	r->busy--;
+	world_release(r);
+}
+
+/* ---- on a pool thread */
+
+static void job_work(struct os_work *w)
+{
+	struct room_job *j = w->priv;
+	struct run *r = j->run;
+	struct context_ask ask = {
+		.dialect = r->spec->model.dialect,
+		.want = j->want,
+		.repeats = r->agent.repeats,
+		.name = room_call_name,
+		.user = r,
+	};
+	char path[LOGBOOK_PATH], *file = NULL;
+
+	run_messages_path(r, path);
+	j->from = r->messages_from;
+	j->rv = logbook_read_from(r->outbox.lb->root_fd, path, &j->from, MESSAGES_MAX, &file,
+				  &j->len, &j->err);
+	if (j->rv == 0)
+		j->rv = context_edit(&j->edit, &ask, file, j->len, &j->err);
+	free(file);
+	if (j->rv != 0 || j->edit.lines.len == 0)
+		return;
+	hash_sha256_init(&j->prefix);
+	hash_sha256_add(&j->prefix, j->edit.request.data, j->edit.request.len);
+}
+
+/* ---- on the loop */
+
+/* The window is not larger than what was refused: of this model, and for as long
+ * as it is called. */
+static void learn_window(struct run *r, struct buf *part, int64_t tokens)
+{
+	struct jw w;
+
+	if (r->spec->agent.window > 0 && r->spec->agent.window <= tokens)
+		return;
+	r->spec->agent.window = tokens;
+	jw_init(&w, part);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_int(&w, "window", tokens);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(part, '\n');
+}
+
+static int write_down(struct room_job *j)
+{
+	struct run *r = j->run;
+	struct draft *d = world_draft(r);
+	char path[LOGBOOK_PATH];
+	struct buf *part;
+
+	run_messages_path(r, path);
+	part = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+	if (!part)
+		return AVA_ENOMEM;
+	buf_add(part, j->edit.lines.data, j->edit.lines.len);
+	if (j->want.overflow)
+		learn_window(r, part, j->want.tokens);
+	for (size_t i = 0; i < j->edit.nremoved; i++)
+		repeat_removed(r->agent.repeats, j->edit.removed[i]);
+	record_context_edit(d, r, &j->want, &j->edit);
+	r->prefix = j->prefix;
+	r->request_bytes = (int64_t)j->edit.request.len;
+	if (j->edit.cut)
+		r->messages_from = j->from + j->len;
+	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
+}
+
+static void job_done(struct os_work *w)
+{
+	struct room_job *j = w->priv;
+	struct run *r = j->run;
+	struct draft *d;
+
+	if (j->stopped) {
+		job_free(j);
+		return;
+	}
+	if (j->rv == 0 && j->edit.lines.len > 0)
+		j->rv = write_down(j);
+	d = j->rv != 0 ? world_draft(r) : NULL;
+	if (d)
+		record_error(d, r, "context", j->err.text[0] ? j->err.text : ava_strerror(j->rv));
+	agent_on_compacted(&r->agent, j->rv, &j->edit.bytes);
+	world_wake(r);
+	job_free(j);
+}
+
+/* All that was said is on disk. */
+static void drained(void *user)
+{
+	struct room_job *j = ((struct run *)user)->room;
+
+	j->working = true;
+	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
+	os_work_start(j->run->sup->loop, &j->work);
+}
+
+int room_make(struct agent *a, const struct agent_compact *c)
+{
+	struct run *r = a->world;
+	struct room_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return AVA_ENOMEM;
+	j->run = r;
+	j->want = *c;
+	r->room = j;
+	r->busy++;
+	world_activity(r, "Making room in the conversation");
+	world_flush(r, JOURNAL_RIDE, NULL);
+	if (outbox_empty(&r->outbox)) {
+		drained(r);
+	} else {
+		r->outbox.drained = drained;
+		r->outbox.drained_user = r;
+	}
+	return 0;
+}
+
+void room_stop(struct run *r)
+{
+	struct room_job *j = r->room;
+
+	if (!j)
+		return;
+	r->room = NULL;
+	j->stopped = true;
+	if (j->working)
+		return; /* dropped when the thread is done */
+	r->outbox.drained = NULL;
+	job_free(j);
+}

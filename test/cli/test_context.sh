@@ -1,0 +1,93 @@
+#!/bin/sh
+# Conversations that outgrow the window, against a service that counts: room made
+# before it is full, a window smaller than the table says, a result read back.
+. "${0%/*}/lib.sh"
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+[ -x "$MOCK" ] || MOCK=$(dirname -- "$AVA")/../../test/mock/mock-models
+[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+command -v curl >/dev/null || skip 'no curl'
+
+# What was taken out is missing in later requests: that is the point here.
+"$MOCK" --quiet prefix=0 tool=read_file 'args={"path":"f%t.txt"}' >"$T/mock.out" 2>"$T/mock.err" &
+keep $!
+wait_for 10 grep -q ready "$T/mock.out"
+MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
+mock() { curl -s --noproxy '*' "$MOCK_URL$1"; }
+
+unset AVA_MODEL
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
+export AVA_LIMITS_TOKENS=10000000 AVA_LIMITS_ITERATIONS=100
+mkdir -p "$T/work" "$XDG_CONFIG_HOME/ava"
+cd "$T/work" || exit 99
+i=0
+while [ $i -lt 30 ]; do
+	i=$((i + 1))
+	seq -f "f$i line %g of no use to anybody" 1 160 >f$i.txt
+done
+cat >"$XDG_CONFIG_HOME/ava/config.yaml" <<END
+models:
+  list:
+    - id: anthropic/small-window
+      context: 40000
+      max_output: 2000
+    - id: openrouter/some/small-window
+      context: 40000
+      max_output: 2000
+    - id: anthropic/claims-much
+      context: 400000
+      max_output: 1024
+END
+
+start_daemon || { result 1 'avad serves' || finish; }
+
+# run NAME MODEL PLAN: to its end.
+run()
+{
+	"$AVA" run "Read them all, $1. [[mock $3]]" --model "$2" --role code_reviewer --yes \
+		--timeout 300 --json >"$T/out.$1" 2>"$T/err.$1" </dev/null
+	jq -r .subagent_id "$T/out.$1" >"$T/id.$1"
+}
+id() { cat "$T/id.$1"; }
+log_of() { "$AVA" logs "$(id "$1")" -o json 2>/dev/null; }
+events() { log_of "$1" | jq -c "select($2)" | wc -l; }
+
+for model in anthropic/small-window openrouter/some/small-window; do
+	name=${model%%/*}
+	run "$name" "$model" 'turns=24 window=40000'
+	equal "$name: it ends as it should" success "$(jq -r .status "$T/out.$name")"
+	edits=$(events "$name" '.eventType == "ContextEdit"')
+	[ "$edits" -ge 1 ]
+	result $? "$name: room was made" || note_errors
+	equal "$name: nothing was refused" 0 \
+		"$(events "$name" '.eventType == "InferEnd" and .content.errorClass != null')"
+	equal "$name: down to half of the window at the most" 0 \
+		"$(events "$name" '.eventType == "ContextEdit" and .content.tokensAfter > 20000')"
+	note "$name: $edits edits in $(events "$name" '.eventType == "InferStart"') calls"
+	removed=$(log_of "$name" | jq -r 'select(.eventType == "ContextEdit").content.removed[0]' |
+		head -n 1)
+	[ "$removed" = c1.1 ]
+	result $? "$name: the oldest result went first" || note "$removed"
+	contains "$name: a marker stands in its place" "taken out to make room" \
+		"$AVA_DATA_ROOT/runs/$(id "$name")/messages.jsonl"
+done
+equal 'the service found every request valid' 0 "$(mock /stats | jq .refused)"
+
+# The table says 200,000, the service takes 30,000.
+mock '/stats?clear' >/dev/null
+run over anthropic/claims-much 'turns=28 window=30000'
+equal 'a smaller window than told: it ends as it should' success "$(jq -r .status "$T/out.over")"
+equal 'after one refusal' 1 \
+	"$(events over '.eventType == "InferEnd" and .content.errorClass == "context_overflow"')"
+equal 'the cause stands in the log' 1 \
+	"$(events over '.eventType == "ContextEdit" and .content.cause == "overflow"')"
+contains 'what was learned is written down' '{"spec":{"window":' "$AVA_DATA_ROOT/runs/$(id over)/messages.jsonl"
+
+# Nothing is small enough.
+run never anthropic/claims-much 'turns=24 window=200'
+equal 'where nothing can go it ends by name' 'error model_error' \
+	"$(jq -r '"\(.status) \(.stop_reason)"' "$T/out.never")"
+[ "$(events never '.eventType == "InferStart"')" -le 4 ]
+result $? 'after four attempts at the most' || note_errors
+
+finish

@@ -1,0 +1,142 @@
+/* Long conversations in small windows: what is taken out, what is sent, and
+ * whether a model that forgets what it does not see comes to its end. */
+#include "context_rig.h"
+
+static int value_of(int n)
+{
+	return n * 7919 % 100003;
+}
+
+static const struct dialect *const dialects[] = {&dialect_anthropic, &dialect_openai};
+
+/* ---- the four fixtures, made anew */
+
+static const struct fixture {
+	const char *name;
+	int steps, needs[2];
+} fixtures[] = {
+	{"early-needle", 40, {1, 40}},
+	{"tangent-return", 60, {5, 60}},
+	{"distractor-update", 40, {2, 3}},
+	{"clean-long", 90, {45, 90}},
+};
+
+static void play(struct ctx *c, const struct fixture *f)
+{
+	char sum[32];
+
+	c->steps = f->steps;
+	memcpy(c->needs, f->needs, sizeof(c->needs));
+	ctx_play(c);
+	snprintf(sum, sizeof(sum), "%d", value_of(f->needs[0]) + value_of(f->needs[1]));
+	print_message(
+		"%-18s %-10s %-22s requests %d edits %d (cuts %d) fetched %d, most %zu bytes\n",
+		f->name, c->anew ? "anew" : c->dialect->name, c->reason, c->requests, c->edits,
+		c->cuts, c->fetches, c->most_request);
+	if (c->anew)
+		return;
+	assert_int_equal(c->status, AVA_SUCCESS);
+	assert_string_equal(c->summary, sum);
+	assert_int_equal(c->overflows, 0);
+	assert_true(c->edits > 0);
+	assert_true((int64_t)c->most_request <= c->real_window * CTX_BYTES_PER_TOKEN);
+	/* Nobody reads a file again and again: what is missing is fetched once each. */
+	assert_true(c->fetches <= 4);
+}
+
+static void test_fixtures_finish(void **state)
+{
+	for (size_t d = 0; d < ARRAY_LEN(dialects); d++)
+		for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
+			struct ctx c;
+
+			ctx_open(&c, dialects[d], 6000, 400);
+			play(&c, &fixtures[i]);
+			ctx_close(&c);
+		}
+}
+
+static void test_anew_loops(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
+		struct ctx c;
+
+		ctx_open(&c, &dialect_anthropic, 3000, 200);
+		c.anew = true;
+		c.spec.window = 0;
+		play(&c, &fixtures[i]);
+		assert_int_equal(c.status, AVA_ITERATIONS_EXCEEDED);
+		assert_true(c.fetches > 50);
+		ctx_close(&c);
+		/* The same window and model, decided once. */
+		ctx_open(&c, &dialect_anthropic, 3000, 200);
+		play(&c, &fixtures[i]);
+		ctx_close(&c);
+	}
+}
+
+/* ---- very long */
+
+static void test_20000_turns(void **state)
+{
+	static const struct fixture f = {"20,000 turns", 20000, {3, 20000}};
+	struct ctx c;
+
+	ctx_open(&c, &dialect_anthropic, 6000, 30000);
+	play(&c, &f);
+	/* What is read for a call does not grow with the run. */
+	assert_true(c.most_read < 100000);
+	assert_true(c.file.len > 20000000);
+	ctx_close(&c);
+}
+
+/* ---- the window is smaller than the table says */
+
+static void test_overflow(void **state)
+{
+	static const struct fixture f = {"overflow", 40, {1, 40}};
+	char sum[32];
+	struct ctx c;
+
+	for (size_t d = 0; d < ARRAY_LEN(dialects); d++) {
+		ctx_open(&c, dialects[d], 5000, 400);
+		c.spec.window = 200000;
+		c.steps = f.steps;
+		memcpy(c.needs, f.needs, sizeof(c.needs));
+		ctx_play(&c);
+		snprintf(sum, sizeof(sum), "%d", value_of(1) + value_of(40));
+		assert_int_equal(c.status, AVA_SUCCESS);
+		assert_string_equal(c.summary, sum);
+		/* Learned once, and kept to. */
+		assert_int_equal(c.overflows, 1);
+		assert_true(c.spec.window < 6000);
+		ctx_close(&c);
+	}
+}
+
+/* Nothing can be left out: the third refusal, or the first that frees nothing,
+ * is the end by name. */
+static void test_overflow_ends(void **state)
+{
+	struct ctx c;
+
+	ctx_open(&c, &dialect_anthropic, 100, 400);
+	c.spec.window = 200000;
+	c.steps = 3;
+	ctx_play(&c);
+	assert_int_equal(c.status, AVA_ERROR);
+	assert_string_equal(c.reason, "model_error");
+	assert_int_equal(c.overflows, 1);
+	ctx_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixtures_finish), cmocka_unit_test(test_anew_loops),
+		cmocka_unit_test(test_20000_turns),     cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_overflow_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
