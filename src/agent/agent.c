@@ -672,7 +672,7 @@ static enum step give_results(struct agent *a)
 {
 	int64_t now = a->io->now(a), bytes;
 	unsigned near = limit_near(a, now), n = 0;
-	const char *notices[AGENT_NRESOURCES + 2];
+	const char *notices[AGENT_NRESOURCES + 3];
 	char text[NOTICE_MAX / 2];
 	int rv;
 
@@ -691,6 +691,8 @@ static enum step give_results(struct agent *a)
 		limit_sentence(a, (enum agent_resource)r, now, text);
 		notices[n++] = notice(a, text);
 	}
+	if (words_last(a, text, sizeof(text)))
+		notices[n++] = notice(a, text);
 	for (unsigned i = 0; i < n; i++)
 		if (notices[i] == NULL)
 			return finish_internal(a, AVA_ENOMEM);

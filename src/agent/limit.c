@@ -124,6 +124,24 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 	return -1;
 }
 
+bool limit_last(const struct agent *a)
+{
+	int64_t input = estimated_input(a), most;
+	struct agent after = *a; /* the call with the least of a reply, and all it leaves */
+
+	if (limit_reserve(a, &most) >= 0)
+		return false;
+	most = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
+	after.totals.cost_microusd = add(after.totals.cost_microusd, limit_call_cost(a, most));
+	after.totals.input = add(after.totals.input, input);
+	after.totals.output = add(after.totals.output, most);
+	after.measured_input = add(input, most);
+	after.new_bytes = 0;
+	after.again = false;
+	after.iteration++;
+	return limit_reserve(&after, &most) >= 0;
+}
+
 static int64_t sane(int64_t n)
 {
 	return n < 0 ? 0 : MIN(n, USAGE_MAX);

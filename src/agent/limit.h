@@ -22,6 +22,9 @@ int64_t limit_output_for(const struct agent *a, int64_t microusd);
 /* Tokens that the next call's input will have, as far as it is known. */
 int64_t limit_next_input(const struct agent *a);
 
+/* Is the next call, however short its reply, the last one that the limits pay for? */
+bool limit_last(const struct agent *a);
+
 /* Count a reply's usage into the totals. The cost computed from the price is
  * written back into u->cost_microusd; it stays -1 when unknown. */
 void limit_settle(struct agent *a, struct usage *u);

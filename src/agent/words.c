@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/limit.h"
+
 void words_note(const struct agent *a, char *out, size_t size)
 {
 	const struct turn *t = a->turn;
@@ -53,4 +55,16 @@ int words_repeats(struct agent *a, char *out, size_t size)
 			 "stands at c%d.%u. Once more ends the run: do something else, or %s.",
 			 c->name, how.times, (int)how.from.iteration, how.from.n, then);
 	return 0;
+}
+
+bool words_last(struct agent *a, char *out, size_t size)
+{
+	if (a->spec->ask_limit || !agent_can_submit(a) || !limit_last(a))
+		return false;
+	a->force_submit = a->spec->can_force;
+	snprintf(
+		out, size,
+		"Your next reply is the last that the limits pay for. Call submit_result with what "
+		"you have, and say in the caveats what is missing.");
+	return true;
 }

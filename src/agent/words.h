@@ -16,4 +16,8 @@ void words_note(const struct agent *a, char *out, size_t size);
  * (a->wrapping). AVA_ENOMEM. */
 int words_repeats(struct agent *a, char *out, size_t size);
 
+/* The one wrap-up: the next call can be no more than the end, and is made to be it
+ * where the dialect can. false: it is not, *out is not touched. */
+bool words_last(struct agent *a, char *out, size_t size);
+
 #endif

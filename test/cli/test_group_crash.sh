@@ -7,7 +7,7 @@
 [ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
 command -v curl >/dev/null || skip 'no curl'
 
-"$MOCK" --quiet turns=6 tool=read_file 'args={"path":"a.txt"}' output=900 latency=100 \
+"$MOCK" --quiet turns=6 tool=read_file 'args={"path":"a%t.txt"}' output=900 latency=100 \
 	>"$T/mock.out" 2>"$T/mock.err" &
 keep $!
 wait_for 10 grep -q ready "$T/mock.out"
@@ -16,7 +16,8 @@ stat() { curl -s --noproxy '*' "$MOCK_URL/stats" | jq "$1"; }
 unset AVA_MODEL
 export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
 export AVA_RUNS_MAX=50
-mkdir "$T/work" && cd "$T/work" && echo one >a.txt
+mkdir "$T/work" && cd "$T/work"
+for i in 0 1 2 3 4 5 6 7 8 9; do echo "number $i" >"a$i.txt"; done
 day() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl; }
 socket() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "$@"; }
 
@@ -29,7 +30,7 @@ while [ $i -lt 50 ]; do
 	1) fault='[[mock fault=cut:400@2]]' ;;
 	*) fault= ;;
 	esac
-	echo "{\"task\":\"Look at a.txt, $i. $fault\",\"role\":\"code_reviewer\",\
+	echo "{\"task\":\"Look at the numbers, $i. $fault\",\"role\":\"code_reviewer\",\
 \"model\":\"anthropic/claude-sonnet-4-5\"}"
 done >tasks.jsonl
 G=$("$AVA" run --parallel tasks.jsonl --max-cost-cents 100 --yes --background --json \

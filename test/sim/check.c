@@ -137,6 +137,28 @@ static unsigned near(const struct judge *j)
 	return bits;
 }
 
+/* Would the limits pay for no call behind the next, with the least of a reply? */
+static bool last(const struct judge *j)
+{
+	const struct agent_price *p = &j->spec->price;
+	struct judge after = *j;
+	__int128 next;
+
+	after.new_bytes -= j->line_bytes; /* as in near() */
+	next = (__int128)j->measured + (after.new_bytes + 2) / 3;
+	if (used_up(&after) >= 0)
+		return false;
+	if (price_known(j))
+		after.cost += (int64_t)((next * MAX(p->input, p->cache_write) + 999999) / 1000000 +
+					((__int128)least(j) * p->output + 999999) / 1000000);
+	after.input += (int64_t)next;
+	after.output += least(j);
+	after.measured = (int64_t)next + least(j);
+	after.new_bytes = 0;
+	after.iteration++;
+	return used_up(&after) >= 0;
+}
+
 /* ---- rules by kind */
 
 static const char *check_infer(struct judge *j)
@@ -159,7 +181,7 @@ static const char *check_infer(struct judge *j)
 	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT ||
 	     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
 	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
-	RULE(rec->v[1] == (nudged && j->spec->can_force));
+	RULE(rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
 	j->iteration++;
 	j->calls_made++;
 	j->lines_since = 0;

@@ -361,6 +361,13 @@ static void test_shared_money(void **state)
 	assert_int_equal(limit_output_for(&a, 1000000), -1);
 }
 
+/* Was the model told that its next reply is the last? */
+static bool limit_is_last(const struct rig *r)
+{
+	return r->nnotices > 0 &&
+	       strstr(r->notices[r->nnotices - 1], "last that the limits") != NULL;
+}
+
 static void test_near(void **state)
 {
 	static const struct {
@@ -392,7 +399,7 @@ static void test_near(void **state)
 				r.now += cases[i].after_ms;
 			if (!empty)
 				rig_answer(&r, 0, n % 2 ? "x" : "y"); /* news each time */
-			assert_int_equal(r.nnotices, (r.warned != 0) + empty);
+			assert_int_equal(r.nnotices, (r.warned != 0) + empty + limit_is_last(&r));
 			if (r.warned == 0)
 				continue;
 			assert_int_equal(r.warned, 1u << cases[i].resource);
@@ -510,6 +517,61 @@ static void test_too_late(void **state)
 	rig_close(&r);
 }
 
+/* The last call that the limits pay for is told and made to be the end, once. */
+static void test_wrap_up(void **state)
+{
+	static const struct {
+		struct agent_limits limits;
+		int64_t output; /* of each reply */
+		bool can_force;
+		int last; /* the call that is the last */
+	} cases[] = {
+		{{600000, 50000000, 1000000, 3}, 10, true, 3},
+		{{600000, 50000000, 1000000, 3}, 10, false, 3},
+		{{600000, 35000, 1000000, 20}, 1600, true, 4},
+		{{600000, 50000000, 9000, 20}, 3000, true, 3},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rig r;
+
+		rig_open(&r);
+		r.spec.limits = cases[i].limits;
+		r.spec.can_force = cases[i].can_force;
+		rig_call(&r);
+		for (int n = 1; n < cases[i].last; n++) {
+			assert_false(r.infer.force_submit);
+			assert_false(limit_is_last(&r));
+			SAY(&r, .output = cases[i].output, .calls = {LOOK});
+			rig_answer(&r, 0, n % 2 ? "x" : "y");
+		}
+		assert_int_equal(r.infers, cases[i].last);
+		assert_true(limit_is_last(&r));
+		assert_int_equal(r.infer.force_submit, cases[i].can_force);
+		SAY(&r, .calls = {SUBMIT});
+		assert_end(&r, AVA_SUCCESS, "submitted");
+		rig_close(&r);
+	}
+}
+
+/* A person is asked instead. */
+static void test_no_wrap_up(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	r.spec.limits.iterations = 2;
+	r.spec.ask_limit = true;
+	rig_call(&r);
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "x");
+	assert_false(r.infer.force_submit);
+	assert_false(limit_is_last(&r));
+	agent_cancel(&r.a);
+	rig_run(&r);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -526,6 +588,8 @@ int main(void)
 		cmocka_unit_test(test_small_model),
 		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_shared_money),
+		cmocka_unit_test(test_wrap_up),
+		cmocka_unit_test(test_no_wrap_up),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_cancel_at_once),
 		cmocka_unit_test(test_cancel_with_reply),
