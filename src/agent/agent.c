@@ -344,8 +344,6 @@ static int prepare_call(struct agent *a, unsigned i)
 		answer_unknown(a, c);
 	else if (rv != 0)
 		answer_bad(a, c, err.text);
-	else if (c->heard != NULL)
-		ask_replay(a, c);
 	return 0;
 }
 

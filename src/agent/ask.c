@@ -134,39 +134,29 @@ static enum agent_asked expired(struct agent *a, struct turn_call *c)
 	return ASKED_EXPIRED;
 }
 
-static enum agent_asked answered(struct agent *a, struct turn_call *c, const char *said, bool yes)
-{
-	if (c->tool->flags & TOOL_ASKS) {
-		result(a, c, true, "", said);
-	} else if (yes) {
-		c->approved = true;
-	} else {
-		result(a, c, false, "denied",
-		       print(a, "not run: the person was asked and did not allow it: %s", said,
-			     "not run: the person was asked and did not allow it"));
-		return ASKED_REFUSED;
-	}
-	return ASKED_ANSWERED;
-}
-
 enum agent_asked ask_take(struct agent *a)
 {
 	struct turn_call *c = &a->turn->calls[a->asking - 1];
 	const char *said = c->output;
 	bool given = a->ask_given;
+	enum agent_asked how = ASKED_ANSWERED;
 
 	a->asking = 0;
 	a->ask_given = false;
 	c->output = NULL;
-	return given ? answered(a, c, said, a->ask_yes) : expired(a, c);
-}
-
-void ask_replay(struct agent *a, struct turn_call *c)
-{
-	if (c->asked == ASKED_EXPIRED)
-		(void)expired(a, c);
-	else
-		(void)answered(a, c, c->heard, c->asked == ASKED_ANSWERED);
+	if (!given)
+		return expired(a, c);
+	if (c->tool->flags & TOOL_ASKS) {
+		result(a, c, true, "", said);
+	} else if (a->ask_yes) {
+		c->approved = true;
+	} else {
+		result(a, c, false, "denied",
+		       print(a, "not run: the person was asked and did not allow it: %s", said,
+			     "not run: the person was asked and did not allow it"));
+		how = ASKED_REFUSED;
+	}
+	return how;
 }
 
 /* ---- a limit */

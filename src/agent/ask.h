@@ -19,7 +19,5 @@ int ask_limit(struct agent *a, enum agent_asked *how);
 /* The person's answer, or that nobody gave one, becomes the call's: a result,
  * or leave to start. Returns what it is. */
 enum agent_asked ask_take(struct agent *a);
-/* The same for a call of a replayed reply that was asked about before (c->heard). */
-void ask_replay(struct agent *a, struct turn_call *c);
 
 #endif

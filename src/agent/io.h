@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include <ava.h>
-#include "agent/turn.h"
 
 struct agent;
 struct agent_compact;
@@ -59,9 +58,12 @@ struct agent_ask {
 	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
 };
 
+/* What became of it. */
 /* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
  * world raises that limit in a->spec before ask_end returns. */
 #define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
+
+enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */

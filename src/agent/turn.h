@@ -12,9 +12,6 @@
 
 struct tool;
 
-/* What became of a question to a person. */
-enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
-
 /* Counted as billed; input counts all input, cache read and write too. */
 struct usage {
 	int64_t input, output, cache_read, cache_write, reasoning;
@@ -43,13 +40,10 @@ struct turn_call {
 	/* The answer: set by the world for a tool that ran, by the machine
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
-	bool started;   /* the machine gave it to tool_start */
-	bool approved;  /* a person said yes to it (agent_spec.ask_before) */
-	bool recorded;  /* its ToolResult event was written (world) */
-	bool unstarted; /* of the record: it certainly was not given to its tool */
-	/* Of the record: a person was asked about it, and this came of it. */
-	const char *heard;       /* what they said, "" when nobody did; NULL: nothing came yet */
-	enum agent_asked asked;  /* then */
+	bool started;            /* the machine gave it to tool_start */
+	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
+	bool recorded;           /* its ToolResult event was written (world) */
+	bool unstarted;          /* of the record: it certainly was not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",

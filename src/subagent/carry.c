@@ -21,7 +21,6 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
-#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -248,7 +247,7 @@ static void take_tool_call(struct carry *c, const struct event_view *v, const js
 		return;
 	k = &c->calls[c->ncalls++];
 	buf_reset(&k->output);
-	k->answered = k->success = k->cut = k->heard = false;
+	k->answered = k->success = k->cut = false;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->past.totals.tool_calls++;
 	c->past.odd_replies = 0;
@@ -281,7 +280,6 @@ static int take_tool_result(struct carry *c, const json_t *content)
 
 		if (strcmp(k->id, id) != 0 || k->answered)
 			continue;
-		buf_reset(&k->output); /* of what a person said */
 		k->answered = true;
 		k->success = json_get_bool(content, "success", false);
 		k->cut = json_get_bool(content, "cut", false);
@@ -289,56 +287,6 @@ static int take_tool_result(struct carry *c, const json_t *content)
 			 error_class ? error_class : "");
 		return buf_adds(&k->output, out ? out : "");
 	}
-	return 0;
-}
-
-/* ---- people */
-
-static struct carried_call *call_of(struct carry *c, const json_t *content)
-{
-	const char *id = json_get_str(content, "callId");
-
-	for (unsigned i = 0; id && i < c->ncalls; i++)
-		if (strcmp(c->calls[i].id, id) == 0)
-			return &c->calls[i];
-	return NULL;
-}
-
-/* A question that is open is asked again by the machine, with the time that it has
- * left; an answer stands. */
-static int take_waiting(struct carry *c, const json_t *content)
-{
-	static const char *const words[] = {
-		[ASKED_ANSWERED] = "answered",
-		[ASKED_REFUSED] = "refused",
-		[ASKED_EXPIRED] = "expired",
-	};
-	const char *state = json_get_str(content, "state"), *said = json_get_str(content, "answer");
-	struct carried_call *k = call_of(c, content);
-
-	if (k && state && strcmp(state, "asked") == 0)
-		return person_restore_question(c->run, k->id, json_get_str(content, "expiresAt"));
-	for (size_t i = 0; k && state && i < ARRAY_LEN(words); i++) {
-		if (strcmp(words[i], state) != 0)
-			continue;
-		k->heard = true;
-		k->asked = (enum agent_asked)i;
-		buf_reset(&k->output);
-		return buf_adds(&k->output, said ? said : "");
-	}
-	return 0;
-}
-
-static int take_steering(struct carry *c, const json_t *content)
-{
-	const char *id = json_get_str(content, "steerId"), *text = json_get_str(content, "text");
-	const char *outcome = json_get_str(content, "outcome"), *by = json_get_str(content, "by");
-
-	if (!id || !text || !outcome)
-		return 0;
-	if (strcmp(outcome, "queued") == 0)
-		return person_restore_said(c->run, id, text, by);
-	person_forget_said(c->run, id);
 	return 0;
 }
 
@@ -374,7 +322,7 @@ static bool counts(int kind)
 {
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
-	       kind == EVENT_Waiting || kind == EVENT_Steering || kind == EVENT_ContextEdit;
+	       kind == EVENT_ContextEdit;
 }
 
 /* Room was made: that is the next input, not what was measured before. */
@@ -405,10 +353,6 @@ static int take_event(struct carry *c, const struct event_view *v)
 		rv = take_tool_result(c, content);
 	else if (v->kind == EVENT_Limit)
 		take_limit(c, content);
-	else if (v->kind == EVENT_Waiting)
-		rv = take_waiting(c, content);
-	else if (v->kind == EVENT_Steering)
-		rv = take_steering(c, content);
 	else if (v->kind == EVENT_ContextEdit)
 		take_edit(c, content);
 	else
@@ -526,21 +470,12 @@ static int read_tail(struct carry *c, const char *file, size_t len)
 	return rv;
 }
 
-static const char *output_of(struct turn *t, const struct carried_call *k)
-{
-	return arena_copy(&t->mem, k->output.data ? k->output.data : "", k->output.len);
-}
-
 static int answer_recorded(struct carry *c, struct turn *t)
 {
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		const struct carried_call *k = &c->calls[i];
 		struct turn_call *to = &t->calls[i];
 
-		to->heard = k->heard && !k->answered ? output_of(t, k) : NULL;
-		to->asked = k->asked;
-		if (k->heard && !k->answered && !to->heard)
-			return AVA_ENOMEM;
 		if (!k->answered)
 			continue;
 		to->answered = to->recorded = true;
@@ -548,7 +483,8 @@ static int answer_recorded(struct carry *c, struct turn *t)
 		to->error_class = arena_copy(&t->mem, k->error_class, strlen(k->error_class));
 		to->output = k->cut ? arena_fmt(&t->mem, "%.*s\n(only the beginning was kept)",
 						(int)k->output.len, k->output.data)
-				    : output_of(t, k);
+				    : arena_copy(&t->mem, k->output.data ? k->output.data : "",
+						 k->output.len);
 		if (!to->error_class || !to->output)
 			return AVA_ENOMEM;
 		to->output_len = strlen(to->output);
@@ -636,7 +572,6 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 {
 	struct run *r = c->run;
 	bool cut = r->infer_id[0] != 0;
-	const char *notices[PERSON_SAID_MAX];
 	struct turn *t = NULL;
 	struct draft *d;
 	int rv = read_tail(c, file, len);
@@ -652,7 +587,6 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 		return rv;
 	c->past.again |= cut;
 	agent_restore(&r->agent, &c->past);
-	r->agent.steers = (uint16_t)person_notices(r, notices);
 	restore_waits(c);
 	record_carried(d, r);
 	if (cut)

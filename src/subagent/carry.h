@@ -17,8 +17,6 @@ struct ava_error;
 struct carried_call { /* of the last reply */
 	char id[16];
 	bool answered, success, cut;
-	bool heard; /* a person was asked, and `asked` came of it */
-	enum agent_asked asked;
 	struct buf output; /* as the event shows it; cut: its beginning */
 	char error_class[32];
 };

@@ -48,8 +48,6 @@ struct person {
 	struct list said;      /* on disk, not told yet */
 	unsigned nsaid;        /* of both */
 	unsigned last_id;
-	char asked_id[16];      /* the call of a question that an earlier process asked */
-	int64_t asked_until_ms; /* wall */
 };
 
 static struct person *person_of(struct run *r)
@@ -212,8 +210,6 @@ static int fill(struct run *r, struct question *q, const struct turn_call *c,
 	q->choices = a->choices ? clean(r, a->choices, CHOICES_BYTES) : NULL;
 	q->fallback = a->fallback ? clean(r, a->fallback, PERSON_TEXT_MAX) : NULL;
 	q->until_ms = q->asked_ms + MIN(a->timeout_ms, most);
-	if (strcmp(r->person->asked_id, q->call_id) == 0) /* it has what is left, no more */
-		q->until_ms = MIN(q->until_ms, r->person->asked_until_ms);
 	if (q->text && (!a->choices || q->choices) && (!a->fallback || q->fallback))
 		return 0;
 	question_fini(q);
@@ -419,55 +415,6 @@ void person_told(struct run *r, struct draft *d)
 		forget(r, d, s, "delivered");
 		said_free(s);
 	}
-}
-
-/* ---- carried on */
-
-int person_restore_said(struct run *r, const char *id, const char *text, const char *by)
-{
-	struct person *p = person_of(r);
-	struct said *s;
-
-	if (p && p->nsaid >= PERSON_SAID_MAX)
-		return 0; /* no runtime took so many */
-	s = p ? said_new(r, text, by, NULL, NULL) : NULL;
-	if (s)
-		s->notice = notice_of(s);
-	if (!s || !s->notice) {
-		said_free(s);
-		return AVA_ENOMEM;
-	}
-	snprintf(s->id, sizeof(s->id), "%s", id);
-	p->last_id = MAX(p->last_id, (unsigned)strtoul(*id ? id + 1 : id, NULL, 10));
-	list_add(&p->said, &s->node);
-	p->nsaid++;
-	return 0;
-}
-
-void person_forget_said(struct run *r, const char *id)
-{
-	if (!r->person)
-		return;
-	LIST_EACH (&r->person->said, at, tmp) {
-		struct said *s = LIST_ENTRY(at, struct said, node);
-
-		if (strcmp(s->id, id) != 0)
-			continue;
-		said_free(s);
-		r->person->nsaid--;
-	}
-}
-
-int person_restore_question(struct run *r, const char *call_id, const char *until)
-{
-	struct person *p = person_of(r);
-
-	if (!p)
-		return AVA_ENOMEM;
-	p->asked_until_ms = until ? clock_parse_iso(until, strlen(until)) : -1;
-	if (p->asked_until_ms >= 0)
-		snprintf(p->asked_id, sizeof(p->asked_id), "%s", call_id);
-	return 0;
 }
 
 /* ---- the end */

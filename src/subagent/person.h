@@ -53,11 +53,6 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
  * PERSON_SAID_MAX; good until person_told). Returns how many. */
 unsigned person_notices(struct run *r, const char **out);
 void person_told(struct run *r, struct draft *d); /* the results with them are in `d` */
-/* A run is carried on: what was said and not told; a question that was open, until
- * when (ISO time) it is. 0, AVA_ENOMEM. */
-int person_restore_said(struct run *r, const char *id, const char *text, const char *by);
-void person_forget_said(struct run *r, const char *id);
-int person_restore_question(struct run *r, const char *call_id, const char *until);
 /* The run ends: closes the question, says what was not read. */
 void person_close(struct run *r, struct draft *d);
 void person_free(struct run *r);
