@@ -217,7 +217,7 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 			       "in another way");
 	buf_init(&task, TASK_MAX + 65536 * 2);
 	buf_init(&context, CONTEXT_MAX + 65536);
-	rv = task_read(&task, text, STDIN_FILENO, err);
+	rv = o.task.resume != NULL ? 0 : task_read(&task, text, STDIN_FILENO, err);
 	if (rv == 0)
 		rv = task_context(&context, &o.task, STDIN_FILENO, err);
 	if (rv == 0)
@@ -636,6 +636,85 @@ static int run_run(int argc, char **argv)
 		close(j.answers);
 	return code;
 }
+
+/* ---- ava resume: the same, from where an ended run stopped */
+
+static int run_resume(int argc, char **argv)
+{
+	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
+	int code;
+
+	o.task.resume = argv[0];
+	code = run_job(&j, "");
+	client_close(j.c);
+	return code;
+}
+
+static const struct opt resume_opts[] = {
+	{.name = "model",
+	 .letter = 'm',
+	 .type = OPT_STR,
+	 .value = "MODEL",
+	 FIELD(task.model),
+	 .help = "another model of the same kind"},
+	{.name = "timeout",
+	 .type = OPT_SECONDS,
+	 .value = "SECONDS",
+	 FIELD(task.timeout_ms),
+	 .help = "stop it after this time"},
+	{.name = "max-cost-cents",
+	 .type = OPT_CENTS,
+	 .value = "CENTS",
+	 FIELD(task.cost_microusd),
+	 .help = "what it may cost from now on"},
+	{.name = "max-tokens",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.tokens),
+	 .help = "tokens over all its calls"},
+	{.name = "max-iterations",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.iterations),
+	 .help = "model calls it may make"},
+	{.name = "yes",
+	 .letter = 'y',
+	 .type = OPT_FLAG,
+	 FIELD(yes),
+	 .help = "confirm without asking"},
+	{.name = "background",
+	 .letter = 'b',
+	 .type = OPT_FLAG,
+	 FIELD(background),
+	 .help = "start it and leave"},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 FIELD(json),
+	 .help = "the result as one JSON object on stdout"},
+};
+
+const struct command cmd_resume = {
+	.name = "resume",
+	.args = "S-id",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "go on from where an ended run stopped, with a new budget",
+	.detail =
+		"A new run with an id of its own begins with the whole conversation of S-id. "
+		"What is not\n"
+		"named is as it was: role, model, tools, folder and limits. The quote is shown and "
+		"asked\n"
+		"about as in ava run. A run that did not end needs no resume: it goes on by "
+		"itself.\n"
+		"\n"
+		"  ava resume S-7f3a2b --max-cost-cents 50\n",
+	.opts = resume_opts,
+	.nopts = ARRAY_LEN(resume_opts),
+	.values = &o,
+	.run = run_resume,
+};
 
 const struct command cmd_run = {
 	.name = "run",

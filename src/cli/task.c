@@ -191,7 +191,10 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	buf_init(out, BODY_MAX);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	jw_strn(&w, "task", task->data, task->len);
+	if (o->resume != NULL)
+		jw_str(&w, "resume", o->resume);
+	else
+		jw_strn(&w, "task", task->data, task->len);
 	put_text(&w, "role", o->role);
 	if (context->len > 0)
 		jw_strn(&w, "context", context->data, context->len);
@@ -206,7 +209,8 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		jw_bool(&w, "extended_thinking", true);
 	put_list(&w, "grants", &o->grants);
 	put_list(&w, "ask_before", &o->ask_before);
-	jw_str(&w, "cwd", cwd);
+	if (o->resume == NULL) /* it goes on in the folder where it was */
+		jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
 	jw_str(&w, "origin", "terminal");
 	jw_end(&w);

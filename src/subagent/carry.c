@@ -70,11 +70,20 @@ static int take_told(struct carry *c, const json_t *value)
 	return 0;
 }
 
+/* Of the run that this one goes on from (resume.c). */
+static int take_results_before(struct carry *c, const json_t *value)
+{
+	json_int_t n = json_integer_value(value);
+
+	return n > 0 && n < UINT32_MAX ? toolrun_count(c->run, (unsigned)n) : 0;
+}
+
 static const struct {
 	const char *key;
 	int (*take)(struct carry *c, const json_t *value); /* 0, AVA_ENOMEM */
 } pieces[] = {
 	{"told", take_told},
+	{"results_before", take_results_before},
 };
 
 static int take_state(struct carry *c, const json_t *content)

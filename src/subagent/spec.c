@@ -263,6 +263,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	spec_group_write(w, &r->group);
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
+	if (r->resumed_from[0])
+		jw_str(w, "resumedFrom", r->resumed_from);
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -296,6 +298,7 @@ static struct run_spec *spec_new(void)
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
 	r->operating = prompt_operating_text();
 	r->group.id = "";
+	r->resumed_from = "";
 	return r;
 }
 
@@ -329,8 +332,9 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, const stru
 	r->user_id = keep(r, s->user_id);
 	r->origin = keep(r, s->origin);
 	r->preset = keep(r, s->preset);
+	r->resumed_from = keep(r, s->resume);
 	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
-	    !r->origin || !r->preset)
+	    !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }
@@ -547,6 +551,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		.cwd = json_get_str(config, "cwd"),
 		.preset = json_get_str(config, "preset"),
 		.origin = json_get_str(config, "origin"),
+		.resume = json_get_str(config, "resumedFrom"),
 		.session_id = session_id,
 		.request_id = request_id,
 		.user_id = user_id,

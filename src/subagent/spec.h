@@ -38,6 +38,7 @@ struct op_spawn {
 	size_t nask_before;
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
+	const char *resume;             /* an ended run that it goes on from; NULL: none */
 	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
@@ -50,6 +51,7 @@ struct run_spec {
 	const struct role *role;
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
+	const char *resumed_from; /* the run that it goes on from; "": none */
 	struct model model;
 	struct agent_spec agent;
 	const struct tool *tools[ROLE_MAX_TOOLS], *ask_before[ROLE_MAX_TOOLS];
