@@ -352,13 +352,14 @@ static void steer_saved(int rv, void *user)
 	s->done = NULL;
 	list_del(&s->node);
 	if (s->late) {
-		done(0, s->id, s->user);
-		said_free(s);
+		s->done = done;
+		said_done(s, 0);
 		return;
 	}
 	list_add(&p->said, &s->node);
 	agent_on_steer(&r->agent);
-	done(0, s->id, s->user);
+	if (done)
+		done(0, s->id, s->user);
 }
 
 /* As the model reads it. */

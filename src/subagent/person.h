@@ -32,7 +32,7 @@ struct question {
 	int64_t asked_ms, until_ms; /* wall */
 };
 
-/* rv 0: it is on disk. `steer_id` "" for an answer. Called once; AVA_ECANCELED:
+/* May be NULL. rv 0: it is on disk. `steer_id` "" for an answer. Once; AVA_ECANCELED:
  * the run ended, or the runtime stops, first. */
 typedef void (*person_fn)(int rv, const char *steer_id, void *user);
 
