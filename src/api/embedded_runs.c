@@ -1,10 +1,12 @@
 /* Runs and proposals of an embedded runtime: each call is a verb of ava/ops.h
  * and turns of the loop until the verb has answered, which it does exactly
  * once, at the latest when the disk does. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/embedded.h"
 #include "ava/change.h"
+#include "ava/groups.h"
 #include "ava/ops.h"
 #include "ava/steer.h"
 #include "base/error.h"
@@ -60,6 +62,7 @@ static void fill_proposal(const struct op_proposal *p, struct answer *out, struc
 		.changes = answer_str(out, p->changes),
 		.replaces = answer_str(out, p->replaces),
 		.replaced_by = answer_str(out, p->replaced_by),
+		.group = answer_str(out, p->group_id),
 	};
 }
 
@@ -95,6 +98,11 @@ static void fill_run(const struct op_status *s, struct answer *out, struct ava_r
 	};
 }
 
+static int64_t cost_of(int64_t microusd)
+{
+	return microusd == AVA_FREE_ONLY ? 0 : microusd ? microusd : AVA_DEFAULT;
+}
+
 /* `session`: one of its own for a run that belongs to none. */
 static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn *s,
 				const struct session_id *session)
@@ -113,9 +121,7 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 		.user_id = e->user_id,
 		.origin = "libava",
 		.timeout_ms = s->timeout_ms ? s->timeout_ms : AVA_DEFAULT,
-		.max_cost_microusd = s->max_cost_microusd == AVA_FREE_ONLY ? 0
-				     : s->max_cost_microusd                ? s->max_cost_microusd
-									   : AVA_DEFAULT,
+		.max_cost_microusd = cost_of(s->max_cost_microusd),
 		.max_tokens = s->max_tokens ? s->max_tokens : AVA_DEFAULT,
 		.max_iterations = s->max_iterations ? s->max_iterations : AVA_DEFAULT,
 		.extended_thinking = s->extended_thinking != 0,
@@ -126,6 +132,7 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 		.ask_before = s->ask_before,
 		.nask_before = s->nask_before,
 		.confirm = s->confirm,
+		.on_limit = s->on_limit,
 	};
 }
 
@@ -241,6 +248,58 @@ int embedded_runs(struct backend *b, bool all, size_t limit, struct answer *out,
 	int rv = ops_list(embedded_of(b)->core, all, limit, add_run, out);
 
 	return rv >= 0 ? 0 : err_set(err, rv, "%s", ava_strerror(rv));
+}
+
+/* ---- groups */
+
+int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
+			   struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+	struct session_id session = id_session();
+	struct op_spawn *runs = calloc(g->nruns, sizeof(*runs));
+	struct op_group o = {
+		.runs = runs,
+		.nruns = g->nruns,
+		.max_cost_microusd = cost_of(g->max_cost_microusd),
+		.timeout_ms = g->timeout_ms ? g->timeout_ms : AVA_DEFAULT,
+		.chain = g->chain != 0,
+		.share = g->share != 0,
+		.session_id = g->session && *g->session ? g->session : session.text,
+		.request_id = g->request_id,
+		.user_id = e->user_id,
+		.origin = "libava",
+		.cwd = g->cwd,
+		.confirm = g->confirm,
+	};
+
+	if (!runs)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; i < g->nruns; i++)
+		runs[i] = spawn_of(e, &g->runs[i], &session);
+	ops_propose_group(e->core, &o, proposal_done, &w); /* reads it during the call */
+	free(runs);
+	return finish(e, &w);
+}
+
+int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
+		   struct ava_error *err)
+{
+	struct op_group_status s;
+	int rv = ops_group(embedded_of(b)->core, id, &s, add_run, out, err);
+
+	if (rv == 0)
+		*g = (struct ava_group){
+			.running = s.running,
+			.chain = s.chain,
+			.size = s.size,
+			.ended = s.ended,
+			.succeeded = s.succeeded,
+			.tokens = s.tokens,
+			.cost_microusd = s.cost_microusd,
+		};
+	return rv;
 }
 
 static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,

@@ -444,6 +444,7 @@ static const struct route {
 	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
 	{"POST", "/api/v1/runs/", "/steer", 0, post_steer},
 	{"POST", "/api/v1/runs/", "/resume", 0, post_resume},
+	{"POST", "/api/v1/runs/", "/replay", 0, post_replay},
 	{"POST", "/api/v1/groups", NULL, 0, post_group},
 	{"GET", "/api/v1/groups/", "", 0, get_group},
 	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},

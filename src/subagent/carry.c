@@ -256,7 +256,7 @@ static void take_tool_call(struct carry *c, const struct event_view *v, const js
 		return;
 	k = &c->calls[c->ncalls++];
 	buf_reset(&k->output);
-	k->answered = k->success = k->cut = false;
+	k->answered = k->success = k->cut = k->decided = false;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->past.totals.tool_calls++;
 	c->past.odd_replies = 0;
@@ -290,6 +290,8 @@ static int take_tool_result(struct carry *c, const json_t *content)
 		if (strcmp(k->id, id) != 0 || k->answered)
 			continue;
 		k->answered = true;
+		k->decided = false;
+		buf_reset(&k->output);
 		k->success = json_get_bool(content, "success", false);
 		k->cut = json_get_bool(content, "cut", false);
 		snprintf(k->error_class, sizeof(k->error_class), "%s",
@@ -331,7 +333,7 @@ static bool counts(int kind)
 {
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
-	       kind == EVENT_ContextEdit;
+	       kind == EVENT_ContextEdit || kind == EVENT_Waiting || kind == EVENT_Steering;
 }
 
 /* Room was made: that is the next input, not what was measured before. */
@@ -364,6 +366,10 @@ static int take_event(struct carry *c, const struct event_view *v)
 		take_limit(c, content);
 	else if (v->kind == EVENT_ContextEdit)
 		take_edit(c, content);
+	else if (v->kind == EVENT_Waiting)
+		rv = carry_waiting(c, content);
+	else if (v->kind == EVENT_Steering)
+		rv = carry_steering(c, content);
 	else
 		rv = take_state(c, content);
 	json_decref(content);
@@ -485,6 +491,8 @@ static int answer_recorded(struct carry *c, struct turn *t)
 		const struct carried_call *k = &c->calls[i];
 		struct turn_call *to = &t->calls[i];
 
+		if (k->decided && carry_decided(k, t, to) != 0)
+			return AVA_ENOMEM;
 		if (!k->answered)
 			continue;
 		to->answered = to->recorded = true;

@@ -4,6 +4,7 @@
 #ifndef SUBAGENT_CARRY_H
 #define SUBAGENT_CARRY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/past.h"
@@ -17,6 +18,10 @@ struct ava_error;
 struct carried_call { /* of the last reply */
 	char id[16];
 	bool answered, success, cut;
+	/* A person was asked about it: what became of that, with the text in
+	 * `output`, while it has no result of its own. */
+	bool decided, approval, has_text;
+	enum agent_asked how;
 	struct buf output; /* as the event shows it; cut: its beginning */
 	char error_class[32];
 };
@@ -38,6 +43,12 @@ struct carry {
 	int64_t last_ms;                     /* of the newest event, wall */
 	unsigned foreign;                    /* lines that are no events of this run */
 };
+
+/* ---- carry_person.c: what passed between the run and people */
+int carry_waiting(struct carry *c, const json_t *content);
+int carry_steering(struct carry *c, const json_t *content);
+/* What a person decided becomes the call's result, or leave to start. AVA_ENOMEM. */
+int carry_decided(const struct carried_call *k, struct turn *t, struct turn_call *to);
 
 struct carry *carry_new(struct run *r);
 void carry_free(struct carry *c);

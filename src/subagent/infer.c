@@ -261,8 +261,7 @@ static void job_done(struct os_work *w)
 
 /* ---- start */
 
-/* The working folder, once for all calls: runs that wait for a slot hold none. */
-static int open_folder(struct run *r, struct ava_error *err)
+int infer_open_folder(struct run *r, struct ava_error *err)
 {
 	if (!r->spec->cwd[0] || r->env.cwd_fd >= 0)
 		return 0;
@@ -284,7 +283,7 @@ void infer_saved(int rv, void *user)
 	/* A later call's job waits for its own InferStart. */
 	if (!j || j->state != INFER_SAVE)
 		return;
-	rv = open_folder(r, &j->err);
+	rv = infer_open_folder(r, &j->err);
 	if (rv != 0) {
 		infer_fail(j, rv, rv == AVA_ENOENT ? "folder_gone" : err_word(rv), j->err.text);
 		return;

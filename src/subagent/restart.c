@@ -19,6 +19,7 @@
 #include "subagent/carry.h"
 #include "subagent/group.h"
 #include "subagent/infer_money.h"
+#include "subagent/person.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
@@ -254,6 +255,7 @@ static int go_on(struct carry *c, const struct messages *m, int readable,
 	} else {
 		supervisor_start(r);
 	}
+	person_restored(r);
 	return 0;
 }
 

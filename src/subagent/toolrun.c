@@ -352,6 +352,8 @@ int toolrun_start(struct agent *a, unsigned index)
 	tc->started_ms = clock_mono_ms();
 	r->last_tool_wall_ms = clock_wall_ms();
 	snprintf(r->last_tool, sizeof(r->last_tool), "%s", tc->name);
+	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+		(void)infer_open_folder(r, NULL);
 	show_activity(r, tc->tool, c->args);
 	tc->tool->start(&c->tool);
 	return 0;

@@ -114,7 +114,13 @@ static void world_slot_want(struct agent *a)
 
 static void world_slot_drop(struct agent *a)
 {
-	supervisor_slot_drop(run_of(a));
+	struct run *r = run_of(a);
+
+	supervisor_slot_drop(r);
+	if (r->env.cwd_fd < 0 || a->ending || r->busy > 0)
+		return;
+	close(r->env.cwd_fd); /* it may wait for days */
+	r->env.cwd_fd = -1;
 }
 
 /* ---- records */
