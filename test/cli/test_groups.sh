@@ -62,4 +62,56 @@ equal 'the second began when the first had ended' true "$(day | jq -s --arg a "$
 	--arg b "$second" '(map(select(.content.subagentId == $a and
 	.eventType == "SubagentComplete"))[0].timestamp) <= (map(select(.content.subagentId == $b
 	and .eventType == "SubagentSpawn"))[0].timestamp)')"
+
+# --- shared results -----------------------------------------------------------------------
+cat >"$T/finds.jsonl" <<'END'
+{"tool_calls":[{"name":"submit_result","args":{"output":{"answer":42},"summary":"it is 42","confidence":1}}]}
+END
+cat >"$T/reads.jsonl" <<'END'
+{"tool_calls":[{"name":"read_result","args":{"call_id":"sibling:1"}},{"name":"read_result","args":{"call_id":"sibling:3"}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"read it","confidence":1}}]}
+END
+stop_daemon
+AVA_RUNS_MAX=1 # the second has its slot when the first has ended
+export AVA_RUNS_MAX
+start_daemon
+for model in finds reads; do
+	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
+done >share.jsonl
+outputs() { jq -r 'select(.eventType == "ToolResult" and .content.name == "read_result") |
+	.content.output' "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
+"$AVA" run --parallel share.jsonl --share --yes --json >"$OUT" 2>"$ERR" </dev/null
+outputs "$(jq -r '.runs[1].subagent_id' "$OUT")" >"$T/read"
+contains 'a run reads what another one found' 'it is 42' "$T/read"
+contains 'and hears that there is no third' 'has no sibling:3' "$T/read"
+"$AVA" run --parallel share.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
+outputs "$(jq -r '.runs[1].subagent_id' "$OUT")" >"$T/read"
+contains 'not unless they share' 'may not read what others have found' "$T/read"
+
+# --- one deadline, for those that wait for a slot too -------------------------------------
+echo '{"text":"never said","delay_ms":600000}' >"$T/slow.jsonl"
+for i in 1 2 3; do
+	echo "{\"task\":\"Take long, $i.\",\"role\":\"researcher\",\"model\":\"offline:$T/slow.jsonl\"}"
+done >slow.jsonl
+"$AVA" run --parallel slow.jsonl --timeout 1 --yes --json >"$OUT" 2>"$ERR" </dev/null
+equal 'all end at the deadline of their group' '3 ["timeout"]' \
+	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
+
+# --- a chain over a kill ------------------------------------------------------------------
+echo '{"delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"first part","confidence":1}}]}' \
+	>"$T/late.jsonl"
+for model in late finds; do
+	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
+done >chain.jsonl
+C=$("$AVA" run --parallel chain.jsonl --chain --yes --background --json 2>/dev/null </dev/null |
+	jq -r .group_id)
+asked() { [ "$(group "$C" | jq -r '.runs[0].iteration')" = 1 ]; }
+check 'the first is at work' wait_for 60 asked
+kill_daemon
+start_daemon
+ended() { [ "$(group "$C" | jq -r .status)" = ended ]; }
+check 'the chain goes on after a kill' wait_for 60 ended
+equal 'to its end' 'success success' \
+	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
+equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId == \"$C\"")"
 finish
