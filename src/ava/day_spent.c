@@ -1,5 +1,6 @@
 /* Her calls are InferEnd events of the daily log, whatever conversation they
- * belong to. Only looked at where the day has a budget. */
+ * belong to; their metadata has what each cost. Only looked at where the day has
+ * a budget; a line that cannot be read is passed over. */
 #include "ava/day_spent.h"
 
 #include "ava/state.h"

@@ -27,6 +27,8 @@ equal 'nothing forked' 0 "$(count '.eventType == "Fork"')"
 echo yes | "$AVA" run --parallel tasks.jsonl --max-cost-cents 0 --timeout 300 >"$OUT" 2>"$ERR"
 equal 'a yes runs both' 0 $?
 contains 'what came of them' '2 of 2 succeeded' "$OUT"
+run "$AVA" logs --type join
+contains 'the log says it in words' ' success, S-' "$OUT"
 equal 'one confirmation' 1 "$(count '.eventType == "SpawnConfirmed"')"
 equal 'Fork names both' 2 "$(events '.eventType == "Fork"' | jq '.content.branchIds | length')"
 equal 'Join has their ends' '["success","success"]' \
@@ -41,6 +43,10 @@ equal 'an unknown group is none' not_found "$(group G-000000 | jq -r .error.code
 
 "$AVA" run --parallel tasks.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
 equal 'as JSON: each with its result' 2 "$(jq '[.runs[].result.summary] | length' "$OUT")"
+
+echo no | "$AVA" run --parallel tasks.jsonl >/dev/null 2>&1
+run "$AVA" proposals -a
+contains 'a proposal of several says so' '2 runs: Find where two is said.' "$OUT"
 
 echo '{"task":"x","modle":"y"}' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
