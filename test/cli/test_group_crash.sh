@@ -66,4 +66,7 @@ equal 'and is told of once' 50 "$(day | jq -r 'select(.eventType == "SubagentCom
 	.content.subagentId' | wc -l)"
 equal 'one Join, with all of them' '[50]' \
 	"$(day | jq -c 'select(.eventType == "Join") | .content.branchCount' | jq -sc .)"
+
+all_replay 'every run replays identically'
+
 finish

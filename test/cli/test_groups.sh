@@ -120,4 +120,7 @@ check 'the chain goes on after a kill' wait_for 60 ended
 equal 'to its end' 'success success' \
 	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
 equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId == \"$C\"")"
+
+all_replay 'every run replays identically'
+
 finish

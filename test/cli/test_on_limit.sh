@@ -53,4 +53,7 @@ equal 'it ends with what it has' 'iterations_exceeded true' \
 
 run "$AVA" run "x" --on-limit maybe --yes
 exits 'another word is refused' 2
+
+all_replay 'every run replays identically'
+
 finish
