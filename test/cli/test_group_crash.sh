@@ -69,4 +69,6 @@ equal 'one Join, with all of them' '[50]' \
 
 all_replay 'every run replays identically'
 
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

@@ -103,6 +103,18 @@ done >slow.jsonl
 equal 'all end at the deadline of their group' '3 ["timeout"]' \
 	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
 
+# --- Ctrl-C cancels all of them -----------------------------------------------------------
+"$AVA" run --parallel slow.jsonl --yes --json >"$OUT" 2>"$T/talk" </dev/null &
+ava=$!
+keep $ava
+at_work() { [ "$("$AVA" ps --json | jq 'map(select(.status == "running")) | length')" = 1 ]; }
+check 'one has the slot' wait_for 60 at_work
+kill -INT $ava
+wait $ava
+equal 'an interrupt cancels those that work and those that wait' '1 ["cancelled"]' \
+	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
+contains 'and says so' 'Cancelling G-' "$T/talk"
+
 # --- a chain over a kill ------------------------------------------------------------------
 echo '{"delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"first part","confidence":1}}]}' \
 	>"$T/late.jsonl"
@@ -123,4 +135,6 @@ equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId =
 
 all_replay 'every run replays identically'
 
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish
