@@ -106,11 +106,13 @@ int group_enter(struct run *r)
 	g->time_ms = spec->time_ms;
 	if (spec->cost_microusd >= 0)
 		g->money.limit = spec->cost_microusd;
-	if (make_room(g, (unsigned)spec->size) != 0 || !add(g, r->id.text, r->trace.text)) {
+	if (make_room(g, (unsigned)spec->size) != 0) {
 		if (g->nruns == 0)
 			group_free(g);
-		return AVA_EINVAL;
+		return AVA_ENOMEM;
 	}
+	if (!add(g, r->id.text, r->trace.text))
+		return 0; /* all its places are taken: a fork of one of them runs alone */
 	g->nruns++;
 	r->group = g;
 	r->hold.of[BUDGET_GROUP] = &g->money;
@@ -156,13 +158,13 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
 	id = named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
 	if (!id)
-		return err_set(err, AVA_ENOENT, "the group of this run has no %.40s", ref);
+		return err_set(err, AVA_EINVAL, "the group of this run has no %.40s", ref);
 	if (!call) {
 		snprintf(out, 128, "runs/%s/result.json", id);
 		return 0;
 	}
 	if (sscanf(call + 1, "c%d.%d%n", &iteration, &n, &used) != 2 || call[1 + used])
-		return err_set(err, AVA_ENOENT, "%.20s is no call", call + 1);
+		return err_set(err, AVA_EINVAL, "%.20s is no call", call + 1);
 	snprintf(out, 128, "runs/%s/artifacts/c%d.%d.txt", id, iteration, n);
 	return 0;
 }

@@ -40,7 +40,8 @@ struct group {
 	struct group_member *members; /* in their order; does not move while one runs */
 };
 
-/* The run has its id: it takes its place. AVA_ENOMEM; AVA_EINVAL: the group is full. */
+/* The run has its id: it takes its place; where all are taken (a fork of a run of
+ * the group) it stays alone. AVA_ENOMEM. */
 int group_enter(struct run *r);
 void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
@@ -53,7 +54,7 @@ void group_join(struct run *r, struct draft *d);
 void group_next(struct run *r);
 /* What a run of the group may read of the others by reference: "S-7f3a2b",
  * "sibling:2" (the second of those that run side by side), and either with
- * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_ENOENT with a
+ * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_EINVAL with a
  * sentence. On a pool thread, while the run is at work. */
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/past.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -329,9 +330,10 @@ static bool feed_end(struct replay *p)
 		agent_cancel(&p->agent);
 		return true;
 	case OUTSIDE_TIME:
-		if (p->agent.deadline_ms == INT64_MAX || p->now >= p->agent.deadline_ms ||
-		    asks_first(p))
+		if (p->agent.ending || asks_first(p) || p->now >= p->agent.deadline_ms)
 			return false;
+		if (p->agent.deadline_ms == INT64_MAX) /* in the queue: its group's */
+			p->agent.deadline_ms = p->now;
 		p->now = p->agent.deadline_ms;
 		return true;
 	case OUTSIDE_CRASH:
@@ -393,16 +395,50 @@ static bool feed(struct replay *p)
 }
 
 /* What a run that is carried on after a restart does not know any more. */
-static void forget(struct replay *p)
+static void forget(struct agent *a)
 {
-	struct agent *a = &p->agent;
-
-	p->rec.carried = false;
 	repeat_free(a->repeats);
 	a->repeats = NULL;
 	a->halvings = 0;
 	a->compact_floor = 0;
 	a->wrapping = false;
+}
+
+/* One that waited for a person begins with its reply again (agent/past.h): calls
+ * that have their yes come first. */
+static void reply_again(struct replay *p)
+{
+	struct agent *a = &p->agent;
+	struct agent_past past = {
+		.totals = a->totals,
+		.used_ms = a->used_ms,
+		.measured_input = a->measured_input,
+		.new_bytes = a->new_bytes,
+		.iteration = a->iteration,
+		.warned = a->warned,
+		.odd_replies = a->odd_replies,
+		.pauses = a->pauses,
+		.nudged = a->nudged,
+	};
+	struct turn *t = a->turn;
+
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (t->calls[i].answered)
+			continue;
+		t->calls[i].unstarted = true;
+		t->calls[i].tool = NULL;
+	}
+	agent_init(a, &replay_io, &p->spec->agent, p, 0);
+	agent_restore(a, &past);
+	agent_resume_reply(a, t);
+}
+
+static void carry_on(struct replay *p)
+{
+	p->rec.carried = false;
+	forget(&p->agent);
+	if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
+		reply_again(p);
 }
 
 /* The last result of a turn is on disk together with the line of all of them:
@@ -421,7 +457,7 @@ static void drive(struct replay *p)
 	(void)feed_end(p); /* cancelled in the queue */
 	for (;;) {
 		if (p->rec.carried && !results_written(p))
-			forget(p);
+			carry_on(p);
 		agent_run(&p->agent);
 		if (p->rec.stopped || p->done)
 			break;

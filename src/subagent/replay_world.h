@@ -28,6 +28,7 @@ struct replay {
 	unsigned saves_due;
 	bool slot_wanted, started; /* the call under way has its InferStart */
 	bool done;
+	char asked[24];            /* the call that a person is asked about; "" */
 	unsigned told;             /* set of enum record_notice: in the last results */
 	struct replay_call *calls; /* owned; in order */
 	size_t ncalls, calls_cap;

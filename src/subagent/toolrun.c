@@ -123,7 +123,7 @@ static int fetch_of_others(struct run *r, const char *ref, struct buf *out, stru
 	if (rv != 0)
 		return rv;
 	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) != 0)
-		return err_set(err, AVA_ENOENT,
+		return err_set(err, AVA_EBUSY,
 			       "%.40s is not there (yet): a result is when its run has ended", ref);
 	rv = buf_add(out, data, len);
 	free(data);

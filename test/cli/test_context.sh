@@ -90,4 +90,6 @@ equal 'where nothing can go it ends by name' 'error model_error' \
 [ "$(events never '.eventType == "InferStart"')" -le 4 ]
 result $? 'after four attempts at the most' || note_errors
 
+all_replay 'every run replays identically'
+
 finish

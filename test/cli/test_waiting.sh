@@ -180,4 +180,7 @@ exits 'a run that waits is cancelled' 0
 equal 'its question is closed' 1 "$(logged "$d" '"state":"stopped"')"
 run "$AVA" steer S-abcdef hello
 exits 'a run that does not exist' 5
+
+all_replay 'every run replays identically'
+
 finish
