@@ -548,11 +548,22 @@ static int last_reply(struct carry *c, const struct buf *body, const struct mess
 /* ---- the machine */
 
 /* A call was cut: nobody knows what it cost, so it is charged its estimate. */
-static int close_cut_call(struct carry *c)
+static void charge_cut_call(struct run *r)
 {
-	struct run *r = c->run;
-	struct draft *d = world_draft(r);
 	struct usage u;
+
+	r->cut = (struct usage){.cost_microusd = -1};
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	r->agent.totals.failed_calls++;
+	r->cut = u;
+}
+
+/* Written with the first thing that follows: ten thousand runs that wait for a slot
+ * write nothing, and hold no draft. */
+void carry_note(struct run *r, struct draft *d)
+{
+	struct usage u = r->cut;
 	struct record_failure f = {
 		.error_class = "interrupted",
 		.sentence = "the runtime stopped while the model was asked",
@@ -560,14 +571,10 @@ static int close_cut_call(struct carry *c)
 		.retry_ms = 0,
 	};
 
-	if (!d)
-		return AVA_ENOMEM;
-	r->cut = (struct usage){.cost_microusd = -1};
-	infer_estimate(r, &u);
-	agent_charge(&r->agent, &u);
-	r->agent.totals.failed_calls++;
-	record_infer_failed(d, r, &f);
-	return 0;
+	r->unnoted = false;
+	record_carried(d, r);
+	if (r->infer_id[0])
+		record_infer_failed(d, r, &f);
 }
 
 /* Waits go on where they were: those for a service by the clock on the wall, which
@@ -590,14 +597,10 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 	struct run *r = c->run;
 	bool cut = r->infer_id[0] != 0;
 	struct turn *t = NULL;
-	struct draft *d;
 	int rv = read_tail(c, file, len);
 
 	if (rv == 0 && c->replied)
 		rv = last_reply(c, body, info, &t, err);
-	d = rv == 0 ? world_draft(r) : NULL;
-	if (!d && rv == 0)
-		rv = AVA_ENOMEM;
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	if (rv != 0)
@@ -605,9 +608,9 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 	c->past.again |= cut;
 	agent_restore(&r->agent, &c->past);
 	restore_waits(c);
-	record_carried(d, r);
+	r->unnoted = true;
 	if (cut)
-		rv = close_cut_call(c);
+		charge_cut_call(r);
 	if (t) {
 		r->turn_open = t->ncalls > 0;
 		agent_resume_reply(&r->agent, t);

@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "provider/messages.h"
 
+struct draft;
 struct run;
 struct ava_error;
 
@@ -60,5 +61,8 @@ int carry_log(struct carry *c, struct ava_error *err);
  * in the record. AVA_ECORRUPT: log and messages do not fit together. */
 int carry_machine(struct carry *c, const char *file, size_t len, const struct buf *body,
 		  const struct messages_info *info, struct ava_error *err);
+
+/* In the first draft after it: that it goes on, and the call that was cut. */
+void carry_note(struct run *r, struct draft *d);
 
 #endif

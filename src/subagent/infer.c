@@ -408,6 +408,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	buf_init(&j->body, MESSAGES_MAX);
 	r->job = j;
 	r->busy++;
+	if (r->unnoted) /* `cut` is of the call before */
+		(void)world_draft(r);
 	r->cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
 		r->retry = (struct retry){0};
@@ -458,7 +460,8 @@ void infer_stop(struct agent *a)
 
 void infer_interrupted(struct run *r)
 {
-	struct draft *d = r->infer_id[0] && !r->agent.ending ? world_draft(r) : NULL;
+	bool open = r->infer_id[0] && !r->agent.ending && !r->unnoted;
+	struct draft *d = open ? world_draft(r) : NULL;
 	struct record_failure f = {
 		.error_class = "interrupted",
 		.sentence = "the runtime stopped",

@@ -14,6 +14,7 @@
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/carry.h"
 #include "subagent/record.h"
 #include "subagent/room.h"
 #include "subagent/supervisor.h"
@@ -29,6 +30,8 @@ struct draft *world_draft(struct run *r)
 {
 	if (!r->draft)
 		r->draft = draft_new(r->outbox.lb);
+	if (r->draft && r->unnoted)
+		carry_note(r, r->draft);
 	return r->draft;
 }
 
