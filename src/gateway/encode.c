@@ -246,6 +246,10 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_int(w, "tokens", h->today.tokens);
 	jw_int(w, "runs", (int64_t)h->today.runs);
 	jw_int(w, "uncosted_runs", (int64_t)h->today.uncosted);
+	if (h->budget > 0) {
+		jw_fixed(w, "budget_cents", h->budget, 4);
+		jw_fixed(w, "budget_used_cents", h->budget_used, 4);
+	}
 	jw_end(w);
 	jw_object(w, "journal");
 	jw_int(w, "lsn", (int64_t)h->lsn);
