@@ -527,6 +527,8 @@ static int alone(const struct spawn_body *b, struct ava_error *err)
 		return err_set(err, AVA_EINVAL,
 			       "session_id, request_id, origin, confirm and confirmed belong to "
 			       "the group, not to a run of it");
+	if (s->resume)
+		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	return 0;
 }
 
