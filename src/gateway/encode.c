@@ -462,6 +462,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"preset", .str = &s->preset},
 		{"on_limit", .str = &s->on_limit},
 		{"resume", .str = &s->resume},
+		{"from", .num = &s->resume_call, .scale = 1},
 		{"timeout", .num = &s->timeout_ms, .scale = 1000},
 		{"max_cost_cents", .num = &s->max_cost_microusd, .scale = 10000},
 		{"max_tokens", .num = &s->max_tokens, .scale = 1},
