@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/json.h"
+#include "subagent/infer_money.h"
 #include "subagent/restart.h"
 
 void core_log(struct core *c, const char *fmt, ...)
@@ -519,6 +520,10 @@ void ops_health(struct core *c, struct op_health *out)
 	out->running = c->sup.nlive;
 	out->runs_total = c->sup.total;
 	out->today = supervisor_spend(&c->sup);
+	if (c->settings.budget_day_cents > 0) {
+		out->budget = c->sup.day.limit;
+		out->budget_used = infer_money_day(&c->sup);
+	}
 	out->lsn = logbook_shown(&c->book);
 	out->commits = js.commits;
 	out->flushes = js.flushes;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "codec/json.h"
+#include "subagent/replay.h"
 #include "subagent/resume.h"
 
 struct filled {
@@ -90,11 +91,14 @@ int resume_build(struct core *c, const struct op_spawn *s, struct run_spec **out
 		 struct ava_error *err)
 {
 	struct filled f = {.s = *s};
+	size_t at;
 	int rv;
 
 	if (!s->resume || !*s->resume)
 		return spec_build(out, s, &c->settings, c->model, c->redact, err);
 	rv = check(c, s, err);
+	if (rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
+		rv = replay_seek(c->root_fd, s->resume, (int)s->resume_call, &at, err);
 	if (rv == 0)
 		rv = resume_spec(c->root_fd, s->resume, &f.line, err);
 	if (rv == 0) {

@@ -2,7 +2,8 @@
  * where the two part. The daemon does it: the machine of a run is there. No
  * network, no tool and no key is used.
  *
- * Exit 0: identical, as far as the record goes. 1: they differ. */
+ * With --from N: a fork there, which goes on live (cmd_run.c). Exit 0: identical, as far as the
+ * record goes. 1: they differ. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,15 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/cmd_run.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 
 static struct {
-	bool lenient, json;
+	bool lenient, json, yes;
+	int64_t from;
+	const char *model;
 } o;
 
 static const struct opt opts[] = {
@@ -23,9 +27,26 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 .help = "note where bytes differ and go on with the record's",
 	 .field = offsetof(__typeof__(o), lenient)},
+	{.name = "from",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 .help = "replay up to the N-th call of its model, and fork there: a new run, confirmed",
+	 .field = offsetof(__typeof__(o), from)},
+	{.name = "model",
+	 .letter = 'm',
+	 .type = OPT_STR,
+	 .value = "MODEL",
+	 .help = "with --from: another model of the same kind",
+	 .field = offsetof(__typeof__(o), model)},
+	{.name = "yes",
+	 .letter = 'y',
+	 .type = OPT_FLAG,
+	 .help = "with --from: confirm without asking",
+	 .field = offsetof(__typeof__(o), yes)},
 	{.name = "json",
 	 .type = OPT_FLAG,
-	 .help = "the report as JSON",
+	 .help = "the report (with --from the result) as JSON",
 	 .field = offsetof(__typeof__(o), json)},
 };
 
@@ -95,6 +116,15 @@ static int replay(struct client *c, const char *id, json_t **report, struct ava_
 			err);
 }
 
+static int fork_there(const char *run)
+{
+	struct run_fork f = {.from = o.from, .model = o.model, .yes = o.yes, .json = o.json};
+
+	if (o.lenient)
+		return cli_error(CLI_USAGE, "--lenient does not go with --from");
+	return cmd_run_fork(run, &f);
+}
+
 static int replay_main(int argc, char **argv)
 {
 	struct client *c = NULL;
@@ -104,6 +134,10 @@ static int replay_main(int argc, char **argv)
 
 	if (cli_check_run_id(argv[0]) != CLI_DONE)
 		return CLI_USAGE;
+	if (o.from != OPT_ABSENT)
+		return fork_there(argv[0]);
+	if (o.model != NULL || o.yes)
+		return cli_error(CLI_USAGE, "--model and --yes go with --from N");
 	rv = api_open(true, &c, &err);
 	if (rv == 0)
 		rv = replay(c, argv[0], &report, &err);

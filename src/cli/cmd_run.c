@@ -23,6 +23,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/cmd_run.h"
 #include "cli/parallel.h"
 #include "cli/progress.h"
 #include "cli/show.h"
@@ -650,7 +651,34 @@ static int run_resume(int argc, char **argv)
 	return code;
 }
 
+int cmd_run_fork(const char *run, const struct run_fork *f)
+{
+	struct job j = {.talk = f->json || f->yes ? stderr : stdout, .answers = STDIN_FILENO};
+	int code;
+
+	o.task = (struct task_options){
+		.resume = run,
+		.from = f->from,
+		.model = f->model,
+		.timeout_ms = OPT_ABSENT,
+		.cost_microusd = OPT_ABSENT,
+		.tokens = OPT_ABSENT,
+		.iterations = OPT_ABSENT,
+	};
+	o.yes = f->yes;
+	o.json = f->json;
+	code = run_job(&j, "");
+	client_close(j.c);
+	return code;
+}
+
 static const struct opt resume_opts[] = {
+	{.name = "from",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.from),
+	 .help = "not at its end: fork before the N-th call of its model"},
 	{.name = "model",
 	 .letter = 'm',
 	 .type = OPT_STR,

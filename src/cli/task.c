@@ -193,6 +193,8 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	jw_object(&w, NULL);
 	if (o->resume != NULL)
 		jw_str(&w, "resume", o->resume);
+	if (o->resume != NULL)
+		put_number(&w, "from", o->from, 1, 0);
 	else
 		jw_strn(&w, "task", task->data, task->len);
 	put_text(&w, "role", o->role);

@@ -17,6 +17,7 @@ struct ava_error;
 struct task_options {
 	const char *role, *preset, *context, *model, *on_limit; /* NULL: not given */
 	const char *resume; /* instead of a task: an ended run that goes on */
+	int64_t from;       /* before that call of its model; OPT_ABSENT: at its end */
 	struct opt_list files, grants, ask_before;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
 	bool thinking;

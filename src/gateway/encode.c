@@ -246,6 +246,10 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_int(w, "tokens", h->today.tokens);
 	jw_int(w, "runs", (int64_t)h->today.runs);
 	jw_int(w, "uncosted_runs", (int64_t)h->today.uncosted);
+	if (h->budget > 0) {
+		jw_fixed(w, "budget_cents", h->budget, 4);
+		jw_fixed(w, "budget_used_cents", h->budget_used, 4);
+	}
 	jw_end(w);
 	jw_object(w, "journal");
 	jw_int(w, "lsn", (int64_t)h->lsn);
@@ -458,6 +462,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"preset", .str = &s->preset},
 		{"on_limit", .str = &s->on_limit},
 		{"resume", .str = &s->resume},
+		{"from", .num = &s->resume_call, .scale = 1},
 		{"timeout", .num = &s->timeout_ms, .scale = 1000},
 		{"max_cost_cents", .num = &s->max_cost_microusd, .scale = 10000},
 		{"max_tokens", .num = &s->max_tokens, .scale = 1},
@@ -523,6 +528,8 @@ static int alone(const struct spawn_body *b, struct ava_error *err)
 		return err_set(err, AVA_EINVAL,
 			       "session_id, request_id, origin, confirm and confirmed belong to "
 			       "the group, not to a run of it");
+	if (s->resume)
+		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	return 0;
 }
 

@@ -493,20 +493,93 @@ static int read_spec(struct replay *p, const char *run, struct ava_error *err)
 	return rv;
 }
 
-/* Head and first message. A fork begins with the lines of the run before it. */
-static int begin(struct replay *p, struct ava_error *err)
+/* Is the request, as it stands, the one of the first call? */
+static bool is_first_request(const struct replay *p, const char *hash)
+{
+	char mine[HASH_HEX_LEN + 1];
+
+	replay_prefix_hash(p, mine);
+	return hash == NULL || strcmp(hash, mine) == 0;
+}
+
+/* A fork begins with the lines of the run before it: all that the first call was
+ * sent. Their results are not calls of this run. */
+static int begin_fork(struct replay *p, const char *hash, struct ava_error *err)
 {
 	const char *line;
 	size_t len;
+	int rv = replay_rehash(p, err);
+
+	while (rv == 0 && !is_first_request(p, hash)) {
+		enum record_line kind = record_line(&p->rec, &line, &len);
+
+		if (kind == RECORD_NO_LINE)
+			break;
+		record_pass(&p->rec);
+		if (kind == RECORD_AMENDMENT)
+			rv = replay_rehash(p, err);
+		else
+			replay_add_lines(p, line, len);
+	}
+	if (rv == 0)
+		rv = replay_rehash(p, err);
+	return rv == 0 ? replay_foreign_results(p, err) : rv;
+}
+
+static bool is_fork(const struct replay *p)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_SubagentSpawn);
+	json_t *content = e != NULL ? trace_content(e) : NULL;
+	const char *from = json_get_str(content, "resumedFrom");
+	bool is = from != NULL && from[0] != '\0';
+
+	json_decref(content);
+	return is;
+}
+
+/* Head and first message. */
+static int begin(struct replay *p, struct ava_error *err)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
+	json_t *content = e != NULL ? trace_content(e) : NULL;
+	const char *line, *hash = json_get_str(content, "prefixHash");
+	size_t len;
 	int rv;
 
-	while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT)
-		record_pass(&p->rec);
-	if (record_line(&p->rec, &line, &len) == RECORD_USER)
-		record_pass(&p->rec);
-	rv = replay_rehash(p, err);
+	if (is_fork(p)) {
+		rv = begin_fork(p, hash, err);
+	} else {
+		while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT)
+			record_pass(&p->rec);
+		if (record_line(&p->rec, &line, &len) == RECORD_USER)
+			record_pass(&p->rec);
+		rv = replay_rehash(p, err);
+	}
+	json_decref(content);
 	if (rv == 0)
 		agent_init(&p->agent, &replay_io, &p->spec->agent, p, p->request_bytes);
+	return rv;
+}
+
+/* All of it, or up to p->seek. What differs stands in the report. */
+static int execute(struct replay *p, int root_fd, const char *run, struct ava_error *err)
+{
+	int rv = record_open(&p->rec, root_fd, run, err);
+
+	if (rv == 0)
+		rv = read_spec(p, run, err);
+	if (rv == 0)
+		rv = begin(p, err);
+	if (rv == 0) {
+		if (!p->rec.stopped)
+			drive(p);
+		agent_fini(&p->agent);
+		if (p->rv != 0)
+			rv = err_set(err, p->rv, "%s: %s", run, ava_strerror(p->rv));
+	}
+	free(p->calls);
+	spec_free(p->spec);
+	record_close(&p->rec);
 	return rv;
 }
 
@@ -522,21 +595,33 @@ int replay_run(int root_fd, const char *run, const struct redact *redact, bool l
 	p->rec.redact = redact;
 	p->rec.lenient = lenient;
 	p->rec.out = out;
-	rv = record_open(&p->rec, root_fd, run, err);
-	if (rv == 0)
-		rv = read_spec(p, run, err);
-	if (rv == 0)
-		rv = begin(p, err);
-	if (rv == 0) {
-		if (!p->rec.stopped)
-			drive(p);
-		agent_fini(&p->agent);
-		if (p->rv != 0)
-			rv = err_set(err, p->rv, "%s: %s", run, ava_strerror(p->rv));
-	}
-	free(p->calls);
-	spec_free(p->spec);
-	record_close(&p->rec);
+	rv = execute(p, root_fd, run, err);
 	free(p);
+	return rv;
+}
+
+int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err)
+{
+	struct replay *p = calloc(1, sizeof(*p));
+	struct replay_report *out = calloc(1, sizeof(*out));
+	int rv = p != NULL && out != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+
+	if (rv == 0) {
+		out->reason = "";
+		p->rec.out = out;
+		p->seek = iteration;
+		rv = execute(p, root_fd, run, err);
+	}
+	if (rv == 0 && out->ndiffs > 0)
+		rv = err_set(err, AVA_ECORRUPT,
+			     "the record of %s does not replay up to call %d: event %" PRIu64
+			     ", %s (ava replay %s says more)",
+			     run, iteration, out->diffs[0].seq, out->diffs[0].what, run);
+	else if (rv == 0 && p->found == 0)
+		rv = err_set(err, AVA_ENOENT, "%s made no call %d of its model", run, iteration);
+	if (rv == 0)
+		*at = p->found;
+	free(p);
+	free(out);
 	return rv;
 }

@@ -40,4 +40,9 @@ struct replay_report {
 int replay_run(int root_fd, const char *run, const struct redact *redact, bool lenient,
 	       struct replay_report *out, struct ava_error *err);
 
+/* Where in messages.jsonl those lines end that call `iteration` of its model was
+ * sent: what comes before them replays identically. AVA_ENOENT: there is no such
+ * call; AVA_ECORRUPT: record and replay part before; else as above. */
+int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err);
+
 #endif

@@ -129,6 +129,11 @@ static bool head_differs(struct replay *p, const struct trace_event *e)
 	return p->rec.out->ndiffs > before;
 }
 
+void replay_prefix_hash(const struct replay *p, char out[HASH_HEX_LEN + 1])
+{
+	hash_of(&p->prefix, "", 0, out);
+}
+
 static unsigned notices_of(const json_t *content)
 {
 	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",

@@ -61,6 +61,53 @@ void replay_add_lines(struct replay *p, const char *lines, size_t len)
 	}
 }
 
+static int add_call(struct replay *p, struct call_ref ref)
+{
+	size_t cap = p->calls_cap == 0 ? 64 : p->calls_cap * 2;
+	struct replay_call *grown = p->calls;
+
+	if (p->ncalls == p->calls_cap) {
+		grown = realloc(p->calls, cap * sizeof(*grown));
+		if (grown == NULL)
+			return AVA_ENOMEM;
+		p->calls = grown;
+		p->calls_cap = cap;
+	}
+	p->calls[p->ncalls++] = (struct replay_call){.ref = ref, .at = p->rec.at};
+	return 0;
+}
+
+/* The results of these calls come next in the file. */
+static int note_calls(struct replay *p, const struct turn *t)
+{
+	int rv = 0;
+
+	for (unsigned i = 0; rv == 0 && i < t->ncalls; i++)
+		rv = add_call(p, (struct call_ref){p->agent.iteration, i + 1});
+	return rv;
+}
+
+static int foreign_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	return add_call(user, (struct call_ref){0});
+}
+
+int replay_foreign_results(struct replay *p, struct ava_error *err)
+{
+	struct messages_info info = {0};
+	struct buf body;
+	int rv;
+
+	buf_init(&body, (size_t)256 << 20);
+	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
+	if (rv == 0)
+		rv = p->spec->model.dialect->results(body.data + info.head_len,
+						     body.len - info.head_len, foreign_result, p,
+						     err);
+	buf_fini(&body);
+	return rv;
+}
+
 /* ---- clock and slots */
 
 /* Seconds in the line's notice about time: "near: 480 of 600 seconds"; -1: none. */
@@ -193,6 +240,11 @@ static int replay_infer(struct agent *a, const struct agent_infer *call)
 	if (rv != 0)
 		return rv;
 	replay_check_infer(p, e, call);
+	if (call->iteration == p->seek && !p->rec.stopped) {
+		p->found = p->rec.at;
+		p->rec.stopped = true;
+		return 0;
+	}
 	record_take(&p->rec);
 	return 0;
 }
@@ -283,28 +335,6 @@ static void take_results(struct replay *p, const struct turn *t)
 		record_take(&p->rec);
 		c->recorded = true;
 	}
-}
-
-/* The results of these calls come next in the file. */
-static int note_calls(struct replay *p, const struct turn *t)
-{
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		size_t cap = p->calls_cap == 0 ? 64 : p->calls_cap * 2;
-		struct replay_call *grown = p->calls;
-
-		if (p->ncalls == p->calls_cap)
-			grown = realloc(p->calls, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		if (p->ncalls == p->calls_cap)
-			p->calls_cap = cap;
-		p->calls = grown;
-		p->calls[p->ncalls++] = (struct replay_call){
-			.ref = {p->agent.iteration, i + 1},
-			.at = p->rec.at,
-		};
-	}
-	return 0;
 }
 
 static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wait)

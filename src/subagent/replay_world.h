@@ -33,6 +33,8 @@ struct replay {
 	struct replay_call *calls; /* owned; in order */
 	size_t ncalls, calls_cap;
 	struct agent_compacted room; /* what was made of it, not told the machine yet */
+	int seek;                    /* that call of the model is looked for; 0: none */
+	size_t found;                /* where its lines end */
 	int room_rv;
 	int rv; /* < 0: it cannot go on */
 };
@@ -43,6 +45,8 @@ extern const struct agent_io replay_io;
 int replay_rehash(struct replay *p, struct ava_error *err);
 /* Take the amendments at the cursor that the call of this InferStart needs. */
 int replay_amend(struct replay *p, const struct trace_event *e);
+/* Results that stand in the lines a fork begins with: calls without a name. */
+int replay_foreign_results(struct replay *p, struct ava_error *err);
 /* Lines joined by \n that the machine adds to the request. */
 void replay_add_lines(struct replay *p, const char *lines, size_t len);
 
@@ -53,6 +57,7 @@ int replay_failure_code(const struct replay *p);
 
 /* ---- replay_check.c: each compares, and tells what differs */
 void replay_check_spec(struct replay *p, const json_t *spec);
+void replay_prefix_hash(const struct replay *p, char out[HASH_HEX_LEN + 1]);
 /* Is the request, as it stands, the one of this InferStart? */
 bool replay_request_is(const struct replay *p, const struct trace_event *e);
 void replay_check_infer(struct replay *p, const struct trace_event *e,

@@ -3,6 +3,9 @@
  * a user line says that it goes on. What is made is checked like every request: a
  * conversation that no service would take is refused here, before anybody pays.
  *
+ * A fork from an earlier call has the lines that this call was sent; they are found
+ * by replaying the run up to there.
+ *
  * What can fail: the file (pruned, damaged), a model that is spoken to in another
  * way, memory. */
 #include "subagent/resume.h"
@@ -17,6 +20,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "provider/messages.h"
+#include "subagent/replay.h"
 #include "subagent/supervisor.h"
 
 #define FILE_MAX (256u << 20)
@@ -192,6 +196,9 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 	int rv = read_file(r->outbox.lb->root_fd, r->spec->resumed_from, &file, &len, err);
 
 	buf_init(&all, FILE_MAX);
+	if (rv == 0 && r->spec->resumed_call > 0)
+		rv = replay_seek(r->outbox.lb->root_fd, r->spec->resumed_from,
+				 (int)r->spec->resumed_call, &len, err);
 	if (rv == 0)
 		rv = parse_spec(file, len, &line, err);
 	if (rv == 0)

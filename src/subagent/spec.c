@@ -265,6 +265,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 		jw_str(w, "onLimit", "ask");
 	if (r->resumed_from[0])
 		jw_str(w, "resumedFrom", r->resumed_from);
+	if (r->resumed_call > 0)
+		jw_int(w, "resumedCall", r->resumed_call);
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -333,6 +335,7 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, const stru
 	r->origin = keep(r, s->origin);
 	r->preset = keep(r, s->preset);
 	r->resumed_from = keep(r, s->resume);
+	r->resumed_call = s->resume_call;
 	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
 	    !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -552,6 +555,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		.preset = json_get_str(config, "preset"),
 		.origin = json_get_str(config, "origin"),
 		.resume = json_get_str(config, "resumedFrom"),
+		.resume_call = json_get_int(config, "resumedCall", 0),
 		.session_id = session_id,
 		.request_id = request_id,
 		.user_id = user_id,

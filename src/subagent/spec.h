@@ -28,7 +28,7 @@ struct ava_error;
 struct op_spawn {
 	const char *role, *task, *context, *model, *preset, *cwd;
 	const char *session_id, *request_id, *user_id, *origin;
-	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations, resume_call;
 	bool extended_thinking, no_thinking; /* none of them: the role's */
 	const char *const *tools;            /* NULL: the role's */
 	size_t ntools;
@@ -38,7 +38,7 @@ struct op_spawn {
 	size_t nask_before;
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
-	const char *resume;             /* an ended run that it goes on from; NULL: none */
+	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
@@ -58,7 +58,7 @@ struct run_spec {
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
-	int64_t expected_tokens; /* what the quote expects */
+	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
 	const char *system;    /* rendered already; NULL: the template of its role */

@@ -42,6 +42,9 @@ check 'what they say they cost is what was billed, each call rounded up' \
 	[ "$said" -ge "$(spent)" -a "$said" -le $(($(spent) + 100)) ]
 check 'most of it was used' [ "$(spent)" -ge 300000 ]
 
+run "$AVA" status
+contains 'the overview shows it' 'budget of the day: $0.3' "$OUT"
+
 # The next start knows what today has cost.
 stop_daemon
 before=$(spent)

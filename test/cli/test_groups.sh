@@ -52,6 +52,12 @@ echo '{"task":"x","modle":"y"}' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
 exits 'a bad line is named' 2
 contains 'with its number' 'run 1' "$ERR"
+echo '{"task":"x","confirmed":true}' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'what belongs to the group is refused in a run' 2
+echo '{"task":"x","resume":"S-123456"}' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'and a resume, too' 2
 echo 'nothing' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
 exits 'what is no JSON is refused' 2

@@ -72,6 +72,34 @@ replays 'the script is not asked' "$works" 'replays identically'
 "$AVA" cancel "$kept" >/dev/null 2>&1
 replays 'and cancelled then' "$kept" 'replays identically'
 
+# --- forks
+
+script other '{"text":"said in calls 1 and 2"}' "$submit"
+printf '%s\n' "$submit" >>"$T/other.jsonl"
+run "$AVA" replay "$offline" --from 2 --yes --json
+exits 'a fork before the second call' 0
+fork=$(jq -r .subagent_id "$OUT")
+differs() { [ "$1" != "$2" ]; }
+check 'is a run of its own' differs "$fork" "$offline"
+equal 'that says where it comes from' "$offline 2" "$(jq -r 'select(.eventType == "SubagentSpawn")
+	.content | "\(.resumedFrom) \(.resumedCall)"' "$AVA_DATA_ROOT/logs/subagents/$fork.jsonl")"
+head -n 4 "$AVA_DATA_ROOT/runs/$offline/messages.jsonl" | tail -n 3 >"$T/was"
+check 'and begins with what the second call was sent' sh -c \
+	'grep "^{\"role\":" "$1" | head -n 3 | cmp -s - "$2"' sh \
+	"$AVA_DATA_ROOT/runs/$fork/messages.jsonl" "$T/was"
+replays 'it replays too' "$fork" 'replays identically'
+check 'its log is made of events' "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT/logs/subagents/$fork.jsonl"
+run "$AVA" replay "$offline" --from 2 --model "offline:$T/other.jsonl" --yes --json
+exits 'with another model' 0
+equal 'which is called' "offline:$T/other.jsonl" "$(jq -r .model "$OUT")"
+run "$AVA" replay "$offline" --from 99 --yes
+exits 'no such call' 5
+run sh -c "echo no | '$AVA' replay $offline --from 1"
+exits 'a no starts nothing' 4
+run "$AVA" replay "$offline" --model offline
+exits '--model alone' 2
+
 # --- what was changed
 
 stop_daemon
@@ -80,6 +108,8 @@ run "$AVA" replay "$works"
 exits 'a changed result' 1
 contains 'its event' '(ToolResult c1.1, lsn ' "$OUT"
 contains 'and its byte' 'the output of read_file differs at byte 5' "$OUT"
+run "$AVA" replay "$works" --from 2 --yes
+exits 'nothing goes on from it' 1
 run "$AVA" replay "$works" --lenient --json
 equal 'lenient goes on' true "$(jq '.differences_found > 1' "$OUT")"
 run "$AVA" replay S-000000

@@ -244,6 +244,32 @@ static void cut_off_anywhere(void **state)
 	put_back();
 }
 
+/* Where the lines of a call end: a fork begins there. */
+static void seeks_a_call(void **state)
+{
+	static const int lines[] = {2, 4, 6, 7, 9, 11}; /* before the replies of calls 1 to 6 */
+	static const struct change c = {false, 4, "(void)", "(char)", NULL, NULL, NULL};
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct ava_error err = {0};
+	size_t at;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		const char *end = messages;
+
+		for (int n = 0; n < lines[i]; n++)
+			end = strchr(end, '\n') + 1;
+		assert_int_equal(replay_seek(fd, RUN, (int)i + 1, &at, &err), 0);
+		assert_int_equal(at, end - messages);
+	}
+	assert_int_equal(replay_seek(fd, RUN, 7, &at, &err), AVA_ENOENT);
+	change_file(&c);
+	assert_int_equal(replay_seek(fd, RUN, 1, &at, &err), 0);
+	assert_int_equal(replay_seek(fd, RUN, 3, &at, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "the output of search_codebase"));
+	close(fd);
+	put_back();
+}
+
 static void once(void)
 {
 	struct replay_report r;
@@ -266,6 +292,7 @@ int main(void)
 		cmocka_unit_test(finds_every_byte_that_was_sent),
 		cmocka_unit_test(lenient_goes_on),
 		cmocka_unit_test(cut_off_anywhere),
+		cmocka_unit_test(seeks_a_call),
 		cmocka_unit_test(replays_without_memory),
 	};
 
