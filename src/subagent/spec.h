@@ -36,6 +36,7 @@ struct op_spawn {
 	size_t ngrants;
 	const char *const *ask_before; /* tools whose calls wait for a person's yes */
 	size_t nask_before;
+	const json_t *output_schema;    /* NULL: any output */
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
@@ -61,6 +62,7 @@ struct run_spec {
 	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
+	json_t *output_schema; /* owned; NULL: any output */
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
 	const char *config;    /* canonical JSON */
