@@ -338,11 +338,19 @@ static void fault(struct validating *w, const struct where *at, const char *what
 		buf_addf(w->out, "%s%s %s", w->out->len > 0 ? "\n" : "", at->text, what);
 }
 
+/* One step more: is that too many? */
+static bool spent(struct validating *w)
+{
+	if (++w->steps > SCHEMA_STEPS_MAX)
+		w->too_much = true;
+	return w->too_much;
+}
+
 /* Does it fit, without words? */
 static bool fits(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
 		 int depth)
 {
-	struct validating quiet = {.root = w->root, .steps = w->steps};
+	struct validating quiet = {.root = w->root, .steps = w->steps, .too_much = w->too_much};
 
 	apply(&quiet, s, v, at, depth);
 	w->steps = quiet.steps;
@@ -468,7 +476,7 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 
 	json_array_foreach(values, i, one)
 	{
-		if (same(one, v))
+		if (spent(w) || same(one, v))
 			return;
 	}
 	buf_init(&b, 4096);
@@ -539,8 +547,10 @@ static void apply_unique(struct validating *w, const json_t *v, const struct whe
 	size_t n = json_array_size(v);
 	char text[80];
 
-	for (size_t i = 0; i < n && w->steps < SCHEMA_STEPS_MAX; i++)
-		for (size_t k = i + 1; k < n && w->steps++ < SCHEMA_STEPS_MAX; k++) {
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++) {
+			if (spent(w))
+				return;
 			if (!same(json_array_get(v, i), json_array_get(v, k)))
 				continue;
 			snprintf(text, sizeof(text),
@@ -548,8 +558,6 @@ static void apply_unique(struct validating *w, const json_t *v, const struct whe
 			fault(w, at, text);
 			return;
 		}
-	if (w->steps >= SCHEMA_STEPS_MAX)
-		w->too_much = true;
 }
 
 static void apply_array(struct validating *w, const json_t *s, const json_t *v,
@@ -565,8 +573,12 @@ static void apply_array(struct validating *w, const json_t *s, const json_t *v,
 	apply_count(w, s, "minItems", "maxItems", json_array_size(v), "items", at);
 	if (json_is_true(json_object_get(s, "uniqueItems")))
 		apply_unique(w, v, at);
+	if (prefix == 0 && rest == NULL && holds == NULL)
+		return;
 	json_array_foreach(v, i, one)
 	{
+		if (spent(w))
+			break;
 		where_index(&in, at, i);
 		if (i < prefix)
 			apply(w, json_array_get(first, i), one, &in, depth);
@@ -597,7 +609,7 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 	}
 	json_object_foreach((json_t *)v, key, value)
 	{
-		if (names == NULL)
+		if (names == NULL || spent(w))
 			break;
 		name = json_string(key);
 		where_add(&in, at, ".", key);
@@ -622,12 +634,16 @@ static void apply_object(struct validating *w, const json_t *s, const json_t *v,
 	{
 		const json_t *of = json_object_get(properties, key);
 
+		if (of == NULL && (others == NULL || json_is_true(others)))
+			continue;
+		if (spent(w))
+			break;
 		where_add(&in, at, ".", key);
 		if (of != NULL)
 			apply(w, of, one, &in, depth);
 		else if (json_is_false(others))
 			fault(w, &in, "is not a property that the schema has");
-		else if (others != NULL)
+		else
 			apply(w, others, one, &in, depth);
 	}
 }
@@ -662,10 +678,9 @@ static void apply(struct validating *w, const json_t *s, const json_t *v, const 
 {
 	const json_t *ref, *want;
 
-	if (++w->steps > SCHEMA_STEPS_MAX || depth > 2 * JSON_DEPTH_MAX) {
-		w->too_much = true;
+	w->too_much = w->too_much || depth > 2 * JSON_DEPTH_MAX;
+	if (spent(w))
 		return;
-	}
 	if (json_is_false(s))
 		fault(w, at, "must not be there");
 	if (!json_is_object(s))
