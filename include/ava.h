@@ -230,7 +230,8 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t ngrants;
 	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
 	size_t nask_before;
-	const char *on_limit; /* "ask": wait for a yes to as much again; default: "stop" */
+	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
+	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "subagent/person.h"
 
 /* A call that waits for its answer. */
@@ -136,6 +137,14 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 	};
 }
 
+static int schema_of(const struct ava_spawn *s, json_t **out, struct ava_error *err)
+{
+	if (!s->output_schema)
+		return 0;
+	*out = json_parse(s->output_schema, strlen(s->output_schema), err);
+	return *out ? 0 : err_wrap(err, AVA_EINVAL, "output_schema");
+}
+
 /* ---- proposals */
 
 static void proposal_done(int rv, const struct op_proposal *p, const struct ava_error *err,
@@ -155,8 +164,14 @@ int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer
 	struct pending w = {.out = out, .to = p, .err = err};
 	struct session_id session = id_session();
 	struct op_spawn o = spawn_of(e, s, &session);
+	json_t *schema = NULL;
+	int rv = schema_of(s, &schema, err);
 
+	if (rv != 0)
+		return rv;
+	o.output_schema = schema;
 	ops_propose(e->core, &o, proposal_done, &w);
+	json_decref(schema);
 	return finish(e, &w);
 }
 
@@ -214,8 +229,14 @@ int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_
 	struct pending w = {.to = id, .err = err};
 	struct session_id session = id_session();
 	struct op_spawn o = spawn_of(e, s, &session);
+	json_t *schema = NULL;
+	int rv = schema_of(s, &schema, err);
 
+	if (rv != 0)
+		return rv;
+	o.output_schema = schema;
 	ops_spawn(e->core, &o, spawn_done, &w);
+	json_decref(schema);
 	return finish(e, &w);
 }
 
@@ -273,14 +294,23 @@ int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, s
 		.cwd = g->cwd,
 		.confirm = g->confirm,
 	};
+	int rv = 0;
 
 	if (!runs)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	for (size_t i = 0; i < g->nruns; i++)
+	for (size_t i = 0; i < g->nruns && rv == 0; i++) {
+		json_t *schema = NULL;
+
 		runs[i] = spawn_of(e, &g->runs[i], &session);
-	ops_propose_group(e->core, &o, proposal_done, &w); /* reads it during the call */
+		rv = schema_of(&g->runs[i], &schema, err);
+		runs[i].output_schema = schema;
+	}
+	if (rv == 0)
+		ops_propose_group(e->core, &o, proposal_done, &w); /* reads it during the call */
+	for (size_t i = 0; i < g->nruns; i++)
+		json_decref((json_t *)runs[i].output_schema);
 	free(runs);
-	return finish(e, &w);
+	return rv == 0 ? finish(e, &w) : rv;
 }
 
 int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,

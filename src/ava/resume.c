@@ -63,6 +63,8 @@ static void fill(struct filled *f)
 	take_list(&s->ask_before, &s->nask_before, f->asks, o, "askBefore");
 	if (!s->on_limit)
 		s->on_limit = json_get_str(o, "onLimit");
+	if (!s->output_schema)
+		s->output_schema = json_object_get(o, "outputSchema");
 	if (!s->preset || !*s->preset) {
 		/* What costs nobody knows what was held by its tokens. */
 		if (json_is_integer(json_object_get(json_object_get(o, "price"), "input")))

@@ -109,6 +109,11 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 FIELD(task.thinking),
 	 .help = "let the model think at length"},
+	{.name = "schema",
+	 .type = OPT_STR,
+	 .value = "FILE",
+	 FIELD(task.schema),
+	 .help = "JSON Schema that the output must fit"},
 	{.name = "grant",
 	 .type = OPT_LIST,
 	 .value = "GRANT",
@@ -208,7 +213,7 @@ static int make_group(struct buf *body, struct ava_error *err)
 static int make_request(struct buf *body, const char *text, struct ava_error *err)
 {
 	struct session_id id = id_session();
-	struct buf task, context;
+	struct buf task, context, schema;
 	char *cwd = NULL;
 	int rv;
 
@@ -218,16 +223,20 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 			       "in another way");
 	buf_init(&task, TASK_MAX + 65536 * 2);
 	buf_init(&context, CONTEXT_MAX + 65536);
+	buf_init(&schema, SCHEMA_MAX);
 	rv = o.task.resume != NULL ? 0 : task_read(&task, text, STDIN_FILENO, err);
 	if (rv == 0)
 		rv = task_context(&context, &o.task, STDIN_FILENO, err);
+	if (rv == 0 && o.task.schema != NULL)
+		rv = task_schema(&schema, o.task.schema, err);
 	if (rv == 0)
 		rv = task_cwd(&cwd, err);
 	if (rv == 0)
-		rv = task_request(body, &o.task, &task, &context, cwd, id.text, err);
+		rv = task_request(body, &o.task, &task, &context, &schema, cwd, id.text, err);
 	free(cwd);
 	buf_fini(&task);
 	buf_fini(&context);
+	buf_fini(&schema);
 	return rv;
 }
 
@@ -615,7 +624,7 @@ static int check_usage(int argc)
 		return CLI_DONE;
 	if (argc > 0 || t->role != NULL || t->preset != NULL || t->context != NULL ||
 	    t->model != NULL || t->files.n > 0 || t->grants.n > 0 || t->thinking ||
-	    t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
+	    t->schema != NULL || t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
 		return cli_error(CLI_USAGE,
 				 "with --parallel there is no TASK, and role, model and the like "
 				 "stand in the lines of its file");

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "codec/json.h"
 
 static const char *str(const json_t *o, const char *key, struct answer *out)
 {
@@ -193,6 +194,18 @@ static void put_list(struct jw *w, const char *key, const char *const *list, siz
 	jw_end(w);
 }
 
+/* Text that a caller says is JSON; what is none arrives as a string, and is refused. */
+static void put_json(struct jw *w, const char *key, const char *text)
+{
+	json_t *v = json_parse(text, strlen(text), NULL);
+
+	if (v)
+		jw_raw(w, key, text, strlen(text));
+	else
+		jw_str(w, key, text);
+	json_decref(v);
+}
+
 /* What is said of one run, into an open object. */
 static void put_run(struct jw *w, const struct ava_spawn *s)
 {
@@ -214,6 +227,8 @@ static void put_run(struct jw *w, const struct ava_spawn *s)
 		jw_bool(w, "extended_thinking", true);
 	put_list(w, "tools", s->tools, s->ntools);
 	put_list(w, "grants", s->grants, s->ngrants);
+	if (s->output_schema)
+		put_json(w, "output_schema", s->output_schema);
 	put_list(w, "ask_before", s->ask_before, s->nask_before);
 }
 

@@ -443,6 +443,14 @@ static int take_list(const char *key, const json_t *v, const char *items[DECODE_
 	return 0;
 }
 
+static int take_object(const char *key, const json_t *v, const json_t **out, struct ava_error *err)
+{
+	if (!json_is_object(v))
+		return err_set(err, AVA_EINVAL, "%s must be an object", key);
+	*out = v; /* borrowed from the body */
+	return 0;
+}
+
 static int take_key(const char *key, const json_t *v, struct spawn_body *b, struct ava_error *err)
 {
 	struct op_spawn *s = &b->spawn;
@@ -451,6 +459,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		const char **str;
 		int64_t scale, *num;
 		bool *flag;
+		const json_t **json;
 		const char **items; /* of a list, DECODE_LIST_MAX places */
 		const char *const **list;
 		size_t *n;
@@ -468,6 +477,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"max_tokens", .num = &s->max_tokens, .scale = 1},
 		{"max_iterations", .num = &s->max_iterations, .scale = 1},
 		{"extended_thinking", .flag = &s->extended_thinking},
+		{"output_schema", .json = &s->output_schema},
 		{"cwd", .str = &s->cwd},
 		{"session_id", .str = &s->session_id},
 		{"tools", .items = b->tools, .list = &s->tools, .n = &s->ntools},
@@ -492,6 +502,8 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 			return take_num(key, v, keys[i].scale, keys[i].num, err);
 		if (keys[i].flag)
 			return take_bool(key, v, keys[i].flag, err);
+		if (keys[i].json)
+			return take_object(key, v, keys[i].json, err);
 		return take_list(key, v, keys[i].items, keys[i].list, keys[i].n, err);
 	}
 	return unknown_key(key, &known, err);

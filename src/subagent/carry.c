@@ -284,6 +284,8 @@ static int take_tool_result(struct carry *c, const json_t *content)
 	const char *error_class = json_get_str(content, "errorClass");
 
 	count_result(c->run, content);
+	if (error_class && strcmp(error_class, "bad_output") == 0)
+		c->past.repairs++;
 	for (unsigned i = 0; id && i < c->ncalls; i++) {
 		struct carried_call *k = &c->calls[i];
 

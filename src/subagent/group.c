@@ -20,7 +20,6 @@
 #include "codec/json.h"
 #include "journal/catalog.h"
 #include "os/loop.h"
-#include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -221,7 +220,8 @@ static void write_branch(struct jw *w, const struct group_member *m, bool ended)
 	jw_end(w);
 }
 
-static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+static void write_in_day(struct run *r, struct draft *d, enum event_kind kind,
+			 const struct buf *content)
 {
 	struct draft_where where = {.day = true};
 	struct event_meta meta = EVENT_META_NONE;
@@ -232,6 +232,12 @@ static void write_event(struct run *r, struct draft *d, enum event_kind kind)
 		.trace_id = "",
 		.user_id = r->spec->user_id,
 	};
+
+	(void)draft_event(d, &where, &head, content, &meta);
+}
+
+static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+{
 	struct group *g = r->group;
 	struct buf b;
 	struct jw w;
@@ -246,7 +252,23 @@ static void write_event(struct run *r, struct draft *d, enum event_kind kind)
 		write_branch(&w, &g->members[i], kind == EVENT_Join);
 	jw_end(&w);
 	jw_end(&w);
-	(void)draft_event(d, &where, &head, &b, &meta);
+	write_in_day(r, d, kind, &b);
+	buf_fini(&b);
+}
+
+/* The chain ends here: its next run cannot be spawned. */
+static void write_broken(struct run *r, struct draft *d, const char *why)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, CONTENT_MAX);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "class", "chain");
+	jw_preview(&w, "message", why, strlen(why), EVENT_PREVIEW_CHARS);
+	jw_end(&w);
+	write_in_day(r, d, EVENT_Error, &b);
 	buf_fini(&b);
 }
 
@@ -323,7 +345,7 @@ static void spawn_next(struct run *r, struct draft *d, enum ava_status status, c
 	if (rv == 0)
 		return;
 	spec_free(spec);
-	record_error(d, r, "chain", err.text);
+	write_broken(r, d, err.text);
 }
 
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary)
@@ -339,11 +361,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 		snprintf(m->head + 2 * i, 3, "%02x", r->head[i]);
 	if (g->chain && status == AVA_SUCCESS)
 		spawn_next(r, d, status, summary);
-}
-
-void group_join(struct run *r, struct draft *d)
-{
-	if (r->group && all_ended(r->group))
+	if (all_ended(g))
 		write_event(r, d, EVENT_Join);
 }
 

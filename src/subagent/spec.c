@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "codec/schema.h"
 #include "subagent/spec_ask.h"
 
 static const struct preset {
@@ -29,6 +30,7 @@ void spec_free(struct run_spec *s)
 {
 	if (!s)
 		return;
+	json_decref(s->output_schema);
 	arena_fini(&s->mem);
 	free(s);
 }
@@ -200,6 +202,28 @@ static void set_rights(struct run_spec *r)
 	}
 }
 
+/* ---- the schema of the output */
+
+static int take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err)
+{
+	struct buf text;
+	int rv;
+
+	if (!schema)
+		return 0;
+	rv = schema_check(schema, err);
+	if (rv != 0)
+		return rv;
+	buf_init(&text, SCHEMA_BYTES_MAX);
+	if (json_dump(&text, schema) == 0)
+		r->agent.output_schema = arena_copy(&r->mem, text.data, text.len);
+	buf_fini(&text);
+	r->output_schema = json_deep_copy(schema);
+	return r->agent.output_schema && r->output_schema
+		       ? 0
+		       : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
 /* ---- canonical JSON */
 
 static void write_price(struct jw *w, const struct agent_price *p)
@@ -258,6 +282,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_bool(w, "untrusted", r->rights_untrusted);
 	jw_bool(w, "out", r->rights_out);
 	jw_end(w);
+	if (r->agent.output_schema)
+		jw_raw(w, "outputSchema", r->agent.output_schema, strlen(r->agent.output_schema));
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
 	spec_group_write(w, &r->group);
@@ -373,6 +399,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	rv = model_resolve(model, &r->model, NULL, err);
 	if (rv == 0)
 		rv = take_limits(r, s, set, err);
+	if (rv == 0)
+		rv = take_schema(r, s->output_schema, err);
 	if (rv == 0)
 		rv = take_grants(r, s, err);
 	if (rv == 0)
@@ -580,6 +608,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		rv = grants_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_ask_from_json(r, config, err);
+	if (rv == 0)
+		rv = take_schema(r, json_object_get(config, "outputSchema"), err);
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);
@@ -609,6 +639,7 @@ static int render_system(const struct run_spec *r, struct buf *out)
 		.tools = r->tools,
 		.ntools = r->agent.ntools,
 		.limits = &r->agent.limits,
+		.schema = r->agent.output_schema,
 	};
 
 	if (!r->system)

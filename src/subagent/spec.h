@@ -29,13 +29,11 @@ struct op_spawn {
 	const char *role, *task, *context, *model, *preset, *cwd;
 	const char *session_id, *request_id, *user_id, *origin;
 	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations, resume_call;
-	bool extended_thinking, no_thinking; /* none of them: the role's */
-	const char *const *tools;            /* NULL: the role's */
-	size_t ntools;
-	const char *const *grants;
-	size_t ngrants;
-	const char *const *ask_before; /* tools whose calls wait for a person's yes */
-	size_t nask_before;
+	bool extended_thinking, no_thinking;      /* none of them: the role's */
+	const char *const *tools, *const *grants; /* tools NULL: the role's */
+	const char *const *ask_before;            /* tools whose calls wait for a person's yes */
+	size_t ntools, ngrants, nask_before;
+	const json_t *output_schema;    /* NULL: any output */
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
@@ -61,6 +59,7 @@ struct run_spec {
 	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
+	json_t *output_schema; /* owned; NULL: any output */
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
 	const char *config;    /* canonical JSON */

@@ -71,6 +71,10 @@ for model in anthropic/small-window openrouter/some/small-window; do
 	contains "$name: a marker stands in its place" "taken out to make room" \
 		"$AVA_DATA_ROOT/runs/$(id "$name")/messages.jsonl"
 done
+for name in anthropic openrouter; do
+	"$AVA" replay "$(id "$name")" >"$T/replay" 2>&1 </dev/null
+	result $? "$name: it replays from its record, edits and all" || note "$(cat "$T/replay")"
+done
 equal 'the service found every request valid' 0 "$(mock /stats | jq .refused)"
 
 # The table says 200,000, the service takes 30,000.

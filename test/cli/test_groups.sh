@@ -70,10 +70,10 @@ equal 'a chain ends' '["success","success"]' "$(jq -c '[.runs[].status]' "$OUT")
 first=$(jq -r '.runs[0].subagent_id' "$OUT") second=$(jq -r '.runs[1].subagent_id' "$OUT")
 head -n 1 "$AVA_DATA_ROOT/runs/$second/messages.jsonl" | jq -r .spec.context >"$T/context"
 contains 'the second knows what the first found' "The run before ($first, success)" "$T/context"
-equal 'the second began when the first had ended' true "$(day | jq -s --arg a "$first" \
+equal 'the second began behind the end of the first' true "$(day | jq -s --arg a "$first" \
 	--arg b "$second" '(map(select(.content.subagentId == $a and
-	.eventType == "SubagentComplete"))[0].timestamp) <= (map(select(.content.subagentId == $b
-	and .eventType == "SubagentSpawn"))[0].timestamp)')"
+	.eventType == "SubagentComplete"))[0].lsn) < (map(select(.content.subagentId == $b
+	and .eventType == "SubagentSpawn"))[0].lsn)')"
 
 # --- shared results -----------------------------------------------------------------------
 cat >"$T/finds.jsonl" <<'END'
@@ -120,6 +120,15 @@ wait $ava
 equal 'an interrupt cancels those that work and those that wait' '1 ["cancelled"]' \
 	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
 contains 'and says so' 'Cancelling G-' "$T/talk"
+
+G=$("$AVA" run --parallel slow.jsonl --yes --background --json 2>/dev/null </dev/null |
+	jq -r .group_id)
+run "$AVA" cancel "$G" --json
+exits 'ava cancel takes a group' 0
+equal 'and stops all of it' '3 ["cancelled"]' \
+	"$(jq -s length "$OUT") $(jq -sc '[.[].status] | unique' "$OUT")"
+run "$AVA" cancel G-000000
+exits 'a group that is none' 5
 
 # --- a chain over a kill ------------------------------------------------------------------
 echo '{"delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"first part","confidence":1}}]}' \
