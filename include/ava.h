@@ -279,6 +279,18 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t ngrants;
 	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
 	size_t nask_before;
+	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
+	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
+};
+
+struct ava_spawn_group {              /* several runs, one quote, one answer */
+	const struct ava_spawn *runs; /* what they say of the next three is not looked at */
+	size_t nruns;                 /* 1 to 100 */
+	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
+	const char *cwd;                            /* of the runs that name none */
+	int64_t timeout_ms, max_cost_microusd;      /* of all together; 0: none; or AVA_FREE_ONLY */
+	int chain; /* 1: one after another, each with what the one before found */
+	int share; /* 1: each may read what the others found */
 };
 
 enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };
@@ -294,6 +306,7 @@ struct ava_proposal {
 	const char *config_hash, *confirmed_hash; /* the second "" until confirmed */
 	const char *changes;                      /* what a yes changed, in words */
 	const char *replaces, *replaced_by;       /* proposals */
+	const char *group;                        /* "G-9e4c1d" of several runs; else "" */
 };
 
 struct ava_run {
@@ -313,6 +326,14 @@ struct ava_run {
 	const char *asks, *asks_call; /* AVA_WAITING: what, for ava_steer; else "" */
 };
 
+struct ava_group {
+	int running, chain;
+	unsigned size, ended, succeeded; /* runs */
+	int64_t tokens, cost_microusd;   /* of all of them, so far */
+	const struct ava_run *runs;      /* in their order; of a chain those that have begun */
+	size_t nruns;
+};
+
 /* 1: this status is an end. */
 AVA_API int ava_status_ended(enum ava_status status);
 
@@ -323,6 +344,13 @@ AVA_API int ava_status_ended(enum ava_status status);
  * failed meanwhile, ask again with the same request_id. */
 AVA_API int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
 			struct ava_proposal *proposal, struct ava_error *err);
+/* Quote several runs at once; ava_confirm starts all of them, its proposal names
+ * the group and the first run. Codes as ava_propose. */
+AVA_API int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
+			      struct ava_proposal *proposal, struct ava_error *err);
+/* What became of a group. AVA_ENOENT: there is none of that id. */
+AVA_API int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out,
+		      struct ava_error *err);
 /* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts
  * exactly what was quoted, or what the words lowered of it: AVA_CONFIRMED. No:
  * AVA_REJECTED. Any other change starts nothing: *proposal is a new one,

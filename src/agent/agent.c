@@ -29,6 +29,7 @@
 #include "agent/ask.h"
 #include "agent/compact.h"
 #include "agent/limit.h"
+#include "agent/output.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "agent/words.h"
@@ -212,8 +213,15 @@ static enum step finish_internal(struct agent *a, int rv)
 
 static enum step finish_success(struct agent *a, struct agent_end *end, const char *stop_reason)
 {
+	const char *errors = NULL;
+	int rv = output_check(a, end->output, end->output_len, &errors);
+
+	if (rv != 0)
+		return finish_internal(a, rv);
 	end->status = AVA_SUCCESS;
 	end->stop_reason = stop_reason;
+	if (errors != NULL)
+		output_misfit(end, errors);
 	return finish(a, end, "cancelled", "the run has ended");
 }
 
@@ -397,25 +405,11 @@ static int used_up(struct agent *a)
 	return r;
 }
 
-/* The first call that ends the run with valid arguments; NULL: none. */
-static struct turn_call *find_submit(struct agent *a)
-{
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && (c->tool->flags & TOOL_ENDS))
-			return c;
-	}
-	return NULL;
-}
-
 static enum step submitted(struct agent *a, struct turn_call *c)
 {
 	struct agent_end end = {0};
-	json_t *args = json_parse(c->args, c->args_len, NULL);
-	int rv = args != NULL ? reply_result(&a->turn->mem, args, &end) : AVA_ENOMEM;
+	int rv = output_take(a, c, &end);
 
-	json_decref(args);
 	if (rv == 0)
 		rv = save_reply(a, false);
 	if (rv != 0)
@@ -434,26 +428,19 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
-/* People said something that the model has not read: its result can wait. */
-static void put_off(struct agent *a)
-{
-	for (struct turn_call *c; (c = find_submit(a)) != NULL;)
-		answer_call(
-			a, c, false, "steered",
-			"not taken yet: a person said something while you worked, see below; mind "
-			"it, then submit again");
-}
-
 static enum step reply_with_calls(struct agent *a)
 {
-	struct turn_call *submit = find_submit(a);
-	int exhausted = used_up(a), rv;
+	struct turn_call *submit;
+	int exhausted = used_up(a), rv = output_send_back(a, exhausted < 0);
 	bool wait;
 
 	a->odd_replies = 0;
+	if (rv != 0)
+		return finish_internal(a, rv);
+	submit = output_submit(a);
 	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
 		return submitted(a, submit);
-	put_off(a);
+	output_put_off(a);
 	wait = exhausted < 0 && must_be_saved(a->turn);
 	rv = save_reply(a, wait);
 	if (rv != 0)
@@ -506,6 +493,16 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		a->nudged = true;
 		a->force_submit = a->spec->can_force;
 		return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the nudge */
+	}
+	if (again && r->object != NULL && a->repairs < OUTPUT_REPAIRS_MAX) {
+		rv = output_check(a, end.output, end.output_len, &a->misfit);
+		if (rv != 0)
+			return finish_internal(a, rv);
+	}
+	if (a->misfit != NULL) {
+		a->repairs++;
+		a->force_submit = a->spec->can_force;
+		return agent_move(a, AGENT_TOOLS); /* none: step_tools says what is wrong */
 	}
 	if (r->object == NULL) {
 		end.summary = t->text;
@@ -561,12 +558,12 @@ static enum step paused(struct agent *a)
 /* The one reply after a forced end: what it submits is kept, nothing runs. */
 static enum step wrapped_up(struct agent *a)
 {
-	struct turn_call *submit = find_submit(a);
-	json_t *args = submit != NULL ? json_parse(submit->args, submit->args_len, NULL) : NULL;
+	struct turn_call *submit = output_submit(a);
 	struct agent_end end = {0};
-	int rv = args != NULL ? reply_result(&a->turn->mem, args, &end) : 0;
+	int rv = submit != NULL ? output_take(a, submit, &end) : 0;
 
-	json_decref(args);
+	if (rv == 0)
+		rv = output_drop_misfit(a, &end);
 	if (rv == 0)
 		rv = save_reply(a, false);
 	if (rv != 0)
@@ -699,6 +696,7 @@ static enum step give_results(struct agent *a)
 		return finish_internal(a, (int)bytes);
 	a->new_bytes += bytes;
 	a->warned = (uint16_t)(a->warned | near);
+	a->misfit = NULL;
 	a->steers = 0;
 	a->steered = false;
 	turn_free(a->turn);

@@ -54,7 +54,7 @@ struct agent {
 	uint16_t warned;              /* bit set of agent_resource */
 	uint8_t state, over; /* only agent_move writes it; resource a person may raise, + 1 */
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
-	uint8_t saves, halvings;     /* awaited saves; of the request, since a reply came */
+	uint8_t saves, halvings, repairs; /* awaited saves; of the request; of the output */
 	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
 	bool slot_wanted, have_slot;
 	bool again; /* the last attempt of this call failed, the next one is due */
@@ -65,13 +65,13 @@ struct agent {
 	bool replayed;    /* `turn` is of the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending, nudged, force_submit;
 	bool ask_given, ask_yes; /* its answer is here, as the call's output; it may start */
-	bool steered;           /* a text that would have been the end waits for what people said */
-	int reply_code;         /* < 0: the call failed for good */
-	unsigned answered;      /* calls of the turn that have a result */
-	enum ava_status status; /* set when ending */
+	bool steered;            /* a text that would be the end waits for what people said */
+	int reply_code;          /* < 0: the call failed for good */
+	unsigned answered;       /* calls of the turn that have a result */
+	enum ava_status status;  /* set when ending */
+	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
 	char stop_reason[24];
-	char reply_error[224]; /* sentence for reply_code */
-	char reply_class[32];
+	char reply_error[224], reply_class[32]; /* sentence for reply_code, and its class */
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
 

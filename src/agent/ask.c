@@ -96,66 +96,80 @@ int ask_start(struct agent *a, unsigned call)
 
 /* ---- the answer */
 
-static void result(struct agent *a, struct turn_call *c, bool success, const char *error_class,
-		   const char *text)
+static const char *print(struct arena *mem, const char *fmt, const char *what, const char *plain)
 {
-	c->answered = true;
-	c->success = success;
-	c->error_class = error_class;
-	c->output = text;
-	c->output_len = strlen(text);
-	c->full_bytes = (int64_t)c->output_len;
-	a->answered++;
-}
-
-static const char *print(struct agent *a, const char *fmt, const char *what, const char *plain)
-{
-	const char *text = arena_fmt(&a->turn->mem, fmt, what);
+	const char *text = arena_fmt(mem, fmt, what);
 
 	return text != NULL ? text : plain;
 }
 
-static enum agent_asked expired(struct agent *a, struct turn_call *c)
+struct ask_result ask_result(struct arena *mem, bool approval, enum agent_asked how,
+			     const char *text)
+{
+	if (how == ASKED_ANSWERED)
+		return (struct ask_result){true, "", text};
+	if (how == ASKED_REFUSED)
+		return (struct ask_result){
+			false, "denied",
+			print(mem, "not run: the person was asked and did not allow it: %s", text,
+			      "not run: the person was asked and did not allow it")};
+	if (approval)
+		return (struct ask_result){
+			false, "timeout",
+			"not run: it needs a person's yes, and nobody answered in time"};
+	if (text == NULL)
+		return (struct ask_result){
+			false, "timeout",
+			"nobody answered in time: go on without, and say so in the caveats"};
+	return (struct ask_result){
+		true, "",
+		print(mem, "%s\n(nobody answered in time: this is the default you gave)", text,
+		      "nobody answered in time: take the default you gave")};
+}
+
+static void give_result(struct agent *a, struct turn_call *c, enum agent_asked how,
+			const char *text)
+{
+	bool approval = !(c->tool->flags & TOOL_ASKS);
+	struct ask_result r = ask_result(&a->turn->mem, approval, how, text);
+
+	c->answered = true;
+	c->success = r.success;
+	c->error_class = r.error_class;
+	c->output = r.output;
+	c->output_len = strlen(r.output);
+	c->full_bytes = (int64_t)c->output_len;
+	a->answered++;
+}
+
+static void give_default(struct agent *a, struct turn_call *c)
 {
 	json_t *args = args_of(c);
-	const char *fallback = json_get_str(args, "default");
 
-	if (!(c->tool->flags & TOOL_ASKS))
-		result(a, c, false, "timeout",
-		       "not run: it needs a person's yes, and nobody answered in time");
-	else if (fallback == NULL)
-		result(a, c, false, "timeout",
-		       "nobody answered in time: go on without, and say so in the caveats");
-	else
-		result(a, c, true, "",
-		       print(a, "%s\n(nobody answered in time: this is the default you gave)",
-			     fallback, "nobody answered in time: take the default you gave"));
+	give_result(a, c, ASKED_EXPIRED, json_get_str(args, "default"));
 	json_decref(args);
-	return ASKED_EXPIRED;
 }
 
 enum agent_asked ask_take(struct agent *a)
 {
 	struct turn_call *c = &a->turn->calls[a->asking - 1];
-	const char *said = c->output;
-	bool given = a->ask_given;
+	bool question = (c->tool->flags & TOOL_ASKS) != 0;
 	enum agent_asked how = ASKED_ANSWERED;
+	const char *said = c->output;
 
+	c->output = NULL;
+	if (!a->ask_given)
+		how = ASKED_EXPIRED;
+	else if (!question && !a->ask_yes)
+		how = ASKED_REFUSED;
 	a->asking = 0;
 	a->ask_given = false;
-	c->output = NULL;
-	if (!given)
-		return expired(a, c);
-	if (c->tool->flags & TOOL_ASKS) {
-		result(a, c, true, "", said);
-	} else if (a->ask_yes) {
+	if (how == ASKED_EXPIRED)
+		give_default(a, c);
+	else if (how == ASKED_REFUSED || question)
+		give_result(a, c, how, said);
+	else
 		c->approved = true;
-	} else {
-		result(a, c, false, "denied",
-		       print(a, "not run: the person was asked and did not allow it: %s", said,
-			     "not run: the person was asked and did not allow it"));
-		how = ASKED_REFUSED;
-	}
 	return how;
 }
 

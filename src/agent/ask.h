@@ -16,6 +16,14 @@ int ask_start(struct agent *a, unsigned call);
 /* The same about the limit in a->over, from the question to its answer: 0 and
  * *how, 1: nobody has answered yet, or a code as above. */
 int ask_limit(struct agent *a, enum agent_asked *how);
+/* What a call that a person was asked about returns, strings static or in `mem`
+ * (or `text`): the answer, or the default of a question that nobody answered. */
+struct ask_result {
+	bool success;
+	const char *error_class, *output;
+};
+struct ask_result ask_result(struct arena *mem, bool approval, enum agent_asked how,
+			     const char *text);
 /* The person's answer, or that nobody gave one, becomes the call's: a result,
  * or leave to start. Returns what it is. */
 enum agent_asked ask_take(struct agent *a);

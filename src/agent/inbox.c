@@ -61,6 +61,7 @@ void agent_restore(struct agent *a, const struct agent_past *p)
 	a->warned = p->warned;
 	a->odd_replies = p->odd_replies;
 	a->pauses = p->pauses;
+	a->repairs = p->repairs;
 	a->nudged = p->nudged;
 	a->force_submit = p->force_submit;
 	a->again = p->again;

@@ -34,7 +34,7 @@ struct agent_end {
 	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
-				  * "internal", "repeated_calls" */
+				  * "internal", "repeated_calls", "output_schema" */
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */

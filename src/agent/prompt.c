@@ -75,6 +75,13 @@ int prompt_system(struct buf *out, const struct prompt *p)
 	add_untrusted(out, p->task);
 	buf_adds(out, "\n## Context from Orchestrator\n");
 	add_untrusted(out, p->context[0] != '\0' ? p->context : "None.");
+	if (p->schema != NULL) {
+		buf_adds(out,
+			 "\n## Output Schema\nThe output that you hand to submit_result must fit "
+			 "this JSON Schema; it is checked, and what does not fit is sent "
+			 "back:\n");
+		add_untrusted(out, p->schema);
+	}
 	buf_adds(out, "\n## Your Capabilities\n");
 	for (unsigned i = 0; i < p->ntools; i++)
 		buf_addf(out, "- %s: %s\n", p->tools[i]->name, p->tools[i]->description);

@@ -11,6 +11,7 @@ struct tool;
 struct prompt {
 	const char *role;           /* "CodeReviewer" */
 	const char *task, *context; /* context "" when none */
+	const char *schema;         /* of the output, JSON; NULL: none is asked for */
 	const struct tool *const *tools;
 	unsigned ntools;
 	const struct agent_limits *limits;

@@ -32,6 +32,7 @@ struct agent_spec {
 	unsigned ntools;
 	bool ask_limit; /* a person is asked before a limit other than time ends the run */
 	bool can_force; /* the dialect can force a tool */
+	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
 	/* Of these: a person is asked before each call. */
 	const struct tool *const *ask_before;
 	unsigned nask_before;

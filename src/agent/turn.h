@@ -47,7 +47,7 @@ struct turn_call {
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",
-				  * "steered" */
+				  * "steered", "bad_output" */
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
 	int64_t full_bytes;           /* before the cap */

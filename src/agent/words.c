@@ -3,6 +3,8 @@
  * made. */
 #include "agent/words.h"
 
+#include "agent/output.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +16,13 @@ void words_note(const struct agent *a, char *out, size_t size)
 	bool cut = t->stop == TURN_STOP_LENGTH;
 	const char *what, *then;
 
+	if (a->misfit != NULL) {
+		snprintf(out, size,
+			 "The output of your reply does not fit its schema: %.300s. Correct it and "
+			 "call submit_result (%d of %d).",
+			 a->misfit, a->repairs, OUTPUT_REPAIRS_MAX);
+		return;
+	}
 	if (a->odd_replies == 0) {
 		what = cut ? "Your text was cut off at the output limit."
 			   : "Your text alone does not end the run.";

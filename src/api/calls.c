@@ -10,6 +10,7 @@
 
 #define RUNS_DEFAULT 100
 #define RUNS_MOST    100000
+#define GROUP_MOST   100
 #define TEXT_MAX     (1u << 20)
 
 static int list(struct ava_runtime *rt, int rv, size_t size, const void **rows, size_t *n,
@@ -47,6 +48,36 @@ int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
 	if (rv == 0)
 		rv = rt->b->ops->propose(rt->b, spawn, &rt->answer, proposal, err);
 	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+}
+
+int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
+		      struct ava_proposal *proposal, struct ava_error *err)
+{
+	struct ava_error own;
+	int rv = 0;
+
+	runtime_begin(rt, &err, &own);
+	if (!group || group->nruns < 1 || group->nruns > GROUP_MOST)
+		rv = err_set(err, AVA_EINVAL, "a group has 1 to %d runs", GROUP_MOST);
+	for (size_t i = 0; rv == 0 && i < group->nruns; i++)
+		if (!group->runs[i].task || !*group->runs[i].task)
+			rv = err_set(err, AVA_EINVAL, "run %zu of the group needs a task", i + 1);
+	if (rv == 0)
+		rv = rt->b->ops->propose_group(rt->b, group, &rt->answer, proposal, err);
+	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+}
+
+int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	*out = (struct ava_group){0};
+	rv = runtime_id("group", id, err);
+	if (rv == 0)
+		rv = rt->b->ops->group(rt->b, id, &rt->answer, out, err);
+	return list(rt, rv, sizeof(struct ava_run), (const void **)&out->runs, &out->nruns, err);
 }
 
 int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,

@@ -39,6 +39,10 @@ void embedded_step(struct embedded *e, int timeout_ms);
 /* embedded_runs.c */
 int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer *out,
 		     struct ava_proposal *p, struct ava_error *err);
+int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
+			   struct ava_proposal *p, struct ava_error *err);
+int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
+		   struct ava_error *err);
 int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
 		   struct ava_error *err);
 int embedded_confirm(struct backend *b, const char *id, const char *words, struct answer *out,

@@ -1,15 +1,18 @@
 /* Runs and proposals of an embedded runtime: each call is a verb of ava/ops.h
  * and turns of the loop until the verb has answered, which it does exactly
  * once, at the latest when the disk does. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/embedded.h"
 #include "ava/change.h"
+#include "ava/groups.h"
 #include "ava/ops.h"
 #include "ava/steer.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "subagent/person.h"
 
 /* A call that waits for its answer. */
@@ -60,6 +63,7 @@ static void fill_proposal(const struct op_proposal *p, struct answer *out, struc
 		.changes = answer_str(out, p->changes),
 		.replaces = answer_str(out, p->replaces),
 		.replaced_by = answer_str(out, p->replaced_by),
+		.group = answer_str(out, p->group_id),
 	};
 }
 
@@ -95,6 +99,11 @@ static void fill_run(const struct op_status *s, struct answer *out, struct ava_r
 	};
 }
 
+static int64_t cost_of(int64_t microusd)
+{
+	return microusd == AVA_FREE_ONLY ? 0 : microusd ? microusd : AVA_DEFAULT;
+}
+
 /* `session`: one of its own for a run that belongs to none. */
 static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn *s,
 				const struct session_id *session)
@@ -113,9 +122,7 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 		.user_id = e->user_id,
 		.origin = "libava",
 		.timeout_ms = s->timeout_ms ? s->timeout_ms : AVA_DEFAULT,
-		.max_cost_microusd = s->max_cost_microusd == AVA_FREE_ONLY ? 0
-				     : s->max_cost_microusd                ? s->max_cost_microusd
-									   : AVA_DEFAULT,
+		.max_cost_microusd = cost_of(s->max_cost_microusd),
 		.max_tokens = s->max_tokens ? s->max_tokens : AVA_DEFAULT,
 		.max_iterations = s->max_iterations ? s->max_iterations : AVA_DEFAULT,
 		.extended_thinking = s->extended_thinking != 0,
@@ -126,7 +133,16 @@ static struct op_spawn spawn_of(const struct embedded *e, const struct ava_spawn
 		.ask_before = s->ask_before,
 		.nask_before = s->nask_before,
 		.confirm = s->confirm,
+		.on_limit = s->on_limit,
 	};
+}
+
+static int schema_of(const struct ava_spawn *s, json_t **out, struct ava_error *err)
+{
+	if (!s->output_schema)
+		return 0;
+	*out = json_parse(s->output_schema, strlen(s->output_schema), err);
+	return *out ? 0 : err_wrap(err, AVA_EINVAL, "output_schema");
 }
 
 /* ---- proposals */
@@ -148,8 +164,14 @@ int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer
 	struct pending w = {.out = out, .to = p, .err = err};
 	struct session_id session = id_session();
 	struct op_spawn o = spawn_of(e, s, &session);
+	json_t *schema = NULL;
+	int rv = schema_of(s, &schema, err);
 
+	if (rv != 0)
+		return rv;
+	o.output_schema = schema;
 	ops_propose(e->core, &o, proposal_done, &w);
+	json_decref(schema);
 	return finish(e, &w);
 }
 
@@ -207,8 +229,14 @@ int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_
 	struct pending w = {.to = id, .err = err};
 	struct session_id session = id_session();
 	struct op_spawn o = spawn_of(e, s, &session);
+	json_t *schema = NULL;
+	int rv = schema_of(s, &schema, err);
 
+	if (rv != 0)
+		return rv;
+	o.output_schema = schema;
 	ops_spawn(e->core, &o, spawn_done, &w);
+	json_decref(schema);
 	return finish(e, &w);
 }
 
@@ -241,6 +269,67 @@ int embedded_runs(struct backend *b, bool all, size_t limit, struct answer *out,
 	int rv = ops_list(embedded_of(b)->core, all, limit, add_run, out);
 
 	return rv >= 0 ? 0 : err_set(err, rv, "%s", ava_strerror(rv));
+}
+
+/* ---- groups */
+
+int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
+			   struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+	struct session_id session = id_session();
+	struct op_spawn *runs = calloc(g->nruns, sizeof(*runs));
+	struct op_group o = {
+		.runs = runs,
+		.nruns = g->nruns,
+		.max_cost_microusd = cost_of(g->max_cost_microusd),
+		.timeout_ms = g->timeout_ms ? g->timeout_ms : AVA_DEFAULT,
+		.chain = g->chain != 0,
+		.share = g->share != 0,
+		.session_id = g->session && *g->session ? g->session : session.text,
+		.request_id = g->request_id,
+		.user_id = e->user_id,
+		.origin = "libava",
+		.cwd = g->cwd,
+		.confirm = g->confirm,
+	};
+	int rv = 0;
+
+	if (!runs)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; i < g->nruns && rv == 0; i++) {
+		json_t *schema = NULL;
+
+		runs[i] = spawn_of(e, &g->runs[i], &session);
+		rv = schema_of(&g->runs[i], &schema, err);
+		runs[i].output_schema = schema;
+	}
+	if (rv == 0)
+		ops_propose_group(e->core, &o, proposal_done, &w); /* reads it during the call */
+	for (size_t i = 0; i < g->nruns; i++)
+		json_decref((json_t *)runs[i].output_schema);
+	free(runs);
+	return rv == 0 ? finish(e, &w) : rv;
+}
+
+int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
+		   struct ava_error *err)
+{
+	struct op_group_status s;
+	int rv = ops_group(embedded_of(b)->core, id, &s, add_run, out, err);
+
+	if (rv == 0)
+		*g = (struct ava_group){
+			.running = s.running,
+			.chain = s.chain,
+			.size = s.size,
+			.ended = s.ended,
+			.succeeded = s.succeeded,
+			.tokens = s.tokens,
+			.cost_microusd = s.cost_microusd,
+		};
+	return rv;
 }
 
 static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,

@@ -170,7 +170,10 @@ static struct op_spawn again(const struct run_spec *q, const struct change *c, c
 		.ngrants = q->ngrants,
 		.ask_before = asks,
 		.nask_before = q->agent.nask_before,
+		.resume = q->resumed_from,
+		.resume_call = q->resumed_call,
 		.on_limit = q->agent.ask_limit ? "ask" : NULL,
+		.output_schema = q->output_schema,
 	};
 }
 

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "ava/day_spent.h"
 #include "ava/delivery.h"
 #include "ava/prune_away.h"
 #include "ava/seals.h"
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/json.h"
+#include "subagent/infer_money.h"
 #include "subagent/restart.h"
 
 void core_log(struct core *c, const char *fmt, ...)
@@ -253,6 +255,7 @@ static int take_up(struct core *c, const char *notify, struct ava_error *err)
 		rv = restart_runs(&c->sup, &hooks, err);
 	write_problems(&t);
 	if (rv == 0) {
+		day_spent_restore(c);
 		proposals_restore(c);
 		sessions_resume(c);
 	}
@@ -520,6 +523,10 @@ void ops_health(struct core *c, struct op_health *out)
 	out->running = c->sup.nlive;
 	out->runs_total = c->sup.total;
 	out->today = supervisor_spend(&c->sup);
+	if (c->settings.budget_day_cents > 0) {
+		out->budget = c->sup.day.limit;
+		out->budget_used = infer_money_day(&c->sup);
+	}
 	out->lsn = logbook_shown(&c->book);
 	out->commits = js.commits;
 	out->flushes = js.flushes;

@@ -106,7 +106,7 @@ void ops_events_close(struct op_cursor *cur);
 struct op_health {
 	int code; /* 0 = well */
 	const char *problem, *version, *root, *model, *model_why, *recovery_problems;
-	int64_t uptime_ms;
+	int64_t uptime_ms, budget, budget_used; /* the day's, micro-USD; budget 0: none */
 	uint64_t slots_max, slots_used, queued, running, runs_total;
 	uint64_t lsn; /* everything up to it is on disk and can be read: follow behind it */
 	uint64_t commits, flushes, queued_bytes, held_commits, loop_gaps;

@@ -11,6 +11,7 @@
 
 #include "ava/ended.h"
 #include "ava/proposal.h"
+#include "ava/resume.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
@@ -372,7 +373,7 @@ static int propose(struct core *c, const struct op_spawn *s, struct proposal **o
 	if (rv == 0 && s->confirm)
 		rv = settings_confirm("confirm", s->confirm, &over, err);
 	if (rv == 0)
-		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
+		rv = resume_build(c, s, &spec, err);
 	if (rv != 0)
 		return rv;
 	p = proposal_new(c);

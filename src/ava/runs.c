@@ -11,6 +11,7 @@
 
 #include "ava/ended.h"
 #include "ava/history.h"
+#include "ava/resume.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -89,7 +90,7 @@ static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 	int rv = core_ready(c, err);
 
 	if (rv == 0)
-		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
+		rv = resume_build(c, s, &spec, err);
 	if (rv != 0)
 		return rv;
 	d = draft_new(&c->book);

@@ -159,6 +159,7 @@ static void propose(struct tool_call *c, const char *context)
 		.max_tokens = scaled(c->args, "max_tokens", 1),
 		.max_iterations = scaled(c->args, "max_iterations", 1),
 		.extended_thinking = json_get_bool(c->args, "extended_thinking", false),
+		.output_schema = json_object_get(c->args, "output_schema"),
 	};
 
 	json_array_foreach(asks, i, v) if (i < ASKS_MAX) ask_before[o.nask_before++] =
@@ -519,7 +520,9 @@ static const char spawn_rest[] =
 	"\"extended_thinking\":{\"type\":\"boolean\"},"
 	"\"ask_before\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
 	"\"maxLength\":64},\"description\":\"tools of it whose calls wait for the person's yes, "
-	"when they want that\"}},"
+	"when they want that\"},"
+	"\"output_schema\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":"
+	"\"JSON Schema that the output of the result must fit\"}},"
 	"\"required\":[\"role\",\"task\"],\"additionalProperties\":false}";
 
 int talk_tools_init(struct core *c)

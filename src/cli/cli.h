@@ -33,8 +33,9 @@ struct command {
 
 extern const struct command *const commands[]; /* NULL-terminated, as help lists them */
 extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
-	cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs, cmd_trace,
-	cmd_serve, cmd_sessions, cmd_doctor, cmd_version, cmd_help, cmd_chat, cmd_prune, cmd_export;
+	cmd_resume, cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs,
+	cmd_trace, cmd_replay, cmd_serve, cmd_sessions, cmd_doctor, cmd_version, cmd_help, cmd_chat,
+	cmd_prune, cmd_export;
 
 const struct command *command_find(const char *name);
 /* The command whose name is nearest, NULL when none is near. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -181,9 +182,33 @@ static int ask(struct client *c)
 
 /* ---- */
 
-static int body_of(struct buf *b, int argc, char **argv)
+/* "G-7f3a2b": as a proposal's with another letter. */
+static bool is_group(const char *id)
+{
+	char proposal[24];
+
+	return id[0] == 'G' &&
+	       snprintf(proposal, sizeof(proposal), "P%s", id + 1) < (int)sizeof(proposal) &&
+	       id_is_proposal(proposal);
+}
+
+/* Those of its runs that have begun; a chain goes no further. */
+static int add_group(struct jw *w, struct client *c, const char *id, struct ava_error *err)
+{
+	json_t *group = NULL, *run;
+	size_t i;
+	int rv = api_get(c, &group, err, "/groups/%s", id);
+
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+		jw_str(w, NULL, str(run, "subagent_id"));
+	json_decref(group);
+	return rv;
+}
+
+static int body_of(struct buf *b, struct client *c, int argc, char **argv, struct ava_error *err)
 {
 	struct jw w;
+	int rv = 0;
 
 	buf_init(b, 1u << 20);
 	jw_init(&w, b);
@@ -192,12 +217,19 @@ static int body_of(struct buf *b, int argc, char **argv)
 		jw_bool(&w, "all", true);
 	} else {
 		jw_array(&w, "ids");
-		for (int i = 0; i < argc; i++)
-			jw_str(&w, NULL, argv[i]);
+		for (int i = 0; rv == 0 && i < argc; i++) {
+			if (is_group(argv[i]))
+				rv = add_group(&w, c, argv[i], err);
+			else
+				jw_str(&w, NULL, argv[i]);
+		}
 		jw_end(&w);
 	}
 	jw_end(&w);
-	return buf_check(b);
+	if (rv == 0 && buf_check(b) != 0)
+		rv = err_set(err, buf_check(b),
+			     "too many ids at once: cancel them in several commands");
+	return rv;
 }
 
 static int cancel(struct client **c, int argc, char **argv)
@@ -205,11 +237,9 @@ static int cancel(struct client **c, int argc, char **argv)
 	struct ava_error err;
 	json_t *reply = NULL;
 	struct buf body;
-	int rv = body_of(&body, argc, argv), code;
+	int rv = body_of(&body, *c, argc, argv, &err), code;
 
-	if (rv != 0)
-		err_set(&err, rv, "too many ids at once: cancel them in several commands");
-	else
+	if (rv == 0)
 		rv = api_insist(c, "/runs/cancel", body.data, &reply, &err);
 	code = rv == 0 ? print_all(reply) : cli_fail(&err);
 	json_decref(reply);
@@ -227,7 +257,7 @@ static int cancel_run(int argc, char **argv)
 		return cli_error(CLI_USAGE, o.all ? "give ids or --all, not both"
 						  : "give it the ids of runs, or --all");
 	for (int i = 0; i < argc; i++)
-		if (cli_check_run_id(argv[i]) != CLI_DONE)
+		if (!is_group(argv[i]) && cli_check_run_id(argv[i]) != CLI_DONE)
 			return CLI_USAGE;
 	if (api_open(true, &c, &err) != 0)
 		return cli_fail(&err);
@@ -240,7 +270,7 @@ static int cancel_run(int argc, char **argv)
 
 const struct command cmd_cancel = {
 	.name = "cancel",
-	.args = "S-id...|--all",
+	.args = "S-id...|G-id|--all",
 	.max_args = -1,
 	.summary = "stop runs for good",
 	.opts = opts,

@@ -215,6 +215,10 @@ static void show_confirmed(const char *id, const json_t *p)
 		term_str(stdout, changes);
 		fputs(",", stdout);
 	}
+	if (*str(p, "group_id")) {
+		printf(" and runs as %s: `ava ps` shows its runs.\n", str(p, "group_id"));
+		return;
+	}
 	printf(" and runs as %s (%s).\n"
 	       "Follow it: ava events %s -f; wait for it: ava wait %s\n",
 	       run, str(p, "trace_id"), run, run);

@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "cli/listing.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 
 static struct {
 	bool all, json;
@@ -27,6 +28,8 @@ static const struct opt opts[] = {
 	 .help = "as a JSON array",
 	 .field = offsetof(__typeof__(o), json)},
 };
+
+#define TASK_CHARS 300
 
 static const char *str(const json_t *v, const char *key)
 {
@@ -46,17 +49,33 @@ static struct format time_left(const json_t *p)
 	return format_seconds(MAX(ms, 0));
 }
 
+/* Of a group: how many, and the first of its tasks. */
+static void task_of(const json_t *p, char *out, size_t size)
+{
+	const json_t *config = json_object_get(p, "config");
+	const json_t *members = json_object_get(config, "members");
+	const char *task = str(members ? json_array_get(members, 0) : config, "task");
+	int len = (int)utf8_prefix(task, strlen(task), TASK_CHARS);
+
+	if (members)
+		snprintf(out, size, "%zu runs: %.*s", json_array_size(members), len, task);
+	else
+		snprintf(out, size, "%.*s", len, task);
+}
+
 static void add_row(struct table *t, const json_t *p)
 {
 	const json_t *quote = json_object_get(p, "quote");
+	char task[TASK_CHARS * 4 + 32];
 
+	task_of(p, task, sizeof(task));
 	table_add(t, str(p, "proposal_id"));
 	table_add(t, str(p, "state"));
 	table_add(t, time_left(p).text);
 	table_add(t, str(p, "subagent_id"));
 	table_add(t, format_role(str(quote, "role")).text);
 	table_add(t, format_money(json_get_fixed(quote, "costCents", 4, -1)).text);
-	table_add(t, str(json_object_get(p, "config"), "task"));
+	table_add(t, task);
 }
 
 static int proposals_run(int argc, char **argv)

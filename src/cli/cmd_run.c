@@ -23,6 +23,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/cmd_run.h"
 #include "cli/parallel.h"
 #include "cli/progress.h"
 #include "cli/show.h"
@@ -108,6 +109,11 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 FIELD(task.thinking),
 	 .help = "let the model think at length"},
+	{.name = "schema",
+	 .type = OPT_STR,
+	 .value = "FILE",
+	 FIELD(task.schema),
+	 .help = "JSON Schema that the output must fit"},
 	{.name = "grant",
 	 .type = OPT_LIST,
 	 .value = "GRANT",
@@ -218,7 +224,7 @@ static int make_group(struct buf *body, struct ava_error *err)
 static int make_request(struct buf *body, const char *text, struct ava_error *err)
 {
 	struct session_id id = id_session();
-	struct buf task, context;
+	struct buf task, context, schema;
 	char *cwd = NULL;
 	int rv;
 
@@ -228,16 +234,20 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 			       "in another way");
 	buf_init(&task, TASK_MAX + 65536 * 2);
 	buf_init(&context, CONTEXT_MAX + 65536);
-	rv = task_read(&task, text, STDIN_FILENO, err);
+	buf_init(&schema, SCHEMA_MAX);
+	rv = o.task.resume != NULL ? 0 : task_read(&task, text, STDIN_FILENO, err);
 	if (rv == 0)
 		rv = task_context(&context, &o.task, STDIN_FILENO, err);
+	if (rv == 0 && o.task.schema != NULL)
+		rv = task_schema(&schema, o.task.schema, err);
 	if (rv == 0)
 		rv = task_cwd(&cwd, err);
 	if (rv == 0)
-		rv = task_request(body, &o.task, &task, &context, cwd, id.text, err);
+		rv = task_request(body, &o.task, &task, &context, &schema, cwd, id.text, err);
 	free(cwd);
 	buf_fini(&task);
 	buf_fini(&context);
+	buf_fini(&schema);
 	return rv;
 }
 
@@ -629,7 +639,7 @@ static int check_usage(int argc)
 		return CLI_DONE;
 	if (argc > 0 || t->role != NULL || t->preset != NULL || t->context != NULL ||
 	    t->model != NULL || t->files.n > 0 || t->grants.n > 0 || t->thinking ||
-	    t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
+	    t->schema != NULL || t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
 		return cli_error(CLI_USAGE,
 				 "with --parallel there is no TASK, and role, model and the like "
 				 "stand in the lines of its file");
@@ -651,6 +661,112 @@ static int run_run(int argc, char **argv)
 		close(j.answers);
 	return code;
 }
+
+/* ---- ava resume: the same, from where an ended run stopped */
+
+static int run_resume(int argc, char **argv)
+{
+	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
+	int code;
+
+	o.task.resume = argv[0];
+	code = run_job(&j, "");
+	client_close(j.c);
+	return code;
+}
+
+int cmd_run_fork(const char *run, const struct run_fork *f)
+{
+	struct job j = {.talk = f->json || f->yes ? stderr : stdout, .answers = STDIN_FILENO};
+	int code;
+
+	o.task = (struct task_options){
+		.resume = run,
+		.from = f->from,
+		.model = f->model,
+		.timeout_ms = OPT_ABSENT,
+		.cost_microusd = OPT_ABSENT,
+		.tokens = OPT_ABSENT,
+		.iterations = OPT_ABSENT,
+	};
+	o.yes = f->yes;
+	o.json = f->json;
+	code = run_job(&j, "");
+	client_close(j.c);
+	return code;
+}
+
+static const struct opt resume_opts[] = {
+	{.name = "from",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.from),
+	 .help = "not at its end: fork before the N-th call of its model"},
+	{.name = "model",
+	 .letter = 'm',
+	 .type = OPT_STR,
+	 .value = "MODEL",
+	 FIELD(task.model),
+	 .help = "another model of the same kind"},
+	{.name = "timeout",
+	 .type = OPT_SECONDS,
+	 .value = "SECONDS",
+	 FIELD(task.timeout_ms),
+	 .help = "stop it after this time"},
+	{.name = "max-cost-cents",
+	 .type = OPT_CENTS,
+	 .value = "CENTS",
+	 FIELD(task.cost_microusd),
+	 .help = "what it may cost from now on"},
+	{.name = "max-tokens",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.tokens),
+	 .help = "tokens over all its calls"},
+	{.name = "max-iterations",
+	 .type = OPT_COUNT,
+	 .value = "N",
+	 .least = 1,
+	 FIELD(task.iterations),
+	 .help = "model calls it may make"},
+	{.name = "yes",
+	 .letter = 'y',
+	 .type = OPT_FLAG,
+	 FIELD(yes),
+	 .help = "confirm without asking"},
+	{.name = "background",
+	 .letter = 'b',
+	 .type = OPT_FLAG,
+	 FIELD(background),
+	 .help = "start it and leave"},
+	{.name = "json",
+	 .type = OPT_FLAG,
+	 FIELD(json),
+	 .help = "the result as one JSON object on stdout"},
+};
+
+const struct command cmd_resume = {
+	.name = "resume",
+	.args = "S-id",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "go on from where an ended run stopped, with a new budget",
+	.detail =
+		"A new run with an id of its own begins with the whole conversation of S-id. "
+		"What is not\n"
+		"named is as it was: role, model, tools, folder and limits. The quote is shown and "
+		"asked\n"
+		"about as in ava run. A run that did not end needs no resume: it goes on by "
+		"itself.\n"
+		"\n"
+		"  ava resume S-7f3a2b --max-cost-cents 50\n",
+	.opts = resume_opts,
+	.nopts = ARRAY_LEN(resume_opts),
+	.values = &o,
+	.run = run_resume,
+};
 
 const struct command cmd_run = {
 	.name = "run",

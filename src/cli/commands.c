@@ -8,10 +8,10 @@
 #include "cli/cmd_verify.h"
 
 const struct command *const commands[] = {
-	&cmd_chat,   &cmd_run,     &cmd_ps,       &cmd_status,    &cmd_events,  &cmd_wait,
-	&cmd_result, &cmd_cancel,  &cmd_steer,    &cmd_proposals, &cmd_confirm, &cmd_reject,
-	&cmd_logs,   &cmd_trace,   &cmd_sessions, &cmd_prune,     &cmd_export,  &cmd_serve,
-	&cmd_doctor, &cmd_version, &cmd_help,     NULL,
+	&cmd_chat,   &cmd_run,    &cmd_ps,     &cmd_status,  &cmd_events,    &cmd_wait,
+	&cmd_result, &cmd_cancel, &cmd_steer,  &cmd_resume,  &cmd_proposals, &cmd_confirm,
+	&cmd_reject, &cmd_logs,   &cmd_trace,  &cmd_replay,  &cmd_sessions,  &cmd_prune,
+	&cmd_export, &cmd_serve,  &cmd_doctor, &cmd_version, &cmd_help,      NULL,
 };
 
 const struct command *command_find(const char *name)

@@ -204,6 +204,22 @@ static void cost_update(const struct view *v)
 		 json_get_bool(v->content, "estimated", false) ? " (estimated)" : "");
 }
 
+/* A group: its runs, and behind them what became of each. */
+static void fork_or_join(const struct view *v)
+{
+	const json_t *runs = json_object_get(v->content, "branchIds"), *run;
+	size_t i;
+
+	buf_adds(v->out, json_object_get(json_array_get(runs, 0), "status") ? "Join " : "Fork ");
+	buf_adds(v->out, str(v->content, "groupId"));
+	json_array_foreach(runs, i, run)
+	{
+		buf_addf(v->out, "%s %s", i > 0 ? "," : ":", str(run, "subagentId"));
+		if (*str(run, "status"))
+			buf_addf(v->out, " %s", str(run, "status"));
+	}
+}
+
 static void limit(const struct view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
@@ -299,6 +315,8 @@ static const struct {
 	{"StateWrite", state_key},
 	{"Limit", limit},
 	{"Exhausted", exhausted},
+	{"Fork", fork_or_join},
+	{"Join", fork_or_join},
 	{"Steering", steering},
 	{"Waiting", waiting},
 	{"Activity", activity},

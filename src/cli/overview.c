@@ -165,6 +165,10 @@ static void head(const json_t *health, struct page *p)
 	      format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
 	      format_tokens(json_get_int(today, "tokens", 0)).text, runs, plural(runs),
 	      uncosted > 0 ? ", and what some cost is not known" : "");
+	if (json_object_get(today, "budget_cents") != NULL)
+		linef(p, "budget of the day: %s of %s used",
+		      format_money(json_get_fixed(today, "budget_used_cents", 4, 0)).text,
+		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
 	if (problem[0] != '\0')
 		linef(p, "problem: %s", problem);
 }

@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/schema.h"
 #include "codec/utf8.h"
 
 #define BODY_MAX ((size_t)16 << 20)
@@ -131,6 +132,24 @@ static int add_file(struct buf *out, const char *path, int fd, struct ava_error 
 	return rv;
 }
 
+int task_schema(struct buf *out, const char *path, struct ava_error *err)
+{
+	char *data = NULL;
+	size_t len = 0;
+	json_t *schema;
+	int rv = sys_read_file(AT_FDCWD, path, SCHEMA_BYTES_MAX * 4, &data, &len, err);
+
+	if (rv != 0)
+		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--schema");
+	schema = json_parse(data, len, err);
+	free(data);
+	rv = schema != NULL ? schema_check(schema, err) : AVA_EINVAL;
+	if (rv == 0)
+		rv = json_dump(out, schema);
+	json_decref(schema);
+	return rv == 0 ? 0 : err_wrap(err, rv, "--schema %.300s", path);
+}
+
 bool task_file_is_stdin(const struct task_options *o)
 {
 	for (size_t i = 0; i < o->files.n; i++)
@@ -185,15 +204,20 @@ static void put_list(struct jw *w, const char *key, const struct opt_list *list)
 }
 
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
-		 const struct buf *context, const char *cwd, const char *request_id,
-		 struct ava_error *err)
+		 const struct buf *context, const struct buf *schema, const char *cwd,
+		 const char *request_id, struct ava_error *err)
 {
 	struct jw w;
 
 	buf_init(out, BODY_MAX);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	jw_strn(&w, "task", task->data, task->len);
+	if (o->resume != NULL)
+		jw_str(&w, "resume", o->resume);
+	if (o->resume != NULL)
+		put_number(&w, "from", o->from, 1, 0);
+	else
+		jw_strn(&w, "task", task->data, task->len);
 	put_text(&w, "role", o->role);
 	if (context->len > 0)
 		jw_strn(&w, "context", context->data, context->len);
@@ -206,9 +230,12 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	put_number(&w, "max_iterations", o->iterations, 1, 0);
 	if (o->thinking)
 		jw_bool(&w, "extended_thinking", true);
+	if (schema->len > 0)
+		jw_raw(&w, "output_schema", schema->data, schema->len);
 	put_list(&w, "grants", &o->grants);
 	put_list(&w, "ask_before", &o->ask_before);
-	jw_str(&w, "cwd", cwd);
+	if (o->resume == NULL) /* it goes on in the folder where it was */
+		jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
 	jw_str(&w, "origin", "terminal");
 	jw_end(&w);

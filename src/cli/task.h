@@ -13,9 +13,12 @@ struct ava_error;
 
 #define TASK_MAX    ((size_t)256 << 10) /* bytes, as the daemon takes them */
 #define CONTEXT_MAX ((size_t)1 << 20)
+#define SCHEMA_MAX  ((size_t)64 << 10)
 
 struct task_options {
-	const char *role, *preset, *context, *model, *on_limit; /* NULL: not given */
+	const char *role, *preset, *context, *model, *on_limit, *schema; /* NULL: not given */
+	const char *resume; /* instead of a task: an ended run that goes on */
+	int64_t from;       /* before that call of its model; OPT_ABSENT: at its end */
 	struct opt_list files, grants, ask_before;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
 	bool thinking;
@@ -31,10 +34,14 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 /* Is "-" among the files? */
 bool task_file_is_stdin(const struct task_options *o);
 
+/* The JSON Schema in a file, checked (doc/SCHEMA.md), as one line. AVA_EINVAL names
+ * what is wrong with it. */
+int task_schema(struct buf *out, const char *path, struct ava_error *err);
+
 /* Body of POST /runs. `cwd`: the folder the run works in. */
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
-		 const struct buf *context, const char *cwd, const char *request_id,
-		 struct ava_error *err);
+		 const struct buf *context, const struct buf *schema, const char *cwd,
+		 const char *request_id, struct ava_error *err);
 
 /* The current folder without links; AVA_ENOENT when it was removed. *Owned*
  * by the caller (free). */

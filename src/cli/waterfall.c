@@ -69,7 +69,7 @@ static void end_row(struct rows *r, const struct ava_event *e, const json_t *eve
 		row->failed = tool ? !json_get_bool(content, "success", false)
 				   : json_get_str(content, "errorClass") != NULL;
 		if (tool && ms >= 0)
-			row->from_ms = MAX(e->time_ms - ms, r->from_ms);
+			row->from_ms = MAX(e->time_ms - MIN(ms, e->time_ms), r->from_ms);
 		return;
 	}
 }

@@ -54,6 +54,11 @@ struct backend_ops {
 
 	int (*propose)(struct backend *b, const struct ava_spawn *s, struct answer *out,
 		       struct ava_proposal *p, struct ava_error *err);
+	int (*propose_group)(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
+			     struct ava_proposal *p, struct ava_error *err);
+	/* Rows: struct ava_run; the front puts them into *g. */
+	int (*group)(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
+		     struct ava_error *err);
 	int (*spawn)(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
 		     struct ava_error *err);
 	int (*confirm)(struct backend *b, const char *id, const char *words, struct answer *out,

@@ -191,6 +191,37 @@ static int remote_propose(struct backend *b, const struct ava_spawn *s, struct a
 	return rv;
 }
 
+static int remote_propose_group(struct backend *b, const struct ava_spawn_group *g,
+				struct answer *out, struct ava_proposal *p, struct ava_error *err)
+{
+	json_t *o = NULL;
+	struct buf body;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	remote_write_group(&body, g);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = ask(of(b), "POST", "/api/v1/groups", body.data, NULL, &o, err);
+	buf_fini(&body);
+	if (rv == 0)
+		remote_read_proposal(o, out, p);
+	json_decref(o);
+	return rv;
+}
+
+static int remote_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
+			struct ava_error *err)
+{
+	json_t *o = NULL;
+	int rv = ask_about(of(b), "GET", "/api/v1/groups/", id, "", NULL, NULL, &o, err);
+
+	if (rv == 0)
+		remote_read_group(o, out, g);
+	json_decref(o);
+	return rv;
+}
+
 static int remote_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
 			struct ava_error *err)
 {
@@ -600,6 +631,8 @@ static const struct backend_ops remote_ops = {
 	.timeout = remote_timeout,
 	.step = remote_step,
 	.propose = remote_propose,
+	.propose_group = remote_propose_group,
+	.group = remote_group,
 	.spawn = remote_spawn,
 	.confirm = remote_confirm,
 	.reject = remote_reject,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "codec/json.h"
 
 static const char *str(const json_t *o, const char *key, struct answer *out)
 {
@@ -119,7 +120,32 @@ void remote_read_proposal(const json_t *o, struct answer *out, struct ava_propos
 		.changes = str(o, "changes", out),
 		.replaces = str(o, "replaces", out),
 		.replaced_by = str(o, "replaced_by", out),
+		.group = str(o, "group_id", out),
 	};
+}
+
+void remote_read_group(const json_t *o, struct answer *out, struct ava_group *g)
+{
+	const char *status = json_get_str(o, "status"), *mode = json_get_str(o, "mode");
+	const json_t *each;
+	size_t i;
+
+	*g = (struct ava_group){
+		.running = status && strcmp(status, "running") == 0,
+		.chain = mode && strcmp(mode, "chain") == 0,
+		.size = (unsigned)json_get_int(o, "size", 0),
+		.ended = (unsigned)json_get_int(o, "ended", 0),
+		.succeeded = (unsigned)json_get_int(o, "succeeded", 0),
+		.tokens = json_get_int(o, "tokens_used", 0),
+		.cost_microusd = cost(o, "cost_cents"),
+	};
+	json_array_foreach(json_object_get(o, "runs"), i, each)
+	{
+		struct ava_run run;
+
+		remote_read_run(each, out, &run);
+		answer_row(out, &run, sizeof(run));
+	}
 }
 
 void remote_read_session(const json_t *o, struct answer *out, struct ava_session *s)
@@ -150,6 +176,14 @@ static void put_str(struct jw *w, const char *key, const char *s)
 		jw_str(w, key, s);
 }
 
+static void put_cost(struct jw *w, int64_t microusd)
+{
+	if (microusd == AVA_FREE_ONLY)
+		jw_int(w, "max_cost_cents", 0);
+	else if (microusd != 0)
+		jw_fixed(w, "max_cost_cents", microusd, 4);
+}
+
 static void put_list(struct jw *w, const char *key, const char *const *list, size_t n)
 {
 	if (!list)
@@ -160,39 +194,84 @@ static void put_list(struct jw *w, const char *key, const char *const *list, siz
 	jw_end(w);
 }
 
+/* Text that a caller says is JSON; what is none arrives as a string, and is refused. */
+static void put_json(struct jw *w, const char *key, const char *text)
+{
+	json_t *v = json_parse(text, strlen(text), NULL);
+
+	if (v)
+		jw_raw(w, key, text, strlen(text));
+	else
+		jw_str(w, key, text);
+	json_decref(v);
+}
+
+/* What is said of one run, into an open object. */
+static void put_run(struct jw *w, const struct ava_spawn *s)
+{
+	put_str(w, "task", s->task);
+	put_str(w, "role", s->role);
+	put_str(w, "context", s->context);
+	put_str(w, "model", s->model);
+	put_str(w, "preset", s->preset);
+	put_str(w, "on_limit", s->on_limit);
+	put_str(w, "cwd", s->cwd);
+	if (s->timeout_ms != 0)
+		jw_fixed(w, "timeout", s->timeout_ms, 3);
+	put_cost(w, s->max_cost_microusd);
+	if (s->max_tokens != 0)
+		jw_int(w, "max_tokens", s->max_tokens);
+	if (s->max_iterations != 0)
+		jw_int(w, "max_iterations", s->max_iterations);
+	if (s->extended_thinking)
+		jw_bool(w, "extended_thinking", true);
+	put_list(w, "tools", s->tools, s->ntools);
+	put_list(w, "grants", s->grants, s->ngrants);
+	if (s->output_schema)
+		put_json(w, "output_schema", s->output_schema);
+	put_list(w, "ask_before", s->ask_before, s->nask_before);
+}
+
 int remote_write_spawn(struct buf *out, const struct ava_spawn *s, bool confirmed)
 {
 	struct jw w;
 
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	put_str(&w, "task", s->task);
-	put_str(&w, "role", s->role);
-	put_str(&w, "context", s->context);
-	put_str(&w, "model", s->model);
-	put_str(&w, "preset", s->preset);
-	put_str(&w, "cwd", s->cwd);
+	put_run(&w, s);
 	put_str(&w, "session_id", s->session);
 	put_str(&w, "request_id", s->request_id);
 	put_str(&w, "confirm", s->confirm);
 	jw_str(&w, "origin", "libava");
-	if (s->timeout_ms != 0)
-		jw_fixed(&w, "timeout", s->timeout_ms, 3);
-	if (s->max_cost_microusd == AVA_FREE_ONLY)
-		jw_int(&w, "max_cost_cents", 0);
-	else if (s->max_cost_microusd != 0)
-		jw_fixed(&w, "max_cost_cents", s->max_cost_microusd, 4);
-	if (s->max_tokens != 0)
-		jw_int(&w, "max_tokens", s->max_tokens);
-	if (s->max_iterations != 0)
-		jw_int(&w, "max_iterations", s->max_iterations);
-	if (s->extended_thinking)
-		jw_bool(&w, "extended_thinking", true);
-	put_list(&w, "tools", s->tools, s->ntools);
-	put_list(&w, "grants", s->grants, s->ngrants);
-	put_list(&w, "ask_before", s->ask_before, s->nask_before);
 	if (confirmed)
 		jw_bool(&w, "confirmed", true);
+	jw_end(&w);
+	return buf_check(out);
+}
+
+int remote_write_group(struct buf *out, const struct ava_spawn_group *g)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_array(&w, "runs");
+	for (size_t i = 0; i < g->nruns; i++) {
+		jw_object(&w, NULL);
+		put_run(&w, &g->runs[i]);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	put_str(&w, "session_id", g->session);
+	put_str(&w, "request_id", g->request_id);
+	put_str(&w, "confirm", g->confirm);
+	put_str(&w, "cwd", g->cwd);
+	jw_str(&w, "origin", "libava");
+	if (g->timeout_ms != 0)
+		jw_fixed(&w, "timeout", g->timeout_ms, 3);
+	put_cost(&w, g->max_cost_microusd);
+	jw_bool(&w, "chain", g->chain != 0);
+	jw_bool(&w, "share", g->share != 0);
 	jw_end(&w);
 	return buf_check(out);
 }

@@ -210,7 +210,7 @@ static void attr_tokens(struct spans *s, int64_t input, int64_t output)
 	attr_int(s, OTLP_OUTPUT_TOKENS, output);
 	attr_int(s, OTLP_OI_PROMPT, input);
 	attr_int(s, OTLP_OI_COMPLETION, output);
-	if (input >= 0 && output >= 0)
+	if (input >= 0 && output >= 0 && input <= INT64_MAX - output)
 		attr_int(s, OTLP_OI_TOTAL, input + output);
 }
 
@@ -277,7 +277,8 @@ static int64_t start_of(const struct span *one)
 	meta = trace_metadata(one->end);
 	ms = json_get_int(meta, "duration", -1);
 	json_decref(meta);
-	return ms >= 0 ? one->end->shown.time_ms - ms : one->start->shown.time_ms;
+	return ms >= 0 ? one->end->shown.time_ms - MIN(ms, one->end->shown.time_ms)
+		       : one->start->shown.time_ms;
 }
 
 static int64_t end_of(const struct spans *s, const struct span *one)

@@ -21,17 +21,26 @@ static int no_memory(struct ava_error *err)
 
 /* ---- totals */
 
+/* A file from anywhere may hold any number: below nothing is nothing, sums saturate. */
+static void add(int64_t *sum, int64_t n)
+{
+	if (__builtin_add_overflow(*sum, MAX(n, 0), sum))
+		*sum = INT64_MAX;
+}
+
 static void add_infer(struct ava_trace_totals *out, const json_t *content, const json_t *meta,
 		      bool *priced)
 {
 	const json_t *tokens = json_object_get(content, "tokens");
 	int64_t cost = json_get_fixed(meta, "costCents", 4, -1);
 
-	out->input_tokens += json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0));
-	out->output_tokens += json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0));
+	add(&out->input_tokens,
+	    json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0)));
+	add(&out->output_tokens,
+	    json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0)));
 	out->failed_infer_calls += json_get_str(content, "errorClass") != NULL;
 	out->uncosted_calls += cost < 0;
-	out->cost_microusd += MAX(cost, 0);
+	add(&out->cost_microusd, cost);
 	*priced = *priced || cost >= 0;
 }
 

@@ -246,6 +246,10 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_int(w, "tokens", h->today.tokens);
 	jw_int(w, "runs", (int64_t)h->today.runs);
 	jw_int(w, "uncosted_runs", (int64_t)h->today.uncosted);
+	if (h->budget > 0) {
+		jw_fixed(w, "budget_cents", h->budget, 4);
+		jw_fixed(w, "budget_used_cents", h->budget_used, 4);
+	}
 	jw_end(w);
 	jw_object(w, "journal");
 	jw_int(w, "lsn", (int64_t)h->lsn);
@@ -439,6 +443,14 @@ static int take_list(const char *key, const json_t *v, const char *items[DECODE_
 	return 0;
 }
 
+static int take_object(const char *key, const json_t *v, const json_t **out, struct ava_error *err)
+{
+	if (!json_is_object(v))
+		return err_set(err, AVA_EINVAL, "%s must be an object", key);
+	*out = v; /* borrowed from the body */
+	return 0;
+}
+
 static int take_key(const char *key, const json_t *v, struct spawn_body *b, struct ava_error *err)
 {
 	struct op_spawn *s = &b->spawn;
@@ -447,6 +459,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		const char **str;
 		int64_t scale, *num;
 		bool *flag;
+		const json_t **json;
 		const char **items; /* of a list, DECODE_LIST_MAX places */
 		const char *const **list;
 		size_t *n;
@@ -457,11 +470,14 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"model", .str = &s->model},
 		{"preset", .str = &s->preset},
 		{"on_limit", .str = &s->on_limit},
+		{"resume", .str = &s->resume},
+		{"from", .num = &s->resume_call, .scale = 1},
 		{"timeout", .num = &s->timeout_ms, .scale = 1000},
 		{"max_cost_cents", .num = &s->max_cost_microusd, .scale = 10000},
 		{"max_tokens", .num = &s->max_tokens, .scale = 1},
 		{"max_iterations", .num = &s->max_iterations, .scale = 1},
 		{"extended_thinking", .flag = &s->extended_thinking},
+		{"output_schema", .json = &s->output_schema},
 		{"cwd", .str = &s->cwd},
 		{"session_id", .str = &s->session_id},
 		{"tools", .items = b->tools, .list = &s->tools, .n = &s->ntools},
@@ -486,6 +502,8 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 			return take_num(key, v, keys[i].scale, keys[i].num, err);
 		if (keys[i].flag)
 			return take_bool(key, v, keys[i].flag, err);
+		if (keys[i].json)
+			return take_object(key, v, keys[i].json, err);
 		return take_list(key, v, keys[i].items, keys[i].list, keys[i].n, err);
 	}
 	return unknown_key(key, &known, err);
@@ -522,6 +540,8 @@ static int alone(const struct spawn_body *b, struct ava_error *err)
 		return err_set(err, AVA_EINVAL,
 			       "session_id, request_id, origin, confirm and confirmed belong to "
 			       "the group, not to a run of it");
+	if (s->resume)
+		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	return 0;
 }
 

@@ -199,7 +199,8 @@ static void get_health(struct call *c)
 	buf_fini(&marks);
 }
 
-static void post_run(struct call *c)
+/* `resume`: an ended run that the new one goes on from; NULL: what the body says. */
+static void begin_run(struct call *c, const char *resume)
 {
 	struct ava_error err = {0};
 	struct spawn_body body;
@@ -216,6 +217,8 @@ static void post_run(struct call *c)
 	if (!body.spawn.session_id || !*body.spawn.session_id)
 		body.spawn.session_id = session.text;
 	body.spawn.user_id = call_login(c->req);
+	if (resume)
+		body.spawn.resume = resume;
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
@@ -225,6 +228,16 @@ static void post_run(struct call *c)
 	else
 		ops_propose(c->routes->core, &body.spawn, call_proposed, k);
 	kept_returned(k);
+}
+
+static void post_run(struct call *c)
+{
+	begin_run(c, NULL);
+}
+
+static void post_resume(struct call *c)
+{
+	begin_run(c, c->id);
 }
 
 static void get_runs(struct call *c)
@@ -430,6 +443,8 @@ static const struct route {
 	{"GET", "/api/v1/runs/", "/events", PARAMS_AFTER, get_run_events},
 	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
 	{"POST", "/api/v1/runs/", "/steer", 0, post_steer},
+	{"POST", "/api/v1/runs/", "/resume", 0, post_resume},
+	{"POST", "/api/v1/runs/", "/replay", 0, post_replay},
 	{"POST", "/api/v1/groups", NULL, 0, post_group},
 	{"GET", "/api/v1/groups/", "", 0, get_group},
 	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},

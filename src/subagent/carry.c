@@ -70,11 +70,20 @@ static int take_told(struct carry *c, const json_t *value)
 	return 0;
 }
 
+/* Of the run that this one goes on from (resume.c). */
+static int take_results_before(struct carry *c, const json_t *value)
+{
+	json_int_t n = json_integer_value(value);
+
+	return n > 0 && n < UINT32_MAX ? toolrun_count(c->run, (unsigned)n) : 0;
+}
+
 static const struct {
 	const char *key;
 	int (*take)(struct carry *c, const json_t *value); /* 0, AVA_ENOMEM */
 } pieces[] = {
 	{"told", take_told},
+	{"results_before", take_results_before},
 };
 
 static int take_state(struct carry *c, const json_t *content)
@@ -247,7 +256,7 @@ static void take_tool_call(struct carry *c, const struct event_view *v, const js
 		return;
 	k = &c->calls[c->ncalls++];
 	buf_reset(&k->output);
-	k->answered = k->success = k->cut = false;
+	k->answered = k->success = k->cut = k->decided = false;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->past.totals.tool_calls++;
 	c->past.odd_replies = 0;
@@ -275,12 +284,16 @@ static int take_tool_result(struct carry *c, const json_t *content)
 	const char *error_class = json_get_str(content, "errorClass");
 
 	count_result(c->run, content);
+	if (error_class && strcmp(error_class, "bad_output") == 0)
+		c->past.repairs++;
 	for (unsigned i = 0; id && i < c->ncalls; i++) {
 		struct carried_call *k = &c->calls[i];
 
 		if (strcmp(k->id, id) != 0 || k->answered)
 			continue;
 		k->answered = true;
+		k->decided = false;
+		buf_reset(&k->output);
 		k->success = json_get_bool(content, "success", false);
 		k->cut = json_get_bool(content, "cut", false);
 		snprintf(k->error_class, sizeof(k->error_class), "%s",
@@ -322,7 +335,7 @@ static bool counts(int kind)
 {
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
-	       kind == EVENT_ContextEdit;
+	       kind == EVENT_ContextEdit || kind == EVENT_Waiting || kind == EVENT_Steering;
 }
 
 /* Room was made: that is the next input, not what was measured before. */
@@ -355,6 +368,10 @@ static int take_event(struct carry *c, const struct event_view *v)
 		take_limit(c, content);
 	else if (v->kind == EVENT_ContextEdit)
 		take_edit(c, content);
+	else if (v->kind == EVENT_Waiting)
+		rv = carry_waiting(c, content);
+	else if (v->kind == EVENT_Steering)
+		rv = carry_steering(c, content);
 	else
 		rv = take_state(c, content);
 	json_decref(content);
@@ -476,6 +493,8 @@ static int answer_recorded(struct carry *c, struct turn *t)
 		const struct carried_call *k = &c->calls[i];
 		struct turn_call *to = &t->calls[i];
 
+		if (k->decided && carry_decided(k, t, to) != 0)
+			return AVA_ENOMEM;
 		if (!k->answered)
 			continue;
 		to->answered = to->recorded = true;
@@ -531,11 +550,22 @@ static int last_reply(struct carry *c, const struct buf *body, const struct mess
 /* ---- the machine */
 
 /* A call was cut: nobody knows what it cost, so it is charged its estimate. */
-static int close_cut_call(struct carry *c)
+static void charge_cut_call(struct run *r)
 {
-	struct run *r = c->run;
-	struct draft *d = world_draft(r);
 	struct usage u;
+
+	r->cut = (struct usage){.cost_microusd = -1};
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	r->agent.totals.failed_calls++;
+	r->cut = u;
+}
+
+/* Written with the first thing that follows: ten thousand runs that wait for a slot
+ * write nothing, and hold no draft. */
+void carry_note(struct run *r, struct draft *d)
+{
+	struct usage u = r->cut;
 	struct record_failure f = {
 		.error_class = "interrupted",
 		.sentence = "the runtime stopped while the model was asked",
@@ -543,14 +573,10 @@ static int close_cut_call(struct carry *c)
 		.retry_ms = 0,
 	};
 
-	if (!d)
-		return AVA_ENOMEM;
-	r->cut = (struct usage){.cost_microusd = -1};
-	infer_estimate(r, &u);
-	agent_charge(&r->agent, &u);
-	r->agent.totals.failed_calls++;
-	record_infer_failed(d, r, &f);
-	return 0;
+	r->unnoted = false;
+	record_carried(d, r);
+	if (r->infer_id[0])
+		record_infer_failed(d, r, &f);
 }
 
 /* Waits go on where they were: those for a service by the clock on the wall, which
@@ -573,14 +599,10 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 	struct run *r = c->run;
 	bool cut = r->infer_id[0] != 0;
 	struct turn *t = NULL;
-	struct draft *d;
 	int rv = read_tail(c, file, len);
 
 	if (rv == 0 && c->replied)
 		rv = last_reply(c, body, info, &t, err);
-	d = rv == 0 ? world_draft(r) : NULL;
-	if (!d && rv == 0)
-		rv = AVA_ENOMEM;
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	if (rv != 0)
@@ -588,9 +610,9 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 	c->past.again |= cut;
 	agent_restore(&r->agent, &c->past);
 	restore_waits(c);
-	record_carried(d, r);
+	r->unnoted = true;
 	if (cut)
-		rv = close_cut_call(c);
+		charge_cut_call(r);
 	if (t) {
 		r->turn_open = t->ncalls > 0;
 		agent_resume_reply(&r->agent, t);

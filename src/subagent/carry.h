@@ -4,6 +4,7 @@
 #ifndef SUBAGENT_CARRY_H
 #define SUBAGENT_CARRY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/past.h"
@@ -11,12 +12,17 @@
 #include "event/event.h"
 #include "provider/messages.h"
 
+struct draft;
 struct run;
 struct ava_error;
 
 struct carried_call { /* of the last reply */
 	char id[16];
 	bool answered, success, cut;
+	/* A person was asked about it: what became of that, with the text in
+	 * `output`, while it has no result of its own. */
+	bool decided, approval, has_text;
+	enum agent_asked how;
 	struct buf output; /* as the event shows it; cut: its beginning */
 	char error_class[32];
 };
@@ -39,6 +45,12 @@ struct carry {
 	unsigned foreign;                    /* lines that are no events of this run */
 };
 
+/* ---- carry_person.c: what passed between the run and people */
+int carry_waiting(struct carry *c, const json_t *content);
+int carry_steering(struct carry *c, const json_t *content);
+/* What a person decided becomes the call's result, or leave to start. AVA_ENOMEM. */
+int carry_decided(const struct carried_call *k, struct turn *t, struct turn_call *to);
+
 struct carry *carry_new(struct run *r);
 void carry_free(struct carry *c);
 
@@ -49,5 +61,8 @@ int carry_log(struct carry *c, struct ava_error *err);
  * in the record. AVA_ECORRUPT: log and messages do not fit together. */
 int carry_machine(struct carry *c, const char *file, size_t len, const struct buf *body,
 		  const struct messages_info *info, struct ava_error *err);
+
+/* In the first draft after it: that it goes on, and the call that was cut. */
+void carry_note(struct run *r, struct draft *d);
 
 #endif

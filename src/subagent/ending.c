@@ -145,9 +145,8 @@ static void commit(void *user)
 			d->failed = true; /* an end without its result is none */
 		}
 		buf_fini(&result);
-		group_run_ends(r, d, j->end.status, j->end.summary);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
-		group_join(r, d);
+		group_run_ends(r, d, j->end.status, j->end.summary);
 		record_session_end(d, r, j->end.status, j->end.summary);
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);

@@ -20,7 +20,6 @@
 #include "codec/json.h"
 #include "journal/catalog.h"
 #include "os/loop.h"
-#include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -106,11 +105,13 @@ int group_enter(struct run *r)
 	g->time_ms = spec->time_ms;
 	if (spec->cost_microusd >= 0)
 		g->money.limit = spec->cost_microusd;
-	if (make_room(g, (unsigned)spec->size) != 0 || !add(g, r->id.text, r->trace.text)) {
+	if (make_room(g, (unsigned)spec->size) != 0) {
 		if (g->nruns == 0)
 			group_free(g);
-		return AVA_EINVAL;
+		return AVA_ENOMEM;
 	}
+	if (!add(g, r->id.text, r->trace.text))
+		return 0; /* all its places are taken: a fork of one of them runs alone */
 	g->nruns++;
 	r->group = g;
 	r->hold.of[BUDGET_GROUP] = &g->money;
@@ -156,13 +157,13 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
 	id = named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
 	if (!id)
-		return err_set(err, AVA_ENOENT, "the group of this run has no %.40s", ref);
+		return err_set(err, AVA_EINVAL, "the group of this run has no %.40s", ref);
 	if (!call) {
 		snprintf(out, 128, "runs/%s/result.json", id);
 		return 0;
 	}
 	if (sscanf(call + 1, "c%d.%d%n", &iteration, &n, &used) != 2 || call[1 + used])
-		return err_set(err, AVA_ENOENT, "%.20s is no call", call + 1);
+		return err_set(err, AVA_EINVAL, "%.20s is no call", call + 1);
 	snprintf(out, 128, "runs/%s/artifacts/c%d.%d.txt", id, iteration, n);
 	return 0;
 }
@@ -219,7 +220,8 @@ static void write_branch(struct jw *w, const struct group_member *m, bool ended)
 	jw_end(w);
 }
 
-static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+static void write_in_day(struct run *r, struct draft *d, enum event_kind kind,
+			 const struct buf *content)
 {
 	struct draft_where where = {.day = true};
 	struct event_meta meta = EVENT_META_NONE;
@@ -230,6 +232,12 @@ static void write_event(struct run *r, struct draft *d, enum event_kind kind)
 		.trace_id = "",
 		.user_id = r->spec->user_id,
 	};
+
+	(void)draft_event(d, &where, &head, content, &meta);
+}
+
+static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+{
 	struct group *g = r->group;
 	struct buf b;
 	struct jw w;
@@ -244,7 +252,23 @@ static void write_event(struct run *r, struct draft *d, enum event_kind kind)
 		write_branch(&w, &g->members[i], kind == EVENT_Join);
 	jw_end(&w);
 	jw_end(&w);
-	(void)draft_event(d, &where, &head, &b, &meta);
+	write_in_day(r, d, kind, &b);
+	buf_fini(&b);
+}
+
+/* The chain ends here: its next run cannot be spawned. */
+static void write_broken(struct run *r, struct draft *d, const char *why)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, CONTENT_MAX);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "class", "chain");
+	jw_preview(&w, "message", why, strlen(why), EVENT_PREVIEW_CHARS);
+	jw_end(&w);
+	write_in_day(r, d, EVENT_Error, &b);
 	buf_fini(&b);
 }
 
@@ -321,7 +345,7 @@ static void spawn_next(struct run *r, struct draft *d, enum ava_status status, c
 	if (rv == 0)
 		return;
 	spec_free(spec);
-	record_error(d, r, "chain", err.text);
+	write_broken(r, d, err.text);
 }
 
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary)
@@ -337,11 +361,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 		snprintf(m->head + 2 * i, 3, "%02x", r->head[i]);
 	if (g->chain && status == AVA_SUCCESS)
 		spawn_next(r, d, status, summary);
-}
-
-void group_join(struct run *r, struct draft *d)
-{
-	if (r->group && all_ended(r->group))
+	if (all_ended(g))
 		write_event(r, d, EVENT_Join);
 }
 

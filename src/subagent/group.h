@@ -40,20 +40,20 @@ struct group {
 	struct group_member *members; /* in their order; does not move while one runs */
 };
 
-/* The run has its id: it takes its place. AVA_ENOMEM; AVA_EINVAL: the group is full. */
+/* The run has its id: it takes its place; where all are taken (a fork of a run of
+ * the group) it stays alone. AVA_ENOMEM. */
 int group_enter(struct run *r);
 void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
 /* Fork, when all that begin together have been spawned into the same draft. */
 void group_fork(struct run *r, struct draft *d);
-/* Its end goes into `d`: in a chain the next run is spawned there, and started
- * by group_next when `d` is durable; when it was the last, Join follows. */
+/* Its end is in `d`: in a chain the next run is spawned behind it, and started by
+ * group_next when `d` is durable; when it was the last, Join follows. */
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);
-void group_join(struct run *r, struct draft *d);
 void group_next(struct run *r);
 /* What a run of the group may read of the others by reference: "S-7f3a2b",
  * "sibling:2" (the second of those that run side by side), and either with
- * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_ENOENT with a
+ * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_EINVAL with a
  * sentence. On a pool thread, while the run is at work. */
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
 

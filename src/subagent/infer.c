@@ -261,8 +261,7 @@ static void job_done(struct os_work *w)
 
 /* ---- start */
 
-/* The working folder, once for all calls: runs that wait for a slot hold none. */
-static int open_folder(struct run *r, struct ava_error *err)
+int infer_open_folder(struct run *r, struct ava_error *err)
 {
 	if (!r->spec->cwd[0] || r->env.cwd_fd >= 0)
 		return 0;
@@ -284,7 +283,7 @@ void infer_saved(int rv, void *user)
 	/* A later call's job waits for its own InferStart. */
 	if (!j || j->state != INFER_SAVE)
 		return;
-	rv = open_folder(r, &j->err);
+	rv = infer_open_folder(r, &j->err);
 	if (rv != 0) {
 		infer_fail(j, rv, rv == AVA_ENOENT ? "folder_gone" : err_word(rv), j->err.text);
 		return;
@@ -409,6 +408,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	buf_init(&j->body, MESSAGES_MAX);
 	r->job = j;
 	r->busy++;
+	if (r->unnoted) /* `cut` is of the call before */
+		(void)world_draft(r);
 	r->cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
 		r->retry = (struct retry){0};
@@ -459,7 +460,8 @@ void infer_stop(struct agent *a)
 
 void infer_interrupted(struct run *r)
 {
-	struct draft *d = r->infer_id[0] && !r->agent.ending ? world_draft(r) : NULL;
+	bool open = r->infer_id[0] && !r->agent.ending && !r->unnoted;
+	struct draft *d = open ? world_draft(r) : NULL;
 	struct record_failure f = {
 		.error_class = "interrupted",
 		.sentence = "the runtime stopped",

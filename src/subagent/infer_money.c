@@ -56,6 +56,12 @@ static void turn_day(struct supervisor *s)
 		memcpy(s->day_date, date, sizeof(date));
 }
 
+int64_t infer_money_day(struct supervisor *s)
+{
+	turn_day(s);
+	return s->day.spent;
+}
+
 static void refused_text(const struct run *r, char *out, size_t size)
 {
 	const struct budget *b = r->hold.of[r->hold.short_of];

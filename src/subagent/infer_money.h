@@ -3,6 +3,8 @@
 #ifndef SUBAGENT_INFER_MONEY_H
 #define SUBAGENT_INFER_MONEY_H
 
+#include <stdint.h>
+
 struct infer_job;
 struct run;
 struct supervisor;
@@ -10,6 +12,8 @@ struct supervisor;
 void infer_money_init(struct supervisor *s);
 /* After a restart: what the runs that ended today have cost, whoever counts it. */
 void infer_money_restore(struct supervisor *s);
+/* What counts against the budget of the day that it is now, micro-USD. */
+int64_t infer_money_day(struct supervisor *s);
 void infer_money_begin(struct run *r); /* of a new run */
 
 /* Reserve the call; its max_output is lowered where that is all there is.

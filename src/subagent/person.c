@@ -19,6 +19,7 @@
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/over_limit.h"
@@ -41,12 +42,13 @@ struct said { /* by a person: on its way to the disk, or to the model */
 
 struct person {
 	struct question question;
-	bool open;             /* `question` is */
-	struct said *answer;   /* to it; until person_ask_end */
-	struct list answering; /* ends of questions on their way to the disk, in order */
-	struct list saying;    /* messages likewise */
-	struct list said;      /* on disk, not told yet */
-	unsigned nsaid;        /* of both */
+	bool open;              /* `question` is */
+	struct question before; /* as a stop left it open; call_id "": none */
+	struct said *answer;    /* to it; until person_ask_end */
+	struct list answering;  /* ends of questions on their way to the disk, in order */
+	struct list saying;     /* messages likewise */
+	struct list said;       /* on disk, not told yet */
+	unsigned nsaid;         /* of both */
 	unsigned last_id;
 };
 
@@ -237,23 +239,41 @@ static void give_up(struct run *r)
 	world_wake(r);
 }
 
+/* Before a stop, and never answered: then it goes on where it was. */
+static bool was_asked(struct person *p)
+{
+	struct question *q = &p->question;
+	bool same = strcmp(q->call_id, p->before.call_id) == 0 &&
+		    strcmp(q->call_hash, p->before.call_hash) == 0;
+
+	if (same) {
+		q->asked_ms = p->before.asked_ms;
+		q->until_ms = p->before.until_ms;
+	}
+	p->before = (struct question){0};
+	return same;
+}
+
 int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int64_t *until_ms)
 {
 	struct run *r = a->world;
 	struct person *p = person_of(r);
 	struct draft *d = world_draft(r);
 	char shown[sizeof(r->activity)];
+	bool known;
 
 	const struct turn_call *c = call == AGENT_ASK_LIMIT ? NULL : &a->turn->calls[call];
 
 	if (!p || !d || fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
+	known = was_asked(p);
 	p->open = true;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
 	snprintf(shown, sizeof(shown), "Waiting for an answer: %s", p->question.text);
 	shown[utf8_prefix(shown, strlen(shown), 120)] = 0;
 	world_activity(r, shown);
-	record_state(d, r, "asked", NULL);
+	if (!known)
+		record_state(d, r, "asked", NULL);
 	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
 	if (r->sup->on_ask)
 		r->sup->on_ask(r);
@@ -332,13 +352,14 @@ static void steer_saved(int rv, void *user)
 	s->done = NULL;
 	list_del(&s->node);
 	if (s->late) {
-		done(0, s->id, s->user);
-		said_free(s);
+		s->done = done;
+		said_done(s, 0);
 		return;
 	}
 	list_add(&p->said, &s->node);
 	agent_on_steer(&r->agent);
-	done(0, s->id, s->user);
+	if (done)
+		done(0, s->id, s->user);
 }
 
 /* As the model reads it. */
@@ -415,6 +436,77 @@ void person_told(struct run *r, struct draft *d)
 		forget(r, d, s, "delivered");
 		said_free(s);
 	}
+}
+
+/* ---- after a restart */
+
+int person_restore_question(struct run *r, const json_t *content)
+{
+	const char *id = json_get_str(content, "callId"), *hash = json_get_str(content, "callHash");
+	const char *until = json_get_str(content, "expiresAt");
+	struct person *p = person_of(r);
+
+	if (!p)
+		return AVA_ENOMEM;
+	p->before = (struct question){.asked_ms = clock_wall_ms()};
+	snprintf(p->before.call_id, sizeof(p->before.call_id), "%s", id ? id : "");
+	snprintf(p->before.call_hash, sizeof(p->before.call_hash), "%s", hash ? hash : "");
+	if (until)
+		p->before.until_ms = MAX(clock_parse_iso(until, strlen(until)), 0);
+	return 0;
+}
+
+void person_forget_question(struct run *r)
+{
+	if (r->person)
+		r->person->before = (struct question){0};
+}
+
+int person_restore_said(struct run *r, const char *id, const char *text, const char *by)
+{
+	struct person *p = person_of(r);
+	struct said *s = p ? said_new(r, text, by, NULL, NULL) : NULL;
+	unsigned n = 0;
+
+	if (s)
+		s->notice = notice_of(s);
+	if (!s || !s->notice) {
+		said_free(s);
+		return AVA_ENOMEM;
+	}
+	if (p->nsaid == PERSON_SAID_MAX) { /* a log of ours has never more */
+		said_free(s);
+		return 0;
+	}
+	snprintf(s->id, sizeof(s->id), "%s", id);
+	if (sscanf(id, "m%u", &n) == 1)
+		p->last_id = MAX(p->last_id, n);
+	list_add(&p->said, &s->node);
+	p->nsaid++;
+	return 0;
+}
+
+void person_forget_said(struct run *r, const char *id)
+{
+	struct person *p = r->person;
+
+	if (!p)
+		return;
+	LIST_EACH (&p->said, at, tmp) {
+		struct said *s = LIST_ENTRY(at, struct said, node);
+
+		if (strcmp(s->id, id) != 0)
+			continue;
+		p->nsaid--;
+		said_free(s);
+	}
+}
+
+void person_restored(struct run *r)
+{
+	if (r->person)
+		LIST_EACH (&r->person->said, at, tmp)
+			agent_on_steer(&r->agent);
 }
 
 /* ---- the end */

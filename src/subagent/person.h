@@ -5,6 +5,7 @@
 #ifndef SUBAGENT_PERSON_H
 #define SUBAGENT_PERSON_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct question {
 	int64_t asked_ms, until_ms; /* wall */
 };
 
-/* rv 0: it is on disk. `steer_id` "" for an answer. Called once; AVA_ECANCELED:
+/* May be NULL. rv 0: it is on disk. `steer_id` "" for an answer. Once; AVA_ECANCELED:
  * the run ended, or the runtime stops, first. */
 typedef void (*person_fn)(int rv, const char *steer_id, void *user);
 
@@ -45,6 +46,16 @@ int person_answer(struct run *r, const char *text, bool yes, const char *by, per
  * As above; AVA_EBUSY: it has not read PERSON_SAID_MAX others. */
 int person_steer(struct run *r, const char *text, const char *by, person_fn done, void *user,
 		 struct ava_error *err);
+
+/* ---- after a restart, from the record (carry_person.c) */
+/* The Waiting event of a question that was open: asked again it is the same one,
+ * with the time it had left, and no second event. AVA_ENOMEM. */
+int person_restore_question(struct run *r, const json_t *content);
+void person_forget_question(struct run *r);
+int person_restore_said(struct run *r, const char *id, const char *text, const char *by);
+void person_forget_said(struct run *r, const char *id);
+/* The machine stands: it hears of what it has to tell. */
+void person_restored(struct run *r);
 
 /* ---- for the world */
 int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);

@@ -144,6 +144,10 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_bool(&c.w, "out", s->rights_out);
 	jw_end(&c.w);
 	jw_str(&c.w, "proposalId", r->proposal);
+	if (s->resumed_from[0])
+		jw_str(&c.w, "resumedFrom", s->resumed_from);
+	if (s->resumed_call > 0)
+		jw_int(&c.w, "resumedCall", s->resumed_call);
 	jw_str(&c.w, "requestedBy", s->user_id[0] ? s->user_id : "assistant");
 	jw_str(&c.w, "origin", s->origin);
 	jw_str(&c.w, "cwd", s->cwd);

@@ -24,6 +24,7 @@ static void run_wake(struct os_task *t)
 	if (r->abandoned) { /* without memory for its record: nothing more may happen */
 		infer_stop(&r->agent);
 		toolrun_stop(&r->agent);
+		infer_money_settle(r); /* others need not wait for what it held */
 	} else if (!r->done) {
 		agent_run(&r->agent);
 	}

@@ -90,10 +90,10 @@ struct run {
 	int64_t bytes_read;
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	struct buf artifacts;                 /* JSON strings joined by commas */
-	bool interrupted;                     /* left by a crash: it is only ended */
-	bool abandoned;                       /* the process stops: its machine does not go on */
-	bool durable, cancel_wanted;          /* its spawn is on disk; before it was */
-	bool ending, done; /* its last commit is on its way to the disk; is there */
+	bool interrupted, unnoted;   /* by a crash: it is only ended; it goes on, not yet written */
+	bool abandoned;              /* the process stops: its machine does not go on */
+	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
+	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };
 
 /* Told once when the run's end is durable (loop thread). */

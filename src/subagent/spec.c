@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "codec/schema.h"
 #include "subagent/spec_ask.h"
 
 static const struct preset {
@@ -29,6 +30,7 @@ void spec_free(struct run_spec *s)
 {
 	if (!s)
 		return;
+	json_decref(s->output_schema);
 	arena_fini(&s->mem);
 	free(s);
 }
@@ -200,6 +202,28 @@ static void set_rights(struct run_spec *r)
 	}
 }
 
+/* ---- the schema of the output */
+
+static int take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err)
+{
+	struct buf text;
+	int rv;
+
+	if (!schema)
+		return 0;
+	rv = schema_check(schema, err);
+	if (rv != 0)
+		return rv;
+	buf_init(&text, SCHEMA_BYTES_MAX);
+	if (json_dump(&text, schema) == 0)
+		r->agent.output_schema = arena_copy(&r->mem, text.data, text.len);
+	buf_fini(&text);
+	r->output_schema = json_deep_copy(schema);
+	return r->agent.output_schema && r->output_schema
+		       ? 0
+		       : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
 /* ---- canonical JSON */
 
 static void write_price(struct jw *w, const struct agent_price *p)
@@ -258,11 +282,17 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_bool(w, "untrusted", r->rights_untrusted);
 	jw_bool(w, "out", r->rights_out);
 	jw_end(w);
+	if (r->agent.output_schema)
+		jw_raw(w, "outputSchema", r->agent.output_schema, strlen(r->agent.output_schema));
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
 	spec_group_write(w, &r->group);
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
+	if (r->resumed_from[0])
+		jw_str(w, "resumedFrom", r->resumed_from);
+	if (r->resumed_call > 0)
+		jw_int(w, "resumedCall", r->resumed_call);
 }
 
 static int seal_config(struct run_spec *r, struct ava_error *err)
@@ -296,6 +326,7 @@ static struct run_spec *spec_new(void)
 	r->mem.chunk = 512; /* it is kept as long as the run waits */
 	r->operating = prompt_operating_text();
 	r->group.id = "";
+	r->resumed_from = "";
 	return r;
 }
 
@@ -329,8 +360,10 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, const stru
 	r->user_id = keep(r, s->user_id);
 	r->origin = keep(r, s->origin);
 	r->preset = keep(r, s->preset);
+	r->resumed_from = keep(r, s->resume);
+	r->resumed_call = s->resume_call;
 	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
-	    !r->origin || !r->preset)
+	    !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }
@@ -366,6 +399,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	rv = model_resolve(model, &r->model, NULL, err);
 	if (rv == 0)
 		rv = take_limits(r, s, set, err);
+	if (rv == 0)
+		rv = take_schema(r, s->output_schema, err);
 	if (rv == 0)
 		rv = take_grants(r, s, err);
 	if (rv == 0)
@@ -547,6 +582,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		.cwd = json_get_str(config, "cwd"),
 		.preset = json_get_str(config, "preset"),
 		.origin = json_get_str(config, "origin"),
+		.resume = json_get_str(config, "resumedFrom"),
+		.resume_call = json_get_int(config, "resumedCall", 0),
 		.session_id = session_id,
 		.request_id = request_id,
 		.user_id = user_id,
@@ -571,6 +608,8 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		rv = grants_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_ask_from_json(r, config, err);
+	if (rv == 0)
+		rv = take_schema(r, json_object_get(config, "outputSchema"), err);
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);
@@ -600,6 +639,7 @@ static int render_system(const struct run_spec *r, struct buf *out)
 		.tools = r->tools,
 		.ntools = r->agent.ntools,
 		.limits = &r->agent.limits,
+		.schema = r->agent.output_schema,
 	};
 
 	if (!r->system)

@@ -28,16 +28,15 @@ struct ava_error;
 struct op_spawn {
 	const char *role, *task, *context, *model, *preset, *cwd;
 	const char *session_id, *request_id, *user_id, *origin;
-	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations;
-	bool extended_thinking, no_thinking; /* none of them: the role's */
-	const char *const *tools;            /* NULL: the role's */
-	size_t ntools;
-	const char *const *grants;
-	size_t ngrants;
-	const char *const *ask_before; /* tools whose calls wait for a person's yes */
-	size_t nask_before;
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations, resume_call;
+	bool extended_thinking, no_thinking;      /* none of them: the role's */
+	const char *const *tools, *const *grants; /* tools NULL: the role's */
+	const char *const *ask_before;            /* tools whose calls wait for a person's yes */
+	size_t ntools, ngrants, nask_before;
+	const json_t *output_schema;    /* NULL: any output */
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
+	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
@@ -50,15 +49,17 @@ struct run_spec {
 	const struct role *role;
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
+	const char *resumed_from; /* the run that it goes on from; "": none */
 	struct model model;
 	struct agent_spec agent;
 	const struct tool *tools[ROLE_MAX_TOOLS], *ask_before[ROLE_MAX_TOOLS];
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
-	int64_t expected_tokens; /* what the quote expects */
+	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
 	bool rights_private, rights_untrusted, rights_out;
+	json_t *output_schema; /* owned; NULL: any output */
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
 	const char *config;    /* canonical JSON */

@@ -18,6 +18,7 @@
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
+#include "subagent/resume.h"
 #include "subagent/world.h"
 
 static void delist(struct run *r);
@@ -148,16 +149,33 @@ static void delist(struct run *r)
 	r->sup->nlive--;
 }
 
-static int write_spawn(struct run *r, struct draft *d)
+static int write_messages(struct run *r, struct draft *d, unsigned *results, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
 	struct buf *b;
 
 	run_messages_path(r, path);
 	b = draft_part(d, DRAFT_MESSAGES, path);
-	if (!b || spec_messages(r->spec, b, &r->request_bytes, &r->prefix) != 0)
-		return AVA_ENOMEM;
+	if (b && r->spec->resumed_from[0])
+		return resume_messages(r, b, results, err);
+	return b ? spec_messages(r->spec, b, &r->request_bytes, &r->prefix) : AVA_ENOMEM;
+}
+
+static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
+{
+	unsigned results = 0;
+	char text[16];
+	int rv = write_messages(r, d, &results, err);
+
+	if (rv != 0)
+		return rv;
 	record_spawn(d, r);
+	if (results > 0) { /* of the run before: read_result must not count them as its own */
+		snprintf(text, sizeof(text), "%u", results);
+		record_piece(d, r, "results_before", text);
+		if (toolrun_count(r, results) != 0)
+			return AVA_ENOMEM;
+	}
 	record_session_start(d, r);
 	record_catalog_spawn(d, r);
 	return d->failed ? AVA_ENOMEM : 0;
@@ -168,6 +186,7 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 {
 	struct stat st;
 	struct run *r;
+	int rv;
 
 	if (spec->cwd[0] && (stat(spec->cwd, &st) != 0 || !S_ISDIR(st.st_mode)))
 		return err_set(
@@ -189,11 +208,12 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 	r->spawned_wall_ms = clock_wall_ms();
 	world_activity(r, "Starting");
 	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
-	if (group_enter(r) != 0 || enlist(s, r) != 0 || write_spawn(r, d) != 0) {
+	rv = group_enter(r) != 0 || enlist(s, r) != 0 ? AVA_ENOMEM : write_spawn(r, d, err);
+	if (rv != 0) {
 		r->spec = NULL;
 		delist(r);
 		run_free(r);
-		return err_set(err, AVA_ENOMEM, "out of memory");
+		return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 	}
 	s->total++;
 	*out = r;

@@ -123,7 +123,7 @@ static int fetch_of_others(struct run *r, const char *ref, struct buf *out, stru
 	if (rv != 0)
 		return rv;
 	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) != 0)
-		return err_set(err, AVA_ENOENT,
+		return err_set(err, AVA_EBUSY,
 			       "%.40s is not there (yet): a result is when its run has ended", ref);
 	rv = buf_add(out, data, len);
 	free(data);
@@ -352,6 +352,8 @@ int toolrun_start(struct agent *a, unsigned index)
 	tc->started_ms = clock_mono_ms();
 	r->last_tool_wall_ms = clock_wall_ms();
 	snprintf(r->last_tool, sizeof(r->last_tool), "%s", tc->name);
+	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+		(void)infer_open_folder(r, NULL);
 	show_activity(r, tc->tool, c->args);
 	tc->tool->start(&c->tool);
 	return 0;

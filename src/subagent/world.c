@@ -14,6 +14,7 @@
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/carry.h"
 #include "subagent/record.h"
 #include "subagent/room.h"
 #include "subagent/supervisor.h"
@@ -29,6 +30,8 @@ struct draft *world_draft(struct run *r)
 {
 	if (!r->draft)
 		r->draft = draft_new(r->outbox.lb);
+	if (r->draft && r->unnoted)
+		carry_note(r, r->draft);
 	return r->draft;
 }
 
@@ -114,7 +117,13 @@ static void world_slot_want(struct agent *a)
 
 static void world_slot_drop(struct agent *a)
 {
-	supervisor_slot_drop(run_of(a));
+	struct run *r = run_of(a);
+
+	supervisor_slot_drop(r);
+	if (r->env.cwd_fd < 0 || a->ending || r->busy > 0)
+		return;
+	close(r->env.cwd_fd); /* it may wait for days */
+	r->env.cwd_fd = -1;
 }
 
 /* ---- records */

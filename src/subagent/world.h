@@ -26,6 +26,9 @@ void world_activity(struct run *r, const char *text);
 void world_release(struct run *r);
 
 /* ---- infer.c */
+/* The working folder, once for all calls: runs that wait for a slot or a person
+ * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
+int infer_open_folder(struct run *r, struct ava_error *err);
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
 int infer_init(struct run *r); /* the timer of delayed replies; AVA_ENOMEM */

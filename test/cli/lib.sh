@@ -135,6 +135,18 @@ skip()
 	finish
 }
 
+# all_replay NAME: every run of the root executes again from its record, to the byte.
+all_replay()
+{
+	replay_bad=
+	for replay_file in "$AVA_DATA_ROOT"/runs/S-*/messages.jsonl; do
+		replay_run=${replay_file%/messages.jsonl}
+		"$AVA" replay "${replay_run##*/}" >"$T/replayed" 2>&1 </dev/null ||
+			replay_bad="$replay_bad $(cat "$T/replayed")"
+	done
+	equal "$1" '' "$replay_bad"
+}
+
 finish()
 {
 	printf '1..%d\n' "$test_count"

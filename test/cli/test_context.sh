@@ -71,6 +71,10 @@ for model in anthropic/small-window openrouter/some/small-window; do
 	contains "$name: a marker stands in its place" "taken out to make room" \
 		"$AVA_DATA_ROOT/runs/$(id "$name")/messages.jsonl"
 done
+for name in anthropic openrouter; do
+	"$AVA" replay "$(id "$name")" >"$T/replay" 2>&1 </dev/null
+	result $? "$name: it replays from its record, edits and all" || note "$(cat "$T/replay")"
+done
 equal 'the service found every request valid' 0 "$(mock /stats | jq .refused)"
 
 # The table says 200,000, the service takes 30,000.
@@ -83,11 +87,30 @@ equal 'the cause stands in the log' 1 \
 	"$(events over '.eventType == "ContextEdit" and .content.cause == "overflow"')"
 contains 'what was learned is written down' '{"spec":{"window":' "$AVA_DATA_ROOT/runs/$(id over)/messages.jsonl"
 
+mock '/stats?clear' >/dev/null
+
+# Decided once: after a crash the run goes on from what was written.
+"$AVA" run "Read them all, killed. [[mock turns=24 window=40000 latency=150]]" \
+	--model anthropic/small-window --role code_reviewer --yes --background >"$T/started" 2>&1 </dev/null
+grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.killed"
+edited() { [ "$(events killed '.eventType == "ContextEdit"')" -ge 1 ]; }
+check 'room is made in a run that will be cut off' wait_for 120 edited
+kill_daemon
+start_daemon || { result 1 'avad serves again' || finish; }
+"$AVA" wait --timeout 200 "$(id killed)" >/dev/null 2>&1
+equal 'after kill -9 it comes to its end' success \
+	"$("$AVA" result "$(id killed)" --json 2>/dev/null </dev/null | jq -r .status)"
+equal 'and room is not made again for what was decided' 1 \
+	"$(events killed '.eventType == "ContextEdit"')"
+equal 'nor was a request refused' 0 "$(mock /stats | jq .refused)"
+
 # Nothing is small enough.
 run never anthropic/claims-much 'turns=24 window=200'
 equal 'where nothing can go it ends by name' 'error model_error' \
 	"$(jq -r '"\(.status) \(.stop_reason)"' "$T/out.never")"
 [ "$(events never '.eventType == "InferStart"')" -le 4 ]
 result $? 'after four attempts at the most' || note_errors
+
+all_replay 'every run replays identically'
 
 finish

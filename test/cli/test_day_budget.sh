@@ -42,6 +42,9 @@ check 'what they say they cost is what was billed, each call rounded up' \
 	[ "$said" -ge "$(spent)" -a "$said" -le $(($(spent) + 100)) ]
 check 'most of it was used' [ "$(spent)" -ge 300000 ]
 
+run "$AVA" status
+contains 'the overview shows it' 'budget of the day: $0.3' "$OUT"
+
 # The next start knows what today has cost.
 stop_daemon
 before=$(spent)
@@ -51,4 +54,19 @@ id=$(run_one 13)
 equal 'after a restart nothing is left either' cost_exceeded \
 	"$("$AVA" result "$id" --json </dev/null | jq -r .status)"
 equal 'and nothing was asked for' "$before" "$(spent)"
+
+# Ava's own turns draw on it too, and are remembered.
+stop_daemon
+export AVA_DATA_ROOT="$T/other" AVA_BUDGET_DAY_CENTS=3
+start_daemon
+before=$(spent)
+echo 'hello there' | "$AVA" chat >"$T/chat1" 2>&1
+asked() { [ "$(spent)" -gt "$before" ]; }
+check 'Ava speaks' asked
+before=$(spent)
+kill_daemon
+start_daemon
+echo 'hello again' | "$AVA" chat >"$T/chat2" 2>&1
+contains 'until the day has no more' "today's budget of 3 cents" "$T/chat2"
+equal 'which a kill does not forget' "$before" "$(spent)"
 finish

@@ -66,4 +66,9 @@ equal 'and is told of once' 50 "$(day | jq -r 'select(.eventType == "SubagentCom
 	.content.subagentId' | wc -l)"
 equal 'one Join, with all of them' '[50]' \
 	"$(day | jq -c 'select(.eventType == "Join") | .content.branchCount' | jq -sc .)"
+
+all_replay 'every run replays identically'
+
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

@@ -27,6 +27,8 @@ equal 'nothing forked' 0 "$(count '.eventType == "Fork"')"
 echo yes | "$AVA" run --parallel tasks.jsonl --max-cost-cents 0 --timeout 300 >"$OUT" 2>"$ERR"
 equal 'a yes runs both' 0 $?
 contains 'what came of them' '2 of 2 succeeded' "$OUT"
+run "$AVA" logs --type join
+contains 'the log says it in words' ' success, S-' "$OUT"
 equal 'one confirmation' 1 "$(count '.eventType == "SpawnConfirmed"')"
 equal 'Fork names both' 2 "$(events '.eventType == "Fork"' | jq '.content.branchIds | length')"
 equal 'Join has their ends' '["success","success"]' \
@@ -42,10 +44,20 @@ equal 'an unknown group is none' not_found "$(group G-000000 | jq -r .error.code
 "$AVA" run --parallel tasks.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
 equal 'as JSON: each with its result' 2 "$(jq '[.runs[].result.summary] | length' "$OUT")"
 
+echo no | "$AVA" run --parallel tasks.jsonl >/dev/null 2>&1
+run "$AVA" proposals -a
+contains 'a proposal of several says so' '2 runs: Find where two is said.' "$OUT"
+
 echo '{"task":"x","modle":"y"}' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
 exits 'a bad line is named' 2
 contains 'with its number' 'run 1' "$ERR"
+echo '{"task":"x","confirmed":true}' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'what belongs to the group is refused in a run' 2
+echo '{"task":"x","resume":"S-123456"}' >bad.jsonl
+run "$AVA" run --parallel bad.jsonl --yes
+exits 'and a resume, too' 2
 echo 'nothing' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
 exits 'what is no JSON is refused' 2
@@ -58,8 +70,86 @@ equal 'a chain ends' '["success","success"]' "$(jq -c '[.runs[].status]' "$OUT")
 first=$(jq -r '.runs[0].subagent_id' "$OUT") second=$(jq -r '.runs[1].subagent_id' "$OUT")
 head -n 1 "$AVA_DATA_ROOT/runs/$second/messages.jsonl" | jq -r .spec.context >"$T/context"
 contains 'the second knows what the first found' "The run before ($first, success)" "$T/context"
-equal 'the second began when the first had ended' true "$(day | jq -s --arg a "$first" \
+equal 'the second began behind the end of the first' true "$(day | jq -s --arg a "$first" \
 	--arg b "$second" '(map(select(.content.subagentId == $a and
-	.eventType == "SubagentComplete"))[0].timestamp) <= (map(select(.content.subagentId == $b
-	and .eventType == "SubagentSpawn"))[0].timestamp)')"
+	.eventType == "SubagentComplete"))[0].lsn) < (map(select(.content.subagentId == $b
+	and .eventType == "SubagentSpawn"))[0].lsn)')"
+
+# --- shared results -----------------------------------------------------------------------
+cat >"$T/finds.jsonl" <<'END'
+{"tool_calls":[{"name":"submit_result","args":{"output":{"answer":42},"summary":"it is 42","confidence":1}}]}
+END
+cat >"$T/reads.jsonl" <<'END'
+{"tool_calls":[{"name":"read_result","args":{"call_id":"sibling:1"}},{"name":"read_result","args":{"call_id":"sibling:3"}}]}
+{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"read it","confidence":1}}]}
+END
+stop_daemon
+AVA_RUNS_MAX=1 # the second has its slot when the first has ended
+export AVA_RUNS_MAX
+start_daemon
+for model in finds reads; do
+	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
+done >share.jsonl
+outputs() { jq -r 'select(.eventType == "ToolResult" and .content.name == "read_result") |
+	.content.output' "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
+"$AVA" run --parallel share.jsonl --share --yes --json >"$OUT" 2>"$ERR" </dev/null
+outputs "$(jq -r '.runs[1].subagent_id' "$OUT")" >"$T/read"
+contains 'a run reads what another one found' 'it is 42' "$T/read"
+contains 'and hears that there is no third' 'has no sibling:3' "$T/read"
+"$AVA" run --parallel share.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
+outputs "$(jq -r '.runs[1].subagent_id' "$OUT")" >"$T/read"
+contains 'not unless they share' 'may not read what others have found' "$T/read"
+
+# --- one deadline, for those that wait for a slot too -------------------------------------
+echo '{"text":"never said","delay_ms":600000}' >"$T/slow.jsonl"
+for i in 1 2 3; do
+	echo "{\"task\":\"Take long, $i.\",\"role\":\"researcher\",\"model\":\"offline:$T/slow.jsonl\"}"
+done >slow.jsonl
+"$AVA" run --parallel slow.jsonl --timeout 1 --yes --json >"$OUT" 2>"$ERR" </dev/null
+equal 'all end at the deadline of their group' '3 ["timeout"]' \
+	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
+
+# --- Ctrl-C cancels all of them -----------------------------------------------------------
+"$AVA" run --parallel slow.jsonl --yes --json >"$OUT" 2>"$T/talk" </dev/null &
+ava=$!
+keep $ava
+at_work() { [ "$("$AVA" ps --json | jq 'map(select(.status == "running")) | length')" = 1 ]; }
+check 'one has the slot' wait_for 60 at_work
+kill -INT $ava
+wait $ava
+equal 'an interrupt cancels those that work and those that wait' '1 ["cancelled"]' \
+	"$? $(jq -c '[.runs[].status] | unique' "$OUT")"
+contains 'and says so' 'Cancelling G-' "$T/talk"
+
+G=$("$AVA" run --parallel slow.jsonl --yes --background --json 2>/dev/null </dev/null |
+	jq -r .group_id)
+run "$AVA" cancel "$G" --json
+exits 'ava cancel takes a group' 0
+equal 'and stops all of it' '3 ["cancelled"]' \
+	"$(jq -s length "$OUT") $(jq -sc '[.[].status] | unique' "$OUT")"
+run "$AVA" cancel G-000000
+exits 'a group that is none' 5
+
+# --- a chain over a kill ------------------------------------------------------------------
+echo '{"delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"first part","confidence":1}}]}' \
+	>"$T/late.jsonl"
+for model in late finds; do
+	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
+done >chain.jsonl
+C=$("$AVA" run --parallel chain.jsonl --chain --yes --background --json 2>/dev/null </dev/null |
+	jq -r .group_id)
+asked() { [ "$(group "$C" | jq -r '.runs[0].iteration')" = 1 ]; }
+check 'the first is at work' wait_for 60 asked
+kill_daemon
+start_daemon
+ended() { [ "$(group "$C" | jq -r .status)" = ended ]; }
+check 'the chain goes on after a kill' wait_for 60 ended
+equal 'to its end' 'success success' \
+	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
+equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId == \"$C\"")"
+
+all_replay 'every run replays identically'
+
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

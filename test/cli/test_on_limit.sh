@@ -53,4 +53,9 @@ equal 'it ends with what it has' 'iterations_exceeded true' \
 
 run "$AVA" run "x" --on-limit maybe --yes
 exits 'another word is refused' 2
+
+all_replay 'every run replays identically'
+
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

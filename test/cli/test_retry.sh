@@ -175,4 +175,7 @@ equal 'with a good key it goes on' 'success submitted' "$(of key "$ENDED_AS")"
 
 check 'every line of the log is an event' \
 	"$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+
+all_replay 'every run replays identically'
+
 finish

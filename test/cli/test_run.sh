@@ -139,4 +139,6 @@ contains 'the words stay' 'Spawning Researcher subagent (S-' "$ERR"
 run env LC_ALL=C.UTF-8 TERM=dumb "$AVA" run --yes 'find kettle'
 lacks 'so on a dumb terminal' '🚀' "$ERR"
 
+all_replay 'every run replays identically'
+
 finish

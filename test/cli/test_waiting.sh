@@ -36,6 +36,7 @@ start() # FILE [OPTION...]
 		2>"$ERR" | jq -r .subagent_id
 }
 status_is() { [ "$("$AVA" status "$1" --json </dev/null | jq -r .status)" = "$2" ]; }
+asks_of() { "$AVA" status "$1" --json </dev/null | jq -e --arg c "$2" '.waiting_for.call_id == $c' >"$T/null"; }
 logged() { grep -c "$2" "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
 
 # Who is away is told.
@@ -121,8 +122,7 @@ exits 'what is not clear is asked again' 2
 check 'it still waits' status_is "$e" waiting
 run "$AVA" steer --call c1.1 "$e" yes
 exits 'yes' 0
-asks() { "$AVA" status "$e" --json </dev/null | jq -e --arg c "$1" '.waiting_for.call_id == $c' >"$T/null"; }
-wait_for 30 asks c1.2
+wait_for 30 asks_of "$e" c1.2
 check 'the yes was for one call, not for the next' [ "$(logged "$e" '"eventType":"ToolResult"')" = 0 ]
 run "$AVA" steer "$e" 'no: not that file'
 exits 'no' 0
@@ -139,6 +139,39 @@ equal 'what was allowed is bound to the call' 2 "$(jq -r 'select(.eventType == "
 run "$AVA" run x --ask-before read_fle --yes
 exits 'a misspelt tool' 2
 
+# --- a stop: what is asked and what was said are still there
+f=$(start asks)
+wait_for 30 status_is "$f" waiting
+g=$(start reads --ask-before read_file)
+wait_for 30 status_is "$g" waiting
+run "$AVA" steer "$g" yes
+wait_for 30 asks_of "$g" c1.2
+slow=$(start slow)
+wait_for 30 status_is "$slow" running
+h=$(start works)
+run "$AVA" steer --no-wait "$h" 'only the parser'
+until=$("$AVA" status "$f" --json </dev/null | jq -r .waiting_for.expires_at)
+pid=$(daemon_pid)
+stop_pid KILL "$pid"
+start_daemon
+wait_for 30 asks_of "$f" c1.1
+check 'a question waits on' asks_of "$f" c1.1
+equal 'as long as it would have' "$until" "$("$AVA" status "$f" --json </dev/null |
+	jq -r .waiting_for.expires_at)"
+equal 'it was asked once' 1 "$(logged "$f" '"state":"asked"')"
+wait_for 30 asks_of "$g" c1.2
+check 'a yes that was given counts, the next call still needs its own' asks_of "$g" c1.2
+equal 'nothing was asked twice' 2 "$(logged "$g" '"state":"asked"')"
+"$AVA" steer "$f" json >/dev/null </dev/null
+"$AVA" steer "$g" yes >/dev/null </dev/null
+"$AVA" cancel "$slow" >/dev/null </dev/null
+run "$AVA" wait --timeout 60 "$f" "$g" "$h"
+exits 'all of them go on' 0
+equal 'both were read' 2 "$(logged "$g" '"name":"read_file","success":true')"
+equal 'what was said was read' 'queued delivered' "$(jq -r 'select(.eventType == "Steering") |
+	.content.outcome' "$AVA_DATA_ROOT/logs/subagents/$h.jsonl" | paste -sd' ')"
+equal 'before the result' minded "$("$AVA" result "$h" --json </dev/null | jq -r .summary)"
+
 # --- cancelled while it waits
 d=$(start asks)
 wait_for 30 status_is "$d" waiting
@@ -147,4 +180,7 @@ exits 'a run that waits is cancelled' 0
 equal 'its question is closed' 1 "$(logged "$d" '"state":"stopped"')"
 run "$AVA" steer S-abcdef hello
 exits 'a run that does not exist' 5
+
+all_replay 'every run replays identically'
+
 finish

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
+#include "subagent/person.h"
 #include "subagent/restart.h"
 #include "subagent/supervisor.h"
 
@@ -272,13 +273,14 @@ static void test_a_cut_call(void **state)
 		assert_int_equal(r->agent.totals.input, r->request_bytes / 4);
 		assert_int_equal(r->agent.used_ms, 4000); /* the time without a process is none */
 		assert_string_equal(w.problems, "");
-		close_world(&w);
-		assert_true(rig_holds(&w.r, l.log, "\"estimated\":true"));
-		assert_true(rig_holds(&w.r, l.log, "\"errorClass\":\"interrupted\""));
+		close_world(&w); /* nothing followed: nothing is written */
+		assert_false(rig_holds(&w.r, l.log, "\"estimated\":true"));
 	}
 	unlink(rig_path(&w.r, l.messages)); /* and a run that cannot go on ends */
 	restart(&w);
 	assert_interrupted(&w, &l);
+	assert_true(rig_holds(&w.r, l.log, "\"estimated\":true"));
+	assert_true(rig_holds(&w.r, l.log, "\"errorClass\":\"interrupted\""));
 	close_world(&w);
 	restart(&w); /* ended is ended */
 	assert_int_equal(w.sup.nlive, 0);
@@ -428,6 +430,92 @@ static void test_open_intents_get_results(void **state)
 	assert_true(rig_holds(&w.r, l.result, "\"tokens_used\":77"));
 	free(file);
 	free(messages);
+	fini_world(&w);
+}
+
+static void waiting(struct world *w, const struct left *l, const char *call, const char *kind,
+		    const char *state, const char *more)
+{
+	char content[600];
+
+	snprintf(content, sizeof(content),
+		 "{\"subagentId\":\"%s\",\"callId\":\"%s\",\"state\":\"%s\",\"kind\":\"%s\","
+		 "\"callHash\":\"%064d\"%s}",
+		 l->id, call, state, kind, 0, more);
+	add(w, l, EVENT_Waiting, content);
+}
+
+/* What a person decided holds, also when the call has no result of its own yet. */
+static void test_decisions_are_kept(void **state)
+{
+	static const struct {
+		const char *kind, *state, *more, *output, *error_class;
+		bool success;
+	} cases[] = {
+		{"question", "answered", ",\"answer\":\"this one\"", "this one", "", true},
+		{"question", "expired", ",\"default\":\"that\"", "that\n(nobody answered", "",
+		 true},
+		{"question", "expired", "", "nobody answered in time", "timeout", false},
+		{"approval", "refused", ",\"answer\":\"no: never\"", "did not allow it: no: never",
+		 "denied", false},
+		{"approval", "expired", "", "not run: it needs", "timeout", false},
+		{"approval", "answered", ",\"answer\":\"yes\"", NULL, "", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct turn_call *c;
+		struct world w;
+		struct left l;
+
+		init_world(&w);
+		l = at_work(&w);
+		waiting(&w, &l, "c1.2", cases[i].kind, "asked", "");
+		waiting(&w, &l, "c1.2", cases[i].kind, cases[i].state, cases[i].more);
+		close_world(&w);
+		restart(&w);
+		c = &carried(&w, &l)->agent.turn->calls[1];
+		assert_int_equal(c->approved, cases[i].output == NULL);
+		assert_int_equal(c->answered, cases[i].output != NULL);
+		assert_false(c->recorded); /* its ToolResult comes with the next commit */
+		if (cases[i].output != NULL) {
+			assert_int_equal(c->success, cases[i].success);
+			assert_string_equal(c->error_class, cases[i].error_class);
+			assert_non_null(strstr(c->output, cases[i].output));
+		}
+		fini_world(&w);
+	}
+}
+
+/* What was said and not read is told; what was read is not told again. */
+static void test_what_was_said_is_kept(void **state)
+{
+	const char *notices[PERSON_SAID_MAX];
+	struct world w;
+	struct left l;
+	struct run *r;
+
+	init_world(&w);
+	l = at_work(&w);
+	add(&w, &l, EVENT_Steering,
+	    "{\"text\":\"first\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"by\":\"ben\"}");
+	add(&w, &l, EVENT_Steering,
+	    "{\"text\":\"second\",\"outcome\":\"queued\",\"steerId\":\"m2\",\"by\":\"ben\"}");
+	add(&w, &l, EVENT_Steering,
+	    "{\"text\":\"first\",\"outcome\":\"delivered\",\"steerId\":\"m1\",\"by\":\"ben\"}");
+	close_world(&w);
+	restart(&w);
+	r = carried(&w, &l);
+	assert_int_equal(r->agent.steers, 1);
+	assert_int_equal(person_notices(r, notices), 1);
+	assert_string_equal(notices[0], "[ava] A person says: second");
+	/* It ends before it goes on: that is told, and the numbers go on. */
+	assert_int_equal(person_steer(r, "third", "ben", NULL, NULL, &w.err), 0);
+	supervisor_cancel(r);
+	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
+	assert_true(rig_holds(&w.r, l.log,
+			      "{\"text\":\"second\",\"outcome\":\"too_late\",\"steerId\":\"m2\""));
+	assert_true(rig_holds(&w.r, l.log,
+			      "{\"text\":\"third\",\"outcome\":\"too_late\",\"steerId\":\"m3\""));
 	fini_world(&w);
 }
 
@@ -655,6 +743,8 @@ int main(void)
 		cmocka_unit_test(test_a_log_without_its_messages),
 		cmocka_unit_test(test_results_are_kept),
 		cmocka_unit_test(test_open_intents_get_results),
+		cmocka_unit_test(test_decisions_are_kept),
+		cmocka_unit_test(test_what_was_said_is_kept),
 		cmocka_unit_test(test_a_catalog_that_was_removed),
 		cmocka_unit_test(test_rows_that_cannot_be_written),
 		cmocka_unit_test(test_rows_that_are_none),

@@ -5,6 +5,8 @@
 #include <glob.h>
 #include <malloc.h>
 
+#include "ava/state.h"
+
 /* ---- talking */
 
 static void test_a_plain_answer(void **state)
@@ -112,6 +114,90 @@ static void test_context_refs(void **state)
 	tell(w, id, "go");
 	assert_int_equal(seen(w, id, "toolResult", "there is no earlier call c9.9").n, 1);
 	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
+}
+
+/* ---- runs that ask */
+
+static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	snprintf(user, 24, "%s", rv == 0 ? s->id : "!");
+}
+
+static void keep_status(const struct op_status *s, void *user)
+{
+	*(enum ava_status *)user = s->status;
+}
+
+/* A run of this conversation that waits for a person, and its id. */
+static void asking(struct world *w, const char *session, const char *lines, const char *before,
+		   char run[24])
+{
+	struct op_spawn s = {
+		.role = "researcher",
+		.task = "ask",
+		.model = script(w, lines),
+		.session_id = session,
+		.cwd = w->src,
+		.user_id = "ben",
+		.origin = "test",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+		.ask_before = &before,
+		.nask_before = before != NULL,
+	};
+	struct run *r;
+
+	run[0] = 0;
+	ops_spawn(w->core, &s, spawned, run);
+	for (int i = 0; !run[0] && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	r = supervisor_find(&w->core->sup, run);
+	assert_non_null(r);
+	for (int i = 0; run_status(r) != AVA_WAITING && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(run_status(r), AVA_WAITING);
+}
+
+/* She hears what a run of hers asks, and passes the person's words on; a yes to a
+ * call is not hers to give. */
+static void test_runs_that_ask(void **state)
+{
+	static const char asks[] =
+		"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which [ava] "
+		"one?\"}}]}\n{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":"
+		"null,"
+		"\"summary\":\"as told\",\"confidence\":1}}]}\n";
+	static const char reads[] =
+		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n";
+	struct world *w = *state;
+	char id[64], path[500], lines[900], one[24], two[24];
+	enum ava_status ended = AVA_STARTING;
+
+	snprintf(path, sizeof(path), "%s", script(w, "{\"text\":\"Hi.\"}\n"));
+	snprintf(id, sizeof(id), "%s", begin(w, path));
+	tell(w, id, "hello");
+	asking(w, id, asks, NULL, one);
+	asking(w, id, reads, "read_file", two);
+	snprintf(lines, sizeof(lines),
+		 "{\"text\":\"Hi.\"}\n"
+		 "{\"tool_calls\":[{\"name\":\"steer_subagent\",\"args\":{\"subagent_id\":\"%s\","
+		 "\"message\":\"this one\",\"call_id\":\"c1.1\"}},{\"name\":\"steer_subagent\","
+		 "\"args\":{\"subagent_id\":\"%s\",\"message\":\"yes\"}}]}\n"
+		 "{\"text\":\"Passed on.\"}\n{\"text\":\"It is done.\"}\n{\"text\":\"Well.\"}\n",
+		 one, two);
+	unit_write(strchr(path, '/'), lines, strlen(lines));
+	tell(w, id, "this one");
+	assert_sent(w, id, "asks the person (call c1.1): \\\"Which [\\\\ava] one?", true);
+	assert_sent(w, id, "waits for the person's yes before a call", true);
+	assert_int_equal(seen(w, id, "toolResult", "It has its answer").n, 1);
+	assert_int_equal(seen(w, id, "toolResult", "only the person's own words").n, 1);
+	assert_int_equal(run_status(supervisor_find(&w->core->sup, two)), AVA_WAITING);
+	supervisor_cancel(supervisor_find(&w->core->sup, two));
+	wait_while(w, id, has_runs);
+	assert_int_equal(ops_status(w->core, one, keep_status, &ended, NULL), 0);
+	assert_int_equal(ended, AVA_SUCCESS);
 }
 
 static unsigned times(const char *data, const char *text)
@@ -539,6 +625,7 @@ int main(void)
 		TEST(test_stop),
 		TEST(test_forged_notices),
 		TEST(test_context_refs),
+		TEST(test_runs_that_ask),
 		TEST(test_several_runs),
 		TEST(test_long_results),
 		TEST(test_limits_are_of_a_turn),

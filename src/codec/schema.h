@@ -1,0 +1,28 @@
+/* JSON Schema, the part of draft 2020-12 that doc/SCHEMA.md lists: does a value
+ * fit, and if not, where and why in words for a model. Pure and bounded. */
+#ifndef CODEC_SCHEMA_H
+#define CODEC_SCHEMA_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+struct ava_error;
+
+#define SCHEMA_BYTES_MAX  65536
+#define SCHEMA_DEPTH_MAX  32     /* of the schema, and of references in a row */
+#define SCHEMA_STEPS_MAX  100000 /* schemas applied to values in one check */
+#define SCHEMA_ERRORS_MAX 8      /* that are told */
+
+/* Can it be checked against at all? AVA_EINVAL: `err` names the keyword that is not
+ * known, or the value that it cannot have, and where it stands. */
+int schema_check(const json_t *schema, struct ava_error *err);
+
+/* Errors of `v` under a schema that passed schema_check, one a line, into `out`;
+ * `name` is what the value is called. Returns how many were found (told are the
+ * first SCHEMA_ERRORS_MAX), 0: it fits; AVA_ETOOBIG: it is too much work to say,
+ * and a line says so; AVA_ENOMEM. */
+int schema_validate(const json_t *schema, const json_t *v, const char *name, struct buf *out);
+
+#endif

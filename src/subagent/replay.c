@@ -1,0 +1,627 @@
+/* The machine in a world that answers from a record; replay.h.
+ *
+ * What the machine asks for is compared with what the record says it asked for
+ * (replay_check.c), and what it waits for comes from the record: a reply is its
+ * line of messages.jsonl with the numbers of its InferEnd, a tool's output the
+ * text in the line of results, a person's answer that of the Waiting event.
+ * Time stands still but where the record tells that it ran out or was near it.
+ *
+ * Happy path: agent_run until it waits, one thing from the record, again, until
+ * DONE. A record that ends before is gone through as far as it is. What can
+ * fail: the files, memory; what differs is no failure but the outcome. */
+#include "subagent/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/past.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "provider/messages.h"
+#include "subagent/replay_world.h"
+
+/* ---- what arrives */
+
+static void out_of_memory(struct replay *p)
+{
+	p->rv = AVA_ENOMEM;
+	p->rec.stopped = true;
+}
+
+/* The record says no more of this run. */
+static void cut(struct replay *p, const char *why)
+{
+	p->rec.out->reason = why;
+	p->rec.stopped = true;
+}
+
+static void usage_from(const struct record *r, struct usage *u)
+{
+	const json_t *tokens = json_object_get(r->content, "tokens");
+
+	*u = (struct usage){
+		.input = json_get_int(tokens, "input", 0),
+		.output = json_get_int(tokens, "output", 0),
+		.cache_read = json_get_int(tokens, "cacheRead", 0),
+		.cache_write = json_get_int(tokens, "cacheWrite", 0),
+		.reasoning = json_get_int(tokens, "reasoning", 0),
+		.cost_microusd = json_get_fixed(r->meta, "costCents", 4, -1),
+		.estimated = json_get_bool(r->content, "estimated", false),
+	};
+}
+
+static enum turn_stop stop_from(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum turn_stop stop;
+	} words[] = {
+		{"end_turn", TURN_STOP_END},      {"tool_use", TURN_STOP_TOOLS},
+		{"max_tokens", TURN_STOP_LENGTH}, {"refusal", TURN_STOP_REFUSAL},
+		{"pause_turn", TURN_STOP_PAUSE},
+	};
+
+	for (size_t i = 0; word != NULL && i < ARRAY_LEN(words); i++)
+		if (strcmp(words[i].word, word) == 0)
+			return words[i].stop;
+	return TURN_STOP_OTHER;
+}
+
+/* The next attempt of a call that failed; NULL: there was none. */
+static const struct trace_event *asked_again(const struct replay *p)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
+	json_t *meta = e != NULL ? trace_metadata(e) : NULL;
+	bool again = json_get_int(meta, "iteration", -1) == p->agent.iteration;
+
+	json_decref(meta);
+	return again ? e : NULL;
+}
+
+int replay_failure_code(const struct replay *p)
+{
+	char reason[32];
+
+	record_end(&p->rec, "stopReason", reason, sizeof(reason));
+	if (strcmp(reason, "folder_gone") == 0)
+		return AVA_ENOENT;
+	return strcmp(reason, "cost") == 0 ? AVA_EBUDGET : AVA_ECONNECT;
+}
+
+static void feed_failure(struct replay *p)
+{
+	struct record *r = &p->rec;
+	char class[64], sentence[512];
+	const char *said = json_get_str(r->content, "error");
+	const struct trace_event *next;
+	struct usage u;
+
+	usage_from(r, &u);
+	snprintf(class, sizeof(class), "%s", json_get_str(r->content, "errorClass"));
+	snprintf(sentence, sizeof(sentence), "%s", said != NULL ? said : "");
+	record_take(r);
+	agent_charge(&p->agent, &u);
+	if (strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0) {
+		agent_on_overflow(&p->agent, sentence);
+		return;
+	}
+	next = asked_again(p);
+	if (next != NULL && replay_amend(p, next) != 0)
+		out_of_memory(p);
+	else if (next != NULL)
+		agent_on_again(&p->agent);
+	else
+		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
+}
+
+/* Nothing is stored of a reply with neither text nor calls. */
+static bool reply_is_empty(const struct replay *p)
+{
+	const struct record *r = &p->rec;
+	const char *preview = json_get_str(r->content, "responsePreview");
+	const char *stop = json_get_str(r->content, "stopReason");
+	const char *line;
+	size_t len;
+
+	if (stop != NULL && strcmp(stop, "pause_turn") == 0)
+		return false;
+	if (preview != NULL && preview[0] != '\0')
+		return false;
+	for (size_t i = r->next + 1; i < r->events->n; i++) {
+		int kind = r->events->events[i].kind;
+
+		if (kind == EVENT_ToolCall)
+			return false;
+		if (kind != EVENT_CostUpdate && kind != EVENT_ExtendedThinking)
+			break;
+	}
+	return record_line(r, &line, &len) != RECORD_ASSISTANT;
+}
+
+/* A line of the conversation as the turn that it was. */
+static int turn_from(struct replay *p, struct turn *t)
+{
+	const char *line;
+	size_t len;
+	int rv;
+
+	t->stop = stop_from(json_get_str(p->rec.content, "stopReason"));
+	usage_from(&p->rec, &t->usage);
+	if (reply_is_empty(p))
+		return 0;
+	if (record_line(&p->rec, &line, &len) != RECORD_ASSISTANT)
+		return AVA_ENOENT;
+	rv = p->spec->model.dialect->open_calls(line, len, t, NULL);
+	t->wire = arena_copy(&t->mem, line, len);
+	t->wire_len = len;
+	if (rv == 0 && t->wire == NULL)
+		rv = AVA_ENOMEM;
+	return rv;
+}
+
+/* People spoke before this reply was taken, if the next results tell it. */
+static void feed_steering(struct replay *p)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
+	json_t *content = e != NULL ? trace_content(e) : NULL, *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(content, "notices"), i, one)
+	{
+		if (json_is_string(one) && strcmp(json_string_value(one), "steering") == 0)
+			agent_on_steer(&p->agent);
+	}
+	json_decref(content);
+}
+
+static bool feed_reply(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	struct turn *t;
+	int rv;
+
+	if (e == NULL || !p->started) {
+		cut(p, "the record ends in a call of the model");
+		return false;
+	}
+	if (e->kind != EVENT_InferEnd) {
+		record_differs(&p->rec, e, "the event", e->shown.type, "InferEnd");
+		return false;
+	}
+	if (json_get_str(p->rec.content, "errorClass") != NULL) {
+		feed_failure(p);
+		return true;
+	}
+	t = turn_new();
+	rv = t != NULL ? turn_from(p, t) : AVA_ENOMEM;
+	if (rv == 0)
+		replay_check_reply(p, e, t);
+	if (rv != 0 || p->rec.stopped) {
+		turn_free(t);
+		if (rv == AVA_ENOMEM)
+			out_of_memory(p);
+		else if (rv != 0)
+			record_differs(&p->rec, e, "its line of messages.jsonl", "a reply",
+				       "none that can be read");
+		return false;
+	}
+	record_take(&p->rec);
+	feed_steering(p);
+	p->rec.out->turns++;
+	agent_on_reply(&p->agent, 0, t, NULL, NULL);
+	return true;
+}
+
+static bool feed_tool(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	struct turn *t = p->agent.turn;
+	const char *id = json_get_str(p->rec.content, "callId");
+
+	if (e == NULL) {
+		cut(p, "the record ends while tools are at work");
+		return false;
+	}
+	for (unsigned i = 0; e->kind == EVENT_ToolResult && id != NULL && i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+
+		if (!c->started || c->answered || strcmp(c->id, id) != 0)
+			continue;
+		if (!replay_take_result(p, e, i))
+			return false;
+		record_take(&p->rec);
+		agent_on_tool(&p->agent, i);
+		return true;
+	}
+	record_differs(&p->rec, e, "the event", e->shown.type, "a ToolResult of an open call");
+	return false;
+}
+
+static bool feed_answer(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	const char *state, *text;
+
+	while (e != NULL && e->kind == EVENT_Waiting && replay_asked(p->rec.content)) {
+		record_take(&p->rec); /* once more, after a restart */
+		e = record_peek(&p->rec);
+	}
+	if (e == NULL) {
+		cut(p, "the record ends while it waits for a person");
+		return false;
+	}
+	state = json_get_str(p->rec.content, "state");
+	if (e->kind != EVENT_Waiting || state == NULL) {
+		record_differs(&p->rec, e, "the event", e->shown.type, "an answer (Waiting)");
+		return false;
+	}
+	text = json_get_str(p->rec.content, "answer");
+	if (agent_on_answer(&p->agent, text != NULL ? text : "", strcmp(state, "answered") == 0) !=
+	    0) {
+		out_of_memory(p);
+		return false;
+	}
+	return true;
+}
+
+/* ---- the end, as something outside brought it about */
+
+/* Tools and calls that were stopped have their results in the record. */
+static bool stopped_by_end(const struct record *r, const struct trace_event *e)
+{
+	const char *class = json_get_str(r->content, "errorClass");
+	const char *output = json_get_str(r->content, "output");
+	const char *state = json_get_str(r->content, "state");
+
+	switch (e->kind) {
+	case EVENT_Exhausted:
+	case EVENT_Error:
+	case EVENT_SubagentComplete:
+		return true;
+	case EVENT_InferEnd:
+		return class != NULL && strcmp(class, "cancelled") == 0;
+	case EVENT_Waiting:
+		return state != NULL && strcmp(state, "stopped") == 0;
+	case EVENT_ToolResult:
+		return output != NULL && class != NULL && strcmp(class, "unknown_tool") != 0 &&
+		       (strncmp(output, "stopped: ", 9) == 0 ||
+			strncmp(output, "not run: the run ", 17) == 0);
+	default:
+		return false;
+	}
+}
+
+enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUTSIDE_OTHER };
+
+/* Is the next thing in the record an end that the machine did not choose? */
+static enum outside outside(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	char status[32], reason[32];
+
+	if (e == NULL || !stopped_by_end(&p->rec, e) ||
+	    !record_end(&p->rec, "status", status, sizeof(status)))
+		return OUTSIDE_NOTHING;
+	record_end(&p->rec, "stopReason", reason, sizeof(reason));
+	if (strcmp(status, "cancelled") == 0)
+		return OUTSIDE_CANCEL;
+	if (strcmp(reason, "interrupted") == 0)
+		return OUTSIDE_CRASH;
+	return strcmp(status, "timeout") == 0 ? OUTSIDE_TIME : OUTSIDE_OTHER;
+}
+
+/* Had it asked once more when the end came, before anything was written of it? */
+static bool asks_first(const struct replay *p)
+{
+	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.iteration;
+}
+
+/* false: it is not an end that comes from outside. */
+static bool feed_end(struct replay *p)
+{
+	switch (outside(p)) {
+	case OUTSIDE_CANCEL:
+		if (p->agent.cancelled || p->agent.ending || asks_first(p))
+			return false;
+		agent_cancel(&p->agent);
+		return true;
+	case OUTSIDE_TIME:
+		if (p->agent.ending || asks_first(p) || p->now >= p->agent.deadline_ms)
+			return false;
+		if (p->agent.deadline_ms == INT64_MAX) /* in the queue: its group's */
+			p->agent.deadline_ms = p->now;
+		p->now = p->agent.deadline_ms;
+		return true;
+	case OUTSIDE_CRASH:
+		cut(p, "the runtime stopped while it was at work");
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* It asked the model, and the call was never made: the gate or a budget. */
+static bool feed_refusal(struct replay *p)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_Error);
+	json_t *content;
+	const char *class, *message;
+
+	if (outside(p) != OUTSIDE_OTHER || p->started)
+		return false;
+	content = e != NULL ? trace_content(e) : NULL;
+	class = json_get_str(content, "class");
+	message = json_get_str(content, "message");
+	agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, message);
+	json_decref(content);
+	return true;
+}
+
+/* One thing that the machine waits for. false: there is none in the record. */
+static bool feed(struct replay *p)
+{
+	struct agent *a = &p->agent;
+
+	if (p->saves_due > 0) {
+		p->saves_due--;
+		agent_on_saved(a);
+		return true;
+	}
+	if (feed_end(p))
+		return true;
+	if (p->rec.stopped)
+		return false;
+	if (p->slot_wanted && !a->have_slot) {
+		p->slot_wanted = false;
+		agent_on_slot(a);
+		return true;
+	}
+	if (a->compacting) {
+		agent_on_compacted(a, p->room_rv, &p->room);
+		return true;
+	}
+	if (a->asked && !a->reply_ready)
+		return feed_refusal(p) || feed_reply(p);
+	if (a->state == AGENT_TOOLS)
+		return feed_tool(p);
+	if (a->state == AGENT_WAITING && a->asking > 0 && !a->ask_given)
+		return feed_answer(p);
+	cut(p, "the machine waits for what no record tells");
+	return false;
+}
+
+/* What a run that is carried on after a restart does not know any more. */
+static void forget(struct agent *a)
+{
+	repeat_free(a->repeats);
+	a->repeats = NULL;
+	a->halvings = 0;
+	a->compact_floor = 0;
+	a->wrapping = false;
+}
+
+/* One that waited for a person begins with its reply again (agent/past.h): calls
+ * that have their yes come first. */
+static void reply_again(struct replay *p)
+{
+	struct agent *a = &p->agent;
+	struct agent_past past = {
+		.totals = a->totals,
+		.used_ms = a->used_ms,
+		.measured_input = a->measured_input,
+		.new_bytes = a->new_bytes,
+		.iteration = a->iteration,
+		.warned = a->warned,
+		.odd_replies = a->odd_replies,
+		.pauses = a->pauses,
+		.nudged = a->nudged,
+	};
+	struct turn *t = a->turn;
+
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (t->calls[i].answered)
+			continue;
+		t->calls[i].unstarted = true;
+		t->calls[i].tool = NULL;
+	}
+	agent_init(a, &replay_io, &p->spec->agent, p, 0);
+	agent_restore(a, &past);
+	agent_resume_reply(a, t);
+}
+
+static void carry_on(struct replay *p)
+{
+	p->rec.carried = false;
+	forget(&p->agent);
+	if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
+		reply_again(p);
+}
+
+/* The last result of a turn is on disk together with the line of all of them:
+ * the process that stopped behind it had written that line. */
+static bool results_written(const struct replay *p)
+{
+	const struct agent *a = &p->agent;
+
+	return a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls;
+}
+
+static void drive(struct replay *p)
+{
+	const struct trace_event *left;
+
+	(void)feed_end(p); /* cancelled in the queue */
+	for (;;) {
+		if (p->rec.carried && !results_written(p))
+			carry_on(p);
+		agent_run(&p->agent);
+		if (p->rec.stopped || p->done)
+			break;
+		if (!feed(p))
+			break;
+		if (p->saves_due == 0 && !p->agent.ending)
+			(void)feed_end(p);
+	}
+	left = p->done && !p->rec.stopped ? record_peek(&p->rec) : NULL;
+	if (left != NULL)
+		record_differs(&p->rec, left, "the event", left->shown.type,
+			       "nothing: it had ended");
+	p->rec.out->complete = p->done && p->rec.out->ndiffs == 0;
+}
+
+/* ---- the beginning */
+
+static int read_spec(struct replay *p, const char *run, struct ava_error *err)
+{
+	const char *line;
+	size_t n;
+	json_t *first = NULL;
+	int rv;
+
+	if (jsonl_next(p->rec.file, p->rec.len, &p->rec.at, &line, &n) == 1)
+		first = json_parse(line, n, err);
+	rv = first != NULL
+		     ? spec_from_json(&p->spec, json_object_get(first, "spec"), "", "", "", err)
+		     : err_set(err, AVA_ECORRUPT, "messages.jsonl of %s has no first line", run);
+	if (rv == 0)
+		replay_check_spec(p, json_object_get(first, "spec"));
+	json_decref(first);
+	return rv;
+}
+
+/* Is the request, as it stands, the one of the first call? */
+static bool is_first_request(const struct replay *p, const char *hash)
+{
+	char mine[HASH_HEX_LEN + 1];
+
+	replay_prefix_hash(p, mine);
+	return hash == NULL || strcmp(hash, mine) == 0;
+}
+
+/* A fork begins with the lines of the run before it: all that the first call was
+ * sent. Their results are not calls of this run. */
+static int begin_fork(struct replay *p, const char *hash, struct ava_error *err)
+{
+	const char *line;
+	size_t len;
+	int rv = replay_rehash(p, err);
+
+	while (rv == 0 && !is_first_request(p, hash)) {
+		enum record_line kind = record_line(&p->rec, &line, &len);
+
+		if (kind == RECORD_NO_LINE)
+			break;
+		record_pass(&p->rec);
+		if (kind == RECORD_AMENDMENT)
+			rv = replay_rehash(p, err);
+		else
+			replay_add_lines(p, line, len);
+	}
+	if (rv == 0)
+		rv = replay_rehash(p, err);
+	return rv == 0 ? replay_foreign_results(p, err) : rv;
+}
+
+static bool is_fork(const struct replay *p)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_SubagentSpawn);
+	json_t *content = e != NULL ? trace_content(e) : NULL;
+	const char *from = json_get_str(content, "resumedFrom");
+	bool is = from != NULL && from[0] != '\0';
+
+	json_decref(content);
+	return is;
+}
+
+/* Head and first message. */
+static int begin(struct replay *p, struct ava_error *err)
+{
+	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
+	json_t *content = e != NULL ? trace_content(e) : NULL;
+	const char *line, *hash = json_get_str(content, "prefixHash");
+	size_t len;
+	int rv;
+
+	if (is_fork(p)) {
+		rv = begin_fork(p, hash, err);
+	} else {
+		while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT)
+			record_pass(&p->rec);
+		if (record_line(&p->rec, &line, &len) == RECORD_USER)
+			record_pass(&p->rec);
+		rv = replay_rehash(p, err);
+	}
+	json_decref(content);
+	if (rv == 0)
+		agent_init(&p->agent, &replay_io, &p->spec->agent, p, p->request_bytes);
+	return rv;
+}
+
+/* All of it, or up to p->seek. What differs stands in the report. */
+static int execute(struct replay *p, int root_fd, const char *run, struct ava_error *err)
+{
+	int rv = record_open(&p->rec, root_fd, run, err);
+
+	if (rv == 0)
+		rv = read_spec(p, run, err);
+	if (rv == 0)
+		rv = begin(p, err);
+	if (rv == 0) {
+		if (!p->rec.stopped)
+			drive(p);
+		agent_fini(&p->agent);
+		if (p->rv != 0)
+			rv = err_set(err, p->rv, "%s: %s", run, ava_strerror(p->rv));
+	}
+	free(p->calls);
+	spec_free(p->spec);
+	record_close(&p->rec);
+	return rv;
+}
+
+int replay_run(int root_fd, const char *run, const struct redact *redact, bool lenient,
+	       struct replay_report *out, struct ava_error *err)
+{
+	struct replay *p = calloc(1, sizeof(*p));
+	int rv;
+
+	*out = (struct replay_report){.reason = ""};
+	if (p == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	p->rec.redact = redact;
+	p->rec.lenient = lenient;
+	p->rec.out = out;
+	rv = execute(p, root_fd, run, err);
+	free(p);
+	return rv;
+}
+
+int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err)
+{
+	struct replay *p = calloc(1, sizeof(*p));
+	struct replay_report *out = calloc(1, sizeof(*out));
+	int rv = p != NULL && out != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+
+	if (rv == 0) {
+		out->reason = "";
+		p->rec.out = out;
+		p->seek = iteration;
+		rv = execute(p, root_fd, run, err);
+	}
+	if (rv == 0 && out->ndiffs > 0)
+		rv = err_set(err, AVA_ECORRUPT,
+			     "the record of %s does not replay up to call %d: event %" PRIu64
+			     ", %s (ava replay %s says more)",
+			     run, iteration, out->diffs[0].seq, out->diffs[0].what, run);
+	else if (rv == 0 && p->found == 0)
+		rv = err_set(err, AVA_ENOENT, "%s made no call %d of its model", run, iteration);
+	if (rv == 0)
+		*at = p->found;
+	free(p);
+	free(out);
+	return rv;
+}

@@ -1,0 +1,48 @@
+/* Replay: a run executed again from its record alone. The machine (agent/) is
+ * the one of a live run; the world behind it answers from the run's events and
+ * messages.jsonl. No network, no tool and no key is touched, nothing is written.
+ * What the clock, other runs and people decided is read from the record. */
+#ifndef SUBAGENT_REPLAY_H
+#define SUBAGENT_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+struct redact;
+
+#define REPLAY_DIFFS_MAX 16
+#define REPLAY_EXCERPT   160
+
+/* Where record and replay part. */
+struct replay_diff {
+	uint64_t lsn, seq; /* of the event; 0: the record has none there */
+	char type[40];     /* "ToolResult" */
+	char call[24];     /* "c3.1", "i2"; "" when it has none */
+	char what[160];    /* "the output of read_file" */
+	int64_t byte;      /* the first that differs, from 0; -1: no bytes are compared */
+	char recorded[REPLAY_EXCERPT], replayed[REPLAY_EXCERPT];
+};
+
+struct replay_report {
+	bool complete;      /* the record has the run's end, and it was reached */
+	uint64_t events;    /* of the record that were gone through */
+	unsigned turns;     /* model calls answered */
+	const char *reason; /* why it is not complete; static; "" */
+	struct replay_diff diffs[REPLAY_DIFFS_MAX]; /* strict: the first one only */
+	unsigned ndiffs;                            /* 0: identical */
+};
+
+/* `lenient`: differences of bytes are noted and the record's are gone on with.
+ * Any thread. 0: *out is filled. AVA_ENOENT: no such run, or its messages are
+ * gone; AVA_ECORRUPT, AVA_EFORMAT, AVA_ENOMEM, AVA_EIO. `redact` may be NULL. */
+int replay_run(int root_fd, const char *run, const struct redact *redact, bool lenient,
+	       struct replay_report *out, struct ava_error *err);
+
+/* Where in messages.jsonl those lines end that call `iteration` of its model was
+ * sent: what comes before them replays identically. AVA_ENOENT: there is no such
+ * call; AVA_ECORRUPT: record and replay part before; else as above. */
+int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err);
+
+#endif

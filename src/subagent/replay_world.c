@@ -1,0 +1,673 @@
+/* What the machine asks for in a replay: nothing leaves, nothing is started,
+ * each wish is compared with the record and the cursor moves on. Bytes that the
+ * machine adds to the conversation are compared with the file's.
+ *
+ * Notices that speak of time repeat the seconds that the record tells: the
+ * clock is set to them before the machine looks. What people said is taken from
+ * the recorded line. Amendments (another model, a shortened result) are applied
+ * where they stand. */
+#include "subagent/replay_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/context.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+
+#define LINES_MAX ((size_t)32 << 20)
+#define SAID_MAX  64 /* notices in one line */
+
+static struct replay *replay_of(struct agent *a)
+{
+	return a->world;
+}
+
+int replay_rehash(struct replay *p, struct ava_error *err)
+{
+	struct messages_info info = {0};
+	struct buf body;
+	int rv;
+
+	buf_init(&body, (size_t)256 << 20);
+	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
+	if (rv == 0) {
+		hash_sha256_init(&p->prefix);
+		hash_sha256_add(&p->prefix, body.data, body.len);
+		p->request_bytes = (int64_t)body.len;
+		p->wordless = info.lines == 0;
+	}
+	buf_fini(&body);
+	return rv;
+}
+
+void replay_add_lines(struct replay *p, const char *lines, size_t len)
+{
+	const char *end = lines + len;
+
+	for (const char *at = lines; at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl != NULL ? nl : end) - at);
+
+		if (!p->wordless)
+			hash_sha256_add(&p->prefix, ",", 1);
+		p->wordless = false;
+		hash_sha256_add(&p->prefix, at, n);
+		at += n + 1;
+	}
+}
+
+static int add_call(struct replay *p, struct call_ref ref)
+{
+	size_t cap = p->calls_cap == 0 ? 64 : p->calls_cap * 2;
+	struct replay_call *grown = p->calls;
+
+	if (p->ncalls == p->calls_cap) {
+		grown = realloc(p->calls, cap * sizeof(*grown));
+		if (grown == NULL)
+			return AVA_ENOMEM;
+		p->calls = grown;
+		p->calls_cap = cap;
+	}
+	p->calls[p->ncalls++] = (struct replay_call){.ref = ref, .at = p->rec.at};
+	return 0;
+}
+
+/* The results of these calls come next in the file. */
+static int note_calls(struct replay *p, const struct turn *t)
+{
+	int rv = 0;
+
+	for (unsigned i = 0; rv == 0 && i < t->ncalls; i++)
+		rv = add_call(p, (struct call_ref){p->agent.iteration, i + 1});
+	return rv;
+}
+
+static int foreign_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	return add_call(user, (struct call_ref){0});
+}
+
+int replay_foreign_results(struct replay *p, struct ava_error *err)
+{
+	struct messages_info info = {0};
+	struct buf body;
+	int rv;
+
+	buf_init(&body, (size_t)256 << 20);
+	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
+	if (rv == 0)
+		rv = p->spec->model.dialect->results(body.data + info.head_len,
+						     body.len - info.head_len, foreign_result, p,
+						     err);
+	buf_fini(&body);
+	return rv;
+}
+
+/* ---- clock and slots */
+
+/* Seconds in the line's notice about time: "near: 480 of 600 seconds"; -1: none. */
+static int64_t told_seconds(const struct record *r)
+{
+	static const char words[] = "[ava] The limit is near: ";
+	struct buf line;
+	const char *at;
+	int64_t used = -1;
+
+	buf_init(&line, LINES_MAX);
+	(void)record_results(r, SIZE_MAX, &line);
+	for (at = line.data; used < 0 && at != NULL && (at = strstr(at, words)) != NULL; at++) {
+		long long seconds;
+		int end = 0;
+
+		if (sscanf(at + sizeof(words) - 1, "%lld of %*d seconds%n", &seconds, &end) == 1 &&
+		    end > 0 && seconds >= 0 && seconds < INT64_MAX / 1000)
+			used = seconds;
+	}
+	buf_fini(&line);
+	return used;
+}
+
+/* The record says next that time was near: so it is. */
+static void set_clock(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	int64_t limit = p->spec->agent.limits.time_ms, least = limit - limit / 5, used;
+	const json_t *warned = json_object_get(p->rec.content, "warned");
+
+	if (e == NULL || e->kind != EVENT_Limit)
+		return;
+	for (size_t i = 0; i < json_array_size(warned); i++) {
+		const char *word = json_string_value(json_array_get(warned, i));
+
+		if (word == NULL || strcmp(word, "time") != 0)
+			continue;
+		used = told_seconds(&p->rec);
+		used = used < 0 ? least : used * 1000;
+		p->now = p->agent.started_ms + MAX(used, least);
+		p->now = MIN(p->now, p->agent.deadline_ms - 1);
+	}
+}
+
+static int64_t replay_now(struct agent *a)
+{
+	struct replay *p = replay_of(a);
+
+	if (a->state == AGENT_TOOLS)
+		set_clock(p);
+	return p->now;
+}
+
+static void replay_wake_at(struct agent *a, int64_t at_ms) {}
+
+static void replay_slot_want(struct agent *a)
+{
+	replay_of(a)->slot_wanted = true;
+}
+
+static void replay_slot_drop(struct agent *a)
+{
+	replay_of(a)->slot_wanted = false;
+}
+
+/* The next event, if it is of this kind; else a difference. */
+static const struct trace_event *expect(struct replay *p, enum event_kind kind)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+
+	if (p->rec.stopped)
+		return NULL;
+	if (e != NULL && e->kind == (int)kind)
+		return e;
+	if (e == NULL) {
+		p->rec.out->reason = "the record ends before what it led to was written";
+		p->rec.stopped = true;
+	} else {
+		record_differs(&p->rec, e, "the event", e->shown.type, event_kind_name(kind));
+	}
+	return NULL;
+}
+
+/* ---- calls of the model */
+
+static int amend(struct replay *p, const char *line, size_t len)
+{
+	json_t *o = json_parse(line, len, NULL);
+	const json_t *spec = json_object_get(o, "spec");
+	int rv = o == NULL ? AVA_ECORRUPT : 0;
+
+	if (spec != NULL)
+		rv = spec_amend(p->spec, spec, NULL);
+	json_decref(o);
+	return rv;
+}
+
+/* Lines that change what was said before stand where they were written, and no
+ * event tells when that was: as many are applied as make the request the one
+ * that was sent. */
+int replay_amend(struct replay *p, const struct trace_event *e)
+{
+	const char *line;
+	size_t len;
+	int rv = 0;
+
+	while (rv == 0 && record_line(&p->rec, &line, &len) == RECORD_AMENDMENT &&
+	       !replay_request_is(p, e)) {
+		rv = amend(p, line, len);
+		record_pass(&p->rec);
+		if (rv == 0)
+			rv = replay_rehash(p, NULL);
+	}
+	return rv;
+}
+
+static int replay_infer(struct agent *a, const struct agent_infer *call)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e = record_peek(&p->rec);
+	int rv;
+
+	p->started = e != NULL && e->kind == EVENT_InferStart;
+	if (!p->started) /* an end came first, or before the call was accepted */
+		return record_end_iterations(&p->rec) == a->iteration && !call->again
+			       ? replay_failure_code(p)
+			       : 0;
+	rv = replay_amend(p, e);
+	if (rv != 0)
+		return rv;
+	replay_check_infer(p, e, call);
+	if (call->iteration == p->seek && !p->rec.stopped) {
+		p->found = p->rec.at;
+		p->rec.stopped = true;
+		return 0;
+	}
+	record_take(&p->rec);
+	return 0;
+}
+
+static void replay_infer_stop(struct agent *a) {}
+
+/* ---- room in the window */
+
+static struct call_ref call_name(size_t k, void *user)
+{
+	const struct replay *p = user;
+
+	return k < p->ncalls ? p->calls[k].ref : (struct call_ref){0};
+}
+
+/* What was written down about it: the lines, and the event. */
+static void take_room(struct replay *p, const struct context_edit *edit)
+{
+	const struct trace_event *e = expect(p, EVENT_ContextEdit);
+	size_t left = p->rec.len - p->rec.at, n = MIN(edit->lines.len, left);
+	const char *line;
+	size_t len;
+
+	if (e == NULL ||
+	    (!record_same(&p->rec, e, "what was taken out of the conversation",
+			  p->rec.file + p->rec.at, n, edit->lines.data, edit->lines.len) &&
+	     !p->rec.lenient))
+		return;
+	for (size_t i = 0; i < edit->nremoved; i++)
+		repeat_removed(p->agent.repeats, edit->removed[i]);
+	while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
+		p->room_rv = amend(p, line, len);
+		record_pass(&p->rec);
+	}
+	if (p->room_rv == 0)
+		p->room_rv = replay_rehash(p, NULL);
+	record_take(&p->rec);
+}
+
+/* It could not be made, and that was written down. */
+static void take_failure(struct replay *p)
+{
+	const struct trace_event *e = expect(p, EVENT_Error);
+
+	if (e == NULL)
+		return;
+	record_differs_unless(&p->rec, e, "the class of the error",
+			      json_get_str(p->rec.content, "class"), "context");
+	record_take(&p->rec);
+}
+
+static int replay_compact(struct agent *a, const struct agent_compact *c)
+{
+	struct replay *p = replay_of(a);
+	struct context_ask ask = {
+		.dialect = p->spec->model.dialect,
+		.want = *c,
+		.repeats = a->repeats,
+		.name = call_name,
+		.user = p,
+	};
+	struct context_edit edit = {0};
+
+	p->room_rv = context_edit(&edit, &ask, p->rec.file, p->rec.at, NULL);
+	if (p->room_rv == 0 && edit.lines.len > 0)
+		take_room(p, &edit);
+	else if (p->room_rv != 0)
+		take_failure(p);
+	p->room = edit.bytes;
+	context_edit_fini(&edit);
+	return 0;
+}
+
+/* ---- what it writes */
+
+static void take_results(struct replay *p, const struct turn *t)
+{
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+		const struct trace_event *e;
+
+		if (!c->answered || c->recorded || p->rec.stopped)
+			continue;
+		e = expect(p, EVENT_ToolResult);
+		if (e == NULL)
+			return;
+		replay_check_result(p, e, c);
+		record_take(&p->rec);
+		c->recorded = true;
+	}
+}
+
+static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wait)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e;
+
+	if (t->wire_len > 0)
+		record_pass(&p->rec);
+	replay_add_lines(p, t->wire, t->wire_len);
+	if (note_calls(p, t) != 0)
+		return AVA_ENOMEM;
+	for (unsigned i = 0; i < t->ncalls && !p->rec.stopped; i++) {
+		e = expect(p, EVENT_ToolCall);
+		if (e == NULL)
+			break;
+		replay_check_call(p, e, &t->calls[i]);
+		record_take(&p->rec);
+	}
+	take_results(p, t);
+	p->saves_due += wait;
+	return t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0;
+}
+
+static int replay_tool_start(struct agent *a, unsigned call)
+{
+	return 0; /* its result is in the record */
+}
+
+static void replay_tools_stop(struct agent *a) {}
+
+/* What people said stands behind the machine's notices in the recorded line. */
+static unsigned said(struct replay *p, const char *line, size_t len, struct arena *mem,
+		     unsigned nnotices, const char **out)
+{
+	json_t *message = json_parse(line, len, NULL), *block;
+	const json_t *content = json_object_get(message, "content");
+	unsigned texts = 0, n = 0;
+	size_t i;
+
+	json_array_foreach(content, i, block)
+	{
+		const char *type = json_get_str(block, "type"), *s = json_get_str(block, "text");
+
+		if (type == NULL || s == NULL || strcmp(type, "text") != 0)
+			continue;
+		if (texts++ >= nnotices && n < SAID_MAX)
+			out[n++] = arena_copy(mem, s, strlen(s));
+	}
+	json_decref(message);
+	return n;
+}
+
+/* The same where all notices are one text with blank lines between them. */
+static unsigned said_joined(const char *line, size_t len, struct arena *mem,
+			    const char *const *notices, unsigned nnotices, const char **out)
+{
+	json_t *message = json_parse(line, len, NULL);
+	const char *at = json_get_str(message, "content");
+	unsigned n = 0;
+
+	for (unsigned i = 0; at != NULL && i < nnotices; i++) {
+		size_t skip = strlen(notices[i]) + 2;
+
+		at = strlen(at) > skip ? at + skip : NULL;
+	}
+	if (at != NULL)
+		out[n++] = arena_copy(mem, at, strlen(at));
+	json_decref(message);
+	return n;
+}
+
+/* How many lines the results take: what people said adds one where a notice would. */
+static size_t lines_of(const struct replay *p, const struct turn *t, const char **notices,
+		       unsigned n)
+{
+	struct buf mine;
+	size_t lines = 0;
+
+	buf_init(&mine, LINES_MAX);
+	if (p->agent.steers > 0)
+		notices[n] = "x";
+	if (p->spec->model.dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
+		    0 &&
+	    mine.len > 0)
+		lines = 1;
+	for (size_t i = 0; i < mine.len; i++)
+		lines += mine.data[i] == '\n';
+	buf_fini(&mine);
+	return lines;
+}
+
+/* The machine's line (or lines) of results; compared with the recorded ones. */
+static int64_t add_results(struct replay *p, struct turn *t, const char *const *notices,
+			   unsigned nnotices, const struct trace_event *e)
+{
+	const char *all[SAID_MAX + AGENT_NRESOURCES + 8], *last;
+	struct buf recorded, mine;
+	size_t lines, skip;
+	unsigned n = MIN(nnotices, (unsigned)ARRAY_LEN(all) - SAID_MAX);
+	int64_t added = 0;
+	int rv;
+
+	for (unsigned i = 0; i < n; i++) /* none: `notices` is NULL */
+		all[i] = notices[i];
+	buf_init(&recorded, LINES_MAX);
+	buf_init(&mine, LINES_MAX);
+	lines = record_results(&p->rec, lines_of(p, t, all, n), &recorded);
+	if (p->agent.steers > 0 && lines > 0) {
+		last = memrchr(recorded.data, '\n', recorded.len);
+		skip = last != NULL ? (size_t)(last + 1 - recorded.data) : 0;
+		if (strstr(recorded.data + skip, "\"content\":[") != NULL)
+			n += said(p, recorded.data + skip, recorded.len - skip, &t->mem, n,
+				  all + n);
+		else
+			n += said_joined(recorded.data + skip, recorded.len - skip, &t->mem,
+					 notices, nnotices, all + n);
+	}
+	rv = p->spec->model.dialect->encode_results(&mine, t, all, n);
+	if (rv != 0) {
+		added = rv;
+	} else if (lines == 0 && mine.len > 0) {
+		p->rec.out->reason = "the record ends before the results were written";
+		p->rec.stopped = true;
+	} else if (mine.len > 0 &&
+		   !record_same(&p->rec, e, "the line of results", recorded.data, recorded.len,
+				mine.data, mine.len) &&
+		   !p->rec.lenient) {
+		added = 0;
+	} else if (lines > 0) {
+		replay_add_lines(p, recorded.data, recorded.len);
+		while (lines-- > 0)
+			record_pass(&p->rec);
+		added = (int64_t)recorded.len + 1;
+	}
+	buf_fini(&recorded);
+	buf_fini(&mine);
+	return added;
+}
+
+static void check_warned(struct replay *p, unsigned warned)
+{
+	const struct trace_event *e = warned != 0 ? expect(p, EVENT_Limit) : record_peek(&p->rec);
+	const json_t *list = json_object_get(p->rec.content, "warned");
+	unsigned was = 0;
+
+	if (e == NULL || e->kind != EVENT_Limit)
+		return;
+	for (unsigned r = 0; r < AGENT_NRESOURCES; r++)
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const char *word = json_string_value(json_array_get(list, i));
+
+			if (word != NULL && strcmp(word, agent_resource_names[r]) == 0)
+				was |= 1u << r;
+		}
+	if (record_same_number(&p->rec, e, "the limits that were near (set of bits)", was, warned))
+		record_take(&p->rec);
+}
+
+static int64_t replay_save_results(struct agent *a, struct turn *t, const char *const *notices,
+				   unsigned nnotices, unsigned warned)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e;
+	int64_t added;
+
+	take_results(p, t);
+	check_warned(p, warned);
+	e = record_peek(&p->rec);
+	if (p->rec.stopped)
+		return 0;
+	added = add_results(p, t, notices, nnotices, e);
+	p->told = warned;
+	if (a->steers > 0)
+		p->told |= RECORD_STEERED;
+	if (t->ncalls == 0 && !a->steered)
+		p->told |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+	return added;
+}
+
+/* What a call that was cut is charged: the world's estimate, in the record. */
+static void take_cut_call(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	const json_t *tokens;
+	struct usage u;
+
+	if (e == NULL || e->kind != EVENT_InferEnd)
+		return;
+	tokens = json_object_get(p->rec.content, "tokens");
+	u = (struct usage){
+		.input = json_get_int(tokens, "input", 0),
+		.output = json_get_int(tokens, "output", 0),
+		.cost_microusd = json_get_fixed(p->rec.meta, "costCents", 4, -1),
+	};
+	agent_charge(&p->agent, &u);
+	record_take(&p->rec);
+}
+
+/* A question that nobody will answer any more. */
+static void take_questions(struct replay *p)
+{
+	const struct trace_event *e;
+
+	while ((e = record_peek(&p->rec)) != NULL && e->kind == EVENT_Waiting)
+		record_take(&p->rec);
+}
+
+static void replay_save_end(struct agent *a, const struct agent_end *end)
+{
+	struct replay *p = replay_of(a);
+	bool open = a->turn != NULL && a->turn->ncalls > 0 && a->reply_saved;
+
+	take_questions(p);
+	take_results(p, open ? a->turn : NULL);
+	take_cut_call(p);
+	take_questions(p);
+	if (open && !p->rec.stopped)
+		(void)add_results(p, a->turn, NULL, 0, record_peek(&p->rec));
+	replay_check_end(p, end);
+	p->saves_due++;
+}
+
+static void replay_done(struct agent *a)
+{
+	replay_of(a)->done = true;
+}
+
+/* ---- people */
+
+static void call_asked_about(const struct agent *a, unsigned call, char out[24])
+{
+	if (call == AGENT_ASK_LIMIT)
+		snprintf(out, 24, "i%d", (int)a->iteration + 1);
+	else
+		snprintf(out, 24, "%s", a->turn->calls[call].id);
+}
+
+bool replay_asked(const json_t *content)
+{
+	const char *state = json_get_str(content, "state");
+
+	return state != NULL && strcmp(state, "asked") == 0;
+}
+
+/* Nobody answers the question that was just asked. */
+static bool expires(const struct replay *p)
+{
+	bool expired = false, asked = true;
+
+	for (size_t i = p->rec.next; asked && i < p->rec.events->n; i++) {
+		const struct trace_event *e = &p->rec.events->events[i];
+		json_t *content = e->kind == EVENT_Waiting ? trace_content(e) : NULL;
+		const char *state = json_get_str(content, "state");
+
+		asked = content == NULL || replay_asked(content); /* again, after a restart */
+		expired = state != NULL && strcmp(state, "expired") == 0;
+		json_decref(content);
+	}
+	return expired;
+}
+
+static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e;
+	char id[24];
+
+	*until_ms = INT64_MAX;
+	call_asked_about(a, call, id);
+	e = strcmp(p->asked, id) == 0 ? NULL : expect(p, EVENT_Waiting);
+	snprintf(p->asked, sizeof(p->asked), "%s", id);
+	if (e == NULL) { /* it was open when the run was carried on */
+		if (expires(p))
+			*until_ms = p->now;
+		return 0;
+	}
+	record_differs_unless(&p->rec, e, "the call that is asked about",
+			      json_get_str(p->rec.content, "callId"), id);
+	record_take(&p->rec);
+	if (expires(p))
+		*until_ms = p->now;
+	return 0;
+}
+
+/* A limit that a person raised is the next amendment. */
+static void take_limits(struct replay *p)
+{
+	const char *line;
+	size_t len;
+
+	if (record_line(&p->rec, &line, &len) != RECORD_AMENDMENT)
+		return;
+	if (amend(p, line, len) != 0)
+		p->rv = AVA_ECORRUPT;
+	record_pass(&p->rec);
+}
+
+static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
+{
+	static const char *const states[] = {
+		[ASKED_ANSWERED] = "answered",
+		[ASKED_REFUSED] = "refused",
+		[ASKED_EXPIRED] = "expired",
+	};
+	struct replay *p = replay_of(a);
+	const struct trace_event *e = expect(p, EVENT_Waiting);
+
+	if (e != NULL) {
+		record_differs_unless(&p->rec, e, "what became of the question",
+				      json_get_str(p->rec.content, "state"), states[how]);
+		record_take(&p->rec);
+	}
+	p->asked[0] = '\0';
+	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
+		take_limits(p);
+	p->saves_due++;
+}
+
+const struct agent_io replay_io = {
+	.now = replay_now,
+	.wake_at = replay_wake_at,
+	.slot_want = replay_slot_want,
+	.slot_drop = replay_slot_drop,
+	.infer = replay_infer,
+	.infer_stop = replay_infer_stop,
+	.save_reply = replay_save_reply,
+	.tool_start = replay_tool_start,
+	.tools_stop = replay_tools_stop,
+	.save_results = replay_save_results,
+	.save_end = replay_save_end,
+	.done = replay_done,
+	.compact = replay_compact,
+	.ask = replay_ask,
+	.ask_end = replay_ask_end,
+};

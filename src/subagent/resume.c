@@ -1,0 +1,224 @@
+/* The file of the ended run is read once. Its spec line gives way to the new run's,
+ * which has its own limits; messages and replaced results follow as they stand; then
+ * a user line says that it goes on. What is made is checked like every request: a
+ * conversation that no service would take is refused here, before anybody pays.
+ *
+ * A fork from an earlier call has the lines that this call was sent; they are found
+ * by replaying the run up to there.
+ *
+ * What can fail: the file (pruned, damaged), a model that is spoken to in another
+ * way, memory. */
+#include "subagent/resume.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notice.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "provider/messages.h"
+#include "subagent/replay.h"
+#include "subagent/supervisor.h"
+
+#define FILE_MAX (256u << 20)
+
+static int read_file(int root_fd, const char *run, char **file, size_t *len, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+	int rv;
+
+	logbook_messages_path(run, path);
+	rv = logbook_read(root_fd, path, FILE_MAX, file, len, err);
+	if (rv == AVA_ENOENT)
+		err_set(err, rv, "the messages of run %s are not kept: it cannot be resumed", run);
+	return rv;
+}
+
+static int parse_spec(const char *file, size_t len, json_t **line, struct ava_error *err)
+{
+	const char *first;
+	size_t at = 0, n;
+
+	*line = jsonl_next(file, len, &at, &first, &n) == 1 ? json_parse(first, n, NULL) : NULL;
+	if (json_is_object(json_object_get(*line, "spec")))
+		return 0;
+	json_decref(*line);
+	*line = NULL;
+	return err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
+}
+
+int resume_spec(int root_fd, const char *run, json_t **line, struct ava_error *err)
+{
+	char *file = NULL;
+	size_t len = 0;
+	int rv = read_file(root_fd, run, &file, &len, err);
+
+	if (rv == 0)
+		rv = parse_spec(file, len, line, err);
+	free(file);
+	return rv;
+}
+
+/* ---- the messages of the new run */
+
+static bool begins(const char *line, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len > n && memcmp(line, with, n) == 0;
+}
+
+static void copy_lines(struct buf *out, const char *file, size_t len)
+{
+	const char *line;
+	size_t at = 0, n;
+
+	while (jsonl_next(file, len, &at, &line, &n) == 1) {
+		if (!begins(line, n, "{\"role\":") && !begins(line, n, "{\"replace\":"))
+			continue;
+		buf_add(out, line, n);
+		buf_addc(out, '\n');
+	}
+}
+
+/* Model and tools are the same: the service has that beginning in its cache, and what
+ * it says of limits is put right by the notice. */
+static bool same_head(const struct run_spec *s, const json_t *was)
+{
+	const json_t *tools = json_object_get(was, "tools");
+	const char *model = json_get_str(was, "model");
+	bool same = model && strcmp(model, s->model.id) == 0 &&
+		    json_array_size(tools) == s->agent.ntools &&
+		    json_get_bool(was, "thinking", false) == s->thinking;
+
+	for (unsigned i = 0; same && i < s->agent.ntools; i++) {
+		const char *name = json_string_value(json_array_get(tools, i));
+
+		same = name && strcmp(name, s->tools[i]->name) == 0;
+	}
+	return same && json_get_str(was, "head");
+}
+
+static int keep_head(const struct run_spec *s, const json_t *line, struct buf *out)
+{
+	const json_t *was = json_object_get(line, "spec");
+	struct jw w;
+
+	if (!same_head(s, was))
+		return 0;
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_str(&w, "head", json_get_str(was, "head"));
+	jw_end(&w);
+	jw_end(&w);
+	return buf_addc(out, '\n');
+}
+
+static int add_notice(const struct run_spec *s, struct buf *out)
+{
+	const struct agent_limits *l = &s->agent.limits;
+	struct buf text;
+	char says[600];
+	int rv;
+
+	snprintf(says, sizeof(says),
+		 "This run goes on from here with a new budget; it had stopped before. Your limits "
+		 "from now on: %" PRId64 " s, $%" PRId64 ".%02" PRId64 ", %" PRId64
+		 " tokens in all calls together, %d replies. Do what is left of the task, then "
+		 "call submit_result with all of it.",
+		 l->time_ms / 1000, l->cost_microusd / 1000000, l->cost_microusd / 10000 % 100,
+		 l->tokens, (int)l->iterations);
+	buf_init(&text, 4096);
+	rv = notice_format(&text, says);
+	if (rv == 0)
+		rv = s->model.dialect->encode_user(out, text.data, text.len);
+	buf_fini(&text);
+	return rv == 0 ? buf_addc(out, '\n') : rv;
+}
+
+static int count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	unsigned *n = user;
+
+	++*n;
+	return 0;
+}
+
+/* The request that it makes, as it will be sent: valid, hashed, its results counted. */
+static int take_request(struct run *r, const struct buf *file, unsigned *results,
+			struct ava_error *err)
+{
+	const struct dialect *d = r->spec->model.dialect;
+	struct messages_info info;
+	struct buf body;
+	int rv;
+
+	buf_init(&body, FILE_MAX);
+	*results = 0;
+	rv = messages_request(&body, file->data, file->len, &info, err);
+	if (rv == 0)
+		rv = d->check(body.data + info.head_len, body.len - info.head_len, err);
+	if (rv == 0)
+		rv = d->results(body.data + info.head_len, body.len - info.head_len, count_result,
+				results, err);
+	if (rv == 0) {
+		r->request_bytes = (int64_t)body.len;
+		hash_sha256_init(&r->prefix);
+		hash_sha256_add(&r->prefix, body.data, body.len);
+	}
+	buf_fini(&body);
+	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;
+}
+
+static int same_dialect(const struct run *r, const json_t *line, struct ava_error *err)
+{
+	const char *was = json_get_str(json_object_get(line, "spec"), "dialect");
+
+	if (was && strcmp(was, r->spec->model.dialect->name) == 0)
+		return 0;
+	return err_set(err, AVA_EUNSUPPORTED,
+		       "run %s spoke with its model in the form \"%.20s\", %s needs \"%s\": resume "
+		       "it with a model of the same kind",
+		       r->spec->resumed_from, was ? was : "", r->spec->model.id,
+		       r->spec->model.dialect->name);
+}
+
+int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err)
+{
+	char *file = NULL;
+	json_t *line = NULL;
+	struct buf all;
+	size_t len = 0;
+	int rv = read_file(r->outbox.lb->root_fd, r->spec->resumed_from, &file, &len, err);
+
+	buf_init(&all, FILE_MAX);
+	if (rv == 0 && r->spec->resumed_call > 0)
+		rv = replay_seek(r->outbox.lb->root_fd, r->spec->resumed_from,
+				 (int)r->spec->resumed_call, &len, err);
+	if (rv == 0)
+		rv = parse_spec(file, len, &line, err);
+	if (rv == 0)
+		rv = same_dialect(r, line, err);
+	if (rv == 0)
+		rv = spec_line(r->spec, &all, &r->request_bytes, &r->prefix);
+	if (rv == 0) {
+		rv = keep_head(r->spec, line, &all);
+		copy_lines(&all, file, len);
+	}
+	if (rv == 0)
+		rv = add_notice(r->spec, &all);
+	if (rv == 0)
+		rv = buf_check(&all);
+	if (rv == 0)
+		rv = take_request(r, &all, results, err);
+	if (rv == 0)
+		rv = buf_add(out, all.data, all.len);
+	json_decref(line);
+	buf_fini(&all);
+	free(file);
+	return rv;
+}

@@ -1,0 +1,154 @@
+/* Groups through libava's public face, the same program embedded and connected
+ * ($MODE). */
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ava.h>
+
+#define LONG_MS 120000
+
+struct world {
+	struct ava_runtime *rt;
+	bool embedded;
+	char dir[256], root[300], work[300];
+};
+
+static int setup(void **state)
+{
+	bool embedded = strcmp(getenv("MODE"), "embedded") == 0;
+	struct world *w = calloc(1, sizeof(*w));
+	struct ava_options o = {.root = w->root};
+	struct ava_error err = {0};
+	char path[400];
+
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/root", w->dir);
+	snprintf(w->work, sizeof(w->work), "%s/work", w->dir);
+	assert_int_equal(mkdir(w->work, 0700), 0);
+	snprintf(path, sizeof(path), "%s/notes.md", w->work);
+	unit_write(path, "The torn tail is cut at the last whole record.\n", 46);
+	setenv("HOME", w->dir, 1);
+	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
+	w->embedded = embedded;
+	if ((embedded ? ava_runtime_new(&w->rt, &o, &err)
+		      : ava_runtime_connect(&w->rt, &o, &err)) != 0)
+		fail_msg("%s", err.text);
+	*state = w;
+	return 0;
+}
+
+/* Not there, or waiting for init to look at it. */
+static bool is_gone(pid_t pid)
+{
+	char path[64], state = 'Z';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 'Z';
+	if (f)
+		fclose(f);
+	return state == 'Z' || state == 'X';
+}
+
+static void stop_daemon(const struct world *w)
+{
+	const struct timespec tick = {.tv_nsec = 10000000};
+	char path[400], *text;
+	pid_t pid;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/ava.lock", w->root);
+	text = unit_read(path, &len);
+	pid = atoi(text + strcspn(text, "0123456789"));
+	free(text);
+	assert_true(pid > 1 && pid != getpid());
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	for (int i = 0; i < LONG_MS / 10 && !is_gone(pid); i++)
+		nanosleep(&tick, NULL);
+	assert_true(is_gone(pid));
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	if (!w->embedded)
+		stop_daemon(w);
+	ava_runtime_free(w->rt);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+/* One quote and one yes for two runs; a chain ends one after the other. */
+static void test_group(void **state)
+{
+	struct world *w = *state;
+	struct ava_spawn runs[2] = {
+		{.task = "Find the torn tail.", .role = "code_reviewer"},
+		{.task = "Find the whole record.", .role = "researcher"},
+	};
+	struct ava_spawn_group g = {
+		.runs = runs, .nruns = 2, .cwd = w->work, .max_cost_microusd = 500000};
+	struct ava_proposal p;
+	struct ava_group got;
+	struct ava_error err;
+	char group[32], ids[2][24];
+
+	for (int chain = 0; chain < 2; chain++) {
+		g.chain = chain;
+		if (ava_propose_group(w->rt, &g, &p, &err) != 0)
+			fail_msg("%s", err.text);
+		assert_int_equal(p.state, AVA_PENDING);
+		assert_non_null(strstr(p.message, "2. Researcher"));
+		snprintf(group, sizeof(group), "%s", p.id);
+		assert_int_equal(ava_confirm(w->rt, group, "yes", &p, &err), 0);
+		assert_int_equal(p.state, AVA_CONFIRMED);
+		assert_int_equal(strncmp(p.group, "G-", 2), 0);
+		snprintf(group, sizeof(group), "%s", p.group);
+		do {
+			assert_int_equal(ava_group(w->rt, group, &got, &err), 0);
+			assert_int_equal(got.size, 2);
+			assert_int_equal(got.chain, chain);
+			for (size_t i = 0; i < got.nruns; i++)
+				snprintf(ids[i], sizeof(ids[i]), "%s", got.runs[i].id);
+			for (size_t i = 0, n = got.nruns; i < n; i++) {
+				const char *id = ids[i];
+
+				assert_int_equal(
+					ava_wait(w->rt, &id, 1, AVA_WAIT_ALL, LONG_MS, NULL, &err),
+					1);
+			}
+			assert_int_equal(ava_group(w->rt, group, &got, &err), 0);
+		} while (got.running);
+		assert_int_equal(got.ended, 2);
+		assert_int_equal(got.succeeded, 2);
+		assert_int_equal(got.nruns, 2);
+		assert_string_equal(got.runs[1].role, "researcher");
+	}
+	assert_int_equal(ava_group(w->rt, "G-000000", &got, &err), AVA_ENOENT);
+	assert_int_equal(got.nruns, 0);
+	g.nruns = 0;
+	assert_int_equal(ava_propose_group(w->rt, &g, &p, &err), AVA_EINVAL);
+	g.nruns = 2;
+	runs[1].task = "";
+	assert_int_equal(ava_propose_group(w->rt, &g, &p, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "run 2"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_group, setup, teardown)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# ava resume: an ended run goes on as a new one, with its conversation and a new
+# budget, against the strict model service. What did not end goes on by itself.
+. "${0%/*}/lib.sh"
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+[ -x "$MOCK" ] || MOCK=$(dirname -- "$AVA")/../../test/mock/mock-models
+[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+command -v curl >/dev/null || skip 'no curl'
+
+"$MOCK" --quiet tool=read_file 'args={"path":"a.txt"}' >"$T/mock.out" 2>"$T/mock.err" &
+keep $!
+wait_for 10 grep -q ready "$T/mock.out"
+MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
+stat() { curl -s --noproxy '*' "$MOCK_URL/stats" | jq "$1"; }
+unset AVA_MODEL
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
+mkdir "$T/work"
+cd "$T/work" || exit 99
+printf 'one\ntwo\n' >a.txt
+
+# begun MODEL PLAN OPTION...: run to its end; its result is in $OUT.
+begun()
+{
+	begun_model=$1 begun_plan=$2
+	shift 2
+	run "$AVA" run "Look at a.txt. [[mock $begun_plan]]" --model "$begun_model" --role code_reviewer \
+		--yes --json "$@"
+	ONE=$(jq -r .subagent_id "$OUT")
+}
+lines() { grep -c '^{"role":' "$AVA_DATA_ROOT/runs/$1/messages.jsonl"; }
+# The messages of $1 begin those of $2.
+extends()
+{
+	grep '^{"role":' "$AVA_DATA_ROOT/runs/$1/messages.jsonl" >"$T/before"
+	grep '^{"role":' "$AVA_DATA_ROOT/runs/$2/messages.jsonl" | head -n "$(lines "$1")" |
+		cmp -s - "$T/before"
+}
+
+# --- a run that had reached a limit
+
+for model in anthropic/claude-haiku-4-5 openrouter/some/model; do
+	begun $model turns=4 --max-iterations 1
+	equal "$model: the first one ends at its limit" iterations "$(jq -r .stop_reason "$OUT")"
+	run "$AVA" resume "$ONE" --yes --json --max-iterations 10
+	exits "$model: resumed" 0
+	TWO=$(jq -r .subagent_id "$OUT")
+	equal "$model: to its end" success "$(jq -r .status "$OUT")"
+	check "$model: with an id of its own" [ "$ONE" != "$TWO" ]
+	check "$model: its messages begin with those of the first" extends "$ONE" "$TWO"
+	equal "$model: it made what was left of the calls" 4 "$(jq -r .iterations "$OUT")"
+	equal "$model: where it came from stands in its log" "$ONE" "$("$AVA" logs "$TWO" -o json |
+		jq -r 'select(.eventType == "SubagentSpawn").content.resumedFrom')"
+	equal "$model: the first one is as it was" iterations \
+		"$("$AVA" result "$ONE" --json | jq -r .stop_reason)"
+done
+equal 'no request was refused' 0 "$(stat .refused)"
+equal 'each extends the last' 0 "$(stat .prefixBroken)"
+
+# --- asked first, with the limits that it had
+
+run sh -c "echo no | '$AVA' resume $ONE"
+exits 'a no starts nothing' 4
+contains 'after a quote' 'Proceed' "$OUT"
+run "$AVA" resume S-ffffff --yes
+exits 'one that is not known' 5
+begun anthropic/claude-haiku-4-5 'turns=1 latency=60000' --background
+run "$AVA" resume "$ONE" --yes
+exits 'one at work' 1
+contains 'goes on by itself' 'has not ended' "$ERR"
+"$AVA" cancel "$ONE" >/dev/null 2>&1
+run "$AVA" resume "$TWO" --yes --model anthropic/claude-haiku-4-5
+exits 'a model of another kind is refused' 2
+contains 'in words' 'resume it with a model of the same kind' "$ERR"
+rm -r "$AVA_DATA_ROOT/runs/$TWO"
+run "$AVA" resume "$TWO" --yes
+exits 'one whose messages are gone' 5
+contains 'says so' 'are not kept' "$ERR"
+
+finish

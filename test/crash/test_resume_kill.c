@@ -1,0 +1,609 @@
+/* Runs killed at every call that changes the disk, the network or the world: two
+ * with a tool that writes to a file outside, one that asks a person. They talk to
+ * the strict model service of test/mock, which refuses an invalid request and one
+ * that does not extend the last. A child does the work until its k-th such call,
+ * where it is gone without a word; a second child carries on what it finds. Then
+ * every run has ended as without the kill: the same replies, the same calls; no
+ * call was started twice; what was answered was paid once, and only the call in
+ * flight was charged an estimate. */
+#include "unit.h"
+
+#include <ava.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/tool.h"
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "ava/steer.h"
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "os/loop.h"
+#include "provider/provider.h"
+#include "subagent/run.h"
+
+/* Each fifth call (AVA_SOAK=1: every one); under a sanitiser fewer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STEP 37
+#else
+#define STEP 5
+#endif
+
+#define RUNS        3
+#define PATIENCE_MS 240000
+
+/* ---- a world that kills */
+
+static struct sys_ops killing;
+static atomic_long calls_left;
+
+static void count(void)
+{
+	if (atomic_fetch_sub(&calls_left, 1) == 1)
+		kill(getpid(), SIGKILL);
+}
+
+static ssize_t k_pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	count();
+	return sys_real.pwrite(fd, buf, len, at);
+}
+
+static ssize_t k_pwritev(int fd, const struct iovec *iov, int n, off_t at)
+{
+	count();
+	return sys_real.pwritev(fd, iov, n, at);
+}
+
+static int k_fdatasync(int fd)
+{
+	count();
+	return sys_real.fdatasync(fd);
+}
+
+static int k_renameat(int fromfd, const char *from, int tofd, const char *to)
+{
+	count();
+	return sys_real.renameat(fromfd, from, tofd, to);
+}
+
+static int k_mkdirat(int dirfd, const char *path, mode_t mode)
+{
+	count();
+	return sys_real.mkdirat(dirfd, path, mode);
+}
+
+static int k_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (flags & O_CREAT)
+		count();
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static void arm(long k)
+{
+	killing = sys_real;
+	killing.pwrite = k_pwrite;
+	killing.pwritev = k_pwritev;
+	killing.fdatasync = k_fdatasync;
+	killing.renameat = k_renameat;
+	killing.mkdirat = k_mkdirat;
+	killing.openat = k_openat;
+	atomic_store(&calls_left, k);
+	sys = &killing;
+}
+
+/* Those of the libraries: what leaves for the network. */
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	count();
+	return syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
+}
+
+int connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	count();
+	return (int)syscall(SYS_connect, fd, to, len);
+}
+
+/* ---- a tool that cannot be repeated: a line in a file for each start */
+
+static char counter_path[400];
+
+static void counter_start(struct tool_call *c)
+{
+	const struct run *r = c->env->user;
+	char line[80];
+	int n = snprintf(line, sizeof(line), "%s %s\n", r->id.text, c->id);
+	int fd;
+
+	count();
+	fd = open(counter_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	c->success = fd >= 0 && write(fd, line, (size_t)n) == n;
+	if (fd >= 0)
+		close(fd);
+	count();
+	buf_addf(&c->out, "counted %s\n", line);
+	for (int i = 0; i < 200; i++) /* more than an event shows */
+		buf_addf(&c->out, "line %d of what was found\n", i);
+	c->done(c);
+}
+
+static const struct tool counter = {
+	.name = "search_and_read",
+	.description = "Counts.",
+	.schema = "{\"type\":\"object\",\"properties\":{\"pattern\":{\"type\":\"string\"}},"
+		  "\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.start = counter_start,
+};
+
+const struct tool *__real_tool_find(const char *name);
+const struct tool *__wrap_tool_find(const char *name);
+
+const struct tool *__wrap_tool_find(const char *name)
+{
+	return strcmp(name, counter.name) == 0 ? &counter : __real_tool_find(name);
+}
+
+/* ---- the child */
+
+static const char *const plans[RUNS] = {
+	"turns=2 calls=2 tool=search_and_read",
+	"turns=3 calls=1 tool=search_and_read first=5",
+	"turns=1 calls=1 tool=ask_person args={\"question\":\"Shall_I_go_on?\"}",
+};
+
+struct driver {
+	struct core *core;
+	char ids[RUNS][32];
+	int spawned, ended;
+	bool answering;
+};
+
+static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct driver *d = user;
+
+	if (rv != 0) {
+		fprintf(stderr, "not spawned: %s\n", err->text);
+		_exit(3);
+	}
+	snprintf(d->ids[d->spawned++], sizeof(d->ids[0]), "%s", s->id);
+}
+
+static void on_result(int rv, const char *json, size_t len, const struct ava_error *err, void *user)
+{
+	struct driver *d = user;
+
+	if (rv != 0) {
+		fprintf(stderr, "no result: %s\n", err->text);
+		_exit(3);
+	}
+	d->ended++;
+}
+
+static void on_steer(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	struct driver *d = user;
+
+	d->answering = false;
+}
+
+static void see(const struct op_status *s, void *user)
+{
+	struct driver *d = user;
+
+	if (!s->asks || d->answering)
+		return;
+	d->answering = true;
+	ops_steer(d->core, s->id, "yes, go on", NULL, "ben", on_steer, d);
+}
+
+static void ask(struct driver *d, int i, const char *dir, long k)
+{
+	char task[300], request[40], src[300];
+	struct op_spawn s = {.role = "researcher",
+			     .task = task,
+			     .cwd = src,
+			     .model = "anthropic/claude-haiku-4-5",
+			     .origin = "test",
+			     .session_id = "s1",
+			     .user_id = "ben",
+			     .request_id = request,
+			     .timeout_ms = 3600000,
+			     .max_cost_microusd = 10000000,
+			     .max_tokens = 10000000,
+			     .max_iterations = AVA_DEFAULT};
+
+	snprintf(task, sizeof(task), "Count for number %ld of sort %d. [[mock %s]]", k, i,
+		 plans[i]);
+	snprintf(request, sizeof(request), "r-%d", i);
+	snprintf(src, sizeof(src), "%s/src", dir);
+	ops_spawn(d->core, &s, on_spawn, d);
+}
+
+static int play(const char *dir, long k, bool armed)
+{
+	char root[300];
+	struct settings settings;
+	struct core_options o = {.root = root, .settings = &settings};
+	struct ava_error err = {0};
+	struct driver d = {0};
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+
+	snprintf(root, sizeof(root), "%s/data", dir);
+	snprintf(counter_path, sizeof(counter_path), "%s/counter", dir);
+	settings_defaults(&settings);
+	settings.disk_free_min_mb = 0;
+	settings.runs_max = 2;
+	o.loop = os_loop_new(NULL);
+	if (armed)
+		arm(k);
+	if (core_open(&d.core, &o, &err) != 0) {
+		fprintf(stderr, "core_open: %s\n", err.text);
+		return 2;
+	}
+	for (int i = 0; i < RUNS; i++) {
+		ask(&d, i, dir, k);
+		while (d.spawned == i)
+			os_loop_step(o.loop, 5);
+		ops_result(d.core, d.ids[i], PATIENCE_MS, on_result, &d);
+	}
+	while (d.ended < RUNS && clock_mono_ms() < until) {
+		ops_status(d.core, d.ids[RUNS - 1], see, &d, NULL);
+		os_loop_step(o.loop, 5);
+	}
+	core_close(d.core);
+	os_loop_free(o.loop);
+	return d.ended == RUNS ? 0 : 4;
+}
+
+/* 0, or what went wrong; -1: it was killed. */
+static int child(const char *dir, long k, bool armed)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(play(dir, k, armed));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && armed)
+		return -1;
+	if (!WIFEXITED(status))
+		fail_msg("k = %ld: the child ended by signal %d", k, WTERMSIG(status));
+	return WEXITSTATUS(status);
+}
+
+/* ---- the service */
+
+static pid_t mock_pid;
+static int mock_port;
+
+static void mock_start(void)
+{
+	const char *path = getenv("MOCK_MODELS");
+	char text[2000] = "", *at = NULL;
+	size_t have = 0;
+	int fds[2];
+
+	assert_non_null(path);
+	assert_int_equal(pipe(fds), 0);
+	mock_pid = fork();
+	assert_true(mock_pid >= 0);
+	if (mock_pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		dup2(fds[1], 1);
+		execl(path, path, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	while (at == NULL || strchr(at, '\n') == NULL) {
+		ssize_t n = read(fds[0], text + have, sizeof(text) - 1 - have);
+
+		assert_true(n > 0);
+		have += (size_t)n;
+		text[have] = 0;
+		at = strstr(text, "http://127.0.0.1:");
+	}
+	mock_port = atoi(at + strlen("http://127.0.0.1:"));
+	*strchr(at, '\n') = 0;
+	setenv("ANTHROPIC_BASE_URL", at, 1);
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+}
+
+static json_t *mock_stats(void)
+{
+	static const char ask[] = "GET /stats HTTP/1.1\r\nHost: x\r\n\r\n";
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)mock_port)};
+	char text[8000] = "", *from;
+	size_t have = 0;
+	ssize_t n;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	json_t *o;
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(write(fd, ask, sizeof(ask) - 1), sizeof(ask) - 1);
+	do { /* it may keep the connection */
+		n = read(fd, text + have, sizeof(text) - 1 - have);
+		assert_true(n > 0);
+		have += (size_t)n;
+		text[have] = 0;
+		from = strchr(text, '{');
+		o = from ? json_parse(from, strlen(from), NULL) : NULL;
+	} while (!o);
+	close(fd);
+	return o;
+}
+
+/* ---- what must be there afterwards */
+
+struct seen {
+	long k;
+	char id[32];
+	int sort; /* of plans */
+	int replies, cut, calls, results, interrupted, ends, asked, answered;
+	int64_t exact, estimated, total; /* micro-USD */
+};
+
+static void see_event(struct seen *s, const json_t *e)
+{
+	const char *type = json_get_str(e, "eventType");
+	const json_t *c = json_object_get(e, "content"), *m = json_object_get(e, "metadata");
+	int64_t cost = json_get_fixed(m, "costCents", 4, 0);
+	const char *cls = json_get_str(c, "errorClass"), *state = json_get_str(c, "state");
+	const char *task = json_get_str(c, "task");
+
+	if (strcmp(type, "SubagentSpawn") == 0) {
+		s->sort = atoi(strstr(task, "of sort ") + 8);
+	} else if (strcmp(type, "InferEnd") == 0) {
+		bool guess = json_get_bool(c, "estimated", false);
+
+		s->replies += cls == NULL;
+		s->cut += cls != NULL;
+		s->exact += guess ? 0 : cost;
+		s->estimated += guess ? cost : 0;
+		if ((cls != NULL) != guess || (cls && strcmp(cls, "interrupted") != 0))
+			fail_msg("k = %ld: %s: a call ended as %s", s->k, s->id, cls ? cls : "");
+	} else if (strcmp(type, "ToolCall") == 0) {
+		s->calls++;
+	} else if (strcmp(type, "ToolResult") == 0) {
+		s->results++;
+		s->interrupted += cls && strcmp(cls, "interrupted") == 0;
+	} else if (strcmp(type, "Waiting") == 0) {
+		s->answered += strcmp(state, "answered") == 0;
+	} else if (strcmp(type, "SubagentComplete") == 0) {
+		s->ends++;
+		s->total = json_get_fixed(json_object_get(c, "totals"), "costCents", 4, -1);
+		if (strcmp(json_get_str(c, "stopReason"), "submitted") != 0)
+			fail_msg("k = %ld: %s ended as %s", s->k, s->id,
+				 json_get_str(c, "stopReason"));
+	}
+}
+
+static void each_line(const char *path, void (*each)(const json_t *o, void *user), void *user)
+{
+	const char *line;
+	size_t len, at = 0, n;
+	char *data = unit_read(path, &len);
+
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+
+		assert_non_null(o);
+		each(o, user);
+		json_decref(o);
+	}
+	free(data);
+}
+
+static void on_event(const json_t *o, void *user)
+{
+	see_event(user, o);
+}
+
+struct rows {
+	char ids[RUNS][32];
+	int spawns, ends;
+};
+
+static void on_row(const json_t *o, void *user)
+{
+	struct rows *r = user;
+	bool spawn = strcmp(json_get_str(o, "row"), "spawn") == 0;
+
+	if (spawn && r->spawns < RUNS)
+		snprintf(r->ids[r->spawns], sizeof(r->ids[0]), "%s", json_get_str(o, "id"));
+	r->spawns += spawn;
+	r->ends += !spawn;
+}
+
+/* Each line of the file once: no call was begun twice. Returns how many. */
+static int starts_of(const char *dir, const char *run, long k)
+{
+	char path[400];
+	char *data, *line, *save = NULL;
+	int n = 0;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/counter", dir);
+	if (access(path, F_OK) != 0)
+		return 0;
+	data = unit_read(path, &len);
+	for (line = strtok_r(data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		n += strncmp(line, run, strlen(run)) == 0;
+		if (save && strstr(save, line) != NULL)
+			fail_msg("k = %ld: %s was started twice", k, line);
+	}
+	free(data);
+	return n;
+}
+
+static void check_run(const char *dir, const char *id, long k, struct seen *s)
+{
+	static const int replies[RUNS] = {3, 4, 2}, calls[RUNS] = {5, 4, 2};
+	char path[400];
+	int starts;
+
+	*s = (struct seen){.k = k};
+	snprintf(s->id, sizeof(s->id), "%s", id);
+	snprintf(path, sizeof(path), "%s/data/logs/subagents/%s.jsonl", dir, id);
+	each_line(path, on_event, s);
+	if (s->replies != replies[s->sort] || s->calls != calls[s->sort] ||
+	    s->results != s->calls || s->ends != 1)
+		fail_msg("k = %ld: sort %d: %d replies, %d calls, %d results, %d ends", k, s->sort,
+			 s->replies, s->calls, s->results, s->ends);
+	if (s->total != s->exact + s->estimated)
+		fail_msg("k = %ld: %s: total %lld of %lld + %lld", k, id, (long long)s->total,
+			 (long long)s->exact, (long long)s->estimated);
+	starts = starts_of(dir, id, k);
+	if (s->sort < 2 && (starts < s->calls - 1 - s->interrupted || starts > s->calls - 1))
+		fail_msg("k = %ld: %s: %d starts of %d calls, %d interrupted", k, id, starts,
+			 s->calls - 1, s->interrupted);
+	if (s->sort == 2 && s->answered != 1)
+		fail_msg("k = %ld: %s: answered %d times", k, id, s->answered);
+	if (s->cut > 1 || s->interrupted > 2)
+		fail_msg("k = %ld: %s: %d calls cut, %d interrupted", k, id, s->cut,
+			 s->interrupted);
+}
+
+static struct {
+	long kills, cut, interrupted;
+	int64_t billed;
+} sums;
+
+static void check(const char *dir, long k)
+{
+	char path[400];
+	struct rows rows = {0};
+	struct seen s;
+	int64_t exact = 0, billed;
+	int cut = 0, replies = 0;
+	json_t *stats;
+
+	snprintf(path, sizeof(path), "%s/data/catalog.jsonl", dir);
+	each_line(path, on_row, &rows);
+	assert_int_equal(rows.spawns, RUNS);
+	assert_int_equal(rows.ends, RUNS);
+	for (int i = 0; i < RUNS; i++) {
+		check_run(dir, rows.ids[i], k, &s);
+		exact += s.exact;
+		cut += s.cut;
+		replies += s.replies;
+		sums.interrupted += s.interrupted;
+	}
+	stats = mock_stats();
+	if (json_get_int(stats, "refused", -1) != 0 || json_get_int(stats, "prefixBroken", -1) != 0)
+		fail_msg("k = %ld: %lld requests refused, %lld do not extend the last", k,
+			 (long long)json_get_int(stats, "refused", -1),
+			 (long long)json_get_int(stats, "prefixBroken", -1));
+	billed = json_get_int(stats, "costMicroUsd", 0) - sums.billed;
+	sums.billed += billed;
+	sums.cut += cut;
+	json_decref(stats);
+	/* A fraction of a micro-USD is rounded up in each reply. */
+	if (exact > billed + replies || (cut == 0 && exact < billed))
+		fail_msg("k = %ld: billed %lld, counted %lld, %d calls cut", k, (long long)billed,
+			 (long long)exact, cut);
+}
+
+static const char *fresh(void)
+{
+	const char *dir = unit_tmpdir();
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/data", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/src", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	return dir;
+}
+
+static void test_untouched(void **state)
+{
+	const char *dir = fresh();
+
+	assert_int_equal(child(dir, 0, false), 0);
+	check(dir, 0);
+	assert_int_equal(sums.cut, 0);
+	assert_int_equal(sums.interrupted, 0);
+	unit_rmdir(dir);
+}
+
+static void test_killed(void **state)
+{
+	const char *step = getenv("AVA_RUN_KILL_STEP");
+	long by = step ? atol(step) : getenv("AVA_SOAK") ? 1 : STEP, k;
+	int rv = -1;
+
+	for (k = 1; rv == -1; k += by) {
+		const char *dir = fresh();
+
+		rv = child(dir, k, true);
+		sums.kills += rv == -1;
+		if (rv == -1 && child(dir, k, false) != 0)
+			fail_msg("k = %ld: what was left could not be carried on", k);
+		check(dir, k);
+		unit_rmdir(dir);
+	}
+	assert_int_equal(rv, 0);
+	print_message("figure run_kills %ld\nfigure run_kill_calls %ld\nfigure run_kill_cut %ld\n"
+		      "figure run_kill_interrupted %ld\n",
+		      sums.kills, k - by, sums.cut, sums.interrupted);
+	assert_true(sums.kills > 100 / by);
+	if (by <= STEP)
+		assert_true(sums.cut > 0);
+}
+
+static int set_up(void **state)
+{
+	mock_start();
+	assert_int_equal(provider_configure(NULL), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	kill(mock_pid, SIGTERM);
+	waitpid(mock_pid, NULL, 0);
+	return 0;
+}
+
+/* A kill loses nothing that was written, so memory is as good as a disk here,
+ * and ten times as fast. */
+static void use_memory(void)
+{
+	struct statvfs vfs;
+
+	if (!getenv("TMPDIR") && statvfs("/dev/shm", &vfs) == 0 &&
+	    (uint64_t)vfs.f_bavail * vfs.f_frsize > (512u << 20))
+		setenv("TMPDIR", "/dev/shm", 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_untouched),
+		cmocka_unit_test(test_killed),
+	};
+
+	use_memory();
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,300 @@
+/* Replay over a recorded run (test/golden/replay): as it is, with one thing
+ * changed after the other, cut off at every line, and without memory. */
+#include "unit.h"
+
+#include <ava.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "subagent/replay.h"
+
+#define RUN "S-7f3a2b"
+
+static char root[256], messages_path[320], log_path[320];
+static char *messages, *events; /* as they were recorded */
+static size_t messages_len, events_len;
+
+static void put_back(void)
+{
+	unit_write(messages_path, messages, messages_len);
+	unit_write(log_path, events, events_len);
+}
+
+static int setup(void **state)
+{
+	char path[320];
+
+	snprintf(root, sizeof(root), "%s", unit_tmpdir());
+	snprintf(messages_path, sizeof(messages_path), "%s/runs/" RUN "/messages.jsonl", root);
+	snprintf(log_path, sizeof(log_path), "%s/logs/subagents/" RUN ".jsonl", root);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const dirs[] = {"runs", "runs/" RUN, "logs", "logs/subagents"};
+
+		snprintf(path, sizeof(path), "%s/%s", root, dirs[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	messages = unit_read_src("test/golden/replay/messages.jsonl", &messages_len);
+	events = unit_read_src("test/golden/replay/" RUN ".jsonl", &events_len);
+	put_back();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(messages);
+	free(events);
+	unit_rmdir(root);
+	return 0;
+}
+
+static int replay(struct replay_report *out, bool lenient, struct ava_error *err)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rv;
+
+	assert_true(fd >= 0);
+	rv = replay_run(fd, RUN, NULL, lenient, out, err);
+	close(fd);
+	return rv;
+}
+
+static void replayed(struct replay_report *out, bool lenient)
+{
+	struct ava_error err = {0};
+
+	if (replay(out, lenient, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void replays_identically(void **state)
+{
+	struct replay_report r;
+
+	replayed(&r, false);
+	if (r.ndiffs > 0)
+		fail_msg("event %d: %s", (int)r.diffs[0].seq, r.diffs[0].what);
+	assert_true(r.complete);
+	assert_string_equal(r.reason, "");
+	assert_int_equal(r.turns, 6);
+	assert_int_equal(r.events, 41);
+}
+
+static void no_such_run(void **state)
+{
+	struct replay_report r;
+	struct ava_error err;
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(replay_run(fd, "S-000000", NULL, false, &r, &err), AVA_ENOENT);
+	unlink(messages_path);
+	assert_int_equal(replay_run(fd, RUN, NULL, false, &r, &err), AVA_ENOENT);
+	close(fd);
+	put_back();
+}
+
+/* One text of line `line` (from 1) of a file becomes another one. */
+struct change {
+	bool log; /* else messages.jsonl */
+	int line;
+	const char *from, *to;
+	const char *event, *call; /* where it must be found */
+	const char *what;
+};
+
+static void change_file(const struct change *c)
+{
+	const char *text = c->log ? events : messages, *at = text, *end;
+	size_t len = c->log ? events_len : messages_len;
+	size_t from = strlen(c->from), to = strlen(c->to), before;
+	char *out = malloc(len + to);
+
+	assert_non_null(out);
+	for (int i = 1; i < c->line; i++)
+		at = strchr(at, '\n') + 1;
+	end = strchr(at, '\n');
+	at = strstr(at, c->from);
+	if (at == NULL || at > end)
+		fail_msg("line %d has no %s", c->line, c->from);
+	before = (size_t)(at - text);
+	memcpy(out, text, before);
+	memcpy(out + before, c->to, to);
+	memcpy(out + before + to, at + from, len - before - from);
+	unit_write(c->log ? log_path : messages_path, out, len - from + to);
+	free(out);
+}
+
+static void finds_what_was_changed(void **state)
+{
+	static const struct change changes[] = {
+		/* the prompt, a schema */
+		{false, 1, "working on a focused task", "working on a focussed task", "InferStart",
+		 "i1", "the head of the request"},
+		{false, 1, "input_schema", "input_schemb", "InferStart", "i1",
+		 "the head of the request"},
+		{false, 2, "find kettle", "find cattle", "InferStart", "i1", "the hash of"},
+		/* the model, what was confirmed */
+		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
+		 "SubagentSpawn", "", "the model"},
+		{false, 1, "\"tokens\":", "\"tokens\":1", "SubagentSpawn", "", "the token limit"},
+		{true, 3, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
+		 "InferStart", "i1", "the model"},
+		/* replies */
+		{false, 3, "Looking.", "Lurking.", "InferEnd", "i1", "the reply"},
+		{false, 3, "\"pattern\":\"kettle\"", "\"pattern\":\"cattle\"", "ToolCall", "c1.1",
+		 "the arguments"},
+		{false, 3, "\"name\":\"search_codebase\"", "\"name\":\"search_and_read\"",
+		 "ToolCall", "c1.1", "the tool that is called"},
+		/* results */
+		{false, 4, "int kettle(void)", "int kettle(char)", "ToolResult", "c1.1",
+		 "the output of search_codebase"},
+		{true, 21, "return 1;", "return 2;", "ToolResult", "c2.1",
+		 "the output of read_file"},
+		{false, 6, "return 1;", "return 2;", "ToolResult", "c2.1",
+		 "the output of read_file"},
+		{false, 6, "\"is_error\":true", "\"is_error\":null", "InferStart", "i3",
+		 "the line of results"},
+		{false, 7, "was empty", "was emptx", "InferStart", "i4", "the line of results"},
+		{false, 11, "unchanged since c2.1", "unchanged since c1.1", "ToolResult", "c5.1",
+		 "the output of read_file"},
+		/* the end */
+		{true, 41, "\"stopReason\":\"submitted\"", "\"stopReason\":\"final_text\"",
+		 "SubagentComplete", "", "the reason to stop"},
+		{true, 41, "\"summary\":\"kettle", "\"summary\":\"cattle", "SubagentComplete", "",
+		 "the summary"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+		const struct change *c = &changes[i];
+		struct replay_report r;
+
+		change_file(c);
+		replayed(&r, false);
+		if (r.ndiffs != 1 || strcmp(r.diffs[0].type, c->event) != 0 ||
+		    strcmp(r.diffs[0].call, c->call) != 0 ||
+		    strncmp(r.diffs[0].what, c->what, strlen(c->what)) != 0)
+			fail_msg("%s: found %u, at %s %s: %s (%s, %s)", c->to, r.ndiffs,
+				 r.diffs[0].type, r.diffs[0].call, r.diffs[0].what,
+				 r.diffs[0].recorded, r.diffs[0].replayed);
+		assert_false(r.complete);
+		put_back();
+	}
+}
+
+/* Byte for byte: what went to the model cannot change without being found. */
+static void finds_every_byte_that_was_sent(void **state)
+{
+	const char *last = strstr(messages, "{\"role\":\"assistant\",\"content\":[{\"type\":"
+					    "\"tool_use\",\"id\":\"toolu_6_1\"");
+	const char *head = strstr(messages, "\"head\":\"");
+	struct replay_report r;
+	struct ava_error err;
+
+	assert_non_null(last);
+	assert_non_null(head);
+	for (size_t at = (size_t)(head - messages) + 8; at < (size_t)(last - messages); at += 37) {
+		char *copy = malloc(messages_len);
+
+		assert_non_null(copy);
+		memcpy(copy, messages, messages_len);
+		copy[at] ^= 1;
+		unit_write(messages_path, copy, messages_len);
+		free(copy);
+		if (replay(&r, false, &err) == 0 && r.ndiffs == 0 && r.complete)
+			fail_msg("byte %zu was changed, nothing was found", at);
+	}
+	put_back();
+}
+
+/* Where bytes alone differ one may go on with those of the record. */
+static void lenient_goes_on(void **state)
+{
+	static const struct change c = {true, 21, "return 1;", "return 2;", NULL, NULL, NULL};
+	struct replay_report r;
+
+	change_file(&c);
+	replayed(&r, true);
+	assert_int_equal(r.ndiffs, 1);
+	assert_int_equal(r.diffs[0].byte, 59);
+	assert_int_equal(r.events, 41);
+	put_back();
+}
+
+/* A record that was cut off between two lines is gone through as far as it is. */
+static void cut_off_anywhere(void **state)
+{
+	struct replay_report r;
+
+	for (const char *at = events; (at = strchr(at, '\n')) != NULL; at++) {
+		size_t len = (size_t)(at + 1 - events);
+
+		if (len == events_len)
+			break;
+		unit_write(log_path, events, len);
+		replayed(&r, false);
+		if (r.ndiffs > 0)
+			fail_msg("%zu bytes: event %d: %s", len, (int)r.diffs[0].seq,
+				 r.diffs[0].what);
+		assert_false(r.complete);
+		assert_true(r.reason[0] != '\0');
+	}
+	put_back();
+}
+
+/* Where the lines of a call end: a fork begins there. */
+static void seeks_a_call(void **state)
+{
+	static const int lines[] = {2, 4, 6, 7, 9, 11}; /* before the replies of calls 1 to 6 */
+	static const struct change c = {false, 4, "(void)", "(char)", NULL, NULL, NULL};
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct ava_error err = {0};
+	size_t at;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		const char *end = messages;
+
+		for (int n = 0; n < lines[i]; n++)
+			end = strchr(end, '\n') + 1;
+		assert_int_equal(replay_seek(fd, RUN, (int)i + 1, &at, &err), 0);
+		assert_int_equal(at, end - messages);
+	}
+	assert_int_equal(replay_seek(fd, RUN, 7, &at, &err), AVA_ENOENT);
+	change_file(&c);
+	assert_int_equal(replay_seek(fd, RUN, 1, &at, &err), 0);
+	assert_int_equal(replay_seek(fd, RUN, 3, &at, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "the output of search_codebase"));
+	close(fd);
+	put_back();
+}
+
+static void once(void)
+{
+	struct replay_report r;
+	struct ava_error err;
+
+	(void)replay(&r, false, &err);
+}
+
+static void replays_without_memory(void **state)
+{
+	FAULT_LOOP(k, once());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replays_identically),
+		cmocka_unit_test(no_such_run),
+		cmocka_unit_test(finds_what_was_changed),
+		cmocka_unit_test(finds_every_byte_that_was_sent),
+		cmocka_unit_test(lenient_goes_on),
+		cmocka_unit_test(cut_off_anywhere),
+		cmocka_unit_test(seeks_a_call),
+		cmocka_unit_test(replays_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

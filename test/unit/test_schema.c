@@ -1,0 +1,238 @@
+/* Which schemas are taken, which values fit them, and the words for those that do
+ * not. */
+#include <string.h>
+
+#include "unit.h"
+
+#include <ava.h>
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/schema.h"
+
+static json_t *parse(const char *s)
+{
+	struct ava_error err = {0};
+	json_t *v = json_parse(s, strlen(s), &err);
+
+	if (v == NULL)
+		fail_msg("%s: %s", s, err.text);
+	return v;
+}
+
+/* ---- schemas */
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *schema, *says; /* says NULL: it is taken */
+	} cases[] = {
+		{"{}", NULL},
+		{"{\"type\":\"object\",\"properties\":{\"a\":true,\"b\":{\"type\":[\"string\","
+		 "\"null\"]}},\"required\":[\"a\"],\"additionalProperties\":false}",
+		 NULL},
+		{"{\"title\":\"t\",\"description\":\"d\",\"$schema\":\"x\",\"examples\":[1],"
+		 "\"format\":\"date\"}",
+		 NULL},
+		{"{\"$defs\":{\"n\":{\"type\":\"integer\"}},\"items\":{\"$ref\":\"#/$defs/n\"}}",
+		 NULL},
+		{"[]", "it must be an object"},
+		{"true", "it must be an object"},
+		{"{\"pattern\":\"^a\"}", "$.pattern is a keyword that is not known here"},
+		{"{\"properties\":{\"a\":{\"minimun\":1}}}",
+		 "$.properties.a.minimun is a keyword that is not known here"},
+		{"{\"anyOf\":[{},{\"if\":{}}]}", "$.anyOf[1].if is a keyword"},
+		{"{\"type\":\"text\"}", "$.type has a type that there is not"},
+		{"{\"type\":[]}", "$.type has a type"},
+		{"{\"minLength\":-1}", "$.minLength must be a whole number"},
+		{"{\"minimum\":\"1\"}", "$.minimum must be a number"},
+		{"{\"multipleOf\":0}", "$.multipleOf must be above 0"},
+		{"{\"enum\":[]}", "$.enum must be a list with something in it"},
+		{"{\"required\":[1]}", "$.required must be a list of names"},
+		{"{\"items\":[{}]}", "$.items must be an object, true or false"},
+		{"{\"properties\":[]}", "$.properties must be an object"},
+		{"{\"uniqueItems\":1}", "$.uniqueItems must be true or false"},
+		{"{\"$ref\":\"#/$defs/x\"}", "$.$ref leads nowhere"},
+		{"{\"$ref\":\"http://a/b\"}", "$.$ref leads nowhere"},
+		{"{\"$ref\":\"#\"}", "$.$ref leads in a circle"},
+		{"{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"$ref\":\"#/$defs/a\"}}}",
+		 "leads in a circle"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ava_error err = {0};
+		json_t *s = parse(cases[i].schema);
+		int rv = schema_check(s, &err);
+
+		print_message("%s: %s\n", cases[i].schema, err.text);
+		assert_int_equal(rv, cases[i].says != NULL ? AVA_EINVAL : 0);
+		if (cases[i].says != NULL)
+			assert_non_null(strstr(err.text, cases[i].says));
+		json_decref(s);
+	}
+}
+
+static void test_bounds_of_a_schema(void **state)
+{
+	struct ava_error err = {0};
+	struct buf b;
+	json_t *s;
+
+	buf_init(&b, 1u << 20);
+	for (int i = 0; i < 40; i++)
+		buf_adds(&b, "{\"not\":");
+	buf_adds(&b, "{}");
+	for (int i = 0; i < 40; i++)
+		buf_addc(&b, '}');
+	s = parse(b.data);
+	assert_int_equal(schema_check(s, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "nested too deep"));
+	json_decref(s);
+	buf_reset(&b);
+	buf_adds(&b, "{\"enum\":[0");
+	for (int i = 0; i < 40000; i++)
+		buf_adds(&b, ",1");
+	buf_adds(&b, "]}");
+	s = parse(b.data);
+	assert_int_equal(schema_check(s, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "too big"));
+	json_decref(s);
+	buf_fini(&b);
+}
+
+/* ---- values */
+
+#define ITEM                                                                                       \
+	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"minLength\":2},"     \
+	"\"price\":{\"type\":\"number\",\"minimum\":0}},\"required\":[\"name\",\"price\"],"        \
+	"\"additionalProperties\":false}"
+
+static void test_values(void **state)
+{
+	static const struct {
+		const char *schema, *value, *says; /* says NULL: it fits */
+	} cases[] = {
+		{"{\"type\":\"integer\"}", "1.0", NULL},
+		{"{\"type\":\"integer\"}", "1.5", "output must be of type integer, not number"},
+		{"{\"type\":[\"string\",\"null\"]}", "null", NULL},
+		{"{\"type\":[\"string\",\"null\"]}", "3",
+		 "output must be of type string or null, not integer"},
+		{"{\"const\":{\"a\":1}}", "{\"a\":1.0}", NULL},
+		{"{\"const\":5}", "6", "output must be one of: 5"},
+		{"{\"enum\":[\"red\",\"green\"]}", "\"blue\"",
+		 "output must be one of: \"red\", \"green\""},
+		{"{\"minimum\":2,\"exclusiveMaximum\":4}", "4", "output must be less than 4"},
+		{"{\"multipleOf\":0.1}", "0.3", NULL},
+		{"{\"multipleOf\":3}", "7", "output must be a multiple of 3"},
+		{"{\"maxLength\":3}", "\"äöü\"", NULL}, /* characters, not bytes */
+		{"{\"maxLength\":3}", "\"äöüß\"",
+		 "output must have at most 3 characters, it has 4"},
+		{"{\"minLength\":3}", "7", NULL}, /* says nothing about numbers */
+		{"{\"type\":\"array\",\"items\":" ITEM "}",
+		 "[{\"name\":\"ab\",\"price\":1},{\"name\":\"a\",\"prize\":2}]",
+		 "output[1].price is missing\n"
+		 "output[1].name must have at least 2 characters, it has 1\n"
+		 "output[1].prize is not a property that the schema has"},
+		{"{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\",1]",
+		 "output[1] must not be there"},
+		{"{\"contains\":{\"const\":1}}", "[0,1]", NULL},
+		{"{\"contains\":{\"const\":1}}", "[0]", "output must hold an item"},
+		{"{\"uniqueItems\":true}", "[1,\"1\",1.0]",
+		 "output must not hold the same twice: [0] and [2]"},
+		{"{\"minItems\":1,\"maxItems\":2}", "[1,2,3]",
+		 "output must have at most 2 items, it has 3"},
+		{"{\"minProperties\":1}", "{}", "output must have at least 1 properties"},
+		{"{\"propertyNames\":{\"maxLength\":2}}", "{\"abc\":1}",
+		 "output.abc is a name that is not allowed"},
+		{"{\"additionalProperties\":{\"type\":\"null\"}}", "{\"x\":1}",
+		 "output.x must be of type null"},
+		{"{\"allOf\":[{\"minimum\":1},{\"maximum\":2}]}", "3", "output must be at most 2"},
+		{"{\"anyOf\":[{\"type\":\"null\"},{\"minimum\":5}]}", "4",
+		 "none of the schemas of anyOf"},
+		{"{\"oneOf\":[{\"minimum\":1},{\"maximum\":2}]}", "1.5", "several of the schemas"},
+		{"{\"oneOf\":[{\"minimum\":1},{\"maximum\":0}]}", "0", NULL},
+		{"{\"not\":{\"type\":\"null\"}}", "null", "must not fit"},
+		{"{\"$defs\":{\"t\":{\"type\":\"object\",\"properties\":{\"kids\":{\"items\":"
+		 "{\"$ref\":\"#/$defs/t\"}},\"n\":{\"type\":\"integer\"}}}},\"$ref\":\"#/$defs/"
+		 "t\"}",
+		 "{\"n\":1,\"kids\":[{\"kids\":[{\"n\":\"x\"}]}]}",
+		 "output.kids[0].kids[0].n must be of type integer, not string"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *s = parse(cases[i].schema), *v = parse(cases[i].value);
+		struct buf out;
+		int n;
+
+		buf_init(&out, 4096);
+		assert_int_equal(schema_check(s, NULL), 0);
+		n = schema_validate(s, v, "output", &out);
+		print_message("%s: %s\n", cases[i].schema, out.len > 0 ? out.data : "fits");
+		if (cases[i].says == NULL) {
+			assert_int_equal(n, 0);
+			assert_int_equal(out.len, 0);
+		} else {
+			assert_true(n > 0);
+			assert_non_null(strstr(out.data, cases[i].says));
+		}
+		buf_fini(&out);
+		json_decref(s);
+		json_decref(v);
+	}
+}
+
+/* Many errors are counted, a few are told; names from outside are quoted safely. */
+static void test_errors_are_few(void **state)
+{
+	json_t *s = parse("{\"additionalProperties\":false}"), *v = json_object();
+	struct buf out;
+	char key[80];
+
+	buf_init(&out, 4096);
+	json_object_set_new(v, "a\n[ava] do", json_null());
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "key%d", i);
+		json_object_set_new(v, key, json_null());
+	}
+	assert_int_equal(schema_validate(s, v, "output", &out), 21);
+	assert_non_null(strstr(out.data, "output.a\\n[ava] do is not"));
+	assert_non_null(strstr(out.data, "\nand 13 more"));
+	buf_fini(&out);
+	json_decref(s);
+	json_decref(v);
+}
+
+/* What would take for ever is not done. */
+static void test_work_is_bounded(void **state)
+{
+	static const char *const schemas[] = {
+		"{\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}]}",
+		"{\"anyOf\":[{\"not\":{\"$ref\":\"#\"}},{\"not\":{\"$ref\":\"#\"}}]}",
+		"{\"uniqueItems\":true}",
+	};
+	json_t *v = json_array();
+
+	for (int i = 0; i < 5000; i++)
+		json_array_append_new(v, json_integer(i));
+	for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
+		json_t *s = parse(schemas[i]);
+		struct buf out;
+
+		buf_init(&out, 4096);
+		assert_int_equal(schema_check(s, NULL), 0);
+		assert_int_not_equal(schema_validate(s, v, "output", &out), 0);
+		buf_fini(&out);
+		json_decref(s);
+	}
+	json_decref(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),         cmocka_unit_test(test_bounds_of_a_schema),
+		cmocka_unit_test(test_values),          cmocka_unit_test(test_errors_are_few),
+		cmocka_unit_test(test_work_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
