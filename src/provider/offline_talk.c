@@ -401,11 +401,34 @@ static void tell_caveats(struct buf *out, const json_t *caveats)
 	}
 }
 
+/* The summary without its list of places: the citations are that list. */
+static void tell_summary(struct buf *out, const char *summary, bool cited)
+{
+	bool listed = false, first = true;
+
+	for (const char *line = summary; *line;) {
+		const char *nl = strchr(line, '\n'), *next = nl ? nl + 1 : line + strlen(line);
+		size_t len = nl ? (size_t)(nl - line) : strlen(line);
+		bool item = len > 1 && line[0] == '-' && line[1] == ' ';
+
+		if (cited && (slice_is((struct slice){line, len}, "Related:") ||
+			      slice_is((struct slice){line, len}, "Then:"))) {
+			listed = true;
+		} else if (!listed || !item) {
+			listed = false;
+			buf_addf(out, "%s%.*s", first ? "" : "\n", (int)len, line);
+			first = false;
+		}
+		line = next;
+	}
+}
+
 static void tell_result(struct buf *out, const char *line, size_t len)
 {
 	json_t *r = json_parse(line, len, NULL);
 	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
 	const char *summary = json_get_str(r, "summary");
+	const json_t *citations = json_object_get(r, "citations");
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -414,8 +437,9 @@ static void tell_result(struct buf *out, const char *line, size_t len)
 		json_decref(r);
 		return;
 	}
-	buf_addf(out, "%s has ended (%s). %s", id, status, summary ? summary : "");
-	tell_citations(out, json_object_get(r, "citations"));
+	buf_addf(out, "%s has ended (%s). ", id, status);
+	tell_summary(out, summary ? summary : "", json_array_size(citations) > 0);
+	tell_citations(out, citations);
 	tell_caveats(out, json_object_get(r, "caveats"));
 	json_decref(r);
 }
