@@ -47,6 +47,7 @@ struct talk {
 	unsigned users;     /* user messages */
 	unsigned number;    /* of the call to be answered */
 	char run[24];       /* that the runtime spoke of last; "": of none */
+	bool waits;         /* a proposal has no answer yet */
 };
 
 bool offline_is_talk(const char *body, size_t len)
@@ -81,8 +82,12 @@ static void note_run(struct talk *t)
 		char head[120];
 
 		snprintf(head, sizeof(head), "%.*s", (int)strcspn(at, "\n"), at);
-		if (strncmp(head, "[ava] ", 6) == 0)
+		if (strncmp(head, "[ava] ", 6) == 0) {
 			run_id(head, t->run);
+			if (strstr(head, "confirmed P-") || strstr(head, "was rejected") ||
+			    strstr(head, "has expired"))
+				t->waits = false;
+		}
 		line = at;
 	}
 }
@@ -102,6 +107,9 @@ static int new_text(struct talk *t, struct slice raw)
 	return 0;
 }
 
+/* In the result of spawn_subagent (ava/talk_tools.c). */
+static const char waits[] = "\"waits for the person\\\"";
+
 static int take_block(struct talk *t, const struct wire_block *b, bool user, bool *results)
 {
 	*results = *results || b->type == WIRE_TOOL_RESULT;
@@ -110,6 +118,7 @@ static int take_block(struct talk *t, const struct wire_block *b, bool user, boo
 	if (b->type == WIRE_TOOL_USE && !user && t->ncalls < CALLS_MAX) {
 		t->calls[t->ncalls++] = (struct talk_call){.name = b->name};
 	} else if (b->type == WIRE_TOOL_RESULT && user) {
+		t->waits = t->waits || memmem(b->text.s, b->text.len, waits, sizeof(waits) - 1);
 		for (unsigned i = 0; i < t->ncalls; i++) {
 			if (t->calls[i].result.s)
 				continue; /* results come in the order of the calls */
@@ -340,6 +349,9 @@ static void tell_words(const struct talk *t, struct draft *d, const char *words)
 		call_with(d, "list_subagents", NULL, NULL);
 	else if (has_any(words, work_words) || is_question(words))
 		call_spawn(t, d, words);
+	else if (t->waits)
+		says(d, "The proposal still waits for your answer: yes starts it, no drops it, or "
+			"say what shall be different.");
 	else if (begins_with(words, answer_words))
 		says(d, "Nothing waits for your answer. What shall be looked for?");
 	else
