@@ -303,9 +303,10 @@ static int open_journal(struct core *c, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	rv = prune_away_finish(c->root_fd, err);
-	if (rv == 0)
-		rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
+	/* What cannot go now must not keep the rest away; the next start tries again. */
+	if (prune_away_finish(c->root_fd, err) != 0)
+		core_log(c, "%s", err->text);
+	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
 	if (rv != 0)
 		close_journal(c);
 	return rv;

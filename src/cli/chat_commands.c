@@ -32,7 +32,7 @@ static const char *str(const json_t *o, const char *key)
 static void wrong(const struct ava_error *err)
 {
 	term_colour(stdout, TERM_RED);
-	term_str(stdout, err->text);
+	term_wrapped(stdout, err->text, strlen(err->text));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }
@@ -94,6 +94,7 @@ static void show_one(struct chat *c, const char *id)
 
 static void do_status(struct chat *c, const char *rest)
 {
+	char words[sizeof(c->session) + sizeof(c->model) + 64];
 	json_t *all;
 	const json_t *run;
 	size_t i, live = 0;
@@ -105,9 +106,10 @@ static void do_status(struct chat *c, const char *rest)
 	}
 	if (get_runs(c, &all) != 0)
 		return;
-	printf("Conversation %s, model ", c->session);
-	term_str(stdout, c->model);
-	printf(". Ava is %s.\n", c->busy ? "at work" : "listening");
+	snprintf(words, sizeof(words), "Conversation %s, model %s.\nAva is %s.", c->session,
+		 c->model, c->busy ? "at work" : "listening");
+	term_wrapped(stdout, words, strlen(words));
+	putchar('\n');
 	json_array_foreach(json_object_get(all, "runs"), i, run)
 	{
 		if (!is_ours(c, run) || str(run, "ended_at")[0] != '\0')
@@ -303,6 +305,8 @@ static void do_logs(struct chat *c, const char *rest)
 
 static void do_help(struct chat *c, const char *rest);
 
+#define HELP_COLUMNS 60 /* in fewer, what a command does stands below it */
+
 static const struct {
 	const char *name, *args, *what;
 	void (*run)(struct chat *c, const char *rest); /* NULL: /quit */
@@ -319,13 +323,20 @@ static const struct {
 
 static void do_help(struct chat *c, const char *rest)
 {
+	static const char more[] =
+		"Anything else is for Ava. Ctrl-C stops her answer, not the subagents.\n";
+	size_t width = term_width(stdout);
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char left[32];
 
 		snprintf(left, sizeof(left), "%s %s", rows[i].name, rows[i].args);
-		printf("%-17s %s\n", left, rows[i].what);
+		if (width > 0 && width < HELP_COLUMNS)
+			printf("%s\n  %s\n", left, rows[i].what);
+		else
+			printf("%-17s %s\n", left, rows[i].what);
 	}
-	puts("Anything else is for Ava. Ctrl-C stops\nher answer, not the subagents.");
+	term_wrapped(stdout, more, sizeof(more) - 1);
 }
 
 enum chat_did chat_command(struct chat *c, const char *line)

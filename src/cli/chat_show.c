@@ -44,7 +44,7 @@ void chat_note(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	term_colour(stdout, TERM_DIM);
-	term_text(stdout, text, strlen(text), true);
+	term_wrapped(stdout, text, strlen(text));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }
@@ -70,7 +70,7 @@ static void show_quote(struct chat *c, const char *id)
 	if (rv != 0)
 		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
 	else if (strcmp(str(p, "state"), "pending") == 0) {
-		term_text(stdout, str(p, "message"), strlen(str(p, "message")), true);
+		term_wrapped(stdout, str(p, "message"), strlen(str(p, "message")));
 		putchar('\n');
 	}
 	json_decref(p);
@@ -493,7 +493,7 @@ static int show_open(struct chat *c, struct ava_error *err)
 		if (!is_ours(c, v))
 			continue;
 		name_proposal(c, str(v, "proposal_id"));
-		term_text(stdout, str(v, "message"), strlen(str(v, "message")), true);
+		term_wrapped(stdout, str(v, "message"), strlen(str(v, "message")));
 		putchar('\n');
 	}
 	json_decref(runs);

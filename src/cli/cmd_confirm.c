@@ -232,7 +232,7 @@ static int not_started(const char *id, const json_t *p)
 	if (strcmp(str(p, "state"), "pending") != 0)
 		return cli_error(CLI_REJECTED, "%s is rejected: nothing was started", id);
 	if (!confirm_o.json) {
-		term_text(stdout, message, strlen(message), true);
+		term_wrapped(stdout, message, strlen(message));
 		putchar('\n');
 	}
 	return cli_error(CLI_REJECTED, "%s was replaced by %s, which waits for its answer", id,

@@ -254,7 +254,7 @@ static int make_request(struct buf *body, const char *text, struct ava_error *er
 /* The quote, as the daemon words it. */
 static void show_quote(const struct job *j, const char *message, bool ask)
 {
-	term_text(j->talk, message, strlen(message), true);
+	term_wrapped(j->talk, message, strlen(message));
 	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
 	fflush(j->talk);
 }

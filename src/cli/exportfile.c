@@ -146,7 +146,7 @@ static bool cut_export(const char *data, size_t len, struct layout *l)
 	       l->messages.s != NULL;
 }
 
-/* Elements of an array, one after the other. */
+/* Elements of an array, one after the other; none where there is no array. */
 struct items {
 	struct cutter c;
 	bool begun;
@@ -154,7 +154,9 @@ struct items {
 
 static struct items items_of(struct piece array)
 {
-	return (struct items){.c = {array.s, array.s + array.len}};
+	const char *s = array.s != NULL ? array.s : "";
+
+	return (struct items){.c = {s, s + array.len}};
 }
 
 static bool next_item(struct items *i, struct piece *out)

@@ -57,7 +57,11 @@ static void line_end(FILE *f)
 
 void progress_spawning(const struct progress *p, const char *run)
 {
-	fprintf(p->f, "%sSpawning %s subagent (%s)...", term_mark(MARK_START, ""), p->role, run);
+	char text[sizeof(p->role) + 80];
+
+	snprintf(text, sizeof(text), "%sSpawning %s subagent (%.30s)...", term_mark(MARK_START, ""),
+		 p->role, run);
+	term_wrapped(p->f, text, strlen(text));
 	line_end(p->f);
 }
 
@@ -160,30 +164,29 @@ void progress_still_working(struct progress *p)
 
 void progress_end(FILE *f, const char *role, const json_t *result)
 {
-	const char *status = str(result, "status"), *reason = str(result, "stop_reason");
+	const char *status = str(result, "status"), *reason = "", *mark = term_mark(MARK_BAD, "");
+	struct format who = format_role(role);
 	struct format time = format_seconds(json_get_fixed(result, "duration_seconds", 3, 0));
 	struct format cost = format_money(json_get_fixed(result, "cost_cents", 4, -1));
+	const char *more = "";
+	char text[600];
 
 	switch (cli_exit_of_status(status)) {
 	case CLI_DONE:
-		fputs(term_mark(MARK_DONE, ""), f);
-		fprintf(f, "Subagent [%s]: Complete", format_role(role).text);
+		mark = term_mark(MARK_DONE, "");
+		status = "Complete";
 		break;
 	case CLI_LIMIT:
-		fputs(term_mark(MARK_LIMIT, ""), f);
-		fprintf(f, "Subagent [%s]: Stopped, ", format_role(role).text);
-		term_str(f, status);
+		mark = term_mark(MARK_LIMIT, "");
+		more = "Stopped, ";
 		break;
 	default:
-		fputs(term_mark(MARK_BAD, ""), f);
-		fprintf(f, "Subagent [%s]: ", format_role(role).text);
-		term_str(f, status);
-		if (reason[0] != '\0' && strcmp(reason, status) != 0) {
-			fputs(", ", f);
-			term_str(f, reason);
-		}
+		if (strcmp(str(result, "stop_reason"), status) != 0)
+			reason = str(result, "stop_reason");
 	}
-	fprintf(f, " (%s, %s)", time.text, cost.text);
+	snprintf(text, sizeof(text), "%sSubagent [%s]: %s%.60s%s%.200s (%s, %s)", mark, who.text,
+		 more, status, reason[0] != '\0' ? ", " : "", reason, time.text, cost.text);
+	term_wrapped(f, text, strlen(text));
 	line_end(f);
 }
 

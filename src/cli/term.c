@@ -177,6 +177,53 @@ void term_str(FILE *f, const char *s)
 	term_text(f, s, strlen(s), false);
 }
 
+static void wrap_line(FILE *f, const char *s, size_t len, size_t width)
+{
+	static const char bullet[] = "\xe2\x80\xa2 ";
+	size_t indent = len > 4 && memcmp(s, bullet, 4) == 0 ? 2 : 0, column = 0, at = 0;
+
+	while (at < len) {
+		size_t spaces = 0, word = 0, columns;
+
+		while (at + spaces < len && s[at + spaces] == ' ')
+			spaces++;
+		while (at + spaces + word < len && s[at + spaces + word] != ' ')
+			word++;
+		columns = term_columns(s + at + spaces, word);
+		if (column > indent && word > 0 && column + spaces + columns >= width) {
+			fprintf(f, "\n%*s", (int)indent, "");
+			column = indent;
+		} else {
+			fprintf(f, "%*s", (int)spaces, "");
+			column += spaces;
+		}
+		term_text(f, s + at + spaces, word, false);
+		column += columns;
+		at += spaces + word;
+	}
+}
+
+void term_wrapped(FILE *f, const char *s, size_t len)
+{
+	size_t width = term_width(f);
+
+	if (width == 0) {
+		term_text(f, s, len, true);
+		return;
+	}
+	while (len > 0) {
+		const char *nl = memchr(s, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - s) : len;
+
+		wrap_line(f, s, n, width);
+		if (nl == NULL)
+			return;
+		fputc('\n', f);
+		s += n + 1;
+		len -= n + 1;
+	}
+}
+
 /* The text of one line: newlines and tabs as spaces. */
 static int one_line(struct buf *out, const char *s, size_t len)
 {

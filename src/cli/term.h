@@ -24,6 +24,9 @@ bool term_redraws(FILE *f);
  * visible; without UTF-8 what is beyond ASCII becomes ASCII. */
 void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
+/* Text of lines, newlines kept; on a terminal a line that is too long goes on
+ * between two words, below its own beginning where that is a list's mark. */
+void term_wrapped(FILE *f, const char *s, size_t len);
 /* Data for programs, as it is; where `f` is a terminal, as term_text: JSON
  * escapes control characters, but not those beyond ASCII. */
 void term_bytes(FILE *f, const char *s, size_t len);

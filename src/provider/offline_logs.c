@@ -146,7 +146,7 @@ static void tell(const struct told *t, struct buf *out)
 	else
 		buf_adds(out, "There is no such event.");
 	for (unsigned i = 0; i < t->ntools; i++)
-		buf_addf(out, "%s%s (%u)", i ? ", " : "\nIt called ", t->tools[i].name,
+		buf_addf(out, "%s%s (%u)", i ? ", " : "\n\nIt called ", t->tools[i].name,
 			 t->tools[i].n);
 	if (t->ntools)
 		buf_addf(out, "; its model answered %u time%s.", t->answers,

@@ -47,6 +47,7 @@ struct talk {
 	unsigned users;     /* user messages */
 	unsigned number;    /* of the call to be answered */
 	char run[24];       /* that the runtime spoke of last; "": of none */
+	bool waits;         /* a proposal has no answer yet */
 };
 
 bool offline_is_talk(const char *body, size_t len)
@@ -81,8 +82,12 @@ static void note_run(struct talk *t)
 		char head[120];
 
 		snprintf(head, sizeof(head), "%.*s", (int)strcspn(at, "\n"), at);
-		if (strncmp(head, "[ava] ", 6) == 0)
+		if (strncmp(head, "[ava] ", 6) == 0) {
 			run_id(head, t->run);
+			if (strstr(head, "confirmed P-") || strstr(head, "was rejected") ||
+			    strstr(head, "has expired"))
+				t->waits = false;
+		}
 		line = at;
 	}
 }
@@ -102,6 +107,9 @@ static int new_text(struct talk *t, struct slice raw)
 	return 0;
 }
 
+/* In the result of spawn_subagent (ava/talk_tools.c). */
+static const char waits[] = "\"waits for the person\\\"";
+
 static int take_block(struct talk *t, const struct wire_block *b, bool user, bool *results)
 {
 	*results = *results || b->type == WIRE_TOOL_RESULT;
@@ -110,6 +118,7 @@ static int take_block(struct talk *t, const struct wire_block *b, bool user, boo
 	if (b->type == WIRE_TOOL_USE && !user && t->ncalls < CALLS_MAX) {
 		t->calls[t->ncalls++] = (struct talk_call){.name = b->name};
 	} else if (b->type == WIRE_TOOL_RESULT && user) {
+		t->waits = t->waits || memmem(b->text.s, b->text.len, waits, sizeof(waits) - 1);
 		for (unsigned i = 0; i < t->ncalls; i++) {
 			if (t->calls[i].result.s)
 				continue; /* results come in the order of the calls */
@@ -340,6 +349,9 @@ static void tell_words(const struct talk *t, struct draft *d, const char *words)
 		call_with(d, "list_subagents", NULL, NULL);
 	else if (has_any(words, work_words) || is_question(words))
 		call_spawn(t, d, words);
+	else if (t->waits)
+		says(d, "The proposal still waits for your answer: yes starts it, no drops it, or "
+			"say what shall be different.");
 	else if (begins_with(words, answer_words))
 		says(d, "Nothing waits for your answer. What shall be looked for?");
 	else
@@ -401,11 +413,34 @@ static void tell_caveats(struct buf *out, const json_t *caveats)
 	}
 }
 
+/* The summary without its list of places: the citations are that list. */
+static void tell_summary(struct buf *out, const char *summary, bool cited)
+{
+	bool listed = false, first = true;
+
+	for (const char *line = summary; *line;) {
+		const char *nl = strchr(line, '\n'), *next = nl ? nl + 1 : line + strlen(line);
+		size_t len = nl ? (size_t)(nl - line) : strlen(line);
+		bool item = len > 1 && line[0] == '-' && line[1] == ' ';
+
+		if (cited && (slice_is((struct slice){line, len}, "Related:") ||
+			      slice_is((struct slice){line, len}, "Then:"))) {
+			listed = true;
+		} else if (!listed || !item) {
+			listed = false;
+			buf_addf(out, "%s%.*s", first ? "" : "\n", (int)len, line);
+			first = false;
+		}
+		line = next;
+	}
+}
+
 static void tell_result(struct buf *out, const char *line, size_t len)
 {
 	json_t *r = json_parse(line, len, NULL);
 	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
 	const char *summary = json_get_str(r, "summary");
+	const json_t *citations = json_object_get(r, "citations");
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -414,8 +449,9 @@ static void tell_result(struct buf *out, const char *line, size_t len)
 		json_decref(r);
 		return;
 	}
-	buf_addf(out, "%s has ended (%s). %s", id, status, summary ? summary : "");
-	tell_citations(out, json_object_get(r, "citations"));
+	buf_addf(out, "%s has ended (%s). ", id, status);
+	tell_summary(out, summary ? summary : "", json_array_size(citations) > 0);
+	tell_citations(out, citations);
 	tell_caveats(out, json_object_get(r, "caveats"));
 	json_decref(r);
 }

@@ -503,12 +503,15 @@ def test_narrow():
     t.say("Find where parse_header is decided")
     t.see("Proceed? [Yes/No]")
     t.say("yes")
-    t.see("Complete (")
+    t.see("Complete")
     t.see("a.c:1")
     t.say("/help")
     t.see("not the subagents.")
     t.say("/runs")
     t.see("success")
+    check("40 columns: lines end between two words",
+          re.search(r"\(S-[0-9a-f]+\)\.\.\.", t.text()) and
+          "(offline model, no\n  key and no network)" in t.text(), t.text())
     check("40 columns: updates take one row each",
           all(len(line) <= 40 for line in t.screen.lines()), t.text())
     check("leaves", t.leave() == 0)

@@ -139,5 +139,7 @@ exits 'a run in 40 columns' 0
 grep 'Searching\|Reading' "$SEEN" >"$T/updates"
 check 'has updates' test -s "$T/updates"
 at_most 'each on a line' 40 "$(widest "$T/updates")"
-contains 'the quote is whole' 'are there and what is decided in them?' "$SEEN"
+tr -d '\r' <"$SEEN" | tr '\n' ' ' >"$T/quote"
+contains 'the quote is whole, its lines end between two words' \
+	'are there and what is decided in them?' "$T/quote"
 finish

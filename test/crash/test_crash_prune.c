@@ -42,6 +42,7 @@ struct world {
 	struct core *core;
 	char ids[RUNS][32];
 	int nids;
+	char told[400]; /* what the runtime logged last */
 };
 
 static const char script[] =
@@ -49,10 +50,19 @@ static const char script[] =
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"in a.c:1\","
 	"\"confidence\":0.5}}]}\n";
 
+static void on_log(const char *line, void *user)
+{
+	struct world *w = user;
+
+	snprintf(w->told, sizeof(w->told), "%s", line);
+}
+
 static struct core_options options(struct world *w)
 {
 	return (struct core_options){.loop = w->loop,
 				     .root = "/",
+				     .log = on_log,
+				     .log_user = w,
 				     .settings = &w->settings,
 				     .model = "offline:/script.jsonl",
 				     .segment_bytes = 128 << 10};
@@ -341,9 +351,50 @@ static void test_every_call(void **state)
 	tear_down(&w);
 }
 
+/* A file that cannot be removed ends pruning with its name, and is told at each
+ * start, which it does not prevent; when it can be removed the rest goes. */
+static void test_what_cannot_go(void **state)
+{
+	struct memdisk *d = memdisk_new();
+	static struct picture was;
+	static struct world w;
+	struct core_options o;
+	struct ava_error err = {0};
+	struct buf report;
+
+	(void)state;
+	set_up(&w, d);
+	o = options(&w);
+	live(&w, d);
+	memdisk_walk(d, take_file, &was);
+	memdisk_fail(d, 0, MEMDISK_FOREVER, EACCES);
+	memdisk_fail_name(d, "result.json", MEMDISK_WRITES);
+	buf_init(&report, 1u << 20);
+	memdisk_use(d);
+	assert_int_equal(core_prune(&o, NOON - DAY / 4, false, &report, &err), AVA_EDENIED);
+	memdisk_use(NULL);
+	buf_fini(&report);
+	assert_non_null(strstr(err.text, "result.json"));
+	open_core(&w, d);
+	assert_non_null(strstr(w.told, "pruning that was begun"));
+	assert_non_null(strstr(w.told, "result.json"));
+	close_core(&w);
+	assert_true(memdisk_fail_end(d));
+	open_core(&w, d);
+	close_core(&w);
+	check_gone(&w, d, &was, "when it can be removed");
+	check_verifies(d, "when it can be removed");
+	memdisk_free(d);
+	picture_fini(&was);
+	tear_down(&w);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_call),
+		cmocka_unit_test(test_what_cannot_go),
+	};
 
 	return cmocka_run_group_tests_name("crash_prune", tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* A conversation killed at every call that changes the disk: a request, its
  * proposal, the yes, the subagent, its result told. A child plays the person
  * until its k-th such call, where it is gone without a word; a second child
- * takes up what it finds and plays on. Then there is one run, with one start
- * and one end in the session, each thing was said once, the result was told
- * once, and the chain of entries is whole. */
+ * takes up what it finds, says again what it said, and plays on. Then there is one run, with one
+ * start and one end in the session, each thing was said once, the result was told once, and the
+ * chain of entries is whole. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -36,6 +36,7 @@ struct person {
 	struct core *core;
 	char session[64];
 	bool busy, said_yes, asked, offered, told;
+	bool sent_ask, sent_yes; /* in this life */
 	unsigned sessions, entries;
 	int saying; /* answers that are due */
 };
@@ -100,9 +101,10 @@ static void said(int rv, const char *entry, const struct ava_error *err, void *u
 	p->saying--;
 }
 
+/* Whoever heard no answer says it again, with the id of before. */
 static void say(struct person *p, const char *text)
 {
-	struct op_say s = {.text = text, .user_id = "ben"};
+	struct op_say s = {.text = text, .user_id = "ben", .request_id = text};
 
 	p->saying++;
 	ops_say(p->core, p->session, &s, said, p);
@@ -125,10 +127,13 @@ static void act(struct person *p, const char *src)
 
 	if (p->sessions == 0)
 		ops_session_new(p->core, &n, begun, p);
-	if (!p->asked)
+	if (!p->sent_ask) {
+		p->sent_ask = true;
 		say(p, ASK);
-	else if (p->offered && !p->said_yes && !p->busy)
+	} else if (p->offered && !p->sent_yes && !p->busy) {
+		p->sent_yes = true;
 		say(p, "yes");
+	}
 }
 
 static bool anything_written(const char *dir)

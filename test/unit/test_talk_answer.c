@@ -65,10 +65,13 @@ static void test_no_is_no(void **state)
 
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, "hm, what is it good for?");
+	assert_said(w, id, "The proposal still waits for your answer");
 	tell(w, id, "no, thanks");
 	assert_said(w, id, "nothing was started");
 	assert_string_equal(pending(w), "");
 	tell(w, id, "yes");
+	assert_said(w, id, "Nothing waits for your answer");
 	assert_int_equal(runs(w), 0);
 }
 
