@@ -87,6 +87,23 @@ equal 'the cause stands in the log' 1 \
 	"$(events over '.eventType == "ContextEdit" and .content.cause == "overflow"')"
 contains 'what was learned is written down' '{"spec":{"window":' "$AVA_DATA_ROOT/runs/$(id over)/messages.jsonl"
 
+mock '/stats?clear' >/dev/null
+
+# Decided once: after a crash the run goes on from what was written.
+"$AVA" run "Read them all, killed. [[mock turns=24 window=40000 latency=150]]" \
+	--model anthropic/small-window --role code_reviewer --yes --background >"$T/started" 2>&1 </dev/null
+grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.killed"
+edited() { [ "$(events killed '.eventType == "ContextEdit"')" -ge 1 ]; }
+check 'room is made in a run that will be cut off' wait_for 120 edited
+kill_daemon
+start_daemon || { result 1 'avad serves again' || finish; }
+"$AVA" wait --timeout 200 "$(id killed)" >/dev/null 2>&1
+equal 'after kill -9 it comes to its end' success \
+	"$("$AVA" result "$(id killed)" --json 2>/dev/null </dev/null | jq -r .status)"
+equal 'and room is not made again for what was decided' 1 \
+	"$(events killed '.eventType == "ContextEdit"')"
+equal 'nor was a request refused' 0 "$(mock /stats | jq .refused)"
+
 # Nothing is small enough.
 run never anthropic/claims-much 'turns=24 window=200'
 equal 'where nothing can go it ends by name' 'error model_error' \
