@@ -438,7 +438,8 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 	int64_t added = 0;
 	int rv;
 
-	memcpy(all, notices, n * sizeof(*all));
+	for (unsigned i = 0; i < n; i++) /* none: `notices` is NULL */
+		all[i] = notices[i];
 	buf_init(&recorded, LINES_MAX);
 	buf_init(&mine, LINES_MAX);
 	lines = record_results(&p->rec, lines_of(p, t, all, n), &recorded);
