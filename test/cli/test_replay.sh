@@ -41,7 +41,7 @@ start_daemon || { result 1 'avad serves' || finish; }
 offline=$(jq -r .subagent_id "$T/result")
 works=$(start works) odd=$(start odd) loops=$(start loops --max-iterations 2)
 slow=$(start slow) kept=$(start slow) late=$(start slow --timeout 1) asks=$(start asks)
-"$AVA" wait --timeout 60 "$works" "$odd" "$loops" "$late" >/dev/null 2>&1
+"$AVA" wait --timeout 240 "$works" "$odd" "$loops" "$late" >/dev/null 2>&1
 check 'one works' wait_for 60 logged "$slow" '"callId":"i2"'
 check 'one waits for a person' wait_for 60 status_is "$asks" waiting
 "$AVA" cancel "$slow" >/dev/null 2>&1
@@ -64,7 +64,7 @@ rm "$T/works.jsonl"
 "$AVA" ps >/dev/null 2>&1
 check 'the question is there again' wait_for 60 status_is "$asks" waiting
 "$AVA" steer "$asks" 'this one' >/dev/null 2>&1 </dev/null
-"$AVA" wait --timeout 60 "$asks" >/dev/null 2>&1
+"$AVA" wait --timeout 240 "$asks" >/dev/null 2>&1
 replays 'answered after a crash' "$asks" 'replays identically: 2 model calls'
 check 'the other goes on too' wait_for 60 logged "$kept" carried_on
 replays 'carried on after a crash' "$kept" 'so far: '

@@ -35,10 +35,11 @@ struct judge {
 	int64_t measured, new_bytes, line_bytes; /* line_bytes: of the last line */
 	int64_t closing_bytes;                   /* of the last results line */
 	int32_t closing_batch, iteration;
+	int64_t floor;   /* no room is made before the input is that large */
 	int lines_since; /* written since the last request */
 	bool assistant_last;
 	/* the call and its reply */
-	bool infer_open, replied, saved, asked_forced;
+	bool editing, infer_open, replied, saved, asked_forced;
 	const struct sim_rec *reply;
 	int texts_asked, odd; /* texts sent back; odd replies in a row */
 	/* the turn's tools */
@@ -161,6 +162,47 @@ static bool last(const struct judge *j)
 
 /* ---- rules by kind */
 
+/* ---- the window */
+
+static int64_t next_input(const struct judge *j)
+{
+	return j->measured + (j->new_bytes + 2) / 3;
+}
+
+static __int128 bounded(const struct judge *j, __int128 most)
+{
+	__int128 under = wide_min(most, least(j));
+	__int128 left = wide_min(most, (__int128)j->spec->window - next_input(j));
+
+	return left > under ? left : under;
+}
+
+/* 80 % with the output, and a tenth of the window more than after the last time. */
+static bool room_due(const struct judge *j)
+{
+	int64_t high = j->spec->window / 10 * 8 + j->spec->window % 10 * 8 / 10;
+
+	return j->spec->window > 0 &&
+	       next_input(j) > high - MIN(j->spec->max_output, j->spec->window / 4) &&
+	       next_input(j) >= j->floor;
+}
+
+static const char *check_edit(struct judge *j)
+{
+	const int64_t *v = j->rec->v;
+	int64_t now = next_input(j);
+
+	RULE(!j->infer_open && j->end == NULL && j->in_slot);
+	RULE(room_due(j) && v[0] == now && v[2] > 0);
+	j->editing = true;
+	if (v[2] < v[1]) {
+		j->measured = (int64_t)((double)now * (double)v[2] / (double)v[1]);
+		j->new_bytes = 0;
+	}
+	j->floor = next_input(j) + j->spec->window / 10;
+	return NULL;
+}
+
 static const char *check_infer(struct judge *j)
 {
 	const struct sim_rec *rec = j->rec;
@@ -172,7 +214,10 @@ static const char *check_infer(struct judge *j)
 	RULE(!j->infer_open);
 	RULE(rec->iteration == j->iteration + 1);
 	RULE(used_up(j) < 0);
+	if (j->spec->window > 0)
+		most = bounded(j, most);
 	RULE(rec->v[0] == most);
+	RULE(!room_due(j)); /* else room was made before */
 	/* The history is valid: every call has its result, in the next line;
 	 * nobody's own words stand last; the request is never the same twice. */
 	RULE(j->ncalls == 0 || j->results_written);
@@ -181,12 +226,13 @@ static const char *check_infer(struct judge *j)
 	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT ||
 	     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
 	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
-	RULE(rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
+	RULE(j->editing ||
+	     rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
 	j->iteration++;
 	j->calls_made++;
 	j->lines_since = 0;
 	j->infer_open = true;
-	j->replied = j->saved = j->put_off = false;
+	j->editing = j->replied = j->saved = j->put_off = false;
 	j->ncalls = 0;
 	j->results_written = false;
 	return NULL;
@@ -194,7 +240,7 @@ static const char *check_infer(struct judge *j)
 
 static const char *check_reply(struct judge *j)
 {
-	RULE(j->infer_open && !j->replied);
+	RULE(j->editing || (j->infer_open && !j->replied));
 	RULE(!j->infer_stopped && j->end == NULL);
 	j->replied = true;
 	j->reply = j->rec;
@@ -581,7 +627,7 @@ static const char *check_stop(struct judge *j)
 
 	RULE(j->end == NULL);
 	if (j->rec->kind == SIM_INFER_STOP) {
-		RULE(j->infer_open && !j->replied);
+		RULE(j->editing || (j->infer_open && !j->replied));
 		j->infer_stopped = true;
 		return NULL;
 	}
@@ -681,6 +727,8 @@ static const char *check_rec(struct judge *j)
 		return check_fault(j);
 	case SIM_END:
 		return check_end(j);
+	case SIM_EDIT:
+		return check_edit(j);
 	case SIM_DONE:
 		return check_done(j);
 	case SIM_NKINDS:

@@ -85,6 +85,7 @@ void sim_draw_run(struct sim_run *r)
 						       : sim_between(w, 500000, 5000000);
 	s->limits.iterations = (int32_t)sim_between(w, 1, sim_chance(w, 500) ? 6 : 25);
 	draw_price(w, s);
+	s->window = sim_chance(w, 400) ? sim_between(w, 3000, 40000) : 0;
 	s->max_output = sim_chance(w, 100) ? sim_between(w, 1, 1023) : sim_between(w, 1024, 16384);
 	s->tools = sim_tools;
 	s->ntools = ARRAY_LEN(sim_tools);

@@ -22,6 +22,7 @@ enum event_kind {
 	EV_TOOL,
 	EV_ACK,
 	EV_CANCEL,
+	EV_COMPACT,
 	EV_ANSWER,
 	EV_STEER
 };
@@ -264,6 +265,26 @@ static void io_infer_stop(struct agent *a)
 	r->infer_gen++;
 }
 
+static void add_line(struct sim_run *r, int64_t bytes, bool assistant)
+{
+	if (r->nlines == r->cap_lines) {
+		r->cap_lines = r->cap_lines * 2 + 32;
+		r->lines = realloc(r->lines, r->cap_lines * sizeof(*r->lines));
+		assert(r->lines != NULL);
+	}
+	r->lines[r->nlines++] = (struct compact_line){bytes, assistant};
+}
+
+static void add_result(struct sim_run *r, int64_t bytes)
+{
+	if (r->nresults == r->cap_results) {
+		r->cap_results = r->cap_results * 2 + 32;
+		r->results = realloc(r->results, r->cap_results * sizeof(*r->results));
+		assert(r->results != NULL);
+	}
+	r->results[r->nresults++] = (struct compact_result){.bytes = bytes, .line = r->nlines};
+}
+
 static int64_t io_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct sim_run *r = run_of(a);
@@ -296,7 +317,61 @@ static int64_t io_save_reply(struct agent *a, const struct turn *t, bool wait)
 	}
 	commit(r, from, wait);
 	r->body_bytes += (int64_t)t->wire_len;
+	if (t->wire_len > 0)
+		add_line(r, (int64_t)t->wire_len, true);
 	return (int64_t)t->wire_len;
+}
+
+/* The twin of subagent/room.c: the same plan, over how long the lines are. */
+static int io_compact(struct agent *a, const struct agent_compact *want)
+{
+	struct sim_run *r = run_of(a);
+	struct sim_world *w = r->world;
+	double per_token = (double)r->body_bytes / (double)want->tokens;
+	struct compact_plan p = {
+		.need = (int64_t)(per_token * (double)(want->tokens - want->target)),
+		.must = (int64_t)(per_token * (double)(want->tokens - want->most)),
+	};
+	struct sim_rec *rec;
+	size_t kept = 0;
+
+	compact_plan(&p, r->lines, r->nlines, r->results, r->nresults);
+	r->compacted.bytes_before = r->body_bytes;
+	for (size_t i = 0; i < r->nresults; i++) {
+		struct compact_result c = r->results[i];
+
+		if (c.line < p.fold)
+			continue;
+		if (c.go) {
+			assert(!r->lines[c.line].assistant && c.bytes >= COMPACT_LEAST);
+			r->lines[c.line].bytes -= c.bytes - COMPACT_MARKER;
+			r->body_bytes -= c.bytes - COMPACT_MARKER;
+			c.bytes = COMPACT_MARKER;
+			c.fixed = true;
+			c.go = false;
+		}
+		c.line -= p.fold > 0 ? p.fold - 1 : 0;
+		r->results[kept++] = c;
+	}
+	r->nresults = kept;
+	if (p.fold > 0) { /* what stays begins with the model's words, behind the task */
+		assert(p.fold < r->nlines && r->lines[p.fold].assistant);
+		for (size_t i = 1; i < p.fold; i++)
+			r->body_bytes -= r->lines[i].bytes;
+		r->body_bytes += COMPACT_MARKER;
+		memmove(r->lines + 1, r->lines + p.fold, (r->nlines - p.fold) * sizeof(*r->lines));
+		r->nlines -= p.fold - 1;
+	}
+	r->compacted.bytes_after = r->body_bytes;
+	rec = record(r, SIM_EDIT);
+	rec->v[0] = want->tokens;
+	rec->v[1] = r->compacted.bytes_before;
+	rec->v[2] = r->compacted.bytes_after;
+	add_event(w, (struct sim_event){.at = commit(r, w->nrecs - 1, false),
+					.kind = EV_COMPACT,
+					.run = r->index,
+					.gen = r->infer_gen});
+	return 0;
 }
 
 static int io_tool_start(struct agent *a, unsigned call)
@@ -378,6 +453,9 @@ static int64_t io_save_results(struct agent *a, struct turn *t, const char *cons
 	if (warned != 0)
 		record(r, SIM_WARNED)->v[0] = warned;
 	commit(r, from, false);
+	for (unsigned i = 0; i < t->ncalls; i++)
+		add_result(r, (int64_t)t->calls[i].output_len);
+	add_line(r, bytes, false);
 	r->body_bytes += bytes;
 	return bytes;
 }
@@ -459,6 +537,7 @@ static const struct agent_io sim_io = {
 	.slot_want = io_slot_want,
 	.slot_drop = io_slot_drop,
 	.infer = io_infer,
+	.compact = io_compact,
 	.infer_stop = io_infer_stop,
 	.save_reply = io_save_reply,
 	.tool_start = io_tool_start,
@@ -520,9 +599,10 @@ static void arrive_tool(struct sim_run *r, unsigned call)
 	c->answered = true;
 	c->success = good;
 	c->error_class = good ? "" : "not_found";
-	c->output_len = (size_t)sim_between(r->world, 0, sim_chance(r->world, 50) ? 60000 : 500);
+	c->output_len = (size_t)sim_between(r->world, 24, sim_chance(r->world, 50) ? 60000 : 500);
 	c->output = arena_get(&r->agent.turn->mem, c->output_len + 1);
 	assert(c->output != NULL);
+	sprintf((char *)c->output, "%llu", (unsigned long long)r->world->events); /* news */
 	if (sim_chance(r->world, 500)) { /* its event may be written before its line */
 		size_t from = r->world->nrecs;
 
@@ -591,6 +671,11 @@ static void play_event(struct sim_world *w, const struct sim_event *e)
 			return;
 		arrive_steer(r);
 		break;
+	case EV_COMPACT:
+		if (e->gen != r->infer_gen)
+			return;
+		agent_on_compacted(&r->agent, 0, &r->compacted);
+		break;
 	case EV_CANCEL:
 		if (r->done)
 			return;
@@ -644,6 +729,7 @@ void sim_open(struct sim_world *w, uint64_t seed)
 		r->index = (uint8_t)i;
 		sim_draw_run(r);
 		r->body_bytes = r->request_bytes;
+		add_line(r, r->request_bytes, false);
 		agent_init(&r->agent, &sim_io, &r->spec, r, r->request_bytes);
 		draw_cancel(r);
 		draw_steers(r);
@@ -666,8 +752,11 @@ void sim_play(struct sim_world *w)
 
 void sim_close(struct sim_world *w)
 {
-	for (unsigned i = 0; i < w->nruns; i++)
+	for (unsigned i = 0; i < w->nruns; i++) {
 		agent_fini(&w->runs[i].agent);
+		free(w->runs[i].lines);
+		free(w->runs[i].results);
+	}
 	free(w->heap);
 	free(w->recs);
 }
@@ -683,6 +772,7 @@ void sim_print(const struct sim_world *w, unsigned run)
 		"tools stopped",   "call stopped", "cancel",
 		"asks a person",   "answered",     "steered",
 		"refused",         "END",          "done",
+		"room made",
 	};
 	const struct agent_spec *s = &w->runs[run].spec;
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "agent/compact.h"
 
 #define SIM_MAX_RUNS 12
 #define SIM_WAKE_MS  3 /* a stored arrival is looked at within that time */
@@ -42,6 +43,7 @@ enum sim_kind {
 	SIM_FAULT,   /* the world refused: code, enum sim_fault */
 	SIM_END,     /* disk: status, reason, token, set of SIM_END_*, exhausted */
 	SIM_DONE,
+	SIM_EDIT, /* disk: tokens of the next input, bytes before and after */
 	SIM_NKINDS
 };
 
@@ -94,8 +96,12 @@ struct sim_run {
 	int32_t batches;                                  /* made so far */
 	int64_t last_ack_at;                              /* the disk answers in order */
 	int64_t body_bytes;                               /* of the request so far */
-	int64_t max_output;                               /* of the call under way */
-	uint8_t call_kinds[TURN_MAX_CALLS];               /* of the last reply, enum sim_call */
+	struct compact_line *lines;     /* of the request; the first is the task */
+	struct compact_result *results; /* that stand in them */
+	size_t nlines, cap_lines, nresults, cap_results;
+	struct agent_compacted compacted;
+	int64_t max_output;                 /* of the call under way */
+	uint8_t call_kinds[TURN_MAX_CALLS]; /* of the last reply, enum sim_call */
 	unsigned cancel_at_rec; /* cancel when the run has that many records; 0: not so */
 	unsigned recs;
 	unsigned steers;  /* said, not yet told */

@@ -145,16 +145,18 @@ static void test_context(void **state)
 
 static char *request(const struct task_options *o, const char *task_text)
 {
-	struct buf out, task, ctx;
+	struct buf out, task, ctx, schema;
 	char *text;
 
 	buf_init(&task, 1 << 20);
 	buf_init(&ctx, 1 << 20);
+	buf_init(&schema, 1 << 20);
 	buf_adds(&task, task_text);
-	assert_int_equal(task_request(&out, o, &task, &ctx, "/src", "id-1", &err), 0);
+	assert_int_equal(task_request(&out, o, &task, &ctx, &schema, "/src", "id-1", &err), 0);
 	text = buf_take(&out, NULL);
 	buf_fini(&task);
 	buf_fini(&ctx);
+	buf_fini(&schema);
 	return text;
 }
 

@@ -360,8 +360,8 @@ static void test_spawn_numbers(void **state)
 
 #define TAKES                                                                                      \
 	" in the request: it takes task, role, context, model, preset, on_limit, resume, from, "   \
-	"timeout, max_cost_cents, max_tokens, max_iterations, extended_thinking, cwd, "            \
-	"session_id, tools, grants, ask_before, request_id, origin, confirmed, confirm"
+	"timeout, max_cost_cents, max_tokens, max_iterations, extended_thinking, output_schema, "  \
+	"cwd, session_id, tools, grants, ask_before, request_id, origin, confirmed, confirm"
 
 static void test_spawn_refused(void **state)
 {

@@ -14,7 +14,7 @@ static const struct agent_limits limits = {600000, 500000, 100000, 20};
 
 static struct buf render(const char *task, const char *context)
 {
-	const struct prompt p = {"CodeReviewer", task, context, tools, 2, &limits};
+	const struct prompt p = {"CodeReviewer", task, context, NULL, tools, 2, &limits};
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
@@ -96,7 +96,7 @@ static void test_imitations(void **state)
 static void test_free_models_only(void **state)
 {
 	const struct agent_limits free_only = {60000, 0, 5000, 3};
-	const struct prompt p = {"Researcher", "t", "", tools, 2, &free_only};
+	const struct prompt p = {"Researcher", "t", "", NULL, tools, 2, &free_only};
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
