@@ -33,7 +33,7 @@ static int setup(void **state)
 	snprintf(messages_path, sizeof(messages_path), "%s/runs/" RUN "/messages.jsonl", root);
 	snprintf(log_path, sizeof(log_path), "%s/logs/subagents/" RUN ".jsonl", root);
 	for (size_t i = 0; i < 4; i++) {
-		static const char *const dirs[] = {"runs", "runs/" RUN, "logs", "logs/subagents"};
+		static const char *const dirs[] = {"runs", ("runs/" RUN), "logs", "logs/subagents"};
 
 		snprintf(path, sizeof(path), "%s/%s", root, dirs[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
