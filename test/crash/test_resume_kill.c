@@ -568,7 +568,7 @@ static void test_killed(void **state)
 		      "figure run_kill_interrupted %ld\n",
 		      sums.kills, k - by, sums.cut, sums.interrupted);
 	assert_true(sums.kills > 100 / by);
-	if (by <= STEP)
+	if (sums.kills > 40) /* else it may be that none fell into a call */
 		assert_true(sums.cut > 0);
 }
 
