@@ -549,7 +549,7 @@ static void test_untouched(void **state)
 
 static void test_killed(void **state)
 {
-	const char *step = getenv("AVA_RUN_KILL_STEP");
+	const char *step = getenv("AVA_RESUME_KILL_STEP");
 	long by = step ? atol(step) : getenv("AVA_SOAK") ? 1 : STEP, k;
 	int rv = -1;
 
@@ -564,8 +564,8 @@ static void test_killed(void **state)
 		unit_rmdir(dir);
 	}
 	assert_int_equal(rv, 0);
-	print_message("figure run_kills %ld\nfigure run_kill_calls %ld\nfigure run_kill_cut %ld\n"
-		      "figure run_kill_interrupted %ld\n",
+	print_message("figure resume_kills %ld\nfigure resume_kill_calls %ld\nfigure resume_kill_cut %ld\n"
+		      "figure resume_kill_interrupted %ld\n",
 		      sums.kills, k - by, sums.cut, sums.interrupted);
 	assert_true(sums.kills > 100 / by);
 	if (sums.kills > 40) /* else it may be that none fell into a call */
