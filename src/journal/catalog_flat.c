@@ -127,6 +127,13 @@ static bool shown(struct cursor *c, struct catalog_shown *s)
 	       TEXT(c, ",\"iterations\":") && number(c, &s->limit_iterations) && TEXT(c, "}}");
 }
 
+/* Only rows of a group's runs have it. */
+static bool group(struct cursor *c, const char **out)
+{
+	*out = "";
+	return !TEXT(c, ",\"groupId\":\"") || string(c, out);
+}
+
 static bool kind(struct cursor *c, enum catalog_kind *out)
 {
 	*out = CATALOG_SPAWN;
@@ -148,7 +155,8 @@ static bool take(struct cursor *c, struct catalog_row *row)
 	    !TEXT(c, ",\"model\":\"") || !string(c, &row->model) || !TEXT(c, ",\"status\":\"") ||
 	    !status(c, &row->status) || !TEXT(c, ",\"requestId\":\"") ||
 	    !string(c, &row->request_id) || !TEXT(c, ",\"origin\":\"") ||
-	    !string(c, &row->origin) || !TEXT(c, ",\"startedAt\":\"") ||
+	    !string(c, &row->origin) || !group(c, &row->group_id) ||
+	    !TEXT(c, ",\"startedAt\":\"") ||
 	    !when(c, &row->started_ms) || !TEXT(c, ",\"endedAt\":\"") || !when(c, &row->ended_ms) ||
 	    !TEXT(c, ",\"bytes\":") || !number(c, &bytes) || !TEXT(c, ",\"types\":") ||
 	    !number(c, &types))

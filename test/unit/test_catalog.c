@@ -80,6 +80,23 @@ static const struct catalog_row rows[] = {
 		.totals = {.cost_microusd = 1, .uncosted_calls = 3},
 		.shown = {.task = "", .limit_ms = 1, .limit_microusd = -1},
 	},
+	{
+		/* a run of a group */
+		.kind = CATALOG_SPAWN,
+		.lsn = 90418,
+		.id = "S-00c0de",
+		.trace_id = "calm-crane",
+		.session_id = "5c3e1a52-6b0f-4d7e-9a51-0f2b7c9d1e33",
+		.user_id = "ben",
+		.role = "researcher",
+		.model = "offline",
+		.status = AVA_STARTING,
+		.request_id = "r-2",
+		.origin = "cli",
+		.group_id = "G-1a2b3c",
+		.started_ms = -1,
+		.ended_ms = -1,
+	},
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -101,6 +118,7 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 	same_text(want->model, got->model);
 	same_text(want->request_id, got->request_id);
 	same_text(want->origin, got->origin);
+	same_text(want->group_id, got->group_id);
 	assert_int_equal(want->started_ms, got->started_ms);
 	assert_int_equal(want->ended_ms, got->ended_ms);
 	assert_int_equal(want->bytes, got->bytes);
