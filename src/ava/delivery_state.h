@@ -25,9 +25,8 @@ enum item_kind {
 	ITEM_QUESTION, /* of a run */
 	ITEM_NKINDS
 };
-#define ITEM_KEY 48
+#define ITEM_KEY    48
 #define LEDGER_PATH 32 /* bytes of "delivery/00000001.jsonl" and more */
-
 
 struct item {
 	struct list node; /* in delivery.items, by lsn */

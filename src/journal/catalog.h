@@ -38,7 +38,7 @@ struct catalog_row {
 	enum ava_status status;
 	uint64_t lsn;
 	const char *id, *trace_id, *session_id, *user_id, *role, *model, *request_id, *origin;
-	const char *group_id; /* written when there is one */
+	const char *group_id;         /* written when there is one */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
 	uint64_t bytes;               /* of the run file */
 	uint64_t types;               /* bit enum event_kind: such an event is in it */

@@ -156,10 +156,9 @@ static bool take(struct cursor *c, struct catalog_row *row)
 	    !status(c, &row->status) || !TEXT(c, ",\"requestId\":\"") ||
 	    !string(c, &row->request_id) || !TEXT(c, ",\"origin\":\"") ||
 	    !string(c, &row->origin) || !group(c, &row->group_id) ||
-	    !TEXT(c, ",\"startedAt\":\"") ||
-	    !when(c, &row->started_ms) || !TEXT(c, ",\"endedAt\":\"") || !when(c, &row->ended_ms) ||
-	    !TEXT(c, ",\"bytes\":") || !number(c, &bytes) || !TEXT(c, ",\"types\":") ||
-	    !number(c, &types))
+	    !TEXT(c, ",\"startedAt\":\"") || !when(c, &row->started_ms) ||
+	    !TEXT(c, ",\"endedAt\":\"") || !when(c, &row->ended_ms) || !TEXT(c, ",\"bytes\":") ||
+	    !number(c, &bytes) || !TEXT(c, ",\"types\":") || !number(c, &types))
 		return false;
 	row->lsn = (uint64_t)lsn;
 	row->bytes = (uint64_t)bytes;

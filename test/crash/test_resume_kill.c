@@ -564,7 +564,8 @@ static void test_killed(void **state)
 		unit_rmdir(dir);
 	}
 	assert_int_equal(rv, 0);
-	print_message("figure resume_kills %ld\nfigure resume_kill_calls %ld\nfigure resume_kill_cut %ld\n"
+	print_message("figure resume_kills %ld\nfigure resume_kill_calls %ld\nfigure "
+		      "resume_kill_cut %ld\n"
 		      "figure resume_kill_interrupted %ld\n",
 		      sums.kills, k - by, sums.cut, sums.interrupted);
 	assert_true(sums.kills > 100 / by);
