@@ -37,7 +37,7 @@ run "$AVA" serve
 exits 'a second daemon' 1
 contains 'names the first' "$pid" "$ERR"
 run "$AVAD" --recover
-exits 'nor a recovery under it' 1
+exits 'nor a recovery under it' 3
 equal 'the first goes on' "$pid" "$(doctor .avad_pid)"
 stop_daemon
 
