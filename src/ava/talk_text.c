@@ -175,13 +175,13 @@ void talk_asked(struct run *r)
 	notice_escape(&text, q->text, utf8_prefix(q->text, strlen(q->text), QUESTION_SHOWN));
 	if (q->approval)
 		talk_note(
-			s->talk,
+			s->talk, "",
 			"%s waits for the person's yes before a call; only they can give it, with "
 			"/steer %s yes or no.",
 			r->id.text, r->id.text);
 	else
 		talk_note(
-			s->talk,
+			s->talk, "",
 			"%s asks the person (call %s): \"%s\" They see it. When they answer, pass "
 			"their words on with steer_subagent.",
 			r->id.text, q->call_id,
