@@ -207,14 +207,16 @@ static void give_up(struct infer_job *j, const struct wirecall_end *end,
 	infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
 }
 
-/* The machine makes room and asks again, or ends the run by this sentence. */
+/* The machine makes room and asks again, or ends the run by this sentence: that is
+ * not known yet, so the event does not say that it is tried again. */
 static void too_large(struct infer_job *j, const struct wirecall_end *end, const struct usage *u,
 		      const struct retry_plan *plan)
 {
 	struct run *r = j->run;
 	char text[sizeof(r->agent.reply_error)];
 
-	write_failure(j, end, u, 0);
+	write_failure(j, end, u, -1);
+	world_flush(r, JOURNAL_RIDE, NULL);
 	sentence(j, end, plan, text, sizeof(text));
 	agent_on_overflow(&r->agent, text);
 	world_wake(r);
