@@ -138,9 +138,12 @@ class Talk:
         said = [b["text"] for e in entries if e.get("message", {}).get("role") == "assistant"
                 for b in e["message"]["content"] if b["type"] == "text"]
         self.expect("she answered each time", len([t for t in said if "Well then" in t]) >= answers, said)
-        refused = [e for e in entries if e.get("message", {}).get("role") == "toolResult" and
-                   "the result of call c1.1 is not kept" in e["message"]["content"][0]["text"]]
-        self.expect("context_refs that are not there propose nothing", len(refused) == 2, len(refused))
+        results = [e["message"]["content"][0]["text"] for e in entries
+                   if e.get("message", {}).get("role") == "toolResult"]
+        refused = [t for t in results if "the result of call c1.1 is not kept" in t]
+        again = [t for t in results if "nchanged since" in t]
+        self.expect("context_refs that are not there propose nothing, said once",
+                    (len(refused), len(again)) == (1, 1), results)
         self.check_log()
 
     def check_log(self):
