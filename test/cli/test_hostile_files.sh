@@ -38,9 +38,20 @@ again()
 	(cd "$AVA_DATA_ROOT" && "$@")
 	check "$what: the daemon starts" start_daemon --service
 	check "$what: the ended run is there" is "$done_run" success
-	check "$what: the started one ends" wait_for 20 is "$started" error
 }
-goes_on() { check "$what: the queued one goes on" wait_for 20 is "$queued" success; }
+# The started run is carried on, and holds the only slot until it is cancelled.
+goes_on()
+{
+	check "$what: the started one goes on" wait_for 20 is "$started" running
+	check "$what: until it is cancelled" sh -c '"$AVA" cancel "$1" >/dev/null' sh "$started"
+	check "$what: the queued one goes on" wait_for 20 is "$queued" success
+}
+# Its record cannot be read.
+ends()
+{
+	check "$what: the started one ends" wait_for 20 is "$started" error
+	check "$what: the queued one goes on" wait_for 20 is "$queued" success
+}
 is_told() { check "$what: it is told" recovered && contains "$what: by name" "$1" "$OUT"; }
 
 again 'nothing changed' true
@@ -66,11 +77,11 @@ goes_on
 contains 'a foreign tail in the catalog: its bytes are kept' foreign "$AVA_DATA_ROOT/catalog.jsonl"
 
 again 'no log of the started run' rm "$run_log"
-goes_on
+ends
 is_told "$run_log"
 
 again 'a log of another run in its place' cp "logs/subagents/$done_run.jsonl" "$run_log"
-goes_on
+ends
 is_told "$run_log"
 check 'a log of another run in its place: those lines stay' sh -c \
 	'[ "$(grep -c "$1" "$2")" -gt 3 ]' sh "$done_run" "$AVA_DATA_ROOT/$run_log"
@@ -83,6 +94,7 @@ check 'a foreign tail in the log: trace works' sh -c '"$AVA" trace "$1" >/dev/nu
 
 again 'no conversation of the queued run' rm "runs/$queued/messages.jsonl"
 check 'no conversation of the queued run: it ends with that reason' wait_for 10 is "$queued" error
+check 'no conversation of the queued run: the started one goes on' wait_for 20 is "$started" running
 is_told "runs/$queued/messages.jsonl"
 
 again 'a foreign tail in its conversation' sh -c 'printf foreign >>"$1"' sh \
