@@ -32,12 +32,9 @@ static double cpu_ms(void)
 
 static void add_event(struct buf *b, enum event_kind kind, const char *content, size_t len)
 {
-	struct event_head head = {.kind = kind,
-				  .wall_ms = 1795248000000,
-				  .lsn = ++lsn,
-				  .seq = lsn,
-				  .agent_id = "ava"};
+	struct event_head head = {.kind = kind, .wall_ms = 1795248000000, .agent_id = "ava"};
 
+	head.lsn = head.seq = ++lsn;
 	if (event_encode(b, &head, content, len, NULL) != 0)
 		abort();
 }
