@@ -169,10 +169,11 @@ static bool take(struct cursor *c, struct catalog_row *row)
 bool catalog_flat(const char *line, size_t len, struct catalog_row *row)
 {
 	char *copy = utf8_valid(line, len) ? malloc(len + 1) : NULL;
-	struct cursor c = {copy, copy + len};
+	struct cursor c;
 
 	if (copy == NULL)
 		return false;
+	c = (struct cursor){copy, copy + len};
 	memcpy(copy, line, len);
 	copy[len] = '\0';
 	if (take(&c, row)) {

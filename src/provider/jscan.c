@@ -9,6 +9,8 @@
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
 {
+	if (s == NULL) /* of an empty text */
+		s = "";
 	*w = (struct jscan){.at = s, .end = s + len, .last = ':'};
 }
 
