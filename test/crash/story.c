@@ -183,11 +183,12 @@ static void apply(struct oracle *o, const struct story_step *st)
 static void read_day(const char *path, const char *bytes, size_t len, void *user)
 {
 	struct oracle *o = user;
-	const char *end = bytes + len;
+	const char *end;
 	int last = -1;
 
-	if (strncmp(path, "/logs/ava/", 10) != 0)
+	if (strncmp(path, "/logs/ava/", 10) != 0 || len == 0)
 		return;
+	end = bytes + len;
 	for (const char *at = bytes; at != NULL && at < end;) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		int i = -1;
