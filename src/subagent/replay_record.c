@@ -217,6 +217,8 @@ static void excerpt(char out[REPLAY_EXCERPT], const char *s, size_t len, size_t 
 {
 	size_t from = at > EXCERPT_PART / 3 ? at - EXCERPT_PART / 3 : 0, n;
 
+	if (len == 0)
+		s = "";
 	from = MIN(from, len);
 	while (from > 0 && from < len && ((unsigned char)s[from] & 0xc0) == 0x80)
 		from--;
