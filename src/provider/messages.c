@@ -129,7 +129,8 @@ static int read_cut(struct reading *r, struct jscan *w, struct messages_info *in
 			jscan_string(w, &r->head);
 			continue;
 		}
-		jscan_skip(w, &value);
+		if (!jscan_skip(w, &value))
+			break;
 		if (slice_is(key, "lines"))
 			r->cut = inside(value);
 		else if (slice_is(key, "ledger"))
