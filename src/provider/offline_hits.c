@@ -407,7 +407,8 @@ static int score_line(const struct hits *h, const struct offline_body *b, const 
 	const struct hit_file *f = &h->files[l->file];
 	int score;
 
-	l->shape = (unsigned char)hits_shape(l->text, l->len);
+	/* Documents define nothing, however much their words look like code. */
+	l->shape = (unsigned char)(f->doc ? SHAPE_TEXT : hits_shape(l->text, l->len));
 	if (l->shape == SHAPE_DEF && ends_with(f->path, ".h") && l->text[l->len - 1] != '{' &&
 	    memchr(l->text, '(', l->len) != NULL)
 		l->shape = SHAPE_DECL; /* a prototype that goes on in the next line */

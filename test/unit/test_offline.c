@@ -55,8 +55,9 @@ static struct {
 	{"src/long.c", long_function},
 	{"test/test_pool.c",
 	 "#include \"pool.h\"\n\nstatic void test_drain(void)\n{\n\tpool_drain(NULL, 0);\n}\n"},
-	{"doc/README.md",
-	 "# Pools\n\nA pool is drained with pool_drain.\n\n## Retries\n\nRequests are retried.\n"},
+	{"doc/README.md", "# Pools\n\nA pool is drained with pool_drain.\nAva: the pool has "
+			  "drained (success). It is "
+			  "empty.\n\n## Retries\n\nRequests are retried.\n"},
 };
 
 static int set_up(void **state)
@@ -466,6 +467,7 @@ static void test_find(void **state)
 	assert_true(cites(&s, "src/pool.c", 32));
 	assert_true(summary_has(&s, "pool_drain is defined at src/pool.c:32"));
 	assert_true(summary_has(&s, "Connections in use are waited for"));
+	assert_false(summary_has(&s, "defined at doc/README.md"));
 	assert_true(confidence(&s) > 0.5);
 	sim_free(&s);
 }
