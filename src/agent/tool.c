@@ -72,31 +72,9 @@ static void place_index(struct place *to, const struct place *from, size_t i)
 	to->depth++;
 }
 
-static const char *type_name(const json_t *v)
-{
-	switch (json_typeof(v)) {
-	case JSON_OBJECT:
-		return "object";
-	case JSON_ARRAY:
-		return "array";
-	case JSON_STRING:
-		return "string";
-	case JSON_INTEGER:
-		return "integer";
-	case JSON_REAL:
-		return "number";
-	case JSON_TRUE:
-	case JSON_FALSE:
-		return "boolean";
-	case JSON_NULL:
-		break;
-	}
-	return "null";
-}
-
 static bool has_type(const char *type, const json_t *v)
 {
-	return strcmp(type, type_name(v)) == 0 ||
+	return strcmp(type, json_type_name(v)) == 0 ||
 	       (strcmp(type, "number") == 0 && json_is_integer(v));
 }
 
@@ -121,7 +99,7 @@ static int check_type(const json_t *want, const json_t *v, const struct place *a
 		snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? " or " : "", type);
 	}
 	return err_set(at->err, AVA_EINVAL, "%s must be of type %s, not %s", place_text(at), list,
-		       type_name(v));
+		       json_type_name(v));
 }
 
 static int check_enum(const json_t *values, const json_t *v, const struct place *at)

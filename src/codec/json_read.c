@@ -62,6 +62,28 @@ const char *json_get_str(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
+const char *json_type_name(const json_t *v)
+{
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		return "object";
+	case JSON_ARRAY:
+		return "array";
+	case JSON_STRING:
+		return "string";
+	case JSON_INTEGER:
+		return "integer";
+	case JSON_REAL:
+		return "number";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return "boolean";
+	case JSON_NULL:
+		break;
+	}
+	return "null";
+}
+
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback)
 {
 	const json_t *v = json_object_get(o, key);

@@ -358,28 +358,6 @@ static bool fits(struct validating *w, const json_t *s, const json_t *v, const s
 	return quiet.errors == 0;
 }
 
-static const char *type_of(const json_t *v)
-{
-	switch (json_typeof(v)) {
-	case JSON_OBJECT:
-		return "object";
-	case JSON_ARRAY:
-		return "array";
-	case JSON_STRING:
-		return "string";
-	case JSON_INTEGER:
-		return "integer";
-	case JSON_REAL:
-		return "number";
-	case JSON_TRUE:
-	case JSON_FALSE:
-		return "boolean";
-	case JSON_NULL:
-		break;
-	}
-	return "null";
-}
-
 static bool is_whole(const json_t *v)
 {
 	return json_is_integer(v) ||
@@ -392,7 +370,7 @@ static bool has_type(const char *type, const json_t *v)
 		return json_is_number(v);
 	if (strcmp(type, "integer") == 0)
 		return is_whole(v);
-	return strcmp(type, type_of(v)) == 0;
+	return strcmp(type, json_type_name(v)) == 0;
 }
 
 static void apply_type(struct validating *w, const json_t *want, const json_t *v,
@@ -415,7 +393,7 @@ static void apply_type(struct validating *w, const json_t *want, const json_t *v
 				      json_string_value(one));
 		n = MIN(n, sizeof(list) - 1);
 	}
-	snprintf(text, sizeof(text), "must be of type %s, not %s", list, type_of(v));
+	snprintf(text, sizeof(text), "must be of type %s, not %s", list, json_type_name(v));
 	fault(w, at, text);
 }
 
