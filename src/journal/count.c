@@ -1,12 +1,12 @@
 /* Counting events; count.h.
  *
- * Happy path: the files of the question are cut into pieces, two threads take
- * one piece after the other and count into a table of their own, and the
+ * Happy path: the files of the question are cut into pieces, a crew takes one
+ * piece after the other, each thread counts into a table of its own, and the
  * tables are added up. No order is needed, so nothing is merged by lsn; only
  * spawns and ends, which stand in two files, are noted by lsn and counted
  * when all is read, each once. The last event's row is kept at hand: events
  * that follow each other mostly have the same key. Of a file with an index a
- * piece is a chunk; when whole kinds of it are wanted, its head has the sums.
+ * piece is a chunk; when whole kinds of it are wanted, the index has the sums.
  *
  * What can fail: memory, reading, an expression that runs wild; the first
  * error ends it. Broken lines are told and passed over. */
@@ -15,9 +15,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/strmap.h"
 #include "base/sys.h"
@@ -27,20 +27,11 @@
 #include "journal/query_cover.h"
 #include "journal/read.h"
 #include "journal/read_file.h"
+#include "journal/read_piece.h"
 #include "journal/roles.h"
 
-#define THREADS  2
-#define PIECE    ((uint64_t)4 << 20)
 #define ROWS_MAX 1000000
 #define KEY_MAX  256
-
-struct piece {
-	const char *path;
-	uint64_t from, to;               /* lines that begin in there; from > 0: after a newline */
-	bool whole;                      /* `from` is where a line begins */
-	const struct query_cover *cover; /* NULL: no index */
-	const struct query_index_head *head; /* of the chunk that it is; NULL: none */
-};
 
 /* A spawn or an end, counted when all copies are known. */
 struct copy {
@@ -48,32 +39,30 @@ struct copy {
 	struct count_row *row;
 };
 
-struct job {
-	pthread_mutex_t lock;
-	const struct count_watch *watch;
-	struct piece *pieces;
-	size_t npieces, cap, next;
-	struct query_cover **covers; /* owned; closed at the end */
-	size_t ncovers;
-	uint64_t done, total;
-	bool copies; /* days and runs are both read */
-	enum count_by by;
-	struct roles *roles;
-	int rootfd, rv;
-	struct ava_error err;
-};
-
 struct counter {
 	struct job *job;
-	struct query want, copied; /* copied: of what stands in a head, what may be twice */
-	struct strmap map;         /* struct count_row by key */
+	struct query want;
+	struct strmap map; /* struct count_row by key */
 	struct count_row *last;
 	char last_key[KEY_MAX]; /* raw key of `last` */
 	size_t last_len;
 	struct copy *copies;
 	size_t ncopies, cap;
-	pthread_t thread;
-	bool started;
+};
+
+struct job {
+	pthread_mutex_t lock;
+	const struct count_watch *watch;
+	struct read_pieces pieces;
+	struct query_cover **covers; /* owned; closed at the end */
+	size_t ncovers;
+	uint64_t done;
+	bool copies; /* days and runs are both read */
+	enum count_by by;
+	struct roles *roles;
+	int rootfd, smallfd, rv;
+	struct ava_error err;
+	struct counter c[CREW_THREADS];
 };
 
 /* ---- keys */
@@ -188,13 +177,13 @@ static bool note_copy(struct counter *c, uint64_t lsn, struct count_row *row)
 	return true;
 }
 
-static int count_line(struct counter *c, const char *line, const struct event_view *v)
+static int count_event(struct counter *c, const char *line, const struct event_view *v)
 {
 	struct count_row *row = find_row(c, line, v);
 
 	if (row == NULL)
 		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
-	if (c->job->copies && (v->kind == EVENT_SubagentSpawn || v->kind == EVENT_SubagentComplete))
+	if (c->job->copies && v->kind >= 0 && (QUERY_INDEX_COPIED & UINT64_C(1) << v->kind) != 0)
 		return note_copy(c, v->lsn, row) ? 0 : AVA_ENOMEM;
 	row->events++;
 	if (v->kind == EVENT_InferEnd)
@@ -203,8 +192,6 @@ static int count_line(struct counter *c, const char *line, const struct event_vi
 }
 
 /* ---- out of the index */
-
-#define COPIED (UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete)
 
 /* Is every event of the chunk, or of some kinds of it, wanted, and what is
  * counted in its index? */
@@ -224,50 +211,89 @@ static bool in_index(const struct counter *c, const struct query_index_head *h)
 	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
 }
 
-/* Adds one line of the index. *rest: there are events that may stand in two
- * files; they are read. */
-static int count_model(struct counter *c, const struct query_index_model *m, bool *rest)
+/* The row of a line of the index. NULL: no memory. */
+static struct count_row *model_row(struct counter *c, const struct query_index_model *m)
 {
-	uint64_t bit = UINT64_C(1) << MIN(m->kind, (unsigned)QUERY_INDEX_OTHER);
 	const char *key = "";
-	size_t len = 0;
+
+	if (c->job->by == COUNT_MODEL)
+		return row_of(c, m->name, m->len);
+	if (c->job->by == COUNT_TYPE)
+		key = event_kind_name((enum event_kind)m->kind);
+	return row_of(c, key, strlen(key));
+}
+
+static bool is_wanted(const struct counter *c, const struct query_index_model *m)
+{
+	return m->kind < EVENT_NKINDS &&
+	       (c->want.types == 0 || (c->want.types & UINT64_C(1) << m->kind) != 0);
+}
+
+static bool is_copied(const struct counter *c, const struct query_index_model *m)
+{
+	return c->job->copies && (QUERY_INDEX_COPIED & UINT64_C(1) << m->kind) != 0;
+}
+
+static int count_models(struct counter *c, const unsigned char *part, size_t len)
+{
+	struct query_index_model m;
 	struct count_row *row;
 
-	if (m->kind >= EVENT_NKINDS || (c->want.types != 0 && (c->want.types & bit) == 0))
-		return 0;
-	if (c->job->copies && (bit & COPIED) != 0) {
-		*rest = true;
-		return 0;
+	for (size_t at = 0; query_index_model_next(part, len, &at, &m);) {
+		if (!is_wanted(c, &m) || is_copied(c, &m))
+			continue;
+		row = model_row(c, &m);
+		if (row == NULL)
+			return AVA_ENOMEM;
+		row->events += m.count;
+		add_sums(row, m.sums);
 	}
-	if (c->job->by == COUNT_MODEL) {
-		key = m->name;
-		len = m->len;
-	} else if (c->job->by == COUNT_TYPE) {
-		key = event_kind_name((enum event_kind)m->kind);
-		len = strlen(key);
+	return 0;
+}
+
+/* Those that may stand in two files, each with its lsn. */
+static int count_copied(struct counter *c, const unsigned char *part, size_t len,
+			const unsigned char *copies, size_t ncopies)
+{
+	struct query_index_model m;
+	struct query_index_copy copy;
+	struct count_row *row;
+	uint32_t number = 0;
+
+	for (size_t at = 0; query_index_model_next(part, len, &at, &m); number++) {
+		if (!is_wanted(c, &m) || !is_copied(c, &m))
+			continue;
+		row = model_row(c, &m);
+		for (size_t i = 0; row != NULL && i < ncopies; i++) {
+			query_index_copy_get(copies + i * QUERY_INDEX_COPY_SIZE, &copy);
+			if (copy.model == number && !note_copy(c, copy.lsn, row))
+				return AVA_ENOMEM;
+		}
+		if (row == NULL)
+			return AVA_ENOMEM;
 	}
-	row = row_of(c, key, len);
-	if (row == NULL)
-		return AVA_ENOMEM;
-	row->events += m->count;
-	add_sums(row, m->sums);
 	return 0;
 }
 
 /* 1: counted; 0: it cannot be read, nothing is counted; or a code. */
-static int count_index(struct counter *c, const struct piece *p, bool *rest)
+static int count_index(struct counter *c, const struct read_piece *p)
 {
-	struct query_index_model m;
-	unsigned char *part;
-	size_t at = 0;
-	int rv = 0;
+	unsigned char *part = query_cover_part(p->cover, p->head, QUERY_INDEX_MODELS);
+	unsigned char *copies = query_cover_part(p->cover, p->head, QUERY_INDEX_COPIES);
+	size_t n = query_index_part_size(p->head, QUERY_INDEX_COPIES) / QUERY_INDEX_COPY_SIZE;
+	int rv = 1;
 
-	if (!query_cover_models(p->cover, p->head, &part))
+	if (part == NULL || copies == NULL) {
+		free(part);
+		free(copies);
 		return 0;
-	while (rv == 0 && query_index_model_next(part, p->head->models, &at, &m))
-		rv = count_model(c, &m, rest);
+	}
+	if (count_models(c, part, p->head->models) != 0 ||
+	    count_copied(c, part, p->head->models, copies, n) != 0)
+		rv = AVA_ENOMEM;
 	free(part);
-	return rv == 0 ? 1 : rv;
+	free(copies);
+	return rv;
 }
 
 /* ---- threads */
@@ -282,125 +308,63 @@ static void fail_job(struct job *job, int rv, const struct ava_error *err)
 	pthread_mutex_unlock(&job->lock);
 }
 
-static void tell_broken(struct job *job, const struct ava_error *err)
+static int tell_broken(struct ava_error *err, void *user)
 {
+	struct job *job = ((struct counter *)user)->job;
+
 	pthread_mutex_lock(&job->lock);
 	if (job->watch->broken != NULL)
 		job->watch->broken(err, job->watch->user);
 	pthread_mutex_unlock(&job->lock);
+	return 0;
 }
 
-static bool take_piece(struct job *job, struct piece *p)
+static void tell_done(struct job *job, uint64_t bytes)
 {
-	bool got;
-
+	if (job->watch->progress == NULL)
+		return;
 	pthread_mutex_lock(&job->lock);
-	got = job->rv == 0 && job->next < job->npieces;
-	if (got) {
-		*p = job->pieces[job->next++];
-		if (job->next > 1)
-			job->done +=
-				job->pieces[job->next - 2].to - job->pieces[job->next - 2].from;
-		if (job->watch->progress != NULL)
-			job->watch->progress(job->done, job->total, job->watch->user);
-	}
+	job->done += bytes;
+	job->watch->progress(job->done, job->pieces.total, job->watch->user);
 	pthread_mutex_unlock(&job->lock);
-	return got;
 }
 
-/* To the first line that begins at `at` or behind it. */
-static int seek_line(struct read_file *f, uint64_t at, struct ava_error *err)
+static int count_line(const struct read_line *line, void *user, struct ava_error *err)
 {
-	read_file_seek(f, at - 1);
-	return read_file_skip(f, err);
+	int rv = count_event(user, line->text, &line->view);
+
+	if (rv == 0)
+		return 0;
+	return err_set(err, rv, "%s",
+		       rv == AVA_ETOOBIG ? "too many keys to count" : "no memory to count");
 }
 
-static int count_lines(struct counter *c, const struct piece *p, const struct query *want,
-		       struct ava_error *err)
+static int count_piece(struct counter *c, const struct read_piece *p, struct ava_error *err)
 {
-	struct read_file f;
-	struct read_line line;
-	int rv = read_file_open(&f, c->job->rootfd, p->path, false, err);
+	struct read_piece_do tell = {count_line, tell_broken, c};
+	int rv = in_index(c, p->head) ? count_index(c, p) : 0;
+
+	if (rv == 0)
+		return read_piece(c->job->rootfd, p, &c->want, &tell, err);
+	return rv < 0 ? err_set(err, rv, "no memory to count") : 0;
+}
+
+static bool work(size_t i, unsigned thread, void *user)
+{
+	struct job *job = user;
+	struct read_piece p = job->pieces.v[i];
+	struct query_cover *small = read_piece_small(&p, job->smallfd);
+	struct ava_error err;
+	int rv = count_piece(&job->c[thread], &p, &err);
 
 	if (rv != 0)
-		return rv;
-	if (p->cover != NULL)
-		read_file_share_index(&f, p->cover, want);
-	if (p->whole)
-		read_file_seek(&f, p->from);
-	else
-		rv = seek_line(&f, p->from, err);
-	while (rv >= 0 && f.offset < p->to) {
-		f.stop = p->to;
-		rv = read_file_next(&f, want, &line, err);
-		if (rv == 0)
-			break;
-		if (rv == AVA_ECORRUPT) {
-			tell_broken(c->job, err);
-			rv = 0;
-		} else if (rv == 1) {
-			rv = count_line(c, line.text, &line.view);
-			if (rv != 0)
-				err_set(err, rv, "%s",
-					rv == AVA_ETOOBIG ? "too many keys to count"
-							  : "no memory to count");
-		}
-	}
-	if (rv == 0 && f.end <= p->to && read_file_torn(&f) > 0) {
-		err_set(err, AVA_ECORRUPT, "%s:%llu: the last line (%zu bytes) was never finished",
-			p->path, (unsigned long long)f.offset, read_file_torn(&f));
-		tell_broken(c->job, err);
-	}
-	read_file_close(&f);
-	return rv;
-}
-
-static int count_piece(struct counter *c, const struct piece *p, struct ava_error *err)
-{
-	bool rest = false;
-	int rv;
-
-	rv = in_index(c, p->head) ? count_index(c, p, &rest) : 0;
-	if (rv == 0)
-		return count_lines(c, p, &c->want, err);
-	if (rv < 0)
-		return err_set(err, rv, "no memory to count");
-	return rest ? count_lines(c, p, &c->copied, err) : 0;
-}
-
-static void *work(void *user)
-{
-	struct counter *c = user;
-	struct ava_error err;
-	struct piece p;
-
-	while (take_piece(c->job, &p)) {
-		int rv = count_piece(c, &p, &err);
-
-		if (rv != 0)
-			fail_job(c->job, rv, &err);
-	}
-	return NULL;
+		fail_job(job, rv, &err);
+	query_cover_close(small);
+	tell_done(job, p.to - p.from);
+	return rv == 0;
 }
 
 /* ---- the job */
-
-static int add_piece(struct job *job, const struct piece *p)
-{
-	size_t cap = job->cap == 0 ? 64 : job->cap * 2;
-	struct piece *grown;
-
-	if (job->npieces == job->cap) {
-		grown = realloc(job->pieces, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		job->pieces = grown;
-		job->cap = cap;
-	}
-	job->pieces[job->npieces++] = *p;
-	job->total += p->to - p->from;
-	return 0;
-}
 
 /* The index of a file, kept until the end of the job. NULL: none. */
 static const struct query_cover *cover_of(struct job *job, const struct read_part *part,
@@ -426,53 +390,28 @@ static const struct query_cover *cover_of(struct job *job, const struct read_par
 	return job->covers[job->ncovers++] = cover;
 }
 
-/* What is covered by its index, from `*at` on: a piece for each chunk that
- * may hold something. */
-static int cut_chunks(struct job *job, const struct read_part *part, const struct query *want,
-		      uint64_t *at)
-{
-	const struct query_cover *cover = cover_of(job, part, want);
-	const struct query_index_head *h;
-
-	for (size_t i = 0; cover != NULL && (h = query_cover_chunk(cover, i)) != NULL; i++) {
-		struct piece p = {part->path, MAX(*at, h->at), h->at + h->bytes, true, cover, NULL};
-		bool all;
-
-		if (p.to <= *at)
-			continue;
-		if (p.from == h->at)
-			p.head = h;
-		*at = p.to;
-		if (query_index_needs(h, want, &all) == 0 && !all)
-			continue;
-		if (add_piece(job, &p) != 0)
-			return AVA_ENOMEM;
-	}
-	return 0;
-}
-
 static int cut_file(struct job *job, const struct read_part *part, const struct query *want,
 		    struct ava_error *err)
 {
+	struct read_piece small = {
+		.path = part->path, .to = part->size, .whole = true, .small = part->chunk};
+	const struct query_cover *cover = NULL;
 	struct stat st;
-	uint64_t at = part->start, size, begin;
+	int rv;
 
 	if (part->left_out)
 		return 0;
-	if (sys->fstatat(job->rootfd, part->path, &st, 0) != 0)
-		return err_sys(err, "%s", part->path);
-	size = (uint64_t)st.st_size;
-	if (size >= QUERY_COVER_LEAST && cut_chunks(job, part, want, &at) != 0)
-		return err_set(err, AVA_ENOMEM, "no memory to count");
-	begin = at;
-	while (at < size) {
-		struct piece p = {part->path, at, MIN(at + PIECE, size), at == begin, NULL, NULL};
-
-		if (add_piece(job, &p) != 0)
-			return err_set(err, AVA_ENOMEM, "no memory to count");
-		at = p.to;
+	if (part->size > 0 && part->start == 0) { /* it was looked at just now */
+		rv = read_pieces_add(&job->pieces, &small);
+	} else {
+		if (sys->fstatat(job->rootfd, part->path, &st, 0) != 0)
+			return err_sys(err, "%s", part->path);
+		if ((uint64_t)st.st_size >= QUERY_COVER_LEAST)
+			cover = cover_of(job, part, want);
+		rv = read_pieces_cut(&job->pieces, part->path, part->start, (uint64_t)st.st_size,
+				     cover, want);
 	}
-	return 0;
+	return rv == 0 ? 0 : err_set(err, rv, "no memory to count");
 }
 
 static int by_lsn(const void *a, const void *b)
@@ -560,70 +499,78 @@ static void counter_fini(struct counter *c)
 	query_fini(&c->want);
 }
 
-static int run(struct job *job, struct counter *c, struct count *out, struct ava_error *err)
+static int run(struct job *job, struct count *out, struct ava_error *err)
 {
-	int rv;
+	int rv = 0;
 
-	for (size_t i = 1; i < THREADS && job->npieces > 1; i++)
-		c[i].started = pthread_create(&c[i].thread, NULL, work, &c[i]) == 0;
-	work(&c[0]);
-	for (size_t i = 1; i < THREADS; i++)
-		if (c[i].started)
-			pthread_join(c[i].thread, NULL);
+	crew_run(job->pieces.n, work, job);
 	if (job->rv != 0) {
 		if (err != NULL)
 			*err = job->err;
 		return job->rv;
 	}
-	for (size_t i = 1; i < THREADS; i++) {
-		rv = add_up(&c[0], &c[i]);
-		if (rv != 0)
-			return err_set(err, rv, "no memory to count");
+	for (size_t i = 1; i < CREW_THREADS && rv == 0; i++)
+		rv = add_up(&job->c[0], &job->c[i]);
+	if (rv == 0) {
+		count_copies(&job->c[0]);
+		rv = take_rows(out, &job->c[0], job->by);
 	}
-	count_copies(&c[0]);
-	rv = take_rows(out, &c[0], job->by);
 	return rv == 0 ? 0 : err_set(err, rv, "no memory to count");
+}
+
+/* What is to be read, and the question for each thread. */
+static int plan(struct job *job, const struct ava_log *log, const struct ava_log_query *q,
+		struct ava_error *err)
+{
+	int64_t now = clock_wall_ms();
+	struct read_part part;
+	int rv = 0;
+
+	job->rootfd = read_rootfd(log);
+	job->smallfd = read_smallfd(log);
+	job->copies = q->everything && q->run == NULL;
+	for (size_t i = 0; i < CREW_THREADS && rv == 0; i++) {
+		rv = read_compile(&job->c[i].want, q, now, err);
+		job->c[i].want.after = read_after(log);
+	}
+	if (rv == 0 && job->by == COUNT_ROLE)
+		rv = roles_open(&job->roles, job->rootfd, err);
+	for (size_t i = 0; rv == 0 && read_part(log, i, &part); i++)
+		rv = cut_file(job, &part, &job->c[0].want, err);
+	return rv;
+}
+
+static void job_fini(struct job *job)
+{
+	for (size_t i = 0; i < CREW_THREADS; i++)
+		counter_fini(&job->c[i]);
+	roles_close(job->roles);
+	for (size_t i = 0; i < job->ncovers; i++)
+		query_cover_close(job->covers[i]);
+	free(job->covers);
+	read_pieces_fini(&job->pieces);
 }
 
 int count_events(struct count *out, const struct ava_log_query *q, enum count_by by,
 		 const struct count_watch *watch, struct ava_error *err)
 {
 	struct job job = {.lock = PTHREAD_MUTEX_INITIALIZER, .watch = watch, .by = by};
-	struct counter c[THREADS] = {0};
-	struct read_part part;
-	int64_t now = clock_wall_ms();
 	struct ava_log *log;
 	int rv;
 
 	*out = (struct count){0};
-	for (size_t i = 0; i < THREADS; i++) {
-		strmap_init(&c[i].map);
-		c[i].job = &job;
-		c[i].want = c[i].copied = QUERY_ALL;
+	for (size_t i = 0; i < CREW_THREADS; i++) {
+		strmap_init(&job.c[i].map);
+		job.c[i].job = &job;
+		job.c[i].want = QUERY_ALL;
 	}
 	rv = ava_log_open(&log, q, err);
 	if (rv != 0)
 		return rv;
-	job.rootfd = read_rootfd(log);
-	job.copies = q->everything && q->run == NULL;
-	for (size_t i = 0; i < THREADS && rv == 0; i++) {
-		rv = read_compile(&c[i].want, q, now, err);
-		c[i].want.after = read_after(log);
-		c[i].copied.types = c[i].want.types != 0 ? c[i].want.types & COPIED : COPIED;
-	}
-	if (rv == 0 && by == COUNT_ROLE)
-		rv = roles_open(&job.roles, job.rootfd, err);
-	for (size_t i = 0; rv == 0 && read_part(log, i, &part); i++)
-		rv = cut_file(&job, &part, &c[0].want, err);
+	rv = plan(&job, log, q, err);
 	if (rv == 0)
-		rv = run(&job, c, out, err);
-	for (size_t i = 0; i < THREADS; i++)
-		counter_fini(&c[i]);
-	roles_close(job.roles);
-	for (size_t i = 0; i < job.ncovers; i++)
-		query_cover_close(job.covers[i]);
-	free(job.covers);
-	free(job.pieces);
+		rv = run(&job, out, err);
+	job_fini(&job);
 	ava_log_close(log);
 	if (rv != 0)
 		count_fini(out);

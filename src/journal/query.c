@@ -90,6 +90,10 @@ static int init_id(struct query_id *id, const char *text, const char *what, stru
 		return 0;
 	buf_init(&b, QUERY_ID_MAX * 6);
 	json_escape(&b, text, strlen(text));
+	if (buf_check(&b) == AVA_ENOMEM) {
+		buf_fini(&b);
+		return err_set(err, AVA_ENOMEM, "no memory for a question");
+	}
 	if (buf_check(&b) != 0 || b.len < 3 || b.len - 2 >= sizeof(id->text)) {
 		buf_fini(&b);
 		return err_set(err, AVA_EINVAL, "%s: from 1 to about %d bytes", what, QUERY_ID_MAX);

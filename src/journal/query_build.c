@@ -24,7 +24,7 @@ struct build {
 	struct query_index_head head;
 	unsigned char *columns; /* owned: the three below */
 	unsigned char *numbers, *kinds, *starts;
-	struct buf blocks, whos, model_rows;
+	struct buf blocks, whos, model_rows, copies;
 	struct query_index_block block; /* the one lines are added to */
 	uint32_t *slots;                /* owned: number + 1; 0: free */
 	size_t nslots;                  /* a power of two; more than numbers by half */
@@ -178,6 +178,14 @@ static struct query_index_model *model_of(struct build *b, const struct event_vi
 	return m;
 }
 
+static void add_copy(struct build *b, uint32_t model, uint64_t lsn)
+{
+	unsigned char bytes[QUERY_INDEX_COPY_SIZE];
+
+	query_index_copy_put(bytes, &(struct query_index_copy){model, lsn});
+	buf_add(&b->copies, bytes, sizeof(bytes));
+}
+
 static void add_model(struct build *b, const struct event_view *v, unsigned kind)
 {
 	struct query_index_model *m = model_of(b, v, kind);
@@ -195,6 +203,8 @@ static void add_model(struct build *b, const struct event_view *v, unsigned kind
 	m->count++;
 	for (int i = 0; i < 4; i++)
 		m->sums[i] += cost.sums[i];
+	if ((QUERY_INDEX_COPIED & UINT64_C(1) << kind) != 0)
+		add_copy(b, (uint32_t)(m - b->models), v->lsn);
 }
 
 /* False: the chunk is opaque. */
@@ -229,7 +239,8 @@ static int init(struct build *b, const char *data, size_t len)
 	for (const char *p = data; (p = memchr(p, '\n', (size_t)(data + len - p))) != NULL; p++)
 		lines++;
 	buf_init(&b->blocks, len + QUERY_INDEX_BLOCK_SIZE);
-	buf_init(&b->model_rows, MODELS_MAX * (QUERY_INDEX_MODEL_SIZE + UINT8_MAX));
+	buf_init(&b->model_rows, (size_t)MODELS_MAX * QUERY_INDEX_MODEL_MAX);
+	buf_init(&b->copies, len);
 	buf_init(&b->whos, (size_t)UINT16_MAX * QUERY_INDEX_WHO_SIZE);
 	for (b->nslots = 64; b->nslots < 2 * MIN(lines, (size_t)UINT16_MAX);)
 		b->nslots *= 2;
@@ -246,12 +257,10 @@ static int init(struct build *b, const char *data, size_t len)
 
 static void put_models(struct build *b)
 {
-	unsigned char row[QUERY_INDEX_MODEL_SIZE + UINT8_MAX];
+	unsigned char row[QUERY_INDEX_MODEL_MAX];
 
-	for (size_t i = 0; i < b->nmodels && !b->many; i++) {
-		query_index_model_put(row, &b->models[i]);
-		buf_add(&b->model_rows, row, QUERY_INDEX_MODEL_SIZE + b->models[i].len);
-	}
+	for (size_t i = 0; i < b->nmodels && !b->many; i++)
+		buf_add(&b->model_rows, row, query_index_model_put(row, &b->models[i]));
 	b->head.models = (uint32_t)b->model_rows.len;
 }
 
@@ -260,7 +269,8 @@ static int put(struct build *b, struct buf *out)
 {
 	struct query_index_head *h = &b->head;
 	const void *parts[QUERY_INDEX_NPARTS] = {b->blocks.data, b->whos.data, b->numbers,
-						 b->kinds,       b->starts,    b->model_rows.data};
+						 b->kinds,       b->starts,    b->model_rows.data,
+						 b->copies.data};
 	unsigned char bytes[QUERY_INDEX_HEAD];
 	size_t before = out->len;
 
@@ -298,12 +308,13 @@ int query_build(struct buf *out, const char *data, size_t len, uint64_t at)
 			.at = at, .bytes = (uint32_t)len, .crc = b.head.crc, .opaque = true};
 	if (rv == 0)
 		rv = buf_check(&b.blocks) != 0 || buf_check(&b.whos) != 0 ||
-				     buf_check(&b.model_rows) != 0
+				     buf_check(&b.model_rows) != 0 || buf_check(&b.copies) != 0
 			     ? AVA_ENOMEM
 			     : put(&b, out);
 	buf_fini(&b.blocks);
 	buf_fini(&b.whos);
 	buf_fini(&b.model_rows);
+	buf_fini(&b.copies);
 	free(b.columns);
 	free(b.slots);
 	free(b.names);

@@ -174,6 +174,7 @@ void query_cover_close(struct query_cover *c)
 		return;
 	if (c->fd >= 0)
 		sys->close(c->fd);
+	free(c->bytes);
 	free(c->chunks);
 	free(c);
 }
@@ -183,19 +184,19 @@ const struct query_index_head *query_cover_chunk(const struct query_cover *c, si
 	return i < c->n ? &c->chunks[i].head : NULL;
 }
 
-bool query_cover_models(const struct query_cover *c, const struct query_index_head *h,
-			unsigned char **part)
+unsigned char *query_cover_part(const struct query_cover *c, const struct query_index_head *h,
+				enum query_index_part part)
 {
 	const struct query_chunk *chunk = CONTAINER_OF(h, struct query_chunk, head);
-	uint64_t at = chunk->pos + query_index_size(h) - h->models;
+	size_t len = query_index_part_size(h, part);
+	uint64_t at = chunk->pos + QUERY_INDEX_HEAD;
+	unsigned char *bytes = malloc(len + 1);
 
-	*part = malloc((size_t)h->models + 1);
-	if (*part == NULL)
-		return false;
-	if (sys_read_all(c->fd, *part, h->models, (off_t)at) == 0 &&
-	    crc32c(0, *part, h->models) == h->part_crc[QUERY_INDEX_MODELS])
-		return true;
-	free(*part);
-	*part = NULL;
-	return false;
+	for (int i = 0; i < (int)part; i++)
+		at += query_index_part_size(h, (enum query_index_part)i);
+	if (bytes != NULL && query_store_read(c, bytes, len, at) == 0 &&
+	    crc32c(0, bytes, len) == h->part_crc[part])
+		return bytes;
+	free(bytes);
+	return NULL;
 }

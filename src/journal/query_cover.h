@@ -30,10 +30,10 @@ bool query_cover_pays(const struct query *q);
  * where the one before ends. NULL: there are no more. */
 const struct query_index_head *query_cover_chunk(const struct query_cover *c, size_t i);
 
-/* The part QUERY_INDEX_MODELS of a chunk of it, checked; the caller frees it.
- * False: it cannot be had. */
-bool query_cover_models(const struct query_cover *c, const struct query_index_head *h,
-			unsigned char **part);
+/* A part of a chunk of it, but for the starts, checked; the caller frees it.
+ * NULL: it cannot be had. */
+unsigned char *query_cover_part(const struct query_cover *c, const struct query_index_head *h,
+				enum query_index_part part);
 
 /* One question's way through a log. */
 struct query_walk {

@@ -23,9 +23,11 @@
 #define TIMES_AT  72
 #define COUNTS_AT 120
 #define CRCS_AT   248
-#define MODELS_AT 272
+#define MODELS_AT 276
 #define CRC_AT    (QUERY_INDEX_HEAD - 4)
 #define OPAQUE    1u
+
+#define MODEL_FRONT 8 /* bytes: kind, length of the name, 0, how many */
 
 static uint32_t get32(const unsigned char *p)
 {
@@ -107,6 +109,11 @@ void query_index_head_put(unsigned char *p, const struct query_index_head *h)
 	put32(p + CRC_AT, crc32c(0, p, CRC_AT));
 }
 
+static size_t copies(const struct query_index_head *h)
+{
+	return (size_t)h->counts[EVENT_SubagentSpawn] + h->counts[EVENT_SubagentComplete];
+}
+
 size_t query_index_part_size(const struct query_index_head *h, enum query_index_part part)
 {
 	if (h->opaque)
@@ -119,10 +126,13 @@ size_t query_index_part_size(const struct query_index_head *h, enum query_index_
 	case QUERY_INDEX_KIND:
 		return h->lines;
 	case QUERY_INDEX_NUMBERS:
+		return h->whos > 1 ? (size_t)h->lines * 2 : 0;
 	case QUERY_INDEX_STARTS:
 		return (size_t)h->lines * 2;
 	case QUERY_INDEX_MODELS:
 		return h->models;
+	case QUERY_INDEX_COPIES:
+		return h->models > 0 ? copies(h) * QUERY_INDEX_COPY_SIZE : 0;
 	case QUERY_INDEX_NPARTS:
 		break;
 	}
@@ -158,34 +168,60 @@ void query_index_block_put(unsigned char *p, const struct query_index_block *b)
 	memcpy(p + 16 + CLOCK_ISO_LEN, b->latest, CLOCK_ISO_LEN);
 }
 
+/* Only answers of a model cost something. */
+static size_t model_front(unsigned kind)
+{
+	return kind == EVENT_InferEnd ? MODEL_FRONT + 32 : MODEL_FRONT;
+}
+
 bool query_index_model_next(const unsigned char *part, size_t len, size_t *at,
 			    struct query_index_model *m)
 {
 	const unsigned char *p = part + *at;
 
-	if (len - *at < QUERY_INDEX_MODEL_SIZE || len - *at - QUERY_INDEX_MODEL_SIZE < p[1])
+	size_t front;
+
+	if (len - *at < MODEL_FRONT)
+		return false;
+	front = model_front(p[0]);
+	if (len - *at < front + p[1])
 		return false;
 	*m = (struct query_index_model){
 		.kind = p[0],
-		.name = (const char *)p + QUERY_INDEX_MODEL_SIZE,
+		.name = (const char *)p + front,
 		.len = p[1],
 		.count = get32(p + 4),
 	};
-	for (int i = 0; i < 4; i++)
-		m->sums[i] = get64(p + 8 + 8 * i);
-	*at += QUERY_INDEX_MODEL_SIZE + m->len;
+	for (int i = 0; i < 4 && front > MODEL_FRONT; i++)
+		m->sums[i] = get64(p + MODEL_FRONT + 8 * i);
+	*at += front + m->len;
 	return true;
 }
 
-void query_index_model_put(unsigned char *p, const struct query_index_model *m)
+size_t query_index_model_put(unsigned char *p, const struct query_index_model *m)
 {
+	size_t front = model_front(m->kind);
+
 	p[0] = (unsigned char)m->kind;
 	p[1] = (unsigned char)m->len;
 	p[2] = p[3] = 0;
 	put32(p + 4, m->count);
-	for (int i = 0; i < 4; i++)
-		put64(p + 8 + 8 * i, m->sums[i]);
-	memcpy(p + QUERY_INDEX_MODEL_SIZE, m->name, m->len);
+	for (int i = 0; i < 4 && front > MODEL_FRONT; i++)
+		put64(p + MODEL_FRONT + 8 * i, m->sums[i]);
+	memcpy(p + front, m->name, m->len);
+	return front + m->len;
+}
+
+void query_index_copy_get(const unsigned char *p, struct query_index_copy *c)
+{
+	*c = (struct query_index_copy){get16(p), get64(p + 2)};
+}
+
+void query_index_copy_put(unsigned char *p, const struct query_index_copy *c)
+{
+	p[0] = (unsigned char)c->model;
+	p[1] = (unsigned char)(c->model >> 8);
+	put64(p + 2, c->lsn);
 }
 
 uint32_t query_index_hash(const char *id, size_t len)
@@ -225,8 +261,9 @@ unsigned query_index_needs(const struct query_index_head *h, const struct query 
 	if (some_kinds)
 		needs |= 1u << QUERY_INDEX_KIND | 1u << QUERY_INDEX_STARTS;
 	if (has_ids(q))
-		needs |= 1u << QUERY_INDEX_WHOS | 1u << QUERY_INDEX_NUMBERS |
-			 1u << QUERY_INDEX_STARTS;
+		needs |= 1u << QUERY_INDEX_WHOS;
+	if (has_ids(q) && h->whos > 1)
+		needs |= 1u << QUERY_INDEX_NUMBERS | 1u << QUERY_INDEX_STARTS;
 	*all = !some_kinds && !has_ids(q) && !has_times(q);
 	return *all ? 0 : needs;
 }
@@ -371,7 +408,7 @@ int query_index_select(const struct query_index_head *h,
 	int rv = 0;
 
 	out->n = 0;
-	if (s.numbers != NULL) {
+	if (parts[QUERY_INDEX_WHOS] != NULL) {
 		while (s.mask + 1 < h->whos)
 			s.mask = s.mask * 2 + 1;
 		s.mine = malloc((size_t)s.mask + 1);

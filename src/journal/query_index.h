@@ -19,10 +19,11 @@
 enum query_index_part {
 	QUERY_INDEX_BLOCKS,  /* where each begins, its kinds and times: 64 bytes */
 	QUERY_INDEX_WHOS,    /* four hashes for each different agent, session, trace, user */
-	QUERY_INDEX_NUMBERS, /* which of those a line is of: 2 bytes */
+	QUERY_INDEX_NUMBERS, /* which of those a line is of: 2 bytes; none when there is one */
 	QUERY_INDEX_KIND,    /* of each line: 1 byte */
 	QUERY_INDEX_STARTS,  /* of each line in its block: 2 bytes */
 	QUERY_INDEX_MODELS,  /* events and what they cost, for each kind and model */
+	QUERY_INDEX_COPIES,  /* of each that may stand in two logs: model, lsn */
 	QUERY_INDEX_NPARTS
 };
 
@@ -60,13 +61,23 @@ struct query_index_model {
 	const char *name; /* in the part; "" where a line has none */
 	size_t len;
 	uint32_t count;
-	uint64_t sums[4]; /* as of a head */
+	uint64_t sums[4]; /* as of a head; of other kinds 0 */
 };
-#define QUERY_INDEX_MODEL_SIZE 40 /* bytes before the name */
+#define QUERY_INDEX_MODEL_MAX (8 + 32 + UINT8_MAX) /* bytes of one */
+/* Of a run's spawn and its end: they stand in its log and in the day's. */
+#define QUERY_INDEX_COPIED                                                                         \
+	(UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete)
+struct query_index_copy {
+	uint32_t model; /* which of the part MODELS, from 0 */
+	uint64_t lsn;
+};
+#define QUERY_INDEX_COPY_SIZE 10
 /* The next of a part that is checked; *at from 0. False: there are no more. */
 bool query_index_model_next(const unsigned char *part, size_t len, size_t *at,
 			    struct query_index_model *m);
-void query_index_model_put(unsigned char *bytes, const struct query_index_model *m);
+size_t query_index_model_put(unsigned char *bytes, const struct query_index_model *m); /* size */
+void query_index_copy_get(const unsigned char *bytes, struct query_index_copy *c);
+void query_index_copy_put(unsigned char *bytes, const struct query_index_copy *c);
 
 /* agent, session, trace, user: as they stand in the line. */
 #define QUERY_INDEX_WHO_SIZE 16

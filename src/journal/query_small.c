@@ -1,9 +1,10 @@
 /* What is in small logs; query_small.h.
  *
- * Happy path: the table is read whole; each file's row is found by its inode,
- * and counts when the file has the times and the size it had then. When enough
- * files have none they are read, which makes the row as it makes a chunk of an
- * index, and a new table takes the place of the old one.
+ * Happy path: the table's rows are read; each file's row is found by its
+ * inode, and counts when the file has the times and the size it had then. When
+ * enough files have none they are read, which makes for each a chunk of an
+ * index and the row that speaks of it, and a new table takes the place of the
+ * old one.
  *
  * What can fail: anything, and the file in question is read like one without
  * a row. */
@@ -15,15 +16,21 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/crew.h"
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query_build.h"
 
-#define MAGIC    "avasmal1"
+#define MAGIC    "avasmal2"
 #define ROWS_MAX 250000
 #define OPAQUE   (UINT64_C(1) << 63)
-#define CRC_AT   132
+#define CHUNK_AT 128
+#define CRC_AT   (QUERY_SMALL_ROW - 4)
+#define HEAD_CRC (QUERY_SMALL_HEAD - 4)
+#define AT_ONCE  256                 /* files that are looked at by one thread */
+#define PENDING  ((size_t)1 << 20)   /* bytes that are written at once */
+#define CHUNKS   ((uint64_t)1 << 30) /* bytes of chunks; logs above it have none */
 #define NIDS     4
 
 struct entry {
@@ -34,7 +41,7 @@ struct entry {
 };
 
 struct query_small {
-	int rootfd;
+	int rootfd, fd; /* fd: the table's file; -1: none */
 	const struct query *want;
 	bool all, failed;     /* failed: without memory for all files; none is known */
 	unsigned char *table; /* owned; rows, as stored */
@@ -51,13 +58,20 @@ static void put64(unsigned char *p, uint64_t n)
 		p[i] = (unsigned char)(n >> 8 * i);
 }
 
+static void put32(unsigned char *p, uint32_t n)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (unsigned char)(n >> 8 * i);
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
 static uint64_t get64(const unsigned char *p)
 {
-	uint64_t n = 0;
-
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | p[i];
-	return n;
+	return get32(p) | (uint64_t)get32(p + 4) << 32;
 }
 
 /* ---- rows */
@@ -66,7 +80,7 @@ bool query_small_row_get(const unsigned char *p, struct query_small_row *r)
 {
 	uint64_t kinds = get64(p + 40);
 
-	if ((uint32_t)get64(p + CRC_AT) != crc32c(0, p, CRC_AT))
+	if (get32(p + CRC_AT) != crc32c(0, p, CRC_AT))
 		return false;
 	r->mark = (struct query_mark){get64(p), get64(p + 8), get64(p + 16), get64(p + 24)};
 	r->first = get64(p + 32);
@@ -75,6 +89,7 @@ bool query_small_row_get(const unsigned char *p, struct query_small_row *r)
 	memcpy(r->earliest, p + 48, CLOCK_ISO_LEN);
 	memcpy(r->latest, p + 72, CLOCK_ISO_LEN);
 	memcpy(r->ids, p + 96, sizeof(r->ids));
+	r->chunk = (struct query_small_place){get64(p + CHUNK_AT), get32(p + CHUNK_AT + 8)};
 	return true;
 }
 
@@ -90,7 +105,9 @@ void query_small_row_put(unsigned char *p, const struct query_small_row *r)
 	memcpy(p + 48, r->earliest, CLOCK_ISO_LEN);
 	memcpy(p + 72, r->latest, CLOCK_ISO_LEN);
 	memcpy(p + 96, r->ids, sizeof(r->ids));
-	put64(p + CRC_AT, crc32c(0, p, CRC_AT));
+	put64(p + CHUNK_AT, r->chunk.at);
+	put32(p + CHUNK_AT + 8, r->chunk.size);
+	put32(p + CRC_AT, crc32c(0, p, CRC_AT));
 }
 
 /* The two bits of the i-th of an event's four ids. */
@@ -119,18 +136,17 @@ static bool has_id(const struct query_small_row *r, const struct query_id *id, u
 	       (r->ids[bits[1] / 8] & 1u << bits[1] % 8) != 0;
 }
 
-int query_small_row_of(struct query_small_row *r, const char *data, size_t len)
+int query_small_row_of(struct query_small_row *r, const char *data, size_t len, struct buf *chunk)
 {
 	struct query_index_head h = {.opaque = true};
+	size_t from = chunk->len;
 	const unsigned char *who;
-	struct buf chunk;
 	int rv = 0;
 
-	buf_init(&chunk, 16 * len + 65536);
 	if (len > 0 && data[len - 1] == '\n')
-		rv = query_build(&chunk, data, len, 0);
-	if (rv == 0 && chunk.len > 0)
-		query_index_head_get((unsigned char *)chunk.data, &h);
+		rv = query_build(chunk, data, len, 0);
+	if (rv == 0 && chunk->len > from)
+		query_index_head_get((unsigned char *)chunk->data + from, &h);
 	r->opaque = h.opaque;
 	r->kinds = h.kinds;
 	memcpy(r->earliest, h.earliest, CLOCK_ISO_LEN);
@@ -139,11 +155,10 @@ int query_small_row_of(struct query_small_row *r, const char *data, size_t len)
 	if (!query_lsn(data, len, &r->first))
 		r->first = 0;
 	for (uint32_t i = 0; i < h.whos * NIDS; i++) {
-		who = (unsigned char *)chunk.data + QUERY_INDEX_HEAD +
+		who = (unsigned char *)chunk->data + from + QUERY_INDEX_HEAD +
 		      query_index_part_size(&h, QUERY_INDEX_BLOCKS) + 4 * (size_t)i;
-		add_id(r, who[0] | who[1] << 8 | who[2] << 16 | (uint32_t)who[3] << 24, i % NIDS);
+		add_id(r, get32(who), i % NIDS);
 	}
-	buf_fini(&chunk);
 	return rv;
 }
 
@@ -188,23 +203,37 @@ static bool fill_slots(struct query_small *t)
 	return true;
 }
 
+/* Where the rows stand, and how many. */
+static bool head_get(const unsigned char *p, uint64_t *at, uint64_t *rows)
+{
+	*rows = get64(p + 8);
+	*at = get64(p + 16);
+	return memcmp(p, MAGIC, 8) == 0 && get32(p + HEAD_CRC) == crc32c(0, p, HEAD_CRC) &&
+	       *rows > 0 && *rows <= ROWS_MAX;
+}
+
+static void head_put(unsigned char *p, uint64_t at, uint64_t rows)
+{
+	memset(p, 0, QUERY_SMALL_HEAD);
+	memcpy(p, MAGIC, 8);
+	put64(p + 8, rows);
+	put64(p + 16, at);
+	put32(p + HEAD_CRC, crc32c(0, p, HEAD_CRC));
+}
+
 static void load(struct query_small *t)
 {
 	unsigned char head[QUERY_SMALL_HEAD];
-	int fd = files_open(t->rootfd, QUERY_SMALL_PATH, O_RDONLY);
-	uint64_t rows;
+	uint64_t rows, at;
 
-	if (fd < 0)
+	t->fd = files_open(t->rootfd, QUERY_SMALL_PATH, O_RDONLY);
+	if (t->fd < 0 || sys_read_all(t->fd, head, sizeof(head), 0) != 0 ||
+	    !head_get(head, &at, &rows))
 		return;
-	if (sys_read_all(fd, head, sizeof(head), 0) == 0 && memcmp(head, MAGIC, 8) == 0) {
-		rows = get64(head + 8);
-		if (rows > 0 && rows <= ROWS_MAX)
-			t->table = malloc((size_t)rows * QUERY_SMALL_ROW);
-		if (t->table != NULL && sys_read_all(fd, t->table, (size_t)rows * QUERY_SMALL_ROW,
-						     QUERY_SMALL_HEAD) == 0)
-			t->nrows = (size_t)rows;
-	}
-	files_close(&fd);
+	t->table = malloc((size_t)rows * QUERY_SMALL_ROW);
+	if (t->table != NULL &&
+	    sys_read_all(t->fd, t->table, (size_t)rows * QUERY_SMALL_ROW, (off_t)at) == 0)
+		t->nrows = (size_t)rows;
 }
 
 struct query_small *query_small_open(int rootfd, const struct query *want, bool all)
@@ -213,7 +242,7 @@ struct query_small *query_small_open(int rootfd, const struct query *want, bool 
 
 	if (t == NULL)
 		return NULL;
-	*t = (struct query_small){.rootfd = rootfd, .want = want, .all = all};
+	*t = (struct query_small){.rootfd = rootfd, .fd = -1, .want = want, .all = all};
 	load(t);
 	if (fill_slots(t))
 		return t;
@@ -225,6 +254,7 @@ void query_small_close(struct query_small *t)
 {
 	if (t == NULL)
 		return;
+	files_close(&t->fd);
 	free(t->table);
 	free(t->slots);
 	free(t->v);
@@ -248,7 +278,6 @@ void query_small_add(struct query_small *t, const char *path)
 {
 	size_t cap = t->cap == 0 ? 256 : t->cap * 2;
 	struct entry *grown;
-	struct stat st;
 
 	if (!t->failed && t->n == t->cap) {
 		grown = realloc(t->v, cap * sizeof(*grown));
@@ -259,56 +288,151 @@ void query_small_add(struct query_small *t, const char *path)
 		t->v = grown;
 		t->cap = cap;
 	}
-	if (t->failed)
-		return;
-	t->v[t->n] = (struct entry){.path = path};
-	if (sys->fstatat(t->rootfd, path, &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size < QUERY_COVER_LEAST) {
-		t->v[t->n].now = query_store_mark(&st);
-		t->v[t->n].known = find_row(t, &t->v[t->n]);
-	}
-	t->n++;
+	if (!t->failed)
+		t->v[t->n++] = (struct entry){.path = path};
 }
 
-bool query_small_leaves_out(const struct query_small *t, size_t i, uint64_t *first)
+static bool look_at_some(size_t piece, unsigned thread, void *user)
 {
+	struct query_small *t = user;
+	struct stat st;
+
+	(void)thread;
+	for (size_t i = piece * AT_ONCE; i < MIN((piece + 1) * AT_ONCE, t->n); i++) {
+		struct entry *e = &t->v[i];
+
+		if (sys->fstatat(t->rootfd, e->path, &st, 0) != 0 || !S_ISREG(st.st_mode) ||
+		    st.st_size == 0 || (uint64_t)st.st_size >= QUERY_COVER_LEAST)
+			continue;
+		e->now = query_store_mark(&st);
+		e->known = find_row(t, e);
+	}
+	return true;
+}
+
+void query_small_tell(const struct query_small *t, size_t i, struct query_small_told *out)
+{
+	const struct query_small_row *row;
+
+	*out = (struct query_small_told){0};
 	if (t->failed || !t->v[i].known)
-		return false;
-	*first = t->v[i].row.first;
-	return !query_small_row_fits(&t->v[i].row, t->want);
+		return;
+	row = &t->v[i].row;
+	*out = (struct query_small_told){!query_small_row_fits(row, t->want), row->first,
+					 row->mark.size, row->chunk};
+}
+
+int query_small_take_file(struct query_small *t)
+{
+	int fd = t->fd;
+
+	t->fd = -1;
+	return fd;
+}
+
+struct query_cover *query_small_cover(int fd, const struct query_small_place *place)
+{
+	struct query_cover *c = calloc(1, sizeof(*c));
+	struct query_chunk chunk = {.pos = 0};
+
+	if (c == NULL)
+		return NULL;
+	c->fd = -1;
+	c->bytes = malloc((size_t)place->size + 1);
+	if (c->bytes != NULL && place->size >= QUERY_INDEX_HEAD &&
+	    sys_read_all(fd, c->bytes, place->size, (off_t)place->at) == 0 &&
+	    query_index_head_get(c->bytes, &chunk.head) && chunk.head.at == 0 &&
+	    query_index_size(&chunk.head) == place->size && query_store_add(c, &chunk) == 0)
+		return c;
+	query_cover_close(c);
+	return NULL;
 }
 
 /* ---- making rows */
+
+/* A new table: chunks as they come, then the rows. */
+struct making {
+	const struct query_small *t;
+	int fd;
+	uint64_t at;        /* bytes of the file that are written */
+	struct buf pending; /* chunks that are not yet */
+	struct buf rows;
+	bool failed;
+};
+
+static void flush(struct making *m)
+{
+	if (buf_check(&m->pending) != 0 ||
+	    sys_write_all(m->fd, m->pending.data, m->pending.len, (off_t)m->at) != 0)
+		m->failed = true;
+	m->at += m->pending.len;
+	buf_reset(&m->pending);
+}
+
+/* The chunk that was appended to m->pending at `from` is kept for this row, or dropped. */
+static void keep_chunk(struct making *m, struct query_small_row *r, size_t from)
+{
+	uint64_t at = m->at + from;
+
+	r->chunk = (struct query_small_place){0};
+	if (buf_check(&m->pending) != 0 || m->pending.len == from || r->opaque ||
+	    r->mark.size < QUERY_SMALL_CHUNK || at > CHUNKS)
+		m->pending.len = from;
+	else
+		r->chunk = (struct query_small_place){at, (uint32_t)(m->pending.len - from)};
+}
+
+static void add_row(struct making *m, const struct query_small_row *r)
+{
+	unsigned char row[QUERY_SMALL_ROW];
+
+	query_small_row_put(row, r);
+	buf_add(&m->rows, row, sizeof(row));
+	if (m->pending.len >= PENDING)
+		flush(m);
+}
+
+/* A row that stays, and its chunk: from the old table. */
+static void move_row(struct making *m, struct query_small_row *r)
+{
+	struct query_small_place old = r->chunk;
+	struct query_cover *c = old.size > 0 ? query_small_cover(m->t->fd, &old) : NULL;
+	size_t from = m->pending.len;
+
+	if (c != NULL)
+		buf_add(&m->pending, c->bytes, old.size);
+	query_cover_close(c);
+	keep_chunk(m, r, from);
+	add_row(m, r);
+}
 
 static bool can_be_made(const struct entry *e)
 {
 	return !e->known && e->now.size > 0 && query_store_settled(&e->now);
 }
 
-static void make_row(struct query_small *t, struct entry *e, char *data)
+static void make_row(struct making *m, struct entry *e, char *data)
 {
-	int fd = files_open(t->rootfd, e->path, O_RDONLY);
+	int fd = files_open(m->t->rootfd, e->path, O_RDONLY);
+	size_t from = m->pending.len;
 	struct query_mark after;
 
 	if (fd < 0)
 		return;
 	e->row.mark = e->now;
 	if (sys_read_all(fd, data, e->now.size, 0) == 0 &&
-	    query_small_row_of(&e->row, data, e->now.size) == 0)
+	    query_small_row_of(&e->row, data, e->now.size, &m->pending) == 0)
 		e->known = query_store_look(fd, &after) && query_store_same(&e->now, &after);
 	files_close(&fd);
+	if (!e->known) {
+		m->pending.len = from;
+		return;
+	}
+	keep_chunk(m, &e->row, from);
+	add_row(m, &e->row);
 }
 
-static void add_row(struct buf *out, const struct query_small_row *r)
-{
-	unsigned char row[QUERY_SMALL_ROW];
-
-	query_small_row_put(row, r);
-	buf_add(out, row, sizeof(row));
-}
-
-static bool was_added(const struct query_small *t, const unsigned char *row, const uint64_t *sorted,
-		      size_t n)
+static bool was_added(const unsigned char *row, const uint64_t *sorted, size_t n)
 {
 	size_t lo = 0, hi = n;
 
@@ -331,9 +455,11 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Rows of files that were not asked about now, but may be again. */
-static void keep_others(const struct query_small *t, struct buf *out)
+static void keep_others(struct making *m)
 {
+	const struct query_small *t = m->t;
 	uint64_t *inodes = malloc((t->n + 1) * sizeof(*inodes));
+	struct query_small_row r;
 
 	if (inodes == NULL)
 		return;
@@ -343,51 +469,83 @@ static void keep_others(const struct query_small *t, struct buf *out)
 	for (size_t i = 0; i < t->nrows; i++) {
 		const unsigned char *row = t->table + i * QUERY_SMALL_ROW;
 
-		if (!was_added(t, row, inodes, t->n))
-			buf_add(out, row, QUERY_SMALL_ROW);
+		if (!was_added(row, inodes, t->n) && query_small_row_get(row, &r))
+			move_row(m, &r);
 	}
 	free(inodes);
 }
 
-static bool store(const struct query_small *t, int fd)
+/* The rows behind the chunks, and last the head: without it it is no table. */
+static bool finish(struct making *m)
 {
-	struct buf out;
-	bool fine;
+	unsigned char head[QUERY_SMALL_HEAD];
+	uint64_t rows = m->rows.len / QUERY_SMALL_ROW;
 
-	buf_init(&out, (size_t)ROWS_MAX * QUERY_SMALL_ROW + QUERY_SMALL_HEAD);
-	buf_add(&out, MAGIC "\0\0\0\0\0\0\0", QUERY_SMALL_HEAD);
-	for (size_t i = 0; i < t->n; i++)
+	flush(m);
+	head_put(head, m->at, rows);
+	return !m->failed && buf_check(&m->rows) == 0 && rows <= ROWS_MAX &&
+	       sys_write_all(m->fd, m->rows.data, m->rows.len, (off_t)m->at) == 0 &&
+	       sys_write_all(m->fd, head, sizeof(head), 0) == 0;
+}
+
+static bool make_table(struct query_small *t, int fd)
+{
+	struct making m = {.t = t, .fd = fd, .at = QUERY_SMALL_HEAD};
+	char *data = malloc(QUERY_COVER_LEAST);
+	bool fine = data != NULL;
+
+	buf_init(&m.pending, PENDING + 16 * QUERY_COVER_LEAST);
+	buf_init(&m.rows, (size_t)ROWS_MAX * QUERY_SMALL_ROW);
+	for (size_t i = 0; fine && i < t->n; i++)
 		if (t->v[i].known)
-			add_row(&out, &t->v[i].row);
-	if (!t->all)
-		keep_others(t, &out);
-	fine = buf_check(&out) == 0;
-	if (fine) {
-		put64((unsigned char *)out.data + 8,
-		      (out.len - QUERY_SMALL_HEAD) / QUERY_SMALL_ROW);
-		fine = sys_write_all(fd, out.data, out.len, 0) == 0;
-	}
-	buf_fini(&out);
+			move_row(&m, &t->v[i].row);
+		else if (can_be_made(&t->v[i]))
+			make_row(&m, &t->v[i], data);
+	if (fine && !t->all)
+		keep_others(&m);
+	fine = fine && finish(&m);
+	buf_fini(&m.pending);
+	buf_fini(&m.rows);
+	free(data);
 	return fine;
 }
 
-void query_small_make(struct query_small *t)
+/* They may have been those of a table that is none now. */
+static void forget_chunks(struct query_small *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i].row.chunk = (struct query_small_place){0};
+}
+
+static bool pays(const struct query_small *t)
+{
+	const struct query *q = t->want;
+
+	if (q->after != 0)
+		return false;
+	return query_cover_pays(q) || (t->all && q->text.needle == NULL && q->text.regex == NULL);
+}
+
+void query_small_find(struct query_small *t)
 {
 	struct query_store_new s;
 	size_t missing = 0;
-	char *data;
 
+	if (t->failed)
+		return;
+	crew_run((t->n + AT_ONCE - 1) / AT_ONCE, look_at_some, t);
 	for (size_t i = 0; i < t->n; i++)
 		missing += can_be_made(&t->v[i]);
-	if (t->failed || missing < QUERY_SMALL_LEAST || t->n > ROWS_MAX || t->want->after != 0 ||
-	    !query_cover_pays(t->want) || !query_store_create(&s, t->rootfd, QUERY_SMALL_PATH))
+	/* All of it is written again: not for a few among many. */
+	if (missing < MAX((size_t)QUERY_SMALL_LEAST, t->n / 64) || t->n > ROWS_MAX || !pays(t) ||
+	    !query_store_create(&s, t->rootfd, QUERY_SMALL_PATH))
 		return;
-	data = malloc(QUERY_COVER_LEAST);
-	for (size_t i = 0; data != NULL && i < t->n; i++)
-		if (can_be_made(&t->v[i]))
-			make_row(t, &t->v[i], data);
-	if (data == NULL || !store(t, s.fd) || !query_store_put(&s))
+	if (!make_table(t, s.fd) || !query_store_put(&s)) {
 		query_store_drop(&s);
-	files_close(&s.fd);
-	free(data);
+		files_close(&s.fd);
+		forget_chunks(t);
+		return;
+	}
+	files_close(&t->fd);
+	t->fd = s.fd;
 }

@@ -1,7 +1,7 @@
 /* The file of a block index; query_store.h.
  *
  * Happy path: the log is cut into chunks at the first newline behind each
- * 4 MB; two threads read them, and make or check what the index has of them.
+ * 4 MB; a crew reads them, and makes or check what the index has of them.
  *
  * What can fail: reading, writing, memory, a line so long that a chunk would
  * not end: what is there by then stays, the rest of the log has no index. */
@@ -9,26 +9,25 @@
 
 #include <ava.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/crew.h"
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query_build.h"
 
-#define MAGIC      "avaindx1"
+#define MAGIC      "avaindx2"
 #define CRC_AT     (QUERY_STORE_HEAD - 4)
 #define CHUNKS_MAX 65536                   /* 256 GB of a log */
 #define CHUNK_MAX  (4 * QUERY_INDEX_CHUNK) /* bytes, when its last line is long */
 #define MADE_MAX   (2 * CHUNK_MAX)         /* bytes of an index's chunk */
 #define BATCH      32                      /* chunks that are made before they are written */
-#define THREADS    2
-#define ROOM_LEAST (UINT64_C(1) << 30) /* bytes free, to store an index */
+#define ROOM_LEAST (UINT64_C(1) << 30)     /* bytes free, to store an index */
 #define NS         1000000000u
 #define COPY       ((size_t)1 << 20)
 
@@ -138,7 +137,7 @@ void query_store_drop(const struct query_store_new *s)
 
 /* ---- chunks */
 
-static int add_chunk(struct query_cover *c, const struct query_chunk *chunk)
+int query_store_add(struct query_cover *c, const struct query_chunk *chunk)
 {
 	size_t cap = c->cap == 0 ? 64 : c->cap * 2;
 	struct query_chunk *grown;
@@ -151,6 +150,14 @@ static int add_chunk(struct query_cover *c, const struct query_chunk *chunk)
 		c->cap = cap;
 	}
 	c->chunks[c->n++] = *chunk;
+	return 0;
+}
+
+int query_store_read(const struct query_cover *c, void *bytes, size_t len, uint64_t at)
+{
+	if (c->bytes == NULL)
+		return sys_read_all(c->fd, bytes, len, (off_t)at) == 0 ? 0 : AVA_EIO;
+	memcpy(bytes, c->bytes + at, len);
 	return 0;
 }
 
@@ -181,7 +188,7 @@ bool query_store_load(struct query_cover *c, uint64_t size, struct query_mark *m
 		chunk.pos = stored(c);
 		if (sys_read_all(c->fd, bytes, sizeof(bytes), (off_t)chunk.pos) != 0 ||
 		    !query_index_head_get(bytes, &chunk.head) || chunk.head.at != covered(c) ||
-		    size - chunk.head.at < chunk.head.bytes || add_chunk(c, &chunk) != 0)
+		    size - chunk.head.at < chunk.head.bytes || query_store_add(c, &chunk) != 0)
 			break;
 	}
 	return true;
@@ -197,68 +204,50 @@ struct task {
 	bool fine;
 };
 
-struct crew {
+struct work {
 	int fd;
 	bool make;
 	struct task *tasks;
-	size_t n, next; /* under `lock` */
-	pthread_mutex_t lock;
+	struct {
+		char *data; /* owned */
+		size_t cap;
+	} read[CREW_THREADS];
 };
 
-static void do_task(const struct crew *crew, struct task *t, char *data)
+static void do_task(const struct work *w, struct task *t, char *data)
 {
-	if (sys_read_all(crew->fd, data, t->bytes, (off_t)t->at) != 0)
+	if (sys_read_all(w->fd, data, t->bytes, (off_t)t->at) != 0)
 		return;
-	if (crew->make)
+	if (w->make)
 		t->fine = data[t->bytes - 1] == '\n' &&
 			  query_build(&t->out, data, t->bytes, t->at) == 0;
 	else
 		t->fine = crc32c(0, data, t->bytes) == t->crc;
 }
 
-static void *work(void *user)
+static bool work(size_t i, unsigned thread, void *user)
 {
-	struct crew *crew = user;
-	char *data = NULL;
-	size_t cap = 0;
+	struct work *w = user;
+	struct task *t = &w->tasks[i];
+	char **data = &w->read[thread].data;
 
-	for (;;) {
-		struct task *t = NULL;
-
-		pthread_mutex_lock(&crew->lock);
-		if (crew->next < crew->n)
-			t = &crew->tasks[crew->next++];
-		pthread_mutex_unlock(&crew->lock);
-		if (t == NULL)
-			break;
-		if (t->bytes > cap) {
-			free(data);
-			cap = t->bytes;
-			data = malloc(cap);
-		}
-		if (data == NULL) {
-			cap = 0;
-			continue; /* not fine */
-		}
-		do_task(crew, t, data);
+	if (t->bytes > w->read[thread].cap) {
+		free(*data);
+		*data = malloc(t->bytes);
+		w->read[thread].cap = *data != NULL ? t->bytes : 0;
 	}
-	free(data);
-	return NULL;
+	if (*data != NULL) /* else it is not fine */
+		do_task(w, t, *data);
+	return true;
 }
 
-/* All tasks, on two threads. */
 static void work_all(int fd, bool make, struct task *tasks, size_t n)
 {
-	struct crew crew = {fd, make, tasks, n, 0, PTHREAD_MUTEX_INITIALIZER};
-	pthread_t threads[THREADS - 1];
-	size_t started = 0;
+	struct work w = {.fd = fd, .make = make, .tasks = tasks};
 
-	for (; started < THREADS - 1 && n > 1; started++)
-		if (pthread_create(&threads[started], NULL, work, &crew) != 0)
-			break;
-	work(&crew);
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+	crew_run(n, work, &w);
+	for (size_t i = 0; i < CREW_THREADS; i++)
+		free(w.read[i].data);
 }
 
 size_t query_store_verify(const struct query_cover *c, int fd)
@@ -335,7 +324,7 @@ static int put_chunk(struct query_cover *c, const struct buf *made, int out)
 
 	if (!fine || sys_write_all(out, made->data, made->len, (off_t)chunk.pos) != 0)
 		return AVA_EIO;
-	return add_chunk(c, &chunk);
+	return query_store_add(c, &chunk);
 }
 
 int query_store_copy(const struct query_cover *c, int out)

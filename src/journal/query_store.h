@@ -18,7 +18,8 @@ struct query_chunk {
 };
 
 struct query_cover {
-	int fd; /* of the index file; -1: none */
+	int fd;               /* of the index file; -1: none */
+	unsigned char *bytes; /* owned; what stands in the file, instead of fd; NULL: fd */
 	struct query_chunk *chunks;
 	size_t n, cap;
 };
@@ -51,6 +52,10 @@ void query_store_head_put(unsigned char *bytes, const struct query_mark *mark, u
 /* Chunks of c->fd into *c, as many as are sound, in order and within `size`
  * bytes of the log. False: the file is no index, *mark is 0. */
 bool query_store_load(struct query_cover *c, uint64_t size, struct query_mark *mark);
+
+/* `len` bytes of the index from `at` on. 0 or AVA_EIO. */
+int query_store_read(const struct query_cover *c, void *bytes, size_t len, uint64_t at);
+int query_store_add(struct query_cover *c, const struct query_chunk *chunk); /* 0, AVA_ENOMEM */
 
 /* How many chunks from the first on hold what the log at `fd` has now. */
 size_t query_store_verify(const struct query_cover *c, int fd);

@@ -49,7 +49,7 @@ static int read_parts(struct query_walk *w, const struct query_chunk *c, unsigne
 		size_t len = query_index_part_size(&c->head, (enum query_index_part)i);
 
 		if ((needs & 1u << i) != 0) {
-			if (sys_read_all(w->cover->fd, w->bytes + used, len, (off_t)at) != 0)
+			if (query_store_read(w->cover, w->bytes + used, len, at) != 0)
 				return AVA_EIO;
 			if (i != QUERY_INDEX_STARTS &&
 			    crc32c(0, w->bytes + used, len) != c->head.part_crc[i])

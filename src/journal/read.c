@@ -36,6 +36,7 @@
 #include "journal/query.h"
 #include "journal/read_file.h"
 #include "journal/read_scan.h"
+#include "journal/read_wave.h"
 
 #define MAX_OPEN      15000 /* descriptors: the usual hard limit is 20,000 */
 #define TORN_TRIES    10    /* times 1 ms, for a line that is being written */
@@ -104,15 +105,20 @@ static void drain(struct ava_log *log, struct source *s)
 	read_file_close(&s->file);
 }
 
-static void on_block(size_t bytes, void *user)
+void read_progress_add(struct ava_log *log, uint64_t bytes)
 {
-	struct progress *p = &((struct ava_log *)user)->progress;
+	struct progress *p = &log->progress;
 
 	p->done += bytes;
 	if (p->done - p->told < PROGRESS_STEP)
 		return;
 	p->told = p->done;
 	p->fn(p->done, p->total, p->user);
+}
+
+static void on_block(size_t bytes, void *user)
+{
+	read_progress_add(user, bytes);
 }
 
 /* Open it, if it is not, where it is to go on. */
@@ -134,18 +140,35 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 		s->file.on_block = on_block;
 		s->file.user = log;
 	}
+	read_batches_plan(log, s);
 	return 0;
 }
 
-/* Its next wanted line into the heap. 0, or a code of read_file_next. */
+static void make_ready(struct ava_log *log, struct source *s)
+{
+	s->state = SOURCE_READY;
+	heap_push(log, s);
+}
+
+/* 1: the line is there; 0: there is none; or a code of read_file_next. */
+static int next_line(struct ava_log *log, struct source *s, struct ava_error *err)
+{
+	int rv = s->ahead != NULL ? read_batch_next(log, s, err) : 0;
+
+	if (rv != 0 || s->ahead != NULL)
+		return rv;
+	s->line_path = s->path;
+	return read_file_next(&s->file, &log->want, &s->line, err);
+}
+
+/* Its next wanted line into the heap. 0, or a code of next_line. */
 static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
 {
 	for (;;) {
-		int rv = read_file_next(&s->file, &log->want, &s->line, err);
+		int rv = next_line(log, s, err);
 
 		if (rv == 1) {
-			s->state = SOURCE_READY;
-			heap_push(log, s);
+			make_ready(log, s);
 			return 0;
 		}
 		if (rv != 0)
@@ -161,6 +184,7 @@ static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 		s->file.end += TORN_MORE;
 	}
+	read_batch_end(log, s);
 	read_file_close(&s->file);
 	s->state = SOURCE_CLOSED;
 	return 0;
@@ -182,7 +206,7 @@ static void watch(struct ava_log *log, const struct source *s)
 static int open_due(struct ava_log *log, struct ava_error *err)
 {
 	while (log->opened < log->nsrc) {
-		struct source *s = log->src[log->opened];
+		struct source *s = log->src[log->opened], *wave = NULL;
 		int rv;
 
 		if (log->nheap > 0 && s->first > log->heap[0]->line.view.lsn)
@@ -191,6 +215,10 @@ static int open_due(struct ava_log *log, struct ava_error *err)
 			return err_set(err, AVA_ETOOBIG, "more than %d logs overlap in time",
 				       MAX_OPEN);
 		log->opened++;
+		if (s->wave != NULL)
+			read_wave_open(log, s, &wave);
+		if (wave != NULL)
+			make_ready(log, wave);
 		if (s->state == SOURCE_CLOSED)
 			continue;
 		rv = resume(log, s, err);
@@ -258,7 +286,7 @@ static void fill_event(struct ava_log_event *e, const struct source *s)
 		.time_ms = v->wall_ms,
 		.line = s->line.text,
 		.len = s->line.len,
-		.file = s->path,
+		.file = s->line_path,
 		.offset = s->line.offset,
 	};
 	snprintf(e->type, sizeof(e->type), "%.*s", (int)MIN(v->type.len, sizeof(e->type) - 1),
@@ -482,6 +510,15 @@ int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_m
 	return query_init(out, &spec, err);
 }
 
+static int compile(struct ava_log *log, const struct ava_log_query *q, struct ava_error *err)
+{
+	int64_t now = clock_wall_ms();
+	int rv = read_compile(&log->want, q, now, err);
+
+	log->reads_ahead = rv == 0 && !log->follow && q->last == 0 && query_narrows(&log->want);
+	return log->reads_ahead ? read_compile(&log->want2, q, now, err) : rv;
+}
+
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
 {
 	struct ava_log *log = NULL;
@@ -495,12 +532,12 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		rv = err_set(err, AVA_ENOMEM, "no memory to read logs");
 		goto fail;
 	}
-	log->rootfd = log->inotify = -1;
+	log->rootfd = log->inotify = log->smallfd = -1;
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
 	strmap_init(&log->names);
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
-	rv = read_compile(&log->want, q, clock_wall_ms(), err);
+	rv = compile(log, q, err);
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
@@ -513,6 +550,8 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		goto fail;
 	if (log->follow)
 		start_watching(log);
+	if (log->reads_ahead)
+		read_waves_plan(log);
 	*out = log;
 	return 0;
 
@@ -593,6 +632,11 @@ int read_rootfd(const struct ava_log *log)
 	return log->rootfd;
 }
 
+int read_smallfd(const struct ava_log *log)
+{
+	return log->smallfd;
+}
+
 uint64_t read_after(const struct ava_log *log)
 {
 	return log->want.after;
@@ -602,8 +646,11 @@ bool read_part(const struct ava_log *log, size_t i, struct read_part *out)
 {
 	if (i >= log->nsrc)
 		return false;
-	*out = (struct read_part){log->src[i]->path, log->src[i]->start,
-				  log->src[i]->state == SOURCE_CLOSED};
+	*out = (struct read_part){.path = log->src[i]->path,
+				  .start = log->src[i]->start,
+				  .left_out = log->src[i]->state == SOURCE_CLOSED,
+				  .size = log->src[i]->size,
+				  .chunk = log->src[i]->chunk};
 	return true;
 }
 
@@ -612,11 +659,17 @@ void read_progress(struct ava_log *log, read_progress_fn fn, void *user)
 	struct stat st;
 
 	log->progress = (struct progress){.fn = fn, .user = user};
-	for (size_t i = 0; i < log->nsrc; i++)
-		if (log->src[i]->state != SOURCE_CLOSED &&
-		    sys->fstatat(log->rootfd, log->src[i]->path, &st, 0) == 0 &&
-		    (uint64_t)st.st_size > log->src[i]->start)
-			log->progress.total += (uint64_t)st.st_size - log->src[i]->start;
+	for (size_t i = 0; i < log->nsrc; i++) {
+		const struct source *s = log->src[i];
+		uint64_t size = s->size;
+
+		if (s->state == SOURCE_CLOSED)
+			continue;
+		if (size == 0 && sys->fstatat(log->rootfd, s->path, &st, 0) == 0)
+			size = (uint64_t)st.st_size;
+		if (size > s->start)
+			log->progress.total += size - s->start;
+	}
 }
 
 void ava_log_close(struct ava_log *log)
@@ -624,15 +677,25 @@ void ava_log_close(struct ava_log *log)
 	if (log == NULL)
 		return;
 	for (size_t i = 0; i < log->nsrc; i++) {
+		read_batch_end(log, log->src[i]);
 		read_file_close(&log->src[i]->file);
 		free(log->src[i]);
 	}
+	for (size_t i = 0; i < log->nwaves; i++) {
+		read_batch_end(log, log->waves[i]);
+		free(log->waves[i]->members);
+		free(log->waves[i]);
+	}
+	free(log->waves);
 	free(log->src);
 	free(log->heap);
 	strmap_fini(&log->names);
 	query_fini(&log->want);
+	query_fini(&log->want2);
 	if (log->inotify >= 0)
 		close(log->inotify);
+	if (log->smallfd >= 0)
+		sys->close(log->smallfd);
 	if (log->rootfd >= 0)
 		sys->close(log->rootfd);
 	free(log);

@@ -7,6 +7,7 @@
 #include <ava.h>
 
 #include "journal/query.h"
+#include "journal/query_small.h"
 #include "journal/read_root.h"
 
 /* The question of `q` compiled; times count from `now_ms`. */
@@ -19,9 +20,12 @@ int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_m
 struct read_part {
 	const char *path; /* *borrowed until close* */
 	uint64_t start;
-	bool left_out; /* nothing wanted is in it */
+	bool left_out;                  /* nothing wanted is in it */
+	uint64_t size;                  /* of a small log that was looked at; 0: look */
+	struct query_small_place chunk; /* its index, in read_smallfd */
 };
 int read_rootfd(const struct ava_log *log);
+int read_smallfd(const struct ava_log *log); /* -1: there is none */
 uint64_t read_after(const struct ava_log *log);
 bool read_part(const struct ava_log *log, size_t i, struct read_part *out);
 

@@ -302,6 +302,11 @@ void read_file_use_index(struct read_file *f, int rootfd, const struct query *wa
 		query_cover_close(cover);
 }
 
+const struct query_cover *read_file_cover(const struct read_file *f)
+{
+	return f->index != NULL ? f->index->walk.cover : NULL;
+}
+
 int read_file_next(struct read_file *f, const struct query *want, struct read_line *line,
 		   struct ava_error *err)
 {

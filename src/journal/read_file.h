@@ -54,6 +54,7 @@ void read_file_use_index(struct read_file *f, int rootfd, const struct query *wa
 /* The same with one that is open already, *borrowed until close*. */
 void read_file_share_index(struct read_file *f, const struct query_cover *cover,
 			   const struct query *want);
+const struct query_cover *read_file_cover(const struct read_file *f); /* NULL: it uses none */
 /* Go on at the line that begins at `offset`. */
 void read_file_seek(struct read_file *f, uint64_t offset);
 /* Where a line begins before which every event has an lsn of at most `after`:

@@ -19,7 +19,6 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
-#include "journal/query_small.h"
 
 #define MAX_FILES 1000000
 #define DAY_MS    INT64_C(86400000)
@@ -137,19 +136,27 @@ int read_scan_by_first(const void *a, const void *b)
 static void look_up(struct ava_log *log, size_t from)
 {
 	struct query_small *small = NULL;
+	struct query_small_told told;
 
-	if (!log->follow && log->nsrc - from >= QUERY_SMALL_LEAST)
+	if (!log->follow && log->smallfd < 0 && log->nsrc - from >= QUERY_SMALL_LEAST)
 		small = query_small_open(log->rootfd, &log->want, log->everything);
 	if (small != NULL) {
 		for (size_t i = from; i < log->nsrc; i++)
 			query_small_add(small, log->src[i]->path);
-		query_small_make(small);
+		query_small_find(small);
+		log->smallfd = query_small_take_file(small);
 	}
 	for (size_t i = from; i < log->nsrc; i++) {
 		struct source *s = log->src[i];
 
-		if (small != NULL && query_small_leaves_out(small, i - from, &s->first))
-			s->state = SOURCE_CLOSED;
+		if (small != NULL) {
+			query_small_tell(small, i - from, &told);
+			s->first = told.first;
+			s->size = told.size;
+			s->chunk = told.chunk;
+			if (told.left_out)
+				s->state = SOURCE_CLOSED;
+		}
 		if (s->first == 0 && s->state != SOURCE_CLOSED)
 			s->first = read_file_first_lsn(log->rootfd, s->path);
 	}

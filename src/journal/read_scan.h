@@ -9,7 +9,9 @@
 
 #include "base/strmap.h"
 #include "journal/query.h"
+#include "journal/query_small.h"
 #include "journal/read.h"
+#include "journal/read_ahead.h"
 #include "journal/read_file.h"
 
 #define READ_RUNS   "logs/subagents"
@@ -19,14 +21,20 @@
 enum source_state { SOURCE_WAITING, SOURCE_READY, SOURCE_DRAINED, SOURCE_CLOSED };
 
 struct source {
-	char path[96];  /* relative to the root */
-	uint64_t first; /* lsn of its first event */
-	uint64_t start; /* where to begin reading */
+	char path[96];                  /* relative to the root */
+	uint64_t first;                 /* lsn of its first event */
+	uint64_t start;                 /* where to begin reading */
+	uint64_t size;                  /* of a small log whose row is in the table; else 0 */
+	struct query_small_place chunk; /* its index in log->smallfd */
 	enum source_state state;
 	unsigned torn_tries;
 	bool changed; /* drained, and there may be more now */
 	struct read_file file;
-	struct read_line line; /* its next one, while in the heap */
+	struct read_line line;    /* its next one, while in the heap */
+	struct read_ahead *ahead; /* owned; NULL: its lines are read one by one */
+	struct source *wave;      /* whose lines are read with those of others; NULL: none */
+	struct source **members;  /* owned; of a wave: the logs whose lines it has */
+	const char *line_path;    /* of a wave: where `line` stands */
 };
 
 struct progress {
@@ -37,15 +45,19 @@ struct progress {
 
 struct ava_log {
 	int rootfd, inotify;
+	int smallfd;          /* the table of small logs; -1: none */
 	int days_wd, runs_wd; /* watched folders; -1: none */
 	char run[24];         /* "": days */
 	bool everything, follow;
-	struct query want;
+	bool reads_ahead;
+	struct query want, want2; /* the same; for a second thread */
 	struct source **src;      /* sorted by first lsn while waiting */
 	size_t nsrc, cap, opened; /* src[0..opened) have left SOURCE_WAITING */
 	struct source **heap;
 	size_t nheap;
-	struct source *given; /* its line is with the caller; reads on next */
+	struct source **waves; /* owned, and what they point to */
+	size_t nwaves, held;   /* held: bytes of lines in waves */
+	struct source *given;  /* its line is with the caller; reads on next */
 	struct progress progress;
 	struct strmap names;          /* sources by path */
 	uint64_t lsn;                 /* of the last event given */

@@ -1,0 +1,18 @@
+/* Pieces of work done by several threads at once. No loop, no queue that
+ * outlives the call. */
+#ifndef BASE_CREW_H
+#define BASE_CREW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CREW_THREADS 2 /* at once, the caller's among them */
+
+/* The i-th piece, on one of CREW_THREADS threads. False: no other is begun. */
+typedef bool (*crew_fn)(size_t i, unsigned thread, void *user);
+
+/* Pieces 0 to n - 1, begun in that order; returns when all that were begun
+ * are done. Where no thread can be had the caller's does them all. */
+void crew_run(size_t n, crew_fn fn, void *user);
+
+#endif
