@@ -25,6 +25,7 @@
 #include "codec/jsonl.h"
 #include "codec/utf8.h"
 #include "event/event.h"
+#include "journal/read.h"
 
 #define FILE_MAX      ((size_t)512 << 20)
 #define OUT_MAX       ((size_t)2 << 30)
@@ -328,8 +329,8 @@ static int export_run(int argc, char **argv)
 	buf_init(&e.out, OUT_MAX);
 	rv = root_prepare(root, &err);
 	if (rv == 0) {
-		e.rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		rv = e.rootfd < 0 ? err_sys(&err, "data root %s", root) : write_export(&e, &err);
+		e.rootfd = read_open_root(root, &err);
+		rv = e.rootfd < 0 ? e.rootfd : write_export(&e, &err);
 	}
 	if (rv == 0) {
 		term_bytes(stdout, e.out.data, e.out.len);

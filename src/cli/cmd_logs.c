@@ -265,8 +265,10 @@ static int logs_run(int argc, char **argv)
 		return rv;
 	set_up(&s, argc > 0);
 	raise_files();
-	rv = o.file != NULL ? exportfile_open(&file, o.file, false, &err)
-			    : root_prepare(root, &err);
+	rv = read_check(&q, &err); /* what is asked, before where it is asked */
+	if (rv == 0)
+		rv = o.file != NULL ? exportfile_open(&file, o.file, false, &err)
+				    : root_prepare(root, &err);
 	q.root = o.file != NULL ? file.root : root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);

@@ -110,9 +110,9 @@ int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	rootfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rootfd = read_open_root(path, err);
 	if (rootfd < 0)
-		return err_sys(err, "data root %s", path);
+		return rootfd;
 	recover(rootfd);
 	close(rootfd);
 	return 0;

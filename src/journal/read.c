@@ -442,9 +442,9 @@ static int open_root(struct ava_log *log, const char *root, struct ava_error *er
 			return rv;
 		root = path;
 	}
-	log->rootfd = sys->openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	log->rootfd = read_open_root(root, err);
 	if (log->rootfd < 0)
-		return err_sys(err, "data root %s", root);
+		return log->rootfd;
 	return read_check_format(log->rootfd, err);
 }
 
@@ -508,6 +508,18 @@ int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_m
 	};
 
 	return query_init(out, &spec, err);
+}
+
+int read_check(const struct ava_log_query *q, struct ava_error *err)
+{
+	struct query want;
+	int rv = check_query(q, err);
+
+	if (rv != 0)
+		return rv;
+	rv = read_compile(&want, q, clock_wall_ms(), err);
+	query_fini(&want);
+	return rv;
 }
 
 static int compile(struct ava_log *log, const struct ava_log_query *q, struct ava_error *err)

@@ -14,6 +14,9 @@
 int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
 		 struct ava_error *err);
 
+/* Is it a question at all? What ava_log_open would find wrong with it. */
+int read_check(const struct ava_log_query *q, struct ava_error *err);
+
 /* The files of an opened reader, for those who go through them on their own:
  * its root, the path of the i-th and where in it the wanted lines begin.
  * False: there are no more. `after` is what remains of "the last N". */

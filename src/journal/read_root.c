@@ -22,6 +22,16 @@
 #define FORMAT_KNOWN 1
 #define CATALOG_MAX  ((size_t)1 << 30)
 
+int read_open_root(const char *path, struct ava_error *err)
+{
+	int fd = sys->openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, AVA_ENOENT,
+			       "nothing has been logged yet: there is no data root %s", path);
+	return fd >= 0 ? fd : err_sys(err, "data root %s", path);
+}
+
 static int match_row(const char *line, size_t len, const char *key, const char *name,
 		     struct run_id *run)
 {

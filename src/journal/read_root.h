@@ -8,6 +8,10 @@
 
 #include "base/id.h"
 
+/* The data root, open for reading: a descriptor, or AVA_ENOENT (there is none
+ * yet, which `err` says) or another code. */
+int read_open_root(const char *path, struct ava_error *err);
+
 /* The run that bears trace name `name`, from catalog.jsonl of the root open
  * at `rootfd`. 0, AVA_ENOENT, or a code for a catalog that cannot be read. */
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err);

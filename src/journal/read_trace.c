@@ -4,7 +4,6 @@
  * What can fail: no such run, the files, memory. */
 #include "journal/read_trace.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,9 +33,9 @@ int read_run_named(const char *root, const char *name, struct run_id *run, struc
 			       "\"%.60s\" is neither the id of a run (S-7f3a2b) nor the name of a "
 			       "trace (brave-otter)",
 			       name);
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = read_open_root(root, err);
 	if (fd < 0)
-		return err_sys(err, "data root %s", root);
+		return fd;
 	rv = read_find_trace(fd, name, run, err);
 	close(fd);
 	return rv;

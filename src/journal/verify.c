@@ -8,7 +8,6 @@
 #include "journal/verify.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
+#include "journal/read_root.h"
 #include "journal/verify_state.h"
 
 #define THREADS_MAX 16
@@ -109,9 +109,9 @@ static int verify_init(struct verify *v, struct ava_error *err)
 
 	strmap_init(&v->by_path);
 	*v->report = (struct verify_report){0};
-	v->rootfd = sys->openat(AT_FDCWD, v->o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	v->rootfd = read_open_root(v->o->root, err);
 	if (v->rootfd < 0)
-		return err_sys(err, "data root %s", v->o->root);
+		return v->rootfd;
 	rv = seal_names_list(&v->days, v->rootfd, "logs/ava", ".jsonl", err);
 	if (rv == 0 && v->days.n > 0)
 		qsort(v->days.names, v->days.n, sizeof(v->days.names[0]), by_day);

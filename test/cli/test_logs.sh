@@ -10,6 +10,16 @@ printf 'int kettle(void)\n{\n\treturn 1;\n}\n' >kettle.c
 
 run "$AVA" logs
 exits 'no log yet' 5
+for asked in 'logs' 'logs --count' 'logs verify' 'trace brave-otter' 'export S-7f3a2b'; do
+	# shellcheck disable=SC2086 # words of a command line
+	AVA_DATA_ROOT=$T/nowhere run "$AVA" $asked
+	exits "no data root: ava $asked" 5
+	contains "which is said: ava $asked" "nothing has been logged yet: there is no data root $T/nowhere" "$ERR"
+done
+AVA_DATA_ROOT=$T/nowhere run "$AVA" logs --type nonsense
+exits 'a wrong question is told first' 2
+contains 'and why' 'there is no event type "nonsense"' "$ERR"
+check 'asking makes no data root' test ! -e "$T/nowhere"
 "$AVA" run --yes --json 'find kettle' >"$T/result" 2>/dev/null
 id=$(jq -r .subagent_id "$T/result") name=$(jq -r .trace_id "$T/result")
 log=$AVA_DATA_ROOT/logs/subagents/$id.jsonl
