@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/util.h"
 #include "journal/query_index.h"
 
@@ -36,18 +37,6 @@ struct build {
 	size_t nmodels;
 	bool many; /* more models than that, or a longer name */
 };
-
-static void put16(unsigned char *p, size_t n)
-{
-	p[0] = (unsigned char)n;
-	p[1] = (unsigned char)(n >> 8);
-}
-
-static void put32(unsigned char *p, uint32_t n)
-{
-	put16(p, n);
-	put16(p + 2, n >> 16);
-}
 
 static void widen(char earliest[CLOCK_ISO_LEN], char latest[CLOCK_ISO_LEN], const char *time)
 {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/util.h"
 
 #define MAGIC "chnk"
@@ -28,33 +29,6 @@
 #define OPAQUE    1u
 
 #define MODEL_FRONT 8 /* bytes: kind, length of the name, 0, how many */
-
-static uint32_t get32(const unsigned char *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-	return get32(p) | (uint64_t)get32(p + 4) << 32;
-}
-
-static void put32(unsigned char *p, uint32_t n)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = (unsigned char)(n >> 8 * i);
-}
-
-static void put64(unsigned char *p, uint64_t n)
-{
-	put32(p, (uint32_t)n);
-	put32(p + 4, (uint32_t)(n >> 32));
-}
-
-static uint32_t get16(const unsigned char *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
 
 /* ---- heads and blocks */
 

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/crew.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query_build.h"
@@ -51,28 +52,6 @@ struct query_small {
 	struct entry *v; /* owned */
 	size_t n, cap;
 };
-
-static void put64(unsigned char *p, uint64_t n)
-{
-	for (int i = 0; i < 8; i++)
-		p[i] = (unsigned char)(n >> 8 * i);
-}
-
-static void put32(unsigned char *p, uint32_t n)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = (unsigned char)(n >> 8 * i);
-}
-
-static uint32_t get32(const unsigned char *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-	return get32(p) | (uint64_t)get32(p + 4) << 32;
-}
 
 /* ---- rows */
 

@@ -17,6 +17,7 @@
 
 #include "base/crew.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/query_build.h"
@@ -31,25 +32,10 @@
 #define NS         1000000000u
 #define COPY       ((size_t)1 << 20)
 
-static void put64(unsigned char *p, uint64_t n)
-{
-	for (int i = 0; i < 8; i++)
-		p[i] = (unsigned char)(n >> 8 * i);
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-	uint64_t n = 0;
-
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | p[i];
-	return n;
-}
-
 bool query_store_head_get(const unsigned char *p, struct query_mark *mark, uint32_t *chunks)
 {
 	*mark = (struct query_mark){0};
-	if (memcmp(p, MAGIC, 8) != 0 || get64(p + CRC_AT - 4) >> 32 != crc32c(0, p, CRC_AT))
+	if (memcmp(p, MAGIC, 8) != 0 || get32(p + CRC_AT) != crc32c(0, p, CRC_AT))
 		return false;
 	*mark = (struct query_mark){get64(p + 8), get64(p + 16), get64(p + 24), get64(p + 32)};
 	*chunks = (uint32_t)get64(p + 40);
@@ -65,7 +51,7 @@ void query_store_head_put(unsigned char *p, const struct query_mark *mark, uint3
 	put64(p + 24, mark->mtime_ns);
 	put64(p + 32, mark->size);
 	put64(p + 40, chunks);
-	put64(p + CRC_AT - 4, (uint64_t)crc32c(0, p, CRC_AT) << 32);
+	put32(p + CRC_AT, crc32c(0, p, CRC_AT));
 }
 
 /* ---- files */

@@ -11,44 +11,12 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/le.h"
 
 static const char magic[8] = {'A', 'V', 'A', 'W', 'A', 'L', '1', '\n'};
 
 #define HEAD_CRC  (WAL_PAGE - 4) /* in each copy of the segment header */
 #define BATCH_CRC (WAL_BATCH_HEAD - 4)
-
-static void put16(unsigned char *p, uint16_t n)
-{
-	p[0] = (unsigned char)n;
-	p[1] = (unsigned char)(n >> 8);
-}
-
-static void put32(unsigned char *p, uint32_t n)
-{
-	put16(p, (uint16_t)n);
-	put16(p + 2, (uint16_t)(n >> 16));
-}
-
-static void put64(unsigned char *p, uint64_t n)
-{
-	put32(p, (uint32_t)n);
-	put32(p + 4, (uint32_t)(n >> 32));
-}
-
-static uint16_t get16(const unsigned char *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static uint32_t get32(const unsigned char *p)
-{
-	return get16(p) | (uint32_t)get16(p + 2) << 16;
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-	return get32(p) | (uint64_t)get32(p + 4) << 32;
-}
 
 void wal_segment_put(unsigned char head[WAL_BEGIN], const struct wal_segment *s)
 {

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
@@ -93,15 +94,6 @@ static ssize_t read_some(int fd, unsigned char *out, size_t len, uint64_t at)
 	return (ssize_t)got;
 }
 
-static uint64_t le64(const unsigned char *p)
-{
-	uint64_t n = 0;
-
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | p[i];
-	return n;
-}
-
 static void read_abort(struct walscan_file *f, const unsigned char *page, size_t len)
 {
 	struct wal_batch b;
@@ -111,8 +103,8 @@ static void read_abort(struct walscan_file *f, const unsigned char *page, size_t
 	if (!wal_batch_get(page, len, WAL_BEGIN, f->head.salt, &b) ||
 	    wal_op_next(&p, p + b.len, &op) != 1 || op.kind != WAL_ABORT || op.len != 16)
 		return;
-	f->abort_first = le64(op.bytes);
-	f->abort_last = le64(op.bytes + 8);
+	f->abort_first = get64(op.bytes);
+	f->abort_last = get64(op.bytes + 8);
 }
 
 /* Neither header is good and none is an older one: might it be in use all the

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "journal/query_build.h"
 #include "journal/query_index.h"
 #include "journal/query_small.h"
@@ -111,12 +112,6 @@ static void as_log(const char *text, const char *log, size_t len)
 }
 
 /* ---- as an index */
-
-static void put32(uint8_t *p, uint32_t n)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = (uint8_t)(n >> 8 * i);
-}
 
 /* The checksum of each block's starts, where they are within the part. */
 static void fit_starts(const struct query_index_head *h, uint8_t *blocks, const uint8_t *starts)
