@@ -26,6 +26,7 @@ struct build {
 	unsigned char *columns; /* owned: the three below */
 	unsigned char *numbers, *kinds, *starts;
 	struct buf blocks, whos, model_rows, copies;
+	size_t block_size;              /* bytes in which its lines begin */
 	struct query_index_block block; /* the one lines are added to */
 	uint32_t *slots;                /* owned: number + 1; 0: free */
 	size_t nslots;                  /* a power of two; more than numbers by half */
@@ -206,7 +207,7 @@ static bool add_line(struct build *b, const char *line, size_t len, size_t at)
 	if (event_view(line, len, &v) != 0 || memchr(v.type.s, '\\', v.type.len) != NULL ||
 	    !number_of(b, &v, &number))
 		return false;
-	if (i == 0 || at - b->block.at >= QUERY_INDEX_BLOCK) {
+	if (i == 0 || at - b->block.at >= b->block_size) {
 		end_block(b);
 		b->block = (struct query_index_block){.at = (uint32_t)at, .first = i};
 	}
@@ -278,9 +279,10 @@ static int put(struct build *b, struct buf *out)
 	return AVA_ENOMEM;
 }
 
-int query_build(struct buf *out, const char *data, size_t len, uint64_t at)
+int query_build(struct buf *out, const char *data, size_t len, uint64_t at, size_t block)
 {
-	struct build b = {.head = {.at = at, .bytes = (uint32_t)len, .crc = crc32c(0, data, len)}};
+	struct build b = {.head = {.at = at, .bytes = (uint32_t)len, .crc = crc32c(0, data, len)},
+			  .block_size = block};
 	bool fine = true;
 	int rv = init(&b, data, len);
 

@@ -9,9 +9,10 @@
 #include "event/event.h"
 
 /* Appends the chunk for `data`, which begins with a line at byte `at` of the
- * log and ends behind a newline; len from 1 to UINT32_MAX. 0 or AVA_ENOMEM
- * (then *out is as it was). */
-int query_build(struct buf *out, const char *data, size_t len, uint64_t at);
+ * log and ends behind a newline; len from 1 to UINT32_MAX. Lines of one block
+ * begin within `block` bytes, at most QUERY_INDEX_BLOCK. 0 or AVA_ENOMEM (then
+ * *out is as it was). */
+int query_build(struct buf *out, const char *data, size_t len, uint64_t at, size_t block);
 
 /* What an InferEnd cost, from its metadata. */
 struct query_cost {

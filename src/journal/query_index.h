@@ -11,7 +11,7 @@
 #include "journal/query.h"
 
 #define QUERY_INDEX_CHUNK ((size_t)4 << 20)  /* bytes in which its lines begin */
-#define QUERY_INDEX_BLOCK ((size_t)64 << 10) /* the same, of a block */
+#define QUERY_INDEX_BLOCK ((size_t)64 << 10) /* the same, of a block, at the most */
 #define QUERY_INDEX_HEAD  304                /* bytes of a head */
 #define QUERY_INDEX_OTHER 31                 /* the kind without a name */
 #define QUERY_INDEX_KINDS 32

@@ -29,6 +29,7 @@
 #define CHUNK_AT 128
 #define CRC_AT   (QUERY_SMALL_ROW - 4)
 #define HEAD_CRC (QUERY_SMALL_HEAD - 4)
+#define BLOCK    ((size_t)8 << 10)   /* fewer lines in one that fits a time */
 #define AT_ONCE  256                 /* files that are looked at by one thread */
 #define PENDING  ((size_t)1 << 20)   /* bytes that are written at once */
 #define CHUNKS   ((uint64_t)1 << 30) /* bytes of chunks; logs above it have none */
@@ -123,7 +124,7 @@ int query_small_row_of(struct query_small_row *r, const char *data, size_t len, 
 	int rv = 0;
 
 	if (len > 0 && data[len - 1] == '\n')
-		rv = query_build(chunk, data, len, 0);
+		rv = query_build(chunk, data, len, 0, BLOCK);
 	if (rv == 0 && chunk->len > from)
 		query_index_head_get((unsigned char *)chunk->data + from, &h);
 	r->opaque = h.opaque;

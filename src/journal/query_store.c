@@ -206,7 +206,7 @@ static void do_task(const struct work *w, struct task *t, char *data)
 		return;
 	if (w->make)
 		t->fine = data[t->bytes - 1] == '\n' &&
-			  query_build(&t->out, data, t->bytes, t->at) == 0;
+			  query_build(&t->out, data, t->bytes, t->at, QUERY_INDEX_BLOCK) == 0;
 	else
 		t->fine = crc32c(0, data, t->bytes) == t->crc;
 }

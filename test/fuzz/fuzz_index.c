@@ -66,7 +66,7 @@ static void check_question(const struct query *q, const char *log, size_t len)
 	unsigned needs;
 
 	buf_init(&made, MAX);
-	CHECK(query_build(&made, log, len, 0) == 0);
+	CHECK(query_build(&made, log, len, 0, 1 + len % 300) == 0);
 	CHECK(query_index_head_get((uint8_t *)made.data, &h));
 	CHECK(query_index_size(&h) == made.len && h.bytes == len);
 	needs = query_index_needs(&h, q, &all);

@@ -293,7 +293,7 @@ static void test_golden(void **state)
 
 	buf_init(&made, BIG);
 	buf_init(&got, BIG);
-	assert_int_equal(query_build(&made, log, len, GOLDEN_AT), 0);
+	assert_int_equal(query_build(&made, log, len, GOLDEN_AT, QUERY_INDEX_BLOCK), 0);
 	for (size_t i = 0; i < made.len; i++) {
 		snprintf(text, sizeof(text), "%02x", (unsigned char)made.data[i]);
 		buf_adds(&got, text);
