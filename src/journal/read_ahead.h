@@ -25,7 +25,7 @@ struct read_ahead_line {
 /* Zero-initialised is empty; read_ahead_fini. */
 struct read_ahead {
 	struct read_pieces pieces;     /* added by the caller, before the first fill */
-	size_t batch;                  /* so many at once; set by the caller */
+	size_t batch, most;            /* so many at once; set by the caller */
 	size_t from, next;             /* the last fill read pieces [from, next) */
 	struct read_ahead_line *lines; /* owned */
 	size_t n, given;

@@ -54,10 +54,12 @@ static struct source *new_wave(struct ava_log *log)
 	return NULL;
 }
 
-static bool is_full(const struct source *w, const struct source *s)
+/* The first waves are small, for those who want only the first lines. */
+static bool is_full(const struct ava_log *log, const struct source *w, const struct source *s)
 {
-	return w->ahead->pieces.n == READ_WAVE_LOGS ||
-	       w->ahead->pieces.total + s->size > READ_WAVE_BYTES;
+	size_t most = MIN((size_t)READ_WAVE_LEAST << MIN(log->nwaves - 1, 8u), READ_WAVE_LOGS);
+
+	return w->ahead->pieces.n >= most || w->ahead->pieces.total + s->size > READ_WAVE_BYTES;
 }
 
 void read_waves_plan(struct ava_log *log)
@@ -74,7 +76,7 @@ void read_waves_plan(struct ava_log *log)
 
 		if (!fits_in_wave(s))
 			continue;
-		if (w == NULL || is_full(w, s))
+		if (w == NULL || is_full(log, w, s))
 			w = new_wave(log);
 		if (w == NULL || read_pieces_add(&w->ahead->pieces, &p) != 0)
 			return;
@@ -127,9 +129,10 @@ void read_batches_plan(struct ava_log *log, struct source *s)
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return;
-	a->batch = query_cover_pays(&log->want) && read_file_cover(&s->file) != NULL
-			   ? READ_AHEAD_PIECES
-			   : READ_AHEAD_LEAST;
+	a->batch = CREW_THREADS; /* as with waves */
+	a->most = query_cover_pays(&log->want) && read_file_cover(&s->file) != NULL
+			  ? READ_AHEAD_PIECES
+			  : READ_AHEAD_LEAST;
 	if (read_pieces_cut(&a->pieces, s->path, s->start, size, read_file_cover(&s->file),
 			    &log->want) != 0) {
 		read_ahead_fini(a);
@@ -150,9 +153,10 @@ static int fill_batch(struct ava_log *log, struct source *s, struct ava_error *e
 
 	fine = read_ahead_fill(a, &from, left);
 	if (!fine && a->batch > READ_AHEAD_LEAST) { /* too much: less at once */
-		a->batch = READ_AHEAD_LEAST;
+		a->batch = a->most = READ_AHEAD_LEAST;
 		fine = read_ahead_fill(a, &from, left);
 	}
+	a->batch = MIN(a->batch * 2, a->most);
 	for (size_t i = begin; fine && i < a->next; i++)
 		fine = !left[i - begin];
 	if (fine) {

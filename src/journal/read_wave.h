@@ -5,10 +5,12 @@
 
 #include "journal/read_scan.h"
 
+#define READ_WAVE_LEAST 64 /* logs of the first; each has twice as many, up to */
 #define READ_WAVE_LOGS  1024
 #define READ_WAVE_BYTES ((uint64_t)32 << 20) /* of logs, so that their lines fit */
-#define READ_WAVES_HELD ((size_t)256 << 20)  /* of lines; with more held logs are read one by one  \
-					      */
+#define READ_WAVES_HELD                                                                            \
+	((size_t)256 << 20) /* of lines; with more held logs are read one by one                   \
+			     */
 
 /* log->src, which is sorted and of which nothing is opened yet, into waves. Without memory for them
  * there are none. */
