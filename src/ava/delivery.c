@@ -20,6 +20,7 @@
 
 #define TURN_EVENTS 256 /* taken in at once */
 #define AGAIN_MS    1000
+#define TRIM_MS     50 /* about as long as a commit takes */
 
 static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify"};
 
@@ -230,8 +231,8 @@ static void pump(struct os_task *t)
 
 	if (take_some(d))
 		os_timer_set(d->again, 0);
-	else
-		ledger_trim(d);
+	else if (!ledger_trim(d))
+		os_timer_set(d->again, TRIM_MS);
 	if (d->notify)
 		notify_pump(d);
 }

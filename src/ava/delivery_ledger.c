@@ -477,14 +477,17 @@ void ledger_begin(struct delivery *d, uint64_t lsn)
 
 /* An acknowledgement that is being written now goes to the file of before, so
  * that one stays until the next time. */
-void ledger_trim(struct delivery *d)
+bool ledger_trim(struct delivery *d)
 {
 	uint64_t shown = logbook_shown(&d->core->book);
 
-	if (d->beginning || d->grown < MAX(d->trim_bytes, 2 * d->base_bytes) || shown < d->seen)
-		return;
+	if (d->beginning || d->grown < MAX(d->trim_bytes, 2 * d->base_bytes))
+		return true;
+	if (shown < d->seen)
+		return false;
 	d->keep = 1;
 	ledger_begin(d, shown + 1);
+	return true;
 }
 
 void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsigned channel,

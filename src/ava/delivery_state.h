@@ -92,8 +92,8 @@ int ledger_read(struct delivery *d, struct ava_error *err);
  * below it is settled, or an item. */
 void ledger_begin(struct delivery *d, uint64_t lsn);
 /* Begin the next file when this one has grown. Everything that can be read has
- * been taken in. */
-void ledger_trim(struct delivery *d);
+ * been taken in. False: not all of it is on disk yet; ask again. */
+bool ledger_trim(struct delivery *d);
 /* Rows into a draft. */
 void ledger_settled(struct delivery *d, struct draft *dr, const char *row, unsigned channel,
 		    const uint64_t *lsns, unsigned n);
