@@ -124,6 +124,7 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id)
 		.role = str(o, "role"),
 		.model = str(o, "model"),
 		.origin = str(o, "origin"),
+		.group_id = str(o, "groupId"),
 		.started_ms = t->spawned_ms,
 		.ended_ms = -1,
 		.bytes = t->bytes,

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
+#include "subagent/group.h"
 #include "subagent/person.h"
 #include "subagent/restart.h"
 #include "subagent/supervisor.h"
@@ -73,8 +74,8 @@ static void commit(struct world *w, struct draft *d)
 	assert_int_equal(journal_sync(w->r.j), 0);
 }
 
-/* A run that is accepted, and never started. */
-static struct left queued(struct world *w, const char *request_id)
+static struct left queued_in(struct world *w, const char *request_id,
+			     const struct spec_group *group)
 {
 	struct op_spawn s = {
 		.role = "code_reviewer",
@@ -88,6 +89,7 @@ static struct left queued(struct world *w, const char *request_id)
 		.max_cost_microusd = AVA_DEFAULT,
 		.max_tokens = AVA_DEFAULT,
 		.max_iterations = AVA_DEFAULT,
+		.group = group,
 	};
 	struct draft *d = draft_new(&w->r.book);
 	struct run_spec *spec = NULL;
@@ -104,6 +106,12 @@ static struct left queued(struct world *w, const char *request_id)
 	logbook_messages_path(l.id, l.messages);
 	logbook_result_path(l.id, l.result);
 	return l;
+}
+
+/* A run that is accepted, and never started. */
+static struct left queued(struct world *w, const char *request_id)
+{
+	return queued_in(w, request_id, NULL);
 }
 
 /* An event of the run with this content, as the run would have written it. */
@@ -548,6 +556,38 @@ static void test_a_catalog_that_was_removed(void **state)
 	fini_world(&w);
 }
 
+/* A group knows its runs, and what the ended one has cost, when the catalog that
+ * said so is gone. */
+static void test_a_group_without_its_catalog(void **state)
+{
+	struct spec_group group = {
+		.id = "G-7f3a2b", .cost_microusd = 500000, .index = 1, .size = 2};
+	struct world w;
+	struct left live, ended;
+	struct run *r;
+
+	init_world(&w);
+	live = queued_in(&w, "", &group);
+	group.index = 2;
+	ended = queued_in(&w, "", &group);
+	add(&w, &ended, EVENT_SubagentComplete,
+	    "{\"status\":\"success\",\"totals\":{\"costCents\":12.5,\"calls\":1}}");
+	close_world(&w);
+	unlink(rig_path(&w.r, CATALOG_PATH));
+	for (int i = 0; i < 2; i++) { /* from the logs, then from the rows made of them */
+		restart(&w);
+		r = supervisor_find(&w.sup, live.id);
+		assert_non_null(r);
+		assert_null(supervisor_find(&w.sup, ended.id));
+		assert_non_null(r->group);
+		assert_int_equal(r->group->money.spent, 125000);
+		assert_true(rig_holds(&w.r, CATALOG_PATH, "\"groupId\":\"G-7f3a2b\""));
+		close_world(&w);
+	}
+	restart(&w);
+	fini_world(&w);
+}
+
 /* A disk that takes no rows does not hold up the start. */
 static void test_rows_that_cannot_be_written(void **state)
 {
@@ -746,6 +786,7 @@ int main(void)
 		cmocka_unit_test(test_decisions_are_kept),
 		cmocka_unit_test(test_what_was_said_is_kept),
 		cmocka_unit_test(test_a_catalog_that_was_removed),
+		cmocka_unit_test(test_a_group_without_its_catalog),
 		cmocka_unit_test(test_rows_that_cannot_be_written),
 		cmocka_unit_test(test_rows_that_are_none),
 		cmocka_unit_test(test_an_end_row_alone),
