@@ -637,11 +637,11 @@ static void start_tools(struct agent *a)
 
 		if (c->answered || c->started || ask_needed(a, c))
 			continue;
-		c->started = true; /* before: it may be answered at once */
+		c->started = c->ran = true; /* before: it may be answered at once */
 		rv = a->io->tool_start(a, i);
 		if (rv == 0)
 			continue;
-		c->started = false;
+		c->started = c->ran = false;
 		text = arena_fmt(&a->turn->mem, "the tool could not be started: %s",
 				 ava_strerror(rv));
 		answer_call(a, c, false, "io",

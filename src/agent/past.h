@@ -19,7 +19,13 @@ struct agent_past {
 	uint16_t warned;
 	uint8_t odd_replies, pauses, repairs;
 	bool nudged, force_submit;
-	bool again; /* the call of `iteration` has no reply: it is made again */
+	bool again;              /* the call of `iteration` has no reply: it is made again */
+	bool wrapping;           /* the next reply is the last */
+	struct repeats *repeats; /* *taken*; or NULL */
+	int64_t compact_floor;
+	uint8_t halvings;
+	const char
+		*overflow; /* it was too large, and no room is made yet: the sentence, *copied* */
 };
 /* Before a first agent_run. */
 void agent_restore(struct agent *a, const struct agent_past *p);

@@ -11,6 +11,8 @@
 #include "codec/json.h"
 #include "subagent/carry.h"
 #include "subagent/person.h"
+#include "subagent/record.h"
+#include "subagent/run.h"
 
 static const char *str(const json_t *o, const char *key)
 {
@@ -62,6 +64,8 @@ int carry_steering(struct carry *c, const json_t *content)
 	if (strcmp(outcome, "queued") == 0)
 		return person_restore_said(c->run, id, str(content, "text"), str(content, "by"));
 	person_forget_said(c->run, id);
+	if (strcmp(outcome, "delivered") == 0)
+		c->run->notices |= RECORD_STEERED;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * the order they are written. */
 #include "subagent/record.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -350,6 +351,22 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 	buf_fini(&clean);
 }
 
+/* What a call is known by, if it ran, when the same is called again (agent/repeat.h): the
+ * event itself shows the beginning of its arguments and output. */
+static void write_print(struct jw *w, const struct run *r, const struct turn_call *call)
+{
+	struct repeat_print p;
+	char text[40] = "";
+
+	if (r->place)
+		return; /* a turn of Ava's is not carried on */
+	if (call->ran && call->tool) {
+		p = repeat_print(call);
+		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, p.call, p.result);
+	}
+	jw_str(w, "print", text);
+}
+
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *call)
 {
 	struct rec c;
@@ -363,6 +380,7 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
 	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
 	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
+	write_print(&c.w, r, call);
 	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
@@ -628,6 +646,7 @@ void record_carried(struct draft *d, struct run *r)
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");
 	jw_int(&c.w, "clockMs", r->agent.used_ms);
+	jw_bool(&c.w, "whole", !r->forgetful);
 	jw_end(&c.w);
 	end(&c);
 }

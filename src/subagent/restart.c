@@ -229,6 +229,7 @@ static void end_interrupted(struct carry *c, const char *why)
 	r->interrupted = true;
 	r->cut = (struct usage){.cost_microusd = -1};
 	agent_restore(&r->agent, &c->past);
+	c->past.repeats = NULL; /* taken */
 	agent_interrupted(&r->agent, NULL, why);
 }
 

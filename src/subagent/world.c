@@ -188,6 +188,21 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 	return added;
 }
 
+/* What the model is told with these results, and nothing else of the record says. */
+static void record_said(struct draft *d, struct run *r, const struct turn *t)
+{
+	const struct agent *a = &r->agent;
+	const char *told = a->odd_replies > 0 ? "\"odd_reply\""
+			   : a->steered       ? "\"steered\""
+			   : a->misfit        ? "\"misfit\""
+					      : "\"nudge\"";
+
+	if (t->ncalls == 0)
+		record_piece(d, r, "told", told);
+	if (a->wrapping || (a->force_submit && (t->ncalls > 0 || a->steered)))
+		record_piece(d, r, "last", a->wrapping ? "\"repeated\"" : "\"limit\"");
+}
+
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
@@ -205,8 +220,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	}
 	if (warned)
 		record_warned(d, r, warned);
-	if (t->ncalls == 0) /* of an empty reply nothing else would say that it was told */
-		record_piece(d, r, "told", a->odd_replies > 0 ? "\"odd_reply\"" : "\"nudge\"");
+	record_said(d, r, t);
 	r->turn_open = false;
 	r->notices = (uint8_t)warned;
 	if (a->steers > 0)
