@@ -90,9 +90,8 @@ struct run {
 	int64_t bytes_read;
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	struct buf artifacts;                 /* JSON strings joined by commas */
-	bool interrupted, unnoted,
-		forgetful;           /* by a crash: only ended; goes on unwritten; knows not all */
-	bool abandoned;              /* the process stops: its machine does not go on */
+	bool interrupted, unnoted;   /* by a crash: it is only ended; it goes on, not yet written */
+	bool abandoned, forgetful;   /* its process stops; it is carried on, not knowing all */
 	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
 	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };
