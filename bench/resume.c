@@ -2,7 +2,9 @@
  * each run that waits takes of memory. All of them had called a model when the
  * process was gone: their logs and messages are read, their calls closed.
  *
- *     bench/resume [RUNS]           10,000; a folder below $TMPDIR is used */
+ *     bench/resume [RUNS]           10,000; a folder below $TMPDIR is used
+ *     bench/resume --fill RUNS      the first process alone
+ *     bench/resume --in FOLDER      the next one alone, for a profiler */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,27 +147,44 @@ static long child(void (*what)(const char *, int, long *), const char *name, int
 	return kb;
 }
 
-int main(int argc, char **argv)
+static int make_folder(void)
 {
-	int runs = argc > 1 ? atoi(argv[1]) : 10000;
 	const char *tmp = getenv("TMPDIR");
 	char path[320];
-	long empty, full;
 	FILE *f;
 
 	snprintf(dir, sizeof(dir), "%s/ava-bench-resume.XXXXXX", tmp ? tmp : "/tmp");
-	if (runs <= 0 || !mkdtemp(dir))
+	if (!mkdtemp(dir))
 		return 2;
 	snprintf(path, sizeof(path), "%s/late.jsonl", dir);
 	f = fopen(path, "w");
 	if (!f)
 		return 1;
 	fputs("{\"text\":\"late\",\"delay_ms\":80000000}\n", f);
-	fclose(f);
+	return fclose(f) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool in = argc == 3 && strcmp(argv[1], "--in") == 0;
+	bool alone = argc == 3 && strcmp(argv[1], "--fill") == 0;
+	int runs = argc > 1 ? atoi(argv[argc - 1]) : 10000, rv;
+	long empty = 0, full = 0;
+
+	if (in) {
+		snprintf(dir, sizeof(dir), "%s", argv[2]);
+		measure("full", 0, &full);
+		return 0;
+	}
+	rv = runs > 0 ? make_folder() : 2;
+	if (rv != 0)
+		return rv;
 	child(NULL, "full", runs);
-	empty = child(measure, "empty", runs);
-	full = child(measure, "full", runs);
-	printf("memory of a waiting run: %.2f KB\n", (double)(full - empty) / runs);
+	if (!alone) {
+		empty = child(measure, "empty", runs);
+		full = child(measure, "full", runs);
+		printf("memory of a waiting run: %.2f KB\n", (double)(full - empty) / runs);
+	}
 	printf("(left in %s)\n", dir);
 	return 0;
 }
