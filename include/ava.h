@@ -416,6 +416,11 @@ AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error
  * messages are not read yet; AVA_EINVAL. */
 AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 		      struct ava_error *err);
+/* The same; what was said to this run with this request_id before (NULL: none) is not
+ * said again, also after a crash, and after the run's end still 0: after
+ * AVA_EUNKNOWN ask again with it. */
+AVA_API int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
+			   const char *text, const char *call, struct ava_error *err);
 /* Every live run of the root. *n (NULL is allowed): how many were cancelled,
  * also on error, which is that of the first that could not be. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);

@@ -177,6 +177,12 @@ int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 	      struct ava_error *err)
 {
+	return ava_steer_once(rt, run, NULL, text, call, err);
+}
+
+int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
+		   const char *text, const char *call, struct ava_error *err)
+{
 	struct ava_error own;
 	int rv;
 
@@ -184,7 +190,7 @@ int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const c
 	rv = runtime_id("run", run, err);
 	if (rv == 0 && !text)
 		rv = err_set(err, AVA_EINVAL, "the text is missing");
-	return rv == 0 ? rt->b->ops->steer(rt->b, run, text, call, err) : rv;
+	return rv == 0 ? rt->b->ops->steer(rt->b, run, request_id, text, call, err) : rv;
 }
 
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)

@@ -379,12 +379,19 @@ static void steer_done(int rv, const struct op_steered *s, const struct ava_erro
 	answered(user, rv, err);
 }
 
-int embedded_steer(struct backend *b, const char *run, const char *text, const char *call,
-		   struct ava_error *err)
+int embedded_steer(struct backend *b, const char *run, const char *request, const char *text,
+		   const char *call, struct ava_error *err)
 {
 	struct embedded *e = embedded_of(b);
 	struct pending w = {.err = err};
+	struct op_steer s = {
+		.run = run,
+		.text = text,
+		.call_id = call,
+		.request_id = request,
+		.by = e->user_id,
+	};
 
-	ops_steer(e->core, run, text, call, e->user_id, steer_done, &w);
+	ops_steer(e->core, &s, steer_done, &w);
 	return finish(e, &w);
 }

@@ -364,11 +364,17 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 
 static void steer_start(struct tool_call *c)
 {
-	struct talk *t = talk_of_call(c);
+	const struct session *s = talk_of_call(c)->session;
+	char request[80];
+	struct op_steer o = {
+		.run = json_get_str(c->args, "subagent_id"),
+		.text = json_get_str(c->args, "message"),
+		.call_id = json_get_str(c->args, "call_id"),
+		.request_id = request,
+	};
 
-	ops_steer(t->session->core, json_get_str(c->args, "subagent_id"),
-		  json_get_str(c->args, "message"), json_get_str(c->args, "call_id"), NULL, steered,
-		  c);
+	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
+	ops_steer(s->core, &o, steered, c);
 }
 
 #define RUN_ID_SCHEMA                                                                              \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/util.h"
 #include "cli/chat.h"
 #include "cli/chat_show.h"
@@ -245,6 +246,7 @@ static void do_cancel(struct chat *c, const char *rest)
 static int steer(struct chat *c, const char *id, const char *text, json_t **answer,
 		 struct ava_error *err)
 {
+	struct session_id request = id_session(); /* so that asking twice says it once */
 	char path[64];
 	struct buf body;
 	struct jw w;
@@ -254,10 +256,13 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 	jw_init(&w, &body);
 	jw_object(&w, NULL);
 	jw_str(&w, "text", text);
+	jw_str(&w, "request_id", request.text);
 	jw_end(&w);
 	snprintf(path, sizeof(path), "/runs/%s/steer", id);
 	rv = buf_check(&body);
 	if (rv == 0)
+		rv = chat_call(c, path, body.data, answer, err);
+	if (rv == AVA_EUNKNOWN)
 		rv = chat_call(c, path, body.data, answer, err);
 	buf_fini(&body);
 	return rv;

@@ -3,12 +3,14 @@
  * An answer is done with when it is on disk. A message is read at the next
  * turn boundary, which may be minutes away: the run's events say when, and
  * this waits for it unless told not to (exit 124 when the time is up; the
- * message stays). A run that ended before it read it: exit 1. */
+ * message stays). A run that ended before it read it: exit 1. The request has an id
+ * of its own: asked again after a lost connection it is kept once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -107,6 +109,7 @@ static int wait_for(struct wait *w, struct client **c, const char *run, struct a
 
 static int make_body(struct buf *b, const char *text)
 {
+	struct session_id request = id_session();
 	struct jw w;
 
 	buf_init(b, 64u << 10);
@@ -115,11 +118,12 @@ static int make_body(struct buf *b, const char *text)
 	jw_str(&w, "text", text);
 	if (o.call != NULL)
 		jw_str(&w, "call_id", o.call);
+	jw_str(&w, "request_id", request.text);
 	jw_end(&w);
 	return buf_check(b);
 }
 
-static int post(struct client *c, const char *run, const char *text, json_t **reply,
+static int post(struct client **c, const char *run, const char *text, json_t **reply,
 		struct ava_error *err)
 {
 	char path[64];
@@ -130,7 +134,7 @@ static int post(struct client *c, const char *run, const char *text, json_t **re
 	if (rv != 0)
 		err_set(err, rv, "the text is too long");
 	else
-		rv = api_call(c, "POST", path, body.data, reply, NULL, err);
+		rv = api_insist(c, path, body.data, reply, err);
 	buf_fini(&body);
 	return rv;
 }
@@ -158,7 +162,7 @@ static int steer(struct client **c, const char *run, const char *text)
 				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
 	struct ava_error err = {0};
 	json_t *reply = NULL;
-	int rv = post(*c, run, text, &reply, &err), code;
+	int rv = post(c, run, text, &reply, &err), code;
 
 	if (rv != 0)
 		return cli_fail(&err);

@@ -77,9 +77,9 @@ struct backend_ops {
 	int (*result)(struct backend *b, const char *run, struct answer *out, const char **json,
 		      size_t *len, struct ava_error *err);
 	int (*cancel)(struct backend *b, const char *run, struct ava_error *err);
-	/* `call` may be NULL. */
-	int (*steer)(struct backend *b, const char *run, const char *text, const char *call,
-		     struct ava_error *err);
+	/* `request` and `call` may be NULL. */
+	int (*steer)(struct backend *b, const char *run, const char *request, const char *text,
+		     const char *call, struct ava_error *err);
 
 	int (*session_new)(struct backend *b, const struct ava_session_options *o,
 			   struct ava_session_id *id, struct ava_error *err);

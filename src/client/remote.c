@@ -361,9 +361,23 @@ static int remote_cancel(struct backend *b, const char *run, struct ava_error *e
 	return rv;
 }
 
-static int remote_steer(struct backend *b, const char *run, const char *text, const char *call,
-			struct ava_error *err)
+/* An answer that was lost is asked for again: an id makes that safe. */
+static int post_once(struct remote *r, const char *before, const char *id, const char *after,
+		     const char *body, json_t **o, struct ava_error *err)
 {
+	int rv = AVA_EUNKNOWN;
+
+	for (int i = 0; i < 2 && rv == AVA_EUNKNOWN; i++) {
+		*err = (struct ava_error){0};
+		rv = ask_about(r, "POST", before, id, after, body, NULL, o, err);
+	}
+	return rv;
+}
+
+static int remote_steer(struct backend *b, const char *run, const char *request, const char *text,
+			const char *call, struct ava_error *err)
+{
+	struct session_id own = id_session();
 	json_t *o = NULL;
 	struct buf body;
 	struct jw w;
@@ -375,11 +389,11 @@ static int remote_steer(struct backend *b, const char *run, const char *text, co
 	jw_str(&w, "text", text);
 	if (call)
 		jw_str(&w, "call_id", call);
+	jw_str(&w, "request_id", request && *request ? request : own.text);
 	jw_end(&w);
 	rv = body_of(&body, err);
 	if (rv == 0)
-		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/steer", body.data, NULL, &o,
-			       err);
+		rv = post_once(of(b), "/api/v1/runs/", run, "/steer", body.data, &o, err);
 	buf_fini(&body);
 	json_decref(o);
 	return rv;
@@ -413,20 +427,6 @@ static int remote_session_new(struct backend *b, const struct ava_session_option
 	return rv;
 }
 
-/* An answer that was lost is asked for again: an id makes that safe. */
-static int post_said(struct remote *r, const char *session, const char *body, json_t **o,
-		     struct ava_error *err)
-{
-	int rv = AVA_EUNKNOWN;
-
-	for (int i = 0; i < 2 && rv == AVA_EUNKNOWN; i++) {
-		*err = (struct ava_error){0};
-		rv = ask_about(r, "POST", "/api/v1/sessions/", session, "/messages", body, NULL, o,
-			       err);
-	}
-	return rv;
-}
-
 static int remote_say(struct backend *b, const char *session, const char *request, const char *text,
 		      char entry[24], struct ava_error *err)
 {
@@ -444,7 +444,8 @@ static int remote_say(struct backend *b, const char *session, const char *reques
 	jw_end(&w);
 	rv = body_of(&body, err);
 	if (rv == 0)
-		rv = post_said(of(b), session, body.data, &o, err);
+		rv = post_once(of(b), "/api/v1/sessions/", session, "/messages", body.data, &o,
+			       err);
 	if (rv == 0)
 		rv = copy_id(entry, 24, o, "entry", err);
 	json_decref(o);

@@ -4,6 +4,7 @@
  * a message that was not read is read with the next results. A yes that may have
  * been used already is not used again: its call is told as interrupted, unless
  * its tool is repeatable. What can fail: memory. */
+#include <stdio.h>
 #include <string.h>
 
 #include <ava.h>
@@ -55,10 +56,22 @@ int carry_waiting(struct carry *c, const json_t *content)
 	return rv;
 }
 
+/* Whoever says it again with the same request id hears the same again. */
+static int take_request(struct carry *c, const json_t *content)
+{
+	struct person_heard was = {.steer_id = ""};
+
+	snprintf(was.steer_id, sizeof(was.steer_id), "%s", str(content, "steerId"));
+	snprintf(was.call_id, sizeof(was.call_id), "%s", str(content, "callId"));
+	return person_restore_heard(c->run, str(content, "requestId"), &was);
+}
+
 int carry_steering(struct carry *c, const json_t *content)
 {
 	const char *id = str(content, "steerId"), *outcome = str(content, "outcome");
 
+	if (take_request(c, content) != 0)
+		return AVA_ENOMEM;
 	if (!id[0]) /* an answer: its Waiting says so */
 		return 0;
 	if (strcmp(outcome, "queued") == 0)

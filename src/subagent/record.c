@@ -387,19 +387,20 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	end(&c);
 }
 
-void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
-		     const char *steer_id, const char *call_id, const char *by)
+void record_steering(struct draft *d, struct run *r, const struct record_steering *s)
 {
 	struct rec c;
 
 	begin(&c, d, r, EVENT_Steering);
-	jw_preview(&c.w, "text", text, strlen(text), EVENT_PREVIEW_CHARS);
-	jw_str(&c.w, "outcome", outcome);
-	if (steer_id[0])
-		jw_str(&c.w, "steerId", steer_id);
-	if (call_id[0])
-		jw_str(&c.w, "callId", call_id);
-	jw_str(&c.w, "by", by);
+	jw_preview(&c.w, "text", s->text, strlen(s->text), EVENT_PREVIEW_CHARS);
+	jw_str(&c.w, "outcome", s->outcome);
+	if (s->steer_id[0])
+		jw_str(&c.w, "steerId", s->steer_id);
+	if (s->call_id[0])
+		jw_str(&c.w, "callId", s->call_id);
+	jw_str(&c.w, "by", s->by);
+	if (s->request_id && s->request_id[0])
+		jw_str(&c.w, "requestId", s->request_id);
 	end(&c);
 }
 

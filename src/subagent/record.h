@@ -40,8 +40,11 @@ void record_thinking(struct draft *d, struct run *r, const struct turn *t);
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);
 /* What became of something a person said; ids "" when it has none. */
-void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
-		     const char *steer_id, const char *call_id, const char *by);
+struct record_steering {
+	const char *text, *outcome, *steer_id, *call_id, *by;
+	const char *request_id; /* of who said it; NULL or "": none */
+};
+void record_steering(struct draft *d, struct run *r, const struct record_steering *s);
 struct question;
 struct record_waiting {
 	const struct question *q;

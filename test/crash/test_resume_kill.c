@@ -212,7 +212,8 @@ static void see(const struct op_status *s, void *user)
 	if (!s->asks || d->answering)
 		return;
 	d->answering = true;
-	ops_steer(d->core, s->id, "yes, go on", NULL, "ben", on_steer, d);
+	ops_steer(d->core, &(struct op_steer){.run = s->id, .text = "yes, go on", .by = "ben"},
+		  on_steer, d);
 }
 
 static void ask(struct driver *d, int i, const char *dir, long k)

@@ -130,7 +130,7 @@ static const struct event_line event_lines[] = {
 	 "{\"resource\":\"iterations\"}",
 	 {20, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Steering, 1795248024051, 90441, 25, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"callId\":\"\",\"by\":\"ben\"}",
+	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"callId\":\"\",\"by\":\"ben\",\"requestId\":\"r-1\"}",
 	 {2, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Activity, 1795248025048, 90442, 26, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
 	 "{\"text\":\"Reading src/codec/json_read.c\"}",

@@ -276,6 +276,7 @@ static void test_decisions_are_kept(void **state)
 /* What was said and not read is told; what was read is not told again. */
 static void test_what_was_said_is_kept(void **state)
 {
+	const struct person_words third = {.text = "third", .by = "ben"};
 	const char *notices[PERSON_SAID_MAX];
 	struct world w;
 	struct left l;
@@ -296,7 +297,7 @@ static void test_what_was_said_is_kept(void **state)
 	assert_int_equal(person_notices(r, notices), 1);
 	assert_string_equal(notices[0], "[ava] A person says: second");
 	/* It ends before it goes on: that is told, and the numbers go on. */
-	assert_int_equal(person_steer(r, "third", "ben", NULL, NULL, &w.err), 0);
+	assert_int_equal(person_steer(r, &third, NULL, NULL, &w.err), 0);
 	supervisor_cancel(r);
 	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
 	assert_true(rig_holds(&w.r, l.log,
