@@ -421,6 +421,12 @@ AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text,
  * AVA_EUNKNOWN ask again with it. */
 AVA_API int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
 			   const char *text, const char *call, struct ava_error *err);
+/* Name where a run is that has not ended; 0 when that is on disk. The ended run is
+ * forked there by that name. 1 to 64 letters, digits, '.', '_' or '-', a letter
+ * first. 0 too when the name stands there already; AVA_EEXIST: it stands elsewhere, or
+ * the run has ended; AVA_ETOOBIG: it has 100; AVA_EINVAL; AVA_ENOENT. */
+AVA_API int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name,
+			   struct ava_error *err);
 /* Every live run of the root. *n (NULL is allowed): how many were cancelled,
  * also on error, which is that of the first that could not be. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);

@@ -193,6 +193,18 @@ int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_
 	return rv == 0 ? rt->b->ops->steer(rt->b, run, request_id, text, call, err) : rv;
 }
 
+int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = runtime_id("run", run, err);
+	if (rv == 0 && !name)
+		rv = err_set(err, AVA_EINVAL, "the name is missing");
+	return rv == 0 ? rt->b->ops->checkpoint(rt->b, run, name, err) : rv;
+}
+
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
 {
 	struct ava_error own, one = {0};

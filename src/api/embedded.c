@@ -217,6 +217,7 @@ static const struct backend_ops embedded_ops = {
 	.result = embedded_result,
 	.cancel = embedded_cancel,
 	.steer = embedded_steer,
+	.checkpoint = embedded_checkpoint,
 	.session_new = embedded_session_new,
 	.say = embedded_say,
 	.sessions = embedded_sessions,

@@ -59,6 +59,8 @@ int embedded_result(struct backend *b, const char *run, struct answer *out, cons
 int embedded_cancel(struct backend *b, const char *run, struct ava_error *err);
 int embedded_steer(struct backend *b, const char *run, const char *request, const char *text,
 		   const char *call, struct ava_error *err);
+int embedded_checkpoint(struct backend *b, const char *run, const char *name,
+			struct ava_error *err);
 
 /* embedded_talk.c */
 int embedded_session_new(struct backend *b, const struct ava_session_options *o,

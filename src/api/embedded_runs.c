@@ -8,6 +8,7 @@
 #include "ava/change.h"
 #include "ava/groups.h"
 #include "ava/ops.h"
+#include "ava/checkpoints.h"
 #include "ava/steer.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -393,5 +394,20 @@ int embedded_steer(struct backend *b, const char *run, const char *request, cons
 	};
 
 	ops_steer(e->core, &s, steer_done, &w);
+	return finish(e, &w);
+}
+
+static void checkpoint_done(int rv, const struct op_checkpoint *k, const struct ava_error *err,
+			    void *user)
+{
+	answered(user, rv, err);
+}
+
+int embedded_checkpoint(struct backend *b, const char *run, const char *name, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.err = err};
+
+	ops_checkpoint(e->core, run, name, e->user_id, checkpoint_done, &w);
 	return finish(e, &w);
 }

@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "subagent/replay.h"
 #include "subagent/resume.h"
+#include "subagent/run_checkpoint.h"
 
 struct filled {
 	struct op_spawn s;
@@ -89,6 +90,16 @@ static int check(struct core *c, const struct op_spawn *s, struct ava_error *err
 	return 0;
 }
 
+/* A name stands for the call that a fork from it begins with. */
+static int take_checkpoint(struct core *c, struct op_spawn *s, struct ava_error *err)
+{
+	int call, rv = run_checkpoint_find(c->root_fd, s->resume, s->resume_at, &call, err);
+
+	if (rv == 0)
+		s->resume_call = call;
+	return rv;
+}
+
 int resume_build(struct core *c, const struct op_spawn *s, struct run_spec **out,
 		 struct ava_error *err)
 {
@@ -99,8 +110,10 @@ int resume_build(struct core *c, const struct op_spawn *s, struct run_spec **out
 	if (!s->resume || !*s->resume)
 		return spec_build(out, s, &c->settings, c->model, c->redact, err);
 	rv = check(c, s, err);
-	if (rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
-		rv = replay_seek(c->root_fd, s->resume, (int)s->resume_call, &at, err);
+	if (rv == 0 && s->resume_at)
+		rv = take_checkpoint(c, &f.s, err);
+	if (rv == 0 && f.s.resume_call > 0 && f.s.resume_call <= INT32_MAX)
+		rv = replay_seek(c->root_fd, s->resume, (int)f.s.resume_call, &at, err);
 	if (rv == 0)
 		rv = resume_spec(c->root_fd, s->resume, &f.line, err);
 	if (rv == 0) {

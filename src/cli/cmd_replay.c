@@ -2,8 +2,8 @@
  * where the two part. The daemon does it: the machine of a run is there. No
  * network, no tool and no key is used.
  *
- * With --from N: a fork there, which goes on live (cmd_run.c). Exit 0: identical, as far as the
- * record goes. 1: they differ. */
+ * With --from N (or the name of a checkpoint): a fork there, which goes on live (cmd_run.c). Exit
+ * 0: identical, as far as the record goes. 1: they differ. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,7 @@
 
 static struct {
 	bool lenient, json, yes;
-	int64_t from;
-	const char *model;
+	const char *from, *model;
 } o;
 
 static const struct opt opts[] = {
@@ -28,10 +27,10 @@ static const struct opt opts[] = {
 	 .help = "note where bytes differ and go on with the record's",
 	 .field = offsetof(__typeof__(o), lenient)},
 	{.name = "from",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 .help = "replay up to the N-th call of its model, and fork there: a new run, confirmed",
+	 .type = OPT_STR,
+	 .value = "N|NAME",
+	 .help = "replay up to the N-th call of its model, or a checkpoint, and fork there: a new "
+		 "run, confirmed",
 	 .field = offsetof(__typeof__(o), from)},
 	{.name = "model",
 	 .letter = 'm',
@@ -134,10 +133,10 @@ static int replay_main(int argc, char **argv)
 
 	if (cli_check_run_id(argv[0]) != CLI_DONE)
 		return CLI_USAGE;
-	if (o.from != OPT_ABSENT)
+	if (o.from != NULL)
 		return fork_there(argv[0]);
 	if (o.model != NULL || o.yes)
-		return cli_error(CLI_USAGE, "--model and --yes go with --from N");
+		return cli_error(CLI_USAGE, "--model and --yes go with --from");
 	rv = api_open(true, &c, &err);
 	if (rv == 0)
 		rv = replay(c, argv[0], &report, &err);

@@ -664,13 +664,22 @@ static int run_run(int argc, char **argv)
 
 /* ---- ava resume: the same, from where an ended run stopped */
 
+static int go_on(struct job *j)
+{
+	struct ava_error err;
+
+	if (task_check_from(o.task.from, &err) != 0)
+		return cli_error(CLI_USAGE, "%s", err.text);
+	return run_job(j, "");
+}
+
 static int run_resume(int argc, char **argv)
 {
 	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
 	int code;
 
 	o.task.resume = argv[0];
-	code = run_job(&j, "");
+	code = go_on(&j);
 	client_close(j.c);
 	return code;
 }
@@ -691,18 +700,17 @@ int cmd_run_fork(const char *run, const struct run_fork *f)
 	};
 	o.yes = f->yes;
 	o.json = f->json;
-	code = run_job(&j, "");
+	code = go_on(&j);
 	client_close(j.c);
 	return code;
 }
 
 static const struct opt resume_opts[] = {
 	{.name = "from",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
+	 .type = OPT_STR,
+	 .value = "N|NAME",
 	 FIELD(task.from),
-	 .help = "not at its end: fork before the N-th call of its model"},
+	 .help = "not at its end: fork before the N-th call of its model, or at a checkpoint"},
 	{.name = "model",
 	 .letter = 'm',
 	 .type = OPT_STR,

@@ -257,6 +257,15 @@ static void waiting(const struct view *v)
 	add_text(v, " -> ", str(v->content, "answer"));
 }
 
+static void checkpoint(const struct view *v)
+{
+	const char *call = str(v->content, "callId");
+
+	buf_addf(v->out, "Checkpoint %s", str(v->content, "name"));
+	if (call[0] == 'i')
+		buf_addf(v->out, " (before model call %s)", call + 1);
+}
+
 static void activity(const struct view *v)
 {
 	buf_adds(v->out, "Activity");
@@ -319,6 +328,7 @@ static const struct {
 	{"Join", fork_or_join},
 	{"Steering", steering},
 	{"Waiting", waiting},
+	{"Checkpoint", checkpoint},
 	{"Activity", activity},
 	{"Error", error},
 };

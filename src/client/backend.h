@@ -81,6 +81,9 @@ struct backend_ops {
 	int (*steer)(struct backend *b, const char *run, const char *request, const char *text,
 		     const char *call, struct ava_error *err);
 
+	int (*checkpoint)(struct backend *b, const char *run, const char *name,
+			  struct ava_error *err);
+
 	int (*session_new)(struct backend *b, const struct ava_session_options *o,
 			   struct ava_session_id *id, struct ava_error *err);
 	/* `request` NULL: none was given. */

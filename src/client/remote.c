@@ -399,6 +399,28 @@ static int remote_steer(struct backend *b, const char *run, const char *request,
 	return rv;
 }
 
+static int remote_checkpoint(struct backend *b, const char *run, const char *name,
+			     struct ava_error *err)
+{
+	json_t *o = NULL;
+	struct buf body;
+	struct jw w;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "name", name);
+	jw_end(&w);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/checkpoint", body.data, NULL,
+			       &o, err);
+	buf_fini(&body);
+	json_decref(o);
+	return rv;
+}
+
 /* ---- sessions */
 
 static int remote_session_new(struct backend *b, const struct ava_session_options *s,
@@ -643,6 +665,7 @@ static const struct backend_ops remote_ops = {
 	.result = remote_result,
 	.cancel = remote_cancel,
 	.steer = remote_steer,
+	.checkpoint = remote_checkpoint,
 	.session_new = remote_session_new,
 	.say = remote_say,
 	.sessions = remote_sessions,

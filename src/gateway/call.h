@@ -41,6 +41,9 @@ void get_group(struct call *c);
 /* ---- cancel_routes.c */
 void post_cancel_many(struct call *c);
 
+/* ---- checkpoint_routes.c */
+void post_checkpoint(struct call *c);
+
 /* ---- replay_routes.c */
 void post_replay(struct call *c);
 

@@ -443,6 +443,7 @@ static const struct route {
 	{"GET", "/api/v1/runs/", "/events", PARAMS_AFTER, get_run_events},
 	{"POST", "/api/v1/runs/", "/cancel", 0, post_cancel},
 	{"POST", "/api/v1/runs/", "/steer", 0, post_steer},
+	{"POST", "/api/v1/runs/", "/checkpoint", 0, post_checkpoint},
 	{"POST", "/api/v1/runs/", "/resume", 0, post_resume},
 	{"POST", "/api/v1/runs/", "/replay", 0, post_replay},
 	{"POST", "/api/v1/groups", NULL, 0, post_group},

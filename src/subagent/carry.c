@@ -22,6 +22,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "subagent/record.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -355,7 +356,7 @@ static bool counts(int kind)
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
 	       kind == EVENT_ContextEdit || kind == EVENT_Waiting || kind == EVENT_Steering ||
-	       kind == EVENT_Custom;
+	       kind == EVENT_Custom || kind == EVENT_Checkpoint;
 }
 
 /* Room was made: that is the next input, not what was measured before. */
@@ -398,6 +399,8 @@ static int take_event(struct carry *c, const struct event_view *v)
 		rv = carry_steering(c, content);
 	else if (v->kind == EVENT_Custom)
 		carry_custom(c, content);
+	else if (v->kind == EVENT_Checkpoint)
+		rv = run_checkpoint_restore(c->run, content);
 	else
 		rv = take_state(c, content);
 	json_decref(content);

@@ -404,6 +404,22 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 	end(&c);
 }
 
+void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k)
+{
+	char call[16];
+	struct rec c;
+
+	snprintf(call, sizeof(call), "i%d", k->call);
+	begin(&c, d, r, EVENT_Checkpoint);
+	jw_str(&c.w, "name", k->name);
+	jw_int(&c.w, "lsn", (int64_t)k->lsn);
+	jw_int(&c.w, "messages", k->messages);
+	jw_str(&c.w, "hash", k->hash);
+	jw_str(&c.w, "callId", call);
+	jw_str(&c.w, "by", k->by);
+	end(&c);
+}
+
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w)
 {
 	const struct question *q = w->q;

@@ -7,6 +7,7 @@
 
 #include "agent/io.h"
 #include "agent/turn.h"
+#include "base/hash.h"
 #include "subagent/logbook.h"
 
 struct context_edit;
@@ -45,6 +46,15 @@ struct record_steering {
 	const char *request_id; /* of who said it; NULL or "": none */
 };
 void record_steering(struct draft *d, struct run *r, const struct record_steering *s);
+/* A name for where the run is. */
+struct record_checkpoint {
+	const char *name, *by;
+	int call;                    /* that a fork from it begins with */
+	uint64_t lsn;                /* up to it the logs were readable */
+	uint32_t messages;           /* lines of messages.jsonl */
+	char hash[HASH_HEX_LEN + 1]; /* over head and lines of the request so far */
+};
+void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k);
 struct question;
 struct record_waiting {
 	const struct question *q;

@@ -246,6 +246,7 @@ static int take_up(struct supervisor *sup, const struct catalog_row *row, struct
 	r->spawned_wall_ms = row->started_ms;
 	r->request_bytes = (int64_t)m->body.len;
 	r->messages_from = m->info.cut_at;
+	r->message_lines = jsonl_count(m->file, m->len);
 	hash_sha256_init(&r->prefix);
 	hash_sha256_add(&r->prefix, m->body.data ? m->body.data : "", m->body.len);
 	*out = r;

@@ -14,6 +14,7 @@
 #include "subagent/infer.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -69,6 +70,7 @@ void run_fini(struct run *r)
 	group_leave(r);
 	agent_fini(&r->agent);
 	person_free(r);
+	run_checkpoints_free(r);
 	ending_free(r);
 	draft_free(r->draft);
 	outbox_fini(&r->outbox);

@@ -1,5 +1,4 @@
-/* One run in this process: the machine and what the real world keeps beside it; not
- * its conversation. */
+/* One run in this process: the machine, what the real world keeps beside it. */
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
@@ -45,6 +44,7 @@ struct run {
 	struct run *next;              /* of a chain, until it starts */
 	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;         /* what it asks, what is said to it; or NULL */
+	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
 
 	/* record */
 	struct outbox outbox;
@@ -75,7 +75,7 @@ struct run {
 	uint64_t request_seen[8];     /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
 	bool turn_open, wordless; /* calls without a results line; no message after the head */
-	uint32_t *calls_before;   /* by iteration: calls in earlier turns; owned */
+	uint32_t message_lines, *calls_before; /* of its file; in turns before each iteration */
 	int32_t calls_cap, calls_at;
 	unsigned busy;       /* jobs and tool calls that still point here */
 	struct tool_env env; /* cwd_fd is owned */

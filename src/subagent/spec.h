@@ -37,6 +37,7 @@ struct op_spawn {
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
+	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
 	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 

@@ -17,6 +17,7 @@
 #include "subagent/infer_lines.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/world.h"
@@ -169,6 +170,7 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
+	r->message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
 	if (results > 0) { /* of the run before: read_result must not count them as its own */
 		snprintf(text, sizeof(text), "%u", results);

@@ -17,6 +17,7 @@
 #include "subagent/carry.h"
 #include "subagent/record.h"
 #include "subagent/room.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 
 static struct run *run_of(struct agent *a)
@@ -51,6 +52,7 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 		world_wake(r);
 		return;
 	}
+	r->message_lines += run_checkpoint_lines(r, d);
 	outbox_put(&r->outbox, d, level, done, r);
 }
 
