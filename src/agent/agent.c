@@ -39,7 +39,6 @@
 #include "codec/json.h"
 
 #define PAUSES_MAX 5 /* in a row are gone on from */
-#define NOTICE_MAX 1024
 
 enum step { STEP_AGAIN, STEP_WAIT };
 
@@ -649,48 +648,16 @@ static void start_tools(struct agent *a)
 	}
 }
 
-/* One notice as the world gets it, in the turn's arena; NULL: out of memory. */
-static const char *notice(struct agent *a, const char *text)
-{
-	const char *copy = NULL;
-	struct buf b;
-
-	buf_init(&b, NOTICE_MAX);
-	if (notice_format(&b, text) == 0)
-		copy = arena_copy(&a->turn->mem, b.data, b.len);
-	buf_fini(&b);
-	return copy;
-}
-
 /* Write the results and what the runtime has to say, then ask again. */
 static enum step give_results(struct agent *a)
 {
-	int64_t now = a->io->now(a), bytes;
-	unsigned near = limit_near(a, now), n = 0;
-	const char *notices[AGENT_NRESOURCES + 3];
-	char text[NOTICE_MAX / 2];
-	int rv;
+	const char *notices[WORDS_NOTICES];
+	unsigned near, n = 0;
+	int64_t bytes;
+	int rv = words_notices(a, notices, &n, &near);
 
-	if (a->turn->ncalls == 0 && !a->steered) {
-		words_note(a, text, sizeof(text));
-		notices[n++] = notice(a, text);
-	}
-	rv = words_repeats(a, text, sizeof(text));
 	if (rv != 0)
 		return finish_internal(a, rv);
-	if (text[0] != 0)
-		notices[n++] = notice(a, text);
-	for (unsigned r = 0; r < AGENT_NRESOURCES; r++) {
-		if (!(near & (1u << r)))
-			continue;
-		limit_sentence(a, (enum agent_resource)r, now, text);
-		notices[n++] = notice(a, text);
-	}
-	if (words_last(a, text, sizeof(text)))
-		notices[n++] = notice(a, text);
-	for (unsigned i = 0; i < n; i++)
-		if (notices[i] == NULL)
-			return finish_internal(a, AVA_ENOMEM);
 	bytes = a->io->save_results(a, a->turn, notices, n, near);
 	if (bytes < 0)
 		return finish_internal(a, (int)bytes);

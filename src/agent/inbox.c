@@ -67,6 +67,7 @@ void agent_restore(struct agent *a, const struct agent_past *p)
 	a->new_bytes = p->new_bytes;
 	a->iteration = p->iteration;
 	a->warned = p->warned;
+	a->shares = p->shares;
 	a->odd_replies = p->odd_replies;
 	a->pauses = p->pauses;
 	a->repairs = p->repairs;

@@ -16,7 +16,7 @@ struct agent_past {
 	int64_t measured_input; /* of the last call that had a reply */
 	int64_t new_bytes;      /* in the request since that reply, the reply too */
 	int32_t iteration;
-	uint16_t warned;
+	uint16_t warned, shares;
 	uint8_t odd_replies, pauses, repairs;
 	bool nudged, force_submit;
 	bool again;              /* the call of `iteration` has no reply: it is made again */

@@ -223,7 +223,8 @@ static void fork_or_join(const struct view *v)
 static void limit(const struct view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
-	const json_t *warned = json_object_get(v->content, "warned");
+	const json_t *warned = json_object_get(v->content, "warned"), *one;
+	size_t i;
 
 	buf_adds(v->out, "Limit");
 	if (budget != NULL)
@@ -235,6 +236,13 @@ static void limit(const struct view *v)
 		buf_adds(v->out, " warned ");
 		logtext_json(v->out, warned, TEXT_CHARS);
 	}
+	json_array_foreach(json_object_get(v->content, "shared"), i, one)
+	{
+		buf_addf(v->out, " warned %s %" PRId64 " of %" PRId64, str(one, "limit"),
+			 json_get_fixed(one, "used", 0, 0), json_get_fixed(one, "of", 0, 0));
+	}
+	if (json_get_bool(v->content, "last", false))
+		buf_adds(v->out, " last call");
 }
 
 static void exhausted(const struct view *v)

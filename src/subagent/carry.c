@@ -327,6 +327,7 @@ static void take_limit(struct carry *c, const json_t *content)
 	const json_t *warned = json_object_get(content, "warned");
 
 	carry_raised(c, content);
+	carry_shared(c, content);
 	for (unsigned i = 0; i < AGENT_NRESOURCES; i++) {
 		if (!has_word(warned, agent_resource_names[i]))
 			continue;

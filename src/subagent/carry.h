@@ -68,6 +68,7 @@ int carry_last(struct carry *c, const json_t *value);
 void carry_overflow(struct carry *c, const char *sentence);
 void carry_custom(struct carry *c, const json_t *content);
 void carry_raised(struct carry *c, const json_t *content); /* of a Limit */
+void carry_shared(struct carry *c, const json_t *content);
 void carry_forget(struct carry *c);
 
 struct carry *carry_new(struct run *r);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shared.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "codec/json.h"
@@ -115,6 +116,22 @@ void carry_custom(struct carry *c, const json_t *content)
 		given &= c->calls[i].answered;
 	c->counted |= given;
 	carry_forget(c);
+}
+
+/* What the model was told of limits that the run shares with others. */
+void carry_shared(struct carry *c, const json_t *content)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(content, "shared"), i, one)
+	{
+		const char *name = json_get_str(one, "limit");
+
+		for (unsigned s = 0; name && s < AGENT_NSHARES; s++)
+			if (strcmp(agent_share_names[s], name) == 0)
+				c->past.shares |= (uint16_t)(1u << s);
+	}
 }
 
 /* A person let the run pass a limit: the model is told again when it comes near. */

@@ -16,10 +16,13 @@
 #include <string.h>
 
 #include "agent/limit.h"
+#include "agent/shared.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "subagent/group.h"
 #include "subagent/infer.h"
+#include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -147,4 +150,42 @@ void infer_money_settle(struct run *r)
 		r->counted_microusd = 0;
 	budget_settle(&r->hold, total - r->counted_microusd);
 	r->counted_microusd = total;
+}
+
+static void look(struct agent_shared *out, enum agent_share share, int64_t used, int64_t limit)
+{
+	if (!shared_near(used, limit))
+		return;
+	out->near |= 1u << share;
+	out->of[share].used = used;
+	out->of[share].limit = limit;
+}
+
+static bool limited(const struct budget *b)
+{
+	return b && b->limit != BUDGET_NO_LIMIT;
+}
+
+void infer_money_shared(struct agent *a, struct agent_shared *out)
+{
+	struct run *r = a->world;
+	const struct budget *group = r->hold.of[BUDGET_GROUP], *day = r->hold.of[BUDGET_DAY];
+	struct draft *d;
+
+	if (r->place)
+		return;
+	turn_day(r->sup);
+	if (limited(group))
+		look(out, SHARE_GROUP_COST, group->spent, group->limit);
+	if (r->group)
+		look(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
+	if (limited(day))
+		look(out, SHARE_DAY_COST, day->spent, day->limit);
+	out->near &= ~(unsigned)a->shares;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
+		out->last |= limited(r->hold.of[i]) && agent_can_submit(a) &&
+			     limit_last_of(a, budget_rest(r->hold.of[i]));
+	d = out->near || out->last ? world_draft(r) : NULL;
+	if (d)
+		record_shared(d, r, out);
 }

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+struct agent;
+struct agent_shared;
+
 struct infer_job;
 struct run;
 struct supervisor;
@@ -23,5 +26,7 @@ int infer_money_ask(struct infer_job *j);
 void infer_money_stop(struct run *r);
 /* The run's totals have changed, or no call is under way any more. */
 void infer_money_settle(struct run *r);
+/* agent_io.shared. */
+void infer_money_shared(struct agent *a, struct agent_shared *out);
 
 #endif

@@ -502,6 +502,28 @@ void record_warned(struct draft *d, struct run *r, unsigned warned)
 	end(&c);
 }
 
+void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Limit);
+	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	jw_array(&c.w, "shared");
+	for (unsigned i = 0; i < AGENT_NSHARES; i++) {
+		if (!(s->near & (1u << i)))
+			continue;
+		jw_object(&c.w, NULL);
+		jw_str(&c.w, "limit", agent_share_names[i]);
+		jw_fixed(&c.w, "used", s->of[i].used, i == SHARE_GROUP_TIME ? 3 : 4);
+		jw_fixed(&c.w, "of", s->of[i].limit, i == SHARE_GROUP_TIME ? 3 : 4);
+		jw_end(&c.w);
+	}
+	jw_end(&c.w);
+	if (s->last)
+		jw_bool(&c.w, "last", true);
+	end(&c);
+}
+
 void record_exhausted(struct draft *d, struct run *r, const char *resource)
 {
 	struct rec c;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/io.h"
+#include "agent/shared.h"
 #include "agent/turn.h"
 #include "base/hash.h"
 #include "subagent/logbook.h"
@@ -69,6 +70,7 @@ void record_context_edit(struct draft *d, struct run *r, const struct agent_comp
 void record_activity(struct draft *d, struct run *r, const char *text);
 void record_limits(struct draft *d, struct run *r); /* Limit: as they are now */
 void record_warned(struct draft *d, struct run *r, unsigned warned);
+void record_shared(struct draft *d, struct run *r, const struct agent_shared *s);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
 /* SubagentComplete (run, last; and day), the catalog's end row. */

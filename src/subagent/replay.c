@@ -428,6 +428,7 @@ static void reply_again(struct replay *p)
 		.new_bytes = a->new_bytes,
 		.iteration = a->iteration,
 		.warned = a->warned,
+		.shares = a->shares,
 		.odd_replies = a->odd_replies,
 		.pauses = a->pauses,
 		.repairs = a->repairs,

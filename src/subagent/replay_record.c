@@ -93,7 +93,8 @@ static bool matters(const struct record *r, const struct trace_event *e)
 	case EVENT_SubagentComplete:
 		return true;
 	case EVENT_Limit:
-		return json_object_get(r->content, "warned") != NULL;
+		return json_object_get(r->content, "warned") != NULL ||
+		       json_object_get(r->content, "shared") != NULL;
 	default:
 		return false;
 	}

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/shared.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -654,6 +655,35 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	p->saves_due++;
 }
 
+/* What others had used, and the clock of its group: it was written down. */
+static void replay_shared(struct agent *a, struct agent_shared *out)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e = record_peek(&p->rec);
+	const json_t *list, *one;
+	size_t i;
+
+	list = json_object_get(p->rec.content, "shared");
+	if (e == NULL || e->kind != EVENT_Limit || list == NULL)
+		return;
+	json_array_foreach(list, i, one)
+	{
+		const char *name = json_get_str(one, "limit");
+
+		for (unsigned s = 0; name != NULL && s < AGENT_NSHARES; s++) {
+			if (strcmp(agent_share_names[s], name) != 0)
+				continue;
+			out->near |= 1u << s;
+			out->of[s].used =
+				json_get_fixed(one, "used", s == SHARE_GROUP_TIME ? 3 : 4, 0);
+			out->of[s].limit =
+				json_get_fixed(one, "of", s == SHARE_GROUP_TIME ? 3 : 4, 0);
+		}
+	}
+	out->last = json_get_bool(p->rec.content, "last", false);
+	record_take(&p->rec);
+}
+
 const struct agent_io replay_io = {
 	.now = replay_now,
 	.wake_at = replay_wake_at,
@@ -670,4 +700,5 @@ const struct agent_io replay_io = {
 	.compact = replay_compact,
 	.ask = replay_ask,
 	.ask_end = replay_ask_end,
+	.shared = replay_shared,
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/words.h"
 #include "base/clock.h"
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
@@ -167,19 +168,17 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	return added;
 }
 
-#define NOTICES_MAX (AGENT_NRESOURCES + 4) /* of the machine's */
-
 /* The line of a turn's results: behind them its notices, then what people said. */
 static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
 			    unsigned nnotices)
 {
-	const char *all[NOTICES_MAX + PERSON_SAID_MAX];
+	const char *all[WORDS_NOTICES + PERSON_SAID_MAX];
 	struct buf line;
 	int64_t added;
 	unsigned n;
 	int rv;
 
-	assert(nnotices <= NOTICES_MAX);
+	assert(nnotices <= WORDS_NOTICES);
 	for (n = 0; n < nnotices; n++)
 		all[n] = notices[n];
 	n += person_notices(r, all + n);
@@ -272,4 +271,5 @@ const struct agent_io world_io = {
 	.ask_end = person_ask_end,
 	.save_end = ending_start,
 	.done = world_done,
+	.shared = infer_money_shared,
 };

@@ -67,6 +67,22 @@ equal 'and is told of once' 50 "$(day | jq -r 'select(.eventType == "SubagentCom
 equal 'one Join, with all of them' '[50]' \
 	"$(day | jq -c 'select(.eventType == "Join") | .content.branchCount' | jq -sc .)"
 
+# Each run is told once that the money of all is nearly used up, and makes its last call
+# with submit_result when what is left pays no other one.
+told() { cat "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | jq -r "select(.eventType == \"Limit\" and $1) | .agentId"; }
+told '(.content.shared // [] | map(.limit) | index("group_cost"))' | sort >"$T/near"
+told '.content.last' | sort -u >"$T/last"
+note "told that it is near: $(wc -l <"$T/near"), that it is the last call: $(wc -l <"$T/last")"
+check 'runs were told of it' [ -s "$T/near" ]
+equal 'once each' '' "$(uniq -d "$T/near")"
+check 'and that their next reply is the last' [ -s "$T/last" ]
+status_of() { jq -r --arg id "$1" '.runs[] | select(.subagent_id == $id).status' "$T/group"; }
+equal 'those who could make that call ended with a result' '' "$(while read -r id; do
+	grep -h '"eventType":"InferEnd"' "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" | tail -n 1 >"$T/call"
+	grep -q '"force_submit"' "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" || continue
+	grep -q '"errorClass"' "$T/call" || [ "$(status_of "$id")" = success ] || echo "$id"
+done <"$T/last")"
+
 all_replay 'every run replays identically'
 
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
