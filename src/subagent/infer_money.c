@@ -8,7 +8,9 @@
  * reply that was delivered, and not yet counted, still holds its reservation.
  *
  * A day is a local date. At its turn the budget begins anew; what was reserved
- * the day before is counted on the day it is settled. */
+ * the day before is counted on the day it is settled. A clock that is set back over
+ * midnight brings no new budget, neither then nor when midnight comes again: the
+ * later day goes on, over a restart too. */
 #include "subagent/infer_money.h"
 
 #include <inttypes.h>
@@ -38,12 +40,26 @@ void infer_money_init(struct supervisor *s)
 	budget_init(&s->day, day_limit(s));
 }
 
+/* A clock that was set back by more than that shows another time, not yesterday. */
+#define BACK_MS 86400000
+
+void infer_money_seen(struct supervisor *s, int64_t wall_ms)
+{
+	char date[sizeof(s->day_date)];
+
+	if (wall_ms > clock_wall_ms() + BACK_MS)
+		return;
+	clock_local_date(wall_ms, date);
+	if (strcmp(date, s->day_date) > 0)
+		memcpy(s->day_date, date, sizeof(date));
+}
+
 void infer_money_restore(struct supervisor *s)
 {
-	int64_t now = clock_wall_ms();
-
-	clock_local_date(now, s->day_date);
-	s->day.spent += spend_today(&s->spend, now).microusd;
+	infer_money_seen(s, clock_wall_ms());
+	infer_money_seen(s, s->spend.newest_ms);
+	if (strcmp(s->spend.day, s->day_date) == 0)
+		s->day.spent += s->spend.microusd;
 }
 
 static void turn_day(struct supervisor *s)

@@ -13,7 +13,9 @@ struct run;
 struct supervisor;
 
 void infer_money_init(struct supervisor *s);
-/* After a restart: what the runs that ended today have cost, whoever counts it. */
+/* After a restart: a run that goes on was at work then, by the clock on the wall. */
+void infer_money_seen(struct supervisor *s, int64_t wall_ms);
+/* And what the runs that ended today have cost, whoever counts it. */
 void infer_money_restore(struct supervisor *s);
 /* What counts against the budget of the day that it is now, micro-USD. */
 int64_t infer_money_day(struct supervisor *s);

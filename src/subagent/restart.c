@@ -297,6 +297,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	}
 	if (c) {
 		infer_money_settle(r);
+		infer_money_seen(sup, c->last_ms);
 		group_seen(r, c->last_ms);
 	}
 	carry_free(c);
