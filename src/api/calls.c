@@ -80,6 +80,21 @@ int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, str
 	return list(rt, rv, sizeof(struct ava_run), (const void **)&out->runs, &out->nruns, err);
 }
 
+int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
+	       struct ava_proposal *proposal, struct ava_error *err)
+{
+	const struct ava_resume as_it_was = {0};
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = runtime_id("run", run, err);
+	if (rv == 0)
+		rv = rt->b->ops->resume(rt->b, run, resume ? resume : &as_it_was, &rt->answer,
+					proposal, err);
+	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+}
+
 int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
@@ -144,6 +159,21 @@ int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, str
 	if (rv == 0)
 		rv = rt->b->ops->status(rt->b, run, &rt->answer, out, err);
 	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+}
+
+int ava_replay(struct ava_runtime *rt, const char *run, int lenient, struct ava_replay *out,
+	       struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	*out = (struct ava_replay){0};
+	rv = runtime_id("run", run, err);
+	if (rv == 0)
+		rv = rt->b->ops->replay(rt->b, run, lenient != 0, &rt->answer, out, err);
+	return list(rt, rv, sizeof(struct ava_difference), (const void **)&out->differences,
+		    &out->ndifferences, err);
 }
 
 int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)

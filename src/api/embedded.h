@@ -41,6 +41,10 @@ int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer
 		     struct ava_proposal *p, struct ava_error *err);
 int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
 			   struct ava_proposal *p, struct ava_error *err);
+int embedded_resume(struct backend *b, const char *run, const struct ava_resume *r,
+		    struct answer *out, struct ava_proposal *p, struct ava_error *err);
+int embedded_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
+		    struct ava_replay *r, struct ava_error *err);
 int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 		   struct ava_error *err);
 int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,

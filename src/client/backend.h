@@ -59,6 +59,11 @@ struct backend_ops {
 	/* Rows: struct ava_run; the front puts them into *g. */
 	int (*group)(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 		     struct ava_error *err);
+	int (*resume)(struct backend *b, const char *run, const struct ava_resume *r,
+		      struct answer *out, struct ava_proposal *p, struct ava_error *err);
+	/* Rows: struct ava_difference; the front puts them into *r. */
+	int (*replay)(struct backend *b, const char *run, bool lenient, struct answer *out,
+		      struct ava_replay *r, struct ava_error *err);
 	int (*spawn)(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
 		     struct ava_error *err);
 	int (*confirm)(struct backend *b, const char *id, const char *words, struct answer *out,

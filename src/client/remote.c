@@ -210,6 +210,39 @@ static int remote_propose_group(struct backend *b, const struct ava_spawn_group 
 	return rv;
 }
 
+static int remote_resume(struct backend *b, const char *run, const struct ava_resume *r,
+			 struct answer *out, struct ava_proposal *p, struct ava_error *err)
+{
+	json_t *o = NULL;
+	struct buf body;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	remote_write_resume(&body, r);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/resume", body.data, NULL, &o,
+			       err);
+	buf_fini(&body);
+	if (rv == 0)
+		remote_read_proposal(o, out, p);
+	json_decref(o);
+	return rv;
+}
+
+static int remote_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
+			 struct ava_replay *r, struct ava_error *err)
+{
+	const char *body = lenient ? "{\"lenient\":true}" : "{}";
+	json_t *o = NULL;
+	int rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/replay", body, NULL, &o, err);
+
+	if (rv == 0)
+		remote_read_replay(o, out, r);
+	json_decref(o);
+	return rv;
+}
+
 static int remote_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 			struct ava_error *err)
 {
@@ -656,6 +689,8 @@ static const struct backend_ops remote_ops = {
 	.propose = remote_propose,
 	.propose_group = remote_propose_group,
 	.group = remote_group,
+	.resume = remote_resume,
+	.replay = remote_replay,
 	.spawn = remote_spawn,
 	.confirm = remote_confirm,
 	.reject = remote_reject,

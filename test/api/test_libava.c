@@ -779,11 +779,10 @@ static void test_environment(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define BOTH                                                                                       \
-	TEST(test_run), TEST(test_cancel), TEST(test_steer), TEST(test_checkpoint),                \
-		TEST(test_request_id), TEST(test_limits), TEST(test_arguments),                    \
-		TEST(test_propose), TEST(test_answers), TEST(test_events), TEST(test_callbacks),   \
-		TEST(test_from_beginning), TEST(test_session), TEST(test_open_errors),             \
-		TEST(test_again)
+	TEST(test_run), TEST(test_cancel), TEST(test_steer), TEST(test_request_id),                \
+		TEST(test_limits), TEST(test_arguments), TEST(test_propose), TEST(test_answers),   \
+		TEST(test_events), TEST(test_callbacks), TEST(test_from_beginning),                \
+		TEST(test_session), TEST(test_open_errors), TEST(test_again)
 
 int main(void)
 {
