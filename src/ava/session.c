@@ -247,7 +247,7 @@ static void show(struct session *s, struct op_session *out)
 		.id = s->id,
 		.cwd = s->cwd ? s->cwd : "",
 		.user_id = s->user ? s->user : "",
-		.model = t          ? t->run.spec->model.id
+		.model = t          ? t->run.spec->model->id
 			 : s->model ? s->model
 				    : "",
 		.title = s->title ? s->title : "",

@@ -189,7 +189,7 @@ static int write_turn(struct talk *t, int64_t *added)
 	buf_init(&line, 16u << 20);
 	rv = talk_compose(&text, t);
 	if (rv == 0)
-		rv = t->run.spec->model.dialect->encode_user(&line, text.data, text.len);
+		rv = t->run.spec->model->dialect->encode_user(&line, text.data, text.len);
 	if (rv == 0)
 		rv = put_line(t, &line, added);
 	if (rv == 0) {

@@ -86,7 +86,7 @@ static void entry(struct talk *t, struct draft *d, const struct turn *turn,
 	draft_entry_id(d, id);
 	buf_init(&b, 16u << 20);
 	if (turn)
-		session_assistant(&b, &e, turn, &t->run.spec->model);
+		session_assistant(&b, &e, turn, t->run.spec->model);
 	else
 		session_tool_result(&b, &e, call);
 	draft_entry(d, t->session->path, id, &b);
@@ -214,7 +214,7 @@ static void write_failure(struct talk *t, struct draft *d, const struct agent_en
 	failure_text(t, e, text);
 	draft_entry_id(d, id);
 	buf_init(&b, 64u << 10);
-	session_failure(&b, &at, &t->run.spec->model, e->status == AVA_CANCELLED, text);
+	session_failure(&b, &at, t->run.spec->model, e->status == AVA_CANCELLED, text);
 	draft_entry(d, t->session->path, id, &b);
 	buf_fini(&b);
 	if (e->exhausted)

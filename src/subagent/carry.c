@@ -547,7 +547,7 @@ static int answer_recorded(struct carry *c, struct turn *t)
 static int last_reply(struct carry *c, const struct buf *body, const struct messages_info *info,
 		      struct turn **out, struct ava_error *err)
 {
-	const struct dialect *d = c->run->spec->model.dialect;
+	const struct dialect *d = c->run->spec->model->dialect;
 	struct turn *t = turn_new();
 	int rv = t ? d->open_calls(body->data + info->head_len, body->len - info->head_len, t, err)
 		   : AVA_ENOMEM;

@@ -133,7 +133,7 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "role", s->role->name);
 	preview(&c, "task", s->task, strlen(s->task));
-	jw_str(&c.w, "model", s->model.id);
+	jw_str(&c.w, "model", s->model->id);
 	write_limits(&c.w, "limits", &s->agent.limits);
 	jw_array(&c.w, "tools");
 	for (unsigned i = 0; i < s->agent.ntools; i++)
@@ -155,7 +155,7 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "configHash", s->hash);
 	if (s->group.id[0])
 		jw_str(&c.w, "groupId", s->group.id);
-	c.meta.model_id = s->model.id;
+	c.meta.model_id = s->model->id;
 	end_at(&c, true);
 	record_limits(d, r);
 }
@@ -190,7 +190,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 
 	begin(&c, d, r, EVENT_InferStart);
 	jw_str(&c.w, "callId", r->infer_id);
-	jw_str(&c.w, "model", r->spec->model.id);
+	jw_str(&c.w, "model", r->spec->model->id);
 	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
 	jw_int(&c.w, "maxOutput", call->max_output);
 	jw_array(&c.w, "notices");
@@ -202,7 +202,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	jw_str(&c.w, "requestHash", request_hash);
 	write_clock(&c);
 	c.meta.iteration = call->iteration;
-	c.meta.model_id = r->spec->model.id;
+	c.meta.model_id = r->spec->model->id;
 	end(&c);
 }
 
@@ -267,7 +267,7 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.input_tokens = u->input;
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
-	c->meta.model_id = c->r->spec->model.id;
+	c->meta.model_id = c->r->spec->model->id;
 	if (c->r->infer_started_ms) /* else it was an earlier process that asked */
 		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
 }
@@ -574,7 +574,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->session_id = s->session_id;
 	row->user_id = s->user_id;
 	row->role = s->role->name;
-	row->model = s->model.id;
+	row->model = s->model->id;
 	row->request_id = s->request_id;
 	row->origin = s->origin;
 	row->group_id = s->group.id;
@@ -662,7 +662,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.input_tokens = r->agent.totals.input;
 	c.meta.output_tokens = r->agent.totals.output;
 	c.meta.duration_ms = run_elapsed_ms(r);
-	c.meta.model_id = r->spec->model.id;
+	c.meta.model_id = r->spec->model->id;
 	end_at(&c, true);
 	record_catalog_end(d, r, status, stop_reason);
 }
@@ -705,7 +705,7 @@ static void session_event(struct draft *d, struct run *r, struct session_agent_e
 	a->run = r->id.text;
 	a->requested_by = s->user_id[0] ? s->user_id : "assistant";
 	a->role = s->role->name;
-	a->model = s->model.id;
+	a->model = s->model->id;
 	a->started_ms = r->spawned_wall_ms;
 	buf_init(&b, CONTENT_MAX);
 	session_agent_event(&b, &e, a);

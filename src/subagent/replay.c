@@ -155,7 +155,7 @@ static int turn_from(struct replay *p, struct turn *t)
 		return 0;
 	if (record_line(&p->rec, &line, &len) != RECORD_ASSISTANT)
 		return AVA_ENOENT;
-	rv = p->spec->model.dialect->open_calls(line, len, t, NULL);
+	rv = p->spec->model->dialect->open_calls(line, len, t, NULL);
 	t->wire = arena_copy(&t->mem, line, len);
 	t->wire_len = len;
 	if (rv == 0 && t->wire == NULL)

@@ -102,9 +102,9 @@ int replay_foreign_results(struct replay *p, struct ava_error *err)
 	buf_init(&body, (size_t)256 << 20);
 	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
 	if (rv == 0)
-		rv = p->spec->model.dialect->results(body.data + info.head_len,
-						     body.len - info.head_len, foreign_result, p,
-						     err);
+		rv = p->spec->model->dialect->results(body.data + info.head_len,
+						      body.len - info.head_len, foreign_result, p,
+						      err);
 	buf_fini(&body);
 	return rv;
 }
@@ -301,7 +301,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 {
 	struct replay *p = replay_of(a);
 	struct context_ask ask = {
-		.dialect = p->spec->model.dialect,
+		.dialect = p->spec->model->dialect,
 		.want = *c,
 		.repeats = a->repeats,
 		.name = call_name,
@@ -418,7 +418,7 @@ static size_t lines_of(const struct replay *p, const struct turn *t, const char 
 	buf_init(&mine, LINES_MAX);
 	if (p->agent.steers > 0)
 		notices[n] = "x";
-	if (p->spec->model.dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
+	if (p->spec->model->dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
 		    0 &&
 	    mine.len > 0)
 		lines = 1;
@@ -454,7 +454,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 			n += said_joined(recorded.data + skip, recorded.len - skip, &t->mem,
 					 notices, nnotices, all + n);
 	}
-	rv = p->spec->model.dialect->encode_results(&mine, t, all, n);
+	rv = p->spec->model->dialect->encode_results(&mine, t, all, n);
 	if (rv != 0) {
 		added = rv;
 	} else if (lines == 0 && mine.len > 0) {

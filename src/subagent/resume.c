@@ -90,7 +90,7 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 {
 	const json_t *tools = json_object_get(was, "tools");
 	const char *model = json_get_str(was, "model");
-	bool same = model && strcmp(model, s->model.id) == 0 &&
+	bool same = model && strcmp(model, s->model->id) == 0 &&
 		    json_array_size(tools) == s->agent.ntools &&
 		    json_get_bool(was, "thinking", false) == s->thinking;
 
@@ -135,7 +135,7 @@ static int add_notice(const struct run_spec *s, struct buf *out)
 	buf_init(&text, 4096);
 	rv = notice_format(&text, says);
 	if (rv == 0)
-		rv = s->model.dialect->encode_user(out, text.data, text.len);
+		rv = s->model->dialect->encode_user(out, text.data, text.len);
 	buf_fini(&text);
 	return rv == 0 ? buf_addc(out, '\n') : rv;
 }
@@ -152,7 +152,7 @@ static int count_result(size_t k, const char *text, size_t len, bool is_error, v
 static int take_request(struct run *r, const struct buf *file, unsigned *results,
 			struct ava_error *err)
 {
-	const struct dialect *d = r->spec->model.dialect;
+	const struct dialect *d = r->spec->model->dialect;
 	struct messages_info info;
 	struct buf body;
 	int rv;
@@ -178,13 +178,13 @@ static int same_dialect(const struct run *r, const json_t *line, struct ava_erro
 {
 	const char *was = json_get_str(json_object_get(line, "spec"), "dialect");
 
-	if (was && strcmp(was, r->spec->model.dialect->name) == 0)
+	if (was && strcmp(was, r->spec->model->dialect->name) == 0)
 		return 0;
 	return err_set(err, AVA_EUNSUPPORTED,
 		       "run %s spoke with its model in the form \"%.20s\", %s needs \"%s\": resume "
 		       "it with a model of the same kind",
-		       r->spec->resumed_from, was ? was : "", r->spec->model.id,
-		       r->spec->model.dialect->name);
+		       r->spec->resumed_from, was ? was : "", r->spec->model->id,
+		       r->spec->model->dialect->name);
 }
 
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err)

@@ -68,7 +68,7 @@ static void job_work(struct os_work *w)
 	struct room_job *j = w->priv;
 	struct run *r = j->run;
 	struct context_ask ask = {
-		.dialect = r->spec->model.dialect,
+		.dialect = r->spec->model->dialect,
 		.want = j->want,
 		.repeats = r->agent.repeats,
 		.name = room_call_name,

@@ -54,7 +54,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	r->cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
 	buf_init(&r->artifacts, 1u << 20);
 	r->timer = os_timer_new(sup->loop, run_timer, r);
-	if (!r->timer || infer_init(r) != 0) {
+	if (!r->timer) {
 		run_fini(r);
 		return AVA_ENOMEM;
 	}

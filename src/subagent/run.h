@@ -59,7 +59,7 @@ struct run {
 
 	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; a local model's delay */
+	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; of its calls, or NULL */
 	struct infer_job *job;                   /* model call in flight, at the gate or parked */
 	struct budget_hold hold;                 /* money of the call under way (infer_money.c) */
 	int64_t counted_microusd;                /* of its totals, in the budgets of `hold` */

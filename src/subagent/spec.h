@@ -50,10 +50,10 @@ struct run_spec {
 	const struct role *role;
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
-	const char *resumed_from; /* the run that it goes on from; "": none */
-	struct model model;
+	const char *resumed_from;           /* the run that it goes on from; "": none */
+	const struct model *model, *shared; /* spec_set_model; the first one, counted */
 	struct agent_spec agent;
-	const struct tool *tools[ROLE_MAX_TOOLS], *ask_before[ROLE_MAX_TOOLS];
+	const struct tool **tools, **ask_before; /* as many as `agent` says; ROLE_MAX_TOOLS */
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
@@ -63,7 +63,7 @@ struct run_spec {
 	json_t *output_schema; /* owned; NULL: any output */
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
-	const char *config;    /* canonical JSON */
+	char *config;          /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -81,6 +81,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 /* What an amendment line changes: {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
+void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
 /* The request alone, as spec_build checks it first. */
 int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava_error *err);
 

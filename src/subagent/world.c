@@ -123,6 +123,7 @@ static void world_slot_drop(struct agent *a)
 	struct run *r = run_of(a);
 
 	supervisor_slot_drop(r);
+	infer_wait_long(r);
 	if (r->env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
 	close(r->env.cwd_fd); /* it may wait for days */
@@ -183,7 +184,7 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 		all[n] = notices[n];
 	n += person_notices(r, all + n);
 	buf_init(&line, 32u << 20);
-	rv = r->spec->model.dialect->encode_results(&line, t, all, n);
+	rv = r->spec->model->dialect->encode_results(&line, t, all, n);
 	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
 	buf_fini(&line);
 	return added;
