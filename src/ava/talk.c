@@ -327,6 +327,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	if (!t)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->session = s;
+	t->spoke_ms = s->there ? clock_wall_ms() : 0; /* what was shown last is not known */
 	list_init(&t->node);
 	list_init(&t->saying);
 	list_init(&t->inputs);
@@ -376,7 +377,10 @@ void talk_free(struct talk *t)
 	while (!list_empty(&t->inputs)) {
 		struct input *in = LIST_FIRST(&t->inputs, struct input, node);
 
-		free(in->answer);
+		if (in->answer && in->answer->outlives)
+			in->answer->in = NULL;
+		else
+			free(in->answer);
 		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))

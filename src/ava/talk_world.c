@@ -132,8 +132,10 @@ static int64_t save_reply(struct agent *a, const struct turn *turn, bool wait)
 		return AVA_ENOMEM;
 	if (turn->wire_len > 0)
 		entry(t, d, turn, NULL);
-	if (turn->text_len > 0)
+	if (turn->text_len > 0) {
+		t->spoke_ms = clock_wall_ms();
 		say(t, d, turn->text, turn->text_len);
+	}
 	talk_mark_turn(t, d, !last, turn->ncalls);
 	return world_io.save_reply(a, turn, wait);
 }

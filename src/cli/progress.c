@@ -68,6 +68,7 @@ void progress_spawning(const struct progress *p, const char *run)
 /* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
 static void question(struct progress *p, const json_t *c)
 {
+	bool approval = strcmp(str(c, "kind"), "approval") == 0;
 	const json_t *choice;
 	size_t i;
 
@@ -85,9 +86,11 @@ static void question(struct progress *p, const json_t *c)
 		fputc(')', p->f);
 	line_end(p->f);
 	fputs("Answer with: ", p->f);
+	if (approval && p->chat)
+		fputs("yes or no, or later ", p->f);
 	fputs(p->chat ? "/steer " : "ava steer ", p->f);
 	term_str(p->f, str(c, "subagentId"));
-	fputs(strcmp(str(c, "kind"), "approval") == 0 ? " yes|no" : " TEXT", p->f);
+	fputs(approval ? " yes|no" : " TEXT", p->f);
 	line_end(p->f);
 }
 
