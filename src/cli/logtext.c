@@ -394,20 +394,23 @@ static void print_line(const struct logtext *l, FILE *f, const json_t *event,
 		       const struct buf *text, int64_t time_ms)
 {
 	const char *agent = str(event, "agentId");
+	const struct format clock = format_clock(time_ms);
+	size_t indent = strlen(clock.text) + 3, column = indent;
 	enum term_colour colour = colour_of(event);
 
 	term_colour(f, TERM_DIM);
-	fprintf(f, "[%s]", format_clock(time_ms).text);
+	fprintf(f, "[%s]", clock.text);
 	if (l->agents && agent[0] != '\0' && strcmp(agent, "ava") != 0) {
 		fputs(" [", f);
 		term_str(f, agent);
 		fputc(']', f);
+		column += term_columns(agent, strlen(agent)) + 3;
 	}
 	term_colour(f, TERM_PLAIN);
 	fputc(' ', f);
 	if (colour != TERM_PLAIN)
 		term_colour(f, colour);
-	term_text(f, text->data, text->len, false);
+	term_wrapped_line(f, text->data, text->len, column, indent);
 	if (colour != TERM_PLAIN)
 		term_colour(f, TERM_PLAIN);
 	fputc('\n', f);

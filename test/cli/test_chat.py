@@ -48,6 +48,10 @@ def until(test):
     return True
 
 
+def logs_of(run):
+    return ava("logs", run, "-n", "20").splitlines()
+
+
 def runs():
     return json.loads(ava("ps", "-a", "--json"))
 
@@ -512,6 +516,14 @@ def test_narrow():
     check("40 columns: lines end between two words",
           re.search(r"\(S-[0-9a-f]+\)\.\.\.", t.text()) and
           "(offline model, no\n  key and no network)" in t.text(), t.text())
+    t.say("/logs")
+    t.see("SubagentComplete")
+    t.prompt()
+    shown = " ".join(t.text().split())
+    logged = [line.split() for line in logs_of(runs()[0]["subagent_id"])]
+    whole = [words for words in logged if max(map(len, words)) < 28]
+    check("40 columns: lines of a log, too", len(whole) > 3 and
+          all(" ".join(words) in shown for words in whole), (whole, t.text()))
     check("40 columns: updates take one row each",
           all(len(line) <= 40 for line in t.screen.lines()), t.text())
     check("leaves", t.leave() == 0)
