@@ -352,6 +352,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->request_order);
 	list_init(&c->sessions);
 	list_init(&c->talks);
+	list_init(&c->resumings);
 	list_init(&c->steerings);
 	list_init(&c->watches);
 	strmap_init(&c->session_by_id);

@@ -44,6 +44,7 @@ struct core {
 	struct list talks; /* those in memory, last used last */
 	unsigned nsessions, resting_max;
 	struct os_task rest;           /* ava/session_rest.c */
+	struct list resumings;         /* requests to resume, on their way (ava/resume.c) */
 	struct list steerings;         /* with request ids, on their way (ava/steer.c) */
 	unsigned njobs;                /* at work (ava/job.h) */
 	bool stopping;                 /* no more of them */

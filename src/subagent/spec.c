@@ -14,6 +14,7 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model_share.h"
+#include "subagent/resume.h"
 #include "subagent/spec_ask.h"
 #include "subagent/spec_model.h"
 
@@ -34,6 +35,7 @@ void spec_free(struct run_spec *s)
 		return;
 	json_decref(s->output_schema);
 	model_unshare(s->shared);
+	resumed_free(s->resumed);
 	arena_fini(&s->mem);
 	free(s->config);
 	free(s);
