@@ -331,6 +331,10 @@ static void test_get(void **state)
 	assert_null(json_get_str(v, "i"));
 	assert_null(json_get_str(v, "absent"));
 	assert_null(json_get_str(json_object_get(v, "s"), "s"));
+	assert_string_equal(json_str(v, "s"), "x");
+	assert_string_equal(json_str(v, "i"), "");
+	assert_string_equal(json_str(v, "absent"), "");
+	assert_string_equal(json_str(NULL, "s"), "");
 	assert_int_equal(json_get_int(v, "i", 5), -7);
 	assert_int_equal(json_get_int(v, "r", 5), 5);
 	assert_int_equal(json_get_int(NULL, "r", 5), 5);
