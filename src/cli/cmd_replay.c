@@ -49,13 +49,6 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void print_side(const char *name, const char *text)
 {
 	printf("    %s: ", name);
@@ -66,11 +59,11 @@ static void print_side(const char *name, const char *text)
 static void print_difference(const json_t *d)
 {
 	int64_t byte = json_get_int(d, "byte", -1);
-	const char *call = str(d, "call_id");
+	const char *call = json_str(d, "call_id");
 
 	if (json_get_int(d, "seq", 0) > 0) {
 		printf("  event %" PRId64 " (", json_get_int(d, "seq", 0));
-		term_str(stdout, str(d, "eventType"));
+		term_str(stdout, json_str(d, "eventType"));
 		if (call[0] != '\0') {
 			putchar(' ');
 			term_str(stdout, call);
@@ -79,14 +72,14 @@ static void print_difference(const json_t *d)
 	} else {
 		fputs("  behind the last event: ", stdout);
 	}
-	term_str(stdout, str(d, "what"));
+	term_str(stdout, json_str(d, "what"));
 	if (byte >= 0)
 		printf(" differs at byte %" PRId64, byte);
 	else
 		fputs(" differs", stdout);
 	putchar('\n');
-	print_side("recorded", str(d, "recorded"));
-	print_side("replayed", str(d, "replayed"));
+	print_side("recorded", json_str(d, "recorded"));
+	print_side("replayed", json_str(d, "replayed"));
 }
 
 static void print_report(const char *id, const json_t *report)
@@ -97,9 +90,9 @@ static void print_report(const char *id, const json_t *report)
 	printf("%s %s: %" PRId64 " model calls, %" PRId64 " events\n", id,
 	       identical ? "replays identically" : "does not replay identically",
 	       json_get_int(report, "turns", 0), json_get_int(report, "events", 0));
-	if (str(report, "reason")[0] != '\0') {
+	if (json_str(report, "reason")[0] != '\0') {
 		fputs("  so far: ", stdout);
-		term_str(stdout, str(report, "reason"));
+		term_str(stdout, json_str(report, "reason"));
 		putchar('\n');
 	}
 	for (size_t i = 0; i < json_array_size(list); i++)

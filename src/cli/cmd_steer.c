@@ -47,13 +47,6 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 /* ---- what becomes of it */
 
 struct wait {
@@ -73,9 +66,9 @@ static int on_event(const char *type, const char *line, size_t len, void *user)
 		return 0;
 	event = json_parse(line, len, NULL);
 	content = json_object_get(event, "content");
-	if (strcmp(str(content, "steerId"), w->steer_id) == 0 &&
-	    strcmp(str(content, "outcome"), "queued") != 0)
-		snprintf(w->outcome, sizeof(w->outcome), "%s", str(content, "outcome"));
+	if (strcmp(json_str(content, "steerId"), w->steer_id) == 0 &&
+	    strcmp(json_str(content, "outcome"), "queued") != 0)
+		snprintf(w->outcome, sizeof(w->outcome), "%s", json_str(content, "outcome"));
 	json_decref(event);
 	return w->outcome[0] != '\0';
 }
@@ -166,8 +159,8 @@ static int steer(struct client **c, const char *run, const char *text)
 
 	if (rv != 0)
 		return cli_fail(&err);
-	w.steer_id = str(reply, "steer_id");
-	if (strcmp(str(reply, "outcome"), "queued") == 0 && !o.no_wait)
+	w.steer_id = json_str(reply, "steer_id");
+	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait)
 		rv = wait_for(&w, c, run, &err);
 	if (rv < 0)
 		code = cli_fail(&err);
@@ -177,7 +170,8 @@ static int steer(struct client **c, const char *run, const char *text)
 				 "before",
 				 run);
 	else
-		code = tell(run, reply, w.outcome[0] != '\0' ? w.outcome : str(reply, "outcome"));
+		code = tell(run, reply,
+			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
 	json_decref(reply);
 	return code;
 }
