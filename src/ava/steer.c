@@ -120,13 +120,12 @@ static bool is_mine(struct steering *s, const struct ava_log_event *e)
 	json_t *event = json_parse(e->line, e->len, NULL);
 	const json_t *content = json_object_get(event, "content");
 	const char *request = json_get_str(content, "requestId");
-	const char *steer_id = json_get_str(content, "steerId");
-	const char *call_id = json_get_str(content, "callId");
 	bool mine = request && strcmp(request, s->request) == 0;
 
 	if (mine) {
-		snprintf(s->was.steer_id, sizeof(s->was.steer_id), "%s", steer_id ? steer_id : "");
-		snprintf(s->was.call_id, sizeof(s->was.call_id), "%s", call_id ? call_id : "");
+		snprintf(s->was.steer_id, sizeof(s->was.steer_id), "%s",
+			 json_str(content, "steerId"));
+		snprintf(s->was.call_id, sizeof(s->was.call_id), "%s", json_str(content, "callId"));
 	}
 	json_decref(event);
 	return mine;
