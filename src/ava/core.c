@@ -13,6 +13,7 @@
 #include "ava/day_spent.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
+#include "ava/otel.h"
 #include "ava/prune_away.h"
 #include "ava/seals.h"
 #include "ava/state.h"
@@ -401,6 +402,8 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		goto fail_open;
 	write_boot(c);
 	rv = take_up(c, o->notify, err);
+	if (rv == 0)
+		rv = otel_open(c, o->otel, o->otel_headers, err);
 	if (rv != 0)
 		goto fail_open;
 	*out = c;
@@ -410,6 +413,7 @@ fail_open:
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	otel_close(c);
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
@@ -480,6 +484,7 @@ void core_close(struct core *c)
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	otel_close(c);
 	/* What runs have written waits in their outboxes, one behind another. */
 	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
 		journal_sync(c->journal);
@@ -498,7 +503,7 @@ void core_close(struct core *c)
 bool core_idle(const struct core *c)
 {
 	return c->sup.nlive == 0 && c->npending == 0 && c->njobs == 0 && sessions_idle(c) &&
-	       delivery_idle(c);
+	       delivery_idle(c) && otel_idle(c);
 }
 
 int core_ready(struct core *c, struct ava_error *err)
@@ -554,6 +559,7 @@ void ops_health(struct core *c, struct op_health *out)
 		out->budget = c->sup.day.limit;
 		out->budget_used = infer_money_day(&c->sup);
 	}
+	out->otel = otel_health(c);
 	out->lsn = logbook_shown(&c->book);
 	out->commits = js.commits;
 	out->flushes = js.flushes;

@@ -51,6 +51,7 @@ struct core {
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
+	struct otel *otel;             /* ava/otel.c; NULL: nothing is pushed */
 };
 
 struct op_watch {

@@ -31,7 +31,7 @@
 #define IMPORT_MAX ((size_t)1 << 30)
 
 static struct {
-	bool json, tree, waterfall;
+	bool json, tree, waterfall, push;
 	const char *export;
 } o;
 
@@ -57,6 +57,10 @@ static const struct opt opts[] = {
 	 .help = "jsonl: an event a line; otlp: OTLP/JSON for a collector",
 	 .words = exports,
 	 .field = offsetof(__typeof__(o), export)},
+	{.name = "push",
+	 .type = OPT_FLAG,
+	 .help = "to the collector of otel.endpoint, again if it was",
+	 .field = offsetof(__typeof__(o), push)},
 };
 
 /* ---- which trace */
@@ -213,7 +217,7 @@ static int checkpoint(char **argv)
 	struct jw w;
 	int rv;
 
-	if (o.json || o.tree || o.waterfall || o.export != NULL)
+	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL)
 		return cli_error(CLI_USAGE, "checkpoint takes no option");
 	if (cli_check_run_id(argv[0]) != CLI_DONE)
 		return CLI_USAGE;
@@ -237,6 +241,29 @@ static int checkpoint(char **argv)
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
+/* ---- push */
+
+static int push(const char *run)
+{
+	struct client *c = NULL;
+	struct ava_error err;
+	json_t *answer = NULL;
+	char path[96];
+	int rv;
+
+	if (cli_check_run_id(run) != CLI_DONE)
+		return CLI_USAGE;
+	rv = api_open(true, &c, &err);
+	snprintf(path, sizeof(path), "/runs/%s/push", run);
+	if (rv == 0)
+		rv = api_call(c, "POST", path, "{}", &answer, NULL, &err);
+	if (rv == 0)
+		printf("the trace of %s is on its way; ava status says what becomes of it\n", run);
+	json_decref(answer);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
 static int trace_run(int argc, char **argv)
 {
 	bool importing = strcmp(argv[0], "import") == 0, broken = false;
@@ -252,8 +279,11 @@ static int trace_run(int argc, char **argv)
 						    ? "give the file to import, only"
 						    : "give one S-id or NAME, or: import FILE, or: "
 						      "checkpoint S-id NAME");
-	if (o.json + o.tree + o.waterfall + (o.export != NULL) > 1)
-		return cli_error(CLI_USAGE, "choose one of --tree, --waterfall, --json, --export");
+	if (o.json + o.tree + o.waterfall + o.push + (o.export != NULL) > 1)
+		return cli_error(CLI_USAGE,
+				 "choose one of --tree, --waterfall, --json, --export, --push");
+	if (o.push)
+		return importing ? cli_error(CLI_USAGE, "--push needs an S-id") : push(argv[0]);
 	rv = root_prepare(root, &err);
 	if (rv == 0)
 		rv = importing ? import(root, argv[1], &broken, &err)

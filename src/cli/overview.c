@@ -138,6 +138,19 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static void otel_line(struct page *p, const json_t *otel)
+{
+	int64_t given_up = json_get_int(otel, "given_up", 0);
+	const char *run = json_str(otel, "at_work_on"), *problem = json_str(otel, "problem");
+	char lost[64] = "";
+
+	if (given_up > 0)
+		snprintf(lost, sizeof(lost), ", %" PRId64 " given up", given_up);
+	linef(p, "traces to %s: %" PRId64 " pushed%s%s%s%s%s", json_str(otel, "endpoint"),
+	      json_get_int(otel, "pushed", 0), lost, run[0] != '\0' ? ", waiting: " : "", run,
+	      problem[0] != '\0' ? "; " : "", problem);
+}
+
 static void head(const json_t *health, struct page *p)
 {
 	const json_t *slots = json_object_get(health, "slots");
@@ -163,6 +176,8 @@ static void head(const json_t *health, struct page *p)
 		linef(p, "budget of the day: %s of %s used",
 		      format_money(json_get_fixed(today, "budget_used_cents", 4, 0)).text,
 		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
+	if (json_object_get(health, "otel") != NULL)
+		otel_line(p, json_object_get(health, "otel"));
 	if (problem[0] != '\0')
 		linef(p, "problem: %s", problem);
 }

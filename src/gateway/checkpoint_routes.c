@@ -1,9 +1,11 @@
-/* POST /api/v1/runs/{id}/checkpoint: a name for where a run is. Happy path: the
+/* POST /api/v1/runs/{id}/push: its trace to the collector, now; the answer does not
+ * wait for it. POST /api/v1/runs/{id}/checkpoint: a name for where a run is. Happy path: the
  * body is read, the verb writes the event, and the answer goes out when that is on
  * disk. What can fail: the body, and what the verb refuses. */
 #include <stdio.h>
 
 #include "ava/checkpoints.h"
+#include "ava/otel.h"
 #include "base/util.h"
 #include "gateway/call.h"
 #include "gateway/encode.h"
@@ -53,4 +55,24 @@ void post_checkpoint(struct call *c)
 		return;
 	ops_checkpoint(c->routes->core, c->id, name, by ? by : call_login(c->req), named, k);
 	kept_returned(k);
+}
+
+void post_push(struct call *c)
+{
+	struct ava_error err = {0};
+	struct buf b;
+	struct jw w;
+
+	if (decode_strings(c->body, NULL, 0, &err) != 0 ||
+	    ops_push(c->routes->core, c->id, &err) != 0) {
+		call_refuse(c, &err);
+		return;
+	}
+	call_json(&b, &w);
+	jw_object(&w, NULL);
+	jw_str(&w, "subagent_id", c->id);
+	jw_str(&w, "outcome", "queued");
+	jw_end(&w);
+	reply_json(c->routes, c->req, 202, &b);
+	buf_fini(&b);
 }

@@ -231,6 +231,8 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_str(w, "model", h->model);
 	jw_str(w, "model_why", h->model_why);
 	jw_raw(w, "keys", h->keys ? h->keys : "{}", h->keys ? strlen(h->keys) : 2);
+	if (h->otel)
+		jw_raw(w, "otel", h->otel, strlen(h->otel));
 	jw_object(w, "slots");
 	jw_int(w, "max", (int64_t)h->slots_max);
 	jw_int(w, "used", (int64_t)h->slots_used);

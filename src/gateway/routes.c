@@ -446,6 +446,7 @@ static const struct route {
 	{"POST", "/api/v1/runs/", "/checkpoint", 0, post_checkpoint},
 	{"POST", "/api/v1/runs/", "/resume", 0, post_resume},
 	{"POST", "/api/v1/runs/", "/replay", 0, post_replay},
+	{"POST", "/api/v1/runs/", "/push", 0, post_push},
 	{"POST", "/api/v1/groups", NULL, 0, post_group},
 	{"GET", "/api/v1/groups/", "", 0, get_group},
 	{"GET", "/api/v1/proposals", NULL, PARAMS_ALL, get_proposals},
