@@ -134,6 +134,9 @@ static void commit(void *user)
 	r->ended_wall_ms = clock_wall_ms();
 	r->ended_used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
+		outbox_refresh(&r->outbox, d);
+		if (r->outbox.numbered > 0)
+			record_chain_anew(r, d);
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
 		if (rv == 0) {

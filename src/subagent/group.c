@@ -378,6 +378,7 @@ void group_next(struct run *r)
 	r->next = NULL;
 	if (!next)
 		return;
+	next->outbox.numbered = r->outbox.numbered;
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

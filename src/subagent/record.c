@@ -5,10 +5,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/past.h"
 #include "codec/json.h"
+#include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "base/clock.h"
 #include "subagent/group.h"
@@ -18,6 +20,7 @@
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
+#define LOG_MAX     (256u << 20)
 #define CALLS_SHOWN 4096 /* of those that a ContextEdit removed */
 
 struct rec {
@@ -56,6 +59,25 @@ static void chain(struct run *r, const char *line, size_t len)
 	hash_sha256_add(&h, r->head, sizeof(r->head));
 	hash_sha256_add(&h, line, len);
 	hash_sha256_end(&h, r->head);
+}
+
+void record_chain_anew(struct run *r, struct draft *d)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	const char *line;
+	size_t len = 0, at = 0, n;
+	struct buf *part;
+
+	logbook_run_path(r->id.text, path);
+	part = draft_part(d, DRAFT_RUN, path);
+	if (!part || logbook_read(r->outbox.lb->root_fd, path, LOG_MAX, &data, &len, NULL) != 0)
+		return; /* no memory: it stays what it is */
+	memset(r->head, 0, sizeof(r->head));
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		chain(r, line, n + 1);
+	for (at = 0; jsonl_next(part->data, part->len, &at, &line, &n) == 1;)
+		chain(r, line, n + 1);
+	free(data);
 }
 
 static void end_at(struct rec *c, bool day);

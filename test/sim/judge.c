@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "ledger.h"
 #include "lives.h"
 #include "memdisk.h"
 #include "service.h"
 
 #define CALLS_MAX 256
 #define SPENT_MAX 4096
+#define TWICE_MAX 4096
 
 struct call {
 	char id[16], name[40];
@@ -32,6 +35,8 @@ struct log { /* of one run */
 	struct call calls[CALLS_MAX];
 	unsigned ncalls, nanswered;
 	int delivered[LIVES_STEERS];
+	bool stopped;           /* while it asked somebody */
+	unsigned char head[32]; /* SHA-256 chained over its lines so far */
 };
 
 struct judging {
@@ -46,6 +51,13 @@ struct judging {
 	unsigned nspent;
 	unsigned nlogs, joins, forks, day_ends, spawn_rows, end_rows;
 	int members;
+	int64_t day_lsn, day_seq, row_lsn;
+	struct twice { /* an event that stands in both logs */
+		char run[32], type[24];
+		int64_t lsn;
+		int places;
+	} twice[TWICE_MAX];
+	unsigned ntwice;
 };
 
 static struct judging *judging; /* memdisk_walk has one argument, and it is taken */
@@ -131,6 +143,42 @@ static bool check_bill(struct log *s, const json_t *c, int64_t cost)
 }
 
 /* ---- events */
+
+/* Those of both logs are one event, with one lsn. */
+static void see_twice(const char *run, const char *type, int64_t lsn)
+{
+	struct judging *g = judging;
+
+	if (strcmp(type, "SubagentSpawn") != 0 && strcmp(type, "SubagentComplete") != 0 &&
+	    strcmp(type, "Waiting") != 0)
+		return;
+	for (unsigned i = 0; i < g->ntwice; i++) {
+		struct twice *t = &g->twice[i];
+
+		if (t->lsn != lsn)
+			continue;
+		t->places++;
+		if (strcmp(t->run, run) != 0 || strcmp(t->type, type) != 0)
+			lives_wrong(g->l, "lsn %" PRId64 ": %s of %s and %s of %s", lsn, type, run,
+				    t->type, t->run);
+		return;
+	}
+	if (g->ntwice == TWICE_MAX)
+		return;
+	g->twice[g->ntwice] = (struct twice){.lsn = lsn, .places = 1};
+	snprintf(g->twice[g->ntwice].run, sizeof(g->twice[0].run), "%s", run);
+	snprintf(g->twice[g->ntwice++].type, sizeof(g->twice[0].type), "%s", type);
+}
+
+static bool check_twice(const struct judging *g)
+{
+	for (unsigned i = 0; i < g->ntwice; i++)
+		if (g->twice[i].places != 2)
+			return lives_wrong(g->l, "%s: %s with lsn %" PRId64 " stands in %d logs",
+					   g->twice[i].run, g->twice[i].type, g->twice[i].lsn,
+					   g->twice[i].places);
+	return true;
+}
 
 static bool see_infer_start(struct log *s, const json_t *e, const json_t *c)
 {
@@ -232,6 +280,28 @@ static bool see_steering(struct log *s, const json_t *c)
 	return true;
 }
 
+static bool check_head(const struct log *s, const json_t *c)
+{
+	char hex[65];
+
+	for (int i = 0; i < 32; i++)
+		snprintf(hex + 2 * i, 3, "%02x", s->head[i]);
+	/* A question that the end closes may get another number with an end that the
+	 * disk refused: the head was that of the first. */
+	return strcmp(hex, json_get_str(c, "head")) == 0 || s->stopped ||
+	       lives_wrong(s->l, "%s: the head of its log is another one", s->id);
+}
+
+static void chain(struct log *s, const char *line, size_t len)
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, s->head, sizeof(s->head));
+	hash_sha256_add(&h, line, len);
+	hash_sha256_end(&h, s->head);
+}
+
 static bool see_end(struct log *s, const json_t *e, const json_t *c)
 {
 	const json_t *t = json_object_get(c, "totals");
@@ -255,7 +325,7 @@ static bool see_end(struct log *s, const json_t *e, const json_t *c)
 	if (s->infer[0] != '\0' || s->nanswered != s->ncalls)
 		return lives_wrong(s->l, "%s: it ended with %s open, %u results of %u calls", s->id,
 				   s->infer, s->nanswered, s->ncalls);
-	return true;
+	return check_head(s, c);
 }
 
 static bool see_clock(struct log *s, const json_t *c)
@@ -286,6 +356,7 @@ static bool see_event(struct log *s, const json_t *e)
 	s->lsn = lsn;
 	s->seq = seq;
 	s->seen->events++;
+	see_twice(s->id, type, lsn);
 	if (strcmp(type, "SubagentSpawn") == 0) {
 		const char *at = strstr(json_get_str(c, "task"), "number ");
 
@@ -302,6 +373,8 @@ static bool see_event(struct log *s, const json_t *e)
 		return see_tool_call(s, c);
 	if (strcmp(type, "ToolResult") == 0)
 		return see_tool_result(s, c);
+	if (strcmp(type, "Waiting") == 0)
+		s->stopped = strcmp(json_get_str(c, "state"), "stopped") == 0;
 	if (strcmp(type, "Steering") == 0)
 		return see_steering(s, c);
 	return strcmp(type, "SubagentComplete") != 0 || see_end(s, e, c);
@@ -427,6 +500,7 @@ static void judge_run(const char *path, const char *bytes, size_t len)
 		json_t *e = json_parse(line, n, NULL);
 
 		good = e != NULL ? see_event(&s, e) : lives_wrong(s.l, "%s: no JSON", path);
+		chain(&s, line, n + 1);
 		json_decref(e);
 	}
 	if (good && (s.number < 0 || s.number >= (int)s.l->nruns))
@@ -442,7 +516,19 @@ static void judge_run(const char *path, const char *bytes, size_t len)
 static void see_day(const json_t *e)
 {
 	const char *type = json_get_str(e, "eventType");
+	const char *run = json_get_str(json_object_get(e, "content"), "subagentId");
+	int64_t lsn = json_get_int(e, "lsn", 0), seq = json_get_int(e, "seq", 0);
 
+	/* What was refused before midnight and written after it keeps its place in the
+	 * day that is over. */
+	if (lsn <= judging->day_lsn || (seq <= judging->day_seq && ledger_temper.failing == 0))
+		lives_wrong(judging->l,
+			    "daily log: %s has lsn %" PRId64 " after %" PRId64 ", seq %" PRId64
+			    " after %" PRId64,
+			    type, lsn, judging->day_lsn, seq, judging->day_seq);
+	judging->day_lsn = lsn;
+	judging->day_seq = seq;
+	see_twice(run ? run : "", type, lsn);
 	judging->joins += strcmp(type, "Join") == 0;
 	judging->forks += strcmp(type, "Fork") == 0;
 	judging->day_ends += strcmp(type, "SubagentComplete") == 0;
@@ -451,7 +537,12 @@ static void see_day(const json_t *e)
 static void see_row(const json_t *e)
 {
 	bool spawn = strcmp(json_get_str(e, "row"), "spawn") == 0;
+	int64_t lsn = json_get_int(e, "lsn", 0);
 
+	if (lsn <= judging->row_lsn)
+		lives_wrong(judging->l, "catalog: lsn %" PRId64 " after %" PRId64, lsn,
+			    judging->row_lsn);
+	judging->row_lsn = lsn;
 	judging->spawn_rows += spawn;
 	judging->end_rows += !spawn;
 }
@@ -474,13 +565,19 @@ static void each_line(const char *bytes, size_t len, void (*see)(const json_t *e
 		lives_wrong(judging->l, "an unfinished line");
 }
 
+static void each_day(const char *bytes, size_t len)
+{
+	judging->day_lsn = judging->day_seq = 0;
+	each_line(bytes, len, see_day);
+}
+
 static void on_file(const char *path, const char *bytes, size_t len, void *user)
 {
 	(void)user;
 	if (strncmp(path, "/logs/subagents/", 16) == 0)
 		judge_run(path + 16, bytes, len);
 	else if (strncmp(path, "/logs/ava/", 10) == 0)
-		each_line(bytes, len, see_day);
+		each_day(bytes, len);
 	else if (strcmp(path, "/catalog.jsonl") == 0)
 		each_line(bytes, len, see_row);
 }
@@ -504,6 +601,15 @@ static bool check_budgets(struct judging *g)
 	return l->day_cents == 0 || check_days(g);
 }
 
+/* An end that the disk refused may be overtaken by the one with the Join, and be
+ * lost: then there is another one. */
+static bool check_joins(const struct judging *g)
+{
+	unsigned n = g->l->ngrouped > 0;
+
+	return g->joins == n || (g->joins > n && n > 0 && ledger_temper.failing > 0);
+}
+
 void lives_judge(struct lives *l, struct lives_seen *seen)
 {
 	static struct judging g; /* too large for a stack */
@@ -522,8 +628,8 @@ void lives_judge(struct lives *l, struct lives_seen *seen)
 			    g.spawn_rows, g.end_rows, g.day_ends);
 	else if (!l->chain && g.nlogs != l->nruns)
 		lives_wrong(l, "%u runs were asked for, %u are there", l->nruns, g.nlogs);
-	else if (g.forks != (l->ngrouped > 0) || g.joins != (l->ngrouped > 0))
+	else if (g.forks != (l->ngrouped > 0) || !check_joins(&g))
 		lives_wrong(l, "%u forks and %u joins", g.forks, g.joins);
-	else if (check_starts(l))
+	else if (check_twice(&g) && check_starts(l))
 		check_budgets(&g);
 }

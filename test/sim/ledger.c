@@ -277,5 +277,5 @@ const char *journal_view_path(struct journal *j, const char *path, char *out, si
 
 void journal_stats(struct journal *j, struct journal_stats *out)
 {
-	*out = (struct journal_stats){.lsn = j->lsn};
+	*out = (struct journal_stats){.lsn = j->lsn + 1}; /* the next */
 }

@@ -184,7 +184,7 @@ static void draw(struct lives *l)
 
 	ledger_temper = (struct ledger_temper){.usual_ms = sim_span(0, sim_maybe(100) ? 2000 : 10),
 					       .slow = sim_maybe(300) ? 20 : 0,
-					       .failing = 0};
+					       .failing = sim_maybe(200) ? 50 : 0};
 	service_temper = (struct service_temper){.refuse = hard             ? 300
 							   : sim_maybe(500) ? 30
 									    : 0,
@@ -428,12 +428,21 @@ static void set_wall(struct lives *l, int64_t by)
 	lives_note("the clock jumps by %lld ms", (long long)by);
 }
 
+static bool all_told(const struct lives *l)
+{
+	for (unsigned i = 0; i < l->nruns; i++)
+		if (!(l->runs[i].grouped ? l->group_told : l->runs[i].told))
+			return false;
+	return true;
+}
+
+/* A day later a request that was not answered is a new one: no jump goes there. */
 static void jump(struct lives *l)
 {
 	int64_t wall = sim.now + sim.wall;
 
-	switch (sim_span(0, 4)) {
-	case 0:
+	switch (sim_span(all_told(l) ? 0 : 2, 4)) {
+	case 3:
 		set_wall(l, sim_span(-2000, 2000));
 		break;
 	case 1:
@@ -442,7 +451,7 @@ static void jump(struct lives *l)
 	case 2:
 		set_wall(l, sim_span(0, 7200000));
 		break;
-	case 3: /* to just before, or over, midnight */
+	case 0: /* to just before, or over, midnight */
 		set_wall(l, DAY_MS - wall % DAY_MS - sim_span(-3000, 3000));
 		break;
 	default: /* back over it */
@@ -509,14 +518,6 @@ static void death(struct lives *l, bool over)
 	memdisk_power_cut(l->disk, memdisk_all, NULL); /* it forgets what was not synced */
 	sim.dead = false;
 	lives_note("life %u is over: %s", l->lives, killed ? "killed" : "stopped");
-}
-
-static bool all_told(const struct lives *l)
-{
-	for (unsigned i = 0; i < l->nruns; i++)
-		if (!(l->runs[i].grouped ? l->group_told : l->runs[i].told))
-			return false;
-	return true;
 }
 
 enum { AT_ASK, AT_LOOK, AT_JUMP, NAT };
