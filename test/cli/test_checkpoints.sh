@@ -129,8 +129,10 @@ X
 stop_daemon
 export AVA_MODEL="offline:$T/ava.jsonl"
 printf 'name the place\n' | "$AVA" chat >"$OUT" 2>"$ERR" &
-keep $!
+CHAT=$!
+keep "$CHAT"
 check 'Ava names it' wait_for 60 logged "$slow" '"name":"by-ava","lsn":[0-9]*,"messages":[0-9]*,"hash":"[0-9a-f]*","callId":"i1","by":"ava"'
 "$AVA" cancel "$slow" >/dev/null 2>&1
+stop_pid TERM "$CHAT" # before the daemon, which it would start again
 
 finish

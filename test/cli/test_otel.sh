@@ -81,6 +81,21 @@ equal 'after six attempts' '429 503 502 504 200 200' "$(tail -n 6 "$T/collector/
 equal 'and no other problem is left' '' "$(health problem)"
 check 'all of it again' has_all "$three"
 
+# --- more spans than go at once; the second part is tried again alone
+
+calls() { jq -nc --argjson n "$1" '{tool_calls: [range(200) | {name: "read_file", args: {path: "f\($n + .)"}}]}'; }
+submit='{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"done","confidence":1}}]}'
+{ calls 0; calls 200; calls 400; echo "$submit"; } >"$T/many.jsonl"
+at=$(seen)
+i=0
+while [ $i -lt "$at" ]; do echo ok; i=$((i + 1)); done >"$T/collector/plan"
+printf '%s\n' ok 503 ok >>"$T/collector/plan"
+many=$("$AVA" run 'read much' --model "offline:$T/many.jsonl" --yes --json </dev/null 2>/dev/null | jq -r .subagent_id)
+check 'a long trace goes in parts' wait_for 60 is pushed 4
+equal 'each sent until it is taken' '200 512,503 94,200 94' \
+	"$(tail -n 3 "$T/collector/seen" | awk '{print $(NF-2), $(NF-1)}' | paste -sd, -)"
+check 'all of it' has_all "$many"
+
 # --- refused: not tried again
 
 at=$(seen)
