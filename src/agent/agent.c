@@ -32,6 +32,7 @@
 #include "agent/output.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
+#include "agent/turn_trim.h"
 #include "agent/words.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -694,6 +695,17 @@ static enum step wait_over(struct agent *a)
 	return how == ASKED_ANSWERED ? agent_move(a, AGENT_QUEUED) : finish_limit(a, r);
 }
 
+/* It may be for days. Without memory for the copy it waits with what it has. */
+static void trim_turn(struct agent *a)
+{
+	struct turn *t = a->misfit == NULL && !a->turn->trimmed ? turn_trim(a->turn) : NULL;
+
+	if (t == NULL)
+		return;
+	turn_free(a->turn);
+	a->turn = t;
+}
+
 static enum step step_waiting(struct agent *a)
 {
 	unsigned call;
@@ -712,6 +724,7 @@ static enum step step_waiting(struct agent *a)
 	a->io->wake_at(a, INT64_MAX);
 	if (ask_open(a, &call) == 0)
 		return agent_move(a, AGENT_QUEUED);
+	trim_turn(a);
 	rv = ask_start(a, call);
 	if (rv != 0)
 		return finish_internal(a, rv);

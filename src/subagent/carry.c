@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/turn_trim.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
@@ -570,12 +571,10 @@ static int last_reply(struct carry *c, const struct buf *body, const struct mess
 	}
 	t->stop = c->stop;
 	rv = answer_recorded(c, t);
-	if (rv != 0) {
-		turn_free(t);
-		return rv;
-	}
-	*out = t;
-	return 0;
+	if (rv == 0)
+		*out = turn_trim(t); /* it may wait for long */
+	turn_free(t);
+	return rv == 0 && !*out ? AVA_ENOMEM : rv;
 }
 
 /* ---- the machine */

@@ -48,7 +48,7 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	int32_t it = r->agent.iteration;
 
 	if (it + 2 > r->calls_cap) {
-		int32_t cap = MAX(32, (it + 2) * 2);
+		int32_t cap = MAX(8, (it + 2) * 2);
 		uint32_t *grown = realloc(r->calls_before, (size_t)cap * sizeof(*grown));
 
 		if (!grown)
