@@ -26,7 +26,7 @@
 		-1, -1, -1, -1                                                                     \
 	}
 
-static char why_text[400];
+static _Thread_local char why_text[400]; /* records are read on pool threads, too */
 
 #define SCRIPTED   "offline:"
 #define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of its path */
