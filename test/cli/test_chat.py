@@ -499,6 +499,30 @@ def test_two():
     check("both leave", one.leave() == 0 and two.leave() == 0)
 
 
+def test_yes():
+    """A yes to a call of a subagent, in words."""
+    spawn = {"role": "code_reviewer", "task": "find parse_header",
+             "ask_before": ["search_codebase"]}
+    t = Terminal("--model", script("yes", [
+        {"tool_calls": [{"name": "spawn_subagent", "args": spawn}]},
+        {"text": "Shall it start?"}, {"text": "It is at work."}, {"text": "I told it."},
+        {"text": "It is done."}, {"text": "Well."}]))
+    t.say("find it")
+    t.see("Shall it start?")
+    t.say("yes")
+    t.see("It is at work.")
+    t.see("Answer with: yes or no, or later /steer S-")
+    run = runs()[0]["subagent_id"]
+    t.say("yes, " + run)
+    t.see("I told it.")
+    t.wait(lambda: until(lambda: runs()[0]["status"] != "waiting"))
+    check("a subagent's call has its yes", any(
+        '"state":"answered"' in line and '"answer":"yes"' in line
+        for line in open(f"{DATA}/logs/subagents/{run}.jsonl", encoding="utf-8")), t.text())
+    ava("cancel", run)
+    check("leaves", t.leave() == 0)
+
+
 # --- terminals that can less
 
 
