@@ -2,7 +2,10 @@
  * each run that waits takes of memory. All of them had called a model when the
  * process was gone: their logs and messages are read, their calls closed.
  *
- *     bench/resume [RUNS]           10,000; a folder below $TMPDIR is used */
+ *     bench/resume [RUNS]           10,000; a folder below $TMPDIR is used
+ *     bench/resume --asking [RUNS]  they wait for a person, in the first process and the next
+ *     bench/resume --fill RUNS      the first process alone
+ *     bench/resume --in FOLDER      the next one alone, for a profiler */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +24,7 @@
 
 static char dir[300];
 static int spawned, refused;
+static bool asking; /* they wait for a person, not for a model */
 
 static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
@@ -45,7 +49,52 @@ static struct core *open_root(const char *name, struct settings *set, struct os_
 	return c;
 }
 
-/* Runs that all wait for their model; then the process is gone. */
+/* Until nothing is written any more. */
+static void settle(struct core *c, struct os_loop *loop)
+{
+	struct op_health h = {0};
+	uint64_t lsn = 1;
+
+	while (lsn != h.lsn) {
+		lsn = h.lsn;
+		for (int i = 0; i < 100; i++)
+			os_loop_step(loop, 5);
+		ops_health(c, &h);
+	}
+}
+
+static long rss_kb(void)
+{
+	long total = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f && fscanf(f, "%ld %ld", &total, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+struct memory {
+	long resident, allocated; /* KB; the first with the heap's holes */
+};
+
+static struct memory memory_now(void)
+{
+	malloc_trim(0);
+	return (struct memory){.resident = rss_kb(),
+			       .allocated = (long)(mallinfo2().uordblks >> 10)};
+}
+
+static void print_memory(const char *when, struct memory from, struct memory to, int runs)
+{
+	printf("%s: a run that waits holds %.2f KB (%.2f KB resident)\n", when,
+	       (double)(to.allocated - from.allocated) / runs,
+	       (double)(to.resident - from.resident) / runs);
+	fflush(stdout);
+}
+
+/* Runs that all wait for their model, or a person; then the process is gone. */
 static void fill(int runs)
 {
 	struct os_loop *loop = os_loop_new(NULL);
@@ -63,9 +112,8 @@ static void fill(int runs)
 			     .max_cost_microusd = AVA_DEFAULT,
 			     .max_tokens = AVA_DEFAULT,
 			     .max_iterations = AVA_DEFAULT};
-	struct op_health h = {0};
+	struct memory before;
 	struct core *c;
-	uint64_t lsn = 1;
 
 	settings_defaults(&set);
 	set.disk_free_min_mb = 0;
@@ -73,33 +121,21 @@ static void fill(int runs)
 	set.runs_queue_max = runs;
 	snprintf(model, sizeof(model), "offline:%s/late.jsonl", dir);
 	c = open_root("full", &set, loop);
+	before = memory_now();
 	for (int i = 0; i < runs; i++) {
 		ops_spawn(c, &s, on_spawn, NULL);
 		while (spawned + 200 < i)
 			os_loop_step(loop, 1);
 	}
-	while (lsn != h.lsn || spawned < runs) { /* until nothing is written any more */
-		lsn = h.lsn;
-		for (int i = 0; i < 100; i++)
-			os_loop_step(loop, 5);
-		ops_health(c, &h);
-	}
+	do
+		settle(c, loop);
+	while (spawned < runs);
+	if (asking)
+		print_memory("before the stop", before, memory_now(), runs);
 	_exit(refused > 0); /* as a kill would */
 }
 
-static long rss_kb(void)
-{
-	long total = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f && fscanf(f, "%ld %ld", &total, &resident) != 2)
-		resident = 0;
-	if (f)
-		fclose(f);
-	return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static void measure(const char *name, int runs, long *kb)
+static void measure(const char *name, int runs, struct memory *out)
 {
 	struct os_loop *loop = os_loop_new(NULL);
 	struct settings set;
@@ -115,15 +151,17 @@ static void measure(const char *name, int runs, long *kb)
 	printf("%-6s %6lu unfinished runs: serves after %.0f ms (%.0f ms of processor)", name,
 	       (unsigned long)h.running, (double)(clock_mono_us() - from) / 1000,
 	       (double)clock() * 1000 / CLOCKS_PER_SEC);
-	malloc_trim(0);
-	*kb = rss_kb();
-	printf(", %ld KB resident\n", *kb);
+	if (asking)
+		settle(c, loop);
+	*out = memory_now();
+	printf(", %ld KB resident\n", out->resident);
 	fflush(stdout);
 }
 
-static long child(void (*what)(const char *, int, long *), const char *name, int runs)
+static struct memory child(void (*what)(const char *, int, struct memory *), const char *name,
+			   int runs)
 {
-	long kb = 0;
+	struct memory m = {0};
 	int fds[2];
 	pid_t pid;
 
@@ -132,40 +170,62 @@ static long child(void (*what)(const char *, int, long *), const char *name, int
 	pid = fork();
 	if (pid == 0) {
 		if (what)
-			what(name, runs, &kb);
+			what(name, runs, &m);
 		else
 			fill(runs);
-		_exit(write(fds[1], &kb, sizeof(kb)) != sizeof(kb));
+		_exit(write(fds[1], &m, sizeof(m)) != sizeof(m));
 	}
 	waitpid(pid, NULL, 0);
 	close(fds[1]);
-	if (read(fds[0], &kb, sizeof(kb)) != sizeof(kb))
-		kb = 0;
+	if (read(fds[0], &m, sizeof(m)) != sizeof(m))
+		m = (struct memory){0};
 	close(fds[0]);
-	return kb;
+	return m;
 }
 
-int main(int argc, char **argv)
+static int make_folder(void)
 {
-	int runs = argc > 1 ? atoi(argv[1]) : 10000;
 	const char *tmp = getenv("TMPDIR");
 	char path[320];
-	long empty, full;
 	FILE *f;
 
 	snprintf(dir, sizeof(dir), "%s/ava-bench-resume.XXXXXX", tmp ? tmp : "/tmp");
-	if (runs <= 0 || !mkdtemp(dir))
+	if (!mkdtemp(dir))
 		return 2;
 	snprintf(path, sizeof(path), "%s/late.jsonl", dir);
 	f = fopen(path, "w");
 	if (!f)
 		return 1;
-	fputs("{\"text\":\"late\",\"delay_ms\":80000000}\n", f);
-	fclose(f);
+	fputs(asking ? "{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":"
+		       "\"Shall the pool be drained before the listener is closed?\"}}]}\n"
+		     : "{\"text\":\"late\",\"delay_ms\":80000000}\n",
+	      f);
+	return fclose(f) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool in = argc == 3 && strcmp(argv[1], "--in") == 0;
+	bool alone = argc == 3 && strcmp(argv[1], "--fill") == 0;
+	int runs, rv;
+	struct memory empty, full;
+
+	asking = argc > 1 && strcmp(argv[1], "--asking") == 0;
+	runs = argc > 1 + asking ? atoi(argv[argc - 1]) : 10000;
+	if (in) {
+		snprintf(dir, sizeof(dir), "%s", argv[2]);
+		measure("full", 0, &full);
+		return 0;
+	}
+	rv = runs > 0 ? make_folder() : 2;
+	if (rv != 0)
+		return rv;
 	child(NULL, "full", runs);
-	empty = child(measure, "empty", runs);
-	full = child(measure, "full", runs);
-	printf("memory of a waiting run: %.2f KB\n", (double)(full - empty) / runs);
+	if (!alone) {
+		empty = child(measure, "empty", runs);
+		full = child(measure, "full", runs);
+		print_memory("after it", empty, full, runs);
+	}
 	printf("(left in %s)\n", dir);
 	return 0;
 }

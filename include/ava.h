@@ -378,6 +378,54 @@ AVA_API int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_erro
 AVA_API int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **list,
 		     size_t *n, struct ava_error *err);
 
+/* ---- Ended runs: go on from them, and check their records. */
+
+struct ava_resume {             /* of the new run; NULL and 0: as it was in that one */
+	const char *model;      /* another one, that is spoken to in the same way */
+	int64_t from;           /* 0: from its end; N: a fork before the N-th call of its model */
+	const char *checkpoint; /* or before the call that stands behind this name */
+	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* likewise */
+};
+
+/* Quote a run that goes on from where an ended one stopped: a new id, a new budget,
+ * the same conversation, byte for byte. `resume` NULL: as it was. Nothing runs before
+ * it is confirmed, as with ava_propose, whose codes it has; also AVA_ENOENT: no such
+ * run, call or name, or its messages are not kept; AVA_EBUSY: it has not ended and goes on
+ * by itself; AVA_EUNSUPPORTED: a model of another kind; AVA_ECORRUPT: what comes
+ * before the call `from` does not replay. */
+AVA_API int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
+		       struct ava_proposal *proposal, struct ava_error *err);
+
+struct ava_difference {
+	uint64_t lsn, seq;    /* of the event; 0: behind the last one */
+	const char *type;     /* "ToolResult" */
+	const char *call;     /* "c3.1", "i2"; "" when it has none */
+	const char *what;     /* "the output of read_file" */
+	int64_t byte;         /* the first that differs, from 0; -1: no bytes are compared */
+	const char *recorded; /* excerpts */
+	const char *replayed;
+};
+
+struct ava_replay {
+	int identical;      /* 1: as far as the record goes */
+	int complete;       /* 1: the record has the run's end */
+	const char *reason; /* why it is not complete; "" */
+	uint64_t events;    /* of the record that were gone through */
+	int64_t calls;      /* of its model that were answered */
+	int64_t found;      /* differences; the first of them: */
+	const struct ava_difference *differences;
+	size_t ndifferences;
+};
+
+/* Execute a run again from its record: no network, no tool, no key; nothing is
+ * written. It stops at the first difference, with `lenient` it notes where bytes
+ * differ and goes on. 0 also when they differ. A fork that goes on from there is
+ * ava_resume with `from`. AVA_ENOENT, AVA_ECORRUPT (the record cannot be read),
+ * AVA_EFORMAT, AVA_EBUSY (others are at it), AVA_EIO, AVA_ENOMEM. */
+AVA_API int ava_replay(struct ava_runtime *rt, const char *run, int lenient,
+		       struct ava_replay *replay, struct ava_error *err);
+
 enum ava_wait_for { AVA_WAIT_ALL, AVA_WAIT_ANY };
 /* Wait until all of these runs have ended, or any (at most 100,000, of any of
  * which AVA_ENOENT). Calls no callback. `ended` NULL, or room for `n`: 1 for
@@ -416,6 +464,17 @@ AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error
  * messages are not read yet; AVA_EINVAL. */
 AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 		      struct ava_error *err);
+/* The same; what was said to this run with this request_id before (NULL: none) is not
+ * said again, also after a crash, and after the run's end still 0: after
+ * AVA_EUNKNOWN ask again with it. */
+AVA_API int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
+			   const char *text, const char *call, struct ava_error *err);
+/* Name where a run is that has not ended; 0 when that is on disk. The ended run is
+ * forked there by that name. 1 to 64 letters, digits, '.', '_' or '-', a letter
+ * first. 0 too when the name stands there already; AVA_EEXIST: it stands elsewhere, or
+ * the run has ended; AVA_ETOOBIG: it has 100; AVA_EINVAL; AVA_ENOENT. */
+AVA_API int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name,
+			   struct ava_error *err);
 /* Every live run of the root. *n (NULL is allowed): how many were cancelled,
  * also on error, which is that of the first that could not be. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);

@@ -32,6 +32,7 @@
 #include "agent/output.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
+#include "agent/turn_trim.h"
 #include "agent/words.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -39,7 +40,6 @@
 #include "codec/json.h"
 
 #define PAUSES_MAX 5 /* in a row are gone on from */
-#define NOTICE_MAX 1024
 
 enum step { STEP_AGAIN, STEP_WAIT };
 
@@ -637,11 +637,11 @@ static void start_tools(struct agent *a)
 
 		if (c->answered || c->started || ask_needed(a, c))
 			continue;
-		c->started = true; /* before: it may be answered at once */
+		c->started = c->ran = true; /* before: it may be answered at once */
 		rv = a->io->tool_start(a, i);
 		if (rv == 0)
 			continue;
-		c->started = false;
+		c->started = c->ran = false;
 		text = arena_fmt(&a->turn->mem, "the tool could not be started: %s",
 				 ava_strerror(rv));
 		answer_call(a, c, false, "io",
@@ -649,48 +649,16 @@ static void start_tools(struct agent *a)
 	}
 }
 
-/* One notice as the world gets it, in the turn's arena; NULL: out of memory. */
-static const char *notice(struct agent *a, const char *text)
-{
-	const char *copy = NULL;
-	struct buf b;
-
-	buf_init(&b, NOTICE_MAX);
-	if (notice_format(&b, text) == 0)
-		copy = arena_copy(&a->turn->mem, b.data, b.len);
-	buf_fini(&b);
-	return copy;
-}
-
 /* Write the results and what the runtime has to say, then ask again. */
 static enum step give_results(struct agent *a)
 {
-	int64_t now = a->io->now(a), bytes;
-	unsigned near = limit_near(a, now), n = 0;
-	const char *notices[AGENT_NRESOURCES + 3];
-	char text[NOTICE_MAX / 2];
-	int rv;
+	const char *notices[WORDS_NOTICES];
+	unsigned near, n = 0;
+	int64_t bytes;
+	int rv = words_notices(a, notices, &n, &near);
 
-	if (a->turn->ncalls == 0 && !a->steered) {
-		words_note(a, text, sizeof(text));
-		notices[n++] = notice(a, text);
-	}
-	rv = words_repeats(a, text, sizeof(text));
 	if (rv != 0)
 		return finish_internal(a, rv);
-	if (text[0] != 0)
-		notices[n++] = notice(a, text);
-	for (unsigned r = 0; r < AGENT_NRESOURCES; r++) {
-		if (!(near & (1u << r)))
-			continue;
-		limit_sentence(a, (enum agent_resource)r, now, text);
-		notices[n++] = notice(a, text);
-	}
-	if (words_last(a, text, sizeof(text)))
-		notices[n++] = notice(a, text);
-	for (unsigned i = 0; i < n; i++)
-		if (notices[i] == NULL)
-			return finish_internal(a, AVA_ENOMEM);
 	bytes = a->io->save_results(a, a->turn, notices, n, near);
 	if (bytes < 0)
 		return finish_internal(a, (int)bytes);
@@ -727,6 +695,17 @@ static enum step wait_over(struct agent *a)
 	return how == ASKED_ANSWERED ? agent_move(a, AGENT_QUEUED) : finish_limit(a, r);
 }
 
+/* It may be for days. Without memory for the copy it waits with what it has. */
+static void trim_turn(struct agent *a)
+{
+	struct turn *t = a->misfit == NULL && !a->turn->trimmed ? turn_trim(a->turn) : NULL;
+
+	if (t == NULL)
+		return;
+	turn_free(a->turn);
+	a->turn = t;
+}
+
 static enum step step_waiting(struct agent *a)
 {
 	unsigned call;
@@ -745,6 +724,7 @@ static enum step step_waiting(struct agent *a)
 	a->io->wake_at(a, INT64_MAX);
 	if (ask_open(a, &call) == 0)
 		return agent_move(a, AGENT_QUEUED);
+	trim_turn(a);
 	rv = ask_start(a, call);
 	if (rv != 0)
 		return finish_internal(a, rv);

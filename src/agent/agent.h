@@ -51,7 +51,7 @@ struct agent {
 	int64_t compact_floor;        /* no room is made before the input is that large */
 	struct repeats *repeats;      /* calls made before; owned; NULL: none */
 	int32_t iteration, turn_from; /* of the last call; before this turn of a conversation */
-	uint16_t warned;              /* bit set of agent_resource */
+	uint16_t warned, shares;      /* told of: bit sets of agent_resource, agent_share */
 	uint8_t state, over; /* only agent_move writes it; resource a person may raise, + 1 */
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
 	uint8_t saves, halvings, repairs; /* awaited saves; of the request; of the output */

@@ -50,6 +50,14 @@ void agent_resume(struct agent *a, struct turn *t)
 		a->answered += t->calls[i].answered;
 }
 
+/* The next call is not made before there is room. */
+static void too_large(struct agent *a, const char *sentence)
+{
+	a->overflowed = true;
+	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
+	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
+}
+
 void agent_restore(struct agent *a, const struct agent_past *p)
 {
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
@@ -59,12 +67,19 @@ void agent_restore(struct agent *a, const struct agent_past *p)
 	a->new_bytes = p->new_bytes;
 	a->iteration = p->iteration;
 	a->warned = p->warned;
+	a->shares = p->shares;
 	a->odd_replies = p->odd_replies;
 	a->pauses = p->pauses;
 	a->repairs = p->repairs;
 	a->nudged = p->nudged;
 	a->force_submit = p->force_submit;
 	a->again = p->again;
+	a->wrapping = p->wrapping;
+	a->repeats = p->repeats;
+	a->compact_floor = p->compact_floor;
+	a->halvings = p->halvings;
+	if (p->overflow != NULL)
+		too_large(a, p->overflow);
 }
 
 void agent_resume_reply(struct agent *a, struct turn *t)
@@ -123,9 +138,7 @@ void agent_on_again(struct agent *a)
 void agent_on_overflow(struct agent *a, const char *sentence)
 {
 	agent_on_again(a);
-	a->overflowed = true;
-	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
-	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
+	too_large(a, sentence);
 }
 
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d)

@@ -17,6 +17,7 @@
 struct agent;
 struct agent_compact;
 struct agent_compacted;
+struct agent_shared;
 struct turn;
 
 /* One model call. The intent (InferStart) is durable before the request
@@ -82,10 +83,8 @@ struct agent_io {
 	 * good: later requests extend what stands then. -> agent_on_compacted,
 	 * also when nothing can go. infer_stop ends this too. */
 	int (*compact)(struct agent *a, const struct agent_compact *c);
-	/* agent_on_reply will not come any more. What the call cost so far is
-	 * returned as an estimate by the world in save_end's totals. */
+	/* agent_on_reply will not come any more. The world counts what it cost. */
 	void (*infer_stop)(struct agent *a);
-
 	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
 	 * one ToolCall per call. usage.cost_microusd is filled in from the price
 	 * where the provider gave none (-1: unknown), calls have their ids, and
@@ -105,9 +104,8 @@ struct agent_io {
 	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms
 	 * (monotonic): from when on nobody will answer any more. Rides. */
 	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
-	/* It is answered: must be durable before what follows from it.
-	 * -> agent_on_saved. A question that the end leaves open is closed by
-	 * save_end. */
+	/* It is answered: must be durable before what follows from it. -> agent_on_saved.
+	 * A question that the end leaves open is closed by save_end. */
 	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
 	/* The end, all in one commit: open ToolResults and InferEnd, results
 	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
@@ -115,6 +113,8 @@ struct agent_io {
 	void (*save_end)(struct agent *a, const struct agent_end *end);
 	/* DONE: the world frees the agent from its reap list. */
 	void (*done)(struct agent *a);
+	/* agent/shared.h; before save_results; it is written down. NULL: there are none. */
+	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 
 #endif

@@ -124,22 +124,40 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 	return -1;
 }
 
-bool limit_last(const struct agent *a)
+/* Behind the next call, with the least of a reply, and all it leaves. */
+static struct agent after_next(const struct agent *a, int64_t output)
 {
-	int64_t input = estimated_input(a), most;
-	struct agent after = *a; /* the call with the least of a reply, and all it leaves */
+	int64_t input = estimated_input(a);
+	struct agent after = *a;
 
-	if (limit_reserve(a, &most) >= 0)
-		return false;
-	most = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
-	after.totals.cost_microusd = add(after.totals.cost_microusd, limit_call_cost(a, most));
+	after.totals.cost_microusd = add(after.totals.cost_microusd, limit_call_cost(a, output));
 	after.totals.input = add(after.totals.input, input);
-	after.totals.output = add(after.totals.output, most);
-	after.measured_input = add(input, most);
+	after.totals.output = add(after.totals.output, output);
+	after.measured_input = add(input, output);
 	after.new_bytes = 0;
 	after.again = false;
 	after.iteration++;
+	return after;
+}
+
+bool limit_last(const struct agent *a)
+{
+	struct agent after;
+	int64_t most;
+
+	if (limit_reserve(a, &most) >= 0)
+		return false;
+	after = after_next(a, MIN(most, (int64_t)LIMIT_LEAST_OUTPUT));
 	return limit_reserve(&after, &most) >= 0;
+}
+
+bool limit_last_of(const struct agent *a, int64_t microusd)
+{
+	int64_t least = MIN(a->spec->max_output, (int64_t)LIMIT_LEAST_OUTPUT);
+	struct agent after = after_next(a, least);
+	int64_t next = limit_call_cost(a, least);
+
+	return next > 0 && microusd < add(next, limit_call_cost(&after, least));
 }
 
 static int64_t sane(int64_t n)

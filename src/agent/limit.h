@@ -25,6 +25,9 @@ int64_t limit_next_input(const struct agent *a);
 /* Is the next call, however short its reply, the last one that the limits pay for? */
 bool limit_last(const struct agent *a);
 
+/* The same for that much money, shared with others. */
+bool limit_last_of(const struct agent *a, int64_t microusd);
+
 /* Count a reply's usage into the totals. The cost computed from the price is
  * written back into u->cost_microusd; it stays -1 when unknown. */
 void limit_settle(struct agent *a, struct usage *u);

@@ -16,10 +16,16 @@ struct agent_past {
 	int64_t measured_input; /* of the last call that had a reply */
 	int64_t new_bytes;      /* in the request since that reply, the reply too */
 	int32_t iteration;
-	uint16_t warned;
+	uint16_t warned, shares;
 	uint8_t odd_replies, pauses, repairs;
 	bool nudged, force_submit;
-	bool again; /* the call of `iteration` has no reply: it is made again */
+	bool again;              /* the call of `iteration` has no reply: it is made again */
+	bool wrapping;           /* the next reply is the last */
+	struct repeats *repeats; /* *taken*; or NULL */
+	int64_t compact_floor;
+	uint8_t halvings;
+	const char
+		*overflow; /* it was too large, and no room is made yet: the sentence, *copied* */
 };
 /* Before a first agent_run. */
 void agent_restore(struct agent *a, const struct agent_past *p);

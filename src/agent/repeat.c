@@ -85,38 +85,57 @@ static struct repeat_call *place(struct repeats *r)
 	return &r->calls[(r->next + REPEAT_CALLS - 1) % REPEAT_CALLS];
 }
 
-int repeat_note(struct repeats *r, const struct turn_call *c, struct repeat_note *out)
+struct repeat_print repeat_print(const struct turn_call *c)
 {
 	const uint64_t seed = UINT64_C(0xcbf29ce484222325);
 	const char *args = c->args != NULL ? c->args : "";
-	uint64_t call = print(print(seed, c->name, strlen(c->name)), args, strlen(args));
-	uint64_t result = print(seed + c->success, c->output, c->output_len);
-	struct repeat_call *seen = find(r, call);
-	bool same = seen != NULL && seen->result == result, fetched = same && seen->gone;
-	struct call_ref at;
+
+	return (struct repeat_print){
+		.call = print(print(seed, c->name, strlen(c->name)), args, strlen(args)),
+		.result = print(seed + c->success, c->output, c->output_len),
+	};
+}
+
+/* In the conversation already: counted, once a reply. */
+static void again(struct repeats *r, struct repeat_call *seen, int32_t iteration,
+		  struct repeat_note *out)
+{
+	if (seen->changes != r->changes)
+		seen->times = 1;
+	if (seen->last != iteration)
+		seen->times = (uint8_t)MIN(seen->times + 1, UINT8_MAX);
+	seen->changes = r->changes;
+	seen->last = iteration;
+	out->times = MAX(seen->times, 2u);
+	out->from = seen->at;
+}
+
+int repeat_add(struct repeats **table, struct call_ref at, struct repeat_print print, bool changes,
+	       struct repeat_note *out)
+{
+	struct repeats *r = *table != NULL ? *table : calloc(1, sizeof(*r));
+	struct repeat_call *seen;
+	bool same, fetched;
 
 	*out = (struct repeat_note){.times = 1};
-	(void)call_ref_read(c->id, &at);
+	*table = r;
+	if (r == NULL)
+		return AVA_ENOMEM;
+	seen = find(r, print.call);
+	same = seen != NULL && seen->result == print.result;
+	fetched = same && seen->gone;
 	if (same && !seen->gone) {
-		if (seen->changes != r->changes)
-			seen->times = 1;
-		if (seen->last != at.iteration)
-			seen->times = (uint8_t)MIN(seen->times + 1, UINT8_MAX);
-		seen->changes = r->changes;
-		seen->last = at.iteration;
-		out->times = MAX(seen->times, 2u);
-		out->from = seen->at;
+		again(r, seen, at.iteration, out);
 		return 0;
 	}
-	if (!same && c->started && c->tool != NULL && !(c->tool->flags & TOOL_REPEATABLE))
-		r->changes++;
+	r->changes += !same && changes;
 	if (seen == NULL)
 		seen = place(r);
 	if (seen == NULL)
 		return AVA_ENOMEM;
 	*seen = (struct repeat_call){
-		.call = call,
-		.result = result,
+		.call = print.call,
+		.result = print.result,
 		.at = at,
 		.last = at.iteration,
 		.changes = r->changes,
@@ -135,13 +154,14 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		struct turn_call *c = &t->calls[i];
 		struct repeat_note note;
+		struct call_ref at;
 		const char *text;
 
-		if (!c->started || c->tool == NULL)
+		if (!c->ran || c->tool == NULL)
 			continue; /* it did not run: its answer says what to do */
-		if (*r == NULL)
-			*r = calloc(1, sizeof(**r));
-		if (*r == NULL || repeat_note(*r, c, &note) != 0)
+		(void)call_ref_read(c->id, &at);
+		if (repeat_add(r, at, repeat_print(c), !(c->tool->flags & TOOL_REPEATABLE),
+			       &note) != 0)
 			return AVA_ENOMEM;
 		if (note.times == 1)
 			continue;

@@ -40,17 +40,24 @@ struct repeats {
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
 
+/* Of a call that has its result: what the table knows it by. */
+struct repeat_print {
+	uint64_t call, result; /* name and arguments; what came back */
+};
+struct repeat_print repeat_print(const struct turn_call *c);
+
 /* What was the same in this call that has just got its result? */
 struct repeat_note {
 	unsigned times;       /* 1: it is new, or its result is no more in the conversation */
 	struct call_ref from; /* else: where the same result stands */
 };
-/* Its tool may be NULL (there is none of that name). AVA_ENOMEM. */
-int repeat_note(struct repeats *r, const struct turn_call *c, struct repeat_note *out);
+/* `changes`: its tool may have changed the world. *r is made when it is NULL. AVA_ENOMEM. */
+int repeat_add(struct repeats **r, struct call_ref at, struct repeat_print print, bool changes,
+	       struct repeat_note *out);
 
 /* The same for all calls of a turn that ran: outputs that are in the conversation
  * already become a sentence that says where. *worst: the call that was made most
- * often; NULL: none was repeated. *r is made when it is NULL. AVA_ENOMEM. */
+ * often; NULL: none was repeated. *r as above. AVA_ENOMEM. */
 int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **worst,
 		struct repeat_note *how);
 

@@ -41,6 +41,7 @@ struct turn_call {
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
 	bool started;            /* the machine gave it to tool_start */
+	bool ran;                /* its answer is its tool's, in this process or an earlier one */
 	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
 	bool recorded;           /* its ToolResult event was written (world) */
 	bool unstarted;          /* of the record: it certainly was not given to its tool */
@@ -64,6 +65,7 @@ struct turn {
 	struct usage usage;
 	enum turn_stop stop;
 	const char *request_id; /* the provider's; "" */
+	bool trimmed;           /* by turn_trim */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
 	 * byte-identical. Empty for an empty reply, which is never stored. */

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "agent/limit.h"
+#include "agent/notice.h"
+#include "base/buf.h"
+
+#define NOTICE_MAX 1024
 
 void words_note(const struct agent *a, char *out, size_t size)
 {
@@ -66,9 +70,11 @@ int words_repeats(struct agent *a, char *out, size_t size)
 	return 0;
 }
 
-bool words_last(struct agent *a, char *out, size_t size)
+bool words_last(struct agent *a, bool shared, char *out, size_t size)
 {
-	if (a->spec->ask_limit || !agent_can_submit(a) || !limit_last(a))
+	bool own = !a->spec->ask_limit && limit_last(a);
+
+	if (!agent_can_submit(a) || (!own && !shared))
 		return false;
 	a->force_submit = a->spec->can_force;
 	snprintf(
@@ -76,4 +82,65 @@ bool words_last(struct agent *a, char *out, size_t size)
 		"Your next reply is the last that the limits pay for. Call submit_result with what "
 		"you have, and say in the caveats what is missing.");
 	return true;
+}
+
+/* One notice as the world gets it, in the turn's arena. */
+static int add(struct agent *a, const char *text, const char **out, unsigned *n)
+{
+	const char *copy = NULL;
+	struct buf b;
+
+	buf_init(&b, NOTICE_MAX);
+	if (notice_format(&b, text) == 0)
+		copy = arena_copy(&a->turn->mem, b.data, b.len);
+	buf_fini(&b);
+	out[(*n)++] = copy;
+	return copy != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int add_limits(struct agent *a, const struct agent_shared *shared, unsigned near,
+		      int64_t now, const char **out, unsigned *n)
+{
+	char text[NOTICE_MAX / 2];
+	int rv = 0;
+
+	for (unsigned r = 0; r < AGENT_NRESOURCES && rv == 0; r++) {
+		if (!(near & (1u << r)))
+			continue;
+		limit_sentence(a, (enum agent_resource)r, now, text);
+		rv = add(a, text, out, n);
+	}
+	for (unsigned s = 0; s < AGENT_NSHARES && rv == 0; s++) {
+		if (!(shared->near & (1u << s)))
+			continue;
+		shared_sentence(a, shared, (enum agent_share)s, text, sizeof(text));
+		rv = add(a, text, out, n);
+	}
+	if (rv == 0 && words_last(a, shared->last, text, sizeof(text)))
+		rv = add(a, text, out, n);
+	return rv;
+}
+
+int words_notices(struct agent *a, const char *out[WORDS_NOTICES], unsigned *n, unsigned *near)
+{
+	struct agent_shared shared;
+	char text[NOTICE_MAX / 2];
+	int64_t now;
+	int rv = 0;
+
+	shared_ask(a, &shared);
+	now = a->io->now(a);
+	*near = limit_near(a, now);
+	if (a->turn->ncalls == 0 && !a->steered) {
+		words_note(a, text, sizeof(text));
+		rv = add(a, text, out, n);
+	}
+	if (rv == 0)
+		rv = words_repeats(a, text, sizeof(text));
+	if (rv == 0 && text[0] != 0)
+		rv = add(a, text, out, n);
+	if (rv == 0)
+		rv = add_limits(a, &shared, *near, now, out, n);
+	a->shares = (uint16_t)(a->shares | shared.near);
+	return rv;
 }

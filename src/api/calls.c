@@ -80,6 +80,21 @@ int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, str
 	return list(rt, rv, sizeof(struct ava_run), (const void **)&out->runs, &out->nruns, err);
 }
 
+int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
+	       struct ava_proposal *proposal, struct ava_error *err)
+{
+	const struct ava_resume as_it_was = {0};
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = runtime_id("run", run, err);
+	if (rv == 0)
+		rv = rt->b->ops->resume(rt->b, run, resume ? resume : &as_it_was, &rt->answer,
+					proposal, err);
+	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+}
+
 int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
@@ -146,6 +161,21 @@ int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, str
 	return rv == 0 ? answer_check(&rt->answer, err) : rv;
 }
 
+int ava_replay(struct ava_runtime *rt, const char *run, int lenient, struct ava_replay *out,
+	       struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	*out = (struct ava_replay){0};
+	rv = runtime_id("run", run, err);
+	if (rv == 0)
+		rv = rt->b->ops->replay(rt->b, run, lenient != 0, &rt->answer, out, err);
+	return list(rt, rv, sizeof(struct ava_difference), (const void **)&out->differences,
+		    &out->ndifferences, err);
+}
+
 int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
 {
 	struct ava_run r;
@@ -177,6 +207,12 @@ int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 	      struct ava_error *err)
 {
+	return ava_steer_once(rt, run, NULL, text, call, err);
+}
+
+int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
+		   const char *text, const char *call, struct ava_error *err)
+{
 	struct ava_error own;
 	int rv;
 
@@ -184,7 +220,19 @@ int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const c
 	rv = runtime_id("run", run, err);
 	if (rv == 0 && !text)
 		rv = err_set(err, AVA_EINVAL, "the text is missing");
-	return rv == 0 ? rt->b->ops->steer(rt->b, run, text, call, err) : rv;
+	return rv == 0 ? rt->b->ops->steer(rt->b, run, request_id, text, call, err) : rv;
+}
+
+int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, struct ava_error *err)
+{
+	struct ava_error own;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = runtime_id("run", run, err);
+	if (rv == 0 && !name)
+		rv = err_set(err, AVA_EINVAL, "the name is missing");
+	return rv == 0 ? rt->b->ops->checkpoint(rt->b, run, name, err) : rv;
 }
 
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)

@@ -41,6 +41,10 @@ int embedded_propose(struct backend *b, const struct ava_spawn *s, struct answer
 		     struct ava_proposal *p, struct ava_error *err);
 int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
 			   struct ava_proposal *p, struct ava_error *err);
+int embedded_resume(struct backend *b, const char *run, const struct ava_resume *r,
+		    struct answer *out, struct ava_proposal *p, struct ava_error *err);
+int embedded_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
+		    struct ava_replay *r, struct ava_error *err);
 int embedded_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 		   struct ava_error *err);
 int embedded_spawn(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
@@ -57,8 +61,10 @@ int embedded_runs(struct backend *b, bool all, size_t limit, struct answer *out,
 int embedded_result(struct backend *b, const char *run, struct answer *out, const char **json,
 		    size_t *len, struct ava_error *err);
 int embedded_cancel(struct backend *b, const char *run, struct ava_error *err);
-int embedded_steer(struct backend *b, const char *run, const char *text, const char *call,
-		   struct ava_error *err);
+int embedded_steer(struct backend *b, const char *run, const char *request, const char *text,
+		   const char *call, struct ava_error *err);
+int embedded_checkpoint(struct backend *b, const char *run, const char *name,
+			struct ava_error *err);
 
 /* embedded_talk.c */
 int embedded_session_new(struct backend *b, const struct ava_session_options *o,

@@ -6,14 +6,17 @@
 
 #include "api/embedded.h"
 #include "ava/change.h"
+#include "ava/checkpoints.h"
 #include "ava/groups.h"
 #include "ava/ops.h"
+#include "ava/replays.h"
 #include "ava/steer.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "subagent/person.h"
+#include "subagent/replay.h"
 
 /* A call that waits for its answer. */
 struct pending {
@@ -271,6 +274,76 @@ int embedded_runs(struct backend *b, bool all, size_t limit, struct answer *out,
 	return rv >= 0 ? 0 : err_set(err, rv, "%s", ava_strerror(rv));
 }
 
+/* ---- ended runs */
+
+int embedded_resume(struct backend *b, const char *run, const struct ava_resume *r,
+		    struct answer *out, struct ava_proposal *p, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = p, .err = err};
+	struct session_id session = id_session();
+	const struct ava_spawn as = {
+		.model = r->model,
+		.session = r->session,
+		.request_id = r->request_id,
+		.confirm = r->confirm,
+		.timeout_ms = r->timeout_ms,
+		.max_cost_microusd = r->max_cost_microusd,
+		.max_tokens = r->max_tokens,
+		.max_iterations = r->max_iterations,
+	};
+	struct op_spawn o = spawn_of(e, &as, &session);
+
+	o.resume = run;
+	o.resume_call = r->from;
+	o.resume_at = r->from != 0 ? NULL : r->checkpoint;
+	ops_propose(e->core, &o, proposal_done, &w);
+	return finish(e, &w);
+}
+
+static void replay_done(int rv, const char *run, const struct replay_report *report,
+			const struct ava_error *err, void *user)
+{
+	struct pending *w = user;
+	struct ava_replay *to = w->to;
+
+	for (unsigned i = 0; rv == 0 && i < MIN(report->ndiffs, (unsigned)REPLAY_DIFFS_MAX); i++) {
+		const struct replay_diff *d = &report->diffs[i];
+		struct ava_difference row = {
+			.lsn = d->lsn,
+			.seq = d->seq,
+			.type = answer_str(w->out, d->type),
+			.call = answer_str(w->out, d->call),
+			.what = answer_str(w->out, d->what),
+			.byte = d->byte,
+			.recorded = answer_str(w->out, d->recorded),
+			.replayed = answer_str(w->out, d->replayed),
+		};
+
+		answer_row(w->out, &row, sizeof(row));
+	}
+	if (rv == 0)
+		*to = (struct ava_replay){
+			.identical = report->ndiffs == 0,
+			.complete = report->complete,
+			.reason = answer_str(w->out, report->reason),
+			.events = report->events,
+			.calls = report->turns,
+			.found = report->ndiffs,
+		};
+	answered(w, rv, err);
+}
+
+int embedded_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
+		    struct ava_replay *r, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.out = out, .to = r, .err = err};
+
+	ops_replay(e->core, run, lenient, replay_done, &w);
+	return finish(e, &w);
+}
+
 /* ---- groups */
 
 int embedded_propose_group(struct backend *b, const struct ava_spawn_group *g, struct answer *out,
@@ -379,12 +452,34 @@ static void steer_done(int rv, const struct op_steered *s, const struct ava_erro
 	answered(user, rv, err);
 }
 
-int embedded_steer(struct backend *b, const char *run, const char *text, const char *call,
-		   struct ava_error *err)
+int embedded_steer(struct backend *b, const char *run, const char *request, const char *text,
+		   const char *call, struct ava_error *err)
+{
+	struct embedded *e = embedded_of(b);
+	struct pending w = {.err = err};
+	struct op_steer s = {
+		.run = run,
+		.text = text,
+		.call_id = call,
+		.request_id = request,
+		.by = e->user_id,
+	};
+
+	ops_steer(e->core, &s, steer_done, &w);
+	return finish(e, &w);
+}
+
+static void checkpoint_done(int rv, const struct op_checkpoint *k, const struct ava_error *err,
+			    void *user)
+{
+	answered(user, rv, err);
+}
+
+int embedded_checkpoint(struct backend *b, const char *run, const char *name, struct ava_error *err)
 {
 	struct embedded *e = embedded_of(b);
 	struct pending w = {.err = err};
 
-	ops_steer(e->core, run, text, call, e->user_id, steer_done, &w);
+	ops_checkpoint(e->core, run, name, e->user_id, checkpoint_done, &w);
 	return finish(e, &w);
 }

@@ -92,13 +92,6 @@ static enum ava_status status_of(const char *word)
 	return AVA_ERROR;
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
-
 static void call_tool(struct ava_watch *w, const struct ava_event *e, const json_t *o)
 {
 	struct buf args;
@@ -107,7 +100,7 @@ static void call_tool(struct ava_watch *w, const struct ava_event *e, const json
 	buf_init(&args, 16u << 20);
 	if (v)
 		json_dump(&args, v);
-	w->calls.tool_call(e->agent, str(o, "name"),
+	w->calls.tool_call(e->agent, json_str(o, "name"),
 			   buf_check(&args) == 0 && args.len ? args.data : "null", e, w->user);
 	buf_fini(&args);
 }
@@ -137,12 +130,12 @@ static int call_typed(struct ava_watch *w, const struct ava_event *e, struct ava
 	if (v.kind == EVENT_SubagentSpawn)
 		w->calls.start(run, e, w->user);
 	else if (v.kind == EVENT_Activity)
-		w->calls.activity(e->agent, str(o, "text"), e, w->user);
+		w->calls.activity(e->agent, json_str(o, "text"), e, w->user);
 	else if (v.kind == EVENT_ToolCall)
 		call_tool(w, e, o);
 	else
-		w->calls.complete(run, status_of(json_get_str(o, "status")), str(o, "summary"), e,
-				  w->user);
+		w->calls.complete(run, status_of(json_get_str(o, "status")), json_str(o, "summary"),
+				  e, w->user);
 	json_decref(o);
 	return 0;
 }

@@ -120,7 +120,7 @@ static bool model_by_role(const struct run_spec *s, const char *forced)
 	struct model m;
 
 	return model_resolve(forced ? forced : s->role->model, &m, NULL, NULL) == 0 &&
-	       strcmp(m.id, s->model.id) == 0;
+	       strcmp(m.id, s->model->id) == 0;
 }
 
 /* Only the role's own limit may stand beside a model whose price is unknown. */
@@ -153,7 +153,7 @@ static struct op_spawn again(const struct run_spec *q, const struct change *c, c
 		.context = q->context,
 		.cwd = q->cwd,
 		.model = c->model[0]  ? c->model
-			 : same_model ? q->model.id
+			 : same_model ? q->model->id
 				      : NULL,
 		.preset = c->preset[0] ? c->preset : q->preset,
 		.session_id = q->session_id,
@@ -233,7 +233,8 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 {
 	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
 
-	return quoted->role == changed->role && strcmp(quoted->model.id, changed->model.id) == 0 &&
+	return quoted->role == changed->role &&
+	       strcmp(quoted->model->id, changed->model->id) == 0 &&
 	       strcmp(quoted->task, changed->task) == 0 &&
 	       strcmp(quoted->context, changed->context) == 0 &&
 	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
@@ -285,9 +286,9 @@ int change_text(struct buf *out, const struct run_spec *quoted, const struct run
 		next(out, "as ");
 		buf_adds(out, changed->role->display);
 	}
-	if (strcmp(quoted->model.id, changed->model.id) != 0) {
+	if (strcmp(quoted->model->id, changed->model->id) != 0) {
 		next(out, "with ");
-		buf_adds(out, changed->model.id);
+		buf_adds(out, changed->model->id);
 	}
 	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
 	if (quoted->thinking != changed->thinking)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "ava/config_notify.h"
+#include "ava/config_otel.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
@@ -118,7 +119,52 @@ static int take_notify_exec(struct reading *r, const struct yaml_node *n)
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
+static int keep_ava_model(struct reading *r, const struct yaml_node *n)
+{
+	r->ava_model = n;
+	return 0;
+}
+
+static int take_otel(struct reading *r, const struct yaml_node *n)
+{
+	const char *url;
+	int rv = yaml_string(r->y, n, CONFIG_OTEL_BYTES, &url, r->err);
+
+	if (rv != 0)
+		return rv;
+	rv = config_otel("otel.endpoint", url, r->config, r->err);
+	return rv == 0 ? 0 : at_line(r, n, rv);
+}
+
 /* ---- settings: section.key */
+
+typedef int (*take_word_fn)(struct reading *r, const struct yaml_node *n);
+
+static const struct {
+	const char *name;
+	take_word_fn take;
+} own_words[] = {
+	{"ava.model", keep_ava_model},
+	{"notify.exec", take_notify_exec},
+	{"otel.endpoint", take_otel},
+};
+
+static take_word_fn word_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own_words); i++)
+		if (strcmp(own_words[i].name, name) == 0)
+			return own_words[i].take;
+	return NULL;
+}
+
+static void words_near(struct near *near, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	for (size_t i = 0; i < ARRAY_LEN(own_words); i++)
+		if (strncmp(own_words[i].name, prefix, len) == 0)
+			near_word(near, own_words[i].name + len, strlen(own_words[i].name) - len);
+}
 
 static int take_settings(struct reading *r, const struct yaml_node *section, void *user)
 {
@@ -129,24 +175,19 @@ static int take_settings(struct reading *r, const struct yaml_node *section, voi
 		const struct settings_key *k;
 		struct near near;
 		char name[600], prefix[300];
+		take_word_fn take;
 		int64_t value;
 
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
-		if (strcmp(name, "ava.model") == 0) {
-			r->ava_model = v;
-			continue;
-		}
-		if (strcmp(name, "notify.exec") == 0) {
-			rv = take_notify_exec(r, v);
+		take = word_of(name);
+		if (take) {
+			rv = take(r, v);
 			continue;
 		}
 		k = settings_find(name);
 		near = near_start(v->key);
-		if (strcmp(section->key, "ava") == 0)
-			near_word(&near, "model", strlen("model"));
-		if (strcmp(section->key, "notify") == 0)
-			near_word(&near, "exec", strlen("exec"));
+		words_near(&near, prefix);
 		for (const struct settings_key *s = settings_keys; s->name; s++)
 			if (strncmp(s->name, prefix, strlen(prefix)) == 0)
 				near_word(&near, s->name + strlen(prefix),
@@ -716,11 +757,14 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	forget();
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
+	c->otel[0] = '\0';
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = settings_environment(&c->settings, err);
 	if (rv == 0)
 		rv = config_notify_environment(c, err);
+	if (rv == 0)
+		rv = config_otel_environment(c, err);
 	if (rv == 0)
 		rv = take_environment(err);
 	if (rv == 0)
@@ -752,41 +796,5 @@ int config_load(struct config *c, struct ava_error *err)
 	if (rv == 0 || rv == AVA_ENOENT) /* no home, no file: defaults */
 		rv = config_read(c, c->path, text, len, err);
 	free(text);
-	return rv;
-}
-
-/* ---- secrets */
-
-static bool is_secret(const char *name)
-{
-	static const char *const ends[] = {"KEY", "TOKEN", "SECRET", "PASSWORD"};
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		if (len >= strlen(ends[i]) && strcmp(name + len - strlen(ends[i]), ends[i]) == 0)
-			return true;
-	return false;
-}
-
-static int add_secret(struct redact *r, const char *name, const char *value, struct ava_error *err)
-{
-	int rv = value && is_secret(name) ? redact_add(r, value) : 0;
-
-	if (rv == AVA_ETOOBIG)
-		return err_set(err, rv, "there are too many keys to keep out of the log: %.60s",
-			       name);
-	return rv == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-}
-
-int config_secrets(struct redact *r, struct ava_error *err)
-{
-	const char *name, *value;
-	int rv = 0;
-
-	/* Of both places: a tool may see what the file has replaced. */
-	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
-		rv = add_secret(r, keys_known[i], env_get(keys_known[i]), err);
-	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)
-		rv = add_secret(r, name, value, err);
 	return rv;
 }

@@ -12,12 +12,14 @@ struct redact;
 /* notify.exec: words, each with its NUL, then an empty one. */
 #define CONFIG_NOTIFY_BYTES 4096
 #define CONFIG_NOTIFY_WORDS 32
+#define CONFIG_OTEL_BYTES   256
 
 struct config {
 	char path[4096]; /* of the file; "" when no home is known */
 	bool exists;
 	struct settings settings;         /* defaults, file, environment */
 	char notify[CONFIG_NOTIFY_BYTES]; /* "": none */
+	char otel[CONFIG_OTEL_BYTES];     /* otel.endpoint; "": none */
 };
 
 /* Reads keys (base/keys.h), the file and the environment, and fills the tables

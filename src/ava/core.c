@@ -12,6 +12,8 @@
 
 #include "ava/day_spent.h"
 #include "ava/delivery.h"
+#include "ava/job.h"
+#include "ava/otel.h"
 #include "ava/prune_away.h"
 #include "ava/seals.h"
 #include "ava/state.h"
@@ -19,6 +21,8 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
 #include "subagent/infer_money.h"
 #include "subagent/restart.h"
 
@@ -36,6 +40,25 @@ void core_log(struct core *c, const char *fmt, ...)
 }
 
 /* ---- request ids */
+
+int core_check_request(const struct core *c, const char *id, struct ava_error *err)
+{
+	struct buf clean;
+	int found = 0;
+
+	if (!id)
+		return 0;
+	if (strlen(id) > REQUEST_ID_MAX || !utf8_valid(id, strlen(id)))
+		return err_set(err, AVA_EINVAL, "request_id must be UTF-8, at most %d bytes",
+			       REQUEST_ID_MAX);
+	buf_init(&clean, 4 * REQUEST_ID_MAX);
+	if (c->redact)
+		found = redact_text(c->redact, &clean, id, strlen(id));
+	buf_fini(&clean);
+	if (found != 0)
+		return err_set(err, AVA_EDENIED, "request_id holds a key: take another one");
+	return 0;
+}
 
 struct request *core_request(struct core *c, const char *id)
 {
@@ -330,6 +353,8 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->request_order);
 	list_init(&c->sessions);
 	list_init(&c->talks);
+	list_init(&c->resumings);
+	list_init(&c->steerings);
 	list_init(&c->watches);
 	strmap_init(&c->session_by_id);
 	strmap_init(&c->proposals);
@@ -377,6 +402,8 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		goto fail_open;
 	write_boot(c);
 	rv = take_up(c, o->notify, err);
+	if (rv == 0)
+		rv = otel_open(c, o->otel, o->otel_headers, err);
 	if (rv != 0)
 		goto fail_open;
 	*out = c;
@@ -386,6 +413,7 @@ fail_open:
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	otel_close(c);
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
@@ -452,9 +480,11 @@ void core_hold(struct core *c)
 
 void core_close(struct core *c)
 {
+	jobs_end(c);
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	otel_close(c);
 	/* What runs have written waits in their outboxes, one behind another. */
 	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
 		journal_sync(c->journal);
@@ -472,7 +502,8 @@ void core_close(struct core *c)
 
 bool core_idle(const struct core *c)
 {
-	return c->sup.nlive == 0 && c->npending == 0 && sessions_idle(c) && delivery_idle(c);
+	return c->sup.nlive == 0 && c->npending == 0 && c->njobs == 0 && sessions_idle(c) &&
+	       delivery_idle(c) && otel_idle(c);
 }
 
 int core_ready(struct core *c, struct ava_error *err)
@@ -528,6 +559,7 @@ void ops_health(struct core *c, struct op_health *out)
 		out->budget = c->sup.day.limit;
 		out->budget_used = infer_money_day(&c->sup);
 	}
+	out->otel = otel_health(c);
 	out->lsn = logbook_shown(&c->book);
 	out->commits = js.commits;
 	out->flushes = js.flushes;

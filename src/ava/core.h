@@ -26,6 +26,8 @@ struct core_options {
 	/* notify.exec: its words, each with its NUL, then an empty one; NULL or
 	 * "": none. *Copied.* */
 	const char *notify;
+	/* Of a collector; NULL or "": traces are not pushed. *Copied.* */
+	const char *otel, *otel_headers;
 	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
 };
 

@@ -16,6 +16,7 @@
 
 #include "ava/answer.h"
 #include "ava/proposal.h"
+#include "ava/resume.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
@@ -240,6 +241,89 @@ void decide_started(struct proposal *p, int rv)
 	}
 }
 
+/* ---- a yes to go on from an ended run: what it begins with is made first */
+
+struct preparing {
+	struct proposal *p;
+	struct run_spec *changed; /* owned; NULL: what was quoted */
+	struct deciding a;        /* its strings are those below */
+	char *text, *by, *reason;
+};
+
+static void preparing_free(struct preparing *w)
+{
+	spec_free(w->changed);
+	free(w->text);
+	free(w->by);
+	free(w->reason);
+	free(w);
+}
+
+static int step(struct proposal *p, enum proposal_state state, const struct deciding *a,
+		struct run_spec *changed, struct ava_error *err);
+
+static void prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
+		     const struct ava_error *why, void *user)
+{
+	struct preparing *w = user;
+	struct proposal *p = w->p;
+	struct run_spec *changed = w->changed;
+	struct ava_error err = {0};
+
+	p->writing = false;
+	if (rv == 0) {
+		w->changed = NULL; /* taken */
+		rv = step(p, PROPOSAL_CONFIRMED, &w->a, changed, &err);
+	} else {
+		err = *why;
+		unstart(p);
+	}
+	preparing_free(w);
+	if (rv == 0)
+		return;
+	try_later(p);
+	proposal_tell_waiters(p, rv, &err);
+}
+
+/* As step: it is taken when that is done. */
+static int prepare(struct proposal *p, const struct deciding *a, struct run_spec *changed,
+		   struct ava_error *err)
+{
+	struct preparing *w = calloc(1, sizeof(*w));
+	int rv = AVA_ENOMEM;
+
+	if (w) {
+		w->p = p;
+		w->text = a->text ? strdup(a->text) : NULL;
+		w->by = strdup(a->by ? a->by : "");
+		w->reason = strdup(a->reason ? a->reason : "");
+		w->a = (struct deciding){
+			.p = p, .text = w->text, .said = a->said, .by = w->by, .reason = w->reason};
+	}
+	if (w && w->by && w->reason && (w->text || !a->text))
+		rv = resume_again(p->core, changed ? changed : p->spec, prepared, w, err);
+	else
+		err_set(err, rv, "out of memory");
+	if (rv != 0) {
+		if (w)
+			preparing_free(w);
+		spec_free(changed);
+		return rv;
+	}
+	w->changed = changed;
+	p->writing_to = PROPOSAL_CONFIRMED;
+	p->writing = true;
+	/* Who says the same meanwhile waits for the same. */
+	snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
+		 changed ? changed->hash : p->hash);
+	return 0;
+}
+
+static bool must_prepare(const struct run_spec *spec)
+{
+	return spec->resumed_from[0] && !spec->resumed;
+}
+
 /* Write the step to `state`; the waiters hear of it. `changed` as start_run. */
 static int step(struct proposal *p, enum proposal_state state, const struct deciding *a,
 		struct run_spec *changed, struct ava_error *err)
@@ -253,6 +337,8 @@ static int step(struct proposal *p, enum proposal_state state, const struct deci
 	struct draft *d = NULL;
 	int rv = state == PROPOSAL_CONFIRMED ? core_ready(c, err) : 0;
 
+	if (rv == 0 && state == PROPOSAL_CONFIRMED && must_prepare(changed ? changed : p->spec))
+		return prepare(p, a, changed, err);
 	if (rv == 0) {
 		d = draft_new(&c->book);
 		if (d && changed)

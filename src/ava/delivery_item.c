@@ -28,13 +28,6 @@ static int kind_of(const char *type)
 	return -1;
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
-
 void item_free(struct item *it)
 {
 	list_del(&it->node);
@@ -48,8 +41,9 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 
 	switch (it->kind) {
 	case ITEM_RESULT:
-		snprintf(out, TITLE_MAX, "%.30s (%.60s) has ended: %.40s", str(c, "subagentId"),
-			 str(event, "traceId"), str(c, "status"));
+		snprintf(out, TITLE_MAX, "%.30s (%.60s) has ended: %.40s",
+			 json_str(c, "subagentId"), json_str(event, "traceId"),
+			 json_str(c, "status"));
 		return;
 	case ITEM_PROPOSAL:
 		snprintf(out, TITLE_MAX, "%s waits for your answer", it->key);
@@ -58,11 +52,11 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 		snprintf(out, TITLE_MAX, "%s has expired without an answer", it->key);
 		return;
 	case ITEM_QUESTION:
-		snprintf(out, TITLE_MAX, "%.30s (%.60s) asks you: %.*s", str(c, "subagentId"),
-			 str(event, "traceId"),
-			 (int)utf8_prefix(str(c, "question"), strlen(str(c, "question")),
+		snprintf(out, TITLE_MAX, "%.30s (%.60s) asks you: %.*s", json_str(c, "subagentId"),
+			 json_str(event, "traceId"),
+			 (int)utf8_prefix(json_str(c, "question"), strlen(json_str(c, "question")),
 					  QUESTION_SHOWN),
-			 str(c, "question"));
+			 json_str(c, "question"));
 		return;
 	default:
 		snprintf(out, TITLE_MAX, "Ava");
@@ -75,15 +69,15 @@ static const char *text_of(const struct item *it, const json_t *event)
 
 	switch (it->kind) {
 	case ITEM_RESULT:
-		return str(c, "summary");
+		return json_str(c, "summary");
 	case ITEM_PROPOSAL:
-		return str(json_object_get(c, "config"), "task");
+		return json_str(json_object_get(c, "config"), "task");
 	case ITEM_EXPIRED:
 		return "";
 	case ITEM_QUESTION:
-		return str(c, "question");
+		return json_str(c, "question");
 	default:
-		return str(c, "text");
+		return json_str(c, "text");
 	}
 }
 
@@ -93,8 +87,8 @@ static void write_question(struct jw *w, const json_t *c)
 	const json_t *choices = json_object_get(c, "choices");
 	struct buf b;
 
-	jw_str(w, "call_id", str(c, "callId"));
-	jw_str(w, "kind", str(c, "kind"));
+	jw_str(w, "call_id", json_str(c, "callId"));
+	jw_str(w, "kind", json_str(c, "kind"));
 	buf_init(&b, 1u << 17);
 	if (json_array_size(choices) > 0 && json_dump(&b, choices) == 0)
 		jw_raw(w, "choices", b.data, b.len);
@@ -113,14 +107,14 @@ static void write_item(struct jw *w, const struct item *it, const json_t *event)
 	jw_object(w, NULL);
 	jw_int(w, "lsn", (int64_t)it->lsn);
 	jw_str(w, "type", type_names[it->kind]);
-	jw_str(w, "time", str(event, "timestamp"));
+	jw_str(w, "time", json_str(event, "timestamp"));
 	jw_str(w, "session_id", it->session);
-	jw_str(w, "run_id", str(c, "subagentId"));
-	jw_str(w, "trace_id", str(event, "traceId"));
+	jw_str(w, "run_id", json_str(c, "subagentId"));
+	jw_str(w, "trace_id", json_str(event, "traceId"));
 	jw_str(w, "proposal_id", it->kind == ITEM_QUESTION ? "" : it->key);
 	if (it->kind == ITEM_QUESTION)
 		write_question(w, c);
-	jw_str(w, "status", it->kind == ITEM_RESULT ? str(c, "status") : "");
+	jw_str(w, "status", it->kind == ITEM_RESULT ? json_str(c, "status") : "");
 	buf_init(&clean, 1u << 16);
 	(void)utf8_terminal(&clean, title, strlen(title), false);
 	jw_strn(w, "title", clean.data ? clean.data : "", clean.len);
@@ -181,9 +175,9 @@ static int make(struct item **out, int kind, const json_t *event)
 	if (!it)
 		return AVA_ENOMEM;
 	buf_init(&b, 1u << 18);
-	if (fill(it, json_get_int(event, "lsn", 0), str(event, "timestamp"),
-		 str(event, "sessionId"), str(c, "proposalId"), str(c, "subagentId"),
-		 str(c, "callId"))) {
+	if (fill(it, json_get_int(event, "lsn", 0), json_str(event, "timestamp"),
+		 json_str(event, "sessionId"), json_str(c, "proposalId"), json_str(c, "subagentId"),
+		 json_str(c, "callId"))) {
 		jw_init(&w, &b);
 		write_item(&w, it, event);
 		it->json = buf_take(&b, NULL);
@@ -199,7 +193,7 @@ static int make(struct item **out, int kind, const json_t *event)
 
 static bool is_asked(const json_t *event)
 {
-	return strcmp(str(json_object_get(event, "content"), "state"), "asked") == 0;
+	return strcmp(json_str(json_object_get(event, "content"), "state"), "asked") == 0;
 }
 
 int item_from_event(struct item **out, const char *type, const char *line, size_t len)
@@ -220,15 +214,15 @@ int item_from_event(struct item **out, const char *type, const char *line, size_
 
 int item_from_json(struct item **out, const json_t *o)
 {
-	int kind = kind_of(str(o, "type"));
+	int kind = kind_of(json_str(o, "type"));
 	struct item *it = kind >= 0 ? item_new(kind) : NULL;
 	struct buf b;
 
 	if (!it)
 		return kind >= 0 ? AVA_ENOMEM : AVA_ECORRUPT;
 	buf_init(&b, 1u << 18);
-	if (!fill(it, json_get_int(o, "lsn", 0), str(o, "time"), str(o, "session_id"),
-		  str(o, "proposal_id"), str(o, "run_id"), str(o, "call_id")) ||
+	if (!fill(it, json_get_int(o, "lsn", 0), json_str(o, "time"), json_str(o, "session_id"),
+		  json_str(o, "proposal_id"), json_str(o, "run_id"), json_str(o, "call_id")) ||
 	    json_dump(&b, o) != 0) {
 		buf_fini(&b);
 		item_free(it);
@@ -256,9 +250,10 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 	event = json_parse(line, len, NULL);
 	c = json_object_get(event, "content");
 	if (waiting)
-		answers = !is_asked(event) && make_key(key, str(c, "subagentId"), str(c, "callId"));
+		answers = !is_asked(event) &&
+			  make_key(key, json_str(c, "subagentId"), json_str(c, "callId"));
 	else
-		answers = snprintf(key, ITEM_KEY, "%s", str(c, "proposalId")) > 0;
+		answers = snprintf(key, ITEM_KEY, "%s", json_str(c, "proposalId")) > 0;
 	json_decref(event);
 	return answers;
 }

@@ -82,13 +82,6 @@ static int64_t event_time(const json_t *event)
 	return s ? MAX(clock_parse_iso(s, strlen(s)), 0) : 0;
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
-
 static enum ava_status status_from(const char *word)
 {
 	for (int i = 0; i < AVA_NSTATUSES; i++)
@@ -102,15 +95,15 @@ static void fill_spawn(struct op_status *s, const json_t *event)
 	const json_t *o = json_object_get(event, "content"), *l = json_object_get(o, "limits");
 
 	*s = (struct op_status){
-		.id = str(o, "subagentId"),
-		.trace_id = str(event, "traceId"),
-		.role = str(o, "role"),
-		.task = str(o, "task"),
-		.model = str(o, "model"),
-		.session_id = str(event, "sessionId"),
-		.user_id = str(event, "userId"),
-		.origin = str(o, "origin"),
-		.cwd = str(o, "cwd"),
+		.id = json_str(o, "subagentId"),
+		.trace_id = json_str(event, "traceId"),
+		.role = json_str(o, "role"),
+		.task = json_str(o, "task"),
+		.model = json_str(o, "model"),
+		.session_id = json_str(event, "sessionId"),
+		.user_id = json_str(event, "userId"),
+		.origin = json_str(o, "origin"),
+		.cwd = json_str(o, "cwd"),
 		.stop_reason = "",
 		.activity = "",
 		.last_tool = "",
@@ -127,8 +120,8 @@ static void fill_complete(struct op_status *s, const json_t *event)
 {
 	const json_t *o = json_object_get(event, "content"), *t = json_object_get(o, "totals");
 
-	s->status = status_from(str(o, "status"));
-	s->stop_reason = str(o, "stopReason");
+	s->status = status_from(json_str(o, "status"));
+	s->stop_reason = json_str(o, "stopReason");
 	s->ended_ms = event_time(event);
 	s->elapsed_ms = json_get_int(t, "durationMs", 0);
 	s->tokens = json_get_int(t, "tokens", 0);
@@ -147,8 +140,8 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 	journal_view_path(c->journal, path, live, sizeof(live));
 	if (read_edge(c, path, false, out, &out->spawn) != 0)
 		goto no_memory;
-	if (!out->spawn || strcmp(str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
-	    strcmp(str(out->spawn, "agentId"), run) != 0) {
+	if (!out->spawn || strcmp(json_str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
+	    strcmp(json_str(out->spawn, "agentId"), run) != 0) {
 		ended_fini(out);
 		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	}
@@ -156,7 +149,7 @@ int ended_read(struct core *c, const char *run, struct ended *out, struct ava_er
 	if (read_edge(c, live, true, out, &out->complete) != 0)
 		goto no_memory;
 	out->status.last_tool = out->last_tool;
-	if (out->complete && strcmp(str(out->complete, "eventType"), "SubagentComplete") == 0)
+	if (out->complete && strcmp(json_str(out->complete, "eventType"), "SubagentComplete") == 0)
 		fill_complete(&out->status, out->complete);
 	return 0;
 

@@ -112,8 +112,8 @@ struct op_health {
 	uint64_t commits, flushes, queued_bytes, held_commits, loop_gaps;
 	bool recovery_clean;
 	uint64_t redone_batches, torn_bytes, damaged_batches, lost_bytes;
-	struct spend today; /* of runs, by local date, with the live ones */
-	const char *keys;   /* JSON of the marks of our keys (base/keys.h); NULL: {} */
+	struct spend today;      /* of runs, by local date, with the live ones */
+	const char *keys, *otel; /* JSON: base/keys.h, NULL: {}; ava/otel.h, or NULL */
 };
 void ops_health(struct core *c, struct op_health *out);
 

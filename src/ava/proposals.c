@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "subagent/resume.h"
 
 struct waiter {
 	struct list node;
@@ -323,6 +324,10 @@ static int write_new(struct core *c, struct proposal *p, const char *policy, boo
 		draft_free(d);
 		return rv;
 	}
+	if (p->spec) { /* it waits for a person: what it begins with is read again then */
+		resumed_free(p->spec->resumed);
+		p->spec->resumed = NULL;
+	}
 	rv = draft_commit(d, JOURNAL_NOW, proposed, p, err);
 	if (rv != 0)
 		decide_started(p, rv);
@@ -362,26 +367,18 @@ int proposal_open(struct proposal *p, struct run_spec *spec, const char *confirm
 	return rv;
 }
 
-static int propose(struct core *c, const struct op_spawn *s, struct proposal **out,
-		   struct ava_error *err)
+/* `spec` is *taken*. */
+static int propose(struct core *c, struct run_spec *spec, const char *confirm,
+		   struct proposal **out, struct ava_error *err)
 {
-	struct run_spec *spec = NULL;
-	struct proposal *p = NULL;
-	int64_t over;
-	int rv = proposal_may_begin(c, err);
+	struct proposal *p = proposal_new(c);
+	int rv;
 
-	if (rv == 0 && s->confirm)
-		rv = settings_confirm("confirm", s->confirm, &over, err);
-	if (rv == 0)
-		rv = resume_build(c, s, &spec, err);
-	if (rv != 0)
-		return rv;
-	p = proposal_new(c);
 	if (!p) {
 		spec_free(spec);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	rv = proposal_open(p, spec, s->confirm, err);
+	rv = proposal_open(p, spec, confirm, err);
 	if (rv == 0)
 		*out = p;
 	return rv;
@@ -408,19 +405,73 @@ bool proposal_asked_before(struct core *c, const char *request_id, op_proposal_f
 	return true;
 }
 
+/* rv: of making the spec. */
+static void propose_spec(struct core *c, int rv, struct run_spec *spec, const char *confirm,
+			 struct ava_error *err, op_proposal_fn done, void *user)
+{
+	struct proposal *p = NULL;
+
+	if (rv == 0)
+		rv = propose(c, spec, confirm, &p, err);
+	if (rv == 0 && proposal_add_waiter(p, done, user, false) != 0)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0)
+		proposal_refuse(done, user, err);
+}
+
+struct proposing { /* while the record of an ended run is read */
+	struct core *core;
+	op_proposal_fn done;
+	void *user;
+};
+
+static void propose_resumed(int rv, struct run_spec *spec, const struct op_spawn *s,
+			    const struct ava_error *why, void *user)
+{
+	struct proposing w = *(struct proposing *)user;
+	struct ava_error err = {0};
+
+	free(user);
+	if (rv != 0)
+		err = *why;
+	if (rv == 0 && !spec)
+		ops_propose(w.core, s, w.done, w.user);
+	else
+		propose_spec(w.core, rv, spec, s->confirm, &err, w.done, w.user);
+}
+
+static int begin_resumed(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user,
+			 struct ava_error *err)
+{
+	struct proposing *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	*w = (struct proposing){.core = c, .done = done, .user = user};
+	resume_begin(c, s, propose_resumed, w);
+	return 0;
+}
+
 void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
 {
 	struct ava_error err = {0};
-	struct proposal *p = NULL;
+	struct run_spec *spec = NULL;
+	int64_t over;
+	int rv;
 
 	if (proposal_asked_before(c, s->request_id, done, user))
 		return;
-	if (propose(c, s, &p, &err) != 0) {
-		proposal_refuse(done, user, &err);
-	} else if (proposal_add_waiter(p, done, user, false) != 0) {
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		proposal_refuse(done, user, &err);
+	rv = proposal_may_begin(c, &err);
+	if (rv == 0 && s->confirm)
+		rv = settings_confirm("confirm", s->confirm, &over, &err);
+	if (rv == 0 && resume_wanted(s)) {
+		rv = begin_resumed(c, s, done, user, &err);
+		if (rv == 0)
+			return;
+	} else if (rv == 0) {
+		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, &err);
 	}
+	propose_spec(c, rv, spec, s->confirm, &err, done, user);
 }
 
 /* ---- listing */

@@ -2,21 +2,30 @@
  * read from the first line of that run's messages: what was confirmed then. It is
  * quoted and confirmed anew like any other, since it spends more.
  *
+ * The loop only checks and builds: finding the place of a fork, which replays the
+ * record, and making the first messages are two jobs (ava/job.h), however long the
+ * record is. What is asked twice meanwhile, with one request id, is done once.
+ *
  * What can fail: there is no such run, it is at work, its messages are gone. */
 #include "ava/resume.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "ava/job.h"
 #include "ava/state.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "codec/json.h"
 #include "subagent/replay.h"
 #include "subagent/resume.h"
+#include "subagent/run_checkpoint.h"
+
+#define REQUEST_BYTES (8u << 20)
 
 struct filled {
 	struct op_spawn s;
-	json_t *line; /* owns the strings */
 	const char *tools[ROLE_MAX_TOOLS], *grants[ROLE_MAX_TOOLS], *asks[ROLE_MAX_TOOLS];
 };
 
@@ -48,9 +57,10 @@ static void take_limit(int64_t *to, const json_t *limits, const char *key, int d
 		*to = json_get_fixed(limits, key, decimals, AVA_DEFAULT);
 }
 
-static void fill(struct filled *f)
+/* `line` owns the strings. */
+static void fill(struct filled *f, const json_t *line)
 {
-	const json_t *o = json_object_get(f->line, "spec"), *limits = json_object_get(o, "limits");
+	const json_t *o = json_object_get(line, "spec"), *limits = json_object_get(o, "limits");
 	struct op_spawn *s = &f->s;
 
 	take_text(&s->role, o, "role");
@@ -89,24 +99,242 @@ static int check(struct core *c, const struct op_spawn *s, struct ava_error *err
 	return 0;
 }
 
-int resume_build(struct core *c, const struct op_spawn *s, struct run_spec **out,
+/* ---- the request, which outlives the call */
+
+struct resuming {
+	struct list node; /* of those at work, or of `more` */
+	struct list more; /* resuming: the same request again */
+	struct job job;
+	struct core *core;
+	struct arena mem; /* of `s` */
+	struct op_spawn s;
+	json_t *schema; /* owned */
+	json_t *line;   /* the first of that run's messages; owned */
+	struct run_spec *spec;
+	bool lent; /* `spec` is */
+	resume_fn ready;
+	void *user;
+	int rv;
+	struct ava_error err;
+};
+
+static bool copy_text(struct arena *mem, const char **text)
+{
+	if (*text)
+		*text = arena_copy(mem, *text, strlen(*text));
+	return *text != NULL;
+}
+
+static bool copy_list(struct arena *mem, const char *const **list, size_t n)
+{
+	const char **copy;
+
+	if (!*list)
+		return true;
+	copy = arena_get(mem, (n + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = (*list)[i];
+		if (!copy_text(mem, &copy[i]))
+			return false;
+	}
+	*list = copy;
+	return copy != NULL;
+}
+
+static int copy_request(struct resuming *r, const struct op_spawn *s)
+{
+	struct op_spawn *to = &r->s;
+	const char **texts[] = {&to->role,      &to->task,    &to->context,    &to->model,
+				&to->preset,    &to->cwd,     &to->session_id, &to->request_id,
+				&to->user_id,   &to->origin,  &to->confirm,    &to->resume,
+				&to->resume_at, &to->on_limit};
+
+	*to = *s;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (*texts[i] && !copy_text(&r->mem, texts[i]))
+			return AVA_ENOMEM;
+	if (!copy_list(&r->mem, &to->tools, to->ntools) ||
+	    !copy_list(&r->mem, &to->grants, to->ngrants) ||
+	    !copy_list(&r->mem, &to->ask_before, to->nask_before))
+		return AVA_ENOMEM;
+	if (s->output_schema)
+		to->output_schema = r->schema = json_incref((json_t *)s->output_schema);
+	return 0;
+}
+
+static void resuming_free(struct resuming *r)
+{
+	if (!r)
+		return;
+	list_del(&r->node);
+	if (!r->lent)
+		spec_free(r->spec);
+	json_decref(r->line);
+	json_decref(r->schema);
+	arena_fini(&r->mem);
+	free(r);
+}
+
+static struct resuming *resuming_new(struct core *c, resume_fn ready, void *user)
+{
+	struct resuming *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	list_init(&r->node);
+	list_init(&r->more);
+	arena_init(&r->mem, REQUEST_BYTES);
+	r->core = c;
+	r->ready = ready;
+	r->user = user;
+	return r;
+}
+
+/* Whoever asked the same meanwhile asks again, when the first has its answer. */
+static void tell(struct resuming *r, int rv, const struct ava_error *err)
+{
+	struct run_spec *spec = r->spec;
+	struct list more;
+
+	list_init(&more);
+	list_splice(&more, &r->more);
+	list_del(&r->node);
+	r->spec = NULL;
+	if (rv != 0 && !r->lent) {
+		spec_free(spec);
+		spec = NULL;
+	}
+	r->ready(rv, spec, &r->s, err, r->user);
+	resuming_free(r);
+	while (!list_empty(&more)) {
+		r = LIST_FIRST(&more, struct resuming, node);
+		list_del(&r->node);
+		r->ready(0, NULL, &r->s, NULL, r->user);
+		resuming_free(r);
+	}
+}
+
+/* ---- second job: what the run begins with */
+
+static void prepare(struct job *j)
+{
+	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
+
+	r->rv = resume_prepare(r->core->root_fd, r->spec, &r->spec->resumed, &r->err);
+}
+
+static void prepared(struct job *j)
+{
+	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
+
+	tell(r, r->rv, &r->err);
+}
+
+static int begin_prepare(struct resuming *r, struct ava_error *err)
+{
+	r->job.run = prepare;
+	r->job.done = prepared;
+	return job_begin(r->core, &r->job, err);
+}
+
+int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *user,
 		 struct ava_error *err)
 {
-	struct filled f = {.s = *s};
-	size_t at;
-	int rv;
+	struct resuming *r = resuming_new(c, ready, user);
+	int rv = r ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 
-	if (!s->resume || !*s->resume)
-		return spec_build(out, s, &c->settings, c->model, c->redact, err);
-	rv = check(c, s, err);
-	if (rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
-		rv = replay_seek(c->root_fd, s->resume, (int)s->resume_call, &at, err);
-	if (rv == 0)
-		rv = resume_spec(c->root_fd, s->resume, &f.line, err);
 	if (rv == 0) {
-		fill(&f);
-		rv = spec_build(out, &f.s, &c->settings, c->model, c->redact, err);
+		r->spec = spec;
+		r->lent = true;
+		rv = begin_prepare(r, err);
 	}
-	json_decref(f.line);
+	if (rv != 0)
+		resuming_free(r);
 	return rv;
+}
+
+/* ---- first job: the place, and what was confirmed then */
+
+/* A name stands for the call that a fork from it begins with. */
+static int take_checkpoint(struct resuming *r)
+{
+	struct op_spawn *s = &r->s;
+	int call,
+		rv = run_checkpoint_find(r->core->root_fd, s->resume, s->resume_at, &call, &r->err);
+
+	if (rv == 0)
+		s->resume_call = call;
+	return rv;
+}
+
+static void look(struct job *j)
+{
+	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
+	struct op_spawn *s = &r->s;
+	size_t at;
+
+	r->rv = s->resume_at ? take_checkpoint(r) : 0;
+	if (r->rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
+		r->rv = replay_seek(r->core->root_fd, s->resume, (int)s->resume_call, &at, &r->err);
+	if (r->rv == 0)
+		r->rv = resume_spec(r->core->root_fd, s->resume, &r->line, &r->err);
+}
+
+static void looked(struct job *j)
+{
+	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
+	struct core *c = r->core;
+	struct filled f = {.s = r->s};
+	int rv = r->rv;
+
+	if (rv == 0) {
+		fill(&f, r->line);
+		rv = spec_build(&r->spec, &f.s, &c->settings, c->model, c->redact, &r->err);
+	}
+	if (rv == 0)
+		rv = begin_prepare(r, &r->err);
+	if (rv != 0)
+		tell(r, rv, &r->err);
+}
+
+/* The same request, that is being worked on. */
+static struct resuming *find_going(struct core *c, const char *request_id)
+{
+	if (!request_id || !*request_id)
+		return NULL;
+	LIST_EACH (&c->resumings, at, tmp) {
+		struct resuming *r = LIST_ENTRY(at, struct resuming, node);
+
+		if (r->s.request_id && strcmp(r->s.request_id, request_id) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+void resume_begin(struct core *c, const struct op_spawn *s, resume_fn ready, void *user)
+{
+	struct resuming *r = resuming_new(c, ready, user), *going;
+	struct ava_error err = {0};
+	int rv = r ? copy_request(r, s) : AVA_ENOMEM;
+
+	if (rv != 0) {
+		resuming_free(r);
+		err_set(&err, rv, "out of memory");
+		ready(rv, NULL, s, &err, user);
+		return;
+	}
+	going = find_going(c, s->request_id);
+	if (going) {
+		list_add(&going->more, &r->node);
+		return;
+	}
+	rv = check(c, &r->s, &err);
+	if (rv == 0) {
+		list_add(&c->resumings, &r->node);
+		r->job.run = look;
+		r->job.done = looked;
+		rv = job_begin(c, &r->job, &err);
+	}
+	if (rv != 0)
+		tell(r, rv, &err);
 }

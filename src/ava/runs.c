@@ -80,19 +80,13 @@ static void spawned(int rv, void *user)
 	}
 }
 
-/* 0: `w` is taken and will be told. */
-static int spawn(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
-		 struct ava_error *err)
+/* 0: `w` is taken and will be told. `spec` is *taken*. */
+static int spawn(struct core *c, struct run_spec *spec, struct spawn_wait *w, struct ava_error *err)
 {
-	struct run_spec *spec = NULL;
 	struct request *q;
 	struct draft *d = NULL;
-	int rv = core_ready(c, err);
+	int rv;
 
-	if (rv == 0)
-		rv = resume_build(c, s, &spec, err);
-	if (rv != 0)
-		return rv;
 	d = draft_new(&c->book);
 	rv = d ? supervisor_spawn(&c->sup, spec, "", d, &w->run, err)
 	       : err_set(err, AVA_ENOMEM, "out of memory");
@@ -144,6 +138,41 @@ static int spawn_again(struct core *c, struct request *q, struct spawn_wait *w,
 	return 0;
 }
 
+static void spawn_resumed(int rv, struct run_spec *spec, const struct op_spawn *s,
+			  const struct ava_error *why, void *user)
+{
+	struct spawn_wait *w = user;
+	struct ava_error err = {0};
+
+	if (rv == 0 && !spec) {
+		ops_spawn(w->core, s, w->done, w->user);
+		free(w);
+		return;
+	}
+	if (rv != 0)
+		err = *why;
+	else
+		rv = spawn(w->core, spec, w, &err);
+	if (rv != 0)
+		tell_spawned(w, rv, NULL, &err);
+}
+
+/* 0: `w` is taken and will be told. */
+static int spawn_new(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
+		     struct ava_error *err)
+{
+	struct run_spec *spec;
+	int rv = core_ready(c, err);
+
+	if (rv == 0 && resume_wanted(s)) {
+		resume_begin(c, s, spawn_resumed, w);
+		return 0;
+	}
+	if (rv == 0)
+		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
+	return rv == 0 ? spawn(c, spec, w, err) : rv;
+}
+
 void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user)
 {
 	struct request *known = core_request(c, s->request_id);
@@ -160,7 +189,7 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 	w->core = c;
 	w->done = done;
 	w->user = user;
-	rv = known ? spawn_again(c, known, w, &err) : spawn(c, s, w, &err);
+	rv = known ? spawn_again(c, known, w, &err) : spawn_new(c, s, w, &err);
 	if (rv != 0)
 		tell_spawned(w, rv, NULL, &err);
 }

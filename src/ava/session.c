@@ -18,12 +18,11 @@
 #include "codec/utf8.h"
 #include "subagent/world.h"
 
-#define SESSIONS_MAX   100000
-#define SAY_MAX        (1u << 20)
-#define REQUEST_ID_MAX 200
-#define FILE_MAX       (256u << 20)
-#define HEAD_MAX       16384 /* of a file, to show a session */
-#define TITLE_CHARS    80
+#define SESSIONS_MAX 100000
+#define SAY_MAX      (1u << 20)
+#define FILE_MAX     (256u << 20)
+#define HEAD_MAX     16384 /* of a file, to show a session */
+#define TITLE_CHARS  80
 
 /* ---- the list */
 
@@ -248,7 +247,7 @@ static void show(struct session *s, struct op_session *out)
 		.id = s->id,
 		.cwd = s->cwd ? s->cwd : "",
 		.user_id = s->user ? s->user : "",
-		.model = t          ? t->run.spec->model.id
+		.model = t          ? t->run.spec->model->id
 			 : s->model ? s->model
 				    : "",
 		.title = s->title ? s->title : "",
@@ -542,26 +541,6 @@ static struct input *input_new(const struct core *c, const struct op_say *say)
 	return NULL;
 }
 
-/* It is written as it is. */
-static int check_request(const struct core *c, const char *id, struct ava_error *err)
-{
-	struct buf clean;
-	int found = 0;
-
-	if (!id)
-		return 0;
-	if (strlen(id) > REQUEST_ID_MAX || !utf8_valid(id, strlen(id)))
-		return err_set(err, AVA_EINVAL, "request_id must be UTF-8, at most %d bytes",
-			       REQUEST_ID_MAX);
-	buf_init(&clean, 4 * REQUEST_ID_MAX);
-	if (c->redact)
-		found = redact_text(c->redact, &clean, id, strlen(id));
-	buf_fini(&clean);
-	if (found != 0)
-		return err_set(err, AVA_EDENIED, "request_id holds a key: take another one");
-	return 0;
-}
-
 static int check_say(const struct op_say *say, struct ava_error *err)
 {
 	size_t len = strlen(say->text);
@@ -611,7 +590,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	int rv = check_say(say, err);
 
 	if (rv == 0)
-		rv = check_request(s->core, say->request_id, err);
+		rv = core_check_request(s->core, say->request_id, err);
 	if (rv == 0)
 		rv = check_there(s, err);
 	if (rv == 0)

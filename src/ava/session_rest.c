@@ -19,7 +19,7 @@ static bool at_rest(const struct talk *t)
 static void leave(struct talk *t)
 {
 	struct session *s = t->session;
-	char *model = strdup(t->run.spec->model.id);
+	char *model = strdup(t->run.spec->model->id);
 
 	/* It is shown, and a conversation without a word yet begins with it. */
 	if (model) {

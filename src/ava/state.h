@@ -44,9 +44,14 @@ struct core {
 	struct list talks; /* those in memory, last used last */
 	unsigned nsessions, resting_max;
 	struct os_task rest;           /* ava/session_rest.c */
+	struct list resumings;         /* requests to resume, on their way (ava/resume.c) */
+	struct list steerings;         /* with request ids, on their way (ava/steer.c) */
+	unsigned njobs;                /* at work (ava/job.h) */
+	bool stopping;                 /* no more of them */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
+	struct otel *otel;             /* ava/otel.c; NULL: nothing is pushed */
 };
 
 struct op_watch {
@@ -56,6 +61,7 @@ struct op_watch {
 };
 
 /* Ids of requests are answered the same way for a day, 100,000 at the most. */
+#define REQUEST_ID_MAX 200 /* bytes */
 #define REQUESTS_MAX   100000
 #define REQUEST_AGE_MS 86400000LL
 
@@ -73,6 +79,8 @@ struct proposal;
 
 /* ---- core.c */
 void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* One that is written as it is. AVA_EINVAL, AVA_EDENIED (it holds a key). */
+int core_check_request(const struct core *c, const char *id, struct ava_error *err);
 struct request *core_request(struct core *c, const char *id); /* NULL: new */
 /* Remember; "" is ignored. AVA_ENOMEM. */
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,

@@ -2,8 +2,13 @@
  * reads at the next turn boundary (subagent/person.c).
  *
  * The runtime itself reads a yes or no (ava/answer.h): what it does not
- * understand starts nothing and is asked again. What can fail: the run has
- * ended, or asks something else by now; memory. */
+ * understand starts nothing and is asked again.
+ *
+ * Whoever does not know whether it was heard says it again with the same request
+ * id. On its way to the disk the second one waits with the first; later the run
+ * knows the id (person_heard), also when another process carries it on; after its
+ * end it stands in its log. What can fail: the run has ended, or asks something
+ * else by now; memory. */
 #include "ava/steer.h"
 
 #include <stdio.h>
@@ -12,17 +17,60 @@
 #include <strings.h>
 
 #include "ava/answer.h"
+#include "ava/job.h"
 #include "ava/state.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "subagent/person.h"
 
 struct steering {
+	struct list node; /* of those on their way, or of `more` */
+	struct list more; /* steering: the same request again */
 	char run[24], call_id[16];
 	bool answers;
 	op_steered_fn done;
 	void *user;
+	/* After the run's end: what its log says of the request. */
+	struct job job;
+	const char *root; /* borrowed */
+	struct ava_error ended;
+	struct person_heard was;
+	int found; /* 1, 0, or a code with its sentence in `ended` */
+	char request[];
 };
+
+static struct steering *steering_new(const struct op_steer *o, op_steered_fn done, void *user)
+{
+	const char *request = o->request_id ? o->request_id : "";
+	struct steering *s = calloc(1, sizeof(*s) + strlen(request) + 1);
+
+	if (!s)
+		return NULL;
+	list_init(&s->node);
+	list_init(&s->more);
+	snprintf(s->run, sizeof(s->run), "%s", o->run);
+	memcpy(s->request, request, strlen(request) + 1);
+	s->done = done;
+	s->user = user;
+	return s;
+}
+
+static void tell(struct steering *s, int rv, const struct op_steered *o,
+		 const struct ava_error *err)
+{
+	list_del(&s->node);
+	s->done(rv, rv == 0 ? o : NULL, rv == 0 ? NULL : err, s->user);
+	free(s);
+}
+
+/* Tells all who wait with it, and frees them. */
+static void tell_all(struct steering *s, int rv, const struct op_steered *o,
+		     const struct ava_error *err)
+{
+	while (!list_empty(&s->more))
+		tell(LIST_FIRST(&s->more, struct steering, node), rv, o, err);
+	tell(s, rv, o, err);
+}
 
 static void on_disk(int rv, const char *steer_id, void *user)
 {
@@ -35,14 +83,87 @@ static void on_disk(int rv, const char *steer_id, void *user)
 		.call_id = s->call_id,
 	};
 
-	if (rv == 0)
-		s->done(0, &o, NULL, s->user);
-	else {
+	if (rv != 0)
 		err_set(&err, rv, "run %s ended, or the runtime stops, before that was kept",
 			s->run);
-		s->done(rv, NULL, &err, s->user);
+	tell_all(s, rv, &o, &err);
+}
+
+/* ---- said before */
+
+static void tell_heard(struct steering *s, const struct person_heard *h)
+{
+	struct op_steered o = {
+		.run = s->run,
+		.outcome = h->call_id[0] ? "answered" : "queued",
+		.steer_id = h->steer_id,
+		.call_id = h->call_id,
+	};
+
+	tell_all(s, 0, &o, NULL);
+}
+
+/* The same request, on its way to the disk. */
+static struct steering *find_going(struct core *c, const struct steering *s)
+{
+	LIST_EACH (&c->steerings, at, tmp) {
+		struct steering *other = LIST_ENTRY(at, struct steering, node);
+
+		if (strcmp(other->run, s->run) == 0 && strcmp(other->request, s->request) == 0)
+			return other;
 	}
-	free(s);
+	return NULL;
+}
+
+static bool is_mine(struct steering *s, const struct ava_log_event *e)
+{
+	json_t *event = json_parse(e->line, e->len, NULL);
+	const json_t *content = json_object_get(event, "content");
+	const char *request = json_get_str(content, "requestId");
+	bool mine = request && strcmp(request, s->request) == 0;
+
+	if (mine) {
+		snprintf(s->was.steer_id, sizeof(s->was.steer_id), "%s",
+			 json_str(content, "steerId"));
+		snprintf(s->was.call_id, sizeof(s->was.call_id), "%s", json_str(content, "callId"));
+	}
+	json_decref(event);
+	return mine;
+}
+
+/* Pool thread. */
+static void look_into_log(struct job *j)
+{
+	struct steering *s = CONTAINER_OF(j, struct steering, job);
+	struct ava_log_query q = {.root = s->root, .run = s->run, .types = "Steering"};
+	struct ava_log_event e;
+	struct ava_error err;
+	struct ava_log *log;
+	int rv = ava_log_open(&log, &q, &err);
+
+	while (rv == 0 && s->found == 0) {
+		int next = ava_log_next(log, &e, &err);
+
+		if (next == 1)
+			s->found = is_mine(s, &e);
+		else if (next != AVA_ECORRUPT)
+			rv = next == 0 ? AVA_ENOENT : next;
+	}
+	ava_log_close(log);
+	if (s->found == 0 && rv != AVA_ENOENT) {
+		s->found = rv;
+		s->ended = err;
+	}
+}
+
+static void looked(struct job *j)
+{
+	struct steering *s = CONTAINER_OF(j, struct steering, job);
+
+	if (s->found == 1)
+		tell_heard(s, &s->was);
+	else
+		tell_all(s, s->ended.code, NULL, &s->ended);
 }
 
 /* ---- answers */
@@ -83,28 +204,30 @@ static int allows(const char *text, bool *yes, struct ava_error *err)
 		       "folder\"); a yes cannot change the call");
 }
 
-static int answer(struct run *r, const struct question *q, const char *text, const char *by,
-		  struct steering *s, struct ava_error *err)
+static int answer(struct run *r, const struct question *q, const struct op_steer *o,
+		  struct person_words *w, struct steering *s, struct ava_error *err)
 {
 	char *chosen = NULL;
 	bool yes = false;
 	int rv = 0;
 
-	if (q->approval && !by)
+	if (q->approval && !o->by)
 		rv = err_set(err, AVA_EDENIED,
 			     "run %s asks for a yes that only the person's own words give: they "
 			     "answer with /steer %s yes, or no",
 			     s->run, s->run);
 	else if (q->approval)
-		rv = allows(text, &yes, err);
+		rv = allows(w->text, &yes, err);
 
 	if (rv != 0)
 		return rv;
 	if (!q->approval)
-		chosen = choice_of(q, text);
+		chosen = choice_of(q, w->text);
 	s->answers = true;
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
-	rv = person_answer(r, chosen ? chosen : text, yes, by ? by : "ava", on_disk, s, err);
+	if (chosen)
+		w->text = chosen;
+	rv = person_answer(r, w, yes, on_disk, s, err);
 	free(chosen);
 	return rv;
 }
@@ -124,51 +247,75 @@ static void has_ended(const struct op_status *s, void *user)
 		ava_status_name(s->status));
 }
 
-static int steer(struct core *c, const char *run, const char *text, const char *call_id,
-		 const char *by, struct steering *s, struct ava_error *err)
+/* It has ended. Was it said before that? 0: the log is asked. */
+static int after_the_end(struct core *c, struct steering *s, struct ava_error *err)
 {
-	struct run *r = supervisor_find(&c->sup, run);
-	const struct question *q = r ? person_question(r) : NULL;
-	struct gone gone = {run, err};
-	int rv;
+	struct gone gone = {s->run, err};
+	int rv = ops_status(c, s->run, has_ended, &gone, err);
 
-	if (!r) {
-		rv = ops_status(c, run, has_ended, &gone, err);
-		return rv != 0 ? rv : AVA_EEXIST;
+	if (rv != 0)
+		return rv;
+	if (!s->request[0])
+		return AVA_EEXIST;
+	s->ended = *err;
+	s->root = c->root;
+	s->job.run = look_into_log;
+	s->job.done = looked;
+	return job_begin(c, &s->job, err);
+}
+
+/* 0: `s` is taken, and told when there is an answer. */
+static int steer(struct core *c, const struct op_steer *o, struct steering *s,
+		 struct ava_error *err)
+{
+	struct run *r = supervisor_find(&c->sup, s->run);
+	const struct question *q = r ? person_question(r) : NULL;
+	struct person_words w = {.text = o->text ? o->text : "",
+				 .by = o->by ? o->by : "ava",
+				 .request_id = s->request};
+	struct person_heard was;
+
+	if (r && person_heard(r, s->request, &was)) {
+		tell_heard(s, &was);
+		return 0;
 	}
+	if (!r)
+		return after_the_end(c, s, err);
 	if (r->agent.ending)
-		return err_set(err, AVA_EEXIST, "run %s is ending: it reads nothing any more", run);
+		return err_set(err, AVA_EEXIST, "run %s is ending: it reads nothing any more",
+			       s->run);
 	if (!r->durable || r->abandoned)
 		return err_set(err, AVA_EBUSY, "run %s cannot be told anything now: ask again",
-			       run);
-	if (call_id && *call_id && (!q || strcmp(q->call_id, call_id) != 0))
+			       s->run);
+	if (o->call_id && *o->call_id && (!q || strcmp(q->call_id, o->call_id) != 0))
 		return err_set(
 			err, AVA_ENOENT,
 			"run %s does not ask %.15s (any more): `ava status %s` shows what it "
 			"asks",
-			run, call_id, run);
-	if (q)
-		return answer(r, q, text, by, s, err);
-	return person_steer(r, text, by ? by : "ava", on_disk, s, err);
+			s->run, o->call_id, s->run);
+	return q ? answer(r, q, o, &w, s, err) : person_steer(r, &w, on_disk, s, err);
 }
 
-void ops_steer(struct core *c, const char *run, const char *text, const char *call_id,
-	       const char *by, op_steered_fn done, void *user)
+void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, void *user)
 {
-	struct steering *s = calloc(1, sizeof(*s));
+	struct steering *s, *going;
 	struct ava_error err = {0};
-	int rv;
+	int rv = core_check_request(c, o->request_id, &err);
 
-	if (s) {
-		snprintf(s->run, sizeof(s->run), "%s", run);
-		s->done = done;
-		s->user = user;
-		rv = steer(c, run, text ? text : "", call_id, by, s, &err);
-	} else {
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	}
-	if (rv == 0)
+	s = rv == 0 ? steering_new(o, done, user) : NULL;
+	if (!s) {
+		rv = rv != 0 ? rv : err_set(&err, AVA_ENOMEM, "out of memory");
+		done(rv, NULL, &err, user);
 		return;
-	free(s);
-	done(rv, NULL, &err, user);
+	}
+	going = s->request[0] ? find_going(c, s) : NULL;
+	if (going) {
+		list_add(&going->more, &s->node);
+		return;
+	}
+	if (s->request[0])
+		list_add(&c->steerings, &s->node);
+	rv = steer(c, o, s, &err);
+	if (rv != 0)
+		tell_all(s, rv, NULL, &err);
 }

@@ -6,6 +6,14 @@
 struct core;
 struct ava_error;
 
+struct op_steer {
+	const char *run, *text;
+	const char *call_id;    /* NULL: whatever it asks */
+	const char *request_id; /* the same is kept once, also after a crash; NULL: none */
+	/* NULL: Ava passes on what the person said to her; she cannot give a yes. */
+	const char *by;
+};
+
 struct op_steered {
 	const char *run;
 	/* "queued": the model reads it at the next turn boundary, an event Steering
@@ -18,11 +26,10 @@ typedef void (*op_steered_fn)(int rv, const struct op_steered *s, const struct a
 /* A run that asks a person takes `text` as the answer: of a question anything
  * (the number of a choice is that choice), of a call that needs a yes a yes, or
  * a no with its reason. `call_id` (NULL: whatever it asks) binds it to one
- * question. Else the run at work is told. `by` NULL: Ava passes on what the
- * person said to her; she cannot give a yes. `done` once, when it is on disk.
- * AVA_ENOENT: no such run, or it does not ask that; AVA_EEXIST: it has ended;
- * AVA_EBUSY; AVA_EINVAL; AVA_EDENIED. */
-void ops_steer(struct core *c, const char *run, const char *text, const char *call_id,
-	       const char *by, op_steered_fn done, void *user);
+ * question. Else the run at work is told. `done` once, when it is on disk. What
+ * came with this request id before is answered as it was then, whatever has become
+ * of the run since. AVA_ENOENT: no such run, or it does not ask that; AVA_EEXIST:
+ * it has ended; AVA_EBUSY; AVA_EINVAL; AVA_EDENIED. */
+void ops_steer(struct core *c, const struct op_steer *s, op_steered_fn done, void *user);
 
 #endif

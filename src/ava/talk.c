@@ -189,7 +189,7 @@ static int write_turn(struct talk *t, int64_t *added)
 	buf_init(&line, 16u << 20);
 	rv = talk_compose(&text, t);
 	if (rv == 0)
-		rv = t->run.spec->model.dialect->encode_user(&line, text.data, text.len);
+		rv = t->run.spec->model->dialect->encode_user(&line, text.data, text.len);
 	if (rv == 0)
 		rv = put_line(t, &line, added);
 	if (rv == 0) {
@@ -327,6 +327,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	if (!t)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->session = s;
+	t->spoke_ms = s->there ? clock_wall_ms() : 0; /* what was shown last is not known */
 	list_init(&t->node);
 	list_init(&t->saying);
 	list_init(&t->inputs);
@@ -376,7 +377,10 @@ void talk_free(struct talk *t)
 	while (!list_empty(&t->inputs)) {
 		struct input *in = LIST_FIRST(&t->inputs, struct input, node);
 
-		free(in->answer);
+		if (in->answer && in->answer->outlives)
+			in->answer->in = NULL;
+		else
+			free(in->answer);
 		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))

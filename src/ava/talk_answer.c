@@ -15,20 +15,17 @@
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "ava/talk_note.h"
+#include "ava/talk_question.h"
 #include "base/error.h"
 #include "base/util.h"
 
 #define MEANT_MAX 16
 
-struct op_answer {
-	struct input *in;
-	unsigned left; /* answers under way */
-};
-
 struct meant {
 	char ids[MEANT_MAX][24];
 	unsigned n, waiting;
-	bool unknown; /* the words name a proposal that does not wait here */
+	int64_t newest_ms; /* wall */
+	bool unknown;      /* the words name a proposal that does not wait here */
 };
 
 /* Does `word` begin at `at`, and end where a word ends? */
@@ -113,6 +110,7 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 		    strcmp(p->spec->session_id, t->session->id) != 0 || p->created_ms > in->said_ms)
 			continue;
 		m->waiting++;
+		m->newest_ms = MAX(m->newest_ms, p->created_ms);
 		if (m->n < MEANT_MAX)
 			memcpy(m->ids[m->n++], p->id, sizeof(m->ids[0]));
 	}
@@ -198,12 +196,18 @@ bool talk_answer(struct talk *t, struct input *in)
 	struct meant m = {0};
 	struct change change;
 	struct op_answer *a;
+	enum talk_reply reply;
 	char *words;
+	size_t len;
 
 	in->looked = true;
 	find_meant(t, in, &m);
-	if (m.waiting == 0)
-		return false;
+	reply = talk_question(t, in,
+			      &(struct talk_waiting){.proposals = m.waiting,
+						     .named = next_id(in->text, in->text, &len),
+						     .newest_ms = m.newest_ms});
+	if (reply != TALK_REPLY_NONE || m.waiting == 0)
+		return reply == TALK_REPLY_TAKEN;
 	words = plain_words(in->text);
 	if (!words || answer_parse(words, &change) == ANSWER_UNCLEAR) {
 		free(words);

@@ -5,8 +5,16 @@
 #include "ava/sessions.h"
 #include "base/list.h"
 
-struct op_answer;
+struct input;
 struct talk;
+
+/* What was said is being carried out as an answer: to proposals, or to what a
+ * subagent asks. */
+struct op_answer {
+	struct input *in; /* NULL: the conversation was closed meanwhile */
+	unsigned left;    /* answers under way */
+	bool outlives;    /* it is called back, and freed, after the conversation is closed */
+};
 
 struct say_wait { /* whoever said it hears when it is on disk */
 	struct list node;
@@ -22,8 +30,8 @@ struct input { /* begins a turn, or goes into the next one */
 	int64_t said_ms; /* wall */
 	char *text;      /* owned */
 	struct talk *talk;
-	struct op_answer *answer; /* its answer to a proposal is being carried out */
-	bool looked;              /* for an answer to a proposal */
+	struct op_answer *answer; /* it is being carried out; or NULL */
+	bool looked;              /* for an answer */
 	char *request;            /* owned; NULL: none */
 	struct list waits;        /* say_wait: until it is on disk */
 };

@@ -20,6 +20,7 @@
 #include "codec/jsonl.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
+#include "subagent/spec_model.h"
 #include "subagent/world.h"
 
 #define FILE_MAX  (256u << 20)
@@ -338,8 +339,8 @@ static int go_on(struct memory *m, const struct buf *body, const struct messages
 
 	if (!turn)
 		return AVA_ENOMEM;
-	rv = t->run.spec->model.dialect->open_calls(body->data + info->head_len,
-						    body->len - info->head_len, turn, NULL);
+	rv = t->run.spec->model->dialect->open_calls(body->data + info->head_len,
+						     body->len - info->head_len, turn, NULL);
 	if (rv != 0 || !m->open || info->lines == 0) {
 		turn_free(turn);
 		return rv;
@@ -377,10 +378,11 @@ static int same_model(struct memory *m, struct ava_error *err)
 	struct model model;
 	int rv = 0;
 
-	if (m->model[0] && strcmp(m->model, t->run.spec->model.id) != 0) {
+	if (m->model[0] && strcmp(m->model, t->run.spec->model->id) != 0) {
 		rv = model_restore(m->model, &model, err);
+		if (rv == 0)
+			rv = spec_set_model(t->run.spec, &model, err);
 		if (rv == 0) {
-			t->run.spec->model = model;
 			t->run.spec->agent.price = model.price;
 			t->run.spec->agent.max_output = model.max_output;
 		}

@@ -176,8 +176,8 @@ void talk_asked(struct run *r)
 	if (q->approval)
 		talk_note(
 			s->talk, "",
-			"%s waits for the person's yes before a call; only they can give it, with "
-			"/steer %s yes or no.",
+			"%s waits for the person's yes before a call (they see it); only they can "
+			"give it, in words of their own: \"yes, %s\", or no.",
 			r->id.text, r->id.text);
 	else
 		talk_note(

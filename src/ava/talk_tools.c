@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "ava/checkpoints.h"
 #include "ava/ended.h"
 #include "ava/steer.h"
 #include "ava/talk.h"
@@ -364,11 +365,46 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 
 static void steer_start(struct tool_call *c)
 {
+	const struct session *s = talk_of_call(c)->session;
+	char request[80];
+	struct op_steer o = {
+		.run = json_get_str(c->args, "subagent_id"),
+		.text = json_get_str(c->args, "message"),
+		.call_id = json_get_str(c->args, "call_id"),
+		.request_id = request,
+	};
+
+	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
+	ops_steer(s->core, &o, steered, c);
+}
+
+static void named(int rv, const struct op_checkpoint *k, const struct ava_error *err, void *user)
+{
+	struct tool_call *c = user;
+	struct jw w;
+
+	if (rv != 0) {
+		fail(c, err);
+		return;
+	}
+	jw_init(&w, &c->out);
+	jw_object(&w, NULL);
+	jw_str(&w, "subagent_id", k->run);
+	jw_str(&w, "checkpoint", k->name);
+	jw_int(&w, "before_model_call", k->call);
+	jw_str(&w, "next",
+	       "The run goes on. When it has ended, a person forks it there with ava replay "
+	       "S-id --from and that name.");
+	jw_end(&w);
+	answer(c, true, "");
+}
+
+static void checkpoint_start(struct tool_call *c)
+{
 	struct talk *t = talk_of_call(c);
 
-	ops_steer(t->session->core, json_get_str(c->args, "subagent_id"),
-		  json_get_str(c->args, "message"), json_get_str(c->args, "call_id"), NULL, steered,
-		  c);
+	ops_checkpoint(t->session->core, json_get_str(c->args, "subagent_id"),
+		       json_get_str(c->args, "name"), NULL, named, c);
 }
 
 #define RUN_ID_SCHEMA                                                                              \
@@ -430,6 +466,22 @@ static const struct tool cancel_subagent = {
 	.schema = RUN_ID_SCHEMA,
 	.flags = TOOL_REPEATABLE,
 	.start = cancel_start,
+};
+
+static const struct tool checkpoint_subagent = {
+	.name = "checkpoint_subagent",
+	.description =
+		"Give the present position of a subagent at work a name, so that the person can "
+		"later fork the run there. When they ask for it, or before it does something that "
+		"they may want to take another way.",
+	.schema = "{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","
+		  "\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
+		  "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
+		  "\"description\":\"letters, digits, '.', '_' and '-', a letter first: "
+		  "before-refactoring\"}},"
+		  "\"required\":[\"subagent_id\",\"name\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE,
+	.start = checkpoint_start,
 };
 
 const struct role role_ava = {
@@ -570,10 +622,10 @@ void talk_tools_fini(struct core *c)
 
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 {
-	const struct tool *own[] = {&c->talk_tools->spawn, &c->talk_tools->parallel,
-				    &confirm_spawn,        &subagent_status,
-				    &list_subagents,       &steer_subagent,
-				    &cancel_subagent,      &talk_read_ava_logs};
+	const struct tool *own[] = {
+		&c->talk_tools->spawn, &c->talk_tools->parallel, &confirm_spawn,
+		&subagent_status,      &list_subagents,          &steer_subagent,
+		&cancel_subagent,      &checkpoint_subagent,     &talk_read_ava_logs};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)

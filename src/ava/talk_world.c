@@ -86,7 +86,7 @@ static void entry(struct talk *t, struct draft *d, const struct turn *turn,
 	draft_entry_id(d, id);
 	buf_init(&b, 16u << 20);
 	if (turn)
-		session_assistant(&b, &e, turn, &t->run.spec->model);
+		session_assistant(&b, &e, turn, t->run.spec->model);
 	else
 		session_tool_result(&b, &e, call);
 	draft_entry(d, t->session->path, id, &b);
@@ -132,8 +132,10 @@ static int64_t save_reply(struct agent *a, const struct turn *turn, bool wait)
 		return AVA_ENOMEM;
 	if (turn->wire_len > 0)
 		entry(t, d, turn, NULL);
-	if (turn->text_len > 0)
+	if (turn->text_len > 0) {
+		t->spoke_ms = clock_wall_ms();
 		say(t, d, turn->text, turn->text_len);
+	}
 	talk_mark_turn(t, d, !last, turn->ncalls);
 	return world_io.save_reply(a, turn, wait);
 }
@@ -214,7 +216,7 @@ static void write_failure(struct talk *t, struct draft *d, const struct agent_en
 	failure_text(t, e, text);
 	draft_entry_id(d, id);
 	buf_init(&b, 64u << 10);
-	session_failure(&b, &at, &t->run.spec->model, e->status == AVA_CANCELLED, text);
+	session_failure(&b, &at, t->run.spec->model, e->status == AVA_CANCELLED, text);
 	draft_entry(d, t->session->path, id, &b);
 	buf_fini(&b);
 	if (e->exhausted)

@@ -35,7 +35,8 @@ const char *const keys_known[] = {
 	"OPENAI_API_KEY",     "AVA_LOCAL_API_KEY",
 	"ANTHROPIC_BASE_URL", "OPENROUTER_BASE_URL",
 	"OPENAI_BASE_URL",    "AVA_LOCAL_BASE_URL",
-	"AVA_LOCAL_MODEL",    NULL,
+	"AVA_LOCAL_MODEL",    "OTEL_EXPORTER_OTLP_HEADERS",
+	NULL,
 };
 
 static struct {

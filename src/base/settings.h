@@ -39,6 +39,11 @@ struct ava_error;
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
 	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \
 	X(notify_retry_s, "notify.retry", 1, 0, 600)                                               \
+	/* a push to otel.endpoint: seconds of a request, until the second attempt,                \
+	 * until a trace is given up */                                                            \
+	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
+	X(otel_retry_s, "otel.retry", 1, 0, 600)                                                   \
+	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
 	/* seconds of a call to a model: to connect, to its first event, between                   \
 	 * two events, all of it */                                                                \
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/util.h"
 #include "cli/chat.h"
 #include "cli/chat_show.h"
@@ -21,13 +22,6 @@
 
 #define LOG_LINES "20"
 #define RUNS_MAX  50 /* rows of /runs */
-
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
 
 static void wrong(const struct ava_error *err)
 {
@@ -69,7 +63,7 @@ static int get_runs(struct chat *c, json_t **all)
 
 static bool is_ours(const struct chat *c, const json_t *run)
 {
-	return strcmp(str(run, "session_id"), c->session) == 0;
+	return strcmp(json_str(run, "session_id"), c->session) == 0;
 }
 
 static void show_one(struct chat *c, const char *id)
@@ -84,10 +78,10 @@ static void show_one(struct chat *c, const char *id)
 		return;
 	}
 	printf("%s (", id);
-	term_str(stdout, str(run, "trace_id"));
+	term_str(stdout, json_str(run, "trace_id"));
 	fputs(") ", stdout);
 	progress_status(stdout, run);
-	term_cut(stdout, str(run, "task"), strlen(str(run, "task")), term_width(stdout));
+	term_cut(stdout, json_str(run, "task"), strlen(json_str(run, "task")), term_width(stdout));
 	putchar('\n');
 	json_decref(run);
 }
@@ -112,9 +106,9 @@ static void do_status(struct chat *c, const char *rest)
 	putchar('\n');
 	json_array_foreach(json_object_get(all, "runs"), i, run)
 	{
-		if (!is_ours(c, run) || str(run, "ended_at")[0] != '\0')
+		if (!is_ours(c, run) || json_str(run, "ended_at")[0] != '\0')
 			continue;
-		printf("%s ", str(run, "subagent_id"));
+		printf("%s ", json_str(run, "subagent_id"));
 		progress_status(stdout, run);
 		live++;
 	}
@@ -142,12 +136,12 @@ static void do_runs(struct chat *c, const char *rest)
 			for (size_t k = 0; k < 6; k++)
 				table_add(&t, ((const char *[]){"ID", "STATUS", "ROLE", "TIME",
 								"COST", "TASK"})[k]);
-		table_add(&t, str(run, "subagent_id"));
-		table_add(&t, str(run, "status"));
-		table_add(&t, format_role(str(run, "role")).text);
+		table_add(&t, json_str(run, "subagent_id"));
+		table_add(&t, json_str(run, "status"));
+		table_add(&t, format_role(json_str(run, "role")).text);
 		table_add(&t, format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text);
 		table_add(&t, format_money(json_get_fixed(run, "cost_cents", 4, -1)).text);
-		table_add(&t, str(run, "task"));
+		table_add(&t, json_str(run, "task"));
 	}
 	if (n == 0)
 		puts("No subagent has run in this conversation.");
@@ -209,7 +203,7 @@ static void cancel(struct chat *c, const char *id)
 		return;
 	}
 	printf("%s: ", id);
-	term_str(stdout, str(status, "status"));
+	term_str(stdout, json_str(status, "status"));
 	putchar('\n');
 	json_decref(status);
 }
@@ -224,9 +218,9 @@ static void cancel_all(struct chat *c)
 		return;
 	json_array_foreach(json_object_get(all, "runs"), i, run)
 	{
-		if (!is_ours(c, run) || str(run, "ended_at")[0] != '\0')
+		if (!is_ours(c, run) || json_str(run, "ended_at")[0] != '\0')
 			continue;
-		cancel(c, str(run, "subagent_id"));
+		cancel(c, json_str(run, "subagent_id"));
 		n++;
 	}
 	if (n == 0)
@@ -245,6 +239,7 @@ static void do_cancel(struct chat *c, const char *rest)
 static int steer(struct chat *c, const char *id, const char *text, json_t **answer,
 		 struct ava_error *err)
 {
+	struct session_id request = id_session(); /* so that asking twice says it once */
 	char path[64];
 	struct buf body;
 	struct jw w;
@@ -254,10 +249,13 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 	jw_init(&w, &body);
 	jw_object(&w, NULL);
 	jw_str(&w, "text", text);
+	jw_str(&w, "request_id", request.text);
 	jw_end(&w);
 	snprintf(path, sizeof(path), "/runs/%s/steer", id);
 	rv = buf_check(&body);
 	if (rv == 0)
+		rv = chat_call(c, path, body.data, answer, err);
+	if (rv == AVA_EUNKNOWN)
 		rv = chat_call(c, path, body.data, answer, err);
 	buf_fini(&body);
 	return rv;
@@ -280,7 +278,7 @@ static void do_steer(struct chat *c, const char *rest)
 	}
 	if (steer(c, id, rest, &answer, &err) != 0)
 		wrong(&err);
-	else if (strcmp(str(answer, "outcome"), "answered") == 0)
+	else if (strcmp(json_str(answer, "outcome"), "answered") == 0)
 		printf("%s has its answer.\n", id);
 	else
 		printf("%s reads it after what it is doing now.\n", id);

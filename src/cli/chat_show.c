@@ -28,13 +28,6 @@
 #define PAST_CHARS 4000
 #define TAIL_MS    100 /* between two looks of a text that is not done */
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 void chat_note(const char *fmt, ...)
 {
 	char text[1024];
@@ -69,8 +62,8 @@ static void show_quote(struct chat *c, const char *id)
 	speech_close(&c->speech);
 	if (rv != 0)
 		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
-	else if (strcmp(str(p, "state"), "pending") == 0) {
-		term_wrapped(stdout, str(p, "message"), strlen(str(p, "message")));
+	else if (strcmp(json_str(p, "state"), "pending") == 0) {
+		term_wrapped(stdout, json_str(p, "message"), strlen(json_str(p, "message")));
 		putchar('\n');
 	}
 	json_decref(p);
@@ -100,7 +93,7 @@ static void hold(struct chat *c, const char *id)
 /* What this terminal sent is on the screen already. A long text comes cut. */
 static bool take_own(struct chat *c, const json_t *content)
 {
-	const char *text = str(content, "text");
+	const char *text = json_str(content, "text");
 	bool cut = json_get_bool(content, "cut", false);
 
 	for (size_t i = 0; i < c->nown; i++) {
@@ -126,12 +119,12 @@ static void show_said(struct chat *c, const char *text)
 
 static void show_spawn(struct chat *c, const json_t *content)
 {
-	const char *id = str(content, "subagentId");
+	const char *id = json_str(content, "subagentId");
 	struct progress p;
 
 	speech_close(&c->speech);
-	chat_runs_begin(&c->runs, id, str(content, "role"), clock_mono_ms());
-	progress_init(&p, stdout, str(content, "role"));
+	chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
+	progress_init(&p, stdout, json_str(content, "role"));
 	progress_spawning(&p, id);
 }
 
@@ -146,7 +139,7 @@ static struct chat_run *run_of(struct chat *c, const char *id)
 		return run;
 	snprintf(path, sizeof(path), "/runs/%s", id);
 	if (chat_call(c, path, NULL, &status, NULL) == 0)
-		run = chat_runs_begin(&c->runs, id, str(status, "role"), clock_mono_ms());
+		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
 	json_decref(status);
 	return run;
 }
@@ -162,7 +155,7 @@ static void show_activity(struct chat *c, const char *id, const struct feed_item
 	p.chat = true;
 	if (run != NULL) {
 		snprintf(p.role, sizeof(p.role), "%s", run->role);
-		snprintf(run->activity, sizeof(run->activity), "%s", str(content, "text"));
+		snprintf(run->activity, sizeof(run->activity), "%s", json_str(content, "text"));
 	}
 	progress_event(&p, i->type, i->data, i->len);
 }
@@ -171,13 +164,13 @@ static void show_activity(struct chat *c, const char *id, const struct feed_item
 static void show_complete(struct chat *c, const json_t *content)
 {
 	const json_t *totals = json_object_get(content, "totals");
-	struct chat_run *run = run_of(c, str(content, "subagentId"));
+	struct chat_run *run = run_of(c, json_str(content, "subagentId"));
 	const json_t *cost = json_object_get(totals, "costCents");
 	json_t *result = json_object();
 
 	speech_close(&c->speech);
-	json_object_set_new(result, "status", json_string(str(content, "status")));
-	json_object_set_new(result, "stop_reason", json_string(str(content, "stopReason")));
+	json_object_set_new(result, "status", json_string(json_str(content, "status")));
+	json_object_set_new(result, "stop_reason", json_string(json_str(content, "stopReason")));
 	json_object_set_new(result, "duration_seconds",
 			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
 	if (json_is_number(cost))
@@ -190,10 +183,10 @@ static void show_complete(struct chat *c, const json_t *content)
 
 static void show_refused(struct chat *c, const char *type, const json_t *content)
 {
-	if (strcmp(type, "SpawnExpired") != 0 && strcmp(str(content, "replacedBy"), "") != 0)
+	if (strcmp(type, "SpawnExpired") != 0 && strcmp(json_str(content, "replacedBy"), "") != 0)
 		return; /* the quote that replaces it says so */
 	speech_close(&c->speech);
-	chat_note("%s %s", str(content, "proposalId"),
+	chat_note("%s %s", json_str(content, "proposalId"),
 		  strcmp(type, "SpawnExpired") == 0 ? "has expired: nothing was started."
 						    : "is rejected: nothing was started.");
 }
@@ -204,7 +197,7 @@ static void show_error(struct chat *c, const json_t *content)
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
 	fputs("Ava cannot answer: ", stdout);
-	term_str(stdout, str(content, "message"));
+	term_str(stdout, json_str(content, "message"));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }
@@ -213,7 +206,7 @@ static void show_event(struct chat *c, const struct feed_item *i)
 {
 	json_t *event = json_parse(i->data, i->len, NULL);
 	const json_t *content = json_object_get(event, "content");
-	const char *agent = str(event, "agentId"), *text = str(content, "text");
+	const char *agent = json_str(event, "agentId"), *text = json_str(content, "text");
 	bool own = strcmp(agent, "ava") == 0;
 
 	if (strcmp(i->type, "AssistantMessage") == 0)
@@ -243,7 +236,7 @@ static void ask_state(struct chat *c)
 	json_t *s = NULL;
 
 	if (chat_session(c, &s, NULL) == 0) {
-		c->busy = strcmp(str(s, "status"), "busy") == 0;
+		c->busy = strcmp(json_str(s, "status"), "busy") == 0;
 		c->turns += !c->busy;
 	}
 	json_decref(s);
@@ -259,7 +252,7 @@ static bool take_event(struct chat *c, const struct feed_item *i)
 		return false;
 	event = json_parse(i->data, i->len, NULL);
 	if (proposed) {
-		hold(c, str(json_object_get(event, "content"), "proposalId"));
+		hold(c, json_str(json_object_get(event, "content"), "proposalId"));
 		chat_noticed(c, i->lsn); /* acknowledged when her turn is over: shown by then */
 	}
 	if (said)
@@ -416,9 +409,9 @@ static void show_words(const json_t *message)
 
 	json_array_foreach(json_object_get(message, "content"), i, block)
 	{
-		const char *text = str(block, "text");
+		const char *text = json_str(block, "text");
 
-		if (strcmp(str(block, "type"), "text") == 0)
+		if (strcmp(json_str(block, "type"), "text") == 0)
 			term_text(stdout, text, MIN(strlen(text), (size_t)PAST_CHARS), true);
 	}
 	putchar('\n');
@@ -429,11 +422,11 @@ static bool has_words(const json_t *entry, const char *role)
 	const json_t *message = json_object_get(entry, "message"), *block;
 	size_t i;
 
-	if (strcmp(str(message, "role"), role) != 0)
+	if (strcmp(json_str(message, "role"), role) != 0)
 		return false;
 	json_array_foreach(json_object_get(message, "content"), i, block)
 	{
-		if (str(block, "text")[0] != '\0')
+		if (json_str(block, "text")[0] != '\0')
 			return true;
 	}
 	return false;
@@ -448,7 +441,7 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 
 	json_array_foreach(entries, i, entry)
 	{
-		if (strtoull(str(entry, "id"), NULL, 16) > c->seen)
+		if (strtoull(json_str(entry, "id"), NULL, 16) > c->seen)
 			continue;
 		if (has_words(entry, "user")) {
 			user = entry;
@@ -468,7 +461,7 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 
 static bool is_ours(const struct chat *c, const json_t *of)
 {
-	return strcmp(str(of, "session_id"), c->session) == 0;
+	return strcmp(json_str(of, "session_id"), c->session) == 0;
 }
 
 static int show_open(struct chat *c, struct ava_error *err)
@@ -484,16 +477,17 @@ static int show_open(struct chat *c, struct ava_error *err)
 	{
 		if (!is_ours(c, v))
 			continue;
-		chat_runs_begin(&c->runs, str(v, "subagent_id"), str(v, "role"), clock_mono_ms());
-		printf("%s ", str(v, "subagent_id"));
+		chat_runs_begin(&c->runs, json_str(v, "subagent_id"), json_str(v, "role"),
+				clock_mono_ms());
+		printf("%s ", json_str(v, "subagent_id"));
 		progress_status(stdout, v);
 	}
 	json_array_foreach(json_object_get(proposals, "proposals"), i, v)
 	{
 		if (!is_ours(c, v))
 			continue;
-		name_proposal(c, str(v, "proposal_id"));
-		term_wrapped(stdout, str(v, "message"), strlen(str(v, "message")));
+		name_proposal(c, json_str(v, "proposal_id"));
+		term_wrapped(stdout, json_str(v, "message"), strlen(json_str(v, "message")));
 		putchar('\n');
 	}
 	json_decref(runs);

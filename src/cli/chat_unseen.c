@@ -15,16 +15,9 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 static void show_notice(struct chat *c, const json_t *item)
 {
-	const char *type = str(item, "type"), *text = str(item, "text");
+	const char *type = json_str(item, "type"), *text = json_str(item, "text");
 
 	if (strcmp(type, "AssistantMessage") == 0) {
 		speech_whole(&c->speech, stdout, text, strlen(text));
@@ -32,7 +25,7 @@ static void show_notice(struct chat *c, const json_t *item)
 		if (json_get_bool(item, "cut", false))
 			chat_note("(cut: all of it stands in the conversation's file)");
 	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
-		term_str(stdout, str(item, "title"));
+		term_str(stdout, json_str(item, "title"));
 		putchar('\n');
 	}
 }
@@ -50,9 +43,9 @@ int chat_unseen(struct chat *c, bool *words, struct ava_error *err)
 	rv = chat_call(c, path, NULL, &unseen, err);
 	if (rv != 0)
 		return rv;
-	if (str(unseen, "summary")[0] != '\0') {
+	if (json_str(unseen, "summary")[0] != '\0') {
 		term_colour(stdout, TERM_BOLD);
-		term_str(stdout, str(unseen, "summary"));
+		term_str(stdout, json_str(unseen, "summary"));
 		term_colour(stdout, TERM_PLAIN);
 		putchar('\n');
 	}
@@ -64,7 +57,7 @@ int chat_unseen(struct chat *c, bool *words, struct ava_error *err)
 			continue;
 		show_notice(c, item);
 		chat_noticed(c, lsn);
-		*words |= strcmp(str(item, "type"), "AssistantMessage") == 0;
+		*words |= strcmp(json_str(item, "type"), "AssistantMessage") == 0;
 	}
 	json_decref(unseen);
 	fflush(stdout);

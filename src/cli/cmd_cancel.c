@@ -46,13 +46,6 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 /* ---- what became of them */
 
 /* "stopped: a model call, read_file; nothing of it is left" */
@@ -89,7 +82,7 @@ static void print_proof(const json_t *one)
 static void print_one(json_t *one)
 {
 	json_t *run = json_object_get(one, "run");
-	const char *id = str(run, "subagent_id");
+	const char *id = json_str(run, "subagent_id");
 
 	if (o.json) {
 		json_incref(run); /* beside its status what was done to it */
@@ -99,11 +92,11 @@ static void print_one(json_t *one)
 		json_decref(run);
 	} else if (json_get_bool(one, "had_ended", false)) {
 		printf("%s had ended: ", id);
-		term_str(stdout, str(run, "status"));
+		term_str(stdout, json_str(run, "status"));
 		putchar('\n');
 	} else {
 		printf("%s ", id);
-		term_str(stdout, str(run, "status"));
+		term_str(stdout, json_str(run, "status"));
 		print_proof(one);
 	}
 }
@@ -118,7 +111,7 @@ static int print_all(const json_t *reply)
 	{
 		if (json_object_get(one, "unknown") != NULL)
 			code = cli_error(CLI_NOSUCH, "%s",
-					 str(json_object_get(one, "error"), "message"));
+					 json_str(json_object_get(one, "error"), "message"));
 		else
 			print_one(one);
 	}
@@ -140,7 +133,7 @@ static void print_question(const json_t *runs, int64_t n)
 
 		if (i == ASK_SHOWN)
 			break;
-		fprintf(stderr, "%s ", str(run, "subagent_id"));
+		fprintf(stderr, "%s ", json_str(run, "subagent_id"));
 		if (words != NULL)
 			term_cut(stderr, words, strlen(words), MAX(term_width(stderr), 20) - 10);
 		fputc('\n', stderr);
@@ -200,7 +193,7 @@ static int add_group(struct jw *w, struct client *c, const char *id, struct ava_
 	int rv = api_get(c, &group, err, "/groups/%s", id);
 
 	json_array_foreach(json_object_get(group, "runs"), i, run)
-		jw_str(w, NULL, str(run, "subagent_id"));
+		jw_str(w, NULL, json_str(run, "subagent_id"));
 	json_decref(group);
 	return rv;
 }

@@ -198,16 +198,9 @@ static int answer(const char *id, const char *verb, const char *body, json_t **o
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void show_confirmed(const char *id, const json_t *p)
 {
-	const char *changes = str(p, "changes"), *run = str(p, "subagent_id");
+	const char *changes = json_str(p, "changes"), *run = json_str(p, "subagent_id");
 
 	printf("%s is confirmed", id);
 	if (*changes) {
@@ -215,21 +208,21 @@ static void show_confirmed(const char *id, const json_t *p)
 		term_str(stdout, changes);
 		fputs(",", stdout);
 	}
-	if (*str(p, "group_id")) {
-		printf(" and runs as %s: `ava ps` shows its runs.\n", str(p, "group_id"));
+	if (*json_str(p, "group_id")) {
+		printf(" and runs as %s: `ava ps` shows its runs.\n", json_str(p, "group_id"));
 		return;
 	}
 	printf(" and runs as %s (%s).\n"
 	       "Follow it: ava events %s -f; wait for it: ava wait %s\n",
-	       run, str(p, "trace_id"), run, run);
+	       run, json_str(p, "trace_id"), run, run);
 }
 
 /* Nothing was started: rejected, or quoted again. */
 static int not_started(const char *id, const json_t *p)
 {
-	const char *message = str(p, "message"), *other = str(p, "proposal_id");
+	const char *message = json_str(p, "message"), *other = json_str(p, "proposal_id");
 
-	if (strcmp(str(p, "state"), "pending") != 0)
+	if (strcmp(json_str(p, "state"), "pending") != 0)
 		return cli_error(CLI_REJECTED, "%s is rejected: nothing was started", id);
 	if (!confirm_o.json) {
 		term_wrapped(stdout, message, strlen(message));
@@ -254,7 +247,7 @@ static int confirm_run(int argc, char **argv)
 		return code;
 	if (confirm_o.json)
 		show_json(stdout, p);
-	if (strcmp(str(p, "state"), "confirmed") != 0)
+	if (strcmp(json_str(p, "state"), "confirmed") != 0)
 		code = not_started(argv[0], p);
 	else if (!confirm_o.json)
 		show_confirmed(argv[0], p);

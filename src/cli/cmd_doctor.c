@@ -144,13 +144,6 @@ static bool check_program(struct doctor *d)
 	return rv == 0;
 }
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 /* Configuration, keys, services: what avad sees. */
 static void check_services(struct doctor *d)
 {
@@ -174,21 +167,24 @@ static void check_services(struct doctor *d)
 	buf_fini(&out);
 	if (rv != 0)
 		check(d, "config", false, "%s", err.text);
-	json_array_foreach(json_object_get(d->seen, "checks"), i, row) check(
-		d, str(row, "name"), json_get_bool(row, "ok", false), "%s", str(row, "detail"));
+	json_array_foreach(json_object_get(d->seen, "checks"), i, row)
+		check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
+		      json_str(row, "detail"));
 }
 
 static void check_health(struct doctor *d)
 {
-	const char *version = str(d->health, "version"), *problem = str(d->health, "problem");
+	const char *version = json_str(d->health, "version"),
+		   *problem = json_str(d->health, "problem");
 
 	check(d, "daemon", problem[0] == '\0', "process %" PRId64 ", version %s%s%s",
 	      json_get_int(d->health, "pid", 0), version, problem[0] != '\0' ? ": " : "", problem);
 	if (api_compare_versions(version, ava_version()) != 0)
 		check(d, "versions", api_compare_versions(version, ava_version()) > 0,
 		      "this is ava %s, the daemon is %s", ava_version(), version);
-	check(d, "model", true, "%s%s%s", str(d->health, "model"),
-	      str(d->health, "model_why")[0] != '\0' ? ": " : "", str(d->health, "model_why"));
+	check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
+	      json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
+	      json_str(d->health, "model_why"));
 }
 
 static void check_daemon(struct doctor *d)
@@ -256,7 +252,7 @@ static void offer(struct doctor *d)
 		return;
 	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
 	check(d, "local", true, "%s listens at %s with %zu models, %s the first",
-	      str(found, "kind"), str(found, "base_url"),
+	      json_str(found, "kind"), json_str(found, "base_url"),
 	      json_array_size(json_object_get(found, "models")), model);
 	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return;
@@ -265,7 +261,7 @@ static void offer(struct doctor *d)
 	fputs("? [y/N] ", stdout);
 	fflush(stdout);
 	if (says_yes())
-		store(d, str(found, "base_url"), model);
+		store(d, json_str(found, "base_url"), model);
 }
 
 static void print_json(struct doctor *d)

@@ -31,20 +31,13 @@ static const struct opt opts[] = {
 
 #define TASK_CHARS 300
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 /* "540s" until it expires, "" when it has been answered. */
 static struct format time_left(const json_t *p)
 {
-	const char *at = str(p, "expires_at");
+	const char *at = json_str(p, "expires_at");
 	int64_t ms = clock_parse_iso(at, strlen(at)) - clock_wall_ms();
 
-	if (strcmp(str(p, "state"), "pending") != 0)
+	if (strcmp(json_str(p, "state"), "pending") != 0)
 		return (struct format){""};
 	return format_seconds(MAX(ms, 0));
 }
@@ -54,7 +47,7 @@ static void task_of(const json_t *p, char *out, size_t size)
 {
 	const json_t *config = json_object_get(p, "config");
 	const json_t *members = json_object_get(config, "members");
-	const char *task = str(members ? json_array_get(members, 0) : config, "task");
+	const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
 	int len = (int)utf8_prefix(task, strlen(task), TASK_CHARS);
 
 	if (members)
@@ -69,11 +62,11 @@ static void add_row(struct table *t, const json_t *p)
 	char task[TASK_CHARS * 4 + 32];
 
 	task_of(p, task, sizeof(task));
-	table_add(t, str(p, "proposal_id"));
-	table_add(t, str(p, "state"));
+	table_add(t, json_str(p, "proposal_id"));
+	table_add(t, json_str(p, "state"));
 	table_add(t, time_left(p).text);
-	table_add(t, str(p, "subagent_id"));
-	table_add(t, format_role(str(quote, "role")).text);
+	table_add(t, json_str(p, "subagent_id"));
+	table_add(t, format_role(json_str(quote, "role")).text);
 	table_add(t, format_money(json_get_fixed(quote, "costCents", 4, -1)).text);
 	table_add(t, task);
 }

@@ -36,24 +36,18 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void add_row(struct table *t, const json_t *run)
 {
-	const char *activity = str(run, "current_activity"), *ended = str(run, "ended_at");
+	const char *activity = json_str(run, "current_activity"),
+		   *ended = json_str(run, "ended_at");
 
-	table_add(t, str(run, "subagent_id"));
-	table_add(t, format_role(str(run, "role")).text);
-	table_add(t, str(run, "status"));
+	table_add(t, json_str(run, "subagent_id"));
+	table_add(t, format_role(json_str(run, "role")).text);
+	table_add(t, json_str(run, "status"));
 	table_add(t, format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text);
 	table_add(t, format_tokens(json_get_int(run, "tokens_used", 0)).text);
 	table_add(t, format_money(json_get_fixed(run, "cost_cents", 4, -1)).text);
-	table_add(t, ended[0] == '\0' && activity[0] != '\0' ? activity : str(run, "task"));
+	table_add(t, ended[0] == '\0' && activity[0] != '\0' ? activity : json_str(run, "task"));
 }
 
 static int ps_run(int argc, char **argv)

@@ -2,8 +2,8 @@
  * where the two part. The daemon does it: the machine of a run is there. No
  * network, no tool and no key is used.
  *
- * With --from N: a fork there, which goes on live (cmd_run.c). Exit 0: identical, as far as the
- * record goes. 1: they differ. */
+ * With --from N (or the name of a checkpoint): a fork there, which goes on live (cmd_run.c). Exit
+ * 0: identical, as far as the record goes. 1: they differ. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,7 @@
 
 static struct {
 	bool lenient, json, yes;
-	int64_t from;
-	const char *model;
+	const char *from, *model;
 } o;
 
 static const struct opt opts[] = {
@@ -28,10 +27,10 @@ static const struct opt opts[] = {
 	 .help = "note where bytes differ and go on with the record's",
 	 .field = offsetof(__typeof__(o), lenient)},
 	{.name = "from",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 .help = "replay up to the N-th call of its model, and fork there: a new run, confirmed",
+	 .type = OPT_STR,
+	 .value = "N|NAME",
+	 .help = "replay up to the N-th call of its model, or a checkpoint, and fork there: a new "
+		 "run, confirmed",
 	 .field = offsetof(__typeof__(o), from)},
 	{.name = "model",
 	 .letter = 'm',
@@ -50,13 +49,6 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void print_side(const char *name, const char *text)
 {
 	printf("    %s: ", name);
@@ -67,11 +59,11 @@ static void print_side(const char *name, const char *text)
 static void print_difference(const json_t *d)
 {
 	int64_t byte = json_get_int(d, "byte", -1);
-	const char *call = str(d, "call_id");
+	const char *call = json_str(d, "call_id");
 
 	if (json_get_int(d, "seq", 0) > 0) {
 		printf("  event %" PRId64 " (", json_get_int(d, "seq", 0));
-		term_str(stdout, str(d, "eventType"));
+		term_str(stdout, json_str(d, "eventType"));
 		if (call[0] != '\0') {
 			putchar(' ');
 			term_str(stdout, call);
@@ -80,14 +72,14 @@ static void print_difference(const json_t *d)
 	} else {
 		fputs("  behind the last event: ", stdout);
 	}
-	term_str(stdout, str(d, "what"));
+	term_str(stdout, json_str(d, "what"));
 	if (byte >= 0)
 		printf(" differs at byte %" PRId64, byte);
 	else
 		fputs(" differs", stdout);
 	putchar('\n');
-	print_side("recorded", str(d, "recorded"));
-	print_side("replayed", str(d, "replayed"));
+	print_side("recorded", json_str(d, "recorded"));
+	print_side("replayed", json_str(d, "replayed"));
 }
 
 static void print_report(const char *id, const json_t *report)
@@ -98,9 +90,9 @@ static void print_report(const char *id, const json_t *report)
 	printf("%s %s: %" PRId64 " model calls, %" PRId64 " events\n", id,
 	       identical ? "replays identically" : "does not replay identically",
 	       json_get_int(report, "turns", 0), json_get_int(report, "events", 0));
-	if (str(report, "reason")[0] != '\0') {
+	if (json_str(report, "reason")[0] != '\0') {
 		fputs("  so far: ", stdout);
-		term_str(stdout, str(report, "reason"));
+		term_str(stdout, json_str(report, "reason"));
 		putchar('\n');
 	}
 	for (size_t i = 0; i < json_array_size(list); i++)
@@ -134,10 +126,10 @@ static int replay_main(int argc, char **argv)
 
 	if (cli_check_run_id(argv[0]) != CLI_DONE)
 		return CLI_USAGE;
-	if (o.from != OPT_ABSENT)
+	if (o.from != NULL)
 		return fork_there(argv[0]);
 	if (o.model != NULL || o.yes)
-		return cli_error(CLI_USAGE, "--model and --yes go with --from N");
+		return cli_error(CLI_USAGE, "--model and --yes go with --from");
 	rv = api_open(true, &c, &err);
 	if (rv == 0)
 		rv = replay(c, argv[0], &report, &err);

@@ -47,6 +47,27 @@ static const char *const on_limit[] = {"stop", "ask", NULL};
 static const char *const presets[] = {"quick", "standard", "deep", NULL};
 
 #define FIELD(f) .field = offsetof(__typeof__(o), f)
+
+/* What both commands take. */
+/* clang-format off */
+#define LIMITS(cost_help)									\
+	{.name = "timeout", .type = OPT_SECONDS, .value = "SECONDS", FIELD(task.timeout_ms),	\
+	 .help = "stop it after this time"},							\
+	{.name = "max-cost-cents", .type = OPT_CENTS, .value = "CENTS", FIELD(task.cost_microusd),\
+	 .help = cost_help},									\
+	{.name = "max-tokens", .type = OPT_COUNT, .value = "N", .least = 1, FIELD(task.tokens),	\
+	 .help = "tokens over all its calls"},							\
+	{.name = "max-iterations", .type = OPT_COUNT, .value = "N", .least = 1,			\
+	 FIELD(task.iterations), .help = "model calls it may make"}
+#define ANSWERS											\
+	{.name = "yes", .letter = 'y', .type = OPT_FLAG, FIELD(yes),				\
+	 .help = "confirm without asking"},							\
+	{.name = "background", .letter = 'b', .type = OPT_FLAG, FIELD(background),		\
+	 .help = "start it and leave"},								\
+	{.name = "json", .type = OPT_FLAG, FIELD(json),						\
+	 .help = "the result as one JSON object on stdout"}
+/* clang-format on */
+
 static const struct opt opts[] = {
 	{.name = "role",
 	 .letter = 'r',
@@ -77,28 +98,7 @@ static const struct opt opts[] = {
 	 .value = "MODEL",
 	 FIELD(task.model),
 	 .help = "another model than the role's"},
-	{.name = "timeout",
-	 .type = OPT_SECONDS,
-	 .value = "SECONDS",
-	 FIELD(task.timeout_ms),
-	 .help = "stop it after this time"},
-	{.name = "max-cost-cents",
-	 .type = OPT_CENTS,
-	 .value = "CENTS",
-	 FIELD(task.cost_microusd),
-	 .help = "what it may cost; 0: free models only"},
-	{.name = "max-tokens",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 FIELD(task.tokens),
-	 .help = "tokens over all its calls"},
-	{.name = "max-iterations",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 FIELD(task.iterations),
-	 .help = "model calls it may make"},
+	LIMITS("what it may cost; 0: free models only"),
 	{.name = "on-limit",
 	 .type = OPT_STR,
 	 .value = "WORD",
@@ -139,20 +139,7 @@ static const struct opt opts[] = {
 	 .type = OPT_FLAG,
 	 FIELD(share),
 	 .help = "with --parallel: each may read what the others found"},
-	{.name = "yes",
-	 .letter = 'y',
-	 .type = OPT_FLAG,
-	 FIELD(yes),
-	 .help = "confirm without asking"},
-	{.name = "background",
-	 .letter = 'b',
-	 .type = OPT_FLAG,
-	 FIELD(background),
-	 .help = "start it and leave"},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 FIELD(json),
-	 .help = "the result as one JSON object on stdout"},
+	ANSWERS,
 };
 
 static volatile sig_atomic_t interrupt_flag;
@@ -664,13 +651,22 @@ static int run_run(int argc, char **argv)
 
 /* ---- ava resume: the same, from where an ended run stopped */
 
+static int go_on(struct job *j)
+{
+	struct ava_error err;
+
+	if (task_check_from(o.task.from, &err) != 0)
+		return cli_error(CLI_USAGE, "%s", err.text);
+	return run_job(j, "");
+}
+
 static int run_resume(int argc, char **argv)
 {
 	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
 	int code;
 
 	o.task.resume = argv[0];
-	code = run_job(&j, "");
+	code = go_on(&j);
 	client_close(j.c);
 	return code;
 }
@@ -691,60 +687,25 @@ int cmd_run_fork(const char *run, const struct run_fork *f)
 	};
 	o.yes = f->yes;
 	o.json = f->json;
-	code = run_job(&j, "");
+	code = go_on(&j);
 	client_close(j.c);
 	return code;
 }
 
 static const struct opt resume_opts[] = {
 	{.name = "from",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
+	 .type = OPT_STR,
+	 .value = "N|NAME",
 	 FIELD(task.from),
-	 .help = "not at its end: fork before the N-th call of its model"},
+	 .help = "not at its end: fork before the N-th call of its model, or at a checkpoint"},
 	{.name = "model",
 	 .letter = 'm',
 	 .type = OPT_STR,
 	 .value = "MODEL",
 	 FIELD(task.model),
 	 .help = "another model of the same kind"},
-	{.name = "timeout",
-	 .type = OPT_SECONDS,
-	 .value = "SECONDS",
-	 FIELD(task.timeout_ms),
-	 .help = "stop it after this time"},
-	{.name = "max-cost-cents",
-	 .type = OPT_CENTS,
-	 .value = "CENTS",
-	 FIELD(task.cost_microusd),
-	 .help = "what it may cost from now on"},
-	{.name = "max-tokens",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 FIELD(task.tokens),
-	 .help = "tokens over all its calls"},
-	{.name = "max-iterations",
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 FIELD(task.iterations),
-	 .help = "model calls it may make"},
-	{.name = "yes",
-	 .letter = 'y',
-	 .type = OPT_FLAG,
-	 FIELD(yes),
-	 .help = "confirm without asking"},
-	{.name = "background",
-	 .letter = 'b',
-	 .type = OPT_FLAG,
-	 FIELD(background),
-	 .help = "start it and leave"},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 FIELD(json),
-	 .help = "the result as one JSON object on stdout"},
+	LIMITS("what it may cost from now on"),
+	ANSWERS,
 };
 
 const struct command cmd_resume = {

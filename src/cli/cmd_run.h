@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct run_fork {
-	int64_t from;      /* before that call of its model */
+	const char *from;  /* before that call of its model, or that checkpoint */
 	const char *model; /* NULL: the same */
 	bool yes, json;
 };

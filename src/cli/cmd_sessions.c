@@ -32,16 +32,9 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void add_row(struct table *t, const json_t *session)
 {
-	const char *updated = str(session, "updated_at");
+	const char *updated = json_str(session, "updated_at");
 	int64_t at = clock_parse_iso(updated, strlen(updated));
 	char when[2 * FORMAT_LEN] = "", runs[24];
 
@@ -49,12 +42,12 @@ static void add_row(struct table *t, const json_t *session)
 		snprintf(when, sizeof(when), "%s %.5s", format_date(at).text,
 			 format_clock(at).text);
 	snprintf(runs, sizeof(runs), "%" PRId64, json_get_int(session, "live_runs", 0));
-	table_add(t, str(session, "session_id"));
-	table_add(t, str(session, "status"));
+	table_add(t, json_str(session, "session_id"));
+	table_add(t, json_str(session, "status"));
 	table_add(t, when);
 	table_add(t, runs);
 	table_add(t, format_money(json_get_fixed(session, "cost_cents", 4, -1)).text);
-	table_add(t, str(session, "title"));
+	table_add(t, json_str(session, "title"));
 }
 
 static int sessions_run(int argc, char **argv)

@@ -42,13 +42,6 @@ struct status {
 	json_t *gone;        /* statuses of runs that have ended since; lines only */
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 static void forget(struct status *s)
 {
 	overview_free(&s->all);
@@ -63,7 +56,7 @@ static bool is_live(const struct status *s, const char *id)
 	size_t i;
 
 	json_array_foreach(s->all.runs, i,
-			   run) if (strcmp(str(run, "subagent_id"), id) == 0) return true;
+			   run) if (strcmp(json_str(run, "subagent_id"), id) == 0) return true;
 	return false;
 }
 
@@ -123,7 +116,7 @@ static bool ended(void *user)
 {
 	const struct status *s = user;
 
-	return s->id != NULL && str(s->run, "ended_at")[0] != '\0';
+	return s->id != NULL && json_str(s->run, "ended_at")[0] != '\0';
 }
 
 /* ---- lines: one for each change */
@@ -143,10 +136,10 @@ static bool news(struct status *s, const char *id, const char *status, const cha
 
 static void run_news(struct status *s, const json_t *run)
 {
-	const char *id = str(run, "subagent_id");
+	const char *id = json_str(run, "subagent_id");
 	char *words;
 
-	if (!news(s, id, str(run, "status"), str(run, "current_activity")))
+	if (!news(s, id, json_str(run, "status"), json_str(run, "current_activity")))
 		return;
 	words = overview_words(run, 0);
 	printf("%s ", id);
@@ -158,7 +151,8 @@ static void run_news(struct status *s, const json_t *run)
 
 static void proposal_news(struct status *s, const json_t *p)
 {
-	const char *id = str(p, "proposal_id"), *task = str(json_object_get(p, "config"), "task");
+	const char *id = json_str(p, "proposal_id"),
+		   *task = json_str(json_object_get(p, "config"), "task");
 
 	if (!news(s, id, "", ""))
 		return;
@@ -181,22 +175,22 @@ static void overview_lines(struct status *s)
 	json_array_foreach(s->all.runs, i, v)
 	{
 		if (first)
-			news(s, str(v, "subagent_id"), str(v, "status"),
-			     str(v, "current_activity"));
+			news(s, json_str(v, "subagent_id"), json_str(v, "status"),
+			     json_str(v, "current_activity"));
 		else
 			run_news(s, v);
 	}
 	json_array_foreach(s->all.proposals, i, v)
 	{
 		if (first)
-			news(s, str(v, "proposal_id"), "", "");
+			news(s, json_str(v, "proposal_id"), "", "");
 		else
 			proposal_news(s, v);
 	}
 	json_array_foreach(s->gone, i, v)
 	{
 		run_news(s, v);
-		json_object_del(s->seen, str(v, "subagent_id"));
+		json_object_del(s->seen, json_str(v, "subagent_id"));
 	}
 }
 
@@ -215,7 +209,7 @@ static void lines(void *user)
 	} else if (s->seen == NULL) {
 		overview_run(s->run, &p);
 		s->seen = json_object();
-		news(s, s->id, str(s->run, "status"), str(s->run, "current_activity"));
+		news(s, s->id, json_str(s->run, "status"), json_str(s->run, "current_activity"));
 	} else {
 		run_news(s, s->run);
 	}

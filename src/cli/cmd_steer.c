@@ -3,12 +3,14 @@
  * An answer is done with when it is on disk. A message is read at the next
  * turn boundary, which may be minutes away: the run's events say when, and
  * this waits for it unless told not to (exit 124 when the time is up; the
- * message stays). A run that ended before it read it: exit 1. */
+ * message stays). A run that ended before it read it: exit 1. The request has an id
+ * of its own: asked again after a lost connection it is kept once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -45,13 +47,6 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), json)},
 };
 
-static const char *str(const json_t *v, const char *key)
-{
-	const char *s = json_get_str(v, key);
-
-	return s != NULL ? s : "";
-}
-
 /* ---- what becomes of it */
 
 struct wait {
@@ -71,9 +66,9 @@ static int on_event(const char *type, const char *line, size_t len, void *user)
 		return 0;
 	event = json_parse(line, len, NULL);
 	content = json_object_get(event, "content");
-	if (strcmp(str(content, "steerId"), w->steer_id) == 0 &&
-	    strcmp(str(content, "outcome"), "queued") != 0)
-		snprintf(w->outcome, sizeof(w->outcome), "%s", str(content, "outcome"));
+	if (strcmp(json_str(content, "steerId"), w->steer_id) == 0 &&
+	    strcmp(json_str(content, "outcome"), "queued") != 0)
+		snprintf(w->outcome, sizeof(w->outcome), "%s", json_str(content, "outcome"));
 	json_decref(event);
 	return w->outcome[0] != '\0';
 }
@@ -107,6 +102,7 @@ static int wait_for(struct wait *w, struct client **c, const char *run, struct a
 
 static int make_body(struct buf *b, const char *text)
 {
+	struct session_id request = id_session();
 	struct jw w;
 
 	buf_init(b, 64u << 10);
@@ -115,11 +111,12 @@ static int make_body(struct buf *b, const char *text)
 	jw_str(&w, "text", text);
 	if (o.call != NULL)
 		jw_str(&w, "call_id", o.call);
+	jw_str(&w, "request_id", request.text);
 	jw_end(&w);
 	return buf_check(b);
 }
 
-static int post(struct client *c, const char *run, const char *text, json_t **reply,
+static int post(struct client **c, const char *run, const char *text, json_t **reply,
 		struct ava_error *err)
 {
 	char path[64];
@@ -130,7 +127,7 @@ static int post(struct client *c, const char *run, const char *text, json_t **re
 	if (rv != 0)
 		err_set(err, rv, "the text is too long");
 	else
-		rv = api_call(c, "POST", path, body.data, reply, NULL, err);
+		rv = api_insist(c, path, body.data, reply, err);
 	buf_fini(&body);
 	return rv;
 }
@@ -158,12 +155,12 @@ static int steer(struct client **c, const char *run, const char *text)
 				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
 	struct ava_error err = {0};
 	json_t *reply = NULL;
-	int rv = post(*c, run, text, &reply, &err), code;
+	int rv = post(c, run, text, &reply, &err), code;
 
 	if (rv != 0)
 		return cli_fail(&err);
-	w.steer_id = str(reply, "steer_id");
-	if (strcmp(str(reply, "outcome"), "queued") == 0 && !o.no_wait)
+	w.steer_id = json_str(reply, "steer_id");
+	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait)
 		rv = wait_for(&w, c, run, &err);
 	if (rv < 0)
 		code = cli_fail(&err);
@@ -173,7 +170,8 @@ static int steer(struct client **c, const char *run, const char *text)
 				 "before",
 				 run);
 	else
-		code = tell(run, reply, w.outcome[0] != '\0' ? w.outcome : str(reply, "outcome"));
+		code = tell(run, reply,
+			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
 	json_decref(reply);
 	return code;
 }

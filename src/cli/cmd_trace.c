@@ -3,10 +3,13 @@
  * From the files alone. ava trace import FILE: keeps a trace from elsewhere in
  * imports/ of the data root, where it is found by its name.
  *
+ * ava trace checkpoint S-id NAME: names where a run is; the daemon writes it.
+ *
  * Broken lines are named on stderr and make the command end with 1; the rest is
  * still shown. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/root.h"
 #include "cli/term.h"
@@ -27,7 +31,7 @@
 #define IMPORT_MAX ((size_t)1 << 30)
 
 static struct {
-	bool json, tree, waterfall;
+	bool json, tree, waterfall, push;
 	const char *export;
 } o;
 
@@ -53,6 +57,10 @@ static const struct opt opts[] = {
 	 .help = "jsonl: an event a line; otlp: OTLP/JSON for a collector",
 	 .words = exports,
 	 .field = offsetof(__typeof__(o), export)},
+	{.name = "push",
+	 .type = OPT_FLAG,
+	 .help = "to the collector of otel.endpoint, again if it was",
+	 .field = offsetof(__typeof__(o), push)},
 };
 
 /* ---- which trace */
@@ -197,6 +205,65 @@ static int import(const char *root, const char *file, bool *broken, struct ava_e
 	return rv;
 }
 
+/* ---- checkpoint */
+
+static int checkpoint(char **argv)
+{
+	struct client *c = NULL;
+	struct ava_error err;
+	json_t *answer = NULL;
+	char path[96];
+	struct buf body;
+	struct jw w;
+	int rv;
+
+	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL)
+		return cli_error(CLI_USAGE, "checkpoint takes no option");
+	if (cli_check_run_id(argv[0]) != CLI_DONE)
+		return CLI_USAGE;
+	buf_init(&body, 64u << 10);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "name", argv[1]);
+	jw_end(&w);
+	rv = buf_check(&body) == 0 ? api_open(true, &c, &err)
+				   : err_set(&err, AVA_EINVAL, "the name is too long");
+	snprintf(path, sizeof(path), "/runs/%s/checkpoint", argv[0]);
+	if (rv == 0)
+		rv = api_call(c, "POST", path, body.data, &answer, NULL, &err);
+	if (rv == 0)
+		printf("checkpoint %s of %s, before its model call %" PRId64
+		       "; when it has ended: ava replay %s --from %s\n",
+		       argv[1], argv[0], json_get_int(answer, "from", 0), argv[0], argv[1]);
+	buf_fini(&body);
+	json_decref(answer);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+/* ---- push */
+
+static int push(const char *run)
+{
+	struct client *c = NULL;
+	struct ava_error err;
+	json_t *answer = NULL;
+	char path[96];
+	int rv;
+
+	if (cli_check_run_id(run) != CLI_DONE)
+		return CLI_USAGE;
+	rv = api_open(true, &c, &err);
+	snprintf(path, sizeof(path), "/runs/%s/push", run);
+	if (rv == 0)
+		rv = api_call(c, "POST", path, "{}", &answer, NULL, &err);
+	if (rv == 0)
+		printf("the trace of %s is on its way; ava status says what becomes of it\n", run);
+	json_decref(answer);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
 static int trace_run(int argc, char **argv)
 {
 	bool importing = strcmp(argv[0], "import") == 0, broken = false;
@@ -205,11 +272,18 @@ static int trace_run(int argc, char **argv)
 	struct ava_error err;
 	int rv;
 
+	if (argc == 3 && strcmp(argv[0], "checkpoint") == 0)
+		return checkpoint(argv + 1);
 	if (argc != 1 + importing)
-		return cli_error(CLI_USAGE, importing ? "give the file to import, only"
-						      : "give one S-id or NAME, or: import FILE");
-	if (o.json + o.tree + o.waterfall + (o.export != NULL) > 1)
-		return cli_error(CLI_USAGE, "choose one of --tree, --waterfall, --json, --export");
+		return cli_error(CLI_USAGE, importing
+						    ? "give the file to import, only"
+						    : "give one S-id or NAME, or: import FILE, or: "
+						      "checkpoint S-id NAME");
+	if (o.json + o.tree + o.waterfall + o.push + (o.export != NULL) > 1)
+		return cli_error(CLI_USAGE,
+				 "choose one of --tree, --waterfall, --json, --export, --push");
+	if (o.push)
+		return importing ? cli_error(CLI_USAGE, "--push needs an S-id") : push(argv[0]);
 	rv = root_prepare(root, &err);
 	if (rv == 0)
 		rv = importing ? import(root, argv[1], &broken, &err)
@@ -224,13 +298,15 @@ static int trace_run(int argc, char **argv)
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.args = "S-id|NAME | import FILE",
+	.args = "S-id|NAME | import FILE | checkpoint S-id NAME",
 	.min_args = 1,
-	.max_args = 2,
+	.max_args = 3,
 	.summary = "show what a run did, turn by turn; export and import traces",
-	.detail = "Needs no daemon. A NAME such as brave-otter is the trace's human name.\n"
+	.detail = "Needs no daemon, but for checkpoint. A NAME such as brave-otter is the trace's "
+		  "human name.\n"
 		  "import keeps the events of FILE (as --export jsonl or --json wrote it) under\n"
-		  "the name of their trace, also one of another machine.\n",
+		  "the name of their trace, also one of another machine. checkpoint names where\n"
+		  "a run is that is at work; ava replay S-id --from NAME forks it there.\n",
 	.opts = opts,
 	.nopts = ARRAY_LEN(opts),
 	.values = &o,

@@ -25,13 +25,6 @@
 #define FEW      3    /* rows of proposals, and of sessions, where rows are few */
 #define RUNS_MAX 1000 /* asked for; the others are counted */
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 /* ---- asking */
 
 static json_t *take(json_t *reply, const char *key)
@@ -108,8 +101,8 @@ static bool narrow(size_t columns)
 
 char *overview_words(const json_t *run, size_t columns)
 {
-	const char *activity = str(run, "current_activity"), *status = str(run, "status");
-	struct format role = format_role(str(run, "role"));
+	const char *activity = json_str(run, "current_activity"), *status = json_str(run, "status");
+	struct format role = format_role(json_str(run, "role"));
 	struct format time = format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0));
 	struct format tokens = format_tokens(json_get_int(run, "tokens_used", 0));
 	struct format cost = format_money(json_get_fixed(run, "cost_cents", 4, -1));
@@ -136,13 +129,26 @@ static void run_line(struct page *p, const json_t *run)
 	char *words = overview_words(run, p->columns);
 
 	if (words != NULL)
-		linef(p, "%-9s %s", str(run, "subagent_id"), words);
+		linef(p, "%-9s %s", json_str(run, "subagent_id"), words);
 	free(words);
 }
 
 static const char *plural(int64_t n)
 {
 	return n == 1 ? "" : "s";
+}
+
+static void otel_line(struct page *p, const json_t *otel)
+{
+	int64_t given_up = json_get_int(otel, "given_up", 0);
+	const char *run = json_str(otel, "at_work_on"), *problem = json_str(otel, "problem");
+	char lost[64] = "";
+
+	if (given_up > 0)
+		snprintf(lost, sizeof(lost), ", %" PRId64 " given up", given_up);
+	linef(p, "traces to %s: %" PRId64 " pushed%s%s%s%s%s", json_str(otel, "endpoint"),
+	      json_get_int(otel, "pushed", 0), lost, run[0] != '\0' ? ", waiting: " : "", run,
+	      problem[0] != '\0' ? "; " : "", problem);
 }
 
 static void head(const json_t *health, struct page *p)
@@ -152,11 +158,12 @@ static void head(const json_t *health, struct page *p)
 	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
 	int64_t runs = json_get_int(today, "runs", 0);
 	int64_t uncosted = json_get_int(today, "uncosted_runs", 0);
-	const char *why = str(health, "model_why"), *problem = str(health, "problem");
+	const char *why = json_str(health, "model_why"), *problem = json_str(health, "problem");
 
-	linef(p, "ava %s, up %s, model %s%s%s%s", str(health, "version"),
+	linef(p, "ava %s, up %s, model %s%s%s%s", json_str(health, "version"),
 	      format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text,
-	      str(health, "model"), why[0] != '\0' ? " (" : "", why, why[0] != '\0' ? ")" : "");
+	      json_str(health, "model"), why[0] != '\0' ? " (" : "", why,
+	      why[0] != '\0' ? ")" : "");
 	linef(p,
 	      "%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " run%s in all",
 	      json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
@@ -169,6 +176,8 @@ static void head(const json_t *health, struct page *p)
 		linef(p, "budget of the day: %s of %s used",
 		      format_money(json_get_fixed(today, "budget_used_cents", 4, 0)).text,
 		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
+	if (json_object_get(health, "otel") != NULL)
+		otel_line(p, json_object_get(health, "otel"));
 	if (problem[0] != '\0')
 		linef(p, "problem: %s", problem);
 }
@@ -200,13 +209,13 @@ static void print_runs(const struct overview *o, struct page *p, size_t room)
 static void proposal_line(struct page *p, const json_t *proposal)
 {
 	const json_t *quote = json_object_get(proposal, "quote");
-	const char *expires = str(proposal, "expires_at");
+	const char *expires = json_str(proposal, "expires_at");
 	int64_t left = clock_parse_iso(expires, strlen(expires)) - clock_wall_ms();
 
-	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s", str(proposal, "proposal_id"),
-	      format_role(str(quote, "role")).text,
+	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
+	      json_str(proposal, "proposal_id"), format_role(json_str(quote, "role")).text,
 	      format_money(json_get_fixed(quote, "costCents", 4, -1)).text,
-	      MAX(left + 59999, 0) / 60000, str(json_object_get(proposal, "config"), "task"));
+	      MAX(left + 59999, 0) / 60000, json_str(json_object_get(proposal, "config"), "task"));
 }
 
 static void print_proposals(const struct overview *o, struct page *p, size_t room)
@@ -222,7 +231,7 @@ static void print_proposals(const struct overview *o, struct page *p, size_t roo
 
 static bool at_work(const json_t *session)
 {
-	return strcmp(str(session, "status"), "busy") == 0 ||
+	return strcmp(json_str(session, "status"), "busy") == 0 ||
 	       json_get_int(session, "live_runs", 0) > 0 || json_get_int(session, "waiting", 0) > 0;
 }
 
@@ -249,9 +258,9 @@ static void print_sessions(const struct overview *o, struct page *p, size_t room
 		if (!at_work(s) || done == some)
 			continue;
 		done++;
-		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", str(s, "session_id"),
-		      strcmp(str(s, "status"), "busy") == 0 ? "Ava answers" : "Ava waits", live,
-		      plural(live), str(s, "title"));
+		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", json_str(s, "session_id"),
+		      strcmp(json_str(s, "status"), "busy") == 0 ? "Ava answers" : "Ava waits",
+		      live, plural(live), json_str(s, "title"));
 	}
 	and_more(p, n - some, "ava sessions");
 }
@@ -295,36 +304,36 @@ static void print_question(const json_t *run, struct page *p)
 
 	if (q == NULL)
 		return;
-	named(p, "asks", str(q, "question"));
+	named(p, "asks", json_str(q, "question"));
 	json_array_foreach(json_object_get(q, "choices"), i, choice)
 	{
 		snprintf(number, sizeof(number), "  %zu", i + 1);
 		named(p, number, json_is_string(choice) ? json_string_value(choice) : "?");
 	}
-	named(p, "default", str(q, "default"));
-	named(p, "until", str(q, "expires_at"));
-	linef(p, "%-10s ava steer %s %s", "answer", str(run, "subagent_id"),
-	      strcmp(str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
+	named(p, "default", json_str(q, "default"));
+	named(p, "until", json_str(q, "expires_at"));
+	linef(p, "%-10s ava steer %s %s", "answer", json_str(run, "subagent_id"),
+	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
 
 void overview_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
 
-	named(p, "run", str(run, "subagent_id"));
-	named(p, "trace", str(run, "trace_id"));
-	named(p, "role", format_role(str(run, "role")).text);
-	named(p, "status", str(run, "status"));
-	named(p, "reason", str(run, "stop_reason"));
-	named(p, "task", str(run, "task"));
+	named(p, "run", json_str(run, "subagent_id"));
+	named(p, "trace", json_str(run, "trace_id"));
+	named(p, "role", format_role(json_str(run, "role")).text);
+	named(p, "status", json_str(run, "status"));
+	named(p, "reason", json_str(run, "stop_reason"));
+	named(p, "task", json_str(run, "task"));
 	if (json_object_get(run, "waiting_for") == NULL)
-		named(p, "doing", str(run, "current_activity"));
+		named(p, "doing", json_str(run, "current_activity"));
 	print_question(run, p);
-	named(p, "last tool", str(json_object_get(run, "last_tool_call"), "name"));
-	named(p, "model", str(run, "model"));
-	named(p, "folder", str(run, "cwd"));
-	named(p, "started", str(run, "started_at"));
-	named(p, "ended", str(run, "ended_at"));
+	named(p, "last tool", json_str(json_object_get(run, "last_tool_call"), "name"));
+	named(p, "model", json_str(run, "model"));
+	named(p, "folder", json_str(run, "cwd"));
+	named(p, "started", json_str(run, "started_at"));
+	named(p, "ended", json_str(run, "ended_at"));
 	linef(p, "%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations",
 	      "used", format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text,
 	      format_seconds(json_get_fixed(limits, "timeout", 3, 0)).text,

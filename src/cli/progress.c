@@ -24,13 +24,6 @@
 
 #define TEXT_COLUMNS 300 /* of an activity where there is no terminal */
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 void progress_init(struct progress *p, FILE *f, const char *role)
 {
 	*p = (struct progress){.f = f, .live = term_redraws(f)};
@@ -68,14 +61,15 @@ void progress_spawning(const struct progress *p, const char *run)
 /* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
 static void question(struct progress *p, const json_t *c)
 {
+	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
 	const json_t *choice;
 	size_t i;
 
-	if (strcmp(str(c, "state"), "asked") != 0)
+	if (strcmp(json_str(c, "state"), "asked") != 0)
 		return;
 	progress_clear(p);
 	fprintf(p->f, "%s[%s] asks: ", term_mark(MARK_ASK, ""), p->role);
-	term_str(p->f, str(c, "question"));
+	term_str(p->f, json_str(c, "question"));
 	json_array_foreach(json_object_get(c, "choices"), i, choice)
 	{
 		fprintf(p->f, "%s%zu: ", i > 0 ? ", " : " (", i + 1);
@@ -85,9 +79,11 @@ static void question(struct progress *p, const json_t *c)
 		fputc(')', p->f);
 	line_end(p->f);
 	fputs("Answer with: ", p->f);
+	if (approval && p->chat)
+		fputs("yes or no, or later ", p->f);
 	fputs(p->chat ? "/steer " : "ava steer ", p->f);
-	term_str(p->f, str(c, "subagentId"));
-	fputs(strcmp(str(c, "kind"), "approval") == 0 ? " yes|no" : " TEXT", p->f);
+	term_str(p->f, json_str(c, "subagentId"));
+	fputs(approval ? " yes|no" : " TEXT", p->f);
 	line_end(p->f);
 }
 
@@ -110,7 +106,7 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 	if (strcmp(type, "Activity") != 0)
 		return;
 	event = json_parse(line, len, NULL);
-	text = str(json_object_get(event, "content"), "text");
+	text = json_str(json_object_get(event, "content"), "text");
 	if (text[0] != '\0') {
 		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
@@ -139,7 +135,7 @@ void progress_live(struct progress *p, const json_t *status)
 		return;
 	buf_init(&b, 4096);
 	buf_addf(&b, "%s%s %s (%s, %s tokens)...", term_mark(MARK_LOOK, ""), p->role,
-		 str(status, "status"),
+		 json_str(status, "status"),
 		 format_seconds(json_get_fixed(status, "elapsed_seconds", 3, 0)).text,
 		 format_tokens(json_get_int(status, "tokens_used", 0)).text);
 	if (buf_check(&b) == 0) {
@@ -164,7 +160,8 @@ void progress_still_working(struct progress *p)
 
 void progress_end(FILE *f, const char *role, const json_t *result)
 {
-	const char *status = str(result, "status"), *reason = "", *mark = term_mark(MARK_BAD, "");
+	const char *status = json_str(result, "status"), *reason = "",
+		   *mark = term_mark(MARK_BAD, "");
 	struct format who = format_role(role);
 	struct format time = format_seconds(json_get_fixed(result, "duration_seconds", 3, 0));
 	struct format cost = format_money(json_get_fixed(result, "cost_cents", 4, -1));
@@ -181,8 +178,8 @@ void progress_end(FILE *f, const char *role, const json_t *result)
 		more = "Stopped, ";
 		break;
 	default:
-		if (strcmp(str(result, "stop_reason"), status) != 0)
-			reason = str(result, "stop_reason");
+		if (strcmp(json_str(result, "stop_reason"), status) != 0)
+			reason = json_str(result, "stop_reason");
 	}
 	snprintf(text, sizeof(text), "%sSubagent [%s]: %s%.60s%s%.200s (%s, %s)", mark, who.text,
 		 more, status, reason[0] != '\0' ? ", " : "", reason, time.text, cost.text);
@@ -192,12 +189,12 @@ void progress_end(FILE *f, const char *role, const json_t *result)
 
 void progress_status(FILE *f, const json_t *status)
 {
-	const char *activity = str(status, "current_activity");
+	const char *activity = json_str(status, "current_activity");
 
 	fputs(term_mark(MARK_LOOK, ""), f);
-	fputs(format_role(str(status, "role")).text, f);
+	fputs(format_role(json_str(status, "role")).text, f);
 	fputc(' ', f);
-	term_str(f, str(status, "status"));
+	term_str(f, json_str(status, "status"));
 	fprintf(f, " (%s, %s tokens)",
 		format_seconds(json_get_fixed(status, "elapsed_seconds", 3, 0)).text,
 		format_tokens(json_get_int(status, "tokens_used", 0)).text);

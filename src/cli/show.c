@@ -17,13 +17,6 @@
 #define TEXT_COLUMNS 400 /* of a quote or a value on its line */
 #define ITEMS_MAX    200
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 void show_json(FILE *f, const json_t *v)
 {
 	char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -56,12 +49,12 @@ static bool has_place(const json_t *item)
 /* path:line  quote, and why below it */
 static void place(FILE *f, const json_t *item)
 {
-	const char *path = json_get_str(item, "path"), *quote = str(item, "quote");
+	const char *path = json_get_str(item, "path"), *quote = json_str(item, "quote");
 	const char *why = json_get_str(item, "why");
 	int64_t line = json_get_int(item, "line", 0);
 
 	fputs("  ", f);
-	cut(f, path != NULL ? path : str(item, "url"));
+	cut(f, path != NULL ? path : json_str(item, "url"));
 	if (path != NULL && line > 0)
 		fprintf(f, ":%" PRId64, line);
 	if (quote[0] != '\0') {
@@ -150,8 +143,8 @@ static void output(FILE *f, const json_t *v)
 
 static bool same_place(const json_t *a, const json_t *b)
 {
-	return strcmp(str(a, "path"), str(b, "path")) == 0 &&
-	       strcmp(str(a, "url"), str(b, "url")) == 0 &&
+	return strcmp(json_str(a, "path"), json_str(b, "path")) == 0 &&
+	       strcmp(json_str(a, "url"), json_str(b, "url")) == 0 &&
 	       json_get_int(a, "line", 0) == json_get_int(b, "line", 0);
 }
 
@@ -207,7 +200,7 @@ static void caveats(FILE *f, const json_t *result)
 static void totals(FILE *f, const json_t *result)
 {
 	const json_t *confidence = json_object_get(result, "confidence");
-	const char *id = str(result, "subagent_id");
+	const char *id = json_str(result, "subagent_id");
 
 	fprintf(f, "\n%s, %s tokens, %s, %" PRId64 " iteration%s",
 		format_seconds(json_get_fixed(result, "duration_seconds", 3, 0)).text,
@@ -218,13 +211,13 @@ static void totals(FILE *f, const json_t *result)
 	if (json_is_number(confidence))
 		fprintf(f, ", confidence %.2f", json_number_value(confidence));
 	fputs(", model ", f);
-	cut(f, str(result, "model"));
+	cut(f, json_str(result, "model"));
 	fprintf(f, "\nLog: ava logs %s, ava trace %s\n", id, id);
 }
 
 void show_result(FILE *f, const json_t *result)
 {
-	const char *summary = str(result, "summary"), *error = str(result, "error");
+	const char *summary = json_str(result, "summary"), *error = json_str(result, "error");
 
 	if (error[0] != '\0') {
 		fputs("Error: ", f);

@@ -203,6 +203,27 @@ static void put_list(struct jw *w, const char *key, const struct opt_list *list)
 	jw_end(w);
 }
 
+int task_check_from(const char *from, struct ava_error *err)
+{
+	char *end;
+
+	if (from == NULL || from[0] < '0' || from[0] > '9')
+		return 0; /* a name: the daemon knows which there are */
+	if (strtol(from, &end, 10) >= 1 && *end == '\0')
+		return 0;
+	return err_set(err, AVA_EINVAL,
+		       "--from needs the number of a model call, from 1, or the name of a "
+		       "checkpoint");
+}
+
+static void put_from(struct jw *w, const char *from)
+{
+	if (from != NULL && from[0] >= '0' && from[0] <= '9')
+		jw_int(w, "from", strtol(from, NULL, 10));
+	else
+		put_text(w, "from", from);
+}
+
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
@@ -215,7 +236,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	if (o->resume != NULL)
 		jw_str(&w, "resume", o->resume);
 	if (o->resume != NULL)
-		put_number(&w, "from", o->from, 1, 0);
+		put_from(&w, o->from);
 	else
 		jw_strn(&w, "task", task->data, task->len);
 	put_text(&w, "role", o->role);

@@ -18,11 +18,14 @@ struct ava_error;
 struct task_options {
 	const char *role, *preset, *context, *model, *on_limit, *schema; /* NULL: not given */
 	const char *resume; /* instead of a task: an ended run that goes on */
-	int64_t from;       /* before that call of its model; OPT_ABSENT: at its end */
+	const char *from; /* before that model call of its, or that checkpoint; NULL: at its end */
 	struct opt_list files, grants, ask_before;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
 	bool thinking;
 };
+
+/* --from, as task_options.from. AVA_EINVAL. */
+int task_check_from(const char *from, struct ava_error *err);
 
 /* The task into `out`: `text`, or all of `fd` when it is "-". Empty, too long
  * or not UTF-8: AVA_EINVAL or AVA_ETOOBIG with what to do. */

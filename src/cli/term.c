@@ -177,10 +177,10 @@ void term_str(FILE *f, const char *s)
 	term_text(f, s, strlen(s), false);
 }
 
-static void wrap_line(FILE *f, const char *s, size_t len, size_t width)
+static void wrap_line(FILE *f, const char *s, size_t len, size_t width, size_t column,
+		      size_t indent)
 {
-	static const char bullet[] = "\xe2\x80\xa2 ";
-	size_t indent = len > 4 && memcmp(s, bullet, 4) == 0 ? 2 : 0, column = 0, at = 0;
+	size_t at = 0;
 
 	while (at < len) {
 		size_t spaces = 0, word = 0, columns;
@@ -203,8 +203,19 @@ static void wrap_line(FILE *f, const char *s, size_t len, size_t width)
 	}
 }
 
+void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent)
+{
+	size_t width = term_width(f);
+
+	if (width == 0)
+		term_text(f, s, len, false);
+	else
+		wrap_line(f, s, len, width, column, indent < width / 2 ? indent : 0);
+}
+
 void term_wrapped(FILE *f, const char *s, size_t len)
 {
+	static const char bullet[] = "\xe2\x80\xa2 ";
 	size_t width = term_width(f);
 
 	if (width == 0) {
@@ -215,7 +226,7 @@ void term_wrapped(FILE *f, const char *s, size_t len)
 		const char *nl = memchr(s, '\n', len);
 		size_t n = nl != NULL ? (size_t)(nl - s) : len;
 
-		wrap_line(f, s, n, width);
+		wrap_line(f, s, n, width, 0, n > 4 && memcmp(s, bullet, 4) == 0 ? 2 : 0);
 		if (nl == NULL)
 			return;
 		fputc('\n', f);

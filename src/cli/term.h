@@ -27,6 +27,9 @@ void term_str(FILE *f, const char *s);
 /* Text of lines, newlines kept; on a terminal a line that is too long goes on
  * between two words, below its own beginning where that is a list's mark. */
 void term_wrapped(FILE *f, const char *s, size_t len);
+/* The same for one line, of which `column` columns are used; what does not fit goes
+ * on `indent` columns from the left. Newlines are no lines. */
+void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent);
 /* Data for programs, as it is; where `f` is a terminal, as term_text: JSON
  * escapes control characters, but not those beyond ASCII. */
 void term_bytes(FILE *f, const char *s, size_t len);

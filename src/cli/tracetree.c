@@ -58,13 +58,6 @@ void tracetree_free(struct tracetree *t)
 	free(t);
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s != NULL ? s : "";
-}
-
 static struct node *new_node(struct tracetree *t, enum node_kind kind, const json_t *event)
 {
 	const json_t *meta = json_object_get(event, "metadata");
@@ -86,7 +79,7 @@ static struct node *new_node(struct tracetree *t, enum node_kind kind, const jso
 				       .bytes = -1,
 				       .iteration = json_get_int(meta, "iteration", -1)};
 	snprintf(t->nodes[t->n].call_id, sizeof(t->nodes[t->n].call_id), "%s",
-		 str(json_object_get(event, "content"), "callId"));
+		 json_str(json_object_get(event, "content"), "callId"));
 	return &t->nodes[t->n++];
 }
 
@@ -112,10 +105,10 @@ static int add_spawn(struct tracetree *t, const json_t *event, const json_t *con
 {
 	char title[256];
 
-	snprintf(title, sizeof(title), "%s (%s): %s, %s", str(event, "traceId"),
-		 str(content, "subagentId"), format_role(str(content, "role")).text,
-		 str(content, "model"));
-	return keep(&t->title, title) != 0 ? AVA_ENOMEM : keep(&t->task, str(content, "task"));
+	snprintf(title, sizeof(title), "%s (%s): %s, %s", json_str(event, "traceId"),
+		 json_str(content, "subagentId"), format_role(json_str(content, "role")).text,
+		 json_str(content, "model"));
+	return keep(&t->title, title) != 0 ? AVA_ENOMEM : keep(&t->task, json_str(content, "task"));
 }
 
 static int add_infer_start(struct tracetree *t, const json_t *event, const json_t *content)
@@ -123,14 +116,14 @@ static int add_infer_start(struct tracetree *t, const json_t *event, const json_
 	struct node *n = new_node(t, NODE_INFER, event);
 
 	t->infers++;
-	return n == NULL ? AVA_ENOMEM : keep(&n->text, str(content, "model"));
+	return n == NULL ? AVA_ENOMEM : keep(&n->text, json_str(content, "model"));
 }
 
 static int add_infer_end(struct tracetree *t, const json_t *event, const json_t *content)
 {
 	const json_t *tokens = json_object_get(content, "tokens");
 	const json_t *meta = json_object_get(event, "metadata");
-	struct node *n = find_open(t, NODE_INFER, str(content, "callId"));
+	struct node *n = find_open(t, NODE_INFER, json_str(content, "callId"));
 
 	if (n == NULL)
 		return 0; /* its start was lost: the log says so elsewhere */
@@ -141,7 +134,7 @@ static int add_infer_end(struct tracetree *t, const json_t *event, const json_t 
 	n->ms = json_get_int(meta, "duration", -1);
 	t->tokens += n->in + n->out;
 	t->cost += MAX(n->cost, 0);
-	return keep(&n->tail, str(content, "stopReason"));
+	return keep(&n->tail, json_str(content, "stopReason"));
 }
 
 static int add_tool_call(struct tracetree *t, const json_t *event, const json_t *content)
@@ -155,7 +148,7 @@ static int add_tool_call(struct tracetree *t, const json_t *event, const json_t 
 	if (n == NULL)
 		return AVA_ENOMEM;
 	buf_init(&text, NOTE_MAX);
-	buf_adds(&text, str(content, "name"));
+	buf_adds(&text, json_str(content, "name"));
 	buf_addc(&text, ' ');
 	if (json_is_string(args))
 		logtext_cut(&text, json_string_value(args), ARGS_CHARS);
@@ -169,7 +162,7 @@ static int add_tool_call(struct tracetree *t, const json_t *event, const json_t 
 
 static int add_tool_result(struct tracetree *t, const json_t *event, const json_t *content)
 {
-	struct node *n = find_open(t, NODE_TOOL, str(content, "callId"));
+	struct node *n = find_open(t, NODE_TOOL, json_str(content, "callId"));
 
 	if (n == NULL)
 		return 0;
@@ -178,7 +171,7 @@ static int add_tool_result(struct tracetree *t, const json_t *event, const json_
 	n->bytes = json_get_int(content, "bytes", -1);
 	n->ms = json_get_int(json_object_get(event, "metadata"), "duration", -1);
 	t->failed += !n->success;
-	return keep(&n->tail, str(content, "errorClass"));
+	return keep(&n->tail, json_str(content, "errorClass"));
 }
 
 static int add_complete(struct tracetree *t, const json_t *event, const json_t *content)
@@ -189,7 +182,7 @@ static int add_complete(struct tracetree *t, const json_t *event, const json_t *
 	snprintf(text, sizeof(text),
 		 "%s (%s): %s, %" PRId64 " model calls, %" PRId64 " tool calls (%" PRId64
 		 " failed), %s tokens, %s",
-		 str(content, "status"), str(content, "stopReason"),
+		 json_str(content, "status"), json_str(content, "stopReason"),
 		 format_ms(json_get_int(totals, "durationMs", 0)).text, t->infers, t->tools,
 		 t->failed, format_tokens(json_get_int(totals, "tokens", t->tokens)).text,
 		 format_money(json_get_fixed(totals, "costCents", 4, t->cost)).text);
@@ -241,7 +234,7 @@ int tracetree_add(struct tracetree *t, const char *line, size_t len, struct ava_
 	if (event == NULL)
 		return AVA_ECORRUPT;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (strcmp(kinds[i].type, str(event, "eventType")) == 0)
+		if (strcmp(kinds[i].type, json_str(event, "eventType")) == 0)
 			rv = kinds[i].add(t, event, json_object_get(event, "content"));
 	json_decref(event);
 	return rv == 0 ? 0 : err_set(err, rv, "no memory for a trace this long");

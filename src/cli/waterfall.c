@@ -24,7 +24,7 @@
 #define BAR_MOST      80
 
 struct row {
-	bool tool, ended, failed;
+	bool tool, ended, failed, point; /* point: a checkpoint, it has no length */
 	char call[24], label[96];
 	const char *agent;
 	int64_t from_ms, to_ms, took_ms;
@@ -47,6 +47,20 @@ static void begin_row(struct rows *r, const struct ava_event *e, const json_t *c
 	snprintf(row->call, sizeof(row->call), "%s", call != NULL ? call : "");
 	snprintf(row->label, sizeof(row->label), "%s%s", tool ? "  " : "",
 		 what != NULL ? what : "?");
+}
+
+static void add_point(struct rows *r, const struct ava_event *e, const json_t *content)
+{
+	struct row *row = &r->list[r->n++];
+	const char *name = json_get_str(content, "name");
+
+	*row = (struct row){.point = true,
+			    .ended = true,
+			    .agent = e->agent,
+			    .from_ms = e->time_ms,
+			    .to_ms = e->time_ms,
+			    .cost = -1};
+	snprintf(row->label, sizeof(row->label), "checkpoint %s", name != NULL ? name : "?");
 }
 
 static void end_row(struct rows *r, const struct ava_event *e, const json_t *event, bool tool)
@@ -86,6 +100,8 @@ static void add_event(struct rows *r, const struct ava_event *e)
 		begin_row(r, e, content, false);
 	else if (strcmp(e->type, "ToolCall") == 0)
 		begin_row(r, e, content, true);
+	else if (strcmp(e->type, "Checkpoint") == 0)
+		add_point(r, e, content);
 	else if (strcmp(e->type, "InferEnd") == 0)
 		end_row(r, e, event, false);
 	else if (strcmp(e->type, "ToolResult") == 0)
@@ -114,6 +130,12 @@ static void print_bar(const struct rows *r, const struct row *row, size_t column
 
 	fputs(term_mark("│", "|"), f);
 	repeat(f, " ", from);
+	if (row->point) {
+		fputs(term_mark("◆", "*"), f);
+		repeat(f, " ", columns - from - 1);
+		fputs(term_mark("│", "|"), f);
+		return;
+	}
 	if (row->failed || !row->ended)
 		term_colour(f, TERM_RED);
 	else if (row->tool)
@@ -132,7 +154,7 @@ static void print_row(const struct rows *r, const struct row *row, size_t column
 	print_bar(r, row, columns, f);
 	if (!row->ended)
 		fputs(" no end", f);
-	else
+	else if (!row->point)
 		fprintf(f, " %s", format_ms(row->took_ms).text);
 	if (row->cost >= 0)
 		fprintf(f, ", %s", format_money(row->cost).text);

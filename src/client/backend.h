@@ -59,6 +59,11 @@ struct backend_ops {
 	/* Rows: struct ava_run; the front puts them into *g. */
 	int (*group)(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 		     struct ava_error *err);
+	int (*resume)(struct backend *b, const char *run, const struct ava_resume *r,
+		      struct answer *out, struct ava_proposal *p, struct ava_error *err);
+	/* Rows: struct ava_difference; the front puts them into *r. */
+	int (*replay)(struct backend *b, const char *run, bool lenient, struct answer *out,
+		      struct ava_replay *r, struct ava_error *err);
 	int (*spawn)(struct backend *b, const struct ava_spawn *s, struct ava_run_id *id,
 		     struct ava_error *err);
 	int (*confirm)(struct backend *b, const char *id, const char *words, struct answer *out,
@@ -77,9 +82,12 @@ struct backend_ops {
 	int (*result)(struct backend *b, const char *run, struct answer *out, const char **json,
 		      size_t *len, struct ava_error *err);
 	int (*cancel)(struct backend *b, const char *run, struct ava_error *err);
-	/* `call` may be NULL. */
-	int (*steer)(struct backend *b, const char *run, const char *text, const char *call,
-		     struct ava_error *err);
+	/* `request` and `call` may be NULL. */
+	int (*steer)(struct backend *b, const char *run, const char *request, const char *text,
+		     const char *call, struct ava_error *err);
+
+	int (*checkpoint)(struct backend *b, const char *run, const char *name,
+			  struct ava_error *err);
 
 	int (*session_new)(struct backend *b, const struct ava_session_options *o,
 			   struct ava_session_id *id, struct ava_error *err);

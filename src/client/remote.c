@@ -210,6 +210,39 @@ static int remote_propose_group(struct backend *b, const struct ava_spawn_group 
 	return rv;
 }
 
+static int remote_resume(struct backend *b, const char *run, const struct ava_resume *r,
+			 struct answer *out, struct ava_proposal *p, struct ava_error *err)
+{
+	json_t *o = NULL;
+	struct buf body;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	remote_write_resume(&body, r);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/resume", body.data, NULL, &o,
+			       err);
+	buf_fini(&body);
+	if (rv == 0)
+		remote_read_proposal(o, out, p);
+	json_decref(o);
+	return rv;
+}
+
+static int remote_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
+			 struct ava_replay *r, struct ava_error *err)
+{
+	const char *body = lenient ? "{\"lenient\":true}" : "{}";
+	json_t *o = NULL;
+	int rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/replay", body, NULL, &o, err);
+
+	if (rv == 0)
+		remote_read_replay(o, out, r);
+	json_decref(o);
+	return rv;
+}
+
 static int remote_group(struct backend *b, const char *id, struct answer *out, struct ava_group *g,
 			struct ava_error *err)
 {
@@ -361,9 +394,23 @@ static int remote_cancel(struct backend *b, const char *run, struct ava_error *e
 	return rv;
 }
 
-static int remote_steer(struct backend *b, const char *run, const char *text, const char *call,
-			struct ava_error *err)
+/* An answer that was lost is asked for again: an id makes that safe. */
+static int post_once(struct remote *r, const char *before, const char *id, const char *after,
+		     const char *body, json_t **o, struct ava_error *err)
 {
+	int rv = AVA_EUNKNOWN;
+
+	for (int i = 0; i < 2 && rv == AVA_EUNKNOWN; i++) {
+		*err = (struct ava_error){0};
+		rv = ask_about(r, "POST", before, id, after, body, NULL, o, err);
+	}
+	return rv;
+}
+
+static int remote_steer(struct backend *b, const char *run, const char *request, const char *text,
+			const char *call, struct ava_error *err)
+{
+	struct session_id own = id_session();
 	json_t *o = NULL;
 	struct buf body;
 	struct jw w;
@@ -375,11 +422,33 @@ static int remote_steer(struct backend *b, const char *run, const char *text, co
 	jw_str(&w, "text", text);
 	if (call)
 		jw_str(&w, "call_id", call);
+	jw_str(&w, "request_id", request && *request ? request : own.text);
 	jw_end(&w);
 	rv = body_of(&body, err);
 	if (rv == 0)
-		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/steer", body.data, NULL, &o,
-			       err);
+		rv = post_once(of(b), "/api/v1/runs/", run, "/steer", body.data, &o, err);
+	buf_fini(&body);
+	json_decref(o);
+	return rv;
+}
+
+static int remote_checkpoint(struct backend *b, const char *run, const char *name,
+			     struct ava_error *err)
+{
+	json_t *o = NULL;
+	struct buf body;
+	struct jw w;
+	int rv;
+
+	buf_init(&body, REQUEST_MAX);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "name", name);
+	jw_end(&w);
+	rv = body_of(&body, err);
+	if (rv == 0)
+		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/checkpoint", body.data, NULL,
+			       &o, err);
 	buf_fini(&body);
 	json_decref(o);
 	return rv;
@@ -413,20 +482,6 @@ static int remote_session_new(struct backend *b, const struct ava_session_option
 	return rv;
 }
 
-/* An answer that was lost is asked for again: an id makes that safe. */
-static int post_said(struct remote *r, const char *session, const char *body, json_t **o,
-		     struct ava_error *err)
-{
-	int rv = AVA_EUNKNOWN;
-
-	for (int i = 0; i < 2 && rv == AVA_EUNKNOWN; i++) {
-		*err = (struct ava_error){0};
-		rv = ask_about(r, "POST", "/api/v1/sessions/", session, "/messages", body, NULL, o,
-			       err);
-	}
-	return rv;
-}
-
 static int remote_say(struct backend *b, const char *session, const char *request, const char *text,
 		      char entry[24], struct ava_error *err)
 {
@@ -444,7 +499,8 @@ static int remote_say(struct backend *b, const char *session, const char *reques
 	jw_end(&w);
 	rv = body_of(&body, err);
 	if (rv == 0)
-		rv = post_said(of(b), session, body.data, &o, err);
+		rv = post_once(of(b), "/api/v1/sessions/", session, "/messages", body.data, &o,
+			       err);
 	if (rv == 0)
 		rv = copy_id(entry, 24, o, "entry", err);
 	json_decref(o);
@@ -633,6 +689,8 @@ static const struct backend_ops remote_ops = {
 	.propose = remote_propose,
 	.propose_group = remote_propose_group,
 	.group = remote_group,
+	.resume = remote_resume,
+	.replay = remote_replay,
 	.spawn = remote_spawn,
 	.confirm = remote_confirm,
 	.reject = remote_reject,
@@ -642,6 +700,7 @@ static const struct backend_ops remote_ops = {
 	.result = remote_result,
 	.cancel = remote_cancel,
 	.steer = remote_steer,
+	.checkpoint = remote_checkpoint,
 	.session_new = remote_session_new,
 	.say = remote_say,
 	.sessions = remote_sessions,

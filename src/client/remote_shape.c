@@ -148,6 +148,36 @@ void remote_read_group(const json_t *o, struct answer *out, struct ava_group *g)
 	}
 }
 
+void remote_read_replay(const json_t *o, struct answer *out, struct ava_replay *r)
+{
+	const json_t *each;
+	size_t i;
+
+	*r = (struct ava_replay){
+		.identical = json_get_bool(o, "identical", false),
+		.complete = json_get_bool(o, "complete", false),
+		.reason = str(o, "reason", out),
+		.events = (uint64_t)json_get_int(o, "events", 0),
+		.calls = json_get_int(o, "turns", 0),
+		.found = json_get_int(o, "differences_found", 0),
+	};
+	json_array_foreach(json_object_get(o, "differences"), i, each)
+	{
+		struct ava_difference d = {
+			.lsn = (uint64_t)json_get_int(each, "lsn", 0),
+			.seq = (uint64_t)json_get_int(each, "seq", 0),
+			.type = str(each, "eventType", out),
+			.call = str(each, "call_id", out),
+			.what = str(each, "what", out),
+			.byte = json_get_int(each, "byte", -1),
+			.recorded = str(each, "recorded", out),
+			.replayed = str(each, "replayed", out),
+		};
+
+		answer_row(out, &d, sizeof(d));
+	}
+}
+
 void remote_read_session(const json_t *o, struct answer *out, struct ava_session *s)
 {
 	const char *status = json_get_str(o, "status");
@@ -206,6 +236,18 @@ static void put_json(struct jw *w, const char *key, const char *text)
 	json_decref(v);
 }
 
+static void put_limits(struct jw *w, int64_t timeout_ms, int64_t cost_microusd, int64_t tokens,
+		       int64_t iterations)
+{
+	if (timeout_ms != 0)
+		jw_fixed(w, "timeout", timeout_ms, 3);
+	put_cost(w, cost_microusd);
+	if (tokens != 0)
+		jw_int(w, "max_tokens", tokens);
+	if (iterations != 0)
+		jw_int(w, "max_iterations", iterations);
+}
+
 /* What is said of one run, into an open object. */
 static void put_run(struct jw *w, const struct ava_spawn *s)
 {
@@ -216,13 +258,7 @@ static void put_run(struct jw *w, const struct ava_spawn *s)
 	put_str(w, "preset", s->preset);
 	put_str(w, "on_limit", s->on_limit);
 	put_str(w, "cwd", s->cwd);
-	if (s->timeout_ms != 0)
-		jw_fixed(w, "timeout", s->timeout_ms, 3);
-	put_cost(w, s->max_cost_microusd);
-	if (s->max_tokens != 0)
-		jw_int(w, "max_tokens", s->max_tokens);
-	if (s->max_iterations != 0)
-		jw_int(w, "max_iterations", s->max_iterations);
+	put_limits(w, s->timeout_ms, s->max_cost_microusd, s->max_tokens, s->max_iterations);
 	if (s->extended_thinking)
 		jw_bool(w, "extended_thinking", true);
 	put_list(w, "tools", s->tools, s->ntools);
@@ -245,6 +281,26 @@ int remote_write_spawn(struct buf *out, const struct ava_spawn *s, bool confirme
 	jw_str(&w, "origin", "libava");
 	if (confirmed)
 		jw_bool(&w, "confirmed", true);
+	jw_end(&w);
+	return buf_check(out);
+}
+
+int remote_write_resume(struct buf *out, const struct ava_resume *r)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	put_str(&w, "model", r->model);
+	if (r->from != 0)
+		jw_int(&w, "from", r->from);
+	else
+		put_str(&w, "from", r->checkpoint);
+	put_limits(&w, r->timeout_ms, r->max_cost_microusd, r->max_tokens, r->max_iterations);
+	put_str(&w, "session_id", r->session);
+	put_str(&w, "request_id", r->request_id);
+	put_str(&w, "confirm", r->confirm);
+	jw_str(&w, "origin", "libava");
 	jw_end(&w);
 	return buf_check(out);
 }

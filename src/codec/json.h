@@ -60,6 +60,7 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */
 const char *json_get_str(const json_t *o, const char *key);
+const char *json_str(const json_t *o, const char *key); /* the same; "" for NULL */
 /* "object", "string", …, as JSON Schema calls it; "number" has a fraction. */
 const char *json_type_name(const json_t *v);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);

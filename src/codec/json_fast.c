@@ -1,9 +1,9 @@
-/* Reads what services and our own files write most: objects, arrays, plain
- * whole numbers, strings without \u. jansson takes each byte through three
+/* Reads what services and our own files write most: objects, arrays, whole
+ * numbers and short fractions, strings without \u. jansson takes each byte through three
  * calls; here a string is one scan. The tree is jansson's own, so that all
  * the rest stays as it is.
  *
- * Everything else (fractions, \u, anything that may be wrong, too deep, no
+ * Everything else (exponents, \u, anything that may be wrong, too deep, no
  * memory) is given up at once: the caller asks jansson, which also words the
  * error. So this may refuse what jansson takes, but never take what it refuses
  * nor read it differently; fuzz_json compares. */
@@ -16,7 +16,8 @@
 #include "base/util.h"
 #include "codec/json.h"
 
-#define DIGITS_MAX 18 /* fit into 64 bits whatever they are */
+#define DIGITS_MAX   18 /* fit into 64 bits whatever they are */
+#define FRACTION_MAX 15 /* digits of a number with a point: exact as a double, as is 1e15 */
 
 struct fast {
 	const char *at, *end;
@@ -97,6 +98,23 @@ static bool string(struct fast *f)
 
 static json_t *value(struct fast *f, int depth);
 
+/* Behind the point. Both parts of the division are exact, so it is rounded once, as
+ * strtod does. */
+static json_t *fraction(struct fast *f, int64_t n, size_t digits, bool minus)
+{
+	const char *start = f->at;
+	double scale = 1, v;
+
+	for (; f->at < f->end && *f->at >= '0' && *f->at <= '9'; f->at++) {
+		if (++digits > FRACTION_MAX)
+			return NULL;
+		n = n * 10 + (*f->at - '0');
+		scale *= 10;
+	}
+	v = (double)n / scale;
+	return f->at > start ? json_real(minus ? -v : v) : NULL;
+}
+
 static json_t *number(struct fast *f)
 {
 	bool minus = *f->at == '-';
@@ -105,9 +123,14 @@ static json_t *number(struct fast *f)
 
 	while (f->at < f->end && *f->at >= '0' && *f->at <= '9' && f->at - start < DIGITS_MAX)
 		n = n * 10 + (*f->at++ - '0');
-	/* A digit too many, a point or an exponent is no end of a value. */
+	/* A digit too many or an exponent is no end of a value. */
 	if (f->at == start || (*start == '0' && f->at - start > 1))
 		return NULL;
+	if (f->at < f->end && *f->at == '.') {
+		size_t digits = (size_t)(f->at++ - start);
+
+		return fraction(f, n, digits, minus);
+	}
 	return json_integer(minus ? -n : n);
 }
 

@@ -62,6 +62,13 @@ const char *json_get_str(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
+const char *json_str(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s != NULL ? s : "";
+}
+
 const char *json_type_name(const json_t *v)
 {
 	switch (json_typeof(v)) {

@@ -23,3 +23,16 @@ int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size
 	*at += *line_len + 1;
 	return 1;
 }
+
+uint32_t jsonl_count(const char *data, size_t len)
+{
+	const char *nl;
+	uint32_t n = 0;
+
+	while (len > 0 && (nl = memchr(data, '\n', len)) != NULL) {
+		len -= (size_t)(nl + 1 - data);
+		data = nl + 1;
+		n++;
+	}
+	return n;
+}

@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "event/otlp.h"
 #include "event/otlp_names.h"
 #include "event/trace.h"
 
@@ -535,7 +536,7 @@ static void put_span(struct spans *s, const struct span *one)
 	json_decref(meta);
 }
 
-static void put_request(struct spans *s)
+static void put_request(struct spans *s, size_t from, size_t to)
 {
 	jw_object(&s->w, NULL);
 	jw_array(&s->w, "resourceSpans");
@@ -553,7 +554,7 @@ static void put_request(struct spans *s)
 	jw_str(&s->w, "version", AVA_VERSION);
 	jw_end(&s->w);
 	jw_array(&s->w, "spans");
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = from; i < to; i++)
 		put_span(s, &s->list[i]);
 	jw_end(&s->w);
 	jw_str(&s->w, "schemaUrl", s->v->url);
@@ -562,9 +563,39 @@ static void put_request(struct spans *s)
 	jw_end(&s->w);
 }
 
+static int spans_init(struct spans *s, struct ava_trace *t, struct buf *out)
+{
+	*s = (struct spans){.t = t, .v = &otlp_versions[ARRAY_LEN(otlp_versions) - 1]};
+	jw_init(&s->w, out);
+	s->list = calloc(2 * t->n + 1, sizeof(*s->list)); /* each event begins two at most */
+	if (s->list == NULL)
+		return AVA_ENOMEM;
+	find_spans(s);
+	return 0;
+}
+
+int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err)
+{
+	struct spans s;
+	size_t to = 0;
+	int rv = spans_init(&s, t, out);
+
+	if (rv == 0) {
+		to = MIN(s.n, *at + OTLP_PART_SPANS);
+		if (*at < to)
+			put_request(&s, *at, to);
+		rv = buf_check(out);
+	}
+	free(s.list);
+	if (rv != 0)
+		return err_set(err, rv, "the spans of this trace are too large for one request");
+	*at = to;
+	return to < s.n;
+}
+
 int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct ava_error *err)
 {
-	struct spans s = {.t = t, .v = &otlp_versions[ARRAY_LEN(otlp_versions) - 1]};
+	struct spans s;
 	struct buf out;
 	int rv;
 
@@ -572,12 +603,9 @@ int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct a
 	*len = 0;
 	trace_forget(t);
 	buf_init(&out, TRACE_BYTES_MAX);
-	jw_init(&s.w, &out);
-	s.list = calloc(2 * t->n + 1, sizeof(*s.list)); /* each event begins two at most */
-	rv = s.list != NULL ? 0 : AVA_ENOMEM;
+	rv = spans_init(&s, t, &out);
 	if (rv == 0) {
-		find_spans(&s);
-		put_request(&s);
+		put_request(&s, 0, s.n);
 		rv = buf_check(&out);
 	}
 	if (rv == 0) {

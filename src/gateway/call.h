@@ -41,6 +41,10 @@ void get_group(struct call *c);
 /* ---- cancel_routes.c */
 void post_cancel_many(struct call *c);
 
+/* ---- checkpoint_routes.c */
+void post_checkpoint(struct call *c);
+void post_push(struct call *c);
+
 /* ---- replay_routes.c */
 void post_replay(struct call *c);
 

@@ -24,6 +24,7 @@
 #include "ava/config.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/otel_headers.h"
 #include "ava/prune.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -352,6 +353,8 @@ static int start(struct daemon *d, struct ava_error *err)
 	o.redact = d->redact;
 	o.model = model && *model ? model : NULL;
 	o.notify = d->config.notify;
+	o.otel = d->config.otel;
+	o.otel_headers = keys_get(OTEL_HEADERS_NAME);
 	rv = core_open(&d->core, &o, err);
 	if (rv == 0)
 		rv = start_http(d, err);

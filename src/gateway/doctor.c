@@ -17,6 +17,7 @@
 
 #include "ava/config.h"
 #include "ava/config_store.h"
+#include "ava/otel_headers.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
@@ -114,8 +115,9 @@ static void near_copy(struct near *n, const char *word, char best[80])
 static bool near_variable(const char *name, char best[80])
 {
 	static const char *const more[] = {
-		"AVA_DATA_ROOT", "AVA_MODEL",   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
-		"AVA_AVA_MODEL", "AVA_CONFIRM", "AVA_AVAD",           "AVA_NOTIFY_EXEC"};
+		"AVA_DATA_ROOT",    "AVA_MODEL",   "AVA_MODELS_DEFAULT", "AVA_MODELS_FALLBACK",
+		"AVA_AVA_MODEL",    "AVA_CONFIRM", "AVA_AVAD",           "AVA_NOTIFY_EXEC",
+		"AVA_OTEL_ENDPOINT"};
 	struct near n = near_start(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
@@ -287,6 +289,32 @@ static void check_default(struct doctor *d)
 		check(d, "default", true, "%s: %s", m.id, forced ? "AVA_MODEL says so" : why);
 }
 
+/* ---- the collector of traces */
+
+static int count_header(const char *header, void *user)
+{
+	++*(unsigned *)user;
+	return 0;
+}
+
+static void check_otel(struct doctor *d)
+{
+	const char *text = keys_get(OTEL_HEADERS_NAME);
+	struct ava_error err;
+	unsigned n = 0;
+
+	if (!d->config.otel[0])
+		return;
+	if (otel_headers(text, count_header, &n, &err) != 0)
+		check(d, "otel", false, "%s", err.text);
+	else if (n > 0)
+		check(d, "otel", true,
+		      "traces of ended runs are pushed to %s, with %u header%s (%s)",
+		      d->config.otel, n, n == 1 ? "" : "s", keys_source(OTEL_HEADERS_NAME));
+	else
+		check(d, "otel", true, "traces of ended runs are pushed to %s", d->config.otel);
+}
+
 /* ---- local servers */
 
 static void add_place(struct doctor *d, const char *base_url, const char *kind, bool used)
@@ -436,6 +464,7 @@ static void write_checks(struct doctor *d)
 	check_environment(d);
 	check_keys(d);
 	check_default(d);
+	check_otel(d);
 	for (size_t i = 0; i < SERVICES; i++)
 		if (d->asked[i])
 			check_service(d, provider_at(i), &d->services[i]);

@@ -231,6 +231,8 @@ void encode_health(struct jw *w, const struct op_health *h)
 	jw_str(w, "model", h->model);
 	jw_str(w, "model_why", h->model_why);
 	jw_raw(w, "keys", h->keys ? h->keys : "{}", h->keys ? strlen(h->keys) : 2);
+	if (h->otel)
+		jw_raw(w, "otel", h->otel, strlen(h->otel));
 	jw_object(w, "slots");
 	jw_int(w, "max", (int64_t)h->slots_max);
 	jw_int(w, "used", (int64_t)h->slots_used);
@@ -471,7 +473,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 		{"preset", .str = &s->preset},
 		{"on_limit", .str = &s->on_limit},
 		{"resume", .str = &s->resume},
-		{"from", .num = &s->resume_call, .scale = 1},
+		{"from", .str = &s->resume_at, .num = &s->resume_call, .scale = 1},
 		{"timeout", .num = &s->timeout_ms, .scale = 1000},
 		{"max_cost_cents", .num = &s->max_cost_microusd, .scale = 10000},
 		{"max_tokens", .num = &s->max_tokens, .scale = 1},
@@ -496,7 +498,7 @@ static int take_key(const char *key, const json_t *v, struct spawn_body *b, stru
 			known_add(&known, keys[i].key);
 			continue;
 		}
-		if (keys[i].str)
+		if (keys[i].str && (!keys[i].num || json_is_string(v)))
 			return take_str(key, v, keys[i].str, err);
 		if (keys[i].num)
 			return take_num(key, v, keys[i].scale, keys[i].num, err);

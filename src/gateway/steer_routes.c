@@ -34,10 +34,11 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 
 void post_steer(struct call *c)
 {
-	const char *text = NULL, *call_id = NULL, *by = NULL;
-	const struct decode_string keys[] = {{"text", DECODE_ANSWER_MAX, &text},
-					     {"call_id", DECODE_BY_MAX, &call_id},
-					     {"by", DECODE_BY_MAX, &by}};
+	struct op_steer s = {.run = c->id};
+	const struct decode_string keys[] = {{"text", DECODE_ANSWER_MAX, &s.text},
+					     {"call_id", DECODE_BY_MAX, &s.call_id},
+					     {"by", DECODE_BY_MAX, &s.by},
+					     {"request_id", DECODE_BY_MAX, &s.request_id}};
 	struct ava_error err = {0};
 	struct kept *k;
 
@@ -50,6 +51,8 @@ void post_steer(struct call *c)
 	k = kept_new(c->routes, c->req);
 	if (!k)
 		return;
-	ops_steer(c->routes->core, c->id, text, call_id, by ? by : call_login(c->req), steered, k);
+	if (!s.by)
+		s.by = call_login(c->req);
+	ops_steer(c->routes->core, &s, steered, k);
 	kept_returned(k);
 }

@@ -46,6 +46,7 @@ void redo_fini(struct redo *r)
 	free(r->files);
 	free(r->bytes);
 	free(r->other);
+	free(r->seen);
 	strmap_fini(&r->map);
 	buf_fini(&r->problems);
 }
@@ -446,18 +447,20 @@ int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err)
 	return rv;
 }
 
-static void put_view(const struct redo *r, const char *path, unsigned part, struct buf *out)
+static void put_view(const struct redo *r, const struct redo_file *f, struct buf *out)
 {
-	char name[FILES_BUF];
+	struct checkpoint_view v = {
+		.part = f->part, .size = f->size_now, .inode = f->inode_now, .path = f->path};
 	struct stat st;
 
-	if (sys->fstatat(r->rootfd, files_part_name(path, part, name), &st, AT_SYMLINK_NOFOLLOW) ==
-		    0 &&
-	    S_ISREG(st.st_mode))
-		checkpoint_add(out, &(struct checkpoint_view){.part = part,
-							      .size = (uint64_t)st.st_size,
-							      .inode = st.st_ino,
-							      .path = path});
+	if (v.inode == 0) {
+		if (sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    !S_ISREG(st.st_mode))
+			return;
+		v.size = (uint64_t)st.st_size;
+		v.inode = st.st_ino;
+	}
+	checkpoint_add(out, &v);
 }
 
 void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out)
@@ -466,7 +469,7 @@ void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *ou
 
 	for (size_t i = 0; i < r->nfiles; i++)
 		if (r->files[i]->nops > 0 && r->files[i]->ops[0].kind == WAL_APPEND)
-			put_view(r, r->files[i]->path, r->files[i]->part, out);
+			put_view(r, r->files[i], out);
 	/* What was not touched is as the last checkpoint knew it. */
 	for (size_t i = 0; i < c->nviews; i++)
 		if (strmap_get(&r->map,

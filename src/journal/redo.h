@@ -33,6 +33,7 @@ struct redo_file {
 	bool known;           /* the checkpoint has it: */
 	uint64_t base, inode; /* nothing below `base` is touched */
 	bool touched;
+	uint64_t inode_now, size_now; /* as it was left; inode 0: to be looked up */
 };
 
 struct redo {
@@ -41,8 +42,8 @@ struct redo {
 	struct strmap map; /* by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
-	unsigned char *bytes, *other; /* of the operation, of the file */
-	size_t capbytes, capother;
+	unsigned char *bytes, *other, *seen; /* of the operation, of the file, of its part */
+	size_t capbytes, capother, capseen;  /* that has operations */
 	struct buf problems;
 	struct jw json;
 	size_t nproblems;

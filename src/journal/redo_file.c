@@ -46,6 +46,11 @@ struct state {
 	uint64_t end;  /* after the operations that fit */
 	size_t fit;    /* how many of them, from the first */
 	uint64_t from; /* what is copied to .broken begins here */
+	uint64_t seen; /* bytes of the file from f->base on that stand in r->seen */
+	/* The operations as they were loaded to be compared, so that most files need
+	 * them once; not whole: one was not, or they are no neighbours. */
+	struct buf joined;
+	bool whole;
 };
 
 /* ---- lines beyond what the journal knows */
@@ -132,7 +137,8 @@ static int look(struct redo *r, const struct redo_file *f, struct state *s)
 {
 	struct stat st;
 
-	*s = (struct state){.fd = files_open(r->rootfd, f->name, O_RDWR)};
+	*s = (struct state){.fd = files_open(r->rootfd, f->name, O_RDWR), .whole = true};
+	buf_init(&s->joined, WRITE_MAX);
 	if (s->fd < 0) {
 		s->strange = errno == EISDIR || errno == ELOOP || errno == ENXIO;
 		return s->strange || errno == ENOENT || errno == ENOTDIR ? 0 : -1;
@@ -159,27 +165,52 @@ static int gap_is_there(struct redo *r, const struct state *s, uint64_t from, ui
 	return r->other[len - 1] == '\n' && memchr(r->other, '\0', len) == NULL;
 }
 
+/* What the operations are compared with, in one read. */
+static int see(struct redo *r, const struct redo_file *f, struct state *s)
+{
+	s->seen = s->size > f->base ? MIN(s->size - f->base, WRITE_MAX) : 0;
+	if (s->seen == 0)
+		return 0;
+	if (redo_room(&r->seen, &r->capseen, s->seen) != 0)
+		return -1;
+	return sys_read_all(s->fd, r->seen, s->seen, (off_t)f->base);
+}
+
+/* Bytes of the file, below its size; NULL and errno. */
+static const unsigned char *theirs(struct redo *r, const struct redo_file *f, const struct state *s,
+				   uint64_t from, uint64_t to)
+{
+	if (to - f->base <= s->seen)
+		return r->seen + (from - f->base);
+	if (redo_room(&r->other, &r->capother, to - from) != 0 ||
+	    sys_read_all(s->fd, r->other, to - from, (off_t)from) != 0)
+		return NULL;
+	return r->other;
+}
+
 /* Does the file, as far as it goes, agree with the operation, whose bytes are
  * loaded if it goes that far? 1, 0, -1 and errno. */
 static int agrees(struct redo *r, const struct redo_file *f, const struct state *s,
 		  struct redo_op *op)
 {
 	uint64_t from = MAX(op->offset, f->base), to = MIN(op->offset + op->len, s->size);
-	const unsigned char *ours;
+	const unsigned char *ours, *there;
 	bool nul = false;
 
 	op->in_place = s->size >= op->offset + op->len;
 	if (from >= to)
 		return 1;
-	if (redo_room(&r->other, &r->capother, to - from) != 0 ||
-	    sys_read_all(s->fd, r->other, to - from, (off_t)from) != 0)
+	there = theirs(r, f, s, from, to);
+	if (there == NULL)
 		return -1;
 	ours = r->bytes + (from - op->offset);
+	if (memcmp(there, ours, to - from) == 0)
+		return 1;
 	for (uint64_t i = 0; i < to - from; i++) {
-		if (r->other[i] == ours[i])
+		if (there[i] == ours[i])
 			continue;
 		op->in_place = false;
-		if (r->other[i] != '\0')
+		if (there[i] != '\0')
 			return 0;
 		nul = true;
 	}
@@ -187,19 +218,33 @@ static int agrees(struct redo *r, const struct redo_file *f, const struct state 
 	return 1;
 }
 
+/* Keep the operation for write_ops, if it is loaded and follows the ones before. */
+static void join(struct redo *r, const struct redo_file *f, struct state *s,
+		 const struct redo_op *op, bool loaded)
+{
+	uint64_t from = MAX(op->offset, f->base), end = op->offset + op->len;
+
+	s->whole = s->whole && loaded && end > from && from == f->base + s->joined.len &&
+		   buf_add(&s->joined, r->bytes + (from - op->offset), end - from) == 0;
+}
+
 /* Go through the operations, noting which are in place. */
 static int compare(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
 {
 	uint64_t at = f->base;
-	int rv;
+	int rv = see(r, f, s);
 
 	*v = FITS;
-	for (size_t i = 0; i < f->nops; i++) {
+	for (size_t i = 0; rv == 0 && i < f->nops; i++) {
 		struct redo_op *op = &f->ops[i];
-
 		/* What the file does not reach need not be read to be compared. */
-		rv = op->blob || op->offset < s->size ? redo_load(r, op) : 0;
+		bool load = op->blob || op->offset < s->size;
+
+		rv = load ? redo_load(r, op) : 0;
+		join(r, f, s, op, load && rv == 0);
 		if (rv == 1)
+			rv = 0;
+		if (op->bad)
 			continue;
 		if (rv == 0 && op->offset > at && *v == FITS) {
 			rv = gap_is_there(r, s, at, op->offset);
@@ -216,8 +261,11 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 			return -1;
 		if (rv == 0)
 			*v = FOREIGN;
+		rv = 0;
 		at = MAX(at, op->offset + op->len);
 	}
+	if (rv < 0)
+		return -1;
 	s->end = at;
 	s->fit = f->nops;
 	if (*v == FITS && s->size > at) {
@@ -263,6 +311,8 @@ static int write_ops(struct redo *r, struct redo_file *f, struct state *s)
 	uint64_t at = f->base;
 	int rv = 0;
 
+	if (s->whole && s->fit == f->nops)
+		return sys_write_all(s->fd, s->joined.data, s->joined.len, (off_t)f->base);
 	buf_init(&out, SIZE_MAX / 8);
 	for (size_t i = 0; i < s->fit && rv == 0; i++) {
 		struct redo_op *op = &f->ops[i];
@@ -420,6 +470,8 @@ int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
 		rv = judge(r, f, &s, &v);
 	if (rv == 0 && v == FITS) {
 		f->touched = true;
+		f->inode_now = s.inode;
+		f->size_now = MAX(s.size, s.end);
 		rv = make(r, f, &s);
 		if (rv == 0)
 			rv = write_ops(r, f, &s);
@@ -429,5 +481,6 @@ int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
 	if (rv != 0)
 		rv = err_sys(err, "recover %s", f->name);
 	files_close(&s.fd);
+	buf_fini(&s.joined);
 	return rv;
 }

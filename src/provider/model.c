@@ -26,7 +26,10 @@
 		-1, -1, -1, -1                                                                     \
 	}
 
-static char why_text[400];
+static _Thread_local char why_text[400]; /* records are read on pool threads, too */
+
+#define SCRIPTED   "offline:"
+#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of its path */
 
 static void set_offline(struct model *out)
 {
@@ -49,13 +52,12 @@ static int set_script(struct model *out, const char *name, const char *file, str
 			       "the script in %.100s must be an absolute path: "
 			       "offline:/path/to/FILE.jsonl",
 			       name);
-	if (len >= sizeof(out->config))
+	if (len > SCRIPT_MAX)
 		return err_set(err, AVA_EINVAL,
 			       "the path of the script is %zu bytes long, %zu at the most", len,
-			       sizeof(out->config) - 1);
+			       SCRIPT_MAX);
 	set_offline(out);
-	snprintf(out->id, sizeof(out->id), "offline:%s", file);
-	snprintf(out->config, sizeof(out->config), "%s", file);
+	snprintf(out->id, sizeof(out->id), SCRIPTED "%s", file);
 	return 0;
 }
 
@@ -204,9 +206,9 @@ static int resolve(const char *name, struct model *out, struct ava_error *err)
 		snprintf(why_text, sizeof(why_text), "the offline model was asked for");
 		return 0;
 	}
-	if (strncmp(name, "offline:", 8) == 0) {
+	if (strncmp(name, SCRIPTED, strlen(SCRIPTED)) == 0) {
 		snprintf(why_text, sizeof(why_text), "scripted turns were asked for");
-		return set_script(out, name, name + 8, err);
+		return set_script(out, name, name + strlen(SCRIPTED), err);
 	}
 	if (service_of(name)) {
 		snprintf(why_text, sizeof(why_text), "it was asked for");
@@ -247,6 +249,11 @@ static size_t word_len(const char *s)
 	while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.')
 		n++;
 	return n;
+}
+
+const char *model_config(const struct model *m)
+{
+	return strncmp(m->id, SCRIPTED, strlen(SCRIPTED)) == 0 ? m->id + strlen(SCRIPTED) : "";
 }
 
 bool model_takes(const struct model *m, const char *parameter)

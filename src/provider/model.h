@@ -20,8 +20,7 @@ enum model_thinking {
 };
 
 struct model {
-	char id[264];     /* canonical: "offline", "offline:FILE", "anthropic/…" */
-	char config[256]; /* after the colon of offline:FILE: an absolute path */
+	char id[264]; /* canonical: "offline", "offline:FILE", "anthropic/…" */
 	const struct dialect *dialect;
 	struct agent_price price; /* offline, local: all 0 */
 	int64_t max_output;       /* per call */
@@ -47,6 +46,9 @@ int model_resolve(const char *name, struct model *out, const char **why, struct 
  * is gone meanwhile is an error of its calls (provider_require), not of what
  * is stored. AVA_EINVAL: it is no such id. */
 int model_restore(const char *id, struct model *out, struct ava_error *err);
+
+/* What stands behind the colon of offline:FILE, an absolute path; else "". */
+const char *model_config(const struct model *m);
 
 /* May the parameter ("temperature", "tool_choice", …) be sent? */
 bool model_takes(const struct model *m, const char *parameter);

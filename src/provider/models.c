@@ -286,7 +286,7 @@ static void near_part(struct near *n, const char *part)
 
 const char *models_near(const char *name)
 {
-	static char best[200];
+	static _Thread_local char best[200];
 	struct near n = near_start(name);
 
 	for (size_t i = 0; i < own.nrows + ARRAY_LEN(rows); i++) {

@@ -29,13 +29,6 @@ struct told {
 	struct buf end, failed;                    /* sentences */
 };
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
-
 static void quote(struct buf *out, const char *before, const char *s)
 {
 	size_t len = strlen(s), keep = utf8_prefix(s, len, QUOTE_CHARS);
@@ -73,22 +66,23 @@ static void take_event(struct told *t, const char *type, const json_t *c)
 {
 	t->events++;
 	if (strcmp(type, "ToolCall") == 0) {
-		count_tool(t, str(c, "name"));
+		count_tool(t, json_str(c, "name"));
 	} else if (strcmp(type, "ToolResult") == 0) {
 		if (!json_get_bool(c, "success", true))
-			add_failed(t, str(c, "name"), str(c, "errorClass"), str(c, "output"));
+			add_failed(t, json_str(c, "name"), json_str(c, "errorClass"),
+				   json_str(c, "output"));
 	} else if (strcmp(type, "Error") == 0) {
-		add_failed(t, "Error", str(c, "class"), str(c, "message"));
+		add_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));
 	} else if (strcmp(type, "Exhausted") == 0) {
-		add_failed(t, "a limit was reached", str(c, "resource"), "");
+		add_failed(t, "a limit was reached", json_str(c, "resource"), "");
 	} else if (strcmp(type, "InferEnd") == 0) {
 		t->answers++;
 	} else if (strcmp(type, "SubagentComplete") == 0) {
-		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "", str(c, "subagentId"),
-			 str(c, "status"));
-		if (strcmp(str(c, "stopReason"), str(c, "status")) != 0)
-			quote(&t->end, ", ", str(c, "stopReason"));
-		quote(&t->end, ". ", str(c, "summary"));
+		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "",
+			 json_str(c, "subagentId"), json_str(c, "status"));
+		if (strcmp(json_str(c, "stopReason"), json_str(c, "status")) != 0)
+			quote(&t->end, ", ", json_str(c, "stopReason"));
+		quote(&t->end, ". ", json_str(c, "summary"));
 	}
 }
 

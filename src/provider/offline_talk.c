@@ -470,6 +470,10 @@ static void tell_notice(struct buf *out, const char *line, size_t len)
 		{"words name none",
 		 "Several proposals wait for your answer. Which one do you mean?"},
 		{"could not be carried out", "Your answer could not be carried out."},
+		{"The person's answer went to", "I have passed that on."},
+		{"Nothing was done: ",
+		 "Something waits for your answer, and I am not sure that you "
+		 "mean it. Name it: \"yes, S-...\" or \"no, S-...\"."},
 		{"stopped your last turn", ""},
 		{"last turn failed", ""},
 	};

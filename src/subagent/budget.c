@@ -47,12 +47,27 @@ static int64_t left(const struct budget *b)
 	return used >= b->limit ? 0 : b->limit - used;
 }
 
+int64_t budget_rest(const struct budget *b)
+{
+	int64_t used = add(b->spent, b->sure);
+
+	if (b->limit == BUDGET_NO_LIMIT)
+		return INT64_MAX;
+	return used >= b->limit ? 0 : b->limit - used;
+}
+
 static void reserve(struct budget_hold *h, int64_t amount)
 {
 	h->held = amount;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
-		if (h->of[i])
-			h->of[i]->reserved = add(h->of[i]->reserved, amount);
+	h->sure = MIN(h->least, amount);
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
+		struct budget *b = h->of[i];
+
+		if (!b)
+			continue;
+		b->reserved = add(b->reserved, amount);
+		b->sure = add(b->sure, h->sure);
+	}
 }
 
 /* Does an older one wait there? */
@@ -128,10 +143,10 @@ static bool first_moves(struct budget *b)
 void budget_settle(struct budget_hold *h, int64_t cost)
 {
 	bool waited = !list_empty(&h->node);
-	int64_t held = h->held;
+	int64_t held = h->held, sure = h->sure;
 
 	list_del(&h->node);
-	h->held = 0;
+	h->held = h->sure = 0;
 	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
 		struct budget *b = h->of[i];
 
@@ -139,6 +154,7 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 			continue;
 		b->spent = add(b->spent, cost);
 		b->reserved -= MIN(held, b->reserved);
+		b->sure -= MIN(sure, b->sure);
 	}
 	for (unsigned i = 0; (held > 0 || waited) && i < BUDGET_NSCOPES; i++)
 		while (h->of[i] && first_moves(h->of[i]))

@@ -19,6 +19,7 @@
 struct budget {
 	int64_t limit; /* 0: free calls only */
 	int64_t spent, reserved;
+	int64_t sure;        /* of what is reserved: the least that these calls cost */
 	struct list waiting; /* budget_hold.node, by rank */
 };
 
@@ -30,7 +31,7 @@ struct budget_hold {
 	struct budget *of[BUDGET_NSCOPES]; /* NULL: none; they outlive the hold */
 	uint64_t rank;                     /* age of the run; the lowest goes first */
 	int64_t least, most;               /* asked for */
-	int64_t held;                      /* reserved in each of `of` */
+	int64_t held, sure;                /* reserved in each of `of` */
 	enum budget_scope short_of;        /* which one made it wait, or be refused */
 	/* It waited: rv 0, `held` may be used, or AVA_EBUDGET. */
 	void (*go)(struct budget_hold *h, int rv);
@@ -46,5 +47,7 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most);
 /* Count `cost` and give back what is held, or stop waiting. Whoever fits now
  * is called (go). */
 void budget_settle(struct budget_hold *h, int64_t cost);
+/* What is left when the calls under way have cost their least. */
+int64_t budget_rest(const struct budget *b);
 
 #endif

@@ -17,11 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/turn_trim.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "subagent/record.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -47,6 +49,7 @@ void carry_free(struct carry *c)
 		return;
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_fini(&c->calls[i].output);
+	repeat_free(c->past.repeats);
 	free(c);
 }
 
@@ -66,6 +69,13 @@ static int take_told(struct carry *c, const json_t *value)
 		c->past.nudged = true;
 		c->past.force_submit = c->run->spec->agent.can_force;
 		c->run->notices |= RECORD_NUDGE;
+	} else if (what && strcmp(what, "misfit") == 0) {
+		c->past.odd_replies = 0;
+		c->past.repairs++;
+		c->past.force_submit = c->run->spec->agent.can_force;
+		c->run->notices |= RECORD_NUDGE;
+	} else if (what && strcmp(what, "steered") == 0) {
+		c->past.odd_replies = 0;
 	}
 	return 0;
 }
@@ -83,6 +93,8 @@ static const struct {
 	int (*take)(struct carry *c, const json_t *value); /* 0, AVA_ENOMEM */
 } pieces[] = {
 	{"told", take_told},
+	{"last", carry_last},
+	{"room", carry_room},
 	{"results_before", take_results_before},
 };
 
@@ -115,11 +127,11 @@ static void take_notices(struct carry *c, const json_t *content, bool first)
 {
 	const json_t *told = json_object_get(content, "notices");
 
-	if (has_word(told, "nudge"))
-		c->past.nudged = true;
 	if (has_word(told, "force_submit"))
 		c->past.force_submit = true;
-	/* Logs of earlier versions say it here alone. */
+	/* Logs of earlier versions say the rest here alone. */
+	if (first && !c->told && has_word(told, "nudge"))
+		c->past.nudged = true;
 	if (first && !c->told)
 		c->past.odd_replies =
 			has_word(told, "odd_reply") ? (uint8_t)(c->past.odd_replies + 1) : 0;
@@ -137,6 +149,8 @@ static int take_infer_start(struct carry *c, const struct event_view *v, const j
 		return 0;
 	if (c->started && !r->infer_id[0])
 		rv = toolrun_count(r, c->ncalls);
+	if (rv == 0)
+		rv = carry_turn(c);
 	snprintf(r->infer_id, sizeof(r->infer_id), "%s", id);
 	r->attempts = dot ? (uint16_t)strtoul(dot + 1, NULL, 10) : 1;
 	if (!dot) {
@@ -195,6 +209,8 @@ static void take_failure(struct carry *c, const struct event_view *v, const json
 	c->held_from_ms = v->wall_ms;
 	if (strcmp(error_class, "interrupted") == 0)
 		return;
+	if (strcmp(error_class, reply_class_word(REPLY_OVERFLOW)) == 0)
+		carry_overflow(c, json_get_str(content, "error"));
 	retry->failures++;
 	retry->overloads +=
 		strcmp(error_class, "overloaded") == 0 || strcmp(error_class, "rate_limit") == 0;
@@ -236,7 +252,10 @@ static void take_infer_end(struct carry *c, const struct event_view *v, const js
 		return;
 	}
 	c->stop = stop_of(json_get_str(content, "stopReason"));
-	c->edited = false;
+	c->edited = c->counted = false;
+	if (c->stop != TURN_STOP_PAUSE)
+		c->past.halvings = 0;
+	c->past.overflow = NULL;
 	c->replied = true;
 	c->worded = text && *text;
 	c->told = false;
@@ -256,10 +275,10 @@ static void take_tool_call(struct carry *c, const struct event_view *v, const js
 		return;
 	k = &c->calls[c->ncalls++];
 	buf_reset(&k->output);
-	k->answered = k->success = k->cut = k->decided = false;
+	k->answered = k->success = k->cut = k->decided = k->ran = false;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->past.totals.tool_calls++;
-	c->past.odd_replies = 0;
+	c->past.odd_replies = c->past.halvings = 0;
 	r->last_tool_wall_ms = v->wall_ms;
 	snprintf(r->last_tool, sizeof(r->last_tool), "%s", name ? name : "");
 }
@@ -293,6 +312,7 @@ static int take_tool_result(struct carry *c, const json_t *content)
 			continue;
 		k->answered = true;
 		k->decided = false;
+		carry_print(c, k, content);
 		buf_reset(&k->output);
 		k->success = json_get_bool(content, "success", false);
 		k->cut = json_get_bool(content, "cut", false);
@@ -307,6 +327,8 @@ static void take_limit(struct carry *c, const json_t *content)
 {
 	const json_t *warned = json_object_get(content, "warned");
 
+	carry_raised(c, content);
+	carry_shared(c, content);
 	for (unsigned i = 0; i < AGENT_NRESOURCES; i++) {
 		if (!has_word(warned, agent_resource_names[i]))
 			continue;
@@ -335,14 +357,19 @@ static bool counts(int kind)
 {
 	return kind == EVENT_InferStart || kind == EVENT_InferEnd || kind == EVENT_ToolCall ||
 	       kind == EVENT_ToolResult || kind == EVENT_Limit || kind == EVENT_StateWrite ||
-	       kind == EVENT_ContextEdit || kind == EVENT_Waiting || kind == EVENT_Steering;
+	       kind == EVENT_ContextEdit || kind == EVENT_Waiting || kind == EVENT_Steering ||
+	       kind == EVENT_Custom || kind == EVENT_Checkpoint;
 }
 
 /* Room was made: that is the next input, not what was measured before. */
-static void take_edit(struct carry *c, const json_t *content)
+static int take_edit(struct carry *c, const json_t *content)
 {
+	int rv = carry_turn(c);
+
 	c->past.measured_input = json_get_int(content, "tokensAfter", c->past.measured_input);
 	c->edited = true;
+	carry_removed(c, content);
+	return rv;
 }
 
 static int take_event(struct carry *c, const struct event_view *v)
@@ -367,11 +394,15 @@ static int take_event(struct carry *c, const struct event_view *v)
 	else if (v->kind == EVENT_Limit)
 		take_limit(c, content);
 	else if (v->kind == EVENT_ContextEdit)
-		take_edit(c, content);
+		rv = take_edit(c, content);
 	else if (v->kind == EVENT_Waiting)
 		rv = carry_waiting(c, content);
 	else if (v->kind == EVENT_Steering)
 		rv = carry_steering(c, content);
+	else if (v->kind == EVENT_Custom)
+		carry_custom(c, content);
+	else if (v->kind == EVENT_Checkpoint)
+		rv = run_checkpoint_restore(c->run, content);
 	else
 		rv = take_state(c, content);
 	json_decref(content);
@@ -498,6 +529,7 @@ static int answer_recorded(struct carry *c, struct turn *t)
 		if (!k->answered)
 			continue;
 		to->answered = to->recorded = true;
+		to->ran = k->ran;
 		to->success = k->success;
 		to->error_class = arena_copy(&t->mem, k->error_class, strlen(k->error_class));
 		to->output = k->cut ? arena_fmt(&t->mem, "%.*s\n(only the beginning was kept)",
@@ -516,7 +548,7 @@ static int answer_recorded(struct carry *c, struct turn *t)
 static int last_reply(struct carry *c, const struct buf *body, const struct messages_info *info,
 		      struct turn **out, struct ava_error *err)
 {
-	const struct dialect *d = c->run->spec->model.dialect;
+	const struct dialect *d = c->run->spec->model->dialect;
 	struct turn *t = turn_new();
 	int rv = t ? d->open_calls(body->data + info->head_len, body->len - info->head_len, t, err)
 		   : AVA_ENOMEM;
@@ -539,12 +571,10 @@ static int last_reply(struct carry *c, const struct buf *body, const struct mess
 	}
 	t->stop = c->stop;
 	rv = answer_recorded(c, t);
-	if (rv != 0) {
-		turn_free(t);
-		return rv;
-	}
-	*out = t;
-	return 0;
+	if (rv == 0)
+		*out = turn_trim(t); /* it may wait for long */
+	turn_free(t);
+	return rv == 0 && !*out ? AVA_ENOMEM : rv;
 }
 
 /* ---- the machine */
@@ -603,12 +633,18 @@ int carry_machine(struct carry *c, const char *file, size_t len, const struct bu
 
 	if (rv == 0 && c->replied)
 		rv = last_reply(c, body, info, &t, err);
+	if (rv == 0 && !t)
+		rv = carry_turn(c);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	if (rv != 0)
 		return rv;
 	c->past.again |= cut;
+	r->forgetful = c->older;
+	if (c->older)
+		carry_forget(c);
 	agent_restore(&r->agent, &c->past);
+	c->past.repeats = NULL; /* taken */
 	restore_waits(c);
 	r->unnoted = true;
 	if (cut)

@@ -19,6 +19,9 @@ struct ava_error;
 struct carried_call { /* of the last reply */
 	char id[16];
 	bool answered, success, cut;
+	bool ran; /* its tool gave the answer; `tool` and `print` say more */
+	const struct tool *tool;
+	struct repeat_print print;
 	/* A person was asked about it: what became of that, with the text in
 	 * `output`, while it has no result of its own. */
 	bool decided, approval, has_text;
@@ -32,12 +35,16 @@ struct carry {
 	struct agent_past past;
 	struct carried_call calls[TURN_MAX_CALLS];
 	unsigned ncalls;
-	bool started; /* it has called a model */
-	bool replied; /* the last call has a reply, from which nothing followed yet */
-	bool clocked; /* its log says what it used of its time */
-	bool told;    /* why the model is asked again, since the last reply */
-	bool worded;  /* the last reply has a text */
-	bool edited;  /* room was made in the conversation since the last reply */
+	bool started;       /* it has called a model */
+	bool replied;       /* the last call has a reply, from which nothing followed yet */
+	bool clocked;       /* its log says what it used of its time */
+	bool told;          /* why the model is asked again, since the last reply */
+	bool worded;        /* the last reply has a text */
+	bool edited;        /* room was made in the conversation since the last reply */
+	bool counted;       /* the last reply's calls are in past.repeats */
+	bool older;         /* written by a version that did not say all that a run remembers */
+	char overflow[224]; /* past.overflow */
+	struct agent_limits limits; /* as the log said last */
 	enum turn_stop stop;
 	int64_t held_ms, held_from_ms;       /* until the next attempt; since when, wall */
 	int64_t failing_from_ms, failing_ms; /* used time at the first failure and now; -1: none */
@@ -50,6 +57,19 @@ int carry_waiting(struct carry *c, const json_t *content);
 int carry_steering(struct carry *c, const json_t *content);
 /* What a person decided becomes the call's result, or leave to start. AVA_ENOMEM. */
 int carry_decided(const struct carried_call *k, struct turn *t, struct turn_call *to);
+
+/* ---- carry_memory.c: what the machine remembers of earlier turns */
+void carry_print(struct carry *c, struct carried_call *k, const json_t *content);
+/* The results of the last reply are given. AVA_ENOMEM. */
+int carry_turn(struct carry *c);
+void carry_removed(struct carry *c, const json_t *content); /* of a ContextEdit */
+int carry_room(struct carry *c, const json_t *value);
+int carry_last(struct carry *c, const json_t *value);
+void carry_overflow(struct carry *c, const char *sentence);
+void carry_custom(struct carry *c, const json_t *content);
+void carry_raised(struct carry *c, const json_t *content); /* of a Limit */
+void carry_shared(struct carry *c, const json_t *content);
+void carry_forget(struct carry *c);
 
 struct carry *carry_new(struct run *r);
 void carry_free(struct carry *c);

@@ -4,6 +4,7 @@
  * a message that was not read is read with the next results. A yes that may have
  * been used already is not used again: its call is told as interrupted, unless
  * its tool is repeatable. What can fail: memory. */
+#include <stdio.h>
 #include <string.h>
 
 #include <ava.h>
@@ -11,13 +12,8 @@
 #include "codec/json.h"
 #include "subagent/carry.h"
 #include "subagent/person.h"
-
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
+#include "subagent/record.h"
+#include "subagent/run.h"
 
 /* 0: it is still open. */
 static bool how_of(const char *state, enum agent_asked *how)
@@ -30,11 +26,11 @@ static bool how_of(const char *state, enum agent_asked *how)
 
 int carry_waiting(struct carry *c, const json_t *content)
 {
-	const char *id = str(content, "callId"), *text;
+	const char *id = json_str(content, "callId"), *text;
 	enum agent_asked how;
 	int rv = 0;
 
-	if (!how_of(str(content, "state"), &how))
+	if (!how_of(json_str(content, "state"), &how))
 		return person_restore_question(c->run, content);
 	person_forget_question(c->run);
 	text = json_get_str(content, how == ASKED_EXPIRED ? "default" : "answer");
@@ -45,7 +41,7 @@ int carry_waiting(struct carry *c, const json_t *content)
 			continue;
 		k->decided = true;
 		k->how = how;
-		k->approval = strcmp(str(content, "kind"), "approval") == 0;
+		k->approval = strcmp(json_str(content, "kind"), "approval") == 0;
 		k->has_text = text != NULL;
 		buf_reset(&k->output);
 		rv = buf_adds(&k->output, text ? text : "");
@@ -53,15 +49,30 @@ int carry_waiting(struct carry *c, const json_t *content)
 	return rv;
 }
 
+/* Whoever says it again with the same request id hears the same again. */
+static int take_request(struct carry *c, const json_t *content)
+{
+	struct person_heard was = {.steer_id = ""};
+
+	snprintf(was.steer_id, sizeof(was.steer_id), "%s", json_str(content, "steerId"));
+	snprintf(was.call_id, sizeof(was.call_id), "%s", json_str(content, "callId"));
+	return person_restore_heard(c->run, json_str(content, "requestId"), &was);
+}
+
 int carry_steering(struct carry *c, const json_t *content)
 {
-	const char *id = str(content, "steerId"), *outcome = str(content, "outcome");
+	const char *id = json_str(content, "steerId"), *outcome = json_str(content, "outcome");
 
+	if (take_request(c, content) != 0)
+		return AVA_ENOMEM;
 	if (!id[0]) /* an answer: its Waiting says so */
 		return 0;
 	if (strcmp(outcome, "queued") == 0)
-		return person_restore_said(c->run, id, str(content, "text"), str(content, "by"));
+		return person_restore_said(c->run, id, json_str(content, "text"),
+					   json_str(content, "by"));
 	person_forget_said(c->run, id);
+	if (strcmp(outcome, "delivered") == 0)
+		c->run->notices |= RECORD_STEERED;
 	return 0;
 }
 

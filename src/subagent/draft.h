@@ -40,8 +40,9 @@ struct draft {
 	struct draft_part **parts; /* owned */
 	unsigned nparts, cap;
 	enum journal_level level;
-	bool failed;       /* memory ran out while it was written */
-	bool tried, quiet; /* the disk refused it before; `touched` is not called for it */
+	bool failed;      /* memory ran out while it was written */
+	bool late, quiet; /* others may have written since; `touched` is not called for it */
+	bool renewed;     /* its lines have got fresh numbers */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct outbox *box; /* NULL: on its own */
@@ -91,6 +92,7 @@ struct outbox {
 	struct list stalled; /* node in logbook.stalled */
 	bool is_stalled;
 	int stall_code;
+	uint64_t numbered; /* last lsn of what got fresh ones before it was written; 0: nothing */
 	/* Called once when nothing waits or flies any more; then NULL again. */
 	void (*drained)(void *user);
 	void *drained_user;
@@ -102,5 +104,8 @@ bool outbox_empty(const struct outbox *b);
 /* Takes the draft; `done` when it is durable, in order. */
 void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 		void (*done)(int rv, void *user), void *user);
+/* It has been open for a while: what of it goes into files that others write to gets
+ * fresh numbers. Before events are added that say something about its lines. */
+void outbox_refresh(struct outbox *b, struct draft *d);
 
 #endif

@@ -59,7 +59,7 @@ static void close_calls(struct run *r, struct draft *d)
 	}
 	/* The conversation stays valid for a fork or a resume. */
 	buf_init(&line, 32u << 20);
-	if (r->spec->model.dialect->encode_results(&line, t, NULL, 0) == 0)
+	if (r->spec->model->dialect->encode_results(&line, t, NULL, 0) == 0)
 		world_lines(r, line.data, line.len);
 	buf_fini(&line);
 	r->turn_open = false;
@@ -134,6 +134,9 @@ static void commit(void *user)
 	r->ended_wall_ms = clock_wall_ms();
 	r->ended_used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
+		outbox_refresh(&r->outbox, d);
+		if (r->outbox.numbered > 0)
+			record_chain_anew(r, d);
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
 		if (rv == 0) {
@@ -165,7 +168,7 @@ static void check_claims(struct end_job *j, const char *file, size_t len)
 
 	buf_init(&body, 256u << 20);
 	if (messages_said(&body, file, len, NULL) == 0)
-		evidence_collect(&j->evidence, j->run->spec->model.dialect,
+		evidence_collect(&j->evidence, j->run->spec->model->dialect,
 				 body.data ? body.data : "", body.len, j->end.output,
 				 j->end.output_len, j->end.summary);
 	buf_fini(&body);

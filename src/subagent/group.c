@@ -199,11 +199,17 @@ void group_run_starts(struct run *r)
 	if (g->begun_wall_ms == 0)
 		g->begun_wall_ms = clock_wall_ms();
 	used = g->seen_wall_ms > g->begun_wall_ms ? g->seen_wall_ms - g->begun_wall_ms : 0;
+	g->started_ms = clock_mono_ms() - used;
 	if (g->time_ms <= 0)
 		return;
 	g->timer = os_timer_new(g->sup->loop, time_is_up, g);
 	if (g->timer)
 		os_timer_set(g->timer, MAX(g->time_ms - used, 0));
+}
+
+int64_t group_used_ms(const struct group *g)
+{
+	return g->time_ms > 0 && g->running ? clock_mono_ms() - g->started_ms : 0;
 }
 
 /* ---- its events, of Ava's own log */
@@ -372,6 +378,7 @@ void group_next(struct run *r)
 	r->next = NULL;
 	if (!next)
 		return;
+	next->outbox.numbered = r->outbox.numbered;
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

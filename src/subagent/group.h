@@ -33,6 +33,7 @@ struct group {
 	int64_t time_ms;       /* 0: no deadline */
 	int64_t begun_wall_ms; /* of its first spawn; 0: unknown */
 	int64_t seen_wall_ms;  /* newest time in its record, before this process */
+	int64_t started_ms;    /* monotonic, less what was used before this process */
 	int size;              /* how many runs it may have */
 	bool chain, running, expired;
 	unsigned nmembers, nruns; /* runs that were spawned; that are in memory */
@@ -47,6 +48,8 @@ void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
 /* Fork, when all that begin together have been spawned into the same draft. */
 void group_fork(struct run *r, struct draft *d);
+/* Of its time, ms; 0: it has no deadline. */
+int64_t group_used_ms(const struct group *g);
 /* Its end is in `d`: in a chain the next run is spawned behind it, and started by
  * group_next when `d` is durable; when it was the last, Join follows. */
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);

@@ -48,7 +48,7 @@ void infer_drop(struct infer_job *j)
 
 static int build(struct infer_job *j, const char *file, size_t len)
 {
-	const struct model *m = &j->run->spec->model;
+	const struct model *m = j->run->spec->model;
 	const struct dialect *d = m->dialect;
 	struct buf *body = &j->body;
 	struct messages_info info;
@@ -68,7 +68,7 @@ static int build(struct infer_job *j, const char *file, size_t len)
 static void job_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
-	const struct model *m = &j->run->spec->model;
+	const struct model *m = j->run->spec->model;
 	char path[LOGBOOK_PATH], *file = NULL;
 	size_t len, from = j->run->messages_from;
 
@@ -85,7 +85,7 @@ static void job_work(struct os_work *w)
 	j->sent = j->rv == 0;
 	if (j->rv != 0 || !m->dialect->answer)
 		return;
-	j->rv = m->dialect->answer(j->body.data, j->body.len, m->config, &j->answer, &j->err);
+	j->rv = m->dialect->answer(j->body.data, j->body.len, model_config(m), &j->answer, &j->err);
 	buf_fini(&j->body);
 }
 
@@ -96,7 +96,7 @@ static bool build_at_once(struct infer_job *j)
 	char path[LOGBOOK_PATH], text[AT_ONCE_MAX];
 	ssize_t len;
 
-	if (j->rehash || j->run->spec->model.dialect->answer ||
+	if (j->rehash || j->run->spec->model->dialect->answer ||
 	    j->run->request_bytes > AT_ONCE_MAX / 2)
 		return false;
 	run_messages_path(j->run, path);
@@ -289,7 +289,7 @@ void infer_saved(int rv, void *user)
 		return;
 	}
 	j->state = INFER_WORK;
-	r->unsent = !r->spec->model.dialect->answer; /* a local model is at work from here on */
+	r->unsent = !r->spec->model->dialect->answer; /* a local model is at work from here on */
 	if (build_at_once(j)) {
 		built(j);
 		return;
@@ -311,7 +311,7 @@ static void hex(const unsigned char *in, char out[HASH_HEX_LEN + 1])
 static int request_hashes(struct run *r, const struct agent_infer *call,
 			  char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
 {
-	const struct model *m = &r->spec->model;
+	const struct model *m = r->spec->model;
 	struct hash_sha256 h = r->prefix;
 	unsigned char digest[32];
 	struct buf tail;
@@ -358,7 +358,7 @@ int infer_begin(struct infer_job *j)
 int infer_go(struct infer_job *j)
 {
 	j->state = INFER_GATE;
-	return j->run->spec->model.dialect->answer ? infer_begin(j) : infer_remote_start(j);
+	return j->run->spec->model->dialect->answer ? infer_begin(j) : infer_remote_start(j);
 }
 
 /* Until others have settled; the results of the last turn do not wait with it. */
@@ -379,8 +379,8 @@ static void hold(struct infer_job *j)
 	os_timer_set(r->reply_timer, MAX(ms, 0));
 	world_flush(r, JOURNAL_RIDE, NULL);
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
-		 r->spec->model.dialect->answer ? r->spec->model.id
-						: r->spec->model.provider->name);
+		 r->spec->model->dialect->answer ? r->spec->model->id
+						 : r->spec->model->provider->name);
 	world_activity(r, text);
 }
 
@@ -398,9 +398,12 @@ static int ask_money(struct infer_job *j)
 int infer_start(struct agent *a, const struct agent_infer *call)
 {
 	struct run *r = a->world;
-	struct infer_job *j = calloc(1, sizeof(*j));
+	struct infer_job *j;
 	int rv;
 
+	if (!r->reply_timer)
+		r->reply_timer = os_timer_new(r->sup->loop, reply_due, r);
+	j = r->reply_timer ? calloc(1, sizeof(*j)) : NULL;
 	if (!j)
 		return AVA_ENOMEM;
 	j->run = r;
@@ -478,9 +481,10 @@ void infer_interrupted(struct run *r)
 	world_flush(r, JOURNAL_RIDE, NULL);
 }
 
-/* Set up with the run; see supervisor.c. */
-int infer_init(struct run *r)
+void infer_wait_long(struct run *r)
 {
-	r->reply_timer = os_timer_new(r->sup->loop, reply_due, r);
-	return r->reply_timer ? 0 : AVA_ENOMEM;
+	if (r->job)
+		return;
+	os_timer_free(r->reply_timer);
+	r->reply_timer = NULL;
 }

@@ -15,6 +15,7 @@
 #include "provider/provider.h"
 #include "subagent/infer.h"
 #include "subagent/record.h"
+#include "subagent/spec_model.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -35,7 +36,7 @@ static struct buf *messages_part(struct run *r)
  * not ours to leave out. */
 static bool matters(const struct infer_job *j, const struct model *without, const char *name)
 {
-	const struct model *m = &j->run->spec->model;
+	const struct model *m = j->run->spec->model;
 	bool thinking = j->run->spec->thinking, differs;
 	struct buf a, b;
 
@@ -58,7 +59,7 @@ static bool drop(const struct infer_job *j, const char *field, struct model *wit
 	for (;;) {
 		char *cut = strrchr(name, '.');
 
-		*without = j->run->spec->model;
+		*without = *j->run->spec->model;
 		if (*name && model_drop(without, name) && matters(j, without, name))
 			return true;
 		if (!cut)
@@ -79,7 +80,7 @@ bool infer_repair(struct infer_job *j, const char *field)
 	if (r->retry.repaired || !d || !drop(j, field, &without, name))
 		return false;
 	part = messages_part(r);
-	if (!part)
+	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
 		return false;
 	jw_init(&w, part);
 	jw_object(&w, NULL);
@@ -88,7 +89,6 @@ bool infer_repair(struct infer_job *j, const char *field)
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(part, '\n');
-	r->spec->model = without;
 	r->retry.repaired = true;
 	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
 		 without.provider->name, name);
@@ -110,8 +110,8 @@ bool infer_fall_back(struct infer_job *j)
 		return false;
 	if (!r->first_model)
 		r->first_model =
-			arena_copy(&r->spec->mem, r->spec->model.id, strlen(r->spec->model.id));
-	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model.id,
+			arena_copy(&r->spec->mem, r->spec->model->id, strlen(r->spec->model->id));
+	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model->id,
 		 m.id);
 	if (spec_switch(r->spec, &m, part) != 0)
 		return false;

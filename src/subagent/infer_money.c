@@ -8,7 +8,9 @@
  * reply that was delivered, and not yet counted, still holds its reservation.
  *
  * A day is a local date. At its turn the budget begins anew; what was reserved
- * the day before is counted on the day it is settled. */
+ * the day before is counted on the day it is settled. A clock that is set back over
+ * midnight brings no new budget, neither then nor when midnight comes again: the
+ * later day goes on, over a restart too. */
 #include "subagent/infer_money.h"
 
 #include <inttypes.h>
@@ -16,10 +18,13 @@
 #include <string.h>
 
 #include "agent/limit.h"
+#include "agent/shared.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "subagent/group.h"
 #include "subagent/infer.h"
+#include "subagent/record.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -35,12 +40,26 @@ void infer_money_init(struct supervisor *s)
 	budget_init(&s->day, day_limit(s));
 }
 
+/* A clock that was set back by more than that shows another time, not yesterday. */
+#define BACK_MS 86400000
+
+void infer_money_seen(struct supervisor *s, int64_t wall_ms)
+{
+	char date[sizeof(s->day_date)];
+
+	if (wall_ms > clock_wall_ms() + BACK_MS)
+		return;
+	clock_local_date(wall_ms, date);
+	if (strcmp(date, s->day_date) > 0)
+		memcpy(s->day_date, date, sizeof(date));
+}
+
 void infer_money_restore(struct supervisor *s)
 {
-	int64_t now = clock_wall_ms();
-
-	clock_local_date(now, s->day_date);
-	s->day.spent += spend_today(&s->spend, now).microusd;
+	infer_money_seen(s, clock_wall_ms());
+	infer_money_seen(s, s->spend.newest_ms);
+	if (strcmp(s->spend.day, s->day_date) == 0)
+		s->day.spent += s->spend.microusd;
 }
 
 static void turn_day(struct supervisor *s)
@@ -147,4 +166,42 @@ void infer_money_settle(struct run *r)
 		r->counted_microusd = 0;
 	budget_settle(&r->hold, total - r->counted_microusd);
 	r->counted_microusd = total;
+}
+
+static void look(struct agent_shared *out, enum agent_share share, int64_t used, int64_t limit)
+{
+	if (!shared_near(used, limit))
+		return;
+	out->near |= 1u << share;
+	out->of[share].used = used;
+	out->of[share].limit = limit;
+}
+
+static bool limited(const struct budget *b)
+{
+	return b && b->limit != BUDGET_NO_LIMIT;
+}
+
+void infer_money_shared(struct agent *a, struct agent_shared *out)
+{
+	struct run *r = a->world;
+	const struct budget *group = r->hold.of[BUDGET_GROUP], *day = r->hold.of[BUDGET_DAY];
+	struct draft *d;
+
+	if (r->place)
+		return;
+	turn_day(r->sup);
+	if (limited(group))
+		look(out, SHARE_GROUP_COST, group->spent, group->limit);
+	if (r->group)
+		look(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
+	if (limited(day))
+		look(out, SHARE_DAY_COST, day->spent, day->limit);
+	out->near &= ~(unsigned)a->shares;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
+		out->last |= limited(r->hold.of[i]) && agent_can_submit(a) &&
+			     limit_last_of(a, budget_rest(r->hold.of[i]));
+	d = out->near || out->last ? world_draft(r) : NULL;
+	if (d)
+		record_shared(d, r, out);
 }

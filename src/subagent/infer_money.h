@@ -5,12 +5,17 @@
 
 #include <stdint.h>
 
+struct agent;
+struct agent_shared;
+
 struct infer_job;
 struct run;
 struct supervisor;
 
 void infer_money_init(struct supervisor *s);
-/* After a restart: what the runs that ended today have cost, whoever counts it. */
+/* After a restart: a run that goes on was at work then, by the clock on the wall. */
+void infer_money_seen(struct supervisor *s, int64_t wall_ms);
+/* And what the runs that ended today have cost, whoever counts it. */
 void infer_money_restore(struct supervisor *s);
 /* What counts against the budget of the day that it is now, micro-USD. */
 int64_t infer_money_day(struct supervisor *s);
@@ -23,5 +28,7 @@ int infer_money_ask(struct infer_job *j);
 void infer_money_stop(struct run *r);
 /* The run's totals have changed, or no call is under way any more. */
 void infer_money_settle(struct run *r);
+/* agent_io.shared. */
+void infer_money_shared(struct agent *a, struct agent_shared *out);
 
 #endif

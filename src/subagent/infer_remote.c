@@ -32,7 +32,7 @@ static struct infer_job *job_of(struct wirecall *w)
 
 static void refused(struct infer_job *j)
 {
-	const struct provider *p = j->run->spec->model.provider;
+	const struct provider *p = j->run->spec->model->provider;
 	enum reply_class why;
 	int64_t for_ms;
 	char text[200];
@@ -64,7 +64,7 @@ static void at_gate(struct infer_ticket *t)
 static uint64_t shared_head(const struct infer_job *j)
 {
 	const struct run *r = j->run;
-	const struct model *m = &r->spec->model;
+	const struct model *m = r->spec->model;
 	struct hash_sha256 prefix = r->prefix;
 	unsigned char digest[32];
 	uint64_t head;
@@ -101,7 +101,7 @@ void infer_remote_waited(struct infer_job *j)
 int infer_remote_start(struct infer_job *j)
 {
 	struct run *r = j->run;
-	const struct model *m = &r->spec->model;
+	const struct model *m = r->spec->model;
 	struct infer_line *line = infer_line_get(r->sup->lines, m, &j->err);
 	char text[64];
 
@@ -171,7 +171,7 @@ static void write_failure(struct infer_job *j, const struct wirecall_end *end,
 	if (retry_ms < 0)
 		return; /* rides with the end */
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s (%s)", (retry_ms + 999) / 1000,
-		 r->spec->model.provider->name, reply_class_word(end->failure.cls));
+		 r->spec->model->provider->name, reply_class_word(end->failure.cls));
 	if (retry_ms > 0)
 		world_activity(r, text);
 	if (retry_ms >= SHOWN_WAIT_MS)
@@ -184,7 +184,7 @@ static void sentence(const struct infer_job *j, const struct wirecall_end *end,
 		     const struct retry_plan *plan, char *text, size_t size)
 {
 	struct run *r = j->run;
-	const struct model *m = &r->spec->model;
+	const struct model *m = r->spec->model;
 	struct retry_words w = {
 		.provider = m->provider->name,
 		.model = m->id,
@@ -280,7 +280,7 @@ static struct http_timers timers_of(const struct settings *s)
 void infer_remote_send(struct infer_job *j)
 {
 	struct run *r = j->run;
-	const struct model *m = &r->spec->model;
+	const struct model *m = r->spec->model;
 	char tag[40];
 	int rv;
 

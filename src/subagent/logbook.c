@@ -454,82 +454,107 @@ static void put_numbers(struct buf *out, const char *line, size_t len, uint64_t 
 	buf_addc(out, '\n');
 }
 
-/* Replace the last line of `p` with its own under new numbers. False: no
- * memory, and it is what it was. */
-static bool renumber_last(struct draft_part *p, uint64_t lsn, uint64_t seq)
+static uint64_t line_lsn(const char *line, size_t len)
 {
-	struct buf fresh;
-	const char *nl = p->bytes.len > 1 ? memrchr(p->bytes.data, '\n', p->bytes.len - 1) : NULL;
-	size_t from = nl ? (size_t)(nl - p->bytes.data) + 1 : 0;
+	const char *at = memmem(line, MIN(len, 80), "\"lsn\":", 6);
 
-	buf_init(&fresh, PART_MAX);
-	buf_add(&fresh, p->bytes.data, from);
-	put_numbers(&fresh, p->bytes.data + from, p->bytes.len - from - 1, lsn, seq);
-	if (buf_check(&fresh) != 0) {
-		buf_fini(&fresh);
-		return false;
-	}
-	buf_fini(&p->bytes);
-	p->bytes = fresh;
-	return true;
+	return at ? strtoull(at + 6, NULL, 10) : 0;
 }
 
-/* A refused draft of Ava's: the daily log has had other lines meanwhile. */
-static void renumber_day(struct draft *d, struct draft_part *day)
+static bool numbered(const struct draft_part *p)
+{
+	return p->kind == DRAFT_DAY || p->kind == DRAFT_RUN || p->kind == DRAFT_CATALOG;
+}
+
+/* Has it lines of files that others write to? */
+static bool shared(const struct draft *d)
+{
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i]->kind == DRAFT_DAY || d->parts[i]->kind == DRAFT_CATALOG)
+			return true;
+	return false;
+}
+
+/* Lines of a draft that get fresh numbers: those from `from` on. */
+struct renumbering {
+	uint64_t from, to, shift;
+	bool all; /* others of its run went before it under higher numbers */
+};
+
+static void find_range(const struct draft_part *p, struct renumbering *n)
+{
+	const char *line;
+	size_t at = 0, len;
+
+	while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
+		uint64_t lsn = line_lsn(line, len);
+
+		if (lsn > 0 && (n->all || p->kind != DRAFT_RUN))
+			n->from = MIN(n->from, lsn);
+		n->to = MAX(n->to, lsn);
+	}
+}
+
+/* The lines of `p` under their new numbers. False: no memory. */
+static bool renumber_part(struct draft *d, const struct draft_part *p, const struct renumbering *n,
+			  struct buf *fresh)
 {
 	char today[LOGBOOK_PATH];
 	const char *line;
 	size_t at = 0, len;
-	struct buf fresh;
 	bool same_day;
 
 	day_path(d->lb->day, today);
-	same_day = strcmp(day->path, today) == 0;
-	buf_init(&fresh, PART_MAX);
-	while (jsonl_next(day->bytes.data, day->bytes.len, &at, &line, &len) == 1)
-		put_numbers(&fresh, line, len, journal_lsn(d->lb->journal, 1),
-			    same_day ? ++d->lb->day_seq : 0);
-	if (buf_check(&fresh) == 0) {
-		buf_fini(&day->bytes);
-		day->bytes = fresh;
-	} else {
-		buf_fini(&fresh); /* the old numbers are unique too */
+	same_day = p->kind == DRAFT_DAY && strcmp(p->path, today) == 0;
+	buf_init(fresh, PART_MAX);
+	while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
+		uint64_t lsn = line_lsn(line, len);
+		bool moves = lsn >= n->from;
+
+		put_numbers(fresh, line, len, moves ? lsn + n->shift : lsn,
+			    same_day && moves ? ++d->lb->day_seq : 0);
 	}
+	return buf_check(fresh) == 0;
 }
 
-/* A refused draft that ends its run goes into files that others wrote to
- * meanwhile: its event (the last line, in both logs the same) and its catalog
- * row get fresh numbers. Its other lines stand in the run's own file only,
- * keep their order, and are already counted in the head of their chain. The
- * old numbers are unique too, so without memory they stay. */
-static void renumber(struct draft *d)
+/* A draft that was refused, or waited behind another one, goes into files that others
+ * wrote to meanwhile, the daily log and the catalog: what of it stands there gets fresh numbers,
+ * and all that follows in its run's own file, so that each file keeps its order and both copies of
+ * an event their one lsn. The old numbers are unique too, so without memory they stay. */
+static void renumber(struct outbox *b, struct draft *d, bool all)
 {
-	struct draft_part *day = NULL, *run = NULL, *catalog = NULL;
-	char today[LOGBOOK_PATH];
-	bool same_day;
-	uint64_t lsn;
+	struct renumbering n = {.from = UINT64_MAX, .all = all};
+	struct buf fresh[8];
+	unsigned parts[8], nparts = 0;
+	bool good = true;
 
-	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = d->parts[i];
-
-		if (p->kind == DRAFT_DAY)
-			day = p;
-		else if (p->kind == DRAFT_RUN)
-			run = p;
-		else if (p->kind == DRAFT_CATALOG)
-			catalog = p;
-	}
-	if (day && !run)
-		renumber_day(d, day);
-	if (!day || !run)
+	if (!all && !shared(d))
 		return;
-	day_path(d->lb->day, today);
-	same_day = strcmp(day->path, today) == 0;
-	lsn = journal_lsn(d->lb->journal, 1);
-	if (renumber_last(run, lsn, 0))
-		(void)renumber_last(day, lsn, same_day ? ++d->lb->day_seq : 0);
-	if (catalog)
-		(void)renumber_last(catalog, journal_lsn(d->lb->journal, 1), 0);
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (numbered(d->parts[i]) && d->parts[i]->bytes.len > 0)
+			find_range(d->parts[i], &n);
+	if (n.from > n.to)
+		return;
+	n.shift = journal_lsn(d->lb->journal, (unsigned)(n.to - n.from + 1)) - n.from;
+	for (unsigned i = 0; i < d->nparts && good; i++) {
+		if (!numbered(d->parts[i]) || d->parts[i]->bytes.len == 0)
+			continue;
+		good = nparts < ARRAY_LEN(fresh);
+		if (!good)
+			break;
+		parts[nparts] = i;
+		good = renumber_part(d, d->parts[i], &n, &fresh[nparts++]);
+	}
+	for (unsigned i = 0; i < nparts; i++) {
+		struct buf *old = &d->parts[parts[i]]->bytes;
+
+		buf_fini(good ? old : &fresh[i]);
+		if (good)
+			*old = fresh[i];
+	}
+	if (good)
+		b->numbered = n.to + n.shift;
+	d->renewed = true;
 }
 
 static void outbox_pump(struct outbox *b);
@@ -613,6 +638,7 @@ static bool draft_merge(struct draft *to, struct draft *from)
 	}
 	from->nparts = kept;
 	to->level = MAX(to->level, from->level);
+	to->late = true;
 	list_add(&to->merged, &from->node);
 	return true;
 }
@@ -656,6 +682,20 @@ static void outbox_done(int rv, void *user)
 	}
 }
 
+/* What went before it has higher numbers: so has all of it. */
+static void keep_order(struct outbox *b, struct draft *d)
+{
+	if (!d->renewed && d->first_lsn > 0 && d->first_lsn < b->numbered)
+		renumber(b, d, true);
+}
+
+void outbox_refresh(struct outbox *b, struct draft *d)
+{
+	keep_order(b, d);
+	renumber(b, d, false);
+	d->renewed = true;
+}
+
 static void outbox_pump(struct outbox *b)
 {
 	struct draft *d = LIST_FIRST(&b->waiting, struct draft, node);
@@ -664,18 +704,20 @@ static void outbox_pump(struct outbox *b)
 	if (!d || b->flying || b->is_stalled || b->lb->closed)
 		return;
 	list_del(&d->node);
+	keep_order(b, d);
 	LIST_EACH (&b->waiting, n, tmp) {
 		struct list *from = n;
 
 		list_del(from);
+		keep_order(b, LIST_ENTRY(from, struct draft, node));
 		if (!draft_merge(d, LIST_ENTRY(from, struct draft, node))) {
 			list_add_front(&b->waiting, from);
 			break;
 		}
 	}
-	if (d->tried)
-		renumber(d);
-	d->tried = true;
+	if (d->late)
+		renumber(b, d, false);
+	d->late = true; /* should it come here again */
 	b->flying = d;
 	rv = draft_submit(d, outbox_done);
 	if (rv != 0) {
@@ -692,6 +734,7 @@ void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 	d->done = done;
 	d->user = user;
 	d->box = b;
+	d->late = !outbox_empty(b) || b->is_stalled;
 	list_add(&b->waiting, &d->node);
 	outbox_pump(b);
 }

@@ -34,10 +34,16 @@
 struct said { /* by a person: on its way to the disk, or to the model */
 	struct list node;
 	char id[16]; /* "m3"; "" an answer */
-	char *text, *by, *notice;
+	char *text, *by, *notice, *request;
 	bool late; /* the end was written meanwhile */
 	person_fn done;
 	void *user;
+};
+
+struct heard { /* a request id that is not taken twice */
+	struct list node;
+	struct person_heard what;
+	char request[];
 };
 
 struct person {
@@ -50,6 +56,8 @@ struct person {
 	struct list said;       /* on disk, not told yet */
 	unsigned nsaid;         /* of both */
 	unsigned last_id;
+	struct list heard; /* oldest first */
+	unsigned nheard;
 };
 
 static struct person *person_of(struct run *r)
@@ -63,6 +71,7 @@ static struct person *person_of(struct run *r)
 		list_init(&p->answering);
 		list_init(&p->saying);
 		list_init(&p->said);
+		list_init(&p->heard);
 		r->person = p;
 	}
 	return p;
@@ -76,6 +85,7 @@ static void said_free(struct said *s)
 	free(s->text);
 	free(s->by);
 	free(s->notice);
+	free(s->request);
 	free(s);
 }
 
@@ -102,7 +112,7 @@ static char *clean(const struct run *r, const char *text, size_t max)
 	return copy;
 }
 
-static struct said *said_new(const struct run *r, const char *text, const char *by, person_fn done,
+static struct said *said_new(const struct run *r, const struct person_words *w, person_fn done,
 			     void *user)
 {
 	struct said *s = calloc(1, sizeof(*s));
@@ -110,11 +120,12 @@ static struct said *said_new(const struct run *r, const char *text, const char *
 	if (!s)
 		return NULL;
 	list_init(&s->node);
-	s->text = clean(r, text, PERSON_TEXT_MAX);
-	s->by = strdup(by ? by : "");
+	s->text = clean(r, w->text, PERSON_TEXT_MAX);
+	s->by = strdup(w->by ? w->by : "");
+	s->request = strdup(w->request_id ? w->request_id : "");
 	s->done = done;
 	s->user = user;
-	if (s->text && s->by)
+	if (s->text && s->by && s->request)
 		return s;
 	said_free(s);
 	return NULL;
@@ -135,6 +146,69 @@ static int check_text(const char *text, struct ava_error *err)
 			"the run can read",
 			PERSON_TEXT_MAX);
 	return 0;
+}
+
+/* ---- request ids */
+
+static struct heard *heard_find(const struct run *r, const char *request_id)
+{
+	if (!r->person || !request_id || !*request_id)
+		return NULL;
+	LIST_EACH (&r->person->heard, at, tmp) {
+		struct heard *h = LIST_ENTRY(at, struct heard, node);
+
+		if (strcmp(h->request, request_id) == 0)
+			return h;
+	}
+	return NULL;
+}
+
+bool person_heard(const struct run *r, const char *request_id, struct person_heard *out)
+{
+	const struct heard *h = heard_find(r, request_id);
+
+	if (h)
+		*out = h->what;
+	return h != NULL;
+}
+
+static void heard_free(struct person *p, struct heard *h)
+{
+	list_del(&h->node);
+	p->nheard--;
+	free(h);
+}
+
+int person_restore_heard(struct run *r, const char *request_id, const struct person_heard *was)
+{
+	struct person *p = person_of(r);
+	size_t len = strlen(request_id);
+	struct heard *h;
+
+	if (!p)
+		return AVA_ENOMEM;
+	if (len == 0 || heard_find(r, request_id))
+		return 0;
+	h = calloc(1, sizeof(*h) + len + 1);
+	if (!h)
+		return AVA_ENOMEM;
+	memcpy(h->request, request_id, len + 1);
+	h->what = *was;
+	list_add(&p->heard, &h->node);
+	if (++p->nheard > PERSON_HEARD_MAX)
+		heard_free(p, LIST_FIRST(&p->heard, struct heard, node));
+	return 0;
+}
+
+/* From now on it is not taken again. Where there is no memory for that it is, as if
+ * it had had no id. */
+static void hear(struct run *r, const struct said *s, const char *call_id)
+{
+	struct person_heard h = {.steer_id = ""};
+
+	snprintf(h.steer_id, sizeof(h.steer_id), "%s", s->id);
+	snprintf(h.call_id, sizeof(h.call_id), "%s", call_id);
+	(void)person_restore_heard(r, s->request, &h);
 }
 
 /* ---- questions */
@@ -231,6 +305,20 @@ static void record_state(struct draft *d, struct run *r, const char *state, cons
 		       });
 }
 
+static void record_said(struct draft *d, struct run *r, const struct said *s, const char *outcome,
+			const char *call_id)
+{
+	record_steering(d, r,
+			&(struct record_steering){
+				.text = s->text,
+				.outcome = outcome,
+				.steer_id = s->id,
+				.call_id = call_id,
+				.by = s->by,
+				.request_id = s->request,
+			});
+}
+
 /* No memory for the record: the run does nothing more, the next start sees to it. */
 static void give_up(struct run *r)
 {
@@ -306,10 +394,12 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		give_up(r);
 		return;
 	}
-	if (p->answer)
-		record_steering(d, r, s->text, "answered", "", p->question.call_id, s->by);
-	else
+	if (p->answer) {
+		record_said(d, r, s, "answered", p->question.call_id);
+		hear(r, s, p->question.call_id);
+	} else {
 		list_init(&s->node);
+	}
 	record_state(d, r, states[how], p->answer);
 	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
 		over_limit_raise(r, d);
@@ -321,15 +411,15 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	world_flush(r, JOURNAL_NOW, end_saved);
 }
 
-int person_answer(struct run *r, const char *text, bool yes, const char *by, person_fn done,
-		  void *user, struct ava_error *err)
+int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,
+		  struct ava_error *err)
 {
 	struct said *s;
-	int rv = check_text(text, err);
+	int rv = check_text(w->text, err);
 
 	if (rv != 0)
 		return rv;
-	s = said_new(r, text, by, done, user);
+	s = said_new(r, w, done, user);
 	rv = s ? agent_on_answer(&r->agent, s->text, yes) : AVA_ENOMEM;
 	if (rv != 0) {
 		said_free(s);
@@ -351,6 +441,7 @@ static void steer_saved(int rv, void *user)
 
 	s->done = NULL;
 	list_del(&s->node);
+	hear(r, s, "");
 	if (s->late) {
 		s->done = done;
 		said_done(s, 0);
@@ -379,13 +470,13 @@ static char *notice_of(const struct said *s)
 	return out;
 }
 
-int person_steer(struct run *r, const char *text, const char *by, person_fn done, void *user,
+int person_steer(struct run *r, const struct person_words *w, person_fn done, void *user,
 		 struct ava_error *err)
 {
 	struct person *p = person_of(r);
 	struct draft *d;
 	struct said *s;
-	int rv = check_text(text, err);
+	int rv = check_text(w->text, err);
 
 	if (rv != 0)
 		return rv;
@@ -394,7 +485,7 @@ int person_steer(struct run *r, const char *text, const char *by, person_fn done
 			       "run %s has not read %d messages yet: wait until it has", r->id.text,
 			       PERSON_SAID_MAX);
 	d = world_draft(r);
-	s = p && d ? said_new(r, text, by, done, user) : NULL;
+	s = p && d ? said_new(r, w, done, user) : NULL;
 	if (s)
 		s->notice = notice_of(s);
 	if (!s || !s->notice) {
@@ -402,7 +493,7 @@ int person_steer(struct run *r, const char *text, const char *by, person_fn done
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	snprintf(s->id, sizeof(s->id), "m%u", ++p->last_id);
-	record_steering(d, r, s->text, "queued", s->id, "", s->by);
+	record_said(d, r, s, "queued", "");
 	list_add(&p->saying, &s->node);
 	p->nsaid++;
 	world_flush(r, JOURNAL_NOW, steer_saved);
@@ -422,7 +513,7 @@ unsigned person_notices(struct run *r, const char **out)
 
 static void forget(struct run *r, struct draft *d, struct said *s, const char *outcome)
 {
-	record_steering(d, r, s->text, outcome, s->id, "", s->by);
+	record_said(d, r, s, outcome, "");
 	r->person->nsaid--;
 }
 
@@ -465,7 +556,8 @@ void person_forget_question(struct run *r)
 int person_restore_said(struct run *r, const char *id, const char *text, const char *by)
 {
 	struct person *p = person_of(r);
-	struct said *s = p ? said_new(r, text, by, NULL, NULL) : NULL;
+	const struct person_words w = {.text = text, .by = by};
+	struct said *s = p ? said_new(r, &w, NULL, NULL) : NULL;
 	unsigned n = 0;
 
 	if (s)
@@ -555,6 +647,8 @@ void person_free(struct run *r)
 	drop_all(&p->answering);
 	drop_all(&p->saying);
 	drop_all(&p->said);
+	while (!list_empty(&p->heard))
+		heard_free(p, LIST_FIRST(&p->heard, struct heard, node));
 	question_fini(&p->question);
 	free(p);
 	r->person = NULL;

@@ -18,8 +18,9 @@ struct buf;
 struct draft;
 struct run;
 
-#define PERSON_TEXT_MAX 2000 /* characters of what is said, at once */
-#define PERSON_SAID_MAX 16   /* messages that a run has not read yet */
+#define PERSON_TEXT_MAX  2000 /* characters of what is said, at once */
+#define PERSON_SAID_MAX  16   /* messages that a run has not read yet */
+#define PERSON_HEARD_MAX 64   /* request ids that it remembers, the newest */
 
 /* A question that is open; strings are borrowed until it is answered. */
 struct question {
@@ -36,15 +37,27 @@ struct question {
  * the run ended, or the runtime stops, first. */
 typedef void (*person_fn)(int rv, const char *steer_id, void *user);
 
+/* What a person says. *Copied.* */
+struct person_words {
+	const char *text, *by;
+	const char *request_id; /* "" or NULL: none */
+};
+
+/* What was said with a request id before, and is on disk. */
+struct person_heard {
+	char steer_id[16], call_id[16]; /* one of them "" */
+};
+bool person_heard(const struct run *r, const char *request_id, struct person_heard *out);
+
 /* NULL: the run asks nothing, or it was just answered. */
 const struct question *person_question(const struct run *r);
-/* Answer it. `text` and `by` *copied*; `yes` counts for an approval. 0: `done`
- * follows. AVA_EINVAL (length), AVA_ENOMEM. */
-int person_answer(struct run *r, const char *text, bool yes, const char *by, person_fn done,
-		  void *user, struct ava_error *err);
+/* Answer it. `yes` counts for an approval. 0: `done` follows. AVA_EINVAL (length),
+ * AVA_ENOMEM. */
+int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,
+		  struct ava_error *err);
 /* Say something to a run at work: the model reads it with the next results.
  * As above; AVA_EBUSY: it has not read PERSON_SAID_MAX others. */
-int person_steer(struct run *r, const char *text, const char *by, person_fn done, void *user,
+int person_steer(struct run *r, const struct person_words *w, person_fn done, void *user,
 		 struct ava_error *err);
 
 /* ---- after a restart, from the record (carry_person.c) */
@@ -54,6 +67,7 @@ int person_restore_question(struct run *r, const json_t *content);
 void person_forget_question(struct run *r);
 int person_restore_said(struct run *r, const char *id, const char *text, const char *by);
 void person_forget_said(struct run *r, const char *id);
+int person_restore_heard(struct run *r, const char *request_id, const struct person_heard *was);
 /* The machine stands: it hears of what it has to tell. */
 void person_restored(struct run *r);
 

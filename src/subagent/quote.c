@@ -110,7 +110,7 @@ int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		jw_str(&w, NULL, s->tools[i]->name);
 	jw_end(&w);
-	jw_str(&w, "model", s->model.id);
+	jw_str(&w, "model", s->model->id);
 	write_fallback(&w, s);
 	jw_str(&w, "role", s->role->name);
 	jw_object(&w, "rights");
@@ -179,7 +179,7 @@ void quote_minutes(struct buf *out, const struct quote *q)
 
 int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 {
-	bool offline = strncmp(s->model.id, "offline", 7) == 0;
+	bool offline = strncmp(s->model->id, "offline", 7) == 0;
 	uint16_t at = 0;
 	struct model m;
 
@@ -201,7 +201,7 @@ int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
 	if (spec_next_model(s, &at, &m)) {
-		buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model.id, m.id);
+		buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model->id, m.id);
 		while (spec_next_model(s, &at, &m))
 			buf_addf(out, ", %s", m.id);
 	}

@@ -62,9 +62,9 @@ static bool grant_before(const struct quote_group *g, unsigned run, const char *
 static const char *one_model(const struct quote_group *g)
 {
 	for (unsigned i = 1; i < g->n; i++)
-		if (strcmp(g->specs[i]->model.id, g->specs[0]->model.id) != 0)
+		if (strcmp(g->specs[i]->model->id, g->specs[0]->model->id) != 0)
 			return "several";
-	return g->specs[0]->model.id;
+	return g->specs[0]->model->id;
 }
 
 static void write_rights(struct jw *w, const struct quote_group *g)

@@ -3,11 +3,14 @@
  * the order they are written. */
 #include "subagent/record.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/past.h"
 #include "codec/json.h"
+#include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "base/clock.h"
 #include "subagent/group.h"
@@ -17,6 +20,7 @@
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
+#define LOG_MAX     (256u << 20)
 #define CALLS_SHOWN 4096 /* of those that a ContextEdit removed */
 
 struct rec {
@@ -55,6 +59,25 @@ static void chain(struct run *r, const char *line, size_t len)
 	hash_sha256_add(&h, r->head, sizeof(r->head));
 	hash_sha256_add(&h, line, len);
 	hash_sha256_end(&h, r->head);
+}
+
+void record_chain_anew(struct run *r, struct draft *d)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	const char *line;
+	size_t len = 0, at = 0, n;
+	struct buf *part;
+
+	logbook_run_path(r->id.text, path);
+	part = draft_part(d, DRAFT_RUN, path);
+	if (!part || logbook_read(r->outbox.lb->root_fd, path, LOG_MAX, &data, &len, NULL) != 0)
+		return; /* no memory: it stays what it is */
+	memset(r->head, 0, sizeof(r->head));
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		chain(r, line, n + 1);
+	for (at = 0; jsonl_next(part->data, part->len, &at, &line, &n) == 1;)
+		chain(r, line, n + 1);
+	free(data);
 }
 
 static void end_at(struct rec *c, bool day);
@@ -132,7 +155,7 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "role", s->role->name);
 	preview(&c, "task", s->task, strlen(s->task));
-	jw_str(&c.w, "model", s->model.id);
+	jw_str(&c.w, "model", s->model->id);
 	write_limits(&c.w, "limits", &s->agent.limits);
 	jw_array(&c.w, "tools");
 	for (unsigned i = 0; i < s->agent.ntools; i++)
@@ -154,7 +177,7 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "configHash", s->hash);
 	if (s->group.id[0])
 		jw_str(&c.w, "groupId", s->group.id);
-	c.meta.model_id = s->model.id;
+	c.meta.model_id = s->model->id;
 	end_at(&c, true);
 	record_limits(d, r);
 }
@@ -189,7 +212,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 
 	begin(&c, d, r, EVENT_InferStart);
 	jw_str(&c.w, "callId", r->infer_id);
-	jw_str(&c.w, "model", r->spec->model.id);
+	jw_str(&c.w, "model", r->spec->model->id);
 	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
 	jw_int(&c.w, "maxOutput", call->max_output);
 	jw_array(&c.w, "notices");
@@ -201,7 +224,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	jw_str(&c.w, "requestHash", request_hash);
 	write_clock(&c);
 	c.meta.iteration = call->iteration;
-	c.meta.model_id = r->spec->model.id;
+	c.meta.model_id = r->spec->model->id;
 	end(&c);
 }
 
@@ -266,7 +289,7 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.input_tokens = u->input;
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
-	c->meta.model_id = c->r->spec->model.id;
+	c->meta.model_id = c->r->spec->model->id;
 	if (c->r->infer_started_ms) /* else it was an earlier process that asked */
 		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
 }
@@ -350,6 +373,22 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 	buf_fini(&clean);
 }
 
+/* What a call is known by, if it ran, when the same is called again (agent/repeat.h): the
+ * event itself shows the beginning of its arguments and output. */
+static void write_print(struct jw *w, const struct run *r, const struct turn_call *call)
+{
+	struct repeat_print p;
+	char text[40] = "";
+
+	if (r->place)
+		return; /* a turn of Ava's is not carried on */
+	if (call->ran && call->tool) {
+		p = repeat_print(call);
+		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, p.call, p.result);
+	}
+	jw_str(w, "print", text);
+}
+
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *call)
 {
 	struct rec c;
@@ -363,25 +402,43 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
 	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
 	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
+	write_print(&c.w, r, call);
 	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
 	end(&c);
 }
 
-void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
-		     const char *steer_id, const char *call_id, const char *by)
+void record_steering(struct draft *d, struct run *r, const struct record_steering *s)
 {
 	struct rec c;
 
 	begin(&c, d, r, EVENT_Steering);
-	jw_preview(&c.w, "text", text, strlen(text), EVENT_PREVIEW_CHARS);
-	jw_str(&c.w, "outcome", outcome);
-	if (steer_id[0])
-		jw_str(&c.w, "steerId", steer_id);
-	if (call_id[0])
-		jw_str(&c.w, "callId", call_id);
-	jw_str(&c.w, "by", by);
+	jw_preview(&c.w, "text", s->text, strlen(s->text), EVENT_PREVIEW_CHARS);
+	jw_str(&c.w, "outcome", s->outcome);
+	if (s->steer_id[0])
+		jw_str(&c.w, "steerId", s->steer_id);
+	if (s->call_id[0])
+		jw_str(&c.w, "callId", s->call_id);
+	jw_str(&c.w, "by", s->by);
+	if (s->request_id && s->request_id[0])
+		jw_str(&c.w, "requestId", s->request_id);
+	end(&c);
+}
+
+void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k)
+{
+	char call[16];
+	struct rec c;
+
+	snprintf(call, sizeof(call), "i%d", k->call);
+	begin(&c, d, r, EVENT_Checkpoint);
+	jw_str(&c.w, "name", k->name);
+	jw_int(&c.w, "lsn", (int64_t)k->lsn);
+	jw_int(&c.w, "messages", k->messages);
+	jw_str(&c.w, "hash", k->hash);
+	jw_str(&c.w, "callId", call);
+	jw_str(&c.w, "by", k->by);
 	end(&c);
 }
 
@@ -467,6 +524,28 @@ void record_warned(struct draft *d, struct run *r, unsigned warned)
 	end(&c);
 }
 
+void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Limit);
+	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	jw_array(&c.w, "shared");
+	for (unsigned i = 0; i < AGENT_NSHARES; i++) {
+		if (!(s->near & (1u << i)))
+			continue;
+		jw_object(&c.w, NULL);
+		jw_str(&c.w, "limit", agent_share_names[i]);
+		jw_fixed(&c.w, "used", s->of[i].used, i == SHARE_GROUP_TIME ? 3 : 4);
+		jw_fixed(&c.w, "of", s->of[i].limit, i == SHARE_GROUP_TIME ? 3 : 4);
+		jw_end(&c.w);
+	}
+	jw_end(&c.w);
+	if (s->last)
+		jw_bool(&c.w, "last", true);
+	end(&c);
+}
+
 void record_exhausted(struct draft *d, struct run *r, const char *resource)
 {
 	struct rec c;
@@ -517,7 +596,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->session_id = s->session_id;
 	row->user_id = s->user_id;
 	row->role = s->role->name;
-	row->model = s->model.id;
+	row->model = s->model->id;
 	row->request_id = s->request_id;
 	row->origin = s->origin;
 	row->group_id = s->group.id;
@@ -605,7 +684,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.input_tokens = r->agent.totals.input;
 	c.meta.output_tokens = r->agent.totals.output;
 	c.meta.duration_ms = run_elapsed_ms(r);
-	c.meta.model_id = r->spec->model.id;
+	c.meta.model_id = r->spec->model->id;
 	end_at(&c, true);
 	record_catalog_end(d, r, status, stop_reason);
 }
@@ -628,6 +707,7 @@ void record_carried(struct draft *d, struct run *r)
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");
 	jw_int(&c.w, "clockMs", r->agent.used_ms);
+	jw_bool(&c.w, "whole", !r->forgetful);
 	jw_end(&c.w);
 	end(&c);
 }
@@ -647,7 +727,7 @@ static void session_event(struct draft *d, struct run *r, struct session_agent_e
 	a->run = r->id.text;
 	a->requested_by = s->user_id[0] ? s->user_id : "assistant";
 	a->role = s->role->name;
-	a->model = s->model.id;
+	a->model = s->model->id;
 	a->started_ms = r->spawned_wall_ms;
 	buf_init(&b, CONTENT_MAX);
 	session_agent_event(&b, &e, a);

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "agent/io.h"
+#include "agent/shared.h"
 #include "agent/turn.h"
+#include "base/hash.h"
 #include "subagent/logbook.h"
 
 struct context_edit;
@@ -40,8 +42,20 @@ void record_thinking(struct draft *d, struct run *r, const struct turn *t);
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);
 /* What became of something a person said; ids "" when it has none. */
-void record_steering(struct draft *d, struct run *r, const char *text, const char *outcome,
-		     const char *steer_id, const char *call_id, const char *by);
+struct record_steering {
+	const char *text, *outcome, *steer_id, *call_id, *by;
+	const char *request_id; /* of who said it; NULL or "": none */
+};
+void record_steering(struct draft *d, struct run *r, const struct record_steering *s);
+/* A name for where the run is. */
+struct record_checkpoint {
+	const char *name, *by;
+	int call;                    /* that a fork from it begins with */
+	uint64_t lsn;                /* up to it the logs were readable */
+	uint32_t messages;           /* lines of messages.jsonl */
+	char hash[HASH_HEX_LEN + 1]; /* over head and lines of the request so far */
+};
+void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k);
 struct question;
 struct record_waiting {
 	const struct question *q;
@@ -56,8 +70,12 @@ void record_context_edit(struct draft *d, struct run *r, const struct agent_comp
 void record_activity(struct draft *d, struct run *r, const char *text);
 void record_limits(struct draft *d, struct run *r); /* Limit: as they are now */
 void record_warned(struct draft *d, struct run *r, unsigned warned);
+void record_shared(struct draft *d, struct run *r, const struct agent_shared *s);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
+/* Before that, where its lines were written under other numbers than they were given
+ * first: r->head again, of the file and what `d` has of it. */
+void record_chain_anew(struct run *r, struct draft *d);
 /* SubagentComplete (run, last; and day), the catalog's end row. */
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
 		     const char *stop_reason, const char *summary);

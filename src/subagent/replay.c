@@ -155,7 +155,7 @@ static int turn_from(struct replay *p, struct turn *t)
 		return 0;
 	if (record_line(&p->rec, &line, &len) != RECORD_ASSISTANT)
 		return AVA_ENOENT;
-	rv = p->spec->model.dialect->open_calls(line, len, t, NULL);
+	rv = p->spec->model->dialect->open_calls(line, len, t, NULL);
 	t->wire = arena_copy(&t->mem, line, len);
 	t->wire_len = len;
 	if (rv == 0 && t->wire == NULL)
@@ -216,6 +216,16 @@ static bool feed_reply(struct replay *p)
 	return true;
 }
 
+/* It was given to its tool, and the runtime said itself what became of it: that is
+ * no answer that is compared with others. */
+static void take_print(struct replay *p, struct turn_call *c)
+{
+	const char *print = json_get_str(p->rec.content, "print");
+
+	if (print != NULL) /* else: written by an earlier version */
+		c->ran = print[0] != '\0';
+}
+
 static bool feed_tool(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
@@ -233,6 +243,7 @@ static bool feed_tool(struct replay *p)
 			continue;
 		if (!replay_take_result(p, e, i))
 			return false;
+		take_print(p, c);
 		record_take(&p->rec);
 		agent_on_tool(&p->agent, i);
 		return true;
@@ -394,12 +405,13 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* What a run that is carried on after a restart does not know any more. */
+/* What a run did not know any more that an earlier version carried on after a restart. */
 static void forget(struct agent *a)
 {
 	repeat_free(a->repeats);
 	a->repeats = NULL;
 	a->halvings = 0;
+	a->overflowed = false;
 	a->compact_floor = 0;
 	a->wrapping = false;
 }
@@ -416,10 +428,17 @@ static void reply_again(struct replay *p)
 		.new_bytes = a->new_bytes,
 		.iteration = a->iteration,
 		.warned = a->warned,
+		.shares = a->shares,
 		.odd_replies = a->odd_replies,
 		.pauses = a->pauses,
+		.repairs = a->repairs,
 		.nudged = a->nudged,
+		.wrapping = a->wrapping,
+		.repeats = a->repeats,
+		.compact_floor = a->compact_floor,
+		.halvings = a->halvings,
 	};
+	uint16_t steers = a->steers;
 	struct turn *t = a->turn;
 
 	for (unsigned i = 0; i < t->ncalls; i++) {
@@ -431,12 +450,15 @@ static void reply_again(struct replay *p)
 	agent_init(a, &replay_io, &p->spec->agent, p, 0);
 	agent_restore(a, &past);
 	agent_resume_reply(a, t);
+	a->steers = steers;
 }
 
 static void carry_on(struct replay *p)
 {
 	p->rec.carried = false;
-	forget(&p->agent);
+	if (p->rec.forgot)
+		forget(&p->agent);
+	p->rec.forgot = false;
 	if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
 		reply_again(p);
 }

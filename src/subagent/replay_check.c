@@ -156,7 +156,7 @@ static unsigned notices_of(const json_t *content)
 static bool request_hash(const struct replay *p, const json_t *content, bool force,
 			 char out[HASH_HEX_LEN + 1])
 {
-	const struct model *m = &p->spec->model;
+	const struct model *m = p->spec->model;
 	struct agent_infer call = {
 		.max_output = json_get_int(content, "maxOutput", 0),
 		.force_submit = force,
@@ -218,7 +218,7 @@ void replay_check_infer(struct replay *p, const struct trace_event *e,
 	if (id == NULL || strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
 		record_differs(r, e, "the call of the model", id != NULL ? id : "", mine);
 	record_differs_unless(r, e, "the model", json_get_str(r->content, "model"),
-			      p->spec->model.id);
+			      p->spec->model->id);
 	record_same_number(r, e, "what the model is told (set of notices)", notices_of(r->content),
 			   p->told | (call->force_submit ? RECORD_FORCED : 0u));
 	/* Others may have lowered it, nobody raises it. */
@@ -405,7 +405,7 @@ static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
 		for (size_t i = 0; i < lines.len; i++)
 			if (lines.data[i] == '\n')
 				lines.data[i] = ',';
-		(void)p->spec->model.dialect->results(lines.data, lines.len, want_result, w, NULL);
+		(void)p->spec->model->dialect->results(lines.data, lines.len, want_result, w, NULL);
 	}
 	buf_fini(&lines);
 }

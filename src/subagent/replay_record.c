@@ -93,7 +93,8 @@ static bool matters(const struct record *r, const struct trace_event *e)
 	case EVENT_SubagentComplete:
 		return true;
 	case EVENT_Limit:
-		return json_object_get(r->content, "warned") != NULL;
+		return json_object_get(r->content, "warned") != NULL ||
+		       json_object_get(r->content, "shared") != NULL;
 	default:
 		return false;
 	}
@@ -114,8 +115,11 @@ const struct trace_event *record_peek(struct record *r)
 		look_at(r, e);
 		if (matters(r, e))
 			return e;
-		if (e->kind == EVENT_Custom && is_carried(r->content))
+		if (e->kind == EVENT_Custom && is_carried(r->content)) {
 			r->carried = true;
+			r->forgot |=
+				!json_get_bool(json_object_get(r->content, "data"), "whole", false);
+		}
 	}
 	look_at(r, NULL);
 	return NULL;

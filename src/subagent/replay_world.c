@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/shared.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -101,9 +102,9 @@ int replay_foreign_results(struct replay *p, struct ava_error *err)
 	buf_init(&body, (size_t)256 << 20);
 	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
 	if (rv == 0)
-		rv = p->spec->model.dialect->results(body.data + info.head_len,
-						     body.len - info.head_len, foreign_result, p,
-						     err);
+		rv = p->spec->model->dialect->results(body.data + info.head_len,
+						      body.len - info.head_len, foreign_result, p,
+						      err);
 	buf_fini(&body);
 	return rv;
 }
@@ -300,7 +301,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 {
 	struct replay *p = replay_of(a);
 	struct context_ask ask = {
-		.dialect = p->spec->model.dialect,
+		.dialect = p->spec->model->dialect,
 		.want = *c,
 		.repeats = a->repeats,
 		.name = call_name,
@@ -417,7 +418,7 @@ static size_t lines_of(const struct replay *p, const struct turn *t, const char 
 	buf_init(&mine, LINES_MAX);
 	if (p->agent.steers > 0)
 		notices[n] = "x";
-	if (p->spec->model.dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
+	if (p->spec->model->dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
 		    0 &&
 	    mine.len > 0)
 		lines = 1;
@@ -453,7 +454,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 			n += said_joined(recorded.data + skip, recorded.len - skip, &t->mem,
 					 notices, nnotices, all + n);
 	}
-	rv = p->spec->model.dialect->encode_results(&mine, t, all, n);
+	rv = p->spec->model->dialect->encode_results(&mine, t, all, n);
 	if (rv != 0) {
 		added = rv;
 	} else if (lines == 0 && mine.len > 0) {
@@ -654,6 +655,35 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	p->saves_due++;
 }
 
+/* What others had used, and the clock of its group: it was written down. */
+static void replay_shared(struct agent *a, struct agent_shared *out)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e = record_peek(&p->rec);
+	const json_t *list, *one;
+	size_t i;
+
+	list = json_object_get(p->rec.content, "shared");
+	if (e == NULL || e->kind != EVENT_Limit || list == NULL)
+		return;
+	json_array_foreach(list, i, one)
+	{
+		const char *name = json_get_str(one, "limit");
+
+		for (unsigned s = 0; name != NULL && s < AGENT_NSHARES; s++) {
+			if (strcmp(agent_share_names[s], name) != 0)
+				continue;
+			out->near |= 1u << s;
+			out->of[s].used =
+				json_get_fixed(one, "used", s == SHARE_GROUP_TIME ? 3 : 4, 0);
+			out->of[s].limit =
+				json_get_fixed(one, "of", s == SHARE_GROUP_TIME ? 3 : 4, 0);
+		}
+	}
+	out->last = json_get_bool(p->rec.content, "last", false);
+	record_take(&p->rec);
+}
+
 const struct agent_io replay_io = {
 	.now = replay_now,
 	.wake_at = replay_wake_at,
@@ -670,4 +700,5 @@ const struct agent_io replay_io = {
 	.compact = replay_compact,
 	.ask = replay_ask,
 	.ask_end = replay_ask_end,
+	.shared = replay_shared,
 };

@@ -229,6 +229,7 @@ static void end_interrupted(struct carry *c, const char *why)
 	r->interrupted = true;
 	r->cut = (struct usage){.cost_microusd = -1};
 	agent_restore(&r->agent, &c->past);
+	c->past.repeats = NULL; /* taken */
 	agent_interrupted(&r->agent, NULL, why);
 }
 
@@ -245,6 +246,7 @@ static int take_up(struct supervisor *sup, const struct catalog_row *row, struct
 	r->spawned_wall_ms = row->started_ms;
 	r->request_bytes = (int64_t)m->body.len;
 	r->messages_from = m->info.cut_at;
+	r->message_lines = jsonl_count(m->file, m->len);
 	hash_sha256_init(&r->prefix);
 	hash_sha256_add(&r->prefix, m->body.data ? m->body.data : "", m->body.len);
 	*out = r;
@@ -295,6 +297,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	}
 	if (c) {
 		infer_money_settle(r);
+		infer_money_seen(sup, c->last_ms);
 		group_seen(r, c->last_ms);
 	}
 	carry_free(c);

@@ -33,7 +33,7 @@ static void write_caveats(struct jw *w, const struct run *r, const struct agent_
 	json_t *list;
 
 	snprintf(text, sizeof(text), "%s was overloaded: %s went on in its place",
-		 r->first_model ? r->first_model : "", r->spec->model.id);
+		 r->first_model ? r->first_model : "", r->spec->model->id);
 	list = r->first_model ? json_parse(own, strlen(own), NULL) : NULL;
 	buf_init(&all, 1u << 20);
 	if (list && json_array_append_new(list, json_string(text)) == 0 &&
@@ -71,7 +71,7 @@ int result_encode(struct buf *out, const struct run *r, const struct agent_end *
 		jw_fixed(&w, "cost_cents", run_cost(r), 4);
 	jw_fixed(&w, "duration_seconds", run_elapsed_ms(r), 3);
 	jw_int(&w, "iterations", r->agent.iteration);
-	jw_str(&w, "model", r->spec->model.id);
+	jw_str(&w, "model", r->spec->model->id);
 	jw_str(&w, "trace_id", r->trace.text);
 	if (e && buf_check(&e->citations) == 0 && e->citations.len)
 		jw_raw(&w, "citations", e->citations.data, e->citations.len);

@@ -4,7 +4,8 @@
  * conversation that no service would take is refused here, before anybody pays.
  *
  * A fork from an earlier call has the lines that this call was sent; they are found
- * by replaying the run up to there.
+ * by replaying the run up to there. All of this is done on a pool thread, before the
+ * run is spawned (ava/resume.c).
  *
  * What can fail: the file (pruned, damaged), a model that is spoken to in another
  * way, memory. */
@@ -90,7 +91,7 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 {
 	const json_t *tools = json_object_get(was, "tools");
 	const char *model = json_get_str(was, "model");
-	bool same = model && strcmp(model, s->model.id) == 0 &&
+	bool same = model && strcmp(model, s->model->id) == 0 &&
 		    json_array_size(tools) == s->agent.ntools &&
 		    json_get_bool(was, "thinking", false) == s->thinking;
 
@@ -135,7 +136,7 @@ static int add_notice(const struct run_spec *s, struct buf *out)
 	buf_init(&text, 4096);
 	rv = notice_format(&text, says);
 	if (rv == 0)
-		rv = s->model.dialect->encode_user(out, text.data, text.len);
+		rv = s->model->dialect->encode_user(out, text.data, text.len);
 	buf_fini(&text);
 	return rv == 0 ? buf_addc(out, '\n') : rv;
 }
@@ -149,22 +150,19 @@ static int count_result(size_t k, const char *text, size_t len, bool is_error, v
 }
 
 /* The request that it makes, as it will be sent: valid, hashed, its results counted. */
-static int take_request(struct run *r, const struct buf *file, unsigned *results,
-			struct ava_error *err)
+static int take_request(const struct dialect *d, struct resumed *r, struct ava_error *err)
 {
-	const struct dialect *d = r->spec->model.dialect;
 	struct messages_info info;
 	struct buf body;
 	int rv;
 
 	buf_init(&body, FILE_MAX);
-	*results = 0;
-	rv = messages_request(&body, file->data, file->len, &info, err);
+	rv = messages_request(&body, r->lines.data, r->lines.len, &info, err);
 	if (rv == 0)
 		rv = d->check(body.data + info.head_len, body.len - info.head_len, err);
 	if (rv == 0)
 		rv = d->results(body.data + info.head_len, body.len - info.head_len, count_result,
-				results, err);
+				&r->results, err);
 	if (rv == 0) {
 		r->request_bytes = (int64_t)body.len;
 		hash_sha256_init(&r->prefix);
@@ -174,51 +172,88 @@ static int take_request(struct run *r, const struct buf *file, unsigned *results
 	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;
 }
 
-static int same_dialect(const struct run *r, const json_t *line, struct ava_error *err)
+static int same_dialect(const struct run_spec *s, const json_t *line, struct ava_error *err)
 {
 	const char *was = json_get_str(json_object_get(line, "spec"), "dialect");
 
-	if (was && strcmp(was, r->spec->model.dialect->name) == 0)
+	if (was && strcmp(was, s->model->dialect->name) == 0)
 		return 0;
 	return err_set(err, AVA_EUNSUPPORTED,
 		       "run %s spoke with its model in the form \"%.20s\", %s needs \"%s\": resume "
 		       "it with a model of the same kind",
-		       r->spec->resumed_from, was ? was : "", r->spec->model.id,
-		       r->spec->model.dialect->name);
+		       s->resumed_from, was ? was : "", s->model->id, s->model->dialect->name);
+}
+
+static int make_lines(const struct run_spec *s, const char *file, size_t len, struct resumed *r,
+		      struct ava_error *err)
+{
+	json_t *line = NULL;
+	int rv = parse_spec(file, len, &line, err);
+
+	if (rv == 0)
+		rv = same_dialect(s, line, err);
+	if (rv == 0)
+		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
+	if (rv == 0) {
+		rv = keep_head(s, line, &r->lines);
+		copy_lines(&r->lines, file, len);
+	}
+	if (rv == 0)
+		rv = add_notice(s, &r->lines);
+	if (rv == 0)
+		rv = buf_check(&r->lines);
+	json_decref(line);
+	return rv;
+}
+
+int resume_prepare(int root_fd, const struct run_spec *s, struct resumed **out,
+		   struct ava_error *err)
+{
+	struct resumed *r = calloc(1, sizeof(*r));
+	char *file = NULL;
+	size_t len = 0;
+	int rv = r ? 0 : AVA_ENOMEM;
+
+	if (rv == 0) {
+		buf_init(&r->lines, FILE_MAX);
+		rv = read_file(root_fd, s->resumed_from, &file, &len, err);
+	}
+	if (rv == 0 && s->resumed_call > 0)
+		rv = replay_seek(root_fd, s->resumed_from, (int)s->resumed_call, &len, err);
+	if (rv == 0)
+		rv = make_lines(s, file, len, r, err);
+	if (rv == 0)
+		rv = take_request(s->model->dialect, r, err);
+	free(file);
+	if (rv == 0) {
+		*out = r;
+		return 0;
+	}
+	resumed_free(r);
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
+}
+
+void resumed_free(struct resumed *r)
+{
+	if (!r)
+		return;
+	buf_fini(&r->lines);
+	free(r);
 }
 
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err)
 {
-	char *file = NULL;
-	json_t *line = NULL;
-	struct buf all;
-	size_t len = 0;
-	int rv = read_file(r->outbox.lb->root_fd, r->spec->resumed_from, &file, &len, err);
+	struct resumed *from = r->spec->resumed;
+	int rv;
 
-	buf_init(&all, FILE_MAX);
-	if (rv == 0 && r->spec->resumed_call > 0)
-		rv = replay_seek(r->outbox.lb->root_fd, r->spec->resumed_from,
-				 (int)r->spec->resumed_call, &len, err);
-	if (rv == 0)
-		rv = parse_spec(file, len, &line, err);
-	if (rv == 0)
-		rv = same_dialect(r, line, err);
-	if (rv == 0)
-		rv = spec_line(r->spec, &all, &r->request_bytes, &r->prefix);
-	if (rv == 0) {
-		rv = keep_head(r->spec, line, &all);
-		copy_lines(&all, file, len);
-	}
-	if (rv == 0)
-		rv = add_notice(r->spec, &all);
-	if (rv == 0)
-		rv = buf_check(&all);
-	if (rv == 0)
-		rv = take_request(r, &all, results, err);
-	if (rv == 0)
-		rv = buf_add(out, all.data, all.len);
-	json_decref(line);
-	buf_fini(&all);
-	free(file);
+	if (!from)
+		return err_set(err, AVA_EINVAL, "run %s cannot be resumed in company",
+			       r->spec->resumed_from);
+	r->request_bytes = from->request_bytes;
+	r->prefix = from->prefix;
+	*results = from->results;
+	rv = buf_add(out, from->lines.data, from->lines.len);
+	r->spec->resumed = NULL;
+	resumed_free(from);
 	return rv;
 }

@@ -14,6 +14,7 @@
 #include "subagent/infer.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
@@ -53,7 +54,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	r->cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
 	buf_init(&r->artifacts, 1u << 20);
 	r->timer = os_timer_new(sup->loop, run_timer, r);
-	if (!r->timer || infer_init(r) != 0) {
+	if (!r->timer) {
 		run_fini(r);
 		return AVA_ENOMEM;
 	}
@@ -69,6 +70,7 @@ void run_fini(struct run *r)
 	group_leave(r);
 	agent_fini(&r->agent);
 	person_free(r);
+	run_checkpoints_free(r);
 	ending_free(r);
 	draft_free(r->draft);
 	outbox_fini(&r->outbox);

@@ -1,5 +1,4 @@
-/* One run in this process: the machine and what the real world keeps beside it; not
- * its conversation. */
+/* One run in this process: the machine, what the real world keeps beside it. */
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
@@ -45,6 +44,7 @@ struct run {
 	struct run *next;              /* of a chain, until it starts */
 	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;         /* what it asks, what is said to it; or NULL */
+	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
 
 	/* record */
 	struct outbox outbox;
@@ -59,7 +59,7 @@ struct run {
 
 	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; a local model's delay */
+	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; of its calls, or NULL */
 	struct infer_job *job;                   /* model call in flight, at the gate or parked */
 	struct budget_hold hold;                 /* money of the call under way (infer_money.c) */
 	int64_t counted_microusd;                /* of its totals, in the budgets of `hold` */
@@ -75,7 +75,7 @@ struct run {
 	uint64_t request_seen[8];     /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
 	bool turn_open, wordless; /* calls without a results line; no message after the head */
-	uint32_t *calls_before;   /* by iteration: calls in earlier turns; owned */
+	uint32_t message_lines, *calls_before; /* of its file; in turns before each iteration */
 	int32_t calls_cap, calls_at;
 	unsigned busy;       /* jobs and tool calls that still point here */
 	struct tool_env env; /* cwd_fd is owned */
@@ -91,7 +91,7 @@ struct run {
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	struct buf artifacts;                 /* JSON strings joined by commas */
 	bool interrupted, unnoted;   /* by a crash: it is only ended; it goes on, not yet written */
-	bool abandoned;              /* the process stops: its machine does not go on */
+	bool abandoned, forgetful;   /* its process stops; it is carried on, not knowing all */
 	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
 	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };

@@ -93,13 +93,6 @@ static void read_tale(struct tale *t, const char *id, const char *data, size_t l
 	}
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-	const char *s = json_get_str(o, key);
-
-	return s ? s : "";
-}
-
 static void fill_totals(struct catalog_totals *out, const json_t *t)
 {
 	out->input_tokens = json_get_int(t, "inputTokens", 0);
@@ -118,12 +111,13 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id)
 		.kind = CATALOG_SPAWN,
 		.status = AVA_STARTING,
 		.id = id,
-		.trace_id = str(t->spawn, "traceId"),
-		.session_id = str(t->spawn, "sessionId"),
-		.user_id = str(t->spawn, "userId"),
-		.role = str(o, "role"),
-		.model = str(o, "model"),
-		.origin = str(o, "origin"),
+		.trace_id = json_str(t->spawn, "traceId"),
+		.session_id = json_str(t->spawn, "sessionId"),
+		.user_id = json_str(t->spawn, "userId"),
+		.role = json_str(o, "role"),
+		.model = json_str(o, "model"),
+		.origin = json_str(o, "origin"),
+		.group_id = json_str(o, "groupId"),
 		.started_ms = t->spawned_ms,
 		.ended_ms = -1,
 		.bytes = t->bytes,
@@ -138,7 +132,7 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id)
 	row.status = AVA_ERROR;
 	row.ended_ms = t->ended_ms;
 	for (int i = 0; i < AVA_NSTATUSES; i++)
-		if (strcmp(ava_status_name((enum ava_status)i), str(o, "status")) == 0)
+		if (strcmp(ava_status_name((enum ava_status)i), json_str(o, "status")) == 0)
 			row.status = (enum ava_status)i;
 	fill_totals(&row.totals, json_object_get(o, "totals"));
 	draft_catalog(d, &row);

@@ -13,7 +13,10 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/schema.h"
+#include "provider/model_share.h"
+#include "subagent/resume.h"
 #include "subagent/spec_ask.h"
+#include "subagent/spec_model.h"
 
 static const struct preset {
 	const char *name;
@@ -31,13 +34,23 @@ void spec_free(struct run_spec *s)
 	if (!s)
 		return;
 	json_decref(s->output_schema);
+	model_unshare(s->shared);
+	resumed_free(s->resumed);
 	arena_fini(&s->mem);
+	free(s->config);
 	free(s);
 }
 
 static const char *keep(struct run_spec *s, const char *text)
 {
-	return text ? arena_copy(&s->mem, text, strlen(text)) : arena_copy(&s->mem, "", 0);
+	return text && *text ? arena_copy(&s->mem, text, strlen(text)) : "";
+}
+
+static int room_for_tools(struct run_spec *s, size_t n, struct ava_error *err)
+{
+	s->tools = arena_get(&s->mem, (n + 1) * sizeof(*s->tools));
+	s->agent.tools = s->tools;
+	return s->tools ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 /* As `keep`, without the secrets in it: it goes to models and to the disk. */
@@ -129,11 +142,11 @@ static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_er
 			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
 			       "the cost "
 			       "limit out (tokens hold it) or use another model",
-			       r->model.id);
+			       r->model->id);
 	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
 		return err_set(err, AVA_EINVAL,
 			       "a cost limit of 0 allows free models only, and %s is not free",
-			       r->model.id);
+			       r->model->id);
 	return 0;
 }
 
@@ -144,6 +157,8 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	const struct tool *have[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), kept = 0;
 
+	if (room_for_tools(r, n, err) != 0)
+		return AVA_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
 		bool wanted = !s->tools || (have[i]->flags & TOOL_ENDS);
 
@@ -163,7 +178,6 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
 				       r->role->name, s->tools[k]);
 	}
-	r->agent.tools = r->tools;
 	r->agent.ntools = kept;
 	return 0;
 }
@@ -256,7 +270,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_str(w, "role", r->role->name);
 	jw_str(w, "task", r->task);
 	jw_str(w, "context", r->context);
-	jw_str(w, "model", r->model.id);
+	jw_str(w, "model", r->model->id);
 	jw_str(w, "cwd", r->cwd);
 	jw_array(w, "tools");
 	for (unsigned i = 0; i < r->agent.ntools; i++)
@@ -305,8 +319,7 @@ static int seal_config(struct run_spec *r, struct ava_error *err)
 	jw_object(&w, NULL);
 	write_config(&w, r);
 	jw_end(&w);
-	r->config = buf_check(&b) == 0 ? arena_copy(&r->mem, b.data, b.len) : NULL;
-	r->config_len = b.len;
+	r->config = buf_take(&b, &r->config_len);
 	buf_fini(&b);
 	if (!r->config)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -323,7 +336,7 @@ static struct run_spec *spec_new(void)
 	if (!r)
 		return NULL;
 	arena_init(&r->mem, 16u << 20);
-	r->mem.chunk = 512; /* it is kept as long as the run waits */
+	r->mem.chunk = 256; /* it is kept as long as the run waits */
 	r->operating = prompt_operating_text();
 	r->group.id = "";
 	r->resumed_from = "";
@@ -370,16 +383,17 @@ static int take_strings(struct run_spec *r, const struct op_spawn *s, const stru
 
 static void facts_from_model(struct run_spec *r)
 {
-	r->agent.price = r->model.price;
-	r->agent.max_output = r->model.max_output;
-	r->agent.can_force = r->model.dialect->can_force;
-	r->agent.window = r->model.dialect->answer ? 0 : r->model.context;
+	r->agent.price = r->model->price;
+	r->agent.max_output = r->model->max_output;
+	r->agent.can_force = r->model->dialect->can_force;
+	r->agent.window = r->model->dialect->answer ? 0 : r->model->context;
 }
 
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err)
 {
 	struct run_spec *r = NULL;
+	struct model m;
 	int rv = spec_check(s, redact, err);
 
 	if (rv != 0)
@@ -396,7 +410,9 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		model = s->model && *s->model ? s->model : r->role->model;
 	else if (s->model && *s->model)
 		model = s->model;
-	rv = model_resolve(model, &r->model, NULL, err);
+	rv = model_resolve(model, &m, NULL, err);
+	if (rv == 0)
+		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
 		rv = take_limits(r, s, set, err);
 	if (rv == 0)
@@ -445,6 +461,7 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 		.origin = "ava",
 	};
 	struct run_spec *r = spec_new();
+	struct model m;
 	int rv;
 
 	if (!r)
@@ -452,15 +469,19 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 	r->role = t->role;
 	rv = take_strings(r, &s, NULL, err);
 	if (rv == 0)
-		rv = t->restored ? model_restore(t->model, &r->model, err)
-				 : model_resolve(t->model ? t->model : t->role->model, &r->model,
-						 NULL, err);
+		rv = t->restored
+			     ? model_restore(t->model, &m, err)
+			     : model_resolve(t->model ? t->model : t->role->model, &m, NULL, err);
+	if (rv == 0)
+		rv = spec_set_model(r, &m, err);
 	if (rv != 0)
 		goto fail;
 	r->system = keep(r, t->system);
-	r->operating = fits_window(t->operating, &r->model) ? t->operating : t->operating_brief;
+	r->operating = fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
+	rv = room_for_tools(r, t->ntools, err);
+	if (rv != 0)
+		goto fail;
 	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
-	r->agent.tools = r->tools;
 	r->agent.ntools = t->ntools;
 	facts_from_model(r);
 	r->agent.can_force = false;
@@ -481,6 +502,8 @@ static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_
 	const json_t *list = json_object_get(config, "tools"), *v;
 	size_t i;
 
+	if (room_for_tools(r, MIN(json_array_size(list), ROLE_MAX_TOOLS), err) != 0)
+		return AVA_ENOMEM;
 	json_array_foreach(list, i, v)
 	{
 		const struct tool *t = json_is_string(v) ? tool_find(json_string_value(v)) : NULL;
@@ -490,7 +513,6 @@ static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_
 				       json_is_string(v) ? json_string_value(v) : "?");
 		r->tools[r->agent.ntools++] = t;
 	}
-	r->agent.tools = r->tools;
 	return 0;
 }
 
@@ -526,10 +548,11 @@ static void limits_from_json(struct run_spec *r, const json_t *config)
 }
 
 /* What was quoted stays true, whatever the tables say by now. */
-static void facts_from_json(struct run_spec *r, const json_t *o)
+static int facts_from_json(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
 	const json_t *price = json_object_get(o, "price");
 	const char *drop = json_get_str(o, "drop");
+	struct model m = *r->model;
 
 	if (price)
 		r->agent.price = (struct agent_price){
@@ -540,8 +563,10 @@ static void facts_from_json(struct run_spec *r, const json_t *o)
 		};
 	r->agent.max_output = json_get_int(o, "maxOutput", r->agent.max_output);
 	r->agent.window = json_get_int(o, "window", r->agent.window);
-	if (drop)
-		snprintf(r->model.drop, sizeof(r->model.drop), "%s", drop);
+	if (!drop)
+		return 0;
+	snprintf(m.drop, sizeof(m.drop), "%s", drop);
+	return spec_set_model(r, &m, err);
 }
 
 int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
@@ -552,16 +577,16 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 	struct model m;
 	int rv = id ? model_restore(id, &m, err) : 0;
 
-	if (rv == 0 && id && m.dialect != r->model.dialect)
+	if (rv == 0 && id && m.dialect != r->model->dialect)
 		rv = err_set(err, AVA_ECORRUPT, "%.100s is no model of the dialect %s", id,
-			     r->model.dialect->name);
+			     r->model->dialect->name);
+	if (rv == 0 && id)
+		rv = spec_set_model(r, &m, err);
 	if (rv != 0)
 		return rv;
-	if (id) {
-		r->model = m;
+	if (id)
 		facts_from_model(r);
-	}
-	facts_from_json(r, o);
+	rv = facts_from_json(r, o, err);
 	if (limits) /* raised by a person (over_limit.c) */
 		r->agent.limits = (struct agent_limits){
 			.time_ms = json_get_fixed(limits, "seconds", 3, l->time_ms),
@@ -569,7 +594,7 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 			.tokens = json_get_int(limits, "tokens", l->tokens),
 			.iterations = (int32_t)json_get_int(limits, "iterations", l->iterations),
 		};
-	return 0;
+	return rv;
 }
 
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
@@ -589,6 +614,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		.user_id = user_id,
 	};
 	struct run_spec *r = spec_new();
+	struct model m;
 	int rv;
 
 	if (!r)
@@ -601,7 +627,9 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 	}
 	rv = take_strings(r, &s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
-		rv = model_restore(model, &r->model, err);
+		rv = model_restore(model, &m, err);
+	if (rv == 0)
+		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
 		rv = tools_from_json(r, config, err);
 	if (rv == 0)
@@ -614,8 +642,9 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 		goto fail;
 	limits_from_json(r, config);
 	facts_from_model(r);
-	facts_from_json(r, config);
-	rv = spec_group_from_json(r, config, err);
+	rv = facts_from_json(r, config, err);
+	if (rv == 0)
+		rv = spec_group_from_json(r, config, err);
 	if (rv == 0)
 		rv = seal_config(r, err);
 	if (rv != 0)
@@ -652,10 +681,10 @@ static int render_head(const struct run_spec *r, struct buf *head,
 		       char prompt_hash[HASH_HEX_LEN + 1])
 {
 	struct dialect_spec d = {
-		.model = r->model.id,
+		.model = r->model->id,
 		.tools = r->tools,
 		.ntools = r->agent.ntools,
-		.model_facts = &r->model,
+		.model_facts = r->model,
 		.thinking = r->thinking,
 	};
 	struct buf system;
@@ -666,7 +695,7 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	if (rv == 0) {
 		hash_sha256_hex(r->operating, strlen(r->operating), prompt_hash);
 		d.system = system.data;
-		rv = r->model.dialect->encode_head(head, &d);
+		rv = r->model->dialect->encode_head(head, &d);
 	}
 	buf_fini(&system);
 	return rv;
@@ -688,7 +717,7 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_object(&w, NULL);
 	jw_object(&w, "spec");
 	jw_int(&w, "machine", MACHINE_VERSION);
-	jw_str(&w, "dialect", r->model.dialect->name);
+	jw_str(&w, "dialect", r->model->dialect->name);
 	write_config(&w, r);
 	jw_bool(&w, "canForce", r->agent.can_force);
 	jw_str(&w, "configHash", r->hash);
@@ -713,7 +742,7 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 
 	buf_init(&line, 4u << 20);
 	if (rv == 0)
-		rv = r->model.dialect->encode_user(&line, r->task, strlen(r->task));
+		rv = r->model->dialect->encode_user(&line, r->task, strlen(r->task));
 	if (rv == 0) {
 		buf_add(out, line.data, line.len);
 		rv = buf_addc(out, '\n');
@@ -724,42 +753,17 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	return rv;
 }
 
-/* Cost limits were confirmed for a model whose price is known. */
-static bool affordable(const struct run_spec *r, const struct model *m)
-{
-	const struct agent_price *was = &r->agent.price, *is = &m->price;
-
-	if (r->agent.limits.cost_microusd == 0)
-		return is->input == 0 && is->output == 0;
-	return was->input < 0 || (is->input >= 0 && is->output >= 0);
-}
-
-bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
-{
-	size_t n = 0;
-	const char *const *ids = model_fallback(&n);
-
-	while (*at < n) {
-		const char *id = ids[(*at)++];
-
-		if (model_resolve(id, out, NULL, NULL) == 0 && out->dialect == r->model.dialect &&
-		    strcmp(out->id, r->model.id) != 0 && affordable(r, out))
-			return true;
-	}
-	return false;
-}
-
 int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 {
-	struct model before = r->model;
+	const struct model *before = r->model;
 	char prompt_hash[HASH_HEX_LEN + 1];
 	struct buf head;
 	struct jw w;
-	int rv;
+	int rv = spec_set_model(r, m, NULL);
 
 	buf_init(&head, 8u << 20);
-	r->model = *m;
-	rv = render_head(r, &head, prompt_hash);
+	if (rv == 0)
+		rv = render_head(r, &head, prompt_hash);
 	if (rv == 0) {
 		jw_init(&w, line);
 		jw_object(&w, NULL);

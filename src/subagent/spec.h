@@ -19,6 +19,7 @@
 #include "subagent/spec_group.h"
 
 struct redact;
+struct resumed;
 struct settings;
 struct ava_error;
 
@@ -37,6 +38,7 @@ struct op_spawn {
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
+	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
 	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
 };
 
@@ -49,10 +51,11 @@ struct run_spec {
 	const struct role *role;
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
-	const char *resumed_from; /* the run that it goes on from; "": none */
-	struct model model;
+	const char *resumed_from;           /* the run that it goes on from; "": none */
+	const struct model *model, *shared; /* spec_set_model; the first one, counted */
+	struct resumed *resumed; /* what it then begins with, until it is spawned; owned */
 	struct agent_spec agent;
-	const struct tool *tools[ROLE_MAX_TOOLS], *ask_before[ROLE_MAX_TOOLS];
+	const struct tool **tools, **ask_before; /* as many as `agent` says; ROLE_MAX_TOOLS */
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
@@ -62,7 +65,7 @@ struct run_spec {
 	json_t *output_schema; /* owned; NULL: any output */
 	const char *system;    /* rendered already; NULL: the template of its role */
 	const char *operating; /* the runtime's own part of it, at its end */
-	const char *config;    /* canonical JSON */
+	char *config;          /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -80,9 +83,9 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 /* What an amendment line changes: {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
+void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
 /* The request alone, as spec_build checks it first. */
 int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava_error *err);
-
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
 	const struct role *role;
@@ -100,20 +103,18 @@ struct op_talk {
  * moves them. AVA_EINVAL, AVA_EUNSUPPORTED (the model), AVA_ENOMEM. */
 int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err);
 
-/* First lines of messages.jsonl: the spec line and the first user line, each
- * with \n; *request_bytes = head and first lines. `hash` takes in what the
- * request begins with (head, first line). */
+/* First lines of messages.jsonl: the spec line and the first user line, each with \n;
+ * *request_bytes = head and first lines; `hash` takes in what the request begins with.
+ * spec_line: the spec line alone, no message follows yet. */
 int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 		  struct hash_sha256 *hash);
+int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
+	      struct hash_sha256 *hash);
 /* The next of models.fallback, from the *at-th, that can be called as this run
  * is: its dialect, with a key, and held by the same limits. false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
-/* The spec line alone: no message follows yet. */
-int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
-	      struct hash_sha256 *hash);
-/* From now on another model, whose dialect is the same: *s speaks to it, and
- * the amendment line (with \n) that says so is appended. On error nothing
- * changed. */
+/* From now on another model of the same dialect; the amendment line (with \n) that
+ * says so is appended. On error nothing changed. */
 int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
 
 #endif

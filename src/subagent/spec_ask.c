@@ -25,8 +25,13 @@ static int add(struct run_spec *r, const char *name, struct ava_error *err)
 		return err_set(err, AVA_EINVAL, "ask_before: there is no tool %.60s", name);
 	if (t->flags & (TOOL_ENDS | TOOL_ASKS))
 		return err_set(err, AVA_EINVAL, "ask_before: %s needs no yes", name);
-	if (has(r->tools, r->agent.ntools, t) && !has(r->ask_before, r->agent.nask_before, t))
-		r->ask_before[r->agent.nask_before++] = t;
+	if (!has(r->tools, r->agent.ntools, t) || has(r->ask_before, r->agent.nask_before, t))
+		return 0;
+	if (!r->ask_before)
+		r->ask_before = arena_get(&r->mem, r->agent.ntools * sizeof(*r->ask_before));
+	if (!r->ask_before)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->ask_before[r->agent.nask_before++] = t;
 	return 0;
 }
 

@@ -86,10 +86,10 @@ int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava
 	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
 		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
 	if (s->resume_call < 0 || s->resume_call > INT32_MAX ||
-	    (s->resume_call > 0 && (!s->resume || !*s->resume)))
+	    ((s->resume_call > 0 || s->resume_at) && (!s->resume || !*s->resume)))
 		return err_set(err, AVA_EINVAL,
-			       "from must be the number of a model call, from 1, of the run that "
-			       "is resumed");
+			       "from must be the number of a model call, from 1, or a checkpoint "
+			       "of the run that is resumed");
 	if (s->on_limit && strcmp(s->on_limit, "ask") != 0 && strcmp(s->on_limit, "stop") != 0)
 		return err_set(err, AVA_EINVAL, "on_limit is \"%.40s\"; it must be stop or ask",
 			       s->on_limit);

@@ -42,7 +42,7 @@ int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_e
 		return err_set(err, AVA_EINVAL,
 			       "the price of %.100s is unknown, so the cost limit of a group "
 			       "cannot be kept: leave it out or use another model",
-			       r->model.id);
+			       r->model->id);
 	r->group = *g;
 	r->group.id = arena_copy(&r->mem, g->id, strlen(g->id));
 	r->group.then = g->then ? arena_copy(&r->mem, g->then, strlen(g->then)) : NULL;

@@ -30,6 +30,7 @@ void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t toke
 		*s = (struct spend){0};
 		memcpy(s->day, day, sizeof(day));
 	}
+	s->newest_ms = ended_ms > s->newest_ms ? ended_ms : s->newest_ms;
 	s->microusd = sum(s->microusd, microusd);
 	s->tokens = sum(s->tokens, tokens);
 	s->runs++;

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct spend {
-	char day[11]; /* "2026-11-21"; "": none yet */
+	char day[11];      /* "2026-11-21"; "": none yet */
+	int64_t newest_ms; /* end of the newest run of that day; 0: none yet */
 	int64_t microusd, tokens;
 	uint64_t runs, uncosted; /* of them with calls of unknown price */
 };

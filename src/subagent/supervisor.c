@@ -17,6 +17,7 @@
 #include "subagent/infer_lines.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/world.h"
@@ -169,6 +170,7 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
+	r->message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
 	if (results > 0) { /* of the run before: read_result must not count them as its own */
 		snprintf(text, sizeof(text), "%u", results);
@@ -223,6 +225,7 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 void supervisor_start(struct run *r)
 {
 	r->durable = true;
+	spec_forget_config(r->spec);
 	world_activity(r, "Waiting for a slot");
 	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->request_bytes);
 	group_run_starts(r);
@@ -233,6 +236,7 @@ void supervisor_start(struct run *r)
 
 void supervisor_carry_on(struct run *r)
 {
+	spec_forget_config(r->spec);
 	world_activity(r, "Waiting for a slot");
 	world_wake(r);
 }
@@ -392,7 +396,7 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.trace_id = r->trace.text,
 		.role = s->role->name,
 		.task = s->task,
-		.model = s->model.id,
+		.model = s->model->id,
 		.stop_reason = r->done ? a->stop_reason : "",
 		.session_id = s->session_id,
 		.user_id = s->user_id,

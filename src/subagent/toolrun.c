@@ -48,7 +48,7 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	int32_t it = r->agent.iteration;
 
 	if (it + 2 > r->calls_cap) {
-		int32_t cap = MAX(32, (it + 2) * 2);
+		int32_t cap = MAX(8, (it + 2) * 2);
 		uint32_t *grown = realloc(r->calls_before, (size_t)cap * sizeof(*grown));
 
 		if (!grown)
@@ -106,8 +106,8 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	buf_init(&body, 256u << 20);
 	rv = messages_said(&body, file, len, err); /* as it was, whatever was taken out since */
 	if (rv == 0)
-		rv = r->spec->model.dialect->results(body.data ? body.data : "", body.len,
-						     fetch_each, f, err);
+		rv = r->spec->model->dialect->results(body.data ? body.data : "", body.len,
+						      fetch_each, f, err);
 	buf_fini(&body);
 	free(file);
 	return MIN(rv, 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/words.h"
 #include "base/clock.h"
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
@@ -17,6 +18,7 @@
 #include "subagent/carry.h"
 #include "subagent/record.h"
 #include "subagent/room.h"
+#include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
 
 static struct run *run_of(struct agent *a)
@@ -51,6 +53,7 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 		world_wake(r);
 		return;
 	}
+	r->message_lines += run_checkpoint_lines(r, d);
 	outbox_put(&r->outbox, d, level, done, r);
 }
 
@@ -120,6 +123,7 @@ static void world_slot_drop(struct agent *a)
 	struct run *r = run_of(a);
 
 	supervisor_slot_drop(r);
+	infer_wait_long(r);
 	if (r->env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
 	close(r->env.cwd_fd); /* it may wait for days */
@@ -165,27 +169,40 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	return added;
 }
 
-#define NOTICES_MAX (AGENT_NRESOURCES + 4) /* of the machine's */
-
 /* The line of a turn's results: behind them its notices, then what people said. */
 static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
 			    unsigned nnotices)
 {
-	const char *all[NOTICES_MAX + PERSON_SAID_MAX];
+	const char *all[WORDS_NOTICES + PERSON_SAID_MAX];
 	struct buf line;
 	int64_t added;
 	unsigned n;
 	int rv;
 
-	assert(nnotices <= NOTICES_MAX);
+	assert(nnotices <= WORDS_NOTICES);
 	for (n = 0; n < nnotices; n++)
 		all[n] = notices[n];
 	n += person_notices(r, all + n);
 	buf_init(&line, 32u << 20);
-	rv = r->spec->model.dialect->encode_results(&line, t, all, n);
+	rv = r->spec->model->dialect->encode_results(&line, t, all, n);
 	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
 	buf_fini(&line);
 	return added;
+}
+
+/* What the model is told with these results, and nothing else of the record says. */
+static void record_said(struct draft *d, struct run *r, const struct turn *t)
+{
+	const struct agent *a = &r->agent;
+	const char *told = a->odd_replies > 0 ? "\"odd_reply\""
+			   : a->steered       ? "\"steered\""
+			   : a->misfit        ? "\"misfit\""
+					      : "\"nudge\"";
+
+	if (t->ncalls == 0)
+		record_piece(d, r, "told", told);
+	if (a->wrapping || (a->force_submit && (t->ncalls > 0 || a->steered)))
+		record_piece(d, r, "last", a->wrapping ? "\"repeated\"" : "\"limit\"");
 }
 
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
@@ -205,8 +222,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	}
 	if (warned)
 		record_warned(d, r, warned);
-	if (t->ncalls == 0) /* of an empty reply nothing else would say that it was told */
-		record_piece(d, r, "told", a->odd_replies > 0 ? "\"odd_reply\"" : "\"nudge\"");
+	record_said(d, r, t);
 	r->turn_open = false;
 	r->notices = (uint8_t)warned;
 	if (a->steers > 0)
@@ -256,4 +272,5 @@ const struct agent_io world_io = {
 	.ask_end = person_ask_end,
 	.save_end = ending_start,
 	.done = world_done,
+	.shared = infer_money_shared,
 };

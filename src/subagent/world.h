@@ -31,7 +31,8 @@ void world_release(struct run *r);
 int infer_open_folder(struct run *r, struct ava_error *err);
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
-int infer_init(struct run *r); /* the timer of delayed replies; AVA_ENOMEM */
+/* No call is made for long: give back what only calls need. */
+void infer_wait_long(struct run *r);
 /* The runtime stops: what a call in flight had used is written while it is
  * known. The next start would have to guess. */
 void infer_interrupted(struct run *r);

@@ -258,13 +258,21 @@ static void test_steer(void **state)
 	assert_int_equal(ava_steer(w->rt, id.text, "more", NULL, &err), AVA_EEXIST);
 
 	/* One at work: as many as it can hold, and none that is too long. */
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(ava_steer_once(w->rt, slow.text, "r-1", "mind this", NULL, &err),
+				 0);
+	for (int i = 0; i < 15; i++)
 		assert_int_equal(ava_steer(w->rt, slow.text, "mind this", NULL, &err), 0);
 	assert_int_equal(ava_steer(w->rt, slow.text, "and this", NULL, &err), AVA_EBUSY);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(ava_steer(w->rt, slow.text, text, NULL, &err), AVA_EINVAL);
+	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-1", "mind this", NULL, &err), 0);
 	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
+	wait_for(w, slow.text);
+	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-1", "mind this", NULL, &err), 0);
+	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-2", "mind this", NULL, &err),
+			 AVA_EEXIST);
 }
 
 static void test_request_id(void **state)

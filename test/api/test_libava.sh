@@ -27,6 +27,13 @@ examples() # HOW ROOT
 	exits "$1: own_loop ends well" 0
 	equal "$1: both tasks have ended" 2 "$(grep -c ' success: ' "$OUT")"
 
+	run "$EXAMPLES/go_on" "$1" "$2" 'where is the torn tail cut?' "$T/work"
+	exits "$1: go_on ends well" 0
+	contains "$1: it reached its limit" ': iterations_exceeded after 1 calls' "$OUT"
+	contains "$1: its record was checked" 'replays identically' "$OUT"
+	contains "$1: it was quoted" 'Proceed?' "$OUT"
+	contains "$1: and went on to its end" ': success after' "$OUT"
+
 	run "$EXAMPLES/thousand" "$1" "$2" "$RUNS" "$T/work"
 	exits "$1: thousand ends well" 0
 	contains "$1: all of them" "$RUNS started, $RUNS ended, $RUNS with success" "$OUT"

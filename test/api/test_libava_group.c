@@ -1,4 +1,4 @@
-/* Groups through libava's public face, the same program embedded and connected
+/* Groups and checkpoints through libava's public face, the same program embedded and connected
  * ($MODE). */
 #include "unit/unit.h"
 
@@ -17,7 +17,7 @@
 struct world {
 	struct ava_runtime *rt;
 	bool embedded;
-	char dir[256], root[300], work[300];
+	char dir[256], root[300], work[300], slow[320];
 };
 
 static int setup(void **state)
@@ -145,10 +145,40 @@ static void test_group(void **state)
 	assert_non_null(strstr(err.text, "run 2"));
 }
 
+/* A name for where a run is; both kinds of runtime say the same. */
+static void test_checkpoint(void **state)
+{
+	static const char never[] = "{\"text\":\"never said\",\"delay_ms\":600000}\n";
+	struct world *w = *state;
+	struct ava_run_id slow;
+	struct ava_spawn s = {.task = "never ends", .model = w->slow};
+	const struct ava_event *e;
+	struct ava_trace *t;
+	struct ava_error err;
+	size_t n;
+
+	snprintf(w->slow, sizeof(w->slow), "offline:%s/slow.jsonl", w->dir);
+	unit_write(strchr(w->slow, '/'), never, sizeof(never) - 1);
+	assert_int_equal(ava_spawn(w->rt, &s, &slow, &err), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-edit", &err), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-edit", &err), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "2nd", &err), AVA_EINVAL);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, NULL, &err), AVA_EINVAL);
+	assert_int_equal(ava_checkpoint(w->rt, "S-000000", "x", &err), AVA_ENOENT);
+	assert_int_equal(ava_trace_read(&t, w->root, slow.text, NULL, NULL, &err), 0);
+	assert_int_equal(ava_trace_events(t, "Checkpoint", 0, 0, &e, &n, &err), 0);
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(e[0].json, "\"name\":\"before-edit\""));
+	ava_trace_free(t);
+	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "late", &err), AVA_EEXIST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_group, setup, teardown)};
+		cmocka_unit_test_setup_teardown(test_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checkpoint, setup, teardown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

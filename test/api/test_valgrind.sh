@@ -25,6 +25,7 @@ under()
 examples() # HOW ROOT
 {
 	under spawn_and_wait "$1" "$2" 'where is the torn tail cut?' "$T/work"
+	under go_on "$1" "$2" 'where is the torn tail cut?' "$T/work"
 	under progress "$1" "$2" 'where is the torn tail cut?' "$T/work"
 	under own_loop "$1" "$2" "$T/work"
 	under thousand "$1" "$2" 20 "$T/work"

@@ -48,6 +48,10 @@ def until(test):
     return True
 
 
+def logs_of(run):
+    return ava("logs", run, "-n", "20").splitlines()
+
+
 def runs():
     return json.loads(ava("ps", "-a", "--json"))
 
@@ -495,6 +499,30 @@ def test_two():
     check("both leave", one.leave() == 0 and two.leave() == 0)
 
 
+def test_yes():
+    """A yes to a call of a subagent, in words."""
+    spawn = {"role": "code_reviewer", "task": "find parse_header",
+             "ask_before": ["search_codebase"]}
+    t = Terminal("--model", script("yes", [
+        {"tool_calls": [{"name": "spawn_subagent", "args": spawn}]},
+        {"text": "Shall it start?"}, {"text": "It is at work."}, {"text": "I told it."},
+        {"text": "It is done."}, {"text": "Well."}]))
+    t.say("find it")
+    t.see("Shall it start?")
+    t.say("yes")
+    t.see("It is at work.")
+    t.see("Answer with: yes or no, or later /steer S-")
+    run = runs()[0]["subagent_id"]
+    t.say("yes, " + run)
+    t.see("I told it.")
+    t.wait(lambda: until(lambda: runs()[0]["status"] != "waiting"))
+    check("a subagent's call has its yes", any(
+        '"state":"answered"' in line and '"answer":"yes"' in line
+        for line in open(f"{DATA}/logs/subagents/{run}.jsonl", encoding="utf-8")), t.text())
+    ava("cancel", run)
+    check("leaves", t.leave() == 0)
+
+
 # --- terminals that can less
 
 
@@ -512,6 +540,14 @@ def test_narrow():
     check("40 columns: lines end between two words",
           re.search(r"\(S-[0-9a-f]+\)\.\.\.", t.text()) and
           "(offline model, no\n  key and no network)" in t.text(), t.text())
+    t.say("/logs")
+    t.see("SubagentComplete")
+    t.prompt()
+    shown = " ".join(t.text().split())
+    logged = [line.split() for line in logs_of(runs()[0]["subagent_id"])]
+    whole = [words for words in logged if max(map(len, words)) < 28]
+    check("40 columns: lines of a log, too", len(whole) > 3 and
+          all(" ".join(words) in shown for words in whole), (whole, t.text()))
     check("40 columns: updates take one row each",
           all(len(line) <= 40 for line in t.screen.lines()), t.text())
     check("leaves", t.leave() == 0)

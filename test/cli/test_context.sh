@@ -79,7 +79,8 @@ equal 'the service found every request valid' 0 "$(mock /stats | jq .refused)"
 
 # The table says 200,000, the service takes 30,000.
 mock '/stats?clear' >/dev/null
-run over anthropic/claims-much 'turns=28 window=30000'
+halved='turns=28 window=30000 latency=60'
+run over anthropic/claims-much "$halved"
 equal 'a smaller window than told: it ends as it should' success "$(jq -r .status "$T/out.over")"
 equal 'after one refusal' 1 \
 	"$(events over '.eventType == "InferEnd" and .content.errorClass == "context_overflow"')"
@@ -103,6 +104,26 @@ equal 'after kill -9 it comes to its end' success \
 equal 'and room is not made again for what was decided' 1 \
 	"$(events killed '.eventType == "ContextEdit"')"
 equal 'nor was a request refused' 0 "$(mock /stats | jq .refused)"
+
+# The same run as above, killed when room was made after the refusal: what it does
+# then, and when it makes room again, is what it would have done.
+edits_of() { log_of "$1" | jq -c 'select(.eventType == "ContextEdit").content |
+	[.cause, .removed, .summaryLines, .refetched]'; }
+calls_of() { log_of "$1" | jq -r 'select(.eventType == "InferStart").content.callId |
+	split(".")[0]' | uniq; }
+mock '/stats?clear' >/dev/null
+"$AVA" run "Read them all, over. [[mock $halved]]" --model anthropic/claims-much \
+	--role code_reviewer --yes --timeout 300 --background >"$T/started" 2>&1 </dev/null
+grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.again"
+halved() { [ "$(events again '.eventType == "ContextEdit"')" -ge 1 ]; }
+check 'a request is too large in a run that will be cut off' wait_for 120 halved
+kill_daemon
+start_daemon || { result 1 'avad serves once more' || finish; }
+"$AVA" wait --timeout 200 "$(id again)" >/dev/null 2>&1
+equal 'cut off after that it makes room as without' "$(edits_of over)" "$(edits_of again)"
+equal 'and as many calls' "$(calls_of over)" "$(calls_of again)"
+equal 'and is refused once' 1 \
+	"$(events again '.eventType == "InferEnd" and .content.errorClass == "context_overflow"')"
 
 # Nothing is small enough.
 run never anthropic/claims-much 'turns=24 window=200'

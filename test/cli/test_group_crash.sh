@@ -41,7 +41,7 @@ more() { [ "$(stat .requests)" -gt "$1" ] || [ "$(group | jq -r .status)" = ende
 
 kills=0
 while [ $kills -lt 10 ] && [ "$(group | jq -r .status)" != ended ]; do
-	wait_for 60 more $(($(stat .requests) + 10))
+	wait_for 60 more $(($(stat .requests) + 5))
 	kill_daemon
 	kills=$((kills + 1))
 	start_daemon
@@ -66,6 +66,21 @@ equal 'and is told of once' 50 "$(day | jq -r 'select(.eventType == "SubagentCom
 	.content.subagentId' | wc -l)"
 equal 'one Join, with all of them' '[50]' \
 	"$(day | jq -c 'select(.eventType == "Join") | .content.branchCount' | jq -sc .)"
+
+# Each run is told once that the money of all is nearly used up, and makes its last call
+# with submit_result when what is left pays no other one.
+told() { cat "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | jq -r "select(.eventType == \"Limit\" and $1) | .agentId"; }
+told '(.content.shared // [] | map(.limit) | index("group_cost"))' | sort >"$T/near"
+told '.content.last' | sort -u >"$T/last"
+note "told that it is near: $(wc -l <"$T/near"), that it is the last call: $(wc -l <"$T/last")"
+check 'runs were told of it' [ -s "$T/near" ]
+equal 'once each' '' "$(uniq -d "$T/near")"
+status_of() { jq -r --arg id "$1" '.runs[] | select(.subagent_id == $id).status' "$T/group"; }
+equal 'who could make a last call ended with a result' '' "$(while read -r id; do
+	grep -h '"eventType":"InferEnd"' "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" | tail -n 1 >"$T/call"
+	grep -q '"force_submit"' "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" || continue
+	grep -q '"errorClass"' "$T/call" || [ "$(status_of "$id")" = success ] || echo "$id"
+done <"$T/last")"
 
 all_replay 'every run replays identically'
 

@@ -1,15 +1,18 @@
-/* Runs killed at every call that changes the disk, the network or the world: two
- * with a tool that writes to a file outside, one that asks a person. They talk to
- * the strict model service of test/mock, which refuses an invalid request and one
- * that does not extend the last. A child does the work until its k-th such call,
- * where it is gone without a word; a second child carries on what it finds. Then
- * every run has ended as without the kill: the same replies, the same calls; no
- * call was started twice; what was answered was paid once, and only the call in
- * flight was charged an estimate. */
+/* Runs killed at every call that changes the disk, the network or the world: a group
+ * of two with a tool that writes to a file outside, and one that asks a person. They
+ * talk to the strict model service of test/mock, which refuses an invalid request and
+ * one that does not extend the last. A child does the work until its k-th such call,
+ * where it is gone without a word; a second child carries on what it finds, and is
+ * killed as well, at a call that goes through all of them from one k to the next; a
+ * third one finishes. Then every run has ended as without the kills: the same replies,
+ * the same calls; the group was forked and joined once; no call was started twice;
+ * what was answered was paid once, and only the calls in flight were charged an
+ * estimate. */
 #include "unit.h"
 
 #include <ava.h>
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <netinet/in.h>
@@ -26,6 +29,7 @@
 
 #include "agent/tool.h"
 #include "ava/core.h"
+#include "ava/groups.h"
 #include "ava/ops.h"
 #include "ava/steer.h"
 #include "base/clock.h"
@@ -38,7 +42,8 @@
 #include "provider/provider.h"
 #include "subagent/run.h"
 
-/* Each fifth call (AVA_SOAK=1: every one); under a sanitiser fewer. */
+/* Each fifth call (AVA_SOAK=1 or AVA_RESUME_KILL_STEP=1: every one); under a sanitiser
+ * fewer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STEP 37
 #else
@@ -46,6 +51,7 @@
 #endif
 
 #define RUNS        3
+#define GROUPED     2 /* the first ones are of one group */
 #define PATIENCE_MS 240000
 
 /* ---- a world that kills */
@@ -124,7 +130,7 @@ int connect(int fd, const struct sockaddr *to, socklen_t len)
 
 /* ---- a tool that cannot be repeated: a line in a file for each start */
 
-static char counter_path[400];
+static char counter_path[400], said_path[400];
 
 static void counter_start(struct tool_call *c)
 {
@@ -171,9 +177,9 @@ static const char *const plans[RUNS] = {
 
 struct driver {
 	struct core *core;
-	char ids[RUNS][32];
+	char ids[RUNS][32], group[32];
 	int spawned, ended;
-	bool answering;
+	bool answering, heard;
 };
 
 static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
@@ -198,6 +204,20 @@ static void on_result(int rv, const char *json, size_t len, const struct ava_err
 	d->ended++;
 }
 
+/* Said with one request id, however often: on disk it is once. */
+static void say(struct driver *d, const char *run, op_steered_fn done)
+{
+	const struct op_steer s = {
+		.run = run,
+		.text = "yes, go on",
+		.by = "ben",
+		.call_id = "c1.1",
+		.request_id = "yes-1",
+	};
+
+	ops_steer(d->core, &s, done, d);
+}
+
 static void on_steer(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
 {
 	struct driver *d = user;
@@ -208,37 +228,136 @@ static void on_steer(int rv, const struct op_steered *s, const struct ava_error 
 static void see(const struct op_status *s, void *user)
 {
 	struct driver *d = user;
+	int fd;
 
 	if (!s->asks || d->answering)
 		return;
 	d->answering = true;
-	ops_steer(d->core, s->id, "yes, go on", NULL, "ben", on_steer, d);
+	fd = open(said_path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	say(d, s->id, on_steer);
 }
 
-static void ask(struct driver *d, int i, const char *dir, long k)
+static bool log_says(const char *dir, const char *run, const char *text)
 {
-	char task[300], request[40], src[300];
-	struct op_spawn s = {.role = "researcher",
-			     .task = task,
-			     .cwd = src,
-			     .model = "anthropic/claude-haiku-4-5",
-			     .origin = "test",
-			     .session_id = "s1",
-			     .user_id = "ben",
-			     .request_id = request,
-			     .timeout_ms = 3600000,
-			     .max_cost_microusd = 10000000,
-			     .max_tokens = 10000000,
-			     .max_iterations = AVA_DEFAULT};
+	char path[400];
+	size_t len;
+	char *data;
+	bool found;
 
-	snprintf(task, sizeof(task), "Count for number %ld of sort %d. [[mock %s]]", k, i,
+	snprintf(path, sizeof(path), "%s/data/logs/subagents/%s.jsonl", dir, run);
+	data = unit_read(path, &len);
+	found = memmem(data, len, text, strlen(text)) != NULL;
+	free(data);
+	return found;
+}
+
+/* What was said before the process died, and nobody knows whether it was heard: if it
+ * was, it is the answer, else the question may not be open yet. */
+static void on_again(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	const struct driver *d = user;
+
+	if (rv == 0 ? strcmp(s->outcome, "answered") == 0 : rv == AVA_ENOENT && !d->heard)
+		return;
+	fprintf(stderr, "said again: %s\n", rv == 0 ? s->outcome : err->text);
+	_exit(5);
+}
+
+static void on_group(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+{
+	struct driver *d = user;
+
+	if (rv != 0 || p->state != PROPOSAL_CONFIRMED) {
+		fprintf(stderr, "no group: %s\n", rv != 0 ? err->text : "it is not confirmed");
+		_exit(3);
+	}
+	snprintf(d->group, sizeof(d->group), "%s", p->group_id);
+}
+
+static void on_member(const struct op_status *s, void *user)
+{
+	struct driver *d = user;
+
+	if (d->spawned < GROUPED)
+		snprintf(d->ids[d->spawned++], sizeof(d->ids[0]), "%s", s->id);
+}
+
+struct asking { /* strings of one request */
+	char task[300], request[40], src[300];
+};
+
+static struct op_spawn spawn_of(int i, const char *dir, long k, struct asking *a)
+{
+	snprintf(a->task, sizeof(a->task), "Count for number %ld of sort %d. [[mock %s]]", k, i,
 		 plans[i]);
-	snprintf(request, sizeof(request), "r-%d", i);
-	snprintf(src, sizeof(src), "%s/src", dir);
+	snprintf(a->request, sizeof(a->request), "r-%d", i);
+	snprintf(a->src, sizeof(a->src), "%s/src", dir);
+	return (struct op_spawn){.role = "researcher",
+				 .task = a->task,
+				 .cwd = a->src,
+				 .model = "anthropic/claude-haiku-4-5",
+				 .origin = "test",
+				 .session_id = "s1",
+				 .user_id = "ben",
+				 .request_id = a->request,
+				 .timeout_ms = 3600000,
+				 .max_cost_microusd = 10000000,
+				 .max_tokens = 10000000,
+				 .max_iterations = AVA_DEFAULT};
+}
+
+static void ask_group(struct driver *d, const char *dir, long k)
+{
+	struct asking strings[GROUPED];
+	struct op_spawn runs[GROUPED];
+	struct op_group g = {.runs = runs,
+			     .nruns = GROUPED,
+			     .max_cost_microusd = 10000000,
+			     .timeout_ms = 3600000,
+			     .session_id = "s1",
+			     .request_id = "r-group",
+			     .user_id = "ben",
+			     .origin = "test",
+			     .confirm = "never"};
+
+	for (int i = 0; i < GROUPED; i++)
+		runs[i] = spawn_of(i, dir, k, &strings[i]);
+	g.cwd = strings[0].src;
+	ops_propose_group(d->core, &g, on_group, d);
+}
+
+static void ask_alone(struct driver *d, int i, const char *dir, long k)
+{
+	struct asking strings;
+	struct op_spawn s = spawn_of(i, dir, k, &strings);
+
 	ops_spawn(d->core, &s, on_spawn, d);
 }
 
-static int play(const char *dir, long k, bool armed)
+/* The same requests in each life: who was told already hears it again. */
+static void ask_all(struct driver *d, struct os_loop *loop, const char *dir, long k)
+{
+	struct op_group_status status;
+
+	ask_group(d, dir, k);
+	while (!d->group[0])
+		os_loop_step(loop, 5);
+	if (ops_group(d->core, d->group, &status, on_member, d, NULL) != 0 ||
+	    d->spawned != GROUPED) {
+		fprintf(stderr, "of the group %d runs are there\n", d->spawned);
+		_exit(3);
+	}
+	for (int i = GROUPED; i < RUNS; i++) {
+		ask_alone(d, i, dir, k);
+		while (d->spawned == i)
+			os_loop_step(loop, 5);
+	}
+	for (int i = 0; i < RUNS; i++)
+		ops_result(d->core, d->ids[i], PATIENCE_MS, on_result, d);
+}
+
+static int play(const char *dir, long k, long at, bool armed)
 {
 	char root[300];
 	struct settings settings;
@@ -249,21 +368,21 @@ static int play(const char *dir, long k, bool armed)
 
 	snprintf(root, sizeof(root), "%s/data", dir);
 	snprintf(counter_path, sizeof(counter_path), "%s/counter", dir);
+	snprintf(said_path, sizeof(said_path), "%s/said", dir);
 	settings_defaults(&settings);
 	settings.disk_free_min_mb = 0;
 	settings.runs_max = 2;
 	o.loop = os_loop_new(NULL);
 	if (armed)
-		arm(k);
+		arm(at);
 	if (core_open(&d.core, &o, &err) != 0) {
 		fprintf(stderr, "core_open: %s\n", err.text);
 		return 2;
 	}
-	for (int i = 0; i < RUNS; i++) {
-		ask(&d, i, dir, k);
-		while (d.spawned == i)
-			os_loop_step(o.loop, 5);
-		ops_result(d.core, d.ids[i], PATIENCE_MS, on_result, &d);
+	ask_all(&d, o.loop, dir, k);
+	if (access(said_path, F_OK) == 0) {
+		d.heard = log_says(dir, d.ids[RUNS - 1], "\"outcome\":\"answered\"");
+		say(&d, d.ids[RUNS - 1], on_again);
 	}
 	while (d.ended < RUNS && clock_mono_ms() < until) {
 		ops_status(d.core, d.ids[RUNS - 1], see, &d, NULL);
@@ -275,14 +394,14 @@ static int play(const char *dir, long k, bool armed)
 }
 
 /* 0, or what went wrong; -1: it was killed. */
-static int child(const char *dir, long k, bool armed)
+static int child(const char *dir, long k, long at, bool armed)
 {
 	pid_t pid = fork();
 	int status;
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(play(dir, k, armed));
+		_exit(play(dir, k, at, armed));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && armed)
 		return -1;
@@ -359,7 +478,7 @@ struct seen {
 	long k;
 	char id[32];
 	int sort; /* of plans */
-	int replies, cut, calls, results, interrupted, ends, asked, answered;
+	int replies, cut, calls, results, interrupted, ends, answered, said;
 	int64_t exact, estimated, total; /* micro-USD */
 };
 
@@ -387,6 +506,8 @@ static void see_event(struct seen *s, const json_t *e)
 	} else if (strcmp(type, "ToolResult") == 0) {
 		s->results++;
 		s->interrupted += cls && strcmp(cls, "interrupted") == 0;
+	} else if (strcmp(type, "Steering") == 0) {
+		s->said++;
 	} else if (strcmp(type, "Waiting") == 0) {
 		s->answered += strcmp(state, "answered") == 0;
 	} else if (strcmp(type, "SubagentComplete") == 0) {
@@ -421,7 +542,7 @@ static void on_event(const json_t *o, void *user)
 
 struct rows {
 	char ids[RUNS][32];
-	int spawns, ends;
+	int spawns, ends, forks, joins;
 };
 
 static void on_row(const json_t *o, void *user)
@@ -433,6 +554,33 @@ static void on_row(const json_t *o, void *user)
 		snprintf(r->ids[r->spawns], sizeof(r->ids[0]), "%s", json_get_str(o, "id"));
 	r->spawns += spawn;
 	r->ends += !spawn;
+}
+
+static void on_day(const json_t *o, void *user)
+{
+	struct rows *r = user;
+	const char *type = json_get_str(o, "eventType");
+
+	r->forks += strcmp(type, "Fork") == 0;
+	r->joins += strcmp(type, "Join") == 0;
+}
+
+/* The daily logs, one or two. */
+static void each_day(const char *dir, struct rows *rows)
+{
+	char path[400];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL) {
+		snprintf(path, sizeof(path), "%s/data/logs/ava/%.100s", dir, e->d_name);
+		if (e->d_name[0] != '.')
+			each_line(path, on_day, rows);
+	}
+	closedir(d);
 }
 
 /* Each line of the file once: no call was begun twice. Returns how many. */
@@ -456,7 +604,7 @@ static int starts_of(const char *dir, const char *run, long k)
 	return n;
 }
 
-static void check_run(const char *dir, const char *id, long k, struct seen *s)
+static void check_run(const char *dir, const char *id, long k, int kills, struct seen *s)
 {
 	static const int replies[RUNS] = {3, 4, 2}, calls[RUNS] = {5, 4, 2};
 	char path[400];
@@ -477,19 +625,20 @@ static void check_run(const char *dir, const char *id, long k, struct seen *s)
 	if (s->sort < 2 && (starts < s->calls - 1 - s->interrupted || starts > s->calls - 1))
 		fail_msg("k = %ld: %s: %d starts of %d calls, %d interrupted", k, id, starts,
 			 s->calls - 1, s->interrupted);
-	if (s->sort == 2 && s->answered != 1)
-		fail_msg("k = %ld: %s: answered %d times", k, id, s->answered);
-	if (s->cut > 1 || s->interrupted > 2)
+	if (s->sort == 2 && (s->answered != 1 || s->said != 1))
+		fail_msg("k = %ld: %s: answered %d times, %d times said", k, id, s->answered,
+			 s->said);
+	if (s->cut > kills || s->interrupted > 2 * kills)
 		fail_msg("k = %ld: %s: %d calls cut, %d interrupted", k, id, s->cut,
 			 s->interrupted);
 }
 
 static struct {
-	long kills, cut, interrupted;
+	long kills, second, cut, interrupted;
 	int64_t billed;
 } sums;
 
-static void check(const char *dir, long k)
+static void check(const char *dir, long k, int kills)
 {
 	char path[400];
 	struct rows rows = {0};
@@ -502,8 +651,11 @@ static void check(const char *dir, long k)
 	each_line(path, on_row, &rows);
 	assert_int_equal(rows.spawns, RUNS);
 	assert_int_equal(rows.ends, RUNS);
+	each_day(dir, &rows);
+	if (rows.forks != 1 || rows.joins != 1)
+		fail_msg("k = %ld: %d forks, %d joins", k, rows.forks, rows.joins);
 	for (int i = 0; i < RUNS; i++) {
-		check_run(dir, rows.ids[i], k, &s);
+		check_run(dir, rows.ids[i], k, kills, &s);
 		exact += s.exact;
 		cut += s.cut;
 		replies += s.replies;
@@ -540,37 +692,71 @@ static void test_untouched(void **state)
 {
 	const char *dir = fresh();
 
-	assert_int_equal(child(dir, 0, false), 0);
-	check(dir, 0);
+	assert_int_equal(child(dir, 0, 0, false), 0);
+	check(dir, 0, 0);
 	assert_int_equal(sums.cut, 0);
 	assert_int_equal(sums.interrupted, 0);
 	unit_rmdir(dir);
 }
 
+/* What is left is carried on, and that is killed as well, at its k2-th call. */
+static int carry_on(const char *dir, long k, long k2)
+{
+	int rv = child(dir, k, k2, true);
+
+	sums.second += rv == -1;
+	if (rv == -1)
+		rv = child(dir, k, 0, false) == 0 ? -1 : 1;
+	if (rv > 0)
+		fail_msg("k = %ld, then %ld: what was left could not be carried on", k, k2);
+	return rv;
+}
+
+/* Killed at its k-th call, then at the k2-th. The number of kills; 0: it had ended. */
+static int kill_twice(const char *dir, long k, long k2)
+{
+	int kills = 0;
+
+	if (child(dir, k, k, true) == -1) {
+		kills = carry_on(dir, k, k2) == -1 ? 2 : 1;
+		sums.kills++;
+	}
+	check(dir, k, kills);
+	return kills;
+}
+
+/* All calls of the first life, and beside them all of the second. */
+static long kill_at_all(long by, long k2)
+{
+	int kills = 1;
+	long k;
+
+	for (k = 1; kills > 0; k += by) {
+		const char *dir = fresh();
+
+		kills = kill_twice(dir, k, k2);
+		k2 = kills == 2 ? k2 + by : 1; /* else it had ended before */
+		unit_rmdir(dir);
+	}
+	return k - by;
+}
+
+/* AVA_SOAK: four times, so that other calls of the second life meet those of the first. */
 static void test_killed(void **state)
 {
 	const char *step = getenv("AVA_RESUME_KILL_STEP");
-	long by = step ? atol(step) : getenv("AVA_SOAK") ? 1 : STEP, k;
-	int rv = -1;
+	long by = step ? atol(step) : getenv("AVA_SOAK") ? 1 : STEP, calls = 0;
+	int rounds = getenv("AVA_SOAK") ? 4 : 1;
 
-	for (k = 1; rv == -1; k += by) {
-		const char *dir = fresh();
-
-		rv = child(dir, k, true);
-		sums.kills += rv == -1;
-		if (rv == -1 && child(dir, k, false) != 0)
-			fail_msg("k = %ld: what was left could not be carried on", k);
-		check(dir, k);
-		unit_rmdir(dir);
-	}
-	assert_int_equal(rv, 0);
-	print_message("figure resume_kills %ld\nfigure resume_kill_calls %ld\nfigure "
-		      "resume_kill_cut %ld\n"
+	for (int i = 0; i < rounds; i++)
+		calls = kill_at_all(by, 1 + i * (calls / rounds));
+	print_message("figure resume_kills %ld\nfigure resume_kills_again %ld\n"
+		      "figure resume_kill_calls %ld\nfigure resume_kill_cut %ld\n"
 		      "figure resume_kill_interrupted %ld\n",
-		      sums.kills, k - by, sums.cut, sums.interrupted);
+		      sums.kills, sums.second, calls, sums.cut, sums.interrupted);
 	assert_true(sums.kills > 100 / by);
 	if (sums.kills > 40) /* else it may be that none fell into a call */
-		assert_true(sums.cut > 0);
+		assert_true(sums.cut > 0 && sums.second > 0);
 }
 
 static int set_up(void **state)

@@ -164,7 +164,7 @@ void exchange_free(struct exchange *x)
 	serve_gone(x->conn->serve, x);
 	list_del(&x->node);
 	buf_fini(&x->body);
-	reply_fini(&x->reply);
+	reply_drop(&x->reply);
 	free(x->ask);
 	free(x);
 }

@@ -16,7 +16,7 @@
 #include "signature.h"
 #include "script.h"
 
-void reply_fini(struct reply *r)
+void reply_drop(struct reply *r)
 {
 	buf_fini(&r->bytes);
 	free(r->ends);

@@ -34,7 +34,7 @@ void content_make(const struct ask *a, const struct convo *x, const struct fault
 		  struct content *out);
 void content_fini(struct content *c);
 
-void reply_fini(struct reply *r);
+void reply_drop(struct reply *r);
 void reply_event(struct reply *r); /* an event ends here */
 
 /* Render. `serial` makes ids unique; `f` as above. */

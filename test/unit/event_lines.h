@@ -120,7 +120,8 @@ static const struct event_line event_lines[] = {
 	 {9, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Checkpoint, 1795248021060, 90438, 22, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
 	 "{\"name\":\"before-edit\",\"lsn\":90417,\"messages\":14,\"hash\":\"ded"
-	 "edededededededededededededededededededededededededededededede\"}",
+	 "edededededededededededededededededededededededededededededede\",\"callId\":\"i4\","
+	 "\"by\":\"ben\"}",
 	 {4, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Limit, 1795248022057, 90439, 23, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
 	 "{\"budget\":{\"seconds\":600.0,\"costCents\":50.0,\"tokens\":100000,\""
@@ -130,7 +131,7 @@ static const struct event_line event_lines[] = {
 	 "{\"resource\":\"iterations\"}",
 	 {20, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Steering, 1795248024051, 90441, 25, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"callId\":\"\",\"by\":\"ben\"}",
+	 "{\"text\":\"only the parser, please\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"callId\":\"\",\"by\":\"ben\",\"requestId\":\"r-1\"}",
 	 {2, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_Activity, 1795248025048, 90442, 26, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
 	 "{\"text\":\"Reading src/codec/json_read.c\"}",

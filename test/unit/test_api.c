@@ -195,11 +195,8 @@ static void test_types(void **state)
 {
 	static const struct {
 		const char *type, *wrong;
-	} types[] = {{"string", "1"},
-		     {"number", "\"1\""},
-		     {"integer", "\"1\""},
-		     {"boolean", "\"x\""},
-		     {"array", "{}"}};
+	} types[] = {{"string", "1"},      {"number", "\"1\""}, {"integer", "\"1\""},
+		     {"boolean", "\"x\""}, {"array", "{}"},     {"one of several", "true"}};
 	const char *method, *row;
 	unsigned tried = 0;
 
@@ -213,7 +210,9 @@ static void test_types(void **state)
 
 		for (const struct yaml_node *p = keys ? keys->first : NULL; p; p = p->next) {
 			const struct yaml_node *type = yaml_get(p, "type");
-			const char *name = type ? type->text : "string"; /* enum */
+			const char *name = !type        ? "string" /* enum */
+					   : type->text ? type->text
+							: "one of several";
 			char body[200];
 
 			for (size_t k = 0; k < ARRAY_LEN(types); k++) {

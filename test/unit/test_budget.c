@@ -39,8 +39,16 @@ static void test_fits(void **state)
 	assert_int_equal(c[0].h.held, 60);
 	assert_int_equal(budget_ask(&c[1].h, 10, 40), 0);
 	assert_int_equal(b.reserved, 100);
+	assert_int_equal(budget_rest(&b), 80); /* they may cost as little as 10 each */
 	budget_settle(&c[0].h, 5);
+	assert_int_equal(budget_rest(&b), 85);
 	budget_settle(&c[1].h, 7);
+	assert_int_equal(budget_rest(&b), 88);
+	b.spent = 200;
+	assert_int_equal(budget_rest(&b), 0);
+	b.limit = BUDGET_NO_LIMIT;
+	assert_int_equal(budget_rest(&b), INT64_MAX);
+	b.spent = 12;
 	assert_int_equal(b.reserved, 0);
 	assert_int_equal(b.spent, 12);
 	assert_int_equal(c[0].went + c[1].went, 0);

@@ -91,6 +91,10 @@ static const struct {
 	{"notify:\n  exec: [/bin/a, [b]]\n", "c:2: "},
 	{"notify:\n  exce: /bin/a\n", "c:2: unknown key notify.exce: did you mean notify.exec?"},
 	{"notify:\n  timeout: 0\n", "c:2: "},
+	{"otel:\n  endpoint: http://collector.example:4318\n",
+	 "c:2: otel.endpoint is \"http://collector.example:4318\": "},
+	{"otel:\n  endpoint: [http://127.0.0.1]\n", "c:2: "},
+	{"otel:\n  endpiont: x\n", "c:2: unknown key otel.endpiont: did you mean otel.endpoint?"},
 	{"runs: 3\n", "c:1: runs is \"3\"; it must be a mapping"},
 	{"runs: [max]\n", "c:1: runs is a list; it must be a mapping"},
 	{"confirm: sometimes\n", "c:1: confirm is \"sometimes\"; it must be always, never or"},
@@ -460,6 +464,7 @@ static void test_notify(void **state)
 	static const char words[] = "/bin/a\0--b\0c d\0";
 	static const char list[] = "notify:\n  exec: [/bin/a, --b, \"c d\"]\n  retry: 0\n";
 	static const char path[] = "notify:\n  exec: /bin/a\n";
+	static const char otel[] = "otel:\n  endpoint: https://c.example/otlp/\n  give_up: 60\n";
 	char lines[9000] = "notify:\n  exec: [/bin/a";
 	struct ava_error err = {0};
 
@@ -478,6 +483,16 @@ static void test_notify(void **state)
 	assert_int_equal(config_read(&config, "c", list, strlen(list), &err), AVA_EINVAL);
 	assert_int_equal(strncmp(err.text, "AVA_NOTIFY_EXEC: notify.exec is", 31), 0);
 	unsetenv("AVA_NOTIFY_EXEC");
+	assert_int_equal(config_read(&config, "c", otel, strlen(otel), &err), 0);
+	assert_string_equal(config.otel, "https://c.example/otlp");
+	assert_int_equal(config.settings.otel_give_up_s, 60);
+	setenv("AVA_OTEL_ENDPOINT", "http://[::1]:4318", 1);
+	assert_int_equal(config_read(&config, "c", otel, strlen(otel), &err), 0);
+	assert_string_equal(config.otel, "http://[::1]:4318");
+	setenv("AVA_OTEL_ENDPOINT", "", 1);
+	assert_int_equal(config_read(&config, "c", otel, strlen(otel), &err), 0);
+	assert_string_equal(config.otel, "");
+	unsetenv("AVA_OTEL_ENDPOINT");
 	for (int i = 0; i < CONFIG_NOTIFY_WORDS; i++)
 		memcpy(lines + strlen(lines), ", x", 4);
 	memcpy(lines + strlen(lines), "]\n", 3);

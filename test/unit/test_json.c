@@ -201,7 +201,14 @@ static void test_parse_fast(void **state)
 		{"[123456789012345678,-123456789012345678]", true},
 		{"-0", true},
 		{"[1234567890123456789]", false},
-		{"[1.5]", false},
+		{"[1.5]", true},
+		{"[0.1,-0.0,-600.25,123456789012.345]", true},
+		{"[1234567890123.456]", false},
+		{"[1.]", false},
+		{"[01.5]", false},
+		{"[.5]", false},
+		{"[1.5e1]", false},
+		{"[1.5.1]", false},
 		{"[1e2]", false},
 		{"\"\\u0041\"", false},
 		{"{\"\xc3\xa9\":1}", false},
@@ -324,6 +331,10 @@ static void test_get(void **state)
 	assert_null(json_get_str(v, "i"));
 	assert_null(json_get_str(v, "absent"));
 	assert_null(json_get_str(json_object_get(v, "s"), "s"));
+	assert_string_equal(json_str(v, "s"), "x");
+	assert_string_equal(json_str(v, "i"), "");
+	assert_string_equal(json_str(v, "absent"), "");
+	assert_string_equal(json_str(NULL, "s"), "");
 	assert_int_equal(json_get_int(v, "i", 5), -7);
 	assert_int_equal(json_get_int(v, "r", 5), 5);
 	assert_int_equal(json_get_int(NULL, "r", 5), 5);

@@ -36,6 +36,7 @@ static void test_lines(void **state)
 		}
 		assert_int_equal(n, cases[i].lines);
 		assert_int_equal(at, cases[i].good);
+		assert_int_equal(jsonl_count(bytes, len), cases[i].lines);
 		assert_int_equal(rv, cases[i].end);
 		if (rv < 0) {
 			assert_int_equal(line_len, cases[i].torn);

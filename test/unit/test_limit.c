@@ -2,6 +2,7 @@
 #include "agent_rig.h"
 
 #include "agent/limit.h"
+#include "agent/shared.h"
 
 /* ---- limits */
 
@@ -572,9 +573,101 @@ static void test_no_wrap_up(void **state)
 	rig_close(&r);
 }
 
+/* ---- limits that are shared with others */
+
+static struct agent_shared shared;
+
+static void io_shared(struct agent *a, struct agent_shared *out)
+{
+	*out = shared;
+}
+
+static struct agent_io shared_io(void)
+{
+	struct agent_io with = io;
+
+	with.shared = io_shared;
+	return with;
+}
+
+/* Told once each, with the results; that nothing is left beside the next call, as
+ * often as it is so. */
+static void test_shared(void **state)
+{
+	const struct agent_io with = shared_io();
+	struct rig r;
+
+	shared = (struct agent_shared){0};
+	rig_open(&r);
+	r.a.io = &with;
+	rig_call(&r);
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "1");
+	assert_int_equal(r.nnotices, 0);
+	shared = (struct agent_shared){.near = 1u << SHARE_GROUP_COST | 1u << SHARE_GROUP_TIME};
+	shared.of[SHARE_GROUP_COST].used = 820000;
+	shared.of[SHARE_GROUP_COST].limit = 1000000;
+	shared.of[SHARE_GROUP_TIME].used = 480000;
+	shared.of[SHARE_GROUP_TIME].limit = 600000;
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "2");
+	assert_int_equal(r.nnotices, 2);
+	assert_string_equal(
+		r.notices[0],
+		"[ava] The limit of all runs of your group is near: 82 of 100 cents are "
+		"used. Finish now: call submit_result with what you have.");
+	assert_non_null(strstr(r.notices[1], "480 of 600 seconds are used"));
+	assert_false(r.infer.force_submit);
+	shared.near |= 1u << SHARE_DAY_COST;
+	shared.of[SHARE_DAY_COST].used = 4000000;
+	shared.of[SHARE_DAY_COST].limit = 5000000;
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "3");
+	assert_int_equal(r.nnotices, 1); /* the others were told */
+	assert_non_null(strstr(r.notices[0], "The limit of this day is near: 400 of 500 cents"));
+	shared = (struct agent_shared){.last = true};
+	SAY(&r, .calls = {LOOK});
+	rig_answer(&r, 0, "4");
+	assert_int_equal(r.nnotices, 1);
+	assert_non_null(strstr(r.notices[0], "Your next reply is the last"));
+	assert_true(r.infer.force_submit);
+	SAY(&r, .calls = {SUBMIT});
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	rig_close(&r);
+}
+
+/* With what is left of the money of all: two calls with the least of a reply, or not. */
+static void test_last_of_shared_money(void **state)
+{
+	int64_t next, after;
+	struct agent a;
+	struct rig r;
+
+	rig_open(&r);
+	next = limit_call_cost(&r.a, LIMIT_LEAST_OUTPUT);
+	a = r.a;
+	a.measured_input = limit_next_input(&r.a) + LIMIT_LEAST_OUTPUT;
+	a.new_bytes = 0;
+	after = limit_call_cost(&a, LIMIT_LEAST_OUTPUT);
+	assert_true(next > 0 && after > next);
+	assert_true(limit_last_of(&r.a, next + after - 1));
+	assert_true(limit_last_of(&r.a, 0));
+	assert_false(limit_last_of(&r.a, next + after));
+	r.spec.price = (struct agent_price){0}; /* free calls are never the last */
+	assert_false(limit_last_of(&r.a, 0));
+	r.spec.price = (struct agent_price){-1, -1, -1, -1};
+	assert_false(limit_last_of(&r.a, 0));
+	rig_call(&r);
+	agent_cancel(&r.a);
+	rig_run(&r);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_last_of_shared_money),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_queue_has_no_clock),
 		cmocka_unit_test(test_limits),

@@ -64,7 +64,7 @@ static void test_resolve(void **state)
 		if (rv != 0)
 			continue;
 		assert_string_equal(m.id, cases[i].id);
-		assert_string_equal(m.config, cases[i].config);
+		assert_string_equal(model_config(&m), cases[i].config);
 		assert_ptr_equal(m.dialect, &dialect_offline);
 		assert_int_equal(m.max_output, 8192);
 		assert_int_equal(m.context, 200000);
@@ -87,7 +87,7 @@ static void test_long_path(void **state)
 	name[8 + 255] = 0;
 	assert_int_equal(model_resolve(name, &m, NULL, &err), 0);
 	assert_string_equal(m.id, name);
-	assert_string_equal(m.config, name + 8);
+	assert_string_equal(model_config(&m), name + 8);
 }
 
 /* ---- with services */

@@ -175,7 +175,7 @@ static void test_from_body(void **state)
 	buf_init(&body, 1u << 16);
 
 	buf_adds(&body, "{\"messages\":[" TASK "]}");
-	assert_int_equal(m.dialect->answer(body.data, body.len, m.config, &a, &err), 0);
+	assert_int_equal(m.dialect->answer(body.data, body.len, model_config(&m), &a, &err), 0);
 	assert_int_equal(a.turn->ncalls, 1);
 	buf_reset(&body);
 	/* The reply, its result; then an empty reply, which is not stored, and a nudge. */
@@ -184,17 +184,17 @@ static void test_from_body(void **state)
 	buf_adds(&body, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
 			"\"toolu_1_1\","
 			"\"content\":\"r\"}]}," NUDGE "],\"max_tokens\":10}");
-	assert_int_equal(m.dialect->answer(body.data, body.len, m.config, &a, &err), 0);
+	assert_int_equal(m.dialect->answer(body.data, body.len, model_config(&m), &a, &err), 0);
 	assert_string_equal(a.turn->text, "third");
 	turn_free(a.turn);
 	buf_fini(&body);
 
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(m.dialect->answer("{\"messages\":[]}", 15, m.config, &a, &err),
+	assert_int_equal(m.dialect->answer("{\"messages\":[]}", 15, model_config(&m), &a, &err),
 			 AVA_ENOENT);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(mkfifo(path, 0600), 0); /* must not wait for a writer */
-	assert_true(m.dialect->answer("{\"messages\":[]}", 15, m.config, &a, &err) < 0);
+	assert_true(m.dialect->answer("{\"messages\":[]}", 15, model_config(&m), &a, &err) < 0);
 	assert_null(a.turn);
 	unit_rmdir(dir);
 }

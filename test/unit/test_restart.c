@@ -1,220 +1,7 @@
 /* What a start makes of the runs that a stop left: their catalog rows, logs
  * and conversations are written by the supervisor, then changed as a crash, a
  * failing disk or a person may leave them. No model is called. */
-#include "logbook_rig.h"
-
-#include "base/clock.h"
-#include "base/settings.h"
-#include "base/util.h"
-#include "codec/json.h"
-#include "provider/dialect.h"
-#include "subagent/person.h"
-#include "subagent/restart.h"
-#include "subagent/supervisor.h"
-
-struct world {
-	struct rig r;
-	struct settings settings;
-	struct supervisor sup;
-	char problems[4096], requests[512];
-	struct ava_error err;
-};
-
-static void open_world(struct world *w)
-{
-	rig_open(&w->r);
-	supervisor_init(&w->sup, w->r.loop, &w->r.book, &w->settings);
-	w->sup.closing = true; /* no slots: nothing calls a model */
-	w->problems[0] = w->requests[0] = 0;
-	w->err = (struct ava_error){0};
-}
-
-static void init_world(struct world *w)
-{
-	rig_init(&w->r);
-	assert_int_equal(settings_load(&w->settings, NULL), 0);
-	open_world(w);
-}
-
-static void close_world(struct world *w)
-{
-	supervisor_quiesce(&w->sup);
-	for (int i = 0; i < 100 && !supervisor_written(&w->sup); i++)
-		journal_sync(w->r.j);
-	w->r.book.closed = true;
-	journal_close(w->r.j);
-	w->r.j = NULL;
-	supervisor_close(&w->sup);
-	supervisor_fini(&w->sup);
-	rig_close(&w->r);
-}
-
-static void fini_world(struct world *w)
-{
-	close_world(w);
-	sys = &sys_real;
-	unit_rmdir(w->r.root);
-}
-
-/* ---- what a stop leaves */
-
-struct left {
-	char id[24], trace[48], log[LOGBOOK_PATH], messages[LOGBOOK_PATH], result[LOGBOOK_PATH];
-};
-
-static void nothing(int rv, void *user)
-{
-	assert_int_equal(rv, 0);
-}
-
-static void commit(struct world *w, struct draft *d)
-{
-	assert_int_equal(draft_commit(d, JOURNAL_NOW, nothing, NULL, NULL), 0);
-	assert_int_equal(journal_sync(w->r.j), 0);
-}
-
-/* A run that is accepted, and never started. */
-static struct left queued(struct world *w, const char *request_id)
-{
-	struct op_spawn s = {
-		.role = "code_reviewer",
-		.task = "look at it",
-		.cwd = w->r.root,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = request_id,
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
-	struct draft *d = draft_new(&w->r.book);
-	struct run_spec *spec = NULL;
-	struct left l;
-	struct run *r = NULL;
-
-	if (spec_build(&spec, &s, &w->settings, "offline", NULL, &w->err) != 0 ||
-	    supervisor_spawn(&w->sup, spec, "", d, &r, &w->err) != 0)
-		fail_msg("%s", w->err.text);
-	commit(w, d);
-	snprintf(l.id, sizeof(l.id), "%s", r->id.text);
-	snprintf(l.trace, sizeof(l.trace), "%s", r->trace.text);
-	logbook_run_path(l.id, l.log);
-	logbook_messages_path(l.id, l.messages);
-	logbook_result_path(l.id, l.result);
-	return l;
-}
-
-/* An event of the run with this content, as the run would have written it. */
-static void add(struct world *w, const struct left *l, enum event_kind kind, const char *content)
-{
-	struct run *r = supervisor_find(&w->sup, l->id);
-	struct draft *d = draft_new(&w->r.book);
-	struct draft_where where = {.run = l->id, .run_seq = &r->seq};
-	struct event_head head = {.kind = kind, .agent_id = l->id, .trace_id = l->trace};
-	struct buf b;
-
-	buf_init(&b, 4096);
-	buf_adds(&b, content);
-	assert_true(draft_event(d, &where, &head, &b, NULL) > 0);
-	buf_fini(&b);
-	commit(w, d);
-}
-
-/* A reply with two calls, the first answered; the process ended there. */
-static struct left at_work(struct world *w)
-{
-	static const char reply[] =
-		"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\","
-		"\"name\":\"read_file\",\"input\":{\"path\":\"a\"}},{\"type\":\"tool_use\","
-		"\"id\":\"t2\",\"name\":\"read_file\",\"input\":{\"path\":\"b\"}}]}\n";
-	struct left l = queued(w, "");
-	struct draft *d = draft_new(&w->r.book);
-
-	add(w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
-	buf_adds(draft_part(d, DRAFT_MESSAGES, l.messages), reply);
-	commit(w, d);
-	add(w, &l, EVENT_InferEnd,
-	    "{\"callId\":\"i1\",\"tokens\":{\"input\":70,\"output\":7,\"cacheRead\":0,"
-	    "\"cacheWrite\":0,\"reasoning\":0}}");
-	add(w, &l, EVENT_ToolCall, "{\"callId\":\"c1.1\",\"name\":\"read_file\"}");
-	add(w, &l, EVENT_ToolCall, "{\"callId\":\"c1.2\",\"name\":\"read_file\"}");
-	add(w, &l, EVENT_ToolResult,
-	    "{\"callId\":\"c1.1\",\"success\":true,\"output\":\"what a holds\"}");
-	return l;
-}
-
-/* ---- the start */
-
-static void on_request(const char *request_id, const char *run, const char *trace,
-		       int64_t spawned_ms, void *user)
-{
-	struct world *w = user;
-	size_t n = strlen(w->requests);
-
-	assert_true(spawned_ms > 0);
-	snprintf(w->requests + n, sizeof(w->requests) - n, "%s=%s ", request_id, run);
-}
-
-static void on_problem(const char *path, const char *sentence, void *user)
-{
-	struct world *w = user;
-	size_t n = strlen(w->problems);
-
-	assert_null(strchr(sentence, '\n'));
-	snprintf(w->problems + n, sizeof(w->problems) - n, "%s: %s\n", path, sentence);
-}
-
-static int take_up(struct world *w)
-{
-	struct restart_hooks hooks = {.request = on_request, .problem = on_problem, .user = w};
-
-	return restart_runs(&w->sup, &hooks, &w->err);
-}
-
-static void restart(struct world *w)
-{
-	open_world(w);
-	if (take_up(w) != 0)
-		fail_msg("restart_runs: %s", w->err.text);
-}
-
-/* The run has ended as `interrupted`, in all its files. */
-static void assert_interrupted(struct world *w, const struct left *l)
-{
-	char want[96];
-
-	RIG_UNTIL(&w->r, !supervisor_find(&w->sup, l->id));
-	assert_true(rig_holds(&w->r, l->result, "\"status\":\"error\""));
-	assert_true(rig_holds(&w->r, l->result, "\"stop_reason\":\"interrupted\""));
-	assert_true(rig_holds(&w->r, l->log, "\"eventType\":\"SubagentComplete\""));
-	snprintf(want, sizeof(want), "\"id\":\"%s\"", l->id);
-	assert_true(rig_holds(&w->r, CATALOG_PATH, want));
-	assert_true(rig_holds(&w->r, CATALOG_PATH, "\"row\":\"end\""));
-}
-
-/* It waits for a slot with what it had done behind it. */
-static struct run *carried(struct world *w, const struct left *l)
-{
-	struct run *r = supervisor_find(&w->sup, l->id);
-
-	assert_non_null(r);
-	RIG_UNTIL(&w->r, !list_empty(&r->queue));
-	assert_int_equal(run_status(r), AVA_QUEUED);
-	return r;
-}
-
-static void assert_queued(struct world *w, const struct left *l)
-{
-	struct run *r = supervisor_find(&w->sup, l->id);
-
-	assert_non_null(r);
-	assert_string_equal(r->trace.text, l->trace);
-	assert_string_equal(r->spec->task, "look at it");
-	RIG_UNTIL(&w->r, !list_empty(&r->queue));
-	assert_int_equal(run_status(r), AVA_QUEUED);
-}
+#include "restart_rig.h"
 
 /* ---- tests */
 
@@ -489,6 +276,7 @@ static void test_decisions_are_kept(void **state)
 /* What was said and not read is told; what was read is not told again. */
 static void test_what_was_said_is_kept(void **state)
 {
+	const struct person_words third = {.text = "third", .by = "ben"};
 	const char *notices[PERSON_SAID_MAX];
 	struct world w;
 	struct left l;
@@ -509,7 +297,7 @@ static void test_what_was_said_is_kept(void **state)
 	assert_int_equal(person_notices(r, notices), 1);
 	assert_string_equal(notices[0], "[ava] A person says: second");
 	/* It ends before it goes on: that is told, and the numbers go on. */
-	assert_int_equal(person_steer(r, "third", "ben", NULL, NULL, &w.err), 0);
+	assert_int_equal(person_steer(r, &third, NULL, NULL, &w.err), 0);
 	supervisor_cancel(r);
 	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
 	assert_true(rig_holds(&w.r, l.log,
@@ -545,6 +333,38 @@ static void test_a_catalog_that_was_removed(void **state)
 	assert_string_equal(w.requests, ""); /* it stood in the catalog alone */
 	assert_queued(&w, &a);
 	carried(&w, &b);
+	fini_world(&w);
+}
+
+/* A group knows its runs, and what the ended one has cost, when the catalog that
+ * said so is gone. */
+static void test_a_group_without_its_catalog(void **state)
+{
+	struct spec_group group = {
+		.id = "G-7f3a2b", .cost_microusd = 500000, .index = 1, .size = 2};
+	struct world w;
+	struct left live, ended;
+	struct run *r;
+
+	init_world(&w);
+	live = queued_in(&w, "", &group);
+	group.index = 2;
+	ended = queued_in(&w, "", &group);
+	add(&w, &ended, EVENT_SubagentComplete,
+	    "{\"status\":\"success\",\"totals\":{\"costCents\":12.5,\"calls\":1}}");
+	close_world(&w);
+	unlink(rig_path(&w.r, CATALOG_PATH));
+	for (int i = 0; i < 2; i++) { /* from the logs, then from the rows made of them */
+		restart(&w);
+		r = supervisor_find(&w.sup, live.id);
+		assert_non_null(r);
+		assert_null(supervisor_find(&w.sup, ended.id));
+		assert_non_null(r->group);
+		assert_int_equal(r->group->money.spent, 125000);
+		assert_true(rig_holds(&w.r, CATALOG_PATH, "\"groupId\":\"G-7f3a2b\""));
+		close_world(&w);
+	}
+	restart(&w);
 	fini_world(&w);
 }
 
@@ -746,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_decisions_are_kept),
 		cmocka_unit_test(test_what_was_said_is_kept),
 		cmocka_unit_test(test_a_catalog_that_was_removed),
+		cmocka_unit_test(test_a_group_without_its_catalog),
 		cmocka_unit_test(test_rows_that_cannot_be_written),
 		cmocka_unit_test(test_rows_that_are_none),
 		cmocka_unit_test(test_an_end_row_alone),

@@ -56,7 +56,7 @@ static void test_defaults(void **state)
 	struct run_spec *r = build(&s);
 
 	assert_string_equal(r->role->name, "code_reviewer");
-	assert_string_equal(r->model.id, "offline");
+	assert_string_equal(r->model->id, "offline");
 	assert_int_equal(r->agent.limits.time_ms, 300000);
 	assert_int_equal(r->agent.limits.cost_microusd, 1000000);
 	assert_int_equal(r->agent.limits.tokens, 100000);
@@ -307,17 +307,17 @@ static void test_amendments(void **state)
 	assert_int_equal(spec_from_json(&r, config, "s", "", "u", NULL), 0);
 	json_decref(config);
 	amend(r, 0, "{\"drop\":\"thinking top_k\"}");
-	assert_string_equal(r->model.drop, "thinking top_k");
+	assert_string_equal(r->model->drop, "thinking top_k");
 	amend(r, 0,
 	      "{\"model\":\"anthropic/claude-sonnet-4-5\",\"price\":{\"input\":5,\"output\":null},"
 	      "\"maxOutput\":99,\"head\":\"{\"}");
-	assert_string_equal(r->model.wire_name, "claude-sonnet-4-5");
+	assert_string_equal(r->model->wire_name, "claude-sonnet-4-5");
 	assert_int_equal(r->agent.price.input, 5);
 	assert_int_equal(r->agent.price.output, -1);
 	assert_int_equal(r->agent.max_output, 99);
 	amend(r, AVA_ECORRUPT, "{\"model\":\"openai/gpt-4o\"}"); /* another dialect */
 	amend(r, AVA_EINVAL, "{\"model\":\"nonsense\"}");
-	assert_string_equal(r->model.wire_name, "claude-sonnet-4-5");
+	assert_string_equal(r->model->wire_name, "claude-sonnet-4-5");
 	spec_free(r);
 }
 
@@ -392,6 +392,41 @@ static void test_quote_reads_as_a_sentence(void **state)
 }
 
 /* Another model is part of the quote, where one can take the place. */
+/* Runs of one model share what is known of it. One that changes its own changes none
+ * of the others', and a call that is under way still sees the one before. */
+static void test_models_are_shared(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *a = build(&s), *b = build(&s);
+	const struct model *was = a->model;
+	json_t *o = json_pack("{s:s}", "drop", "thinking");
+
+	assert_ptr_equal(a->model, b->model);
+	assert_int_equal(spec_amend(a, o, NULL), 0);
+	json_decref(o);
+	assert_string_equal(a->model->drop, "thinking");
+	assert_string_equal(a->model->id, was->id);
+	assert_string_equal(was->drop, "");
+	assert_ptr_equal(b->model, was);
+	spec_free(b);
+	assert_string_equal(was->drop, "");
+	spec_free(a);
+}
+
+/* What was confirmed is known by its hash once the run has begun. */
+static void test_config_is_forgotten(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+	char hash[HASH_HEX_LEN + 1];
+
+	hash_sha256_hex(r->config, r->config_len, hash);
+	spec_forget_config(r);
+	assert_null(r->config);
+	assert_string_equal(r->hash, hash);
+	spec_free(r);
+}
+
 static void test_quote_names_the_fallback(void **state)
 {
 	static const char config[] =
@@ -489,6 +524,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_models_are_shared),
+		cmocka_unit_test(test_config_is_forgotten),
 		cmocka_unit_test(test_quote_names_the_fallback),
 		cmocka_unit_test(test_the_price_is_what_was_quoted),
 		cmocka_unit_test(test_amendments),

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "event/otlp.h"
 #include "event/trace.h"
 #include "event_lines.h"
 
@@ -555,6 +556,54 @@ static void trace_otlp_of_little(void **state)
 	ava_trace_free(t);
 }
 
+/* In requests of a bounded number of spans, each whole, together all of them. */
+static void trace_otlp_parts(void **state)
+{
+	struct ava_trace *t = new_trace("x-y");
+	size_t at = 0, spans = 0;
+	unsigned parts = 0;
+	char content[60];
+	int rv;
+
+	put(t, 1, "SubagentSpawn", "{\"role\":\"researcher\"}", "{}");
+	for (int i = 2; i < 1200; i++) {
+		snprintf(content, sizeof(content), "{\"callId\":\"c%d.1\",\"name\":\"x\"}", i);
+		put(t, i, "ToolCall", content, "{}");
+	}
+	do {
+		struct buf out;
+		json_t *request;
+		const json_t *scope;
+
+		buf_init(&out, 16u << 20);
+		rv = otlp_part(t, &at, &out, NULL);
+		assert_true(rv == 0 || rv == 1);
+		request = json_parse(out.data, out.len, NULL);
+		scope = json_array_get(json_object_get(request, "resourceSpans"), 0);
+		scope = json_array_get(json_object_get(scope, "scopeSpans"), 0);
+		assert_true(json_array_size(json_object_get(scope, "spans")) <= OTLP_PART_SPANS);
+		spans += json_array_size(json_object_get(scope, "spans"));
+		parts++;
+		json_decref(request);
+		buf_fini(&out);
+	} while (rv == 1);
+	assert_int_equal(spans, 1199);
+	assert_int_equal(parts, 3);
+	ava_trace_free(t);
+
+	t = new_trace("x-y");
+	for (at = 0, parts = 0; parts < 2; parts++) {
+		struct buf out;
+
+		buf_init(&out, parts == 0 ? 16u << 20 : 100);
+		assert_int_equal(otlp_part(t, &at, &out, NULL), parts == 0 ? 0 : AVA_ETOOBIG);
+		assert_int_equal(parts == 0 ? out.len : 0, 0);
+		put(t, 7, "Sonata", "{\"key\":1}", "{}");
+		buf_fini(&out);
+	}
+	ava_trace_free(t);
+}
+
 /* Every answer, or an error: nothing is left behind either way. */
 static void ask_everything(const char *json, size_t len)
 {
@@ -608,6 +657,7 @@ int main(void)
 		cmocka_unit_test(merge_without_lsn),
 		cmocka_unit_test(trace_otlp),
 		cmocka_unit_test(trace_otlp_of_little),
+		cmocka_unit_test(trace_otlp_parts),
 		cmocka_unit_test(trace_without_memory),
 	};
 

@@ -1,0 +1,342 @@
+/* Going on from ended runs, and checking their records, through libava's public face;
+ * the same program embedded and connected ($MODE). */
+#include "unit/unit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ava.h>
+
+#define LONG_MS 120000
+
+struct world {
+	struct ava_runtime *rt;
+	bool embedded;
+	char dir[256], root[300], work[300], model[320];
+};
+
+#define SUBMIT                                                                                     \
+	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,"                  \
+	"\"summary\":\"cut at the last whole record\",\"confidence\":1}}]}\n"
+/* The third turn is that of a run that goes on behind the first reply: what it is told
+ * then counts as one. */
+static const char script[] =
+	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"notes.md\"}}]}\n" SUBMIT
+		SUBMIT;
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct ava_options o = {.root = w->root};
+	struct ava_error err = {0};
+	char path[400];
+
+	w->embedded = strcmp(getenv("MODE"), "embedded") == 0;
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/root", w->dir);
+	snprintf(w->work, sizeof(w->work), "%s/work", w->dir);
+	snprintf(w->model, sizeof(w->model), "offline:%s/script.jsonl", w->dir);
+	assert_int_equal(mkdir(w->work, 0700), 0);
+	snprintf(path, sizeof(path), "%s/notes.md", w->work);
+	unit_write(path, "The torn tail is cut at the last whole record.\n", 47);
+	unit_write(strchr(w->model, '/'), script, sizeof(script) - 1);
+	setenv("HOME", w->dir, 1);
+	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
+	if ((w->embedded ? ava_runtime_new(&w->rt, &o, &err)
+			 : ava_runtime_connect(&w->rt, &o, &err)) != 0)
+		fail_msg("%s", err.text);
+	*state = w;
+	return 0;
+}
+
+/* Not there, or waiting for init to look at it. */
+static bool is_gone(pid_t pid)
+{
+	char path[64], state = 'Z';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 'Z';
+	if (f)
+		fclose(f);
+	return state == 'Z' || state == 'X';
+}
+
+static void stop_daemon(const struct world *w)
+{
+	const struct timespec tick = {.tv_nsec = 10000000};
+	char path[400], *text;
+	pid_t pid;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/ava.lock", w->root);
+	text = unit_read(path, &len);
+	pid = atoi(text + strcspn(text, "0123456789"));
+	free(text);
+	assert_true(pid > 1 && pid != getpid());
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	for (int i = 0; i < LONG_MS / 10 && !is_gone(pid); i++)
+		nanosleep(&tick, NULL);
+	assert_true(is_gone(pid));
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	if (!w->embedded)
+		stop_daemon(w);
+	ava_runtime_free(w->rt);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+static void wait_for(struct world *w, const char *run)
+{
+	assert_int_equal(ava_wait(w->rt, &run, 1, AVA_WAIT_ALL, LONG_MS, NULL, NULL), 1);
+}
+
+/* One that has ended behind so many replies. */
+static struct ava_run_id ended(struct world *w, int64_t iterations)
+{
+	struct ava_spawn s = {.task = "where is the torn tail cut?",
+			      .role = "code_reviewer",
+			      .cwd = w->work,
+			      .model = w->model,
+			      .max_iterations = iterations};
+	struct ava_error err;
+	struct ava_run_id id;
+
+	if (ava_spawn(w->rt, &s, &id, &err) != 0)
+		fail_msg("%s", err.text);
+	wait_for(w, id.text);
+	return id;
+}
+
+/* The run that a yes to the proposal starts, when it has ended. */
+static struct ava_run_id confirmed(struct world *w, const struct ava_proposal *p)
+{
+	struct ava_proposal answered;
+	struct ava_run_id id;
+	char proposal[24];
+
+	assert_int_equal(p->state, AVA_PENDING);
+	snprintf(proposal, sizeof(proposal), "%s", p->id);
+	assert_int_equal(ava_confirm(w->rt, proposal, "yes", &answered, NULL), 0);
+	assert_int_equal(answered.state, AVA_CONFIRMED);
+	snprintf(id.text, sizeof(id.text), "%s", answered.run);
+	wait_for(w, id.text);
+	return id;
+}
+
+static void test_resume(void **state)
+{
+	struct ava_resume more = {.max_iterations = 5, .request_id = "again-1"};
+	struct world *w = *state;
+	struct ava_run_id one = ended(w, 1), two;
+	struct ava_proposal p;
+	struct ava_result res;
+	struct ava_error err;
+	struct ava_run run;
+	char proposal[24];
+
+	assert_int_equal(ava_result(w->rt, one.text, &res, NULL), 0);
+	assert_int_equal(res.status, AVA_ITERATIONS_EXCEEDED);
+	if (ava_resume(w->rt, one.text, &more, &p, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_non_null(strstr(p.message, "Proceed?"));
+	assert_non_null(strstr(p.config, one.text));
+	snprintf(proposal, sizeof(proposal), "%s", p.id);
+	assert_int_equal(ava_resume(w->rt, one.text, &more, &p, &err), 0);
+	assert_string_equal(p.id, proposal); /* the same request */
+	two = confirmed(w, &p);
+	assert_string_not_equal(two.text, one.text);
+	assert_int_equal(ava_status(w->rt, two.text, &run, NULL), 0);
+	assert_string_equal(run.task, "where is the torn tail cut?");
+	assert_string_equal(run.model, w->model);
+	assert_string_equal(run.cwd, w->work);
+	assert_int_equal(run.max_iterations, 5);
+	assert_int_equal(run.timeout_ms, 300000); /* as it was */
+	assert_int_equal(ava_result(w->rt, two.text, &res, NULL), 0);
+	assert_int_equal(res.status, AVA_SUCCESS);
+	assert_string_equal(res.summary, "cut at the last whole record");
+	assert_int_equal(ava_result(w->rt, one.text, &res, NULL), 0);
+	assert_int_equal(res.status, AVA_ITERATIONS_EXCEEDED); /* that one ended once */
+}
+
+/* Until it is cancelled. */
+static struct ava_run_id endless(struct world *w)
+{
+	static const char turn[] = "{\"text\":\"late\",\"delay_ms\":600000}\n";
+	char model[400];
+	struct ava_spawn s = {.task = "x", .model = model};
+	struct ava_run_id id;
+
+	snprintf(model, sizeof(model), "offline:%s/slow.jsonl", w->dir);
+	unit_write(strchr(model, '/'), turn, sizeof(turn) - 1);
+	assert_int_equal(ava_spawn(w->rt, &s, &id, NULL), 0);
+	return id;
+}
+
+static void test_resume_refused(void **state)
+{
+	struct ava_resume never = {.confirm = "never"}, bad = {.from = 99};
+	struct world *w = *state;
+	struct ava_run_id one = ended(w, 0), slow = endless(w);
+	struct ava_proposal p;
+	struct ava_error err;
+	char id[24];
+
+	assert_int_equal(ava_resume(w->rt, "S-000000", NULL, &p, &err), AVA_ENOENT);
+	assert_int_equal(ava_resume(w->rt, NULL, NULL, &p, &err), AVA_EINVAL);
+	assert_int_equal(ava_resume(w->rt, one.text, &bad, &p, &err), AVA_ENOENT);
+	bad.from = -1;
+	assert_int_equal(ava_resume(w->rt, one.text, &bad, &p, &err), AVA_EINVAL);
+	bad = (struct ava_resume){.max_tokens = -1};
+	assert_int_equal(ava_resume(w->rt, one.text, &bad, &p, &err), AVA_EINVAL);
+	assert_int_equal(ava_resume(w->rt, slow.text, NULL, &p, &err), AVA_EBUSY);
+	assert_non_null(strstr(err.text, "goes on by itself"));
+	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
+	/* Where nobody has to be asked it runs at once. */
+	assert_int_equal(ava_resume(w->rt, one.text, &never, &p, &err), 0);
+	assert_int_equal(p.state, AVA_CONFIRMED);
+	snprintf(id, sizeof(id), "%s", p.run);
+	wait_for(w, id);
+}
+
+static void test_fork(void **state)
+{
+	struct ava_resume fork = {.from = 2};
+	struct world *w = *state;
+	struct ava_run_id one = ended(w, 0), two;
+	struct ava_proposal p;
+	struct ava_replay r;
+	struct ava_error err;
+	struct ava_run run;
+
+	if (ava_resume(w->rt, one.text, &fork, &p, &err) != 0)
+		fail_msg("%s", err.text);
+	two = confirmed(w, &p);
+	assert_int_equal(ava_status(w->rt, two.text, &run, NULL), 0);
+	assert_int_equal(run.iteration, 1); /* the second call alone */
+	assert_int_equal(ava_replay(w->rt, two.text, 0, &r, &err), 0);
+	assert_true(r.identical && r.complete);
+}
+
+/* A place in a run gets one name, and keeps it. */
+static void test_checkpoint_names(void **state)
+{
+	struct world *w = *state;
+	struct ava_run_id slow = endless(w);
+	struct ava_error err;
+
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-it", &err), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-it", &err), 0);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "2nd", &err), AVA_EINVAL);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "a b", &err), AVA_EINVAL);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, NULL, &err), AVA_EINVAL);
+	assert_int_equal(ava_checkpoint(w->rt, "S-000000", "here", &err), AVA_ENOENT);
+	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
+	wait_for(w, slow.text);
+	assert_int_equal(ava_checkpoint(w->rt, slow.text, "too-late", &err), AVA_EEXIST);
+}
+
+/* By a name that was given while it ran. */
+static void test_fork_at_a_checkpoint(void **state)
+{
+	static const char asks[] = "{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{"
+				   "\"question\":\"Which?\"}}]}\n" SUBMIT;
+	struct ava_resume fork = {.checkpoint = "before-it"};
+	struct world *w = *state;
+	struct ava_spawn s = {.task = "x", .model = w->model};
+	struct ava_proposal p;
+	struct ava_run_id id;
+	struct ava_error err;
+	struct ava_run run;
+
+	unit_write(strchr(w->model, '/'), asks, sizeof(asks) - 1);
+	assert_int_equal(ava_spawn(w->rt, &s, &id, &err), 0);
+	do {
+		ava_runtime_process(w->rt, 10, NULL);
+		assert_int_equal(ava_status(w->rt, id.text, &run, NULL), 0);
+		assert_true(run.status < AVA_SUCCESS);
+	} while (run.status != AVA_WAITING || !run.asks[0]);
+	if (ava_checkpoint(w->rt, id.text, "before-it", &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(ava_steer(w->rt, id.text, "this", NULL, &err), 0);
+	wait_for(w, id.text);
+	if (ava_resume(w->rt, id.text, &fork, &p, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(p.state, AVA_PENDING);
+	assert_non_null(strstr(p.config, "\"resumedCall\":1"));
+	fork.checkpoint = "elsewhere";
+	assert_int_equal(ava_resume(w->rt, id.text, &fork, &p, &err), AVA_ENOENT);
+}
+
+/* A byte of what the model was told is not what the tool had said. */
+static void change_messages(struct world *w, const char *run)
+{
+	char path[400], *text, *at;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, run);
+	text = unit_read(path, &len);
+	at = memmem(text, len, "The torn tail is", 16);
+	assert_non_null(at);
+	at[4] = 'w';
+	unit_write(path, text, len);
+	free(text);
+}
+
+static void test_replay(void **state)
+{
+	struct ava_resume fork = {.from = 2};
+	struct world *w = *state;
+	struct ava_run_id one = ended(w, 0);
+	struct ava_proposal p;
+	struct ava_replay r;
+	struct ava_error err;
+
+	if (ava_replay(w->rt, one.text, 0, &r, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_true(r.identical && r.complete);
+	assert_string_equal(r.reason, "");
+	assert_int_equal(r.calls, 2);
+	assert_true(r.events > 5 && r.found == 0 && r.ndifferences == 0);
+	assert_int_equal(ava_replay(w->rt, "S-000000", 0, &r, &err), AVA_ENOENT);
+	assert_int_equal(ava_replay(w->rt, "", 0, &r, &err), AVA_EINVAL);
+	assert_int_equal(ava_replay(w->rt, "../../etc", 0, &r, &err), AVA_ENOENT);
+
+	change_messages(w, one.text);
+	assert_int_equal(ava_replay(w->rt, one.text, 0, &r, &err), 0);
+	assert_false(r.identical);
+	assert_int_equal(r.ndifferences, 1);
+	assert_string_equal(r.differences[0].type, "ToolResult");
+	assert_string_equal(r.differences[0].call, "c1.1");
+	assert_non_null(strstr(r.differences[0].what, "read_file"));
+	assert_true(r.differences[0].lsn > 0 && r.differences[0].seq > 0);
+	assert_true(r.differences[0].byte > 0);
+	assert_non_null(strstr(r.differences[0].recorded, "The torn"));
+	assert_non_null(strstr(r.differences[0].replayed, "The worn"));
+	assert_int_equal(ava_replay(w->rt, one.text, 1, &r, &err), 0);
+	assert_true(r.found > 1 && r.ndifferences > 1);
+	assert_int_equal(ava_resume(w->rt, one.text, &fork, &p, &err), AVA_ECORRUPT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_resume),           TEST(test_resume_refused),       TEST(test_fork),
+		TEST(test_checkpoint_names), TEST(test_fork_at_a_checkpoint), TEST(test_replay)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""A collector of OpenTelemetry that takes what a real one takes over OTLP/HTTP in JSON
+and refuses the rest with 400 and a sentence.
+
+    otel_collector.py FOLDER [PORT]
+
+Listens on 127.0.0.1; "port N" is its first line. FOLDER/plan says how it answers, a
+line a request, the last one for ever: `ok`, `partial N`, `warn`, `slow SECONDS`, `drop`,
+or a status, with a Retry-After behind it (`429 1`). Each request is a line of
+FOLDER/seen: the plan's line, the status, the number of spans, "key" when its header was
+there, the sentence. FOLDER/spans has each span id that was taken, and its name."""
+
+import http.server
+import json
+import os
+import re
+import sys
+import time
+
+FOLDER = sys.argv[1]
+HEX = re.compile(r"^[0-9a-f]+$")
+NANO = re.compile(r"^[1-9][0-9]{17,18}$")  # strings: 64 bits
+VALUES = {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": (int, float),
+          "arrayValue": dict}
+count = 0
+
+
+class Wrong(Exception):
+    pass
+
+
+def need(ok, what):
+    if not ok:
+        raise Wrong(what)
+
+
+def only(o, where, required, optional=()):
+    need(isinstance(o, dict), where + " is no object")
+    for key in required:
+        need(key in o, "%s has no %s" % (where, key))
+    for key in o:
+        need(key in required or key in optional, "%s: unknown field %s" % (where, key))
+
+
+def check_value(v, where):
+    need(isinstance(v, dict) and len(v) == 1, where + " is no AnyValue")
+    kind, value = next(iter(v.items()))
+    need(kind in VALUES and isinstance(value, VALUES[kind]), "%s: %s" % (where, kind))
+    if kind == "intValue":
+        need(re.match(r"^-?[0-9]+$", value), where + ": intValue")
+    if kind == "arrayValue":
+        for one in value["values"]:
+            check_value(one, where)
+
+
+def check_attributes(o, where):
+    seen = set()
+    for a in o.get("attributes", []):
+        only(a, where + " attribute", ["key", "value"])
+        need(a["key"] and a["key"] not in seen, where + ": key " + a["key"])
+        seen.add(a["key"])
+        check_value(a["value"], where + " " + a["key"])
+
+
+def check_id(value, digits, where):
+    need(isinstance(value, str) and len(value) == digits and HEX.match(value) and
+         value.strip("0"), "%s: %s" % (where, value))
+
+
+def check_span(s):
+    only(s, "span", ["traceId", "spanId", "name", "kind", "startTimeUnixNano", "endTimeUnixNano"],
+         ["parentSpanId", "attributes", "events", "links", "status"])
+    check_id(s["traceId"], 32, "traceId")
+    check_id(s["spanId"], 16, "spanId")
+    if "parentSpanId" in s:
+        check_id(s["parentSpanId"], 16, "parentSpanId")
+    need(isinstance(s["name"], str) and s["name"], "span without a name")
+    need(s["kind"] in (1, 2, 3, 4, 5), "kind")
+    for key in ("startTimeUnixNano", "endTimeUnixNano"):
+        need(isinstance(s[key], str) and NANO.match(s[key]), key)
+    need(int(s["endTimeUnixNano"]) >= int(s["startTimeUnixNano"]), "ends before it starts")
+    check_attributes(s, "span")
+    for e in s.get("events", []):
+        only(e, "event", ["timeUnixNano", "name"], ["attributes"])
+        need(isinstance(e["timeUnixNano"], str) and NANO.match(e["timeUnixNano"]), "event time")
+        check_attributes(e, "event")
+    for l in s.get("links", []):
+        only(l, "link", ["traceId", "spanId"], ["attributes"])
+    if "status" in s:
+        only(s["status"], "status", ["code"], ["message"])
+        need(s["status"]["code"] in (0, 1, 2), "status code")
+    return s["spanId"], s["name"]
+
+
+def check_request(body):
+    only(body, "request", ["resourceSpans"])
+    spans = []
+    for r in body["resourceSpans"]:
+        only(r, "resourceSpans", ["resource", "scopeSpans"], ["schemaUrl"])
+        check_attributes(r["resource"], "resource")
+        need(any(a["key"] == "service.name" for a in r["resource"]["attributes"]), "service.name")
+        for scope in r["scopeSpans"]:
+            only(scope, "scopeSpans", ["scope", "spans"], ["schemaUrl"])
+            spans += [check_span(s) for s in scope["spans"]]
+    need(spans, "no spans")
+    return spans
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, status, body, retry=None):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if retry is not None:
+            self.send_header("Retry-After", retry)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def judge(self, data):
+        need(self.path == "/v1/traces", "path " + self.path)
+        need(self.headers.get("Content-Type") == "application/json",
+             "Content-Type %s" % self.headers.get("Content-Type"))
+        need(self.headers.get("Content-Encoding", "identity") == "identity", "encoding")
+        need(len(data) <= 20 << 20, "too large")
+        return check_request(json.loads(data))
+
+    def do_POST(self):
+        global count
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        with open(os.path.join(FOLDER, "plan")) as f:
+            plan = f.read().splitlines()
+        words = plan[min(count, len(plan) - 1)].split()
+        count += 1
+        key = "key" if self.headers.get("x-api-key") == "sesame open" else "-"
+        try:
+            spans, status, why = self.judge(data), 200, ""
+        except (Wrong, ValueError, KeyError, TypeError) as e:
+            spans, status, why = [], 400, repr(e)
+        if status == 200 and words[0].isdigit():
+            status = int(words[0])
+        if words[0] == "slow":
+            time.sleep(float(words[1]))
+        with open(os.path.join(FOLDER, "spans"), "a") as f:
+            for span in spans if status == 200 and words[0] in ("ok", "partial", "warn") else []:
+                f.write("%s %s\n" % span)
+        with open(os.path.join(FOLDER, "seen"), "a") as f:
+            f.write("%s %d %d %s %s\n" % (" ".join(words), status, len(spans), key, why))
+        if words[0] == "drop":
+            self.close_connection = True
+            return
+        body = {}
+        if status != 200:
+            body = {"code": 3, "message": why or "as planned, said to sesame open"}
+        elif words[0] == "partial":
+            body = {"partialSuccess": {"rejectedSpans": words[1], "errorMessage": "too old"}}
+        elif words[0] == "warn":
+            body = {"partialSuccess": {"errorMessage": "soon no more"}}
+        try:
+            self.answer(status, body, words[1] if words[0].isdigit() and len(words) > 1 else None)
+        except OSError:
+            pass  # slow: nobody waits any more
+
+
+port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+http.server.HTTPServer.allow_reuse_address = True
+server = http.server.HTTPServer(("127.0.0.1", port), Collector)
+print("port %d" % server.server_address[1], flush=True)
+server.serve_forever()

@@ -1,0 +1,84 @@
+/* A world of several runs, drawn from a seed, in which the runtime (ava/core.h and
+ * all below it: the real supervisor, machine, carry-on, budgets, groups) dies at
+ * drawn moments and is started on what is durable, until every run has ended. Clocks
+ * jump meanwhile, people answer, say something, cancel, or do not. */
+#ifndef SIM_LIVES_H
+#define SIM_LIVES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define LIVES_RUNS   8
+#define LIVES_STEERS 32
+
+enum lives_kind {               /* what a run's model does */
+		  LIVES_ACTS,   /* calls of a tool that may not be repeated */
+		  LIVES_CHAINS, /* more of them, one at a time */
+		  LIVES_READS,  /* of one that may */
+		  LIVES_ASKS,   /* a person */
+		  LIVES_MIXES,  /* all of these in one turn */
+		  LIVES_TALKS,  /* words instead of a result */
+		  LIVES_KINDS,
+};
+
+struct lives_run {
+	enum lives_kind kind;
+	bool grouped, approval; /* its tool waits for a person's yes */
+	bool tight;             /* its own limits may end it */
+	bool ask_limit;
+	int64_t cost_microusd, time_ms, tokens, iterations;
+	/* what became of it */
+	bool asked, told; /* for; that it runs */
+	char id[32];
+	bool cancelled; /* that was acknowledged */
+	bool steered;
+};
+
+struct lives_steer {
+	char run[32], id[32];
+};
+
+struct lives_start { /* of a tool */
+	char run[32], call[16];
+	bool repeatable;
+	int n;
+};
+
+struct lives {
+	uint64_t seed;
+	unsigned nruns, ngrouped; /* the last ones are of one group */
+	struct lives_run runs[LIVES_RUNS];
+	int64_t group_cost, group_time, day_cents; /* 0: none */
+	bool chain, share, group_told;
+	bool rough; /* the service fails so often that a run may give up */
+	struct lives_steer steers[LIVES_STEERS];
+	unsigned nsteers;
+	struct lives_start *starts;
+	size_t nstarts, cap_starts;
+	struct memdisk *disk;
+	/* counted */
+	unsigned lives, kills, stops, jumps, looks, steps;
+	unsigned days_back; /* times that a clock went back over midnight */
+	struct buf trace;   /* what happened, for people */
+	char broken[400];   /* "" or what is wrong */
+};
+
+struct os_loop;
+void lives_set_up(const char *folder); /* a real one, for scripts and to work in */
+/* From the first spawn to the last end. *l is overwritten. */
+void lives_play(struct lives *l, uint64_t seed);
+void lives_end(struct lives *l);
+void lives_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+struct lives_seen { /* counted by the judge */
+	long cut, interrupted, estimated, replies, events;
+	long status[16];
+};
+/* Reads the logs as people would; l->broken says what is wrong with them. */
+void lives_judge(struct lives *l, struct lives_seen *seen);
+
+#endif

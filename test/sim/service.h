@@ -1,0 +1,35 @@
+/* A model service for the simulated runtime: net/http_client.h on one side, the
+ * strict checks and the replies of test/mock on the other, no socket between them.
+ * It bills what a service bills: a reply that breaks off, too, and one that nobody
+ * is left to read. */
+#ifndef SIM_SERVICE_H
+#define SIM_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct service_temper { /* thousandths, but `heavy` */
+	int refuse;     /* 429, 500, 529 */
+	int cut;        /* the connection breaks, or nothing more comes */
+	int slow;       /* up to two minutes */
+	int64_t heavy;  /* tokens of output that a reply may report, at most */
+};
+extern struct service_temper service_temper;
+
+struct service_bill {
+	char request_id[40];
+	int64_t input, output, cost_microusd;
+	bool whole;    /* the reply, to its end */
+	bool recorded; /* the judge's */
+};
+
+void service_begin(void);
+void service_end(void);
+const struct service_bill *service_bills(size_t *n);
+struct service_bill *service_find(const char *request_id);
+size_t service_requests(void);
+/* What was wrong with a request; "" nothing. */
+const char *service_refused(void);
+
+#endif

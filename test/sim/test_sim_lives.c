@@ -1,0 +1,123 @@
+/* Worlds in which the runtime dies and goes on (lives.h), each judged (judge.c). The
+ * seed is printed with what happened; AVA_SIM_SEED=<it> AVA_SIM_LIVES=1 plays a world
+ * again alone, AVA_SIM_LOGS=1 prints its files, too. Without a seed the worlds are 1, 2, 3 …: 300
+ * of them, or 10,000 with AVA_SOAK=1. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/util.h"
+#include "ledger.h"
+#include "lives.h"
+#include "memdisk.h"
+#include "provider/provider.h"
+#include "service.h"
+
+#define WORLDS      300
+#define WORLDS_SOAK 10000
+
+/* Seeds that once broke something, whatever it was. */
+static const uint64_t once_broken[] = {2, 14, 45, 132, 171, 444, 9278};
+
+static struct {
+	long worlds, runs, lives, kills, stops, jumps, requests, steers;
+	uint64_t commits;
+	struct lives_seen seen;
+} sums;
+
+static void print_log(const char *path, const char *bytes, size_t len, void *user)
+{
+	(void)user;
+	if (strncmp(path, "/logs/", 6) == 0)
+		fprintf(stderr, "%s:\n%.*s", path, (int)len, bytes);
+}
+
+static void play(uint64_t seed)
+{
+	static struct lives l;
+
+	lives_play(&l, seed);
+	lives_judge(&l, &sums.seen);
+	if (l.broken[0] != '\0') {
+		fwrite(l.trace.data, 1, l.trace.len, stderr);
+		if (getenv("AVA_SIM_LOGS") != NULL)
+			memdisk_walk(l.disk, print_log, NULL);
+		fprintf(stderr, "AVA_SIM_SEED=%llu AVA_SIM_LIVES=1: %s\n", (unsigned long long)seed,
+			l.broken);
+	}
+	sums.worlds++;
+	sums.runs += l.nruns;
+	sums.lives += l.lives;
+	sums.kills += l.kills;
+	sums.stops += l.stops;
+	sums.jumps += l.jumps;
+	sums.steers += l.nsteers;
+	sums.requests += (long)service_requests();
+	sums.commits += ledger_commits();
+	lives_end(&l);
+	if (l.broken[0] != '\0' && getenv("AVA_SIM_GO_ON") == NULL)
+		fail_msg("seed %llu: %s", (unsigned long long)seed, l.broken);
+}
+
+static uint64_t number(const char *name, uint64_t fallback)
+{
+	const char *s = getenv(name);
+
+	return s != NULL && *s != '\0' ? strtoull(s, NULL, 0) : fallback;
+}
+
+static void test_once_broken(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(once_broken); i++)
+		play(once_broken[i]);
+	memset(&sums, 0, sizeof(sums));
+}
+
+static void test_lives(void **state)
+{
+	uint64_t first = number("AVA_SIM_SEED", 1);
+	uint64_t n = number("AVA_SIM_LIVES", getenv("AVA_SOAK") ? WORLDS_SOAK : WORLDS);
+	clock_t from = clock();
+
+	for (uint64_t seed = first; seed < first + n; seed++)
+		play(seed);
+	print_message("%.1f s of processor time\n", (double)(clock() - from) / CLOCKS_PER_SEC);
+	print_message("figure lives_worlds %ld\nfigure lives_runs %ld\nfigure lives_lives %ld\n"
+		      "figure lives_kills %ld\nfigure lives_stops %ld\nfigure lives_jumps %ld\n"
+		      "figure lives_requests %ld\nfigure lives_commits %llu\n"
+		      "figure lives_cut %ld\nfigure lives_interrupted %ld\n",
+		      sums.worlds, sums.runs, sums.lives, sums.kills, sums.stops, sums.jumps,
+		      sums.requests, (unsigned long long)sums.commits, sums.seen.cut,
+		      sums.seen.interrupted);
+	for (int i = 0; i < AVA_NSTATUSES; i++)
+		print_message("  %-20s %ld\n", ava_status_name((enum ava_status)i),
+			      sums.seen.status[i]);
+	if (n < WORLDS)
+		return;
+	assert_true(sums.kills > (long)n && sums.stops > 0 && sums.jumps > 0 && sums.steers > 0);
+	assert_true(sums.seen.cut > 0 && sums.seen.interrupted > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_once_broken),
+		cmocka_unit_test(test_lives),
+	};
+	static char dir[300];
+	int rv;
+
+	setenv("TZ", "UTC", 1);
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+	if (provider_configure(NULL) != 0)
+		return 1;
+	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
+	lives_set_up(dir);
+	rv = cmocka_run_group_tests_name("sim_lives", tests, NULL, NULL);
+	unit_rmdir(dir);
+	return rv;
+}

@@ -1,0 +1,312 @@
+/* Records of ended runs are read on pool threads: while they are, however long they
+ * are, the loop serves everybody else. The threads of the pool are held here, so that
+ * a record takes as long as the test wants. */
+#include "gateway_rig.h"
+
+#define POOL 4
+
+static struct os_work held[POOL];
+static sem_t working, go;
+
+static void hold(struct os_work *w)
+{
+	sem_post(&working);
+	while (sem_wait(&go) != 0)
+		;
+}
+
+static void let_go(struct os_work *w) {}
+
+static void hold_fn(void *arg)
+{
+	for (int i = 0; i < POOL; i++) {
+		held[i] = (struct os_work){.work = hold, .done = let_go};
+		os_work_start(rig.loop, &held[i]);
+	}
+}
+
+static void pool_hold(void)
+{
+	sem_init(&working, 0, 0);
+	sem_init(&go, 0, 0);
+	rig_call(hold_fn, NULL);
+	for (int i = 0; i < POOL; i++)
+		while (sem_wait(&working) != 0)
+			;
+}
+
+static void pool_release(void)
+{
+	for (int i = 0; i < POOL; i++)
+		sem_post(&go);
+}
+
+/* ---- requests whose answers take their time */
+
+static int post(const char *path, const char *body)
+{
+	char text[1500];
+	int fd = raw_connect();
+
+	snprintf(text, sizeof(text),
+		 "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		 path, strlen(body), body);
+	raw_send(fd, "%s", text);
+	return fd;
+}
+
+static bool answered(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Its answer, when it comes; closes it. */
+static json_t *answer(int fd, int status)
+{
+	static char text[200000];
+	const char *body;
+	json_t *v;
+
+	raw_read(fd, text, sizeof(text));
+	close(fd);
+	if (atoi(text + strcspn(text, " ")) != status)
+		fail_msg("not %d: %s", status, text);
+	body = strstr(text, "\r\n\r\n");
+	assert_non_null(body);
+	v = json_parse(body + 4, strlen(body + 4), NULL);
+	assert_non_null(v);
+	return v;
+}
+
+static void others_are_served(void)
+{
+	json_decref(rig_ask("GET", "/api/v1/health", NULL, 200));
+	json_decref(rig_ask("GET", "/api/v1/runs?all=1", NULL, 200));
+}
+
+#define READS "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"
+#define SUBMITS                                                                                    \
+	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,"                  \
+	"\"summary\":\"read\",\"confidence\":1}}]}\n"
+
+/* One that has ended, with a record of two calls; the third turn is for one that goes
+ * on behind the first. */
+static const char *ended(char id[64])
+{
+	rig_write("two.jsonl", READS SUBMITS SUBMITS);
+	rig_run("two.jsonl", id);
+	json_decref(rig_ask("GET", rig_path("/api/v1/runs/%s/result?wait=60", id), NULL, 200));
+	return id;
+}
+
+static json_t *text_of(const json_t *v, const char *key)
+{
+	json_t *s = json_object_get(v, key);
+
+	assert_true(json_is_string(s));
+	return s;
+}
+
+/* ---- tests */
+
+static void test_a_fork_is_proposed_and_confirmed(void **state)
+{
+	char run[64], resume[100], confirm[100], reject[100], again[64];
+	int one, two;
+	json_t *a, *b;
+
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
+	pool_hold();
+	one = post(resume, "{\"from\":2,\"request_id\":\"r-1\"}");
+	two = post(resume, "{\"from\":2,\"request_id\":\"r-1\"}");
+	rig_wait_busy(2);
+	others_are_served();
+	assert_false(answered(one) || answered(two));
+	pool_release();
+	a = answer(one, 201);
+	b = answer(two, 200); /* the same request is the same proposal */
+	assert_true(json_equal(text_of(a, "proposal_id"), text_of(b, "proposal_id")));
+	snprintf(confirm, sizeof(confirm), "/api/v1/proposals/%s/confirm",
+		 json_string_value(text_of(a, "proposal_id")));
+	snprintf(reject, sizeof(reject), "/api/v1/proposals/%s/reject",
+		 json_string_value(text_of(a, "proposal_id")));
+	json_decref(a);
+	json_decref(b);
+
+	pool_hold();
+	one = post(confirm, "{\"answer\":\"yes\"}");
+	two = post(confirm, "{\"answer\":\"yes\"}");
+	rig_wait_busy(2);
+	others_are_served();
+	json_decref(rig_ask("POST", reject, "{}", 409)); /* it is being answered */
+	assert_false(answered(one) || answered(two));
+	pool_release();
+	a = answer(one, 200);
+	b = answer(two, 200);
+	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
+	snprintf(again, sizeof(again), "%s", json_string_value(text_of(a, "subagent_id")));
+	json_decref(a);
+	json_decref(b);
+	a = rig_ask("GET", rig_path("/api/v1/runs/%s/result?wait=60", again), NULL, 200);
+	assert_string_equal(json_get_str(a, "status"), "success");
+	json_decref(a);
+}
+
+/* A yes with less is made with that less, and said twice it is one. */
+static void test_a_yes_that_lowers(void **state)
+{
+	static const char but[] = "{\"answer\":\"yes, but at most 5 iterations\"}";
+	char run[64], confirm[100], id[64];
+	int one, two;
+	json_t *a, *b;
+
+	rig_ask_str("POST", rig_path("/api/v1/runs/%s/resume", ended(run)), "{}", 201,
+		    "proposal_id", id);
+	snprintf(confirm, sizeof(confirm), "/api/v1/proposals/%s/confirm", id);
+	pool_hold();
+	one = post(confirm, but);
+	two = post(confirm, but);
+	rig_wait_busy(2);
+	others_are_served();
+	pool_release();
+	a = answer(one, 200);
+	b = answer(two, 200);
+	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
+	snprintf(id, sizeof(id), "%s", json_string_value(text_of(a, "subagent_id")));
+	json_decref(b);
+	json_decref(a);
+	a = rig_ask("GET", rig_path("/api/v1/runs/%s", id), NULL, 200);
+	assert_int_equal(json_get_int(json_object_get(a, "limits"), "max_iterations", 0), 5);
+	json_decref(a);
+	json_decref(rig_ask("GET", rig_path("/api/v1/runs/%s/result?wait=60", id), NULL, 200));
+}
+
+/* Confirmed by the request itself: one run, however often it is asked for. */
+static void test_a_fork_that_starts_at_once(void **state)
+{
+	static const char body[] = "{\"from\":1,\"confirmed\":true,\"request_id\":\"r-2\"}";
+	char run[64], resume[100];
+	int one, two;
+	json_t *a, *b;
+
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
+	pool_hold();
+	one = post(resume, body);
+	two = post(resume, body);
+	rig_wait_busy(2);
+	others_are_served();
+	assert_false(answered(one) || answered(two));
+	pool_release();
+	a = answer(one, 201);
+	b = answer(two, 200);
+	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
+	json_decref(rig_ask("GET",
+			    rig_path("/api/v1/runs/%s/result?wait=60",
+				     json_string_value(text_of(a, "subagent_id"))),
+			    NULL, 200));
+	json_decref(a);
+	json_decref(b);
+	/* Where nobody is asked, too. */
+	a = rig_ask("POST", resume, "{\"confirm\":\"never\"}", 201);
+	assert_string_equal(json_get_str(a, "state"), "confirmed");
+	json_decref(rig_ask("GET",
+			    rig_path("/api/v1/runs/%s/result?wait=60",
+				     json_string_value(text_of(a, "subagent_id"))),
+			    NULL, 200));
+	json_decref(a);
+}
+
+static void test_a_replay(void **state)
+{
+	char run[64], replay[100];
+	int fd;
+	json_t *v;
+
+	snprintf(replay, sizeof(replay), "/api/v1/runs/%s/replay", ended(run));
+	pool_hold();
+	fd = post(replay, "{}");
+	rig_wait_busy(1);
+	others_are_served();
+	assert_false(answered(fd));
+	pool_release();
+	v = answer(fd, 200);
+	assert_true(json_get_bool(v, "identical", false));
+	json_decref(v);
+}
+
+/* Each has its bound, and says so. */
+static void test_many_at_once(void **state)
+{
+	char run[64], resume[100], body[64];
+	int fds[8];
+
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
+	pool_hold();
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		snprintf(body, sizeof(body), "{\"from\":1,\"request_id\":\"m-%zu\"}", i);
+		fds[i] = post(resume, body);
+	}
+	rig_wait_busy(ARRAY_LEN(fds));
+	json_decref(rig_ask("POST", resume, "{}", 409));
+	pool_release();
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		json_decref(answer(fds[i], 201));
+	json_decref(rig_ask("POST", resume, "{}", 201));
+}
+
+/* What is gone when the yes comes: it waits on, and can be rejected. */
+static void test_a_record_that_is_gone(void **state)
+{
+	char run[64], id[64], path[200];
+	json_t *v;
+
+	rig_ask_str("POST", rig_path("/api/v1/runs/%s/resume", ended(run)), "{}", 201,
+		    "proposal_id", id);
+	snprintf(path, sizeof(path), "runs/%s/messages.jsonl", run);
+	assert_int_equal(unlinkat(rig.dirfd, path, 0), 0);
+	v = rig_ask("POST", rig_path("/api/v1/proposals/%s/confirm", id), "{}", 404);
+	json_decref(v);
+	v = rig_ask("GET", rig_path("/api/v1/proposals/%s", id), NULL, 200);
+	assert_string_equal(json_get_str(v, "state"), "pending");
+	assert_string_equal(json_get_str(v, "confirmed_hash"), "");
+	json_decref(v);
+	json_decref(rig_ask("POST", rig_path("/api/v1/proposals/%s/reject", id), "{}", 200));
+}
+
+/* The runtime stops meanwhile: what is at work ends, and nobody waits for ever. */
+static void test_a_stop_meanwhile(void **state)
+{
+	char run[64], resume[100];
+	int one, two;
+
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
+	pool_hold();
+	one = post(resume, "{\"from\":1}");
+	two = post(resume, "{\"from\":1,\"confirmed\":true}");
+	rig_wait_busy(2);
+	pool_release();
+	rig_stop();
+	close(one);
+	close(two);
+	rig_start();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_fork_is_proposed_and_confirmed),
+		TEST(test_a_yes_that_lowers),
+		TEST(test_a_fork_that_starts_at_once),
+		TEST(test_a_replay),
+		TEST(test_many_at_once),
+		TEST(test_a_record_that_is_gone),
+		TEST(test_a_stop_meanwhile),
+	};
+
+	setenv("UV_THREADPOOL_SIZE", "4", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* What the world says of limits that a run shares with others, what it writes down of
+ * it, and that a start knows it again. */
+#include "restart_rig.h"
+
+#include "agent/shared.h"
+#include "subagent/world.h"
+
+static struct run *in_group(struct world *w, struct left *l)
+{
+	struct spec_group group = {.id = "G-7f3a2b",
+				   .cost_microusd = 1000000,
+				   .time_ms = 600000,
+				   .index = 1,
+				   .size = 2};
+
+	*l = queued_in(w, "", &group);
+	return supervisor_find(&w->sup, l->id);
+}
+
+static struct agent_shared ask(struct run *r)
+{
+	struct agent_shared s;
+
+	shared_ask(&r->agent, &s);
+	r->agent.shares |= (uint16_t)s.near;
+	return s;
+}
+
+static void written(struct world *w, struct run *r)
+{
+	world_flush(r, JOURNAL_NOW, NULL);
+	RIG_UNTIL(&w->r, outbox_empty(&r->outbox));
+}
+
+static void test_what_is_near(void **state)
+{
+	struct agent_shared s;
+	struct world w;
+	struct left l;
+	struct run *r;
+
+	init_world(&w);
+	r = in_group(&w, &l);
+	s = ask(r);
+	assert_int_equal(s.near, 0);
+	assert_null(r->draft); /* nothing to say: nothing is written */
+	r->group->money.spent = 799999;
+	assert_int_equal(ask(r).near, 0);
+	r->group->money.spent = 800000;
+	s = ask(r);
+	assert_int_equal(s.near, 1u << SHARE_GROUP_COST);
+	assert_int_equal(s.of[SHARE_GROUP_COST].used, 800000);
+	assert_int_equal(s.of[SHARE_GROUP_COST].limit, 1000000);
+	assert_int_equal(ask(r).near, 0); /* once */
+	group_run_starts(r);
+	r->group->started_ms = clock_mono_ms() - 480000;
+	s = ask(r);
+	assert_int_equal(s.near, 1u << SHARE_GROUP_TIME);
+	assert_true(s.of[SHARE_GROUP_TIME].used >= 480000);
+	w.sup.day.limit = 5000000;
+	w.sup.day.spent = 4000000;
+	assert_int_equal(ask(r).near, 1u << SHARE_DAY_COST);
+	written(&w, r);
+	assert_true(rig_holds(
+		&w.r, l.log, "\"shared\":[{\"limit\":\"group_cost\",\"used\":80.0,\"of\":100.0}]"));
+	assert_true(rig_holds(&w.r, l.log, "{\"limit\":\"day_cost\",\"used\":400.0,\"of\":500.0}"));
+	fini_world(&w);
+}
+
+/* Calls under way count with the least they cost. */
+static void test_what_pays_one_call(void **state)
+{
+	struct world w;
+	struct left l;
+	struct run *r;
+
+	init_world(&w);
+	r = in_group(&w, &l);
+	r->spec->agent.price = (struct agent_price){3000000, 15000000, 300000, 3750000};
+	assert_false(ask(r).last);
+	r->group->money.reserved = 1000000; /* the most they may cost is no reason */
+	assert_false(ask(r).last);
+	r->group->money.sure = 990000;
+	assert_true(ask(r).last);
+	r->group->money.sure = 0;
+	r->group->money.limit = BUDGET_NO_LIMIT;
+	assert_false(ask(r).last);
+	written(&w, r);
+	assert_true(rig_holds(&w.r, l.log, "\"shared\":[],\"last\":true"));
+	r->group->money.reserved = 0;
+	fini_world(&w);
+}
+
+static void test_told_before_a_stop(void **state)
+{
+	struct world w;
+	struct left l;
+	struct run *r;
+
+	init_world(&w);
+	l = queued(&w, "");
+	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
+	add(&w, &l, EVENT_Limit,
+	    "{\"budget\":{},\"shared\":[{\"limit\":\"day_cost\",\"used\":400.0,\"of\":500.0}]}");
+	close_world(&w);
+	restart(&w);
+	r = carried(&w, &l);
+	assert_int_equal(r->agent.shares, 1u << SHARE_DAY_COST);
+	w.sup.day.limit = 5000000;
+	w.sup.day.spent = 4500000;
+	assert_int_equal(ask(r).near, 0);
+	fini_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_near),
+		cmocka_unit_test(test_what_pays_one_call),
+		cmocka_unit_test(test_told_before_a_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
