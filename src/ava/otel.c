@@ -41,8 +41,9 @@
 #define BODY_MAX    (16u << 20)        /* of one request; collectors take 20 MB */
 #define ASKED_MAX   64
 #define EVENTS_TURN 200   /* looked at in one turn of the loop */
-#define BUSY_MS     1000  /* until the pool, the files or memory are tried again */
+#define BUSY_MS     200   /* until the pool, the files or memory are tried again */
 #define PAUSE_MS    60000 /* between two attempts, unless it asks for more */
+#define LEAST_MS    100
 #define ASKED_MS    600000
 
 struct trace_job {
@@ -221,12 +222,12 @@ static void pushed(struct otel *o)
  * collector. */
 static int64_t pause_ms(const struct otel *o, int64_t asked)
 {
-	int64_t ms = MAX(o->core->settings.otel_retry_s * 1000, (int64_t)100);
+	int64_t ms = o->core->settings.otel_retry_s * 1000;
 	uint64_t chance;
 
 	for (unsigned i = 1; i < o->fails && ms < PAUSE_MS; i++)
 		ms *= 2;
-	ms = MIN(ms, (int64_t)PAUSE_MS);
+	ms = MIN(MAX(ms, (int64_t)LEAST_MS), (int64_t)PAUSE_MS);
 	id_random(&chance, sizeof(chance));
 	ms -= (int64_t)(chance % (uint64_t)(ms / 4 + 1));
 	return MIN(MAX(ms, asked), (int64_t)ASKED_MS);
@@ -241,8 +242,8 @@ static void later(struct otel *o, const struct otel_answer *a)
 		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
 	if (age >= o->core->settings.otel_give_up_s * 1000) {
 		give_up(o, a->reason);
-		if (a->after_ms > 0) /* the next one has to wait as well */
-			again_in(o, pause_ms(o, a->after_ms));
+		/* Else one failure after another would use up all that wait. */
+		again_in(o, pause_ms(o, a->after_ms));
 		return;
 	}
 	set_problem(o, a->reason);
@@ -448,9 +449,13 @@ static void pick(struct otel *o)
 		return;
 	}
 	memcpy(run, o->asked[0], sizeof(run));
+	begin(o, run, 0);
+	if (o->run[0] == '\0') { /* no memory */
+		again_in(o, BUSY_MS);
+		return;
+	}
 	o->nasked--;
 	memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
-	begin(o, run, 0);
 }
 
 static void due(void *user)
