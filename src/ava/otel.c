@@ -14,6 +14,7 @@
  * given up); memory and the pool (later). */
 #include "ava/otel.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,9 +49,9 @@
 
 struct trace_job {
 	struct job job;
-	struct otel *otel; /* NULL: stopped meanwhile */
+	struct otel *otel;
 	char root[4096], run[24];
-	struct ava_trace *trace; /* owned; NULL: to be read */
+	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
 	size_t at;               /* span of the next part */
 	struct buf body;
 	int rv; /* of otlp_part */
@@ -71,7 +72,7 @@ struct otel {
 	char run[24];             /* "": none */
 	uint64_t lsn;             /* of its end; 0: it was asked for */
 	int64_t since_ms;         /* wall: from when on otel.give_up counts */
-	struct trace_job *job;    /* its trace, kept until it is done with */
+	struct trace_job *job;    /* until it is done with */
 	bool reading, waiting;    /* on the pool; until the timer */
 	unsigned attempts, fails; /* at this trace; in a row, at whatever */
 	int64_t rejected;         /* spans of it */
@@ -81,7 +82,6 @@ struct otel {
 	struct buf health;
 };
 
-static void pick(struct otel *o);
 static void next_part(struct otel *o);
 
 static void again_in(struct otel *o, int64_t ms)
@@ -154,6 +154,13 @@ static void put_event(struct otel *o, struct draft *d, const char *type)
 }
 
 /* ---- the end of a trace */
+
+/* A long wait holds the part that is sent; the trace is read again for the next. */
+static void forget_trace(struct trace_job *j)
+{
+	ava_trace_free(j->trace);
+	j->trace = NULL;
+}
 
 static void free_job(struct trace_job *j)
 {
@@ -235,7 +242,7 @@ static int64_t pause_ms(const struct otel *o, int64_t asked)
 
 static void later(struct otel *o, const struct otel_answer *a)
 {
-	int64_t age = clock_wall_ms() - o->since_ms, ms;
+	int64_t age = clock_wall_ms() - o->since_ms;
 
 	o->fails++;
 	if (o->fails == 1)
@@ -247,8 +254,8 @@ static void later(struct otel *o, const struct otel_answer *a)
 		return;
 	}
 	set_problem(o, a->reason);
-	ms = pause_ms(o, a->after_ms);
-	again_in(o, ms);
+	forget_trace(o->job);
+	again_in(o, pause_ms(o, a->after_ms));
 }
 
 static void answered(const struct otel_answer *a, void *user)
@@ -328,11 +335,9 @@ static void part_read(struct job *job)
 	struct trace_job *j = CONTAINER_OF(job, struct trace_job, job);
 	struct otel *o = j->otel;
 
-	if (o == NULL) {
-		free_job(j);
-		return;
-	}
 	o->reading = false;
+	if (j->rv == 0)
+		forget_trace(j);
 	if (j->rv == AVA_ENOMEM) {
 		buf_reset(&j->body);
 		again_in(o, BUSY_MS);
@@ -525,10 +530,8 @@ void otel_close(struct core *c)
 	os_timer_free(o->timer);
 	if (o->cursor != NULL)
 		ops_events_close(o->cursor);
-	if (o->job != NULL && o->reading)
-		o->job->otel = NULL; /* freed when it is back */
-	else
-		free_job(o->job);
+	assert(!o->reading);
+	free_job(o->job);
 	buf_fini(&o->health);
 	free(o);
 }
