@@ -1,5 +1,6 @@
-/* One request to the collector, by the way of every push. Without an endpoint it is
- * over at once. What can fail is what it is for. */
+/* One request to the collector, by the way of every push: what it answers there it
+ * would answer to a trace. Without an endpoint it is over at once. What can fail is
+ * what it is for. */
 #include "gateway/doctor_otel.h"
 
 #include <stdio.h>
