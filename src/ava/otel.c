@@ -14,6 +14,7 @@
  * given up); memory and the pool (later). */
 #include "ava/otel.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,15 +42,16 @@
 #define BODY_MAX    (16u << 20)        /* of one request; collectors take 20 MB */
 #define ASKED_MAX   64
 #define EVENTS_TURN 200   /* looked at in one turn of the loop */
-#define BUSY_MS     1000  /* until the pool, the files or memory are tried again */
+#define BUSY_MS     200   /* until the pool, the files or memory are tried again */
 #define PAUSE_MS    60000 /* between two attempts, unless it asks for more */
+#define LEAST_MS    100
 #define ASKED_MS    600000
 
 struct trace_job {
 	struct job job;
-	struct otel *otel; /* NULL: stopped meanwhile */
+	struct otel *otel;
 	char root[4096], run[24];
-	struct ava_trace *trace; /* owned; NULL: to be read */
+	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
 	size_t at;               /* span of the next part */
 	struct buf body;
 	int rv; /* of otlp_part */
@@ -70,7 +72,7 @@ struct otel {
 	char run[24];             /* "": none */
 	uint64_t lsn;             /* of its end; 0: it was asked for */
 	int64_t since_ms;         /* wall: from when on otel.give_up counts */
-	struct trace_job *job;    /* its trace, kept until it is done with */
+	struct trace_job *job;    /* until it is done with */
 	bool reading, waiting;    /* on the pool; until the timer */
 	unsigned attempts, fails; /* at this trace; in a row, at whatever */
 	int64_t rejected;         /* spans of it */
@@ -80,7 +82,6 @@ struct otel {
 	struct buf health;
 };
 
-static void pick(struct otel *o);
 static void next_part(struct otel *o);
 
 static void again_in(struct otel *o, int64_t ms)
@@ -154,6 +155,13 @@ static void put_event(struct otel *o, struct draft *d, const char *type)
 
 /* ---- the end of a trace */
 
+/* A long wait holds the part that is sent; the trace is read again for the next. */
+static void forget_trace(struct trace_job *j)
+{
+	ava_trace_free(j->trace);
+	j->trace = NULL;
+}
+
 static void free_job(struct trace_job *j)
 {
 	if (j == NULL)
@@ -221,12 +229,12 @@ static void pushed(struct otel *o)
  * collector. */
 static int64_t pause_ms(const struct otel *o, int64_t asked)
 {
-	int64_t ms = MAX(o->core->settings.otel_retry_s * 1000, (int64_t)100);
+	int64_t ms = o->core->settings.otel_retry_s * 1000;
 	uint64_t chance;
 
 	for (unsigned i = 1; i < o->fails && ms < PAUSE_MS; i++)
 		ms *= 2;
-	ms = MIN(ms, (int64_t)PAUSE_MS);
+	ms = MIN(MAX(ms, (int64_t)LEAST_MS), (int64_t)PAUSE_MS);
 	id_random(&chance, sizeof(chance));
 	ms -= (int64_t)(chance % (uint64_t)(ms / 4 + 1));
 	return MIN(MAX(ms, asked), (int64_t)ASKED_MS);
@@ -234,20 +242,20 @@ static int64_t pause_ms(const struct otel *o, int64_t asked)
 
 static void later(struct otel *o, const struct otel_answer *a)
 {
-	int64_t age = clock_wall_ms() - o->since_ms, ms;
+	int64_t age = clock_wall_ms() - o->since_ms;
 
 	o->fails++;
 	if (o->fails == 1)
 		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
 	if (age >= o->core->settings.otel_give_up_s * 1000) {
 		give_up(o, a->reason);
-		if (a->after_ms > 0) /* the next one has to wait as well */
-			again_in(o, pause_ms(o, a->after_ms));
+		/* Else one failure after another would use up all that wait. */
+		again_in(o, pause_ms(o, a->after_ms));
 		return;
 	}
 	set_problem(o, a->reason);
-	ms = pause_ms(o, a->after_ms);
-	again_in(o, ms);
+	forget_trace(o->job);
+	again_in(o, pause_ms(o, a->after_ms));
 }
 
 static void answered(const struct otel_answer *a, void *user)
@@ -327,11 +335,9 @@ static void part_read(struct job *job)
 	struct trace_job *j = CONTAINER_OF(job, struct trace_job, job);
 	struct otel *o = j->otel;
 
-	if (o == NULL) {
-		free_job(j);
-		return;
-	}
 	o->reading = false;
+	if (j->rv == 0)
+		forget_trace(j);
 	if (j->rv == AVA_ENOMEM) {
 		buf_reset(&j->body);
 		again_in(o, BUSY_MS);
@@ -448,9 +454,13 @@ static void pick(struct otel *o)
 		return;
 	}
 	memcpy(run, o->asked[0], sizeof(run));
+	begin(o, run, 0);
+	if (o->run[0] == '\0') { /* no memory */
+		again_in(o, BUSY_MS);
+		return;
+	}
 	o->nasked--;
 	memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
-	begin(o, run, 0);
 }
 
 static void due(void *user)
@@ -520,10 +530,8 @@ void otel_close(struct core *c)
 	os_timer_free(o->timer);
 	if (o->cursor != NULL)
 		ops_events_close(o->cursor);
-	if (o->job != NULL && o->reading)
-		o->job->otel = NULL; /* freed when it is back */
-	else
-		free_job(o->job);
+	assert(!o->reading);
+	free_job(o->job);
 	buf_fini(&o->health);
 	free(o);
 }

@@ -42,7 +42,7 @@ struct ava_error;
 	/* a push to otel.endpoint: seconds of a request, until the second attempt,                \
 	 * until a trace is given up */                                                            \
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
-	X(otel_retry_s, "otel.retry", 1, 0, 600)                                                   \
+	X(otel_retry_s, "otel.retry", 1, 0, 60)                                                    \
 	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
 	/* seconds of a call to a model: to connect, to its first event, between                   \
 	 * two events, all of it */                                                                \

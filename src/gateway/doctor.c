@@ -17,12 +17,12 @@
 
 #include "ava/config.h"
 #include "ava/config_store.h"
-#include "ava/otel_headers.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "gateway/doctor_otel.h"
 #include "gateway/probe.h"
 #include "os/loop.h"
 #include "provider/model.h"
@@ -51,6 +51,7 @@ struct doctor {
 	bool asked[SERVICES];
 	struct place places[PLACES];
 	size_t nplaces;
+	struct doctor_otel otel;
 	struct jw *w;
 };
 
@@ -291,28 +292,15 @@ static void check_default(struct doctor *d)
 
 /* ---- the collector of traces */
 
-static int count_header(const char *header, void *user)
-{
-	++*(unsigned *)user;
-	return 0;
-}
-
 static void check_otel(struct doctor *d)
 {
-	const char *text = keys_get(OTEL_HEADERS_NAME);
-	struct ava_error err;
-	unsigned n = 0;
+	char text[600];
+	bool well;
 
 	if (!d->config.otel[0])
 		return;
-	if (otel_headers(text, count_header, &n, &err) != 0)
-		check(d, "otel", false, "%s", err.text);
-	else if (n > 0)
-		check(d, "otel", true,
-		      "traces of ended runs are pushed to %s, with %u header%s (%s)",
-		      d->config.otel, n, n == 1 ? "" : "s", keys_source(OTEL_HEADERS_NAME));
-	else
-		check(d, "otel", true, "traces of ended runs are pushed to %s", d->config.otel);
+	well = doctor_otel_text(&d->otel, text, sizeof(text));
+	check(d, "otel", well, "%s", text);
 }
 
 /* ---- local servers */
@@ -454,7 +442,7 @@ static bool all_over(const struct doctor *d)
 	for (size_t i = 0; i < d->nplaces; i++)
 		if (!d->places[i].used && !probe_over(&d->places[i].probe))
 			return false;
-	return true;
+	return d->otel.over;
 }
 
 static void write_checks(struct doctor *d)
@@ -484,6 +472,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	}
 	start_services(d, client);
 	start_places(d, client);
+	doctor_otel_start(&d->otel, loop, d->config.otel);
 	while (!all_over(d)) /* ends: every call has its timers */
 		os_loop_step(loop, -1);
 	write_checks(d);
@@ -497,6 +486,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	for (size_t i = 0; i < d->nplaces; i++)
 		if (!d->places[i].used)
 			probe_fini(&d->places[i].probe);
+	doctor_otel_fini(&d->otel);
 	http_client_free(client);
 	os_loop_free(loop);
 	return 0;

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 
 FOLDER = sys.argv[1]
@@ -22,6 +23,7 @@ HEX = re.compile(r"^[0-9a-f]+$")
 NANO = re.compile(r"^[1-9][0-9]{17,18}$")  # strings: 64 bits
 VALUES = {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": (int, float),
           "arrayValue": dict}
+LOCK = threading.Lock()
 count = 0
 
 
@@ -94,6 +96,8 @@ def check_span(s):
 
 def check_request(body):
     only(body, "request", ["resourceSpans"])
+    if body["resourceSpans"] == []:
+        return []  # of no use, and well formed
     spans = []
     for r in body["resourceSpans"]:
         only(r, "resourceSpans", ["resource", "scopeSpans"], ["schemaUrl"])
@@ -133,10 +137,11 @@ class Collector(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         global count
         data = self.rfile.read(int(self.headers["Content-Length"]))
-        with open(os.path.join(FOLDER, "plan")) as f:
-            plan = f.read().splitlines()
-        words = plan[min(count, len(plan) - 1)].split()
-        count += 1
+        with LOCK:
+            with open(os.path.join(FOLDER, "plan")) as f:
+                plan = f.read().splitlines()
+            words = plan[min(count, len(plan) - 1)].split()
+            count += 1
         key = "key" if self.headers.get("x-api-key") == "sesame open" else "-"
         try:
             spans, status, why = self.judge(data), 200, ""
@@ -168,7 +173,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
 
 port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-http.server.HTTPServer.allow_reuse_address = True
-server = http.server.HTTPServer(("127.0.0.1", port), Collector)
+http.server.ThreadingHTTPServer.allow_reuse_address = True
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Collector)
 print("port %d" % server.server_address[1], flush=True)
 server.serve_forever()

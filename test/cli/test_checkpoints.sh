@@ -118,6 +118,26 @@ exits 'call 0' 2
 run "$AVA" replay "$one" --from 2x --yes
 exits 'half a number' 2
 
+# --- between two calls: a person is asked about a limit, all results are written
+
+printf '%s\n' "$reads" "$submit" >"$T/limit.jsonl"
+over=$("$AVA" run 'find kettle' --model "offline:$T/limit.jsonl" --max-iterations 1 --on-limit ask --yes \
+	--background --json </dev/null 2>"$ERR" | jq -r .subagent_id)
+check 'a run waits at its limit' wait_for 60 status_is "$over" waiting
+run "$AVA" trace checkpoint "$over" at-limit
+contains 'its results are in the checkpoint' 'before its model call 2' "$OUT"
+kill_daemon
+"$AVA" ps >/dev/null 2>&1
+check 'it waits after a crash too' wait_for 60 status_is "$over" waiting
+run "$AVA" trace checkpoint "$over" at-limit
+exits 'at the same place' 0
+equal 'as one event' 'at-limit i2' "$(points "$over")"
+"$AVA" steer "$over" yes >/dev/null 2>&1 </dev/null
+"$AVA" wait --timeout 60 "$over" >/dev/null 2>&1
+run "$AVA" replay "$over" --from at-limit --model "offline:$T/asks.jsonl" --yes --json
+exits 'a fork from it' 0
+equal 'has them' 1 "$(grep -c 'return 1' "$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl")"
+
 # --- Ava's tool
 
 slow=$(start slow)

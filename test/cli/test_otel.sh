@@ -56,10 +56,16 @@ equal 'and nothing of runs before' 1 "$(roots)"
 run "$AVA" status
 contains 'status says so' "traces to http://127.0.0.1:$PORT: 1 pushed" "$OUT"
 run "$AVA" doctor
-contains 'doctor names it' "traces of ended runs are pushed to http://127.0.0.1:$PORT, with 2 headers" "$OUT"
+contains 'doctor asks it' "traces of ended runs are pushed to http://127.0.0.1:$PORT, with 2 headers (file), which answers" "$OUT"
+equal 'with no span' 'ok 200 0 key ' "$(tail -n 1 "$T/collector/seen")"
+plan 401
+run "$AVA" doctor
+exits 'doctor finds a key that is refused' 1
+contains 'and says so' '(file): it answers 401' "$OUT"
+plan ok
 stop_daemon
 start_daemon
-equal 'a restart pushes nothing again' 1 "$(seen)"
+equal 'a restart pushes nothing again' 3 "$(seen)"
 run "$AVA" trace "$before" --push
 exits 'an older run is pushed when asked' 0
 check 'at once' wait_for 60 has_all "$before"
@@ -73,8 +79,8 @@ plan 'partial 3'
 two=$(one_run)
 check 'what it leaves out is told' wait_for 60 is left_out_spans 3
 equal 'with its words' 'it left out 3 spans: too old' "$(health problem)"
-equal 'and is not sent again' 3 "$(seen)"
-plan ok ok ok '429 1' 503 502 504 drop ok
+equal 'and is not sent again' 5 "$(seen)"
+plan ok ok ok ok ok '429 1' 503 502 504 drop ok
 three=$(one_run)
 check 'full, away, broken: it comes in the end' wait_for 60 is pushed 3
 equal 'after six attempts' '429 503 502 504 200 200' "$(tail -n 6 "$T/collector/seen" | awk '{print $(NF-2)}' | tr '\n' ' ' | sed 's/ $//')"

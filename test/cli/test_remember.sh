@@ -82,6 +82,28 @@ as_without limits 5 5
 contains 'it was told that its limit is near' 'The limit is near' "$T/want"
 contains 'and that its next reply is the last' 'Your next reply is the last' "$T/want"
 as_without odd 20 2 3
+
+# One that waits for a person, killed while it waits: what the same reply read counts.
+script 0 "$reads" "${reads%]},{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\"}}]" \
+	"$reads" "$reads" "$submit"
+waits() { [ "$("$AVA" status "$1" --json </dev/null | jq -r .status)" = waiting ]; }
+for kills in 0 1 2; do
+	id=$(start 20)
+	check "a run asks ($kills kills)" wait_for 60 waits "$id"
+	while [ "$kills" -gt 0 ]; do
+		kills=$((kills - 1))
+		kill_daemon
+		start_daemon
+		wait_for 60 waits "$id"
+	done
+	"$AVA" steer "$id" 'this one' >/dev/null 2>&1 </dev/null
+	"$AVA" wait --timeout 120 "$id" >/dev/null 2>&1
+	told "$id" >"$T/got"
+	[ -s "$T/asked" ] || cp "$T/got" "$T/asked"
+	cmp -s "$T/asked" "$T/got"
+	result $? 'and goes on as it was' || note "$(diff "$T/asked" "$T/got")"
+done
+contains 'what it read beside the question was counted' '"error","repeated_calls"' "$T/asked"
 all_replay 'every run replays identically'
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
 	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl

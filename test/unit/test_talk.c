@@ -611,7 +611,14 @@ static void test_a_session_without_memory(void **state)
 		id[0] = 0;
 		ops_session_new(w->core, &n, begun, id);
 	});
-	assert_true(id[0] != '!');
+	/* What failed may have been the journal's, on its own thread: that is well again in
+	 * a moment. */
+	for (int i = 0; id[0] == '!' && i < 6000; i++) {
+		os_loop_step(w->loop, 10);
+		ops_session_new(w->core, &n, begun, id);
+	}
+	if (id[0] == '!')
+		fail_msg("%s", id);
 	tell(w, id, "hello");
 }
 

@@ -1,0 +1,228 @@
+/* Traces that are pushed, inside the runtime: memory ends at the k-th allocation while
+ * it opens and while a trace is read and sent, and nothing is lost or stands still;
+ * what can be asked for. Everything else: test/cli/test_otel.sh. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/core.h"
+#include "ava/ops.h"
+#include "ava/otel.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "os/loop.h"
+
+struct world {
+	char dir[256], root[300], url[64];
+	struct os_loop *loop;
+	struct settings settings;
+	struct core *core;
+	int fd; /* of a port at which nobody listens */
+};
+
+static int open_core(struct world *w, bool pushes, struct ava_error *err)
+{
+	struct core_options o = {.loop = w->loop,
+				 .root = w->root,
+				 .settings = &w->settings,
+				 .model = "offline",
+				 .otel = pushes ? w->url : NULL,
+				 .otel_headers = "x-api-key=sesame",
+				 .segment_bytes = 128 << 10};
+
+	w->core = NULL;
+	return core_open(&w->core, &o, err);
+}
+
+static void must_open(struct world *w, bool pushes)
+{
+	struct ava_error err = {0};
+
+	if (open_core(w, pushes, &err) != 0)
+		fail_msg("core_open: %s", err.text);
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t len = sizeof(at);
+
+	assert_non_null(w);
+	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
+	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
+	mkdir(w->root, 0700);
+	w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(w->fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(w->fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(w->url, sizeof(w->url), "http://127.0.0.1:%u", ntohs(at.sin_port));
+	settings_load(&w->settings, NULL);
+	w->settings.disk_free_min_mb = 0;
+	w->settings.otel_retry_s = 0;
+	w->settings.otel_give_up_s = 0; /* at the first attempt that fails */
+	w->loop = os_loop_new(NULL);
+	assert_non_null(w->loop);
+	must_open(w, true);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	core_close(w->core);
+	os_loop_free(w->loop);
+	close(w->fd);
+	unit_rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+	snprintf(user, 24, "%s", s->id);
+}
+
+static void word_of(const struct op_status *s, void *user)
+{
+	*(bool *)user = s->status >= AVA_SUCCESS;
+}
+
+static void run_one(struct world *w, char id[24])
+{
+	struct op_spawn s = {.role = "researcher",
+			     .task = "Say what there is.",
+			     .origin = "test",
+			     .session_id = "s1",
+			     .user_id = "tester",
+			     .timeout_ms = AVA_DEFAULT,
+			     .max_cost_microusd = AVA_DEFAULT,
+			     .max_tokens = AVA_DEFAULT,
+			     .max_iterations = AVA_DEFAULT};
+	bool ended = false;
+
+	id[0] = '\0';
+	ops_spawn(w->core, &s, spawned, id);
+	for (int i = 0; !ended && i < 6000; i++) {
+		os_loop_step(w->loop, 10);
+		if (id[0])
+			assert_int_equal(ops_status(w->core, id, word_of, &ended, NULL), 0);
+	}
+	assert_true(ended);
+}
+
+static int64_t health_of(struct world *w, const char *key)
+{
+	const char *text = otel_health(w->core);
+	json_t *o = text ? json_parse(text, strlen(text), NULL) : NULL;
+	int64_t n = json_get_int(o, key, -1);
+
+	json_decref(o);
+	return n;
+}
+
+static void wait_given_up(struct world *w, int64_t n)
+{
+	for (int i = 0; health_of(w, "given_up") < n && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(health_of(w, "given_up"), n);
+}
+
+static void test_asked_for(void **state)
+{
+	struct world *w = *state;
+	struct ava_error err = {0};
+	char id[24];
+
+	run_one(w, id);
+	wait_given_up(w, 1);
+	assert_int_equal(ops_push(w->core, "S-000000", &err), AVA_ENOENT);
+	assert_int_equal(ops_push(w->core, id, &err), 0);
+	assert_false(otel_idle(w->core));
+	assert_int_equal(ops_push(w->core, id, &err), 0); /* once */
+	wait_given_up(w, 2);
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 1);
+	assert_int_equal(health_of(w, "given_up"), 2);
+	assert_true(otel_idle(w->core));
+
+	core_close(w->core); /* what was given up is not pushed again */
+	must_open(w, true);
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(health_of(w, "given_up"), 0);
+
+	core_close(w->core);
+	must_open(w, false);
+	assert_null(otel_health(w->core));
+	assert_int_equal(ops_push(w->core, id, &err), AVA_EUNSUPPORTED);
+}
+
+static void test_open(void **state)
+{
+	struct world *w = *state;
+	bool hit = true;
+	long refused = 0;
+
+	for (long k = 0; hit; k += 1 + k / 20) {
+		struct ava_error err = {0};
+		int rv;
+
+		core_close(w->core);
+		fault_alloc(k);
+		rv = open_core(w, true, &err);
+		hit = fault_alloc_end();
+		if (rv == 0)
+			continue;
+		refused++;
+		assert_true(err.text[0] != '\0');
+		must_open(w, true);
+	}
+	assert_true(refused > 10);
+}
+
+/* Wherever memory ends, the trace is tried, and the next one too. */
+static void test_push(void **state)
+{
+	struct world *w = *state;
+	bool hit = true;
+	int64_t n = 1;
+	char id[24];
+	long k;
+
+	run_one(w, id);
+	wait_given_up(w, n);
+	for (k = 0; hit; k += 1 + k / 12) {
+		struct ava_error err = {0};
+
+		assert_int_equal(ops_push(w->core, id, &err), 0);
+		fault_alloc(k);
+		for (int i = 0; i < 200 && !otel_idle(w->core); i++)
+			os_loop_step(w->loop, 1);
+		hit = fault_alloc_end();
+		wait_given_up(w, ++n);
+	}
+	assert_true(k > 20);
+	assert_int_equal(health_of(w, "pushed"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_open, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_push, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
