@@ -205,8 +205,9 @@ static bool in_index(const struct counter *c, const struct query_index_head *h)
 	if (q->after != 0 || q->agent.len > 0 || q->session.len > 0 || q->user.len > 0 ||
 	    q->text.needle != NULL || q->text.regex != NULL)
 		return false;
-	if (q->types == 0 && h->counts[QUERY_INDEX_OTHER] > 0)
-		return false;
+	if ((q->types == 0 || (q->types & UINT64_C(1) << QUERY_INDEX_OTHER) != 0) &&
+	    h->counts[QUERY_INDEX_OTHER] > 0)
+		return false; /* they may be of that kind, or of a name that is not known */
 	return (q->since[0] == '\0' || memcmp(h->earliest, q->since, CLOCK_ISO_LEN) >= 0) &&
 	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
 }
