@@ -124,6 +124,7 @@ static void on_block(size_t bytes, void *user)
 /* Open it, if it is not, where it is to go on. */
 static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 {
+	uint64_t planned = s->start;
 	int rv;
 
 	if (s->file.fd >= 0)
@@ -137,6 +138,7 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 		read_file_use_index(&s->file, log->rootfd, &log->want, s->start == 0);
 	read_file_seek(&s->file, s->start);
 	if (log->progress.fn != NULL) {
+		read_progress_add(log, s->start - planned);
 		s->file.on_block = on_block;
 		s->file.user = log;
 	}

@@ -56,7 +56,7 @@ struct ava_log {
 	struct source **heap;
 	size_t nheap;
 	struct source **waves; /* owned, and what they point to */
-	size_t nwaves, held;   /* held: bytes of lines in waves */
+	size_t nwaves, held;   /* held: bytes of memory for lines that are read ahead */
 	struct source *given;  /* its line is with the caller; reads on next */
 	struct progress progress;
 	struct strmap names;          /* sources by path */
