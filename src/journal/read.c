@@ -307,12 +307,16 @@ static int tell_gone(struct ava_log *log, struct ava_error *err)
 }
 
 /* An event that stands in two files has one lsn. When following, others may
- * come between. */
+ * come between. Two of another kind with one lsn are two: a damaged log is not
+ * to lose any. */
 static bool is_copy(struct ava_log *log, const struct event_view *v)
 {
-	if (v->lsn == log->lsn)
+	if (!query_is_copied(v->kind))
+		return false;
+	if (v->lsn == log->copied)
 		return true;
-	if (!log->follow || (v->kind != EVENT_SubagentSpawn && v->kind != EVENT_SubagentComplete))
+	log->copied = v->lsn;
+	if (!log->follow)
 		return false;
 	for (unsigned i = 0; i < READ_COPIES; i++)
 		if (log->copies[i] == v->lsn)
@@ -335,7 +339,6 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 			return 0;
 		if (log->everything && is_copy(log, &s->line.view))
 			continue;
-		log->lsn = s->line.view.lsn;
 		fill_event(event, s);
 		return 1;
 	}

@@ -202,8 +202,8 @@ int read_batch_next(struct ava_log *log, struct source *s, struct ava_error *err
 			return 1;
 		}
 		if (s->ahead->next == s->ahead->pieces.n) {
-			if (s->members == NULL)
-				tell_progress(log, s->file.end - read_to(s));
+			if (s->members == NULL) /* its index may be of more by now */
+				tell_progress(log, MAX(s->file.end, read_to(s)) - read_to(s));
 			return 0;
 		}
 		rv = fill_batch(log, s, err);

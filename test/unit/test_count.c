@@ -140,21 +140,24 @@ static void test_copies(void **state)
 	add(&b, 1, EVENT_SubagentSpawn);
 	add(&b, 2, EVENT_ToolCall);
 	add(&b, 3, EVENT_SubagentComplete);
+	add(&b, 5, EVENT_Waiting);
 	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
 	buf_reset(&b);
 	add(&b, 1, EVENT_SubagentSpawn);
 	add(&b, 3, EVENT_SubagentComplete);
 	add(&b, 4, EVENT_SubagentSpawn);
+	add(&b, 5, EVENT_Waiting);
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
 	buf_fini(&b);
 	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(find(&c, "SubagentSpawn")->events, 2);
 	assert_int_equal(find(&c, "SubagentComplete")->events, 1);
 	assert_int_equal(find(&c, "ToolCall")->events, 1);
+	assert_int_equal(find(&c, "Waiting")->events, 1);
 	count_fini(&c);
 	count(&c, COUNT_DAY, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(c.n, 1);
-	assert_int_equal(c.rows[0].events, 4);
+	assert_int_equal(c.rows[0].events, 5);
 	count_fini(&c);
 }
 
