@@ -479,6 +479,8 @@ static int take_rows(struct count *out, struct counter *c, enum count_by by)
 	if (out->rows == NULL)
 		return AVA_ENOMEM;
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
+		if (row->events == 0) /* copies that do not agree: one of them counts */
+			continue;
 		out->rows[out->n++] = *row;
 		row->key = NULL; /* the result's now */
 	}

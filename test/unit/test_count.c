@@ -161,6 +161,24 @@ static void test_copies(void **state)
 	count_fini(&c);
 }
 
+/* The copy of an event was changed: it is one event, of one of both kinds. */
+static void test_copies_differ(void **state)
+{
+	struct count c;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	add(&b, 1, EVENT_SubagentSpawn);
+	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
+	memcpy(strstr(b.data, "SubagentSpawn"), "XubagentSpawn", 13);
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
+	buf_fini(&b);
+	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
+	assert_int_equal(c.n, 1);
+	assert_int_equal(c.rows[0].events, 1);
+	count_fini(&c);
+}
+
 static void print_count(struct buf *out, enum count_by by, const struct ava_log_query *q)
 {
 	struct count c;
@@ -284,7 +302,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_big_file), TEST(test_copies), TEST(test_index),
+	const struct CMUnitTest tests[] = {TEST(test_big_file),      TEST(test_copies),
+					   TEST(test_copies_differ), TEST(test_index),
 					   TEST(test_unknown_kinds), TEST(test_no_memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
