@@ -103,6 +103,12 @@ struct show {
 	bool over;                /* nothing can follow */
 };
 
+static void look(struct show *s)
+{
+	if (s->cursor != NULL)
+		logcursor_look(s->cursor, clock_wall_ms());
+}
+
 /* 0, or a code that ends it. */
 static int show_event(struct show *s, const struct ava_log_event *e, struct ava_error *err)
 {
@@ -112,7 +118,7 @@ static int show_event(struct show *s, const struct ava_log_event *e, struct ava_
 		return 0;
 	rv = logprint_event(&s->print, e, err);
 	if (s->cursor != NULL && (rv == 0 || rv == AVA_ECORRUPT))
-		logcursor_add(s->cursor, e->lsn, e->time_ms, clock_wall_ms());
+		logcursor_add(s->cursor, e->lsn, e->time_ms);
 	s->over = s->run && o.follow && strcmp(e->type, "SubagentComplete") == 0;
 	return rv;
 }
@@ -153,6 +159,7 @@ static int show_all(struct show *s, struct ava_error *err)
 		rv = settle(s, err);
 		if (rv != 0)
 			return rv;
+		look(s);
 		ava_log_wait(s->log, -1);
 	}
 	rv = logprint_end(&s->print, err);
@@ -205,6 +212,7 @@ static int show(const struct ava_log_query *q, struct show *s, struct ava_error 
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
 		return logcount_print(q, o.by, &s->print, &s->broken, err);
+	look(s);
 	rv = ava_log_open(&s->log, q, err);
 	if (rv != 0)
 		return rv;

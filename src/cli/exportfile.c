@@ -373,8 +373,11 @@ static int lay_keys(const struct layout *l, struct ava_error *err)
 static int lay_all(struct exportfile *x, const struct layout *l, bool seals, struct ava_error *err)
 {
 	struct items events = items_of(l->seals), rows = items_of(l->catalog);
+	struct buf none = {0};
 	int rv = lay_root(x, err);
 
+	if (rv == 0) /* a file, so that no index is made of what is read once */
+		rv = put_file("logs/index", &none, err);
 	if (rv == 0)
 		rv = lay_run(x, l, err);
 	if (rv == 0)

@@ -3,8 +3,11 @@
  * One number would lose events: files are read while a daemon writes them,
  * and an event may reach its file a moment after a later one has reached
  * another. So the cursor is a number up to which everything is done, and the
- * events above it that were given. An event that is older than a minute moves
- * the number up to itself: what a healthy disk delays it delays for less.
+ * events above it that were given. An event that was older than a minute when
+ * the files were looked at moves the number up to itself: what a healthy disk
+ * delays it delays for less. The clock of the moment in which it is given says
+ * nothing: whoever takes our output may be slow, and a file that was looked at
+ * before has got more since.
  *
  * The file is replaced as a whole, and synced; it is written after the events
  * have left, so that a crash between the two repeats them rather than losing
@@ -94,7 +97,12 @@ static void settle(struct logcursor *c, size_t k)
 	memmove(c->given, c->given + k, c->n * sizeof(*c->given));
 }
 
-void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms, int64_t now_ms)
+void logcursor_look(struct logcursor *c, int64_t now_ms)
+{
+	c->looked_ms = now_ms;
+}
+
+void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms)
 {
 	size_t at = c->n;
 
@@ -112,7 +120,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms, int64_t n
 		c->given[at] = c->given[at - 1];
 	c->given[at] = lsn;
 	c->n++;
-	if (time_ms < now_ms - SETTLED_MS)
+	if (time_ms < c->looked_ms - SETTLED_MS)
 		settle(c, at + 1);
 }
 

@@ -3,7 +3,7 @@
  * Happy path: the files of the question are cut into pieces, a crew takes one
  * piece after the other, each thread counts into a table of its own, and the
  * tables are added up. No order is needed, so nothing is merged by lsn; only
- * spawns and ends, which stand in two files, are noted by lsn and counted
+ * what may stand in two files (query_is_copied) is noted by lsn and counted
  * when all is read, each once. The last event's row is kept at hand: events
  * that follow each other mostly have the same key. Of a file with an index a
  * piece is a chunk; when whole kinds of it are wanted, the index has the sums.
@@ -33,7 +33,7 @@
 #define ROWS_MAX 1000000
 #define KEY_MAX  256
 
-/* A spawn or an end, counted when all copies are known. */
+/* An event that may stand in two files, counted when all copies are known. */
 struct copy {
 	uint64_t lsn;
 	struct count_row *row;
@@ -183,7 +183,7 @@ static int count_event(struct counter *c, const char *line, const struct event_v
 
 	if (row == NULL)
 		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
-	if (c->job->copies && v->kind >= 0 && (QUERY_INDEX_COPIED & UINT64_C(1) << v->kind) != 0)
+	if (c->job->copies && query_is_copied(v->kind))
 		return note_copy(c, v->lsn, row) ? 0 : AVA_ENOMEM;
 	row->events++;
 	if (v->kind == EVENT_InferEnd)
@@ -205,8 +205,9 @@ static bool in_index(const struct counter *c, const struct query_index_head *h)
 	if (q->after != 0 || q->agent.len > 0 || q->session.len > 0 || q->user.len > 0 ||
 	    q->text.needle != NULL || q->text.regex != NULL)
 		return false;
-	if (q->types == 0 && h->counts[QUERY_INDEX_OTHER] > 0)
-		return false;
+	if ((q->types == 0 || (q->types & UINT64_C(1) << QUERY_INDEX_OTHER) != 0) &&
+	    h->counts[QUERY_INDEX_OTHER] > 0)
+		return false; /* the last kind and names that are not known: not told apart */
 	return (q->since[0] == '\0' || memcmp(h->earliest, q->since, CLOCK_ISO_LEN) >= 0) &&
 	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
 }
@@ -478,6 +479,8 @@ static int take_rows(struct count *out, struct counter *c, enum count_by by)
 	if (out->rows == NULL)
 		return AVA_ENOMEM;
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
+		if (row->events == 0) /* copies that do not agree: one of them counts */
+			continue;
 		out->rows[out->n++] = *row;
 		row->key = NULL; /* the result's now */
 	}

@@ -160,6 +160,12 @@ bool query_narrows(const struct query *q)
 	       q->text.regex != NULL;
 }
 
+bool query_is_copied(int kind)
+{
+	return kind == EVENT_SubagentSpawn || kind == EVENT_SubagentComplete ||
+	       kind == EVENT_Waiting || kind < 0;
+}
+
 /* ---- asking */
 
 struct front {

@@ -52,6 +52,10 @@ int query_types(const char *types, uint64_t *mask, struct ava_error *err);
 /* Does anything beside `after` narrow it? */
 bool query_narrows(const struct query *q);
 
+/* May such an event stand in the log of a run and in the day's too, with one
+ * lsn? Those of a kind that is not known (-1) may. */
+bool query_is_copied(int kind);
+
 /* The lsn, from the front of a line of which only the beginning is there. */
 bool query_lsn(const char *line, size_t len, uint64_t *lsn);
 

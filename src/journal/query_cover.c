@@ -59,8 +59,8 @@ bool query_cover_pays(const struct query *q)
 
 /* ---- storing */
 
-/* Files that a crash left, of an hour ago and older, and indexes of logs that
- * are gone. Best effort. */
+/* Files that a crash or an interrupt left, of an hour ago and older, and
+ * indexes of logs that are gone. Best effort. */
 static void sweep_name(const char *name, void *user)
 {
 	const int *rootfd = user;
@@ -83,6 +83,11 @@ static void sweep_name(const char *name, void *user)
 		 (int)(len - end - (size_t)(plus + 1 - name)), plus + 1);
 	if (sys->fstatat(*rootfd, log, &st, 0) != 0 && errno == ENOENT)
 		sys->unlinkat(*rootfd, path, 0);
+}
+
+void query_cover_sweep(int rootfd)
+{
+	sys->list(rootfd, "logs/index", sweep_name, &rootfd);
 }
 
 /* The head is written last: without it the file is no index. */
@@ -120,7 +125,7 @@ static void renew(struct query_cover *c, int rootfd, const char *path, int fd,
 	if (!fine || !finish(&s, c, settled ? before : &none))
 		query_store_drop(&s);
 	else if (first)
-		sys->list(rootfd, "logs/index", sweep_name, &rootfd);
+		query_cover_sweep(rootfd);
 }
 
 /* ---- open */

@@ -63,6 +63,9 @@ void query_walk_next(struct query_walk *w, uint64_t at, struct query_gap *out);
 /* Only those of chunk i, into w->found: bytes of the chunk. False: no memory. */
 bool query_walk_load(struct query_walk *w, size_t i);
 
+/* Removes from logs/index what nobody needs any more. */
+void query_cover_sweep(int rootfd);
+
 /* Where the index of a log is; false: a log there has none. */
 bool query_cover_path(const char *path, char *out, size_t size);
 

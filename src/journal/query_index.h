@@ -13,8 +13,9 @@
 #define QUERY_INDEX_CHUNK ((size_t)4 << 20)  /* bytes in which its lines begin */
 #define QUERY_INDEX_BLOCK ((size_t)64 << 10) /* the same, of a block, at the most */
 #define QUERY_INDEX_HEAD  304                /* bytes of a head */
-#define QUERY_INDEX_OTHER 31                 /* the kind without a name */
+#define QUERY_INDEX_OTHER 31                 /* names that are not known, and the last kind */
 #define QUERY_INDEX_KINDS 32
+_Static_assert(EVENT_NKINDS <= QUERY_INDEX_KINDS, "a bit for each kind");
 
 enum query_index_part {
 	QUERY_INDEX_BLOCKS,  /* where each begins, its kinds and times: 64 bytes */
@@ -57,7 +58,7 @@ void query_index_block_get(const unsigned char *bytes, struct query_index_block 
 void query_index_block_put(unsigned char *bytes, const struct query_index_block *b);
 
 struct query_index_model {
-	unsigned kind;    /* QUERY_INDEX_OTHER: any that is not known */
+	unsigned kind;    /* QUERY_INDEX_OTHER: the last, and any that is not known */
 	const char *name; /* in the part; "" where a line has none */
 	size_t len;
 	uint32_t count;

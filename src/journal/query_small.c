@@ -528,4 +528,5 @@ void query_small_find(struct query_small *t)
 	}
 	files_close(&t->fd);
 	t->fd = s.fd;
+	query_cover_sweep(t->rootfd);
 }

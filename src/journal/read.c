@@ -124,6 +124,7 @@ static void on_block(size_t bytes, void *user)
 /* Open it, if it is not, where it is to go on. */
 static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 {
+	uint64_t planned = s->start;
 	int rv;
 
 	if (s->file.fd >= 0)
@@ -137,6 +138,7 @@ static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
 		read_file_use_index(&s->file, log->rootfd, &log->want, s->start == 0);
 	read_file_seek(&s->file, s->start);
 	if (log->progress.fn != NULL) {
+		read_progress_add(log, s->start - planned);
 		s->file.on_block = on_block;
 		s->file.user = log;
 	}
@@ -305,12 +307,16 @@ static int tell_gone(struct ava_log *log, struct ava_error *err)
 }
 
 /* An event that stands in two files has one lsn. When following, others may
- * come between. */
+ * come between. Two of another kind with one lsn are two: a damaged log is not
+ * to lose any. */
 static bool is_copy(struct ava_log *log, const struct event_view *v)
 {
-	if (v->lsn == log->lsn)
+	if (!query_is_copied(v->kind))
+		return false;
+	if (v->lsn == log->copied)
 		return true;
-	if (!log->follow || (v->kind != EVENT_SubagentSpawn && v->kind != EVENT_SubagentComplete))
+	log->copied = v->lsn;
+	if (!log->follow)
 		return false;
 	for (unsigned i = 0; i < READ_COPIES; i++)
 		if (log->copies[i] == v->lsn)
@@ -333,7 +339,6 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 			return 0;
 		if (log->everything && is_copy(log, &s->line.view))
 			continue;
-		log->lsn = s->line.view.lsn;
 		fill_event(event, s);
 		return 1;
 	}

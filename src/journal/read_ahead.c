@@ -201,7 +201,7 @@ bool read_ahead_next(struct read_ahead *a, struct read_line *line, size_t *piece
 
 size_t read_ahead_held(const struct read_ahead *a)
 {
-	size_t held = 0;
+	size_t held = a->n * sizeof(*a->lines);
 
 	for (size_t i = 0; i < CREW_THREADS; i++)
 		held += a->texts[i].cap;

@@ -45,7 +45,7 @@ struct read_ahead_from {
 bool read_ahead_fill(struct read_ahead *a, const struct read_ahead_from *from, bool *left);
 /* The next line; borrowed until the next fill. False: no more. */
 bool read_ahead_next(struct read_ahead *a, struct read_line *line, size_t *piece);
-size_t read_ahead_held(const struct read_ahead *a); /* bytes of lines */
+size_t read_ahead_held(const struct read_ahead *a); /* bytes of memory for lines */
 void read_ahead_fini(struct read_ahead *a);
 
 #endif

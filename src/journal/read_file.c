@@ -242,21 +242,20 @@ static int costly(const char *path, uint64_t offset, struct ava_error *err)
 static void jump(struct read_file *f)
 {
 	struct query_gap *gap = &f->index->gap;
-	uint64_t ahead;
+	uint64_t ahead, here = f->to - f->from;
 
 	if (f->offset < gap->to)
 		return;
 	f->index->walk.limit = f->stop != 0 ? f->stop : UINT64_MAX;
 	query_walk_next(&f->index->walk, f->offset, gap);
 	ahead = gap->from - f->offset;
-	if (ahead == 0)
-		return;
-	if (ahead <= f->to - f->from)
-		consume(f, ahead);
-	else
+	if (ahead > here) {
 		read_file_seek(f, gap->from);
-	if (f->on_block != NULL)
-		f->on_block(ahead, f->user);
+		if (f->on_block != NULL)
+			f->on_block(ahead - here, f->user);
+	} else if (ahead > 0) {
+		consume(f, ahead);
+	}
 }
 
 /* Lines that are known to be sound and without the literal need not be cut:

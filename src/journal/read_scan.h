@@ -56,12 +56,12 @@ struct ava_log {
 	struct source **heap;
 	size_t nheap;
 	struct source **waves; /* owned, and what they point to */
-	size_t nwaves, held;   /* held: bytes of lines in waves */
+	size_t nwaves, held;   /* held: bytes of memory for lines that are read ahead */
 	struct source *given;  /* its line is with the caller; reads on next */
 	struct progress progress;
 	struct strmap names;          /* sources by path */
-	uint64_t lsn;                 /* of the last event given */
-	uint64_t copies[READ_COPIES]; /* lsn of spawns and ends given last, when following */
+	uint64_t copied;              /* lsn of the last event given that may come again */
+	uint64_t copies[READ_COPIES]; /* the same, of several: when following */
 	unsigned ncopies;
 	size_t drained; /* where the next look at drained files begins */
 	unsigned part;  /* of the run's file, looked for next; 0: its first */

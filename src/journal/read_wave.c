@@ -7,7 +7,8 @@
  *
  * What can fail: a log in which something is wrong is left to the reader that
  * goes line by line, from where the trouble is, which tells it. So is what
- * there is no memory for. */
+ * there is no memory for, and what would be more than READ_HELD with the
+ * lines that others have waiting: many large logs may be due at once. */
 #include "journal/read_wave.h"
 
 #include <ava.h>
@@ -19,6 +20,17 @@
 static struct read_ahead_from from_of(const struct ava_log *log)
 {
 	return (struct read_ahead_from){log->rootfd, log->smallfd, {&log->want, &log->want2}};
+}
+
+/* The next batch of `a`. False: it is to be read by other means. */
+static bool fill(struct ava_log *log, struct read_ahead *a, bool *left)
+{
+	struct read_ahead_from from = from_of(log);
+	size_t had = read_ahead_held(a);
+	bool fine = log->held <= READ_HELD && read_ahead_fill(a, &from, left);
+
+	log->held += read_ahead_held(a) - had;
+	return fine;
 }
 
 static void tell_progress(struct ava_log *log, uint64_t bytes)
@@ -87,30 +99,32 @@ void read_waves_plan(struct ava_log *log)
 }
 
 /* Line by line after all. */
-static void leave_all(struct source *w)
+static void leave_all(struct ava_log *log, struct source *w)
 {
 	for (size_t i = 0; i < w->ahead->pieces.n; i++)
 		w->members[i]->wave = NULL;
+	read_batch_end(log, w);
 }
 
 void read_wave_open(struct ava_log *log, struct source *s, struct source **first)
 {
-	struct read_ahead_from from = from_of(log);
 	struct source *w = s->wave;
 	bool left[READ_WAVE_LOGS];
+	uint64_t done = 0;
 
 	*first = NULL;
-	if (log->held > READ_WAVES_HELD || !read_ahead_fill(w->ahead, &from, left)) {
-		leave_all(w);
+	if (!fill(log, w->ahead, left)) {
+		leave_all(log, w);
 		return;
 	}
-	log->held += read_ahead_held(w->ahead);
-	tell_progress(log, w->ahead->pieces.total);
 	for (size_t i = 0; i < w->ahead->pieces.n; i++) {
 		w->members[i]->wave = NULL;
-		if (!left[i])
-			w->members[i]->state = SOURCE_CLOSED;
+		if (left[i])
+			continue;
+		w->members[i]->state = SOURCE_CLOSED;
+		done += w->members[i]->size;
 	}
+	tell_progress(log, done);
 	if (read_batch_next(log, w, NULL) == 1)
 		*first = w;
 	else
@@ -142,26 +156,33 @@ void read_batches_plan(struct ava_log *log, struct source *s)
 	s->ahead = a;
 }
 
+/* All before is read, or known to be without anything wanted. */
+static uint64_t read_to(const struct source *s)
+{
+	const struct read_ahead *a = s->ahead;
+
+	return a->next > 0 ? a->pieces.v[a->next - 1].to : s->start;
+}
+
 /* The next batch; 1: it is there; 0: from where it begins on it goes line by line; or a code. */
 static int fill_batch(struct ava_log *log, struct source *s, struct ava_error *err)
 {
-	struct read_ahead_from from = from_of(log);
 	struct read_ahead *a = s->ahead;
 	size_t begin = a->next;
+	uint64_t had = read_to(s);
 	bool left[READ_AHEAD_PIECES], fine;
 	struct read_piece p;
 
-	fine = read_ahead_fill(a, &from, left);
+	fine = fill(log, a, left);
 	if (!fine && a->batch > READ_AHEAD_LEAST) { /* too much: less at once */
 		a->batch = a->most = READ_AHEAD_LEAST;
-		fine = read_ahead_fill(a, &from, left);
+		fine = fill(log, a, left);
 	}
 	a->batch = MIN(a->batch * 2, a->most);
 	for (size_t i = begin; fine && i < a->next; i++)
 		fine = !left[i - begin];
 	if (fine) {
-		tell_progress(log, a->pieces.v[a->next - 1].to -
-					   (begin > 0 ? a->pieces.v[begin - 1].to : s->start));
+		tell_progress(log, read_to(s) - had);
 		return 1;
 	}
 	p = a->pieces.v[begin];
@@ -180,8 +201,11 @@ int read_batch_next(struct ava_log *log, struct source *s, struct ava_error *err
 			s->line_path = s->ahead->pieces.v[piece].path;
 			return 1;
 		}
-		if (s->ahead->next == s->ahead->pieces.n)
+		if (s->ahead->next == s->ahead->pieces.n) {
+			if (s->members == NULL) /* its index may be of more by now */
+				tell_progress(log, MAX(s->file.end, read_to(s)) - read_to(s));
 			return 0;
+		}
 		rv = fill_batch(log, s, err);
 		if (rv <= 0)
 			return rv;
@@ -192,8 +216,7 @@ void read_batch_end(struct ava_log *log, struct source *s)
 {
 	if (s->ahead == NULL)
 		return;
-	if (s->members != NULL)
-		log->held -= read_ahead_held(s->ahead);
+	log->held -= read_ahead_held(s->ahead);
 	read_ahead_fini(s->ahead);
 	free(s->ahead);
 	s->ahead = NULL;

@@ -66,6 +66,16 @@ equal 'with every filter' 'SubagentComplete' \
 	"$("$AVA" logs --file "$T/export" --type subagent -n 1 -o json | jq -r .eventType)"
 equal 'and counts' "$(wc -l <"$AVA_DATA_ROOT/logs/subagents/$id.jsonl")" \
 	"$("$AVA" logs --file "$T/export" --count)"
+mkdir "$T/tmp"
+jq -c '.events[0]' "$T/export" | awk '{
+	for (pad = "x"; length(pad) < 60000; ) pad = pad pad
+	sub(/"content":[{].*[}],"metadata"/, "\"content\":{\"pad\":\"" pad "\"},\"metadata\"")
+	print "{\"format\":\"ava export 1\",\"id\":\"S-7f3a2b\",\"messages\":[],\"events\":["
+	for (i = 1; i <= 160; i++) print $0 (i < 160 ? "," : "]}")
+}' >"$T/large"
+run env TMPDIR="$T/tmp" "$AVA" logs --file "$T/large" --user nobody -o json
+exits 'a large one is asked too' 0
+equal 'and nothing of it stays behind' '' "$(ls "$T/tmp")"
 run "$AVA" logs verify --file "$T/export"
 exits 'it is what was sealed' 0
 contains 'as far as it can say by itself' 'compare it with that of the root' "$OUT"

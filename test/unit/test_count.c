@@ -140,21 +140,42 @@ static void test_copies(void **state)
 	add(&b, 1, EVENT_SubagentSpawn);
 	add(&b, 2, EVENT_ToolCall);
 	add(&b, 3, EVENT_SubagentComplete);
+	add(&b, 5, EVENT_Waiting);
 	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
 	buf_reset(&b);
 	add(&b, 1, EVENT_SubagentSpawn);
 	add(&b, 3, EVENT_SubagentComplete);
 	add(&b, 4, EVENT_SubagentSpawn);
+	add(&b, 5, EVENT_Waiting);
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
 	buf_fini(&b);
 	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(find(&c, "SubagentSpawn")->events, 2);
 	assert_int_equal(find(&c, "SubagentComplete")->events, 1);
 	assert_int_equal(find(&c, "ToolCall")->events, 1);
+	assert_int_equal(find(&c, "Waiting")->events, 1);
 	count_fini(&c);
 	count(&c, COUNT_DAY, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(c.n, 1);
-	assert_int_equal(c.rows[0].events, 4);
+	assert_int_equal(c.rows[0].events, 5);
+	count_fini(&c);
+}
+
+/* The copy of an event was changed: it is one event, of one of both kinds. */
+static void test_copies_differ(void **state)
+{
+	struct count c;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	add(&b, 1, EVENT_SubagentSpawn);
+	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
+	memcpy(strstr(b.data, "SubagentSpawn"), "XubagentSpawn", 13);
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
+	buf_fini(&b);
+	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
+	assert_int_equal(c.n, 1);
+	assert_int_equal(c.rows[0].events, 1);
 	count_fini(&c);
 }
 
@@ -219,6 +240,42 @@ static void test_index(void **state)
 	buf_fini(&got);
 }
 
+/* The last kind and the names of a newer ava have one number in the index. */
+static void test_unknown_kinds(void **state)
+{
+	static const struct ava_log_query questions[] = {
+		{.everything = 1, .types = "Waiting"},
+		{.everything = 1, .types = "ToolCall,Waiting"},
+		{.everything = 1, .types = "ToolCall"},
+		{.everything = 1},
+	};
+	static const size_t events[] = {EVENTS / 3, 2 * EVENTS / 3, EVENTS / 3, EVENTS};
+	struct count c;
+	struct buf b;
+
+	buf_init(&b, 64 << 20);
+	for (uint64_t i = 1; i <= EVENTS; i++) {
+		size_t from = b.len;
+
+		encode(&b, i, i % 3 == 0 ? EVENT_ToolCall : EVENT_Waiting, "ava");
+		if (i % 3 == 1) /* as long, and no kind */
+			memcpy(strstr(b.data + from, "Waiting"), "Walking", 7);
+	}
+	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
+	buf_fini(&b);
+	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+		count(&c, COUNT_TYPE, &questions[i]);
+		assert_int_equal(c.n, i == 3 ? 3 : i == 1 ? 2 : 1);
+		for (size_t j = 0; j < c.n; j++)
+			assert_int_equal(c.rows[j].events, EVENTS / 3);
+		count_fini(&c);
+		count(&c, COUNT_ALL, &questions[i]);
+		assert_int_equal(c.rows[0].events, events[i]);
+		count_fini(&c);
+	}
+	assert_int_equal(access(path_of("logs/index/ava+2026-11-21.jsonl.ix"), F_OK), 0);
+}
+
 static int count_all(void)
 {
 	struct count_watch watch = {.broken = on_broken};
@@ -245,8 +302,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_big_file), TEST(test_copies), TEST(test_index),
-					   TEST(test_no_memory)};
+	const struct CMUnitTest tests[] = {TEST(test_big_file),      TEST(test_copies),
+					   TEST(test_copies_differ), TEST(test_index),
+					   TEST(test_unknown_kinds), TEST(test_no_memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

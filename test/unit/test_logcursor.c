@@ -62,28 +62,48 @@ static void test_form(void **state)
 
 static void test_any_order(void **state)
 {
-	logcursor_add(&c, 10, NOW, NOW);
-	logcursor_add(&c, 13, NOW, NOW);
-	logcursor_add(&c, 11, NOW, NOW);
+	logcursor_add(&c, 10, NOW);
+	logcursor_add(&c, 13, NOW);
+	logcursor_add(&c, 11, NOW);
 	reload();
 	assert_int_equal(c.after, 9);
 	assert_true(logcursor_has(&c, 10) && logcursor_has(&c, 11) && logcursor_has(&c, 13));
 	assert_false(logcursor_has(&c, 12)); /* comes late, and is given then */
-	logcursor_add(&c, 12, NOW, NOW);
+	logcursor_add(&c, 12, NOW);
 	reload();
 	assert_true(logcursor_has(&c, 12));
 	/* What is older than a minute is settled, with all below it. */
-	logcursor_add(&c, 12, NOW - 61000, NOW);
-	logcursor_add(&c, 14, NOW - 61000, NOW);
+	logcursor_look(&c, NOW);
+	logcursor_add(&c, 12, NOW - 61000);
+	logcursor_add(&c, 14, NOW - 61000);
 	reload();
 	assert_int_equal(c.after, 14);
 	assert_int_equal(c.n, 0);
 }
 
+/* While a slow reader takes what there is, files that were looked at before
+ * get more, and others are opened: what is given of those settles nothing,
+ * however long ago it is by then. */
+static void test_slow_reader(void **state)
+{
+	logcursor_look(&c, NOW);
+	logcursor_add(&c, 10, NOW - 3600000);
+	logcursor_add(&c, 13, NOW + 5000); /* 12 went into a file that was read by then */
+	reload();
+	assert_int_equal(c.after, 10);
+	assert_false(logcursor_has(&c, 12));
+	assert_true(logcursor_has(&c, 13));
+	logcursor_look(&c, NOW + 600000);
+	logcursor_add(&c, 12, NOW + 4999);
+	logcursor_add(&c, 14, NOW + 5001);
+	reload();
+	assert_int_equal(c.after, 14);
+}
+
 static void test_many(void **state)
 {
 	for (uint64_t i = 1; i <= 20000; i++)
-		logcursor_add(&c, 2 * i, NOW, NOW);
+		logcursor_add(&c, 2 * i, NOW);
 	reload();
 	assert_true(c.n <= LOGCURSOR_GIVEN);
 	for (uint64_t i = 1; i <= 20000; i++)
@@ -101,7 +121,8 @@ static void test_nothing_given(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_form), TEST(test_any_order), TEST(test_many),
+	const struct CMUnitTest tests[] = {TEST(test_form), TEST(test_any_order),
+					   TEST(test_slow_reader), TEST(test_many),
 					   TEST(test_nothing_given)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,27 @@ static void test_unsettled(void **state)
 	assert_int_not_equal(access(path_of(QUERY_SMALL_PATH), F_OK), 0);
 }
 
+/* What an interrupted command left behind goes away with the next table; what
+ * another is writing now does not. */
+static void test_swept(void **state)
+{
+	static const char left[] = QUERY_SMALL_PATH ".1-1.tmp",
+			  young[] = QUERY_SMALL_PATH ".1-2.tmp";
+	struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+	check();
+	unit_write(path_of(left), "x", 1);
+	unit_write(path_of(young), "x", 1);
+	assert_int_equal(utimensat(AT_FDCWD, path_of(left), old, 0), 0);
+	check(); /* nothing is missing: nothing is written */
+	assert_int_equal(access(path_of(left), F_OK), 0);
+	assert_int_equal(unlink(path_of(QUERY_SMALL_PATH)), 0);
+	check();
+	assert_int_equal(access(path_of(QUERY_SMALL_PATH), F_OK), 0);
+	assert_int_not_equal(access(path_of(left), F_OK), 0);
+	assert_int_equal(access(path_of(young), F_OK), 0);
+}
+
 /* Each byte of the table changed, one at a time. */
 static void test_every_byte(void **state)
 {
@@ -349,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leaves_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_logs_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unsettled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_swept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_byte, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_days_alone, setup, teardown),
 	};

@@ -206,7 +206,10 @@ static void test_merge(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		for (size_t k = 0; k < 5 && files[i].lsn[k] != 0; k++)
-			add(files[i].file, files[i].lsn[k]);
+			add_kind(files[i].file, files[i].lsn[k],
+				 files[i].lsn[k] == 2 || files[i].lsn[k] == 20 ? EVENT_SubagentSpawn
+									       : EVENT_Activity,
+				 10);
 	assert_string_equal(read_all(&(struct ava_log_query){0}), "1 2 3 7 8 20 21");
 	/* The copies of 2 and 20 come once. */
 	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1}),
@@ -499,7 +502,8 @@ static void test_follow_days(void **state)
 /* All of it, through new runs and midnight; the copies of a spawn come once. */
 static void test_follow_everything(void **state)
 {
-	struct ava_log_query q = {.root = root, .follow = 1, .everything = 1, .types = "sub,act"};
+	struct ava_log_query q = {
+		.root = root, .follow = 1, .everything = 1, .types = "sub,act,wait"};
 	struct ava_log_event e;
 	struct ava_log *log;
 
@@ -513,14 +517,39 @@ static void test_follow_everything(void **state)
 	assert_int_equal(next_lsn(log), 3);
 	add_kind(RUN_LOG, 2, EVENT_SubagentSpawn, 1);
 	add_kind(RUN_LOG, 4, EVENT_Error, 1);
+	add_kind(RUN_LOG, 4, EVENT_Waiting, 1);
 	add(RUN_LOG, 5);
+	assert_int_equal(next_lsn(log), 4);
 	assert_int_equal(next_lsn(log), 5);
+	add_kind("logs/ava/2026-11-21.jsonl", 4, EVENT_Waiting, 1);
 	add("logs/ava/2026-11-21.jsonl", 6);
 	assert_int_equal(next_lsn(log), 6);
 	add(RUN_LOG, 7); /* a file that was closed meanwhile */
 	assert_int_equal(next_lsn(log), 7);
 	add("logs/ava/2026-11-21.jsonl", 8);
 	assert_int_equal(next_lsn(log), 8);
+	ava_log_close(log);
+}
+
+/* In the day and in the run with one lsn: a run that waits, as its spawn and
+ * its end. Others with one lsn were not written by us, and are all given. */
+static void test_copies(void **state)
+{
+	struct ava_log_query q = {.root = root, .everything = 1};
+	struct ava_log_event e;
+	struct ava_log *log;
+
+	add_kind("logs/ava/2026-11-20.jsonl", 1, EVENT_SubagentSpawn, 1);
+	add_kind("logs/ava/2026-11-20.jsonl", 2, EVENT_Waiting, 1);
+	add_kind("logs/ava/2026-11-20.jsonl", 3, EVENT_Activity, 1);
+	add_kind(RUN_LOG, 1, EVENT_SubagentSpawn, 1);
+	add_kind(RUN_LOG, 2, EVENT_Waiting, 1);
+	add_kind(RUN_LOG, 3, EVENT_Error, 1);
+	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
+	for (uint64_t lsn = 1; lsn <= 3; lsn++)
+		assert_int_equal(next_lsn(log), lsn);
+	assert_int_equal(next_lsn(log), 3);
+	assert_int_equal(ava_log_next(log, &e, NULL), 0);
 	ava_log_close(log);
 }
 
@@ -673,6 +702,7 @@ int main(void)
 		TEST(test_follow_run),
 		TEST(test_follow_days),
 		TEST(test_follow_everything),
+		TEST(test_copies),
 		TEST(test_follow_shortened),
 		TEST(test_clean_mark),
 		TEST(test_no_memory),

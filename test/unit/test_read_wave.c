@@ -18,7 +18,8 @@
 #include "base/util.h"
 #include "event/event.h"
 #include "journal/query.h"
-#include "journal/read_ahead.h"
+#include "journal/read_scan.h"
+#include "journal/read_wave.h"
 
 #define T0        INT64_C(1795248000000)
 #define RUNS      90 /* more than QUERY_SMALL_LEAST */
@@ -380,6 +381,65 @@ static void test_too_much(void **state)
 	free(want);
 }
 
+struct seen {
+	uint64_t done, total;
+};
+
+static void on_progress(uint64_t done, uint64_t total, void *user)
+{
+	assert_true(done <= total);
+	*(struct seen *)user = (struct seen){done, total};
+}
+
+/* Reads all, with so many bytes of lines held elsewhere. Did others wait? */
+static bool read_counted(const struct ava_log_query *question, size_t held)
+{
+	struct ava_log_query q = *question;
+	struct seen seen = {0, 0};
+	struct ava_error err = {0};
+	struct ava_log_event e;
+	struct ava_log *log;
+	bool more = false;
+	int rv;
+
+	q.root = root;
+	assert_int_equal(ava_log_open(&log, &q, &err), 0);
+	log->held = held;
+	read_progress(log, on_progress, &seen);
+	while ((rv = ava_log_next(log, &e, &err)) == 1 || rv == AVA_ECORRUPT)
+		more = more || log->held > held;
+	assert_int_equal(rv, 0);
+	assert_int_equal(log->held, held); /* what was held is let go of */
+	assert_true(!more || held <= READ_HELD);
+	/* It is told every 256 KB. */
+	assert_true(seen.done + (256 << 10) >= seen.total);
+	ava_log_close(log);
+	return more;
+}
+
+/* What waits of a large log counts like what waits of small ones, and what is
+ * told of the way is the way. */
+static void test_held(void **state)
+{
+	static const struct ava_log_query days[] = {{.types = "Error"}, {.user = "ben"}};
+	size_t held[] = {0, READ_HELD + 1};
+
+	make_logs();
+	compare(); /* the indexes are there */
+	spoil(run_of(11), 0);
+	spoil(run_of(13), 0);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+		for (size_t j = 0; j < ARRAY_LEN(days); j++)
+			assert_int_equal(read_counted(&days[j], held[i]), i == 0);
+		for (size_t j = 0; j < ARRAY_LEN(questions); j++)
+			if (questions[j].user == NULL || strcmp(questions[j].user, "nobody") != 0)
+				read_counted(&questions[j], held[i]);
+	}
+	spoil(DAY, 5 << 20);
+	for (size_t j = 0; j < ARRAY_LEN(days); j++)
+		read_counted(&days[j], 0);
+}
+
 static void test_without_memory(void **state)
 {
 	static const struct ava_log_query question = {
@@ -412,6 +472,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_changed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_much, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),
 	};
 
