@@ -346,22 +346,25 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 {
 	struct run *r = a->world;
 	struct person *p = person_of(r);
-	struct draft *d = world_draft(r);
-	char shown[sizeof(r->activity)];
-	bool known;
-
 	const struct turn_call *c = call == AGENT_ASK_LIMIT ? NULL : &a->turn->calls[call];
+	char shown[sizeof(r->activity)];
+	struct draft *d;
 
-	if (!p || !d || fill(r, &p->question, c, ask) != 0)
+	if (!p || fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
-	known = was_asked(p);
+	/* One that a stop left open is on disk: there is nothing to write before it is
+	 * answered, and ten thousand of them write nothing when the runtime starts. */
+	if (!was_asked(p)) {
+		d = world_draft(r);
+		if (!d)
+			return AVA_ENOMEM;
+		record_state(d, r, "asked", NULL);
+	}
 	p->open = true;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
 	snprintf(shown, sizeof(shown), "Waiting for an answer: %s", p->question.text);
 	shown[utf8_prefix(shown, strlen(shown), 120)] = 0;
 	world_activity(r, shown);
-	if (!known)
-		record_state(d, r, "asked", NULL);
 	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
 	if (r->sup->on_ask)
 		r->sup->on_ask(r);

@@ -159,6 +159,7 @@ check 'a question waits on' asks_of "$f" c1.1
 equal 'as long as it would have' "$until" "$("$AVA" status "$f" --json </dev/null |
 	jq -r .waiting_for.expires_at)"
 equal 'it was asked once' 1 "$(logged "$f" '"state":"asked"')"
+equal 'and nothing is written while it waits on' 0 "$(logged "$f" '"carried_on"')"
 wait_for 30 asks_of "$g" c1.2
 check 'a yes that was given counts, the next call still needs its own' asks_of "$g" c1.2
 equal 'nothing was asked twice' 2 "$(logged "$g" '"state":"asked"')"
@@ -167,6 +168,7 @@ equal 'nothing was asked twice' 2 "$(logged "$g" '"state":"asked"')"
 "$AVA" cancel "$slow" >/dev/null </dev/null
 run "$AVA" wait --timeout 60 "$f" "$g" "$h"
 exits 'all of them go on' 0
+equal 'that it was carried on stands with its answer' 1 "$(logged "$f" '"carried_on"')"
 equal 'both were read' 2 "$(logged "$g" '"name":"read_file","success":true')"
 equal 'what was said was read' 'queued delivered' "$(jq -r 'select(.eventType == "Steering") |
 	.content.outcome' "$AVA_DATA_ROOT/logs/subagents/$h.jsonl" | paste -sd' ')"

@@ -33,7 +33,8 @@ struct log { /* of one run */
 	int64_t last_cost; /* of one call, the dearest */
 	int replies, cut, interrupted, ends, spawns;
 	struct call calls[CALLS_MAX];
-	unsigned ncalls, nanswered;
+	unsigned ncalls, nanswered, nattempts;
+	char attempts[CALLS_MAX][16]; /* callIds of InferStart */
 	int delivered[LIVES_STEERS];
 	bool stopped;           /* while it asked somebody */
 	unsigned char head[32]; /* SHA-256 chained over its lines so far */
@@ -188,6 +189,11 @@ static bool see_infer_start(struct log *s, const json_t *e, const json_t *c)
 		return lives_wrong(s->l, "%s: a model is called with %u results for %u calls",
 				   s->id, s->nanswered, s->ncalls);
 	snprintf(s->infer, sizeof(s->infer), "%s", json_get_str(c, "callId"));
+	for (unsigned i = 0; i < s->nattempts; i++)
+		if (strcmp(s->attempts[i], s->infer) == 0)
+			return lives_wrong(s->l, "%s: %s was begun twice", s->id, s->infer);
+	if (s->nattempts < CALLS_MAX)
+		memcpy(s->attempts[s->nattempts++], s->infer, sizeof(s->infer));
 	snprintf(s->began_at, sizeof(s->began_at), "%s", json_get_str(e, "timestamp"));
 	return true;
 }
@@ -274,7 +280,7 @@ static bool see_steering(struct log *s, const json_t *c)
 	const char *id = json_get_str(c, "steerId"), *outcome = json_get_str(c, "outcome");
 
 	for (unsigned i = 0; i < s->l->nsteers; i++)
-		if (id && strcmp(s->l->steers[i].id, id) == 0 &&
+		if (id && s->l->steers[i].id[0] && strcmp(s->l->steers[i].id, id) == 0 &&
 		    strcmp(s->l->steers[i].run, s->id) == 0)
 			s->delivered[i] += strcmp(outcome, "queued") != 0;
 	return true;
@@ -373,6 +379,7 @@ static bool see_event(struct log *s, const json_t *e)
 		return see_tool_call(s, c);
 	if (strcmp(type, "ToolResult") == 0)
 		return see_tool_result(s, c);
+	s->seen->edits += strcmp(type, "ContextEdit") == 0;
 	if (strcmp(type, "Waiting") == 0)
 		s->stopped = strcmp(json_get_str(c, "state"), "stopped") == 0;
 	if (strcmp(type, "Steering") == 0)
@@ -421,8 +428,8 @@ static bool may_end(const struct lives *l, const struct lives_run *r, enum ava_s
 /* Where nothing can end it but its own plan, the crash has changed nothing. */
 static bool check_plan(struct log *s, const struct lives_run *r)
 {
-	static const int replies[LIVES_KINDS] = {3, 5, 3, 2, 3, 2},
-			 calls[LIVES_KINDS] = {5, 5, 7, 2, 6, 1};
+	static const int replies[LIVES_KINDS] = {3, 5, 3, 2, 3, 2, 0},
+			 calls[LIVES_KINDS] = {5, 5, 7, 2, 6, 1, 0};
 
 	if (r->tight || r->steered || shared(s->l, r) || s->l->rough ||
 	    strcmp(s->status, "success") != 0)
@@ -455,7 +462,8 @@ static bool check_end(struct log *s)
 		return lives_wrong(l, "%s: %d calls cut in %u deaths", s->id, s->cut,
 				   l->kills + l->stops);
 	for (unsigned i = 0; i < l->nsteers; i++)
-		if (strcmp(l->steers[i].run, s->id) == 0 && s->delivered[i] != 1)
+		if (strcmp(l->steers[i].run, s->id) == 0 && l->steers[i].id[0] &&
+		    s->delivered[i] != 1)
 			return lives_wrong(l, "%s: %s was told %d times", s->id, l->steers[i].id,
 					   s->delivered[i]);
 	return check_plan(s, r);

@@ -135,6 +135,7 @@ static const char *const plans[LIVES_KINDS] = {
 	[LIVES_ACTS] = "turns=2 calls=2 tool=search_and_read",
 	[LIVES_CHAINS] = "turns=4 calls=1 tool=search_and_read",
 	[LIVES_READS] = "turns=2 calls=3 tool=read_file",
+	[LIVES_READS_ON] = "turns=8 calls=2 window=9000 tool=read_file",
 	[LIVES_ASKS] = "turns=1 calls=1 tool=ask_person args={\"question\":\"Shall_I_go_on?\"}",
 };
 
@@ -159,8 +160,8 @@ static void draw_limits(struct lives_run *r)
 	r->time_ms = 600000000;
 	r->tokens = 100000000;
 	r->iterations = AVA_DEFAULT;
-	r->tight = sim_maybe(300);
-	if (!r->tight)
+	r->tight = r->kind == LIVES_READS_ON || sim_maybe(300);
+	if (!r->tight || r->kind == LIVES_READS_ON)
 		return;
 	r->ask_limit = sim_maybe(500);
 	switch (sim_span(0, 3)) {
@@ -180,26 +181,26 @@ static void draw_limits(struct lives_run *r)
 
 static void draw(struct lives *l)
 {
-	bool hard = sim_maybe(300);
+	bool hard = sim_maybe(300), edits = sim_maybe(150); /* one draw a sequence point */
 
-	ledger_temper = (struct ledger_temper){.usual_ms = sim_span(0, sim_maybe(100) ? 2000 : 10),
-					       .slow = sim_maybe(300) ? 20 : 0,
-					       .failing = sim_maybe(200) ? 50 : 0};
-	service_temper = (struct service_temper){.refuse = hard             ? 300
-							   : sim_maybe(500) ? 30
-									    : 0,
-						 .cut = hard             ? 200
-							: sim_maybe(300) ? 20
-									 : 0,
-						 .slow = sim_maybe(300) ? 100 : 0,
-						 .heavy = sim_maybe(500) ? 300 : 20000};
+	ledger_temper = (struct ledger_temper){0};
+	ledger_temper.usual_ms = sim_maybe(100) ? 2000 : 10;
+	ledger_temper.usual_ms = sim_span(0, ledger_temper.usual_ms);
+	ledger_temper.slow = sim_maybe(300) ? 20 : 0;
+	ledger_temper.failing = sim_maybe(200) ? 50 : 0;
+	service_temper = (struct service_temper){.edits = edits};
+	service_temper.refuse = hard ? 300 : sim_maybe(500) ? 30 : 0;
+	service_temper.cut = hard ? 200 : sim_maybe(300) ? 20 : 0;
+	service_temper.slow = sim_maybe(300) ? 100 : 0;
+	service_temper.heavy = sim_maybe(500) ? 300 : 20000;
 	l->rough = hard;
 	l->nruns = (unsigned)sim_span(1, LIVES_RUNS);
 	l->ngrouped = l->nruns >= 2 && sim_maybe(600) ? (unsigned)sim_span(2, l->nruns) : 0;
 	for (unsigned i = 0; i < l->nruns; i++) {
 		struct lives_run *r = &l->runs[i];
 
-		r->kind = (enum lives_kind)sim_span(0, LIVES_KINDS - 1);
+		r->kind =
+			(enum lives_kind)sim_span(0, edits ? LIVES_KINDS - 1 : LIVES_READS_ON - 1);
 		r->grouped = i >= l->nruns - l->ngrouped;
 		r->approval = sim_maybe(150);
 		draw_limits(r);
@@ -333,16 +334,20 @@ static void ask(struct lives *l, unsigned i)
 
 static void on_steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
 {
-	struct lives *l = now;
+	struct lives_steer *k = user;
 
-	(void)user;
 	if (sim.dead)
 		return;
 	lives_note("said: %s %s", rv == 0 ? s->outcome : err->text, rv == 0 ? s->steer_id : "");
-	if (rv != 0 || strcmp(s->outcome, "queued") != 0 || l->nsteers == LIVES_STEERS)
+	if (k == NULL)
 		return;
-	snprintf(l->steers[l->nsteers].run, sizeof(l->steers[0].run), "%s", s->run);
-	snprintf(l->steers[l->nsteers++].id, sizeof(l->steers[0].id), "%s", s->steer_id);
+	k->told = rv != AVA_EUNKNOWN && rv != AVA_EFULL;
+	if (rv == 0 && strcmp(s->outcome, "queued") == 0) {
+		if (k->id[0] != '\0' && strcmp(k->id, s->steer_id) != 0)
+			lives_wrong(now, "%s was said once and is %s and %s", k->request, k->id,
+				    s->steer_id);
+		snprintf(k->id, sizeof(k->id), "%s", s->steer_id);
+	}
 }
 
 static void on_cancelled(int rv, const struct op_status *s, const struct ava_error *err, void *user)
@@ -385,11 +390,42 @@ static void on_listed(const struct op_status *s, void *user)
 		snprintf(l->runs[i].id, sizeof(l->runs[i].id), "%s", s->id);
 }
 
-static void say(struct lives_run *r, const char *text, const char *call)
+static void answer(struct lives_run *r, const char *text, const char *call)
 {
 	struct op_steer s = {.run = r->id, .text = text, .call_id = call, .by = "ben"};
 
 	ops_steer(core, &s, on_steered, NULL);
+}
+
+static void say(struct lives_steer *k)
+{
+	struct op_steer s = {.run = k->run,
+			     .text = "Look at the other side, too.",
+			     .request_id = k->request,
+			     .by = "ben"};
+
+	lives_note("%s: %s is said", k->run, k->request);
+	ops_steer(core, &s, on_steered, k);
+}
+
+static void say_something(struct lives *l, struct lives_run *r)
+{
+	struct lives_steer *k = &l->steers[l->nsteers];
+
+	if (l->nsteers == LIVES_STEERS)
+		return;
+	r->steered = true;
+	snprintf(k->run, sizeof(k->run), "%s", r->id);
+	snprintf(k->request, sizeof(k->request), "s-%u", l->nsteers++);
+	say(k);
+}
+
+/* What was said and not acknowledged is said again, under its own request id. */
+static void say_again(struct lives *l)
+{
+	for (unsigned i = 0; i < l->nsteers && !sim.dead; i++)
+		if (!l->steers[i].told)
+			say(&l->steers[i]);
 }
 
 static void look(struct lives *l)
@@ -405,10 +441,9 @@ static void look(struct lives *l)
 			continue;
 		if (k.asks && sim_maybe(600)) {
 			lives_note("%s: asks about %s", r->id, k.call);
-			say(r, k.approval && sim_maybe(200) ? "no" : "yes", k.call);
+			answer(r, k.approval && sim_maybe(200) ? "no" : "yes", k.call);
 		} else if (!k.asks && k.status == AVA_RUNNING && sim_maybe(20)) {
-			r->steered = true;
-			say(r, "Look at the other side, too.", NULL);
+			say_something(l, r);
 		} else if (sim_maybe(4)) {
 			lives_note("%s: a cancel", r->id);
 			ops_cancel(core, r->id, "ben", on_cancelled, r);
@@ -501,11 +536,12 @@ static void birth(struct lives *l, struct os_loop *loop, long touches)
 /* A stop that is asked for keeps the disk; of a death what was taken stays. */
 static void death(struct lives *l, bool over)
 {
-	bool killed = sim.dead;
+	bool killed;
 
 	if (core != NULL)
 		core_close(core);
 	core = NULL;
+	killed = sim.dead; /* before, or while it stopped */
 	memdisk_use(NULL);
 	if (killed) {
 		memdisk_free(l->disk);
@@ -549,6 +585,8 @@ static bool live(struct lives *l, long stop_after)
 
 	for (unsigned i = 0; i < l->nruns; i++)
 		l->runs[i].asked = l->runs[i].grouped ? l->group_told : l->runs[i].told;
+	if (core != NULL && !sim.dead)
+		say_again(l);
 	while (core != NULL && !sim.dead && l->broken[0] == '\0') {
 		int first = at[AT_ASK] <= at[AT_LOOK] ? AT_ASK : AT_LOOK;
 

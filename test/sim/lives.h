@@ -14,14 +14,16 @@
 #define LIVES_RUNS   8
 #define LIVES_STEERS 32
 
-enum lives_kind {               /* what a run's model does */
-		  LIVES_ACTS,   /* calls of a tool that may not be repeated */
-		  LIVES_CHAINS, /* more of them, one at a time */
-		  LIVES_READS,  /* of one that may */
-		  LIVES_ASKS,   /* a person */
-		  LIVES_MIXES,  /* all of these in one turn */
-		  LIVES_TALKS,  /* words instead of a result */
-		  LIVES_KINDS,
+/* What a run's model does. */
+enum lives_kind {
+	LIVES_ACTS,     /* calls of a tool that may not be repeated */
+	LIVES_CHAINS,   /* more of them, one at a time */
+	LIVES_READS,    /* of one that may */
+	LIVES_ASKS,     /* a person */
+	LIVES_MIXES,    /* all of these in one turn */
+	LIVES_TALKS,    /* words instead of a result */
+	LIVES_READS_ON, /* more than its window holds */
+	LIVES_KINDS,
 };
 
 struct lives_run {
@@ -38,7 +40,9 @@ struct lives_run {
 };
 
 struct lives_steer {
-	char run[32], id[32];
+	char run[32], request[16];
+	char id[32]; /* "" it was not acknowledged as queued */
+	bool told;   /* what became of it */
 };
 
 struct lives_start { /* of a tool */
@@ -75,7 +79,7 @@ void lives_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct lives_seen { /* counted by the judge */
-	long cut, interrupted, estimated, replies, events;
+	long cut, interrupted, replies, events, edits;
 	long status[16];
 };
 /* Reads the logs as people would; l->broken says what is wrong with them. */

@@ -112,28 +112,31 @@ static void read_header(struct ask *a, const char *line)
 	}
 }
 
-/* What of it is wrong stays for the judge: the runtime may never send it. */
-static bool check(struct ask *a, const struct http_call *c, struct convo **x)
+/* What of it is wrong stays for the judge: the runtime may never send it. But that a
+ * window is smaller than told it learns from the answer in *v. */
+static bool check(struct ask *a, const struct http_call *c, struct convo **x, struct verdict *v)
 {
 	struct plan base;
-	struct verdict v = {0};
-	bool good;
+	bool good, fits = true;
 
 	snprintf(a->method, sizeof(a->method), "POST");
 	snprintf(a->path, sizeof(a->path), "%s", c->path);
 	for (unsigned i = 0; i < c->nheaders; i++)
 		read_header(a, c->headers[i]);
 	a->body_len = c->body.len;
-	good = check_headers(a, &v) && tape_read(&service.tape, c->body.data, c->body.len) &&
-	       ask_read(a, &service.tape, &v) && check_anthropic(a, &v);
+	good = check_headers(a, v) && tape_read(&service.tape, c->body.data, c->body.len) &&
+	       ask_read(a, &service.tape, v) && check_anthropic(a, v);
 	plan_default(&base);
+	base.prefix = !service_temper.edits;
 	if (good)
-		*x = convo_find(service.convos, a, &base, NULL, &v);
-	good = good && *x != NULL && check_window(a, (int64_t)a->body_len / 4, &v);
-	if (!good && service.refused[0] == '\0')
+		*x = convo_find(service.convos, a, &base, NULL, v);
+	good = good && *x != NULL;
+	if (good)
+		fits = check_window(a, (int64_t)a->body_len / 4, v);
+	if ((!good || (!fits && (*x)->plan.window == 0)) && service.refused[0] == '\0')
 		snprintf(service.refused, sizeof(service.refused), "request %zu: %d %s",
-			 service.requests, v.status, v.text);
-	return good;
+			 service.requests, v->status, v->text);
+	return good && fits;
 }
 
 static struct service_bill *bill(const struct ask *a, struct prompt_tokens t, int64_t output)
@@ -181,6 +184,14 @@ static void answer(struct http_call_impl *m, struct ask *a)
 	}
 }
 
+static void answer_verdict(struct http_call_impl *m, struct ask *a, const struct verdict *v)
+{
+	snprintf(m->request_id, sizeof(m->request_id), "req_02%016" PRIx64, ++service.serial);
+	verdict_body(a, v, m->request_id, &m->reply.bytes);
+	m->status = v->status;
+	snprintf(m->type, sizeof(m->type), "application/json");
+}
+
 static void refuse(struct http_call_impl *m, struct ask *a)
 {
 	static const struct {
@@ -191,10 +202,7 @@ static void refuse(struct http_call_impl *m, struct ask *a)
 	struct verdict v = {0};
 
 	verdict_set(&v, kinds[i].status, kinds[i].type, "not now");
-	snprintf(m->request_id, sizeof(m->request_id), "req_02%016" PRIx64, ++service.serial);
-	verdict_body(a, &v, m->request_id, &m->reply.bytes);
-	m->status = v.status;
-	snprintf(m->type, sizeof(m->type), "application/json");
+	answer_verdict(m, a, &v);
 	if (sim_maybe(300))
 		snprintf(m->after, sizeof(m->after), "%d", (int)sim_span(1, 30));
 }
@@ -292,6 +300,7 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 {
 	struct http_call_impl *m = calloc(1, sizeof(*m));
 	struct ask a = {.service = SERVICE_ANTHROPIC};
+	struct verdict v = {0};
 
 	(void)p;
 	(void)err;
@@ -308,9 +317,8 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 		return 0; /* it never left: the process is gone */
 	}
 	service.requests++;
-	if (!check(&a, c, &m->convo)) {
-		m->stop_at = 0;
-		m->code = AVA_EIO;
+	if (!check(&a, c, &m->convo, &v)) {
+		answer_verdict(m, &a, &v);
 	} else if (sim_maybe(service_temper.refuse)) {
 		refuse(m, &a);
 	} else {

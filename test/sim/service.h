@@ -13,6 +13,7 @@ struct service_temper { /* thousandths, but `heavy` */
 	int refuse;     /* 429, 500, 529 */
 	int cut;        /* the connection breaks, or nothing more comes */
 	int slow;       /* up to two minutes */
+	bool edits;     /* conversations are shortened: none need extend what was sent before */
 	int64_t heavy;  /* tokens of output that a reply may report, at most */
 };
 extern struct service_temper service_temper;

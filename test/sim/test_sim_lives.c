@@ -21,7 +21,7 @@
 #define WORLDS_SOAK 10000
 
 /* Seeds that once broke something, whatever it was. */
-static const uint64_t once_broken[] = {2, 14, 45, 132, 171, 444, 9278};
+static const uint64_t once_broken[] = {8, 53, 166, 171, 176, 488, 820, 1849};
 
 static struct {
 	long worlds, runs, lives, kills, stops, jumps, requests, steers;
@@ -89,17 +89,18 @@ static void test_lives(void **state)
 	print_message("figure lives_worlds %ld\nfigure lives_runs %ld\nfigure lives_lives %ld\n"
 		      "figure lives_kills %ld\nfigure lives_stops %ld\nfigure lives_jumps %ld\n"
 		      "figure lives_requests %ld\nfigure lives_commits %llu\n"
-		      "figure lives_cut %ld\nfigure lives_interrupted %ld\n",
+		      "figure lives_cut %ld\nfigure lives_interrupted %ld\n"
+		      "figure lives_edits %ld\n",
 		      sums.worlds, sums.runs, sums.lives, sums.kills, sums.stops, sums.jumps,
 		      sums.requests, (unsigned long long)sums.commits, sums.seen.cut,
-		      sums.seen.interrupted);
+		      sums.seen.interrupted, sums.seen.edits);
 	for (int i = 0; i < AVA_NSTATUSES; i++)
 		print_message("  %-20s %ld\n", ava_status_name((enum ava_status)i),
 			      sums.seen.status[i]);
 	if (n < WORLDS)
 		return;
 	assert_true(sums.kills > (long)n && sums.stops > 0 && sums.jumps > 0 && sums.steers > 0);
-	assert_true(sums.seen.cut > 0 && sums.seen.interrupted > 0);
+	assert_true(sums.seen.cut > 0 && sums.seen.interrupted > 0 && sums.seen.edits > 0);
 }
 
 int main(void)
