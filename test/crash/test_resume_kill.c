@@ -1,4 +1,4 @@
-/* Runs killed at every call that changes the disk, the network or the world: a group
+/* Runs killed at every call that changes the disk, the network, processes or the world: a group
  * of two with a tool that writes to a file outside, and one that asks a person. They
  * talk to the strict model service of test/mock, which refuses an invalid request and
  * one that does not extend the last. A child does the work until its k-th such call,
@@ -13,16 +13,16 @@
 #include <ava.h>
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,10 +34,10 @@
 #include "ava/steer.h"
 #include "base/clock.h"
 #include "base/settings.h"
-#include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "killdisk.h"
 #include "os/loop.h"
 #include "provider/provider.h"
 #include "subagent/run.h"
@@ -54,78 +54,31 @@
 #define GROUPED     2 /* the first ones are of one group */
 #define PATIENCE_MS 240000
 
-/* ---- a world that kills */
-
-static struct sys_ops killing;
-static atomic_long calls_left;
-
-static void count(void)
-{
-	if (atomic_fetch_sub(&calls_left, 1) == 1)
-		kill(getpid(), SIGKILL);
-}
-
-static ssize_t k_pwrite(int fd, const void *buf, size_t len, off_t at)
-{
-	count();
-	return sys_real.pwrite(fd, buf, len, at);
-}
-
-static ssize_t k_pwritev(int fd, const struct iovec *iov, int n, off_t at)
-{
-	count();
-	return sys_real.pwritev(fd, iov, n, at);
-}
-
-static int k_fdatasync(int fd)
-{
-	count();
-	return sys_real.fdatasync(fd);
-}
-
-static int k_renameat(int fromfd, const char *from, int tofd, const char *to)
-{
-	count();
-	return sys_real.renameat(fromfd, from, tofd, to);
-}
-
-static int k_mkdirat(int dirfd, const char *path, mode_t mode)
-{
-	count();
-	return sys_real.mkdirat(dirfd, path, mode);
-}
-
-static int k_openat(int dirfd, const char *path, int flags, mode_t mode)
-{
-	if (flags & O_CREAT)
-		count();
-	return sys_real.openat(dirfd, path, flags, mode);
-}
-
-static void arm(long k)
-{
-	killing = sys_real;
-	killing.pwrite = k_pwrite;
-	killing.pwritev = k_pwritev;
-	killing.fdatasync = k_fdatasync;
-	killing.renameat = k_renameat;
-	killing.mkdirat = k_mkdirat;
-	killing.openat = k_openat;
-	atomic_store(&calls_left, k);
-	sys = &killing;
-}
+/* ---- a world that kills, beside killdisk.h */
 
 /* Those of the libraries: what leaves for the network. */
 ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
-	count();
+	kill_count();
 	return syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
 }
 
 int connect(int fd, const struct sockaddr *to, socklen_t len)
 {
-	count();
+	kill_count();
 	return (int)syscall(SYS_connect, fd, to, len);
+}
+
+/* And a process: the command that is told of each end. */
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+		    const posix_spawnattr_t *, char *const[], char *const[]);
+
+	kill_count();
+	*(void **)&real = dlsym(RTLD_NEXT, "posix_spawn");
+	return real(pid, path, actions, attr, argv, envp);
 }
 
 /* ---- a tool that cannot be repeated: a line in a file for each start */
@@ -139,12 +92,12 @@ static void counter_start(struct tool_call *c)
 	int n = snprintf(line, sizeof(line), "%s %s\n", r->id.text, c->id);
 	int fd;
 
-	count();
+	kill_count();
 	fd = open(counter_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	c->success = fd >= 0 && write(fd, line, (size_t)n) == n;
 	if (fd >= 0)
 		close(fd);
-	count();
+	kill_count();
 	buf_addf(&c->out, "counted %s\n", line);
 	for (int i = 0; i < 200; i++) /* more than an event shows */
 		buf_addf(&c->out, "line %d of what was found\n", i);
@@ -361,7 +314,7 @@ static int play(const char *dir, long k, long at, bool armed)
 {
 	char root[300];
 	struct settings settings;
-	struct core_options o = {.root = root, .settings = &settings};
+	struct core_options o = {.root = root, .settings = &settings, .notify = "/bin/true\0"};
 	struct ava_error err = {0};
 	struct driver d = {0};
 	int64_t until = clock_mono_ms() + PATIENCE_MS;
@@ -374,7 +327,7 @@ static int play(const char *dir, long k, long at, bool armed)
 	settings.runs_max = 2;
 	o.loop = os_loop_new(NULL);
 	if (armed)
-		arm(at);
+		kill_arm(at);
 	if (core_open(&d.core, &o, &err) != 0) {
 		fprintf(stderr, "core_open: %s\n", err.text);
 		return 2;
@@ -773,17 +726,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A kill loses nothing that was written, so memory is as good as a disk here,
- * and ten times as fast. */
-static void use_memory(void)
-{
-	struct statvfs vfs;
-
-	if (!getenv("TMPDIR") && statvfs("/dev/shm", &vfs) == 0 &&
-	    (uint64_t)vfs.f_bavail * vfs.f_frsize > (512u << 20))
-		setenv("TMPDIR", "/dev/shm", 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -791,6 +733,6 @@ int main(void)
 		cmocka_unit_test(test_killed),
 	};
 
-	use_memory();
+	kill_in_memory();
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
