@@ -55,6 +55,7 @@ static bool room_for_line(struct lines *l)
 static int take_line(const struct read_line *line, void *user, struct ava_error *err)
 {
 	struct taking *t = user;
+	const struct event_view *v = &line->view;
 	struct lines *l = &t->f->lines[t->thread];
 	struct buf *texts = &t->f->a->texts[t->thread];
 	size_t at = texts->len;
@@ -64,11 +65,16 @@ static int take_line(const struct read_line *line, void *user, struct ava_error 
 		__atomic_store_n(&t->f->full, true, __ATOMIC_RELAXED);
 		return err_set(err, AVA_ETOOBIG, "too much to read ahead");
 	}
-	l->v[l->n++] = (struct read_ahead_line){.lsn = line->view.lsn,
+	l->v[l->n++] = (struct read_ahead_line){.lsn = v->lsn,
+						.seq = v->seq,
 						.offset = line->offset,
+						.wall_ms = v->wall_ms,
 						.at = at,
 						.len = (uint32_t)line->len,
-						.piece = t->piece};
+						.piece = t->piece,
+						.type = (uint32_t)(v->type.s - line->text),
+						.type_len = (uint32_t)v->type.len,
+						.kind = v->kind};
 	return 0;
 }
 
@@ -195,8 +201,13 @@ bool read_ahead_next(struct read_ahead *a, struct read_line *line, size_t *piece
 	line->text = l->text;
 	line->len = l->len;
 	line->offset = l->offset;
+	line->view = (struct event_view){.wall_ms = l->wall_ms,
+					 .lsn = l->lsn,
+					 .seq = l->seq,
+					 .kind = l->kind,
+					 .type = {l->text + l->type, l->type_len}};
 	*piece = l->piece;
-	return event_view(line->text, line->len, &line->view) == 0;
+	return true;
 }
 
 size_t read_ahead_held(const struct read_ahead *a)

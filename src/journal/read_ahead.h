@@ -12,20 +12,22 @@
 #include "journal/read_piece.h"
 
 #define READ_AHEAD_MAX    ((size_t)32 << 20) /* bytes of lines that a thread holds */
-#define READ_AHEAD_LEAST  8                  /* pieces whose lines fit, whatever is asked */
-#define READ_AHEAD_PIECES 32                 /* at once, of one log */
+#define READ_AHEAD_PIECES 8                  /* at once, of one log */
 
 struct read_ahead_line {
-	uint64_t lsn, offset; /* offset: in its log */
-	const char *text;     /* set when all is read */
-	size_t at;            /* of the text among those of its thread */
+	uint64_t lsn, seq, offset; /* offset: in its log */
+	int64_t wall_ms;
+	const char *text; /* set when all is read */
+	size_t at;        /* of the text among those of its thread */
 	uint32_t len, piece;
+	uint32_t type, type_len; /* where its type stands in the line */
+	int kind;
 };
 
 /* Zero-initialised is empty; read_ahead_fini. */
 struct read_ahead {
 	struct read_pieces pieces;     /* added by the caller, before the first fill */
-	size_t batch, most;            /* so many at once; set by the caller */
+	size_t batch;                  /* so many at once; set by the caller */
 	size_t from, next;             /* the last fill read pieces [from, next) */
 	struct read_ahead_line *lines; /* owned */
 	size_t n, given;
@@ -43,7 +45,8 @@ struct read_ahead_from {
  * something is wrong in it, or with reading it, which is told then. False:
  * all of them are to be, and a->next is where it was. */
 bool read_ahead_fill(struct read_ahead *a, const struct read_ahead_from *from, bool *left);
-/* The next line; borrowed until the next fill. False: no more. */
+/* The next line; borrowed until the next fill; its view has no ids, content
+ * and metadata. False: no more. */
 bool read_ahead_next(struct read_ahead *a, struct read_line *line, size_t *piece);
 size_t read_ahead_held(const struct read_ahead *a); /* bytes of memory for lines */
 void read_ahead_fini(struct read_ahead *a);

@@ -133,20 +133,24 @@ void read_wave_open(struct ava_log *log, struct source *s, struct source **first
 
 /* ---- batches */
 
+/* Is there more to do than reading? What an index leaves of one log is else
+ * there sooner than a second thread. */
+static bool is_costly(const struct query *q)
+{
+	return q->text.needle != NULL || q->text.regex != NULL;
+}
+
 void read_batches_plan(struct ava_log *log, struct source *s)
 {
 	uint64_t size = s->file.end;
 	struct read_ahead *a;
 
-	if (!log->reads_ahead || size < s->start + QUERY_COVER_LEAST)
+	if (!log->reads_ahead || !is_costly(&log->want) || size < s->start + QUERY_COVER_LEAST)
 		return;
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return;
 	a->batch = CREW_THREADS; /* as with waves */
-	a->most = query_cover_pays(&log->want) && read_file_cover(&s->file) != NULL
-			  ? READ_AHEAD_PIECES
-			  : READ_AHEAD_LEAST;
 	if (read_pieces_cut(&a->pieces, s->path, s->start, size, read_file_cover(&s->file),
 			    &log->want) != 0) {
 		read_ahead_fini(a);
@@ -174,11 +178,7 @@ static int fill_batch(struct ava_log *log, struct source *s, struct ava_error *e
 	struct read_piece p;
 
 	fine = fill(log, a, left);
-	if (!fine && a->batch > READ_AHEAD_LEAST) { /* too much: less at once */
-		a->batch = a->most = READ_AHEAD_LEAST;
-		fine = fill(log, a, left);
-	}
-	a->batch = MIN(a->batch * 2, a->most);
+	a->batch = MIN(a->batch * 2, READ_AHEAD_PIECES);
 	for (size_t i = begin; fine && i < a->next; i++)
 		fine = !left[i - begin];
 	if (fine) {

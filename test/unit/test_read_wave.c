@@ -21,6 +21,7 @@
 #include "journal/read_scan.h"
 #include "journal/read_wave.h"
 
+#define LONGEST   ((size_t)14 << 20) /* so that a thread takes too much */
 #define T0        INT64_C(1795248000000)
 #define RUNS      90 /* more than QUERY_SMALL_LEAST */
 #define LINES     2400
@@ -88,7 +89,7 @@ static int teardown(void **state)
 static void add_event(struct buf *b, uint64_t lsn, const char *agent, enum event_kind kind,
 		      size_t fill)
 {
-	static char content[64 << 10];
+	static char content[LONGEST + 100];
 	struct event_head head = {.kind = kind,
 				  .wall_ms = T0 + (int64_t)lsn * 1000,
 				  .lsn = lsn,
@@ -110,8 +111,7 @@ static const enum event_kind kinds[] = {EVENT_SubagentSpawn, EVENT_ToolCall, EVE
 					EVENT_Error,         EVENT_Activity, EVENT_ToolResult};
 
 /* Every third event is the day's, of 8 KB and more so that it has chunks; the
- * others of a run each; spawns stand in both. All
- * runs overlap. */
+ * others of a run each; spawns stand in both. All runs overlap. */
 static void make_logs(void)
 {
 	struct buf day, run[RUNS];
@@ -221,7 +221,7 @@ static char *naive_answer(const struct ava_log_query *question, size_t *broken)
 
 static bool in_file(const struct ava_log_event *e)
 {
-	static char text[128 << 10]; /* no malloc: it may be one that fails */
+	static char text[LONGEST + 1000]; /* no malloc: it may be one that fails */
 	int fd = open(path_of(e->file), O_RDONLY | O_CLOEXEC);
 	bool same = fd >= 0 && e->len <= sizeof(text) &&
 		    pread(fd, text, e->len, (off_t)e->offset) == (ssize_t)e->len &&
@@ -359,7 +359,7 @@ static void test_changed(void **state)
 /* More wanted lines than one batch may hold. */
 static void test_too_much(void **state)
 {
-	const struct ava_log_query question = {.everything = 1, .types = "ToolCall"};
+	const struct ava_log_query question = {.everything = 1, .search = "xxx"};
 	size_t broken, want_broken;
 	char *want;
 	struct buf b, got;
@@ -367,7 +367,7 @@ static void test_too_much(void **state)
 	buf_init(&b, 256 << 20);
 	buf_init(&got, 256 << 20);
 	for (uint64_t lsn = 1; b.len < 2 * READ_AHEAD_MAX + (20 << 20); lsn++)
-		add_event(&b, lsn, "ava", lsn % 50 == 0 ? EVENT_Error : EVENT_ToolCall, 60000);
+		add_event(&b, lsn, "ava", EVENT_ToolCall, LONGEST);
 	unit_write(path_of(DAY), b.data, b.len);
 	buf_fini(&b);
 	want = naive_answer(&question, &want_broken);
@@ -421,7 +421,8 @@ static bool read_counted(const struct ava_log_query *question, size_t held)
  * told of the way is the way. */
 static void test_held(void **state)
 {
-	static const struct ava_log_query days[] = {{.types = "Error"}, {.user = "ben"}};
+	static const struct ava_log_query days[] = {{.search = "xxx", .types = "Error"},
+						    {.regex = "xx+"}};
 	size_t held[] = {0, READ_HELD + 1};
 
 	make_logs();
