@@ -14,6 +14,7 @@
 
 #define TASK_MAX   (256u << 10)
 #define NOTICE_MAX 4096u
+#define RENEWED    "goes on from here with a new budget" /* as subagent/resume.c says it */
 
 static const char *const tool_names[OFFLINE_NTOOLS] = {
 	[OFFLINE_SEARCH] = "search_codebase",
@@ -121,7 +122,8 @@ static void add_result(struct offline_body *b, const struct wire_block *blk)
 	}
 }
 
-/* Words of a notice that mean: hand in what you have. */
+/* Words of a notice that mean: hand in what you have. A run that goes on with a
+ * new budget is past all that. */
 static void add_notice(struct offline_body *b, struct slice raw)
 {
 	static const char *const words[] = {"submit", "limit", "% of", "budget", "wrap up"};
@@ -129,6 +131,10 @@ static void add_notice(struct offline_body *b, struct slice raw)
 
 	raw.len = MIN(raw.len, NOTICE_MAX);
 	text[jscan_unescape(raw, text)] = 0;
+	if (strstr(text, RENEWED) != NULL) {
+		b->wrap_up = false;
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcasestr(text, words[i]) != NULL)
 			b->wrap_up = true;

@@ -634,6 +634,15 @@ static void test_notice(void **state)
 	sim_run(&s);
 	assert_int_equal(s.turns, 3);
 	sim_free(&s);
+
+	/* What subagent/resume.c says: it has a budget, and time. */
+	sim_init(&s, "Where is the pool drained?");
+	s.notice = "[ava] This run goes on from here with a new budget; it had stopped before. Do "
+		   "what is "
+		   "left of the task, then call submit_result with all of it.";
+	sim_run(&s);
+	assert_int_equal(s.turns, 3);
+	sim_free(&s);
 }
 
 static void test_small_output(void **state)
