@@ -13,6 +13,8 @@
 
 #include <ava.h>
 
+#include "api/daemon.h"
+
 #define LONG_MS 120000
 
 struct world {
@@ -57,58 +59,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
-}
-
-static pid_t daemon_pid(const struct world *w)
-{
-	char path[400], *text;
-	const char *digits;
-	size_t len;
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "%s/ava.lock", w->root);
-	text = unit_read(path, &len);
-	digits = strpbrk(text, "0123456789");
-	pid = digits ? atoi(digits) : 0;
-	free(text);
-	assert_true(pid > 1 && pid != getpid());
-	return pid;
-}
-
-/* Not there, or waiting for init to look at it. */
-static bool is_gone(pid_t pid)
-{
-	char path[64], state = 'Z';
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
-		state = 'Z';
-	if (f)
-		fclose(f);
-	return state == 'Z' || state == 'X';
-}
-
-static void stop_daemon(const struct world *w, int signo)
-{
-	pid_t pid = daemon_pid(w);
-
-	assert_int_equal(kill(pid, signo), 0);
-	for (int i = 0; i < LONG_MS / 10 && !is_gone(pid); i++)
-		pause_ms(10);
-	assert_true(is_gone(pid));
-}
-
 static int teardown(void **state)
 {
 	struct world *w = *state;
 
 	if (!embedded && w->rt)
-		stop_daemon(w, SIGTERM);
+		daemon_end(w->root, SIGTERM);
 	ava_runtime_free(w->rt);
 	unit_rmdir(w->dir);
 	free(w);
@@ -706,7 +662,7 @@ static void test_again(void **state)
 	cut = spawn(w, w->slow);
 	wait_for_event(w, cut.text, "InferStart");
 	if (!embedded)
-		stop_daemon(w, SIGKILL);
+		daemon_end(w->root, SIGKILL);
 	ava_runtime_free(w->rt);
 	open_rt(w);
 	assert_int_equal(ava_events_open(w->rt, NULL, &e, NULL), 0);
@@ -735,7 +691,7 @@ static void test_daemon_dies(void **state)
 	spawn(w, NULL);
 	while (s.complete < 1)
 		turn(w);
-	stop_daemon(w, SIGKILL);
+	daemon_end(w->root, SIGKILL);
 	spawn(w, NULL);
 	while (s.complete < 2)
 		turn(w);

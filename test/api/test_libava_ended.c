@@ -12,6 +12,8 @@
 
 #include <ava.h>
 
+#include "api/daemon.h"
+
 #define LONG_MS 120000
 
 struct world {
@@ -54,45 +56,12 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Not there, or waiting for init to look at it. */
-static bool is_gone(pid_t pid)
-{
-	char path[64], state = 'Z';
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
-		state = 'Z';
-	if (f)
-		fclose(f);
-	return state == 'Z' || state == 'X';
-}
-
-static void stop_daemon(const struct world *w)
-{
-	const struct timespec tick = {.tv_nsec = 10000000};
-	char path[400], *text;
-	pid_t pid;
-	size_t len;
-
-	snprintf(path, sizeof(path), "%s/ava.lock", w->root);
-	text = unit_read(path, &len);
-	pid = atoi(text + strcspn(text, "0123456789"));
-	free(text);
-	assert_true(pid > 1 && pid != getpid());
-	assert_int_equal(kill(pid, SIGTERM), 0);
-	for (int i = 0; i < LONG_MS / 10 && !is_gone(pid); i++)
-		nanosleep(&tick, NULL);
-	assert_true(is_gone(pid));
-}
-
 static int teardown(void **state)
 {
 	struct world *w = *state;
 
 	if (!w->embedded)
-		stop_daemon(w);
+		daemon_end(w->root, SIGTERM);
 	ava_runtime_free(w->rt);
 	unit_rmdir(w->dir);
 	free(w);
