@@ -164,70 +164,60 @@ static int copy_id(char *out, size_t size, const json_t *o, const char *key, str
 
 /* ---- proposals */
 
-static int post_spawn(struct remote *r, const struct ava_spawn *s, bool confirmed, json_t **out,
-		      struct ava_error *err)
+/* Sends what was written; owns `body`. */
+static int post(struct remote *r, const char *before, const char *id, const char *after,
+		struct buf *body, json_t **out, struct ava_error *err)
 {
-	struct buf b;
-	int rv;
+	int rv = body_of(body, err);
 
-	buf_init(&b, REQUEST_MAX);
-	remote_write_spawn(&b, s, confirmed);
-	rv = body_of(&b, err);
 	if (rv == 0)
-		rv = ask(r, "POST", "/api/v1/runs", b.data, NULL, out, err);
-	buf_fini(&b);
+		rv = ask_about(r, "POST", before, id, after, body->data, NULL, out, err);
+	buf_fini(body);
+	return rv;
+}
+
+/* The same, answered by a quote. */
+static int post_for_quote(struct remote *r, const char *before, const char *id, const char *after,
+			  struct buf *body, struct answer *out, struct ava_proposal *p,
+			  struct ava_error *err)
+{
+	json_t *o = NULL;
+	int rv = post(r, before, id, after, body, &o, err);
+
+	if (rv == 0)
+		remote_read_proposal(o, out, p);
+	json_decref(o);
 	return rv;
 }
 
 static int remote_propose(struct backend *b, const struct ava_spawn *s, struct answer *out,
 			  struct ava_proposal *p, struct ava_error *err)
 {
-	json_t *o = NULL;
-	int rv = post_spawn(of(b), s, false, &o, err);
+	struct buf body;
 
-	if (rv == 0)
-		remote_read_proposal(o, out, p);
-	json_decref(o);
-	return rv;
+	buf_init(&body, REQUEST_MAX);
+	remote_write_spawn(&body, s, false);
+	return post_for_quote(of(b), "/api/v1/runs", "", "", &body, out, p, err);
 }
 
 static int remote_propose_group(struct backend *b, const struct ava_spawn_group *g,
 				struct answer *out, struct ava_proposal *p, struct ava_error *err)
 {
-	json_t *o = NULL;
 	struct buf body;
-	int rv;
 
 	buf_init(&body, REQUEST_MAX);
 	remote_write_group(&body, g);
-	rv = body_of(&body, err);
-	if (rv == 0)
-		rv = ask(of(b), "POST", "/api/v1/groups", body.data, NULL, &o, err);
-	buf_fini(&body);
-	if (rv == 0)
-		remote_read_proposal(o, out, p);
-	json_decref(o);
-	return rv;
+	return post_for_quote(of(b), "/api/v1/groups", "", "", &body, out, p, err);
 }
 
 static int remote_resume(struct backend *b, const char *run, const struct ava_resume *r,
 			 struct answer *out, struct ava_proposal *p, struct ava_error *err)
 {
-	json_t *o = NULL;
 	struct buf body;
-	int rv;
 
 	buf_init(&body, REQUEST_MAX);
 	remote_write_resume(&body, r);
-	rv = body_of(&body, err);
-	if (rv == 0)
-		rv = ask_about(of(b), "POST", "/api/v1/runs/", run, "/resume", body.data, NULL, &o,
-			       err);
-	buf_fini(&body);
-	if (rv == 0)
-		remote_read_proposal(o, out, p);
-	json_decref(o);
-	return rv;
+	return post_for_quote(of(b), "/api/v1/runs/", run, "/resume", &body, out, p, err);
 }
 
 static int remote_replay(struct backend *b, const char *run, bool lenient, struct answer *out,
@@ -259,8 +249,12 @@ static int remote_spawn(struct backend *b, const struct ava_spawn *s, struct ava
 			struct ava_error *err)
 {
 	json_t *o = NULL;
-	int rv = post_spawn(of(b), s, true, &o, err);
+	struct buf body;
+	int rv;
 
+	buf_init(&body, REQUEST_MAX);
+	remote_write_spawn(&body, s, true);
+	rv = post(of(b), "/api/v1/runs", "", "", &body, &o, err);
 	if (rv == 0)
 		rv = copy_id(id->text, sizeof(id->text), o, "subagent_id", err);
 	json_decref(o);
