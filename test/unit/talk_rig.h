@@ -21,6 +21,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "os/loop.h"
+#include "subagent/person.h"
 
 struct world {
 	char dir[256], root[300], src[300];
@@ -304,6 +305,45 @@ static inline unsigned runs(struct world *w)
 
 	ops_list(w->core, true, 1000, count_run, &n);
 	return n;
+}
+
+static inline void run_spawned(int rv, const struct op_status *s, const struct ava_error *err,
+			       void *user)
+{
+	snprintf(user, 24, "%s", rv == 0 ? s->id : "!");
+}
+
+/* A run of this conversation that waits for a person, and its id. */
+static inline struct run *waiting(struct world *w, const char *session, const char *lines,
+				  const char *before, char run[24])
+{
+	struct op_spawn s = {
+		.role = "researcher",
+		.task = "ask",
+		.model = script(w, lines),
+		.session_id = session,
+		.cwd = w->src,
+		.user_id = "ben",
+		.origin = "test",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+		.ask_before = &before,
+		.nask_before = before != NULL,
+	};
+	struct run *r;
+
+	run[0] = 0;
+	ops_spawn(w->core, &s, run_spawned, run);
+	for (int i = 0; !run[0] && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	r = supervisor_find(&w->core->sup, run);
+	assert_non_null(r);
+	for (int i = 0; !person_question(r) && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_non_null(person_question(r));
+	return r;
 }
 
 #endif

@@ -118,46 +118,9 @@ static void test_context_refs(void **state)
 
 /* ---- runs that ask */
 
-static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	snprintf(user, 24, "%s", rv == 0 ? s->id : "!");
-}
-
 static void keep_status(const struct op_status *s, void *user)
 {
 	*(enum ava_status *)user = s->status;
-}
-
-/* A run of this conversation that waits for a person, and its id. */
-static void asking(struct world *w, const char *session, const char *lines, const char *before,
-		   char run[24])
-{
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "ask",
-		.model = script(w, lines),
-		.session_id = session,
-		.cwd = w->src,
-		.user_id = "ben",
-		.origin = "test",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.ask_before = &before,
-		.nask_before = before != NULL,
-	};
-	struct run *r;
-
-	run[0] = 0;
-	ops_spawn(w->core, &s, spawned, run);
-	for (int i = 0; !run[0] && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	r = supervisor_find(&w->core->sup, run);
-	assert_non_null(r);
-	for (int i = 0; run_status(r) != AVA_WAITING && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_equal(run_status(r), AVA_WAITING);
 }
 
 /* She hears what a run of hers asks, and passes the person's words on; a yes to a
@@ -178,8 +141,8 @@ static void test_runs_that_ask(void **state)
 	snprintf(path, sizeof(path), "%s", script(w, "{\"text\":\"Hi.\"}\n"));
 	snprintf(id, sizeof(id), "%s", begin(w, path));
 	tell(w, id, "hello");
-	asking(w, id, asks, NULL, one);
-	asking(w, id, reads, "read_file", two);
+	waiting(w, id, asks, NULL, one);
+	waiting(w, id, reads, "read_file", two);
 	snprintf(lines, sizeof(lines),
 		 "{\"text\":\"Hi.\"}\n"
 		 "{\"tool_calls\":[{\"name\":\"steer_subagent\",\"args\":{\"subagent_id\":\"%s\","

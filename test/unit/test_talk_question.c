@@ -19,11 +19,6 @@ static const char chooses[] =
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
 	"told\",\"confidence\":1}}]}\n";
 
-static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	snprintf(user, 24, "%s", rv == 0 ? s->id : "!");
-}
-
 static struct talk *talk_in(struct world *w, const char *session)
 {
 	struct session *s = strmap_get(&w->core->session_by_id, session);
@@ -38,36 +33,12 @@ static void shown(struct run *r, int seconds)
 	((struct question *)person_question(r))->asked_ms = clock_wall_ms() - seconds * 1000;
 }
 
-/* A run of this conversation that waits for a person; Ava spoke before it did. */
+/* The same; Ava spoke before it did. */
 static struct run *asking(struct world *w, const char *session, const char *lines,
 			  const char *before, char run[24])
 {
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "ask",
-		.model = script(w, lines),
-		.session_id = session,
-		.cwd = w->src,
-		.user_id = "ben",
-		.origin = "test",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.ask_before = &before,
-		.nask_before = before != NULL,
-	};
-	struct run *r;
+	struct run *r = waiting(w, session, lines, before, run);
 
-	run[0] = 0;
-	ops_spawn(w->core, &s, spawned, run);
-	for (int i = 0; !run[0] && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	r = supervisor_find(&w->core->sup, run);
-	assert_non_null(r);
-	for (int i = 0; !person_question(r) && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	assert_non_null(person_question(r));
 	shown(r, 60);
 	talk_in(w, session)->spoke_ms = clock_wall_ms() - 120000;
 	return r;
