@@ -17,7 +17,9 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "event/event.h"
+#include "journal/count.h"
 #include "journal/query.h"
+#include "journal/query_small.h"
 #include "journal/read_scan.h"
 #include "journal/read_wave.h"
 
@@ -49,6 +51,26 @@ static int aged_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	return rv;
 }
 
+/* What a question opens and reads of the logs of runs. */
+static unsigned runs_opened;
+static uint64_t bytes_read;
+
+static int counted_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (strstr(path, "S-") != NULL)
+		__atomic_fetch_add(&runs_opened, 1, __ATOMIC_RELAXED);
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static ssize_t counted_pread(int fd, void *buf, size_t len, off_t at)
+{
+	ssize_t n = sys_real.pread(fd, buf, len, at);
+
+	if (n > 0)
+		__atomic_fetch_add(&bytes_read, (uint64_t)n, __ATOMIC_RELAXED);
+	return n;
+}
+
 static const char *path_of(const char *name)
 {
 	static char path[512];
@@ -75,6 +97,8 @@ static int setup(void **state)
 	aged = sys_real;
 	aged.fstat = aged_fstat;
 	aged.fstatat = aged_fstatat;
+	aged.openat = counted_openat;
+	aged.pread = counted_pread;
 	sys = &aged;
 	return 0;
 }
@@ -441,6 +465,55 @@ static void test_held(void **state)
 		read_counted(&days[j], 0);
 }
 
+/* Runs whose log is long enough for a chunk. */
+static unsigned chunked(void)
+{
+	struct stat st;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < RUNS; i++)
+		n += stat(path_of(run_of(i)), &st) == 0 &&
+		     (uint64_t)st.st_size >= QUERY_SMALL_CHUNK;
+	return n;
+}
+
+/* Counting opens no log whose index has the sums, copies of spawns included;
+ * and of the others not all is read when one kind of line is wanted. */
+static void test_little_is_read(void **state)
+{
+	static const struct ava_log_query all = {.everything = 1};
+	static const struct ava_log_query calls = {.everything = 1, .types = "ToolCall"};
+	struct count_watch watch = {0};
+	struct ava_log_query q = all;
+	struct ava_error err = {0};
+	struct count c;
+	size_t broken;
+	struct stat st;
+	uint64_t logs = 0;
+	struct buf got;
+
+	make_logs();
+	compare(); /* the indexes are there */
+	for (size_t i = 0; i < RUNS; i++)
+		if (stat(path_of(run_of(i)), &st) == 0)
+			logs += st.st_size >= (off_t)QUERY_SMALL_CHUNK ? (uint64_t)st.st_size : 0;
+	q.root = root;
+	runs_opened = 0;
+	assert_int_equal(count_events(&c, &q, COUNT_TYPE, &watch, &err), 0);
+	assert_int_equal(runs_opened, RUNS - chunked());
+	for (size_t i = 0; i < c.n; i++)
+		if (strcmp(c.rows[i].key, "SubagentSpawn") == 0)
+			assert_int_equal(c.rows[i].events, LINES / ARRAY_LEN(kinds));
+	count_fini(&c);
+
+	buf_init(&got, 64 << 20);
+	bytes_read = 0;
+	assert_int_equal(answer(&calls, &got, &broken), 0);
+	/* Lines between them that are nearer than 8 KB are read along. */
+	assert_true(got.len > 0 && bytes_read < logs / 4 * 3);
+	buf_fini(&got);
+}
+
 static void test_without_memory(void **state)
 {
 	static const struct ava_log_query question = {
@@ -474,6 +547,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_changed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_much, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_little_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),
 	};
 
