@@ -6,35 +6,35 @@ EXAMPLES=$BUILD/examples
 RUNS=1000
 [ -z "$AVA_SANITIZER" ] || RUNS=60 # minutes otherwise; the code is the same
 
-mkdir "$T/work"
-printf 'The torn tail is cut at the last whole record.\n' >"$T/work/notes.md"
+mkdir "$T/tree"
+printf 'The torn tail is cut at the last whole record.\n' >"$T/tree/notes.md"
 
 examples() # HOW ROOT
 {
-	run "$EXAMPLES/spawn_and_wait" "$1" "$2" 'where is the torn tail cut?' "$T/work"
+	run "$EXAMPLES/spawn_and_wait" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	exits "$1: spawn_and_wait ends well" 0
 	contains "$1: and has the result" ': success after' "$OUT"
 	contains "$1: with what was found" 'notes.md' "$OUT"
 
-	run "$EXAMPLES/progress" "$1" "$2" 'where is the torn tail cut?' "$T/work"
+	run "$EXAMPLES/progress" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	exits "$1: progress ends well" 0
 	contains "$1: it saw the tools" 'calls search_codebase' "$OUT"
 	contains "$1: and what was done" 'Reading notes.md' "$OUT"
 	contains "$1: and drew the whole bar" '[##############################]' "$OUT"
 
 	printf 'where is the torn tail cut?\nwhat is a whole record?\n' >"$T/tasks"
-	run sh -c '"$1" "$2" "$3" "$4" <"$5"' sh "$EXAMPLES/own_loop" "$1" "$2" "$T/work" "$T/tasks"
+	run sh -c '"$1" "$2" "$3" "$4" <"$5"' sh "$EXAMPLES/own_loop" "$1" "$2" "$T/tree" "$T/tasks"
 	exits "$1: own_loop ends well" 0
 	equal "$1: both tasks have ended" 2 "$(grep -c ' success: ' "$OUT")"
 
-	run "$EXAMPLES/go_on" "$1" "$2" 'where is the torn tail cut?' "$T/work"
+	run "$EXAMPLES/go_on" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	exits "$1: go_on ends well" 0
 	contains "$1: it reached its limit" ': iterations_exceeded after 1 calls' "$OUT"
 	contains "$1: its record was checked" 'replays identically' "$OUT"
 	contains "$1: it was quoted" 'Proceed?' "$OUT"
 	contains "$1: and went on to its end" ': success after' "$OUT"
 
-	run "$EXAMPLES/thousand" "$1" "$2" "$RUNS" "$T/work"
+	run "$EXAMPLES/thousand" "$1" "$2" "$RUNS" "$T/tree"
 	exits "$1: thousand ends well" 0
 	contains "$1: all of them" "$RUNS started, $RUNS ended, $RUNS with success" "$OUT"
 }
@@ -44,9 +44,9 @@ start_daemon
 examples connect "$AVA_DATA_ROOT"
 stop_daemon
 
-run "$EXAMPLES/spawn_and_wait" connect "$T/nowhere/at/all" task "$T/work"
+run "$EXAMPLES/spawn_and_wait" connect "$T/nowhere/at/all" task "$T/tree"
 exits 'connect starts a daemon when none serves' 0
-run "$EXAMPLES/spawn_and_wait" embedded "$T/nowhere/at/all" task "$T/work"
+run "$EXAMPLES/spawn_and_wait" embedded "$T/nowhere/at/all" task "$T/tree"
 exits 'a root that a daemon has is refused' 1
 contains 'with a sentence' 'is in use by process' "$ERR"
 
@@ -81,7 +81,7 @@ if [ -z "$AVA_SANITIZER" ]; then
 		run ${CC:-cc} $cflags -o "$T/program_$kind" "$SRCDIR/examples/spawn_and_wait.c" $libs
 		exits "pkg-config compiles an example ($kind)" 0
 		run env LD_LIBRARY_PATH="$(dirname "${pc%/*}")" "$T/program_$kind" embedded \
-			"$T/root_$kind" 'where is the torn tail cut?' "$T/work"
+			"$T/root_$kind" 'where is the torn tail cut?' "$T/tree"
 		exits 'which runs' 0
 	done
 	man=$(find "$T/installed" -name ava.3)

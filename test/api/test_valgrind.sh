@@ -6,8 +6,8 @@
 command -v valgrind >/dev/null || skip 'no valgrind'
 
 EXAMPLES=$BUILD/examples
-mkdir "$T/work"
-printf 'The torn tail is cut at the last whole record.\n' >"$T/work/notes.md"
+mkdir "$T/tree"
+printf 'The torn tail is cut at the last whole record.\n' >"$T/tree/notes.md"
 printf 'where is the torn tail cut?\nwhat is a whole record?\n' >"$T/tasks"
 
 # under NAME WORDS…: the example ends well, and valgrind has nothing to say.
@@ -24,11 +24,11 @@ under()
 
 examples() # HOW ROOT
 {
-	under spawn_and_wait "$1" "$2" 'where is the torn tail cut?' "$T/work"
-	under go_on "$1" "$2" 'where is the torn tail cut?' "$T/work"
-	under progress "$1" "$2" 'where is the torn tail cut?' "$T/work"
-	under own_loop "$1" "$2" "$T/work"
-	under thousand "$1" "$2" 20 "$T/work"
+	under spawn_and_wait "$1" "$2" 'where is the torn tail cut?' "$T/tree"
+	under go_on "$1" "$2" 'where is the torn tail cut?' "$T/tree"
+	under progress "$1" "$2" 'where is the torn tail cut?' "$T/tree"
+	under own_loop "$1" "$2" "$T/tree"
+	under thousand "$1" "$2" 20 "$T/tree"
 }
 
 examples embedded "$T/embedded"

@@ -5,8 +5,8 @@
 # and @SCRIPT@.
 . "${0%/*}/lib.sh"
 
-mkdir "$T/work"
-printf 'int kettle(void)\n{\n\treturn boil();\n}\n' >"$T/work/kettle.c"
+mkdir "$T/tree"
+printf 'int kettle(void)\n{\n\treturn boil();\n}\n' >"$T/tree/kettle.c"
 printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' \
 	'{"tool_calls":[{"name":"submit_result","args":{"summary":"in kettle.c:1","confidence":1}}]}' \
 	>"$T/script.jsonl"
@@ -17,7 +17,7 @@ for golden in "$SRCDIR"/test/golden/roots/format*; do
 	rm -rf "$AVA_DATA_ROOT"
 	cp -r "$golden" "$AVA_DATA_ROOT"
 	find "$AVA_DATA_ROOT" -type d -exec chmod 700 {} + -o -type f -exec chmod 600 {} +
-	find "$AVA_DATA_ROOT" -type f -exec sed -i "s|@WORK@|$T/work|g; s|@SCRIPT@|$T/script.jsonl|g" {} +
+	find "$AVA_DATA_ROOT" -type f -exec sed -i "s|@WORK@|$T/tree|g; s|@SCRIPT@|$T/script.jsonl|g" {} +
 	cp -r "$AVA_DATA_ROOT" "$T/before"
 	runs=$(ls "$golden/runs")
 	check "$name: opens" start_daemon

@@ -16,7 +16,7 @@ pi() { node "$SRCDIR/test/peers/pi/pi.mjs" "$@" 2>>"$T/pi.err"; }
 begin()
 {
 	id=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/sessions \
-		-d "$(jq -nc --arg cwd "$T/work" --arg model "$1" '{cwd:$cwd,model:$model}')" |
+		-d "$(jq -nc --arg cwd "$T/tree" --arg model "$1" '{cwd:$cwd,model:$model}')" |
 		jq -r .session_id)
 }
 file_of() { ls "$AVA_DATA_ROOT"/sessions/*/*_"$id".jsonl; }
@@ -32,8 +32,8 @@ stands()
 # sees NAME FILE: the conversation that pi has is the whole file, in its order.
 sees() { equal "$1" "$(stands "$2")" "$(pi show "$2" | jq -c .)"; }
 
-mkdir "$T/work"
-printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/work/parser.c"
+mkdir "$T/tree"
+printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/tree/parser.c"
 start_daemon || { result 1 'avad serves' || finish; }
 
 # --- after each kind of entry -------------------------------------------------
