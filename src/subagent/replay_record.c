@@ -49,9 +49,14 @@ int record_open(struct record *r, int root_fd, const char *run, struct ava_error
 	char path[LOGBOOK_PATH];
 	int rv = read_events(r, root_fd, run, err);
 
+	if (rv == AVA_ENOENT)
+		return err_set(err, rv, "there is no run %s, or its log is gone", run);
 	logbook_messages_path(run, path);
 	if (rv == 0)
 		rv = logbook_read(root_fd, path, FILE_MAX, &r->file, &r->len, err);
+	if (rv == AVA_ENOENT)
+		return err_set(err, rv, "%s is gone: without what %s sent it cannot be replayed",
+			       path, run);
 	if (rv == 0 && r->events->n == 0)
 		rv = err_set(err, AVA_ECORRUPT, "the log of %s has no event", run);
 	return rv;

@@ -114,6 +114,7 @@ run "$AVA" replay "$works" --lenient --json
 equal 'lenient goes on' true "$(jq '.differences_found > 1' "$OUT")"
 run "$AVA" replay S-000000
 exits 'no such run' 5
+contains 'which is said' 'there is no run S-000000, or its log is gone' "$ERR"
 run "$AVA" replay nonsense
 exits 'no id' 2
 
