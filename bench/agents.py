@@ -52,7 +52,7 @@ class Mock:
         self.ca = os.path.join(folder, "ca.pem")
         args = [os.path.join(build, "test/mock/mock-models"), "--ca", self.ca,
                 f"latency={LATENCY_MS}", f"chunks={CHUNKS}", f"turns={TURNS - 1}",
-                "tool=read_file", 'args={"path":"a.txt"}']
+                "tool=read_file", 'args={"path":"%t.txt"}']  # a call that is made again would be stopped
         if tls:
             args.insert(1, "--tls")
         self.process = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
@@ -155,8 +155,9 @@ def run_ava(build, folder, n, mock, tls):
     env = ava_environment(folder, n, mock, tls)
     work = os.path.join(folder, "work")
     os.makedirs(work, exist_ok=True)
-    with open(os.path.join(work, "a.txt"), "w") as f:
-        f.write("one\ntwo\nthree\n")
+    for turn in range(TURNS):
+        with open(os.path.join(work, f"{turn}.txt"), "w") as f:
+            f.write("one\ntwo\nthree\n")
     avad = start_avad(build, folder, env)
     try:
         out = subprocess.run(

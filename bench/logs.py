@@ -8,7 +8,8 @@ Every file is read once before it is measured (warm). A figure is the best of
 the rounds in milliseconds, start of the program included; DuckDB's is without
 the start of node, after a first answer. Where the answers of two programs to
 one question differ in lines, the row says so. What SQLite's and DuckDB's load
-and ava's index took, and their sizes, stand in rows of their own.
+and ava's index took, and their sizes, stand in rows of their own. A question of
+ours that fails ends it, and where SQLite has another number of lines the exit code is 1.
 """
 import argparse, json, os, shutil, sqlite3, subprocess, sys, tempfile, time
 
@@ -28,7 +29,9 @@ def best(rounds, argv, env):
         begin = time.perf_counter()
         pid = os.posix_spawn(path, argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, null, 0),
                              (os.POSIX_SPAWN_DUP2, fd, 1), (os.POSIX_SPAWN_DUP2, null, 2)])
-        os.waitpid(pid, 0)
+        status = os.waitpid(pid, 0)[1]
+        if os.waitstatus_to_exitcode(status) not in (0, 5) and argv[0].endswith("/ava"):  # 5: no such run
+            sys.exit(f"logs.py: {' '.join(argv)} ended with {os.waitstatus_to_exitcode(status)}")
         took = (time.perf_counter() - begin) * 1000
         least = took if least is None else min(least, took)
     out = os.pread(fd, os.fstat(fd).st_size, 0)
@@ -167,6 +170,9 @@ def ask_peers(o, rounds, peers, duck, env, has, loaded, db, lines):
         ms, got = best(1 if peer in ("jq", "lnav") else rounds, command, env)
         got = got.replace(b"\n\n", b"\n") if peer == "sqlite" else got
         n = got.count(b"\n")
+        if peer == "sqlite" and n != lines:
+            print(f"logs.py: {n} lines, ava has {lines}: {' '.join(command)}", file=sys.stderr)
+            o.differ = True
         cells[peer] = ms, "" if n == lines or peer == "lnav" else f" ({n} lines, ava {lines})"
     if loaded["duckdb"]:
         ms, n = duckdb(o.duckdb, db + ".duckdb", duck)
@@ -217,6 +223,7 @@ def main():
     p.add_argument("--without", default="", help="programs to leave out: jq,lnav")
     p.add_argument("--duckdb", help="node_modules with @duckdb/node-api")
     o = p.parse_args()
+    o.differ = False
     work = tempfile.mkdtemp(prefix="ava-bench-logs.")
     lnav_format(work)
     try:
@@ -225,6 +232,7 @@ def main():
                 measure(o, os.path.abspath(o.build), shape, int(events), work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    return 1 if o.differ else 0
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
  * each run that waits takes of memory. All of them had called a model when the
  * process was gone: their logs and messages are read, their calls closed.
  *
+ * Exit 1: a run was not spawned, or is not taken up.
+ *
  *     bench/resume [RUNS]           10,000; a folder below $TMPDIR is used
  *     bench/resume --asking [RUNS]  they wait for a person, in the first process and the next
  *     bench/resume --fill RUNS      the first process alone
  *     bench/resume --in FOLDER      the next one alone, for a profiler */
+#include <ftw.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +80,7 @@ static long rss_kb(void)
 
 struct memory {
 	long resident, allocated; /* KB; the first with the heap's holes */
+	int running;              /* runs that were taken up and do not wait for a person */
 };
 
 static struct memory memory_now(void)
@@ -154,15 +158,17 @@ static void measure(const char *name, int runs, struct memory *out)
 	if (asking)
 		settle(c, loop);
 	*out = memory_now();
+	out->running = (int)h.running;
 	printf(", %ld KB resident\n", out->resident);
 	fflush(stdout);
 }
 
+/* Exits when it failed. */
 static struct memory child(void (*what)(const char *, int, struct memory *), const char *name,
 			   int runs)
 {
 	struct memory m = {0};
-	int fds[2];
+	int fds[2], status;
 	pid_t pid;
 
 	if (pipe(fds) != 0)
@@ -175,10 +181,11 @@ static struct memory child(void (*what)(const char *, int, struct memory *), con
 			fill(runs);
 		_exit(write(fds[1], &m, sizeof(m)) != sizeof(m));
 	}
-	waitpid(pid, NULL, 0);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		exit(1);
 	close(fds[1]);
-	if (read(fds[0], &m, sizeof(m)) != sizeof(m))
-		m = (struct memory){0};
+	if (what && read(fds[0], &m, sizeof(m)) != sizeof(m))
+		exit(1);
 	close(fds[0]);
 	return m;
 }
@@ -203,12 +210,18 @@ static int make_folder(void)
 	return fclose(f) != 0;
 }
 
+static int rm_cb(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
 int main(int argc, char **argv)
 {
 	bool in = argc == 3 && strcmp(argv[1], "--in") == 0;
 	bool alone = argc == 3 && strcmp(argv[1], "--fill") == 0;
 	int runs, rv;
-	struct memory empty, full;
+	struct memory empty, full = {0};
 
 	asking = argc > 1 && strcmp(argv[1], "--asking") == 0;
 	runs = argc > 1 + asking ? atoi(argv[argc - 1]) : 10000;
@@ -226,6 +239,10 @@ int main(int argc, char **argv)
 		full = child(measure, "full", runs);
 		print_memory("after it", empty, full, runs);
 	}
-	printf("(left in %s)\n", dir);
-	return 0;
+	if (alone) {
+		printf("(left in %s)\n", dir);
+		return 0;
+	}
+	nftw(dir, rm_cb, 16, FTW_DEPTH | FTW_PHYS);
+	return !asking && full.running != runs;
 }

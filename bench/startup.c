@@ -2,7 +2,8 @@
  * from exec to its first answer, its memory when idle, and `ava run` from exec
  * to the first model request with the daemon up (offline model).
  *
- *     bench_startup BUILD_DIR          uses src/cli/ava and src/gateway/avad there
+ *     bench_startup BUILD_DIR [ROUNDS]   400 of the first, a 20th of the others; uses src/cli/ava
+ * and src/gateway/avad there
  *
  * Everything happens in a folder of its own that is removed. Each figure is
  * the median of its rounds, beside its aim. Exit code 0 also when one is
@@ -26,9 +27,9 @@
 #include "base/clock.h"
 #include "client/client.h"
 
-#define VERSION_ROUNDS 400
-#define DAEMON_ROUNDS  20
-#define RUN_ROUNDS     20
+#define ROUNDS_MAX 400
+
+static int rounds = ROUNDS_MAX, few; /* few: of the slow figures */
 
 extern char **environ;
 
@@ -97,16 +98,16 @@ static int64_t once_us(char *const argv[])
 
 static void measure_version(void)
 {
-	static int64_t true_us[VERSION_ROUNDS], ava_us[VERSION_ROUNDS];
+	static int64_t true_us[ROUNDS_MAX], ava_us[ROUNDS_MAX];
 	char *plain[] = {"/bin/true", NULL}, *version[] = {ava, "version", NULL};
 	double a, b;
 
-	for (int i = 0; i < VERSION_ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		true_us[i] = once_us(plain);
 		ava_us[i] = once_us(version);
 	}
-	a = median_ms(true_us, VERSION_ROUNDS);
-	b = median_ms(ava_us, VERSION_ROUNDS);
+	a = median_ms(true_us, rounds);
+	b = median_ms(ava_us, rounds);
 	printf("ava version %.3f ms, /bin/true %.3f ms\n", b, a);
 	show("ava version / /bin/true", b / a, "", 1.6);
 }
@@ -178,26 +179,25 @@ static void stop_avad(pid_t pid)
 
 static void measure_avad(void)
 {
-	int64_t fresh[DAEMON_ROUNDS], again[DAEMON_ROUNDS];
+	int64_t fresh[ROUNDS_MAX], again[ROUNDS_MAX];
 	struct timespec second = {.tv_sec = 1};
 	long kb = 0;
 
-	for (int i = 0; i < DAEMON_ROUNDS; i++) {
+	for (int i = 0; i < few; i++) {
 		clear(root);
 		stop_avad(start_avad(&fresh[i]));
 		{
 			pid_t pid = start_avad(&again[i]);
 
-			if (i == DAEMON_ROUNDS - 1) {
+			if (i == few - 1) {
 				nanosleep(&second, NULL);
 				kb = rss_anon_kb(pid);
 			}
 			stop_avad(pid);
 		}
 	}
-	show("avad, exec to first answer, new data root", median_ms(fresh, DAEMON_ROUNDS), "ms",
-	     30);
-	show("avad, exec to first answer, root in use", median_ms(again, DAEMON_ROUNDS), "ms", 30);
+	show("avad, exec to first answer, new data root", median_ms(fresh, few), "ms", 30);
+	show("avad, exec to first answer, root in use", median_ms(again, few), "ms", 30);
 	show("avad idle, RssAnon", (double)kb / 1024, "MB", 4);
 }
 
@@ -242,19 +242,19 @@ static int64_t newest_infer_ms(void)
 static void measure_run(void)
 {
 	char *argv[] = {ava, "run", "--yes", "find where the word needle is used", NULL};
-	int64_t us[RUN_ROUNDS], ignored;
+	int64_t us[ROUNDS_MAX], ignored;
 	pid_t pid = start_avad(&ignored);
 
 	if (chdir(tree) != 0)
 		die(tree);
-	for (int i = 0; i < RUN_ROUNDS; i++) {
+	for (int i = 0; i < few; i++) {
 		int64_t began = clock_wall_ms();
 
 		if (finish(launch(argv)) != 0)
 			die("ava run failed");
 		us[i] = (newest_infer_ms() - began) * 1000;
 	}
-	show("ava run, exec to first model request", median_ms(us, RUN_ROUNDS), "ms", 15);
+	show("ava run, exec to first model request", median_ms(us, few), "ms", 15);
 	stop_avad(pid);
 }
 
@@ -264,8 +264,12 @@ int main(int argc, char **argv)
 	FILE *f = NULL;
 
 	/* Programs are started from other folders than this one. */
-	if (argc != 2 || !realpath(argv[1], build))
+	if (argc < 2 || argc > 3 || !realpath(argv[1], build))
 		return 2;
+	rounds = argc == 3 ? atoi(argv[2]) : ROUNDS_MAX;
+	if (rounds < 1 || rounds > ROUNDS_MAX)
+		return 2;
+	few = (rounds + 19) / 20;
 	snprintf(ava, sizeof(ava), "%s/src/cli/ava", build);
 	snprintf(avad, sizeof(avad), "%s/src/gateway/avad", build);
 	if (access(ava, X_OK) != 0 || access(avad, X_OK) != 0)
