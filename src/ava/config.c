@@ -14,8 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ava/config_notify.h"
-#include "ava/config_otel.h"
+#include "ava/otel_headers.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
@@ -35,14 +34,6 @@ struct reading {
 	const struct yaml *y;
 	struct config *config;
 	struct ava_error *err;
-	const struct yaml_node *ava_model; /* looked up when all models are known */
-};
-
-typedef int (*take_fn)(struct reading *r, const struct yaml_node *n, void *user);
-
-struct field {
-	const char *key;
-	take_fn take;
 };
 
 /* ---- sentences */
@@ -81,167 +72,250 @@ static int want_map(struct reading *r, const struct yaml_node *n)
 			  n->key ? n->key : "the file", yaml_shown(n));
 }
 
-/* Each key of `map` by its row; `prefix` ("models.") stands before it in
+/* Of `words`, which have a blank between two. */
+static bool is_one_of(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)) != NULL; at += len)
+		if ((at == words || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+			return len > 0;
+	return false;
+}
+
+/* `map` has no other keys than these; `prefix` ("models.") stands before one in
  * sentences. */
-static int take_fields(struct reading *r, const struct yaml_node *map, const char *prefix,
-		       const struct field *fields, size_t n, void *user)
+static int want_keys(struct reading *r, const struct yaml_node *map, const char *prefix,
+		     const char *words)
 {
 	int rv = want_map(r, map);
 
 	for (const struct yaml_node *v = rv == 0 ? map->first : NULL; v && rv == 0; v = v->next) {
 		struct near near = near_start(v->key);
-		size_t i = 0;
 
-		for (; i < n && strcmp(fields[i].key, v->key) != 0; i++)
-			near_word(&near, fields[i].key, strlen(fields[i].key));
-		rv = i < n ? fields[i].take(r, v, user) : unknown_key(r, v, prefix, &near);
+		near_words(&near, words);
+		if (!is_one_of(words, v->key))
+			rv = unknown_key(r, v, prefix, &near);
 	}
 	return rv;
 }
 
-/* ---- notify.exec: a path, or a list that begins with one */
+static int want_list(struct reading *r, const struct yaml_node *n, const char *name, const char *of)
+{
+	if (n->kind == YAML_LIST)
+		return 0;
+	return yaml_error(r->y, n->line, AVA_EINVAL, r->err, "%s is %s; it must be a list of %s",
+			  name, yaml_shown(n), of);
+}
 
-static int take_notify_exec(struct reading *r, const struct yaml_node *n)
+/* An absent key leaves *out as it is. */
+static int get_string(struct reading *r, const struct yaml_node *map, const char *key, size_t max,
+		      const char **out)
+{
+	const struct yaml_node *n = yaml_get(map, key);
+
+	return n ? yaml_string(r->y, n, max, out, r->err) : 0;
+}
+
+static int get_tokens(struct reading *r, const struct yaml_node *map, const char *key,
+		      int64_t least, int64_t *out)
+{
+	const struct yaml_node *n = yaml_get(map, key);
+
+	return n ? yaml_int(r->y, n, least, TOKENS_MAX, out, r->err) : 0;
+}
+
+/* ---- what is a text, not a number: from the file or from a variable */
+
+static int add_notify_word(struct config *c, const char *word, struct ava_error *err)
+{
+	size_t used = 0, n = 0, len = strlen(word) + 1;
+
+	for (; c->notify[used]; n++)
+		used += strlen(c->notify + used) + 1;
+	if (n == 0 && word[0] != '/')
+		return err_set(
+			err, AVA_EINVAL,
+			"notify.exec is \"%.80s\"; it must be the absolute path of a program",
+			word);
+	if (len == 1)
+		return err_set(err, AVA_EINVAL, "notify.exec has an empty word");
+	if (n == CONFIG_NOTIFY_WORDS || used + len + 1 > sizeof(c->notify))
+		return err_set(err, AVA_EINVAL,
+			       "notify.exec is too long: %d words, %d bytes at the most",
+			       CONFIG_NOTIFY_WORDS, CONFIG_NOTIFY_BYTES - 1);
+	memcpy(c->notify + used, word, len);
+	return 0;
+}
+
+/* A path, or a list that begins with one. Whether the program is there is seen when it
+ * is called: it may come later. */
+static int take_notify(struct reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
 	const char *word;
 	int rv = 0;
 
-	memset(r->config->notify, 0, sizeof(r->config->notify));
 	if (!v)
 		return wrong(r, n, "notify.exec is an empty list: name a program, or leave it out");
 	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
 		rv = yaml_string(r->y, v, CONFIG_NOTIFY_BYTES, &word, r->err);
 		if (rv != 0)
 			return rv;
-		rv = config_notify_word(r->config, word, r->err);
+		rv = add_notify_word(r->config, word, r->err);
 	}
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
-static int keep_ava_model(struct reading *r, const struct yaml_node *n)
+/* The rule of services holds for the collector: spans tell what runs are about. */
+static int set_otel(struct config *c, const char *name, const char *url, struct ava_error *err)
 {
-	r->ava_model = n;
-	return 0;
+	_Static_assert(CONFIG_OTEL_BYTES == PROVIDER_URL_MAX, "as long as an address");
+	c->otel[0] = '\0';
+	return url[0] != '\0' ? provider_check_url(name, url, c->otel, err) : 0;
 }
 
-static int take_otel(struct reading *r, const struct yaml_node *n)
+/* "offline", "offline:FILE", an alias, or an id of a service. */
+static int check_name(const char *name, struct ava_error *err)
 {
-	const char *url;
-	int rv = yaml_string(r->y, n, CONFIG_OTEL_BYTES, &url, r->err);
+	const char *near;
+	size_t len = strcspn(name, "/");
+
+	if (strcmp(name, "offline") == 0 || strncmp(name, "offline:/", 9) == 0 ||
+	    models_is_alias(name) || (name[len] == '/' && provider_find(name, len)))
+		return 0;
+	near = models_near(name);
+	return err_set(err, AVA_EINVAL, "%.100s is no model%s%s%s", name,
+		       near ? ": did you mean " : " and no alias of one", near ? near : "",
+		       near ? "?" : "");
+}
+
+typedef int (*set_model_fn)(const char *name, struct ava_error *err);
+
+static int take_model_name(struct reading *r, const struct yaml_node *n, set_model_fn set)
+{
+	const char *name;
+	int rv = yaml_string(r->y, n, 250, &name, r->err);
 
 	if (rv != 0)
 		return rv;
-	rv = config_otel("otel.endpoint", url, r->config, r->err);
+	rv = check_name(name, r->err);
+	if (rv == 0)
+		rv = set(name, r->err);
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
 /* ---- settings: section.key */
 
-typedef int (*take_word_fn)(struct reading *r, const struct yaml_node *n);
+#define OWN_WORDS "ava.model notify.exec otel.endpoint"
 
-static const struct {
-	const char *name;
-	take_word_fn take;
-} own_words[] = {
-	{"ava.model", keep_ava_model},
-	{"notify.exec", take_notify_exec},
-	{"otel.endpoint", take_otel},
-};
-
-static take_word_fn word_of(const char *name)
+static int take_word(struct reading *r, const char *name, const struct yaml_node *n)
 {
-	for (size_t i = 0; i < ARRAY_LEN(own_words); i++)
-		if (strcmp(own_words[i].name, name) == 0)
-			return own_words[i].take;
-	return NULL;
+	const char *text;
+	int rv;
+
+	if (strcmp(name, "ava.model") == 0)
+		return take_model_name(r, n, models_set_ava);
+	if (strcmp(name, "notify.exec") == 0)
+		return take_notify(r, n);
+	rv = yaml_string(r->y, n, CONFIG_OTEL_BYTES, &text, r->err);
+	if (rv != 0)
+		return rv;
+	rv = set_otel(r->config, name, text, r->err);
+	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
-static void words_near(struct near *near, const char *prefix)
+/* Keys of one section alone are offered. */
+static int unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
 {
+	static const char *const own[] = {"ava.model", "notify.exec", "otel.endpoint"};
+	struct near near = near_start(v->key);
 	size_t len = strlen(prefix);
 
-	for (size_t i = 0; i < ARRAY_LEN(own_words); i++)
-		if (strncmp(own_words[i].name, prefix, len) == 0)
-			near_word(near, own_words[i].name + len, strlen(own_words[i].name) - len);
+	for (const struct settings_key *s = settings_keys; s->name; s++)
+		if (strncmp(s->name, prefix, len) == 0)
+			near_word(&near, s->name + len, strlen(s->name) - len);
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (strncmp(own[i], prefix, len) == 0)
+			near_word(&near, own[i] + len, strlen(own[i]) - len);
+	return unknown_key(r, v, prefix, &near);
 }
 
-static int take_settings(struct reading *r, const struct yaml_node *section, void *user)
+static int take_settings(struct reading *r, const struct yaml_node *section)
 {
 	int rv = want_map(r, section);
 
 	for (const struct yaml_node *v = rv == 0 ? section->first : NULL; v && rv == 0;
 	     v = v->next) {
 		const struct settings_key *k;
-		struct near near;
 		char name[600], prefix[300];
-		take_word_fn take;
 		int64_t value;
 
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
-		take = word_of(name);
-		if (take) {
-			rv = take(r, v);
-			continue;
-		}
 		k = settings_find(name);
-		near = near_start(v->key);
-		words_near(&near, prefix);
-		for (const struct settings_key *s = settings_keys; s->name; s++)
-			if (strncmp(s->name, prefix, strlen(prefix)) == 0)
-				near_word(&near, s->name + strlen(prefix),
-					  strlen(s->name) - strlen(prefix));
-		if (!k)
-			return unknown_key(r, v, prefix, &near);
-		rv = yaml_int(r->y, v, k->min, k->max, &value, r->err);
-		if (rv == 0)
+		if (is_one_of(OWN_WORDS, name))
+			rv = take_word(r, name, v);
+		else if (!k)
+			rv = unknown_setting(r, v, prefix);
+		else if ((rv = yaml_int(r->y, v, k->min, k->max, &value, r->err)) == 0)
 			settings_put(&r->config->settings, k, value);
 	}
 	return rv;
 }
 
+static int take_confirm(struct reading *r, const struct yaml_node *n)
+{
+	const char *text;
+	int rv = yaml_string(r->y, n, 40, &text, r->err);
+
+	if (rv != 0)
+		return rv;
+	rv = settings_confirm("confirm", text, &r->config->settings.confirm_over_cents, r->err);
+	return rv == 0 ? 0 : at_line(r, n, rv);
+}
+
 /* ---- models.list */
+
+#define MODEL_WORDS "id provider alias context max_output prices rejects thinking min_cache_tokens"
 
 struct row {
 	struct model_row row;
 	char id[264], aliases[512], rejects[160];
-	const char *service; /* of `provider:` */
-	bool has_id;
-	const struct yaml_node *node, *output; /* output: NULL: max_output is not given */
 };
 
-static int64_t parse_tokens(struct reading *r, const struct yaml_node *n, int64_t least, int *rv)
+/* The id with its service before it. */
+static int take_id(struct reading *r, const struct yaml_node *n, char out[264])
 {
-	int64_t v = 0;
+	const struct yaml_node *of = yaml_get(n, "provider");
+	const char *id = NULL, *service = NULL;
+	int rv = get_string(r, n, "id", 200, &id);
+	size_t len;
+	bool has;
 
-	*rv = yaml_int(r->y, n, least, TOKENS_MAX, &v, r->err);
-	return v;
-}
-
-static int take_id(struct reading *r, const struct yaml_node *n, void *user)
-{
-	struct row *row = user;
-	const char *id;
-	int rv = yaml_string(r->y, n, 200, &id, r->err);
-
+	if (rv == 0)
+		rv = get_string(r, n, "provider", 60, &service);
 	if (rv != 0)
 		return rv;
-	snprintf(row->id, sizeof(row->id), "%s", id);
-	row->has_id = true;
+	if (service && !provider_find(service, strlen(service)))
+		return yaml_error(r->y, of->line, AVA_EINVAL, r->err,
+				  "provider is %s; there are anthropic, openrouter, openai and "
+				  "local",
+				  yaml_shown(of));
+	if (!id)
+		return wrong(r, n, "a model needs its id, such as anthropic/claude-haiku-4-5");
+	len = strcspn(id, "/");
+	has = id[len] == '/' && provider_find(id, len);
+	if (!has && !service)
+		return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
+				  "the id %.80s names no service: write anthropic/..., "
+				  "openrouter/..., openai/... or local/..., or give provider",
+				  id);
+	if (!service || (has && strncmp(id, service, len) == 0 && service[len] == '\0'))
+		snprintf(out, 264, "%s", id);
+	else /* openrouter has ids such as anthropic/... */
+		snprintf(out, 264, "%s/%s", service, id);
 	return 0;
-}
-
-static int take_service(struct reading *r, const struct yaml_node *n, void *user)
-{
-	struct row *row = user;
-	int rv = yaml_string(r->y, n, 60, &row->service, r->err);
-
-	if (rv == 0 && !provider_find(row->service, strlen(row->service)))
-		rv = yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				"provider is %s; there are anthropic, openrouter, openai and local",
-				yaml_shown(n));
-	return rv;
 }
 
 static bool alias_good(const char *s)
@@ -263,100 +337,59 @@ static int add_word(struct reading *r, const struct yaml_node *n, char *list, si
 	return 0;
 }
 
-static int take_alias(struct reading *r, const struct yaml_node *n, void *user)
+/* One, or a list of them. */
+static int take_aliases(struct reading *r, const struct yaml_node *n, struct row *row)
 {
-	struct row *row = user;
+	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
 	const char *text;
 	int rv = 0;
 
-	if (n->kind == YAML_LIST) {
-		for (const struct yaml_node *v = n->first; v && rv == 0; v = v->next)
-			rv = v->kind == YAML_LIST ? wrong(r, v, "an alias is a word, not a list")
-						  : take_alias(r, v, user);
-		return rv;
+	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
+		if (v->kind == YAML_LIST)
+			return wrong(r, v, "an alias is a word, not a list");
+		rv = yaml_string(r->y, v, 64, &text, r->err);
+		if (rv == 0 && !alias_good(text))
+			rv = yaml_error(r->y, v->line, AVA_EINVAL, r->err,
+					"%s is no alias: letters, digits, \".\", \"_\" and "
+					"\"-\", a letter or digit first, not \"offline\"",
+					yaml_shown(v));
+		if (rv == 0)
+			rv = add_word(r, v, row->aliases, sizeof(row->aliases));
 	}
-	rv = yaml_string(r->y, n, 64, &text, r->err);
-	if (rv == 0 && !alias_good(text))
-		rv = yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				"%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
-				"or digit first, not \"offline\"",
-				yaml_shown(n));
-	return rv == 0 ? add_word(r, n, row->aliases, sizeof(row->aliases)) : rv;
-}
-
-static int take_context(struct reading *r, const struct yaml_node *n, void *user)
-{
-	int rv;
-
-	((struct row *)user)->row.context = parse_tokens(r, n, 1024, &rv);
 	return rv;
 }
 
-static int take_max_output(struct reading *r, const struct yaml_node *n, void *user)
-{
-	struct row *row = user;
-	int rv;
-
-	row->row.max_output = parse_tokens(r, n, 1, &rv);
-	row->output = n;
-	return rv;
-}
-
-static int take_cache_min(struct reading *r, const struct yaml_node *n, void *user)
-{
-	int rv;
-
-	((struct row *)user)->row.cache_min = parse_tokens(r, n, 0, &rv);
-	return rv;
-}
-
-static int take_price(struct reading *r, const struct yaml_node *n, void *user)
+static int take_prices(struct reading *r, const struct yaml_node *n, struct agent_price *p)
 {
 	static const char *const names[] = {"input", "output", "cache_read", "cache_write"};
-	struct agent_price *p = user;
 	int64_t *const to[] = {&p->input, &p->output, &p->cache_read, &p->cache_write};
-	size_t i = 0;
-
-	while (strcmp(names[i], n->key) != 0)
-		i++;
-	if (n->kind != YAML_SCALAR || !n->plain || price_parse(n->text, to[i]) != 0)
-		return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				  "%s is %s; a price is US dollars for a million tokens, such as 3 "
-				  "or 0.25, up to %d, with six digits after the point at the most",
-				  n->key, yaml_shown(n), PRICE_MAX_USD);
-	return 0;
-}
-
-static int take_prices(struct reading *r, const struct yaml_node *n, void *user)
-{
-	static const struct field fields[] = {{"input", take_price},
-					      {"output", take_price},
-					      {"cache_read", take_price},
-					      {"cache_write", take_price}};
-	struct agent_price *p = &((struct row *)user)->row.price;
 	int rv;
 
 	*p = (struct agent_price){-1, -1, -1, -1};
 	if (n->kind == YAML_SCALAR && n->plain && strcmp(n->text, "unknown") == 0)
 		return 0;
-	rv = take_fields(r, n, "prices.", fields, ARRAY_LEN(fields), p);
+	rv = want_keys(r, n, "prices.", "input output cache_read cache_write");
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(names); i++) {
+		const struct yaml_node *v = yaml_get(n, names[i]);
+
+		if (v && (v->kind != YAML_SCALAR || !v->plain || price_parse(v->text, to[i]) != 0))
+			rv = yaml_error(r->y, v->line, AVA_EINVAL, r->err,
+					"%s is %s; a price is US dollars for a million tokens, "
+					"such as 3 or 0.25, up to %d, with six digits after the "
+					"point at the most",
+					v->key, yaml_shown(v), PRICE_MAX_USD);
+	}
 	if (rv == 0 && (p->input < 0 || p->output < 0))
 		rv = wrong(r, n, "prices needs input and output (or is the word unknown)");
 	return rv;
 }
 
-static int take_rejects(struct reading *r, const struct yaml_node *n, void *user)
+static int take_rejects(struct reading *r, const struct yaml_node *n, struct row *row)
 {
-	struct row *row = user;
-	int rv = 0;
+	int rv = want_list(r, n, "rejects", "parameters, such as [temperature, top_p]");
 
-	if (n->kind != YAML_LIST)
-		return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				  "rejects is %s; it must be a list of parameters, such as "
-				  "[temperature, top_p]",
-				  yaml_shown(n));
 	row->rejects[0] = '\0';
-	for (const struct yaml_node *v = n->first; v && rv == 0; v = v->next) {
+	for (const struct yaml_node *v = rv == 0 ? n->first : NULL; v && rv == 0; v = v->next) {
 		const char *word;
 
 		rv = yaml_string(r->y, v, 40, &word, r->err);
@@ -369,7 +402,7 @@ static int take_rejects(struct reading *r, const struct yaml_node *n, void *user
 	return rv;
 }
 
-static int take_thinking(struct reading *r, const struct yaml_node *n, void *user)
+static int take_thinking(struct reading *r, const struct yaml_node *n, enum model_thinking *out)
 {
 	static const char *const words[] = {
 		[MODEL_THINKING_NONE] = "none",
@@ -379,36 +412,11 @@ static int take_thinking(struct reading *r, const struct yaml_node *n, void *use
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (n->kind == YAML_SCALAR && strcmp(n->text, words[i]) == 0) {
-			((struct row *)user)->row.thinking = (enum model_thinking)i;
+			*out = (enum model_thinking)i;
 			return 0;
 		}
 	return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
 			  "thinking is %s; it must be none, budget or adaptive", yaml_shown(n));
-}
-
-/* The id with its service before it. */
-static int whole_id(struct reading *r, struct row *row)
-{
-	char id[264];
-	size_t len = strcspn(row->id, "/");
-	bool has = row->id[len] == '/' && provider_find(row->id, len);
-
-	if (!row->has_id)
-		return wrong(r, row->node,
-			     "a model needs its id, such as anthropic/claude-haiku-4-5");
-	if (!has && !row->service)
-		return yaml_error(r->y, row->node->line, AVA_EINVAL, r->err,
-				  "the id %.80s names no service: write anthropic/..., "
-				  "openrouter/..., openai/... or local/..., or give provider",
-				  row->id);
-	if (has && row->service && strncmp(row->id, row->service, len) == 0 &&
-	    row->service[len] == '\0')
-		return 0;
-	if (row->service) { /* openrouter has ids such as anthropic/... */
-		snprintf(id, sizeof(id), "%s/%.200s", row->service, row->id);
-		memcpy(row->id, id, sizeof(id));
-	}
-	return 0;
 }
 
 /* What the entry leaves out is what is built in, or what is known of nothing. */
@@ -425,57 +433,49 @@ static void start_row(struct row *row, const struct model_row *builtin)
 		row->row.price = (struct agent_price){0};
 	row->row.max_output = MIN(row->row.max_output, MODEL_OUTPUT_PER_CALL);
 	snprintf(row->rejects, sizeof(row->rejects), "%s", builtin ? builtin->rejects : "");
-	row->aliases[0] = '\0';
 }
 
 /* A call asks for max_output; with less window than that there is none. */
-static int fit_output(struct reading *r, struct row *row)
+static int fit_output(struct reading *r, const struct yaml_node *output, struct model_row *row)
 {
-	if (row->row.max_output < row->row.context)
+	if (row->max_output < row->context)
 		return 0;
-	if (row->output)
-		return yaml_error(r->y, row->output->line, AVA_EINVAL, r->err,
+	if (output)
+		return yaml_error(r->y, output->line, AVA_EINVAL, r->err,
 				  "max_output is %s; it must be less than the window (context), "
 				  "which is %lld",
-				  yaml_shown(row->output), (long long)row->row.context);
-	row->row.max_output = row->row.context / 2;
-	return 0;
-}
-
-static int skip(struct reading *r, const struct yaml_node *n, void *user)
-{
+				  yaml_shown(output), (long long)row->context);
+	row->max_output = row->context / 2;
 	return 0;
 }
 
 static int take_model(struct reading *r, const struct yaml_node *n)
 {
-	static const struct field first[] = {
-		{"id", take_id},   {"provider", take_service}, {"alias", skip},
-		{"context", skip}, {"max_output", skip},       {"prices", skip},
-		{"rejects", skip}, {"thinking", skip},         {"min_cache_tokens", skip},
-	};
-	static const struct field rest[] = {
-		{"id", skip},
-		{"provider", skip},
-		{"alias", take_alias},
-		{"context", take_context},
-		{"max_output", take_max_output},
-		{"prices", take_prices},
-		{"rejects", take_rejects},
-		{"thinking", take_thinking},
-		{"min_cache_tokens", take_cache_min},
-	};
-	struct row row = {.node = n};
-	int rv = take_fields(r, n, "", first, ARRAY_LEN(first), &row);
+	const struct yaml_node *v;
+	struct row row = {0};
+	int rv = want_keys(r, n, "", MODEL_WORDS);
 
 	if (rv == 0)
-		rv = whole_id(r, &row);
+		rv = take_id(r, n, row.id);
 	if (rv != 0)
 		return rv;
 	start_row(&row, models_find_builtin(row.id));
-	rv = take_fields(r, n, "", rest, ARRAY_LEN(rest), &row);
+	if ((v = yaml_get(n, "alias")) != NULL)
+		rv = take_aliases(r, v, &row);
 	if (rv == 0)
-		rv = fit_output(r, &row);
+		rv = get_tokens(r, n, "context", 1024, &row.row.context);
+	if (rv == 0)
+		rv = get_tokens(r, n, "max_output", 1, &row.row.max_output);
+	if (rv == 0)
+		rv = get_tokens(r, n, "min_cache_tokens", 0, &row.row.cache_min);
+	if (rv == 0 && (v = yaml_get(n, "prices")) != NULL)
+		rv = take_prices(r, v, &row.row.price);
+	if (rv == 0 && (v = yaml_get(n, "rejects")) != NULL)
+		rv = take_rejects(r, v, &row);
+	if (rv == 0 && (v = yaml_get(n, "thinking")) != NULL)
+		rv = take_thinking(r, v, &row.row.thinking);
+	if (rv == 0)
+		rv = fit_output(r, yaml_get(n, "max_output"), &row.row);
 	if (rv != 0)
 		return rv;
 	row.row.id = row.id;
@@ -485,202 +485,84 @@ static int take_model(struct reading *r, const struct yaml_node *n)
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
-static int take_list(struct reading *r, const struct yaml_node *n, void *user)
+/* The list comes first: the others name what stands in it. */
+static int take_models(struct reading *r, const struct yaml_node *n)
 {
-	int rv = 0;
+	const struct yaml_node *list, *v;
+	int rv = want_keys(r, n, "models.", "list default fallback");
 
-	if (n->kind != YAML_LIST)
-		return yaml_error(
-			r->y, n->line, AVA_EINVAL, r->err,
-			"models.list is %s; it must be a list of models, each from \"- id: "
-			"...\"",
-			yaml_shown(n));
-	for (const struct yaml_node *v = n->first; v && rv == 0; v = v->next)
-		rv = take_model(r, v);
-	return rv;
-}
-
-/* ---- models.default, models.fallback: looked at when the list is known */
-
-/* "offline", "offline:FILE", an alias, or an id of a service. */
-static int check_name(const char *name, struct ava_error *err)
-{
-	const char *near;
-	size_t len = strcspn(name, "/");
-
-	if (strcmp(name, "offline") == 0 || strncmp(name, "offline:/", 9) == 0 ||
-	    models_is_alias(name) || (name[len] == '/' && provider_find(name, len)))
-		return 0;
-	near = models_near(name);
-	return err_set(err, AVA_EINVAL, "%.100s is no model%s%s%s", name,
-		       near ? ": did you mean " : " and no alias of one", near ? near : "",
-		       near ? "?" : "");
-}
-
-static int take_default(struct reading *r, const struct yaml_node *n, void *user)
-{
-	const char *name;
-	int rv = yaml_string(r->y, n, 250, &name, r->err);
-
-	if (rv != 0)
-		return rv;
-	rv = check_name(name, r->err);
-	if (rv == 0)
-		rv = models_set_default(name, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
-}
-
-static int take_ava_model(struct reading *r)
-{
-	const char *name;
-	int rv = r->ava_model ? yaml_string(r->y, r->ava_model, 250, &name, r->err) : 0;
-
-	if (rv != 0 || !r->ava_model)
-		return rv;
-	rv = check_name(name, r->err);
-	if (rv == 0)
-		rv = models_set_ava(name, r->err);
-	return rv == 0 ? 0 : at_line(r, r->ava_model, rv);
-}
-
-static int take_fallback(struct reading *r, const struct yaml_node *n, void *user)
-{
-	int rv = 0;
-
-	if (n->kind != YAML_LIST)
-		return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				  "models.fallback is %s; it must be a list of models, such as "
-				  "[claude-haiku]",
-				  yaml_shown(n));
-	for (const struct yaml_node *v = n->first; v && rv == 0; v = v->next) {
-		const char *name;
-
-		rv = yaml_string(r->y, v, 250, &name, r->err);
-		if (rv != 0)
-			return rv;
-		rv = check_name(name, r->err);
-		if (rv == 0)
-			rv = models_add_fallback(name, r->err);
-		if (rv != 0)
-			return at_line(r, v, rv);
+	if (rv == 0 && (list = yaml_get(n, "list")) != NULL) {
+		rv = want_list(r, list, "models.list", "models, each from \"- id: ...\"");
+		for (v = rv == 0 ? list->first : NULL; v && rv == 0; v = v->next)
+			rv = take_model(r, v);
+	}
+	if (rv == 0 && (v = yaml_get(n, "default")) != NULL)
+		rv = take_model_name(r, v, models_set_default);
+	if (rv == 0 && (list = yaml_get(n, "fallback")) != NULL) {
+		rv = want_list(r, list, "models.fallback", "models, such as [claude-haiku]");
+		for (v = rv == 0 ? list->first : NULL; v && rv == 0; v = v->next)
+			rv = take_model_name(r, v, models_add_fallback);
 	}
 	return rv;
-}
-
-static int take_models(struct reading *r, const struct yaml_node *n, void *user)
-{
-	static const struct field first[] = {
-		{"list", take_list}, {"default", skip}, {"fallback", skip}};
-	static const struct field rest[] = {
-		{"list", skip}, {"default", take_default}, {"fallback", take_fallback}};
-	int rv = take_fields(r, n, "models.", first, ARRAY_LEN(first), NULL);
-
-	return rv == 0 ? take_fields(r, n, "models.", rest, ARRAY_LEN(rest), NULL) : rv;
 }
 
 /* ---- providers */
 
-struct service {
-	const char *name, *base_url, *model;
-};
-
-static int take_url(struct reading *r, const struct yaml_node *n, void *user)
+static int take_provider(struct reading *r, const struct yaml_node *n, const char *name)
 {
-	struct service *s = user;
-	char url[PROVIDER_URL_MAX];
-	int rv = yaml_string(r->y, n, PROVIDER_URL_MAX - 1, &s->base_url, r->err);
-
-	if (rv != 0)
-		return rv;
-	rv = provider_check_url("base_url", s->base_url, url, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
-}
-
-static int take_service_model(struct reading *r, const struct yaml_node *n, void *user)
-{
-	struct service *s = user;
-
-	if (strcmp(s->name, "local") != 0)
-		return yaml_error(r->y, n->key_line, AVA_EINVAL, r->err,
-				  "providers.%s has no model: give aliases in models.list",
-				  s->name);
-	return yaml_string(r->y, n, 120, &s->model, r->err);
-}
-
-static int take_key(struct reading *r, const struct yaml_node *n, void *user)
-{
-	const struct provider *p = provider_find(((struct service *)user)->name,
-						 strlen(((struct service *)user)->name));
-
-	return yaml_error(r->y, n->key_line, AVA_EINVAL, r->err,
-			  "keys do not stand in this file: write %s=... into the file env beside "
-			  "it (chmod 600)",
-			  p->key_name);
-}
-
-static int take_provider(struct reading *r, const struct yaml_node *n, void *user)
-{
-	static const struct field fields[] = {{"base_url", take_url},
-					      {"model", take_service_model},
-					      {"key", take_key},
-					      {"api_key", take_key}};
-	struct service s = {.name = n->key, .base_url = "", .model = ""};
-	char prefix[80];
+	const struct yaml_node *key = yaml_get(n, "key"), *url = yaml_get(n, "base_url"), *of;
+	const char *address = "", *model = "";
+	char prefix[80], checked[PROVIDER_URL_MAX];
 	int rv;
 
-	snprintf(prefix, sizeof(prefix), "providers.%.60s.", n->key);
-	rv = take_fields(r, n, prefix, fields, ARRAY_LEN(fields), &s);
+	snprintf(prefix, sizeof(prefix), "providers.%.60s.", name);
+	key = key ? key : yaml_get(n, "api_key");
+	if (key)
+		return yaml_error(r->y, key->key_line, AVA_EINVAL, r->err,
+				  "keys do not stand in this file: write %s=... into the file env "
+				  "beside it (chmod 600)",
+				  provider_find(name, strlen(name))->key_name);
+	rv = want_keys(r, n, prefix, "base_url model");
+	if (rv == 0)
+		rv = get_string(r, n, "base_url", PROVIDER_URL_MAX - 1, &address);
 	if (rv != 0)
 		return rv;
-	rv = provider_set(s.name, s.base_url, s.model, r->err);
+	if (url && (rv = provider_check_url("base_url", address, checked, r->err)) != 0)
+		return at_line(r, url, rv);
+	of = yaml_get(n, "model");
+	if (of && strcmp(name, "local") != 0)
+		return yaml_error(r->y, of->key_line, AVA_EINVAL, r->err,
+				  "providers.%s has no model: give aliases in models.list", name);
+	rv = get_string(r, n, "model", 120, &model);
+	if (rv != 0)
+		return rv;
+	rv = provider_set(name, address, model, r->err);
 	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
-static int take_providers(struct reading *r, const struct yaml_node *n, void *user)
+static int take_providers(struct reading *r, const struct yaml_node *n)
 {
-	static const struct field fields[] = {{"anthropic", take_provider},
-					      {"openrouter", take_provider},
-					      {"openai", take_provider},
-					      {"local", take_provider}};
+	int rv = want_keys(r, n, "providers.", "anthropic openrouter openai local");
 
-	return take_fields(r, n, "providers.", fields, ARRAY_LEN(fields), NULL);
-}
-
-static int take_confirm(struct reading *r, const struct yaml_node *n, void *user)
-{
-	const char *text;
-	int rv = yaml_string(r->y, n, 40, &text, r->err);
-
-	if (rv != 0)
-		return rv;
-	rv = settings_confirm("confirm", text, &r->config->settings.confirm_over_cents, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
+	for (const struct yaml_node *v = rv == 0 ? n->first : NULL; v && rv == 0; v = v->next)
+		rv = take_provider(r, v, v->key);
+	return rv;
 }
 
 /* ---- the file */
 
-/* One row a section of the settings, then ours. Returns their number. */
-static size_t make_sections(struct field *out, char names[][40], size_t max)
+/* Names of the sections, with a blank between two. */
+static void section_words(char *out, size_t size)
 {
-	size_t n = 0;
-
-	out[n++] = (struct field){"models", take_models};
-	out[n++] = (struct field){"providers", take_providers};
-	out[n++] = (struct field){"confirm", take_confirm};
+	snprintf(out, size, "models providers confirm");
 	for (const struct settings_key *k = settings_keys; k->name; k++) {
-		int len = (int)strcspn(k->name, ".");
-		bool have = false;
+		size_t used = strlen(out);
+		char name[40];
 
-		for (size_t i = 3; i < n; i++)
-			have |= strncmp(out[i].key, k->name, (size_t)len) == 0 &&
-				out[i].key[len] == '\0';
-		if (have || n == max)
-			continue;
-		snprintf(names[n], sizeof(names[n]), "%.*s", len, k->name);
-		out[n] = (struct field){names[n], take_settings};
-		n++;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(k->name, "."), k->name);
+		if (!is_one_of(out, name))
+			snprintf(out + used, size - used, " %s", name);
 	}
-	return n;
 }
 
 static void forget(void)
@@ -690,28 +572,37 @@ static void forget(void)
 		(void)provider_set(provider_at(i)->name, "", "", NULL);
 }
 
+/* Models come first: settings may name one. */
 static int read_text(struct config *c, const char *name, const char *text, size_t len,
 		     struct ava_error *err)
 {
-	struct field sections[32];
-	char names[32][40];
 	struct reading r = {.config = c, .err = err};
-	size_t n = make_sections(sections, names, ARRAY_LEN(sections));
+	const struct yaml_node *root, *v;
+	char words[1024];
 	struct yaml *y;
 	int rv = yaml_parse(&y, name, text, len, err);
 
 	if (rv != 0)
 		return rv;
 	r.y = y;
-	rv = take_fields(&r, yaml_root(y), "", sections, n, NULL);
-	if (rv == 0)
-		rv = take_ava_model(&r);
+	root = yaml_root(y);
+	section_words(words, sizeof(words));
+	rv = want_keys(&r, root, "", words);
+	if (rv == 0 && (v = yaml_get(root, "models")) != NULL)
+		rv = take_models(&r, v);
+	for (v = rv == 0 ? root->first : NULL; v && rv == 0; v = v->next) {
+		if (strcmp(v->key, "providers") == 0)
+			rv = take_providers(&r, v);
+		else if (strcmp(v->key, "confirm") == 0)
+			rv = take_confirm(&r, v);
+		else if (strcmp(v->key, "models") != 0)
+			rv = take_settings(&r, v);
+	}
 	yaml_free(y);
 	return rv;
 }
 
-static int take_variable(const char *variable, int (*set)(const char *, struct ava_error *),
-			 struct ava_error *err)
+static int take_variable(const char *variable, set_model_fn set, struct ava_error *err)
 {
 	const char *name = env_get(variable);
 	int rv = name && *name ? check_name(name, err) : 0;
@@ -721,17 +612,12 @@ static int take_variable(const char *variable, int (*set)(const char *, struct a
 	return rv == 0 ? 0 : err_wrap(err, rv, "%s", variable);
 }
 
-/* AVA_MODELS_DEFAULT, AVA_AVA_MODEL and AVA_MODELS_FALLBACK (commas between). */
-static int take_environment(struct ava_error *err)
+static int take_fallback_variable(struct ava_error *err)
 {
 	const char *list = env_get("AVA_MODELS_FALLBACK");
 	char name[256];
-	int rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
+	int rv = 0;
 
-	if (rv == 0)
-		rv = take_variable("AVA_AVA_MODEL", models_set_ava, err);
-	if (rv != 0)
-		return rv;
 	if (list)
 		models_clear_fallback();
 	for (const char *s = list; s && *s && rv == 0; s += *s == ',') {
@@ -744,6 +630,26 @@ static int take_environment(struct ava_error *err)
 			rv = models_add_fallback(name, err);
 	}
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_MODELS_FALLBACK");
+}
+
+static int take_environment(struct config *c, struct ava_error *err)
+{
+	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
+	int rv = settings_environment(&c->settings, err);
+
+	if (rv == 0 && notify) {
+		memset(c->notify, 0, sizeof(c->notify));
+		rv = *notify ? add_notify_word(c, notify, err) : 0;
+		if (rv != 0)
+			return err_wrap(err, rv, "AVA_NOTIFY_EXEC");
+	}
+	if (rv == 0 && otel)
+		rv = set_otel(c, "AVA_OTEL_ENDPOINT", otel, err);
+	if (rv == 0)
+		rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
+	if (rv == 0)
+		rv = take_variable("AVA_AVA_MODEL", models_set_ava, err);
+	return rv == 0 ? take_fallback_variable(err) : rv;
 }
 
 int config_read(struct config *c, const char *name, const char *text, size_t len,
@@ -760,13 +666,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	c->otel[0] = '\0';
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
-		rv = settings_environment(&c->settings, err);
-	if (rv == 0)
-		rv = config_notify_environment(c, err);
-	if (rv == 0)
-		rv = config_otel_environment(c, err);
-	if (rv == 0)
-		rv = take_environment(err);
+		rv = take_environment(c, err);
 	if (rv == 0)
 		rv = provider_configure(err);
 	if (rv != 0) {
@@ -796,5 +696,45 @@ int config_load(struct config *c, struct ava_error *err)
 	if (rv == 0 || rv == AVA_ENOENT) /* no home, no file: defaults */
 		rv = config_read(c, c->path, text, len, err);
 	free(text);
+	return rv;
+}
+
+/* ---- what must not be shown */
+
+static bool is_secret(const char *name)
+{
+	static const char *const ends[] = {"KEY", "TOKEN", "SECRET", "PASSWORD"};
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (len >= strlen(ends[i]) && strcmp(name + len - strlen(ends[i]), ends[i]) == 0)
+			return true;
+	return false;
+}
+
+static int add_secret(struct redact *r, const char *name, const char *value, struct ava_error *err)
+{
+	int rv = 0;
+
+	if (value && strcmp(name, OTEL_HEADERS_NAME) == 0)
+		rv = otel_secrets(r, value);
+	else if (value && is_secret(name))
+		rv = redact_add(r, value);
+	if (rv == AVA_ETOOBIG)
+		return err_set(err, rv, "there are too many keys to keep out of the log: %.60s",
+			       name);
+	return rv == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+int config_secrets(struct redact *r, struct ava_error *err)
+{
+	const char *name, *value;
+	int rv = 0;
+
+	/* Of both places: a tool may see what the file has replaced. */
+	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
+		rv = add_secret(r, keys_known[i], env_get(keys_known[i]), err);
+	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)
+		rv = add_secret(r, name, value, err);
 	return rv;
 }

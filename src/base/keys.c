@@ -21,11 +21,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/settings.h"
 #include "base/siphash.h"
+#include "base/sys.h"
 #include "base/util.h"
 
 #define PAIRS_MAX 64
@@ -233,6 +235,85 @@ int keys_load(struct ava_error *err)
 	if (rv != 0)
 		keys_wipe();
 	return rv;
+}
+
+/* ---- writing */
+
+/* Everything of the file but the line of `name`, then that one. */
+static int with_line(struct buf *out, const char *text, const char *name, const char *value)
+{
+	for (const char *line = text; line && *line;) {
+		size_t len = strcspn(line, "\n");
+		char copy[KEYS_VALUE_MAX + 256], *at;
+
+		snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
+		at = skip_blanks(copy);
+		if (!take_name(&at) || strcmp(at, name) != 0) {
+			buf_add(out, line, len);
+			buf_addc(out, '\n');
+		}
+		line += len + (line[len] == '\n');
+	}
+	buf_addf(out, "%s=\"%s\"\n", name, value);
+	return buf_check(out);
+}
+
+static int replace_file(const char *path, const struct buf *text, struct ava_error *err)
+{
+	char temp[PATH_MAX + 16];
+	int fd, rv = 0;
+
+	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
+	(void)unlink(temp);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(err, "%.300s", temp);
+	if (sys_write_all(fd, text->data, text->len, 0) != 0 || fsync(fd) != 0 ||
+	    rename(temp, path) != 0)
+		rv = err_sys(err, "%.300s", path);
+	close(fd);
+	if (rv != 0)
+		(void)unlink(temp);
+	return rv;
+}
+
+/* A link stays one: what it leads to is replaced. The folders above are made. */
+static int find_place(char *path, size_t size, struct ava_error *err)
+{
+	char real[PATH_MAX];
+	int rv = settings_config_path("env", path, size, err);
+
+	if (rv == 0 && realpath(path, real) && strlen(real) < size)
+		memcpy(path, real, strlen(real) + 1);
+	for (char *at = path; rv == 0 && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
+		*at = '\0';
+		(void)mkdir(path, 0700);
+	}
+	return rv;
+}
+
+int keys_store(const char *name, const char *value, char *path, size_t size, struct ava_error *err)
+{
+	struct ava_error none = {0};
+	struct buf out;
+	int rv;
+
+	if (strpbrk(value, "\"\n\r") || strlen(value) > KEYS_VALUE_MAX)
+		return err_set(err, AVA_EINVAL, "%s cannot hold a quote or a line end", name);
+	rv = keys_load(err ? err : &none); /* what cannot be read is not written over */
+	if (rv != 0)
+		return rv;
+	rv = find_place(path, size, err);
+	keys_wipe();
+	if (rv == 0)
+		rv = read_text(path, err);
+	buf_init(&out, 2 * KEYS_FILE_MAX);
+	if (rv == 0 && with_line(&out, file.text, name, value) != 0)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0)
+		rv = replace_file(path, &out, err);
+	buf_fini(&out);
+	return rv == 0 ? keys_load(err) : rv;
 }
 
 /* ---- asking */

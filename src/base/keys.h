@@ -28,6 +28,10 @@ const char *keys_get(const char *name);
 const char *keys_source(const char *name);
 /* The i-th name and value of the file; NULL behind the last. */
 const char *keys_file(size_t i, const char **value);
+/* Put NAME=value into the file, in place of a line that has the name; it keeps all else,
+ * is replaced in one step and made (0600) when there is none. `path` gets where it
+ * stands. AVA_EINVAL: `value` cannot stand there, or the file is broken already. */
+int keys_store(const char *name, const char *value, char *path, size_t size, struct ava_error *err);
 /* It can be a key: printable, no blanks, 8 bytes or more. */
 int keys_check(const char *name, const char *value, struct ava_error *err);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/keys.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -212,19 +213,15 @@ static void check_daemon(struct doctor *d)
 
 static void store(struct doctor *d, const char *base_url, const char *model)
 {
-	const char *words[] = {"--store-local", base_url, model, NULL};
+	char path[ROOT_PATH_MAX];
 	struct ava_error err;
-	struct buf out;
 
-	buf_init(&out, ROOT_PATH_MAX + 1);
-	if (helper_run(words, &out, &err) != 0) {
+	if (keys_store("AVA_LOCAL_BASE_URL", base_url, path, sizeof(path), &err) != 0 ||
+	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
 		check(d, "stored", false, "%s", err.text);
-	} else {
-		out.data[strcspn(out.data, "\n")] = '\0';
+	else
 		check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
-		      out.data);
-	}
-	buf_fini(&out);
+		      path);
 }
 
 /* A word of yes; anything else, also the end of input, is no. */
@@ -256,7 +253,7 @@ static void offer(struct doctor *d)
 	      json_array_size(json_object_get(found, "models")), model);
 	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return;
-	fputs("Write it into config.yaml, with the model ", stdout);
+	fputs("Write it into the file env, with the model ", stdout);
 	term_str(stdout, model);
 	fputs("? [y/N] ", stdout);
 	fflush(stdout);

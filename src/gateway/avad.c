@@ -15,16 +15,14 @@
 static int usage(FILE *out)
 {
 	fputs("usage: avad [--service] [--verbose] [--ready-fd N]\n"
-	      "       avad --recover | --doctor | --store-local URL MODEL | --version\n"
+	      "       avad --recover | --doctor | --version\n"
 	      "The daemon of ava. Commands of `ava` start it when they need it.\n"
 	      "  --service   never exit for being idle\n"
 	      "  --verbose   write the log to stderr too\n"
 	      "  --recover   put the files in order after a crash, print what was done, exit\n"
 	      "  --prune SECONDS|retention [--dry-run]\n"
 	      "              remove runs and days that are older, print what went, exit\n"
-	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
-	      "  --store-local URL MODEL\n"
-	      "              put a local server into config.yaml, exit\n",
+	      "  --doctor    look at configuration, keys and services, print JSON, exit\n",
 	      out);
 	return out == stdout ? 0 : 2;
 }
@@ -44,7 +42,7 @@ static int bad_option(const char *what, const char *arg)
 	return usage(stderr);
 }
 
-enum mode { SERVE, RECOVER, DOCTOR, STORE, PRUNE };
+enum mode { SERVE, RECOVER, DOCTOR, PRUNE };
 
 /* One word of the command line, and what follows it; 0, or the exit code plus
  * one. */
@@ -63,10 +61,7 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 		*mode = RECOVER;
 	else if (strcmp(argv[*i], "--doctor") == 0)
 		*mode = DOCTOR;
-	else if (strcmp(argv[*i], "--store-local") == 0 && *i + 3 == argc) {
-		*mode = STORE;
-		*i += 2;
-	} else if (strcmp(argv[*i], "--prune") == 0 && *i + 1 < argc && *i + 3 >= argc) {
+	else if (strcmp(argv[*i], "--prune") == 0 && *i + 1 < argc && *i + 3 >= argc) {
 		*mode = PRUNE;
 		*i = argc - 1;
 	} else if (strcmp(argv[*i], "--version") == 0)
@@ -117,9 +112,6 @@ int main(int argc, char **argv)
 		break;
 	case PRUNE:
 		rv = prune(argc, argv, &err);
-		break;
-	case STORE:
-		rv = doctor_store(argv[argc - 2], argv[argc - 1], &err);
 		break;
 	}
 	if (rv == 0)

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "ava/config.h"
-#include "ava/config_store.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
@@ -521,15 +520,5 @@ int doctor_print(struct ava_error *err)
 	buf_fini(&b);
 	keys_wipe();
 	free(d);
-	return rv;
-}
-
-int doctor_store(const char *base_url, const char *model, struct ava_error *err)
-{
-	char path[4096];
-	int rv = config_store_local(base_url, model, path, sizeof(path), err);
-
-	if (rv == 0)
-		puts(path);
 	return rv;
 }

@@ -11,7 +11,5 @@ struct ava_error;
 
 /* `avad --doctor`. 0: it was printed, whatever it says. */
 int doctor_print(struct ava_error *err);
-/* `avad --store-local URL MODEL`: into config.yaml; prints its path. */
-int doctor_store(const char *base_url, const char *model, struct ava_error *err);
 
 #endif

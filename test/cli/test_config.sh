@@ -161,6 +161,8 @@ run env OLLAMA_HOST=127.0.0.1:$PORT/local "$AVA" doctor </dev/null
 exits 'without a terminal nothing is asked' 0
 equal 'and nothing is written' '# mine runs: {max: 3}' "$(tr '\n' ' ' <"$CONF/config.yaml" | sed 's/ $//')"
 
+printf '# my keys\n%s\n' "$(cat "$CONF/env")" >"$CONF/env.new" && chmod 600 "$CONF/env.new" && mv "$CONF/env.new" "$CONF/env"
+
 # on_tty ANSWER: doctor on a terminal that says ANSWER.
 on_tty()
 {
@@ -187,12 +189,12 @@ PY
 	CODE=$?
 }
 on_tty n
-contains 'on a terminal it asks' 'Write it into config.yaml, with the model' "$OUT"
-lacks 'no is no' 'providers' "$CONF/config.yaml"
+contains 'on a terminal it asks' 'Write it into the file env, with the model' "$OUT"
+lacks 'no is no' 'AVA_LOCAL' "$CONF/env"
 on_tty y
 contains 'yes writes it' 'stored' "$OUT"
-contains 'the address' "base_url: \"$URL/local/v1\"" "$CONF/config.yaml"
-contains 'and keeps the rest' '# mine' "$CONF/config.yaml"
+contains 'the address' "AVA_LOCAL_BASE_URL=\"$URL/local/v1\"" "$CONF/env"
+contains 'and keeps the rest' '# my keys' "$CONF/env"
 run "$AVA" doctor
 exits 'and it is used from then on' 0
 contains 'as the default' 'claude-sonnet stands for local/' "$OUT"

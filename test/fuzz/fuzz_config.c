@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ava/config.h"
-#include "ava/config_store.h"
 #include "base/error.h"
 #include "provider/model.h"
 #include "provider/models.h"
@@ -35,30 +34,6 @@ static void check_taken(const struct config *c)
 	model_resolve(NULL, &m, NULL, NULL);
 }
 
-static void check_store(const char *text, size_t len)
-{
-	struct ava_error err = {0};
-	struct config c;
-	struct buf out;
-
-	buf_init(&out, 1 << 20);
-	if (config_edit_local("f", text, len, "http://127.0.0.1:8080/v1", "m:1", &out, &err) == 0) {
-		struct buf again;
-
-		buf_init(&again, 1 << 20);
-		CHECK(config_edit_local("f", out.data, out.len, "http://127.0.0.1:8080/v1", "m:1",
-					&again, &err) == 0);
-		CHECK(again.len == out.len && memcmp(again.data, out.data, out.len) == 0);
-		buf_fini(&again);
-		/* What was good before is good with it. */
-		if (config_read(&c, "f", text, len, NULL) == 0)
-			CHECK(config_read(&c, "f", out.data, out.len, NULL) == 0);
-	} else {
-		CHECK(err.code < 0 && strchr(err.text, '\n') == NULL);
-	}
-	buf_fini(&out);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct ava_error err = {0};
@@ -68,7 +43,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		check_taken(&c);
 	else
 		CHECK(strncmp(err.text, "f:", 2) == 0 && strchr(err.text, '\n') == NULL);
-	check_store((const char *)data, len);
 	config_read(&c, "f", NULL, 0, NULL);
 	return 0;
 }

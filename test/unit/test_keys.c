@@ -40,6 +40,40 @@ static int load(const char *text, mode_t mode, struct ava_error *err)
 	return keys_load(err);
 }
 
+static void holds(const char *text)
+{
+	size_t len;
+	char *now = unit_read(path, &len);
+
+	assert_string_equal(now, text);
+	free(now);
+}
+
+static void test_store(void **state)
+{
+	struct ava_error err = {0};
+	char where[400];
+	struct stat st;
+
+	/* There is none yet. */
+	assert_int_equal(keys_store("AVA_LOCAL_MODEL", "m:1", where, sizeof(where), &err), 0);
+	assert_string_equal(where, path);
+	assert_string_equal(keys_get("AVA_LOCAL_MODEL"), "m:1");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	/* What else stands there stays, the line is replaced. */
+	assert_int_equal(
+		load("# mine\nOTHER='a b'\nexport AVA_LOCAL_MODEL=old\nLAST=1", 0600, &err), 0);
+	assert_int_equal(keys_store("AVA_LOCAL_MODEL", "new", where, sizeof(where), &err), 0);
+	holds("# mine\nOTHER='a b'\nLAST=1\nAVA_LOCAL_MODEL=\"new\"\n");
+	assert_string_equal(keys_get("OTHER"), "a b");
+	/* What cannot stand there, and a file that is broken: nothing is written. */
+	assert_int_equal(keys_store("A", "x\"y", where, sizeof(where), &err), AVA_EINVAL);
+	assert_int_equal(load("no line\n", 0600, &err), AVA_EINVAL);
+	assert_int_equal(keys_store("A", "x", where, sizeof(where), &err), AVA_EINVAL);
+	holds("no line\n");
+}
+
 static void test_lines(void **state)
 {
 	struct ava_error err = {0};
@@ -220,10 +254,9 @@ static void test_siphash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_lines),     TEST(test_order),
-		TEST(test_modes),     TEST(test_bad_lines),
-		TEST(test_odd_files), TEST(test_shape),
-		TEST(test_marks),     cmocka_unit_test(test_siphash),
+		TEST(test_lines), TEST(test_store),     TEST(test_order),
+		TEST(test_modes), TEST(test_bad_lines), TEST(test_odd_files),
+		TEST(test_shape), TEST(test_marks),     cmocka_unit_test(test_siphash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
