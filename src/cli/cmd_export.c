@@ -1,9 +1,7 @@
 /* ava export S-id: a run as one self-contained JSON object on stdout: its
  * catalog row, events, messages, result and the text of what tools left. The
  * bytes are what stands in the files, which were redacted when they were
- * written. With them go the newest Seal of each file and the keys that seal
- * here, so that `ava logs verify --file` needs nothing else. Needs no daemon;
- * only whole lines are taken. */
+ * written. Needs no daemon; only whole lines are taken. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,20 +31,10 @@
 #define PARTS_MAX     99
 #define SMALL_FILE    (1u << 20)
 
-struct part { /* a file whose lines are in it */
-	char path[96];
-	uint64_t lines, bytes;
-	char *seal; /* the newest line of a Seal about so much of it; owned; NULL: none */
-	size_t seal_len;
-	uint64_t seal_lsn;
-};
-
 struct export
 {
 	int rootfd;
-	const char *root, *id;
-	struct part parts[2 * PARTS_MAX];
-	size_t nparts;
+	const char *id;
 	struct buf out;
 	struct jw w;
 };
@@ -69,14 +57,6 @@ static void add_line(struct export *e, const char *key, const char *s, size_t le
 		jw_strn(&e->w, key, s, len);
 }
 
-static void note_part(struct export *e, const char *path, uint64_t lines, uint64_t bytes)
-{
-	struct part *p = &e->parts[e->nparts++];
-
-	*p = (struct part){.lines = lines, .bytes = bytes};
-	snprintf(p->path, sizeof(p->path), "%s", path);
-}
-
 /* The lines of a file and of the parts in which a recovery went on; `with`
  * (NULL: all) must stand in them. 0 also when there is no such file. */
 static int add_lines(struct export *e, const char *base, const char *with, uint64_t *n,
@@ -87,7 +67,6 @@ static int add_lines(struct export *e, const char *base, const char *with, uint6
 	int rv = 0;
 
 	for (unsigned part = 1; rv == 0 && part <= PARTS_MAX; part++) {
-		uint64_t before = *n;
 		char *data = NULL;
 		size_t len = 0, at = 0, line_len;
 
@@ -102,8 +81,6 @@ static int add_lines(struct export *e, const char *base, const char *with, uint6
 			add_line(e, NULL, line, line_len);
 			(*n)++;
 		}
-		if (rv == 0 && with == NULL)
-			note_part(e, path, *n - before, at);
 		free(data);
 	}
 	return rv == AVA_ENOENT ? 0 : rv;
@@ -176,105 +153,6 @@ static int add_artifacts(struct export *e, struct ava_error *err)
 	return rv;
 }
 
-/* ---- what shows that it is what was written */
-
-/* The Seal in `line` says something about p: keep it when it is the newest
- * about what was read. */
-static int take_seal(struct part *p, const struct ava_log_event *line)
-{
-	struct event_view v;
-	const json_t *files, *file;
-	json_t *seal;
-	size_t i;
-	int rv = 0;
-
-	if (line->lsn < p->seal_lsn || event_view(line->line, line->len, &v) != 0)
-		return 0;
-	seal = json_parse(v.content.s, v.content.len, NULL);
-	files = json_object_get(seal, "files");
-	json_array_foreach(files, i, file)
-	{
-		const char *path = json_get_str(file, "path");
-
-		if (path == NULL || strcmp(path, p->path) != 0 ||
-		    (uint64_t)json_get_int(file, "size", INT64_MAX) > p->bytes)
-			continue;
-		free(p->seal);
-		p->seal = malloc(line->len);
-		if (p->seal == NULL) {
-			rv = AVA_ENOMEM;
-			break;
-		}
-		memcpy(p->seal, line->line, line->len);
-		p->seal_len = line->len;
-		p->seal_lsn = line->lsn;
-	}
-	json_decref(seal);
-	return rv;
-}
-
-static int find_seal(struct export *e, struct part *p, struct ava_error *err)
-{
-	struct ava_log_query q = {.root = e->root, .types = "Seal", .search = p->path};
-	struct ava_log_event line;
-	struct ava_log *log;
-	int rv = ava_log_open(&log, &q, err), got = 1;
-
-	if (rv != 0)
-		return rv == AVA_ENOENT ? 0 : rv;
-	while (rv == 0 && (got = ava_log_next(log, &line, err)) != 0)
-		if (got == 1)
-			rv = take_seal(p, &line);
-		else if (got != AVA_ECORRUPT) /* for `ava logs` to tell */
-			rv = got;
-	ava_log_close(log);
-	return rv;
-}
-
-static int add_seals(struct export *e, struct ava_error *err)
-{
-	int rv = 0;
-
-	jw_array(&e->w, "files");
-	for (size_t i = 0; i < e->nparts; i++) {
-		jw_object(&e->w, NULL);
-		jw_str(&e->w, "path", e->parts[i].path);
-		jw_int(&e->w, "lines", (int64_t)e->parts[i].lines);
-		jw_int(&e->w, "bytes", (int64_t)e->parts[i].bytes);
-		jw_end(&e->w);
-	}
-	jw_end(&e->w);
-	jw_array(&e->w, "seals");
-	for (size_t i = 0; rv == 0 && i < e->nparts; i++) {
-		bool given = false;
-
-		rv = find_seal(e, &e->parts[i], err);
-		for (size_t k = 0; k < i; k++)
-			given = given || e->parts[k].seal_lsn == e->parts[i].seal_lsn;
-		if (e->parts[i].seal != NULL && !given)
-			jw_raw(&e->w, NULL, e->parts[i].seal, e->parts[i].seal_len);
-	}
-	jw_end(&e->w);
-	return rv;
-}
-
-/* Those of seals/public: "ed25519 HEX TIME", one a line. */
-static int add_keys(struct export *e, struct ava_error *err)
-{
-	char *data = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	int rv = sys_read_file(e->rootfd, "seals/public", SMALL_FILE, &data, &len, err);
-
-	jw_array(&e->w, "keys");
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1)
-		if (n >= 8 + 64 && memcmp(line, "ed25519 ", 8) == 0)
-			jw_strn(&e->w, NULL, line + 8, 64);
-	jw_end(&e->w);
-	free(data);
-	return rv == AVA_ENOENT ? 0 : rv;
-}
-
 static int write_export(struct export *e, struct ava_error *err)
 {
 	char base[64], with[48];
@@ -303,10 +181,6 @@ static int write_export(struct export *e, struct ava_error *err)
 		rv = add_result(e, err);
 	if (rv == 0)
 		rv = add_artifacts(e, err);
-	if (rv == 0)
-		rv = add_seals(e, err);
-	if (rv == 0)
-		rv = add_keys(e, err);
 	jw_end(&e->w);
 	if (rv == 0 && rows + events + messages == 0)
 		rv = err_set(err, AVA_ENOENT, "there is no run %s", e->id);
@@ -323,7 +197,7 @@ static int export_run(int argc, char **argv)
 	int rv;
 
 	(void)argc;
-	e = (struct export){.rootfd = -1, .root = root, .id = argv[0]};
+	e = (struct export){.rootfd = -1, .id = argv[0]};
 	if (cli_check_run_id(e.id) != CLI_DONE)
 		return CLI_USAGE;
 	buf_init(&e.out, OUT_MAX);
@@ -337,8 +211,6 @@ static int export_run(int argc, char **argv)
 		putchar('\n');
 	}
 	buf_fini(&e.out);
-	for (size_t i = 0; i < e.nparts; i++)
-		free(e.parts[i].seal);
 	if (e.rootfd >= 0)
 		close(e.rootfd);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
@@ -354,8 +226,6 @@ const struct command cmd_export = {
 		  "and\n"
 		  "known secrets were taken out when they were written; what the run read is in "
 		  "it.\n"
-		  "`ava logs --file FILE` asks it, `ava logs verify --file FILE` compares it with "
-		  "the\n"
-		  "seals that went with it.\n",
+		  "`jq -c .events[] FILE` gives the lines of its log, for `ava logs --file`.\n",
 	.run = export_run,
 };

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/exportfile.h"
 #include "cli/logcount.h"
 #include "cli/logcursor.h"
 #include "cli/logprint.h"
@@ -84,8 +83,8 @@ static const struct opt opts[] = {
 	 .field = offsetof(__typeof__(o), output)},
 	{.name = "file",
 	 .type = OPT_STR,
-	 .value = "EXPORT",
-	 .help = "not the logs here, but what `ava export` printed",
+	 .value = "FILE",
+	 .help = "not the logs here, but this one, an event a line",
 	 .field = offsetof(__typeof__(o), file)},
 	{.name = "cursor-file",
 	 .type = OPT_STR,
@@ -264,7 +263,6 @@ static int logs_run(int argc, char **argv)
 		.regex = o.grep,
 	};
 	struct show s = {0};
-	struct exportfile file = {0};
 	char root[ROOT_PATH_MAX];
 	struct ava_error err;
 	int rv = check_options(argc, argv);
@@ -275,9 +273,8 @@ static int logs_run(int argc, char **argv)
 	raise_files();
 	rv = read_check(&q, &err); /* what is asked, before where it is asked */
 	if (rv == 0)
-		rv = o.file != NULL ? exportfile_open(&file, o.file, false, &err)
-				    : root_prepare(root, &err);
-	q.root = o.file != NULL ? file.root : root;
+		rv = o.file != NULL ? root_of_file(o.file, root, &err) : root_prepare(root, &err);
+	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);
 		s.cursor = &cursor;
@@ -286,7 +283,6 @@ static int logs_run(int argc, char **argv)
 	if (rv == 0)
 		rv = show(&q, &s, &err);
 	logprint_fini(&s.print);
-	exportfile_close(&file);
 	if (rv != 0)
 		return cli_fail(&err);
 	return s.broken ? CLI_FAILED : CLI_DONE;

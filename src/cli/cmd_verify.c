@@ -16,7 +16,6 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/exportfile.h"
 #include "cli/root.h"
 #include "cli/show.h"
 #include "cli/term.h"
@@ -27,7 +26,7 @@
 
 static struct {
 	bool json;
-	const char *head, *file;
+	const char *head;
 } o;
 
 static const struct opt opts[] = {
@@ -36,12 +35,6 @@ static const struct opt opts[] = {
 	 .value = "FILE",
 	 .help = "compare with what `ava logs head` printed then",
 	 .field = offsetof(__typeof__(o), head)},
-	{.name = "file",
-	 .type = OPT_STR,
-	 .value = "EXPORT",
-	 .help = "not the logs here, but what `ava export` printed; --head says whose key it must "
-		 "be",
-	 .field = offsetof(__typeof__(o), file)},
 	{.name = "json",
 	 .type = OPT_FLAG,
 	 .help = "as one JSON object",
@@ -182,13 +175,9 @@ static int verify_words(int argc, char **argv)
 	char root[ROOT_PATH_MAX], (*names)[ROOT_PATH_MAX] = NULL;
 	struct verify_head head = {0};
 	struct verify_report report;
-	struct exportfile file = {0};
 	struct ava_error err;
-	int rv = o.file != NULL ? exportfile_open(&file, o.file, true, &err)
-				: root_prepare(root, &err);
+	int rv = root_prepare(root, &err);
 
-	if (o.file != NULL)
-		snprintf(root, sizeof(root), "%s", file.root);
 	names = calloc((size_t)argc + 1, sizeof(*names));
 	if (rv == 0 && (names == NULL || (o.json && view.findings == NULL)))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
@@ -197,7 +186,6 @@ static int verify_words(int argc, char **argv)
 	for (int i = 0; rv == 0 && i < argc; i++)
 		paths[i] = below_root(root, argv[i], names[i], sizeof(names[i]));
 	options.root = root;
-	options.extract = o.file != NULL;
 	options.paths = paths;
 	options.npaths = (size_t)argc;
 	options.head = o.head != NULL ? &head : NULL;
@@ -208,7 +196,6 @@ static int verify_words(int argc, char **argv)
 		print_report(&view, &report);
 	json_decref(view.findings);
 	free(names);
-	exportfile_close(&file);
 	if (rv != 0)
 		return cli_fail(&err);
 	return report.broken > 0 ? CLI_FAILED : CLI_DONE;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "base/sys.h"
 #include "base/unix_sock.h"
+#include "base/util.h"
 #include "cli/cli.h"
 #include "client/start.h"
 #include "journal/read.h"
@@ -116,4 +119,80 @@ int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
 	recover(rootfd);
 	close(rootfd);
 	return 0;
+}
+
+/* ---- a log of its own */
+
+#define FOREIGN_MAX ((size_t)2 << 30)
+
+static char foreign[256]; /* the folder; "": none */
+static const char *const laid[] = {"logs", "logs/ava", "logs/ava/0000-00-00.jsonl", "logs/index"};
+
+/* Calls nothing that a handler of signals must not. */
+static void clear_away(void)
+{
+	int fd = foreign[0] ? open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	for (size_t i = ARRAY_LEN(laid); i > 0; i--)
+		if (unlinkat(fd, laid[i - 1], 0) != 0)
+			unlinkat(fd, laid[i - 1], AT_REMOVEDIR);
+	close(fd);
+	rmdir(foreign);
+	foreign[0] = '\0';
+}
+
+static void on_end(int signo)
+{
+	clear_away();
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+static int lay_out(const char *data, size_t len)
+{
+	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, index = -1, rv = -1;
+
+	if (dir >= 0 && mkdirat(dir, laid[0], 0700) == 0 && mkdirat(dir, laid[1], 0700) == 0)
+		fd = openat(dir, laid[2], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && sys_write_all(fd, data, len, 0) == 0)
+		/* A file, so that no index is made of what is read once. */
+		index = openat(dir, laid[3], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	rv = index >= 0 ? 0 : -1;
+	if (index >= 0)
+		close(index);
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+	return rv;
+}
+
+int root_of_file(const char *file, char path[ROOT_PATH_MAX], struct ava_error *err)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	const struct sigaction sa = {.sa_handler = on_end};
+	const char *tmp = getenv("TMPDIR");
+	char *data = NULL;
+	size_t len;
+	int rv = sys_read_file(AT_FDCWD, file, FOREIGN_MAX, &data, &len, err);
+
+	if (rv != 0)
+		return err_wrap(err, rv, "%s", file);
+	if (snprintf(foreign, sizeof(foreign), "%s/ava-log.XXXXXX",
+		     tmp && tmp[0] == '/' ? tmp : "/tmp") >= (int)sizeof(foreign) ||
+	    !mkdtemp(foreign)) {
+		foreign[0] = '\0';
+		rv = err_sys(err, "a folder for temporary files");
+	} else {
+		atexit(clear_away);
+		for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+			sigaction(ends[i], &sa, NULL);
+		if (lay_out(data, len) != 0)
+			rv = err_sys(err, "%s", foreign);
+	}
+	free(data);
+	snprintf(path, ROOT_PATH_MAX, "%s", foreign);
+	return rv;
 }

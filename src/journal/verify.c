@@ -162,7 +162,7 @@ static int add_present(struct verify *v, struct ava_error *err)
 
 	if (rv == 0)
 		rv = add_folder(v, "runs", "", "/messages.jsonl", err);
-	if (rv != 0 || v->o->extract)
+	if (rv != 0)
 		return rv;
 	if (verify_file_get(v, "catalog.jsonl") == NULL)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");

@@ -32,11 +32,7 @@ struct verify_options {
 	const char *const *paths; /* below the root; none: all */
 	size_t npaths;
 	const struct verify_head *head; /* or NULL */
-	/* Files of one run with some Seals about them, taken out of a root: only
-	 * what these say of the files that are there is looked at; `head` is only
-	 * asked for its key. */
-	bool extract;
-	unsigned threads; /* 0: two */
+	unsigned threads;               /* 0: two */
 	void (*finding)(const struct verify_finding *f, void *user);
 	void (*progress)(uint64_t done, uint64_t total, void *user); /* bytes; may be NULL */
 	void *user;

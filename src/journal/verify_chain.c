@@ -34,23 +34,6 @@ struct chain {
 	unsigned char first_prev[SEAL_HASH], base[SEAL_HASH];
 };
 
-/* The keys of an extract came with it, so they prove nothing by themselves. */
-static void check_own_key(struct chain *c, uint64_t line, uint64_t at)
-{
-	const struct verify_head *head = c->v->o->head;
-	char hex[2 * SEAL_KEY + 1];
-
-	seal_hex(c->key, SEAL_KEY, hex);
-	if (head == NULL)
-		verify_file_found(c->day, VERIFY_NOTE, line, at,
-				  "signed with key %s: compare it with that of the root it is from",
-				  hex);
-	else if (strcmp(head->key, hex) != 0)
-		verify_file_found(c->day, VERIFY_BROKEN, line, at,
-				  "signed with key %s, not with that of the seal that was kept",
-				  hex);
-}
-
 static void check_key(struct chain *c, const struct seal *s, uint64_t line, uint64_t at)
 {
 	if (c->have_key && memcmp(c->key, s->key, SEAL_KEY) == 0)
@@ -66,8 +49,6 @@ static void check_key(struct chain *c, const struct seal *s, uint64_t line, uint
 				  "seal %llu is signed by a key that " SEAL_PUBLIC_PATH
 				  " does not name",
 				  (unsigned long long)s->n);
-	else if (c->v->o->extract)
-		check_own_key(c, line, at);
 }
 
 static void check_place(struct chain *c, const struct seal *s, uint64_t line, uint64_t at)
@@ -75,8 +56,6 @@ static void check_place(struct chain *c, const struct seal *s, uint64_t line, ui
 	static const unsigned char zeros[SEAL_HASH];
 	unsigned long long n = s->n, was = c->n, first = c->n + 1;
 
-	if (c->v->o->extract)
-		return;
 	if (was == 0 && n > first && c->bad == 0) {
 		c->first_n = s->n;
 		c->first_line = line;
@@ -100,15 +79,6 @@ static void check_place(struct chain *c, const struct seal *s, uint64_t line, ui
 				  was);
 }
 
-/* A Seal names other files too. */
-static bool in_extract(const struct verify *v, const char *path)
-{
-	struct stat st;
-
-	return (strncmp(path, "logs/subagents/", 15) == 0 || strncmp(path, "runs/", 5) == 0) &&
-	       files_path_ok(path) && sys->fstatat(v->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static int add_items(struct chain *c, const struct seal *s, uint64_t at, size_t len)
 {
 	struct seal_item item;
@@ -119,8 +89,6 @@ static int add_items(struct chain *c, const struct seal *s, uint64_t at, size_t 
 			.size = item.size, .n = s->n, .at = at, .len = len, .day = c->day_at};
 		struct verify_file *f;
 
-		if (c->v->o->extract && !in_extract(c->v, item.path))
-			continue;
 		f = verify_file_get(c->v, item.path);
 		memcpy(place.head, item.head, SEAL_HASH);
 		if (f == NULL || verify_file_item(f, &place) != 0)
@@ -330,7 +298,7 @@ int verify_chain(struct verify *v, struct ava_error *err)
 		c.day = verify_file_get(v, path);
 		rv = c.day != NULL ? read_day(&c, err) : err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	if (rv != 0 || v->seals_only || v->o->extract)
+	if (rv != 0 || v->seals_only)
 		return rv;
 	check_first(&c);
 	if (c.have_last && check_last(&c) != 0)

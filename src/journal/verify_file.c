@@ -302,8 +302,7 @@ void verify_file_check(struct verify *v, struct verify_file *f)
 	struct stat st;
 	int fd;
 
-	if ((f->pruned && f->disk == UINT64_MAX) ||
-	    (v->o->extract && strncmp(f->path, "logs/ava/", 9) == 0)) {
+	if (f->pruned && f->disk == UINT64_MAX) {
 		free(buf);
 		return;
 	}
