@@ -44,7 +44,7 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 				  .everything = !cur->run[0]};
 	int rv = ava_log_open(&cur->log, &q, err);
 
-	cur->cap = cur->core->book.feed.low;
+	cur->cap = logbook_shown(&cur->core->book) + 1;
 	/* Nothing written yet is nothing to catch up with. */
 	return rv == AVA_ENOENT && (!cur->run[0] || is_live(cur)) ? 0 : rv;
 }
@@ -72,11 +72,10 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 	cur->reader.wake = reader_wake;
 	if (run)
 		strncpy(cur->run, run, sizeof(cur->run) - 1);
-	cur->reader.ordered = !run;
 	feed_join(&c->book.feed, &cur->reader);
 	cur->after = cur->last = after == UINT64_MAX ? 0 : after;
-	if (after == UINT64_MAX && c->book.feed.low > 0)
-		cur->began = c->book.feed.low - 1;
+	if (after == UINT64_MAX)
+		cur->began = logbook_shown(&c->book);
 	if (after != UINT64_MAX && open_files(cur, err) != 0) {
 		ops_events_close(cur);
 		return NULL;

@@ -97,15 +97,19 @@ static void put_string(struct pen *p, const char *s)
 	p->len += len + 2;
 }
 
-static void put_head(struct pen *p, const struct event_head *head)
+static void put_numbers(struct pen *p, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 {
 	PUT(p, "{\"timestamp\":\"");
-	clock_iso(head->wall_ms, room(p, CLOCK_ISO_LEN + 1));
+	clock_iso(wall_ms, room(p, CLOCK_ISO_LEN + 1));
 	p->len += CLOCK_ISO_LEN;
 	PUT(p, "\",\"lsn\":");
-	put_u64(p, head->lsn);
+	put_u64(p, lsn);
 	PUT(p, ",\"seq\":");
-	put_u64(p, head->seq);
+	put_u64(p, seq);
+}
+
+static void put_head(struct pen *p, const struct event_head *head)
+{
 	PUT(p, ",\"eventType\":\"");
 	put(p, names[head->kind].s, names[head->kind].len);
 	PUT(p, "\",\"agentId\":");
@@ -160,24 +164,55 @@ static void add_meta(struct buf *out, const struct event_meta *meta)
 	jw_end(&w);
 }
 
-int event_encode(struct buf *out, const struct event_head *head, const char *content,
-		 size_t content_len, const struct event_meta *meta)
+int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 {
 	struct pen p;
 
-	assert((unsigned)head->kind < EVENT_NKINDS);
 	p.out = out;
 	p.len = 0; /* text[] is left as it is: zeroing it would cost */
-	put_head(&p, head);
-	if (content == NULL)
-		PUT(&p, "{}");
-	else
-		put_content(&p, content, content_len);
-	PUT(&p, ",\"metadata\":");
+	put_numbers(&p, wall_ms, lsn, seq);
 	flush(&p);
+	return buf_check(out);
+}
+
+/* `p` may hold what comes before it. */
+static int put_rest(struct pen *p, const struct event_head *head, const char *content,
+		    size_t content_len, const struct event_meta *meta)
+{
+	struct buf *out = p->out;
+
+	assert((unsigned)head->kind < EVENT_NKINDS);
+	put_head(p, head);
+	if (content == NULL)
+		PUT(p, "{}");
+	else
+		put_content(p, content, content_len);
+	PUT(p, ",\"metadata\":");
+	flush(p);
 	if (meta != NULL)
 		add_meta(out, meta);
 	else
 		buf_add(out, "{}", 2);
 	return buf_add(out, "}\n", 2);
+}
+
+int event_rest(struct buf *out, const struct event_head *head, const char *content,
+	       size_t content_len, const struct event_meta *meta)
+{
+	struct pen p;
+
+	p.out = out;
+	p.len = 0;
+	return put_rest(&p, head, content, content_len, meta);
+}
+
+int event_encode(struct buf *out, const struct event_head *head, const char *content,
+		 size_t content_len, const struct event_meta *meta)
+{
+	struct pen p;
+
+	p.out = out;
+	p.len = 0;
+	put_numbers(&p, head->wall_ms, head->lsn, head->seq);
+	return put_rest(&p, head, content, content_len, meta);
 }

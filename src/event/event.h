@@ -66,6 +66,12 @@ struct event_head {
 int event_encode(struct buf *out, const struct event_head *head, const char *content,
 		 size_t content_len, const struct event_meta *meta);
 
+/* A line in its two halves: `{"timestamp":…,"lsn":…,"seq":…` and what follows, from
+ * `,"eventType":` on with the \n, which is the same whatever the numbers are. */
+int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq);
+int event_rest(struct buf *out, const struct event_head *head, const char *content,
+	       size_t content_len, const struct event_meta *meta);
+
 /* A line read back without parsing its content: views into `line`, valid as
  * long as it is. Strings are raw JSON string bodies (still escaped). */
 struct event_view {

@@ -410,29 +410,18 @@ static int take_event(struct carry *c, const struct event_view *v)
 	return rv;
 }
 
-static void chain_line(struct run *r, const char *line, size_t len)
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, r->head, sizeof(r->head));
-	hash_sha256_add(&h, line, len + 1); /* with its \n */
-	hash_sha256_end(&h, r->head);
-}
-
 static int take_line(struct carry *c, const char *line, size_t len)
 {
 	struct run *r = c->run;
 	struct event_view v;
 
-	chain_line(r, line, len);
-	r->log_bytes += (int64_t)len + 1;
+	run_log_add(&r->log, r->log.seq, line, len + 1);
 	if (event_view(line, len, &v) != 0 || v.agent_id.len != strlen(r->id.text) ||
 	    memcmp(v.agent_id.s, r->id.text, v.agent_id.len) != 0) {
 		c->foreign++;
 		return 0;
 	}
-	r->seq = v.seq;
+	r->log.seq = v.seq;
 	c->last_ms = v.wall_ms;
 	if (v.kind >= 0)
 		r->types |= 1u << v.kind;

@@ -18,10 +18,10 @@ struct logbook;
 
 #define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
 enum draft_kind {
-	DRAFT_DAY,
+	DRAFT_DAY, /* the first three get their bytes with their numbers */
 	DRAFT_RUN,
-	DRAFT_MESSAGES,
 	DRAFT_CATALOG,
+	DRAFT_MESSAGES,
 	DRAFT_PUT,
 	DRAFT_DROP,
 	DRAFT_ENTRY, /* of a session file; each is a part of its own */
@@ -34,22 +34,23 @@ struct draft_part { /* stays where it is while others are added */
 	char path[]; /* relative to the root */
 };
 
+struct draft_line;
 struct draft {
 	struct list node; /* in an outbox */
 	struct logbook *lb;
 	struct draft_part **parts; /* owned */
 	unsigned nparts, cap;
+	struct draft_line *lines; /* events and rows, in order; owned */
+	unsigned nlines, lines_cap, numbered;
+	struct buf rest; /* of the lines: what follows their numbers */
 	enum journal_level level;
-	bool failed;      /* memory ran out while it was written */
-	bool late, quiet; /* others may have written since; `touched` is not called for it */
-	bool renewed;     /* its lines have got fresh numbers */
+	bool failed; /* memory ran out while it was written */
+	bool quiet;  /* `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
-	struct outbox *box; /* NULL: on its own */
-	struct list merged; /* later drafts of the box that go in the same commit */
-	struct list open;   /* in logbook.open */
-	uint64_t first_lsn; /* of its events; 0: none yet */
-	int64_t opened_ms;
+	struct list flight; /* the first of a commit: in logbook.flying */
+	uint64_t first_lsn; /* of that commit */
+	int64_t sent_ms;
 };
 
 struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
@@ -59,20 +60,37 @@ bool draft_failed(const struct draft *d); /* memory ran out for some of it */
 /* The bytes of a part; the same path gives the same part. NULL: no memory. */
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
 
+/* What is counted in the file of a run, and goes on when a commit takes its lines. */
+struct run_log {
+	uint64_t seq;           /* of its last line */
+	int64_t bytes;          /* of its lines */
+	unsigned char head[32]; /* SHA-256 chained over them */
+};
+void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len);
+void run_log_hex(const struct run_log *log, char *out); /* its head: 64 characters, no NUL */
+
+/* Fills in what is known when the event gets its numbers: `rest` is the line from
+ * ,"eventType" on, of which a placeholder is overwritten. May come again, when the disk
+ * refused the commit. */
+typedef void (*draft_number_fn)(char *rest, size_t len, void *user);
+
 /* Where an event stands. */
 struct draft_where {
-	const char *run;   /* "S-…": into its file; NULL: not */
-	uint64_t *run_seq; /* its last seq, counted up */
-	bool day;          /* into Ava's daily log; with `run`: both, one lsn */
+	const char *run;        /* "S-…": into its file; NULL: not */
+	struct run_log *log;    /* of that file; stays until the draft is done */
+	bool day;               /* into Ava's daily log; with `run`: both, one lsn */
+	draft_number_fn number; /* or NULL */
+	void *number_user;
 };
 
-/* Append an event. `head` needs kind and ids; time, lsn and seq are given
- * here. With both places the run's copy is the same event. Content is a JSON
- * object; it must have been redacted. Returns its lsn (0: out of memory; the
- * draft is then failed and its commit is refused). */
-uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
-		     const struct buf *content, const struct event_meta *meta);
-int draft_catalog(struct draft *d, struct catalog_row *row);
+/* Append an event. `head` needs kind and ids; time, lsn and seq are given when the
+ * draft is committed. With both places the run's copy is the same event. Content is a
+ * JSON object; it must have been redacted. AVA_ENOMEM: the draft is then failed and
+ * its commit is refused. */
+int draft_event(struct draft *d, const struct draft_where *where, const struct event_head *head,
+		const struct buf *content, const struct event_meta *meta);
+/* `log`: the row says its size as it is then; NULL: row->bytes. */
+int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log *log);
 /* An entry of a session file: a fresh id for it, which `entry` then holds in
  * "id" (journal_op in journal/journal.h says what it must look like). */
 void draft_entry_id(struct draft *d, char out[20]);
@@ -88,11 +106,10 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
 struct outbox {
 	struct logbook *lb;
 	struct list waiting; /* drafts not committed yet */
-	struct draft *flying;
+	struct list flying;  /* those of the commit in flight */
 	struct list stalled; /* node in logbook.stalled */
 	bool is_stalled;
 	int stall_code;
-	uint64_t numbered; /* last lsn of what got fresh ones before it was written; 0: nothing */
 	/* Called once when nothing waits or flies any more; then NULL again. */
 	void (*drained)(void *user);
 	void *drained_user;
@@ -104,8 +121,5 @@ bool outbox_empty(const struct outbox *b);
 /* Takes the draft; `done` when it is durable, in order. */
 void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 		void (*done)(int rv, void *user), void *user);
-/* It has been open for a while: what of it goes into files that others write to gets
- * fresh numbers. Before events are added that say something about its lines. */
-void outbox_refresh(struct outbox *b, struct draft *d);
 
 #endif

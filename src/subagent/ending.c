@@ -134,9 +134,6 @@ static void commit(void *user)
 	r->ended_wall_ms = clock_wall_ms();
 	r->ended_used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
-		outbox_refresh(&r->outbox, d);
-		if (r->outbox.numbered > 0)
-			record_chain_anew(r, d);
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
 		if (rv == 0) {
@@ -309,9 +306,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
-	/* Once the outbox is empty the conversation is complete on disk, and the
-	 * last events get their lsn when they are written: the logs that others
-	 * write to as well stay in order. */
+	/* Once the outbox is empty the conversation is complete on disk. */
 	if (outbox_empty(&r->outbox)) {
 		check_start(r);
 	} else {

@@ -24,6 +24,7 @@
 #include "subagent/world.h"
 
 #define CONTENT_MAX (256u << 10)
+#define ZEROS       "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* ---- life */
 
@@ -121,11 +122,14 @@ int group_enter(struct run *r)
 void group_leave(struct run *r)
 {
 	struct group *g = r->group;
+	struct group_member *m;
 
 	if (!g)
 		return;
 	if (!r->durable && strcmp(g->members[g->nmembers - 1].id, r->id.text) == 0)
 		g->nmembers--; /* it never was */
+	if ((m = find(g, r->id.text)) != NULL)
+		m->log = NULL;
 	r->group = NULL;
 	r->hold.of[BUDGET_GROUP] = NULL;
 	if (--g->nruns == 0)
@@ -221,15 +225,37 @@ static void write_branch(struct jw *w, const struct group_member *m, bool ended)
 	jw_str(w, "traceId", m->trace);
 	if (ended) {
 		jw_str(w, "status", ava_status_name(m->status));
-		jw_str(w, "head", m->head);
+		jw_str(w, "head", m->log ? ZEROS : m->head);
 	}
 	jw_end(w);
+}
+
+/* The heads of the members, as they are when Join is written. */
+static void join_number(char *rest, size_t len, void *user)
+{
+	const struct group *g = user;
+	char *at = rest, *end = rest + len;
+
+	for (unsigned i = 0; i < g->nmembers; i++) {
+		at = memmem(at, (size_t)(end - at), ",\"head\":\"", 9);
+		if (!at)
+			return;
+		at += 9;
+		if (*at == '"')
+			continue;
+		if (g->members[i].log)
+			run_log_hex(g->members[i].log, at);
+		else
+			memcpy(at, g->members[i].head, HASH_HEX_LEN);
+	}
 }
 
 static void write_in_day(struct run *r, struct draft *d, enum event_kind kind,
 			 const struct buf *content)
 {
-	struct draft_where where = {.day = true};
+	struct draft_where where = {.day = true,
+				    .number = kind == EVENT_Join ? join_number : NULL,
+				    .number_user = r->group};
 	struct event_meta meta = EVENT_META_NONE;
 	struct event_head head = {
 		.kind = kind,
@@ -363,8 +389,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 		return;
 	m->ended = true;
 	m->status = status;
-	for (unsigned i = 0; i < sizeof(r->head); i++)
-		snprintf(m->head + 2 * i, 3, "%02x", r->head[i]);
+	m->log = &r->log;
 	if (g->chain && status == AVA_SUCCESS)
 		spawn_next(r, d, status, summary);
 	if (all_ended(g))
@@ -373,12 +398,16 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 
 void group_next(struct run *r)
 {
+	struct group_member *m = r->group ? find(r->group, r->id.text) : NULL;
 	struct run *next = r->next;
 
+	if (m && m->log) {
+		run_log_hex(m->log, m->head);
+		m->log = NULL;
+	}
 	r->next = NULL;
 	if (!next)
 		return;
-	next->outbox.numbered = r->outbox.numbered;
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

@@ -16,11 +16,13 @@
 struct catalog_row;
 struct draft;
 struct run;
+struct run_log;
 struct supervisor;
 
 struct group_member {
 	char id[24], trace[48];
-	char head[HASH_HEX_LEN + 1]; /* of its file; "": not known */
+	char head[HASH_HEX_LEN + 1]; /* of its file, once its end is durable; "": not known */
+	const struct run_log *log;   /* of its file, until then */
 	enum ava_status status;
 	bool ended;
 };

@@ -2,10 +2,16 @@
  * nothing in flight, the draft becomes one journal_commit, the callback
  * publishes its lines and calls who waited.
  *
+ * A draft holds its events without numbers, each rendered from its type on. When it
+ * is committed, every line gets its time, lsn and seq in the order of the journal's
+ * queue, the run's chained head goes on, and what is only known then is filled in.
+ *
  * When the disk fails: the journal answers AVA_EUNKNOWN only after it has made
- * sure that the commit can never happen later (ABORT), so the same lines are
- * written again with fresh lsn. Until that holds the outbox is stalled and the
- * run stands still; nothing is lost and nothing is done twice. */
+ * sure that the commit can never happen later (ABORT). What the runtime itself
+ * writes goes back to the front of its outbox, the counts of its run go back to what
+ * is durable, and it gets its numbers anew. Until that holds the outbox is stalled
+ * and the run stands still; nothing is lost and nothing is done twice. Who asked for
+ * a commit of his own (draft_commit) hears the code. */
 #include "subagent/logbook.h"
 
 #include <fcntl.h>
@@ -15,6 +21,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/hash.h"
 #include "base/sys.h"
 #include "codec/jsonl.h"
 #include "os/loop.h"
@@ -22,7 +30,8 @@
 #define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define LATE_MS      1000 /* an event that is longer on its way holds up nobody */
+#define LATE_MS      1000        /* a commit that is longer on its way holds up nobody */
+#define JOIN_MAX     (32u << 20) /* bytes of drafts that go in one commit */
 
 /* ---- the daily log */
 
@@ -31,10 +40,31 @@ static void day_path(const char *day, char out[LOGBOOK_PATH])
 	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
 }
 
-/* The numbers of the last whole event in a file; 0 when there is none. */
+/* The last whole event among the last `want` bytes; false: none begins there. */
+static bool last_event_in(int fd, off_t size, size_t want, uint64_t *seq, uint64_t *lsn)
+{
+	char *tail = malloc(want + 1);
+	size_t at = 0, len;
+	const char *line;
+	struct event_view v;
+	bool found = false;
+
+	if (tail && sys_read_all(fd, tail, want, size - (off_t)want) == 0)
+		while (jsonl_next(tail, want, &at, &line, &len) == 1)
+			if (event_view(line, len, &v) == 0) {
+				*seq = v.seq;
+				*lsn = MAX(*lsn, v.lsn);
+				found = true;
+			}
+	free(tail);
+	return found;
+}
+
+/* The numbers of the last whole event in a file; 0 when there is none. Its line may
+ * be of any length. */
 static void last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uint64_t *lsn)
 {
-	char live[LOGBOOK_PATH + 16], tail[65536 + 1];
+	char live[LOGBOOK_PATH + 16];
 	struct stat st;
 	int fd;
 
@@ -43,18 +73,13 @@ static void last_numbers(struct logbook *lb, const char *path, uint64_t *seq, ui
 			 O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (sys->fstat(fd, &st) == 0) {
-		size_t want = (size_t)MIN(st.st_size, (off_t)sizeof(tail) - 1), at = 0, len;
-		const char *line;
-		struct event_view v;
-
-		if (sys_read_all(fd, tail, want, st.st_size - (off_t)want) == 0)
-			while (jsonl_next(tail, want, &at, &line, &len) == 1)
-				if (event_view(line, len, &v) == 0) {
-					*seq = v.seq;
-					*lsn = MAX(*lsn, v.lsn);
-				}
-	}
+	if (sys->fstat(fd, &st) == 0)
+		for (size_t want = 65536;
+		     !last_event_in(fd, st.st_size, (size_t)MIN(st.st_size, (off_t)want), seq,
+				    lsn) &&
+		     (off_t)want < st.st_size;
+		     want *= 8)
+			;
 	sys->close(fd);
 }
 
@@ -106,41 +131,19 @@ static void newest_day(const char *name, void *user)
 
 static void retry_fire(void *user);
 
-/* Events below the first lsn of every draft that is still on its way are in
- * the feed, or never will be: readers of everything may have them. */
-static void settle(struct logbook *lb)
-{
-	struct draft *first = LIST_FIRST(&lb->open, struct draft, open);
-
-	if (lb->closed)
-		return; /* the journal is */
-	feed_settle(&lb->feed, first ? first->first_lsn : journal_lsn(lb->journal, 0));
-	if (lb->feed.nheld > 0 && !lb->late_set) {
-		os_timer_set(lb->late, LATE_MS);
-		lb->late_set = true;
-	}
-}
-
 uint64_t logbook_shown(struct logbook *lb)
 {
-	struct draft *first = LIST_FIRST(&lb->open, struct draft, open);
-	uint64_t next = MAX(lb->feed.low, first ? first->first_lsn : journal_lsn(lb->journal, 0));
+	uint64_t next = journal_lsn(lb->journal, 0);
 
-	return next > 0 ? next - 1 : 0;
-}
+	LIST_EACH (&lb->flying, n, tmp) {
+		struct draft *d = LIST_ENTRY(n, struct draft, flight);
 
-static void late_fire(void *user)
-{
-	struct logbook *lb = user;
-	int64_t now = os_now_ms(lb->loop);
-
-	lb->late_set = false;
-	LIST_EACH (&lb->open, n, tmp) {
-		if (LIST_ENTRY(n, struct draft, open)->opened_ms > now - LATE_MS)
+		if (d->sent_ms > os_now_ms(lb->loop) - LATE_MS) {
+			next = d->first_lsn;
 			break;
-		list_del(n);
+		}
 	}
-	settle(lb);
+	return next > 0 ? next - 1 : 0;
 }
 
 int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *loop,
@@ -155,14 +158,11 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 			       .root_fd = root_fd,
 			       .retry_ms = RETRY_MIN_MS};
 	list_init(&lb->stalled);
-	list_init(&lb->open);
+	list_init(&lb->flying);
 	if (feed_init(&lb->feed) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	lb->retry = os_timer_new(loop, retry_fire, lb);
-	lb->late = os_timer_new(loop, late_fire, lb);
-	if (!lb->retry || !lb->late) {
-		os_timer_free(lb->retry);
-		os_timer_free(lb->late);
+	if (!lb->retry) {
 		feed_fini(&lb->feed);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
@@ -173,18 +173,28 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		leap(lb, lsn);
 	}
 	pick_day(lb, clock_wall_ms());
-	settle(lb);
 	return 0;
 }
 
 void logbook_close(struct logbook *lb)
 {
 	os_timer_free(lb->retry);
-	os_timer_free(lb->late);
 	feed_fini(&lb->feed);
 }
 
 /* ---- drafts */
+
+/* An event or a catalog row that has no numbers yet. */
+struct draft_line {
+	struct draft_part *run, *day; /* of an event: where it stands, either may be NULL */
+	struct draft_part *catalog;
+	struct run_log *log; /* of `run`, or whose size a row says; or NULL */
+	struct run_log before;
+	size_t at, len;                          /* in draft.rest: what follows its numbers */
+	size_t run_at, run_len, day_at, day_len; /* in `run` and `day`, once numbered */
+	draft_number_fn number;
+	void *number_user;
+};
 
 struct draft *draft_new(struct logbook *lb)
 {
@@ -193,8 +203,8 @@ struct draft *draft_new(struct logbook *lb)
 	if (d) {
 		d->lb = lb;
 		list_init(&d->node);
-		list_init(&d->merged);
-		list_init(&d->open);
+		list_init(&d->flight);
+		buf_init(&d->rest, PART_MAX);
 	}
 	return d;
 }
@@ -203,47 +213,33 @@ void draft_free(struct draft *d)
 {
 	if (!d)
 		return;
-	LIST_EACH (&d->merged, n, tmp) {
-		list_del(n);
-		draft_free(LIST_ENTRY(n, struct draft, node));
-	}
 	for (unsigned i = 0; i < d->nparts; i++) {
 		buf_fini(&d->parts[i]->bytes);
 		free(d->parts[i]);
 	}
 	free(d->parts);
-	if (!list_empty(&d->open)) { /* its numbers are burned */
-		list_del(&d->open);
-		settle(d->lb);
-	}
+	free(d->lines);
+	buf_fini(&d->rest);
+	list_del(&d->node);
+	list_del(&d->flight);
 	free(d);
 }
 
-/* Room for `more` parts in the table of `d`; false: too many, or no memory. */
-static bool room_for(struct draft *d, unsigned more)
+static struct draft_part *part_new(struct draft *d, enum draft_kind kind, const char *path)
 {
-	unsigned cap = d->cap ? d->cap : 8;
-	struct draft_part **grown;
-
-	if (more > DRAFT_MAX_PARTS - d->nparts)
-		return false;
-	while (cap < d->nparts + more)
-		cap *= 2;
-	if (cap == d->cap)
-		return true;
-	grown = realloc(d->parts, cap * sizeof(*grown));
-	if (!grown)
-		return false;
-	d->parts = grown;
-	d->cap = cap;
-	return true;
-}
-
-static struct draft_part *new_part(struct draft *d, enum draft_kind kind, const char *path)
-{
+	unsigned cap = d->cap ? d->cap * 2 : 8;
 	size_t len = strlen(path) + 1;
-	struct draft_part *p = room_for(d, 1) ? calloc(1, sizeof(*p) + len) : NULL;
+	struct draft_part **grown = d->parts, *p = NULL;
 
+	if (d->nparts < DRAFT_MAX_PARTS && d->nparts == d->cap) {
+		grown = realloc(d->parts, cap * sizeof(*grown));
+		if (grown) {
+			d->parts = grown;
+			d->cap = cap;
+		}
+	}
+	if (d->nparts < MIN(d->cap, DRAFT_MAX_PARTS) && grown)
+		p = calloc(1, sizeof(*p) + len);
 	if (!p) {
 		d->failed = true;
 		return NULL;
@@ -255,14 +251,18 @@ static struct draft_part *new_part(struct draft *d, enum draft_kind kind, const 
 	return p;
 }
 
-struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
+static struct draft_part *part_of(struct draft *d, enum draft_kind kind, const char *path)
 {
-	struct draft_part *p;
-
 	for (unsigned i = 0; i < d->nparts; i++)
 		if (d->parts[i]->kind == kind && strcmp(d->parts[i]->path, path) == 0)
-			return &d->parts[i]->bytes;
-	p = new_part(d, kind, path);
+			return d->parts[i];
+	return part_new(d, kind, path);
+}
+
+struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
+{
+	struct draft_part *p = part_of(d, kind, path);
+
 	return p ? &p->bytes : NULL;
 }
 
@@ -273,7 +273,7 @@ void draft_entry_id(struct draft *d, char out[20])
 
 int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry)
 {
-	struct draft_part *p = buf_check(entry) == 0 ? new_part(d, DRAFT_ENTRY, path) : NULL;
+	struct draft_part *p = buf_check(entry) == 0 ? part_new(d, DRAFT_ENTRY, path) : NULL;
 
 	if (!p || buf_add(&p->bytes, entry->data, entry->len) != 0) {
 		d->failed = true;
@@ -283,104 +283,196 @@ int draft_entry(struct draft *d, const char *path, const char *id, const struct 
 	return 0;
 }
 
-uint64_t draft_event(struct draft *d, const struct draft_where *where, struct event_head *head,
-		     const struct buf *content, const struct event_meta *meta)
+/* NULL: no memory. */
+static struct draft_line *line_new(struct draft *d)
 {
-	struct logbook *lb = d->lb;
-	char path[LOGBOOK_PATH];
-	struct buf *b;
+	unsigned cap = d->lines_cap ? d->lines_cap * 2 : 8;
+	struct draft_line *grown;
 
-	head->wall_ms = clock_wall_ms();
-	head->lsn = journal_lsn(lb->journal, 1);
-	if (!d->first_lsn) {
-		d->first_lsn = head->lsn;
-		d->opened_ms = os_now_ms(lb->loop);
-		list_add(&lb->open, &d->open);
-	}
-	if (where->run) {
-		logbook_run_path(where->run, path);
-		b = draft_part(d, DRAFT_RUN, path);
-		head->seq = ++*where->run_seq;
-		if (!b || event_encode(b, head, content->data, content->len, meta) != 0)
+	if (d->nlines == d->lines_cap) {
+		grown = realloc(d->lines, cap * sizeof(*grown));
+		if (!grown) {
 			d->failed = true;
+			return NULL;
+		}
+		d->lines = grown;
+		d->lines_cap = cap;
 	}
-	if (where->day) {
-		pick_day(lb, head->wall_ms);
-		day_path(lb->day, path);
-		b = draft_part(d, DRAFT_DAY, path);
-		head->seq = ++lb->day_seq;
-		if (!b || event_encode(b, head, content->data, content->len, meta) != 0)
-			d->failed = true;
-	}
-	d->failed = d->failed || buf_check(content) != 0;
-	return d->failed ? 0 : head->lsn;
+	d->lines[d->nlines] = (struct draft_line){.at = d->rest.len};
+	return &d->lines[d->nlines++];
 }
 
-int draft_catalog(struct draft *d, struct catalog_row *row)
+int draft_event(struct draft *d, const struct draft_where *where, const struct event_head *head,
+		const struct buf *content, const struct event_meta *meta)
 {
-	struct buf *b = draft_part(d, DRAFT_CATALOG, "catalog.jsonl");
+	struct draft_line *l = line_new(d);
+	char path[LOGBOOK_PATH];
 
-	row->lsn = journal_lsn(d->lb->journal, 1);
-	if (!b || catalog_encode(b, row) != 0)
+	if (!l)
+		return AVA_ENOMEM;
+	l->number = where->number;
+	l->number_user = where->number_user;
+	if (where->run) {
+		logbook_run_path(where->run, path);
+		l->run = part_of(d, DRAFT_RUN, path);
+		l->log = where->log;
+	}
+	if (where->day) {
+		day_path(d->lb->day, path);
+		l->day = part_of(d, DRAFT_DAY, path);
+	}
+	if (event_rest(&d->rest, head, content->data, content->len, meta) != 0 ||
+	    buf_check(content) != 0)
 		d->failed = true;
+	l->len = d->rest.len - l->at;
 	return d->failed ? AVA_ENOMEM : 0;
 }
 
-static void publish(struct draft *d)
+int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log *log)
 {
-	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = d->parts[i];
+	struct draft_line *l = line_new(d);
 
-		if (p->kind == DRAFT_RUN || p->kind == DRAFT_DAY)
-			feed_publish(&d->lb->feed, p->bytes.data, p->bytes.len,
-				     p->kind == DRAFT_RUN);
-		if (d->lb->touched && !d->quiet && p->kind != DRAFT_PUT && p->kind != DRAFT_DROP)
-			d->lb->touched(p->path, d->lb->touched_user);
-	}
-	list_del(&d->open);
-	LIST_EACH (&d->merged, n, tmp)
-		list_del(&LIST_ENTRY(n, struct draft, node)->open);
-	settle(d->lb);
-}
-
-static void draft_done(int rv, void *user)
-{
-	struct draft *d = user;
-
-	if (rv == 0)
-		publish(d);
-	d->done(rv, d->user);
-	draft_free(d);
+	if (!l)
+		return AVA_ENOMEM;
+	l->catalog = part_of(d, DRAFT_CATALOG, "catalog.jsonl");
+	l->log = log;
+	if (catalog_encode(&d->rest, row) != 0)
+		d->failed = true;
+	l->len = d->rest.len - l->at;
+	return d->failed ? AVA_ENOMEM : 0;
 }
 
 bool draft_failed(const struct draft *d)
 {
-	bool failed = d->failed;
+	bool failed = d->failed || buf_check(&d->rest) != 0;
 
 	for (unsigned i = 0; i < d->nparts; i++)
 		failed = failed || buf_check(&d->parts[i]->bytes) != 0;
 	return failed;
 }
 
-static int draft_submit(struct draft *d, journal_done_fn done)
+/* ---- numbers */
+
+/* A row with its lsn, and the size of the run's file where `l` knows it. No string in
+ * it can hold a key: quotes in strings are escaped. */
+static void number_row(struct buf *out, const struct draft_line *l, const char *row, uint64_t lsn)
+{
+	const char *end = row + l->len, *at = (char *)memmem(row, l->len, "\"lsn\":", 6) + 6;
+	const char *bytes = (char *)memmem(row, l->len, ",\"bytes\":", 9) + 9;
+
+	buf_add(out, row, (size_t)(at - row));
+	buf_addf(out, "%llu", (unsigned long long)lsn);
+	at += strspn(at, "0123456789");
+	if (l->log) {
+		buf_add(out, at, (size_t)(bytes - at));
+		buf_addf(out, "%lld", (long long)l->log->bytes);
+		at = bytes + strspn(bytes, "0123456789");
+	}
+	buf_add(out, at, (size_t)(end - at));
+}
+
+/* head' = SHA-256(head || line). */
+void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len)
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, log->head, sizeof(log->head));
+	hash_sha256_add(&h, line, len);
+	hash_sha256_end(&h, log->head);
+	log->bytes += (int64_t)len;
+	log->seq = seq;
+}
+
+void run_log_hex(const struct run_log *log, char *out)
+{
+	for (unsigned i = 0; i < sizeof(log->head); i++) {
+		*out++ = "0123456789abcdef"[log->head[i] >> 4];
+		*out++ = "0123456789abcdef"[log->head[i] & 15];
+	}
+}
+
+static int number_line(struct draft *d, struct draft_line *l, uint64_t lsn, int64_t wall_ms)
+{
+	char *rest = d->rest.data + l->at;
+	struct buf *b;
+
+	if (l->catalog) {
+		b = &l->catalog->bytes;
+		number_row(b, l, rest, lsn);
+		return buf_check(b);
+	}
+	if (l->number)
+		l->number(rest, l->len, l->number_user);
+	if (l->run) {
+		uint64_t seq = l->log->seq + 1;
+
+		b = &l->run->bytes;
+		l->before = *l->log;
+		l->run_at = b->len;
+		event_begin(b, wall_ms, lsn, seq);
+		if (buf_add(b, rest, l->len) != 0)
+			return AVA_ENOMEM;
+		run_log_add(l->log, seq, b->data + l->run_at, b->len - l->run_at);
+		l->run_len = b->len - l->run_at;
+	}
+	if (l->day) {
+		b = &l->day->bytes;
+		l->day_at = b->len;
+		event_begin(b, wall_ms, lsn, ++d->lb->day_seq);
+		if (buf_add(b, rest, l->len) != 0)
+			return AVA_ENOMEM;
+		l->day_len = b->len - l->day_at;
+	}
+	return 0;
+}
+
+/* Every line of `d` gets its numbers. AVA_ENOMEM: some may have. */
+static int draft_number(struct draft *d, int64_t wall_ms)
+{
+	int rv = 0;
+
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i]->kind == DRAFT_DAY) /* its name has always the same length */
+			day_path(d->lb->day, d->parts[i]->path);
+	for (d->numbered = 0; rv == 0 && d->numbered < d->nlines; d->numbered++)
+		rv = number_line(d, &d->lines[d->numbered], journal_lsn(d->lb->journal, 1),
+				 wall_ms);
+	return rv;
+}
+
+/* As if none of `drafts` had ever got numbers; what they say of runs goes back to what
+ * is durable. */
+static void unnumber(struct list *drafts)
+{
+	for (struct list *n = drafts->prev; n != drafts; n = n->prev) {
+		struct draft *d = LIST_ENTRY(n, struct draft, node);
+
+		for (; d->numbered > 0; d->numbered--) {
+			struct draft_line *l = &d->lines[d->numbered - 1];
+
+			if (l->run)
+				*l->log = l->before;
+		}
+		for (unsigned i = 0; i < d->nparts; i++)
+			if (d->parts[i]->kind <= DRAFT_CATALOG)
+				buf_reset(&d->parts[i]->bytes);
+	}
+}
+
+/* ---- commits */
+
+static unsigned fill_ops(const struct draft *d, struct journal_op *ops)
 {
 	static const enum journal_op_kind op_kinds[] = {
-		[DRAFT_DAY] = JOURNAL_APPEND,      [DRAFT_RUN] = JOURNAL_APPEND,
-		[DRAFT_MESSAGES] = JOURNAL_APPEND, [DRAFT_CATALOG] = JOURNAL_APPEND,
-		[DRAFT_PUT] = JOURNAL_PUT,         [DRAFT_DROP] = JOURNAL_DROP,
+		[DRAFT_DAY] = JOURNAL_APPEND,     [DRAFT_RUN] = JOURNAL_APPEND,
+		[DRAFT_CATALOG] = JOURNAL_APPEND, [DRAFT_MESSAGES] = JOURNAL_APPEND,
+		[DRAFT_PUT] = JOURNAL_PUT,        [DRAFT_DROP] = JOURNAL_DROP,
 		[DRAFT_ENTRY] = JOURNAL_ENTRY,
 	};
-	struct journal_op few[16], *ops = few;
-	int rv;
 
-	if (draft_failed(d))
-		return AVA_ENOMEM;
-	if (d->nparts > ARRAY_LEN(few))
-		ops = calloc(d->nparts, sizeof(*ops));
-	if (!ops)
-		return AVA_ENOMEM;
 	for (unsigned i = 0; i < d->nparts; i++) {
-		struct draft_part *p = d->parts[i];
+		const struct draft_part *p = d->parts[i];
 
 		ops[i] = (struct journal_op){
 			.kind = op_kinds[p->kind],
@@ -390,21 +482,106 @@ static int draft_submit(struct draft *d, journal_done_fn done)
 			.id = p->kind == DRAFT_ENTRY ? p->id : NULL,
 		};
 	}
-	rv = journal_commit(d->lb->journal, ops, d->nparts, d->level, done, d);
+	return d->nparts;
+}
+
+/* The drafts get their numbers and go as one commit, in order. Negative: they do
+ * not, and have none. */
+static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
+{
+	struct draft *first = LIST_FIRST(drafts, struct draft, node);
+	enum journal_level level = JOURNAL_RIDE;
+	struct journal_op few[16], *ops = few;
+	int64_t wall_ms = clock_wall_ms();
+	unsigned n = 0, at = 0;
+	bool failed = false;
+	uint64_t day_seq;
+	int rv = 0;
+
+	LIST_EACH (drafts, node, tmp) {
+		const struct draft *d = LIST_ENTRY(node, struct draft, node);
+
+		n += d->nparts;
+		level = MAX(level, d->level);
+		failed = failed || draft_failed(d);
+	}
+	if (!failed && n > ARRAY_LEN(few))
+		ops = malloc(n * sizeof(*ops));
+	if (failed || !ops)
+		return AVA_ENOMEM;
+	pick_day(lb, wall_ms);
+	day_seq = lb->day_seq;
+	first->first_lsn = journal_lsn(lb->journal, 0);
+	LIST_EACH (drafts, node, tmp) {
+		struct draft *d = LIST_ENTRY(node, struct draft, node);
+
+		rv = rv == 0 ? draft_number(d, wall_ms) : rv;
+		at += fill_ops(d, ops + at);
+	}
+	if (rv == 0)
+		rv = journal_commit(lb->journal, ops, n, level, done, user);
 	if (ops != few)
 		free(ops);
-	return rv;
+	if (rv != 0) {
+		lb->day_seq = day_seq;
+		unnumber(drafts);
+		return rv;
+	}
+	first->sent_ms = os_now_ms(lb->loop);
+	list_add(&lb->flying, &first->flight);
+	return 0;
+}
+
+/* Readers hear of the lines in the order of their numbers. */
+static void publish(struct draft *d)
+{
+	struct logbook *lb = d->lb;
+
+	list_del(&d->flight);
+	for (unsigned i = 0; i < d->nlines; i++) {
+		const struct draft_line *l = &d->lines[i];
+
+		if (l->run)
+			feed_publish(&lb->feed, l->run->bytes.data + l->run_at, l->run_len, true);
+		if (l->day)
+			feed_publish(&lb->feed, l->day->bytes.data + l->day_at, l->day_len, false);
+	}
+	for (unsigned i = 0; i < d->nparts && lb->touched && !d->quiet; i++)
+		if (d->parts[i]->kind != DRAFT_PUT && d->parts[i]->kind != DRAFT_DROP)
+			lb->touched(d->parts[i]->path, lb->touched_user);
+}
+
+static void draft_done(int rv, void *user)
+{
+	struct draft *d = user;
+	struct list alone;
+
+	if (rv == 0) {
+		publish(d);
+		feed_wake(&d->lb->feed);
+	} else {
+		list_init(&alone);
+		list_add(&alone, &d->node);
+		unnumber(&alone);
+		list_del(&d->flight);
+	}
+	d->done(rv, d->user);
+	draft_free(d);
 }
 
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err)
 {
+	struct list alone;
 	int rv;
 
 	d->level = level;
 	d->done = done;
 	d->user = user;
-	rv = draft_submit(d, draft_done);
+	list_init(&alone);
+	list_add(&alone, &d->node);
+	rv = submit(d->lb, &alone, draft_done, d);
+	list_del(&d->node);
 	if (rv != 0) {
 		if (journal_health(d->lb->journal, err) == 0)
 			err_set(err, rv, "%s", ava_strerror(rv));
@@ -419,154 +596,107 @@ void outbox_init(struct outbox *b, struct logbook *lb)
 {
 	*b = (struct outbox){.lb = lb};
 	list_init(&b->waiting);
+	list_init(&b->flying);
 	list_init(&b->stalled);
 }
 
 void outbox_fini(struct outbox *b)
 {
-	LIST_EACH (&b->waiting, n, tmp) {
-		list_del(n);
+	LIST_EACH (&b->waiting, n, tmp)
 		draft_free(LIST_ENTRY(n, struct draft, node));
-	}
 	list_del(&b->stalled);
 }
 
 bool outbox_empty(const struct outbox *b)
 {
-	return !b->flying && list_empty(&b->waiting);
+	return list_empty(&b->flying) && list_empty(&b->waiting);
 }
 
-/* Put `lsn`, and `seq` unless 0, into the event or row that begins a line. */
-static void put_numbers(struct buf *out, const char *line, size_t len, uint64_t lsn, uint64_t seq)
+/* The disk refused what was flying: it comes first again, without numbers. */
+static void outbox_stall(struct outbox *b, int code)
 {
-	const char *at = memmem(line, MIN(len, 80), "\"lsn\":", 6), *rest = line;
-
-	if (at) {
-		rest = at + 6 + strspn(at + 6, "0123456789");
-		buf_add(out, line, (size_t)(at + 6 - line));
-		buf_addf(out, "%llu", (unsigned long long)lsn);
-	}
-	if (at && seq && strncmp(rest, ",\"seq\":", 7) == 0) {
-		buf_addf(out, ",\"seq\":%llu", (unsigned long long)seq);
-		rest += 7 + strspn(rest + 7, "0123456789");
-	}
-	buf_add(out, rest, len - (size_t)(rest - line));
-	buf_addc(out, '\n');
-}
-
-static uint64_t line_lsn(const char *line, size_t len)
-{
-	const char *at = memmem(line, MIN(len, 80), "\"lsn\":", 6);
-
-	return at ? strtoull(at + 6, NULL, 10) : 0;
-}
-
-static bool numbered(const struct draft_part *p)
-{
-	return p->kind == DRAFT_DAY || p->kind == DRAFT_RUN || p->kind == DRAFT_CATALOG;
-}
-
-/* Has it lines of files that others write to? */
-static bool shared(const struct draft *d)
-{
-	for (unsigned i = 0; i < d->nparts; i++)
-		if (d->parts[i]->kind == DRAFT_DAY || d->parts[i]->kind == DRAFT_CATALOG)
-			return true;
-	return false;
-}
-
-/* Lines of a draft that get fresh numbers: those from `from` on. */
-struct renumbering {
-	uint64_t from, to, shift;
-	bool all; /* others of its run went before it under higher numbers */
-};
-
-static void find_range(const struct draft_part *p, struct renumbering *n)
-{
-	const char *line;
-	size_t at = 0, len;
-
-	while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
-		uint64_t lsn = line_lsn(line, len);
-
-		if (lsn > 0 && (n->all || p->kind != DRAFT_RUN))
-			n->from = MIN(n->from, lsn);
-		n->to = MAX(n->to, lsn);
-	}
-}
-
-/* The lines of `p` under their new numbers. False: no memory. */
-static bool renumber_part(struct draft *d, const struct draft_part *p, const struct renumbering *n,
-			  struct buf *fresh)
-{
-	char today[LOGBOOK_PATH];
-	const char *line;
-	size_t at = 0, len;
-	bool same_day;
-
-	day_path(d->lb->day, today);
-	same_day = p->kind == DRAFT_DAY && strcmp(p->path, today) == 0;
-	buf_init(fresh, PART_MAX);
-	while (jsonl_next(p->bytes.data, p->bytes.len, &at, &line, &len) == 1) {
-		uint64_t lsn = line_lsn(line, len);
-		bool moves = lsn >= n->from;
-
-		put_numbers(fresh, line, len, moves ? lsn + n->shift : lsn,
-			    same_day && moves ? ++d->lb->day_seq : 0);
-	}
-	return buf_check(fresh) == 0;
-}
-
-/* A draft that was refused, or waited behind another one, goes into files that others
- * wrote to meanwhile, the daily log and the catalog: what of it stands there gets fresh numbers,
- * and all that follows in its run's own file, so that each file keeps its order and both copies of
- * an event their one lsn. The old numbers are unique too, so without memory they stay. */
-static void renumber(struct outbox *b, struct draft *d, bool all)
-{
-	struct renumbering n = {.from = UINT64_MAX, .all = all};
-	struct buf fresh[8];
-	unsigned parts[8], nparts = 0;
-	bool good = true;
-
-	if (!all && !shared(d))
-		return;
-	for (unsigned i = 0; i < d->nparts; i++)
-		if (numbered(d->parts[i]) && d->parts[i]->bytes.len > 0)
-			find_range(d->parts[i], &n);
-	if (n.from > n.to)
-		return;
-	n.shift = journal_lsn(d->lb->journal, (unsigned)(n.to - n.from + 1)) - n.from;
-	for (unsigned i = 0; i < d->nparts && good; i++) {
-		if (!numbered(d->parts[i]) || d->parts[i]->bytes.len == 0)
-			continue;
-		good = nparts < ARRAY_LEN(fresh);
-		if (!good)
-			break;
-		parts[nparts] = i;
-		good = renumber_part(d, d->parts[i], &n, &fresh[nparts++]);
-	}
-	for (unsigned i = 0; i < nparts; i++) {
-		struct buf *old = &d->parts[parts[i]]->bytes;
-
-		buf_fini(good ? old : &fresh[i]);
-		if (good)
-			*old = fresh[i];
-	}
-	if (good)
-		b->numbered = n.to + n.shift;
-	d->renewed = true;
-}
-
-static void outbox_pump(struct outbox *b);
-
-static void stall(struct outbox *b, int code)
-{
+	unnumber(&b->flying);
+	list_splice(&b->flying, &b->waiting);
+	list_splice(&b->waiting, &b->flying);
 	b->stall_code = code;
 	b->is_stalled = true;
 	if (list_empty(&b->lb->stalled)) /* later ones do not put it off */
 		os_timer_set(b->lb->retry, b->lb->retry_ms);
 	list_del(&b->stalled);
 	list_add(&b->lb->stalled, &b->stalled);
+}
+
+static void outbox_pump(struct outbox *b);
+
+static void outbox_done(int rv, void *user)
+{
+	struct outbox *b = user;
+	struct list ended;
+
+	if (rv != 0) {
+		list_del(&LIST_FIRST(&b->flying, struct draft, node)->flight);
+		outbox_stall(b, rv);
+		return;
+	}
+	b->lb->retry_ms = RETRY_MIN_MS;
+	b->stall_code = 0;
+	LIST_EACH (&b->flying, n, tmp)
+		publish(LIST_ENTRY(n, struct draft, node));
+	feed_wake(&b->lb->feed);
+	list_init(&ended);
+	list_splice(&ended, &b->flying);
+	outbox_pump(b);
+	if (outbox_empty(b) && b->drained) {
+		void (*drained)(void *) = b->drained;
+
+		b->drained = NULL;
+		drained(b->drained_user);
+	}
+	/* Last: the one who waits may end the run, and the box with it. */
+	LIST_EACH (&ended, n, tmp) {
+		struct draft *d = LIST_ENTRY(n, struct draft, node);
+
+		list_del(n);
+		if (d->done)
+			d->done(0, d->user);
+		draft_free(d);
+	}
+}
+
+/* What waits goes as one commit behind the one that has ended, as much as fits. */
+static void outbox_pump(struct outbox *b)
+{
+	unsigned parts = 0;
+	size_t bytes = 0;
+	int rv;
+
+	if (list_empty(&b->waiting) || !list_empty(&b->flying) || b->is_stalled || b->lb->closed)
+		return;
+	LIST_EACH (&b->waiting, n, tmp) {
+		const struct draft *d = LIST_ENTRY(n, struct draft, node);
+
+		parts += d->nparts;
+		bytes += d->rest.len;
+		for (unsigned i = 0; i < d->nparts; i++)
+			bytes += d->parts[i]->bytes.len;
+		if (!list_empty(&b->flying) && (parts > DRAFT_MAX_PARTS || bytes > JOIN_MAX))
+			break;
+		list_del(n);
+		list_add(&b->flying, n);
+	}
+	rv = submit(b->lb, &b->flying, outbox_done, b);
+	if (rv != 0)
+		outbox_stall(b, rv);
+}
+
+void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
+		void (*done)(int rv, void *user), void *user)
+{
+	d->level = level;
+	d->done = done;
+	d->user = user;
+	list_add(&b->waiting, &d->node);
+	outbox_pump(b);
 }
 
 static void retry_fire(void *user)
@@ -584,157 +714,4 @@ static void retry_fire(void *user)
 		b->is_stalled = false;
 		outbox_pump(b);
 	}
-}
-
-static bool room_behind(struct buf *b, size_t len)
-{
-	bool failed = b->failed;
-	int error = b->error;
-
-	if (buf_reserve(b, len))
-		return true;
-	b->failed = failed; /* nothing was added: it is as it was */
-	b->error = error;
-	return false;
-}
-
-/* Entries are parts of their own. */
-static struct draft_part *find_part(struct draft *d, const struct draft_part *like)
-{
-	for (unsigned i = 0; i < d->nparts && like->kind != DRAFT_ENTRY; i++)
-		if (d->parts[i]->kind == like->kind && strcmp(d->parts[i]->path, like->path) == 0)
-			return d->parts[i];
-	return NULL;
-}
-
-/* Put `from` behind `to` in the same commit; false: no room for its parts, no
- * memory, or one of them cannot be written: both are as they were. What may
- * fail comes first: the table, then room behind each part that is there. */
-static bool draft_merge(struct draft *to, struct draft *from)
-{
-	unsigned fresh = 0, kept = 0;
-
-	if (draft_failed(to) || draft_failed(from))
-		return false;
-	for (unsigned i = 0; i < from->nparts; i++) {
-		const struct draft_part *p = from->parts[i];
-		struct draft_part *there = find_part(to, p);
-
-		fresh += there == NULL;
-		if (there && !room_behind(&there->bytes, p->bytes.len))
-			return false;
-	}
-	if (!room_for(to, fresh))
-		return false;
-	for (unsigned i = 0; i < from->nparts; i++) {
-		struct draft_part *p = from->parts[i], *there = find_part(to, p);
-
-		if (there) {
-			buf_add(&there->bytes, p->bytes.data, p->bytes.len);
-			from->parts[kept++] = p;
-		} else {
-			to->parts[to->nparts++] = p;
-		}
-	}
-	from->nparts = kept;
-	to->level = MAX(to->level, from->level);
-	to->late = true;
-	list_add(&to->merged, &from->node);
-	return true;
-}
-
-static void finish(struct draft *d)
-{
-	if (d->done)
-		d->done(0, d->user);
-	draft_free(d);
-}
-
-static void outbox_done(int rv, void *user)
-{
-	struct draft *d = user;
-	struct outbox *b = d->box;
-	struct list ended;
-
-	b->flying = NULL;
-	if (rv != 0) {
-		list_add_front(&b->waiting, &d->node);
-		stall(b, rv);
-		return;
-	}
-	b->lb->retry_ms = RETRY_MIN_MS;
-	b->stall_code = 0;
-	publish(d);
-	list_init(&ended);
-	list_add(&ended, &d->node);
-	list_splice(&ended, &d->merged);
-	outbox_pump(b);
-	if (outbox_empty(b) && b->drained) {
-		void (*drained)(void *) = b->drained;
-
-		b->drained = NULL;
-		drained(b->drained_user);
-	}
-	/* Last: the one who waits may end the run, and the box with it. */
-	LIST_EACH (&ended, n, tmp) {
-		list_del(n);
-		finish(LIST_ENTRY(n, struct draft, node));
-	}
-}
-
-/* What went before it has higher numbers: so has all of it. */
-static void keep_order(struct outbox *b, struct draft *d)
-{
-	if (!d->renewed && d->first_lsn > 0 && d->first_lsn < b->numbered)
-		renumber(b, d, true);
-}
-
-void outbox_refresh(struct outbox *b, struct draft *d)
-{
-	keep_order(b, d);
-	renumber(b, d, false);
-	d->renewed = true;
-}
-
-static void outbox_pump(struct outbox *b)
-{
-	struct draft *d = LIST_FIRST(&b->waiting, struct draft, node);
-	int rv;
-
-	if (!d || b->flying || b->is_stalled || b->lb->closed)
-		return;
-	list_del(&d->node);
-	keep_order(b, d);
-	LIST_EACH (&b->waiting, n, tmp) {
-		struct list *from = n;
-
-		list_del(from);
-		keep_order(b, LIST_ENTRY(from, struct draft, node));
-		if (!draft_merge(d, LIST_ENTRY(from, struct draft, node))) {
-			list_add_front(&b->waiting, from);
-			break;
-		}
-	}
-	if (d->late)
-		renumber(b, d, false);
-	d->late = true; /* should it come here again */
-	b->flying = d;
-	rv = draft_submit(d, outbox_done);
-	if (rv != 0) {
-		b->flying = NULL;
-		list_add_front(&b->waiting, &d->node);
-		stall(b, rv);
-	}
-}
-
-void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
-		void (*done)(int rv, void *user), void *user)
-{
-	d->level = level;
-	d->done = done;
-	d->user = user;
-	d->box = b;
-	d->late = !outbox_empty(b) || b->is_stalled;
-	list_add(&b->waiting, &d->node);
-	outbox_pump(b);
 }

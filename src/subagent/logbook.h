@@ -27,12 +27,10 @@ struct logbook {
 	const struct redact *redact;
 	int root_fd;
 	struct feed feed;
-	char day[11];          /* local date of the daily log in use */
-	uint64_t day_seq;      /* of its last event */
-	struct list stalled;   /* outboxes whose head waits for the disk */
-	struct list open;      /* drafts with events, by their first lsn: see settle */
-	struct os_timer *late; /* set while the feed holds lines */
-	bool late_set;
+	char day[11];        /* local date of the daily log in use */
+	uint64_t day_seq;    /* of its last event */
+	struct list stalled; /* outboxes whose head waits for the disk */
+	struct list flying;  /* commits under way (their first drafts), by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
 	bool behind, closed; /* its numbers were behind those in the logs; it takes no more */
@@ -45,8 +43,9 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
 
-/* Every event up to this lsn is on disk and can be read: who looks at the state
- * now and then follows the events behind it misses nothing. */
+/* Every event up to this lsn is on disk, can be read and is in the feed, but what a file
+ * that cannot be written holds back for over a second: who looks at the state now and then
+ * follows the events behind it misses nothing. */
 uint64_t logbook_shown(struct logbook *lb);
 
 #endif

@@ -1,6 +1,5 @@
 /* Each function: content object through the writer, head from the run, into
- * the draft. The bytes of a run's file are chained into its head (SHA-256) in
- * the order they are written. */
+ * the draft, which gives it its numbers when it is committed. */
 #include "subagent/record.h"
 
 #include <inttypes.h>
@@ -10,7 +9,6 @@
 
 #include "agent/past.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "base/clock.h"
 #include "subagent/group.h"
@@ -20,7 +18,6 @@
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
-#define LOG_MAX     (256u << 20)
 #define CALLS_SHOWN 4096 /* of those that a ContextEdit removed */
 
 struct rec {
@@ -50,73 +47,31 @@ static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind
 		c->meta.iteration = r->agent.iteration;
 }
 
-/* head' = SHA-256(head || line) for each line just added to the run's part. */
-static void chain(struct run *r, const char *line, size_t len)
+/* A turn of Ava's stands in the daily log alone. */
+static void end_as(struct rec *c, bool day, draft_number_fn number, void *user)
 {
-	struct hash_sha256 h;
+	struct draft_where where = {.day = day, .number = number, .number_user = user};
 
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, r->head, sizeof(r->head));
-	hash_sha256_add(&h, line, len);
-	hash_sha256_end(&h, r->head);
-}
-
-void record_chain_anew(struct run *r, struct draft *d)
-{
-	char path[LOGBOOK_PATH], *data = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	struct buf *part;
-
-	logbook_run_path(r->id.text, path);
-	part = draft_part(d, DRAFT_RUN, path);
-	if (!part || logbook_read(r->outbox.lb->root_fd, path, LOG_MAX, &data, &len, NULL) != 0)
-		return; /* no memory: it stays what it is */
-	memset(r->head, 0, sizeof(r->head));
-	while (jsonl_next(data, len, &at, &line, &n) == 1)
-		chain(r, line, n + 1);
-	for (at = 0; jsonl_next(part->data, part->len, &at, &line, &n) == 1;)
-		chain(r, line, n + 1);
-	free(data);
-}
-
-static void end_at(struct rec *c, bool day);
-
-static void end(struct rec *c)
-{
-	end_at(c, c->r->place != NULL);
-}
-
-/* Of a turn of Ava's: into the daily log alone. */
-static void end_in_day(struct rec *c)
-{
-	struct draft_where where = {.day = true};
-
+	jw_end(&c->w);
+	if (c->r->place) {
+		where.day = true;
+	} else {
+		where.run = c->r->id.text;
+		where.log = &c->r->log;
+		c->r->types |= 1u << c->head.kind;
+	}
 	(void)draft_event(c->d, &where, &c->head, &c->b, &c->meta);
 	buf_fini(&c->b);
 }
 
 static void end_at(struct rec *c, bool day)
 {
-	struct draft_where where = {.run = c->r->id.text, .run_seq = &c->r->seq, .day = day};
-	char path[LOGBOOK_PATH];
-	struct buf *part;
-	size_t before;
+	end_as(c, day, NULL, NULL);
+}
 
-	jw_end(&c->w);
-	if (c->r->place) {
-		end_in_day(c);
-		return;
-	}
-	logbook_run_path(c->r->id.text, path);
-	part = draft_part(c->d, DRAFT_RUN, path);
-	before = part ? part->len : 0;
-	if (part && draft_event(c->d, &where, &c->head, &c->b, &c->meta) != 0) {
-		chain(c->r, part->data + before, part->len - before);
-		c->r->log_bytes += (int64_t)(part->len - before);
-		c->r->types |= 1u << c->head.kind;
-	}
-	buf_fini(&c->b);
+static void end(struct rec *c)
+{
+	end_at(c, false);
 }
 
 /* A preview of text that may hold secrets. */
@@ -602,7 +557,6 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->group_id = s->group.id;
 	row->started_ms = r->spawned_wall_ms;
 	row->types = r->types;
-	row->bytes = (uint64_t)r->log_bytes;
 }
 
 void record_catalog_spawn(struct draft *d, struct run *r)
@@ -613,7 +567,7 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 	row.kind = CATALOG_SPAWN;
 	row.status = AVA_STARTING;
 	row.ended_ms = -1;
-	draft_catalog(d, &row);
+	draft_catalog(d, &row, &r->log);
 }
 
 static void fill_shown(struct catalog_shown *shown, const struct run *r, const char *task,
@@ -657,7 +611,15 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 		n--; /* no half character */
 	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
 	fill_shown(&row.shown, r, begin, stop_reason);
-	draft_catalog(d, &row);
+	draft_catalog(d, &row, &r->log);
+}
+
+/* The head of all lines before this one. */
+static void complete_number(char *rest, size_t len, void *user)
+{
+	const struct run *r = user;
+
+	run_log_hex(&r->log, (char *)memmem(rest, len, ",\"head\":\"", 9) + 9);
 }
 
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
@@ -666,10 +628,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	char path[LOGBOOK_PATH], head[HASH_HEX_LEN + 1];
 	struct rec c;
 
-	for (unsigned i = 0; i < sizeof(r->head); i++) {
-		head[2 * i] = "0123456789abcdef"[r->head[i] >> 4];
-		head[2 * i + 1] = "0123456789abcdef"[r->head[i] & 15];
-	}
+	memset(head, '0', HASH_HEX_LEN);
 	head[HASH_HEX_LEN] = 0;
 	logbook_result_path(r->id.text, path);
 	begin(&c, d, r, EVENT_SubagentComplete);
@@ -685,7 +644,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.output_tokens = r->agent.totals.output;
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model->id;
-	end_at(&c, true);
+	end_as(&c, true, complete_number, r);
 	record_catalog_end(d, r, status, stop_reason);
 }
 

@@ -73,9 +73,6 @@ void record_warned(struct draft *d, struct run *r, unsigned warned);
 void record_shared(struct draft *d, struct run *r, const struct agent_shared *s);
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
-/* Before that, where its lines were written under other numbers than they were given
- * first: r->head again, of the file and what `d` has of it. */
-void record_chain_anew(struct run *r, struct draft *d);
 /* SubagentComplete (run, last; and day), the catalog's end row. */
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
 		     const char *stop_reason, const char *summary);

@@ -48,11 +48,9 @@ struct run {
 
 	/* record */
 	struct outbox outbox;
-	struct draft *draft; /* being written for the next commit; or NULL */
-	uint64_t seq;        /* of the last event in its file */
-	int64_t log_bytes;
+	struct draft *draft;       /* being written for the next commit; or NULL */
+	struct run_log log;        /* of its file */
 	uint32_t types;            /* event-type bits */
-	unsigned char head[32];    /* SHA-256 chained over the lines of its file */
 	struct hash_sha256 prefix; /* over head and lines of the request so far */
 	size_t messages_from;      /* its newest cut in messages.jsonl; 0: from the beginning */
 	int64_t request_bytes;     /* head and lines of the next request */

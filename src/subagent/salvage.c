@@ -104,7 +104,14 @@ static void fill_totals(struct catalog_totals *out, const json_t *t)
 	out->failed_calls = json_get_int(t, "failedCalls", 0);
 }
 
-static void write_rows(struct draft *d, const struct tale *t, const char *id)
+/* Into the catalog, and for who reads it now. */
+static void salvage_row(struct draft *d, const struct catalog_row *row, struct buf *rows)
+{
+	draft_catalog(d, row, NULL);
+	catalog_encode(rows, row);
+}
+
+static void write_rows(struct draft *d, const struct tale *t, const char *id, struct buf *rows)
 {
 	const json_t *o = json_object_get(t->spawn, "content");
 	struct catalog_row row = {
@@ -124,7 +131,7 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id)
 		.types = t->types,
 	};
 
-	draft_catalog(d, &row);
+	salvage_row(d, &row, rows);
 	if (!t->complete)
 		return;
 	o = json_object_get(t->complete, "content");
@@ -135,10 +142,10 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id)
 		if (strcmp(ava_status_name((enum ava_status)i), json_str(o, "status")) == 0)
 			row.status = (enum ava_status)i;
 	fill_totals(&row.totals, json_object_get(o, "totals"));
-	draft_catalog(d, &row);
+	salvage_row(d, &row, rows);
 }
 
-static int salvage_run(struct supervisor *s, const char *id, struct draft *d,
+static int salvage_run(struct supervisor *s, const char *id, struct draft *d, struct buf *rows,
 		       const struct restart_hooks *hooks)
 {
 	struct tale t = {0};
@@ -154,7 +161,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d,
 		read_tale(&t, id, data, len);
 	free(data);
 	if (t.spawn) {
-		write_rows(d, &t, id);
+		write_rows(d, &t, id, rows);
 		hooks->problem(path, "its row in catalog.jsonl was missing and is written again",
 			       hooks->user);
 	} else {
@@ -187,10 +194,10 @@ int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks, struct
 	for (size_t i = 0; i < f.n && rv == 0; i++) {
 		if (!d)
 			d = draft_new(s->book);
-		rv = d ? salvage_run(s, f.ids[i].text, d, hooks) : AVA_ENOMEM;
+		rv = d ? salvage_run(s, f.ids[i].text, d, rows, hooks) : AVA_ENOMEM;
 		if (rv != 0 || d->nparts == 0 || ((i + 1) % 1000 != 0 && i + 1 < f.n))
 			continue;
-		rv = buf_add(rows, d->parts[0]->bytes.data, d->parts[0]->bytes.len);
+		rv = buf_check(rows);
 		if (rv == 0) {
 			rv = draft_commit(d, JOURNAL_NOW, nothing, NULL, err);
 			d = NULL;

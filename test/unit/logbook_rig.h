@@ -154,19 +154,19 @@ static inline size_t rig_events(const struct rig *r, const char *path, struct ev
 }
 
 /* Write an event of `run` ("" none), with {"n":n} in it. */
-static inline uint64_t rig_event(struct draft *d, enum event_kind kind, const char *run,
-				 uint64_t *seq, bool day, int n)
+static inline int rig_event(struct draft *d, enum event_kind kind, const char *run,
+			    struct run_log *log, bool day, int n)
 {
-	struct draft_where where = {.run = run[0] ? run : NULL, .run_seq = seq, .day = day};
+	struct draft_where where = {.run = run[0] ? run : NULL, .log = log, .day = day};
 	struct event_head head = {.kind = kind, .agent_id = run[0] ? run : "ava"};
 	struct buf content;
-	uint64_t lsn;
+	int rv;
 
 	buf_init(&content, 4096);
 	buf_addf(&content, "{\"n\":%d}", n);
-	lsn = draft_event(d, &where, &head, &content, NULL);
+	rv = draft_event(d, &where, &head, &content, NULL);
 	buf_fini(&content);
-	return lsn;
+	return rv;
 }
 
 #endif

@@ -122,13 +122,13 @@ static inline void add(struct world *w, const struct left *l, enum event_kind ki
 {
 	struct run *r = supervisor_find(&w->sup, l->id);
 	struct draft *d = draft_new(&w->r.book);
-	struct draft_where where = {.run = l->id, .run_seq = &r->seq};
+	struct draft_where where = {.run = l->id, .log = &r->log};
 	struct event_head head = {.kind = kind, .agent_id = l->id, .trace_id = l->trace};
 	struct buf b;
 
 	buf_init(&b, 4096);
 	buf_adds(&b, content);
-	assert_true(draft_event(d, &where, &head, &b, NULL) > 0);
+	assert_int_equal(draft_event(d, &where, &head, &b, NULL), 0);
 	buf_fini(&b);
 	commit(w, d);
 }

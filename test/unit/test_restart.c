@@ -435,7 +435,7 @@ static void test_an_end_row_alone(void **state)
 
 	init_world(&w);
 	d = draft_new(&w.r.book);
-	assert_int_equal(draft_catalog(d, &row), 0);
+	assert_int_equal(draft_catalog(d, &row, NULL), 0);
 	commit(&w, d);
 	close_world(&w);
 	restart(&w);
