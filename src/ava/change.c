@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "provider/model.h"
 #include "subagent/spec.h"
-#include "subagent/spec_ask.h"
+#include "subagent/spec.h"
 
 bool change_none(const struct change *c)
 {

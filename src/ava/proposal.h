@@ -1,73 +1,88 @@
-/* What proposals.c (life, quoting, listing) and decide.c (answers) share about
- * one proposal. */
+/* One proposal, for those who look at it beside the verbs: the conversation it
+ * belongs to. proposals.c has its machine. */
 #ifndef AVA_PROPOSAL_H
 #define AVA_PROPOSAL_H
 
-#include "ava/proposal_group.h"
 #include "ava/state.h"
 
+/* WRITING: its SpawnProposed is on the way to the disk. ANSWERING: what was answered
+ * is. The last four are for good. */
+enum proposal_step {
+	STEP_WRITING,
+	STEP_PENDING,
+	STEP_ANSWERING,
+	STEP_CONFIRMED,
+	STEP_REJECTED,
+	STEP_EXPIRED,
+	STEP_REPLACED /* by another quote; shown as rejected */
+};
+
+/* An answer that is being carried out. */
+struct proposal_answer {
+	enum proposal_step to;
+	char *text; /* to be written as what was said; NULL: nothing, or written already */
+	char *by, *reason;
+	struct run_spec *lowered; /* runs instead of what was quoted; NULL: that does */
+	struct proposal *successor;
+};
+
 struct proposal {
-	struct list node;
-	char id[24];
-	enum proposal_state state;
-	bool writing;                 /* its next event is on its way to the disk */
-	struct run_spec *spec;        /* NULL once a run has it */
-	struct run *starting;         /* confirmed, not yet durable */
-	struct proposal_group *group; /* of several runs, of which these are the first; or NULL */
-	int64_t cost_microusd;        /* quoted; -1: unknown */
+	struct list node; /* in core.proposal_order */
+	struct core *core;
+	char id[24], group_id[24]; /* "": it is of one run alone */
+	enum proposal_step step;
+	struct proposal_answer *answer; /* STEP_ANSWERING, or the policy's yes; else NULL */
+	unsigned n;                     /* how many specs; of a chain all that are to follow */
+	struct run_spec **specs;        /* as quoted; each NULL once a run has it */
+	struct run **runs;              /* spawned, not yet durable; else NULL */
+	int64_t cost_microusd;          /* quoted; -1: unknown */
 	char *quote, *message, *config;
 	char hash[HASH_HEX_LEN + 1]; /* of what was quoted */
-	char run[24], trace[48];
+	char run[24], trace[48];     /* the first one that was started */
 	/* Of a yes: the hash of what runs, and in words what of the quote it
 	 * changed (NULL: nothing). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
 	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
-	struct proposal *successor;                   /* while the replacement is being written */
 	int64_t created_ms, expires_ms;
 	struct os_timer *timer;
-	struct core *core;
 	struct list waiters; /* who gets the answer that is being written */
-	int writing_to;      /* enum proposal_state after the write */
 };
 
-/* Room for a proposal, pending, not yet known to the core. NULL: no memory. */
-struct proposal *proposal_new(struct core *c);
-void proposal_free(struct proposal *p); /* whoever waits hears that it stops */
-/* Give it `spec` (*taken*, also on error), its id, times and texts, and make it
- * known; being written. AVA_ENOMEM. */
-int proposal_begin(struct proposal *p, struct run_spec *spec);
-/* Its id, when that is wanted before the spec. */
-void proposal_name(struct proposal *p);
-/* Begin it and write it, with the policy's yes where nobody is asked (`confirm`
- * NULL: as the settings say). On error it is freed, `spec` too. */
-int proposal_open(struct proposal *p, struct run_spec *spec, const char *confirm,
+static inline bool proposal_settled(const struct proposal *p)
+{
+	return p->step >= STEP_CONFIRMED;
+}
+
+/* Something of it is on the way to the disk. */
+static inline bool proposal_at_work(const struct proposal *p)
+{
+	return p->step == STEP_WRITING || p->step == STEP_ANSWERING;
+}
+
+/* ops_confirm for words that the log has already. */
+void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
+		   op_proposal_fn done, void *user);
+
+/* ---- for propose.c, in order of life
+ * Room for n specs; not yet known to the core. `id` NULL: a new one. */
+struct proposal *proposal_new(struct core *c, const char *id, size_t n, struct ava_error *err);
+void proposal_free(struct proposal *p); /* whoever waits hears that the runtime stops */
+/* Its specs are there: texts and times, and it is known. AVA_ENOMEM. */
+int proposal_enlist(struct proposal *p, int64_t created_ms);
+/* Enlist and write it, with the policy's yes where nobody is asked (`confirm` NULL: as
+ * the settings say). `p` is *taken*; `done` hears of it, but on error. */
+int proposal_open(struct proposal *p, const char *confirm, op_proposal_fn done, void *user,
 		  struct ava_error *err);
-int proposal_may_begin(struct core *c, struct ava_error *err); /* a new one */
-/* The request was answered before, or is being: `done` is told. */
-bool proposal_asked_before(struct core *c, const char *request_id, op_proposal_fn done, void *user);
-void proposal_write(struct draft *d, const struct proposal *p); /* SpawnProposed */
-void proposal_written(struct proposal *p); /* it is on disk and waits for its answer */
-/* Answered, or expired. */
-void proposal_settle(struct proposal *p, enum proposal_state state);
-
-/* Whoever asked hears of it now, or when the step being written is on disk. */
-void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
-void proposal_refuse(op_proposal_fn done, void *user, const struct ava_error *err);
-int proposal_add_waiter(struct proposal *p, op_proposal_fn done, void *user, bool repeated);
-void proposal_tell_waiters(struct proposal *p, int rv, const struct ava_error *err);
 struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err);
-
-/* After a failed sync nobody can say what a power cut now would leave. */
-void proposal_not_saved(struct ava_error *err, int rv, const char *what, const char *then);
-
-/* ---- decide.c: ops_confirm for words that the log has already. */
-void decide_said(struct core *c, const char *proposal, const char *text, const char *by,
-		 op_proposal_fn done, void *user);
-void decide_expire(void *user); /* a timer's; user: struct proposal */
-/* The policy's yes to a proposal that is being written: its run and its
- * SpawnConfirmed go into the same draft. */
-int decide_at_once(struct proposal *p, struct draft *d, const char *policy, struct ava_error *err);
-/* That draft is on disk, or (rv) certainly is not. */
-void decide_started(struct proposal *p, int rv);
+/* `text` NULL: nothing was said, or it is in the log already. NULL: no memory. */
+struct proposal_answer *proposal_answer_new(enum proposal_step to, const char *text, const char *by,
+					    const char *reason);
+/* Carry it out. `a` is *taken*, also on error: then the proposal waits on. */
+int proposal_answer(struct proposal *p, struct proposal_answer *a, struct ava_error *err);
+void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
+/* Told when the step that is being written is on disk. AVA_ENOMEM. */
+int proposal_wait(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
+/* What is otherwise, in words, *owned*; NULL: no memory. */
+char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed);
 
 #endif

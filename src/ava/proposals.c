@@ -1,14 +1,22 @@
-/* Proposals: quoted, unconfirmed spawns; decide.c has their answers. Every step
- * is an event in Ava's daily log before anybody hears of it, and the log is
- * what brings open proposals back after a restart.
+/* Proposals: quoted, unconfirmed spawns, and their answers (propose.c has the verbs
+ * that make and answer them). A proposal is a list of one or more specs with one quote
+ * and one answer; a run alone is a list of one without a group. Every step is an event
+ * in Ava's daily log before anybody hears of it, and the log is what brings open
+ * proposals back after a restart.
  *
- * While a step is being written nothing else happens to the proposal: whoever
- * asks meanwhile waits and gets the same answer. What can fail: the request
- * (spec.c says why), memory, the disk; then there is no proposal. */
+ * Happy path: it is written and waits; its answer, what that starts and who gave it
+ * go to the disk as one commit; then the runs start, of a chain the first alone
+ * (subagent/group.c spawns the others). While a step is being written nothing else
+ * happens to the proposal: two yeses from two channels start one run, since the second
+ * waits for the first, and the same answer later hears the same again.
+ *
+ * What can fail: memory, and the disk; then nothing was started, and it waits on. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/change.h"
 #include "ava/ended.h"
 #include "ava/proposal.h"
 #include "ava/resume.h"
@@ -16,7 +24,46 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "subagent/group.h"
 #include "subagent/resume.h"
+
+#define LATER_MS 5000 /* to what could not be written */
+
+/* ---- the machine
+ *
+ *   WRITING ──► PENDING ◄──► ANSWERING ──► CONFIRMED, REJECTED, EXPIRED, REPLACED
+ *      └─────────────────────────────────► CONFIRMED (the policy asks nobody)
+ */
+#define TO(s) (1u << STEP_##s)
+static const struct {
+	unsigned next;
+	bool open; /* it waits for an answer, or has one that is not on disk */
+	enum proposal_state shown;
+	enum event_kind event; /* that brings it there */
+} steps[] = {
+	[STEP_WRITING] = {TO(PENDING) | TO(CONFIRMED), false, PROPOSAL_PENDING,
+			  EVENT_SpawnProposed},
+	[STEP_PENDING] = {TO(ANSWERING), true, PROPOSAL_PENDING, EVENT_SpawnProposed},
+	[STEP_ANSWERING] = {TO(PENDING) | TO(CONFIRMED) | TO(REJECTED) | TO(EXPIRED) | TO(REPLACED),
+			    true, PROPOSAL_PENDING, EVENT_SpawnProposed},
+	[STEP_CONFIRMED] = {0, false, PROPOSAL_CONFIRMED, EVENT_SpawnConfirmed},
+	[STEP_REJECTED] = {0, false, PROPOSAL_REJECTED, EVENT_SpawnRejected},
+	[STEP_EXPIRED] = {0, false, PROPOSAL_EXPIRED, EVENT_SpawnExpired},
+	[STEP_REPLACED] = {0, false, PROPOSAL_REJECTED, EVENT_SpawnRejected},
+};
+
+/* The only place that writes p->step. */
+static void proposal_move(struct proposal *p, enum proposal_step to)
+{
+	struct core *c = p->core;
+
+	assert(steps[p->step].next & (1u << to));
+	c->npending = c->npending - steps[p->step].open + steps[to].open;
+	p->step = to;
+	c->nsettled += proposal_settled(p);
+}
+
+/* ---- who hears of it */
 
 struct waiter {
 	struct list node;
@@ -24,8 +71,6 @@ struct waiter {
 	void *user;
 	bool repeated;
 };
-
-/* ---- showing */
 
 /* The log of answers has the run's id alone. */
 static void find_trace(struct proposal *p)
@@ -41,20 +86,15 @@ static void find_trace(struct proposal *p)
 	}
 }
 
-static const char *said_of(const struct proposal *p)
+static void proposal_show(struct proposal *p, bool repeated, struct op_proposal *out)
 {
-	const char *s = p->state == PROPOSAL_PENDING ? p->instead : p->changes;
+	const char *said = proposal_settled(p) ? p->changes : p->instead;
 
-	return s ? s : "";
-}
-
-static void show(struct proposal *p, bool repeated, struct op_proposal *out)
-{
 	if (p->run[0] && !p->trace[0])
 		find_trace(p);
 	*out = (struct op_proposal){
 		.id = p->id,
-		.state = p->state,
+		.state = steps[p->step].shown,
 		.created_ms = p->created_ms,
 		.expires_ms = p->expires_ms,
 		.run_id = p->run,
@@ -63,13 +103,13 @@ static void show(struct proposal *p, bool repeated, struct op_proposal *out)
 		.config_json = p->config,
 		.config_hash = p->hash,
 		.message = p->message,
-		.confirmed_hash = p->state == PROPOSAL_CONFIRMED ? p->confirmed_hash : "",
-		.changes = said_of(p),
+		.confirmed_hash = p->step == STEP_CONFIRMED ? p->confirmed_hash : "",
+		.changes = said ? said : "",
 		.replaces = p->replaces,
-		.replaced_by = p->replaced_by,
-		.session_id = p->spec ? p->spec->session_id : "",
+		.replaced_by = p->step == STEP_REPLACED ? p->replaced_by : "",
+		.session_id = p->specs[0] ? p->specs[0]->session_id : "",
 		.repeated = repeated,
-		.group_id = p->group ? p->group->id : "",
+		.group_id = p->group_id,
 	};
 }
 
@@ -77,29 +117,23 @@ void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void
 {
 	struct op_proposal out;
 
-	show(p, repeated, &out);
+	proposal_show(p, repeated, &out);
 	done(0, &out, NULL, user);
 }
 
-void proposal_refuse(op_proposal_fn done, void *user, const struct ava_error *err)
-{
-	done(err->code, NULL, err, user);
-}
-
-int proposal_add_waiter(struct proposal *p, op_proposal_fn done, void *user, bool repeated)
+int proposal_wait(struct proposal *p, bool repeated, op_proposal_fn done, void *user)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return AVA_ENOMEM;
-	w->done = done;
-	w->user = user;
-	w->repeated = repeated;
+	*w = (struct waiter){.done = done, .user = user, .repeated = repeated};
+	list_init(&w->node);
 	list_add(&p->waiters, &w->node);
 	return 0;
 }
 
-void proposal_tell_waiters(struct proposal *p, int rv, const struct ava_error *err)
+static void tell_waiters(struct proposal *p, int rv, const struct ava_error *err)
 {
 	struct list all;
 
@@ -117,20 +151,44 @@ void proposal_tell_waiters(struct proposal *p, int rv, const struct ava_error *e
 	}
 }
 
+/* After a failed sync nobody can say what a power cut now would leave. */
+static void not_saved(struct ava_error *err, int rv, const char *what, const char *then)
+{
+	if (rv == AVA_EUNKNOWN)
+		err_set(err, rv, "the disk failed while %s was saved: it may or may not hold; %s",
+			what, then);
+	else
+		err_set(err, rv, "%s could not be saved (%s): %s", what, ava_strerror(rv), then);
+}
+
 /* ---- life */
+
+static void answer_free(struct proposal_answer *a)
+{
+	if (!a)
+		return;
+	spec_free(a->lowered);
+	free(a->text);
+	free(a->by);
+	free(a->reason);
+	free(a);
+}
 
 void proposal_free(struct proposal *p)
 {
 	struct ava_error err = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 
-	proposal_tell_waiters(p, AVA_ECANCELED, &err);
+	tell_waiters(p, AVA_ECANCELED, &err);
 	strmap_del(&p->core->proposals, p->id);
 	list_del(&p->node);
-	if (p->state != PROPOSAL_PENDING)
-		p->core->nsettled--;
+	p->core->npending -= steps[p->step].open;
+	p->core->nsettled -= proposal_settled(p);
 	os_timer_free(p->timer);
-	spec_free(p->spec);
-	proposal_group_free(p);
+	for (unsigned i = 0; i < p->n; i++)
+		spec_free(p->specs[i]);
+	answer_free(p->answer);
+	free(p->specs);
+	free(p->runs);
 	free(p->quote);
 	free(p->message);
 	free(p->config);
@@ -145,78 +203,7 @@ void proposals_free(struct core *c)
 		proposal_free(LIST_FIRST(&c->proposal_order, struct proposal, node));
 }
 
-struct proposal *proposal_new(struct core *c)
-{
-	struct proposal *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->core = c;
-	list_init(&p->node);
-	list_init(&p->waiters);
-	p->timer = os_timer_new(c->loop, decide_expire, p);
-	if (!p->timer) {
-		free(p);
-		return NULL;
-	}
-	return p;
-}
-
-static int proposal_enlist(struct core *c, struct proposal *p)
-{
-	if (strmap_put(&c->proposals, p->id, p) != 0)
-		return AVA_ENOMEM;
-	list_add_front(&c->proposal_order, &p->node);
-	return 0;
-}
-
-/* Answered ones are kept for a while, for whoever asks again: a day, and the
- * newest SETTLED_MAX of them. */
-void proposal_settle(struct proposal *p, enum proposal_state state)
-{
-	struct core *c = p->core;
-
-	if (p->state == PROPOSAL_PENDING)
-		c->npending--;
-	p->state = state;
-	os_timer_set(p->timer, REQUEST_AGE_MS);
-	for (struct list *n = c->proposal_order.prev;
-	     ++c->nsettled > SETTLED_MAX && n != &c->proposal_order;) {
-		struct proposal *old = LIST_ENTRY(n, struct proposal, node);
-
-		n = n->prev;
-		c->nsettled--;
-		if (old != p && old->state != PROPOSAL_PENDING && !old->writing)
-			proposal_free(old);
-	}
-}
-
-static const char *rationale(const struct run_spec *s)
-{
-	return s->role->summary;
-}
-
-static int make_texts(struct core *c, struct proposal *p)
-{
-	struct quote q;
-	struct buf quote, text;
-
-	if (p->group)
-		return proposal_group_texts(c, p);
-	quote_make(&c->sup.quotes, p->spec, &q);
-	p->cost_microusd = q.cost_microusd;
-	buf_init(&quote, 1u << 16);
-	buf_init(&text, 1u << 16);
-	quote_encode(&quote, &q, p->spec, rationale(p->spec));
-	quote_text(&text, &q, p->spec);
-	p->quote = buf_take(&quote, NULL);
-	p->message = buf_take(&text, NULL);
-	p->config = strndup(p->spec->config, p->spec->config_len);
-	memcpy(p->hash, p->spec->hash, sizeof(p->hash));
-	return p->quote && p->message && p->config ? 0 : AVA_ENOMEM;
-}
-
-/* ---- proposing */
+static void proposal_late(void *user);
 
 static bool id_taken(const char *id, void *user)
 {
@@ -225,30 +212,99 @@ static bool id_taken(const char *id, void *user)
 	return nameset_has(&c->proposal_names, id) != 0;
 }
 
-void proposal_name(struct proposal *p)
+struct proposal *proposal_new(struct core *c, const char *id, size_t n, struct ava_error *err)
 {
-	id_short('P', id_taken, p->core, p->id);
+	struct proposal *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		goto fail;
+	p->core = c;
+	p->n = (unsigned)n;
+	list_init(&p->node);
+	list_init(&p->waiters);
+	if (id)
+		snprintf(p->id, sizeof(p->id), "%s", id);
+	else
+		id_short('P', id_taken, c, p->id);
+	p->specs = calloc(n, sizeof(struct run_spec *));
+	p->runs = calloc(n, sizeof(struct run *));
+	p->timer = os_timer_new(c->loop, proposal_late, p);
+	if (p->specs && p->runs && p->timer)
+		return p;
+	os_timer_free(p->timer);
+	free(p->specs);
+	free(p->runs);
+	free(p);
+
+fail:
+	err_set(err, AVA_ENOMEM, "out of memory");
+	return NULL;
 }
 
-int proposal_begin(struct proposal *p, struct run_spec *spec)
+int proposal_enlist(struct proposal *p, int64_t created_ms)
 {
 	struct core *c = p->core;
-	int rv;
+	struct quote q;
+	struct buf quote, text, config;
 
-	p->spec = spec;
-	if (!p->id[0])
-		proposal_name(p);
-	p->created_ms = clock_wall_ms();
-	p->expires_ms = p->created_ms + c->settings.proposal_expiry_s * 1000;
-	p->writing = true;
-	rv = make_texts(c, p);
-	if (rv == 0)
-		rv = nameset_add(&c->proposal_names, p->id);
-	return rv == 0 ? proposal_enlist(c, p) : rv;
+	p->created_ms = created_ms;
+	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
+	snprintf(p->group_id, sizeof(p->group_id), "%s", p->specs[0]->group.id);
+	quote_make(&c->sup.quotes, p->specs, p->n, &q);
+	p->cost_microusd = q.cost_microusd;
+	buf_init(&quote, 4u << 20);
+	buf_init(&text, 1u << 20);
+	buf_init(&config, 64u << 20);
+	quote_encode(&quote, &c->sup.quotes, p->specs, p->n);
+	quote_text(&text, &c->sup.quotes, p->specs, p->n);
+	if (quote_config(&config, p->specs, p->n) == 0)
+		hash_sha256_hex(config.data, config.len, p->hash);
+	p->quote = buf_take(&quote, NULL);
+	p->message = buf_take(&text, NULL);
+	p->config = buf_take(&config, NULL);
+	if (!p->quote || !p->message || !p->config || nameset_add(&c->proposal_names, p->id) != 0 ||
+	    strmap_put(&c->proposals, p->id, p) != 0)
+		return AVA_ENOMEM;
+	list_add_front(&c->proposal_order, &p->node);
+	return 0;
 }
 
-void proposal_write(struct draft *d, const struct proposal *p)
+/* The spec whose session and user a step belongs to. */
+static const struct run_spec *lead_of(const struct proposal *p)
 {
+	return p->specs[0] ? p->specs[0] : p->runs[0]->spec;
+}
+
+/* WRITING, or back from ANSWERING: it waits for its answer. */
+static void proposal_pend(struct proposal *p, int64_t least_ms)
+{
+	proposal_move(p, STEP_PENDING);
+	os_timer_set(p->timer, MAX(p->expires_ms - clock_wall_ms(), least_ms));
+}
+
+/* For good. Settled ones are kept for a while, for whoever asks again: a day, and the
+ * newest SETTLED_MAX of them. */
+static void proposal_settle(struct proposal *p, enum proposal_step to)
+{
+	struct core *c = p->core;
+
+	proposal_move(p, to);
+	os_timer_set(p->timer, REQUEST_AGE_MS);
+	for (struct list *n = c->proposal_order.prev;
+	     c->nsettled > SETTLED_MAX && n != &c->proposal_order;) {
+		struct proposal *old = LIST_ENTRY(n, struct proposal, node);
+
+		n = n->prev;
+		if (old != p && proposal_settled(old))
+			proposal_free(old);
+	}
+}
+
+/* ---- what is written of a step */
+
+static void write_proposed(struct draft *d, const struct proposal *p)
+{
+	const struct run_spec *s = p->specs[0];
 	struct buf b;
 	struct jw w;
 
@@ -259,219 +315,426 @@ void proposal_write(struct draft *d, const struct proposal *p)
 	jw_raw(&w, "quote", p->quote, strlen(p->quote));
 	jw_raw(&w, "config", p->config, strlen(p->config));
 	jw_str(&w, "configHash", p->hash);
-	jw_str(&w, "requestId", p->spec->request_id);
+	jw_str(&w, "requestId", s->request_id);
 	if (p->replaces[0])
 		jw_str(&w, "replaces", p->replaces);
 	jw_end(&w);
-	core_event(p->core, d, EVENT_SpawnProposed, p->spec->session_id, p->spec->user_id, &b);
+	core_event(p->core, d, EVENT_SpawnProposed, s->session_id, s->user_id, &b);
 }
 
-void proposal_written(struct proposal *p)
+/* What a person typed, without the secrets in it. */
+static void write_typed(struct core *c, struct jw *w, const char *key, const char *text)
 {
-	p->writing = false;
-	p->core->npending++;
-	os_timer_set(p->timer, MAX(p->expires_ms - clock_wall_ms(), 0));
-}
+	struct buf clean;
 
-void proposal_not_saved(struct ava_error *err, int rv, const char *what, const char *then)
-{
-	if (rv == AVA_EUNKNOWN)
-		err_set(err, rv, "the disk failed while %s was saved: it may or may not hold; %s",
-			what, then);
+	buf_init(&clean, 1u << 20);
+	if (!c->redact)
+		jw_preview(w, key, text, strlen(text), EVENT_PREVIEW_CHARS);
+	else if (redact_text(c->redact, &clean, text, strlen(text)) < 0)
+		jw_str(w, key, "(left out: too large to look for secrets)");
 	else
-		err_set(err, rv, "%s could not be saved (%s): %s", what, ava_strerror(rv), then);
+		jw_preview(w, key, clean.data ? clean.data : "", clean.len, EVENT_PREVIEW_CHARS);
+	buf_fini(&clean);
 }
+
+/* UserMessage, where there were words. */
+static void write_said(struct draft *d, const struct proposal *p)
+{
+	const struct run_spec *s = lead_of(p);
+	struct buf b;
+	struct jw w;
+
+	if (!p->answer->text)
+		return;
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	write_typed(p->core, &w, "text", p->answer->text);
+	jw_end(&w);
+	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
+}
+
+/* SpawnConfirmed (as quoted, or with both hashes what of it), SpawnRejected or
+ * SpawnExpired. */
+static void write_answer(struct draft *d, const struct proposal *p)
+{
+	const struct proposal_answer *a = p->answer;
+	const struct run_spec *s = lead_of(p);
+	enum event_kind kind = steps[a->to].event;
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 4u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "proposalId", p->id);
+	if (kind != EVENT_SpawnExpired)
+		write_typed(p->core, &w, "by", a->by);
+	if (kind == EVENT_SpawnRejected)
+		write_typed(p->core, &w, "reason", a->reason);
+	if (a->successor)
+		jw_str(&w, "replacedBy", a->successor->id);
+	if (kind == EVENT_SpawnConfirmed) {
+		jw_str(&w, "subagentId", p->run);
+		if (p->group_id[0])
+			jw_str(&w, "groupId", p->group_id);
+		jw_str(&w, "configHash", p->confirmed_hash);
+	}
+	if (p->changes) {
+		jw_str(&w, "quotedHash", p->hash);
+		jw_str(&w, "changes", p->changes);
+		jw_raw(&w, "config", a->lowered->config, a->lowered->config_len);
+	}
+	jw_end(&w);
+	core_event(p->core, d, kind, s->session_id, s->user_id, &b);
+}
+
+char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed)
+{
+	struct buf b;
+
+	buf_init(&b, 65536);
+	change_text(&b, quoted, changed);
+	return buf_take(&b, NULL);
+}
+
+/* ---- its runs */
+
+/* Into the commit of the yes. On error proposal_unstart takes back what was done. */
+static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error *err)
+{
+	struct run_spec *lead = p->answer->lowered ? p->answer->lowered : p->specs[0];
+	unsigned n = lead->group.chain ? 1 : p->n;
+	const char *request = lead->request_id;
+	int rv = 0;
+
+	for (unsigned i = 0; rv == 0 && i < n; i++) {
+		rv = supervisor_spawn(&p->core->sup, i ? p->specs[i] : lead, p->id, d, &p->runs[i],
+				      err);
+		if (rv == 0 && (i > 0 || lead == p->specs[0]))
+			p->specs[i] = NULL; /* the run has it */
+	}
+	if (rv != 0)
+		return rv;
+	snprintf(p->run, sizeof(p->run), "%s", p->runs[0]->id.text);
+	snprintf(p->trace, sizeof(p->trace), "%s", p->runs[0]->trace.text);
+	group_fork(p->runs[0], d);
+	rv = core_remember(p->core, request, p->created_ms, p->id, p->run, p->trace);
+	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
+}
+
+static void proposal_start(struct proposal *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct run *r = p->runs[i];
+
+		/* Still there: another one runs instead, or a run of the chain has its
+		 * config. */
+		spec_free(p->specs[i]);
+		p->specs[i] = NULL;
+		p->runs[i] = NULL;
+		if (!r)
+			continue;
+		supervisor_start(r);
+		sessions_answered(p->core, p, r->spec->session_id, r);
+	}
+}
+
+/* The runs of a confirmation that certainly did not happen. */
+static void proposal_unstart(struct proposal *p)
+{
+	struct request *q;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		struct run *r = p->runs[i];
+
+		if (!r)
+			continue;
+		if (!p->specs[i])
+			p->specs[i] = r->spec; /* else it is that of the answer */
+		r->spec = NULL;
+		supervisor_discard(r);
+		p->runs[i] = NULL;
+	}
+	p->run[0] = p->trace[0] = 0;
+	q = core_request(p->core, p->specs[0]->request_id);
+	if (q)
+		q->run[0] = q->trace[0] = 0;
+}
+
+/* ---- ANSWERING */
+
+/* `a` is *taken*. PENDING becomes ANSWERING; of a WRITING one it is the policy's yes. */
+static void answer_begin(struct proposal *p, struct proposal_answer *a)
+{
+	p->answer = a;
+	if (p->step == STEP_PENDING)
+		proposal_move(p, STEP_ANSWERING);
+	/* Who says the same meanwhile waits for the same. */
+	if (a->to == STEP_CONFIRMED)
+		snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
+			 a->lowered ? a->lowered->hash : p->hash);
+	if (a->successor)
+		snprintf(p->replaced_by, sizeof(p->replaced_by), "%s", a->successor->id);
+}
+
+/* Nothing happened: it waits on, or (WRITING) is the caller's to free. Its time may
+ * have come while the answer was being written. */
+static void answer_undo(struct proposal *p)
+{
+	struct proposal *q = p->answer->successor;
+
+	proposal_unstart(p);
+	answer_free(p->answer);
+	p->answer = NULL;
+	free(p->changes);
+	p->changes = NULL;
+	p->confirmed_hash[0] = p->replaced_by[0] = 0;
+	if (q)
+		proposal_free(q);
+	if (p->step == STEP_ANSWERING)
+		proposal_pend(p, LATER_MS);
+}
+
+static void answer_failed(struct proposal *p, int rv, const struct ava_error *err)
+{
+	if (p->answer->successor)
+		tell_waiters(p->answer->successor, rv, err);
+	answer_undo(p);
+	tell_waiters(p, rv, err);
+}
+
+/* It is on disk. */
+static void answer_saved(struct proposal *p)
+{
+	struct proposal_answer *a = p->answer;
+	struct proposal *q = a->successor;
+
+	p->answer = NULL;
+	proposal_settle(p, a->to);
+	if (q) {
+		proposal_pend(q, 0);
+		/* Whoever repeats the request gets what stands for it now. Its entry is
+		 * there, so that this asks for no memory. */
+		(void)core_remember(p->core, q->specs[0]->request_id, q->created_ms, q->id, "", "");
+	}
+	if (a->to == STEP_CONFIRMED) {
+		a->lowered = NULL; /* its run has it */
+		proposal_start(p);
+	} else {
+		sessions_answered(p->core, p, p->specs[0]->session_id, NULL);
+	}
+	answer_free(a);
+	tell_waiters(p, 0, NULL);
+	if (q)
+		tell_waiters(q, 0, NULL);
+}
+
+static void answered(int rv, void *user)
+{
+	struct proposal *p = user;
+	struct ava_error err = {0};
+
+	if (rv == 0) {
+		answer_saved(p);
+		return;
+	}
+	not_saved(&err, rv, "the answer",
+		  p->answer->successor
+			  ? "look at `ava proposals` and answer again"
+			  : "nothing was started now; look at `ava proposals` and answer again");
+	answer_failed(p, rv, &err);
+}
+
+/* The answer and all that it does, into `d`. */
+static int answer_put(struct proposal *p, struct draft *d, struct ava_error *err)
+{
+	struct proposal_answer *a = p->answer;
+	int rv = 0;
+
+	if (a->lowered) {
+		p->changes = proposal_changes(p->specs[0], a->lowered);
+		rv = p->changes ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (rv == 0)
+		write_said(d, p);
+	if (rv == 0 && a->to == STEP_CONFIRMED)
+		rv = proposal_spawn(p, d, err);
+	if (rv != 0)
+		return rv;
+	write_answer(d, p);
+	sessions_answering(p->core, d, p, lead_of(p)->session_id);
+	if (a->successor)
+		write_proposed(d, a->successor);
+	return 0;
+}
+
+static int answer_write(struct proposal *p, struct ava_error *err)
+{
+	struct draft *d = draft_new(&p->core->book);
+	int rv = d ? answer_put(p, d, err) : err_set(err, AVA_ENOMEM, "out of memory");
+
+	if (rv == 0)
+		return draft_commit(d, JOURNAL_NOW, answered, p, err);
+	draft_free(d);
+	return rv;
+}
+
+/* What a run goes on from was read again. */
+static void prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
+		     const struct ava_error *why, void *user)
+{
+	struct proposal *p = user;
+	struct ava_error err = {0};
+
+	if (rv != 0)
+		err = *why;
+	else
+		rv = answer_write(p, &err);
+	if (rv != 0)
+		answer_failed(p, rv, &err);
+}
+
+int proposal_answer(struct proposal *p, struct proposal_answer *a, struct ava_error *err)
+{
+	bool asks_more = a->to == STEP_CONFIRMED || a->to == STEP_REPLACED;
+	struct run_spec *s = a->lowered ? a->lowered : p->specs[0];
+	int rv;
+
+	answer_begin(p, a);
+	rv = asks_more ? core_ready(p->core, err) : 0;
+	if (rv == 0 && a->to == STEP_CONFIRMED && s->resumed_from[0] && !s->resumed)
+		rv = resume_again(p->core, s, prepared, p, err);
+	else if (rv == 0)
+		rv = answer_write(p, err);
+	if (rv != 0)
+		answer_undo(p);
+	return rv;
+}
+
+struct proposal_answer *proposal_answer_new(enum proposal_step to, const char *text, const char *by,
+					    const char *reason)
+{
+	struct proposal_answer *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->to = to;
+	a->text = text ? strdup(text) : NULL;
+	a->by = strdup(by ? by : "");
+	a->reason = strdup(reason ? reason : "");
+	if (a->by && a->reason && (a->text || !text))
+		return a;
+	answer_free(a);
+	return NULL;
+}
+
+/* Its timer: an open one expires, a settled one is forgotten. */
+static void proposal_late(void *user)
+{
+	struct proposal *p = user;
+	struct proposal_answer *none;
+
+	if (proposal_settled(p)) {
+		proposal_free(p);
+		return;
+	}
+	if (p->step != STEP_PENDING)
+		return; /* its answer came just in time */
+	none = proposal_answer_new(STEP_EXPIRED, NULL, NULL, NULL);
+	if (!none)
+		os_timer_set(p->timer, LATER_MS);
+	else
+		(void)proposal_answer(p, none, NULL);
+}
+
+/* ---- WRITING */
 
 static void proposed(int rv, void *user)
 {
 	struct proposal *p = user;
 	struct ava_error err = {0};
 
-	if (rv == 0) {
-		proposal_written(p);
-		decide_started(p, rv);
-		proposal_tell_waiters(p, 0, NULL);
+	if (rv == 0 && p->answer) {
+		answer_saved(p);
 		return;
 	}
-	p->writing = false;
-	decide_started(p, rv);
-	proposal_not_saved(&err, rv, "the proposal", "ask again");
-	core_forget(p->core, p->spec->request_id);
-	proposal_tell_waiters(p, rv, &err);
+	if (rv == 0) {
+		proposal_pend(p, 0);
+		tell_waiters(p, 0, NULL);
+		return;
+	}
+	if (p->answer)
+		answer_undo(p);
+	not_saved(&err, rv, "the proposal", "ask again");
+	core_forget(p->core, p->specs[0]->request_id);
+	tell_waiters(p, rv, &err);
 	proposal_free(p);
 }
 
 /* Must a person be asked? What it costs is at most what was quoted. */
-static bool asks(int64_t over_cents, int64_t cost_microusd)
+static bool must_ask(int64_t over_cents, int64_t cost_microusd)
 {
 	if (over_cents == SETTINGS_CONFIRM_ALWAYS || over_cents == SETTINGS_CONFIRM_NEVER)
 		return over_cents == SETTINGS_CONFIRM_ALWAYS;
 	return cost_microusd < 0 || cost_microusd > over_cents * 10000;
 }
 
-static int write_new(struct core *c, struct proposal *p, const char *policy, bool at_once,
-		     struct ava_error *err)
+static int write_new(struct proposal *p, const char *policy, bool asks, struct ava_error *err)
 {
-	struct draft *d = draft_new(&c->book);
-	int rv = 0;
+	struct draft *d = draft_new(&p->core->book);
+	struct proposal_answer *yes =
+		asks ? NULL : proposal_answer_new(STEP_CONFIRMED, NULL, policy, NULL);
+	int rv = d && (asks || yes) ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 
-	if (!d)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	proposal_write(d, p);
-	if (at_once)
-		rv = decide_at_once(p, d, policy, err);
-	if (rv != 0) {
-		draft_free(d);
-		return rv;
+	if (rv == 0)
+		write_proposed(d, p);
+	if (rv == 0 && yes) {
+		answer_begin(p, yes);
+		rv = answer_put(p, d, err);
+	} else if (rv == 0) { /* what it begins with is read again when a person says yes */
+		resumed_free(p->specs[0]->resumed);
+		p->specs[0]->resumed = NULL;
 	}
-	if (p->spec) { /* it waits for a person: what it begins with is read again then */
-		resumed_free(p->spec->resumed);
-		p->spec->resumed = NULL;
+	if (rv == 0) {
+		rv = draft_commit(d, JOURNAL_NOW, proposed, p, err);
+		d = NULL;
 	}
-	rv = draft_commit(d, JOURNAL_NOW, proposed, p, err);
-	if (rv != 0)
-		decide_started(p, rv);
+	draft_free(d);
+	if (rv != 0 && p->answer)
+		answer_undo(p);
+	else if (rv != 0)
+		answer_free(yes);
 	return rv;
 }
 
-int proposal_may_begin(struct core *c, struct ava_error *err)
-{
-	int rv = core_ready(c, err);
-
-	if (rv == 0 && c->npending >= 1000)
-		rv = err_set(err, AVA_EBUSY,
-			     "1000 proposals wait for an answer: confirm or reject some");
-	return rv;
-}
-
-int proposal_open(struct proposal *p, struct run_spec *spec, const char *confirm,
+int proposal_open(struct proposal *p, const char *confirm, op_proposal_fn done, void *user,
 		  struct ava_error *err)
 {
 	struct core *c = p->core;
+	const char *request = p->specs[0]->request_id;
 	int64_t over = c->settings.confirm_over_cents;
-	int rv = proposal_begin(p, spec);
+	int rv = confirm ? settings_confirm("confirm", confirm, &over, err) : 0;
 
+	if (rv != 0) {
+		proposal_free(p);
+		return rv;
+	}
+	rv = proposal_enlist(p, clock_wall_ms());
 	if (rv == 0)
-		rv = core_remember(c, spec->request_id, p->created_ms, p->id, "", "");
+		rv = core_remember(c, request, p->created_ms, p->id, "", "");
 	if (rv != 0)
 		err_set(err, rv, "out of memory");
-	else if (confirm)
-		rv = settings_confirm("confirm", confirm, &over, err);
+	else
+		rv = write_new(p, confirm ? "confirm of the request" : "confirm of the settings",
+			       must_ask(over, p->cost_microusd), err);
 	if (rv == 0)
-		rv = write_new(c, p, confirm ? "confirm of the request" : "confirm of the settings",
-			       !asks(over, p->cost_microusd), err);
-	if (rv == 0)
-		return 0;
-	core_forget(c, p->spec->request_id);
+		return proposal_wait(p, false, done, user) == 0
+			       ? 0
+			       : err_set(err, AVA_ENOMEM, "out of memory");
+	core_forget(c, request);
 	proposal_free(p);
 	return rv;
-}
-
-/* `spec` is *taken*. */
-static int propose(struct core *c, struct run_spec *spec, const char *confirm,
-		   struct proposal **out, struct ava_error *err)
-{
-	struct proposal *p = proposal_new(c);
-	int rv;
-
-	if (!p) {
-		spec_free(spec);
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	rv = proposal_open(p, spec, confirm, err);
-	if (rv == 0)
-		*out = p;
-	return rv;
-}
-
-bool proposal_asked_before(struct core *c, const char *request_id, op_proposal_fn done, void *user)
-{
-	struct request *known = core_request(c, request_id);
-	struct proposal *p =
-		known && known->proposal[0] ? strmap_get(&c->proposals, known->proposal) : NULL;
-	struct ava_error err = {0};
-
-	if (!known)
-		return false;
-	if (!p)
-		err_set(&err, AVA_EEXIST, "request %s already started run %s", request_id,
-			known->run[0] ? known->run : "(forgotten)");
-	else if (p->writing && proposal_add_waiter(p, done, user, true) != 0)
-		err_set(&err, AVA_ENOMEM, "out of memory");
-	else if (!p->writing)
-		proposal_reply(p, true, done, user);
-	if (err.code)
-		proposal_refuse(done, user, &err);
-	return true;
-}
-
-/* rv: of making the spec. */
-static void propose_spec(struct core *c, int rv, struct run_spec *spec, const char *confirm,
-			 struct ava_error *err, op_proposal_fn done, void *user)
-{
-	struct proposal *p = NULL;
-
-	if (rv == 0)
-		rv = propose(c, spec, confirm, &p, err);
-	if (rv == 0 && proposal_add_waiter(p, done, user, false) != 0)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv != 0)
-		proposal_refuse(done, user, err);
-}
-
-struct proposing { /* while the record of an ended run is read */
-	struct core *core;
-	op_proposal_fn done;
-	void *user;
-};
-
-static void propose_resumed(int rv, struct run_spec *spec, const struct op_spawn *s,
-			    const struct ava_error *why, void *user)
-{
-	struct proposing w = *(struct proposing *)user;
-	struct ava_error err = {0};
-
-	free(user);
-	if (rv != 0)
-		err = *why;
-	if (rv == 0 && !spec)
-		ops_propose(w.core, s, w.done, w.user);
-	else
-		propose_spec(w.core, rv, spec, s->confirm, &err, w.done, w.user);
-}
-
-static int begin_resumed(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user,
-			 struct ava_error *err)
-{
-	struct proposing *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	*w = (struct proposing){.core = c, .done = done, .user = user};
-	resume_begin(c, s, propose_resumed, w);
-	return 0;
-}
-
-void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
-{
-	struct ava_error err = {0};
-	struct run_spec *spec = NULL;
-	int64_t over;
-	int rv;
-
-	if (proposal_asked_before(c, s->request_id, done, user))
-		return;
-	rv = proposal_may_begin(c, &err);
-	if (rv == 0 && s->confirm)
-		rv = settings_confirm("confirm", s->confirm, &over, &err);
-	if (rv == 0 && resume_wanted(s)) {
-		rv = begin_resumed(c, s, done, user, &err);
-		if (rv == 0)
-			return;
-	} else if (rv == 0) {
-		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, &err);
-	}
-	propose_spec(c, rv, spec, s->confirm, &err, done, user);
 }
 
 /* ---- listing */
@@ -495,9 +758,9 @@ int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposa
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 
-		if (!all && p->state != PROPOSAL_PENDING)
+		if (!all && proposal_settled(p))
 			continue;
-		show(p, false, &out);
+		proposal_show(p, false, &out);
 		each(&out, user);
 		n++;
 	}
@@ -513,7 +776,7 @@ int ops_proposal(struct core *c, const char *id,
 
 	if (!p)
 		return AVA_ENOENT;
-	show(p, false, &out);
+	proposal_show(p, false, &out);
 	each(&out, user);
 	return 0;
 }
@@ -526,63 +789,60 @@ static void copy_id(char *to, size_t size, const char *from)
 		snprintf(to, size, "%s", from);
 }
 
-static int restore_spec(struct proposal *p, const json_t *event, const json_t *content)
+static void restore_proposed(struct core *c, int64_t time_ms, const json_t *event)
 {
+	const json_t *content = json_object_get(event, "content");
 	const json_t *config = json_object_get(content, "config");
+	const json_t *members = json_object_get(config, "members");
+	const char *id = json_get_str(content, "proposalId");
 	const char *session = json_get_str(event, "sessionId");
 	const char *request = json_get_str(content, "requestId");
 	const char *user = json_get_str(event, "userId");
+	size_t n = members ? json_array_size(members) : 1;
+	int64_t now = clock_wall_ms();
+	struct proposal *p;
+	int rv = 0;
 
-	if (json_object_get(config, "members"))
-		return proposal_group_restore(p, config, session, request, user);
-	return spec_from_json(&p->spec, config, session, request, user, NULL);
-}
-
-static void restore_proposed(struct core *c, const struct ava_log_event *e, const json_t *event)
-{
-	const json_t *content = json_object_get(event, "content");
-	const char *id = json_get_str(content, "proposalId");
-	struct proposal *p = NULL;
-
-	if (!id || !id_is_proposal(id) || nameset_add(&c->proposal_names, id) != 0)
+	if (!id || !id_is_proposal(id) || strmap_get(&c->proposals, id) ||
+	    nameset_add(&c->proposal_names, id) != 0)
 		return;
-	if (e->time_ms < clock_wall_ms() - REQUEST_AGE_MS || strmap_get(&c->proposals, id))
+	if (time_ms < now - REQUEST_AGE_MS || n < 1 || n > SPEC_GROUP_MAX)
 		return;
-	p = proposal_new(c);
+	p = proposal_new(c, id, n, NULL);
 	if (!p)
 		return;
-	snprintf(p->id, sizeof(p->id), "%s", id);
 	copy_id(p->replaces, sizeof(p->replaces), json_get_str(content, "replaces"));
-	p->created_ms = e->time_ms;
-	p->expires_ms = p->created_ms + c->settings.proposal_expiry_s * 1000;
-	if (restore_spec(p, event, content) != 0 || make_texts(c, p) != 0 ||
-	    proposal_enlist(c, p) != 0) {
+	for (size_t i = 0; rv == 0 && i < n; i++)
+		rv = spec_from_json(&p->specs[i], members ? json_array_get(members, i) : config,
+				    session, i == 0 ? request : "", user, NULL);
+	/* Made while the clock was ahead, it waits as long as one that is made now. */
+	if (rv != 0 || proposal_enlist(p, MIN(time_ms, now)) != 0) {
 		proposal_free(p);
 		return;
 	}
-	c->npending++;
-	os_timer_set(p->timer, MAX(p->expires_ms - clock_wall_ms(), 0));
-	core_remember(c, p->spec->request_id, p->created_ms, p->id, "", "");
+	proposal_pend(p, 0);
+	core_remember(c, p->specs[0]->request_id, p->created_ms, p->id, "", "");
 }
 
 static void restore_answer(struct core *c, const char *type, const json_t *event)
 {
 	const json_t *content = json_object_get(event, "content");
 	const char *id = json_get_str(content, "proposalId");
-	const char *run = json_get_str(content, "subagentId");
 	const char *changes = json_get_str(content, "changes");
 	struct proposal *p = id ? strmap_get(&c->proposals, id) : NULL;
 
-	if (!p)
+	if (!p || p->step != STEP_PENDING)
 		return;
-	copy_id(p->run, sizeof(p->run), run);
+	copy_id(p->run, sizeof(p->run), json_get_str(content, "subagentId"));
 	copy_id(p->replaced_by, sizeof(p->replaced_by), json_get_str(content, "replacedBy"));
 	copy_id(p->confirmed_hash, sizeof(p->confirmed_hash), json_get_str(content, "configHash"));
-	if (changes && !p->changes)
+	if (changes)
 		p->changes = strdup(changes);
-	proposal_settle(p, strcmp(type, "SpawnConfirmed") == 0  ? PROPOSAL_CONFIRMED
-			   : strcmp(type, "SpawnRejected") == 0 ? PROPOSAL_REJECTED
-								: PROPOSAL_EXPIRED);
+	proposal_move(p, STEP_ANSWERING);
+	proposal_settle(p, strcmp(type, "SpawnConfirmed") == 0 ? STEP_CONFIRMED
+			   : strcmp(type, "SpawnExpired") == 0 ? STEP_EXPIRED
+			   : p->replaced_by[0]                 ? STEP_REPLACED
+							       : STEP_REJECTED);
 }
 
 void proposals_restore(struct core *c)
@@ -601,7 +861,7 @@ void proposals_restore(struct core *c)
 		json_t *event = rv == 1 ? json_parse(e.line, e.len, NULL) : NULL;
 
 		if (event && strcmp(e.type, "SpawnProposed") == 0)
-			restore_proposed(c, &e, event);
+			restore_proposed(c, e.time_ms, event);
 		else if (event)
 			restore_answer(c, e.type, event);
 		json_decref(event);

@@ -101,10 +101,10 @@ void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
 /* ---- talk_note.c: what its conversation is told of a proposal. First into the
- * commit that brings it to `state`, by whatever channel or the time; then, when
+ * commit that holds its answer, by whatever channel or the time; then, when
  * that is on disk. `r` NULL: nothing was started. */
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
-			enum proposal_state state, const char *session_id);
+			const char *session_id);
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r);
 /* supervisor.on_chained: `core` is its session_user. */

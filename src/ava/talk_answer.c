@@ -106,8 +106,9 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 
-		if (p->state != PROPOSAL_PENDING || p->writing || !p->spec ||
-		    strcmp(p->spec->session_id, t->session->id) != 0 || p->created_ms > in->said_ms)
+		if (p->step != STEP_PENDING ||
+		    strcmp(p->specs[0]->session_id, t->session->id) != 0 ||
+		    p->created_ms > in->said_ms)
 			continue;
 		m->waiting++;
 		m->newest_ms = MAX(m->newest_ms, p->created_ms);
@@ -224,7 +225,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	in->answer = a;
 	t->answering = true;
 	for (unsigned i = 0; i < m.n; i++)
-		decide_said(t->session->core, m.ids[i], words, t->session->user, answered, a);
+		proposal_said(t->session->core, m.ids[i], words, t->session->user, answered, a);
 	free(words);
 	return true;
 }

@@ -101,30 +101,29 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 
 /* ---- what became of a proposal */
 
-static void answer_text(const struct proposal *p, enum proposal_state state, char out[NOTE_BYTES])
+static void answer_text(const struct proposal *p, enum proposal_step step, char out[NOTE_BYTES])
 {
-	const char *next = p->successor ? p->successor->id : p->replaced_by;
-
-	if (state == PROPOSAL_CONFIRMED)
+	if (step == STEP_CONFIRMED)
 		snprintf(out, NOTE_BYTES, "The person confirmed %s: %s (%s) has started.", p->id,
 			 p->run, p->trace);
-	else if (next[0])
+	else if (step == STEP_REPLACED)
 		snprintf(out, NOTE_BYTES,
-			 "The person wants it otherwise: %s is a new quote and waits.", next);
+			 "The person wants it otherwise: %s is a new quote and waits.",
+			 p->replaced_by);
 	else
 		snprintf(out, NOTE_BYTES, "%s %s: nothing was started.", p->id,
-			 state == PROPOSAL_REJECTED ? "was rejected by the person" : "has expired");
+			 step == STEP_REJECTED ? "was rejected by the person" : "has expired");
 }
 
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
-			enum proposal_state state, const char *session_id)
+			const char *session_id)
 {
 	const struct session *s = strmap_get(&c->session_by_id, session_id);
 	char text[NOTE_BYTES];
 
 	if (!s || !s->there)
 		return;
-	answer_text(p, state, text);
+	answer_text(p, p->answer->to, text);
 	talk_note_write(s, d, p->id, text);
 }
 
@@ -144,6 +143,6 @@ void sessions_answered(struct core *c, const struct proposal *p, const char *ses
 	if (r && talk_watch_run(s->talk, r) != 0)
 		core_log(c, "the result of %s will be told at the next start: out of memory",
 			 r->id.text);
-	answer_text(p, p->state, text);
+	answer_text(p, p->step, text);
 	talk_note_keep(&s->talk->notes, p->id, text);
 }

@@ -12,7 +12,7 @@
 #include "ava/talk.h"
 #include "base/error.h"
 #include "codec/json.h"
-#include "subagent/spec_group.h"
+#include "subagent/spec.h"
 
 #define RUNS_MAX 20 /* of one call; more in a quote nobody reads */
 

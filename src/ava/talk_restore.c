@@ -20,7 +20,7 @@
 #include "codec/jsonl.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
-#include "subagent/spec_model.h"
+#include "subagent/spec.h"
 #include "subagent/world.h"
 
 #define FILE_MAX  (256u << 20)

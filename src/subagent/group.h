@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "subagent/budget.h"
-#include "subagent/spec_group.h"
+#include "subagent/spec.h"
 
 struct catalog_row;
 struct draft;

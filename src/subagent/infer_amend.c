@@ -15,7 +15,7 @@
 #include "provider/provider.h"
 #include "subagent/infer.h"
 #include "subagent/record.h"
-#include "subagent/spec_model.h"
+#include "subagent/spec.h"
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 

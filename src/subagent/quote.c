@@ -1,6 +1,10 @@
 /* Time: the quickest and the slowest tenth of the history, rounded up to
  * minutes. Cost: never more than the limit, nothing for a free model. The
- * history is a ring a role, fed by the catalog and by each end. */
+ * history is a ring a role, fed by the catalog and by each end.
+ *
+ * Runs of a group side by side take as long as the longest, one after another as
+ * long as all; the group's own limits lower what they may cost and take. Nothing
+ * fails but the buffer. */
 #include "subagent/quote.h"
 
 #include <ctype.h>
@@ -14,7 +18,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "subagent/spec.h"
-#include "subagent/spec_ask.h"
+#include "subagent/spec.h"
 
 void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t cost_microusd)
 {
@@ -48,7 +52,7 @@ static int minutes(int64_t ms)
 	return (int)MAX((ms + 59999) / 60000, 1);
 }
 
-void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *out)
+static void quote_one(const struct quotes *q, const struct run_spec *s, struct quote *out)
 {
 	const struct agent_price *p = &s->agent.price;
 	const struct quote_history *h = NULL;
@@ -75,6 +79,61 @@ void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *
 		out->cost_microusd = 0;
 }
 
+static int lower_minutes(int minutes, int64_t time_ms)
+{
+	int64_t most = (time_ms + 59999) / 60000;
+
+	return time_ms > 0 && minutes > most ? (int)most : minutes;
+}
+
+void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned n,
+		struct quote *out)
+{
+	const struct spec_group *g = &specs[0]->group;
+
+	quote_one(q, specs[0], out);
+	for (unsigned i = 1; i < n; i++) {
+		struct quote one;
+
+		quote_one(q, specs[i], &one);
+		out->minutes_min = g->chain ? out->minutes_min + one.minutes_min
+					    : MAX(out->minutes_min, one.minutes_min);
+		out->minutes_max = g->chain ? out->minutes_max + one.minutes_max
+					    : MAX(out->minutes_max, one.minutes_max);
+		out->tokens += one.tokens;
+		out->cost_microusd = one.cost_microusd < 0 || out->cost_microusd < 0
+					     ? -1
+					     : out->cost_microusd + one.cost_microusd;
+	}
+	if (!g->id[0])
+		return;
+	if (g->cost_microusd >= 0 && out->cost_microusd > g->cost_microusd)
+		out->cost_microusd = g->cost_microusd;
+	out->minutes_min = lower_minutes(out->minutes_min, g->time_ms);
+	out->minutes_max = lower_minutes(out->minutes_max, g->time_ms);
+}
+
+/* ---- for programs */
+
+/* Does a run before the i-th have it? */
+static bool tool_before(struct run_spec *const *specs, unsigned i, const struct tool *t)
+{
+	while (i-- > 0)
+		for (unsigned k = 0; k < specs[i]->agent.ntools; k++)
+			if (specs[i]->tools[k] == t)
+				return true;
+	return false;
+}
+
+static bool grant_before(struct run_spec *const *specs, unsigned i, const char *grant)
+{
+	while (i-- > 0)
+		for (size_t k = 0; k < specs[i]->ngrants; k++)
+			if (strcmp(specs[i]->grants[k], grant) == 0)
+				return true;
+	return false;
+}
+
 /* Models that are asked where the first stays overloaded; nothing when there is none. */
 static void write_fallback(struct jw *w, const struct run_spec *s)
 {
@@ -90,43 +149,99 @@ static void write_fallback(struct jw *w, const struct run_spec *s)
 	jw_end(w);
 }
 
-int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *s,
-		 const char *rationale)
+static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
+			unsigned n, bool group)
+{
+	const char *model = specs[0]->model->id;
+	bool private = false, untrusted = false, out = false;
+	struct quote all;
+
+	quote_make(q, specs, n, &all);
+	jw_object(w, NULL);
+	jw_array(w, "minutes");
+	jw_int(w, NULL, all.minutes_min);
+	jw_int(w, NULL, all.minutes_max);
+	jw_end(w);
+	spec_write_cost(w, all.cost_microusd);
+	jw_int(w, "tokens", all.tokens);
+	jw_array(w, "tools");
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+
+		for (unsigned k = 0; k < s->agent.ntools; k++)
+			if (!tool_before(specs, i, s->tools[k]))
+				jw_str(w, NULL, s->tools[k]->name);
+		private = private || s->rights_private;
+		untrusted = untrusted || s->rights_untrusted;
+		out = out || s->rights_out;
+		if (strcmp(s->model->id, model) != 0)
+			model = "several";
+	}
+	jw_end(w);
+	jw_str(w, "model", model);
+	if (!group)
+		write_fallback(w, specs[0]);
+	jw_str(w, "role", group ? "group" : specs[0]->role->name);
+	jw_object(w, "rights");
+	jw_bool(w, "private", private);
+	jw_bool(w, "untrusted", untrusted);
+	jw_bool(w, "out", out);
+	jw_end(w);
+	jw_array(w, "grants");
+	for (unsigned i = 0; i < n; i++)
+		for (size_t k = 0; k < specs[i]->ngrants; k++)
+			if (!grant_before(specs, i, specs[i]->grants[k]))
+				jw_str(w, NULL, specs[i]->grants[k]);
+	jw_end(w);
+	if (!group)
+		spec_ask_write(w, specs[0]);
+	jw_str(w, "rationale",
+	       !group                  ? specs[0]->role->summary
+	       : specs[0]->group.chain ? "one after another"
+				       : "side by side");
+	if (group) {
+		jw_array(w, "members");
+		for (unsigned i = 0; i < n; i++)
+			write_quote(w, q, specs + i, 1, false);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n)
 {
 	struct jw w;
 
 	jw_init(&w, out);
+	write_quote(&w, q, specs, n, specs[0]->group.id[0] != 0);
+	return buf_check(out);
+}
+
+int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	const struct spec_group *g = &specs[0]->group;
+	struct jw w;
+
+	if (!g->id[0])
+		return buf_add(out, specs[0]->config, specs[0]->config_len);
+	jw_init(&w, out);
 	jw_object(&w, NULL);
-	jw_array(&w, "minutes");
-	jw_int(&w, NULL, q->minutes_min);
-	jw_int(&w, NULL, q->minutes_max);
+	jw_object(&w, "group");
+	jw_str(&w, "id", g->id);
+	spec_write_cost(&w, g->cost_microusd);
+	jw_fixed(&w, "seconds", g->time_ms, 3);
+	jw_bool(&w, "share", g->share);
+	jw_bool(&w, "chain", g->chain);
 	jw_end(&w);
-	if (q->cost_microusd < 0)
-		jw_null(&w, "costCents");
-	else
-		jw_fixed(&w, "costCents", q->cost_microusd, 4);
-	jw_int(&w, "tokens", q->tokens);
-	jw_array(&w, "tools");
-	for (unsigned i = 0; i < s->agent.ntools; i++)
-		jw_str(&w, NULL, s->tools[i]->name);
+	jw_array(&w, "members");
+	for (unsigned i = 0; i < n; i++)
+		jw_raw(&w, NULL, specs[i]->config, specs[i]->config_len);
 	jw_end(&w);
-	jw_str(&w, "model", s->model->id);
-	write_fallback(&w, s);
-	jw_str(&w, "role", s->role->name);
-	jw_object(&w, "rights");
-	jw_bool(&w, "private", s->rights_private);
-	jw_bool(&w, "untrusted", s->rights_untrusted);
-	jw_bool(&w, "out", s->rights_out);
-	jw_end(&w);
-	jw_array(&w, "grants");
-	for (size_t i = 0; i < s->ngrants; i++)
-		jw_str(&w, NULL, s->grants[i]);
-	jw_end(&w);
-	spec_ask_write(&w, s);
-	jw_str(&w, "rationale", rationale);
 	jw_end(&w);
 	return buf_check(out);
 }
+
+/* ---- for a person */
 
 /* "to find main", but "to answer: Where is main?": what does not begin with a
  * verb would make no sentence. */
@@ -144,7 +259,7 @@ static bool is_question(const char *task)
 }
 
 /* The task as part of a sentence: one line, not too long, safe to show. */
-void quote_task(struct buf *out, const char *task)
+static void quote_task(struct buf *out, const char *task)
 {
 	size_t len, cut;
 	struct buf line;
@@ -169,42 +284,66 @@ void quote_task(struct buf *out, const char *task)
 	buf_fini(&line);
 }
 
-void quote_minutes(struct buf *out, const struct quote *q)
+static void alone_text(struct buf *out, const struct run_spec *s)
 {
-	if (q->minutes_min == q->minutes_max)
-		buf_addf(out, "~%d minute%s\n", q->minutes_max, q->minutes_max == 1 ? "" : "s");
-	else
-		buf_addf(out, "~%d-%d minutes\n", q->minutes_min, q->minutes_max);
-}
-
-int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s)
-{
-	bool offline = strncmp(s->model->id, "offline", 7) == 0;
 	uint16_t at = 0;
 	struct model m;
 
-	buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
-	quote_task(out, s->task);
-	buf_adds(out, " Estimated:\n• Time: ");
-	quote_minutes(out, q);
-	if (q->cost_microusd < 0)
-		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
-			 (long long)s->agent.limits.tokens);
-	else
-		buf_addf(out, "• Cost: up to $%lld.%02lld%s\n",
-			 (long long)(q->cost_microusd / 1000000),
-			 (long long)(q->cost_microusd / 10000 % 100),
-			 offline ? " (offline model, no key and no network)" : "");
-	buf_adds(out, "• Tools: ");
-	for (unsigned i = 0; i < s->agent.ntools; i++)
-		buf_addf(out, "%s%s", i ? ", " : "", s->tools[i]->name);
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
-	if (spec_next_model(s, &at, &m)) {
-		buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model->id, m.id);
-		while (spec_next_model(s, &at, &m))
-			buf_addf(out, ", %s", m.id);
+	if (!spec_next_model(s, &at, &m))
+		return;
+	buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model->id, m.id);
+	while (spec_next_model(s, &at, &m))
+		buf_addf(out, ", %s", m.id);
+}
+
+int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n)
+{
+	const struct run_spec *s = specs[0];
+	bool group = s->group.id[0] != 0, first = true;
+	struct quote all;
+
+	quote_make(q, specs, n, &all);
+	if (group)
+		buf_addf(out, "I'll spawn %u subagents %s:\n", n,
+			 s->group.chain ? "one after another, each with what the one before found"
+					: "side by side");
+	else
+		buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
+	for (unsigned i = 0; i < n; i++) {
+		if (group)
+			buf_addf(out, "%u. %s to ", i + 1, specs[i]->role->display);
+		quote_task(out, specs[i]->task);
+		buf_adds(out, group ? "\n" : " ");
 	}
+	buf_adds(out, group ? "Estimated, together:\n• Time: " : "Estimated:\n• Time: ");
+	if (all.minutes_min == all.minutes_max)
+		buf_addf(out, "~%d minute%s\n", all.minutes_max, all.minutes_max == 1 ? "" : "s");
+	else
+		buf_addf(out, "~%d-%d minutes\n", all.minutes_min, all.minutes_max);
+	if (all.cost_microusd >= 0)
+		buf_addf(out, "• Cost: up to $%lld.%02lld%s\n",
+			 (long long)(all.cost_microusd / 1000000),
+			 (long long)(all.cost_microusd / 10000 % 100),
+			 !group && strncmp(s->model->id, "offline", 7) == 0
+				 ? " (offline model, no key and no network)"
+				 : "");
+	else if (group)
+		buf_adds(out, "• Cost: unknown, held by their tokens\n");
+	else
+		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
+			 (long long)s->agent.limits.tokens);
+	buf_adds(out, "• Tools: ");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < specs[i]->agent.ntools; k++) {
+			if (tool_before(specs, i, specs[i]->tools[k]))
+				continue;
+			buf_addf(out, "%s%s", first ? "" : ", ", specs[i]->tools[k]->name);
+			first = false;
+		}
+	if (!group)
+		alone_text(out, s);
 	buf_adds(out, "\nProceed? [Yes/No]");
 	return buf_check(out);
 }

@@ -35,14 +35,15 @@ struct quote {
 	int64_t tokens;
 };
 
-void quote_make(const struct quotes *q, const struct run_spec *s, struct quote *out);
-/* The object of DESIGN section 8 "Quote". */
-int quote_encode(struct buf *out, const struct quote *q, const struct run_spec *s,
-		 const char *rationale);
-/* A task as the end of the sentence "a subagent to …". */
-void quote_task(struct buf *out, const char *task);
-void quote_minutes(struct buf *out, const struct quote *q); /* "~5-10 minutes", a line */
+/* Of the runs of a proposal: n of one group (its limits stand in each spec), or one alone. */
+void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned n,
+		struct quote *out);
+/* The object of DESIGN section 8 "Quote"; a group's has "members". */
+int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
+		 unsigned n);
 /* What a person is asked. */
-int quote_text(struct buf *out, const struct quote *q, const struct run_spec *s);
+int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n);
+/* What is confirmed: the config of the one, or {"group":{…},"members":[…]}. */
+int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n);
 
 #endif

@@ -1,6 +1,11 @@
-/* Resolving a spawn: role, model, tools, rights and limits, each either given
- * or taken from role, preset and settings in that order. Everything wrong is
- * found here, before a person is asked and before anything is written. */
+/* A spec as data: its canonical JSON and the way back, what amendment lines
+ * change, and the first lines of messages.jsonl. spec_build.c makes one out of a
+ * request. What follows in a chain is a JSON text inside a string, so that it
+ * comes back byte for byte and the hash stays what was confirmed.
+ *
+ * What a run that waits for long shall not hold for itself: runs of one model have
+ * one copy of what is known of it, and a run that has begun knows its config by its
+ * hash. What can fail: memory, and stored data that names what is not there. */
 #include "subagent/spec.h"
 
 #include <stdlib.h>
@@ -8,26 +13,28 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
-#include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model_share.h"
 #include "subagent/resume.h"
-#include "subagent/spec_ask.h"
-#include "subagent/spec_model.h"
 
-static const struct preset {
-	const char *name;
-	int64_t cost_cents, tokens;
-} presets[] = {
-	{"quick", 10, 10000},
-	{"standard", 50, 50000},
-	{"deep", 200, 200000},
-};
+/* ---- life */
 
-static const char *const known_grants[] = {"rw", "fetch_any"};
+struct run_spec *spec_new(void)
+{
+	struct run_spec *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	arena_init(&r->mem, 16u << 20);
+	r->mem.chunk = 256; /* it is kept as long as the run waits */
+	r->operating = prompt_operating_text();
+	r->group.id = "";
+	r->resumed_from = "";
+	return r;
+}
 
 void spec_free(struct run_spec *s)
 {
@@ -41,12 +48,43 @@ void spec_free(struct run_spec *s)
 	free(s);
 }
 
-static const char *keep(struct run_spec *s, const char *text)
+void spec_forget_config(struct run_spec *s)
+{
+	free(s->config);
+	s->config = NULL;
+	s->config_len = 0;
+}
+
+int spec_set_model(struct run_spec *s, const struct model *m, struct ava_error *err)
+{
+	struct model *own;
+
+	if (!s->shared) {
+		s->model = s->shared = model_share(m);
+		return s->model ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	own = arena_get(&s->mem, sizeof(*own));
+	if (!own)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	*own = *m;
+	s->model = own;
+	return 0;
+}
+
+void spec_take_facts(struct run_spec *r)
+{
+	r->agent.price = r->model->price;
+	r->agent.max_output = r->model->max_output;
+	r->agent.can_force = r->model->dialect->can_force;
+	r->agent.window = r->model->dialect->answer ? 0 : r->model->context;
+}
+
+const char *spec_keep(struct run_spec *s, const char *text)
 {
 	return text && *text ? arena_copy(&s->mem, text, strlen(text)) : "";
 }
 
-static int room_for_tools(struct run_spec *s, size_t n, struct ava_error *err)
+int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err)
 {
 	s->tools = arena_get(&s->mem, (n + 1) * sizeof(*s->tools));
 	s->agent.tools = s->tools;
@@ -60,7 +98,7 @@ static const char *keep_clean(struct run_spec *s, const struct redact *redact, c
 	struct buf clean;
 
 	if (!redact || !text)
-		return keep(s, text);
+		return spec_keep(s, text);
 	buf_init(&clean, 4u << 20);
 	if (redact_text(redact, &clean, text, strlen(text)) >= 0)
 		copy = arena_copy(&s->mem, clean.data ? clean.data : "", clean.len);
@@ -68,157 +106,28 @@ static const char *keep_clean(struct run_spec *s, const struct redact *redact, c
 	return copy;
 }
 
-/* ---- limits */
-
-static const struct preset *find_preset(const char *name, struct ava_error *err)
+int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
+		      struct ava_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(presets); i++)
-		if (strcmp(presets[i].name, name) == 0)
-			return &presets[i];
-	err_set(err, AVA_EINVAL, "unknown preset %s: there are quick, standard and deep", name);
-	return NULL;
-}
-
-/* `given` when it was, else `fallback`; must be at least `least`. */
-static int take_limit(int64_t given, int64_t fallback, int64_t least, const char *what,
-		      int64_t *out, struct ava_error *err)
-{
-	*out = given == AVA_DEFAULT ? fallback : given;
-	if (*out < least)
-		return err_set(err, AVA_EINVAL, "%s must be %s", what,
-			       least == 0 ? "0 (free models only) or more" : "above 0");
-	return 0;
-}
-
-static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
-		       struct ava_error *err)
-{
-	const struct preset *p = NULL;
-	struct agent_limits *l = &r->agent.limits;
-	int64_t cost = r->role->cost_cents, tokens = set->limits_tokens, iterations;
-	int rv;
-
-	r->expected_tokens = MIN(tokens, 50000);
-	if (s->preset && *s->preset) {
-		p = find_preset(s->preset, err);
-		if (!p)
-			return AVA_EINVAL;
-		cost = p->cost_cents;
-		/* Billed over all calls: an 8-step run bills its context 8 times. */
-		tokens = p->tokens * 10;
-		r->expected_tokens = p->tokens;
-	}
-	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms,
-			err);
-	if (rv == 0)
-		rv = take_limit(s->max_cost_microusd, cost * 10000, 0, "the cost limit",
-				&l->cost_microusd, err);
-	if (rv == 0)
-		rv = take_limit(s->max_tokens, tokens, 1, "the token limit", &l->tokens, err);
-	if (rv == 0)
-		rv = take_limit(s->max_iterations, set->limits_iterations, 1, "the iteration limit",
-				&iterations, err);
-	if (rv != 0)
-		return rv;
-	if (iterations > 100000 || l->time_ms > 7 * 86400000LL)
-		return err_set(err, AVA_EINVAL,
-			       "limits are at most 100000 iterations and 7 days (604800 seconds)");
-	l->iterations = (int32_t)iterations;
-	r->expected_tokens = MIN(r->expected_tokens, l->tokens);
-	return 0;
-}
-
-static bool price_known(const struct agent_price *p)
-{
-	return p->input >= 0 && p->output >= 0;
-}
-
-static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_error *err)
-{
-	const struct agent_price *p = &r->agent.price;
-
-	if (!price_known(p) && explicit_cap)
-		return err_set(err, AVA_EINVAL,
-			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
-			       "the cost "
-			       "limit out (tokens hold it) or use another model",
-			       r->model->id);
-	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
-		return err_set(err, AVA_EINVAL,
-			       "a cost limit of 0 allows free models only, and %s is not free",
-			       r->model->id);
-	return 0;
-}
-
-/* ---- tools, grants and rights */
-
-static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
-{
-	const struct tool *have[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), kept = 0;
-
-	if (room_for_tools(r, n, err) != 0)
-		return AVA_ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
-		bool wanted = !s->tools || (have[i]->flags & TOOL_ENDS);
-
-		for (size_t k = 0; !wanted && k < s->ntools; k++)
-			wanted = strcmp(s->tools[k], have[i]->name) == 0;
-		if (wanted)
-			r->tools[kept++] = have[i];
-	}
-	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
-	 * is not there must not vanish without a word. */
-	for (size_t k = 0; s->tools && k < s->ntools; k++) {
-		bool found = false;
-
-		for (unsigned i = 0; i < n; i++)
-			found = found || strcmp(s->tools[k], have[i]->name) == 0;
-		if (!found)
-			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
-				       r->role->name, s->tools[k]);
-	}
-	r->agent.ntools = kept;
-	return 0;
-}
-
-static int take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
-{
-	if (s->ngrants > 16)
-		return err_set(err, AVA_EINVAL, "too many grants, 16 at the most");
-	r->grants = arena_get(&r->mem, (s->ngrants + 1) * sizeof(*r->grants));
-	if (!r->grants)
+	r->task = keep_clean(r, redact, s->task);
+	r->context = keep_clean(r, redact, s->context);
+	r->cwd = spec_keep(r, s->cwd);
+	r->session_id = spec_keep(r, s->session_id);
+	r->request_id = spec_keep(r, s->request_id);
+	r->user_id = spec_keep(r, s->user_id);
+	r->origin = spec_keep(r, s->origin);
+	r->preset = spec_keep(r, s->preset);
+	r->resumed_from = spec_keep(r, s->resume);
+	r->resumed_call = s->resume_call;
+	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
+	    !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	for (size_t i = 0; i < s->ngrants; i++) {
-		bool known = false;
-
-		for (size_t k = 0; k < ARRAY_LEN(known_grants); k++)
-			known = known || strcmp(known_grants[k], s->grants[i]) == 0;
-		if (!known)
-			return err_set(err, AVA_EINVAL,
-				       "unknown grant %s: there are rw and fetch_any",
-				       s->grants[i]);
-		r->grants[r->ngrants++] = keep(r, s->grants[i]);
-	}
 	return 0;
-}
-
-static void set_rights(struct run_spec *r)
-{
-	for (unsigned i = 0; i < r->agent.ntools; i++) {
-		const char *name = r->tools[i]->name;
-
-		if (r->tools[i]->flags & TOOL_FILES)
-			r->rights_private = true;
-		if (strncmp(name, "web_", 4) == 0 || strncmp(name, "http_", 5) == 0 ||
-		    strcmp(name, "read_webpages") == 0)
-			r->rights_untrusted = r->rights_out = true;
-	}
 }
 
 /* ---- the schema of the output */
 
-static int take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err)
+int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err)
 {
 	struct buf text;
 	int rv;
@@ -236,6 +145,58 @@ static int take_schema(struct run_spec *r, const json_t *schema, struct ava_erro
 	return r->agent.output_schema && r->output_schema
 		       ? 0
 		       : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+/* ---- ask_before: tools whose calls wait for a person's yes */
+
+bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (tools[i] == t)
+			return true;
+	return false;
+}
+
+int spec_ask_add(struct run_spec *r, const char *name, struct ava_error *err)
+{
+	const struct tool *t = tool_find(name);
+
+	if (!t)
+		return err_set(err, AVA_EINVAL, "ask_before: there is no tool %.60s", name);
+	if (t->flags & (TOOL_ENDS | TOOL_ASKS))
+		return err_set(err, AVA_EINVAL, "ask_before: %s needs no yes", name);
+	if (!spec_has_tool(r->tools, r->agent.ntools, t) ||
+	    spec_has_tool(r->ask_before, r->agent.nask_before, t))
+		return 0;
+	if (!r->ask_before)
+		r->ask_before = arena_get(&r->mem, r->agent.ntools * sizeof(*r->ask_before));
+	if (!r->ask_before)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->ask_before[r->agent.nask_before++] = t;
+	return 0;
+}
+
+/* ---- its group */
+
+int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err)
+{
+	const struct agent_price *p = &r->agent.price;
+
+	r->group = (struct spec_group){.id = "", .cost_microusd = -1};
+	if (!g || !g->id || !g->id[0])
+		return 0;
+	if (g->cost_microusd >= 0 && (p->input < 0 || p->output < 0))
+		return err_set(err, AVA_EINVAL,
+			       "the price of %.100s is unknown, so the cost limit of a group "
+			       "cannot be kept: leave it out or use another model",
+			       r->model->id);
+	r->group = *g;
+	r->group.id = arena_copy(&r->mem, g->id, strlen(g->id));
+	r->group.then = g->then ? arena_copy(&r->mem, g->then, strlen(g->then)) : NULL;
+	if (r->group.id && (r->group.then || !g->then))
+		return 0;
+	r->group.id = "";
+	return err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 /* ---- canonical JSON */
@@ -259,6 +220,41 @@ static void write_price(struct jw *w, const struct agent_price *p)
 		else
 			jw_int(w, parts[i].key, parts[i].v);
 	}
+	jw_end(w);
+}
+
+void spec_write_cost(struct jw *w, int64_t microusd)
+{
+	if (microusd < 0)
+		jw_null(w, "costCents");
+	else
+		jw_fixed(w, "costCents", microusd, 4);
+}
+
+void spec_ask_write(struct jw *w, const struct run_spec *r)
+{
+	if (r->agent.nask_before == 0)
+		return;
+	jw_array(w, "askBefore");
+	for (unsigned i = 0; i < r->agent.nask_before; i++)
+		jw_str(w, NULL, r->ask_before[i]->name);
+	jw_end(w);
+}
+
+static void spec_group_write(struct jw *w, const struct spec_group *g)
+{
+	if (!g->id[0])
+		return;
+	jw_object(w, "group");
+	jw_str(w, "id", g->id);
+	spec_write_cost(w, g->cost_microusd);
+	jw_fixed(w, "seconds", g->time_ms, 3);
+	jw_int(w, "index", g->index);
+	jw_int(w, "size", g->size);
+	jw_bool(w, "share", g->share);
+	jw_bool(w, "chain", g->chain);
+	if (g->then)
+		jw_str(w, "then", g->then);
 	jw_end(w);
 }
 
@@ -309,7 +305,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 		jw_int(w, "resumedCall", r->resumed_call);
 }
 
-static int seal_config(struct run_spec *r, struct ava_error *err)
+int spec_seal(struct run_spec *r, struct ava_error *err)
 {
 	struct buf b;
 	struct jw w;
@@ -327,174 +323,38 @@ static int seal_config(struct run_spec *r, struct ava_error *err)
 	return 0;
 }
 
-/* ---- building */
+/* ---- back from JSON */
 
-static struct run_spec *spec_new(void)
+static int spec_ask_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
 {
-	struct run_spec *r = calloc(1, sizeof(*r));
+	const json_t *v;
+	size_t i;
+	int rv = 0;
 
-	if (!r)
-		return NULL;
-	arena_init(&r->mem, 16u << 20);
-	r->mem.chunk = 256; /* it is kept as long as the run waits */
-	r->operating = prompt_operating_text();
-	r->group.id = "";
-	r->resumed_from = "";
-	return r;
-}
-
-static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
-{
-	bool files = s->cwd && *s->cwd;
-
-	if (s->role && *s->role) {
-		r->role = role_find(s->role);
-		if (!r->role)
-			return err_set(err, AVA_EINVAL,
-				       "unknown role %.60s: there are web_crawler, code_reviewer, "
-				       "data_extractor and researcher",
-				       s->role);
-		return role_usable(r->role, files, err);
-	}
-	r->role = role_find(classify_role(s->task, strlen(s->task)));
-	if (!r->role || role_usable(r->role, files, NULL) != 0)
-		r->role = role_find("researcher");
-	return 0;
-}
-
-static int take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
-			struct ava_error *err)
-{
-	r->task = keep_clean(r, redact, s->task);
-	r->context = keep_clean(r, redact, s->context);
-	r->cwd = keep(r, s->cwd);
-	r->session_id = keep(r, s->session_id);
-	r->request_id = keep(r, s->request_id);
-	r->user_id = keep(r, s->user_id);
-	r->origin = keep(r, s->origin);
-	r->preset = keep(r, s->preset);
-	r->resumed_from = keep(r, s->resume);
-	r->resumed_call = s->resume_call;
-	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
-	    !r->origin || !r->preset || !r->resumed_from)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	return 0;
-}
-
-static void facts_from_model(struct run_spec *r)
-{
-	r->agent.price = r->model->price;
-	r->agent.max_output = r->model->max_output;
-	r->agent.can_force = r->model->dialect->can_force;
-	r->agent.window = r->model->dialect->answer ? 0 : r->model->context;
-}
-
-int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
-	       const char *model, const struct redact *redact, struct ava_error *err)
-{
-	struct run_spec *r = NULL;
-	struct model m;
-	int rv = spec_check(s, redact, err);
-
-	if (rv != 0)
-		return rv;
-	r = spec_new();
-	if (!r)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	rv = take_role(r, s, err);
-	if (rv == 0)
-		rv = take_strings(r, s, redact, err);
-	if (rv != 0)
-		goto fail;
-	if (!model)
-		model = s->model && *s->model ? s->model : r->role->model;
-	else if (s->model && *s->model)
-		model = s->model;
-	rv = model_resolve(model, &m, NULL, err);
-	if (rv == 0)
-		rv = spec_set_model(r, &m, err);
-	if (rv == 0)
-		rv = take_limits(r, s, set, err);
-	if (rv == 0)
-		rv = take_schema(r, s->output_schema, err);
-	if (rv == 0)
-		rv = take_grants(r, s, err);
-	if (rv == 0)
-		rv = pick_tools(r, s, err);
-	if (rv == 0)
-		rv = spec_ask_take(r, s, err);
-	if (rv != 0)
-		goto fail;
-	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
-	facts_from_model(r);
-	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
-	if (rv == 0)
-		rv = spec_group_take(r, s->group, err);
-	r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
-	if (rv != 0)
-		goto fail;
-	set_rights(r);
-	rv = seal_config(r, err);
-	if (rv != 0)
-		goto fail;
-	*out = r;
-	return 0;
-
-fail:
-	spec_free(r);
+	json_array_foreach(json_object_get(config, "askBefore"), i,
+			   v) if (rv == 0 && json_is_string(v)) rv =
+		spec_ask_add(r, json_string_value(v), err);
+	r->agent.ask_before = r->ask_before;
 	return rv;
 }
 
-/* At three bytes a token, which is more than any service counts. */
-static bool fits_window(const char *text, const struct model *m)
+static int spec_group_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
 {
-	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
-}
-
-int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
-{
-	struct op_spawn s = {
-		.task = "",
-		.cwd = t->cwd,
-		.session_id = t->session_id,
-		.user_id = t->user_id,
-		.origin = "ava",
+	const json_t *o = json_object_get(config, "group");
+	struct spec_group g = {
+		.id = json_get_str(o, "id"),
+		.cost_microusd = json_get_fixed(o, "costCents", 4, -1),
+		.time_ms = json_get_fixed(o, "seconds", 3, 0),
+		.index = (int)json_get_int(o, "index", 1),
+		.size = (int)json_get_int(o, "size", 1),
+		.share = json_get_bool(o, "share", false),
+		.chain = json_get_bool(o, "chain", false),
+		.then = json_get_str(o, "then"),
 	};
-	struct run_spec *r = spec_new();
-	struct model m;
-	int rv;
 
-	if (!r)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	r->role = t->role;
-	rv = take_strings(r, &s, NULL, err);
-	if (rv == 0)
-		rv = t->restored
-			     ? model_restore(t->model, &m, err)
-			     : model_resolve(t->model ? t->model : t->role->model, &m, NULL, err);
-	if (rv == 0)
-		rv = spec_set_model(r, &m, err);
-	if (rv != 0)
-		goto fail;
-	r->system = keep(r, t->system);
-	r->operating = fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
-	rv = room_for_tools(r, t->ntools, err);
-	if (rv != 0)
-		goto fail;
-	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
-	r->agent.ntools = t->ntools;
-	facts_from_model(r);
-	r->agent.can_force = false;
-	set_rights(r);
-	rv = r->system ? seal_config(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv != 0)
-		goto fail;
-	*out = r;
-	return 0;
-
-fail:
-	spec_free(r);
-	return rv;
+	if (g.size < 1 || g.size > SPEC_GROUP_MAX || g.index < 1 || g.index > g.size)
+		return err_set(err, AVA_ECORRUPT, "the stored configuration's group is damaged");
+	return spec_group_take(r, &g, err);
 }
 
 static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
@@ -502,7 +362,7 @@ static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_
 	const json_t *list = json_object_get(config, "tools"), *v;
 	size_t i;
 
-	if (room_for_tools(r, MIN(json_array_size(list), ROLE_MAX_TOOLS), err) != 0)
+	if (spec_room_for_tools(r, MIN(json_array_size(list), ROLE_MAX_TOOLS), err) != 0)
 		return AVA_ENOMEM;
 	json_array_foreach(list, i, v)
 	{
@@ -525,7 +385,7 @@ static int grants_from_json(struct run_spec *r, const json_t *config, struct ava
 	if (!r->grants)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	json_array_foreach(list, i, v) if (json_is_string(v)) r->grants[r->ngrants++] =
-		keep(r, json_string_value(v));
+		spec_keep(r, json_string_value(v));
 	return 0;
 }
 
@@ -585,7 +445,7 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	if (id)
-		facts_from_model(r);
+		spec_take_facts(r);
 	rv = facts_from_json(r, o, err);
 	if (limits) /* raised by a person (over_limit.c) */
 		r->agent.limits = (struct agent_limits){
@@ -625,7 +485,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 			     "the stored configuration lacks its role, task or model");
 		goto fail;
 	}
-	rv = take_strings(r, &s, NULL, err); /* cleaned when it was built */
+	rv = spec_take_strings(r, &s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
 		rv = model_restore(model, &m, err);
 	if (rv == 0)
@@ -637,16 +497,16 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 	if (rv == 0)
 		rv = spec_ask_from_json(r, config, err);
 	if (rv == 0)
-		rv = take_schema(r, json_object_get(config, "outputSchema"), err);
+		rv = spec_take_schema(r, json_object_get(config, "outputSchema"), err);
 	if (rv != 0)
 		goto fail;
 	limits_from_json(r, config);
-	facts_from_model(r);
+	spec_take_facts(r);
 	rv = facts_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_group_from_json(r, config, err);
 	if (rv == 0)
-		rv = seal_config(r, err);
+		rv = spec_seal(r, err);
 	if (rv != 0)
 		goto fail;
 	*out = r;
@@ -781,6 +641,6 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 		r->model = before;
 		return rv;
 	}
-	facts_from_model(r);
+	spec_take_facts(r);
 	return 0;
 }

@@ -16,12 +16,26 @@
 #include "base/hash.h"
 #include "provider/dialect.h"
 #include "subagent/role.h"
-#include "subagent/spec_group.h"
 
+struct jw;
 struct redact;
 struct resumed;
 struct settings;
 struct ava_error;
+
+/* Which group a run belongs to. It is confirmed with the rest and stands in the first
+ * line of messages.jsonl, so that a group can be taken up from any run of it. */
+#define SPEC_GROUP_MAX 100 /* runs of a group */
+
+struct spec_group {
+	const char *id;        /* "G-7f3a2b"; "" (or NULL in a request): none */
+	int64_t cost_microusd; /* of all of them; -1: only each one's own limit holds */
+	int64_t time_ms;       /* from the start of the first; 0: likewise */
+	int index, size;       /* 1 to `size` */
+	bool share;            /* may read what the others have found */
+	bool chain;            /* one after another */
+	const char *then;      /* chain: configs of those that follow, a JSON array; or NULL */
+};
 
 /* What a person or program asks for. NULL / AVA_DEFAULT = the role's or the
  * setting's. Borrowed during the call. */
@@ -84,8 +98,6 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
 void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
-/* The request alone, as spec_build checks it first. */
-int spec_check(const struct op_spawn *s, const struct redact *redact, struct ava_error *err);
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
 	const struct role *role;
@@ -116,5 +128,32 @@ bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
 /* From now on another model of the same dialect; the amendment line (with \n) that
  * says so is appended. On error nothing changed. */
 int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
+
+/* *m from now on. The first one is shared with other runs; one that takes its place
+ * stands in the spec's own memory, and what pointed at the one before still may:
+ * calls that are under way. AVA_ENOMEM: nothing changed. */
+int spec_set_model(struct run_spec *s, const struct model *m, struct ava_error *err);
+/* Nothing that was quoted as asked about starts unasked. */
+bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *changed);
+/* "askBefore", when there is any; "costCents", null below 0. */
+void spec_ask_write(struct jw *w, const struct run_spec *r);
+void spec_write_cost(struct jw *w, int64_t microusd);
+
+/* ---- what building (spec_build.c) and reading back (spec.c) share */
+struct run_spec *spec_new(void);
+const char *spec_keep(struct run_spec *s, const char *text); /* a copy; "" for none */
+int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
+		      struct ava_error *err);
+int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
+void spec_take_facts(struct run_spec *r); /* of its model */
+int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
+bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
+/* A name that no tool has is an error (a misspelt one would let calls pass); a tool
+ * that this run does not have can never be called. AVA_EINVAL. */
+int spec_ask_add(struct run_spec *r, const char *name, struct ava_error *err);
+/* Copy it into the spec. `g` NULL: none. AVA_EINVAL: the group has a cost limit, and
+ * nobody knows the model's price. */
+int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
+int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
 
 #endif

@@ -342,6 +342,35 @@ static void test_too_late(void **state)
 	assert_int_equal(nruns(), 0);
 }
 
+/* Made while the clock was a year ahead: it waits no longer than one that is made now. */
+static void test_clock_was_ahead(void **state)
+{
+	char p[64], today[16], name[600], *text, *at, year[8];
+	const struct proposal *have;
+	size_t len;
+
+	propose(p);
+	rig_stop();
+	clock_local_date(clock_wall_ms(), today);
+	snprintf(name, sizeof(name), "%s/logs/ava/%s.jsonl", rig.root, today);
+	text = unit_read(name, &len);
+	at = strstr(text, "\"eventType\":\"SpawnProposed\"");
+	assert_non_null(at);
+	while (at > text && at[-1] != '\n')
+		at--;
+	at += strlen("{\"timestamp\":\"");
+	snprintf(year, sizeof(year), "%04d", (atoi(at) + 1) % 10000);
+	memcpy(at, year, 4);
+	unit_write(name, text, len);
+	free(text);
+	rig_start();
+	have = strmap_get(&rig.core->proposals, p);
+	assert_non_null(have);
+	assert_true(have->created_ms <= clock_wall_ms());
+	assert_true(have->expires_ms <= clock_wall_ms() + rig.settings.proposal_expiry_s * 1000);
+	json_decref(answer(p, "yes"));
+}
+
 /* ---- keys instead of words */
 
 static void test_set(void **state)
@@ -540,6 +569,7 @@ int main(void)
 		T(test_thinking),
 		T(test_not_understood_or_impossible),
 		T(test_too_late),
+		T(test_clock_was_ahead),
 		T(test_set),
 		T(test_two_answers_at_once),
 		T(test_policy),

@@ -14,7 +14,7 @@
 #include "provider/provider.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
-#include "subagent/spec_ask.h"
+#include "subagent/spec.h"
 
 static struct settings settings;
 
@@ -341,12 +341,12 @@ static void test_quote_from_limits(void **state)
 	struct quote out;
 	struct buf b;
 
-	quote_make(&q, r, &out);
+	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_min, 3);
 	assert_int_equal(out.minutes_max, 5);
 	assert_int_equal(out.cost_microusd, 0);
 	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &out, r), 0);
+	assert_int_equal(quote_text(&b, &q, &r, 1), 0);
 	assert_string_equal(b.data,
 			    "I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
 			    "• Time: ~3-5 minutes\n"
@@ -381,9 +381,9 @@ static void test_quote_reads_as_a_sentence(void **state)
 
 		s.task = rows[i].task;
 		r = build(&s);
-		quote_make(&q, r, &out);
+		quote_make(&q, &r, 1, &out);
 		buf_init(&b, 65536);
-		assert_int_equal(quote_text(&b, &out, r), 0);
+		assert_int_equal(quote_text(&b, &q, &r, 1), 0);
 		b.data[strlen(rows[i].begins)] = 0;
 		assert_string_equal(b.data, rows[i].begins);
 		buf_fini(&b);
@@ -445,9 +445,9 @@ static void test_quote_names_the_fallback(void **state)
 	assert_int_equal(provider_configure(NULL), 0);
 	for (int set = 0; set < 2; set++) {
 		buf_init(&text, 1u << 16);
-		quote_make(&q, r, &quote);
-		assert_int_equal(quote_text(&text, &quote, r), 0);
-		assert_int_equal(quote_encode(&text, &quote, r, ""), 0);
+		quote_make(&q, &r, 1, &quote);
+		assert_int_equal(quote_text(&text, &q, &r, 1), 0);
+		assert_int_equal(quote_encode(&text, &q, &r, 1), 0);
 		assert_true((strstr(text.data,
 				    "• Model: anthropic/claude-haiku-4-5; where it is "
 				    "overloaded anthropic/claude-sonnet-4-5\nProceed?") != NULL) ==
@@ -476,12 +476,12 @@ static void test_quote_from_history(void **state)
 
 	for (int i = 0; i < 4; i++)
 		quotes_add(&q, "code_reviewer", 61000, 0);
-	quote_make(&q, r, &out);
+	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_max, 5); /* four are not enough */
 	for (int i = 0; i < 60; i++)
 		quotes_add(&q, "code_reviewer", 61000, 0);
 	quotes_add(&q, "researcher", 500000, 0);
-	quote_make(&q, r, &out);
+	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_min, 2);
 	assert_int_equal(out.minutes_max, 2);
 	spec_free(r);

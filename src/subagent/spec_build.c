@@ -1,0 +1,451 @@
+/* From a request to a spec: role, model, tools, rights and limits, each either
+ * given or taken from role, preset and settings in that order. Everything wrong is
+ * found here, before a person is asked and before anything is written, and is a
+ * sentence that says what to do. */
+#include "subagent/spec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+
+static const struct preset {
+	const char *name;
+	int64_t cost_cents, tokens;
+} presets[] = {
+	{"quick", 10, 10000},
+	{"standard", 50, 50000},
+	{"deep", 200, 200000},
+};
+
+static const char *const known_grants[] = {"rw", "fetch_any"};
+
+/* ---- the request alone */
+
+static int check_text(const char *what, const char *text, size_t max, struct ava_error *err)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > max)
+		return err_set(
+			err, AVA_ETOOBIG,
+			"the %s is %zu bytes long, %zu at the most: put the rest into a file "
+			"the run can read",
+			what, len, max);
+	if (len && !utf8_valid(text, len))
+		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
+	return 0;
+}
+
+static int check_cwd(const char *cwd, struct ava_error *err)
+{
+	struct stat st;
+
+	if (!cwd || !*cwd)
+		return 0;
+	if (cwd[0] != '/')
+		return err_set(err, AVA_EINVAL, "the working folder %s must be an absolute path",
+			       cwd);
+	if (stat(cwd, &st) != 0)
+		return err_set(err, AVA_ENOENT,
+			       "the working folder %s cannot be opened (%s): start from a folder "
+			       "that exists",
+			       cwd, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, AVA_EINVAL, "the working folder %s is not a folder", cwd);
+	return 0;
+}
+
+/* What names things cannot be changed: with a key in it it is refused. */
+static int check_names(const struct op_spawn *s, const struct redact *redact, struct ava_error *err)
+{
+	const struct {
+		const char *what, *text;
+	} names[] = {
+		{"role", s->role},
+		{"model", s->model},
+		{"working folder", s->cwd},
+		{"session id", s->session_id},
+		{"request id", s->request_id},
+		{"user id", s->user_id},
+		{"origin", s->origin},
+	};
+
+	for (size_t i = 0; redact && i < ARRAY_LEN(names); i++) {
+		const char *text = names[i].text;
+
+		struct buf clean;
+		int n;
+
+		buf_init(&clean, 1u << 20);
+		n = text ? redact_text(redact, &clean, text, strlen(text)) : 0;
+		buf_fini(&clean);
+		if (n != 0)
+			return err_set(err, n < 0 ? n : AVA_EDENIED,
+				       "the %s holds what looks like a key or password: leave it "
+				       "out",
+				       names[i].what);
+	}
+	return 0;
+}
+
+static int check_request(const struct op_spawn *s, const struct redact *redact,
+			 struct ava_error *err)
+{
+	int rv;
+
+	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
+		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
+	if (s->resume_call < 0 || s->resume_call > INT32_MAX ||
+	    ((s->resume_call > 0 || s->resume_at) && (!s->resume || !*s->resume)))
+		return err_set(err, AVA_EINVAL,
+			       "from must be the number of a model call, from 1, or a checkpoint "
+			       "of the run that is resumed");
+	if (s->on_limit && strcmp(s->on_limit, "ask") != 0 && strcmp(s->on_limit, "stop") != 0)
+		return err_set(err, AVA_EINVAL, "on_limit is \"%.40s\"; it must be stop or ask",
+			       s->on_limit);
+	rv = check_text("task", s->task, SPEC_TASK_MAX, err);
+	if (rv == 0)
+		rv = check_text("context", s->context, SPEC_CONTEXT_MAX, err);
+	if (rv == 0)
+		rv = check_text("session id", s->session_id, 200, err);
+	if (rv == 0)
+		rv = check_text("request id", s->request_id, 200, err);
+	if (rv == 0)
+		rv = check_text("working folder", s->cwd, 4095, err);
+	if (rv == 0)
+		rv = check_names(s, redact, err);
+	return rv == 0 ? check_cwd(s->cwd, err) : rv;
+}
+
+/* ---- limits */
+
+static const struct preset *find_preset(const char *name, struct ava_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(presets); i++)
+		if (strcmp(presets[i].name, name) == 0)
+			return &presets[i];
+	err_set(err, AVA_EINVAL, "unknown preset %s: there are quick, standard and deep", name);
+	return NULL;
+}
+
+/* `given` when it was, else `fallback`; must be at least `least`. */
+static int take_limit(int64_t given, int64_t fallback, int64_t least, const char *what,
+		      int64_t *out, struct ava_error *err)
+{
+	*out = given == AVA_DEFAULT ? fallback : given;
+	if (*out < least)
+		return err_set(err, AVA_EINVAL, "%s must be %s", what,
+			       least == 0 ? "0 (free models only) or more" : "above 0");
+	return 0;
+}
+
+static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
+		       struct ava_error *err)
+{
+	const struct preset *p = NULL;
+	struct agent_limits *l = &r->agent.limits;
+	int64_t cost = r->role->cost_cents, tokens = set->limits_tokens, iterations;
+	int rv;
+
+	r->expected_tokens = MIN(tokens, 50000);
+	if (s->preset && *s->preset) {
+		p = find_preset(s->preset, err);
+		if (!p)
+			return AVA_EINVAL;
+		cost = p->cost_cents;
+		/* Billed over all calls: an 8-step run bills its context 8 times. */
+		tokens = p->tokens * 10;
+		r->expected_tokens = p->tokens;
+	}
+	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms,
+			err);
+	if (rv == 0)
+		rv = take_limit(s->max_cost_microusd, cost * 10000, 0, "the cost limit",
+				&l->cost_microusd, err);
+	if (rv == 0)
+		rv = take_limit(s->max_tokens, tokens, 1, "the token limit", &l->tokens, err);
+	if (rv == 0)
+		rv = take_limit(s->max_iterations, set->limits_iterations, 1, "the iteration limit",
+				&iterations, err);
+	if (rv != 0)
+		return rv;
+	if (iterations > 100000 || l->time_ms > 7 * 86400000LL)
+		return err_set(err, AVA_EINVAL,
+			       "limits are at most 100000 iterations and 7 days (604800 seconds)");
+	l->iterations = (int32_t)iterations;
+	r->expected_tokens = MIN(r->expected_tokens, l->tokens);
+	return 0;
+}
+
+static bool price_known(const struct agent_price *p)
+{
+	return p->input >= 0 && p->output >= 0;
+}
+
+static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_error *err)
+{
+	const struct agent_price *p = &r->agent.price;
+
+	if (!price_known(p) && explicit_cap)
+		return err_set(err, AVA_EINVAL,
+			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
+			       "the cost "
+			       "limit out (tokens hold it) or use another model",
+			       r->model->id);
+	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
+		return err_set(err, AVA_EINVAL,
+			       "a cost limit of 0 allows free models only, and %s is not free",
+			       r->model->id);
+	return 0;
+}
+
+/* ---- tools, grants and rights */
+
+static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	const struct tool *have[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), kept = 0;
+
+	if (spec_room_for_tools(r, n, err) != 0)
+		return AVA_ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		bool wanted = !s->tools || (have[i]->flags & TOOL_ENDS);
+
+		for (size_t k = 0; !wanted && k < s->ntools; k++)
+			wanted = strcmp(s->tools[k], have[i]->name) == 0;
+		if (wanted)
+			r->tools[kept++] = have[i];
+	}
+	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
+	 * is not there must not vanish without a word. */
+	for (size_t k = 0; s->tools && k < s->ntools; k++) {
+		bool found = false;
+
+		for (unsigned i = 0; i < n; i++)
+			found = found || strcmp(s->tools[k], have[i]->name) == 0;
+		if (!found)
+			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
+				       r->role->name, s->tools[k]);
+	}
+	r->agent.ntools = kept;
+	return 0;
+}
+
+static int take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	if (s->ngrants > 16)
+		return err_set(err, AVA_EINVAL, "too many grants, 16 at the most");
+	r->grants = arena_get(&r->mem, (s->ngrants + 1) * sizeof(*r->grants));
+	if (!r->grants)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->ngrants; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < ARRAY_LEN(known_grants); k++)
+			known = known || strcmp(known_grants[k], s->grants[i]) == 0;
+		if (!known)
+			return err_set(err, AVA_EINVAL,
+				       "unknown grant %s: there are rw and fetch_any",
+				       s->grants[i]);
+		r->grants[r->ngrants++] = spec_keep(r, s->grants[i]);
+	}
+	return 0;
+}
+
+static void set_rights(struct run_spec *r)
+{
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		const char *name = r->tools[i]->name;
+
+		if (r->tools[i]->flags & TOOL_FILES)
+			r->rights_private = true;
+		if (strncmp(name, "web_", 4) == 0 || strncmp(name, "http_", 5) == 0 ||
+		    strcmp(name, "read_webpages") == 0)
+			r->rights_untrusted = r->rights_out = true;
+	}
+}
+
+/* ---- building */
+
+static int spec_ask_take(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	int rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < s->nask_before; i++)
+		rv = spec_ask_add(r, s->ask_before[i], err);
+	r->agent.ask_before = r->ask_before;
+	return rv;
+}
+
+static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	bool files = s->cwd && *s->cwd;
+
+	if (s->role && *s->role) {
+		r->role = role_find(s->role);
+		if (!r->role)
+			return err_set(err, AVA_EINVAL,
+				       "unknown role %.60s: there are web_crawler, code_reviewer, "
+				       "data_extractor and researcher",
+				       s->role);
+		return role_usable(r->role, files, err);
+	}
+	r->role = role_find(classify_role(s->task, strlen(s->task)));
+	if (!r->role || role_usable(r->role, files, NULL) != 0)
+		r->role = role_find("researcher");
+	return 0;
+}
+
+int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
+	       const char *model, const struct redact *redact, struct ava_error *err)
+{
+	struct run_spec *r = NULL;
+	struct model m;
+	int rv = check_request(s, redact, err);
+
+	if (rv != 0)
+		return rv;
+	r = spec_new();
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	rv = take_role(r, s, err);
+	if (rv == 0)
+		rv = spec_take_strings(r, s, redact, err);
+	if (rv != 0)
+		goto fail;
+	if (!model)
+		model = s->model && *s->model ? s->model : r->role->model;
+	else if (s->model && *s->model)
+		model = s->model;
+	rv = model_resolve(model, &m, NULL, err);
+	if (rv == 0)
+		rv = spec_set_model(r, &m, err);
+	if (rv == 0)
+		rv = take_limits(r, s, set, err);
+	if (rv == 0)
+		rv = spec_take_schema(r, s->output_schema, err);
+	if (rv == 0)
+		rv = take_grants(r, s, err);
+	if (rv == 0)
+		rv = pick_tools(r, s, err);
+	if (rv == 0)
+		rv = spec_ask_take(r, s, err);
+	if (rv != 0)
+		goto fail;
+	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
+	spec_take_facts(r);
+	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
+	if (rv == 0)
+		rv = spec_group_take(r, s->group, err);
+	r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
+	if (rv != 0)
+		goto fail;
+	set_rights(r);
+	rv = spec_seal(r, err);
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
+/* At three bytes a token, which is more than any service counts. */
+static bool fits_window(const char *text, const struct model *m)
+{
+	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
+}
+
+int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
+{
+	struct op_spawn s = {
+		.task = "",
+		.cwd = t->cwd,
+		.session_id = t->session_id,
+		.user_id = t->user_id,
+		.origin = "ava",
+	};
+	struct run_spec *r = spec_new();
+	struct model m;
+	int rv;
+
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->role = t->role;
+	rv = spec_take_strings(r, &s, NULL, err);
+	if (rv == 0)
+		rv = t->restored
+			     ? model_restore(t->model, &m, err)
+			     : model_resolve(t->model ? t->model : t->role->model, &m, NULL, err);
+	if (rv == 0)
+		rv = spec_set_model(r, &m, err);
+	if (rv != 0)
+		goto fail;
+	r->system = spec_keep(r, t->system);
+	r->operating = fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
+	rv = spec_room_for_tools(r, t->ntools, err);
+	if (rv != 0)
+		goto fail;
+	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
+	r->agent.ntools = t->ntools;
+	spec_take_facts(r);
+	r->agent.can_force = false;
+	set_rights(r);
+	rv = r->system ? spec_seal(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0)
+		goto fail;
+	*out = r;
+	return 0;
+
+fail:
+	spec_free(r);
+	return rv;
+}
+
+/* ---- what it may be asked later */
+
+bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *changed)
+{
+	for (unsigned i = 0; i < quoted->agent.nask_before; i++) {
+		const struct tool *t = quoted->ask_before[i];
+
+		if (spec_has_tool(changed->tools, changed->agent.ntools, t) &&
+		    !spec_has_tool(changed->ask_before, changed->agent.nask_before, t))
+			return false;
+	}
+	return true;
+}
+
+/* Cost limits were confirmed for a model whose price is known. */
+static bool affordable(const struct run_spec *r, const struct model *m)
+{
+	const struct agent_price *was = &r->agent.price, *is = &m->price;
+
+	if (r->agent.limits.cost_microusd == 0)
+		return is->input == 0 && is->output == 0;
+	return was->input < 0 || (is->input >= 0 && is->output >= 0);
+}
+
+bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
+{
+	size_t n = 0;
+	const char *const *ids = model_fallback(&n);
+
+	while (*at < n) {
+		const char *id = ids[(*at)++];
+
+		if (model_resolve(id, out, NULL, NULL) == 0 && out->dialect == r->model->dialect &&
+		    strcmp(out->id, r->model->id) != 0 && affordable(r, out))
+			return true;
+	}
+	return false;
+}
