@@ -280,14 +280,18 @@ static enum step ask_model(struct agent *a)
 	}
 	if (used_up >= 0)
 		return finish_limit(a, (enum agent_resource)used_up);
-	rv = a->io->infer(a, &call);
-	if (rv < 0)
-		return finish_internal(a, rv);
+	/* Before: the call's commit carries where the machine stands then. */
 	a->iteration = call.iteration;
 	a->totals.calls++;
 	a->asked = true;
 	a->again = false;
-	return STEP_WAIT;
+	rv = a->io->infer(a, &call);
+	if (rv >= 0)
+		return STEP_WAIT;
+	a->iteration -= !call.again;
+	a->totals.calls--;
+	a->asked = false;
+	return finish_internal(a, rv);
 }
 
 /* Where the window is nearly full: first room, then the call. */

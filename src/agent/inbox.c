@@ -8,7 +8,7 @@
 #include "agent/agent.h"
 #include "agent/compact.h"
 #include "agent/limit.h"
-#include "agent/past.h"
+#include "agent/position.h"
 #include "agent/tool.h"
 #include "base/error.h"
 
@@ -48,51 +48,6 @@ void agent_resume(struct agent *a, struct turn *t)
 	a->reply_saved = true;
 	for (unsigned i = 0; i < t->ncalls; i++)
 		a->answered += t->calls[i].answered;
-}
-
-/* The next call is not made before there is room. */
-static void too_large(struct agent *a, const char *sentence)
-{
-	a->overflowed = true;
-	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
-	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
-}
-
-void agent_restore(struct agent *a, const struct agent_past *p)
-{
-	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
-	a->totals = p->totals;
-	a->used_ms = p->used_ms;
-	a->measured_input = p->measured_input;
-	a->new_bytes = p->new_bytes;
-	a->iteration = p->iteration;
-	a->warned = p->warned;
-	a->shares = p->shares;
-	a->odd_replies = p->odd_replies;
-	a->pauses = p->pauses;
-	a->repairs = p->repairs;
-	a->nudged = p->nudged;
-	a->force_submit = p->force_submit;
-	a->again = p->again;
-	a->wrapping = p->wrapping;
-	a->repeats = p->repeats;
-	a->compact_floor = p->compact_floor;
-	a->halvings = p->halvings;
-	if (p->overflow != NULL)
-		too_large(a, p->overflow);
-}
-
-void agent_resume_reply(struct agent *a, struct turn *t)
-{
-	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->again);
-	a->turn = t;
-	a->asked = a->reply_ready = true;
-	a->reply_saved = a->replayed = true;
-}
-
-int64_t agent_used_ms(const struct agent *a, int64_t now_ms)
-{
-	return a->started_ms < 0 ? a->used_ms : now_ms - a->started_ms;
 }
 
 void agent_fini(struct agent *a)
@@ -138,7 +93,7 @@ void agent_on_again(struct agent *a)
 void agent_on_overflow(struct agent *a, const char *sentence)
 {
 	agent_on_again(a);
-	too_large(a, sentence);
+	agent_too_large(a, sentence);
 }
 
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d)

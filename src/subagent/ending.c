@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/past.h"
+#include "agent/position.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "codec/json.h"

@@ -455,6 +455,17 @@ static void forget(struct supervisor *s, bool all)
 void group_restored(struct supervisor *s)
 {
 	forget(s, false);
+	/* Once all that its runs wrote is known: the time it has used counts. */
+	LIST_EACH (&s->live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (!r->group)
+			continue;
+		os_timer_free(r->group->timer);
+		r->group->timer = NULL;
+		r->group->running = false;
+		group_run_starts(r);
+	}
 }
 
 void groups_fini(struct supervisor *s)

@@ -351,6 +351,7 @@ int infer_begin(struct infer_job *j)
 		r->started_wall_ms = clock_wall_ms();
 	world_activity(r, "Thinking");
 	record_infer_start(d, r, &j->call, prefix, request);
+	r->position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return 0;
 }
@@ -441,6 +442,11 @@ void infer_estimate(const struct run *r, struct usage *u)
 		*u = (struct usage){.cost_microusd = 0, .estimated = true};
 	else if (u->input == 0)
 		u->input = r->request_bytes / 4;
+}
+
+bool infer_has_failed(const struct run *r)
+{
+	return r->job && r->job->rehash;
 }
 
 void infer_stop(struct agent *a)

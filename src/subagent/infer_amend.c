@@ -120,6 +120,7 @@ bool infer_fall_back(struct infer_job *j)
 	record_activity(d, r, text);
 	j->rehash = true;
 	j->state = INFER_SAVE;
+	r->position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
 }

@@ -404,8 +404,10 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		list_init(&s->node);
 	}
 	record_state(d, r, states[how], p->answer);
-	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
+	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED) {
 		over_limit_raise(r, d);
+		r->position_due = true;
+	}
 	p->answer = NULL;
 	p->open = false;
 	question_fini(&p->question);
@@ -534,7 +536,7 @@ void person_told(struct run *r, struct draft *d)
 
 /* ---- after a restart */
 
-int person_restore_question(struct run *r, const json_t *content)
+int person_restore_question(struct run *r, const json_t *content, int64_t asked_ms)
 {
 	const char *id = json_get_str(content, "callId"), *hash = json_get_str(content, "callHash");
 	const char *until = json_get_str(content, "expiresAt");
@@ -545,8 +547,13 @@ int person_restore_question(struct run *r, const json_t *content)
 	p->before = (struct question){.asked_ms = clock_wall_ms()};
 	snprintf(p->before.call_id, sizeof(p->before.call_id), "%s", id ? id : "");
 	snprintf(p->before.call_hash, sizeof(p->before.call_hash), "%s", hash ? hash : "");
-	if (until)
-		p->before.until_ms = MAX(clock_parse_iso(until, strlen(until)), 0);
+	if (until) {
+		/* Never longer than it was given: the clock may have been far ahead then. */
+		int64_t until_ms = MAX(clock_parse_iso(until, strlen(until)), 0);
+
+		p->before.until_ms =
+			MIN(until_ms, p->before.asked_ms + MAX(until_ms - asked_ms, 0));
+	}
 	return 0;
 }
 

@@ -60,10 +60,11 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 int person_steer(struct run *r, const struct person_words *w, person_fn done, void *user,
 		 struct ava_error *err);
 
-/* ---- after a restart, from the record (carry_person.c) */
+/* ---- after a restart, from the record (restore.c) */
 /* The Waiting event of a question that was open: asked again it is the same one,
- * with the time it had left, and no second event. AVA_ENOMEM. */
-int person_restore_question(struct run *r, const json_t *content);
+ * with the time it had left, and no second event. `asked_ms`: when it was asked, wall. AVA_ENOMEM.
+ */
+int person_restore_question(struct run *r, const json_t *content, int64_t asked_ms);
 void person_forget_question(struct run *r);
 int person_restore_said(struct run *r, const char *id, const char *text, const char *by);
 void person_forget_said(struct run *r, const char *id);

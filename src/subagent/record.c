@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/past.h"
+#include "agent/position.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
@@ -15,6 +15,7 @@
 #include "subagent/person.h"
 #include "provider/context.h"
 #include "subagent/run.h"
+#include "subagent/restore.h"
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
@@ -328,22 +329,6 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 	buf_fini(&clean);
 }
 
-/* What a call is known by, if it ran, when the same is called again (agent/repeat.h): the
- * event itself shows the beginning of its arguments and output. */
-static void write_print(struct jw *w, const struct run *r, const struct turn_call *call)
-{
-	struct repeat_print p;
-	char text[40] = "";
-
-	if (r->place)
-		return; /* a turn of Ava's is not carried on */
-	if (call->ran && call->tool) {
-		p = repeat_print(call);
-		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, p.call, p.result);
-	}
-	jw_str(w, "print", text);
-}
-
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *call)
 {
 	struct rec c;
@@ -357,7 +342,8 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	jw_int(&c.w, "bytes", MAX(call->full_bytes, (int64_t)call->output_len));
 	jw_str(&c.w, "errorClass", call->error_class ? call->error_class : "");
 	jw_str(&c.w, "artifact", call->artifact ? call->artifact : "");
-	write_print(&c.w, r, call);
+	if (call->ran)
+		jw_bool(&c.w, "ran", true);
 	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
@@ -648,13 +634,13 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	record_catalog_end(d, r, status, stop_reason);
 }
 
-void record_piece(struct draft *d, struct run *r, const char *key, const char *value)
+void record_position(struct draft *d, struct run *r)
 {
 	struct rec c;
 
 	begin(&c, d, r, EVENT_StateWrite);
-	jw_str(&c.w, "key", key);
-	jw_raw(&c.w, "value", value, strlen(value));
+	jw_str(&c.w, "key", "position");
+	restore_write_position(r, &c.w);
 	end(&c);
 }
 
@@ -666,7 +652,6 @@ void record_carried(struct draft *d, struct run *r)
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");
 	jw_int(&c.w, "clockMs", r->agent.used_ms);
-	jw_bool(&c.w, "whole", !r->forgetful);
 	jw_end(&c.w);
 	end(&c);
 }

@@ -81,10 +81,8 @@ void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 			const char *summary);
 void record_catalog_spawn(struct draft *d, struct run *r);
-/* A piece of a run's state that no other event says (`value`: JSON), in the draft of
- * what it belongs to. The last one of a key counts when the run is carried on
- * (subagent/carry.c, "pieces"). */
-void record_piece(struct draft *d, struct run *r, const char *key, const char *value);
+/* Where the run stands (subagent/restore.h): the last event of a turn's commit. */
+void record_position(struct draft *d, struct run *r);
 /* Another process carries the run on. */
 void record_carried(struct draft *d, struct run *r);
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/past.h"
+#include "agent/position.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -405,39 +405,12 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* What a run did not know any more that an earlier version carried on after a restart. */
-static void forget(struct agent *a)
-{
-	repeat_free(a->repeats);
-	a->repeats = NULL;
-	a->halvings = 0;
-	a->overflowed = false;
-	a->compact_floor = 0;
-	a->wrapping = false;
-}
-
-/* One that waited for a person begins with its reply again (agent/past.h): calls
+/* One that waited for a person begins with its reply again (agent/position.h): calls
  * that have their yes come first. */
 static void reply_again(struct replay *p)
 {
 	struct agent *a = &p->agent;
-	struct agent_past past = {
-		.totals = a->totals,
-		.used_ms = a->used_ms,
-		.measured_input = a->measured_input,
-		.new_bytes = a->new_bytes,
-		.iteration = a->iteration,
-		.warned = a->warned,
-		.shares = a->shares,
-		.odd_replies = a->odd_replies,
-		.pauses = a->pauses,
-		.repairs = a->repairs,
-		.nudged = a->nudged,
-		.wrapping = a->wrapping,
-		.repeats = a->repeats,
-		.compact_floor = a->compact_floor,
-		.halvings = a->halvings,
-	};
+	struct agent_position at;
 	uint16_t steers = a->steers;
 	struct turn *t = a->turn;
 
@@ -447,18 +420,16 @@ static void reply_again(struct replay *p)
 		t->calls[i].unstarted = true;
 		t->calls[i].tool = NULL;
 	}
+	agent_position_of(a, p->now, &at);
 	agent_init(a, &replay_io, &p->spec->agent, p, 0);
-	agent_restore(a, &past);
-	agent_resume_reply(a, t);
+	agent_restore(a, &at);
+	agent_resume_counted(a, t);
 	a->steers = steers;
 }
 
 static void carry_on(struct replay *p)
 {
 	p->rec.carried = false;
-	if (p->rec.forgot)
-		forget(&p->agent);
-	p->rec.forgot = false;
 	if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
 		reply_again(p);
 }

@@ -120,11 +120,8 @@ const struct trace_event *record_peek(struct record *r)
 		look_at(r, e);
 		if (matters(r, e))
 			return e;
-		if (e->kind == EVENT_Custom && is_carried(r->content)) {
+		if (e->kind == EVENT_Custom && is_carried(r->content))
 			r->carried = true;
-			r->forgot |=
-				!json_get_bool(json_object_get(r->content, "data"), "whole", false);
-		}
 	}
 	look_at(r, NULL);
 	return NULL;

@@ -19,7 +19,6 @@ struct record {
 	struct replay_report *out;
 	bool lenient, stopped; /* nothing more is compared */
 	bool carried;          /* another process goes on from here */
-	bool forgot;           /* and it was of a version that did not remember all */
 	/* The event that was last looked at, and its parts. */
 	const struct trace_event *seen;
 	json_t *content, *meta;

@@ -234,7 +234,7 @@ static int replay_infer(struct agent *a, const struct agent_infer *call)
 
 	p->started = e != NULL && e->kind == EVENT_InferStart;
 	if (!p->started) /* an end came first, or before the call was accepted */
-		return record_end_iterations(&p->rec) == a->iteration && !call->again
+		return record_end_iterations(&p->rec) == call->iteration - 1 && !call->again
 			       ? replay_failure_code(p)
 			       : 0;
 	rv = replay_amend(p, e);

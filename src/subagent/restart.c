@@ -1,6 +1,6 @@
 /* The catalog is gone through once. Each run without an end row is carried on:
  * without an InferStart it is queued as it was, else its record says where it stands
- * (carry.c). One whose record cannot be read ends as an error through the same code
+ * (restore.c). One whose record cannot be read ends as an error through the same code
  * as any other run (ending.c), so that none stays behind. */
 #include "subagent/restart.h"
 
@@ -16,7 +16,7 @@
 #include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
-#include "subagent/carry.h"
+#include "subagent/restore.h"
 #include "subagent/group.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
@@ -222,14 +222,10 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 }
 
 /* Nobody can carry it on: it ends as `error`, and says why. */
-static void end_interrupted(struct carry *c, const char *why)
+static void end_interrupted(struct run *r, const char *why)
 {
-	struct run *r = c->run;
-
 	r->interrupted = true;
 	r->cut = (struct usage){.cost_microusd = -1};
-	agent_restore(&r->agent, &c->past);
-	c->past.repeats = NULL; /* taken */
 	agent_interrupted(&r->agent, NULL, why);
 }
 
@@ -253,22 +249,20 @@ static int take_up(struct supervisor *sup, const struct catalog_row *row, struct
 	return 0;
 }
 
-static int go_on(struct carry *c, const struct messages *m, int readable,
-		 const struct restart_hooks *hooks, struct ava_error *err)
+static int go_on(struct run *r, const struct messages *m, int readable,
+		 const struct restart_hooks *hooks, struct restored *at, struct ava_error *err)
 {
-	struct run *r = c->run;
 	char path[LOGBOOK_PATH];
-	int rv = carry_log(c, readable == 0 ? err : NULL);
+	int rv = restore_run(r, m->file, m->len, readable == 0 ? &m->body : NULL, &m->info, at,
+			     readable == 0 ? err : NULL);
 
-	if (readable == 0 && rv == 0 && c->started)
-		rv = carry_machine(c, m->file, m->len, &m->body, &m->info, err);
 	if (rv == AVA_ENOMEM)
 		return rv;
 	if (readable != 0 || rv != 0) {
 		logbook_run_path(r->id.text, path);
 		hooks->problem(path, err->text, hooks->user);
-		end_interrupted(c, err->text);
-	} else if (c->started) {
+		end_interrupted(r, err->text);
+	} else if (at->started) {
 		supervisor_carry_on(r);
 	} else {
 		supervisor_start(r);
@@ -281,7 +275,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		       const struct restart_hooks *hooks)
 {
 	struct messages m = {0};
-	struct carry *c = NULL;
+	struct restored at;
 	struct ava_error err = {0};
 	struct run *r;
 	int rv, readable;
@@ -292,15 +286,11 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	if (rv == 0)
 		rv = take_up(sup, row, &m, &r, &err);
 	if (rv == 0) {
-		c = carry_new(r);
-		rv = c ? go_on(c, &m, readable, hooks, &err) : AVA_ENOMEM;
-	}
-	if (c) {
+		rv = go_on(r, &m, readable, hooks, &at, &err);
 		infer_money_settle(r);
-		infer_money_seen(sup, c->last_ms);
-		group_seen(r, c->last_ms);
+		infer_money_seen(sup, at.last_ms);
+		group_seen(r, at.last_ms);
 	}
-	carry_free(c);
 	spec_free(m.spec);
 	buf_fini(&m.body);
 	free(m.file);

@@ -133,19 +133,6 @@ static int write_down(struct room_job *j)
 	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
 }
 
-/* When room is made next, and how often it may be halved: for who carries it on. */
-static void remember(struct run *r)
-{
-	const struct agent *a = &r->agent;
-	struct draft *d = world_draft(r);
-	char value[120];
-
-	snprintf(value, sizeof(value), "{\"floor\":%" PRId64 ",\"halvings\":%u,\"overflowed\":%s}",
-		 a->compact_floor, a->halvings, a->overflowed ? "true" : "false");
-	if (d)
-		record_piece(d, r, "room", value);
-}
-
 static void job_done(struct os_work *w)
 {
 	struct room_job *j = w->priv;
@@ -162,7 +149,7 @@ static void job_done(struct os_work *w)
 	if (d)
 		record_error(d, r, "context", j->err.text[0] ? j->err.text : ava_strerror(j->rv));
 	agent_on_compacted(&r->agent, j->rv, &j->edit.bytes);
-	remember(r);
+	r->position_due = true;
 	world_wake(r);
 	job_free(j);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/past.h"
+#include "agent/position.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "subagent/group.h"

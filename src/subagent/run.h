@@ -89,7 +89,8 @@ struct run {
 	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	struct buf artifacts;                 /* JSON strings joined by commas */
 	bool interrupted, unnoted;   /* by a crash: it is only ended; it goes on, not yet written */
-	bool abandoned, forgetful;   /* its process stops; it is carried on, not knowing all */
+	bool abandoned;              /* its process stops; it is carried on */
+	bool position_due;           /* with the next commit */
 	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
 	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };

@@ -165,7 +165,6 @@ static int write_messages(struct run *r, struct draft *d, unsigned *results, str
 static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 {
 	unsigned results = 0;
-	char text[16];
 	int rv = write_messages(r, d, &results, err);
 
 	if (rv != 0)
@@ -173,10 +172,9 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 	r->message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
 	if (results > 0) { /* of the run before: read_result must not count them as its own */
-		snprintf(text, sizeof(text), "%u", results);
-		record_piece(d, r, "results_before", text);
 		if (toolrun_count(r, results) != 0)
 			return AVA_ENOMEM;
+		record_position(d, r);
 	}
 	record_session_start(d, r);
 	record_catalog_spawn(d, r);

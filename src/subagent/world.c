@@ -15,8 +15,8 @@
 #include "codec/redact.h"
 #include "subagent/infer_money.h"
 #include "subagent/person.h"
-#include "subagent/carry.h"
 #include "subagent/record.h"
+#include "subagent/restore.h"
 #include "subagent/room.h"
 #include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
@@ -33,7 +33,7 @@ struct draft *world_draft(struct run *r)
 	if (!r->draft)
 		r->draft = draft_new(r->outbox.lb);
 	if (r->draft && r->unnoted)
-		carry_note(r, r->draft);
+		restore_note(r, r->draft);
 	return r->draft;
 }
 
@@ -43,6 +43,9 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 
 	if (!d)
 		return;
+	if (r->position_due && !r->agent.ending && !r->place)
+		record_position(d, r);
+	r->position_due = false;
 	r->draft = NULL;
 	if (draft_failed(d)) {
 		/* Some of it is lost, so nothing that follows may be written: the
@@ -190,21 +193,6 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 	return added;
 }
 
-/* What the model is told with these results, and nothing else of the record says. */
-static void record_said(struct draft *d, struct run *r, const struct turn *t)
-{
-	const struct agent *a = &r->agent;
-	const char *told = a->odd_replies > 0 ? "\"odd_reply\""
-			   : a->steered       ? "\"steered\""
-			   : a->misfit        ? "\"misfit\""
-					      : "\"nudge\"";
-
-	if (t->ncalls == 0)
-		record_piece(d, r, "told", told);
-	if (a->wrapping || (a->force_submit && (t->ncalls > 0 || a->steered)))
-		record_piece(d, r, "last", a->wrapping ? "\"repeated\"" : "\"limit\"");
-}
-
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
@@ -222,7 +210,6 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	}
 	if (warned)
 		record_warned(d, r, warned);
-	record_said(d, r, t);
 	r->turn_open = false;
 	r->notices = (uint8_t)warned;
 	if (a->steers > 0)
@@ -230,6 +217,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	person_told(r, d);
 	if (t->ncalls == 0 && !a->steered)
 		r->notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+	r->position_due = true;
 	/* No flush: the InferStart that follows goes in the same commit. */
 	return added;
 }

@@ -40,6 +40,8 @@ void infer_interrupted(struct run *r);
  * Remembers it. */
 bool infer_seen(struct run *r, const char *id, const struct usage *u);
 /* What the call in flight is charged when it is cut: an estimate. */
+/* Its attempt has failed and another model is asked, which is not under way yet. */
+bool infer_has_failed(const struct run *r);
 void infer_estimate(const struct run *r, struct usage *u);
 
 /* ---- toolrun.c */

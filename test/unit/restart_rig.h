@@ -133,6 +133,22 @@ static inline void add(struct world *w, const struct left *l, enum event_kind ki
 	commit(w, d);
 }
 
+/* A call of the model is under way: its InferStart and the position (`machine`: more
+ * members of it, `run`: of its part). */
+static inline void asks_model(struct world *w, const struct left *l, int iteration,
+			      const char *machine, const char *run)
+{
+	char text[1200];
+
+	snprintf(text, sizeof(text), "{\"callId\":\"i%d\"}", iteration);
+	add(w, l, EVENT_InferStart, text);
+	snprintf(text, sizeof(text),
+		 "{\"key\":\"position\",\"value\":{\"iteration\":%d,\"calls\":%d%s,"
+		 "\"run\":{\"call\":\"i%d\",\"attempts\":1%s}}}",
+		 iteration, iteration, machine, iteration, run);
+	add(w, l, EVENT_StateWrite, text);
+}
+
 /* A reply with two calls, the first answered; the process ended there. */
 static inline struct left at_work(struct world *w)
 {
@@ -143,7 +159,7 @@ static inline struct left at_work(struct world *w)
 	struct left l = queued(w, "");
 	struct draft *d = draft_new(&w->r.book);
 
-	add(w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
+	asks_model(w, &l, 1, "", "");
 	buf_adds(draft_part(d, DRAFT_MESSAGES, l.messages), reply);
 	commit(w, d);
 	add(w, &l, EVENT_InferEnd,

@@ -13,8 +13,7 @@
 #include "base/util.h"
 #include "subagent/replay.h"
 
-#define RUN    "S-7f3a2b"
-#define FORGOT "S-2b1f4d"
+#define RUN "S-7f3a2b"
 
 static char root[256], messages_path[320], log_path[320];
 static char *messages, *events; /* as they were recorded */
@@ -82,48 +81,6 @@ static void replays_identically(void **state)
 	assert_string_equal(r.reason, "");
 	assert_int_equal(r.turns, 6);
 	assert_int_equal(r.events, 41);
-}
-
-/* A run that an earlier version carried on: it did not know any more which calls were
- * repeated, and neither does its replay. */
-static void forgets_what_was_forgotten(void **state)
-{
-	static const char old[] = "\"customType\":\"carried_on\",\"data\":{";
-	static const char whole[] = "\"whole\":true,";
-	char dir[320], path[400], *log, *said, *changed, *at;
-	size_t log_len, said_len, before;
-	struct replay_report r;
-	struct ava_error err;
-	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	log = unit_read_src("test/golden/replay/" FORGOT ".jsonl", &log_len);
-	said = unit_read_src("test/golden/replay/" FORGOT ".messages.jsonl", &said_len);
-	snprintf(dir, sizeof(dir), "%s/runs/" FORGOT, root);
-	assert_int_equal(mkdir(dir, 0700), 0);
-	snprintf(path, sizeof(path), "%s/messages.jsonl", dir);
-	unit_write(path, said, said_len);
-	snprintf(path, sizeof(path), "%s/logs/subagents/" FORGOT ".jsonl", root);
-	unit_write(path, log, log_len);
-	assert_int_equal(replay_run(fd, FORGOT, NULL, false, &r, &err), 0);
-	assert_int_equal(r.ndiffs, 0);
-	assert_true(r.complete);
-	/* A process that knew all would have answered otherwise. */
-	at = strstr(log, old);
-	assert_non_null(at);
-	before = (size_t)(at - log) + strlen(old);
-	changed = malloc(log_len + strlen(whole));
-	assert_non_null(changed);
-	memcpy(changed, log, before);
-	memcpy(changed + before, whole, strlen(whole));
-	memcpy(changed + before + strlen(whole), log + before, log_len - before);
-	unit_write(path, changed, log_len + strlen(whole));
-	assert_int_equal(replay_run(fd, FORGOT, NULL, false, &r, &err), 0);
-	assert_int_equal(r.ndiffs, 1);
-	assert_non_null(strstr(r.diffs[0].replayed, "unchanged since c1.1"));
-	close(fd);
-	free(changed);
-	free(log);
-	free(said);
 }
 
 static void no_such_run(void **state)
@@ -330,7 +287,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replays_identically),
-		cmocka_unit_test(forgets_what_was_forgotten),
 		cmocka_unit_test(no_such_run),
 		cmocka_unit_test(finds_what_was_changed),
 		cmocka_unit_test(finds_every_byte_that_was_sent),

@@ -48,7 +48,7 @@ static void test_a_cut_call(void **state)
 
 	init_world(&w);
 	l = queued(&w, "");
-	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\",\"clockMs\":4000}");
+	asks_model(&w, &l, 1, ",\"usedMs\":4000", "");
 	close_world(&w);
 	for (int i = 0; i < 3; i++) {
 		restart(&w);
@@ -85,13 +85,10 @@ static void test_what_is_carried_over(void **state)
 
 	init_world(&w);
 	l = queued(&w, "");
-	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\",\"notices\":[],\"clockMs\":5}");
-	add(&w, &l, EVENT_InferEnd,
-	    "{\"callId\":\"i1\",\"responsePreview\":\"\",\"tokens\":{\"input\":70,\"output\":7},"
-	    "\"stopReason\":\"end_turn\",\"clockMs\":1005}");
-	add(&w, &l, EVENT_Limit, "{\"budget\":{},\"warned\":[\"time\",\"tokens\"]}");
-	add(&w, &l, EVENT_StateWrite, "{\"key\":\"told\",\"value\":\"odd_reply\"}");
-	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i2\",\"notices\":[\"odd_reply\"]}");
+	asks_model(&w, &l, 2,
+		   ",\"usedMs\":1005,\"input\":70,\"output\":7,\"measuredInput\":70,"
+		   "\"warned\":5,\"oddReplies\":1",
+		   ",\"firstModel\":\"a/b\",\"fallbacks\":2");
 	add(&w, &l, EVENT_InferEnd,
 	    "{\"callId\":\"i2\",\"responsePreview\":\"\",\"tokens\":{\"input\":0},"
 	    "\"errorClass\":\"overloaded\",\"retryInMs\":600000,\"clockMs\":2005}");
@@ -107,6 +104,8 @@ static void test_what_is_carried_over(void **state)
 	assert_int_equal(r->agent.measured_input, 70);
 	assert_int_equal(r->retry.failures, 1);
 	assert_int_equal(r->retry.overloads, 1);
+	assert_int_equal(r->fallbacks, 2);
+	assert_string_equal(r->first_model, "a/b");
 	assert_true(r->held_until_ms > clock_mono_ms() + 60000);
 	assert_true(r->held_until_ms <= clock_mono_ms() + 600000);
 	fini_world(&w);
@@ -121,7 +120,7 @@ static void test_a_reply_without_a_line(void **state)
 
 	init_world(&w);
 	l = queued(&w, "");
-	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\",\"notices\":[]}");
+	asks_model(&w, &l, 1, "", "");
 	add(&w, &l, EVENT_InferEnd,
 	    "{\"callId\":\"i1\",\"responsePreview\":\"\",\"tokens\":{\"input\":70},"
 	    "\"stopReason\":\"max_tokens\"}");
@@ -368,6 +367,27 @@ static void test_a_group_without_its_catalog(void **state)
 	fini_world(&w);
 }
 
+/* The time of a group goes on for a run that had called its model: what its runs had
+ * used before the stop counts, the time without a process does not. */
+static void test_a_group_keeps_its_time(void **state)
+{
+	struct spec_group group = {.id = "G-7f3a2b", .time_ms = 3600000, .index = 1, .size = 1};
+	struct world w;
+	struct left l;
+	struct run *r;
+
+	init_world(&w);
+	l = queued_in(&w, "", &group);
+	asks_model(&w, &l, 1, ",\"usedMs\":4000", "");
+	close_world(&w);
+	restart(&w);
+	r = carried(&w, &l);
+	assert_true(r->group->running);
+	assert_non_null(r->group->timer);
+	assert_true(group_used_ms(r->group) < 60000);
+	fini_world(&w);
+}
+
 /* A disk that takes no rows does not hold up the start. */
 static void test_rows_that_cannot_be_written(void **state)
 {
@@ -567,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_what_was_said_is_kept),
 		cmocka_unit_test(test_a_catalog_that_was_removed),
 		cmocka_unit_test(test_a_group_without_its_catalog),
+		cmocka_unit_test(test_a_group_keeps_its_time),
 		cmocka_unit_test(test_rows_that_cannot_be_written),
 		cmocka_unit_test(test_rows_that_are_none),
 		cmocka_unit_test(test_an_end_row_alone),

@@ -1,0 +1,737 @@
+/* Where a run stands: the position that each turn's commit carries, and the events
+ * behind it. A position is written with the results of a turn, with each InferStart
+ * and when room was made; so the tail is at most one reply, its calls, and what
+ * passed with people. The record then is in one of four places:
+ *
+ *   no position                 it is queued, as it was
+ *   InferStart, no InferEnd     the call was cut: charged its estimate, made again
+ *   a failed InferEnd           the next attempt is made when its wait is over
+ *   a reply, nothing after it   what follows is decided again (agent_resume_reply):
+ *                               recorded results stay, the other calls are
+ *                               interrupted, or repeated where that does no harm
+ *
+ * A question that is open waits on, with the time it had left; an answer that was
+ * acknowledged counts, also when its call has no result yet; a message that was not
+ * read is read with the next results. A yes that may have been used already is not
+ * used again: its call is told as interrupted, unless its tool is repeatable.
+ *
+ * Nothing is asked of a model or a tool here. What can fail: memory, and a record
+ * that does not fit together. */
+#include "subagent/restore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/ask.h"
+#include "agent/position.h"
+#include "agent/turn_trim.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "event/event.h"
+#include "subagent/person.h"
+#include "subagent/record.h"
+#include "subagent/run_checkpoint.h"
+#include "subagent/supervisor.h"
+#include "subagent/world.h"
+
+#define FILE_MAX   (256u << 20)
+#define OUTPUT_MAX (1u << 20)
+
+struct tail_call { /* of the last reply */
+	char id[16];
+	bool answered, success, cut;
+	bool ran; /* its tool gave the answer */
+	/* A person was asked about it: what became of that, with the text in
+	 * `output`, while it has no result of its own. */
+	bool decided, approval, has_text;
+	enum agent_asked how;
+	struct buf output; /* as the event shows it; cut: its beginning */
+	char error_class[32];
+};
+
+struct tail {
+	struct run *run;
+	struct tail_call calls[TURN_MAX_CALLS];
+	unsigned ncalls;
+	size_t from;      /* where the line behind the last position begins; 0: none */
+	bool replied;     /* the call has a reply, from which nothing followed yet */
+	bool has_line;    /* of its own: it was not empty */
+	unsigned foreign; /* lines that are no events of this run */
+	struct usage usage;
+	enum turn_stop stop;
+	int64_t held_ms, held_from_ms; /* until the next attempt; since when, wall */
+	int64_t failing_from_ms;       /* used time at the first failure of the call; -1: none */
+	int64_t last_ms;
+};
+
+/* ---- the position, written */
+
+static void write_call(struct run *r, struct jw *w)
+{
+	const struct retry *t = &r->retry;
+
+	jw_str(w, "call", r->infer_id);
+	jw_int(w, "attempts", r->attempts);
+	jw_int(w, "notices", r->notices);
+	if (t->failures > 0 || t->repaired) {
+		jw_object(w, "retry");
+		jw_int(w, "failures", t->failures);
+		jw_int(w, "overloads", t->overloads);
+		jw_int(w, "broken", t->broken);
+		jw_bool(w, "repaired", t->repaired);
+		jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
+		jw_int(w, "lastMs", t->last_ms);
+		jw_end(w);
+	}
+	if (r->first_model)
+		jw_str(w, "firstModel", r->first_model);
+	if (r->fallbacks > 0)
+		jw_int(w, "fallbacks", r->fallbacks);
+}
+
+/* What the run's result tells of its way. */
+static void write_evidence(struct run *r, struct jw *w)
+{
+	unsigned nseen = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
+	char text[24];
+
+	jw_int(w, "startedMs", r->started_wall_ms);
+	if (r->last_tool[0]) {
+		jw_str(w, "lastTool", r->last_tool);
+		jw_int(w, "lastToolMs", r->last_tool_wall_ms);
+	}
+	if (r->bytes_read > 0)
+		jw_int(w, "bytesRead", r->bytes_read);
+	jw_array(w, "toolCounts");
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		jw_int(w, NULL, r->tool_counts[i]);
+	jw_end(w);
+	jw_array(w, "callsOf"); /* by iteration, from 0: results of the run before */
+	for (int32_t i = 0; i < r->calls_at; i++)
+		jw_int(w, NULL, r->calls_before[i + 1] - r->calls_before[i]);
+	jw_end(w);
+	if (r->artifacts.len > 0) {
+		jw_array(w, "artifacts");
+		jw_raw(w, NULL, r->artifacts.data, r->artifacts.len);
+		jw_end(w);
+	}
+	jw_array(w, "seen");
+	for (unsigned i = r->nseen - nseen; i < r->nseen; i++) {
+		snprintf(text, sizeof(text), "%016" PRIx64,
+			 r->request_seen[i % ARRAY_LEN(r->request_seen)]);
+		jw_str(w, NULL, text);
+	}
+	jw_end(w);
+}
+
+void restore_write_position(struct run *r, struct jw *w)
+{
+	const struct agent *a = &r->agent;
+	struct agent_position p;
+
+	agent_position_of(a, clock_mono_ms(), &p);
+	if (a->asked && !r->infer_id[0]) { /* its call waits, or failed: it is made again */
+		p.again = true;
+		if (infer_has_failed(r))
+			p.totals.failed_calls++;
+		else
+			p.totals.calls--;
+	}
+	jw_object(w, "value");
+	agent_position_write(&p, w);
+	jw_object(w, "run");
+	write_call(r, w);
+	write_evidence(r, w);
+	jw_end(w);
+	jw_end(w);
+}
+
+/* ---- the position, read */
+
+static void read_call(struct tail *c, const json_t *o)
+{
+	struct run *r = c->run;
+	const json_t *t = json_object_get(o, "retry");
+	const char *first = json_get_str(o, "firstModel");
+
+	snprintf(r->infer_id, sizeof(r->infer_id), "%s", json_str(o, "call"));
+	r->attempts = (uint16_t)json_get_int(o, "attempts", 0);
+	r->notices = (uint8_t)json_get_int(o, "notices", 0);
+	r->fallbacks = (uint16_t)json_get_int(o, "fallbacks", 0);
+	if (first)
+		r->first_model = arena_copy(&r->spec->mem, first, strlen(first));
+	if (!t)
+		return;
+	r->retry.failures = (uint16_t)json_get_int(t, "failures", 0);
+	r->retry.overloads = (uint16_t)json_get_int(t, "overloads", 0);
+	r->retry.broken = (uint16_t)json_get_int(t, "broken", 0);
+	r->retry.repaired = json_get_bool(t, "repaired", false);
+	r->retry.last_ms = json_get_int(t, "lastMs", 0);
+	c->failing_from_ms = r->agent.used_ms - json_get_int(t, "failingMs", 0);
+}
+
+static int read_evidence(struct run *r, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "toolCounts"), *v;
+	int32_t iteration = r->agent.iteration;
+	size_t i;
+	int rv = 0;
+
+	r->started_wall_ms = json_get_int(o, "startedMs", 0);
+	snprintf(r->last_tool, sizeof(r->last_tool), "%s", json_str(o, "lastTool"));
+	r->last_tool_wall_ms = json_get_int(o, "lastToolMs", 0);
+	r->bytes_read = json_get_int(o, "bytesRead", 0);
+	for (i = 0; i < r->spec->agent.ntools; i++)
+		r->tool_counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
+	json_array_foreach(json_object_get(o, "callsOf"), i, v)
+	{
+		r->agent.iteration = (int32_t)i;
+		if (rv == 0)
+			rv = toolrun_count(r, (unsigned)json_integer_value(v));
+	}
+	r->agent.iteration = iteration;
+	json_array_foreach(json_object_get(o, "artifacts"), i, v)
+	{
+		buf_addf(&r->artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
+	}
+	json_array_foreach(json_object_get(o, "seen"), i, v)
+	{
+		if (json_is_string(v) && i < ARRAY_LEN(r->request_seen))
+			r->request_seen[r->nseen++] = strtoull(json_string_value(v), NULL, 16);
+	}
+	return rv;
+}
+
+static int read_position(struct tail *c, const struct event_view *v)
+{
+	struct run *r = c->run;
+	json_t *content = json_parse(v->content.s, v->content.len, NULL);
+	const json_t *value = json_object_get(content, "value"), *run;
+	struct agent_position p;
+	int rv = agent_position_read(&p, value);
+
+	if (rv == 0) {
+		run = json_object_get(value, "run");
+		agent_restore(&r->agent, &p);
+		read_call(c, run);
+		rv = read_evidence(r, run);
+	}
+	repeat_free(p.repeats);
+	json_decref(content);
+	return rv;
+}
+
+/* ---- the events behind it: the reply */
+
+static enum turn_stop stop_of(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum turn_stop stop;
+	} words[] = {
+		{"end_turn", TURN_STOP_END},      {"tool_use", TURN_STOP_TOOLS},
+		{"max_tokens", TURN_STOP_LENGTH}, {"refusal", TURN_STOP_REFUSAL},
+		{"pause_turn", TURN_STOP_PAUSE},
+	};
+
+	for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
+		if (strcmp(words[i].word, word) == 0)
+			return words[i].stop;
+	return TURN_STOP_OTHER;
+}
+
+/* The attempt failed: how long the service has been failing decides what comes of
+ * the next one. */
+static void take_failure(struct tail *c, const struct event_view *v, const json_t *content,
+			 const char *error_class)
+{
+	struct agent *a = &c->run->agent;
+	struct retry *retry = &c->run->retry;
+
+	agent_charge(a, &c->usage);
+	a->totals.failed_calls++;
+	a->again = true;
+	c->held_ms = json_get_int(content, "retryInMs", 0);
+	c->held_from_ms = v->wall_ms;
+	if (strcmp(error_class, "interrupted") == 0)
+		return;
+	if (strcmp(error_class, reply_class_word(REPLY_OVERFLOW)) == 0)
+		agent_too_large(a, json_str(content, "error"));
+	retry->failures++;
+	retry->overloads +=
+		strcmp(error_class, "overloaded") == 0 || strcmp(error_class, "rate_limit") == 0;
+	retry->broken +=
+		strcmp(error_class, "truncated") == 0 || strcmp(error_class, "protocol") == 0;
+	retry->last_ms = c->held_ms;
+	if (c->failing_from_ms < 0)
+		c->failing_from_ms = a->used_ms;
+}
+
+static void take_infer_end(struct tail *c, const struct event_view *v, const json_t *content,
+			   const json_t *meta)
+{
+	const char *error_class = json_get_str(content, "errorClass");
+	const json_t *tokens = json_object_get(content, "tokens");
+
+	c->run->infer_id[0] = 0;
+	c->ncalls = 0;
+	c->usage = (struct usage){
+		.input = json_get_int(tokens, "input", 0),
+		.output = json_get_int(tokens, "output", 0),
+		.cache_read = json_get_int(tokens, "cacheRead", 0),
+		.cache_write = json_get_int(tokens, "cacheWrite", 0),
+		.cost_microusd = json_get_fixed(meta, "costCents", 4, -1),
+	};
+	(void)infer_seen(c->run, json_str(content, "requestId"), &c->usage);
+	if (error_class) {
+		take_failure(c, v, content, error_class);
+		return;
+	}
+	c->stop = stop_of(json_get_str(content, "stopReason"));
+	c->replied = true;
+	c->has_line = json_str(content, "responsePreview")[0] || c->stop == TURN_STOP_PAUSE;
+	c->run->notices = 0;
+}
+
+/* ---- its calls */
+
+static void take_tool_call(struct tail *c, const struct event_view *v, const json_t *content)
+{
+	struct run *r = c->run;
+	const char *id = json_get_str(content, "callId");
+	struct tail_call *k;
+
+	if (!id || c->ncalls == TURN_MAX_CALLS)
+		return;
+	k = &c->calls[c->ncalls++];
+	buf_reset(&k->output);
+	k->answered = k->success = k->cut = k->decided = k->ran = false;
+	snprintf(k->id, sizeof(k->id), "%s", id);
+	c->has_line = true;
+	r->last_tool_wall_ms = v->wall_ms;
+	snprintf(r->last_tool, sizeof(r->last_tool), "%s", json_str(content, "name"));
+}
+
+static void count_result(struct run *r, const json_t *content)
+{
+	const char *name = json_get_str(content, "name"), *kept = json_get_str(content, "artifact");
+
+	if (kept && *kept)
+		buf_addf(&r->artifacts, "%s\"%s\"", r->artifacts.len ? "," : "", kept);
+	if (!name || !json_get_bool(content, "success", false))
+		return;
+	r->bytes_read += json_get_int(content, "bytes", 0);
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (strcmp(r->spec->tools[i]->name, name) == 0)
+			r->tool_counts[i]++;
+}
+
+static struct tail_call *open_call(struct tail *c, const char *id)
+{
+	for (unsigned i = 0; i < c->ncalls; i++)
+		if (strcmp(c->calls[i].id, id) == 0 && !c->calls[i].answered)
+			return &c->calls[i];
+	return NULL;
+}
+
+static int take_tool_result(struct tail *c, const json_t *content)
+{
+	struct tail_call *k = open_call(c, json_str(content, "callId"));
+
+	count_result(c->run, content);
+	if (!k)
+		return 0;
+	k->answered = true;
+	k->decided = false;
+	k->ran = json_get_bool(content, "ran", false);
+	k->success = json_get_bool(content, "success", false);
+	k->cut = json_get_bool(content, "cut", false);
+	snprintf(k->error_class, sizeof(k->error_class), "%s", json_str(content, "errorClass"));
+	buf_reset(&k->output);
+	return buf_adds(&k->output, json_str(content, "output"));
+}
+
+/* ---- what passed with people */
+
+static int take_waiting(struct tail *c, const struct event_view *v, const json_t *content)
+{
+	const char *state = json_str(content, "state"), *text;
+	struct tail_call *k;
+
+	if (strcmp(state, "asked") == 0)
+		return person_restore_question(c->run, content, v->wall_ms);
+	person_forget_question(c->run);
+	k = open_call(c, json_str(content, "callId"));
+	if (!k)
+		return 0;
+	k->how = strcmp(state, "answered") == 0  ? ASKED_ANSWERED
+		 : strcmp(state, "refused") == 0 ? ASKED_REFUSED
+						 : ASKED_EXPIRED;
+	text = json_get_str(content, k->how == ASKED_EXPIRED ? "default" : "answer");
+	k->decided = true;
+	k->approval = strcmp(json_str(content, "kind"), "approval") == 0;
+	k->has_text = text != NULL;
+	buf_reset(&k->output);
+	return buf_adds(&k->output, text ? text : "");
+}
+
+static int take_steering(struct run *r, const json_t *content)
+{
+	const char *id = json_str(content, "steerId");
+	struct person_heard was = {.steer_id = ""};
+
+	/* Whoever says it again with the same request id hears the same again. */
+	snprintf(was.steer_id, sizeof(was.steer_id), "%s", id);
+	snprintf(was.call_id, sizeof(was.call_id), "%s", json_str(content, "callId"));
+	if (person_restore_heard(r, json_str(content, "requestId"), &was) != 0)
+		return AVA_ENOMEM;
+	if (!id[0]) /* an answer: its Waiting says so */
+		return 0;
+	if (strcmp(json_str(content, "outcome"), "queued") == 0)
+		return person_restore_said(r, id, json_str(content, "text"),
+					   json_str(content, "by"));
+	person_forget_said(r, id);
+	return 0;
+}
+
+/* ---- the log */
+
+static bool begins(const char *line, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len > n && memcmp(line, with, n) == 0;
+}
+
+/* Of what people said, all; of the rest what stands behind the position. */
+static int take_event(struct tail *c, const struct event_view *v, bool behind)
+{
+	bool people = v->kind == EVENT_Waiting || v->kind == EVENT_Steering ||
+		      v->kind == EVENT_Checkpoint;
+	bool reply = v->kind == EVENT_InferEnd || v->kind == EVENT_ToolCall ||
+		     v->kind == EVENT_ToolResult;
+	json_t *content, *meta;
+	int rv = 0;
+
+	if (!people && !(reply && behind))
+		return 0;
+	content = json_parse(v->content.s, v->content.len, NULL);
+	meta = json_parse(v->metadata.s, v->metadata.len, NULL);
+	c->run->agent.used_ms = json_get_int(content, "clockMs", c->run->agent.used_ms);
+	if (v->kind == EVENT_Waiting)
+		rv = take_waiting(c, v, content);
+	else if (v->kind == EVENT_Steering)
+		rv = take_steering(c->run, content);
+	else if (v->kind == EVENT_Checkpoint)
+		rv = run_checkpoint_restore(c->run, content);
+	else if (v->kind == EVENT_InferEnd)
+		take_infer_end(c, v, content, meta);
+	else if (v->kind == EVENT_ToolCall)
+		take_tool_call(c, v, content);
+	else
+		rv = take_tool_result(c, content);
+	json_decref(content);
+	json_decref(meta);
+	return rv;
+}
+
+static bool view_own(const struct run *r, const char *line, size_t len, struct event_view *v)
+{
+	return event_view(line, len, v) == 0 && v->agent_id.len == strlen(r->id.text) &&
+	       memcmp(v->agent_id.s, r->id.text, v->agent_id.len) == 0;
+}
+
+/* Numbers, hashes, and where the newest position stands. */
+static void scan_line(struct tail *c, const char *line, size_t len, size_t next,
+		      struct event_view *position)
+{
+	struct run *r = c->run;
+	struct event_view v;
+
+	run_log_add(&r->log, r->log.seq, line, len + 1);
+	if (!view_own(r, line, len, &v)) {
+		c->foreign++;
+		return;
+	}
+	r->log.seq = v.seq;
+	c->last_ms = v.wall_ms;
+	if (v.kind >= 0)
+		r->types |= 1u << v.kind;
+	if (v.kind == EVENT_StateWrite &&
+	    begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
+		c->from = next;
+		*position = v;
+	}
+}
+
+static int take_log(struct tail *c, const char *data, size_t len)
+{
+	struct event_view v, position = {0};
+	const char *line;
+	size_t at = 0, n;
+	int rv = 0;
+
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		scan_line(c, line, n, at, &position);
+	if (c->from > 0)
+		rv = read_position(c, &position);
+	for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;)
+		if (view_own(c->run, line, n, &v))
+			rv = take_event(c, &v, c->from > 0 && (size_t)(line - data) >= c->from);
+	return rv;
+}
+
+/* The run's file, and its successors where recovery had to begin them. */
+static int read_log(struct tail *c, struct ava_error *err)
+{
+	struct run *r = c->run;
+	char path[LOGBOOK_PATH], *data;
+	size_t len;
+	int rv;
+
+	logbook_run_path(r->id.text, path);
+	rv = logbook_read(r->outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
+	if (rv != 0)
+		return rv;
+	rv = take_log(c, data, len);
+	free(data);
+	if (rv == 0 && c->replied)
+		rv = toolrun_count(r, c->ncalls);
+	if (rv == AVA_ECORRUPT)
+		return err_set(err, rv, "%s was changed: its last position cannot be read", path);
+	if (rv != 0)
+		return err_set(err, rv, "out of memory");
+	if (c->foreign > 0 || r->types == 0)
+		return err_set(err, AVA_ECORRUPT,
+			       "%s was changed: %u of its lines are no events of this run", path,
+			       c->foreign);
+	return 0;
+}
+
+/* ---- the reply, from the messages */
+
+/* The whole output of a call whose event shows the beginning. */
+static int take_kept(struct tail *c, const char *line, size_t len)
+{
+	json_t *o = json_parse(line, len, NULL);
+	const json_t *mark = json_object_get(o, "mark");
+	const char *id = json_get_str(mark, "kept"), *output = json_get_str(mark, "output");
+	int rv = 0;
+
+	for (unsigned i = 0; id && output && i < c->ncalls; i++) {
+		struct tail_call *k = &c->calls[i];
+
+		if (strcmp(k->id, id) != 0)
+			continue;
+		buf_reset(&k->output);
+		rv = buf_adds(&k->output, output);
+		k->cut = false;
+	}
+	json_decref(o);
+	return rv;
+}
+
+/* What stands behind the last reply: its results that were kept; *bytes: how long
+ * it is. */
+static int read_tail(struct tail *c, const char *file, size_t len, int64_t *bytes)
+{
+	const char *line;
+	size_t at = 0, n;
+	int rv = 0;
+
+	*bytes = 0;
+	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1) {
+		if (begins(line, n, "{\"role\":\"assistant\""))
+			*bytes = 0;
+		if (begins(line, n, "{\"role\":"))
+			*bytes += (int64_t)n + 1;
+		else if (begins(line, n, "{\"mark\":{\"kept\":"))
+			rv = take_kept(c, line, n);
+	}
+	if (!c->has_line)
+		*bytes = 0;
+	return rv;
+}
+
+/* What a person decided becomes the call's result, or leave to start. */
+static int answer_decided(const struct tail_call *k, struct turn *t, struct turn_call *to)
+{
+	const char *text = arena_copy(&t->mem, k->output.data ? k->output.data : "", k->output.len);
+	struct ask_result r;
+
+	if (!text)
+		return AVA_ENOMEM;
+	if (k->approval && k->how == ASKED_ANSWERED) {
+		to->approved = true;
+		return 0;
+	}
+	r = ask_result(&t->mem, k->approval, k->how, k->has_text ? text : NULL);
+	to->answered = true;
+	to->success = r.success;
+	to->error_class = r.error_class;
+	to->output = r.output;
+	to->output_len = strlen(r.output);
+	to->full_bytes = (int64_t)to->output_len;
+	return 0;
+}
+
+static int answer_recorded(struct tail *c, struct turn *t)
+{
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct tail_call *k = &c->calls[i];
+		struct turn_call *to = &t->calls[i];
+
+		if (k->decided && answer_decided(k, t, to) != 0)
+			return AVA_ENOMEM;
+		if (!k->answered)
+			continue;
+		to->answered = to->recorded = true;
+		to->ran = k->ran;
+		to->success = k->success;
+		to->error_class = arena_copy(&t->mem, k->error_class, strlen(k->error_class));
+		to->output = k->cut ? arena_fmt(&t->mem, "%.*s\n(only the beginning was kept)",
+						(int)k->output.len, k->output.data)
+				    : arena_copy(&t->mem, k->output.data ? k->output.data : "",
+						 k->output.len);
+		if (!to->error_class || !to->output)
+			return AVA_ENOMEM;
+		to->output_len = strlen(to->output);
+	}
+	return 0;
+}
+
+/* The reply that stands last, with the results that are known. */
+static int last_reply(struct tail *c, const struct buf *body, const struct messages_info *info,
+		      struct turn **out, struct ava_error *err)
+{
+	const struct dialect *d = c->run->spec->model->dialect;
+	struct turn *t = turn_new();
+	int rv = t ? d->open_calls(body->data + info->head_len, body->len - info->head_len, t, err)
+		   : AVA_ENOMEM;
+
+	*out = NULL;
+	if (rv == 0 && t->ncalls != c->ncalls)
+		rv = err_set(err, AVA_ECORRUPT,
+			     "its messages have %u open calls where its log has %u", t->ncalls,
+			     c->ncalls);
+	if (rv == 0 && !c->has_line) {
+		t->text = "";
+		t->text_len = 0;
+	}
+	if (rv == 0) {
+		t->stop = c->stop;
+		t->usage = c->usage;
+		rv = answer_recorded(c, t);
+	}
+	if (rv == 0) {
+		*out = turn_trim(t); /* it may wait for long */
+		rv = *out ? 0 : AVA_ENOMEM;
+	}
+	turn_free(t);
+	return rv;
+}
+
+/* ---- the machine */
+
+/* A call was cut: nobody knows what it cost, so it is charged its estimate. */
+static void charge_cut_call(struct run *r)
+{
+	struct usage u;
+
+	r->cut = (struct usage){.cost_microusd = -1};
+	infer_estimate(r, &u);
+	agent_charge(&r->agent, &u);
+	r->agent.totals.failed_calls++;
+	r->agent.again = true;
+	r->cut = u;
+}
+
+/* Written with the first thing that follows: ten thousand runs that wait for a slot
+ * write nothing, and hold no draft. */
+void restore_note(struct run *r, struct draft *d)
+{
+	struct usage u = r->cut;
+	struct record_failure f = {
+		.error_class = "interrupted",
+		.sentence = "the runtime stopped while the model was asked",
+		.usage = &u,
+		.retry_ms = 0,
+	};
+
+	r->unnoted = false;
+	record_carried(d, r);
+	if (r->infer_id[0])
+		record_infer_failed(d, r, &f);
+}
+
+/* Waits go on where they were: those for a service by the clock on the wall, which
+ * may have jumped. */
+static void restore_waits(struct tail *c)
+{
+	struct run *r = c->run;
+	int64_t now = clock_mono_ms();
+	int64_t left = c->held_ms - (clock_wall_ms() - c->held_from_ms);
+
+	if (c->failing_from_ms >= 0)
+		r->retry.since_ms = now - (r->agent.used_ms - c->failing_from_ms);
+	if (r->agent.again && c->held_ms > 0)
+		r->held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
+}
+
+static int stand(struct tail *c, const char *file, size_t len, const struct buf *body,
+		 const struct messages_info *info, struct ava_error *err)
+{
+	struct run *r = c->run;
+	struct turn *t = NULL;
+	int64_t bytes;
+	int rv = 0;
+
+	if (c->replied) {
+		rv = read_tail(c, file, len, &bytes);
+		if (rv == 0)
+			rv = last_reply(c, body, info, &t, err);
+		if (rv == AVA_ENOMEM)
+			err_set(err, rv, "out of memory");
+		if (rv != 0)
+			return rv;
+	}
+	restore_waits(c);
+	r->unnoted = true;
+	if (r->infer_id[0])
+		charge_cut_call(r);
+	if (t) {
+		r->turn_open = t->ncalls > 0;
+		agent_resume_reply(&r->agent, t, bytes);
+	}
+	return 0;
+}
+
+int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
+		const struct messages_info *info, struct restored *out, struct ava_error *err)
+{
+	struct tail *c = calloc(1, sizeof(*c));
+	int rv;
+
+	*out = (struct restored){0};
+	if (!c)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	c->run = r;
+	c->failing_from_ms = -1;
+	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
+		buf_init(&c->calls[i].output, OUTPUT_MAX);
+	rv = read_log(c, err);
+	out->started = r->agent.iteration > 0;
+	out->last_ms = c->last_ms;
+	if (rv == 0 && out->started && body)
+		rv = stand(c, file, len, body, info, err);
+	else if (c->replied) /* it is only ended: what it cost counts */
+		agent_charge(&r->agent, &c->usage);
+	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
+		buf_fini(&c->calls[i].output);
+	free(c);
+	return rv;
+}

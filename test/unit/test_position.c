@@ -1,0 +1,135 @@
+/* The position of a machine: its JSON is the one of doc/JOURNAL.md, and a machine
+ * that is restored from it is the same one, member by member. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/position.h"
+#include "base/buf.h"
+#include "base/util.h"
+#include "codec/json.h"
+
+static json_t *golden(void)
+{
+	static const char begin[] = "\n{\"key\":\"position\",";
+	size_t len;
+	char *doc = unit_read_src("doc/JOURNAL.md", &len), *at, *end;
+	json_t *o;
+
+	at = strstr(doc, begin);
+	assert_non_null(at);
+	end = strstr(at, "\n```");
+	assert_non_null(end);
+	o = json_parse(at, (size_t)(end - at), NULL);
+	assert_non_null(o);
+	free(doc);
+	return o;
+}
+
+static void written(const struct agent_position *p, struct buf *out)
+{
+	struct jw w;
+
+	buf_init(out, 1u << 20);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	agent_position_write(p, &w);
+	jw_end(&w);
+	assert_int_equal(buf_addc(out, 0), 0);
+}
+
+static void test_the_documented_position(void **state)
+{
+	json_t *o = golden(), *value = json_object_get(o, "value"), *again;
+	struct agent_position p;
+	struct buf b;
+
+	assert_int_equal(agent_position_read(&p, value), 0);
+	assert_int_equal(p.iteration, 4);
+	assert_true(p.wrapping && p.again && p.overflowed);
+	assert_string_equal(p.overflow, "too long");
+	assert_int_equal(p.repeats->n, 2);
+	assert_int_equal(p.repeats->calls[0].at.n, 1);
+	assert_int_equal(p.repeats->calls[0].last, 1);
+	assert_true(p.repeats->calls[1].gone && !p.repeats->calls[1].fetched);
+	assert_int_equal(p.repeats->calls[1].times, 3);
+	written(&p, &b);
+	again = json_parse(b.data, b.len - 1, NULL);
+	json_object_del(value, "run");
+	assert_true(json_equal(value, again));
+	json_decref(again);
+	repeat_free(p.repeats);
+	buf_fini(&b);
+	json_decref(o);
+}
+
+/* Every byte of the state that has no pointer: what a field forgets shows here. */
+static void test_a_restored_machine_is_the_same(void **state)
+{
+	static const struct agent_io io = {0};
+	static const struct agent_spec spec = {0};
+	struct agent_position p, q;
+	struct agent a, b;
+	struct buf first, second;
+	json_t *o = golden();
+
+	assert_int_equal(agent_position_read(&p, json_object_get(o, "value")), 0);
+	agent_init(&a, &io, &spec, NULL, 0);
+	agent_restore(&a, &p);
+	assert_null(p.repeats);
+	agent_position_of(&a, 0, &p);
+	written(&p, &first);
+	json_decref(o);
+	o = json_parse(first.data, first.len - 1, NULL);
+	assert_int_equal(agent_position_read(&q, o), 0);
+	agent_init(&b, &io, &spec, NULL, 0);
+	agent_restore(&b, &q);
+	agent_position_of(&b, 0, &q);
+	written(&q, &second);
+	assert_string_equal(first.data, second.data);
+	assert_int_equal(a.repeats->n, b.repeats->n);
+	assert_memory_equal(a.repeats->calls, b.repeats->calls,
+			    a.repeats->n * sizeof(*a.repeats->calls));
+	repeat_free(b.repeats);
+	b.repeats = a.repeats;
+	assert_memory_equal(&a, &b, sizeof(a));
+	agent_fini(&a);
+	buf_fini(&first);
+	buf_fini(&second);
+	json_decref(o);
+}
+
+static void test_positions_that_are_none(void **state)
+{
+	static const char *const cases[] = {
+		"{\"iteration\":-1}",
+		"{\"iteration\":4294967296}",
+		"{\"oddReplies\":256}",
+		"{\"nudged\":2}",
+		"{\"repeats\":{\"calls\":[7]}}",
+		"{\"repeats\":{\"calls\":[\"00\"]}}",
+		"{\"repeats\":{\"calls\":[\"000000000000000a000000000000000b 1.1 0 2\"]}}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *o = json_parse(cases[i], strlen(cases[i]), NULL);
+		struct agent_position p;
+
+		assert_non_null(o);
+		assert_int_equal(agent_position_read(&p, o), AVA_ECORRUPT);
+		repeat_free(p.repeats);
+		json_decref(o);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_documented_position),
+		cmocka_unit_test(test_a_restored_machine_is_the_same),
+		cmocka_unit_test(test_positions_that_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
