@@ -356,6 +356,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->resumings);
 	list_init(&c->steerings);
 	list_init(&c->watches);
+	list_init(&c->service.waits);
 	strmap_init(&c->session_by_id);
 	strmap_init(&c->proposals);
 	strmap_init(&c->requests);
@@ -506,6 +507,11 @@ bool core_idle(const struct core *c)
 	       delivery_idle(c) && otel_idle(c);
 }
 
+struct core_service *core_service(struct core *c)
+{
+	return &c->service;
+}
+
 int core_ready(struct core *c, struct ava_error *err)
 {
 	struct statvfs vfs;
@@ -539,6 +545,10 @@ void ops_health(struct core *c, struct op_health *out)
 	err.text[0] = 0;
 	out->code = core_ready(c, &err);
 	out->problem = err.text;
+	if (c->service.problem[0]) {
+		out->code = AVA_EIO;
+		out->problem = c->service.problem;
+	}
 	out->version = ava_version();
 	out->root = c->root;
 	if (model_resolve(c->model, &model, &why, &no_model) == 0) {

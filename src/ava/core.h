@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/settings.h"
 
 struct core;
@@ -44,6 +45,18 @@ void core_hold(struct core *c);
 /* Stop taking slots, commit, close. Runs that are started end as interrupted
  * at the next start; a clean stop says so in the daily log. */
 void core_close(struct core *c);
+
+/* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
+struct core_service {
+	char problem[512]; /* not "": health is degraded for this reason, no new work */
+	bool stops;        /* nobody waits for a run any more */
+	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
+	void (*shutdown)(int now, void *user);
+	void *user;
+	struct list waits; /* verbs_runs.c: who waits for a result */
+	unsigned log_jobs; /* questions to the logs that are being answered */
+};
+struct core_service *core_service(struct core *c);
 
 /* Nothing lives that keeps a daemon up: no run, queue or pending proposal. */
 bool core_idle(const struct core *c);

@@ -1,4 +1,4 @@
-/* The verbs about runs: spawn, list, status, result; cancel.c has the others.
+/* The verbs about runs: spawn, list, status, result, cancel.
  *
  * Live runs answer from memory, ended ones from their files. A spawn is told
  * to whoever asked for it, also twice with one request id, when it is on
@@ -424,4 +424,74 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 	run_wait(r, &w->wait);
 	os_timer_set(w->timer, wait_ms);
 	return w;
+}
+
+/* ---- cancel: the answer comes when the end is on disk */
+
+struct cancel_wait {
+	struct run_wait wait;
+	op_status_fn done;
+	void *user;
+};
+
+static void cancel_ended(struct run_wait *wait, struct run *r)
+{
+	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
+	struct ava_error err = {0};
+	struct op_status s;
+
+	if (r->done) {
+		supervisor_status(r, &s);
+		w->done(0, &s, NULL, w->user);
+	} else {
+		err_set(&err, AVA_ECANCELED, STOPS);
+		w->done(AVA_ECANCELED, NULL, &err, w->user);
+	}
+	free(w);
+}
+
+struct answer_once {
+	op_status_fn done;
+	void *user;
+};
+
+static void pass_status(const struct op_status *s, void *user)
+{
+	struct answer_once *a = user;
+
+	a->done(0, s, NULL, a->user);
+}
+
+void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user)
+{
+	struct run *r = supervisor_find(&c->sup, run);
+	struct answer_once a = {done, user};
+	struct ava_error err = {0};
+	struct cancel_wait *w;
+	int rv;
+
+	if (!r) {
+		rv = ops_status(c, run, pass_status, &a, &err);
+		if (rv != 0)
+			done(rv, NULL, &err, user);
+		return;
+	}
+	if (r->abandoned) {
+		err_set(&err, AVA_ENOMEM,
+			"run %s ran out of memory: it does nothing more and ends at the next start",
+			run);
+		done(AVA_ENOMEM, NULL, &err, user);
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		done(AVA_ENOMEM, NULL, &err, user);
+		return;
+	}
+	w->wait.ended = cancel_ended;
+	w->done = done;
+	w->user = user;
+	run_wait(r, &w->wait);
+	supervisor_cancel(r);
 }

@@ -52,6 +52,7 @@ struct core {
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
 	struct otel *otel;             /* ava/otel.c; NULL: nothing is pushed */
+	struct core_service service;
 };
 
 struct op_watch {

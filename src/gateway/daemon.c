@@ -63,7 +63,7 @@ struct daemon {
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
 	bool stop_when_idle;
-	bool lost; /* stopped because routes.problem would not go away */
+	bool lost; /* stopped because its problem would not go away */
 };
 
 /* ---- its log */
@@ -172,8 +172,8 @@ static bool socket_is_ours(const struct daemon *d)
  * another daemon, or no command can reach us, then say so. */
 static void check_root(struct daemon *d)
 {
-	char *problem = d->routes.problem, before = problem[0];
-	size_t size = sizeof(d->routes.problem);
+	char *problem = core_service(d->core)->problem, before = problem[0];
+	size_t size = sizeof(core_service(d->core)->problem);
 
 	problem[0] = '\0';
 	if (!same_file(AT_FDCWD, d->root, d->root_fd))
@@ -244,7 +244,7 @@ static void tick(void *user)
 		d->idle_since_ms = 0;
 	else if (!d->idle_since_ms)
 		d->idle_since_ms = now;
-	d->lost = d->routes.problem[0] && alone && nothing_started(d);
+	d->lost = core_service(d->core)->problem[0] && alone && nothing_started(d);
 	if (d->lost)
 		stop(d, "its data root is not its own any more");
 	else if (d->stop_when_idle && nothing_started(d))
@@ -402,7 +402,7 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	ready_tell(d.options.ready_fd, 0, "");
 	os_loop_run(d.loop);
 	finish_requests(&d);
-	rv = d.lost ? err_set(err, AVA_EIO, "%s", d.routes.problem) : 0;
+	rv = d.lost ? err_set(err, AVA_EIO, "%s", core_service(d.core)->problem) : 0;
 	daemon_close(&d);
 	return rv;
 }

@@ -99,7 +99,7 @@ static void test_refused(void **state)
 	refused("GET", path, NULL, 400, "must be terminal");
 	snprintf(path, sizeof(path),
 		 "/api/v1/sessions/%s/unseen?channel=0123456789012345678901234567890123456789", id);
-	refused("GET", path, NULL, 400, "no name of a channel");
+	refused("GET", path, NULL, 400, "it must be terminal");
 }
 
 int main(void)

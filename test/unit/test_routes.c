@@ -410,7 +410,9 @@ static void expire_soon(void *arg)
 
 static void root_is_lost(void *arg)
 {
-	snprintf(rig.routes.problem, sizeof(rig.routes.problem), "%s", (const char *)arg);
+	struct core_service *s = core_service(rig.core);
+
+	snprintf(s->problem, sizeof(s->problem), "%s", (const char *)arg);
 }
 
 static void test_queue_full(void **state)
@@ -601,7 +603,7 @@ static void test_peer_leaves_a_wait(void **state)
 		close(fd);
 	}
 	rig_wait_connections(1);
-	assert_true(list_empty(&rig.routes.waits));
+	assert_true(list_empty(&core_service(rig.core)->waits));
 	rig_ask_str("GET", rig_path(RUNS "/%s", id), NULL, 200, "status", word);
 	assert_string_equal(word, "running");
 }

@@ -1,0 +1,468 @@
+/* The table of verbs, the reader of their arguments, and the way an answer goes.
+ *
+ * Happy path: the row is found, its function reads its arguments strictly and answers at
+ * once or when the disk has it. What can fail: everything a peer can get wrong, each with
+ * its sentence; new work while the data root is not in order; memory. */
+#include "ava/verbs.h"
+
+#include <ava.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+
+#define REPLY_MAX  (128u << 20)
+#define CALL_MEM   (16u << 20)
+#define WAIT_MAX_S 3600
+#define QUERY_TEXT 4096
+
+/* ---- arguments */
+
+/* The names that are taken, for who has written another one. */
+static void args_names(const struct arg *args, char *out, size_t size)
+{
+	size_t n = 0;
+
+	snprintf(out, size, "none");
+	for (size_t i = 0; args && args[i].name && n < size; i++)
+		if (i == 0 || strcmp(args[i].name, args[i - 1].name) != 0)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
+					      args[i].name);
+}
+
+/* A number times `scale`, which must not overflow or lose what was meant. */
+static int read_number(const struct arg *a, const json_t *v, int64_t scale, int64_t *out,
+		       struct ava_error *err)
+{
+	double d;
+
+	if (!json_is_number(v))
+		return err_set(err, AVA_EINVAL, "%s must be a number", a->name);
+	d = json_number_value(v) * (double)scale;
+	if (!(fabs(d) < 9e15))
+		return err_set(err, AVA_EINVAL, "%s is out of range", a->name);
+	if (scale == 1 && d != floor(d))
+		return err_set(err, AVA_EINVAL, "%s must be a whole number", a->name);
+	/* Below the smallest unit is still not 0. */
+	*out = d > 0 && d < 1 ? 1 : d < 0 && d > -1 ? -1 : (int64_t)llround(d);
+	if (a->least != a->most && (*out < a->least || *out > a->most))
+		return err_set(err, AVA_EINVAL, "%s must be a whole number from %lld to %lld",
+			       a->name, (long long)a->least, (long long)a->most);
+	return 0;
+}
+
+static int read_texts(const struct arg *a, const json_t *v, char *out, struct arena *mem,
+		      struct ava_error *err)
+{
+	const char *const **list = (const char *const **)(out + a->at);
+	size_t n = json_array_size(v), i;
+	const char **items;
+	const json_t *e;
+
+	if (!json_is_array(v) || n > ARG_TEXTS_MAX)
+		return err_set(err, AVA_EINVAL, "%s must be a list of at most %d strings", a->name,
+			       ARG_TEXTS_MAX);
+	items = arena_get(mem, (n + 1) * sizeof(*items));
+	if (!items)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	json_array_foreach(v, i, e)
+	{
+		if (!json_is_string(e))
+			return err_set(err, AVA_EINVAL, "%s must be a list of strings", a->name);
+		items[i] = json_string_value(e);
+	}
+	*list = items;
+	memcpy(out + a->at_n, &n, sizeof(n));
+	return 0;
+}
+
+static int read_text(const struct arg *a, const json_t *v, char *out, struct ava_error *err)
+{
+	const char *s = json_string_value(v);
+
+	if (!s)
+		return err_set(err, AVA_EINVAL, "%s must be a string", a->name);
+	if (a->kind == ARG_SAID && json_string_length(v) > (size_t)a->most)
+		return err_set(err, AVA_ETOOBIG, "%s is over %lld bytes", a->name,
+			       (long long)a->most);
+	if (a->kind == ARG_WORD && strlen(s) >= (size_t)a->most)
+		return err_set(err, AVA_EINVAL, "%s is over %lld bytes", a->name,
+			       (long long)a->most - 1);
+	if (a->kind == ARG_WORD)
+		memcpy(out + a->at, s, strlen(s) + 1);
+	else
+		memcpy(out + a->at, &s, sizeof(s));
+	return 0;
+}
+
+static int read_flag(const struct arg *a, const json_t *v, char *out, struct ava_error *err)
+{
+	bool on = json_is_true(v);
+	int choice = on;
+
+	if (!json_is_boolean(v))
+		return err_set(err, AVA_EINVAL, "%s must be true or false", a->name);
+	if (a->kind == ARG_FLAG)
+		memcpy(out + a->at, &on, sizeof(on));
+	else
+		memcpy(out + a->at, &choice, sizeof(choice));
+	return 0;
+}
+
+static int read_arg(const struct arg *a, const json_t *v, char *out, struct arena *mem,
+		    struct ava_error *err)
+{
+	if (json_is_null(v) && a->kind != ARG_SAID && a->kind != ARG_ANY && a->kind != ARG_JSON)
+		return 0;
+	switch (a->kind) {
+	case ARG_TEXT:
+	case ARG_SAID:
+	case ARG_WORD:
+		return read_text(a, v, out, err);
+	case ARG_FLAG:
+	case ARG_CHOICE:
+		return read_flag(a, v, out, err);
+	case ARG_COUNT:
+		return read_number(a, v, 1, (int64_t *)(out + a->at), err);
+	case ARG_MS:
+		return read_number(a, v, 1000, (int64_t *)(out + a->at), err);
+	case ARG_CENTS:
+		return read_number(a, v, 10000, (int64_t *)(out + a->at), err);
+	case ARG_TEXTS:
+		return read_texts(a, v, out, mem, err);
+	case ARG_JSON:
+		if (!json_is_object(v))
+			return err_set(err, AVA_EINVAL, "%s must be an object", a->name);
+		break;
+	case ARG_ANY:
+		break;
+	}
+	memcpy(out + a->at, &v, sizeof(v)); /* borrowed from the arguments */
+	return 0;
+}
+
+int args_read(const struct arg *args, const json_t *o, void *out, struct arena *mem,
+	      struct ava_error *err)
+{
+	const char *key;
+	char names[400];
+	json_t *v;
+	int rv = 0;
+
+	if (o && !json_is_object(o))
+		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
+	json_object_foreach((json_t *)o, key, v)
+	{
+		const struct arg *a = args;
+
+		while (a && a->name && strcmp(a->name, key) != 0)
+			a++;
+		if (!a || !a->name) {
+			args_names(args, names, sizeof(names));
+			return err_set(err, AVA_EINVAL,
+				       "unknown key %.60s in the request: it takes %s", key, names);
+		}
+		if (a[1].name && strcmp(a[1].name, key) == 0 && !json_is_string(v))
+			a++; /* the one that is no text */
+		rv = read_arg(a, v, out, mem, err);
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+/* ---- arguments of a query */
+
+/* Digits alone, at most INT64_MAX; *end behind them. */
+static bool digits(const char *s, const char **end, int64_t *out)
+{
+	int64_t n = 0;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	for (; *s >= '0' && *s <= '9'; s++) {
+		if (n > (INT64_MAX - 9) / 10)
+			return false;
+		n = n * 10 + (*s - '0');
+	}
+	*out = n;
+	*end = s;
+	return true;
+}
+
+static json_t *query_count(const struct arg *a, const char *value, struct ava_error *err)
+{
+	const char *end;
+	int64_t n;
+
+	if (digits(value, &end, &n) && *end == '\0' && n >= a->least && n <= a->most)
+		return json_integer(n);
+	err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a whole number from %lld to %lld",
+		a->name, value, (long long)a->least, (long long)a->most);
+	return NULL;
+}
+
+/* "2", "0.5" or "7200"; over an hour is an hour, parts of a millisecond are dropped. */
+static json_t *query_seconds(const struct arg *a, const char *value, struct ava_error *err)
+{
+	const char *at = value;
+	int64_t whole, ms = 0;
+	int unit = 100;
+
+	if (digits(value, &at, &whole) && (*at != '.' || at[1] != '\0')) {
+		if (*at == '.')
+			for (at++; *at >= '0' && *at <= '9'; at++, unit /= 10)
+				ms += (*at - '0') * unit;
+		if (*at == '\0')
+			return json_real((double)(MIN(whole, WAIT_MAX_S) * 1000 + ms) / 1000);
+	}
+	err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a number of seconds", a->name, value);
+	return NULL;
+}
+
+static json_t *query_flag(const struct arg *a, const char *value, struct ava_error *err)
+{
+	if (*value == '\0' || strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
+		return json_true();
+	if (strcmp(value, "0") == 0 || strcmp(value, "false") == 0)
+		return json_false();
+	err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be 1 or 0", a->name, value);
+	return NULL;
+}
+
+int args_query(const struct arg *args, const char *name, const char *value, json_t *o,
+	       struct ava_error *err)
+{
+	const struct arg *a = args;
+	char names[400];
+	json_t *v;
+
+	while (a && a->name && strcmp(a->name, name) != 0)
+		a++;
+	if (!a || !a->name) {
+		args_names(args, names, sizeof(names));
+		return err_set(err, AVA_EINVAL, "unknown argument %.60s: this path takes %s", name,
+			       names);
+	}
+	if (json_object_get(o, name))
+		return err_set(err, AVA_EINVAL, "%s is given twice", name);
+	err->code = 0;
+	if (a->kind == ARG_COUNT)
+		v = query_count(a, value, err);
+	else if (a->kind == ARG_MS)
+		v = query_seconds(a, value, err);
+	else if (a->kind == ARG_FLAG)
+		v = query_flag(a, value, err);
+	else
+		v = strlen(value) <= QUERY_TEXT ? json_string(value) : NULL;
+	if (!v && err->code == 0)
+		return err_set(err, AVA_EINVAL, "%s has more than %d bytes, or is no UTF-8", name,
+			       QUERY_TEXT);
+	if (!v)
+		return err->code;
+	return json_object_set_new(o, name, v) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+/* ---- answers */
+
+int verbs_http_status(int code)
+{
+	switch (code) {
+	case AVA_OK:
+		return 200;
+	case AVA_EINVAL:
+		return 400;
+	case AVA_EDENIED:
+		return 403;
+	case AVA_ENOENT:
+		return 404;
+	case AVA_EEXIST:
+	case AVA_EBUSY:
+	case AVA_EBUDGET:
+		return 409;
+	case AVA_EREJECTED:
+	case AVA_EEXPIRED:
+		return 410;
+	case AVA_ETOOBIG:
+		return 413;
+	case AVA_EUNSUPPORTED:
+	case AVA_EFORMAT:
+		return 422;
+	case AVA_EFULL:
+		return 507;
+	case AVA_EIO:
+	case AVA_EUNKNOWN:
+	case AVA_ECANCELED:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+int verbs_error(struct buf *out, int code, const char *message)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_object(&w, "error");
+	jw_str(&w, "code", err_word(code));
+	jw_str(&w, "message", message);
+	jw_end(&w);
+	jw_end(&w);
+	return buf_check(out);
+}
+
+void verb_fail(struct verb_reply *r, int rv, const struct ava_error *err)
+{
+	struct ava_error own = {0};
+
+	err_set(&own, rv, "%s", err && err->text[0] ? err->text : ava_strerror(rv));
+	r->give_up = NULL;
+	r->done(r, verbs_http_status(rv), NULL, &own);
+}
+
+void verb_answer(struct verb_answer *a)
+{
+	buf_init(&a->b, REPLY_MAX);
+	jw_init(&a->w, &a->b);
+}
+
+void verb_send(struct verb_reply *r, int status, struct verb_answer *a)
+{
+	int rv = buf_check(&a->b);
+	struct ava_error err = {0};
+
+	r->give_up = NULL;
+	if (rv == 0) {
+		r->done(r, status, &a->b, NULL);
+	} else {
+		err_set(&err, rv,
+			rv == AVA_ETOOBIG ? "the answer would be too big: ask for less of it"
+					  : "out of memory");
+		verb_fail(r, rv, &err);
+	}
+	buf_fini(&a->b);
+}
+
+void verb_drop(struct verb_reply *r, struct verb_answer *a, const struct ava_error *err)
+{
+	buf_fini(&a->b);
+	verb_fail(r, err->code, err);
+}
+
+void verb_time(struct jw *w, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_ISO_LEN + 1] = "";
+
+	if (wall_ms > 0)
+		clock_iso(wall_ms, text);
+	jw_str(w, key, text);
+}
+
+void verb_cost(struct jw *w, const char *key, int64_t microusd)
+{
+	if (microusd < 0)
+		jw_null(w, key);
+	else
+		jw_fixed(w, key, microusd, 4);
+}
+
+/* ---- calling */
+
+bool verb_args(struct verb_call *v, void *out)
+{
+	const char *problem = core_service(v->core)->problem;
+	struct ava_error err = {0};
+	int rv = args_read(v->verb->args, v->args, out, &v->mem, &err);
+
+	if (rv == 0 && v->verb->begins && problem[0])
+		rv = err_set(&err, AVA_EIO, "nothing was started: %s", problem);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	return rv == 0;
+}
+
+bool verb_body(struct verb_call *v)
+{
+	struct ava_error err = {0};
+
+	if (!v->args) {
+		err_set(&err, AVA_EINVAL, "the body must be a JSON object");
+		verb_fail(v->reply, AVA_EINVAL, &err);
+	}
+	return v->args != NULL;
+}
+
+void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
+		const char *id, const json_t *args, struct verb_reply *reply)
+{
+	struct verb_call v = {
+		.core = c, .verb = verb, .caller = caller, .id = id, .args = args, .reply = reply};
+	struct ava_error err = {0};
+
+	if (caller->trust != CALLER_OWNER) {
+		err_set(&err, AVA_EDENIED, "this daemon serves its owner only");
+		verb_fail(reply, AVA_EDENIED, &err);
+		return;
+	}
+	arena_init(&v.mem, CALL_MEM);
+	verb->call(&v);
+	arena_fini(&v.mem);
+}
+
+/* ---- the table */
+
+static const struct verb *const rooms[] = {verbs_about_runs, verbs_about_talk, verbs_about_us};
+
+const struct verb *verbs_row(size_t i)
+{
+	for (size_t room = 0; room < ARRAY_LEN(rooms); room++)
+		for (const struct verb *v = rooms[room]; v->path; v++)
+			if (i-- == 0)
+				return v;
+	return NULL;
+}
+
+static bool verb_matches(const struct verb *v, const char *path, char id[64])
+{
+	const char *mark = strchr(v->path, '{'), *end;
+	size_t before = mark ? (size_t)(mark - v->path) : 0, len;
+
+	id[0] = 0;
+	if (!mark)
+		return strcmp(path, v->path) == 0;
+	if (strncmp(path, v->path, before) != 0)
+		return false;
+	end = strchr(path + before, '/');
+	len = end ? (size_t)(end - (path + before)) : strlen(path + before);
+	if (len == 0 || len >= 64 || strcmp(path + before + len, mark + strlen("{id}")) != 0)
+		return false;
+	memcpy(id, path + before, len);
+	id[len] = 0;
+	return true;
+}
+
+const struct verb *verbs_find(const char *method, const char *path, char id[64], char allowed[64])
+{
+	const struct verb *v;
+	size_t n = 0;
+
+	allowed[0] = 0;
+	for (size_t i = 0; (v = verbs_row(i)) != NULL; i++) {
+		bool get = strcmp(v->method, "GET") == 0;
+
+		if (!verb_matches(v, path, id))
+			continue;
+		/* What HEAD asks for is what GET would say. */
+		if (strcmp(method, v->method) == 0 || (get && strcmp(method, "HEAD") == 0))
+			return v;
+		n += (size_t)snprintf(allowed + n, 64 - n, "%s%s", n ? ", " : "",
+				      get ? "GET, HEAD" : v->method);
+	}
+	return NULL;
+}

@@ -1,0 +1,152 @@
+/* Every verb once, below HTTP: a row with method, path and arguments, and a function,
+ * JSON in and JSON out (doc/api.yaml is the contract). The gateway routes requests to the
+ * rows, an embedded runtime calls them, a connected one sends the same JSON.
+ *
+ * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
+ * groups), verbs_talk.c (proposals, conversations, delivery) or verbs_us.c (health, logs,
+ * the daemon). Loop thread only. */
+#ifndef AVA_VERBS_H
+#define AVA_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "codec/json.h"
+
+struct ava_error;
+struct core;
+
+/* ---- who asks, and where the answer goes */
+
+enum caller_trust {
+	CALLER_STRANGER, /* is refused everything */
+	CALLER_OWNER,    /* of the data root */
+};
+
+struct caller { /* copied where it is needed after the call */
+	const char *user, *channel;
+	enum caller_trust trust;
+};
+
+/* Embedded by whoever asks; answered exactly once, during the call or later, unless it
+ * is given up first. */
+struct verb_reply {
+	/* `json` NULL: an error. Both are borrowed. May free the reply. */
+	void (*done)(struct verb_reply *r, int status, const struct buf *json,
+		     const struct ava_error *err);
+	/* Not NULL while it waits for a run: nobody wants the answer any more. `done`
+	 * is not called then. */
+	void (*give_up)(struct verb_reply *r);
+	void *waits; /* of give_up */
+};
+
+/* ---- arguments */
+
+enum arg_kind {
+	ARG_TEXT,   /* const char *; null is absent */
+	ARG_SAID,   /* the same, at most `most` bytes; null is an error */
+	ARG_WORD,   /* char[most] */
+	ARG_FLAG,   /* bool */
+	ARG_CHOICE, /* int: 1 or 0, untouched when absent */
+	ARG_COUNT,  /* int64_t, whole; from `least` to `most` unless both are 0 */
+	ARG_MS,     /* int64_t of seconds */
+	ARG_CENTS,  /* int64_t of cents, in micro-USD */
+	ARG_TEXTS,  /* const char *const *, in the call's memory, and size_t at `at_n` */
+	ARG_JSON,   /* const json_t *, an object */
+	ARG_ANY,    /* const json_t *, checked by who reads it */
+};
+
+/* Two rows of one name: the first whose kind of value it is. */
+struct arg {
+	const char *name; /* NULL ends a list */
+	enum arg_kind kind;
+	size_t at; /* of the field in the struct that is read into */
+	int64_t least, most;
+	size_t at_n;
+};
+
+#define ARG_TEXTS_MAX 64
+
+/* Fields of absent arguments stay as they are. AVA_EINVAL names the first thing that is
+ * wrong, an unknown name too: a misspelt limit must not be a missing one. */
+int args_read(const struct arg *args, const json_t *o, void *out, struct arena *mem,
+	      struct ava_error *err);
+/* A query argument as the JSON that args_read takes: digits are read one by one, so
+ * that "1x", " 1", "-1" and "1e9" are errors and not something near. */
+int args_query(const struct arg *args, const char *name, const char *value, json_t *o,
+	       struct ava_error *err);
+
+/* ---- the table */
+
+struct verb_call {
+	struct core *core;
+	const struct verb *verb;
+	const struct caller *caller;
+	const char *id;           /* the {id} of the path; "" when it has none */
+	const json_t *args;       /* an object, or NULL; as the rest borrowed for the call */
+	struct verb_reply *reply; /* until it is answered */
+	struct arena mem;
+};
+
+struct verb {
+	const char *method, *path; /* "GET", "/api/v1/runs/{id}" */
+	/* NULL: a stream, which the gateway serves itself (gateway/events.c). */
+	void (*call)(struct verb_call *v);
+	const struct arg *args; /* of the query of a GET, of the body of a POST */
+	bool begins;            /* new work: refused when it could not be kept */
+};
+
+/* What the streams take. */
+struct verbs_events {
+	int64_t after; /* an lsn; -1: not given */
+	const char *session;
+};
+
+/* Row i; NULL behind the last. */
+const struct verb *verbs_row(size_t i);
+/* `allowed`: the methods of the path when it takes another one; "" when there is no such
+ * path, and then NULL is returned, too. */
+const struct verb *verbs_find(const char *method, const char *path, char id[64], char allowed[64]);
+void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
+		const char *id, const json_t *args, struct verb_reply *reply);
+/* The daemon is about to stop: who waits for a run is told that it goes on, and nobody
+ * waits any more. */
+void verbs_stop(struct core *c);
+
+/* {"error":{"code","message"}}; the HTTP status of a code of ava.h. */
+int verbs_error(struct buf *out, int code, const char *message);
+int verbs_http_status(int code);
+
+/* ---- for the functions of verbs */
+
+/* Reads the arguments of the row into `out`. false: it has answered. */
+bool verb_args(struct verb_call *v, void *out);
+/* There is a body, which this verb needs. false: it has answered. */
+bool verb_body(struct verb_call *v);
+void verb_fail(struct verb_reply *r, int rv, const struct ava_error *err);
+
+struct verb_answer {
+	struct buf b;
+	struct jw w;
+};
+void verb_answer(struct verb_answer *a);
+/* Sends and frees it. */
+void verb_send(struct verb_reply *r, int status, struct verb_answer *a);
+/* Frees it, and answers with the error instead. */
+void verb_drop(struct verb_reply *r, struct verb_answer *a, const struct ava_error *err);
+
+void verb_time(struct jw *w, const char *key, int64_t wall_ms);
+void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
+
+/* The rooms; the last row has no path. */
+extern const struct verb verbs_about_runs[], verbs_about_talk[], verbs_about_us[];
+
+/* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
+struct op_proposal;
+struct op_status;
+void verb_status(struct jw *w, const char *key, const struct op_status *s);
+void verb_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user);
+
+#endif

@@ -1,0 +1,826 @@
+/* Verbs about runs and groups of them, over the calls of ava/ops.h: begin, list, look at,
+ * wait for, stop, speak to, name a position, execute again.
+ *
+ * Happy path: the arguments become the struct of the call, its callback writes the
+ * answer. What can fail: what these calls refuse. Who waits for a result may give up, or
+ * is told that the run goes on when the daemon stops. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/checkpoints.h"
+#include "ava/groups.h"
+#include "ava/job.h"
+#include "ava/otel.h"
+#include "ava/state.h"
+#include "ava/steer.h"
+#include "ava/verbs.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/spawn_options.h"
+#include "base/util.h"
+#include "subagent/person.h"
+#include "subagent/replay.h"
+#include "subagent/world.h"
+
+#define SAID_MAX 8192 /* bytes of what a person says to a run */
+#define BY_MAX   200  /* bytes of who said it, or of an id */
+#define IDS_MAX  10000
+#define STOPS    "the runtime stops before the run has ended"
+
+/* ---- how a run is */
+
+/* What it waits for, until somebody answers. */
+static void write_question(struct jw *w, const struct question *q)
+{
+	jw_object(w, "waiting_for");
+	jw_str(w, "call_id", q->call_id);
+	jw_str(w, "kind", q->approval ? "approval" : "question");
+	jw_str(w, "question", q->text);
+	if (q->choices)
+		jw_raw(w, "choices", q->choices, strlen(q->choices));
+	if (q->fallback)
+		jw_str(w, "default", q->fallback);
+	verb_time(w, "asked_at", q->asked_ms);
+	verb_time(w, "expires_at", q->until_ms);
+	jw_end(w);
+}
+
+void verb_status(struct jw *w, const char *key, const struct op_status *s)
+{
+	jw_object(w, key);
+	jw_str(w, "subagent_id", s->id);
+	jw_str(w, "trace_id", s->trace_id);
+	jw_str(w, "role", s->role);
+	jw_str(w, "task", s->task);
+	jw_str(w, "model", s->model);
+	jw_str(w, "status", ava_status_name(s->status));
+	jw_str(w, "stop_reason", s->stop_reason);
+	verb_time(w, "started_at", s->started_ms);
+	verb_time(w, "ended_at", s->ended_ms);
+	jw_int(w, "iteration", s->iteration);
+	jw_int(w, "tokens_used", s->tokens);
+	verb_cost(w, "cost_cents", s->cost_microusd);
+	jw_fixed(w, "elapsed_seconds", s->elapsed_ms, 3);
+	jw_str(w, "current_activity", s->activity);
+	if (s->last_tool && s->last_tool[0]) {
+		jw_object(w, "last_tool_call");
+		jw_str(w, "name", s->last_tool);
+		verb_time(w, "at", s->last_tool_ms);
+		jw_end(w);
+	} else {
+		jw_null(w, "last_tool_call");
+	}
+	if (s->asks)
+		write_question(w, s->asks);
+	jw_object(w, "limits");
+	jw_fixed(w, "timeout", s->limit_time_ms, 3);
+	verb_cost(w, "max_cost_cents", s->limit_cost_microusd);
+	jw_int(w, "max_tokens", s->limit_tokens);
+	jw_int(w, "max_iterations", s->limit_iterations);
+	jw_end(w);
+	jw_str(w, "session_id", s->session_id);
+	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "origin", s->origin);
+	jw_str(w, "cwd", s->cwd);
+	jw_end(w);
+}
+
+static void one_run(const struct op_status *s, void *user)
+{
+	verb_status(user, NULL, s);
+}
+
+static void send_status(struct core *c, const char *run, struct verb_reply *r, int status)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	verb_answer(&a);
+	if (ops_status(c, run, one_run, &a.w, &err) == 0)
+		verb_send(r, status, &a);
+	else
+		verb_drop(r, &a, &err);
+}
+
+static void verb_run(struct verb_call *v)
+{
+	if (verb_args(v, NULL))
+		send_status(v->core, v->id, v->reply, 200);
+}
+
+struct runs_args {
+	bool all;
+	int64_t limit;
+};
+static const struct arg runs_args[] = {
+	{"all", ARG_FLAG, offsetof(struct runs_args, all)},
+	{"limit", ARG_COUNT, offsetof(struct runs_args, limit), 1, 100000},
+	{NULL},
+};
+
+static void verb_runs(struct verb_call *v)
+{
+	struct runs_args args = {.limit = 100};
+	struct verb_answer a;
+
+	if (!verb_args(v, &args))
+		return;
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_array(&a.w, "runs");
+	ops_list(v->core, args.all, (size_t)args.limit, one_run, &a.w);
+	jw_end(&a.w);
+	jw_end(&a.w);
+	verb_send(v->reply, 200, &a);
+}
+
+/* ---- begin: POST /runs, /runs/{id}/resume, /groups */
+
+struct spawn_body {
+	struct op_spawn spawn;
+	bool confirmed;
+};
+
+#define SPAWN_AT(field)      offsetof(struct spawn_body, spawn.field)
+#define SPAWN_N_TEXT(field)  0
+#define SPAWN_N_MS(field)    0
+#define SPAWN_N_CENTS(field) 0
+#define SPAWN_N_COUNT(field) 0
+#define SPAWN_N_FLAG(field)  0
+#define SPAWN_N_JSON(field)  0
+#define SPAWN_N_TEXTS(field) SPAWN_AT(n##field)
+#define X(kind, field, key, flag, help)                                                            \
+	{key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
+static const struct arg spawn_args[] = {
+	SPAWN_OPTIONS(X) /* and of the request: */
+	{"resume", ARG_TEXT, SPAWN_AT(resume)},
+	{"from", ARG_TEXT, SPAWN_AT(resume_at)},
+	{"from", ARG_COUNT, SPAWN_AT(resume_call)},
+	{"session_id", ARG_TEXT, SPAWN_AT(session_id)},
+	{"request_id", ARG_TEXT, SPAWN_AT(request_id)},
+	{"origin", ARG_TEXT, SPAWN_AT(origin)},
+	{"confirm", ARG_TEXT, SPAWN_AT(confirm)},
+	{"confirmed", ARG_FLAG, offsetof(struct spawn_body, confirmed)},
+	{NULL},
+};
+#undef X
+
+#define SPAWN_NONE                                                                                 \
+	{                                                                                          \
+		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,                       \
+		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT                           \
+	}
+
+static void started(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+
+	if (rv != 0) {
+		verb_fail(user, rv, err);
+		return;
+	}
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", s->id);
+	jw_str(&a.w, "trace_id", s->trace_id);
+	jw_end(&a.w);
+	verb_send(user, s->repeated ? 200 : 201, &a);
+}
+
+/* `resume`: an ended run that the new one goes on from; NULL: what the body says. */
+static void begin_run(struct verb_call *v, const char *resume)
+{
+	struct session_id session = id_session();
+	struct spawn_body b = {.spawn = SPAWN_NONE};
+	struct op_spawn *s = &b.spawn;
+
+	if (!verb_body(v) || !verb_args(v, &b))
+		return;
+	if (!s->session_id || !*s->session_id)
+		s->session_id = session.text;
+	s->user_id = v->caller->user;
+	if (resume)
+		s->resume = resume;
+	if (b.confirmed)
+		ops_spawn(v->core, s, started, v->reply);
+	else
+		ops_propose(v->core, s, verb_proposed, v->reply);
+}
+
+static void verb_spawn(struct verb_call *v)
+{
+	begin_run(v, NULL);
+}
+
+static void verb_resume(struct verb_call *v)
+{
+	begin_run(v, v->id);
+}
+
+struct group_body {
+	struct op_group group;
+	bool confirmed;
+	const json_t *runs;
+};
+
+#define GROUP_AT(field) offsetof(struct group_body, group.field)
+static const struct arg group_args[] = {
+	{"runs", ARG_ANY, offsetof(struct group_body, runs)},
+	{"max_cost_cents", ARG_CENTS, GROUP_AT(max_cost_microusd)},
+	{"timeout", ARG_MS, GROUP_AT(timeout_ms)},
+	{"chain", ARG_FLAG, GROUP_AT(chain)},
+	{"share", ARG_FLAG, GROUP_AT(share)},
+	{"cwd", ARG_TEXT, GROUP_AT(cwd)},
+	{"session_id", ARG_TEXT, GROUP_AT(session_id)},
+	{"request_id", ARG_TEXT, GROUP_AT(request_id)},
+	{"origin", ARG_TEXT, GROUP_AT(origin)},
+	{"confirm", ARG_TEXT, GROUP_AT(confirm)},
+	{"confirmed", ARG_FLAG, offsetof(struct group_body, confirmed)},
+	{NULL},
+};
+
+/* One of a group: what holds for all of them is said once. */
+static int read_member(struct verb_call *v, const json_t *one, struct op_spawn *out,
+		       struct ava_error *err)
+{
+	struct spawn_body b = {.spawn = SPAWN_NONE};
+	const struct op_spawn *s = &b.spawn;
+	int rv = json_is_object(one) ? args_read(spawn_args, one, &b, &v->mem, err)
+				     : err_set(err, AVA_EINVAL, "the body must be a JSON object");
+
+	if (rv != 0)
+		return rv;
+	if (s->session_id || s->request_id || s->origin || s->confirm || b.confirmed)
+		return err_set(err, AVA_EINVAL,
+			       "session_id, request_id, origin, confirm and confirmed belong to "
+			       "the group, not to a run of it");
+	if (s->resume)
+		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
+	*out = *s;
+	return 0;
+}
+
+static int read_members(struct verb_call *v, struct group_body *b, struct ava_error *err)
+{
+	size_t n = json_array_size(b->runs), i;
+	struct op_spawn *runs;
+	const json_t *one;
+
+	if (!b->runs)
+		return err_set(err, AVA_EINVAL, "runs is missing");
+	if (!json_is_array(b->runs) || n < 1 || n > SPEC_GROUP_MAX)
+		return err_set(err, AVA_EINVAL, "runs must be a list of 1 to %d objects",
+			       SPEC_GROUP_MAX);
+	runs = arena_get(&v->mem, n * sizeof(*runs));
+	if (!runs)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	json_array_foreach(b->runs, i, one)
+	{
+		int rv = read_member(v, one, &runs[i], err);
+
+		if (rv != 0)
+			return err_wrap(err, rv, "run %zu", i + 1);
+	}
+	b->group.runs = runs;
+	b->group.nruns = n;
+	return 0;
+}
+
+/* A request that says "confirmed" is a proposal that nobody is asked about: it and its
+ * yes are one commit. */
+static void verb_propose_group(struct verb_call *v)
+{
+	struct session_id session = id_session();
+	struct group_body b = {
+		.group = {.max_cost_microusd = AVA_DEFAULT, .timeout_ms = AVA_DEFAULT}};
+	struct op_group *g = &b.group;
+	struct ava_error err = {0};
+
+	if (!verb_body(v) || !verb_args(v, &b))
+		return;
+	if (read_members(v, &b, &err) != 0) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	if (!g->session_id || !*g->session_id)
+		g->session_id = session.text;
+	if (b.confirmed)
+		g->confirm = "never";
+	g->user_id = v->caller->user;
+	ops_propose_group(v->core, g, verb_proposed, v->reply);
+}
+
+static void verb_group(struct verb_call *v)
+{
+	struct op_group_status s;
+	struct ava_error err = {0};
+	struct verb_answer a;
+	struct jw *w = &a.w;
+
+	if (!verb_args(v, NULL))
+		return;
+	verb_answer(&a);
+	jw_object(w, NULL);
+	jw_array(w, "runs");
+	if (ops_group(v->core, v->id, &s, one_run, w, &err) != 0) {
+		verb_drop(v->reply, &a, &err);
+		return;
+	}
+	jw_end(w);
+	jw_str(w, "group_id", v->id);
+	jw_str(w, "status", s.running ? "running" : "ended");
+	jw_str(w, "mode", s.chain ? "chain" : "parallel");
+	jw_int(w, "size", s.size);
+	jw_int(w, "ended", s.ended);
+	jw_int(w, "succeeded", s.succeeded);
+	verb_cost(w, "cost_cents", s.cost_microusd);
+	verb_cost(w, "max_cost_cents", s.limit_microusd);
+	if (s.time_ms > 0)
+		jw_fixed(w, "timeout", s.time_ms, 3);
+	else
+		jw_null(w, "timeout");
+	jw_int(w, "tokens_used", s.tokens);
+	jw_end(w);
+	verb_send(v->reply, 200, &a);
+}
+
+/* ---- GET /runs/{id}/result */
+
+struct result_wait {
+	struct list node; /* in core_service.waits */
+	struct core *core;
+	struct op_wait *wait;
+	struct verb_reply *reply;
+	char run[24];
+};
+
+static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,
+			void *user)
+{
+	struct result_wait *w = user;
+	struct verb_answer a;
+
+	list_del(&w->node);
+	if (rv == AVA_ETIMEOUT) { /* it still runs: how it is */
+		send_status(w->core, w->run, w->reply, 202);
+	} else if (rv != 0) {
+		verb_fail(w->reply, rv, err);
+	} else {
+		verb_answer(&a);
+		buf_add(&a.b, json, len);
+		verb_send(w->reply, 200, &a);
+	}
+	free(w);
+}
+
+static void result_give_up(struct verb_reply *r)
+{
+	struct result_wait *w = r->waits;
+
+	ops_result_cancel(w->wait);
+	list_del(&w->node);
+	free(w);
+}
+
+static const struct arg result_args[] = {{"wait", ARG_MS}, {NULL}};
+
+static void verb_result(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct result_wait *w;
+	struct op_wait *wait;
+	int64_t wait_ms = 0;
+
+	if (!verb_args(v, &wait_ms))
+		return;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	list_init(&w->node);
+	w->core = v->core;
+	w->reply = v->reply;
+	snprintf(w->run, sizeof(w->run), "%s", v->id);
+	wait = ops_result(v->core, v->id, s->stops ? 0 : wait_ms, result_done, w);
+	if (wait) {
+		w->wait = wait;
+		list_add(&s->waits, &w->node);
+		v->reply->waits = w;
+		v->reply->give_up = result_give_up;
+	}
+}
+
+void verbs_stop(struct core *c)
+{
+	struct core_service *s = core_service(c);
+
+	s->stops = true;
+	while (!list_empty(&s->waits)) {
+		struct result_wait *w = LIST_FIRST(&s->waits, struct result_wait, node);
+
+		ops_result_cancel(w->wait);
+		result_done(AVA_ETIMEOUT, NULL, 0, NULL, w); /* takes it out of the list */
+	}
+}
+
+/* ---- stop: one, some, all */
+
+static void cancelled(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+
+	if (rv != 0) {
+		verb_fail(user, rv, err);
+		return;
+	}
+	verb_answer(&a);
+	verb_status(&a.w, NULL, s);
+	verb_send(user, 200, &a);
+}
+
+static void verb_cancel(struct verb_call *v)
+{
+	if (verb_args(v, NULL))
+		ops_cancel(v->core, v->id, v->caller->user, cancelled, v->reply);
+}
+
+/* The answer is written while the ends come in; it goes out behind the last one. */
+struct cancelling {
+	struct core *core;
+	struct verb_reply *reply;
+	struct verb_answer answer;
+	size_t pending; /* runs told to stop, and 1 while they are being told */
+	int rv;         /* the first thing that went wrong */
+};
+
+struct cancelling_one {
+	struct run_wait wait;
+	struct cancelling *all;
+	bool model_call; /* one was in flight, and is dropped */
+	struct buf tools;
+};
+
+static void cancelling_release(struct cancelling *all)
+{
+	struct ava_error err = {0};
+
+	if (--all->pending > 0)
+		return;
+	jw_end(&all->answer.w);
+	jw_end(&all->answer.w);
+	if (all->rv != 0)
+		err_set(&err, all->rv, "%s", all->rv == AVA_ENOMEM ? "out of memory" : STOPS);
+	if (all->rv == 0)
+		verb_send(all->reply, 200, &all->answer);
+	else
+		verb_drop(all->reply, &all->answer, &err);
+	free(all);
+}
+
+static void write_cancelled(struct jw *w, const struct op_status *s, bool had_ended,
+			    bool model_call, const char *tools, unsigned left)
+{
+	jw_object(w, NULL);
+	verb_status(w, "run", s);
+	jw_bool(w, "had_ended", had_ended);
+	jw_object(w, "stopped");
+	jw_bool(w, "model_call", model_call);
+	jw_raw(w, "tools", tools, strlen(tools));
+	jw_end(w);
+	jw_int(w, "left", left);
+	jw_end(w);
+}
+
+static void cancelling_ended(struct run_wait *wait, struct run *r)
+{
+	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
+	struct cancelling *all = one->all;
+	struct op_status s;
+
+	if (r->done) {
+		supervisor_status(r, &s);
+		write_cancelled(&all->answer.w, &s, false, one->model_call,
+				buf_check(&one->tools) == 0 ? one->tools.data : "[]", r->busy);
+	} else if (all->rv == 0) {
+		all->rv = AVA_ECANCELED;
+	}
+	buf_fini(&one->tools);
+	free(one);
+	cancelling_release(all);
+}
+
+/* Its end may be told within the call. */
+static void cancelling_begin(struct cancelling *all, struct run *r)
+{
+	struct cancelling_one *one = calloc(1, sizeof(*one));
+	struct jw w;
+
+	if (!one) {
+		all->rv = AVA_ENOMEM;
+		return;
+	}
+	buf_init(&one->tools, 64u << 10);
+	jw_init(&w, &one->tools);
+	jw_array(&w, NULL);
+	toolrun_names(r, &w);
+	jw_end(&w);
+	one->model_call = r->job != NULL;
+	one->all = all;
+	one->wait.ended = cancelling_ended;
+	all->pending++;
+	run_wait(r, &one->wait);
+	supervisor_cancel(r);
+}
+
+static void had_ended(const struct op_status *s, void *user)
+{
+	struct cancelling *all = user;
+
+	write_cancelled(&all->answer.w, s, true, false, "[]", 0);
+}
+
+static void cancelling_named(struct cancelling *all, const char *id)
+{
+	struct run *r = supervisor_find(&all->core->sup, id);
+	struct jw *w = &all->answer.w;
+	struct ava_error err = {0};
+
+	if (r) {
+		cancelling_begin(all, r);
+	} else if (ops_status(all->core, id, had_ended, all, &err) != 0) {
+		jw_object(w, NULL);
+		jw_str(w, "unknown", id);
+		jw_object(w, "error");
+		jw_str(w, "code", err_word(err.code));
+		jw_str(w, "message", err.text);
+		jw_end(w);
+		jw_end(w);
+	}
+}
+
+struct cancel_args {
+	bool all;
+	const json_t *ids;
+};
+static const struct arg cancel_args[] = {
+	{"all", ARG_FLAG, offsetof(struct cancel_args, all)},
+	{"ids", ARG_ANY, offsetof(struct cancel_args, ids)},
+	{NULL},
+};
+
+static int check_ids(const struct cancel_args *args, struct ava_error *err)
+{
+	const json_t *id;
+	size_t n = json_array_size(args->ids), i;
+
+	if (args->ids && (!json_is_array(args->ids) || n == 0 || n > IDS_MAX))
+		return err_set(err, AVA_EINVAL, "ids must be a list of 1 to %d ids of runs",
+			       IDS_MAX);
+	json_array_foreach(args->ids, i, id)
+	{
+		if (!json_is_string(id) || json_string_length(id) > BY_MAX)
+			return err_set(err, AVA_EINVAL, "ids must be a list of ids of runs");
+	}
+	if (args->all == (n > 0))
+		return err_set(err, AVA_EINVAL, "say which runs: either ids or \"all\":true");
+	return 0;
+}
+
+/* All are told first, so that they end at once. One that had ended keeps its status. */
+static void verb_cancel_many(struct verb_call *v)
+{
+	struct cancel_args args = {0};
+	struct ava_error err = {0};
+	struct cancelling *all;
+	const json_t *id;
+	size_t i;
+
+	if (!verb_args(v, &args))
+		return;
+	if (check_ids(&args, &err) != 0) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	all = malloc(sizeof(*all));
+	if (!all) {
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	*all = (struct cancelling){.core = v->core, .reply = v->reply, .pending = 1};
+	verb_answer(&all->answer);
+	jw_object(&all->answer.w, NULL);
+	jw_array(&all->answer.w, "runs");
+	json_array_foreach(args.ids, i, id) cancelling_named(all, json_string_value(id));
+	if (args.all)
+		LIST_EACH (&v->core->sup.live, at, tmp)
+			cancelling_begin(all, LIST_ENTRY(at, struct run, node));
+	cancelling_release(all);
+}
+
+/* ---- speak to it, name its position */
+
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+
+	if (rv != 0) {
+		verb_fail(user, rv, err);
+		return;
+	}
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", s->run);
+	jw_str(&a.w, "outcome", s->outcome);
+	if (s->steer_id[0])
+		jw_str(&a.w, "steer_id", s->steer_id);
+	if (s->call_id[0])
+		jw_str(&a.w, "call_id", s->call_id);
+	jw_end(&a.w);
+	verb_send(user, 200, &a);
+}
+
+static const struct arg steer_args[] = {
+	{"text", ARG_SAID, offsetof(struct op_steer, text), .most = SAID_MAX},
+	{"call_id", ARG_SAID, offsetof(struct op_steer, call_id), .most = BY_MAX},
+	{"by", ARG_SAID, offsetof(struct op_steer, by), .most = BY_MAX},
+	{"request_id", ARG_SAID, offsetof(struct op_steer, request_id), .most = BY_MAX},
+	{NULL},
+};
+
+static void verb_steer(struct verb_call *v)
+{
+	struct op_steer s = {.run = v->id, .by = v->caller->user};
+
+	if (verb_args(v, &s))
+		ops_steer(v->core, &s, steered, v->reply);
+}
+
+static void named(int rv, const struct op_checkpoint *k, const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+	char call[16];
+
+	if (rv != 0) {
+		verb_fail(user, rv, err);
+		return;
+	}
+	snprintf(call, sizeof(call), "i%d", k->call);
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", k->run);
+	jw_str(&a.w, "name", k->name);
+	jw_str(&a.w, "call_id", call);
+	jw_int(&a.w, "from", k->call);
+	jw_end(&a.w);
+	verb_send(user, k->repeated ? 200 : 201, &a);
+}
+
+struct checkpoint_args {
+	const char *name, *by;
+};
+static const struct arg checkpoint_args[] = {
+	{"name", ARG_SAID, offsetof(struct checkpoint_args, name), .most = 256},
+	{"by", ARG_SAID, offsetof(struct checkpoint_args, by), .most = BY_MAX},
+	{NULL},
+};
+
+static void verb_checkpoint(struct verb_call *v)
+{
+	struct checkpoint_args args = {.by = v->caller->user};
+
+	if (verb_args(v, &args))
+		ops_checkpoint(v->core, v->id, args.name, args.by, named, v->reply);
+}
+
+/* Its trace to the collector, now; the answer does not wait for it. */
+static void verb_push(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (!verb_args(v, NULL))
+		return;
+	if (ops_push(v->core, v->id, &err) != 0) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", v->id);
+	jw_str(&a.w, "outcome", "queued");
+	jw_end(&a.w);
+	verb_send(v->reply, 202, &a);
+}
+
+/* ---- execute it again from its record, on a thread of the pool */
+
+struct replaying {
+	struct job job;
+	struct verb_reply *reply;
+	char run[64];
+	bool lenient;
+	int root_fd, rv; /* of the core, which outlives its jobs */
+	struct ava_error err;
+	struct replay_report report;
+};
+
+static void replay_execute(struct job *j)
+{
+	struct replaying *r = CONTAINER_OF(j, struct replaying, job);
+
+	r->rv = replay_run(r->root_fd, r->run, NULL, r->lenient, &r->report, &r->err);
+}
+
+static void write_difference(struct jw *w, const struct replay_diff *d)
+{
+	jw_object(w, NULL);
+	jw_int(w, "lsn", (int64_t)d->lsn);
+	jw_int(w, "seq", (int64_t)d->seq);
+	jw_str(w, "eventType", d->type);
+	jw_str(w, "call_id", d->call);
+	jw_str(w, "what", d->what);
+	if (d->byte >= 0)
+		jw_int(w, "byte", d->byte);
+	jw_str(w, "recorded", d->recorded);
+	jw_str(w, "replayed", d->replayed);
+	jw_end(w);
+}
+
+/* That record and replay differ is no failure but what the report says. */
+static void replay_executed(struct job *j)
+{
+	struct replaying *r = CONTAINER_OF(j, struct replaying, job);
+	const struct replay_report *report = &r->report;
+	struct verb_answer a;
+
+	if (r->rv != 0) {
+		verb_fail(r->reply, r->rv, &r->err);
+		free(r);
+		return;
+	}
+	verb_answer(&a);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", r->run);
+	jw_bool(&a.w, "identical", report->ndiffs == 0);
+	jw_bool(&a.w, "complete", report->complete);
+	jw_str(&a.w, "reason", report->reason);
+	jw_int(&a.w, "turns", report->turns);
+	jw_int(&a.w, "events", (int64_t)report->events);
+	jw_int(&a.w, "differences_found", report->ndiffs);
+	jw_array(&a.w, "differences");
+	for (unsigned i = 0; i < MIN(report->ndiffs, (unsigned)REPLAY_DIFFS_MAX); i++)
+		write_difference(&a.w, &report->diffs[i]);
+	jw_end(&a.w);
+	jw_end(&a.w);
+	verb_send(r->reply, 200, &a);
+	free(r);
+}
+
+static const struct arg replay_args[] = {{"lenient", ARG_FLAG}, {NULL}};
+
+static void verb_replay(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct replaying *r = NULL;
+	bool lenient = false;
+	int rv = 0;
+
+	if (!verb_args(v, &lenient))
+		return;
+	if (!id_is_run(v->id))
+		rv = err_set(&err, AVA_ENOENT, "there is no run %.40s", v->id);
+	else if (!(r = calloc(1, sizeof(*r))))
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		snprintf(r->run, sizeof(r->run), "%s", v->id);
+		r->lenient = lenient;
+		r->root_fd = v->core->root_fd;
+		r->reply = v->reply;
+		r->job.run = replay_execute;
+		r->job.done = replay_executed;
+		rv = job_begin(v->core, &r->job, &err); /* from then on another thread's */
+	}
+	if (rv != 0) {
+		free(r);
+		verb_fail(v->reply, rv, &err);
+	}
+}
+
+const struct verb verbs_about_runs[] = {
+	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true},
+	{"GET", "/api/v1/runs", verb_runs, runs_args, false},
+	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false},
+	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
+	{"GET", "/api/v1/runs/{id}/result", verb_result, result_args, false},
+	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false},
+	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true},
+	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true},
+	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false},
+	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true},
+	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false},
+	{"POST", "/api/v1/groups", verb_propose_group, group_args, true},
+	{"GET", "/api/v1/groups/{id}", verb_group, NULL, false},
+	{NULL},
+};
