@@ -68,7 +68,7 @@ static int begin(struct core *c, struct naming *n, const char *name, const char 
 			       "run %s is ending: fork it from a call of its model when it has "
 			       "(ava replay %s --from N)",
 			       n->run, n->run);
-	if (!r->durable || r->abandoned)
+	if (!r->durable || r->end.abandoned)
 		return err_set(err, AVA_EBUSY, "run %s cannot be given a checkpoint now: ask again",
 			       n->run);
 	rv = run_checkpoint(r, name, by ? by : "ava", &n->call, on_disk, n, err);

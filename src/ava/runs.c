@@ -368,7 +368,7 @@ static void result_ended(struct run_wait *wait, struct run *r)
 	struct ava_error err = {0};
 
 	ops_result_cancel(w);
-	if (r->done) {
+	if (r->end.done) {
 		give_result(c, r->id.text, done, user);
 	} else {
 		err_set(&err, AVA_ECANCELED, STOPS);
@@ -415,7 +415,7 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 	w->wait.ended = result_ended;
 	list_init(&w->wait.node);
 	/* Whoever was shown its end finds the result, though the run still stops. */
-	if (r->ending)
+	if (r->end.begun)
 		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
 	if (wait_ms <= 0) {
 		result_late(w);
@@ -440,7 +440,7 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 	struct ava_error err = {0};
 	struct op_status s;
 
-	if (r->done) {
+	if (r->end.done) {
 		supervisor_status(r, &s);
 		w->done(0, &s, NULL, w->user);
 	} else {
@@ -476,7 +476,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn do
 			done(rv, NULL, &err, user);
 		return;
 	}
-	if (r->abandoned) {
+	if (r->end.abandoned) {
 		err_set(&err, AVA_ENOMEM,
 			"run %s ran out of memory: it does nothing more and ends at the next start",
 			run);

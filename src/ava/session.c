@@ -482,7 +482,8 @@ static int write_start(struct talk *t, struct draft *d)
 	struct buf b, *line = draft_part(d, DRAFT_MESSAGES, t->messages);
 	struct jw w;
 
-	if (!line || spec_line(t->run.spec, line, &t->run.request_bytes, &t->run.prefix) != 0)
+	if (!line ||
+	    spec_line(t->run.spec, line, &t->run.rec.request_bytes, &t->run.rec.prefix) != 0)
 		return AVA_ENOMEM;
 	buf_init(&b, 64u << 10);
 	session_header(&b, s->id, s->created_ms, s->cwd, s->user);
@@ -563,7 +564,7 @@ static int check_there(const struct session *s, struct ava_error *err)
 {
 	struct stat st;
 
-	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.outbox)) ||
+	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.rec.outbox)) ||
 	    sys->fstatat(s->core->root_fd, s->path, &st, 0) == 0 || errno != ENOENT)
 		return 0;
 	return err_set(err, AVA_ENOENT,
@@ -615,7 +616,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	s->there = true; /* a second message comes behind it in the outbox */
 	write_said(s->talk, d, in);
 	list_add(&s->talk->saying, &in->node);
-	outbox_put(&s->talk->run.outbox, d, JOURNAL_NOW, said, in);
+	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, said, in);
 	return 0;
 }
 
@@ -683,14 +684,14 @@ void sessions_quiesce(struct core *c)
 
 		infer_stop(&t->run.agent);
 		toolrun_stop(&t->run.agent);
-		t->run.abandoned = true;
+		t->run.end.abandoned = true;
 	}
 }
 
 bool sessions_written(const struct core *c)
 {
 	for (const struct list *n = c->talks.next; n != &c->talks; n = n->next)
-		if (!outbox_empty(&LIST_ENTRY(n, struct talk, node)->run.outbox))
+		if (!outbox_empty(&LIST_ENTRY(n, struct talk, node)->run.rec.outbox))
 			return false;
 	return true;
 }

@@ -13,7 +13,7 @@ static bool at_rest(const struct talk *t)
 {
 	return !t->busy && !t->answering && !t->pump.queued && list_empty(&t->inputs) &&
 	       list_empty(&t->saying) && list_empty(&t->watches) && t->run.busy == 0 &&
-	       !t->run.wake.queued && !t->run.abandoned && outbox_empty(&t->run.outbox);
+	       !t->run.wake.queued && !t->run.end.abandoned && outbox_empty(&t->run.rec.outbox);
 }
 
 static void leave(struct talk *t)

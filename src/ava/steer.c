@@ -284,7 +284,7 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 	if (r->agent.ending)
 		return err_set(err, AVA_EEXIST, "run %s is ending: it reads nothing any more",
 			       s->run);
-	if (!r->durable || r->abandoned)
+	if (!r->durable || r->end.abandoned)
 		return err_set(err, AVA_EBUSY, "run %s cannot be told anything now: ask again",
 			       s->run);
 	if (o->call_id && *o->call_id && (!q || strcmp(q->call_id, o->call_id) != 0))

@@ -76,7 +76,7 @@ static void run_ended(struct run_wait *wait, struct run *r)
 {
 	struct talk_watch *w = CONTAINER_OF(wait, struct talk_watch, wait);
 	struct talk *t = w->talk;
-	struct input *in = r->done ? calloc(1, sizeof(*in)) : NULL;
+	struct input *in = r->end.done ? calloc(1, sizeof(*in)) : NULL;
 
 	/* Without memory, or when the runtime stops: the next start tells it. */
 	if (in) {
@@ -158,9 +158,9 @@ static void keep_prompt(struct talk *t, const struct buf *text)
 static int put_line(struct talk *t, const struct buf *line, int64_t *added)
 {
 	struct run *r = &t->run;
-	struct hash_sha256 prefix = r->prefix;
-	int64_t request_bytes = r->request_bytes;
-	bool wordless = r->wordless;
+	struct hash_sha256 prefix = r->rec.prefix;
+	int64_t request_bytes = r->rec.request_bytes;
+	bool wordless = r->rec.wordless;
 	struct draft *d = world_draft(r);
 	struct buf *part;
 
@@ -171,11 +171,11 @@ static int put_line(struct talk *t, const struct buf *line, int64_t *added)
 		if (part && buf_check(part) == 0)
 			return 0;
 	}
-	draft_free(r->draft); /* between two turns nothing else is in it */
-	r->draft = NULL;
-	r->prefix = prefix;
-	r->request_bytes = request_bytes;
-	r->wordless = wordless;
+	draft_free(r->rec.draft); /* between two turns nothing else is in it */
+	r->rec.draft = NULL;
+	r->rec.prefix = prefix;
+	r->rec.request_bytes = request_bytes;
+	r->rec.wordless = wordless;
 	return AVA_ENOMEM;
 }
 
@@ -226,7 +226,7 @@ void talk_go(struct talk *t)
 	if (!t->begun) {
 		int32_t iteration = r->agent.iteration;
 
-		agent_init(&r->agent, &t->io, &r->spec->agent, r, r->request_bytes);
+		agent_init(&r->agent, &t->io, &r->spec->agent, r, r->rec.request_bytes);
 		r->agent.iteration = r->agent.turn_from = iteration;
 	}
 	t->begun = true;
@@ -238,7 +238,7 @@ void talk_go(struct talk *t)
 
 void talk_pump(struct talk *t)
 {
-	if (t->busy || t->answering || t->run.abandoned || list_empty(&t->inputs))
+	if (t->busy || t->answering || t->run.end.abandoned || list_empty(&t->inputs))
 		return;
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
@@ -350,7 +350,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	}
 	agent_init(&t->run.agent, &t->io, &spec->agent, &t->run, 0);
 	t->run.durable = true;
-	t->run.wordless = true;
+	t->run.rec.wordless = true;
 	rv = set_paths(t, err);
 	if (rv == 0 && s->there)
 		rv = talk_restore(t, err);

@@ -90,7 +90,7 @@ static int take_mark(struct memory *m, const json_t *mark)
 	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
 		return 0;
 	r->agent.iteration = (int32_t)iteration;
-	before = r->calls_at > 0 ? r->calls_before[r->calls_at] : 0;
+	before = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
 	return toolrun_count(r, (unsigned)MAX(calls - before, 0));
 }
 
@@ -322,8 +322,8 @@ static void close_cut_call(struct talk *t, uint64_t after)
 	};
 	struct draft *d;
 
-	find_cut_call(t, after, r->infer_id);
-	d = r->infer_id[0] ? world_draft(r) : NULL;
+	find_cut_call(t, after, r->call.id);
+	d = r->call.id[0] ? world_draft(r) : NULL;
 	if (!d)
 		return;
 	infer_estimate(r, &u);
@@ -352,7 +352,7 @@ static int go_on(struct memory *m, const struct buf *body, const struct messages
 		return 0;
 	}
 	prepare_open(t, turn);
-	t->run.turn_open = true;
+	t->run.rec.turn_open = true;
 	agent_resume(&t->run.agent, turn);
 	return 0;
 }
@@ -406,10 +406,10 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
-		r->request_bytes = (int64_t)body.len;
-		r->wordless = info.lines == 0;
-		hash_sha256_init(&r->prefix);
-		hash_sha256_add(&r->prefix, body.data, body.len);
+		r->rec.request_bytes = (int64_t)body.len;
+		r->rec.wordless = info.lines == 0;
+		hash_sha256_init(&r->rec.prefix);
+		hash_sha256_add(&r->rec.prefix, body.data, body.len);
 		rv = watch_runs(t);
 		if (rv == 0)
 			rv = go_on(&m, &body, &info);

@@ -56,7 +56,7 @@ void talk_mark(struct talk *t, struct draft *d, const char *key, const char *val
 void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls)
 {
 	const struct run *r = &t->run;
-	int64_t calls = r->calls_at > 0 ? r->calls_before[r->calls_at] : 0;
+	int64_t calls = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
 	struct buf b;
 	struct jw w;
 
@@ -239,7 +239,7 @@ static void save_end(struct agent *a, const struct agent_end *e)
 		world_wake(r);
 		return;
 	}
-	if (r->turn_open)
+	if (r->rec.turn_open)
 		for (unsigned i = 0; i < a->turn->ncalls; i++)
 			entry(t, d, NULL, &a->turn->calls[i]);
 	ending_close(r, d, e->stop_reason);

@@ -499,7 +499,7 @@ static void cancelling_ended(struct run_wait *wait, struct run *r)
 	struct cancelling *all = one->all;
 	struct op_status s;
 
-	if (r->done) {
+	if (r->end.done) {
 		supervisor_status(r, &s);
 		write_cancelled(&all->answer.w, &s, false, one->model_call,
 				buf_check(&one->tools) == 0 ? one->tools.data : "[]", r->busy);
@@ -526,7 +526,7 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 	jw_array(&w, NULL);
 	toolrun_names(r, &w);
 	jw_end(&w);
-	one->model_call = r->job != NULL;
+	one->model_call = r->call.job != NULL;
 	one->all = all;
 	one->wait.ended = cancelling_ended;
 	all->pending++;

@@ -35,12 +35,12 @@ struct end_job {
 
 void ending_free(struct run *r)
 {
-	if (!r->end)
+	if (!r->end.job)
 		return;
-	buf_fini(&r->end->evidence.citations);
-	arena_fini(&r->end->mem);
-	free(r->end);
-	r->end = NULL;
+	buf_fini(&r->end.job->evidence.citations);
+	arena_fini(&r->end.job->mem);
+	free(r->end.job);
+	r->end.job = NULL;
 }
 
 /* ---- what is still open */
@@ -50,7 +50,7 @@ static void close_calls(struct run *r, struct draft *d)
 	struct turn *t = r->agent.turn;
 	struct buf line;
 
-	if (!t || !r->turn_open)
+	if (!t || !r->rec.turn_open)
 		return;
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		if (!t->calls[i].recorded)
@@ -62,20 +62,20 @@ static void close_calls(struct run *r, struct draft *d)
 	if (r->spec->model->dialect->encode_results(&line, t, NULL, 0) == 0)
 		world_lines(r, line.data, line.len);
 	buf_fini(&line);
-	r->turn_open = false;
+	r->rec.turn_open = false;
 }
 
 static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
 {
 	struct usage u;
 	struct record_failure f = {
-		.error_class = r->interrupted ? "interrupted" : "cancelled",
+		.error_class = r->end.interrupted ? "interrupted" : "cancelled",
 		.sentence = stop_reason,
 		.usage = &u,
 		.retry_ms = -1,
 	};
 
-	if (!r->infer_id[0])
+	if (!r->call.id[0])
 		return;
 	infer_estimate(r, &u);
 	agent_charge(&r->agent, &u);
@@ -105,7 +105,7 @@ static void ended(int rv, void *user)
 static const char *default_summary(struct end_job *j)
 {
 	const struct agent_totals *t = &j->run->agent.totals;
-	int replies = t->calls - t->failed_calls - j->run->call_stopped;
+	int replies = t->calls - t->failed_calls - j->run->call.stopped;
 	const struct agent_end *e = &j->end;
 
 	if (e->error)
@@ -122,7 +122,7 @@ static const char *default_summary(struct end_job *j)
 static void commit(void *user)
 {
 	struct run *r = user;
-	struct end_job *j = r->end;
+	struct end_job *j = r->end.job;
 	struct draft *d = world_draft(r);
 	struct buf result;
 	char path[LOGBOOK_PATH];
@@ -131,8 +131,8 @@ static void commit(void *user)
 
 	if (!j->end.summary || !*j->end.summary)
 		j->end.summary = default_summary(j);
-	r->ended_wall_ms = clock_wall_ms();
-	r->ended_used_ms = agent_used_ms(&r->agent, clock_mono_ms());
+	r->end.wall_ms = clock_wall_ms();
+	r->end.used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
@@ -153,7 +153,7 @@ static void commit(void *user)
 		run_messages_path(r, path);
 		draft_part(d, DRAFT_DROP, path);
 	}
-	r->ending = true;
+	r->end.begun = true;
 	world_flush(r, JOURNAL_NOW, ended);
 }
 
@@ -182,14 +182,14 @@ static void check_work(struct os_work *w)
 
 	if (!j->end.summary || !*j->end.summary) {
 		buf_init(&body, EVENT_PREVIEW_CHARS * 4 + 1);
-		last_words(r->outbox.lb->root_fd, r->id.text, &body);
+		last_words(r->rec.outbox.lb->root_fd, r->id.text, &body);
 		j->end.partial = j->end.partial || body.len > 0;
 		if (body.len > 0)
 			j->end.summary = arena_copy(&j->mem, body.data, body.len);
 		buf_fini(&body);
 	}
 	run_messages_path(r, path);
-	if (logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0)
+	if (logbook_read(r->rec.outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0)
 		check_claims(j, file, len);
 	free(file);
 }
@@ -202,10 +202,10 @@ static bool check_at_once(struct end_job *j)
 	char path[LOGBOOK_PATH], file[AT_ONCE_MAX];
 	ssize_t len;
 
-	if (!j->end.summary || !*j->end.summary || r->request_bytes > AT_ONCE_MAX / 2)
+	if (!j->end.summary || !*j->end.summary || r->rec.request_bytes > AT_ONCE_MAX / 2)
 		return false;
 	run_messages_path(r, path);
-	len = logbook_read_cached(r->outbox.lb->root_fd, path, file, sizeof(file));
+	len = logbook_read_cached(r->rec.outbox.lb->root_fd, path, file, sizeof(file));
 	if (len < 0)
 		return false;
 	check_claims(j, file, (size_t)len);
@@ -218,14 +218,14 @@ static void check_done(struct os_work *w)
 
 	j->checked = true;
 	j->run->busy--;
-	if (!j->run->abandoned)
+	if (!j->run->end.abandoned)
 		commit(j->run);
 }
 
 static void check_start(void *user)
 {
 	struct run *r = user;
-	struct end_job *j = r->end;
+	struct end_job *j = r->end.job;
 
 	if (check_at_once(j)) {
 		j->checked = true;
@@ -245,7 +245,7 @@ typedef int (*redact_fn)(const struct redact *, struct buf *, const char *, size
 static const char *keep_as(struct end_job *j, const char *s, redact_fn clean_up,
 			   const char *left_out)
 {
-	const struct redact *redact = j->run->outbox.lb->redact;
+	const struct redact *redact = j->run->rec.outbox.lb->redact;
 	const char *copy;
 	struct buf clean;
 
@@ -294,9 +294,9 @@ void ending_start(struct agent *a, const struct agent_end *e)
 
 	/* Without memory for its end the run cannot go on honestly; the next
 	 * start ends it as interrupted. */
-	r->end = j;
+	r->end.job = j;
 	if (!j || !d) {
-		r->abandoned = true;
+		r->end.abandoned = true;
 		supervisor_out_of_memory(r);
 		ending_free(r);
 		return;
@@ -307,10 +307,10 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
 	/* Once the outbox is empty the conversation is complete on disk. */
-	if (outbox_empty(&r->outbox)) {
+	if (outbox_empty(&r->rec.outbox)) {
 		check_start(r);
 	} else {
-		r->outbox.drained = check_start;
-		r->outbox.drained_user = r;
+		r->rec.outbox.drained = check_start;
+		r->rec.outbox.drained_user = r;
 	}
 }

@@ -115,7 +115,7 @@ int group_enter(struct run *r)
 		return 0; /* all its places are taken: a fork of one of them runs alone */
 	g->nruns++;
 	r->group = g;
-	r->hold.of[BUDGET_GROUP] = &g->money;
+	r->call.hold.of[BUDGET_GROUP] = &g->money;
 	return 0;
 }
 
@@ -131,7 +131,7 @@ void group_leave(struct run *r)
 	if ((m = find(g, r->id.text)) != NULL)
 		m->log = NULL;
 	r->group = NULL;
-	r->hold.of[BUDGET_GROUP] = NULL;
+	r->call.hold.of[BUDGET_GROUP] = NULL;
 	if (--g->nruns == 0)
 		group_free(g);
 }
@@ -183,7 +183,7 @@ static void time_is_up(void *user)
 	LIST_EACH (&g->sup->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
-		if (r->group != g || r->abandoned)
+		if (r->group != g || r->end.abandoned)
 			continue;
 		r->agent.deadline_ms = clock_mono_ms();
 		world_wake(r);
@@ -328,8 +328,8 @@ static void describe(const struct run *r, enum ava_status status, const char *su
 		 context && *context ? "\n\n" : "", r->id.text, ava_status_name(status));
 	buf_adds(out, summary);
 	buf_addf(out, "\n\nIts result: read_result with call_id \"%s\".", r->id.text);
-	if (r->artifacts.len > 0)
-		buf_addf(out, " Outputs it kept: %s.", r->artifacts.data);
+	if (r->tools.artifacts.len > 0)
+		buf_addf(out, " Outputs it kept: %s.", r->tools.artifacts.data);
 }
 
 /* The config of the next run, with what this one leaves to it; *then is what
@@ -389,7 +389,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 		return;
 	m->ended = true;
 	m->status = status;
-	m->log = &r->log;
+	m->log = &r->rec.log;
 	if (g->chain && status == AVA_SUCCESS)
 		spawn_next(r, d, status, summary);
 	if (all_ended(g))

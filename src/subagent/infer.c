@@ -34,8 +34,8 @@ void infer_drop(struct infer_job *j)
 {
 	struct run *r = j->run;
 
-	if (r->job == j)
-		r->job = NULL;
+	if (r->call.job == j)
+		r->call.job = NULL;
 	r->busy--;
 	infer_line_leave(&j->ticket);
 	turn_free(j->answer.turn);
@@ -70,14 +70,14 @@ static void job_work(struct os_work *w)
 	struct infer_job *j = w->priv;
 	const struct model *m = j->run->spec->model;
 	char path[LOGBOOK_PATH], *file = NULL;
-	size_t len, from = j->run->messages_from;
+	size_t len, from = j->run->rec.messages_from;
 
 	if (j->rehash) {
 		infer_rehash(j);
 		return;
 	}
 	run_messages_path(j->run, path);
-	j->rv = logbook_read_from(j->run->outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
+	j->rv = logbook_read_from(j->run->rec.outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
 				  &len, &j->err);
 	if (j->rv == 0)
 		j->rv = build(j, file, len);
@@ -97,10 +97,10 @@ static bool build_at_once(struct infer_job *j)
 	ssize_t len;
 
 	if (j->rehash || j->run->spec->model->dialect->answer ||
-	    j->run->request_bytes > AT_ONCE_MAX / 2)
+	    j->run->rec.request_bytes > AT_ONCE_MAX / 2)
 		return false;
 	run_messages_path(j->run, path);
-	len = logbook_read_cached(j->run->outbox.lb->root_fd, path, text, sizeof(text));
+	len = logbook_read_cached(j->run->rec.outbox.lb->root_fd, path, text, sizeof(text));
 	if (len < 0)
 		return false;
 	j->rv = build(j, text, (size_t)len);
@@ -116,7 +116,7 @@ static bool build_at_once(struct infer_job *j)
 bool infer_seen(struct run *r, const char *id, const struct usage *u)
 {
 	uint64_t print = 14695981039346656037u;
-	unsigned n = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
+	unsigned n = MIN(r->call.nseen, (unsigned)ARRAY_LEN(r->call.seen));
 
 	if (!*id)
 		return false;
@@ -125,21 +125,21 @@ bool infer_seen(struct run *r, const char *id, const struct usage *u)
 	print = (print ^ (uint64_t)u->input) * 1099511628211u;
 	print = (print ^ (uint64_t)u->output) * 1099511628211u;
 	for (unsigned i = 0; i < n; i++)
-		if (r->request_seen[i] == print)
+		if (r->call.seen[i] == print)
 			return true;
-	r->request_seen[r->nseen++ % ARRAY_LEN(r->request_seen)] = print;
+	r->call.seen[r->call.nseen++ % ARRAY_LEN(r->call.seen)] = print;
 	return false;
 }
 
 void infer_reply(struct infer_job *j, struct turn *t)
 {
 	struct run *r = j->run;
-	const struct redact *redact = r->outbox.lb->redact;
+	const struct redact *redact = r->rec.outbox.lb->redact;
 
 	if (infer_seen(r, t->request_id, &t->usage))
 		t->usage = (struct usage){.cost_microusd = 0};
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
-		r->cut = t->usage; /* paid for all the same */
+		r->call.cut = t->usage; /* paid for all the same */
 		turn_free(t);
 		infer_fail(j, AVA_EDENIED, "denied",
 			   "the reply held a known secret and was not stored");
@@ -159,7 +159,7 @@ void infer_fail(struct infer_job *j, int rv, const char *word, const char *sente
 	j->rv = rv;
 	snprintf(j->word, sizeof(j->word), "%s", word);
 	snprintf(j->err.text, sizeof(j->err.text), "%s", text.text);
-	os_timer_set(j->run->reply_timer, 0);
+	os_timer_set(j->run->call.timer, 0);
 }
 
 /* The last attempt's InferEnd, where it has none yet. */
@@ -175,7 +175,7 @@ static void close_attempt(struct infer_job *j)
 	};
 	struct draft *d;
 
-	if (!r->infer_id[0])
+	if (!r->call.id[0])
 		return;
 	infer_estimate(r, &u);
 	if (!j->sent || j->rv == AVA_EINVAL)
@@ -218,7 +218,7 @@ static void held(struct infer_job *j)
 
 static void reply_due(void *user)
 {
-	struct infer_job *j = ((struct run *)user)->job;
+	struct infer_job *j = ((struct run *)user)->call.job;
 
 	if (j && j->state == INFER_GATE)
 		infer_remote_waited(j);
@@ -243,7 +243,7 @@ static void built(struct infer_job *j)
 		infer_remote_send(j);
 	} else if (j->answer.delay_ms > 0) {
 		j->state = INFER_DELAY;
-		os_timer_set(j->run->reply_timer, j->answer.delay_ms);
+		os_timer_set(j->run->call.timer, j->answer.delay_ms);
 	} else {
 		deliver(j);
 	}
@@ -263,10 +263,10 @@ static void job_done(struct os_work *w)
 
 int infer_open_folder(struct run *r, struct ava_error *err)
 {
-	if (!r->spec->cwd[0] || r->env.cwd_fd >= 0)
+	if (!r->spec->cwd[0] || r->tools.env.cwd_fd >= 0)
 		return 0;
-	r->env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r->env.cwd_fd < 0)
+	r->tools.env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->tools.env.cwd_fd < 0)
 		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
 			       "the working folder %s cannot be opened any more (%s): start from "
 			       "one that is there",
@@ -278,7 +278,7 @@ int infer_open_folder(struct run *r, struct ava_error *err)
 void infer_saved(int rv, void *user)
 {
 	struct run *r = user;
-	struct infer_job *j = r->job;
+	struct infer_job *j = r->call.job;
 
 	/* A later call's job waits for its own InferStart. */
 	if (!j || j->state != INFER_SAVE)
@@ -289,7 +289,8 @@ void infer_saved(int rv, void *user)
 		return;
 	}
 	j->state = INFER_WORK;
-	r->unsent = !r->spec->model->dialect->answer; /* a local model is at work from here on */
+	r->call.unsent =
+		!r->spec->model->dialect->answer; /* a local model is at work from here on */
 	if (build_at_once(j)) {
 		built(j);
 		return;
@@ -312,14 +313,14 @@ static int request_hashes(struct run *r, const struct agent_infer *call,
 			  char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
 {
 	const struct model *m = r->spec->model;
-	struct hash_sha256 h = r->prefix;
+	struct hash_sha256 h = r->rec.prefix;
 	unsigned char digest[32];
 	struct buf tail;
 	int rv;
 
 	hash_sha256_end(&h, digest);
 	hex(digest, prefix);
-	h = r->prefix;
+	h = r->rec.prefix;
 	buf_init(&tail, 1u << 16);
 	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, call);
 	if (rv == 0) {
@@ -340,18 +341,18 @@ int infer_begin(struct infer_job *j)
 	if (!d || request_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
 	j->state = INFER_SAVE;
-	r->unsent = true;
-	if (++r->attempts > 1)
-		snprintf(r->infer_id, sizeof(r->infer_id), "i%d.%u", j->call.iteration,
-			 r->attempts);
+	r->call.unsent = true;
+	if (++r->call.attempts > 1)
+		snprintf(r->call.id, sizeof(r->call.id), "i%d.%u", j->call.iteration,
+			 r->call.attempts);
 	else
-		snprintf(r->infer_id, sizeof(r->infer_id), "i%d", j->call.iteration);
-	r->infer_started_ms = clock_mono_ms();
+		snprintf(r->call.id, sizeof(r->call.id), "i%d", j->call.iteration);
+	r->call.started_ms = clock_mono_ms();
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
 	world_activity(r, "Thinking");
 	record_infer_start(d, r, &j->call, prefix, request);
-	r->position_due = true;
+	r->rec.position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return 0;
 }
@@ -366,18 +367,18 @@ int infer_go(struct infer_job *j)
 static void wait_for_money(struct run *r)
 {
 	world_flush(r, JOURNAL_RIDE, NULL);
-	world_activity(r, r->hold.short_of == BUDGET_GROUP ? "Waiting for its group's budget"
-							   : "Waiting for the day's budget");
+	world_activity(r, r->call.hold.short_of == BUDGET_GROUP ? "Waiting for its group's budget"
+								: "Waiting for the day's budget");
 }
 
 static void hold(struct infer_job *j)
 {
 	struct run *r = j->run;
-	int64_t ms = r->held_until_ms - clock_mono_ms();
+	int64_t ms = r->call.held_until_ms - clock_mono_ms();
 	char text[160];
 
 	j->state = INFER_HELD;
-	os_timer_set(r->reply_timer, MAX(ms, 0));
+	os_timer_set(r->call.timer, MAX(ms, 0));
 	world_flush(r, JOURNAL_RIDE, NULL);
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
 		 r->spec->model->dialect->answer ? r->spec->model->id
@@ -402,30 +403,30 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	struct infer_job *j;
 	int rv;
 
-	if (!r->reply_timer)
-		r->reply_timer = os_timer_new(r->sup->loop, reply_due, r);
-	j = r->reply_timer ? calloc(1, sizeof(*j)) : NULL;
+	if (!r->call.timer)
+		r->call.timer = os_timer_new(r->sup->loop, reply_due, r);
+	j = r->call.timer ? calloc(1, sizeof(*j)) : NULL;
 	if (!j)
 		return AVA_ENOMEM;
 	j->run = r;
 	j->call = *call;
 	buf_init(&j->body, MESSAGES_MAX);
-	r->job = j;
+	r->call.job = j;
 	r->busy++;
-	if (r->unnoted) /* `cut` is of the call before */
+	if (r->rec.unnoted) /* `cut` is of the call before */
 		(void)world_draft(r);
-	r->cut = (struct usage){.cost_microusd = -1};
+	r->call.cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
-		r->retry = (struct retry){0};
-		r->attempts = 0;
+		r->call.retry = (struct retry){0};
+		r->call.attempts = 0;
 	}
-	if (call->again && r->held_until_ms > clock_mono_ms()) {
+	if (call->again && r->call.held_until_ms > clock_mono_ms()) {
 		hold(j);
 		return 0;
 	}
 	rv = ask_money(j);
 	if (rv != 0) {
-		r->job = NULL;
+		r->call.job = NULL;
 		r->busy--;
 		free(j);
 	}
@@ -436,31 +437,31 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 
 void infer_estimate(const struct run *r, struct usage *u)
 {
-	*u = r->cut;
+	*u = r->call.cut;
 	u->estimated = true;
-	if (r->unsent)
+	if (r->call.unsent)
 		*u = (struct usage){.cost_microusd = 0, .estimated = true};
 	else if (u->input == 0)
-		u->input = r->request_bytes / 4;
+		u->input = r->rec.request_bytes / 4;
 }
 
 bool infer_has_failed(const struct run *r)
 {
-	return r->job && r->job->rehash;
+	return r->call.job && r->call.job->rehash;
 }
 
 void infer_stop(struct agent *a)
 {
 	struct run *r = a->world;
-	struct infer_job *j = r->job;
+	struct infer_job *j = r->call.job;
 
 	room_stop(r);
 	if (!j)
 		return;
-	r->job = NULL;
-	r->call_stopped = true;
+	r->call.job = NULL;
+	r->call.stopped = true;
 	infer_money_stop(r);
-	os_timer_stop(r->reply_timer);
+	os_timer_stop(r->call.timer);
 	j->stopped = true;
 	infer_remote_stop(j);
 	if (j->state != INFER_WORK)
@@ -469,7 +470,7 @@ void infer_stop(struct agent *a)
 
 void infer_interrupted(struct run *r)
 {
-	bool open = r->infer_id[0] && !r->agent.ending && !r->unnoted;
+	bool open = r->call.id[0] && !r->agent.ending && !r->rec.unnoted;
 	struct draft *d = open ? world_draft(r) : NULL;
 	struct record_failure f = {
 		.error_class = "interrupted",
@@ -489,8 +490,8 @@ void infer_interrupted(struct run *r)
 
 void infer_wait_long(struct run *r)
 {
-	if (r->job)
+	if (r->call.job)
 		return;
-	os_timer_free(r->reply_timer);
-	r->reply_timer = NULL;
+	os_timer_free(r->call.timer);
+	r->call.timer = NULL;
 }

@@ -77,7 +77,7 @@ bool infer_repair(struct infer_job *j, const char *field)
 	char name[64], text[160];
 	struct jw w;
 
-	if (r->retry.repaired || !d || !drop(j, field, &without, name))
+	if (r->call.retry.repaired || !d || !drop(j, field, &without, name))
 		return false;
 	part = messages_part(r);
 	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
@@ -89,7 +89,7 @@ bool infer_repair(struct infer_job *j, const char *field)
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(part, '\n');
-	r->retry.repaired = true;
+	r->call.retry.repaired = true;
 	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
 		 without.provider->name, name);
 	record_activity(d, r, text);
@@ -106,21 +106,21 @@ bool infer_fall_back(struct infer_job *j)
 	struct model m;
 	char text[160];
 
-	if (!d || !part || !spec_next_model(r->spec, &r->fallbacks, &m))
+	if (!d || !part || !spec_next_model(r->spec, &r->call.fallbacks, &m))
 		return false;
-	if (!r->first_model)
-		r->first_model =
+	if (!r->call.first_model)
+		r->call.first_model =
 			arena_copy(&r->spec->mem, r->spec->model->id, strlen(r->spec->model->id));
 	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", r->spec->model->id,
 		 m.id);
 	if (spec_switch(r->spec, &m, part) != 0)
 		return false;
-	r->retry = (struct retry){0};
+	r->call.retry = (struct retry){0};
 	world_activity(r, text);
 	record_activity(d, r, text);
 	j->rehash = true;
 	j->state = INFER_SAVE;
-	r->position_due = true;
+	r->rec.position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
 }
@@ -132,11 +132,11 @@ void infer_rehash(struct infer_job *j)
 	char path[LOGBOOK_PATH];
 	struct buf body;
 	char *file = NULL;
-	size_t len, from = j->run->messages_from;
+	size_t len, from = j->run->rec.messages_from;
 
 	buf_init(&body, MESSAGES_MAX);
 	run_messages_path(j->run, path);
-	j->rv = logbook_read_from(j->run->outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
+	j->rv = logbook_read_from(j->run->rec.outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
 				  &len, &j->err);
 	if (j->rv == 0)
 		j->rv = messages_request(&body, file, len, NULL, &j->err);
@@ -153,7 +153,7 @@ void infer_rehashed(struct infer_job *j)
 {
 	struct run *r = j->run;
 
-	r->prefix = j->prefix;
-	r->request_bytes = j->prefix_bytes;
+	r->rec.prefix = j->prefix;
+	r->rec.request_bytes = j->prefix_bytes;
 	infer_remote_again(j);
 }

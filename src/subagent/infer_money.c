@@ -83,10 +83,10 @@ int64_t infer_money_day(struct supervisor *s)
 
 static void refused_text(const struct run *r, char *out, size_t size)
 {
-	const struct budget *b = r->hold.of[r->hold.short_of];
+	const struct budget *b = r->call.hold.of[r->call.hold.short_of];
 	int64_t left = b->limit - b->spent;
 
-	if (r->hold.short_of == BUDGET_GROUP)
+	if (r->call.hold.short_of == BUDGET_GROUP)
 		snprintf(out, size,
 			 "the group has used %" PRId64 " of its %" PRId64
 			 " cents: what is left pays no further call",
@@ -104,15 +104,15 @@ static void lower(struct infer_job *j)
 {
 	struct run *r = j->run;
 
-	if (r->hold.held < r->hold.most)
+	if (r->call.hold.held < r->call.hold.most)
 		j->call.max_output =
-			MIN(j->call.max_output, limit_output_for(&r->agent, r->hold.held));
+			MIN(j->call.max_output, limit_output_for(&r->agent, r->call.hold.held));
 }
 
 static void money_came(struct budget_hold *h, int rv)
 {
-	struct run *r = CONTAINER_OF(h, struct run, hold);
-	struct infer_job *j = r->job;
+	struct run *r = CONTAINER_OF(h, struct run, call.hold);
+	struct infer_job *j = r->call.job;
 	char text[200];
 
 	if (rv == 0) {
@@ -128,9 +128,9 @@ static void money_came(struct budget_hold *h, int rv)
 
 void infer_money_begin(struct run *r)
 {
-	budget_hold_init(&r->hold, money_came);
-	r->hold.of[BUDGET_DAY] = &r->sup->day;
-	r->hold.rank = ++r->sup->ranks;
+	budget_hold_init(&r->call.hold, money_came);
+	r->call.hold.of[BUDGET_DAY] = &r->sup->day;
+	r->call.hold.rank = ++r->sup->ranks;
 }
 
 int infer_money_ask(struct infer_job *j)
@@ -141,7 +141,7 @@ int infer_money_ask(struct infer_job *j)
 
 	infer_money_settle(r);
 	turn_day(r->sup);
-	rv = budget_ask(&r->hold, limit_call_cost(&r->agent, least),
+	rv = budget_ask(&r->call.hold, limit_call_cost(&r->agent, least),
 			limit_call_cost(&r->agent, j->call.max_output));
 	if (rv == 0)
 		lower(j);
@@ -153,8 +153,8 @@ int infer_money_ask(struct infer_job *j)
 void infer_money_stop(struct run *r)
 {
 	if (r->sup->closing) /* nobody goes on in its place */
-		list_del(&r->hold.node);
-	else if (!list_empty(&r->hold.node))
+		list_del(&r->call.hold.node);
+	else if (!list_empty(&r->call.hold.node))
 		infer_money_settle(r);
 }
 
@@ -162,10 +162,10 @@ void infer_money_settle(struct run *r)
 {
 	int64_t total = r->agent.totals.cost_microusd;
 
-	if (total < r->counted_microusd) /* another turn of a conversation: counted anew */
-		r->counted_microusd = 0;
-	budget_settle(&r->hold, total - r->counted_microusd);
-	r->counted_microusd = total;
+	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
+		r->call.counted_microusd = 0;
+	budget_settle(&r->call.hold, total - r->call.counted_microusd);
+	r->call.counted_microusd = total;
 }
 
 static void look(struct agent_shared *out, enum agent_share share, int64_t used, int64_t limit)
@@ -185,7 +185,8 @@ static bool limited(const struct budget *b)
 void infer_money_shared(struct agent *a, struct agent_shared *out)
 {
 	struct run *r = a->world;
-	const struct budget *group = r->hold.of[BUDGET_GROUP], *day = r->hold.of[BUDGET_DAY];
+	const struct budget *group = r->call.hold.of[BUDGET_GROUP],
+			    *day = r->call.hold.of[BUDGET_DAY];
 	struct draft *d;
 
 	if (r->place)
@@ -199,8 +200,8 @@ void infer_money_shared(struct agent *a, struct agent_shared *out)
 		look(out, SHARE_DAY_COST, day->spent, day->limit);
 	out->near &= ~(unsigned)a->shares;
 	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
-		out->last |= limited(r->hold.of[i]) && agent_can_submit(a) &&
-			     limit_last_of(a, budget_rest(r->hold.of[i]));
+		out->last |= limited(r->call.hold.of[i]) && agent_can_submit(a) &&
+			     limit_last_of(a, budget_rest(r->call.hold.of[i]));
 	d = out->near || out->last ? world_draft(r) : NULL;
 	if (d)
 		record_shared(d, r, out);

@@ -50,7 +50,7 @@ static void at_gate(struct infer_ticket *t)
 {
 	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
 
-	os_timer_stop(j->run->reply_timer);
+	os_timer_stop(j->run->call.timer);
 	if (t->gate.refused) {
 		refused(j);
 		return;
@@ -65,11 +65,11 @@ static uint64_t shared_head(const struct infer_job *j)
 {
 	const struct run *r = j->run;
 	const struct model *m = r->spec->model;
-	struct hash_sha256 prefix = r->prefix;
+	struct hash_sha256 prefix = r->rec.prefix;
 	unsigned char digest[32];
 	uint64_t head;
 
-	if (j->call.iteration > 1 || m->cache_min <= 0 || r->request_bytes / 4 < m->cache_min)
+	if (j->call.iteration > 1 || m->cache_min <= 0 || r->rec.request_bytes / 4 < m->cache_min)
 		return 0;
 	hash_sha256_end(&prefix, digest);
 	memcpy(&head, digest, sizeof(head));
@@ -82,8 +82,8 @@ static void watch_gate(struct infer_job *j)
 	size_t n;
 
 	model_fallback(&n);
-	if (n > j->run->fallbacks)
-		os_timer_set(j->run->reply_timer, retry_fallback_ms(&retry_default));
+	if (n > j->run->call.fallbacks)
+		os_timer_set(j->run->call.timer, retry_fallback_ms(&retry_default));
 }
 
 void infer_remote_waited(struct infer_job *j)
@@ -146,7 +146,7 @@ static void charge(struct infer_job *j, const struct wirecall_end *end, struct u
 		u->cost_microusd = -1;
 	u->estimated = true;
 	if (end->accepted && u->input == 0)
-		u->input = r->request_bytes / 4;
+		u->input = r->rec.request_bytes / 4;
 	agent_charge(&r->agent, u);
 	infer_money_settle(r);
 }
@@ -195,7 +195,7 @@ static void sentence(const struct infer_job *j, const struct wirecall_end *end,
 		.context = m->context,
 	};
 
-	retry_sentence(&r->retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
+	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
 }
 
 static void give_up(struct infer_job *j, const struct wirecall_end *end,
@@ -232,7 +232,7 @@ static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	bool again;
 
 	id_random(&when.chance, sizeof(when.chance));
-	retry_decide(&r->retry, &retry_default, &end->failure, &when, &plan);
+	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
 	infer_line_end(&j->ticket, end->failure.cls, plan.wait_ms);
 	charge(j, end, &u);
 	if (plan.verdict == RETRY_FINAL && end->failure.cls == REPLY_BAD_REQUEST &&
@@ -244,7 +244,8 @@ static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		return;
 	}
 	write_failure(j, end, &u, again ? plan.wait_ms : -1);
-	if (retry_fallback_due(&r->retry, &retry_default, &end->failure, &plan, when.mono_ms) &&
+	if (retry_fallback_due(&r->call.retry, &retry_default, &end->failure, &plan,
+			       when.mono_ms) &&
 	    infer_fall_back(j))
 		return;
 	if (!again) {
@@ -252,7 +253,7 @@ static void attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		return;
 	}
 	j->state = INFER_PARKED;
-	os_timer_set(r->reply_timer, plan.wait_ms);
+	os_timer_set(r->call.timer, plan.wait_ms);
 }
 
 static void done(struct wirecall *w, struct wirecall_end *end)
@@ -297,7 +298,7 @@ void infer_remote_send(struct infer_job *j)
 	if (rv == 0)
 		rv = wirecall_start(&j->wire, infer_line_pool(j->ticket.line), m,
 				    provider_key(m->provider), tag, &j->body, &j->err);
-	r->unsent = rv != 0;
+	r->call.unsent = rv != 0;
 	if (rv != 0) {
 		j->sent = false;
 		infer_fail(j, rv, err_word(rv), j->err.text);
@@ -316,6 +317,6 @@ void infer_remote_again(struct infer_job *j)
 void infer_remote_stop(struct infer_job *j)
 {
 	if (j->state == INFER_WIRE)
-		wirecall_stop(&j->wire, &j->run->cut);
+		wirecall_stop(&j->wire, &j->run->call.cut);
 	infer_line_leave(&j->ticket);
 }

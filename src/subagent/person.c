@@ -99,7 +99,7 @@ static void said_done(struct said *s, int rv)
 /* Without secrets, at most `max` characters; NULL: out of memory. */
 static char *clean(const struct run *r, const char *text, size_t max)
 {
-	const struct redact *redact = r->outbox.lb->redact;
+	const struct redact *redact = r->rec.outbox.lb->redact;
 	struct buf b;
 	char *copy = NULL;
 	int rv;
@@ -322,7 +322,7 @@ static void record_said(struct draft *d, struct run *r, const struct said *s, co
 /* No memory for the record: the run does nothing more, the next start sees to it. */
 static void give_up(struct run *r)
 {
-	r->abandoned = true;
+	r->end.abandoned = true;
 	supervisor_out_of_memory(r);
 	world_wake(r);
 }
@@ -406,7 +406,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	record_state(d, r, states[how], p->answer);
 	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED) {
 		over_limit_raise(r, d);
-		r->position_due = true;
+		r->rec.position_due = true;
 	}
 	p->answer = NULL;
 	p->open = false;

@@ -58,8 +58,8 @@ static void end_as(struct rec *c, bool day, draft_number_fn number, void *user)
 		where.day = true;
 	} else {
 		where.run = c->r->id.text;
-		where.log = &c->r->log;
-		c->r->types |= 1u << c->head.kind;
+		where.log = &c->r->rec.log;
+		c->r->rec.types |= 1u << c->head.kind;
 	}
 	(void)draft_event(c->d, &where, &c->head, &c->b, &c->meta);
 	buf_fini(&c->b);
@@ -163,11 +163,11 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",
 					    "limit_iterations", "odd_reply",  "nudge",
 					    "force_submit",     "steering"};
-	unsigned told = r->notices | (call->force_submit ? RECORD_FORCED : 0u);
+	unsigned told = r->rec.notices | (call->force_submit ? RECORD_FORCED : 0u);
 	struct rec c;
 
 	begin(&c, d, r, EVENT_InferStart);
-	jw_str(&c.w, "callId", r->infer_id);
+	jw_str(&c.w, "callId", r->call.id);
 	jw_str(&c.w, "model", r->spec->model->id);
 	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
 	jw_int(&c.w, "maxOutput", call->max_output);
@@ -246,8 +246,8 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
 	c->meta.model_id = c->r->spec->model->id;
-	if (c->r->infer_started_ms) /* else it was an earlier process that asked */
-		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->infer_started_ms;
+	if (c->r->call.started_ms) /* else it was an earlier process that asked */
+		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->call.started_ms;
 }
 
 void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
@@ -255,7 +255,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	struct rec c;
 
 	begin(&c, d, r, EVENT_InferEnd);
-	jw_str(&c.w, "callId", r->infer_id);
+	jw_str(&c.w, "callId", r->call.id);
 	preview(&c, "responsePreview", t->text, t->text_len);
 	write_tokens(&c.w, &t->usage);
 	jw_str(&c.w, "stopReason", stop_word(t->stop));
@@ -266,7 +266,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	infer_meta(&c, &t->usage);
 	end(&c);
 	record_cost(d, r, &t->usage);
-	r->infer_id[0] = 0;
+	r->call.id[0] = 0;
 }
 
 void record_infer_failed(struct draft *d, struct run *r, const struct record_failure *f)
@@ -275,7 +275,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	struct rec c;
 
 	begin(&c, d, r, EVENT_InferEnd);
-	jw_str(&c.w, "callId", r->infer_id);
+	jw_str(&c.w, "callId", r->call.id);
 	jw_str(&c.w, "responsePreview", "");
 	write_tokens(&c.w, estimate);
 	jw_str(&c.w, "stopReason", "error");
@@ -290,7 +290,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	end(&c);
 	if (estimate->input + estimate->output > 0)
 		record_cost(d, r, estimate);
-	r->infer_id[0] = 0;
+	r->call.id[0] = 0;
 }
 
 void record_thinking(struct draft *d, struct run *r, const struct turn *t)
@@ -542,7 +542,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->origin = s->origin;
 	row->group_id = s->group.id;
 	row->started_ms = r->spawned_wall_ms;
-	row->types = r->types;
+	row->types = r->rec.types;
 }
 
 void record_catalog_spawn(struct draft *d, struct run *r)
@@ -553,7 +553,7 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 	row.kind = CATALOG_SPAWN;
 	row.status = AVA_STARTING;
 	row.ended_ms = -1;
-	draft_catalog(d, &row, &r->log);
+	draft_catalog(d, &row, &r->rec.log);
 }
 
 static void fill_shown(struct catalog_shown *shown, const struct run *r, const char *task,
@@ -585,7 +585,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	fill_row(&row, r);
 	row.kind = CATALOG_END;
 	row.status = status;
-	row.ended_ms = r->ended_wall_ms;
+	row.ended_ms = r->end.wall_ms;
 	row.totals.input_tokens = t->input;
 	row.totals.output_tokens = t->output;
 	row.totals.cost_microusd = t->cost_microusd;
@@ -597,7 +597,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 		n--; /* no half character */
 	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
 	fill_shown(&row.shown, r, begin, stop_reason);
-	draft_catalog(d, &row, &r->log);
+	draft_catalog(d, &row, &r->rec.log);
 }
 
 /* The head of all lines before this one. */
@@ -605,7 +605,7 @@ static void complete_number(char *rest, size_t len, void *user)
 {
 	const struct run *r = user;
 
-	run_log_hex(&r->log, (char *)memmem(rest, len, ",\"head\":\"", 9) + 9);
+	run_log_hex(&r->rec.log, (char *)memmem(rest, len, ",\"head\":\"", 9) + 9);
 }
 
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
@@ -691,7 +691,7 @@ void record_session_end(struct draft *d, struct run *r, enum ava_status status, 
 	const struct agent_totals *t = &r->agent.totals;
 	char path[LOGBOOK_PATH];
 	struct session_agent_event a = {
-		.completed_ms = r->ended_wall_ms,
+		.completed_ms = r->end.wall_ms,
 		.duration_ms = run_elapsed_ms(r),
 		.input = t->input,
 		.output = t->output,

@@ -224,8 +224,8 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 /* Nobody can carry it on: it ends as `error`, and says why. */
 static void end_interrupted(struct run *r, const char *why)
 {
-	r->interrupted = true;
-	r->cut = (struct usage){.cost_microusd = -1};
+	r->end.interrupted = true;
+	r->call.cut = (struct usage){.cost_microusd = -1};
 	agent_interrupted(&r->agent, NULL, why);
 }
 
@@ -240,11 +240,11 @@ static int take_up(struct supervisor *sup, const struct catalog_row *row, struct
 	m->spec = NULL; /* taken */
 	r->durable = true;
 	r->spawned_wall_ms = row->started_ms;
-	r->request_bytes = (int64_t)m->body.len;
-	r->messages_from = m->info.cut_at;
-	r->message_lines = jsonl_count(m->file, m->len);
-	hash_sha256_init(&r->prefix);
-	hash_sha256_add(&r->prefix, m->body.data ? m->body.data : "", m->body.len);
+	r->rec.request_bytes = (int64_t)m->body.len;
+	r->rec.messages_from = m->info.cut_at;
+	r->rec.message_lines = jsonl_count(m->file, m->len);
+	hash_sha256_init(&r->rec.prefix);
+	hash_sha256_add(&r->rec.prefix, m->body.data ? m->body.data : "", m->body.len);
 	*out = r;
 	return 0;
 }

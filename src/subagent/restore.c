@@ -72,11 +72,11 @@ struct tail {
 
 static void write_call(struct run *r, struct jw *w)
 {
-	const struct retry *t = &r->retry;
+	const struct retry *t = &r->call.retry;
 
-	jw_str(w, "call", r->infer_id);
-	jw_int(w, "attempts", r->attempts);
-	jw_int(w, "notices", r->notices);
+	jw_str(w, "call", r->call.id);
+	jw_int(w, "attempts", r->call.attempts);
+	jw_int(w, "notices", r->rec.notices);
 	if (t->failures > 0 || t->repaired) {
 		jw_object(w, "retry");
 		jw_int(w, "failures", t->failures);
@@ -87,42 +87,42 @@ static void write_call(struct run *r, struct jw *w)
 		jw_int(w, "lastMs", t->last_ms);
 		jw_end(w);
 	}
-	if (r->first_model)
-		jw_str(w, "firstModel", r->first_model);
-	if (r->fallbacks > 0)
-		jw_int(w, "fallbacks", r->fallbacks);
+	if (r->call.first_model)
+		jw_str(w, "firstModel", r->call.first_model);
+	if (r->call.fallbacks > 0)
+		jw_int(w, "fallbacks", r->call.fallbacks);
 }
 
 /* What the run's result tells of its way. */
 static void write_evidence(struct run *r, struct jw *w)
 {
-	unsigned nseen = MIN(r->nseen, (unsigned)ARRAY_LEN(r->request_seen));
+	unsigned nseen = MIN(r->call.nseen, (unsigned)ARRAY_LEN(r->call.seen));
 	char text[24];
 
 	jw_int(w, "startedMs", r->started_wall_ms);
-	if (r->last_tool[0]) {
-		jw_str(w, "lastTool", r->last_tool);
-		jw_int(w, "lastToolMs", r->last_tool_wall_ms);
+	if (r->tools.last[0]) {
+		jw_str(w, "lastTool", r->tools.last);
+		jw_int(w, "lastToolMs", r->tools.last_wall_ms);
 	}
-	if (r->bytes_read > 0)
-		jw_int(w, "bytesRead", r->bytes_read);
+	if (r->tools.bytes_read > 0)
+		jw_int(w, "bytesRead", r->tools.bytes_read);
 	jw_array(w, "toolCounts");
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		jw_int(w, NULL, r->tool_counts[i]);
+		jw_int(w, NULL, r->tools.counts[i]);
 	jw_end(w);
 	jw_array(w, "callsOf"); /* by iteration, from 0: results of the run before */
-	for (int32_t i = 0; i < r->calls_at; i++)
-		jw_int(w, NULL, r->calls_before[i + 1] - r->calls_before[i]);
+	for (int32_t i = 0; i < r->tools.calls_at; i++)
+		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
 	jw_end(w);
-	if (r->artifacts.len > 0) {
+	if (r->tools.artifacts.len > 0) {
 		jw_array(w, "artifacts");
-		jw_raw(w, NULL, r->artifacts.data, r->artifacts.len);
+		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
 		jw_end(w);
 	}
 	jw_array(w, "seen");
-	for (unsigned i = r->nseen - nseen; i < r->nseen; i++) {
+	for (unsigned i = r->call.nseen - nseen; i < r->call.nseen; i++) {
 		snprintf(text, sizeof(text), "%016" PRIx64,
-			 r->request_seen[i % ARRAY_LEN(r->request_seen)]);
+			 r->call.seen[i % ARRAY_LEN(r->call.seen)]);
 		jw_str(w, NULL, text);
 	}
 	jw_end(w);
@@ -134,7 +134,7 @@ void restore_write_position(struct run *r, struct jw *w)
 	struct agent_position p;
 
 	agent_position_of(a, clock_mono_ms(), &p);
-	if (a->asked && !r->infer_id[0]) { /* its call waits, or failed: it is made again */
+	if (a->asked && !r->call.id[0]) { /* its call waits, or failed: it is made again */
 		p.again = true;
 		if (infer_has_failed(r))
 			p.totals.failed_calls++;
@@ -158,19 +158,19 @@ static void read_call(struct tail *c, const json_t *o)
 	const json_t *t = json_object_get(o, "retry");
 	const char *first = json_get_str(o, "firstModel");
 
-	snprintf(r->infer_id, sizeof(r->infer_id), "%s", json_str(o, "call"));
-	r->attempts = (uint16_t)json_get_int(o, "attempts", 0);
-	r->notices = (uint8_t)json_get_int(o, "notices", 0);
-	r->fallbacks = (uint16_t)json_get_int(o, "fallbacks", 0);
+	snprintf(r->call.id, sizeof(r->call.id), "%s", json_str(o, "call"));
+	r->call.attempts = (uint16_t)json_get_int(o, "attempts", 0);
+	r->rec.notices = (uint8_t)json_get_int(o, "notices", 0);
+	r->call.fallbacks = (uint16_t)json_get_int(o, "fallbacks", 0);
 	if (first)
-		r->first_model = arena_copy(&r->spec->mem, first, strlen(first));
+		r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
 	if (!t)
 		return;
-	r->retry.failures = (uint16_t)json_get_int(t, "failures", 0);
-	r->retry.overloads = (uint16_t)json_get_int(t, "overloads", 0);
-	r->retry.broken = (uint16_t)json_get_int(t, "broken", 0);
-	r->retry.repaired = json_get_bool(t, "repaired", false);
-	r->retry.last_ms = json_get_int(t, "lastMs", 0);
+	r->call.retry.failures = (uint16_t)json_get_int(t, "failures", 0);
+	r->call.retry.overloads = (uint16_t)json_get_int(t, "overloads", 0);
+	r->call.retry.broken = (uint16_t)json_get_int(t, "broken", 0);
+	r->call.retry.repaired = json_get_bool(t, "repaired", false);
+	r->call.retry.last_ms = json_get_int(t, "lastMs", 0);
 	c->failing_from_ms = r->agent.used_ms - json_get_int(t, "failingMs", 0);
 }
 
@@ -182,11 +182,11 @@ static int read_evidence(struct run *r, const json_t *o)
 	int rv = 0;
 
 	r->started_wall_ms = json_get_int(o, "startedMs", 0);
-	snprintf(r->last_tool, sizeof(r->last_tool), "%s", json_str(o, "lastTool"));
-	r->last_tool_wall_ms = json_get_int(o, "lastToolMs", 0);
-	r->bytes_read = json_get_int(o, "bytesRead", 0);
+	snprintf(r->tools.last, sizeof(r->tools.last), "%s", json_str(o, "lastTool"));
+	r->tools.last_wall_ms = json_get_int(o, "lastToolMs", 0);
+	r->tools.bytes_read = json_get_int(o, "bytesRead", 0);
 	for (i = 0; i < r->spec->agent.ntools; i++)
-		r->tool_counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
+		r->tools.counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
 	json_array_foreach(json_object_get(o, "callsOf"), i, v)
 	{
 		r->agent.iteration = (int32_t)i;
@@ -196,12 +196,12 @@ static int read_evidence(struct run *r, const json_t *o)
 	r->agent.iteration = iteration;
 	json_array_foreach(json_object_get(o, "artifacts"), i, v)
 	{
-		buf_addf(&r->artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
+		buf_addf(&r->tools.artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
 	}
 	json_array_foreach(json_object_get(o, "seen"), i, v)
 	{
-		if (json_is_string(v) && i < ARRAY_LEN(r->request_seen))
-			r->request_seen[r->nseen++] = strtoull(json_string_value(v), NULL, 16);
+		if (json_is_string(v) && i < ARRAY_LEN(r->call.seen))
+			r->call.seen[r->call.nseen++] = strtoull(json_string_value(v), NULL, 16);
 	}
 	return rv;
 }
@@ -250,7 +250,7 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 			 const char *error_class)
 {
 	struct agent *a = &c->run->agent;
-	struct retry *retry = &c->run->retry;
+	struct retry *retry = &c->run->call.retry;
 
 	agent_charge(a, &c->usage);
 	a->totals.failed_calls++;
@@ -277,7 +277,7 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 	const char *error_class = json_get_str(content, "errorClass");
 	const json_t *tokens = json_object_get(content, "tokens");
 
-	c->run->infer_id[0] = 0;
+	c->run->call.id[0] = 0;
 	c->ncalls = 0;
 	c->usage = (struct usage){
 		.input = json_get_int(tokens, "input", 0),
@@ -294,7 +294,7 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 	c->stop = stop_of(json_get_str(content, "stopReason"));
 	c->replied = true;
 	c->has_line = json_str(content, "responsePreview")[0] || c->stop == TURN_STOP_PAUSE;
-	c->run->notices = 0;
+	c->run->rec.notices = 0;
 }
 
 /* ---- its calls */
@@ -312,8 +312,8 @@ static void take_tool_call(struct tail *c, const struct event_view *v, const jso
 	k->answered = k->success = k->cut = k->decided = k->ran = false;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->has_line = true;
-	r->last_tool_wall_ms = v->wall_ms;
-	snprintf(r->last_tool, sizeof(r->last_tool), "%s", json_str(content, "name"));
+	r->tools.last_wall_ms = v->wall_ms;
+	snprintf(r->tools.last, sizeof(r->tools.last), "%s", json_str(content, "name"));
 }
 
 static void count_result(struct run *r, const json_t *content)
@@ -321,13 +321,13 @@ static void count_result(struct run *r, const json_t *content)
 	const char *name = json_get_str(content, "name"), *kept = json_get_str(content, "artifact");
 
 	if (kept && *kept)
-		buf_addf(&r->artifacts, "%s\"%s\"", r->artifacts.len ? "," : "", kept);
+		buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", kept);
 	if (!name || !json_get_bool(content, "success", false))
 		return;
-	r->bytes_read += json_get_int(content, "bytes", 0);
+	r->tools.bytes_read += json_get_int(content, "bytes", 0);
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
 		if (strcmp(r->spec->tools[i]->name, name) == 0)
-			r->tool_counts[i]++;
+			r->tools.counts[i]++;
 }
 
 static struct tail_call *open_call(struct tail *c, const char *id)
@@ -452,15 +452,15 @@ static void scan_line(struct tail *c, const char *line, size_t len, size_t next,
 	struct run *r = c->run;
 	struct event_view v;
 
-	run_log_add(&r->log, r->log.seq, line, len + 1);
+	run_log_add(&r->rec.log, r->rec.log.seq, line, len + 1);
 	if (!view_own(r, line, len, &v)) {
 		c->foreign++;
 		return;
 	}
-	r->log.seq = v.seq;
+	r->rec.log.seq = v.seq;
 	c->last_ms = v.wall_ms;
 	if (v.kind >= 0)
-		r->types |= 1u << v.kind;
+		r->rec.types |= 1u << v.kind;
 	if (v.kind == EVENT_StateWrite &&
 	    begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
 		c->from = next;
@@ -494,7 +494,7 @@ static int read_log(struct tail *c, struct ava_error *err)
 	int rv;
 
 	logbook_run_path(r->id.text, path);
-	rv = logbook_read(r->outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
+	rv = logbook_read(r->rec.outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	rv = take_log(c, data, len);
@@ -505,7 +505,7 @@ static int read_log(struct tail *c, struct ava_error *err)
 		return err_set(err, rv, "%s was changed: its last position cannot be read", path);
 	if (rv != 0)
 		return err_set(err, rv, "out of memory");
-	if (c->foreign > 0 || r->types == 0)
+	if (c->foreign > 0 || r->rec.types == 0)
 		return err_set(err, AVA_ECORRUPT,
 			       "%s was changed: %u of its lines are no events of this run", path,
 			       c->foreign);
@@ -642,19 +642,19 @@ static void charge_cut_call(struct run *r)
 {
 	struct usage u;
 
-	r->cut = (struct usage){.cost_microusd = -1};
+	r->call.cut = (struct usage){.cost_microusd = -1};
 	infer_estimate(r, &u);
 	agent_charge(&r->agent, &u);
 	r->agent.totals.failed_calls++;
 	r->agent.again = true;
-	r->cut = u;
+	r->call.cut = u;
 }
 
 /* Written with the first thing that follows: ten thousand runs that wait for a slot
  * write nothing, and hold no draft. */
 void restore_note(struct run *r, struct draft *d)
 {
-	struct usage u = r->cut;
+	struct usage u = r->call.cut;
 	struct record_failure f = {
 		.error_class = "interrupted",
 		.sentence = "the runtime stopped while the model was asked",
@@ -662,9 +662,9 @@ void restore_note(struct run *r, struct draft *d)
 		.retry_ms = 0,
 	};
 
-	r->unnoted = false;
+	r->rec.unnoted = false;
 	record_carried(d, r);
-	if (r->infer_id[0])
+	if (r->call.id[0])
 		record_infer_failed(d, r, &f);
 }
 
@@ -677,9 +677,9 @@ static void restore_waits(struct tail *c)
 	int64_t left = c->held_ms - (clock_wall_ms() - c->held_from_ms);
 
 	if (c->failing_from_ms >= 0)
-		r->retry.since_ms = now - (r->agent.used_ms - c->failing_from_ms);
+		r->call.retry.since_ms = now - (r->agent.used_ms - c->failing_from_ms);
 	if (r->agent.again && c->held_ms > 0)
-		r->held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
+		r->call.held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
 }
 
 static int stand(struct tail *c, const char *file, size_t len, const struct buf *body,
@@ -700,11 +700,11 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 			return rv;
 	}
 	restore_waits(c);
-	r->unnoted = true;
-	if (r->infer_id[0])
+	r->rec.unnoted = true;
+	if (r->call.id[0])
 		charge_cut_call(r);
 	if (t) {
-		r->turn_open = t->ncalls > 0;
+		r->rec.turn_open = t->ncalls > 0;
 		agent_resume_reply(&r->agent, t, bytes);
 	}
 	return 0;

@@ -15,10 +15,10 @@ static void write_evidence(struct jw *w, const struct run *r, const struct evide
 	jw_object(w, "evidence");
 	jw_object(w, "tools");
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		if (r->tool_counts[i])
-			jw_int(w, r->spec->tools[i]->name, r->tool_counts[i]);
+		if (r->tools.counts[i])
+			jw_int(w, r->spec->tools[i]->name, r->tools.counts[i]);
 	jw_end(w);
-	jw_int(w, "bytes_read", r->bytes_read);
+	jw_int(w, "bytes_read", r->tools.bytes_read);
 	jw_int(w, "citations_checked", e ? e->checked : 0);
 	jw_int(w, "citations_failed", e ? e->failed : 0);
 	jw_end(w);
@@ -33,8 +33,8 @@ static void write_caveats(struct jw *w, const struct run *r, const struct agent_
 	json_t *list;
 
 	snprintf(text, sizeof(text), "%s was overloaded: %s went on in its place",
-		 r->first_model ? r->first_model : "", r->spec->model->id);
-	list = r->first_model ? json_parse(own, strlen(own), NULL) : NULL;
+		 r->call.first_model ? r->call.first_model : "", r->spec->model->id);
+	list = r->call.first_model ? json_parse(own, strlen(own), NULL) : NULL;
 	buf_init(&all, 1u << 20);
 	if (list && json_array_append_new(list, json_string(text)) == 0 &&
 	    json_dump(&all, list) == 0)
@@ -81,8 +81,8 @@ int result_encode(struct buf *out, const struct run *r, const struct agent_end *
 	jw_bool(&w, "partial", end->partial);
 	jw_bool(&w, "unverified", end->unverified);
 	jw_array(&w, "artifacts");
-	if (r->artifacts.len)
-		jw_raw(&w, NULL, r->artifacts.data, r->artifacts.len);
+	if (r->tools.artifacts.len)
+		jw_raw(&w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(out, '\n');

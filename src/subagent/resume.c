@@ -249,8 +249,8 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 	if (!from)
 		return err_set(err, AVA_EINVAL, "run %s cannot be resumed in company",
 			       r->spec->resumed_from);
-	r->request_bytes = from->request_bytes;
-	r->prefix = from->prefix;
+	r->rec.request_bytes = from->request_bytes;
+	r->rec.prefix = from->prefix;
 	*results = from->results;
 	rv = buf_add(out, from->lines.data, from->lines.len);
 	r->spec->resumed = NULL;

@@ -34,27 +34,27 @@ struct room_job {
 struct call_ref room_call_name(size_t k, void *run)
 {
 	const struct run *r = run;
-	int32_t low = 0, high = r->calls_at;
+	int32_t low = 0, high = r->tools.calls_at;
 
-	if (high <= 0 || k >= r->calls_before[high])
+	if (high <= 0 || k >= r->tools.calls_before[high])
 		return (struct call_ref){0};
 	while (high - low > 1) {
 		int32_t mid = low + (high - low) / 2;
 
-		if (r->calls_before[mid] <= k)
+		if (r->tools.calls_before[mid] <= k)
 			low = mid;
 		else
 			high = mid;
 	}
-	return (struct call_ref){low, (uint32_t)(k - r->calls_before[low]) + 1};
+	return (struct call_ref){low, (uint32_t)(k - r->tools.calls_before[low]) + 1};
 }
 
 static void job_free(struct room_job *j)
 {
 	struct run *r = j->run;
 
-	if (r->room == j)
-		r->room = NULL;
+	if (r->call.room == j)
+		r->call.room = NULL;
 	context_edit_fini(&j->edit);
 	free(j);
 	r->busy--;
@@ -77,8 +77,8 @@ static void job_work(struct os_work *w)
 	char path[LOGBOOK_PATH], *file = NULL;
 
 	run_messages_path(r, path);
-	j->from = r->messages_from;
-	j->rv = logbook_read_from(r->outbox.lb->root_fd, path, &j->from, MESSAGES_MAX, &file,
+	j->from = r->rec.messages_from;
+	j->rv = logbook_read_from(r->rec.outbox.lb->root_fd, path, &j->from, MESSAGES_MAX, &file,
 				  &j->len, &j->err);
 	if (j->rv == 0)
 		j->rv = context_edit(&j->edit, &ask, file, j->len, &j->err);
@@ -126,10 +126,10 @@ static int write_down(struct room_job *j)
 	for (size_t i = 0; i < j->edit.nremoved; i++)
 		repeat_removed(r->agent.repeats, j->edit.removed[i]);
 	record_context_edit(d, r, &j->want, &j->edit);
-	r->prefix = j->prefix;
-	r->request_bytes = (int64_t)j->edit.request.len;
+	r->rec.prefix = j->prefix;
+	r->rec.request_bytes = (int64_t)j->edit.request.len;
 	if (j->edit.cut)
-		r->messages_from = j->from + j->len;
+		r->rec.messages_from = j->from + j->len;
 	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
 }
 
@@ -149,7 +149,7 @@ static void job_done(struct os_work *w)
 	if (d)
 		record_error(d, r, "context", j->err.text[0] ? j->err.text : ava_strerror(j->rv));
 	agent_on_compacted(&r->agent, j->rv, &j->edit.bytes);
-	r->position_due = true;
+	r->rec.position_due = true;
 	world_wake(r);
 	job_free(j);
 }
@@ -157,7 +157,7 @@ static void job_done(struct os_work *w)
 /* All that was said is on disk. */
 static void drained(void *user)
 {
-	struct room_job *j = ((struct run *)user)->room;
+	struct room_job *j = ((struct run *)user)->call.room;
 
 	j->working = true;
 	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
@@ -173,29 +173,29 @@ int room_make(struct agent *a, const struct agent_compact *c)
 		return AVA_ENOMEM;
 	j->run = r;
 	j->want = *c;
-	r->room = j;
+	r->call.room = j;
 	r->busy++;
 	world_activity(r, "Making room in the conversation");
 	world_flush(r, JOURNAL_RIDE, NULL);
-	if (outbox_empty(&r->outbox)) {
+	if (outbox_empty(&r->rec.outbox)) {
 		drained(r);
 	} else {
-		r->outbox.drained = drained;
-		r->outbox.drained_user = r;
+		r->rec.outbox.drained = drained;
+		r->rec.outbox.drained_user = r;
 	}
 	return 0;
 }
 
 void room_stop(struct run *r)
 {
-	struct room_job *j = r->room;
+	struct room_job *j = r->call.room;
 
 	if (!j)
 		return;
-	r->room = NULL;
+	r->call.room = NULL;
 	j->stopped = true;
 	if (j->working)
 		return; /* dropped when the thread is done */
-	r->outbox.drained = NULL;
+	r->rec.outbox.drained = NULL;
 	job_free(j);
 }

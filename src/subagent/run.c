@@ -22,11 +22,11 @@ static void run_wake(struct os_task *t)
 {
 	struct run *r = CONTAINER_OF(t, struct run, wake);
 
-	if (r->abandoned) { /* without memory for its record: nothing more may happen */
+	if (r->end.abandoned) { /* without memory for its record: nothing more may happen */
 		infer_stop(&r->agent);
 		toolrun_stop(&r->agent);
 		infer_money_settle(r); /* others need not wait for what it held */
-	} else if (!r->done) {
+	} else if (!r->end.done) {
 		agent_run(&r->agent);
 	}
 }
@@ -39,20 +39,20 @@ static void run_timer(void *user)
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 {
 	r->sup = sup;
-	r->env = (struct tool_env){.loop = sup->loop,
-				   .cwd_fd = -1,
-				   .cwd = spec->cwd,
-				   .fetch_result = toolrun_fetch,
-				   .user = r};
+	r->tools.env = (struct tool_env){.loop = sup->loop,
+					 .cwd_fd = -1,
+					 .cwd = spec->cwd,
+					 .fetch_result = toolrun_fetch,
+					 .user = r};
 	list_init(&r->node);
 	list_init(&r->queue);
-	list_init(&r->calls);
-	list_init(&r->waits);
+	list_init(&r->tools.at_work);
+	list_init(&r->end.waits);
 	os_task_init(&r->wake, run_wake);
-	outbox_init(&r->outbox, sup->book);
+	outbox_init(&r->rec.outbox, sup->book);
 	infer_money_begin(r);
-	r->cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
-	buf_init(&r->artifacts, 1u << 20);
+	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
+	buf_init(&r->tools.artifacts, 1u << 20);
 	r->timer = os_timer_new(sup->loop, run_timer, r);
 	if (!r->timer) {
 		run_fini(r);
@@ -72,15 +72,15 @@ void run_fini(struct run *r)
 	person_free(r);
 	run_checkpoints_free(r);
 	ending_free(r);
-	draft_free(r->draft);
-	outbox_fini(&r->outbox);
+	draft_free(r->rec.draft);
+	outbox_fini(&r->rec.outbox);
 	os_timer_free(r->timer);
-	os_timer_free(r->reply_timer);
-	if (r->env.cwd_fd >= 0)
-		close(r->env.cwd_fd);
-	free(r->calls_before);
+	os_timer_free(r->call.timer);
+	if (r->tools.env.cwd_fd >= 0)
+		close(r->tools.env.cwd_fd);
+	free(r->tools.calls_before);
 	free(r->session_file);
-	buf_fini(&r->artifacts);
+	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
 }
 
@@ -102,7 +102,7 @@ void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH])
 
 enum ava_status run_status(const struct run *r)
 {
-	if (r->done)
+	if (r->end.done)
 		return r->agent.status;
 	if (!r->durable)
 		return AVA_STARTING;
@@ -113,8 +113,8 @@ enum ava_status run_status(const struct run *r)
 
 int64_t run_elapsed_ms(const struct run *r)
 {
-	if (r->ended_wall_ms)
-		return r->ended_used_ms;
+	if (r->end.wall_ms)
+		return r->end.used_ms;
 	return r->started_wall_ms ? agent_used_ms(&r->agent, clock_mono_ms()) : 0;
 }
 

@@ -31,8 +31,70 @@ struct run_place {
 	const char *artifacts; /* folder of outputs that were cut */
 };
 
+/* What is written about it. */
+struct run_record {
+	struct outbox outbox;
+	struct draft *draft;       /* being written for the next commit; or NULL */
+	struct run_log log;        /* of its file */
+	uint32_t types;            /* event-type bits */
+	uint32_t message_lines;    /* of messages.jsonl */
+	size_t messages_from;      /* its newest cut there; 0: from the beginning */
+	struct hash_sha256 prefix; /* over head and lines of the request so far */
+	int64_t request_bytes;     /* head and lines of the next request */
+	uint8_t notices;           /* of the next request: set of enum record_notice */
+	bool wordless;             /* no message follows the head yet */
+	bool position_due;         /* with the next commit */
+	bool turn_open;            /* calls without a results line */
+	bool unnoted;              /* it goes on after a restart, which is not yet written */
+};
+
+/* Its model call: the one under way, and what is kept from one to the next. */
+struct run_call {
+	struct infer_job *job;             /* in flight, at the gate or parked; or NULL */
+	struct room_job *room;             /* room is being made before it; or NULL */
+	struct os_timer *timer;            /* of the job; NULL: no call for long */
+	struct budget_hold hold;           /* its money (infer_money.c) */
+	int64_t counted_microusd;          /* of the run's totals, in the budgets of `hold` */
+	char id[16];                       /* "i3" while InferStart has no InferEnd */
+	int64_t started_ms, held_until_ms; /* held: an earlier attempt failed */
+	struct retry retry;
+	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
+	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
+	struct usage cut;             /* what a call that was stopped had used; 0: unknown */
+	bool unsent, stopped;         /* it has not left: costs nothing; a stop fell into it */
+	uint64_t seen[8];             /* prints of the newest request ids: none is charged twice */
+	unsigned nseen;
+};
+
+/* Its tools and what they showed. */
+struct run_tools {
+	struct tool_env env;    /* cwd_fd is owned */
+	struct list at_work;    /* world_call */
+	uint32_t *calls_before; /* in turns before each iteration */
+	int32_t calls_cap, calls_at;
+	char last[64]; /* name of the one started last, and when */
+	int64_t last_wall_ms;
+	int64_t bytes_read;
+	uint32_t counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
+	struct buf artifacts;            /* JSON strings joined by commas */
+};
+
+/* How it ends. */
+struct run_end {
+	struct list waits;        /* run_wait: who waits for it */
+	struct end_job *job;      /* set once it is ending */
+	int64_t wall_ms, used_ms; /* when, and how much of its time was used by then */
+	bool interrupted;         /* by a crash: it is only ended */
+	bool abandoned;           /* its process stops, it is carried on by the next one */
+	bool begun, done;         /* its last commit is on its way to the disk; is there */
+};
+
 struct run {
-	struct agent agent;
+	struct agent agent; /* the machine */
+	struct run_record rec;
+	struct run_call call;
+	struct run_tools tools;
+	struct run_end end;
 	struct supervisor *sup;
 	struct run_spec *spec; /* owned */
 	struct run_id id;
@@ -45,54 +107,12 @@ struct run {
 	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;         /* what it asks, what is said to it; or NULL */
 	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
-
-	/* record */
-	struct outbox outbox;
-	struct draft *draft;       /* being written for the next commit; or NULL */
-	struct run_log log;        /* of its file */
-	uint32_t types;            /* event-type bits */
-	struct hash_sha256 prefix; /* over head and lines of the request so far */
-	size_t messages_from;      /* its newest cut in messages.jsonl; 0: from the beginning */
-	int64_t request_bytes;     /* head and lines of the next request */
-
-	/* what it waits for */
 	struct os_task wake, reap;
-	struct os_timer *timer, *reply_timer;    /* agent_io.wake_at; of its calls, or NULL */
-	struct infer_job *job;                   /* model call in flight, at the gate or parked */
-	struct budget_hold hold;                 /* money of the call under way (infer_money.c) */
-	int64_t counted_microusd;                /* of its totals, in the budgets of `hold` */
-	struct room_job *room;                   /* room is being made before the call; or NULL */
-	char infer_id[16];                       /* "i3" while InferStart has no InferEnd */
-	int64_t infer_started_ms, held_until_ms; /* held: an earlier attempt failed */
-	struct retry retry;                      /* of the call under way */
-	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
-	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
-	struct usage cut;             /* what a call that was stopped had used; 0: unknown */
-	bool unsent, call_stopped;    /* it has not left: costs nothing; a stop fell into it */
-	uint8_t notices;              /* of the next request: set of enum record_notice */
-	uint64_t request_seen[8];     /* prints of the newest request ids: none is charged twice */
-	unsigned nseen;
-	bool turn_open, wordless; /* calls without a results line; no message after the head */
-	uint32_t message_lines, *calls_before; /* of its file; in turns before each iteration */
-	int32_t calls_cap, calls_at;
-	unsigned busy;       /* jobs and tool calls that still point here */
-	struct tool_env env; /* cwd_fd is owned */
-	struct list calls;   /* world_call: tools at work */
-
-	int64_t spawned_wall_ms, started_wall_ms, ended_wall_ms, last_tool_wall_ms;
-	int64_t ended_used_ms; /* of its time, when it ended */
-	char last_tool[64], activity[160];
-	struct list waits;   /* run_wait: who waits for the end */
-	struct end_job *end; /* set once it is ending */
-	/* evidence */
-	int64_t bytes_read;
-	uint32_t tool_counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
-	struct buf artifacts;                 /* JSON strings joined by commas */
-	bool interrupted, unnoted;   /* by a crash: it is only ended; it goes on, not yet written */
-	bool abandoned;              /* its process stops; it is carried on */
-	bool position_due;           /* with the next commit */
+	struct os_timer *timer; /* agent_io.wake_at */
+	unsigned busy;          /* jobs and tool calls that still point here */
+	int64_t spawned_wall_ms, started_wall_ms;
+	char activity[160];
 	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
-	bool ending, done;           /* its last commit is on its way to the disk; is there */
 };
 
 /* Told once when the run's end is durable (loop thread). */

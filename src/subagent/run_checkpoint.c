@@ -71,7 +71,7 @@ int run_checkpoint_check(const char *name, struct ava_error *err)
 /* A name stands in logs for ever. */
 static int check_secret(const struct run *r, const char *name, struct ava_error *err)
 {
-	const struct redact *redact = r->outbox.lb->redact;
+	const struct redact *redact = r->rec.outbox.lb->redact;
 	struct buf b;
 	int rv;
 
@@ -158,15 +158,15 @@ static void saved(int rv, void *user)
 
 static void record(struct run *r, struct draft *d, const struct point *p, const char *by)
 {
-	struct hash_sha256 h = r->prefix;
+	struct hash_sha256 h = r->rec.prefix;
 	unsigned char sum[32];
 	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by != NULL ? by : ""};
 
 	hash_sha256_end(&h, sum);
 	for (size_t i = 0; i < sizeof(sum); i++)
 		snprintf(c.hash + 2 * i, 3, "%02x", sum[i]);
-	c.messages = r->message_lines + run_checkpoint_lines(r, d);
-	c.lsn = logbook_shown(r->outbox.lb);
+	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
+	c.lsn = logbook_shown(r->rec.outbox.lb);
 	record_checkpoint(d, r, &c);
 }
 

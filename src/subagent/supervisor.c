@@ -57,20 +57,20 @@ void supervisor_quiesce(struct supervisor *s)
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
 		infer_stop(&r->agent);
-		if (!r->abandoned) {
+		if (!r->end.abandoned) {
 			infer_interrupted(r);
 			if (!r->agent.ending) /* what is known need not be asked for again */
 				world_flush(r, JOURNAL_RIDE, NULL);
 		}
 		toolrun_stop(&r->agent);
-		r->abandoned = true;
+		r->end.abandoned = true;
 	}
 }
 
 bool supervisor_written(const struct supervisor *s)
 {
 	LIST_EACH (&s->live, n, tmp) {
-		if (!outbox_empty(&LIST_ENTRY(n, struct run, node)->outbox))
+		if (!outbox_empty(&LIST_ENTRY(n, struct run, node)->rec.outbox))
 			return false;
 	}
 	return true;
@@ -159,7 +159,7 @@ static int write_messages(struct run *r, struct draft *d, unsigned *results, str
 	b = draft_part(d, DRAFT_MESSAGES, path);
 	if (b && r->spec->resumed_from[0])
 		return resume_messages(r, b, results, err);
-	return b ? spec_messages(r->spec, b, &r->request_bytes, &r->prefix) : AVA_ENOMEM;
+	return b ? spec_messages(r->spec, b, &r->rec.request_bytes, &r->rec.prefix) : AVA_ENOMEM;
 }
 
 static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
@@ -169,7 +169,7 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	r->message_lines = run_checkpoint_lines(r, d);
+	r->rec.message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
 	if (results > 0) { /* of the run before: read_result must not count them as its own */
 		if (toolrun_count(r, results) != 0)
@@ -225,7 +225,7 @@ void supervisor_start(struct run *r)
 	r->durable = true;
 	spec_forget_config(r->spec);
 	world_activity(r, "Waiting for a slot");
-	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->request_bytes);
+	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->rec.request_bytes);
 	group_run_starts(r);
 	if (r->cancel_wanted)
 		agent_cancel(&r->agent);
@@ -319,7 +319,7 @@ void supervisor_slot_drop(struct run *r)
 
 void run_wait(struct run *r, struct run_wait *w)
 {
-	list_add(&r->waits, &w->node);
+	list_add(&r->end.waits, &w->node);
 }
 
 void run_wait_cancel(struct run_wait *w)
@@ -329,8 +329,8 @@ void run_wait_cancel(struct run_wait *w)
 
 static void tell_waits(struct run *r)
 {
-	while (!list_empty(&r->waits)) {
-		struct run_wait *w = LIST_FIRST(&r->waits, struct run_wait, node);
+	while (!list_empty(&r->end.waits)) {
+		struct run_wait *w = LIST_FIRST(&r->end.waits, struct run_wait, node);
 
 		list_del(&w->node);
 		w->ended(w, r);
@@ -346,7 +346,7 @@ void supervisor_ended(struct run *r)
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r),
 			   t->cost_microusd);
-	spend_add(&r->sup->spend, r->ended_wall_ms, t->cost_microusd, t->input + t->output,
+	spend_add(&r->sup->spend, r->end.wall_ms, t->cost_microusd, t->input + t->output,
 		  t->uncosted_calls);
 	tell_waits(r);
 }
@@ -395,17 +395,17 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.role = s->role->name,
 		.task = s->task,
 		.model = s->model->id,
-		.stop_reason = r->done ? a->stop_reason : "",
+		.stop_reason = r->end.done ? a->stop_reason : "",
 		.session_id = s->session_id,
 		.user_id = s->user_id,
 		.origin = s->origin,
 		.cwd = s->cwd,
 		.activity = r->activity,
-		.last_tool = r->last_tool,
+		.last_tool = r->tools.last,
 		.status = run_status(r),
 		.started_ms = r->started_wall_ms,
-		.ended_ms = r->ended_wall_ms,
-		.last_tool_ms = r->last_tool_wall_ms,
+		.ended_ms = r->end.wall_ms,
+		.last_tool_ms = r->tools.last_wall_ms,
 		.tokens = a->totals.input + a->totals.output,
 		.cost_microusd = run_cost(r),
 		.elapsed_ms = run_elapsed_ms(r),

@@ -47,20 +47,22 @@ int toolrun_count(struct run *r, unsigned ncalls)
 {
 	int32_t it = r->agent.iteration;
 
-	if (it + 2 > r->calls_cap) {
+	if (it + 2 > r->tools.calls_cap) {
 		int32_t cap = MAX(8, (it + 2) * 2);
-		uint32_t *grown = realloc(r->calls_before, (size_t)cap * sizeof(*grown));
+		uint32_t *grown = realloc(r->tools.calls_before, (size_t)cap * sizeof(*grown));
 
 		if (!grown)
 			return AVA_ENOMEM;
-		memset(grown + r->calls_cap, 0, (size_t)(cap - r->calls_cap) * sizeof(*grown));
-		r->calls_before = grown;
-		r->calls_cap = cap;
+		memset(grown + r->tools.calls_cap, 0,
+		       (size_t)(cap - r->tools.calls_cap) * sizeof(*grown));
+		r->tools.calls_before = grown;
+		r->tools.calls_cap = cap;
 	}
-	for (; r->calls_at < it; r->calls_at++)
-		r->calls_before[r->calls_at + 1] = r->calls_before[r->calls_at];
-	r->calls_before[it + 1] = r->calls_before[it] + ncalls;
-	r->calls_at = it + 1;
+	for (; r->tools.calls_at < it; r->tools.calls_at++)
+		r->tools.calls_before[r->tools.calls_at + 1] =
+			r->tools.calls_before[r->tools.calls_at];
+	r->tools.calls_before[it + 1] = r->tools.calls_before[it] + ncalls;
+	r->tools.calls_at = it + 1;
 	return 0;
 }
 
@@ -100,7 +102,7 @@ static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 	int rv;
 
 	run_messages_path(r, path);
-	rv = logbook_read(r->outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
+	rv = logbook_read(r->rec.outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
 	if (rv != 0)
 		return rv;
 	buf_init(&body, 256u << 20);
@@ -122,7 +124,8 @@ static int fetch_of_others(struct run *r, const char *ref, struct buf *out, stru
 
 	if (rv != 0)
 		return rv;
-	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) != 0)
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) !=
+	    0)
 		return err_set(err, AVA_EBUSY,
 			       "%.40s is not there (yet): a result is when its run has ended", ref);
 	rv = buf_add(out, data, len);
@@ -142,16 +145,17 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	if (call_id[0] == 'S' || call_id[0] == 's')
 		return fetch_of_others(r, call_id, out, err);
 	if (sscanf(call_id, "c%d.%d%n", &iteration, &n, &used) != 2 || call_id[used] ||
-	    iteration < 1 || n < 1 || iteration >= r->calls_at ||
-	    (uint32_t)n > r->calls_before[iteration + 1] - r->calls_before[iteration])
+	    iteration < 1 || n < 1 || iteration >= r->tools.calls_at ||
+	    (uint32_t)n > r->tools.calls_before[iteration + 1] - r->tools.calls_before[iteration])
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
 	artifact_path(r, call_id, path);
-	if (sys_read_file(r->outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) == 0) {
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
+	    0) {
 		rv = buf_add(out, data, len);
 		free(data);
 		return rv;
 	}
-	f.want = r->calls_before[iteration] + (uint32_t)n - 1;
+	f.want = r->tools.calls_before[iteration] + (uint32_t)n - 1;
 	rv = fetch_lines(r, &f, err);
 	if (rv == 0 && !f.found)
 		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
@@ -162,7 +166,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 
 static int clean_output(struct world_call *c, struct buf *out)
 {
-	const struct redact *redact = c->run->outbox.lb->redact;
+	const struct redact *redact = c->run->rec.outbox.lb->redact;
 	struct buf repaired, open;
 	int rv;
 
@@ -193,7 +197,7 @@ static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
 	if (!b || buf_add(b, full->data, full->len) != 0)
 		return;
 	tc->artifact = arena_copy(&t->mem, path, strlen(path));
-	buf_addf(&r->artifacts, "%s\"%s\"", r->artifacts.len ? "," : "", path);
+	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", path);
 }
 
 static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
@@ -265,10 +269,10 @@ static void count(struct run *r, const struct turn_call *tc)
 {
 	if (!tc->success)
 		return;
-	r->bytes_read += tc->full_bytes;
+	r->tools.bytes_read += tc->full_bytes;
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
 		if (r->spec->tools[i] == tc->tool)
-			r->tool_counts[i]++;
+			r->tools.counts[i]++;
 }
 
 static void call_done(struct tool_call *tool)
@@ -342,16 +346,16 @@ int toolrun_start(struct agent *a, unsigned index)
 	c->tool = (struct tool_call){.tool = tc->tool,
 				     .id = c->id,
 				     .args = c->args,
-				     .env = &r->env,
+				     .env = &r->tools.env,
 				     .done = call_done,
 				     .user = c,
 				     .error_class = ""};
 	buf_init(&c->tool.out, TOOL_FULL_MAX);
-	list_add(&r->calls, &c->node);
+	list_add(&r->tools.at_work, &c->node);
 	r->busy++;
 	tc->started_ms = clock_mono_ms();
-	r->last_tool_wall_ms = clock_wall_ms();
-	snprintf(r->last_tool, sizeof(r->last_tool), "%s", tc->name);
+	r->tools.last_wall_ms = clock_wall_ms();
+	snprintf(r->tools.last, sizeof(r->tools.last), "%s", tc->name);
 	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
 		(void)infer_open_folder(r, NULL);
 	show_activity(r, tc->tool, c->args);
@@ -361,7 +365,7 @@ int toolrun_start(struct agent *a, unsigned index)
 
 void toolrun_names(const struct run *r, struct jw *w)
 {
-	LIST_EACH (&r->calls, n, tmp)
+	LIST_EACH (&r->tools.at_work, n, tmp)
 		jw_str(w, NULL, LIST_ENTRY(n, struct world_call, node)->tool.tool->name);
 }
 
@@ -369,7 +373,7 @@ void toolrun_stop(struct agent *a)
 {
 	struct run *r = a->world;
 
-	LIST_EACH (&r->calls, n, tmp) {
+	LIST_EACH (&r->tools.at_work, n, tmp) {
 		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
 
 		c->dropped = true;

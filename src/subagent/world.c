@@ -30,34 +30,34 @@ static struct run *run_of(struct agent *a)
 
 struct draft *world_draft(struct run *r)
 {
-	if (!r->draft)
-		r->draft = draft_new(r->outbox.lb);
-	if (r->draft && r->unnoted)
-		restore_note(r, r->draft);
-	return r->draft;
+	if (!r->rec.draft)
+		r->rec.draft = draft_new(r->rec.outbox.lb);
+	if (r->rec.draft && r->rec.unnoted)
+		restore_note(r, r->rec.draft);
+	return r->rec.draft;
 }
 
 void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
 {
-	struct draft *d = r->draft;
+	struct draft *d = r->rec.draft;
 
 	if (!d)
 		return;
-	if (r->position_due && !r->agent.ending && !r->place)
+	if (r->rec.position_due && !r->agent.ending && !r->place)
 		record_position(d, r);
-	r->position_due = false;
-	r->draft = NULL;
+	r->rec.position_due = false;
+	r->rec.draft = NULL;
 	if (draft_failed(d)) {
 		/* Some of it is lost, so nothing that follows may be written: the
 		 * next start ends the run by what stands in its files. */
 		draft_free(d);
-		r->abandoned = true;
+		r->end.abandoned = true;
 		supervisor_out_of_memory(r);
 		world_wake(r);
 		return;
 	}
-	r->message_lines += run_checkpoint_lines(r, d);
-	outbox_put(&r->outbox, d, level, done, r);
+	r->rec.message_lines += run_checkpoint_lines(r, d);
+	outbox_put(&r->rec.outbox, d, level, done, r);
 }
 
 int64_t world_lines(struct run *r, const char *lines, size_t len)
@@ -79,13 +79,13 @@ int64_t world_lines(struct run *r, const char *lines, size_t len)
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((nl ? nl : end) - at);
 
-		if (!r->wordless)
-			hash_sha256_add(&r->prefix, ",", 1);
-		r->wordless = false;
-		hash_sha256_add(&r->prefix, at, n);
+		if (!r->rec.wordless)
+			hash_sha256_add(&r->rec.prefix, ",", 1);
+		r->rec.wordless = false;
+		hash_sha256_add(&r->rec.prefix, at, n);
 		at += n + 1;
 	}
-	r->request_bytes += (int64_t)len + 1;
+	r->rec.request_bytes += (int64_t)len + 1;
 	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
 }
 
@@ -127,10 +127,10 @@ static void world_slot_drop(struct agent *a)
 
 	supervisor_slot_drop(r);
 	infer_wait_long(r);
-	if (r->env.cwd_fd < 0 || a->ending || r->busy > 0)
+	if (r->tools.env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
-	close(r->env.cwd_fd); /* it may wait for days */
-	r->env.cwd_fd = -1;
+	close(r->tools.env.cwd_fd); /* it may wait for days */
+	r->tools.env.cwd_fd = -1;
 }
 
 /* ---- records */
@@ -166,8 +166,8 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 			t->calls[i].recorded = true;
 		}
 	}
-	r->turn_open = t->ncalls > 0;
-	r->notices = 0; /* those are told */
+	r->rec.turn_open = t->ncalls > 0;
+	r->rec.notices = 0; /* those are told */
 	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
 	return added;
 }
@@ -210,14 +210,14 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	}
 	if (warned)
 		record_warned(d, r, warned);
-	r->turn_open = false;
-	r->notices = (uint8_t)warned;
+	r->rec.turn_open = false;
+	r->rec.notices = (uint8_t)warned;
 	if (a->steers > 0)
-		r->notices |= RECORD_STEERED;
+		r->rec.notices |= RECORD_STEERED;
 	person_told(r, d);
 	if (t->ncalls == 0 && !a->steered)
-		r->notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
-	r->position_due = true;
+		r->rec.notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+	r->rec.position_due = true;
 	/* No flush: the InferStart that follows goes in the same commit. */
 	return added;
 }
@@ -231,7 +231,7 @@ static void world_done(struct agent *a)
 {
 	struct run *r = run_of(a);
 
-	r->done = true;
+	r->end.done = true;
 	supervisor_ended(r);
 	os_task_init(&r->reap, reap);
 	os_defer(r->sup->loop, &r->reap);
@@ -239,7 +239,7 @@ static void world_done(struct agent *a)
 
 void world_release(struct run *r)
 {
-	if (r->busy > 0 || !r->done || !outbox_empty(&r->outbox))
+	if (r->busy > 0 || !r->end.done || !outbox_empty(&r->rec.outbox))
 		return;
 	supervisor_free_run(r);
 }

@@ -122,7 +122,7 @@ static inline void add(struct world *w, const struct left *l, enum event_kind ki
 {
 	struct run *r = supervisor_find(&w->sup, l->id);
 	struct draft *d = draft_new(&w->r.book);
-	struct draft_where where = {.run = l->id, .log = &r->log};
+	struct draft_where where = {.run = l->id, .log = &r->rec.log};
 	struct event_head head = {.kind = kind, .agent_id = l->id, .trace_id = l->trace};
 	struct buf b;
 

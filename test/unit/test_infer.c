@@ -557,10 +557,10 @@ static void test_another_model_instead_of_a_wait(void **state)
 	PLAY(w, DONE);
 	begin(w, &g, 3600000, false);
 	run = supervisor_find(&w->core->sup, g.id);
-	while (!run->job)
+	while (!run->call.job)
 		os_loop_step(w->loop, 10);
-	assert_int_equal(run->job->state, INFER_GATE);
-	infer_remote_waited(run->job);
+	assert_int_equal(run->call.job->state, INFER_GATE);
+	infer_remote_waited(run->call.job);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");

@@ -54,10 +54,10 @@ static void test_a_cut_call(void **state)
 		restart(&w);
 		r = carried(&w, &l);
 		assert_true(r->agent.again);
-		assert_int_equal(r->attempts, 1);
+		assert_int_equal(r->call.attempts, 1);
 		assert_int_equal(r->agent.totals.calls, 1);
 		assert_int_equal(r->agent.totals.failed_calls, 1);
-		assert_int_equal(r->agent.totals.input, r->request_bytes / 4);
+		assert_int_equal(r->agent.totals.input, r->rec.request_bytes / 4);
 		assert_int_equal(r->agent.used_ms, 4000); /* the time without a process is none */
 		assert_string_equal(w.problems, "");
 		close_world(&w); /* nothing followed: nothing is written */
@@ -102,12 +102,12 @@ static void test_what_is_carried_over(void **state)
 	assert_int_equal(r->agent.totals.calls, 2);
 	assert_int_equal(r->agent.totals.failed_calls, 1);
 	assert_int_equal(r->agent.measured_input, 70);
-	assert_int_equal(r->retry.failures, 1);
-	assert_int_equal(r->retry.overloads, 1);
-	assert_int_equal(r->fallbacks, 2);
-	assert_string_equal(r->first_model, "a/b");
-	assert_true(r->held_until_ms > clock_mono_ms() + 60000);
-	assert_true(r->held_until_ms <= clock_mono_ms() + 600000);
+	assert_int_equal(r->call.retry.failures, 1);
+	assert_int_equal(r->call.retry.overloads, 1);
+	assert_int_equal(r->call.fallbacks, 2);
+	assert_string_equal(r->call.first_model, "a/b");
+	assert_true(r->call.held_until_ms > clock_mono_ms() + 60000);
+	assert_true(r->call.held_until_ms <= clock_mono_ms() + 600000);
 	fini_world(&w);
 }
 

@@ -29,7 +29,7 @@ static struct agent_shared ask(struct run *r)
 static void written(struct world *w, struct run *r)
 {
 	world_flush(r, JOURNAL_NOW, NULL);
-	RIG_UNTIL(&w->r, outbox_empty(&r->outbox));
+	RIG_UNTIL(&w->r, outbox_empty(&r->rec.outbox));
 }
 
 static void test_what_is_near(void **state)
@@ -43,7 +43,7 @@ static void test_what_is_near(void **state)
 	r = in_group(&w, &l);
 	s = ask(r);
 	assert_int_equal(s.near, 0);
-	assert_null(r->draft); /* nothing to say: nothing is written */
+	assert_null(r->rec.draft); /* nothing to say: nothing is written */
 	r->group->money.spent = 799999;
 	assert_int_equal(ask(r).near, 0);
 	r->group->money.spent = 800000;
