@@ -216,16 +216,6 @@ static bool feed_reply(struct replay *p)
 	return true;
 }
 
-/* It was given to its tool, and the runtime said itself what became of it: that is
- * no answer that is compared with others. */
-static void take_print(struct replay *p, struct turn_call *c)
-{
-	const char *print = json_get_str(p->rec.content, "print");
-
-	if (print != NULL) /* else: written by an earlier version */
-		c->ran = print[0] != '\0';
-}
-
 static bool feed_tool(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
@@ -243,7 +233,8 @@ static bool feed_tool(struct replay *p)
 			continue;
 		if (!replay_take_result(p, e, i))
 			return false;
-		take_print(p, c);
+		/* Else the runtime said itself what became of it. */
+		c->ran = json_get_bool(p->rec.content, "ran", false);
 		record_take(&p->rec);
 		agent_on_tool(&p->agent, i);
 		return true;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/position.h"
 #include "agent/tool.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -227,6 +228,63 @@ void replay_check_infer(struct replay *p, const struct trace_event *e,
 				   json_get_int(r->content, "maxOutput", 0), call->max_output);
 	if (!r->stopped)
 		check_hashes(p, e, call->force_submit);
+}
+
+/* ---- the position */
+
+static const struct trace_event *position_event(const struct replay *p, json_t **content)
+{
+	for (size_t i = p->rec.next; i < p->rec.events->n; i++) {
+		const struct trace_event *e = &p->rec.events->events[i];
+
+		if (e->kind == EVENT_InferStart || e->kind == EVENT_InferEnd)
+			break;
+		if (e->kind != EVENT_StateWrite)
+			continue;
+		*content = trace_content(e);
+		if (strcmp(json_str(*content, "key"), "position") == 0)
+			return e;
+		json_decref(*content);
+	}
+	return NULL;
+}
+
+/* But for the clock, which stands still here, and a service's own words. */
+static void write_position(struct agent_position *at, struct buf *out)
+{
+	struct jw w;
+
+	at->used_ms = 0;
+	at->overflow[0] = '\0';
+	buf_init(out, 1u << 20);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	agent_position_write(at, &w);
+	jw_end(&w);
+	buf_addc(out, '\0');
+}
+
+void replay_check_position(struct replay *p)
+{
+	json_t *content = NULL;
+	const struct trace_event *e = position_event(p, &content);
+	struct agent_position was, is;
+	struct buf a, b;
+	int rv;
+
+	if (e == NULL)
+		return;
+	rv = agent_position_read(&was, json_object_get(content, "value"));
+	agent_position_of(&p->agent, p->now, &is);
+	write_position(&was, &a);
+	write_position(&is, &b);
+	if (rv == 0 && a.data != NULL && b.data != NULL)
+		record_same(&p->rec, e, "where the machine stands", a.data, a.len - 1, b.data,
+			    b.len - 1);
+	buf_fini(&a);
+	buf_fini(&b);
+	repeat_free(was.repeats);
+	json_decref(content);
 }
 
 /* ---- replies */

@@ -247,6 +247,7 @@ static int replay_infer(struct agent *a, const struct agent_infer *call)
 		return 0;
 	}
 	record_take(&p->rec);
+	replay_check_position(p);
 	return 0;
 }
 

@@ -60,6 +60,8 @@ void replay_check_spec(struct replay *p, const json_t *spec);
 void replay_prefix_hash(const struct replay *p, char out[HASH_HEX_LEN + 1]);
 /* Is the request, as it stands, the one of this InferStart? */
 bool replay_request_is(const struct replay *p, const struct trace_event *e);
+/* Behind the InferStart that was taken: the machine stands where the live one stood. */
+void replay_check_position(struct replay *p);
 void replay_check_infer(struct replay *p, const struct trace_event *e,
 			const struct agent_infer *call);
 /* Names and broken arguments of its calls become those of the record. */

@@ -160,6 +160,9 @@ static void finds_what_was_changed(void **state)
 		{false, 7, "was empty", "was emptx", "InferStart", "i4", "the line of results"},
 		{false, 11, "unchanged since c2.1", "unchanged since c1.1", "ToolResult", "c5.1",
 		 "the output of read_file"},
+		/* where the machine stands */
+		{true, 26, "\"oddReplies\":1", "\"oddReplies\":2", "StateWrite", "",
+		 "where the machine stands"},
 		/* the end */
 		{true, 41, "\"stopReason\":\"submitted\"", "\"stopReason\":\"final_text\"",
 		 "SubagentComplete", "", "the reason to stop"},
