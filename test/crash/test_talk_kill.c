@@ -1,9 +1,19 @@
 /* A conversation killed at every call that changes the disk: a request, its
- * proposal, the yes, the subagent, its result told. A child plays the person
- * until its k-th such call, where it is gone without a word; a second child
- * takes up what it finds, says again what it said, and plays on. Then there is one run, with one
- * start and one end in the session, each thing was said once, the result was told once, and the
- * chain of entries is whole. */
+ * proposal, the yes, the subagent, its result told, shown and acknowledged, and a
+ * command called for each notice. A child plays the person until its k-th such call,
+ * where it is gone without a word; a second child takes up what it finds, says again
+ * what it said, and plays on. Then
+ *
+ * - there is one run, with one start and one end in the session, each thing was said
+ *   once, the result was told once, and the chain of entries is whole;
+ * - every notice that the logs have was shown, and was taken by the command; what was
+ *   shown or taken twice is what was not acknowledged when the kill came, and has the
+ *   same reference; the command was told that it is again;
+ * - a third child, that does nothing, is given nothing any more.
+ *
+ * The kill is also made between showing and acknowledging, and between taking and
+ * ending, without any call of the disk there: the person and the command write their
+ * own files. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -14,6 +24,7 @@
 #include <unistd.h>
 
 #include "ava/core.h"
+#include "ava/delivery_state.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "base/clock.h"
@@ -26,7 +37,7 @@
 #include "provider/dialect.h"
 #include "provider/messages.h"
 
-#define PATIENCE_MS 60000
+#define PATIENCE_MS 120000
 #define ASK         "Find where parse_header is defined"
 
 /* ---- the person */
@@ -34,11 +45,13 @@
 struct person {
 	struct os_loop *loop;
 	struct core *core;
+	const char *dir;
 	char session[64];
 	bool busy, said_yes, asked, offered, told;
 	bool sent_ask, sent_yes; /* in this life */
-	unsigned sessions, entries;
-	int saying; /* answers that are due */
+	unsigned sessions, unseen;
+	int waiting; /* answers that are due */
+	uint64_t lsn;
 };
 
 static void see_session(const struct op_session *s, void *user)
@@ -70,7 +83,6 @@ static void see_entry(const char *line, size_t len, void *user)
 	json_t *o = json_parse(line, len, NULL);
 	const char *role, *text = text_of(o, &role);
 
-	p->entries++;
 	if (role && strcmp(role, "user") == 0) {
 		p->asked = p->asked || strcmp(text, ASK) == 0;
 		p->said_yes = p->said_yes || strcmp(text, "yes") == 0;
@@ -81,13 +93,50 @@ static void see_entry(const char *line, size_t len, void *user)
 	json_decref(o);
 }
 
+static void head(const struct op_unseen *u, void *user)
+{
+	struct person *p = user;
+
+	p->unseen = u->n;
+	p->lsn = u->lsn;
+}
+
+static void no_item(const char *json, size_t len, void *user) {}
+
 static void look(struct person *p)
 {
-	p->sessions = p->entries = 0;
-	p->busy = p->said_yes = p->asked = p->offered = p->told = false;
+	p->sessions = p->unseen = 0;
+	p->busy = p->asked = p->offered = p->said_yes = p->told = false;
 	ops_sessions(p->core, 10, see_session, p);
-	if (p->sessions)
-		ops_session_entries(p->core, p->session, NULL, see_entry, p, NULL);
+	if (!p->sessions)
+		return;
+	ops_session_entries(p->core, p->session, NULL, see_entry, p, NULL);
+	ops_unseen(p->core, p->session, "terminal", head, no_item, p, NULL);
+}
+
+/* On the screen; it stays there whatever becomes of us. */
+static void show(const char *json, size_t len, void *user)
+{
+	struct person *p = user;
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/shown", p->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, json, len) != (ssize_t)len || write(fd, "\n", 1) != 1)
+		_exit(5);
+	close(fd);
+}
+
+static void acked(int rv, unsigned n, unsigned left, const struct ava_error *err, void *user)
+{
+	struct person *p = user;
+
+	if (rv != 0) {
+		fprintf(stderr, "not acknowledged: %s\n", err->text);
+		_exit(3);
+	}
+	p->waiting--;
 }
 
 static void said(int rv, const char *entry, const struct ava_error *err, void *user)
@@ -98,7 +147,7 @@ static void said(int rv, const char *entry, const struct ava_error *err, void *u
 		fprintf(stderr, "not said: %s\n", err->text);
 		_exit(3);
 	}
-	p->saying--;
+	p->waiting--;
 }
 
 /* Whoever heard no answer says it again, with the id of before. */
@@ -106,7 +155,7 @@ static void say(struct person *p, const char *text)
 {
 	struct op_say s = {.text = text, .user_id = "ben", .request_id = text};
 
-	p->saying++;
+	p->waiting++;
 	ops_say(p->core, p->session, &s, said, p);
 }
 
@@ -127,13 +176,108 @@ static void act(struct person *p, const char *src)
 
 	if (p->sessions == 0)
 		ops_session_new(p->core, &n, begun, p);
-	if (!p->sent_ask) {
+	if (p->unseen > 0) {
+		ops_unseen(p->core, p->session, "terminal", head, show, p, NULL);
+		p->waiting++;
+		ops_ack(p->core, p->session, "terminal", p->lsn, acked, p);
+	} else if (!p->sent_ask) {
 		p->sent_ask = true;
 		say(p, ASK);
 	} else if (p->offered && !p->sent_yes && !p->busy) {
 		p->sent_yes = true;
 		say(p, "yes");
 	}
+}
+
+static bool finished(const struct person *p)
+{
+	return p->told && !p->busy && p->unseen == 0 && p->waiting == 0 && delivery_idle(p->core);
+}
+
+static struct core *open_core(struct os_loop *loop, const char *dir, struct settings *settings)
+{
+	static char root[300], notify[1000];
+	struct core_options o = {
+		.loop = loop, .root = root, .settings = settings, .model = "offline"};
+	struct ava_error err = {0};
+	struct core *core;
+	int n;
+
+	snprintf(root, sizeof(root), "%s/data", dir);
+	n = snprintf(notify, sizeof(notify), "/bin/sh%c-c%ccat >>\"$0\"%c%s/took%c", 0, 0, 0, dir,
+		     0);
+	notify[n] = 0;
+	o.notify = notify;
+	settings_defaults(settings);
+	settings->disk_free_min_mb = 0;
+	settings->notify_retry_s = 0;
+	settings->notify_attempts = 100;
+	settings->notify_timeout_s = 120;
+	if (core_open(&core, &o, &err) == 0) {
+		core->delivery->trim_bytes = 150; /* it begins anew in the middle, too */
+		return core;
+	}
+	fprintf(stderr, "core_open: %s\n", err.text);
+	_exit(2);
+}
+
+static int play(const char *dir, long k)
+{
+	struct settings settings;
+	struct person p = {.dir = dir, .loop = os_loop_new(NULL)};
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	char src[300];
+
+	snprintf(src, sizeof(src), "%s/src", dir);
+	if (k > 0)
+		kill_arm(k);
+	p.core = open_core(p.loop, dir, &settings);
+	for (look(&p); !finished(&p); look(&p)) {
+		if (clock_mono_ms() > until) {
+			fprintf(stderr,
+				"stuck: asked %d told %d busy %d unseen %u waiting %d idle %d\n",
+				p.asked, p.told, p.busy, p.unseen, p.waiting,
+				delivery_idle(p.core));
+			return 4;
+		}
+		if (p.waiting == 0)
+			act(&p, src);
+		os_loop_step(p.loop, 5);
+	}
+	core_close(p.core);
+	os_loop_free(p.loop);
+	return 0;
+}
+
+/* Nothing is left to deliver. */
+static int only_look(const char *dir)
+{
+	struct settings settings;
+	struct person p = {.dir = dir, .loop = os_loop_new(NULL)};
+
+	p.core = open_core(p.loop, dir, &settings);
+	for (int i = 0; i < 10; i++)
+		os_loop_step(p.loop, 0);
+	look(&p);
+	if (p.unseen > 0 || !delivery_idle(p.core))
+		return 6;
+	core_close(p.core);
+	os_loop_free(p.loop);
+	return 0;
+}
+
+/* 0, or what went wrong; -1: it was killed. */
+static int child(const char *dir, long k, bool look_only)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(look_only ? only_look(dir) : play(dir, k));
+	status = kill_wait(pid);
+	assert_true(status >= 0 || (status == -1 && k > 0));
+	return status;
 }
 
 static bool anything_written(const char *dir)
@@ -143,55 +287,6 @@ static bool anything_written(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/data/sessions", dir);
 	return stat(path, &st) == 0;
-}
-
-static int play(const char *dir, long k)
-{
-	char root[300], src[300];
-	struct settings settings;
-	struct core_options o = {.root = root, .settings = &settings, .model = "offline"};
-	struct ava_error err = {0};
-	struct person p = {0};
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
-
-	snprintf(root, sizeof(root), "%s/data", dir);
-	snprintf(src, sizeof(src), "%s/src", dir);
-	settings_defaults(&settings);
-	settings.disk_free_min_mb = 0;
-	o.loop = p.loop = os_loop_new(NULL);
-	if (k > 0)
-		kill_arm(k);
-	if (core_open(&p.core, &o, &err) != 0) {
-		fprintf(stderr, "core_open: %s\n", err.text);
-		return 2;
-	}
-	for (look(&p); !p.told || p.busy; look(&p)) {
-		if (clock_mono_ms() > until) {
-			fprintf(stderr, "stuck: asked %d offered %d yes %d busy %d told %d\n",
-				p.asked, p.offered, p.said_yes, p.busy, p.told);
-			return 4;
-		}
-		if (p.saying == 0)
-			act(&p, src);
-		os_loop_step(p.loop, 5);
-	}
-	core_close(p.core);
-	os_loop_free(p.loop);
-	return 0;
-}
-
-/* 0, or what went wrong; -1: it was killed. */
-static int child(const char *dir, long k)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(play(dir, k));
-	status = kill_wait(pid);
-	assert_true(status >= 0 || (status == -1 && k > 0));
-	return status;
 }
 
 /* ---- what must be there afterwards */
@@ -280,9 +375,34 @@ static unsigned occurrences(const char *dir, const char *file, const char *what)
 	return n;
 }
 
-static void check_days(const char *dir, long k);
+/* Ava's own calls: each intent in the daily log has its end. */
+struct days {
+	const char *dir;
+	unsigned starts, ends;
+};
 
-static void check(const char *dir, long k)
+static void see_day(const char *name, void *user)
+{
+	struct days *d = user;
+	char path[400];
+
+	snprintf(path, sizeof(path), "logs/ava/%s", name);
+	d->starts += occurrences(d->dir, path, "\"InferStart\",\"agentId\":\"ava\"");
+	d->ends += occurrences(d->dir, path, "\"InferEnd\",\"agentId\":\"ava\"");
+}
+
+static void check_days(const char *dir, long k)
+{
+	struct days d = {.dir = dir};
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
+	assert_int_equal(sys->list(AT_FDCWD, path, see_day, &d), 0);
+	if (d.starts < 4 || d.starts != d.ends)
+		fail_msg("k = %ld: %u calls of Ava's began, %u ended", k, d.starts, d.ends);
+}
+
+static void check_said(const char *dir, long k)
 {
 	char path[1200];
 	struct found f = {0};
@@ -321,31 +441,124 @@ static void check(const char *dir, long k)
 	check_days(dir, k);
 }
 
-/* Ava's own calls: each intent in the daily log has its end. */
-struct days {
-	const char *dir;
-	unsigned starts, ends;
+/* ---- what was told */
+
+#define LSNS_MAX 200
+
+struct lsns {
+	uint64_t lsn[LSNS_MAX];
+	unsigned times[LSNS_MAX], firsts[LSNS_MAX], n, twice;
+	bool again_unsaid; /* two that say they are the first */
 };
 
-static void see_day(const char *name, void *user)
+static unsigned times_of(const struct lsns *l, uint64_t lsn)
 {
-	struct days *d = user;
-	char path[400];
-
-	snprintf(path, sizeof(path), "logs/ava/%s", name);
-	d->starts += occurrences(d->dir, path, "\"InferStart\",\"agentId\":\"ava\"");
-	d->ends += occurrences(d->dir, path, "\"InferEnd\",\"agentId\":\"ava\"");
+	for (unsigned i = 0; i < l->n; i++)
+		if (l->lsn[i] == lsn)
+			return l->times[i];
+	return 0;
 }
 
-static void check_days(const char *dir, long k)
+static void lsns_add(struct lsns *l, uint64_t lsn, int64_t attempt)
 {
-	struct days d = {.dir = dir};
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->lsn[i] != lsn)
+			continue;
+		l->times[i]++;
+		l->twice++;
+		l->firsts[i] += attempt == 1;
+		l->again_unsaid = l->again_unsaid || l->firsts[i] > 1;
+		return;
+	}
+	assert_true(l->n < LSNS_MAX);
+	l->lsn[l->n] = lsn;
+	l->firsts[l->n] = attempt == 1;
+	l->times[l->n++] = 1;
+}
+
+/* Lines that a kill cut have no end and are none. */
+static void read_lines(const char *dir, const char *name, struct lsns *l)
+{
+	char path[700], *data;
+	const char *line;
+	size_t len, at = 0, n;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (access(path, R_OK) != 0)
+		return;
+	data = unit_read(path, &len);
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+
+		if (o)
+			lsns_add(l, (uint64_t)json_get_int(o, "lsn", 0),
+				 json_get_int(o, "attempt", 2));
+		json_decref(o);
+	}
+	free(data);
+}
+
+struct told {
+	const char *dir;
+	struct lsns notices;
+};
+
+static void see_told(const char *name, void *user)
+{
+	struct told *d = user;
+	char path[700], *data;
+	const char *line;
+	size_t len, at = 0, n;
+
+	snprintf(path, sizeof(path), "%s/data/logs/ava/%s", d->dir, name);
+	data = unit_read(path, &len);
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		if (memmem(line, n, "\"AssistantMessage\",", 19) ||
+		    memmem(line, n, "\"SubagentComplete\",", 19)) {
+			json_t *o = json_parse(line, n, NULL);
+
+			assert_non_null(o);
+			lsns_add(&d->notices, (uint64_t)json_get_int(o, "lsn", 0), 1);
+			json_decref(o);
+		}
+	free(data);
+}
+
+static void check_told(const char *dir, long k, unsigned *shown_twice, unsigned *taken_twice)
+{
+	struct told *d = calloc(1, sizeof(*d));
+	struct lsns *shown = calloc(1, sizeof(*shown)), *took = calloc(1, sizeof(*took));
 	char path[400];
 
+	d->dir = dir;
 	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
-	assert_int_equal(sys->list(AT_FDCWD, path, see_day, &d), 0);
-	if (d.starts < 4 || d.starts != d.ends)
-		fail_msg("k = %ld: %u calls of Ava's began, %u ended", k, d.starts, d.ends);
+	assert_int_equal(sys->list(AT_FDCWD, path, see_told, d), 0);
+	read_lines(dir, "shown", shown);
+	read_lines(dir, "took", took);
+	assert_true(d->notices.n >= 3);
+	for (unsigned i = 0; i < d->notices.n; i++) {
+		uint64_t lsn = d->notices.lsn[i];
+		unsigned s = times_of(shown, lsn), t = times_of(took, lsn);
+
+		if (s < 1 || s > 2 || t < 1 || t > 2)
+			fail_msg("k = %ld: notice %llu was shown %u times, taken %u times", k,
+				 (unsigned long long)lsn, s, t);
+	}
+	/* Removing the older ledger is nothing that recovery would miss. */
+	snprintf(path, sizeof(path), "%s/data/lost", dir);
+	if (access(path, F_OK) == 0)
+		fail_msg("k = %ld: recovery put something aside", k);
+	/* One command is at work at a time, and it is told. */
+	if (took->twice > 1 || took->again_unsaid)
+		fail_msg("k = %ld: %u were taken twice%s", k, took->twice,
+			 took->again_unsaid ? ", without a word" : "");
+	if (k == 0 && (shown->twice || took->twice))
+		fail_msg("told twice without a kill");
+	*shown_twice += shown->twice;
+	*taken_twice += took->twice;
+	free(d);
+	free(shown);
+	free(took);
 }
 
 static const char *fresh(void)
@@ -365,34 +578,40 @@ static const char *fresh(void)
 static void test_untouched(void **state)
 {
 	const char *dir = fresh();
+	unsigned shown = 0, taken = 0;
 
-	(void)state;
-	assert_int_equal(child(dir, 0), 0);
-	check(dir, 0);
+	assert_int_equal(child(dir, 0, false), 0);
+	check_said(dir, 0);
+	check_told(dir, 0, &shown, &taken);
+	assert_int_equal(child(dir, 0, true), 0);
 	unit_rmdir(dir);
 }
 
 static void test_killed(void **state)
 {
 	long by = kill_step("AVA_TALK_KILL_STEP"), k;
+	unsigned shown = 0, taken = 0;
 	int rv = -1;
 
-	(void)state;
 	for (k = 1; rv == -1; k += by) {
 		const char *dir = fresh();
 
-		rv = child(dir, k);
+		rv = child(dir, k, false);
 		if (rv == -1 && !anything_written(dir)) {
 			unit_rmdir(dir);
 			continue; /* nothing of the conversation was there yet */
 		}
-		if (rv == -1 && child(dir, 0) != 0)
+		if (rv == -1 && child(dir, 0, false) != 0)
 			fail_msg("k = %ld: what was left could not be gone on from", k);
-		check(dir, k);
+		check_said(dir, k);
+		check_told(dir, k, &shown, &taken);
+		if (child(dir, 0, true) != 0)
+			fail_msg("k = %ld: something is still told", k);
 		unit_rmdir(dir);
 	}
 	assert_int_equal(rv, 0);
-	print_message("killed at each of %ld calls\n", k - by);
+	print_message("killed at each of %ld calls; shown twice %u, taken twice %u\n", k - by,
+		      shown, taken);
 	assert_true(k > 60 / by);
 }
 
