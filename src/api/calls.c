@@ -1,26 +1,116 @@
-/* The calls about proposals, runs and conversations. The front's part: check
- * what a program can get wrong, forget the last answer, hand on. Lists are rows
- * in the answer's memory; a result is the JSON of the file, and the fields of
- * it that most programs want. */
+/* The calls about proposals, runs and conversations: check what a program can get wrong,
+ * forget the last answer, write the arguments of a verb, ask for it, read the reply's JSON
+ * (api/shape.h). Lists are rows in the answer's memory; a result is the JSON of the file,
+ * and the fields of it that most programs want. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/runtime.h"
 #include "base/error.h"
-#include "codec/json.h"
+#include "base/id.h"
+#include "base/util.h"
 
 #define RUNS_DEFAULT 100
 #define RUNS_MOST    100000
 #define GROUP_MOST   100
 #define TEXT_MAX     (1u << 20)
+#define REQUEST_MAX  (16u << 20)
+#define REPLY_MAX    (256u << 20)
 
-static int list(struct ava_runtime *rt, int rv, size_t size, const void **rows, size_t *n,
-		struct ava_error *err)
+/* ---- asking */
+
+struct call {
+	struct ava_runtime *rt;
+	struct ava_error *err, own;
+	int rv; /* the first thing that went wrong */
+	struct buf args, reply;
+	struct jw w; /* into args, in an open object */
+	json_t *o;   /* the reply */
+	int status;
+};
+
+static void call_begin(struct call *c, struct ava_runtime *rt, struct ava_error *err)
 {
-	if (rv == 0)
-		rv = answer_check(&rt->answer, err);
-	*n = rv == 0 ? rt->answer.rows.len / size : 0;
-	*rows = *n > 0 ? rt->answer.rows.data : NULL;
+	*c = (struct call){.rt = rt, .err = err};
+	runtime_begin(rt, &c->err, &c->own);
+	buf_init(&c->args, REQUEST_MAX);
+	buf_init(&c->reply, REPLY_MAX);
+	jw_init(&c->w, &c->args);
+	jw_object(&c->w, NULL);
+}
+
+/* The same, about something that has an id. */
+static void call_about(struct call *c, struct ava_runtime *rt, const char *what, const char *id,
+		       struct ava_error *err)
+{
+	call_begin(c, rt, err);
+	c->rv = runtime_id(what, id, c->err);
+}
+
+static bool call_send(struct call *c, const char *method, const char *path, const char *id)
+{
+	buf_reset(&c->reply);
+	c->rv = c->rt->b->ops->call(c->rt->b, method, path, id, c->args.data, &c->reply, &c->status,
+				    c->err);
+	if (c->rv != 0)
+		return false;
+	c->o = json_parse(c->reply.data, c->reply.len, c->err);
+	if (!c->o)
+		c->rv = err_wrap(c->err, c->err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_EPROTO,
+				 "the daemon's answer");
+	return c->o != NULL;
+}
+
+static bool call_ask(struct call *c, const char *method, const char *path, const char *id)
+{
+	jw_end(&c->w);
+	if (c->rv == 0 && (c->rv = buf_check(&c->args)) != 0)
+		err_set(c->err, c->rv,
+			c->rv == AVA_ENOMEM ? "out of memory" : "the request is too big");
+	return c->rv == 0 && call_send(c, method, path, id);
+}
+
+/* An answer that was lost is asked for again: a request id makes that safe. */
+static bool call_ask_once(struct call *c, const char *path, const char *id, const char *request)
+{
+	struct session_id own = id_session();
+
+	jw_str(&c->w, "request_id", request && *request ? request : own.text);
+	if (call_ask(c, "POST", path, id) || c->rv != AVA_EUNKNOWN)
+		return c->rv == 0;
+	*c->err = (struct ava_error){0};
+	return call_send(c, "POST", path, id);
+}
+
+static int call_end(struct call *c)
+{
+	int rv = c->rv != 0 ? c->rv : answer_check(&c->rt->answer, c->err);
+
+	buf_fini(&c->args);
+	buf_fini(&c->reply);
+	json_decref(c->o);
 	return rv;
+}
+
+/* The same, for a call that gives rows. */
+static int call_end_rows(struct call *c, size_t size, const void *rows, size_t *n)
+{
+	const struct buf *b = &c->rt->answer.rows;
+	int rv = call_end(c);
+
+	*n = rv == 0 ? b->len / size : 0;
+	*(const void **)rows = *n > 0 ? b->data : NULL;
+	return rv;
+}
+
+static int call_id(struct call *c, char *out, size_t size, const char *key)
+{
+	const char *s = json_get_str(c->o, key);
+
+	if (!s || strlen(s) >= size)
+		return err_set(c->err, AVA_EPROTO, "the daemon's answer has no %s", key);
+	memcpy(out, s, strlen(s) + 1);
+	return 0;
 }
 
 static size_t limit_of(size_t limit)
@@ -28,109 +118,138 @@ static size_t limit_of(size_t limit)
 	return limit == 0 ? RUNS_DEFAULT : MIN(limit, RUNS_MOST);
 }
 
-static int begin_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn,
-		       struct ava_error **err, struct ava_error *own)
+/* ---- proposals */
+
+static void begin_spawn(struct call *c, struct ava_runtime *rt, const struct ava_spawn *spawn,
+			struct ava_error *err)
 {
-	runtime_begin(rt, err, own);
-	if (!spawn || !spawn->task || !*spawn->task)
-		return err_set(*err, AVA_EINVAL, "a run needs a task");
-	return 0;
+	call_begin(c, rt, err);
+	if (spawn && spawn->task && *spawn->task)
+		shape_put_spawn(&c->w, spawn);
+	else
+		c->rv = err_set(c->err, AVA_EINVAL, "a run needs a task");
 }
 
-/* ---- proposals */
+/* Asks for a quote and ends the call. */
+static int quote(struct call *c, const char *path, const char *id, struct ava_proposal *proposal)
+{
+	if (call_ask(c, "POST", path, id))
+		shape_proposal(c->o, &c->rt->answer, proposal);
+	return call_end(c);
+}
 
 int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv = begin_spawn(rt, spawn, &err, &own);
+	struct call c;
 
-	if (rv == 0)
-		rv = rt->b->ops->propose(rt->b, spawn, &rt->answer, proposal, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+	begin_spawn(&c, rt, spawn, err);
+	return quote(&c, "/api/v1/runs", NULL, proposal);
 }
 
 int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
 		      struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv = 0;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
+	call_begin(&c, rt, err);
 	if (!group || group->nruns < 1 || group->nruns > GROUP_MOST)
-		rv = err_set(err, AVA_EINVAL, "a group has 1 to %d runs", GROUP_MOST);
-	for (size_t i = 0; rv == 0 && i < group->nruns; i++)
+		c.rv = err_set(c.err, AVA_EINVAL, "a group has 1 to %d runs", GROUP_MOST);
+	for (size_t i = 0; c.rv == 0 && i < group->nruns; i++)
 		if (!group->runs[i].task || !*group->runs[i].task)
-			rv = err_set(err, AVA_EINVAL, "run %zu of the group needs a task", i + 1);
-	if (rv == 0)
-		rv = rt->b->ops->propose_group(rt->b, group, &rt->answer, proposal, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
-}
-
-int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, struct ava_error *err)
-{
-	struct ava_error own;
-	int rv;
-
-	runtime_begin(rt, &err, &own);
-	*out = (struct ava_group){0};
-	rv = runtime_id("group", id, err);
-	if (rv == 0)
-		rv = rt->b->ops->group(rt->b, id, &rt->answer, out, err);
-	return list(rt, rv, sizeof(struct ava_run), (const void **)&out->runs, &out->nruns, err);
+			c.rv = err_set(c.err, AVA_EINVAL, "run %zu of the group needs a task",
+				       i + 1);
+	if (c.rv == 0)
+		shape_put_group(&c.w, group);
+	return quote(&c, "/api/v1/groups", NULL, proposal);
 }
 
 int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
 	       struct ava_proposal *proposal, struct ava_error *err)
 {
 	const struct ava_resume as_it_was = {0};
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("run", run, err);
-	if (rv == 0)
-		rv = rt->b->ops->resume(rt->b, run, resume ? resume : &as_it_was, &rt->answer,
-					proposal, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+	call_about(&c, rt, "run", run, err);
+	shape_put_resume(&c.w, resume ? resume : &as_it_was);
+	return quote(&c, "/api/v1/runs/{id}/resume", run, proposal);
+}
+
+int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, struct ava_error *err)
+{
+	struct call c;
+
+	*out = (struct ava_group){0};
+	call_about(&c, rt, "group", id, err);
+	if (call_ask(&c, "GET", "/api/v1/groups/{id}", id))
+		shape_group(c.o, &rt->answer, out);
+	return call_end_rows(&c, sizeof(struct ava_run), &out->runs, &out->nruns);
+}
+
+/* The answer to a person's answer is short unless it is another quote: what became of the
+ * proposal is asked for. */
+static int answer(struct call *c, const char *path, const char *id, const char *key,
+		  const char *value, struct ava_proposal *p)
+{
+	struct ava_proposal unseen;
+	struct ava_error unread = {0};
+	json_t *whole;
+
+	shape_put_str(&c->w, key, value);
+	if (!p)
+		p = &unseen;
+	if (!call_ask(c, "POST", path, id))
+		return call_end(c);
+	shape_proposal(c->o, &c->rt->answer, p);
+	buf_reset(&c->reply);
+	if (p->state != AVA_PENDING &&
+	    c->rt->b->ops->call(c->rt->b, "GET", "/api/v1/proposals/{id}", p->id, "{}", &c->reply,
+				&c->status, &unread) == 0) {
+		whole = json_parse(c->reply.data, c->reply.len, &unread);
+		if (whole)
+			shape_proposal(whole, &c->rt->answer, p);
+		json_decref(whole);
+	}
+	return call_end(c);
 }
 
 int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("proposal", id, err);
-	if (rv == 0)
-		rv = rt->b->ops->confirm(rt->b, id, words, &rt->answer, proposal, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+	call_about(&c, rt, "proposal", id, err);
+	return answer(&c, "/api/v1/proposals/{id}/confirm", id, "answer", words, proposal);
 }
 
 int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 	       struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct ava_proposal unseen;
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("proposal", id, err);
-	if (rv == 0)
-		rv = rt->b->ops->reject(rt->b, id, reason, &rt->answer,
-					proposal ? proposal : &unseen, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+	call_about(&c, rt, "proposal", id, err);
+	return answer(&c, "/api/v1/proposals/{id}/reject", id, "reason", reason, proposal);
 }
 
 int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **out, size_t *n,
 		  struct ava_error *err)
 {
-	struct ava_error own;
+	const json_t *each;
+	struct call c;
+	size_t i;
 
-	runtime_begin(rt, &err, &own);
-	return list(rt, rt->b->ops->proposals(rt->b, all != 0, &rt->answer, err),
-		    sizeof(struct ava_proposal), (const void **)out, n, err);
+	call_begin(&c, rt, err);
+	if (all)
+		jw_bool(&c.w, "all", true);
+	call_ask(&c, "GET", "/api/v1/proposals", NULL);
+	json_array_foreach(json_object_get(c.o, "proposals"), i, each)
+	{
+		struct ava_proposal row;
+
+		shape_proposal(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_proposal), out, n);
 }
 
 /* ---- runs */
@@ -143,37 +262,37 @@ int ava_status_ended(enum ava_status status)
 int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_run_id *id,
 	      struct ava_error *err)
 {
-	struct ava_error own;
-	int rv = begin_spawn(rt, spawn, &err, &own);
+	struct call c;
 
-	return rv == 0 ? rt->b->ops->spawn(rt->b, spawn, id, err) : rv;
+	begin_spawn(&c, rt, spawn, err);
+	jw_bool(&c.w, "confirmed", true);
+	if (call_ask(&c, "POST", "/api/v1/runs", NULL))
+		c.rv = call_id(&c, id->text, sizeof(id->text), "subagent_id");
+	return call_end(&c);
 }
 
 int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("run", run, err);
-	if (rv == 0)
-		rv = rt->b->ops->status(rt->b, run, &rt->answer, out, err);
-	return rv == 0 ? answer_check(&rt->answer, err) : rv;
+	call_about(&c, rt, "run", run, err);
+	if (call_ask(&c, "GET", "/api/v1/runs/{id}", run))
+		shape_run(c.o, &rt->answer, out);
+	return call_end(&c);
 }
 
 int ava_replay(struct ava_runtime *rt, const char *run, int lenient, struct ava_replay *out,
 	       struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
 	*out = (struct ava_replay){0};
-	rv = runtime_id("run", run, err);
-	if (rv == 0)
-		rv = rt->b->ops->replay(rt->b, run, lenient != 0, &rt->answer, out, err);
-	return list(rt, rv, sizeof(struct ava_difference), (const void **)&out->differences,
-		    &out->ndifferences, err);
+	call_about(&c, rt, "run", run, err);
+	jw_bool(&c.w, "lenient", lenient != 0);
+	if (call_ask(&c, "POST", "/api/v1/runs/{id}/replay", run))
+		shape_replay(c.o, &rt->answer, out);
+	return call_end_rows(&c, sizeof(struct ava_difference), &out->differences,
+			     &out->ndifferences);
 }
 
 int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
@@ -187,21 +306,44 @@ int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
 int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **out, size_t *n,
 	     struct ava_error *err)
 {
-	struct ava_error own;
+	const json_t *each;
+	struct call c;
+	size_t i;
 
-	runtime_begin(rt, &err, &own);
-	return list(rt, rt->b->ops->runs(rt->b, all != 0, limit_of(limit), &rt->answer, err),
-		    sizeof(struct ava_run), (const void **)out, n, err);
+	call_begin(&c, rt, err);
+	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
+	if (all)
+		jw_bool(&c.w, "all", true);
+	call_ask(&c, "GET", "/api/v1/runs", NULL);
+	json_array_foreach(json_object_get(c.o, "runs"), i, each)
+	{
+		struct ava_run row;
+
+		shape_run(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_run), out, n);
 }
 
 int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("run", run, err);
-	return rv == 0 ? rt->b->ops->cancel(rt->b, run, err) : rv;
+	call_about(&c, rt, "run", run, err);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/cancel", run);
+	return call_end(&c);
+}
+
+int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
+{
+	struct call c;
+
+	call_begin(&c, rt, err);
+	jw_bool(&c.w, "all", true);
+	call_ask(&c, "POST", "/api/v1/runs/cancel", NULL);
+	if (n)
+		*n = json_array_size(json_object_get(c.o, "runs"));
+	return call_end(&c);
 }
 
 int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
@@ -213,122 +355,46 @@ int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const c
 int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
 		   const char *text, const char *call, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("run", run, err);
-	if (rv == 0 && !text)
-		rv = err_set(err, AVA_EINVAL, "the text is missing");
-	return rv == 0 ? rt->b->ops->steer(rt->b, run, request_id, text, call, err) : rv;
+	call_about(&c, rt, "run", run, err);
+	if (c.rv == 0 && !text)
+		c.rv = err_set(c.err, AVA_EINVAL, "the text is missing");
+	jw_str(&c.w, "text", text);
+	shape_put_str(&c.w, "call_id", call);
+	call_ask_once(&c, "/api/v1/runs/{id}/steer", run, request_id);
+	return call_end(&c);
 }
 
 int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("run", run, err);
-	if (rv == 0 && !name)
-		rv = err_set(err, AVA_EINVAL, "the name is missing");
-	return rv == 0 ? rt->b->ops->checkpoint(rt->b, run, name, err) : rv;
-}
-
-int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
-{
-	struct ava_error own, one = {0};
-	const struct ava_run *rows;
-	size_t some, done = 0;
-	int rv = ava_runs(rt, 0, RUNS_MOST, &rows, &some, err ? err : &own);
-
-	for (size_t i = 0; i < some; i++) { /* rows live on: no call of ours ends the answer */
-		int failed = rt->b->ops->cancel(rt->b, rows[i].id, &one);
-
-		done += failed == 0;
-		if (failed != 0 && rv == 0)
-			rv = err_set(err, failed, "%s", one.text);
-	}
-	if (n)
-		*n = done;
-	return rv;
-}
-
-/* ---- results */
-
-static enum ava_status status_of(const json_t *o)
-{
-	const char *word = json_get_str(o, "status");
-
-	for (int i = 0; word && i < AVA_NSTATUSES; i++)
-		if (strcmp(word, ava_status_name((enum ava_status)i)) == 0)
-			return (enum ava_status)i;
-	return AVA_ERROR;
-}
-
-static const char *output_of(struct answer *a, const json_t *o)
-{
-	const json_t *v = json_object_get(o, "output");
-	const char *text = "null";
-	struct buf b;
-
-	buf_init(&b, 64u << 20);
-	if (v && json_dump(&b, v) == 0)
-		text = answer_strn(a, b.data, b.len);
-	else if (v)
-		a->failed = true;
-	buf_fini(&b);
-	return text;
-}
-
-static void fill_result(struct answer *a, const json_t *o, struct ava_result *r)
-{
-	const json_t *sure = json_object_get(o, "confidence");
-
-	r->status = status_of(o);
-	r->run = answer_str(a, json_get_str(o, "subagent_id"));
-	r->trace = answer_str(a, json_get_str(o, "trace_id"));
-	r->model = answer_str(a, json_get_str(o, "model"));
-	r->stop_reason = answer_str(a, json_get_str(o, "stop_reason"));
-	r->summary = answer_str(a, json_get_str(o, "summary"));
-	r->error = answer_str(a, json_get_str(o, "error"));
-	r->output = output_of(a, o);
-	r->confidence = json_is_number(sure) ? json_number_value(sure) : -1;
-	r->partial = json_get_bool(o, "partial", false);
-	r->unverified = json_get_bool(o, "unverified", false);
-	r->tokens = json_get_int(o, "tokens_used", 0);
-	r->cost_microusd = json_get_fixed(o, "cost_cents", 4, -1);
-	r->duration_ms = json_get_fixed(o, "duration_seconds", 3, 0);
-	r->iterations = json_get_int(o, "iterations", 0);
-	r->citations = json_array_size(json_object_get(o, "citations"));
+	call_about(&c, rt, "run", run, err);
+	if (c.rv == 0 && !name)
+		c.rv = err_set(c.err, AVA_EINVAL, "the name is missing");
+	jw_str(&c.w, "name", name);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/checkpoint", run);
+	return call_end(&c);
 }
 
 int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 	       struct ava_error *err)
 {
-	struct ava_error own;
-	json_t *o = NULL;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
 	*out = (struct ava_result){0};
-	rv = runtime_id("run", run, err);
-	if (rv == 0)
-		rv = rt->b->ops->result(rt->b, run, &rt->answer, &out->json, &out->len, err);
-	if (rv == 0)
-		rv = answer_check(&rt->answer, err);
-	if (rv == 0) {
-		o = json_parse(out->json, out->len, err);
-		if (!o)
-			rv = err_wrap(err, err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_ECORRUPT,
-				      "the result of %s", run);
+	call_about(&c, rt, "run", run, err);
+	if (call_ask(&c, "GET", "/api/v1/runs/{id}/result", run)) {
+		if (c.status == 202) {
+			c.rv = err_set(c.err, AVA_ETIMEOUT, "%s has not ended", run);
+		} else {
+			out->json = answer_strn(&rt->answer, c.reply.data, c.reply.len);
+			out->len = c.reply.len;
+			shape_result(c.o, &rt->answer, out);
+		}
 	}
-	if (rv == 0) {
-		fill_result(&rt->answer, o, out);
-		rv = answer_check(&rt->answer, err);
-	}
-	json_decref(o);
-	return rv;
+	return call_end(&c);
 }
 
 /* ---- conversations */
@@ -336,11 +402,14 @@ int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
 		    struct ava_session_id *id, struct ava_error *err)
 {
-	const struct ava_session_options none = {0};
-	struct ava_error own;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	return rt->b->ops->session_new(rt->b, options ? options : &none, id, err);
+	call_begin(&c, rt, err);
+	shape_put_str(&c.w, "cwd", options ? options->cwd : NULL);
+	shape_put_str(&c.w, "model", options ? options->model : NULL);
+	if (call_ask(&c, "POST", "/api/v1/sessions", NULL))
+		c.rv = call_id(&c, id->text, sizeof(id->text), "session_id");
+	return call_end(&c);
 }
 
 int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
@@ -352,50 +421,75 @@ int ava_say(struct ava_runtime *rt, const char *session, const char *text, char 
 int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
 		 const char *text, char entry[24], struct ava_error *err)
 {
-	struct ava_error own;
 	char unseen[24];
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("session", session, err);
-	if (rv == 0 && (!text || !*text))
-		rv = err_set(err, AVA_EINVAL, "nothing was said");
-	if (rv == 0 && strlen(text) > TEXT_MAX)
-		rv = err_set(err, AVA_ETOOBIG, "text is over %u bytes", TEXT_MAX);
-	return rv == 0 ? rt->b->ops->say(rt->b, session, request_id, text, entry ? entry : unseen,
-					 err)
-		       : rv;
+	call_about(&c, rt, "session", session, err);
+	if (c.rv == 0 && (!text || !*text))
+		c.rv = err_set(c.err, AVA_EINVAL, "nothing was said");
+	if (c.rv == 0 && strlen(text) > TEXT_MAX)
+		c.rv = err_set(c.err, AVA_ETOOBIG, "text is over %u bytes", TEXT_MAX);
+	if (c.rv == 0)
+		jw_str(&c.w, "text", text);
+	if (call_ask_once(&c, "/api/v1/sessions/{id}/messages", session, request_id))
+		c.rv = call_id(&c, entry ? entry : unseen, sizeof(unseen), "entry");
+	return call_end(&c);
 }
 
 int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **out, size_t *n,
 		 struct ava_error *err)
 {
-	struct ava_error own;
+	const json_t *each;
+	struct call c;
+	size_t i;
 
-	runtime_begin(rt, &err, &own);
-	return list(rt, rt->b->ops->sessions(rt->b, limit_of(limit), &rt->answer, err),
-		    sizeof(struct ava_session), (const void **)out, n, err);
+	call_begin(&c, rt, err);
+	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
+	call_ask(&c, "GET", "/api/v1/sessions", NULL);
+	json_array_foreach(json_object_get(c.o, "sessions"), i, each)
+	{
+		struct ava_session row;
+
+		shape_session(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_session), out, n);
+}
+
+static void add_line(struct answer *a, const json_t *entry)
+{
+	struct ava_line row = {.text = answer_json(a, entry, "")};
+
+	row.len = strlen(row.text);
+	answer_row(a, &row, sizeof(row));
 }
 
 int ava_session_entries(struct ava_runtime *rt, const char *session, const char *after,
 			const struct ava_line **lines, size_t *n, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	bool give = !after || !*after;
+	const json_t *each;
+	struct call c;
+	size_t i;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("session", session, err);
-	if (rv == 0)
-		rv = rt->b->ops->entries(rt->b, session, after, &rt->answer, err);
-	return list(rt, rv, sizeof(struct ava_line), (const void **)lines, n, err);
+	call_about(&c, rt, "session", session, err);
+	call_ask(&c, "GET", "/api/v1/sessions/{id}/messages", session);
+	json_array_foreach(json_object_get(c.o, "entries"), i, each)
+	{
+		const char *id = json_get_str(each, "id");
+
+		if (give)
+			add_line(&rt->answer, each);
+		give = give || (id && strcmp(id, after) == 0);
+	}
+	return call_end_rows(&c, sizeof(struct ava_line), lines, n);
 }
 
 int ava_session_stop(struct ava_runtime *rt, const char *session, struct ava_error *err)
 {
-	struct ava_error own;
-	int rv;
+	struct call c;
 
-	runtime_begin(rt, &err, &own);
-	rv = runtime_id("session", session, err);
-	return rv == 0 ? rt->b->ops->session_stop(rt->b, session, err) : rv;
+	call_about(&c, rt, "session", session, err);
+	call_ask(&c, "POST", "/api/v1/sessions/{id}/stop", session);
+	return call_end(&c);
 }

@@ -1,9 +1,10 @@
 /* The runtime as the calls of ava.h see it, shared by the files of this
- * folder: runtime.c (life, the other loop), calls.c, talk.c, wait.c, events.c
- * (cursors), watch.c (callbacks). */
+ * folder: runtime.c (life, the other loop), calls.c, wait.c, events.c (cursors), watch.c
+ * (callbacks). */
 #ifndef API_RUNTIME_H
 #define API_RUNTIME_H
 
+#include "api/shape.h"
 #include "base/list.h"
 #include "client/backend.h"
 

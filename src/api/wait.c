@@ -52,8 +52,7 @@ static int look_at_all(struct waiting *w, struct ava_error *err)
 	for (size_t i = 0; i < w->n && rv == 0; i++) {
 		if (w->mark[first_place(w, i)])
 			continue;
-		answer_reset(&w->rt->answer);
-		rv = w->rt->b->ops->status(w->rt->b, w->runs[i], &w->rt->answer, &r, err);
+		rv = ava_status(w->rt, w->runs[i], &r, err);
 		if (rv == 0 && ava_status_ended(r.status))
 			mark(w, w->runs[i]);
 	}

@@ -84,14 +84,6 @@ void watch_close_all(struct ava_runtime *rt)
 
 /* ---- one event */
 
-static enum ava_status status_of(const char *word)
-{
-	for (int i = 0; word && i < AVA_NSTATUSES; i++)
-		if (strcmp(word, ava_status_name((enum ava_status)i)) == 0)
-			return (enum ava_status)i;
-	return AVA_ERROR;
-}
-
 static void call_tool(struct ava_watch *w, const struct ava_event *e, const json_t *o)
 {
 	struct buf args;
@@ -134,8 +126,8 @@ static int call_typed(struct ava_watch *w, const struct ava_event *e, struct ava
 	else if (v.kind == EVENT_ToolCall)
 		call_tool(w, e, o);
 	else
-		w->calls.complete(run, status_of(json_get_str(o, "status")), json_str(o, "summary"),
-				  e, w->user);
+		w->calls.complete(run, shape_status(json_get_str(o, "status")),
+				  json_str(o, "summary"), e, w->user);
 	json_decref(o);
 	return 0;
 }
