@@ -43,7 +43,7 @@ struct core {
 	struct strmap session_by_id;
 	struct list talks; /* those in memory, last used last */
 	unsigned nsessions, resting_max;
-	struct os_task rest;           /* ava/session_rest.c */
+	struct os_task rest;           /* ava/session.c */
 	struct list resumings;         /* requests to resume, on their way (ava/resume.c) */
 	struct list steerings;         /* with request ids, on their way (ava/steer.c) */
 	unsigned njobs;                /* at work (ava/job.h) */
@@ -101,7 +101,7 @@ void core_close_bare(struct core *c);
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
-/* ---- talk_note.c: what its conversation is told of a proposal. First into the
+/* ---- talk_text.c: what its conversation is told of a proposal. First into the
  * commit that holds its answer, by whatever channel or the time; then, when
  * that is on disk. `r` NULL: nothing was started. */
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,

@@ -9,7 +9,6 @@
  * tells what has no mark. Nothing here fails for good: a turn that cannot be
  * begun for want of memory is tried again a second later. */
 #include "ava/talk.h"
-#include "ava/talk_note.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,51 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
- * Files: session.c (which there are, the verbs), session_rest.c (which stay in
- * memory), talk.c (turns), talk_world.c (her agent/io.h), talk_restore.c (after
- * a stop), talk_text.c (what her model is told, her prompt). Loop thread only. */
+ * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns),
+ * talk_world.c (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her
+ * model is told: prompt, notices, results), talk_answer.c (what is said to what waits),
+ * talk_tools.c and talk_logs.c (her tools). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
 #include "ava/sessions.h"
 #include "ava/state.h"
-#include "ava/talk_input.h"
 #include "subagent/session_entry.h"
 
 struct talk;
+
+/* What was said is being carried out as an answer: to proposals, or to what a
+ * subagent asks. */
+struct op_answer {
+	struct input *in; /* NULL: the conversation was closed meanwhile */
+	unsigned left;    /* answers under way */
+	bool outlives;    /* it is called back, and freed, after the conversation is closed */
+};
+
+struct say_wait { /* whoever said it hears when it is on disk */
+	struct list node;
+	op_said_fn done;
+	void *user;
+};
+
+enum input_kind { INPUT_SAID, INPUT_RESULT };
+struct input { /* begins a turn, or goes into the next one */
+	struct list node;
+	enum input_kind kind;
+	char id[24];     /* entry of what was said, or run */
+	int64_t said_ms; /* wall */
+	char *text;      /* owned */
+	struct talk *talk;
+	struct op_answer *answer; /* it is being carried out; or NULL */
+	bool looked;              /* for an answer */
+	char *request;            /* owned; NULL: none */
+	struct list waits;        /* say_wait: until it is on disk */
+};
+
+/* A notice that goes before the next input. */
+struct talk_note {
+	struct list node;
+	char id[40]; /* of its mark on disk; "": it has none */
+	char text[];
+};
 
 struct session {
 	struct list node; /* in core.sessions, newest first */
@@ -58,13 +93,11 @@ int session_load(struct session *s, struct ava_error *err); /* it has a talk the
 /* What was said with this request id. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 
-/* ---- session_rest.c: of those with nothing to do the last used stay in memory */
-void session_rest_init(struct core *c);
-void session_rest_fini(struct core *c);
 void session_used(struct session *s); /* it has a talk */
 void session_rest(struct core *c);    /* one may have nothing to do any more */
 
 /* ---- talk.c */
+void talk_input_free(struct input *in);
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
@@ -81,8 +114,6 @@ struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
 /* supervisor.on_text: text of a reply as it comes. */
 void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 
-void talk_asked(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
-
 /* ---- talk_world.c */
 void talk_world_init(struct talk *t);
 /* A line that is no message: {"mark":{…}}, see doc/MESSAGES.md. */
@@ -94,11 +125,24 @@ void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_ca
 int talk_restore(struct talk *t, struct ava_error *err);
 
 /* ---- talk_text.c */
+void talk_asked(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
 int talk_system(struct buf *out, const struct session *s);
 /* Static; it follows talk_system's, its hash stands in the spec. */
 const char *talk_operating_text(bool brief);
 /* The user-role text of a turn: notes, then each input. */
 int talk_compose(struct buf *out, struct talk *t);
+
+/* ---- notices for Ava that wait for her next turn */
+/* A notice, told before the next input. `id` "": of this process only; else
+ * talk_note_write has put it into a commit. One of an id is enough. */
+void talk_note(struct talk *t, const char *id, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Its mark, into the commit that it tells of. */
+void talk_note_write(const struct session *s, struct draft *d, const char *id, const char *text);
+void talk_note_keep(struct list *notes, const char *id, const char *text);
+struct talk_note *talk_note_find(const struct list *notes, const char *id);
+void talk_note_free(struct talk_note *n);
+void talk_note_told(struct talk *t); /* all of them */
 
 /* ---- talk_answer.c: what was said, as the answer to an open proposal */
 /* true: it is being carried out, talk_pump goes on afterwards. */

@@ -1,32 +1,54 @@
-/* The person's answer to what was proposed. It is the runtime that reads it,
- * before the model hears of it: a plain yes starts exactly what was quoted, a
- * no rejects it, a change is a new quote. What came of it goes to the model as
- * a notice in front of the person's words, so that she can speak of it.
+/* What a person says in a conversation, as the answer to what waits there: proposals,
+ * and subagents that ask (ask_person, ask_before, a limit). It is the runtime that reads
+ * it, before the model hears of it; what came of it goes to the model as a notice in
+ * front of the person's words, so that she can speak of it.
  *
- * Only proposals of this conversation that were made before the words were
- * said can be meant. When several wait, the words must name which, or say all;
- * who names one that does not wait means none of the others. */
+ * Proposals: a plain yes starts exactly what was quoted, a no rejects it, a change is a
+ * new quote. Only those of this conversation that were made before the words were said
+ * can be meant. When several wait, the words must name which, or say all; who names one
+ * that does not wait means none of the others.
+ *
+ * Questions: nothing is guessed, since a call that is allowed may change files or cost
+ * money. Who names the subagent ("yes, S-7f3a2b") means it. A bare yes or no is the
+ * answer only where one question is open, nothing else waits, and that question is what
+ * the person had before them: Ava has said nothing since, and it did not come up while
+ * they were typing. A quote that Ava made after the question is what was shown last, and
+ * is answered as ever. In all other cases nothing is done, and Ava is told to ask. The
+ * words go the way of `ava steer`, bound to that one question: the runtime reads them
+ * there once more.
+ *
+ * What can fail is memory, and the run: it may have ended, or ask something else by now;
+ * Ava is told. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "ava/answer.h"
 #include "ava/proposal.h"
+#include "ava/steer.h"
 #include "ava/talk.h"
-#include "ava/talk_note.h"
-#include "ava/talk_question.h"
-#include "base/error.h"
 #include "base/util.h"
+#include "codec/json.h"
+#include "subagent/person.h"
 
 #define MEANT_MAX 16
+#define SEEN_MS   1000 /* what came up later than that before the words was not read */
+#define FAILED    "The person's answer could not be carried out: "
 
-struct meant {
-	char ids[MEANT_MAX][24];
-	unsigned n, waiting;
-	int64_t newest_ms; /* wall */
-	bool unknown;      /* the words name a proposal that does not wait here */
+/* What waits, and was there when it was said. */
+struct waits {
+	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
+	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
+	bool named;                     /* the words name a proposal */
+	bool unknown;                   /* they name one that does not wait here */
+	int64_t quoted_ms, asked_ms;    /* the newest of each, wall */
+	const struct run *run;          /* the one that is meant, or the newest that asks */
+	const struct question *q;
 };
+
+/* ---- names in the words */
 
 /* Does `word` begin at `at`, and end where a word ends? */
 static size_t whole_word(const char *text, const char *at, const char *word)
@@ -39,69 +61,116 @@ static size_t whole_word(const char *text, const char *at, const char *word)
 	return len;
 }
 
-static bool says_word(const char *text, const char *word)
+/* The next "P-19c0de" or "S-7f3a2b", its length in *len; NULL: there is none. */
+static const char *next_id(const char *text, const char *at, const char *letter, size_t *len)
 {
-	for (const char *at = text; *at; at++)
-		if (whole_word(text, at, word))
-			return true;
-	return false;
-}
-
-static bool says_all(const char *text)
-{
-	return says_word(text, "all") || says_word(text, "both");
-}
-
-/* The next "P-19c0de" of the words, its length in *len; NULL: there is none. */
-static const char *next_id(const char *text, const char *at, size_t *len)
-{
-	for (; (at = strcasestr(at, "P-")) != NULL; at += 2) {
-		size_t n = strspn(at + 2, "0123456789abcdefABCDEF");
-
-		*len = n + 2;
-		if (n >= 6 && (at == text || !isalnum((unsigned char)at[-1])))
+	for (; (at = strcasestr(at, letter)) != NULL; at += 2) {
+		*len = 2 + strspn(at + 2, "0123456789abcdefABCDEF");
+		if (*len >= 8 && !isalnum((unsigned char)at[*len]) &&
+		    (at == text || !isalnum((unsigned char)at[-1])))
 			return at;
 	}
 	return NULL;
 }
 
-static bool names(const char *text, const char *id)
+static bool is_id(const char *at, size_t len, const char *id)
 {
+	return len == strlen(id) && strncasecmp(at, id, len) == 0;
+}
+
+/* The length without what joins a name to words before it: " for" in "yes for P-19c0de". */
+static size_t before_joint(const char *words, size_t len)
+{
+	static const char *const said[] = {" for", " to", " and"};
+
+	while (len > 0 && strchr(" ,:;&\n", words[len - 1]))
+		len--;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		size_t n = strlen(said[i]);
+
+		if (len > n && strncasecmp(words + len - n, said[i], n) == 0)
+			return len - n;
+	}
+	return len;
+}
+
+/* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
+ * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". *owned*; NULL: no
+ * memory. */
+static char *plain_words(const char *text, const char *letter)
+{
+	static const char *const all[] = {"all of them", "both of them", "both", "all"};
+	char *copy = strdup(text), *words = malloc(strlen(text) + 2), *to = words;
+	const char *from = copy, *at;
 	size_t len;
 
-	for (const char *at = text; (at = next_id(text, at, &len)) != NULL; at += len)
-		if (len == strlen(id) && strncasecmp(at, id, len) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; copy && *letter == 'P' && i < ARRAY_LEN(all); i++)
+		for (char *s = copy; *s; s++)
+			memset(s, ' ', whole_word(copy, s, all[i]));
+	for (; copy && words && (at = next_id(copy, from, letter, &len)) != NULL;) {
+		memcpy(to, from, (size_t)(at - from));
+		to = words + before_joint(words, (size_t)(to + (at - from) - words));
+		from = at + len;
+		from += strspn(from, " ,:;");
+		*to++ = ' ';
+	}
+	if (copy && words) {
+		memcpy(to, from, strlen(from) + 1);
+		len = strlen(words);
+		while (len > 0 && isspace((unsigned char)words[len - 1]))
+			words[--len] = 0;
+		from = words + strspn(words, " \t\r\n");
+		memmove(words, from, strlen(from) + 1);
+	} else {
+		free(words);
+		words = NULL;
+	}
+	free(copy);
+	return words;
 }
+
+/* ---- what waits */
 
 /* Everything the words name must be among those that wait. */
-static void keep_named(struct meant *m, const char *text)
+static void keep_named(struct waits *w, const char *text)
 {
-	unsigned named = 0, n = 0;
+	bool is_named[MEANT_MAX] = {false}, says_all = false;
+	unsigned n = 0;
 	size_t len;
 
-	for (unsigned i = 0; i < m->n; i++)
-		if (names(text, m->ids[i]))
-			memmove(m->ids[n++], m->ids[i], sizeof(m->ids[0]));
-	for (const char *at = text; (at = next_id(text, at, &len)) != NULL; at += len) {
+	for (const char *at = text; (at = next_id(text, at, "P-", &len)) != NULL; at += len) {
 		bool known = false;
 
-		for (unsigned i = 0; i < n; i++)
-			known |= len == strlen(m->ids[i]) && strncasecmp(at, m->ids[i], len) == 0;
-		m->unknown |= !known;
-		named++;
+		for (unsigned i = 0; i < w->nids; i++)
+			if (is_id(at, len, w->ids[i]))
+				known = is_named[i] = true;
+		w->named = true;
+		w->unknown |= !known;
 	}
-	if (named > 0)
-		m->n = m->unknown ? 0 : n;
-	else if (m->n > 1 && !says_all(text))
-		m->n = 0;
+	for (const char *at = text; *at; at++)
+		says_all |= whole_word(text, at, "all") || whole_word(text, at, "both");
+	for (unsigned i = 0; w->named && i < w->nids; i++)
+		if (is_named[i] && !w->unknown)
+			memmove(w->ids[n++], w->ids[i], sizeof(w->ids[0]));
+	if (w->named || (w->nids > 1 && !says_all))
+		w->nids = n;
 }
 
-/* The proposals that the words can be about. */
-static void find_meant(struct talk *t, const struct input *in, struct meant *m)
+static const struct question *asks_here(const struct talk *t, const struct input *in,
+					const struct run *r)
+{
+	const struct question *q = person_question(r);
+
+	return q && strcmp(r->spec->session_id, t->session->id) == 0 && !r->agent.ending &&
+			       q->asked_ms <= in->said_ms
+		       ? q
+		       : NULL;
+}
+
+static struct waits find_waits(const struct talk *t, const struct input *in)
 {
 	struct core *c = t->session->core;
+	struct waits w = {0};
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
@@ -110,122 +179,265 @@ static void find_meant(struct talk *t, const struct input *in, struct meant *m)
 		    strcmp(p->specs[0]->session_id, t->session->id) != 0 ||
 		    p->created_ms > in->said_ms)
 			continue;
-		m->waiting++;
-		m->newest_ms = MAX(m->newest_ms, p->created_ms);
-		if (m->n < MEANT_MAX)
-			memcpy(m->ids[m->n++], p->id, sizeof(m->ids[0]));
+		w.proposals++;
+		w.quoted_ms = MAX(w.quoted_ms, p->created_ms);
+		if (w.nids < MEANT_MAX)
+			memcpy(w.ids[w.nids++], p->id, sizeof(w.ids[0]));
 	}
-	keep_named(m, in->text);
+	keep_named(&w, in->text);
+	LIST_EACH (&c->sup.live, node, tmp) {
+		const struct run *r = LIST_ENTRY(node, struct run, node);
+		const struct question *q = asks_here(t, in, r);
+
+		if (!q || (w.asks++ > 0 && q->asked_ms < w.asked_ms))
+			continue;
+		w.run = r;
+		w.q = q;
+		w.asked_ms = q->asked_ms;
+	}
+	return w;
 }
 
-void sessions_chained(struct run *r, void *core)
-{
-	struct core *c = core;
-	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
+/* ---- carrying it out */
 
-	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
-		return; /* told at the next start */
-	talk_note(s->talk, r->id.text, "Next in its chain: %s (%s) has started.", r->id.text,
-		  r->trace.text);
+static bool out_of_memory(struct talk *t)
+{
+	talk_note(t, "", FAILED "out of memory.");
+	return false;
 }
 
-static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+/* NULL: no memory. */
+static struct op_answer *answering(struct talk *t, struct input *in, unsigned n, bool outlives)
 {
-	struct op_answer *a = user;
+	struct op_answer *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	*a = (struct op_answer){.in = in, .left = n, .outlives = outlives};
+	in->answer = a;
+	t->answering = true;
+	return a;
+}
+
+static void answered(struct op_answer *a)
+{
 	struct input *in = a->in;
-	struct talk *t = in->talk;
+	struct talk *t;
 
-	if (rv != 0)
-		talk_note(t, "", "The person's answer could not be carried out: %.300s", err->text);
 	if (--a->left > 0)
 		return;
-	in->answer = NULL;
 	free(a);
+	if (!in)
+		return; /* the conversation is closed */
+	t = in->talk;
+	in->answer = NULL;
 	t->answering = false;
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
-/* What joins a name with the next one: the length of " and " in "P-1 and P-2". */
-static size_t joint(const char *text, const char *at)
+static void decided(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
 {
-	const char *end = at;
-	size_t len;
+	struct op_answer *a = user;
 
-	while (*end && (strchr(" ,&", *end) || whole_word(text, end, "and")))
-		end += whole_word(text, end, "and") ? 3 : 1;
-	return end > at && next_id(text, end, &len) == end ? (size_t)(end - at) : 0;
+	if (rv != 0)
+		talk_note(a->in->talk, "", FAILED "%.300s", err->text);
+	answered(a);
 }
 
-/* The words without what they name, which the parser does not know. NULL: no
- * memory. */
-static char *plain_words(const char *text)
+/* Of plain words that the parser understands. */
+static bool decide(struct talk *t, struct input *in, const struct waits *w, const char *words)
 {
-	static const char *const said[] = {"all of them", "both of them", "both", "all"};
-	char *words = strdup(text);
-	size_t len;
+	struct op_answer *a;
 
-	for (size_t i = 0; words && i < ARRAY_LEN(said); i++)
-		for (char *at = words; *at; at++)
-			memset(at, ' ', whole_word(words, at, said[i]));
-	for (const char *at = text; words && (at = next_id(text, at, &len)) != NULL;) {
-		len += joint(text, at + len);
-		memset(words + (at - text), ' ', len);
-		at += len;
+	if (w->nids == 0) {
+		talk_note(t, "", FAILED "%s",
+			  w->unknown ? "the proposal they name does not wait for an answer here: "
+				       "ask which one is meant."
+				     : "several proposals wait and the words name none: ask which "
+				       "one is meant.");
+		return false;
 	}
-	return words;
+	a = answering(t, in, w->nids, false);
+	if (!a)
+		return out_of_memory(t);
+	for (unsigned i = 0; i < w->nids; i++)
+		proposal_said(t->session->core, w->ids[i], words, t->session->user, decided, a);
+	return true;
 }
 
-/* The model is told, and asks. */
-static bool not_carried_out(struct talk *t, const char *why)
+static void passed_on(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
 {
-	talk_note(t, "", "The person's answer could not be carried out: %s", why);
-	return false;
+	struct op_answer *a = user;
+
+	if (a->in && rv != 0)
+		talk_note(a->in->talk, "", FAILED "%.300s", err->text);
+	else if (a->in)
+		talk_note(a->in->talk, "", "The person's answer went to %s (call %s): it goes on.",
+			  s->run, s->call_id);
+	answered(a);
 }
 
-static const char *why_none(const struct meant *m)
+static bool pass_on(struct talk *t, struct input *in, const struct waits *w, const char *words)
 {
-	if (m->n > 0)
-		return "out of memory.";
-	return m->unknown ? "the proposal they name does not wait for an answer here: ask which "
-			    "one is meant."
-			  : "several proposals wait and the words name none: ask which one is "
-			    "meant.";
+	struct op_steer o = {
+		.run = w->run->id.text,
+		.text = words,
+		.call_id = w->q->call_id,
+		.by = t->session->user,
+	};
+	struct op_answer *a = answering(t, in, 1, true);
+
+	if (!a)
+		return out_of_memory(t);
+	ops_steer(t->session->core, &o, passed_on, a);
+	return true;
+}
+
+static void doubt(struct talk *t, const struct waits *w)
+{
+	const char *run = w->run->id.text;
+
+	if (w->asks + w->proposals > 1)
+		talk_note(t, "",
+			  "Nothing was done: %u subagents ask the person something and %u "
+			  "proposals wait, and the words name none of them. Ask which one is "
+			  "meant; \"yes, %s\" or \"no, %s\" answers that one.",
+			  w->asks, w->proposals, run, run);
+	else
+		talk_note(t, "",
+			  "Nothing was done: %s asks the person something, and it is not clear "
+			  "that the words answer that. Ask what is meant; \"yes, %s\" or \"no, "
+			  "%s\" answers it.",
+			  run, run, run);
+}
+
+/* ---- what the words are, to who asks */
+
+/* "2", or the words of a choice. */
+static bool is_choice(const struct question *q, const char *words)
+{
+	json_t *list = json_parse(q->choices, strlen(q->choices), NULL);
+	bool is = false;
+	const json_t *v;
+	char number[24];
+	size_t i;
+
+	json_array_foreach(list, i, v)
+	{
+		snprintf(number, sizeof(number), "%zu", i + 1);
+		is |= strcmp(words, number) == 0 ||
+		      (json_is_string(v) && strcasecmp(words, json_string_value(v)) == 0);
+	}
+	json_decref(list);
+	return is;
+}
+
+enum said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
+
+/* `q` NULL: several things are asked. A no may be about the run instead: to stop it is
+ * something else. */
+static enum said said_to(const struct question *q, const char *words)
+{
+	static const char *const stops[] = {"cancel", "stop", "abort", "kill", "quit", "exit"};
+	struct change change;
+
+	if (q && q->choices)
+		return is_choice(q, words) ? SAID_ANSWER : SAID_NOTHING;
+	if (q && q->approval && strncasecmp(words, "no:", 3) == 0)
+		return SAID_ANSWER; /* with its reason, for the model */
+	switch (answer_parse(words, &change)) {
+	case ANSWER_NO:
+		for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+			if (strcasestr(words, stops[i]))
+				return SAID_STOP;
+		return SAID_ANSWER;
+	case ANSWER_YES:
+		return SAID_ANSWER;
+	case ANSWER_YES_WITH:
+	case ANSWER_CHANGE:
+		return SAID_CHANGE;
+	case ANSWER_UNCLEAR:
+		break;
+	}
+	return SAID_NOTHING;
+}
+
+/* The one run that the words name, if it asks here; false: they are no answer to it. */
+static bool keep_named_run(const struct talk *t, const struct input *in, struct waits *w)
+{
+	unsigned named = 0;
+	size_t len;
+
+	w->q = NULL;
+	for (const char *at = in->text; (at = next_id(in->text, at, "S-", &len)) != NULL;
+	     at += len, named++) {
+		LIST_EACH (&t->session->core->sup.live, node, tmp) {
+			struct run *r = LIST_ENTRY(node, struct run, node);
+
+			if (!is_id(at, len, r->id.text))
+				continue;
+			w->run = r;
+			w->q = asks_here(t, in, r);
+		}
+	}
+	return named == 1 && w->q;
+}
+
+enum reply {
+	REPLY_NONE,  /* it is no answer to a subagent */
+	REPLY_TAKEN, /* it is being passed on */
+	REPLY_DOUBT  /* nothing is done: Ava was told to ask which one is meant */
+};
+
+static enum reply to_question(struct talk *t, struct input *in, struct waits *w)
+{
+	enum reply reply = REPLY_NONE;
+	bool names_run, last, of_others;
+	enum said said;
+	char *words;
+	size_t len;
+
+	if (w->asks == 0 || w->named)
+		return REPLY_NONE;
+	names_run = next_id(in->text, in->text, "S-", &len) != NULL;
+	if (names_run && !keep_named_run(t, in, w))
+		return REPLY_NONE;
+	words = plain_words(in->text, "S-");
+	said = words ? said_to(names_run || w->asks == 1 ? w->q : NULL, words) : SAID_NOTHING;
+	/* Did the person have this question before them, and nothing else? */
+	last = w->asks == 1 && w->proposals == 0 && t->spoke_ms < w->asked_ms &&
+	       in->said_ms - w->asked_ms >= SEEN_MS;
+	/* Is it about a quote, or for Ava herself? A quote that was made after the question
+	 * is what was shown last; nothing but a quote can be changed. */
+	of_others = w->proposals == 0 ? said == SAID_STOP
+				      : said == SAID_CHANGE || w->quoted_ms > w->asked_ms;
+	if (said == SAID_ANSWER && (names_run || last)) {
+		reply = pass_on(t, in, w, words) ? REPLY_TAKEN : REPLY_DOUBT;
+	} else if (!names_run && said != SAID_NOTHING && !of_others) {
+		doubt(t, w);
+		reply = REPLY_DOUBT;
+	}
+	free(words);
+	return reply;
 }
 
 bool talk_answer(struct talk *t, struct input *in)
 {
-	struct meant m = {0};
+	struct waits w = find_waits(t, in);
 	struct change change;
-	struct op_answer *a;
-	enum talk_reply reply;
+	enum reply reply;
+	bool taken = false;
 	char *words;
-	size_t len;
 
 	in->looked = true;
-	find_meant(t, in, &m);
-	reply = talk_question(t, in,
-			      &(struct talk_waiting){.proposals = m.waiting,
-						     .named = next_id(in->text, in->text, &len),
-						     .newest_ms = m.newest_ms});
-	if (reply != TALK_REPLY_NONE || m.waiting == 0)
-		return reply == TALK_REPLY_TAKEN;
-	words = plain_words(in->text);
-	if (!words || answer_parse(words, &change) == ANSWER_UNCLEAR) {
-		free(words);
-		return words ? false : not_carried_out(t, "out of memory.");
-	}
-	a = calloc(1, sizeof(*a));
-	if (m.n == 0 || !a) {
-		free(a);
-		free(words);
-		return not_carried_out(t, why_none(&m));
-	}
-	a->in = in;
-	a->left = m.n;
-	in->answer = a;
-	t->answering = true;
-	for (unsigned i = 0; i < m.n; i++)
-		proposal_said(t->session->core, m.ids[i], words, t->session->user, answered, a);
+	reply = to_question(t, in, &w);
+	if (reply != REPLY_NONE || w.proposals == 0)
+		return reply == REPLY_TAKEN;
+	words = plain_words(in->text, "P-");
+	if (!words)
+		return out_of_memory(t);
+	if (answer_parse(words, &change) != ANSWER_UNCLEAR)
+		taken = decide(t, in, &w, words);
 	free(words);
-	return true;
+	return taken;
 }

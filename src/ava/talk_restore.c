@@ -12,7 +12,6 @@
 
 #include "agent/tool.h"
 #include "ava/talk.h"
-#include "ava/talk_note.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "ava/talk.h"
-#include "ava/talk_note.h"
 #include "base/clock.h"
 #include "codec/json.h"
 #include "codec/redact.h"
