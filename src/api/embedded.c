@@ -379,32 +379,6 @@ static int embedded_cursor_wait(struct backend_cursor *c, int timeout_ms, struct
 
 /* ---- opening */
 
-struct pool_start {
-	struct os_work work;
-	bool done;
-};
-
-static void pool_work(struct os_work *w)
-{
-	(void)w; /* that its thread is there was the whole task */
-}
-
-static void pool_done(struct os_work *w)
-{
-	struct pool_start *p = CONTAINER_OF(w, struct pool_start, work);
-
-	p->done = true;
-}
-
-static void start_pool(struct embedded *e)
-{
-	struct pool_start p = {.work = {.work = pool_work, .done = pool_done}};
-
-	os_work_start(e->loop, &p.work);
-	while (!p.done)
-		os_loop_step(e->loop, -1);
-}
-
 static int make_folders(const char *root, struct ava_error *err)
 {
 	char *path = strdup(root), *s = path;
@@ -472,7 +446,9 @@ static int open_core(struct embedded *e, const struct ava_options *o, struct ava
 	rv = config_secrets(e->redact, err);
 	if (rv != 0)
 		return rv;
-	start_pool(e);
+	rv = os_pool_start(e->loop, err);
+	if (rv != 0)
+		return rv;
 	c.loop = e->loop;
 	c.redact = e->redact;
 	return core_open(&e->core, &c, err);

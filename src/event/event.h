@@ -38,6 +38,12 @@ enum event_kind {
 };
 /* clang-format on */
 
+/* The bit of a kind in a set of kinds, as in a catalog row's "types". */
+static inline uint64_t event_bit(enum event_kind kind)
+{
+	return UINT64_C(1) << kind;
+}
+
 const char *event_kind_name(enum event_kind kind);
 int event_kind_from(const char *name, size_t len); /* -1: none such */
 

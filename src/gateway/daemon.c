@@ -320,9 +320,12 @@ static int start_loop(struct daemon *d, struct ava_error *err)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 
+	int rv;
+
 	d->loop = os_loop_new(err);
-	if (!d->loop)
-		return err->code;
+	rv = d->loop ? os_pool_start(d->loop, err) : err->code;
+	if (rv != 0)
+		return rv;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		d->signals[i] = os_signal_new(d->loop, signals[i], stop_signal, d);
 		if (!d->signals[i])

@@ -11,6 +11,7 @@
 
 #include <ava.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,32 @@ struct work {
 	uint64_t damaged;
 };
 
+/* The names of the root and of folders made for it must be durable before anything in it
+ * is relied on: at the first start, and again when that was cut. What cannot be opened was
+ * not made by us. */
+static int sync_above(int rootfd)
+{
+	struct stat below, st;
+	int dir = -1, up, rv = sys->fstat(rootfd, &below);
+
+	while (rv == 0) {
+		up = sys->openat(dir < 0 ? rootfd : dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+				 0);
+		files_close(&dir);
+		dir = up;
+		if (dir < 0)
+			return errno == EACCES ? 0 : -1;
+		rv = sys->fstat(dir, &st);
+		if (rv == 0 && st.st_ino == below.st_ino && st.st_dev == below.st_dev)
+			break; /* the root of all */
+		below = st;
+		if (rv == 0 && sys->fsync(dir) != 0 && errno != EINVAL && errno != EROFS)
+			rv = -1;
+	}
+	files_close(&dir);
+	return rv;
+}
+
 int recovery_check_format(int rootfd, struct ava_error *err)
 {
 	static const char name[] = "FORMAT", ours[] = RECOVERY_FORMAT;
@@ -47,6 +74,8 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	int rv = sys_read_file(rootfd, name, 4096, &text, &len, err);
 
 	if (rv == AVA_ENOENT) {
+		if (sync_above(rootfd) != 0)
+			return err_sys(err, "sync the folders above the data root");
 		if (files_replace(rootfd, name, ours, sizeof(ours) - 1, true) != 0)
 			return err_sys(err, "write FORMAT");
 		return 0;

@@ -437,11 +437,12 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 		fd_close(s, v);
 		break;
 	}
-	mark_dirty(v);
+	/* Before the mark: who takes it syncs the folder as well. */
 	if (v->use != VIEW_APPENDED) {
 		v->on_disk = true;
 		v->fresh = true;
 	}
+	mark_dirty(v);
 	/* Nothing is kept of a file that is written whole or rarely. */
 	if (v->use != VIEW_APPENDED || op->kind == JOURNAL_DROP)
 		v->dropped = true;

@@ -4,7 +4,8 @@
  * Happy path: os_loop_run turns until os_loop_stop. A turn is uv_run(ONCE),
  * which runs timers and descriptors that are ready, then the deferred list
  * is drained. libuv runs timers before it waits, so the list is drained before
- * the wait as well: what a timer defers must not wait for the next event.
+ * the wait as well: what a timer defers must not wait for the next event; and
+ * a timer that fires ends the turn without a wait, which may be for hours.
  * Objects a callback wants gone are deferred too, so that nothing is freed
  * under a caller's feet.
  *
@@ -22,9 +23,11 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/util.h"
 
 #define GAP_NS (20 * 1000 * 1000ull)
 
@@ -86,7 +89,7 @@ static void wake_cb(uv_async_t *wake)
 
 static void step_cb(uv_timer_t *timer)
 {
-	(void)timer; /* waking up was its whole task */
+	uv_stop(timer->loop);
 }
 
 static void drain(struct os_loop *l)
@@ -298,12 +301,76 @@ void os_work_start(struct os_loop *l, struct os_work *w)
 	(void)rv;
 }
 
+/* libuv makes its threads at the first work, and ends the process when it cannot: so as
+ * many are made here first, all at once. */
+static void *pool_trial_main(void *gate)
+{
+	pthread_mutex_lock(gate); /* until all are made */
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+static int pool_try(struct ava_error *err)
+{
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	const char *set = getenv("UV_THREADPOOL_SIZE");
+	int want = set ? MIN(MAX(atoi(set), 1), 1024) : 4, made = 0, rv = 0;
+	pthread_t *threads = calloc((size_t)want, sizeof(threads[0]));
+
+	if (!threads)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	pthread_mutex_lock(&gate);
+	while (rv == 0 && made < want) {
+		rv = pthread_create(&threads[made], NULL, pool_trial_main, &gate);
+		made += rv == 0;
+	}
+	pthread_mutex_unlock(&gate);
+	for (int i = 0; i < made; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	if (rv == 0)
+		return 0;
+	return err_set(err, AVA_ENOMEM,
+		       "only %d of the %d threads that ava works with can be made (%s): raise the"
+		       " limit of processes or of memory (ulimit -u, -v)",
+		       made, want, strerror(rv));
+}
+
+struct pool_start {
+	struct os_work work;
+	bool done;
+};
+
+static void pool_work(struct os_work *w)
+{
+	(void)w; /* that its thread is there was the whole task */
+}
+
+static void pool_done(struct os_work *w)
+{
+	CONTAINER_OF(w, struct pool_start, work)->done = true;
+}
+
+int os_pool_start(struct os_loop *l, struct ava_error *err)
+{
+	struct pool_start p = {.work = {.work = pool_work, .done = pool_done}};
+	int rv = pool_try(err);
+
+	if (rv != 0)
+		return rv;
+	os_work_start(l, &p.work);
+	while (!p.done)
+		os_loop_step(l, -1);
+	return 0;
+}
+
 /* ---- timers */
 
 static void timer_cb(uv_timer_t *uv)
 {
 	struct os_timer *t = uv->data;
 
+	uv_stop(uv->loop);
 	t->fire(t->user);
 }
 

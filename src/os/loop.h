@@ -50,6 +50,9 @@ struct os_work {
 	void *priv;                      /* the caller's */
 	uint64_t opaque[16];             /* libuv's request; not yours */
 };
+/* Makes the pool's threads, with the signals that are blocked now; waits for them. Before
+ * other work: without, the first work makes them, and ends the process when it cannot. */
+int os_pool_start(struct os_loop *l, struct ava_error *err);
 /* Cannot fail; `w` is *borrowed until done*. */
 void os_work_start(struct os_loop *l, struct os_work *w);
 

@@ -59,7 +59,7 @@ static void end_as(struct rec *c, bool day, draft_number_fn number, void *user)
 	} else {
 		where.run = c->r->id.text;
 		where.log = &c->r->rec.log;
-		c->r->rec.types |= 1u << c->head.kind;
+		c->r->rec.types |= event_bit(c->head.kind);
 	}
 	(void)draft_event(c->d, &where, &c->head, &c->b, &c->meta);
 	buf_fini(&c->b);

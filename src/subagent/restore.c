@@ -460,7 +460,7 @@ static void scan_line(struct tail *c, const char *line, size_t len, size_t next,
 	r->rec.log.seq = v.seq;
 	c->last_ms = v.wall_ms;
 	if (v.kind >= 0)
-		r->rec.types |= 1u << v.kind;
+		r->rec.types |= event_bit((enum event_kind)v.kind);
 	if (v.kind == EVENT_StateWrite &&
 	    begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
 		c->from = next;

@@ -36,7 +36,7 @@ struct run_record {
 	struct outbox outbox;
 	struct draft *draft;       /* being written for the next commit; or NULL */
 	struct run_log log;        /* of its file */
-	uint32_t types;            /* event-type bits */
+	uint64_t types;            /* sets of event_bit */
 	uint32_t message_lines;    /* of messages.jsonl */
 	size_t messages_from;      /* its newest cut there; 0: from the beginning */
 	struct hash_sha256 prefix; /* over head and lines of the request so far */

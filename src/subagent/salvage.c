@@ -82,7 +82,7 @@ static void read_tale(struct tale *t, const char *id, const char *data, size_t l
 		if (event_view(line, n, &v) != 0 || v.kind < 0 || v.agent_id.len != strlen(id) ||
 		    memcmp(v.agent_id.s, id, v.agent_id.len) != 0)
 			continue;
-		t->types |= 1ull << v.kind;
+		t->types |= event_bit((enum event_kind)v.kind);
 		if (v.kind == EVENT_SubagentSpawn && !t->spawn) {
 			t->spawn = json_parse(line, n, NULL);
 			t->spawned_ms = v.wall_ms;

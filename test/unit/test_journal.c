@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 
+#include "base/sys.h"
 #include "base/util.h"
 
 /* ---- life */
@@ -68,6 +69,43 @@ static void test_open_and_close_again(void **state)
 	}
 	rig_holds(&r, "a.jsonl", want);
 	assert_true(wal_files(&r) <= 6);
+	rig_fini(&r);
+}
+
+/* ---- the first start makes its own name durable, and those of folders made for it */
+
+static ino_t above;
+static int above_synced;
+
+static int count_fsync(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_ino == above)
+		above_synced++;
+	return sys_real.fsync(fd);
+}
+
+static void test_folders_above(void **state)
+{
+	struct sys_ops ops = sys_real;
+	struct stat st;
+	char parent[300];
+	struct rig r;
+
+	rig_init(&r);
+	snprintf(parent, sizeof(parent), "%s/..", r.root);
+	assert_int_equal(stat(parent, &st), 0);
+	above = st.st_ino;
+	above_synced = 0;
+	ops.fsync = count_fsync;
+	sys = &ops;
+	rig_open(&r);
+	assert_int_equal(above_synced, 1);
+	rig_close(&r);
+	rig_open(&r);
+	assert_int_equal(above_synced, 1); /* later ones need not */
+	sys = &sys_real;
 	rig_fini(&r);
 }
 
@@ -459,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commit_and_read),
 		cmocka_unit_test(test_open_and_close_again),
+		cmocka_unit_test(test_folders_above),
 		cmocka_unit_test(test_newer_format),
 		cmocka_unit_test(test_open_refuses),
 		cmocka_unit_test(test_put),

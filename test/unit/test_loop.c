@@ -7,9 +7,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/util.h"
 #include "os/loop.h"
 
@@ -192,6 +196,50 @@ static void test_timer(void **state)
 	assert_int_equal(b.rings, 1);
 	os_timer_free(b.timer);
 	os_timer_free(NULL);
+}
+
+/* A timer that is due when the turn begins fires before libuv waits, and the wait would be
+ * for whatever comes next. */
+static void test_timer_due_before_the_turn(void **state)
+{
+	struct bell b = {.rings = 0}, far = {.rings = 0};
+	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+	int64_t began = clock_mono_ms();
+
+	b.timer = os_timer_new(*state, bell_fire, &b);
+	far.timer = os_timer_new(*state, bell_fire, &far);
+	os_timer_set(far.timer, 5000);
+	os_timer_set(b.timer, 1);
+	nanosleep(&pause, NULL);
+	os_loop_step(*state, -1);
+	assert_int_equal(b.rings, 1);
+	assert_int_equal(far.rings, 0);
+	assert_in_range(clock_mono_ms() - began, 0, 3000);
+	os_timer_free(b.timer);
+	os_timer_free(far.timer);
+}
+
+/* Without room for its threads it says so; libuv would end the process. */
+static void test_no_threads(void **state)
+{
+	struct ava_error err = {0};
+	struct rlimit few = {16u << 20, 16u << 20};
+	pid_t pid;
+	int status;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(); /* they need more memory than that */
+#endif
+	pid = fork();
+	if (pid == 0) {
+		setenv("UV_THREADPOOL_SIZE", "64", 1); /* more stacks than are left over */
+		setrlimit(RLIMIT_AS, &few);
+		_exit(os_pool_start(*state, &err) == AVA_ENOMEM && strstr(err.text, "threads") ? 7
+											       : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_int_equal(os_pool_start(*state, &err), 0);
 }
 
 struct slow {
@@ -487,6 +535,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_due_before_the_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_not_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_defers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_gap, setup, teardown),
