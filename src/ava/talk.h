@@ -152,10 +152,6 @@ bool talk_answer(struct talk *t, struct input *in);
 extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);
-void talk_tools_choices(struct buf *b); /* roles and models, as properties of a schema */
-/* Answers a call (`user`) with the proposal it made. */
-void talk_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user);
-int talk_parallel_init(struct tool *t, struct buf *schema); /* talk_parallel.c */
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
 extern const struct tool talk_read_ava_logs; /* talk_logs.c */
 

@@ -1,10 +1,12 @@
-/* Ava's own tools. Each is a thin coat over a verb of ava/ops.h: what she can
- * do a person can do as well, and nothing she says goes around the person.
+/* Ava's own tools. Each is a row over a verb (ava/verbs.h): what she can do a person can
+ * do as well, and nothing she says goes around the person.
  *
- * spawn_subagent proposes only. Its request id is made of the conversation and
- * the call, so a call that a crash cut runs again and finds its own proposal:
- * all tools here are repeatable but steer_subagent, which nobody may hear twice. Schemas with roles
- * and models are made once when the runtime starts: enums with what they cost, never free text.
+ * Happy path: the arguments of the call, which its schema has checked, go to the verb as
+ * they are; of the answer she is told what she needs. spawn_subagent and spawn_parallel
+ * propose only. Their request id is made of the conversation and the call, so a call that
+ * a crash cut runs again and finds its own proposal: all tools here are repeatable but
+ * steer_subagent, which nobody may hear twice. Schemas with roles and models are made once
+ * when the runtime starts: enums with what they cost, never free text.
  *
  * What can fail is told to the model in a sentence: bad arguments, an unknown
  * id, a role whose tools are missing, the disk. */
@@ -14,22 +16,29 @@
 #include <string.h>
 
 #include "agent/tool.h"
-#include "ava/checkpoints.h"
-#include "ava/ended.h"
-#include "ava/steer.h"
 #include "ava/talk.h"
+#include "ava/verbs.h"
 #include "base/error.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "subagent/world.h"
 
 #define CONTEXT_MAX (256u << 10)
-#define ASKS_MAX    16 /* of ask_before */
+#define TASK_CHARS  300
+#define RUNS_MAX    20 /* of one call of spawn_parallel; more in a quote nobody reads */
+
+struct talk_tool {
+	struct tool tool;
+	const char *method, *path, *id; /* of its verb; the argument that stands in the path */
+	bool proposes;                  /* in the name of the person; else she is the caller */
+	/* What she is told of the answer, as a new reference, in words where it is a
+	 * string: then the call has failed. */
+	json_t *(*tell)(const struct talk *t, json_t *answer);
+};
 
 struct talk_tools {
-	struct tool spawn, parallel;
+	struct talk_tool spawn, parallel;
 	struct buf spawn_schema, parallel_schema;
-	const struct tool *list[ROLE_MAX_TOOLS];
-	unsigned n;
 };
 
 static struct talk *talk_of_call(const struct tool_call *c)
@@ -37,42 +46,157 @@ static struct talk *talk_of_call(const struct tool_call *c)
 	return talk_of(c->env->user);
 }
 
-static void answer(struct tool_call *c, bool success, const char *error_class)
+static void tool_answer(struct tool_call *c, bool success, const char *error_class)
 {
 	c->success = success;
 	c->error_class = error_class;
 	c->done(c);
 }
 
-static const char *class_of(int code)
+static void tool_fail(struct tool_call *c, const struct ava_error *err)
 {
-	switch (code) {
+	const char *error_class = "io";
+
+	switch (err->code) {
 	case AVA_ENOENT:
-		return "not_found";
+		error_class = "not_found";
+		break;
 	case AVA_EINVAL:
 	case AVA_EUNSUPPORTED:
-		return "bad_arguments";
+		error_class = "bad_arguments";
+		break;
 	case AVA_EDENIED:
-		return "denied";
+		error_class = "denied";
+		break;
 	case AVA_ETOOBIG:
-		return "too_big";
+		error_class = "too_big";
+		break;
 	case AVA_ETIMEOUT:
-		return "timeout";
+		error_class = "timeout";
+		break;
 	default:
-		return "io";
+		break;
 	}
-}
-
-static void fail(struct tool_call *c, const struct ava_error *err)
-{
 	buf_reset(&c->out);
 	buf_adds(&c->out, err->text[0] ? err->text : ava_strerror(err->code));
-	answer(c, false, class_of(err->code));
+	tool_answer(c, false, error_class);
 }
 
-/* ---- spawn_subagent */
+/* ---- calling a verb */
 
-/* A proposal while the results it refers to are read, on a pool thread. */
+struct asking {
+	struct verb_reply reply;
+	struct tool_call *call;
+};
+
+static void verb_answered(struct verb_reply *r, int status, const struct buf *json,
+			  const struct ava_error *why)
+{
+	struct asking *a = CONTAINER_OF(r, struct asking, reply);
+	struct tool_call *c = a->call;
+	const struct talk_tool *tool = CONTAINER_OF(c->tool, struct talk_tool, tool);
+	struct ava_error err = {0};
+	json_t *answer, *told;
+
+	free(a);
+	if (!json) {
+		tool_fail(c, why);
+		return;
+	}
+	answer = json_parse(json->data, json->len, &err);
+	told = answer ? tool->tell(talk_of_call(c), answer) : NULL;
+	if (json_is_string(told)) {
+		buf_adds(&c->out, json_string_value(told));
+		tool_answer(c, false, "denied");
+	} else if (told && json_dump(&c->out, told) == 0) {
+		tool_answer(c, true, "");
+	} else {
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		tool_fail(c, &err);
+	}
+	json_decref(told);
+	json_decref(answer);
+}
+
+static const struct verb *verb_of(const struct talk_tool *tool)
+{
+	const struct verb *v;
+
+	for (size_t i = 0; (v = verbs_row(i)) != NULL; i++)
+		if (strcmp(v->method, tool->method) == 0 && strcmp(v->path, tool->path) == 0)
+			break;
+	return v;
+}
+
+/* What a proposal has of the conversation. */
+static void add_place(json_t *args, const struct session *s, const char *call)
+{
+	char request[80];
+
+	snprintf(request, sizeof(request), "%s:%s", s->id, call);
+	json_object_set_new(args, "cwd", json_string(s->cwd));
+	json_object_set_new(args, "session_id", json_string(s->id));
+	json_object_set_new(args, "request_id", json_string(request));
+	json_object_set_new(args, "origin", json_string("ava"));
+}
+
+/* `args` is *taken*; NULL: no memory. */
+static void call_verb(struct tool_call *c, json_t *args)
+{
+	const struct talk_tool *tool = CONTAINER_OF(c->tool, struct talk_tool, tool);
+	const struct session *s = talk_of_call(c)->session;
+	struct caller caller = {
+		.user = tool->proposes ? s->user : NULL, .channel = "ava", .trust = CALLER_OWNER};
+	struct ava_error err = {.code = AVA_ENOMEM, .text = "out of memory"};
+	struct asking *a = calloc(1, sizeof(*a));
+	const char *id = tool->id ? json_get_str(c->args, tool->id) : "";
+
+	if (!a || !args) {
+		free(a);
+		json_decref(args);
+		tool_fail(c, &err);
+		return;
+	}
+	a->call = c;
+	a->reply.done = verb_answered;
+	if (tool->id)
+		json_object_del(args, tool->id);
+	if (tool->proposes)
+		add_place(args, s, c->id);
+	verbs_call(s->core, verb_of(tool), &caller, id, args, &a->reply);
+	json_decref(args);
+}
+
+static void tool_start(struct tool_call *c)
+{
+	call_verb(c, json_deep_copy(c->args));
+}
+
+/* What the person wants it to mind is heard once, also when a crash cuts the call. */
+static void steer_start(struct tool_call *c)
+{
+	const struct session *s = talk_of_call(c)->session;
+	json_t *args = json_deep_copy(c->args);
+	char request[80];
+
+	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
+	json_object_set(args, "text", json_object_get(args, "message"));
+	json_object_del(args, "message");
+	json_object_set_new(args, "request_id", json_string(request));
+	call_verb(c, args);
+}
+
+/* Ended ones too are at most as many as she can read. */
+static void list_start(struct tool_call *c)
+{
+	bool all = json_get_bool(c->args, "ended", false);
+
+	call_verb(c, json_pack("{s:b,s:i}", "all", all, "limit", all ? 200 : 10000));
+}
+
+/* ---- spawn_subagent: a proposal while the results it refers to are read, on a pool
+ * thread */
+
 struct spawn_job {
 	struct os_work work;
 	struct tool_call *call;
@@ -104,80 +228,19 @@ static void read_refs(struct os_work *w)
 				CONTEXT_MAX);
 }
 
-void talk_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
-{
-	struct tool_call *c = user;
-	struct jw w;
-
-	if (rv != 0) {
-		fail(c, err);
-		return;
-	}
-	jw_init(&w, &c->out);
-	jw_object(&w, NULL);
-	jw_str(&w, "proposal_id", p->id);
-	if (p->run_id[0])
-		jw_str(&w, "subagent_id", p->run_id);
-	if (p->group_id && p->group_id[0])
-		jw_str(&w, "group_id", p->group_id);
-	jw_str(&w, "status", p->state == PROPOSAL_PENDING ? "waits for the person" : "answered");
-	jw_raw(&w, "quote", p->quote_json, strlen(p->quote_json));
-	jw_str(&w, "next",
-	       "The person sees the quote. Say in one sentence what it is for and end your turn.");
-	jw_end(&w);
-	answer(c, true, "");
-}
-
-static int64_t scaled(const json_t *args, const char *key, int64_t by)
-{
-	const json_t *v = json_object_get(args, key);
-
-	if (!json_is_number(v))
-		return AVA_DEFAULT;
-	return (int64_t)(json_number_value(v) * (double)by + 0.5);
-}
-
-static void propose(struct tool_call *c, const char *context)
-{
-	struct session *s = talk_of_call(c)->session;
-	const json_t *asks = json_object_get(c->args, "ask_before"), *v;
-	const char *ask_before[ASKS_MAX];
-	char request[80];
-	size_t i;
-	struct op_spawn o = {
-		.role = json_get_str(c->args, "role"),
-		.task = json_get_str(c->args, "task"),
-		.context = context,
-		.model = json_get_str(c->args, "model"),
-		.preset = json_get_str(c->args, "preset"),
-		.cwd = s->cwd,
-		.session_id = s->id,
-		.request_id = request,
-		.user_id = s->user,
-		.origin = "ava",
-		.timeout_ms = scaled(c->args, "timeout", 1000),
-		.max_cost_microusd = scaled(c->args, "max_cost_cents", 10000),
-		.max_tokens = scaled(c->args, "max_tokens", 1),
-		.max_iterations = scaled(c->args, "max_iterations", 1),
-		.extended_thinking = json_get_bool(c->args, "extended_thinking", false),
-		.output_schema = json_object_get(c->args, "output_schema"),
-	};
-
-	json_array_foreach(asks, i, v) if (i < ASKS_MAX) ask_before[o.nask_before++] =
-		json_string_value(v);
-	o.ask_before = ask_before;
-	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
-	ops_propose(s->core, &o, talk_proposed, c);
-}
-
 static void refs_read(struct os_work *w)
 {
 	struct spawn_job *j = w->priv;
+	json_t *args;
 
-	if (j->rv != 0)
-		fail(j->call, &j->err);
-	else
-		propose(j->call, j->context.data);
+	if (j->rv != 0) {
+		tool_fail(j->call, &j->err);
+	} else {
+		args = json_deep_copy(j->call->args);
+		json_object_del(args, "context_refs");
+		json_object_set_new(args, "context", json_stringn(j->context.data, j->context.len));
+		call_verb(j->call, args);
+	}
 	buf_fini(&j->context);
 	free(j);
 }
@@ -188,14 +251,17 @@ static void spawn_start(struct tool_call *c)
 	const json_t *refs = json_object_get(c->args, "context_refs");
 	struct ava_error err = {.code = AVA_ENOMEM, .text = "out of memory"};
 	struct spawn_job *j;
+	json_t *args;
 
 	if (json_array_size(refs) == 0) {
-		propose(c, context);
+		args = json_deep_copy(c->args);
+		json_object_del(args, "context_refs");
+		call_verb(c, args);
 		return;
 	}
 	j = calloc(1, sizeof(*j));
 	if (!j) {
-		fail(c, &err);
+		tool_fail(c, &err);
 		return;
 	}
 	j->call = c;
@@ -206,6 +272,110 @@ static void spawn_start(struct tool_call *c)
 	os_work_start(c->env->loop, &j->work);
 }
 
+/* ---- what she is told */
+
+/* Of `o` the keys (a blank between two) that say something, texts cut. */
+static json_t *told(json_t *o, const char *keys)
+{
+	json_t *out = json_object();
+
+	while (*keys) {
+		char key[32];
+		size_t n = strcspn(keys, " ");
+		const char *s;
+		json_t *v;
+
+		snprintf(key, sizeof(key), "%.*s", (int)n, keys);
+		keys += n + (keys[n] == ' ');
+		v = json_object_get(o, key);
+		s = json_string_value(v);
+		if (s && *s)
+			json_object_set_new(out, key,
+					    json_stringn(s, utf8_prefix(s, strlen(s), TASK_CHARS)));
+		else if (v && !s)
+			json_object_set(out, key, v);
+	}
+	return out;
+}
+
+static json_t *tell_proposed(const struct talk *t, json_t *o)
+{
+	json_t *out = told(o, "proposal_id subagent_id group_id");
+	bool waits = strcmp(json_get_str(o, "state"), "pending") == 0;
+
+	json_object_set_new(out, "status",
+			    json_string(waits ? "waits for the person" : "answered"));
+	json_object_set(out, "quote", json_object_get(o, "quote"));
+	json_object_set_new(out, "next",
+			    json_string("The person sees the quote. Say in one sentence what it is "
+					"for and end your turn."));
+	return out;
+}
+
+static json_t *tell_confirmed(const struct talk *t, json_t *o)
+{
+	static const struct {
+		const char *state, *means;
+	} states[] = {
+		{"pending", "waits for the person: only their own yes starts it. End your turn"},
+		{"rejected", "was rejected by the person"},
+		{"expired", "has expired: propose it again if it is still wanted"},
+	};
+	json_t *out;
+
+	for (size_t i = 0; i < ARRAY_LEN(states); i++)
+		if (strcmp(json_get_str(o, "state"), states[i].state) == 0)
+			return json_sprintf("%s %s", json_get_str(o, "proposal_id"),
+					    states[i].means);
+	out = told(o, "proposal_id subagent_id trace_id");
+	json_object_set_new(out, "status", json_string("started, as the person confirmed"));
+	return out;
+}
+
+static json_t *tell_run(const struct talk *t, json_t *o)
+{
+	return told(o, "subagent_id trace_id role task status stop_reason current_activity "
+		       "iteration tokens_used cost_cents elapsed_seconds");
+}
+
+static json_t *tell_runs(const struct talk *t, json_t *o)
+{
+	json_t *out = json_array(), *run;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "runs"), i, run)
+	{
+		if (strcmp(json_get_str(run, "session_id"), t->session->id) == 0)
+			json_array_append_new(out, tell_run(t, run));
+	}
+	return out;
+}
+
+static json_t *tell_steered(const struct talk *t, json_t *o)
+{
+	json_t *out = told(o, "subagent_id outcome");
+
+	json_object_set_new(
+		out, "next",
+		json_string(json_get_str(o, "steer_id")
+				    ? "It reads that after what it is doing now. Say so "
+				      "in one sentence."
+				    : "It has its answer and goes on."));
+	return out;
+}
+
+static json_t *tell_checkpoint(const struct talk *t, json_t *o)
+{
+	json_t *out = told(o, "subagent_id");
+
+	json_object_set(out, "checkpoint", json_object_get(o, "name"));
+	json_object_set(out, "before_model_call", json_object_get(o, "from"));
+	json_object_set_new(out, "next",
+			    json_string("The run goes on. When it has ended, a person forks it "
+					"there with ava replay S-id --from and that name."));
+	return out;
+}
+
 static void spawn_activity(const json_t *args, struct buf *out)
 {
 	const struct role *r = role_find(json_get_str(args, "role"));
@@ -213,275 +383,148 @@ static void spawn_activity(const json_t *args, struct buf *out)
 	buf_addf(out, "Proposing a %s", r ? r->display : "subagent");
 }
 
-/* ---- confirm_spawn */
-
-static void show_proposal(const struct op_proposal *p, void *user)
+static void parallel_activity(const json_t *args, struct buf *out)
 {
-	struct tool_call *c = user;
-	struct jw w;
-
-	if (p->state != PROPOSAL_CONFIRMED) {
-		buf_addf(&c->out, "%s", p->id);
-		switch (p->state) {
-		case PROPOSAL_PENDING:
-			buf_adds(&c->out,
-				 " waits for the person: only their own yes starts it. End "
-				 "your turn");
-			break;
-		case PROPOSAL_REJECTED:
-			buf_adds(&c->out, " was rejected by the person");
-			break;
-		default:
-			buf_adds(&c->out, " has expired: propose it again if it is still wanted");
-		}
-		answer(c, false, "denied");
-		return;
-	}
-	jw_init(&w, &c->out);
-	jw_object(&w, NULL);
-	jw_str(&w, "proposal_id", p->id);
-	jw_str(&w, "subagent_id", p->run_id);
-	jw_str(&w, "trace_id", p->trace_id);
-	jw_str(&w, "status", "started, as the person confirmed");
-	jw_end(&w);
-	answer(c, true, "");
+	buf_addf(out, "Proposing %zu subagents", json_array_size(json_object_get(args, "runs")));
 }
 
-static void confirm_start(struct tool_call *c)
-{
-	struct ava_error err = {0};
-	const char *id = json_get_str(c->args, "proposal_id");
-
-	if (ops_proposal(talk_of_call(c)->session->core, id, show_proposal, c, &err) != 0)
-		fail(c, &err);
-}
-
-/* ---- subagent_status, list_subagents, cancel_subagent */
-
-static void write_status(struct jw *w, const struct op_status *s)
-{
-	jw_object(w, NULL);
-	jw_str(w, "subagent_id", s->id);
-	jw_str(w, "trace_id", s->trace_id);
-	jw_str(w, "role", s->role);
-	jw_preview(w, "task", s->task, strlen(s->task), 300);
-	jw_str(w, "status", ava_status_name(s->status));
-	if (s->stop_reason[0])
-		jw_str(w, "stop_reason", s->stop_reason);
-	jw_str(w, "current_activity", s->activity);
-	jw_int(w, "iteration", s->iteration);
-	jw_int(w, "tokens_used", s->tokens);
-	if (s->cost_microusd < 0)
-		jw_null(w, "cost_cents");
-	else
-		jw_fixed(w, "cost_cents", s->cost_microusd, 4);
-	jw_fixed(w, "elapsed_seconds", s->elapsed_ms, 3);
-	jw_end(w);
-}
-
-static void show_status(const struct op_status *s, void *user)
-{
-	struct jw w;
-
-	jw_init(&w, &((struct tool_call *)user)->out);
-	write_status(&w, s);
-}
-
-static void status_start(struct tool_call *c)
-{
-	struct ava_error err = {0};
-	const char *id = json_get_str(c->args, "subagent_id");
-
-	if (ops_status(talk_of_call(c)->session->core, id, show_status, c, &err) != 0)
-		fail(c, &err);
-	else
-		answer(c, true, "");
-}
-
-struct listing {
-	struct jw w;
-	const char *session;
-};
-
-static void list_status(const struct op_status *s, void *user)
-{
-	struct listing *l = user;
-
-	if (strcmp(s->session_id, l->session) == 0)
-		write_status(&l->w, s);
-}
-
-static void list_start(struct tool_call *c)
-{
-	struct talk *t = talk_of_call(c);
-	struct listing l = {.session = t->session->id};
-	bool all = json_get_bool(c->args, "ended", false);
-
-	jw_init(&l.w, &c->out);
-	jw_array(&l.w, NULL);
-	ops_list(t->session->core, all, all ? 200 : 10000, list_status, &l);
-	jw_end(&l.w);
-	answer(c, true, "");
-}
-
-static void cancelled(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	struct tool_call *c = user;
-
-	if (rv != 0) {
-		fail(c, err);
-		return;
-	}
-	show_status(s, c);
-	answer(c, true, "");
-}
-
-static void cancel_start(struct tool_call *c)
-{
-	struct talk *t = talk_of_call(c);
-
-	ops_cancel(t->session->core, json_get_str(c->args, "subagent_id"), "ava", cancelled, c);
-}
-
-static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
-{
-	struct tool_call *c = user;
-	struct jw w;
-
-	if (rv != 0) {
-		fail(c, err);
-		return;
-	}
-	jw_init(&w, &c->out);
-	jw_object(&w, NULL);
-	jw_str(&w, "subagent_id", s->run);
-	jw_str(&w, "outcome", s->outcome);
-	jw_str(&w, "next",
-	       s->steer_id[0] ? "It reads that after what it is doing now. Say so in one sentence."
-			      : "It has its answer and goes on.");
-	jw_end(&w);
-	answer(c, true, "");
-}
-
-static void steer_start(struct tool_call *c)
-{
-	const struct session *s = talk_of_call(c)->session;
-	char request[80];
-	struct op_steer o = {
-		.run = json_get_str(c->args, "subagent_id"),
-		.text = json_get_str(c->args, "message"),
-		.call_id = json_get_str(c->args, "call_id"),
-		.request_id = request,
-	};
-
-	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
-	ops_steer(s->core, &o, steered, c);
-}
-
-static void named(int rv, const struct op_checkpoint *k, const struct ava_error *err, void *user)
-{
-	struct tool_call *c = user;
-	struct jw w;
-
-	if (rv != 0) {
-		fail(c, err);
-		return;
-	}
-	jw_init(&w, &c->out);
-	jw_object(&w, NULL);
-	jw_str(&w, "subagent_id", k->run);
-	jw_str(&w, "checkpoint", k->name);
-	jw_int(&w, "before_model_call", k->call);
-	jw_str(&w, "next",
-	       "The run goes on. When it has ended, a person forks it there with ava replay "
-	       "S-id --from and that name.");
-	jw_end(&w);
-	answer(c, true, "");
-}
-
-static void checkpoint_start(struct tool_call *c)
-{
-	struct talk *t = talk_of_call(c);
-
-	ops_checkpoint(t->session->core, json_get_str(c->args, "subagent_id"),
-		       json_get_str(c->args, "name"), NULL, named, c);
-}
+/* ---- the rows */
 
 #define RUN_ID_SCHEMA                                                                              \
 	"{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","               \
 	"\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23}},"                      \
 	"\"required\":[\"subagent_id\"],\"additionalProperties\":false}"
 
-static const struct tool confirm_spawn = {
-	.name = "confirm_spawn",
-	.description =
-		"What became of a proposal: the id of the subagent when the person said yes. "
-		"It confirms nothing by itself; only the person's own words do.",
-	.schema = "{\"type\":\"object\",\"properties\":{\"proposal_id\":{\"type\":\"string\","
-		  "\"description\":\"as P-19c0de\",\"minLength\":3,\"maxLength\":23}},"
-		  "\"required\":[\"proposal_id\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE,
-	.start = confirm_start,
+static const struct talk_tool confirm_spawn = {
+	.tool =
+		{
+			.name = "confirm_spawn",
+			.description =
+				"What became of a proposal: the id of the subagent when the person "
+				"said yes. "
+				"It confirms nothing by itself; only the person's own words do.",
+			.schema = "{\"type\":\"object\",\"properties\":{\"proposal_id\":{\"type\":"
+				  "\"string\","
+				  "\"description\":\"as "
+				  "P-19c0de\",\"minLength\":3,\"maxLength\":23}},"
+				  "\"required\":[\"proposal_id\"],\"additionalProperties\":false}",
+			.flags = TOOL_REPEATABLE,
+			.start = tool_start,
+		},
+	.method = "GET",
+	.path = "/api/v1/proposals/{id}",
+	.id = "proposal_id",
+	.tell = tell_confirmed,
 };
 
-static const struct tool subagent_status = {
-	.name = "subagent_status",
-	.description =
-		"How a subagent is getting on: status, current activity, time, tokens, cost. "
-		"Use it when the person asks; do not poll it, its result comes by itself.",
-	.schema = RUN_ID_SCHEMA,
-	.flags = TOOL_REPEATABLE,
-	.start = status_start,
+static const struct talk_tool subagent_status = {
+	.tool =
+		{
+			.name = "subagent_status",
+			.description = "How a subagent is getting on: status, current activity, "
+				       "time, tokens, cost. "
+				       "Use it when the person asks; do not poll it, its result "
+				       "comes by itself.",
+			.schema = RUN_ID_SCHEMA,
+			.flags = TOOL_REPEATABLE,
+			.start = tool_start,
+		},
+	.method = "GET",
+	.path = "/api/v1/runs/{id}",
+	.id = "subagent_id",
+	.tell = tell_run,
 };
 
-static const struct tool list_subagents = {
-	.name = "list_subagents",
-	.description = "The subagents of this conversation that are at work; with ended true also "
-		       "those that have ended.",
-	.schema = "{\"type\":\"object\",\"properties\":{\"ended\":{\"type\":\"boolean\"}},"
-		  "\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE,
-	.start = list_start,
+static const struct talk_tool list_subagents = {
+	.tool =
+		{
+			.name = "list_subagents",
+			.description = "The subagents of this conversation that are at work; with "
+				       "ended true also "
+				       "those that have ended.",
+			.schema = "{\"type\":\"object\",\"properties\":{\"ended\":{\"type\":"
+				  "\"boolean\"}},"
+				  "\"additionalProperties\":false}",
+			.flags = TOOL_REPEATABLE,
+			.start = list_start,
+		},
+	.method = "GET",
+	.path = "/api/v1/runs",
+	.tell = tell_runs,
 };
 
-static const struct tool steer_subagent = {
-	.name = "steer_subagent",
-	.description =
-		"Tell a subagent at work something the person wants it to mind, or pass on the "
-		"person's answer to what it asks. Their words, not your guess: when they have not "
-		"answered, ask them. A yes to a call they must confirm is theirs alone to give.",
-	.schema = "{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","
-		  "\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
-		  "\"message\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2000},"
-		  "\"call_id\":{\"type\":\"string\",\"maxLength\":15,\"description\":\"only as the "
-		  "answer to this question of its\"}},"
-		  "\"required\":[\"subagent_id\",\"message\"],\"additionalProperties\":false}",
-	.start = steer_start,
+static const struct talk_tool steer_subagent = {
+	.tool =
+		{
+			.name = "steer_subagent",
+			.description = "Tell a subagent at work something the person wants it to "
+				       "mind, or pass on the "
+				       "person's answer to what it asks. Their words, not your "
+				       "guess: when they have not "
+				       "answered, ask them. A yes to a call they must confirm is "
+				       "theirs alone to give.",
+			.schema =
+				"{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":"
+				"\"string\","
+				"\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
+				"\"message\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":"
+				"2000},"
+				"\"call_id\":{\"type\":\"string\",\"maxLength\":15,\"description\":"
+				"\"only as the "
+				"answer to this question of its\"}},"
+				"\"required\":[\"subagent_id\",\"message\"],"
+				"\"additionalProperties\":false}",
+			.start = steer_start,
+		},
+	.method = "POST",
+	.path = "/api/v1/runs/{id}/steer",
+	.id = "subagent_id",
+	.tell = tell_steered,
 };
 
-static const struct tool cancel_subagent = {
-	.name = "cancel_subagent",
-	.description = "Stop a subagent for good. Only when the person wants it; what it had found "
-		       "so far comes as a partial result.",
-	.schema = RUN_ID_SCHEMA,
-	.flags = TOOL_REPEATABLE,
-	.start = cancel_start,
+static const struct talk_tool cancel_subagent = {
+	.tool =
+		{
+			.name = "cancel_subagent",
+			.description = "Stop a subagent for good. Only when the person wants it; "
+				       "what it had found "
+				       "so far comes as a partial result.",
+			.schema = RUN_ID_SCHEMA,
+			.flags = TOOL_REPEATABLE,
+			.start = tool_start,
+		},
+	.method = "POST",
+	.path = "/api/v1/runs/{id}/cancel",
+	.id = "subagent_id",
+	.tell = tell_run,
 };
 
-static const struct tool checkpoint_subagent = {
-	.name = "checkpoint_subagent",
-	.description =
-		"Give the present position of a subagent at work a name, so that the person can "
-		"later fork the run there. When they ask for it, or before it does something that "
-		"they may want to take another way.",
-	.schema = "{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":\"string\","
-		  "\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
-		  "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
-		  "\"description\":\"letters, digits, '.', '_' and '-', a letter first: "
-		  "before-refactoring\"}},"
-		  "\"required\":[\"subagent_id\",\"name\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE,
-	.start = checkpoint_start,
+static const struct talk_tool checkpoint_subagent = {
+	.tool =
+		{
+			.name = "checkpoint_subagent",
+			.description = "Give the present position of a subagent at work a name, so "
+				       "that the person can "
+				       "later fork the run there. When they ask for it, or before "
+				       "it does something that "
+				       "they may want to take another way.",
+			.schema =
+				"{\"type\":\"object\",\"properties\":{\"subagent_id\":{\"type\":"
+				"\"string\","
+				"\"description\":\"as S-7f3a2b\",\"minLength\":3,\"maxLength\":23},"
+				"\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
+				"\"description\":\"letters, digits, '.', '_' and '-', a letter "
+				"first: "
+				"before-refactoring\"}},"
+				"\"required\":[\"subagent_id\",\"name\"],\"additionalProperties\":"
+				"false}",
+			.flags = TOOL_REPEATABLE,
+			.start = tool_start,
+		},
+	.method = "POST",
+	.path = "/api/v1/runs/{id}/checkpoint",
+	.id = "subagent_id",
+	.tell = tell_checkpoint,
 };
 
 const struct role role_ava = {
@@ -546,7 +589,7 @@ static void add_models(struct buf *b)
 	buf_adds(b, "\"},");
 }
 
-void talk_tools_choices(struct buf *b)
+static void add_choices(struct buf *b)
 {
 	add_roles(b);
 	add_models(b);
@@ -577,34 +620,85 @@ static const char spawn_rest[] =
 	"\"JSON Schema that the output of the result must fit\"}},"
 	"\"required\":[\"role\",\"task\"],\"additionalProperties\":false}";
 
+static const char parallel_rest[] =
+	"\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,\"description\":"
+	"\"what to accomplish; stands on its own\"},"
+	"\"context\":{\"type\":\"string\",\"maxLength\":100000},"
+	"\"preset\":{\"type\":\"string\",\"enum\":[\"quick\",\"standard\",\"deep\"]},"
+	"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":604800},"
+	"\"max_cost_cents\":{\"type\":\"number\",\"minimum\":0}},"
+	"\"required\":[\"role\",\"task\"],\"additionalProperties\":false}},"
+	"\"max_cost_cents\":{\"type\":\"number\",\"minimum\":0,\"description\":\"of all of them "
+	"together\"},"
+	"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":604800,\"description\":"
+	"\"seconds for all of them together\"},"
+	"\"chain\":{\"type\":\"boolean\",\"description\":\"one after another, each with what the "
+	"one before found\"},"
+	"\"share\":{\"type\":\"boolean\",\"description\":\"each may read what the others found, "
+	"once they have ended\"}},"
+	"\"required\":[\"runs\"],\"additionalProperties\":false}";
+
 int talk_tools_init(struct core *c)
 {
 	struct talk_tools *t = calloc(1, sizeof(*t));
-	struct buf *b;
+	struct buf *one, *many;
 
 	if (!t)
 		return AVA_ENOMEM;
-	b = &t->spawn_schema;
-	buf_init(b, 32u << 10);
-	buf_adds(b, "{\"type\":\"object\",\"properties\":{");
-	talk_tools_choices(b);
-	buf_adds(b, spawn_rest);
-	t->spawn = (struct tool){
-		.name = "spawn_subagent",
-		.description =
-			"Propose a specialised subagent that works in the background, for deep "
-			"research, independent tasks that can run side by side, tools you do not "
-			"have, or work that would fill this conversation. Not for simple "
-			"questions, "
-			"follow-ups, or what one or two calls of your own tools answer. It starts "
-			"nothing: the person sees a quote and decides.",
-		.schema = b->data,
-		.flags = TOOL_REPEATABLE,
-		.start = spawn_start,
-		.activity = spawn_activity,
-	};
 	c->talk_tools = t;
-	if (talk_parallel_init(&t->parallel, &t->parallel_schema) == 0 && buf_check(b) == 0)
+	one = &t->spawn_schema;
+	many = &t->parallel_schema;
+	buf_init(one, 32u << 10);
+	buf_adds(one, "{\"type\":\"object\",\"properties\":{");
+	add_choices(one);
+	buf_adds(one, spawn_rest);
+	buf_init(many, 32u << 10);
+	buf_addf(many,
+		 "{\"type\":\"object\",\"properties\":{\"runs\":{\"type\":\"array\",\"minItems\":1,"
+		 "\"maxItems\":%d,\"items\":{\"type\":\"object\",\"properties\":{",
+		 RUNS_MAX);
+	add_choices(many);
+	buf_adds(many, parallel_rest);
+	t->spawn = (struct talk_tool){
+		.tool = {.name = "spawn_subagent",
+			 .description =
+				 "Propose a specialised subagent that works in the background, for "
+				 "deep "
+				 "research, independent tasks that can run side by side, tools you "
+				 "do not "
+				 "have, or work that would fill this conversation. Not for simple "
+				 "questions, "
+				 "follow-ups, or what one or two calls of your own tools answer. "
+				 "It starts "
+				 "nothing: the person sees a quote and decides.",
+			 .schema = one->data,
+			 .flags = TOOL_REPEATABLE,
+			 .start = spawn_start,
+			 .activity = spawn_activity},
+		.method = "POST",
+		.path = "/api/v1/runs",
+		.proposes = true,
+		.tell = tell_proposed,
+	};
+	t->parallel = (struct talk_tool){
+		.tool = {.name = "spawn_parallel",
+			 .description = "Propose several specialised subagents at once, for tasks "
+					"that do not need "
+					"each other (or, with chain, each the one before). The "
+					"person sees one "
+					"quote for all; they share one budget, and each result "
+					"comes by itself. "
+					"For one task use spawn_subagent.",
+			 .schema = many->data,
+			 .flags = TOOL_REPEATABLE,
+			 .start = tool_start,
+			 .activity = parallel_activity},
+		.method = "POST",
+		.path = "/api/v1/groups",
+		.proposes = true,
+		.tell = tell_proposed,
+	};
+	if (buf_check(one) == 0 && buf_check(many) == 0)
 		return 0;
 	talk_tools_fini(c);
 	return AVA_ENOMEM;
@@ -623,9 +717,9 @@ void talk_tools_fini(struct core *c)
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
 {
 	const struct tool *own[] = {
-		&c->talk_tools->spawn, &c->talk_tools->parallel, &confirm_spawn,
-		&subagent_status,      &list_subagents,          &steer_subagent,
-		&cancel_subagent,      &checkpoint_subagent,     &talk_read_ava_logs};
+		&c->talk_tools->spawn.tool, &c->talk_tools->parallel.tool, &confirm_spawn.tool,
+		&subagent_status.tool,      &list_subagents.tool,          &steer_subagent.tool,
+		&cancel_subagent.tool,      &checkpoint_subagent.tool,     &talk_read_ava_logs};
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
