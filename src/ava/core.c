@@ -1,6 +1,8 @@
 /* Opening: journal (which recovers), daily log, catalog and its unfinished
  * runs, proposals that still wait for their answer. From then on everything is
  * driven by the loop; core_close commits what is pending and stops. */
+#include "ava/core.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

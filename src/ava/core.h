@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
 #include "base/settings.h"
 
 struct core;
@@ -40,23 +39,15 @@ int core_open(struct core **c, const struct core_options *o, struct ava_error *e
  * left as they are, a clean root is not written to. `report` (initialised)
  * gets one JSON object. */
 int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err);
+/* The journal alone, for work on a root that nobody serves. */
+int core_open_bare(struct core **c, const struct core_options *o, struct ava_error *err);
+void core_close_bare(struct core *c);
+
 /* Give no more slots: what is accepted from now on waits for the next start. */
 void core_hold(struct core *c);
 /* Stop taking slots, commit, close. Runs that are started end as interrupted
  * at the next start; a clean stop says so in the daily log. */
 void core_close(struct core *c);
-
-/* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
-struct core_service {
-	char problem[512]; /* not "": health is degraded for this reason, no new work */
-	bool stops;        /* nobody waits for a run any more */
-	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
-	void (*shutdown)(int now, void *user);
-	void *user;
-	struct list waits; /* verbs_runs.c: who waits for a result */
-	unsigned log_jobs; /* questions to the logs that are being answered */
-};
-struct core_service *core_service(struct core *c);
 
 /* Nothing lives that keeps a daemon up: no run, queue or pending proposal. */
 bool core_idle(const struct core *c);

@@ -1,11 +1,12 @@
-/* A run that has ended, as its files tell: the first and the last event of its
- * log, its result.json. */
+/* Runs that have ended, as files tell: the first and the last event of a log, its
+ * result.json, and the catalog read from its end. */
 #ifndef AVA_ENDED_H
 #define AVA_ENDED_H
 
 #include <jansson.h>
 
 #include "ava/ops.h"
+#include "journal/catalog.h"
 
 struct ended {
 	struct op_status status;  /* strings in those below */
@@ -19,5 +20,11 @@ void ended_fini(struct ended *e);
 
 /* result.json as it is; *json is the caller's (free). */
 int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err);
+
+/* Every row, newest first, until `each` says false; with `ends` only those of
+ * ends, the others not even parsed. The row is *borrowed until
+ * each returns*; what cannot be read is passed over. */
+void history_each(struct core *c, bool ends,
+		  bool (*each)(const struct catalog_row *row, void *user), void *user);
 
 #endif

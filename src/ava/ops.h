@@ -16,6 +16,7 @@
 #include <ava.h>
 #include "base/buf.h"
 #include "base/id.h"
+#include "base/list.h"
 #include "subagent/spec.h"       /* struct op_spawn */
 #include "subagent/supervisor.h" /* struct op_status */
 
@@ -29,7 +30,7 @@ struct op_proposal {
 	enum proposal_state state;
 	int64_t created_ms, expires_ms; /* wall */
 	const char *run_id, *trace_id;  /* "" until confirmed */
-	const char *quote_json;         /* DESIGN section 8 "Quote" */
+	const char *quote_json;         /* doc/api.yaml, Quote */
 	const char *config_json, *config_hash;
 	const char *message;                /* the text a person is asked */
 	const char *confirmed_hash;         /* of what runs; "" until confirmed */
@@ -102,6 +103,76 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 int ops_events_next(struct op_cursor *cur, struct op_event *out);
 void ops_events_close(struct op_cursor *cur);
 
+/* ---- groups of runs */
+/* Several runs, one quote, one answer. What a run says of session, user, origin,
+ * request and confirming is not looked at; `cwd` is for those that name none. */
+struct op_group {
+	const struct op_spawn *runs;
+	size_t nruns;                          /* 1 to SPEC_GROUP_MAX */
+	int64_t max_cost_microusd, timeout_ms; /* of all of them; AVA_DEFAULT: none */
+	bool chain;                            /* one after another */
+	bool share;                            /* each may read what the others found */
+	const char *session_id, *request_id, *user_id, *origin, *cwd, *confirm;
+};
+void ops_propose_group(struct core *c, const struct op_group *g, op_proposal_fn done, void *user);
+
+/* What became of a group: its sums, then each of its runs in their order. Those
+ * of a chain that have not begun are not among them. AVA_ENOENT. */
+struct op_group_status {
+	bool running, chain;
+	unsigned size, ended, succeeded;
+	int64_t cost_microusd, tokens;
+	int64_t limit_microusd, time_ms; /* of one at work; -1, 0: none */
+};
+int ops_group(struct core *c, const char *id, struct op_group_status *out,
+	      void (*each)(const struct op_status *s, void *user), void *user,
+	      struct ava_error *err);
+
+/* ---- speaking to a run */
+
+struct op_steer {
+	const char *run, *text;
+	const char *call_id;    /* NULL: whatever it asks */
+	const char *request_id; /* the same is kept once, also after a crash; NULL: none */
+	/* NULL: Ava passes on what the person said to her; she cannot give a yes. */
+	const char *by;
+};
+
+struct op_steered {
+	const char *run;
+	/* "queued": the model reads it at the next turn boundary, an event Steering
+	 * with this steer_id says so; "answered": it was the answer to call_id. */
+	const char *outcome, *steer_id, *call_id; /* ids: "" when it has none */
+};
+typedef void (*op_steered_fn)(int rv, const struct op_steered *s, const struct ava_error *err,
+			      void *user);
+
+/* A run that asks a person takes `text` as the answer: of a question anything
+ * (the number of a choice is that choice), of a call that needs a yes a yes, or
+ * a no with its reason. `call_id` (NULL: whatever it asks) binds it to one
+ * question. Else the run at work is told. `done` once, when it is on disk. What
+ * came with this request id before is answered as it was then, whatever has become
+ * of the run since. AVA_ENOENT: no such run, or it does not ask that; AVA_EEXIST:
+ * it has ended; AVA_EBUSY; AVA_EINVAL; AVA_EDENIED. */
+void ops_steer(struct core *c, const struct op_steer *s, op_steered_fn done, void *user);
+
+/* ---- naming its position */
+
+struct op_checkpoint {
+	const char *run, *name;
+	int call;      /* of its model: a fork from the checkpoint begins there */
+	bool repeated; /* it had that name there before */
+};
+typedef void (*op_checkpoint_fn)(int rv, const struct op_checkpoint *k, const struct ava_error *err,
+				 void *user);
+
+/* A run that has not ended gets a checkpoint `name` where it is. `by`: who asks;
+ * NULL: Ava. `done` once, when it is on disk. AVA_ENOENT: no such run; AVA_EEXIST:
+ * it has ended, or the name stands elsewhere; AVA_EINVAL: no such name is
+ * possible; AVA_ETOOBIG: it has the most there can be; AVA_EBUSY. */
+void ops_checkpoint(struct core *c, const char *run, const char *name, const char *by,
+		    op_checkpoint_fn done, void *user);
+
 /* ---- health */
 struct op_health {
 	int code; /* 0 = well */
@@ -116,5 +187,17 @@ struct op_health {
 	const char *keys, *otel; /* JSON: base/keys.h, NULL: {}; ava/otel.h, or NULL */
 };
 void ops_health(struct core *c, struct op_health *out);
+
+/* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
+struct core_service {
+	char problem[512]; /* not "": health is degraded for this reason, no new work */
+	bool stops;        /* nobody waits for a run any more */
+	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
+	void (*shutdown)(int now, void *user);
+	void *user;
+	struct list waits; /* verbs_runs.c: who waits for a result */
+	unsigned log_jobs; /* questions to the logs that are being answered */
+};
+struct core_service *core_service(struct core *c);
 
 #endif

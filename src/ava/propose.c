@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "ava/answer.h"
-#include "ava/groups.h"
+#include "ava/ops.h"
 #include "ava/proposal.h"
 #include "ava/resume.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* The verbs about runs: spawn, list, status, result, cancel.
+/* The verbs about runs: spawn, list, status, result, cancel, groups.
  *
  * Live runs answer from memory, ended ones from their files. A spawn is told
  * to whoever asked for it, also twice with one request id, when it is on
@@ -10,12 +10,13 @@
 #include <string.h>
 
 #include "ava/ended.h"
-#include "ava/history.h"
 #include "ava/resume.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
+#include "subagent/group.h"
 
 #define STOPS          "the runtime stops before the run has ended"
 #define ENDING_WAIT_MS 10000 /* at most: the disk may be slow, or full */
@@ -244,19 +245,12 @@ static bool list_row(const struct catalog_row *row, void *user)
 {
 	struct listing *l = user;
 	struct op_status s;
-	struct ended e;
 
 	/* A run whose last commit a full disk holds back in part is still live. */
 	if (row->kind != CATALOG_END || supervisor_find(&l->core->sup, row->id))
 		return true;
-	/* Rows of older versions name no task: that stands in the run's own file. */
-	if (!row->shown.task && ended_read(l->core, row->id, &e, NULL) == 0) {
-		l->each(&e.status, l->user);
-		ended_fini(&e);
-	} else {
-		from_row(row, &s);
-		l->each(&s, l->user);
-	}
+	from_row(row, &s);
+	l->each(&s, l->user);
 	return ++l->n < l->limit;
 }
 
@@ -494,4 +488,78 @@ void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn do
 	w->user = user;
 	run_wait(r, &w->wait);
 	supervisor_cancel(r);
+}
+
+/* ---- groups. One at work is in memory; of an older one the catalog names the runs, and
+ * their files tell the rest. Nothing is kept for it. */
+
+struct group_runs {
+	const char *group;
+	char ids[SPEC_GROUP_MAX][24]; /* newest first */
+	unsigned n;
+};
+
+static bool group_row(const struct catalog_row *row, void *user)
+{
+	struct group_runs *r = user;
+
+	if (row->kind != CATALOG_SPAWN || strcmp(row->group_id, r->group) != 0)
+		return true;
+	snprintf(r->ids[r->n++], sizeof(r->ids[0]), "%s", row->id);
+	return r->n < SPEC_GROUP_MAX;
+}
+
+struct summing {
+	struct op_group_status *out;
+	void (*each)(const struct op_status *s, void *user);
+	void *user;
+};
+
+static void group_add(const struct op_status *s, void *user)
+{
+	struct summing *sum = user;
+	struct op_group_status *out = sum->out;
+	bool ended = s->status >= AVA_SUCCESS;
+
+	out->cost_microusd += MAX(s->cost_microusd, 0);
+	out->tokens += s->tokens;
+	out->ended += ended;
+	out->succeeded += s->status == AVA_SUCCESS;
+	if (sum->each)
+		sum->each(s, sum->user);
+}
+
+static void group_in_memory(const struct group *g, struct group_runs *r,
+			    struct op_group_status *out)
+{
+	for (unsigned i = g->nmembers; i > 0; i--)
+		snprintf(r->ids[r->n++], sizeof(r->ids[0]), "%s", g->members[i - 1].id);
+	out->running = true;
+	out->chain = g->chain;
+	out->size = (unsigned)g->size;
+	out->limit_microusd = g->money.limit == BUDGET_NO_LIMIT ? -1 : g->money.limit;
+	out->time_ms = g->time_ms;
+}
+
+int ops_group(struct core *c, const char *id, struct op_group_status *out,
+	      void (*each)(const struct op_status *s, void *user), void *user,
+	      struct ava_error *err)
+{
+	struct group *g = strmap_get(&c->sup.groups, id);
+	struct summing sum = {out, each, user};
+	struct group_runs r = {.group = id};
+
+	*out = (struct op_group_status){.limit_microusd = -1};
+	if (g)
+		group_in_memory(g, &r, out);
+	else
+		history_each(c, false, group_row, &r);
+	if (r.n == 0)
+		return err_set(err, AVA_ENOENT, "there is no group %.40s", id);
+	out->size = MAX(out->size, r.n);
+	for (unsigned i = r.n; i > 0; i--)
+		(void)ops_status(c, r.ids[i - 1], group_add, &sum, NULL);
+	if (out->ended == r.n && !(g && out->chain && r.n < out->size))
+		out->running = false;
+	return 0;
 }

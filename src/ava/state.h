@@ -3,7 +3,6 @@
 #ifndef AVA_STATE_H
 #define AVA_STATE_H
 
-#include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "base/strmap.h"
@@ -92,10 +91,6 @@ int core_ready(struct core *c, struct ava_error *err);
 /* An event of Ava's own into a draft's daily log. `content` is freed. */
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
-
-/* The journal alone, for work on a root that nobody serves. */
-int core_open_bare(struct core **c, const struct core_options *o, struct ava_error *err);
-void core_close_bare(struct core *c);
 
 /* ---- proposals.c */
 void proposals_restore(struct core *c);

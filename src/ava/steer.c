@@ -9,8 +9,6 @@
  * knows the id (person_heard), also when another process carries it on; after its
  * end it stands in its log. What can fail: the run has ended, or asks something
  * else by now; memory. */
-#include "ava/steer.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +20,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "subagent/person.h"
+#include "subagent/run_checkpoint.h"
 
 struct steering {
 	struct list node; /* of those on their way, or of `more` */
@@ -318,4 +317,89 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 	rv = steer(c, o, s, &err);
 	if (rv != 0)
 		tell_all(s, rv, NULL, &err);
+}
+
+/* ---- naming its position (subagent/run_checkpoint.h). The log of an ended run is closed,
+ * so that its checkpoints are those it has. */
+
+struct naming {
+	char run[24], name[RUN_CHECKPOINT_NAME + 1];
+	int call;
+	op_checkpoint_fn done;
+	void *user;
+};
+
+static void naming_answer(struct naming *n, int rv, bool repeated, const struct ava_error *err)
+{
+	struct op_checkpoint k = {n->run, n->name, n->call, repeated};
+
+	n->done(rv, rv == 0 ? &k : NULL, rv == 0 ? NULL : err, n->user);
+	free(n);
+}
+
+static void naming_on_disk(int rv, void *user)
+{
+	struct naming *n = user;
+	struct ava_error err = {0};
+
+	if (rv != 0)
+		err_set(&err, rv, "the runtime stops before checkpoint %s of run %s was kept",
+			n->name, n->run);
+	naming_answer(n, rv, false, &err);
+}
+
+static void naming_too_late(const struct op_status *s, void *user)
+{
+	struct gone *g = user;
+
+	err_set(g->err, AVA_EEXIST,
+		"run %s has ended (%s), its log is closed: fork it from a call of its model (ava "
+		"replay %s --from N)",
+		g->run, ava_status_name(s->status), g->run);
+}
+
+static int naming_begin(struct core *c, struct naming *n, const char *name, const char *by,
+			struct ava_error *err)
+{
+	struct run *r = supervisor_find(&c->sup, n->run);
+	struct gone gone = {n->run, err};
+	int rv;
+
+	if (!r) {
+		rv = ops_status(c, n->run, naming_too_late, &gone, err);
+		return rv != 0 ? rv : AVA_EEXIST;
+	}
+	if (r->agent.ending)
+		return err_set(err, AVA_EEXIST,
+			       "run %s is ending: fork it from a call of its model when it has "
+			       "(ava replay %s --from N)",
+			       n->run, n->run);
+	if (!r->durable || r->end.abandoned)
+		return err_set(err, AVA_EBUSY, "run %s cannot be given a checkpoint now: ask again",
+			       n->run);
+	rv = run_checkpoint(r, name, by ? by : "ava", &n->call, naming_on_disk, n, err);
+	snprintf(n->name, sizeof(n->name), "%s", name);
+	return rv;
+}
+
+void ops_checkpoint(struct core *c, const char *run, const char *name, const char *by,
+		    op_checkpoint_fn done, void *user)
+{
+	struct naming *n = calloc(1, sizeof(*n));
+	struct ava_error err = {0};
+	int rv;
+
+	if (!n) {
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+		done(rv, NULL, &err, user);
+		return;
+	}
+	snprintf(n->run, sizeof(n->run), "%s", run);
+	n->done = done;
+	n->user = user;
+	rv = naming_begin(c, n, name ? name : "", by, &err);
+	if (rv < 0)
+		naming_answer(n, rv, false, &err);
+	else if (rv == 1)
+		naming_answer(n, 0, true, NULL);
 }

@@ -27,7 +27,7 @@
 
 #include "ava/answer.h"
 #include "ava/proposal.h"
-#include "ava/steer.h"
+#include "ava/ops.h"
 #include "ava/talk.h"
 #include "base/util.h"
 #include "codec/json.h"

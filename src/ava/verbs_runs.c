@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/checkpoints.h"
-#include "ava/groups.h"
 #include "ava/job.h"
 #include "ava/otel.h"
 #include "ava/state.h"
-#include "ava/steer.h"
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "base/id.h"

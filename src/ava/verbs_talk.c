@@ -1,5 +1,8 @@
 /* Verbs about proposals, conversations and what was delivered of them, over the calls of
- * ava/ops.h, ava/sessions.h and ava/delivery.h. What can fail: what these refuse. */
+ * ava/ops.h, ava/sessions.h and ava/delivery.h.
+ *
+ * Happy path: the arguments become the struct of the call, its callback writes the answer.
+ * What can fail: what these calls refuse. */
 #include <stdio.h>
 #include <string.h>
 

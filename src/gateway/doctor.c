@@ -16,13 +16,15 @@
 #include <unistd.h>
 
 #include "ava/config.h"
+#include "ava/otel_headers.h"
+#include "ava/otel_send.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "gateway/doctor_otel.h"
-#include "gateway/probe.h"
+#include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/model.h"
 #include "provider/models.h"
@@ -36,6 +38,241 @@
 #define CLOCK_MAX_MS     60000 /* a clock that is off by more is wrong */
 #define SERVICES         4
 #define PLACES           3
+#define BODY_MAX         (8u << 20)
+
+/* ---- one GET of a service's list of models: {"data":[{"id":…},…]} */
+
+struct probe { /* zeroed, then filled by probe_start; lives until probe_fini */
+	struct http_pool *pool;
+	struct http_call call;
+	struct buf body;
+	char date[64];                /* of the response; "" */
+	int64_t date_wall_ms;         /* our clock when it came */
+	int64_t started_ms, ended_ms; /* monotonic */
+	int rv;                       /* of the call; AVA_EBUSY while it runs */
+	struct ava_error err;
+	json_t *models; /* ["id", …]; NULL: the answer was no such list */
+};
+
+struct probe_options {
+	const char *base_url, *path; /* "/models" */
+	const char *key;             /* NULL: none */
+	bool anthropic;              /* x-api-key, not a bearer token */
+	bool http2;
+	int64_t connect_ms, total_ms;
+};
+
+static void probe_on_head(struct http_call *c, int status)
+{
+	struct probe *p = c->user;
+	const char *date = http_call_header(c, "date");
+
+	snprintf(p->date, sizeof(p->date), "%s", date ? date : "");
+	p->date_wall_ms = clock_wall_ms();
+}
+
+static bool probe_on_data(struct http_call *c, const char *s, size_t n)
+{
+	struct probe *p = c->user;
+
+	buf_add(&p->body, s, n);
+	return true;
+}
+
+static void probe_on_done(struct http_call *c, int rv, const struct ava_error *err)
+{
+	struct probe *p = c->user;
+
+	p->rv = rv;
+	if (rv != 0)
+		p->err = *err;
+	p->ended_ms = clock_mono_ms();
+}
+
+static void probe_set_up(struct probe *p, const struct probe_options *o)
+{
+	*p = (struct probe){.rv = AVA_EBUSY, .started_ms = clock_mono_ms()};
+	buf_init(&p->body, BODY_MAX);
+	p->call.path = o->path;
+	p->call.method = "GET";
+	p->call.timers = (struct http_timers){
+		.connect_ms = o->connect_ms, .first_ms = o->total_ms, .total_ms = o->total_ms};
+	p->call.head = probe_on_head;
+	p->call.data = probe_on_data;
+	p->call.done = probe_on_done;
+	p->call.user = p;
+}
+
+/* Cannot fail: what goes wrong is in rv and err. The key stands in a header only, in
+ * memory that is wiped. */
+static void probe_start(struct probe *p, struct http_client *c, const struct probe_options *o)
+{
+	struct http_pool_options pool = {
+		.base_url = o->base_url, .connections_max = 1, .http2 = o->http2};
+	const char *headers[] = {"anthropic-version: 2023-06-01", NULL};
+	size_t size = o->key ? strlen(o->key) + 32 : 0;
+	char *auth = NULL;
+	int rv = 0;
+
+	probe_set_up(p, o);
+	p->pool = http_pool_new(c, &pool, &p->err);
+	if (!p->pool)
+		rv = p->err.code;
+	if (o->key && rv == 0) {
+		auth = malloc(size);
+		if (!auth)
+			rv = err_set(&p->err, AVA_ENOMEM, "out of memory");
+		else
+			snprintf(auth, size, "%s%s",
+				 o->anthropic ? "x-api-key: " : "Authorization: Bearer ", o->key);
+	}
+	headers[1] = auth;
+	p->call.headers = o->anthropic ? headers : headers + 1;
+	p->call.nheaders = (o->anthropic ? 1 : 0) + (auth ? 1 : 0);
+	if (rv == 0)
+		rv = http_call_start(p->pool, &p->call, &p->err);
+	if (rv != 0)
+		p->rv = rv;
+	if (auth)
+		explicit_bzero(auth, size);
+	free(auth);
+	p->call.headers = NULL; /* were copied */
+	p->call.nheaders = 0;
+}
+
+static bool probe_over(const struct probe *p)
+{
+	return p->rv != AVA_EBUSY;
+}
+
+static int probe_refused(struct probe *p)
+{
+	int status = p->call.status;
+
+	if (status == 401 || status == 403)
+		return err_set(&p->err, AVA_EDENIED, "it refuses the key (%d)", status);
+	if (status == 404)
+		return err_set(&p->err, AVA_ENOENT,
+			       "it has no list of models there (404): is the address right?");
+	return err_set(&p->err, AVA_EPROTO, "it answers with the status %d", status);
+}
+
+/* {"data":[{"id"}]} of all services. */
+static int probe_read_list(struct probe *p)
+{
+	json_t *all = json_parse(p->body.data ? p->body.data : "", p->body.len, NULL);
+	json_t *data = json_object_get(all, "data"), *row;
+	size_t i;
+	int rv = 0;
+
+	if (json_is_array(data))
+		p->models = json_array();
+	if (!p->models)
+		rv = err_set(&p->err, AVA_EPROTO,
+			     "its answer is no list of models: is the address right?");
+	json_array_foreach(data, i, row)
+	{
+		const char *id = json_get_str(row, "id");
+
+		if (rv == 0 && id && json_array_append_new(p->models, json_string(id)) != 0)
+			rv = err_set(&p->err, AVA_ENOMEM, "out of memory");
+	}
+	json_decref(all);
+	return rv;
+}
+
+/* Once it is over: reads the list, 0 or a code with a sentence in p->err. */
+static int probe_read(struct probe *p)
+{
+	if (p->rv == 0 && p->call.status != 200)
+		p->rv = probe_refused(p);
+	if (p->rv == 0 && buf_check(&p->body) != 0)
+		p->rv = err_set(&p->err, AVA_ETOOBIG, "its answer is larger than %u MB",
+				BODY_MAX >> 20);
+	if (p->rv == 0 && !p->models)
+		p->rv = probe_read_list(p);
+	return p->rv;
+}
+
+/* `id` is in the list, also as the name of its dated snapshots. */
+static bool probe_has(const struct probe *p, const char *id)
+{
+	size_t i, len = strlen(id);
+	json_t *row;
+
+	json_array_foreach(p->models, i, row)
+	{
+		const char *s = json_string_value(row);
+
+		if (strncmp(s, id, len) != 0)
+			continue;
+		if (s[len] == '\0' || strcmp(s + len, ":latest") == 0 ||
+		    (s[len] == '-' && strspn(s + len + 1, "0123456789-") == strlen(s + len + 1)))
+			return true;
+	}
+	return false;
+}
+
+static void probe_fini(struct probe *p)
+{
+	http_call_stop(&p->call);
+	http_pool_free(p->pool);
+	buf_fini(&p->body);
+	json_decref(p->models);
+}
+
+/* ---- the collector of traces */
+
+struct doctor_otel {
+	const char *endpoint; /* borrowed; "": none */
+	unsigned headers;
+	struct otel_sender *sender;
+	bool over;
+	struct otel_answer answer;
+	struct ava_error err; /* it could not be asked */
+};
+
+static int count_header(const char *header, void *user)
+{
+	(void)header;
+	++*(unsigned *)user;
+	return 0;
+}
+
+static void otel_answered(const struct otel_answer *a, void *user)
+{
+	struct doctor_otel *o = user;
+
+	o->answer = *a;
+	o->over = true;
+}
+
+/* One request by the way of every push, without spans, which every collector takes. Without
+ * an endpoint it is over at once. */
+static void doctor_otel_start(struct doctor_otel *o, struct os_loop *loop, const char *endpoint)
+{
+	const char *headers = keys_get(OTEL_HEADERS_NAME);
+	struct buf body;
+
+	*o = (struct doctor_otel){.endpoint = endpoint, .over = true};
+	if (endpoint[0] == '\0')
+		return;
+	(void)otel_headers(headers, count_header, &o->headers, NULL);
+	o->sender = otel_sender_new(loop, endpoint, headers, CONNECT_MS, &o->err);
+	buf_init(&body, 64);
+	buf_adds(&body, "{\"resourceSpans\":[]}");
+	if (o->sender != NULL && otel_send(o->sender, &body, otel_answered, o, &o->err) == 0)
+		o->over = false;
+	buf_fini(&body);
+}
+
+static void doctor_otel_fini(struct doctor_otel *o)
+{
+	otel_sender_free(o->sender);
+	o->sender = NULL;
+}
+
+/* ---- all that is looked at */
 
 struct place { /* where a local server may be */
 	char base_url[PROVIDER_URL_MAX];
@@ -289,17 +526,20 @@ static void check_default(struct doctor *d)
 		check(d, "default", true, "%s: %s", m.id, forced ? "AVA_MODEL says so" : why);
 }
 
-/* ---- the collector of traces */
-
 static void check_otel(struct doctor *d)
 {
-	char text[600];
-	bool well;
+	const struct doctor_otel *o = &d->otel;
+	const char *why = o->err.code != 0 ? o->err.text : o->answer.reason;
+	bool well = o->err.code == 0 && o->answer.verdict == OTEL_TAKEN;
+	char with[64] = "";
 
 	if (!d->config.otel[0])
 		return;
-	well = doctor_otel_text(&d->otel, text, sizeof(text));
-	check(d, "otel", well, "%s", text);
+	if (o->headers > 0)
+		snprintf(with, sizeof(with), ", with %u header%s (%s)", o->headers,
+			 o->headers == 1 ? "" : "s", keys_source(OTEL_HEADERS_NAME));
+	check(d, "otel", well, "traces of ended runs are pushed to %s%s%s%s", o->endpoint, with,
+	      well ? ", which answers" : ": ", well ? "" : why);
 }
 
 /* ---- local servers */

@@ -17,12 +17,11 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "event/event.h"
-#include "gateway/routes.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
 struct event_stream {
-	struct routes *routes;
+	unsigned *streams; /* of whoever serves */
 	struct os_loop *loop;
 	struct op_cursor *cursor;
 	struct http_stream *http; /* NULL: not started yet */
@@ -37,7 +36,7 @@ struct event_stream {
 static void stream_free(struct event_stream *s)
 {
 	if (s->http)
-		s->routes->streams--;
+		--*s->streams;
 	os_defer_cancel(s->loop, &s->pump);
 	os_timer_free(s->again);
 	if (s->cursor)
@@ -173,8 +172,8 @@ static void gone(struct http_stream *st, void *user)
 	stream_free(user);
 }
 
-int events_start(struct routes *r, struct http_request *req, const char *run, const char *session,
-		 uint64_t after, struct ava_error *err)
+int events_start(struct core *c, unsigned *streams, struct http_request *req, const char *run,
+		 const char *session, uint64_t after, struct ava_error *err)
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Content-Type-Options", "nosniff"}};
@@ -185,15 +184,15 @@ int events_start(struct routes *r, struct http_request *req, const char *run, co
 
 	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	s->routes = r;
-	s->loop = r->core->loop;
+	s->streams = streams;
+	s->loop = c->loop;
 	os_task_init(&s->pump, pump);
 	s->again = os_timer_new(s->loop, again, s);
 	snprintf(s->session, sizeof(s->session), "%s", session);
 	if (session[0])
-		s->watch = ops_watch(r->core, frame, s);
+		s->watch = ops_watch(c, frame, s);
 	if (s->again && (s->watch || !session[0]))
-		s->cursor = ops_events_open(r->core, run, after, wake, s, err);
+		s->cursor = ops_events_open(c, run, after, wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
 	if (!s->cursor) {
@@ -203,7 +202,7 @@ int events_start(struct routes *r, struct http_request *req, const char *run, co
 	hooks.user = s;
 	s->http = http_stream_start(req, &head, &hooks);
 	if (s->http) {
-		r->streams++;
+		++*streams;
 		os_defer(s->loop, &s->pump);
 	} else {
 		stream_free(s); /* the connection is closed already */

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ava/core.h"
+#include "ava/ops.h"
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "base/util.h"
@@ -188,7 +188,7 @@ static void start_stream(struct routes *r, struct http_request *req, const struc
 	if (rv == 0 && strcmp(req->method, "HEAD") == 0)
 		http_reply(req, 200, "text/event-stream", "", 0);
 	else if (rv == 0)
-		rv = events_start(r, req, id[0] ? id : NULL, e.session,
+		rv = events_start(r->core, &r->streams, req, id[0] ? id : NULL, e.session,
 				  e.after >= 0 ? (uint64_t)e.after : after, &err);
 	if (rv != 0)
 		refuse(r, req, rv, err.text);

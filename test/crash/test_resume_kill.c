@@ -29,9 +29,7 @@
 
 #include "agent/tool.h"
 #include "ava/core.h"
-#include "ava/groups.h"
 #include "ava/ops.h"
-#include "ava/steer.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
