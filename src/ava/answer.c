@@ -1,19 +1,23 @@
-/* Understanding an answer: a list of phrases with what each is for, and a walk
- * over the words of the answer that takes the longest phrase that fits, or a
- * number with its unit. A word that nothing takes makes the answer unclear, so
- * that "yes, unless it costs more" is no yes; what was taken together decides.
+/* Understanding an answer: it is cut into words, and a walk over them takes the longest
+ * phrase of a list that fits, a number with its unit, or the name of a role, a model or a
+ * preset that there is. A word that nothing takes makes the answer unclear, so that "yes,
+ * unless it costs more" is no yes; what was taken together decides.
  *
- * Typing mistakes are put right before, and only in words that are not known:
- * short ones from a list, letters that were held too long, and one slip in the
- * long words. Nothing is allocated, nothing can fail. */
+ * Case, blanks, closing marks and apostrophes go; numbers are read with their digits
+ * grouped as in "20,000"; a mark that could turn the meaning of the words (a question
+ * mark, quotes, a minus sign) makes the whole answer unreadable, and so does every
+ * character not known here. Typing mistakes are put right before, and only in words that
+ * are not known: short ones from a list, letters that were held too long, and one slip in
+ * the long words. Nothing is allocated, nothing can fail. */
 #include "ava/answer.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "ava/answer_token.h"
 #include "base/near.h"
 #include "base/util.h"
+#include "provider/models.h"
+#include "subagent/spec.h"
 
 enum use {
 	USE_NONE,
@@ -29,20 +33,15 @@ enum use {
 	USE_WITHOUT, /* tools follow */
 	USE_THINK,
 	USE_NO_THINKING,
-	USE_PRESET,
-	USE_ROLE,
-	USE_MODEL,
-	USE_HALF_HOUR,
-	USE_HALF_DOLLAR,
 	USE_UNCLEAR,
 };
 
 /* Phrases stand between bars; the longest that fits wins. */
 static const struct {
 	enum use use;
-	const char *value, *phrases;
+	const char *phrases;
 } table[] = {
-	{USE_YES, NULL,
+	{USE_YES,
 	 "y|yes|yep|yeah|yea|yup|yes sir|yes maam|yessir|sure|sure thing|sure why "
 	 "not|ok|okay|oki|k|kk|"
 	 "ok then|okay then|go|go ahead|go on|go for it|goahead|proceed|proceed please|please "
@@ -60,8 +59,8 @@ static const struct {
 	 "just run it|just start|all right|alright|thumbsup|ja|oui|si|be my guest|yes to that|ok "
 	 "with me|"
 	 "im ok with that|im fine with that|yes i am sure|yes im sure|continue|carry on"},
-	{USE_PLAIN_NO, NULL, "no|nope|nah|n"},
-	{USE_NO, NULL,
+	{USE_PLAIN_NO, "no|nope|nah|n"},
+	{USE_NO,
 	 "no thanks|no thank you|no way|no go|no need|no deal|not now|not yet|not today|not this "
 	 "time|"
 	 "dont|do not|please dont|please do not|dont do it|do not do it|dont do that|dont proceed|"
@@ -73,16 +72,16 @@ static const struct {
 	 "forget it|forget about it|forget that|leave it|drop it|skip|skip it|skip this|skip that|"
 	 "id rather not|rather not|better not|maybe later|later|another time|negative|no sir|"
 	 "thumbsdown|nein|non|quit|exit|nay|nix|veto|kill it|scrap it|scrap that|dont bother"},
-	{USE_POLITE, NULL,
+	{USE_POLITE,
 	 "please|pls|plz|thanks|thank you|thank you very much|thanks a lot|many thanks|and thanks|"
 	 "and thank you|thx|ty|cheers|ava|hi|hello|hey|now|right now|right away|asap|for now|great|"
 	 "perfect|excellent|awesome|wonderful|nice|cool|good|very good|then|oh"},
-	{USE_GLUE, NULL,
+	{USE_GLUE,
 	 "a|an|the|it|its|that|this|to|for|with|at|of|use|using|set|make|keep|on|as|and|i want|let "
 	 "it|"
 	 "id like|like|instead|rather|switch to|change to|change it to|make that|model|role|preset|"
-	 "mode|version|one|go with|tool|tools|do|can you|take|limits|just"},
-	{USE_LIMIT, NULL,
+	 "mode|version|dive|one|go with|tool|tools|do|can you|take|limits|just"},
+	{USE_LIMIT,
 	 "max|maximum|most|at most|at the most|limit|limit it to|limited|limited to|cap|cap it at|"
 	 "capped|capped at|under|below|within|upto|up to|no more than|not more than|but no more "
 	 "than|"
@@ -91,38 +90,22 @@ static const struct {
 	 "cost|costs|price|spend|ceiling|time limit|cost limit|is enough|is plenty|is the limit|"
 	 "is the maximum|is the max|is my limit|and no more|or less|dont spend more than|"
 	 "do not spend more than|dont go over|do not go over|stop after|stop it after|costing"},
-	{USE_BUT, NULL, "but|but with|but use|but make it|but only|provided|as long as it stays"},
-	{USE_LESS_MONEY, NULL, "cheaper|cheap"},
-	{USE_LESS_TIME, NULL, "faster|quicker|shorter"},
-	{USE_WITHOUT, NULL,
+	{USE_BUT, "but|but with|but use|but make it|but only|provided|as long as it stays"},
+	{USE_LESS_MONEY, "cheaper|cheap"},
+	{USE_LESS_TIME, "faster|quicker|shorter"},
+	{USE_WITHOUT,
 	 "without|wo|w/o|but no|minus|except|leave out|drop|dont use|do not use|but dont use|"
 	 "but do not use|but leave out|excluding|and no|and without"},
-	{USE_THINK, NULL,
+	{USE_THINK,
 	 "with thinking|thinking on|use thinking|turn on thinking|turn thinking on|enable thinking|"
 	 "extended thinking|with extended thinking|extended thinking on|use extended thinking|"
 	 "enable extended thinking|let it think"},
-	{USE_NO_THINKING, NULL,
+	{USE_NO_THINKING,
 	 "no thinking|without thinking|but no thinking|thinking off|turn off thinking|"
 	 "turn thinking off|disable thinking|no extended thinking|without extended thinking|"
 	 "extended thinking off|disable extended thinking|but no extended thinking"},
-	{USE_PRESET, "quick", "quick|quick one|quick mode|quick preset|quick version|go quick"},
-	{USE_PRESET, "standard", "standard|standard one|standard mode|standard preset"},
-	{USE_PRESET, "deep", "deep|deep one|deep mode|deep preset|deep dive|go deep"},
-	{USE_ROLE, "researcher", "researcher"},
-	{USE_ROLE, "code_reviewer",
-	 "code_reviewer|code-reviewer|codereviewer|code reviewer|reviewer"},
-	{USE_ROLE, "web_crawler", "web_crawler|web-crawler|webcrawler|web crawler|crawler"},
-	{USE_ROLE, "data_extractor",
-	 "data_extractor|data-extractor|dataextractor|data extractor|extractor"},
-	{USE_MODEL, "claude-haiku", "haiku|claude haiku"},
-	{USE_MODEL, "claude-sonnet", "sonnet|claude sonnet"},
-	{USE_MODEL, "claude-opus", "opus|claude opus"},
-	{USE_MODEL, "claude-fable", "fable|claude fable"},
-	{USE_MODEL, "offline", "offline|offline model|the offline model"},
-	{USE_HALF_HOUR, NULL, "half an hour|half hour|a half hour"},
-	{USE_HALF_DOLLAR, NULL, "half a dollar|half a buck"},
 	/* "No problem" is a yes to some and begins with a no: ask. */
-	{USE_UNCLEAR, NULL,
+	{USE_UNCLEAR,
 	 "no problem|no problems|no worries|no objection|no objections|no issue|no issues|dont "
 	 "stop|"
 	 "do not stop|dont cancel|do not cancel|dont abort|do not abort|dont reject|dont wait|"
@@ -185,7 +168,6 @@ static const struct {
 	{"pelase", "please"}, {"plase", "please"}, {"pleas", "please"},     {"wiht", "with"},
 	{"btu", "but"},       {"ubt", "but"},      {"mxa", "max"},          {"teh", "the"},
 	{"cnets", "cents"},   {"centes", "cents"}, {"minuts", "minutes"},   {"mintues", "minutes"},
-	{"haikou", "haiku"},  {"hiaku", "haiku"},  {"sonet", "sonnet"},
 };
 
 /* One slip in one of these is put right. None of them is near to a word that
@@ -201,6 +183,219 @@ static const char *const held[] = {
 	"yes",  "yep", "yeah", "yup",     "ok",     "okay", "sure",       "no",
 	"nope", "nah", "go",   "proceed", "please", "stop", "absolutely",
 };
+
+/* ---- cutting it into words */
+
+#define TOKENS_MAX 48
+#define TOKEN_LEN  64
+
+struct token {
+	char text[TOKEN_LEN]; /* lower case, without apostrophes; of a number its digits */
+	bool number;
+	bool dollars; /* a number with $ before it */
+	bool comma;   /* a comma or the like stands before it */
+	int64_t millionths;
+};
+
+/* Emoji and their like, as words. */
+static const struct {
+	const char *bytes, *word;
+} symbols[] = {
+	{"👍", "thumbsup"},      {"✅", "thumbsup"},   {"✔", "thumbsup"},   {"👌", "thumbsup"},
+	{"🆗", "thumbsup"},      {"👎", "thumbsdown"}, {"❌", "thumbsdown"}, {"🚫", "thumbsdown"},
+	{"🛑", "thumbsdown"}, {"✋", "thumbsdown"}, {"🙏", "please"},     {"🙂", "please"},
+	{"😊", "please"},        {"😀", "please"},     {"🎉", "please"},     {"🚀", "please"},
+	{":-)", "please"},      {":)", "please"},    {"&", "and"},
+};
+
+/* Between words; those of the second list part clauses. */
+static const char *const blanks[] = {" ", "\t", "\n", "\r", "\xc2\xa0"};
+static const char *const marks[] = {",", ".", "!", ";", ":", "–", "—", "…", "-"};
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static size_t begins(const char *s, const char *with)
+{
+	size_t n = strlen(with);
+
+	return strncmp(s, with, n) == 0 ? n : 0;
+}
+
+/* An apostrophe, straight or curly, inside a word. */
+static size_t apostrophe(const char *s)
+{
+	return *s == '\'' ? 1 : begins(s, "’");
+}
+
+/* "claude-sonnet-4.5", "local/qwen3:8b" are one word. */
+static bool goes_on(const char *s, const struct token *t)
+{
+	if (!is_letter(s[1]) && !is_digit(s[1]))
+		return false;
+	if (*s == '-' || *s == '/')
+		return true;
+	return (*s == '.' && is_digit(s[1])) || (*s == ':' && strchr(t->text, '/'));
+}
+
+/* `unit`: it stands right behind a number, as the h and the m of "1h30m". */
+static const char *read_word(const char *s, bool unit, struct token *t)
+{
+	size_t n = 0;
+
+	for (;;) {
+		size_t skip = apostrophe(s);
+
+		t->text[n] = 0;
+		if (skip && is_letter(s[skip])) {
+			s += skip;
+			continue;
+		}
+		if (!is_letter(*s) &&
+		    (unit || !*s || (!is_digit(*s) && (!strchr("-/.:", *s) || !goes_on(s, t)))))
+			return s;
+		if (n + 1 == TOKEN_LEN)
+			return NULL;
+		t->text[n++] = (char)(*s >= 'A' && *s <= 'Z' ? *s + 'a' - 'A' : *s);
+		s++;
+	}
+}
+
+/* Digits in groups of three; *value as millionths. NULL: no number that is
+ * sure to mean one thing, such as "0,20" or "1.000.000". */
+static const char *read_number(const char *s, struct token *t)
+{
+	int64_t whole = 0, part = 0, unit = 100000;
+	const char *start = s;
+
+	t->number = true;
+	for (; is_digit(*s) || (*s == ',' && is_digit(s[1])); s++) {
+		if (*s == ',' &&
+		    !(is_digit(s[1]) && is_digit(s[2]) && is_digit(s[3]) && !is_digit(s[4])))
+			return NULL;
+		if (*s != ',')
+			whole = whole * 10 + (*s - '0');
+		if (whole > 1000000000)
+			return NULL;
+	}
+	if (*s == '.' && is_digit(s[1]))
+		for (s++; is_digit(*s); s++, unit /= 10)
+			part += unit * (*s - '0');
+	if (unit == 0 || (s - start) + 1 > TOKEN_LEN ||
+	    ((*s == '.' || *s == ',') && is_digit(s[1])))
+		return NULL;
+	/* "5-10 minutes" */
+	if ((*s == '-' || *s == '/' || *s == ':') && is_digit(s[1]))
+		return NULL;
+	memcpy(t->text, start, (size_t)(s - start));
+	t->text[s - start] = 0;
+	t->millionths = whole * 1000000 + part;
+	return s;
+}
+
+static const char *read_cents_sign(const char *s, struct token *t)
+{
+	snprintf(t->text, sizeof(t->text), "cents");
+	return s + 2;
+}
+
+static const char *read_symbol(const char *s, struct token *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
+		size_t n = begins(s, symbols[i].bytes);
+
+		if (!n)
+			continue;
+		snprintf(t->text, sizeof(t->text), "%s", symbols[i].word);
+		s += n;
+		/* The colour of a skin, and how it is to be drawn. */
+		if (strncmp(s, "\xf0\x9f\x8f", 3) == 0 && (s[3] & 0xff) >= 0xbb &&
+		    (s[3] & 0xff) <= 0xbf)
+			s += 4;
+		return s + begins(s, "\xef\xb8\x8f");
+	}
+	return NULL;
+}
+
+static const char *read_token(const char *s, bool unit, struct token *t)
+{
+	const char *end;
+
+	if (is_letter(*s))
+		return read_word(s, unit, t);
+	if (is_digit(*s))
+		return read_number(s, t);
+	if (*s == '$' && is_digit(s[1])) {
+		t->dollars = true;
+		return read_number(s + 1, t);
+	}
+	if ((*s == '+' || *s == '-') && s[1] == '1' && (s[2] == 0 || strchr(" \t\r\n,.!", s[2]))) {
+		snprintf(t->text, sizeof(t->text), "%s", *s == '+' ? "thumbsup" : "thumbsdown");
+		return s + 2;
+	}
+	end = read_symbol(s, t);
+	return end ? end : begins(s, "¢") ? read_cents_sign(s, t) : NULL;
+}
+
+static size_t one_of(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (begins(s, list[i]))
+			return strlen(list[i]);
+	return 0;
+}
+
+/* The marks before the next word. A minus sign is none. */
+static const char *skip_marks(const char *s, bool *comma)
+{
+	for (;;) {
+		size_t n = one_of(s, blanks, ARRAY_LEN(blanks));
+
+		if (!n && *s == '-' && (is_digit(s[1]) || s[1] == '$'))
+			return s;
+		if (!n && strncmp(s, ":)", 2) != 0 && strncmp(s, ":-)", 3) != 0) {
+			n = one_of(s, marks, ARRAY_LEN(marks));
+			*comma = *comma || n > 0;
+		}
+		if (!n)
+			return s;
+		s += n;
+	}
+}
+
+/* Their number, or -1 when something is among them that no answer has: a question mark,
+ * quotes, characters of other scripts. */
+static int tokens_read(const char *text, struct token out[TOKENS_MAX])
+{
+	int n = 0;
+
+	if (strnlen(text, ANSWER_BYTES_MAX + 1) > ANSWER_BYTES_MAX)
+		return -1;
+	for (;;) {
+		bool comma = false;
+		const char *next = skip_marks(text, &comma);
+		bool unit = next == text && n > 0 && out[n - 1].number;
+
+		if (!*next)
+			return n;
+		if (n == TOKENS_MAX)
+			return -1;
+		out[n] = (struct token){.comma = comma};
+		text = read_token(next, unit, &out[n]);
+		if (!text)
+			return -1;
+		n++;
+	}
+}
+
+/* ---- what the walk has taken */
 
 struct walk {
 	struct token t[TOKENS_MAX];
@@ -304,7 +499,7 @@ static int fits(const struct walk *w, int at, const char *phrase, size_t len)
 }
 
 /* The longest phrase at this word. */
-static int find(const struct walk *w, int at, enum use *use, const char **value)
+static int find_phrase(const struct walk *w, int at, enum use *use)
 {
 	int best = 0;
 
@@ -316,7 +511,6 @@ static int find(const struct walk *w, int at, enum use *use, const char **value)
 			if (n > best) {
 				best = n;
 				*use = table[i].use;
-				*value = table[i].value;
 			}
 			s += len + (s[len] == '|');
 		}
@@ -366,6 +560,8 @@ static int64_t number_at(const struct walk *w, int at)
 		return -1;
 	if (w->t[at].number)
 		return w->t[at].millionths;
+	if (strcmp(w->t[at].text, "half") == 0)
+		return 500000;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (strcmp(numbers[i].word, w->t[at].text) == 0)
 			return numbers[i].value * 1000000LL;
@@ -437,6 +633,9 @@ static int take_amount(struct walk *w, int at)
 		put_amount(w, UNIT_DOLLARS, 100, n);
 		return 1;
 	}
+	/* "half an hour" */
+	if (!w->t[at].number && n == 500000 && at + 1 < w->n && listed("a|an", w->t[at + 1].text))
+		used++;
 	unit = unit_at(w, at + used, &of);
 	if (unit == UNIT_MS && of == 60000 && strcmp(w->t[at + used].text, "m") == 0) {
 		int64_t rest;
@@ -470,50 +669,151 @@ static int take_amount(struct walk *w, int at)
 
 /* ---- names */
 
-/* An id of a model: after a word that announces one, or with a form that
- * nothing else has. */
-static bool is_model(const struct walk *w, int at)
-{
-	static const char *const begins[] = {"anthropic/", "openrouter/", "openai/", "local/",
-					     "claude-",    "gpt-",        "offline:"};
-	const char *word = w->t[at].text, *before = at > 0 ? w->t[at - 1].text : "";
+struct name {
+	char *to; /* of the change */
+	size_t size;
+	char value[128];
+};
 
-	if (w->t[at].number)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
-		if (strncmp(word, begins[i], strlen(begins[i])) == 0)
-			return true;
-	if (strcmp(before, "model") == 0)
-		return true;
-	return (strcmp(before, "use") == 0 || strcmp(before, "with") == 0 ||
-		strcmp(before, "to") == 0) &&
-	       strpbrk(word, "-:/") != NULL;
+/* The words from `at` as one, `sign` between them; false: there are not so many, or a
+ * comma parts them. */
+static bool joined(const struct walk *w, int at, int words, char sign, char out[128])
+{
+	size_t n = 0;
+
+	for (int i = at; i < at + words; i++) {
+		if (i >= w->n || w->t[i].dollars || (i > at && w->t[i].comma))
+			return false;
+		n += (size_t)snprintf(out + n, 128 - n, "%.*s%.*s", i > at, &sign, TOKEN_LEN - 1,
+				      w->t[i].text);
+	}
+	return n < 100;
 }
 
-/* "haiku", and "sonnet 4.5". */
-static int take_family(struct walk *w, int at, const char *alias)
+/* "code_reviewer", "code-reviewer", "codereviewer", "reviewer". */
+static const char *role_named(const char *name)
 {
-	int64_t of;
-	char name[128];
+	for (size_t i = 0; role_table[i]; i++) {
+		const char *role = role_table[i]->name, *last = strrchr(role, '_');
+		size_t first = last ? (size_t)(last - role) : 0;
 
-	if (at < w->n && w->t[at].number && !w->t[at].dollars && !w->t[at].comma &&
-	    strlen(w->t[at].text) <= 4 && unit_at(w, at + 1, &of) == UNIT_NONE) {
-		snprintf(name, sizeof(name), "%s-%s", alias, w->t[at].text);
-		put_word(w, w->change->model, sizeof(w->change->model), name);
-		return 1;
+		if (role_find(name) == role_table[i] ||
+		    (last &&
+		     (strcmp(name, last + 1) == 0 ||
+		      (strncmp(name, role, first) == 0 && strcmp(name + first, last + 1) == 0))))
+			return role;
 	}
-	put_word(w, w->change->model, sizeof(w->change->model), alias);
-	return 0;
+	return NULL;
+}
+
+/* An alias, or its end ("haiku" of "claude-haiku"), with one slip where `announced`. */
+static bool is_alias(const char *alias, size_t len, const char *name, bool announced)
+{
+	const char *end = memchr(alias, '-', len);
+	size_t n = strlen(name), tail = end ? len - (size_t)(end + 1 - alias) : 0;
+
+	return (n == len && memcmp(name, alias, n) == 0) ||
+	       (tail > 0 && n == tail && memcmp(name, end + 1, n) == 0) ||
+	       (tail > 4 && n > 4 && announced && near_distance(name, n, end + 1, tail) == 1);
+}
+
+/* Rows of config.yaml, then those that are built in; NULL behind the last. */
+static const struct model_row *model_at(size_t i)
+{
+	size_t own = 0;
+
+	while (own < i && models_own(own))
+		own++;
+	return models_own(i) ? models_own(i) : models_builtin(i - own);
+}
+
+/* The alias or id that is meant, into `out`. */
+static bool model_named(const char *name, bool announced, char out[128])
+{
+	const struct model_row *row;
+
+	for (size_t i = 0; (row = model_at(i)) != NULL; i++) {
+		const char *tail = strchr(row->id, '/'), *alias = row->aliases ? row->aliases : "";
+
+		if (strcmp(row->id, name) == 0 || (tail && strcmp(tail + 1, name) == 0)) {
+			snprintf(out, 128, "%s", name);
+			return true;
+		}
+		for (size_t len; *alias; alias += len + (alias[len] == ' ')) {
+			len = strcspn(alias, " ");
+			if (!is_alias(alias, len, name, announced))
+				continue;
+			snprintf(out, 128, "%.*s", (int)len, alias);
+			return true;
+		}
+	}
+	snprintf(out, 128, "%s", name);
+	return strcmp(name, "offline") == 0;
+}
+
+/* Words that announce a model, and may have any form there: it is looked for when the
+ * change is carried out. */
+static bool announces(const struct walk *w, int at, bool any)
+{
+	const char *before = w->t[MAX(at - 1, 0)].text;
+
+	if (at == 0)
+		return false;
+	return strcmp(before, "model") == 0 ||
+	       (listed("use|with|to", before) && (any || strpbrk(w->t[at].text, "-:/")));
+}
+
+/* The name at this word: how many words it is; 0: none. */
+static int find_name(const struct walk *w, int at, struct name *out)
+{
+	struct change *c = w->change;
+	int64_t of;
+
+	for (int words = 3; words > 0; words--) {
+		char name[128];
+		const char *role;
+
+		/* Of "sonnet 5 minutes" the number is none of its name. */
+		if (!joined(w, at, words, '-', name) || w->t[at].number ||
+		    (w->t[at + words - 1].number && unit_at(w, at + words, &of) != UNIT_NONE))
+			continue;
+		if (model_named(name, words == 1 && announces(w, at, true), out->value)) {
+			out->to = c->model;
+			out->size = sizeof(c->model);
+			return words;
+		}
+		role = role_named(name);
+		if (!role && joined(w, at, words, '_', name))
+			role = role_named(name);
+		if (role ||
+		    (words == 2 && strncmp(name, "go_", 3) == 0 && spec_is_preset(name + 3)) ||
+		    (words == 1 && spec_is_preset(name))) {
+			out->to = role ? c->role : c->preset;
+			out->size = role ? sizeof(c->role) : sizeof(c->preset);
+			snprintf(out->value, sizeof(out->value), "%s",
+				 role         ? role
+				 : words == 2 ? name + 3
+					      : name);
+			return words;
+		}
+	}
+	if (w->t[at].number || !announces(w, at, false))
+		return 0;
+	out->to = c->model;
+	out->size = sizeof(c->model);
+	snprintf(out->value, sizeof(out->value), "%s", w->t[at].text);
+	return 1;
 }
 
 static bool a_name(const struct walk *w, int at)
 {
 	enum use use = USE_NONE;
-	const char *value;
+	struct name name;
 	int64_t of;
 
 	return at < w->n && !w->t[at].number && number_at(w, at) < 0 &&
-	       unit_at(w, at, &of) == UNIT_NONE && find(w, at, &use, &value) == 0;
+	       unit_at(w, at, &of) == UNIT_NONE && find_phrase(w, at, &use) == 0 &&
+	       find_name(w, at, &name) == 0;
 }
 
 /* The tools after "without": how many words they are; 0: none follows. */
@@ -560,10 +860,13 @@ static int take_tools(struct walk *w, int at)
 static int take_phrase(struct walk *w, int at)
 {
 	enum use use = USE_NONE;
-	const char *value = NULL;
-	int n = find(w, at, &use, &value), tools;
-	struct change *c = w->change;
+	struct name name;
+	int n = find_phrase(w, at, &use), words = find_name(w, at, &name), tools;
 
+	if (words > n) {
+		put_word(w, name.to, name.size, name.value);
+		return words;
+	}
 	if (n == 0)
 		return 0;
 	switch (use) {
@@ -601,22 +904,6 @@ static int take_phrase(struct walk *w, int at)
 	case USE_THINK:
 	case USE_NO_THINKING:
 		put_thinking(w, use == USE_THINK);
-		break;
-	case USE_PRESET:
-		put_word(w, c->preset, sizeof(c->preset), value);
-		break;
-	case USE_ROLE:
-		put_word(w, c->role, sizeof(c->role), value);
-		break;
-	case USE_MODEL:
-		n += take_family(w, at + n, value);
-		break;
-	case USE_HALF_HOUR:
-		put(w, &c->time_ms, 1800000);
-		w->time = true;
-		break;
-	case USE_HALF_DOLLAR:
-		put(w, &c->cost_microusd, 500000);
 		break;
 	case USE_POLITE:
 		break;
@@ -664,21 +951,18 @@ enum answer answer_parse(const char *text, struct change *change)
 {
 	struct walk w = {.change = change};
 	enum answer a = ANSWER_UNCLEAR;
+	struct name name;
 
 	*change = (struct change)CHANGE_NONE;
 	w.n = tokens_read(text, w.t);
 	for (int i = 0; i < w.n; i++)
-		if (!w.t[i].number && !known(w.t[i].text))
+		if (!w.t[i].number && !known(w.t[i].text) && find_name(&w, i, &name) == 0)
 			put_right(w.t[i].text);
 	for (int at = 0; at < w.n && !w.unclear;) {
 		int n = take_amount(&w, at);
 
 		if (n == 0)
 			n = take_phrase(&w, at);
-		if (n == 0 && is_model(&w, at)) {
-			put_word(&w, change->model, sizeof(change->model), w.t[at].text);
-			n = 1;
-		}
 		w.unclear = w.unclear || n == 0;
 		at += n;
 	}

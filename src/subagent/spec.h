@@ -90,6 +90,7 @@ struct run_spec {
  * (AVA_EDENIED); `redact` NULL: none are known. */
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err);
+bool spec_is_preset(const char *name);
 /* Back from its canonical JSON (a proposal, or a spec line). Sessions, users
  * and request ids are not part of it: the caller gives them. */
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,

@@ -126,13 +126,17 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 
 /* ---- limits */
 
-static const struct preset *find_preset(const char *name, struct ava_error *err)
+static const struct preset *find_preset(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(presets); i++)
 		if (strcmp(presets[i].name, name) == 0)
 			return &presets[i];
-	err_set(err, AVA_EINVAL, "unknown preset %s: there are quick, standard and deep", name);
 	return NULL;
+}
+
+bool spec_is_preset(const char *name)
+{
+	return find_preset(name) != NULL;
 }
 
 /* `given` when it was, else `fallback`; must be at least `least`. */
@@ -156,9 +160,11 @@ static int take_limits(struct run_spec *r, const struct op_spawn *s, const struc
 
 	r->expected_tokens = MIN(tokens, 50000);
 	if (s->preset && *s->preset) {
-		p = find_preset(s->preset, err);
+		p = find_preset(s->preset);
 		if (!p)
-			return AVA_EINVAL;
+			return err_set(err, AVA_EINVAL,
+				       "unknown preset %s: there are quick, standard and deep",
+				       s->preset);
 		cost = p->cost_cents;
 		/* Billed over all calls: an 8-step run bills its context 8 times. */
 		tokens = p->tokens * 10;
