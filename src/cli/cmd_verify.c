@@ -20,6 +20,7 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "journal/read.h"
 #include "journal/verify.h"
 
 #define HEAD_MAX (64u << 10)
@@ -249,9 +250,38 @@ static const struct command head_word = {
 	.run = head_words,
 };
 
+/* ava logs reindex */
+static int reindex_words(int argc, char **argv)
+{
+	char root[ROOT_PATH_MAX];
+	uint64_t events = 0, files = 0;
+	struct ava_error err;
+	int rv = root_prepare(root, &err);
+
+	(void)argc;
+	(void)argv;
+	if (rv == 0)
+		rv = read_reindex(root, &events, &files, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	printf("%llu events of %llu logs\n", (unsigned long long)events, (unsigned long long)files);
+	return CLI_DONE;
+}
+
+static const struct command reindex_word = {
+	.name = "logs reindex",
+	.args = "",
+	.summary = "make the index of the logs anew",
+	.detail = "Questions trust the index; what was changed in a log by hand is seen after "
+		  "this.\n",
+	.run = reindex_words,
+};
+
 const struct command *logs_word(const char *word)
 {
 	if (strcmp(word, "verify") == 0)
 		return &verify_word;
+	if (strcmp(word, "reindex") == 0)
+		return &reindex_word;
 	return strcmp(word, "head") == 0 ? &head_word : NULL;
 }

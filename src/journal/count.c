@@ -1,73 +1,124 @@
 /* Counting events; count.h.
  *
- * Happy path: the files of the question are cut into pieces, a crew takes one
- * piece after the other, each thread counts into a table of its own, and the
- * tables are added up. No order is needed, so nothing is merged by lsn; only
- * what may stand in two files (query_is_copied) is noted by lsn and counted
- * when all is read, each once. The last event's row is kept at hand: events
- * that follow each other mostly have the same key. Of a file with an index a
- * piece is a chunk; when whole kinds of it are wanted, the index has the sums.
+ * Happy path: the rows of the index have all that is counted; no line is read.
+ * Only where a text is looked for, or the name of a kind is not a known one,
+ * lines are. An event that stands in two files (its row has the same lsn, and
+ * a kind that may) counts once.
  *
- * What can fail: memory, reading, an expression that runs wild; the first
- * error ends it. Broken lines are told and passed over. */
+ * What can fail: what ava_log_open may, memory, more keys than ROWS_MAX.
+ * Broken lines are told and counted nowhere. Of the catalog's rows, for roles,
+ * only id and role are looked at; a row that is none is passed over: a count
+ * is not the place to judge the catalog. */
 #include "journal/count.h"
 
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/crew.h"
 #include "base/error.h"
 #include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "journal/query.h"
-#include "journal/query_build.h"
-#include "journal/query_cover.h"
+#include "codec/jsonl.h"
+#include "journal/catalog.h"
+#include "journal/files.h"
 #include "journal/read.h"
-#include "journal/read_file.h"
-#include "journal/read_piece.h"
-#include "journal/roles.h"
 
-#define ROWS_MAX 1000000
-#define KEY_MAX  256
+#define ROWS_MAX    1000000
+#define KEY_MAX     256
+#define CATALOG_MAX ((size_t)1 << 30)
+#define ID_MAX      64
+/* Kinds that may stand in two files, as query_is_copied has it. */
+#define COPIED                                                                                     \
+	(UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete |              \
+	 UINT64_C(1) << EVENT_Waiting | UINT64_C(1) << INDEX_OTHER)
+#define SLOT_MS 900000 /* zones differ by quarters of an hour: one day for all of a slot */
 
-/* An event that may stand in two files, counted when all copies are known. */
-struct copy {
-	uint64_t lsn;
-	struct count_row *row;
+struct role {
+	char id[ID_MAX], name[ID_MAX];
 };
 
 struct counter {
-	struct job *job;
-	struct query want;
-	struct strmap map; /* struct count_row by key */
-	struct count_row *last;
-	char last_key[KEY_MAX]; /* raw key of `last` */
-	size_t last_len;
-	struct copy *copies;
-	size_t ncopies, cap;
-};
-
-struct job {
-	pthread_mutex_t lock;
+	struct ava_log *log;
+	struct log_index *feed;
 	const struct count_watch *watch;
-	struct read_pieces pieces;
-	struct query_cover **covers; /* owned; closed at the end */
-	size_t ncovers;
-	uint64_t done;
-	bool copies; /* days and runs are both read */
 	enum count_by by;
-	struct roles *roles;
-	int rootfd, smallfd, rv;
-	struct ava_error err;
-	struct counter c[CREW_THREADS];
+	bool copies;              /* days and runs are both read */
+	struct strmap map, roles; /* struct count_row by key; struct role by id */
+	struct count_row **known; /* owned; of each who, or of each kind; NULL: not asked yet */
+	struct count_row *last;   /* of COUNT_MODEL and COUNT_DAY */
+	uint64_t last_key;
+	struct copy {
+		uint64_t lsn;
+		struct count_row *row;
+	} * copied; /* owned */
+	size_t ncopied, cap;
 };
 
-/* ---- keys */
+/* ---- roles */
 
-static struct count_row *row_of(struct counter *c, const char *key, size_t len)
+static bool role_part(const char *line, size_t len, const char *key, char out[ID_MAX])
+{
+	const char *at = memmem(line, len, key, strlen(key)), *end;
+
+	if (at == NULL)
+		return false;
+	at += strlen(key);
+	end = memchr(at, '"', (size_t)(line + len - at));
+	if (end == NULL || end - at >= ID_MAX)
+		return false;
+	memcpy(out, at, (size_t)(end - at));
+	out[end - at] = '\0';
+	return true;
+}
+
+static int role_add(struct counter *c, const char *line, size_t len)
+{
+	struct role *role = calloc(1, sizeof(*role));
+	int rv;
+
+	if (role == NULL)
+		return AVA_ENOMEM;
+	rv = role_part(line, len, "\"id\":\"", role->id) &&
+			     role_part(line, len, "\"role\":\"", role->name)
+		     ? strmap_put(&c->roles, role->id, role)
+		     : AVA_EEXIST;
+	if (rv != 0)
+		free(role);
+	return rv == AVA_ENOMEM ? rv : 0;
+}
+
+static int roles_read(struct counter *c, struct ava_error *err)
+{
+	char path[FILES_BUF], *data;
+	const char *line;
+	size_t len, line_len, at;
+	int rv = 0;
+
+	for (unsigned part = 1; rv == 0; part++) {
+		files_part_name(CATALOG_PATH, part, path);
+		rv = sys_read_file(c->feed->rootfd, path, CATALOG_MAX, &data, &len, err);
+		if (rv != 0)
+			return rv == AVA_ENOENT ? 0 : rv;
+		at = 0;
+		while (rv == 0 && jsonl_next(data, len, &at, &line, &line_len) == 1)
+			rv = role_add(c, line, line_len);
+		free(data);
+	}
+	return err_set(err, rv, "no memory for the catalog");
+}
+
+static const char *role_of(const struct counter *c, const char *id)
+{
+	const struct role *role = strmap_get(&c->roles, id);
+
+	return role != NULL ? role->name : strcmp(id, "ava") == 0 ? "ava" : "";
+}
+
+/* ---- rows of the answer */
+
+static struct count_row *count_row(struct counter *c, const char *key, size_t len)
 {
 	char text[KEY_MAX];
 	struct count_row *row;
@@ -76,10 +127,8 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	memcpy(text, key, len);
 	text[len] = '\0';
 	row = strmap_get(&c->map, text);
-	if (row != NULL)
+	if (row != NULL || c->map.count >= ROWS_MAX)
 		return row;
-	if (c->map.count >= ROWS_MAX)
-		return NULL;
 	row = calloc(1, sizeof(*row));
 	if (row == NULL)
 		return NULL;
@@ -92,371 +141,253 @@ static struct count_row *row_of(struct counter *c, const char *key, size_t len)
 	return row;
 }
 
-/* What the row is found by, before it is made readable: bytes of the line. */
-static void raw_key(enum count_by by, const char *line, const struct event_view *v,
-		    const char **key, size_t *len)
+/* The name of a kind that is not known stands in the line. */
+static struct count_row *other_row(struct counter *c, const char *path, uint64_t offset, size_t len)
 {
-	switch (by) {
-	case COUNT_ALL:
-		*key = "";
-		*len = 0;
-		return;
-	case COUNT_TYPE:
-		*key = v->type.s;
-		*len = v->type.len;
-		return;
-	case COUNT_AGENT:
-	case COUNT_ROLE:
-		*key = v->agent_id.s;
-		*len = v->agent_id.len;
-		return;
-	case COUNT_MODEL:
-		query_model(v, key, len);
-		return;
-	case COUNT_DAY: /* to the minute: zones differ by parts of an hour */
-		*key = line + sizeof("{\"timestamp\":\"") - 1;
-		*len = sizeof("2026-11-21T08:00") - 1;
-		return;
-	}
+	struct count_row *row = NULL;
+	struct event_view v;
+	char *line = malloc(len + 1);
+	int fd = files_open(c->feed->rootfd, path, 0);
+
+	if (line != NULL && fd >= 0 && sys_read_all(fd, line, len, (off_t)offset) == 0 &&
+	    event_view(line, len, &v) == 0)
+		row = count_row(c, v.type.s, v.type.len);
+	files_close(&fd);
+	free(line);
+	return row;
 }
 
-static struct count_row *find_row(struct counter *c, const char *line, const struct event_view *v)
+static struct count_row *who_row(struct counter *c, uint32_t who)
 {
-	const char *key = "";
-	char date[11];
-	size_t len = 0;
+	const char *agent;
 
-	raw_key(c->job->by, line, v, &key, &len);
-	if (c->last != NULL && c->last_len == len && memcmp(c->last_key, key, len) == 0)
-		return c->last;
-	c->last_len = MIN(len, sizeof(c->last_key));
-	memcpy(c->last_key, key, c->last_len);
-	if (c->job->by == COUNT_ROLE) {
-		key = roles_find(c->job->roles, key, len);
-		len = strlen(key);
-	} else if (c->job->by == COUNT_DAY) {
-		clock_local_date(v->wall_ms, date);
-		key = date;
-		len = strlen(date);
+	if (who >= c->feed->nwhos)
+		return NULL;
+	if (c->known[who] == NULL) {
+		agent = index_string(c->feed, c->feed->whos[who].agent);
+		if (c->by == COUNT_ROLE)
+			agent = role_of(c, agent);
+		c->known[who] = count_row(c, agent, strlen(agent));
 	}
-	c->last = row_of(c, key, len);
+	return c->known[who];
+}
+
+static struct count_row *keyed_row(struct counter *c, uint64_t key, bool day)
+{
+	char date[11];
+
+	if (c->last != NULL && c->last_key == key)
+		return c->last;
+	c->last_key = key;
+	if (day) {
+		clock_local_date((int64_t)key * SLOT_MS, date);
+		c->last = count_row(c, date, strlen(date));
+	} else if (key + 2 >= c->feed->nstrings ||
+		   key + 2 + index_string_len(c->feed, (uint32_t)key) >= c->feed->nstrings) {
+		c->last = count_row(c, "", 0); /* no sound index has it */
+	} else {
+		c->last = count_row(c, index_string(c->feed, (uint32_t)key),
+				    index_string_len(c->feed, (uint32_t)key));
+	}
 	return c->last;
 }
 
-/* ---- what events cost */
+struct columns { /* of a chunk; those that the key needs, others NULL */
+	const uint8_t *kind;
+	const uint32_t *who, *model, *file, *len;
+	const int64_t *time;
+	const uint64_t *lsn, *offset;
+	const struct index_cost *cost;
+	size_t ncosts;
+};
 
-static void add_sums(struct count_row *row, const uint64_t sums[4])
+static struct count_row *row_of(struct counter *c, const struct columns *k, size_t i)
 {
-	row->input_tokens += sums[0];
-	row->output_tokens += sums[1];
-	row->cost_microusd += sums[2];
-	row->uncosted += sums[3];
+	switch (c->by) {
+	case COUNT_ALL:
+		if (c->last == NULL)
+			c->last = count_row(c, "", 0);
+		return c->last;
+	case COUNT_TYPE:
+		if (k->kind[i] >= EVENT_NKINDS)
+			return other_row(c, index_string(c->feed, c->feed->files[k->file[i]].path),
+					 k->offset[i], k->len[i]);
+		if (c->known[k->kind[i]] == NULL) {
+			const char *name = event_kind_name((enum event_kind)k->kind[i]);
+
+			c->known[k->kind[i]] = count_row(c, name, strlen(name));
+		}
+		return c->known[k->kind[i]];
+	case COUNT_AGENT:
+	case COUNT_ROLE:
+		return who_row(c, k->who[i]);
+	case COUNT_MODEL:
+		return keyed_row(c, k->model[i], false);
+	case COUNT_DAY:
+		return keyed_row(c, (uint64_t)(k->time[i] / SLOT_MS), true);
+	}
+	return NULL;
 }
 
-static void add_cost(struct count_row *row, const struct event_view *v)
-{
-	struct query_cost cost;
-
-	query_cost(v, &cost);
-	add_sums(row, cost.sums);
-}
-
-static bool note_copy(struct counter *c, uint64_t lsn, struct count_row *row)
+static int copy_add(struct counter *c, uint64_t lsn, struct count_row *row)
 {
 	size_t cap = c->cap == 0 ? 256 : c->cap * 2;
 	struct copy *grown;
 
-	if (c->ncopies == c->cap) {
-		grown = realloc(c->copies, cap * sizeof(*grown));
+	if (c->ncopied == c->cap) {
+		grown = realloc(c->copied, cap * sizeof(*grown));
 		if (grown == NULL)
-			return false;
-		c->copies = grown;
+			return AVA_ENOMEM;
+		c->copied = grown;
 		c->cap = cap;
 	}
-	c->copies[c->ncopies++] = (struct copy){lsn, row};
-	return true;
+	c->copied[c->ncopied++] = (struct copy){lsn, row};
+	return 0;
 }
 
-static int count_event(struct counter *c, const char *line, const struct event_view *v)
+/* ---- chunks */
+
+static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
 {
-	struct count_row *row = find_row(c, line, v);
+	struct log_index *f = c->feed;
+	bool other = (f->chunks[chunk].kinds & UINT64_C(1) << INDEX_OTHER) != 0;
+	bool sound, copies = c->copies;
+
+	*k = (struct columns){0};
+	k->kind = index_column(f, chunk, INDEX_KIND);
+	if (c->copies && (f->chunks[chunk].kinds & COPIED) != 0)
+		k->lsn = index_column(f, chunk, INDEX_LSN);
+	else
+		copies = false;
+	k->cost = index_column(f, chunk, INDEX_COST);
+	k->ncosts = f->chunks[chunk].ncosts;
+	sound = k->kind != NULL && k->cost != NULL && (k->lsn != NULL || !copies);
+	if (c->by == COUNT_AGENT || c->by == COUNT_ROLE)
+		return (k->who = index_column(f, chunk, INDEX_WHO)) != NULL && sound;
+	if (c->by == COUNT_MODEL)
+		return (k->model = index_column(f, chunk, INDEX_MODEL)) != NULL && sound;
+	if (c->by == COUNT_DAY)
+		return (k->time = index_column(f, chunk, INDEX_TIME)) != NULL && sound;
+	if (c->by != COUNT_TYPE || !other)
+		return sound;
+	k->file = index_column(f, chunk, INDEX_FILE);
+	k->offset = index_column(f, chunk, INDEX_OFFSET);
+	k->len = index_column(f, chunk, INDEX_LEN);
+	return k->file != NULL && k->offset != NULL && k->len != NULL && sound;
+}
+
+static void tell(struct counter *c, const struct ava_error *err)
+{
+	if (c->watch->broken != NULL)
+		c->watch->broken(err, c->watch->user);
+}
+
+static int count_event(struct counter *c, const struct columns *k, size_t i, size_t cost)
+{
+	struct count_row *row = row_of(c, k, i);
+	int kind = k->kind[i] == INDEX_OTHER ? -1 : k->kind[i];
 
 	if (row == NULL)
 		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
-	if (c->job->copies && query_is_copied(v->kind))
-		return note_copy(c, v->lsn, row) ? 0 : AVA_ENOMEM;
+	if (c->copies && query_is_copied(kind))
+		return copy_add(c, k->lsn[i], row);
 	row->events++;
-	if (v->kind == EVENT_InferEnd)
-		add_cost(row, v);
-	return 0;
-}
-
-/* ---- out of the index */
-
-/* Is every event of the chunk, or of some kinds of it, wanted, and what is
- * counted in its index? */
-static bool in_index(const struct counter *c, const struct query_index_head *h)
-{
-	const struct query *q = &c->want;
-
-	if (h == NULL || h->opaque || h->models == 0 ||
-	    (c->job->by != COUNT_ALL && c->job->by != COUNT_TYPE && c->job->by != COUNT_MODEL))
-		return false;
-	if (q->after != 0 || q->agent.len > 0 || q->session.len > 0 || q->user.len > 0 ||
-	    q->text.needle != NULL || q->text.regex != NULL)
-		return false;
-	if ((q->types == 0 || (q->types & UINT64_C(1) << QUERY_INDEX_OTHER) != 0) &&
-	    h->counts[QUERY_INDEX_OTHER] > 0)
-		return false; /* the last kind and names that are not known: not told apart */
-	return (q->since[0] == '\0' || memcmp(h->earliest, q->since, CLOCK_ISO_LEN) >= 0) &&
-	       (q->until[0] == '\0' || memcmp(h->latest, q->until, CLOCK_ISO_LEN) < 0);
-}
-
-/* The row of a line of the index. NULL: no memory. */
-static struct count_row *model_row(struct counter *c, const struct query_index_model *m)
-{
-	const char *key = "";
-
-	if (c->job->by == COUNT_MODEL)
-		return row_of(c, m->name, m->len);
-	if (c->job->by == COUNT_TYPE)
-		key = event_kind_name((enum event_kind)m->kind);
-	return row_of(c, key, strlen(key));
-}
-
-static bool is_wanted(const struct counter *c, const struct query_index_model *m)
-{
-	return m->kind < EVENT_NKINDS &&
-	       (c->want.types == 0 || (c->want.types & UINT64_C(1) << m->kind) != 0);
-}
-
-static bool is_copied(const struct counter *c, const struct query_index_model *m)
-{
-	return c->job->copies && (QUERY_INDEX_COPIED & UINT64_C(1) << m->kind) != 0;
-}
-
-static int count_models(struct counter *c, const unsigned char *part, size_t len)
-{
-	struct query_index_model m;
-	struct count_row *row;
-
-	for (size_t at = 0; query_index_model_next(part, len, &at, &m);) {
-		if (!is_wanted(c, &m) || is_copied(c, &m))
-			continue;
-		row = model_row(c, &m);
-		if (row == NULL)
-			return AVA_ENOMEM;
-		row->events += m.count;
-		add_sums(row, m.sums);
+	if (kind == EVENT_InferEnd && cost < k->ncosts) {
+		row->input_tokens += k->cost[cost].input;
+		row->output_tokens += k->cost[cost].output;
+		row->cost_microusd += k->cost[cost].microusd;
+		row->uncosted += k->cost[cost].unknown;
 	}
 	return 0;
 }
 
-/* Those that may stand in two files, each with its lsn. */
-static int count_copied(struct counter *c, const unsigned char *part, size_t len,
-			const unsigned char *copies, size_t ncopies)
+/* Rows that are all wanted; broken ones are told. */
+static int count_rows(struct counter *c, size_t chunk, const uint16_t *rows, size_t n,
+		      struct ava_error *err)
 {
-	struct query_index_model m;
-	struct query_index_copy copy;
-	struct count_row *row;
-	uint32_t number = 0;
+	struct columns k;
+	size_t cost = 0, upto = 0;
+	int rv = 0;
 
-	for (size_t at = 0; query_index_model_next(part, len, &at, &m); number++) {
-		if (!is_wanted(c, &m) || !is_copied(c, &m))
+	if (!load_columns(c, chunk, &k))
+		return err_set(err, AVA_ECORRUPT,
+			       INDEX_HEAD ": it is damaged, and made anew by the next question");
+	for (size_t j = 0; j < n && rv == 0; j++) {
+		size_t i = rows[j];
+
+		for (; upto < i; upto++) /* costs are of all InferEnd of the chunk */
+			cost += k.kind[upto] == EVENT_InferEnd;
+		if (k.kind[i] != INDEX_BROKEN) {
+			rv = count_event(c, &k, i, cost);
 			continue;
-		row = model_row(c, &m);
-		for (size_t i = 0; row != NULL && i < ncopies; i++) {
-			query_index_copy_get(copies + i * QUERY_INDEX_COPY_SIZE, &copy);
-			if (copy.model == number && !note_copy(c, copy.lsn, row))
-				return AVA_ENOMEM;
 		}
-		if (row == NULL)
-			return AVA_ENOMEM;
+		read_broken(c->log, chunk, i, err);
+		tell(c, err);
 	}
-	return 0;
-}
-
-/* 1: counted; 0: it cannot be read, nothing is counted; or a code. */
-static int count_index(struct counter *c, const struct read_piece *p)
-{
-	unsigned char *part = query_cover_part(p->cover, p->head, QUERY_INDEX_MODELS);
-	unsigned char *copies = query_cover_part(p->cover, p->head, QUERY_INDEX_COPIES);
-	size_t n = query_index_part_size(p->head, QUERY_INDEX_COPIES) / QUERY_INDEX_COPY_SIZE;
-	int rv = 1;
-
-	if (part == NULL || copies == NULL) {
-		free(part);
-		free(copies);
-		return 0;
-	}
-	if (count_models(c, part, p->head->models) != 0 ||
-	    count_copied(c, part, p->head->models, copies, n) != 0)
-		rv = AVA_ENOMEM;
-	free(part);
-	free(copies);
-	return rv;
-}
-
-/* ---- threads */
-
-static void fail_job(struct job *job, int rv, const struct ava_error *err)
-{
-	pthread_mutex_lock(&job->lock);
-	if (job->rv == 0) {
-		job->rv = rv;
-		job->err = *err;
-	}
-	pthread_mutex_unlock(&job->lock);
-}
-
-static int tell_broken(struct ava_error *err, void *user)
-{
-	struct job *job = ((struct counter *)user)->job;
-
-	pthread_mutex_lock(&job->lock);
-	if (job->watch->broken != NULL)
-		job->watch->broken(err, job->watch->user);
-	pthread_mutex_unlock(&job->lock);
-	return 0;
-}
-
-static void tell_done(struct job *job, uint64_t bytes)
-{
-	if (job->watch->progress == NULL)
-		return;
-	pthread_mutex_lock(&job->lock);
-	job->done += bytes;
-	job->watch->progress(job->done, job->pieces.total, job->watch->user);
-	pthread_mutex_unlock(&job->lock);
-}
-
-static int count_line(const struct read_line *line, void *user, struct ava_error *err)
-{
-	int rv = count_event(user, line->text, &line->view);
-
 	if (rv == 0)
 		return 0;
 	return err_set(err, rv, "%s",
 		       rv == AVA_ETOOBIG ? "too many keys to count" : "no memory to count");
 }
 
-static int count_piece(struct counter *c, const struct read_piece *p, struct ava_error *err)
+static int count_chunks(struct counter *c, struct ava_error *err)
 {
-	struct read_piece_do tell = {count_line, tell_broken, c};
-	int rv = in_index(c, p->head) ? count_index(c, p) : 0;
+	uint16_t rows[INDEX_CHUNK];
+	uint64_t done = 0, total = 0;
+	size_t n;
+	int rv = 0;
 
-	if (rv == 0)
-		return read_piece(c->job->rootfd, p, &c->want, &tell, err);
-	return rv < 0 ? err_set(err, rv, "no memory to count") : 0;
-}
-
-static bool work(size_t i, unsigned thread, void *user)
-{
-	struct job *job = user;
-	struct read_piece p = job->pieces.v[i];
-	struct query_cover *small = read_piece_small(&p, job->smallfd);
-	struct ava_error err;
-	int rv = count_piece(&job->c[thread], &p, &err);
-
-	if (rv != 0)
-		fail_job(job, rv, &err);
-	query_cover_close(small);
-	tell_done(job, p.to - p.from);
-	return rv == 0;
-}
-
-/* ---- the job */
-
-/* The index of a file, kept until the end of the job. NULL: none. */
-static const struct query_cover *cover_of(struct job *job, const struct read_part *part,
-					  const struct query *want)
-{
-	bool pays = query_cover_pays(want) || job->by == COUNT_ALL || job->by == COUNT_TYPE ||
-		    job->by == COUNT_MODEL;
-	struct query_cover **grown, *cover;
-	struct read_file f;
-
-	if (read_file_open(&f, job->rootfd, part->path, false, NULL) != 0)
-		return NULL;
-	cover = query_cover_open(job->rootfd, part->path, f.fd, pays && part->start == 0);
-	read_file_close(&f);
-	if (cover == NULL)
-		return NULL;
-	grown = realloc(job->covers, (job->ncovers + 1) * sizeof(*grown));
-	if (grown == NULL) {
-		query_cover_close(cover);
-		return NULL;
+	for (size_t i = 0; i < c->feed->nchunks; i++)
+		total += c->feed->chunks[i].bytes;
+	for (size_t i = 0; i < c->feed->nchunks && rv == 0; i++) {
+		rv = read_select(c->log, i, rows, &n, err);
+		if (rv == 0 && n > 0)
+			rv = count_rows(c, i, rows, n, err);
+		index_release(c->feed, i);
+		done += c->feed->chunks[i].bytes;
+		if (c->watch->progress != NULL && i % 64 == 63)
+			c->watch->progress(done, total, c->watch->user);
 	}
-	job->covers = grown;
-	return job->covers[job->ncovers++] = cover;
+	return rv;
 }
 
-static int cut_file(struct job *job, const struct read_part *part, const struct query *want,
-		    struct ava_error *err)
+/* Where a text is looked for: those events that are given. */
+static int count_lines(struct counter *c, struct ava_error *err)
 {
-	struct read_piece small = {
-		.path = part->path, .to = part->size, .whole = true, .small = part->chunk};
-	const struct query_cover *cover = NULL;
-	struct stat st;
+	struct ava_log_event e;
+	size_t chunk, row;
+	uint16_t rows[1];
 	int rv;
 
-	if (part->left_out)
-		return 0;
-	if (part->size > 0 && part->start == 0) { /* it was looked at just now */
-		rv = read_pieces_add(&job->pieces, &small);
-	} else {
-		if (sys->fstatat(job->rootfd, part->path, &st, 0) != 0)
-			return err_sys(err, "%s", part->path);
-		if ((uint64_t)st.st_size >= QUERY_COVER_LEAST)
-			cover = cover_of(job, part, want);
-		rv = read_pieces_cut(&job->pieces, part->path, part->start, (uint64_t)st.st_size,
-				     cover, want);
+	if (c->watch->progress != NULL)
+		read_progress(c->log, c->watch->progress, c->watch->user);
+	while ((rv = ava_log_next(c->log, &e, err)) != 0) {
+		if (rv == AVA_ECORRUPT) {
+			tell(c, err);
+			continue;
+		}
+		if (rv < 0)
+			return rv;
+		read_row(c->log, &chunk, &row);
+		rows[0] = (uint16_t)row;
+		c->feed = read_index(c->log);
+		rv = count_rows(c, chunk, rows, 1, err);
+		if (rv != 0)
+			return rv;
 	}
-	return rv == 0 ? 0 : err_set(err, rv, "no memory to count");
+	return 0;
 }
 
-static int by_lsn(const void *a, const void *b)
+/* ---- the answer */
+
+static int copy_order(const void *a, const void *b)
 {
 	const struct copy *x = a, *y = b;
 
 	return x->lsn < y->lsn ? -1 : x->lsn > y->lsn;
 }
 
-/* The second counter's rows and copies into the first. */
-static int add_up(struct counter *to, struct counter *from)
-{
-	struct count_row *row, *sum;
-	size_t at = 0;
-
-	while ((row = strmap_next(&from->map, &at)) != NULL) {
-		sum = row_of(to, row->key, strlen(row->key));
-		if (sum == NULL)
-			return AVA_ENOMEM;
-		sum->events += row->events;
-		sum->input_tokens += row->input_tokens;
-		sum->output_tokens += row->output_tokens;
-		sum->cost_microusd += row->cost_microusd;
-		sum->uncosted += row->uncosted;
-	}
-	for (size_t i = 0; i < from->ncopies; i++) {
-		const char *key = from->copies[i].row->key;
-
-		if (!note_copy(to, from->copies[i].lsn, row_of(to, key, strlen(key))))
-			return AVA_ENOMEM;
-	}
-	return 0;
-}
-
-static void count_copies(struct counter *c)
-{
-	if (c->ncopies > 0)
-		qsort(c->copies, c->ncopies, sizeof(*c->copies), by_lsn);
-	for (size_t i = 0; i < c->ncopies; i++)
-		if (i == 0 || c->copies[i].lsn != c->copies[i - 1].lsn)
-			c->copies[i].row->events++;
-}
-
-static int by_events(const void *a, const void *b)
+static int most_events(const void *a, const void *b)
 {
 	const struct count_row *x = a, *y = b;
 
@@ -465,30 +396,35 @@ static int by_events(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-static int by_key(const void *a, const void *b)
+static int key_order(const void *a, const void *b)
 {
 	return strcmp(((const struct count_row *)a)->key, ((const struct count_row *)b)->key);
 }
 
-static int take_rows(struct count *out, struct counter *c, enum count_by by)
+static int take_rows(struct count *out, struct counter *c, struct ava_error *err)
 {
 	struct count_row *row;
 	size_t at = 0;
 
+	if (c->ncopied > 0)
+		qsort(c->copied, c->ncopied, sizeof(*c->copied), copy_order);
+	for (size_t i = 0; i < c->ncopied; i++)
+		if (i == 0 || c->copied[i].lsn != c->copied[i - 1].lsn)
+			c->copied[i].row->events++;
 	out->rows = calloc(c->map.count + 1, sizeof(*out->rows));
 	if (out->rows == NULL)
-		return AVA_ENOMEM;
+		return err_set(err, AVA_ENOMEM, "no memory to count");
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
 		if (row->events == 0) /* copies that do not agree: one of them counts */
 			continue;
 		out->rows[out->n++] = *row;
 		row->key = NULL; /* the result's now */
 	}
-	qsort(out->rows, out->n, sizeof(*out->rows), by == COUNT_DAY ? by_key : by_events);
+	qsort(out->rows, out->n, sizeof(*out->rows), c->by == COUNT_DAY ? key_order : most_events);
 	return 0;
 }
 
-static void counter_fini(struct counter *c)
+static int counter_begin(struct counter *c, struct ava_error *err)
 {
 	struct count_row *row;
 	size_t at = 0;
@@ -498,83 +434,67 @@ static void counter_fini(struct counter *c)
 		free(row);
 	}
 	strmap_fini(&c->map);
-	free(c->copies);
-	query_fini(&c->want);
+	strmap_init(&c->map);
+	c->last = NULL;
+	c->ncopied = 0;
+	free(c->known);
+	c->feed = read_index(c->log);
+	c->known = calloc(MAX(c->feed->nwhos, 64u), sizeof(struct count_row *));
+	return c->known != NULL ? 0 : err_set(err, AVA_ENOMEM, "no memory to count");
 }
 
-static int run(struct job *job, struct count *out, struct ava_error *err)
+static void counter_fini(struct counter *c)
 {
-	int rv = 0;
+	struct count_row *row;
+	struct role *role;
+	size_t at = 0;
 
-	crew_run(job->pieces.n, work, job);
-	if (job->rv != 0) {
-		if (err != NULL)
-			*err = job->err;
-		return job->rv;
+	while ((row = strmap_next(&c->map, &at)) != NULL) {
+		free(row->key);
+		free(row);
 	}
-	for (size_t i = 1; i < CREW_THREADS && rv == 0; i++)
-		rv = add_up(&job->c[0], &job->c[i]);
-	if (rv == 0) {
-		count_copies(&job->c[0]);
-		rv = take_rows(out, &job->c[0], job->by);
-	}
-	return rv == 0 ? 0 : err_set(err, rv, "no memory to count");
-}
-
-/* What is to be read, and the question for each thread. */
-static int plan(struct job *job, const struct ava_log *log, const struct ava_log_query *q,
-		struct ava_error *err)
-{
-	int64_t now = clock_wall_ms();
-	struct read_part part;
-	int rv = 0;
-
-	job->rootfd = read_rootfd(log);
-	job->smallfd = read_smallfd(log);
-	job->copies = q->everything && q->run == NULL;
-	for (size_t i = 0; i < CREW_THREADS && rv == 0; i++) {
-		rv = read_compile(&job->c[i].want, q, now, err);
-		job->c[i].want.after = read_after(log);
-	}
-	if (rv == 0 && job->by == COUNT_ROLE)
-		rv = roles_open(&job->roles, job->rootfd, err);
-	for (size_t i = 0; rv == 0 && read_part(log, i, &part); i++)
-		rv = cut_file(job, &part, &job->c[0].want, err);
-	return rv;
-}
-
-static void job_fini(struct job *job)
-{
-	for (size_t i = 0; i < CREW_THREADS; i++)
-		counter_fini(&job->c[i]);
-	roles_close(job->roles);
-	for (size_t i = 0; i < job->ncovers; i++)
-		query_cover_close(job->covers[i]);
-	free(job->covers);
-	read_pieces_fini(&job->pieces);
+	at = 0;
+	while ((role = strmap_next(&c->roles, &at)) != NULL)
+		free(role);
+	strmap_fini(&c->map);
+	strmap_fini(&c->roles);
+	free(c->known);
+	free(c->copied);
+	ava_log_close(c->log);
 }
 
 int count_events(struct count *out, const struct ava_log_query *q, enum count_by by,
 		 const struct count_watch *watch, struct ava_error *err)
 {
-	struct job job = {.lock = PTHREAD_MUTEX_INITIALIZER, .watch = watch, .by = by};
-	struct ava_log *log;
+	struct counter c = {
+		.by = by, .watch = watch, .copies = q->everything != 0 && q->run == NULL};
+	struct ava_error amiss;
 	int rv;
 
 	*out = (struct count){0};
-	for (size_t i = 0; i < CREW_THREADS; i++) {
-		strmap_init(&job.c[i].map);
-		job.c[i].job = &job;
-		job.c[i].want = QUERY_ALL;
-	}
-	rv = ava_log_open(&log, q, err);
-	if (rv != 0)
-		return rv;
-	rv = plan(&job, log, q, err);
+	strmap_init(&c.map);
+	strmap_init(&c.roles);
+	rv = ava_log_open(&c.log, q, err);
 	if (rv == 0)
-		rv = run(&job, out, err);
-	job_fini(&job);
-	ava_log_close(log);
+		rv = counter_begin(&c, err);
+	if (rv == 0 && by == COUNT_ROLE)
+		rv = roles_read(&c, err);
+	if (rv == 0 &&
+	    (read_query(c.log)->text.needle != NULL || read_query(c.log)->text.regex != NULL)) {
+		rv = count_lines(&c, err);
+	} else if (rv == 0) {
+		rv = count_chunks(&c, err);
+		if (rv == AVA_ECORRUPT) { /* the stored feed is damaged: with a new one */
+			rv = read_anew(c.log, err);
+			rv = rv == 0 ? counter_begin(&c, err) : rv;
+			rv = rv == 0 ? count_chunks(&c, err) : rv;
+		}
+		while (rv == 0 && read_amiss(c.log, &amiss) != 0)
+			tell(&c, &amiss);
+	}
+	if (rv == 0)
+		rv = take_rows(out, &c, err);
+	counter_fini(&c);
 	if (rv != 0)
 		count_fini(out);
 	return rv;

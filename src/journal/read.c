@@ -1,18 +1,19 @@
 /* Reading logs without a daemon: ava_log_* of ava.h.
  *
- * Happy path: find the files of the question (one run's with its
- * continuations, Ava's days, or all), look up the first lsn of each, and
- * merge: a file is opened when the merge reaches its first lsn, so that a
- * year of days costs one open file at a time; a heap holds the next wanted
- * line of each open one. "The last N" starts every file at its own last N
- * lines and leaves out what is below the N-th lsn. Following goes on with
- * files that gave all they had; inotify, or looking every 200 ms, says when to
- * look again. Files of runs are closed while nothing is written to them, so
- * that following all of them takes one descriptor.
+ * Happy path: the feed tells of each line where it stands and what it is
+ * (index.h). Chunk by chunk, in the order of lsn, rows are matched with the
+ * question; those that fit are gathered into a batch, whose lines are fetched
+ * by a crew, file by file, so that a file is opened once for a batch; texts
+ * are looked for there. What remains is given in the order of lsn. The log of
+ * one run has a feed of its own, made in memory from the file each time. "The
+ * last N" looks from the newest chunk backwards for the lsn to begin behind.
+ * Following looks at the files again whenever all is given; inotify, or a
+ * look every 200 ms, says when.
  *
- * What can fail: broken lines come out as AVA_ECORRUPT with their place, and
- * reading goes on. A file that disappears between listing and opening is an
- * error. Without inotify following is slower, never wrong. */
+ * What can fail: a line that is no event, or not the one that its row tells
+ * of, comes out as AVA_ECORRUPT with its place, and reading goes on; the
+ * latter makes the next question build the index anew. Without inotify
+ * following is slower, never wrong. */
 #include "journal/read.h"
 
 #include <errno.h>
@@ -21,349 +22,749 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/inotify.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
-#include "base/strmap.h"
+#include "base/id.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
-#include "journal/query.h"
-#include "journal/read_file.h"
-#include "journal/read_scan.h"
-#include "journal/read_wave.h"
 
-#define MAX_OPEN      15000 /* descriptors: the usual hard limit is 20,000 */
-#define TORN_TRIES    10    /* times 1 ms, for a line that is being written */
-#define RESCAN_MS     1000
-#define POLL_MS       200
-#define PROGRESS_STEP (256 << 10)
-#define TORN_MORE     65536 /* bytes that may have followed in that time */
+#define RESCAN_MS   1000
+#define POLL_MS     200
+#define COPIES      256
+#define CHANGED     256
+#define FIRST_BATCH ((uint64_t)1 << 20)   /* bytes of lines: somebody waits */
+#define BATCH       ((uint64_t)32 << 20)  /* all of them are kept */
+#define TEXT_BATCH  ((uint64_t)256 << 20) /* few of them are */
+#define PIECE       ((uint64_t)4 << 20)   /* of a file, for one of the crew */
+#define GAP         4096                  /* bytes that are read along rather than left out */
+#define STRETCH     ((uint64_t)1 << 20)   /* read at once, but for a longer line */
+#define CREW_LEAST  32                    /* pieces that are worth a second thread */
+#define DAY_MS      INT64_C(86400000)
 
-/* ---- the merge */
+struct hit { /* a row that fits, but for text */
+	uint64_t lsn, offset;
+	uint32_t len, file, chunk;
+	uint16_t row;
+	uint8_t kind, unused;
+};
 
-static bool before(const struct source *a, const struct source *b)
+enum got_state { GOT_LINE, GOT_NOTHING, GOT_BROKEN, GOT_OTHER, GOT_COSTLY, GOT_UNREAD };
+
+struct got {       /* what was found at a hit's place */
+	size_t at; /* in kept[thread] */
+	uint64_t seq;
+	int64_t wall_ms;
+	unsigned thread;
+	enum got_state state;
+};
+
+struct piece {
+	size_t from, to; /* of log->places */
+};
+
+struct ava_log {
+	int rootfd, inotify;
+	int days_wd, runs_wd; /* watched folders; -1: none */
+	char run[24];         /* "": days */
+	bool everything, follow, begun;
+	struct query want[CREW_THREADS]; /* the same, for each thread */
+	struct log_index *feed;
+	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the feed */
+	size_t nwho_fits, nfile_fits;
+	bool who_asked, all_fit; /* all_fit: no file is left out */
+	struct ordered {
+		uint64_t lsn;
+		size_t chunk;
+	} * order; /* owned; chunks by their least lsn */
+	size_t norder, order_cap, next;
+	struct hit *hits; /* owned; [from, nhits) wait, in order; [0, from) are the batch */
+	size_t from, nhits, hits_cap;
+	uint64_t waiting; /* bytes of lines of those that wait */
+	struct got *got;  /* owned; of the batch */
+	struct place {
+		uint64_t offset;
+		uint32_t file, hit;
+	} * places;                       /* owned; the batch by where it stands */
+	struct piece *pieces;             /* owned */
+	size_t npieces, batch_cap, given; /* given: hits of the batch that are done */
+	struct buf kept[CREW_THREADS];
+	char *scratch[CREW_THREADS];
+	size_t scratch_cap[CREW_THREADS];
+	size_t amiss;            /* of the feed's torn files, told next */
+	uint64_t copied;         /* lsn of the last event given that may come again */
+	uint64_t copies[COPIES]; /* the same, of several: when following */
+	unsigned ncopies;
+	long changed[CHANGED]; /* files that were written to while following */
+	size_t nchanged;
+	bool look_all;
+	read_progress_fn progress; /* NULL: nobody asks */
+	void *progress_user;
+	uint64_t done, total;
+};
+
+/* ---- which rows */
+
+static bool id_fits(const struct query_id *id, const struct log_index *f, uint32_t at)
 {
-	return a->line.view.lsn < b->line.view.lsn;
+	return index_string_len(f, at) == id->len &&
+	       memcmp(index_string(f, at), id->text, id->len) == 0;
 }
 
-static void heap_push(struct ava_log *log, struct source *s)
+static bool who_fits(const struct query *q, const struct log_index *f, const struct index_who *w)
 {
-	size_t i = log->nheap++;
-
-	for (; i > 0 && before(s, log->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		log->heap[i] = log->heap[(i - 1) / 2];
-	log->heap[i] = s;
+	return (q->agent.len == 0 || id_fits(&q->agent, f, w->agent) ||
+		id_fits(&q->agent, f, w->trace)) &&
+	       (q->session.len == 0 || id_fits(&q->session, f, w->session)) &&
+	       (q->user.len == 0 || id_fits(&q->user, f, w->user));
 }
 
-static struct source *heap_pop(struct ava_log *log)
+/* A day's file has no event from after that day: the clock may be set back
+ * under it, never forward. Two days more for where the day began. */
+static bool too_old(const struct query *q, const char *path)
 {
-	struct source *top = log->heap[0], *last = log->heap[--log->nheap];
-	size_t i = 0, child;
+	char iso[CLOCK_ISO_LEN + 1];
+	int64_t day;
 
-	while ((child = 2 * i + 1) < log->nheap) {
-		if (child + 1 < log->nheap && before(log->heap[child + 1], log->heap[child]))
-			child++;
-		if (!before(log->heap[child], last))
-			break;
-		log->heap[i] = log->heap[child];
-		i = child;
+	if (q->since[0] == '\0')
+		return false;
+	snprintf(iso, sizeof(iso), "%.10sT00:00:00.000Z", path + sizeof(INDEX_DAYS));
+	day = clock_parse_iso(iso, CLOCK_ISO_LEN);
+	return day >= 0 && day + 3 * DAY_MS < q->since_ms;
+}
+
+static bool file_fits(const struct ava_log *log, const struct index_file *file)
+{
+	if ((file->flags & INDEX_GONE) != 0)
+		return false;
+	if ((file->flags & INDEX_IS_DAY) == 0)
+		return log->everything || log->run[0] != '\0';
+	return !too_old(&log->want[0], index_string(log->feed, file->path));
+}
+
+/* The ids and files that came since. */
+static int refresh_fits(struct ava_log *log, struct ava_error *err)
+{
+	const struct log_index *f = log->feed;
+	uint8_t *who = realloc(log->who_fits, f->nwhos + 1);
+	uint8_t *file;
+
+	if (who != NULL)
+		log->who_fits = who;
+	file = realloc(log->file_fits, f->nfiles + 1);
+	if (file != NULL)
+		log->file_fits = file;
+	if (who == NULL || file == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory to read logs");
+	for (; log->who_asked && log->nwho_fits < f->nwhos; log->nwho_fits++)
+		who[log->nwho_fits] = who_fits(&log->want[0], f, &f->whos[log->nwho_fits]);
+	log->all_fit = true;
+	for (log->nfile_fits = 0; log->nfile_fits < f->nfiles; log->nfile_fits++) {
+		file[log->nfile_fits] = file_fits(log, &f->files[log->nfile_fits]);
+		log->all_fit = log->all_fit && file[log->nfile_fits] != 0;
 	}
-	log->heap[i] = last;
-	return top;
+	return 0;
 }
 
-static int torn(struct source *s, struct ava_error *err)
+int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], size_t *n,
+		struct ava_error *err)
 {
-	uint64_t at = s->file.offset;
-	size_t n = read_file_torn(&s->file);
+	const struct query *q = &log->want[0];
+	const struct index_chunk *c = &log->feed->chunks[chunk];
+	const uint64_t broken = UINT64_C(1) << INDEX_BROKEN;
+	uint64_t mask = q->types != 0 ? q->types : ~UINT64_C(0);
+	const uint8_t *kind;
+	const int64_t *time = NULL;
+	const uint64_t *lsn = NULL;
+	const uint32_t *who = NULL, *file = NULL;
+	bool sound, whole;
 
-	read_file_close(&s->file);
-	s->state = SOURCE_CLOSED;
-	return err_set(err, AVA_ECORRUPT, "%s:%llu: the last line (%zu bytes) was never finished",
-		       s->path, (unsigned long long)at, n);
+	*n = 0;
+	if (c->time_max < q->since_ms || c->time_min >= q->until_ms)
+		mask = 0;
+	mask |= broken;
+	if ((c->kinds & mask) == 0 || (q->after != 0 && c->lsn_max <= q->after))
+		return 0;
+	kind = index_column(log->feed, chunk, INDEX_KIND);
+	sound = kind != NULL;
+	if (!log->all_fit) {
+		file = index_column(log->feed, chunk, INDEX_FILE);
+		sound = sound && file != NULL;
+	}
+	if (c->time_min < q->since_ms || c->time_max >= q->until_ms) {
+		time = index_column(log->feed, chunk, INDEX_TIME);
+		sound = sound && time != NULL;
+	}
+	if (q->after != 0 && c->lsn_min <= q->after) {
+		lsn = index_column(log->feed, chunk, INDEX_LSN);
+		sound = sound && lsn != NULL;
+	}
+	if (log->who_asked) {
+		who = index_column(log->feed, chunk, INDEX_WHO);
+		sound = sound && who != NULL;
+	}
+	if (!sound)
+		return err_set(err, AVA_ECORRUPT,
+			       INDEX_HEAD ": it is damaged, and made anew by the next question");
+	whole = (c->kinds & ~mask) == 0 && file == NULL && lsn == NULL && time == NULL &&
+		who == NULL;
+	for (size_t i = 0; whole && i < c->n; i++)
+		rows[i] = (uint16_t)i;
+	*n = whole ? c->n : 0;
+	for (size_t i = 0; !whole && i < c->n; i++) {
+		if ((mask >> (kind[i] & 63) & 1) == 0 ||
+		    (file != NULL &&
+		     (file[i] >= log->nfile_fits || log->file_fits[file[i]] == 0)) ||
+		    (lsn != NULL && lsn[i] <= q->after))
+			continue;
+		if (kind[i] != INDEX_BROKEN &&
+		    ((time != NULL && (time[i] < q->since_ms || time[i] >= q->until_ms)) ||
+		     (who != NULL && (who[i] >= log->nwho_fits || log->who_fits[who[i]] == 0))))
+			continue;
+		rows[(*n)++] = (uint16_t)i;
+	}
+	return 0;
 }
 
-static bool is_run(const struct source *s)
+/* ---- hits that wait */
+
+static int hit_order(const void *a, const void *b)
 {
-	return strncmp(s->path, READ_RUNS "/", sizeof(READ_RUNS)) == 0;
+	const struct hit *x = a, *y = b;
+
+	if (x->lsn != y->lsn)
+		return x->lsn < y->lsn ? -1 : 1;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* It gave all there is; more may come. */
-static void drain(struct ava_log *log, struct source *s)
+/* The hits of a chunk behind those that wait. */
+static int gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 {
-	s->state = SOURCE_DRAINED;
-	s->changed = !log->everything;
-	if (!log->follow || !log->everything || !is_run(s))
+	uint16_t rows[INDEX_CHUNK];
+	const uint64_t *lsn, *offset;
+	const uint32_t *len, *file;
+	const uint8_t *kind;
+	size_t n, cap = log->hits_cap;
+	bool sorted = true;
+	int rv = read_select(log, chunk, rows, &n, err);
+
+	if (rv != 0 || n == 0)
+		return rv;
+	kind = index_column(log->feed, chunk, INDEX_KIND);
+	lsn = index_column(log->feed, chunk, INDEX_LSN);
+	offset = index_column(log->feed, chunk, INDEX_OFFSET);
+	len = index_column(log->feed, chunk, INDEX_LEN);
+	file = index_column(log->feed, chunk, INDEX_FILE);
+	if (lsn == NULL || offset == NULL || len == NULL || file == NULL)
+		return err_set(err, AVA_ECORRUPT,
+			       INDEX_HEAD ": it is damaged, and made anew by the next question");
+	while (cap < log->nhits + n)
+		cap = cap == 0 ? 256 : cap * 2;
+	if (cap > log->hits_cap) {
+		struct hit *grown = realloc(log->hits, cap * sizeof(*grown));
+
+		if (grown == NULL)
+			return err_set(err, AVA_ENOMEM, "no memory to read logs");
+		log->hits = grown;
+		log->hits_cap = cap;
+	}
+	for (size_t k = 0; k < n; k++) {
+		size_t i = rows[k];
+		struct hit *h;
+
+		if (file[i] >= log->nfile_fits) /* no sound index has it */
+			continue;
+		h = &log->hits[log->nhits++];
+		*h = (struct hit){.lsn = lsn[i],
+				  .offset = offset[i],
+				  .len = len[i],
+				  .file = file[i],
+				  .chunk = (uint32_t)chunk,
+				  .row = (uint16_t)i,
+				  .kind = kind[i]};
+		log->waiting += h->len;
+		sorted = sorted && (log->nhits - 1 == log->from || hit_order(h - 1, h) < 0);
+	}
+	index_release(log->feed, chunk);
+	if (!sorted)
+		qsort(log->hits + log->from, log->nhits - log->from, sizeof(*log->hits), hit_order);
+	return 0;
+}
+
+/* ---- lines of a batch */
+
+static int place_order(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static bool scratch_room(struct ava_log *log, unsigned thread, size_t want)
+{
+	char *grown;
+
+	if (want <= log->scratch_cap[thread])
+		return true;
+	grown = realloc(log->scratch[thread], MAX(want, STRETCH));
+	if (grown == NULL)
+		return false;
+	log->scratch[thread] = grown;
+	log->scratch_cap[thread] = MAX(want, STRETCH);
+	return true;
+}
+
+/* Is the line at [line, line + len] what its row tells of, and has it the text? */
+static void fetch_line(struct ava_log *log, unsigned thread, const struct hit *h, const char *line,
+		       struct got *got)
+{
+	const struct query *q = &log->want[thread];
+	struct event_view v;
+	uint64_t lsn;
+	struct buf *kept = &log->kept[thread];
+
+	got->state = GOT_OTHER;
+	if (line[h->len] != '\n')
 		return;
-	s->start = s->file.offset;
-	read_file_close(&s->file);
-}
-
-void read_progress_add(struct ava_log *log, uint64_t bytes)
-{
-	struct progress *p = &log->progress;
-
-	p->done += bytes;
-	if (p->done - p->told < PROGRESS_STEP)
+	switch (query_line(q, line, h->len, false, &v)) {
+	case QUERY_YES:
+		if (v.lsn != h->lsn || (v.kind >= 0 ? v.kind : INDEX_OTHER) != h->kind)
+			return;
+		got->at = kept->len;
+		got->thread = thread;
+		got->seq = v.seq;
+		got->wall_ms = v.wall_ms;
+		got->state = buf_add(kept, line, h->len) == 0 ? GOT_LINE : GOT_UNREAD;
 		return;
-	p->told = p->done;
-	p->fn(p->done, p->total, p->user);
+	case QUERY_NO:
+		if ((q->text.needle != NULL || q->text.regex != NULL) &&
+		    query_lsn(line, h->len, &lsn) && lsn == h->lsn)
+			got->state = GOT_NOTHING;
+		return;
+	case QUERY_COSTLY:
+		got->state = GOT_COSTLY;
+		return;
+	case QUERY_BROKEN:
+		return;
+	}
 }
 
-static void on_block(size_t bytes, void *user)
+/* Places [from, to) of one file, whose lines are read at once. */
+static bool fetch_stretch(struct ava_log *log, unsigned thread, int fd, size_t from, size_t to)
 {
-	read_progress_add(user, bytes);
+	const struct query_text *text = &log->want[thread].text;
+	const struct hit *hits = log->hits;
+	const struct place *first = &log->places[from], *last = &log->places[to - 1];
+	size_t len = last->offset - first->offset + hits[last->hit].len + 1;
+	const char *data, *found = NULL;
+	bool searched = false;
+
+	if (!scratch_room(log, thread, len))
+		return false;
+	if (sys_read_all(fd, log->scratch[thread], len, (off_t)first->offset) != 0)
+		return errno == ENODATA; /* shorter: none of them is there as told */
+	data = log->scratch[thread];
+	for (size_t i = from; i < to; i++) {
+		const struct hit *h = &hits[log->places[i].hit];
+		const char *line = data + (h->offset - first->offset);
+
+		if (text->needle != NULL) {
+			if (!searched || (found != NULL && found < line))
+				found = query_text_find(text, line, len - (size_t)(line - data));
+			searched = true;
+			if (found == NULL || found + text->len > line + h->len) {
+				log->got[log->places[i].hit].state = GOT_NOTHING;
+				continue;
+			}
+		}
+		fetch_line(log, thread, h, line, &log->got[log->places[i].hit]);
+	}
+	return true;
 }
 
-/* Open it, if it is not, where it is to go on. */
-static int resume(struct ava_log *log, struct source *s, struct ava_error *err)
+static bool fetch_piece(size_t number, unsigned thread, void *user)
 {
-	uint64_t planned = s->start;
+	struct ava_log *log = user;
+	const struct piece *p = &log->pieces[number];
+	const struct place *places = log->places;
+	size_t at = p->from, to;
+	const char *path = index_string(log->feed, log->feed->files[places[at].file].path);
+	int fd = sys->openat(log->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+
+	for (; fd >= 0 && at < p->to; at = to) {
+		uint64_t end = places[at].offset + log->hits[places[at].hit].len + 1;
+
+		for (to = at + 1; to < p->to; to++) {
+			uint64_t more = places[to].offset + log->hits[places[to].hit].len + 1;
+
+			if (places[to].offset > end + GAP || more - places[at].offset > STRETCH)
+				break;
+			end = MAX(end, more);
+		}
+		if (!fetch_stretch(log, thread, fd, at, to))
+			for (size_t i = at; i < to; i++)
+				log->got[places[i].hit].state = GOT_UNREAD;
+	}
+	files_close(&fd);
+	return true;
+}
+
+static bool batch_room(struct ava_log *log, size_t n)
+{
+	if (n > log->batch_cap) {
+		free(log->got);
+		free(log->places);
+		free(log->pieces);
+		log->batch_cap = n + n / 2;
+		log->got = malloc(log->batch_cap * sizeof(*log->got));
+		log->places = malloc(log->batch_cap * sizeof(*log->places));
+		log->pieces = malloc(log->batch_cap * sizeof(*log->pieces));
+	}
+	if (log->got != NULL && log->places != NULL && log->pieces != NULL)
+		return true;
+	log->batch_cap = 0;
+	return false;
+}
+
+/* Hits [0, n) that are lines, by file and offset; how many. Those of a file
+ * are mostly in order already, as its lsn ascend. SIZE_MAX: no memory. */
+static size_t sort_places(struct ava_log *log, size_t n)
+{
+	const size_t nfiles = log->feed->nfiles;
+	size_t *start = n > nfiles / 16 ? calloc(nfiles + 1, sizeof(*start)) : NULL;
+	size_t nplaces = 0, sum = 0;
+	bool sorted = true;
+
+	if (start == NULL && n > nfiles / 16)
+		return SIZE_MAX;
+	for (size_t i = 0; i < n && start != NULL; i++)
+		start[log->hits[i].file] += log->hits[i].kind != INDEX_BROKEN;
+	for (size_t i = 0; i < nfiles && start != NULL; i++) {
+		size_t count = start[i];
+
+		start[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct hit *h = &log->hits[i];
+		size_t at = start != NULL ? start[h->file] : nplaces;
+
+		log->got[i].state = h->kind == INDEX_BROKEN ? GOT_BROKEN : GOT_OTHER;
+		if (h->kind == INDEX_BROKEN)
+			continue;
+		log->places[at] = (struct place){h->offset, h->file, (uint32_t)i};
+		sorted = sorted &&
+			 (at == 0 || start == NULL || log->places[at - 1].file != h->file ||
+			  log->places[at - 1].offset < h->offset);
+		if (start != NULL)
+			start[h->file]++;
+		nplaces++;
+	}
+	if (start == NULL || !sorted)
+		qsort(log->places, nplaces, sizeof(*log->places), place_order);
+	free(start);
+	return nplaces;
+}
+
+/* The lines of hits [0, n). */
+static int fetch(struct ava_log *log, size_t n, struct ava_error *err)
+{
+	size_t nplaces = batch_room(log, n) ? sort_places(log, n) : SIZE_MAX;
+
+	if (nplaces == SIZE_MAX)
+		return err_set(err, AVA_ENOMEM, "no memory to read logs");
+	log->npieces = 0;
+	for (size_t i = 0, first = 0; i < nplaces; i++) {
+		const struct place *p = log->places;
+
+		if (i == first || p[i].file != p[first].file ||
+		    p[i].offset - p[first].offset >= PIECE) {
+			first = i;
+			log->pieces[log->npieces++].from = i;
+		}
+		log->pieces[log->npieces - 1].to = i + 1;
+	}
+	for (unsigned i = 0; i < CREW_THREADS; i++)
+		buf_reset(&log->kept[i]);
+	if (log->npieces >= CREW_LEAST || (log->npieces > 1 && log->waiting > 2 * PIECE))
+		crew_run(log->npieces, fetch_piece, log);
+	else
+		for (size_t i = 0; i < log->npieces; i++)
+			fetch_piece(i, 0, log);
+	return 0;
+}
+
+/* ---- the order */
+
+static int chunk_order(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->lsn != y->lsn)
+		return x->lsn < y->lsn ? -1 : 1;
+	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+}
+
+/* Chunks that came since, in the order of lsn among themselves. */
+static int order_chunks(struct ava_log *log, struct ava_error *err)
+{
+	size_t n = log->feed->nchunks, first = log->norder;
+	struct ordered *grown;
+
+	if (n > log->order_cap || log->order == NULL) {
+		grown = realloc(log->order, (n + 64) * sizeof(*grown));
+		if (grown == NULL)
+			return err_set(err, AVA_ENOMEM, "no memory to read logs");
+		log->order = grown;
+		log->order_cap = n + 64;
+	}
+	for (; log->norder < n; log->norder++)
+		log->order[log->norder] =
+			(struct ordered){log->feed->chunks[log->norder].lsn_min, log->norder};
+	if (n > first)
+		qsort(log->order + first, n - first, sizeof(*log->order), chunk_order);
+	return refresh_fits(log, err);
+}
+
+int read_anew(struct ava_log *log, struct ava_error *err)
+{
 	int rv;
 
-	if (s->file.fd >= 0)
-		return 0;
-	rv = read_file_open(&s->file, log->rootfd, s->path, log->follow, err);
+	index_close(log->feed);
+	rv = index_open(&log->feed, log->rootfd, log->everything ? INDEX_OF_ALL : INDEX_OF_DAYS,
+			NULL, true, err);
+	log->nwho_fits = log->norder = log->next = log->from = log->nhits = log->given = 0;
+	log->waiting = log->done = 0;
 	if (rv != 0)
 		return rv;
-	if (s->start == 0 && log->want.after > 0)
-		s->start = read_file_after(&s->file, log->want.after);
-	if (!log->follow)
-		read_file_use_index(&s->file, log->rootfd, &log->want, s->start == 0);
-	read_file_seek(&s->file, s->start);
-	if (log->progress.fn != NULL) {
-		read_progress_add(log, s->start - planned);
-		s->file.on_block = on_block;
-		s->file.user = log;
-	}
-	read_batches_plan(log, s);
-	return 0;
+	log->feed->follow = log->follow;
+	return order_chunks(log, err);
 }
 
-static void make_ready(struct ava_log *log, struct source *s)
+/* Hits before this lsn have none before them that is not gathered. */
+static uint64_t settled_lsn(const struct ava_log *log)
 {
-	s->state = SOURCE_READY;
-	heap_push(log, s);
+	return log->next < log->norder ? log->order[log->next].lsn : UINT64_MAX;
 }
 
-/* 1: the line is there; 0: there is none; or a code of read_file_next. */
-static int next_line(struct ava_log *log, struct source *s, struct ava_error *err)
+/* The next batch: 1; 0: nothing waits. */
+static int next_batch(struct ava_log *log, struct ava_error *err)
 {
-	int rv = s->ahead != NULL ? read_batch_next(log, s, err) : 0;
-
-	if (rv != 0 || s->ahead != NULL)
-		return rv;
-	s->line_path = s->path;
-	return read_file_next(&s->file, &log->want, &s->line, err);
-}
-
-/* Its next wanted line into the heap. 0, or a code of next_line. */
-static int advance(struct ava_log *log, struct source *s, struct ava_error *err)
-{
-	for (;;) {
-		int rv = next_line(log, s, err);
-
-		if (rv == 1) {
-			make_ready(log, s);
-			return 0;
-		}
-		if (rv != 0)
-			return rv;
-		drain(log, s);
-		if (log->follow)
-			return 0;
-		if (read_file_torn(&s->file) == 0)
-			break;
-		if (s->torn_tries++ == TORN_TRIES)
-			return torn(s, err);
-		/* Perhaps its writer is at it: the bytes of one write. */
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-		s->file.end += TORN_MORE;
-	}
-	read_batch_end(log, s);
-	read_file_close(&s->file);
-	s->state = SOURCE_CLOSED;
-	return 0;
-}
-
-static void watch(struct ava_log *log, const struct source *s)
-{
-	char link[40];
-
-	if (log->inotify < 0 || log->run[0] == '\0') /* days: their folder is watched */
-		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->file.fd);
-	if (inotify_add_watch(log->inotify, link, IN_MODIFY) < 0)
-		errno = 0; /* looked at every RESCAN_MS all the same */
-}
-
-/* Open files whose first lsn comes before anything that is ready. Those
- * without an event (first lsn 0) come first, for what may be broken in them. */
-static int open_due(struct ava_log *log, struct ava_error *err)
-{
-	while (log->opened < log->nsrc) {
-		struct source *s = log->src[log->opened], *wave = NULL;
-		int rv;
-
-		if (log->nheap > 0 && s->first > log->heap[0]->line.view.lsn)
-			return 0;
-		if (log->nheap >= MAX_OPEN)
-			return err_set(err, AVA_ETOOBIG, "more than %d logs overlap in time",
-				       MAX_OPEN);
-		log->opened++;
-		if (s->wave != NULL)
-			read_wave_open(log, s, &wave);
-		if (wave != NULL)
-			make_ready(log, wave);
-		if (s->state == SOURCE_CLOSED)
-			continue;
-		rv = resume(log, s, err);
-		if (rv != 0)
-			return rv;
-		watch(log, s);
-		rv = advance(log, s, err);
-		if (rv == AVA_ECORRUPT)
-			log->given = s; /* goes on with it at the next call */
-		if (rv != 0)
-			return rv;
-	}
-	return 0;
-}
-
-/* Files that had nothing more: is there something now? */
-static int look_again(struct ava_log *log, struct ava_error *err)
-{
-	for (; log->drained < log->opened; log->drained++) {
-		struct source *s = log->src[log->drained];
-		int rv;
-
-		if (s->state != SOURCE_DRAINED || !s->changed)
-			continue;
-		rv = resume(log, s, err);
-		if (rv == 0)
-			rv = advance(log, s, err);
-		if (rv != 0)
-			return rv; /* the next call looks here again */
-	}
-	log->drained = 0;
-	return 0;
-}
-
-/* The source with the next event, taken out of the heap; NULL: none. */
-static int next_source(struct ava_log *log, struct source **out, struct ava_error *err)
-{
-	struct source *s = log->given;
+	bool text = log->want[0].text.needle != NULL || log->want[0].text.regex != NULL;
+	uint64_t limit = text ? TEXT_BATCH : log->begun ? BATCH : FIRST_BATCH, bytes = 0;
+	size_t n = 0;
 	int rv;
 
-	*out = NULL;
-	log->given = NULL;
-	if (s != NULL && s->state != SOURCE_CLOSED) {
-		rv = advance(log, s, err);
-		if (rv == AVA_ECORRUPT)
-			log->given = s;
-		if (rv != 0)
+	if (log->from > 0)
+		memmove(log->hits, log->hits + log->from,
+			(log->nhits - log->from) * sizeof(*log->hits));
+	log->nhits -= log->from;
+	log->from = log->given = 0;
+	while (log->next < log->norder &&
+	       (log->waiting < limit || log->hits[0].lsn >= settled_lsn(log))) {
+		size_t chunk = log->order[log->next++].chunk;
+
+		log->done += log->feed->chunks[chunk].bytes;
+		rv = gather(log, chunk, err);
+		if (rv == AVA_ECORRUPT && !log->begun && log->run[0] == '\0')
+			rv = read_anew(log, err);
+		if (rv != 0) {
+			if (rv == AVA_ECORRUPT)
+				index_forget(log->rootfd);
 			return rv;
+		}
 	}
-	rv = open_due(log, err);
-	if (rv == 0 && log->follow && log->nheap == 0)
-		rv = look_again(log, err);
-	if (rv == 0 && log->nheap > 0)
-		log->given = *out = heap_pop(log);
-	return rv;
+	while (n < log->nhits && log->hits[n].lsn < settled_lsn(log) && bytes < limit)
+		bytes += log->hits[n++].len;
+	if (n == 0)
+		return 0;
+	log->from = n;
+	rv = fetch(log, n, err);
+	log->waiting -= bytes;
+	log->begun = true;
+	if (log->progress != NULL)
+		log->progress(log->done, log->total, log->progress_user);
+	return rv == 0 ? 1 : rv;
 }
 
-static void fill_event(struct ava_log_event *e, const struct source *s)
-{
-	const struct event_view *v = &s->line.view;
+/* ---- giving */
 
-	*e = (struct ava_log_event){
-		.lsn = v->lsn,
-		.seq = v->seq,
-		.time_ms = v->wall_ms,
-		.line = s->line.text,
-		.len = s->line.len,
-		.file = s->line_path,
-		.offset = s->line.offset,
-	};
-	snprintf(e->type, sizeof(e->type), "%.*s", (int)MIN(v->type.len, sizeof(e->type) - 1),
-		 v->type.s);
+static int broken(const char *path, const struct hit *h, struct ava_error *err)
+{
+	if (h->len > INDEX_LINE)
+		return err_set(err, AVA_ECORRUPT, "%s:%llu: a line of more than %zu MB", path,
+			       (unsigned long long)h->offset, INDEX_LINE >> 20);
+	return err_set(err, AVA_ECORRUPT, "%s:%llu: this line (%zu bytes) is not an event", path,
+		       (unsigned long long)h->offset, (size_t)h->len);
 }
 
-/* The rest would look like all there is. */
-static int tell_gone(struct ava_log *log, struct ava_error *err)
+static const char *path_of(const struct ava_log *log, uint32_t file)
 {
-	log->gone = false;
-	return err_set(err, AVA_ECORRUPT,
-		       READ_RUNS
-		       "/%s.jsonl is missing: somebody removed it (what the journal still had"
-		       " of it is in lost/)",
-		       log->run);
+	return index_string(log->feed, log->feed->files[file].path);
+}
+
+/* What is to be told of a hit that is no line. 0: nothing. */
+static int tell(struct ava_log *log, const struct hit *h, enum got_state state,
+		struct ava_error *err)
+{
+	const char *path = path_of(log, h->file);
+
+	switch (state) {
+	case GOT_LINE:
+	case GOT_NOTHING:
+		return 0;
+	case GOT_BROKEN:
+		return broken(path, h, err);
+	case GOT_OTHER:
+		index_forget(log->rootfd);
+		return err_set(err, AVA_ECORRUPT,
+			       "%s:%llu: this is not the line that the index tells of: somebody "
+			       "changed the log; the next question makes the index anew",
+			       path, (unsigned long long)h->offset);
+	case GOT_COSTLY:
+		return err_set(err, AVA_ETOOBIG,
+			       "%s:%llu: the expression takes too long on this line: make it "
+			       "simpler",
+			       path, (unsigned long long)h->offset);
+	case GOT_UNREAD:
+		return err_set(err, AVA_EIO, "%s:%llu: this line cannot be read", path,
+			       (unsigned long long)h->offset);
+	}
+	return 0;
 }
 
 /* An event that stands in two files has one lsn. When following, others may
  * come between. Two of another kind with one lsn are two: a damaged log is not
  * to lose any. */
-static bool is_copy(struct ava_log *log, const struct event_view *v)
+static bool is_copy(struct ava_log *log, const struct hit *h)
 {
-	if (!query_is_copied(v->kind))
+	if (!log->everything || !query_is_copied(h->kind == INDEX_OTHER ? -1 : h->kind))
 		return false;
-	if (v->lsn == log->copied)
+	if (h->lsn == log->copied)
 		return true;
-	log->copied = v->lsn;
+	log->copied = h->lsn;
 	if (!log->follow)
 		return false;
-	for (unsigned i = 0; i < READ_COPIES; i++)
-		if (log->copies[i] == v->lsn)
+	for (unsigned i = 0; i < COPIES; i++)
+		if (log->copies[i] == h->lsn)
 			return true;
-	log->copies[log->ncopies++ % READ_COPIES] = v->lsn;
+	log->copies[log->ncopies++ % COPIES] = h->lsn;
 	return false;
+}
+
+static void fill_event(const struct ava_log *log, const struct hit *h, const struct got *got,
+		       struct ava_log_event *e)
+{
+	const char *line = log->kept[got->thread].data + got->at;
+	struct event_view v;
+
+	*e = (struct ava_log_event){
+		.lsn = h->lsn,
+		.seq = got->seq,
+		.time_ms = got->wall_ms,
+		.line = line,
+		.len = h->len,
+		.file = path_of(log, h->file),
+		.offset = h->offset,
+	};
+	if (h->kind < EVENT_NKINDS)
+		snprintf(e->type, sizeof(e->type), "%s", event_kind_name((enum event_kind)h->kind));
+	else if (event_view(line, h->len, &v) == 0)
+		snprintf(e->type, sizeof(e->type), "%.*s",
+			 (int)MIN(v.type.len, sizeof(e->type) - 1), v.type.s);
+}
+
+int read_amiss(struct ava_log *log, struct ava_error *err)
+{
+	struct log_index *f = log->feed;
+
+	if (f->first_gone) {
+		f->first_gone = false;
+		return err_set(err, AVA_ECORRUPT,
+			       INDEX_RUNS "/%s.jsonl is missing: somebody removed it (what the "
+					  "journal still had of it is in lost/)",
+			       log->run);
+	}
+	while (!log->follow && log->amiss < f->ntorn) {
+		const struct index_torn *t = &f->torn[log->amiss++];
+
+		if (log->file_fits[t->file] != 0)
+			return err_set(err, AVA_ECORRUPT,
+				       "%s:%llu: the last line (%zu bytes) was never finished",
+				       path_of(log, t->file), (unsigned long long)t->at,
+				       (size_t)t->len);
+	}
+	return 0;
+}
+
+/* What came since, when all is given. */
+static int look(struct ava_log *log, struct ava_error *err)
+{
+	int rv = 0;
+
+	if (log->next == log->norder && log->nhits == log->from && log->norder > 0) {
+		index_consumed(log->feed);
+		log->norder = log->next = 0;
+	}
+	if (log->look_all || !log->everything)
+		rv = index_look(log->feed, -1, err);
+	for (size_t i = 0; rv == 0 && i < log->nchanged; i++)
+		rv = index_look(log->feed, log->changed[i], err);
+	if (rv == 0) {
+		log->look_all = false;
+		log->nchanged = 0;
+	}
+	return order_chunks(log, rv == 0 ? err : NULL) != 0 && rv == 0 ? AVA_ENOMEM : rv;
 }
 
 int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_error *err)
 {
-	if (log->gone)
-		return tell_gone(log, err);
-	for (;;) {
-		struct source *s;
-		int rv = next_source(log, &s, err);
+	bool looked = false;
+	int rv;
 
+	if (log->feed->first_gone)
+		return read_amiss(log, err);
+	for (;;) {
+		while (log->given < log->from) {
+			const struct hit *h = &log->hits[log->given];
+			const struct got *got = &log->got[log->given++];
+
+			rv = tell(log, h, got->state, err);
+			if (rv != 0)
+				return rv;
+			if (got->state != GOT_LINE || is_copy(log, h))
+				continue;
+			fill_event(log, h, got, event);
+			return 1;
+		}
+		rv = next_batch(log, err);
+		if (rv < 0)
+			return rv;
+		if (rv > 0)
+			continue;
+		if (!log->follow)
+			return read_amiss(log, err);
+		if (looked)
+			return 0;
+		looked = true;
+		rv = look(log, err);
 		if (rv != 0)
 			return rv;
-		if (s == NULL)
-			return 0;
-		if (log->everything && is_copy(log, &s->line.view))
-			continue;
-		fill_event(event, s);
-		return 1;
 	}
 }
 
 /* ---- the last N */
 
-/* Of the last event of the file, and where it stands. */
-static int last_event(struct ava_log *log, const struct source *s, uint64_t *lsn, uint64_t *at,
-		      struct ava_error *err)
-{
-	static const struct query all = QUERY_ALL;
-	struct read_file f;
-	uint64_t count;
-	int rv = read_file_open(&f, log->rootfd, s->path, false, err);
-
-	if (rv != 0)
-		return rv;
-	rv = read_file_last(&f, &all, 1, 0, &count, lsn, NULL, err);
-	*at = f.offset;
-	read_file_close(&f);
-	return rv;
-}
-
-static int by_lsn_down(const void *a, const void *b)
+static int lsn_down(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -371,67 +772,64 @@ static int by_lsn_down(const void *a, const void *b)
 }
 
 /* Keep the n greatest, each once. */
-static void keep_greatest(struct read_lsns *l, uint64_t n)
+static size_t keep_greatest(uint64_t *lsn, size_t have, uint64_t n)
 {
 	size_t kept = 0;
 
-	qsort(l->v, l->n, sizeof(*l->v), by_lsn_down);
-	for (size_t i = 0; i < l->n && kept < n; i++)
-		if (kept == 0 || l->v[i] != l->v[kept - 1])
-			l->v[kept++] = l->v[i];
-	l->n = kept;
+	qsort(lsn, have, sizeof(*lsn), lsn_down);
+	for (size_t i = 0; i < have && kept < n; i++)
+		if (kept == 0 || lsn[i] != lsn[kept - 1])
+			lsn[kept++] = lsn[i];
+	return kept;
 }
 
-/* Start this file at its last n lines, or leave it out when everything in it
- * is older than the n found so far. */
-static int start_last(struct ava_log *log, struct source *s, uint64_t n, struct read_lsns *found,
-		      struct ava_error *err)
+static int newest_order(const void *a, const void *b)
 {
-	uint64_t count = 0, first = 0, at = 0, floor_lsn = found->n >= n ? found->v[n - 1] : 0;
-	int rv = 0;
+	const struct ordered *x = a, *y = b;
 
-	if (s->state == SOURCE_CLOSED)
-		return 0;
-	if (floor_lsn > 0)
-		rv = last_event(log, s, &first, &at, err);
-	if (rv != 0)
-		return rv;
-	if (first < floor_lsn && log->follow) { /* what comes later is wanted */
-		s->start = at;
-		s->first = first;
-		return 0;
-	}
-	if (first < floor_lsn) {
-		s->state = SOURCE_CLOSED;
-		return 0;
-	}
-	rv = read_file_open(&s->file, log->rootfd, s->path, false, err);
-	if (rv != 0)
-		return rv;
-	read_file_use_index(&s->file, log->rootfd, &log->want, true);
-	rv = read_file_last(&s->file, &log->want, n, floor_lsn, &count, &first, found, err);
-	s->start = s->file.offset;
-	read_file_close(&s->file);
-	if (rv == 0 && count > 0) {
-		s->first = first; /* it is due when its first wanted line is */
-		keep_greatest(found, n);
-	}
-	return rv;
+	return x->lsn < y->lsn ? 1 : x->lsn > y->lsn ? -1 : 0;
 }
 
-/* From the newest file to the oldest. */
+/* Looks from the newest chunk backwards for where the last n begin, and asks
+ * for what is behind the lsn before. */
 static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 {
-	struct read_lsns found = {0};
-	int rv = 0;
+	size_t nchunks = log->feed->nchunks, have = 0;
+	struct ordered *newest = calloc(nchunks + 1, sizeof(*newest));
+	uint64_t *found = NULL, *grown;
+	int rv = newest == NULL ? AVA_ENOMEM : 0;
 
-	for (size_t i = log->nsrc; i > 0 && rv == 0; i--)
-		rv = start_last(log, log->src[i - 1], n, &found, err);
-	if (rv == 0 && found.n >= n)
-		log->want.after = MAX(log->want.after, found.v[n - 1] - 1);
-	free(found.v);
-	qsort(log->src, log->nsrc, sizeof(*log->src), read_scan_by_first);
-	return rv;
+	for (size_t i = 0; i < nchunks && rv == 0; i++)
+		newest[i] = (struct ordered){log->feed->chunks[i].lsn_max, i};
+	if (rv == 0)
+		qsort(newest, nchunks, sizeof(*newest), newest_order);
+	for (size_t i = 0; i < nchunks && rv == 0; i++) {
+		if (have >= n && newest[i].lsn < found[have - 1])
+			break;
+		log->nhits = log->from = 0;
+		rv = gather(log, newest[i].chunk, err);
+		if (rv == 0 && log->nhits > 0 &&
+		    (log->want[0].text.needle != NULL || log->want[0].text.regex != NULL))
+			rv = fetch(log, log->nhits, err);
+		else
+			log->npieces = 0;
+		grown = rv == 0 ? realloc(found, (have + log->nhits + 1) * sizeof(*grown)) : NULL;
+		if (grown == NULL)
+			break;
+		found = grown;
+		for (size_t k = 0; k < log->nhits; k++)
+			if (log->hits[k].kind != INDEX_BROKEN &&
+			    (log->npieces == 0 || log->got[k].state == GOT_LINE))
+				found[have++] = log->hits[k].lsn;
+		have = keep_greatest(found, have, n);
+	}
+	for (unsigned i = 0; rv == 0 && have >= n && i < CREW_THREADS; i++)
+		log->want[i].after = MAX(log->want[i].after, found[n - 1] - 1);
+	log->nhits = log->from = 0;
+	log->waiting = 0;
+	free(newest);
+	free(found);
+	return rv == AVA_ENOMEM ? err_set(err, rv, "no memory to read logs") : rv;
 }
 
 /* ---- open, wait, close */
@@ -453,28 +851,31 @@ static int open_root(struct ava_log *log, const char *root, struct ava_error *er
 	return read_check_format(log->rootfd, err);
 }
 
-static bool watch_dir(const struct ava_log *log, const char *dir, int *wd)
+static bool watch_path(const struct ava_log *log, const char *path, uint32_t what, int *wd)
 {
-	char link[64];
-	int dirfd = sys->openat(log->rootfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	char link[160];
 
-	*wd = -1;
-	if (dirfd < 0)
-		return false;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
-	*wd = inotify_add_watch(log->inotify, link, IN_CREATE | IN_MOVED_TO | IN_MODIFY);
-	sys->close(dirfd);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d/%s", log->rootfd, path);
+	*wd = inotify_add_watch(log->inotify, link, what);
 	return *wd >= 0;
 }
 
 static void start_watching(struct ava_log *log)
 {
+	const uint32_t folder = IN_CREATE | IN_MOVED_TO | IN_MODIFY;
+	int wd;
+
 	log->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	log->days_wd = log->runs_wd = -1;
-	if (log->inotify < 0 || log->run[0] != '\0')
+	if (log->inotify < 0)
 		return;
-	if (watch_dir(log, READ_DAYS, &log->days_wd) &&
-	    (!log->everything || watch_dir(log, READ_RUNS, &log->runs_wd)))
+	if (log->run[0] != '\0') { /* without it: looked at every RESCAN_MS all the same */
+		for (size_t i = 0; i < log->feed->nfiles; i++)
+			watch_path(log, path_of(log, (uint32_t)i), IN_MODIFY, &wd);
+		return;
+	}
+	if (watch_path(log, INDEX_DAYS, folder, &log->days_wd) &&
+	    (!log->everything || watch_path(log, INDEX_RUNS, folder, &log->runs_wd)))
 		return;
 	close(log->inotify); /* no such folder yet: look every 200 ms */
 	log->inotify = -1;
@@ -489,15 +890,18 @@ static int check_query(const struct ava_log_query *q, struct ava_error *err)
 
 /* No file at all. Ava's days may come while we wait, a run's file does not:
  * it begins with the spawn. */
-static int nothing(const struct ava_log *log, struct ava_error *err)
+static int check_files(const struct ava_log *log, struct ava_error *err)
 {
+	for (size_t i = 0; i < log->feed->nfiles; i++)
+		if (log->file_fits[i] != 0 ||
+		    (log->feed->files[i].flags & (INDEX_GONE | INDEX_IS_DAY)) == INDEX_IS_DAY)
+			return 0;
 	if (log->run[0] != '\0')
 		return err_set(err, AVA_ENOENT, "there is no log of %s", log->run);
 	return log->follow ? 0 : err_set(err, AVA_ENOENT, "nothing has been logged yet");
 }
 
-int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
-		 struct ava_error *err)
+int read_compile(struct query *out, const struct ava_log_query *q, struct ava_error *err)
 {
 	struct query_spec spec = {
 		.types = q->types,
@@ -509,7 +913,7 @@ int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_m
 		.search = q->search,
 		.regex = q->regex,
 		.after = q->after,
-		.now_ms = now_ms,
+		.now_ms = clock_wall_ms(),
 	};
 
 	return query_init(out, &spec, err);
@@ -522,18 +926,9 @@ int read_check(const struct ava_log_query *q, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	rv = read_compile(&want, q, clock_wall_ms(), err);
+	rv = read_compile(&want, q, err);
 	query_fini(&want);
 	return rv;
-}
-
-static int compile(struct ava_log *log, const struct ava_log_query *q, struct ava_error *err)
-{
-	int64_t now = clock_wall_ms();
-	int rv = read_compile(&log->want, q, now, err);
-
-	log->reads_ahead = rv == 0 && !log->follow && q->last == 0 && query_narrows(&log->want);
-	return log->reads_ahead ? read_compile(&log->want2, q, now, err) : rv;
 }
 
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
@@ -549,26 +944,50 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		rv = err_set(err, AVA_ENOMEM, "no memory to read logs");
 		goto fail;
 	}
-	log->rootfd = log->inotify = log->smallfd = -1;
+	log->rootfd = log->inotify = -1;
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
-	strmap_init(&log->names);
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
-	rv = compile(log, q, err);
+	for (unsigned i = 0; i < CREW_THREADS; i++) {
+		buf_init(&log->kept[i], (size_t)4 << 30);
+		log->want[i] = QUERY_ALL;
+	}
+	for (unsigned i = 0; i < CREW_THREADS && rv == 0; i++) {
+		rv = read_compile(&log->want[i], q, err);
+		if (i > 0 && rv == 0) { /* "1 hour ago" is one time for both */
+			log->want[i].since_ms = log->want[0].since_ms;
+			log->want[i].until_ms = log->want[0].until_ms;
+			memcpy(log->want[i].since, log->want[0].since, sizeof(log->want[0].since));
+			memcpy(log->want[i].until, log->want[0].until, sizeof(log->want[0].until));
+		}
+	}
+	log->who_asked = rv == 0 && (log->want[0].agent.len > 0 || log->want[0].session.len > 0 ||
+				     log->want[0].user.len > 0);
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
-		rv = read_scan_files(log, err);
-	if (rv == 0 && log->nsrc == 0)
-		rv = nothing(log, err);
-	if (rv == 0 && q->last > 0)
+		rv = index_open(&log->feed, log->rootfd,
+				log->run[0] != '\0' ? INDEX_OF_RUN
+				: log->everything   ? INDEX_OF_ALL
+						    : INDEX_OF_DAYS,
+				log->run, false, err);
+	if (rv == 0)
+		rv = order_chunks(log, err);
+	if (rv == 0)
+		rv = check_files(log, err);
+	if (rv == 0 && q->last > 0) {
 		rv = plan_last(log, q->last, err);
+		if (rv == AVA_ECORRUPT && log->run[0] == '\0') {
+			rv = read_anew(log, err);
+			rv = rv == 0 ? plan_last(log, q->last, err) : rv;
+		}
+	}
 	if (rv != 0)
 		goto fail;
+	log->feed->follow = log->follow;
+	log->look_all = true;
 	if (log->follow)
 		start_watching(log);
-	if (log->reads_ahead)
-		read_waves_plan(log);
 	*out = log;
 	return 0;
 
@@ -577,49 +996,32 @@ fail:
 	return rv;
 }
 
-static void mark_all(struct ava_log *log)
-{
-	struct stat st;
-
-	for (size_t i = 0; i < log->opened; i++) {
-		struct source *s = log->src[i];
-
-		if (s->state == SOURCE_DRAINED && !s->changed)
-			s->changed =
-				sys->fstatat(log->rootfd, s->path, &st, 0) != 0 ||
-				(uint64_t)st.st_size !=
-					s->file.offset +
-						(s->file.fd >= 0 ? read_file_torn(&s->file) : 0);
-	}
-}
-
-static void mark_one(struct ava_log *log, const struct inotify_event *e)
-{
-	char path[sizeof(((struct source *)0)->path)];
-	struct source *s;
-
-	if (e->len == 0 || (e->wd != log->days_wd && e->wd != log->runs_wd))
-		return;
-	snprintf(path, sizeof(path), "%s/%s", e->wd == log->days_wd ? READ_DAYS : READ_RUNS,
-		 e->name);
-	s = strmap_get(&log->names, path);
-	if (s != NULL)
-		s->changed = true;
-}
-
 /* What inotify told. False: it may have told less than happened. */
 static bool take_changes(struct ava_log *log)
 {
 	char bytes[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
 	const struct inotify_event *e;
+	char path[FILES_BUF];
 	bool all = true;
 	ssize_t n;
 
 	while ((n = read(log->inotify, bytes, sizeof(bytes))) > 0)
 		for (char *p = bytes; p < bytes + n; p += sizeof(*e) + e->len) {
+			long file = -1;
+			bool known = false;
+
 			e = (const struct inotify_event *)(void *)p;
-			all = all && (e->mask & IN_Q_OVERFLOW) == 0;
-			mark_one(log, e);
+			if (e->len > 0 && (e->mask & IN_MODIFY) != 0) {
+				snprintf(path, sizeof(path), "%s/%.*s",
+					 e->wd == log->days_wd ? INDEX_DAYS : INDEX_RUNS,
+					 FILES_NAME_MAX, e->name);
+				file = index_find_file(log->feed, path);
+			}
+			for (size_t i = 0; i < log->nchanged; i++)
+				known = known || log->changed[i] == file;
+			all = all && file >= 0 && (known || log->nchanged < CHANGED);
+			if (all && !known)
+				log->changed[log->nchanged++] = file;
 		}
 	return all;
 }
@@ -628,92 +1030,97 @@ int ava_log_wait(struct ava_log *log, int timeout_ms)
 {
 	int limit = log->inotify >= 0 ? RESCAN_MS : POLL_MS;
 	struct pollfd p = {.fd = log->inotify, .events = POLLIN};
-	bool signalled;
 	int n;
 
 	if (timeout_ms >= 0 && timeout_ms < limit)
 		limit = timeout_ms;
 	n = poll(&p, log->inotify >= 0 ? 1 : 0, limit);
-	signalled = n < 0;
-	if (log->everything && (n <= 0 || !take_changes(log)))
-		mark_all(log);
-	else if (n > 0)
-		take_changes(log);
-	if (read_scan_files(log, NULL) != 0)
-		return 0; /* tried again at the next wait */
-	return !signalled && (n > 0 || limit != timeout_ms);
+	if (n <= 0 || !take_changes(log))
+		log->look_all = true;
+	return n >= 0 && (n > 0 || limit != timeout_ms);
 }
 
-int read_rootfd(const struct ava_log *log)
+struct log_index *read_index(struct ava_log *log)
 {
-	return log->rootfd;
+	return log->feed;
 }
 
-int read_smallfd(const struct ava_log *log)
+const struct query *read_query(const struct ava_log *log)
 {
-	return log->smallfd;
+	return &log->want[0];
 }
 
-uint64_t read_after(const struct ava_log *log)
+void read_row(const struct ava_log *log, size_t *chunk, size_t *row)
 {
-	return log->want.after;
+	*chunk = log->hits[log->given - 1].chunk;
+	*row = log->hits[log->given - 1].row;
 }
 
-bool read_part(const struct ava_log *log, size_t i, struct read_part *out)
+int read_broken(struct ava_log *log, size_t chunk, size_t row, struct ava_error *err)
 {
-	if (i >= log->nsrc)
-		return false;
-	*out = (struct read_part){.path = log->src[i]->path,
-				  .start = log->src[i]->start,
-				  .left_out = log->src[i]->state == SOURCE_CLOSED,
-				  .size = log->src[i]->size,
-				  .chunk = log->src[i]->chunk};
-	return true;
+	const uint64_t *offset = index_column(log->feed, chunk, INDEX_OFFSET);
+	const uint32_t *len = index_column(log->feed, chunk, INDEX_LEN);
+	const uint32_t *file = index_column(log->feed, chunk, INDEX_FILE);
+	struct hit h = {0};
+
+	if (offset == NULL || len == NULL || file == NULL)
+		return err_set(err, AVA_ECORRUPT, INDEX_HEAD ": it is damaged");
+	h.offset = offset[row];
+	h.len = len[row];
+	return broken(path_of(log, file[row]), &h, err);
 }
 
 void read_progress(struct ava_log *log, read_progress_fn fn, void *user)
 {
-	struct stat st;
-
-	log->progress = (struct progress){.fn = fn, .user = user};
-	for (size_t i = 0; i < log->nsrc; i++) {
-		const struct source *s = log->src[i];
-		uint64_t size = s->size;
-
-		if (s->state == SOURCE_CLOSED)
-			continue;
-		if (size == 0 && sys->fstatat(log->rootfd, s->path, &st, 0) == 0)
-			size = (uint64_t)st.st_size;
-		if (size > s->start)
-			log->progress.total += size - s->start;
-	}
+	log->progress = fn;
+	log->progress_user = user;
+	log->total = 0;
+	for (size_t i = 0; i < log->feed->nchunks; i++)
+		log->total += log->feed->chunks[i].bytes;
 }
 
 void ava_log_close(struct ava_log *log)
 {
 	if (log == NULL)
 		return;
-	for (size_t i = 0; i < log->nsrc; i++) {
-		read_batch_end(log, log->src[i]);
-		read_file_close(&log->src[i]->file);
-		free(log->src[i]);
+	index_close(log->feed);
+	for (unsigned i = 0; i < CREW_THREADS; i++) {
+		query_fini(&log->want[i]);
+		buf_fini(&log->kept[i]);
+		free(log->scratch[i]);
 	}
-	for (size_t i = 0; i < log->nwaves; i++) {
-		read_batch_end(log, log->waves[i]);
-		free(log->waves[i]->members);
-		free(log->waves[i]);
-	}
-	free(log->waves);
-	free(log->src);
-	free(log->heap);
-	strmap_fini(&log->names);
-	query_fini(&log->want);
-	query_fini(&log->want2);
+	free(log->who_fits);
+	free(log->file_fits);
+	free(log->order);
+	free(log->hits);
+	free(log->got);
+	free(log->places);
+	free(log->pieces);
 	if (log->inotify >= 0)
 		close(log->inotify);
-	if (log->smallfd >= 0)
-		sys->close(log->smallfd);
 	if (log->rootfd >= 0)
 		sys->close(log->rootfd);
 	free(log);
+}
+
+int read_reindex(const char *root, uint64_t *events, uint64_t *files, struct ava_error *err)
+{
+	int rootfd = read_open_root(root, err);
+	struct log_index *f;
+	int rv = rootfd < 0 ? rootfd : read_check_format(rootfd, err);
+
+	if (rv == 0)
+		rv = index_open(&f, rootfd, INDEX_OF_ALL, NULL, true, err);
+	if (rv == 0) {
+		*events = 0;
+		*files = f->nfiles;
+		for (size_t i = 0; i < f->nchunks; i++)
+			*events += f->chunks[i].n;
+		if (f->in_memory)
+			rv = err_set(err, AVA_EIO, "the index could not be stored");
+		index_close(f);
+	}
+	if (rootfd >= 0)
+		sys->close(rootfd);
+	return rv;
 }

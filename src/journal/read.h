@@ -6,35 +6,38 @@
 
 #include <ava.h>
 
+#include "journal/index.h"
 #include "journal/query.h"
-#include "journal/query_small.h"
 #include "journal/read_root.h"
 
-/* The question of `q` compiled; times count from `now_ms`. */
-int read_compile(struct query *out, const struct ava_log_query *q, int64_t now_ms,
-		 struct ava_error *err);
+/* The question of `q` compiled; times count from now. */
+int read_compile(struct query *out, const struct ava_log_query *q, struct ava_error *err);
 
 /* Is it a question at all? What ava_log_open would find wrong with it. */
 int read_check(const struct ava_log_query *q, struct ava_error *err);
 
-/* The files of an opened reader, for those who go through them on their own:
- * its root, the path of the i-th and where in it the wanted lines begin.
- * False: there are no more. `after` is what remains of "the last N". */
-struct read_part {
-	const char *path; /* *borrowed until close* */
-	uint64_t start;
-	bool left_out;                  /* nothing wanted is in it */
-	uint64_t size;                  /* of a small log that was looked at; 0: look */
-	struct query_small_place chunk; /* its index, in read_smallfd */
-};
-int read_rootfd(const struct ava_log *log);
-int read_smallfd(const struct ava_log *log); /* -1: there is none */
-uint64_t read_after(const struct ava_log *log);
-bool read_part(const struct ava_log *log, size_t i, struct read_part *out);
+/* For those who count: the rows, chunk by chunk, instead of the lines. Which
+ * rows of a chunk are wanted but for text, broken ones (INDEX_BROKEN) among
+ * them: 0, AVA_ENOMEM, or AVA_ECORRUPT: the feed is not as it was written
+ * (nothing was given yet: read_anew begins with one that is made anew). */
+int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], size_t *n,
+		struct ava_error *err);
+int read_anew(struct ava_log *log, struct ava_error *err);
+struct log_index *read_index(struct ava_log *log);
+const struct query *read_query(const struct ava_log *log);
+/* Where the row of the event stands that ava_log_next gave. */
+void read_row(const struct ava_log *log, size_t *chunk, size_t *row);
+/* What is amiss with a broken row; AVA_ECORRUPT. */
+int read_broken(struct ava_log *log, size_t chunk, size_t row, struct ava_error *err);
+/* What is amiss with files, one after the other: AVA_ECORRUPT; 0: no more. */
+int read_amiss(struct ava_log *log, struct ava_error *err);
 
-/* Called from ava_log_next every few hundred KB with the bytes read so far
- * and those there were at the beginning. */
+/* Called from ava_log_next now and then with the bytes done so far and those
+ * there were at the beginning. */
 typedef void (*read_progress_fn)(uint64_t done, uint64_t total, void *user);
 void read_progress(struct ava_log *log, read_progress_fn fn, void *user);
+
+/* Makes the stored index of the logs anew. `events`, `files`: what is in it. */
+int read_reindex(const char *root, uint64_t *events, uint64_t *files, struct ava_error *err);
 
 #endif

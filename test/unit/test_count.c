@@ -232,7 +232,7 @@ static void test_index(void **state)
 			for (size_t j = 0; j < ARRAY_LEN(bys); j++)
 				print_count(round == 0 ? &plain : &got, bys[j], &questions[i]);
 	}
-	assert_int_equal(access(path_of("logs/index/ava+2026-11-21.jsonl.ix"), F_OK), 0);
+	assert_int_equal(access(path_of("logs/index/feed"), F_OK), 0);
 	assert_string_equal(got.data, plain.data);
 	buf_fini(&day);
 	buf_fini(&run);
@@ -273,7 +273,7 @@ static void test_unknown_kinds(void **state)
 		assert_int_equal(c.rows[0].events, events[i]);
 		count_fini(&c);
 	}
-	assert_int_equal(access(path_of("logs/index/ava+2026-11-21.jsonl.ix"), F_OK), 0);
+	assert_int_equal(access(path_of("logs/index/feed"), F_OK), 0);
 }
 
 static int count_all(void)

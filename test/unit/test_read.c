@@ -16,7 +16,6 @@
 #include "event/event.h"
 #include "journal/checkpoint.h"
 #include "journal/read_root.h"
-#include "journal/read_file.h"
 
 #define RUN     "S-7f3a2b"
 #define RUN_LOG "logs/subagents/S-7f3a2b.jsonl"
@@ -409,30 +408,6 @@ static void test_last_of_big(void **state)
 		"355 357 359");
 }
 
-/* The last line of a big file is found without reading the file. */
-static void test_last_reads_little(void **state)
-{
-	struct read_file f;
-	static const struct query all = QUERY_ALL;
-	uint64_t count, first;
-	int dirfd;
-
-	/* A hole of 1 GB in front of one event: reading it would take long and
-	 * its bytes are no line. */
-	add(RUN_LOG, 1);
-	assert_int_equal(truncate(path_of(RUN_LOG), 1 << 30), 0);
-	append(RUN_LOG, "\n", 1);
-	add(RUN_LOG, 2);
-	dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(read_file_open(&f, dirfd, RUN_LOG, false, NULL), 0);
-	assert_int_equal(read_file_last(&f, &all, 1, 0, &count, &first, NULL, NULL), 0);
-	assert_int_equal(count, 1);
-	assert_int_equal(first, 2);
-	assert_true(f.offset > 1 << 30);
-	read_file_close(&f);
-	close(dirfd);
-}
-
 static uint64_t next_lsn(struct ava_log *log)
 {
 	struct ava_log_event e;
@@ -687,25 +662,15 @@ static void test_clean_mark(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_file),
-		TEST(test_questions_refused),
-		TEST(test_types),
-		TEST(test_merge),
-		TEST(test_many_runs),
-		TEST(test_after_in_big),
-		TEST(test_filters),
-		TEST(test_continuations),
-		TEST(test_broken),
-		TEST(test_torn_everywhere),
-		TEST(test_last_of_big),
-		TEST(test_last_reads_little),
-		TEST(test_follow_run),
-		TEST(test_follow_days),
-		TEST(test_follow_everything),
-		TEST(test_copies),
-		TEST(test_follow_shortened),
-		TEST(test_clean_mark),
-		TEST(test_no_memory),
+		TEST(test_one_file),    TEST(test_questions_refused),
+		TEST(test_types),       TEST(test_merge),
+		TEST(test_many_runs),   TEST(test_after_in_big),
+		TEST(test_filters),     TEST(test_continuations),
+		TEST(test_broken),      TEST(test_torn_everywhere),
+		TEST(test_last_of_big), TEST(test_follow_run),
+		TEST(test_follow_days), TEST(test_follow_everything),
+		TEST(test_copies),      TEST(test_follow_shortened),
+		TEST(test_clean_mark),  TEST(test_no_memory),
 		TEST(test_find_trace),
 	};
 

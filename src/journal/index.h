@@ -1,0 +1,138 @@
+/* The log's index: one feed with a small row an event, so that questions read
+ * rows and fetch only the lines they give. Derived from the logs, never
+ * synced, made anew whenever it is missing. doc/QUERY.md, "The index". Part of
+ * ava_read: no loop. */
+#ifndef JOURNAL_INDEX_H
+#define JOURNAL_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct ava_error;
+
+#define INDEX_HEAD   "logs/index/feed" /* files, ids, chunks, and rows that fill no chunk yet */
+#define INDEX_RUNS   "logs/subagents"
+#define INDEX_DAYS   "logs/ava"
+#define INDEX_CHUNK  8192u /* rows of a chunk */
+#define INDEX_OTHER  62    /* kind of an event whose name is not known */
+#define INDEX_BROKEN 63    /* a line that is no event; its lsn is that of the line before */
+#define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line */
+_Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
+
+enum index_column {               /* each an array of one number for each row of a chunk */
+		    INDEX_KIND,   /* u8 */
+		    INDEX_WHO,    /* u32: of feed.whos */
+		    INDEX_TIME,   /* i64: ms since 1970 */
+		    INDEX_LSN,    /* u64 */
+		    INDEX_FILE,   /* u32: of feed.files */
+		    INDEX_OFFSET, /* u64: of its line in the file */
+		    INDEX_LEN,    /* u32: of the line without its newline */
+		    INDEX_MODEL,  /* u32: of feed.strings; 0: "" */
+		    INDEX_COST,   /* struct index_cost for each InferEnd, in their order */
+		    INDEX_NCOLUMNS
+};
+
+struct index_cost {
+	uint64_t input, output, microusd, unknown; /* unknown: 1 when it has no price */
+};
+
+struct index_chunk {
+	uint32_t n, ncosts;
+	uint64_t kinds; /* bit per kind */
+	uint64_t lsn_min, lsn_max;
+	int64_t time_min, time_max;
+	uint64_t bytes, pos; /* of its lines; where its columns begin in the file of rows */
+	uint32_t crc[INDEX_NCOLUMNS], unused;
+};
+
+enum index_flags {
+	INDEX_IS_DAY = 1,
+	INDEX_OVER = 2,   /* its run has ended: nothing follows */
+	INDEX_RESTED = 4, /* it was not written to for a moment when it was looked at */
+	INDEX_GONE = 8,   /* it was removed: its rows count no more */
+};
+
+struct index_file {
+	uint32_t path, flags; /* path: of feed.strings */
+	uint64_t covered;     /* bytes from its beginning that rows tell of */
+	uint64_t inode, last_lsn;
+};
+
+struct index_who { /* of feed.strings, as they stand in a line */
+	uint32_t agent, session, trace, user;
+};
+
+struct index_row {
+	uint64_t lsn, offset;
+	int64_t wall_ms;
+	uint32_t len, file, who, model;
+	struct index_cost cost;
+	uint32_t kind, unused;
+};
+
+enum index_scope { INDEX_OF_DAYS, INDEX_OF_RUN, INDEX_OF_ALL };
+
+struct log_index {
+	int rootfd, rowsfd; /* rowsfd -1: there are no chunks in a file */
+	enum index_scope scope;
+	const char *run; /* *borrowed*; of INDEX_OF_RUN */
+	bool follow;     /* a file that is cut is told, not read anew */
+	struct index_file *files;
+	struct index_who *whos;
+	struct index_chunk *chunks;
+	void **columns; /* INDEX_NCOLUMNS for each chunk; NULL: not read yet */
+	char *strings;  /* each: length (2 bytes), bytes, 0 */
+	size_t nfiles, files_cap, nwhos, whos_cap, nchunks, chunks_cap, nstrings, strings_cap;
+	struct index_row *rows;          /* those that fill no chunk of the file yet */
+	size_t nrows, rows_cap, chunked; /* rows[0..chunked) are in chunks of memory */
+	size_t nstored;                  /* chunks that are in the file */
+	uint32_t *string_slots, *who_slots, *file_slots;
+	size_t string_room, who_room, file_room;             /* powers of two; 0: not made yet */
+	bool in_memory;                                      /* it is not to be stored */
+	uint64_t generation, rows_size, loaded_crc, scanned; /* scanned: bytes, since it was read */
+	int64_t dir_ns[2];  /* when the folders changed last, by then; 0: list them */
+	uint64_t quiet;     /* the end of the daemon that wrote last; 0: not known */
+	size_t added;       /* files */
+	unsigned part;      /* of the run's log, looked for next */
+	bool first_gone;    /* a part is there whose first is missing */
+	struct index_torn { /* files that end inside a line */
+		uint32_t file, len;
+		uint64_t at;
+	} * torn; /* owned */
+	size_t ntorn;
+};
+
+/* The feed of the root, brought up to what the logs have now, in memory; where
+ * much was missing it is stored, if the root can be written. With `anew` what
+ * is stored is not looked at, and replaced. 0 or a code. */
+int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
+	       bool anew, struct ava_error *err);
+void index_close(struct log_index *f); /* NULL is allowed */
+
+/* What was written since into rows: chunks are appended. `file`: only into
+ * this one; -1: all that may have changed. AVA_ECORRUPT: a file was cut; the
+ * next call goes on. Only for a feed that follows. */
+int index_look(struct log_index *f, long file, struct ava_error *err);
+/* No row is needed any more: what is looked at from now on makes chunk 0. */
+void index_consumed(struct log_index *f);
+long index_find_file(struct log_index *f, const char *path); /* -1: it has none of that name */
+
+/* A column of a chunk; NULL: it cannot be had, or is not as it was written. */
+const void *index_column(struct log_index *f, size_t chunk, enum index_column column);
+
+/* Its columns are not looked at for now. */
+void index_release(struct log_index *f, size_t chunk);
+
+/* The stored feed is not what the logs are: the next question makes it anew. */
+void index_forget(int rootfd);
+
+static inline const char *index_string(const struct log_index *f, uint32_t at)
+{
+	return f->strings + at + 2;
+}
+size_t index_string_len(const struct log_index *f, uint32_t at);
+
+#endif

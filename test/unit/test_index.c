@@ -1,0 +1,328 @@
+/* The index of the logs: stored and used it gives what the logs give; what
+ * grew, came, went or was cut is seen; a line that is not what its row tells
+ * of is told; damage of the index is never an answer. */
+#include "unit.h"
+
+#include <ava.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "event/event.h"
+#include "journal/read.h"
+
+#define RUNS   70 /* more than are worth storing */
+#define EVENTS 30000
+#define DAY    "logs/ava/2026-11-21.jsonl"
+
+static char root[256];
+
+static const char *path_of(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return path;
+}
+
+static void append(const char *name, const struct buf *b)
+{
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, b->data, b->len), b->len);
+	close(fd);
+}
+
+static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, const char *agent)
+{
+	char content[40];
+	struct event_head head = {.kind = kind,
+				  .wall_ms = 1795248000000 + (int64_t)lsn,
+				  .lsn = lsn,
+				  .seq = lsn,
+				  .agent_id = agent,
+				  .session_id = lsn % 2 == 0 ? "even" : "odd"};
+	struct event_meta meta = EVENT_META_NONE;
+
+	snprintf(content, sizeof(content), "{\"t\":\"n%llu\"}", (unsigned long long)lsn);
+	assert_int_equal(event_encode(b, &head, content, strlen(content), &meta), 0);
+}
+
+static void run_name(unsigned run, char out[40])
+{
+	snprintf(out, 40, "logs/subagents/S-%06x.jsonl", 0xa00000 + run);
+}
+
+static void add(const char *name, uint64_t lsn, enum event_kind kind)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	encode(&b, lsn, kind, "S-added1");
+	append(name, &b);
+	buf_fini(&b);
+}
+
+/* EVENTS events in one day and RUNS runs, in turn; every other run has ended. */
+static int setup(void **state)
+{
+	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
+	struct buf logs[RUNS + 1];
+	char name[40];
+
+	snprintf(root, sizeof(root), "%s", unit_tmpdir());
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
+	for (size_t i = 0; i <= RUNS; i++)
+		buf_init(&logs[i], 64 << 20);
+	for (uint64_t lsn = 1; lsn <= EVENTS; lsn++) {
+		snprintf(name, sizeof(name), "S-%06x", (unsigned)(lsn % (RUNS + 1)));
+		encode(&logs[lsn % (RUNS + 1)], lsn, lsn % 500 == 0 ? EVENT_Error : EVENT_Activity,
+		       name);
+	}
+	for (unsigned i = 0; i < RUNS; i++) {
+		if (i % 2 == 0)
+			encode(&logs[i], EVENTS + i + 1, EVENT_SubagentComplete, "S-x");
+		run_name(i, name);
+		append(name, &logs[i]);
+	}
+	append(DAY, &logs[RUNS]);
+	for (size_t i = 0; i <= RUNS; i++)
+		buf_fini(&logs[i]);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	unit_rmdir(root);
+	return 0;
+}
+
+/* How many events, and lines that are told, a question has; a sum of their lsn. */
+struct answer {
+	uint64_t events, told, sum;
+};
+
+static struct answer ask(const struct ava_log_query *q)
+{
+	struct ava_log_query query = *q;
+	struct ava_log_event e;
+	struct ava_error err;
+	struct answer a = {0};
+	struct ava_log *log;
+	uint64_t before = 0;
+	int rv;
+
+	query.root = root;
+	query.everything = 1;
+	assert_int_equal(ava_log_open(&log, &query, &err), 0);
+	while ((rv = ava_log_next(log, &e, &err)) != 0) {
+		assert_true(rv == 1 || rv == AVA_ECORRUPT);
+		a.told += rv != 1;
+		if (rv != 1)
+			continue;
+		assert_true(e.lsn > before);
+		before = e.lsn;
+		a.events++;
+		a.sum += e.lsn;
+	}
+	ava_log_close(log);
+	return a;
+}
+
+static bool stored(void)
+{
+	return access(path_of("logs/index/feed"), F_OK) == 0;
+}
+
+static void check_same(const struct answer *a, const struct answer *b)
+{
+	assert_int_equal(a->events, b->events);
+	assert_int_equal(a->told, b->told);
+	assert_int_equal(a->sum, b->sum);
+}
+
+static const struct ava_log_query questions[] = {
+	{.types = "error"},
+	{.types = "error,subagentcomplete", .last = 5},
+	{.session = "odd", .since = "@1795248010", .until = "@1795248012"},
+	{.agent = "S-000007"},
+	{.search = "\"n29999\""},
+	{.regex = "\"n(77|8123)\""},
+	{.after = EVENTS - 10},
+	{.since = "@0"},
+};
+
+static void test_stored_and_not(void **state)
+{
+	struct answer plain[ARRAY_LEN(questions)], got;
+
+	unit_write(path_of("logs/index"), "x", 1); /* no folder can be made */
+	for (size_t i = 0; i < ARRAY_LEN(questions); i++)
+		plain[i] = ask(&questions[i]);
+	assert_int_equal(unlink(path_of("logs/index")), 0);
+	assert_int_equal(plain[0].events, EVENTS / 500);
+	assert_int_equal(plain[7].events, EVENTS + RUNS / 2);
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+			got = ask(&questions[i]);
+			check_same(&got, &plain[i]);
+			assert_true(stored());
+		}
+}
+
+static void test_what_changes(void **state)
+{
+	static const struct ava_log_query errors = {.types = "error"};
+	struct answer a = ask(&errors), b;
+	char name[40];
+
+	run_name(1, name); /* goes on */
+	add(name, EVENTS + 1000, EVENT_Error);
+	b = ask(&errors);
+	assert_int_equal(b.events, a.events + 1);
+	add("logs/subagents/S-b00000.jsonl", EVENTS + 1001, EVENT_Error); /* comes */
+	b = ask(&errors);
+	assert_int_equal(b.events, a.events + 2);
+	assert_int_equal(unlink(path_of("logs/subagents/S-b00000.jsonl")), 0); /* goes */
+	b = ask(&errors);
+	assert_int_equal(b.events, a.events + 1);
+	assert_int_equal(truncate(path_of(name), 0), 0); /* is cut */
+	add(name, EVENTS + 1002, EVENT_Error);
+	b = ask(&(struct ava_log_query){.types = "error", .after = EVENTS});
+	assert_int_equal(b.events, 1);
+	assert_int_equal(b.told, 0);
+}
+
+/* A line of a run that has ended, changed by hand: told, then made anew. */
+static void test_changed_line(void **state)
+{
+	static const struct ava_log_query errors = {.types = "error"};
+	struct answer a = ask(&errors), b;
+	uint64_t events, files;
+	struct ava_error err;
+	char name[40], *text;
+	size_t len;
+
+	run_name(1000 % (RUNS + 1), name); /* one that has ended, with an error */
+	text = unit_read(path_of(name), &len);
+	for (char *p = text; (p = strstr(p, "\"Error\"")) != NULL; p++)
+		memcpy(p, "\"error\"", 7);
+	unit_write(path_of(name), text, len);
+	free(text);
+	b = ask(&errors);
+	assert_true(b.told > 0);
+	assert_int_equal(b.told, a.events - b.events);
+	assert_false(stored());
+	assert_int_equal(read_reindex(root, &events, &files, &err), 0);
+	assert_int_equal(events, EVENTS + RUNS / 2);
+	assert_int_equal(files, RUNS + 1);
+	assert_true(stored());
+	b = ask(&errors);
+	assert_int_equal(b.told, 0);
+}
+
+/* A byte of the index is another, anywhere, or its end is missing. */
+static void test_damage(void **state)
+{
+	static const struct ava_log_query all = {.since = "@0"};
+	struct answer plain = ask(&all), got;
+	char *head;
+	size_t len;
+
+	head = unit_read(path_of("logs/index/feed"), &len);
+	for (size_t at = 0; at < len; at += 1 + len / 16) {
+		head[at] ^= 1;
+		unit_write(path_of("logs/index/feed"), head, len);
+		head[at] ^= 1;
+		got = ask(&all);
+		check_same(&got, &plain);
+		unit_write(path_of("logs/index/feed"), head, len - at % 7 - 1);
+		got = ask(&all);
+		check_same(&got, &plain);
+	}
+	free(head);
+}
+
+static void test_damaged_rows(void **state)
+{
+	static const struct ava_log_query all = {.since = "@0"};
+	struct answer plain = ask(&all), got;
+	char path[600], *rows;
+	struct {
+		char magic[8];
+		uint64_t generation;
+	} head;
+	size_t len;
+	int fd = open(path_of("logs/index/feed"), O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, &head, sizeof(head)), sizeof(head));
+	close(fd);
+	snprintf(path, sizeof(path), "%s/logs/index/rows-%016llx", root,
+		 (unsigned long long)head.generation);
+	rows = unit_read(path, &len);
+	rows[100] ^= 1; /* a kind of the first chunk */
+	unit_write(path, rows, len);
+	free(rows);
+	got = ask(&all);
+	check_same(&got, &plain);
+	got = ask(&all);
+	check_same(&got, &plain);
+}
+
+/* What doc/QUERY.md says of its bytes. */
+static void test_sizes(void **state)
+{
+	assert_int_equal(sizeof(struct index_file), 32);
+	assert_int_equal(sizeof(struct index_who), 16);
+	assert_int_equal(sizeof(struct index_chunk), 104);
+	assert_int_equal(sizeof(struct index_row), 80);
+	assert_int_equal(INDEX_CHUNK, 8192);
+	assert_int_equal(INDEX_OTHER, 62);
+	assert_int_equal(INDEX_BROKEN, 63);
+}
+
+static int ask_some(void)
+{
+	struct ava_log_query q = {.root = root, .everything = 1, .types = "error", .last = 2};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv = ava_log_open(&log, &q, NULL);
+
+	if (rv != 0)
+		return rv;
+	do
+		rv = ava_log_next(log, &e, NULL);
+	while (rv == 1);
+	ava_log_close(log);
+	return rv;
+}
+
+static void test_no_memory(void **state)
+{
+	int rv = 0;
+
+	ask(&questions[0]);
+	FAULT_LOOP(k, rv = ask_some());
+	assert_int_equal(rv, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_stored_and_not),    TEST(test_what_changes),
+		TEST(test_changed_line),      TEST(test_damage),
+		TEST(test_damaged_rows),      TEST(test_no_memory),
+		cmocka_unit_test(test_sizes),
+	};
+
+	return cmocka_run_group_tests_name("index", tests, NULL, NULL);
+}
