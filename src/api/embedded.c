@@ -221,6 +221,8 @@ static int open_ops(struct embedded_cursor *cur, struct ava_error *err)
 {
 	cur->ops = ops_events_open(home(cur)->core, cur->run[0] ? cur->run : NULL, cur->last, wake,
 				   cur, err);
+	while (cur->ops && ops_events_opening(cur->ops))
+		embedded_step(home(cur), -1);
 	return cur->ops ? 0 : err->code;
 }
 

@@ -1,25 +1,41 @@
 /* Event cursors. First what stands in the files after the wanted lsn, then the
  * live ring; a reader that falls behind the ring goes back to the files with
  * the lsn it has. Every event is given once, in order of lsn; only an event
- * that a full disk held back may come after younger ones. */
+ * that a full disk held back may come after younger ones.
+ *
+ * Opening the files may have to look at thousands of them: a thread of the pool does it.
+ * Meanwhile the cursor gives nothing, and it may be closed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ava/ended.h"
+#include "ava/job.h"
 #include "ava/state.h"
 #include "base/error.h"
 #include "event/event.h"
 
+struct opening {
+	struct job job;
+	struct op_cursor *cur; /* NULL: closed meanwhile */
+	const char *root;      /* of the core, which outlives its jobs */
+	char run[24];
+	uint64_t after;
+	struct ava_log *log;
+	int rv;
+};
+
 struct op_cursor {
 	struct core *core;
 	struct feed_reader reader;
-	struct ava_log *log; /* catching up from the files; NULL: live */
-	char run[24];        /* "" = everything */
-	uint64_t last;       /* lsn of the newest event given */
-	uint64_t after;      /* nothing up to here is wanted */
-	uint64_t began;      /* "from now on": what is older is not read from files */
-	uint64_t cap;        /* everything: what the feed gives begins here */
-	bool ended;          /* a run's SubagentComplete was given */
+	struct ava_log *log;     /* catching up from the files; NULL: live */
+	struct opening *opening; /* the files are being opened; NULL: they are not */
+	bool lost;               /* they cannot be opened */
+	char run[24];            /* "" = everything */
+	uint64_t last;           /* lsn of the newest event given */
+	uint64_t after;          /* nothing up to here is wanted */
+	uint64_t began;          /* "from now on": what is older is not read from files */
+	uint64_t cap;            /* everything: what the feed gives begins here */
+	bool ended;              /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
 };
@@ -36,17 +52,56 @@ static bool is_live(const struct op_cursor *cur)
 	return supervisor_find(&cur->core->sup, cur->run) != NULL;
 }
 
+/* Pool thread. */
+static void opening_run(struct job *job)
+{
+	struct opening *o = CONTAINER_OF(job, struct opening, job);
+	const struct ava_log_query q = {.root = o->root,
+					.run = o->run[0] ? o->run : NULL,
+					.after = o->after,
+					.everything = !o->run[0]};
+
+	o->rv = ava_log_open(&o->log, &q, NULL);
+}
+
+static void opening_done(struct job *job)
+{
+	struct opening *o = CONTAINER_OF(job, struct opening, job);
+	struct op_cursor *cur = o->cur;
+
+	if (cur) {
+		cur->opening = NULL;
+		cur->log = o->log;
+		/* Nothing written yet is nothing to catch up with. */
+		cur->lost = o->rv != 0 && (o->rv != AVA_ENOENT || (cur->run[0] && !is_live(cur)));
+		cur->wake(cur->user);
+	} else {
+		ava_log_close(o->log);
+	}
+	free(o);
+}
+
+/* What is written from now on comes from the feed, the rest from the files. */
 static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
-	struct ava_log_query q = {.root = cur->core->root,
-				  .run = cur->run[0] ? cur->run : NULL,
-				  .after = MAX(cur->last, cur->began),
-				  .everything = !cur->run[0]};
-	int rv = ava_log_open(&cur->log, &q, err);
+	struct opening *o = calloc(1, sizeof(*o));
+	int rv;
 
+	if (!o)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	o->cur = cur;
+	o->root = cur->core->root;
+	memcpy(o->run, cur->run, sizeof(o->run));
+	o->after = MAX(cur->last, cur->began);
+	o->job.run = opening_run;
+	o->job.done = opening_done;
 	cur->cap = logbook_shown(&cur->core->book) + 1;
-	/* Nothing written yet is nothing to catch up with. */
-	return rv == AVA_ENOENT && (!cur->run[0] || is_live(cur)) ? 0 : rv;
+	rv = job_begin_short(cur->core, &o->job, err);
+	if (rv != 0)
+		free(o);
+	else
+		cur->opening = o;
+	return rv;
 }
 
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
@@ -87,7 +142,14 @@ void ops_events_close(struct op_cursor *cur)
 {
 	feed_leave(&cur->reader);
 	ava_log_close(cur->log);
+	if (cur->opening)
+		cur->opening->cur = NULL;
 	free(cur);
+}
+
+bool ops_events_opening(const struct op_cursor *cur)
+{
+	return cur->opening != NULL;
 }
 
 static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
@@ -139,6 +201,8 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 
 	if (cur->ended)
 		return -1;
+	if (cur->opening || cur->lost)
+		return cur->opening ? 0 : -2;
 	if (cur->log)
 		rv = next_from_files(cur, out);
 	if (rv != 0)
@@ -147,12 +211,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 		struct event_view v;
 
 		if (rv < 0) { /* fell behind the ring */
-			if (open_files(cur, NULL) != 0)
-				return -2;
-			rv = cur->log ? next_from_files(cur, out) : 0;
-			if (rv != 0)
-				return rv;
-			continue;
+			return open_files(cur, NULL) == 0 ? 0 : -2;
 		}
 		if (!wanted(cur, l) || event_view(l->bytes, l->len, &v) != 0)
 			continue;

@@ -24,10 +24,15 @@ static void done(struct os_work *w)
 
 int job_begin(struct core *c, struct job *j, struct ava_error *err)
 {
+	if (!c->stopping && c->njobs >= JOBS_MAX)
+		return err_set(err, AVA_EBUSY, "%d records are being read: ask again", JOBS_MAX);
+	return job_begin_short(c, j, err);
+}
+
+int job_begin_short(struct core *c, struct job *j, struct ava_error *err)
+{
 	if (c->stopping)
 		return err_set(err, AVA_EBUSY, "the runtime stops");
-	if (c->njobs >= JOBS_MAX)
-		return err_set(err, AVA_EBUSY, "%d records are being read: ask again", JOBS_MAX);
 	c->njobs++;
 	j->core = c;
 	j->work = (struct os_work){.work = work, .done = done, .priv = j};

@@ -20,6 +20,8 @@ struct job {
 
 /* AVA_EBUSY: JOBS_MAX are at work, or the runtime stops; then it was not begun. */
 int job_begin(struct core *c, struct job *j, struct ava_error *err);
+/* The same without a limit, for what takes milliseconds. */
+int job_begin_short(struct core *c, struct job *j, struct ava_error *err);
 /* Before anything is closed: no more of them, and those at work end. */
 void jobs_end(struct core *c);
 

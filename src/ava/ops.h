@@ -102,6 +102,8 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
  * lsn later. */
 int ops_events_next(struct op_cursor *cur, struct op_event *out);
 void ops_events_close(struct op_cursor *cur);
+/* What stands in the files is being looked for: `wake` comes when it is found. */
+bool ops_events_opening(const struct op_cursor *cur);
 
 /* ---- groups of runs */
 /* Several runs, one quote, one answer. What a run says of session, user, origin,

@@ -713,9 +713,14 @@ static void test_cursor_gives_each_event_once(void **state)
 	ops_events_close(cur);
 	assert_int_equal(n, count_events(w, g.id, NULL));
 	cur = ops_events_open(w->core, g.id, middle, no_wake, NULL, NULL);
+	while (ops_events_opening(cur)) { /* off the loop */
+		assert_int_equal(ops_events_next(cur, &e), 0);
+		os_loop_step(w->loop, 10);
+	}
 	while (ops_events_next(cur, &e) == 1)
 		m++;
 	ops_events_close(cur);
+	ops_events_close(ops_events_open(w->core, NULL, 0, no_wake, NULL, NULL));
 	assert_int_equal(m, n - 3);
 	assert_null(ops_events_open(w->core, "S-ffffff", 0, no_wake, NULL, NULL));
 }
@@ -735,6 +740,8 @@ static void take_events(void *user)
 	struct op_event e;
 	struct op_health h;
 
+	if (ops_events_opening(a->cur))
+		return; /* what stands in the files is older */
 	ops_health(a->w->core, &h);
 	while (ops_events_next(a->cur, &e) == 1) {
 		assert_true(e.lsn > a->shown);
