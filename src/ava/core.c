@@ -25,7 +25,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "subagent/infer_money.h"
+#include "subagent/money.h"
 #include "subagent/restart.h"
 
 void core_log(struct core *c, const char *fmt, ...)
@@ -569,7 +569,7 @@ void ops_health(struct core *c, struct op_health *out)
 	out->today = supervisor_spend(&c->sup);
 	if (c->settings.budget_day_cents > 0) {
 		out->budget = c->sup.day.limit;
-		out->budget_used = infer_money_day(&c->sup);
+		out->budget_used = money_day(&c->sup);
 	}
 	out->otel = otel_health(c);
 	out->lsn = logbook_shown(&c->book);

@@ -16,6 +16,7 @@
 #include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/infer.h"
 #include "subagent/world.h"
 
 #define SESSIONS_MAX 100000

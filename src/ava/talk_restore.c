@@ -18,6 +18,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "provider/messages.h"
+#include "subagent/infer.h"
 #include "subagent/record.h"
 #include "subagent/spec.h"
 #include "subagent/world.h"

@@ -21,5 +21,8 @@ struct hash_sha256 {
 void hash_sha256_init(struct hash_sha256 *h);
 void hash_sha256_add(struct hash_sha256 *h, const void *data, size_t len);
 void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32]);
+/* As it would be with `data` behind; `h` goes on as it was. */
+void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,
+		      char out[HASH_HEX_LEN + 1]);
 
 #endif

@@ -14,7 +14,8 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "subagent/group.h"
-#include "subagent/infer_money.h"
+#include "subagent/infer.h"
+#include "subagent/money.h"
 #include "subagent/last_words.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
@@ -65,29 +66,12 @@ static void close_calls(struct run *r, struct draft *d)
 	r->rec.turn_open = false;
 }
 
-static void close_infer(struct run *r, struct draft *d, const char *stop_reason)
-{
-	struct usage u;
-	struct record_failure f = {
-		.error_class = r->end.interrupted ? "interrupted" : "cancelled",
-		.sentence = stop_reason,
-		.usage = &u,
-		.retry_ms = -1,
-	};
-
-	if (!r->call.id[0])
-		return;
-	infer_estimate(r, &u);
-	agent_charge(&r->agent, &u);
-	record_infer_failed(d, r, &f);
-}
-
 void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 {
 	person_close(r, d);
 	close_calls(r, d);
-	close_infer(r, d, stop_reason);
-	infer_money_settle(r);
+	infer_close_cut(r, d, r->end.interrupted ? "interrupted" : "cancelled", stop_reason);
+	money_settle(r);
 }
 
 /* ---- the last commit */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "subagent/budget.h"
+#include "subagent/money.h"
 #include "subagent/spec.h"
 
 struct catalog_row;

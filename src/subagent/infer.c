@@ -4,12 +4,22 @@
  * dialect computes the answer; the loop never waits for it and no run holds
  * its conversation.
  *
+ * Each attempt has its own InferStart and InferEnd (i3, i3.2, i3.3 …); the
+ * InferEnd of a failed one says when the next follows, so a wait is on disk
+ * while it lasts. Of a half reply nothing is stored; it is charged as an
+ * estimate. When the wait is over the machine is asked again, so that the
+ * limits are looked at before each attempt.
+ *
+ * What changes about the requests is an amendment line before the request that
+ * follows it: a parameter that the service rejected is left out (once a call), and
+ * another model of the same dialect is called where the first stays overloaded
+ * (models.fallback). The head of the request belongs to the model, so after a
+ * switch its running hash is taken anew, from the file, on a pool thread.
+ *
  * A stopped call leaves its job running until the pool thread is done; the job
  * is then dropped, and the run freed if it has ended meanwhile. */
 #include "subagent/infer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,27 +27,54 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/sys.h"
+#include "base/id.h"
+#include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/provider.h"
-#include "subagent/infer_money.h"
+#include "subagent/money.h"
 #include "subagent/record.h"
 #include "subagent/room.h"
 #include "subagent/supervisor.h"
+#include "subagent/wire.h"
 #include "subagent/world.h"
 
-#define MESSAGES_MAX (256u << 20)
-#define AT_ONCE_MAX  (64u << 10)
+#define MESSAGES_MAX  (256u << 20)
+#define AT_ONCE_MAX   (64u << 10)
+#define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
 
-void infer_drop(struct infer_job *j)
+struct infer_job {
+	struct os_work work;
+	struct run *run;
+	struct agent_infer call;
+	bool dropped;                 /* nobody waits for it: freed when the pool thread is done */
+	bool rehash;                  /* the model was switched: no request, only its hash */
+	struct dialect_answer answer; /* of a local model */
+	struct wire_ticket ticket;    /* of a remote one, as the following */
+	struct buf body;
+	struct wirecall wire;
+	struct hash_sha256 prefix; /* of a rehash */
+	int64_t prefix_bytes;
+	char word[32]; /* error class */
+	int rv;
+	struct ava_error err;
+};
+
+static int infer_begin(struct infer_job *j);
+static int infer_gate(struct infer_job *j);
+static void infer_saved(int rv, void *user);
+
+/* Nobody points to the job any more; the run may go too. */
+static void infer_drop(struct infer_job *j)
 {
 	struct run *r = j->run;
 
-	if (r->call.job == j)
+	if (r->call.job == j) {
 		r->call.job = NULL;
+		r->call.state = CALL_NONE;
+	}
 	r->busy--;
-	infer_line_leave(&j->ticket);
+	wire_line_leave(&j->ticket);
 	turn_free(j->answer.turn);
 	buf_fini(&j->body);
 	free(j);
@@ -46,7 +83,7 @@ void infer_drop(struct infer_job *j)
 
 /* ---- the request, on a pool thread or at once */
 
-static int build(struct infer_job *j, const char *file, size_t len)
+static int infer_build(struct infer_job *j, const char *file, size_t len)
 {
 	const struct model *m = j->run->spec->model;
 	const struct dialect *d = m->dialect;
@@ -65,24 +102,35 @@ static int build(struct infer_job *j, const char *file, size_t len)
 	return rv;
 }
 
-static void job_work(struct os_work *w)
+static void infer_rehash(struct infer_job *j, const char *file, size_t len)
+{
+	struct buf body;
+
+	buf_init(&body, MESSAGES_MAX);
+	j->rv = messages_request(&body, file, len, NULL, &j->err);
+	hash_sha256_init(&j->prefix);
+	hash_sha256_add(&j->prefix, body.data, body.len);
+	j->prefix_bytes = (int64_t)body.len;
+	buf_fini(&body);
+}
+
+static void infer_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = j->run->spec->model;
 	char path[LOGBOOK_PATH], *file = NULL;
 	size_t len, from = j->run->rec.messages_from;
 
-	if (j->rehash) {
-		infer_rehash(j);
-		return;
-	}
 	run_messages_path(j->run, path);
 	j->rv = logbook_read_from(j->run->rec.outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
 				  &len, &j->err);
-	if (j->rv == 0)
-		j->rv = build(j, file, len);
+	if (j->rv == 0 && j->rehash)
+		infer_rehash(j, file, len);
+	else if (j->rv == 0)
+		j->rv = infer_build(j, file, len);
 	free(file);
-	j->sent = j->rv == 0;
+	if (j->rehash)
+		return;
 	if (j->rv != 0 || !m->dialect->answer)
 		return;
 	j->rv = m->dialect->answer(j->body.data, j->body.len, model_config(m), &j->answer, &j->err);
@@ -91,20 +139,19 @@ static void job_work(struct os_work *w)
 
 /* A short conversation that was just written is in memory: the loop reads it
  * for less than waking a thread costs. false: it is not, or it has parts. */
-static bool build_at_once(struct infer_job *j)
+static bool infer_build_at_once(struct infer_job *j)
 {
+	struct run *r = j->run;
 	char path[LOGBOOK_PATH], text[AT_ONCE_MAX];
 	ssize_t len;
 
-	if (j->rehash || j->run->spec->model->dialect->answer ||
-	    j->run->rec.request_bytes > AT_ONCE_MAX / 2)
+	if (j->rehash || r->spec->model->dialect->answer || r->rec.request_bytes > AT_ONCE_MAX / 2)
 		return false;
-	run_messages_path(j->run, path);
-	len = logbook_read_cached(j->run->rec.outbox.lb->root_fd, path, text, sizeof(text));
+	run_messages_path(r, path);
+	len = logbook_read_cached(r->rec.outbox.lb->root_fd, path, text, sizeof(text));
 	if (len < 0)
 		return false;
-	j->rv = build(j, text, (size_t)len);
-	j->sent = j->rv == 0;
+	j->rv = infer_build(j, text, (size_t)len);
 	return true;
 }
 
@@ -131,7 +178,27 @@ bool infer_seen(struct run *r, const char *id, const struct usage *u)
 	return false;
 }
 
-void infer_reply(struct infer_job *j, struct turn *t)
+/* The machine is told later in this turn of the loop that the call failed for good. */
+static void infer_fail(struct infer_job *j, int rv, const char *word, const char *sentence)
+{
+	struct ava_error text; /* `sentence` may stand in j->err */
+
+	snprintf(text.text, sizeof(text.text), "%s", sentence);
+	j->run->call.state = CALL_FAILED;
+	j->rv = rv;
+	snprintf(j->word, sizeof(j->word), "%s", word);
+	snprintf(j->err.text, sizeof(j->err.text), "%s", text.text);
+	os_timer_set(j->run->call.timer, 0);
+}
+
+static void infer_fail_code(struct infer_job *j, int rv)
+{
+	if (rv != 0)
+		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
+}
+
+/* The reply is here: *taken*. */
+static void infer_reply(struct infer_job *j, struct turn *t)
 {
 	struct run *r = j->run;
 	const struct redact *redact = r->rec.outbox.lb->redact;
@@ -150,54 +217,7 @@ void infer_reply(struct infer_job *j, struct turn *t)
 	infer_drop(j);
 }
 
-void infer_fail(struct infer_job *j, int rv, const char *word, const char *sentence)
-{
-	struct ava_error text; /* `sentence` may stand in j->err */
-
-	snprintf(text.text, sizeof(text.text), "%s", sentence);
-	j->state = INFER_FAILED;
-	j->rv = rv;
-	snprintf(j->word, sizeof(j->word), "%s", word);
-	snprintf(j->err.text, sizeof(j->err.text), "%s", text.text);
-	os_timer_set(j->run->call.timer, 0);
-}
-
-/* The last attempt's InferEnd, where it has none yet. */
-static void close_attempt(struct infer_job *j)
-{
-	struct run *r = j->run;
-	struct usage u;
-	struct record_failure f = {
-		.error_class = j->word,
-		.sentence = j->err.text,
-		.usage = &u,
-		.retry_ms = -1,
-	};
-	struct draft *d;
-
-	if (!r->call.id[0])
-		return;
-	infer_estimate(r, &u);
-	if (!j->sent || j->rv == AVA_EINVAL)
-		u = (struct usage){.cost_microusd = 0, .estimated = true}; /* it never left */
-	d = world_draft(r);
-	agent_charge(&r->agent, &u);
-	infer_money_settle(r);
-	if (d)
-		record_infer_failed(d, r, &f);
-}
-
-static void failed(struct infer_job *j)
-{
-	struct run *r = j->run;
-
-	close_attempt(j);
-	agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
-	world_wake(r);
-	infer_drop(j);
-}
-
-static void deliver(struct infer_job *j)
+static void infer_deliver(struct infer_job *j)
 {
 	struct turn *t = j->answer.turn;
 
@@ -205,148 +225,521 @@ static void deliver(struct infer_job *j)
 	infer_reply(j, t);
 }
 
-static int ask_money(struct infer_job *j);
-
-/* The wait that another process had begun is over. */
-static void held(struct infer_job *j)
+void infer_estimate(const struct run *r, struct usage *u)
 {
-	int rv = ask_money(j);
-
-	if (rv != 0)
-		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
+	*u = r->call.cut;
+	u->estimated = true;
+	if (u->cost_microusd < 0 && u->input == 0)
+		u->input = r->rec.request_bytes / 4;
 }
 
-static void reply_due(void *user)
+/* InferEnd of an attempt that has no reply, and its charge. */
+static void infer_close(struct run *r, struct draft *d, struct usage *u, const char *error_class,
+			const char *sentence)
 {
-	struct infer_job *j = ((struct run *)user)->call.job;
+	struct record_failure f = {
+		.error_class = error_class,
+		.sentence = sentence,
+		.usage = u,
+		.retry_ms = -1,
+	};
 
-	if (j && j->state == INFER_GATE)
-		infer_remote_waited(j);
-	else if (j && j->state == INFER_HELD)
-		held(j);
-	else if (j && j->state == INFER_DELAY)
-		deliver(j);
-	else if (j && j->state == INFER_PARKED)
-		infer_remote_again(j);
-	else if (j && j->state == INFER_FAILED)
-		failed(j);
+	agent_charge(&r->agent, u);
+	if (d)
+		record_infer_failed(d, r, &f);
 }
 
-static void built(struct infer_job *j)
+void infer_close_cut(struct run *r, struct draft *d, const char *error_class, const char *sentence)
 {
-	if (j->rv != 0) {
-		/* A conversation or script that is gone is no folder that is gone. */
-		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
-	} else if (j->rehash) {
-		infer_rehashed(j);
-	} else if (!j->answer.turn) {
-		infer_remote_send(j);
-	} else if (j->answer.delay_ms > 0) {
-		j->state = INFER_DELAY;
-		os_timer_set(j->run->call.timer, j->answer.delay_ms);
-	} else {
-		deliver(j);
+	struct usage u;
+
+	if (!r->call.id[0])
+		return;
+	infer_estimate(r, &u);
+	infer_close(r, d, &u, error_class, sentence);
+}
+
+void infer_interrupted(struct run *r)
+{
+	bool open = r->call.id[0] && !r->agent.ending && !r->rec.unnoted;
+	struct draft *d = open ? world_draft(r) : NULL;
+
+	if (!d)
+		return;
+	infer_close_cut(r, d, "interrupted", "the runtime stopped");
+	world_flush(r, JOURNAL_RIDE, NULL);
+}
+
+static void infer_failed(struct infer_job *j)
+{
+	struct run *r = j->run;
+	struct usage u;
+
+	if (r->call.id[0]) { /* the last attempt has no InferEnd yet */
+		infer_estimate(r, &u);
+		infer_close(r, world_draft(r), &u, j->word, j->err.text);
+		money_settle(r);
 	}
+	agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
+	world_wake(r);
+	infer_drop(j);
 }
 
-static void job_done(struct os_work *w)
+static void infer_again(struct infer_job *j)
 {
-	struct infer_job *j = w->priv;
+	struct run *r = j->run;
 
-	if (j->stopped)
+	agent_on_again(&r->agent);
+	world_wake(r);
+	infer_drop(j);
+}
+
+/* ---- amendments */
+
+static struct buf *infer_messages_part(struct run *r)
+{
+	struct draft *d = world_draft(r);
+	char path[LOGBOOK_PATH];
+
+	run_messages_path(r, path);
+	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+}
+
+/* Does the request differ without it? Else the service means something that is
+ * not ours to leave out. */
+static bool infer_matters(const struct infer_job *j, const struct model *without, const char *name)
+{
+	const struct model *m = j->run->spec->model;
+	bool thinking = j->run->spec->thinking, differs;
+	struct buf a, b;
+
+	if (m->dialect->in_lines && m->dialect->in_lines(name) && model_takes(m, name))
+		return true;
+	buf_init(&a, 1u << 16);
+	buf_init(&b, 1u << 16);
+	differs = m->dialect->encode_tail(&a, m, thinking, &j->call) == 0 &&
+		  m->dialect->encode_tail(&b, without, thinking, &j->call) == 0 &&
+		  (a.len != b.len || memcmp(a.data, b.data, a.len) != 0);
+	buf_fini(&a);
+	buf_fini(&b);
+	return differs;
+}
+
+/* Ask without the parameter that a 400 names (thinking.budget_tokens), else without
+ * what it is in; false: that would not help. */
+static bool infer_repair(struct infer_job *j, const char *field)
+{
+	struct run *r = j->run;
+	struct draft *d = world_draft(r);
+	struct buf *part;
+	struct model without;
+	char name[64], text[160], *cut;
+	struct jw w;
+
+	if (r->call.retry.repaired || !d)
+		return false;
+	snprintf(name, sizeof(name), "%s", field);
+	for (;; *cut = 0) {
+		cut = strrchr(name, '.');
+		without = *r->spec->model;
+		if (*name && model_drop(&without, name) && infer_matters(j, &without, name))
+			break;
+		if (!cut)
+			return false;
+	}
+	part = infer_messages_part(r);
+	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
+		return false;
+	jw_init(&w, part);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_str(&w, "drop", without.drop);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(part, '\n');
+	r->call.retry.repaired = true;
+	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
+		 without.provider->name, name);
+	record_activity(d, r, text);
+	return true;
+}
+
+/* Ask another model; it goes on by itself. false: there is none. */
+static bool infer_fall_back(struct infer_job *j)
+{
+	struct run *r = j->run;
+	struct draft *d = world_draft(r);
+	struct buf *part = infer_messages_part(r);
+	const char *id = r->spec->model->id;
+	struct model m;
+	char text[160];
+
+	if (!d || !part || !spec_next_model(r->spec, &r->call.fallbacks, &m))
+		return false;
+	if (!r->call.first_model)
+		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
+	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", id, m.id);
+	if (spec_switch(r->spec, &m, part) != 0)
+		return false;
+	r->call.retry = (struct retry){0};
+	world_activity(r, text);
+	record_activity(d, r, text);
+	j->rehash = true;
+	r->call.state = CALL_SAVE;
+	world_flush(r, JOURNAL_RIDE, infer_saved);
+	return true;
+}
+
+/* A call that failed is made again, but the machine does not know yet. */
+bool infer_has_failed(const struct run *r)
+{
+	return r->call.job && r->call.job->rehash;
+}
+
+/* ---- the gate */
+
+static void infer_refused(struct infer_job *j)
+{
+	const struct provider *p = j->run->spec->model->provider;
+	enum reply_class why;
+	int64_t for_ms;
+	char text[200];
+
+	wire_line_refuses(j->ticket.line, &why, &for_ms);
+	snprintf(text, sizeof(text),
+		 "%s %s several times in a row: no call is made for %" PRId64
+		 " s; %s, then run again",
+		 p->name, why == REPLY_BILLING ? "refused the account" : "refused the key",
+		 (for_ms + 999) / 1000, why == REPLY_BILLING ? "add credit" : "set a valid key");
+	infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
+}
+
+static void infer_at_gate(struct wire_ticket *t)
+{
+	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
+
+	os_timer_stop(j->run->call.timer);
+	if (t->gate.refused)
+		infer_refused(j);
+	else if (infer_begin(j) != 0)
+		infer_fail_code(j, AVA_ENOMEM);
+}
+
+/* What the request begins with, where the service caches it and another run
+ * may begin the same way: the first request of a run. */
+static uint64_t infer_shared_head(const struct infer_job *j)
+{
+	const struct run *r = j->run;
+	const struct model *m = r->spec->model;
+	struct hash_sha256 prefix = r->rec.prefix;
+	unsigned char digest[32];
+	uint64_t head;
+
+	if (j->call.iteration > 1 || m->cache_min <= 0 || r->rec.request_bytes / 4 < m->cache_min)
+		return 0;
+	hash_sha256_end(&prefix, digest);
+	memcpy(&head, digest, sizeof(head));
+	return head | 1;
+}
+
+/* Another model may be free while all of this one wait. */
+static void infer_watch_gate(struct infer_job *j)
+{
+	size_t n;
+
+	model_fallback(&n);
+	if (n > j->run->call.fallbacks)
+		os_timer_set(j->run->call.timer, retry_fallback_ms(&retry_default));
+}
+
+/* It has stood at the gate for long. */
+static void infer_waited(struct infer_job *j)
+{
+	if (!wire_line_closed(j->ticket.line)) {
+		infer_watch_gate(j);
+		return;
+	}
+	wire_line_leave(&j->ticket);
+	/* Where none can take its place it stands behind the others again. */
+	if (!infer_fall_back(j))
+		(void)infer_gate(j);
+}
+
+/* The money is there. */
+static int infer_gate(struct infer_job *j)
+{
+	struct run *r = j->run;
+	const struct model *m = r->spec->model;
+	struct wire_line *line;
+	char text[64];
+
+	r->call.state = CALL_GATE;
+	if (m->dialect->answer)
+		return infer_begin(j);
+	line = wire_line_get(r->sup->lines, m, &j->err);
+	if (!line) {
+		infer_fail(j, j->err.code, err_word(j->err.code), j->err.text);
+		return 0;
+	}
+	j->ticket.go = infer_at_gate;
+	wire_line_want(line, &j->ticket, infer_shared_head(j));
+	if (r->call.state == CALL_GATE) {
+		/* The results of the last turn do not wait with it. */
+		world_flush(r, JOURNAL_RIDE, NULL);
+		snprintf(text, sizeof(text), "Waiting for %s", m->provider->name);
+		world_activity(r, text);
+		infer_watch_gate(j);
+	}
+	return 0;
+}
+
+/* ---- the wire */
+
+static void infer_wire_began(struct wirecall *w)
+{
+	wire_line_began(&CONTAINER_OF(w, struct infer_job, wire)->ticket);
+}
+
+static void infer_text(const char *s, size_t n, bool thinking, void *user)
+{
+	struct run *r = user;
+
+	r->sup->on_text(r, s, n, thinking);
+}
+
+/* InferEnd of a failed attempt, charged by what the service told of the half reply
+ * and an estimate of what it did not. */
+static void infer_write_failure(struct infer_job *j, const struct wirecall_end *end,
+				const struct usage *u, int64_t retry_ms)
+{
+	struct run *r = j->run;
+	const char *word = reply_class_word(end->failure.cls);
+	struct draft *d = world_draft(r);
+	struct record_failure f = {
+		.error_class = word,
+		.sentence = end->error.text,
+		.request_id = end->error.request_id,
+		.usage = u,
+		.retry_ms = retry_ms,
+	};
+	char text[160];
+
+	if (!d)
+		return;
+	record_infer_failed(d, r, &f);
+	if (retry_ms < 0)
+		return; /* rides with the end */
+	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s (%s)", (retry_ms + 999) / 1000,
+		 r->spec->model->provider->name, word);
+	if (retry_ms > 0)
+		world_activity(r, text);
+	if (retry_ms >= SHOWN_WAIT_MS)
+		record_activity(d, r, text);
+	world_flush(r, JOURNAL_RIDE, NULL);
+}
+
+/* What a run ends with that got no reply. */
+static void infer_sentence(const struct infer_job *j, const struct wirecall_end *end,
+			   const struct retry_plan *plan, char *text, size_t size)
+{
+	struct run *r = j->run;
+	const struct model *m = r->spec->model;
+	struct retry_words w = {
+		.provider = m->provider->name,
+		.model = m->id,
+		.key_name = m->provider->key_name,
+		.base_url = m->provider->base_url,
+		.text = end->error.text,
+		.status = end->failure.status,
+		.context = m->context,
+	};
+
+	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
+}
+
+static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
+{
+	struct run *r = j->run;
+	struct retry_when when = {clock_mono_ms(), clock_wall_ms(), r->agent.deadline_ms, 0};
+	struct usage u = end->error.usage;
+	struct retry_plan plan;
+	char text[sizeof(r->agent.reply_error)];
+	bool again;
+
+	id_random(&when.chance, sizeof(when.chance));
+	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
+	wire_line_end(&j->ticket, end->failure.cls, plan.wait_ms);
+	if (u.input + u.output == 0)
+		u.cost_microusd = -1;
+	u.estimated = true;
+	if (end->accepted && u.input == 0)
+		u.input = r->rec.request_bytes / 4;
+	agent_charge(&r->agent, &u);
+	money_settle(r);
+	if (plan.verdict == RETRY_FINAL && end->failure.cls == REPLY_BAD_REQUEST &&
+	    infer_repair(j, end->error.field))
+		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
+	again = plan.verdict == RETRY_AGAIN;
+	infer_write_failure(j, end, &u, again ? plan.wait_ms : -1);
+	if (!again && end->failure.cls == REPLY_OVERFLOW) {
+		/* The machine makes room and asks again, or ends the run by this sentence:
+		 * that is not known yet, so the event does not say that it is tried again. */
+		world_flush(r, JOURNAL_RIDE, NULL);
+		infer_sentence(j, end, &plan, text, sizeof(text));
+		agent_on_overflow(&r->agent, text);
+		world_wake(r);
 		infer_drop(j);
+		return;
+	}
+	if (retry_fallback_due(&r->call.retry, &retry_default, &end->failure, &plan,
+			       when.mono_ms) &&
+	    infer_fall_back(j))
+		return;
+	if (!again) {
+		infer_sentence(j, end, &plan, text, sizeof(text));
+		infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
+		return;
+	}
+	r->call.state = CALL_PARKED;
+	os_timer_set(r->call.timer, plan.wait_ms);
+}
+
+static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
+{
+	struct infer_job *j = CONTAINER_OF(w, struct infer_job, wire);
+
+	if (end->failure.cls != REPLY_OK) {
+		infer_attempt_failed(j, end);
+		return;
+	}
+	wire_line_end(&j->ticket, REPLY_OK, 0);
+	infer_reply(j, end->turn);
+}
+
+/* The request is built. */
+static void infer_send(struct infer_job *j)
+{
+	struct run *r = j->run;
+	const struct model *m = r->spec->model;
+	const struct settings *s = r->sup->settings;
+	char tag[40];
+	int rv;
+
+	r->call.state = CALL_WIRE;
+	j->wire.on_began = infer_wire_began;
+	j->wire.on_done = infer_wire_done;
+	j->wire.http.timers = (struct http_timers){
+		.connect_ms = s->net_connect_s * 1000,
+		.first_ms = s->net_first_s * 1000,
+		.idle_ms = s->net_idle_s * 1000,
+		.total_ms = s->net_total_s * 1000,
+	};
+	if (r->place && r->sup->on_text) {
+		j->wire.on_text = infer_text;
+		j->wire.text_user = r;
+	}
+	snprintf(tag, sizeof(tag), "%s_%d", r->id.text + 2, j->call.iteration);
+	rv = provider_require(m->provider, m->id, &j->err);
+	if (rv == 0)
+		rv = wirecall_start(&j->wire, wire_line_pool(j->ticket.line), m,
+				    provider_key(m->provider), tag, &j->body, &j->err);
+	if (rv != 0)
+		infer_fail(j, rv, err_word(rv), j->err.text);
 	else
-		built(j);
+		r->call.cut.cost_microusd = -1;
 }
 
 /* ---- start */
 
-int infer_open_folder(struct run *r, struct ava_error *err)
+static void infer_built(struct infer_job *j)
 {
-	if (!r->spec->cwd[0] || r->tools.env.cwd_fd >= 0)
-		return 0;
-	r->tools.env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r->tools.env.cwd_fd < 0)
-		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
-			       "the working folder %s cannot be opened any more (%s): start from "
-			       "one that is there",
-			       r->spec->cwd, strerror(errno));
-	return 0;
+	struct run *r = j->run;
+
+	if (j->rv != 0) {
+		/* A conversation or script that is gone is no folder that is gone. */
+		r->call.cut = (struct usage){0};
+		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
+	} else if (j->rehash) {
+		r->rec.prefix = j->prefix;
+		r->rec.request_bytes = j->prefix_bytes;
+		infer_again(j);
+	} else if (!j->answer.turn) {
+		infer_send(j);
+	} else if (j->answer.delay_ms > 0) {
+		r->call.state = CALL_DELAY;
+		os_timer_set(r->call.timer, j->answer.delay_ms);
+	} else {
+		infer_deliver(j);
+	}
+}
+
+static void infer_worked(struct os_work *w)
+{
+	struct infer_job *j = w->priv;
+
+	if (j->dropped)
+		infer_drop(j);
+	else
+		infer_built(j);
 }
 
 /* InferStart is durable: now the request may leave. */
-void infer_saved(int rv, void *user)
+static void infer_saved(int rv, void *user)
 {
 	struct run *r = user;
 	struct infer_job *j = r->call.job;
 
 	/* A later call's job waits for its own InferStart. */
-	if (!j || j->state != INFER_SAVE)
+	if (!j || r->call.state != CALL_SAVE)
 		return;
-	rv = infer_open_folder(r, &j->err);
+	rv = world_open_folder(r, &j->err);
 	if (rv != 0) {
 		infer_fail(j, rv, rv == AVA_ENOENT ? "folder_gone" : err_word(rv), j->err.text);
 		return;
 	}
-	j->state = INFER_WORK;
-	r->call.unsent =
-		!r->spec->model->dialect->answer; /* a local model is at work from here on */
-	if (build_at_once(j)) {
-		built(j);
+	r->call.state = CALL_WORK;
+	if (r->spec->model->dialect->answer) /* it is at work from here on */
+		r->call.cut.cost_microusd = -1;
+	if (infer_build_at_once(j)) {
+		infer_built(j);
 		return;
 	}
-	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
+	j->work = (struct os_work){.work = infer_work, .done = infer_worked, .priv = j};
 	os_work_start(r->sup->loop, &j->work);
 }
 
-static void hex(const unsigned char *in, char out[HASH_HEX_LEN + 1])
-{
-	for (unsigned i = 0; i < 32; i++) {
-		out[2 * i] = "0123456789abcdef"[in[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[in[i] & 15];
-	}
-	out[HASH_HEX_LEN] = 0;
-}
-
 /* The hashes of the request without building it: the prefix is kept running. */
-static int request_hashes(struct run *r, const struct agent_infer *call,
-			  char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
+static int infer_hashes(struct run *r, const struct agent_infer *call,
+			char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
 {
 	const struct model *m = r->spec->model;
-	struct hash_sha256 h = r->rec.prefix;
-	unsigned char digest[32];
 	struct buf tail;
 	int rv;
 
-	hash_sha256_end(&h, digest);
-	hex(digest, prefix);
-	h = r->rec.prefix;
+	hash_sha256_with(&r->rec.prefix, NULL, 0, prefix);
 	buf_init(&tail, 1u << 16);
 	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, call);
-	if (rv == 0) {
-		hash_sha256_add(&h, tail.data, tail.len);
-		hash_sha256_end(&h, digest);
-		hex(digest, request);
-	}
+	if (rv == 0)
+		hash_sha256_with(&r->rec.prefix, tail.data, tail.len, request);
 	buf_fini(&tail);
 	return rv;
 }
 
-int infer_begin(struct infer_job *j)
+/* InferStart; then it goes on by itself. */
+static int infer_begin(struct infer_job *j)
 {
 	struct run *r = j->run;
-	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1];
+	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1], *id = r->call.id;
 	struct draft *d = world_draft(r);
 
-	if (!d || request_hashes(r, &j->call, prefix, request) != 0)
+	if (!d || infer_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
-	j->state = INFER_SAVE;
-	r->call.unsent = true;
+	r->call.state = CALL_SAVE;
+	r->call.cut = (struct usage){0}; /* until it leaves it costs nothing */
 	if (++r->call.attempts > 1)
-		snprintf(r->call.id, sizeof(r->call.id), "i%d.%u", j->call.iteration,
-			 r->call.attempts);
+		snprintf(id, sizeof(r->call.id), "i%d.%u", j->call.iteration, r->call.attempts);
 	else
-		snprintf(r->call.id, sizeof(r->call.id), "i%d", j->call.iteration);
+		snprintf(id, sizeof(r->call.id), "i%d", j->call.iteration);
 	r->call.started_ms = clock_mono_ms();
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
@@ -357,28 +750,54 @@ int infer_begin(struct infer_job *j)
 	return 0;
 }
 
-int infer_go(struct infer_job *j)
+static void infer_money_came(struct budget_hold *h, int rv)
 {
-	j->state = INFER_GATE;
-	return j->run->spec->model->dialect->answer ? infer_begin(j) : infer_remote_start(j);
+	struct run *r = CONTAINER_OF(h, struct run, call.hold);
+	struct infer_job *j = r->call.job;
+	char text[200];
+
+	if (rv == 0) {
+		j->call.max_output = money_lowered(r, j->call.max_output);
+		infer_fail_code(j, infer_gate(j));
+		return;
+	}
+	money_refused(r, text, sizeof(text));
+	infer_fail(j, AVA_EBUDGET, err_word(AVA_EBUDGET), text);
 }
 
-/* Until others have settled; the results of the last turn do not wait with it. */
-static void wait_for_money(struct run *r)
-{
-	world_flush(r, JOURNAL_RIDE, NULL);
-	world_activity(r, r->call.hold.short_of == BUDGET_GROUP ? "Waiting for its group's budget"
-								: "Waiting for the day's budget");
-}
-
-static void hold(struct infer_job *j)
+static int infer_ask_money(struct infer_job *j)
 {
 	struct run *r = j->run;
-	int64_t ms = r->call.held_until_ms - clock_mono_ms();
+	int rv;
+
+	r->call.state = CALL_MONEY;
+	r->call.hold.go = infer_money_came;
+	rv = money_ask(r, j->call.max_output);
+	if (rv == BUDGET_WAITS) {
+		/* Until others have settled; the results of the last turn do not wait with it. */
+		world_flush(r, JOURNAL_RIDE, NULL);
+		world_activity(r, r->call.hold.short_of == BUDGET_GROUP
+					  ? "Waiting for its group's budget"
+					  : "Waiting for the day's budget");
+		return 0;
+	}
+	if (rv == AVA_EBUDGET)
+		money_refused(r, r->agent.reply_error, sizeof(r->agent.reply_error));
+	if (rv != 0)
+		return rv;
+	j->call.max_output = money_lowered(r, j->call.max_output);
+	return infer_gate(j);
+}
+
+/* An attempt of an earlier process failed, and its wait is not over. */
+static void infer_hold(struct infer_job *j)
+{
+	struct run *r = j->run;
+	int64_t ms = MAX(r->call.held_until_ms - clock_mono_ms(), 0);
 	char text[160];
 
-	j->state = INFER_HELD;
-	os_timer_set(r->call.timer, MAX(ms, 0));
+	r->call.state = CALL_HELD;
+	os_timer_set(r->call.timer, ms);
 	world_flush(r, JOURNAL_RIDE, NULL);
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
 		 r->spec->model->dialect->answer ? r->spec->model->id
@@ -386,25 +805,45 @@ static void hold(struct infer_job *j)
 	world_activity(r, text);
 }
 
-static int ask_money(struct infer_job *j)
+/* The state's own time is over. */
+static void infer_due(void *user)
 {
-	int rv = infer_money_ask(j);
+	struct run *r = user;
+	struct infer_job *j = r->call.job;
 
-	if (rv == BUDGET_WAITS) {
-		wait_for_money(j->run);
-		return 0;
+	switch (r->call.state) {
+	case CALL_GATE:
+		infer_waited(j);
+		break;
+	case CALL_HELD:
+		infer_fail_code(j, infer_ask_money(j));
+		break;
+	case CALL_DELAY:
+		infer_deliver(j);
+		break;
+	case CALL_PARKED:
+		infer_again(j);
+		break;
+	case CALL_FAILED:
+		infer_failed(j);
+		break;
+	case CALL_NONE:
+	case CALL_MONEY:
+	case CALL_SAVE:
+	case CALL_WORK:
+	case CALL_WIRE:
+		break;
 	}
-	return rv == 0 ? infer_go(j) : rv;
 }
 
 int infer_start(struct agent *a, const struct agent_infer *call)
 {
 	struct run *r = a->world;
 	struct infer_job *j;
-	int rv;
+	int rv = 0;
 
 	if (!r->call.timer)
-		r->call.timer = os_timer_new(r->sup->loop, reply_due, r);
+		r->call.timer = os_timer_new(r->sup->loop, infer_due, r);
 	j = r->call.timer ? calloc(1, sizeof(*j)) : NULL;
 	if (!j)
 		return AVA_ENOMEM;
@@ -420,13 +859,13 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		r->call.retry = (struct retry){0};
 		r->call.attempts = 0;
 	}
-	if (call->again && r->call.held_until_ms > clock_mono_ms()) {
-		hold(j);
-		return 0;
-	}
-	rv = ask_money(j);
+	if (call->again && r->call.held_until_ms > clock_mono_ms())
+		infer_hold(j);
+	else
+		rv = infer_ask_money(j);
 	if (rv != 0) {
 		r->call.job = NULL;
+		r->call.state = CALL_NONE;
 		r->busy--;
 		free(j);
 	}
@@ -435,57 +874,29 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 
 /* ---- stop */
 
-void infer_estimate(const struct run *r, struct usage *u)
-{
-	*u = r->call.cut;
-	u->estimated = true;
-	if (r->call.unsent)
-		*u = (struct usage){.cost_microusd = 0, .estimated = true};
-	else if (u->input == 0)
-		u->input = r->rec.request_bytes / 4;
-}
-
-bool infer_has_failed(const struct run *r)
-{
-	return r->call.job && r->call.job->rehash;
-}
-
 void infer_stop(struct agent *a)
 {
 	struct run *r = a->world;
 	struct infer_job *j = r->call.job;
+	enum call_state was = r->call.state;
 
 	room_stop(r);
 	if (!j)
 		return;
 	r->call.job = NULL;
+	r->call.state = CALL_NONE;
 	r->call.stopped = true;
-	infer_money_stop(r);
+	money_stop(r);
 	os_timer_stop(r->call.timer);
-	j->stopped = true;
-	infer_remote_stop(j);
-	if (j->state != INFER_WORK)
+	j->dropped = true;
+	if (was == CALL_WIRE) {
+		wirecall_stop(&j->wire, &r->call.cut);
+		if (r->call.cut.input + r->call.cut.output == 0)
+			r->call.cut.cost_microusd = -1;
+	}
+	wire_line_leave(&j->ticket);
+	if (was != CALL_WORK)
 		infer_drop(j);
-}
-
-void infer_interrupted(struct run *r)
-{
-	bool open = r->call.id[0] && !r->agent.ending && !r->rec.unnoted;
-	struct draft *d = open ? world_draft(r) : NULL;
-	struct record_failure f = {
-		.error_class = "interrupted",
-		.sentence = "the runtime stopped",
-		.retry_ms = -1,
-	};
-	struct usage u;
-
-	if (!d)
-		return;
-	infer_estimate(r, &u);
-	agent_charge(&r->agent, &u);
-	f.usage = &u;
-	record_infer_failed(d, r, &f);
-	world_flush(r, JOURNAL_RIDE, NULL);
 }
 
 void infer_wait_long(struct run *r)

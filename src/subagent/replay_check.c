@@ -83,26 +83,6 @@ void replay_check_spec(struct replay *p, const json_t *spec)
 
 /* ---- a call of the model */
 
-static void hex(const unsigned char *in, char out[HASH_HEX_LEN + 1])
-{
-	for (unsigned i = 0; i < 32; i++) {
-		out[2 * i] = "0123456789abcdef"[in[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[in[i] & 15];
-	}
-	out[HASH_HEX_LEN] = '\0';
-}
-
-static void hash_of(const struct hash_sha256 *running, const char *more, size_t len,
-		    char out[HASH_HEX_LEN + 1])
-{
-	struct hash_sha256 h = *running;
-	unsigned char digest[32];
-
-	hash_sha256_add(&h, more, len);
-	hash_sha256_end(&h, digest);
-	hex(digest, out);
-}
-
 /* The head in the file against the one that its configuration gives now. True:
  * that is where they differ. */
 static bool head_differs(struct replay *p, const struct trace_event *e)
@@ -132,7 +112,7 @@ static bool head_differs(struct replay *p, const struct trace_event *e)
 
 void replay_prefix_hash(const struct replay *p, char out[HASH_HEX_LEN + 1])
 {
-	hash_of(&p->prefix, "", 0, out);
+	hash_sha256_with(&p->prefix, "", 0, out);
 }
 
 static unsigned notices_of(const json_t *content)
@@ -168,7 +148,7 @@ static bool request_hash(const struct replay *p, const json_t *content, bool for
 	buf_init(&tail, 1u << 16);
 	rv = m->dialect->encode_tail(&tail, m, p->spec->thinking, &call);
 	if (rv == 0)
-		hash_of(&p->prefix, tail.data, tail.len, out);
+		hash_sha256_with(&p->prefix, tail.data, tail.len, out);
 	buf_fini(&tail);
 	return rv == 0;
 }
@@ -193,7 +173,7 @@ static void check_hashes(struct replay *p, const struct trace_event *e, bool for
 	const char *request = json_get_str(content, "requestHash");
 	char mine[HASH_HEX_LEN + 1];
 
-	hash_of(&p->prefix, "", 0, mine);
+	hash_sha256_with(&p->prefix, "", 0, mine);
 	if (prefix != NULL && strcmp(prefix, mine) != 0) {
 		if (p->rec.out->turns == 0 && head_differs(p, e))
 			return;

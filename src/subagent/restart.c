@@ -18,7 +18,7 @@
 #include "provider/messages.h"
 #include "subagent/restore.h"
 #include "subagent/group.h"
-#include "subagent/infer_money.h"
+#include "subagent/money.h"
 #include "subagent/person.h"
 #include "subagent/salvage.h"
 #include "subagent/supervisor.h"
@@ -287,8 +287,8 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		rv = take_up(sup, row, &m, &r, &err);
 	if (rv == 0) {
 		rv = go_on(r, &m, readable, hooks, &at, &err);
-		infer_money_settle(r);
-		infer_money_seen(sup, at.last_ms);
+		money_settle(r);
+		money_seen(sup, at.last_ms);
 		group_seen(r, at.last_ms);
 	}
 	spec_free(m.spec);
@@ -328,7 +328,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 		left_free(l);
 	}
 	strmap_fini(&s.by_id);
-	infer_money_restore(sup);
+	money_restore(sup);
 	group_restored(sup);
 	return rv;
 }

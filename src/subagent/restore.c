@@ -32,6 +32,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "event/event.h"
+#include "subagent/infer.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/run_checkpoint.h"

@@ -12,7 +12,6 @@
 #include "base/util.h"
 #include "subagent/group.h"
 #include "subagent/infer.h"
-#include "subagent/infer_money.h"
 #include "subagent/person.h"
 #include "subagent/run_checkpoint.h"
 #include "subagent/supervisor.h"
@@ -25,7 +24,7 @@ static void run_wake(struct os_task *t)
 	if (r->end.abandoned) { /* without memory for its record: nothing more may happen */
 		infer_stop(&r->agent);
 		toolrun_stop(&r->agent);
-		infer_money_settle(r); /* others need not wait for what it held */
+		money_settle(r); /* others need not wait for what it held */
 	} else if (!r->end.done) {
 		agent_run(&r->agent);
 	}
@@ -50,7 +49,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->end.waits);
 	os_task_init(&r->wake, run_wake);
 	outbox_init(&r->rec.outbox, sup->book);
-	infer_money_begin(r);
+	money_begin(r);
 	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
 	buf_init(&r->tools.artifacts, 1u << 20);
 	r->timer = os_timer_new(sup->loop, run_timer, r);
@@ -66,7 +65,7 @@ void run_fini(struct run *r)
 {
 	list_del(&r->node);
 	os_defer_cancel(r->sup->loop, &r->wake);
-	infer_money_settle(r);
+	money_settle(r);
 	group_leave(r);
 	agent_fini(&r->agent);
 	person_free(r);

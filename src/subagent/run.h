@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "os/loop.h"
 #include "provider/retry.h"
-#include "subagent/budget.h"
+#include "subagent/money.h"
 #include "subagent/logbook.h"
 #include "subagent/spec.h"
 
@@ -48,21 +48,41 @@ struct run_record {
 	bool unnoted;              /* it goes on after a restart, which is not yet written */
 };
 
+/*   MONEY ─► GATE ─► SAVE ─► WORK ─► WIRE ─► (reply)
+ *                    │       ├────► PARKED ─► (asked again: a new job)
+ *                    │       └────► DELAY ─► (reply)     a local model
+ *   HELD ─► MONEY    after a restart
+ *   what fails on the way ─► FAILED ─► (the machine is told) */
+enum call_state {
+	CALL_NONE,   /* none is under way */
+	CALL_MONEY,  /* others hold back what a group or the day has left */
+	CALL_GATE,   /* others go first */
+	CALL_SAVE,   /* its InferStart is on the way to the disk */
+	CALL_WORK,   /* a pool thread builds the request, or answers it */
+	CALL_WIRE,   /* the service has it */
+	CALL_DELAY,  /* the answer is here, and due later */
+	CALL_HELD,   /* an attempt of an earlier process failed: its time is not over */
+	CALL_PARKED, /* it failed and the next attempt waits for its time */
+	CALL_FAILED, /* for good */
+};
+
 /* Its model call: the one under way, and what is kept from one to the next. */
 struct run_call {
-	struct infer_job *job;             /* in flight, at the gate or parked; or NULL */
+	enum call_state state;
+	struct infer_job *job;             /* NULL: CALL_NONE */
 	struct room_job *room;             /* room is being made before it; or NULL */
 	struct os_timer *timer;            /* of the job; NULL: no call for long */
-	struct budget_hold hold;           /* its money (infer_money.c) */
+	struct budget_hold hold;           /* its money (money.c) */
 	int64_t counted_microusd;          /* of the run's totals, in the budgets of `hold` */
 	char id[16];                       /* "i3" while InferStart has no InferEnd */
 	int64_t started_ms, held_until_ms; /* held: an earlier attempt failed */
 	struct retry retry;
 	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
 	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
-	struct usage cut;             /* what a call that was stopped had used; 0: unknown */
-	bool unsent, stopped;         /* it has not left: costs nothing; a stop fell into it */
-	uint64_t seen[8];             /* prints of the newest request ids: none is charged twice */
+	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
+	struct usage cut;
+	bool stopped;     /* a stop fell into it */
+	uint64_t seen[8]; /* prints of the newest request ids: none is charged twice */
 	unsigned nseen;
 };
 

@@ -14,12 +14,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "subagent/group.h"
-#include "subagent/infer_lines.h"
-#include "subagent/infer_money.h"
+#include "subagent/infer.h"
+#include "subagent/money.h"
 #include "subagent/person.h"
 #include "subagent/run_checkpoint.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
+#include "subagent/wire.h"
 #include "subagent/world.h"
 
 static void delist(struct run *r);
@@ -35,14 +36,14 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	list_init(&s->ended);
 	strmap_init(&s->by_id);
 	strmap_init(&s->groups);
-	infer_money_init(s);
-	s->lines = infer_lines_new(loop);
+	money_init(s);
+	s->lines = wire_lines_new(loop);
 	return s->lines ? 0 : AVA_ENOMEM;
 }
 
 void supervisor_fini(struct supervisor *s)
 {
-	infer_lines_free(s->lines);
+	wire_lines_free(s->lines);
 	groups_fini(s);
 	strmap_fini(&s->by_id);
 	nameset_fini(&s->names);

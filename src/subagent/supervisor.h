@@ -38,11 +38,11 @@ struct supervisor {
 	struct strmap groups; /* struct group by id */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
-	struct spend spend;        /* of runs that ended */
-	struct budget day;         /* budget.day_cents; counted since `day_date` began */
-	uint64_t ranks;            /* runs made so far, in this process */
-	char day_date[11];         /* local; "": nothing asked yet */
-	struct infer_lines *lines; /* to model services */
+	struct spend spend;       /* of runs that ended */
+	struct budget day;        /* budget.day_cents; counted since `day_date` began */
+	uint64_t ranks;           /* runs made so far, in this process */
+	char day_date[11];        /* local; "": nothing asked yet */
+	struct wire_lines *lines; /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */

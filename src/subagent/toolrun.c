@@ -357,7 +357,7 @@ int toolrun_start(struct agent *a, unsigned index)
 	r->tools.last_wall_ms = clock_wall_ms();
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", tc->name);
 	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
-		(void)infer_open_folder(r, NULL);
+		(void)world_open_folder(r, NULL);
 	show_activity(r, tc->tool, c->args);
 	tc->tool->start(&c->tool);
 	return 0;

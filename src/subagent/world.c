@@ -5,6 +5,8 @@
 #include "subagent/world.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,10 @@
 
 #include "agent/words.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "codec/redact.h"
-#include "subagent/infer_money.h"
+#include "subagent/infer.h"
+#include "subagent/money.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/restore.h"
@@ -99,6 +103,19 @@ void world_activity(struct run *r, const char *text)
 	snprintf(r->activity, sizeof(r->activity), "%s", text);
 }
 
+int world_open_folder(struct run *r, struct ava_error *err)
+{
+	if (!r->spec->cwd[0] || r->tools.env.cwd_fd >= 0)
+		return 0;
+	r->tools.env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->tools.env.cwd_fd < 0)
+		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
+			       "the working folder %s cannot be opened any more (%s): start from "
+			       "one that is there",
+			       r->spec->cwd, strerror(errno));
+	return 0;
+}
+
 /* ---- clock and slots */
 
 static int64_t world_now(struct agent *a)
@@ -149,7 +166,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	struct draft *d = world_draft(r);
 	int64_t added;
 
-	infer_money_settle(r);
+	money_settle(r);
 	if (!d || toolrun_count(r, t->ncalls) != 0)
 		return AVA_ENOMEM;
 	added = world_lines(r, t->wire, t->wire_len);
@@ -260,5 +277,5 @@ const struct agent_io world_io = {
 	.ask_end = person_ask_end,
 	.save_end = ending_start,
 	.done = world_done,
-	.shared = infer_money_shared,
+	.shared = money_shared,
 };

@@ -25,24 +25,9 @@ void world_activity(struct run *r, const char *text);
 /* Free the run once nothing points to it any more. */
 void world_release(struct run *r);
 
-/* ---- infer.c */
 /* The working folder, once for all calls: runs that wait for a slot or a person
  * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
-int infer_open_folder(struct run *r, struct ava_error *err);
-int infer_start(struct agent *a, const struct agent_infer *call);
-void infer_stop(struct agent *a);
-/* No call is made for long: give back what only calls need. */
-void infer_wait_long(struct run *r);
-/* The runtime stops: what a call in flight had used is written while it is
- * known. The next start would have to guess. */
-void infer_interrupted(struct run *r);
-/* A reply with this id of the service's and this use came before: it is no other one.
- * Remembers it. */
-bool infer_seen(struct run *r, const char *id, const struct usage *u);
-/* What the call in flight is charged when it is cut: an estimate. */
-/* Its attempt has failed and another model is asked, which is not under way yet. */
-bool infer_has_failed(const struct run *r);
-void infer_estimate(const struct run *r, struct usage *u);
+int world_open_folder(struct run *r, struct ava_error *err);
 
 /* ---- toolrun.c */
 int toolrun_start(struct agent *a, unsigned call);

@@ -20,8 +20,7 @@
 #include "os/loop.h"
 #include "provider/models.h"
 #include "provider/provider.h"
-#include "subagent/infer.h"
-#include "subagent/infer_lines.h"
+#include "subagent/wire.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"
 #define START_OF(input)                                                                            \
@@ -559,8 +558,8 @@ static void test_another_model_instead_of_a_wait(void **state)
 	run = supervisor_find(&w->core->sup, g.id);
 	while (!run->call.job)
 		os_loop_step(w->loop, 10);
-	assert_int_equal(run->call.job->state, INFER_GATE);
-	infer_remote_waited(run->call.job);
+	assert_int_equal(run->call.state, CALL_GATE);
+	os_timer_set(run->call.timer, 0);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
@@ -755,18 +754,18 @@ static void test_stop_at_another_model(void **state)
 static void test_lines_without_memory(void **state)
 {
 	struct world *w = *state;
-	struct infer_lines *l;
-	struct infer_line *line;
+	struct wire_lines *l;
+	struct wire_line *line;
 	struct ava_error err;
 	struct model m;
 
 	assert_int_equal(model_resolve("anthropic/claude-haiku-4-5", &m, NULL, NULL), 0);
 	FAULT_LOOP(k, {
-		l = infer_lines_new(w->loop);
-		line = l ? infer_line_get(l, &m, &err) : NULL;
+		l = wire_lines_new(w->loop);
+		line = l ? wire_line_get(l, &m, &err) : NULL;
 		if (l && !line && err.code != AVA_ENOMEM)
 			fail_msg("%ld: %d %s", k, err.code, err.text);
-		infer_lines_free(l);
+		wire_lines_free(l);
 	});
 }
 

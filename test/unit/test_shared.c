@@ -99,9 +99,7 @@ static void test_told_before_a_stop(void **state)
 
 	init_world(&w);
 	l = queued(&w, "");
-	add(&w, &l, EVENT_InferStart, "{\"callId\":\"i1\"}");
-	add(&w, &l, EVENT_Limit,
-	    "{\"budget\":{},\"shared\":[{\"limit\":\"day_cost\",\"used\":400.0,\"of\":500.0}]}");
+	asks_model(&w, &l, 1, ",\"shares\":4", "");
 	close_world(&w);
 	restart(&w);
 	r = carried(&w, &l);

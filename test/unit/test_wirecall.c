@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "http_peer.h"
-#include "subagent/wirecall.h"
+#include "subagent/wire.h"
 
 /* ---- a toy dialect */
 

@@ -3,15 +3,23 @@
  * Before a call the most it can cost is reserved in every budget it draws on;
  * after it what it cost is counted and the rest given back. Calls that do not
  * fit wait while others hold something back, the oldest run first: where the
- * money is short, some runs come to their end and not all to nothing. So what is spent passes
- * a limit by no more than an estimate of one input was wrong. Pure: no clock,
- * no disk. Amounts are micro-USD. */
-#ifndef SUBAGENT_BUDGET_H
-#define SUBAGENT_BUDGET_H
+ * money is short, some runs come to their end and not all to nothing. So what is
+ * spent passes a limit by no more than an estimate of one input was wrong. Amounts
+ * are micro-USD. Loop thread only. */
+#ifndef SUBAGENT_MONEY_H
+#define SUBAGENT_MONEY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
+
+struct agent;
+struct agent_shared;
+struct run;
+struct supervisor;
+
+/* ---- a budget; pure: no clock, no disk */
 
 #define BUDGET_NO_LIMIT INT64_MAX
 #define BUDGET_WAITS    1
@@ -49,5 +57,28 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most);
 void budget_settle(struct budget_hold *h, int64_t cost);
 /* What is left when the calls under way have cost their least. */
 int64_t budget_rest(const struct budget *b);
+
+/* ---- what runs draw on: the budgets of their group and of the day */
+
+void money_init(struct supervisor *s);
+/* After a restart: a run that goes on was at work then, by the clock on the wall. */
+void money_seen(struct supervisor *s, int64_t wall_ms);
+/* And what the runs that ended today have cost, whoever counts it. */
+void money_restore(struct supervisor *s);
+/* What counts against the budget of the day that it is now, micro-USD. */
+int64_t money_day(struct supervisor *s);
+void money_begin(struct run *r); /* of a new run */
+
+/* Reserve a call: 0; BUDGET_WAITS: hold.go follows; AVA_EBUDGET: money_refused says why. */
+int money_ask(struct run *r, int64_t max_output);
+/* What the call may write with what it was given. */
+int64_t money_lowered(const struct run *r, int64_t max_output);
+void money_refused(const struct run *r, char *out, size_t size);
+/* Nobody waits for the call any more. What it holds is settled when it is charged. */
+void money_stop(struct run *r);
+/* The run's totals have changed, or no call is under way any more. */
+void money_settle(struct run *r);
+/* agent_io.shared. */
+void money_shared(struct agent *a, struct agent_shared *out);
 
 #endif

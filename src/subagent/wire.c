@@ -1,0 +1,517 @@
+/* One client, a pool for each provider that is called, a gate for each model.
+ * After everything that may let somebody go the gate is asked until it says
+ * no; it then names a time, and the line's timer asks again. A provider's
+ * address may be configured anew while the runtime lives: then its next line
+ * gets a new pool, and the old one goes with its last call.
+ *
+ * An attempt: headers with the key are made, handed over and wiped. Then bytes
+ * come: the stream says what was progress (comments and pings are not, or a queue
+ * that never moves would hold the call open) and when it is hopeless. A reply
+ * counts when its end mark arrived, whatever became of the connection after it.
+ * Without it the connection's own failure is told, except where the service had
+ * already said in words what was wrong. */
+#include "subagent/wire.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/util.h"
+#include "os/loop.h"
+#include "provider/provider.h"
+
+struct wire_service { /* a provider at an address */
+	struct list node;
+	const struct provider *provider;
+	char base_url[PROVIDER_URL_MAX];
+	struct http_pool *pool;
+	struct gate_circuit circuit;
+	unsigned lines;
+};
+
+struct wire_line {
+	struct list node;
+	struct wire_lines *all;
+	struct wire_service *service;
+	struct gate gate;
+	struct os_timer *timer;
+	bool pumping;
+	char model[sizeof(((struct model *)0)->wire_name)];
+};
+
+struct wire_lines {
+	struct os_loop *loop;
+	struct http_client *client;
+	struct list services, lines;
+	unsigned nlines;
+	uint64_t chance;
+};
+
+struct wire_lines *wire_lines_new(struct os_loop *loop)
+{
+	struct wire_lines *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->loop = loop;
+	list_init(&l->services);
+	list_init(&l->lines);
+	id_random(&l->chance, sizeof(l->chance));
+	l->chance |= 1;
+	return l;
+}
+
+static void service_free(struct wire_service *s)
+{
+	list_del(&s->node);
+	http_pool_free(s->pool);
+	free(s);
+}
+
+static void line_free(struct wire_line *line)
+{
+	struct wire_service *s = line->service;
+
+	list_del(&line->node);
+	line->all->nlines--;
+	gate_fini(&line->gate);
+	os_timer_free(line->timer);
+	free(line);
+	if (--s->lines == 0)
+		service_free(s);
+}
+
+void wire_lines_free(struct wire_lines *l)
+{
+	if (!l)
+		return;
+	while (!list_empty(&l->lines))
+		line_free(LIST_FIRST(&l->lines, struct wire_line, node));
+	http_client_free(l->client);
+	free(l);
+}
+
+/* ---- asking the gate */
+
+/* Where in a spread one falls; nobody gains by guessing it. */
+static uint64_t draw(struct wire_lines *l)
+{
+	l->chance ^= l->chance << 13;
+	l->chance ^= l->chance >> 7;
+	l->chance ^= l->chance << 17;
+	return l->chance;
+}
+
+static void pump(struct wire_line *line)
+{
+	int64_t now = clock_mono_ms(), again;
+	struct gate_ticket *t;
+
+	if (line->pumping)
+		return; /* whoever does it goes on until nobody may go */
+	line->pumping = true;
+	while ((t = gate_next(&line->gate, now, draw(line->all), &again)) != NULL) {
+		struct wire_ticket *it = CONTAINER_OF(t, struct wire_ticket, gate);
+
+		it->go(it);
+	}
+	line->pumping = false;
+	if (again == INT64_MAX)
+		os_timer_stop(line->timer);
+	else
+		os_timer_set(line->timer, MAX(again - now, 0));
+}
+
+static void pump_due(void *user)
+{
+	pump(user);
+}
+
+/* ---- finding and making */
+
+static struct wire_service *service_get(struct wire_lines *l, const struct provider *p,
+					struct ava_error *err)
+{
+	struct http_pool_options o = {.base_url = p->base_url, .http2 = p->http2};
+	struct wire_service *s;
+
+	LIST_EACH (&l->services, n, tmp) {
+		s = LIST_ENTRY(n, struct wire_service, node);
+		if (s->provider == p && strcmp(s->base_url, p->base_url) == 0)
+			return s;
+	}
+	if (!l->client)
+		l->client = http_client_new(l->loop, err);
+	s = l->client ? calloc(1, sizeof(*s)) : NULL;
+	if (!s) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->provider = p;
+	memcpy(s->base_url, p->base_url, sizeof(s->base_url));
+	s->pool = http_pool_new(l->client, &o, err);
+	if (!s->pool) {
+		free(s);
+		return NULL;
+	}
+	list_add(&l->services, &s->node);
+	return s;
+}
+
+static bool line_idle(const struct wire_line *line)
+{
+	return !line->pumping && line->gate.queued + line->gate.follow + line->gate.held == 0;
+}
+
+/* Room for another one: the line nobody used for longest goes. */
+static bool make_room(struct wire_lines *l)
+{
+	if (l->nlines < WIRE_LINES_MAX)
+		return true;
+	LIST_EACH (&l->lines, n, tmp) {
+		struct wire_line *line = LIST_ENTRY(n, struct wire_line, node);
+
+		if (line_idle(line)) {
+			line_free(line);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct wire_line *line_new(struct wire_lines *l, const struct model *m,
+				  struct ava_error *err)
+{
+	struct wire_service *s;
+	struct wire_line *line;
+
+	if (!make_room(l)) {
+		err_set(err, AVA_EBUSY, "%d models are being called at once: wait for one to end",
+			WIRE_LINES_MAX);
+		return NULL;
+	}
+	s = service_get(l, m->provider, err);
+	line = s ? calloc(1, sizeof(*line)) : NULL;
+	if (line)
+		line->timer = os_timer_new(l->loop, pump_due, line);
+	if (!line || !line->timer) {
+		free(line);
+		if (s && s->lines == 0)
+			service_free(s);
+		if (s)
+			err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	line->all = l;
+	line->service = s;
+	s->lines++;
+	memcpy(line->model, m->wire_name, sizeof(line->model));
+	gate_init(&line->gate, &s->circuit);
+	list_add(&l->lines, &line->node);
+	l->nlines++;
+	return line;
+}
+
+struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, struct ava_error *err)
+{
+	const struct provider *p = m->provider;
+
+	LIST_EACH (&l->lines, n, tmp) {
+		struct wire_line *line = LIST_ENTRY(n, struct wire_line, node);
+
+		if (line->service->provider == p && strcmp(line->model, m->wire_name) == 0 &&
+		    strcmp(line->service->base_url, p->base_url) == 0) {
+			list_del(&line->node); /* most lately used last */
+			list_add(&l->lines, &line->node);
+			return line;
+		}
+	}
+	return line_new(l, m, err);
+}
+
+struct http_pool *wire_line_pool(const struct wire_line *line)
+{
+	return line->service->pool;
+}
+
+/* ---- at the gate */
+
+void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head)
+{
+	t->line = line;
+	gate_want(&line->gate, &t->gate, head, clock_mono_ms());
+	pump(line);
+}
+
+void wire_line_began(struct wire_ticket *t)
+{
+	gate_began(&t->gate, clock_mono_ms());
+	if (t->line->gate.queued > 0)
+		pump(t->line);
+}
+
+/* What a call says about the key holds for every model of the provider. */
+static void pump_service(struct wire_line *line)
+{
+	LIST_EACH (&line->all->lines, n, tmp) {
+		struct wire_line *other = LIST_ENTRY(n, struct wire_line, node);
+
+		if (other != line && other->service == line->service && other->gate.queued > 0)
+			pump(other);
+	}
+}
+
+void wire_line_end(struct wire_ticket *t, enum reply_class cls, int64_t wait_ms)
+{
+	struct wire_line *line = t->line;
+
+	if (!line)
+		return;
+	t->line = NULL;
+	gate_end(&t->gate, cls, wait_ms, clock_mono_ms());
+	if (line->service->circuit.open)
+		pump_service(line);
+	pump(line);
+}
+
+void wire_line_leave(struct wire_ticket *t)
+{
+	struct wire_line *line = t->line;
+
+	if (!line)
+		return;
+	t->line = NULL;
+	gate_leave(&t->gate);
+	pump(line);
+}
+
+bool wire_line_closed(const struct wire_line *line)
+{
+	return line->gate.closed;
+}
+
+bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms)
+{
+	const struct gate_circuit *c = &line->service->circuit;
+
+	*why = c->cls;
+	*for_ms = MAX(c->until_ms - clock_mono_ms(), 0);
+	return c->open;
+}
+
+#define HEADERS_MAX 16 /* lines a dialect sends */
+
+/* ---- the end */
+
+static enum reply_class transport_class(int rv, bool began)
+{
+	switch (rv) {
+	case AVA_ETIMEOUT:
+		return REPLY_TIMEOUT;
+	case AVA_ECONNECT:
+		return REPLY_NETWORK;
+	case AVA_EIO:
+		return began ? REPLY_TRUNCATED : REPLY_NETWORK;
+	case AVA_EPROTO:
+	case AVA_ETOOBIG:
+		return REPLY_PROTOCOL;
+	default: /* a certificate that is refused, no memory */
+		return REPLY_OTHER;
+	}
+}
+
+/* Did the service itself say what is wrong? */
+static bool said(enum reply_class cls)
+{
+	return cls != REPLY_TRUNCATED && cls != REPLY_NETWORK && cls != REPLY_PROTOCOL &&
+	       cls != REPLY_OTHER;
+}
+
+/* May it have been billed? A stream that began, or broke before it could: the
+ * model was at work. A page or an error that came with 200 is no reply. */
+static bool billed(const struct wirecall *w, enum reply_class cls)
+{
+	return w->began ||
+	       (w->http.status == 200 &&
+		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
+}
+
+static void read_headers(struct wirecall *w, struct wirecall_end *end)
+{
+	struct http_call *c = &w->http;
+
+	end->failure.status = c->status;
+	end->failure.should_retry = http_call_header(c, "x-should-retry");
+	end->failure.after_ms = http_call_header(c, "retry-after-ms");
+	end->failure.after = http_call_header(c, "retry-after");
+	end->failure.date = http_call_header(c, "date");
+}
+
+static const char *request_id(struct wirecall *w)
+{
+	static const char *const names[] = {"request-id", "x-generation-id", "x-request-id"};
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *id = http_call_header(&w->http, names[i]);
+
+		if (id && *id)
+			return id;
+	}
+	return NULL;
+}
+
+static void name_request(struct wirecall *w, struct wirecall_end *end)
+{
+	const char *id = request_id(w), *copy;
+
+	if (!id)
+		return;
+	snprintf(end->error.request_id, sizeof(end->error.request_id), "%s", id);
+	copy = end->turn ? arena_copy(&end->turn->mem, id, strlen(id)) : NULL;
+	if (copy)
+		end->turn->request_id = copy;
+}
+
+/* `rv`, `err`: how the connection ended. */
+static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
+{
+	const struct dialect *d = w->model->dialect;
+	struct wirecall_end end = {0};
+	struct stream *s = w->stream;
+	char kept[4][128] = {""};
+	const char **headers[4] = {&end.failure.should_retry, &end.failure.after_ms,
+				   &end.failure.after, &end.failure.date};
+
+	end.failure.cls =
+		d->stream_end(s, w->http.status, http_call_header(&w->http, "content-type"),
+			      &end.turn, &end.error);
+	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
+		end.failure.cls = transport_class(rv, w->began);
+		snprintf(end.error.text, sizeof(end.error.text), "%.199s", err->text);
+	}
+	end.error.cls = end.failure.cls;
+	end.accepted = billed(w, end.failure.cls);
+	read_headers(w, &end);
+	name_request(w, &end);
+	for (int i = 0; i < 4; i++) { /* they go with the call */
+		if (!*headers[i])
+			continue;
+		snprintf(kept[i], sizeof(kept[i]), "%s", *headers[i]);
+		*headers[i] = kept[i];
+	}
+	w->stream = NULL;
+	if (stop)
+		http_call_stop(&w->http);
+	d->stream_free(s);
+	w->on_done(w, &end);
+}
+
+/* ---- as it comes */
+
+static bool on_data(struct http_call *c, const char *s, size_t n)
+{
+	struct wirecall *w = c->user;
+	bool progress = false;
+
+	if (w->model->dialect->stream_feed(w->stream, s, n, &progress) < 0) {
+		finish(w, 0, NULL, true);
+		return false;
+	}
+	if (progress && !w->began && c->status == 200) {
+		w->began = true;
+		w->on_began(w);
+	}
+	return progress;
+}
+
+static void on_done(struct http_call *c, int rv, const struct ava_error *err)
+{
+	finish(c->user, rv, err, false);
+}
+
+/* ---- start and stop */
+
+/* The lines in `text` as pointers; newlines become ends. */
+static unsigned split(char *text, const char *lines[HEADERS_MAX])
+{
+	unsigned n = 0;
+
+	for (char *at = text, *nl; at && (nl = strchr(at, '\n')) && n < HEADERS_MAX; at = nl + 1) {
+		*nl = 0;
+		lines[n++] = at;
+	}
+	return n;
+}
+
+int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct model *m,
+		   const char *key, const char *tag, struct buf *body, struct ava_error *err)
+{
+	const char *lines[HEADERS_MAX];
+	struct buf headers;
+	int rv;
+
+	buf_init(&headers, 16384);
+	if (!buf_reserve(&headers, 8192)) /* so that no copy of the key is left by growing */
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	w->model = m;
+	w->began = false;
+	w->stream = m->dialect->stream_new(m, tag);
+	rv = w->stream ? m->dialect->headers(&headers, m, key) : AVA_ENOMEM;
+	if (rv == 0) {
+		if (w->on_text)
+			m->dialect->stream_on_text(w->stream, w->on_text, w->text_user);
+		w->http = (struct http_call){
+			.path = m->dialect->path,
+			.headers = lines,
+			.nheaders = split(headers.data, lines),
+			.body = *body,
+			.timers = w->http.timers,
+			.data = on_data,
+			.done = on_done,
+			.user = w,
+		};
+		rv = http_call_start(pool, &w->http, err);
+		w->http.headers = NULL;
+		w->http.nheaders = 0;
+	} else {
+		err_set(err, rv,
+			rv == AVA_ENOMEM
+				? "out of memory"
+				: "the key cannot be sent: it holds characters that no key has");
+	}
+	/* Half-made ones may have been taken back: then all of it. */
+	explicit_bzero(headers.data, rv == 0 ? headers.len : headers.cap);
+	buf_fini(&headers);
+	if (rv == 0) {
+		buf_init(body, body->max);
+	} else {
+		m->dialect->stream_free(w->stream);
+		w->stream = NULL;
+	}
+	return rv;
+}
+
+void wirecall_stop(struct wirecall *w, struct usage *cut)
+{
+	struct reply_error e = {0};
+	struct turn *t = NULL;
+	const struct dialect *d;
+
+	if (cut)
+		*cut = (struct usage){.cost_microusd = -1, .estimated = true};
+	if (!w->stream)
+		return;
+	d = w->model->dialect;
+	http_call_stop(&w->http);
+	if (cut && d->stream_end(w->stream, w->http.status, NULL, &t, &e) == REPLY_OK)
+		*cut = t->usage;
+	else if (cut)
+		*cut = e.usage;
+	turn_free(t);
+	d->stream_free(w->stream);
+	w->stream = NULL;
+}
