@@ -518,7 +518,7 @@ int core_ready(struct core *c, struct ava_error *err)
 {
 	struct statvfs vfs;
 	uint64_t free_mb;
-	int rv = journal_health(c->journal, err);
+	int rv = journal_ready(c->journal, err);
 
 	if (rv != 0)
 		return rv;
@@ -546,6 +546,8 @@ void ops_health(struct core *c, struct op_health *out)
 	journal_stats(c->journal, &js);
 	err.text[0] = 0;
 	out->code = core_ready(c, &err);
+	if (out->code == 0)
+		out->code = journal_health(c->journal, &err);
 	out->problem = err.text;
 	if (c->service.problem[0]) {
 		out->code = AVA_EIO;

@@ -298,25 +298,43 @@ static void lost_name(const char *path, char out[FILES_BUF])
 			*p = '+';
 }
 
+/* In the file itself, or aside. What a crash left of an entry is written over: not with
+ * O_APPEND. */
+static int append_to(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
+		     enum entry_mode mode, bool aside)
+{
+	int fd = files_open(rootfd, path, O_RDWR | O_CREAT | (mode == ENTRY_REDO ? 0 : O_APPEND));
+	int rv = -1;
+
+	if (fd < 0)
+		return -1;
+	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
+		rv = append_locked(fd, bytes, len, id, mode);
+	if (rv == 0 && aside) /* no checkpoint knows this file */
+		rv = sys->fsync(fd);
+	files_close(&fd); /* and with it the lock */
+	return rv;
+}
+
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode)
 {
 	char aside[FILES_BUF];
-	int lost = homeless(rootfd, path, bytes, len), fd, rv = -1;
+	int lost = homeless(rootfd, path, bytes, len), rv;
 
 	if (lost < 0)
 		return -1;
 	if (lost)
 		lost_name(path, aside);
-	/* What a crash left of an entry is written over: not with O_APPEND. */
-	fd = files_open(rootfd, lost ? aside : path,
-			O_RDWR | O_CREAT | (mode == ENTRY_REDO ? 0 : O_APPEND));
-	if (fd < 0)
-		return -1;
-	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
-		rv = append_locked(fd, bytes, len, id, mode);
-	if (rv == 0 && lost) /* no checkpoint knows this file */
-		rv = sys->fsync(fd);
-	files_close(&fd); /* and with it the lock */
+	rv = append_to(rootfd, lost ? aside : path, bytes, len, id, mode, lost);
 	return rv == 0 ? lost : rv;
+}
+
+int entry_put_aside(int rootfd, const char *path, const void *bytes, size_t len, const char *id)
+{
+	char aside[FILES_BUF], kept[FILES_BUF];
+
+	lost_name(path, aside);
+	return id == NULL ? files_keep(rootfd, aside, bytes, len, kept)
+			  : append_to(rootfd, aside, bytes, len, id, ENTRY_NEW, true);
 }

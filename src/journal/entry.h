@@ -19,6 +19,10 @@ enum entry_mode {
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode);
 
+/* Into lost/ and made durable, an entry or (`id` NULL) a whole file: it cannot be written
+ * where it belongs. -1 and errno. */
+int entry_put_aside(int rootfd, const char *path, const void *bytes, size_t len, const char *id);
+
 /* The last line of the first `size` bytes, without its \n: what follows the
  * last \n, or, when they end in \n, the line before it. *line is the caller's
  * (free()), NUL-terminated. -1 and errno; EFBIG when it is over 16 MB. */

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "journal/blob.h"
+#include "journal/segments.h"
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 

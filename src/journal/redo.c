@@ -2,8 +2,16 @@
  *
  * Files that are written whole (PUT) need only their last content; a file that
  * holds anything but one of the journal's contents is kept beside it first.
- * Session entries are looked for by their id. Appends are redo_file.c. All of
- * it is made durable before the caller writes a checkpoint that forgets it. */
+ * Session entries are looked for by their id. All of it is made durable before the
+ * caller writes a checkpoint that forgets it.
+ *
+ * A file that is appended to is looked at first: is it the file the checkpoint knew, at
+ * least as long, and does it hold, where the journal has something to say, the same bytes
+ * or none yet? Only then the journal's bytes are written, all of them, also those that seem
+ * to be there: what a failed sync dropped looks fine in memory. Lines beyond what the
+ * journal knows, whose numbers go on, are ours: their batch was damaged. In every other
+ * case the file is a person's now: it stays as it is, a copy of its tail goes to .broken,
+ * what has no place in it to lost/, and writing goes on in the next part. */
 #include "journal/redo.h"
 
 #include <errno.h>
@@ -15,9 +23,14 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "journal/blob.h"
+#include "base/util.h"
+#include "codec/jsonl.h"
+#include "event/event.h"
+#include "journal/segments.h"
+#include "journal/catalog.h"
 #include "journal/entry.h"
 #include "journal/files.h"
+#include "journal/view.h"
 
 #define PROBLEMS_MAX   ((size_t)16 << 20)
 #define SYNC_EACH_MAX  16
@@ -64,7 +77,7 @@ void redo_problem(struct redo *r, const char *path, const char *problem, uint64_
 	r->lost += lost;
 }
 
-int redo_room(unsigned char **p, size_t *cap, size_t need)
+static int redo_room(unsigned char **p, size_t *cap, size_t need)
 {
 	if (need <= *cap)
 		return 0;
@@ -171,7 +184,8 @@ int redo_batch(struct redo *r, size_t file, const struct wal_batch *b, const uns
 	return more < 0 ? AVA_ECORRUPT : rv;
 }
 
-int redo_load(struct redo *r, struct redo_op *op)
+/* The bytes of an operation, in r->bytes. 0; 1: its blob is lost; -1, errno. */
+static int redo_load(struct redo *r, struct redo_op *op)
 {
 	unsigned char hash[WAL_HASH];
 	char name[BLOB_NAME + 8];
@@ -311,6 +325,21 @@ static int redo_put(struct redo *r, struct redo_file *f, struct ava_error *err)
 	return 0;
 }
 
+static void redo_lost_name(const struct redo_file *f, uint64_t lsn, char *out)
+{
+	static const char ending[] = ".jsonl";
+	size_t len = strlen(f->name), tail = sizeof(ending) - 1;
+
+	if (len > tail && strcmp(f->name + len - tail, ending) == 0)
+		len -= tail;
+	/* A path has no +, so that no two files meet. */
+	snprintf(out, FILES_BUF, "lost/%.*s.%llu%s", (int)len, f->name, (unsigned long long)lsn,
+		 ending);
+	for (char *p = out + strlen("lost/"); *p != '\0'; p++)
+		if (*p == '/')
+			*p = '+';
+}
+
 /* ---- session entries */
 
 static int append_entry(struct redo *r, const char *name, const struct redo_op *op, const char *id)
@@ -371,6 +400,452 @@ static int redo_entries(struct redo *r, struct redo_file *f, struct ava_error *e
 			return err_sys(err, "add to session %s", f->name);
 	f->touched = true;
 	return 0;
+}
+
+/* ---- one file that is appended to */
+
+#define TAIL_MAX  ((uint64_t)64 << 20)
+#define WRITE_MAX ((size_t)1 << 20) /* joined into one write */
+
+enum verdict { FITS, HOLE, FOREIGN, MISSING, SHORTER, REPLACED };
+
+static const char *const verdict_text[] = {
+	[HOLE] = "what stood before these bytes was in a damaged part of the journal",
+	[FOREIGN] = "was changed by somebody else",
+	[MISSING] = "is missing",
+	[SHORTER] = "is shorter than it was",
+	[REPLACED] = "is another file than it was",
+};
+
+struct state {
+	int fd;       /* -1: there is no file */
+	bool strange; /* something else is there: a folder, a link */
+	uint64_t size, inode;
+	uint64_t end;  /* after the operations that fit */
+	size_t fit;    /* how many of them, from the first */
+	uint64_t from; /* what is copied to .broken begins here */
+	uint64_t seen; /* bytes of the file from f->base on that stand in r->seen */
+	/* The operations as they were loaded to be compared, so that most files need
+	 * them once; not whole: one was not, or they are no neighbours. */
+	struct buf joined;
+	bool whole;
+};
+
+/* ---- lines beyond what the journal knows */
+
+struct order {
+	bool event;
+	uint64_t n; /* seq of an event, lsn of a catalog row */
+	uint64_t lsn;
+};
+
+static bool read_order(const char *line, size_t len, struct order *o)
+{
+	struct event_view v;
+	struct catalog_row row;
+
+	if (event_view(line, len, &v) == 0) {
+		*o = (struct order){true, v.seq, v.lsn};
+		return true;
+	}
+	if (catalog_parse(line, len, &row, NULL) != 0)
+		return false;
+	*o = (struct order){false, row.lsn, row.lsn};
+	catalog_row_fini(&row);
+	return true;
+}
+
+/* What the line that ends at `end` says. 1, 0: nothing of use, -1 and errno. */
+static int order_before(int fd, uint64_t end, struct order *o)
+{
+	char *line;
+	size_t len;
+	int rv;
+
+	if (entry_last_line(fd, end, &line, &len) != 0)
+		return -1;
+	rv = read_order(line, len, o);
+	free(line);
+	return rv;
+}
+
+static bool lines_go_on(const char *data, size_t len, const struct order *before, uint64_t *lsn)
+{
+	struct order last = before != NULL ? *before : (struct order){.event = true}, o;
+	size_t at = 0, line_len;
+	const char *line;
+	int more;
+
+	while ((more = jsonl_next(data, len, &at, &line, &line_len)) == 1) {
+		if (!read_order(line, line_len, &o))
+			return false;
+		if (before == NULL && at == line_len + 1)
+			last.event = o.event;
+		if (o.event != last.event || (o.event ? o.n != last.n + 1 : o.n <= last.n))
+			return false;
+		last = o;
+	}
+	if (more == 0 && last.lsn >= *lsn)
+		*lsn = last.lsn + 1;
+	return more == 0;
+}
+
+/* Are the bytes from `from` on whole lines of ours? 1, 0, -1 and errno. */
+static int adopt_tail(struct redo *r, const struct state *s, uint64_t from)
+{
+	uint64_t len = s->size - from;
+	struct order before;
+	int rv = 1;
+
+	if (len > TAIL_MAX)
+		return 0;
+	if (from > 0)
+		rv = order_before(s->fd, from, &before);
+	if (rv != 1)
+		return rv;
+	if (redo_room(&r->other, &r->capother, len) != 0 ||
+	    sys_read_all(s->fd, r->other, len, (off_t)from) != 0)
+		return -1;
+	return lines_go_on((const char *)r->other, len, from > 0 ? &before : NULL, &r->lsn);
+}
+
+/* ---- looking */
+
+static int look(struct redo *r, const struct redo_file *f, struct state *s)
+{
+	struct stat st;
+
+	*s = (struct state){.fd = files_open(r->rootfd, f->name, O_RDWR), .whole = true};
+	buf_init(&s->joined, WRITE_MAX);
+	if (s->fd < 0) {
+		s->strange = errno == EISDIR || errno == ELOOP || errno == ENXIO;
+		return s->strange || errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	}
+	if (sys->fstat(s->fd, &st) != 0)
+		return -1;
+	s->strange = !S_ISREG(st.st_mode);
+	s->size = s->strange ? 0 : (uint64_t)st.st_size;
+	s->inode = st.st_ino;
+	return 0;
+}
+
+/* Between two operations the journal lost some: does the file have whole
+ * lines there? 1, 0, -1 and errno. */
+static int gap_is_there(struct redo *r, const struct state *s, uint64_t from, uint64_t to)
+{
+	uint64_t len = to - from;
+
+	if (s->fd < 0 || s->size < to || len > TAIL_MAX)
+		return 0;
+	if (redo_room(&r->other, &r->capother, len) != 0 ||
+	    sys_read_all(s->fd, r->other, len, (off_t)from) != 0)
+		return -1;
+	return r->other[len - 1] == '\n' && memchr(r->other, '\0', len) == NULL;
+}
+
+/* What the operations are compared with, in one read. */
+static int see(struct redo *r, const struct redo_file *f, struct state *s)
+{
+	s->seen = s->size > f->base ? MIN(s->size - f->base, WRITE_MAX) : 0;
+	if (s->seen == 0)
+		return 0;
+	if (redo_room(&r->seen, &r->capseen, s->seen) != 0)
+		return -1;
+	return sys_read_all(s->fd, r->seen, s->seen, (off_t)f->base);
+}
+
+/* Bytes of the file, below its size; NULL and errno. */
+static const unsigned char *theirs(struct redo *r, const struct redo_file *f, const struct state *s,
+				   uint64_t from, uint64_t to)
+{
+	if (to - f->base <= s->seen)
+		return r->seen + (from - f->base);
+	if (redo_room(&r->other, &r->capother, to - from) != 0 ||
+	    sys_read_all(s->fd, r->other, to - from, (off_t)from) != 0)
+		return NULL;
+	return r->other;
+}
+
+/* Does the file, as far as it goes, agree with the operation, whose bytes are
+ * loaded if it goes that far? 1, 0, -1 and errno. */
+static int agrees(struct redo *r, const struct redo_file *f, const struct state *s,
+		  struct redo_op *op)
+{
+	uint64_t from = MAX(op->offset, f->base), to = MIN(op->offset + op->len, s->size);
+	const unsigned char *ours, *there;
+	bool nul = false;
+
+	op->in_place = s->size >= op->offset + op->len;
+	if (from >= to)
+		return 1;
+	there = theirs(r, f, s, from, to);
+	if (there == NULL)
+		return -1;
+	ours = r->bytes + (from - op->offset);
+	if (memcmp(there, ours, to - from) == 0)
+		return 1;
+	for (uint64_t i = 0; i < to - from; i++) {
+		if (there[i] == ours[i])
+			continue;
+		op->in_place = false;
+		if (there[i] != '\0')
+			return 0;
+		nul = true;
+	}
+	op->in_place = op->in_place && !nul;
+	return 1;
+}
+
+/* Keep the operation for write_ops, if it is loaded and follows the ones before. */
+static void join(struct redo *r, const struct redo_file *f, struct state *s,
+		 const struct redo_op *op, bool loaded)
+{
+	uint64_t from = MAX(op->offset, f->base), end = op->offset + op->len;
+
+	s->whole = s->whole && loaded && end > from && from == f->base + s->joined.len &&
+		   buf_add(&s->joined, r->bytes + (from - op->offset), end - from) == 0;
+}
+
+/* Go through the operations, noting which are in place. */
+static int compare(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
+{
+	uint64_t at = f->base;
+	int rv = see(r, f, s);
+
+	*v = FITS;
+	for (size_t i = 0; rv == 0 && i < f->nops; i++) {
+		struct redo_op *op = &f->ops[i];
+		/* What the file does not reach need not be read to be compared. */
+		bool load = op->blob || op->offset < s->size;
+
+		rv = load ? redo_load(r, op) : 0;
+		join(r, f, s, op, load && rv == 0);
+		if (rv == 1)
+			rv = 0;
+		if (op->bad)
+			continue;
+		if (rv == 0 && op->offset > at && *v == FITS) {
+			rv = gap_is_there(r, s, at, op->offset);
+			if (rv == 0) {
+				*v = HOLE;
+				s->fit = i;
+				return 0;
+			}
+			rv = rv < 0 ? -1 : 0;
+		}
+		if (rv == 0)
+			rv = agrees(r, f, s, op);
+		if (rv < 0)
+			return -1;
+		if (rv == 0)
+			*v = FOREIGN;
+		rv = 0;
+		at = MAX(at, op->offset + op->len);
+	}
+	if (rv < 0)
+		return -1;
+	s->end = at;
+	s->fit = f->nops;
+	if (*v == FITS && s->size > at) {
+		rv = adopt_tail(r, s, at);
+		if (rv == 0) {
+			*v = FOREIGN;
+			s->from = at;
+		}
+		return rv < 0 ? -1 : 0;
+	}
+	return 0;
+}
+
+static int judge(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
+{
+	s->from = MIN(f->base, s->size);
+	if (s->strange)
+		*v = REPLACED;
+	else if (s->fd < 0)
+		*v = f->base == 0 ? FITS : MISSING;
+	else if (f->known && f->inode != 0 && s->inode != f->inode)
+		*v = REPLACED;
+	else if (s->size < f->base)
+		*v = SHORTER;
+	else
+		*v = FITS;
+	return *v == FITS ? compare(r, f, s, v) : 0;
+}
+
+/* ---- writing */
+
+static int make(struct redo *r, const struct redo_file *f, struct state *s)
+{
+	if (s->fd < 0)
+		s->fd = files_open(r->rootfd, f->name, O_RDWR | O_CREAT);
+	return s->fd < 0 ? -1 : 0;
+}
+
+/* The first s->fit operations, neighbours joined. */
+static int write_ops(struct redo *r, struct redo_file *f, struct state *s)
+{
+	struct buf out;
+	uint64_t at = f->base;
+	int rv = 0;
+
+	if (s->whole && s->fit == f->nops)
+		return sys_write_all(s->fd, s->joined.data, s->joined.len, (off_t)f->base);
+	buf_init(&out, SIZE_MAX / 8);
+	for (size_t i = 0; i < s->fit && rv == 0; i++) {
+		struct redo_op *op = &f->ops[i];
+		uint64_t from = MAX(op->offset, f->base);
+
+		if (redo_load(r, op) != 0) {
+			rv = op->bad ? 0 : -1;
+			continue;
+		}
+		if (out.len > 0 && (from != at + out.len || out.len + op->len > WRITE_MAX)) {
+			rv = sys_write_all(s->fd, out.data, out.len, (off_t)at);
+			buf_reset(&out);
+		}
+		if (out.len == 0)
+			at = from;
+		if (rv == 0 && buf_add(&out, r->bytes + (from - op->offset),
+				       op->len - (from - op->offset)) != 0) {
+			errno = ENOMEM;
+			rv = -1;
+		}
+	}
+	if (rv == 0 && out.len > 0)
+		rv = sys_write_all(s->fd, out.data, out.len, (off_t)at);
+	buf_fini(&out);
+	return rv;
+}
+
+/* ---- putting aside */
+
+/* What has no place in the file goes to lost/, durably. */
+static int put_aside(struct redo *r, struct redo_file *f, const struct state *s, enum verdict v,
+		     uint64_t *lost)
+{
+	char name[FILES_BUF];
+	struct buf out;
+	int rv = 0;
+
+	*lost = 0;
+	buf_init(&out, SIZE_MAX / 8);
+	for (size_t i = v == HOLE ? s->fit : 0; i < f->nops && rv == 0; i++) {
+		struct redo_op *op = &f->ops[i];
+
+		if ((v == FOREIGN && op->in_place) || op->bad)
+			continue;
+		rv = redo_load(r, op);
+		if (rv == 1) {
+			rv = 0;
+			continue;
+		}
+		if (out.len == 0)
+			redo_lost_name(f, op->lsn, name);
+		if (rv == 0 && buf_add(&out, r->bytes, op->len) != 0) {
+			errno = ENOMEM;
+			rv = -1;
+		}
+	}
+	if (rv == 0 && out.len > 0)
+		rv = files_replace(r->rootfd, name, out.data, out.len, true);
+	*lost = out.len;
+	buf_fini(&out);
+	return rv;
+}
+
+static int copy_tail(struct redo *r, const struct redo_file *f, const struct state *s)
+{
+	char name[FILES_BUF], kept[FILES_BUF];
+	uint64_t len = MIN(s->size - s->from, TAIL_MAX);
+
+	if (len == 0)
+		return 0;
+	if (redo_room(&r->other, &r->capother, len) != 0 ||
+	    sys_read_all(s->fd, r->other, len, (off_t)s->from) != 0)
+		return -1;
+	snprintf(name, sizeof(name), "%.*s.broken", FILES_BUF - 16, f->name);
+	return files_keep(r->rootfd, name, r->other, len, kept);
+}
+
+/* The part that is written from now on: one that is there already, or a new
+ * one that must be there, because its being there says so. */
+static int next_part(struct redo *r, const struct redo_file *f, char name[FILES_BUF])
+{
+	unsigned part;
+	int fd, rv;
+
+	part = MAX(view_find_part(r->rootfd, f->path), f->part + 1);
+	files_part_name(f->path, part, name);
+	fd = files_open(r->rootfd, name, O_RDWR | O_CREAT);
+	if (fd < 0)
+		return -1;
+	rv = sys->fsync(fd);
+	files_close(&fd);
+	return rv == 0 ? files_sync_parents(r->rootfd, name) : rv;
+}
+
+static int set_aside(struct redo *r, struct redo_file *f, struct state *s, enum verdict v)
+{
+	char name[FILES_BUF];
+	uint64_t lost;
+
+	if (v == HOLE && s->fit > 0 && (make(r, f, s) != 0 || write_ops(r, f, s) != 0))
+		return -1;
+	if ((v == FOREIGN || v == REPLACED) && copy_tail(r, f, s) != 0)
+		return -1;
+	if (put_aside(r, f, s, v, &lost) != 0 || next_part(r, f, name) != 0)
+		return -1;
+	f->touched = true;
+	redo_problem(r, f->name, verdict_text[v], lost, name);
+	return 0;
+}
+
+/* Leave only what is not in the checkpointed part; false: nothing is. */
+static bool pending(struct redo_file *f)
+{
+	size_t n = 0;
+	bool creates = false;
+
+	for (size_t i = 0; i < f->nops; i++) {
+		const struct redo_op *op = &f->ops[i];
+
+		if (op->kind == WAL_APPEND && (!f->known || op->offset + op->len > f->base))
+			f->ops[n++] = *op;
+		creates = creates || op->kind == WAL_CREATE;
+	}
+	f->nops = n;
+	if (!f->known)
+		f->base = n > 0 && !creates ? f->ops[0].offset : 0;
+	return n > 0 || (creates && !f->known);
+}
+
+static int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
+{
+	struct state s = {.fd = -1};
+	enum verdict v;
+	int rv;
+
+	if (!pending(f))
+		return 0;
+	rv = look(r, f, &s);
+	if (rv == 0)
+		rv = judge(r, f, &s, &v);
+	if (rv == 0 && v == FITS) {
+		f->touched = true;
+		f->inode_now = s.inode;
+		f->size_now = MAX(s.size, s.end);
+		rv = make(r, f, &s);
+		if (rv == 0)
+			rv = write_ops(r, f, &s);
+	} else if (rv == 0) {
+		rv = set_aside(r, f, &s, v);
+	}
+	if (rv != 0)
+		rv = err_sys(err, "recover %s", f->name);
+	files_close(&s.fd);
+	buf_fini(&s.joined);
+	return rv;
 }
 
 /* ---- all of it */

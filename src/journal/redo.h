@@ -65,12 +65,4 @@ void redo_problem(struct redo *r, const char *path, const char *problem, uint64_
 /* The views as they are now, for the next checkpoint. */
 void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out);
 
-/* redo_file.c: one file, looked at, then written or put aside. */
-int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err);
-/* Where what has no place in the file goes: lost/…; a FILES_BUF. */
-void redo_lost_name(const struct redo_file *f, uint64_t lsn, char *out);
-/* The bytes of an operation, in r->bytes. 0; 1: its blob is lost; -1, errno. */
-int redo_load(struct redo *r, struct redo_op *op);
-int redo_room(unsigned char **p, size_t *cap, size_t need);
-
 #endif

@@ -460,3 +460,21 @@ int view_run(struct view_set *s, struct view *v)
 	}
 	return 0;
 }
+
+int view_give_way(struct view_set *s, struct view *v)
+{
+	if (v->error == ENOSPC || v->error == EDQUOT)
+		return -1;
+	if (v->use == VIEW_APPENDED) {
+		go_on_in_next_part(s, v);
+		return 0;
+	}
+	for (; v->first != NULL; finish_op(v)) {
+		const struct op *op = v->first;
+
+		if (op->kind != JOURNAL_DROP &&
+		    entry_put_aside(s->rootfd, v->path, op->bytes, op->len, op->id) != 0)
+			return -1;
+	}
+	return 0;
+}

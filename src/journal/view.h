@@ -12,8 +12,81 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include "journal/journal.h"
+#include "journal/wal.h"
 
-#include "journal/commit.h"
+/* ---- one journal_commit on its way: made by the owner, laid down, synced and
+ * applied by the journal's thread, freed by the owner after its callback. */
+struct view;
+
+struct op {
+	struct op *next; /* behind it in its view's queue, while not applied */
+	struct commit *commit;
+	struct view *view;
+	const unsigned char *bytes; /* all of them, also when a blob holds them */
+	size_t len;
+	uint64_t offset;    /* in the view; given when laid down */
+	const char *id;     /* ENTRY; NUL-terminated */
+	uint32_t at;        /* of its head in commit->batch */
+	uint8_t kind;       /* enum journal_op_kind */
+	bool blob, creates; /* creates: the view did not exist before it */
+};
+
+/* One allocation: the struct, its operations, its batch, its longer bytes. */
+struct commit {
+	struct commit *next;
+	journal_done_fn done;
+	void *user;
+	uint64_t first_lsn;
+	uint32_t lsn_count;
+	unsigned nops, pending; /* pending: not applied yet */
+	int rv;
+	bool now;
+	size_t memory;        /* of the allocation: what it counts in the queue */
+	size_t batch_len;     /* head and padding counted */
+	struct wal_pos pos;   /* where it was laid down */
+	uint64_t before;      /* bytes laid down before it since start */
+	uint64_t whole;       /* the same, with what went to blobs */
+	unsigned char *batch; /* as it goes to the segment, but for the head, offsets and hashes */
+	struct op ops[];
+};
+
+/* First and last of a queue; `last` is undefined while it is empty. */
+struct commit_queue {
+	struct commit *first, *last;
+};
+
+static inline void commit_push(struct commit_queue *q, struct commit *c)
+{
+	c->next = NULL;
+	if (q->first == NULL)
+		q->first = c;
+	else
+		q->last->next = c;
+	q->last = c;
+}
+
+static inline struct commit *commit_pop(struct commit_queue *q)
+{
+	struct commit *c = q->first;
+
+	if (c != NULL)
+		q->first = c->next;
+	return c;
+}
+
+/* All of `from` behind `to`; `from` is empty then. */
+static inline void commit_move(struct commit_queue *to, struct commit_queue *from)
+{
+	if (from->first == NULL)
+		return;
+	if (to->first == NULL)
+		to->first = from->first;
+	else
+		to->last->next = from->first;
+	to->last = from->last;
+	from->first = NULL;
+}
 
 /* One path is used one way for as long as it is known. */
 enum view_use { VIEW_APPENDED, VIEW_PUT, VIEW_SESSION };
@@ -78,6 +151,11 @@ void view_unlay(struct op *op);
 void view_queue(struct op *op);
 /* Apply what is queued. 0, or -1 and errno: the rest stays queued. */
 int view_run(struct view_set *s, struct view *v);
+
+/* It cannot be written, for another reason than a full disk, and holds up the journal: what
+ * is queued goes into the next part of a file that is appended to, else into lost/. 0: try
+ * again, or done; -1: neither helps. */
+int view_give_way(struct view_set *s, struct view *v);
 
 /* The newest part of `path` on disk; 1 when there is no continuation. */
 unsigned view_find_part(int rootfd, const char *path);

@@ -8,13 +8,23 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "journal/apply.h"
-#include "journal/log.h"
+#include "journal/segments.h"
+#include "journal/view.h"
 
 #define WRITER_QUEUE_MAX  ((size_t)256 << 20) /* bytes not answered yet */
 #define WRITER_HELD_MAX   ((size_t)16 << 20)  /* of these, behind a full disk */
 #define WRITER_RIDE_BYTES ((size_t)64 << 10)  /* enough company for a RIDE */
 #define WRITER_WAL_FACTOR 4                   /* checkpoints' worth of WAL before work is refused */
+
+/* Commits that are durable wait here while a view of theirs cannot be written. */
+struct apply {
+	struct view_set views;
+	struct view *touched, *touched_last; /* with appends not yet written */
+	struct view *held;                   /* that failed; each has its time to retry */
+	struct commit_queue unfinished;      /* durable, oldest first, not wholly applied */
+	size_t held_bytes;                   /* of `unfinished` */
+	uint64_t held_commits;
+};
 
 /* What both sides see; all under `lock`. */
 struct writer_shared {
@@ -68,8 +78,8 @@ struct writer {
 	struct commit_queue todo; /* taken from `in`, not laid down */
 	int log_error;            /* errno while no segment can be synced */
 	int64_t log_retry_ms, log_backoff_ms;
-	int64_t mark_us; /* when to write a mark; INT64_MAX: no need */
-	uint64_t bytes, commits, flushes;
+	int64_t mark_us;                         /* when to write a mark; INT64_MAX: no need */
+	uint64_t bytes, whole, commits, flushes; /* whole: bytes, with those of blobs */
 };
 
 /* `good`: where recovery ended. On error nothing is left to fini. */

@@ -268,6 +268,11 @@ int journal_health(struct journal *j, struct ava_error *err)
 	return 0;
 }
 
+int journal_ready(struct journal *j, struct ava_error *err)
+{
+	return journal_health(j, err);
+}
+
 const char *journal_view_path(struct journal *j, const char *path, char *out, size_t size)
 {
 	(void)j;

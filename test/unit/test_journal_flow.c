@@ -2,6 +2,8 @@
  * descriptors, segments, checkpoints beside commits. */
 #include "journal_help.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <dirent.h>
 #include <pthread.h>
 
@@ -301,6 +303,54 @@ static void test_queue_is_bounded(void **state)
 	rig_fini(&r);
 }
 
+/* Somebody holds the lock of a session file: other work is taken, however much, and in the
+ * end what waits for that file is put aside. */
+static void test_a_locked_session(void **state)
+{
+	static const char session[] = "{\"type\":\"session\",\"id\":\"s\"}\n",
+			  entry[] = "{\"type\":\"message\",\"id\":\"e1\",\"parentId\":null}";
+	struct journal_op op = {.kind = JOURNAL_ENTRY,
+				.path = "sessions/--x--/s.jsonl",
+				.bytes = entry,
+				.len = sizeof(entry) - 1,
+				.id = "e1"};
+	char *line = malloc(64 << 10), *got;
+	struct rig r, mine;
+	size_t len;
+	int fd;
+
+	memset(line, 'l', 64 << 10);
+	memcpy(line + (64 << 10) - 2, "\n", 2);
+	rig_init(&r);
+	r.o.checkpoint_bytes = 256 << 10;
+	r.o.checkpoint_ms = 20;
+	rig_open(&r);
+	mine = r;
+	mkdir(rig_path(&r, "sessions"), 0700);
+	mkdir(rig_path(&r, "sessions/--x--"), 0700);
+	unit_write(rig_path(&r, op.path), session, strlen(session));
+	fd = open(rig_path(&r, op.path), O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(journal_commit(r.j, &op, 1, JOURNAL_NOW, rig_done, &mine), 0);
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(journal_ready(r.j, NULL), 0);
+		rig_append(&r, "a.jsonl", line);
+	}
+	for (int i = 0; i < 400 && mine.answered == 0; i++) {
+		journal_drain(r.j);
+		usleep(10000);
+	}
+	assert_int_equal(mine.answered, 1);
+	assert_int_equal(mine.last_rv, 0);
+	got = unit_read(rig_path(&r, "lost/sessions+--x--+s.jsonl"), &len);
+	assert_non_null(strstr(got, "\"id\":\"e1\""));
+	free(got);
+	rig_holds(&r, op.path, session);
+	close(fd);
+	free(line);
+	rig_fini(&r);
+}
+
 static void test_few_descriptors(void **state)
 {
 	char path[32], line[32];
@@ -439,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_long_bytes),
 		cmocka_unit_test(test_wide_commit),
 		cmocka_unit_test(test_queue_is_bounded),
+		cmocka_unit_test(test_a_locked_session),
 		cmocka_unit_test(test_few_descriptors),
 		cmocka_unit_test(test_segments_roll_and_return),
 		cmocka_unit_test(test_checkpoint_beside_commits),
