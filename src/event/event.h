@@ -1,4 +1,4 @@
-/* The event: one line, the unit of record (DESIGN section 6, doc/events.json).
+/* The event: one line, the unit of record (doc/events.json).
  *
  * {"timestamp":…,"lsn":…,"seq":…,"eventType":…,"agentId":…,"sessionId":…,
  *  "traceId":…,"userId":…,"content":{…},"metadata":{…}}

@@ -1,9 +1,8 @@
 /* Rows of the catalog to bytes and back; see catalog.h.
  *
  * Rows are written in one canonical order, like events. What is not in it is
- * read with the general JSON parser, so that a row that a newer ava has
- * extended is read by this one. A line that is JSON but no row is AVA_ECORRUPT: the reader goes
- * on with the next line and says so. */
+ * read with the general JSON parser. A line that is JSON but no row is AVA_ECORRUPT: the reader
+ * goes on with the next line and says so. */
 #include "journal/catalog.h"
 
 #include <stdlib.h>
@@ -209,7 +208,7 @@ static bool cost_limit(struct cursor *c, int64_t *out)
 static bool shown(struct cursor *c, struct catalog_shown *s)
 {
 	if (!TEXT(c, ",\"shown\":{\"task\":\""))
-		return true; /* the row of a spawn, or of an older version */
+		return true; /* the row of a spawn */
 	return string(c, &s->task) && TEXT(c, ",\"cwd\":\"") && string(c, &s->cwd) &&
 	       TEXT(c, ",\"stopReason\":\"") && string(c, &s->stop_reason) &&
 	       TEXT(c, ",\"iterations\":") && number(c, &s->iterations) &&
@@ -341,7 +340,7 @@ static bool take_totals(const json_t *o, struct catalog_totals *t)
 	       take_count(totals, "failedCalls", &t->failed_calls);
 }
 
-/* Rows of older versions have none; one that lacks a part is shown without. */
+/* The row of a spawn has none; one that lacks a part is shown without. */
 static void take_shown(const json_t *o, struct catalog_shown *s)
 {
 	const json_t *shown = json_object_get(o, "shown");

@@ -24,7 +24,6 @@
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 
-#define SYNC_EACH_MAX 16 /* more dirty files than that: one syncfs */
 #define FILL_RETRY_MS 1000
 #define TEXT_MAX      ((size_t)256 << 20)
 #define PIECE         ((uint64_t)256 << 10) /* of a view, written at once */
@@ -181,8 +180,11 @@ static int write_ahead(struct helper *h, struct view *v, int fd)
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
-	int fd = files_open(h->rootfd, files_part_name(v->path, v->part, name), O_RDONLY), rv;
+	int fd = view_take_kept(&h->writer->apply.views, v), rv;
 
+	files_part_name(v->path, v->part, name);
+	if (fd < 0)
+		fd = files_open(h->rootfd, name, O_RDONLY);
 	/* A file that a person removed has nothing to be synced. */
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP || errno == ENOTDIR
@@ -204,7 +206,8 @@ static bool is_long(const struct view *v)
  * asked. */
 static int sync_views(struct helper *h, const struct round *r)
 {
-	bool each = r->ndirty <= SYNC_EACH_MAX;
+	bool each = r->ndirty <= VIEW_KEPT;
+	int fd;
 
 	for (struct view *v = r->all; v != NULL && !each; v = v->all_next)
 		if (v->syncing && is_long(v) && sync_view(h, v) != 0)
@@ -215,6 +218,8 @@ static int sync_views(struct helper *h, const struct round *r)
 			continue;
 		if ((each || lives_apart(h, v)) && sync_view(h, v) != 0)
 			return -1;
+		fd = view_take_kept(&h->writer->apply.views, v);
+		files_close(&fd);
 		v->synced = v->noted;
 	}
 	return 0;

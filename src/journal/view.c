@@ -54,9 +54,39 @@ int view_set_init(struct view_set *s, int rootfd, size_t cap)
 	return s->open != NULL ? 0 : AVA_ENOMEM;
 }
 
+int view_take_kept(struct view_set *s, struct view *v)
+{
+	int fd = atomic_exchange(&v->kept, -1);
+
+	if (fd >= 0)
+		s->kept--;
+	return fd;
+}
+
+/* `fd` is taken. With more than are kept the whole file system is synced, and that knows
+ * of every error. */
+static void keep_fd(struct view_set *s, struct view *v, int fd)
+{
+	int old = view_take_kept(s, v);
+
+	files_close(&old);
+	if (fd >= 0 && s->kept < VIEW_KEPT) {
+		s->kept++;
+		v->kept = fd;
+	} else {
+		files_close(&fd);
+	}
+}
+
 static void fd_drop(struct view_set *s, size_t slot)
 {
-	files_close(&s->open[slot]->fd);
+	struct view *v = s->open[slot];
+
+	if (v->dirty)
+		keep_fd(s, v, v->fd);
+	else
+		files_close(&v->fd);
+	v->fd = -1;
 	s->open[slot] = NULL;
 	s->count--;
 }
@@ -126,7 +156,7 @@ struct view *view_new(const char *path, enum view_use use)
 	if (v == NULL)
 		return NULL;
 	v->use = use;
-	v->fd = -1;
+	v->fd = v->kept = -1;
 	v->path_len = len;
 	memcpy(v->path, path, len + 1);
 	return v;
@@ -134,8 +164,11 @@ struct view *view_new(const char *path, enum view_use use)
 
 void view_free(struct view *v)
 {
+	int kept = v != NULL ? v->kept : -1;
+
 	if (v != NULL)
 		assert(v->fd < 0 && v->first == NULL);
+	files_close(&kept);
 	free(v);
 }
 
@@ -441,6 +474,7 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 	if (v->use != VIEW_APPENDED) {
 		v->on_disk = true;
 		v->fresh = true;
+		keep_fd(s, v, files_open(s->rootfd, v->path, O_RDONLY));
 	}
 	mark_dirty(v);
 	/* Nothing is kept of a file that is written whole or rarely. */

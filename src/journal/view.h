@@ -106,6 +106,7 @@ struct view {
 	_Atomic bool dirty;           /* written since a checkpoint began */
 	_Atomic bool fresh;           /* its name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
+	_Atomic int kept; /* descriptor of a file that was written and closed; -1: none */
 
 	bool on_disk; /* the file exists */
 	bool held, touched;
@@ -124,7 +125,8 @@ struct view {
 	char path[];
 };
 
-#define VIEW_IOV 256
+#define VIEW_IOV  256
+#define VIEW_KEPT 16 /* more dirty files than that are synced with all of the file system */
 
 struct view_set {
 	int rootfd;
@@ -132,6 +134,7 @@ struct view_set {
 	struct view **open; /* descriptor cache: `cap` slots, `count` used */
 	size_t cap, hand;
 	_Atomic size_t count;
+	_Atomic int kept; /* descriptors that views keep for the helper */
 	struct iovec iov[VIEW_IOV];
 };
 
@@ -147,6 +150,11 @@ void view_free(struct view *v);
 int view_lay(struct view_set *s, struct op *op);
 /* Take it back: the newest laid down of its view. */
 void view_unlay(struct op *op);
+
+/* The helper: the descriptor through which a file that was closed is synced. An error of
+ * writing it back is told to who has had it open since; a file opened afresh does not know
+ * it, when its inode was given up meanwhile. The caller's; -1: it is open, or unchanged. */
+int view_take_kept(struct view_set *s, struct view *v);
 
 void view_queue(struct op *op);
 /* Apply what is queued. 0, or -1 and errno: the rest stays queued. */

@@ -3,6 +3,7 @@
 #include "journal_help.h"
 
 #include <dirent.h>
+#include <stdatomic.h>
 
 #include "base/sys.h"
 #include "base/util.h"
@@ -105,6 +106,48 @@ static void test_folders_above(void **state)
 	rig_close(&r);
 	rig_open(&r);
 	assert_int_equal(above_synced, 1); /* later ones need not */
+	sys = &sys_real;
+	rig_fini(&r);
+}
+
+/* ---- what was written and closed is synced through a descriptor that was open since: one
+ * opened afresh does not hear of an error before it */
+
+static atomic_bool in_checkpoint;
+static atomic_int opened_afresh, synced;
+
+static int watch_openat(int dir, const char *path, int flags, mode_t mode)
+{
+	if (in_checkpoint && strstr(path, "result.json") != NULL)
+		opened_afresh++;
+	return sys_real.openat(dir, path, flags, mode);
+}
+
+static int watch_fsync(int fd)
+{
+	synced += in_checkpoint;
+	return sys_real.fsync(fd);
+}
+
+static void test_closed_files_are_known(void **state)
+{
+	struct sys_ops ops = sys_real;
+	struct rig r;
+
+	rig_init(&r);
+	ops.openat = watch_openat;
+	ops.fsync = watch_fsync;
+	sys = &ops;
+	rig_open(&r);
+	for (int i = 0; i < 2; i++) {
+		rig_do(&r, JOURNAL_PUT, "result.json", i ? "2" : "1", 0);
+		in_checkpoint = true;
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		in_checkpoint = false;
+		assert_true(synced > 0);
+		assert_int_equal(opened_afresh, 0);
+	}
+	rig_close(&r);
 	sys = &sys_real;
 	rig_fini(&r);
 }
@@ -498,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_commit_and_read),
 		cmocka_unit_test(test_open_and_close_again),
 		cmocka_unit_test(test_folders_above),
+		cmocka_unit_test(test_closed_files_are_known),
 		cmocka_unit_test(test_newer_format),
 		cmocka_unit_test(test_open_refuses),
 		cmocka_unit_test(test_put),
