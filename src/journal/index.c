@@ -1,32 +1,22 @@
-/* The index of the logs; index.h.
+/* The index of the logs: its rows, and how they are stored; index.h.
  *
- * Happy path: the head is read (one file), folders whose time of change is the
- * known one are not listed, and only logs that may have grown are looked at:
- * those of runs without an end, and the days. When the last daemon of the
- * root ended in order and the feed has seen that end, logs that rested are not
- * looked at either. What was written since is read and taken apart, line by
- * line, into rows; sorted by lsn they make chunks of columns.
+ * Happy path: the head is read, one file. Rows that are added are sorted by
+ * lsn and make chunks of columns in memory; stored, full chunks are appended
+ * to the file of rows, which the head names by a number of its own, and the
+ * head is replaced. A lock file lets one process do it; others go on with
+ * what they have in memory. Nothing is synced: each column and the head bear
+ * a CRC32C, and what does not fit it is made anew.
  *
- * Storing: full chunks are appended to the file of rows, which the head names
- * by a number of its own; then the head is replaced. A lock file lets one
- * process do it; others go on with what they have in memory. Nothing is
- * synced: each column and the head bear a CRC32C, and what does not fit it is
- * made anew.
- *
- * What can fail: memory, reading a log. A log that is shorter than its rows,
- * or another file, makes the whole feed anew. Without room or rights nothing
- * is stored. */
+ * What can fail: memory. Without room or rights nothing is stored. */
 #include "journal/index.h"
 
 #include <ava.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,21 +24,14 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "journal/checkpoint.h"
 #include "journal/files.h"
-#include "journal/read_root.h"
 
-#define MAGIC       "avaindx3"
-#define LOCK        "logs/index/lock"
-#define HEAD_MAX    ((size_t)4 << 30)
-#define STRING_MAX  4096u             /* bytes of an id that are kept */
-#define ROWS_MAX    ((size_t)1 << 20) /* rows in memory before they become chunks */
-#define BLOCK       ((size_t)256 << 10)
-#define STORE_BYTES ((uint64_t)1 << 20) /* read for a question: worth being stored */
-#define STORE_FILES 64
-#define ROOM_LEAST  ((uint64_t)1 << 30) /* free bytes that storing leaves alone */
-#define SETTLED_MS  2000                /* what changed later may change unseen */
-#define MAX_FILES   1000000
+#define MAGIC      "avaindx3"
+#define LOCK       "logs/index/lock"
+#define HEAD_MAX   ((size_t)4 << 30)
+#define STRING_MAX 4096u               /* bytes of an id that are kept */
+#define ROOM_LEAST ((uint64_t)1 << 30) /* free bytes that storing leaves alone */
+#define MAX_FILES  1000000
 
 struct index_head {
 	char magic[8];
@@ -99,42 +82,41 @@ size_t index_string_len(const struct log_index *f, uint32_t at)
 	return len;
 }
 
-static bool slots_grow(uint32_t **slots, size_t *room, size_t n)
+static bool slots_grow(struct index_slots *slots, size_t n)
 {
-	if (*room >= 2 * (n + 1))
-		return true;
-	free(*slots);
-	*room = 1024;
-	while (*room < 4 * (n + 1))
-		*room *= 2;
-	*slots = calloc(*room, sizeof(**slots));
-	if (*slots == NULL)
-		*room = 0;
-	return *slots != NULL;
+	free(slots->v);
+	slots->room = 1024;
+	while (slots->room < 4 * (n + 1))
+		slots->room *= 2;
+	slots->v = calloc(slots->room, sizeof(*slots->v));
+	if (slots->v == NULL)
+		slots->room = 0;
+	return slots->v != NULL;
 }
 
 static size_t string_slot(const struct log_index *f, const char *s, size_t len)
 {
-	size_t at = crc32c(0, s, len) & (f->string_room - 1);
+	size_t at = crc32c(0, s, len) & (f->string_slots.room - 1);
 
-	while (f->string_slots[at] != 0 &&
-	       (index_string_len(f, f->string_slots[at]) != len ||
-		memcmp(index_string(f, f->string_slots[at]), s, len) != 0))
-		at = (at + 1) & (f->string_room - 1);
+	while (f->string_slots.v[at] != 0 &&
+	       (index_string_len(f, f->string_slots.v[at]) != len ||
+		memcmp(index_string(f, f->string_slots.v[at]), s, len) != 0))
+		at = (at + 1) & (f->string_slots.room - 1);
 	return at;
 }
 
 /* There are less strings than a fourth of their bytes: the table never fills. */
 static bool strings_index(struct log_index *f)
 {
-	if (f->string_room >= f->nstrings / 2 && f->string_room > 0)
+	if (f->string_slots.room >= f->nstrings / 2 && f->string_slots.room > 0)
 		return true;
-	if (!slots_grow(&f->string_slots, &f->string_room, f->nstrings / 4))
+	if (!slots_grow(&f->string_slots, f->nstrings / 4))
 		return false;
 	for (uint32_t at = 0; at < f->nstrings; at += (uint32_t)index_string_len(f, at) + 3)
 		if (at > 0)
-			f->string_slots[string_slot(f, index_string(f, at),
-						    index_string_len(f, at))] = at;
+			f->string_slots
+				.v[string_slot(f, index_string(f, at), index_string_len(f, at))] =
+				at;
 	return true;
 }
 
@@ -151,8 +133,8 @@ static uint32_t string_add(struct log_index *f, const char *s, size_t len)
 	if (!strings_index(f))
 		return UINT32_MAX;
 	slot = string_slot(f, s, len);
-	if (f->string_slots[slot] != 0)
-		return f->string_slots[slot];
+	if (f->string_slots.v[slot] != 0)
+		return f->string_slots.v[slot];
 	if (f->nstrings + len + 3 > UINT32_MAX / 2 || !ROOM(f, strings, f->nstrings + len + 3))
 		return UINT32_MAX;
 	length = (uint16_t)len;
@@ -160,7 +142,7 @@ static uint32_t string_add(struct log_index *f, const char *s, size_t len)
 	memcpy(f->strings + at + 2, s, len);
 	f->strings[at + 2 + len] = '\0';
 	f->nstrings += len + 3;
-	f->string_slots[slot] = at;
+	f->string_slots.v[slot] = at;
 	return at;
 }
 
@@ -172,10 +154,10 @@ static bool who_same(const struct index_who *a, const struct index_who *b)
 
 static size_t who_slot(const struct log_index *f, const struct index_who *w)
 {
-	size_t at = crc32c(0, w, sizeof(*w)) & (f->who_room - 1);
+	size_t at = crc32c(0, w, sizeof(*w)) & (f->who_slots.room - 1);
 
-	while (f->who_slots[at] != 0 && !who_same(&f->whos[f->who_slots[at] - 1], w))
-		at = (at + 1) & (f->who_room - 1);
+	while (f->who_slots.v[at] != 0 && !who_same(&f->whos[f->who_slots.v[at] - 1], w))
+		at = (at + 1) & (f->who_slots.room - 1);
 	return at;
 }
 
@@ -183,19 +165,19 @@ static uint32_t who_add(struct log_index *f, const struct index_who *w)
 {
 	size_t slot;
 
-	if (f->who_room < 2 * (f->nwhos + 1)) {
-		if (!slots_grow(&f->who_slots, &f->who_room, f->nwhos))
+	if (f->who_slots.room < 2 * (f->nwhos + 1)) {
+		if (!slots_grow(&f->who_slots, f->nwhos))
 			return UINT32_MAX;
 		for (size_t i = 0; i < f->nwhos; i++)
-			f->who_slots[who_slot(f, &f->whos[i])] = (uint32_t)i + 1;
+			f->who_slots.v[who_slot(f, &f->whos[i])] = (uint32_t)i + 1;
 	}
 	slot = who_slot(f, w);
-	if (f->who_slots[slot] != 0)
-		return f->who_slots[slot] - 1;
+	if (f->who_slots.v[slot] != 0)
+		return f->who_slots.v[slot] - 1;
 	if (!ROOM(f, whos, f->nwhos + 1))
 		return UINT32_MAX;
 	f->whos[f->nwhos] = *w;
-	f->who_slots[slot] = (uint32_t)++f->nwhos;
+	f->who_slots.v[slot] = (uint32_t)++f->nwhos;
 	return (uint32_t)f->nwhos - 1;
 }
 
@@ -250,8 +232,8 @@ static struct index_cost line_cost(const struct event_view *v)
 }
 
 /* False: no memory. */
-static bool row_add(struct log_index *f, uint32_t file, const char *line, size_t len,
-		    uint64_t offset)
+bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t len,
+		   uint64_t offset)
 {
 	struct index_file *owner = &f->files[file];
 	struct index_row *r;
@@ -395,7 +377,7 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 }
 
 /* Rows that are in no chunk yet into chunks of memory. */
-static int chunk_rows(struct log_index *f, struct ava_error *err)
+int index_chunk_rows(struct log_index *f, struct ava_error *err)
 {
 	struct index_row *rows = f->rows + f->chunked;
 	size_t n = f->nrows - f->chunked;
@@ -450,7 +432,7 @@ void index_release(struct log_index *f, size_t chunk)
 
 /* ---- empty, and from the head */
 
-static void index_reset(struct log_index *f)
+void index_reset(struct log_index *f)
 {
 	for (size_t i = 0; i < f->nchunks; i++)
 		chunk_drop(f, i);
@@ -461,9 +443,9 @@ static void index_reset(struct log_index *f)
 	free(f->columns);
 	free(f->strings);
 	free(f->rows);
-	free(f->string_slots);
-	free(f->who_slots);
-	free(f->file_slots);
+	free(f->string_slots.v);
+	free(f->who_slots.v);
+	free(f->file_slots.v);
 	free(f->torn);
 	*f = (struct log_index){.rootfd = f->rootfd,
 				.rowsfd = -1,
@@ -472,7 +454,7 @@ static void index_reset(struct log_index *f)
 				.follow = f->follow};
 }
 
-static int index_init(struct log_index *f, struct ava_error *err)
+int index_init(struct log_index *f, struct ava_error *err)
 {
 	index_reset(f);
 	if (!ROOM(f, strings, 64))
@@ -547,7 +529,7 @@ static bool index_sound(const struct log_index *f)
 }
 
 /* What is stored. False: nothing that can be used; then *f is empty. */
-static bool index_load(struct log_index *f)
+bool index_load(struct log_index *f)
 {
 	char *data = NULL, path[64];
 	const char *at;
@@ -701,7 +683,7 @@ static void store_rows(struct log_index *f, bool anew)
 		sys->list(f->rootfd, "logs/index", sweep_name, f);
 }
 
-static void index_store(struct log_index *f)
+void index_store(struct log_index *f)
 {
 	char path[64];
 	struct statvfs v;
@@ -733,25 +715,25 @@ void index_forget(int rootfd)
 	sys->unlinkat(rootfd, INDEX_HEAD, 0);
 }
 
-/* ---- files */
+/* ---- files by their path */
 
 static size_t file_slot(const struct log_index *f, uint32_t path)
 {
-	size_t at = crc32c(0, &path, sizeof(path)) & (f->file_room - 1);
+	size_t at = crc32c(0, &path, sizeof(path)) & (f->file_slots.room - 1);
 
-	while (f->file_slots[at] != 0 && f->files[f->file_slots[at] - 1].path != path)
-		at = (at + 1) & (f->file_room - 1);
+	while (f->file_slots.v[at] != 0 && f->files[f->file_slots.v[at] - 1].path != path)
+		at = (at + 1) & (f->file_slots.room - 1);
 	return at;
 }
 
 static bool files_index(struct log_index *f)
 {
-	if (f->file_room >= 2 * (f->nfiles + 1))
+	if (f->file_slots.room >= 2 * (f->nfiles + 1))
 		return true;
-	if (!slots_grow(&f->file_slots, &f->file_room, f->nfiles))
+	if (!slots_grow(&f->file_slots, f->nfiles))
 		return false;
 	for (size_t i = 0; i < f->nfiles; i++)
-		f->file_slots[file_slot(f, f->files[i].path)] = (uint32_t)i + 1;
+		f->file_slots.v[file_slot(f, f->files[i].path)] = (uint32_t)i + 1;
 	return true;
 }
 
@@ -762,13 +744,13 @@ long index_find_file(struct log_index *f, const char *path)
 	if (!strings_index(f) || !files_index(f))
 		return -1;
 	slot = string_slot(f, path, strlen(path));
-	return f->string_slots[slot] == 0
+	return f->string_slots.v[slot] == 0
 		       ? -1
-		       : (long)f->file_slots[file_slot(f, f->string_slots[slot])] - 1;
+		       : (long)f->file_slots.v[file_slot(f, f->string_slots.v[slot])] - 1;
 }
 
 /* The file of that path, added if need be; -1: no memory. */
-static long file_add(struct log_index *f, const char *path, unsigned flags)
+long index_file_add(struct log_index *f, const char *path, unsigned flags)
 {
 	long found = index_find_file(f, path);
 	uint32_t string;
@@ -781,345 +763,10 @@ static long file_add(struct log_index *f, const char *path, unsigned flags)
 	f->files[f->nfiles] = (struct index_file){.path = string, .flags = flags};
 	f->nfiles++;
 	f->added++;
-	f->file_room = f->file_room < 2 * (f->nfiles + 1) ? 0 : f->file_room;
-	if (f->file_room > 0)
-		f->file_slots[file_slot(f, string)] = (uint32_t)f->nfiles;
+	f->file_slots.room = f->file_slots.room < 2 * (f->nfiles + 1) ? 0 : f->file_slots.room;
+	if (f->file_slots.room > 0)
+		f->file_slots.v[file_slot(f, string)] = (uint32_t)f->nfiles;
 	return files_index(f) ? (long)f->nfiles - 1 : -1;
-}
-
-struct listing {
-	struct log_index *feed;
-	const char *dir;
-	unsigned flags;
-	bool *seen; /* of the files that were known before */
-	size_t known;
-	bool failed;
-};
-
-static void list_name(const char *name, void *user)
-{
-	struct listing *l = user;
-	char path[FILES_BUF];
-	size_t len = strlen(name);
-	long file;
-
-	if (l->failed || len < 7 || len > FILES_NAME_MAX || strcmp(name + len - 6, ".jsonl") != 0)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", l->dir, name);
-	file = file_add(l->feed, path, l->flags);
-	l->failed = file < 0;
-	if (file >= 0 && (size_t)file < l->known)
-		l->seen[file] = true;
-}
-
-static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
-{
-	struct listing l = {.feed = f,
-			    .dir = which == 0 ? INDEX_DAYS : INDEX_RUNS,
-			    .flags = which == 0 ? INDEX_IS_DAY : 0,
-			    .known = f->nfiles};
-	int64_t changed = 0, now = clock_wall_ms();
-	struct stat st;
-
-	if (sys->fstatat(f->rootfd, l.dir, &st, 0) == 0)
-		changed = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	if (changed != 0 && changed == f->dir_ns[which])
-		return 0;
-	l.seen = calloc(l.known + 1, sizeof(*l.seen));
-	l.failed = l.seen == NULL;
-	if (!l.failed && sys->list(f->rootfd, l.dir, list_name, &l) != 0 && errno != ENOENT) {
-		free(l.seen);
-		return err_sys(err, "list %s", l.dir);
-	}
-	for (size_t i = 0; i < l.known && !l.failed; i++) {
-		if ((f->files[i].flags & INDEX_IS_DAY) != l.flags)
-			continue;
-		if (!l.seen[i])
-			f->files[i].flags |= INDEX_GONE;
-		else if ((f->files[i].flags & INDEX_GONE) != 0) /* another of that name */
-			f->files[i].covered = UINT64_MAX;
-	}
-	free(l.seen);
-	if (l.failed)
-		return err_set(err, AVA_ENOMEM, "%s: too many files for the memory there is",
-			       l.dir);
-	f->dir_ns[which] = changed / 1000000 + SETTLED_MS < now ? changed : 0;
-	return 0;
-}
-
-/* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
- * one is missing, so that a folder of a hundred thousand runs is not listed.
- * The first may be gone: a file that a person removed is never made again. */
-static int list_run(struct log_index *f, struct ava_error *err)
-{
-	char base[64], path[FILES_BUF];
-	struct stat st;
-
-	snprintf(base, sizeof(base), INDEX_RUNS "/%s.jsonl", f->run);
-	for (unsigned part = MAX(f->part, 1u);; part++) {
-		files_part_name(base, part, path);
-		if (sys->fstatat(f->rootfd, path, &st, 0) != 0) {
-			if (errno != ENOENT)
-				return err_sys(err, "%s", path);
-			if (part == 1)
-				continue;
-			return 0;
-		}
-		if (file_add(f, path, 0) < 0)
-			return err_set(err, AVA_ENOMEM, "no memory to read %s", path);
-		f->first_gone = f->first_gone || (f->part == 0 && part > 1);
-		f->part = part + 1;
-	}
-}
-
-/* ---- lines */
-
-struct scan {
-	int fd;
-	char *data; /* owned; [from, to) stand at `offset` of the file */
-	size_t cap, from, to;
-	uint64_t offset;
-	bool skipping; /* inside a line that is over INDEX_LINE */
-};
-
-static int scan_fill(struct scan *s, uint64_t end)
-{
-	uint64_t at = s->offset + (s->to - s->from);
-	ssize_t n;
-
-	if (s->from > 0) {
-		memmove(s->data, s->data + s->from, s->to - s->from);
-		s->to -= s->from;
-		s->from = 0;
-	}
-	if (s->to == s->cap) {
-		size_t cap = s->cap > 0 ? s->cap * 2 : BLOCK;
-		char *more = realloc(s->data, cap);
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		s->data = more;
-		s->cap = cap;
-	}
-	if (at >= end)
-		return 0;
-	do
-		n = sys->pread(s->fd, s->data + s->to, (size_t)MIN(s->cap - s->to, end - at),
-			       (off_t)at);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return AVA_EIO;
-	s->to += (size_t)n;
-	return n > 0;
-}
-
-/* Lines up to `end` into rows; what is behind the last newline stays. */
-static int scan_lines(struct log_index *f, uint32_t file, struct scan *s, uint64_t end)
-{
-	size_t seen = 0;
-	int rv;
-
-	for (;;) {
-		const char *line = s->data + s->from;
-		const char *nl = s->to > s->from + seen
-					 ? memchr(line + seen, '\n', s->to - s->from - seen)
-					 : NULL;
-
-		if (nl == NULL) {
-			seen = s->to - s->from;
-			if (seen > INDEX_LINE) { /* told once, with its beginning */
-				if (!s->skipping &&
-				    !row_add(f, file, "", INDEX_LINE + 1, s->offset))
-					return AVA_ENOMEM;
-				s->skipping = true;
-				s->offset += seen;
-				s->from = s->to;
-				seen = 0;
-			}
-			rv = scan_fill(s, end);
-			if (rv <= 0)
-				return rv;
-			continue;
-		}
-		if (!s->skipping && !row_add(f, file, line, (size_t)(nl - line), s->offset))
-			return AVA_ENOMEM;
-		s->skipping = false;
-		s->offset += (size_t)(nl + 1 - line);
-		s->from += (size_t)(nl + 1 - line);
-		seen = 0;
-	}
-}
-
-static int torn_add(struct log_index *f, uint32_t file, uint64_t at, uint32_t len)
-{
-	struct index_torn *grown = realloc(f->torn, (f->ntorn + 1) * sizeof(*grown));
-
-	if (grown == NULL)
-		return AVA_ENOMEM;
-	f->torn = grown;
-	f->torn[f->ntorn++] = (struct index_torn){file, len, at};
-	return 0;
-}
-
-static int open_file(struct log_index *f, const char *path, struct stat *st, struct ava_error *err)
-{
-	/* NONBLOCK: opening a fifo must not wait for its writer. */
-	int fd = sys->openat(f->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-	int rv = 0;
-
-	if (fd < 0)
-		return err_sys(err, "%s", path);
-	if (sys->fstat(fd, st) != 0)
-		rv = err_sys(err, "%s", path);
-	else if (!S_ISREG(st->st_mode))
-		rv = err_set(err, AVA_EIO, "%s: not a regular file", path);
-	if (rv != 0)
-		files_close(&fd);
-	return rv != 0 ? rv : fd;
-}
-
-/* What was written behind what is covered. */
-static int scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
-{
-	char path[FILES_BUF];
-	struct index_file *own = &f->files[file];
-	struct scan s = {.offset = own->covered};
-	struct stat st;
-	uint64_t end;
-	int rv;
-
-	snprintf(path, sizeof(path), "%s", index_string(f, own->path));
-	s.fd = open_file(f, path, &st, err);
-	if (s.fd < 0)
-		return s.fd == AVA_ENOENT ? 0 : s.fd;
-	end = (uint64_t)st.st_size;
-	for (int tries = 0;; tries++) {
-		rv = scan_lines(f, file, &s, end);
-		/* Perhaps its writer is at it: the bytes of one write. */
-		if (rv != 0 || s.to == s.from || f->follow || tries == 10)
-			break;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-		end += 65536;
-	}
-	own = &f->files[file];
-	f->scanned += s.offset - own->covered;
-	own->covered = s.offset;
-	own->inode = (uint64_t)st.st_ino;
-	own->flags &= ~(unsigned)(INDEX_RESTED | INDEX_GONE);
-	if ((int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms())
-		own->flags |= INDEX_RESTED;
-	if (rv == 0 && s.to > s.from) {
-		own->flags &= ~(unsigned)(INDEX_OVER | INDEX_RESTED);
-		rv = torn_add(f, file, s.offset, (uint32_t)(s.to - s.from));
-	}
-	if (rv == AVA_ENOMEM)
-		err_set(err, rv, "%s: no memory to read it", path);
-	else if (rv != 0)
-		err_sys(err, "%s: read", path);
-	free(s.data);
-	sys->close(s.fd);
-	return rv;
-}
-
-enum { LOOK_ANEW = 1 }; /* what the feed tells of is not there any more */
-
-static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
-{
-	struct index_file *own = &f->files[file];
-	struct stat st;
-	uint64_t was = own->covered;
-
-	if (sys->fstatat(f->rootfd, index_string(f, own->path), &st, 0) != 0) {
-		if (errno != ENOENT)
-			return err_sys(err, "%s", index_string(f, own->path));
-		own->flags |= INDEX_GONE;
-		return 0;
-	}
-	if (was > 0 && ((uint64_t)st.st_size < was || (uint64_t)st.st_ino != own->inode)) {
-		if (!f->follow)
-			return LOOK_ANEW;
-		own->covered = (uint64_t)st.st_ino != own->inode ? 0 : (uint64_t)st.st_size;
-		own->inode = (uint64_t)st.st_ino;
-		return err_set(err, AVA_ECORRUPT,
-			       "%s:%llu: the file was cut to %llu bytes while it was read",
-			       index_string(f, own->path), (unsigned long long)was,
-			       (unsigned long long)st.st_size);
-	}
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == was) {
-		own->flags |= (int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms()
-				      ? INDEX_RESTED
-				      : 0;
-		own->inode = (uint64_t)st.st_ino;
-		return 0;
-	}
-	return scan_file(f, file, err);
-}
-
-/* Has the daemon that wrote last ended in order, and which end was it? 0: it
- * has not, or one is at work; 1: there never was one. */
-static uint64_t quiet_end(int rootfd)
-{
-	struct stat st;
-	char *text = NULL;
-	uint64_t end = 0;
-	size_t len;
-
-	if (sys->fstatat(rootfd, "wal", &st, 0) != 0)
-		return 1;
-	if (read_is_clean(rootfd) &&
-	    sys_read_file(rootfd, CHECKPOINT_PATH, (size_t)64 << 20, &text, &len, NULL) == 0)
-		end = (uint64_t)2 << 32 | crc32c(0, text, len);
-	free(text);
-	return end;
-}
-
-static bool look_all_files(const struct log_index *f, const struct index_file *file, bool quiet)
-{
-	if ((file->flags & INDEX_IS_DAY) == 0 && f->scope == INDEX_OF_DAYS)
-		return false;
-	if ((file->flags & INDEX_GONE) != 0)
-		return file->covered == UINT64_MAX;
-	return (file->flags & INDEX_OVER) == 0 && (!quiet || (file->flags & INDEX_RESTED) == 0);
-}
-
-static int look_all(struct log_index *f, struct ava_error *err)
-{
-	uint64_t end = f->scope == INDEX_OF_RUN ? 0 : quiet_end(f->rootfd);
-	bool quiet = end != 0 && end == f->quiet && !f->follow;
-	int rv = 0;
-
-	f->ntorn = 0;
-	if (f->scope == INDEX_OF_RUN)
-		rv = list_run(f, err);
-	else
-		rv = list_dir(f, 0, err);
-	if (rv == 0 && f->scope == INDEX_OF_ALL)
-		rv = list_dir(f, 1, err);
-	for (size_t i = 0; i < f->nfiles && rv == 0; i++) {
-		if (!look_all_files(f, &f->files[i], quiet))
-			continue;
-		rv = look_file(f, (uint32_t)i, err);
-		if (rv == 0 && f->nrows >= ROWS_MAX && !f->follow) { /* a bound for memory */
-			rv = chunk_rows(f, err);
-			if (rv == 0 && f->scope == INDEX_OF_ALL)
-				index_store(f);
-			if (rv == 0 && f->nrows > 0 && f->chunked == f->nrows) {
-				f->nrows = f->chunked = 0;
-				f->in_memory = true;
-			}
-		}
-	}
-	if (rv == 0)
-		f->quiet = end;
-	return rv;
-}
-
-int index_look(struct log_index *f, long file, struct ava_error *err)
-{
-	int rv = file >= 0 ? look_file(f, (uint32_t)file, err) : look_all(f, err);
-	int chunks = chunk_rows(f, err);
-
-	return rv != 0 ? rv : chunks;
 }
 
 void index_consumed(struct log_index *f)
@@ -1128,54 +775,4 @@ void index_consumed(struct log_index *f)
 		chunk_drop(f, --f->nchunks);
 	f->nrows = f->chunked = f->nstored = 0;
 	f->in_memory = true;
-}
-
-int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
-	       bool anew, struct ava_error *err)
-{
-	struct log_index *f = calloc(1, sizeof(*f));
-	uint64_t was;
-	int rv;
-
-	*out = NULL;
-	if (f == NULL)
-		return err_set(err, AVA_ENOMEM, "no memory for the index");
-	*f = (struct log_index){.rootfd = rootfd, .rowsfd = -1, .scope = scope, .run = run};
-	rv = index_init(f, err);
-	if (anew)
-		index_forget(rootfd);
-	if (rv == 0 && !anew && scope != INDEX_OF_RUN && !index_load(f))
-		rv = index_init(f, err);
-	was = f->quiet;
-	if (rv == 0)
-		rv = look_all(f, err);
-	if (rv == LOOK_ANEW) {
-		index_forget(rootfd);
-		rv = index_init(f, err);
-		was = 0;
-		if (rv == 0)
-			rv = look_all(f, err);
-		if (rv == LOOK_ANEW)
-			rv = err_set(err, AVA_EIO, "logs change while they are read: try again");
-	}
-	if (rv == 0 && scope == INDEX_OF_ALL &&
-	    (anew || f->scanned >= STORE_BYTES || f->added >= STORE_FILES ||
-	     (f->nfiles >= STORE_FILES && f->quiet != 0 && f->quiet != was)))
-		index_store(f);
-	if (rv == 0)
-		rv = chunk_rows(f, err);
-	if (rv != 0) {
-		index_close(f);
-		return rv;
-	}
-	*out = f;
-	return 0;
-}
-
-void index_close(struct log_index *f)
-{
-	if (f == NULL)
-		return;
-	index_reset(f);
-	free(f);
 }

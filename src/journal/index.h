@@ -89,8 +89,10 @@ struct log_index {
 	struct index_row *rows;          /* those that fill no chunk of the file yet */
 	size_t nrows, rows_cap, chunked; /* rows[0..chunked) are in chunks of memory */
 	size_t nstored;                  /* chunks that are in the file */
-	uint32_t *string_slots, *who_slots, *file_slots;
-	size_t string_room, who_room, file_room;             /* powers of two; 0: not made yet */
+	struct index_slots {             /* number + 1, or where in strings; 0: free */
+		uint32_t *v;
+		size_t room; /* a power of two; 0: not made yet */
+	} string_slots, who_slots, file_slots;
 	bool in_memory;                                      /* it is not to be stored */
 	uint64_t generation, rows_size, loaded_crc, scanned; /* scanned: bytes, since it was read */
 	int64_t dir_ns[2];  /* when the folders changed last, by then; 0: list them */
@@ -128,6 +130,19 @@ void index_release(struct log_index *f, size_t chunk);
 
 /* The stored feed is not what the logs are: the next question makes it anew. */
 void index_forget(int rootfd);
+
+/* Between index.c and index_look.c. */
+int index_init(struct log_index *f, struct ava_error *err); /* empty */
+void index_reset(struct log_index *f);
+bool index_load(struct log_index *f);  /* false: nothing that can be used */
+void index_store(struct log_index *f); /* best effort */
+/* Of a line without its newline. False: no memory. */
+bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t len,
+		   uint64_t offset);
+/* Rows that are in no chunk yet into chunks of memory. */
+int index_chunk_rows(struct log_index *f, struct ava_error *err);
+/* The file of that path, added if need be; -1: no memory. */
+long index_file_add(struct log_index *f, const char *path, unsigned flags);
 
 static inline const char *index_string(const struct log_index *f, uint32_t at)
 {

@@ -3,8 +3,7 @@
  * Happy path: the feed tells of each line where it stands and what it is
  * (index.h). Chunk by chunk, in the order of lsn, rows are matched with the
  * question; those that fit are gathered into a batch, whose lines are fetched
- * by a crew, file by file, so that a file is opened once for a batch; texts
- * are looked for there. What remains is given in the order of lsn. The log of
+ * (fetch.h). What remains is given in the order of lsn. The log of
  * one run has a feed of its own, made in memory from the file each time. "The
  * last N" looks from the newest chunk backwards for the lsn to begin behind.
  * Following looks at the files again whenever all is given; inotify, or a
@@ -26,47 +25,23 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/crew.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/fetch.h"
 #include "journal/files.h"
 
-#define RESCAN_MS   1000
-#define POLL_MS     200
-#define COPIES      256
-#define CHANGED     256
-#define FIRST_BATCH ((uint64_t)1 << 20)   /* bytes of lines: somebody waits */
-#define BATCH       ((uint64_t)32 << 20)  /* all of them are kept */
-#define TEXT_BATCH  ((uint64_t)256 << 20) /* few of them are */
-#define PIECE       ((uint64_t)4 << 20)   /* of a file, for one of the crew */
-#define GAP         4096                  /* bytes that are read along rather than left out */
-#define STRETCH     ((uint64_t)1 << 20)   /* read at once, but for a longer line */
-#define CREW_LEAST  32                    /* pieces that are worth a second thread */
-#define DAY_MS      INT64_C(86400000)
-
-struct hit { /* a row that fits, but for text */
-	uint64_t lsn, offset;
-	uint32_t len, file, chunk;
-	uint16_t row;
-	uint8_t kind, unused;
-};
-
-enum got_state { GOT_LINE, GOT_NOTHING, GOT_BROKEN, GOT_OTHER, GOT_COSTLY, GOT_UNREAD };
-
-struct got {       /* what was found at a hit's place */
-	size_t at; /* in kept[thread] */
-	uint64_t seq;
-	int64_t wall_ms;
-	unsigned thread;
-	enum got_state state;
-};
-
-struct piece {
-	size_t from, to; /* of log->places */
-};
+#define RESCAN_MS    1000
+#define POLL_MS      200
+#define COPIES       256
+#define CHANGED      256
+#define FIRST_BATCH  ((uint64_t)1 << 20)   /* bytes of lines: somebody waits */
+#define BATCH        ((uint64_t)32 << 20)  /* all of them are kept */
+#define TEXT_BATCH   ((uint64_t)256 << 20) /* few of them are */
+#define SEARCH_LEAST 16                    /* files */
+#define DAY_MS       INT64_C(86400000)
 
 struct ava_log {
 	int rootfd, inotify;
@@ -75,7 +50,8 @@ struct ava_log {
 	bool everything, follow, begun;
 	struct query want[CREW_THREADS]; /* the same, for each thread */
 	struct log_index *feed;
-	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the feed */
+	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the index */
+	uint8_t *text_fits;            /* owned; of each file; NULL: not looked for */
 	size_t nwho_fits, nfile_fits;
 	bool who_asked, all_fit; /* all_fit: no file is left out */
 	struct ordered {
@@ -85,17 +61,9 @@ struct ava_log {
 	size_t norder, order_cap, next;
 	struct hit *hits; /* owned; [from, nhits) wait, in order; [0, from) are the batch */
 	size_t from, nhits, hits_cap;
-	uint64_t waiting; /* bytes of lines of those that wait */
-	struct got *got;  /* owned; of the batch */
-	struct place {
-		uint64_t offset;
-		uint32_t file, hit;
-	} * places;                       /* owned; the batch by where it stands */
-	struct piece *pieces;             /* owned */
-	size_t npieces, batch_cap, given; /* given: hits of the batch that are done */
-	struct buf kept[CREW_THREADS];
-	char *scratch[CREW_THREADS];
-	size_t scratch_cap[CREW_THREADS];
+	uint64_t waiting;        /* bytes of lines of those that wait */
+	struct fetch fetch;      /* of the batch */
+	size_t given;            /* hits of the batch that are done */
 	size_t amiss;            /* of the feed's torn files, told next */
 	uint64_t copied;         /* lsn of the last event given that may come again */
 	uint64_t copies[COPIES]; /* the same, of several: when following */
@@ -192,7 +160,7 @@ int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], s
 		return 0;
 	kind = index_column(log->feed, chunk, INDEX_KIND);
 	sound = kind != NULL;
-	if (!log->all_fit) {
+	if (!log->all_fit || log->text_fits != NULL) {
 		file = index_column(log->feed, chunk, INDEX_FILE);
 		sound = sound && file != NULL;
 	}
@@ -223,12 +191,32 @@ int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], s
 		    (lsn != NULL && lsn[i] <= q->after))
 			continue;
 		if (kind[i] != INDEX_BROKEN &&
-		    ((time != NULL && (time[i] < q->since_ms || time[i] >= q->until_ms)) ||
+		    ((log->text_fits != NULL && log->text_fits[file[i]] == 0) ||
+		     (time != NULL && (time[i] < q->since_ms || time[i] >= q->until_ms)) ||
 		     (who != NULL && (who[i] >= log->nwho_fits || log->who_fits[who[i]] == 0))))
 			continue;
 		rows[(*n)++] = (uint16_t)i;
 	}
 	return 0;
+}
+
+/* Where only a text is asked for, files without it are left out first: there
+ * is no row to be looked at but for those with it. */
+static void search_files(struct ava_log *log)
+{
+	const struct query *q = &log->want[0];
+
+	free(log->text_fits);
+	log->text_fits = NULL;
+	if (q->text.needle == NULL || log->follow || log->feed->nfiles < SEARCH_LEAST ||
+	    q->types != 0 || log->who_asked || q->since[0] != '\0' || q->until[0] != '\0' ||
+	    q->after != 0)
+		return;
+	log->text_fits = malloc(log->nfile_fits + 1);
+	if (log->text_fits == NULL)
+		return;
+	memcpy(log->text_fits, log->file_fits, log->nfile_fits);
+	fetch_search(&log->fetch, log->feed, log->text_fits);
 }
 
 /* ---- hits that wait */
@@ -298,211 +286,6 @@ static int gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 	return 0;
 }
 
-/* ---- lines of a batch */
-
-static int place_order(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static bool scratch_room(struct ava_log *log, unsigned thread, size_t want)
-{
-	char *grown;
-
-	if (want <= log->scratch_cap[thread])
-		return true;
-	grown = realloc(log->scratch[thread], MAX(want, STRETCH));
-	if (grown == NULL)
-		return false;
-	log->scratch[thread] = grown;
-	log->scratch_cap[thread] = MAX(want, STRETCH);
-	return true;
-}
-
-/* Is the line at [line, line + len] what its row tells of, and has it the text? */
-static void fetch_line(struct ava_log *log, unsigned thread, const struct hit *h, const char *line,
-		       struct got *got)
-{
-	const struct query *q = &log->want[thread];
-	struct event_view v;
-	uint64_t lsn;
-	struct buf *kept = &log->kept[thread];
-
-	got->state = GOT_OTHER;
-	if (line[h->len] != '\n')
-		return;
-	switch (query_line(q, line, h->len, false, &v)) {
-	case QUERY_YES:
-		if (v.lsn != h->lsn || (v.kind >= 0 ? v.kind : INDEX_OTHER) != h->kind)
-			return;
-		got->at = kept->len;
-		got->thread = thread;
-		got->seq = v.seq;
-		got->wall_ms = v.wall_ms;
-		got->state = buf_add(kept, line, h->len) == 0 ? GOT_LINE : GOT_UNREAD;
-		return;
-	case QUERY_NO:
-		if ((q->text.needle != NULL || q->text.regex != NULL) &&
-		    query_lsn(line, h->len, &lsn) && lsn == h->lsn)
-			got->state = GOT_NOTHING;
-		return;
-	case QUERY_COSTLY:
-		got->state = GOT_COSTLY;
-		return;
-	case QUERY_BROKEN:
-		return;
-	}
-}
-
-/* Places [from, to) of one file, whose lines are read at once. */
-static bool fetch_stretch(struct ava_log *log, unsigned thread, int fd, size_t from, size_t to)
-{
-	const struct query_text *text = &log->want[thread].text;
-	const struct hit *hits = log->hits;
-	const struct place *first = &log->places[from], *last = &log->places[to - 1];
-	size_t len = last->offset - first->offset + hits[last->hit].len + 1;
-	const char *data, *found = NULL;
-	bool searched = false;
-
-	if (!scratch_room(log, thread, len))
-		return false;
-	if (sys_read_all(fd, log->scratch[thread], len, (off_t)first->offset) != 0)
-		return errno == ENODATA; /* shorter: none of them is there as told */
-	data = log->scratch[thread];
-	for (size_t i = from; i < to; i++) {
-		const struct hit *h = &hits[log->places[i].hit];
-		const char *line = data + (h->offset - first->offset);
-
-		if (text->needle != NULL) {
-			if (!searched || (found != NULL && found < line))
-				found = query_text_find(text, line, len - (size_t)(line - data));
-			searched = true;
-			if (found == NULL || found + text->len > line + h->len) {
-				log->got[log->places[i].hit].state = GOT_NOTHING;
-				continue;
-			}
-		}
-		fetch_line(log, thread, h, line, &log->got[log->places[i].hit]);
-	}
-	return true;
-}
-
-static bool fetch_piece(size_t number, unsigned thread, void *user)
-{
-	struct ava_log *log = user;
-	const struct piece *p = &log->pieces[number];
-	const struct place *places = log->places;
-	size_t at = p->from, to;
-	const char *path = index_string(log->feed, log->feed->files[places[at].file].path);
-	int fd = sys->openat(log->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-
-	for (; fd >= 0 && at < p->to; at = to) {
-		uint64_t end = places[at].offset + log->hits[places[at].hit].len + 1;
-
-		for (to = at + 1; to < p->to; to++) {
-			uint64_t more = places[to].offset + log->hits[places[to].hit].len + 1;
-
-			if (places[to].offset > end + GAP || more - places[at].offset > STRETCH)
-				break;
-			end = MAX(end, more);
-		}
-		if (!fetch_stretch(log, thread, fd, at, to))
-			for (size_t i = at; i < to; i++)
-				log->got[places[i].hit].state = GOT_UNREAD;
-	}
-	files_close(&fd);
-	return true;
-}
-
-static bool batch_room(struct ava_log *log, size_t n)
-{
-	if (n > log->batch_cap) {
-		free(log->got);
-		free(log->places);
-		free(log->pieces);
-		log->batch_cap = n + n / 2;
-		log->got = malloc(log->batch_cap * sizeof(*log->got));
-		log->places = malloc(log->batch_cap * sizeof(*log->places));
-		log->pieces = malloc(log->batch_cap * sizeof(*log->pieces));
-	}
-	if (log->got != NULL && log->places != NULL && log->pieces != NULL)
-		return true;
-	log->batch_cap = 0;
-	return false;
-}
-
-/* Hits [0, n) that are lines, by file and offset; how many. Those of a file
- * are mostly in order already, as its lsn ascend. SIZE_MAX: no memory. */
-static size_t sort_places(struct ava_log *log, size_t n)
-{
-	const size_t nfiles = log->feed->nfiles;
-	size_t *start = n > nfiles / 16 ? calloc(nfiles + 1, sizeof(*start)) : NULL;
-	size_t nplaces = 0, sum = 0;
-	bool sorted = true;
-
-	if (start == NULL && n > nfiles / 16)
-		return SIZE_MAX;
-	for (size_t i = 0; i < n && start != NULL; i++)
-		start[log->hits[i].file] += log->hits[i].kind != INDEX_BROKEN;
-	for (size_t i = 0; i < nfiles && start != NULL; i++) {
-		size_t count = start[i];
-
-		start[i] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct hit *h = &log->hits[i];
-		size_t at = start != NULL ? start[h->file] : nplaces;
-
-		log->got[i].state = h->kind == INDEX_BROKEN ? GOT_BROKEN : GOT_OTHER;
-		if (h->kind == INDEX_BROKEN)
-			continue;
-		log->places[at] = (struct place){h->offset, h->file, (uint32_t)i};
-		sorted = sorted &&
-			 (at == 0 || start == NULL || log->places[at - 1].file != h->file ||
-			  log->places[at - 1].offset < h->offset);
-		if (start != NULL)
-			start[h->file]++;
-		nplaces++;
-	}
-	if (start == NULL || !sorted)
-		qsort(log->places, nplaces, sizeof(*log->places), place_order);
-	free(start);
-	return nplaces;
-}
-
-/* The lines of hits [0, n). */
-static int fetch(struct ava_log *log, size_t n, struct ava_error *err)
-{
-	size_t nplaces = batch_room(log, n) ? sort_places(log, n) : SIZE_MAX;
-
-	if (nplaces == SIZE_MAX)
-		return err_set(err, AVA_ENOMEM, "no memory to read logs");
-	log->npieces = 0;
-	for (size_t i = 0, first = 0; i < nplaces; i++) {
-		const struct place *p = log->places;
-
-		if (i == first || p[i].file != p[first].file ||
-		    p[i].offset - p[first].offset >= PIECE) {
-			first = i;
-			log->pieces[log->npieces++].from = i;
-		}
-		log->pieces[log->npieces - 1].to = i + 1;
-	}
-	for (unsigned i = 0; i < CREW_THREADS; i++)
-		buf_reset(&log->kept[i]);
-	if (log->npieces >= CREW_LEAST || (log->npieces > 1 && log->waiting > 2 * PIECE))
-		crew_run(log->npieces, fetch_piece, log);
-	else
-		for (size_t i = 0; i < log->npieces; i++)
-			fetch_piece(i, 0, log);
-	return 0;
-}
-
 /* ---- the order */
 
 static int chunk_order(const void *a, const void *b)
@@ -547,7 +330,9 @@ int read_anew(struct ava_log *log, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	log->feed->follow = log->follow;
-	return order_chunks(log, err);
+	rv = order_chunks(log, err);
+	search_files(log);
+	return rv;
 }
 
 /* Hits before this lsn have none before them that is not gathered. */
@@ -588,7 +373,7 @@ static int next_batch(struct ava_log *log, struct ava_error *err)
 	if (n == 0)
 		return 0;
 	log->from = n;
-	rv = fetch(log, n, err);
+	rv = fetch_lines(&log->fetch, log->feed, log->hits, n, err);
 	log->waiting -= bytes;
 	log->begun = true;
 	if (log->progress != NULL)
@@ -664,7 +449,7 @@ static bool is_copy(struct ava_log *log, const struct hit *h)
 static void fill_event(const struct ava_log *log, const struct hit *h, const struct got *got,
 		       struct ava_log_event *e)
 {
-	const char *line = log->kept[got->thread].data + got->at;
+	const char *line = log->fetch.kept[got->thread].data + got->at;
 	struct event_view v;
 
 	*e = (struct ava_log_event){
@@ -736,9 +521,9 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 	for (;;) {
 		while (log->given < log->from) {
 			const struct hit *h = &log->hits[log->given];
-			const struct got *got = &log->got[log->given++];
+			const struct got *got = &log->fetch.got[log->given++];
 
-			rv = tell(log, h, got->state, err);
+			rv = tell(log, h, (enum got_state)got->state, err);
 			if (rv != 0)
 				return rv;
 			if (got->state != GOT_LINE || is_copy(log, h))
@@ -810,16 +595,16 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 		rv = gather(log, newest[i].chunk, err);
 		if (rv == 0 && log->nhits > 0 &&
 		    (log->want[0].text.needle != NULL || log->want[0].text.regex != NULL))
-			rv = fetch(log, log->nhits, err);
+			rv = fetch_lines(&log->fetch, log->feed, log->hits, log->nhits, err);
 		else
-			log->npieces = 0;
+			log->fetch.npieces = 0;
 		grown = rv == 0 ? realloc(found, (have + log->nhits + 1) * sizeof(*grown)) : NULL;
 		if (grown == NULL)
 			break;
 		found = grown;
 		for (size_t k = 0; k < log->nhits; k++)
 			if (log->hits[k].kind != INDEX_BROKEN &&
-			    (log->npieces == 0 || log->got[k].state == GOT_LINE))
+			    (log->fetch.npieces == 0 || log->fetch.got[k].state == GOT_LINE))
 				found[have++] = log->hits[k].lsn;
 		have = keep_greatest(found, have, n);
 	}
@@ -945,11 +730,11 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		goto fail;
 	}
 	log->rootfd = log->inotify = -1;
+	fetch_init(&log->fetch, log->want);
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
 	for (unsigned i = 0; i < CREW_THREADS; i++) {
-		buf_init(&log->kept[i], (size_t)4 << 30);
 		log->want[i] = QUERY_ALL;
 	}
 	for (unsigned i = 0; i < CREW_THREADS && rv == 0; i++) {
@@ -975,6 +760,8 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		rv = order_chunks(log, err);
 	if (rv == 0)
 		rv = check_files(log, err);
+	if (rv == 0)
+		search_files(log);
 	if (rv == 0 && q->last > 0) {
 		rv = plan_last(log, q->last, err);
 		if (rv == AVA_ECORRUPT && log->run[0] == '\0') {
@@ -1086,16 +873,13 @@ void ava_log_close(struct ava_log *log)
 	index_close(log->feed);
 	for (unsigned i = 0; i < CREW_THREADS; i++) {
 		query_fini(&log->want[i]);
-		buf_fini(&log->kept[i]);
-		free(log->scratch[i]);
 	}
 	free(log->who_fits);
+	free(log->text_fits);
 	free(log->file_fits);
 	free(log->order);
 	free(log->hits);
-	free(log->got);
-	free(log->places);
-	free(log->pieces);
+	fetch_fini(&log->fetch);
 	if (log->inotify >= 0)
 		close(log->inotify);
 	if (log->rootfd >= 0)

@@ -1,0 +1,421 @@
+/* What the logs have that the index has not: which files to look at, and their
+ * lines into rows; index.h.
+ *
+ * Happy path: folders whose time of change is the known one are not listed,
+ * and only logs that may have grown are looked at: those of runs without an
+ * end, and the days. When the last daemon of the root ended in order and the
+ * index has seen that end, logs that rested are not looked at either. What was
+ * written since is read line by line.
+ *
+ * What can fail: memory, reading a log. A log that is shorter than its rows,
+ * or another file, makes the whole index anew; when following it is told. */
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "journal/checkpoint.h"
+#include "journal/files.h"
+#include "journal/index.h"
+#include "journal/read_root.h"
+
+#define ROWS_MAX    ((size_t)1 << 20) /* rows in memory before they become chunks */
+#define BLOCK       ((size_t)256 << 10)
+#define STORE_BYTES ((uint64_t)1 << 20) /* read for a question: worth being stored */
+#define STORE_FILES 64
+#define SETTLED_MS  2000 /* what changed later may change unseen */
+
+/* ---- files */
+
+struct listing {
+	struct log_index *feed;
+	const char *dir;
+	unsigned flags;
+	bool *seen; /* of the files that were known before */
+	size_t known;
+	bool failed;
+};
+
+static void list_name(const char *name, void *user)
+{
+	struct listing *l = user;
+	char path[FILES_BUF];
+	size_t len = strlen(name);
+	long file;
+
+	if (l->failed || len < 7 || len > FILES_NAME_MAX || strcmp(name + len - 6, ".jsonl") != 0)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", l->dir, name);
+	file = index_file_add(l->feed, path, l->flags);
+	l->failed = file < 0;
+	if (file >= 0 && (size_t)file < l->known)
+		l->seen[file] = true;
+}
+
+static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
+{
+	struct listing l = {.feed = f,
+			    .dir = which == 0 ? INDEX_DAYS : INDEX_RUNS,
+			    .flags = which == 0 ? INDEX_IS_DAY : 0,
+			    .known = f->nfiles};
+	int64_t changed = 0, now = clock_wall_ms();
+	struct stat st;
+
+	if (sys->fstatat(f->rootfd, l.dir, &st, 0) == 0)
+		changed = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	if (changed != 0 && changed == f->dir_ns[which])
+		return 0;
+	l.seen = calloc(l.known + 1, sizeof(*l.seen));
+	l.failed = l.seen == NULL;
+	if (!l.failed && sys->list(f->rootfd, l.dir, list_name, &l) != 0 && errno != ENOENT) {
+		free(l.seen);
+		return err_sys(err, "list %s", l.dir);
+	}
+	for (size_t i = 0; i < l.known && !l.failed; i++) {
+		if ((f->files[i].flags & INDEX_IS_DAY) != l.flags)
+			continue;
+		if (!l.seen[i])
+			f->files[i].flags |= INDEX_GONE;
+		else if ((f->files[i].flags & INDEX_GONE) != 0) /* another of that name */
+			f->files[i].covered = UINT64_MAX;
+	}
+	free(l.seen);
+	if (l.failed)
+		return err_set(err, AVA_ENOMEM, "%s: too many files for the memory there is",
+			       l.dir);
+	f->dir_ns[which] = changed / 1000000 + SETTLED_MS < now ? changed : 0;
+	return 0;
+}
+
+/* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
+ * one is missing, so that a folder of a hundred thousand runs is not listed.
+ * The first may be gone: a file that a person removed is never made again. */
+static int list_run(struct log_index *f, struct ava_error *err)
+{
+	char base[64], path[FILES_BUF];
+	struct stat st;
+
+	snprintf(base, sizeof(base), INDEX_RUNS "/%s.jsonl", f->run);
+	for (unsigned part = MAX(f->part, 1u);; part++) {
+		files_part_name(base, part, path);
+		if (sys->fstatat(f->rootfd, path, &st, 0) != 0) {
+			if (errno != ENOENT)
+				return err_sys(err, "%s", path);
+			if (part == 1)
+				continue;
+			return 0;
+		}
+		if (index_file_add(f, path, 0) < 0)
+			return err_set(err, AVA_ENOMEM, "no memory to read %s", path);
+		f->first_gone = f->first_gone || (f->part == 0 && part > 1);
+		f->part = part + 1;
+	}
+}
+
+/* ---- lines */
+
+struct scan {
+	int fd;
+	char *data; /* owned; [from, to) stand at `offset` of the file */
+	size_t cap, from, to;
+	uint64_t offset;
+	bool skipping; /* inside a line that is over INDEX_LINE */
+};
+
+static int scan_fill(struct scan *s, uint64_t end)
+{
+	uint64_t at = s->offset + (s->to - s->from);
+	ssize_t n;
+
+	if (s->from > 0) {
+		memmove(s->data, s->data + s->from, s->to - s->from);
+		s->to -= s->from;
+		s->from = 0;
+	}
+	if (s->to == s->cap) {
+		size_t cap = s->cap > 0 ? s->cap * 2 : BLOCK;
+		char *more = realloc(s->data, cap);
+
+		if (more == NULL)
+			return AVA_ENOMEM;
+		s->data = more;
+		s->cap = cap;
+	}
+	if (at >= end)
+		return 0;
+	do
+		n = sys->pread(s->fd, s->data + s->to, (size_t)MIN(s->cap - s->to, end - at),
+			       (off_t)at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return AVA_EIO;
+	s->to += (size_t)n;
+	return n > 0;
+}
+
+/* Lines up to `end` into rows; what is behind the last newline stays. */
+static int scan_lines(struct log_index *f, uint32_t file, struct scan *s, uint64_t end)
+{
+	size_t seen = 0;
+	int rv;
+
+	for (;;) {
+		const char *line = s->data + s->from;
+		const char *nl = s->to > s->from + seen
+					 ? memchr(line + seen, '\n', s->to - s->from - seen)
+					 : NULL;
+
+		if (nl == NULL) {
+			seen = s->to - s->from;
+			if (seen > INDEX_LINE) { /* told once, with its beginning */
+				if (!s->skipping &&
+				    !index_row_add(f, file, "", INDEX_LINE + 1, s->offset))
+					return AVA_ENOMEM;
+				s->skipping = true;
+				s->offset += seen;
+				s->from = s->to;
+				seen = 0;
+			}
+			rv = scan_fill(s, end);
+			if (rv <= 0)
+				return rv;
+			continue;
+		}
+		if (!s->skipping && !index_row_add(f, file, line, (size_t)(nl - line), s->offset))
+			return AVA_ENOMEM;
+		s->skipping = false;
+		s->offset += (size_t)(nl + 1 - line);
+		s->from += (size_t)(nl + 1 - line);
+		seen = 0;
+	}
+}
+
+static int torn_add(struct log_index *f, uint32_t file, uint64_t at, uint32_t len)
+{
+	struct index_torn *grown = realloc(f->torn, (f->ntorn + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return AVA_ENOMEM;
+	f->torn = grown;
+	f->torn[f->ntorn++] = (struct index_torn){file, len, at};
+	return 0;
+}
+
+static int open_file(struct log_index *f, const char *path, struct stat *st, struct ava_error *err)
+{
+	/* NONBLOCK: opening a fifo must not wait for its writer. */
+	int fd = sys->openat(f->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	int rv = 0;
+
+	if (fd < 0)
+		return err_sys(err, "%s", path);
+	if (sys->fstat(fd, st) != 0)
+		rv = err_sys(err, "%s", path);
+	else if (!S_ISREG(st->st_mode))
+		rv = err_set(err, AVA_EIO, "%s: not a regular file", path);
+	if (rv != 0)
+		files_close(&fd);
+	return rv != 0 ? rv : fd;
+}
+
+/* What was written behind what is covered. */
+static int scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
+{
+	char path[FILES_BUF];
+	struct index_file *own = &f->files[file];
+	struct scan s = {.offset = own->covered};
+	struct stat st;
+	uint64_t end;
+	int rv;
+
+	snprintf(path, sizeof(path), "%s", index_string(f, own->path));
+	s.fd = open_file(f, path, &st, err);
+	if (s.fd < 0)
+		return s.fd == AVA_ENOENT ? 0 : s.fd;
+	end = (uint64_t)st.st_size;
+	for (int tries = 0;; tries++) {
+		rv = scan_lines(f, file, &s, end);
+		/* Perhaps its writer is at it: the bytes of one write. */
+		if (rv != 0 || s.to == s.from || f->follow || tries == 10)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		end += 65536;
+	}
+	own = &f->files[file];
+	f->scanned += s.offset - own->covered;
+	own->covered = s.offset;
+	own->inode = (uint64_t)st.st_ino;
+	own->flags &= ~(unsigned)(INDEX_RESTED | INDEX_GONE);
+	if ((int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms())
+		own->flags |= INDEX_RESTED;
+	if (rv == 0 && s.to > s.from) {
+		own->flags &= ~(unsigned)(INDEX_OVER | INDEX_RESTED);
+		rv = torn_add(f, file, s.offset, (uint32_t)(s.to - s.from));
+	}
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "%s: no memory to read it", path);
+	else if (rv != 0)
+		err_sys(err, "%s: read", path);
+	free(s.data);
+	sys->close(s.fd);
+	return rv;
+}
+
+enum { LOOK_ANEW = 1 }; /* what the feed tells of is not there any more */
+
+static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
+{
+	struct index_file *own = &f->files[file];
+	struct stat st;
+	uint64_t was = own->covered;
+
+	if (sys->fstatat(f->rootfd, index_string(f, own->path), &st, 0) != 0) {
+		if (errno != ENOENT)
+			return err_sys(err, "%s", index_string(f, own->path));
+		own->flags |= INDEX_GONE;
+		return 0;
+	}
+	if (was > 0 && ((uint64_t)st.st_size < was || (uint64_t)st.st_ino != own->inode)) {
+		if (!f->follow)
+			return LOOK_ANEW;
+		own->covered = (uint64_t)st.st_ino != own->inode ? 0 : (uint64_t)st.st_size;
+		own->inode = (uint64_t)st.st_ino;
+		return err_set(err, AVA_ECORRUPT,
+			       "%s:%llu: the file was cut to %llu bytes while it was read",
+			       index_string(f, own->path), (unsigned long long)was,
+			       (unsigned long long)st.st_size);
+	}
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == was) {
+		own->flags |= (int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms()
+				      ? INDEX_RESTED
+				      : 0;
+		own->inode = (uint64_t)st.st_ino;
+		return 0;
+	}
+	return scan_file(f, file, err);
+}
+
+/* Has the daemon that wrote last ended in order, and which end was it? 0: it
+ * has not, or one is at work; 1: there never was one. */
+static uint64_t quiet_end(int rootfd)
+{
+	struct stat st;
+	char *text = NULL;
+	uint64_t end = 0;
+	size_t len;
+
+	if (sys->fstatat(rootfd, "wal", &st, 0) != 0)
+		return 1;
+	if (read_is_clean(rootfd) &&
+	    sys_read_file(rootfd, CHECKPOINT_PATH, (size_t)64 << 20, &text, &len, NULL) == 0)
+		end = (uint64_t)2 << 32 | crc32c(0, text, len);
+	free(text);
+	return end;
+}
+
+static bool look_all_files(const struct log_index *f, const struct index_file *file, bool quiet)
+{
+	if ((file->flags & INDEX_IS_DAY) == 0 && f->scope == INDEX_OF_DAYS)
+		return false;
+	if ((file->flags & INDEX_GONE) != 0)
+		return file->covered == UINT64_MAX;
+	return (file->flags & INDEX_OVER) == 0 && (!quiet || (file->flags & INDEX_RESTED) == 0);
+}
+
+static int look_all(struct log_index *f, struct ava_error *err)
+{
+	uint64_t end = f->scope == INDEX_OF_RUN ? 0 : quiet_end(f->rootfd);
+	bool quiet = end != 0 && end == f->quiet && !f->follow;
+	int rv = 0;
+
+	f->ntorn = 0;
+	if (f->scope == INDEX_OF_RUN)
+		rv = list_run(f, err);
+	else
+		rv = list_dir(f, 0, err);
+	if (rv == 0 && f->scope == INDEX_OF_ALL)
+		rv = list_dir(f, 1, err);
+	for (size_t i = 0; i < f->nfiles && rv == 0; i++) {
+		if (!look_all_files(f, &f->files[i], quiet))
+			continue;
+		rv = look_file(f, (uint32_t)i, err);
+		if (rv == 0 && f->nrows >= ROWS_MAX && !f->follow) { /* a bound for memory */
+			rv = index_chunk_rows(f, err);
+			if (rv == 0 && f->scope == INDEX_OF_ALL)
+				index_store(f);
+			if (rv == 0 && f->nrows > 0 && f->chunked == f->nrows) {
+				f->nrows = f->chunked = 0;
+				f->in_memory = true;
+			}
+		}
+	}
+	if (rv == 0)
+		f->quiet = end;
+	return rv;
+}
+
+int index_look(struct log_index *f, long file, struct ava_error *err)
+{
+	int rv = file >= 0 ? look_file(f, (uint32_t)file, err) : look_all(f, err);
+	int chunks = index_chunk_rows(f, err);
+
+	return rv != 0 ? rv : chunks;
+}
+
+int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
+	       bool anew, struct ava_error *err)
+{
+	struct log_index *f = calloc(1, sizeof(*f));
+	uint64_t was;
+	int rv;
+
+	*out = NULL;
+	if (f == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory for the index");
+	*f = (struct log_index){.rootfd = rootfd, .rowsfd = -1, .scope = scope, .run = run};
+	rv = index_init(f, err);
+	if (anew)
+		index_forget(rootfd);
+	if (rv == 0 && !anew && scope != INDEX_OF_RUN && !index_load(f))
+		rv = index_init(f, err);
+	was = f->quiet;
+	if (rv == 0)
+		rv = look_all(f, err);
+	if (rv == LOOK_ANEW) {
+		index_forget(rootfd);
+		rv = index_init(f, err);
+		was = 0;
+		if (rv == 0)
+			rv = look_all(f, err);
+		if (rv == LOOK_ANEW)
+			rv = err_set(err, AVA_EIO, "logs change while they are read: try again");
+	}
+	if (rv == 0 && scope == INDEX_OF_ALL &&
+	    (anew || f->scanned >= STORE_BYTES || f->added >= STORE_FILES ||
+	     (f->nfiles >= STORE_FILES && f->quiet != 0 && f->quiet != was)))
+		index_store(f);
+	if (rv == 0)
+		rv = index_chunk_rows(f, err);
+	if (rv != 0) {
+		index_close(f);
+		return rv;
+	}
+	*out = f;
+	return 0;
+}
+
+void index_close(struct log_index *f)
+{
+	if (f == NULL)
+		return;
+	index_reset(f);
+	free(f);
+}
