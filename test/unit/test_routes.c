@@ -84,6 +84,29 @@ static void test_logs(void **state)
 	assert_error("GET", "/api/v1/logs?run=S-000000", NULL, 404, "not_found", "no log of");
 }
 
+static void test_roles(void **state)
+{
+	json_t *v = rig_ask("GET", "/api/v1/roles", NULL, 200),
+	       *roles = json_object_get(v, "roles");
+	const json_t *each;
+	unsigned usable = 0;
+	size_t i;
+
+	json_array_foreach(roles, i, each)
+	{
+		bool can = json_get_bool(each, "usable", false);
+
+		assert_true(can == (json_get_str(each, "why")[0] == '\0'));
+		if (strcmp(json_get_str(each, "name"), "code_reviewer") == 0) {
+			assert_true(can);
+			assert_int_equal(json_get_int(each, "max_cost_cents", 0), 100);
+		}
+		usable += can;
+	}
+	assert_true(usable > 0);
+	json_decref(v);
+}
+
 static void test_main_job(void **state)
 {
 	char p[64], id[64], again[64];
@@ -706,6 +729,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_health),
 		T(test_logs),
+		T(test_roles),
 		T(test_main_job),
 		T(test_answers_survive_a_restart),
 		T(test_request_ids),
