@@ -15,32 +15,25 @@
  * opened anew behind the last event. */
 #include "api/embedded.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "ava/config.h"
-#include "ava/core.h"
+#include "ava/house.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
-#include "base/keys.h"
 #include "base/list.h"
 #include "base/util.h"
-#include "codec/redact.h"
 #include "event/event.h"
-#include "os/lock.h"
 #include "os/loop.h"
 
 #define FRAMES_MAX 4096
@@ -48,12 +41,7 @@
 
 struct embedded {
 	struct backend b;
-	struct config config;
-	struct lock lock;
-	int root_fd;
-	struct os_loop *loop;
-	struct redact *redact;
-	struct core *core;
+	struct house h;
 	char user_id[64];
 	void (*log)(const char *line, void *user);
 	void *log_user;
@@ -80,7 +68,7 @@ static void embedded_step(struct embedded *e, int timeout_ms)
 	sigpending(&waits);
 	had = sigismember(&waits, SIGPIPE) == 1;
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	os_loop_step(e->loop, timeout_ms);
+	os_loop_step(e->h.loop, timeout_ms);
 	sigpending(&waits);
 	if (!had && sigismember(&waits, SIGPIPE) == 1)
 		sigtimedwait(&pipe, NULL, &none);
@@ -95,12 +83,12 @@ static int step(struct backend *b, int timeout_ms, struct ava_error *err)
 
 static int loop_fd(struct backend *b)
 {
-	return os_loop_fd(embedded_of(b)->loop);
+	return os_loop_fd(embedded_of(b)->h.loop);
 }
 
 static int loop_timeout(struct backend *b)
 {
-	return os_loop_timeout(embedded_of(b)->loop);
+	return os_loop_timeout(embedded_of(b)->h.loop);
 }
 
 /* ---- calls */
@@ -147,7 +135,7 @@ static int embedded_call(struct backend *b, const char *method, const char *path
 
 	if (!o)
 		return err->code;
-	verbs_call(e->core, verb_named(method, path), &caller, id ? id : "", o, &p.reply);
+	verbs_call(e->h.core, verb_named(method, path), &caller, id ? id : "", o, &p.reply);
 	json_decref(o);
 	while (!p.done)
 		embedded_step(e, -1);
@@ -219,8 +207,8 @@ static void on_frame(const struct op_frame *f, void *user)
 
 static int open_ops(struct embedded_cursor *cur, struct ava_error *err)
 {
-	cur->ops = ops_events_open(home(cur)->core, cur->run[0] ? cur->run : NULL, cur->last, wake,
-				   cur, err);
+	cur->ops = ops_events_open(home(cur)->h.core, cur->run[0] ? cur->run : NULL, cur->last,
+				   wake, cur, err);
 	while (cur->ops && ops_events_opening(cur->ops))
 		embedded_step(home(cur), -1);
 	return cur->ops ? 0 : err->code;
@@ -268,7 +256,7 @@ static int embedded_cursor_open(struct backend *b, const struct ava_events_query
 	strncpy(cur->run, q->run ? q->run : "", sizeof(cur->run) - 1);
 	strncpy(cur->session, q->session ? q->session : "", sizeof(cur->session) - 1);
 	if (q->session)
-		cur->watch = ops_watch(home(cur)->core, on_frame, cur);
+		cur->watch = ops_watch(home(cur)->h.core, on_frame, cur);
 	if (q->session && !cur->watch)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
@@ -381,39 +369,6 @@ static int embedded_cursor_wait(struct backend_cursor *c, int timeout_ms, struct
 
 /* ---- opening */
 
-static int make_folders(const char *root, struct ava_error *err)
-{
-	char *path = strdup(root), *s = path;
-	int rv = path ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-
-	while (rv == 0 && s) {
-		s = strchr(s + 1, '/');
-		if (s)
-			*s = '\0';
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			rv = err_sys(err, "the data root needs the folder %.300s", path);
-		if (s)
-			*s = '/';
-	}
-	free(path);
-	return rv;
-}
-
-static int open_root(struct embedded *e, const char *root, struct ava_error *err)
-{
-	int rv = make_folders(root, err);
-
-	if (rv != 0)
-		return rv;
-	e->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (e->root_fd < 0)
-		return err_sys(err, "data root %.300s", root);
-	if (faccessat(e->root_fd, ".", W_OK, 0) != 0)
-		return err_set(err, AVA_EDENIED, "the data root %.300s is not writable", root);
-	rv = lock_take(&e->lock, e->root_fd, err);
-	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", root);
-}
-
 static void take_user(struct embedded *e, const char *user_id)
 {
 	const struct passwd *pw = user_id ? NULL : getpwuid(geteuid());
@@ -429,60 +384,27 @@ static void pass_log(const char *line, void *user)
 		e->log(line, e->log_user);
 }
 
-static int open_core(struct embedded *e, const struct ava_options *o, struct ava_error *err)
-{
-	struct core_options c = {.root = o->root,
-				 .settings = &e->config.settings,
-				 .model = o->model,
-				 .notify = e->config.notify,
-				 .log = pass_log,
-				 .log_user = e};
-	int rv;
-
-	e->loop = os_loop_new(err);
-	if (!e->loop)
-		return err->code;
-	e->redact = redact_new();
-	if (!e->redact)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	rv = config_secrets(e->redact, err);
-	if (rv != 0)
-		return rv;
-	rv = os_pool_start(e->loop, err);
-	if (rv != 0)
-		return rv;
-	c.loop = e->loop;
-	c.redact = e->redact;
-	return core_open(&e->core, &c, err);
-}
-
 static int open_all(struct embedded *e, const struct ava_options *o, struct ava_error *err)
 {
+	struct core_options c = {.model = o->model, .log = pass_log, .log_user = e};
 	int rv = o->process_env ? 0 : env_only(o->env, err);
 
 	if (rv == 0)
-		rv = config_load(&e->config, err);
+		rv = config_load(&e->h.config, err);
 	if (rv == 0)
-		rv = open_root(e, o->root, err);
+		rv = house_hold(&e->h, o->root, true, err);
 	if (rv == 0)
-		rv = open_core(e, o, err);
-	return rv;
+		rv = house_loop(&e->h, err);
+	return rv == 0 ? house_open(&e->h, &c, err) : rv;
 }
 
 static void close_all(struct backend *b)
 {
 	struct embedded *e = embedded_of(b);
 
-	if (e->core) {
-		core_hold(e->core);
-		core_close(e->core);
-	}
-	os_loop_free(e->loop);
-	redact_free(e->redact);
-	lock_drop(&e->lock);
-	if (e->root_fd >= 0)
-		close(e->root_fd);
-	keys_wipe();
+	if (e->h.core)
+		core_hold(e->h.core);
+	house_close(&e->h);
 	env_process();
 	free(e);
 	atomic_flag_clear(&taken);
@@ -517,8 +439,7 @@ int embedded_open(const struct ava_options *o, struct backend **out, struct ava_
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	e->b.ops = &embedded_ops;
-	e->lock = (struct lock)LOCK_CLOSED;
-	e->root_fd = -1;
+	e->h = (struct house)HOUSE_CLOSED;
 	e->log = o->log;
 	e->log_user = o->log_user;
 	take_user(e, o->user_id);

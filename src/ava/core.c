@@ -3,10 +3,7 @@
  * driven by the loop; core_close commits what is pending and stops. */
 #include "ava/core.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -25,7 +22,6 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "subagent/money.h"
 #include "subagent/restart.h"
 
 void core_log(struct core *c, const char *fmt, ...)

@@ -12,7 +12,6 @@
  * and nobody is connected. */
 #include "gateway/daemon.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ava/config.h"
-#include "ava/core.h"
+#include "ava/house.h"
 #include "ava/ops.h"
 #include "ava/otel_headers.h"
 #include "ava/prune.h"
@@ -30,16 +28,10 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/ready.h"
-#include "base/settings.h"
 #include "base/unix_sock.h"
-#include "base/util.h"
-#include "codec/redact.h"
 #include "gateway/process.h"
 #include "gateway/routes.h"
 #include "net/http_server.h"
-#include "os/lock.h"
-#include "os/loop.h"
-#include "provider/model.h"
 
 #define LOG_MAX_BYTES   (8 << 20)
 #define TICK_MS         1000
@@ -48,15 +40,10 @@
 
 struct daemon {
 	struct daemon_options options;
-	struct config config;
-	char root[4096];
-	int root_fd, log_fd;
+	struct house h;
+	int log_fd;
 	off_t log_bytes;
 	ino_t socket_ino; /* of the ava.sock that is ours */
-	struct lock lock;
-	struct os_loop *loop;
-	struct redact *redact;
-	struct core *core;
 	struct http_server *http;
 	struct routes routes;
 	struct os_signal *signals[3];
@@ -72,10 +59,10 @@ static void open_log(struct daemon *d)
 {
 	struct stat st;
 
-	(void)mkdirat(d->root_fd, "logs", 0700);
-	if (fstatat(d->root_fd, "logs/avad.log", &st, 0) == 0 && st.st_size > LOG_MAX_BYTES)
-		(void)renameat(d->root_fd, "logs/avad.log", d->root_fd, "logs/avad.log.1");
-	d->log_fd = openat(d->root_fd, "logs/avad.log",
+	(void)mkdirat(d->h.root_fd, "logs", 0700);
+	if (fstatat(d->h.root_fd, "logs/avad.log", &st, 0) == 0 && st.st_size > LOG_MAX_BYTES)
+		(void)renameat(d->h.root_fd, "logs/avad.log", d->h.root_fd, "logs/avad.log.1");
+	d->log_fd = openat(d->h.root_fd, "logs/avad.log",
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	d->log_bytes = d->log_fd >= 0 && fstat(d->log_fd, &st) == 0 ? st.st_size : 0;
 }
@@ -110,46 +97,7 @@ static void log_line(const char *line, void *user)
 		fprintf(stderr, "%.*s\n", (int)len, text);
 }
 
-/* ---- root and lock */
-
-static int make_folders(char *path, struct ava_error *err)
-{
-	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = 0;
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			return err_sys(err, "the data root needs the folder %.300s", path);
-		if (!slash)
-			return 0;
-		*slash = '/';
-	}
-}
-
-static int take_lock(struct daemon *d, struct ava_error *err)
-{
-	int rv = lock_take(&d->lock, d->root_fd, err);
-
-	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", d->root);
-}
-
-static int open_root(struct daemon *d, bool make, struct ava_error *err)
-{
-	int rv = settings_data_root(d->root, sizeof(d->root), err);
-
-	if (rv == 0 && make)
-		rv = make_folders(d->root, err);
-	if (rv != 0)
-		return rv;
-	d->root_fd = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->root_fd < 0)
-		return err_sys(err, "data root %.300s", d->root);
-	if (faccessat(d->root_fd, ".", W_OK, 0) != 0)
-		return err_set(err, AVA_EDENIED,
-			       "the data root %.300s is not writable: set AVA_DATA_ROOT to a "
-			       "folder that is",
-			       d->root);
-	return take_lock(d, err);
-}
+/* ---- its root */
 
 static bool same_file(int dirfd, const char *name, int fd)
 {
@@ -163,7 +111,7 @@ static bool socket_is_ours(const struct daemon *d)
 {
 	struct stat st;
 
-	return fstatat(d->root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(d->h.root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       st.st_ino == d->socket_ino;
 }
 
@@ -172,25 +120,25 @@ static bool socket_is_ours(const struct daemon *d)
  * another daemon, or no command can reach us, then say so. */
 static void check_root(struct daemon *d)
 {
-	char *problem = core_service(d->core)->problem, before = problem[0];
-	size_t size = sizeof(core_service(d->core)->problem);
+	char *problem = core_service(d->h.core)->problem, before = problem[0];
+	size_t size = sizeof(core_service(d->h.core)->problem);
 
 	problem[0] = '\0';
-	if (!same_file(AT_FDCWD, d->root, d->root_fd))
+	if (!same_file(AT_FDCWD, d->h.root, d->h.root_fd))
 		snprintf(problem, size,
 			 "the data root %.300s was moved, removed or replaced: put it back, or let "
 			 "this daemon (process %d) end",
-			 d->root, getpid());
-	else if (!same_file(d->root_fd, LOCK_NAME, d->lock.fd))
+			 d->h.root, getpid());
+	else if (!same_file(d->h.root_fd, LOCK_NAME, d->h.lock.fd))
 		snprintf(problem, size,
 			 "%s was removed from %.300s, so that another daemon could write there: "
 			 "let this one (process %d) end",
-			 LOCK_NAME, d->root, getpid());
+			 LOCK_NAME, d->h.root, getpid());
 	else if (!socket_is_ours(d))
 		snprintf(problem, size,
 			 "%s was removed from %.300s, so that no new command reaches this daemon: "
 			 "let it (process %d) end",
-			 UNIX_SOCK_NAME, d->root, getpid());
+			 UNIX_SOCK_NAME, d->h.root, getpid());
 	if (problem[0] && !before)
 		log_line(problem, d);
 	else if (before && !problem[0])
@@ -205,7 +153,7 @@ static void stop(struct daemon *d, const char *why)
 
 	snprintf(line, sizeof(line), "stopping (%s)", why);
 	log_line(line, d);
-	os_loop_stop(d->loop);
+	os_loop_stop(d->h.loop);
 }
 
 static void stop_signal(int signo, void *user)
@@ -217,7 +165,7 @@ static bool nothing_started(struct daemon *d)
 {
 	struct op_health h;
 
-	ops_health(d->core, &h);
+	ops_health(d->h.core, &h);
 	return h.slots_used == 0;
 }
 
@@ -235,16 +183,16 @@ static void shutdown_asked(int now, void *user)
 static void tick(void *user)
 {
 	struct daemon *d = user;
-	int64_t now = os_now_ms(d->loop), limit = d->config.settings.idle_exit_s * 1000;
+	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) == 0;
-	bool idle = core_idle(d->core) && alone;
+	bool idle = core_idle(d->h.core) && alone;
 
 	check_root(d);
 	if (!idle)
 		d->idle_since_ms = 0;
 	else if (!d->idle_since_ms)
 		d->idle_since_ms = now;
-	d->lost = core_service(d->core)->problem[0] && alone && nothing_started(d);
+	d->lost = core_service(d->h.core)->problem[0] && alone && nothing_started(d);
 	if (d->lost)
 		stop(d, "its data root is not its own any more");
 	else if (d->stop_when_idle && nothing_started(d))
@@ -262,26 +210,18 @@ static void finish_requests(struct daemon *d)
 	int64_t end = clock_mono_ms() + STOP_MS;
 
 	os_timer_stop(d->tick); /* it looks at what goes away from here on */
-	core_hold(d->core);
+	core_hold(d->h.core);
 	if (socket_is_ours(d)) /* from now on nobody new connects */
-		(void)unlinkat(d->root_fd, UNIX_SOCK_NAME, 0);
+		(void)unlinkat(d->h.root_fd, UNIX_SOCK_NAME, 0);
 	routes_stop(&d->routes);
 	for (int i = 0; i < 4; i++) /* those in the listening queue */
-		os_loop_step(d->loop, 0);
+		os_loop_step(d->h.loop, 0);
 	http_server_quiesce(d->http);
 	while (http_server_busy(d->http) > d->routes.streams && clock_mono_ms() < end)
-		os_loop_step(d->loop, 20);
+		os_loop_step(d->h.loop, 20);
 }
 
 /* ---- life */
-
-static int add_secrets(struct daemon *d, struct ava_error *err)
-{
-	d->redact = redact_new();
-	if (!d->redact)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	return config_secrets(d->redact, err);
-}
 
 /* Which model is asked when nobody says one, and why. */
 static void log_model(struct daemon *d, const char *forced)
@@ -305,60 +245,54 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	struct http_server_options o = {
 		.connections_max = (unsigned)MIN(process_descriptors() / 2, CONNECTIONS_MAX)};
 	struct stat st;
-	int fd, rv = lock_listen(&d->lock, d->root_fd, &fd, err);
+	int fd, rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
 
 	if (rv != 0)
 		return rv;
-	if (fstatat(d->root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(d->h.root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		d->socket_ino = st.st_ino;
-	routes_init(&d->routes, d->core, shutdown_asked, d);
-	d->http = http_server_new(d->loop, fd, &o, routes_handle, &d->routes, err);
+	routes_init(&d->routes, d->h.core, shutdown_asked, d);
+	d->http = http_server_new(d->h.loop, fd, &o, routes_handle, &d->routes, err);
 	return d->http ? 0 : err->code;
 }
 
 static int start_loop(struct daemon *d, struct ava_error *err)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	int rv = house_loop(&d->h, err);
 
-	int rv;
-
-	d->loop = os_loop_new(err);
-	rv = d->loop ? os_pool_start(d->loop, err) : err->code;
 	if (rv != 0)
 		return rv;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-		d->signals[i] = os_signal_new(d->loop, signals[i], stop_signal, d);
+		d->signals[i] = os_signal_new(d->h.loop, signals[i], stop_signal, d);
 		if (!d->signals[i])
 			return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	d->tick = os_timer_new(d->loop, tick, d);
+	d->tick = os_timer_new(d->h.loop, tick, d);
 	if (!d->tick)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return add_secrets(d, err);
+	return 0;
 }
 
 static int start(struct daemon *d, struct ava_error *err)
 {
-	struct core_options o = {
-		.root = d->root, .settings = &d->config.settings, .log = log_line, .log_user = d};
 	const char *model = getenv("AVA_MODEL");
-	int rv = config_load(&d->config, err);
+	struct core_options o = {.model = model && *model ? model : NULL,
+				 .log = log_line,
+				 .log_user = d,
+				 .otel = d->h.config.otel};
+	int rv = config_load(&d->h.config, err);
 
 	if (rv == 0)
-		rv = open_root(d, true, err);
+		rv = house_hold(&d->h, NULL, true, err);
 	if (rv != 0)
 		return rv;
 	open_log(d);
 	rv = start_loop(d, err);
 	if (rv != 0)
 		return rv;
-	o.loop = d->loop;
-	o.redact = d->redact;
-	o.model = model && *model ? model : NULL;
-	o.notify = d->config.notify;
-	o.otel = d->config.otel;
 	o.otel_headers = keys_get(OTEL_HEADERS_NAME);
-	rv = core_open(&d->core, &o, err);
+	rv = house_open(&d->h, &o, err);
 	if (rv == 0)
 		rv = start_http(d, err);
 	if (rv == 0) {
@@ -371,25 +305,18 @@ static int start(struct daemon *d, struct ava_error *err)
 static void daemon_close(struct daemon *d)
 {
 	http_server_stop(d->http);
-	if (d->core)
-		core_close(d->core);
+	house_stop(&d->h); /* signals are still ours */
 	os_timer_free(d->tick);
 	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
 		os_signal_free(d->signals[i]);
-	if (d->loop)
-		os_loop_free(d->loop);
-	redact_free(d->redact);
 	if (d->log_fd >= 0)
 		close(d->log_fd);
-	lock_drop(&d->lock);
-	if (d->root_fd >= 0)
-		close(d->root_fd);
-	keys_wipe();
+	house_close(&d->h);
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
 {
-	struct daemon d = {.options = *o, .root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED};
+	struct daemon d = {.options = *o, .h = HOUSE_CLOSED, .log_fd = -1};
 	char text[256];
 	int rv;
 
@@ -403,9 +330,9 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
-	os_loop_run(d.loop);
+	os_loop_run(d.h.loop);
 	finish_requests(&d);
-	rv = d.lost ? err_set(err, AVA_EIO, "%s", core_service(d.core)->problem) : 0;
+	rv = d.lost ? err_set(err, AVA_EIO, "%s", core_service(d.h.core)->problem) : 0;
 	daemon_close(&d);
 	return rv;
 }
@@ -417,23 +344,24 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 			       struct ava_error *err),
 		   void *user, struct ava_error *err)
 {
-	struct daemon d = {
-		.root_fd = -1, .log_fd = -1, .lock = LOCK_CLOSED, .options = {.ready_fd = -1}};
-	struct core_options o = {
-		.root = d.root, .settings = &d.config.settings, .log = log_line, .log_user = &d};
+	struct daemon d = {.h = HOUSE_CLOSED, .log_fd = -1, .options = {.ready_fd = -1}};
+	struct core_options o = {.root = d.h.root,
+				 .settings = &d.h.config.settings,
+				 .log = log_line,
+				 .log_user = &d};
 	struct buf report;
 	int rv;
 
 	/* Nothing that a person mistyped may keep what was acknowledged away. */
-	if (config_load(&d.config, err) != 0)
-		settings_defaults(&d.config.settings);
-	rv = open_root(&d, false, err);
+	if (config_load(&d.h.config, err) != 0)
+		settings_defaults(&d.h.config.settings);
+	rv = house_hold(&d.h, NULL, false, err);
 	if (rv == 0) {
 		open_log(&d);
 		rv = start_loop(&d, err);
 	}
-	o.loop = d.loop;
-	o.redact = d.redact;
+	o.loop = d.h.loop;
+	o.redact = d.h.redact;
 	buf_init(&report, 64u << 20);
 	if (rv == 0)
 		rv = work(&o, user, &report, err);

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +21,9 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
-#include "base/util.h"
 #include "codec/json.h"
 #include "net/http_client.h"
 #include "os/loop.h"
-#include "provider/model.h"
 #include "provider/models.h"
 #include "provider/provider.h"
 #include "provider/retry.h"

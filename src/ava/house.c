@@ -1,0 +1,94 @@
+/* Order: config_load is the caller's, since the environment that counts is; then folder,
+ * lock, loop, secrets, runtime; back in the other order. What can fail: every step, with a
+ * sentence; house_close takes a house that is open in part. */
+#include "ava/house.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/keys.h"
+#include "codec/redact.h"
+#include "os/loop.h"
+
+static int make_folders(char *path, struct ava_error *err)
+{
+	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = 0;
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			return err_sys(err, "the data root needs the folder %.300s", path);
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+int house_hold(struct house *h, const char *root, bool make, struct ava_error *err)
+{
+	int rv = 0;
+
+	if (!root)
+		rv = settings_data_root(h->root, sizeof(h->root), err);
+	else if ((size_t)snprintf(h->root, sizeof(h->root), "%s", root) >= sizeof(h->root))
+		rv = err_set(err, AVA_EINVAL, "the path of the data root is too long");
+	if (rv == 0 && make)
+		rv = make_folders(h->root, err);
+	if (rv != 0)
+		return rv;
+	h->root_fd = open(h->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->root_fd < 0)
+		return err_sys(err, "data root %.300s", h->root);
+	if (faccessat(h->root_fd, ".", W_OK, 0) != 0)
+		return err_set(err, AVA_EDENIED, "the data root %.300s is not writable%s", h->root,
+			       root ? "" : ": set AVA_DATA_ROOT to a folder that is");
+	rv = lock_take(&h->lock, h->root_fd, err);
+	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", h->root);
+}
+
+int house_loop(struct house *h, struct ava_error *err)
+{
+	int rv;
+
+	h->loop = os_loop_new(err);
+	rv = h->loop ? os_pool_start(h->loop, err) : err->code;
+	if (rv != 0)
+		return rv;
+	h->redact = redact_new();
+	if (!h->redact)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return config_secrets(h->redact, err);
+}
+
+int house_open(struct house *h, struct core_options *o, struct ava_error *err)
+{
+	o->loop = h->loop;
+	o->root = h->root;
+	o->settings = &h->config.settings;
+	o->redact = h->redact;
+	o->notify = h->config.notify;
+	return core_open(&h->core, o, err);
+}
+
+void house_stop(struct house *h)
+{
+	if (h->core)
+		core_close(h->core);
+	h->core = NULL;
+}
+
+void house_close(struct house *h)
+{
+	house_stop(h);
+	if (h->loop)
+		os_loop_free(h->loop);
+	redact_free(h->redact);
+	lock_drop(&h->lock);
+	if (h->root_fd >= 0)
+		close(h->root_fd);
+	keys_wipe();
+}
