@@ -25,15 +25,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/answer.h"
 #include "agent/ask.h"
 #include "agent/compact.h"
 #include "agent/limit.h"
+#include "agent/notice.h"
 #include "agent/output.h"
+#include "agent/position.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
-#include "agent/turn_trim.h"
-#include "agent/words.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
@@ -106,7 +105,7 @@ static void stop_calling(struct agent *a)
 	if (!ready)
 		a->io->infer_stop(a);
 	else if (a->reply_code < 0)
-		a->totals.failed_calls++;
+		a->at.totals.failed_calls++;
 	else if (take_reply(a) == 0)
 		(void)save_reply(a, false); /* not written: drop_unsaved */
 }
@@ -256,7 +255,7 @@ static enum step step_queued(struct agent *a)
 /* No slot, and no time passes, until a person has answered. */
 static enum step wait_for_person(struct agent *a)
 {
-	a->used_ms = a->io->now(a) - a->started_ms;
+	a->at.used_ms = a->io->now(a) - a->started_ms;
 	a->started_ms = -1;
 	a->deadline_ms = INT64_MAX;
 	a->io->wake_at(a, INT64_MAX);
@@ -268,9 +267,9 @@ static enum step wait_for_person(struct agent *a)
 static enum step ask_model(struct agent *a)
 {
 	struct agent_infer call = {
-		.iteration = a->iteration + !a->again,
-		.again = a->again,
-		.force_submit = a->force_submit,
+		.iteration = a->at.iteration + !a->at.again,
+		.again = a->at.again,
+		.force_submit = a->at.force_submit,
 	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
@@ -281,15 +280,15 @@ static enum step ask_model(struct agent *a)
 	if (used_up >= 0)
 		return finish_limit(a, (enum agent_resource)used_up);
 	/* Before: the call's commit carries where the machine stands then. */
-	a->iteration = call.iteration;
-	a->totals.calls++;
+	a->at.iteration = call.iteration;
+	a->at.totals.calls++;
 	a->asked = true;
-	a->again = false;
+	a->at.again = false;
 	rv = a->io->infer(a, &call);
 	if (rv >= 0)
 		return STEP_WAIT;
-	a->iteration -= !call.again;
-	a->totals.calls--;
+	a->at.iteration -= !call.again;
+	a->at.totals.calls--;
 	a->asked = false;
 	return finish_internal(a, rv);
 }
@@ -302,7 +301,7 @@ static enum step make_room(struct agent *a)
 
 	if (a->compacting)
 		return STEP_WAIT;
-	if (a->overflowed && a->halvings++ >= COMPACT_HALVINGS)
+	if (a->at.overflowed && a->at.halvings++ >= COMPACT_HALVINGS)
 		return finish_error(a, "model_error", a->reply_class, a->reply_error);
 	if (!compact_due(a, &c))
 		return ask_model(a);
@@ -329,7 +328,7 @@ static int prepare_call(struct agent *a, unsigned i)
 	json_t *args = NULL;
 	int rv = AVA_EINVAL;
 
-	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->iteration, i + 1);
+	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
 	if (c->answered) { /* in the record */
 		c->tool = allowed_tool(a, c->name);
 		a->answered++;
@@ -388,8 +387,8 @@ static int save_reply(struct agent *a, bool wait)
 	if (bytes < 0)
 		return (int)bytes;
 	a->reply_saved = true;
-	a->new_bytes += bytes;
-	a->totals.tool_calls += (int32_t)a->turn->ncalls;
+	a->at.new_bytes += bytes;
+	a->at.totals.tool_calls += (int32_t)a->turn->ncalls;
 	a->saves += wait;
 	return 0;
 }
@@ -403,9 +402,9 @@ static int used_up(struct agent *a)
 
 	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
 		return -1;
-	a->new_bytes += (int64_t)a->turn->wire_len;
+	a->at.new_bytes += (int64_t)a->turn->wire_len;
 	r = limit_reserve(a, &max_output);
-	a->new_bytes -= (int64_t)a->turn->wire_len;
+	a->at.new_bytes -= (int64_t)a->turn->wire_len;
 	return r;
 }
 
@@ -438,7 +437,7 @@ static enum step reply_with_calls(struct agent *a)
 	int exhausted = used_up(a), rv = output_send_back(a, exhausted < 0);
 	bool wait;
 
-	a->odd_replies = 0;
+	a->at.odd_replies = 0;
 	if (rv != 0)
 		return finish_internal(a, rv);
 	submit = output_submit(a);
@@ -463,13 +462,13 @@ static enum step odd_reply(struct agent *a)
 
 	if (rv != 0)
 		return finish_internal(a, rv);
-	if (a->odd_replies >= ODD_REPLIES_MAX)
+	if (a->at.odd_replies >= ODD_REPLIES_MAX)
 		return finish_error(a, "empty_replies", "empty_replies",
 				    "the model answered four times in a row with nothing, or with "
 				    "calls written as text");
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
-	a->odd_replies++;
+	a->at.odd_replies++;
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
@@ -479,10 +478,10 @@ static enum step final_text(struct agent *a, const struct reply *r)
 	struct agent_end end = {0};
 	bool again = used_up(a) < 0;
 	bool steered = again && a->steers;
-	bool nudge = r->object == NULL && !a->nudged && agent_can_submit(a) && again;
+	bool nudge = r->object == NULL && !a->at.nudged && limit_can_submit(a) && again;
 	int rv = 0;
 
-	a->odd_replies = 0;
+	a->at.odd_replies = 0;
 	if (r->object != NULL)
 		rv = reply_take(&t->mem, r, t->text, t->text_len, &end);
 	if (rv == 0)
@@ -494,18 +493,18 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
 	}
 	if (nudge) {
-		a->nudged = true;
-		a->force_submit = a->spec->can_force;
+		a->at.nudged = true;
+		a->at.force_submit = a->spec->can_force;
 		return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the nudge */
 	}
-	if (again && r->object != NULL && a->repairs < OUTPUT_REPAIRS_MAX) {
+	if (again && r->object != NULL && a->at.repairs < OUTPUT_REPAIRS_MAX) {
 		rv = output_check(a, end.output, end.output_len, &a->misfit);
 		if (rv != 0)
 			return finish_internal(a, rv);
 	}
 	if (a->misfit != NULL) {
-		a->repairs++;
-		a->force_submit = a->spec->can_force;
+		a->at.repairs++;
+		a->at.force_submit = a->spec->can_force;
 		return agent_move(a, AGENT_TOOLS); /* none: step_tools says what is wrong */
 	}
 	if (r->object == NULL) {
@@ -548,12 +547,12 @@ static enum step paused(struct agent *a)
 
 	if (rv != 0)
 		return finish_internal(a, rv);
-	if (a->pauses >= PAUSES_MAX)
+	if (a->at.pauses >= PAUSES_MAX)
 		return finish_error(a, "model_error", "pause_turn",
 				    "the service paused the reply six times in a row");
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
-	a->pauses++;
+	a->at.pauses++;
 	turn_free(a->turn);
 	a->turn = NULL;
 	return STEP_AGAIN;
@@ -576,14 +575,14 @@ static enum step wrapped_up(struct agent *a)
 		answer_call(a, submit, true, "", "accepted: the run ends here");
 	end.status = AVA_ERROR;
 	end.stop_reason = end.error_class = "repeated_calls";
-	end.error = WORDS_REPEATED;
+	end.error = NOTICE_REPEATED;
 	end.partial = true;
 	return finish(a, &end, "cancelled", "the run has ended");
 }
 
 static enum step call_failed(struct agent *a)
 {
-	a->totals.failed_calls++;
+	a->at.totals.failed_calls++;
 	if (a->reply_code == AVA_EBUDGET)
 		return finish_budget(a);
 	return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
@@ -598,7 +597,7 @@ static enum step step_calling(struct agent *a)
 		return make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
-	a->asked = a->reply_ready = a->force_submit = false;
+	a->asked = a->reply_ready = a->at.force_submit = false;
 	if (a->reply_code < 0)
 		return call_failed(a);
 	rv = take_reply(a);
@@ -606,8 +605,8 @@ static enum step step_calling(struct agent *a)
 		return finish_internal(a, rv);
 	if (a->turn->stop == TURN_STOP_PAUSE && a->turn->ncalls == 0)
 		return paused(a);
-	a->pauses = a->halvings = 0;
-	if (a->wrapping && (a->turn->ncalls > 0 || agent_can_submit(a)))
+	a->at.pauses = a->at.halvings = 0;
+	if (a->at.wrapping && (a->turn->ncalls > 0 || limit_can_submit(a)))
 		return wrapped_up(a);
 	if (a->turn->stop == TURN_STOP_REFUSAL)
 		return refused(a);
@@ -656,18 +655,18 @@ static void start_tools(struct agent *a)
 /* Write the results and what the runtime has to say, then ask again. */
 static enum step give_results(struct agent *a)
 {
-	const char *notices[WORDS_NOTICES];
+	const char *notices[NOTICE_TURN];
 	unsigned near, n = 0;
 	int64_t bytes;
-	int rv = words_notices(a, notices, &n, &near);
+	int rv = notice_turn(a, notices, &n, &near);
 
 	if (rv != 0)
 		return finish_internal(a, rv);
 	bytes = a->io->save_results(a, a->turn, notices, n, near);
 	if (bytes < 0)
 		return finish_internal(a, (int)bytes);
-	a->new_bytes += bytes;
-	a->warned = (uint16_t)(a->warned | near);
+	a->at.new_bytes += bytes;
+	a->at.warned = (uint16_t)(a->at.warned | near);
 	a->misfit = NULL;
 	a->steers = 0;
 	a->steered = false;
@@ -702,7 +701,7 @@ static enum step wait_over(struct agent *a)
 /* It may be for days. Without memory for the copy it waits with what it has. */
 static void trim_turn(struct agent *a)
 {
-	struct turn *t = a->misfit == NULL && !a->turn->trimmed ? turn_trim(a->turn) : NULL;
+	struct turn *t = a->misfit == NULL && !a->turn->trimmed ? ask_trim(a->turn) : NULL;
 
 	if (t == NULL)
 		return;
@@ -734,6 +733,155 @@ static enum step step_waiting(struct agent *a)
 		return finish_internal(a, rv);
 	a->io->wake_at(a, a->ask_until_ms);
 	return STEP_AGAIN;
+}
+
+/* ---- what arrives: only stored, agent_run looks at it. An answer for a call that
+ * was not made is a bug of the world's: an assertion. */
+
+void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
+		void *world, int64_t request_bytes)
+{
+	*a = (struct agent){
+		.io = io,
+		.spec = spec,
+		.world = world,
+		.started_ms = -1,
+		.deadline_ms = INT64_MAX,
+		.at.new_bytes = request_bytes,
+		.state = AGENT_QUEUED,
+	};
+}
+
+void agent_next(struct agent *a, int64_t new_bytes)
+{
+	struct agent last = *a;
+
+	assert(a->state == AGENT_DONE);
+	turn_free(a->turn);
+	agent_init(a, last.io, last.spec, last.world, last.at.new_bytes + new_bytes);
+	a->at.measured_input = last.at.measured_input;
+	a->at.iteration = a->at.turn_from = last.at.iteration;
+	a->at.compact_floor = last.at.compact_floor;
+	a->at.repeats = last.at.repeats;
+	if (a->at.repeats != NULL)
+		a->at.repeats->changes++; /* what was said may be a reason to look again */
+}
+
+void agent_resume(struct agent *a, struct turn *t)
+{
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
+	a->turn = t;
+	a->reply_saved = true;
+	for (unsigned i = 0; i < t->ncalls; i++)
+		a->answered += t->calls[i].answered;
+}
+
+void agent_fini(struct agent *a)
+{
+	turn_free(a->turn);
+	a->turn = NULL;
+	repeat_free(a->at.repeats);
+	a->at.repeats = NULL;
+}
+
+void agent_on_slot(struct agent *a)
+{
+	assert(a->state == AGENT_QUEUED && !a->ending && !a->have_slot);
+	a->have_slot = true;
+	a->started_ms = a->io->now(a) - a->at.used_ms;
+}
+
+void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
+		    const char *sentence)
+{
+	assert(a->asked && !a->reply_ready && a->turn == NULL);
+	assert((rv < 0) == (t == NULL));
+	a->reply_ready = true;
+	a->reply_saved = a->replayed = false;
+	a->reply_code = rv;
+	a->turn = t;
+	if (rv < 0) {
+		snprintf(a->reply_class, sizeof(a->reply_class), "%s",
+			 error_class != NULL ? error_class : err_word(rv));
+		snprintf(a->reply_error, sizeof(a->reply_error), "%s",
+			 sentence != NULL ? sentence : ava_strerror(rv));
+	}
+}
+
+void agent_on_again(struct agent *a)
+{
+	assert(a->asked && !a->reply_ready && a->turn == NULL);
+	a->asked = false;
+	a->at.again = true;
+	a->at.totals.failed_calls++;
+}
+
+void agent_on_overflow(struct agent *a, const char *sentence)
+{
+	agent_on_again(a);
+	agent_too_large(a, sentence);
+}
+
+void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d)
+{
+	assert(a->compacting);
+	a->compacting = false;
+	if (rv == 0)
+		compact_done(a, d);
+	if (!a->at.overflowed)
+		return; /* without more room it may still be enough */
+	if (rv == 0 && d->bytes_after < d->bytes_before)
+		a->at.overflowed = false;
+	else
+		a->at.halvings = COMPACT_HALVINGS; /* there is nothing left to leave out */
+}
+
+void agent_charge(struct agent *a, struct usage *u)
+{
+	limit_charge(a, u);
+}
+
+void agent_on_saved(struct agent *a)
+{
+	assert(a->saves > 0);
+	a->saves--;
+}
+
+void agent_on_tool(struct agent *a, unsigned call)
+{
+	assert(a->state == AGENT_TOOLS && !a->ending);
+	assert(call < a->turn->ncalls && a->turn->calls[call].started);
+	assert(a->turn->calls[call].answered && a->answered < a->turn->ncalls);
+	a->answered++;
+}
+
+int agent_on_answer(struct agent *a, const char *text, bool yes)
+{
+	const char *copy;
+
+	assert(a->state == AGENT_WAITING && !a->ending);
+	assert(a->asking > 0 && !a->ask_given);
+	if (a->over == 0) {
+		copy = arena_copy(&a->turn->mem, text, strlen(text));
+		if (copy == NULL)
+			return AVA_ENOMEM;
+		a->turn->calls[a->asking - 1].output = copy;
+	}
+	a->ask_given = true;
+	a->ask_yes = yes;
+	return 0;
+}
+
+void agent_on_steer(struct agent *a)
+{
+	if (a->steers < UINT16_MAX)
+		a->steers++;
+}
+
+void agent_cancel(struct agent *a)
+{
+	if (!a->ending)
+		a->cancelled = true;
 }
 
 /* ---- outside */

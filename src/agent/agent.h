@@ -13,67 +13,7 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
-#include <assert.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <ava.h>
-#include "agent/io.h"
-#include "agent/spec.h"
-#include "agent/notice.h"
-#include "agent/prompt.h"
-#include "agent/repeat.h"
-#include "agent/turn.h"
-
-enum agent_state {
-	AGENT_QUEUED,
-	AGENT_CALLING,
-	AGENT_SAVING,
-	AGENT_TOOLS,
-	AGENT_WAITING,
-	AGENT_DONE,
-	AGENT_NSTATES
-};
-
-struct agent {
-	const struct agent_io *io;
-	const struct agent_spec *spec;
-	void *world;       /* the world's run */
-	struct turn *turn; /* owned; NULL while a model is called */
-	struct agent_totals totals;
-	int64_t started_ms;           /* when the slot was had, less used_ms; -1: not yet */
-	int64_t deadline_ms;          /* monotonic; INT64_MAX: not yet, or its clock stands still */
-	int64_t used_ms;              /* of its time, before the slot it has or wants */
-	int64_t ask_until_ms;         /* of the question that is open; monotonic */
-	int64_t measured_input;       /* of the last call */
-	int64_t new_bytes;            /* added to the request since that call */
-	int64_t compact_floor;        /* no room is made before the input is that large */
-	struct repeats *repeats;      /* calls made before; owned; NULL: none */
-	int32_t iteration, turn_from; /* of the last call; before this turn of a conversation */
-	uint16_t warned, shares;      /* told of: bit sets of agent_resource, agent_share */
-	uint8_t state, over; /* only agent_move writes it; resource a person may raise, + 1 */
-	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
-	uint8_t saves, halvings, repairs; /* awaited saves; of the request; of the output */
-	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
-	bool slot_wanted, have_slot;
-	bool again; /* the last attempt of this call failed, the next one is due */
-	bool asked; /* a model call is under way or its reply waits */
-	bool compacting, overflowed, wrapping; /* room is being made; the request was too large;
-						* the next reply is the last, whatever it says */
-	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
-	bool replayed;    /* `turn` is of the record: agent_resume_reply */
-	bool reply_ready, cancelled, ending, nudged, force_submit;
-	bool ask_given, ask_yes; /* its answer is here, as the call's output; it may start */
-	bool steered;            /* a text that would be the end waits for what people said */
-	int reply_code;          /* < 0: the call failed for good */
-	unsigned answered;       /* calls of the turn that have a result */
-	enum ava_status status;  /* set when ending */
-	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
-	char stop_reason[24];
-	char reply_error[224], reply_class[32]; /* sentence for reply_code, and its class */
-};
-static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
+#include "agent/machine.h"
 
 /* `request_bytes` = head and first lines of the first request. */
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
@@ -113,8 +53,6 @@ void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
  * failure; the cost from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);
 
-/* It ends by submit_result; else by an answer in words. */
-bool agent_can_submit(const struct agent *a);
 const char *agent_state_name(enum agent_state s);
 
 #endif

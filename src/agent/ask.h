@@ -4,7 +4,7 @@
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 /* Has this call, not answered yet, to be asked about? */
 bool ask_needed(const struct agent *a, const struct turn_call *c);
@@ -27,5 +27,9 @@ struct ask_result ask_result(struct arena *mem, bool approval, enum agent_asked 
 /* The person's answer, or that nobody gave one, becomes the call's: a result,
  * or leave to start. Returns what it is. */
 enum agent_asked ask_take(struct agent *a);
+
+/* A copy in one piece of memory of its size, without what is on disk and not needed
+ * any more once the reply is saved (wire, thinking). NULL: out of memory. */
+struct turn *ask_trim(const struct turn *t);
 
 #endif

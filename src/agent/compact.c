@@ -17,7 +17,7 @@
  * Nothing here can fail. */
 #include "agent/compact.h"
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 #include "agent/limit.h"
 #include "base/util.h"
 
@@ -41,12 +41,12 @@ bool compact_due(const struct agent *a, struct agent_compact *out)
 	int64_t window = a->spec->window, now = limit_next_input(a);
 	int64_t high = tenths(window, HIGH_TENTHS) - reserve(a);
 
-	*out = (struct agent_compact){.tokens = now, .overflow = a->overflowed};
-	if (a->overflowed) {
+	*out = (struct agent_compact){.tokens = now, .overflow = a->at.overflowed};
+	if (a->at.overflowed) {
 		out->target = out->most = now / 2;
 		return true;
 	}
-	if (window <= 0 || now <= high || now < a->compact_floor)
+	if (window <= 0 || now <= high || now < a->at.compact_floor)
 		return false;
 	out->target = MAX(tenths(window, LOW_TENTHS) - reserve(a), window / 10);
 	out->most = MAX(high, out->target);
@@ -59,19 +59,12 @@ void compact_done(struct agent *a, const struct agent_compacted *d)
 
 	if (d->bytes_after < d->bytes_before && d->bytes_before > 0) {
 		/* In proportion: what a byte costs was measured. */
-		a->measured_input =
+		a->at.measured_input =
 			(int64_t)((double)now * (double)d->bytes_after / (double)d->bytes_before);
-		a->new_bytes = 0;
+		a->at.new_bytes = 0;
 	}
 	/* Where little could go, it is not tried again at each call. */
-	a->compact_floor = limit_next_input(a) + a->spec->window / 10;
-}
-
-int64_t compact_max_output(const struct agent *a, int64_t most, int64_t least)
-{
-	int64_t left = a->spec->window - limit_next_input(a);
-
-	return a->spec->window <= 0 ? most : MAX(MIN(most, left), MIN(most, least));
+	a->at.compact_floor = limit_next_input(a) + a->spec->window / 10;
 }
 
 /* ---- what goes */

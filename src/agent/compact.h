@@ -35,8 +35,6 @@ struct agent_compacted {
 bool compact_due(const struct agent *a, struct agent_compact *out);
 /* It was made (or could not be): the estimate of the next input follows. */
 void compact_done(struct agent *a, const struct agent_compacted *d);
-/* The most output that fits behind the next input; never under `least`. */
-int64_t compact_max_output(const struct agent *a, int64_t most, int64_t least);
 
 /* ---- what goes */
 

@@ -113,7 +113,7 @@ struct agent_io {
 	void (*save_end)(struct agent *a, const struct agent_end *end);
 	/* DONE: the world frees the agent from its reap list. */
 	void (*done)(struct agent *a);
-	/* agent/shared.h; before save_results; it is written down. NULL: there are none. */
+	/* agent/limit.h; before save_results; it is written down. NULL: there are none. */
 	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 

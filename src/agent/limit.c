@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "agent/compact.h"
+#include "agent/tool.h"
 #include "base/util.h"
 
 #define PER_MILLION 1000000
@@ -49,9 +49,17 @@ static bool price_free(const struct agent_price *p)
 	return p->input == 0 && p->output == 0 && p->cache_read == 0 && p->cache_write == 0;
 }
 
+bool limit_can_submit(const struct agent *a)
+{
+	for (unsigned i = 0; i < a->spec->ntools; i++)
+		if (a->spec->tools[i]->flags & TOOL_ENDS)
+			return true;
+	return false;
+}
+
 static int64_t estimated_input(const struct agent *a)
 {
-	return add(a->measured_input, a->new_bytes / 3 + (a->new_bytes % 3 != 0));
+	return add(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
 }
 
 int64_t limit_next_input(const struct agent *a)
@@ -70,7 +78,7 @@ static int64_t input_cost(const struct agent_price *p, int64_t tokens)
  * is too much. */
 static int64_t output_by_tokens(const struct agent *a)
 {
-	int64_t used = add(a->totals.input, a->totals.output);
+	int64_t used = add(a->at.totals.input, a->at.totals.output);
 
 	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - estimated_input(a);
 }
@@ -97,7 +105,7 @@ int64_t limit_call_cost(const struct agent *a, int64_t max_output)
 static int64_t output_by_cost(const struct agent *a)
 {
 	const struct agent_price *p = &a->spec->price;
-	int64_t limit = a->spec->limits.cost_microusd, used = a->totals.cost_microusd;
+	int64_t limit = a->spec->limits.cost_microusd, used = a->at.totals.cost_microusd;
 
 	if (limit == 0)
 		return price_free(p) && used == 0 ? INT64_MAX : -1;
@@ -108,19 +116,27 @@ static int64_t output_by_cost(const struct agent *a)
 	return limit_output_for(a, limit - used);
 }
 
+/* The most output that fits behind the next input; never under `least`. */
+static int64_t output_by_window(const struct agent *a, int64_t most, int64_t least)
+{
+	int64_t left = a->spec->window - estimated_input(a);
+
+	return a->spec->window <= 0 ? most : MAX(MIN(most, left), MIN(most, least));
+}
+
 int limit_reserve(const struct agent *a, int64_t *max_output)
 {
 	int64_t most = a->spec->max_output;
 	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
 	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
 
-	if (!a->again && a->iteration - a->turn_from >= a->spec->limits.iterations)
+	if (!a->at.again && a->at.iteration - a->at.turn_from >= a->spec->limits.iterations)
 		return AGENT_ITERATIONS;
 	if (by_cost < least)
 		return AGENT_COST;
 	if (by_tokens < least)
 		return AGENT_TOKENS;
-	*max_output = compact_max_output(a, MIN(most, MIN(by_cost, by_tokens)), least);
+	*max_output = output_by_window(a, MIN(most, MIN(by_cost, by_tokens)), least);
 	return -1;
 }
 
@@ -130,13 +146,14 @@ static struct agent after_next(const struct agent *a, int64_t output)
 	int64_t input = estimated_input(a);
 	struct agent after = *a;
 
-	after.totals.cost_microusd = add(after.totals.cost_microusd, limit_call_cost(a, output));
-	after.totals.input = add(after.totals.input, input);
-	after.totals.output = add(after.totals.output, output);
-	after.measured_input = add(input, output);
-	after.new_bytes = 0;
-	after.again = false;
-	after.iteration++;
+	after.at.totals.cost_microusd =
+		add(after.at.totals.cost_microusd, limit_call_cost(a, output));
+	after.at.totals.input = add(after.at.totals.input, input);
+	after.at.totals.output = add(after.at.totals.output, output);
+	after.at.measured_input = add(input, output);
+	after.at.new_bytes = 0;
+	after.at.again = false;
+	after.at.iteration++;
 	return after;
 }
 
@@ -178,7 +195,7 @@ static int64_t cost_of(const struct agent_price *p, const struct usage *u)
 
 void limit_charge(struct agent *a, struct usage *u)
 {
-	struct agent_totals *t = &a->totals;
+	struct agent_totals *t = &a->at.totals;
 
 	u->input = sane(u->input);
 	u->output = sane(u->output);
@@ -204,8 +221,8 @@ void limit_settle(struct agent *a, struct usage *u)
 {
 	limit_charge(a, u);
 	if (u->input > 0) { /* else: nothing was measured, the estimate goes on growing */
-		a->measured_input = u->input;
-		a->new_bytes = 0;
+		a->at.measured_input = u->input;
+		a->at.new_bytes = 0;
 	}
 }
 
@@ -219,7 +236,7 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 {
 	const struct agent_limits *l = &a->spec->limits;
 	const struct agent_price *p = &a->spec->price;
-	int64_t next = estimated_input(a), cost = a->totals.cost_microusd;
+	int64_t next = estimated_input(a), cost = a->at.totals.cost_microusd;
 	unsigned near = 0;
 
 	if (price_known(p))
@@ -228,18 +245,18 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 		near |= 1u << AGENT_TIME;
 	if (l->cost_microusd > 0 && cost >= mark(l->cost_microusd))
 		near |= 1u << AGENT_COST;
-	if (add(add(a->totals.input, a->totals.output), next) >= mark(l->tokens))
+	if (add(add(a->at.totals.input, a->at.totals.output), next) >= mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
-	if (a->iteration - a->turn_from >= mark(l->iterations))
+	if (a->at.iteration - a->at.turn_from >= mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;
-	return near & ~(unsigned)a->warned;
+	return near & ~(unsigned)a->at.warned;
 }
 
 void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
 		    char out[LIMIT_TEXT])
 {
 	const struct agent_limits *l = &a->spec->limits;
-	const struct agent_totals *t = &a->totals;
+	const struct agent_totals *t = &a->at.totals;
 	char used[64] = "";
 
 	switch (r) {
@@ -257,11 +274,46 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 		break;
 	case AGENT_ITERATIONS:
 		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies",
-			 a->iteration - a->turn_from, l->iterations);
+			 a->at.iteration - a->at.turn_from, l->iterations);
 		break;
 	case AGENT_NRESOURCES:
 		break;
 	}
 	snprintf(out, LIMIT_TEXT, "The limit is near: %s are used. Finish now: %s what you have.",
-		 used, agent_can_submit(a) ? "call submit_result with" : "answer in words with");
+		 used, limit_can_submit(a) ? "call submit_result with" : "answer in words with");
+}
+
+/* ---- limits that a run shares with others */
+
+const char *const agent_share_names[AGENT_NSHARES] = {
+	[SHARE_GROUP_COST] = "group_cost",
+	[SHARE_GROUP_TIME] = "group_time",
+	[SHARE_DAY_COST] = "day_cost",
+};
+
+void shared_ask(struct agent *a, struct agent_shared *out)
+{
+	*out = (struct agent_shared){0};
+	if (a->io->shared != NULL)
+		a->io->shared(a, out);
+	out->near &= ~(unsigned)a->at.shares;
+}
+
+bool shared_near(int64_t used, int64_t limit)
+{
+	return limit > 0 && used >= limit - limit / 5;
+}
+
+void shared_sentence(const struct agent *a, const struct agent_shared *s, enum agent_share share,
+		     char *out, size_t size)
+{
+	bool time = share == SHARE_GROUP_TIME;
+	int64_t one = time ? 1000 : 10000;
+
+	snprintf(out, size,
+		 "The limit of %s is near: %" PRId64 " of %" PRId64
+		 " %s are used. Finish now: %s what you have.",
+		 share == SHARE_DAY_COST ? "this day" : "all runs of your group",
+		 s->of[share].used / one, s->of[share].limit / one, time ? "seconds" : "cents",
+		 limit_can_submit(a) ? "call submit_result with" : "answer in words with");
 }

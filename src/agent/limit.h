@@ -3,10 +3,11 @@
 #ifndef AGENT_LIMIT_H
 #define AGENT_LIMIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 #define LIMIT_LEAST_OUTPUT 1024 /* tokens: below that a reply is not worth its input */
 
@@ -44,5 +45,30 @@ unsigned limit_near(const struct agent *a, int64_t now_ms);
 #define LIMIT_TEXT 160
 void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
 		    char out[LIMIT_TEXT]);
+
+/* Can it end by submit_result? Else by an answer in words. */
+bool limit_can_submit(const struct agent *a);
+
+/* ---- limits that a run shares with others: what its group may spend, its deadline,
+ * the budget of the day. The world knows them; the machine tells the model. */
+
+enum agent_share { SHARE_GROUP_COST, SHARE_GROUP_TIME, SHARE_DAY_COST, AGENT_NSHARES };
+extern const char *const agent_share_names[AGENT_NSHARES]; /* "group_cost" … */
+
+struct agent_shared {
+	unsigned near; /* set of bits: 80 % are used, and the model was not told (a->shares) */
+	struct {
+		int64_t used, limit; /* micro-USD, ms; of those that are near */
+	} of[AGENT_NSHARES];
+	bool last; /* what is left pays the next call, and no other one */
+};
+
+/* What the world knows; nothing where it has no such limits. */
+void shared_ask(struct agent *a, struct agent_shared *out);
+/* The sentence for one of them. */
+void shared_sentence(const struct agent *a, const struct agent_shared *s, enum agent_share share,
+		     char *out, size_t size);
+/* Of `used` of `limit`: are 80 % used? */
+bool shared_near(int64_t used, int64_t limit);
 
 #endif

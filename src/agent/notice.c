@@ -10,10 +10,15 @@
  * Fails only as its buffer does: out of memory or over its bound. */
 #include "agent/notice.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "agent/limit.h"
+#include "agent/output.h"
 #include "base/buf.h"
+
+#define NOTICE_MAX 1024
 
 #define NOTICE_WORD "ava"
 
@@ -63,4 +68,137 @@ int notice_format(struct buf *out, const char *text)
 		if (out->data[i] == '\n' || out->data[i] == '\r')
 			out->data[i] = ' ';
 	return buf_check(out);
+}
+
+/* ---- what is said with the results of a turn */
+
+static void note_reply(const struct agent *a, char *out, size_t size)
+{
+	const struct turn *t = a->turn;
+	bool cut = t->stop == TURN_STOP_LENGTH;
+	const char *what, *then;
+
+	if (a->misfit != NULL) {
+		snprintf(out, size,
+			 "The output of your reply does not fit its schema: %.300s. Correct it and "
+			 "call submit_result (%d of %d).",
+			 a->misfit, a->at.repairs, OUTPUT_REPAIRS_MAX);
+		return;
+	}
+	if (a->at.odd_replies == 0) {
+		what = cut ? "Your text was cut off at the output limit."
+			   : "Your text alone does not end the run.";
+		then = "Call submit_result now, with output, summary, confidence and caveats";
+		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
+		return;
+	}
+	if (t->text_len > 0)
+		what = "Your reply holds a call written as text, which runs nothing";
+	else
+		what = cut ? "Your reply was cut off at the output limit before it said anything"
+			   : "Your reply was empty";
+	then = limit_can_submit(a)
+		       ? "Go on: call a tool through the tool interface, or submit_result with "
+			 "what you have"
+		       : "Go on: call a tool through the tool interface, or answer in words";
+	snprintf(out, size, "%s (%d of %d). %s.", what, a->at.odd_replies, ODD_REPLIES_MAX, then);
+}
+
+static int note_repeats(struct agent *a, char *out, size_t size)
+{
+	const char *then = limit_can_submit(a) ? "submit_result with what you have"
+					       : "answer with what you have";
+	const struct turn_call *c;
+	struct repeat_note how;
+	int rv = repeat_turn(&a->at.repeats, a->turn, &c, &how);
+
+	*out = 0;
+	if (rv != 0 || c == NULL || how.times < REPEAT_STOP - 1)
+		return rv;
+	a->at.wrapping = how.times >= REPEAT_STOP;
+	a->at.force_submit = a->at.force_submit || (a->at.wrapping && a->spec->can_force);
+	if (a->at.wrapping)
+		snprintf(out, size, NOTICE_REPEATED ". The run ends with your next reply: %s.",
+			 then);
+	else
+		snprintf(out, size,
+			 "You have made this call of %.64s %u times with the same result, which "
+			 "stands at c%d.%u. Once more ends the run: do something else, or %s.",
+			 c->name, how.times, (int)how.from.iteration, how.from.n, then);
+	return 0;
+}
+
+static bool note_last(struct agent *a, bool shared, char *out, size_t size)
+{
+	bool own = !a->spec->ask_limit && limit_last(a);
+
+	if (!limit_can_submit(a) || (!own && !shared))
+		return false;
+	a->at.force_submit = a->spec->can_force;
+	snprintf(
+		out, size,
+		"Your next reply is the last that the limits pay for. Call submit_result with what "
+		"you have, and say in the caveats what is missing.");
+	return true;
+}
+
+/* One notice as the world gets it, in the turn's arena. */
+static int add_notice(struct agent *a, const char *text, const char **out, unsigned *n)
+{
+	const char *copy = NULL;
+	struct buf b;
+
+	buf_init(&b, NOTICE_MAX);
+	if (notice_format(&b, text) == 0)
+		copy = arena_copy(&a->turn->mem, b.data, b.len);
+	buf_fini(&b);
+	out[(*n)++] = copy;
+	return copy != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int add_limits(struct agent *a, const struct agent_shared *shared, unsigned near,
+		      int64_t now, const char **out, unsigned *n)
+{
+	char text[NOTICE_MAX / 2];
+	int rv = 0;
+
+	for (unsigned r = 0; r < AGENT_NRESOURCES && rv == 0; r++) {
+		if (!(near & (1u << r)))
+			continue;
+		limit_sentence(a, (enum agent_resource)r, now, text);
+		rv = add_notice(a, text, out, n);
+	}
+	for (unsigned s = 0; s < AGENT_NSHARES && rv == 0; s++) {
+		if (!(shared->near & (1u << s)))
+			continue;
+		shared_sentence(a, shared, (enum agent_share)s, text, sizeof(text));
+		rv = add_notice(a, text, out, n);
+	}
+	if (rv == 0 && note_last(a, shared->last, text, sizeof(text)))
+		rv = add_notice(a, text, out, n);
+	return rv;
+}
+
+int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near)
+{
+	struct agent_shared shared;
+	char text[NOTICE_MAX / 2];
+	int64_t now;
+	int rv = 0;
+
+	shared_ask(a, &shared);
+	now = a->io->now(a);
+	*near = limit_near(a, now);
+	if (a->turn->ncalls == 0 && !a->steered) {
+		note_reply(a, text, sizeof(text));
+		rv = add_notice(a, text, out, n);
+	}
+	if (rv == 0)
+		rv = note_repeats(a, text, sizeof(text));
+	if (rv == 0 && text[0] != 0)
+		rv = add_notice(a, text, out, n);
+	if (rv == 0)
+		rv = add_limits(a, &shared, *near, now, out, n);
+	a->at.shares = (uint16_t)(a->at.shares | shared.near);
+	return rv;
 }

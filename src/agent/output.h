@@ -2,9 +2,10 @@
 #ifndef AGENT_OUTPUT_H
 #define AGENT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 #define OUTPUT_REPAIRS_MAX 2 /* replies that may try again */
 
@@ -28,5 +29,18 @@ int output_send_back(struct agent *a, bool more);
 
 /* An end as a success becomes one that says what is wrong, and holds no output. */
 void output_misfit(struct agent_end *end, const char *errors);
+
+/* ---- answers that the machine gives itself */
+
+/* `error_class` and `output` are static or in the turn's arena. */
+void answer_call(struct agent *a, struct turn_call *c, bool success, const char *error_class,
+		 const char *output);
+/* Every call that has none gets a result, also when the run ends: the next request,
+ * and whoever reads the record, must find both halves. */
+void answer_open(struct agent *a, const char *error_class, const char *why);
+void answer_unknown(struct agent *a, struct turn_call *c);
+void answer_bad(struct agent *a, struct turn_call *c, const char *sentence);
+/* Of a replayed reply: what a stop of the runtime cut off may have happened. */
+void answer_interrupted(struct agent *a);
 
 #endif

@@ -169,13 +169,13 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 
 /* ---- both directions */
 
-void agent_position_write(const struct agent_position *p, struct jw *w)
+void agent_position_write(const struct agent_position *p, const char *overflow, struct jw *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (field_get(p, i) != 0)
 			jw_int(w, fields[i].key, field_get(p, i));
 	if (p->overflowed)
-		jw_str(w, "overflow", p->overflow);
+		jw_str(w, "overflow", overflow);
 	if (p->repeats != NULL)
 		write_repeats(p->repeats, w);
 }
@@ -186,7 +186,6 @@ int agent_position_read(struct agent_position *p, const json_t *value)
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (!field_set(p, i, json_get_int(value, fields[i].key, 0)))
 			return AVA_ECORRUPT;
-	snprintf(p->overflow, sizeof(p->overflow), "%s", json_str(value, "overflow"));
 	return read_repeats(p, json_object_get(value, "repeats"));
 }
 
@@ -194,73 +193,40 @@ int agent_position_read(struct agent_position *p, const json_t *value)
 
 int64_t agent_used_ms(const struct agent *a, int64_t now_ms)
 {
-	return a->started_ms < 0 ? a->used_ms : now_ms - a->started_ms;
+	return a->started_ms < 0 ? a->at.used_ms : now_ms - a->started_ms;
 }
 
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p)
 {
-	*p = (struct agent_position){
-		.totals = a->totals,
-		.used_ms = agent_used_ms(a, now_ms),
-		.measured_input = a->measured_input,
-		.new_bytes = a->new_bytes,
-		.compact_floor = a->compact_floor,
-		.iteration = a->iteration,
-		.turn_from = a->turn_from,
-		.warned = a->warned,
-		.shares = a->shares,
-		.odd_replies = a->odd_replies,
-		.pauses = a->pauses,
-		.repairs = a->repairs,
-		.halvings = a->halvings,
-		.nudged = a->nudged,
-		.force_submit = a->force_submit,
-		.again = a->again,
-		.wrapping = a->wrapping,
-		.overflowed = a->overflowed,
-		.repeats = a->repeats,
-	};
-	if (a->overflowed)
-		memcpy(p->overflow, a->reply_error, sizeof(p->overflow));
+	*p = a->at;
+	p->used_ms = agent_used_ms(a, now_ms);
+}
+
+const char *agent_position_overflow(const json_t *value)
+{
+	return json_str(value, "overflow");
 }
 
 void agent_too_large(struct agent *a, const char *sentence)
 {
-	a->overflowed = true;
+	a->at.overflowed = true;
 	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
 	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
 }
 
-void agent_restore(struct agent *a, struct agent_position *p)
+void agent_restore(struct agent *a, struct agent_position *p, const char *overflow)
 {
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
-	a->totals = p->totals;
-	a->used_ms = p->used_ms;
-	a->measured_input = p->measured_input;
-	a->new_bytes = p->new_bytes;
-	a->compact_floor = p->compact_floor;
-	a->iteration = p->iteration;
-	a->turn_from = p->turn_from;
-	a->warned = p->warned;
-	a->shares = p->shares;
-	a->odd_replies = p->odd_replies;
-	a->pauses = p->pauses;
-	a->repairs = p->repairs;
-	a->halvings = p->halvings;
-	a->nudged = p->nudged;
-	a->force_submit = p->force_submit;
-	a->again = p->again;
-	a->wrapping = p->wrapping;
-	repeat_free(a->repeats);
-	a->repeats = p->repeats;
+	repeat_free(a->at.repeats);
+	a->at = *p;
 	p->repeats = NULL;
 	if (p->overflowed)
-		agent_too_large(a, p->overflow);
+		agent_too_large(a, overflow);
 }
 
 void agent_resume_counted(struct agent *a, struct turn *t)
 {
-	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->again);
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->at.again);
 	a->turn = t;
 	a->asked = a->reply_ready = true;
 	a->reply_saved = a->replayed = true;
@@ -269,7 +235,7 @@ void agent_resume_counted(struct agent *a, struct turn *t)
 void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes)
 {
 	limit_settle(a, &t->usage);
-	a->new_bytes += bytes;
-	a->totals.tool_calls += (int32_t)t->ncalls;
+	a->at.new_bytes += bytes;
+	a->at.totals.tool_calls += (int32_t)t->ncalls;
 	agent_resume_counted(a, t);
 }

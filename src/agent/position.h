@@ -6,40 +6,25 @@
 #define AGENT_POSITION_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 struct jw;
 
-struct agent_position {
-	struct agent_totals totals;
-	int64_t used_ms;        /* of its time; that between two processes is none */
-	int64_t measured_input; /* of the last call that had a reply */
-	int64_t new_bytes;      /* in the request since that call */
-	int64_t compact_floor;
-	int32_t iteration, turn_from;
-	uint16_t warned, shares;
-	uint8_t odd_replies, pauses, repairs, halvings;
-	bool nudged, force_submit;
-	bool again;      /* the call of `iteration` has no reply and is not under way */
-	bool wrapping;   /* the next reply is the last */
-	bool overflowed; /* the request was too large, and no room is made yet */
-	char overflow[sizeof(((struct agent *)0)->reply_error)]; /* then: the sentence */
-	struct repeats *repeats; /* of agent_position_of: borrowed; decoded: owned; or NULL */
-};
-
-/* Between two turns, or while a model is called. */
+/* Of a machine between two turns, or while its model is called. `repeats` is
+ * borrowed. */
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p);
 
-/* Into an object that is open in `w`. What is 0 is left out. */
-void agent_position_write(const struct agent_position *p, struct jw *w);
-/* AVA_ENOMEM, AVA_ECORRUPT; *p is set in any case. */
+/* Into an object that is open in `w`. What is 0 is left out. `overflow`: when the
+ * request was too large, what the service said. */
+void agent_position_write(const struct agent_position *p, const char *overflow, struct jw *w);
+/* AVA_ENOMEM, AVA_ECORRUPT; *p is set in any case, its `repeats` the caller's. */
 int agent_position_read(struct agent_position *p, const json_t *value);
+const char *agent_position_overflow(const json_t *value); /* borrowed; "" */
 
 /* Before a first agent_run; p->repeats is *taken* (and NULL then). */
-void agent_restore(struct agent *a, struct agent_position *p);
+void agent_restore(struct agent *a, struct agent_position *p, const char *overflow);
 /* After agent_restore: a recorded reply of that call, `bytes` of the next request,
  * from which nothing followed yet. It is counted; what follows is decided as if it
  * had just come, and nothing of it is written again. `t` *taken*; its calls with a

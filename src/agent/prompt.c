@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
+#include "agent/notice.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 

@@ -65,7 +65,7 @@ struct turn {
 	struct usage usage;
 	enum turn_stop stop;
 	const char *request_id; /* the provider's; "" */
-	bool trimmed;           /* by turn_trim */
+	bool trimmed;           /* by ask_trim */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
 	 * byte-identical. Empty for an empty reply, which is never stored. */

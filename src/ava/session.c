@@ -47,8 +47,8 @@ static void leave(struct talk *t)
 		free(s->model);
 		s->model = model;
 	}
-	s->cost_microusd += t->cost_microusd + t->run.agent.totals.cost_microusd;
-	s->tokens += t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
+	s->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
+	s->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 	talk_free(t);
 }
 
@@ -324,8 +324,8 @@ static void show(struct session *s, struct op_session *out)
 	out->busy = t->busy || t->answering;
 	out->live_runs = count(&t->watches);
 	out->waiting = count(&t->inputs);
-	out->cost_microusd += t->cost_microusd + t->run.agent.totals.cost_microusd;
-	out->tokens += t->tokens + t->run.agent.totals.input + t->run.agent.totals.output;
+	out->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
+	out->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 }
 
 static struct session *find(struct core *c, const char *id, struct ava_error *err)

@@ -123,7 +123,7 @@ static void set_limits(struct talk *t)
 
 static void sum_up(struct talk *t)
 {
-	const struct agent_totals *a = &t->run.agent.totals;
+	const struct agent_totals *a = &t->run.agent.at.totals;
 
 	t->cost_microusd += a->cost_microusd;
 	t->tokens += a->input + a->output;
@@ -223,10 +223,10 @@ void talk_go(struct talk *t)
 	struct run *r = &t->run;
 
 	if (!t->begun) {
-		int32_t iteration = r->agent.iteration;
+		int32_t iteration = r->agent.at.iteration;
 
 		agent_init(&r->agent, &t->io, &r->spec->agent, r, r->rec.request_bytes);
-		r->agent.iteration = r->agent.turn_from = iteration;
+		r->agent.at.iteration = r->agent.at.turn_from = iteration;
 	}
 	t->begun = true;
 	set_limits(t);

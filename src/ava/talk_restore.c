@@ -87,9 +87,9 @@ static int take_mark(struct memory *m, const json_t *mark)
 		return 0;
 	}
 	m->open = strcmp(turn, "open") == 0;
-	if (!r || iteration <= r->agent.iteration || iteration > 10000000)
+	if (!r || iteration <= r->agent.at.iteration || iteration > 10000000)
 		return 0;
-	r->agent.iteration = (int32_t)iteration;
+	r->agent.at.iteration = (int32_t)iteration;
 	before = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
 	return toolrun_count(r, (unsigned)MAX(calls - before, 0));
 }
@@ -268,7 +268,7 @@ static void prepare_open(struct talk *t, struct turn *turn)
 	for (unsigned i = 0; i < turn->ncalls; i++) {
 		struct turn_call *c = &turn->calls[i];
 
-		snprintf(c->id, sizeof(c->id), "c%d.%u", (int)t->run.agent.iteration, i + 1);
+		snprintf(c->id, sizeof(c->id), "c%d.%u", (int)t->run.agent.at.iteration, i + 1);
 		for (unsigned k = 0; k < spec->ntools; k++)
 			if (strcmp(spec->tools[k]->name, c->name) == 0)
 				c->tool = spec->tools[k];

@@ -64,7 +64,7 @@ void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_ca
 	jw_object(&w, NULL);
 	jw_object(&w, "mark");
 	jw_str(&w, "turn", open ? "open" : "ended");
-	jw_int(&w, "iteration", r->agent.iteration);
+	jw_int(&w, "iteration", r->agent.at.iteration);
 	jw_int(&w, "calls", calls + more_calls);
 	jw_end(&w);
 	jw_end(&w);
@@ -222,7 +222,7 @@ static void write_failure(struct talk *t, struct draft *d, const struct agent_en
 		record_exhausted(d, &t->run, e->exhausted);
 	if (e->status != AVA_CANCELLED)
 		record_error(d, &t->run, e->exhausted ? "limit" : e->error_class, text);
-	snprintf(note, sizeof(note), "turn-%" PRId32, t->run.agent.iteration);
+	snprintf(note, sizeof(note), "turn-%" PRId32, t->run.agent.at.iteration);
 	talk_note_write(t->session, d, note, why_not(e));
 	talk_note(t, note, "%s", why_not(e));
 }

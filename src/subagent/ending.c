@@ -88,7 +88,7 @@ static void ended(int rv, void *user)
 /* A sentence for people when the model left none. */
 static const char *default_summary(struct end_job *j)
 {
-	const struct agent_totals *t = &j->run->agent.totals;
+	const struct agent_totals *t = &j->run->agent.at.totals;
 	int replies = t->calls - t->failed_calls - j->run->call.stopped;
 	const struct agent_end *e = &j->end;
 

@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "agent/limit.h"
-#include "agent/shared.h"
+#include "agent/limit.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
@@ -287,7 +287,7 @@ void money_stop(struct run *r)
 
 void money_settle(struct run *r)
 {
-	int64_t total = r->agent.totals.cost_microusd;
+	int64_t total = r->agent.at.totals.cost_microusd;
 
 	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
 		r->call.counted_microusd = 0;
@@ -326,9 +326,9 @@ void money_shared(struct agent *a, struct agent_shared *out)
 		share_near(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
 	if (budget_limited(day))
 		share_near(out, SHARE_DAY_COST, day->spent, day->limit);
-	out->near &= ~(unsigned)a->shares;
+	out->near &= ~(unsigned)a->at.shares;
 	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
-		out->last |= budget_limited(r->call.hold.of[i]) && agent_can_submit(a) &&
+		out->last |= budget_limited(r->call.hold.of[i]) && limit_can_submit(a) &&
 			     limit_last_of(a, budget_rest(r->call.hold.of[i]));
 	d = out->near || out->last ? world_draft(r) : NULL;
 	if (d)

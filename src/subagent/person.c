@@ -261,7 +261,7 @@ static void ask_over(const struct run *r, struct question *q, char **text)
 	char question[200];
 
 	over_limit_question(r, question, sizeof(question));
-	snprintf(q->call_id, sizeof(q->call_id), "i%d", (int)r->agent.iteration + 1);
+	snprintf(q->call_id, sizeof(q->call_id), "i%d", (int)r->agent.at.iteration + 1);
 	hash_sha256_hex(question, strlen(question), q->call_hash);
 	*text = strdup(question);
 }

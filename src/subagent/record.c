@@ -44,8 +44,8 @@ static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind
 		.user_id = r->spec->user_id,
 	};
 	c->meta.parent_agent_id = r->place ? NULL : "ava";
-	if (r->agent.iteration > 0)
-		c->meta.iteration = r->agent.iteration;
+	if (r->agent.at.iteration > 0)
+		c->meta.iteration = r->agent.at.iteration;
 }
 
 /* A turn of Ava's stands in the daily log alone. */
@@ -508,7 +508,7 @@ void record_error(struct draft *d, struct run *r, const char *error_class, const
 
 static void write_totals(struct jw *w, const struct run *r)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 
 	jw_object(w, "totals");
 	jw_int(w, "inputTokens", t->input);
@@ -522,7 +522,7 @@ static void write_totals(struct jw *w, const struct run *r)
 	jw_int(w, "calls", t->calls);
 	jw_int(w, "uncostedCalls", t->uncosted_calls);
 	jw_int(w, "failedCalls", t->failed_calls);
-	jw_int(w, "iterations", r->agent.iteration);
+	jw_int(w, "iterations", r->agent.at.iteration);
 	jw_int(w, "toolCalls", t->tool_calls);
 	jw_end(w);
 }
@@ -565,7 +565,7 @@ static void fill_shown(struct catalog_shown *shown, const struct run *r, const c
 		.task = task,
 		.cwd = r->spec->cwd,
 		.stop_reason = stop_reason,
-		.iterations = r->agent.iteration,
+		.iterations = r->agent.at.iteration,
 		.limit_ms = l->time_ms,
 		.limit_microusd = l->cost_microusd,
 		.limit_tokens = l->tokens,
@@ -576,7 +576,7 @@ static void fill_shown(struct catalog_shown *shown, const struct run *r, const c
 static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status,
 			       const char *stop_reason)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 	const char *task = r->spec->task;
 	char begin[CATALOG_TASK_MAX + 1];
 	size_t len = strnlen(task, CATALOG_TASK_MAX), n = len;
@@ -626,8 +626,8 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	jw_str(&c.w, "resultPath", path);
 	jw_str(&c.w, "head", head);
 	c.meta.cost_microusd = run_cost(r);
-	c.meta.input_tokens = r->agent.totals.input;
-	c.meta.output_tokens = r->agent.totals.output;
+	c.meta.input_tokens = r->agent.at.totals.input;
+	c.meta.output_tokens = r->agent.at.totals.output;
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model->id;
 	end_as(&c, true, complete_number, r);
@@ -651,7 +651,7 @@ void record_carried(struct draft *d, struct run *r)
 	begin(&c, d, r, EVENT_Custom);
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");
-	jw_int(&c.w, "clockMs", r->agent.used_ms);
+	jw_int(&c.w, "clockMs", r->agent.at.used_ms);
 	jw_end(&c.w);
 	end(&c);
 }
@@ -688,7 +688,7 @@ void record_session_start(struct draft *d, struct run *r)
 
 void record_session_end(struct draft *d, struct run *r, enum ava_status status, const char *summary)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 	char path[LOGBOOK_PATH];
 	struct session_agent_event a = {
 		.completed_ms = r->end.wall_ms,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "agent/io.h"
-#include "agent/shared.h"
+#include "agent/limit.h"
 #include "agent/turn.h"
 #include "base/hash.h"
 #include "subagent/logbook.h"

@@ -76,7 +76,7 @@ static const struct trace_event *asked_again(const struct replay *p)
 {
 	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
 	json_t *meta = e != NULL ? trace_metadata(e) : NULL;
-	bool again = json_get_int(meta, "iteration", -1) == p->agent.iteration;
+	bool again = json_get_int(meta, "iteration", -1) == p->agent.at.iteration;
 
 	json_decref(meta);
 	return again ? e : NULL;
@@ -319,7 +319,7 @@ static enum outside outside(struct replay *p)
 /* Had it asked once more when the end came, before anything was written of it? */
 static bool asks_first(const struct replay *p)
 {
-	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.iteration;
+	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.at.iteration;
 }
 
 /* false: it is not an end that comes from outside. */
@@ -413,7 +413,7 @@ static void reply_again(struct replay *p)
 	}
 	agent_position_of(a, p->now, &at);
 	agent_init(a, &replay_io, &p->spec->agent, p, 0);
-	agent_restore(a, &at);
+	agent_restore(a, &at, a->reply_error);
 	agent_resume_counted(a, t);
 	a->steers = steers;
 }

@@ -235,11 +235,10 @@ static void write_position(struct agent_position *at, struct buf *out)
 	struct jw w;
 
 	at->used_ms = 0;
-	at->overflow[0] = '\0';
 	buf_init(out, 1u << 20);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	agent_position_write(at, &w);
+	agent_position_write(at, "", &w);
 	jw_end(&w);
 	buf_addc(out, '\0');
 }
@@ -513,7 +512,7 @@ bool replay_take_result(struct replay *p, const struct trace_event *e, unsigned 
 static void check_totals(struct replay *p, const struct trace_event *e, const json_t *content)
 {
 	const json_t *t = json_object_get(content, "totals");
-	const struct agent_totals *mine = &p->agent.totals;
+	const struct agent_totals *mine = &p->agent.at.totals;
 
 	record_same_number(&p->rec, e, "the input tokens in all",
 			   json_get_int(t, "inputTokens", mine->input), mine->input);
@@ -525,7 +524,8 @@ static void check_totals(struct replay *p, const struct trace_event *e, const js
 	record_same_number(&p->rec, e, "the calls of tools in all",
 			   json_get_int(t, "toolCalls", mine->tool_calls), mine->tool_calls);
 	record_same_number(&p->rec, e, "the number of replies",
-			   json_get_int(t, "iterations", p->agent.iteration), p->agent.iteration);
+			   json_get_int(t, "iterations", p->agent.at.iteration),
+			   p->agent.at.iteration);
 }
 
 /* One event of the end; NULL when the record has none of this kind here. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/shared.h"
+#include "agent/limit.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -84,7 +84,7 @@ static int note_calls(struct replay *p, const struct turn *t)
 	int rv = 0;
 
 	for (unsigned i = 0; rv == 0 && i < t->ncalls; i++)
-		rv = add_call(p, (struct call_ref){p->agent.iteration, i + 1});
+		rv = add_call(p, (struct call_ref){p->agent.at.iteration, i + 1});
 	return rv;
 }
 
@@ -276,7 +276,7 @@ static void take_room(struct replay *p, const struct context_edit *edit)
 	     !p->rec.lenient))
 		return;
 	for (size_t i = 0; i < edit->nremoved; i++)
-		repeat_removed(p->agent.repeats, edit->removed[i]);
+		repeat_removed(p->agent.at.repeats, edit->removed[i]);
 	while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
 		p->room_rv = amend(p, line, len);
 		record_pass(&p->rec);
@@ -304,7 +304,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 	struct context_ask ask = {
 		.dialect = p->spec->model->dialect,
 		.want = *c,
-		.repeats = a->repeats,
+		.repeats = a->at.repeats,
 		.name = call_name,
 		.user = p,
 	};
@@ -513,7 +513,7 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 	if (a->steers > 0)
 		p->told |= RECORD_STEERED;
 	if (t->ncalls == 0 && !a->steered)
-		p->told |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+		p->told |= a->at.odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
 	return added;
 }
 
@@ -570,7 +570,7 @@ static void replay_done(struct agent *a)
 static void call_asked_about(const struct agent *a, unsigned call, char out[24])
 {
 	if (call == AGENT_ASK_LIMIT)
-		snprintf(out, 24, "i%d", (int)a->iteration + 1);
+		snprintf(out, 24, "i%d", (int)a->at.iteration + 1);
 	else
 		snprintf(out, 24, "%s", a->turn->calls[call].id);
 }

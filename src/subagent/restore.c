@@ -26,7 +26,6 @@
 
 #include "agent/ask.h"
 #include "agent/position.h"
-#include "agent/turn_trim.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
@@ -143,7 +142,7 @@ void restore_write_position(struct run *r, struct jw *w)
 			p.totals.calls--;
 	}
 	jw_object(w, "value");
-	agent_position_write(&p, w);
+	agent_position_write(&p, a->reply_error, w);
 	jw_object(w, "run");
 	write_call(r, w);
 	write_evidence(r, w);
@@ -172,13 +171,13 @@ static void read_call(struct tail *c, const json_t *o)
 	r->call.retry.broken = (uint16_t)json_get_int(t, "broken", 0);
 	r->call.retry.repaired = json_get_bool(t, "repaired", false);
 	r->call.retry.last_ms = json_get_int(t, "lastMs", 0);
-	c->failing_from_ms = r->agent.used_ms - json_get_int(t, "failingMs", 0);
+	c->failing_from_ms = r->agent.at.used_ms - json_get_int(t, "failingMs", 0);
 }
 
 static int read_evidence(struct run *r, const json_t *o)
 {
 	const json_t *list = json_object_get(o, "toolCounts"), *v;
-	int32_t iteration = r->agent.iteration;
+	int32_t iteration = r->agent.at.iteration;
 	size_t i;
 	int rv = 0;
 
@@ -190,11 +189,11 @@ static int read_evidence(struct run *r, const json_t *o)
 		r->tools.counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
 	json_array_foreach(json_object_get(o, "callsOf"), i, v)
 	{
-		r->agent.iteration = (int32_t)i;
+		r->agent.at.iteration = (int32_t)i;
 		if (rv == 0)
 			rv = toolrun_count(r, (unsigned)json_integer_value(v));
 	}
-	r->agent.iteration = iteration;
+	r->agent.at.iteration = iteration;
 	json_array_foreach(json_object_get(o, "artifacts"), i, v)
 	{
 		buf_addf(&r->tools.artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
@@ -217,7 +216,7 @@ static int read_position(struct tail *c, const struct event_view *v)
 
 	if (rv == 0) {
 		run = json_object_get(value, "run");
-		agent_restore(&r->agent, &p);
+		agent_restore(&r->agent, &p, agent_position_overflow(value));
 		read_call(c, run);
 		rv = read_evidence(r, run);
 	}
@@ -254,8 +253,8 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 	struct retry *retry = &c->run->call.retry;
 
 	agent_charge(a, &c->usage);
-	a->totals.failed_calls++;
-	a->again = true;
+	a->at.totals.failed_calls++;
+	a->at.again = true;
 	c->held_ms = json_get_int(content, "retryInMs", 0);
 	c->held_from_ms = v->wall_ms;
 	if (strcmp(error_class, "interrupted") == 0)
@@ -269,7 +268,7 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 		strcmp(error_class, "truncated") == 0 || strcmp(error_class, "protocol") == 0;
 	retry->last_ms = c->held_ms;
 	if (c->failing_from_ms < 0)
-		c->failing_from_ms = a->used_ms;
+		c->failing_from_ms = a->at.used_ms;
 }
 
 static void take_infer_end(struct tail *c, const struct event_view *v, const json_t *content,
@@ -422,7 +421,7 @@ static int take_event(struct tail *c, const struct event_view *v, bool behind)
 		return 0;
 	content = json_parse(v->content.s, v->content.len, NULL);
 	meta = json_parse(v->metadata.s, v->metadata.len, NULL);
-	c->run->agent.used_ms = json_get_int(content, "clockMs", c->run->agent.used_ms);
+	c->run->agent.at.used_ms = json_get_int(content, "clockMs", c->run->agent.at.used_ms);
 	if (v->kind == EVENT_Waiting)
 		rv = take_waiting(c, v, content);
 	else if (v->kind == EVENT_Steering)
@@ -629,7 +628,7 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 		rv = answer_recorded(c, t);
 	}
 	if (rv == 0) {
-		*out = turn_trim(t); /* it may wait for long */
+		*out = ask_trim(t); /* it may wait for long */
 		rv = *out ? 0 : AVA_ENOMEM;
 	}
 	turn_free(t);
@@ -646,8 +645,8 @@ static void charge_cut_call(struct run *r)
 	r->call.cut = (struct usage){.cost_microusd = -1};
 	infer_estimate(r, &u);
 	agent_charge(&r->agent, &u);
-	r->agent.totals.failed_calls++;
-	r->agent.again = true;
+	r->agent.at.totals.failed_calls++;
+	r->agent.at.again = true;
 	r->call.cut = u;
 }
 
@@ -678,8 +677,8 @@ static void restore_waits(struct tail *c)
 	int64_t left = c->held_ms - (clock_wall_ms() - c->held_from_ms);
 
 	if (c->failing_from_ms >= 0)
-		r->call.retry.since_ms = now - (r->agent.used_ms - c->failing_from_ms);
-	if (r->agent.again && c->held_ms > 0)
+		r->call.retry.since_ms = now - (r->agent.at.used_ms - c->failing_from_ms);
+	if (r->agent.at.again && c->held_ms > 0)
 		r->call.held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
 }
 
@@ -725,7 +724,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_init(&c->calls[i].output, OUTPUT_MAX);
 	rv = read_log(c, err);
-	out->started = r->agent.iteration > 0;
+	out->started = r->agent.at.iteration > 0;
 	out->last_ms = c->last_ms;
 	if (rv == 0 && out->started && body)
 		rv = stand(c, file, len, body, info, err);

@@ -48,7 +48,7 @@ static void write_caveats(struct jw *w, const struct run *r, const struct agent_
 int result_encode(struct buf *out, const struct run *r, const struct agent_end *end,
 		  const struct evidence *e)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 	struct jw w;
 
 	jw_init(&w, out);
@@ -70,7 +70,7 @@ int result_encode(struct buf *out, const struct run *r, const struct agent_end *
 	else
 		jw_fixed(&w, "cost_cents", run_cost(r), 4);
 	jw_fixed(&w, "duration_seconds", run_elapsed_ms(r), 3);
-	jw_int(&w, "iterations", r->agent.iteration);
+	jw_int(&w, "iterations", r->agent.at.iteration);
 	jw_str(&w, "model", r->spec->model->id);
 	jw_str(&w, "trace_id", r->trace.text);
 	if (e && buf_check(&e->citations) == 0 && e->citations.len)

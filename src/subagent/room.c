@@ -70,7 +70,7 @@ static void job_work(struct os_work *w)
 	struct context_ask ask = {
 		.dialect = r->spec->model->dialect,
 		.want = j->want,
-		.repeats = r->agent.repeats,
+		.repeats = r->agent.at.repeats,
 		.name = room_call_name,
 		.user = r,
 	};
@@ -124,7 +124,7 @@ static int write_down(struct room_job *j)
 	if (j->want.overflow)
 		learn_window(r, part, j->want.tokens);
 	for (size_t i = 0; i < j->edit.nremoved; i++)
-		repeat_removed(r->agent.repeats, j->edit.removed[i]);
+		repeat_removed(r->agent.at.repeats, j->edit.removed[i]);
 	record_context_edit(d, r, &j->want, &j->edit);
 	r->rec.prefix = j->prefix;
 	r->rec.request_bytes = (int64_t)j->edit.request.len;

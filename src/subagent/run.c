@@ -119,7 +119,7 @@ int64_t run_elapsed_ms(const struct run *r)
 
 int64_t run_cost(const struct run *r)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 
 	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
 }

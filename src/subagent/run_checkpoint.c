@@ -92,9 +92,9 @@ static int call_of(const struct agent *a)
 {
 	/* Its results are written and the next call has not begun: a limit is asked
 	 * about, or a slot is waited for. */
-	bool between = a->turn == NULL && !a->asked && !a->again && a->iteration > 0;
+	bool between = a->turn == NULL && !a->asked && !a->at.again && a->at.iteration > 0;
 
-	return a->iteration == 0 ? 1 : (int)a->iteration + between;
+	return a->at.iteration == 0 ? 1 : (int)a->at.iteration + between;
 }
 
 static struct point *find(const struct list *in, const char *name)

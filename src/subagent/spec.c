@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"

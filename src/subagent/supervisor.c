@@ -340,7 +340,7 @@ static void tell_waits(struct run *r)
 
 void supervisor_ended(struct run *r)
 {
-	const struct agent_totals *t = &r->agent.totals;
+	const struct agent_totals *t = &r->agent.at.totals;
 
 	delist(r);
 	list_add(&r->sup->ended, &r->node);
@@ -357,7 +357,7 @@ struct spend supervisor_spend(const struct supervisor *s)
 	struct spend sum = spend_today(&s->spend, clock_wall_ms());
 
 	LIST_EACH (&s->live, n, tmp) {
-		const struct agent_totals *t = &LIST_ENTRY(n, struct run, node)->agent.totals;
+		const struct agent_totals *t = &LIST_ENTRY(n, struct run, node)->agent.at.totals;
 
 		sum.microusd += t->cost_microusd;
 		sum.tokens += t->input + t->output;
@@ -407,10 +407,10 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.started_ms = r->started_wall_ms,
 		.ended_ms = r->end.wall_ms,
 		.last_tool_ms = r->tools.last_wall_ms,
-		.tokens = a->totals.input + a->totals.output,
+		.tokens = a->at.totals.input + a->at.totals.output,
 		.cost_microusd = run_cost(r),
 		.elapsed_ms = run_elapsed_ms(r),
-		.iteration = a->iteration,
+		.iteration = a->at.iteration,
 		.limit_time_ms = l->time_ms,
 		.limit_cost_microusd = l->cost_microusd,
 		.limit_tokens = l->tokens,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/notice.h"
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -45,7 +46,7 @@ static void call_free(struct world_call *c)
 
 int toolrun_count(struct run *r, unsigned ncalls)
 {
-	int32_t it = r->agent.iteration;
+	int32_t it = r->agent.at.iteration;
 
 	if (it + 2 > r->tools.calls_cap) {
 		int32_t cap = MAX(8, (it + 2) * 2);

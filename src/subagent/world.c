@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/words.h"
+#include "agent/notice.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/redact.h"
@@ -193,13 +193,13 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
 			    unsigned nnotices)
 {
-	const char *all[WORDS_NOTICES + PERSON_SAID_MAX];
+	const char *all[NOTICE_TURN + PERSON_SAID_MAX];
 	struct buf line;
 	int64_t added;
 	unsigned n;
 	int rv;
 
-	assert(nnotices <= WORDS_NOTICES);
+	assert(nnotices <= NOTICE_TURN);
 	for (n = 0; n < nnotices; n++)
 		all[n] = notices[n];
 	n += person_notices(r, all + n);
@@ -233,7 +233,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 		r->rec.notices |= RECORD_STEERED;
 	person_told(r, d);
 	if (t->ncalls == 0 && !a->steered)
-		r->rec.notices |= a->odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+		r->rec.notices |= a->at.odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
 	r->rec.position_due = true;
 	/* No flush: the InferStart that follows goes in the same commit. */
 	return added;

@@ -654,7 +654,7 @@ static const char *check_fault(struct judge *j)
 
 static const char *check_done(struct judge *j)
 {
-	const struct agent_totals *t = &j->run->agent.totals;
+	const struct agent_totals *t = &j->run->agent.at.totals;
 
 	RULE(j->end != NULL && !j->done);
 	RULE(j->acked >= j->end_batch); /* acknowledged means on disk */
@@ -662,7 +662,7 @@ static const char *check_done(struct judge *j)
 	RULE(t->input == j->input && t->output == j->output && t->cost_microusd == j->cost);
 	RULE(t->calls == j->calls_made && t->uncosted_calls == j->uncosted);
 	RULE(t->failed_calls == j->failed && t->tool_calls == j->tool_calls);
-	RULE(j->run->agent.iteration == j->iteration);
+	RULE(j->run->agent.at.iteration == j->iteration);
 	j->done = true;
 	return NULL;
 }

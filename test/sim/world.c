@@ -93,7 +93,7 @@ static struct sim_rec *record(struct sim_run *r, enum sim_kind kind)
 	rec->at = w->now;
 	rec->run = r->index;
 	rec->kind = (uint8_t)kind;
-	rec->iteration = r->agent.iteration;
+	rec->iteration = r->agent.at.iteration;
 	if (++r->recs == r->cancel_at_rec)
 		add_event(w, (struct sim_event){.at = w->now + sim_between(w, 0, 2),
 						.kind = EV_CANCEL,

@@ -155,7 +155,7 @@ static inline int64_t io_save_reply(struct agent *a, const struct turn *t, bool 
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		char id[16];
 
-		snprintf(id, sizeof(id), "c%d.%u", (int)a->iteration, i + 1);
+		snprintf(id, sizeof(id), "c%d.%u", (int)a->at.iteration, i + 1);
 		assert_string_equal(t->calls[i].id, id);
 	}
 	return (int64_t)t->wire_len;

@@ -278,7 +278,7 @@ static inline void ctx_wire(struct ctx *c, struct turn *t)
 	struct jw w;
 
 	buf_init(&b, 1u << 20);
-	t->calls->wire_id = arena_fmt(&t->mem, "toolu_%d_1", (int)c->a.iteration);
+	t->calls->wire_id = arena_fmt(&t->mem, "toolu_%d_1", (int)c->a.at.iteration);
 	if (c->dialect == &dialect_openai) {
 		jw_init(&w, &b);
 		jw_object(&w, NULL);
@@ -422,7 +422,7 @@ static inline int ctx_infer(struct agent *a, const struct agent_infer *call)
 		return 0;
 	}
 	c->most_request = MAX(c->most_request, c->now.len);
-	c->a.iteration = call->iteration; /* as ask_model is about to set it */
+	c->a.at.iteration = call->iteration; /* as ask_model is about to set it */
 	t = turn_new();
 	ctx_decide(c, t);
 	t->text_len = strlen(t->text);
@@ -439,7 +439,7 @@ static inline int ctx_compact(struct agent *a, const struct agent_compact *want)
 	struct context_ask ask = {
 		.dialect = c->dialect,
 		.want = *want,
-		.repeats = a->repeats,
+		.repeats = a->at.repeats,
 		.name = ctx_name,
 		.user = c,
 	};
@@ -460,7 +460,7 @@ static inline int ctx_compact(struct agent *a, const struct agent_compact *want)
 		if (e.cut)
 			c->from = at;
 		for (size_t i = 0; i < e.nremoved; i++)
-			repeat_removed(a->repeats, e.removed[i]);
+			repeat_removed(a->at.repeats, e.removed[i]);
 		if (want->overflow)
 			c->spec.window = want->tokens;
 	}
@@ -473,7 +473,7 @@ static inline void ctx_infer_stop(struct agent *a) {}
 static inline int64_t ctx_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct ctx *c = ctx_of(a);
-	int32_t it = a->iteration;
+	int32_t it = a->at.iteration;
 
 	if (it + 2 > c->cap) {
 		c->cap = (it + 2) * 2;
@@ -526,8 +526,8 @@ static inline int64_t ctx_save_results(struct agent *a, struct turn *t, const ch
 	len = (int64_t)line.len;
 	buf_fini(&line);
 	if (c->anew) { /* nobody told it that it repeats itself */
-		repeat_free(a->repeats);
-		a->repeats = NULL;
+		repeat_free(a->at.repeats);
+		a->at.repeats = NULL;
 	}
 	return len;
 }

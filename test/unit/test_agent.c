@@ -79,7 +79,7 @@ static void test_parallel_in_order(void **state)
 	assert_string_equal(r.answers[2], "third");
 	assert_string_equal(r.ids[2], "c1.3");
 	assert_int_equal(r.infers, 2);
-	assert_int_equal(r.a.totals.tool_calls, 3);
+	assert_int_equal(r.a.at.totals.tool_calls, 3);
 	SAY(&r, .calls = {SUBMIT});
 	rig_close(&r);
 }
@@ -250,7 +250,7 @@ static void test_no_result_in_text(void **state)
 		SAY(&r, .text = texts[i]);
 		if (i + 1 < ARRAY_LEN(texts)) { /* the last one begins its line: data */
 			assert_int_equal(r.ends, 0);
-			assert_true(r.a.nudged);
+			assert_true(r.a.at.nudged);
 			agent_cancel(&r.a);
 			rig_run(&r);
 		}
@@ -280,8 +280,8 @@ static void test_call_as_text(void **state)
 		rig_call(&r);
 		SAY(&r, .text = texts[i]);
 		assert_int_equal(r.ends, 0);
-		assert_int_equal(r.a.odd_replies, 1);
-		assert_false(r.a.nudged);
+		assert_int_equal(r.a.at.odd_replies, 1);
+		assert_false(r.a.at.nudged);
 		assert_non_null(strstr(r.notices[0], "written as text"));
 		assert_int_equal(r.starts, 0);
 		SAY(&r, .calls = {SUBMIT});
@@ -298,7 +298,7 @@ static void test_empty_replies(void **state)
 	rig_call(&r);
 	SAY(&r, .text = "");
 	SAY(&r, .calls = {{"look", "{}"}}); /* in a row: counted anew */
-	assert_int_equal(r.a.odd_replies, 0);
+	assert_int_equal(r.a.at.odd_replies, 0);
 	for (int i = 0; i < 3; i++) {
 		SAY(&r, .text = "", .stop = i == 1 ? TURN_STOP_LENGTH : TURN_STOP_END);
 		assert_int_equal(r.ends, 0);
@@ -348,11 +348,11 @@ static void test_again(void **state)
 	assert_int_equal(r.infers, 2);
 	assert_true(r.infer.again);
 	assert_int_equal(r.infer.iteration, 1);
-	assert_int_equal(r.a.iteration, 1);
-	assert_int_equal(r.a.measured_input, 0); /* an estimate measures nothing */
-	assert_int_equal(r.a.totals.calls, 2);
-	assert_int_equal(r.a.totals.failed_calls, 1);
-	assert_int_equal(r.a.totals.cost_microusd, 1500);
+	assert_int_equal(r.a.at.iteration, 1);
+	assert_int_equal(r.a.at.measured_input, 0); /* an estimate measures nothing */
+	assert_int_equal(r.a.at.totals.calls, 2);
+	assert_int_equal(r.a.at.totals.failed_calls, 1);
+	assert_int_equal(r.a.at.totals.cost_microusd, 1500);
 	SAY(&r, .text = "so");
 	assert_int_equal(r.infer.iteration, 2);
 	assert_true(r.infer.force_submit);
@@ -362,7 +362,7 @@ static void test_again(void **state)
 	assert_int_equal(r.infer.iteration, 2);
 	SAY(&r, .calls = {SUBMIT});
 	assert_end(&r, AVA_SUCCESS, "submitted");
-	assert_int_equal(r.a.totals.calls, 4);
+	assert_int_equal(r.a.at.totals.calls, 4);
 	rig_close(&r);
 }
 
@@ -437,8 +437,8 @@ static void test_model_error(void **state)
 	assert_end(&r, AVA_ERROR, "model_error");
 	assert_string_equal(r.error, "no route");
 	assert_string_equal(r.error_class, "connect");
-	assert_int_equal(r.a.totals.failed_calls, 1);
-	assert_int_equal(r.a.totals.calls, 1);
+	assert_int_equal(r.a.at.totals.failed_calls, 1);
+	assert_int_equal(r.a.at.totals.calls, 1);
 	assert_int_equal(r.infer_stops, 0);
 	assert_int_equal(r.reply_saves, 0);
 	rig_close(&r);
@@ -459,7 +459,7 @@ static void test_world_fails(void **state)
 	r.fail_infer = AVA_EINVAL;
 	rig_call(&r);
 	assert_end(&r, AVA_ERROR, "internal");
-	assert_int_equal(r.a.iteration, 0);
+	assert_int_equal(r.a.at.iteration, 0);
 	assert_int_equal(r.infer_stops, 0);
 	rig_close(&r);
 
@@ -677,7 +677,7 @@ static void test_room_is_made(void **state)
 	assert_true(r.compact.tokens >= 7100 && !r.compact.overflow);
 	compacted(&r, 0, 30000, 15000);
 	assert_int_equal(r.infers, 3);
-	assert_true(r.a.measured_input >= 3550 && r.a.measured_input < 3600);
+	assert_true(r.a.at.measured_input >= 3550 && r.a.at.measured_input < 3600);
 	/* Where nothing can go it is not tried at each call. */
 	SAY(&r, .input = 7100, .calls = {LOOK});
 	rig_answer(&r, 0, "w");
@@ -720,7 +720,7 @@ static void test_overflow_halves(void **state)
 	assert_end(&r, AVA_ERROR, "model_error");
 	assert_string_equal(r.error, "too long, says the service");
 	assert_string_equal(r.error_class, "context_overflow");
-	assert_int_equal(r.a.totals.failed_calls, 4);
+	assert_int_equal(r.a.at.totals.failed_calls, 4);
 	rig_close(&r);
 }
 

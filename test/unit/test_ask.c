@@ -207,7 +207,7 @@ static void test_taken_up_again(void **state)
 	t->calls[0].output = "content";
 	t->calls[0].output_len = 7;
 	t->calls[1].tool = &tool_ask;
-	r.a.used_ms = 1000;
+	r.a.at.used_ms = 1000;
 	agent_resume(&r.a, t);
 	rig_run(&r);
 	assert_int_equal(r.a.state, AGENT_WAITING);
@@ -304,7 +304,7 @@ static void test_limit_raised(void **state)
 	go_on(&r);
 	assert_int_equal(r.infers, 2);
 	assert_int_equal(r.a.state, AGENT_CALLING);
-	assert_int_equal(r.a.warned & 1u << AGENT_ITERATIONS, 0);
+	assert_int_equal(r.a.at.warned & 1u << AGENT_ITERATIONS, 0);
 	submit_and_close(&r);
 }
 

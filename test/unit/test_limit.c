@@ -2,7 +2,6 @@
 #include "agent_rig.h"
 
 #include "agent/limit.h"
-#include "agent/shared.h"
 
 /* ---- limits */
 
@@ -232,8 +231,8 @@ static void test_unknown_price(void **state)
 	rig_call(&r);
 	assert_int_equal(r.infer.max_output, 8192);
 	SAY(&r, .calls = {LOOK});
-	assert_int_equal(r.a.totals.uncosted_calls, 1);
-	assert_int_equal(r.a.totals.cost_microusd, 0);
+	assert_int_equal(r.a.at.totals.uncosted_calls, 1);
+	assert_int_equal(r.a.at.totals.cost_microusd, 0);
 	rig_answer(&r, 0, "x");
 	assert_int_equal(r.infers, 2);
 	SAY(&r, .calls = {SUBMIT});
@@ -249,18 +248,18 @@ static void test_settle(void **state)
 	SAY(&r, .calls = {LOOK}, .input = 10000, .cache_read = 6000, .cache_write = 3000,
 	    .output = 200);
 	/* 1,000 plain + 6,000 read at a tenth + 3,000 written at 1.25 + 200 out at 5 */
-	assert_int_equal(r.a.totals.cost_microusd, 1000 + 600 + 3750 + 1000);
+	assert_int_equal(r.a.at.totals.cost_microusd, 1000 + 600 + 3750 + 1000);
 	assert_int_equal(r.a.turn->usage.cost_microusd, 6350); /* as the world records it */
-	assert_int_equal(r.a.totals.input, 10000);
-	assert_int_equal(r.a.totals.output, 200);
-	assert_int_equal(r.a.totals.cache_read, 6000);
-	assert_int_equal(r.a.totals.cache_write, 3000);
-	assert_int_equal(r.a.measured_input, 10000);
-	assert_int_equal(r.a.new_bytes, 10); /* the wire */
+	assert_int_equal(r.a.at.totals.input, 10000);
+	assert_int_equal(r.a.at.totals.output, 200);
+	assert_int_equal(r.a.at.totals.cache_read, 6000);
+	assert_int_equal(r.a.at.totals.cache_write, 3000);
+	assert_int_equal(r.a.at.measured_input, 10000);
+	assert_int_equal(r.a.at.new_bytes, 10); /* the wire */
 	rig_answer(&r, 0, "12345");
-	assert_int_equal(r.a.new_bytes, 15);
+	assert_int_equal(r.a.at.new_bytes, 15);
 	SAY(&r, .calls = {SUBMIT}, .cost = 77);
-	assert_int_equal(r.a.totals.cost_microusd, 6350 + 77); /* the provider's own figure */
+	assert_int_equal(r.a.at.totals.cost_microusd, 6350 + 77); /* the provider's own figure */
 	rig_close(&r);
 }
 
@@ -289,7 +288,7 @@ static void test_rounded_up(void **state)
 		r.spec.price = cases[i].price;
 		SAY(&r, .calls = {SUBMIT}, .input = cases[i].input,
 		    .cache_read = cases[i].cache_read, .output = cases[i].output);
-		assert_int_equal(r.a.totals.cost_microusd, cases[i].want);
+		assert_int_equal(r.a.at.totals.cost_microusd, cases[i].want);
 		rig_close(&r);
 	}
 }
@@ -342,7 +341,7 @@ static void test_small_model(void **state)
 static void test_shared_money(void **state)
 {
 	struct agent_spec spec = {.price = {3000000, 15000000, 300000, 3750000}};
-	struct agent a = {.spec = &spec, .measured_input = 10000, .new_bytes = 3000};
+	struct agent a = {.spec = &spec, .at.measured_input = 10000, .at.new_bytes = 3000};
 	int64_t input = 41250; /* 11,000 tokens at the dearest price */
 
 	assert_int_equal(limit_call_cost(&a, 0), input);
@@ -356,7 +355,7 @@ static void test_shared_money(void **state)
 	assert_int_equal(limit_call_cost(&a, 1024), 0);
 	spec.price = (struct agent_price){0};
 	assert_int_equal(limit_call_cost(&a, 1024), 0);
-	a.measured_input = INT64_MAX; /* a service made it up */
+	a.at.measured_input = INT64_MAX; /* a service made it up */
 	spec.price = (struct agent_price){3000000, 15000000, 300000, 3750000};
 	assert_true(limit_call_cost(&a, 1024) > INT64_MAX / 2000000);
 	assert_int_equal(limit_output_for(&a, 1000000), -1);
@@ -486,7 +485,7 @@ static void test_cancel_with_reply(void **state)
 	SAY(&r, .text = "paid for", .calls = {SUBMIT, ACT});
 	assert_end(&r, AVA_CANCELLED, "cancelled");
 	assert_int_equal(r.reply_saves, 1);
-	assert_int_equal(r.a.totals.input, 100);
+	assert_int_equal(r.a.at.totals.input, 100);
 	assert_int_equal(r.infer_stops, 0);
 	assert_int_equal(r.ncalls, 2);
 	assert_int_equal(r.starts, 0);
@@ -498,7 +497,7 @@ static void test_cancel_with_reply(void **state)
 	agent_on_reply(&r.a, AVA_EIO, NULL, NULL, NULL);
 	rig_run(&r);
 	assert_end(&r, AVA_CANCELLED, "cancelled");
-	assert_int_equal(r.a.totals.failed_calls, 1);
+	assert_int_equal(r.a.at.totals.failed_calls, 1);
 	assert_int_equal(r.infer_stops, 0);
 	rig_close(&r);
 }
@@ -646,8 +645,8 @@ static void test_last_of_shared_money(void **state)
 	rig_open(&r);
 	next = limit_call_cost(&r.a, LIMIT_LEAST_OUTPUT);
 	a = r.a;
-	a.measured_input = limit_next_input(&r.a) + LIMIT_LEAST_OUTPUT;
-	a.new_bytes = 0;
+	a.at.measured_input = limit_next_input(&r.a) + LIMIT_LEAST_OUTPUT;
+	a.at.new_bytes = 0;
 	after = limit_call_cost(&a, LIMIT_LEAST_OUTPUT);
 	assert_true(next > 0 && after > next);
 	assert_true(limit_last_of(&r.a, next + after - 1));

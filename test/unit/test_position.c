@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/position.h"
 #include "base/buf.h"
 #include "base/util.h"
@@ -34,7 +35,7 @@ static void written(const struct agent_position *p, struct buf *out)
 	buf_init(out, 1u << 20);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	agent_position_write(p, &w);
+	agent_position_write(p, "too long", &w);
 	jw_end(&w);
 	assert_int_equal(buf_addc(out, 0), 0);
 }
@@ -48,7 +49,7 @@ static void test_the_documented_position(void **state)
 	assert_int_equal(agent_position_read(&p, value), 0);
 	assert_int_equal(p.iteration, 4);
 	assert_true(p.wrapping && p.again && p.overflowed);
-	assert_string_equal(p.overflow, "too long");
+	assert_string_equal(agent_position_overflow(value), "too long");
 	assert_int_equal(p.repeats->n, 2);
 	assert_int_equal(p.repeats->calls[0].at.n, 1);
 	assert_int_equal(p.repeats->calls[0].last, 1);
@@ -76,7 +77,7 @@ static void test_a_restored_machine_is_the_same(void **state)
 
 	assert_int_equal(agent_position_read(&p, json_object_get(o, "value")), 0);
 	agent_init(&a, &io, &spec, NULL, 0);
-	agent_restore(&a, &p);
+	agent_restore(&a, &p, "too long");
 	assert_null(p.repeats);
 	agent_position_of(&a, 0, &p);
 	written(&p, &first);
@@ -84,15 +85,15 @@ static void test_a_restored_machine_is_the_same(void **state)
 	o = json_parse(first.data, first.len - 1, NULL);
 	assert_int_equal(agent_position_read(&q, o), 0);
 	agent_init(&b, &io, &spec, NULL, 0);
-	agent_restore(&b, &q);
+	agent_restore(&b, &q, "too long");
 	agent_position_of(&b, 0, &q);
 	written(&q, &second);
 	assert_string_equal(first.data, second.data);
-	assert_int_equal(a.repeats->n, b.repeats->n);
-	assert_memory_equal(a.repeats->calls, b.repeats->calls,
-			    a.repeats->n * sizeof(*a.repeats->calls));
-	repeat_free(b.repeats);
-	b.repeats = a.repeats;
+	assert_int_equal(a.at.repeats->n, b.at.repeats->n);
+	assert_memory_equal(a.at.repeats->calls, b.at.repeats->calls,
+			    a.at.repeats->n * sizeof(*a.at.repeats->calls));
+	repeat_free(b.at.repeats);
+	b.at.repeats = a.at.repeats;
 	assert_memory_equal(&a, &b, sizeof(a));
 	agent_fini(&a);
 	buf_fini(&first);

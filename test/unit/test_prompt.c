@@ -3,6 +3,8 @@
 
 #include "unit.h"
 
+#include "agent/prompt.h"
+
 #include "agent/agent.h"
 #include "agent/tool.h"
 #include "base/buf.h"

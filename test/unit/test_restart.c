@@ -53,12 +53,13 @@ static void test_a_cut_call(void **state)
 	for (int i = 0; i < 3; i++) {
 		restart(&w);
 		r = carried(&w, &l);
-		assert_true(r->agent.again);
+		assert_true(r->agent.at.again);
 		assert_int_equal(r->call.attempts, 1);
-		assert_int_equal(r->agent.totals.calls, 1);
-		assert_int_equal(r->agent.totals.failed_calls, 1);
-		assert_int_equal(r->agent.totals.input, r->rec.request_bytes / 4);
-		assert_int_equal(r->agent.used_ms, 4000); /* the time without a process is none */
+		assert_int_equal(r->agent.at.totals.calls, 1);
+		assert_int_equal(r->agent.at.totals.failed_calls, 1);
+		assert_int_equal(r->agent.at.totals.input, r->rec.request_bytes / 4);
+		assert_int_equal(r->agent.at.used_ms,
+				 4000); /* the time without a process is none */
 		assert_string_equal(w.problems, "");
 		close_world(&w); /* nothing followed: nothing is written */
 		assert_false(rig_holds(&w.r, l.log, "\"estimated\":true"));
@@ -95,13 +96,13 @@ static void test_what_is_carried_over(void **state)
 	close_world(&w);
 	restart(&w);
 	r = carried(&w, &l);
-	assert_true(r->agent.again);
-	assert_int_equal(r->agent.used_ms, 2005);
-	assert_int_equal(r->agent.warned, 1u << AGENT_TIME | 1u << AGENT_TOKENS);
-	assert_int_equal(r->agent.odd_replies, 1);
-	assert_int_equal(r->agent.totals.calls, 2);
-	assert_int_equal(r->agent.totals.failed_calls, 1);
-	assert_int_equal(r->agent.measured_input, 70);
+	assert_true(r->agent.at.again);
+	assert_int_equal(r->agent.at.used_ms, 2005);
+	assert_int_equal(r->agent.at.warned, 1u << AGENT_TIME | 1u << AGENT_TOKENS);
+	assert_int_equal(r->agent.at.odd_replies, 1);
+	assert_int_equal(r->agent.at.totals.calls, 2);
+	assert_int_equal(r->agent.at.totals.failed_calls, 1);
+	assert_int_equal(r->agent.at.measured_input, 70);
 	assert_int_equal(r->call.retry.failures, 1);
 	assert_int_equal(r->call.retry.overloads, 1);
 	assert_int_equal(r->call.fallbacks, 2);

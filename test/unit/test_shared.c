@@ -2,7 +2,7 @@
  * it, and that a start knows it again. */
 #include "restart_rig.h"
 
-#include "agent/shared.h"
+#include "agent/limit.h"
 #include "subagent/world.h"
 
 static struct run *in_group(struct world *w, struct left *l)
@@ -22,7 +22,7 @@ static struct agent_shared ask(struct run *r)
 	struct agent_shared s;
 
 	shared_ask(&r->agent, &s);
-	r->agent.shares |= (uint16_t)s.near;
+	r->agent.at.shares |= (uint16_t)s.near;
 	return s;
 }
 
@@ -103,7 +103,7 @@ static void test_told_before_a_stop(void **state)
 	close_world(&w);
 	restart(&w);
 	r = carried(&w, &l);
-	assert_int_equal(r->agent.shares, 1u << SHARE_DAY_COST);
+	assert_int_equal(r->agent.at.shares, 1u << SHARE_DAY_COST);
 	w.sup.day.limit = 5000000;
 	w.sup.day.spent = 4500000;
 	assert_int_equal(ask(r).near, 0);

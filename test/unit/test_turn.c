@@ -3,8 +3,8 @@
 
 #include "unit.h"
 
+#include "agent/ask.h"
 #include "agent/turn.h"
-#include "agent/turn_trim.h"
 
 static void test_new(void **state)
 {
@@ -96,7 +96,7 @@ static void check_trimmed(const struct turn *t)
 
 static void test_trim(void **state)
 {
-	struct turn *t = big(), *one = turn_trim(t), *two;
+	struct turn *t = big(), *one = ask_trim(t), *two;
 
 	assert_non_null(one);
 	assert_true(t->mem.used > 30000);
@@ -104,7 +104,7 @@ static void test_trim(void **state)
 	check_trimmed(one);
 	assert_true(one->mem.used < 1000);
 	assert_non_null(arena_copy(&one->mem, "Yes, drain it.", 14)); /* an answer */
-	two = turn_trim(one);
+	two = ask_trim(one);
 	assert_non_null(two);
 	turn_free(one);
 	check_trimmed(two);
@@ -113,7 +113,7 @@ static void test_trim(void **state)
 
 static void test_trim_nothing(void **state)
 {
-	struct turn *t = turn_new(), *one = turn_trim(t);
+	struct turn *t = turn_new(), *one = ask_trim(t);
 
 	assert_non_null(one);
 	assert_string_equal(one->text, "");
@@ -127,7 +127,7 @@ static void test_trim_without_memory(void **state)
 	struct turn *t = big(), *one;
 
 	FAULT_LOOP(k, {
-		one = turn_trim(t);
+		one = ask_trim(t);
 		if (one)
 			check_trimmed(one);
 		turn_free(one);
