@@ -24,67 +24,37 @@
 
 #define REQUEST_BYTES (8u << 20)
 
-struct filled {
-	struct op_spawn s;
-	const char *tools[ROLE_MAX_TOOLS], *grants[ROLE_MAX_TOOLS], *asks[ROLE_MAX_TOOLS];
-};
-
-static void take_text(const char **to, const json_t *o, const char *key)
+/* What was not asked for is as it was in that run, whose config `line` has; it owns the
+ * strings, `mem` the lists. */
+#define FILL_TEXT(f)  s->f = s->f && *s->f ? s->f : was.f;
+#define FILL_MS(f)    s->f = s->f == AVA_DEFAULT ? was.f : s->f;
+#define FILL_CENTS(f) FILL_MS(f)
+#define FILL_COUNT(f) FILL_MS(f)
+#define FILL_JSON(f)  s->f = s->f ? s->f : was.f;
+#define FILL_FLAG(f)
+#define FILL_TEXTS(f)                                                                              \
+	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
+	FILL_JSON(f)
+#define FILL(kind, field, key, flag, help) FILL_##kind(field)
+static int fill(struct op_spawn *s, const json_t *line, struct arena *mem)
 {
-	if (!*to || !**to)
-		*to = json_get_str(o, key);
-}
+	const json_t *config = json_object_get(line, "spec");
+	struct op_spawn was;
+	int rv = spec_request(config, &was, mem);
 
-static void take_list(const char *const **to, size_t *n, const char **items, const json_t *o,
-		      const char *key)
-{
-	const json_t *list = json_object_get(o, key), *v;
-	size_t i;
-
-	if (*to || !json_is_array(list))
-		return;
-	json_array_foreach(list, i, v)
-	{
-		if (json_is_string(v) && *n < ROLE_MAX_TOOLS)
-			items[(*n)++] = json_string_value(v);
-	}
-	*to = items;
-}
-
-static void take_limit(int64_t *to, const json_t *limits, const char *key, int decimals)
-{
-	if (*to == AVA_DEFAULT)
-		*to = json_get_fixed(limits, key, decimals, AVA_DEFAULT);
-}
-
-/* `line` owns the strings. */
-static void fill(struct filled *f, const json_t *line)
-{
-	const json_t *o = json_object_get(line, "spec"), *limits = json_object_get(o, "limits");
-	struct op_spawn *s = &f->s;
-
-	take_text(&s->role, o, "role");
-	take_text(&s->task, o, "task");
-	take_text(&s->context, o, "context");
-	take_text(&s->cwd, o, "cwd");
-	take_text(&s->model, o, "model");
-	take_list(&s->tools, &s->ntools, f->tools, o, "tools");
-	take_list(&s->grants, &s->ngrants, f->grants, o, "grants");
-	take_list(&s->ask_before, &s->nask_before, f->asks, o, "askBefore");
-	if (!s->on_limit)
-		s->on_limit = json_get_str(o, "onLimit");
-	if (!s->output_schema)
-		s->output_schema = json_object_get(o, "outputSchema");
-	if (!s->preset || !*s->preset) {
-		/* What costs nobody knows what was held by its tokens. */
-		if (json_is_integer(json_object_get(json_object_get(o, "price"), "input")))
-			take_limit(&s->max_cost_microusd, limits, "costCents", 4);
-		take_limit(&s->max_tokens, limits, "tokens", 0);
-	}
-	take_limit(&s->timeout_ms, limits, "seconds", 3);
-	take_limit(&s->max_iterations, limits, "iterations", 0);
+	if (rv != 0)
+		return rv;
+	/* What costs nobody knows what was held by its tokens. */
+	if ((s->preset && *s->preset) ||
+	    !json_is_integer(json_object_get(json_object_get(config, "price"), "input")))
+		was.max_cost_microusd = AVA_DEFAULT;
+	if (s->preset && *s->preset)
+		was.max_tokens = AVA_DEFAULT;
+	was.preset = NULL; /* its limits are there */
+	SPAWN_OPTIONS(FILL)
 	if (!s->extended_thinking)
-		s->no_thinking = !json_get_bool(o, "thinking", false);
+		s->no_thinking = was.no_thinking;
+	return 0;
 }
 
 static int check(struct core *c, const struct op_spawn *s, struct ava_error *err)
@@ -141,25 +111,32 @@ static bool copy_list(struct arena *mem, const char *const **list, size_t n)
 	return copy != NULL;
 }
 
+#define COPY_TEXT(f) ok = ok && (!to->f || copy_text(mem, &to->f));
+#define COPY_MS(f)
+#define COPY_CENTS(f)
+#define COPY_COUNT(f)
+#define COPY_FLAG(f)
+#define COPY_JSON(f)
+#define COPY_TEXTS(f)                      ok = ok && copy_list(mem, &to->f, to->n##f);
+#define COPY(kind, field, key, flag, help) COPY_##kind(field)
 static int copy_request(struct resuming *r, const struct op_spawn *s)
 {
 	struct op_spawn *to = &r->s;
-	const char **texts[] = {&to->role,      &to->task,    &to->context,    &to->model,
-				&to->preset,    &to->cwd,     &to->session_id, &to->request_id,
-				&to->user_id,   &to->origin,  &to->confirm,    &to->resume,
-				&to->resume_at, &to->on_limit};
+	struct arena *mem = &r->mem;
+	bool ok = true;
 
 	*to = *s;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (*texts[i] && !copy_text(&r->mem, texts[i]))
-			return AVA_ENOMEM;
-	if (!copy_list(&r->mem, &to->tools, to->ntools) ||
-	    !copy_list(&r->mem, &to->grants, to->ngrants) ||
-	    !copy_list(&r->mem, &to->ask_before, to->nask_before))
-		return AVA_ENOMEM;
+	SPAWN_OPTIONS(COPY)
+	COPY_TEXT(session_id)
+	COPY_TEXT(request_id)
+	COPY_TEXT(user_id)
+	COPY_TEXT(origin)
+	COPY_TEXT(confirm)
+	COPY_TEXT(resume)
+	COPY_TEXT(resume_at)
 	if (s->output_schema)
 		to->output_schema = r->schema = json_incref((json_t *)s->output_schema);
-	return 0;
+	return ok ? 0 : AVA_ENOMEM;
 }
 
 static void resuming_free(struct resuming *r)
@@ -284,12 +261,13 @@ static void looked(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 	struct core *c = r->core;
-	struct filled f = {.s = r->s};
+	struct op_spawn s = r->s;
 	int rv = r->rv;
 
+	if (rv == 0 && (rv = fill(&s, r->line, &r->mem)) != 0)
+		err_set(&r->err, rv, "out of memory");
 	if (rv == 0) {
-		fill(&f, r->line);
-		rv = spec_build(&r->spec, &f.s, &c->settings, c->model, c->redact, &r->err);
+		rv = spec_build(&r->spec, &s, &c->settings, c->model, c->redact, &r->err);
 	}
 	if (rv == 0)
 		rv = begin_prepare(r, &r->err);

@@ -158,7 +158,7 @@ bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct too
 	return false;
 }
 
-int spec_ask_add(struct run_spec *r, const char *name, struct ava_error *err)
+static int ask_add(struct run_spec *r, const char *name, struct ava_error *err)
 {
 	const struct tool *t = tool_find(name);
 
@@ -175,6 +175,16 @@ int spec_ask_add(struct run_spec *r, const char *name, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	r->ask_before[r->agent.nask_before++] = t;
 	return 0;
+}
+
+int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	int rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < s->nask_before; i++)
+		rv = ask_add(r, s->ask_before[i], err);
+	r->agent.ask_before = r->ask_before;
+	return rv;
 }
 
 /* ---- its group */
@@ -326,19 +336,6 @@ int spec_seal(struct run_spec *r, struct ava_error *err)
 
 /* ---- back from JSON */
 
-static int spec_ask_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
-{
-	const json_t *v;
-	size_t i;
-	int rv = 0;
-
-	json_array_foreach(json_object_get(config, "askBefore"), i,
-			   v) if (rv == 0 && json_is_string(v)) rv =
-		spec_ask_add(r, json_string_value(v), err);
-	r->agent.ask_before = r->ask_before;
-	return rv;
-}
-
 static int spec_group_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
 {
 	const json_t *o = json_object_get(config, "group");
@@ -358,54 +355,71 @@ static int spec_group_from_json(struct run_spec *r, const json_t *config, struct
 	return spec_group_take(r, &g, err);
 }
 
-static int tools_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+static int texts_of(const json_t *list, const char *const **out, size_t *n, struct arena *mem)
 {
-	const json_t *list = json_object_get(config, "tools"), *v;
+	const char **items = arena_get(mem, (json_array_size(list) + 1) * sizeof(*items));
+	const json_t *v;
 	size_t i;
 
-	if (spec_room_for_tools(r, MIN(json_array_size(list), ROLE_MAX_TOOLS), err) != 0)
+	*n = 0;
+	*out = items;
+	if (!items)
 		return AVA_ENOMEM;
 	json_array_foreach(list, i, v)
 	{
-		const struct tool *t = json_is_string(v) ? tool_find(json_string_value(v)) : NULL;
-
-		if (!t || r->agent.ntools == ROLE_MAX_TOOLS)
-			return err_set(err, AVA_EUNSUPPORTED, "tool %s is not in this version",
-				       json_is_string(v) ? json_string_value(v) : "?");
-		r->tools[r->agent.ntools++] = t;
+		if (json_is_string(v))
+			items[(*n)++] = json_string_value(v);
 	}
 	return 0;
 }
 
-static int grants_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 {
-	const json_t *list = json_object_get(config, "grants"), *v;
-	size_t i;
+	const json_t *l = json_object_get(config, "limits");
+	bool thinking = json_get_bool(config, "thinking", false);
+	int rv;
 
-	r->grants = arena_get(&r->mem, (json_array_size(list) + 1) * sizeof(*r->grants));
-	if (!r->grants)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	json_array_foreach(list, i, v) if (json_is_string(v)) r->grants[r->ngrants++] =
-		spec_keep(r, json_string_value(v));
-	return 0;
+	*out = (struct op_spawn){
+		.role = json_get_str(config, "role"),
+		.task = json_get_str(config, "task"),
+		.context = json_get_str(config, "context"),
+		.model = json_get_str(config, "model"),
+		.preset = json_get_str(config, "preset"),
+		.cwd = json_get_str(config, "cwd"),
+		.origin = json_get_str(config, "origin"),
+		.on_limit = json_get_str(config, "onLimit"),
+		.timeout_ms = json_get_fixed(l, "seconds", 3, AVA_DEFAULT),
+		.max_cost_microusd = json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
+		.max_tokens = json_get_int(l, "tokens", AVA_DEFAULT),
+		.max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
+		.extended_thinking = thinking,
+		.no_thinking = !thinking,
+		.output_schema = json_object_get(config, "outputSchema"),
+		.resume = json_get_str(config, "resumedFrom"),
+		.resume_call = json_get_int(config, "resumedCall", 0),
+	};
+	rv = texts_of(json_object_get(config, "tools"), &out->tools, &out->ntools, mem);
+	if (rv == 0)
+		rv = texts_of(json_object_get(config, "grants"), &out->grants, &out->ngrants, mem);
+	if (rv == 0)
+		rv = texts_of(json_object_get(config, "askBefore"), &out->ask_before,
+			      &out->nask_before, mem);
+	return rv;
 }
 
-static void limits_from_json(struct run_spec *r, const json_t *config)
+static int tools_back(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
-	const json_t *l = json_object_get(config, "limits"), *o = json_object_get(config, "rights");
+	if (spec_room_for_tools(r, MIN(s->ntools, ROLE_MAX_TOOLS), err) != 0)
+		return AVA_ENOMEM;
+	for (size_t i = 0; i < s->ntools; i++) {
+		const struct tool *t = tool_find(s->tools[i]);
 
-	r->agent.limits = (struct agent_limits){
-		.time_ms = json_get_fixed(l, "seconds", 3, 600000),
-		.cost_microusd = json_get_fixed(l, "costCents", 4, 500000),
-		.tokens = json_get_int(l, "tokens", 100000),
-		.iterations = (int32_t)json_get_int(l, "iterations", 20),
-	};
-	r->agent.ask_limit = json_get_str(config, "onLimit") != NULL;
-	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
-	r->thinking = json_get_bool(config, "thinking", false);
-	r->rights_private = json_get_bool(o, "private", false);
-	r->rights_untrusted = json_get_bool(o, "untrusted", false);
-	r->rights_out = json_get_bool(o, "out", false);
+		if (!t || i == ROLE_MAX_TOOLS)
+			return err_set(err, AVA_EUNSUPPORTED, "tool %s is not in this version",
+				       s->tools[i]);
+		r->tools[r->agent.ntools++] = t;
+	}
+	return 0;
 }
 
 /* What was quoted stays true, whatever the tables say by now. */
@@ -458,63 +472,76 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 	return rv;
 }
 
-int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
-		   const char *request_id, const char *user_id, struct ava_error *err)
+/* What was confirmed, as it was: nothing is checked against roles or settings again. */
+static int take_config(struct run_spec *r, const struct op_spawn *s, const json_t *config,
+		       struct ava_error *err)
 {
-	const char *role = json_get_str(config, "role"), *model = json_get_str(config, "model");
-	struct op_spawn s = {
-		.task = json_get_str(config, "task"),
-		.context = json_get_str(config, "context"),
-		.cwd = json_get_str(config, "cwd"),
-		.preset = json_get_str(config, "preset"),
-		.origin = json_get_str(config, "origin"),
-		.resume = json_get_str(config, "resumedFrom"),
-		.resume_call = json_get_int(config, "resumedCall", 0),
-		.session_id = session_id,
-		.request_id = request_id,
-		.user_id = user_id,
-	};
-	struct run_spec *r = spec_new();
+	const json_t *o = json_object_get(config, "rights");
 	struct model m;
 	int rv;
 
-	if (!r)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	r->role = role ? role_find(role) : NULL;
-	if (!r->role || !s.task || !model) {
-		rv = err_set(err, AVA_ECORRUPT,
-			     "the stored configuration lacks its role, task or model");
-		goto fail;
-	}
-	rv = spec_take_strings(r, &s, NULL, err); /* cleaned when it was built */
+	r->role = s->role ? role_find(s->role) : NULL;
+	if (!r->role || !s->task || !s->model)
+		return err_set(err, AVA_ECORRUPT,
+			       "the stored configuration lacks its role, task or model");
+	rv = spec_take_strings(r, s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
-		rv = model_restore(model, &m, err);
+		rv = model_restore(s->model, &m, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
-		rv = tools_from_json(r, config, err);
+		rv = tools_back(r, s, err);
 	if (rv == 0)
-		rv = grants_from_json(r, config, err);
+		rv = spec_take_grants(r, s, err);
 	if (rv == 0)
-		rv = spec_ask_from_json(r, config, err);
+		rv = spec_take_asks(r, s, err);
 	if (rv == 0)
-		rv = spec_take_schema(r, json_object_get(config, "outputSchema"), err);
+		rv = spec_take_schema(r, s->output_schema, err);
 	if (rv != 0)
-		goto fail;
-	limits_from_json(r, config);
+		return rv;
+	r->agent.limits = (struct agent_limits){
+		.time_ms = s->timeout_ms,
+		.cost_microusd = s->max_cost_microusd,
+		.tokens = s->max_tokens,
+		.iterations = (int32_t)s->max_iterations,
+	};
+	r->agent.ask_limit = s->on_limit != NULL;
+	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
+	r->thinking = s->extended_thinking;
+	r->rights_private = json_get_bool(o, "private", false);
+	r->rights_untrusted = json_get_bool(o, "untrusted", false);
+	r->rights_out = json_get_bool(o, "out", false);
 	spec_take_facts(r);
 	rv = facts_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_group_from_json(r, config, err);
-	if (rv == 0)
-		rv = spec_seal(r, err);
-	if (rv != 0)
-		goto fail;
-	*out = r;
-	return 0;
+	return rv == 0 ? spec_seal(r, err) : rv;
+}
 
-fail:
-	spec_free(r);
+int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
+		   const char *request_id, const char *user_id, struct ava_error *err)
+{
+	struct run_spec *r = spec_new();
+	struct op_spawn s;
+	struct arena mem;
+	int rv;
+
+	if (!r)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	arena_init(&mem, 1u << 20);
+	rv = spec_request(config, &s, &mem);
+	if (rv != 0)
+		err_set(err, rv, "out of memory");
+	s.session_id = session_id;
+	s.request_id = request_id;
+	s.user_id = user_id;
+	if (rv == 0)
+		rv = take_config(r, &s, config, err);
+	arena_fini(&mem);
+	if (rv == 0)
+		*out = r;
+	else
+		spec_free(r);
 	return rv;
 }
 

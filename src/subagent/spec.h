@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/spawn_options.h"
 #include "provider/dialect.h"
 #include "subagent/role.h"
 
@@ -37,24 +38,31 @@ struct spec_group {
 	const char *then;      /* chain: configs of those that follow, a JSON array; or NULL */
 };
 
-/* What a person or program asks for. NULL / AVA_DEFAULT = the role's or the
- * setting's. Borrowed during the call. */
-#define AVA_DEFAULT INT64_MIN
+/* What a person or program asks for: the rows of base/spawn_options.h, and what the
+ * request itself says. NULL / AVA_DEFAULT = the role's or the setting's. Borrowed during
+ * the call. */
+#define AVA_DEFAULT        INT64_MIN
+#define SPAWN_TEXT(field)  const char *field;
+#define SPAWN_MS(field)    int64_t field;
+#define SPAWN_CENTS(field) int64_t field;
+#define SPAWN_COUNT(field) int64_t field;
+#define SPAWN_FLAG(field)  bool field;
+#define SPAWN_JSON(field)  const json_t *field;
+#define SPAWN_TEXTS(field)                                                                         \
+	const char *const *field;                                                                  \
+	size_t n##field;
+#define X(kind, field, key, flag, help) SPAWN_##kind(field)
 struct op_spawn {
-	const char *role, *task, *context, *model, *preset, *cwd;
+	SPAWN_OPTIONS(X)
+	bool no_thinking; /* without it and extended_thinking: the role's */
 	const char *session_id, *request_id, *user_id, *origin;
-	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations, resume_call;
-	bool extended_thinking, no_thinking;      /* none of them: the role's */
-	const char *const *tools, *const *grants; /* tools NULL: the role's */
-	const char *const *ask_before;            /* tools whose calls wait for a person's yes */
-	size_t ntools, ngrants, nask_before;
-	const json_t *output_schema;    /* NULL: any output */
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
-	const char *on_limit;           /* "ask": a person, before it ends at one; NULL, "stop" */
+	int64_t resume_call;
 };
+#undef X
 
 #define SPEC_TASK_MAX    (256u << 10)
 #define SPEC_CONTEXT_MAX (1u << 20)
@@ -91,6 +99,9 @@ struct run_spec {
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err);
 bool spec_is_preset(const char *name);
+/* The request that a stored config was built from. Texts are borrowed from `config`,
+ * lists stand in `mem`. AVA_ENOMEM. */
+int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem);
 /* Back from its canonical JSON (a proposal, or a spec line). Sessions, users
  * and request ids are not part of it: the caller gives them. */
 int spec_from_json(struct run_spec **out, const json_t *config, const char *session_id,
@@ -149,9 +160,10 @@ int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error 
 void spec_take_facts(struct run_spec *r); /* of its model */
 int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
-/* A name that no tool has is an error (a misspelt one would let calls pass); a tool
- * that this run does not have can never be called. AVA_EINVAL. */
-int spec_ask_add(struct run_spec *r, const char *name, struct ava_error *err);
+int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
+/* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one
+ * would let calls pass); a tool that this run does not have can never be called. */
+int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* Copy it into the spec. `g` NULL: none. AVA_EINVAL: the group has a cost limit, and
  * nobody knows the model's price. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);

@@ -244,7 +244,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	return 0;
 }
 
-static int take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	if (s->ngrants > 16)
 		return err_set(err, AVA_EINVAL, "too many grants, 16 at the most");
@@ -279,16 +279,6 @@ static void set_rights(struct run_spec *r)
 }
 
 /* ---- building */
-
-static int spec_ask_take(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
-{
-	int rv = 0;
-
-	for (size_t i = 0; rv == 0 && i < s->nask_before; i++)
-		rv = spec_ask_add(r, s->ask_before[i], err);
-	r->agent.ask_before = r->ask_before;
-	return rv;
-}
 
 static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
@@ -338,11 +328,11 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = spec_take_schema(r, s->output_schema, err);
 	if (rv == 0)
-		rv = take_grants(r, s, err);
+		rv = spec_take_grants(r, s, err);
 	if (rv == 0)
 		rv = pick_tools(r, s, err);
 	if (rv == 0)
-		rv = spec_ask_take(r, s, err);
+		rv = spec_take_asks(r, s, err);
 	if (rv != 0)
 		goto fail;
 	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
