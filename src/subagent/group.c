@@ -390,7 +390,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 	m->ended = true;
 	m->status = status;
 	m->log = &r->rec.log;
-	if (g->chain && status == AVA_SUCCESS)
+	if (g->chain && status == AVA_SUCCESS && !r->cancel_wanted)
 		spawn_next(r, d, status, summary);
 	if (all_ended(g))
 		write_event(r, d, EVENT_Join);
@@ -408,6 +408,8 @@ void group_next(struct run *r)
 	r->next = NULL;
 	if (!next)
 		return;
+	/* Cancelled while the commit that has both was on its way. */
+	next->cancel_wanted |= r->cancel_wanted;
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

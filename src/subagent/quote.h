@@ -38,7 +38,7 @@ struct quote {
 /* Of the runs of a proposal: n of one group (its limits stand in each spec), or one alone. */
 void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned n,
 		struct quote *out);
-/* The object of DESIGN section 8 "Quote"; a group's has "members". */
+/* The quote as JSON (doc/api.yaml); a group's has "members". */
 int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
 		 unsigned n);
 /* What a person is asked. */

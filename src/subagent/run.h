@@ -132,7 +132,9 @@ struct run {
 	unsigned busy;          /* jobs and tool calls that still point here */
 	int64_t spawned_wall_ms, started_wall_ms;
 	char activity[160];
-	bool durable, cancel_wanted; /* its spawn is on disk; before it was */
+	/* Its spawn is on disk; cancelled before it was, or while it ends: then of a chain
+	 * none goes on. */
+	bool durable, cancel_wanted;
 };
 
 /* Told once when the run's end is durable (loop thread). */

@@ -374,7 +374,7 @@ struct run *supervisor_find(struct supervisor *s, const char *id)
 
 void supervisor_cancel(struct run *r)
 {
-	if (!r->durable) {
+	if (!r->durable || r->agent.ending) {
 		r->cancel_wanted = true;
 		return;
 	}

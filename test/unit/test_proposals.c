@@ -486,6 +486,52 @@ static void test_two_answers_at_once(void **state)
 	assert_int_equal(count("SpawnConfirmed"), runs);
 }
 
+/* ---- a chain that is cancelled while its first run ends */
+
+static void cancel_the_ending(void *arg)
+{
+	LIST_EACH (&rig.core->sup.live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (!r->agent.ending || *(bool *)arg)
+			continue;
+		supervisor_cancel(r);
+		*(bool *)arg = true;
+	}
+}
+
+static void count_live(void *arg)
+{
+	*(unsigned *)arg = rig.core->sup.nlive;
+}
+
+static void test_a_chain_is_cancelled(void **state)
+{
+	char body[900];
+	unsigned live = 1, succeeded = 0;
+	bool done = false;
+	const json_t *run;
+	json_t *v;
+	size_t i;
+
+	rig_restart(true);
+	snprintf(body, sizeof(body),
+		 "{\"chain\":true,\"confirmed\":true,\"cwd\":\"%s\",\"runs\":["
+		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\"},"
+		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\"}]}",
+		 rig.src);
+	json_decref(rig_ask("POST", "/api/v1/groups", body, 201));
+	while (!done)
+		rig_call(cancel_the_ending, &done);
+	while (live > 0)
+		rig_call(count_live, &live);
+	v = rig_ask("GET", RUNS "?all", NULL, 200);
+	json_array_foreach(json_object_get(v, "runs"), i, run) succeeded +=
+		strcmp(json_get_str(run, "status"), "success") == 0;
+	assert_int_equal(succeeded, 1);
+	json_decref(v);
+}
+
 /* ---- who is asked */
 
 static void test_policy(void **state)
@@ -572,6 +618,7 @@ int main(void)
 		T(test_clock_was_ahead),
 		T(test_set),
 		T(test_two_answers_at_once),
+		T(test_a_chain_is_cancelled),
 		T(test_policy),
 		T(test_presets),
 	};
