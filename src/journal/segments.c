@@ -196,7 +196,7 @@ static int make_now(struct segments *s, uint64_t seq)
 	return fd;
 }
 
-int segments_take(struct segments *s, uint64_t *seq, bool *filled)
+static int segments_take(struct segments *s, uint64_t *seq, bool *filled)
 {
 	int fd = -1;
 
@@ -219,7 +219,7 @@ fail:
 	return fd;
 }
 
-bool segments_have_spare(struct segments *s)
+static bool segments_have_spare(struct segments *s)
 {
 	bool have;
 
@@ -491,7 +491,7 @@ void blob_name(uint64_t lsn, unsigned n, char out[BLOB_NAME])
 	snprintf(out, BLOB_NAME, "%s%" PRIu64 "-%u", prefix, lsn, n);
 }
 
-int64_t blob_lsn(const char *name)
+static int64_t blob_lsn(const char *name)
 {
 	char *end;
 	long long lsn;

@@ -50,11 +50,6 @@ void segments_above(struct segments *s, uint64_t seq);
 int segments_add_live(struct segments *s, uint64_t seq, bool has_header);
 void segments_add_spare(struct segments *s, uint64_t seq);
 
-/* The journal's thread: the next segment, open for writing. *filled: it was
- * filled ahead; else it was made just now. -1 and errno. */
-int segments_take(struct segments *s, uint64_t *seq, bool *filled);
-bool segments_have_spare(struct segments *s);
-
 /* Helper thread. Fill spare ones until there are SEGMENTS_AHEAD; one a call.
  * 1: more to do, 0: done, -1 and errno. */
 int segments_prepare(struct segments *s);
@@ -122,8 +117,6 @@ void log_mark(struct log *l);
 
 /* Of the n-th operation of the batch whose first lsn is `lsn`. */
 void blob_name(uint64_t lsn, unsigned n, char out[BLOB_NAME]);
-/* The lsn in a file name, or -1 when it is no blob's. */
-int64_t blob_lsn(const char *name);
 
 /* Durable when it returns, its name too. -1 and errno: nothing is left. */
 int blob_write(int walfd, uint64_t lsn, unsigned n, const void *bytes, size_t len,

@@ -1,7 +1,7 @@
 /* What is written where: events into Ava's daily log and into run files, rows
- * into the catalog, lines into messages.jsonl, files. A draft collects them
- * and is committed as one; lines of a draft reach the feed once they are
- * durable and readable. Loop thread only. */
+ * into the catalog, lines into messages.jsonl, files. A draft collects what one commit
+ * writes; an outbox sends the drafts of one run in order; lines of a draft reach the feed
+ * once they are durable and readable. Loop thread only. */
 #ifndef SUBAGENT_LOGBOOK_H
 #define SUBAGENT_LOGBOOK_H
 
@@ -14,13 +14,158 @@
 #include "event/event.h"
 #include "journal/catalog.h"
 #include "journal/journal.h"
-#include "subagent/draft.h"
-#include "subagent/feed.h"
 #include "subagent/paths.h"
 
+struct ava_error;
+struct logbook;
 struct os_loop;
 struct os_timer;
 struct redact;
+
+/* ---- the feed: a bounded ring of the newest acknowledged event lines, for whoever watches
+ * (SSE, waits, the page). A reader is a position in the ring; one that falls behind is told
+ * so and catches up from the files. Nobody owns a queue.
+ *
+ * Lines come in the order of lsn, but for those of a commit that a file which cannot be
+ * written holds back: they come when it can. */
+#define FEED_MAX_LINES 8192
+#define FEED_MAX_BYTES (4u << 20)
+
+struct feed_line {
+	uint64_t lsn;
+	bool in_run;  /* it stands in a run's file (not the day's) */
+	char run[24]; /* whose event it is; "" for Ava's own */
+	uint32_t len;
+	char *bytes; /* without \n */
+};
+
+struct feed {
+	struct feed_line *ring; /* FEED_MAX_LINES places */
+	uint64_t first, next;   /* positions of the oldest line and the next one */
+	size_t bytes;
+	struct list readers;
+};
+
+struct feed_reader {
+	struct list node;
+	uint64_t at; /* position of the next line to read */
+	void (*wake)(struct feed_reader *r);
+};
+
+void feed_join(struct feed *f, struct feed_reader *r); /* from now on */
+void feed_leave(struct feed_reader *r);
+/* 1 and the line (borrowed until the loop turn ends), 0: none, -1: fell behind;
+ * the reader is then moved to the end, and reads the files before it goes on. */
+int feed_next(struct feed *f, struct feed_reader *r, const struct feed_line **line);
+
+/* ---- drafts */
+#define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
+enum draft_kind {
+	DRAFT_DAY, /* the first three get their bytes with their numbers */
+	DRAFT_RUN,
+	DRAFT_CATALOG,
+	DRAFT_MESSAGES,
+	DRAFT_PUT,
+	DRAFT_DROP,
+	DRAFT_ENTRY, /* of a session file; each is a part of its own */
+};
+
+struct draft_part { /* stays where it is while others are added */
+	enum draft_kind kind;
+	char id[48]; /* of an entry */
+	struct buf bytes;
+	char path[]; /* relative to the root */
+};
+
+struct draft_line;
+struct draft {
+	struct list node; /* in an outbox */
+	struct logbook *lb;
+	struct draft_part **parts; /* owned */
+	unsigned nparts, cap;
+	struct draft_line *lines; /* events and rows, in order; owned */
+	unsigned nlines, lines_cap, numbered;
+	struct buf rest; /* of the lines: what follows their numbers */
+	enum journal_level level;
+	bool failed; /* memory ran out while it was written */
+	bool quiet;  /* `touched` is not called for it */
+	void (*done)(int rv, void *user);
+	void *user;
+	struct list flight; /* the first of a commit: in logbook.flying */
+	uint64_t first_lsn; /* of that commit */
+	int64_t sent_ms;
+};
+
+struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
+void draft_free(struct draft *d);
+bool draft_failed(const struct draft *d); /* memory ran out for some of it */
+
+/* The bytes of a part; the same path gives the same part. NULL: no memory. */
+struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
+
+/* What is counted in the file of a run, and goes on when a commit takes its lines. */
+struct run_log {
+	uint64_t seq;           /* of its last line */
+	int64_t bytes;          /* of its lines */
+	unsigned char head[32]; /* SHA-256 chained over them */
+};
+void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len);
+void run_log_hex(const struct run_log *log, char *out); /* its head: 64 characters, no NUL */
+
+/* Fills in what is known when the event gets its numbers: `rest` is the line from
+ * ,"eventType" on, of which a placeholder is overwritten. May come again, when the disk
+ * refused the commit. */
+typedef void (*draft_number_fn)(char *rest, size_t len, void *user);
+
+/* Where an event stands. */
+struct draft_where {
+	const char *run;        /* "S-…": into its file; NULL: not */
+	struct run_log *log;    /* of that file; stays until the draft is done */
+	bool day;               /* into Ava's daily log; with `run`: both, one lsn */
+	draft_number_fn number; /* or NULL */
+	void *number_user;
+};
+
+/* Append an event. `head` needs kind and ids; time, lsn and seq are given when the
+ * draft is committed. With both places the run's copy is the same event. Content is a
+ * JSON object; it must have been redacted. AVA_ENOMEM: the draft is then failed and
+ * its commit is refused. */
+int draft_event(struct draft *d, const struct draft_where *where, const struct event_head *head,
+		const struct buf *content, const struct event_meta *meta);
+/* `log`: the row says its size as it is then; NULL: row->bytes. */
+int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log *log);
+/* An entry of a session file: a fresh id for it, which `entry` then holds in
+ * "id" (journal_op in journal/journal.h says what it must look like). */
+void draft_entry_id(struct draft *d, char out[20]);
+int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry);
+
+/* The draft is *taken*. 0: done follows exactly once; negative: never, not committed. */
+int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
+		 void *user, struct ava_error *err);
+
+/* ---- outbox: the drafts of one run, in order, one commit in flight; what comes
+ * meanwhile goes as one behind it. What the disk refused is tried again until it
+ * holds: the machine never sees a failing disk, only a slow one. */
+struct outbox {
+	struct logbook *lb;
+	struct list waiting; /* drafts not committed yet */
+	struct list flying;  /* those of the commit in flight */
+	struct list stalled; /* node in logbook.stalled */
+	bool is_stalled;
+	int stall_code;
+	/* Called once when nothing waits or flies any more; then NULL again. */
+	void (*drained)(void *user);
+	void *drained_user;
+};
+
+void outbox_init(struct outbox *b, struct logbook *lb);
+void outbox_fini(struct outbox *b); /* nothing may be flying */
+bool outbox_empty(const struct outbox *b);
+/* Takes the draft; `done` when it is durable, in order. */
+void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
+		void (*done)(int rv, void *user), void *user);
+
+/* ---- the logbook */
 struct logbook {
 	struct journal *journal;
 	struct os_loop *loop;
