@@ -31,10 +31,12 @@
 #include "base/unix_sock.h"
 #include "gateway/process.h"
 #include "gateway/routes.h"
+#include "journal/index.h"
 #include "net/http_server.h"
 
 #define LOG_MAX_BYTES   (8 << 20)
 #define TICK_MS         1000
+#define INDEX_MS        30000 /* between two looks at what the index of the logs lacks */
 #define STOP_MS         1000
 #define CONNECTIONS_MAX 1200
 
@@ -49,6 +51,7 @@ struct daemon {
 	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
+	int64_t indexed_ms;    /* when the index of the logs was last brought up to date */
 	bool stop_when_idle;
 	bool lost; /* stopped because its problem would not go away */
 };
@@ -188,6 +191,10 @@ static void tick(void *user)
 	bool idle = core_idle(d->h.core) && alone;
 
 	check_root(d);
+	if (!idle && now - d->indexed_ms >= INDEX_MS) {
+		d->indexed_ms = now;
+		index_keep(d->h.root);
+	}
 	if (!idle)
 		d->idle_since_ms = 0;
 	else if (!d->idle_since_ms)
@@ -297,6 +304,7 @@ static int start(struct daemon *d, struct ava_error *err)
 		rv = start_http(d, err);
 	if (rv == 0) {
 		log_model(d, o.model);
+		d->indexed_ms = os_now_ms(d->h.loop);
 		os_timer_set(d->tick, TICK_MS);
 	}
 	return rv;

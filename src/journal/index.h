@@ -128,6 +128,11 @@ const void *index_column(struct log_index *f, size_t chunk, enum index_column co
 /* Its columns are not looked at for now. */
 void index_release(struct log_index *f, size_t chunk);
 
+/* Begins to bring the stored index of that root up to what its logs have, on a
+ * thread of its own that nobody waits for: it is sound at any moment. No more
+ * than one at once. */
+void index_keep(const char *root);
+
 /* The stored feed is not what the logs are: the next question makes it anew. */
 void index_forget(int rootfd);
 

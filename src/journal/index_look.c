@@ -12,6 +12,9 @@
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +413,46 @@ int index_open(struct log_index **out, int rootfd, enum index_scope scope, const
 	}
 	*out = f;
 	return 0;
+}
+
+static _Atomic bool keeping;
+
+static void *keep_main(void *root)
+{
+	int rootfd = read_open_root(root, NULL);
+	struct log_index *f;
+
+	if (rootfd >= 0 && read_check_format(rootfd, NULL) == 0 &&
+	    index_open(&f, rootfd, INDEX_OF_ALL, NULL, false, NULL) == 0)
+		index_close(f);
+	if (rootfd >= 0)
+		sys->close(rootfd);
+	free(root);
+	keeping = false;
+	return NULL;
+}
+
+void index_keep(const char *root)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	char *copy;
+
+	if (keeping)
+		return;
+	copy = strdup(root);
+	if (copy == NULL)
+		return;
+	keeping = true;
+	sigfillset(&all); /* signals are for the loop's thread */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, NULL, keep_main, copy) == 0) {
+		pthread_detach(thread);
+	} else {
+		free(copy);
+		keeping = false;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void index_close(struct log_index *f)

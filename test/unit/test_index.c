@@ -276,6 +276,15 @@ static void test_damaged_rows(void **state)
 	check_same(&got, &plain);
 }
 
+/* The daemon's thread makes it too. */
+static void test_kept(void **state)
+{
+	index_keep(root);
+	for (int i = 0; i < 3000 && !stored(); i++)
+		usleep(10000);
+	assert_true(stored());
+}
+
 /* What doc/QUERY.md says of its bytes. */
 static void test_sizes(void **state)
 {
@@ -318,10 +327,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_stored_and_not),    TEST(test_what_changes),
-		TEST(test_changed_line),      TEST(test_damage),
-		TEST(test_damaged_rows),      TEST(test_no_memory),
-		cmocka_unit_test(test_sizes),
+		TEST(test_stored_and_not), TEST(test_what_changes),      TEST(test_changed_line),
+		TEST(test_damage),         TEST(test_damaged_rows),      TEST(test_no_memory),
+		TEST(test_kept),           cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests_name("index", tests, NULL, NULL);
