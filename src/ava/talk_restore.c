@@ -36,7 +36,7 @@ struct memory {
 	unsigned untold;
 	uint64_t last;     /* number of the newest entry that was told */
 	struct list notes; /* talk_note: notices not told */
-	char model[300];
+	bool begun;        /* its spec line was read */
 };
 
 /* ---- the messages file */
@@ -94,23 +94,44 @@ static int take_mark(struct memory *m, const json_t *mark)
 	return toolrun_count(r, (unsigned)MAX(calls - before, 0));
 }
 
-static int take_line(struct memory *m, const char *line, size_t len)
+/* The first line names the model it was begun with, whose key may be gone; the others
+ * what was changed of it or learned since (a parameter it rejects, a smaller window). */
+static int take_spec(struct memory *m, const json_t *o, struct ava_error *err)
+{
+	struct run_spec *spec = m->talk->run.spec;
+	const char *id = json_get_str(o, "model");
+	struct model model;
+	int rv = 0;
+
+	if (!m->begun) {
+		m->begun = true;
+		rv = id ? model_restore(id, &model, err) : AVA_ECORRUPT;
+		if (rv == 0)
+			rv = spec_set_model(spec, &model, err);
+		if (rv == 0)
+			spec_take_facts(spec);
+	}
+	if (rv == 0)
+		rv = spec_amend(spec, o, err);
+	spec->agent.can_force = false;
+	return rv;
+}
+
+static int take_line(struct memory *m, const char *line, size_t len, struct ava_error *err)
 {
 	static const char begin[] = "{\"mark\":", spec[] = "{\"spec\":";
 	bool is_mark = len > sizeof(begin) && memcmp(line, begin, sizeof(begin) - 1) == 0;
 	bool is_spec = m->talk && len > sizeof(spec) && memcmp(line, spec, sizeof(spec) - 1) == 0;
-	const char *model;
 	json_t *o;
 	int rv = 0;
 
 	if (!is_mark && !is_spec)
 		return 0;
 	o = json_parse(line, len, NULL);
-	if (is_mark)
-		rv = take_mark(m, json_object_get(o, "mark"));
-	model = is_spec ? json_get_str(json_object_get(o, "spec"), "model") : NULL;
-	if (model)
-		snprintf(m->model, sizeof(m->model), "%s", model);
+	if (is_spec)
+		rv = take_spec(m, json_object_get(o, "spec"), err);
+	else if (take_mark(m, json_object_get(o, "mark")) != 0)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	json_decref(o);
 	return rv;
 }
@@ -124,8 +145,7 @@ static int read_marks(struct memory *m, const struct core *c, const char *path, 
 	int rv = logbook_read(c->root_fd, path, FILE_MAX, file, len, err);
 
 	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1)
-		if (take_line(m, line, n) != 0)
-			rv = err_set(err, AVA_ENOMEM, "out of memory");
+		rv = take_line(m, line, n, err);
 	return rv;
 }
 
@@ -371,25 +391,6 @@ static int watch_runs(struct talk *t)
 	return rv;
 }
 
-/* The model it was begun with; what it said before stays in its own form. */
-static int same_model(struct memory *m, struct ava_error *err)
-{
-	struct talk *t = m->talk;
-	struct model model;
-	int rv = 0;
-
-	if (m->model[0] && strcmp(m->model, t->run.spec->model->id) != 0) {
-		rv = model_restore(m->model, &model, err);
-		if (rv == 0)
-			rv = spec_set_model(t->run.spec, &model, err);
-		if (rv == 0) {
-			t->run.spec->agent.price = model.price;
-			t->run.spec->agent.max_output = model.max_output;
-		}
-	}
-	return rv;
-}
-
 int talk_restore(struct talk *t, struct ava_error *err)
 {
 	struct memory m = {.talk = t};
@@ -401,8 +402,6 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	list_init(&m.notes);
 	buf_init(&body, FILE_MAX);
 	rv = read_messages(&m, &body, &info, err);
-	if (rv == 0)
-		rv = same_model(&m, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {

@@ -233,14 +233,6 @@ int resume_prepare(int root_fd, const struct run_spec *s, struct resumed **out,
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
-void resumed_free(struct resumed *r)
-{
-	if (!r)
-		return;
-	buf_fini(&r->lines);
-	free(r);
-}
-
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err)
 {
 	struct resumed *from = r->spec->resumed;

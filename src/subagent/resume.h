@@ -12,26 +12,18 @@
 
 struct ava_error;
 struct run;
+struct resumed;
 struct run_spec;
 
 /* The first line of an ended run's messages.jsonl, the object in its "spec"; a new
  * reference in *line. AVA_ENOENT: there is none any more; AVA_ECORRUPT. */
 int resume_spec(int root_fd, const char *run, json_t **line, struct ava_error *err);
 
-/* What a run begins with whose spec resumes another one, instead of spec_messages. */
-struct resumed {
-	struct buf lines; /* of messages.jsonl */
-	unsigned results; /* of calls, in them */
-	int64_t request_bytes;
-	struct hash_sha256 prefix;
-};
-
 /* Made before the run is spawned, on a pool thread: a long record takes its time.
  * The spec is only read. AVA_ENOENT, AVA_EUNSUPPORTED (models of another dialect),
  * AVA_ECORRUPT, AVA_ENOMEM. */
 int resume_prepare(int root_fd, const struct run_spec *s, struct resumed **out,
 		   struct ava_error *err);
-void resumed_free(struct resumed *r); /* NULL is allowed */
 /* The messages of a new run, from what its spec was given; that is freed. AVA_EINVAL:
  * it was given nothing. */
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err);

@@ -19,7 +19,6 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model_share.h"
-#include "subagent/resume.h"
 
 /* ---- life */
 
@@ -35,6 +34,14 @@ struct run_spec *spec_new(void)
 	r->group.id = "";
 	r->resumed_from = "";
 	return r;
+}
+
+void resumed_free(struct resumed *r)
+{
+	if (!r)
+		return;
+	buf_fini(&r->lines);
+	free(r);
 }
 
 void spec_free(struct run_spec *s)

@@ -20,7 +20,6 @@
 
 struct jw;
 struct redact;
-struct resumed;
 struct settings;
 struct ava_error;
 
@@ -67,6 +66,15 @@ struct op_spawn {
 #define SPEC_TASK_MAX    (256u << 10)
 #define SPEC_CONTEXT_MAX (1u << 20)
 #define MACHINE_VERSION  1
+
+/* What a run begins with whose spec resumes another one, instead of spec_messages. */
+struct resumed {
+	struct buf lines; /* of messages.jsonl */
+	unsigned results; /* of calls, in them */
+	int64_t request_bytes;
+	struct hash_sha256 prefix;
+};
+void resumed_free(struct resumed *r); /* NULL is allowed */
 
 struct run_spec {
 	struct arena mem; /* all strings */

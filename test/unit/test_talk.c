@@ -307,6 +307,31 @@ static void test_operating_text(void **state)
 	free(data);
 }
 
+/* What was learned of the model is known after a stop, too. */
+static void test_a_learned_window(void **state)
+{
+	static const char line[] = "{\"spec\":{\"window\":7000}}\n";
+	struct world *w = *state;
+	struct session *s;
+	char id[64], *data;
+	struct buf more;
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "hello");
+	core_close(w->core);
+	data = messages(w, id);
+	buf_init(&more, 1 << 20);
+	buf_adds(&more, data);
+	buf_adds(&more, line);
+	unit_write(session_file(w, id, ".messages"), more.data, more.len);
+	buf_fini(&more);
+	free(data);
+	open_core(w);
+	s = strmap_get(&w->core->session_by_id, id);
+	assert_int_equal(session_load(s, NULL), 0);
+	assert_int_equal(s->talk->run.spec->agent.window, 7000);
+}
+
 /* ---- again */
 
 static void test_after_a_stop(void **state)
@@ -595,6 +620,7 @@ int main(void)
 		TEST(test_stop),
 		TEST(test_forged_notices),
 		TEST(test_context_refs),
+		TEST(test_a_learned_window),
 		TEST(test_runs_that_ask),
 		TEST(test_several_runs),
 		TEST(test_long_results),
