@@ -24,6 +24,7 @@
 #define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* a person should know what is waited for */
+#define GIVE_UP_MS  60000 /* of a daemon that does not come back */
 #define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
 
 static void pause_ms(long ms)
@@ -290,4 +291,44 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 		*result = NULL;
 	}
 	return rv;
+}
+
+static int connect_again(struct client **c, void *user, struct ava_error *err)
+{
+	return api_open(true, c, err);
+}
+
+int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err)
+{
+	snprintf(f->path, sizeof(f->path), PREFIX "/runs/%s/events", run);
+	f->of_run = true;
+	f->connect = connect_again;
+	return follow_run(f, c, err);
+}
+
+int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
+	      void *user, int64_t end_ms, struct ava_error *err)
+{
+	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
+
+	for (;;) {
+		int rv = *c != NULL ? 0 : api_open(true, c, err);
+
+		if (rv == 0)
+			rv = step(*c, user, err);
+		if (rv == 1)
+			return 0;
+		if (rv == 0) {
+			give_up = clock_mono_ms() + GIVE_UP_MS;
+			continue;
+		}
+		if (rv == AVA_EIO || !follow_may_come_back(rv))
+			return rv;
+		client_close(*c); /* its successor is asked */
+		*c = NULL;
+		if (end_ms >= 0 && clock_mono_ms() >= end_ms)
+			return 0;
+		if (clock_mono_ms() >= give_up)
+			return rv;
+	}
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "client/client.h"
+#include "client/follow.h"
 
 struct ava_error;
 
@@ -40,5 +40,14 @@ int api_compare_versions(const char *a, const char *b);
  * `wait_s` seconds (at most 3600; 0: do not wait). */
 int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	       struct ava_error *err);
+
+/* follow_run over the events of a run; `f` has what is called. */
+int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);
+
+/* Ask again and again, over a new connection when the daemon went away, until `step` says
+ * 1 (0), it is `end_ms` (clock_mono_ms; -1: never) without a daemon (0), or it cannot go
+ * on, which without one is a minute after the last answer. *c may be replaced. */
+int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
+	      void *user, int64_t end_ms, struct ava_error *err);
 
 #endif

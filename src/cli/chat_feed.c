@@ -25,14 +25,11 @@
 
 #include "base/error.h"
 #include "base/util.h"
-#include "client/client.h"
+#include "client/follow.h"
 #include "codec/json.h"
 
 #define ITEMS_MAX   1024
 #define TEXT_MAX    ((size_t)64 << 10) /* of one item that grows */
-#define QUIET_MS    45000              /* three heartbeats */
-#define PAUSE_MS    100                /* the first; doubled up to PAUSE_MAX */
-#define PAUSE_MAX   3000
 #define STOPPED     1
 #define OPEN_S      5 /* that opening waits for the stream, at the most */
 #define STOP_SIGNAL SIGUSR1
@@ -47,7 +44,7 @@ struct feed {
 	volatile sig_atomic_t stop;
 	char *root;
 	char session[64];
-	char last_id[24];
+	uint64_t after;
 	bool lost; /* FEED_LOST was told; the thread's alone */
 	bool open; /* the stream was, once */
 };
@@ -192,7 +189,6 @@ static int on_frame(struct feed *f, const struct sse_event *e)
 	return rv;
 }
 
-/* Frames have no id of their own: the parser gives the last one. */
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct feed *f = user;
@@ -204,9 +200,7 @@ static int on_event(const struct sse_event *e, void *user)
 		rv = on_frame(f, e);
 	else if (is_shown(e->event))
 		rv = put(f, FEED_EVENT, e->data, e->len, e);
-	if (rv == 0 && !frame && e->id[0] != '\0')
-		snprintf(f->last_id, sizeof(f->last_id), "%s", e->id);
-	return rv < 0 ? STOPPED + 1 : rv;
+	return rv;
 }
 
 /* The stream is open: no frame is missed from now on. */
@@ -222,54 +216,42 @@ static void opened(void *user)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static bool is_final(int rv)
+/* Without notes, which would stand in the picture. */
+static int connect_quietly(struct client **c, void *user, struct ava_error *err)
 {
-	return rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
+	const struct feed *f = user;
+
+	return client_open(f->root, true, c, err);
 }
 
-/* One connection, as long as it holds. */
-static int listen_once(struct feed *f, struct ava_error *err)
+static void lost(void *user)
 {
-	char path[128];
-	struct client *c;
-	int rv = client_open(f->root, true, &c, err);
+	struct feed *f = user;
 
-	if (rv != 0)
-		return rv;
-	snprintf(path, sizeof(path), "/api/v1/events?session=%s", f->session);
-	client_set_quiet(c, QUIET_MS);
-	client_set_interrupt(c, &f->stop);
-	client_set_opened(c, opened, f);
-	rv = client_stream(c, path, f->last_id, on_event, f, err);
-	client_close(c);
-	return rv;
+	if (!f->lost && put(f, FEED_LOST, "", 0, NULL) == 0)
+		f->lost = true;
 }
 
 static void *run(void *arg)
 {
 	struct feed *f = arg;
+	struct follow follow = {
+		.patient = true,
+		.connect = connect_quietly,
+		.on_event = on_event,
+		.on_open = opened,
+		.on_lost = lost,
+		.interrupt = &f->stop,
+		.user = f,
+	};
 	struct ava_error err = {0};
-	long pause = PAUSE_MS;
-	char before[sizeof(f->last_id)];
+	struct client *c = NULL;
 
-	while (!f->stop) {
-		int rv;
-
-		memcpy(before, f->last_id, sizeof(before));
-		rv = listen_once(f, &err);
-		if (f->stop)
-			break;
-		if (is_final(rv)) {
-			put(f, FEED_GONE, err.text, strlen(err.text), NULL);
-			break;
-		}
-		if (!f->lost && put(f, FEED_LOST, "", 0, NULL) == 0)
-			f->lost = true;
-		if (strcmp(before, f->last_id) != 0)
-			pause = PAUSE_MS;
-		nanosleep(&(struct timespec){pause / 1000, pause % 1000 * 1000000}, NULL);
-		pause = MIN(pause * 2, PAUSE_MAX);
-	}
+	snprintf(follow.path, sizeof(follow.path), "/api/v1/events?session=%s", f->session);
+	snprintf(follow.last_id, sizeof(follow.last_id), "%" PRIu64, f->after);
+	if (follow_run(&follow, &c, &err) < 0 && !f->stop)
+		put(f, FEED_GONE, err.text, strlen(err.text), NULL);
+	client_close(c);
 	return NULL;
 }
 
@@ -330,7 +312,7 @@ int feed_open(struct feed **out, const char *root, const char *session, uint64_t
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->room, NULL);
 	snprintf(f->session, sizeof(f->session), "%s", session);
-	snprintf(f->last_id, sizeof(f->last_id), "%" PRIu64, after);
+	f->after = after;
 	f->root = strdup(root);
 	f->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (f->root == NULL || f->fd < 0 || start(f) != 0) {

@@ -12,7 +12,6 @@
 #include "cli/cli.h"
 #include "cli/logtext.h"
 #include "cli/root.h"
-#include "cli/stream.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "event/event.h"
@@ -73,11 +72,11 @@ static int from_file(const char *run)
 	return rv == 0 ? code : cli_fail(&err);
 }
 
-static int on_event(const char *type, const char *line, size_t len, void *user)
+static int on_event(const struct sse_event *e, void *user)
 {
 	struct event_view v;
-	int rv = print_line(user, line, len,
-			    event_view(line, len, &v) == 0 ? v.wall_ms : clock_wall_ms());
+	int rv = print_line(user, e->data, e->len,
+			    event_view(e->data, e->len, &v) == 0 ? v.wall_ms : clock_wall_ms());
 
 	return fflush(stdout) != 0 || rv != 0; /* nobody reads any more: stop */
 }
@@ -85,13 +84,13 @@ static int on_event(const char *type, const char *line, size_t len, void *user)
 static int from_daemon(const char *run)
 {
 	struct logtext text = {0};
-	struct stream s = {.run = run, .on_event = on_event, .user = &text};
+	struct follow f = {.on_event = on_event, .user = &text};
 	struct ava_error err;
 	struct client *c;
 	int rv = api_open(true, &c, &err);
 
 	if (rv == 0)
-		rv = stream_run(&s, &c, &err);
+		rv = api_follow(&c, run, &f, &err);
 	client_close(c);
 	return rv < 0 ? cli_fail(&err) : CLI_DONE;
 }

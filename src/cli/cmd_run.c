@@ -27,7 +27,6 @@
 #include "cli/parallel.h"
 #include "cli/progress.h"
 #include "cli/show.h"
-#include "cli/stream.h"
 #include "cli/task.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -431,11 +430,11 @@ static int ask(struct job *j, struct ava_error *err)
 	}
 }
 
-static int on_event(const char *type, const char *line, size_t len, void *user)
+static int on_event(const struct sse_event *e, void *user)
 {
 	struct job *j = user;
 
-	progress_event(&j->progress, type, line, len);
+	progress_event(&j->progress, e->event, e->data, e->len);
 	return 0;
 }
 
@@ -485,8 +484,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 
 static int follow(struct job *j, json_t **result, struct ava_error *err)
 {
-	struct stream s = {
-		.run = j->run,
+	struct follow f = {
 		.on_event = on_event,
 		.on_tick = on_tick,
 		.tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_FIRST_MS),
@@ -494,7 +492,7 @@ static int follow(struct job *j, json_t **result, struct ava_error *err)
 		.interrupt = &interrupt_flag,
 		.user = j,
 	};
-	int rv = stream_run(&s, &j->c, err);
+	int rv = api_follow(&j->c, j->run, &f, err);
 
 	progress_clear(&j->progress);
 	if (rv == 0)

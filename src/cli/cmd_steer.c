@@ -15,7 +15,6 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "cli/stream.h"
 #include "codec/json.h"
 
 #define TEXT_MAX 8192
@@ -56,15 +55,15 @@ struct wait {
 	bool late;
 };
 
-static int on_event(const char *type, const char *line, size_t len, void *user)
+static int on_event(const struct sse_event *e, void *user)
 {
 	struct wait *w = user;
 	json_t *event;
 	const json_t *content;
 
-	if (strcmp(type, "Steering") != 0)
+	if (strcmp(e->event, "Steering") != 0)
 		return 0;
-	event = json_parse(line, len, NULL);
+	event = json_parse(e->data, e->len, NULL);
 	content = json_object_get(event, "content");
 	if (strcmp(json_str(content, "steerId"), w->steer_id) == 0 &&
 	    strcmp(json_str(content, "outcome"), "queued") != 0)
@@ -86,15 +85,15 @@ static void on_tick(int64_t *tick_ms, void *user)
 /* Until the event that says what became of it. 0, or why not. */
 static int wait_for(struct wait *w, struct client **c, const char *run, struct ava_error *err)
 {
-	struct stream s = {.run = run, .on_event = on_event, .user = w};
+	struct follow f = {.on_event = on_event, .user = w};
 	int rv;
 
 	if (w->end_ms >= 0) {
-		s.on_tick = on_tick;
-		s.tick_ms = w->end_ms;
-		s.interrupt = &stopped;
+		f.on_tick = on_tick;
+		f.tick_ms = w->end_ms;
+		f.interrupt = &stopped;
 	}
-	rv = stream_run(&s, c, err);
+	rv = api_follow(c, run, &f, err);
 	return w->late ? 0 : MIN(rv, 0);
 }
 

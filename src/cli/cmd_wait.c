@@ -5,7 +5,6 @@
  * Happy path: each is asked for its result, then the ends of runs are followed
  * as events, and whoever has ended is asked again. When the daemon goes away its
  * successor is asked for all that are left. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,7 @@
 #include "cli/show.h"
 #include "codec/json.h"
 
-#define LOOK_MS    60000 /* all are asked again after so long without an end */
-#define GIVE_UP_MS 60000 /* of a daemon that does not come back */
+#define LOOK_MS 60000 /* all are asked again after so long without an end */
 
 static struct {
 	int64_t timeout_ms;
@@ -40,10 +38,10 @@ static const struct opt opts[] = {
 };
 
 struct waiting {
-	struct client *c;
 	char **ids; /* those not told yet; argv's */
 	int n, code;
 	int64_t end_ms; /* monotonic; -1: never */
+	bool last;      /* it is late: one more look */
 	uint64_t lsn;   /* what happened up to here has been looked at */
 };
 
@@ -79,11 +77,11 @@ static void print_end(struct client *c, const char *id, const json_t *result)
 }
 
 /* 1: it has been told, as an end or as an error of its own. */
-static int look_at(struct waiting *w, const char *id, struct ava_error *err)
+static int look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
 {
 	json_t *result = NULL;
 	const char *status;
-	int rv = api_result(w->c, id, 0, &result, err);
+	int rv = api_result(c, id, 0, &result, err);
 
 	if (rv == AVA_ENOENT) {
 		w->code = worse(w->code, cli_fail(err));
@@ -93,21 +91,21 @@ static int look_at(struct waiting *w, const char *id, struct ava_error *err)
 		return rv;
 	status = json_get_str(result, "status");
 	w->code = worse(w->code, cli_exit_of_status(status != NULL ? status : "error"));
-	print_end(w->c, id, result);
+	print_end(c, id, result);
 	json_decref(result);
 	return 1;
 }
 
 /* All that are left, once. 0, or why not. */
-static int look(struct waiting *w, struct ava_error *err)
+static int look(struct waiting *w, struct client *c, struct ava_error *err)
 {
 	json_t *health = NULL;
-	int rv = api_get(w->c, &health, err, "/health"), kept = 0, i;
+	int rv = api_get(c, &health, err, "/health"), kept = 0, i;
 
 	w->lsn = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
 	json_decref(health);
 	for (i = 0; rv == 0 && i < w->n; i++) {
-		rv = look_at(w, w->ids[i], err);
+		rv = look_at(w, c, w->ids[i], err);
 		if (rv != 1)
 			w->ids[kept++] = w->ids[i];
 		rv = MIN(rv, 0);
@@ -130,55 +128,24 @@ static int on_event(const struct sse_event *e, void *user)
 	return 0;
 }
 
-/* Until one of them has ended, or it is time. 0, or why not. */
-static int listen(struct waiting *w, struct ava_error *err)
-{
-	int64_t until = clock_mono_ms() + LOOK_MS;
-	char path[64];
-	int rv;
-
-	snprintf(path, sizeof(path), "/api/v1/events?after=%" PRIu64, w->lsn);
-	client_set_deadline(w->c, w->end_ms >= 0 ? MIN(until, w->end_ms) : until);
-	rv = client_stream(w->c, path, NULL, on_event, w, err);
-	client_set_deadline(w->c, -1);
-	return rv == 1 || rv == AVA_ETIMEOUT ? 0 : rv;
-}
-
 static bool late(const struct waiting *w)
 {
 	return w->end_ms >= 0 && clock_mono_ms() >= w->end_ms;
 }
 
-/* Until all have been told (0), it is late (0), or it cannot go on. */
-static int wait_all(struct waiting *w, struct ava_error *err)
+/* A look, and a wait until one of them has ended, or it is time. 1: no more of it. */
+static int step(struct client *c, void *user, struct ava_error *err)
 {
-	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
-	bool last = false;
+	struct waiting *w = user;
+	int64_t until = clock_mono_ms() + LOOK_MS;
+	int rv = look(w, c, err);
 
-	for (;;) {
-		int rv = w->c != NULL ? 0 : api_open(true, &w->c, err);
-
-		if (rv == 0)
-			rv = look(w, err);
-		if (rv == 0 && (w->n == 0 || last))
-			return 0;
-		if (rv == 0) {
-			give_up = clock_mono_ms() + GIVE_UP_MS;
-			rv = listen(w, err);
-			last = late(w); /* one more look: it may have ended just now */
-		}
-		if (rv == 0)
-			continue;
-		if (rv != AVA_ECONNECT && rv != AVA_EUNKNOWN && rv != AVA_ETIMEOUT &&
-		    rv != AVA_EPROTO)
-			return rv;
-		client_close(w->c); /* the daemon went away: ask its successor */
-		w->c = NULL;
-		if (late(w))
-			return 0;
-		if (clock_mono_ms() >= give_up)
-			return rv;
-	}
+	if (rv != 0 || w->n == 0 || w->last)
+		return rv != 0 ? rv : 1;
+	rv = follow_news(c, w->lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, on_event, w,
+			 err);
+	w->last = late(w); /* one may have ended just now */
+	return rv;
 }
 
 /* An id twice is told once. */
@@ -203,6 +170,7 @@ static int wait_run(int argc, char **argv)
 		.ids = argv,
 		.end_ms = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms,
 	};
+	struct client *c = NULL;
 	struct ava_error err;
 	int rv;
 
@@ -210,14 +178,14 @@ static int wait_run(int argc, char **argv)
 		if (cli_check_run_id(argv[i]) != CLI_DONE)
 			return CLI_USAGE;
 	w.n = distinct(argv, argc);
-	rv = api_open(true, &w.c, &err);
+	rv = api_open(true, &c, &err);
 	if (rv == 0)
-		rv = wait_all(&w, &err);
+		rv = api_until(&c, step, &w, w.end_ms, &err);
 	if (rv != 0)
 		w.code = cli_fail(&err);
 	for (int i = 0; rv == 0 && i < w.n; i++)
 		w.code = cli_error(CLI_WAITED, "%s has not ended yet; it goes on", w.ids[i]);
-	client_close(w.c);
+	client_close(c);
 	return w.code;
 }
 

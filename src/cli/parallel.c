@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -25,9 +24,8 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 
-#define FILE_MAX   ((size_t)16 << 20)
-#define WAIT_S     2
-#define GIVE_UP_MS 60000 /* without a daemon */
+#define FILE_MAX ((size_t)16 << 20)
+#define WAIT_S   2
 
 /* ---- the request */
 
@@ -134,10 +132,11 @@ int parallel_request(struct buf *out, const struct parallel_options *o, const ch
 /* ---- following */
 
 struct following {
-	struct client **c;
 	const char *group;
 	FILE *talk;
+	volatile sig_atomic_t *interrupt;
 	json_t *results; /* by run id */
+	json_t *ended;   /* the group, when all have; owned */
 	bool cancelled;
 };
 
@@ -152,7 +151,8 @@ static void tell_end(struct following *f, const json_t *run, const json_t *resul
 }
 
 /* The ends that are new; *live is one that has none yet, or NULL. */
-static int look(struct following *f, const json_t *group, const char **live, struct ava_error *err)
+static int look(struct following *f, struct client *c, const json_t *group, const char **live,
+		struct ava_error *err)
 {
 	const json_t *runs = json_object_get(group, "runs"), *run;
 	size_t i;
@@ -166,7 +166,7 @@ static int look(struct following *f, const json_t *group, const char **live, str
 
 		if (id == NULL || json_object_get(f->results, id) != NULL)
 			continue;
-		rv = api_result(*f->c, id, 0, &result, err);
+		rv = api_result(c, id, 0, &result, err);
 		if (rv != 0)
 			return rv;
 		if (result == NULL) {
@@ -179,7 +179,8 @@ static int look(struct following *f, const json_t *group, const char **live, str
 	return 0;
 }
 
-static int cancel_all(struct following *f, const json_t *group, struct ava_error *err)
+static int cancel_all(struct following *f, struct client *c, const json_t *group,
+		      struct ava_error *err)
 {
 	const json_t *runs = json_object_get(group, "runs"), *run;
 	json_t *answer = NULL;
@@ -199,75 +200,47 @@ static int cancel_all(struct following *f, const json_t *group, struct ava_error
 	jw_end(&w);
 	rv = buf_check(&body);
 	if (rv == 0)
-		rv = api_call(*f->c, "POST", "/runs/cancel", body.data, &answer, NULL, err);
+		rv = api_call(c, "POST", "/runs/cancel", body.data, &answer, NULL, err);
 	json_decref(answer);
 	buf_fini(&body);
 	f->cancelled = true;
 	return rv;
 }
 
-/* One look, and a wait for the next end. 1: all have ended, *out is set. */
-static int step(struct following *f, volatile sig_atomic_t *interrupt, json_t **out,
-		struct ava_error *err)
+/* One look, and a wait for the next end. 1: all have ended. */
+static int step(struct client *c, void *user, struct ava_error *err)
 {
+	struct following *f = user;
 	json_t *group = NULL, *result = NULL;
 	const char *live;
-	int rv = api_get(*f->c, &group, err, "/groups/%s", f->group);
-	const char *status = json_get_str(group, "status");
+	int rv = api_get(c, &group, err, "/groups/%s", f->group);
 
 	if (rv == 0)
-		rv = look(f, group, &live, err);
-	if (rv == 0 && live == NULL && status != NULL && strcmp(status, "ended") == 0) {
-		*out = group;
+		rv = look(f, c, group, &live, err);
+	if (rv == 0 && live == NULL && strcmp(json_str(group, "status"), "ended") == 0) {
+		f->ended = group;
 		return 1;
 	}
-	if (rv == 0 && *interrupt && !f->cancelled)
-		rv = cancel_all(f, group, err);
+	if (rv == 0 && *f->interrupt && !f->cancelled)
+		rv = cancel_all(f, c, group, err);
 	if (rv == 0 && live != NULL)
-		rv = api_result(*f->c, live, WAIT_S, &result, err);
+		rv = api_result(c, live, WAIT_S, &result, err);
 	json_decref(result); /* the next look tells it */
 	json_decref(group);
 	return rv;
 }
 
-static bool daemon_went(int rv)
-{
-	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN || rv == AVA_ETIMEOUT || rv == AVA_EPROTO ||
-	       rv == AVA_ECANCELED;
-}
-
-static int follow(struct following *f, volatile sig_atomic_t *interrupt, json_t **out,
-		  struct ava_error *err)
-{
-	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
-
-	for (;;) {
-		int rv = *f->c != NULL ? 0 : api_open(true, f->c, err);
-
-		if (rv == 0)
-			rv = step(f, interrupt, out, err);
-		if (rv == 1)
-			return 0;
-		if (rv == 0) {
-			give_up = clock_mono_ms() + GIVE_UP_MS;
-			continue;
-		}
-		if (!daemon_went(rv) || clock_mono_ms() >= give_up)
-			return rv;
-		client_close(*f->c); /* its successor is asked */
-		*f->c = NULL;
-	}
-}
-
 int parallel_follow(struct client **c, const char *group, FILE *talk,
 		    volatile sig_atomic_t *interrupt, json_t **out, struct ava_error *err)
 {
-	struct following f = {.c = c, .group = group, .talk = talk, .results = json_object()};
+	struct following f = {
+		.group = group, .talk = talk, .interrupt = interrupt, .results = json_object()};
 	json_t *run;
 	size_t i;
-	int rv = f.results != NULL ? follow(&f, interrupt, out, err)
+	int rv = f.results != NULL ? api_until(c, step, &f, -1, err)
 				   : err_set(err, AVA_ENOMEM, "no memory");
 
+	*out = f.ended;
 	json_array_foreach(rv == 0 ? json_object_get(*out, "runs") : NULL, i, run)
 	{
 		const char *id = json_get_str(run, "subagent_id");

@@ -11,7 +11,6 @@
 
 #include <ava.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,30 +117,12 @@ static void suspend(bool screen)
 
 /* ---- news */
 
-static int on_event(const struct sse_event *e, void *user)
-{
-	return 1;
-}
-
 /* Until something has happened, it is time for the next picture, or a signal
  * came. 0, or what is wrong with the daemon. */
 static int listen(struct client *c, uint64_t lsn, int64_t tick_ms, struct ava_error *err)
 {
-	char path[64];
-	int rv;
-
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
-	snprintf(path, sizeof(path), "/api/v1/events?after=%" PRIu64, lsn);
-	client_set_deadline(c, clock_mono_ms() + tick_ms);
-	rv = client_stream(c, path, NULL, on_event, NULL, err);
-	client_set_deadline(c, -1);
-	return rv == 1 || rv == AVA_ETIMEOUT || rv == AVA_ECANCELED ? 0 : rv;
-}
-
-static bool may_come_back(int rv)
-{
-	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN || rv == AVA_EPROTO || rv == AVA_ETIMEOUT ||
-	       rv == AVA_EIO;
+	return follow_news(c, lsn, clock_mono_ms() + tick_ms, NULL, NULL, err);
 }
 
 /* One round. 0: go on; 1: it has ended. */
@@ -180,7 +161,7 @@ static int rounds(const struct watch *w, struct client **c, bool screen, struct 
 		rv = round_once(w, c, screen, err);
 		if (rv == 0)
 			continue;
-		if (rv > 0 || !may_come_back(rv))
+		if (rv > 0 || !follow_may_come_back(rv))
 			return rv > 0 ? 0 : rv;
 		client_close(*c);
 		*c = NULL;

@@ -33,11 +33,12 @@
 #include "codec/json.h"
 
 #define BODY_MAX       (64 * 1024 * 1024)
-#define FRAME_MAX      (16 * 1024 * 1024) /* one server-sent event */
+#define FRAME_MAX      (64 * 1024 * 1024) /* one server-sent event */
 #define CONNECT_MS     5000
 #define QUIET_MS       60000
-#define PAUSE_MS       10  /* between looks for a daemon that is starting */
-#define START_AGAIN_MS 500 /* a daemon that held the root may have been leaving */
+#define SINK_OFFSET    1000 /* keeps what a sink says apart */
+#define PAUSE_MS       10   /* between looks for a daemon that is starting */
+#define START_AGAIN_MS 500  /* a daemon that held the root may have been leaving */
 
 struct client {
 	int dirfd, fd; /* fd -1: not connected */
@@ -47,8 +48,10 @@ struct client {
 	int64_t (*slow)(void *user);
 	void *slow_user;
 	int64_t slow_ms;
-	void (*opened)(void *user);
-	void *opened_user;
+	bool streaming; /* what follows is in use */
+	struct http_reader reader;
+	struct sse sse;
+	struct buf refusal; /* the body of an answer other than 2xx */
 };
 
 /* ---- waiting */
@@ -134,6 +137,19 @@ static int dial(struct client *c, struct ava_error *err)
 		return err_set(err, AVA_ECONNECT,
 			       "the daemon is not running: start it with \"ava serve\"");
 	return rv;
+}
+
+/* A stream that did not come to its end has the connection for itself. */
+static void stream_fini(struct client *c)
+{
+	if (!c->streaming)
+		return;
+	if (c->reader.state != HTTP_READER_DONE)
+		hang_up(c);
+	buf_fini(&c->refusal);
+	sse_fini(&c->sse);
+	http_reader_fini(&c->reader);
+	c->streaming = false;
 }
 
 /* A connection to send on: the kept one if the daemon has not closed it. */
@@ -235,6 +251,7 @@ void client_close(struct client *c)
 {
 	if (!c)
 		return;
+	stream_fini(c);
 	hang_up(c);
 	if (c->dirfd >= 0)
 		close(c->dirfd);
@@ -261,12 +278,6 @@ void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *u
 	c->slow = slow;
 	c->slow_user = user;
 	c->slow_ms = after_ms;
-}
-
-void client_set_opened(struct client *c, void (*opened)(void *user), void *user)
-{
-	c->opened = opened;
-	c->opened_user = user;
 }
 
 /* ---- sending */
@@ -337,35 +348,59 @@ static int send_ask(struct client *c, const struct ask *a, struct ava_error *err
 
 /* ---- receiving */
 
-/* Read until the answer is done or the sink stops. *got: bytes have come. */
-static int receive(struct client *c, struct http_reader *r, bool *got, struct ava_error *err)
+/* Take what the socket has, at most one buffer. 1: something, or the end; 0: nothing
+ * now; or why not, as the sink says too. */
+static int take(struct client *c, struct http_reader *r, struct ava_error *err)
 {
 	char data[16 * 1024];
-	bool told = c->opened == NULL;
-	int rv = 0;
+	ssize_t n;
+	size_t used;
+	int rv;
 
-	while (rv == 0 && r->state != HTTP_READER_DONE) {
-		ssize_t n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
-		size_t used;
-
-		if (n > 0) {
-			*got = true;
-			rv = http_reader_feed(r, data, (size_t)n, &used, err);
-			if (rv == 0 && used < (size_t)n)
-				r->keep_alive = false; /* bytes nobody asked for */
-			if (!told && rv == 0 && r->state != HTTP_READER_HEAD &&
-			    r->status / 100 == 2)
-				c->opened(c->opened_user);
-			told = told || r->state != HTTP_READER_HEAD;
-		} else if (n < 0 && errno == EAGAIN) {
-			rv = *got ? wait_io(c, POLLIN, err) : wait_first(c, err);
-		} else if (n == 0 && r->state == HTTP_READER_BODY_CLOSE) {
-			rv = http_reader_eof(r, err);
-		} else if (n == 0 || errno != EINTR) {
-			rv = err_set(err, AVA_ECONNECT, "the daemon closed the connection");
-		}
+	do
+		n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n < 0 || (n == 0 && r->state != HTTP_READER_BODY_CLOSE))
+		return err_set(err, AVA_ECONNECT, "the daemon closed the connection");
+	if (n == 0) {
+		rv = http_reader_eof(r, err);
+		return rv == 0 ? 1 : rv;
 	}
-	return rv;
+	rv = http_reader_feed(r, data, (size_t)n, &used, err);
+	if (rv != 0)
+		return rv > 0 ? SINK_OFFSET + rv : rv;
+	if (used < (size_t)n)
+		r->keep_alive = false; /* bytes nobody asked for */
+	return 1;
+}
+
+static bool good_head(const struct http_reader *r)
+{
+	return r->state != HTTP_READER_HEAD && r->status / 100 == 2;
+}
+
+/* Read until the answer is done, or the sink stops, or, with `head`, a good answer has
+ * begun. *got: bytes have come. */
+static int receive(struct client *c, struct http_reader *r, bool head, bool *got,
+		   struct ava_error *err)
+{
+	while (r->state != HTTP_READER_DONE && !(head && good_head(r))) {
+		int rv = take(c, r, err);
+
+		if (rv == 1)
+			*got = true;
+		else if (rv == 0)
+			rv = *got ? wait_io(c, POLLIN, err) : wait_first(c, err);
+		if (rv > SINK_OFFSET) {
+			*got = true;
+			return rv - SINK_OFFSET;
+		}
+		if (rv < 0)
+			return rv;
+	}
+	return 0;
 }
 
 /* Send and receive; once more on a new connection where that is safe. `r` is
@@ -386,9 +421,9 @@ static int exchange(struct client *c, const struct ask *a, struct http_reader *r
 		/* A daemon that refuses early (a body too big) may have
 		 * answered before it hung up. */
 		if (rv == 0 || rv == AVA_ECONNECT)
-			rv = receive(c, r, &got, err);
+			rv = receive(c, r, a->last_event_id != NULL, &got, err);
 		c->used = true;
-		if (rv != 0 || !r->keep_alive || r->state != HTTP_READER_DONE)
+		if (rv != 0 || (r->state == HTTP_READER_DONE && !r->keep_alive))
 			hang_up(c);
 		if (rv != AVA_ECONNECT)
 			return rv;
@@ -416,6 +451,7 @@ int client_request(struct client *c, const char *method, const char *path, const
 	int rv;
 
 	*reply = (struct client_reply){0};
+	stream_fini(c);
 	buf_init(&body, BODY_MAX);
 	http_reader_init(&r, collect_cb, &body);
 	rv = exchange(c, &a, &r, err);
@@ -517,51 +553,92 @@ int client_call(struct client *c, const char *method, const char *path, const ch
 
 /* ---- streams */
 
-struct stream {
-	struct http_reader reader;
-	struct sse sse;
-	struct buf refusal; /* the body of an answer other than 2xx */
-};
-
 static int stream_cb(const char *data, size_t len, void *user)
 {
-	struct stream *s = user;
+	struct client *c = user;
 
-	if (s->reader.status >= 200 && s->reader.status < 300)
-		return sse_feed(&s->sse, data, len);
-	return buf_add(&s->refusal, data, len);
+	if (c->reader.status >= 200 && c->reader.status < 300)
+		return sse_feed(&c->sse, data, len);
+	return buf_add(&c->refusal, data, len);
 }
 
-static int stream_outcome(struct stream *s, int rv, struct ava_error *err)
+static int stream_failed(int rv, struct ava_error *err)
 {
-	struct client_reply refusal = {
-		.status = s->reader.status, .body = s->refusal.data, .len = s->refusal.len};
-
 	if (rv == AVA_ETOOBIG || rv == AVA_ENOMEM)
 		return err_set(err, rv, "an event of the daemon %s",
 			       rv == AVA_ENOMEM ? "does not fit into memory" : "is too big");
-	return rv != 0 ? rv : client_check(&refusal, err);
+	return rv;
+}
+
+int client_stream_open(struct client *c, const char *path, const char *last_event_id,
+		       int (*on_event)(const struct sse_event *e, void *user), void *user,
+		       struct ava_error *err)
+{
+	struct ask a = {
+		.method = "GET", .path = path, .last_event_id = last_event_id ? last_event_id : ""};
+	int rv;
+
+	stream_fini(c);
+	c->streaming = true;
+	http_reader_init(&c->reader, stream_cb, c);
+	sse_init(&c->sse, FRAME_MAX);
+	c->sse.on_event = on_event;
+	c->sse.user = user;
+	buf_init(&c->refusal, BODY_MAX);
+	rv = stream_failed(exchange(c, &a, &c->reader, err), err);
+	if (rv == 0) {
+		struct client_reply r = {c->reader.status, c->refusal.data, c->refusal.len};
+
+		rv = client_check(&r, err);
+	}
+	if (rv != 0)
+		stream_fini(c);
+	return rv;
+}
+
+int client_stream_take(struct client *c, struct ava_error *err)
+{
+	int rv = stream_failed(c->reader.state == HTTP_READER_DONE ? 0 : take(c, &c->reader, err),
+			       err);
+
+	return rv > SINK_OFFSET ? rv - SINK_OFFSET : rv;
+}
+
+int client_stream_wait(struct client *c, int timeout_ms, struct ava_error *err)
+{
+	int rv = wait_fd(c, POLLIN, timeout_ms < 0 ? -1 : clock_mono_ms() + timeout_ms, err);
+
+	return rv == 0 ? 1 : rv == AVA_ETIMEOUT ? 0 : rv;
+}
+
+bool client_stream_done(const struct client *c)
+{
+	return c->reader.state == HTTP_READER_DONE;
+}
+
+int client_stream_rest(struct client *c, struct ava_error *err)
+{
+	bool got = true;
+	int rv = stream_failed(receive(c, &c->reader, false, &got, err), err);
+
+	if (rv != 0 || !c->reader.keep_alive)
+		hang_up(c);
+	stream_fini(c);
+	return rv;
 }
 
 int client_stream(struct client *c, const char *path, const char *last_event_id,
 		  int (*on_event)(const struct sse_event *e, void *user), void *user,
 		  struct ava_error *err)
 {
-	struct ask a = {
-		.method = "GET", .path = path, .last_event_id = last_event_id ? last_event_id : ""};
-	struct stream s;
-	int rv;
+	int rv = client_stream_open(c, path, last_event_id, on_event, user, err);
 
-	http_reader_init(&s.reader, stream_cb, &s);
-	sse_init(&s.sse, FRAME_MAX);
-	s.sse.on_event = on_event;
-	s.sse.user = user;
-	buf_init(&s.refusal, BODY_MAX);
-	rv = stream_outcome(&s, exchange(c, &a, &s.reader, err), err);
-	buf_fini(&s.refusal);
-	sse_fini(&s.sse);
-	http_reader_fini(&s.reader);
-	return rv;
+	return rv != 0 ? rv : client_stream_rest(c, err);
+}
+
+int client_fd(const struct client *c)
+{
+	return c->fd;
 }
 
 int client_escape(struct buf *out, const char *s)

@@ -36,10 +36,6 @@ void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
  * long as without it. NULL: none. */
 void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *user), void *user);
 
-/* Called when the head of a good answer has come: a stream is open, and what
- * happens from now on is in it. NULL: none. */
-void client_set_opened(struct client *c, void (*opened)(void *user), void *user);
-
 struct client_reply {
 	int status;
 	char *body; /* owned, NUL-terminated */
@@ -71,6 +67,20 @@ int client_call(struct client *c, const char *method, const char *path, const ch
 int client_stream(struct client *c, const char *path, const char *last_event_id,
 		  int (*on_event)(const struct sse_event *e, void *user), void *user,
 		  struct ava_error *err);
+
+/* The same in steps. Opening waits until a good answer has begun: what happens from
+ * now on is in the stream. `user` is *borrowed until the stream ends*: by _rest, which
+ * reads it to its end, the next call, or client_close. */
+int client_stream_open(struct client *c, const char *path, const char *last_event_id,
+		       int (*on_event)(const struct sse_event *e, void *user), void *user,
+		       struct ava_error *err);
+int client_stream_rest(struct client *c, struct ava_error *err);
+/* Without a wait: 1 what has come was given out, 0 nothing now, AVA_ECONNECT it broke. */
+int client_stream_take(struct client *c, struct ava_error *err);
+/* 1: client_stream_take may have something; 0: `timeout_ms` (-1: for ever) have passed. */
+int client_stream_wait(struct client *c, int timeout_ms, struct ava_error *err);
+bool client_stream_done(const struct client *c); /* the daemon has ended it in order */
+int client_fd(const struct client *c);           /* -1: not connected */
 
 /* Append `s` percent-encoded, fit for a path segment or a query value. */
 int client_escape(struct buf *out, const char *s);
