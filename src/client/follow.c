@@ -87,16 +87,20 @@ int follow_run(struct follow *f, struct client **c, struct ava_error *err)
 	long pause = PAUSE_MS;
 
 	while (!g.ended) {
+		bool stop = f->interrupt != NULL && *f->interrupt && f->on_interrupt == NULL;
 		char before[sizeof(f->last_id)];
-		int rv = *c != NULL ? 0 : f->connect(c, f->user, err);
-		bool heard = rv == 0;
+		bool heard;
+		int rv = stop ? err_set(err, AVA_ECANCELED, "interrupted") : 0;
 
+		if (rv == 0 && *c == NULL)
+			rv = f->connect(c, f->user, err);
+		heard = rv == 0;
 		memcpy(before, f->last_id, sizeof(before));
 		if (heard)
 			rv = listen_once(&g, *c, err);
 		if (rv > 0)
 			return rv;
-		if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
+		if (rv == AVA_ECANCELED && heard && f->on_interrupt != NULL) {
 			*f->interrupt = 0;
 			rv = f->on_interrupt(*c, f->user, err);
 			if (rv != 0)
@@ -118,8 +122,6 @@ int follow_run(struct follow *f, struct client **c, struct ava_error *err)
 			f->on_lost(f->user);
 		client_close(*c);
 		*c = NULL;
-		if (f->interrupt != NULL && *f->interrupt && f->on_interrupt == NULL)
-			return err_set(err, AVA_ECANCELED, "interrupted");
 		nanosleep(&(struct timespec){pause / 1000, pause % 1000 * 1000000}, NULL);
 		pause = MIN(pause * 2, PAUSE_MAX);
 	}
