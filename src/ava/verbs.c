@@ -326,33 +326,48 @@ void verb_fail(struct verb_reply *r, int rv, const struct ava_error *err)
 	r->done(r, verbs_http_status(rv), NULL, &own);
 }
 
-void verb_answer(struct verb_answer *a)
+bool verb_begin(struct verb_answer *a, struct verb_reply *reply, int rv,
+		const struct ava_error *err)
 {
+	if (rv != 0) {
+		verb_fail(reply, rv, err);
+		return false;
+	}
+	a->reply = reply;
 	buf_init(&a->b, REPLY_MAX);
 	jw_init(&a->w, &a->b);
+	return true;
 }
 
-void verb_send(struct verb_reply *r, int status, struct verb_answer *a)
+bool verb_begin_args(struct verb_answer *a, struct verb_call *v, void *out)
 {
-	int rv = buf_check(&a->b);
-	struct ava_error err = {0};
+	return verb_args(v, out) && verb_begin(a, v->reply, 0, NULL);
+}
 
-	r->give_up = NULL;
+void verb_send(struct verb_answer *a, int status)
+{
+	struct ava_error err = {0};
+	int rv;
+
+	while (a->w.depth > 0)
+		jw_end(&a->w);
+	rv = buf_check(&a->b);
+	a->reply->give_up = NULL;
 	if (rv == 0) {
-		r->done(r, status, &a->b, NULL);
+		a->reply->done(a->reply, status, &a->b, NULL);
 	} else {
 		err_set(&err, rv,
 			rv == AVA_ETOOBIG ? "the answer would be too big: ask for less of it"
 					  : "out of memory");
-		verb_fail(r, rv, &err);
+		verb_fail(a->reply, rv, &err);
 	}
 	buf_fini(&a->b);
 }
 
-void verb_drop(struct verb_reply *r, struct verb_answer *a, const struct ava_error *err)
+void verb_drop(struct verb_answer *a, const struct ava_error *err)
 {
 	buf_fini(&a->b);
-	verb_fail(r, err->code, err);
+	verb_fail(a->reply, err->code, err);
 }
 
 void verb_time(struct jw *w, const char *key, int64_t wall_ms)

@@ -128,15 +128,19 @@ bool verb_body(struct verb_call *v);
 void verb_fail(struct verb_reply *r, int rv, const struct ava_error *err);
 
 struct verb_answer {
+	struct verb_reply *reply;
 	struct buf b;
 	struct jw w;
 };
-void verb_answer(struct verb_answer *a);
-/* Sends and frees it. */
-void verb_send(struct verb_reply *r, int status, struct verb_answer *a);
+/* An answer to `reply` begins. false: rv is not 0, and that was answered. */
+bool verb_begin(struct verb_answer *a, struct verb_reply *reply, int rv,
+		const struct ava_error *err);
+/* The arguments of the row are read into `out`, and the answer begins. false: refused. */
+bool verb_begin_args(struct verb_answer *a, struct verb_call *v, void *out);
+/* Closes what is open in the JSON, sends and frees it. */
+void verb_send(struct verb_answer *a, int status);
 /* Frees it, and answers with the error instead. */
-void verb_drop(struct verb_reply *r, struct verb_answer *a, const struct ava_error *err);
-
+void verb_drop(struct verb_answer *a, const struct ava_error *err);
 void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 

@@ -94,11 +94,11 @@ static void send_status(struct core *c, const char *run, struct verb_reply *r, i
 	struct ava_error err = {0};
 	struct verb_answer a;
 
-	verb_answer(&a);
+	verb_begin(&a, r, 0, NULL);
 	if (ops_status(c, run, one_run, &a.w, &err) == 0)
-		verb_send(r, status, &a);
+		verb_send(&a, status);
 	else
-		verb_drop(r, &a, &err);
+		verb_drop(&a, &err);
 }
 
 static void verb_run(struct verb_call *v)
@@ -122,15 +122,12 @@ static void verb_runs(struct verb_call *v)
 	struct runs_args args = {.limit = 100};
 	struct verb_answer a;
 
-	if (!verb_args(v, &args))
+	if (!verb_begin_args(&a, v, &args))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "runs");
 	ops_list(v->core, args.all, (size_t)args.limit, one_run, &a.w);
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 /* ---- begin: POST /runs, /runs/{id}/resume, /groups */
@@ -174,16 +171,12 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", s->id);
 	jw_str(&a.w, "trace_id", s->trace_id);
-	jw_end(&a.w);
-	verb_send(user, s->repeated ? 200 : 201, &a);
+	verb_send(&a, s->repeated ? 200 : 201);
 }
 
 /* `resume`: an ended run that the new one goes on from; NULL: what the body says. */
@@ -316,13 +309,12 @@ static void verb_group(struct verb_call *v)
 	struct verb_answer a;
 	struct jw *w = &a.w;
 
-	if (!verb_args(v, NULL))
+	if (!verb_begin_args(&a, v, NULL))
 		return;
-	verb_answer(&a);
 	jw_object(w, NULL);
 	jw_array(w, "runs");
 	if (ops_group(v->core, v->id, &s, one_run, w, &err) != 0) {
-		verb_drop(v->reply, &a, &err);
+		verb_drop(&a, &err);
 		return;
 	}
 	jw_end(w);
@@ -339,8 +331,7 @@ static void verb_group(struct verb_call *v)
 	else
 		jw_null(w, "timeout");
 	jw_int(w, "tokens_used", s.tokens);
-	jw_end(w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 /* ---- GET /runs/{id}/result */
@@ -365,9 +356,9 @@ static void result_done(int rv, const char *json, size_t len, const struct ava_e
 	} else if (rv != 0) {
 		verb_fail(w->reply, rv, err);
 	} else {
-		verb_answer(&a);
+		verb_begin(&a, w->reply, 0, NULL);
 		buf_add(&a.b, json, len);
-		verb_send(w->reply, 200, &a);
+		verb_send(&a, 200);
 	}
 	free(w);
 }
@@ -429,13 +420,10 @@ static void cancelled(int rv, const struct op_status *s, const struct ava_error 
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	verb_status(&a.w, NULL, s);
-	verb_send(user, 200, &a);
+	verb_send(&a, 200);
 }
 
 static void verb_cancel(struct verb_call *v)
@@ -447,7 +435,6 @@ static void verb_cancel(struct verb_call *v)
 /* The answer is written while the ends come in; it goes out behind the last one. */
 struct cancelling {
 	struct core *core;
-	struct verb_reply *reply;
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
 	int rv;         /* the first thing that went wrong */
@@ -466,14 +453,12 @@ static void cancelling_release(struct cancelling *all)
 
 	if (--all->pending > 0)
 		return;
-	jw_end(&all->answer.w);
-	jw_end(&all->answer.w);
 	if (all->rv != 0)
 		err_set(&err, all->rv, "%s", all->rv == AVA_ENOMEM ? "out of memory" : STOPS);
 	if (all->rv == 0)
-		verb_send(all->reply, 200, &all->answer);
+		verb_send(&all->answer, 200);
 	else
-		verb_drop(all->reply, &all->answer, &err);
+		verb_drop(&all->answer, &err);
 	free(all);
 }
 
@@ -606,8 +591,8 @@ static void verb_cancel_many(struct verb_call *v)
 		verb_fail(v->reply, AVA_ENOMEM, NULL);
 		return;
 	}
-	*all = (struct cancelling){.core = v->core, .reply = v->reply, .pending = 1};
-	verb_answer(&all->answer);
+	*all = (struct cancelling){.core = v->core, .pending = 1};
+	verb_begin(&all->answer, v->reply, 0, NULL);
 	jw_object(&all->answer.w, NULL);
 	jw_array(&all->answer.w, "runs");
 	json_array_foreach(args.ids, i, id) cancelling_named(all, json_string_value(id));
@@ -623,11 +608,8 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", s->run);
 	jw_str(&a.w, "outcome", s->outcome);
@@ -635,8 +617,7 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 		jw_str(&a.w, "steer_id", s->steer_id);
 	if (s->call_id[0])
 		jw_str(&a.w, "call_id", s->call_id);
-	jw_end(&a.w);
-	verb_send(user, 200, &a);
+	verb_send(&a, 200);
 }
 
 static const struct arg steer_args[] = {
@@ -660,19 +641,15 @@ static void named(int rv, const struct op_checkpoint *k, const struct ava_error 
 	struct verb_answer a;
 	char call[16];
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
 	snprintf(call, sizeof(call), "i%d", k->call);
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", k->run);
 	jw_str(&a.w, "name", k->name);
 	jw_str(&a.w, "call_id", call);
 	jw_int(&a.w, "from", k->call);
-	jw_end(&a.w);
-	verb_send(user, k->repeated ? 200 : 201, &a);
+	verb_send(&a, k->repeated ? 200 : 201);
 }
 
 struct checkpoint_args {
@@ -704,12 +681,11 @@ static void verb_push(struct verb_call *v)
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
-	verb_answer(&a);
+	verb_begin(&a, v->reply, 0, NULL);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", v->id);
 	jw_str(&a.w, "outcome", "queued");
-	jw_end(&a.w);
-	verb_send(v->reply, 202, &a);
+	verb_send(&a, 202);
 }
 
 /* ---- execute it again from its record, on a thread of the pool */
@@ -753,12 +729,10 @@ static void replay_executed(struct job *j)
 	const struct replay_report *report = &r->report;
 	struct verb_answer a;
 
-	if (r->rv != 0) {
-		verb_fail(r->reply, r->rv, &r->err);
+	if (!verb_begin(&a, r->reply, r->rv, &r->err)) {
 		free(r);
 		return;
 	}
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", r->run);
 	jw_bool(&a.w, "identical", report->ndiffs == 0);
@@ -770,9 +744,7 @@ static void replay_executed(struct job *j)
 	jw_array(&a.w, "differences");
 	for (unsigned i = 0; i < MIN(report->ndiffs, (unsigned)REPLAY_DIFFS_MAX); i++)
 		write_difference(&a.w, &report->diffs[i]);
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(r->reply, 200, &a);
+	verb_send(&a, 200);
 	free(r);
 }
 
@@ -835,16 +807,13 @@ static void verb_roles(struct verb_call *v)
 {
 	struct verb_answer a;
 
-	if (!verb_args(v, NULL))
+	if (!verb_begin_args(&a, v, NULL))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "roles");
 	for (const struct role *const *role = role_table; *role; role++)
 		write_role(&a.w, *role);
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 const struct verb verbs_about_runs[] = {

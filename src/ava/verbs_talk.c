@@ -58,9 +58,9 @@ static void send_proposal(struct verb_reply *r, int status, const struct op_prop
 {
 	struct verb_answer a;
 
-	verb_answer(&a);
+	verb_begin(&a, r, 0, NULL);
 	write_proposal(&a.w, p, whole);
-	verb_send(r, status, &a);
+	verb_send(&a, status);
 }
 
 void verb_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
@@ -92,15 +92,12 @@ static void verb_proposals(struct verb_call *v)
 	struct verb_answer a;
 	bool all = false;
 
-	if (!verb_args(v, &all))
+	if (!verb_begin_args(&a, v, &all))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "proposals");
 	ops_proposals(v->core, all, one_proposal, &a.w);
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 static void verb_proposal(struct verb_call *v)
@@ -108,13 +105,12 @@ static void verb_proposal(struct verb_call *v)
 	struct ava_error err = {0};
 	struct verb_answer a;
 
-	if (!verb_args(v, NULL))
+	if (!verb_begin_args(&a, v, NULL))
 		return;
-	verb_answer(&a);
 	if (ops_proposal(v->core, v->id, one_proposal, &a.w, &err) == 0)
-		verb_send(v->reply, 200, &a);
+		verb_send(&a, 200);
 	else
-		verb_drop(v->reply, &a, &err);
+		verb_drop(&a, &err);
 }
 
 struct change_args {
@@ -230,13 +226,10 @@ static void session_begun(int rv, const struct op_session *s, const struct ava_e
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	one_session(s, &a.w);
-	verb_send(user, 201, &a);
+	verb_send(&a, 201);
 }
 
 static const struct arg session_args[] = {
@@ -260,15 +253,12 @@ static void verb_sessions(struct verb_call *v)
 	struct verb_answer a;
 	int64_t limit = 100;
 
-	if (!verb_args(v, &limit))
+	if (!verb_begin_args(&a, v, &limit))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "sessions");
 	ops_sessions(v->core, (size_t)limit, one_session, &a.w);
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 static void send_session(struct verb_call *v)
@@ -276,11 +266,11 @@ static void send_session(struct verb_call *v)
 	struct ava_error err = {0};
 	struct verb_answer a;
 
-	verb_answer(&a);
+	verb_begin(&a, v->reply, 0, NULL);
 	if (ops_session(v->core, v->id, one_session, &a.w, &err) == 0)
-		verb_send(v->reply, 200, &a);
+		verb_send(&a, 200);
 	else
-		verb_drop(v->reply, &a, &err);
+		verb_drop(&a, &err);
 }
 
 static void verb_session(struct verb_call *v)
@@ -312,33 +302,28 @@ static void verb_messages(struct verb_call *v)
 	struct verb_answer a;
 	int rv;
 
-	if (!verb_args(v, NULL))
+	if (!verb_begin_args(&a, v, NULL))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "entries");
 	rv = ops_session_entries(v->core, v->id, NULL, one_json, &a.w, &err);
 	jw_end(&a.w);
 	jw_end(&a.w);
 	if (rv == 0)
-		verb_send(v->reply, 200, &a);
+		verb_send(&a, 200);
 	else
-		verb_drop(v->reply, &a, &err);
+		verb_drop(&a, &err);
 }
 
 static void said(int rv, const char *entry, const struct ava_error *err, void *user)
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "entry", entry);
-	jw_end(&a.w);
-	verb_send(user, 202, &a);
+	verb_send(&a, 202);
 }
 
 static const struct arg say_args[] = {
@@ -388,17 +373,14 @@ static void verb_unseen(struct verb_call *v)
 	struct ava_error err = {0};
 	struct verb_answer a;
 
-	if (!verb_args(v, &s))
+	if (!verb_begin_args(&a, v, &s))
 		return;
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	if (ops_unseen(v->core, v->id, s.channel, unseen_head, one_json, &a.w, &err) != 0) {
-		verb_drop(v->reply, &a, &err);
+		verb_drop(&a, &err);
 		return;
 	}
-	jw_end(&a.w);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 static void acked(int rv, unsigned acknowledged, unsigned unseen, const struct ava_error *err,
@@ -406,16 +388,12 @@ static void acked(int rv, unsigned acknowledged, unsigned unseen, const struct a
 {
 	struct verb_answer a;
 
-	if (rv != 0) {
-		verb_fail(user, rv, err);
+	if (!verb_begin(&a, user, rv, err))
 		return;
-	}
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_int(&a.w, "acknowledged", acknowledged);
 	jw_int(&a.w, "unseen", unseen);
-	jw_end(&a.w);
-	verb_send(user, 200, &a);
+	verb_send(&a, 200);
 }
 
 static void verb_ack(struct verb_call *v)

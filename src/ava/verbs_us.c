@@ -83,10 +83,9 @@ static void verb_health(struct verb_call *v)
 	struct verb_answer a;
 	struct op_health h;
 
-	if (!verb_args(v, NULL))
+	if (!verb_begin_args(&a, v, NULL))
 		return;
 	ops_health(v->core, &h);
-	verb_answer(&a);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "status", h.code == 0 ? "ok" : "degraded");
 	jw_str(&a.w, "problem", h.problem);
@@ -101,8 +100,7 @@ static void verb_health(struct verb_call *v)
 		jw_raw(&a.w, "otel", h.otel, strlen(h.otel));
 	write_work(&a.w, &h);
 	write_journal(&a.w, &h);
-	jw_end(&a.w);
-	verb_send(v->reply, 200, &a);
+	verb_send(&a, 200);
 }
 
 /* ---- POST /shutdown */
@@ -128,11 +126,10 @@ static void verb_shutdown(struct verb_call *v)
 		verb_fail(v->reply, rv, &err);
 		return;
 	}
-	verb_answer(&a);
+	verb_begin(&a, v->reply, 0, NULL);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "when", now ? "now" : "idle");
-	jw_end(&a.w);
-	verb_send(v->reply, 202, &a);
+	verb_send(&a, 202);
 	s->shutdown(now, s->user);
 }
 
@@ -171,7 +168,6 @@ struct log_job {
 	struct job job;
 	json_t *held; /* the strings of `args` stand in it */
 	struct question_args args;
-	struct verb_reply *reply;
 	struct verb_answer answer;
 	char *broken[BROKEN_MAX]; /* owned */
 	uint64_t nbroken, events, last;
@@ -224,8 +220,6 @@ static int write_log_answer(struct log_job *j, struct ava_log *log)
 	jw_array(w, "broken");
 	for (uint64_t i = 0; i < MIN(j->nbroken, (uint64_t)BROKEN_MAX); i++)
 		jw_str(w, NULL, j->broken[i]);
-	jw_end(w);
-	jw_end(w);
 	return 0;
 }
 
@@ -269,12 +263,10 @@ static void logs_asked(struct job *job)
 	struct log_job *j = CONTAINER_OF(job, struct log_job, job);
 
 	core_service(job->core)->log_jobs--;
-	if (j->rv == 0) {
-		verb_send(j->reply, 200, &j->answer);
-	} else {
-		verb_fail(j->reply, j->rv, &j->err);
-		buf_fini(&j->answer.b);
-	}
+	if (j->rv == 0)
+		verb_send(&j->answer, 200);
+	else
+		verb_drop(&j->answer, &j->err);
 	log_job_free(j);
 }
 
@@ -292,11 +284,10 @@ static int begin_question(struct verb_call *v, const struct question_args *args,
 	if (!j)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	j->args = *args;
-	j->reply = v->reply;
 	j->job.run = ask_logs;
 	j->job.done = logs_asked;
 	j->held = json_incref((json_t *)v->args);
-	verb_answer(&j->answer);
+	verb_begin(&j->answer, v->reply, 0, NULL);
 	rv = job_begin(v->core, &j->job, err); /* from then on another thread's */
 	if (rv != 0) {
 		log_job_free(j);
