@@ -152,22 +152,26 @@ static const struct {
 };
 
 static const struct {
-	const char *typed, *meant;
+	const char *meant, *typed;
 } typos[] = {
-	{"yse", "yes"},       {"eys", "yes"},      {"ye", "yes"},           {"yeh", "yes"},
-	{"yas", "yes"},       {"yus", "yes"},      {"tes", "yes"},          {"yea", "yes"},
-	{"ues", "yes"},       {"yws", "yes"},      {"ys", "yes"},           {"yex", "yes"},
-	{"uyes", "yes"},      {"yess", "yes"},     {"yepp", "yes"},         {"yeap", "yes"},
-	{"yees", "yes"},      {"ya", "yes"},       {"yah", "yes"},          {"yeahh", "yes"},
-	{"sur", "sure"},      {"srue", "sure"},    {"suer", "sure"},        {"shure", "sure"},
-	{"okya", "ok"},       {"oky", "ok"},       {"okey", "ok"},          {"okie", "ok"},
-	{"okayy", "ok"},      {"okj", "ok"},       {"go-ahead", "goahead"}, {"ahed", "ahead"},
-	{"aehad", "ahead"},   {"ahaed", "ahead"},  {"nop", "no"},           {"npoe", "no"},
-	{"onpe", "no"},       {"noep", "no"},      {"nno", "no"},           {"nto", "not"},
-	{"dnot", "dont"},     {"dotn", "dont"},    {"stpo", "stop"},        {"cancle", "cancel"},
-	{"pelase", "please"}, {"plase", "please"}, {"pleas", "please"},     {"wiht", "with"},
-	{"btu", "but"},       {"ubt", "but"},      {"mxa", "max"},          {"teh", "the"},
-	{"cnets", "cents"},   {"centes", "cents"}, {"minuts", "minutes"},   {"mintues", "minutes"},
+	{"yes",
+	 "yse|eys|ye|yeh|yas|yus|tes|yea|ues|yws|ys|yex|uyes|yess|yepp|yeap|yees|ya|yah|yeahh"},
+	{"sure", "sur|srue|suer|shure"},
+	{"ok", "okya|oky|okey|okie|okayy|okj"},
+	{"goahead", "go-ahead"},
+	{"ahead", "ahed|aehad|ahaed"},
+	{"no", "nop|npoe|onpe|noep|nno"},
+	{"not", "nto"},
+	{"dont", "dnot|dotn"},
+	{"stop", "stpo"},
+	{"cancel", "cancle"},
+	{"please", "pelase|plase|pleas"},
+	{"with", "wiht"},
+	{"but", "btu|ubt"},
+	{"max", "mxa"},
+	{"the", "teh"},
+	{"cents", "cnets|centes"},
+	{"minutes", "minuts|mintues"},
 };
 
 /* One slip in one of these is put right. None of them is near to a word that
@@ -458,7 +462,7 @@ static const char *meant(const char *word)
 	size_t len = strlen(word);
 
 	for (size_t i = 0; i < ARRAY_LEN(typos); i++)
-		if (strcmp(typos[i].typed, word) == 0)
+		if (listed(typos[i].typed, word))
 			return typos[i].meant;
 	for (size_t i = 0; i < ARRAY_LEN(held); i++)
 		if (held_too_long(word, held[i]))

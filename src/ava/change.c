@@ -205,14 +205,9 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 
 static bool tools_within(const struct run_spec *all, const struct run_spec *some)
 {
-	for (unsigned i = 0; i < some->agent.ntools; i++) {
-		bool found = false;
-
-		for (unsigned k = 0; k < all->agent.ntools; k++)
-			found = found || all->tools[k] == some->tools[i];
-		if (!found)
+	for (unsigned i = 0; i < some->agent.ntools; i++)
+		if (!spec_has_tool(all->tools, all->agent.ntools, some->tools[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -294,11 +289,7 @@ int change_text(struct buf *out, const struct run_spec *quoted, const struct run
 	if (quoted->thinking != changed->thinking)
 		next(out, changed->thinking ? "with thinking" : "without thinking");
 	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++) {
-		bool there = false;
-
-		for (unsigned k = 0; k < changed->agent.ntools; k++)
-			there = there || quoted->tools[i] == changed->tools[k];
-		if (there)
+		if (spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
 			continue;
 		next(out, "without ");
 		buf_adds(out, quoted->tools[i]->name);

@@ -9,7 +9,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "ava/day_spent.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
 #include "ava/otel.h"
@@ -276,7 +275,6 @@ static int take_up(struct core *c, const char *notify, struct ava_error *err)
 		rv = restart_runs(&c->sup, &hooks, err);
 	write_problems(&t);
 	if (rv == 0) {
-		day_spent_restore(c);
 		proposals_restore(c);
 		sessions_resume(c);
 	}

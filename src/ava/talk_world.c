@@ -177,31 +177,26 @@ static const char *why_not(const struct agent_end *e)
 static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
 {
 	const struct agent_limits *l = &t->run.spec->agent.limits;
+	const struct {
+		const char *resource, *unit, *setting;
+		int64_t limit;
+	} limits[] = {
+		{"time", "s", "timeout", l->time_ms / 1000},
+		{"cost", "cents", "max_cost_cents", l->cost_microusd / 10000},
+		{"tokens", "tokens", "max_tokens", l->tokens},
+		{"iterations", "replies", "max_iterations", l->iterations},
+	};
 
 	if (e->status == AVA_CANCELLED)
 		snprintf(out, 400, "stopped");
-	else if (!e->exhausted || e->error)
-		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
-	else if (strcmp(e->exhausted, "time") == 0)
-		snprintf(out, 400,
-			 "this turn of Ava's has reached its limit of %" PRId64
-			 " s (ava.timeout); say how to go on",
-			 l->time_ms / 1000);
-	else if (strcmp(e->exhausted, "cost") == 0)
-		snprintf(out, 400,
-			 "this turn of Ava's has reached its limit of %" PRId64
-			 " cents (ava.max_cost_cents); say how to go on",
-			 l->cost_microusd / 10000);
-	else if (strcmp(e->exhausted, "tokens") == 0)
-		snprintf(out, 400,
-			 "this turn of Ava's has reached its limit of %" PRId64
-			 " tokens (ava.max_tokens); say how to go on",
-			 l->tokens);
 	else
-		snprintf(out, 400,
-			 "this turn of Ava's has reached its limit of %" PRId32
-			 " replies (ava.max_iterations); say how to go on",
-			 l->iterations);
+		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
+	for (size_t i = 0; e->status != AVA_CANCELLED && !e->error && i < ARRAY_LEN(limits); i++)
+		if (e->exhausted && strcmp(e->exhausted, limits[i].resource) == 0)
+			snprintf(out, 400,
+				 "this turn of Ava's has reached its limit of %" PRId64
+				 " %s (ava.%s); say how to go on",
+				 limits[i].limit, limits[i].unit, limits[i].setting);
 }
 
 /* A turn without its answer: an entry that says why, and an Error where it was
