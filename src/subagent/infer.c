@@ -386,6 +386,7 @@ static bool infer_fall_back(struct infer_job *j)
 	record_activity(d, r, text);
 	j->rehash = true;
 	r->call.state = CALL_SAVE;
+	r->rec.position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
 }

@@ -1,5 +1,7 @@
-/* Each function: content object through the writer, head from the run, into
- * the draft, which gives it its numbers when it is committed. */
+/* The one place that knows the shape of a run's events (doc/events.json).
+ *
+ * Each function: content object through the writer, head from the run, into the
+ * draft, which gives it its numbers when it is committed. */
 #include "subagent/record.h"
 
 #include <inttypes.h>
