@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/otel_headers.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "codec/redact.h"
@@ -71,6 +72,8 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	o->settings = &h->config.settings;
 	o->redact = h->redact;
 	o->notify = h->config.notify;
+	if (o->otel)
+		o->otel_headers = keys_get(OTEL_HEADERS_NAME);
 	return core_open(&h->core, o, err);
 }
 

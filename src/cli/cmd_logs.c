@@ -1,9 +1,12 @@
 /* ava logs [S-id]: what happened, from the files, whether a daemon runs or
- * not. -o json gives the bytes as they stand in the file. doc/QUERY.md.
+ * not. doc/QUERY.md.
  *
- * A broken line is named on stderr and makes the command end with 1; what is
- * around it is still printed. */
+ * Text for people; json is the bytes of the file, whatever they are, unless a
+ * terminal would have to obey them. Turning around keeps all lines in memory,
+ * with a bound, since reading runs forwards. A broken line is named on stderr
+ * and makes the command end with 1; what is around it is still printed. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +17,301 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/logcount.h"
+#include "cli/format.h"
 #include "cli/logcursor.h"
-#include "cli/logprint.h"
+#include "cli/logtext.h"
 #include "cli/root.h"
+#include "cli/table.h"
+#include "cli/term.h"
+#include "codec/json.h"
+#include "journal/count.h"
 #include "journal/read.h"
 
 #define DEFAULT_LAST   100 /* of Ava's own log */
 #define DEFAULT_FOLLOW 10
+#define KEEP_MAX       ((size_t)512 << 20)
+#define PROGRESS_MS    700
+#define COUNT_JSON_MAX ((size_t)1 << 30)
+
+/* ---- events, forwards or turned around, and a line of progress */
+
+enum logprint_form { LOGPRINT_TEXT, LOGPRINT_JSON, LOGPRINT_PRETTY };
+
+struct logprint_kept;
+struct logprint { /* zero-initialised, then filled in */
+	enum logprint_form form;
+	bool reverse; /* keep all, print at the end */
+	struct logtext text;
+	struct logprint_kept *kept; /* owned; of `reverse` */
+	size_t nkept, cap, bytes;
+	int64_t shown_ms; /* when progress or an event was shown last, monotonic */
+	bool progress;    /* a line of progress stands on the terminal */
+};
+
+struct logprint_kept {
+	struct ava_log_event e; /* line and file: one piece of memory, in `owned` */
+	char *owned;
+};
+
+static void logprint_progress(uint64_t done, uint64_t total, void *user)
+{
+	struct logprint *p = user;
+	int64_t now = clock_mono_ms();
+
+	if (p->shown_ms == 0)
+		p->shown_ms = now;
+	if (total == 0 || now - p->shown_ms < PROGRESS_MS || !term_colours(stderr))
+		return;
+	fflush(stdout);
+	fprintf(stderr, "\r%d %% of %s\033[K", (int)(MIN(done, total) * 100 / total),
+		format_bytes((int64_t)total).text);
+	p->shown_ms = now;
+	p->progress = true;
+}
+
+static void logprint_clear(struct logprint *p)
+{
+	if (!p->progress)
+		return;
+	fputs("\r\033[K", stderr);
+	p->progress = false;
+}
+
+static void logprint_fini(struct logprint *p)
+{
+	for (size_t i = 0; i < p->nkept; i++)
+		free(p->kept[i].owned);
+	free(p->kept);
+	*p = (struct logprint){0};
+}
+
+static void put_bytes(const char *s, size_t len)
+{
+	static int terminal = -1; /* asked once: there may be millions of lines */
+
+	if (terminal < 0)
+		terminal = isatty(STDOUT_FILENO);
+	if (terminal)
+		term_bytes(stdout, s, len);
+	else
+		fwrite(s, 1, len, stdout);
+	putchar('\n');
+}
+
+static int print_pretty(const char *line, size_t len, struct ava_error *err)
+{
+	json_t *v = json_parse(line, len, err);
+	char *text;
+
+	if (v == NULL)
+		return AVA_ECORRUPT;
+	text = json_dumps(v, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	json_decref(v);
+	if (text == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory to show %zu bytes", len);
+	put_bytes(text, strlen(text));
+	free(text);
+	return 0;
+}
+
+static int print_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
+{
+	int rv;
+
+	if (p->form == LOGPRINT_JSON) {
+		put_bytes(e->line, e->len);
+		return 0;
+	}
+	if (p->form == LOGPRINT_TEXT)
+		rv = logtext_print(&p->text, stdout, e->line, e->len, e->time_ms, err);
+	else
+		rv = print_pretty(e->line, e->len, err);
+	return rv == 0 ? 0 : err_wrap(err, rv, "%s:%llu", e->file, (unsigned long long)e->offset);
+}
+
+static int keep_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
+{
+	size_t cap = p->cap == 0 ? 256 : p->cap * 2, file_len = strlen(e->file) + 1;
+	struct logprint_kept *grown, *k;
+
+	p->bytes += e->len + file_len + sizeof(*k);
+	if (p->bytes > KEEP_MAX)
+		return err_set(err, AVA_ETOOBIG, "too much to turn around: give -n");
+	if (p->nkept == p->cap) {
+		grown = realloc(p->kept, cap * sizeof(*grown));
+		if (grown == NULL)
+			return err_set(err, AVA_ENOMEM, "no memory to turn events around");
+		p->kept = grown;
+		p->cap = cap;
+	}
+	k = &p->kept[p->nkept];
+	*k = (struct logprint_kept){*e, malloc(e->len + file_len)};
+	if (k->owned == NULL)
+		return err_set(err, AVA_ENOMEM, "no memory to turn events around");
+	memcpy(k->owned, e->line, e->len);
+	memcpy(k->owned + e->len, e->file, file_len);
+	k->e.line = k->owned;
+	k->e.file = k->owned + e->len;
+	p->nkept++;
+	return 0;
+}
+
+static int logprint_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
+{
+	logprint_clear(p);
+	return p->reverse ? keep_event(p, e, err) : print_event(p, e, err);
+}
+
+static int logprint_end(struct logprint *p, struct ava_error *err)
+{
+	struct ava_error one;
+	int rv = 0;
+
+	logprint_clear(p);
+	for (size_t i = p->nkept; i > 0; i--) {
+		int bad = print_event(p, &p->kept[i - 1].e, &one);
+
+		if (bad != 0 && rv == 0) {
+			rv = bad;
+			*err = one;
+		}
+	}
+	return rv;
+}
+
+/* ---- --count: one number, a table, or JSON */
+
+static const char *const logcount_keys[] = {"type", "agent", "model", "role", "day", NULL};
+
+struct watcher {
+	struct logprint *print;
+	bool broken;
+};
+
+static void on_broken(const struct ava_error *err, void *user)
+{
+	struct watcher *w = user;
+
+	logprint_clear(w->print);
+	w->broken = true;
+	cli_error(CLI_FAILED, "%s", err->text);
+}
+
+static void on_progress(uint64_t done, uint64_t total, void *user)
+{
+	logprint_progress(done, total, ((struct watcher *)user)->print);
+}
+
+static enum count_by key_of(const char *by)
+{
+	for (int i = 0; by != NULL && logcount_keys[i] != NULL; i++)
+		if (strcmp(by, logcount_keys[i]) == 0)
+			return (enum count_by)(COUNT_TYPE + i);
+	return COUNT_ALL;
+}
+
+static void add_number(struct table *t, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	table_add(t, text);
+}
+
+/* Tokens and cost only where there were calls: "-" says that there were none. */
+static int print_table(const struct count *c, const char *by)
+{
+	struct table t;
+	char upper[16];
+	int rv;
+
+	table_init(&t, 5);
+	snprintf(upper, sizeof(upper), "%s", by);
+	for (char *p = upper; *p != '\0'; p++)
+		*p = (char)(*p - ('a' - 'A'));
+	table_add(&t, upper);
+	table_add(&t, "EVENTS");
+	table_add(&t, "TOKENS IN");
+	table_add(&t, "TOKENS OUT");
+	table_add(&t, "COST");
+	for (size_t i = 0; i < c->n; i++) {
+		const struct count_row *r = &c->rows[i];
+
+		table_add(&t, r->key[0] != '\0' ? r->key : "-");
+		add_number(&t, r->events);
+		add_number(&t, r->input_tokens);
+		add_number(&t, r->output_tokens);
+		table_add(&t, r->uncosted > 0 && r->cost_microusd == 0
+				      ? "unknown"
+				      : format_money((int64_t)r->cost_microusd).text);
+	}
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv;
+}
+
+static void add_row(struct jw *w, const struct count_row *r, const char *by)
+{
+	jw_object(w, NULL);
+	if (by != NULL)
+		jw_str(w, by, r->key);
+	jw_int(w, "events", (int64_t)r->events);
+	jw_int(w, "inputTokens", (int64_t)r->input_tokens);
+	jw_int(w, "outputTokens", (int64_t)r->output_tokens);
+	jw_fixed(w, "costCents", (int64_t)r->cost_microusd, 4);
+	jw_int(w, "uncostedCalls", (int64_t)r->uncosted);
+	jw_end(w);
+}
+
+/* An object a line, so that jq and DuckDB take it as they take the log. */
+static int print_json(const struct count *c, const char *by)
+{
+	static const struct count_row none = {.key = ""};
+	struct buf b;
+	struct jw w;
+	int rv;
+
+	buf_init(&b, COUNT_JSON_MAX);
+	for (size_t i = 0; i < c->n; i++) {
+		jw_init(&w, &b);
+		add_row(&w, &c->rows[i], by);
+		buf_addc(&b, '\n');
+	}
+	if (c->n == 0 && by == NULL) {
+		jw_init(&w, &b);
+		add_row(&w, &none, by);
+		buf_addc(&b, '\n');
+	}
+	rv = buf_check(&b);
+	if (rv == 0)
+		term_bytes(stdout, b.data != NULL ? b.data : "", b.len);
+	buf_fini(&b);
+	return rv;
+}
+
+static int logcount_print(const struct ava_log_query *q, const char *by, struct logprint *p,
+			  bool *broken, struct ava_error *err)
+{
+	struct watcher watcher = {.print = p};
+	struct count_watch watch = {on_broken, on_progress, &watcher};
+	struct count c;
+	int rv = count_events(&c, q, key_of(by), &watch, err);
+
+	logprint_clear(p);
+	*broken = watcher.broken;
+	if (rv != 0)
+		return rv;
+	if (p->form != LOGPRINT_TEXT)
+		rv = print_json(&c, by);
+	else if (by != NULL)
+		rv = print_table(&c, by);
+	else
+		printf("%" PRIu64 "\n", c.n > 0 ? c.rows[0].events : 0);
+	count_fini(&c);
+	return rv == 0 ? 0 : err_set(err, rv, "no memory to show the count");
+}
+
+/* ---- the command */
 
 static struct {
 	int64_t last;

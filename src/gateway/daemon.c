@@ -22,11 +22,9 @@
 
 #include "ava/house.h"
 #include "ava/ops.h"
-#include "ava/otel_headers.h"
 #include "ava/prune.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/keys.h"
 #include "base/ready.h"
 #include "base/unix_sock.h"
 #include "gateway/process.h"
@@ -298,7 +296,6 @@ static int start(struct daemon *d, struct ava_error *err)
 	rv = start_loop(d, err);
 	if (rv != 0)
 		return rv;
-	o.otel_headers = keys_get(OTEL_HEADERS_NAME);
 	rv = house_open(&d->h, &o, err);
 	if (rv == 0)
 		rv = start_http(d, err);
