@@ -1,7 +1,9 @@
 /* What is open, and the verbs of clients. Events are taken in from the feed, as
  * any reader takes them: after they are durable and readable, and without
  * anybody waiting for it. A notice stays in the list until every channel that
- * wants it has a row in the ledger that settles it.
+ * wants it is done with it, and that is on disk: delivery.json says up to which
+ * lsn all is settled but for those it names. It is written whole, one write at a
+ * time; acknowledgements that come meanwhile share the next.
  *
  * What can fail: the disk, when an acknowledgement is written (it is answered
  * with that, and the notice stays open); the files, when the feed was left
@@ -16,30 +18,25 @@
 #include "ava/delivery_state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "codec/json.h"
 
-#define TURN_EVENTS 256 /* taken in at once */
+#define STATE       "delivery.json"
+#define STATE_MAX   ((size_t)4 << 20)
+#define LOST_MS     86400000LL /* what is taken as open when the state cannot be read */
+#define TURN_EVENTS 256        /* taken in at once */
 #define AGAIN_MS    1000
-#define TRIM_MS     50 /* about as long as a commit takes */
 
 static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify"};
 
-const char *delivery_channel_name(unsigned channel)
+static const char *channel_name(unsigned channel)
 {
 	return channel_names[channel == DELIVERY_NOTIFY];
 }
 
-unsigned delivery_channel(const char *name)
-{
-	for (unsigned i = 0; i < DELIVERY_NCHANNELS; i++)
-		if (strcmp(channel_names[i], name) == 0)
-			return 1u << i;
-	return 0;
-}
-
 /* ---- the list */
 
-void delivery_insert(struct delivery *d, struct item *it)
+static void insert_item(struct delivery *d, struct item *it)
 {
 	struct list *at = d->items.prev;
 
@@ -49,7 +46,7 @@ void delivery_insert(struct delivery *d, struct item *it)
 	d->nitems++;
 }
 
-struct item *delivery_find(struct delivery *d, uint64_t lsn)
+static struct item *find_item(struct delivery *d, uint64_t lsn)
 {
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
@@ -71,7 +68,7 @@ void delivery_settle(struct delivery *d, struct item *it, unsigned channels)
 	item_free(it);
 }
 
-void delivery_answered(struct delivery *d, const char *key)
+static void answered(struct delivery *d, const char *key)
 {
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
@@ -104,48 +101,44 @@ static unsigned count(const struct delivery *d, const char *session, unsigned ch
 
 /* ---- bounds */
 
-int delivery_give_up(struct delivery *d, unsigned channel, const struct item *it,
-		     const char *reason, void (*done)(int rv, void *user), void *user)
+void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
+		      const char *reason)
 {
-	struct draft *dr = draft_new(&d->core->book);
 	struct buf b;
 	struct jw w;
 
-	if (!dr)
-		return AVA_ENOMEM;
-	ledger_settled(d, dr, "gave_up", channel, &it->lsn, 1);
 	buf_init(&b, 65536);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "customType", "delivery.gave_up");
 	jw_object(&w, "data");
-	jw_str(&w, "channel", delivery_channel_name(channel));
+	jw_str(&w, "channel", channel_name(channel));
 	jw_int(&w, "lsn", (int64_t)it->lsn);
 	jw_int(&w, "attempts", it->attempts);
 	jw_str(&w, "reason", reason);
 	jw_end(&w);
 	jw_end(&w);
 	core_event(d->core, dr, EVENT_Custom, it->session, "", &b);
-	return draft_commit(dr, JOURNAL_RIDE, done, user, NULL);
 }
 
-static void given_up(int rv, void *user)
+static void dropped(int rv, void *user)
 {
-	struct delivery *d = user;
-
 	if (rv != 0)
-		core_log(d->core, "a notice that was given up may be told again: %s",
+		core_log(user, "a notice that was given up may be told again: %s",
 			 ava_strerror(rv));
 }
 
 /* The oldest makes room; that it did is written, but not waited for. */
 static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, const char *why)
 {
-	int rv = delivery_give_up(d, channel, it, why, given_up, d);
+	struct draft *dr = draft_new(&d->core->book);
 
-	if (rv != 0)
-		given_up(rv, d);
+	if (dr) {
+		delivery_gave_up(d, dr, channel, it, why);
+		(void)draft_commit(dr, JOURNAL_RIDE, dropped, d->core, NULL);
+	}
 	delivery_settle(d, it, channel);
+	(void)delivery_save(d, NULL, NULL);
 }
 
 static void keep_bounds(struct delivery *d, const struct item *fresh)
@@ -167,6 +160,116 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 	}
 }
 
+/* ---- delivery.json */
+
+static void put_state(struct delivery *d, struct draft *dr)
+{
+	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
+	struct jw w;
+
+	if (!b)
+		return;
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_int(&w, "version", 1);
+	jw_int(&w, "lsn", (int64_t)MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled));
+	jw_bool(&w, "notify", d->notify != NULL);
+	jw_array(&w, "open");
+	LIST_EACH (&d->items, n, tmp) {
+		const struct item *it = LIST_ENTRY(n, struct item, node);
+		unsigned open = it->open & ~it->closed;
+
+		if (!open)
+			continue;
+		jw_object(&w, NULL);
+		jw_int(&w, "lsn", (int64_t)it->lsn);
+		jw_array(&w, "channels");
+		for (unsigned bit = 1; bit < 1u << DELIVERY_NCHANNELS; bit <<= 1)
+			if (open & bit)
+				jw_str(&w, NULL, channel_name(bit));
+		jw_end(&w);
+		jw_int(&w, "attempts", it->attempts);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(b, '\n');
+}
+
+static void write_state(struct delivery *d);
+
+/* Who waited for this write, with what became of it. */
+static void tell_written(struct delivery *d, int rv)
+{
+	while (!list_empty(&d->written)) {
+		struct delivery_save *s = LIST_FIRST(&d->written, struct delivery_save, node);
+
+		list_del(&s->node);
+		if (s->done)
+			s->done(rv, s->user);
+		free(s);
+	}
+}
+
+static void state_written(int rv, void *user)
+{
+	struct delivery *d = user;
+
+	LIST_EACH (&d->items, n, tmp) {
+		struct item *it = LIST_ENTRY(n, struct item, node);
+		unsigned closed = it->closed;
+
+		it->closed = 0;
+		if (closed && rv == 0)
+			delivery_settle(d, it, closed);
+	}
+	tell_written(d, rv); /* who saves again meanwhile waits for the next */
+	d->saving = false;
+	if (!list_empty(&d->waiting))
+		write_state(d);
+}
+
+static void write_state(struct delivery *d)
+{
+	struct draft *dr = draft_new(&d->core->book);
+	int rv = AVA_ENOMEM;
+
+	d->saving = true;
+	while (!list_empty(&d->waiting)) {
+		struct delivery_save *s = LIST_FIRST(&d->waiting, struct delivery_save, node);
+
+		list_del(&s->node);
+		list_add(&d->written, &s->node);
+	}
+	LIST_EACH (&d->items, n, tmp) {
+		struct item *it = LIST_ENTRY(n, struct item, node);
+
+		it->closed = it->closing;
+		it->closing = 0;
+	}
+	if (dr) {
+		if (d->notify)
+			notify_write(d, dr);
+		put_state(d, dr);
+		rv = draft_commit(dr, JOURNAL_RIDE, state_written, d, NULL);
+	}
+	if (rv != 0)
+		state_written(rv, d);
+}
+
+int delivery_save(struct delivery *d, void (*done)(int rv, void *user), void *user)
+{
+	struct delivery_save *s = malloc(sizeof(*s));
+
+	if (!s)
+		return AVA_ENOMEM;
+	*s = (struct delivery_save){.done = done, .user = user};
+	list_add(&d->waiting, &s->node);
+	if (!d->saving)
+		write_state(d);
+	return 0;
+}
+
 /* ---- taking in */
 
 static void take_notice(struct delivery *d, const char *type, const struct op_event *e)
@@ -179,13 +282,13 @@ static void take_notice(struct delivery *d, const char *type, const struct op_ev
 		it->open |= DELIVERY_TERMINAL;
 	if (d->notify)
 		it->open |= DELIVERY_NOTIFY;
-	if (!it->open || delivery_find(d, it->lsn)) {
+	if (!it->open || find_item(d, it->lsn)) {
 		item_free(it);
 		return;
 	}
 	if (it->lsn < d->seen)
 		it->cover = d->seen + 1;
-	delivery_insert(d, it);
+	insert_item(d, it);
 	keep_bounds(d, it);
 }
 
@@ -196,7 +299,7 @@ static void take(struct delivery *d, const struct op_event *e)
 	if (e->type_len < sizeof(type)) {
 		snprintf(type, sizeof(type), "%.*s", (int)e->type_len, e->type);
 		if (item_answers(type, e->line, e->line_len, key))
-			delivery_answered(d, key);
+			answered(d, key);
 		take_notice(d, type, e);
 	}
 	d->seen = MAX(d->seen, e->lsn);
@@ -231,8 +334,6 @@ static void pump(struct os_task *t)
 
 	if (take_some(d))
 		os_timer_set(d->again, 0);
-	else if (!ledger_trim(d))
-		os_timer_set(d->again, TRIM_MS);
 	if (d->notify)
 		notify_pump(d);
 }
@@ -334,7 +435,6 @@ struct acking {
 	op_acked_fn done;
 	void *user;
 	unsigned n;
-	uint64_t lsns[DELIVERY_SESSION_MAX + 1];
 };
 
 static void acked(int rv, void *user)
@@ -342,14 +442,6 @@ static void acked(int rv, void *user)
 	struct acking *a = user;
 	struct ava_error err = {0};
 
-	for (unsigned i = 0; rv == 0 && i < a->n; i++) {
-		struct item *it = delivery_find(a->d, a->lsns[i]);
-
-		if (it)
-			delivery_settle(a->d, it, DELIVERY_TERMINAL);
-	}
-	if (rv == 0 && a->n > 0)
-		wake(a->d);
 	if (rv == 0)
 		a->done(0, a->n, count(a->d, a->session, DELIVERY_TERMINAL, NULL), NULL, a->user);
 	else
@@ -362,25 +454,20 @@ static void acked(int rv, void *user)
 	free(a);
 }
 
-static void collect(struct acking *a, uint64_t lsn)
+/* How many there are up to `lsn`; `close`: they are left out of the next write. */
+static unsigned collect(struct delivery *d, const char *session, uint64_t lsn, bool close)
 {
-	LIST_EACH (&a->d->items, n, tmp) {
-		const struct item *it = LIST_ENTRY(n, struct item, node);
+	unsigned n = 0;
 
-		if (is_for(it, a->session, DELIVERY_TERMINAL) &&
-		    (lsn >= it->cover || lsn == it->lsn) && a->n < ARRAY_LEN(a->lsns))
-			a->lsns[a->n++] = it->lsn;
+	LIST_EACH (&d->items, at, tmp) {
+		struct item *it = LIST_ENTRY(at, struct item, node);
+
+		if (!is_for(it, session, DELIVERY_TERMINAL) || (lsn < it->cover && lsn != it->lsn))
+			continue;
+		it->closing |= close ? DELIVERY_TERMINAL : 0;
+		n++;
 	}
-}
-
-static int begin_ack(struct acking *a, struct ava_error *err)
-{
-	struct draft *dr = draft_new(&a->d->core->book);
-
-	if (!dr)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	ledger_settled(a->d, dr, "ack", DELIVERY_TERMINAL, a->lsns, a->n);
-	return draft_commit(dr, JOURNAL_RIDE, acked, a, err);
+	return n;
 }
 
 void ops_ack(struct core *c, const char *session, const char *channel, uint64_t lsn,
@@ -399,21 +486,142 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 		rv = a ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
 	}
 	if (rv == 0) {
-		a->d = d;
-		a->done = done;
-		a->user = user;
+		*a = (struct acking){.d = d, .done = done, .user = user};
 		snprintf(a->session, sizeof(a->session), "%s", session);
-		collect(a, lsn);
+		a->n = collect(d, session, lsn, true);
 		if (a->n == 0) {
 			acked(0, a);
 			return;
 		}
-		rv = begin_ack(a, &err);
+		rv = delivery_save(d, acked, a);
+		if (rv == 0)
+			return;
+		err_set(&err, rv, "out of memory");
 	}
-	if (rv != 0) {
-		free(a);
-		done(rv, 0, 0, &err, user);
+	free(a);
+	done(rv, 0, 0, &err, user);
+}
+
+/* ---- a start */
+
+struct reading {
+	struct delivery *d;
+	json_t *state; /* NULL: there is none, or it cannot be read */
+	uint64_t lsn;  /* up to it all is settled but for what `state` names */
+	int64_t from_ms;
+	bool notify, no_memory;
+};
+
+static unsigned channels_of(const json_t *open, int64_t *attempts)
+{
+	const json_t *v;
+	unsigned bits = 0;
+	size_t i;
+
+	*attempts = json_get_int(open, "attempts", 0);
+	json_array_foreach(json_object_get(open, "channels"), i, v)
+	{
+		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+			if (json_is_string(v) &&
+			    strcmp(json_string_value(v), channel_names[k]) == 0)
+				bits |= 1u << k;
 	}
+	return bits;
+}
+
+/* Channels of the notice that `state` has as open; 0: it is settled. */
+static unsigned still_open(const struct reading *r, uint64_t lsn, int64_t *attempts)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->state, "open"), i, v)
+	{
+		if (json_get_int(v, "lsn", -1) == (int64_t)lsn)
+			return channels_of(v, attempts);
+	}
+	return 0;
+}
+
+static void take_logged(struct reading *r, const struct ava_log_event *e)
+{
+	struct delivery *d = r->d;
+	char key[ITEM_KEY];
+	struct item *it;
+	int64_t attempts = 0;
+	unsigned wanted;
+	int rv;
+
+	if (item_answers(e->type, e->line, e->len, key))
+		answered(d, key);
+	if (e->time_ms < r->from_ms)
+		return;
+	rv = item_from_event(&it, e->type, e->line, e->len);
+	r->no_memory = r->no_memory || rv == AVA_ENOMEM;
+	if (rv != 0)
+		return;
+	wanted = it->session[0] && strmap_get(&d->core->session_by_id, it->session)
+			 ? DELIVERY_TERMINAL
+			 : 0;
+	wanted |= d->notify && r->notify ? DELIVERY_NOTIFY : 0;
+	it->open = it->lsn > r->lsn ? wanted : wanted & still_open(r, it->lsn, &attempts);
+	it->attempts = (unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
+	if (it->open)
+		insert_item(d, it);
+	else
+		item_free(it);
+}
+
+static void read_logs(struct reading *r)
+{
+	const json_t *first = json_array_get(json_object_get(r->state, "open"), 0);
+	struct ava_log_query q = {
+		.root = r->d->core->root,
+		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
+			 "SpawnRejected,SpawnExpired,Waiting",
+		.after = MIN((uint64_t)json_get_int(first, "lsn", INT64_MAX) - 1, r->lsn),
+	};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv;
+
+	if (ava_log_open(&log, &q, NULL) != 0)
+		return; /* no daily log yet */
+	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT)
+		if (rv == 1)
+			take_logged(r, &e);
+	ava_log_close(log);
+}
+
+/* Without a state a root begins with nothing; where one cannot be read, with what the
+ * last day had: rather twice than never. */
+static int read_state(struct delivery *d, struct ava_error *err)
+{
+	struct reading r = {.d = d, .notify = true, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
+	struct ava_error why = {0};
+	char *text = NULL;
+	size_t len = 0;
+	int rv = sys_read_file(d->core->root_fd, STATE, STATE_MAX, &text, &len, &why);
+
+	if (rv == AVA_ENOENT)
+		return 0;
+	r.state = rv == 0 ? json_parse(text, len, &why) : NULL;
+	free(text);
+	if (json_get_int(r.state, "version", 1) > 1) {
+		json_decref(r.state);
+		return err_set(err, AVA_EFORMAT, STATE " was written by a newer ava: use that one");
+	}
+	if (json_get_int(r.state, "lsn", -1) >= 0) {
+		r.lsn = d->settled = (uint64_t)json_get_int(r.state, "lsn", 0);
+		r.notify = json_get_bool(r.state, "notify", false);
+	} else {
+		core_log(d->core, STATE " cannot be read, what it settled may be told again: %s",
+			 why.text[0] ? why.text : "it has no lsn");
+		r.from_ms = clock_wall_ms() - LOST_MS;
+	}
+	read_logs(&r);
+	json_decref(r.state);
+	return r.no_memory ? err_set(err, AVA_ENOMEM, "out of memory") : 0;
 }
 
 /* ---- life */
@@ -437,8 +645,9 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	c->delivery = d;
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
-	d->trim_bytes = DELIVERY_TRIM_BYTES;
 	list_init(&d->items);
+	list_init(&d->waiting);
+	list_init(&d->written);
 	os_task_init(&d->pump, pump);
 	d->again = os_timer_new(c->loop, again, d);
 	if (!d->again)
@@ -448,13 +657,14 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 		return err->code;
 	rv = notify ? notify_open(d, notify, err) : 0;
 	if (rv == 0)
-		rv = ledger_read(d, err);
+		rv = read_state(d, err);
 	if (rv != 0)
 		return rv;
 	forget_oldest(d);
-	ledger_begin(d, journal_lsn(c->journal, 0));
+	/* From here on all is settled that is not open: before any of it is written. */
+	rv = delivery_save(d, NULL, NULL);
 	wake(d);
-	return 0;
+	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
 
 bool delivery_idle(const struct core *c)
@@ -487,6 +697,15 @@ void delivery_close(struct core *c)
 	if (!d)
 		return;
 	delivery_quiesce(c);
+	d->saving = true; /* nothing is written any more */
+	tell_written(d, AVA_ECANCELED);
+	while (!list_empty(&d->waiting)) {
+		struct delivery_save *s = LIST_FIRST(&d->waiting, struct delivery_save, node);
+
+		list_del(&s->node);
+		list_add(&d->written, &s->node);
+	}
+	tell_written(d, AVA_ECANCELED);
 	while (!list_empty(&d->items))
 		item_free(LIST_FIRST(&d->items, struct item, node));
 	if (d->notify)

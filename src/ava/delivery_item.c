@@ -136,14 +136,18 @@ static bool make_key(char key[ITEM_KEY], const char *run, const char *call)
 }
 
 /* What is kept of it beside its text. False: it is not of our form. */
-static bool fill(struct item *it, int64_t lsn, const char *time, const char *session,
-		 const char *proposal, const char *run, const char *call)
+static bool fill(struct item *it, const json_t *event)
 {
+	const json_t *c = json_object_get(event, "content");
+	const char *proposal = json_str(c, "proposalId"), *session = json_str(event, "sessionId");
+	const char *time = json_str(event, "timestamp");
+	int64_t lsn = json_get_int(event, "lsn", 0);
 	bool wants_id = it->kind == ITEM_PROPOSAL || it->kind == ITEM_EXPIRED;
-	bool asks = it->kind == ITEM_QUESTION;
 
 	if (lsn <= 0 || (wants_id && !id_is_proposal(proposal)) ||
-	    (asks && !make_key(it->key, run, call)) || strlen(session) >= sizeof(it->session))
+	    strlen(session) >= sizeof(it->session) ||
+	    (it->kind == ITEM_QUESTION &&
+	     !make_key(it->key, json_str(c, "subagentId"), json_str(c, "callId"))))
 		return false;
 	it->lsn = it->cover = (uint64_t)lsn;
 	it->wall_ms = MAX(clock_parse_iso(time, strlen(time)), 0);
@@ -153,31 +157,19 @@ static bool fill(struct item *it, int64_t lsn, const char *time, const char *ses
 	return true;
 }
 
-static struct item *item_new(int kind)
-{
-	struct item *it = calloc(1, sizeof(*it));
-
-	if (it) {
-		list_init(&it->node);
-		it->kind = (enum item_kind)kind;
-	}
-	return it;
-}
-
 static int make(struct item **out, int kind, const json_t *event)
 {
-	const json_t *c = json_object_get(event, "content");
-	struct item *it = item_new(kind);
+	struct item *it = calloc(1, sizeof(*it));
 	struct buf b;
 	struct jw w;
 	int rv = AVA_ENOENT;
 
 	if (!it)
 		return AVA_ENOMEM;
+	list_init(&it->node);
+	it->kind = (enum item_kind)kind;
 	buf_init(&b, 1u << 18);
-	if (fill(it, json_get_int(event, "lsn", 0), json_str(event, "timestamp"),
-		 json_str(event, "sessionId"), json_str(c, "proposalId"), json_str(c, "subagentId"),
-		 json_str(c, "callId"))) {
+	if (fill(it, event)) {
 		jw_init(&w, &b);
 		write_item(&w, it, event);
 		it->json = buf_take(&b, NULL);
@@ -210,32 +202,6 @@ int item_from_event(struct item **out, const char *type, const char *line, size_
 		rv = event ? make(out, kind, event) : AVA_ENOENT;
 	json_decref(event);
 	return rv;
-}
-
-int item_from_json(struct item **out, const json_t *o)
-{
-	int kind = kind_of(json_str(o, "type"));
-	struct item *it = kind >= 0 ? item_new(kind) : NULL;
-	struct buf b;
-
-	if (!it)
-		return kind >= 0 ? AVA_ENOMEM : AVA_ECORRUPT;
-	buf_init(&b, 1u << 18);
-	if (!fill(it, json_get_int(o, "lsn", 0), json_str(o, "time"), json_str(o, "session_id"),
-		  json_str(o, "proposal_id"), json_str(o, "run_id"), json_str(o, "call_id")) ||
-	    json_dump(&b, o) != 0) {
-		buf_fini(&b);
-		item_free(it);
-		return AVA_ECORRUPT;
-	}
-	it->json = buf_take(&b, NULL);
-	buf_fini(&b);
-	if (!it->json) {
-		item_free(it);
-		return AVA_ENOMEM;
-	}
-	*out = it;
-	return 0;
 }
 
 bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY])

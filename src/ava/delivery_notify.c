@@ -1,10 +1,10 @@
 /* The channel of notify.exec: one command for each notice, one at a time.
  *
- *   pick ─► a `send` row on disk ─► the command ─┬─ ended with 0 ─► an `ack` row
- *    ▲                                           └─ failed ─► later, or `gave_up`
- *    └───────────────────────────────────────────────────────────────┘
+ *   pick ─► its attempt on disk ─► the command ─┬─ ended with 0 ─► settled on disk
+ *    ▲                                          └─ failed ─► later, or given up
+ *    └──────────────────────────────────────────────────────────────┘
  *
- * The row before the command says after a crash that it may have been called:
+ * The attempt that is counted before says after a crash that it may have been called:
  * it is called again, and told that this is another attempt. What can fail: the
  * command, in every way (tried again, then given up); the disk (the same step
  * again later). */
@@ -50,13 +50,14 @@ struct notify {
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
 	struct os_timer *timer;
 	struct exec_child *child;
-	bool stopped, busy; /* busy: `item` is somewhere between pick and row */
-	bool end_waits;     /* its last row, which the disk refused */
+	bool stopped, busy; /* busy: `item` is somewhere between pick and its end */
+	bool end_waits;     /* its end, which the disk refused */
+	bool gives_up;      /* the next write of the state says that it is given up */
 	struct item *item;  /* NULL: settled meanwhile */
 	char reason[600];   /* why it failed; "": it was taken */
 };
 
-/* ---- the last row */
+/* ---- its end */
 
 static void end_written(int rv, void *user)
 {
@@ -69,30 +70,33 @@ static void end_written(int rv, void *user)
 		os_timer_set(n->timer, DISK_RETRY_MS);
 		return;
 	}
+	n->gives_up = false;
 	n->busy = false;
-	if (n->item)
-		delivery_settle(n->d, n->item, DELIVERY_NOTIFY);
+	n->item = NULL;
 	notify_pump(n->d);
 }
 
 static void write_end(struct notify *n)
 {
-	struct delivery *d = n->d;
-	struct draft *dr;
-	int rv = AVA_ENOMEM;
+	int rv;
 
 	if (!n->item) {
 		end_written(0, n);
 		return;
 	}
-	if (n->reason[0]) {
-		rv = delivery_give_up(d, DELIVERY_NOTIFY, n->item, n->reason, end_written, n);
-	} else if ((dr = draft_new(&d->core->book)) != NULL) {
-		ledger_settled(d, dr, "ack", DELIVERY_NOTIFY, &n->item->lsn, 1);
-		rv = draft_commit(dr, JOURNAL_RIDE, end_written, n, NULL);
-	}
+	n->item->closing |= DELIVERY_NOTIFY;
+	n->gives_up = n->reason[0] != '\0';
+	rv = delivery_save(n->d, end_written, n);
 	if (rv != 0)
 		end_written(rv, n);
+}
+
+void notify_write(struct delivery *d, struct draft *dr)
+{
+	struct notify *n = d->notify;
+
+	if (n->gives_up && n->item && (n->item->closed & DELIVERY_NOTIFY))
+		delivery_gave_up(d, dr, DELIVERY_NOTIFY, n->item, n->reason);
 }
 
 /* ---- how it went */
@@ -233,8 +237,7 @@ static void send_written(int rv, void *user)
 
 static void begin(struct notify *n, struct item *it)
 {
-	struct draft *dr;
-	int rv = AVA_ENOMEM;
+	int rv;
 
 	n->busy = true;
 	n->item = it;
@@ -244,11 +247,7 @@ static void begin(struct notify *n, struct item *it)
 		return;
 	}
 	it->attempts++;
-	dr = draft_new(&n->d->core->book);
-	if (dr) {
-		ledger_send(n->d, dr, it);
-		rv = draft_commit(dr, JOURNAL_RIDE, send_written, n, NULL);
-	}
+	rv = delivery_save(n->d, send_written, n);
 	if (rv != 0)
 		send_written(rv, n);
 }
@@ -283,7 +282,7 @@ void notify_forget(struct delivery *d, const struct item *it)
 
 /* ---- life */
 
-/* A row that the disk refused, or one whose time has come. */
+/* An end that the disk refused, or a notice whose time has come. */
 static void again(void *user)
 {
 	struct notify *n = user;

@@ -213,10 +213,8 @@ static struct core *open_core(struct os_loop *loop, const char *dir, struct sett
 	settings->notify_retry_s = 0;
 	settings->notify_attempts = 100;
 	settings->notify_timeout_s = 120;
-	if (core_open(&core, &o, &err) == 0) {
-		core->delivery->trim_bytes = 150; /* it begins anew in the middle, too */
+	if (core_open(&core, &o, &err) == 0)
 		return core;
-	}
 	fprintf(stderr, "core_open: %s\n", err.text);
 	_exit(2);
 }
