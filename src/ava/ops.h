@@ -76,6 +76,7 @@ int ops_list(struct core *c, bool all, size_t limit,
 	     void (*each)(const struct op_status *s, void *user), void *user);
 int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
 	       void *user, struct ava_error *err);
+#define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
 void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user);
 
 /* The result of a run, when it has ended or `wait_ms` have passed

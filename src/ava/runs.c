@@ -471,9 +471,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn do
 		return;
 	}
 	if (r->end.abandoned) {
-		err_set(&err, AVA_ENOMEM,
-			"run %s ran out of memory: it does nothing more and ends at the next start",
-			run);
+		err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
 		done(AVA_ENOMEM, NULL, &err, user);
 		return;
 	}

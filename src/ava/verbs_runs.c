@@ -494,12 +494,31 @@ static void cancelling_ended(struct run_wait *wait, struct run *r)
 	cancelling_release(all);
 }
 
+/* It is not stopped: no such run, or one that does nothing more. */
+static void write_unknown(struct jw *w, const char *id, const struct ava_error *err)
+{
+	jw_object(w, NULL);
+	jw_str(w, "unknown", id);
+	jw_object(w, "error");
+	jw_str(w, "code", err_word(err->code));
+	jw_str(w, "message", err->text);
+	jw_end(w);
+	jw_end(w);
+}
+
 /* Its end may be told within the call. */
 static void cancelling_begin(struct cancelling *all, struct run *r)
 {
 	struct cancelling_one *one = calloc(1, sizeof(*one));
+	struct ava_error err = {0};
 	struct jw w;
 
+	if (r->end.abandoned) { /* its end does not come */
+		free(one);
+		err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, r->id.text);
+		write_unknown(&all->answer.w, r->id.text, &err);
+		return;
+	}
 	if (!one) {
 		all->rv = AVA_ENOMEM;
 		return;
@@ -527,19 +546,12 @@ static void had_ended(const struct op_status *s, void *user)
 static void cancelling_named(struct cancelling *all, const char *id)
 {
 	struct run *r = supervisor_find(&all->core->sup, id);
-	struct jw *w = &all->answer.w;
 	struct ava_error err = {0};
 
 	if (r) {
 		cancelling_begin(all, r);
 	} else if (ops_status(all->core, id, had_ended, all, &err) != 0) {
-		jw_object(w, NULL);
-		jw_str(w, "unknown", id);
-		jw_object(w, "error");
-		jw_str(w, "code", err_word(err.code));
-		jw_str(w, "message", err.text);
-		jw_end(w);
-		jw_end(w);
+		write_unknown(&all->answer.w, id, &err);
 	}
 }
 

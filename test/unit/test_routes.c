@@ -238,6 +238,31 @@ static void test_cancel(void **state)
 	assert_string_equal(word, "cancelled");
 }
 
+static void abandon(void *id)
+{
+	struct run *r = supervisor_find(&rig.core->sup, id);
+
+	r->end.abandoned = !r->end.abandoned;
+}
+
+/* A run that ran out of memory does not end: nobody waits for it. */
+static void test_cancel_all_with_an_abandoned_run(void **state)
+{
+	char id[64], other[64];
+	json_t *v, *runs;
+
+	rig_run("slow.jsonl", id);
+	rig_run("slow.jsonl", other);
+	rig_call(abandon, id);
+	v = rig_ask("POST", RUNS "/cancel", "{\"all\":true}", 200);
+	runs = json_object_get(v, "runs");
+	assert_int_equal(json_array_size(runs), 2);
+	assert_string_equal(json_get_str(json_array_get(runs, 0), "unknown"), id);
+	assert_non_null(json_object_get(json_array_get(runs, 1), "run"));
+	json_decref(v);
+	rig_call(abandon, id);
+}
+
 static void test_result_wait(void **state)
 {
 	char id[64], word[64];
@@ -735,6 +760,7 @@ int main(void)
 		T(test_request_ids),
 		T(test_request_id_twice_at_once),
 		T(test_cancel),
+		T(test_cancel_all_with_an_abandoned_run),
 		T(test_result_wait),
 		T(test_answers_that_are_no),
 		T(test_nothing_odd_is_a_yes),
