@@ -2,6 +2,7 @@
 #ifndef CLI_CHAT_H
 #define CLI_CHAT_H
 
+#include <ava.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,12 +10,47 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "cli/chat_feed.h"
-#include "cli/chat_runs.h"
-#include "cli/chat_speech.h"
+#include "cli/progress.h"
+#include "cli/markdown.h"
 
+struct feed;
 struct ava_error;
 struct client;
+
+/* What happens in a conversation, as it comes: a thread reads the daemon's
+ * stream and puts what a person should see into a bounded queue. It goes on over
+ * lost connections and restarts of the daemon (started again if need be), from
+ * the last event it saw: every event once, in order. */
+
+enum feed_kind {
+	FEED_EVENT, /* a durable event: `type`, and its line in `data` */
+	FEED_TEXT,  /* more of Ava's text: `data` */
+	FEED_BUSY,  /* her turn began */
+	FEED_IDLE,  /* and ended */
+	FEED_LOST,  /* the connection broke; frames may have been missed */
+	FEED_BACK,  /* and is there again */
+	FEED_GONE,  /* the daemon refuses it: `data` says why. Nothing more comes */
+};
+
+struct feed_item {
+	struct list node;
+	enum feed_kind kind;
+	uint64_t lsn; /* of an event */
+	char type[24];
+	char *data; /* owned, NUL-terminated; "" when it has none */
+	size_t len;
+};
+
+/* From behind event `after` on. Everything is *copied*. */
+int feed_open(struct feed **f, const char *root, const char *session, uint64_t after,
+	      struct ava_error *err);
+/* Ends the thread; one that waits for a daemon is left alone after a second. */
+void feed_close(struct feed *f); /* NULL is fine */
+/* Readable when the queue may have something; feed_take makes it quiet again. */
+int feed_fd(const struct feed *f);
+/* The next item, the caller's from now on; NULL when there is none. */
+struct feed_item *feed_take(struct feed *f);
+void feed_item_free(struct feed_item *i); /* NULL is fine */
 
 #define CHAT_OWN_MAX       64 /* messages on their way */
 #define CHAT_HELD_MAX      16 /* quotes that wait for the end of Ava's turn */
@@ -50,12 +86,19 @@ struct chat {
 };
 
 /* A new conversation in this folder, or `session`: an id, or "latest" of this
- * folder. Starts the daemon. With an old one its last words are shown. */
+ * folder. Starts the daemon. */
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err);
+/* From now on its feed brings what happens behind `seen`. */
+int chat_follow(struct chat *c, struct ava_error *err);
 void chat_close(struct chat *c);
 
 /* Say something. It is on disk when this returns 0. */
 int chat_say(struct chat *c, const char *text, struct ava_error *err);
+/* Note that the notice with this lsn was shown. */
+void chat_noticed(struct chat *c, unsigned long long lsn);
+/* Acknowledge what was shown, if something was since the last time. One that
+ * does not arrive is shown again to whoever comes next. */
+void chat_acknowledge(struct chat *c);
 /* Stop Ava's turn. */
 int chat_stop(struct chat *c, struct ava_error *err);
 /* One request about this conversation or its runs, made again over a new

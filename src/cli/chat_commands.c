@@ -14,9 +14,8 @@
 #include "cli/chat.h"
 #include "cli/chat_show.h"
 #include "cli/cli.h"
-#include "cli/format.h"
+#include "cli/show.h"
 #include "cli/progress.h"
-#include "cli/table.h"
 #include "cli/term.h"
 #include "codec/json.h"
 

@@ -18,11 +18,66 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "cli/api.h"
 #include "cli/chat.h"
-#include "cli/chat_unseen.h"
 #include "cli/progress.h"
 #include "cli/term.h"
 #include "codec/json.h"
+
+/* Notices. Those behind the feed's beginning come by the feed.
+ *
+ * What can fail: the request, which an opening conversation tells; an
+ * acknowledgement, which nobody has to know of. */
+
+static void show_notice(struct chat *c, const json_t *item)
+{
+	const char *type = json_str(item, "type"), *text = json_str(item, "text");
+
+	if (strcmp(type, "AssistantMessage") == 0) {
+		speech_whole(&c->speech, stdout, text, strlen(text));
+		speech_close(&c->speech);
+		if (json_get_bool(item, "cut", false))
+			chat_note("(cut: all of it stands in the conversation's file)");
+	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
+		term_str(stdout, json_str(item, "title"));
+		putchar('\n');
+	}
+}
+
+static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
+{
+	json_t *unseen = NULL;
+	const json_t *item;
+	char path[128];
+	size_t i;
+	int rv;
+
+	*words = false;
+	snprintf(path, sizeof(path), "/sessions/%s/unseen?channel=terminal", c->session);
+	rv = chat_call(c, path, NULL, &unseen, err);
+	if (rv != 0)
+		return rv;
+	if (json_str(unseen, "summary")[0] != '\0') {
+		term_colour(stdout, TERM_BOLD);
+		term_str(stdout, json_str(unseen, "summary"));
+		term_colour(stdout, TERM_PLAIN);
+		putchar('\n');
+	}
+	json_array_foreach(json_object_get(unseen, "items"), i, item)
+	{
+		uint64_t lsn = (uint64_t)json_get_int(item, "lsn", 0);
+
+		if (lsn > c->seen)
+			continue;
+		show_notice(c, item);
+		chat_noticed(c, lsn);
+		*words |= strcmp(json_str(item, "type"), "AssistantMessage") == 0;
+	}
+	json_decref(unseen);
+	fflush(stdout);
+	chat_acknowledge(c);
+	return 0;
+}
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
@@ -507,7 +562,7 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 	rv = chat_call(c, path, NULL, &all, err);
 	if (rv == 0) {
 		show_last(c, json_object_get(all, "entries"), &ava);
-		rv = chat_unseen(c, &words, err);
+		rv = show_unseen(c, &words, err);
 	}
 	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */
 		fputs("Ava: ", stdout);

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/listing.h"
+#include "cli/show.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 

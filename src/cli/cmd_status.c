@@ -15,7 +15,6 @@
 #include "cli/progress.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "cli/watch.h"
 #include "codec/json.h"
 
 static struct {

@@ -24,7 +24,6 @@
 #include "cli/root.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
-#include "cli/waterfall.h"
 #include "codec/json.h"
 
 #define IMPORTS    "imports"

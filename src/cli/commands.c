@@ -7,12 +7,34 @@
 #include "cli/cli.h"
 #include "cli/cmd_verify.h"
 
+/* clang-format off */
 const struct command *const commands[] = {
-	&cmd_chat,   &cmd_run,    &cmd_ps,     &cmd_status,  &cmd_events,    &cmd_wait,
-	&cmd_result, &cmd_cancel, &cmd_steer,  &cmd_resume,  &cmd_proposals, &cmd_confirm,
-	&cmd_reject, &cmd_logs,   &cmd_trace,  &cmd_replay,  &cmd_sessions,  &cmd_prune,
-	&cmd_export, &cmd_serve,  &cmd_doctor, &cmd_version, &cmd_help,      NULL,
+	&cmd_chat,
+	&cmd_run,
+	&cmd_ps,
+	&cmd_status,
+	&cmd_events,
+	&cmd_wait,
+	&cmd_result,
+	&cmd_cancel,
+	&cmd_steer,
+	&cmd_resume,
+	&cmd_proposals,
+	&cmd_confirm,
+	&cmd_reject,
+	&cmd_logs,
+	&cmd_trace,
+	&cmd_replay,
+	&cmd_sessions,
+	&cmd_prune,
+	&cmd_export,
+	&cmd_serve,
+	&cmd_doctor,
+	&cmd_version,
+	&cmd_help,
+	NULL,
 };
+/* clang-format on */
 
 const struct command *command_find(const char *name)
 {

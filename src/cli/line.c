@@ -1,20 +1,747 @@
-/* Lines; line.h. The plain kind is here: the terminal itself lets its line be
- * edited, and nothing is ever written over.
+/* Lines; line.h: waiting at a terminal, the kind that libedit edits, and the plain
+ * kind, where the terminal itself lets its line be edited and nothing is ever written
+ * over.
  *
  * What can fail: reading, memory. */
 #include "cli/line.h"
 
 #include <ava.h>
 #include <errno.h>
+#include <histedit.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "cli/line_edit.h"
-#include "cli/line_input.h"
+#include "base/util.h"
+#include "cli/line_history.h"
+#include "cli/line_keys.h"
+#include "cli/term.h"
+
+/* Waiting at a terminal.
+ *
+ * Signals are held back but in ppoll, so that none is missed
+ * between the look at its flag and the wait. */
+
+enum line_woken {
+	LINE_WOKEN_INPUT,     /* stdin is readable, or at its end */
+	LINE_WOKEN_SHOW,      /* `wants` said yes */
+	LINE_WOKEN_INTERRUPT, /* Ctrl-C */
+	LINE_WOKEN_RESIZE,
+	LINE_WOKEN_SUSPEND, /* Ctrl-Z */
+	LINE_WOKEN_END,     /* SIGTERM, SIGHUP */
+	LINE_WOKEN_TIME,    /* wait_ms is over */
+};
+
+static const int caught[] = {SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP};
+static volatile sig_atomic_t came[ARRAY_LEN(caught)];
+static struct sigaction saved[ARRAY_LEN(caught)];
+
+static void on_signal(int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+		if (caught[i] == number)
+			came[i] = 1;
+}
+
+/* Signals are caught from line_input_begin to line_input_end, and delivered only
+ * while line_input_wait waits: one that comes between two lines is seen at the
+ * next, and none finds the terminal as the editor needs it. One line at a time. */
+static void line_input_begin(sigset_t *before)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++) {
+		sigaddset(&set, caught[i]);
+		came[i] = 0;
+	}
+	pthread_sigmask(SIG_BLOCK, &set, before);
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &sa, &saved[i]);
+}
+
+static void line_input_end(const sigset_t *before)
+{
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &saved[i], NULL);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static bool take(int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++) {
+		if (caught[i] != number || !came[i])
+			continue;
+		came[i] = 0;
+		return true;
+	}
+	return false;
+}
+
+static int64_t until(const struct line_hooks *h, int64_t end, bool quiet)
+{
+	int64_t next = quiet ? -1 : h->next_ms(h->user);
+
+	if (next < 0 || (end >= 0 && end < next))
+		next = end;
+	return next;
+}
+
+/* wait_ms -1: as long as it takes. quiet: nothing is shown now. */
+static enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, bool quiet)
+{
+	int64_t end = wait_ms < 0 ? -1 : clock_mono_ms() + wait_ms;
+	sigset_t open;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &open);
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+		sigdelset(&open, caught[i]);
+	for (;;) {
+		struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+				      {.fd = quiet ? -1 : h->wake_fd(h->user), .events = POLLIN}};
+		int64_t at, left;
+		struct timespec ts;
+
+		if (take(SIGTERM) || take(SIGHUP))
+			return LINE_WOKEN_END;
+		if (take(SIGINT))
+			return LINE_WOKEN_INTERRUPT;
+		if (take(SIGTSTP))
+			return LINE_WOKEN_SUSPEND;
+		if (take(SIGWINCH))
+			return LINE_WOKEN_RESIZE;
+		if (!quiet && h->wants(h->user))
+			return LINE_WOKEN_SHOW;
+		at = until(h, end, quiet);
+		left = at < 0 ? 0 : MAX(at - clock_mono_ms(), 0);
+		ts = (struct timespec){left / 1000, left % 1000 * 1000000};
+		if (ppoll(p, ARRAY_LEN(p), at < 0 ? NULL : &ts, &open) < 0 && errno != EINTR)
+			return LINE_WOKEN_END;
+		if (p[0].revents != 0)
+			return LINE_WOKEN_INPUT;
+		if (end >= 0 && clock_mono_ms() >= end)
+			return LINE_WOKEN_TIME;
+	}
+}
+
+/* libedit, and what appears while a line is edited.
+ *
+ * libedit asks get_char for each key. When there is something to show, get_char
+ * answers with a key of its own, HIDE, whose function takes the line out of the
+ * editor, so that libedit itself clears every row of it; the next call finds
+ * the prompt alone on one row, shows what there is in its place, and answers
+ * RESTORE, which puts the line back and draws all anew. Nothing here needs to know
+ * how libedit breaks a line into rows, but after a change of the window, when
+ * the rows above the cursor are reckoned.
+ *
+ * Long pastes are kept aside and stand in the line as "[paste 1: 10000 lines]",
+ * which becomes their text when the line is taken. Between two lines the
+ * terminal keeps what is typed without echo.
+ *
+ * What can fail: libedit (memory, an unknown terminal), the history file, of
+ * which only the reading is told. */
+
+/* Our own keys, which nobody can type (line_keys.h), and their names for
+ * libedit. */
+#define KEY_HIDE    0x1c
+#define KEY_RESTORE 0x1d
+#define KEY_PASTE   0x1e
+#define KEY_REDRAW  0x1f
+
+#define PASTES_MAX    16
+#define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
+#define ESCAPE_MS     100  /* for the rest of a sequence */
+#define WORDS_MAX     128
+#define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
+
+struct line_edit {
+	struct line_hooks hooks;
+	EditLine *el;
+	History *history;
+	char history_path[4096]; /* "": none */
+	const char *prompt;      /* borrowed during line_edit_read */
+	size_t width;            /* of the terminal, as libedit knows it */
+	struct line_keys keys;
+	bool hidden; /* the prompt stands alone on its row */
+	bool interrupted, end;
+	char *kept; /* the line that is hidden; owned */
+	int kept_cursor;
+	char *paste[PASTES_MAX]; /* those named in the line; owned */
+	char name[PASTES_MAX][48];
+	unsigned pastes;
+	size_t tail[TAIL_LINES]; /* columns of each line of the tail that is shown */
+	unsigned tail_lines;
+	bool no_tail;    /* it goes before the line is taken */
+	wchar_t pending; /* the key that takes it; 0: none */
+	char note[4096]; /* shown beside what hooks.show shows */
+	struct buf text;
+};
+
+static struct line_edit *self(EditLine *el)
+{
+	struct line_edit *l = NULL;
+
+	el_get(el, EL_CLIENTDATA, &l);
+	return l;
+}
+
+static const char *prompt_text(EditLine *el)
+{
+	return self(el)->prompt;
+}
+
+/* ---- out of the way and back */
+
+static void empty_line(EditLine *el)
+{
+	const LineInfoW *i = el_wline(el);
+	int len = (int)(i->lastchar - i->buffer);
+
+	el_cursor(el, (int)(i->lastchar - i->cursor));
+	el_deletestr(el, len);
+}
+
+static unsigned char do_hide(EditLine *el, int key)
+{
+	struct line_edit *l = self(el);
+	const LineInfoW *w = el_wline(el);
+	const LineInfo *i;
+
+	l->kept_cursor = (int)(w->cursor - w->buffer);
+	i = el_line(el);
+	free(l->kept);
+	l->kept = strndup(i->buffer, (size_t)(i->lastchar - i->buffer));
+	if (l->kept == NULL)
+		return CC_ERROR; /* what there is to show waits for memory */
+	empty_line(el);
+	l->hidden = true;
+	return CC_REFRESH;
+}
+
+static unsigned char do_restore(EditLine *el, int key)
+{
+	struct line_edit *l = self(el);
+	const LineInfoW *w;
+
+	l->hidden = false;
+	if (l->kept != NULL && l->kept[0] != '\0' && el_insertstr(el, l->kept) == 0) {
+		w = el_wline(el);
+		el_cursor(el, l->kept_cursor - (int)(w->cursor - w->buffer));
+	}
+	free(l->kept);
+	l->kept = NULL;
+	return CC_REDISPLAY;
+}
+
+static unsigned char do_redraw(EditLine *el, int key)
+{
+	return CC_REDISPLAY;
+}
+
+/* ---- the end of a text that is not done */
+
+static size_t tail_rows(const struct line_edit *l)
+{
+	size_t width = MAX(term_width(stdout), (size_t)1), rows = 0;
+
+	for (unsigned i = 0; i < l->tail_lines; i++)
+		rows += MAX((l->tail[i] + width - 1) / width, (size_t)1);
+	return rows;
+}
+
+static void erase_tail(struct line_edit *l)
+{
+	putchar('\r');
+	for (size_t rows = tail_rows(l); rows > 0; rows--)
+		fputs("\033[A", stdout);
+	fputs("\033[J", stdout);
+	l->tail_lines = 0;
+}
+
+/* Where its last lines begin, with no more bytes than have room in some rows. */
+static const char *tail_start(const char *t, size_t len)
+{
+	size_t max = MAX(term_width(stdout), (size_t)1) * TAIL_LINES, lines = 0, at = len;
+
+	while (at > 0 && len - at < max && lines < TAIL_LINES)
+		lines += t[--at] == '\n' && at + 1 < len;
+	if (lines == TAIL_LINES)
+		at++;
+	while (at > 0 && at < len && ((unsigned char)t[at] & 0xc0) == 0x80)
+		at++;
+	return t + at;
+}
+
+static void show_tail(struct line_edit *l)
+{
+	size_t len = 0;
+	const char *t = l->hooks.tail != NULL ? l->hooks.tail(&len, l->hooks.user) : NULL, *end;
+
+	if (t == NULL || l->no_tail)
+		return;
+	end = t + len;
+	t = tail_start(t, len);
+	term_colour(stdout, TERM_DIM);
+	while (t < end && l->tail_lines < TAIL_LINES) {
+		const char *nl = memchr(t, '\n', (size_t)(end - t));
+		size_t n = (size_t)((nl != NULL ? nl : end) - t);
+
+		l->tail[l->tail_lines++] = term_columns(t, n);
+		term_text(stdout, t, n, false);
+		putchar('\n');
+		t += n + (nl != NULL);
+	}
+	term_colour(stdout, TERM_PLAIN);
+}
+
+static void show_hidden(struct line_edit *l)
+{
+	erase_tail(l);
+	if (l->note[0] != '\0')
+		puts(l->note);
+	l->note[0] = '\0';
+	if (l->interrupted)
+		l->hooks.interrupt(l->hooks.user);
+	l->interrupted = false;
+	l->hooks.show(l->hooks.user);
+	show_tail(l);
+	l->no_tail = false;
+	fflush(stdout);
+}
+
+/* ---- pastes */
+
+static size_t count_lines(const char *s)
+{
+	size_t n = 1;
+
+	for (; *s != '\0'; s++)
+		n += *s == '\n' && s[1] != '\0';
+	return n;
+}
+
+/* A paste as it stands in the line: itself, or its name. NULL: it cannot be
+ * kept. */
+static const char *paste_in_line(struct line_edit *l)
+{
+	struct buf *p = &l->keys.paste;
+
+	while (p->len > 0 && p->data[p->len - 1] == '\n')
+		p->data[--p->len] = '\0';
+	if (p->len == 0)
+		return "";
+	if (p->len <= PASTE_IN_LINE && memchr(p->data, '\n', p->len) == NULL)
+		return p->data;
+	if (l->pastes == PASTES_MAX)
+		return NULL;
+	l->paste[l->pastes] = strndup(p->data, p->len);
+	if (l->paste[l->pastes] == NULL)
+		return NULL;
+	snprintf(l->name[l->pastes], sizeof(l->name[0]), "[paste %u: %zu lines]", l->pastes + 1,
+		 count_lines(p->data));
+	return l->name[l->pastes++];
+}
+
+static unsigned char do_paste(EditLine *el, int key)
+{
+	struct line_edit *l = self(el);
+	const char *text = paste_in_line(l);
+
+	if (l->keys.paste_lost > 0)
+		snprintf(l->note, sizeof(l->note),
+			 "The paste is too long: its last %zu bytes are left out. Put it into a "
+			 "file and name that.",
+			 l->keys.paste_lost);
+	else if (text == NULL)
+		snprintf(l->note, sizeof(l->note), "There is no room for another paste.");
+	if (text == NULL || el_insertstr(el, text) != 0)
+		return CC_ERROR;
+	buf_reset(&l->keys.paste);
+	return CC_REFRESH;
+}
+
+static void drop_pastes(struct line_edit *l)
+{
+	for (unsigned i = 0; i < l->pastes; i++)
+		free(l->paste[i]);
+	l->pastes = 0;
+}
+
+/* The line with the pastes in place of their names. */
+static int expand(struct line_edit *l, const char *line, size_t len)
+{
+	size_t at = 0;
+
+	buf_reset(&l->text);
+	while (at < len) {
+		unsigned i = 0;
+
+		while (i < l->pastes && strncmp(line + at, l->name[i], strlen(l->name[i])) != 0)
+			i++;
+		if (i == l->pastes) {
+			buf_addc(&l->text, line[at++]);
+			continue;
+		}
+		buf_adds(&l->text, l->paste[i]);
+		at += strlen(l->name[i]);
+	}
+	return buf_check(&l->text);
+}
+
+/* ---- completion */
+
+static size_t common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] != '\0' && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static unsigned char do_complete(EditLine *el, int key)
+{
+	struct line_edit *l = self(el);
+	const LineInfo *i = el_line(el);
+	const char *start = i->cursor, *found[WORDS_MAX];
+	char word[64], more[128];
+	size_t len, n, same;
+
+	while (start > i->buffer && start[-1] != ' ')
+		start--;
+	len = (size_t)(i->cursor - start);
+	if (len >= sizeof(word))
+		return CC_ERROR;
+	snprintf(word, sizeof(word), "%.*s", (int)len, start);
+	n = l->hooks.complete(word, start == i->buffer, found, WORDS_MAX, l->hooks.user);
+	if (n == 0)
+		return CC_ERROR;
+	same = strlen(found[0]);
+	for (size_t k = 1; k < n; k++)
+		same = MIN(same, common(found[0], found[k]));
+	if (n > 1 && same <= len) {
+		size_t used = 0;
+
+		for (size_t k = 0; k < n && used < sizeof(l->note); k++)
+			used += (size_t)snprintf(l->note + used, sizeof(l->note) - used, "%s%s",
+						 k > 0 ? "  " : "", found[k]);
+		return CC_NORM;
+	}
+	snprintf(more, sizeof(more), "%.*s%s", (int)(same - len), found[0] + len,
+		 n == 1 ? " " : "");
+	return el_insertstr(el, more) == 0 ? CC_REFRESH : CC_ERROR;
+}
+
+/* ---- the window */
+
+/* Columns from the start of the prompt to the cursor. */
+static size_t columns(struct line_edit *l)
+{
+	const LineInfo *i = el_line(l->el);
+
+	return strlen(l->prompt) + term_columns(i->buffer, (size_t)(i->cursor - i->buffer));
+}
+
+/* From the first row of a line to where libedit believes its cursor is. */
+static void go_down(struct line_edit *l, size_t used, size_t width)
+{
+	for (size_t rows = used / MAX(width, (size_t)1); rows > 0; rows--)
+		putchar('\n');
+}
+
+/* A terminal that breaks its rows anew has the cursor so many rows below the
+ * first one of the line as the new width makes; libedit goes on believing in
+ * those of the old one, and is given them. */
+static void resized(struct line_edit *l)
+{
+	size_t used = columns(l), before = l->width, rows;
+	struct winsize w;
+
+	l->width = term_width(stdout);
+	rows = used / MAX(l->width, (size_t)1);
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 0)
+		rows = MIN(rows, (size_t)w.ws_row - 1);
+	putchar('\r');
+	for (; rows > 0; rows--)
+		fputs("\033[A", stdout);
+	fputs("\033[J", stdout);
+	go_down(l, used, before);
+	fflush(stdout);
+	el_resize(l->el);
+}
+
+static void suspend(struct line_edit *l)
+{
+	fputs("\033[?2004l\n", stdout);
+	fflush(stdout);
+	el_set(l->el, EL_PREP_TERM, 0);
+	raise(SIGSTOP);
+	el_set(l->el, EL_PREP_TERM, 1);
+	fputs("\033[?2004h", stdout);
+	go_down(l, columns(l), l->width);
+	fflush(stdout);
+}
+
+/* ---- keys */
+
+static bool full(struct line_edit *l, wchar_t c)
+{
+	const LineInfoW *i = el_wline(l->el);
+
+	return c >= ' ' && c != 127 && i->lastchar - i->buffer >= LINE_TYPED_MAX;
+}
+
+/* Bytes of the terminal; false at its end. */
+static bool read_bytes(struct line_edit *l)
+{
+	size_t room;
+	char *to = line_keys_room(&l->keys, &room);
+	ssize_t n = read(STDIN_FILENO, to, room);
+
+	if (n > 0)
+		l->keys.len += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* A key of our own for what came, 0: none. */
+static wchar_t woken(struct line_edit *l)
+{
+	bool inside = line_keys_inside(&l->keys);
+	int wait = line_keys_partial(&l->keys) ? ESCAPE_MS : -1;
+
+	switch (line_input_wait(&l->hooks, wait, inside)) {
+	case LINE_WOKEN_INPUT:
+		l->end = !read_bytes(l);
+		return 0;
+	case LINE_WOKEN_SHOW:
+		return KEY_HIDE;
+	case LINE_WOKEN_INTERRUPT:
+		line_keys_reset(&l->keys);
+		l->interrupted = true;
+		return 0;
+	case LINE_WOKEN_RESIZE:
+		resized(l);
+		return inside ? 0 : KEY_REDRAW;
+	case LINE_WOKEN_SUSPEND:
+		suspend(l);
+		return inside ? 0 : KEY_REDRAW;
+	case LINE_WOKEN_TIME:
+		line_keys_expire(&l->keys);
+		return 0;
+	case LINE_WOKEN_END:
+		l->end = true;
+		return 0;
+	}
+	return 0;
+}
+
+/* Ctrl-C: a line that was begun is dropped; at an empty one it is for what is
+ * going on. */
+static wchar_t interrupted(struct line_edit *l)
+{
+	const LineInfoW *i = el_wline(l->el);
+
+	if (i->lastchar == i->buffer)
+		return KEY_HIDE;
+	l->interrupted = false;
+	drop_pastes(l);
+	empty_line(l->el);
+	return KEY_REDRAW;
+}
+
+static int get_char(EditLine *el, wchar_t *out)
+{
+	struct line_edit *l = self(el);
+
+	if (l->hidden) {
+		show_hidden(l);
+		*out = KEY_RESTORE;
+		return 1;
+	}
+	for (;;) {
+		if (l->end)
+			return 0;
+		if (l->interrupted || l->note[0] != '\0') {
+			*out = l->interrupted ? interrupted(l) : KEY_HIDE;
+			return 1;
+		}
+		if (l->pending != 0) {
+			*out = l->pending;
+			l->pending = 0;
+			return 1;
+		}
+		switch (line_keys_next(&l->keys, out)) {
+		case LINE_KEY_CHAR:
+			if (full(l, *out))
+				continue;
+			if (l->tail_lines > 0 && (*out == '\r' || *out == '\n')) {
+				l->pending = *out;
+				l->no_tail = true;
+				*out = KEY_HIDE;
+			}
+			return 1;
+		case LINE_KEY_PASTE:
+			*out = KEY_PASTE;
+			return 1;
+		case LINE_KEY_NONE:
+			break;
+		}
+		*out = woken(l);
+		if (*out != 0)
+			return 1;
+	}
+}
+
+/* ---- opening */
+
+static void remember(const char *text, void *user)
+{
+	struct line_edit *l = user;
+	HistEvent ev;
+
+	history(l->history, &ev, H_ENTER, text);
+}
+
+static void open_history(struct line_edit *l)
+{
+	HistEvent ev;
+
+	l->history = history_init();
+	if (l->history == NULL)
+		return;
+	history(l->history, &ev, H_SETSIZE, LINE_HISTORY_ENTRIES);
+	history(l->history, &ev, H_SETUNIQUE, 1);
+	if (line_history_path(l->history_path, sizeof(l->history_path), NULL) != 0 ||
+	    line_history_load(l->history_path, remember, l, NULL) != 0)
+		l->history_path[0] = '\0';
+	el_set(l->el, EL_HIST, history, l->history);
+}
+
+static void bind_keys(EditLine *el)
+{
+	static const struct {
+		const wchar_t *wide; /* libedit would never free a copy */
+		const char *name, *key;
+		unsigned char (*fn)(EditLine *, int);
+	} own[] = {
+		{L"ava-hide", "ava-hide", "^\\", do_hide},
+		{L"ava-restore", "ava-restore", "^]", do_restore},
+		{L"ava-paste", "ava-paste", "^^", do_paste},
+		{L"ava-redraw", "ava-redraw", "^_", do_redraw},
+		{L"ava-complete", "ava-complete", "^I", do_complete},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		el_wset(el, EL_ADDFN, own[i].wide, own[i].wide, own[i].fn);
+		el_set(el, EL_BIND, own[i].key, own[i].name, NULL);
+	}
+	el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+	/* Between two lines: no echo, so that what is typed ahead stands where it
+	 * is read. */
+	el_set(el, EL_SETTY, "-x", "-echo", "-icanon", NULL);
+}
+
+static void line_edit_close(struct line_edit *l);
+
+static int line_edit_open(struct line_edit **out, const struct line_hooks *hooks,
+			  struct ava_error *err)
+{
+	struct line_edit *l = calloc(1, sizeof(*l));
+
+	*out = NULL;
+	if (l == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	l->hooks = *hooks;
+	line_keys_init(&l->keys);
+	buf_init(&l->text, LINE_TEXT_MAX + LINE_TYPED_MAX * 4);
+	if (setlocale(LC_CTYPE, "") == NULL || (term_utf8() && MB_CUR_MAX == 1))
+		setlocale(LC_CTYPE, "C.UTF-8");
+	l->el = el_init("ava", stdin, stdout, stderr);
+	if (l->el == NULL) {
+		line_edit_close(l);
+		return err_set(err, AVA_EIO, "lines cannot be edited on this terminal");
+	}
+	el_set(l->el, EL_CLIENTDATA, l);
+	el_set(l->el, EL_EDITOR, "emacs");
+	el_set(l->el, EL_PROMPT, prompt_text);
+	el_wset(l->el, EL_GETCFN, get_char);
+	bind_keys(l->el);
+	open_history(l);
+	*out = l;
+	return 0;
+}
+
+static void line_edit_close(struct line_edit *l)
+{
+	if (l == NULL)
+		return;
+	if (l->el != NULL)
+		el_end(l->el);
+	if (l->history != NULL)
+		history_end(l->history);
+	drop_pastes(l);
+	free(l->kept);
+	line_keys_fini(&l->keys);
+	buf_fini(&l->text);
+	free(l);
+}
+
+/* ---- reading */
+
+static int edit_take(struct line_edit *l, const char *line, size_t len, struct ava_error *err)
+{
+	if (len > 0 && line[len - 1] == '\n')
+		len--;
+	if (expand(l, line, len) != 0)
+		return err_set(err, AVA_ETOOBIG, "the line is too long");
+	drop_pastes(l);
+	if (l->text.len == 0)
+		return 0;
+	if (l->text.len <= LINE_HISTORY_ENTRY && l->text.data[0] != ' ' && l->history != NULL &&
+	    memchr(l->text.data, '\n', l->text.len) == NULL)
+		remember(l->text.data, l);
+	if (l->history_path[0] != '\0')
+		line_history_add(l->history_path, l->text.data, NULL);
+	return 0;
+}
+
+static int line_edit_read(struct line_edit *l, const char *prompt, const char **text,
+			  struct ava_error *err)
+{
+	const char *line;
+	int len = 0, rv = 0;
+
+	l->prompt = prompt;
+	if (l->width == 0)
+		l->width = term_width(stdout);
+	else if (l->width != term_width(stdout))
+		el_resize(l->el); /* no line stands on the screen */
+	l->width = term_width(stdout);
+	l->end = l->interrupted = false;
+	fputs("\033[?2004h", stdout);
+	line = el_gets(l->el, &len);
+	if (line != NULL && len > 0)
+		rv = edit_take(l, line, (size_t)len, err);
+	fputs(line == NULL ? "\033[?2004l\n" : "\033[?2004l", stdout);
+	fflush(stdout);
+	if (rv != 0)
+		return rv;
+	if (line == NULL || len <= 0)
+		return 0;
+	*text = l->text.data != NULL ? l->text.data : "";
+	return 1;
+}
+
+/* ---- lines of both kinds */
 
 struct line {
 	struct line_hooks hooks;

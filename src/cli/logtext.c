@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
-#include "cli/format.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

@@ -1,4 +1,4 @@
-/* Status lines of a run, the same words in every channel (DESIGN section 8). */
+/* Status lines of a run, the same words in every channel. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -36,5 +36,32 @@ void progress_clear(struct progress *p);
 void progress_end(FILE *f, const char *role, const json_t *result);
 /* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
 void progress_status(FILE *f, const json_t *status);
+
+/* The subagents of a conversation as its terminal knows them, by their events.
+ * Pure: the time is given. */
+
+#define CHAT_RUNS_MAX 256 /* the oldest ended ones are forgotten */
+
+struct chat_run {
+	char id[24], role[48]; /* as shown: "WebCrawler" */
+	char activity[256];    /* the last one; "" */
+	bool live;
+	int64_t still_ms; /* when "still working" is due */
+};
+
+struct chat_runs {
+	struct chat_run run[CHAT_RUNS_MAX];
+	size_t n;
+};
+
+/* A run that began or is known to be at work. NULL: as many are live as can be
+ * kept; it is shown without "still working". */
+struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char *role,
+				 int64_t now_ms);
+struct chat_run *chat_runs_find(struct chat_runs *r, const char *id);
+/* The next run of which "still working" is due, its time set anew; else NULL. */
+struct chat_run *chat_runs_due(struct chat_runs *r, int64_t now_ms);
+/* When the next one is due; -1: none. */
+int64_t chat_runs_next(const struct chat_runs *r);
 
 #endif

@@ -1,18 +1,239 @@
-/* The result of a run for people; show.h.
+/* What people read; show.h: numbers and names, tables, the result of a run, lists.
+ *
+ * What can fail: memory for a table, told at its end; the daemon that is asked for a
+ * list. All text is another's and is made safe for the terminal. */
+#include "cli/show.h"
+
+#include <assert.h>
+#include <ava.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+/* Numbers and names as people read them.
+ *
+ * Pure but for the time zone. Nothing can fail: what does not fit is cut, and
+ * a time that cannot be told is "?". */
+
+struct format format_money(int64_t microusd)
+{
+	struct format f;
+
+	if (microusd < 0)
+		snprintf(f.text, sizeof(f.text), "cost unknown");
+	else if (microusd > 0 && microusd < 5000)
+		snprintf(f.text, sizeof(f.text), "<$0.01");
+	else
+		snprintf(f.text, sizeof(f.text), "$%" PRId64 ".%02" PRId64,
+			 (microusd + 5000) / 1000000, (microusd + 5000) % 1000000 / 10000);
+	return f;
+}
+
+struct format format_seconds(int64_t ms)
+{
+	struct format f;
+
+	if (ms < 9950 && (ms + 50) / 100 % 10 != 0)
+		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 "s", (ms + 50) / 1000,
+			 (ms + 50) / 100 % 10);
+	else
+		snprintf(f.text, sizeof(f.text), "%" PRId64 "s", (ms + 500) / 1000);
+	return f;
+}
+
+struct format format_ms(int64_t ms)
+{
+	struct format f;
+
+	if (ms < 1000)
+		snprintf(f.text, sizeof(f.text), "%" PRId64 " ms", ms);
+	else
+		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 " s", ms / 1000,
+			 ms % 1000 / 100);
+	return f;
+}
+
+/* n / unit with one decimal below ten, none above. */
+static struct format scaled(int64_t n, int64_t unit, const char *suffix)
+{
+	struct format f;
+
+	if (n < 10 * unit)
+		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 "%s", n / unit,
+			 n % unit * 10 / unit, suffix);
+	else
+		snprintf(f.text, sizeof(f.text), "%" PRId64 "%s", n / unit, suffix);
+	return f;
+}
+
+static struct format plain(int64_t n, const char *suffix)
+{
+	struct format f;
+
+	snprintf(f.text, sizeof(f.text), "%" PRId64 "%s", n, suffix);
+	return f;
+}
+
+struct format format_tokens(int64_t n)
+{
+	if (n < 1000)
+		return plain(n, "");
+	return n < 1000000 ? scaled(n, 1000, "k") : scaled(n, 1000000, "M");
+}
+
+struct format format_bytes(int64_t n)
+{
+	if (n < 1024)
+		return plain(n, " B");
+	return n < 1 << 20 ? scaled(n, 1024, " KB") : scaled(n, 1 << 20, " MB");
+}
+
+struct format format_role(const char *name)
+{
+	struct format f;
+	size_t n = 0;
+	int up = 1;
+
+	for (; *name != '\0' && n + 1 < sizeof(f.text); name++) {
+		if (*name == '_' || *name == '-') {
+			up = 1;
+			continue;
+		}
+		f.text[n++] = (char)(up ? toupper((unsigned char)*name) : *name);
+		up = 0;
+	}
+	f.text[n] = '\0';
+	return f;
+}
+
+static struct format local(int64_t wall_ms, const char *form)
+{
+	struct format f = {"?"};
+	time_t t = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	if (localtime_r(&t, &tm) != NULL)
+		strftime(f.text, sizeof(f.text), form, &tm);
+	return f;
+}
+
+struct format format_clock(int64_t wall_ms)
+{
+	return local(wall_ms, "%H:%M:%S");
+}
+
+struct format format_date(int64_t wall_ms)
+{
+	return local(wall_ms, "%Y-%m-%d");
+}
+
+/* A table of text columns. All cells are kept until it is printed,
+ * since the width of a column is that of its widest cell. Out of memory is
+ * remembered and told at the end. */
+
+#define GAP  2 /* blanks between columns */
+#define LAST 8 /* the least that the last column gets */
+
+void table_init(struct table *t, size_t columns)
+{
+	assert(columns > 0 && columns <= TABLE_COLUMNS);
+	*t = (struct table){.columns = columns};
+}
+
+void table_fini(struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){0};
+}
+
+void table_add(struct table *t, const char *text)
+{
+	size_t *width = &t->width[t->n % t->columns];
+	char *copy, **grown;
+
+	if (t->error != 0)
+		return;
+	if (t->n == t->cap) {
+		grown = realloc(t->cells, (t->cap + 64) * sizeof(*grown));
+		if (grown == NULL) {
+			t->error = AVA_ENOMEM;
+			return;
+		}
+		t->cells = grown;
+		t->cap += 64;
+	}
+	copy = strdup(text);
+	if (copy == NULL) {
+		t->error = AVA_ENOMEM;
+		return;
+	}
+	t->cells[t->n++] = copy;
+	*width = MAX(*width, term_columns(text, strlen(text)));
+}
+
+static void blanks(FILE *f, size_t n)
+{
+	for (; n > 0; n--)
+		fputc(' ', f);
+}
+
+/* Columns to leave out, so that the others fit into `total`; what these and
+ * the gaps take is in *used. */
+static unsigned leave_out(const struct table *t, size_t total, size_t *used)
+{
+	unsigned out = 0;
+
+	*used = 0;
+	for (size_t i = 0; i + 1 < t->columns; i++)
+		*used += t->width[i] + GAP;
+	for (size_t i = t->columns - 1; i-- > 0 && total > 0 && *used + LAST > total;) {
+		if (!(t->spare & 1u << i))
+			continue;
+		out |= 1u << i;
+		*used -= t->width[i] + GAP;
+	}
+	return out;
+}
+
+int table_print(const struct table *t, FILE *f)
+{
+	size_t total = term_width(f), used, last;
+	unsigned out = leave_out(t, total, &used);
+
+	last = total == 0 ? 0 : total > used + LAST ? total - used : LAST;
+	for (size_t i = 0; i < t->n; i++) {
+		size_t column = i % t->columns, n;
+
+		if (out & 1u << column)
+			continue;
+		if (column + 1 == t->columns) {
+			term_cut(f, t->cells[i], strlen(t->cells[i]), last);
+			fputc('\n', f);
+			continue;
+		}
+		n = term_cut(f, t->cells[i], strlen(t->cells[i]), 0);
+		blanks(f, t->width[column] + GAP - n);
+	}
+	return t->error;
+}
+
+/* The result of a run for people.
  *
  * `output` may be any JSON. Findings with a place (path and line, or a url)
  * are printed as such; other members as key: value, nested ones as JSON, so
  * that nothing of the result is hidden. All of it came from a model: it is
  * printed as text, never as it is. */
-#include "cli/show.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cli/format.h"
-#include "cli/term.h"
-#include "codec/json.h"
 
 #define TEXT_COLUMNS 400 /* of a quote or a value on its line */
 #define ITEMS_MAX    200
@@ -232,4 +453,49 @@ void show_result(FILE *f, const json_t *result)
 	citations(f, result);
 	caveats(f, result);
 	totals(f, result);
+}
+
+/* One request; the array in its answer is shown as JSON on one line, or as a
+ * table fitted to the terminal, or a sentence says that there is none. Fails
+ * when there is no daemon to ask, or no memory. */
+
+static int print_table(const struct listing *l, const json_t *list)
+{
+	struct table t;
+	const json_t *one;
+	size_t i;
+	int rv;
+
+	if (json_array_size(list) == 0) {
+		puts(l->none);
+		return CLI_DONE;
+	}
+	table_init(&t, l->columns);
+	t.spare = l->spare;
+	for (i = 0; i < l->columns; i++)
+		table_add(&t, l->titles[i]);
+	json_array_foreach(list, i, one) l->add_row(&t, one);
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
+}
+
+int listing_show(const struct listing *l, const char *path, bool json)
+{
+	struct ava_error err;
+	struct client *c;
+	json_t *reply = NULL;
+	int rv = api_open(true, &c, &err), code = CLI_DONE;
+
+	if (rv == 0)
+		rv = api_get(c, &reply, &err, "%s", path);
+	if (rv != 0)
+		code = cli_fail(&err);
+	else if (json)
+		show_json(stdout, json_object_get(reply, l->key));
+	else
+		code = print_table(l, json_object_get(reply, l->key));
+	json_decref(reply);
+	client_close(c);
+	return code;
 }

@@ -13,4 +13,9 @@ void tracetree_free(struct tracetree *t);
 int tracetree_add(struct tracetree *t, const char *line, size_t len, struct ava_error *err);
 void tracetree_print(const struct tracetree *t, FILE *f);
 
+/* When the calls of a run were at work, as bars on one line of time. */
+
+/* 0, or AVA_ENOMEM. */
+int waterfall_print(struct ava_trace *t, FILE *f, struct ava_error *err);
+
 #endif

@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/chat_runs.h"
-#include "cli/chat_speech.h"
-#include "cli/markdown.h"
 #include "cli/progress.h"
+#include "cli/markdown.h"
 
 static char *text;
 static size_t text_len;

@@ -10,11 +10,9 @@
 #include <time.h>
 
 #include "base/util.h"
-#include "cli/format.h"
+#include "cli/show.h"
 #include "cli/logtext.h"
 #include "cli/progress.h"
-#include "cli/show.h"
-#include "cli/table.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"
