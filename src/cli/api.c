@@ -54,13 +54,6 @@ static int parse_reply(const struct client_reply *r, json_t **out, struct ava_er
 	return 0;
 }
 
-static const char *problem_of(const json_t *health)
-{
-	const char *problem = json_get_str(health, "problem");
-
-	return problem != NULL ? problem : "";
-}
-
 /* The daemon has taken a request and does not answer it. It answers others
  * while it waits for its disk. */
 static int64_t slow(void *user)
@@ -77,8 +70,9 @@ static int64_t slow(void *user)
 		client_set_quiet(c, SLOW_MS);
 		rv = api_get(c, &health, NULL, "/health");
 	}
-	if (rv == 0 && problem_of(health)[0] != '\0') {
-		cli_note("waiting for the daemon, which has a problem: %s", problem_of(health));
+	if (rv == 0 && json_str(health, "problem")[0] != '\0') {
+		cli_note("waiting for the daemon, which has a problem: %s",
+			 json_str(health, "problem"));
 		more = UNWELL_MS;
 	} else {
 		cli_note("waiting for the daemon, which %s",
@@ -207,8 +201,8 @@ static int check_version(struct client **c, const char *root, bool note, struct 
 	busy = json_get_int(json_object_get(health, "runs"), "running", 0) > 0 ||
 	       json_get_int(health, "queued", 0) > 0;
 	old = version != NULL && api_compare_versions(version, ava_version()) < 0;
-	if (note && problem_of(health)[0] != '\0')
-		cli_note("the daemon has a problem: %s", problem_of(health));
+	if (note && json_str(health, "problem")[0] != '\0')
+		cli_note("the daemon has a problem: %s", json_str(health, "problem"));
 	if (old && busy)
 		cli_note("the daemon is version %s, older than this ava (%s): it is replaced at "
 			 "the first command after its runs have ended",

@@ -31,6 +31,9 @@ struct command {
 	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
 };
 
+/* The options of a command that keeps their values in `o`. */
+#define OPTIONS(table) .opts = table, .nopts = sizeof(table) / sizeof((table)[0]), .values = &o
+
 extern const struct command *const commands[]; /* NULL-terminated, as help lists them */
 extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
 	cmd_resume, cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs,

@@ -30,20 +30,9 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "all",
-	 .letter = 'a',
-	 .type = OPT_FLAG,
-	 .help = "every live run",
-	 .field = offsetof(__typeof__(o), all)},
-	{.name = "yes",
-	 .letter = 'y',
-	 .type = OPT_FLAG,
-	 .help = "--all: do not ask",
-	 .field = offsetof(__typeof__(o), yes)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "what each has become as JSON, one a line",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("all", 'a', FLAG, NULL, all, "every live run"),
+	OPT("yes", 'y', FLAG, NULL, yes, "--all: do not ask"),
+	OPT("json", 0, FLAG, NULL, json, "what each has become as JSON, one a line"),
 };
 
 /* ---- what became of them */
@@ -266,8 +255,6 @@ const struct command cmd_cancel = {
 	.args = "S-id...|G-id|--all",
 	.max_args = -1,
 	.summary = "stop runs for good",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = cancel_run,
 };

@@ -159,19 +159,10 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "continue",
-	 .letter = 'c',
-	 .type = OPT_STR,
-	 .value = "SESSION",
-	 .absent = "latest",
-	 .field = offsetof(__typeof__(o), session),
-	 .help = "go on with a conversation; without its id: the newest of this folder"},
-	{.name = "model",
-	 .letter = 'm',
-	 .type = OPT_STR,
-	 .value = "MODEL",
-	 .field = offsetof(__typeof__(o), model),
-	 .help = "Ava's model, for a new conversation"},
+	OPT("continue", 'c', STR, "SESSION", session,
+	    "go on with a conversation; without its id: the newest of this folder",
+	    .absent = "latest"),
+	OPT("model", 'm', STR, "MODEL", model, "Ava's model, for a new conversation"),
 };
 
 /* ---- what the line asks of the conversation */
@@ -355,8 +346,6 @@ const struct command cmd_chat = {
 		"\n"
 		"NO_COLOR leaves out styles; AVA_PLAIN=1 never moves the cursor (screen "
 		"readers).\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = chat_run,
 };

@@ -17,41 +17,20 @@
 
 static struct {
 	struct opt_list set;
-	const char *answer;
+	const char *answer, *reason;
 	bool json;
-} confirm_o;
+} o;
 
-static struct {
-	const char *reason;
-	bool json;
-} reject_o;
-
-#define FIELD(f) .field = offsetof(__typeof__(confirm_o), f)
 static const struct opt confirm_opts[] = {
-	{.name = "set",
-	 .letter = 's',
-	 .type = OPT_LIST,
-	 .value = "KEY=VALUE",
-	 FIELD(set),
-	 .help = "change this of the quote (may be repeated); see below"},
-	{.name = "answer",
-	 .type = OPT_STR,
-	 .value = "TEXT",
-	 FIELD(answer),
-	 .help = "answer in plain words instead of yes"},
-	{.name = "json", .type = OPT_FLAG, FIELD(json), .help = "as one JSON object"},
+	OPT("set", 's', LIST, "KEY=VALUE", set,
+	    "change this of the quote (may be repeated); see below"),
+	OPT("answer", 0, STR, "TEXT", answer, "answer in plain words instead of yes"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 static const struct opt reject_opts[] = {
-	{.name = "reason",
-	 .type = OPT_STR,
-	 .value = "TEXT",
-	 .help = "kept in the log",
-	 .field = offsetof(__typeof__(reject_o), reason)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as one JSON object",
-	 .field = offsetof(__typeof__(reject_o), json)},
+	OPT("reason", 0, STR, "TEXT", reason, "kept in the log"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 /* ---- --set */
@@ -164,12 +143,12 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 
 	jw_init(&w, body);
 	jw_object(&w, NULL);
-	jw_str(&w, "answer", confirm_o.answer != NULL ? confirm_o.answer : "yes");
-	if (confirm_o.set.n > 0)
+	jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
+	if (o.set.n > 0)
 		jw_object(&w, "set");
-	for (size_t i = 0; i < confirm_o.set.n && rv == 0; i++)
-		rv = put_set(&w, confirm_o.set.items[i], seen, err);
-	if (confirm_o.set.n > 0)
+	for (size_t i = 0; i < o.set.n && rv == 0; i++)
+		rv = put_set(&w, o.set.items[i], seen, err);
+	if (o.set.n > 0)
 		jw_end(&w);
 	jw_end(&w);
 	if (rv == 0 && buf_check(body) != 0)
@@ -224,7 +203,7 @@ static int not_started(const char *id, const json_t *p)
 
 	if (strcmp(json_str(p, "state"), "pending") != 0)
 		return cli_error(CLI_REJECTED, "%s is rejected: nothing was started", id);
-	if (!confirm_o.json) {
+	if (!o.json) {
 		term_wrapped(stdout, message, strlen(message));
 		putchar('\n');
 	}
@@ -245,11 +224,11 @@ static int confirm_run(int argc, char **argv)
 	buf_fini(&body);
 	if (code != CLI_DONE)
 		return code;
-	if (confirm_o.json)
+	if (o.json)
 		show_json(stdout, p);
 	if (strcmp(json_str(p, "state"), "confirmed") != 0)
 		code = not_started(argv[0], p);
-	else if (!confirm_o.json)
+	else if (!o.json)
 		show_confirmed(argv[0], p);
 	json_decref(p);
 	return code;
@@ -265,14 +244,14 @@ static int reject_run(int argc, char **argv)
 	buf_init(&body, 1 << 20);
 	jw_init(&w, &body);
 	jw_object(&w, NULL);
-	jw_str(&w, "reason", reject_o.reason != NULL ? reject_o.reason : "");
+	jw_str(&w, "reason", o.reason != NULL ? o.reason : "");
 	jw_end(&w);
 	if (buf_check(&body) != 0)
 		code = cli_error(CLI_USAGE, "--reason is too long");
 	else
 		code = answer(argv[0], "reject", body.data, &p);
 	buf_fini(&body);
-	if (code == CLI_DONE && reject_o.json)
+	if (code == CLI_DONE && o.json)
 		show_json(stdout, p);
 	else if (code == CLI_DONE)
 		printf("%s is rejected: nothing was started.\n", argv[0]);
@@ -296,9 +275,7 @@ const struct command cmd_confirm = {
 		  "\n"
 		  "  ava confirm P-19c0de --set max_cost_cents=20 --set timeout=300\n"
 		  "  ava confirm P-19c0de --answer 'yes, but at most 5 minutes'\n",
-	.opts = confirm_opts,
-	.nopts = ARRAY_LEN(confirm_opts),
-	.values = &confirm_o,
+	OPTIONS(confirm_opts),
 	.run = confirm_run,
 };
 
@@ -308,8 +285,6 @@ const struct command cmd_reject = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "say no to a quote",
-	.opts = reject_opts,
-	.nopts = ARRAY_LEN(reject_opts),
-	.values = &reject_o,
+	OPTIONS(reject_opts),
 	.run = reject_run,
 };

@@ -13,10 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/keys.h"
 #include "base/settings.h"
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/helper.h"
@@ -34,10 +32,7 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as one JSON object",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 struct doctor {
@@ -302,8 +297,6 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.args = "",
 	.summary = "check that everything is in order",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = doctor_run,
 };

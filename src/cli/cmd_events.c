@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/logtext.h"
@@ -21,15 +20,8 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "follow",
-	 .letter = 'f',
-	 .type = OPT_FLAG,
-	 .help = "until the run has ended",
-	 .field = offsetof(__typeof__(o), follow)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "the events as they are stored, one a line",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("follow", 'f', FLAG, NULL, follow, "until the run has ended"),
+	OPT("json", 0, FLAG, NULL, json, "the events as they are stored, one a line"),
 };
 
 static int print_line(struct logtext *l, const char *line, size_t len, int64_t time_ms)
@@ -108,8 +100,6 @@ const struct command cmd_events = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "print the events of a run",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = events_run,
 };

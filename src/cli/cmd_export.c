@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
-#include "base/util.h"
 #include "cli/cli.h"
 #include "cli/root.h"
 #include "cli/term.h"

@@ -17,15 +17,8 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "all",
-	 .letter = 'a',
-	 .type = OPT_FLAG,
-	 .help = "answered and expired ones too",
-	 .field = offsetof(__typeof__(o), all)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as a JSON array",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("all", 'a', FLAG, NULL, all, "answered and expired ones too"),
+	OPT("json", 0, FLAG, NULL, json, "as a JSON array"),
 };
 
 #define TASK_CHARS 300
@@ -89,8 +82,6 @@ const struct command cmd_proposals = {
 	.name = "proposals",
 	.args = "",
 	.summary = "list quotes that wait for a yes or no",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = proposals_run,
 };

@@ -29,19 +29,9 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "older-than",
-	 .type = OPT_STR,
-	 .value = "TIME",
-	 .help = "what ended longer ago than this: 90d, 12w, 48h",
-	 .field = offsetof(__typeof__(o), older)},
-	{.name = "dry-run",
-	 .type = OPT_FLAG,
-	 .help = "only say what would go",
-	 .field = offsetof(__typeof__(o), dry)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as one JSON object",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("older-than", 0, STR, "TIME", older, "what ended longer ago than this: 90d, 12w, 48h"),
+	OPT("dry-run", 0, FLAG, NULL, dry, "only say what would go"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 /* "90d" in seconds; 0: it is no such time. */
@@ -148,8 +138,6 @@ const struct command cmd_prune = {
 		"Whole runs that ended before then and the daily logs of the days before. The\n"
 		"catalog's rows and what was sealed stay, so that `ava logs verify` still holds.\n"
 		"Without --older-than, retention.days of config.yaml says how much stays.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = prune_run,
 };

@@ -17,22 +17,9 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "all",
-	 .letter = 'a',
-	 .type = OPT_FLAG,
-	 .help = "ended runs too",
-	 .field = offsetof(__typeof__(o), all)},
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 .help = "at most N of them, the newest (1000)",
-	 .field = offsetof(__typeof__(o), limit)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as a JSON array",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("all", 'a', FLAG, NULL, all, "ended runs too"),
+	OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)", .least = 1),
+	OPT("json", 0, FLAG, NULL, json, "as a JSON array"),
 };
 
 static void add_row(struct table *t, const json_t *run)
@@ -72,8 +59,6 @@ const struct command cmd_ps = {
 	.name = "ps",
 	.args = "",
 	.summary = "list runs",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = ps_run,
 };

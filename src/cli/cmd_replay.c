@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/cmd_run.h"
@@ -22,31 +21,14 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "lenient",
-	 .type = OPT_FLAG,
-	 .help = "note where bytes differ and go on with the record's",
-	 .field = offsetof(__typeof__(o), lenient)},
-	{.name = "from",
-	 .type = OPT_STR,
-	 .value = "N|NAME",
-	 .help = "replay up to the N-th call of its model, or a checkpoint, and fork there: a new "
-		 "run, confirmed",
-	 .field = offsetof(__typeof__(o), from)},
-	{.name = "model",
-	 .letter = 'm',
-	 .type = OPT_STR,
-	 .value = "MODEL",
-	 .help = "with --from: another model of the same kind",
-	 .field = offsetof(__typeof__(o), model)},
-	{.name = "yes",
-	 .letter = 'y',
-	 .type = OPT_FLAG,
-	 .help = "with --from: confirm without asking",
-	 .field = offsetof(__typeof__(o), yes)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "the report (with --from the result) as JSON",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("lenient", 0, FLAG, NULL, lenient,
+	    "note where bytes differ and go on with the record's"),
+	OPT("from", 0, STR, "N|NAME", from,
+	    "replay up to the N-th call of its model, or a checkpoint, and fork there: a new "
+	    "run, confirmed"),
+	OPT("model", 'm', STR, "MODEL", model, "with --from: another model of the same kind"),
+	OPT("yes", 'y', FLAG, NULL, yes, "with --from: confirm without asking"),
+	OPT("json", 0, FLAG, NULL, json, "the report (with --from the result) as JSON"),
 };
 
 static void print_side(const char *name, const char *text)
@@ -157,8 +139,6 @@ const struct command cmd_replay = {
 		"No network, no tool and no key is used, and nothing is written. It stops at the\n"
 		"first difference, with the event and the byte. The exit code is 0 when there is\n"
 		"none as far as the record goes, else 1.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = replay_main,
 };

@@ -4,7 +4,6 @@
  * failed. A run that goes on has none yet: 1, and how to wait for it. */
 #include <stdio.h>
 
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -15,10 +14,7 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as one JSON object",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 static int print_result(const char *id, const json_t *result)
@@ -63,8 +59,6 @@ const struct command cmd_result = {
 	.summary = "print the result of a run",
 	.detail =
 		"The exit code is that of the run: 0 success, 3 a limit, 1 cancelled or failed.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = result_run,
 };

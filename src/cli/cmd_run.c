@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/cmd_run.h"
@@ -45,99 +44,45 @@ static struct {
 static const char *const on_limit[] = {"stop", "ask", NULL};
 static const char *const presets[] = {"quick", "standard", "deep", NULL};
 
-#define FIELD(f) .field = offsetof(__typeof__(o), f)
-
 /* What both commands take. */
-/* clang-format off */
-#define LIMITS(cost_help)									\
-	{.name = "timeout", .type = OPT_SECONDS, .value = "SECONDS", FIELD(task.timeout_ms),	\
-	 .help = "stop it after this time"},							\
-	{.name = "max-cost-cents", .type = OPT_CENTS, .value = "CENTS", FIELD(task.cost_microusd),\
-	 .help = cost_help},									\
-	{.name = "max-tokens", .type = OPT_COUNT, .value = "N", .least = 1, FIELD(task.tokens),	\
-	 .help = "tokens over all its calls"},							\
-	{.name = "max-iterations", .type = OPT_COUNT, .value = "N", .least = 1,			\
-	 FIELD(task.iterations), .help = "model calls it may make"}
-#define ANSWERS											\
-	{.name = "yes", .letter = 'y', .type = OPT_FLAG, FIELD(yes),				\
-	 .help = "confirm without asking"},							\
-	{.name = "background", .letter = 'b', .type = OPT_FLAG, FIELD(background),		\
-	 .help = "start it and leave"},								\
-	{.name = "json", .type = OPT_FLAG, FIELD(json),						\
-	 .help = "the result as one JSON object on stdout"}
-/* clang-format on */
+#define LIMITS(cost_help)                                                                          \
+	OPT("timeout", 0, SECONDS, "SECONDS", task.timeout_ms, "stop it after this time"),         \
+		OPT("max-cost-cents", 0, CENTS, "CENTS", task.cost_microusd, cost_help),           \
+		OPT("max-tokens", 0, COUNT, "N", task.tokens, "tokens over all its calls",         \
+		    .least = 1),                                                                   \
+		OPT("max-iterations", 0, COUNT, "N", task.iterations, "model calls it may make",   \
+		    .least = 1)
+#define ANSWERS                                                                                    \
+	OPT("yes", 'y', FLAG, NULL, yes, "confirm without asking"),                                \
+		OPT("background", 'b', FLAG, NULL, background, "start it and leave"),              \
+		OPT("json", 0, FLAG, NULL, json, "the result as one JSON object on stdout")
 
 static const struct opt opts[] = {
-	{.name = "role",
-	 .letter = 'r',
-	 .type = OPT_STR,
-	 .value = "ROLE",
-	 FIELD(task.role),
-	 .help = "web_crawler, code_reviewer, data_extractor, researcher"},
-	{.name = "preset",
-	 .type = OPT_STR,
-	 .value = "PRESET",
-	 .words = presets,
-	 FIELD(task.preset),
-	 .help = "quick, standard or deep: what it may cost"},
-	{.name = "context",
-	 .type = OPT_STR,
-	 .value = "TEXT",
-	 FIELD(task.context),
-	 .help = "what it should know besides the task"},
-	{.name = "file",
-	 .letter = 'F',
-	 .type = OPT_LIST,
-	 .value = "FILE",
-	 FIELD(task.files),
-	 .help = "put this file into the context (may be repeated; \"-\": standard input)"},
-	{.name = "model",
-	 .letter = 'm',
-	 .type = OPT_STR,
-	 .value = "MODEL",
-	 FIELD(task.model),
-	 .help = "another model than the role's"},
+	OPT("role", 'r', STR, "ROLE", task.role,
+	    "web_crawler, code_reviewer, data_extractor, researcher"),
+	OPT("preset", 0, STR, "PRESET", task.preset, "quick, standard or deep: what it may cost",
+	    .words = presets),
+	OPT("context", 0, STR, "TEXT", task.context, "what it should know besides the task"),
+	OPT("file", 'F', LIST, "FILE", task.files,
+	    "put this file into the context (may be repeated; \"-\": standard input)"),
+	OPT("model", 'm', STR, "MODEL", task.model, "another model than the role's"),
 	LIMITS("what it may cost; 0: free models only"),
-	{.name = "on-limit",
-	 .type = OPT_STR,
-	 .value = "WORD",
-	 .words = on_limit,
-	 FIELD(task.on_limit),
-	 .help = "stop (with what it has), or ask: wait for your yes to as much again"},
-	{.name = "thinking",
-	 .type = OPT_FLAG,
-	 FIELD(task.thinking),
-	 .help = "let the model think at length"},
-	{.name = "schema",
-	 .type = OPT_STR,
-	 .value = "FILE",
-	 FIELD(task.schema),
-	 .help = "JSON Schema that the output must fit"},
-	{.name = "grant",
-	 .type = OPT_LIST,
-	 .value = "GRANT",
-	 FIELD(task.grants),
-	 .help = "give it a right its role has not (may be repeated)"},
-	{.name = "ask-before",
-	 .type = OPT_LIST,
-	 .value = "TOOL",
-	 FIELD(task.ask_before),
-	 .help = "wait for your yes before each call of it (may be repeated)"},
-	{.name = "parallel",
-	 .type = OPT_STR,
-	 .value = "FILE",
-	 FIELD(parallel),
-	 .help = "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
-		 "--timeout\n"
-		 "and --max-cost-cents hold for all of them together"},
-	{.name = "chain",
-	 .type = OPT_FLAG,
-	 FIELD(chain),
-	 .help = "with --parallel: one after another, each with what the one before found"},
-	{.name = "share",
-	 .type = OPT_FLAG,
-	 FIELD(share),
-	 .help = "with --parallel: each may read what the others found"},
+	OPT("on-limit", 0, STR, "WORD", task.on_limit,
+	    "stop (with what it has), or ask: wait for your yes to as much again",
+	    .words = on_limit),
+	OPT("thinking", 0, FLAG, NULL, task.thinking, "let the model think at length"),
+	OPT("schema", 0, STR, "FILE", task.schema, "JSON Schema that the output must fit"),
+	OPT("grant", 0, LIST, "GRANT", task.grants,
+	    "give it a right its role has not (may be repeated)"),
+	OPT("ask-before", 0, LIST, "TOOL", task.ask_before,
+	    "wait for your yes before each call of it (may be repeated)"),
+	OPT("parallel", 0, STR, "FILE", parallel,
+	    "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
+	    "--timeout\n"
+	    "and --max-cost-cents hold for all of them together"),
+	OPT("chain", 0, FLAG, NULL, chain,
+	    "with --parallel: one after another, each with what the one before found"),
+	OPT("share", 0, FLAG, NULL, share, "with --parallel: each may read what the others found"),
 	ANSWERS,
 };
 
@@ -248,13 +193,13 @@ static void show_quote(const struct job *j, const char *message, bool ask)
 /* The daemon's answer has a run. */
 static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 {
-	const char *trace = json_get_str(p, "trace_id"), *changes = json_get_str(p, "changes");
+	const char *changes = json_str(p, "changes");
 	int rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
 
-	snprintf(j->trace, sizeof(j->trace), "%s", trace != NULL ? trace : "");
+	snprintf(j->trace, sizeof(j->trace), "%s", json_str(p, "trace_id"));
 	if (rv == 0 && o.parallel != NULL)
 		rv = take_id(p, "group_id", j->group, sizeof(j->group), err);
-	if (rv == 0 && changes != NULL && *changes) {
+	if (rv == 0 && *changes) {
 		fputs("Confirmed, ", j->talk);
 		term_str(j->talk, changes);
 		fputs(".\n", j->talk);
@@ -264,15 +209,12 @@ static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 
 static bool in_state(const json_t *p, const char *word)
 {
-	const char *state = json_get_str(p, "state");
-
-	return state != NULL && strcmp(state, word) == 0;
+	return strcmp(json_str(p, "state"), word) == 0;
 }
 
 /* A quote: its proposal, whose answer is read next. */
 static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
 {
-	const char *message = json_get_str(p, "message");
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
 	int rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
@@ -281,7 +223,7 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 	if (ask)
 		hold_interrupt(true);
 	if (rv == 0)
-		show_quote(j, message != NULL ? message : "", ask);
+		show_quote(j, json_str(p, "message"), ask);
 	return rv;
 }
 
@@ -316,15 +258,15 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 /* What the quote that comes now has otherwise, which it may not say itself. */
 static void tell_instead(const struct job *j, const json_t *p)
 {
-	const char *changes = json_get_str(p, "changes"), *id = json_get_str(p, "proposal_id");
+	const char *changes = json_str(p, "changes");
 
 	fputs("Instead", j->talk);
-	if (changes != NULL && *changes) {
+	if (*changes) {
 		fputs(", ", j->talk);
 		term_str(j->talk, changes);
 	}
 	fputs(" (", j->talk);
-	term_str(j->talk, id != NULL ? id : "");
+	term_str(j->talk, json_str(p, "proposal_id"));
 	fputs("):\n", j->talk);
 }
 
@@ -504,8 +446,6 @@ static int follow(struct job *j, json_t **result, struct ava_error *err)
 
 static int finish(struct job *j, const json_t *result)
 {
-	const char *status = json_get_str(result, "status");
-
 	progress_end(j->talk, j->role, result);
 	if (o.json) {
 		show_json(stdout, result);
@@ -513,7 +453,7 @@ static int finish(struct job *j, const json_t *result)
 		fputc('\n', stdout);
 		show_result(stdout, result);
 	}
-	return cli_exit_of_status(status != NULL ? status : "error");
+	return cli_exit_of_status(json_str(result, "status"));
 }
 
 static int leave_in_background(const struct job *j)
@@ -691,17 +631,9 @@ int cmd_run_fork(const char *run, const struct run_fork *f)
 }
 
 static const struct opt resume_opts[] = {
-	{.name = "from",
-	 .type = OPT_STR,
-	 .value = "N|NAME",
-	 FIELD(task.from),
-	 .help = "not at its end: fork before the N-th call of its model, or at a checkpoint"},
-	{.name = "model",
-	 .letter = 'm',
-	 .type = OPT_STR,
-	 .value = "MODEL",
-	 FIELD(task.model),
-	 .help = "another model of the same kind"},
+	OPT("from", 0, STR, "N|NAME", task.from,
+	    "not at its end: fork before the N-th call of its model, or at a checkpoint"),
+	OPT("model", 'm', STR, "MODEL", task.model, "another model of the same kind"),
 	LIMITS("what it may cost from now on"),
 	ANSWERS,
 };
@@ -721,9 +653,7 @@ const struct command cmd_resume = {
 		"itself.\n"
 		"\n"
 		"  ava resume S-7f3a2b --max-cost-cents 50\n",
-	.opts = resume_opts,
-	.nopts = ARRAY_LEN(resume_opts),
-	.values = &o,
+	OPTIONS(resume_opts),
 	.run = run_resume,
 };
 
@@ -744,8 +674,6 @@ const struct command cmd_run = {
 		  "  ava run 'find out where the journal is flushed, with path and line'\n"
 		  "  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
 		  "  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = run_run,
 };

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/root.h"
@@ -20,11 +19,7 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "background",
-	 .letter = 'b',
-	 .type = OPT_FLAG,
-	 .help = "start it and return when it serves",
-	 .field = offsetof(__typeof__(o), background)},
+	OPT("background", 'b', FLAG, NULL, background, "start it and return when it serves"),
 };
 
 static int background(void)
@@ -67,8 +62,6 @@ const struct command cmd_serve = {
 	.summary = "run the daemon in the foreground",
 	.detail = "Commands start the daemon when they need it; it leaves after ten idle minutes.\n"
 		  "In the foreground it stays until Ctrl-C and prints its log.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = serve_run,
 };

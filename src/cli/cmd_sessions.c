@@ -18,17 +18,8 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "limit",
-	 .letter = 'n',
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 .help = "at most N of them, the newest (1000)",
-	 .field = offsetof(__typeof__(o), limit)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as a JSON array",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)", .least = 1),
+	OPT("json", 0, FLAG, NULL, json, "as a JSON array"),
 };
 
 static void add_row(struct table *t, const json_t *session)
@@ -71,8 +62,6 @@ const struct command cmd_sessions = {
 	.name = "sessions",
 	.args = "",
 	.summary = "list conversations",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = sessions_run,
 };

@@ -22,15 +22,9 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "watch",
-	 .letter = 'w',
-	 .type = OPT_FLAG,
-	 .help = "go on showing it, anew as it changes, until Ctrl-C or the run's end",
-	 .field = offsetof(__typeof__(o), watch)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as one JSON object; with --watch one a line",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("watch", 'w', FLAG, NULL, watch,
+	    "go on showing it, anew as it changes, until Ctrl-C or the run's end"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object; with --watch one a line"),
 };
 
 struct status {
@@ -260,8 +254,6 @@ const struct command cmd_status = {
 	.args = "[S-id]",
 	.max_args = 1,
 	.summary = "show one run, or the daemon and all live runs",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = status_run,
 };

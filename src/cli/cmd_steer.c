@@ -26,24 +26,10 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "call",
-	 .type = OPT_STR,
-	 .value = "ID",
-	 .help = "only as the answer to this question (as c3.1)",
-	 .field = offsetof(__typeof__(o), call)},
-	{.name = "timeout",
-	 .type = OPT_SECONDS,
-	 .value = "S",
-	 .help = "wait at most so long until it is read",
-	 .field = offsetof(__typeof__(o), timeout_ms)},
-	{.name = "no-wait",
-	 .type = OPT_FLAG,
-	 .help = "do not wait until it is read",
-	 .field = offsetof(__typeof__(o), no_wait)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "what became of it as JSON",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("call", 0, STR, "ID", call, "only as the answer to this question (as c3.1)"),
+	OPT("timeout", 0, SECONDS, "S", timeout_ms, "wait at most so long until it is read"),
+	OPT("no-wait", 0, FLAG, NULL, no_wait, "do not wait until it is read"),
+	OPT("json", 0, FLAG, NULL, json, "what became of it as JSON"),
 };
 
 /* ---- what becomes of it */
@@ -210,8 +196,6 @@ const struct command cmd_steer = {
 	.min_args = 2,
 	.max_args = -1,
 	.summary = "tell a run something, or answer what it asks",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = steer_run,
 };

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/root.h"
@@ -37,29 +36,13 @@ static struct {
 static const char *const exports[] = {"jsonl", "otlp", NULL};
 
 static const struct opt opts[] = {
-	{.name = "tree",
-	 .type = OPT_FLAG,
-	 .help = "turns and calls with durations and costs (what is shown anyway)",
-	 .field = offsetof(__typeof__(o), tree)},
-	{.name = "waterfall",
-	 .letter = 'w',
-	 .type = OPT_FLAG,
-	 .help = "when each call was at work, as bars",
-	 .field = offsetof(__typeof__(o), waterfall)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "the trace as one JSON object",
-	 .field = offsetof(__typeof__(o), json)},
-	{.name = "export",
-	 .type = OPT_STR,
-	 .value = "FORM",
-	 .help = "jsonl: an event a line; otlp: OTLP/JSON for a collector",
-	 .words = exports,
-	 .field = offsetof(__typeof__(o), export)},
-	{.name = "push",
-	 .type = OPT_FLAG,
-	 .help = "to the collector of otel.endpoint, again if it was",
-	 .field = offsetof(__typeof__(o), push)},
+	OPT("tree", 0, FLAG, NULL, tree,
+	    "turns and calls with durations and costs (what is shown anyway)"),
+	OPT("waterfall", 'w', FLAG, NULL, waterfall, "when each call was at work, as bars"),
+	OPT("json", 0, FLAG, NULL, json, "the trace as one JSON object"),
+	OPT("export", 0, STR, "FORM", export,
+	    "jsonl: an event a line; otlp: OTLP/JSON for a collector", .words = exports),
+	OPT("push", 0, FLAG, NULL, push, "to the collector of otel.endpoint, again if it was"),
 };
 
 /* ---- which trace */
@@ -306,8 +289,6 @@ const struct command cmd_trace = {
 		  "import keeps the events of FILE (as --export jsonl or --json wrote it) under\n"
 		  "the name of their trace, also one of another machine. checkpoint names where\n"
 		  "a run is that is at work; ava replay S-id --from NAME forks it there.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = trace_run,
 };

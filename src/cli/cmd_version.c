@@ -11,10 +11,7 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "as JSON",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("json", 0, FLAG, NULL, json, "as JSON"),
 };
 
 static int version_run(int argc, char **argv)
@@ -30,8 +27,6 @@ const struct command cmd_version = {
 	.name = "version",
 	.args = "",
 	.summary = "print the version",
-	.opts = opts,
-	.nopts = sizeof(opts) / sizeof(opts[0]),
-	.values = &o,
+	OPTIONS(opts),
 	.run = version_run,
 };

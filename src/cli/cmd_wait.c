@@ -26,15 +26,9 @@ static struct {
 } o;
 
 static const struct opt opts[] = {
-	{.name = "timeout",
-	 .type = OPT_SECONDS,
-	 .value = "SECONDS",
-	 .help = "give up after this time; the runs go on",
-	 .field = offsetof(__typeof__(o), timeout_ms)},
-	{.name = "json",
-	 .type = OPT_FLAG,
-	 .help = "the results as JSON, one a line",
-	 .field = offsetof(__typeof__(o), json)},
+	OPT("timeout", 0, SECONDS, "SECONDS", timeout_ms,
+	    "give up after this time; the runs go on"),
+	OPT("json", 0, FLAG, NULL, json, "the results as JSON, one a line"),
 };
 
 struct waiting {
@@ -80,7 +74,6 @@ static void print_end(struct client *c, const char *id, const json_t *result)
 static int look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
 {
 	json_t *result = NULL;
-	const char *status;
 	int rv = api_result(c, id, 0, &result, err);
 
 	if (rv == AVA_ENOENT) {
@@ -89,8 +82,7 @@ static int look_at(struct waiting *w, struct client *c, const char *id, struct a
 	}
 	if (rv != 0 || result == NULL)
 		return rv;
-	status = json_get_str(result, "status");
-	w->code = worse(w->code, cli_exit_of_status(status != NULL ? status : "error"));
+	w->code = worse(w->code, cli_exit_of_status(json_str(result, "status")));
 	print_end(c, id, result);
 	json_decref(result);
 	return 1;
@@ -195,8 +187,6 @@ const struct command cmd_wait = {
 	.min_args = 1,
 	.max_args = -1,
 	.summary = "wait until runs have ended",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
+	OPTIONS(opts),
 	.run = wait_run,
 };

@@ -37,6 +37,13 @@ struct opt {
 	const char *absent;       /* OPT_STR: its value when the next word is an option, or none */
 };
 
+/* A row of the table of a command that keeps its values in `o`, then what else the row has. */
+#define OPT(name_, letter_, type_, value_, field_, help_, ...)                                     \
+	{                                                                                          \
+		.name = name_, .letter = letter_, .type = OPT_##type_, .value = value_,            \
+		.help = help_, .field = offsetof(__typeof__(o), field_), ##__VA_ARGS__             \
+	}
+
 /* Take the options out of argv[0..argc), which keeps its words in front in
  * order; returns their number. Numbers in `values` become OPT_ABSENT first,
  * all else is zeroed for the fields that the table names. AVA_EINVAL: `err`

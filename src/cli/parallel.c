@@ -281,8 +281,7 @@ int parallel_exit(const json_t *group)
 
 	json_array_foreach(runs, i, run)
 	{
-		const char *status = json_get_str(run, "status");
-		int one = cli_exit_of_status(status != NULL ? status : "error");
+		int one = cli_exit_of_status(json_str(run, "status"));
 
 		if (one == CLI_FAILED || code == CLI_DONE)
 			code = one;
