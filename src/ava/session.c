@@ -37,7 +37,7 @@ static bool at_rest(const struct talk *t)
 	       !t->run.wake.queued && !t->run.end.abandoned && outbox_empty(&t->run.rec.outbox);
 }
 
-static void leave(struct talk *t)
+static void session_leave(struct talk *t)
 {
 	struct session *s = t->session;
 	char *model = strdup(t->run.spec->model->id);
@@ -66,7 +66,7 @@ static void sessions_rest(struct os_task *task)
 		if (n <= c->resting_max)
 			return;
 		if (at_rest(t)) {
-			leave(t);
+			session_leave(t);
 			n--;
 		}
 	}
@@ -105,7 +105,7 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-static int enlist(struct session *s)
+static int session_enlist(struct session *s)
 {
 	struct list *at = &s->core->sessions;
 
@@ -180,7 +180,7 @@ static void found_file(const char *name, void *user)
 	s->created_ms = name_time(name);
 	s->updated_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 	s->path = strdup(path);
-	if (!s->path || enlist(s) != 0) {
+	if (!s->path || session_enlist(s) != 0) {
 		sc->no_memory = true;
 		session_free(s);
 	}
@@ -292,7 +292,7 @@ static void read_head(struct session *s)
 		s->model = strdup("");
 }
 
-static unsigned count(const struct list *l)
+static unsigned list_count(const struct list *l)
 {
 	unsigned n = 0;
 
@@ -301,7 +301,7 @@ static unsigned count(const struct list *l)
 	return n;
 }
 
-static void show(struct session *s, struct op_session *out)
+static void session_show(struct session *s, struct op_session *out)
 {
 	const struct talk *t = s->talk;
 
@@ -322,13 +322,13 @@ static void show(struct session *s, struct op_session *out)
 	if (!t)
 		return;
 	out->busy = t->busy || t->answering;
-	out->live_runs = count(&t->watches);
-	out->waiting = count(&t->inputs);
+	out->live_runs = list_count(&t->watches);
+	out->waiting = list_count(&t->inputs);
 	out->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
 	out->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 }
 
-static struct session *find(struct core *c, const char *id, struct ava_error *err)
+static struct session *session_find(struct core *c, const char *id, struct ava_error *err)
 {
 	struct session *s = strmap_get(&c->session_by_id, id);
 
@@ -346,7 +346,7 @@ int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_sess
 	LIST_EACH (&c->sessions, node, tmp) {
 		if (n++ == limit)
 			break;
-		show(LIST_ENTRY(node, struct session, node), &out);
+		session_show(LIST_ENTRY(node, struct session, node), &out);
 		each(&out, user);
 	}
 	return (int)n;
@@ -356,12 +356,12 @@ int ops_session(struct core *c, const char *session,
 		void (*each)(const struct op_session *s, void *user), void *user,
 		struct ava_error *err)
 {
-	struct session *s = find(c, session, err);
+	struct session *s = session_find(c, session, err);
 	struct op_session out;
 
 	if (!s)
 		return AVA_ENOENT;
-	show(s, &out);
+	session_show(s, &out);
 	each(&out, user);
 	return 0;
 }
@@ -370,7 +370,7 @@ int ops_session_entries(struct core *c, const char *session, const char *after,
 			void (*each)(const char *line, size_t len, void *user), void *user,
 			struct ava_error *err)
 {
-	struct session *s = find(c, session, err);
+	struct session *s = session_find(c, session, err);
 	bool give = !after || !*after;
 	char *data = NULL;
 	const char *line;
@@ -411,7 +411,7 @@ static int check_cwd(const char *cwd, struct ava_error *err)
 	return 0;
 }
 
-static int fill_new(struct session *s, const struct op_session_new *n, struct ava_error *err)
+static int session_fill(struct session *s, const struct op_session_new *n, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
 
@@ -427,7 +427,7 @@ static int fill_new(struct session *s, const struct op_session_new *n, struct av
 	if (session_path(path, sizeof(path), s->cwd, s->created_ms, s->id) != 0)
 		return err_set(err, AVA_ETOOBIG, "the name of the session would be too long");
 	s->path = strdup(path);
-	if (!s->path || enlist(s) != 0)
+	if (!s->path || session_enlist(s) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return session_load(s, err);
 }
@@ -446,7 +446,7 @@ void ops_session_new(struct core *c, const struct op_session_new *n, op_session_
 		s = session_new(c, id.text, strlen(id.text));
 	if (!s && !err.code)
 		err_set(&err, AVA_ENOMEM, "out of memory");
-	if (s && fill_new(s, n, &err) != 0) {
+	if (s && session_fill(s, n, &err) != 0) {
 		session_free(s);
 		s = NULL;
 	}
@@ -456,7 +456,7 @@ void ops_session_new(struct core *c, const struct op_session_new *n, op_session_
 	}
 	free(s->title); /* the first words will be it */
 	s->title = NULL;
-	show(s, &out);
+	session_show(s, &out);
 	done(0, &out, NULL, user);
 }
 
@@ -687,7 +687,7 @@ void ops_say(struct core *c, const char *session, const struct op_say *say, op_s
 	     void *user)
 {
 	struct ava_error err = {0};
-	struct session *s = find(c, session, &err);
+	struct session *s = session_find(c, session, &err);
 
 	if (!s || begin_say(s, say, done, user, &err) != 0)
 		done(err.code, NULL, &err, user);
@@ -695,7 +695,7 @@ void ops_say(struct core *c, const char *session, const struct op_say *say, op_s
 
 int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 {
-	struct session *s = find(c, session, err);
+	struct session *s = session_find(c, session, err);
 
 	if (!s)
 		return AVA_ENOENT;

@@ -55,7 +55,7 @@ static void group_free(struct group *g)
 	free(g);
 }
 
-static struct group_member *find(struct group *g, const char *run)
+static struct group_member *group_find(struct group *g, const char *run)
 {
 	for (unsigned i = 0; i < g->nmembers; i++)
 		if (strcmp(g->members[i].id, run) == 0)
@@ -63,7 +63,7 @@ static struct group_member *find(struct group *g, const char *run)
 	return NULL;
 }
 
-static int make_room(struct group *g, unsigned n)
+static int group_make_room(struct group *g, unsigned n)
 {
 	unsigned cap = MAX(n, MIN(2 * g->cap, SPEC_GROUP_MAX));
 	struct group_member *more;
@@ -79,11 +79,11 @@ static int make_room(struct group *g, unsigned n)
 	return 0;
 }
 
-static struct group_member *add(struct group *g, const char *run, const char *trace)
+static struct group_member *group_add(struct group *g, const char *run, const char *trace)
 {
-	struct group_member *m = find(g, run);
+	struct group_member *m = group_find(g, run);
 
-	if (m || (int)g->nmembers >= g->size || make_room(g, g->nmembers + 1) != 0)
+	if (m || (int)g->nmembers >= g->size || group_make_room(g, g->nmembers + 1) != 0)
 		return m;
 	m = &g->members[g->nmembers++];
 	snprintf(m->id, sizeof(m->id), "%s", run);
@@ -106,12 +106,12 @@ int group_enter(struct run *r)
 	g->time_ms = spec->time_ms;
 	if (spec->cost_microusd >= 0)
 		g->money.limit = spec->cost_microusd;
-	if (make_room(g, (unsigned)spec->size) != 0) {
+	if (group_make_room(g, (unsigned)spec->size) != 0) {
 		if (g->nruns == 0)
 			group_free(g);
 		return AVA_ENOMEM;
 	}
-	if (!add(g, r->id.text, r->trace.text))
+	if (!group_add(g, r->id.text, r->trace.text))
 		return 0; /* all its places are taken: a fork of one of them runs alone */
 	g->nruns++;
 	r->group = g;
@@ -128,7 +128,7 @@ void group_leave(struct run *r)
 		return;
 	if (!r->durable && strcmp(g->members[g->nmembers - 1].id, r->id.text) == 0)
 		g->nmembers--; /* it never was */
-	if ((m = find(g, r->id.text)) != NULL)
+	if ((m = group_find(g, r->id.text)) != NULL)
 		m->log = NULL;
 	r->group = NULL;
 	r->call.hold.of[BUDGET_GROUP] = NULL;
@@ -138,7 +138,7 @@ void group_leave(struct run *r)
 
 /* ---- references */
 
-static const char *named(const struct group *g, const char *ref, size_t len)
+static const char *group_named(const struct group *g, const char *ref, size_t len)
 {
 	int index = 0, used = 0;
 
@@ -159,7 +159,7 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 
 	if (!g || (!r->spec->group.share && !g->chain))
 		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
-	id = named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
+	id = group_named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
 	if (!id)
 		return err_set(err, AVA_EINVAL, "the group of this run has no %.40s", ref);
 	if (!call) {
@@ -175,7 +175,7 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 /* ---- the deadline */
 
 /* All that still run end as timed out: the machine looks at its deadline first. */
-static void time_is_up(void *user)
+static void group_time_is_up(void *user)
 {
 	struct group *g = user;
 
@@ -206,7 +206,7 @@ void group_run_starts(struct run *r)
 	g->started_ms = clock_mono_ms() - used;
 	if (g->time_ms <= 0)
 		return;
-	g->timer = os_timer_new(g->sup->loop, time_is_up, g);
+	g->timer = os_timer_new(g->sup->loop, group_time_is_up, g);
 	if (g->timer)
 		os_timer_set(g->timer, MAX(g->time_ms - used, 0));
 }
@@ -218,7 +218,7 @@ int64_t group_used_ms(const struct group *g)
 
 /* ---- its events, of Ava's own log */
 
-static void write_branch(struct jw *w, const struct group_member *m, bool ended)
+static void group_write_branch(struct jw *w, const struct group_member *m, bool ended)
 {
 	jw_object(w, NULL);
 	jw_str(w, "subagentId", m->id);
@@ -250,8 +250,8 @@ static void join_number(char *rest, size_t len, void *user)
 	}
 }
 
-static void write_in_day(struct run *r, struct draft *d, enum event_kind kind,
-			 const struct buf *content)
+static void group_write_in_day(struct run *r, struct draft *d, enum event_kind kind,
+			       const struct buf *content)
 {
 	struct draft_where where = {.day = true,
 				    .number = kind == EVENT_Join ? join_number : NULL,
@@ -268,7 +268,7 @@ static void write_in_day(struct run *r, struct draft *d, enum event_kind kind,
 	(void)draft_event(d, &where, &head, content, &meta);
 }
 
-static void write_event(struct run *r, struct draft *d, enum event_kind kind)
+static void group_write_event(struct run *r, struct draft *d, enum event_kind kind)
 {
 	struct group *g = r->group;
 	struct buf b;
@@ -281,15 +281,15 @@ static void write_event(struct run *r, struct draft *d, enum event_kind kind)
 	jw_int(&w, "branchCount", g->nmembers);
 	jw_array(&w, "branchIds");
 	for (unsigned i = 0; i < g->nmembers; i++)
-		write_branch(&w, &g->members[i], kind == EVENT_Join);
+		group_write_branch(&w, &g->members[i], kind == EVENT_Join);
 	jw_end(&w);
 	jw_end(&w);
-	write_in_day(r, d, kind, &b);
+	group_write_in_day(r, d, kind, &b);
 	buf_fini(&b);
 }
 
 /* The chain ends here: its next run cannot be spawned. */
-static void write_broken(struct run *r, struct draft *d, const char *why)
+static void chain_write_broken(struct run *r, struct draft *d, const char *why)
 {
 	struct buf b;
 	struct jw w;
@@ -300,19 +300,19 @@ static void write_broken(struct run *r, struct draft *d, const char *why)
 	jw_str(&w, "class", "chain");
 	jw_preview(&w, "message", why, strlen(why), EVENT_PREVIEW_CHARS);
 	jw_end(&w);
-	write_in_day(r, d, EVENT_Error, &b);
+	group_write_in_day(r, d, EVENT_Error, &b);
 	buf_fini(&b);
 }
 
 void group_fork(struct run *r, struct draft *d)
 {
 	if (r->group)
-		write_event(r, d, EVENT_Fork);
+		group_write_event(r, d, EVENT_Fork);
 }
 
 /* ---- ends */
 
-static bool all_ended(const struct group *g)
+static bool group_all_ended(const struct group *g)
 {
 	for (unsigned i = 0; i < g->nmembers; i++)
 		if (!g->members[i].ended)
@@ -321,8 +321,8 @@ static bool all_ended(const struct group *g)
 }
 
 /* What the next of a chain gets to know of the one before it. */
-static void describe(const struct run *r, enum ava_status status, const char *summary,
-		     const char *context, struct buf *out)
+static void chain_describe(const struct run *r, enum ava_status status, const char *summary,
+			   const char *context, struct buf *out)
 {
 	buf_addf(out, "%s%s### The run before (%s, %s)\n", context ? context : "",
 		 context && *context ? "\n\n" : "", r->id.text, ava_status_name(status));
@@ -334,7 +334,7 @@ static void describe(const struct run *r, enum ava_status status, const char *su
 
 /* The config of the next run, with what this one leaves to it; *then is what
  * follows that one, *owned*. NULL: there is none, or no memory. */
-static json_t *next_config(const struct run *r, enum ava_status status, const char *summary)
+static json_t *chain_next_config(const struct run *r, enum ava_status status, const char *summary)
 {
 	const struct spec_group *was = &r->spec->group;
 	json_t *list = was->then ? json_parse(was->then, strlen(was->then), NULL) : NULL;
@@ -346,7 +346,7 @@ static json_t *next_config(const struct run *r, enum ava_status status, const ch
 	buf_init(&context, SPEC_CONTEXT_MAX);
 	if (!group)
 		goto out;
-	describe(r, status, summary, json_get_str(config, "context"), &context);
+	chain_describe(r, status, summary, json_get_str(config, "context"), &context);
 	json_array_remove(list, 0);
 	if (json_array_size(list) > 0)
 		rest = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -361,9 +361,10 @@ out:
 	return config;
 }
 
-static void spawn_next(struct run *r, struct draft *d, enum ava_status status, const char *summary)
+static void chain_spawn_next(struct run *r, struct draft *d, enum ava_status status,
+			     const char *summary)
 {
-	json_t *config = next_config(r, status, summary);
+	json_t *config = chain_next_config(r, status, summary);
 	struct ava_error err = {0};
 	struct run_spec *spec = NULL;
 	int rv;
@@ -377,13 +378,13 @@ static void spawn_next(struct run *r, struct draft *d, enum ava_status status, c
 	if (rv == 0)
 		return;
 	spec_free(spec);
-	write_broken(r, d, err.text);
+	chain_write_broken(r, d, err.text);
 }
 
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary)
 {
 	struct group *g = r->group;
-	struct group_member *m = g ? find(g, r->id.text) : NULL;
+	struct group_member *m = g ? group_find(g, r->id.text) : NULL;
 
 	if (!m)
 		return;
@@ -391,14 +392,14 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 	m->status = status;
 	m->log = &r->rec.log;
 	if (g->chain && status == AVA_SUCCESS && !r->cancel_wanted)
-		spawn_next(r, d, status, summary);
-	if (all_ended(g))
-		write_event(r, d, EVENT_Join);
+		chain_spawn_next(r, d, status, summary);
+	if (group_all_ended(g))
+		group_write_event(r, d, EVENT_Join);
 }
 
 void group_next(struct run *r)
 {
-	struct group_member *m = r->group ? find(r->group, r->id.text) : NULL;
+	struct group_member *m = r->group ? group_find(r->group, r->id.text) : NULL;
 	struct run *next = r->next;
 
 	if (m && m->log) {
@@ -424,7 +425,7 @@ int group_restore(struct supervisor *s, const struct catalog_row *row)
 
 	if (!g)
 		return row->group_id[0] ? AVA_ENOMEM : 0;
-	m = add(g, row->id, row->trace_id);
+	m = group_add(g, row->id, row->trace_id);
 	if (row->kind == CATALOG_SPAWN && g->begun_wall_ms == 0)
 		g->begun_wall_ms = row->started_ms;
 	if (row->kind != CATALOG_END || !m || m->ended)
@@ -442,7 +443,7 @@ void group_seen(struct run *r, int64_t wall_ms)
 		r->group->seen_wall_ms = MAX(r->group->seen_wall_ms, wall_ms);
 }
 
-static void forget(struct supervisor *s, bool all)
+static void groups_forget(struct supervisor *s, bool all)
 {
 	struct group *g;
 	size_t at = 0;
@@ -456,7 +457,7 @@ static void forget(struct supervisor *s, bool all)
 
 void group_restored(struct supervisor *s)
 {
-	forget(s, false);
+	groups_forget(s, false);
 	/* Once all that its runs wrote is known: the time it has used counts. */
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
@@ -472,6 +473,6 @@ void group_restored(struct supervisor *s)
 
 void groups_fini(struct supervisor *s)
 {
-	forget(s, true);
+	groups_forget(s, true);
 	strmap_fini(&s->groups);
 }
