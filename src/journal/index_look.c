@@ -28,10 +28,10 @@
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/index.h"
+#include "journal/loglines.h"
 #include "journal/read_root.h"
 
-#define ROWS_MAX    ((size_t)1 << 20) /* rows in memory before they become chunks */
-#define BLOCK       ((size_t)256 << 10)
+#define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
 #define STORE_BYTES ((uint64_t)1 << 20) /* read for a question: worth being stored */
 #define STORE_FILES 64
 #define SETTLED_MS  2000 /* what changed later may change unseen */
@@ -125,80 +125,30 @@ static int list_run(struct log_index *f, struct ava_error *err)
 
 /* ---- lines */
 
-struct scan {
-	int fd;
-	char *data; /* owned; [from, to) stand at `offset` of the file */
-	size_t cap, from, to;
-	uint64_t offset;
-	bool skipping; /* inside a line that is over INDEX_LINE */
-};
-
-static int scan_fill(struct scan *s, uint64_t end)
+/* Lines from *at up to `end` into rows; *torn: bytes behind the last newline. */
+static int scan_lines(struct log_index *f, uint32_t file, int fd, uint64_t *at, uint64_t end,
+		      uint64_t *torn)
 {
-	uint64_t at = s->offset + (s->to - s->from);
-	ssize_t n;
-
-	if (s->from > 0) {
-		memmove(s->data, s->data + s->from, s->to - s->from);
-		s->to -= s->from;
-		s->from = 0;
-	}
-	if (s->to == s->cap) {
-		size_t cap = s->cap > 0 ? s->cap * 2 : BLOCK;
-		char *more = realloc(s->data, cap);
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		s->data = more;
-		s->cap = cap;
-	}
-	if (at >= end)
-		return 0;
-	do
-		n = sys->pread(s->fd, s->data + s->to, (size_t)MIN(s->cap - s->to, end - at),
-			       (off_t)at);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return AVA_EIO;
-	s->to += (size_t)n;
-	return n > 0;
-}
-
-/* Lines up to `end` into rows; what is behind the last newline stays. */
-static int scan_lines(struct log_index *f, uint32_t file, struct scan *s, uint64_t end)
-{
-	size_t seen = 0;
+	struct loglines l;
+	const char *line;
+	size_t len;
 	int rv;
 
-	for (;;) {
-		const char *line = s->data + s->from;
-		const char *nl = s->to > s->from + seen
-					 ? memchr(line + seen, '\n', s->to - s->from - seen)
-					 : NULL;
-
-		if (nl == NULL) {
-			seen = s->to - s->from;
-			if (seen > INDEX_LINE) { /* told once, with its beginning */
-				if (!s->skipping &&
-				    !index_row_add(f, file, "", INDEX_LINE + 1, s->offset))
-					return AVA_ENOMEM;
-				s->skipping = true;
-				s->offset += seen;
-				s->from = s->to;
-				seen = 0;
-			}
-			rv = scan_fill(s, end);
-			if (rv <= 0)
-				return rv;
-			continue;
+	*torn = 0;
+	loglines_init(&l, fd, *at, end);
+	while ((rv = loglines_next(&l, &line, &len)) == 1) {
+		if (l.torn) {
+			*torn = len;
+			break;
 		}
-		if (!s->skipping && !index_row_add(f, file, line, (size_t)(nl - line), s->offset))
-			return AVA_ENOMEM;
-		s->skipping = false;
-		s->offset += (size_t)(nl + 1 - line);
-		s->from += (size_t)(nl + 1 - line);
-		seen = 0;
+		if (!index_row_add(f, file, line, line != NULL ? len - 1 : INDEX_LINE + 1, *at)) {
+			rv = AVA_ENOMEM;
+			break;
+		}
+		*at = l.offset;
 	}
+	loglines_fini(&l);
+	return MIN(rv, 0);
 }
 
 static int torn_add(struct log_index *f, uint32_t file, uint64_t at, uint32_t len)
@@ -234,41 +184,39 @@ static int scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {
 	char path[FILES_BUF];
 	struct index_file *own = &f->files[file];
-	struct scan s = {.offset = own->covered};
 	struct stat st;
-	uint64_t end;
-	int rv;
+	uint64_t at = own->covered, end, torn;
+	int fd, rv;
 
 	snprintf(path, sizeof(path), "%s", index_string(f, own->path));
-	s.fd = open_file(f, path, &st, err);
-	if (s.fd < 0)
-		return s.fd == AVA_ENOENT ? 0 : s.fd;
+	fd = open_file(f, path, &st, err);
+	if (fd < 0)
+		return fd == AVA_ENOENT ? 0 : fd;
 	end = (uint64_t)st.st_size;
 	for (int tries = 0;; tries++) {
-		rv = scan_lines(f, file, &s, end);
+		rv = scan_lines(f, file, fd, &at, end, &torn);
 		/* Perhaps its writer is at it: the bytes of one write. */
-		if (rv != 0 || s.to == s.from || f->follow || tries == 10)
+		if (rv != 0 || torn == 0 || f->follow || tries == 10)
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 		end += 65536;
 	}
 	own = &f->files[file];
-	f->scanned += s.offset - own->covered;
-	own->covered = s.offset;
+	f->scanned += at - own->covered;
+	own->covered = at;
 	own->inode = (uint64_t)st.st_ino;
 	own->flags &= ~(unsigned)(INDEX_RESTED | INDEX_GONE);
 	if ((int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms())
 		own->flags |= INDEX_RESTED;
-	if (rv == 0 && s.to > s.from) {
+	if (rv == 0 && torn > 0) {
 		own->flags &= ~(unsigned)(INDEX_OVER | INDEX_RESTED);
-		rv = torn_add(f, file, s.offset, (uint32_t)(s.to - s.from));
+		rv = torn_add(f, file, at, (uint32_t)torn);
 	}
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "%s: no memory to read it", path);
 	else if (rv != 0)
 		err_sys(err, "%s: read", path);
-	free(s.data);
-	sys->close(s.fd);
+	sys->close(fd);
 	return rv;
 }
 

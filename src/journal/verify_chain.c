@@ -220,7 +220,7 @@ static int take_seal(struct chain *c, const char *line, size_t len, uint64_t num
 static int read_day(struct chain *c, struct ava_error *err)
 {
 	int fd = files_open(c->v->rootfd, c->day->path, O_RDONLY), rv;
-	struct verify_lines l;
+	struct loglines l;
 	const char *line;
 	struct stat st;
 	size_t len;
@@ -231,14 +231,16 @@ static int read_day(struct chain *c, struct ava_error *err)
 		files_close(&fd);
 		return err_set(err, AVA_EIO, "%s is not a regular file", c->day->path);
 	}
-	verify_lines_init(&l, fd, 0, (uint64_t)st.st_size);
-	while ((rv = verify_lines_next(&l, &line, &len)) == 1) {
-		if (seal_is_line(line, len))
+	loglines_init(&l, fd, 0, (uint64_t)st.st_size);
+	while ((rv = loglines_next(&l, &line, &len)) == 1) {
+		if (line == NULL)
+			rv = AVA_ETOOBIG;
+		else if (seal_is_line(line, len))
 			rv = take_seal(c, line, len, l.line - 1, l.offset - len);
 		if (rv < 0)
 			break;
 	}
-	verify_lines_fini(&l);
+	loglines_fini(&l);
 	files_close(&fd);
 	return rv < 0 ? err_set(err, rv, "%s cannot be read", c->day->path) : 0;
 }

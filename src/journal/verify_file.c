@@ -82,14 +82,16 @@ static int stretch_add(struct stretch *t, uint32_t crc, uint64_t offset)
 /* The lines from `from` on, with a few more than were sealed. */
 static int stretch_read(struct stretch *t, uint64_t from, size_t most)
 {
-	struct verify_lines l;
+	struct loglines l;
 	const char *line;
 	size_t len;
 	int rv;
 
-	verify_lines_init(&l, t->fd, 0, t->size);
-	while ((rv = verify_lines_next(&l, &line, &len)) == 1 && t->n < most) {
-		if (l.offset <= from)
+	loglines_init(&l, t->fd, 0, t->size);
+	while ((rv = loglines_next(&l, &line, &len)) == 1 && t->n < most) {
+		if (line == NULL)
+			rv = AVA_ETOOBIG;
+		else if (l.offset <= from)
 			t->first = l.line;
 		else if (stretch_add(t, crc32c(0, line, len), l.offset - len) != 0)
 			rv = AVA_ENOMEM;
@@ -97,7 +99,7 @@ static int stretch_read(struct stretch *t, uint64_t from, size_t most)
 			break;
 		t->end = l.offset;
 	}
-	verify_lines_fini(&l);
+	loglines_fini(&l);
 	return rv < 0 ? rv : 0;
 }
 
@@ -221,19 +223,19 @@ static bool is_log(const char *path)
 
 static void check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t size)
 {
-	struct verify_lines l;
+	struct loglines l;
 	struct event_view e;
 	const char *line;
 	size_t len;
 	int rv;
 
 	f->tail = size - from;
-	verify_lines_init(&l, fd, from, size);
-	while ((rv = verify_lines_next(&l, &line, &len)) == 1)
+	loglines_init(&l, fd, from, size);
+	while ((rv = loglines_next(&l, &line, &len)) == 1)
 		if (l.torn)
 			verify_file_found(f, VERIFY_TAIL, 0, l.offset - len,
 					  "the last line is not whole");
-		else if (is_log(f->path) && event_view(line, len, &e) != 0)
+		else if (is_log(f->path) && (line == NULL || event_view(line, len, &e) != 0))
 			verify_file_found(f, VERIFY_BROKEN, 0, l.offset - len,
 					  "line %llu behind the last seal is no event",
 					  (unsigned long long)l.line - 1);
@@ -243,7 +245,7 @@ static void check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t si
 			  from == 0 ? "nothing of it is sealed (%llu lines, %llu bytes)"
 				    : "the end is not sealed yet (%llu lines, %llu bytes)",
 			  (unsigned long long)l.line - 1, (unsigned long long)(size - from));
-	verify_lines_fini(&l);
+	loglines_fini(&l);
 }
 
 /* ---- the whole file */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/strmap.h"
+#include "journal/loglines.h"
 #include "journal/seal_find.h"
 #include "journal/seal_read.h"
 #include "journal/verify.h"
@@ -61,20 +62,5 @@ void verify_file_found(struct verify_file *f, enum verify_kind kind, uint64_t li
 int verify_chain(struct verify *v, struct ava_error *err);
 /* Compare one file with its items. On any thread. */
 void verify_file_check(struct verify *v, struct verify_file *f);
-
-/* ---- lines of a file */
-struct verify_lines {
-	int fd;
-	char *data;
-	size_t cap, from, to;
-	uint64_t offset, end; /* of data[from]; where to stop */
-	uint64_t line;        /* number of the next line */
-	bool torn;            /* the last one had no newline */
-};
-#define VERIFY_LINE_MAX (128u << 20)
-void verify_lines_init(struct verify_lines *l, int fd, uint64_t from, uint64_t end);
-void verify_lines_fini(struct verify_lines *l);
-/* 1: a line with its newline, at l->offset - len; 0: the end; or a code. */
-int verify_lines_next(struct verify_lines *l, const char **line, size_t *len);
 
 #endif

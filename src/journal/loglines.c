@@ -1,6 +1,6 @@
-/* Lines with their places, for the verifier: nothing is left out, a last line
- * without its newline is one too. A line over VERIFY_LINE_MAX is an error.
- * See verify_state.h. */
+/* Lines with their places; loglines.h. */
+#include "journal/loglines.h"
+
 #include <ava.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,23 +8,22 @@
 
 #include "base/sys.h"
 #include "base/util.h"
-#include "journal/verify_state.h"
 
-#define READ_FIRST (1u << 20)
+#define READ_FIRST ((size_t)256 << 10)
 
-void verify_lines_init(struct verify_lines *l, int fd, uint64_t from, uint64_t end)
+void loglines_init(struct loglines *l, int fd, uint64_t from, uint64_t end)
 {
-	*l = (struct verify_lines){.fd = fd, .offset = from, .end = end, .line = 1};
+	*l = (struct loglines){.fd = fd, .offset = from, .end = end, .line = 1};
 }
 
-void verify_lines_fini(struct verify_lines *l)
+void loglines_fini(struct loglines *l)
 {
 	free(l->data);
 	l->data = NULL;
 }
 
 /* More bytes behind what is there: 1; 0: there are none. */
-static int fill(struct verify_lines *l)
+static int loglines_fill(struct loglines *l)
 {
 	uint64_t at = l->offset + (l->to - l->from);
 	ssize_t n;
@@ -38,10 +37,10 @@ static int fill(struct verify_lines *l)
 	}
 	if (l->to == l->cap) {
 		size_t cap = l->cap > 0 ? l->cap * 2 : READ_FIRST;
-		char *more = cap <= VERIFY_LINE_MAX ? realloc(l->data, cap) : NULL;
+		char *more = realloc(l->data, cap);
 
 		if (more == NULL)
-			return cap <= VERIFY_LINE_MAX ? AVA_ENOMEM : AVA_ETOOBIG;
+			return AVA_ENOMEM;
 		l->data = more;
 		l->cap = cap;
 	}
@@ -55,9 +54,9 @@ static int fill(struct verify_lines *l)
 	return n > 0;
 }
 
-int verify_lines_next(struct verify_lines *l, const char **line, size_t *len)
+int loglines_next(struct loglines *l, const char **line, size_t *len)
 {
-	size_t seen = 0;
+	size_t seen = 0, dropped = 0;
 	const char *nl = NULL;
 
 	for (;;) {
@@ -68,21 +67,28 @@ int verify_lines_next(struct verify_lines *l, const char **line, size_t *len)
 		if (nl != NULL)
 			break;
 		seen = l->to - l->from;
-		rv = fill(l);
+		if (seen >= LOGLINES_MAX) {
+			dropped += seen;
+			l->offset += seen;
+			l->from = l->to;
+			seen = 0;
+		}
+		rv = loglines_fill(l);
 		if (rv < 0)
 			return rv;
 		if (rv == 0) {
-			if (seen == 0)
+			if (seen + dropped == 0)
 				return 0;
 			l->torn = true;
 			nl = l->data + l->to - 1;
 			break;
 		}
 	}
-	*line = l->data + l->from;
-	*len = (size_t)(nl + 1 - *line);
+	*line = dropped == 0 ? l->data + l->from : NULL;
+	*len = (size_t)(nl + 1 - (l->data + l->from));
 	l->from += *len;
 	l->offset += *len;
+	*len += dropped;
 	l->line++;
 	return 1;
 }
