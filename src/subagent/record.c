@@ -223,23 +223,33 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 	end(&c);
 }
 
-static const char *stop_word(enum turn_stop s)
+static const char *const stop_words[] = {
+	[TURN_STOP_END] = "end_turn",      [TURN_STOP_TOOLS] = "tool_use",
+	[TURN_STOP_LENGTH] = "max_tokens", [TURN_STOP_REFUSAL] = "refusal",
+	[TURN_STOP_OTHER] = "other",       [TURN_STOP_PAUSE] = "pause_turn",
+};
+
+enum turn_stop record_stop(const char *word)
 {
-	switch (s) {
-	case TURN_STOP_END:
-		return "end_turn";
-	case TURN_STOP_TOOLS:
-		return "tool_use";
-	case TURN_STOP_LENGTH:
-		return "max_tokens";
-	case TURN_STOP_REFUSAL:
-		return "refusal";
-	case TURN_STOP_PAUSE:
-		return "pause_turn";
-	case TURN_STOP_OTHER:
-		break;
-	}
-	return "other";
+	for (unsigned i = 0; word && i < ARRAY_LEN(stop_words); i++)
+		if (strcmp(stop_words[i], word) == 0)
+			return (enum turn_stop)i;
+	return TURN_STOP_OTHER;
+}
+
+void record_usage(const json_t *content, const json_t *meta, struct usage *u)
+{
+	const json_t *tokens = json_object_get(content, "tokens");
+
+	*u = (struct usage){
+		.input = json_get_int(tokens, "input", 0),
+		.output = json_get_int(tokens, "output", 0),
+		.cache_read = json_get_int(tokens, "cacheRead", 0),
+		.cache_write = json_get_int(tokens, "cacheWrite", 0),
+		.reasoning = json_get_int(tokens, "reasoning", 0),
+		.cost_microusd = json_get_fixed(meta, "costCents", 4, -1),
+		.estimated = json_get_bool(content, "estimated", false),
+	};
 }
 
 static void infer_meta(struct rec *c, const struct usage *u)
@@ -260,7 +270,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	jw_str(&c.w, "callId", r->call.id);
 	preview(&c, "responsePreview", t->text, t->text_len);
 	write_tokens(&c.w, &t->usage);
-	jw_str(&c.w, "stopReason", stop_word(t->stop));
+	jw_str(&c.w, "stopReason", stop_words[t->stop]);
 	jw_str(&c.w, "requestId", t->request_id ? t->request_id : "");
 	if (t->usage.estimated)
 		jw_bool(&c.w, "estimated", true);

@@ -3,6 +3,7 @@
 #ifndef SUBAGENT_RECORD_H
 #define SUBAGENT_RECORD_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "agent/io.h"
@@ -32,6 +33,9 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 			const char *prefix_hash, const char *request_hash);
 /* InferEnd and CostUpdate; closes r->infer_id. */
 void record_infer_end(struct draft *d, struct run *r, const struct turn *t);
+/* What they say, read back. */
+enum turn_stop record_stop(const char *word);
+void record_usage(const json_t *content, const json_t *meta, struct usage *u);
 struct record_failure {
 	const char *error_class, *sentence, *request_id; /* request_id NULL: none */
 	const struct usage *usage;                       /* what it is charged, estimated */

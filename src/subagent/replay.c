@@ -22,6 +22,7 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "provider/messages.h"
+#include "subagent/record.h"
 #include "subagent/replay_world.h"
 
 /* ---- what arrives */
@@ -37,38 +38,6 @@ static void cut(struct replay *p, const char *why)
 {
 	p->rec.out->reason = why;
 	p->rec.stopped = true;
-}
-
-static void usage_from(const struct record *r, struct usage *u)
-{
-	const json_t *tokens = json_object_get(r->content, "tokens");
-
-	*u = (struct usage){
-		.input = json_get_int(tokens, "input", 0),
-		.output = json_get_int(tokens, "output", 0),
-		.cache_read = json_get_int(tokens, "cacheRead", 0),
-		.cache_write = json_get_int(tokens, "cacheWrite", 0),
-		.reasoning = json_get_int(tokens, "reasoning", 0),
-		.cost_microusd = json_get_fixed(r->meta, "costCents", 4, -1),
-		.estimated = json_get_bool(r->content, "estimated", false),
-	};
-}
-
-static enum turn_stop stop_from(const char *word)
-{
-	static const struct {
-		const char *word;
-		enum turn_stop stop;
-	} words[] = {
-		{"end_turn", TURN_STOP_END},      {"tool_use", TURN_STOP_TOOLS},
-		{"max_tokens", TURN_STOP_LENGTH}, {"refusal", TURN_STOP_REFUSAL},
-		{"pause_turn", TURN_STOP_PAUSE},
-	};
-
-	for (size_t i = 0; word != NULL && i < ARRAY_LEN(words); i++)
-		if (strcmp(words[i].word, word) == 0)
-			return words[i].stop;
-	return TURN_STOP_OTHER;
 }
 
 /* The next attempt of a call that failed; NULL: there was none. */
@@ -100,7 +69,7 @@ static void feed_failure(struct replay *p)
 	const struct trace_event *next;
 	struct usage u;
 
-	usage_from(r, &u);
+	record_usage(r->content, r->meta, &u);
 	snprintf(class, sizeof(class), "%s", json_get_str(r->content, "errorClass"));
 	snprintf(sentence, sizeof(sentence), "%s", said != NULL ? said : "");
 	record_take(r);
@@ -149,8 +118,8 @@ static int turn_from(struct replay *p, struct turn *t)
 	size_t len;
 	int rv;
 
-	t->stop = stop_from(json_get_str(p->rec.content, "stopReason"));
-	usage_from(&p->rec, &t->usage);
+	t->stop = record_stop(json_get_str(p->rec.content, "stopReason"));
+	record_usage(p->rec.content, p->rec.meta, &t->usage);
 	if (reply_is_empty(p))
 		return 0;
 	if (record_line(&p->rec, &line, &len) != RECORD_ASSISTANT)
@@ -199,7 +168,7 @@ static bool feed_reply(struct replay *p)
 	t = turn_new();
 	rv = t != NULL ? turn_from(p, t) : AVA_ENOMEM;
 	if (rv == 0)
-		replay_check_reply(p, e, t);
+		replay_mend_reply(p, t);
 	if (rv != 0 || p->rec.stopped) {
 		turn_free(t);
 		if (rv == AVA_ENOMEM)

@@ -83,54 +83,22 @@ void replay_check_spec(struct replay *p, const json_t *spec)
 
 /* ---- a call of the model */
 
-/* The head in the file against the one that its configuration gives now. True:
- * that is where they differ. */
-static bool head_differs(struct replay *p, const struct trace_event *e)
-{
-	struct hash_sha256 unused;
-	struct buf rendered;
-	const char *line, *was, *is;
-	json_t *recorded = NULL, *mine = NULL;
-	size_t at = 0, len, before = p->rec.out->ndiffs;
-	int64_t bytes;
-
-	buf_init(&rendered, 16u << 20);
-	if (spec_line(p->spec, &rendered, &bytes, &unused) == 0)
-		mine = json_parse(rendered.data, rendered.len, NULL);
-	if (jsonl_next(p->rec.file, p->rec.len, &at, &line, &len) == 1)
-		recorded = json_parse(line, len, NULL);
-	was = json_get_str(json_object_get(recorded, "spec"), "head");
-	is = json_get_str(json_object_get(mine, "spec"), "head");
-	if (was != NULL && is != NULL)
-		record_same(&p->rec, e, "the head of the request (prompt and tools)", is,
-			    strlen(is), was, strlen(was));
-	json_decref(recorded);
-	json_decref(mine);
-	buf_fini(&rendered);
-	return p->rec.out->ndiffs > before;
-}
-
 void replay_prefix_hash(const struct replay *p, char out[HASH_HEX_LEN + 1])
 {
 	hash_sha256_with(&p->prefix, "", 0, out);
 }
 
-static unsigned notices_of(const json_t *content)
+static bool has_notice(const json_t *content, const char *word)
 {
-	static const char *const words[] = {"limit_time",       "limit_cost", "limit_tokens",
-					    "limit_iterations", "odd_reply",  "nudge",
-					    "force_submit",     "steering"};
-	const json_t *list = json_object_get(content, "notices");
-	unsigned set = 0;
+	const json_t *one;
+	size_t i;
 
-	for (size_t i = 0; i < json_array_size(list); i++)
-		for (size_t w = 0; w < ARRAY_LEN(words); w++) {
-			const char *word = json_string_value(json_array_get(list, i));
-
-			if (word != NULL && strcmp(word, words[w]) == 0)
-				set |= 1u << w;
-		}
-	return set;
+	json_array_foreach(json_object_get(content, "notices"), i, one)
+	{
+		if (json_is_string(one) && strcmp(json_string_value(one), word) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* The request's hash with the parameters that the record names. */
@@ -159,7 +127,7 @@ bool replay_request_is(const struct replay *p, const struct trace_event *e)
 	const char *request = json_get_str(content, "requestHash");
 	char mine[HASH_HEX_LEN + 1];
 	bool is = request != NULL &&
-		  request_hash(p, content, notices_of(content) & RECORD_FORCED, mine) &&
+		  request_hash(p, content, has_notice(content, "force_submit"), mine) &&
 		  strcmp(request, mine) == 0;
 
 	json_decref(content);
@@ -175,8 +143,6 @@ static void check_hashes(struct replay *p, const struct trace_event *e, bool for
 
 	hash_sha256_with(&p->prefix, "", 0, mine);
 	if (prefix != NULL && strcmp(prefix, mine) != 0) {
-		if (p->rec.out->turns == 0 && head_differs(p, e))
-			return;
 		record_same(&p->rec, e, "the hash of the request's messages", prefix,
 			    strlen(prefix), mine, strlen(mine));
 		return;
@@ -200,8 +166,6 @@ void replay_check_infer(struct replay *p, const struct trace_event *e,
 		record_differs(r, e, "the call of the model", id != NULL ? id : "", mine);
 	record_differs_unless(r, e, "the model", json_get_str(r->content, "model"),
 			      p->spec->model->id);
-	record_same_number(r, e, "what the model is told (set of notices)", notices_of(r->content),
-			   p->told | (call->force_submit ? RECORD_FORCED : 0u));
 	/* Others may have lowered it, nobody raises it. */
 	if (json_get_int(r->content, "maxOutput", 0) > call->max_output)
 		record_same_number(r, e, "the most it may write (tokens)",
@@ -335,50 +299,14 @@ static void mend_call(struct replay *p, struct turn *t, struct turn_call *c, con
 	}
 }
 
-void replay_check_reply(struct replay *p, const struct trace_event *e, struct turn *t)
+void replay_mend_reply(struct replay *p, struct turn *t)
 {
-	record_same_preview(&p->rec, e, "the reply",
-			    json_get_str(p->rec.content, "responsePreview"), t->text, t->text_len);
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		json_t *event = call_event(p, i);
 
 		mend_call(p, t, &t->calls[i], event);
 		json_decref(event);
 	}
-}
-
-static void check_args(struct replay *p, const struct trace_event *e, const json_t *was,
-		       const struct turn_call *c)
-{
-	const char *args = c->args != NULL ? c->args : "";
-	size_t len = c->args != NULL ? c->args_len : 0;
-	json_t *is = json_is_object(was) ? json_parse(args, len, NULL) : NULL;
-	struct buf a, b;
-
-	if (json_is_string(was)) {
-		record_same_preview(&p->rec, e, "the arguments", json_string_value(was), args, len);
-	} else if (is == NULL || !json_equal(was, is)) {
-		buf_init(&a, 1u << 20);
-		buf_init(&b, 1u << 20);
-		json_dump(&a, was);
-		if (is != NULL)
-			json_dump(&b, is);
-		if (a.data != NULL && strstr(a.data, "[redacted]") == NULL)
-			record_same(&p->rec, e, "the arguments", a.data, a.len,
-				    b.data != NULL ? b.data : "", b.len);
-		buf_fini(&a);
-		buf_fini(&b);
-	}
-	json_decref(is);
-}
-
-void replay_check_call(struct replay *p, const struct trace_event *e, const struct turn_call *c)
-{
-	record_differs_unless(&p->rec, e, "the call", json_get_str(p->rec.content, "callId"),
-			      c->id);
-	record_same_preview(&p->rec, e, "the tool that is called",
-			    json_get_str(p->rec.content, "name"), c->name, strlen(c->name));
-	check_args(p, e, json_object_get(p->rec.content, "args"), c);
 }
 
 /* ---- results */
@@ -509,25 +437,6 @@ bool replay_take_result(struct replay *p, const struct trace_event *e, unsigned 
 
 /* ---- the end */
 
-static void check_totals(struct replay *p, const struct trace_event *e, const json_t *content)
-{
-	const json_t *t = json_object_get(content, "totals");
-	const struct agent_totals *mine = &p->agent.at.totals;
-
-	record_same_number(&p->rec, e, "the input tokens in all",
-			   json_get_int(t, "inputTokens", mine->input), mine->input);
-	record_same_number(&p->rec, e, "the output tokens in all",
-			   json_get_int(t, "outputTokens", mine->output), mine->output);
-	record_same_number(&p->rec, e, "the cost in all (micro-USD)",
-			   json_get_fixed(t, "costCents", 4, mine->cost_microusd),
-			   mine->cost_microusd);
-	record_same_number(&p->rec, e, "the calls of tools in all",
-			   json_get_int(t, "toolCalls", mine->tool_calls), mine->tool_calls);
-	record_same_number(&p->rec, e, "the number of replies",
-			   json_get_int(t, "iterations", p->agent.at.iteration),
-			   p->agent.at.iteration);
-}
-
 /* One event of the end; NULL when the record has none of this kind here. */
 static const struct trace_event *end_event(struct replay *p, enum event_kind kind, bool wanted)
 {
@@ -573,6 +482,5 @@ void replay_check_end(struct replay *p, const struct agent_end *end)
 	if (end->summary != NULL && end->summary[0] != '\0')
 		record_same_preview(r, e, "the summary", json_get_str(r->content, "summary"),
 				    end->summary, strlen(end->summary));
-	check_totals(p, e, r->content);
 	record_take(r);
 }

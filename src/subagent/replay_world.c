@@ -353,7 +353,8 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 		e = expect(p, EVENT_ToolCall);
 		if (e == NULL)
 			break;
-		replay_check_call(p, e, &t->calls[i]);
+		record_differs_unless(&p->rec, e, "the call",
+				      json_get_str(p->rec.content, "callId"), t->calls[i].id);
 		record_take(&p->rec);
 	}
 	take_results(p, t);
@@ -477,25 +478,6 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 	return added;
 }
 
-static void check_warned(struct replay *p, unsigned warned)
-{
-	const struct trace_event *e = warned != 0 ? expect(p, EVENT_Limit) : record_peek(&p->rec);
-	const json_t *list = json_object_get(p->rec.content, "warned");
-	unsigned was = 0;
-
-	if (e == NULL || e->kind != EVENT_Limit)
-		return;
-	for (unsigned r = 0; r < AGENT_NRESOURCES; r++)
-		for (size_t i = 0; i < json_array_size(list); i++) {
-			const char *word = json_string_value(json_array_get(list, i));
-
-			if (word != NULL && strcmp(word, agent_resource_names[r]) == 0)
-				was |= 1u << r;
-		}
-	if (record_same_number(&p->rec, e, "the limits that were near (set of bits)", was, warned))
-		record_take(&p->rec);
-}
-
 static int64_t replay_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				   unsigned nnotices, unsigned warned)
 {
@@ -504,16 +486,14 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 	int64_t added;
 
 	take_results(p, t);
-	check_warned(p, warned);
 	e = record_peek(&p->rec);
+	if (e != NULL && e->kind == EVENT_Limit) { /* the line of results says the same */
+		record_take(&p->rec);
+		e = record_peek(&p->rec);
+	}
 	if (p->rec.stopped)
 		return 0;
 	added = add_results(p, t, notices, nnotices, e);
-	p->told = warned;
-	if (a->steers > 0)
-		p->told |= RECORD_STEERED;
-	if (t->ncalls == 0 && !a->steered)
-		p->told |= a->at.odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
 	return added;
 }
 
@@ -521,17 +501,11 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 static void take_cut_call(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
-	const json_t *tokens;
 	struct usage u;
 
 	if (e == NULL || e->kind != EVENT_InferEnd)
 		return;
-	tokens = json_object_get(p->rec.content, "tokens");
-	u = (struct usage){
-		.input = json_get_int(tokens, "input", 0),
-		.output = json_get_int(tokens, "output", 0),
-		.cost_microusd = json_get_fixed(p->rec.meta, "costCents", 4, -1),
-	};
+	record_usage(p->rec.content, p->rec.meta, &u);
 	agent_charge(&p->agent, &u);
 	record_take(&p->rec);
 }

@@ -29,7 +29,6 @@ struct replay {
 	bool slot_wanted, started; /* the call under way has its InferStart */
 	bool done;
 	char asked[24];            /* the call that a person is asked about; "" */
-	unsigned told;             /* set of enum record_notice: in the last results */
 	struct replay_call *calls; /* owned; in order */
 	size_t ncalls, calls_cap;
 	struct agent_compacted room; /* what was made of it, not told the machine yet */
@@ -65,8 +64,7 @@ void replay_check_position(struct replay *p);
 void replay_check_infer(struct replay *p, const struct trace_event *e,
 			const struct agent_infer *call);
 /* Names and broken arguments of its calls become those of the record. */
-void replay_check_reply(struct replay *p, const struct trace_event *e, struct turn *t);
-void replay_check_call(struct replay *p, const struct trace_event *e, const struct turn_call *c);
+void replay_mend_reply(struct replay *p, struct turn *t);
 /* The answer of a call as the machine has it. */
 void replay_check_result(struct replay *p, const struct trace_event *e, const struct turn_call *c);
 /* The recorded answer of calls[i], whole where messages.jsonl has it; false: it

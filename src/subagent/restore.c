@@ -227,23 +227,6 @@ static int read_position(struct tail *c, const struct event_view *v)
 
 /* ---- the events behind it: the reply */
 
-static enum turn_stop stop_of(const char *word)
-{
-	static const struct {
-		const char *word;
-		enum turn_stop stop;
-	} words[] = {
-		{"end_turn", TURN_STOP_END},      {"tool_use", TURN_STOP_TOOLS},
-		{"max_tokens", TURN_STOP_LENGTH}, {"refusal", TURN_STOP_REFUSAL},
-		{"pause_turn", TURN_STOP_PAUSE},
-	};
-
-	for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
-		if (strcmp(words[i].word, word) == 0)
-			return words[i].stop;
-	return TURN_STOP_OTHER;
-}
-
 /* The attempt failed: how long the service has been failing decides what comes of
  * the next one. */
 static void take_failure(struct tail *c, const struct event_view *v, const json_t *content,
@@ -275,23 +258,16 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 			   const json_t *meta)
 {
 	const char *error_class = json_get_str(content, "errorClass");
-	const json_t *tokens = json_object_get(content, "tokens");
 
 	c->run->call.id[0] = 0;
 	c->ncalls = 0;
-	c->usage = (struct usage){
-		.input = json_get_int(tokens, "input", 0),
-		.output = json_get_int(tokens, "output", 0),
-		.cache_read = json_get_int(tokens, "cacheRead", 0),
-		.cache_write = json_get_int(tokens, "cacheWrite", 0),
-		.cost_microusd = json_get_fixed(meta, "costCents", 4, -1),
-	};
+	record_usage(content, meta, &c->usage);
 	(void)infer_seen(c->run, json_str(content, "requestId"), &c->usage);
 	if (error_class) {
 		take_failure(c, v, content, error_class);
 		return;
 	}
-	c->stop = stop_of(json_get_str(content, "stopReason"));
+	c->stop = record_stop(json_get_str(content, "stopReason"));
 	c->replied = true;
 	c->has_line = json_str(content, "responsePreview")[0] || c->stop == TURN_STOP_PAUSE;
 	c->run->rec.notices = 0;

@@ -132,9 +132,8 @@ static void finds_what_was_changed(void **state)
 	static const struct change changes[] = {
 		/* the prompt, a schema */
 		{false, 1, "working on a focused task", "working on a focussed task", "InferStart",
-		 "i1", "the head of the request"},
-		{false, 1, "input_schema", "input_schemb", "InferStart", "i1",
-		 "the head of the request"},
+		 "i1", "the hash of"},
+		{false, 1, "input_schema", "input_schemb", "InferStart", "i1", "the hash of"},
 		{false, 2, "find kettle", "find cattle", "InferStart", "i1", "the hash of"},
 		/* the model, what was confirmed */
 		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
@@ -143,11 +142,11 @@ static void finds_what_was_changed(void **state)
 		{true, 3, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
 		 "InferStart", "i1", "the model"},
 		/* replies */
-		{false, 3, "Looking.", "Lurking.", "InferEnd", "i1", "the reply"},
-		{false, 3, "\"pattern\":\"kettle\"", "\"pattern\":\"cattle\"", "ToolCall", "c1.1",
-		 "the arguments"},
+		{false, 3, "Looking.", "Lurking.", "InferStart", "i2", "the hash of"},
+		{false, 3, "\"pattern\":\"kettle\"", "\"pattern\":\"cattle\"", "InferStart", "i2",
+		 "the hash of"},
 		{false, 3, "\"name\":\"search_codebase\"", "\"name\":\"search_and_read\"",
-		 "ToolCall", "c1.1", "the tool that is called"},
+		 "InferStart", "i2", "the hash of"},
 		/* results */
 		{false, 4, "int kettle(void)", "int kettle(char)", "ToolResult", "c1.1",
 		 "the output of search_codebase"},
