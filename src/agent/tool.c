@@ -269,32 +269,13 @@ static void known_free(void *of_thread)
 	for (unsigned i = 0; i < KNOWN_MAX; i++) {
 		free(k[i].text);
 		json_decref(k[i].schema);
+		k[i] = (struct known_schema){.text = NULL};
 	}
 }
 
 static void known_make_key(void)
 {
 	known_has_key = pthread_key_create(&known_key, known_free) == 0;
-}
-
-static pthread_key_t forget_key;
-static pthread_once_t forget_once = PTHREAD_ONCE_INIT;
-static bool forget_set; /* else there is no key left, and they are only kept longer */
-
-/* The thread ends, and the runtime that it carried. */
-static void forget(void *arg)
-{
-	for (unsigned i = 0; i < KNOWN_MAX; i++) {
-		free(known[i].text);
-		json_decref(known[i].schema);
-		known[i].text = NULL;
-		known[i].schema = NULL;
-	}
-}
-
-static void forget_init(void)
-{
-	forget_set = pthread_key_create(&forget_key, forget) == 0;
 }
 
 /* NULL: no object, or no memory. A new reference. */
@@ -313,9 +294,6 @@ static json_t *read_schema(const char *text)
 		json_decref(schema);
 		return NULL;
 	}
-	pthread_once(&forget_once, forget_init);
-	if (forget_set)
-		pthread_setspecific(forget_key, known);
 	free(known[next].text);
 	json_decref(known[next].schema);
 	known[next].text = copy;
@@ -325,6 +303,16 @@ static json_t *read_schema(const char *text)
 	if (known_has_key)
 		pthread_setspecific(known_key, known);
 	return json_incref(schema);
+}
+
+void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, t->name, strlen(t->name) + 1);
+	hash_sha256_add(&h, t->description, strlen(t->description) + 1);
+	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
 int tool_check_args(const char *schema, const json_t *args, struct ava_error *err)

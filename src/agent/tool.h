@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 
 struct os_loop;
 struct ava_error;
@@ -18,6 +19,10 @@ struct ava_error;
 #define TOOL_ENDS       2u /* submit_result: handled by the machine, never started */
 #define TOOL_FILES      4u /* needs the run's cwd */
 #define TOOL_ASKS       8u /* ask_person: answered by a person, never started */
+/* Rights that a run has by this tool; they are part of what a person confirms. */
+#define TOOL_PRIVATE   16u /* reads what is the person's */
+#define TOOL_UNTRUSTED 32u /* brings in what strangers wrote */
+#define TOOL_OUT       64u /* can send something out */
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -33,15 +38,29 @@ struct tool {
 	 * c->done is called exactly once on the loop, also after stop and
 	 * possibly before start returns. NULL for TOOL_ENDS and TOOL_ASKS. */
 	void (*start)(struct tool_call *c);
+	/* The run no longer wants it: bring `done` about soon. NULL: c->stop, which is
+	 * set before, is enough. The run is not DONE before its tools are. */
+	void (*stop)(struct tool_call *c);
 	/* "Reading src/a.c": one line for people. */
 	void (*activity)(const json_t *args, struct buf *out);
+};
+
+#define TOOL_TIME_MS 20000 /* unless its run says otherwise */
+
+struct tool_limits {
+	int64_t time_ms;  /* a call may take */
+	size_t out_bytes; /* for the model; the rest is an artifact */
 };
 
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
-	const char *cwd; /* for messages only, never opened */
+	int cwd_fd;                /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
+	const char *cwd;           /* for messages only, never opened */
+	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
+	size_t ngrants;
+	char workspace[40]; /* folder of its own below the root, made when first used */
+	struct tool_limits limits;
 	/* The full output of an earlier call of this run, for read_result.
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
@@ -63,6 +82,9 @@ struct tool_call {
 	bool success;
 	const char *error_class; /* static, see turn.h; "" on success */
 	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
+	/* Something that is no text, kept as an artifact "c3.1.png" of the run; as above. */
+	struct buf file;
+	const char *file_type; /* static: "png", "pdf"; NULL: none */
 };
 
 /* Text forms that citations are checked against; every file tool keeps to
@@ -71,9 +93,16 @@ struct tool_call {
  *   read_file                          first line "path (lines A-B of N)",
  *                                      then "LINE\ttext" for each line     */
 
-/* The table: every tool of this program, NULL-terminated (src/tool/table.c). */
-extern const struct tool *const tool_table[];
+/* The tools there are (src/tool/table.c): those of this program, and what was added
+ * since. A row stays as long as the process: runs point to it. Loop thread only. */
+extern const struct tool *const tool_table[];   /* of this program, NULL-terminated */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
+int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
+void tool_remove(const struct tool *t);         /* no new run gets it */
+bool tool_granted(const struct tool_env *env, const char *grant);
+
+/* What a definition is known by: name, description and schema. */
+void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
 
 /* Arguments against a tool's schema: object, required, types, enum, minimum,
  * maximum, minLength, maxLength, items, no unknown properties. AVA_EINVAL

@@ -23,7 +23,8 @@
 #include "subagent/supervisor.h"
 #include "subagent/world.h"
 
-#define AT_ONCE_MAX (64u << 10)
+#define AT_ONCE_MAX   (64u << 10)
+#define TOOLS_WAIT_MS 5000 /* a tool that hangs in the disk must not hold up a cancel */
 
 struct end_job {
 	struct os_work work;
@@ -32,12 +33,15 @@ struct end_job {
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
 	bool checked;
+	bool waits;             /* for tools that were stopped */
+	struct os_timer *timer; /* then: it does not wait for ever */
 };
 
 void ending_free(struct run *r)
 {
 	if (!r->end.job)
 		return;
+	os_timer_free(r->end.job->timer);
 	buf_fini(&r->end.job->evidence.citations);
 	arena_fini(&r->end.job->mem);
 	free(r->end.job);
@@ -270,6 +274,33 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 	return j;
 }
 
+/* Once the outbox is empty the conversation is complete on disk. */
+static void ending_written(struct run *r)
+{
+	if (outbox_empty(&r->rec.outbox)) {
+		check_start(r);
+	} else {
+		r->rec.outbox.drained = check_start;
+		r->rec.outbox.drained_user = r;
+	}
+}
+
+static void tools_late(void *user)
+{
+	struct run *r = user;
+
+	r->end.job->waits = false;
+	ending_written(r);
+}
+
+void ending_tools_done(struct run *r)
+{
+	if (r->tools.running == 0 && r->end.job && r->end.job->waits && !r->end.abandoned) {
+		os_timer_stop(r->end.job->timer);
+		tools_late(r);
+	}
+}
+
 void ending_start(struct agent *a, const struct agent_end *e)
 {
 	struct run *r = a->world;
@@ -290,11 +321,14 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
-	/* Once the outbox is empty the conversation is complete on disk. */
-	if (outbox_empty(&r->rec.outbox)) {
-		check_start(r);
-	} else {
-		r->rec.outbox.drained = check_start;
-		r->rec.outbox.drained_user = r;
+	/* Nothing of the run is at work any more when it has ended. What was closed goes
+	 * with the end, not before it: a start in between would find half of it. */
+	if (r->tools.running > 0) {
+		j->waits = true;
+		j->timer = os_timer_new(r->sup->loop, tools_late, r);
+		if (j->timer)
+			os_timer_set(j->timer, TOOLS_WAIT_MS);
+		return;
 	}
+	ending_written(r);
 }

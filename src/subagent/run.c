@@ -41,6 +41,9 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	r->tools.env = (struct tool_env){.loop = sup->loop,
 					 .cwd_fd = -1,
 					 .cwd = spec->cwd,
+					 .grants = spec->grants,
+					 .ngrants = spec->ngrants,
+					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
 	list_init(&r->node);

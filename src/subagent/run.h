@@ -90,6 +90,7 @@ struct run_call {
 struct run_tools {
 	struct tool_env env;    /* cwd_fd is owned */
 	struct list at_work;    /* world_call */
+	unsigned running;       /* those, and the stopped ones that are not done */
 	uint32_t *calls_before; /* in turns before each iteration */
 	int32_t calls_cap, calls_at;
 	char last[64]; /* name of the one started last, and when */

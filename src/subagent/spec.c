@@ -169,6 +169,8 @@ static int ask_add(struct run_spec *r, const char *name, struct ava_error *err)
 {
 	const struct tool *t = tool_find(name);
 
+	for (unsigned i = 0; !t && i < r->agent.ntools; i++) /* one that is gone */
+		t = strcmp(r->tools[i]->name, name) == 0 ? r->tools[i] : NULL;
 	if (!t)
 		return err_set(err, AVA_EINVAL, "ask_before: there is no tool %.60s", name);
 	if (t->flags & (TOOL_ENDS | TOOL_ASKS))
@@ -414,6 +416,29 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 	return rv;
 }
 
+static void gone_start(struct tool_call *c)
+{
+	c->success = false;
+	c->error_class = "unknown_tool";
+	buf_addf(&c->out, "the tool %s is not there any more: go on without it", c->tool->name);
+	c->done(c);
+}
+
+/* In the place of a tool that the runtime had when the run began: its calls fail, the
+ * run goes on. */
+static const struct tool *gone_tool(struct run_spec *r, const char *name)
+{
+	struct tool *t = arena_get(&r->mem, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct tool){.name = spec_keep(r, name),
+			   .description = "Not there any more.",
+			   .schema = "{\"type\":\"object\",\"additionalProperties\":true}",
+			   .start = gone_start};
+	return t->name ? t : NULL;
+}
+
 static int tools_back(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	if (spec_room_for_tools(r, MIN(s->ntools, ROLE_MAX_TOOLS), err) != 0)
@@ -421,9 +446,10 @@ static int tools_back(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	for (size_t i = 0; i < s->ntools; i++) {
 		const struct tool *t = tool_find(s->tools[i]);
 
+		if (!t)
+			t = gone_tool(r, s->tools[i]);
 		if (!t || i == ROLE_MAX_TOOLS)
-			return err_set(err, AVA_EUNSUPPORTED, "tool %s is not in this version",
-				       s->tools[i]);
+			return err_set(err, AVA_ENOMEM, "no room for the tools of this run");
 		r->tools[r->agent.ntools++] = t;
 	}
 	return 0;
@@ -617,6 +643,14 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_bool(&w, "canForce", r->agent.can_force);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
+	jw_array(&w, "toolHashes"); /* in the order of "tools"; the beginning is enough */
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		char tool[HASH_HEX_LEN + 1];
+
+		tool_hash(r->tools[i], tool);
+		jw_strn(&w, NULL, tool, 16);
+	}
+	jw_end(&w);
 	jw_strn(&w, "head", head.data, head.len);
 	jw_end(&w);
 	jw_end(&w);

@@ -268,13 +268,11 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 static void set_rights(struct run_spec *r)
 {
 	for (unsigned i = 0; i < r->agent.ntools; i++) {
-		const char *name = r->tools[i]->name;
+		unsigned flags = r->tools[i]->flags;
 
-		if (r->tools[i]->flags & TOOL_FILES)
-			r->rights_private = true;
-		if (strncmp(name, "web_", 4) == 0 || strncmp(name, "http_", 5) == 0 ||
-		    strcmp(name, "read_webpages") == 0)
-			r->rights_untrusted = r->rights_out = true;
+		r->rights_private = r->rights_private || (flags & TOOL_PRIVATE);
+		r->rights_untrusted = r->rights_untrusted || (flags & TOOL_UNTRUSTED);
+		r->rights_out = r->rights_out || (flags & TOOL_OUT);
 	}
 }
 

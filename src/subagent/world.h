@@ -42,6 +42,8 @@ int toolrun_count(struct run *r, unsigned ncalls);
 /* ---- ending.c */
 void ending_start(struct agent *a, const struct agent_end *end);
 void ending_free(struct run *r);
+/* A tool is done: an end that waited for the last one goes on. */
+void ending_tools_done(struct run *r);
 /* Close what is still open: a result for each call, an InferEnd. */
 void ending_close(struct run *r, struct draft *d, const char *stop_reason);
 #endif

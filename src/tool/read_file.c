@@ -27,7 +27,6 @@
 #define LINES_DEFAULT 2000
 #define BODY_MAX      (TOOL_OUTPUT_MAX - (6u << 10)) /* room for a path and a note */
 #define BEHIND_MAX    (256ll << 20)                  /* bytes read after the range was reached */
-#define TIME_MS       20000
 
 struct reading {
 	char path[PATH_MAX];
@@ -74,7 +73,7 @@ static int too_slow(const struct reading *r, struct ava_error *err)
 	return err_set(
 		err, AVA_ETIMEOUT,
 		"%s is too large: line %lld was not reached within %d seconds (line %lld was)",
-		r->path, (long long)r->lines.first, TIME_MS / 1000, (long long)r->lines.at);
+		r->path, (long long)r->lines.first, r->gate.seconds, (long long)r->lines.at);
 }
 
 static int stream(struct reading *r, struct ava_error *err)
@@ -216,7 +215,7 @@ static int run(struct tool_call *c, struct ava_error *err)
 {
 	struct reading r = {
 		.fd = -1,
-		.gate = {.stop = &c->stop, .deadline_ms = clock_mono_ms() + TIME_MS},
+		.gate = gate_of(c),
 	};
 	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
 	int rv = wish(&r, &root, c->args, err);
@@ -272,7 +271,7 @@ const struct tool tool_read_file = {
 		  "2,000 "
 		  "lines from first_line.\"}},"
 		  "\"required\":[\"path\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_FILES,
+	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = start,
 	.activity = activity,
 };

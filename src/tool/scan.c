@@ -56,7 +56,7 @@ int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err)
 
 	*s = (struct scan){
 		.root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd},
-		.gate = {.stop = &c->stop, .deadline_ms = clock_mono_ms() + SCAN_TIME_MS},
+		.gate = gate_of(c),
 		.files_max = SCAN_FILES_MAX,
 		.bytes_max = SCAN_BYTES_MAX,
 	};
@@ -262,7 +262,7 @@ int scan_run(struct scan *s, struct ava_error *err)
 		return fd;
 	}
 	if (rv == AVA_ETIMEOUT) {
-		snprintf(s->cut, sizeof(s->cut), "%d seconds", SCAN_TIME_MS / 1000);
+		snprintf(s->cut, sizeof(s->cut), "%d seconds", s->gate.seconds);
 		rv = 0;
 	}
 	return rv == 1 ? 0 : rv;

@@ -17,7 +17,6 @@
 #define SCAN_FILE_MAX  (5u << 20) /* bytes; a larger file is not searched */
 #define SCAN_FILES_MAX 200000
 #define SCAN_BYTES_MAX (2ull << 30)
-#define SCAN_TIME_MS   20000
 #define SCAN_TEXT_MAX  300 /* bytes of a line that are shown */
 
 struct buf;

@@ -271,7 +271,7 @@ const struct tool tool_search_and_read = {
 		"\"max_files\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,"
 		"\"description\":\"Default 5.\"}},"
 		"\"required\":[\"pattern\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_FILES,
+	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = start,
 	.activity = scan_activity,
 };

@@ -91,7 +91,7 @@ const struct tool tool_search_codebase = {
 		"\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,"
 		"\"description\":\"Default 50.\"}},"
 		"\"required\":[\"pattern\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_FILES,
+	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = start,
 	.activity = scan_activity,
 };

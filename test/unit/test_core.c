@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/tool.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/clock.h"
@@ -508,6 +509,104 @@ static void hurry(const struct op_spawn *s, const char *lines)
 	write_file("", strchr(s->model, ':') + 1, lines);
 }
 
+/* ---- a tool that was added while the runtime works */
+
+static struct tool_call *at_work;
+static bool stop_came;
+
+static void slow_start(struct tool_call *c)
+{
+	at_work = c;
+}
+
+static void slow_stop(struct tool_call *c)
+{
+	stop_came = true;
+}
+
+static void picture_start(struct tool_call *c)
+{
+	c->success = true;
+	c->error_class = "";
+	buf_adds(&c->out, "a picture of it");
+	buf_add(&c->file, "\x89PNG\0\n", 6);
+	c->file_type = "png";
+	c->done(c);
+}
+
+static struct tool added = {.name = "run_bash",
+			    .description = "Added.",
+			    .schema = "{\"type\":\"object\"}",
+			    .start = slow_start,
+			    .stop = slow_stop};
+
+#define RUN_BASH "{\"tool_calls\":[{\"name\":\"run_bash\",\"args\":{}}]}\n"
+
+/* The stop of a tool takes its time: the run has not ended before. */
+static void test_an_end_waits_for_its_tools(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "wait");
+	struct got g, c = {0};
+
+	assert_int_equal(tool_add(&added), 0);
+	s.model = script(w, RUN_BASH);
+	g = spawn(w, &s);
+	while (!at_work)
+		os_loop_step(w->loop, 5);
+	ops_cancel(w->core, g.id, "tester", status_cb, &c);
+	for (int i = 0; i < 20; i++)
+		os_loop_step(w->loop, 5);
+	assert_true(stop_came);
+	assert_int_equal(count_events(w, g.id, "SubagentComplete"), 0);
+	at_work->done(at_work);
+	at_work = NULL;
+	assert_ended(w, g.id, "cancelled", "cancelled");
+	assert_paired(w, g.id);
+	tool_remove(&added);
+}
+
+static void test_an_artifact_that_is_no_text(void **state)
+{
+	static struct tool draws;
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "draw");
+	const char *kept;
+	struct got g;
+	json_t *r;
+
+	draws = added;
+	draws.start = picture_start;
+	assert_int_equal(tool_add(&draws), 0);
+	s.model = script(w, RUN_BASH SUBMIT);
+	g = spawn(w, &s);
+	r = result_of(w, g.id);
+	kept = json_string_value(json_array_get(json_object_get(r, "artifacts"), 0));
+	assert_non_null(kept);
+	assert_non_null(strstr(kept, "/artifacts/c1.1.png"));
+	json_decref(r);
+	tool_remove(&draws);
+}
+
+/* Its calls fail then, the run goes on. */
+static void test_a_tool_that_is_gone(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "wait");
+	struct got g;
+
+	assert_int_equal(tool_add(&added), 0);
+	s.model = script(w, LATE);
+	g = spawn(w, &s);
+	while (count_events(w, g.id, "InferStart") < 1)
+		os_loop_step(w->loop, 5);
+	hurry(&s, RUN_BASH SUBMIT);
+	tool_remove(&added);
+	reopen(w);
+	assert_ended(w, g.id, "success", "submitted");
+	assert_paired(w, g.id);
+}
+
 /* The reply and the results that stand in its record are not asked for again. */
 static void test_a_started_run_goes_on(void **state)
 {
@@ -790,6 +889,9 @@ int main(void)
 		T(test_iteration_limit_stops_the_run),
 		T(test_cancel_while_calling),
 		T(test_cancel_while_queued),
+		T(test_an_end_waits_for_its_tools),
+		T(test_an_artifact_that_is_no_text),
+		T(test_a_tool_that_is_gone),
 		T(test_cancel_at_every_moment),
 		T(test_a_started_run_goes_on),
 		T(test_a_carried_run_can_be_cancelled),

@@ -66,6 +66,29 @@ static void test_defaults(void **state)
 	spec_free(r);
 }
 
+/* Rights are what its tools are flagged with, whatever they are called. */
+static void test_rights_are_flags(void **state)
+{
+	static const struct tool out = {.name = "web_search",
+					.description = "Posts.",
+					.schema = "{\"type\":\"object\"}",
+					.flags = TOOL_OUT};
+	static const char *const only[] = {"web_search"};
+	struct op_spawn s = plain();
+	struct run_spec *r;
+
+	s.role = "researcher";
+	s.tools = only;
+	s.ntools = 1;
+	assert_int_equal(tool_add(&out), 0);
+	r = build(&s);
+	assert_true(r->rights_out);
+	assert_false(r->rights_untrusted);
+	assert_false(r->rights_private);
+	spec_free(r);
+	tool_remove(&out);
+}
+
 /* ask_before is part of what is confirmed, and comes back from it. */
 static void test_ask_before(void **state)
 {
@@ -524,6 +547,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_rights_are_flags),
 		cmocka_unit_test(test_models_are_shared),
 		cmocka_unit_test(test_config_is_forgotten),
 		cmocka_unit_test(test_quote_names_the_fallback),

@@ -33,7 +33,7 @@ static void begin(struct scan *s, const char *args, int *hits)
 	assert_int_equal(scan_init(s, &u.call, NULL), 0);
 	assert_int_equal(s->files_max, SCAN_FILES_MAX);
 	assert_int_equal(s->bytes_max, SCAN_BYTES_MAX);
-	assert_true(s->gate.deadline_ms > clock_mono_ms() + SCAN_TIME_MS - 5000);
+	assert_true(s->gate.deadline_ms > clock_mono_ms() + TOOL_TIME_MS - 5000);
 	*hits = 0;
 	s->hit = count_hit;
 	s->user = hits;

@@ -2,6 +2,7 @@
  * of the kind that arguments are checked against. */
 #include "unit.h"
 
+#include <ava.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void test_rows(void **state)
 	assert_null(tool_find("rm"));
 	assert_null(tool_find(""));
 	assert_true(tool_find("submit_result")->flags & TOOL_ENDS);
-	assert_int_equal(tool_find("read_file")->flags, TOOL_REPEATABLE | TOOL_FILES);
+	assert_int_equal(tool_find("read_file")->flags,
+			 TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE);
 	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE);
 }
 
@@ -118,11 +120,34 @@ static void test_arguments(void **state)
 	}
 }
 
+static void test_the_set_grows(void **state)
+{
+	static const struct tool more = {.name = "more", .description = "d", .schema = "{}"};
+	static const struct tool taken = {.name = "read_file", .description = "d", .schema = "{}"};
+	const char *const grants[] = {"rw"};
+	struct tool_env env = {.grants = grants, .ngrants = 1};
+	char one[HASH_HEX_LEN + 1], two[HASH_HEX_LEN + 1];
+
+	assert_null(tool_find("more"));
+	assert_int_equal(tool_add(&more), 0);
+	assert_ptr_equal(tool_find("more"), &more);
+	assert_int_equal(tool_add(&more), AVA_EEXIST);
+	assert_int_equal(tool_add(&taken), AVA_EEXIST);
+	tool_remove(&more);
+	assert_null(tool_find("more"));
+	tool_hash(&taken, one);
+	tool_hash(tool_find("read_file"), two);
+	assert_string_not_equal(one, two);
+	assert_true(tool_granted(&env, "rw"));
+	assert_false(tool_granted(&env, "fetch_any"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_the_set_grows),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

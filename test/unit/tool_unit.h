@@ -43,6 +43,7 @@ TOOL_UNIT void tool_unit_open(struct tool_unit *u)
 	u->env.cwd = u->dir;
 	u->env.cwd_fd = open(u->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(u->env.cwd_fd >= 0);
+	u->env.limits = (struct tool_limits){TOOL_TIME_MS, TOOL_OUTPUT_MAX};
 	u->env.user = u;
 	buf_init(&u->call.out, TOOL_FULL_MAX);
 }
