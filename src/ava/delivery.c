@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/delivery_state.h"
+#include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"

@@ -10,7 +10,11 @@
 
 #include <ava.h>
 
+#include "base/list.h"
+#include "os/loop.h"
+
 struct core;
+struct draft;
 
 struct op_unseen {
 	const char *session, *channel;
@@ -43,5 +47,94 @@ bool delivery_idle(const struct core *c);
 /* Calls nothing any more and ends the command; while the journal is open. */
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal */
+
+/* ---- inside of delivery: delivery.c (what is open, what stands on disk, the verbs),
+ * delivery_item.c (an event as a notice), delivery_notify.c (the command) */
+
+#define DELIVERY_TERMINAL  1u
+#define DELIVERY_NOTIFY    2u
+#define DELIVERY_NCHANNELS 2
+
+#define DELIVERY_SESSION_MAX 200 /* open notices of a conversation */
+#define DELIVERY_NOTIFY_MAX  1000
+#define DELIVERY_MAX         5000
+#define DELIVERY_AGE_MS      (30 * 86400000LL)
+
+enum item_kind {
+	ITEM_MESSAGE,
+	ITEM_RESULT,
+	ITEM_PROPOSAL,
+	ITEM_EXPIRED,
+	ITEM_QUESTION, /* of a run */
+	ITEM_NKINDS
+};
+#define ITEM_KEY 48
+
+struct item {
+	struct list node; /* in delivery.items, by lsn */
+	uint64_t lsn;
+	int64_t wall_ms;
+	enum item_kind kind;
+	unsigned open; /* channels that have not acknowledged it */
+	/* Of those, what the next and the state on its way to the disk leave out. */
+	unsigned closing, closed;
+	/* An acknowledgement "up to" this covers it: its lsn, or, when it came
+	 * after events with a greater lsn, more than those, until it was given. */
+	uint64_t cover;
+	char session[64];
+	char key[ITEM_KEY]; /* what its answer names: a proposal, "S-7f3a2b:c3.1"; "" none */
+	char *json;         /* the object that is delivered; owned */
+	unsigned attempts;
+	int64_t due_ms; /* monotonic: not tried before */
+};
+
+/* Who waits until the state as it is now stands on disk. */
+struct delivery_save {
+	struct list node;
+	void (*done)(int rv, void *user);
+	void *user;
+};
+
+struct delivery {
+	struct core *core;
+	struct list items; /* that some channel has not acknowledged */
+	unsigned nitems;
+	struct op_cursor *cursor;
+	struct os_task pump;
+	struct os_timer *again; /* takes in what is left, or opens the cursor again */
+	uint64_t seen;          /* greatest lsn taken in */
+	uint64_t settled;       /* up to it what is not open is settled, said the last process */
+	/* delivery.json: one write is on its way, who comes meanwhile shares the next. */
+	bool saving;
+	struct list waiting, written; /* delivery_save: for the next write; of this one */
+	struct notify *notify;        /* NULL: no command is set */
+};
+
+/* ---- delivery_item.c */
+/* A line of a log as a notice, all channels closed. 0; AVA_ENOENT: it is none;
+ * AVA_ENOMEM. */
+int item_from_event(struct item **out, const char *type, const char *line, size_t len);
+void item_free(struct item *it);
+/* The event answers the notice with that key. */
+bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY]);
+
+/* ---- delivery.c */
+/* These channels are done with it; it is freed when none is left. */
+void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
+/* Write what is open, without what is closing. `done` follows, once, unless the runtime
+ * stops first; when it is on disk (rv 0) what was closing is settled. */
+int delivery_save(struct delivery *d, void (*done)(int rv, void *user), void *user);
+/* The event that says it is not offered any more. */
+void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
+		      const char *reason);
+
+/* ---- delivery_notify.c */
+int notify_open(struct delivery *d, const char *command, struct ava_error *err);
+void notify_pump(struct delivery *d); /* call when there may be something to send */
+void notify_forget(struct delivery *d, const struct item *it); /* it is about to be freed */
+/* What a write of the state brings with it: the event of one that was given up. */
+void notify_write(struct delivery *d, struct draft *dr);
+void notify_stop(struct delivery *d);
+void notify_close(struct delivery *d);
 
 #endif

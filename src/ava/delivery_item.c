@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/delivery_state.h"
+#include "ava/delivery.h"
+#include "ava/state.h"
 #include "base/clock.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/delivery_state.h"
+#include "ava/delivery.h"
+#include "ava/state.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "codec/json.h"

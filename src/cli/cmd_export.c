@@ -3,12 +3,10 @@
  * bytes are what stands in the files, which were redacted when they were
  * written. Needs no daemon; only whole lines are taken. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,7 +19,6 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "codec/utf8.h"
-#include "event/event.h"
 #include "journal/read.h"
 
 #define FILE_MAX      ((size_t)512 << 20)

@@ -6,7 +6,7 @@
  * the first event, start, end and parent from the run's own first and last
  * ones.
  *
- * Two copies of an event share its lsn (DESIGN section 6), time, type and ids:
+ * Two copies of an event share its lsn (doc/events.json), time, type and ids:
  * merging keeps one of them. What has no lsn is never taken for a copy.
  *
  * What can fail: a line that is no event, memory, the bounds of trace.h. */

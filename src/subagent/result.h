@@ -1,4 +1,4 @@
-/* result.json, the shape of DESIGN section 7 "Result". */
+/* result.json, the shape of doc/api.yaml. */
 #ifndef SUBAGENT_RESULT_H
 #define SUBAGENT_RESULT_H
 

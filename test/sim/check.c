@@ -1,5 +1,5 @@
 /* The judge of a simulated run: it reads the record once, from the front, and
- * knows what a run may do from DESIGN section 7. Nothing here calls src/agent;
+ * knows what a run may do from doc/DESIGN.md. Nothing here calls src/agent;
  * limits, prices and the reason of the end are computed anew, so that a
  * machine that is wrong cannot agree with itself. */
 #include "world.h"

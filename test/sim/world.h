@@ -3,7 +3,7 @@
  *
  * world.c is the twin of subagent/world.c (agent/io.h: clock, slots, disk,
  * tools), model.c the provider, check.c the judge: it reads the record alone
- * and knows the rules from DESIGN section 7, not from the machine's code. */
+ * and knows the rules from doc/DESIGN.md, not from the machine's code. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 

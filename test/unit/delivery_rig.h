@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "ava/core.h"
-#include "ava/delivery_state.h"
+#include "ava/delivery.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
+#include "ava/state.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "codec/json.h"

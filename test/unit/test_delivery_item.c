@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-#include "ava/delivery_state.h"
+#include "ava/delivery.h"
 #include "base/util.h"
 #include "codec/json.h"
 
