@@ -1,4 +1,6 @@
-/* Lines with their places; loglines.h. */
+/* Lines with their places; loglines.h. A log of any size is read through one buffer, which grows
+ * for a line that does not fit; of a line longer than LOGLINES_MAX, which no writer of ours
+ * makes, only the length is kept. */
 #include "journal/loglines.h"
 
 #include <ava.h>

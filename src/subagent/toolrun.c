@@ -70,7 +70,7 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	return 0;
 }
 
-#define ARTIFACT_PATH (LOGBOOK_PATH + 24)
+#define ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
 
 static void artifact_path(const struct run *r, const char *call, const char *type,
 			  char out[ARTIFACT_PATH])
@@ -78,7 +78,7 @@ static void artifact_path(const struct run *r, const char *call, const char *typ
 	char folder[LOGBOOK_PATH];
 
 	run_artifacts_path(r, folder);
-	snprintf(out, ARTIFACT_PATH, "%s/%s.%.8s", folder, call, type);
+	snprintf(out, ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
 }
 
 struct fetch {
