@@ -32,7 +32,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "event/otlp.h"
+#include "event/trace.h"
 #include "subagent/paths.h"
 
 #define STATE       "otel.json"

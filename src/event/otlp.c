@@ -3,6 +3,10 @@
  * model call and tool call, and events for what has no length. Prompts,
  * replies, arguments and results stay out of it.
  *
+ * The names are those of one version of the gen_ai conventions, which are all still in
+ * development and change; what has no standard name is ava.*; openinference and llm.* are
+ * what Phoenix reads.
+ *
  * Ids are hashes of what they stand for: exported again they are the same, so
  * that sending a trace twice does not show it twice. What has no end ends where
  * the trace does and says that it was interrupted.
@@ -17,176 +21,179 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "event/otlp.h"
-#include "event/otlp_names.h"
 #include "event/trace.h"
 
-enum span_kind { SPAN_AGENT, SPAN_CHAT, SPAN_TOOL };
+#define SCHEMA_URL "https://opentelemetry.io/schemas/gen-ai/1.42.0"
 
-struct span {
-	enum span_kind kind;
-	const char *agent;               /* whose */
-	char call[24];                   /* callId; "" of a run */
-	const struct trace_event *start; /* the first event of the run when its spawn is missing */
-	const struct trace_event *end;   /* NULL: it has none */
-	size_t parent;                   /* index; of a run: its own */
+/* ---- which attributes a span has */
+
+enum otlp_from { /* the object that a value is read from */
+		 FROM_START,
+		 FROM_END,
+		 FROM_META, /* of the end where there is one */
+		 FROM_COST, /* metadata of an end */
+		 FROM_TOKENS,
+		 FROM_TOTALS,
+		 FROM_HEAD, /* the fields of the first event's line */
+		 FROM_NSOURCES
 };
 
-struct spans {
+enum otlp_as { AS_TEXT, AS_LIST, AS_INT, AS_SUM, AS_USD, AS_FLAG, AS_MODEL, AS_ALWAYS };
+
+/* AS_ALWAYS: `path` itself; AS_SUM: of the two numbers; AS_MODEL: provider and names of it.
+ * What is absent has no attribute. */
+struct otlp_attr {
+	const char *name;
+	enum otlp_as as;
+	enum otlp_from from;
+	const char *path, *plus;
+};
+
+#define TOKENS(from, input, output)                                                                \
+	{"gen_ai.usage.input_tokens", AS_INT, from, input, NULL},                                  \
+		{"gen_ai.usage.output_tokens", AS_INT, from, output, NULL},                        \
+		{"llm.token_count.prompt", AS_INT, from, input, NULL},                             \
+		{"llm.token_count.completion", AS_INT, from, output, NULL},                        \
+	{                                                                                          \
+		"llm.token_count.total", AS_SUM, from, input, output                               \
+	}
+#define COST(from)                                                                                 \
+	{"ava.cost.usd", AS_USD, from, "costCents", NULL},                                         \
+	{                                                                                          \
+		"llm.cost.total", AS_USD, from, "costCents", NULL                                  \
+	}
+
+static const struct otlp_attr agent_attrs[] = {
+	{"gen_ai.operation.name", AS_ALWAYS, 0, "invoke_agent", NULL},
+	{"openinference.span.kind", AS_ALWAYS, 0, "AGENT", NULL},
+	{"gen_ai.agent.id", AS_TEXT, FROM_HEAD, "agent", NULL},
+	{"gen_ai.agent.name", AS_TEXT, FROM_START, "role", NULL},
+	{"agent.name", AS_TEXT, FROM_START, "role", NULL},
+	{NULL, AS_MODEL, FROM_START, "model", NULL},
+	{"gen_ai.conversation.id", AS_TEXT, FROM_HEAD, "session", NULL},
+	{"session.id", AS_TEXT, FROM_HEAD, "session", NULL},
+	{"user.id", AS_TEXT, FROM_HEAD, "user", NULL},
+	{"ava.trace.name", AS_TEXT, FROM_HEAD, "trace", NULL},
+	{"ava.run.status", AS_TEXT, FROM_END, "status", NULL},
+	{"ava.run.stop_reason", AS_TEXT, FROM_END, "stopReason", NULL},
+	TOKENS(FROM_TOTALS, "inputTokens", "outputTokens"),
+	COST(FROM_TOTALS),
+	{NULL, 0, 0, NULL, NULL},
+};
+
+static const struct otlp_attr chat_attrs[] = {
+	{"gen_ai.operation.name", AS_ALWAYS, 0, "chat", NULL},
+	{"openinference.span.kind", AS_ALWAYS, 0, "LLM", NULL},
+	{NULL, AS_MODEL, FROM_START, "model", NULL},
+	{"gen_ai.request.max_tokens", AS_INT, FROM_START, "maxOutput", NULL},
+	{"ava.call.id", AS_TEXT, FROM_START, "callId", NULL},
+	{"ava.iteration", AS_INT, FROM_META, "iteration", NULL},
+	{"gen_ai.response.id", AS_TEXT, FROM_END, "requestId", NULL},
+	{"gen_ai.response.finish_reasons", AS_LIST, FROM_END, "stopReason", NULL},
+	TOKENS(FROM_TOKENS, "input", "output"),
+	{"gen_ai.usage.cache_read.input_tokens", AS_INT, FROM_TOKENS, "cacheRead", NULL},
+	{"gen_ai.usage.cache_creation.input_tokens", AS_INT, FROM_TOKENS, "cacheWrite", NULL},
+	{"gen_ai.usage.reasoning.output_tokens", AS_INT, FROM_TOKENS, "reasoning", NULL},
+	{"llm.token_count.prompt_details.cache_read", AS_INT, FROM_TOKENS, "cacheRead", NULL},
+	{"llm.token_count.prompt_details.cache_write", AS_INT, FROM_TOKENS, "cacheWrite", NULL},
+	COST(FROM_COST),
+	{"ava.usage.estimated", AS_FLAG, FROM_END, "estimated", NULL},
+	{NULL, 0, 0, NULL, NULL},
+};
+
+static const struct otlp_attr tool_attrs[] = {
+	{"gen_ai.operation.name", AS_ALWAYS, 0, "execute_tool", NULL},
+	{"openinference.span.kind", AS_ALWAYS, 0, "TOOL", NULL},
+	{"gen_ai.tool.name", AS_TEXT, FROM_START, "name", NULL},
+	{"gen_ai.tool.type", AS_ALWAYS, 0, "function", NULL},
+	{"gen_ai.tool.call.id", AS_TEXT, FROM_START, "callId", NULL},
+	{NULL, 0, 0, NULL, NULL},
+};
+
+static const struct {
+	const char *hashed, *verb, *what; /* in its id; its name: the verb and this of its start */
+	const struct otlp_attr *attrs;
+} kinds[] = {
+	[TRACE_AGENT] = {"agent", "invoke_agent", "role", agent_attrs},
+	[TRACE_CHAT] = {"chat", "chat", "model", chat_attrs},
+	[TRACE_TOOL] = {"tool", "execute_tool", "name", tool_attrs},
+};
+
+/* Events of a run's span, with what of their content is told. */
+static const struct {
+	enum event_kind kind;
+	const char *name, *attr, *path, *attr2, *path2;
+} points[] = {
+	{EVENT_Error, "gen_ai.client.operation.exception", "exception.type", "class",
+	 "exception.message", "message"},
+	{EVENT_Exhausted, "ava.exhausted", "ava.limit.kind", "resource", NULL, NULL},
+	{EVENT_Limit, "ava.limit", "ava.limit.kind", "warned", NULL, NULL},
+	{EVENT_Checkpoint, "ava.checkpoint", "ava.checkpoint.name", "name", NULL, NULL},
+	{EVENT_Activity, "ava.activity", "ava.text", "text", NULL, NULL},
+	{EVENT_Steering, "ava.steering", NULL, NULL, NULL, NULL},
+	{EVENT_ContextEdit, "ava.context_edit", NULL, NULL, NULL, NULL},
+	{EVENT_Fork, "ava.fork", NULL, NULL, NULL, NULL},
+	{EVENT_Join, "ava.join", NULL, NULL, NULL, NULL},
+	{EVENT_StateRead, "ava.state.read", NULL, NULL, NULL, NULL},
+	{EVENT_StateWrite, "ava.state.write", NULL, NULL, NULL, NULL},
+};
+
+/* ---- writing attributes */
+
+struct otlp {
 	struct ava_trace *t;
-	struct span *list; /* owned */
+	struct trace_span *spans; /* owned */
 	size_t n;
 	struct jw w;
-	const struct otlp_version *v;
 };
 
-/* ---- which spans there are */
-
-static size_t agent_of(struct spans *s, const struct trace_event *e)
+static void begin_attr(struct otlp *o, const char *name)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->list[i].kind == SPAN_AGENT && strcmp(s->list[i].agent, e->shown.agent) == 0)
-			return i;
-	s->list[s->n] = (struct span){
-		.kind = SPAN_AGENT, .agent = e->shown.agent, .start = e, .parent = s->n};
-	return s->n++;
+	jw_object(&o->w, NULL);
+	jw_str(&o->w, "key", name);
+	jw_object(&o->w, "value");
 }
 
-static void call_id(const struct trace_event *e, char out[24])
+static void end_attr(struct otlp *o)
 {
-	json_t *content = trace_content(e);
-	const char *id = json_get_str(content, "callId");
-
-	snprintf(out, 24, "%s", id != NULL ? id : "");
-	json_decref(content);
+	jw_end(&o->w);
+	jw_end(&o->w);
 }
 
-static void begin_span(struct spans *s, enum span_kind kind, const struct trace_event *e)
-{
-	size_t parent = agent_of(s, e);
-	struct span *one = &s->list[s->n++];
-
-	*one = (struct span){.kind = kind, .agent = e->shown.agent, .start = e, .parent = parent};
-	call_id(e, one->call);
-}
-
-static void end_span(struct spans *s, enum span_kind kind, const struct trace_event *e)
-{
-	char id[24];
-
-	call_id(e, id);
-	for (size_t i = s->n; i > 0; i--) {
-		struct span *one = &s->list[i - 1];
-
-		if (one->kind == kind && one->end == NULL && strcmp(one->call, id) == 0 &&
-		    strcmp(one->agent, e->shown.agent) == 0) {
-			one->end = e;
-			return;
-		}
-	}
-}
-
-static void find_spans(struct spans *s)
-{
-	for (size_t i = 0; i < s->t->n; i++) {
-		const struct trace_event *e = &s->t->events[i];
-
-		switch (e->kind) {
-		case EVENT_InferStart:
-			begin_span(s, SPAN_CHAT, e);
-			break;
-		case EVENT_InferEnd:
-			end_span(s, SPAN_CHAT, e);
-			break;
-		case EVENT_ToolCall:
-			begin_span(s, SPAN_TOOL, e);
-			break;
-		case EVENT_ToolResult:
-			end_span(s, SPAN_TOOL, e);
-			break;
-		case EVENT_SubagentComplete:
-			s->list[agent_of(s, e)].end = e;
-			break;
-		default:
-			agent_of(s, e);
-		}
-	}
-}
-
-/* ---- attributes */
-
-static void begin_attr(struct spans *s, enum otlp_name name)
-{
-	jw_object(&s->w, NULL);
-	jw_str(&s->w, "key", s->v->names[name]);
-	jw_object(&s->w, "value");
-}
-
-static void end_attr(struct spans *s)
-{
-	jw_end(&s->w);
-	jw_end(&s->w);
-}
-
-static void attr_str(struct spans *s, enum otlp_name name, const char *value)
+static void attr_str(struct otlp *o, const char *name, const char *value)
 {
 	if (value == NULL || value[0] == '\0')
 		return;
-	begin_attr(s, name);
-	jw_str(&s->w, "stringValue", value);
-	end_attr(s);
+	begin_attr(o, name);
+	jw_str(&o->w, "stringValue", value);
+	end_attr(o);
 }
 
 /* 64 bits are strings in the JSON of protocol buffers. */
-static void attr_int(struct spans *s, enum otlp_name name, int64_t value)
+static void attr_int(struct otlp *o, const char *name, int64_t value)
 {
 	char text[24];
 
 	if (value < 0)
 		return;
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	begin_attr(s, name);
-	jw_str(&s->w, "intValue", text);
-	end_attr(s);
+	begin_attr(o, name);
+	jw_str(&o->w, "intValue", text);
+	end_attr(o);
 }
 
-static void attr_usd(struct spans *s, enum otlp_name name, int64_t microusd)
+static void attr_true(struct otlp *o, const char *name)
 {
-	if (microusd < 0)
-		return;
-	begin_attr(s, name);
-	jw_fixed(&s->w, "doubleValue", microusd, 6);
-	end_attr(s);
-}
-
-static void attr_true(struct spans *s, enum otlp_name name)
-{
-	begin_attr(s, name);
-	jw_bool(&s->w, "boolValue", true);
-	end_attr(s);
-}
-
-static void attr_list(struct spans *s, enum otlp_name name, const char *value)
-{
-	if (value == NULL || value[0] == '\0')
-		return;
-	begin_attr(s, name);
-	jw_object(&s->w, "arrayValue");
-	jw_array(&s->w, "values");
-	jw_object(&s->w, NULL);
-	jw_str(&s->w, "stringValue", value);
-	jw_end(&s->w);
-	jw_end(&s->w);
-	jw_end(&s->w);
-	end_attr(s);
+	begin_attr(o, name);
+	jw_bool(&o->w, "boolValue", true);
+	end_attr(o);
 }
 
 /* "anthropic/claude-x": whom the conventions call anthropic, and its model. */
-static void attr_model(struct spans *s, const char *id)
+static void attr_model(struct otlp *o, const char *id)
 {
-	static const struct {
-		const char *ours, *theirs;
-	} providers[] = {{"google", "gcp.gemini"}, {"xai", "x_ai"}, {"mistral", "mistral_ai"}};
+	static const char *const providers[][2] = {
+		{"google", "gcp.gemini"}, {"xai", "x_ai"}, {"mistral", "mistral_ai"}};
 	const char *slash = id != NULL ? strchr(id, '/') : NULL;
 	size_t len = slash != NULL ? (size_t)(slash - id) : 0;
 	char provider[64];
@@ -198,29 +205,80 @@ static void attr_model(struct spans *s, const char *id)
 		snprintf(provider, sizeof(provider), "ava.%.*s",
 			 (int)MIN(strcspn(id, ":"), (size_t)40), id);
 	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
-		if (strcmp(provider, providers[i].ours) == 0)
-			snprintf(provider, sizeof(provider), "%s", providers[i].theirs);
-	attr_str(s, OTLP_PROVIDER, provider);
-	attr_str(s, OTLP_REQUEST_MODEL, slash != NULL ? slash + 1 : id);
-	attr_str(s, OTLP_OI_MODEL, slash != NULL ? slash + 1 : id);
+		if (strcmp(provider, providers[i][0]) == 0)
+			snprintf(provider, sizeof(provider), "%s", providers[i][1]);
+	attr_str(o, "gen_ai.provider.name", provider);
+	attr_str(o, "gen_ai.request.model", slash != NULL ? slash + 1 : id);
+	attr_str(o, "llm.model_name", slash != NULL ? slash + 1 : id);
 }
 
-static void attr_tokens(struct spans *s, int64_t input, int64_t output)
+/* A field of the first event's line. */
+static const char *head_field(const struct trace_span *one, const char *name)
 {
-	attr_int(s, OTLP_INPUT_TOKENS, input);
-	attr_int(s, OTLP_OUTPUT_TOKENS, output);
-	attr_int(s, OTLP_OI_PROMPT, input);
-	attr_int(s, OTLP_OI_COMPLETION, output);
-	if (input >= 0 && output >= 0 && input <= INT64_MAX - output)
-		attr_int(s, OTLP_OI_TOTAL, input + output);
+	const struct ava_event *e = &one->start->shown;
+
+	switch (name[0]) {
+	case 'a':
+		return one->agent;
+	case 's':
+		return e->session;
+	case 'u':
+		return e->user;
+	default:
+		return e->trace;
+	}
 }
 
-static void attr_cost(struct spans *s, const json_t *object)
+static void put_attr(struct otlp *o, const struct otlp_attr *a, const struct trace_span *one,
+		     const json_t *from)
 {
-	int64_t cost = json_get_fixed(object, "costCents", 4, -1);
+	const char *text =
+		a->from == FROM_HEAD ? head_field(one, a->path) : json_get_str(from, a->path);
+	int64_t n = json_get_int(from, a->path, -1), plus;
 
-	attr_usd(s, OTLP_COST, cost);
-	attr_usd(s, OTLP_OI_COST, cost);
+	switch (a->as) {
+	case AS_ALWAYS:
+		attr_str(o, a->name, a->path);
+		break;
+	case AS_TEXT:
+		attr_str(o, a->name, text);
+		break;
+	case AS_MODEL:
+		attr_model(o, text);
+		break;
+	case AS_INT:
+		attr_int(o, a->name, n);
+		break;
+	case AS_SUM:
+		plus = json_get_int(from, a->plus, -1);
+		if (n >= 0 && plus >= 0 && n <= INT64_MAX - plus)
+			attr_int(o, a->name, n + plus);
+		break;
+	case AS_FLAG:
+		if (json_get_bool(from, a->path, false))
+			attr_true(o, a->name);
+		break;
+	case AS_USD:
+		n = json_get_fixed(from, a->path, 4, -1);
+		if (n < 0)
+			break;
+		begin_attr(o, a->name);
+		jw_fixed(&o->w, "doubleValue", n, 6);
+		end_attr(o);
+		break;
+	case AS_LIST:
+		if (text == NULL || text[0] == '\0')
+			break;
+		begin_attr(o, a->name);
+		jw_object(&o->w, "arrayValue");
+		jw_array(&o->w, "values");
+		jw_object(&o->w, NULL);
+		jw_str(&o->w, "stringValue", text);
+		for (int i = 0; i < 3; i++)
+			jw_end(&o->w);
+		end_attr(o);
+		break;
+	}
 }
 
 /* ---- spans */
@@ -240,380 +298,223 @@ static void hashed(char *out, size_t digits, const char *const *parts, size_t n)
 	out[digits] = '\0';
 }
 
-/* Run ids are unique in a root only: with the time of its start it is anywhere. */
-static void trace_id_of(const struct spans *s, const struct span *one, char out[33])
+/* "traceId" and "spanId", or what `id` is called instead. Run ids are unique in a root only:
+ * with the time of its start one is anywhere. */
+static void put_ids(struct otlp *o, const struct trace_span *one, bool trace, const char *id)
 {
-	const struct trace_event *e = s->list[one->parent].start;
-	char at[24];
+	const struct trace_event *e = o->spans[one->parent].start;
+	char at[24], trace_id[33], span_id[17];
 
 	snprintf(at, sizeof(at), "%" PRId64, e->shown.time_ms);
-	hashed(out, 32, (const char *const[]){"ava", one->agent, e->shown.trace, at}, 4);
+	hashed(trace_id, 32, (const char *const[]){"ava", one->agent, e->shown.trace, at}, 4);
+	hashed(span_id, 16, (const char *const[]){trace_id, kinds[one->kind].hashed, one->call}, 3);
+	if (trace)
+		jw_str(&o->w, "traceId", trace_id);
+	jw_str(&o->w, id, span_id);
 }
 
-static void span_id_of(const struct spans *s, const struct span *one, char out[17])
-{
-	static const char *const kinds[] = {"agent", "chat", "tool"};
-	char trace[33];
-
-	trace_id_of(s, one, trace);
-	hashed(out, 16, (const char *const[]){trace, kinds[one->kind], one->call}, 3);
-}
-
-static void put_nano(struct spans *s, const char *key, int64_t ms)
+static void put_nano(struct otlp *o, const char *key, int64_t ms)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64 "000000", ms);
-	jw_str(&s->w, key, text);
+	jw_str(&o->w, key, text);
 }
 
-static int64_t start_of(const struct span *one)
+static int64_t end_of(const struct otlp *o, const struct trace_span *one)
 {
-	int64_t ms = -1;
-	json_t *meta;
-
-	if (one->kind != SPAN_TOOL || one->end == NULL)
-		return one->start->shown.time_ms;
-	/* Calls of a turn are written together and begin when they can. */
-	meta = trace_metadata(one->end);
-	ms = json_get_int(meta, "duration", -1);
-	json_decref(meta);
-	return ms >= 0 ? one->end->shown.time_ms - MIN(ms, one->end->shown.time_ms)
-		       : one->start->shown.time_ms;
-}
-
-static int64_t end_of(const struct spans *s, const struct span *one)
-{
-	const struct span *agent = &s->list[one->parent];
+	const struct trace_span *agent = &o->spans[one->parent];
 
 	if (one->end != NULL)
 		return one->end->shown.time_ms;
 	if (agent->end != NULL)
 		return agent->end->shown.time_ms;
-	return MAX(s->t->events[s->t->n - 1].shown.time_ms, one->start->shown.time_ms);
+	return MAX(o->t->events[o->t->n - 1].shown.time_ms, one->start->shown.time_ms);
 }
 
-static void put_status(struct spans *s, const char *error, const char *message)
+static void put_head(struct otlp *o, const struct trace_span *one, const json_t *start)
 {
-	jw_object(&s->w, "status");
-	if (error != NULL) {
-		jw_int(&s->w, "code", 2);
-		jw_str(&s->w, "message", message != NULL ? message : error);
-	} else {
-		jw_int(&s->w, "code", 1);
-	}
-	jw_end(&s->w);
-}
+	const char *what = json_get_str(start, kinds[one->kind].what), *slash;
+	int64_t began = trace_span_start(one);
+	char name[256];
 
-static void chat_attributes(struct spans *s, const json_t *start, const json_t *end,
-			    const json_t *meta)
-{
-	const json_t *tokens = json_object_get(end, "tokens");
-
-	attr_str(s, OTLP_OPERATION, "chat");
-	attr_str(s, OTLP_OI_KIND, "LLM");
-	attr_model(s, json_get_str(start, "model"));
-	attr_int(s, OTLP_MAX_TOKENS, json_get_int(start, "maxOutput", -1));
-	attr_str(s, OTLP_CALL_ID, json_get_str(start, "callId"));
-	attr_int(s, OTLP_ITERATION, json_get_int(meta, "iteration", -1));
-	if (end == NULL)
-		return;
-	attr_str(s, OTLP_RESPONSE_ID, json_get_str(end, "requestId"));
-	attr_list(s, OTLP_FINISH_REASONS, json_get_str(end, "stopReason"));
-	attr_tokens(s, json_get_int(tokens, "input", -1), json_get_int(tokens, "output", -1));
-	attr_int(s, OTLP_CACHE_READ, json_get_int(tokens, "cacheRead", -1));
-	attr_int(s, OTLP_CACHE_WRITE, json_get_int(tokens, "cacheWrite", -1));
-	attr_int(s, OTLP_REASONING, json_get_int(tokens, "reasoning", -1));
-	attr_int(s, OTLP_OI_CACHE_READ, json_get_int(tokens, "cacheRead", -1));
-	attr_int(s, OTLP_OI_CACHE_WRITE, json_get_int(tokens, "cacheWrite", -1));
-	attr_cost(s, meta);
-	if (json_get_bool(end, "estimated", false))
-		attr_true(s, OTLP_ESTIMATED);
-	attr_str(s, OTLP_ERROR_TYPE, json_get_str(end, "errorClass"));
-}
-
-static void tool_attributes(struct spans *s, const json_t *start, const json_t *end)
-{
-	attr_str(s, OTLP_OPERATION, "execute_tool");
-	attr_str(s, OTLP_OI_KIND, "TOOL");
-	attr_str(s, OTLP_TOOL_NAME, json_get_str(start, "name"));
-	attr_str(s, OTLP_TOOL_TYPE, "function");
-	attr_str(s, OTLP_TOOL_CALL_ID, json_get_str(start, "callId"));
-	if (end != NULL && !json_get_bool(end, "success", true))
-		attr_str(s, OTLP_ERROR_TYPE, json_get_str(end, "errorClass"));
-}
-
-static void agent_attributes(struct spans *s, const struct span *one, const json_t *start,
-			     const json_t *end)
-{
-	const json_t *totals = json_object_get(end, "totals");
-	const char *status = json_get_str(end, "status");
-
-	attr_str(s, OTLP_OPERATION, "invoke_agent");
-	attr_str(s, OTLP_OI_KIND, "AGENT");
-	attr_str(s, OTLP_AGENT_ID, one->agent);
-	attr_str(s, OTLP_AGENT_NAME, json_get_str(start, "role"));
-	attr_str(s, OTLP_OI_AGENT, json_get_str(start, "role"));
-	attr_model(s, json_get_str(start, "model"));
-	attr_str(s, OTLP_CONVERSATION, one->start->shown.session);
-	attr_str(s, OTLP_SESSION, one->start->shown.session);
-	attr_str(s, OTLP_USER, one->start->shown.user);
-	attr_str(s, OTLP_TRACE_NAME, one->start->shown.trace);
-	if (end == NULL)
-		return;
-	attr_str(s, OTLP_STATUS, status);
-	attr_str(s, OTLP_STOP_REASON, json_get_str(end, "stopReason"));
-	attr_tokens(s, json_get_int(totals, "inputTokens", -1),
-		    json_get_int(totals, "outputTokens", -1));
-	attr_cost(s, totals);
-	if (status != NULL && strcmp(status, "success") != 0)
-		attr_str(s, OTLP_ERROR_TYPE, status);
-}
-
-/* ---- events of a run's span */
-
-static void event_attributes(struct spans *s, const struct trace_event *e, const json_t *content)
-{
-	const char *text = json_get_str(content, "text");
-
-	attr_int(s, OTLP_LSN, e->shown.lsn <= INT64_MAX ? (int64_t)e->shown.lsn : -1);
-	if (e->kind == EVENT_Error) {
-		attr_str(s, OTLP_EXCEPTION_TYPE, json_get_str(content, "class"));
-		attr_str(s, OTLP_EXCEPTION_MESSAGE, json_get_str(content, "message"));
-	}
-	if (e->kind == EVENT_Exhausted)
-		attr_str(s, OTLP_LIMIT_KIND, json_get_str(content, "resource"));
-	if (e->kind == EVENT_Limit)
-		attr_str(s, OTLP_LIMIT_KIND,
-			 json_string_value(json_array_get(json_object_get(content, "warned"), 0)));
-	if (e->kind == EVENT_Checkpoint)
-		attr_str(s, OTLP_CHECKPOINT, json_get_str(content, "name"));
-	if (e->kind == EVENT_Activity)
-		attr_str(s, OTLP_TEXT, text);
-}
-
-static const char *event_name(const struct spans *s, const struct trace_event *e)
-{
-	switch (e->kind) {
-	case EVENT_Error:
-		return s->v->names[OTLP_EXCEPTION];
-	case EVENT_Exhausted:
-		return "ava.exhausted";
-	case EVENT_Limit:
-		return "ava.limit";
-	case EVENT_Checkpoint:
-		return "ava.checkpoint";
-	case EVENT_Steering:
-		return "ava.steering";
-	case EVENT_ContextEdit:
-		return "ava.context_edit";
-	case EVENT_Fork:
-		return "ava.fork";
-	case EVENT_Join:
-		return "ava.join";
-	case EVENT_StateRead:
-		return "ava.state.read";
-	case EVENT_StateWrite:
-		return "ava.state.write";
-	case EVENT_Activity:
-		return "ava.activity";
-	default:
-		return NULL;
-	}
-}
-
-static void put_events(struct spans *s, const struct span *one)
-{
-	jw_array(&s->w, "events");
-	for (size_t i = 0; i < s->t->n; i++) {
-		const struct trace_event *e = &s->t->events[i];
-		const char *name = event_name(s, e);
-		json_t *content;
-
-		if (name == NULL || strcmp(e->shown.agent, one->agent) != 0)
-			continue;
-		content = trace_content(e);
-		jw_object(&s->w, NULL);
-		put_nano(s, "timeUnixNano", e->shown.time_ms);
-		jw_str(&s->w, "name", name);
-		jw_array(&s->w, "attributes");
-		event_attributes(s, e, content);
-		jw_end(&s->w);
-		jw_end(&s->w);
-		json_decref(content);
-	}
-	jw_end(&s->w);
-}
-
-/* The run that a fork came from, where it is in the trace too. */
-static void put_links(struct spans *s, const json_t *start)
-{
-	const char *from = json_get_str(start, "resumedFrom");
-	char trace[33], span[17];
-
-	jw_array(&s->w, "links");
-	for (size_t i = 0; i < s->n && from != NULL; i++) {
-		if (s->list[i].kind != SPAN_AGENT || strcmp(s->list[i].agent, from) != 0)
-			continue;
-		trace_id_of(s, &s->list[i], trace);
-		span_id_of(s, &s->list[i], span);
-		jw_object(&s->w, NULL);
-		jw_str(&s->w, "traceId", trace);
-		jw_str(&s->w, "spanId", span);
-		jw_end(&s->w);
-	}
-	jw_end(&s->w);
-}
-
-static void span_head(struct spans *s, const struct span *one, const json_t *start)
-{
-	static const char *const verbs[] = {"invoke_agent", "chat", "execute_tool"};
-	static const char *const keys[] = {"role", "model", "name"};
-	const char *what = json_get_str(start, keys[one->kind]), *slash;
-	char id[33], name[256];
-
-	trace_id_of(s, one, id);
-	jw_str(&s->w, "traceId", id);
-	span_id_of(s, one, id);
-	jw_str(&s->w, "spanId", id);
-	if (one->kind != SPAN_AGENT) {
-		span_id_of(s, &s->list[one->parent], id);
-		jw_str(&s->w, "parentSpanId", id);
-	}
-	slash = what != NULL && one->kind == SPAN_CHAT ? strchr(what, '/') : NULL;
+	put_ids(o, one, true, "spanId");
+	if (one->kind != TRACE_AGENT)
+		put_ids(o, &o->spans[one->parent], false, "parentSpanId");
+	slash = what != NULL && one->kind == TRACE_CHAT ? strchr(what, '/') : NULL;
 	what = slash != NULL ? slash + 1 : what != NULL ? what : one->agent;
-	snprintf(name, sizeof(name), "%s %s", verbs[one->kind], what);
-	jw_str(&s->w, "name", name);
-	jw_int(&s->w, "kind", one->kind == SPAN_CHAT ? 3 : 1); /* CLIENT, INTERNAL */
-	put_nano(s, "startTimeUnixNano", start_of(one));
-	put_nano(s, "endTimeUnixNano", MAX(end_of(s, one), start_of(one)));
+	snprintf(name, sizeof(name), "%s %s", kinds[one->kind].verb, what);
+	jw_str(&o->w, "name", name);
+	jw_int(&o->w, "kind", one->kind == TRACE_CHAT ? 3 : 1); /* CLIENT, INTERNAL */
+	put_nano(o, "startTimeUnixNano", began);
+	put_nano(o, "endTimeUnixNano", MAX(end_of(o, one), began));
 }
 
 /* Its class where it failed; NULL: it did not. */
-static const char *failure(const struct span *one, const json_t *end)
+static const char *failure(const struct trace_span *one, const json_t *end)
 {
-	const char *status = json_get_str(end, "status"), *class = json_get_str(end, "errorClass");
+	const char *status = json_get_str(end, "status");
 
 	if (end == NULL)
 		return "interrupted";
-	if (one->kind == SPAN_AGENT)
+	if (one->kind == TRACE_AGENT)
 		return status != NULL && strcmp(status, "success") != 0 ? status : NULL;
-	if (one->kind == SPAN_TOOL)
-		return json_get_bool(end, "success", true) ? NULL : class;
-	return class;
+	if (one->kind == TRACE_TOOL && json_get_bool(end, "success", true))
+		return NULL;
+	return json_get_str(end, "errorClass");
 }
 
-static void put_span(struct spans *s, const struct span *one)
+static void put_points(struct otlp *o, const struct trace_span *one)
+{
+	jw_array(&o->w, "events");
+	for (size_t i = 0; i < o->t->n; i++) {
+		const struct trace_event *e = &o->t->events[i];
+		const json_t *v;
+		json_t *content;
+		size_t k = 0;
+
+		while (k < ARRAY_LEN(points) && (int)points[k].kind != e->kind)
+			k++;
+		if (k == ARRAY_LEN(points) || strcmp(e->shown.agent, one->agent) != 0)
+			continue;
+		content = trace_content(e);
+		jw_object(&o->w, NULL);
+		put_nano(o, "timeUnixNano", e->shown.time_ms);
+		jw_str(&o->w, "name", points[k].name);
+		jw_array(&o->w, "attributes");
+		attr_int(o, "ava.lsn", e->shown.lsn <= INT64_MAX ? (int64_t)e->shown.lsn : -1);
+		v = points[k].path != NULL ? json_object_get(content, points[k].path) : NULL;
+		attr_str(o, points[k].attr,
+			 json_string_value(json_is_array(v) ? json_array_get(v, 0) : v));
+		if (points[k].path2 != NULL)
+			attr_str(o, points[k].attr2, json_get_str(content, points[k].path2));
+		jw_end(&o->w);
+		jw_end(&o->w);
+		json_decref(content);
+	}
+	jw_end(&o->w);
+}
+
+/* The run that a fork came from, where it is in the trace too. */
+static void put_links(struct otlp *o, const char *from)
+{
+	jw_array(&o->w, "links");
+	for (size_t i = 0; i < o->n && from != NULL; i++) {
+		if (o->spans[i].kind != TRACE_AGENT || strcmp(o->spans[i].agent, from) != 0)
+			continue;
+		jw_object(&o->w, NULL);
+		put_ids(o, &o->spans[i], true, "spanId");
+		jw_end(&o->w);
+	}
+	jw_end(&o->w);
+}
+
+static void put_span(struct otlp *o, const struct trace_span *one)
 {
 	json_t *start = trace_content(one->start);
 	json_t *end = one->end != NULL ? trace_content(one->end) : NULL;
 	json_t *meta = trace_metadata(one->end != NULL ? one->end : one->start);
-	bool live = one->kind == SPAN_AGENT && one->end == NULL;
+	const json_t *from[FROM_NSOURCES] = {
+		[FROM_START] = start,
+		[FROM_END] = end,
+		[FROM_META] = meta,
+		[FROM_COST] = end != NULL ? meta : NULL,
+		[FROM_TOKENS] = json_object_get(end, "tokens"),
+		[FROM_TOTALS] = json_object_get(end, "totals"),
+	};
+	bool live = one->kind == TRACE_AGENT && end == NULL;
+	const char *class = failure(one, end), *why = json_get_str(end, "error");
 
-	jw_object(&s->w, NULL);
-	span_head(s, one, start);
-	jw_array(&s->w, "attributes");
-	if (one->kind == SPAN_AGENT)
-		agent_attributes(s, one, start, end);
-	else if (one->kind == SPAN_CHAT)
-		chat_attributes(s, start, end, meta);
-	else
-		tool_attributes(s, start, end);
-	if (end == NULL && !live) {
-		attr_true(s, OTLP_INTERRUPTED);
-		attr_str(s, OTLP_ERROR_TYPE, "interrupted");
-	}
-	jw_end(&s->w);
-	if (one->kind == SPAN_AGENT) {
-		put_events(s, one);
-		put_links(s, start);
-	}
+	jw_object(&o->w, NULL);
+	put_head(o, one, start);
+	jw_array(&o->w, "attributes");
+	for (const struct otlp_attr *a = kinds[one->kind].attrs; a->path != NULL; a++)
+		put_attr(o, a, one, from[a->from]);
+	if (end == NULL && !live)
+		attr_true(o, "ava.interrupted");
 	if (!live)
-		put_status(s, failure(one, end), json_get_str(end, "error"));
-	jw_end(&s->w);
+		attr_str(o, "error.type", class);
+	jw_end(&o->w);
+	if (one->kind == TRACE_AGENT) {
+		put_points(o, one);
+		put_links(o, json_get_str(start, "resumedFrom"));
+	}
+	if (!live) {
+		jw_object(&o->w, "status");
+		jw_int(&o->w, "code", class != NULL ? 2 : 1);
+		if (class != NULL)
+			jw_str(&o->w, "message", why != NULL ? why : class);
+		jw_end(&o->w);
+	}
+	jw_end(&o->w);
 	json_decref(start);
 	json_decref(end);
 	json_decref(meta);
 }
 
-static void put_request(struct spans *s, size_t from, size_t to)
+/* ---- requests */
+
+static void put_request(struct otlp *o, size_t from, size_t to)
 {
-	jw_object(&s->w, NULL);
-	jw_array(&s->w, "resourceSpans");
-	jw_object(&s->w, NULL);
-	jw_object(&s->w, "resource");
-	jw_array(&s->w, "attributes");
-	attr_str(s, OTLP_SERVICE, "ava");
-	attr_str(s, OTLP_SERVICE_VERSION, AVA_VERSION);
-	jw_end(&s->w);
-	jw_end(&s->w);
-	jw_array(&s->w, "scopeSpans");
-	jw_object(&s->w, NULL);
-	jw_object(&s->w, "scope");
-	jw_str(&s->w, "name", "ava");
-	jw_str(&s->w, "version", AVA_VERSION);
-	jw_end(&s->w);
-	jw_array(&s->w, "spans");
+	jw_object(&o->w, NULL);
+	jw_array(&o->w, "resourceSpans");
+	jw_object(&o->w, NULL);
+	jw_object(&o->w, "resource");
+	jw_array(&o->w, "attributes");
+	attr_str(o, "service.name", "ava");
+	attr_str(o, "service.version", AVA_VERSION);
+	jw_end(&o->w);
+	jw_end(&o->w);
+	jw_array(&o->w, "scopeSpans");
+	jw_object(&o->w, NULL);
+	jw_object(&o->w, "scope");
+	jw_str(&o->w, "name", "ava");
+	jw_str(&o->w, "version", AVA_VERSION);
+	jw_end(&o->w);
+	jw_array(&o->w, "spans");
 	for (size_t i = from; i < to; i++)
-		put_span(s, &s->list[i]);
-	jw_end(&s->w);
-	jw_str(&s->w, "schemaUrl", s->v->url);
-	for (int i = 0; i < 4; i++)
-		jw_end(&s->w); /* scope spans, their list, resource spans, their list */
-	jw_end(&s->w);
+		put_span(o, &o->spans[i]);
+	jw_end(&o->w);
+	jw_str(&o->w, "schemaUrl", SCHEMA_URL);
+	while (o->w.depth > 0)
+		jw_end(&o->w);
 }
 
-static int spans_init(struct spans *s, struct ava_trace *t, struct buf *out)
+/* Spans from *at on, `most` of them; 1: there are more. `empty`: a request without any, too. */
+static int put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, struct buf *out)
 {
-	*s = (struct spans){.t = t, .v = &otlp_versions[ARRAY_LEN(otlp_versions) - 1]};
-	jw_init(&s->w, out);
-	s->list = calloc(2 * t->n + 1, sizeof(*s->list)); /* each event begins two at most */
-	if (s->list == NULL)
+	struct otlp o = {.t = t};
+	size_t to;
+	int rv;
+
+	o.spans = trace_spans(t, &o.n);
+	if (o.spans == NULL)
 		return AVA_ENOMEM;
-	find_spans(s);
-	return 0;
+	jw_init(&o.w, out);
+	to = *at + MIN(o.n - MIN(*at, o.n), most);
+	if (*at < to || empty)
+		put_request(&o, *at, to);
+	free(o.spans);
+	rv = buf_check(out);
+	*at = rv == 0 ? to : *at;
+	return rv != 0 ? rv : to < o.n;
 }
 
 int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err)
 {
-	struct spans s;
-	size_t to = 0;
-	int rv = spans_init(&s, t, out);
+	int rv = put_part(t, at, OTLP_PART_SPANS, false, out);
 
-	if (rv == 0) {
-		to = MIN(s.n, *at + OTLP_PART_SPANS);
-		if (*at < to)
-			put_request(&s, *at, to);
-		rv = buf_check(out);
-	}
-	free(s.list);
-	if (rv != 0)
-		return err_set(err, rv, "the spans of this trace are too large for one request");
-	*at = to;
-	return to < s.n;
+	return rv >= 0 ? rv
+		       : err_set(err, rv, "the spans of this trace are too large for one request");
 }
 
 int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct ava_error *err)
 {
-	struct spans s;
 	struct buf out;
-	int rv;
+	size_t at = 0;
 
-	*json = NULL;
-	*len = 0;
-	trace_forget(t);
 	buf_init(&out, TRACE_BYTES_MAX);
-	rv = spans_init(&s, t, &out);
-	if (rv == 0) {
-		put_request(&s, 0, s.n);
-		rv = buf_check(&out);
-	}
-	if (rv == 0) {
-		*json = arena_copy(&t->answer, out.data, out.len);
-		*len = out.len;
-		rv = *json != NULL ? 0 : AVA_ENOMEM;
-	}
-	free(s.list);
-	buf_fini(&out);
-	return rv == 0 ? 0 : err_set(err, rv, "no memory for the export of this trace");
+	if (put_part(t, &at, SIZE_MAX, true, &out) < 0)
+		buf_reset(&out);
+	return trace_answer(t, &out, json, len, err);
 }

@@ -74,6 +74,19 @@ void trace_forget(struct ava_trace *t)
 	arena_init(&t->answer, TRACE_BYTES_MAX);
 }
 
+int trace_answer(struct ava_trace *t, const struct buf *out, const char **json, size_t *len,
+		 struct ava_error *err)
+{
+	int rv = buf_check(out);
+
+	trace_forget(t);
+	*json = rv == 0 ? arena_copy(&t->answer, out->data, out->len) : NULL;
+	*len = *json != NULL ? out->len : 0;
+	return *json != NULL
+		       ? 0
+		       : err_set(err, rv != 0 ? rv : AVA_ENOMEM, "no memory for a trace this long");
+}
+
 json_t *trace_content(const struct trace_event *e)
 {
 	return json_parse(e->content, e->content_len, NULL);
@@ -356,59 +369,41 @@ static bool same_event(const struct trace_event *a, const struct trace_event *b)
 
 #define COPIES_MAX 64 /* that are looked for: a hostile file may give one lsn to all its lines */
 
-/* Is it a copy of one of the same lsn before it? Those stand together. */
-static bool is_copy(const struct placed *all, size_t i)
+/* Sorts by lsn and marks copies in `all` as NULL: those of one lsn stand together. */
+static void mark_copies(struct placed *all, size_t n)
 {
-	size_t from = i > COPIES_MAX ? i - COPIES_MAX : 0;
-
-	for (size_t k = i; k > from && all[k - 1].e->shown.lsn == all[i].e->shown.lsn; k--)
-		if (same_event(all[k - 1].e, all[i].e))
-			return true;
-	return false;
+	qsort(all, n, sizeof(*all), by_lsn);
+	for (size_t i = n; i-- > 1;)
+		for (size_t k = i;
+		     k > 0 && i - k < COPIES_MAX && all[k - 1].e->shown.lsn == all[i].e->shown.lsn;
+		     k--)
+			if (same_event(all[k - 1].e, all[i].e)) {
+				all[i].e = NULL;
+				break;
+			}
 }
 
-/* Sorted by lsn, copies taken out; returns how many are left. */
-static size_t once(struct placed *all, size_t n)
-{
-	bool *copy = calloc(n + 1, sizeof(*copy));
-	size_t kept = 0;
-
-	if (copy == NULL)
-		return SIZE_MAX;
-	if (n > 0)
-		qsort(all, n, sizeof(*all), by_lsn);
-	for (size_t i = 0; i < n; i++)
-		copy[i] = all[i].e->shown.lsn != 0 && is_copy(all, i);
-	for (size_t i = 0; i < n; i++)
-		if (!copy[i])
-			all[kept++] = all[i];
-	free(copy);
-	return kept;
-}
-
-const struct trace_event **trace_once(const struct ava_trace *t, enum event_kind kind, size_t *n)
+const struct trace_event **trace_once(const struct ava_trace *t, size_t *n)
 {
 	const struct trace_event **out = calloc(t->n + 1, sizeof(struct trace_event *));
 	struct placed *all = calloc(t->n + 1, sizeof(*all));
 
 	*n = 0;
-	if (out == NULL || all == NULL)
-		goto fail;
+	for (size_t i = 0; out != NULL && all != NULL && i < t->n; i++)
+		all[i] = (struct placed){&t->events[i], i};
+	if (out == NULL || all == NULL) {
+		free(out);
+		free(all);
+		return NULL;
+	}
+	mark_copies(all, t->n);
 	for (size_t i = 0; i < t->n; i++)
-		if (t->events[i].kind == (int)kind)
-			all[(*n)++] = (struct placed){&t->events[i], i};
-	*n = once(all, *n);
-	if (*n == SIZE_MAX)
-		goto fail;
-	for (size_t i = 0; i < *n; i++)
-		out[i] = all[i].e;
+		out[all[i].at] = all[i].e;
+	for (size_t i = 0; i < t->n; i++)
+		if (out[i] != NULL)
+			out[(*n)++] = out[i];
 	free(all);
 	return out;
-
-fail:
-	free(all);
-	free(out);
-	return NULL;
 }
 
 /* Everything in `all` becomes the events of `t`. */
@@ -464,11 +459,11 @@ int ava_trace_merge(struct ava_trace **out, const struct ava_trace *const *trace
 			all[at] = (struct placed){&traces[i]->events[k], at};
 			numbered = numbered && traces[i]->events[k].shown.lsn != 0;
 		}
-	total = once(all, total);
-	if (total == SIZE_MAX) {
-		rv = no_memory(err);
-		goto fail;
-	}
+	mark_copies(all, total);
+	total = 0;
+	for (size_t i = 0; i < at; i++)
+		if (all[i].e != NULL)
+			all[total++] = all[i];
 	if (!numbered && total > 0)
 		qsort(all, total, sizeof(*all), by_time);
 	rv = take(t, all, total, err);

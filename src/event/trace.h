@@ -1,6 +1,7 @@
 /* A trace in memory: the events of a run and what is asked of them. The calls
  * are ava.h's (ava_trace_*); this is what their files share. trace.c holds and
- * merges events, trace_query.c answers, trace_text.c reads and writes. */
+ * merges events, trace_query.c has the tree and answers, trace_text.c reads and writes,
+ * otlp.c exports. */
 #ifndef EVENT_TRACE_H
 #define EVENT_TRACE_H
 
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "event/event.h"
 
 #define TRACE_EVENTS_MAX 1000000
@@ -34,11 +36,44 @@ struct ava_trace {
 
 /* A new query: what the last one gave is gone. */
 void trace_forget(struct ava_trace *t);
-/* The events of a query in the order of lsn, each once; freed by the caller
- * (free). NULL: no memory. */
-const struct trace_event **trace_once(const struct ava_trace *t, enum event_kind kind, size_t *n);
+/* A query whose answer is this text; an `out` that has failed is the error. */
+int trace_answer(struct ava_trace *t, const struct buf *out, const char **json, size_t *len,
+		 struct ava_error *err);
+/* All events, of copies only one, in their order; freed by the caller (free). NULL: no
+ * memory. */
+const struct trace_event **trace_once(const struct ava_trace *t, size_t *n);
 /* Its content and its metadata, new references, either NULL when memory ran out. */
 json_t *trace_content(const struct trace_event *e);
 json_t *trace_metadata(const struct trace_event *e);
+
+/* ---- the tree of a trace: a span for each run, below it one for each call */
+
+enum trace_span_kind { TRACE_AGENT, TRACE_CHAT, TRACE_TOOL };
+
+struct trace_span {
+	enum trace_span_kind kind;
+	const char *agent;               /* whose */
+	char call[24];                   /* callId; "" of a run */
+	const struct trace_event *start; /* the first event of the run when its spawn is missing */
+	const struct trace_event *end;   /* NULL: it has none */
+	size_t parent;                   /* index; of a run: its own */
+};
+
+/* In the order of their starts, a run before its calls; freed by the caller (free). NULL: no
+ * memory. */
+struct trace_span *trace_spans(const struct ava_trace *t, size_t *n);
+/* Calls of a turn are written together and begin when they can: a tool's is counted back from
+ * its result. Wall clock, ms. */
+int64_t trace_span_start(const struct trace_span *one);
+
+/* ---- otlp.c: a trace as requests to a collector */
+
+#define OTLP_PART_SPANS 512 /* as exporters of OpenTelemetry send at once */
+
+/* Append the request with the spans from *at on, at most OTLP_PART_SPANS, to `out`,
+ * and move *at behind them. 1: there are more; 0: that was the last one (a trace
+ * without events has none: `out` is as it was). AVA_ETOOBIG: more than `out` takes;
+ * AVA_ENOMEM. */
+int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err);
 
 #endif

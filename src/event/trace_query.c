@@ -1,10 +1,11 @@
-/* What is asked of a trace. Totals are counted at the calls themselves: each
- * InferEnd once for tokens and money, each ToolCall once, never the sums that
+/* The tree of a trace, and what is asked of it. Totals are counted at the calls themselves:
+ * each InferEnd once for tokens and money, each ToolCall once, never the sums that
  * CostUpdate, SubagentComplete or Join repeat, so that a trace made of forked,
  * joined, resumed or merged ones counts nothing twice.
  *
  * Answers live in the trace's arena until the next query. Memory is all that
  * can fail, and a type that does not exist. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,6 +20,98 @@ static int no_memory(struct ava_error *err)
 	return err_set(err, AVA_ENOMEM, "no memory for what was asked of the trace");
 }
 
+/* ---- the tree */
+
+/* The span of the run whose event that is. */
+static size_t span_of_run(struct trace_span *list, size_t *n, const struct trace_event *e)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (list[i].kind == TRACE_AGENT && strcmp(list[i].agent, e->shown.agent) == 0)
+			return i;
+	list[*n] = (struct trace_span){
+		.kind = TRACE_AGENT, .agent = e->shown.agent, .start = e, .parent = *n};
+	return (*n)++;
+}
+
+static void span_call(const struct trace_event *e, char out[24])
+{
+	json_t *content = trace_content(e);
+
+	snprintf(out, 24, "%s", json_str(content, "callId"));
+	json_decref(content);
+}
+
+/* An end finds its start from the newest: a turn's results come soon, and an id used again
+ * (another root's run of the same name) does not take what is not its own. */
+static void span_end(struct trace_span *list, size_t n, enum trace_span_kind kind,
+		     const struct trace_event *e)
+{
+	char id[24];
+
+	span_call(e, id);
+	for (size_t i = n; i > 0; i--) {
+		struct trace_span *one = &list[i - 1];
+
+		if (one->kind == kind && one->end == NULL && strcmp(one->call, id) == 0 &&
+		    strcmp(one->agent, e->shown.agent) == 0) {
+			one->end = e;
+			return;
+		}
+	}
+}
+
+struct trace_span *trace_spans(const struct ava_trace *t, size_t *n)
+{
+	size_t nevents;
+	const struct trace_event **events = trace_once(t, &nevents);
+	/* Each event begins two at most. */
+	struct trace_span *list = calloc(2 * t->n + 1, sizeof(*list));
+
+	*n = 0;
+	for (size_t i = 0; events != NULL && list != NULL && i < nevents; i++) {
+		const struct trace_event *e = events[i];
+		bool chat = e->kind == EVENT_InferStart || e->kind == EVENT_InferEnd;
+
+		if (e->kind == EVENT_InferStart || e->kind == EVENT_ToolCall) {
+			size_t parent = span_of_run(list, n, e);
+			struct trace_span *one = &list[(*n)++];
+
+			*one = (struct trace_span){.kind = chat ? TRACE_CHAT : TRACE_TOOL,
+						   .agent = e->shown.agent,
+						   .start = e,
+						   .parent = parent};
+			span_call(e, one->call);
+		} else if (e->kind == EVENT_InferEnd || e->kind == EVENT_ToolResult) {
+			span_end(list, *n, chat ? TRACE_CHAT : TRACE_TOOL, e);
+		} else {
+			size_t run = span_of_run(list, n, e);
+
+			if (e->kind == EVENT_SubagentComplete)
+				list[run].end = e;
+		}
+	}
+	if (events == NULL) {
+		free(list);
+		list = NULL;
+	}
+	free(events);
+	return list;
+}
+
+int64_t trace_span_start(const struct trace_span *one)
+{
+	int64_t ms, end;
+	json_t *meta;
+
+	if (one->kind != TRACE_TOOL || one->end == NULL)
+		return one->start->shown.time_ms;
+	meta = trace_metadata(one->end);
+	ms = json_get_int(meta, "duration", -1);
+	json_decref(meta);
+	end = one->end->shown.time_ms;
+	return ms >= 0 ? end - MIN(ms, end) : one->start->shown.time_ms;
+}
+
 /* ---- totals */
 
 /* A file from anywhere may hold any number: below nothing is nothing, sums saturate. */
@@ -28,9 +121,10 @@ static void add(int64_t *sum, int64_t n)
 		*sum = INT64_MAX;
 }
 
-static void add_infer(struct ava_trace_totals *out, const json_t *content, const json_t *meta,
-		      bool *priced)
+/* True: its price is known. */
+static bool add_infer(struct ava_trace_totals *out, const struct trace_event *e)
 {
+	json_t *content = trace_content(e), *meta = trace_metadata(e);
 	const json_t *tokens = json_object_get(content, "tokens");
 	int64_t cost = json_get_fixed(meta, "costCents", 4, -1);
 
@@ -41,64 +135,41 @@ static void add_infer(struct ava_trace_totals *out, const json_t *content, const
 	out->failed_infer_calls += json_get_str(content, "errorClass") != NULL;
 	out->uncosted_calls += cost < 0;
 	add(&out->cost_microusd, cost);
-	*priced = *priced || cost >= 0;
-}
-
-/* `each` gets content and metadata of every event of the kind, once. */
-static int each_of(struct ava_trace *t, enum event_kind kind,
-		   void (*each)(struct ava_trace_totals *out, const json_t *content,
-				const json_t *meta, bool *priced),
-		   struct ava_trace_totals *out, bool *priced)
-{
-	size_t n;
-	const struct trace_event **list = trace_once(t, kind, &n);
-
-	if (list == NULL)
-		return AVA_ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		json_t *content = trace_content(list[i]), *meta = trace_metadata(list[i]);
-
-		each(out, content, meta, priced);
-		json_decref(content);
-		json_decref(meta);
-	}
-	free(list);
-	return 0;
-}
-
-static void add_start(struct ava_trace_totals *out, const json_t *content, const json_t *meta,
-		      bool *priced)
-{
-	out->infer_calls++;
-}
-
-static void add_call(struct ava_trace_totals *out, const json_t *content, const json_t *meta,
-		     bool *priced)
-{
-	out->tool_calls++;
-}
-
-static void add_result(struct ava_trace_totals *out, const json_t *content, const json_t *meta,
-		       bool *priced)
-{
-	out->failed_tool_calls += !json_get_bool(content, "success", false);
+	json_decref(content);
+	json_decref(meta);
+	return cost >= 0;
 }
 
 int ava_trace_totals(struct ava_trace *t, struct ava_trace_totals *out, struct ava_error *err)
 {
+	size_t n;
+	const struct trace_event **list = trace_once(t, &n);
 	bool priced = false;
-	int rv;
+	json_t *content;
 
 	*out = (struct ava_trace_totals){.duration_ms = -1};
-	rv = each_of(t, EVENT_InferEnd, add_infer, out, &priced);
-	if (rv == 0)
-		rv = each_of(t, EVENT_InferStart, add_start, out, &priced);
-	if (rv == 0)
-		rv = each_of(t, EVENT_ToolCall, add_call, out, &priced);
-	if (rv == 0)
-		rv = each_of(t, EVENT_ToolResult, add_result, out, &priced);
-	if (rv != 0)
+	if (list == NULL)
 		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		switch (list[i]->kind) {
+		case EVENT_InferStart:
+			out->infer_calls++;
+			break;
+		case EVENT_InferEnd:
+			priced |= add_infer(out, list[i]);
+			break;
+		case EVENT_ToolCall:
+			out->tool_calls++;
+			break;
+		case EVENT_ToolResult:
+			content = trace_content(list[i]);
+			out->failed_tool_calls += !json_get_bool(content, "success", false);
+			json_decref(content);
+			break;
+		default:
+			break;
+		}
+	free(list);
 	if (!priced && out->uncosted_calls > 0)
 		out->cost_microusd = -1;
 	if (t->start_ms != 0 && t->end_ms >= t->start_ms)
@@ -108,18 +179,19 @@ int ava_trace_totals(struct ava_trace *t, struct ava_trace_totals *out, struct a
 
 int64_t ava_trace_infer_calls(struct ava_trace *t)
 {
-	size_t n;
-	const struct trace_event **list = trace_once(t, EVENT_InferStart, &n);
+	struct ava_trace_totals sum;
+	int rv = ava_trace_totals(t, &sum, NULL);
 
-	free(list);
-	return list != NULL ? (int64_t)n : AVA_ENOMEM;
+	return rv == 0 ? sum.infer_calls : rv;
 }
 
 /* ---- tool calls */
 
-static const char *keep(struct ava_trace *t, const char *s)
+static const char *keep(struct ava_trace *t, const json_t *o, const char *key)
 {
-	return s != NULL ? arena_copy(&t->answer, s, strlen(s)) : "";
+	const char *s = json_str(o, key);
+
+	return arena_copy(&t->answer, s, strlen(s));
 }
 
 static const char *keep_json(struct ava_trace *t, const json_t *v)
@@ -136,151 +208,90 @@ static const char *keep_json(struct ava_trace *t, const json_t *v)
 	return copy;
 }
 
-static int take_call(struct ava_trace *t, struct ava_trace_tool *out, const struct trace_event *e)
+static int fill_call(struct ava_trace *t, struct ava_trace_tool *out, const struct trace_span *one)
 {
-	json_t *content = trace_content(e);
+	json_t *content = trace_content(one->start);
+	json_t *end = one->end != NULL ? trace_content(one->end) : NULL;
+	json_t *meta = one->end != NULL ? trace_metadata(one->end) : NULL;
 
 	*out = (struct ava_trace_tool){
-		.run = e->shown.agent,
-		.call = keep(t, json_get_str(content, "callId")),
-		.name = keep(t, json_get_str(content, "name")),
+		.run = one->agent,
+		.call = keep(t, content, "callId"),
+		.name = keep(t, content, "name"),
 		.args = keep_json(t, json_object_get(content, "args")),
-		.result = "",
-		.error_class = "",
-		.started_ms = e->shown.time_ms,
-		.duration_ms = -1,
+		.result = keep(t, end, "output"),
+		.error_class = keep(t, end, "errorClass"),
+		.started_ms = one->start->shown.time_ms,
+		.duration_ms = json_get_int(meta, "duration", -1),
+		.done = one->end != NULL,
+		.success = json_get_bool(end, "success", false),
 	};
 	json_decref(content);
-	return out->call && out->name && out->args ? 0 : AVA_ENOMEM;
-}
-
-static int take_result(struct ava_trace *t, struct ava_trace_tool *out, const struct trace_event *e,
-		       const json_t *content)
-{
-	json_t *meta = trace_metadata(e);
-
-	out->done = 1;
-	out->success = json_get_bool(content, "success", false);
-	out->result = keep(t, json_get_str(content, "output"));
-	out->error_class = keep(t, json_get_str(content, "errorClass"));
-	out->duration_ms = json_get_int(meta, "duration", -1);
+	json_decref(end);
 	json_decref(meta);
-	return out->result && out->error_class ? 0 : AVA_ENOMEM;
-}
-
-/* A result finds its call from the newest: a turn's results come soon. */
-static int give_result(struct ava_trace *t, struct ava_trace_tool *calls, size_t n,
-		       const struct trace_event *e)
-{
-	json_t *content = trace_content(e);
-	const char *id = json_get_str(content, "callId");
-	int rv = 0;
-
-	for (size_t i = n; i > 0 && id != NULL; i--) {
-		struct ava_trace_tool *c = &calls[i - 1];
-
-		if (c->done || strcmp(c->call, id) != 0 || strcmp(c->run, e->shown.agent) != 0)
-			continue;
-		rv = take_result(t, c, e, content);
-		break;
-	}
-	json_decref(content);
-	return rv;
+	return out->call && out->name && out->args && out->result && out->error_class ? 0
+										      : AVA_ENOMEM;
 }
 
 int ava_trace_tool_calls(struct ava_trace *t, const struct ava_trace_tool **list, size_t *n,
 			 struct ava_error *err)
 {
-	size_t ncalls, nresults;
-	const struct trace_event **calls, **results;
+	size_t nspans;
+	struct trace_span *spans = trace_spans(t, &nspans);
 	struct ava_trace_tool *out;
 	int rv = 0;
 
 	trace_forget(t);
 	*list = NULL;
 	*n = 0;
-	calls = trace_once(t, EVENT_ToolCall, &ncalls);
-	results = trace_once(t, EVENT_ToolResult, &nresults);
-	out = calls && results ? arena_get(&t->answer, (ncalls + 1) * sizeof(*out)) : NULL;
+	out = spans ? arena_get(&t->answer, (nspans + 1) * sizeof(*out)) : NULL;
 	if (out == NULL)
 		rv = AVA_ENOMEM;
-	/* Results go to the calls before them, so that an id used again (another
-	 * root's run of the same name) does not take what is not its own. */
-	for (size_t c = 0, r = 0; rv == 0 && (c < ncalls || r < nresults);) {
-		if (c < ncalls &&
-		    (r == nresults || calls[c]->shown.lsn < results[r]->shown.lsn ||
-		     (calls[c]->shown.lsn == results[r]->shown.lsn && calls[c] < results[r]))) {
-			rv = take_call(t, &out[c], calls[c]);
-			c++;
-		} else {
-			rv = give_result(t, out, c, results[r++]);
-		}
-	}
-	free(calls);
-	free(results);
-	if (rv != 0)
+	for (size_t i = 0; rv == 0 && i < nspans; i++)
+		if (spans[i].kind == TRACE_TOOL)
+			rv = fill_call(t, &out[(*n)++], &spans[i]);
+	free(spans);
+	if (rv != 0) {
+		*n = 0;
 		return no_memory(err);
+	}
 	*list = out;
-	*n = ncalls;
 	return 0;
 }
 
 /* ---- names and errors */
 
-static const char *checkpoint_name(struct ava_trace *t, const struct trace_event *e)
+/* Of a checkpoint its name. NULL with *is: no memory. */
+static const char *name_of(struct ava_trace *t, const struct trace_event *e, const json_t *content,
+			   bool *is)
 {
-	json_t *content = trace_content(e);
-	const char *name = keep(t, json_get_str(content, "name"));
-
-	json_decref(content);
-	return name;
+	*is = e->kind == EVENT_Checkpoint;
+	return *is ? keep(t, content, "name") : "";
 }
 
-static const char *error_text(struct ava_trace *t, const struct trace_event *e, bool *is)
+static const char *error_of(struct ava_trace *t, const struct trace_event *e, const json_t *content,
+			    bool *is)
 {
-	json_t *content = trace_content(e);
-	const char *class = json_get_str(content, "errorClass"), *said = NULL, *text;
+	const char *class = json_get_str(content, "errorClass"), *said = NULL;
 
-	*is = true;
 	if (e->kind == EVENT_Error) {
+		*is = true;
 		class = json_get_str(content, "class");
-		said = json_get_str(content, "message");
+		said = json_str(content, "message");
 	} else if (e->kind == EVENT_ToolResult) {
 		*is = !json_get_bool(content, "success", true);
-		said = json_get_str(content, "output");
+		said = json_str(content, "output");
 	} else {
-		*is = class != NULL;
-		said = json_get_str(content, "error");
+		*is = e->kind == EVENT_InferEnd && class != NULL;
+		said = json_str(content, "error");
 	}
-	text = *is ? arena_fmt(&t->answer, "%s: %s", class != NULL ? class : "error",
-			       said != NULL ? said : "")
-		   : "";
-	json_decref(content);
-	return text;
+	return *is ? arena_fmt(&t->answer, "%s: %s", class != NULL ? class : "error", said) : "";
 }
 
-int ava_trace_checkpoints(struct ava_trace *t, const char *const **list, size_t *n,
-			  struct ava_error *err)
-{
-	const char **out;
-
-	trace_forget(t);
-	*n = 0;
-	*list = NULL;
-	out = arena_get(&t->answer, (t->n + 1) * sizeof(*out));
-	for (size_t i = 0; out != NULL && i < t->n; i++) {
-		if (t->events[i].kind != EVENT_Checkpoint)
-			continue;
-		out[*n] = checkpoint_name(t, &t->events[i]);
-		if (out[(*n)++] == NULL)
-			return no_memory(err);
-	}
-	*list = out;
-	return out != NULL ? 0 : no_memory(err);
-}
-
-int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
-		     struct ava_error *err)
+static int texts_of(struct ava_trace *t,
+		    const char *(*text)(struct ava_trace *t, const struct trace_event *e,
+					const json_t *content, bool *is),
+		    const char *const **list, size_t *n, struct ava_error *err)
 {
 	const char **out;
 
@@ -290,18 +301,33 @@ int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
 	out = arena_get(&t->answer, (t->n + 1) * sizeof(*out));
 	for (size_t i = 0; out != NULL && i < t->n; i++) {
 		const struct trace_event *e = &t->events[i];
+		json_t *content;
 		bool is;
 
-		if (e->kind != EVENT_Error && e->kind != EVENT_ToolResult &&
-		    e->kind != EVENT_InferEnd)
+		if (e->kind != EVENT_Checkpoint && e->kind != EVENT_Error &&
+		    e->kind != EVENT_ToolResult && e->kind != EVENT_InferEnd)
 			continue;
-		out[*n] = error_text(t, e, &is);
+		content = trace_content(e);
+		out[*n] = text(t, e, content, &is);
+		json_decref(content);
 		if (out[*n] == NULL)
 			return no_memory(err);
 		*n += is;
 	}
 	*list = out;
 	return out != NULL ? 0 : no_memory(err);
+}
+
+int ava_trace_checkpoints(struct ava_trace *t, const char *const **list, size_t *n,
+			  struct ava_error *err)
+{
+	return texts_of(t, name_of, list, n, err);
+}
+
+int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
+		     struct ava_error *err)
+{
+	return texts_of(t, error_of, list, n, err);
 }
 
 /* ---- filters */

@@ -36,9 +36,6 @@ int ava_trace_json(struct ava_trace *t, const char **json, size_t *len, struct a
 	struct jw w;
 	int rv;
 
-	trace_forget(t);
-	*json = NULL;
-	*len = 0;
 	buf_init(&out, TRACE_BYTES_MAX);
 	jw_init(&w, &out);
 	jw_object(&w, NULL);
@@ -51,14 +48,9 @@ int ava_trace_json(struct ava_trace *t, const char **json, size_t *len, struct a
 		jw_raw(&w, NULL, t->events[i].shown.json, t->events[i].shown.len);
 	jw_end(&w);
 	jw_end(&w);
-	rv = buf_check(&out);
-	if (rv == 0)
-		*json = arena_copy(&t->answer, out.data, out.len);
-	*len = out.len;
+	rv = trace_answer(t, &out, json, len, err);
 	buf_fini(&out);
-	if (rv == 0 && *json == NULL)
-		rv = AVA_ENOMEM;
-	return rv == 0 ? 0 : err_set(err, rv, "no memory for a trace this long");
+	return rv;
 }
 
 /* 0 for null; -1: no time. */

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "event/otlp.h"
 #include "event/trace.h"
 #include "event_lines.h"
 
