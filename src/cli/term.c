@@ -45,18 +45,31 @@ bool term_utf8(void)
 	return known;
 }
 
+/* Asked of each line that is shown: what the three streams are is found out once. */
+static bool is_terminal(FILE *f)
+{
+	static signed char known[3]; /* 1: it is one, -1: it is not */
+	int fd = fileno(f);
+
+	if (fd < 0 || fd >= (int)ARRAY_LEN(known))
+		return isatty(fd);
+	if (known[fd] == 0)
+		known[fd] = isatty(fd) ? 1 : -1;
+	return known[fd] > 0;
+}
+
 bool term_colours(FILE *f)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return isatty(fileno(f)) && !dumb() && (no == NULL || no[0] == '\0');
+	return is_terminal(f) && !dumb() && (no == NULL || no[0] == '\0');
 }
 
 size_t term_width(FILE *f)
 {
 	struct winsize w;
 
-	if (!isatty(fileno(f)))
+	if (!is_terminal(f))
 		return 0;
 	if (ioctl(fileno(f), TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
 		return 80;
@@ -74,7 +87,7 @@ size_t term_rows(FILE *f)
 
 bool term_redraws(FILE *f)
 {
-	return isatty(fileno(f)) && !dumb();
+	return is_terminal(f) && !dumb();
 }
 
 static unsigned decode(const char *s, size_t len, size_t *used)
@@ -166,7 +179,7 @@ void term_text(FILE *f, const char *s, size_t len, bool keep_newlines)
 
 void term_bytes(FILE *f, const char *s, size_t len)
 {
-	if (isatty(fileno(f)))
+	if (is_terminal(f))
 		term_text(f, s, len, true);
 	else
 		fwrite(s, 1, len, f);

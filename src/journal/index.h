@@ -98,6 +98,7 @@ struct log_index {
 	int64_t dir_ns[2];  /* when the folders changed last, by then; 0: list them */
 	uint64_t quiet;     /* the end of the daemon that wrote last; 0: not known */
 	size_t added;       /* files */
+	size_t rested;      /* files and folders that need not be looked at again */
 	unsigned part;      /* of the run's log, looked for next */
 	bool first_gone;    /* a part is there whose first is missing */
 	struct index_torn { /* files that end inside a line */

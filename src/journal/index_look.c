@@ -95,6 +95,7 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "%s: too many files for the memory there is",
 			       l.dir);
 	f->dir_ns[which] = changed / 1000000 + SETTLED_MS < now ? changed : 0;
+	f->rested += f->dir_ns[which] != 0 ? STORE_FILES : 0;
 	return 0;
 }
 
@@ -245,9 +246,11 @@ static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 			       (unsigned long long)st.st_size);
 	}
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == was) {
-		own->flags |= (int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms()
-				      ? INDEX_RESTED
-				      : 0;
+		if ((own->flags & INDEX_RESTED) == 0 &&
+		    (int64_t)st.st_mtim.tv_sec * 1000 + SETTLED_MS < clock_wall_ms()) {
+			own->flags |= INDEX_RESTED;
+			f->rested++;
+		}
 		own->inode = (uint64_t)st.st_ino;
 		return 0;
 	}
@@ -351,6 +354,7 @@ int index_open(struct log_index **out, int rootfd, enum index_scope scope, const
 	}
 	if (rv == 0 && scope == INDEX_OF_ALL &&
 	    (anew || f->scanned >= STORE_BYTES || f->added >= STORE_FILES ||
+	     f->rested >= STORE_FILES ||
 	     (f->nfiles >= STORE_FILES && f->quiet != 0 && f->quiet != was)))
 		index_store(f);
 	if (rv == 0)
