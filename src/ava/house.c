@@ -13,21 +13,9 @@
 #include "ava/otel_headers.h"
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/sys.h"
 #include "codec/redact.h"
 #include "os/loop.h"
-
-static int make_folders(char *path, struct ava_error *err)
-{
-	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = 0;
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			return err_sys(err, "the data root needs the folder %.300s", path);
-		if (!slash)
-			return 0;
-		*slash = '/';
-	}
-}
 
 int house_hold(struct house *h, const char *root, bool make, struct ava_error *err)
 {
@@ -37,8 +25,8 @@ int house_hold(struct house *h, const char *root, bool make, struct ava_error *e
 		rv = settings_data_root(h->root, sizeof(h->root), err);
 	else if ((size_t)snprintf(h->root, sizeof(h->root), "%s", root) >= sizeof(h->root))
 		rv = err_set(err, AVA_EINVAL, "the path of the data root is too long");
-	if (rv == 0 && make)
-		rv = make_folders(h->root, err);
+	if (rv == 0 && make && sys_make_folders(h->root, true) != 0)
+		rv = err_sys(err, "the data root needs the folder %.300s", h->root);
 	if (rv != 0)
 		return rv;
 	h->root_fd = open(h->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -285,10 +285,8 @@ static int find_place(char *path, size_t size, struct ava_error *err)
 
 	if (rv == 0 && realpath(path, real) && strlen(real) < size)
 		memcpy(path, real, strlen(real) + 1);
-	for (char *at = path; rv == 0 && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
-		*at = '\0';
-		(void)mkdir(path, 0700);
-	}
+	if (rv == 0)
+		(void)sys_make_folders(path, false);
 	return rv;
 }
 

@@ -170,3 +170,22 @@ fail:
 	sys->close(fd);
 	return err_wrap(err, rv, "read %s", path);
 }
+
+int sys_make_folders(const char *path, bool whole)
+{
+	char *copy = strdup(path), *at = copy;
+	int rv = copy != NULL ? 0 : -1;
+
+	while (rv == 0 && at != NULL) {
+		at = strchr(at + 1, '/');
+		if (at == NULL && !whole)
+			break;
+		if (at != NULL)
+			*at = '\0';
+		rv = mkdir(copy, 0700) == 0 || errno == EEXIST ? 0 : -1;
+		if (at != NULL)
+			*at = '/';
+	}
+	free(copy);
+	return rv;
+}

@@ -18,23 +18,10 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
 
 #define READ_MAX ((size_t)8 << 20) /* of a file that something else let grow */
-
-static void make_folders(const char *path)
-{
-	char *copy = strdup(path);
-
-	for (char *s = copy; s && *s; s++) {
-		if (*s != '/' || s == copy)
-			continue;
-		*s = '\0';
-		mkdir(copy, 0700);
-		*s = '/';
-	}
-	free(copy);
-}
 
 int line_history_path(char *out, size_t size, struct ava_error *err)
 {
@@ -49,7 +36,7 @@ int line_history_path(char *out, size_t size, struct ava_error *err)
 		return err_set(err, AVA_ENOENT, "no home folder is known");
 	if (n < 0 || (size_t)n >= size)
 		return err_set(err, AVA_ETOOBIG, "the path of the history is too long");
-	make_folders(out);
+	(void)sys_make_folders(out, false);
 	return 0;
 }
 

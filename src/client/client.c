@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/unix_sock.h"
 #include "base/util.h"
 #include "client/http_reader.h"
@@ -163,25 +164,6 @@ static int ensure_connected(struct client *c, struct ava_error *err)
 	return dial(c, err);
 }
 
-/* Make the root and what is above it, 0700. What failed shows when it is
- * opened; the reason is the errno returned, 0 when it is there. */
-static int make_root(const char *root)
-{
-	char *path = strdup(root);
-	int failed;
-
-	for (char *s = path; s && *s; s++) {
-		if (*s != '/' || s == path)
-			continue;
-		*s = '\0';
-		mkdir(path, 0700);
-		*s = '/';
-	}
-	failed = mkdir(root, 0700) == 0 || errno == EEXIST ? 0 : errno;
-	free(path);
-	return failed;
-}
-
 /* Start daemons until one serves, ours or another's. One that finds the root
  * taken is fine: whoever holds it is about to serve, or about to leave. */
 static int connect_or_start(struct client *c, const char *root, struct ava_error *err)
@@ -222,7 +204,7 @@ int client_open(const char *root, bool start, struct client **out, struct ava_er
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	*c = (struct client){.fd = -1, .quiet_ms = QUIET_MS, .deadline_ms = -1};
-	failed = start ? make_root(root) : 0;
+	failed = start && sys_make_folders(root, true) != 0 ? errno : 0;
 	c->dirfd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0) {
 		rv = err_sys(err, "data root %.300s", root);
