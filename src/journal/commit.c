@@ -498,7 +498,10 @@ int journal_ready(struct journal *j, struct ava_error *err)
 	int rv;
 
 	pthread_mutex_lock(&j->writer.lock);
-	rv = j->writer.shared.refuse;
+	rv = j->writer.shared.health.code;
+	/* A full disk is everybody's. */
+	if (j->writer.shared.refuse == 0 && rv != AVA_EFULL)
+		rv = 0;
 	if (rv != 0 && err != NULL)
 		*err = j->writer.shared.health;
 	pthread_mutex_unlock(&j->writer.lock);

@@ -106,8 +106,8 @@ int journal_checkpoint(struct journal *j, struct ava_error *err);
 
 /* 0 and "" when well, else the code and one clear sentence. Owner thread. */
 int journal_health(struct journal *j, struct ava_error *err);
-/* 0 while new work is taken: one file that cannot be written is told by journal_health and
- * holds up nothing else. */
+/* 0 while new work is taken: one file that cannot be written, for another reason than
+ * a full disk, is told by journal_health and holds up nothing else. */
 int journal_ready(struct journal *j, struct ava_error *err);
 
 /* The file an APPEND to `path` goes to: `path`, or its ".2.jsonl" … successor
