@@ -76,10 +76,12 @@ static bool parse_view(struct checkpoint_view *v, char **at)
 	char *end = strchr(*at, '\n');
 	int used = 0;
 
-	if (end == NULL || sscanf(*at, "view %u %" SCNu64 " %" SCNu64 " %n", &v->part, &v->size,
-				  &v->inode, &used) != 3)
+	if (end == NULL)
 		return false;
-	*end = '\0';
+	*end = '\0'; /* before the scan, which looks for the end of the text first */
+	if (sscanf(*at, "view %u %" SCNu64 " %" SCNu64 " %n", &v->part, &v->size, &v->inode,
+		   &used) != 3)
+		return false;
 	v->path = *at + used;
 	*at = end + 1;
 	return v->part >= 1 && files_path_ok(v->path);
