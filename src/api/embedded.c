@@ -327,10 +327,17 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 		return give_frame(cur, f, item);
 	if (cur->ended || (!cur->ops && (rv = open_ops(cur, err)) != 0))
 		return rv;
-	while ((rv = ops_events_next(cur->ops, &e)) == 1) {
-		uint64_t lsn = e.lsn;
-		bool wanted = is_wanted(cur, &e);
+	while ((rv = ops_events_next(cur->ops, &e)) == 1 ||
+	       (rv == 0 && ops_events_opening(cur->ops))) {
+		uint64_t lsn;
+		bool wanted;
 
+		if (rv == 0) { /* the files are being read */
+			embedded_step(home(cur), -1);
+			continue;
+		}
+		lsn = e.lsn;
+		wanted = is_wanted(cur, &e);
 		if (wanted)
 			rv = give_line(cur, &e, item, err);
 		if (rv == 1)

@@ -17,6 +17,7 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -54,6 +55,15 @@ int core_check_request(const struct core *c, const char *id, struct ava_error *e
 	buf_fini(&clean);
 	if (found != 0)
 		return err_set(err, AVA_EDENIED, "request_id holds a key: take another one");
+	return 0;
+}
+
+int core_known(const struct core *c, const char *run, struct ava_error *err)
+{
+	if (!id_is_run(run))
+		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
+	if (!nameset_has(&c->sup.names, run))
+		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 	return 0;
 }
 
@@ -352,7 +362,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->resumings);
 	list_init(&c->steerings);
 	list_init(&c->watches);
-	list_init(&c->service.waits);
+	list_init(&c->waits);
 	strmap_init(&c->session_by_id);
 	strmap_init(&c->proposals);
 	strmap_init(&c->requests);

@@ -9,25 +9,28 @@
 #include "ava/ended.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/state.h"
+#include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "codec/utf8.h"
 #include "event/event.h"
 #include "journal/files.h"
-#include "agent/tool.h"
+#include "journal/view.h"
+#include "subagent/logbook.h"
 
 #define EDGE_BYTES  (64u << 10)
 #define BLOCK_BYTES (64u << 10)
-#define LINE_MAX    (1u << 20)
+#define ROW_MAX     (1u << 20)
 
 /* The tool that was called last, as far as the line says; not what ends a run. */
 static void note_tool(struct ended *out, const char *line, size_t len)
@@ -53,14 +56,14 @@ static void note_tool(struct ended *out, const char *line, size_t len)
 /* The first whole line at the beginning, or the last one before the end, on the
  * way there the last tool; *json is NULL when there is none that can be read.
  * 0, or AVA_ENOMEM. */
-static int read_edge(struct core *c, const char *path, bool last, struct ended *out, json_t **json)
+static int read_edge(int root_fd, const char *path, bool last, struct ended *out, json_t **json)
 {
 	char *edge = malloc(EDGE_BYTES);
 	const char *line = NULL, *found = NULL;
 	size_t len = 0, at = 0, n = 0, found_len = 0;
 	struct ava_error err = {0};
 	struct stat st;
-	int fd = edge ? sys->openat(c->root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
+	int fd = edge ? sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
 
 	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
 		len = (size_t)MIN(st.st_size, (off_t)EDGE_BYTES);
@@ -137,43 +140,15 @@ static void fill_complete(struct op_status *s, const json_t *event)
 	s->iteration = (int)json_get_int(t, "iterations", 0);
 }
 
-int ended_read(struct core *c, const char *run, struct ended *out, struct ava_error *err)
-{
-	char path[LOGBOOK_PATH], live[LOGBOOK_PATH + 16];
-
-	*out = (struct ended){0};
-	if (!id_is_run(run))
-		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
-	logbook_run_path(run, path);
-	journal_view_path(c->journal, path, live, sizeof(live));
-	if (read_edge(c, path, false, out, &out->spawn) != 0)
-		goto no_memory;
-	if (!out->spawn || strcmp(json_str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
-	    strcmp(json_str(out->spawn, "agentId"), run) != 0) {
-		ended_fini(out);
-		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
-	}
-	fill_spawn(&out->status, out->spawn);
-	if (read_edge(c, live, true, out, &out->complete) != 0)
-		goto no_memory;
-	out->status.last_tool = out->last_tool;
-	if (out->complete && strcmp(json_str(out->complete, "eventType"), "SubagentComplete") == 0)
-		fill_complete(&out->status, out->complete);
-	return 0;
-
-no_memory:
-	ended_fini(out);
-	return err_set(err, AVA_ENOMEM, "out of memory");
-}
-
 void ended_fini(struct ended *e)
 {
 	json_decref(e->spawn);
 	json_decref(e->complete);
+	catalog_row_fini(&e->row);
 	*e = (struct ended){0};
 }
 
-int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err)
+int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
 	int rv;
@@ -181,7 +156,7 @@ int ended_result(struct core *c, const char *run, char **json, size_t *len, stru
 	if (!id_is_run(run))
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	logbook_result_path(run, path);
-	rv = sys_read_file(c->root_fd, path, 64u << 20, json, len, err);
+	rv = sys_read_file(root_fd, path, 64u << 20, json, len, err);
 	if (rv == AVA_ENOENT)
 		err_set(err, rv, "there is no result of %s (ava ps -a lists the runs)", run);
 	return rv;
@@ -190,8 +165,8 @@ int ended_result(struct core *c, const char *run, char **json, size_t *len, stru
 /* ---- the catalog, from its end */
 
 struct back {
-	char *buf; /* BLOCK_BYTES before LINE_MAX for what is kept */
-	bool (*each)(const struct catalog_row *row, void *user);
+	char *buf; /* BLOCK_BYTES before ROW_MAX for what is kept */
+	bool (*each)(struct catalog_row *row, void *user);
 	void *user;
 	bool ends, enough;
 };
@@ -231,7 +206,7 @@ static void history_part(struct back *b, int fd, off_t size)
 {
 	size_t kept = 0;
 
-	while (size > 0 && !b->enough && kept < LINE_MAX) {
+	while (size > 0 && !b->enough && kept < ROW_MAX) {
 		size_t n = (size_t)MIN(size, (off_t)BLOCK_BYTES);
 
 		memmove(b->buf + n, b->buf, kept);
@@ -242,20 +217,17 @@ static void history_part(struct back *b, int fd, off_t size)
 	}
 }
 
-void history_each(struct core *c, bool ends,
-		  bool (*each)(const struct catalog_row *row, void *user), void *user)
+void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
+		  void *user)
 {
 	struct back b = {
-		.buf = malloc(BLOCK_BYTES + LINE_MAX), .each = each, .user = user, .ends = ends};
+		.buf = malloc(BLOCK_BYTES + ROW_MAX), .each = each, .user = user, .ends = ends};
 	char name[FILES_BUF];
-	unsigned parts = 1;
 	struct stat st;
 
-	while (sys->fstatat(c->root_fd, files_part_name(CATALOG_PATH, parts + 1, name), &st, 0) ==
-	       0)
-		parts++;
-	for (; parts > 0 && b.buf && !b.enough; parts--) {
-		int fd = sys->openat(c->root_fd, files_part_name(CATALOG_PATH, parts, name),
+	for (unsigned parts = view_find_part(root_fd, CATALOG_PATH);
+	     parts > 0 && b.buf && !b.enough; parts--) {
+		int fd = sys->openat(root_fd, files_part_name(CATALOG_PATH, parts, name),
 				     O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 
 		if (fd < 0)
@@ -265,4 +237,103 @@ void history_each(struct core *c, bool ends,
 		sys->close(fd);
 	}
 	free(b.buf);
+}
+
+/* ---- one of them */
+
+/* What the catalog knows of a run: all that a listing shows. */
+void ended_row(const struct catalog_row *row, struct op_status *s)
+{
+	*s = (struct op_status){
+		.id = row->id,
+		.trace_id = row->trace_id,
+		.role = row->role,
+		.task = "",
+		.model = row->model,
+		.stop_reason = "",
+		.session_id = row->session_id,
+		.user_id = row->user_id,
+		.origin = row->origin,
+		.cwd = "",
+		.activity = "",
+		.last_tool = "",
+		.status = row->kind == CATALOG_END ? row->status : AVA_ERROR,
+		.started_ms = row->started_ms,
+		.ended_ms = MAX(row->ended_ms, 0),
+		.elapsed_ms = row->totals.duration_ms,
+		.tokens = row->totals.input_tokens + row->totals.output_tokens,
+		.cost_microusd = row->totals.uncosted_calls && row->totals.cost_microusd == 0
+					 ? -1
+					 : row->totals.cost_microusd,
+	};
+	if (!row->shown.task)
+		return;
+	s->task = row->shown.task;
+	s->cwd = row->shown.cwd;
+	s->stop_reason = row->shown.stop_reason;
+	s->iteration = (int)MIN(row->shown.iterations, INT_MAX);
+	s->limit_time_ms = row->shown.limit_ms;
+	s->limit_cost_microusd = row->shown.limit_microusd;
+	s->limit_tokens = row->shown.limit_tokens;
+	s->limit_iterations = (int)MIN(row->shown.limit_iterations, INT_MAX);
+}
+
+/* Two lines of its log; 0, AVA_ENOENT, AVA_ENOMEM. */
+static int read_log(int root_fd, const char *run, struct ended *out)
+{
+	char path[LOGBOOK_PATH], live[FILES_BUF];
+
+	logbook_run_path(run, path);
+	if (read_edge(root_fd, path, false, out, &out->spawn) != 0)
+		return AVA_ENOMEM;
+	if (!out->spawn || strcmp(json_str(out->spawn, "eventType"), "SubagentSpawn") != 0 ||
+	    strcmp(json_str(out->spawn, "agentId"), run) != 0)
+		return AVA_ENOENT;
+	fill_spawn(&out->status, out->spawn);
+	files_part_name(path, view_find_part(root_fd, path), live);
+	if (read_edge(root_fd, live, true, out, &out->complete) != 0)
+		return AVA_ENOMEM;
+	out->status.last_tool = out->last_tool;
+	if (out->complete && strcmp(json_str(out->complete, "eventType"), "SubagentComplete") == 0)
+		fill_complete(&out->status, out->complete);
+	return 0;
+}
+
+struct lookup {
+	const char *run;
+	struct ended *out;
+};
+
+static bool look_at_row(struct catalog_row *row, void *user)
+{
+	struct lookup *l = user;
+
+	if (strcmp(row->id, l->run) != 0)
+		return true;
+	l->out->row = *row;
+	row->owned = NULL; /* taken */
+	ended_row(&l->out->row, &l->out->status);
+	return false;
+}
+
+int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err)
+{
+	struct lookup l = {run, out};
+	int rv;
+
+	*out = (struct ended){0};
+	if (!id_is_run(run))
+		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
+	rv = read_log(root_fd, run, out);
+	if (rv == AVA_ENOENT) { /* its files may be pruned */
+		history_each(root_fd, false, look_at_row, &l);
+		rv = out->row.id ? 0 : rv;
+	}
+	if (rv == 0)
+		return 0;
+	ended_fini(out);
+	return err_set(err, rv,
+		       rv == AVA_ENOMEM ? "out of memory"
+					: "there is no run %s (ava ps -a lists them)",
+		       run);
 }

@@ -1,5 +1,6 @@
 /* Runs that have ended, as files tell: the first and the last event of a log, its
- * result.json, and the catalog read from its end. */
+ * result.json, and the catalog read from its end. On any thread: these read files, so that
+ * a verb calls them from a job. */
 #ifndef AVA_ENDED_H
 #define AVA_ENDED_H
 
@@ -10,21 +11,25 @@
 
 struct ended {
 	struct op_status status;  /* strings in those below */
+	struct catalog_row row;   /* what stands there of one whose files are gone */
 	json_t *spawn, *complete; /* owned; complete NULL: it has not ended */
 	char last_tool[64];
 };
 
+/* What the catalog knows of a run: all that a listing shows. Strings are the row's. */
+void ended_row(const struct catalog_row *row, struct op_status *s);
+
 /* AVA_ENOENT: no such run. The caller calls ended_fini. */
-int ended_read(struct core *c, const char *run, struct ended *out, struct ava_error *err);
+int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err);
 void ended_fini(struct ended *e);
 
 /* result.json as it is; *json is the caller's (free). */
-int ended_result(struct core *c, const char *run, char **json, size_t *len, struct ava_error *err);
+int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err);
 
 /* Every row, newest first, until `each` says false; with `ends` only those of
  * ends, the others not even parsed. The row is *borrowed until
- * each returns*; what cannot be read is passed over. */
-void history_each(struct core *c, bool ends,
-		  bool (*each)(const struct catalog_row *row, void *user), void *user);
+ * each returns*, unless that takes it (`owned` NULL); what cannot be read is passed over. */
+void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
+		  void *user);
 
 #endif

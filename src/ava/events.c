@@ -3,39 +3,43 @@
  * the lsn it has. Every event is given once, in order of lsn; only an event
  * that a full disk held back may come after younger ones.
  *
- * Opening the files may have to look at thousands of them: a thread of the pool does it.
- * Meanwhile the cursor gives nothing, and it may be closed. */
+ * Files are opened and read by threads of the pool, a page of lines at a time: opening may
+ * have to look at thousands of them. Meanwhile the cursor gives nothing, and it may be
+ * closed. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/ended.h"
 #include "ava/job.h"
 #include "ava/state.h"
 #include "base/error.h"
 #include "event/event.h"
 
-struct opening {
+#define PAGE_BYTES ((size_t)64 << 10)
+
+/* Lines of the files. The job has all of it while it is at work, then the cursor. */
+struct page {
 	struct job job;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
 	const char *root;      /* of the core, which outlives its jobs */
 	char run[24];
-	uint64_t after;
-	struct ava_log *log;
-	int rv;
+	uint64_t after, cap; /* only what is between them; cap 0: no end */
+	struct ava_log *log; /* NULL: not opened yet, or at its end */
+	struct buf lines;    /* each with its newline */
+	size_t at;           /* how much of it was given */
+	bool missing;        /* there is no file at all */
+	int rv;              /* 1: there is more behind these lines; 0: that was all */
 };
 
 struct op_cursor {
 	struct core *core;
 	struct feed_reader reader;
-	struct ava_log *log;     /* catching up from the files; NULL: live */
-	struct opening *opening; /* the files are being opened; NULL: they are not */
-	bool lost;               /* they cannot be opened */
-	char run[24];            /* "" = everything */
-	uint64_t last;           /* lsn of the newest event given */
-	uint64_t after;          /* nothing up to here is wanted */
-	uint64_t began;          /* "from now on": what is older is not read from files */
-	uint64_t cap;            /* everything: what the feed gives begins here */
-	bool ended;              /* a run's SubagentComplete was given */
+	struct page *page; /* catching up from the files; NULL: live */
+	bool reading;      /* the page is at work */
+	char run[24];      /* "" = everything */
+	uint64_t last;     /* lsn of the newest event given */
+	uint64_t after;    /* nothing up to here is wanted */
+	uint64_t began;    /* "from now on": what is older is not read from files */
+	bool ended;        /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
 };
@@ -52,56 +56,89 @@ static bool is_live(const struct op_cursor *cur)
 	return supervisor_find(&cur->core->sup, cur->run) != NULL;
 }
 
-/* Pool thread. */
-static void opening_run(struct job *job)
+/* Pool thread. `ava logs` reports what is broken. */
+static void page_read(struct job *job)
 {
-	struct opening *o = CONTAINER_OF(job, struct opening, job);
-	const struct ava_log_query q = {.root = o->root,
-					.run = o->run[0] ? o->run : NULL,
-					.after = o->after,
-					.everything = !o->run[0]};
+	struct page *p = CONTAINER_OF(job, struct page, job);
+	const struct ava_log_query q = {.root = p->root,
+					.run = p->run[0] ? p->run : NULL,
+					.after = p->after,
+					.everything = !p->run[0]};
+	struct ava_log_event e;
+	size_t whole;
 
-	o->rv = ava_log_open(&o->log, &q, NULL);
+	if (p->log == NULL) {
+		p->rv = ava_log_open(&p->log, &q, NULL);
+		p->missing = p->rv == AVA_ENOENT;
+		if (p->rv != 0)
+			return;
+	}
+	do {
+		p->rv = ava_log_next(p->log, &e, NULL);
+		if (p->rv != 1)
+			continue;
+		/* Behind the cap there may be events with a lower lsn still to come. */
+		if (p->cap != 0 && e.lsn >= p->cap)
+			p->rv = 0;
+		whole = p->lines.len;
+		if (p->rv == 1 &&
+		    (buf_add(&p->lines, e.line, e.len) != 0 || buf_addc(&p->lines, '\n') != 0)) {
+			p->lines.len = whole;
+			p->rv = AVA_ENOMEM;
+		}
+	} while (p->rv == AVA_ECORRUPT || (p->rv == 1 && p->lines.len < PAGE_BYTES));
 }
 
-static void opening_done(struct job *job)
+static void page_free(struct page *p)
 {
-	struct opening *o = CONTAINER_OF(job, struct opening, job);
-	struct op_cursor *cur = o->cur;
+	if (p == NULL)
+		return;
+	ava_log_close(p->log);
+	buf_fini(&p->lines);
+	free(p);
+}
+
+static void page_done(struct job *job)
+{
+	struct page *p = CONTAINER_OF(job, struct page, job);
+	struct op_cursor *cur = p->cur;
 
 	if (cur) {
-		cur->opening = NULL;
-		cur->log = o->log;
-		/* Nothing written yet is nothing to catch up with. */
-		cur->lost = o->rv != 0 && (o->rv != AVA_ENOENT || (cur->run[0] && !is_live(cur)));
+		cur->reading = false;
 		cur->wake(cur->user);
 	} else {
-		ava_log_close(o->log);
+		page_free(p);
 	}
-	free(o);
+}
+
+static int page_begin(struct op_cursor *cur, struct ava_error *err)
+{
+	int rv;
+
+	buf_reset(&cur->page->lines);
+	cur->page->at = 0;
+	rv = job_begin_short(cur->core, &cur->page->job, err);
+	cur->reading = rv == 0;
+	return rv;
 }
 
 /* What is written from now on comes from the feed, the rest from the files. */
 static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
-	struct opening *o = calloc(1, sizeof(*o));
-	int rv;
+	struct page *p = calloc(1, sizeof(*p));
 
-	if (!o)
+	if (!p)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	o->cur = cur;
-	o->root = cur->core->root;
-	memcpy(o->run, cur->run, sizeof(o->run));
-	o->after = MAX(cur->last, cur->began);
-	o->job.run = opening_run;
-	o->job.done = opening_done;
-	cur->cap = logbook_shown(&cur->core->book) + 1;
-	rv = job_begin_short(cur->core, &o->job, err);
-	if (rv != 0)
-		free(o);
-	else
-		cur->opening = o;
-	return rv;
+	p->cur = cur;
+	p->root = cur->core->root;
+	memcpy(p->run, cur->run, sizeof(p->run));
+	p->after = MAX(cur->last, cur->began);
+	p->cap = cur->run[0] ? 0 : logbook_shown(&cur->core->book) + 1;
+	p->job.run = page_read;
+	p->job.done = page_done;
+	buf_init(&p->lines, (size_t)1 << 30);
+	cur->page = p;
+	return page_begin(cur, err);
 }
 
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
@@ -109,13 +146,8 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 {
 	struct op_cursor *cur;
 
-	if (run && !supervisor_find(&c->sup, run)) {
-		struct ended e;
-
-		if (ended_read(c, run, &e, err) != 0)
-			return NULL;
-		ended_fini(&e);
-	}
+	if (run && core_known(c, run, err) != 0)
+		return NULL;
 	cur = calloc(1, sizeof(*cur));
 	if (!cur) {
 		err_set(err, AVA_ENOMEM, "out of memory");
@@ -141,15 +173,16 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 void ops_events_close(struct op_cursor *cur)
 {
 	feed_leave(&cur->reader);
-	ava_log_close(cur->log);
-	if (cur->opening)
-		cur->opening->cur = NULL;
+	if (cur->reading)
+		cur->page->cur = NULL;
+	else
+		page_free(cur->page);
 	free(cur);
 }
 
 bool ops_events_opening(const struct op_cursor *cur)
 {
-	return cur->opening != NULL;
+	return cur->reading;
 }
 
 static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
@@ -163,27 +196,34 @@ static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t t
 		cur->ended = true;
 }
 
-/* 1; 0: the files are done; -2: they cannot be read. */
+/* 1; 0: the files are done, or being read; -1: there are none; -2: they cannot be read. */
 static int next_from_files(struct op_cursor *cur, struct op_event *out)
 {
-	struct ava_log_event e;
+	struct page *p = cur->page;
 	struct event_view v;
-	int rv;
 
-	do {
-		rv = ava_log_next(cur->log, &e, NULL);
-		/* `ava logs` reports what is broken. */
-	} while (rv == AVA_ECORRUPT || (rv == 1 && event_view(e.line, e.len, &v) != 0));
-	/* Behind the cap there may be events with a lower lsn still to come. */
-	if (rv == 1 && !cur->run[0] && e.lsn >= cur->cap)
-		rv = 0;
-	if (rv == 1) {
-		give(cur, e.lsn, v.type.s, v.type.len, e.line, e.len, out);
-		return 1;
+	while (!cur->reading) {
+		const char *line = p->lines.data + p->at, *nl;
+
+		if (p->at == p->lines.len) {
+			if (p->rv == 1)
+				return page_begin(cur, NULL) == 0 ? 0 : -2;
+			if (p->rv != 0 && !p->missing)
+				return -2;
+			/* Nothing written yet is nothing to catch up with. */
+			cur->ended = p->missing && cur->run[0] && !is_live(cur);
+			page_free(p);
+			cur->page = NULL;
+			return cur->ended ? -1 : 0;
+		}
+		nl = memchr(line, '\n', p->lines.len - p->at);
+		p->at += (size_t)(nl - line) + 1;
+		if (event_view(line, (size_t)(nl - line), &v) == 0) {
+			give(cur, v.lsn, v.type.s, v.type.len, line, (size_t)(nl - line), out);
+			return 1;
+		}
 	}
-	ava_log_close(cur->log);
-	cur->log = NULL;
-	return rv != 0 ? -2 : 0;
+	return 0;
 }
 
 static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
@@ -201,11 +241,9 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 
 	if (cur->ended)
 		return -1;
-	if (cur->opening || cur->lost)
-		return cur->opening ? 0 : -2;
-	if (cur->log)
+	if (cur->page)
 		rv = next_from_files(cur, out);
-	if (rv != 0)
+	if (rv != 0 || cur->reading)
 		return rv;
 	while ((rv = feed_next(&cur->core->book.feed, &cur->reader, &l)) != 0) {
 		struct event_view v;
@@ -220,5 +258,5 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 	}
 	/* Its last event is in the feed before a run stops being live; who asked
 	 * for what comes after that event has everything. */
-	return cur->run[0] && !cur->log && !is_live(cur) ? -1 : 0;
+	return cur->run[0] && !is_live(cur) ? -1 : 0;
 }

@@ -71,13 +71,23 @@ int ops_proposal(struct core *c, const char *id,
 		 void (*each)(const struct op_proposal *p, void *user), void *user,
 		 struct ava_error *err);
 
-/* Live runs, or with `all` ended ones from the catalog too; newest first. */
-int ops_list(struct core *c, bool all, size_t limit,
-	     void (*each)(const struct op_status *s, void *user), void *user);
+/* How a run is: one that lives at once, one that has ended when its files were read. */
+void ops_look(struct core *c, const char *run, op_status_fn done, void *user);
+/* Runs at work, newest first; how many. Their ids go to `ids`, which ops_list_ended needs: it
+ * gives those that had ended, from the catalog, on any thread. */
+size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
+		     void (*each)(const struct op_status *s, void *user), void *user);
+void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
+		    void (*each)(const struct op_status *s, void *user), void *user);
+/* The same at once. They read files: not for the loop of a daemon. */
 int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
 	       void *user, struct ava_error *err);
+void ops_list(struct core *c, bool all, size_t limit,
+	      void (*each)(const struct op_status *s, void *user), void *user);
 #define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
-void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user);
+#define OPS_STOPS     "the runtime stops before the run has ended"
+/* One that has ended is looked at. */
+void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user);
 
 /* The result of a run, when it has ended or `wait_ms` have passed
  * (AVA_ETIMEOUT: it still runs). The handle lets the caller give up. */
@@ -85,6 +95,7 @@ struct op_wait;
 struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
 			   void *user);
 void ops_result_cancel(struct op_wait *w); /* done is not called any more */
+void ops_results_late(struct core *c);     /* nobody waits any longer for a run */
 
 /* ---- events. A cursor over the journal; it owns no queue: what is live
  * comes from a bounded ring, what is older from the files. */
@@ -103,7 +114,7 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
  * lsn later. */
 int ops_events_next(struct op_cursor *cur, struct op_event *out);
 void ops_events_close(struct op_cursor *cur);
-/* What stands in the files is being looked for: `wake` comes when it is found. */
+/* What stands in the files is being read: `wake` comes with it. */
 bool ops_events_opening(const struct op_cursor *cur);
 
 /* ---- groups of runs */
@@ -118,18 +129,6 @@ struct op_group {
 	const char *session_id, *request_id, *user_id, *origin, *cwd, *confirm;
 };
 void ops_propose_group(struct core *c, const struct op_group *g, op_proposal_fn done, void *user);
-
-/* What became of a group: its sums, then each of its runs in their order. Those
- * of a chain that have not begun are not among them. AVA_ENOENT. */
-struct op_group_status {
-	bool running, chain;
-	unsigned size, ended, succeeded;
-	int64_t cost_microusd, tokens;
-	int64_t limit_microusd, time_ms; /* of one at work; -1, 0: none */
-};
-int ops_group(struct core *c, const char *id, struct op_group_status *out,
-	      void (*each)(const struct op_status *s, void *user), void *user,
-	      struct ava_error *err);
 
 /* ---- speaking to a run */
 
@@ -198,7 +197,6 @@ struct core_service {
 	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;
-	struct list waits; /* verbs_runs.c: who waits for a result */
 	unsigned log_jobs; /* questions to the logs that are being answered */
 };
 struct core_service *core_service(struct core *c);

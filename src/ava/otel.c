@@ -556,25 +556,19 @@ const char *otel_health(struct core *c)
 	return buf_check(&o->health) == 0 ? o->health.data : NULL;
 }
 
-static void nothing(const struct op_status *s, void *user)
-{
-	*(bool *)user = s->status >= AVA_SUCCESS;
-}
-
 int ops_push(struct core *c, const char *run, struct ava_error *err)
 {
 	struct otel *o = c->otel;
-	bool ended = false;
 	int rv;
 
 	if (o == NULL)
 		return err_set(err, AVA_EUNSUPPORTED,
 			       "no collector is configured: set otel.endpoint in config.yaml, or "
 			       "AVA_OTEL_ENDPOINT, and start the daemon anew");
-	rv = ops_status(c, run, nothing, &ended, err);
+	rv = core_known(c, run, err);
 	if (rv != 0)
 		return rv;
-	if (!ended)
+	if (supervisor_find(&c->sup, run))
 		return err_set(err, AVA_EBUSY,
 			       "run %s has not ended: its trace is pushed when it has", run);
 	for (unsigned i = 0; i < o->nasked; i++)

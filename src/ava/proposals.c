@@ -80,7 +80,7 @@ static void find_trace(struct proposal *p)
 
 	if (r) {
 		snprintf(p->trace, sizeof(p->trace), "%s", r->trace.text);
-	} else if (ended_read(p->core, p->run, &e, NULL) == 0) {
+	} else if (ended_read(p->core->root_fd, p->run, &e, NULL) == 0) {
 		snprintf(p->trace, sizeof(p->trace), "%s", e.status.trace_id);
 		ended_fini(&e);
 	}

@@ -59,8 +59,12 @@ static int fill(struct op_spawn *s, const json_t *line, struct arena *mem)
 
 static int check(struct core *c, const struct op_spawn *s, struct ava_error *err)
 {
-	if (!id_is_run(s->resume) || !nameset_has(&c->sup.names, s->resume))
-		return err_set(err, AVA_ENOENT, "there is no run %.40s", s->resume);
+	int rv = core_known(c, s->resume, err);
+
+	if (rv != 0)
+		return rv == AVA_EINVAL
+			       ? err_set(err, AVA_ENOENT, "there is no run %.40s", s->resume)
+			       : rv;
 	if (supervisor_find(&c->sup, s->resume))
 		return err_set(err, AVA_EBUSY,
 			       "run %s has not ended: it goes on by itself; steer or cancel it, "

@@ -4,21 +4,19 @@
  * to whoever asked for it, also twice with one request id, when it is on
  * disk. What can fail: memory, the disk, ids that do not exist; a stop of the
  * runtime ends the waits. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ava/ended.h"
+#include "ava/job.h"
 #include "ava/resume.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
-#include "subagent/group.h"
 
-#define STOPS          "the runtime stops before the run has ended"
 #define ENDING_WAIT_MS 10000 /* at most: the disk may be slow, or full */
 
 /* ---- spawn without a proposal */
@@ -198,80 +196,131 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 /* ---- status and listing */
 
 struct listing {
-	struct core *core;
-	size_t n, limit;
+	const struct buf *live; /* struct run_id, sorted */
+	size_t left;
 	void (*each)(const struct op_status *s, void *user);
 	void *user;
 };
 
-/* What the catalog knows of a run: all that a listing shows. */
-static void from_row(const struct catalog_row *row, struct op_status *s)
+static int by_id(const void *a, const void *b)
 {
-	*s = (struct op_status){
-		.id = row->id,
-		.trace_id = row->trace_id,
-		.role = row->role,
-		.task = "",
-		.model = row->model,
-		.stop_reason = "",
-		.session_id = row->session_id,
-		.user_id = row->user_id,
-		.origin = row->origin,
-		.cwd = "",
-		.activity = "",
-		.last_tool = "",
-		.status = row->kind == CATALOG_END ? row->status : AVA_ERROR,
-		.started_ms = row->started_ms,
-		.ended_ms = MAX(row->ended_ms, 0),
-		.elapsed_ms = row->totals.duration_ms,
-		.tokens = row->totals.input_tokens + row->totals.output_tokens,
-		.cost_microusd = row->totals.uncosted_calls && row->totals.cost_microusd == 0
-					 ? -1
-					 : row->totals.cost_microusd,
-	};
-	if (!row->shown.task)
-		return;
-	s->task = row->shown.task;
-	s->cwd = row->shown.cwd;
-	s->stop_reason = row->shown.stop_reason;
-	s->iteration = (int)MIN(row->shown.iterations, INT_MAX);
-	s->limit_time_ms = row->shown.limit_ms;
-	s->limit_cost_microusd = row->shown.limit_microusd;
-	s->limit_tokens = row->shown.limit_tokens;
-	s->limit_iterations = (int)MIN(row->shown.limit_iterations, INT_MAX);
+	return strcmp(a, b);
 }
 
-static bool list_row(const struct catalog_row *row, void *user)
+static bool list_row(struct catalog_row *row, void *user)
 {
 	struct listing *l = user;
 	struct op_status s;
+	struct run_id id;
 
-	/* A run whose last commit a full disk holds back in part is still live. */
-	if (row->kind != CATALOG_END || supervisor_find(&l->core->sup, row->id))
+	snprintf(id.text, sizeof(id.text), "%s", row->id);
+	/* It was at work when the list was begun, or a full disk holds its last commit back. */
+	if (row->kind != CATALOG_END ||
+	    (l->live->len > 0 &&
+	     bsearch(&id, l->live->data, l->live->len / sizeof(id), sizeof(id), by_id)))
 		return true;
-	from_row(row, &s);
+	ended_row(row, &s);
 	l->each(&s, l->user);
-	return ++l->n < l->limit;
+	return --l->left > 0;
 }
 
-struct lookup {
-	const char *run;
-	void (*each)(const struct op_status *s, void *user);
+size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
+		     void (*each)(const struct op_status *s, void *user), void *user)
+{
+	size_t n = 0;
+
+	for (struct list *at = c->sup.live.prev; at != &c->sup.live && n < limit; at = at->prev) {
+		const struct run *r = LIST_ENTRY(at, struct run, node);
+		struct op_status s;
+
+		supervisor_status(r, &s);
+		each(&s, user);
+		buf_add(ids, &r->id, sizeof(r->id));
+		n++;
+	}
+	if (n > 0 && buf_check(ids) == 0)
+		qsort(ids->data, n, sizeof(struct run_id), by_id);
+	return n;
+}
+
+void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
+		    void (*each)(const struct op_status *s, void *user), void *user)
+{
+	struct listing l = {.live = live, .left = limit, .each = each, .user = user};
+
+	if (limit > 0)
+		history_each(root_fd, true, list_row, &l);
+}
+
+void ops_list(struct core *c, bool all, size_t limit,
+	      void (*each)(const struct op_status *s, void *user), void *user)
+{
+	struct buf live;
+	size_t n;
+
+	buf_init(&live, (size_t)1 << 30);
+	n = ops_list_live(c, limit, &live, each, user);
+	if (all)
+		ops_list_ended(c->root_fd, &live, limit - n, each, user);
+	buf_fini(&live);
+}
+
+struct looking {
+	struct job job;
+	int root_fd; /* of the core, which outlives its jobs */
+	char run[64];
+	struct ended ended;
+	int rv;
+	struct ava_error err;
+	op_status_fn done;
 	void *user;
-	bool found;
 };
 
-static bool look_at_row(const struct catalog_row *row, void *user)
+/* Pool thread. */
+static void look(struct job *j)
 {
-	struct lookup *l = user;
-	struct op_status s;
+	struct looking *l = CONTAINER_OF(j, struct looking, job);
 
-	if (strcmp(row->id, l->run) != 0)
-		return true;
-	from_row(row, &s);
-	l->each(&s, l->user);
-	l->found = true;
-	return false;
+	l->rv = ended_read(l->root_fd, l->run, &l->ended, &l->err);
+}
+
+static void looked(struct job *j)
+{
+	struct looking *l = CONTAINER_OF(j, struct looking, job);
+
+	l->done(l->rv, l->rv == 0 ? &l->ended.status : NULL, l->rv == 0 ? NULL : &l->err, l->user);
+	ended_fini(&l->ended);
+	free(l);
+}
+
+void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
+{
+	struct run *r = supervisor_find(&c->sup, run);
+	struct ava_error err = {0};
+	struct op_status s;
+	struct looking *l;
+	int rv;
+
+	if (r) {
+		supervisor_status(r, &s);
+		done(0, &s, NULL, user);
+		return;
+	}
+	l = calloc(1, sizeof(*l));
+	rv = l ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		snprintf(l->run, sizeof(l->run), "%s", run);
+		l->root_fd = c->root_fd;
+		l->done = done;
+		l->user = user;
+		l->job.run = look;
+		l->job.done = looked;
+		rv = job_begin_short(c, &l->job, &err);
+	}
+	if (rv != 0) {
+		free(l);
+		done(rv, NULL, &err, user);
+	}
 }
 
 int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
@@ -280,120 +329,118 @@ int ops_status(struct core *c, const char *run, void (*each)(const struct op_sta
 	struct run *r = supervisor_find(&c->sup, run);
 	struct op_status s;
 	struct ended e;
-	int rv;
+	int rv = 0;
 
 	if (r) {
 		supervisor_status(r, &s);
 		each(&s, user);
-		return 0;
-	}
-	rv = ended_read(c, run, &e, err);
-	if (rv == 0) {
+	} else if ((rv = ended_read(c->root_fd, run, &e, err)) == 0) {
 		each(&e.status, user);
 		ended_fini(&e);
-	} else if (rv == AVA_ENOENT && nameset_has(&c->sup.names, run)) {
-		struct lookup l = {.run = run, .each = each, .user = user};
-
-		history_each(c, false, look_at_row, &l);
-		rv = l.found ? 0 : rv;
 	}
 	return rv;
-}
-
-int ops_list(struct core *c, bool all, size_t limit,
-	     void (*each)(const struct op_status *s, void *user), void *user)
-{
-	size_t n = 0;
-
-	for (struct list *at = c->sup.live.prev; at != &c->sup.live && n < limit; at = at->prev) {
-		struct op_status s;
-
-		supervisor_status(LIST_ENTRY(at, struct run, node), &s);
-		each(&s, user);
-		n++;
-	}
-	if (all && n < limit) {
-		struct listing l = {.core = c, .n = n, .limit = limit, .each = each, .user = user};
-
-		history_each(c, true, list_row, &l);
-		n = l.n;
-	}
-	return (int)n;
 }
 
 /* ---- results */
 
 struct op_wait {
 	struct run_wait wait;
+	struct list node; /* in core.waits, while the run is waited for */
 	struct core *core;
 	struct os_timer *timer;
 	struct run_id id;
-	op_result_fn done;
+	op_result_fn done; /* NULL: given up */
 	void *user;
+	/* of the file, once it has ended */
+	struct job job;
+	char *json; /* owned */
+	size_t len;
+	int rv;
+	struct ava_error err;
 };
 
-void ops_result_cancel(struct op_wait *w)
+static void wait_free(struct op_wait *w)
 {
 	list_del(&w->wait.node);
+	list_del(&w->node);
 	os_timer_free(w->timer);
+	free(w->json);
 	free(w);
 }
 
-static void give_result(struct core *c, const char *run, op_result_fn done, void *user)
+void ops_result_cancel(struct op_wait *w)
 {
-	struct ava_error err = {0};
-	char *json = NULL;
-	size_t len = 0;
-	int rv = ended_result(c, run, &json, &len, &err);
-
-	if (rv == 0)
-		done(0, json, len, NULL, user);
+	if (w->job.run)
+		w->done = NULL; /* freed by the job's end */
 	else
-		done(rv, NULL, 0, &err, user);
-	free(json);
+		wait_free(w);
 }
 
-static void result_ended(struct run_wait *wait, struct run *r)
+static void result_tell(struct op_wait *w, int rv, const struct ava_error *err)
 {
-	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
-	op_result_fn done = w->done;
-	void *user = w->user;
-	struct core *c = w->core;
-	struct ava_error err = {0};
+	if (w->done)
+		w->done(rv, w->json, w->len, err, w->user);
+	wait_free(w);
+}
 
-	ops_result_cancel(w);
-	if (r->end.done) {
-		give_result(c, r->id.text, done, user);
-	} else {
-		err_set(&err, AVA_ECANCELED, STOPS);
-		done(AVA_ECANCELED, NULL, 0, &err, user);
-	}
+/* Pool thread. */
+static void result_work(struct job *j)
+{
+	struct op_wait *w = CONTAINER_OF(j, struct op_wait, job);
+
+	w->rv = ended_result(w->core->root_fd, w->id.text, &w->json, &w->len, &w->err);
+}
+
+static void result_read(struct job *j)
+{
+	struct op_wait *w = CONTAINER_OF(j, struct op_wait, job);
+
+	result_tell(w, w->rv, w->rv == 0 ? NULL : &w->err);
 }
 
 static void result_late(void *user)
 {
 	struct op_wait *w = user;
-	struct ava_error err = {0};
-	op_result_fn done = w->done;
-	void *done_user = w->user;
 
-	err_set(&err, AVA_ETIMEOUT, "%s still runs", w->id.text);
-	ops_result_cancel(w);
-	done(AVA_ETIMEOUT, NULL, 0, &err, done_user);
+	err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text);
+	result_tell(w, AVA_ETIMEOUT, &w->err);
+}
+
+/* From now on its file is read: 0, or it was told. */
+static int result_give(struct op_wait *w)
+{
+	int rv;
+
+	list_del(&w->wait.node);
+	list_del(&w->node);
+	os_timer_stop(w->timer);
+	w->job.run = result_work;
+	w->job.done = result_read;
+	rv = job_begin_short(w->core, &w->job, &w->err);
+	if (rv != 0)
+		result_tell(w, rv, &w->err);
+	return rv;
+}
+
+static void result_ended(struct run_wait *wait, struct run *r)
+{
+	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
+
+	if (r->end.done) {
+		(void)result_give(w);
+	} else {
+		err_set(&w->err, AVA_ECANCELED, OPS_STOPS);
+		result_tell(w, AVA_ECANCELED, &w->err);
+	}
 }
 
 struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
 			   void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
+	struct op_wait *w = calloc(1, sizeof(*w));
 	struct ava_error err = {0};
-	struct op_wait *w;
 
-	if (!r) {
-		give_result(c, run, done, user);
-		return NULL;
-	}
-	w = calloc(1, sizeof(*w));
 	if (w)
 		w->timer = os_timer_new(c->loop, result_late, w);
 	if (!w || !w->timer) {
@@ -403,11 +450,14 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 		return NULL;
 	}
 	w->core = c;
-	w->id = r->id;
+	snprintf(w->id.text, sizeof(w->id.text), "%s", run);
 	w->done = done;
 	w->user = user;
 	w->wait.ended = result_ended;
 	list_init(&w->wait.node);
+	list_init(&w->node);
+	if (!r)
+		return result_give(w) == 0 ? w : NULL;
 	/* Whoever was shown its end finds the result, though the run still stops. */
 	if (r->end.begun)
 		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
@@ -416,8 +466,15 @@ struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_
 		return NULL;
 	}
 	run_wait(r, &w->wait);
+	list_add(&c->waits, &w->node);
 	os_timer_set(w->timer, wait_ms);
 	return w;
+}
+
+void ops_results_late(struct core *c)
+{
+	while (!list_empty(&c->waits))
+		result_late(LIST_FIRST(&c->waits, struct op_wait, node));
 }
 
 /* ---- cancel: the answer comes when the end is on disk */
@@ -438,47 +495,29 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 		supervisor_status(r, &s);
 		w->done(0, &s, NULL, w->user);
 	} else {
-		err_set(&err, AVA_ECANCELED, STOPS);
+		err_set(&err, AVA_ECANCELED, OPS_STOPS);
 		w->done(AVA_ECANCELED, NULL, &err, w->user);
 	}
 	free(w);
 }
 
-struct answer_once {
-	op_status_fn done;
-	void *user;
-};
-
-static void pass_status(const struct op_status *s, void *user)
-{
-	struct answer_once *a = user;
-
-	a->done(0, s, NULL, a->user);
-}
-
-void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn done, void *user)
+void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
-	struct answer_once a = {done, user};
+	struct cancel_wait *w = NULL;
 	struct ava_error err = {0};
-	struct cancel_wait *w;
-	int rv;
+	int rv = 0;
 
-	if (!r) {
-		rv = ops_status(c, run, pass_status, &a, &err);
-		if (rv != 0)
-			done(rv, NULL, &err, user);
+	if (!r) { /* again: nothing changes */
+		ops_look(c, run, done, user);
 		return;
 	}
-	if (r->end.abandoned) {
-		err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
-		done(AVA_ENOMEM, NULL, &err, user);
-		return;
-	}
-	w = calloc(1, sizeof(*w));
-	if (!w) {
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		done(AVA_ENOMEM, NULL, &err, user);
+	if (r->end.abandoned)
+		rv = err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
+	else if (!(w = calloc(1, sizeof(*w))))
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv != 0) {
+		done(rv, NULL, &err, user);
 		return;
 	}
 	w->wait.ended = cancel_ended;
@@ -486,78 +525,4 @@ void ops_cancel(struct core *c, const char *run, const char *by, op_status_fn do
 	w->user = user;
 	run_wait(r, &w->wait);
 	supervisor_cancel(r);
-}
-
-/* ---- groups. One at work is in memory; of an older one the catalog names the runs, and
- * their files tell the rest. Nothing is kept for it. */
-
-struct group_runs {
-	const char *group;
-	char ids[SPEC_GROUP_MAX][24]; /* newest first */
-	unsigned n;
-};
-
-static bool group_row(const struct catalog_row *row, void *user)
-{
-	struct group_runs *r = user;
-
-	if (row->kind != CATALOG_SPAWN || strcmp(row->group_id, r->group) != 0)
-		return true;
-	snprintf(r->ids[r->n++], sizeof(r->ids[0]), "%s", row->id);
-	return r->n < SPEC_GROUP_MAX;
-}
-
-struct summing {
-	struct op_group_status *out;
-	void (*each)(const struct op_status *s, void *user);
-	void *user;
-};
-
-static void group_add(const struct op_status *s, void *user)
-{
-	struct summing *sum = user;
-	struct op_group_status *out = sum->out;
-	bool ended = s->status >= AVA_SUCCESS;
-
-	out->cost_microusd += MAX(s->cost_microusd, 0);
-	out->tokens += s->tokens;
-	out->ended += ended;
-	out->succeeded += s->status == AVA_SUCCESS;
-	if (sum->each)
-		sum->each(s, sum->user);
-}
-
-static void group_in_memory(const struct group *g, struct group_runs *r,
-			    struct op_group_status *out)
-{
-	for (unsigned i = g->nmembers; i > 0; i--)
-		snprintf(r->ids[r->n++], sizeof(r->ids[0]), "%s", g->members[i - 1].id);
-	out->running = true;
-	out->chain = g->chain;
-	out->size = (unsigned)g->size;
-	out->limit_microusd = g->money.limit == BUDGET_NO_LIMIT ? -1 : g->money.limit;
-	out->time_ms = g->time_ms;
-}
-
-int ops_group(struct core *c, const char *id, struct op_group_status *out,
-	      void (*each)(const struct op_status *s, void *user), void *user,
-	      struct ava_error *err)
-{
-	struct group *g = strmap_get(&c->sup.groups, id);
-	struct summing sum = {out, each, user};
-	struct group_runs r = {.group = id};
-
-	*out = (struct op_group_status){.limit_microusd = -1};
-	if (g)
-		group_in_memory(g, &r, out);
-	else
-		history_each(c, false, group_row, &r);
-	if (r.n == 0)
-		return err_set(err, AVA_ENOENT, "there is no group %.40s", id);
-	out->size = MAX(out->size, r.n);
-	for (unsigned i = r.n; i > 0; i--)
-		(void)ops_status(c, r.ids[i - 1], group_add, &sum, NULL);
-	if (out->ended == r.n && !(g && out->chain && r.n < out->size))
-		out->running = false;
-	return 0;
 }

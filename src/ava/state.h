@@ -47,6 +47,7 @@ struct core {
 	struct list steerings;         /* with request ids, on their way (ava/steer.c) */
 	unsigned njobs;                /* at work (ava/job.h) */
 	bool stopping;                 /* no more of them */
+	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
@@ -86,6 +87,8 @@ struct request *core_request(struct core *c, const char *id); /* NULL: new */
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
 		  const char *run, const char *trace);
 void core_forget(struct core *c, const char *id);
+/* There is or was such a run: 0, AVA_ENOENT, AVA_EINVAL (no id). */
+int core_known(const struct core *c, const char *run, struct ava_error *err);
 /* Refuses new work: the journal is not well, or the disk nearly full. */
 int core_ready(struct core *c, struct ava_error *err);
 /* An event of Ava's own into a draft's daily log. `content` is freed. */

@@ -233,29 +233,16 @@ static int answer(struct run *r, const struct question *q, const struct op_steer
 
 /* ---- */
 
-struct gone {
-	const char *run;
-	struct ava_error *err;
-};
-
-static void has_ended(const struct op_status *s, void *user)
-{
-	struct gone *g = user;
-
-	err_set(g->err, AVA_EEXIST, "run %s has ended (%s): nobody is left to read it", g->run,
-		ava_status_name(s->status));
-}
-
 /* It has ended. Was it said before that? 0: the log is asked. */
 static int after_the_end(struct core *c, struct steering *s, struct ava_error *err)
 {
-	struct gone gone = {s->run, err};
-	int rv = ops_status(c, s->run, has_ended, &gone, err);
+	int rv = core_known(c, s->run, err);
 
-	if (rv != 0)
+	if (rv == 0)
+		rv = err_set(err, AVA_EEXIST, "run %s has ended: nobody is left to read it",
+			     s->run);
+	if (rv != AVA_EEXIST || !s->request[0])
 		return rv;
-	if (!s->request[0])
-		return AVA_EEXIST;
 	s->ended = *err;
 	s->root = c->root;
 	s->job.run = look_into_log;
@@ -348,27 +335,20 @@ static void naming_on_disk(int rv, void *user)
 	naming_answer(n, rv, false, &err);
 }
 
-static void naming_too_late(const struct op_status *s, void *user)
-{
-	struct gone *g = user;
-
-	err_set(g->err, AVA_EEXIST,
-		"run %s has ended (%s), its log is closed: fork it from a call of its model (ava "
-		"replay %s --from N)",
-		g->run, ava_status_name(s->status), g->run);
-}
-
 static int naming_begin(struct core *c, struct naming *n, const char *name, const char *by,
 			struct ava_error *err)
 {
 	struct run *r = supervisor_find(&c->sup, n->run);
-	struct gone gone = {n->run, err};
-	int rv;
+	int rv = r ? 0 : core_known(c, n->run, err);
 
-	if (!r) {
-		rv = ops_status(c, n->run, naming_too_late, &gone, err);
-		return rv != 0 ? rv : AVA_EEXIST;
-	}
+	if (rv != 0)
+		return rv;
+	if (!r)
+		return err_set(
+			err, AVA_EEXIST,
+			"run %s has ended, its log is closed: fork it from a call of its model "
+			"(ava replay %s --from N)",
+			n->run, n->run);
 	if (r->agent.ending)
 		return err_set(err, AVA_EEXIST,
 			       "run %s is ending: fork it from a call of its model when it has "

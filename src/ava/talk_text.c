@@ -126,7 +126,7 @@ static int add_result(struct buf *out, struct talk *t, const char *run)
 	size_t len = 0, shown;
 	json_t *result;
 	char text[200];
-	int rv = ended_result(t->session->core, run, &json, &len, &err);
+	int rv = ended_result(t->session->core->root_fd, run, &json, &len, &err);
 
 	if (rv != 0) {
 		snprintf(text, sizeof(text), "%s has ended, and its result cannot be read: %.120s",

@@ -8,6 +8,7 @@
 #include <ava.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ava/state.h"
@@ -17,7 +18,6 @@
 
 #define REPLY_MAX  (128u << 20)
 #define CALL_MEM   (16u << 20)
-#define WAIT_MAX_S 3600
 #define QUERY_TEXT 4096
 
 /* ---- arguments */
@@ -177,50 +177,26 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 
 /* ---- arguments of a query */
 
-/* Digits alone, at most INT64_MAX; *end behind them. */
-static bool digits(const char *s, const char **end, int64_t *out)
+/* Digits, and of seconds a point: "2", "0.5", "7200". */
+static json_t *query_number(const struct arg *a, const char *value, struct ava_error *err)
 {
-	int64_t n = 0;
+	bool whole = a->kind == ARG_COUNT;
+	size_t len = strlen(value);
+	json_t *v = len > 0 && strspn(value, whole ? "0123456789" : "0123456789.") == len
+			    ? json_parse(value, len, NULL)
+			    : NULL;
+	int64_t n = json_integer_value(v);
 
-	if (*s < '0' || *s > '9')
-		return false;
-	for (; *s >= '0' && *s <= '9'; s++) {
-		if (n > (INT64_MAX - 9) / 10)
-			return false;
-		n = n * 10 + (*s - '0');
-	}
-	*out = n;
-	*end = s;
-	return true;
-}
-
-static json_t *query_count(const struct arg *a, const char *value, struct ava_error *err)
-{
-	const char *end;
-	int64_t n;
-
-	if (digits(value, &end, &n) && *end == '\0' && n >= a->least && n <= a->most)
-		return json_integer(n);
-	err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a whole number from %lld to %lld",
-		a->name, value, (long long)a->least, (long long)a->most);
-	return NULL;
-}
-
-/* "2", "0.5" or "7200"; over an hour is an hour, parts of a millisecond are dropped. */
-static json_t *query_seconds(const struct arg *a, const char *value, struct ava_error *err)
-{
-	const char *at = value;
-	int64_t whole, ms = 0;
-	int unit = 100;
-
-	if (digits(value, &at, &whole) && (*at != '.' || at[1] != '\0')) {
-		if (*at == '.')
-			for (at++; *at >= '0' && *at <= '9'; at++, unit /= 10)
-				ms += (*at - '0') * unit;
-		if (*at == '\0')
-			return json_real((double)(MIN(whole, WAIT_MAX_S) * 1000 + ms) / 1000);
-	}
-	err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a number of seconds", a->name, value);
+	if (json_is_number(v) && (!whole || (n >= a->least && n <= a->most)))
+		return v;
+	json_decref(v);
+	if (whole)
+		err_set(err, AVA_EINVAL,
+			"%s is \"%.40s\"; it must be a whole number from %lld to %lld", a->name,
+			value, (long long)a->least, (long long)a->most);
+	else
+		err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a number of seconds", a->name,
+			value);
 	return NULL;
 }
 
@@ -251,10 +227,8 @@ int args_query(const struct arg *args, const char *name, const char *value, json
 	if (json_object_get(o, name))
 		return err_set(err, AVA_EINVAL, "%s is given twice", name);
 	err->code = 0;
-	if (a->kind == ARG_COUNT)
-		v = query_count(a, value, err);
-	else if (a->kind == ARG_MS)
-		v = query_seconds(a, value, err);
+	if (a->kind == ARG_COUNT || a->kind == ARG_MS)
+		v = query_number(a, value, err);
 	else if (a->kind == ARG_FLAG)
 		v = query_flag(a, value, err);
 	else
@@ -368,6 +342,66 @@ void verb_drop(struct verb_answer *a, const struct ava_error *err)
 {
 	buf_fini(&a->b);
 	verb_fail(a->reply, err->code, err);
+}
+
+/* Pool thread. */
+static void work_run(struct job *j)
+{
+	struct verb_work *w = CONTAINER_OF(j, struct verb_work, job);
+
+	w->rv = w->work(w, &w->err);
+}
+
+static void work_done(struct job *j)
+{
+	struct verb_work *w = CONTAINER_OF(j, struct verb_work, job);
+
+	if (w->fini)
+		w->fini(w);
+	if (w->rv == 0)
+		verb_send(&w->answer, 200);
+	else
+		verb_drop(&w->answer, &w->err);
+	json_decref(w->args);
+	free(w->own);
+	free(w);
+}
+
+void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_size, bool brief)
+{
+	struct verb_work *w = malloc(sizeof(*w));
+	int rv;
+
+	if (w)
+		*w = *like;
+	if (w && own_size > 0)
+		w->own = malloc(own_size);
+	if (!w || (own_size > 0 && !w->own)) {
+		free(w);
+		if (like->fini)
+			like->fini((struct verb_work *)like);
+		if (like->answer.reply)
+			buf_fini((struct buf *)&like->answer.b);
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	if (own_size > 0)
+		memcpy(w->own, like->own, own_size);
+	w->args = json_incref((json_t *)v->args);
+	w->root = v->core->root;
+	w->root_fd = v->core->root_fd;
+	snprintf(w->id, sizeof(w->id), "%s", v->id);
+	if (w->answer.reply)
+		w->answer.w.out = &w->answer.b;
+	else
+		verb_begin(&w->answer, v->reply, 0, NULL);
+	w->job.run = work_run;
+	w->job.done = work_done;
+	rv = (brief ? job_begin_short : job_begin)(v->core, &w->job, &w->err);
+	if (rv != 0) { /* else it is another thread's from now on */
+		w->rv = rv;
+		work_done(&w->job);
+	}
 }
 
 void verb_time(struct jw *w, const char *key, int64_t wall_ms)

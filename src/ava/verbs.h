@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <ava.h>
+#include "ava/job.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "codec/json.h"
 
-struct ava_error;
 struct core;
 
 /* ---- who asks, and where the answer goes */
@@ -141,6 +142,26 @@ bool verb_begin_args(struct verb_answer *a, struct verb_call *v, void *out);
 void verb_send(struct verb_answer *a, int status);
 /* Frees it, and answers with the error instead. */
 void verb_drop(struct verb_answer *a, const struct ava_error *err);
+
+/* An answer that files are read for, on a thread of the pool: a long record does not hold the
+ * loop. */
+struct verb_work {
+	struct job job;
+	struct verb_answer answer;
+	int (*work)(struct verb_work *w, struct ava_error *err); /* writes it; the thread's */
+	void (*fini)(struct verb_work *w);                       /* of `own`; loop; NULL: nothing */
+	json_t *args;     /* held: strings of what was read from them stand in it */
+	const char *root; /* of the core, which outlives its jobs */
+	int root_fd, rv;
+	struct ava_error err;
+	char id[64];
+	void *own; /* a copy of what the verb gave */
+};
+/* `w.work`, and `own` with its size, are the verb's. Answers when the work could not be begun,
+ * and then calls `fini` too. `brief`: it takes milliseconds, and there is no limit on how many
+ * are at work. */
+void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_size, bool brief);
+
 void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
-#include "ava/job.h"
+#include "ava/ended.h"
 #include "ava/otel.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
@@ -17,14 +17,15 @@
 #include "base/id.h"
 #include "base/spawn_options.h"
 #include "base/util.h"
+#include "subagent/group.h"
 #include "subagent/person.h"
 #include "subagent/replay.h"
 #include "subagent/world.h"
 
-#define SAID_MAX 8192 /* bytes of what a person says to a run */
-#define BY_MAX   200  /* bytes of who said it, or of an id */
-#define IDS_MAX  10000
-#define STOPS    "the runtime stops before the run has ended"
+#define SAID_MAX    8192 /* bytes of what a person says to a run */
+#define BY_MAX      200  /* bytes of who said it, or of an id */
+#define IDS_MAX     10000
+#define WAIT_MAX_MS INT64_C(3600000)
 
 /* ---- how a run is */
 
@@ -89,22 +90,27 @@ static void one_run(const struct op_status *s, void *user)
 	verb_status(user, NULL, s);
 }
 
-static void send_status(struct core *c, const char *run, struct verb_reply *r, int status)
+static void send_run(const struct op_status *s, struct verb_reply *r, int status)
 {
-	struct ava_error err = {0};
 	struct verb_answer a;
 
 	verb_begin(&a, r, 0, NULL);
-	if (ops_status(c, run, one_run, &a.w, &err) == 0)
-		verb_send(&a, status);
+	verb_status(&a.w, NULL, s);
+	verb_send(&a, status);
+}
+
+static void looked_at(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	if (rv == 0)
+		send_run(s, user, 200);
 	else
-		verb_drop(&a, &err);
+		verb_fail(user, rv, err);
 }
 
 static void verb_run(struct verb_call *v)
 {
 	if (verb_args(v, NULL))
-		send_status(v->core, v->id, v->reply, 200);
+		ops_look(v->core, v->id, looked_at, v->reply);
 }
 
 struct runs_args {
@@ -117,17 +123,45 @@ static const struct arg runs_args[] = {
 	{NULL},
 };
 
+struct list_own {
+	struct buf live;
+	size_t left;
+};
+
+/* Pool thread: behind those at work. */
+static int list_ended(struct verb_work *w, struct ava_error *err)
+{
+	struct list_own *own = w->own;
+
+	(void)err;
+	ops_list_ended(w->root_fd, &own->live, own->left, one_run, &w->answer.w);
+	return 0;
+}
+
+static void list_fini(struct verb_work *w)
+{
+	buf_fini(&((struct list_own *)w->own)->live);
+}
+
 static void verb_runs(struct verb_call *v)
 {
 	struct runs_args args = {.limit = 100};
-	struct verb_answer a;
+	struct list_own own;
+	struct verb_work w = {.work = list_ended, .fini = list_fini, .own = &own};
 
-	if (!verb_begin_args(&a, v, &args))
+	if (!verb_begin_args(&w.answer, v, &args))
 		return;
-	jw_object(&a.w, NULL);
-	jw_array(&a.w, "runs");
-	ops_list(v->core, args.all, (size_t)args.limit, one_run, &a.w);
-	verb_send(&a, 200);
+	buf_init(&own.live, (size_t)1 << 30);
+	jw_object(&w.answer.w, NULL);
+	jw_array(&w.answer.w, "runs");
+	own.left = (size_t)args.limit -
+		   ops_list_live(v->core, (size_t)args.limit, &own.live, one_run, &w.answer.w);
+	if (args.all && own.left > 0) {
+		verb_work(v, &w, sizeof(own), true);
+		return;
+	}
+	verb_send(&w.answer, 200);
+	buf_fini(&own.live);
 }
 
 /* ---- begin: POST /runs, /runs/{id}/resume, /groups */
@@ -302,42 +336,132 @@ static void verb_propose_group(struct verb_call *v)
 	ops_propose_group(v->core, g, verb_proposed, v->reply);
 }
 
-static void verb_group(struct verb_call *v)
-{
-	struct op_group_status s;
-	struct ava_error err = {0};
-	struct verb_answer a;
-	struct jw *w = &a.w;
+/* One at work is in memory; of an older one the catalog names the runs, and their files tell
+ * the rest. Nothing is kept for it. */
+struct group_own {
+	bool in_memory, running, chain;
+	unsigned n, size, ended, succeeded;
+	int64_t cost_microusd, tokens, limit_microusd, time_ms; /* limit -1, time 0: none */
+	char ids[SPEC_GROUP_MAX][24];
+	size_t at[SPEC_GROUP_MAX], len[SPEC_GROUP_MAX]; /* in `live`; len 0: it has ended */
+	struct buf live;                                /* how those at work are */
+	const char *id;
+};
 
-	if (!verb_begin_args(&a, v, NULL))
-		return;
+static void group_add(struct group_own *g, struct jw *w, const struct op_status *s)
+{
+	g->cost_microusd += MAX(s->cost_microusd, 0);
+	g->tokens += s->tokens;
+	g->ended += s->status >= AVA_SUCCESS;
+	g->succeeded += s->status == AVA_SUCCESS;
+	verb_status(w, NULL, s);
+}
+
+static bool group_row(struct catalog_row *row, void *user)
+{
+	struct group_own *g = user;
+
+	if (row->kind == CATALOG_SPAWN && strcmp(row->group_id, g->id) == 0)
+		snprintf(g->ids[g->n++], sizeof(g->ids[0]), "%s", row->id);
+	return g->n < SPEC_GROUP_MAX;
+}
+
+static void group_turn(struct group_own *g)
+{
+	for (unsigned i = 0; i < g->n / 2; i++) {
+		char id[24];
+
+		memcpy(id, g->ids[i], sizeof(id));
+		memcpy(g->ids[i], g->ids[g->n - 1 - i], sizeof(id));
+		memcpy(g->ids[g->n - 1 - i], id, sizeof(id));
+	}
+}
+
+/* Pool thread. */
+static int group_write(struct verb_work *work, struct ava_error *err)
+{
+	struct group_own *g = work->own;
+	struct jw *w = &work->answer.w;
+
+	g->id = work->id;
+	if (!g->in_memory) {
+		history_each(work->root_fd, false, group_row, g);
+		group_turn(g); /* it names the newest first */
+	}
+	if (g->n == 0)
+		return err_set(err, AVA_ENOENT, "there is no group %.40s", work->id);
 	jw_object(w, NULL);
 	jw_array(w, "runs");
-	if (ops_group(v->core, v->id, &s, one_run, w, &err) != 0) {
-		verb_drop(&a, &err);
-		return;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct ended e;
+
+		if (g->len[i] > 0) {
+			jw_raw(w, NULL, g->live.data + g->at[i], g->len[i]);
+		} else if (ended_read(work->root_fd, g->ids[i], &e, NULL) == 0) {
+			group_add(g, w, &e.status);
+			ended_fini(&e);
+		}
 	}
+	g->size = MAX(g->size, g->n);
+	if (g->ended == g->n && !(g->chain && g->n < g->size))
+		g->running = false;
 	jw_end(w);
-	jw_str(w, "group_id", v->id);
-	jw_str(w, "status", s.running ? "running" : "ended");
-	jw_str(w, "mode", s.chain ? "chain" : "parallel");
-	jw_int(w, "size", s.size);
-	jw_int(w, "ended", s.ended);
-	jw_int(w, "succeeded", s.succeeded);
-	verb_cost(w, "cost_cents", s.cost_microusd);
-	verb_cost(w, "max_cost_cents", s.limit_microusd);
-	if (s.time_ms > 0)
-		jw_fixed(w, "timeout", s.time_ms, 3);
+	jw_str(w, "group_id", work->id);
+	jw_str(w, "status", g->running ? "running" : "ended");
+	jw_str(w, "mode", g->chain ? "chain" : "parallel");
+	jw_int(w, "size", g->size);
+	jw_int(w, "ended", g->ended);
+	jw_int(w, "succeeded", g->succeeded);
+	verb_cost(w, "cost_cents", g->cost_microusd);
+	verb_cost(w, "max_cost_cents", g->limit_microusd);
+	if (g->time_ms > 0)
+		jw_fixed(w, "timeout", g->time_ms, 3);
 	else
 		jw_null(w, "timeout");
-	jw_int(w, "tokens_used", s.tokens);
-	verb_send(&a, 200);
+	jw_int(w, "tokens_used", g->tokens);
+	return 0;
+}
+
+static void group_fini(struct verb_work *w)
+{
+	buf_fini(&((struct group_own *)w->own)->live);
+}
+
+static void verb_group(struct verb_call *v)
+{
+	const struct group *g = strmap_get(&v->core->sup.groups, v->id);
+	struct group_own own = {.in_memory = g != NULL, .limit_microusd = -1};
+
+	if (!verb_args(v, NULL))
+		return;
+	buf_init(&own.live, (size_t)1 << 30);
+	own.running = g != NULL;
+	own.chain = g != NULL && g->chain;
+	own.size = g != NULL ? (unsigned)g->size : 0;
+	own.time_ms = g != NULL ? g->time_ms : 0;
+	if (g != NULL && g->money.limit != BUDGET_NO_LIMIT)
+		own.limit_microusd = g->money.limit;
+	for (unsigned i = 0; g != NULL && i < g->nmembers; i++, own.n++) {
+		struct run *r = supervisor_find(&v->core->sup, g->members[i].id);
+		struct op_status s;
+		struct jw w;
+
+		snprintf(own.ids[i], sizeof(own.ids[i]), "%s", g->members[i].id);
+		own.at[i] = own.live.len;
+		if (r == NULL)
+			continue;
+		jw_init(&w, &own.live);
+		supervisor_status(r, &s);
+		group_add(&own, &w, &s);
+		own.len[i] = own.live.len - own.at[i];
+	}
+	verb_work(v, &(struct verb_work){.work = group_write, .fini = group_fini, .own = &own},
+		  sizeof(own), true);
 }
 
 /* ---- GET /runs/{id}/result */
 
 struct result_wait {
-	struct list node; /* in core_service.waits */
 	struct core *core;
 	struct op_wait *wait;
 	struct verb_reply *reply;
@@ -350,13 +474,12 @@ static void result_done(int rv, const char *json, size_t len, const struct ava_e
 	struct result_wait *w = user;
 	struct verb_answer a;
 
-	list_del(&w->node);
 	if (rv == AVA_ETIMEOUT) { /* it still runs: how it is */
-		send_status(w->core, w->run, w->reply, 202);
-	} else if (rv != 0) {
-		verb_fail(w->reply, rv, err);
-	} else {
-		verb_begin(&a, w->reply, 0, NULL);
+		struct op_status s;
+
+		supervisor_status(supervisor_find(&w->core->sup, w->run), &s);
+		send_run(&s, w->reply, 202);
+	} else if (verb_begin(&a, w->reply, rv, err)) {
 		buf_add(&a.b, json, len);
 		verb_send(&a, 200);
 	}
@@ -368,7 +491,6 @@ static void result_give_up(struct verb_reply *r)
 	struct result_wait *w = r->waits;
 
 	ops_result_cancel(w->wait);
-	list_del(&w->node);
 	free(w);
 }
 
@@ -388,14 +510,13 @@ static void verb_result(struct verb_call *v)
 		verb_fail(v->reply, AVA_ENOMEM, NULL);
 		return;
 	}
-	list_init(&w->node);
 	w->core = v->core;
 	w->reply = v->reply;
 	snprintf(w->run, sizeof(w->run), "%s", v->id);
-	wait = ops_result(v->core, v->id, s->stops ? 0 : wait_ms, result_done, w);
+	wait_ms = s->stops ? 0 : MIN(wait_ms, WAIT_MAX_MS);
+	wait = ops_result(v->core, v->id, wait_ms, result_done, w);
 	if (wait) {
 		w->wait = wait;
-		list_add(&s->waits, &w->node);
 		v->reply->waits = w;
 		v->reply->give_up = result_give_up;
 	}
@@ -403,33 +524,16 @@ static void verb_result(struct verb_call *v)
 
 void verbs_stop(struct core *c)
 {
-	struct core_service *s = core_service(c);
-
-	s->stops = true;
-	while (!list_empty(&s->waits)) {
-		struct result_wait *w = LIST_FIRST(&s->waits, struct result_wait, node);
-
-		ops_result_cancel(w->wait);
-		result_done(AVA_ETIMEOUT, NULL, 0, NULL, w); /* takes it out of the list */
-	}
+	core_service(c)->stops = true;
+	ops_results_late(c);
 }
 
 /* ---- stop: one, some, all */
 
-static void cancelled(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	struct verb_answer a;
-
-	if (!verb_begin(&a, user, rv, err))
-		return;
-	verb_status(&a.w, NULL, s);
-	verb_send(&a, 200);
-}
-
 static void verb_cancel(struct verb_call *v)
 {
 	if (verb_args(v, NULL))
-		ops_cancel(v->core, v->id, v->caller->user, cancelled, v->reply);
+		ops_cancel(v->core, v->id, looked_at, v->reply);
 }
 
 /* The answer is written while the ends come in; it goes out behind the last one. */
@@ -454,7 +558,7 @@ static void cancelling_release(struct cancelling *all)
 	if (--all->pending > 0)
 		return;
 	if (all->rv != 0)
-		err_set(&err, all->rv, "%s", all->rv == AVA_ENOMEM ? "out of memory" : STOPS);
+		err_set(&err, all->rv, "%s", all->rv == AVA_ENOMEM ? "out of memory" : OPS_STOPS);
 	if (all->rv == 0)
 		verb_send(&all->answer, 200);
 	else
@@ -536,22 +640,37 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 	supervisor_cancel(r);
 }
 
-static void had_ended(const struct op_status *s, void *user)
-{
-	struct cancelling *all = user;
+struct cancelling_ended {
+	struct cancelling *all;
+	char id[BY_MAX + 1];
+};
 
-	write_cancelled(&all->answer.w, s, true, false, "[]", 0);
+static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct cancelling_ended *one = user;
+
+	if (rv == 0)
+		write_cancelled(&one->all->answer.w, s, true, false, "[]", 0);
+	else
+		write_unknown(&one->all->answer.w, one->id, err);
+	cancelling_release(one->all);
+	free(one);
 }
 
 static void cancelling_named(struct cancelling *all, const char *id)
 {
 	struct run *r = supervisor_find(&all->core->sup, id);
-	struct ava_error err = {0};
+	struct cancelling_ended *one = r ? NULL : calloc(1, sizeof(*one));
 
 	if (r) {
 		cancelling_begin(all, r);
-	} else if (ops_status(all->core, id, had_ended, all, &err) != 0) {
-		write_unknown(&all->answer.w, id, &err);
+	} else if (one) {
+		one->all = all;
+		snprintf(one->id, sizeof(one->id), "%s", id);
+		all->pending++;
+		ops_look(all->core, id, had_ended, one);
+	} else {
+		all->rv = AVA_ENOMEM;
 	}
 }
 
@@ -702,23 +821,6 @@ static void verb_push(struct verb_call *v)
 
 /* ---- execute it again from its record, on a thread of the pool */
 
-struct replaying {
-	struct job job;
-	struct verb_reply *reply;
-	char run[64];
-	bool lenient;
-	int root_fd, rv; /* of the core, which outlives its jobs */
-	struct ava_error err;
-	struct replay_report report;
-};
-
-static void replay_execute(struct job *j)
-{
-	struct replaying *r = CONTAINER_OF(j, struct replaying, job);
-
-	r->rv = replay_run(r->root_fd, r->run, NULL, r->lenient, &r->report, &r->err);
-}
-
 static void write_difference(struct jw *w, const struct replay_diff *d)
 {
 	jw_object(w, NULL);
@@ -734,30 +836,29 @@ static void write_difference(struct jw *w, const struct replay_diff *d)
 	jw_end(w);
 }
 
-/* That record and replay differ is no failure but what the report says. */
-static void replay_executed(struct job *j)
+/* Pool thread. That record and replay differ is no failure but what the report says. */
+static int replay_work(struct verb_work *work, struct ava_error *err)
 {
-	struct replaying *r = CONTAINER_OF(j, struct replaying, job);
-	const struct replay_report *report = &r->report;
-	struct verb_answer a;
+	struct replay_report *report = calloc(1, sizeof(*report));
+	struct jw *w = &work->answer.w;
+	int rv = report ? replay_run(work->root_fd, work->id, NULL, *(bool *)work->own, report, err)
+			: err_set(err, AVA_ENOMEM, "out of memory");
 
-	if (!verb_begin(&a, r->reply, r->rv, &r->err)) {
-		free(r);
-		return;
+	if (rv == 0) {
+		jw_object(w, NULL);
+		jw_str(w, "subagent_id", work->id);
+		jw_bool(w, "identical", report->ndiffs == 0);
+		jw_bool(w, "complete", report->complete);
+		jw_str(w, "reason", report->reason);
+		jw_int(w, "turns", report->turns);
+		jw_int(w, "events", (int64_t)report->events);
+		jw_int(w, "differences_found", report->ndiffs);
+		jw_array(w, "differences");
+		for (unsigned i = 0; i < MIN(report->ndiffs, (unsigned)REPLAY_DIFFS_MAX); i++)
+			write_difference(w, &report->diffs[i]);
 	}
-	jw_object(&a.w, NULL);
-	jw_str(&a.w, "subagent_id", r->run);
-	jw_bool(&a.w, "identical", report->ndiffs == 0);
-	jw_bool(&a.w, "complete", report->complete);
-	jw_str(&a.w, "reason", report->reason);
-	jw_int(&a.w, "turns", report->turns);
-	jw_int(&a.w, "events", (int64_t)report->events);
-	jw_int(&a.w, "differences_found", report->ndiffs);
-	jw_array(&a.w, "differences");
-	for (unsigned i = 0; i < MIN(report->ndiffs, (unsigned)REPLAY_DIFFS_MAX); i++)
-		write_difference(&a.w, &report->diffs[i]);
-	verb_send(&a, 200);
-	free(r);
+	free(report);
+	return rv;
 }
 
 static const struct arg replay_args[] = {{"lenient", ARG_FLAG}, {NULL}};
@@ -765,29 +866,17 @@ static const struct arg replay_args[] = {{"lenient", ARG_FLAG}, {NULL}};
 static void verb_replay(struct verb_call *v)
 {
 	struct ava_error err = {0};
-	struct replaying *r = NULL;
 	bool lenient = false;
-	int rv = 0;
 
 	if (!verb_args(v, &lenient))
 		return;
-	if (!id_is_run(v->id))
-		rv = err_set(&err, AVA_ENOENT, "there is no run %.40s", v->id);
-	else if (!(r = calloc(1, sizeof(*r))))
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		snprintf(r->run, sizeof(r->run), "%s", v->id);
-		r->lenient = lenient;
-		r->root_fd = v->core->root_fd;
-		r->reply = v->reply;
-		r->job.run = replay_execute;
-		r->job.done = replay_executed;
-		rv = job_begin(v->core, &r->job, &err); /* from then on another thread's */
+	if (id_is_run(v->id)) {
+		verb_work(v, &(struct verb_work){.work = replay_work, .own = &lenient},
+			  sizeof(lenient), false);
+		return;
 	}
-	if (rv != 0) {
-		free(r);
-		verb_fail(v->reply, rv, &err);
-	}
+	err_set(&err, AVA_ENOENT, "there is no run %.40s", v->id);
+	verb_fail(v->reply, AVA_ENOENT, &err);
 }
 
 /* ---- who can be asked */

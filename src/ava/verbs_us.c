@@ -8,11 +8,9 @@
  * What can fail: no such run (404), too many questions at once (to be asked again). Broken
  * lines do not fail a question: they are named in the answer. */
 #include <ava.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ava/job.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/error.h"
@@ -164,150 +162,103 @@ static const struct arg logs_args[] = {
 	{NULL},
 };
 
-struct log_job {
-	struct job job;
-	json_t *held; /* the strings of `args` stand in it */
+struct question {
 	struct question_args args;
-	struct verb_answer answer;
-	char *broken[BROKEN_MAX]; /* owned */
-	uint64_t nbroken, events, last;
-	bool more;
-	int rv;
-	struct ava_error err;
+	unsigned *asked; /* questions that are being answered */
 };
 
-static int write_events(struct log_job *j, struct ava_log *log)
+/* Events up to the limits; lines that are broken to `broken`. */
+static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limit, json_t *broken,
+			uint64_t *nbroken, uint64_t *last, bool *more, struct ava_error *err)
 {
 	struct ava_log_event e;
+	int64_t n = 0;
 	int rv;
 
-	if (log == NULL) /* nothing has been logged yet */
-		return 0;
-	while ((rv = ava_log_next(log, &e, &j->err)) != 0) {
+	while (log != NULL && (rv = ava_log_next(log, &e, err)) != 0) {
 		if (rv == AVA_ECORRUPT) {
-			if (j->nbroken < BROKEN_MAX) /* NULL: counted all the same */
-				j->broken[j->nbroken] = strdup(j->err.text);
-			j->nbroken++;
+			if (++*nbroken <= BROKEN_MAX)
+				(void)json_array_append_new(broken, json_string(err->text));
 			continue;
 		}
 		if (rv < 0)
 			return rv;
-		j->more = j->events == (uint64_t)j->args.limit ||
-			  (j->events > 0 && j->answer.b.len + e.len > EVENTS_BYTES);
-		if (j->more)
+		*more = n == limit || (n > 0 && a->b.len + e.len > EVENTS_BYTES);
+		if (*more)
 			return 0;
-		jw_raw(&j->answer.w, NULL, e.line, e.len);
-		j->events++;
-		j->last = e.lsn;
+		jw_raw(&a->w, NULL, e.line, e.len);
+		n++;
+		*last = e.lsn;
 	}
-	return 0;
-}
-
-static int write_log_answer(struct log_job *j, struct ava_log *log)
-{
-	struct jw *w = &j->answer.w;
-	int rv;
-
-	jw_object(w, NULL);
-	jw_array(w, "events");
-	rv = write_events(j, log);
-	if (rv != 0)
-		return rv;
-	jw_end(w);
-	jw_int(w, "next", j->events > 0 ? (int64_t)j->last : MAX(j->args.after, 0));
-	jw_bool(w, "more", j->more);
-	jw_int(w, "brokenLines", (int64_t)j->nbroken);
-	jw_array(w, "broken");
-	for (uint64_t i = 0; i < MIN(j->nbroken, (uint64_t)BROKEN_MAX); i++)
-		jw_str(w, NULL, j->broken[i]);
 	return 0;
 }
 
 /* Pool thread. */
-static void ask_logs(struct job *job)
+static int ask_logs(struct verb_work *work, struct ava_error *err)
 {
-	struct log_job *j = CONTAINER_OF(job, struct log_job, job);
-	struct ava_log_query q = {
-		.root = job->core->root, /* it does not change */
-		.run = j->args.run,
-		.everything = j->args.run == NULL,
-		.types = j->args.type,
-		.since = j->args.since,
-		.until = j->args.until,
-		.agent = j->args.agent,
-		.user = j->args.user,
-		.session = j->args.session,
-		.search = j->args.search,
-		.regex = j->args.regex,
-		.after = (uint64_t)MAX(j->args.after, 0),
-		.last = j->args.after < 0 ? (size_t)j->args.limit : 0,
+	const struct question_args *q = &((struct question *)work->own)->args;
+	struct ava_log_query query = {
+		.root = work->root,
+		.run = q->run,
+		.everything = q->run == NULL,
+		.types = q->type,
+		.since = q->since,
+		.until = q->until,
+		.agent = q->agent,
+		.user = q->user,
+		.session = q->session,
+		.search = q->search,
+		.regex = q->regex,
+		.after = (uint64_t)MAX(q->after, 0),
+		.last = q->after < 0 ? (size_t)q->limit : 0,
 	};
+	struct jw *w = &work->answer.w;
+	uint64_t nbroken = 0, last = query.after;
+	json_t *broken = json_array();
 	struct ava_log *log;
+	bool more = false;
+	int rv = ava_log_open(&log, &query, err);
 
-	j->rv = ava_log_open(&log, &q, &j->err);
-	if (j->rv == 0 || (j->rv == AVA_ENOENT && q.run == NULL))
-		j->rv = write_log_answer(j, log);
+	if (rv == AVA_ENOENT && q->run == NULL) /* nothing has been logged yet */
+		rv = 0;
+	jw_object(w, NULL);
+	jw_array(w, "events");
+	if (rv == 0)
+		rv = write_events(&work->answer, log, q->limit, broken, &nbroken, &last, &more,
+				  err);
 	ava_log_close(log);
+	jw_end(w);
+	jw_int(w, "next", (int64_t)last);
+	jw_bool(w, "more", more);
+	jw_int(w, "brokenLines", (int64_t)nbroken);
+	jw_array(w, "broken");
+	for (size_t i = 0; i < json_array_size(broken); i++)
+		jw_str(w, NULL, json_string_value(json_array_get(broken, i)));
+	json_decref(broken);
+	return rv;
 }
 
-static void log_job_free(struct log_job *j)
+static void question_end(struct verb_work *w)
 {
-	for (size_t i = 0; i < BROKEN_MAX; i++)
-		free(j->broken[i]);
-	json_decref(j->held);
-	free(j);
-}
-
-static void logs_asked(struct job *job)
-{
-	struct log_job *j = CONTAINER_OF(job, struct log_job, job);
-
-	core_service(job->core)->log_jobs--;
-	if (j->rv == 0)
-		verb_send(&j->answer, 200);
-	else
-		verb_drop(&j->answer, &j->err);
-	log_job_free(j);
-}
-
-static int begin_question(struct verb_call *v, const struct question_args *args,
-			  struct ava_error *err)
-{
-	struct core_service *s = core_service(v->core);
-	struct log_job *j;
-	int rv;
-
-	if (s->log_jobs >= LOGS_JOBS)
-		return err_set(err, AVA_EBUSY, "%d questions are being answered: ask again",
-			       LOGS_JOBS);
-	j = calloc(1, sizeof(*j));
-	if (!j)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	j->args = *args;
-	j->job.run = ask_logs;
-	j->job.done = logs_asked;
-	j->held = json_incref((json_t *)v->args);
-	verb_begin(&j->answer, v->reply, 0, NULL);
-	rv = job_begin(v->core, &j->job, err); /* from then on another thread's */
-	if (rv != 0) {
-		log_job_free(j);
-		return rv;
-	}
-	s->log_jobs++;
-	return 0;
+	--*((struct question *)w->own)->asked;
 }
 
 static void verb_logs(struct verb_call *v)
 {
-	struct question_args q = {.after = -1, .limit = 100};
+	struct question q = {.args = {.after = -1, .limit = 100},
+			     .asked = &core_service(v->core)->log_jobs};
 	struct ava_error err = {0};
-	int rv;
 
-	if (!verb_args(v, &q))
+	if (!verb_args(v, &q.args))
 		return;
-	rv = begin_question(v, &q, &err);
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
+	if (*q.asked >= LOGS_JOBS) {
+		err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again", LOGS_JOBS);
+		verb_fail(v->reply, AVA_EBUSY, &err);
+		return;
+	}
+	++*q.asked;
+	verb_work(v, &(struct verb_work){.work = ask_logs, .fini = question_end, .own = &q},
+		  sizeof(q), false);
 }
 
 /* ---- streams (gateway/events.c) */

@@ -82,7 +82,7 @@ equal 'counts the lines after the crash too' \
 "$AVA" cancel "$slow" >/dev/null 2>&1
 run "$AVA" trace checkpoint "$one" late
 exits 'an ended run gets none' 1
-contains 'and why' 'has ended (success), its log is closed' "$ERR"
+contains 'and why' 'has ended, its log is closed' "$ERR"
 check 'its log is made of events' "$SRCDIR/test/check_events.py" "$(log_of "$one")"
 run "$AVA" replay "$one"
 exits 'it replays' 0

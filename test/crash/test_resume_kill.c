@@ -30,6 +30,7 @@
 #include "agent/tool.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
@@ -226,12 +227,22 @@ static void on_group(int rv, const struct op_proposal *p, const struct ava_error
 	snprintf(d->group, sizeof(d->group), "%s", p->group_id);
 }
 
-static void on_member(const struct op_status *s, void *user)
+/* GET /groups/{id}, as a client sees it. */
+static void on_members(struct verb_reply *r, int status, const struct buf *json,
+		       const struct ava_error *err)
 {
-	struct driver *d = user;
+	struct driver *d = r->waits;
+	json_t *o = json ? json_parse(json->data, json->len, NULL) : NULL, *run;
+	size_t i;
 
-	if (d->spawned < GROUPED)
-		snprintf(d->ids[d->spawned++], sizeof(d->ids[0]), "%s", s->id);
+	json_array_foreach(json_object_get(o, "runs"), i, run)
+	{
+		if (d->spawned < GROUPED)
+			snprintf(d->ids[d->spawned++], sizeof(d->ids[0]), "%s",
+				 json_str(run, "subagent_id"));
+	}
+	json_decref(o);
+	r->waits = NULL;
 }
 
 struct asking { /* strings of one request */
@@ -289,13 +300,18 @@ static void ask_alone(struct driver *d, int i, const char *dir, long k)
 /* The same requests in each life: who was told already hears it again. */
 static void ask_all(struct driver *d, struct os_loop *loop, const char *dir, long k)
 {
-	struct op_group_status status;
+	const struct caller ben = {.user = "ben", .channel = "test", .trust = CALLER_OWNER};
+	struct verb_reply reply = {.done = on_members, .waits = d};
+	char id[64], allowed[64], path[80];
 
 	ask_group(d, dir, k);
 	while (!d->group[0])
 		os_loop_step(loop, 5);
-	if (ops_group(d->core, d->group, &status, on_member, d, NULL) != 0 ||
-	    d->spawned != GROUPED) {
+	snprintf(path, sizeof(path), "/api/v1/groups/%s", d->group);
+	verbs_call(d->core, verbs_find("GET", path, id, allowed), &ben, d->group, NULL, &reply);
+	while (reply.waits)
+		os_loop_step(loop, 5);
+	if (d->spawned != GROUPED) {
 		fprintf(stderr, "of the group %d runs are there\n", d->spawned);
 		_exit(3);
 	}

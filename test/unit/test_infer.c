@@ -369,7 +369,7 @@ static void cancel(struct world *w, const char *run)
 {
 	struct got g = {0};
 
-	ops_cancel(w->core, run, "tester", status_cb, &g);
+	ops_cancel(w->core, run, status_cb, &g);
 	until(w, &g.calls);
 }
 

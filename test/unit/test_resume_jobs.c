@@ -84,7 +84,7 @@ static json_t *answer(int fd, int status)
 static void others_are_served(void)
 {
 	json_decref(rig_ask("GET", "/api/v1/health", NULL, 200));
-	json_decref(rig_ask("GET", "/api/v1/runs?all=1", NULL, 200));
+	json_decref(rig_ask("GET", "/api/v1/runs", NULL, 200));
 }
 
 #define READS "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"

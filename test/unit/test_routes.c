@@ -651,7 +651,7 @@ static void test_peer_leaves_a_wait(void **state)
 		close(fd);
 	}
 	rig_wait_connections(1);
-	assert_true(list_empty(&core_service(rig.core)->waits));
+	assert_true(list_empty(&rig.core->waits));
 	rig_ask_str("GET", rig_path(RUNS "/%s", id), NULL, 200, "status", word);
 	assert_string_equal(word, "running");
 }
