@@ -1,12 +1,11 @@
 /* A small, strict reader of YAML: configuration files and front matter. What
  * comes out is a tree of mappings, lists and scalars with line numbers.
  *
- * Scalars are text. Who wants a number or a truth asks for it (yaml_int,
- * yaml_bool), so that YAML 1.1's readings of yes, on, 012 or 1_000 never
- * happen by themselves: only true, false and plain decimal numbers are taken,
- * and only unquoted. Refused are tags, merge keys, keys that stand twice, keys
- * that are no scalars, a second document, and what is over a limit. An alias
- * is the node it names; a document with them counts as long as it reads. */
+ * Scalars are text. Who wants a number asks for it (yaml_int), so that YAML
+ * 1.1's readings of 012 or 1_000 never happen by themselves: only plain decimal
+ * numbers are taken, and only unquoted. Refused are tags, keys that stand
+ * twice, keys that are no scalars, a second document, and what is over a limit.
+ * An alias is the node it names; a document with them counts as long as it reads. */
 #ifndef CODEC_YAML_H
 #define CODEC_YAML_H
 
@@ -21,17 +20,11 @@ enum yaml_kind { YAML_SCALAR, YAML_MAP, YAML_LIST };
 struct yaml_node { /* borrowed until yaml_free */
 	enum yaml_kind kind;
 	bool plain;       /* a scalar without quotes */
-	bool flow;        /* written as {…} or […] */
-	bool alias;       /* *name: its children stand elsewhere */
 	const char *text; /* of a scalar, NUL-terminated, holds no other NUL */
 	size_t len;       /* of text */
-	unsigned line;    /* from 1; where the value begins */
+	unsigned line;    /* from 1; where the value begins (of an alias: what it names) */
 	const char *key;  /* in a mapping; else NULL */
 	unsigned key_line;
-	unsigned weight; /* nodes in it, aliases written out */
-	unsigned height; /* containers in one another, itself too */
-	/* For who changes the file: characters (not bytes) from 0. */
-	unsigned key_column, column, end_line, end_column;
 	const struct yaml_node *first, *next;
 };
 
@@ -61,7 +54,6 @@ bool yaml_is_null(const struct yaml_node *n);
 /* Each AVA_EINVAL with line, key and what was expected. */
 int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64_t max,
 	     int64_t *out, struct ava_error *err);
-int yaml_bool(const struct yaml *y, const struct yaml_node *n, bool *out, struct ava_error *err);
 /* A scalar of 1 to `max` bytes that is not null. */
 int yaml_string(const struct yaml *y, const struct yaml_node *n, size_t max, const char **out,
 		struct ava_error *err);
