@@ -1,14 +1,16 @@
 /* What every tool that works on the pool shares: its life from start to done,
- * and reading arguments. */
+ * reading arguments, and when it has to stop. */
 #ifndef TOOL_JOB_H
 #define TOOL_JOB_H
 
+#include <ava.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-struct ava_error;
-struct buf;
-struct tool_call;
+#include "agent/tool.h"
+#include "base/clock.h"
 
 /* The tool's work, on a pool thread: append to c->out and return 0, or return
  * a code with a sentence in `err`, which then is the whole outcome. */
@@ -35,5 +37,30 @@ void job_quote(struct buf *out, const char *s);
 /* A path or an id as the model wrote it, for one line: at most 200 characters,
  * control characters as '?'. */
 void job_name(struct buf *out, const char *s);
+
+/* ---- when long work has to stop: the run does not want it any more, or its time
+ * is up */
+
+struct gate {
+	const atomic_bool *stop;
+	int64_t deadline_ms; /* clock_mono_ms */
+	int seconds;         /* that it had, for a sentence */
+};
+
+static inline struct gate gate_of(const struct tool_call *c)
+{
+	int64_t ms = c->env->limits.time_ms;
+
+	return (struct gate){&c->stop, clock_mono_ms() + ms, (int)(ms / 1000)};
+}
+
+/* 0, AVA_ECANCELED or AVA_ETIMEOUT. Cheap: call it every 64 KB and folder. A stop wins
+ * over a deadline that passed, since nobody reads the answer then. */
+static inline int gate_check(const struct gate *g)
+{
+	if (atomic_load_explicit(g->stop, memory_order_relaxed))
+		return AVA_ECANCELED;
+	return clock_mono_ms() < g->deadline_ms ? 0 : AVA_ETIMEOUT;
+}
 
 #endif

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
-#include "tool/gate.h"
+#include "tool/job.h"
 
 #define BLOCK         (32u << 10)  /* bytes of lines in one go */
 #define SCAN_CALL     (256u << 20) /* start positions times length, in one call */

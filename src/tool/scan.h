@@ -9,18 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tool/gate.h"
+#include "tool/ignore.h"
+#include "tool/job.h"
 #include "tool/match.h"
 #include "tool/root.h"
-#include "tool/wild.h"
 
 #define SCAN_FILE_MAX  (5u << 20) /* bytes; a larger file is not searched */
 #define SCAN_FILES_MAX 200000
 #define SCAN_BYTES_MAX (2ull << 30)
 #define SCAN_TEXT_MAX  300 /* bytes of a line that are shown */
-
-struct buf;
-struct tool_call;
 
 struct scan_hit { /* borrowed during the callback */
 	const char *path;

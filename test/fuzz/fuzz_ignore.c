@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tool/ignore.h"
-#include "tool/wild.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

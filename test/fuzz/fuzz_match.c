@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "tool/gate.h"
+#include "tool/job.h"
 #include "tool/match.h"
 
 #define LINES 512

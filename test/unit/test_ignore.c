@@ -10,7 +10,6 @@
 
 #include "base/util.h"
 #include "tool/ignore.h"
-#include "tool/wild.h"
 
 /* Paths with a slash at their end are folders. */
 static const struct {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "tool/gate.h"
+#include "tool/job.h"
 #include "tool/match.h"
 
 static atomic_bool stop;

@@ -1,8 +1,12 @@
-/* search_and_read: a search that shows the lines around its matches, file by
- * file, those with most matches first. The first pass over the tree only
- * counts; then the best files are opened again and shown with context. What
- * they hold by then is what is shown. The room for output is shared: each
- * file may use an equal part of what is left. */
+/* search_codebase and search_and_read: which lines of the project hold a pattern; scan.h.
+ *
+ * search_codebase gives one line a match, "path:LINE:text" in path order, and a last
+ * line that says how much was searched and what was not. It ends early at max_results.
+ *
+ * search_and_read shows the lines around the matches, file by file, those with most
+ * matches first. The first pass over the tree only counts; then the best files are
+ * opened again and shown with context. What they hold by then is what is shown. The
+ * room for output is shared: each file may use an equal part of what is left. */
 #include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +18,98 @@
 #include "codec/json.h"
 #include "tool/job.h"
 #include "tool/scan.h"
-#include "tool/table.h"
+
+/* The arguments that say what is searched, for both. */
+#define SCHEMA_WHAT                                                                                \
+	"{\"type\":\"object\",\"properties\":{"                                                    \
+	"\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"                     \
+	"\"description\":\"Text to find within a line, or with regex a Perl-compatible "           \
+	"regular expression.\"},"                                                                  \
+	"\"regex\":{\"type\":\"boolean\",\"description\":\"Default false: plain text.\"},"         \
+	"\"ignore_case\":{\"type\":\"boolean\",\"description\":\"Default false.\"},"               \
+	"\"path\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"Folder or file "       \
+	"to search, relative to the working folder. Default: all of it.\"},"                       \
+	"\"glob\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only files whose "     \
+	"name fits, as *.c or *.{c,h}; with a slash the path, as src/**/*.c.\"},"
+
+/* ---- search_codebase */
+
+#define RESULTS_DEFAULT 50
+#define OUTPUT_MAX      (1u << 20) /* bytes of result lines; stop there */
+
+struct listing {
+	struct scan scan;
+	struct buf *out;
+	size_t max;
+	bool full; /* max reached, and there was one more */
+};
+
+static int list_hit(void *user, const struct scan_hit *h)
+{
+	struct listing *s = user;
+
+	if (s->scan.matches == s->max || s->out->len > OUTPUT_MAX) {
+		s->full = true;
+		return 1;
+	}
+	return scan_line(s->out, h);
+}
+
+static void list_summary(const struct listing *s)
+{
+	const struct scan *n = &s->scan;
+
+	buf_addf(s->out, "%zu match%s in %zu file%s (", n->matches, n->matches == 1 ? "" : "es",
+		 n->matched_files, n->matched_files == 1 ? "" : "s");
+	scan_counts(n, s->out);
+	buf_adds(s->out, s->full ? "); there are more: narrow it with path or glob, or raise "
+				   "max_results\n"
+				 : ")\n");
+}
+
+static int list_run(struct tool_call *c, struct ava_error *err)
+{
+	struct listing s = {.out = &c->out};
+	int rv = scan_init(&s.scan, c, err);
+
+	if (rv != 0)
+		return rv;
+	s.max = (size_t)json_get_int(c->args, "max_results", RESULTS_DEFAULT);
+	s.scan.hit = list_hit;
+	s.scan.user = &s;
+	rv = scan_run(&s.scan, err);
+	if (rv == 0 && s.scan.matches == 0)
+		scan_none(&s.scan, json_get_str(c->args, "pattern"), &c->out);
+	else if (rv == 0)
+		list_summary(&s);
+	scan_fini(&s.scan);
+	return rv;
+}
+
+static void list_start(struct tool_call *c)
+{
+	job_start(c, list_run);
+}
+
+const struct tool tool_search_codebase = {
+	.name = "search_codebase",
+	.description =
+		"Find the lines of the project's files that hold a pattern. Use it to locate code, "
+		"names, settings or words before reading; it searches all files at once and "
+		"answers "
+		"with path:LINE:text, in path order, and counts. The pattern is plain text unless "
+		"regex is true. Files that .gitignore names, binary files and files over 5 MB are "
+		"left out. To see the code around the matches at once use search_and_read; to read "
+		"a file you know use read_file.",
+	.schema = SCHEMA_WHAT "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,"
+			      "\"description\":\"Default 50.\"}},"
+			      "\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
+	.start = list_start,
+	.activity = scan_activity,
+};
+
+/* ---- search_and_read */
 
 #define CONTEXT_DEFAULT 3
 #define FILES_DEFAULT   5
@@ -26,7 +121,7 @@ struct ranked {
 	size_t hits;
 };
 
-struct search {
+struct reading {
 	struct scan scan;
 	struct buf *out;
 	struct ranked *files;
@@ -38,7 +133,7 @@ struct search {
 
 /* ---- first pass */
 
-static int add_file(struct search *s, const char *path)
+static int rank_file(struct reading *s, const char *path)
 {
 	char *copy;
 
@@ -65,12 +160,12 @@ static int add_file(struct search *s, const char *path)
 }
 
 /* Matches of a file come one after the other. */
-static int hit(void *user, const struct scan_hit *h)
+static int rank_hit(void *user, const struct scan_hit *h)
 {
-	struct search *s = user;
+	struct reading *s = user;
 
 	if (s->count == 0 || strcmp(s->files[s->count - 1].path, h->path) != 0) {
-		if (add_file(s, h->path) != 0)
+		if (rank_file(s, h->path) != 0)
 			return 1;
 	}
 	s->files[s->count - 1].hits++;
@@ -153,7 +248,7 @@ static void show_hit(struct view *v, size_t start, size_t at, size_t context)
 }
 
 /* The loaded file, until `limit` bytes of output. */
-static int show_data(struct search *s, struct view *v, size_t limit, struct ava_error *err)
+static int show_data(struct reading *s, struct view *v, size_t limit, struct ava_error *err)
 {
 	size_t from = 0;
 	struct match_line line;
@@ -168,7 +263,7 @@ static int show_data(struct search *s, struct view *v, size_t limit, struct ava_
 	return rv < 0 ? rv : 0;
 }
 
-static int show_file(struct search *s, const struct ranked *f, size_t limit, struct ava_error *err)
+static int show_file(struct reading *s, const struct ranked *f, size_t limit, struct ava_error *err)
 {
 	struct view v = {.out = s->out, .path = f->path, .line = 1, .any = s->shown != 0};
 	struct stat st;
@@ -192,7 +287,7 @@ static int show_file(struct search *s, const struct ranked *f, size_t limit, str
 
 /* ---- all of it */
 
-static int show(struct search *s, struct ava_error *err)
+static int show_files(struct reading *s, struct ava_error *err)
 {
 	size_t most = MIN(s->count, s->max_files);
 	int rv = 0;
@@ -214,16 +309,16 @@ static int show(struct search *s, struct ava_error *err)
 	return buf_adds(s->out, ")\n");
 }
 
-static int run(struct tool_call *c, struct ava_error *err)
+static int read_run(struct tool_call *c, struct ava_error *err)
 {
-	struct search s = {.out = &c->out};
+	struct reading s = {.out = &c->out};
 	int rv = scan_init(&s.scan, c, err);
 
 	if (rv != 0)
 		return rv;
 	s.context = (size_t)json_get_int(c->args, "context", CONTEXT_DEFAULT);
 	s.max_files = (size_t)json_get_int(c->args, "max_files", FILES_DEFAULT);
-	s.scan.hit = hit;
+	s.scan.hit = rank_hit;
 	s.scan.user = &s;
 	rv = scan_run(&s.scan, err);
 	if (rv == 0 && s.no_memory)
@@ -231,7 +326,7 @@ static int run(struct tool_call *c, struct ava_error *err)
 	if (rv == 0 && s.count == 0)
 		scan_none(&s.scan, json_get_str(c->args, "pattern"), &c->out);
 	else if (rv == 0)
-		rv = show(&s, err);
+		rv = show_files(&s, err);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.files[i].path);
 	free(s.files);
@@ -239,9 +334,9 @@ static int run(struct tool_call *c, struct ava_error *err)
 	return rv;
 }
 
-static void start(struct tool_call *c)
+static void read_start(struct tool_call *c)
 {
-	job_start(c, run);
+	job_start(c, read_run);
 }
 
 const struct tool tool_search_and_read = {
@@ -254,24 +349,13 @@ const struct tool tool_search_and_read = {
 		"--. Use it to understand how something is used without knowing where. For a mere "
 		"list of places use search_codebase; for one long part of one file read_file. The "
 		"pattern is plain text unless regex is true.",
-	.schema =
-		"{\"type\":\"object\",\"properties\":{"
-		"\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
-		"\"description\":\"Text to find within a line, or with regex a Perl-compatible "
-		"regular expression.\"},"
-		"\"regex\":{\"type\":\"boolean\",\"description\":\"Default false: plain text.\"},"
-		"\"ignore_case\":{\"type\":\"boolean\",\"description\":\"Default false.\"},"
-		"\"path\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"Folder or file "
-		"to search, relative to the working folder. Default: all of it.\"},"
-		"\"glob\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only files "
-		"whose "
-		"name fits, as *.c or *.{c,h}; with a slash the path, as src/**/*.c.\"},"
-		"\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":"
-		"\"Lines before and after a match; default 3.\"},"
-		"\"max_files\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,"
-		"\"description\":\"Default 5.\"}},"
-		"\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.schema = SCHEMA_WHAT
+	"\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":"
+	"\"Lines before and after a match; default 3.\"},"
+	"\"max_files\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,"
+	"\"description\":\"Default 5.\"}},"
+	"\"required\":[\"pattern\"],\"additionalProperties\":false}",
 	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
-	.start = start,
+	.start = read_start,
 	.activity = scan_activity,
 };

@@ -1,0 +1,578 @@
+/* read_file and read_result: numbered lines, "LINE\ttext", of a file or of the full
+ * output of an earlier call of this run.
+ *
+ * A file is streamed once in 64 KB steps and never held; what is counted behind the
+ * range is bounded, so that a file of any size answers soon (the total then ends in
+ * '+'). Output: first line "path (lines A-B of N)", then the lines, and when there is
+ * more a last line that says how to go on. Lines that are not wanted are only counted.
+ * A wanted one is collected up to LINES_CUT bytes and then counted too, so that a line
+ * of 5 GB needs no more memory than one of 5 KB. When the body has no room for a line,
+ * nothing further goes in; counting goes on. */
+#include <ava.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "tool/job.h"
+#include "tool/root.h"
+
+#define LINES_DEFAULT 2000
+#define LINES_CUT     4000 /* bytes of one line that are shown */
+
+/* Numbered lines of a text that arrives in pieces. */
+struct lines {
+	int64_t first, last; /* wanted, from 1 */
+	const char *needle;  /* only lines that hold it, in one piece; NULL: all; *borrowed* */
+	struct buf body;
+	struct buf line;   /* the line being collected, at most LINES_CUT bytes */
+	uint64_t line_len; /* its whole length so far */
+	int64_t at;        /* number of the line the next byte belongs to */
+	int64_t from, to;  /* first and last line in the body; 0: none */
+	int64_t shown;     /* lines in the body */
+	bool full;         /* a wanted line did not fit */
+	bool hit;          /* the line being collected holds the needle */
+	bool no_memory;
+};
+
+static const char bom[] = "\xef\xbb\xbf";
+
+/* At most `max_bytes` of body. */
+static void lines_init(struct lines *l, int64_t first, int64_t last, const char *needle,
+		       size_t max_bytes)
+{
+	*l = (struct lines){.first = first, .last = last, .needle = needle, .at = 1};
+	buf_init(&l->body, max_bytes);
+	buf_init(&l->line, LINES_CUT + 4); /* so that a cut can spare a character */
+}
+
+static void lines_fini(struct lines *l)
+{
+	buf_fini(&l->body);
+	buf_fini(&l->line);
+}
+
+/* Where to cut so that no character is torn. */
+static size_t whole_chars(const char *s, size_t len)
+{
+	size_t cut = len;
+
+	while (cut != 0 && len - cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80)
+		cut--;
+	return ((unsigned char)s[cut] & 0xc0) == 0x80 ? len : cut;
+}
+
+/* `s` as it is shown in one line of output: no \r at its end, valid UTF-8, at
+ * most `max` bytes, with " … [+N bytes]" where `whole` bytes were more. */
+static int lines_text(struct buf *out, const char *s, size_t len, size_t max, uint64_t whole)
+{
+	size_t keep = len;
+	int rv;
+
+	if (len == whole && len != 0 && s[len - 1] == '\r') {
+		keep--;
+		whole--;
+	}
+	if (keep > max)
+		keep = whole_chars(s, max);
+	rv = utf8_repair(out, s, keep);
+	if (rv == 0 && keep < whole)
+		rv = buf_addf(out, " … [+%llu bytes]", (unsigned long long)(whole - keep));
+	return rv;
+}
+
+static bool lines_wanted(const struct lines *l)
+{
+	return l->at >= l->first && l->at <= l->last && !l->full;
+}
+
+/* The collected line into the body, or nothing of it. */
+static void lines_emit(struct lines *l)
+{
+	const char *s = l->line.data != NULL ? l->line.data : "";
+	size_t len = l->line.len, before = l->body.len, skip = 0;
+
+	if (l->at == 1 && len >= 3 && memcmp(s, bom, 3) == 0)
+		skip = 3;
+	buf_addf(&l->body, "%lld\t", (long long)l->at);
+	lines_text(&l->body, s + skip, len - skip, LINES_CUT, l->line_len - skip);
+	if (buf_addc(&l->body, '\n') == AVA_ETOOBIG) {
+		l->full = true;
+		l->body.failed = false;
+		l->body.error = 0;
+		l->body.len = before;
+		if (l->body.data != NULL)
+			l->body.data[before] = '\0';
+		return;
+	}
+	if (l->from == 0)
+		l->from = l->at;
+	l->to = l->at;
+	l->shown++;
+}
+
+static void lines_next(struct lines *l)
+{
+	if (lines_wanted(l) && (l->needle == NULL || l->hit))
+		lines_emit(l);
+	buf_reset(&l->line);
+	l->line_len = 0;
+	l->hit = false;
+	l->at++;
+}
+
+static void lines_collect(struct lines *l, const char *data, size_t len)
+{
+	size_t room = l->line.max - l->line.len;
+
+	if (buf_add(&l->line, data, MIN(len, room)) != 0)
+		l->no_memory = true;
+	if (l->needle != NULL && !l->hit)
+		l->hit = memmem(data, len, l->needle, strlen(l->needle)) != NULL;
+}
+
+static void lines_feed(struct lines *l, const char *data, size_t len)
+{
+	while (len != 0) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+
+		if (lines_wanted(l))
+			lines_collect(l, data, n);
+		l->line_len += n;
+		if (nl == NULL)
+			return;
+		lines_next(l);
+		data += n + 1;
+		len -= n + 1;
+	}
+}
+
+static int lines_end(struct lines *l)
+{
+	if (l->line_len != 0)
+		lines_next(l);
+	return l->no_memory || l->body.failed ? AVA_ENOMEM : 0;
+}
+
+static int64_t lines_total(const struct lines *l)
+{
+	return l->at - 1;
+}
+/* The lines that are asked for: 2,000 from the first on, or with `to_end` all. */
+static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t *last,
+		       struct ava_error *err)
+{
+	*first = json_get_int(args, "first_line", 1);
+	*last = json_get_int(args, "last_line", 0);
+	if (*last == 0)
+		*last = to_end || *first > INT64_MAX - LINES_DEFAULT ? INT64_MAX
+								     : *first + LINES_DEFAULT - 1;
+	if (*first >= 1 && *last >= *first)
+		return 0;
+	return err_set(err, AVA_EINVAL,
+		       "last_line %lld comes before first_line %lld: lines count from 1",
+		       (long long)*last, (long long)*first);
+}
+
+/* ---- read_file */
+
+#define STEP          (64u << 10)
+#define CACHED_MAX    (32u << 10) /* bytes of a file that is read on the loop */
+#define BINARY_LOOK   (8u << 10)
+#define FILE_BODY_MAX (TOOL_OUTPUT_MAX - (6u << 10)) /* room for a path and a note */
+#define BEHIND_MAX    (256ll << 20)                  /* bytes read after the range was reached */
+
+struct reading {
+	char path[PATH_MAX];
+	int fd;
+	struct stat st;
+	struct gate gate;
+	struct lines lines;
+	int64_t behind; /* bytes read since the range was reached */
+	bool more;      /* the file goes on where we stopped counting */
+};
+
+/* Fill `data` as far as the file reaches. -1 and errno. */
+static ssize_t file_fill(int fd, char *data, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, data + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+static int check_text(const struct reading *r, const char *data, size_t len, struct ava_error *err)
+{
+	const char *nul = memchr(data, '\0', MIN(len, BINARY_LOOK));
+
+	if (nul == NULL)
+		return 0;
+	return err_set(err, AVA_EDENIED,
+		       "%s is binary (%lld bytes, a NUL at byte %zu): read_file reads text only",
+		       r->path, (long long)r->st.st_size, (size_t)(nul - data));
+}
+
+static int too_slow(const struct reading *r, struct ava_error *err)
+{
+	return err_set(
+		err, AVA_ETIMEOUT,
+		"%s is too large: line %lld was not reached within %d seconds (line %lld was)",
+		r->path, (long long)r->lines.first, r->gate.seconds, (long long)r->lines.at);
+}
+
+static int file_stream(struct reading *r, struct ava_error *err)
+{
+	char *data = malloc(STEP);
+	bool first = true;
+	int rv = 0;
+
+	if (data == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (;;) {
+		ssize_t n = file_fill(r->fd, data, STEP);
+
+		if (n < 0) {
+			rv = err_sys(err, "read %s", r->path);
+			break;
+		}
+		if (first)
+			rv = check_text(r, data, (size_t)n, err);
+		if (rv != 0)
+			break;
+		first = false;
+		lines_feed(&r->lines, data, (size_t)n);
+		if (n < (ssize_t)STEP)
+			break;
+		if (r->lines.at >= r->lines.first)
+			r->behind += n;
+		rv = gate_check(&r->gate);
+		if (rv == AVA_ECANCELED)
+			break;
+		if (rv != 0 && r->lines.at < r->lines.first) {
+			rv = too_slow(r, err);
+			break;
+		}
+		r->more = rv != 0 || r->behind > BEHIND_MAX;
+		rv = 0;
+		if (r->more)
+			break;
+	}
+	free(data);
+	return rv;
+}
+
+static int file_answer(struct reading *r, struct buf *out, struct ava_error *err)
+{
+	struct lines *l = &r->lines;
+	int64_t total;
+
+	if (lines_end(l) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	total = lines_total(l);
+	if (l->first > total && l->first > 1)
+		return err_set(err, AVA_EINVAL,
+			       "%s has %lld line%s: first_line %lld is behind its "
+			       "end",
+			       r->path, (long long)total, total == 1 ? "" : "s",
+			       (long long)l->first);
+	utf8_repair(out, r->path, strlen(r->path));
+	buf_addf(out, " (lines %lld-%lld of %lld%s)\n", (long long)l->from, (long long)l->to,
+		 (long long)total, r->more ? "+" : "");
+	buf_add(out, l->body.data, l->body.len);
+	if (total == 0)
+		buf_adds(out, "(the file is empty)\n");
+	else if (l->to < total || r->more)
+		buf_addf(out, "(the file goes on: first_line %lld)\n", (long long)l->to + 1);
+	return buf_check(out);
+}
+
+/* What is asked for. */
+static int file_wish(struct reading *r, const struct root *root, const json_t *args,
+		     struct ava_error *err)
+{
+	const char *path;
+	int64_t first, last;
+	int rv = job_arg_str(args, "path", &path, err);
+
+	if (rv == 0 && (path == NULL || path[0] == '\0'))
+		rv = err_set(err, AVA_EINVAL, "path is empty: name the file to read");
+	if (rv == 0)
+		rv = root_path(root, path, r->path, err);
+	if (rv == 0)
+		rv = lines_range(args, false, &first, &last, err);
+	if (rv == 0)
+		lines_init(&r->lines, first, last, NULL, FILE_BODY_MAX);
+	return rv;
+}
+
+/* The whole of a short file that is in memory; JOB_LATER: it is not. */
+static int take_cached(struct reading *r, struct ava_error *err)
+{
+	char data[CACHED_MAX];
+	struct iovec room = {data, sizeof(data)};
+	ssize_t n;
+	int rv;
+
+	if (r->st.st_size >= (off_t)sizeof(data))
+		return JOB_LATER;
+	n = r->st.st_size > 0 ? preadv2(r->fd, &room, 1, 0, RWF_NOWAIT) : 0;
+	if (n != r->st.st_size)
+		return JOB_LATER;
+	rv = check_text(r, data, (size_t)n, err);
+	if (rv == 0)
+		lines_feed(&r->lines, data, (size_t)n);
+	return rv;
+}
+
+/* Most files are short and were read before: waking a thread would cost more
+ * than reading them. */
+static int file_run_cached(struct tool_call *c, struct ava_error *err)
+{
+	struct reading r = {.gate = {.stop = &c->stop}};
+	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
+	int rv = file_wish(&r, &root, c->args, err);
+
+	if (rv != 0)
+		return rv;
+	r.fd = root_open_cached(&root, r.path, &r.st);
+	rv = r.fd < 0 ? JOB_LATER : take_cached(&r, err);
+	if (rv == 0)
+		rv = file_answer(&r, &c->out, err);
+	if (r.fd >= 0)
+		close(r.fd);
+	lines_fini(&r.lines);
+	return rv;
+}
+
+static int file_run(struct tool_call *c, struct ava_error *err)
+{
+	struct reading r = {
+		.fd = -1,
+		.gate = gate_of(c),
+	};
+	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
+	int rv = file_wish(&r, &root, c->args, err);
+
+	if (rv != 0)
+		return rv;
+	r.fd = root_open_file(&root, r.path, &r.st, err);
+	rv = r.fd < 0 ? r.fd : file_stream(&r, err);
+	if (rv == 0)
+		rv = file_answer(&r, &c->out, err);
+	if (r.fd >= 0)
+		close(r.fd);
+	lines_fini(&r.lines);
+	return rv;
+}
+
+static void file_start(struct tool_call *c)
+{
+	if (!job_now(c, file_run_cached))
+		job_start(c, file_run);
+}
+
+/* "Reading src/a.c:10-60" */
+static void file_activity(const json_t *args, struct buf *out)
+{
+	const char *path = json_get_str(args, "path");
+	int64_t first = json_get_int(args, "first_line", 0);
+	int64_t last = json_get_int(args, "last_line", 0);
+
+	buf_adds(out, "Reading ");
+	if (path != NULL)
+		job_name(out, path);
+	if (first != 0 || last != 0)
+		buf_addf(out, ":%lld-", (long long)MAX(first, 1));
+	if (last != 0)
+		buf_addf(out, "%lld", (long long)last);
+}
+
+const struct tool tool_read_file = {
+	.name = "read_file",
+	.description =
+		"Read a text file below the working folder, with line numbers. Without a range it "
+		"gives the first 2,000 lines or 58 KB and says how to go on. Give first_line and "
+		"last_line when you know the place, as from a search. Do not use it to look for "
+		"something: search_codebase finds it faster. It cannot read folders or binary "
+		"files.",
+	.schema = "{\"type\":\"object\",\"properties\":{"
+		  "\"path\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,"
+		  "\"description\":\"The file, relative to the working folder.\"},"
+		  "\"first_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"From 1; "
+		  "default 1.\"},"
+		  "\"last_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Default: "
+		  "2,000 "
+		  "lines from first_line.\"}},"
+		  "\"required\":[\"path\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
+	.start = file_start,
+	.activity = file_activity,
+};
+
+/* ---- read_result */
+
+#define PIECE_MAX       2000 /* bytes; a longer line is shown as several */
+#define RESULT_BODY_MAX (TOOL_OUTPUT_MAX - (2u << 10))
+
+struct wish {
+	const char *id, *search;
+	int64_t first, last;
+};
+
+static int result_wish(struct wish *w, const json_t *args, struct ava_error *err)
+{
+	int rv = job_arg_str(args, "call_id", &w->id, err);
+
+	if (rv == 0)
+		rv = job_arg_str(args, "search", &w->search, err);
+	if (rv != 0)
+		return rv;
+	if (w->id == NULL || w->id[0] == '\0')
+		return err_set(err, AVA_EINVAL, "call_id is empty: name an earlier call, as c3.1");
+	if (w->search != NULL && w->search[0] == '\0')
+		w->search = NULL;
+	return lines_range(args, w->search != NULL, &w->first, &w->last, err);
+}
+
+static void result_found(const struct wish *w, const struct lines *l, struct buf *out)
+{
+	buf_addf(out, "result of %s: %lld of %lld lines hold ", w->id, (long long)l->shown,
+		 (long long)lines_total(l));
+	job_quote(out, w->search);
+	buf_addc(out, '\n');
+	if (l->shown != 0)
+		buf_add(out, l->body.data, l->body.len);
+	if (l->full)
+		buf_addf(out, "(there are more: first_line %lld)\n", (long long)l->to + 1);
+}
+
+static int result_answer(const struct wish *w, struct lines *l, struct buf *out,
+			 struct ava_error *err)
+{
+	int64_t total;
+
+	if (lines_end(l) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	total = lines_total(l);
+	if (w->first > total && w->first > 1)
+		return err_set(err, AVA_EINVAL,
+			       "the result of %s has %lld lines: first_line %lld is behind its end",
+			       w->id, (long long)total, (long long)w->first);
+	if (w->search != NULL) {
+		result_found(w, l, out);
+		return buf_check(out);
+	}
+	buf_addf(out, "result of %s (lines %lld-%lld of %lld)\n", w->id, (long long)l->from,
+		 (long long)l->to, (long long)total);
+	buf_add(out, l->body.data, l->body.len);
+	if (l->to < total)
+		buf_addf(out, "(it goes on: first_line %lld)\n", (long long)l->to + 1);
+	return buf_check(out);
+}
+
+/* Some tools answer with one endless line: without line breaks of our own
+ * what is far inside could not be asked for. */
+static void result_feed(struct lines *l, const char *data, size_t len)
+{
+	while (len != 0) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+
+		if (n > PIECE_MAX) {
+			n = PIECE_MAX;
+			while (n > PIECE_MAX - 3 && ((unsigned char)data[n] & 0xc0) == 0x80)
+				n--;
+			nl = NULL;
+		}
+		lines_feed(l, data, n);
+		if (nl != NULL || n < len)
+			lines_feed(l, "\n", 1);
+		n += nl != NULL;
+		data += n;
+		len -= n;
+	}
+}
+
+static int result_run(struct tool_call *c, struct ava_error *err)
+{
+	struct wish w;
+	struct lines l;
+	struct buf full;
+	int rv = result_wish(&w, c->args, err);
+
+	if (rv != 0)
+		return rv;
+	buf_init(&full, TOOL_FULL_MAX);
+	rv = c->env->fetch_result(c->env, w.id, &full, err);
+	if (rv == AVA_ENOENT)
+		err_set(err, rv,
+			"no call %.40s with a result in this run: use the id of an earlier call as "
+			"its result or a marker names it, as c3.1",
+			w.id);
+	if (rv == 0) {
+		lines_init(&l, w.first, w.last, w.search, RESULT_BODY_MAX);
+		result_feed(&l, full.data, full.len);
+		rv = result_answer(&w, &l, &c->out, err);
+		lines_fini(&l);
+	}
+	buf_fini(&full);
+	return rv;
+}
+
+static void result_start(struct tool_call *c)
+{
+	job_start(c, result_run);
+}
+
+static void result_activity(const json_t *args, struct buf *out)
+{
+	const char *id = json_get_str(args, "call_id");
+
+	buf_adds(out, "Reading the result of ");
+	if (id != NULL)
+		job_name(out, id);
+}
+
+const struct tool tool_read_result = {
+	.name = "read_result",
+	.description = "Read the output of one of your earlier tool calls again, where it was cut "
+		       "or a marker "
+		       "stands in its place. Give a range of lines, or a text to get only the "
+		       "lines that hold "
+		       "it. Use it instead of calling the same tool again. Lines over 2,000 bytes "
+		       "are given as several. It knows no files: for "
+		       "these use "
+		       "read_file.",
+	.schema =
+		"{\"type\":\"object\",\"properties\":{"
+		"\"call_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
+		"\"description\":\"The id of the call, as c3.1.\"},"
+		"\"first_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Line of the "
+		"output, from 1; default 1.\"},"
+		"\"last_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Default: "
+		"2,000 "
+		"lines from first_line, with search to the end.\"},"
+		"\"search\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only lines "
+		"that "
+		"hold this text.\"}},"
+		"\"required\":[\"call_id\"],\"additionalProperties\":false}",
+	.flags = TOOL_REPEATABLE,
+	.start = result_start,
+	.activity = result_activity,
+};
