@@ -2,8 +2,8 @@
  * any reader takes them: after they are durable and readable, and without
  * anybody waiting for it. A notice stays in the list until every channel that
  * wants it is done with it, and that is on disk: delivery.json says up to which
- * lsn all is settled but for those it names. It is written whole, one write at a
- * time; acknowledgements that come meanwhile share the next.
+ * lsn all is settled but for those it names. It is written whole, without those that
+ * are closing.
  *
  * What can fail: the disk, when an acknowledgement is written (it is answered
  * with that, and the notice stays open); the files, when the feed was left
@@ -99,6 +99,51 @@ static unsigned count(const struct delivery *d, const char *session, unsigned ch
 	return n;
 }
 
+/* ---- delivery.json */
+
+struct draft *delivery_draft(struct delivery *d)
+{
+	struct draft *dr = draft_new(&d->core->book);
+	struct buf *b = dr ? draft_part(dr, DRAFT_PUT, STATE) : NULL;
+	struct jw w;
+
+	if (!b)
+		return dr;
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_int(&w, "version", 1);
+	jw_int(&w, "lsn", (int64_t)MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled));
+	jw_bool(&w, "notify", d->notify != NULL);
+	if (d->pushed > 0)
+		jw_int(&w, "pushed", (int64_t)d->pushed);
+	jw_array(&w, "open");
+	LIST_EACH (&d->items, n, tmp) {
+		const struct item *it = LIST_ENTRY(n, struct item, node);
+		unsigned open = it->open & ~it->closing;
+
+		if (!open)
+			continue;
+		jw_object(&w, NULL);
+		jw_int(&w, "lsn", (int64_t)it->lsn);
+		jw_array(&w, "channels");
+		for (unsigned bit = 1; bit < 1u << DELIVERY_NCHANNELS; bit <<= 1)
+			if (open & bit)
+				jw_str(&w, NULL, channel_name(bit));
+		jw_end(&w);
+		jw_int(&w, "attempts", it->attempts);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(b, '\n');
+	return dr;
+}
+
+int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user)
+{
+	return dr ? draft_commit(dr, JOURNAL_RIDE, done, user, NULL) : AVA_ENOMEM;
+}
+
 /* ---- bounds */
 
 void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
@@ -124,21 +169,23 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, co
 static void dropped(int rv, void *user)
 {
 	if (rv != 0)
-		core_log(user, "a notice that was given up may be told again: %s",
+		core_log(user,
+			 "what was settled of notices was not written (%s): they may be told "
+			 "again",
 			 ava_strerror(rv));
 }
 
 /* The oldest makes room; that it did is written, but not waited for. */
 static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, const char *why)
 {
-	struct draft *dr = draft_new(&d->core->book);
+	struct draft *dr;
 
-	if (dr) {
+	it->closing |= channel;
+	dr = delivery_draft(d);
+	if (dr)
 		delivery_gave_up(d, dr, channel, it, why);
-		(void)draft_commit(dr, JOURNAL_RIDE, dropped, d->core, NULL);
-	}
+	(void)delivery_commit(dr, dropped, d->core);
 	delivery_settle(d, it, channel);
-	(void)delivery_save(d, NULL, NULL);
 }
 
 static void keep_bounds(struct delivery *d, const struct item *fresh)
@@ -158,116 +205,6 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 				break;
 			}
 	}
-}
-
-/* ---- delivery.json */
-
-static void put_state(struct delivery *d, struct draft *dr)
-{
-	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
-	struct jw w;
-
-	if (!b)
-		return;
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_int(&w, "version", 1);
-	jw_int(&w, "lsn", (int64_t)MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled));
-	jw_bool(&w, "notify", d->notify != NULL);
-	jw_array(&w, "open");
-	LIST_EACH (&d->items, n, tmp) {
-		const struct item *it = LIST_ENTRY(n, struct item, node);
-		unsigned open = it->open & ~it->closed;
-
-		if (!open)
-			continue;
-		jw_object(&w, NULL);
-		jw_int(&w, "lsn", (int64_t)it->lsn);
-		jw_array(&w, "channels");
-		for (unsigned bit = 1; bit < 1u << DELIVERY_NCHANNELS; bit <<= 1)
-			if (open & bit)
-				jw_str(&w, NULL, channel_name(bit));
-		jw_end(&w);
-		jw_int(&w, "attempts", it->attempts);
-		jw_end(&w);
-	}
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(b, '\n');
-}
-
-static void write_state(struct delivery *d);
-
-/* Who waited for this write, with what became of it. */
-static void tell_written(struct delivery *d, int rv)
-{
-	while (!list_empty(&d->written)) {
-		struct delivery_save *s = LIST_FIRST(&d->written, struct delivery_save, node);
-
-		list_del(&s->node);
-		if (s->done)
-			s->done(rv, s->user);
-		free(s);
-	}
-}
-
-static void state_written(int rv, void *user)
-{
-	struct delivery *d = user;
-
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
-		unsigned closed = it->closed;
-
-		it->closed = 0;
-		if (closed && rv == 0)
-			delivery_settle(d, it, closed);
-	}
-	tell_written(d, rv); /* who saves again meanwhile waits for the next */
-	d->saving = false;
-	if (!list_empty(&d->waiting))
-		write_state(d);
-}
-
-static void write_state(struct delivery *d)
-{
-	struct draft *dr = draft_new(&d->core->book);
-	int rv = AVA_ENOMEM;
-
-	d->saving = true;
-	while (!list_empty(&d->waiting)) {
-		struct delivery_save *s = LIST_FIRST(&d->waiting, struct delivery_save, node);
-
-		list_del(&s->node);
-		list_add(&d->written, &s->node);
-	}
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
-
-		it->closed = it->closing;
-		it->closing = 0;
-	}
-	if (dr) {
-		if (d->notify)
-			notify_write(d, dr);
-		put_state(d, dr);
-		rv = draft_commit(dr, JOURNAL_RIDE, state_written, d, NULL);
-	}
-	if (rv != 0)
-		state_written(rv, d);
-}
-
-int delivery_save(struct delivery *d, void (*done)(int rv, void *user), void *user)
-{
-	struct delivery_save *s = malloc(sizeof(*s));
-
-	if (!s)
-		return AVA_ENOMEM;
-	*s = (struct delivery_save){.done = done, .user = user};
-	list_add(&d->waiting, &s->node);
-	if (!d->saving)
-		write_state(d);
-	return 0;
 }
 
 /* ---- taking in */
@@ -432,42 +369,49 @@ int ops_unseen(struct core *c, const char *session, const char *channel,
 struct acking {
 	struct delivery *d;
 	char session[64];
+	uint64_t lsn;
 	op_acked_fn done;
 	void *user;
 	unsigned n;
 };
+
+enum ack_step { ACK_BEGINS, ACK_WRITTEN, ACK_FAILED };
+
+/* How many there are up to its lsn. */
+static unsigned ack_each(struct acking *a, enum ack_step step)
+{
+	unsigned n = 0;
+
+	LIST_EACH (&a->d->items, at, tmp) {
+		struct item *it = LIST_ENTRY(at, struct item, node);
+
+		if (!is_for(it, a->session, DELIVERY_TERMINAL) ||
+		    (a->lsn < it->cover && a->lsn != it->lsn))
+			continue;
+		n++;
+		if (step == ACK_BEGINS)
+			it->closing |= DELIVERY_TERMINAL;
+		else if (step == ACK_FAILED)
+			it->closing &= ~DELIVERY_TERMINAL;
+		else if (it->closing & DELIVERY_TERMINAL)
+			delivery_settle(a->d, it, DELIVERY_TERMINAL);
+	}
+	return n;
+}
 
 static void acked(int rv, void *user)
 {
 	struct acking *a = user;
 	struct ava_error err = {0};
 
-	if (rv == 0)
-		a->done(0, a->n, count(a->d, a->session, DELIVERY_TERMINAL, NULL), NULL, a->user);
-	else
-		a->done(rv, 0, 0,
-			(err_set(&err, rv,
-				 "the acknowledgement could not be saved (%s): send it again",
-				 ava_strerror(rv)),
-			 &err),
-			a->user);
+	ack_each(a, rv == 0 ? ACK_WRITTEN : ACK_FAILED);
+	if (rv != 0)
+		err_set(&err, rv, "the acknowledgement could not be saved (%s): send it again",
+			ava_strerror(rv));
+	a->done(rv, rv == 0 ? a->n : 0,
+		rv == 0 ? count(a->d, a->session, DELIVERY_TERMINAL, NULL) : 0,
+		rv == 0 ? NULL : &err, a->user);
 	free(a);
-}
-
-/* How many there are up to `lsn`; `close`: they are left out of the next write. */
-static unsigned collect(struct delivery *d, const char *session, uint64_t lsn, bool close)
-{
-	unsigned n = 0;
-
-	LIST_EACH (&d->items, at, tmp) {
-		struct item *it = LIST_ENTRY(at, struct item, node);
-
-		if (!is_for(it, session, DELIVERY_TERMINAL) || (lsn < it->cover && lsn != it->lsn))
-			continue;
-		it->closing |= close ? DELIVERY_TERMINAL : 0;
-		n++;
-	}
-	return n;
 }
 
 void ops_ack(struct core *c, const char *session, const char *channel, uint64_t lsn,
@@ -481,25 +425,18 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 	if (rv == 0 && lsn >= journal_lsn(c->journal, 0))
 		rv = err_set(&err, AVA_EINVAL, "lsn is %llu; no event has that number yet",
 			     (unsigned long long)lsn);
-	if (rv == 0) {
-		a = calloc(1, sizeof(*a));
-		rv = a ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0 && !(a = calloc(1, sizeof(*a))))
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv != 0) {
+		done(rv, 0, 0, &err, user);
+		return;
 	}
-	if (rv == 0) {
-		*a = (struct acking){.d = d, .done = done, .user = user};
-		snprintf(a->session, sizeof(a->session), "%s", session);
-		a->n = collect(d, session, lsn, true);
-		if (a->n == 0) {
-			acked(0, a);
-			return;
-		}
-		rv = delivery_save(d, acked, a);
-		if (rv == 0)
-			return;
-		err_set(&err, rv, "out of memory");
-	}
-	free(a);
-	done(rv, 0, 0, &err, user);
+	*a = (struct acking){.d = d, .lsn = lsn, .done = done, .user = user};
+	snprintf(a->session, sizeof(a->session), "%s", session);
+	a->n = ack_each(a, ACK_BEGINS);
+	rv = a->n > 0 ? delivery_commit(delivery_draft(d), acked, a) : 0;
+	if (a->n == 0 || rv != 0)
+		acked(rv, a);
 }
 
 /* ---- a start */
@@ -614,6 +551,7 @@ static int read_state(struct delivery *d, struct ava_error *err)
 	if (json_get_int(r.state, "lsn", -1) >= 0) {
 		r.lsn = d->settled = (uint64_t)json_get_int(r.state, "lsn", 0);
 		r.notify = json_get_bool(r.state, "notify", false);
+		d->pushed = (uint64_t)json_get_int(r.state, "pushed", 0);
 	} else {
 		core_log(d->core, STATE " cannot be read, what it settled may be told again: %s",
 			 why.text[0] ? why.text : "it has no lsn");
@@ -646,8 +584,6 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
 	list_init(&d->items);
-	list_init(&d->waiting);
-	list_init(&d->written);
 	os_task_init(&d->pump, pump);
 	d->again = os_timer_new(c->loop, again, d);
 	if (!d->again)
@@ -662,7 +598,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 		return rv;
 	forget_oldest(d);
 	/* From here on all is settled that is not open: before any of it is written. */
-	rv = delivery_save(d, NULL, NULL);
+	rv = delivery_commit(delivery_draft(d), dropped, c);
 	wake(d);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
@@ -697,15 +633,6 @@ void delivery_close(struct core *c)
 	if (!d)
 		return;
 	delivery_quiesce(c);
-	d->saving = true; /* nothing is written any more */
-	tell_written(d, AVA_ECANCELED);
-	while (!list_empty(&d->waiting)) {
-		struct delivery_save *s = LIST_FIRST(&d->waiting, struct delivery_save, node);
-
-		list_del(&s->node);
-		list_add(&d->written, &s->node);
-	}
-	tell_written(d, AVA_ECANCELED);
 	while (!list_empty(&d->items))
 		item_free(LIST_FIRST(&d->items, struct item, node));
 	if (d->notify)

@@ -49,7 +49,7 @@ void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal */
 
 /* ---- inside of delivery: delivery.c (what is open, what stands on disk, the verbs),
- * delivery_item.c (an event as a notice), delivery_notify.c (the command) */
+ * notice.c (an event as a notice), notify.c (the command) */
 
 #define DELIVERY_TERMINAL  1u
 #define DELIVERY_NOTIFY    2u
@@ -75,9 +75,8 @@ struct item {
 	uint64_t lsn;
 	int64_t wall_ms;
 	enum item_kind kind;
-	unsigned open; /* channels that have not acknowledged it */
-	/* Of those, what the next and the state on its way to the disk leave out. */
-	unsigned closing, closed;
+	unsigned open;    /* channels that have not acknowledged it */
+	unsigned closing; /* of those, what is left out of what is written from now on */
 	/* An acknowledgement "up to" this covers it: its lsn, or, when it came
 	 * after events with a greater lsn, more than those, until it was given. */
 	uint64_t cover;
@@ -86,13 +85,6 @@ struct item {
 	char *json;         /* the object that is delivered; owned */
 	unsigned attempts;
 	int64_t due_ms; /* monotonic: not tried before */
-};
-
-/* Who waits until the state as it is now stands on disk. */
-struct delivery_save {
-	struct list node;
-	void (*done)(int rv, void *user);
-	void *user;
 };
 
 struct delivery {
@@ -104,13 +96,11 @@ struct delivery {
 	struct os_timer *again; /* takes in what is left, or opens the cursor again */
 	uint64_t seen;          /* greatest lsn taken in */
 	uint64_t settled;       /* up to it what is not open is settled, said the last process */
-	/* delivery.json: one write is on its way, who comes meanwhile shares the next. */
-	bool saving;
-	struct list waiting, written; /* delivery_save: for the next write; of this one */
-	struct notify *notify;        /* NULL: no command is set */
+	uint64_t pushed;        /* traces of ends up to this lsn are done with (ava/otel.c) */
+	struct notify *notify;  /* NULL: no command is set */
 };
 
-/* ---- delivery_item.c */
+/* ---- notice.c */
 /* A line of a log as a notice, all channels closed. 0; AVA_ENOENT: it is none;
  * AVA_ENOMEM. */
 int item_from_event(struct item **out, const char *type, const char *line, size_t len);
@@ -121,19 +111,18 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 /* ---- delivery.c */
 /* These channels are done with it; it is freed when none is left. */
 void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
-/* Write what is open, without what is closing. `done` follows, once, unless the runtime
- * stops first; when it is on disk (rv 0) what was closing is settled. */
-int delivery_save(struct delivery *d, void (*done)(int rv, void *user), void *user);
+/* A draft that writes the state as it is now, without what is closing; NULL: no memory. */
+struct draft *delivery_draft(struct delivery *d);
+/* Of a draft or NULL: 0, and `done` follows, once, unless the runtime stops first. */
+int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);
 /* The event that says it is not offered any more. */
 void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
 		      const char *reason);
 
-/* ---- delivery_notify.c */
+/* ---- notify.c */
 int notify_open(struct delivery *d, const char *command, struct ava_error *err);
 void notify_pump(struct delivery *d); /* call when there may be something to send */
 void notify_forget(struct delivery *d, const struct item *it); /* it is about to be freed */
-/* What a write of the state brings with it: the event of one that was given up. */
-void notify_write(struct delivery *d, struct draft *dr);
 void notify_stop(struct delivery *d);
 void notify_close(struct delivery *d);
 

@@ -3,9 +3,9 @@
  *   pick ─► read (pool) ─► part ─► send ─┬─ taken ─► the next part, or `pushed`
  *    ▲                      ▲            ├─ later ─► wait ─► the same part again
  *    │                      └────────────┤           too old ─► `given up`
- *    └─────────── otel.json ◄────────────┴─ refused ─► `given up`
+ *    └───────── delivery.json ◄──────────┴─ refused ─► `given up`
  *
- * The queue is the journal: a cursor over its events, and otel.json with the lsn of
+ * The queue is the journal: a cursor over its events, and in delivery.json the lsn of
  * the last end that is done with. Nothing grows while the collector is away, no run
  * waits for it, and a restart goes on where it was. What was sent and not yet noted is
  * sent again: ids of spans are hashes, so that a collector sees the same spans.
@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ava/delivery.h"
 #include "ava/job.h"
-#include "ava/otel_headers.h"
 #include "ava/otel_send.h"
 #include "ava/state.h"
 #include "base/clock.h"
@@ -35,8 +35,6 @@
 #include "event/trace.h"
 #include "subagent/paths.h"
 
-#define STATE       "otel.json"
-#define STATE_MAX   4096
 #define LOG_MAX     ((off_t)256 << 20) /* bytes of a run's log that is pushed */
 #define BODY_MAX    (16u << 20)        /* of one request; collectors take 20 MB */
 #define ASKED_MAX   64
@@ -63,7 +61,6 @@ struct otel {
 	char endpoint[256];
 	struct op_cursor *cursor; /* NULL: to be opened again */
 	struct os_timer *timer;
-	uint64_t done; /* ends up to this lsn are done with */
 	char asked[ASKED_MAX][24];
 	unsigned nasked;
 
@@ -89,45 +86,12 @@ static void again_in(struct otel *o, int64_t ms)
 	os_timer_set(o->timer, ms);
 }
 
-/* ---- otel.json */
-
-static uint64_t read_state(struct core *c, bool *found)
-{
-	char path[4200], *text = NULL;
-	size_t len = 0;
-	json_t *o = NULL;
-	int64_t lsn = -1;
-
-	snprintf(path, sizeof(path), "%s/" STATE, c->root);
-	if (sys_read_file(AT_FDCWD, path, STATE_MAX, &text, &len, NULL) == 0)
-		o = json_parse(text, len, NULL);
-	lsn = json_get_int(o, "lsn", -1);
-	*found = lsn >= 0;
-	json_decref(o);
-	free(text);
-	return lsn >= 0 ? (uint64_t)lsn : 0;
-}
-
 static void state_written(int rv, void *user)
 {
 	if (rv != 0)
-		core_log(user, "otel: " STATE " was not written (%s): a restart may push again",
+		core_log(user,
+			 "otel: what was pushed was not written (%s): a restart may push again",
 			 ava_strerror(rv));
-}
-
-static void put_state(struct otel *o, struct draft *d)
-{
-	struct buf *b = draft_part(d, DRAFT_PUT, STATE);
-	struct jw w;
-
-	if (b == NULL)
-		return;
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_int(&w, "version", 1);
-	jw_int(&w, "lsn", (int64_t)o->done);
-	jw_end(&w);
-	buf_addc(b, '\n');
 }
 
 /* An event of the daily log: what a person must know of a trace. */
@@ -173,19 +137,16 @@ static void free_job(struct trace_job *j)
 /* `event` NULL: it was taken as it is. */
 static void finish(struct otel *o, const char *event)
 {
-	struct draft *d = draft_new(&o->core->book);
+	struct delivery *delivery = o->core->delivery;
+	struct draft *d;
 
-	if (o->lsn > 0)
-		o->done = MAX(o->done, o->lsn);
-	if (d != NULL && event != NULL)
-		put_event(o, d, event);
-	if (d != NULL && o->lsn > 0)
-		put_state(o, d);
-	if (d != NULL && (event != NULL || o->lsn > 0)) {
-		if (draft_commit(d, JOURNAL_RIDE, state_written, o->core, NULL) != 0)
+	if (event != NULL || o->lsn > 0) {
+		delivery->pushed = MAX(delivery->pushed, o->lsn);
+		d = delivery_draft(delivery);
+		if (d != NULL && event != NULL)
+			put_event(o, d, event);
+		if (delivery_commit(d, state_written, o->core) != 0)
 			state_written(AVA_ENOMEM, o->core);
-	} else {
-		draft_free(d);
 	}
 	free_job(o->job);
 	o->job = NULL;
@@ -408,7 +369,8 @@ static void wake(void *user)
 static int open_cursor(struct otel *o)
 {
 	if (o->cursor == NULL)
-		o->cursor = ops_events_open(o->core, NULL, o->done, wake, o, NULL);
+		o->cursor =
+			ops_events_open(o->core, NULL, o->core->delivery->pushed, wake, o, NULL);
 	return o->cursor != NULL ? 0 : AVA_EIO;
 }
 
@@ -480,8 +442,6 @@ static void due(void *user)
 int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err)
 {
 	struct otel *o;
-	struct draft *d;
-	bool found;
 
 	if (endpoint == NULL || endpoint[0] == '\0')
 		return 0;
@@ -499,13 +459,9 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 		otel_sender_new(c->loop, endpoint, headers, c->settings.otel_timeout_s * 1000, err);
 	if (o->sender == NULL)
 		return err_wrap(err, err->code, "otel.endpoint");
-	o->done = read_state(c, &found);
-	if (!found) { /* from now on, and so after a restart too */
-		o->done = logbook_shown(&c->book);
-		d = draft_new(&c->book);
-		if (d != NULL)
-			put_state(o, d);
-		if (d == NULL || draft_commit(d, JOURNAL_RIDE, state_written, c, NULL) != 0)
+	if (c->delivery->pushed == 0) { /* from now on, and so after a restart too */
+		c->delivery->pushed = logbook_shown(&c->book);
+		if (delivery_commit(delivery_draft(c->delivery), state_written, c) != 0)
 			state_written(AVA_ENOMEM, c);
 	}
 	core_log(c, "traces of ended runs are pushed to %s", o->endpoint);

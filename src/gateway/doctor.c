@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "ava/config.h"
-#include "ava/otel_headers.h"
 #include "ava/otel_send.h"
 #include "base/clock.h"
 #include "base/error.h"

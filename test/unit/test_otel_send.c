@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ava/otel_headers.h"
 #include "ava/otel_send.h"
 #include "base/util.h"
 #include "codec/redact.h"

@@ -53,7 +53,6 @@ struct notify {
 	struct exec_child *child;
 	bool stopped, busy; /* busy: `item` is somewhere between pick and its end */
 	bool end_waits;     /* its end, which the disk refused */
-	bool gives_up;      /* the next write of the state says that it is given up */
 	struct item *item;  /* NULL: settled meanwhile */
 	char reason[600];   /* why it failed; "": it was taken */
 };
@@ -71,14 +70,17 @@ static void end_written(int rv, void *user)
 		os_timer_set(n->timer, DISK_RETRY_MS);
 		return;
 	}
-	n->gives_up = false;
+	if (n->item)
+		delivery_settle(n->d, n->item, DELIVERY_NOTIFY);
 	n->busy = false;
 	n->item = NULL;
 	notify_pump(n->d);
 }
 
+/* It was taken, or, with a reason, is given up. */
 static void write_end(struct notify *n)
 {
+	struct draft *dr;
 	int rv;
 
 	if (!n->item) {
@@ -86,18 +88,12 @@ static void write_end(struct notify *n)
 		return;
 	}
 	n->item->closing |= DELIVERY_NOTIFY;
-	n->gives_up = n->reason[0] != '\0';
-	rv = delivery_save(n->d, end_written, n);
+	dr = delivery_draft(n->d);
+	if (dr && n->reason[0])
+		delivery_gave_up(n->d, dr, DELIVERY_NOTIFY, n->item, n->reason);
+	rv = delivery_commit(dr, end_written, n);
 	if (rv != 0)
 		end_written(rv, n);
-}
-
-void notify_write(struct delivery *d, struct draft *dr)
-{
-	struct notify *n = d->notify;
-
-	if (n->gives_up && n->item && (n->item->closed & DELIVERY_NOTIFY))
-		delivery_gave_up(d, dr, DELIVERY_NOTIFY, n->item, n->reason);
 }
 
 /* ---- how it went */
@@ -248,7 +244,7 @@ static void begin(struct notify *n, struct item *it)
 		return;
 	}
 	it->attempts++;
-	rv = delivery_save(n->d, send_written, n);
+	rv = delivery_commit(delivery_draft(n->d), send_written, n);
 	if (rv != 0)
 		send_written(rv, n);
 }
