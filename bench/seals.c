@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "event/event.h"
 #include "journal/seal.h"
-#include "journal/verify.h"
 
 #define EVENTS_A_SEAL 1500000 /* 10 s of 150,000 */
 #define EVENT_BYTES   382     /* of one, about */
@@ -83,7 +82,7 @@ static void seal(struct sealer *s, int fd)
 		abort();
 }
 
-static void found(const struct verify_finding *f, void *user)
+static void found(const struct ava_finding *f, void *user)
 {
 	(void)user;
 	printf("%s: %s\n", f->path, f->what);
@@ -99,8 +98,8 @@ int main(int argc, char **argv)
 {
 	uint64_t want = (argc > 1 ? strtoull(argv[1], NULL, 10) : 512) << 20, bytes = 0;
 	char root[] = "/tmp/ava-bench-seals.XXXXXX";
-	struct verify_options o = {.finding = found};
-	struct verify_report report;
+	struct ava_verify o = {.finding = found};
+	struct ava_verified report;
 	struct sealer *s;
 	double sealing = 0, at, wall;
 	unsigned seals = 0;
@@ -127,7 +126,7 @@ int main(int argc, char **argv)
 	for (o.threads = 1; o.threads <= 2; o.threads++) {
 		wall = (double)clock_mono_us();
 		at = cpu_ms();
-		if (verify_run(&o, &report, NULL) != 0)
+		if (ava_log_verify(&o, &report, NULL) != 0)
 			return 1;
 		wall = (double)clock_mono_us() - wall;
 		printf("verify, %u thread: %.0f MB/s, %.0f MB/s of processor time, %" PRIu64

@@ -23,7 +23,6 @@
 #include "journal/files.h"
 #include "journal/seal.h"
 #include "journal/seal_find.h"
-#include "journal/verify.h"
 
 #define CATALOG_MAX ((size_t)1 << 31)
 #define PRUNED_MAX  (1u << 20) /* of the list in one Seal */
@@ -33,8 +32,8 @@ struct prune {
 	struct core *core;
 	int64_t cutoff_ms;
 	char cutoff_day[11];
-	struct seal_names runs, days; /* ids; names below logs/ava */
-	struct seal_names files;      /* paths that are named in the Seal */
+	struct files_names runs, days; /* ids; names below logs/ava */
+	struct files_names files;      /* paths that are named in the Seal */
 	uint64_t bytes;
 	struct seal_newest base; /* the last Seal that goes */
 };
@@ -58,8 +57,8 @@ static int consider(struct prune *p, struct strmap *open, const struct catalog_r
 	if (!id_is_run(row->id) || row->ended_ms < 0 || row->ended_ms >= p->cutoff_ms ||
 	    sys->fstatat(p->core->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return 0;
-	return seal_names_add(&p->runs, row->id) == 0 ? 0
-						      : err_set(err, AVA_ENOMEM, "out of memory");
+	return files_names_add(&p->runs, row->id) == 0 ? 0
+						       : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 static int find_runs(struct prune *p, struct ava_error *err)
@@ -96,9 +95,9 @@ static int find_runs(struct prune *p, struct ava_error *err)
 /* Days before the cutoff's, never the newest: numbers go on from it. */
 static int find_days(struct prune *p, struct ava_error *err)
 {
-	struct seal_names all = {0};
+	struct files_names all = {0};
 	char path[FILES_BUF];
-	int rv = seal_names_list(&all, p->core->root_fd, "logs/ava", ".jsonl", err);
+	int rv = files_list(&all, p->core->root_fd, "logs/ava", ".jsonl", err);
 
 	for (size_t i = 0; rv == 0 && i < all.n; i++) {
 		const char *name = all.names[i];
@@ -112,37 +111,37 @@ static int find_days(struct prune *p, struct ava_error *err)
 		if (rv == 1 && newest.n > p->base.n)
 			p->base = newest;
 		if (rv >= 0)
-			rv = seal_names_add(&p->days, name) || seal_names_add(&p->files, path)
+			rv = files_names_add(&p->days, name) || files_names_add(&p->files, path)
 				     ? err_set(err, AVA_ENOMEM, "out of memory")
 				     : 0;
 	}
-	seal_names_fini(&all);
+	files_names_fini(&all);
 	return rv;
 }
 
 /* The logs of the runs, in all their parts, and their messages. */
 static int find_files(struct prune *p, struct ava_error *err)
 {
-	struct seal_names all = {0};
+	struct files_names all = {0};
 	struct nameset ids = {0};
 	char path[FILES_BUF], id[24];
 	struct stat st;
-	int rv = seal_names_list(&all, p->core->root_fd, "logs/subagents", ".jsonl", err);
+	int rv = files_list(&all, p->core->root_fd, "logs/subagents", ".jsonl", err);
 
 	for (size_t i = 0; rv == 0 && i < p->runs.n; i++) {
 		rv = nameset_add(&ids, p->runs.names[i]);
 		snprintf(path, sizeof(path), "runs/%s/messages.jsonl", p->runs.names[i]);
 		if (rv == 0 && sys->fstatat(p->core->root_fd, path, &st, 0) == 0)
-			rv = seal_names_add(&p->files, path);
+			rv = files_names_add(&p->files, path);
 	}
 	for (size_t i = 0; rv == 0 && i < all.n; i++) {
 		snprintf(id, sizeof(id), "%.*s", (int)strcspn(all.names[i], "."), all.names[i]);
 		snprintf(path, sizeof(path), "logs/subagents/%s", all.names[i]);
 		if (nameset_has(&ids, id) && files_path_ok(path))
-			rv = seal_names_add(&p->files, path);
+			rv = files_names_add(&p->files, path);
 	}
 	nameset_fini(&ids);
-	seal_names_fini(&all);
+	files_names_fini(&all);
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
@@ -161,20 +160,20 @@ struct broken {
 	char first[400];
 };
 
-static void take_finding(const struct verify_finding *f, void *user)
+static void take_finding(const struct ava_finding *f, void *user)
 {
 	struct broken *b = user;
 
-	if (f->kind == VERIFY_BROKEN && !b->first[0])
+	if (f->kind == AVA_BROKEN && !b->first[0])
 		snprintf(b->first, sizeof(b->first), "%s: %s", f->path, f->what);
 }
 
 static int check_sealed(struct prune *p, struct ava_error *err)
 {
 	struct broken b = {0};
-	struct verify_options o = {.root = p->core->root, .finding = take_finding, .user = &b};
-	struct verify_report report;
-	int rv = verify_run(&o, &report, err);
+	struct ava_verify o = {.root = p->core->root, .finding = take_finding, .user = &b};
+	struct ava_verified report;
+	int rv = ava_log_verify(&o, &report, err);
 
 	if (rv == 0 && report.broken > 0)
 		rv = err_set(err, AVA_ECORRUPT,
@@ -288,7 +287,7 @@ static int seal_all(struct prune *p, struct ava_error *err)
 
 /* ---- the whole */
 
-static void write_names(struct jw *w, const char *key, const struct seal_names *l)
+static void write_names(struct jw *w, const char *key, const struct files_names *l)
 {
 	jw_array(w, key);
 	for (size_t i = 0; i < l->n; i++)
@@ -338,8 +337,8 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	core_close_bare(p.core);
 	if (rv == 0)
 		write_report(&p, dry, report);
-	seal_names_fini(&p.runs);
-	seal_names_fini(&p.days);
-	seal_names_fini(&p.files);
+	files_names_fini(&p.runs);
+	files_names_fini(&p.days);
+	files_names_fini(&p.files);
 	return rv;
 }

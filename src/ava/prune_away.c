@@ -25,7 +25,7 @@
 #define AWAY_MAX  ((size_t)1 << 30)
 #define DEPTH_MAX 64
 
-int prune_away_begin(int rootfd, const struct seal_names *files, const struct seal_names *runs,
+int prune_away_begin(int rootfd, const struct files_names *files, const struct files_names *runs,
 		     struct ava_error *err)
 {
 	struct buf b;
@@ -47,7 +47,7 @@ int prune_away_begin(int rootfd, const struct seal_names *files, const struct se
 
 static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_error *err)
 {
-	struct seal_names names = {0};
+	struct files_names names = {0};
 	char below[FILES_BUF];
 	int rv = 0;
 
@@ -57,7 +57,7 @@ static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_
 		return err_sys(err, "%s", path);
 	if (depth == DEPTH_MAX)
 		return err_set(err, AVA_ETOOBIG, "%s lies too deep to be removed", path);
-	rv = seal_names_list(&names, rootfd, path, "", err);
+	rv = files_list(&names, rootfd, path, "", err);
 	for (size_t i = 0; rv == 0 && i < names.n; i++) {
 		int len = snprintf(below, sizeof(below), "%s/%s", path, names.names[i]);
 
@@ -65,7 +65,7 @@ static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_
 			     ? remove_tree(rootfd, below, depth + 1, err)
 			     : err_set(err, AVA_ETOOBIG, "%s has too long a name", path);
 	}
-	seal_names_fini(&names);
+	files_names_fini(&names);
 	if (rv == 0 && sys->unlinkat(rootfd, path, AT_REMOVEDIR) != 0)
 		rv = err_sys(err, "%s", path);
 	return rv;

@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
@@ -21,7 +20,6 @@
 #include "cli/term.h"
 #include "codec/json.h"
 #include "journal/read.h"
-#include "journal/verify.h"
 
 #define HEAD_MAX (64u << 10)
 
@@ -48,7 +46,7 @@ struct view {
 };
 
 static const char *const kinds[] = {
-	[VERIFY_BROKEN] = "broken", [VERIFY_TAIL] = "unsealed", [VERIFY_NOTE] = "note"};
+	[AVA_BROKEN] = "broken", [AVA_UNSEALED] = "unsealed", [AVA_NOTE] = "note"};
 
 static void clear_progress(struct view *v)
 {
@@ -57,7 +55,7 @@ static void clear_progress(struct view *v)
 	v->progress = false;
 }
 
-static void print_finding(const struct verify_finding *f, void *user)
+static void print_finding(const struct ava_finding *f, void *user)
 {
 	struct view *v = user;
 
@@ -69,7 +67,7 @@ static void print_finding(const struct verify_finding *f, void *user)
 						"offset", (json_int_t)f->offset, "what", f->what));
 		return;
 	}
-	term_colour(stdout, f->kind == VERIFY_BROKEN ? TERM_RED : TERM_DIM);
+	term_colour(stdout, f->kind == AVA_BROKEN ? TERM_RED : TERM_DIM);
 	printf("%-8s ", kinds[f->kind]);
 	term_colour(stdout, TERM_PLAIN);
 	term_str(stdout, f->path);
@@ -92,22 +90,24 @@ static void print_progress(uint64_t done, uint64_t total, void *user)
 	v->progress = true;
 }
 
-static json_t *head_json(const struct verify_report *r)
+static json_t *head_json(const struct ava_log_head *h)
 {
-	return json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)r->newest.n, "at", r->newest_at,
-			 "hash", r->newest.hash, "key", r->newest.key);
+	return json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)h->n, "at", h->at, "hash", h->hash,
+			 "key", h->key);
 }
 
-static void print_report(struct view *v, const struct verify_report *r)
+static void print_report(struct view *v, const struct ava_verified *r)
 {
 	clear_progress(v);
 	if (o.json) {
-		json_t *all = json_pack(
-			"{s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "ok", r->broken == 0, "files",
-			(json_int_t)r->files, "bytes", (json_int_t)r->bytes, "seals",
-			(json_int_t)r->seals, "broken", (json_int_t)r->broken, "unsealedFiles",
-			(json_int_t)r->tails, "unsealedBytes", (json_int_t)r->tail_bytes, "newest",
-			r->newest.n > 0 ? head_json(r) : json_null(), "findings", v->findings);
+		json_t *all =
+			json_pack("{s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "ok", r->broken == 0,
+				  "files", (json_int_t)r->files, "bytes", (json_int_t)r->bytes,
+				  "seals", (json_int_t)r->seals, "broken", (json_int_t)r->broken,
+				  "unsealedFiles", (json_int_t)r->unsealed_files, "unsealedBytes",
+				  (json_int_t)r->unsealed_bytes, "newest",
+				  r->newest.n > 0 ? head_json(&r->newest) : json_null(), "findings",
+				  v->findings);
 
 		show_json(stdout, all);
 		json_decref(all);
@@ -116,14 +116,14 @@ static void print_report(struct view *v, const struct verify_report *r)
 	printf("%llu files, %llu bytes, %llu seals", (unsigned long long)r->files,
 	       (unsigned long long)r->bytes, (unsigned long long)r->seals);
 	if (r->newest.n > 0)
-		printf(" (newest: %llu, %s)", (unsigned long long)r->newest.n, r->newest_at);
+		printf(" (newest: %llu, %s)", (unsigned long long)r->newest.n, r->newest.at);
 	if (r->broken > 0)
 		printf(": %llu findings\n", (unsigned long long)r->broken);
 	else
 		printf(": %s\n", r->seals > 0 ? "all is as it was sealed" : "nothing is sealed");
 }
 
-static int read_head(const char *path, struct verify_head *h, struct ava_error *err)
+static int read_head(const char *path, struct ava_log_head *h, struct ava_error *err)
 {
 	const char *hash, *key;
 	char *text = NULL;
@@ -149,16 +149,12 @@ static int read_head(const char *path, struct verify_head *h, struct ava_error *
 	return rv;
 }
 
-/* As given: below the root, absolute, the id of a run, or below here. */
+/* As given: below the root, absolute, or below here; the id of a run. */
 static const char *below_root(const char *root, const char *path, char *out, size_t size)
 {
 	char full[ROOT_PATH_MAX], base[ROOT_PATH_MAX];
 	size_t len;
 
-	if (id_is_run(path)) {
-		snprintf(out, size, "logs/subagents/%s.jsonl", path);
-		return out;
-	}
 	if (realpath(root, base) == NULL || realpath(path, full) == NULL)
 		return path;
 	len = strlen(base);
@@ -171,11 +167,11 @@ static const char *below_root(const char *root, const char *path, char *out, siz
 static int verify_words(int argc, char **argv)
 {
 	struct view view = {.findings = o.json ? json_array() : NULL};
-	struct verify_options options = {.finding = print_finding, .user = &view};
+	struct ava_verify options = {.finding = print_finding, .user = &view};
 	const char *paths[OPT_LIST_MAX];
 	char root[ROOT_PATH_MAX], (*names)[ROOT_PATH_MAX] = NULL;
-	struct verify_head head = {0};
-	struct verify_report report;
+	struct ava_log_head head = {0};
+	struct ava_verified report;
 	struct ava_error err;
 	int rv = root_prepare(root, &err);
 
@@ -192,7 +188,7 @@ static int verify_words(int argc, char **argv)
 	options.head = o.head != NULL ? &head : NULL;
 	options.progress = isatty(STDERR_FILENO) ? print_progress : NULL;
 	if (rv == 0)
-		rv = verify_run(&options, &report, &err);
+		rv = ava_log_verify(&options, &report, &err);
 	if (rv == 0)
 		print_report(&view, &report);
 	json_decref(view.findings);
@@ -217,7 +213,7 @@ static const struct command verify_word = {
 
 static int head_words(int argc, char **argv)
 {
-	struct verify_report report;
+	struct ava_log_head seal;
 	char root[ROOT_PATH_MAX];
 	struct ava_error err;
 	struct buf line;
@@ -227,11 +223,11 @@ static int head_words(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	if (rv == 0)
-		rv = verify_newest(root, &report, &err);
+		rv = ava_log_head(root, &seal, &err);
 	if (rv != 0)
 		return cli_fail(&err);
 	buf_init(&line, HEAD_MAX);
-	head = head_json(&report);
+	head = head_json(&seal);
 	if (head == NULL || json_dump(&line, head) != 0)
 		rv = cli_error(CLI_FAILED, "out of memory");
 	else

@@ -6,12 +6,14 @@
  * replacement of the same file. */
 #include "journal/files.h"
 
+#include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/sys.h"
 
 #define KEEP_MAX 1000 /* copies kept of one file */
@@ -236,4 +238,63 @@ bool files_cut_of(const void *ours, const void *data, size_t len)
 		if (b[i] != a[i] && b[i] != '\0')
 			return false;
 	return true;
+}
+
+/* ---- lists of names */
+
+int files_names_add(struct files_names *l, const char *name)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap > 0 ? l->cap * 2 : 16;
+		char **more = realloc(l->names, cap * sizeof(*more));
+
+		if (more == NULL)
+			return AVA_ENOMEM;
+		l->names = more;
+		l->cap = cap;
+	}
+	l->names[l->n] = strdup(name);
+	return l->names[l->n] != NULL ? (l->n++, 0) : AVA_ENOMEM;
+}
+
+void files_names_fini(struct files_names *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->names[i]);
+	free(l->names);
+	*l = (struct files_names){0};
+}
+
+struct listing {
+	struct files_names *names;
+	const char *ending;
+	int rv;
+};
+
+static void list_name(const char *name, void *user)
+{
+	struct listing *l = user;
+	size_t len = strlen(name), end = strlen(l->ending);
+
+	if (l->rv == 0 && len > end && strcmp(name + len - end, l->ending) == 0)
+		l->rv = files_names_add(l->names, name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int files_list(struct files_names *l, int rootfd, const char *dir, const char *ending,
+	       struct ava_error *err)
+{
+	struct listing listing = {.names = l, .ending = ending};
+
+	if (sys->list(rootfd, dir, list_name, &listing) != 0 && errno != ENOENT)
+		return err_sys(err, "%s", dir);
+	if (listing.rv != 0)
+		return err_set(err, listing.rv, "out of memory");
+	if (l->n > 0)
+		qsort(l->names, l->n, sizeof(l->names[0]), by_name);
+	return 0;
 }

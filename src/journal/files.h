@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+struct ava_error;
+
 #define FILES_PATH_MAX 512                   /* a path as callers give it */
 #define FILES_NAME_MAX 200                   /* one component: leaves room for suffixes */
 #define FILES_BUF      (FILES_PATH_MAX + 64) /* holds a path with any suffix */
@@ -48,5 +50,16 @@ void files_close(int *fd);
 /* Is `data` the beginning of `ours`, but for bytes that never reached the disk
  * and read as zeros: what a power cut may leave of it? */
 bool files_cut_of(const void *ours, const void *data, size_t len);
+
+struct files_names {
+	char **names; /* owned, each too */
+	size_t n, cap;
+};
+int files_names_add(struct files_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
+void files_names_fini(struct files_names *l);
+/* Names in `dir` that end in `ending`, as they are there; sorted. A folder
+ * that is not there has none. 0 or a code. */
+int files_list(struct files_names *l, int rootfd, const char *dir, const char *ending,
+	       struct ava_error *err);
 
 #endif

@@ -55,7 +55,7 @@ struct sealer {
 	uint64_t n, round, bytes;
 	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
 	struct strmap files;
-	struct seal_names stale; /* to be taken up in the first round */
+	struct files_names stale; /* to be taken up in the first round */
 	char *buf;
 	size_t cap;
 };
@@ -411,7 +411,7 @@ static int round_of(struct sealer *s, char *const *paths, size_t n, const char *
 	s->round++;
 	rv = do_paths(s, s->stale.names, s->stale.n, out, &b, err);
 	if (rv == 0)
-		seal_names_fini(&s->stale);
+		files_names_fini(&s->stale);
 	more = rv != AVA_ENOMEM ? do_paths(s, paths, n, out, &b, err) : 0;
 	rv = more != 0 ? more : rv;
 	if (rv == 0 && b != NULL)
@@ -515,7 +515,7 @@ void sealer_close(struct sealer *s, bool complete)
 	while ((f = strmap_next(&s->files, &at)) != NULL)
 		file_free(f);
 	strmap_fini(&s->files);
-	seal_names_fini(&s->stale);
+	files_names_fini(&s->stale);
 	seal_key_close(&s->key);
 	free(s->buf);
 	free(s);

@@ -25,65 +25,6 @@
 #define WINDOW_MIN (1u << 20)
 #define WINDOW_MAX (1u << 30)
 
-/* ---- lists of names */
-
-int seal_names_add(struct seal_names *l, const char *name)
-{
-	if (l->n == l->cap) {
-		size_t cap = l->cap > 0 ? l->cap * 2 : 16;
-		char **more = realloc(l->names, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		l->names = more;
-		l->cap = cap;
-	}
-	l->names[l->n] = strdup(name);
-	return l->names[l->n] != NULL ? (l->n++, 0) : AVA_ENOMEM;
-}
-
-void seal_names_fini(struct seal_names *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		free(l->names[i]);
-	free(l->names);
-	*l = (struct seal_names){0};
-}
-
-struct listing {
-	struct seal_names *names;
-	const char *ending;
-	int rv;
-};
-
-static void list_name(const char *name, void *user)
-{
-	struct listing *l = user;
-	size_t len = strlen(name), end = strlen(l->ending);
-
-	if (l->rv == 0 && len > end && strcmp(name + len - end, l->ending) == 0)
-		l->rv = seal_names_add(l->names, name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int seal_names_list(struct seal_names *l, int rootfd, const char *dir, const char *ending,
-		    struct ava_error *err)
-{
-	struct listing listing = {.names = l, .ending = ending};
-
-	if (sys->list(rootfd, dir, list_name, &listing) != 0 && errno != ENOENT)
-		return err_sys(err, "%s", dir);
-	if (listing.rv != 0)
-		return err_set(err, listing.rv, "out of memory");
-	if (l->n > 0)
-		qsort(l->names, l->n, sizeof(l->names[0]), by_name);
-	return 0;
-}
-
 /* ---- the newest Seal */
 
 /* The last Seal in these bytes, which begin at a line. */
@@ -152,10 +93,10 @@ int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struc
 
 int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err)
 {
-	struct seal_names days = {0};
+	struct files_names days = {0};
 	struct seal_last last;
 	char path[FILES_BUF];
-	int rv = seal_names_list(&days, rootfd, "logs/ava", ".jsonl", err);
+	int rv = files_list(&days, rootfd, "logs/ava", ".jsonl", err);
 
 	*newest = (struct seal_newest){0};
 	for (size_t i = days.n; rv == 0 && i-- > 0;) {
@@ -164,7 +105,7 @@ int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *e
 		if (rv == 1)
 			snprintf(newest->day, sizeof(newest->day), "%.10s", days.names[i]);
 	}
-	seal_names_fini(&days);
+	files_names_fini(&days);
 	if (rv < 0)
 		return rv;
 	/* Somebody cut the daily log: numbers go on behind what is missing, so
@@ -203,7 +144,7 @@ static bool goes_beyond(int rootfd, const char *path, uint64_t lsn)
 }
 
 /* "S-7f3a2b.2.jsonl" is a part of "S-7f3a2b.jsonl", which the round finds. */
-static int add_run(int rootfd, const char *name, uint64_t lsn, struct seal_names *out)
+static int add_run(int rootfd, const char *name, uint64_t lsn, struct files_names *out)
 {
 	size_t id = strcspn(name, ".");
 	char path[FILES_BUF];
@@ -213,32 +154,32 @@ static int add_run(int rootfd, const char *name, uint64_t lsn, struct seal_names
 	if (!goes_beyond(rootfd, path, lsn))
 		return 0;
 	snprintf(path, sizeof(path), "logs/subagents/%.*s.jsonl", (int)id, name);
-	rv = files_path_ok(path) ? seal_names_add(out, path) : 0;
+	rv = files_path_ok(path) ? files_names_add(out, path) : 0;
 	snprintf(path, sizeof(path), "runs/%.*s/messages.jsonl", (int)id, name);
-	return rv == 0 && files_path_ok(path) ? seal_names_add(out, path) : rv;
+	return rv == 0 && files_path_ok(path) ? files_names_add(out, path) : rv;
 }
 
-static int add_days(int rootfd, const char *first, struct seal_names *out, struct ava_error *err)
+static int add_days(int rootfd, const char *first, struct files_names *out, struct ava_error *err)
 {
-	struct seal_names days = {0};
+	struct files_names days = {0};
 	char path[FILES_BUF];
-	int rv = seal_names_list(&days, rootfd, "logs/ava", ".jsonl", err);
+	int rv = files_list(&days, rootfd, "logs/ava", ".jsonl", err);
 
 	for (size_t i = 0; rv == 0 && i < days.n; i++) {
 		if (strlen(days.names[i]) != 16 || strncmp(days.names[i], first, 10) < 0)
 			continue;
 		snprintf(path, sizeof(path), "logs/ava/%s", days.names[i]);
 		if (files_path_ok(path))
-			rv = seal_names_add(out, path);
+			rv = files_names_add(out, path);
 	}
-	seal_names_fini(&days);
+	files_names_fini(&days);
 	return rv;
 }
 
-int seal_find_stale(int rootfd, const struct seal_newest *newest, struct seal_names *out,
+int seal_find_stale(int rootfd, const struct seal_newest *newest, struct files_names *out,
 		    struct ava_error *err)
 {
-	struct seal_names runs = {0};
+	struct files_names runs = {0};
 	struct stat st;
 	/* Without a last Seal, or without a Seal at all. */
 	bool look = newest->lsn == 0 || sys->fstatat(rootfd, OPEN_PATH, &st, 0) == 0;
@@ -248,14 +189,14 @@ int seal_find_stale(int rootfd, const struct seal_newest *newest, struct seal_na
 		rv = err_sys(err, OPEN_PATH);
 	if (!look || rv != 0)
 		return rv;
-	rv = seal_names_list(&runs, rootfd, "logs/subagents", ".jsonl", err);
+	rv = files_list(&runs, rootfd, "logs/subagents", ".jsonl", err);
 	for (size_t i = 0; rv == 0 && i < runs.n; i++)
 		rv = add_run(rootfd, runs.names[i], newest->lsn, out);
-	seal_names_fini(&runs);
+	files_names_fini(&runs);
 	if (rv == 0)
 		rv = add_days(rootfd, newest->day, out, err);
 	if (rv == 0)
-		rv = seal_names_add(out, "catalog.jsonl");
+		rv = files_names_add(out, "catalog.jsonl");
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 

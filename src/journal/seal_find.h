@@ -3,18 +3,8 @@
 #ifndef JOURNAL_SEAL_FIND_H
 #define JOURNAL_SEAL_FIND_H
 
+#include "journal/files.h"
 #include "journal/seal_read.h"
-
-struct seal_names {
-	char **names; /* owned, each too */
-	size_t n, cap;
-};
-int seal_names_add(struct seal_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
-void seal_names_fini(struct seal_names *l);
-/* Names in `dir` that end in `ending`, as they are there; sorted. A folder
- * that is not there has none. */
-int seal_names_list(struct seal_names *l, int rootfd, const char *dir, const char *ending,
-		    struct ava_error *err);
 
 struct seal_newest {
 	uint64_t n;   /* 0: there is none */
@@ -30,7 +20,7 @@ int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struc
 
 /* Paths of files to which something came behind the newest Seal; none when
  * the last end was complete. Marks the root as not complete. */
-int seal_find_stale(int rootfd, const struct seal_newest *newest, struct seal_names *out,
+int seal_find_stale(int rootfd, const struct seal_newest *newest, struct files_names *out,
 		    struct ava_error *err);
 /* The end is complete. Best effort. */
 void seal_find_clean(int rootfd);

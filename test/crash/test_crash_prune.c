@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/settings.h"
-#include "journal/verify.h"
 #include "life.h"
 #include "os/loop.h"
 
@@ -190,22 +189,21 @@ static int whole(struct memdisk *d, const struct picture *was, const char *part)
 	return there == all ? 1 : there == 0 ? 0 : -1;
 }
 
-static void on_finding(const struct verify_finding *f, void *user)
+static void on_finding(const struct ava_finding *f, void *user)
 {
-	if (f->kind == VERIFY_BROKEN)
+	if (f->kind == AVA_BROKEN)
 		snprintf(user, 400, "%s:%llu: %s", f->path, (unsigned long long)f->line, f->what);
 }
 
 static void check_verifies(struct memdisk *d, const char *when)
 {
 	char broken[400] = "";
-	struct verify_options o = {
-		.root = "/", .finding = on_finding, .user = broken, .threads = 1};
-	struct verify_report report;
+	struct ava_verify o = {.root = "/", .finding = on_finding, .user = broken, .threads = 1};
+	struct ava_verified report;
 	struct ava_error err = {0};
 
 	memdisk_use(d);
-	if (verify_run(&o, &report, &err) != 0)
+	if (ava_log_verify(&o, &report, &err) != 0)
 		fail_msg("%s: verify: %s", when, err.text);
 	memdisk_use(NULL);
 	if (broken[0] != '\0')

@@ -2,6 +2,7 @@
  * root of which it is the only log never crashes, and what is read fits. */
 #include "fuzz.h"
 
+#include <ava.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "codec/jsonl.h"
 #include "event/event.h"
 #include "journal/seal_read.h"
-#include "journal/verify.h"
 
 static char root[] = "/tmp/ava-fuzz-seal.XXXXXX";
 static int rootfd = -1;
@@ -53,7 +53,7 @@ static void take_apart(const char *content, size_t len)
 	seal_fini(&s);
 }
 
-static void finding(const struct verify_finding *f, void *user)
+static void finding(const struct ava_finding *f, void *user)
 {
 	(void)user;
 	CHECK(f->path != NULL && f->what != NULL && strchr(f->what, '\n') == NULL);
@@ -61,9 +61,9 @@ static void finding(const struct verify_finding *f, void *user)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct verify_options o = {.root = root, .finding = finding, .threads = 1};
+	struct ava_verify o = {.root = root, .finding = finding, .threads = 1};
 	const char *bytes = (const char *)data, *line;
-	struct verify_report report;
+	struct ava_verified report;
 	size_t at = 0, n;
 	int fd;
 
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	fd = openat(rootfd, "logs/ava/2026-11-21.jsonl", O_WRONLY | O_CREAT | O_EXCL, 0600);
 	CHECK(fd >= 0 && write(fd, data, len) == (ssize_t)len);
 	close(fd);
-	CHECK(verify_run(&o, &report, NULL) == 0);
+	CHECK(ava_log_verify(&o, &report, NULL) == 0);
 	CHECK(report.seals == 0 || report.newest.n > 0);
 	return 0;
 }

@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "event/event.h"
 #include "journal/seal.h"
-#include "journal/verify.h"
 
 struct seal_rig {
 	char root[256];
@@ -203,7 +202,7 @@ struct rig_found {
 	char all[8000];
 };
 
-static inline void rig_finding(const struct verify_finding *f, void *user)
+static inline void rig_finding(const struct ava_finding *f, void *user)
 {
 	struct rig_found *w = user;
 	size_t at = strlen(w->all);
@@ -211,7 +210,7 @@ static inline void rig_finding(const struct verify_finding *f, void *user)
 	w->n++;
 	snprintf(w->all + at, sizeof(w->all) - at, "%d %s:%llu: %s\n", f->kind, f->path,
 		 (unsigned long long)f->line, f->what);
-	if (f->kind != VERIFY_BROKEN)
+	if (f->kind != AVA_BROKEN)
 		return;
 	if (w->broken++ == 0)
 		snprintf(w->first, sizeof(w->first), "%s:%llu: %s", f->path,
@@ -221,17 +220,16 @@ static inline void rig_finding(const struct verify_finding *f, void *user)
 		w->hit = true;
 }
 
-static inline struct verify_report rig_verify(struct seal_rig *r, struct rig_found *w)
+static inline struct ava_verified rig_verify(struct seal_rig *r, struct rig_found *w)
 {
-	struct verify_options o = {
-		.root = r->root, .finding = rig_finding, .user = w, .threads = 1};
-	struct verify_report report;
+	struct ava_verify o = {.root = r->root, .finding = rig_finding, .user = w, .threads = 1};
+	struct ava_verified report;
 	struct ava_error err = {0};
 
 	w->n = w->broken = 0;
 	w->hit = false;
 	w->all[0] = w->first[0] = '\0';
-	if (verify_run(&o, &report, &err) != 0)
+	if (ava_log_verify(&o, &report, &err) != 0)
 		fail_msg("verify: %s", err.text);
 	assert_int_equal(report.broken, w->broken);
 	return report;

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
-#include "journal/verify.h"
 #include "os/loop.h"
 #include "subagent/logbook.h"
 
@@ -249,17 +248,17 @@ static void follow_one(struct ava_log *log, unsigned want)
 	assert_int_equal(number_of(&e), want);
 }
 
-static void on_finding(const struct verify_finding *f, void *user)
+static void on_finding(const struct ava_finding *f, void *user)
 {
 	fail_msg("%s:%llu: %s", f->path, (unsigned long long)f->line, f->what);
 }
 
 static void check_seals(const struct world *w)
 {
-	struct verify_options o = {.root = w->root, .finding = on_finding, .threads = 1};
-	struct verify_report r;
+	struct ava_verify o = {.root = w->root, .finding = on_finding, .threads = 1};
+	struct ava_verified r;
 
-	assert_int_equal(verify_run(&o, &r, NULL), 0);
+	assert_int_equal(ava_log_verify(&o, &r, NULL), 0);
 	assert_true(r.seals > 0);
 }
 

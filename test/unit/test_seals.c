@@ -16,7 +16,6 @@
 #include "ava/state.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "journal/verify.h"
 #include "os/loop.h"
 
 struct world {
@@ -85,26 +84,26 @@ struct found {
 	uint64_t tails;
 };
 
-static void finding(const struct verify_finding *f, void *user)
+static void finding(const struct ava_finding *f, void *user)
 {
 	struct found *w = user;
 
-	if (f->kind == VERIFY_BROKEN)
+	if (f->kind == AVA_BROKEN)
 		snprintf(w->broken, sizeof(w->broken), "%s:%llu: %s", f->path,
 			 (unsigned long long)f->line, f->what);
-	w->tails += f->kind == VERIFY_TAIL;
+	w->tails += f->kind == AVA_UNSEALED;
 }
 
-static struct verify_report whole(struct world *w)
+static struct ava_verified whole(struct world *w)
 {
 	struct found found = {0};
-	struct verify_options o = {.root = w->root, .finding = finding, .user = &found};
-	struct verify_report report;
+	struct ava_verify o = {.root = w->root, .finding = finding, .user = &found};
+	struct ava_verified report;
 
-	assert_int_equal(verify_run(&o, &report, NULL), 0);
+	assert_int_equal(ava_log_verify(&o, &report, NULL), 0);
 	if (found.broken[0])
 		fail_msg("%s", found.broken);
-	report.tails = found.tails;
+	report.unsealed_files = found.tails;
 	return report;
 }
 
@@ -148,15 +147,15 @@ static void run_one(struct world *w)
 /* Until the newest Seal is a later one than `n`. */
 static uint64_t sealed_after(struct world *w, uint64_t n)
 {
-	struct verify_report report = {0};
+	struct ava_log_head head = {0};
 
-	for (int i = 0; i < 20000 && report.newest.n <= n; i++) {
+	for (int i = 0; i < 20000 && head.n <= n; i++) {
 		os_loop_step(w->loop, 5);
-		if (verify_newest(w->root, &report, NULL) != 0)
-			report.newest.n = 0;
+		if (ava_log_head(w->root, &head, NULL) != 0)
+			head.n = 0;
 	}
-	assert_true(report.newest.n > n);
-	return report.newest.n;
+	assert_true(head.n > n);
+	return head.n;
 }
 
 static void test_seals_while_it_runs_and_at_the_end(void **state)
@@ -172,7 +171,7 @@ static void test_seals_while_it_runs_and_at_the_end(void **state)
 	run_one(&w);
 	core_close(w.core);
 	assert_true(whole(&w).newest.n > n);
-	assert_int_equal(whole(&w).tails, 0);
+	assert_int_equal(whole(&w).unsealed_files, 0);
 	start(&w);
 	run_one(&w);
 	away(&w);
@@ -203,7 +202,7 @@ static void test_full_disk(void **state)
 	sealed_after(&w, n);
 	whole(&w);
 	core_close(w.core);
-	assert_int_equal(whole(&w).tails, 0);
+	assert_int_equal(whole(&w).unsealed_files, 0);
 	start(&w);
 	away(&w);
 }
@@ -230,14 +229,14 @@ static void test_days(void **state)
 	assert_int_equal(access(first, F_OK) | access(later, F_OK), 0);
 	whole(&w);
 	core_close(w.core);
-	assert_int_equal(whole(&w).tails, 0);
+	assert_int_equal(whole(&w).unsealed_files, 0);
 
 	/* The clock is as it was: the later day goes on being used. */
 	start(&w);
 	assert_string_equal(w.core->book.day, "2999-01-01");
 	run_one(&w);
 	core_close(w.core);
-	assert_int_equal(whole(&w).tails, 0);
+	assert_int_equal(whole(&w).unsealed_files, 0);
 	start(&w);
 	away(&w);
 }

@@ -11,7 +11,7 @@
 static void expect_whole(struct seal_rig *r)
 {
 	struct rig_found w = {0};
-	struct verify_report report = rig_verify(r, &w);
+	struct ava_verified report = rig_verify(r, &w);
 
 	if (w.broken > 0)
 		fail_msg("seed %llu: %s", (unsigned long long)r->seed, w.all);
@@ -22,7 +22,7 @@ static void test_untouched(void **state)
 {
 	struct seal_rig r = {.seed = 1};
 	struct rig_found w = {0};
-	struct verify_report report;
+	struct ava_verified report;
 
 	(void)state;
 	rig_fill(&r);
@@ -30,7 +30,7 @@ static void test_untouched(void **state)
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.seals, 18);
 	assert_int_equal(report.newest.n, 18);
-	assert_int_equal(report.tails, 0);
+	assert_int_equal(report.unsealed_files, 0);
 	rig_fini(&r);
 }
 
@@ -38,7 +38,7 @@ static void test_unsealed_tail_is_told_apart(void **state)
 {
 	struct seal_rig r = {.seed = 2};
 	struct rig_found w = {0};
-	struct verify_report report;
+	struct ava_verified report;
 
 	(void)state;
 	rig_fill(&r);
@@ -46,7 +46,7 @@ static void test_unsealed_tail_is_told_apart(void **state)
 	rig_some(&r, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
 	report = rig_verify(&r, &w);
 	assert_int_equal(w.broken, 0);
-	assert_int_equal(report.tails, 2);
+	assert_int_equal(report.unsealed_files, 2);
 	assert_non_null(strstr(w.all, "1 logs/ava/2026-11-21.jsonl:0: the end is not sealed yet (1 "
 				      "lines"));
 	assert_non_null(
@@ -59,7 +59,7 @@ static void test_unsealed_tail_is_told_apart(void **state)
 	rig_seal(&r);
 	report = rig_verify(&r, &w);
 	assert_string_equal(w.all, "");
-	assert_int_equal(report.tails, 0);
+	assert_int_equal(report.unsealed_files, 0);
 	rig_fini(&r);
 }
 
@@ -272,7 +272,7 @@ static void test_golden(void **state)
 {
 	struct seal_rig r;
 	struct rig_found w = {0};
-	struct verify_report report;
+	struct ava_verified report;
 
 	(void)state;
 	golden_copy(&r);
