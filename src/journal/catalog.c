@@ -1,10 +1,14 @@
 /* Rows of the catalog to bytes and back; see catalog.h.
  *
- * Rows are written in one canonical order, like events. What is not in it is
- * read with the general JSON parser. A line that is JSON but no row is AVA_ECORRUPT: the reader
- * goes on with the next line and says so. */
+ * One table says what a row has, in the order in which it stands; writing and
+ * reading go through it. A start reads every row there is, a listing
+ * thousands: a line is copied once and taken apart in place, its strings end
+ * where their closing quotes stood. A line in any other form is not one that
+ * was written here: AVA_ECORRUPT, the reader goes on with the next line and
+ * says so. */
 #include "journal/catalog.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,381 +22,324 @@
 
 static const char *const kind_names[] = {[CATALOG_SPAWN] = "spawn", [CATALOG_END] = "end"};
 
-static void put_str(struct jw *w, const char *key, const char *s)
+enum field_type {
+	FIELD_END,
+	FIELD_SHOWN, /* what follows is only in rows that have a task */
+	FIELD_KIND,
+	FIELD_STATUS,
+	FIELD_TEXT,
+	FIELD_GROUP, /* a text that is not written when there is none */
+	FIELD_TIME,  /* "": -1 */
+	FIELD_COUNT,
+	FIELD_NUMBER,  /* it may be less than 0: a limit that was not resolved yet */
+	FIELD_TOKENS,  /* the sum of both; read over */
+	FIELD_CENTS,   /* micro-USD */
+	FIELD_LIMIT,   /* the same; null: -1 */
+	FIELD_SECONDS, /* ms */
+};
+
+#define AT(member) offsetof(struct catalog_row, member)
+
+static const struct field {
+	const char *key; /* with what stands before its value in a row */
+	enum field_type type;
+	size_t at;
+} fields[] = {
+	{"{\"row\":", FIELD_KIND, AT(kind)},
+	{",\"lsn\":", FIELD_COUNT, AT(lsn)},
+	{",\"id\":", FIELD_TEXT, AT(id)},
+	{",\"traceId\":", FIELD_TEXT, AT(trace_id)},
+	{",\"sessionId\":", FIELD_TEXT, AT(session_id)},
+	{",\"userId\":", FIELD_TEXT, AT(user_id)},
+	{",\"role\":", FIELD_TEXT, AT(role)},
+	{",\"model\":", FIELD_TEXT, AT(model)},
+	{",\"status\":", FIELD_STATUS, AT(status)},
+	{",\"requestId\":", FIELD_TEXT, AT(request_id)},
+	{",\"origin\":", FIELD_TEXT, AT(origin)},
+	{",\"groupId\":", FIELD_GROUP, AT(group_id)},
+	{",\"startedAt\":", FIELD_TIME, AT(started_ms)},
+	{",\"endedAt\":", FIELD_TIME, AT(ended_ms)},
+	{",\"bytes\":", FIELD_COUNT, AT(bytes)},
+	{",\"types\":", FIELD_COUNT, AT(types)},
+	{",\"totals\":{\"inputTokens\":", FIELD_COUNT, AT(totals.input_tokens)},
+	{",\"outputTokens\":", FIELD_COUNT, AT(totals.output_tokens)},
+	{",\"tokens\":", FIELD_TOKENS, 0},
+	{",\"costCents\":", FIELD_CENTS, AT(totals.cost_microusd)},
+	{",\"durationMs\":", FIELD_COUNT, AT(totals.duration_ms)},
+	{",\"calls\":", FIELD_COUNT, AT(totals.calls)},
+	{",\"uncostedCalls\":", FIELD_COUNT, AT(totals.uncosted_calls)},
+	{",\"failedCalls\":", FIELD_COUNT, AT(totals.failed_calls)},
+	{"}", FIELD_SHOWN, 0},
+	{",\"shown\":{\"task\":", FIELD_TEXT, AT(shown.task)},
+	{",\"cwd\":", FIELD_TEXT, AT(shown.cwd)},
+	{",\"stopReason\":", FIELD_TEXT, AT(shown.stop_reason)},
+	{",\"iterations\":", FIELD_NUMBER, AT(shown.iterations)},
+	{",\"limits\":{\"seconds\":", FIELD_SECONDS, AT(shown.limit_ms)},
+	{",\"costCents\":", FIELD_LIMIT, AT(shown.limit_microusd)},
+	{",\"tokens\":", FIELD_NUMBER, AT(shown.limit_tokens)},
+	{",\"iterations\":", FIELD_NUMBER, AT(shown.limit_iterations)},
+	{"}}", FIELD_END, 0},
+};
+
+/* ---- writing */
+
+static void put_text(struct buf *out, const char *s)
 {
-	jw_str(w, key, s != NULL ? s : "");
+	json_escape(out, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
 
-static void put_time(struct jw *w, const char *key, int64_t ms)
+static void put_value(struct buf *out, const struct field *f, const struct catalog_row *row)
 {
+	const void *at = (const char *)row + f->at;
 	char iso[CLOCK_ISO_LEN + 1] = "";
 
-	if (ms >= 0)
-		clock_iso(ms, iso);
-	jw_str(w, key, iso);
-}
-
-static void put_totals(struct jw *w, const struct catalog_totals *t)
-{
-	jw_object(w, "totals");
-	jw_int(w, "inputTokens", t->input_tokens);
-	jw_int(w, "outputTokens", t->output_tokens);
-	jw_int(w, "tokens", t->input_tokens + t->output_tokens);
-	jw_fixed(w, "costCents", t->cost_microusd, CENTS_DECIMALS);
-	jw_int(w, "durationMs", t->duration_ms);
-	jw_int(w, "calls", t->calls);
-	jw_int(w, "uncostedCalls", t->uncosted_calls);
-	jw_int(w, "failedCalls", t->failed_calls);
-	jw_end(w);
-}
-
-static void put_shown(struct jw *w, const struct catalog_shown *s)
-{
-	jw_object(w, "shown");
-	jw_str(w, "task", s->task);
-	put_str(w, "cwd", s->cwd);
-	put_str(w, "stopReason", s->stop_reason);
-	jw_int(w, "iterations", s->iterations);
-	jw_object(w, "limits");
-	jw_fixed(w, "seconds", s->limit_ms, 3);
-	if (s->limit_microusd < 0)
-		jw_null(w, "costCents");
-	else
-		jw_fixed(w, "costCents", s->limit_microusd, CENTS_DECIMALS);
-	jw_int(w, "tokens", s->limit_tokens);
-	jw_int(w, "iterations", s->limit_iterations);
-	jw_end(w);
-	jw_end(w);
+	switch (f->type) {
+	case FIELD_KIND:
+		put_text(out, kind_names[row->kind]);
+		break;
+	case FIELD_STATUS:
+		put_text(out, ava_status_name(row->status));
+		break;
+	case FIELD_TEXT:
+	case FIELD_GROUP:
+		put_text(out, *(const char *const *)at);
+		break;
+	case FIELD_TIME:
+		if (*(const int64_t *)at >= 0)
+			clock_iso(*(const int64_t *)at, iso);
+		put_text(out, iso);
+		break;
+	case FIELD_COUNT:
+	case FIELD_NUMBER:
+		json_add_int(out, *(const int64_t *)at);
+		break;
+	case FIELD_TOKENS:
+		json_add_int(out, row->totals.input_tokens + row->totals.output_tokens);
+		break;
+	case FIELD_LIMIT:
+		if (*(const int64_t *)at < 0) {
+			buf_adds(out, "null");
+			break;
+		}
+		/* fall through */
+	case FIELD_CENTS:
+		json_add_fixed(out, *(const int64_t *)at, CENTS_DECIMALS);
+		break;
+	case FIELD_SECONDS:
+		json_add_fixed(out, *(const int64_t *)at, 3);
+		break;
+	case FIELD_SHOWN:
+	case FIELD_END:
+		break;
+	}
 }
 
 int catalog_encode(struct buf *out, const struct catalog_row *row)
 {
-	struct jw w;
+	bool group = row->group_id != NULL && row->group_id[0] != '\0';
 
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_str(&w, "row", kind_names[row->kind]);
-	jw_int(&w, "lsn", (int64_t)row->lsn);
-	put_str(&w, "id", row->id);
-	put_str(&w, "traceId", row->trace_id);
-	put_str(&w, "sessionId", row->session_id);
-	put_str(&w, "userId", row->user_id);
-	put_str(&w, "role", row->role);
-	put_str(&w, "model", row->model);
-	jw_str(&w, "status", ava_status_name(row->status));
-	put_str(&w, "requestId", row->request_id);
-	put_str(&w, "origin", row->origin);
-	if (row->group_id != NULL && row->group_id[0] != '\0')
-		jw_str(&w, "groupId", row->group_id);
-	put_time(&w, "startedAt", row->started_ms);
-	put_time(&w, "endedAt", row->ended_ms);
-	jw_int(&w, "bytes", (int64_t)row->bytes);
-	jw_int(&w, "types", (int64_t)row->types);
-	put_totals(&w, &row->totals);
-	if (row->shown.task != NULL)
-		put_shown(&w, &row->shown);
-	jw_end(&w);
-	buf_addc(out, '\n');
+	for (const struct field *f = fields;; f++) {
+		if (f->type == FIELD_GROUP && !group)
+			continue;
+		buf_adds(out, f->key);
+		put_value(out, f, row);
+		if (f->type == FIELD_END || (f->type == FIELD_SHOWN && row->shown.task == NULL))
+			break;
+	}
+	buf_adds(out, "}\n");
 	return buf_check(out);
 }
 
-/* ---- rows in canonical form
- *
- * Taken apart by their fixed texts: a start reads every row there is, a listing thousands.
- * The line is copied once and its strings end where their closing quotes stood. Whatever is
- * not in canonical form, a string with an escape among it, is left to the general parser. */
+/* ---- reading */
 
 struct cursor {
 	char *at, *end;
 };
 
-#define TEXT(c, text) skip(c, text, sizeof(text) - 1)
-
-static bool skip(struct cursor *c, const char *text, size_t len)
+static bool take_literal(struct cursor *c, const char *text)
 {
+	size_t len = strlen(text);
+
 	if ((size_t)(c->end - c->at) < len || memcmp(c->at, text, len) != 0)
 		return false;
 	c->at += len;
 	return true;
 }
 
-/* As we print it: no leading zero, no sign. */
-static bool number(struct cursor *c, int64_t *out)
+/* Digits behind those that *n has, `most` at the most; how many. 0 also when it is too much. */
+static unsigned take_digits(struct cursor *c, bool negative, unsigned most, int64_t *n)
 {
-	const char *from = c->at;
-	int64_t n = 0;
+	unsigned count = 0;
 
-	for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, *c->at - '0', &n))
-			return false;
-	*out = n;
-	return c->at > from && (*from != '0' || c->at == from + 1);
+	for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++, count++) {
+		int digit = negative ? '0' - *c->at : *c->at - '0';
+
+		if (count == most || __builtin_mul_overflow(*n, 10, n) ||
+		    __builtin_add_overflow(*n, digit, n))
+			return 0;
+	}
+	return count;
 }
 
-/* "2.35" with at most `decimals` behind the point, one at least. */
-static bool fixed(struct cursor *c, unsigned decimals, int64_t *out)
+/* As it is printed: with no leading zero, and with `decimals` at least one and
+ * at most so many behind a point: "2.35". */
+static bool take_number(struct cursor *c, unsigned decimals, int64_t *out)
 {
-	unsigned n = 0;
+	bool negative = take_literal(c, "-");
+	const char *from = c->at;
+	unsigned n;
 
-	if (!number(c, out) || !TEXT(c, "."))
-		return false;
-	for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++, n++)
-		if (n == decimals || __builtin_mul_overflow(*out, 10, out) ||
-		    __builtin_add_overflow(*out, *c->at - '0', out))
-			return false;
-	for (unsigned i = n; i < decimals; i++)
+	*out = 0;
+	n = take_digits(c, negative, UINT_MAX, out);
+	if (n == 0 || (*from == '0' && n > 1) || decimals == 0)
+		return n > 0 && (*from != '0' || n == 1);
+	n = take_literal(c, ".") ? take_digits(c, negative, decimals, out) : 0;
+	for (unsigned i = n; n > 0 && i < decimals; i++)
 		if (__builtin_mul_overflow(*out, 10, out))
 			return false;
 	return n > 0;
 }
 
-/* The body of a string and its closing quote, which becomes its end. */
-static bool string(struct cursor *c, const char **out)
+/* The character of an escape that json_escape writes, which begins behind the
+ * backslash at c->at; to *to, which is not longer. */
+static bool take_escape(struct cursor *c, char **to)
 {
-	*out = c->at;
-	for (; c->at < c->end && *c->at != '"'; c->at++)
-		if (*c->at == '\\' || (unsigned char)*c->at < 0x20)
+	static const char letters[] = "\"\\nrtbf", means[] = "\"\\\n\r\t\b\f";
+	const char *letter = c->at < c->end && *c->at != '\0' ? strchr(letters, *c->at) : NULL;
+	unsigned code = 0;
+
+	if (letter != NULL) {
+		*(*to)++ = means[letter - letters];
+		c->at++;
+		return true;
+	}
+	if (c->end - c->at < 5 || *c->at++ != 'u')
+		return false;
+	for (int i = 0; i < 4; i++, c->at++) {
+		if ((*c->at < '0' || *c->at > '9') && (*c->at < 'a' || *c->at > 'f'))
 			return false;
+		code = code << 4 | (unsigned)(*c->at <= '9' ? *c->at - '0' : *c->at - 'a' + 10);
+	}
+	if (code == 0 || (code >= 0xd800 && code <= 0xdfff))
+		return false;
+	if (code >= 0x800)
+		*(*to)++ = (char)(0xe0 | code >> 12);
+	if (code >= 0x80)
+		*(*to)++ = (char)(code >= 0x800 ? 0x80 | (code >> 6 & 0x3f) : 0xc0 | code >> 6);
+	*(*to)++ = (char)(code >= 0x80 ? 0x80 | (code & 0x3f) : code);
+	return true;
+}
+
+/* In its quotes; the closing one becomes its end. */
+static bool take_text(struct cursor *c, const char **out)
+{
+	char *to = c->at + 1;
+
+	if (!take_literal(c, "\""))
+		return false;
+	*out = to;
+	while (c->at < c->end && *c->at != '"') {
+		if ((unsigned char)*c->at < 0x20)
+			return false;
+		if (*c->at != '\\')
+			*to++ = *c->at++;
+		else if (c->at++, !take_escape(c, &to))
+			return false;
+	}
 	if (c->at == c->end)
 		return false;
-	*c->at++ = '\0';
+	c->at++;
+	*to = '\0';
 	return true;
 }
 
-static bool when(struct cursor *c, int64_t *out)
+static bool take_named(struct cursor *c, enum field_type type, struct catalog_row *row)
 {
 	const char *s;
 
-	if (!string(c, &s))
+	if (!take_text(c, &s))
 		return false;
-	*out = s[0] == '\0' ? -1 : clock_parse_iso(s, strlen(s));
-	return s[0] == '\0' || *out >= 0;
-}
-
-static bool status(struct cursor *c, enum ava_status *out)
-{
-	const char *s;
-
-	if (!string(c, &s))
-		return false;
-	for (unsigned i = 0; i < AVA_NSTATUSES; i++)
-		if (strcmp(s, ava_status_name((enum ava_status)i)) == 0) {
-			*out = (enum ava_status)i;
-			return true;
-		}
-	return false;
-}
-
-static bool totals(struct cursor *c, struct catalog_totals *t)
-{
-	int64_t sum;
-
-	return TEXT(c, ",\"totals\":{\"inputTokens\":") && number(c, &t->input_tokens) &&
-	       TEXT(c, ",\"outputTokens\":") && number(c, &t->output_tokens) &&
-	       TEXT(c, ",\"tokens\":") && number(c, &sum) && TEXT(c, ",\"costCents\":") &&
-	       fixed(c, 4, &t->cost_microusd) && TEXT(c, ",\"durationMs\":") &&
-	       number(c, &t->duration_ms) && TEXT(c, ",\"calls\":") && number(c, &t->calls) &&
-	       TEXT(c, ",\"uncostedCalls\":") && number(c, &t->uncosted_calls) &&
-	       TEXT(c, ",\"failedCalls\":") && number(c, &t->failed_calls) && TEXT(c, "}");
-}
-
-static bool cost_limit(struct cursor *c, int64_t *out)
-{
-	if (!TEXT(c, "null"))
-		return fixed(c, 4, out);
-	*out = -1;
-	return true;
-}
-
-static bool shown(struct cursor *c, struct catalog_shown *s)
-{
-	if (!TEXT(c, ",\"shown\":{\"task\":\""))
-		return true; /* the row of a spawn */
-	return string(c, &s->task) && TEXT(c, ",\"cwd\":\"") && string(c, &s->cwd) &&
-	       TEXT(c, ",\"stopReason\":\"") && string(c, &s->stop_reason) &&
-	       TEXT(c, ",\"iterations\":") && number(c, &s->iterations) &&
-	       TEXT(c, ",\"limits\":{\"seconds\":") && fixed(c, 3, &s->limit_ms) &&
-	       TEXT(c, ",\"costCents\":") && cost_limit(c, &s->limit_microusd) &&
-	       TEXT(c, ",\"tokens\":") && number(c, &s->limit_tokens) &&
-	       TEXT(c, ",\"iterations\":") && number(c, &s->limit_iterations) && TEXT(c, "}}");
-}
-
-/* Only rows of a group's runs have it. */
-static bool group(struct cursor *c, const char **out)
-{
-	*out = "";
-	return !TEXT(c, ",\"groupId\":\"") || string(c, out);
-}
-
-static bool kind(struct cursor *c, enum catalog_kind *out)
-{
-	*out = CATALOG_SPAWN;
-	if (TEXT(c, "{\"row\":\"spawn\","))
-		return true;
-	*out = CATALOG_END;
-	return TEXT(c, "{\"row\":\"end\",");
-}
-
-static bool take(struct cursor *c, struct catalog_row *row)
-{
-	int64_t lsn, bytes, types;
-
-	if (!kind(c, &row->kind) || !TEXT(c, "\"lsn\":") || !number(c, &lsn) ||
-	    !TEXT(c, ",\"id\":\"") || !string(c, &row->id) || !TEXT(c, ",\"traceId\":\"") ||
-	    !string(c, &row->trace_id) || !TEXT(c, ",\"sessionId\":\"") ||
-	    !string(c, &row->session_id) || !TEXT(c, ",\"userId\":\"") ||
-	    !string(c, &row->user_id) || !TEXT(c, ",\"role\":\"") || !string(c, &row->role) ||
-	    !TEXT(c, ",\"model\":\"") || !string(c, &row->model) || !TEXT(c, ",\"status\":\"") ||
-	    !status(c, &row->status) || !TEXT(c, ",\"requestId\":\"") ||
-	    !string(c, &row->request_id) || !TEXT(c, ",\"origin\":\"") ||
-	    !string(c, &row->origin) || !group(c, &row->group_id) ||
-	    !TEXT(c, ",\"startedAt\":\"") || !when(c, &row->started_ms) ||
-	    !TEXT(c, ",\"endedAt\":\"") || !when(c, &row->ended_ms) || !TEXT(c, ",\"bytes\":") ||
-	    !number(c, &bytes) || !TEXT(c, ",\"types\":") || !number(c, &types))
-		return false;
-	row->lsn = (uint64_t)lsn;
-	row->bytes = (uint64_t)bytes;
-	row->types = (uint64_t)types;
-	return totals(c, &row->totals) && shown(c, &row->shown) && TEXT(c, "}") && c->at == c->end;
-}
-
-static bool catalog_flat(const char *line, size_t len, struct catalog_row *row)
-{
-	char *copy = utf8_valid(line, len) ? malloc(len + 1) : NULL;
-	struct cursor c;
-
-	if (copy == NULL)
-		return false;
-	c = (struct cursor){copy, copy + len};
-	memcpy(copy, line, len);
-	copy[len] = '\0';
-	if (take(&c, row)) {
-		row->owned = copy;
-		row->flat = true;
-		return true;
-	}
-	free(copy);
-	*row = (struct catalog_row){0};
-	return false;
-}
-
-/* A string that must be there: `row` keeps pointing into the parsed tree. */
-static bool take_str(const json_t *o, const char *key, const char **out)
-{
-	*out = json_get_str(o, key);
-	return *out != NULL;
-}
-
-static bool take_time(const json_t *o, const char *key, int64_t *out)
-{
-	const char *s = json_get_str(o, key);
-
-	if (s == NULL)
-		return false;
-	*out = s[0] == '\0' ? -1 : clock_parse_iso(s, strlen(s));
-	return s[0] == '\0' || *out >= 0;
-}
-
-/* Counts are never negative; -1 says that one is missing or of another type. */
-static bool take_count(const json_t *o, const char *key, int64_t *out)
-{
-	*out = json_get_int(o, key, -1);
-	return *out >= 0;
-}
-
-static bool take_kind(const json_t *o, enum catalog_kind *out)
-{
-	const char *s = json_get_str(o, "row");
-
-	for (unsigned i = 0; s != NULL && i < ARRAY_LEN(kind_names); i++)
+	for (unsigned i = 0; type == FIELD_KIND && i < ARRAY_LEN(kind_names); i++)
 		if (strcmp(s, kind_names[i]) == 0) {
-			*out = (enum catalog_kind)i;
+			row->kind = (enum catalog_kind)i;
 			return true;
 		}
-	return false;
-}
-
-static bool take_status(const json_t *o, enum ava_status *out)
-{
-	const char *s = json_get_str(o, "status");
-
-	for (unsigned i = 0; s != NULL && i < AVA_NSTATUSES; i++)
+	for (unsigned i = 0; type == FIELD_STATUS && i < AVA_NSTATUSES; i++)
 		if (strcmp(s, ava_status_name((enum ava_status)i)) == 0) {
-			*out = (enum ava_status)i;
+			row->status = (enum ava_status)i;
 			return true;
 		}
 	return false;
 }
 
-static bool take_totals(const json_t *o, struct catalog_totals *t)
+static bool take_value(struct cursor *c, const struct field *f, struct catalog_row *row)
 {
-	const json_t *totals = json_object_get(o, "totals");
+	void *at = (char *)row + f->at;
+	int64_t sum;
+	const char *s;
 
-	if (!json_is_object(totals))
-		return false;
-	t->cost_microusd = json_get_fixed(totals, "costCents", CENTS_DECIMALS, -1);
-	return t->cost_microusd >= 0 && take_count(totals, "inputTokens", &t->input_tokens) &&
-	       take_count(totals, "outputTokens", &t->output_tokens) &&
-	       take_count(totals, "durationMs", &t->duration_ms) &&
-	       take_count(totals, "calls", &t->calls) &&
-	       take_count(totals, "uncostedCalls", &t->uncosted_calls) &&
-	       take_count(totals, "failedCalls", &t->failed_calls);
-}
-
-/* The row of a spawn has none; one that lacks a part is shown without. */
-static void take_shown(const json_t *o, struct catalog_shown *s)
-{
-	const json_t *shown = json_object_get(o, "shown");
-	const json_t *limits = json_object_get(shown, "limits");
-
-	if (!take_str(shown, "task", &s->task) || !take_str(shown, "cwd", &s->cwd) ||
-	    !take_str(shown, "stopReason", &s->stop_reason)) {
-		*s = (struct catalog_shown){0};
-		return;
+	switch (f->type) {
+	case FIELD_KIND:
+	case FIELD_STATUS:
+		return take_named(c, f->type, row);
+	case FIELD_TEXT:
+	case FIELD_GROUP:
+		return take_text(c, at);
+	case FIELD_TIME:
+		if (!take_text(c, &s))
+			return false;
+		*(int64_t *)at = s[0] == '\0' ? -1 : clock_parse_iso(s, strlen(s));
+		return s[0] == '\0' || *(int64_t *)at >= 0;
+	case FIELD_COUNT:
+		return take_number(c, 0, at) && *(int64_t *)at >= 0;
+	case FIELD_TOKENS:
+		return take_number(c, 0, &sum);
+	case FIELD_LIMIT:
+		if (take_literal(c, "null")) {
+			*(int64_t *)at = -1;
+			return true;
+		}
+		/* fall through */
+	case FIELD_CENTS:
+		return take_number(c, CENTS_DECIMALS, at) && *(int64_t *)at >= 0;
+	case FIELD_NUMBER:
+		return take_number(c, 0, at);
+	case FIELD_SECONDS:
+		return take_number(c, 3, at);
+	case FIELD_SHOWN:
+	case FIELD_END:
+		break;
 	}
-	s->iterations = json_get_int(shown, "iterations", 0);
-	s->limit_ms = json_get_fixed(limits, "seconds", 3, 0);
-	s->limit_microusd = json_get_fixed(limits, "costCents", CENTS_DECIMALS, -1);
-	s->limit_tokens = json_get_int(limits, "tokens", 0);
-	s->limit_iterations = json_get_int(limits, "iterations", 0);
+	return true;
 }
 
-static bool take_row(const json_t *o, struct catalog_row *row)
+static bool take_row(struct cursor *c, struct catalog_row *row)
 {
-	int64_t lsn, bytes, types;
-
-	if (!take_count(o, "lsn", &lsn) || !take_count(o, "bytes", &bytes) ||
-	    !take_count(o, "types", &types))
-		return false;
-	row->lsn = (uint64_t)lsn;
-	row->bytes = (uint64_t)bytes;
-	row->types = (uint64_t)types;
-	take_shown(o, &row->shown);
-	row->group_id = json_get_str(o, "groupId");
-	if (row->group_id == NULL)
-		row->group_id = "";
-	return take_kind(o, &row->kind) && take_status(o, &row->status) &&
-	       take_str(o, "id", &row->id) && take_str(o, "traceId", &row->trace_id) &&
-	       take_str(o, "sessionId", &row->session_id) && take_str(o, "userId", &row->user_id) &&
-	       take_str(o, "role", &row->role) && take_str(o, "model", &row->model) &&
-	       take_str(o, "requestId", &row->request_id) && take_str(o, "origin", &row->origin) &&
-	       take_time(o, "startedAt", &row->started_ms) &&
-	       take_time(o, "endedAt", &row->ended_ms) && take_totals(o, &row->totals);
+	for (const struct field *f = fields;; f++) {
+		if (!take_literal(c, f->key)) {
+			if (f->type != FIELD_GROUP)
+				return false;
+			row->group_id = "";
+			continue;
+		}
+		if (!take_value(c, f, row))
+			return false;
+		if (f->type == FIELD_END || (f->type == FIELD_SHOWN && c->end - c->at == 1))
+			return take_literal(c, "}") && c->at == c->end;
+	}
 }
 
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err)
 {
-	json_t *o;
+	char *copy = malloc(len + 1);
+	struct cursor c = {copy, copy + len};
 
 	*row = (struct catalog_row){0};
-	if (catalog_flat(line, len, row))
-		return 0;
-	o = json_parse(line, len, err);
-	if (o == NULL)
-		return err_wrap(err, AVA_ECORRUPT, "catalog row");
-	row->owned = o;
-	if (json_is_object(o) && take_row(o, row))
+	if (copy == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	memcpy(copy, line, len);
+	row->owned = copy;
+	if (utf8_valid(line, len) && take_row(&c, row))
 		return 0;
 	catalog_row_fini(row);
 	return err_set(err, AVA_ECORRUPT, "catalog row: a field is missing or of another type");
@@ -400,9 +347,6 @@ int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct 
 
 void catalog_row_fini(struct catalog_row *row)
 {
-	if (row->flat)
-		free(row->owned);
-	else
-		json_decref(row->owned);
+	free(row->owned);
 	*row = (struct catalog_row){0};
 }

@@ -5,7 +5,6 @@
 #define JOURNAL_CATALOG_H
 
 #include <ava.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,7 +44,6 @@ struct catalog_row {
 	struct catalog_totals totals;
 	struct catalog_shown shown;
 	void *owned; /* what the strings point into after catalog_parse; else NULL */
-	bool flat;   /* `owned` is one block, not a tree */
 };
 
 /* Append the row's line with its \n. The strings are *borrowed during the
@@ -54,7 +52,7 @@ int catalog_encode(struct buf *out, const struct catalog_row *row);
 
 /* A line (without \n) read back. 0: *row owns its strings until
  * catalog_row_fini. AVA_ECORRUPT: not a row; AVA_ENOMEM. On error *row is
- * zero. Keys this version does not know are passed over. */
+ * zero. */
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err);
 void catalog_row_fini(struct catalog_row *row);
 
