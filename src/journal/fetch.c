@@ -55,13 +55,12 @@ static void fetch_line(struct fetch *f, unsigned thread, const struct hit *h, co
 {
 	const struct query *q = &f->want[thread];
 	struct event_view v;
-	uint64_t lsn;
 	struct buf *kept = &f->kept[thread];
 
 	got->state = GOT_OTHER;
 	if (line[h->len] != '\n')
 		return;
-	switch (query_line(q, line, h->len, false, &v)) {
+	switch (query_line(q, line, h->len, &v)) {
 	case QUERY_YES:
 		if (v.lsn != h->lsn || (v.kind >= 0 ? v.kind : INDEX_OTHER) != h->kind)
 			return;
@@ -72,8 +71,7 @@ static void fetch_line(struct fetch *f, unsigned thread, const struct hit *h, co
 		got->state = buf_add(kept, line, h->len) == 0 ? GOT_LINE : GOT_UNREAD;
 		return;
 	case QUERY_NO:
-		if ((q->text.needle != NULL || q->text.regex != NULL) &&
-		    query_lsn(line, h->len, &lsn) && lsn == h->lsn)
+		if (q->text.needle != NULL || q->text.regex != NULL)
 			got->state = GOT_NOTHING;
 		return;
 	case QUERY_COSTLY:

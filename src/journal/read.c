@@ -99,8 +99,6 @@ static bool too_old(const struct query *q, const char *path)
 	char iso[CLOCK_ISO_LEN + 1];
 	int64_t day;
 
-	if (q->since[0] == '\0')
-		return false;
 	snprintf(iso, sizeof(iso), "%.10sT00:00:00.000Z", path + sizeof(INDEX_DAYS));
 	day = clock_parse_iso(iso, CLOCK_ISO_LEN);
 	return day >= 0 && day + 3 * DAY_MS < q->since_ms;
@@ -209,8 +207,8 @@ static void search_files(struct ava_log *log)
 	free(log->text_fits);
 	log->text_fits = NULL;
 	if (q->text.needle == NULL || log->follow || log->feed->nfiles < SEARCH_LEAST ||
-	    q->types != 0 || log->who_asked || q->since[0] != '\0' || q->until[0] != '\0' ||
-	    q->after != 0)
+	    q->types != 0 || log->who_asked || q->since_ms != INT64_MIN ||
+	    q->until_ms != INT64_MAX || q->after != 0)
 		return;
 	log->text_fits = malloc(log->nfile_fits + 1);
 	if (log->text_fits == NULL)
@@ -686,24 +684,6 @@ static int check_files(const struct ava_log *log, struct ava_error *err)
 	return log->follow ? 0 : err_set(err, AVA_ENOENT, "nothing has been logged yet");
 }
 
-int read_compile(struct query *out, const struct ava_log_query *q, struct ava_error *err)
-{
-	struct query_spec spec = {
-		.types = q->types,
-		.agent = q->agent,
-		.user = q->user,
-		.session = q->session,
-		.since = q->since,
-		.until = q->until,
-		.search = q->search,
-		.regex = q->regex,
-		.after = q->after,
-		.now_ms = clock_wall_ms(),
-	};
-
-	return query_init(out, &spec, err);
-}
-
 int read_check(const struct ava_log_query *q, struct ava_error *err)
 {
 	struct query want;
@@ -711,13 +691,14 @@ int read_check(const struct ava_log_query *q, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	rv = read_compile(&want, q, err);
+	rv = query_init(&want, q, clock_wall_ms(), err);
 	query_fini(&want);
 	return rv;
 }
 
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
 {
+	int64_t now_ms = clock_wall_ms();
 	struct ava_log *log = NULL;
 	int rv = check_query(q, err);
 
@@ -737,15 +718,8 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	for (unsigned i = 0; i < CREW_THREADS; i++) {
 		log->want[i] = QUERY_ALL;
 	}
-	for (unsigned i = 0; i < CREW_THREADS && rv == 0; i++) {
-		rv = read_compile(&log->want[i], q, err);
-		if (i > 0 && rv == 0) { /* "1 hour ago" is one time for both */
-			log->want[i].since_ms = log->want[0].since_ms;
-			log->want[i].until_ms = log->want[0].until_ms;
-			memcpy(log->want[i].since, log->want[0].since, sizeof(log->want[0].since));
-			memcpy(log->want[i].until, log->want[0].until, sizeof(log->want[0].until));
-		}
-	}
+	for (unsigned i = 0; i < CREW_THREADS && rv == 0; i++) /* "1 hour ago" is one time */
+		rv = query_init(&log->want[i], q, now_ms, err);
 	log->who_asked = rv == 0 && (log->want[0].agent.len > 0 || log->want[0].session.len > 0 ||
 				     log->want[0].user.len > 0);
 	if (rv == 0)

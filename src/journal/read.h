@@ -10,9 +10,6 @@
 #include "journal/query.h"
 #include "journal/read_root.h"
 
-/* The question of `q` compiled; times count from now. */
-int read_compile(struct query *out, const struct ava_log_query *q, struct ava_error *err);
-
 /* Is it a question at all? What ava_log_open would find wrong with it. */
 int read_check(const struct ava_log_query *q, struct ava_error *err);
 

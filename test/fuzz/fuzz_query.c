@@ -23,7 +23,7 @@ static char *copy(const uint8_t *data, size_t len)
 
 static void check_words(const char *text)
 {
-	struct query_spec all = {.types = text, .agent = text, .user = text, .since = text};
+	struct ava_log_query all = {.types = text, .agent = text, .user = text, .since = text};
 	struct query q;
 	uint64_t mask;
 	int64_t ms;
@@ -32,23 +32,23 @@ static void check_words(const char *text)
 		CHECK(ms >= 0 && ms <= INT64_C(253402300799999));
 	if (query_types(text, &mask, NULL) == 0 && *text != '\0')
 		CHECK(mask != 0);
-	if (query_init(&q, &all, NULL) == 0)
+	if (query_init(&q, &all, NOW, NULL) == 0)
 		query_fini(&q);
 }
 
 static void check_log(const char *text, const char *log, size_t len)
 {
-	struct query_spec specs[] = {{.search = text}, {.regex = text}, {.types = "tool"}};
+	struct ava_log_query specs[] = {{.search = text}, {.regex = text}, {.types = "tool"}};
 	struct event_view view;
 
 	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
 		struct query q;
 
-		if (query_init(&q, &specs[i], NULL) != 0)
+		if (query_init(&q, &specs[i], NOW, NULL) != 0)
 			continue;
 		for (const char *p = log, *nl; (nl = memchr(p, '\n', len)) != NULL; p = nl + 1) {
 			size_t n = (size_t)(nl - p);
-			enum query_answer answer = query_line(&q, p, n, false, &view);
+			enum query_answer answer = query_line(&q, p, n, &view);
 
 			CHECK(answer != QUERY_YES || event_view(p, n, &view) == 0);
 			len -= n + 1;
