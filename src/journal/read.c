@@ -37,7 +37,7 @@
 #define POLL_MS      200
 #define COPIES       256
 #define CHANGED      256
-#define FIRST_BATCH  ((uint64_t)1 << 20)   /* bytes of lines: somebody waits */
+#define FIRST_BATCH  ((uint64_t)16 << 20)  /* bytes of lines: somebody waits */
 #define BATCH        ((uint64_t)32 << 20)  /* all of them are kept */
 #define TEXT_BATCH   ((uint64_t)256 << 20) /* few of them are */
 #define SEARCH_LEAST 16                    /* files */
