@@ -16,8 +16,7 @@
 #include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "subagent/infer.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define SESSIONS_MAX 100000
 #define SAY_MAX      (1u << 20)

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "provider/models.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define AGAIN_MS 1000
 

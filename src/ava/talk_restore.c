@@ -18,10 +18,9 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "provider/messages.h"
-#include "subagent/infer.h"
+#include "subagent/run.h"
 #include "subagent/record.h"
 #include "subagent/spec.h"
-#include "subagent/world.h"
 
 #define FILE_MAX  (256u << 20)
 #define RECENT_MS 86400000LL /* touched since then: looked at when the runtime starts */

@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define CONTEXT_MAX (256u << 10)
 #define TASK_CHARS  300

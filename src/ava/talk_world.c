@@ -11,7 +11,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "subagent/record.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define SAID_MAX_CHARS 100000
 

@@ -20,7 +20,7 @@
 #include "subagent/group.h"
 #include "subagent/person.h"
 #include "subagent/replay.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define SAID_MAX    8192 /* bytes of what a person says to a run */
 #define BY_MAX      200  /* bytes of who said it, or of an id */

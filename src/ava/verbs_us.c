@@ -162,7 +162,7 @@ static const struct arg logs_args[] = {
 	{NULL},
 };
 
-struct question {
+struct log_question {
 	struct question_args args;
 	unsigned *asked; /* questions that are being answered */
 };
@@ -196,7 +196,7 @@ static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limi
 /* Pool thread. */
 static int ask_logs(struct verb_work *work, struct ava_error *err)
 {
-	const struct question_args *q = &((struct question *)work->own)->args;
+	const struct question_args *q = &((struct log_question *)work->own)->args;
 	struct ava_log_query query = {
 		.root = work->root,
 		.run = q->run,
@@ -240,13 +240,13 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 
 static void question_end(struct verb_work *w)
 {
-	--*((struct question *)w->own)->asked;
+	--*((struct log_question *)w->own)->asked;
 }
 
 static void verb_logs(struct verb_call *v)
 {
-	struct question q = {.args = {.after = -1, .limit = 100},
-			     .asked = &core_service(v->core)->log_jobs};
+	struct log_question q = {.args = {.after = -1, .limit = 100},
+				 .asked = &core_service(v->core)->log_jobs};
 	struct ava_error err = {0};
 
 	if (!verb_args(v, &q.args))

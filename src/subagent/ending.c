@@ -4,6 +4,8 @@
  * end goes in one commit: Exhausted, Error, result.json, SubagentComplete in
  * both logs, the catalog's end row. A crash before that commit leaves a run
  * that did not end; after it, one that did. There is nothing between. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,18 +13,15 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "codec/json.h"
+#include "codec/jsonl.h"
 #include "codec/redact.h"
+#include "event/event.h"
 #include "provider/messages.h"
-#include "subagent/group.h"
-#include "subagent/infer.h"
-#include "subagent/money.h"
-#include "subagent/last_words.h"
-#include "subagent/person.h"
+#include "subagent/evidence.h"
+#include "subagent/run.h"
 #include "subagent/record.h"
-#include "subagent/result.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
 
+#define LOG_MAX       ((size_t)256 << 20)
 #define AT_ONCE_MAX   (64u << 10)
 #define TOOLS_WAIT_MS 5000 /* a tool that hangs in the disk must not hold up a cancel */
 
@@ -76,6 +75,88 @@ void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 	close_calls(r, d);
 	infer_close_cut(r, d, r->end.interrupted ? "interrupted" : "cancelled", stop_reason);
 	money_settle(r);
+}
+
+/* ---- result.json: written in the commit that ends the run, so it is there exactly
+ * when the run has ended. Cost is null when a price was unknown. */
+
+static void result_evidence(struct jw *w, const struct run *r, const struct evidence *e)
+{
+	jw_object(w, "evidence");
+	jw_object(w, "tools");
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (r->tools.counts[i])
+			jw_int(w, r->spec->tools[i]->name, r->tools.counts[i]);
+	jw_end(w);
+	jw_int(w, "bytes_read", r->tools.bytes_read);
+	jw_int(w, "citations_checked", e ? e->checked : 0);
+	jw_int(w, "citations_failed", e ? e->failed : 0);
+	jw_end(w);
+}
+
+/* The model's own, then what the runtime has to add. */
+static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
+{
+	const char *own = end->caveats ? end->caveats : "[]";
+	char text[600];
+	struct buf all;
+	json_t *list;
+
+	snprintf(text, sizeof(text), "%s was overloaded: %s went on in its place",
+		 r->call.first_model ? r->call.first_model : "", r->spec->model->id);
+	list = r->call.first_model ? json_parse(own, strlen(own), NULL) : NULL;
+	buf_init(&all, 1u << 20);
+	if (list && json_array_append_new(list, json_string(text)) == 0 &&
+	    json_dump(&all, list) == 0)
+		jw_raw(w, "caveats", all.data, all.len);
+	else
+		jw_raw(w, "caveats", own, strlen(own));
+	buf_fini(&all);
+	json_decref(list);
+}
+
+static int result_encode(struct buf *out, const struct run *r, const struct agent_end *end,
+			 const struct evidence *e)
+{
+	const struct agent_totals *t = &r->agent.at.totals;
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "subagent_id", r->id.text);
+	jw_str(&w, "status", ava_status_name(end->status));
+	jw_str(&w, "stop_reason", end->stop_reason);
+	jw_str(&w, "summary", end->summary ? end->summary : "");
+	if (end->output)
+		jw_raw(&w, "output", end->output, end->output_len);
+	else
+		jw_null(&w, "output");
+	jw_fixed(&w, "confidence", (int64_t)lround(end->confidence * 1000), 3);
+	result_caveats(&w, r, end);
+	jw_str(&w, "error", end->error);
+	jw_int(&w, "tokens_used", t->input + t->output);
+	if (run_cost(r) < 0)
+		jw_null(&w, "cost_cents");
+	else
+		jw_fixed(&w, "cost_cents", run_cost(r), 4);
+	jw_fixed(&w, "duration_seconds", run_elapsed_ms(r), 3);
+	jw_int(&w, "iterations", r->agent.at.iteration);
+	jw_str(&w, "model", r->spec->model->id);
+	jw_str(&w, "trace_id", r->trace.text);
+	if (e && buf_check(&e->citations) == 0 && e->citations.len)
+		jw_raw(&w, "citations", e->citations.data, e->citations.len);
+	else
+		jw_raw(&w, "citations", "[]", 2);
+	result_evidence(&w, r, e);
+	jw_bool(&w, "partial", end->partial);
+	jw_bool(&w, "unverified", end->unverified);
+	jw_array(&w, "artifacts");
+	if (r->tools.artifacts.len)
+		jw_raw(&w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(out, '\n');
+	return buf_check(out);
 }
 
 /* ---- the last commit */
@@ -157,6 +238,37 @@ static void check_claims(struct end_job *j, const char *file, size_t len)
 				 body.data ? body.data : "", body.len, j->end.output,
 				 j->end.output_len, j->end.summary);
 	buf_fini(&body);
+}
+
+/* What the run said last, for an end that has no summary of its own: a limit or a
+ * cancel that falls into a call finds no reply in memory, but the record knows what
+ * there is. The text of the newest reply (a preview, redacted); nothing when the log
+ * cannot be read. Blocks on the disk. */
+static void last_words(int root_fd, const char *run, struct buf *out)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	size_t len = 0, at = 0, n;
+	const char *line;
+
+	logbook_run_path(run, path);
+	if (logbook_read(root_fd, path, LOG_MAX, &data, &len, NULL) != 0)
+		return;
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		struct event_view v;
+		json_t *content;
+		const char *text;
+
+		if (event_view(line, n, &v) != 0 || v.kind != EVENT_InferEnd)
+			continue;
+		content = json_parse(v.content.s, v.content.len, NULL);
+		text = json_get_str(content, "responsePreview");
+		if (text && *text) {
+			buf_reset(out);
+			buf_adds(out, text);
+		}
+		json_decref(content);
+	}
+	free(data);
 }
 
 static void check_work(struct os_work *w)

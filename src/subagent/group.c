@@ -21,7 +21,7 @@
 #include "journal/catalog.h"
 #include "os/loop.h"
 #include "subagent/supervisor.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define CONTENT_MAX (256u << 10)
 #define ZEROS       "0000000000000000000000000000000000000000000000000000000000000000"

@@ -18,7 +18,7 @@
  *
  * A stopped call leaves its job running until the pool thread is done; the job
  * is then dropped, and the run freed if it has ended meanwhile. */
-#include "subagent/infer.h"
+#include "subagent/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,12 +32,8 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/provider.h"
-#include "subagent/money.h"
 #include "subagent/record.h"
-#include "subagent/room.h"
-#include "subagent/supervisor.h"
 #include "subagent/wire.h"
-#include "subagent/world.h"
 
 #define MESSAGES_MAX  (256u << 20)
 #define AT_ONCE_MAX   (64u << 10)

@@ -1,13 +1,4 @@
-/* Shared money.
- *
- * A call is one of three: it fits with all it may cost and goes; it does not,
- * while others hold reservations, and waits until one is settled; it does not,
- * and nobody else holds anything: it takes what is left, or is refused when
- * that is less than its least. In each budget the oldest run goes first, and one
- * that waits is passed by none that is younger, however cheap its call. Nobody
- * waits for a budget in which nothing is reserved: what is settled or withdrawn
- * wakes whoever is first there. Free calls never wait. Sums stop at their ends;
- * nothing else can fail.
+/* What runs draw on: the budgets of their group and of the day.
  *
  * What came of a call is in the run's totals; the difference to what was counted
  * before is counted at each settlement, so that no attempt, repeated or cut, is
@@ -19,167 +10,16 @@
  * the day before is counted on the day it is settled. A clock that is set back over
  * midnight brings no new budget, neither then nor when midnight comes again: the
  * later day goes on, over a restart too. */
-#include "subagent/money.h"
-
-#include <assert.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/limit.h"
-#include "agent/limit.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
-#include "subagent/group.h"
 #include "subagent/record.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
-
-static int64_t budget_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-void budget_init(struct budget *b, int64_t limit)
-{
-	*b = (struct budget){.limit = limit};
-	list_init(&b->waiting);
-}
-
-void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, int rv))
-{
-	*h = (struct budget_hold){.go = go};
-	list_init(&h->node);
-}
-
-static int64_t budget_left(const struct budget *b)
-{
-	int64_t used = budget_add(b->spent, b->reserved);
-
-	if (b->limit == BUDGET_NO_LIMIT)
-		return INT64_MAX;
-	return used >= b->limit ? 0 : b->limit - used;
-}
-
-int64_t budget_rest(const struct budget *b)
-{
-	int64_t used = budget_add(b->spent, b->sure);
-
-	if (b->limit == BUDGET_NO_LIMIT)
-		return INT64_MAX;
-	return used >= b->limit ? 0 : b->limit - used;
-}
-
-static void budget_reserve(struct budget_hold *h, int64_t amount)
-{
-	h->held = amount;
-	h->sure = MIN(h->least, amount);
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b)
-			continue;
-		b->reserved = budget_add(b->reserved, amount);
-		b->sure = budget_add(b->sure, h->sure);
-	}
-}
-
-/* Does an older one wait there? */
-static bool behind_others(const struct budget_hold *h, struct budget *b)
-{
-	const struct budget_hold *first = LIST_FIRST(&b->waiting, struct budget_hold, node);
-
-	return first && first != h && first->rank <= h->rank;
-}
-
-static void wait_in(struct budget *b, struct budget_hold *h)
-{
-	struct list *at = b->waiting.prev;
-
-	while (at != &b->waiting && LIST_ENTRY(at, struct budget_hold, node)->rank > h->rank)
-		at = at->prev;
-	list_insert(at->next, &h->node);
-}
-
-/* The answer as things are now; short_of says where it waits. */
-static int budget_look(struct budget_hold *h)
-{
-	int64_t amount = h->most;
-
-	if (h->most == 0)
-		return 0;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b || (budget_left(b) >= h->most && !behind_others(h, b)))
-			continue;
-		h->short_of = (enum budget_scope)i;
-		if (b->reserved > 0)
-			return BUDGET_WAITS;
-		amount = MIN(amount, budget_left(b));
-		if (amount < h->least)
-			return AVA_EBUDGET;
-	}
-	budget_reserve(h, amount);
-	return 0;
-}
-
-int budget_ask(struct budget_hold *h, int64_t least, int64_t most)
-{
-	int rv;
-
-	assert(h->held == 0 && list_empty(&h->node));
-	h->least = least;
-	h->most = most;
-	rv = budget_look(h);
-	if (rv == BUDGET_WAITS)
-		wait_in(h->of[h->short_of], h);
-	return rv;
-}
-
-/* Whoever is first in line goes, is refused, or waits for another budget now;
- * false: nobody moved. */
-static bool first_moves(struct budget *b)
-{
-	struct budget_hold *h = LIST_FIRST(&b->waiting, struct budget_hold, node);
-	int rv = h ? budget_look(h) : BUDGET_WAITS;
-
-	if (!h || (rv == BUDGET_WAITS && h->of[h->short_of] == b))
-		return false;
-	list_del(&h->node);
-	if (rv == BUDGET_WAITS)
-		wait_in(h->of[h->short_of], h);
-	else
-		h->go(h, rv);
-	return true;
-}
-
-void budget_settle(struct budget_hold *h, int64_t cost)
-{
-	bool waited = !list_empty(&h->node);
-	int64_t held = h->held, sure = h->sure;
-
-	list_del(&h->node);
-	h->held = h->sure = 0;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b)
-			continue;
-		b->spent = budget_add(b->spent, cost);
-		b->reserved -= MIN(held, b->reserved);
-		b->sure -= MIN(sure, b->sure);
-	}
-	for (unsigned i = 0; (held > 0 || waited) && i < BUDGET_NSCOPES; i++)
-		while (h->of[i] && first_moves(h->of[i]))
-			;
-}
-
-/* ---- the accounts of a run */
+#include "subagent/run.h"
 
 static int64_t money_day_limit(const struct supervisor *s)
 {

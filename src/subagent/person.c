@@ -11,6 +11,7 @@
  * kept; a run that stops leaves nobody waiting for an answer. */
 #include "subagent/person.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,8 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "subagent/over_limit.h"
 #include "subagent/record.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define TEXT_BYTES    (PERSON_TEXT_MAX * 4)
 #define ARGS_SHOWN    1500 /* characters of the arguments of a call that needs a yes */
@@ -254,6 +253,85 @@ static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
 	for (unsigned i = 0; i < sizeof(sum); i++)
 		snprintf(out + 2 * i, 3, "%02x", sum[i]);
 }
+
+/* ---- on_limit: ask. A run that has used up its money, tokens or replies asks before it
+ * ends with what it has; a yes gives it as much again. The new limit is an amendment
+ * of the spec in messages.jsonl, in one commit with the answer: the next start reads
+ * it there, and a run that was killed in between comes to the limit and asks again. */
+
+static int64_t twice(int64_t n)
+{
+	return n > INT64_MAX / 2 ? INT64_MAX : 2 * n;
+}
+
+static void over_limit_question(const struct run *r, char *out, size_t size)
+{
+	const struct agent_limits *l = &r->spec->agent.limits;
+
+	switch ((enum agent_resource)(r->agent.over - 1)) {
+	case AGENT_COST:
+		snprintf(out, size,
+			 "It has used its %" PRId64
+			 ".%02d cents. May it use as much again? (no: it "
+			 "ends with what it has)",
+			 l->cost_microusd / 10000, (int)(l->cost_microusd / 100 % 100));
+		return;
+	case AGENT_TOKENS:
+		snprintf(out, size,
+			 "It has used its %" PRId64 " tokens. May it use as many again? (no: it "
+			 "ends with what it has)",
+			 l->tokens);
+		return;
+	case AGENT_ITERATIONS:
+	case AGENT_TIME:
+	case AGENT_NRESOURCES:
+		break;
+	}
+	snprintf(
+		out, size,
+		"It has used its %d model calls. May it make as many again? (no: it ends with what "
+		"it has)",
+		(int)l->iterations);
+}
+
+static void raise_limit(struct agent_limits *l, enum agent_resource r)
+{
+	if (r == AGENT_COST)
+		l->cost_microusd = twice(l->cost_microusd);
+	else if (r == AGENT_TOKENS)
+		l->tokens = twice(l->tokens);
+	else if (r == AGENT_ITERATIONS)
+		l->iterations = (int32_t)MIN(twice(l->iterations), (int64_t)INT32_MAX);
+}
+
+static void over_limit_raise(struct run *r, struct draft *d)
+{
+	const struct agent_limits *l = &r->spec->agent.limits;
+	char path[LOGBOOK_PATH];
+	struct buf *part;
+	struct jw w;
+
+	raise_limit(&r->spec->agent.limits, (enum agent_resource)(r->agent.over - 1));
+	run_messages_path(r, path);
+	part = draft_part(d, DRAFT_MESSAGES, path);
+	if (!part)
+		return;
+	jw_init(&w, part);
+	jw_object(&w, NULL);
+	jw_object(&w, "spec");
+	jw_object(&w, "limits");
+	jw_fixed(&w, "seconds", l->time_ms, 3);
+	jw_fixed(&w, "costCents", l->cost_microusd, 4);
+	jw_int(&w, "tokens", l->tokens);
+	jw_int(&w, "iterations", l->iterations);
+	jw_end(&w);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(part, '\n');
+	record_limits(d, r);
+}
+
+/* ---- asking */
 
 /* About a limit: named after the model call that it holds up. */
 static void ask_over(const struct run *r, struct question *q, char **text)

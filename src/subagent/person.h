@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/io.h"
+#include "subagent/run.h"
 #include "base/hash.h"
 #include "base/list.h"
 
@@ -19,19 +19,7 @@ struct draft;
 struct run;
 
 #define PERSON_TEXT_MAX  2000 /* characters of what is said, at once */
-#define PERSON_SAID_MAX  16   /* messages that a run has not read yet */
 #define PERSON_HEARD_MAX 64   /* request ids that it remembers, the newest */
-
-/* A question that is open; strings are borrowed until it is answered. */
-struct question {
-	char call_id[16];
-	bool approval; /* yes or no, whether the call may start; else a question of the model's */
-	char call_hash[HASH_HEX_LEN + 1];
-	char *text;                 /* for people */
-	char *choices;              /* JSON array of strings; NULL: none */
-	char *fallback;             /* what is taken when nobody answers; NULL: none */
-	int64_t asked_ms, until_ms; /* wall */
-};
 
 /* May be NULL. rv 0: it is on disk. `steer_id` "" for an answer. Once; AVA_ECANCELED:
  * the run ended, or the runtime stops, first. */
@@ -71,16 +59,5 @@ void person_forget_said(struct run *r, const char *id);
 int person_restore_heard(struct run *r, const char *request_id, const struct person_heard *was);
 /* The machine stands: it hears of what it has to tell. */
 void person_restored(struct run *r);
-
-/* ---- for the world */
-int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
-void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
-/* What was said and not told yet, as notices into `out` (room for
- * PERSON_SAID_MAX; good until person_told). Returns how many. */
-unsigned person_notices(struct run *r, const char **out);
-void person_told(struct run *r, struct draft *d); /* the results with them are in `d` */
-/* The run ends: closes the question, says what was not read. */
-void person_close(struct run *r, struct draft *d);
-void person_free(struct run *r);
 
 #endif

@@ -13,11 +13,8 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
-#include "subagent/group.h"
-#include "subagent/person.h"
-#include "provider/context.h"
 #include "subagent/run.h"
-#include "subagent/restore.h"
+#include "provider/context.h"
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)

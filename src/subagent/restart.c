@@ -18,10 +18,9 @@
 #include "provider/messages.h"
 #include "subagent/restore.h"
 #include "subagent/group.h"
-#include "subagent/money.h"
+#include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/supervisor.h"
-#include "subagent/world.h"
 
 #define FILE_MAX (256u << 20)
 

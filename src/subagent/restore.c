@@ -31,12 +31,10 @@
 #include "codec/json.h"
 #include "codec/jsonl.h"
 #include "event/event.h"
-#include "subagent/infer.h"
+#include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/run_checkpoint.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
 
 #define FILE_MAX   (256u << 20)
 #define OUTPUT_MAX (1u << 20)

@@ -13,9 +13,6 @@ struct draft;
 struct jw;
 struct run;
 
-/* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
-void restore_write_position(struct run *r, struct jw *w);
-
 struct restored {
 	bool started;    /* it has called a model: a machine stands */
 	int64_t last_ms; /* of the newest event, wall */
@@ -28,8 +25,5 @@ struct restored {
  * AVA_ECORRUPT: the log was changed, or the two do not fit together. */
 int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
 		const struct messages_info *info, struct restored *out, struct ava_error *err);
-
-/* In the first draft after it: that it goes on, and the call that was cut. */
-void restore_note(struct run *r, struct draft *d);
 
 #endif

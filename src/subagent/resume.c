@@ -22,7 +22,7 @@
 #include "codec/jsonl.h"
 #include "provider/messages.h"
 #include "subagent/replay.h"
-#include "subagent/supervisor.h"
+#include "subagent/run.h"
 
 #define FILE_MAX (256u << 20)
 

@@ -3,7 +3,7 @@
  * ContextEdit, in the same commit as the InferStart that follows: a request is
  * never sent that the file does not give. What fails leaves the conversation as
  * it was; the call is then made with what there is. */
-#include "subagent/room.h"
+#include "subagent/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,6 @@
 #include "provider/context.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
 
 #define MESSAGES_MAX (256u << 20)
 

@@ -10,12 +10,6 @@
 #include "agent/position.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "subagent/group.h"
-#include "subagent/infer.h"
-#include "subagent/person.h"
-#include "subagent/run_checkpoint.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
 
 static void run_wake(struct os_task *t)
 {

@@ -7,16 +7,23 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "agent/compact.h"
+#include "agent/repeat.h"
 #include "agent/tool.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/list.h"
+#include "base/settings.h"
+#include "base/strmap.h"
 #include "os/loop.h"
 #include "provider/retry.h"
-#include "subagent/money.h"
+#include "subagent/budget.h"
 #include "subagent/logbook.h"
+#include "subagent/quote.h"
 #include "subagent/spec.h"
 
+struct agent_shared;
+struct jw;
 struct supervisor;
 struct group;
 struct infer_job;
@@ -158,5 +165,215 @@ enum ava_status run_status(const struct run *r); /* the word shown for it */
 int64_t run_elapsed_ms(const struct run *r);
 /* Micro-USD; -1 when only calls of unknown price were made. */
 int64_t run_cost(const struct run *r);
+
+/* ---- all runs of this process */
+
+struct supervisor {
+	struct os_loop *loop;
+	struct logbook *book;
+	const struct settings *settings;
+	struct list live;     /* run.node: not yet done */
+	struct list waiting;  /* run.queue: wants a slot */
+	struct list ended;    /* run.node: done; freed when nothing points to it any more */
+	struct strmap by_id;  /* live runs */
+	struct strmap groups; /* struct group by id */
+	struct nameset names; /* run ids and trace names ever used */
+	struct quotes quotes;
+	struct spend spend;       /* of runs that ended */
+	struct budget day;        /* budget.day_cents; counted since `day_date` began */
+	uint64_t ranks;           /* runs made so far, in this process */
+	char day_date[11];        /* local; "": nothing asked yet */
+	struct wire_lines *lines; /* to model services */
+	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
+	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
+	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */
+	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
+	char *(*session_file)(const char *session_id, void *user);
+	/* The next run of a chain starts; NULL: nobody wants to know. */
+	void (*on_chained)(struct run *r, void *user);
+	void *session_user; /* of both */
+	unsigned slots_used, nlive, nwaiting;
+	uint64_t total; /* runs ever spawned in this root */
+	bool closing;   /* no new slots */
+};
+
+/* ---- those of a group */
+
+struct group_member {
+	char id[24], trace[48];
+	char head[HASH_HEX_LEN + 1]; /* of its file, once its end is durable; "": not known */
+	const struct run_log *log;   /* of its file, until then */
+	enum ava_status status;
+	bool ended;
+};
+
+struct group {
+	char id[24];
+	struct supervisor *sup;
+	struct budget money;
+	struct os_timer *timer;
+	int64_t time_ms;       /* 0: no deadline */
+	int64_t begun_wall_ms; /* of its first spawn; 0: unknown */
+	int64_t seen_wall_ms;  /* newest time in its record, before this process */
+	int64_t started_ms;    /* monotonic, less what was used before this process */
+	int size;              /* how many runs it may have */
+	bool chain, running, expired;
+	unsigned nmembers, nruns; /* runs that were spawned; that are in memory */
+	unsigned cap;
+	struct group_member *members; /* in their order; does not move while one runs */
+};
+
+/* ---- what the parts of a run ask of each other. They are one machine in several
+ * files, which know this header and none of each other. */
+
+/* world.c: slots, timers, records */
+extern const struct agent_io world_io;
+
+/* The draft that is being written for the run's next commit; NULL: no memory
+ * (the run then ends with an error). */
+struct draft *world_draft(struct run *r);
+/* Commit the open draft. `done` may be NULL. */
+void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user));
+/* Bytes for messages.jsonl (lines joined by \n, without the last one); they
+ * become part of the next request. Returns how many bytes it adds there. */
+int64_t world_lines(struct run *r, const char *lines, size_t len);
+/* Let the machine go on in this loop turn. */
+void world_wake(struct run *r);
+void world_activity(struct run *r, const char *text);
+/* Free the run once nothing points to it any more. */
+void world_release(struct run *r);
+
+/* The working folder, once for all calls: runs that wait for a slot or a person
+ * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
+int world_open_folder(struct run *r, struct ava_error *err);
+
+/* ---- toolrun.c */
+int toolrun_start(struct agent *a, unsigned call);
+void toolrun_stop(struct agent *a);
+/* Names of the tools at work, into an array that is open. */
+void toolrun_names(const struct run *r, struct jw *w);
+int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
+		  struct ava_error *err);
+/* Before a turn's calls are saved: remember how many there are. */
+int toolrun_count(struct run *r, unsigned ncalls);
+
+/* ---- ending.c */
+void ending_start(struct agent *a, const struct agent_end *end);
+void ending_free(struct run *r);
+/* A tool is done: an end that waited for the last one goes on. */
+void ending_tools_done(struct run *r);
+/* Close what is still open: a result for each call, an InferEnd. */
+void ending_close(struct run *r, struct draft *d, const char *stop_reason);
+
+/* infer.c: model calls */
+int infer_start(struct agent *a, const struct agent_infer *call);
+void infer_stop(struct agent *a);
+/* No call is made for long: give back what only calls need. */
+void infer_wait_long(struct run *r);
+/* The runtime stops: what a call in flight had used is written while it is
+ * known. The next start would have to guess. */
+void infer_interrupted(struct run *r);
+/* A reply with this id of the service's and this use came before: it is no other one.
+ * Remembers it. */
+bool infer_seen(struct run *r, const char *id, const struct usage *u);
+/* A call that failed is made again, but the machine does not know yet. */
+bool infer_has_failed(const struct run *r);
+/* What the call in flight is charged when it is cut: an estimate. */
+void infer_estimate(const struct run *r, struct usage *u);
+/* InferEnd of the call that is open, if one is, charged by its estimate. */
+void infer_close_cut(struct run *r, struct draft *d, const char *error_class, const char *sentence);
+
+/* room.c: room in a conversation (agent_io.compact) */
+int room_make(struct agent *a, const struct agent_compact *c);
+/* agent_on_compacted does not come any more, nothing is written. */
+void room_stop(struct run *r);
+/* The calls of the run by their place, as its results stand in messages.jsonl. */
+struct call_ref room_call_name(size_t k, void *run);
+
+/* money.c: the budgets of its group and of the day */
+void money_init(struct supervisor *s);
+/* After a restart: a run that goes on was at work then, by the clock on the wall. */
+void money_seen(struct supervisor *s, int64_t wall_ms);
+/* And what the runs that ended today have cost, whoever counts it. */
+void money_restore(struct supervisor *s);
+/* What counts against the budget of the day that it is now, micro-USD. */
+int64_t money_day(struct supervisor *s);
+void money_begin(struct run *r); /* of a new run */
+
+/* Reserve a call: 0; BUDGET_WAITS: hold.go follows; AVA_EBUDGET: money_refused says why. */
+int money_ask(struct run *r, int64_t max_output);
+/* What the call may write with what it was given. */
+int64_t money_lowered(const struct run *r, int64_t max_output);
+void money_refused(const struct run *r, char *out, size_t size);
+/* Nobody waits for the call any more. What it holds is settled when it is charged. */
+void money_stop(struct run *r);
+/* The run's totals have changed, or no call is under way any more. */
+void money_settle(struct run *r);
+/* agent_io.shared. */
+void money_shared(struct agent *a, struct agent_shared *out);
+
+/* group.c */
+/* The run has its id: it takes its place; where all are taken (a fork of a run of
+ * the group) it stays alone. AVA_ENOMEM. */
+int group_enter(struct run *r);
+void group_leave(struct run *r); /* before it is freed */
+void group_run_starts(struct run *r);
+/* Of its time, ms; 0: it has no deadline. */
+int64_t group_used_ms(const struct group *g);
+/* Its end is in `d`: in a chain the next run is spawned behind it, and started by
+ * group_next when `d` is durable; when it was the last, Join follows. */
+void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);
+void group_next(struct run *r);
+/* What a run of the group may read of the others by reference: "S-7f3a2b",
+ * "sibling:2" (the second of those that run side by side), and either with
+ * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_EINVAL with a
+ * sentence. On a pool thread, while the run is at work. */
+int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
+void groups_fini(struct supervisor *s);
+
+/* person.c: what a run asks a person, and what is said to it */
+#define PERSON_SAID_MAX 16 /* messages that a run has not read yet */
+
+/* A question that is open; strings are borrowed until it is answered. */
+struct question {
+	char call_id[16];
+	bool approval; /* yes or no, whether the call may start; else a question of the model's */
+	char call_hash[HASH_HEX_LEN + 1];
+	char *text;                 /* for people */
+	char *choices;              /* JSON array of strings; NULL: none */
+	char *fallback;             /* what is taken when nobody answers; NULL: none */
+	int64_t asked_ms, until_ms; /* wall */
+};
+
+int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
+void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
+/* What was said and not told yet, as notices into `out` (room for
+ * PERSON_SAID_MAX; good until person_told). Returns how many. */
+unsigned person_notices(struct run *r, const char **out);
+void person_told(struct run *r, struct draft *d); /* the results with them are in `d` */
+/* The run ends: closes the question, says what was not read. */
+void person_close(struct run *r, struct draft *d);
+void person_free(struct run *r);
+
+/* run_checkpoint.c */
+/* The lines that a draft has for its messages. */
+uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
+void run_checkpoints_free(struct run *r); /* who still waits is told AVA_ECANCELED */
+
+/* restore.c */
+/* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
+void restore_write_position(struct run *r, struct jw *w);
+/* In the first draft after it: that it goes on, and the call that was cut. */
+void restore_note(struct run *r, struct draft *d);
+
+/* supervisor.c */
+void run_wait(struct run *r, struct run_wait *w);
+void run_wait_cancel(struct run_wait *w);
+
+void supervisor_slot_want(struct run *r);
+void supervisor_slot_drop(struct run *r);
+void supervisor_ended(struct run *r);
+void supervisor_free_run(struct run *r);
+void supervisor_out_of_memory(struct run *r);
 
 #endif

@@ -20,7 +20,7 @@
 #include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "subagent/record.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #define FILE_MAX (256u << 20)
 

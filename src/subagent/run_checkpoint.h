@@ -31,12 +31,8 @@ int run_checkpoint_check(const char *name, struct ava_error *err);
 int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
 		   run_checkpoint_fn done, void *user, struct ava_error *err);
 
-/* The lines that a draft has for its messages. */
-uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
-
 /* After a restart: the Checkpoint event of one. AVA_ENOMEM. */
 int run_checkpoint_restore(struct run *r, const json_t *content);
-void run_checkpoints_free(struct run *r); /* who still waits is told AVA_ECANCELED */
 
 /* The call that `name` stands for in the log of a run, ended or not. AVA_ENOENT,
  * with the names that there are: no such checkpoint; AVA_EINVAL: two of that name

@@ -13,15 +13,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "subagent/group.h"
-#include "subagent/infer.h"
-#include "subagent/money.h"
+#include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/run_checkpoint.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/wire.h"
-#include "subagent/world.h"
 
 static void delist(struct run *r);
 static void run_free(struct run *r);

@@ -11,7 +11,7 @@
 #include "base/settings.h"
 #include "subagent/quote.h"
 #include "subagent/run.h"
-#include "subagent/spend.h"
+#include "subagent/budget.h"
 
 /* What is shown of a run; strings borrowed. Used by every front. */
 struct op_status {
@@ -25,35 +25,6 @@ struct op_status {
 	int limit_iterations;
 	const struct question *asks; /* a person; NULL: nothing */
 	bool repeated;               /* of a spawn: this request_id was answered before */
-};
-
-struct supervisor {
-	struct os_loop *loop;
-	struct logbook *book;
-	const struct settings *settings;
-	struct list live;     /* run.node: not yet done */
-	struct list waiting;  /* run.queue: wants a slot */
-	struct list ended;    /* run.node: done; freed when nothing points to it any more */
-	struct strmap by_id;  /* live runs */
-	struct strmap groups; /* struct group by id */
-	struct nameset names; /* run ids and trace names ever used */
-	struct quotes quotes;
-	struct spend spend;       /* of runs that ended */
-	struct budget day;        /* budget.day_cents; counted since `day_date` began */
-	uint64_t ranks;           /* runs made so far, in this process */
-	char day_date[11];        /* local; "": nothing asked yet */
-	struct wire_lines *lines; /* to model services */
-	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
-	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
-	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */
-	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
-	char *(*session_file)(const char *session_id, void *user);
-	/* The next run of a chain starts; NULL: nobody wants to know. */
-	void (*on_chained)(struct run *r, void *user);
-	void *session_user; /* of both */
-	unsigned slots_used, nlive, nwaiting;
-	uint64_t total; /* runs ever spawned in this root */
-	bool closing;   /* no new slots */
 };
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
@@ -88,15 +59,5 @@ void supervisor_cancel(struct run *r);
 void supervisor_status(const struct run *r, struct op_status *out);
 /* Today's spend with that of the live runs. */
 struct spend supervisor_spend(const struct supervisor *s);
-
-void run_wait(struct run *r, struct run_wait *w);
-void run_wait_cancel(struct run_wait *w);
-
-/* ---- for the world */
-void supervisor_slot_want(struct run *r);
-void supervisor_slot_drop(struct run *r);
-void supervisor_ended(struct run *r);
-void supervisor_free_run(struct run *r);
-void supervisor_out_of_memory(struct run *r);
 
 #endif

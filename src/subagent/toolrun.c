@@ -15,10 +15,8 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "provider/messages.h"
-#include "subagent/group.h"
+#include "subagent/run.h"
 #include "subagent/record.h"
-#include "subagent/supervisor.h"
-#include "subagent/world.h"
 
 struct world_call {
 	struct tool_call tool;

@@ -2,7 +2,7 @@
  * (results line and the next InferStart go in one commit), handed to the run's
  * outbox, and only what must be waited for has a callback. A failing disk
  * stalls the outbox; the machine just waits. */
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,14 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/redact.h"
-#include "subagent/infer.h"
-#include "subagent/money.h"
-#include "subagent/person.h"
 #include "subagent/record.h"
-#include "subagent/restore.h"
-#include "subagent/room.h"
-#include "subagent/run_checkpoint.h"
-#include "subagent/supervisor.h"
 
 static struct run *run_of(struct agent *a)
 {

@@ -4,7 +4,7 @@
 
 #include <ava.h>
 
-#include "subagent/money.h"
+#include "subagent/budget.h"
 
 struct caller {
 	struct budget_hold h;

@@ -3,7 +3,7 @@
 #include "restart_rig.h"
 
 #include "agent/limit.h"
-#include "subagent/world.h"
+#include "subagent/run.h"
 
 static struct run *in_group(struct world *w, struct left *l)
 {

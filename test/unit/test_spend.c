@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "subagent/spend.h"
+#include "subagent/budget.h"
 
 #define HOUR 3600000LL
 #define NOON 1795262400000LL /* 2026-11-21T12:00:00Z */

@@ -5,21 +5,14 @@
  * fit wait while others hold something back, the oldest run first: where the
  * money is short, some runs come to their end and not all to nothing. So what is
  * spent passes a limit by no more than an estimate of one input was wrong. Amounts
- * are micro-USD. Loop thread only. */
-#ifndef SUBAGENT_MONEY_H
-#define SUBAGENT_MONEY_H
+ * are micro-USD. Pure: no clock, no disk. */
+#ifndef SUBAGENT_BUDGET_H
+#define SUBAGENT_BUDGET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
-
-struct agent;
-struct agent_shared;
-struct run;
-struct supervisor;
-
-/* ---- a budget; pure: no clock, no disk */
 
 #define BUDGET_NO_LIMIT INT64_MAX
 #define BUDGET_WAITS    1
@@ -58,27 +51,22 @@ void budget_settle(struct budget_hold *h, int64_t cost);
 /* What is left when the calls under way have cost their least. */
 int64_t budget_rest(const struct budget *b);
 
-/* ---- what runs draw on: the budgets of their group and of the day */
+/* ---- what was spent today: the runs that have ended since midnight, local time. Told
+ * at start for the whole catalog and at each end, so that asking costs nothing however
+ * many runs there are. Pure; the time is given. */
 
-void money_init(struct supervisor *s);
-/* After a restart: a run that goes on was at work then, by the clock on the wall. */
-void money_seen(struct supervisor *s, int64_t wall_ms);
-/* And what the runs that ended today have cost, whoever counts it. */
-void money_restore(struct supervisor *s);
-/* What counts against the budget of the day that it is now, micro-USD. */
-int64_t money_day(struct supervisor *s);
-void money_begin(struct run *r); /* of a new run */
+struct spend {
+	char day[11];      /* "2026-11-21"; "": none yet */
+	int64_t newest_ms; /* end of the newest run of that day; 0: none yet */
+	int64_t microusd, tokens;
+	uint64_t runs, uncosted; /* of them with calls of unknown price */
+};
 
-/* Reserve a call: 0; BUDGET_WAITS: hold.go follows; AVA_EBUDGET: money_refused says why. */
-int money_ask(struct run *r, int64_t max_output);
-/* What the call may write with what it was given. */
-int64_t money_lowered(const struct run *r, int64_t max_output);
-void money_refused(const struct run *r, char *out, size_t size);
-/* Nobody waits for the call any more. What it holds is settled when it is charged. */
-void money_stop(struct run *r);
-/* The run's totals have changed, or no call is under way any more. */
-void money_settle(struct run *r);
-/* agent_io.shared. */
-void money_shared(struct agent *a, struct agent_shared *out);
+/* A run that ended at `ended_ms` (wall). One of an earlier day than the newest
+ * seen does not count. */
+void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t tokens,
+	       int64_t uncosted_calls);
+/* Of the day `now_ms` is in. */
+struct spend spend_today(const struct spend *s, int64_t now_ms);
 
 #endif
