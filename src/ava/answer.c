@@ -1,14 +1,14 @@
 /* Understanding an answer: it is cut into words, and a walk over them takes the longest
- * phrase of a list that fits, a number with its unit, or the name of a role, a model or a
+ * phrase of a table that fits, a number with its unit, or the name of a role, a model or a
  * preset that there is. A word that nothing takes makes the answer unclear, so that "yes,
  * unless it costs more" is no yes; what was taken together decides.
  *
  * Case, blanks, closing marks and apostrophes go; numbers are read with their digits
  * grouped as in "20,000"; a mark that could turn the meaning of the words (a question
  * mark, quotes, a minus sign) makes the whole answer unreadable, and so does every
- * character not known here. Typing mistakes are put right before, and only in words that
- * are not known: short ones from a list, letters that were held too long, and one slip in
- * the long words. Nothing is allocated, nothing can fail. */
+ * character not known here. Before, words that are not known are put right: letters that
+ * were held too long, neighbours that were swapped, and one slip in the long words.
+ * Nothing is allocated, nothing can fail. */
 #include "ava/answer.h"
 
 #include <stdio.h>
@@ -19,108 +19,86 @@
 #include "provider/models.h"
 #include "subagent/spec.h"
 
-enum use {
-	USE_NONE,
-	USE_YES,
-	USE_NO,
-	USE_PLAIN_NO,
-	USE_POLITE, /* says nothing */
-	USE_GLUE,   /* says nothing, but only beside a change */
-	USE_LIMIT,  /* a change must follow or stand before */
-	USE_BUT,
-	USE_LESS_MONEY, /* its amount must follow */
-	USE_LESS_TIME,
-	USE_WITHOUT, /* tools follow */
-	USE_THINK,
-	USE_NO_THINKING,
-	USE_UNCLEAR,
+/* What phrases say, and what the walk has heard. */
+enum said {
+	SAID_POLITE = 0, /* nothing */
+	SAID_YES = 1,
+	SAID_NO = 2,       /* a no as the first word alone: it may go before a change */
+	SAID_NO_MORE = 4,  /* a no for good */
+	SAID_GLUE = 8,     /* nothing, but only beside a change */
+	SAID_LIMIT = 16,   /* a change must follow or stand before */
+	SAID_BUT = 32,     /* likewise */
+	SAID_CHEAPER = 64, /* its amount must be there */
+	SAID_FASTER = 128,
+	SAID_THINK = 256,
+	SAID_NO_THINKING = 512,
+	SAID_CHANGE = 1024,
+	SAID_TIME = 2048,
+	SAID_PATIENCE = 4096, /* "a minute" */
+	SAID_DONT = 8192,     /* a yes behind it is a no */
+	SAID_WITHOUT = 16384, /* tools follow */
+	SAID_UNCLEAR = 32768,
 };
 
-/* Phrases stand between bars; the longest that fits wins. */
+/* Phrases stand between bars; the longest that fits wins. "do not" is read as "dont". */
 static const struct {
-	enum use use;
+	enum said said;
 	const char *phrases;
-} table[] = {
-	{USE_YES,
-	 "y|yes|yep|yeah|yea|yup|yes sir|yes maam|yessir|sure|sure thing|sure why "
-	 "not|ok|okay|oki|k|kk|"
-	 "ok then|okay then|go|go ahead|go on|go for it|goahead|proceed|proceed please|please "
-	 "proceed|"
-	 "do it|do that|do so|please do|yes i do|yes you can|you can|you may|yes you may|"
-	 "confirm|confirmed|i confirm|confirming|start|start it|start now|run|run it|launch|"
-	 "launch it|execute|spawn|spawn it|make it so|ship it|send it|sounds good|sounds great|"
-	 "sounds good to me|looks good|looks good to me|looks great|lgtm|fine|thats fine|that is "
-	 "fine|"
-	 "its fine|fine by me|fine with me|works for me|that works|good to go|of course|certainly|"
-	 "definitely|absolutely|affirmative|indeed|aye|roger|roger that|approve|approved|i approve|"
-	 "accept|accepted|i accept|agree|agreed|i agree|by all means|lets go|lets do it|lets do "
-	 "this|"
-	 "lets do that|lets go with that|go with that|go with it|just do it|just go|just go ahead|"
-	 "just run it|just start|all right|alright|thumbsup|ja|oui|si|be my guest|yes to that|ok "
-	 "with me|"
-	 "im ok with that|im fine with that|yes i am sure|yes im sure|continue|carry on"},
-	{USE_PLAIN_NO, "no|nope|nah|n"},
-	{USE_NO,
-	 "no thanks|no thank you|no way|no go|no need|no deal|not now|not yet|not today|not this "
-	 "time|"
-	 "dont|do not|please dont|please do not|dont do it|do not do it|dont do that|dont proceed|"
-	 "do not proceed|dont go ahead|dont start|dont start it|dont run|dont run it|do not start|"
-	 "do not run|do not run it|dont confirm|do not confirm|dont go|never|never mind|nevermind|"
-	 "stop|stop it|stop that|stop here|cancel|cancel it|cancel that|cancel this|abort|abort it|"
-	 "reject|rejected|reject it|i reject|decline|declined|i decline|deny|denied|refuse|i "
-	 "refuse|"
-	 "forget it|forget about it|forget that|leave it|drop it|skip|skip it|skip this|skip that|"
-	 "id rather not|rather not|better not|maybe later|later|another time|negative|no sir|"
-	 "thumbsdown|nein|non|quit|exit|nay|nix|veto|kill it|scrap it|scrap that|dont bother"},
-	{USE_POLITE,
-	 "please|pls|plz|thanks|thank you|thank you very much|thanks a lot|many thanks|and thanks|"
-	 "and thank you|thx|ty|cheers|ava|hi|hello|hey|now|right now|right away|asap|for now|great|"
-	 "perfect|excellent|awesome|wonderful|nice|cool|good|very good|then|oh"},
-	{USE_GLUE,
-	 "a|an|the|it|its|that|this|to|for|with|at|of|use|using|set|make|keep|on|as|and|i want|let "
-	 "it|"
-	 "id like|like|instead|rather|switch to|change to|change it to|make that|model|role|preset|"
-	 "mode|version|dive|one|go with|tool|tools|do|can you|take|limits|just"},
-	{USE_LIMIT,
-	 "max|maximum|most|at most|at the most|limit|limit it to|limited|limited to|cap|cap it at|"
-	 "capped|capped at|under|below|within|upto|up to|no more than|not more than|but no more "
-	 "than|"
-	 "but not more than|less than|fewer than|not over|but not over|not above|no longer than|"
-	 "not longer than|but no longer than|but not longer than|tops|budget|only|timeout|time|"
-	 "cost|costs|price|spend|ceiling|time limit|cost limit|is enough|is plenty|is the limit|"
-	 "is the maximum|is the max|is my limit|and no more|or less|dont spend more than|"
-	 "do not spend more than|dont go over|do not go over|stop after|stop it after|costing"},
-	{USE_BUT, "but|but with|but use|but make it|but only|provided|as long as it stays"},
-	{USE_LESS_MONEY, "cheaper|cheap"},
-	{USE_LESS_TIME, "faster|quicker|shorter"},
-	{USE_WITHOUT,
-	 "without|wo|w/o|but no|minus|except|leave out|drop|dont use|do not use|but dont use|"
-	 "but do not use|but leave out|excluding|and no|and without"},
-	{USE_THINK,
-	 "with thinking|thinking on|use thinking|turn on thinking|turn thinking on|enable thinking|"
-	 "extended thinking|with extended thinking|extended thinking on|use extended thinking|"
-	 "enable extended thinking|let it think"},
-	{USE_NO_THINKING,
+} meanings[] = {
+	{SAID_YES,
+	 "y|yes|yep|yup|yeah|yea|ya|yeh|ja|oui|si|aye|sure|sur|sure thing|sure why not|ok|okay|"
+	 "oki|okey|okie|oky|ok with me|k|kk|go|go ahead|go ahed|go on|go for it|go with it|proceed|"
+	 "do it|do that|do so|please do|i do|you can|you may|confirm|confirmed|i confirm|start|run|"
+	 "launch|execute|spawn|make it so|ship|sounds good|sounds great|sounds good to me|"
+	 "looks good|looks good to me|looks great|lgtm|fine|fine by me|fine with me|thats fine|"
+	 "that is fine|its fine|works for me|that works|good to go|of course|certainly|definitely|"
+	 "absolutely|affirmative|roger|approve|approved|i approve|accept|accepted|i accept|agree|"
+	 "agreed|i agree|by all means|lets go|lets do it|lets do this|lets do that|all right|"
+	 "alright|thumbsup|im sure|i am sure|continue|carry on"},
+	{SAID_NO, "no|nop|nope|nah|n"},
+	{SAID_NO_MORE,
+	 "no thanks|no thank you|no way|no go|no need|no deal|not now|not yet|not today|"
+	 "not this time|never mind|nevermind|stop|stop here|cancel|abort|reject|rejected|i reject|"
+	 "decline|declined|i decline|deny|denied|refuse|i refuse|forget|forget about it|leave it|"
+	 "drop it|skip|id rather not|rather not|better not|maybe later|later|another time|negative|"
+	 "thumbsdown|nein|non|quit|exit|nay|veto|kill it|scrap it|dont bother"},
+	{SAID_DONT, "dont|never"},
+	{SAID_POLITE,
+	 "please|pls|plz|plase|thanks|thank you|thank you very much|thanks a lot|many thanks|"
+	 "and thanks|and thank you|thx|ty|cheers|ava|sir|maam|hi|hello|hey|now|right now|"
+	 "right away|asap|for now|great|perfect|excellent|awesome|wonderful|nice|cool|good|"
+	 "very good|then|oh|just"},
+	{SAID_GLUE,
+	 "a|an|the|it|its|that|this|to|for|with|at|of|use|using|set|make|keep|on|as|and|i want|let|"
+	 "id like|like|instead|rather|switch|change|model|role|preset|mode|version|dive|one|"
+	 "go with|tool|tools|do|can you|take|limits"},
+	{SAID_LIMIT,
+	 "max|maximum|most|limit|limited|cap|capped|under|below|within|upto|up to|no more than|"
+	 "not more than|but no more than|less than|fewer than|not over|not above|no longer than|"
+	 "not longer than|but no longer "
+	 "than|tops|budget|only|timeout|time|cost|costs|costing|price|"
+	 "spend|ceiling|is enough|is plenty|is the limit|is the maximum|is the max|is my limit|"
+	 "and no more|or less|dont spend more than|dont go over|stop after|stop it after"},
+	{SAID_UNCLEAR, "noon"}, /* no long "non" */
+	{SAID_BUT, "but|provided|as long as it stays"},
+	{SAID_CHEAPER, "cheaper|cheap"},
+	{SAID_FASTER, "faster|quicker|shorter"},
+	{SAID_WITHOUT,
+	 "without|wo|w/o|but no|and no|minus|except|leave out|drop|dont use|excluding"},
+	{SAID_THINK, "with thinking|use thinking|thinking on|turn on thinking|turn thinking on|"
+		     "enable thinking|enable extended thinking|extended thinking|let it think"},
+	{SAID_NO_THINKING,
 	 "no thinking|without thinking|but no thinking|thinking off|turn off thinking|"
-	 "turn thinking off|disable thinking|no extended thinking|without extended thinking|"
-	 "extended thinking off|disable extended thinking|but no extended thinking"},
-	/* "No problem" is a yes to some and begins with a no: ask. */
-	{USE_UNCLEAR,
-	 "no problem|no problems|no worries|no objection|no objections|no issue|no issues|dont "
-	 "stop|"
-	 "do not stop|dont cancel|do not cancel|dont abort|do not abort|dont reject|dont wait|"
-	 "why not|never say never|dont never|never stop|dont skip|dont leave it"},
+	 "turn thinking off|disable thinking|disable extended thinking|no extended thinking|"
+	 "but no extended thinking|without extended thinking|extended thinking off"},
 };
 
-enum unit {
-	UNIT_NONE,
-	UNIT_CENTS,
-	UNIT_DOLLARS,
-	UNIT_MS,
-	UNIT_TOKENS,
-	UNIT_ITERATIONS,
-	UNIT_TIMES
-};
+static const char yes_signs[] = "👍|✅|✔|👌|🆗", no_signs[] = "👎|❌|🚫|🛑|✋",
+		  smiles[] = "🙏|🙂|😊|😀|🎉|🚀|:-)|:)";
+/* Between words; marks part clauses. */
+static const char blanks[] = " |\t|\n|\r|\xc2\xa0", marks[] = ",|.|!|;|:|–|—|…|-";
+
+enum unit { UNIT_NONE, UNIT_CENTS, UNIT_MS, UNIT_TOKENS, UNIT_ITERATIONS, UNIT_TIMES };
 
 static const struct {
 	enum unit unit;
@@ -128,64 +106,26 @@ static const struct {
 	const char *words;
 } units[] = {
 	{UNIT_CENTS, 1, "c|ct|cts|cent|cents"},
-	{UNIT_DOLLARS, 100, "dollar|dollars|usd|buck|bucks"},
+	{UNIT_CENTS, 100, "dollar|dollars|usd|buck|bucks"},
 	{UNIT_MS, 1000, "s|sec|secs|second|seconds"},
 	{UNIT_MS, 60000, "m|min|mins|minute|minutes"},
 	{UNIT_MS, 3600000, "h|hr|hrs|hour|hours"},
 	{UNIT_MS, 86400000, "d|day|days"},
 	{UNIT_TOKENS, 1, "token|tokens|tok|toks"},
-	{UNIT_ITERATIONS, 1,
-	 "iteration|iterations|iter|iters|step|steps|turn|turns|call|calls|round|rounds"},
+	{UNIT_ITERATIONS, 1, "iteration|iterations|iter|iters|step|steps|turn|turns|call|calls"},
+	{UNIT_ITERATIONS, 1, "round|rounds"},
 	{UNIT_TIMES, 1000, "k|thousand"},
 	{UNIT_TIMES, 1000000, "million"},
 };
 
 static const struct {
-	const char *word;
 	int value;
+	const char *words;
 } numbers[] = {
-	{"a", 1},         {"an", 1},     {"one", 1},     {"two", 2},      {"three", 3},
-	{"four", 4},      {"five", 5},   {"six", 6},     {"seven", 7},    {"eight", 8},
-	{"nine", 9},      {"ten", 10},   {"twelve", 12}, {"fifteen", 15}, {"twenty", 20},
-	{"thirty", 30},   {"forty", 40}, {"fifty", 50},  {"sixty", 60},   {"ninety", 90},
-	{"hundred", 100},
-};
-
-static const struct {
-	const char *meant, *typed;
-} typos[] = {
-	{"yes",
-	 "yse|eys|ye|yeh|yas|yus|tes|yea|ues|yws|ys|yex|uyes|yess|yepp|yeap|yees|ya|yah|yeahh"},
-	{"sure", "sur|srue|suer|shure"},
-	{"ok", "okya|oky|okey|okie|okayy|okj"},
-	{"goahead", "go-ahead"},
-	{"ahead", "ahed|aehad|ahaed"},
-	{"no", "nop|npoe|onpe|noep|nno"},
-	{"not", "nto"},
-	{"dont", "dnot|dotn"},
-	{"stop", "stpo"},
-	{"cancel", "cancle"},
-	{"please", "pelase|plase|pleas"},
-	{"with", "wiht"},
-	{"but", "btu|ubt"},
-	{"max", "mxa"},
-	{"the", "teh"},
-	{"cents", "cnets|centes"},
-	{"minutes", "minuts|mintues"},
-};
-
-/* One slip in one of these is put right. None of them is near to a word that
- * says something else. */
-static const char *const long_words[] = {
-	"proceed",    "confirm",     "confirmed", "approve",   "approved",   "absolutely",
-	"definitely", "affirmative", "accepted",  "minutes",   "iterations", "seconds",
-	"without",    "maximum",     "dollars",   "nevermind", "rejected",   "cancel",
-};
-
-/* Letters of these may be held too long: "nooo", "suuure". */
-static const char *const held[] = {
-	"yes",  "yep", "yeah", "yup",     "ok",     "okay", "sure",       "no",
-	"nope", "nah", "go",   "proceed", "please", "stop", "absolutely",
+	{1, "a|an|one"}, {2, "two"},      {3, "three"},   {4, "four"},      {5, "five"},
+	{6, "six"},      {7, "seven"},    {8, "eight"},   {9, "nine"},      {10, "ten"},
+	{12, "twelve"},  {15, "fifteen"}, {20, "twenty"}, {30, "thirty"},   {40, "forty"},
+	{50, "fifty"},   {60, "sixty"},   {90, "ninety"}, {100, "hundred"},
 };
 
 /* ---- cutting it into words */
@@ -201,20 +141,39 @@ struct token {
 	int64_t millionths;
 };
 
-/* Emoji and their like, as words. */
-static const struct {
-	const char *bytes, *word;
-} symbols[] = {
-	{"👍", "thumbsup"},      {"✅", "thumbsup"},   {"✔", "thumbsup"},   {"👌", "thumbsup"},
-	{"🆗", "thumbsup"},      {"👎", "thumbsdown"}, {"❌", "thumbsdown"}, {"🚫", "thumbsdown"},
-	{"🛑", "thumbsdown"}, {"✋", "thumbsdown"}, {"🙏", "please"},     {"🙂", "please"},
-	{"😊", "please"},        {"😀", "please"},     {"🎉", "please"},     {"🚀", "please"},
-	{":-)", "please"},      {":)", "please"},    {"&", "and"},
+struct walk {
+	struct token t[TOKENS_MAX];
+	int n;
+	unsigned said;
+	struct change *change;
 };
 
-/* Between words; those of the second list part clauses. */
-static const char *const blanks[] = {" ", "\t", "\n", "\r", "\xc2\xa0"};
-static const char *const marks[] = {",", ".", "!", ";", ":", "–", "—", "…", "-"};
+/* `word` between the bars of `list`. */
+static bool listed(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *s = list; n > 0 && (s = strstr(s, word)) != NULL; s++)
+		if ((s == list || s[-1] == '|') && (s[n] == '|' || s[n] == 0))
+			return true;
+	return false;
+}
+
+static bool is_word(const struct walk *w, int at, const char *list)
+{
+	return at >= 0 && at < w->n && !w->t[at].number && listed(list, w->t[at].text);
+}
+
+/* The length of the one of `list` that `s` begins with; 0: none. */
+static size_t begins(const char *s, const char *list)
+{
+	for (size_t n; *list; list += n + (list[n] == '|')) {
+		n = strcspn(list, "|");
+		if (strncmp(s, list, n) == 0)
+			return n;
+	}
+	return 0;
+}
 
 static bool is_letter(char c)
 {
@@ -226,63 +185,40 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static size_t begins(const char *s, const char *with)
-{
-	size_t n = strlen(with);
-
-	return strncmp(s, with, n) == 0 ? n : 0;
-}
-
-/* An apostrophe, straight or curly, inside a word. */
-static size_t apostrophe(const char *s)
-{
-	return *s == '\'' ? 1 : begins(s, "’");
-}
-
 /* "claude-sonnet-4.5", "local/qwen3:8b" are one word. */
 static bool goes_on(const char *s, const struct token *t)
 {
 	if (!is_letter(s[1]) && !is_digit(s[1]))
 		return false;
-	if (*s == '-' || *s == '/')
-		return true;
-	return (*s == '.' && is_digit(s[1])) || (*s == ':' && strchr(t->text, '/'));
+	return *s == '-' || *s == '/' || (*s == '.' && is_digit(s[1])) ||
+	       (*s == ':' && strchr(t->text, '/'));
 }
 
 /* `unit`: it stands right behind a number, as the h and the m of "1h30m". */
 static const char *read_word(const char *s, bool unit, struct token *t)
 {
-	size_t n = 0;
+	for (size_t n = 0; n + 1 < TOKEN_LEN;) {
+		size_t skip = begins(s, "'|’");
 
-	for (;;) {
-		size_t skip = apostrophe(s);
-
-		t->text[n] = 0;
-		if (skip && is_letter(s[skip])) {
+		if (skip && is_letter(s[skip]))
 			s += skip;
-			continue;
-		}
-		if (!is_letter(*s) &&
-		    (unit || !*s || (!is_digit(*s) && (!strchr("-/.:", *s) || !goes_on(s, t)))))
+		else if (is_letter(*s) || (!unit && (is_digit(*s) || goes_on(s, t))))
+			t->text[n++] = (char)(*s >= 'A' && *s <= 'Z' ? *s + 'a' - 'A' : *s), s++;
+		else
 			return s;
-		if (n + 1 == TOKEN_LEN)
-			return NULL;
-		t->text[n++] = (char)(*s >= 'A' && *s <= 'Z' ? *s + 'a' - 'A' : *s);
-		s++;
 	}
+	return NULL;
 }
 
-/* Digits in groups of three; *value as millionths. NULL: no number that is
- * sure to mean one thing, such as "0,20" or "1.000.000". */
+/* Digits in groups of three. NULL: no number that is sure to mean one thing, such as
+ * "0,20", "1.000.000" or "5-10". */
 static const char *read_number(const char *s, struct token *t)
 {
 	int64_t whole = 0, part = 0, unit = 100000;
 	const char *start = s;
 
-	t->number = true;
 	for (; is_digit(*s) || (*s == ',' && is_digit(s[1])); s++) {
-		if (*s == ',' &&
-		    !(is_digit(s[1]) && is_digit(s[2]) && is_digit(s[3]) && !is_digit(s[4])))
+		if (*s == ',' && (strspn(s + 1, "0123456789") != 3))
 			return NULL;
 		if (*s != ',')
 			whole = whole * 10 + (*s - '0');
@@ -292,81 +228,51 @@ static const char *read_number(const char *s, struct token *t)
 	if (*s == '.' && is_digit(s[1]))
 		for (s++; is_digit(*s); s++, unit /= 10)
 			part += unit * (*s - '0');
-	if (unit == 0 || (s - start) + 1 > TOKEN_LEN ||
-	    ((*s == '.' || *s == ',') && is_digit(s[1])))
-		return NULL;
-	/* "5-10 minutes" */
-	if ((*s == '-' || *s == '/' || *s == ':') && is_digit(s[1]))
+	if (unit == 0 || s - start >= TOKEN_LEN || (*s && strchr(".,-/:", *s) && is_digit(s[1])))
 		return NULL;
 	memcpy(t->text, start, (size_t)(s - start));
-	t->text[s - start] = 0;
+	t->number = true;
 	t->millionths = whole * 1000000 + part;
 	return s;
 }
 
-static const char *read_cents_sign(const char *s, struct token *t)
+/* Emoji and their like, as words. */
+static const char *read_sign(const char *s, struct token *t)
 {
-	snprintf(t->text, sizeof(t->text), "cents");
-	return s + 2;
-}
+	const struct {
+		const char *list, *word;
+	} signs[] = {{yes_signs, "thumbsup"},
+		     {no_signs, "thumbsdown"},
+		     {smiles, "please"},
+		     {"&", "and"},
+		     {"¢", "cents"}};
 
-static const char *read_symbol(const char *s, struct token *t)
-{
-	for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
-		size_t n = begins(s, symbols[i].bytes);
+	if ((*s == '+' || *s == '-') && s[1] == '1' && (s[2] == 0 || strchr(" \t\r\n,.!", s[2]))) {
+		strcpy(t->text, *s == '+' ? "thumbsup" : "thumbsdown");
+		return s + 2;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
+		size_t n = begins(s, signs[i].list);
 
 		if (!n)
 			continue;
-		snprintf(t->text, sizeof(t->text), "%s", symbols[i].word);
+		strcpy(t->text, signs[i].word);
 		s += n;
-		/* The colour of a skin, and how it is to be drawn. */
-		if (strncmp(s, "\xf0\x9f\x8f", 3) == 0 && (s[3] & 0xff) >= 0xbb &&
-		    (s[3] & 0xff) <= 0xbf)
-			s += 4;
+		s += begins(s, "🏻|🏼|🏽|🏾|🏿"); /* the colour of a skin */
 		return s + begins(s, "\xef\xb8\x8f");
 	}
 	return NULL;
-}
-
-static const char *read_token(const char *s, bool unit, struct token *t)
-{
-	const char *end;
-
-	if (is_letter(*s))
-		return read_word(s, unit, t);
-	if (is_digit(*s))
-		return read_number(s, t);
-	if (*s == '$' && is_digit(s[1])) {
-		t->dollars = true;
-		return read_number(s + 1, t);
-	}
-	if ((*s == '+' || *s == '-') && s[1] == '1' && (s[2] == 0 || strchr(" \t\r\n,.!", s[2]))) {
-		snprintf(t->text, sizeof(t->text), "%s", *s == '+' ? "thumbsup" : "thumbsdown");
-		return s + 2;
-	}
-	end = read_symbol(s, t);
-	return end ? end : begins(s, "¢") ? read_cents_sign(s, t) : NULL;
-}
-
-static size_t one_of(const char *s, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (begins(s, list[i]))
-			return strlen(list[i]);
-	return 0;
 }
 
 /* The marks before the next word. A minus sign is none. */
 static const char *skip_marks(const char *s, bool *comma)
 {
 	for (;;) {
-		size_t n = one_of(s, blanks, ARRAY_LEN(blanks));
+		size_t n = begins(s, blanks);
 
-		if (!n && *s == '-' && (is_digit(s[1]) || s[1] == '$'))
-			return s;
-		if (!n && strncmp(s, ":)", 2) != 0 && strncmp(s, ":-)", 3) != 0) {
-			n = one_of(s, marks, ARRAY_LEN(marks));
-			*comma = *comma || n > 0;
+		if (!n && !begins(s, ":)|:-)") && !(*s == '-' && (is_digit(s[1]) || s[1] == '$'))) {
+			n = begins(s, marks);
+			*comma |= n > 0;
 		}
 		if (!n)
 			return s;
@@ -374,149 +280,131 @@ static const char *skip_marks(const char *s, bool *comma)
 	}
 }
 
-/* Their number, or -1 when something is among them that no answer has: a question mark,
- * quotes, characters of other scripts. */
-static int tokens_read(const char *text, struct token out[TOKENS_MAX])
+/* false: something is among them that no answer has: a question mark, quotes, characters
+ * of other scripts. */
+static bool read_tokens(const char *text, struct walk *w)
 {
-	int n = 0;
-
 	if (strnlen(text, ANSWER_BYTES_MAX + 1) > ANSWER_BYTES_MAX)
-		return -1;
+		return false;
 	for (;;) {
+		struct token *t = &w->t[w->n];
 		bool comma = false;
-		const char *next = skip_marks(text, &comma);
-		bool unit = next == text && n > 0 && out[n - 1].number;
+		const char *s = skip_marks(text, &comma);
+		bool unit = s == text && w->n > 0 && w->t[w->n - 1].number;
 
-		if (!*next)
-			return n;
-		if (n == TOKENS_MAX)
-			return -1;
-		out[n] = (struct token){.comma = comma};
-		text = read_token(next, unit, &out[n]);
+		if (!*s)
+			return true;
+		if (w->n == TOKENS_MAX)
+			return false;
+		t->comma = comma;
+		t->dollars = *s == '$' && is_digit(s[1]);
+		text = is_letter(*s)                ? read_word(s, unit, t)
+		       : is_digit(*s) || t->dollars ? read_number(s + t->dollars, t)
+						    : read_sign(s, t);
 		if (!text)
-			return -1;
-		n++;
+			return false;
+		if (strcmp(t->text, "not") == 0 && is_word(w, w->n - 1, "do")) {
+			strcpy(w->t[w->n - 1].text, "dont");
+			memset(t, 0, sizeof(*t));
+		} else {
+			w->n++;
+		}
 	}
 }
 
-/* ---- what the walk has taken */
-
-struct walk {
-	struct token t[TOKENS_MAX];
-	int n;
-	struct change *change;
-	bool yes, no, plain_no, other_no, glue, limit, but, unclear, changed;
-	bool time;     /* a time is among it */
-	bool patience; /* of the kind that asks for patience: "a minute" */
-};
-
 /* ---- words */
 
-/* `word` between the bars of `list`. */
-static bool listed(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *s = list; (s = strstr(s, word)) != NULL; s++)
-		if ((s == list || s[-1] == '|') && (s[n] == '|' || s[n] == 0))
-			return true;
-	return false;
-}
-
-/* A word of some phrase. */
-static bool known(const char *word)
-{
-	size_t n = strlen(word);
-
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		for (const char *s = table[i].phrases; (s = strstr(s, word)) != NULL; s++)
-			if ((s == table[i].phrases || strchr("| ", s[-1])) &&
-			    (s[n] == 0 || strchr("| ", s[n])))
-				return true;
-	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (listed(units[i].words, word))
-			return true;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (strcmp(numbers[i].word, word) == 0)
-			return true;
-	return false;
-}
-
 /* Is `word` the word `want` with letters held? */
-static bool held_too_long(const char *word, const char *want)
+static bool held_too_long(const char *word, const char *want, size_t len)
 {
-	while (*want) {
-		size_t least = strspn(want, (char[]){*want, 0});
-		size_t have = strspn(word, (char[]){*want, 0});
-
-		if (have < least)
+	for (size_t i = 0; i < len; i++, word++) {
+		if (*word != want[i])
 			return false;
-		want += least;
-		word += have;
+		while (i + 1 < len ? word[1] == *word && want[i + 1] != *word : word[1] == *word)
+			word++;
 	}
 	return *word == 0;
 }
 
-static const char *meant(const char *word)
+static bool swapped(const char *word, const char *want, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && word[i] == want[i])
+		i++;
+	return i + 1 < len && word[i] == want[i + 1] && word[i + 1] == want[i] &&
+	       strncmp(word + i + 2, want + i + 2, len - i - 2) == 0;
+}
+
+/* `word` becomes the first word of `list` that it may be mistyped of; `same`: it stands
+ * there. */
+static bool find_near(const char *list, char word[TOKEN_LEN], bool same)
 {
 	size_t len = strlen(word);
 
-	for (size_t i = 0; i < ARRAY_LEN(typos); i++)
-		if (listed(typos[i].typed, word))
-			return typos[i].meant;
-	for (size_t i = 0; i < ARRAY_LEN(held); i++)
-		if (held_too_long(word, held[i]))
-			return held[i];
-	for (size_t i = 0; len >= 6 && i < ARRAY_LEN(long_words); i++)
-		if (near_distance(word, len, long_words[i], strlen(long_words[i])) == 1)
-			return long_words[i];
-	return NULL;
+	for (size_t n; *list; list += n + (list[n] != 0)) {
+		n = strcspn(list, "| ");
+		if (same ? n == len && memcmp(word, list, n) == 0
+			 : (n == len && n > 2 && swapped(word, list, n)) ||
+				    held_too_long(word, list, n) ||
+				    (len > 5 && n > 5 && near_distance(word, len, list, n) == 1)) {
+			snprintf(word, TOKEN_LEN, "%.*s", (int)n, list);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void put_right(char word[TOKEN_LEN])
 {
-	const char *right = meant(word);
-
-	if (right)
-		snprintf(word, TOKEN_LEN, "%s", right);
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+			if (listed(numbers[i].words, word))
+				return;
+		for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+			if (find_near(meanings[i].phrases, word, pass == 0))
+				return;
+		for (size_t i = 0; i < ARRAY_LEN(units); i++)
+			if (find_near(units[i].words, word, pass == 0))
+				return;
+	}
 }
-
-/* ---- phrases */
 
 /* How many words of the answer the phrase takes; 0: it does not fit. */
 static int fits(const struct walk *w, int at, const char *phrase, size_t len)
 {
+	const char *end = phrase + len;
 	int n = 0;
 
-	while (len > 0) {
-		const char *blank = memchr(phrase, ' ', len);
-		size_t word = blank ? (size_t)(blank - phrase) : len;
-		const char *have = at + n < w->n ? w->t[at + n].text : "";
+	for (; phrase < end; n++) {
+		size_t word = strcspn(phrase, " |");
+		const struct token *t = &w->t[at + n];
 
-		if (strlen(have) != word || memcmp(have, phrase, word) != 0 || w->t[at + n].number)
+		if (at + n >= w->n || t->number || strlen(t->text) != word ||
+		    memcmp(t->text, phrase, word) != 0)
 			return 0;
-		n++;
-		phrase += word + (blank != NULL);
-		len -= word + (blank != NULL);
+		phrase += word + 1;
 	}
 	return n;
 }
 
 /* The longest phrase at this word. */
-static int find_phrase(const struct walk *w, int at, enum use *use)
+static int find_phrase(const struct walk *w, int at, enum said *said)
 {
 	int best = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		for (const char *s = table[i].phrases; *s;) {
-			size_t len = strcspn(s, "|");
-			int n = fits(w, at, s, len);
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+		const char *s = meanings[i].phrases;
 
+		for (size_t len; *s; s += len + (s[len] == '|')) {
+			int n;
+
+			len = strcspn(s, "|");
+			n = fits(w, at, s, len);
 			if (n > best) {
 				best = n;
-				*use = table[i].use;
+				*said = meanings[i].said;
 			}
-			s += len + (s[len] == '|');
 		}
 	}
 	return best;
@@ -524,33 +412,24 @@ static int find_phrase(const struct walk *w, int at, enum use *use)
 
 /* ---- changes. Saying two different things about one is unclear. */
 
+static void unclear_if(struct walk *w, bool is)
+{
+	w->said |= is ? SAID_UNCLEAR : 0;
+}
+
 static void put(struct walk *w, int64_t *to, int64_t value)
 {
-	w->unclear = w->unclear || (*to != CHANGE_KEEP && *to != value);
+	unclear_if(w, *to != CHANGE_KEEP && *to != value);
 	*to = value;
-	w->changed = true;
-}
-
-static void put_word(struct walk *w, char *to, size_t size, const char *value)
-{
-	w->unclear = w->unclear || (*to && strcmp(to, value) != 0) || strlen(value) >= size;
-	snprintf(to, size, "%s", value);
-	w->changed = true;
-}
-
-static void put_thinking(struct walk *w, int on)
-{
-	w->unclear = w->unclear || (w->change->thinking >= 0 && w->change->thinking != on);
-	w->change->thinking = on;
-	w->changed = true;
+	w->said |= SAID_CHANGE;
 }
 
 /* ---- numbers */
 
 static enum unit unit_at(const struct walk *w, int at, int64_t *of)
 {
-	for (size_t i = 0; at < w->n && !w->t[at].number && i < ARRAY_LEN(units); i++)
-		if (listed(units[i].words, w->t[at].text)) {
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (is_word(w, at, units[i].words)) {
 			*of = units[i].of;
 			return units[i].unit;
 		}
@@ -560,70 +439,51 @@ static enum unit unit_at(const struct walk *w, int at, int64_t *of)
 /* The number at this word, in millionths; -1: none. */
 static int64_t number_at(const struct walk *w, int at)
 {
-	if (at >= w->n)
-		return -1;
-	if (w->t[at].number)
+	if (at < w->n && w->t[at].number)
 		return w->t[at].millionths;
-	if (strcmp(w->t[at].text, "half") == 0)
+	if (is_word(w, at, "half"))
 		return 500000;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (strcmp(numbers[i].word, w->t[at].text) == 0)
+		if (is_word(w, at, numbers[i].words))
 			return numbers[i].value * 1000000LL;
 	return -1;
 }
 
-/* Millionths of a unit to `scale` of them; false: out of range, or not whole. */
-static bool scaled(int64_t millionths, int64_t scale, int64_t *out)
+/* Millionths of a unit to `scale` of them; out of range, or not whole, is unclear. */
+static int64_t scaled(struct walk *w, int64_t millionths, int64_t scale)
 {
-	int64_t product;
+	int64_t product = 0;
 
-	if (__builtin_mul_overflow(millionths, scale, &product) || product % 1000000 != 0)
-		return false;
-	*out = product / 1000000;
-	return true;
+	unclear_if(w,
+		   __builtin_mul_overflow(millionths, scale, &product) || product % 1000000 != 0);
+	return product / 1000000;
 }
 
-/* "1h30m", "1 hour and 30 minutes", "1h30": *ms grows; how many words more. */
-static int more_time(const struct walk *w, int at, int64_t above, int64_t *ms)
+/* "1h30m", "1 hour and 30 minutes", "1h30": what is added to a time that ended in a unit
+ * of `above`, in *ms; how many words more. */
+static int more_time(struct walk *w, int at, int64_t above, int64_t *ms)
 {
-	int and = at < w->n && strcmp(w->t[at].text, "and") == 0;
-	int64_t n = at + and < w->n && w->t[at + and].number ? w->t[at + and].millionths : -1;
-	int64_t of = 0, add;
-	enum unit unit = n >= 0 ? unit_at(w, at + and+1, &of) : UNIT_NONE;
+	int and = is_word(w, at, "and"), unit;
+	const struct token *t = &w->t[at + and];
+	int64_t of = 60000;
 
-	if (n < 0 || (unit != UNIT_NONE && unit != UNIT_MS) || w->t[at + and].dollars)
+	if (at + and >= w->n || !t->number || t->dollars || t->millionths >= 60 * 1000000LL)
 		return 0;
-	if (unit == UNIT_NONE) {
-		if (and || above != 3600000 || w->t[at].comma || at + 1 < w->n)
-			return 0;
-		of = 60000; /* 1h30 */
-	}
-	if (of >= above || n >= 60 * 1000000LL || !scaled(n, of, &add))
+	unit = unit_at(w, at + and+1, &of);
+	if (unit != UNIT_MS &&
+	    (unit != UNIT_NONE || and || above != 3600000 || t->comma || at + 1 < w->n))
 		return 0;
-	*ms += add;
+	if (of >= above)
+		return 0;
+	*ms += scaled(w, t->millionths, of);
 	return and+1 + (unit == UNIT_MS);
-}
-
-static void put_amount(struct walk *w, enum unit unit, int64_t of, int64_t n)
-{
-	struct change *c = w->change;
-	int64_t value = 0;
-	bool ok = scaled(n, unit == UNIT_CENTS || unit == UNIT_DOLLARS ? of * 10000 : of, &value);
-
-	w->unclear = w->unclear || !ok;
-	/* Not a limit somebody means: of these 0 cannot be kept. */
-	if (unit == UNIT_CENTS || unit == UNIT_DOLLARS)
-		put(w, &c->cost_microusd, value);
-	else if (unit == UNIT_TOKENS)
-		put(w, &c->tokens, value);
-	else if (unit == UNIT_ITERATIONS)
-		put(w, &c->iterations, value);
 }
 
 /* A number and its unit; how many words they are, 0: not these. */
 static int take_amount(struct walk *w, int at)
 {
-	int64_t n = number_at(w, at), of = 0, ms = 0;
+	struct change *c = w->change;
+	int64_t n = number_at(w, at), of = 100, ms, rest;
 	enum unit unit;
 	int used = 1;
 
@@ -633,41 +493,45 @@ static int take_amount(struct walk *w, int at)
 		const char *point = strchr(w->t[at].text, '.');
 
 		/* "$0.125" and "$1.000" are not what anybody says. */
-		w->unclear = w->unclear || (point && strlen(point) > 3);
-		put_amount(w, UNIT_DOLLARS, 100, n);
+		unclear_if(w, point && strlen(point) > 3);
+		put(w, &c->cost_microusd, scaled(w, n, 1000000));
 		return 1;
 	}
-	/* "half an hour" */
-	if (!w->t[at].number && n == 500000 && at + 1 < w->n && listed("a|an", w->t[at + 1].text))
-		used++;
+	used += n == 500000 && is_word(w, at + 1, "a|an"); /* "half an hour" */
 	unit = unit_at(w, at + used, &of);
-	if (unit == UNIT_MS && of == 60000 && strcmp(w->t[at + used].text, "m") == 0) {
-		int64_t rest;
-
-		if (unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) { /* "1m tokens" */
-			unit = UNIT_TIMES;
-			of = 1000000;
-		}
+	if (is_word(w, at + used, "m") && unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) {
+		unit = UNIT_TIMES; /* "1m tokens" */
+		of = 1000000;
 	}
 	if (unit == UNIT_TIMES) {
-		w->unclear = w->unclear || !scaled(n, of * 1000000, &n);
-		used++;
-		unit = unit_at(w, at + used, &of);
-		w->unclear = w->unclear || (unit != UNIT_TOKENS && unit != UNIT_NONE);
+		n = scaled(w, n, of * 1000000);
+		unit = unit_at(w, at + ++used, &of);
+		unclear_if(w, unit != UNIT_TOKENS);
 	}
-	if (unit == UNIT_NONE || unit == UNIT_TIMES)
-		return 0;
 	used++;
-	if (unit != UNIT_MS) {
-		put_amount(w, unit, of, n);
+	switch (unit) {
+	case UNIT_NONE:
+	case UNIT_TIMES:
+		return 0;
+	case UNIT_CENTS:
+		put(w, &c->cost_microusd, scaled(w, n, of * 10000));
 		return used;
+	case UNIT_TOKENS:
+		put(w, &c->tokens, scaled(w, n, of));
+		return used;
+	case UNIT_ITERATIONS:
+		put(w, &c->iterations, scaled(w, n, of));
+		return used;
+	case UNIT_MS:
+		break;
 	}
-	w->unclear = w->unclear || !scaled(n, of, &ms);
+	ms = scaled(w, n, of);
 	for (int more; (more = more_time(w, at + used, of, &ms)) > 0; used += more)
 		(void)unit_at(w, at + used + more - 1, &of);
-	put(w, &w->change->time_ms, ms);
-	w->time = true;
-	w->patience = w->patience || (!w->t[at].number && n == 1000000);
+	put(w, &c->time_ms, ms);
+	w->said |= SAID_TIME;
+	if (!w->t[at].number && n == 1000000)
+		w->said |= SAID_PATIENCE;
 	return used;
 }
 
@@ -679,16 +543,23 @@ struct name {
 	char value[128];
 };
 
-/* The words from `at` as one, `sign` between them; false: there are not so many, or a
- * comma parts them. */
-static bool joined(const struct walk *w, int at, int words, char sign, char out[128])
+static int name_is(struct name *out, char *to, size_t size, const char *value, int words)
+{
+	out->to = to;
+	out->size = size;
+	snprintf(out->value, sizeof(out->value), "%s", value);
+	return words;
+}
+
+/* The words from `at` as one; false: there are not so many, or a comma parts them. */
+static bool joined(const struct walk *w, int at, int words, char out[128])
 {
 	size_t n = 0;
 
 	for (int i = at; i < at + words; i++) {
 		if (i >= w->n || w->t[i].dollars || (i > at && w->t[i].comma))
 			return false;
-		n += (size_t)snprintf(out + n, 128 - n, "%.*s%.*s", i > at, &sign, TOKEN_LEN - 1,
+		n += (size_t)snprintf(out + n, 128 - MIN(n, 127), "%s%s", i > at ? "-" : "",
 				      w->t[i].text);
 	}
 	return n < 100;
@@ -697,17 +568,15 @@ static bool joined(const struct walk *w, int at, int words, char sign, char out[
 /* "code_reviewer", "code-reviewer", "codereviewer", "reviewer". */
 static const char *role_named(const char *name)
 {
-	for (size_t i = 0; role_table[i]; i++) {
-		const char *role = role_table[i]->name, *last = strrchr(role, '_');
-		size_t first = last ? (size_t)(last - role) : 0;
+	const struct role *r = role_find(name);
 
-		if (role_find(name) == role_table[i] ||
-		    (last &&
-		     (strcmp(name, last + 1) == 0 ||
-		      (strncmp(name, role, first) == 0 && strcmp(name + first, last + 1) == 0))))
-			return role;
+	for (size_t i = 0; !r && role_table[i]; i++) {
+		const char *last = strrchr(role_table[i]->name, '_');
+
+		if (last && strcmp(name, last + 1) == 0)
+			r = role_table[i];
 	}
-	return NULL;
+	return r ? r->name : NULL;
 }
 
 /* An alias, or its end ("haiku" of "claude-haiku"), with one slip where `announced`. */
@@ -721,28 +590,20 @@ static bool is_alias(const char *alias, size_t len, const char *name, bool annou
 	       (tail > 4 && n > 4 && announced && near_distance(name, n, end + 1, tail) == 1);
 }
 
-/* Rows of config.yaml, then those that are built in; NULL behind the last. */
-static const struct model_row *model_at(size_t i)
-{
-	size_t own = 0;
-
-	while (own < i && models_own(own))
-		own++;
-	return models_own(i) ? models_own(i) : models_builtin(i - own);
-}
-
-/* The alias or id that is meant, into `out`. */
+/* The alias or id of a row that is meant, into `out`. */
 static bool model_named(const char *name, bool announced, char out[128])
 {
 	const struct model_row *row;
+	size_t own = 0;
 
-	for (size_t i = 0; (row = model_at(i)) != NULL; i++) {
+	snprintf(out, 128, "%s", name);
+	while (models_own(own))
+		own++;
+	for (size_t i = 0; (row = i < own ? models_own(i) : models_builtin(i - own)) != NULL; i++) {
 		const char *tail = strchr(row->id, '/'), *alias = row->aliases ? row->aliases : "";
 
-		if (strcmp(row->id, name) == 0 || (tail && strcmp(tail + 1, name) == 0)) {
-			snprintf(out, 128, "%s", name);
+		if (strcmp(row->id, name) == 0 || (tail && strcmp(tail + 1, name) == 0))
 			return true;
-		}
 		for (size_t len; *alias; alias += len + (alias[len] == ' ')) {
 			len = strcspn(alias, " ");
 			if (!is_alias(alias, len, name, announced))
@@ -751,73 +612,50 @@ static bool model_named(const char *name, bool announced, char out[128])
 			return true;
 		}
 	}
-	snprintf(out, 128, "%s", name);
 	return strcmp(name, "offline") == 0;
 }
 
-/* Words that announce a model, and may have any form there: it is looked for when the
- * change is carried out. */
-static bool announces(const struct walk *w, int at, bool any)
-{
-	const char *before = w->t[MAX(at - 1, 0)].text;
-
-	if (at == 0)
-		return false;
-	return strcmp(before, "model") == 0 ||
-	       (listed("use|with|to", before) && (any || strpbrk(w->t[at].text, "-:/")));
-}
-
-/* The name at this word: how many words it is; 0: none. */
+/* The name at this word: how many words it is; 0: none. Behind a word that announces a
+ * model it may have any form: it is looked for when the change is carried out. */
 static int find_name(const struct walk *w, int at, struct name *out)
 {
 	struct change *c = w->change;
+	bool said = is_word(w, at - 1, "model");
+	bool announced = said || is_word(w, at - 1, "use|with|to");
+	const char *role;
+	char name[128], model[128];
 	int64_t of;
 
+	if (w->t[at].number)
+		return 0;
 	for (int words = 3; words > 0; words--) {
-		char name[128];
-		const char *role;
-
 		/* Of "sonnet 5 minutes" the number is none of its name. */
-		if (!joined(w, at, words, '-', name) || w->t[at].number ||
+		if (!joined(w, at, words, name) ||
 		    (w->t[at + words - 1].number && unit_at(w, at + words, &of) != UNIT_NONE))
 			continue;
-		if (model_named(name, words == 1 && announces(w, at, true), out->value)) {
-			out->to = c->model;
-			out->size = sizeof(c->model);
-			return words;
-		}
+		if (model_named(name, words == 1 && announced, model))
+			return name_is(out, c->model, sizeof(c->model), model, words);
 		role = role_named(name);
-		if (!role && joined(w, at, words, '_', name))
-			role = role_named(name);
-		if (role ||
-		    (words == 2 && strncmp(name, "go_", 3) == 0 && spec_is_preset(name + 3)) ||
-		    (words == 1 && spec_is_preset(name))) {
-			out->to = role ? c->role : c->preset;
-			out->size = role ? sizeof(c->role) : sizeof(c->preset);
-			snprintf(out->value, sizeof(out->value), "%s",
-				 role         ? role
-				 : words == 2 ? name + 3
-					      : name);
-			return words;
-		}
+		if (role)
+			return name_is(out, c->role, sizeof(c->role), role, words);
+		if (words == 1 && spec_is_preset(name))
+			return name_is(out, c->preset, sizeof(c->preset), name, 1);
+		if (words == 2 && strncmp(name, "go-", 3) == 0 && spec_is_preset(name + 3))
+			return name_is(out, c->preset, sizeof(c->preset), name + 3, 2);
 	}
-	if (w->t[at].number || !announces(w, at, false))
+	if (!said && !(announced && strpbrk(w->t[at].text, "-:/")))
 		return 0;
-	out->to = c->model;
-	out->size = sizeof(c->model);
-	snprintf(out->value, sizeof(out->value), "%s", w->t[at].text);
-	return 1;
+	return name_is(out, c->model, sizeof(c->model), w->t[at].text, 1);
 }
 
-static bool a_name(const struct walk *w, int at)
+static bool unknown_word(const struct walk *w, int at)
 {
-	enum use use = USE_NONE;
+	enum said said;
 	struct name name;
 	int64_t of;
 
-	return at < w->n && !w->t[at].number && number_at(w, at) < 0 &&
-	       unit_at(w, at, &of) == UNIT_NONE && find_phrase(w, at, &use) == 0 &&
-	       find_name(w, at, &name) == 0;
+	return at < w->n && number_at(w, at) < 0 && unit_at(w, at, &of) == UNIT_NONE &&
+	       find_phrase(w, at, &said) == 0 && find_name(w, at, &name) == 0;
 }
 
 /* The tools after "without": how many words they are; 0: none follows. */
@@ -826,35 +664,28 @@ static int take_tools(struct walk *w, int at)
 	struct change *c = w->change;
 	int start = at;
 
-	while (at < w->n &&
-	       (strcmp(w->t[at].text, "the") == 0 || strcmp(w->t[at].text, "tool") == 0 ||
-		strcmp(w->t[at].text, "using") == 0))
+	while (is_word(w, at, "the|tool|using"))
 		at++;
-	while (a_name(w, at)) {
-		char *name = c->without[c->nwithout];
+	while (unknown_word(w, at)) {
+		char *name;
 		int n;
 
 		if (c->nwithout == CHANGE_WITHOUT_MAX) {
-			w->unclear = true;
-			return at - start;
+			w->said |= SAID_UNCLEAR;
+			break;
 		}
+		name = c->without[c->nwithout++];
 		n = snprintf(name, sizeof(c->without[0]), "%.39s", w->t[at].text);
-		w->unclear = w->unclear || strlen(w->t[at].text) > 39;
-		at++;
+		unclear_if(w, strlen(w->t[at++].text) > 39);
 		/* "web search" is web_search. */
-		if (a_name(w, at) && !w->t[at].comma && !strchr(w->t[at].text, '_') &&
+		if (unknown_word(w, at) && !w->t[at].comma && !strchr(w->t[at].text, '_') &&
 		    !strchr(name, '_'))
 			snprintf(name + n, sizeof(c->without[0]) - (size_t)n, "_%.20s",
 				 w->t[at++].text);
-		c->nwithout++;
-		w->changed = true;
-		if (at + 1 < w->n &&
-		    (strcmp(w->t[at].text, "and") == 0 || strcmp(w->t[at].text, "or") == 0) &&
-		    a_name(w, at + 1))
-			at++;
+		w->said |= SAID_CHANGE;
+		at += is_word(w, at, "and|or") && unknown_word(w, at + 1);
 	}
-	while (at < w->n && at > start &&
-	       (strcmp(w->t[at].text, "tool") == 0 || strcmp(w->t[at].text, "tools") == 0))
+	while (at > start && is_word(w, at, "tool|tools"))
 		at++;
 	return c->nwithout ? at - start : 0;
 }
@@ -863,92 +694,81 @@ static int take_tools(struct walk *w, int at)
 
 static int take_phrase(struct walk *w, int at)
 {
-	enum use use = USE_NONE;
+	enum said said = SAID_UNCLEAR, next = SAID_POLITE;
+	struct change *c = w->change;
 	struct name name;
-	int n = find_phrase(w, at, &use), words = find_name(w, at, &name), tools;
+	int n = find_phrase(w, at, &said), words = find_name(w, at, &name);
+	int more;
 
 	if (words > n) {
-		put_word(w, name.to, name.size, name.value);
+		unclear_if(w, (*name.to && strcmp(name.to, name.value) != 0) ||
+				      strlen(name.value) >= name.size);
+		snprintf(name.to, name.size, "%s", name.value);
+		w->said |= SAID_CHANGE;
 		return words;
 	}
 	if (n == 0)
 		return 0;
-	switch (use) {
-	case USE_YES:
-		w->yes = true;
+	/* "start it", "cancel that" */
+	if ((said & (SAID_YES | SAID_NO_MORE)) && is_word(w, at + n, "it|this|that") &&
+	    !w->t[at + n].comma && find_phrase(w, at + n, &next) == 1)
+		n++;
+	switch (said) {
+	case SAID_NO:
+		said = at > 0 ? SAID_NO_MORE : SAID_NO;
 		break;
-	case USE_PLAIN_NO:
-		w->no = true;
-		w->plain_no = at == 0;
-		w->other_no = w->other_no || at > 0;
+	case SAID_DONT:
+		/* "do not start", and "do not stop", which is not sure to be a yes. */
+		more = find_phrase(w, at + n, &next);
+		said = SAID_NO_MORE | (next & (SAID_NO | SAID_NO_MORE) ? SAID_UNCLEAR : 0);
+		n += next & SAID_YES ? more + is_word(w, at + n + more, "it|this|that") : 0;
 		break;
-	case USE_NO:
-		w->no = w->other_no = true;
-		break;
-	case USE_GLUE:
-		w->glue = true;
-		break;
-	case USE_LIMIT:
-		w->limit = true;
-		break;
-	case USE_BUT:
-		w->but = true;
-		break;
-	case USE_LESS_MONEY:
-	case USE_LESS_TIME:
+	case SAID_CHEAPER:
+	case SAID_FASTER:
 		/* "20 cents cheaper" is a difference, not a limit. */
-		w->limit = true;
-		w->unclear = w->unclear || w->changed;
+		said |= SAID_LIMIT | (w->said & SAID_CHANGE ? SAID_UNCLEAR : 0);
 		break;
-	case USE_WITHOUT:
-		tools = take_tools(w, at + n);
-		w->unclear = w->unclear || tools == 0;
-		n += tools;
+	case SAID_WITHOUT:
+		more = take_tools(w, at + n);
+		unclear_if(w, more == 0);
+		n += more;
 		break;
-	case USE_THINK:
-	case USE_NO_THINKING:
-		put_thinking(w, use == USE_THINK);
+	case SAID_THINK:
+	case SAID_NO_THINKING:
+		unclear_if(w, c->thinking >= 0 && c->thinking != (said == SAID_THINK));
+		c->thinking = said == SAID_THINK;
+		said = SAID_CHANGE;
 		break;
-	case USE_POLITE:
-		break;
-	case USE_UNCLEAR:
-	case USE_NONE:
-		w->unclear = true;
+	default:
 		break;
 	}
+	w->said |= said;
 	return n;
-}
-
-/* "cheaper" without an amount says too little. */
-static bool half_said(const struct walk *w)
-{
-	for (int i = 0; i < w->n; i++) {
-		if (listed("cheaper|cheap", w->t[i].text) &&
-		    w->change->cost_microusd == CHANGE_KEEP && !w->change->model[0] &&
-		    w->change->time_ms == CHANGE_KEEP && w->change->tokens == CHANGE_KEEP &&
-		    w->change->iterations == CHANGE_KEEP)
-			return true;
-		if (listed("faster|quicker|shorter", w->t[i].text) &&
-		    w->change->time_ms == CHANGE_KEEP)
-			return true;
-	}
-	return false;
 }
 
 static enum answer decide(const struct walk *w)
 {
-	if (w->unclear || (w->yes && w->no) || half_said(w))
+	const struct change *c = w->change;
+	unsigned said = w->said;
+	bool yes = said & SAID_YES, no = said & (SAID_NO | SAID_NO_MORE);
+	bool faster = c->time_ms != CHANGE_KEEP;
+	bool cheaper = faster || c->cost_microusd != CHANGE_KEEP || c->tokens != CHANGE_KEEP ||
+		       c->iterations != CHANGE_KEEP || c->model[0];
+
+	if ((said & SAID_UNCLEAR) || (yes && no) || ((said & SAID_CHEAPER) && !cheaper) ||
+	    ((said & SAID_FASTER) && !faster))
 		return ANSWER_UNCLEAR;
-	if (w->changed && w->no)
-		return w->plain_no && !w->other_no ? ANSWER_CHANGE : ANSWER_UNCLEAR;
+	if ((said & SAID_CHANGE) && no)
+		return said & SAID_NO_MORE ? ANSWER_UNCLEAR : ANSWER_CHANGE;
 	/* "Just a minute" asks for patience; so may "yes, 5 minutes". */
-	if (!w->limit && ((w->time && w->yes && !w->but) || w->patience))
+	if (!(said & SAID_LIMIT) &&
+	    ((said & SAID_PATIENCE) || ((said & SAID_TIME) && yes && !(said & SAID_BUT))))
 		return ANSWER_UNCLEAR;
-	if (w->changed)
-		return w->yes ? ANSWER_YES_WITH : ANSWER_CHANGE;
-	if (w->glue || w->limit || w->but)
+	if (said & SAID_CHANGE)
+		return yes ? ANSWER_YES_WITH : ANSWER_CHANGE;
+	if (said & (SAID_GLUE | SAID_LIMIT | SAID_BUT))
 		return ANSWER_UNCLEAR;
-	return w->yes ? ANSWER_YES : w->no ? ANSWER_NO : ANSWER_UNCLEAR;
+	return yes ? ANSWER_YES : no ? ANSWER_NO : ANSWER_UNCLEAR;
 }
 
 enum answer answer_parse(const char *text, struct change *change)
@@ -958,20 +778,19 @@ enum answer answer_parse(const char *text, struct change *change)
 	struct name name;
 
 	*change = (struct change)CHANGE_NONE;
-	w.n = tokens_read(text, w.t);
+	unclear_if(&w, !read_tokens(text, &w));
 	for (int i = 0; i < w.n; i++)
-		if (!w.t[i].number && !known(w.t[i].text) && find_name(&w, i, &name) == 0)
+		if (!w.t[i].number && find_name(&w, i, &name) == 0)
 			put_right(w.t[i].text);
-	for (int at = 0; at < w.n && !w.unclear;) {
+	for (int at = 0; at < w.n && !(w.said & SAID_UNCLEAR);) {
 		int n = take_amount(&w, at);
 
 		if (n == 0)
 			n = take_phrase(&w, at);
-		w.unclear = w.unclear || n == 0;
+		unclear_if(&w, n == 0);
 		at += n;
 	}
-	if (w.n > 0)
-		a = decide(&w);
+	a = decide(&w);
 	if (a != ANSWER_YES_WITH && a != ANSWER_CHANGE)
 		*change = (struct change)CHANGE_NONE;
 	return a;

@@ -8,475 +8,85 @@
 #include "ava/answer.h"
 #include "base/util.h"
 
-static const char *const yes[] = {
-	"yes",
-	"Yes",
-	"  YES!  ",
-	"y",
-	"Y",
-	"y\n",
-	"yes, please.",
-	"yes please",
-	"yes pls",
-	"yep pls",
-	"yep",
-	"yup",
-	"yeah",
-	"Yeah!",
-	"yea",
-	"yes yes",
-	"yes, yes, yes!",
-	"Go ahead",
-	"go ahead, thanks",
-	"please go ahead",
-	"go for it",
-	"go on",
-	"go",
-	"ok",
-	"OK.",
-	"okay",
-	"ok, go ahead",
-	"okay then",
-	"ok thanks",
-	"k",
-	"kk",
-	"sure",
-	"Sure thing!",
-	"sure, why not",
-	"sure, go ahead",
-	"do it",
-	"just do it",
-	"please do",
-	"do that",
-	"Yes, do it now",
-	"yes now please",
-	"proceed",
-	"Please proceed.",
-	"confirm",
-	"confirmed",
-	"I confirm",
-	"I approve",
-	"approved",
-	"accepted",
-	"agreed",
-	"I agree",
-	"start",
-	"start it",
-	"run it",
-	"run it please",
-	"launch it",
-	"make it so",
-	"ship it",
-	"lgtm",
-	"LGTM!",
-	"looks good",
-	"Looks good to me, go ahead",
-	"sounds good",
-	"Sounds great!",
-	"fine",
-	"that's fine",
-	"that’s fine",
-	"fine by me",
-	"works for me",
-	"of course",
-	"absolutely",
-	"definitely",
-	"certainly",
-	"by all means",
-	"let's go",
-	"Let's do it!",
-	"all right",
-	"alright",
-	"aye",
-	"roger that",
-	"perfect, go ahead",
-	"great, thanks, go ahead",
-	"oh yes",
-	"Ava, yes please",
-	"hey ava, go ahead",
-	"thank you, yes",
-	"yes sir",
-	"yes I do",
-	"ja",
-	"oui",
-	"si",
-	"👍",
-	"👍🏽",
-	"👍👍",
-	"✅",
-	"👌",
-	"yes 👍",
-	"yes 🙂",
-	"yes :)",
-	"go 🚀",
-	"+1",
-	"yes.",
-	"yes...",
-	"yes -",
-	"yes;",
-	"yes, for now",
+static const char yes[] =
+	"yes|Yes|  YES!  |y|Y|y\n|yes, please.|yes please|yes pls|yep pls|yep|yup|yeah|Yeah!"
+	"|yea|yes yes|yes, yes, yes!|Go ahead|go ahead, thanks|please go ahead|go for it"
+	"|go on|go|ok|OK.|okay|ok, go ahead|okay then|ok thanks|k|kk|sure|Sure thing!"
+	"|sure, why not|sure, go ahead|do it|just do it|please do|do that|Yes, do it now"
+	"|yes now please|proceed|Please proceed.|confirm|confirmed|I confirm|I approve"
+	"|approved|accepted|agreed|I agree|start|start it|run it|run it please|launch it"
+	"|make it so|ship it|lgtm|LGTM!|looks good|Looks good to me, go ahead|sounds good"
+	"|Sounds great!|fine|that's fine|that’s fine|fine by me|works for me|of course"
+	"|absolutely|definitely|certainly|by all means|let's go|Let's do it!|all right"
+	"|alright|aye|roger that|perfect, go ahead|great, thanks, go ahead|oh yes"
+	"|Ava, yes please|hey ava, go ahead|thank you, yes|yes sir|yes I do|ja|oui|si|👍"
+	"|👍🏽|👍👍|✅|👌|yes 👍|yes 🙂|yes :)|go 🚀|+1|yes.|yes...|yes -"
+	"|yes;|yes, for now"
 	/* mistyped */
-	"yse",
-	"eys",
-	"yess",
-	"yesss",
-	"YEEES",
-	"yeahhh",
-	"yeh",
-	"ya",
-	"sur",
-	"suure",
-	"srue",
-	"okk",
-	"okey",
-	"okie",
-	"oky",
-	"goo ahead",
-	"go ahed",
-	"go ahaed",
-	"proceeed",
-	"procede please",
-	"procced",
-	"confrim",
-	"comfirm",
-	"aproved",
-	"absolutly",
-	"yes plase",
-	"yes                                                                             ",
-};
+	"|yse|eys|yess|yesss|YEEES|yeahhh|yeh|ya|sur|suure|srue|okk|okey|okie|oky|goo ahead"
+	"|go ahed|go ahaed|proceeed|procede please|procced|confrim|comfirm|aproved|absolutly"
+	"|yes plase"
+	"|yes                                                                             ";
 
-static const char *const no[] = {
-	"no",
-	"No.",
-	"NO!",
-	"n",
-	"N",
-	"nope",
-	"nah",
-	"no, thanks",
-	"no thanks",
-	"no thank you",
-	"no no",
-	"no, no, no!",
-	"oh no",
-	"don't",
-	"don’t",
-	"dont",
-	"do not",
-	"please don't",
-	"don't do it",
-	"no, don't do it",
-	"don't proceed",
-	"do not run it",
-	"not now",
-	"not yet",
-	"not today",
-	"not this time",
-	"no, not now",
-	"never",
-	"never mind",
-	"nevermind",
-	"Nevermind.",
-	"stop",
-	"STOP!",
-	"stop it",
-	"cancel",
-	"cancel it",
-	"cancel that please",
-	"abort",
-	"reject",
-	"rejected",
-	"I decline",
-	"forget it",
-	"forget about it",
-	"leave it",
-	"drop it",
-	"skip it",
-	"maybe later",
-	"later",
-	"I'd rather not",
-	"rather not",
-	"no way",
-	"no go",
-	"no need",
-	"no deal",
-	"negative",
-	"nein",
-	"non",
-	"👎",
-	"👎🏿",
-	"❌",
-	"🛑",
-	"-1",
-	"no 🙂",
-	"no :)",
+static const char no[] =
+	"no|No.|NO!|n|N|nope|nah|no, thanks|no thanks|no thank you|no no|no, no, no!|oh no"
+	"|don't|don’t|dont|do not|please don't|don't do it|no, don't do it|don't proceed"
+	"|do not run it|not now|not yet|not today|not this time|no, not now|never|never mind"
+	"|nevermind|Nevermind.|stop|STOP!|stop it|cancel|cancel it|cancel that please|abort"
+	"|reject|rejected|I decline|forget it|forget about it|leave it|drop it|skip it"
+	"|maybe later|later|I'd rather not|rather not|no way|no go|no need|no deal|negative"
+	"|nein|non|👎|👎🏿|❌|🛑|-1|no 🙂|no :)"
 	/* mistyped */
-	"noo",
-	"nooooo",
-	"nop",
-	"nope!",
-	"npoe",
-	"nno",
-	"cancle",
-	"cancell",
-	"stpo",
-	"nto now",
-	"dotn",
-	"nevermnd",
-};
+	"|noo|nooooo|nop|nope!|npoe|nno|cancle|cancell|stpo|nto now|dotn|nevermnd";
 
 /* None of these may start anything. */
-static const char *const unclear[] = {
-	"",
-	"   ",
-	"\n",
-	"...",
-	"!",
-	"hm",
-	"hmm",
-	"maybe",
-	"perhaps",
-	"I guess",
-	"I guess so",
-	"I think so",
+static const char unclear[] =
+	"|   |\n|...|!|hm|hmm|maybe|perhaps|I guess|I guess so|I think so"
 	/* questions */
-	"yes?",
-	"Yes ?",
-	"ok?",
-	"👍?",
-	"yes？",
-	"should I say yes?",
-	"should I say yes",
-	"what would yes cost",
-	"what would yes cost?",
-	"what happens if I say yes",
-	"what would it do?",
-	"is it safe?",
-	"how much",
-	"how much is it?",
-	"do it? really?",
-	"go ahead?",
-	"are you sure",
-	"can you do it?",
-	"why",
-	"why not",
-	"¿si?",
-	"really",
+	"|yes?|Yes ?|ok?|👍?|yes？|should I say yes?|should I say yes|what would yes cost"
+	"|what would yes cost?|what happens if I say yes|what would it do?|is it safe?"
+	"|how much|how much is it?|do it? really?|go ahead?|are you sure|can you do it?|why"
+	"|why not|¿si?|really"
 	/* reported, conditional, postponed */
-	"I said yes yesterday to something else",
-	"yesterday",
-	"he said yes",
-	"she told me to go ahead",
-	"\"yes\"",
-	"'yes' or 'no'",
-	"“yes”",
-	"`yes`",
-	"> yes",
-	"(yes)",
-	"type yes",
-	"say yes",
-	"yes to the other one",
-	"if it is free, yes",
-	"yes if it is free",
-	"yes, unless it costs more than 20 cents",
-	"yes, but ask me first",
-	"yes but wait",
-	"yes, but not now",
-	"ok but let me check first",
-	"yes after lunch",
-	"yes tomorrow",
-	"yes later",
-	"yes, in 5 minutes",
-	"yes at 5",
-	"yes at 5pm",
-	"wait",
-	"wait a minute",
-	"just a minute",
-	"ok, just a sec",
-	"one second",
-	"yes, one moment",
-	"give me 5 minutes",
-	"yes, 5 minutes",
-	"hold on",
-	"let me think",
-	"thinking",
-	"thinking...",
-	"still thinking",
-	"when I say yes",
-	"before you go ahead",
-	"almost",
-	"yes almost",
-	"not until I say yes",
+	"|I said yes yesterday to something else|yesterday|he said yes"
+	"|she told me to go ahead|\"yes\"|'yes' or 'no'|“yes”|`yes`|> yes|(yes)|type yes"
+	"|say yes|yes to the other one|if it is free, yes|yes if it is free"
+	"|yes, unless it costs more than 20 cents|yes, but ask me first|yes but wait"
+	"|yes, but not now|ok but let me check first|yes after lunch|yes tomorrow|yes later"
+	"|yes, in 5 minutes|yes at 5|yes at 5pm|wait|wait a minute|just a minute"
+	"|ok, just a sec|one second|yes, one moment|give me 5 minutes|yes, 5 minutes|hold on"
+	"|let me think|thinking|thinking...|still thinking|when I say yes|before you go ahead"
+	"|almost|yes almost|not until I say yes"
 	/* both, or neither */
-	"yes no",
-	"no yes",
-	"yes and no",
-	"yes/no",
-	"y/n",
-	"yes, no, maybe",
-	"no wait, yes",
-	"no wait yes?",
-	"yes, cancel",
-	"ok stop",
-	"cancel, yes",
-	"fine, cancel it",
-	"yeah no",
-	"yeah, nah",
-	"ok, no",
-	"ok never mind",
-	"yes, never mind",
-	"not yes",
-	"not ok",
-	"not fine",
-	"not sure",
-	"unsure",
-	"not really",
-	"I don't know",
-	"don't know",
-	"no idea",
-	"no idea, yes?",
-	"no clue",
-	"I do not agree",
-	"not approved",
-	"disapproved",
-	"unconfirmed",
-	"not confirmed",
-	"I can't say yes",
-	"cannot confirm",
-	"never say yes",
-	"don't stop",
-	"do not cancel",
-	"no problem",
-	"no worries",
-	"no objections",
-	"no, stop asking",
-	"stop asking and do it",
-	"yes to nothing",
-	"yes but no",
-	"yes but no thanks",
-	"yes and no thanks",
-	"👍👎",
-	"🤔",
-	"🤷",
-	"yes 🤔",
-	"yes 🙄",
-	"👍 or 👎",
+	"|yes no|no yes|yes and no|yes/no|y/n|yes, no, maybe|no wait, yes|no wait yes?"
+	"|yes, cancel|ok stop|cancel, yes|fine, cancel it|yeah no|yeah, nah|ok, no"
+	"|ok never mind|yes, never mind|not yes|not ok|not fine|not sure|unsure|not really"
+	"|I don't know|don't know|no idea|no idea, yes?|no clue|I do not agree|not approved"
+	"|disapproved|unconfirmed|not confirmed|I can't say yes|cannot confirm|never say yes"
+	"|don't stop|do not cancel|no problem|no worries|no objections|no, stop asking"
+	"|stop asking and do it|yes to nothing|yes but no|yes but no thanks|yes and no thanks"
+	"|👍👎|🤔|🤷|yes 🤔|yes 🙄|👍 or 👎"
 	/* words that begin or end like answers */
-	"yet",
-	"yen",
-	"nose",
-	"now",
-	"note",
-	"god",
-	"good",
-	"gone",
-	"goat",
-	"going",
-	"okra",
-	"surely not",
-	"go away",
-	"go home",
-	"start over",
-	"run away",
-	"yes man",
-	"ok google",
-	"noon",
-	"know",
-	"nothing",
-	"none",
-	"finally",
-	"please",
-	"thanks",
-	"thank you",
-	"please please",
-	"great",
-	"cool",
-	"it",
-	"the",
-	"with",
-	"yes the",
-	"yes with",
-	"yes but",
-	"yes only",
-	"yes max",
-	"yes, at most",
-	"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
-	"\xff\xfe",
-	"ｙｅｓ",
-	"уes",
-	"yes\xe2\x80\xae",
-	"yes\xe2\x80\x8b",
-	"yes; rm -rf /",
-	"yes = 1",
-	"<b>yes</b>",
-	"true",
-	"1",
-	"0",
-	"42",
-	"$",
-	"%",
+	"|yet|yen|nose|now|note|god|good|gone|goat|going|okra|surely not|go away|go home"
+	"|start over|run away|yes man|ok google|noon|know|nothing|none|finally|please|thanks"
+	"|thank you|please please|great|cool|it|the|with|yes the|yes with|yes but|yes only"
+	"|yes max|yes, at most"
+	"|yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"
+	"|\xff\xfe|ｙｅｓ|уes|yes\xe2\x80\xae|yes\xe2\x80\x8b|yes; rm -rf /|yes = 1"
+	"|<b>yes</b>|true|1|0|42|$|%"
 	/* changes that do not say enough, or say two things */
-	"yes but cheaper",
-	"cheaper",
-	"cheaper please",
-	"faster",
-	"yes but faster",
-	"a cheaper model",
-	"another model",
-	"max 20",
-	"yes, max 20",
-	"yes but under 1",
-	"at least 20 cents",
-	"more than 20 cents",
-	"over $1",
-	"not 20 cents",
-	"min 20 cents",
-	"minimum 20 cents",
-	"10-20 cents",
-	"between 10 and 20 cents",
-	"20 cents or 30 cents",
-	"max 20 cents max 30 cents",
-	"max -5 cents",
-	"-5 cents",
-	"max 0,20 $",
-	"max 1.000.000 tokens",
-	"$1.000",
-	"$0.125",
-	"20 cents more",
-	"20 cents less",
-	"20 cents cheaper",
-	"5 more minutes",
-	"another 5 minutes",
-	"yes but 5 minutes less",
-	"20 cents per call",
-	"yes but max 20 cents per minute",
-	"20 cents?",
-	"yes, but max 20 cents?",
-	"is 20 cents enough",
-	"20€",
-	"max 20k",
-	"max 20k cents",
-	"quickly",
-	"be quick",
-	"quick question",
-	"haiku or opus",
-	"use haiku and opus",
-	"not opus",
-	"no bash",
-	"without",
-	"without opus",
-	"sonnet 9.9",
-	"hiaku",
-	"yes but without",
-	"no 5 minutes, yes",
-	"stop, max 20 cents",
-	"don't use haiku",
-	"thinking on and thinking off",
-	"yes but max 99999999999999999999 cents",
-	"max 9999999999 dollars",
-	"2.5 tokens",
-	"0.0000001 cents",
-};
+	"|yes but cheaper|cheaper|cheaper please|faster|yes but faster|a cheaper model"
+	"|another model|max 20|yes, max 20|yes but under 1|at least 20 cents"
+	"|more than 20 cents|over $1|not 20 cents|min 20 cents|minimum 20 cents|10-20 cents"
+	"|between 10 and 20 cents|20 cents or 30 cents|max 20 cents max 30 cents|max -5 cents"
+	"|-5 cents|max 0,20 $|max 1.000.000 tokens|$1.000|$0.125|20 cents more|20 cents less"
+	"|20 cents cheaper|5 more minutes|another 5 minutes|yes but 5 minutes less"
+	"|20 cents per call|yes but max 20 cents per minute|20 cents?|yes, but max 20 cents?"
+	"|is 20 cents enough|20€|max 20k|max 20k cents|quickly|be quick|quick question"
+	"|haiku or opus|use haiku and opus|not opus|no bash|without|without opus|sonnet 9.9"
+	"|hiaku|yes but without|no 5 minutes, yes|stop, max 20 cents|don't use haiku"
+	"|thinking on and thinking off|yes but max 99999999999999999999 cents"
+	"|max 9999999999 dollars|2.5 tokens|0.0000001 cents";
 
 struct wanted {
 	const char *text;
@@ -591,14 +201,28 @@ static const struct wanted bare[] = {
 	 .without = "bash"},
 };
 
-static void all_mean(const char *const *texts, size_t n, enum answer want)
+/* The next of a list with bars between, into `out`; false: none is left. */
+static bool next_text(const char **list, char out[200])
 {
-	for (size_t i = 0; i < n; i++) {
+	size_t n = strcspn(*list, "|");
+
+	if (!*list || !**list)
+		return false;
+	snprintf(out, 200, "%.*s", (int)n, *list);
+	*list = (*list)[n] ? *list + n + 1 : "";
+	return true;
+}
+
+static void all_mean(const char *texts, enum answer want)
+{
+	char text[200];
+
+	while (next_text(&texts, text)) {
 		struct change c;
-		enum answer got = answer_parse(texts[i], &c);
+		enum answer got = answer_parse(text, &c);
 
 		if (got != want)
-			fail_msg("\"%.60s\" is %d, not %d", texts[i], got, want);
+			fail_msg("\"%.60s\" is %d, not %d", text, got, want);
 		assert_true(change_none(&c));
 	}
 }
@@ -642,17 +266,17 @@ static void all_change(const struct wanted *list, size_t n, enum answer want)
 
 static void test_yes(void **state)
 {
-	all_mean(yes, ARRAY_LEN(yes), ANSWER_YES);
+	all_mean(yes, ANSWER_YES);
 }
 
 static void test_no(void **state)
 {
-	all_mean(no, ARRAY_LEN(no), ANSWER_NO);
+	all_mean(no, ANSWER_NO);
 }
 
 static void test_unclear(void **state)
 {
-	all_mean(unclear, ARRAY_LEN(unclear), ANSWER_UNCLEAR);
+	all_mean(unclear, ANSWER_UNCLEAR);
 }
 
 static void test_yes_with_changes(void **state)
@@ -668,24 +292,22 @@ static void test_changes(void **state)
 /* Whatever stands behind a yes that is not understood takes the yes away. */
 static void test_no_yes_with_a_word_too_many(void **state)
 {
-	static const char *const words[] = {"not",   "unless", "if",    "when", "after", "sarcasm",
-					    "wait",  "xyzzy",  "after", "?",    "\"",    "no",
-					    "later", "cancel", "but",   "stop"};
-	char text[200];
+	static const char words[] = "not|unless|if|when|after|sarcasm|wait|xyzzy|?|\"|no|later|"
+				    "cancel|but|stop";
+	char first[200], word[200], text[500];
 	struct change c;
 
-	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
-		for (size_t k = 0; k < ARRAY_LEN(words); k++) {
-			enum answer got[2];
+	for (const char *list = yes; next_text(&list, first);)
+		for (const char *more = words; next_text(&more, word);)
+			for (int behind = 0; behind < 2; behind++) {
+				enum answer got;
 
-			snprintf(text, sizeof(text), "%s %s", yes[i], words[k]);
-			got[0] = answer_parse(text, &c);
-			snprintf(text, sizeof(text), "%s %s", words[k], yes[i]);
-			got[1] = answer_parse(text, &c);
-			if (got[0] == ANSWER_YES || got[0] == ANSWER_YES_WITH ||
-			    got[1] == ANSWER_YES || got[1] == ANSWER_YES_WITH)
-				fail_msg("\"%s\" with \"%s\" is a yes", yes[i], words[k]);
-		}
+				snprintf(text, sizeof(text), "%s %s", behind ? first : word,
+					 behind ? word : first);
+				got = answer_parse(text, &c);
+				if (got == ANSWER_YES || got == ANSWER_YES_WITH)
+					fail_msg("\"%s\" is a yes", text);
+			}
 }
 
 static void test_bounds(void **state)
