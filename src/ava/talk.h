@@ -2,7 +2,7 @@
  * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns),
  * talk_world.c (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her
  * model is told: prompt, notices, results), talk_answer.c (what is said to what waits),
- * talk_tools.c and talk_logs.c (her tools). Loop thread only. */
+ * talk_tools.c (her tools). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
@@ -153,6 +153,5 @@ extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);
 unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
-extern const struct tool talk_read_ava_logs; /* talk_logs.c */
 
 #endif

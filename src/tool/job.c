@@ -35,6 +35,7 @@ const char *job_error_class(int code)
 	case AVA_ETOOBIG:
 		return "too_big";
 	case AVA_EINVAL:
+	case AVA_EUNSUPPORTED:
 		return "bad_arguments";
 	case AVA_ECANCELED:
 		return "cancelled";
