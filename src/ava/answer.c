@@ -236,6 +236,11 @@ static const char *read_number(const char *s, struct token *t)
 	return s;
 }
 
+static void token_is(struct token *t, const char *word)
+{
+	snprintf(t->text, sizeof(t->text), "%s", word);
+}
+
 /* Emoji and their like, as words. */
 static const char *read_sign(const char *s, struct token *t)
 {
@@ -248,7 +253,7 @@ static const char *read_sign(const char *s, struct token *t)
 		     {"¢", "cents"}};
 
 	if ((*s == '+' || *s == '-') && s[1] == '1' && (s[2] == 0 || strchr(" \t\r\n,.!", s[2]))) {
-		strcpy(t->text, *s == '+' ? "thumbsup" : "thumbsdown");
+		token_is(t, *s == '+' ? "thumbsup" : "thumbsdown");
 		return s + 2;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
@@ -256,7 +261,7 @@ static const char *read_sign(const char *s, struct token *t)
 
 		if (!n)
 			continue;
-		strcpy(t->text, signs[i].word);
+		token_is(t, signs[i].word);
 		s += n;
 		s += begins(s, "🏻|🏼|🏽|🏾|🏿"); /* the colour of a skin */
 		return s + begins(s, "\xef\xb8\x8f");
@@ -304,7 +309,7 @@ static bool read_tokens(const char *text, struct walk *w)
 		if (!text)
 			return false;
 		if (strcmp(t->text, "not") == 0 && is_word(w, w->n - 1, "do")) {
-			strcpy(w->t[w->n - 1].text, "dont");
+			token_is(&w->t[w->n - 1], "dont");
 			memset(t, 0, sizeof(*t));
 		} else {
 			w->n++;
