@@ -69,7 +69,7 @@ static void seal(struct sealer *s, int fd)
 	struct seal_list out = {0};
 	struct buf b;
 
-	if (sealer_round(s, paths, 1, &out, NULL) != 0)
+	if (sealer_round(s, paths, 1, NULL, &out, NULL) != 0)
 		abort();
 	buf_init(&b, 16u << 20);
 	for (size_t i = 0; i < out.n; i++)

@@ -22,7 +22,7 @@
 #include "codec/jsonl.h"
 #include "journal/files.h"
 #include "journal/seal.h"
-#include "journal/seal_find.h"
+#include "journal/seal_read.h"
 
 #define CATALOG_MAX ((size_t)1 << 31)
 #define PRUNED_MAX  (1u << 20) /* of the list in one Seal */
@@ -264,7 +264,7 @@ static int seal_pruned(struct prune *p, struct sealer *s, size_t from, size_t to
 	buf_init(&b, PRUNED_MAX);
 	rv = write_pruned(p, &b, from, to, err);
 	if (rv == 0)
-		rv = sealer_prune(s, paths, 1, b.data, &list, err);
+		rv = sealer_round(s, paths, 1, b.data, &list, err);
 	if (rv == 0)
 		rv = commit_seals(p->core, &list, day, err);
 	if (rv == 0)

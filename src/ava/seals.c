@@ -105,7 +105,7 @@ static void hash_work(struct os_work *w)
 	s->err = (struct ava_error){0};
 	s->rv = s->sealer ? 0 : sealer_open(&s->sealer, s->core->root_fd, &s->err);
 	if (s->rv == 0)
-		s->rv = sealer_round(s->sealer, s->paths, s->npaths, &s->contents, &s->err);
+		s->rv = sealer_round(s->sealer, s->paths, s->npaths, NULL, &s->contents, &s->err);
 }
 
 static void hash_done(struct os_work *w)

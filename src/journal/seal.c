@@ -12,6 +12,7 @@
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +24,15 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "event/event.h"
+#include "journal/entry.h"
 #include "journal/files.h"
-#include "journal/seal_find.h"
-#include "journal/seal_key.h"
+#include "journal/loglines.h"
+#include "journal/seal_read.h"
 #include "journal/view.h"
 
-#define READ_MIN    (256u << 10)
-#define READ_MAX    (128u << 20) /* a longer line is not sealed */
-#define CONTENT_FEW (64u << 10)  /* a Seal takes no further file above this */
+#define OPEN_PATH   "seals/open"
+#define SMALL_FILE  (1u << 20)
+#define CONTENT_FEW (64u << 10) /* a Seal takes no further file above this */
 #define CONTENT_MAX (4u << 20)
 #define MARKS_MAX   1024
 #define CRCS_MAX    (64u << 20)
@@ -51,13 +53,13 @@ struct file {
 
 struct sealer {
 	int rootfd;
-	struct seal_key key;
+	unsigned char pub[SEAL_KEY], secret[crypto_sign_SECRETKEYBYTES];
 	uint64_t n, round, bytes;
 	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
 	struct strmap files;
 	struct files_names stale; /* to be taken up in the first round */
-	char *buf;
-	size_t cap;
+	struct seal_list *out;    /* *borrowed*; of the round */
+	struct buf *open;         /* the Seal that is being written, behind those of `out` */
 };
 
 /* ---- files */
@@ -106,78 +108,25 @@ static int add_crc(struct file *f, uint32_t crc)
 	return 0;
 }
 
-/* The lines of these whole bytes, up to the one that holds `until`. Returns
- * how many bytes that are, 0 without memory. */
-static size_t take_lines(struct sealer *s, struct file *f, size_t len, const struct buf *until,
-			 bool *found)
+static void file_hash(struct file *f, const char *from, const char *upto, const char *last)
 {
-	const char *at = s->buf, *end = s->buf + len, *last = at;
 	struct event_view v;
 
-	while (at < end && !*found) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)(nl + 1 - at);
-
-		if (add_crc(f, crc32c(0, at, n)) != 0)
-			break;
-		*found = until != NULL && seal_is_line(at, n) &&
-			 memmem(at, n, until->data, until->len) != NULL;
-		last = at;
-		at += n;
-	}
-	if (at > s->buf && event_view(last, (size_t)(at - last), &v) == 0)
+	hash_sha256_add(&f->hash, from, (size_t)(upto - from));
+	if (event_view(last, (size_t)(upto - last), &v) == 0)
 		f->seq = v.seq;
-	hash_sha256_add(&f->hash, s->buf, (size_t)(at - s->buf));
-	return (size_t)(at - s->buf);
 }
 
-static int grow(struct sealer *s)
-{
-	size_t cap = s->cap > 0 ? s->cap * 2 : READ_MIN;
-	char *more = cap <= READ_MAX ? realloc(s->buf, cap) : NULL;
-
-	if (more == NULL)
-		return cap <= READ_MAX ? AVA_ENOMEM : AVA_ETOOBIG;
-	s->buf = more;
-	s->cap = cap;
-	return 0;
-}
-
-/* Whole lines from f->size on. 1: some were added; 0: there are none. */
-static int read_lines(struct sealer *s, struct file *f, int fd, uint64_t end,
-		      const struct buf *until, bool *found)
-{
-	const char *nl = NULL;
-	size_t want = 0, took;
-
-	while (nl == NULL) {
-		int rv = want == s->cap ? grow(s) : 0;
-
-		if (rv == AVA_ETOOBIG)
-			f->lost = true; /* no line of ours is as long */
-		if (rv != 0)
-			return rv == AVA_ETOOBIG ? 0 : rv;
-		if (want == MIN(s->cap, end - f->size) && want > 0)
-			return 0;
-		want = (size_t)MIN((uint64_t)s->cap, end - f->size);
-		if (want == 0)
-			return 0;
-		if (sys_read_all(fd, s->buf, want, (off_t)f->size) != 0)
-			return AVA_EIO;
-		nl = memrchr(s->buf, '\n', want);
-	}
-	took = take_lines(s, f, (size_t)(nl + 1 - s->buf), until, found);
-	f->size += took;
-	s->bytes += took;
-	return took > 0 ? 1 : AVA_ENOMEM;
-}
-
-/* Hash what came to the file; *found is set when it was read up to `until`. */
+/* Hash the whole lines that came to the file; *found is set, and no more is read, at the Seal
+ * that holds `until`. */
 static int file_read(struct sealer *s, struct file *f, const struct buf *until, bool *found,
 		     struct ava_error *err)
 {
+	const char *line, *from = NULL, *upto = NULL; /* whole lines that are not hashed yet */
+	struct loglines l;
 	struct stat st;
-	int fd, rv = 1;
+	size_t len;
+	int fd, rv;
 
 	if (f->lost)
 		return 0;
@@ -191,8 +140,31 @@ static int file_read(struct sealer *s, struct file *f, const struct buf *until, 
 		return 0;
 	}
 	f->inode = st.st_ino;
-	while (rv == 1 && !*found && f->size < (uint64_t)st.st_size)
-		rv = read_lines(s, f, fd, (uint64_t)st.st_size, until, found);
+	loglines_init(&l, fd, f->size, (uint64_t)st.st_size);
+	while ((rv = loglines_next(&l, &line, &len)) == 1 && !l.torn) {
+		f->lost = line == NULL; /* no line of ours is as long */
+		if (f->lost)
+			break;
+		if (add_crc(f, crc32c(0, line, len)) != 0) {
+			rv = AVA_ENOMEM;
+			break;
+		}
+		from = from != NULL ? from : line;
+		upto = line + len;
+		f->size += len;
+		s->bytes += len;
+		*found = until != NULL && seal_is_line(line, len) &&
+			 memmem(line, len, until->data, until->len) != NULL;
+		if (*found)
+			break;
+		if (memchr(upto, '\n', l.to - l.from) != NULL)
+			continue; /* a block at once */
+		file_hash(f, from, upto, line);
+		from = NULL;
+	}
+	if (from != NULL)
+		file_hash(f, from, upto, line);
+	loglines_fini(&l);
 	files_close(&fd);
 	return rv < 0 ? err_set(err, rv, "%s cannot be read to be sealed", f->path) : 0;
 }
@@ -207,8 +179,9 @@ void seal_list_fini(struct seal_list *l)
 	*l = (struct seal_list){0};
 }
 
-static struct buf *begin_seal(struct sealer *s, struct seal_list *out)
+static int begin_seal(struct sealer *s)
 {
+	struct seal_list *out = s->out;
 	char prev[2 * SEAL_HASH + 1], key[2 * SEAL_KEY + 1], at[CLOCK_ISO_LEN + 1];
 	struct buf *b;
 
@@ -217,32 +190,34 @@ static struct buf *begin_seal(struct sealer *s, struct seal_list *out)
 		struct buf *more = realloc(out->contents, cap * sizeof(*more));
 
 		if (more == NULL)
-			return NULL;
+			return AVA_ENOMEM;
 		out->contents = more;
 		out->cap = cap;
 	}
 	b = &out->contents[out->n];
 	buf_init(b, CONTENT_MAX);
 	seal_hex(s->hash, SEAL_HASH, prev);
-	seal_hex(s->key.pub, SEAL_KEY, key);
+	seal_hex(s->pub, SEAL_KEY, key);
 	clock_iso(clock_wall_ms(), at);
 	buf_addf(b, "{\"n\":%llu,\"at\":\"%s\",\"prev\":\"%s\",\"key\":\"%s\",\"files\":[",
 		 (unsigned long long)s->n + 1, at, prev, key);
-	return b;
+	s->open = b;
+	return 0;
 }
 
-static int end_seal(struct sealer *s, struct seal_list *out, const char *pruned)
+static int end_seal(struct sealer *s, const char *pruned)
 {
-	struct buf *b = &out->contents[out->n];
+	struct buf *b = s->open;
 	unsigned char sig[SEAL_SIG];
 	char hex[2 * SEAL_SIG + 1];
 	struct hash_sha256 h;
 
+	s->open = NULL;
 	buf_addc(b, ']');
 	if (pruned != NULL)
 		buf_addf(b, ",\"pruned\":%s", pruned);
 	if (buf_check(b) == 0)
-		seal_key_sign(&s->key, b->data, b->len, sig);
+		crypto_sign_detached(sig, NULL, (const unsigned char *)b->data, b->len, s->secret);
 	seal_hex(sig, SEAL_SIG, hex);
 	if (buf_check(b) != 0 || buf_addf(b, ",\"sig\":\"%s\"}", hex) != 0) {
 		buf_fini(b);
@@ -252,7 +227,7 @@ static int end_seal(struct sealer *s, struct seal_list *out, const char *pruned)
 	hash_sha256_add(&h, b->data, b->len);
 	hash_sha256_end(&h, s->hash);
 	s->n++;
-	out->n++;
+	s->out->n++;
 	return 0;
 }
 
@@ -287,20 +262,15 @@ static void add_item(struct buf *b, const struct file *f)
 }
 
 /* What was read of `f`, into the Seal that is being written or a new one. */
-static int seal_file(struct sealer *s, struct file *f, struct seal_list *out, struct buf **b)
+static int seal_file(struct sealer *s, struct file *f)
 {
 	if (f->size == f->sealed)
 		return 0;
-	if (*b != NULL && (*b)->len > CONTENT_FEW) {
-		*b = NULL;
-		if (end_seal(s, out, NULL) != 0)
-			return AVA_ENOMEM;
-	}
-	if (*b == NULL)
-		*b = begin_seal(s, out);
-	if (*b == NULL)
+	if (s->open != NULL && s->open->len > CONTENT_FEW && end_seal(s, NULL) != 0)
 		return AVA_ENOMEM;
-	add_item(*b, f);
+	if (s->open == NULL && begin_seal(s) != 0)
+		return AVA_ENOMEM;
+	add_item(s->open, f);
 	f->sealed = f->size;
 	f->ncrcs = 0;
 	f->from = f->size;
@@ -312,8 +282,7 @@ static int seal_file(struct sealer *s, struct file *f, struct seal_list *out, st
 	return 0;
 }
 
-static int do_path(struct sealer *s, const char *path, struct seal_list *out, struct buf **b,
-		   struct ava_error *err)
+static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 {
 	unsigned parts = view_find_part(s->rootfd, path);
 	char name[FILES_BUF];
@@ -332,7 +301,7 @@ static int do_path(struct sealer *s, const char *path, struct seal_list *out, st
 			return err_set(err, AVA_ENOMEM, "out of memory");
 		f->round = s->round;
 		rv = file_read(s, f, NULL, &found, err);
-		if (rv == 0 && seal_file(s, f, out, b) != 0)
+		if (rv == 0 && seal_file(s, f) != 0)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
 		if (rv != 0)
 			return rv;
@@ -356,7 +325,7 @@ static void forget(struct sealer *s)
 
 /* The Seals of a day end in lines that only a later Seal covers: also when
  * that one stands in the next day's log. */
-static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, struct ava_error *err)
+static int do_days(struct sealer *s, struct ava_error *err)
 {
 	struct file *f;
 	size_t at = 0;
@@ -370,7 +339,7 @@ static int do_days(struct sealer *s, struct seal_list *out, struct buf **b, stru
 		rv = file_read(s, f, NULL, &found, err);
 		if (rv == 0 && f->size > f->sealed)
 			f->round = s->round;
-		if (rv == 0 && seal_file(s, f, out, b) != 0)
+		if (rv == 0 && seal_file(s, f) != 0)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	return rv;
@@ -388,56 +357,41 @@ static void unseal(struct sealer *s)
 }
 
 /* The first error of several; a file that cannot be read holds up no other. */
-static int do_paths(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
-		    struct buf **b, struct ava_error *err)
+static int do_paths(struct sealer *s, char *const *paths, size_t n, struct ava_error *err)
 {
 	struct ava_error later = {0};
 	int first = 0;
 
 	for (size_t i = 0; first != AVA_ENOMEM && i < n; i++) {
-		int rv = do_path(s, paths[i], out, b, first == 0 ? err : &later);
+		int rv = do_path(s, paths[i], first == 0 ? err : &later);
 
 		first = first == 0 || rv == AVA_ENOMEM ? rv : first;
 	}
 	return first;
 }
 
-static int round_of(struct sealer *s, char *const *paths, size_t n, const char *pruned,
-		    struct seal_list *out, struct ava_error *err)
+int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+		 struct seal_list *out, struct ava_error *err)
 {
-	struct buf *b = NULL;
 	int rv, more;
 
 	s->round++;
-	rv = do_paths(s, s->stale.names, s->stale.n, out, &b, err);
+	s->out = out;
+	rv = do_paths(s, s->stale.names, s->stale.n, err);
 	if (rv == 0)
 		files_names_fini(&s->stale);
-	more = rv != AVA_ENOMEM ? do_paths(s, paths, n, out, &b, err) : 0;
+	more = rv != AVA_ENOMEM ? do_paths(s, paths, n, err) : 0;
 	rv = more != 0 ? more : rv;
-	if (rv == 0 && b != NULL)
-		rv = do_days(s, out, &b, err);
-	if (rv == 0 && b == NULL && pruned != NULL) {
-		b = begin_seal(s, out);
-		rv = b != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	if (b != NULL && end_seal(s, out, rv == 0 ? pruned : NULL) != 0)
+	if (rv == 0 && s->open != NULL)
+		rv = do_days(s, err);
+	if (rv == 0 && s->open == NULL && pruned != NULL && begin_seal(s) != 0)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (s->open != NULL && end_seal(s, rv == 0 ? pruned : NULL) != 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == AVA_ENOMEM)
 		unseal(s);
 	forget(s);
 	return rv;
-}
-
-int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
-		 struct ava_error *err)
-{
-	return round_of(s, paths, n, NULL, out, err);
-}
-
-int sealer_prune(struct sealer *s, char *const *paths, size_t n, const char *pruned,
-		 struct seal_list *out, struct ava_error *err)
-{
-	return round_of(s, paths, n, pruned, out, err);
 }
 
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err)
@@ -474,6 +428,175 @@ uint64_t sealer_bytes(const struct sealer *s)
 	return s->bytes;
 }
 
+/* ---- the key that seals: made at first use, its public part listed beside it
+ *
+ * seals/key holds one line, `ed25519 <64 hex digits>`: the seed. Moving it away is how it is
+ * changed: the next start makes another and adds a line to seals/public, which keeps the old
+ * one, so that old Seals can be checked. */
+
+static int seed_read(int rootfd, unsigned char seed[32], struct ava_error *err)
+{
+	char *text = NULL;
+	size_t len;
+	int rv = sys_read_file(rootfd, SEAL_KEY_PATH, SMALL_FILE, &text, &len, err);
+
+	if (rv != 0)
+		return rv;
+	if (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+	if (len != 8 + 64 || memcmp(text, "ed25519 ", 8) != 0 || !seal_unhex(text + 8, seed, 32))
+		rv = err_set(err, AVA_ECORRUPT,
+			     SEAL_KEY_PATH " holds no key: put it back, or move it away to seal "
+					   "with a new one");
+	sodium_memzero(text, len);
+	free(text);
+	return rv;
+}
+
+static int seed_make(int rootfd, unsigned char seed[32], struct ava_error *err)
+{
+	char text[8 + 64 + 2] = "ed25519 ";
+	int rv = 0;
+
+	randombytes_buf(seed, 32);
+	seal_hex(seed, 32, text + 8);
+	text[sizeof(text) - 2] = '\n';
+	text[sizeof(text) - 1] = '\0';
+	if (files_replace(rootfd, SEAL_KEY_PATH, text, strlen(text), true) != 0)
+		rv = err_sys(err, SEAL_KEY_PATH);
+	sodium_memzero(text, sizeof(text));
+	return rv;
+}
+
+static int key_publish(struct sealer *s, struct ava_error *err)
+{
+	char hex[2 * SEAL_KEY + 1], at[CLOCK_ISO_LEN + 1], *old = NULL;
+	size_t len = 0;
+	struct buf b;
+	int rv = sys_read_file(s->rootfd, SEAL_PUBLIC_PATH, SMALL_FILE, &old, &len, err);
+
+	if (rv != 0 && rv != AVA_ENOENT)
+		return rv;
+	seal_hex(s->pub, SEAL_KEY, hex);
+	clock_iso(clock_wall_ms(), at);
+	buf_init(&b, 2 * SMALL_FILE);
+	buf_add(&b, old ? old : "", len);
+	if (len > 0 && old[len - 1] != '\n')
+		buf_addc(&b, '\n');
+	buf_addf(&b, "ed25519 %s %s\n", hex, at);
+	free(old);
+	rv = buf_check(&b);
+	if (rv != 0)
+		err_set(err, rv, "out of memory");
+	else if (files_replace(s->rootfd, SEAL_PUBLIC_PATH, b.data, b.len, true) != 0)
+		rv = err_sys(err, SEAL_PUBLIC_PATH);
+	buf_fini(&b);
+	return rv;
+}
+
+/* A key that cannot be read is an error, never replaced. */
+static int key_open(struct sealer *s, struct ava_error *err)
+{
+	unsigned char seed[crypto_sign_SEEDBYTES];
+	int rv;
+
+	if (sodium_init() < 0)
+		return err_set(err, AVA_ENOMEM, "libsodium cannot start");
+	rv = seed_read(s->rootfd, seed, err);
+	if (rv == AVA_ENOENT)
+		rv = seed_make(s->rootfd, seed, err);
+	if (rv == 0) {
+		crypto_sign_seed_keypair(s->pub, s->secret, seed);
+		rv = seal_key_known(s->rootfd, s->pub, err);
+		rv = rv == 1 ? 0 : rv == 0 || rv == AVA_ENOENT ? key_publish(s, err) : rv;
+	}
+	sodium_memzero(seed, sizeof(seed));
+	return rv;
+}
+
+/* ---- what an end without a last Seal left
+ *
+ * `seals/open` stands while somebody seals and is removed after a last Seal. Where it is found
+ * every run file is looked at: one whose last event has a higher lsn than the newest Seal is
+ * sealed in the first round, its messages too. Nothing is trusted further: a file that was
+ * changed meanwhile is sealed as it is found, and its earlier Seals tell. */
+
+/* Has the file events behind `lsn`? Also when it cannot be told. */
+static bool goes_beyond(int rootfd, const char *path, uint64_t lsn)
+{
+	int fd = files_open(rootfd, path, O_RDONLY);
+	bool beyond = true;
+	struct event_view v;
+	struct stat st;
+	char *line;
+	size_t len;
+
+	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    entry_last_line(fd, (uint64_t)st.st_size, &line, &len) == 0) {
+		if (event_view(line, len, &v) == 0)
+			beyond = v.lsn > lsn;
+		free(line);
+	}
+	files_close(&fd);
+	return beyond;
+}
+
+/* "S-7f3a2b.2.jsonl" is a part of "S-7f3a2b.jsonl", which the round finds. */
+static int add_run(int rootfd, const char *name, uint64_t lsn, struct files_names *out)
+{
+	size_t id = strcspn(name, ".");
+	char path[FILES_BUF];
+	int rv;
+
+	snprintf(path, sizeof(path), "logs/subagents/%s", name);
+	if (!goes_beyond(rootfd, path, lsn))
+		return 0;
+	snprintf(path, sizeof(path), "logs/subagents/%.*s.jsonl", (int)id, name);
+	rv = files_path_ok(path) ? files_names_add(out, path) : 0;
+	snprintf(path, sizeof(path), "runs/%.*s/messages.jsonl", (int)id, name);
+	return rv == 0 && files_path_ok(path) ? files_names_add(out, path) : rv;
+}
+
+static int add_days(int rootfd, const char *first, struct files_names *out, struct ava_error *err)
+{
+	struct files_names days = {0};
+	char path[FILES_BUF];
+	int rv = files_list(&days, rootfd, "logs/ava", ".jsonl", err);
+
+	for (size_t i = 0; rv == 0 && i < days.n; i++) {
+		if (strlen(days.names[i]) != 16 || strncmp(days.names[i], first, 10) < 0)
+			continue;
+		snprintf(path, sizeof(path), "logs/ava/%s", days.names[i]);
+		if (files_path_ok(path))
+			rv = files_names_add(out, path);
+	}
+	files_names_fini(&days);
+	return rv;
+}
+
+static int find_stale(struct sealer *s, const struct seal_newest *newest, struct ava_error *err)
+{
+	struct files_names runs = {0};
+	struct stat st;
+	/* Without a last Seal, or without a Seal at all. */
+	bool look = newest->lsn == 0 || sys->fstatat(s->rootfd, OPEN_PATH, &st, 0) == 0;
+	int rv = look ? 0 : add_days(s->rootfd, newest->day, &s->stale, err);
+
+	if (rv == 0 && files_replace(s->rootfd, OPEN_PATH, "", 0, true) != 0)
+		rv = err_sys(err, OPEN_PATH);
+	if (!look || rv != 0)
+		return rv;
+	rv = files_list(&runs, s->rootfd, "logs/subagents", ".jsonl", err);
+	for (size_t i = 0; rv == 0 && i < runs.n; i++)
+		rv = add_run(s->rootfd, runs.names[i], newest->lsn, &s->stale);
+	files_names_fini(&runs);
+	if (rv == 0)
+		rv = add_days(s->rootfd, newest->day, &s->stale, err);
+	if (rv == 0)
+		rv = files_names_add(&s->stale, "catalog.jsonl");
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
+}
+
 /* ---- life */
 
 int sealer_open(struct sealer **out, int rootfd, struct ava_error *err)
@@ -487,13 +610,13 @@ int sealer_open(struct sealer **out, int rootfd, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	s->rootfd = rootfd;
 	strmap_init(&s->files);
-	rv = seal_key_open(&s->key, rootfd, err);
+	rv = key_open(s, err);
 	if (rv == 0)
 		rv = seal_find_newest(rootfd, &newest, err);
 	if (rv == 0) {
 		s->n = newest.n;
 		memcpy(s->hash, newest.hash, SEAL_HASH);
-		rv = seal_find_stale(rootfd, &newest, &s->stale, err);
+		rv = find_stale(s, &newest, err);
 	}
 	if (rv != 0) {
 		sealer_close(s, false);
@@ -511,12 +634,11 @@ void sealer_close(struct sealer *s, bool complete)
 	if (s == NULL)
 		return;
 	if (complete)
-		seal_find_clean(s->rootfd);
+		(void)sys->unlinkat(s->rootfd, OPEN_PATH, 0);
 	while ((f = strmap_next(&s->files, &at)) != NULL)
 		file_free(f);
 	strmap_fini(&s->files);
 	files_names_fini(&s->stale);
-	seal_key_close(&s->key);
-	free(s->buf);
+	sodium_memzero(s, sizeof(*s));
 	free(s);
 }

@@ -31,12 +31,10 @@ void seal_list_fini(struct seal_list *l);
 /* Hash what came to these files (paths as the journal has them; all their
  * parts) and to the daily logs seen before, and append contents of Seals to
  * `out`; none when nothing came. On error `out` and the sealer are good as far
- * as they got: what is in it must be committed. */
-int sealer_round(struct sealer *s, char *const *paths, size_t n, struct seal_list *out,
-		 struct ava_error *err);
-/* Like a round over `paths`; the last Seal, which is written even when nothing
- * came to them, has `"pruned":<pruned>` in it, a JSON object. */
-int sealer_prune(struct sealer *s, char *const *paths, size_t n, const char *pruned,
+ * as they got: what is in it must be committed. `pruned`, if not NULL, is a JSON
+ * object: the last Seal has it as `"pruned"`, and is written even when nothing
+ * came. */
+int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		 struct seal_list *out, struct ava_error *err);
 /* All contents are committed and the last stands in this daily log: note it
  * in seals/last. */

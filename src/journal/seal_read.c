@@ -6,6 +6,7 @@
 #include "journal/seal_read.h"
 
 #include <ava.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,15 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/json.h"
+#include "event/event.h"
 #include "journal/files.h"
 
 #define TAIL_LEN   (8 + 2 * SEAL_SIG + 2) /* ,"sig":"<128>"} */
 #define SMALL_FILE (1u << 20)
+#define WINDOW_MIN (1u << 20)
+#define WINDOW_MAX (1u << 30)
 
 void seal_hex(const unsigned char *bytes, size_t len, char *out)
 {
@@ -224,4 +229,96 @@ int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_err
 	rv = memmem(text, len, want, strlen(want)) != NULL;
 	free(text);
 	return rv;
+}
+
+/* ---- the newest Seal */
+
+/* The last Seal in these bytes, which begin at a line. */
+static bool last_seal(const char *data, size_t len, struct seal_newest *newest)
+{
+	const char *end = memrchr(data, '\n', len);
+
+	while (end != NULL) {
+		const char *nl = end > data ? memrchr(data, '\n', (size_t)(end - data)) : NULL;
+		const char *line = nl != NULL ? nl + 1 : data;
+		size_t n = (size_t)(end - line);
+		struct event_view v;
+		struct seal s;
+
+		if (seal_is_line(line, n) && event_view(line, n, &v) == 0 &&
+		    seal_parse(&s, v.content.s, v.content.len, NULL) == 0) {
+			bool good = s.authentic;
+
+			if (good) {
+				newest->n = s.n;
+				newest->lsn = v.lsn;
+				memcpy(newest->hash, s.hash, SEAL_HASH);
+			}
+			seal_fini(&s);
+			if (good)
+				return true;
+		}
+		end = nl;
+	}
+	return false;
+}
+
+int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err)
+{
+	int fd = files_open(rootfd, path, O_RDONLY), rv = 0;
+	char *data = NULL;
+	struct stat st;
+	size_t window = 0, size;
+
+	if (fd < 0 || sys->fstat(fd, &st) != 0) {
+		rv = err_sys(err, "%s", path);
+		files_close(&fd);
+		return rv;
+	}
+	size = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+	while (rv == 0 && window < MIN(size, WINDOW_MAX)) {
+		size_t cut = 0;
+
+		window = MIN(size, window > 0 ? window * 8 : WINDOW_MIN);
+		free(data);
+		data = malloc(window);
+		if (data == NULL)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+		else if (sys_read_all(fd, data, window, (off_t)(size - window)) != 0)
+			rv = err_sys(err, "%s", path);
+		else if (window < size)
+			for (cut = 1; cut < window && data[cut - 1] != '\n';)
+				cut++;
+		if (rv == 0)
+			rv = last_seal(data + cut, window - cut, newest);
+	}
+	free(data);
+	files_close(&fd);
+	return rv;
+}
+
+int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err)
+{
+	struct files_names days = {0};
+	struct seal_last last;
+	char path[FILES_BUF];
+	int rv = files_list(&days, rootfd, "logs/ava", ".jsonl", err);
+
+	*newest = (struct seal_newest){0};
+	for (size_t i = days.n; rv == 0 && i-- > 0;) {
+		snprintf(path, sizeof(path), "logs/ava/%s", days.names[i]);
+		rv = seal_find_in(rootfd, path, newest, err);
+		if (rv == 1)
+			snprintf(newest->day, sizeof(newest->day), "%.10s", days.names[i]);
+	}
+	files_names_fini(&days);
+	if (rv < 0)
+		return rv;
+	/* Somebody cut the daily log: numbers go on behind what is missing, so
+	 * that it is seen. */
+	if (seal_last_read(rootfd, &last, NULL) == 0 && last.n > newest->n) {
+		newest->n = last.n;
+		memcpy(newest->hash, last.hash, SEAL_HASH);
+	}
+	return 0;
 }

@@ -64,6 +64,20 @@ int seal_last_write(int rootfd, const struct seal_last *last);
 /* 1: seals/public names this key; 0: it does not; or a code. */
 int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_error *err);
 
+/* ---- the newest Seal, for those who go on from it */
+
+struct seal_newest {
+	uint64_t n;   /* 0: there is none */
+	uint64_t lsn; /* of its event; 0: not known */
+	unsigned char hash[SEAL_HASH];
+	char day[16]; /* "2026-11-21", of the log it stands in; "": not known */
+};
+/* From the daily logs, and seals/last when that knows a later one. */
+int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);
+
+/* The last one of this log: 1; 0: it has none; or a code. */
+int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
+
 void seal_hex(const unsigned char *bytes, size_t len, char *out); /* 2 * len and a NUL */
 bool seal_unhex(const char *hex, unsigned char *out, size_t len); /* exactly 2 * len digits */
 

@@ -141,7 +141,7 @@ static inline void rig_seal(struct seal_rig *r)
 
 	if (r->sealer == NULL && sealer_open(&r->sealer, r->fd, &err) != 0)
 		fail_msg("%s", err.text);
-	if (sealer_round(r->sealer, r->touched, r->ntouched, &out, &err) != 0)
+	if (sealer_round(r->sealer, r->touched, r->ntouched, NULL, &out, &err) != 0)
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < out.n; i++)
 		rig_event(r, r->day, EVENT_Seal, "ava", ++r->day_seq, out.contents[i].data);
