@@ -1,28 +1,41 @@
-/* Recovery; see recovery.h and doc/JOURNAL.md.
+/* Everything that happens at open before the journal takes work; recovery.h and doc/JOURNAL.md.
  *
  * Happy path after a clean end: read the checkpoint and the segment headers,
  * find nothing behind it. After a crash: read what follows the checkpoint,
- * redo it, sync it, write a checkpoint that points behind all of it, then
- * remove the blobs. Only that checkpoint gives up the old segments, so being
- * killed anywhere before leaves the same work to be done again. An error of
- * the disk ends the open with nothing given up; on a full one the spare
- * segments are removed first and all is done once more. */
+ * redo it (redo.c), sync it, write a checkpoint that points behind all of it,
+ * then remove the blobs. Only that checkpoint gives up the old segments, so
+ * being killed anywhere before leaves the same work to be done again. An error
+ * of the disk ends the open with nothing given up; on a full one the spare
+ * segments are removed first and all is done once more.
+ *
+ * Each segment's header says where what counts of the one before it ends, so
+ * the chain is followed backwards from the newest. Within a segment batches
+ * follow each other; where none is valid the next valid one is looked for. In
+ * a segment that has a successor everything up to its end was synced, so what
+ * is missing there is damage. In the last one a flush may have been cut by the
+ * crash: what is missing there is damage only when a valid batch of a later
+ * flush follows, because that flush began after this one was synced.
+ *
+ * A newest segment that has lost both copies of its header is still known by
+ * its first batch, which says its own salt and place, and by a later flush
+ * behind it: without one it may be a first flush that a crash cut. */
 #include "journal/recovery.h"
 
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/segments.h"
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/redo.h"
-#include "journal/walscan.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
 /* Numbers that a cut tail may have used: each stood in its bytes as "lsn":1 at
@@ -30,14 +43,482 @@
 #define LSN_BYTES  7
 #define LSN_MARGIN 65536
 
-struct work {
+#define HEAD_BYTES     (WAL_BEGIN + 256) /* the header, and an ABORT behind it */
+#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* of a segment that only its batches vouch for */
+#define TO_END         UINT64_MAX
+
+struct segment {
+	uint64_t seq;                     /* from its name */
+	int copies;                       /* of its header that are good and say this seq */
+	bool looked;                      /* its headers were read */
+	bool used;                        /* copies > 0, or its batches say so without */
+	struct wal_segment head;          /* when used; pieced together when copies is 0 */
+	bool counts;                      /* belongs to the chain that is read */
+	bool last;                        /* nothing follows it: its end may be torn */
+	uint64_t end;                     /* what counts ends here; TO_END: not known */
+	uint64_t next_lsn;                /* first of the segment behind it; 0: none */
+	uint64_t abort_first, abort_last; /* its ABORT; 0: none */
+	int fd;                           /* -1: not open */
+};
+
+struct scan {
 	int rootfd, walfd;
 	struct checkpoint checkpoint;
 	bool known; /* there is a checkpoint */
-	struct walscan scan;
 	struct redo redo;
-	uint64_t damaged;
+	struct segment *segments; /* ascending by seq */
+	size_t n, cap;
+	uint64_t torn_bytes, aborted, lsn; /* lsn: after the last batch that was read */
+	uint64_t tail_bytes;               /* that may have held batches behind it */
+	uint64_t end;                      /* where reading of the last segment ended */
+	uint64_t holes;                    /* places that hold no batch though they should */
+	bool damaged;                      /* something was dropped or is missing */
+	unsigned char *buf;                /* one segment */
+	size_t buf_cap;
 };
+
+/* ---- what is there */
+
+static void list_one(const char *name, void *user)
+{
+	uint64_t seq = segments_number(name);
+	struct scan *s = user;
+	struct segment *more;
+
+	if (seq == 0 || s->cap == SIZE_MAX)
+		return;
+	if (s->n == s->cap) {
+		s->cap = s->cap == 0 ? 32 : s->cap * 2;
+		more = realloc(s->segments, s->cap * sizeof(*more));
+		if (more == NULL) {
+			s->cap = SIZE_MAX; /* no memory */
+			return;
+		}
+		s->segments = more;
+	}
+	s->segments[s->n++] = (struct segment){.seq = seq, .fd = -1};
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int open_file(struct scan *s, struct segment *f)
+{
+	char name[SEGMENTS_NAME];
+
+	if (f->fd >= 0)
+		return 0;
+	segments_name(f->seq, name);
+	f->fd = files_open(s->walfd, name, O_RDONLY);
+	return f->fd >= 0 ? 0 : -1;
+}
+
+/* As many bytes as the file has, up to `len`; -1 and errno. */
+static ssize_t read_some(int fd, unsigned char *out, size_t len, uint64_t at)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = sys->pread(fd, out + got, len - got, (off_t)(at + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+static void read_abort(struct segment *f, const unsigned char *page, size_t len)
+{
+	struct wal_batch b;
+	struct wal_op op;
+	const unsigned char *p = page + WAL_BEGIN + WAL_BATCH_HEAD;
+
+	if (!wal_batch_get(page, len, WAL_BEGIN, f->head.salt, &b) ||
+	    wal_op_next(&p, p + b.len, &op) != 1 || op.kind != WAL_ABORT || op.len != 16)
+		return;
+	f->abort_first = get64(op.bytes);
+	f->abort_last = get64(op.bytes + 8);
+}
+
+/* Neither header is good and none is an older one: might it be in use all the
+ * same? find_headless() decides. */
+static int read_headless(struct segment *f, const unsigned char *page)
+{
+	struct stat st;
+
+	if (wal_segment_get(page, 0, &f->head) > 0)
+		return 0; /* spare: it says what it was before */
+	if (sys->fstat(f->fd, &st) != 0)
+		return -1;
+	f->head = (struct wal_segment){.seq = f->seq};
+	if (S_ISREG(st.st_mode) && st.st_size > HEAD_BYTES && st.st_size <= SIZE_MAX_ALONE) {
+		f->head.size = (uint64_t)st.st_size;
+		f->head.salt = wal_batch_salt(page, WAL_BEGIN);
+	}
+	return 0;
+}
+
+static int read_head(struct scan *s, struct segment *f)
+{
+	unsigned char page[HEAD_BYTES] = {0};
+	ssize_t n;
+	int rv;
+
+	if (open_file(s, f) != 0)
+		return -1;
+	n = read_some(f->fd, page, sizeof(page), 0);
+	if (n < 0)
+		return -1;
+	f->copies = wal_segment_get(page, f->seq, &f->head);
+	f->used = f->copies > 0;
+	rv = f->used ? 0 : read_headless(f, page);
+	read_abort(f, page, (size_t)n);
+	f->looked = rv == 0;
+	if (!f->used)
+		files_close(&f->fd);
+	return rv;
+}
+
+static int list_segments(struct scan *s, struct ava_error *err)
+{
+	if (sys->list(s->walfd, ".", list_one, s) != 0)
+		return err_sys(err, "list wal");
+	if (s->cap == SIZE_MAX)
+		return AVA_ENOMEM;
+	if (s->n > 0)
+		qsort(s->segments, s->n, sizeof(s->segments[0]), by_seq);
+	for (size_t i = 0; i < s->n; i++)
+		if (read_head(s, &s->segments[i]) != 0)
+			return err_sys(err, "read segment %llx of wal",
+				       (unsigned long long)s->segments[i].seq);
+	return 0;
+}
+
+/* ---- the chain */
+
+/* Told, but not as lost: bytes of the journal; what they were for may stand in its view. */
+static void tell(struct scan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
+		 uint64_t next_lsn)
+{
+	char path[64], text[160];
+
+	snprintf(path, sizeof(path), "wal/%016llx.seg", (unsigned long long)seq);
+	if (s->lsn < next_lsn)
+		snprintf(text, sizeof(text), "%s at %llu, lsn %llu to %llu", what,
+			 (unsigned long long)from, (unsigned long long)s->lsn,
+			 (unsigned long long)next_lsn - 1);
+	else
+		snprintf(text, sizeof(text), "%s at %llu", what, (unsigned long long)from);
+	redo_problem(&s->redo, path, text, to - from, "");
+	s->redo.lost -= to - from;
+	s->holes += s->lsn < next_lsn || to > from;
+}
+
+/* Bytes [from, to) of a segment hold no batch though they should; numbers up
+ * to `next_lsn` may have been there. */
+static void report(struct scan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
+		   uint64_t next_lsn)
+{
+	s->damaged = true;
+	tell(s, seq, what, from, to, next_lsn);
+}
+
+/* The newest file in use that is below index `i` and not before `start`. */
+static struct segment *newest_below(struct scan *s, size_t i, struct wal_pos start)
+{
+	while (i > 0) {
+		struct segment *f = &s->segments[--i];
+
+		if (f->seq < start.seq)
+			return NULL;
+		if (f->used)
+			return f;
+	}
+	return NULL;
+}
+
+/* Where the segment before `f` ended, as f says: still of interest? */
+static bool goes_on(const struct segment *f, struct wal_pos start)
+{
+	return f->head.prev.seq != 0 && wal_before(start, f->head.prev);
+}
+
+/* Mark what counts. A segment that should be there and is not leaves a break:
+ * the next lower one is taken up to wherever its batches end. */
+static void follow_chain(struct scan *s, struct wal_pos start)
+{
+	struct segment *f = newest_below(s, s->n, start), *prev;
+
+	if (f != NULL) {
+		f->end = TO_END;
+		f->last = true;
+	}
+	while (f != NULL) {
+		f->counts = true;
+		prev = newest_below(s, (size_t)(f - s->segments), start);
+		/* What lies between was never synced. */
+		while (prev != NULL && goes_on(f, start) && prev->seq > f->head.prev.seq)
+			prev = newest_below(s, (size_t)(prev - s->segments), start);
+		if (prev == NULL || (f->copies > 0 && !goes_on(f, start)))
+			return;
+		prev->end = prev->seq == f->head.prev.seq ? f->head.prev.at : TO_END;
+		prev->next_lsn = f->head.first_lsn;
+		f = prev;
+	}
+}
+
+/* ---- one segment */
+
+static bool is_aborted(const struct scan *s, size_t file, const struct wal_batch *b)
+{
+	for (size_t i = file + 1; i < s->n; i++)
+		if (s->segments[i].counts && s->segments[i].abort_first != 0 &&
+		    b->first_lsn >= s->segments[i].abort_first &&
+		    b->first_lsn <= s->segments[i].abort_last)
+			return true;
+	return false;
+}
+
+static int take_batch(struct scan *s, size_t file, const struct wal_batch *b)
+{
+	s->lsn = MAX(s->lsn, b->first_lsn + b->lsn_count);
+	if (b->len == 0)
+		return 0; /* a mark */
+	if (is_aborted(s, file, b)) {
+		s->aborted++;
+		return 0;
+	}
+	return redo_batch(&s->redo, s->segments[file].fd, b, s->buf + b->at + WAL_BATCH_HEAD);
+}
+
+/* The first valid batch at or behind `at`; false: none. */
+static bool find_batch(const struct scan *s, size_t len, uint64_t at, uint32_t salt,
+		       struct wal_batch *b)
+{
+	for (; at + WAL_BATCH_HEAD <= len; at += WAL_ALIGN)
+		if (wal_batch_get(s->buf, len, at, salt, b))
+			return true;
+	return false;
+}
+
+/* Is there a batch of a flush that began behind `at`? */
+static bool later_flush(const struct scan *s, size_t len, uint64_t at, uint32_t salt)
+{
+	struct wal_batch b;
+
+	for (uint64_t from = at + WAL_ALIGN; find_batch(s, len, from, salt, &b);
+	     from = b.at + WAL_BATCH_HEAD + b.len)
+		if (b.flush > at)
+			return true;
+	return false;
+}
+
+/* A clean end is followed by zeros, or by the end of the file. */
+static bool clean_end(const struct scan *s, size_t len, uint64_t at)
+{
+	static const unsigned char zeros[WAL_GAP];
+
+	return memcmp(s->buf + at, zeros, MIN(len - at, (size_t)WAL_GAP)) == 0;
+}
+
+/* How much was cut off, as far as the rest still says it. */
+static uint64_t torn_length(const struct scan *s, size_t len, uint64_t at)
+{
+	uint64_t page_end = MIN((at / WAL_PAGE + 1) * WAL_PAGE, (uint64_t)len), last = at;
+
+	for (uint64_t i = at; i < page_end; i++)
+		if (s->buf[i] != 0)
+			last = i + 1;
+	return last - at;
+}
+
+/* Nothing valid stands at `at`. Returns where to go on, or `len` to stop. */
+static void skip_bad(struct scan *s, struct segment *f, size_t len, uint64_t *at)
+{
+	struct wal_batch next;
+	bool found = find_batch(s, len, *at + WAL_ALIGN, f->head.salt, &next);
+	uint64_t from = *at;
+
+	*at = found ? next.at : len;
+	if (f->end == TO_END) {
+		bool torn = !clean_end(s, len, from);
+
+		if (!found && !torn)
+			return;
+		if (f->last && (!found || !later_flush(s, len, from, f->head.salt))) {
+			s->torn_bytes += found ? next.at - from : torn_length(s, len, from);
+			s->damaged = true;
+			*at = len;
+			s->end = from;
+			return;
+		}
+	}
+	report(s, f->seq, "damaged batch", from, found ? *at : MAX(*at, from),
+	       found ? next.first_lsn : MAX(f->next_lsn, s->lsn));
+}
+
+static int load(struct scan *s, struct segment *f, size_t *len)
+{
+	ssize_t n;
+
+	if (s->buf_cap < f->head.size) {
+		free(s->buf);
+		s->buf_cap = 0;
+		s->buf = malloc(f->head.size);
+		if (s->buf == NULL) {
+			errno = ENOMEM;
+			return -1;
+		}
+		s->buf_cap = f->head.size;
+	}
+	if (open_file(s, f) != 0)
+		return -1;
+	n = read_some(f->fd, s->buf, f->head.size, 0);
+	*len = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? -1 : 0;
+}
+
+static void count_void(struct scan *s, const struct segment *f, size_t len)
+{
+	struct wal_batch b;
+
+	for (uint64_t at = f->end; at < len && wal_batch_get(s->buf, len, at, f->head.salt, &b);
+	     at += WAL_BATCH_HEAD + b.len)
+		s->aborted += b.len != 0;
+}
+
+/* A crash may leave one copy of a header that was never synced; with a later
+ * flush, or a segment, behind it, it was. */
+static void check_copies(struct scan *s, const struct segment *f, size_t have)
+{
+	if (f->copies == 2 ||
+	    (f->copies == 1 && f->last && !later_flush(s, have, WAL_BEGIN, f->head.salt)))
+		return;
+	if (f->copies == 1) {
+		tell(s, f->seq, "damaged copy of the header", 0, 0, 0);
+		return;
+	}
+	s->damaged = true;
+	tell(s, f->seq, "both copies of the header are damaged", 0, WAL_BEGIN, 0);
+}
+
+static int scan_file(struct scan *s, size_t file, uint64_t at, struct ava_error *err)
+{
+	struct segment *f = &s->segments[file];
+	struct wal_batch b;
+	size_t have, len;
+	int rv = 0;
+
+	if (load(s, f, &have) != 0)
+		return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
+	check_copies(s, f, have);
+	len = f->end == TO_END ? have : MIN(have, f->end);
+	s->damaged = s->damaged || (f->last && have < f->head.size);
+	s->lsn = MAX(s->lsn, f->head.first_lsn);
+	s->end = at;
+	while (rv == 0 && at < len) {
+		if (!wal_batch_get(s->buf, len, at, f->head.salt, &b)) {
+			skip_bad(s, f, len, &at);
+			continue;
+		}
+		rv = take_batch(s, file, &b);
+		at += WAL_BATCH_HEAD + b.len;
+		s->end = at;
+	}
+	if (f->last && s->damaged)
+		s->tail_bytes = f->head.size - s->end;
+	if (rv == 0 && f->end != TO_END && have < f->end)
+		report(s, f->seq, "segment is cut off", MAX(at, (uint64_t)have), f->end,
+		       MAX(f->next_lsn, s->lsn));
+	else if (f->end != TO_END)
+		count_void(s, f, have);
+	return rv;
+}
+
+/* Before the segment `f`: is one missing between it and what was read? */
+static void check_missing(struct scan *s, const struct segment *f, uint64_t before,
+			  struct wal_pos start)
+{
+	if (start.seq != 0 && goes_on(f, start) && f->head.prev.seq != before)
+		report(s, f->head.prev.seq, "segment is missing or its header is damaged", 0,
+		       f->head.prev.at, f->head.first_lsn);
+}
+
+/* Files above the newest one in use whose headers are gone. Batches with lower
+ * lsn than that one's are what a spare file held before. */
+static int find_headless(struct scan *s, struct wal_pos start, struct ava_error *err)
+{
+	struct wal_batch b;
+	size_t i = s->n, len;
+	uint64_t least;
+
+	while (i > 0 && !s->segments[i - 1].used)
+		i--;
+	least = i > 0 ? s->segments[i - 1].head.first_lsn : s->checkpoint.lsn;
+	for (; i < s->n; i++) {
+		struct segment *f = &s->segments[i];
+
+		if (f->head.seq != f->seq || f->head.salt == 0 || f->seq < start.seq)
+			continue;
+		if (load(s, f, &len) != 0)
+			return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
+		if (!wal_batch_get(s->buf, len, WAL_BEGIN, f->head.salt, &b) ||
+		    (b.first_lsn < least && (f->seq != start.seq || start.at == WAL_BEGIN)) ||
+		    !later_flush(s, len, WAL_BEGIN, f->head.salt))
+			continue;
+		f->used = true;
+		f->head.first_lsn = b.first_lsn;
+	}
+	return 0;
+}
+
+/* Everything behind the checkpoint; without one, what is there. */
+static int scan_wal(struct scan *s, struct ava_error *err)
+{
+	struct wal_pos start = s->checkpoint.pos;
+	uint64_t before = 0;
+	int rv = find_headless(s, start, err);
+
+	if (rv == 0)
+		follow_chain(s, start);
+	for (size_t i = 0; i < s->n && rv == 0; i++) {
+		struct segment *f = &s->segments[i];
+
+		if (!f->counts)
+			continue;
+		check_missing(s, f, before, start);
+		rv = scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
+		before = f->seq;
+	}
+	/* A checkpoint inside of a segment: that segment was there. */
+	if (rv == 0 && before == 0 && !s->checkpoint.clean && start.at > WAL_BEGIN)
+		report(s, start.seq, "segment is missing or its header is damaged", start.at,
+		       start.at, s->lsn);
+	return rv;
+}
+
+/* What was read is durable: after a kill the last flush may stand in memory
+ * only, and what is redone of it must not outlive it. */
+static int sync_wal(struct scan *s, struct ava_error *err)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->segments[i].counts && s->segments[i].fd >= 0 &&
+		    sys->fdatasync(s->segments[i].fd) != 0)
+			return err_sys(err, "sync wal/%016llx.seg",
+				       (unsigned long long)s->segments[i].seq);
+	return 0;
+}
+
+/* ---- what stands beside the segments */
 
 /* The names of the root and of folders made for it must be durable before anything in it
  * is relied on: at the first start, and again when that was cut. What cannot be opened was
@@ -93,177 +574,150 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	return rv;
 }
 
-static int on_batch(struct walscan *s, size_t file, const struct wal_batch *b,
-		    const unsigned char *payload, void *user)
-{
-	struct work *w = user;
-
-	(void)s;
-	return redo_batch(&w->redo, file, b, payload);
-}
-
-static int on_damage(struct walscan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
-		     uint64_t first, uint64_t last, void *user)
-{
-	struct work *w = user;
-	char path[64], text[160];
-
-	(void)s;
-	snprintf(path, sizeof(path), "wal/%016llx.seg", (unsigned long long)seq);
-	if (first <= last)
-		snprintf(text, sizeof(text), "%s at %llu, lsn %llu to %llu", what,
-			 (unsigned long long)from, (unsigned long long)first,
-			 (unsigned long long)last);
-	else
-		snprintf(text, sizeof(text), "%s at %llu", what, (unsigned long long)from);
-	redo_problem(&w->redo, path, text, to - from, "");
-	/* Bytes of the journal; what they were for may stand in its view. */
-	w->redo.lost -= to - from;
-	w->damaged += first <= last || to > from;
-	return 0;
-}
-
-static int read_checkpoint(struct work *w, struct ava_error *err)
+static int read_checkpoint(struct scan *s, struct ava_error *err)
 {
 	struct ava_error e;
-	int rv = checkpoint_read(w->rootfd, &w->checkpoint, &e);
+	int rv = checkpoint_read(s->rootfd, &s->checkpoint, &e);
 
-	w->known = rv == 0;
+	s->known = rv == 0;
 	if (rv == 0 || rv == AVA_ENOENT)
 		return 0;
 	if (rv != AVA_ECORRUPT && rv != AVA_ETOOBIG && rv != AVA_EINVAL)
 		return err_set(err, rv, "%s", e.text);
-	redo_problem(&w->redo, CHECKPOINT_PATH, e.text, 0, "");
+	redo_problem(&s->redo, CHECKPOINT_PATH, e.text, 0, "");
 	return 0;
 }
 
-static int list_segments(const struct walscan *s, struct recovery *out)
+/* ---- the end */
+
+static uint64_t newest_used(const struct scan *s)
 {
-	out->segments = calloc(s->nfiles + 1, sizeof(out->segments[0]));
-	if (out->segments == NULL)
-		return AVA_ENOMEM;
-	for (size_t i = 0; i < s->nfiles; i++)
-		out->segments[i] = (struct recovery_segment){s->files[i].seq, s->files[i].used,
-							     s->files[i].copies > 0};
-	out->nsegments = s->nfiles;
+	for (size_t i = s->n; i > 0; i--)
+		if (s->segments[i - 1].used)
+			return s->segments[i - 1].seq;
 	return 0;
 }
 
 /* Point behind everything that was read, forgetting the old segments. */
-static int fresh_checkpoint(struct work *w, struct recovery *out, struct ava_error *err)
+static int fresh_checkpoint(struct scan *s, struct recovery *out, struct ava_error *err)
 {
 	struct buf text;
 	int rv;
 
-	out->pos =
-		(struct wal_pos){MAX(walscan_used(&w->scan) + 1, w->checkpoint.pos.seq), WAL_BEGIN};
+	out->pos = (struct wal_pos){MAX(newest_used(s) + 1, s->checkpoint.pos.seq), WAL_BEGIN};
 	buf_init(&text, TEXT_MAX);
 	checkpoint_head(&text, false, out->pos, out->lsn);
-	redo_views(&w->redo, &w->checkpoint, &text);
+	redo_views(&s->redo, &s->checkpoint, &text);
 	rv = checkpoint_end(&text);
 	if (rv != 0)
-		err_set(err, rv, "no memory for a checkpoint");
-	else if (checkpoint_write(w->rootfd, &text) != 0)
+		rv = AVA_ENOMEM;
+	else if (checkpoint_write(s->rootfd, &text) != 0)
 		rv = err_sys(err, "write %s", CHECKPOINT_PATH);
 	buf_fini(&text);
 	return rv;
 }
 
-static int finish(struct work *w, struct recovery *out, struct ava_error *err)
+static int finish(struct scan *s, struct recovery *out, struct ava_error *err)
 {
-	struct walscan *s = &w->scan;
-	bool something = w->redo.batches > 0 || s->damaged || w->redo.nproblems > 0 ||
-			 s->aborted > 0 || (!w->known && s->nfiles > 0);
+	bool something = s->redo.batches > 0 || s->damaged || s->redo.nproblems > 0 ||
+			 s->aborted > 0 || (!s->known && s->n > 0);
 
-	out->lsn = MAX(MAX(w->checkpoint.lsn, s->lsn), MAX(w->redo.lsn, (uint64_t)1));
+	out->lsn = MAX(MAX(s->checkpoint.lsn, s->lsn), MAX(s->redo.lsn, (uint64_t)1));
 	if (s->damaged)
 		out->lsn += s->tail_bytes / LSN_BYTES + LSN_MARGIN;
-	out->next_seq = MAX(walscan_highest(s), w->checkpoint.pos.seq) + 1;
-	out->pos = w->checkpoint.pos;
-	out->report.clean = w->known ? w->checkpoint.clean && !something : s->nfiles == 0;
+	out->next_seq = MAX(s->n > 0 ? s->segments[s->n - 1].seq : 0, s->checkpoint.pos.seq) + 1;
+	out->pos = s->checkpoint.pos;
+	out->report.clean = s->known ? s->checkpoint.clean && !something : s->n == 0;
 	if (something) {
-		int rv = fresh_checkpoint(w, out, err);
+		int rv = fresh_checkpoint(s, out, err);
 
 		if (rv != 0)
 			return rv;
-		if (blob_remove(w->walfd, UINT64_MAX) < 0)
+		if (blob_remove(s->walfd, UINT64_MAX) < 0)
 			return err_sys(err, "remove blobs of wal");
 	}
 	/* A segment that was never begun is no predecessor. */
 	out->good = out->pos.at > WAL_BEGIN ? out->pos : (struct wal_pos){0, 0};
 	out->next_seq = MAX(out->next_seq, out->pos.seq);
-	return list_segments(s, out) == 0 ? 0 : err_set(err, AVA_ENOMEM, "no memory");
-}
-
-static int take_report(struct work *w, struct recovery *out, struct ava_error *err)
-{
-	struct journal_recovery *rep = &out->report;
-
-	jw_end(&w->redo.json);
-	out->problems = buf_take(&w->redo.problems, NULL);
-	if (out->problems == NULL)
-		return err_set(err, AVA_ENOMEM, "no memory for the report of recovery");
-	rep->problems = out->problems;
-	rep->nproblems = w->redo.nproblems;
-	rep->redone_batches = w->redo.batches;
-	rep->redone_bytes = w->redo.total;
-	rep->torn_bytes = w->scan.torn_bytes;
-	rep->aborted_batches = w->scan.aborted;
-	rep->damaged_batches = w->damaged;
-	rep->lost_bytes = w->redo.lost;
+	out->segments = calloc(s->n + 1, sizeof(out->segments[0]));
+	if (out->segments == NULL)
+		return AVA_ENOMEM;
+	for (size_t i = 0; i < s->n; i++)
+		out->segments[out->nsegments++] = (struct recovery_segment){
+			s->segments[i].seq, s->segments[i].used, s->segments[i].copies > 0};
 	return 0;
 }
 
-/* Spare segments are room that nobody misses: they are made again, and what
- * this recovery gives up serves until then. False: there was none. */
-static bool make_room(const struct work *w)
+static int take_report(struct scan *s, struct recovery *out)
+{
+	struct journal_recovery *rep = &out->report;
+
+	jw_end(&s->redo.json);
+	out->problems = buf_take(&s->redo.problems, NULL);
+	if (out->problems == NULL)
+		return AVA_ENOMEM;
+	rep->problems = out->problems;
+	rep->nproblems = s->redo.nproblems;
+	rep->redone_batches = s->redo.batches;
+	rep->redone_bytes = s->redo.total;
+	rep->torn_bytes = s->torn_bytes;
+	rep->aborted_batches = s->aborted;
+	rep->damaged_batches = s->holes;
+	rep->lost_bytes = s->redo.lost;
+	return 0;
+}
+
+/* Spare segments, with an older header or zeros where the first batch would be, are room that
+ * nobody misses: they are made again, and what this recovery gives up serves until then. One
+ * whose headers are damaged may have been in use. False: there was none. */
+static bool make_room(const struct scan *s)
 {
 	char name[SEGMENTS_NAME];
 	bool made = false;
 
-	for (size_t i = 0; i < w->scan.nfiles; i++) {
-		if (!walscan_spare(&w->scan.files[i]))
+	for (size_t i = 0; i < s->n; i++) {
+		const struct segment *f = &s->segments[i];
+
+		if (!f->looked || f->used || (f->head.seq == f->seq && f->head.salt != 0))
 			continue;
-		segments_name(w->scan.files[i].seq, name);
-		made = sys->unlinkat(w->walfd, name, 0) == 0 || made;
+		segments_name(f->seq, name);
+		made = sys->unlinkat(s->walfd, name, 0) == 0 || made;
 	}
 	return made;
 }
 
 static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, struct ava_error *err)
 {
-	struct work w = {.rootfd = rootfd, .walfd = walfd};
+	struct scan s = {.rootfd = rootfd, .walfd = walfd};
 	int rv;
 
 	*out = (struct recovery){0};
-	w.scan = (struct walscan){.batch = on_batch, .damage = on_damage, .user = &w};
-	rv = redo_init(&w.redo, rootfd, walfd, &w.scan);
-	if (rv != 0)
+	rv = redo_init(&s.redo, rootfd, walfd);
+	if (rv == 0)
+		rv = read_checkpoint(&s, err);
+	if (rv == 0)
+		rv = list_segments(&s, err);
+	if (rv == 0)
+		rv = scan_wal(&s, err);
+	if (rv == AVA_ECORRUPT)
+		err_set(err, rv, "wal holds operations of another version");
+	if (rv == 0 && s.redo.batches > 0)
+		rv = sync_wal(&s, err);
+	if (rv == 0)
+		rv = redo_run(&s.redo, &s.checkpoint, err);
+	if (rv == 0)
+		rv = finish(&s, out, err);
+	if (rv == 0)
+		rv = take_report(&s, out);
+	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "no memory for recovery");
-	if (rv == 0)
-		rv = read_checkpoint(&w, err);
-	if (rv == 0)
-		rv = walscan_open(&w.scan, walfd, err);
-	if (rv == 0) {
-		w.scan.least_lsn = w.checkpoint.lsn;
-		rv = walscan_run(&w.scan, w.checkpoint.pos, w.checkpoint.clean, err);
-		if (rv == AVA_ENOMEM)
-			err_set(err, rv, "no memory for recovery");
-		else if (rv == AVA_ECORRUPT)
-			err_set(err, rv, "wal holds operations of another version");
-	}
-	if (rv == 0 && w.redo.batches > 0)
-		rv = walscan_sync(&w.scan, err);
-	if (rv == 0)
-		rv = redo_run(&w.redo, &w.checkpoint, err);
-	if (rv == 0)
-		rv = finish(&w, out, err);
-	if (rv == 0)
-		rv = take_report(&w, out, err);
-	*again = rv == AVA_EFULL && make_room(&w);
-	redo_fini(&w.redo);
-	walscan_close(&w.scan);
-	checkpoint_fini(&w.checkpoint);
+	*again = rv == AVA_EFULL && make_room(&s);
+	redo_fini(&s.redo);
+	for (size_t i = 0; i < s.n; i++)
+		files_close(&s.segments[i].fd);
+	free(s.segments);
+	free(s.buf);
+	checkpoint_fini(&s.checkpoint);
 	if (rv != 0)
 		recovery_fini(out);
 	return rv;

@@ -38,9 +38,9 @@
 #define ENTRY_PAUSE_NS 50000000
 #define KEEP_MAX       ((size_t)64 << 20) /* of a file that is in the way */
 
-int redo_init(struct redo *r, int rootfd, int walfd, struct walscan *scan)
+int redo_init(struct redo *r, int rootfd, int walfd)
 {
-	*r = (struct redo){.rootfd = rootfd, .walfd = walfd, .scan = scan};
+	*r = (struct redo){.rootfd = rootfd, .walfd = walfd};
 	strmap_init(&r->map);
 	buf_init(&r->problems, PROBLEMS_MAX);
 	jw_init(&r->json, &r->problems);
@@ -157,7 +157,7 @@ static int add_op(struct redo *r, const struct wal_op *w, struct redo_op *op)
 	return 0;
 }
 
-int redo_batch(struct redo *r, size_t file, const struct wal_batch *b, const unsigned char *payload)
+int redo_batch(struct redo *r, int segment, const struct wal_batch *b, const unsigned char *payload)
 {
 	const unsigned char *p = payload;
 	struct wal_op w;
@@ -169,7 +169,7 @@ int redo_batch(struct redo *r, size_t file, const struct wal_batch *b, const uns
 			.at = b->at + WAL_BATCH_HEAD + (uint64_t)(w.bytes - payload),
 			.len = w.len,
 			.offset = w.offset,
-			.file = (uint32_t)file,
+			.segment = segment,
 			.n = (uint16_t)n,
 			.id_len = (uint16_t)w.id_len,
 			.kind = (uint8_t)w.kind,
@@ -196,9 +196,9 @@ static int redo_load(struct redo *r, struct redo_op *op)
 	if (!op->blob) {
 		if (redo_room(&r->bytes, &r->capbytes, op->len + 1) != 0)
 			return -1;
-		return walscan_bytes(r->scan, op->file, op->at, r->bytes, op->len);
+		return sys_read_all(op->segment, r->bytes, op->len, (off_t)op->at);
 	}
-	if (walscan_bytes(r->scan, op->file, op->at, hash, sizeof(hash)) != 0)
+	if (sys_read_all(op->segment, hash, sizeof(hash), (off_t)op->at) != 0)
 		return -1;
 	if (blob_read(r->walfd, op->lsn, op->n, op->len, hash, &blob) == 0) {
 		free(r->bytes);
@@ -381,7 +381,7 @@ static int redo_entry(struct redo *r, struct redo_file *f, struct redo_op *op)
 		errno = ENOMEM;
 		return -1;
 	}
-	rv = walscan_bytes(r->scan, op->file, op->at - op->id_len, id, op->id_len);
+	rv = sys_read_all(op->segment, id, op->id_len, (off_t)(op->at - op->id_len));
 	if (rv == 0)
 		rv = append_entry(r, f->name, op, id);
 	free(id);

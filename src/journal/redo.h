@@ -12,13 +12,13 @@
 #include "base/strmap.h"
 #include "codec/json.h"
 #include "journal/checkpoint.h"
-#include "journal/walscan.h"
+#include "journal/wal.h"
 
 struct ava_error;
 
 struct redo_op {
 	uint64_t lsn, at, len, offset; /* at: of its bytes in the segment */
-	uint32_t file;                 /* index of the segment in the scan */
+	int segment;                   /* its descriptor; *borrowed* */
 	uint16_t n, id_len;            /* n-th of its batch; the id stands before `at` */
 	uint8_t kind;                  /* enum wal_kind */
 	bool blob, in_place, bad;      /* bad: its blob is missing or damaged */
@@ -38,7 +38,6 @@ struct redo_file {
 
 struct redo {
 	int rootfd, walfd;
-	struct walscan *scan;
 	struct strmap map; /* by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
@@ -51,11 +50,11 @@ struct redo {
 	uint64_t lsn;                  /* above every lsn found in adopted lines */
 };
 
-int redo_init(struct redo *r, int rootfd, int walfd, struct walscan *scan);
+int redo_init(struct redo *r, int rootfd, int walfd);
 void redo_fini(struct redo *r);
 
-/* Note what a batch asks for. 0, AVA_ENOMEM, AVA_ECORRUPT. */
-int redo_batch(struct redo *r, size_t file, const struct wal_batch *b,
+/* Note what a batch asks for; `segment` is open until redo_fini. 0, AVA_ENOMEM, AVA_ECORRUPT. */
+int redo_batch(struct redo *r, int segment, const struct wal_batch *b,
 	       const unsigned char *payload);
 /* Bring every file up and make it durable. `c` may be empty. */
 int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err);

@@ -12,7 +12,6 @@
 #include "base/util.h"
 #include "journal/segments.h"
 #include "journal/wal.h"
-#include "journal/walscan.h"
 
 #define GOLDEN   "test/golden/journal/recover/"
 #define SEGMENT  "wal/0000000000000001.seg"
@@ -246,89 +245,6 @@ static void test_written_so(void **state)
 	free(bytes);
 	rig_holds(&r, VIEW, "one\ntwo\n");
 	rig_fini(&r);
-}
-
-struct seen {
-	unsigned batches, damaged;
-};
-
-static int see_batch(struct walscan *s, size_t file, const struct wal_batch *b,
-		     const unsigned char *payload, void *user)
-{
-	const unsigned char *p = payload;
-	struct seen *seen = user;
-	struct wal_op op;
-
-	assert_int_equal(s->files[file].seq, 1);
-	assert_int_equal(b->first_lsn, 2);
-	assert_int_equal(b->lsn_count, 1);
-	assert_int_equal(wal_op_next(&p, payload + b->len, &op), 1);
-	assert_int_equal(op.kind, WAL_APPEND);
-	assert_int_equal(op.offset, 4);
-	assert_int_equal(op.len, 4);
-	assert_memory_equal(op.path, VIEW, strlen(VIEW));
-	assert_memory_equal(op.bytes, "two\n", 4);
-	assert_int_equal(wal_op_next(&p, payload + b->len, &op), 1);
-	assert_int_equal(op.kind, WAL_PUT);
-	assert_int_equal(op.path_len, strlen(RESULT));
-	assert_memory_equal(op.path, RESULT, strlen(RESULT));
-	assert_memory_equal(op.bytes, "{}\n", 3);
-	assert_int_equal(wal_op_next(&p, payload + b->len, &op), 0);
-	seen->batches++;
-	return 0;
-}
-
-static int see_damage(struct walscan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
-		      uint64_t first, uint64_t last, void *user)
-{
-	struct seen *seen = user;
-
-	(void)s;
-	assert_int_equal(seq, 1);
-	assert_string_equal(what, "damaged batch");
-	assert_int_equal(from, BATCH);
-	assert_int_equal(to, MARK);
-	assert_true(first <= 2 && last == 2);
-	seen->damaged++;
-	return 0;
-}
-
-static struct seen scan(const struct scene *s, bool damaged)
-{
-	struct ava_error err = {0};
-	struct seen seen = {0};
-	struct walscan w = {.batch = see_batch, .damage = see_damage, .user = &seen};
-	int fd;
-
-	lay(s);
-	fd = open(rig_path(&s->rig, "wal"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(walscan_open(&w, fd, &err), 0);
-	assert_int_equal(walscan_used(&w), 1);
-	assert_int_equal(walscan_run(&w, (struct wal_pos){1, BATCH}, false, &err), 0);
-	assert_int_equal(w.damaged, damaged);
-	assert_int_equal(w.torn_bytes, 0);
-	assert_int_equal(w.end.seq, 1);
-	assert_int_equal(w.end.at, END);
-	assert_int_equal(w.lsn, 3);
-	walscan_close(&w);
-	close(fd);
-	return seen;
-}
-
-static void test_scanned(void **state)
-{
-	struct scene s;
-	struct seen seen;
-
-	(void)state;
-	scene_init(&s);
-	seen = scan(&s, false);
-	assert_true(seen.batches == 1 && seen.damaged == 0);
-	s.segment[BATCH + 40] ^= 1;
-	seen = scan(&s, true);
-	assert_true(seen.batches == 0 && seen.damaged == 1);
-	scene_fini(&s);
 }
 
 /* ---- what a start makes of it */
@@ -664,7 +580,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_of_its_values),
 		cmocka_unit_test(test_written_so),
-		cmocka_unit_test(test_scanned),
 		cmocka_unit_test(test_redone),
 		cmocka_unit_test(test_redone_over_a_part),
 		cmocka_unit_test(test_without_checkpoint),
