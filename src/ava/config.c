@@ -30,46 +30,81 @@
 
 #define TOKENS_MAX INT64_C(100000000)
 
+/* The first thing that is wrong ends the reading: from then on nothing is taken any more. */
 struct reading {
 	const struct yaml *y;
 	struct config *config;
 	struct ava_error *err;
+	int rv;
 };
 
 /* ---- sentences */
 
-static int wrong(struct reading *r, const struct yaml_node *n, const char *what)
+static void wrong(struct reading *r, unsigned line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void wrong(struct reading *r, unsigned line, const char *fmt, ...)
 {
-	return yaml_error(r->y, n->line, AVA_EINVAL, r->err, "%s", what);
+	char text[sizeof(r->err->text)];
+	va_list ap;
+
+	if (r->rv != 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->rv = yaml_error(r->y, line, AVA_EINVAL, r->err, "%s", text);
 }
 
-/* An error of another part, with the line it is about. */
-static int at_line(struct reading *r, const struct yaml_node *n, int rv)
+/* What another part answered, with the line it is about. */
+static void at_line(struct reading *r, const struct yaml_node *n, int rv)
 {
 	struct ava_error inner = *r->err;
 
-	return rv == AVA_ENOMEM ? rv : yaml_error(r->y, n->line, rv, r->err, "%s", inner.text);
+	if (rv != 0)
+		r->rv = rv == AVA_ENOMEM ? rv
+					 : yaml_error(r->y, n->line, rv, r->err, "%s", inner.text);
 }
 
-static int unknown_key(struct reading *r, const struct yaml_node *n, const char *prefix,
-		       const struct near *near)
+static void unknown_key(struct reading *r, const struct yaml_node *n, const char *prefix,
+			const struct near *near)
 {
 	if (near->len > 0)
-		return yaml_error(r->y, n->key_line, AVA_EINVAL, r->err,
-				  "unknown key %s%.80s: did you mean %s%.*s?", prefix, n->key,
-				  prefix, (int)near->len, near->best);
-	return yaml_error(r->y, n->key_line, AVA_EINVAL, r->err,
-			  "unknown key %s%.80s: doc/CONFIG.md lists those there are", prefix,
-			  n->key);
+		wrong(r, n->key_line, "unknown key %s%.80s: did you mean %s%.*s?", prefix, n->key,
+		      prefix, (int)near->len, near->best);
+	else
+		wrong(r, n->key_line, "unknown key %s%.80s: doc/CONFIG.md lists those there are",
+		      prefix, n->key);
 }
 
-static int want_map(struct reading *r, const struct yaml_node *n)
+/* ---- values */
+
+/* The first of what stands in a mapping, in a list, or alone; NULL after something wrong. */
+static const struct yaml_node *each(const struct reading *r, const struct yaml_node *n)
 {
-	if (n->kind == YAML_MAP)
-		return 0;
-	return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-			  "%.60s is %s; it must be a mapping of keys to values",
-			  n->key ? n->key : "the file", yaml_shown(n));
+	return r->rv != 0 ? NULL : n->kind == YAML_SCALAR ? n : n->first;
+}
+
+static const struct yaml_node *next(const struct reading *r, const struct yaml_node *in,
+				    const struct yaml_node *n)
+{
+	return r->rv != 0 || in->kind == YAML_SCALAR ? NULL : n->next;
+}
+
+#define YAML_EACH(r, in, v) for (const struct yaml_node *v = each(r, in); v; v = next(r, in, v))
+
+static void want_map(struct reading *r, const struct yaml_node *n)
+{
+	if (r->rv == 0 && n->kind != YAML_MAP)
+		wrong(r, n->line, "%.60s is %s; it must be a mapping of keys to values",
+		      n->key ? n->key : "the file", yaml_shown(n));
+}
+
+static void want_list(struct reading *r, const struct yaml_node *n, const char *name,
+		      const char *of)
+{
+	if (r->rv == 0 && n->kind != YAML_LIST)
+		wrong(r, n->line, "%s is %s; it must be a list of %s", name, yaml_shown(n), of);
 }
 
 /* Of `words`, which have a blank between two. */
@@ -85,44 +120,46 @@ static bool is_one_of(const char *words, const char *word)
 
 /* `map` has no other keys than these; `prefix` ("models.") stands before one in
  * sentences. */
-static int want_keys(struct reading *r, const struct yaml_node *map, const char *prefix,
-		     const char *words)
+static void want_keys(struct reading *r, const struct yaml_node *map, const char *prefix,
+		      const char *words)
 {
-	int rv = want_map(r, map);
-
-	for (const struct yaml_node *v = rv == 0 ? map->first : NULL; v && rv == 0; v = v->next) {
+	want_map(r, map);
+	YAML_EACH (r, map, v) {
 		struct near near = near_start(v->key);
 
 		near_words(&near, words);
 		if (!is_one_of(words, v->key))
-			rv = unknown_key(r, v, prefix, &near);
+			unknown_key(r, v, prefix, &near);
 	}
-	return rv;
 }
 
-static int want_list(struct reading *r, const struct yaml_node *n, const char *name, const char *of)
+/* "" after something wrong. */
+static const char *text_of(struct reading *r, const struct yaml_node *n, size_t max)
 {
-	if (n->kind == YAML_LIST)
-		return 0;
-	return yaml_error(r->y, n->line, AVA_EINVAL, r->err, "%s is %s; it must be a list of %s",
-			  name, yaml_shown(n), of);
+	const char *text = "";
+
+	if (r->rv == 0)
+		r->rv = yaml_string(r->y, n, max, &text, r->err);
+	return r->rv == 0 ? text : "";
+}
+
+/* NULL: the key is not there. */
+static const char *get_text(struct reading *r, const struct yaml_node *map, const char *key,
+			    size_t max)
+{
+	const struct yaml_node *n = yaml_get(map, key);
+
+	return n ? text_of(r, n, max) : NULL;
 }
 
 /* An absent key leaves *out as it is. */
-static int get_string(struct reading *r, const struct yaml_node *map, const char *key, size_t max,
-		      const char **out)
+static void get_tokens(struct reading *r, const struct yaml_node *map, const char *key,
+		       int64_t least, int64_t *out)
 {
 	const struct yaml_node *n = yaml_get(map, key);
 
-	return n ? yaml_string(r->y, n, max, out, r->err) : 0;
-}
-
-static int get_tokens(struct reading *r, const struct yaml_node *map, const char *key,
-		      int64_t least, int64_t *out)
-{
-	const struct yaml_node *n = yaml_get(map, key);
-
-	return n ? yaml_int(r->y, n, least, TOKENS_MAX, out, r->err) : 0;
+	if (n && r->rv == 0)
+		r->rv = yaml_int(r->y, n, least, TOKENS_MAX, out, r->err);
 }
 
 /* ---- what is a text, not a number: from the file or from a variable */
@@ -150,21 +187,18 @@ static int add_notify_word(struct config *c, const char *word, struct ava_error 
 
 /* A path, or a list that begins with one. Whether the program is there is seen when it
  * is called: it may come later. */
-static int take_notify(struct reading *r, const struct yaml_node *n)
+static void take_notify(struct reading *r, const struct yaml_node *n)
 {
-	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
-	const char *word;
-	int rv = 0;
+	if (n->kind == YAML_LIST && !n->first)
+		wrong(r, n->line, "notify.exec is an empty list: name a program, or leave it out");
+	if (n->kind == YAML_MAP)
+		(void)text_of(r, n, CONFIG_NOTIFY_BYTES); /* says that it is none */
+	YAML_EACH (r, n, v) {
+		const char *word = text_of(r, v, CONFIG_NOTIFY_BYTES);
 
-	if (!v)
-		return wrong(r, n, "notify.exec is an empty list: name a program, or leave it out");
-	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
-		rv = yaml_string(r->y, v, CONFIG_NOTIFY_BYTES, &word, r->err);
-		if (rv != 0)
-			return rv;
-		rv = add_notify_word(r->config, word, r->err);
+		if (r->rv == 0)
+			at_line(r, n, add_notify_word(r->config, word, r->err));
 	}
-	return rv == 0 ? 0 : at_line(r, n, rv);
 }
 
 /* The rule of services holds for the collector: spans tell what runs are about. */
@@ -175,78 +209,54 @@ static int set_otel(struct config *c, const char *name, const char *url, struct 
 	return url[0] != '\0' ? provider_check_url(name, url, c->otel, err) : 0;
 }
 
+typedef int (*set_model_fn)(const char *name, struct ava_error *err);
+
 /* "offline", "offline:FILE", an alias, or an id of a service. */
-static int check_name(const char *name, struct ava_error *err)
+static int set_model(const char *name, set_model_fn set, struct ava_error *err)
 {
 	const char *near;
 	size_t len = strcspn(name, "/");
 
 	if (strcmp(name, "offline") == 0 || strncmp(name, "offline:/", 9) == 0 ||
 	    models_is_alias(name) || (name[len] == '/' && provider_find(name, len)))
-		return 0;
+		return set(name, err);
 	near = models_near(name);
 	return err_set(err, AVA_EINVAL, "%.100s is no model%s%s%s", name,
 		       near ? ": did you mean " : " and no alias of one", near ? near : "",
 		       near ? "?" : "");
 }
 
-typedef int (*set_model_fn)(const char *name, struct ava_error *err);
-
-static int take_model_name(struct reading *r, const struct yaml_node *n, set_model_fn set)
+static void take_model_name(struct reading *r, const struct yaml_node *n, set_model_fn set)
 {
-	const char *name;
-	int rv = yaml_string(r->y, n, 250, &name, r->err);
+	const char *name = text_of(r, n, 250);
 
-	if (rv != 0)
-		return rv;
-	rv = check_name(name, r->err);
-	if (rv == 0)
-		rv = set(name, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
+	if (r->rv == 0)
+		at_line(r, n, set_model(name, set, r->err));
 }
 
 /* ---- settings: section.key */
 
-#define OWN_WORDS "ava.model notify.exec otel.endpoint"
-
-static int take_word(struct reading *r, const char *name, const struct yaml_node *n)
-{
-	const char *text;
-	int rv;
-
-	if (strcmp(name, "ava.model") == 0)
-		return take_model_name(r, n, models_set_ava);
-	if (strcmp(name, "notify.exec") == 0)
-		return take_notify(r, n);
-	rv = yaml_string(r->y, n, CONFIG_OTEL_BYTES, &text, r->err);
-	if (rv != 0)
-		return rv;
-	rv = set_otel(r->config, name, text, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
-}
+static const char *const own_keys[] = {"ava.model", "notify.exec", "otel.endpoint"};
 
 /* Keys of one section alone are offered. */
-static int unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
+static void unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
 {
-	static const char *const own[] = {"ava.model", "notify.exec", "otel.endpoint"};
 	struct near near = near_start(v->key);
 	size_t len = strlen(prefix);
 
 	for (const struct settings_key *s = settings_keys; s->name; s++)
 		if (strncmp(s->name, prefix, len) == 0)
 			near_word(&near, s->name + len, strlen(s->name) - len);
-	for (size_t i = 0; i < ARRAY_LEN(own); i++)
-		if (strncmp(own[i], prefix, len) == 0)
-			near_word(&near, own[i] + len, strlen(own[i]) - len);
-	return unknown_key(r, v, prefix, &near);
+	for (size_t i = 0; i < ARRAY_LEN(own_keys); i++)
+		if (strncmp(own_keys[i], prefix, len) == 0)
+			near_word(&near, own_keys[i] + len, strlen(own_keys[i]) - len);
+	unknown_key(r, v, prefix, &near);
 }
 
-static int take_settings(struct reading *r, const struct yaml_node *section)
+static void take_settings(struct reading *r, const struct yaml_node *section)
 {
-	int rv = want_map(r, section);
-
-	for (const struct yaml_node *v = rv == 0 ? section->first : NULL; v && rv == 0;
-	     v = v->next) {
+	want_map(r, section);
+	YAML_EACH (r, section, v) {
 		const struct settings_key *k;
 		char name[600], prefix[300];
 		int64_t value;
@@ -254,25 +264,33 @@ static int take_settings(struct reading *r, const struct yaml_node *section)
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
 		k = settings_find(name);
-		if (is_one_of(OWN_WORDS, name))
-			rv = take_word(r, name, v);
-		else if (!k)
-			rv = unknown_setting(r, v, prefix);
-		else if ((rv = yaml_int(r->y, v, k->min, k->max, &value, r->err)) == 0)
-			settings_put(&r->config->settings, k, value);
+		if (strcmp(name, "ava.model") == 0) {
+			take_model_name(r, v, models_set_ava);
+		} else if (strcmp(name, "notify.exec") == 0) {
+			take_notify(r, v);
+		} else if (strcmp(name, "otel.endpoint") == 0) {
+			const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
+
+			if (r->rv == 0)
+				at_line(r, v, set_otel(r->config, name, url, r->err));
+		} else if (!k) {
+			unknown_setting(r, v, prefix);
+		} else {
+			r->rv = yaml_int(r->y, v, k->min, k->max, &value, r->err);
+			if (r->rv == 0)
+				settings_put(&r->config->settings, k, value);
+		}
 	}
-	return rv;
 }
 
-static int take_confirm(struct reading *r, const struct yaml_node *n)
+static void take_confirm(struct reading *r, const struct yaml_node *n)
 {
-	const char *text;
-	int rv = yaml_string(r->y, n, 40, &text, r->err);
+	const char *text = text_of(r, n, 40);
 
-	if (rv != 0)
-		return rv;
-	rv = settings_confirm("confirm", text, &r->config->settings.confirm_over_cents, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
+	if (r->rv == 0)
+		at_line(r, n,
+			settings_confirm("confirm", text, &r->config->settings.confirm_over_cents,
+					 r->err));
 }
 
 /* ---- models.list */
@@ -285,37 +303,31 @@ struct row {
 };
 
 /* The id with its service before it. */
-static int take_id(struct reading *r, const struct yaml_node *n, char out[264])
+static void take_id(struct reading *r, const struct yaml_node *n, char out[264])
 {
-	const struct yaml_node *of = yaml_get(n, "provider");
-	const char *id = NULL, *service = NULL;
-	int rv = get_string(r, n, "id", 200, &id);
+	const char *id = get_text(r, n, "id", 200), *service = get_text(r, n, "provider", 60);
 	size_t len;
 	bool has;
 
-	if (rv == 0)
-		rv = get_string(r, n, "provider", 60, &service);
-	if (rv != 0)
-		return rv;
-	if (service && !provider_find(service, strlen(service)))
-		return yaml_error(r->y, of->line, AVA_EINVAL, r->err,
-				  "provider is %s; there are anthropic, openrouter, openai and "
-				  "local",
-				  yaml_shown(of));
+	if (service && r->rv == 0 && !provider_find(service, strlen(service)))
+		wrong(r, yaml_get(n, "provider")->line,
+		      "provider is %s; there are anthropic, openrouter, openai and local",
+		      yaml_shown(yaml_get(n, "provider")));
 	if (!id)
-		return wrong(r, n, "a model needs its id, such as anthropic/claude-haiku-4-5");
+		wrong(r, n->line, "a model needs its id, such as anthropic/claude-haiku-4-5");
+	if (r->rv != 0)
+		return;
 	len = strcspn(id, "/");
 	has = id[len] == '/' && provider_find(id, len);
 	if (!has && !service)
-		return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-				  "the id %.80s names no service: write anthropic/..., "
-				  "openrouter/..., openai/... or local/..., or give provider",
-				  id);
-	if (!service || (has && strncmp(id, service, len) == 0 && service[len] == '\0'))
+		wrong(r, n->line,
+		      "the id %.80s names no service: write anthropic/..., openrouter/..., "
+		      "openai/... or local/..., or give provider",
+		      id);
+	else if (!service || (has && strncmp(id, service, len) == 0 && service[len] == '\0'))
 		snprintf(out, 264, "%s", id);
 	else /* openrouter has ids such as anthropic/... */
 		snprintf(out, 264, "%s/%s", service, id);
-	return 0;
 }
 
 static bool alias_good(const char *s)
@@ -327,82 +339,70 @@ static bool alias_good(const char *s)
 	       strcmp(s, "offline") != 0;
 }
 
-static int add_word(struct reading *r, const struct yaml_node *n, char *list, size_t size)
+static void add_word(struct reading *r, const struct yaml_node *n, char *list, size_t size)
 {
 	size_t used = strlen(list);
 
-	if (used + strlen(n->text) + 2 > size)
-		return wrong(r, n, "this list is too long");
-	snprintf(list + used, size - used, "%s%s", used ? " " : "", n->text);
-	return 0;
+	if (r->rv == 0 && used + strlen(n->text) + 2 > size)
+		wrong(r, n->line, "this list is too long");
+	if (r->rv == 0)
+		snprintf(list + used, size - used, "%s%s", used ? " " : "", n->text);
 }
 
 /* One, or a list of them. */
-static int take_aliases(struct reading *r, const struct yaml_node *n, struct row *row)
+static void take_aliases(struct reading *r, const struct yaml_node *n, struct row *row)
 {
-	const struct yaml_node *v = n->kind == YAML_LIST ? n->first : n;
-	const char *text;
-	int rv = 0;
-
-	for (; v && rv == 0; v = n->kind == YAML_LIST ? v->next : NULL) {
+	if (n->kind == YAML_MAP)
+		(void)text_of(r, n, 64); /* says that it is none */
+	YAML_EACH (r, n, v) {
 		if (v->kind == YAML_LIST)
-			return wrong(r, v, "an alias is a word, not a list");
-		rv = yaml_string(r->y, v, 64, &text, r->err);
-		if (rv == 0 && !alias_good(text))
-			rv = yaml_error(r->y, v->line, AVA_EINVAL, r->err,
-					"%s is no alias: letters, digits, \".\", \"_\" and "
-					"\"-\", a letter or digit first, not \"offline\"",
-					yaml_shown(v));
-		if (rv == 0)
-			rv = add_word(r, v, row->aliases, sizeof(row->aliases));
+			wrong(r, v->line, "an alias is a word, not a list");
+		if (!alias_good(text_of(r, v, 64)))
+			wrong(r, v->line,
+			      "%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
+			      "or "
+			      "digit first, not \"offline\"",
+			      yaml_shown(v));
+		add_word(r, v, row->aliases, sizeof(row->aliases));
 	}
-	return rv;
 }
 
-static int take_prices(struct reading *r, const struct yaml_node *n, struct agent_price *p)
+static void take_prices(struct reading *r, const struct yaml_node *n, struct agent_price *p)
 {
 	static const char *const names[] = {"input", "output", "cache_read", "cache_write"};
 	int64_t *const to[] = {&p->input, &p->output, &p->cache_read, &p->cache_write};
-	int rv;
 
 	*p = (struct agent_price){-1, -1, -1, -1};
 	if (n->kind == YAML_SCALAR && n->plain && strcmp(n->text, "unknown") == 0)
-		return 0;
-	rv = want_keys(r, n, "prices.", "input output cache_read cache_write");
-	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(names); i++) {
+		return;
+	want_keys(r, n, "prices.", "input output cache_read cache_write");
+	for (size_t i = 0; r->rv == 0 && i < ARRAY_LEN(names); i++) {
 		const struct yaml_node *v = yaml_get(n, names[i]);
 
 		if (v && (v->kind != YAML_SCALAR || !v->plain || price_parse(v->text, to[i]) != 0))
-			rv = yaml_error(r->y, v->line, AVA_EINVAL, r->err,
-					"%s is %s; a price is US dollars for a million tokens, "
-					"such as 3 or 0.25, up to %d, with six digits after the "
-					"point at the most",
-					v->key, yaml_shown(v), PRICE_MAX_USD);
+			wrong(r, v->line,
+			      "%s is %s; a price is US dollars for a million tokens, such as 3 or "
+			      "0.25, up to %d, with six digits after the point at the most",
+			      v->key, yaml_shown(v), PRICE_MAX_USD);
 	}
-	if (rv == 0 && (p->input < 0 || p->output < 0))
-		rv = wrong(r, n, "prices needs input and output (or is the word unknown)");
-	return rv;
+	if (p->input < 0 || p->output < 0)
+		wrong(r, n->line, "prices needs input and output (or is the word unknown)");
 }
 
-static int take_rejects(struct reading *r, const struct yaml_node *n, struct row *row)
+static void take_rejects(struct reading *r, const struct yaml_node *n, struct row *row)
 {
-	int rv = want_list(r, n, "rejects", "parameters, such as [temperature, top_p]");
-
+	want_list(r, n, "rejects", "parameters, such as [temperature, top_p]");
 	row->rejects[0] = '\0';
-	for (const struct yaml_node *v = rv == 0 ? n->first : NULL; v && rv == 0; v = v->next) {
-		const char *word;
+	YAML_EACH (r, n, v) {
+		const char *word = text_of(r, v, 40);
 
-		rv = yaml_string(r->y, v, 40, &word, r->err);
-		if (rv == 0 && word[strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789")] != '\0')
-			rv = yaml_error(r->y, v->line, AVA_EINVAL, r->err,
-					"%s is no name of a parameter", yaml_shown(v));
-		if (rv == 0)
-			rv = add_word(r, v, row->rejects, sizeof(row->rejects));
+		if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789")] != '\0')
+			wrong(r, v->line, "%s is no name of a parameter", yaml_shown(v));
+		add_word(r, v, row->rejects, sizeof(row->rejects));
 	}
-	return rv;
 }
 
-static int take_thinking(struct reading *r, const struct yaml_node *n, enum model_thinking *out)
+static void take_thinking(struct reading *r, const struct yaml_node *n, enum model_thinking *out)
 {
 	static const char *const words[] = {
 		[MODEL_THINKING_NONE] = "none",
@@ -413,10 +413,9 @@ static int take_thinking(struct reading *r, const struct yaml_node *n, enum mode
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (n->kind == YAML_SCALAR && strcmp(n->text, words[i]) == 0) {
 			*out = (enum model_thinking)i;
-			return 0;
+			return;
 		}
-	return yaml_error(r->y, n->line, AVA_EINVAL, r->err,
-			  "thinking is %s; it must be none, budget or adaptive", yaml_shown(n));
+	wrong(r, n->line, "thinking is %s; it must be none, budget or adaptive", yaml_shown(n));
 }
 
 /* What the entry leaves out is what is built in, or what is known of nothing. */
@@ -435,118 +434,91 @@ static void start_row(struct row *row, const struct model_row *builtin)
 	snprintf(row->rejects, sizeof(row->rejects), "%s", builtin ? builtin->rejects : "");
 }
 
-/* A call asks for max_output; with less window than that there is none. */
-static int fit_output(struct reading *r, const struct yaml_node *output, struct model_row *row)
-{
-	if (row->max_output < row->context)
-		return 0;
-	if (output)
-		return yaml_error(r->y, output->line, AVA_EINVAL, r->err,
-				  "max_output is %s; it must be less than the window (context), "
-				  "which is %lld",
-				  yaml_shown(output), (long long)row->context);
-	row->max_output = row->context / 2;
-	return 0;
-}
-
-static int take_model(struct reading *r, const struct yaml_node *n)
+static void take_model(struct reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *v;
 	struct row row = {0};
-	int rv = want_keys(r, n, "", MODEL_WORDS);
+	struct model_row *m = &row.row;
 
-	if (rv == 0)
-		rv = take_id(r, n, row.id);
-	if (rv != 0)
-		return rv;
+	want_keys(r, n, "", MODEL_WORDS);
+	take_id(r, n, row.id);
+	if (r->rv != 0)
+		return;
 	start_row(&row, models_find_builtin(row.id));
 	if ((v = yaml_get(n, "alias")) != NULL)
-		rv = take_aliases(r, v, &row);
-	if (rv == 0)
-		rv = get_tokens(r, n, "context", 1024, &row.row.context);
-	if (rv == 0)
-		rv = get_tokens(r, n, "max_output", 1, &row.row.max_output);
-	if (rv == 0)
-		rv = get_tokens(r, n, "min_cache_tokens", 0, &row.row.cache_min);
-	if (rv == 0 && (v = yaml_get(n, "prices")) != NULL)
-		rv = take_prices(r, v, &row.row.price);
-	if (rv == 0 && (v = yaml_get(n, "rejects")) != NULL)
-		rv = take_rejects(r, v, &row);
-	if (rv == 0 && (v = yaml_get(n, "thinking")) != NULL)
-		rv = take_thinking(r, v, &row.row.thinking);
-	if (rv == 0)
-		rv = fit_output(r, yaml_get(n, "max_output"), &row.row);
-	if (rv != 0)
-		return rv;
-	row.row.id = row.id;
-	row.row.aliases = row.aliases;
-	row.row.rejects = row.rejects;
-	rv = models_add(&row.row, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
+		take_aliases(r, v, &row);
+	get_tokens(r, n, "context", 1024, &m->context);
+	get_tokens(r, n, "max_output", 1, &m->max_output);
+	get_tokens(r, n, "min_cache_tokens", 0, &m->cache_min);
+	if ((v = yaml_get(n, "prices")) != NULL)
+		take_prices(r, v, &m->price);
+	if ((v = yaml_get(n, "rejects")) != NULL)
+		take_rejects(r, v, &row);
+	if ((v = yaml_get(n, "thinking")) != NULL)
+		take_thinking(r, v, &m->thinking);
+	/* A call asks for max_output; with less window than that there is none. */
+	v = yaml_get(n, "max_output");
+	if (m->max_output >= m->context && v)
+		wrong(r, v->line,
+		      "max_output is %s; it must be less than the window (context), which is %lld",
+		      yaml_shown(v), (long long)m->context);
+	else if (m->max_output >= m->context)
+		m->max_output = m->context / 2;
+	if (r->rv != 0)
+		return;
+	m->id = row.id;
+	m->aliases = row.aliases;
+	m->rejects = row.rejects;
+	at_line(r, n, models_add(m, r->err));
 }
 
 /* The list comes first: the others name what stands in it. */
-static int take_models(struct reading *r, const struct yaml_node *n)
+static void take_models(struct reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *list, *v;
-	int rv = want_keys(r, n, "models.", "list default fallback");
 
-	if (rv == 0 && (list = yaml_get(n, "list")) != NULL) {
-		rv = want_list(r, list, "models.list", "models, each from \"- id: ...\"");
-		for (v = rv == 0 ? list->first : NULL; v && rv == 0; v = v->next)
-			rv = take_model(r, v);
+	want_keys(r, n, "models.", "list default fallback");
+	if ((list = yaml_get(n, "list")) != NULL) {
+		want_list(r, list, "models.list", "models, each from \"- id: ...\"");
+		YAML_EACH (r, list, model)
+			take_model(r, model);
 	}
-	if (rv == 0 && (v = yaml_get(n, "default")) != NULL)
-		rv = take_model_name(r, v, models_set_default);
-	if (rv == 0 && (list = yaml_get(n, "fallback")) != NULL) {
-		rv = want_list(r, list, "models.fallback", "models, such as [claude-haiku]");
-		for (v = rv == 0 ? list->first : NULL; v && rv == 0; v = v->next)
-			rv = take_model_name(r, v, models_add_fallback);
+	if ((v = yaml_get(n, "default")) != NULL)
+		take_model_name(r, v, models_set_default);
+	if ((list = yaml_get(n, "fallback")) != NULL) {
+		want_list(r, list, "models.fallback", "models, such as [claude-haiku]");
+		YAML_EACH (r, list, name)
+			take_model_name(r, name, models_add_fallback);
 	}
-	return rv;
 }
 
 /* ---- providers */
 
-static int take_provider(struct reading *r, const struct yaml_node *n, const char *name)
+static void take_provider(struct reading *r, const struct yaml_node *n, const char *name)
 {
-	const struct yaml_node *key = yaml_get(n, "key"), *url = yaml_get(n, "base_url"), *of;
-	const char *address = "", *model = "";
+	const struct yaml_node *key = yaml_get(n, "key"), *of = yaml_get(n, "model");
+	const char *address, *model;
 	char prefix[80], checked[PROVIDER_URL_MAX];
-	int rv;
 
 	snprintf(prefix, sizeof(prefix), "providers.%.60s.", name);
 	key = key ? key : yaml_get(n, "api_key");
 	if (key)
-		return yaml_error(r->y, key->key_line, AVA_EINVAL, r->err,
-				  "keys do not stand in this file: write %s=... into the file env "
-				  "beside it (chmod 600)",
-				  provider_find(name, strlen(name))->key_name);
-	rv = want_keys(r, n, prefix, "base_url model");
-	if (rv == 0)
-		rv = get_string(r, n, "base_url", PROVIDER_URL_MAX - 1, &address);
-	if (rv != 0)
-		return rv;
-	if (url && (rv = provider_check_url("base_url", address, checked, r->err)) != 0)
-		return at_line(r, url, rv);
-	of = yaml_get(n, "model");
+		wrong(r, key->key_line,
+		      "keys do not stand in this file: write %s=... into the file env beside it "
+		      "(chmod 600)",
+		      provider_find(name, strlen(name))->key_name);
+	want_keys(r, n, prefix, "base_url model");
+	address = get_text(r, n, "base_url", PROVIDER_URL_MAX - 1);
+	if (address && r->rv == 0)
+		at_line(r, yaml_get(n, "base_url"),
+			provider_check_url("base_url", address, checked, r->err));
 	if (of && strcmp(name, "local") != 0)
-		return yaml_error(r->y, of->key_line, AVA_EINVAL, r->err,
-				  "providers.%s has no model: give aliases in models.list", name);
-	rv = get_string(r, n, "model", 120, &model);
-	if (rv != 0)
-		return rv;
-	rv = provider_set(name, address, model, r->err);
-	return rv == 0 ? 0 : at_line(r, n, rv);
-}
-
-static int take_providers(struct reading *r, const struct yaml_node *n)
-{
-	int rv = want_keys(r, n, "providers.", "anthropic openrouter openai local");
-
-	for (const struct yaml_node *v = rv == 0 ? n->first : NULL; v && rv == 0; v = v->next)
-		rv = take_provider(r, v, v->key);
-	return rv;
+		wrong(r, of->key_line, "providers.%s has no model: give aliases in models.list",
+		      name);
+	model = get_text(r, n, "model", 120);
+	if (r->rv == 0)
+		at_line(r, n,
+			provider_set(name, address ? address : "", model ? model : "", r->err));
 }
 
 /* ---- the file */
@@ -577,7 +549,7 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 		     struct ava_error *err)
 {
 	struct reading r = {.config = c, .err = err};
-	const struct yaml_node *root, *v;
+	const struct yaml_node *root, *models;
 	char words[1024];
 	struct yaml *y;
 	int rv = yaml_parse(&y, name, text, len, err);
@@ -587,28 +559,29 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 	r.y = y;
 	root = yaml_root(y);
 	section_words(words, sizeof(words));
-	rv = want_keys(&r, root, "", words);
-	if (rv == 0 && (v = yaml_get(root, "models")) != NULL)
-		rv = take_models(&r, v);
-	for (v = rv == 0 ? root->first : NULL; v && rv == 0; v = v->next) {
-		if (strcmp(v->key, "providers") == 0)
-			rv = take_providers(&r, v);
-		else if (strcmp(v->key, "confirm") == 0)
-			rv = take_confirm(&r, v);
-		else if (strcmp(v->key, "models") != 0)
-			rv = take_settings(&r, v);
+	want_keys(&r, root, "", words);
+	if ((models = yaml_get(root, "models")) != NULL)
+		take_models(&r, models);
+	YAML_EACH (&r, root, v) {
+		if (strcmp(v->key, "providers") == 0) {
+			want_keys(&r, v, "providers.", "anthropic openrouter openai local");
+			YAML_EACH (&r, v, p)
+				take_provider(&r, p, p->key);
+		} else if (strcmp(v->key, "confirm") == 0) {
+			take_confirm(&r, v);
+		} else if (v != models) {
+			take_settings(&r, v);
+		}
 	}
 	yaml_free(y);
-	return rv;
+	return r.rv;
 }
 
 static int take_variable(const char *variable, set_model_fn set, struct ava_error *err)
 {
 	const char *name = env_get(variable);
-	int rv = name && *name ? check_name(name, err) : 0;
+	int rv = name && *name ? set_model(name, set, err) : 0;
 
-	if (rv == 0 && name && *name)
-		rv = set(name, err);
 	return rv == 0 ? 0 : err_wrap(err, rv, "%s", variable);
 }
 
@@ -625,9 +598,7 @@ static int take_fallback_variable(struct ava_error *err)
 
 		snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name) - 1), s);
 		s += len;
-		rv = check_name(name, err);
-		if (rv == 0)
-			rv = models_add_fallback(name, err);
+		rv = set_model(name, models_add_fallback, err);
 	}
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_MODELS_FALLBACK");
 }
