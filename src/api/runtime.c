@@ -110,9 +110,7 @@ void ava_runtime_free(struct ava_runtime *rt)
 {
 	if (!rt)
 		return;
-	watch_close_all(rt);
-	while (!list_empty(&rt->events))
-		ava_events_close(LIST_FIRST(&rt->events, struct ava_events, node));
+	events_close_all(rt);
 	rt->b->ops->close(rt->b);
 	answer_fini(&rt->answer);
 	free(rt);

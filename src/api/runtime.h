@@ -1,6 +1,6 @@
 /* The runtime as the calls of ava.h see it, shared by the files of this
- * folder: runtime.c (life, the other loop), calls.c, wait.c, events.c (cursors), watch.c
- * (callbacks). */
+ * folder: runtime.c (life, the other loop), calls.c, events.c
+ * (cursors, callbacks, waits). */
 #ifndef API_RUNTIME_H
 #define API_RUNTIME_H
 
@@ -17,25 +17,14 @@ struct ava_runtime {
 	bool more;            /* a watch had more than one look takes */
 };
 
-struct ava_events {
-	struct list node;
-	struct ava_runtime *rt;
-	struct backend_cursor *cur;
-	struct answer strings; /* of the event given */
-};
-
 /* A call begins: what the last one gave is gone. *err becomes `own` when the
  * caller wants none. */
 void runtime_begin(struct ava_runtime *rt, struct ava_error **err, struct ava_error *own);
 /* An id that may go into a path: not NULL, not empty, not endless. */
 int runtime_id(const char *what, const char *id, struct ava_error *err);
 
-/* events.c: fill an event from its line; strings live in `strings`. */
-int events_fill(struct answer *strings, const char *line, size_t len, struct ava_event *out,
-		struct ava_error *err);
-int events_check(const struct ava_events_query *q, struct ava_error *err);
-/* watch.c: call the callbacks of what came; how many, or an error. */
+/* events.c: call the callbacks of what came; how many, or an error. */
 int watch_dispatch(struct ava_runtime *rt, struct ava_error *err);
-void watch_close_all(struct ava_runtime *rt);
+void events_close_all(struct ava_runtime *rt);
 
 #endif

@@ -93,7 +93,7 @@ struct verb_call {
 
 struct verb {
 	const char *method, *path; /* "GET", "/api/v1/runs/{id}" */
-	/* NULL: a stream, which the gateway serves itself (gateway/events.c). */
+	/* NULL: a stream, which the gateway serves itself (gateway/routes.c). */
 	void (*call)(struct verb_call *v);
 	const struct arg *args; /* of the query of a GET, of the body of a POST */
 	bool begins;            /* new work: refused when it could not be kept */

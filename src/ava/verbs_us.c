@@ -261,7 +261,7 @@ static void verb_logs(struct verb_call *v)
 		  sizeof(q), false);
 }
 
-/* ---- streams (gateway/events.c) */
+/* ---- streams (gateway/routes.c) */
 
 static const struct arg events_args[] = {
 	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},

@@ -1,16 +1,75 @@
 /* avad: the daemon's main. `ava` starts it on demand with --ready-fd; by hand
  * it serves in the foreground. What can fail: options (2), and everything of
  * daemon.h (1 and one sentence). */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <ava.h>
 
 #include "base/error.h"
 #include "gateway/daemon.h"
 #include "gateway/doctor.h"
-#include "gateway/process.h"
+
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* Started by a command the daemon finds all of this done already (client/start.c); by hand,
+ * from cron or a supervisor it may find anything: descriptors 0 to 2 are open, files are the
+ * owner's alone, no folder is kept busy, no core file shows the keys, SIGPIPE is an error of
+ * write, and there are as many descriptors as there may be, where that can be had. */
+static int process_prepare(struct ava_error *err)
+{
+	int fd;
+
+	/* A file that is opened as descriptor 2 would get our messages. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return err_sys(err, "/dev/null");
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	umask(077);
+	if (chdir("/") != 0)
+		return err_sys(err, "change to /");
+	if (prctl(PR_SET_DUMPABLE, 0) != 0)
+		return err_sys(err, "forbid core files");
+	signal(SIGPIPE, SIG_IGN);
+	raise_descriptors();
+	return 0;
+}
+
+/* The number in `text` when it is an open descriptor above 2 (it is then
+ * closed on exec); else -1. */
+static int process_descriptor(const char *text)
+{
+	char *end;
+	long n;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno != 0 || *end != '\0' || n <= STDERR_FILENO || n > INT_MAX ||
+	    fcntl((int)n, F_SETFD, FD_CLOEXEC) != 0)
+		return -1;
+	return (int)n;
+}
 
 static int usage(FILE *out)
 {

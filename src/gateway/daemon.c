@@ -1,6 +1,6 @@
 /* The daemon's process.
  *
- * Order of a start: the process itself (process.h), configuration, data root
+ * Order of a start: the process itself (avad.c), configuration, data root
  * (0700), lock, runtime (which recovers), socket, ready. The socket comes last,
  * so that whoever can connect is served. SIGTERM, SIGINT and SIGHUP commit and
  * stop: the socket's name goes first, whoever connected before is still
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +28,6 @@
 #include "base/error.h"
 #include "base/ready.h"
 #include "base/unix_sock.h"
-#include "gateway/process.h"
 #include "gateway/routes.h"
 #include "journal/index.h"
 #include "net/http_server.h"
@@ -244,11 +244,18 @@ static void log_model(struct daemon *d, const char *forced)
 	log_line(line, d);
 }
 
+static size_t descriptors(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_NOFILE, &r) == 0 ? (size_t)r.rlim_cur : 256;
+}
+
 static int start_http(struct daemon *d, struct ava_error *err)
 {
 	/* The journal needs descriptors too. */
-	struct http_server_options o = {
-		.connections_max = (unsigned)MIN(process_descriptors() / 2, CONNECTIONS_MAX)};
+	struct http_server_options o = {.connections_max =
+						(unsigned)MIN(descriptors() / 2, CONNECTIONS_MAX)};
 	struct stat st;
 	int fd, rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
 

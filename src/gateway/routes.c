@@ -3,8 +3,7 @@
  *
  * Happy path: who asks is looked up, the row found, the query of a GET or the body of a
  * POST becomes the arguments, and the verb is called with a reply that keeps the request
- * until it is answered, maybe before the call returns; the stream rows start a stream
- * (events.h).
+ * until it is answered, maybe before the call returns; the stream rows start a stream.
  *
  * A kept request has two ends, the peer and the verb; whoever lets go first, the other one
  * finds out through it, and the last one frees it. What can fail: everything a peer can
@@ -15,17 +14,21 @@
 
 #include <ava.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ava/ops.h"
+#include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "base/util.h"
-#include "gateway/events.h"
+#include "codec/json.h"
+#include "event/event.h"
 #include "net/http_server.h"
+#include "os/loop.h"
 
 #define FIELDS_MAX 4
 
@@ -160,6 +163,212 @@ static int read_request(struct http_request *req, const struct verb *verb, json_
 		return rv;
 	*args = json_parse(req->body, req->body_len, err);
 	return *args ? 0 : err_wrap(err, AVA_EINVAL, "the body is not valid JSON");
+}
+
+/* ---- streams
+ *
+ * A stream is a cursor and a connection. It is pumped when the cursor wakes or
+ * the connection has drained; a slow client holds no memory but what its
+ * socket and one short queue take, and catches up from the files.
+ *
+ * After a run's last event the stream ends. When the daemon stops before, the
+ * connection breaks off instead, which tells the client to come again with
+ * the last id it saw. */
+
+struct event_stream {
+	unsigned *streams; /* of whoever serves */
+	struct os_loop *loop;
+	struct op_cursor *cursor;
+	struct http_stream *http; /* NULL: not started yet */
+	struct os_task pump;
+	struct os_timer *again; /* pumps in the next turn */
+	bool full;              /* waits for `drained` */
+	struct op_watch *watch; /* frames of a conversation; NULL: none */
+	const char *turn;       /* a turn's state that waits for room; NULL: none */
+	char session[64];
+};
+
+static void stream_free(struct event_stream *s)
+{
+	if (s->http)
+		--*s->streams;
+	os_defer_cancel(s->loop, &s->pump);
+	os_timer_free(s->again);
+	if (s->cursor)
+		ops_events_close(s->cursor);
+	if (s->watch)
+		ops_unwatch(s->watch);
+	free(s);
+}
+
+static int stream_write_frame(struct event_stream *s, const struct op_event *e)
+{
+	struct buf b;
+	int rv;
+
+	buf_init(&b, 64u << 20);
+	buf_addf(&b, "id: %llu\nevent: ", (unsigned long long)e->lsn);
+	buf_add(&b, e->type, e->type_len);
+	buf_adds(&b, "\ndata: ");
+	buf_add(&b, e->line, e->line_len);
+	buf_adds(&b, "\n\n");
+	rv = buf_check(&b);
+	if (rv == 0)
+		rv = http_stream_write(s->http, b.data, b.len);
+	buf_fini(&b);
+	return rv;
+}
+
+static bool stream_is_wanted(const struct event_stream *s, const struct op_event *e)
+{
+	size_t len = strlen(s->session);
+	struct event_view v;
+
+	return len == 0 || (event_view(e->line, e->line_len, &v) == 0 && v.session_id.len == len &&
+			    memcmp(v.session_id.s, s->session, len) == 0);
+}
+
+static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
+{
+	static const char *const names[] = {
+		[FRAME_TEXT] = "text", [FRAME_THINKING] = "thinking", [FRAME_TURN] = "turn"};
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 4u << 20);
+	buf_addf(&b, "event: %s\ndata: ", names[f->kind]);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "sessionId", f->session);
+	jw_strn(&w, f->kind == FRAME_TURN ? "state" : "text", f->text, f->len);
+	jw_end(&w);
+	buf_adds(&b, "\n\n");
+	if (buf_check(&b) == 0)
+		s->full = http_stream_write(s->http, b.data, b.len) == 1;
+	buf_fini(&b);
+}
+
+/* What is only shown: a client that is behind goes without it. That a turn began
+ * or ended it hears all the same, later. */
+static void stream_frame(const struct op_frame *f, void *user)
+{
+	struct event_stream *s = user;
+
+	if (!s->http || strcmp(f->session, s->session) != 0)
+		return;
+	if (!s->full)
+		stream_send_frame(s, f);
+	else if (f->kind == FRAME_TURN)
+		s->turn = strcmp(f->text, "busy") == 0 ? "busy" : "idle";
+}
+
+static void stream_send_turn(struct event_stream *s)
+{
+	const struct op_frame f = {
+		.session = s->session, .kind = FRAME_TURN, .text = s->turn, .len = strlen(s->turn)};
+
+	s->turn = NULL;
+	stream_send_frame(s, &f);
+}
+
+static void stream_pump(struct os_task *t)
+{
+	struct event_stream *s = CONTAINER_OF(t, struct event_stream, pump);
+	struct op_event e;
+	int rv = 0;
+
+	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
+		if (!stream_is_wanted(s, &e))
+			continue;
+		rv = stream_write_frame(s, &e);
+		if (rv < 0) {
+			rv = -2;
+			break;
+		}
+		s->full = rv == 1;
+	}
+	if (rv == 0 && s->turn && !s->full)
+		stream_send_turn(s);
+	if (rv == -2) {
+		http_stream_abort(s->http); /* to come stream_again; calls `gone` */
+	} else if (rv == -1) {
+		http_stream_end(s->http);
+		stream_free(s);
+	}
+}
+
+static void stream_wake(void *user)
+{
+	struct event_stream *s = user;
+
+	if (s->http)
+		os_defer(s->loop, &s->pump);
+}
+
+/* A client that reads as fast as we write must not keep the loop in one turn
+ * until the whole log is through: go on in the next one. */
+static void stream_drained(struct http_stream *st, void *user)
+{
+	struct event_stream *s = user;
+
+	s->full = false;
+	os_timer_set(s->again, 0);
+}
+
+static void stream_again(void *user)
+{
+	struct event_stream *s = user;
+
+	stream_pump(&s->pump);
+}
+
+static void stream_gone(struct http_stream *st, void *user)
+{
+	stream_free(user);
+}
+
+/* Answers `req` with a stream of the events of `run` (NULL: all) with a
+ * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
+ * those of that conversation, and frames without an id beside them: "text" and
+ * "thinking" as Ava speaks, "turn" when she begins and ends. On error the
+ * request is still the caller's to answer. *streams counts those that are open. */
+static int events_start(struct core *c, unsigned *streams, struct http_request *req,
+			const char *run, const char *session, uint64_t after, struct ava_error *err)
+{
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Content-Type-Options", "nosniff"}};
+	const struct http_answer head = {
+		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
+	struct http_stream_hooks hooks = {
+		.drained = stream_drained, .gone = stream_gone, .heartbeat = true};
+	struct event_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	s->streams = streams;
+	s->loop = c->loop;
+	os_task_init(&s->pump, stream_pump);
+	s->again = os_timer_new(s->loop, stream_again, s);
+	snprintf(s->session, sizeof(s->session), "%s", session);
+	if (session[0])
+		s->watch = ops_watch(c, stream_frame, s);
+	if (s->again && (s->watch || !session[0]))
+		s->cursor = ops_events_open(c, run, after, stream_wake, s, err);
+	else
+		err_set(err, AVA_ENOMEM, "out of memory");
+	if (!s->cursor) {
+		stream_free(s);
+		return err->code;
+	}
+	hooks.user = s;
+	s->http = http_stream_start(req, &head, &hooks);
+	if (s->http) {
+		++*streams;
+		os_defer(s->loop, &s->pump);
+	} else {
+		stream_free(s); /* the connection is closed already */
+	}
+	return 0;
 }
 
 /* A browser that reconnects asks for the address it began with and adds the field
