@@ -37,7 +37,8 @@
 #define POLL_MS      200
 #define COPIES       256
 #define CHANGED      256
-#define FIRST_BATCH  ((uint64_t)16 << 20)  /* bytes of lines: somebody waits */
+#define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of lines: somebody waits, maybe for long */
+#define FIRST_BATCH  ((uint64_t)16 << 20)  /* somebody waits */
 #define BATCH        ((uint64_t)32 << 20)  /* all of them are kept */
 #define TEXT_BATCH   ((uint64_t)256 << 20) /* few of them are */
 #define SEARCH_LEAST 16                    /* files */
@@ -343,7 +344,11 @@ static uint64_t settled_lsn(const struct ava_log *log)
 static int next_batch(struct ava_log *log, struct ava_error *err)
 {
 	bool text = log->want[0].text.needle != NULL || log->want[0].text.regex != NULL;
-	uint64_t limit = text ? TEXT_BATCH : log->begun ? BATCH : FIRST_BATCH, bytes = 0;
+	/* Who catches up with everything may read slowly, and holds what was fetched. */
+	bool stream = log->everything && log->want[0].types == 0 && !log->who_asked &&
+		      log->want[0].since_ms == INT64_MIN;
+	uint64_t first = stream ? STREAM_FIRST : FIRST_BATCH, bytes = 0;
+	uint64_t limit = text ? TEXT_BATCH : log->begun ? BATCH : first;
 	size_t n = 0;
 	int rv;
 
