@@ -1,22 +1,28 @@
-/* Making a runtime of either kind, and living inside another loop.
- *
- * Nothing moves behind the program's back: an embedded runtime turns its loop
- * only inside calls, and callbacks are called in ava_runtime_process alone,
- * after the loop has turned, so they may call whatever they like. What a turn
- * brought while no process call was under way is remembered by `woken`, and
- * ava_runtime_timeout then says not to wait. */
+/* The calls about proposals, runs and conversations: check what a program can get wrong,
+ * forget the last answer, write the arguments of a verb, ask for it, read the reply's JSON
+ * (api/shape.h). Lists are rows in the answer's memory; a result is the JSON of the file,
+ * and the fields of it that most programs want. */
 #include "api/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/embedded.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/settings.h"
+#include "base/util.h"
 #include "client/remote.h"
 
 #define ID_MAX 128
+
+/* ---- a runtime of either kind, and living inside another loop. Nothing moves behind the
+ * program's back: an embedded runtime turns its loop only inside calls, and callbacks are
+ * called in ava_runtime_process alone, after the loop has turned, so they may call whatever
+ * they like. What a turn brought while no process call was under way is remembered by `woken`,
+ * and ava_runtime_timeout then says not to wait. */
 
 void runtime_begin(struct ava_runtime *rt, struct ava_error **err, struct ava_error *own)
 {
@@ -160,4 +166,488 @@ int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error
 	rv = process(rt, timeout_ms < 0 ? -1 : timeout_ms, err);
 	rt->in_process = false;
 	return rv;
+}
+
+#define RUNS_DEFAULT 100
+#define RUNS_MOST    100000
+#define GROUP_MOST   100
+#define TEXT_MAX     (1u << 20)
+#define REQUEST_MAX  (16u << 20)
+#define REPLY_MAX    (256u << 20)
+
+/* ---- asking */
+
+struct call {
+	struct ava_runtime *rt;
+	struct ava_error *err, own;
+	int rv; /* the first thing that went wrong */
+	struct buf args, reply;
+	struct jw w; /* into args, in an open object */
+	json_t *o;   /* the reply */
+	int status;
+};
+
+static void call_begin(struct call *c, struct ava_runtime *rt, struct ava_error *err)
+{
+	*c = (struct call){.rt = rt, .err = err};
+	runtime_begin(rt, &c->err, &c->own);
+	buf_init(&c->args, REQUEST_MAX);
+	buf_init(&c->reply, REPLY_MAX);
+	jw_init(&c->w, &c->args);
+	jw_object(&c->w, NULL);
+}
+
+/* The same, about something that has an id. */
+static void call_about(struct call *c, struct ava_runtime *rt, const char *what, const char *id,
+		       struct ava_error *err)
+{
+	call_begin(c, rt, err);
+	c->rv = runtime_id(what, id, c->err);
+}
+
+static bool call_send(struct call *c, const char *method, const char *path, const char *id)
+{
+	buf_reset(&c->reply);
+	c->rv = c->rt->b->ops->call(c->rt->b, method, path, id, c->args.data, &c->reply, &c->status,
+				    c->err);
+	if (c->rv != 0)
+		return false;
+	c->o = json_parse(c->reply.data, c->reply.len, c->err);
+	if (!c->o)
+		c->rv = err_wrap(c->err, c->err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_EPROTO,
+				 "the daemon's answer");
+	return c->o != NULL;
+}
+
+static bool call_ask(struct call *c, const char *method, const char *path, const char *id)
+{
+	jw_end(&c->w);
+	if (c->rv == 0 && (c->rv = buf_check(&c->args)) != 0)
+		err_set(c->err, c->rv,
+			c->rv == AVA_ENOMEM ? "out of memory" : "the request is too big");
+	return c->rv == 0 && call_send(c, method, path, id);
+}
+
+/* An answer that was lost is asked for again: a request id makes that safe. */
+static bool call_ask_once(struct call *c, const char *path, const char *id, const char *request)
+{
+	struct session_id own = id_session();
+
+	jw_str(&c->w, "request_id", request && *request ? request : own.text);
+	if (call_ask(c, "POST", path, id) || c->rv != AVA_EUNKNOWN)
+		return c->rv == 0;
+	*c->err = (struct ava_error){0};
+	return call_send(c, "POST", path, id);
+}
+
+static int call_end(struct call *c)
+{
+	int rv = c->rv != 0 ? c->rv : answer_check(&c->rt->answer, c->err);
+
+	buf_fini(&c->args);
+	buf_fini(&c->reply);
+	json_decref(c->o);
+	return rv;
+}
+
+/* The same, for a call that gives rows. */
+static int call_end_rows(struct call *c, size_t size, const void *rows, size_t *n)
+{
+	const struct buf *b = &c->rt->answer.rows;
+	int rv = call_end(c);
+
+	*n = rv == 0 ? b->len / size : 0;
+	*(const void **)rows = *n > 0 ? b->data : NULL;
+	return rv;
+}
+
+static int call_id(struct call *c, char *out, size_t size, const char *key)
+{
+	const char *s = json_get_str(c->o, key);
+
+	if (!s || strlen(s) >= size)
+		return err_set(c->err, AVA_EPROTO, "the daemon's answer has no %s", key);
+	memcpy(out, s, strlen(s) + 1);
+	return 0;
+}
+
+static size_t limit_of(size_t limit)
+{
+	return limit == 0 ? RUNS_DEFAULT : MIN(limit, RUNS_MOST);
+}
+
+/* ---- proposals */
+
+static void begin_spawn(struct call *c, struct ava_runtime *rt, const struct ava_spawn *spawn,
+			struct ava_error *err)
+{
+	call_begin(c, rt, err);
+	if (spawn && spawn->task && *spawn->task)
+		shape_put_spawn(&c->w, spawn);
+	else
+		c->rv = err_set(c->err, AVA_EINVAL, "a run needs a task");
+}
+
+/* Asks for a quote and ends the call. */
+static int quote(struct call *c, const char *path, const char *id, struct ava_proposal *proposal)
+{
+	if (call_ask(c, "POST", path, id))
+		shape_proposal(c->o, &c->rt->answer, proposal);
+	return call_end(c);
+}
+
+int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
+		struct ava_proposal *proposal, struct ava_error *err)
+{
+	struct call c;
+
+	begin_spawn(&c, rt, spawn, err);
+	return quote(&c, "/api/v1/runs", NULL, proposal);
+}
+
+int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
+		      struct ava_proposal *proposal, struct ava_error *err)
+{
+	struct call c;
+
+	call_begin(&c, rt, err);
+	if (!group || group->nruns < 1 || group->nruns > GROUP_MOST)
+		c.rv = err_set(c.err, AVA_EINVAL, "a group has 1 to %d runs", GROUP_MOST);
+	for (size_t i = 0; c.rv == 0 && i < group->nruns; i++)
+		if (!group->runs[i].task || !*group->runs[i].task)
+			c.rv = err_set(c.err, AVA_EINVAL, "run %zu of the group needs a task",
+				       i + 1);
+	if (c.rv == 0)
+		shape_put_group(&c.w, group);
+	return quote(&c, "/api/v1/groups", NULL, proposal);
+}
+
+int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
+	       struct ava_proposal *proposal, struct ava_error *err)
+{
+	const struct ava_resume as_it_was = {0};
+	struct call c;
+
+	call_about(&c, rt, "run", run, err);
+	shape_put_resume(&c.w, resume ? resume : &as_it_was);
+	return quote(&c, "/api/v1/runs/{id}/resume", run, proposal);
+}
+
+int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, struct ava_error *err)
+{
+	struct call c;
+
+	*out = (struct ava_group){0};
+	call_about(&c, rt, "group", id, err);
+	if (call_ask(&c, "GET", "/api/v1/groups/{id}", id))
+		shape_group(c.o, &rt->answer, out);
+	return call_end_rows(&c, sizeof(struct ava_run), &out->runs, &out->nruns);
+}
+
+/* The answer to a person's answer is short unless it is another quote: what became of the
+ * proposal is asked for. */
+static int answer(struct call *c, const char *path, const char *id, const char *key,
+		  const char *value, struct ava_proposal *p)
+{
+	struct ava_proposal unseen;
+	struct ava_error unread = {0};
+	json_t *whole;
+
+	shape_put_str(&c->w, key, value);
+	if (!p)
+		p = &unseen;
+	if (!call_ask(c, "POST", path, id))
+		return call_end(c);
+	shape_proposal(c->o, &c->rt->answer, p);
+	buf_reset(&c->reply);
+	if (p->state != AVA_PENDING &&
+	    c->rt->b->ops->call(c->rt->b, "GET", "/api/v1/proposals/{id}", p->id, "{}", &c->reply,
+				&c->status, &unread) == 0) {
+		whole = json_parse(c->reply.data, c->reply.len, &unread);
+		if (whole)
+			shape_proposal(whole, &c->rt->answer, p);
+		json_decref(whole);
+	}
+	return call_end(c);
+}
+
+int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
+		struct ava_proposal *proposal, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "proposal", id, err);
+	return answer(&c, "/api/v1/proposals/{id}/confirm", id, "answer", words, proposal);
+}
+
+int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
+	       struct ava_proposal *proposal, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "proposal", id, err);
+	return answer(&c, "/api/v1/proposals/{id}/reject", id, "reason", reason, proposal);
+}
+
+int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **out, size_t *n,
+		  struct ava_error *err)
+{
+	const json_t *each;
+	struct call c;
+	size_t i;
+
+	call_begin(&c, rt, err);
+	if (all)
+		jw_bool(&c.w, "all", true);
+	call_ask(&c, "GET", "/api/v1/proposals", NULL);
+	json_array_foreach(json_object_get(c.o, "proposals"), i, each)
+	{
+		struct ava_proposal row;
+
+		shape_proposal(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_proposal), out, n);
+}
+
+/* ---- runs */
+
+int ava_status_ended(enum ava_status status)
+{
+	return status >= AVA_SUCCESS && status < AVA_NSTATUSES;
+}
+
+int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_run_id *id,
+	      struct ava_error *err)
+{
+	struct call c;
+
+	begin_spawn(&c, rt, spawn, err);
+	jw_bool(&c.w, "confirmed", true);
+	if (call_ask(&c, "POST", "/api/v1/runs", NULL))
+		c.rv = call_id(&c, id->text, sizeof(id->text), "subagent_id");
+	return call_end(&c);
+}
+
+int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "run", run, err);
+	if (call_ask(&c, "GET", "/api/v1/runs/{id}", run))
+		shape_run(c.o, &rt->answer, out);
+	return call_end(&c);
+}
+
+int ava_replay(struct ava_runtime *rt, const char *run, int lenient, struct ava_replay *out,
+	       struct ava_error *err)
+{
+	struct call c;
+
+	*out = (struct ava_replay){0};
+	call_about(&c, rt, "run", run, err);
+	jw_bool(&c.w, "lenient", lenient != 0);
+	if (call_ask(&c, "POST", "/api/v1/runs/{id}/replay", run))
+		shape_replay(c.o, &rt->answer, out);
+	return call_end_rows(&c, sizeof(struct ava_difference), &out->differences,
+			     &out->ndifferences);
+}
+
+int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
+{
+	struct ava_run r;
+	int rv = ava_status(rt, run, &r, err);
+
+	return rv == 0 ? ava_status_ended(r.status) : rv;
+}
+
+int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **out, size_t *n,
+	     struct ava_error *err)
+{
+	const json_t *each;
+	struct call c;
+	size_t i;
+
+	call_begin(&c, rt, err);
+	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
+	if (all)
+		jw_bool(&c.w, "all", true);
+	call_ask(&c, "GET", "/api/v1/runs", NULL);
+	json_array_foreach(json_object_get(c.o, "runs"), i, each)
+	{
+		struct ava_run row;
+
+		shape_run(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_run), out, n);
+}
+
+int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "run", run, err);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/cancel", run);
+	return call_end(&c);
+}
+
+int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
+{
+	struct call c;
+
+	call_begin(&c, rt, err);
+	jw_bool(&c.w, "all", true);
+	call_ask(&c, "POST", "/api/v1/runs/cancel", NULL);
+	if (n)
+		*n = json_array_size(json_object_get(c.o, "runs"));
+	return call_end(&c);
+}
+
+int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
+	      struct ava_error *err)
+{
+	return ava_steer_once(rt, run, NULL, text, call, err);
+}
+
+int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
+		   const char *text, const char *call, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "run", run, err);
+	if (c.rv == 0 && !text)
+		c.rv = err_set(c.err, AVA_EINVAL, "the text is missing");
+	jw_str(&c.w, "text", text);
+	shape_put_str(&c.w, "call_id", call);
+	call_ask_once(&c, "/api/v1/runs/{id}/steer", run, request_id);
+	return call_end(&c);
+}
+
+int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "run", run, err);
+	if (c.rv == 0 && !name)
+		c.rv = err_set(c.err, AVA_EINVAL, "the name is missing");
+	jw_str(&c.w, "name", name);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/checkpoint", run);
+	return call_end(&c);
+}
+
+int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
+	       struct ava_error *err)
+{
+	struct call c;
+
+	*out = (struct ava_result){0};
+	call_about(&c, rt, "run", run, err);
+	if (call_ask(&c, "GET", "/api/v1/runs/{id}/result", run)) {
+		if (c.status == 202) {
+			c.rv = err_set(c.err, AVA_ETIMEOUT, "%s has not ended", run);
+		} else {
+			out->json = answer_strn(&rt->answer, c.reply.data, c.reply.len);
+			out->len = c.reply.len;
+			shape_result(c.o, &rt->answer, out);
+		}
+	}
+	return call_end(&c);
+}
+
+/* ---- conversations */
+
+int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
+		    struct ava_session_id *id, struct ava_error *err)
+{
+	struct call c;
+
+	call_begin(&c, rt, err);
+	shape_put_str(&c.w, "cwd", options ? options->cwd : NULL);
+	shape_put_str(&c.w, "model", options ? options->model : NULL);
+	if (call_ask(&c, "POST", "/api/v1/sessions", NULL))
+		c.rv = call_id(&c, id->text, sizeof(id->text), "session_id");
+	return call_end(&c);
+}
+
+int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
+	    struct ava_error *err)
+{
+	return ava_say_once(rt, session, NULL, text, entry, err);
+}
+
+int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
+		 const char *text, char entry[24], struct ava_error *err)
+{
+	char unseen[24];
+	struct call c;
+
+	call_about(&c, rt, "session", session, err);
+	if (c.rv == 0 && (!text || !*text))
+		c.rv = err_set(c.err, AVA_EINVAL, "nothing was said");
+	if (c.rv == 0 && strlen(text) > TEXT_MAX)
+		c.rv = err_set(c.err, AVA_ETOOBIG, "text is over %u bytes", TEXT_MAX);
+	if (c.rv == 0)
+		jw_str(&c.w, "text", text);
+	if (call_ask_once(&c, "/api/v1/sessions/{id}/messages", session, request_id))
+		c.rv = call_id(&c, entry ? entry : unseen, sizeof(unseen), "entry");
+	return call_end(&c);
+}
+
+int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **out, size_t *n,
+		 struct ava_error *err)
+{
+	const json_t *each;
+	struct call c;
+	size_t i;
+
+	call_begin(&c, rt, err);
+	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
+	call_ask(&c, "GET", "/api/v1/sessions", NULL);
+	json_array_foreach(json_object_get(c.o, "sessions"), i, each)
+	{
+		struct ava_session row;
+
+		shape_session(each, &rt->answer, &row);
+		answer_row(&rt->answer, &row, sizeof(row));
+	}
+	return call_end_rows(&c, sizeof(struct ava_session), out, n);
+}
+
+static void add_line(struct answer *a, const json_t *entry)
+{
+	struct ava_line row = {.text = answer_json(a, entry, "")};
+
+	row.len = strlen(row.text);
+	answer_row(a, &row, sizeof(row));
+}
+
+int ava_session_entries(struct ava_runtime *rt, const char *session, const char *after,
+			const struct ava_line **lines, size_t *n, struct ava_error *err)
+{
+	bool give = !after || !*after;
+	const json_t *each;
+	struct call c;
+	size_t i;
+
+	call_about(&c, rt, "session", session, err);
+	call_ask(&c, "GET", "/api/v1/sessions/{id}/messages", session);
+	json_array_foreach(json_object_get(c.o, "entries"), i, each)
+	{
+		const char *id = json_get_str(each, "id");
+
+		if (give)
+			add_line(&rt->answer, each);
+		give = give || (id && strcmp(id, after) == 0);
+	}
+	return call_end_rows(&c, sizeof(struct ava_line), lines, n);
+}
+
+int ava_session_stop(struct ava_runtime *rt, const char *session, struct ava_error *err)
+{
+	struct call c;
+
+	call_about(&c, rt, "session", session, err);
+	call_ask(&c, "POST", "/api/v1/sessions/{id}/stop", session);
+	return call_end(&c);
 }

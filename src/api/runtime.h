@@ -1,6 +1,5 @@
-/* The runtime as the calls of ava.h see it, shared by the files of this
- * folder: runtime.c (life, the other loop), calls.c, events.c
- * (cursors, callbacks, waits). */
+/* The runtime as the calls of ava.h see it: calls.c (life, the other loop, proposals, runs,
+ * conversations), events.c (cursors, callbacks, waits). */
 #ifndef API_RUNTIME_H
 #define API_RUNTIME_H
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ava/otel_send.h"
+#include "ava/otel.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"

@@ -591,3 +591,45 @@ void ops_health(struct core *c, struct op_health *out)
 	out->damaged_batches = c->recovery.damaged_batches;
 	out->lost_bytes = c->recovery.lost_bytes;
 }
+
+/* ---- work off the loop */
+
+static void job_work(struct os_work *w)
+{
+	struct job *j = w->priv;
+
+	j->run(j);
+}
+
+static void job_done(struct os_work *w)
+{
+	struct job *j = w->priv;
+
+	j->core->njobs--;
+	j->done(j);
+}
+
+int job_begin(struct core *c, struct job *j, struct ava_error *err)
+{
+	if (!c->stopping && c->njobs >= JOBS_MAX)
+		return err_set(err, AVA_EBUSY, "%d records are being read: ask again", JOBS_MAX);
+	return job_begin_short(c, j, err);
+}
+
+int job_begin_short(struct core *c, struct job *j, struct ava_error *err)
+{
+	if (c->stopping)
+		return err_set(err, AVA_EBUSY, "the runtime stops");
+	c->njobs++;
+	j->core = c;
+	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
+	os_work_start(c->loop, &j->work);
+	return 0;
+}
+
+void jobs_end(struct core *c)
+{
+	c->stopping = true;
+	while (c->njobs > 0)
+		os_loop_step(c->loop, 50);
+}

@@ -48,8 +48,7 @@ bool delivery_idle(const struct core *c);
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal */
 
-/* ---- inside of delivery: delivery.c (what is open, what stands on disk, the verbs),
- * notice.c (an event as a notice), notify.c (the command) */
+/* ---- inside of delivery: delivery.c, notify.c (the command) */
 
 #define DELIVERY_TERMINAL  1u
 #define DELIVERY_NOTIFY    2u
@@ -100,7 +99,6 @@ struct delivery {
 	struct notify *notify;  /* NULL: no command is set */
 };
 
-/* ---- notice.c */
 /* A line of a log as a notice, all channels closed. 0; AVA_ENOENT: it is none;
  * AVA_ENOMEM. */
 int item_from_event(struct item **out, const char *type, const char *line, size_t len);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ava/otel_send.h"
+#include "ava/otel.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/sys.h"

@@ -1,5 +1,5 @@
 /* Reading of files for a verb, on a pool thread: a long record does not hold the
- * loop. */
+ * loop. In core.c. */
 #ifndef AVA_JOB_H
 #define AVA_JOB_H
 

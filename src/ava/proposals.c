@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "ava/change.h"
-#include "ava/ended.h"
+#include "ava/runs.h"
 #include "ava/proposal.h"
 #include "ava/resume.h"
 #include "base/clock.h"

@@ -15,7 +15,7 @@
 
 #include "agent/notice.h"
 #include "agent/tool.h"
-#include "ava/ended.h"
+#include "ava/runs.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "base/error.h"

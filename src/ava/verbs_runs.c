@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
-#include "ava/ended.h"
+#include "ava/runs.h"
 #include "ava/otel.h"
 #include "ava/state.h"
 #include "ava/verbs.h"

@@ -3,9 +3,34 @@
 #define CLIENT_REMOTE_H
 
 #include "client/backend.h"
+#include <stdint.h>
+struct remote_stream;
 
 /* The daemon of `root` (absolute), started when none serves and `start` is
  * set. Codes as client_open. */
 int remote_open(const char *root, bool start, struct backend **out, struct ava_error *err);
+
+/* ---- event streams */
+
+struct remote_stream_host { /* what a stream needs of the runtime */
+	const char *root;
+	int epoll; /* its descriptor stands in there */
+	/* Make sure that a daemon serves, starting one if that is allowed. */
+	int (*serve)(void *user, struct ava_error *err);
+	void *user;
+	unsigned lost; /* streams that could not be connected again */
+};
+
+/* Waits until the daemon has begun to answer. `path` without "after" (*copied*);
+ * `after` AVA_NOW: without; `seen`: what a new connection goes on behind when
+ * nothing has come yet. `host` is *borrowed until closed*. */
+int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
+		       uint64_t seen, struct remote_stream **out, struct ava_error *err);
+/* 1, 0: nothing now, or an error: the next call connects again. */
+int remote_stream_next(struct remote_stream *s, struct backend_item *item, struct ava_error *err);
+/* The daemon has ended it in order: a run's stream, that has all. */
+bool remote_stream_ended(const struct remote_stream *s);
+int remote_stream_wait(struct remote_stream *s, int timeout_ms, struct ava_error *err);
+void remote_stream_close(struct remote_stream *s);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "ava/config.h"
-#include "ava/otel_send.h"
+#include "ava/otel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/keys.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ava/otel_send.h"
+#include "ava/otel.h"
 #include "base/util.h"
 #include "codec/redact.h"
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/unix_sock.h"
 #include "base/util.h"
-#include "client/remote_stream.h"
+#include "client/remote.h"
 
 #define HEAD                                                                                       \
 	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"                                   \

@@ -1,8 +1,8 @@
 /* Runs that have ended, as files tell: the first and the last event of a log, its
  * result.json, and the catalog read from its end. On any thread: these read files, so that
  * a verb calls them from a job. */
-#ifndef AVA_ENDED_H
-#define AVA_ENDED_H
+#ifndef AVA_RUNS_H
+#define AVA_RUNS_H
 
 #include <jansson.h>
 
