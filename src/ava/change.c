@@ -13,11 +13,12 @@
 #include <strings.h>
 
 #include "agent/tool.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "provider/model.h"
-#include "subagent/spec.h"
 #include "subagent/spec.h"
 
 bool change_none(const struct change *c)
@@ -123,73 +124,64 @@ static bool model_by_role(const struct run_spec *s, const char *forced)
 	       strcmp(m.id, s->model->id) == 0;
 }
 
-/* Only the role's own limit may stand beside a model whose price is unknown. */
-static int64_t cost_as_it_was(const struct run_spec *s)
+/* The request for `q`, as it was, becomes one for what is wanted. */
+static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
+			   const char *forced)
 {
-	return !*s->preset && s->agent.limits.cost_microusd == s->role->cost_cents * 10000
-		       ? AVA_DEFAULT
-		       : s->agent.limits.cost_microusd;
-}
-
-static int64_t wanted(int64_t changed, int64_t was)
-{
-	return changed == CHANGE_KEEP ? was : changed;
-}
-
-/* `asks`: room for ROLE_MAX_TOOLS names. */
-static struct op_spawn again(const struct run_spec *q, const struct change *c, const char *forced,
-			     const char **asks)
-{
-	const struct agent_limits *l = &q->agent.limits;
 	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
-	bool same_model = !c->role[0] || !model_by_role(q, forced);
-	int64_t cost = c->model[0] || !price_known ? cost_as_it_was(q) : l->cost_microusd;
 
-	for (unsigned i = 0; i < q->agent.nask_before; i++)
-		asks[i] = q->ask_before[i]->name;
-	return (struct op_spawn){
-		.role = c->role[0] ? c->role : q->role->name,
-		.task = q->task,
-		.context = q->context,
-		.cwd = q->cwd,
-		.model = c->model[0]  ? c->model
-			 : same_model ? q->model->id
-				      : NULL,
-		.preset = c->preset[0] ? c->preset : q->preset,
-		.session_id = q->session_id,
-		.request_id = q->request_id,
-		.user_id = q->user_id,
-		.origin = q->origin,
-		.timeout_ms = wanted(c->time_ms, l->time_ms),
-		.max_cost_microusd = wanted(c->cost_microusd, c->preset[0] ? AVA_DEFAULT : cost),
-		.max_tokens = wanted(c->tokens, c->preset[0] ? AVA_DEFAULT : l->tokens),
-		.max_iterations = wanted(c->iterations, l->iterations),
-		.extended_thinking = c->thinking == 1 || (c->thinking < 0 && q->thinking),
-		.no_thinking = c->thinking == 0 || (c->thinking < 0 && !c->role[0] && !q->thinking),
-		.grants = q->grants,
-		.ngrants = q->ngrants,
-		.ask_before = asks,
-		.nask_before = q->agent.nask_before,
-		.resume = q->resumed_from,
-		.resume_call = q->resumed_call,
-		.on_limit = q->agent.ask_limit ? "ask" : NULL,
-		.output_schema = q->output_schema,
-	};
+	s->session_id = q->session_id;
+	s->request_id = q->request_id;
+	s->user_id = q->user_id;
+	if (c->role[0]) {
+		s->role = c->role;
+		s->tools = NULL;
+		s->ntools = 0;
+		s->no_thinking = false;
+		if (model_by_role(q, forced))
+			s->model = NULL;
+	}
+	/* Only the role's own limit may stand beside a model whose price is unknown. */
+	if ((c->model[0] || !price_known) && !*q->preset &&
+	    s->max_cost_microusd == q->role->cost_cents * 10000)
+		s->max_cost_microusd = AVA_DEFAULT;
+	if (c->model[0])
+		s->model = c->model;
+	if (c->preset[0]) {
+		s->preset = c->preset;
+		s->max_cost_microusd = s->max_tokens = AVA_DEFAULT;
+	}
+	take_number(&s->timeout_ms, c->time_ms);
+	take_number(&s->max_cost_microusd, c->cost_microusd);
+	take_number(&s->max_tokens, c->tokens);
+	take_number(&s->max_iterations, c->iterations);
+	if (c->thinking >= 0) {
+		s->extended_thinking = c->thinking == 1;
+		s->no_thinking = c->thinking == 0;
+	}
 }
 
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
 		const struct settings *set, const char *forced, const struct redact *redact,
 		struct ava_error *err)
 {
-	const char *keep[ROLE_MAX_TOOLS], *asks[ROLE_MAX_TOOLS];
-	struct op_spawn s = again(quoted, c, forced, asks);
+	json_t *config = json_parse(quoted->config, quoted->config_len, err);
+	const char *keep[ROLE_MAX_TOOLS];
 	struct run_spec *base = NULL;
-	int rv = 0;
+	struct op_spawn s;
+	struct arena mem;
+	int rv;
 
-	if (c->role[0])
+	arena_init(&mem, 1u << 20);
+	rv = config ? spec_request(config, &s, &mem) : err->code;
+	if (rv == 0) {
+		change_request(&s, quoted, c, forced);
 		rv = spec_build(&base, &s, set, forced, redact, err);
-	if (rv == 0 && (!base || c->nwithout > 0)) {
-		rv = keep_tools(base ? base : quoted, c, keep, &s.ntools, err);
+	} else {
+		err_set(err, rv, "out of memory");
+	}
+	if (rv == 0 && c->nwithout > 0) {
+		rv = keep_tools(base, c, keep, &s.ntools, err);
 		s.tools = keep;
 		spec_free(base);
 		base = NULL;
@@ -197,6 +189,8 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 			rv = spec_build(&base, &s, set, forced, redact, err);
 	}
 	*out = base;
+	arena_fini(&mem);
+	json_decref(config);
 	/* Whatever a change asks for in vain is a wrong answer. */
 	return rv == 0 || rv == AVA_ENOMEM ? rv : (err->code = AVA_EINVAL);
 }

@@ -17,6 +17,15 @@ enum proposal_step {
 	STEP_REPLACED /* by another quote; shown as rejected */
 };
 
+/* Who asked something of a proposal, and is told once. */
+struct asker {
+	struct list node; /* in proposal.askers */
+	struct core *core;
+	op_proposal_fn done;
+	void *user;
+	bool repeated;
+};
+
 /* An answer that is being carried out. */
 struct proposal_answer {
 	enum proposal_step to;
@@ -45,18 +54,12 @@ struct proposal {
 	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
 	int64_t created_ms, expires_ms;
 	struct os_timer *timer;
-	struct list waiters; /* who gets the answer that is being written */
+	struct list askers; /* who gets the answer that is being written */
 };
 
 static inline bool proposal_settled(const struct proposal *p)
 {
 	return p->step >= STEP_CONFIRMED;
-}
-
-/* Something of it is on the way to the disk. */
-static inline bool proposal_at_work(const struct proposal *p)
-{
-	return p->step == STEP_WRITING || p->step == STEP_ANSWERING;
 }
 
 /* ops_confirm for words that the log has already. */
@@ -70,18 +73,20 @@ void proposal_free(struct proposal *p); /* whoever waits hears that the runtime 
 /* Its specs are there: texts and times, and it is known. AVA_ENOMEM. */
 int proposal_enlist(struct proposal *p, int64_t created_ms);
 /* Enlist and write it, with the policy's yes where nobody is asked (`confirm` NULL: as
- * the settings say). `p` is *taken*; `done` hears of it, but on error. */
-int proposal_open(struct proposal *p, const char *confirm, op_proposal_fn done, void *user,
-		  struct ava_error *err);
+ * the settings say). `p` is *taken*, `a`
+ * but on error. */
+int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err);
 struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err);
 /* `text` NULL: nothing was said, or it is in the log already. NULL: no memory. */
 struct proposal_answer *proposal_answer_new(enum proposal_step to, const char *text, const char *by,
 					    const char *reason);
 /* Carry it out. `a` is *taken*, also on error: then the proposal waits on. */
 int proposal_answer(struct proposal *p, struct proposal_answer *a, struct ava_error *err);
-void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
-/* Told when the step that is being written is on disk. AVA_ENOMEM. */
-int proposal_wait(struct proposal *p, bool repeated, op_proposal_fn done, void *user);
+/* NULL: no memory, which `done` has heard. */
+struct asker *asker_new(struct core *c, op_proposal_fn done, void *user);
+void asker_refuse(struct asker *a, const struct ava_error *err); /* `a` is *taken* */
+/* Now, or when the step that is being written is on disk. `a` is *taken*. */
+void proposal_tell(struct proposal *p, struct asker *a, bool repeated);
 /* What is otherwise, in words, *owned*; NULL: no memory. */
 char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed);
 

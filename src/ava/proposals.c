@@ -65,13 +65,6 @@ static void proposal_move(struct proposal *p, enum proposal_step to)
 
 /* ---- who hears of it */
 
-struct waiter {
-	struct list node;
-	op_proposal_fn done;
-	void *user;
-	bool repeated;
-};
-
 /* The log of answers has the run's id alone. */
 static void find_trace(struct proposal *p)
 {
@@ -113,41 +106,56 @@ static void proposal_show(struct proposal *p, bool repeated, struct op_proposal 
 	};
 }
 
-void proposal_reply(struct proposal *p, bool repeated, op_proposal_fn done, void *user)
+struct asker *asker_new(struct core *c, op_proposal_fn done, void *user)
+{
+	struct asker *a = calloc(1, sizeof(*a));
+	struct ava_error err = {.code = AVA_ENOMEM, .text = "out of memory"};
+
+	if (!a) {
+		done(AVA_ENOMEM, NULL, &err, user);
+		return NULL;
+	}
+	*a = (struct asker){.core = c, .done = done, .user = user};
+	list_init(&a->node);
+	return a;
+}
+
+void asker_refuse(struct asker *a, const struct ava_error *err)
+{
+	list_del(&a->node);
+	a->done(err->code, NULL, err, a->user);
+	free(a);
+}
+
+void proposal_tell(struct proposal *p, struct asker *a, bool repeated)
 {
 	struct op_proposal out;
 
+	a->repeated = repeated;
+	if (p->step == STEP_WRITING || p->step == STEP_ANSWERING) {
+		list_add(&p->askers, &a->node);
+		return;
+	}
+	list_del(&a->node);
 	proposal_show(p, repeated, &out);
-	done(0, &out, NULL, user);
+	a->done(0, &out, NULL, a->user);
+	free(a);
 }
 
-int proposal_wait(struct proposal *p, bool repeated, op_proposal_fn done, void *user)
-{
-	struct waiter *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return AVA_ENOMEM;
-	*w = (struct waiter){.done = done, .user = user, .repeated = repeated};
-	list_init(&w->node);
-	list_add(&p->waiters, &w->node);
-	return 0;
-}
-
-static void tell_waiters(struct proposal *p, int rv, const struct ava_error *err)
+/* `err` NULL: it is on disk. */
+static void tell_askers(struct proposal *p, const struct ava_error *err)
 {
 	struct list all;
 
 	list_init(&all);
-	list_splice(&all, &p->waiters);
+	list_splice(&all, &p->askers);
 	LIST_EACH (&all, n, tmp) {
-		struct waiter *w = LIST_ENTRY(n, struct waiter, node);
+		struct asker *a = LIST_ENTRY(n, struct asker, node);
 
-		list_del(n);
-		if (rv == 0)
-			proposal_reply(p, w->repeated, w->done, w->user);
+		if (err)
+			asker_refuse(a, err);
 		else
-			w->done(rv, NULL, err, w->user);
-		free(w);
+			proposal_tell(p, a, a->repeated);
 	}
 }
 
@@ -178,7 +186,7 @@ void proposal_free(struct proposal *p)
 {
 	struct ava_error err = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 
-	tell_waiters(p, AVA_ECANCELED, &err);
+	tell_askers(p, &err);
 	strmap_del(&p->core->proposals, p->id);
 	list_del(&p->node);
 	p->core->npending -= steps[p->step].open;
@@ -219,9 +227,8 @@ struct proposal *proposal_new(struct core *c, const char *id, size_t n, struct a
 	if (!p)
 		goto fail;
 	p->core = c;
-	p->n = (unsigned)n;
 	list_init(&p->node);
-	list_init(&p->waiters);
+	list_init(&p->askers);
 	if (id)
 		snprintf(p->id, sizeof(p->id), "%s", id);
 	else
@@ -229,12 +236,11 @@ struct proposal *proposal_new(struct core *c, const char *id, size_t n, struct a
 	p->specs = calloc(n, sizeof(struct run_spec *));
 	p->runs = calloc(n, sizeof(struct run *));
 	p->timer = os_timer_new(c->loop, proposal_late, p);
-	if (p->specs && p->runs && p->timer)
+	if (p->specs && p->runs && p->timer) {
+		p->n = (unsigned)n;
 		return p;
-	os_timer_free(p->timer);
-	free(p->specs);
-	free(p->runs);
-	free(p);
+	}
+	proposal_free(p);
 
 fail:
 	err_set(err, AVA_ENOMEM, "out of memory");
@@ -302,15 +308,20 @@ static void proposal_settle(struct proposal *p, enum proposal_step to)
 
 /* ---- what is written of a step */
 
+static void event_open(struct buf *b, struct jw *w)
+{
+	buf_init(b, 4u << 20);
+	jw_init(w, b);
+	jw_object(w, NULL);
+}
+
 static void write_proposed(struct draft *d, const struct proposal *p)
 {
 	const struct run_spec *s = p->specs[0];
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, 4u << 20);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
+	event_open(&b, &w);
 	jw_str(&w, "proposalId", p->id);
 	jw_raw(&w, "quote", p->quote, strlen(p->quote));
 	jw_raw(&w, "config", p->config, strlen(p->config));
@@ -346,9 +357,7 @@ static void write_said(struct draft *d, const struct proposal *p)
 
 	if (!p->answer->text)
 		return;
-	buf_init(&b, 65536);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
+	event_open(&b, &w);
 	write_typed(p->core, &w, "text", p->answer->text);
 	jw_end(&w);
 	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
@@ -364,9 +373,7 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, 4u << 20);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
+	event_open(&b, &w);
 	jw_str(&w, "proposalId", p->id);
 	if (kind != EVENT_SpawnExpired)
 		write_typed(p->core, &w, "by", a->by);
@@ -499,9 +506,9 @@ static void answer_undo(struct proposal *p)
 static void answer_failed(struct proposal *p, int rv, const struct ava_error *err)
 {
 	if (p->answer->successor)
-		tell_waiters(p->answer->successor, rv, err);
+		tell_askers(p->answer->successor, err);
 	answer_undo(p);
-	tell_waiters(p, rv, err);
+	tell_askers(p, err);
 }
 
 /* It is on disk. */
@@ -525,9 +532,9 @@ static void answer_saved(struct proposal *p)
 		sessions_answered(p->core, p, p->specs[0]->session_id, NULL);
 	}
 	answer_free(a);
-	tell_waiters(p, 0, NULL);
+	tell_askers(p, NULL);
 	if (q)
-		tell_waiters(q, 0, NULL);
+		tell_askers(q, NULL);
 }
 
 static void answered(int rv, void *user)
@@ -661,14 +668,14 @@ static void proposed(int rv, void *user)
 	}
 	if (rv == 0) {
 		proposal_pend(p, 0);
-		tell_waiters(p, 0, NULL);
+		tell_askers(p, NULL);
 		return;
 	}
 	if (p->answer)
 		answer_undo(p);
 	not_saved(&err, rv, "the proposal", "ask again");
 	core_forget(p->core, p->specs[0]->request_id);
-	tell_waiters(p, rv, &err);
+	tell_askers(p, &err);
 	proposal_free(p);
 }
 
@@ -708,8 +715,7 @@ static int write_new(struct proposal *p, const char *policy, bool asks, struct a
 	return rv;
 }
 
-int proposal_open(struct proposal *p, const char *confirm, op_proposal_fn done, void *user,
-		  struct ava_error *err)
+int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err)
 {
 	struct core *c = p->core;
 	const char *request = p->specs[0]->request_id;
@@ -728,10 +734,10 @@ int proposal_open(struct proposal *p, const char *confirm, op_proposal_fn done, 
 	else
 		rv = write_new(p, confirm ? "confirm of the request" : "confirm of the settings",
 			       must_ask(over, p->cost_microusd), err);
-	if (rv == 0)
-		return proposal_wait(p, false, done, user) == 0
-			       ? 0
-			       : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		proposal_tell(p, a, false);
+		return 0;
+	}
 	core_forget(c, request);
 	proposal_free(p);
 	return rv;

@@ -24,11 +24,6 @@
 #define NOTE_MAX    (32u << 10)
 #define NAMED_MAX   120 /* characters of another run's task */
 
-static void proposal_refuse(op_proposal_fn done, void *user, const struct ava_error *err)
-{
-	done(err->code, NULL, err, user);
-}
-
 /* ---- proposing */
 
 static int may_propose(struct core *c, struct ava_error *err)
@@ -42,8 +37,8 @@ static int may_propose(struct core *c, struct ava_error *err)
 	return rv;
 }
 
-/* The request was answered before, or is being: `done` is told. */
-static bool asked_before(struct core *c, const char *request_id, op_proposal_fn done, void *user)
+/* The request was answered before, or is being: who asks is told. */
+static bool asked_before(struct core *c, const char *request_id, struct asker *a)
 {
 	struct request *known = core_request(c, request_id);
 	struct proposal *p =
@@ -52,23 +47,19 @@ static bool asked_before(struct core *c, const char *request_id, op_proposal_fn 
 
 	if (!known)
 		return false;
-	if (!p)
-		err_set(&err, AVA_EEXIST, "request %s already started run %s", request_id,
-			known->run[0] ? known->run : "(forgotten)");
-	else if (!proposal_at_work(p))
-		proposal_reply(p, true, done, user);
-	else if (proposal_wait(p, true, done, user) != 0)
-		err_set(&err, AVA_ENOMEM, "out of memory");
-	if (err.code)
-		proposal_refuse(done, user, &err);
+	if (p) {
+		proposal_tell(p, a, true);
+		return true;
+	}
+	err_set(&err, AVA_EEXIST, "request %s already started run %s", request_id,
+		known->run[0] ? known->run : "(forgotten)");
+	asker_refuse(a, &err);
 	return true;
 }
 
-/* ---- proposing one run */
-
 /* `spec` is *taken*. */
-static int propose_spec(struct core *c, struct run_spec *spec, const char *confirm,
-			op_proposal_fn done, void *user, struct ava_error *err)
+static int propose_spec(struct core *c, struct run_spec *spec, const char *confirm, struct asker *a,
+			struct ava_error *err)
 {
 	struct proposal *p = proposal_new(c, NULL, 1, err);
 
@@ -77,58 +68,55 @@ static int propose_spec(struct core *c, struct run_spec *spec, const char *confi
 		return AVA_ENOMEM;
 	}
 	p->specs[0] = spec;
-	return proposal_open(p, confirm, done, user, err);
+	return proposal_open(p, confirm, a, err);
 }
 
-struct proposing { /* while the record of an ended run is read */
-	struct core *core;
-	op_proposal_fn done;
-	void *user;
-};
+static void propose(struct core *c, const struct op_spawn *s, struct asker *a);
 
 static void propose_resumed(int rv, struct run_spec *spec, const struct op_spawn *s,
 			    const struct ava_error *why, void *user)
 {
-	struct proposing w = *(struct proposing *)user;
+	struct asker *a = user;
 	struct ava_error err = {0};
 
-	free(user);
 	if (rv != 0)
-		proposal_refuse(w.done, w.user, why);
+		asker_refuse(a, why);
 	else if (!spec)
-		ops_propose(w.core, s, w.done, w.user);
-	else if (propose_spec(w.core, spec, s->confirm, w.done, w.user, &err) != 0)
-		proposal_refuse(w.done, w.user, &err);
+		propose(a->core, s, a);
+	else if (propose_spec(a->core, spec, s->confirm, a, &err) != 0)
+		asker_refuse(a, &err);
 }
 
-void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
+static void propose(struct core *c, const struct op_spawn *s, struct asker *a)
 {
 	struct ava_error err = {0};
 	struct run_spec *spec = NULL;
-	struct proposing *w;
 	int64_t over;
 	int rv;
 
-	if (asked_before(c, s->request_id, done, user))
+	if (asked_before(c, s->request_id, a))
 		return;
 	rv = may_propose(c, &err);
 	if (rv == 0 && s->confirm)
 		rv = settings_confirm("confirm", s->confirm, &over, &err);
 	if (rv == 0 && resume_wanted(s)) {
-		w = calloc(1, sizeof(*w));
-		if (w) {
-			*w = (struct proposing){.core = c, .done = done, .user = user};
-			resume_begin(c, s, propose_resumed, w);
-			return;
-		}
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+		resume_begin(c, s, propose_resumed, a);
+		return;
 	}
 	if (rv == 0)
 		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, &err);
 	if (rv == 0)
-		rv = propose_spec(c, spec, s->confirm, done, user, &err);
+		rv = propose_spec(c, spec, s->confirm, a, &err);
 	if (rv != 0)
-		proposal_refuse(done, user, &err);
+		asker_refuse(a, &err);
+}
+
+void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, void *user)
+{
+	struct asker *a = asker_new(c, done, user);
+
+	if (a)
+		propose(c, s, a);
 }
 
 /* ---- proposing a group: each run is built as if it were asked for alone, with the
@@ -227,11 +215,12 @@ static int check_group(const struct op_group *o, struct ava_error *err)
 
 void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn done, void *user)
 {
+	struct asker *a = asker_new(c, done, user);
 	struct ava_error err = {0};
 	struct proposal *p = NULL;
 	int rv;
 
-	if (asked_before(c, o->request_id, done, user))
+	if (!a || asked_before(c, o->request_id, a))
 		return;
 	rv = check_group(o, &err);
 	if (rv == 0)
@@ -241,35 +230,31 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 		rv = p ? build_members(p, o, &err) : AVA_ENOMEM;
 	}
 	if (rv == 0)
-		rv = proposal_open(p, o->confirm, done, user, &err);
+		rv = proposal_open(p, o->confirm, a, &err);
 	else if (p)
 		proposal_free(p);
 	if (rv != 0)
-		proposal_refuse(done, user, &err);
+		asker_refuse(a, &err);
 }
 
-/* ---- answers: what was said, and what is there already */
+/* ---- answers */
 
 /* One answer of somebody's. */
 struct deciding {
-	struct proposal *p;
+	struct asker *asker;
 	const char *text, *by, *reason;
 	bool logged; /* its UserMessage is written already */
 	bool yes;
-	op_proposal_fn done;
-	void *user;
 };
 
-/* What was answered before is answered again; the other way round is an error. */
-static int check_open(const struct proposal *p, enum proposal_step wanted, struct ava_error *err)
+/* Can it be answered? */
+static int check_open(const struct proposal *p, struct ava_error *err)
 {
 	enum proposal_step step = p->step;
 
 	/* The timer may be late, after a sleep of the machine for example. */
 	if (step == STEP_PENDING && clock_wall_ms() >= p->expires_ms)
 		step = STEP_EXPIRED;
-	else if (step == wanted)
-		return 0;
 	switch (step) {
 	case STEP_EXPIRED:
 		return err_set(err, AVA_EEXPIRED, "proposal %s has expired: ask for a new one",
@@ -287,227 +272,183 @@ static int check_open(const struct proposal *p, enum proposal_step wanted, struc
 			       "ava cancel %s stops it",
 			       p->id, p->run, p->run);
 	case STEP_WRITING:
-	case STEP_PENDING:
 	case STEP_ANSWERING:
+		return err_set(err, AVA_EBUSY, "proposal %s is being answered right now", p->id);
+	case STEP_PENDING:
 		break;
 	}
 	return 0;
 }
 
-static int answer_busy(const struct proposal *p, struct ava_error *err)
+/* The proposal that says what was answered before, or is being: what is answered again
+ * is told again, the other way round is an error. NULL: it was not. */
+static struct proposal *answered_before(struct proposal *p, bool yes, const struct run_spec *wanted)
 {
-	return err_set(err, AVA_EBUSY, "proposal %s is being answered right now", p->id);
-}
-
-/* `lowered` and `successor` are *taken*. */
-static int answer_now(const struct deciding *a, enum proposal_step to, struct run_spec *lowered,
-		      struct proposal *successor, struct ava_error *err)
-{
-	char reason[64];
-	struct proposal_answer *answer;
-
-	snprintf(reason, sizeof(reason), "replaced by %s", successor ? successor->id : "");
-	answer = proposal_answer_new(to, a->logged ? NULL : a->text, a->by,
-				     successor ? reason : a->reason);
-	if (answer) {
-		answer->lowered = lowered;
-		answer->successor = successor;
-		return proposal_answer(a->p, answer, err);
-	}
-	spec_free(lowered);
-	if (successor)
-		proposal_free(successor);
-	return err_set(err, AVA_ENOMEM, "out of memory");
-}
-
-/* Yes or no, to the quote as it stands. 0: `done` was called or will be. */
-static int decide(struct deciding *a, enum proposal_step wanted, struct ava_error *err)
-{
-	struct proposal *p = a->p;
-	int rv = check_open(p, wanted, err);
-
-	if (rv != 0)
-		return rv;
-	if (p->step == wanted) {
-		proposal_reply(p, true, a->done, a->user);
-		return 0;
-	}
-	if (p->step == STEP_PENDING)
-		rv = answer_now(a, wanted, NULL, NULL, err);
-	else if (!p->answer || p->answer->to != wanted)
-		rv = answer_busy(p, err);
-	if (rv == 0 && proposal_wait(p, false, a->done, a->user) != 0)
-		rv = err_set(err, AVA_EUNKNOWN, "out of memory: ask again");
-	return rv;
-}
-
-/* The same answer again, after or while it is written: 1 when it was told. */
-static int said_before(struct deciding *a, const struct run_spec *wanted)
-{
-	struct proposal *p = a->p;
+	enum proposal_step to = yes ? STEP_CONFIRMED : STEP_REJECTED;
 	struct proposal *q =
 		p->replaced_by[0] ? strmap_get(&p->core->proposals, p->replaced_by) : NULL;
 
+	if (!wanted)
+		return p->step == to || (p->answer && p->answer->to == to) ? p : NULL;
 	if (q && strcmp(q->hash, wanted->hash) == 0)
-		p = q;
-	else if (!a->yes || strcmp(p->confirmed_hash, wanted->hash) != 0)
-		return 0;
-	if (!proposal_at_work(p))
-		proposal_reply(p, true, a->done, a->user);
-	else if (proposal_wait(p, true, a->done, a->user) != 0)
-		return AVA_ENOMEM;
-	return 1;
+		return q;
+	return yes && strcmp(p->confirmed_hash, wanted->hash) == 0 ? p : NULL;
 }
 
-/* A new proposal with what is wanted ends this one; nothing runs. `wanted` is *taken*. */
-static int quote_again(struct deciding *a, struct run_spec *wanted, struct ava_error *err)
+/* A new proposal of what is wanted, which is *taken*, instead of `p`. */
+static int quote_again(struct proposal *p, struct run_spec *wanted, struct proposal **out,
+		       struct ava_error *err)
 {
-	struct proposal *p = a->p, *q = proposal_new(p->core, NULL, 1, err);
-	int rv = AVA_ENOMEM;
+	struct proposal *q = proposal_new(p->core, NULL, 1, err);
 
 	if (!q) {
 		spec_free(wanted);
-		return rv;
+		return AVA_ENOMEM;
 	}
 	q->specs[0] = wanted;
 	q->instead = proposal_changes(p->specs[0], wanted);
 	if (!q->instead || proposal_enlist(q, clock_wall_ms()) != 0) {
 		proposal_free(q);
-		return err_set(err, rv, "out of memory");
+		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
-	rv = answer_now(a, STEP_REPLACED, NULL, q, err);
-	if (rv == 0 && proposal_wait(q, false, a->done, a->user) != 0)
-		rv = err_set(err, AVA_EUNKNOWN, "out of memory: ask again");
-	return rv;
+	*out = q;
+	return 0;
 }
 
-/* What was quoted with the change in it; *quoted is the quote, *kept the caller's to
- * free where a run has that. */
-static int build_wanted(const struct deciding *a, const struct change *change,
-			const struct run_spec **quoted, struct run_spec **kept,
-			struct run_spec **wanted, struct ava_error *err)
+/* *wanted is what was quoted with the change in it, *lowers: a yes to the quote covers it. */
+static int build_wanted(const struct proposal *p, const struct change *change,
+			struct run_spec **wanted, bool *lowers, struct ava_error *err)
 {
-	struct proposal *p = a->p;
 	struct core *c = p->core;
+	struct run_spec *quoted = p->specs[0];
 	json_t *config;
-	int rv;
-
-	*quoted = p->specs[0];
-	if (!*quoted) {
-		config = json_parse(p->config, strlen(p->config), err);
-		rv = config ? spec_from_json(kept, config, "", "", "", err) : AVA_ECORRUPT;
-		json_decref(config);
-		if (rv != 0)
-			return rv;
-		*quoted = *kept;
-	}
-	return change_spec(wanted, *quoted, change, &c->settings, c->model, c->redact, err);
-}
-
-/* Yes with a change, or a change alone. 0: `done` was called or will be. */
-static int decide_change(struct deciding *a, const struct change *change, struct ava_error *err)
-{
-	struct proposal *p = a->p;
-	struct run_spec *kept = NULL, *wanted = NULL;
-	const struct run_spec *quoted = NULL;
-	struct ava_error other = {0};
-	bool same, lowers;
-	int rv;
+	int rv = 0;
 
 	if (p->group_id[0])
 		return err_set(err, AVA_EINVAL,
 			       "%s is a group: answer yes or no, or propose it anew with what is "
 			       "wanted",
 			       p->id);
-	rv = build_wanted(a, change, &quoted, &kept, &wanted, err);
-	if (rv == 0 && (rv = said_before(a, wanted)) != 0) {
-		rv = rv > 0 ? 0 : err_set(err, rv, "out of memory: ask again");
+	if (!quoted) { /* a run has it */
+		config = json_parse(p->config, strlen(p->config), err);
+		rv = config ? spec_from_json(&quoted, config, "", "", "", err) : AVA_ECORRUPT;
+		json_decref(config);
+	}
+	if (rv == 0)
+		rv = change_spec(wanted, quoted, change, &c->settings, c->model, c->redact, err);
+	if (rv == 0)
+		*lowers = change_lowers(quoted, *wanted);
+	if (quoted != p->specs[0])
+		spec_free(quoted);
+	return rv;
+}
+
+/* A yes that only lowers runs; any other change ends this proposal with a new one. On
+ * error who asks is still the caller's. */
+static int decide(const struct deciding *d, struct proposal *p, const struct change *change,
+		  struct ava_error *err)
+{
+	struct proposal_answer *a = NULL;
+	struct run_spec *wanted = NULL;
+	struct proposal *told, *q = NULL;
+	struct ava_error other = {0};
+	char reason[64];
+	bool lowers = true;
+	int rv = change ? build_wanted(p, change, &wanted, &lowers, err) : 0;
+
+	if (rv == 0 && (told = answered_before(p, d->yes, wanted)) != NULL) {
+		proposal_tell(told, d->asker, true);
 		goto out;
 	}
 	/* That it was answered says more than what was wrong with the change. */
-	if (check_open(p, STEP_PENDING, &other) != 0) {
+	if (check_open(p, &other) != 0) {
 		*err = other;
 		rv = err->code;
+	} else if (rv == 0 && wanted && strcmp(wanted->hash, p->hash) == 0) {
+		spec_free(wanted);
+		wanted = NULL;
+		if (!d->yes)
+			rv = err_set(err, AVA_EINVAL,
+				     "that is what proposal %s says already: answer yes or no",
+				     p->id);
+	} else if (rv == 0 && wanted && !(d->yes && lowers)) {
+		rv = quote_again(p, wanted, &q, err);
+		wanted = NULL;
 	}
-	if (rv == 0 && p->step != STEP_PENDING)
-		rv = answer_busy(p, err);
 	if (rv != 0)
 		goto out;
-	same = strcmp(wanted->hash, p->hash) == 0;
-	lowers = a->yes && change_lowers(quoted, wanted);
-	if (same && !a->yes) {
-		rv = err_set(err, AVA_EINVAL,
-			     "that is what proposal %s says already: answer yes or no", p->id);
-	} else if (!lowers) {
-		rv = quote_again(a, wanted, err);
+	snprintf(reason, sizeof(reason), "replaced by %s", q ? q->id : "");
+	a = proposal_answer_new(q        ? STEP_REPLACED
+				: d->yes ? STEP_CONFIRMED
+					 : STEP_REJECTED,
+				d->logged ? NULL : d->text, d->by, q ? reason : d->reason);
+	if (a) {
+		a->lowered = wanted;
+		a->successor = q;
 		wanted = NULL;
+		rv = proposal_answer(p, a, err);
 	} else {
-		rv = answer_now(a, STEP_CONFIRMED, same ? NULL : wanted, NULL, err);
-		wanted = same ? wanted : NULL;
-		if (rv == 0 && proposal_wait(p, false, a->done, a->user) != 0)
-			rv = err_set(err, AVA_EUNKNOWN, "out of memory: ask again");
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+		if (q)
+			proposal_free(q);
 	}
+	if (rv == 0)
+		proposal_tell(q ? q : p, d->asker, false);
 
 out:
 	spec_free(wanted);
-	spec_free(kept);
 	return rv;
 }
 
 /* ---- verbs */
 
 static void confirm(struct core *c, const char *proposal, const struct change *set,
-		    struct deciding *a)
+		    struct deciding *d)
 {
-	bool more = set && !change_none(set);
 	struct ava_error err = {0};
 	struct change change;
-	enum answer answer = answer_parse(a->text ? a->text : "yes", &change);
-	int rv;
+	enum answer answer = answer_parse(d->text ? d->text : "yes", &change);
+	struct proposal *p = proposal_find(c, proposal, &err);
 
-	a->p = proposal_find(c, proposal, &err);
-	rv = err.code;
-	if (more && (answer == ANSWER_NO || !change_add(&change, set)))
+	if (set && !change_none(set) && (answer == ANSWER_NO || !change_add(&change, set)))
 		answer = ANSWER_UNCLEAR;
-	a->yes = answer == ANSWER_YES || answer == ANSWER_YES_WITH;
-	a->reason = answer == ANSWER_NO ? a->text : "";
-	if (rv == 0 && answer == ANSWER_UNCLEAR)
-		rv = err_set(&err, AVA_EINVAL, ANSWER_HELP);
-	else if (rv == 0 && !change_none(&change))
-		rv = decide_change(a, &change, &err);
-	else if (rv == 0)
-		rv = decide(a, a->yes ? STEP_CONFIRMED : STEP_REJECTED, &err);
-	if (rv != 0)
-		proposal_refuse(a->done, a->user, &err);
+	d->yes = answer == ANSWER_YES || answer == ANSWER_YES_WITH;
+	d->reason = answer == ANSWER_NO ? d->text : "";
+	if (p && answer == ANSWER_UNCLEAR)
+		err_set(&err, AVA_EINVAL, ANSWER_HELP);
+	else if (p)
+		decide(d, p, change_none(&change) ? NULL : &change, &err);
+	if (err.code)
+		asker_refuse(d->asker, &err);
 }
 
 void ops_confirm(struct core *c, const char *proposal, const char *text, const struct change *set,
 		 const char *by, op_proposal_fn done, void *user)
 {
-	struct deciding a = {.text = text, .by = by, .done = done, .user = user};
+	struct deciding d = {.asker = asker_new(c, done, user), .text = text, .by = by};
 
-	confirm(c, proposal, set, &a);
+	if (d.asker)
+		confirm(c, proposal, set, &d);
 }
 
 void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
 		   op_proposal_fn done, void *user)
 {
-	struct deciding a = {.text = text, .logged = true, .by = by, .done = done, .user = user};
+	struct deciding d = {
+		.asker = asker_new(c, done, user), .text = text, .logged = true, .by = by};
 
-	confirm(c, proposal, NULL, &a);
+	if (d.asker)
+		confirm(c, proposal, NULL, &d);
 }
 
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
 		op_proposal_fn done, void *user)
 {
+	struct deciding d = {.asker = asker_new(c, done, user), .by = by, .reason = reason};
 	struct ava_error err = {0};
-	struct deciding a = {.p = proposal_find(c, proposal, &err),
-			     .by = by,
-			     .reason = reason,
-			     .done = done,
-			     .user = user};
+	struct proposal *p = d.asker ? proposal_find(c, proposal, &err) : NULL;
 
-	if (!a.p || decide(&a, STEP_REJECTED, &err) != 0)
-		proposal_refuse(done, user, &err);
+	if (d.asker && (!p || decide(&d, p, NULL, &err) != 0))
+		asker_refuse(d.asker, &err);
 }
