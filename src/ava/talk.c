@@ -7,20 +7,35 @@
  *
  * An input is told once: a mark beside its line names it, and the next start
  * tells what has no mark. Nothing here fails for good: a turn that cannot be
- * begun for want of memory is tried again a second later. */
+ * begun for want of memory is tried again a second later.
+ *
+ * Her agent/io.h is that of a run (subagent/world.c), but for her place: her turns need no
+ * slot, her replies are said to a person and stand in the session file, and the end of a
+ * turn is not the end of her: the machine goes on with the next input. */
 #include "ava/talk.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "codec/json.h"
+#include "codec/redact.h"
 #include "provider/models.h"
+#include "subagent/record.h"
 #include "subagent/run.h"
 
-#define AGAIN_MS 1000
+#define SAID_MAX_CHARS 100000
+#define AGAIN_MS       1000
 
-void talk_frame(struct talk *t, int kind, const char *text, size_t len)
+struct talk *talk_of(struct run *r)
+{
+	return r->place ? CONTAINER_OF(r, struct talk, run) : NULL;
+}
+
+static void talk_frame(struct talk *t, int kind, const char *text, size_t len)
 {
 	struct core *c = t->session->core;
 	struct op_frame f = {.session = t->session->id, .text = text, .len = len};
@@ -107,6 +122,40 @@ int talk_watch_run(struct talk *t, struct run *r)
 	return 0;
 }
 
+/* ---- marks: lines that are no messages, {"mark":{…}} (doc/MESSAGES.md): where the
+ * conversation stands, for the next start */
+
+/* `calls` below 0: it has none, and no iteration. */
+static void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value,
+		      int64_t calls)
+{
+	struct buf *b = draft_part(d, DRAFT_MESSAGES, t->messages);
+	struct jw w;
+
+	if (!b)
+		return;
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_object(&w, "mark");
+	jw_str(&w, key, value);
+	if (calls >= 0) {
+		jw_int(&w, "iteration", t->run.agent.at.iteration);
+		jw_int(&w, "calls", calls);
+	}
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(b, '\n');
+}
+
+/* `more_calls`: of the reply that is being written. */
+static void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls)
+{
+	const struct run *r = &t->run;
+	int64_t calls = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
+
+	talk_mark(t, d, "turn", open ? "open" : "ended", calls + more_calls);
+}
+
 /* ---- a turn */
 
 static void set_limits(struct talk *t)
@@ -134,13 +183,13 @@ static void mark_told(struct talk *t, struct draft *d)
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
 
-		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id);
+		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id, -1);
 	}
 	LIST_EACH (&t->notes, n, tmp) {
 		const struct talk_note *note = LIST_ENTRY(n, struct talk_note, node);
 
 		if (note->id[0])
-			talk_mark(t, d, "noted", note->id);
+			talk_mark(t, d, "noted", note->id, -1);
 	}
 	talk_mark_turn(t, d, true, 0);
 }
@@ -258,6 +307,186 @@ static void pump(struct os_task *task)
 	talk_pump(CONTAINER_OF(task, struct talk, pump));
 }
 
+/* ---- what is said and done, in the session file */
+
+static void write_entry(struct talk *t, struct draft *d, const struct turn *turn,
+			const struct turn_call *call)
+{
+	char id[SESSION_ENTRY_ID];
+	struct session_entry e = {.id = id, .wall_ms = clock_wall_ms()};
+	struct buf b;
+
+	draft_entry_id(d, id);
+	buf_init(&b, 16u << 20);
+	if (turn)
+		session_assistant(&b, &e, turn, t->run.spec->model);
+	else
+		session_tool_result(&b, &e, call);
+	draft_entry(d, t->session->path, id, &b);
+	buf_fini(&b);
+}
+
+/* AssistantMessage: what she says to the person. */
+static void write_words(struct talk *t, struct draft *d, const char *text, size_t len)
+{
+	struct session *s = t->session;
+	const struct redact *redact = s->core->redact;
+	struct buf b, clean;
+	struct jw w;
+
+	buf_init(&clean, 32u << 20);
+	if (redact && redact_text(redact, &clean, text, len) >= 0) {
+		text = clean.data ? clean.data : "";
+		len = clean.len;
+	}
+	buf_init(&b, 1u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_preview(&w, "text", text, len, SAID_MAX_CHARS);
+	jw_end(&w);
+	core_event(s->core, d, EVENT_AssistantMessage, s->id, s->user, &b);
+	buf_fini(&clean);
+}
+
+static void talk_slot_want(struct agent *a)
+{
+	agent_on_slot(a);
+}
+
+static void talk_slot_drop(struct agent *a) {}
+
+static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wait)
+{
+	struct talk *t = talk_of(a->world);
+	struct draft *d = world_draft(&t->run);
+	bool last = turn->ncalls == 0 && turn->text_len > 0 && turn->stop != TURN_STOP_PAUSE;
+
+	if (!d)
+		return AVA_ENOMEM;
+	if (turn->wire_len > 0)
+		write_entry(t, d, turn, NULL);
+	if (turn->text_len > 0) {
+		t->spoke_ms = clock_wall_ms();
+		write_words(t, d, turn->text, turn->text_len);
+	}
+	talk_mark_turn(t, d, !last, turn->ncalls);
+	return world_io.save_reply(a, turn, wait);
+}
+
+static int64_t talk_save_results(struct agent *a, struct turn *turn, const char *const *notices,
+				 unsigned nnotices, unsigned warned)
+{
+	struct talk *t = talk_of(a->world);
+	struct draft *d = world_draft(&t->run);
+	int64_t added;
+
+	if (!d)
+		return AVA_ENOMEM;
+	for (unsigned i = 0; i < turn->ncalls; i++)
+		write_entry(t, d, NULL, &turn->calls[i]);
+	added = world_io.save_results(a, turn, notices, nnotices, warned);
+	if (added >= 0)
+		talk_mark_turn(t, d, true, 0);
+	return added;
+}
+
+/* ---- the end of a turn */
+
+static void turn_saved(int rv, void *user)
+{
+	struct run *r = user;
+
+	agent_on_saved(&r->agent);
+	world_wake(r);
+}
+
+static const char *why_not(const struct agent_end *e)
+{
+	if (e->status == AVA_CANCELLED)
+		return "The person stopped your last turn.";
+	return e->exhausted ? "Your last turn was stopped at a limit." : "Your last turn failed.";
+}
+
+/* Why she says nothing more, for the person. */
+static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
+{
+	const struct agent_limits *l = &t->run.spec->agent.limits;
+	const struct {
+		const char *resource, *unit, *setting;
+		int64_t limit;
+	} limits[] = {
+		{"time", "s", "timeout", l->time_ms / 1000},
+		{"cost", "cents", "max_cost_cents", l->cost_microusd / 10000},
+		{"tokens", "tokens", "max_tokens", l->tokens},
+		{"iterations", "replies", "max_iterations", l->iterations},
+	};
+
+	if (e->status == AVA_CANCELLED)
+		snprintf(out, 400, "stopped");
+	else
+		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
+	for (size_t i = 0; e->status != AVA_CANCELLED && !e->error && i < ARRAY_LEN(limits); i++)
+		if (e->exhausted && strcmp(e->exhausted, limits[i].resource) == 0)
+			snprintf(out, 400,
+				 "this turn of Ava's has reached its limit of %" PRId64
+				 " %s (ava.%s); say how to go on",
+				 limits[i].limit, limits[i].unit, limits[i].setting);
+}
+
+/* A turn without its answer: an entry that says why, and an Error where it was
+ * not the person who stopped it. */
+static void write_failure(struct talk *t, struct draft *d, const struct agent_end *e)
+{
+	char id[SESSION_ENTRY_ID], note[32], text[400];
+	struct session_entry at = {.id = id, .wall_ms = clock_wall_ms()};
+	struct buf b;
+
+	failure_text(t, e, text);
+	draft_entry_id(d, id);
+	buf_init(&b, 64u << 10);
+	session_failure(&b, &at, t->run.spec->model, e->status == AVA_CANCELLED, text);
+	draft_entry(d, t->session->path, id, &b);
+	buf_fini(&b);
+	if (e->exhausted)
+		record_exhausted(d, &t->run, e->exhausted);
+	if (e->status != AVA_CANCELLED)
+		record_error(d, &t->run, e->exhausted ? "limit" : e->error_class, text);
+	snprintf(note, sizeof(note), "turn-%" PRId32, t->run.agent.at.iteration);
+	talk_note_write(t->session, d, note, why_not(e));
+	talk_note(t, note, "%s", why_not(e));
+}
+
+static void talk_save_end(struct agent *a, const struct agent_end *e)
+{
+	struct talk *t = talk_of(a->world);
+	struct run *r = &t->run;
+	struct draft *d = world_draft(r);
+
+	if (!d) { /* nothing to write with: the turn just ends */
+		agent_on_saved(a);
+		world_wake(r);
+		return;
+	}
+	if (r->rec.turn_open)
+		for (unsigned i = 0; i < a->turn->ncalls; i++)
+			write_entry(t, d, NULL, &a->turn->calls[i]);
+	ending_close(r, d, e->stop_reason);
+	if (e->status != AVA_SUCCESS)
+		write_failure(t, d, e);
+	talk_mark_turn(t, d, false, 0);
+	world_flush(r, JOURNAL_NOW, turn_saved);
+}
+
+static void turn_done(struct agent *a)
+{
+	struct talk *t = talk_of(a->world);
+
+	t->busy = false;
+	talk_frame(t, FRAME_TURN, "idle", 4);
+	os_defer(t->run.sup->loop, &t->pump);
+	session_rest(t->session->core);
+}
+
 /* ---- life */
 
 static struct run_spec *make_spec(struct session *s, bool restored, struct ava_error *err)
@@ -303,28 +532,24 @@ int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH])
 	return n < LOGBOOK_PATH ? 0 : AVA_ETOOBIG;
 }
 
-static int set_paths(struct talk *t, struct ava_error *err)
-{
-	const char *path = t->session->path;
-	int stem = (int)(strlen(path) - strlen(".jsonl"));
-
-	if (talk_messages_path(t->session, t->messages) != 0 ||
-	    (size_t)snprintf(t->artifacts, sizeof(t->artifacts), "%.*s.artifacts", stem, path) >=
-		    sizeof(t->artifacts))
-		return err_set(err, AVA_ETOOBIG, "the name of the session is too long");
-	t->place = (struct run_place){
-		.agent_id = "ava", .messages = t->messages, .artifacts = t->artifacts};
-	return 0;
-}
-
 int talk_open(struct session *s, struct ava_error *err)
 {
-	struct talk *t = calloc(1, sizeof(*t));
-	struct run_spec *spec;
-	int rv = AVA_ENOMEM;
+	struct run_spec *spec = make_spec(s, s->there, err);
+	struct talk *t = spec ? calloc(1, sizeof(*t)) : NULL;
+	int n = (int)(strlen(s->path) - strlen(".jsonl"));
+	int rv = 0;
 
-	if (!t)
-		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (t) {
+		t->run.place = &t->place;
+		t->again = os_timer_new(s->core->loop, try_again, t);
+	}
+	if (!t || !t->again || run_init(&t->run, &s->core->sup, spec) != 0) {
+		if (t)
+			os_timer_free(t->again);
+		free(t);
+		spec_free(spec);
+		return err && err->code ? err->code : err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	t->session = s;
 	t->spoke_ms = s->there ? clock_wall_ms() : 0; /* what was shown last is not known */
 	list_init(&t->node);
@@ -334,39 +559,31 @@ int talk_open(struct session *s, struct ava_error *err)
 	list_init(&t->notes);
 	buf_init(&t->prompt, 16u << 10);
 	os_task_init(&t->pump, pump);
-	t->again = os_timer_new(s->core->loop, try_again, t);
-	if (!t->again) {
-		err_set(err, rv, "out of memory");
-		goto fail;
-	}
-	talk_world_init(t);
-	t->run.place = &t->place;
-	spec = make_spec(s, s->there, err);
-	if (!spec || run_init(&t->run, &s->core->sup, spec) != 0) {
-		spec_free(spec);
-		rv = err && err->code ? err->code : err_set(err, AVA_ENOMEM, "out of memory");
-		goto fail;
-	}
-	agent_init(&t->run.agent, &t->io, &spec->agent, &t->run, 0);
+	t->io = world_io;
+	t->io.slot_want = talk_slot_want;
+	t->io.slot_drop = talk_slot_drop;
+	t->io.save_reply = talk_save_reply;
+	t->io.save_results = talk_save_results;
+	t->io.save_end = talk_save_end;
+	t->io.done = turn_done;
+	t->place = (struct run_place){
+		.agent_id = "ava", .messages = t->messages, .artifacts = t->artifacts};
 	t->run.durable = true;
 	t->run.rec.wordless = true;
-	rv = set_paths(t, err);
-	if (rv == 0 && s->there)
+	agent_init(&t->run.agent, &t->io, &spec->agent, &t->run, 0);
+	if (talk_messages_path(s, t->messages) != 0 ||
+	    snprintf(t->artifacts, sizeof(t->artifacts), "%.*s.artifacts", n, s->path) >=
+		    (int)sizeof(t->artifacts))
+		rv = err_set(err, AVA_ETOOBIG, "the name of the session is too long");
+	else if (s->there)
 		rv = talk_restore(t, err);
 	if (rv != 0) {
-		run_fini(&t->run);
-		goto fail;
+		talk_free(t);
+		return rv;
 	}
 	s->talk = t;
 	list_add(&s->core->talks, &t->node);
 	return 0;
-
-fail:
-	talk_note_told(t);
-	os_timer_free(t->again);
-	buf_fini(&t->prompt);
-	free(t);
-	return rv;
 }
 
 void talk_free(struct talk *t)

@@ -1,6 +1,6 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
  * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns),
- * talk_world.c (her agent/io.h), talk_restore.c (after a stop), talk_text.c (what her
+ * talk_restore.c (after a stop), talk_text.c (what her
  * model is told: prompt, notices, results), talk_answer.c (what is said to what waits),
  * talk_tools.c (her tools). Loop thread only. */
 #ifndef AVA_TALK_H
@@ -108,18 +108,10 @@ int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH]);
 /* A subagent of this conversation: its result will be an input. */
 int talk_watch_run(struct talk *t, struct run *r);
 void talk_pump(struct talk *t);
-void talk_go(struct talk *t); /* the machine takes its first step of a turn */
-void talk_frame(struct talk *t, int kind, const char *text, size_t len);
+void talk_go(struct talk *t);        /* the machine takes its first step of a turn */
 struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
 /* supervisor.on_text: text of a reply as it comes. */
 void talk_text(struct run *r, const char *s, size_t n, bool thinking);
-
-/* ---- talk_world.c */
-void talk_world_init(struct talk *t);
-/* A line that is no message: {"mark":{…}}, see doc/MESSAGES.md. */
-void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value);
-/* `more_calls`: of the reply that is being written. */
-void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls);
 
 /* ---- talk_restore.c */
 int talk_restore(struct talk *t, struct ava_error *err);
