@@ -365,12 +365,11 @@ int ops_session(struct core *c, const char *session,
 	return 0;
 }
 
-int ops_session_entries(struct core *c, const char *session, const char *after,
+int ops_session_entries(struct core *c, const char *session,
 			void (*each)(const char *line, size_t len, void *user), void *user,
 			struct ava_error *err)
 {
 	struct session *s = session_find(c, session, err);
-	bool give = !after || !*after;
 	char *data = NULL;
 	const char *line;
 	size_t len = 0, at = 0, n;
@@ -379,36 +378,13 @@ int ops_session_entries(struct core *c, const char *session, const char *after,
 	if (!s)
 		return AVA_ENOENT;
 	rv = s->there ? sys_read_file(c->root_fd, s->path, FILE_MAX, &data, &len, err) : 0;
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = give ? NULL : json_parse(line, n, NULL);
-		const char *id = json_get_str(o, "id");
-
-		if (give)
-			each(line, n, user);
-		give = give || (id && strcmp(id, after) == 0);
-		json_decref(o);
-	}
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1)
+		each(line, n, user);
 	free(data);
 	return rv;
 }
 
 /* ---- a new one */
-
-static int check_cwd(const char *cwd, struct ava_error *err)
-{
-	struct stat st;
-
-	if (!cwd[0])
-		return 0;
-	if (cwd[0] != '/')
-		return err_set(err, AVA_EINVAL,
-			       "the working folder %.200s must be an absolute path", cwd);
-	if (stat(cwd, &st) != 0 || !S_ISDIR(st.st_mode))
-		return err_set(err, AVA_ENOENT,
-			       "the working folder %.200s is not there: start from one that is",
-			       cwd);
-	return 0;
-}
 
 static int session_fill(struct session *s, const struct op_session_new *n, struct ava_error *err)
 {
@@ -421,7 +397,7 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	s->title = strdup("");
 	if (!s->cwd || !s->user || !s->model || !s->title)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	if (check_cwd(s->cwd, err) != 0)
+	if (spec_check_cwd(s->cwd, err) != 0)
 		return err->code;
 	if (session_path(path, sizeof(path), s->cwd, s->created_ms, s->id) != 0)
 		return err_set(err, AVA_ETOOBIG, "the name of the session would be too long");

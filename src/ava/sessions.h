@@ -58,8 +58,8 @@ int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_sess
 int ops_session(struct core *c, const char *session,
 		void (*each)(const struct op_session *s, void *user), void *user,
 		struct ava_error *err);
-/* The lines of its file behind the entry `after` (NULL: all), each as it stands. */
-int ops_session_entries(struct core *c, const char *session, const char *after,
+/* The lines of its file, each as it stands. */
+int ops_session_entries(struct core *c, const char *session,
 			void (*each)(const char *line, size_t len, void *user), void *user,
 			struct ava_error *err);
 

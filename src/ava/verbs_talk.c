@@ -306,7 +306,7 @@ static void verb_messages(struct verb_call *v)
 		return;
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "entries");
-	rv = ops_session_entries(v->core, v->id, NULL, one_json, &a.w, &err);
+	rv = ops_session_entries(v->core, v->id, one_json, &a.w, &err);
 	jw_end(&a.w);
 	jw_end(&a.w);
 	if (rv == 0)

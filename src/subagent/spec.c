@@ -223,23 +223,15 @@ int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_e
 
 static void write_price(struct jw *w, const struct agent_price *p)
 {
-	const struct {
-		const char *key;
-		int64_t v;
-	} parts[] = {
-		{"input", p->input},
-		{"output", p->output},
-		{"cacheRead", p->cache_read},
-		{"cacheWrite", p->cache_write},
-	};
+	const char *const keys[] = {"input", "output", "cacheRead", "cacheWrite"};
+	const int64_t prices[] = {p->input, p->output, p->cache_read, p->cache_write};
 
 	jw_object(w, "price");
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		if (parts[i].v < 0)
-			jw_null(w, parts[i].key);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (prices[i] < 0)
+			jw_null(w, keys[i]);
 		else
-			jw_int(w, parts[i].key, parts[i].v);
-	}
+			jw_int(w, keys[i], prices[i]);
 	jw_end(w);
 }
 

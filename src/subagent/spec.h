@@ -107,6 +107,8 @@ struct run_spec {
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err);
 bool spec_is_preset(const char *name);
+/* A folder that is there, or none: AVA_EINVAL, AVA_ENOENT. */
+int spec_check_cwd(const char *cwd, struct ava_error *err);
 /* The request that a stored config was built from. Texts are borrowed from `config`,
  * lists stand in `mem`. AVA_ENOMEM. */
 int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem);

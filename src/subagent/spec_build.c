@@ -28,22 +28,7 @@ static const char *const known_grants[] = {"rw", "fetch_any"};
 
 /* ---- the request alone */
 
-static int check_text(const char *what, const char *text, size_t max, struct ava_error *err)
-{
-	size_t len = text ? strlen(text) : 0;
-
-	if (len > max)
-		return err_set(
-			err, AVA_ETOOBIG,
-			"the %s is %zu bytes long, %zu at the most: put the rest into a file "
-			"the run can read",
-			what, len, max);
-	if (len && !utf8_valid(text, len))
-		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
-	return 0;
-}
-
-static int check_cwd(const char *cwd, struct ava_error *err)
+int spec_check_cwd(const char *cwd, struct ava_error *err)
 {
 	struct stat st;
 
@@ -62,43 +47,52 @@ static int check_cwd(const char *cwd, struct ava_error *err)
 	return 0;
 }
 
-/* What names things cannot be changed: with a key in it it is refused. */
-static int check_names(const struct op_spawn *s, const struct redact *redact, struct ava_error *err)
+/* Of the texts of a request: how long, and whether it names something and so cannot be
+ * changed: with a key in it it is refused. */
+static int check_text(const char *what, const char *text, size_t max, bool names,
+		      const struct redact *redact, struct ava_error *err)
 {
-	const struct {
-		const char *what, *text;
-	} names[] = {
-		{"role", s->role},
-		{"model", s->model},
-		{"working folder", s->cwd},
-		{"session id", s->session_id},
-		{"request id", s->request_id},
-		{"user id", s->user_id},
-		{"origin", s->origin},
-	};
+	size_t len = text ? strlen(text) : 0;
+	struct buf clean;
+	int n = 0;
 
-	for (size_t i = 0; redact && i < ARRAY_LEN(names); i++) {
-		const char *text = names[i].text;
-
-		struct buf clean;
-		int n;
-
+	if (len > max)
+		return err_set(
+			err, AVA_ETOOBIG,
+			"the %s is %zu bytes long, %zu at the most: put the rest into a file "
+			"the run can read",
+			what, len, max);
+	if (len && !utf8_valid(text, len))
+		return err_set(err, AVA_EINVAL, "the %s is not valid UTF-8", what);
+	if (names && redact && len) {
 		buf_init(&clean, 1u << 20);
-		n = text ? redact_text(redact, &clean, text, strlen(text)) : 0;
+		n = redact_text(redact, &clean, text, len);
 		buf_fini(&clean);
-		if (n != 0)
-			return err_set(err, n < 0 ? n : AVA_EDENIED,
-				       "the %s holds what looks like a key or password: leave it "
-				       "out",
-				       names[i].what);
 	}
-	return 0;
+	return n == 0 ? 0
+		      : err_set(err, n < 0 ? n : AVA_EDENIED,
+				"the %s holds what looks like a key or password: leave it out",
+				what);
 }
 
 static int check_request(const struct op_spawn *s, const struct redact *redact,
 			 struct ava_error *err)
 {
-	int rv;
+	const struct {
+		const char *what, *text;
+		size_t max;
+		bool names;
+	} texts[] = {
+		{"task", s->task, SPEC_TASK_MAX, false},
+		{"context", s->context, SPEC_CONTEXT_MAX, false},
+		{"session id", s->session_id, 200, true},
+		{"request id", s->request_id, 200, true},
+		{"working folder", s->cwd, 4095, true},
+		{"role", s->role, 4095, true},
+		{"model", s->model, 4095, true},
+		{"user id", s->user_id, 4095, true},
+		{"origin", s->origin, 4095, true},
+	};
 
 	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
 		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
@@ -110,18 +104,14 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	if (s->on_limit && strcmp(s->on_limit, "ask") != 0 && strcmp(s->on_limit, "stop") != 0)
 		return err_set(err, AVA_EINVAL, "on_limit is \"%.40s\"; it must be stop or ask",
 			       s->on_limit);
-	rv = check_text("task", s->task, SPEC_TASK_MAX, err);
-	if (rv == 0)
-		rv = check_text("context", s->context, SPEC_CONTEXT_MAX, err);
-	if (rv == 0)
-		rv = check_text("session id", s->session_id, 200, err);
-	if (rv == 0)
-		rv = check_text("request id", s->request_id, 200, err);
-	if (rv == 0)
-		rv = check_text("working folder", s->cwd, 4095, err);
-	if (rv == 0)
-		rv = check_names(s, redact, err);
-	return rv == 0 ? check_cwd(s->cwd, err) : rv;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		int rv = check_text(texts[i].what, texts[i].text, texts[i].max, texts[i].names,
+				    redact, err);
+
+		if (rv != 0)
+			return rv;
+	}
+	return spec_check_cwd(s->cwd, err);
 }
 
 /* ---- limits */
@@ -139,67 +129,51 @@ bool spec_is_preset(const char *name)
 	return find_preset(name) != NULL;
 }
 
-/* `given` when it was, else `fallback`; must be at least `least`. */
-static int take_limit(int64_t given, int64_t fallback, int64_t least, const char *what,
-		      int64_t *out, struct ava_error *err)
-{
-	*out = given == AVA_DEFAULT ? fallback : given;
-	if (*out < least)
-		return err_set(err, AVA_EINVAL, "%s must be %s", what,
-			       least == 0 ? "0 (free models only) or more" : "above 0");
-	return 0;
-}
-
 static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
 		       struct ava_error *err)
 {
-	const struct preset *p = NULL;
+	const struct preset *p = s->preset && *s->preset ? find_preset(s->preset) : NULL;
 	struct agent_limits *l = &r->agent.limits;
-	int64_t cost = r->role->cost_cents, tokens = set->limits_tokens, iterations;
-	int rv;
+	int64_t iterations;
+	/* A preset's tokens are those of a step; all calls bill them, some ten times. */
+	const struct {
+		int64_t given, otherwise, least;
+		const char *what;
+		int64_t *to;
+	} limits[] = {
+		{s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms},
+		{s->max_cost_microusd, (p ? p->cost_cents : r->role->cost_cents) * 10000, 0,
+		 "the cost limit", &l->cost_microusd},
+		{s->max_tokens, p ? p->tokens * 10 : set->limits_tokens, 1, "the token limit",
+		 &l->tokens},
+		{s->max_iterations, set->limits_iterations, 1, "the iteration limit", &iterations},
+	};
 
-	r->expected_tokens = MIN(tokens, 50000);
-	if (s->preset && *s->preset) {
-		p = find_preset(s->preset);
-		if (!p)
-			return err_set(err, AVA_EINVAL,
-				       "unknown preset %s: there are quick, standard and deep",
-				       s->preset);
-		cost = p->cost_cents;
-		/* Billed over all calls: an 8-step run bills its context 8 times. */
-		tokens = p->tokens * 10;
-		r->expected_tokens = p->tokens;
+	if (s->preset && *s->preset && !p)
+		return err_set(err, AVA_EINVAL,
+			       "unknown preset %s: there are quick, standard and deep", s->preset);
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		bool given = limits[i].given != AVA_DEFAULT;
+
+		*limits[i].to = given ? limits[i].given : limits[i].otherwise;
+		if (*limits[i].to < limits[i].least)
+			return err_set(err, AVA_EINVAL, "%s must be %s", limits[i].what,
+				       limits[i].least == 0 ? "0 (free models only) or more"
+							    : "above 0");
 	}
-	rv = take_limit(s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms,
-			err);
-	if (rv == 0)
-		rv = take_limit(s->max_cost_microusd, cost * 10000, 0, "the cost limit",
-				&l->cost_microusd, err);
-	if (rv == 0)
-		rv = take_limit(s->max_tokens, tokens, 1, "the token limit", &l->tokens, err);
-	if (rv == 0)
-		rv = take_limit(s->max_iterations, set->limits_iterations, 1, "the iteration limit",
-				&iterations, err);
-	if (rv != 0)
-		return rv;
 	if (iterations > 100000 || l->time_ms > 7 * 86400000LL)
 		return err_set(err, AVA_EINVAL,
 			       "limits are at most 100000 iterations and 7 days (604800 seconds)");
 	l->iterations = (int32_t)iterations;
-	r->expected_tokens = MIN(r->expected_tokens, l->tokens);
+	r->expected_tokens = MIN(p ? p->tokens : MIN(set->limits_tokens, 50000), l->tokens);
 	return 0;
-}
-
-static bool price_known(const struct agent_price *p)
-{
-	return p->input >= 0 && p->output >= 0;
 }
 
 static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_error *err)
 {
 	const struct agent_price *p = &r->agent.price;
 
-	if (!price_known(p) && explicit_cap)
+	if ((p->input < 0 || p->output < 0) && explicit_cap)
 		return err_set(err, AVA_EINVAL,
 			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
 			       "the cost "
@@ -214,33 +188,34 @@ static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_er
 
 /* ---- tools, grants and rights */
 
+static bool named(const char *const *names, size_t n, const char *name)
+{
+	while (n-- > 0)
+		if (strcmp(names[n], name) == 0)
+			return true;
+	return false;
+}
+
 static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	const struct tool *have[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), kept = 0;
+	const char *names[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(r->role, r->cwd[0] != 0, have);
 
 	if (spec_room_for_tools(r, n, err) != 0)
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
-		bool wanted = !s->tools || (have[i]->flags & TOOL_ENDS);
-
-		for (size_t k = 0; !wanted && k < s->ntools; k++)
-			wanted = strcmp(s->tools[k], have[i]->name) == 0;
-		if (wanted)
-			r->tools[kept++] = have[i];
+		names[i] = have[i]->name;
+		if (!s->tools || (have[i]->flags & TOOL_ENDS) ||
+		    named(s->tools, s->ntools, names[i]))
+			r->tools[r->agent.ntools++] = have[i];
 	}
 	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
 	 * is not there must not vanish without a word. */
-	for (size_t k = 0; s->tools && k < s->ntools; k++) {
-		bool found = false;
-
-		for (unsigned i = 0; i < n; i++)
-			found = found || strcmp(s->tools[k], have[i]->name) == 0;
-		if (!found)
+	for (size_t k = 0; s->tools && k < s->ntools; k++)
+		if (!named(names, n, s->tools[k]))
 			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
 				       r->role->name, s->tools[k]);
-	}
-	r->agent.ntools = kept;
 	return 0;
 }
 
@@ -252,11 +227,7 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	if (!r->grants)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	for (size_t i = 0; i < s->ngrants; i++) {
-		bool known = false;
-
-		for (size_t k = 0; k < ARRAY_LEN(known_grants); k++)
-			known = known || strcmp(known_grants[k], s->grants[i]) == 0;
-		if (!known)
+		if (!named(known_grants, ARRAY_LEN(known_grants), s->grants[i]))
 			return err_set(err, AVA_EINVAL,
 				       "unknown grant %s: there are rw and fetch_any",
 				       s->grants[i]);
@@ -312,13 +283,11 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	rv = take_role(r, s, err);
 	if (rv == 0)
 		rv = spec_take_strings(r, s, redact, err);
-	if (rv != 0)
-		goto fail;
-	if (!model)
-		model = s->model && *s->model ? s->model : r->role->model;
-	else if (s->model && *s->model)
-		model = s->model;
-	rv = model_resolve(model, &m, NULL, err);
+	if (rv == 0)
+		rv = model_resolve(s->model && *s->model ? s->model
+				   : model               ? model
+							 : r->role->model,
+				   &m, NULL, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
@@ -331,25 +300,22 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = pick_tools(r, s, err);
 	if (rv == 0)
 		rv = spec_take_asks(r, s, err);
-	if (rv != 0)
-		goto fail;
-	r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
-	spec_take_facts(r);
-	rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
+	if (rv == 0) {
+		spec_take_facts(r);
+		rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
+	}
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
-	r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
-	if (rv != 0)
-		goto fail;
-	set_rights(r);
-	rv = spec_seal(r, err);
-	if (rv != 0)
-		goto fail;
-	*out = r;
-	return 0;
-
-fail:
-	spec_free(r);
+	if (rv == 0) {
+		r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
+		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
+		set_rights(r);
+		rv = spec_seal(r, err);
+	}
+	if (rv == 0)
+		*out = r;
+	else
+		spec_free(r);
 	return rv;
 }
 
@@ -382,26 +348,23 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 			     : model_resolve(t->model ? t->model : t->role->model, &m, NULL, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
-	if (rv != 0)
-		goto fail;
-	r->system = spec_keep(r, t->system);
-	r->operating = fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
-	rv = spec_room_for_tools(r, t->ntools, err);
-	if (rv != 0)
-		goto fail;
-	memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
-	r->agent.ntools = t->ntools;
-	spec_take_facts(r);
-	r->agent.can_force = false;
-	set_rights(r);
-	rv = r->system ? spec_seal(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv != 0)
-		goto fail;
-	*out = r;
-	return 0;
-
-fail:
-	spec_free(r);
+	if (rv == 0)
+		rv = spec_room_for_tools(r, t->ntools, err);
+	if (rv == 0) {
+		r->system = spec_keep(r, t->system);
+		r->operating =
+			fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
+		memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
+		r->agent.ntools = t->ntools;
+		spec_take_facts(r);
+		r->agent.can_force = false;
+		set_rights(r);
+		rv = r->system ? spec_seal(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (rv == 0)
+		*out = r;
+	else
+		spec_free(r);
 	return rv;
 }
 

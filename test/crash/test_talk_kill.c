@@ -111,7 +111,7 @@ static void look(struct person *p)
 	ops_sessions(p->core, 10, see_session, p);
 	if (!p->sessions)
 		return;
-	ops_session_entries(p->core, p->session, NULL, see_entry, p, NULL);
+	ops_session_entries(p->core, p->session, see_entry, p, NULL);
 	ops_unseen(p->core, p->session, "terminal", head, no_item, p, NULL);
 }
 

@@ -205,7 +205,7 @@ static inline struct seen seen(struct world *w, const char *session, const char 
 {
 	struct seen s = {.role = role, .text = text};
 
-	assert_int_equal(ops_session_entries(w->core, session, NULL, see_entry, &s, NULL), 0);
+	assert_int_equal(ops_session_entries(w->core, session, see_entry, &s, NULL), 0);
 	return s;
 }
 
