@@ -18,15 +18,19 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "subagent/spec.h"
-#include "subagent/spec.h"
 
-void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t cost_microusd)
+static struct quote_history *history_of(struct quotes *q, const char *role)
 {
-	struct quote_history *h = NULL;
-
 	for (unsigned i = 0; i < q->nroles; i++)
 		if (strcmp(q->roles[i].role, role) == 0)
-			h = &q->roles[i];
+			return &q->roles[i];
+	return NULL;
+}
+
+void quotes_add(struct quotes *q, const char *role, int64_t duration_ms)
+{
+	struct quote_history *h = history_of(q, role);
+
 	if (!h) {
 		if (q->nroles == QUOTE_ROLES || strlen(role) >= sizeof(h->role))
 			return;
@@ -34,7 +38,6 @@ void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t
 		snprintf(h->role, sizeof(h->role), "%s", role);
 	}
 	h->ms[h->at] = (uint32_t)MIN(MAX(duration_ms, 0), (int64_t)UINT32_MAX);
-	h->cost_microusd[h->at] = cost_microusd;
 	h->at = (h->at + 1) % QUOTE_HISTORY;
 	if (h->n < QUOTE_HISTORY)
 		h->n++;
@@ -55,12 +58,9 @@ static int minutes(int64_t ms)
 static void quote_one(const struct quotes *q, const struct run_spec *s, struct quote *out)
 {
 	const struct agent_price *p = &s->agent.price;
-	const struct quote_history *h = NULL;
+	const struct quote_history *h = history_of((struct quotes *)q, s->role->name);
 	int64_t limit = s->agent.limits.time_ms;
 
-	for (unsigned i = 0; i < q->nroles; i++)
-		if (strcmp(q->roles[i].role, s->role->name) == 0)
-			h = &q->roles[i];
 	out->minutes_min = minutes(limit / 2);
 	out->minutes_max = minutes(limit);
 	if (h && h->n >= 5) {
@@ -115,23 +115,42 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 
 /* ---- for programs */
 
-/* Does a run before the i-th have it? */
-static bool tool_before(struct run_spec *const *specs, unsigned i, const struct tool *t)
+#define NAMES_MAX (ROLE_MAX_TOOLS * SPEC_GROUP_MAX)
+
+static void add_name(const char *names[NAMES_MAX], unsigned *n, const char *name)
 {
-	while (i-- > 0)
-		for (unsigned k = 0; k < specs[i]->agent.ntools; k++)
-			if (specs[i]->tools[k] == t)
-				return true;
-	return false;
+	for (unsigned i = 0; i < *n; i++)
+		if (strcmp(names[i], name) == 0)
+			return;
+	if (*n < NAMES_MAX)
+		names[(*n)++] = name;
 }
 
-static bool grant_before(struct run_spec *const *specs, unsigned i, const char *grant)
+/* Of the tools of all the runs, or of their grants, each once. */
+static unsigned names_of(struct run_spec *const *specs, unsigned n, bool grants,
+			 const char *names[NAMES_MAX])
 {
-	while (i-- > 0)
-		for (size_t k = 0; k < specs[i]->ngrants; k++)
-			if (strcmp(specs[i]->grants[k], grant) == 0)
-				return true;
-	return false;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; !grants && k < specs[i]->agent.ntools; k++)
+			add_name(names, &count, specs[i]->tools[k]->name);
+		for (size_t k = 0; grants && k < specs[i]->ngrants; k++)
+			add_name(names, &count, specs[i]->grants[k]);
+	}
+	return count;
+}
+
+static void write_names(struct jw *w, const char *key, struct run_spec *const *specs, unsigned n,
+			bool grants)
+{
+	const char *names[NAMES_MAX];
+	unsigned count = names_of(specs, n, grants, names);
+
+	jw_array(w, key);
+	for (unsigned i = 0; i < count; i++)
+		jw_str(w, NULL, names[i]);
+	jw_end(w);
 }
 
 /* Models that are asked where the first stays overloaded; nothing when there is none. */
@@ -164,20 +183,14 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_end(w);
 	spec_write_cost(w, all.cost_microusd);
 	jw_int(w, "tokens", all.tokens);
-	jw_array(w, "tools");
+	write_names(w, "tools", specs, n, false);
 	for (unsigned i = 0; i < n; i++) {
-		const struct run_spec *s = specs[i];
-
-		for (unsigned k = 0; k < s->agent.ntools; k++)
-			if (!tool_before(specs, i, s->tools[k]))
-				jw_str(w, NULL, s->tools[k]->name);
-		private = private || s->rights_private;
-		untrusted = untrusted || s->rights_untrusted;
-		out = out || s->rights_out;
-		if (strcmp(s->model->id, model) != 0)
+		private |= specs[i]->rights_private;
+		untrusted |= specs[i]->rights_untrusted;
+		out |= specs[i]->rights_out;
+		if (strcmp(specs[i]->model->id, model) != 0)
 			model = "several";
 	}
-	jw_end(w);
 	jw_str(w, "model", model);
 	if (!group)
 		write_fallback(w, specs[0]);
@@ -187,12 +200,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_bool(w, "untrusted", untrusted);
 	jw_bool(w, "out", out);
 	jw_end(w);
-	jw_array(w, "grants");
-	for (unsigned i = 0; i < n; i++)
-		for (size_t k = 0; k < specs[i]->ngrants; k++)
-			if (!grant_before(specs, i, specs[i]->grants[k]))
-				jw_str(w, NULL, specs[i]->grants[k]);
-	jw_end(w);
+	write_names(w, "grants", specs, n, true);
 	if (!group)
 		spec_ask_write(w, specs[0]);
 	jw_str(w, "rationale",
@@ -301,8 +309,10 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n)
 {
 	const struct run_spec *s = specs[0];
-	bool group = s->group.id[0] != 0, first = true;
+	bool group = s->group.id[0] != 0;
+	const char *names[NAMES_MAX];
 	struct quote all;
+	unsigned count;
 
 	quote_make(q, specs, n, &all);
 	if (group)
@@ -335,13 +345,9 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
 			 (long long)s->agent.limits.tokens);
 	buf_adds(out, "• Tools: ");
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < specs[i]->agent.ntools; k++) {
-			if (tool_before(specs, i, specs[i]->tools[k]))
-				continue;
-			buf_addf(out, "%s%s", first ? "" : ", ", specs[i]->tools[k]->name);
-			first = false;
-		}
+	count = names_of(specs, n, false, names);
+	for (unsigned i = 0; i < count; i++)
+		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	if (!group)
 		alone_text(out, s);
 	buf_adds(out, "\nProceed? [Yes/No]");

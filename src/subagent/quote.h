@@ -16,7 +16,6 @@ struct run_spec;
 struct quote_history {
 	char role[32];
 	uint32_t ms[QUOTE_HISTORY]; /* durations, ring */
-	int64_t cost_microusd[QUOTE_HISTORY];
 	unsigned n, at;
 };
 
@@ -27,7 +26,7 @@ struct quotes {
 
 /* An ended run of `role`; told at start for the whole catalog and at each end.
  * Custom roles beyond QUOTE_ROLES are quoted from their limits. */
-void quotes_add(struct quotes *q, const char *role, int64_t duration_ms, int64_t cost_microusd);
+void quotes_add(struct quotes *q, const char *role, int64_t duration_ms);
 
 struct quote {
 	int minutes_min, minutes_max; /* at least 1 */

@@ -79,8 +79,7 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 	if (group_restore(s->sup, row) != 0)
 		return AVA_ENOMEM;
 	if (row->totals.calls > 0)
-		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms,
-			   row->totals.cost_microusd);
+		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms);
 	spend_add(&s->sup->spend, row->ended_ms, row->totals.cost_microusd,
 		  row->totals.input_tokens + row->totals.output_tokens, row->totals.uncosted_calls);
 	if (l)

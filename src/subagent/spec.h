@@ -16,12 +16,41 @@
 #include "base/hash.h"
 #include "base/spawn_options.h"
 #include "provider/dialect.h"
-#include "subagent/role.h"
 
 struct jw;
+struct tool;
 struct redact;
 struct settings;
 struct ava_error;
+
+/* Roles: what a kind of subagent may use and how much of it (DESIGN section 8). One lists
+ * only tools that exist in this program; without its core tools it is shown, not
+ * proposed. */
+#define ROLE_MAX_TOOLS 16
+
+struct role {
+	const char *name;    /* "code_reviewer" */
+	const char *display; /* "CodeReviewer" */
+	const char *summary;
+	const char *model;                 /* alias */
+	const char *tools[ROLE_MAX_TOOLS]; /* wished for; NULL-terminated */
+	const char *core[4];               /* without these it is not proposed */
+	int64_t timeout_s, cost_cents;
+	bool thinking;
+};
+
+extern const struct role *const role_table[]; /* NULL-terminated */
+
+/* By name, '-' equal to '_', or by display name; NULL: none such. */
+const struct role *role_find(const char *name);
+
+/* The tools a run of this role gets: its own that exist, then those all have.
+ * Without `files` those that need a working folder are left out. Returns how
+ * many were put into `out` (ROLE_MAX_TOOLS places). */
+unsigned role_tools(const struct role *r, bool files, const struct tool **out);
+
+/* 0, or AVA_EUNSUPPORTED naming the core tool that is missing. */
+int role_usable(const struct role *r, bool files, struct ava_error *err);
 
 /* Which group a run belongs to. It is confirmed with the rest and stands in the first
  * line of messages.jsonl, so that a group can be taken up from any run of it. */

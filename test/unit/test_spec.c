@@ -498,12 +498,12 @@ static void test_quote_from_history(void **state)
 	struct quote out;
 
 	for (int i = 0; i < 4; i++)
-		quotes_add(&q, "code_reviewer", 61000, 0);
+		quotes_add(&q, "code_reviewer", 61000);
 	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_max, 5); /* four are not enough */
 	for (int i = 0; i < 60; i++)
-		quotes_add(&q, "code_reviewer", 61000, 0);
-	quotes_add(&q, "researcher", 500000, 0);
+		quotes_add(&q, "code_reviewer", 61000);
+	quotes_add(&q, "researcher", 500000);
 	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_min, 2);
 	assert_int_equal(out.minutes_max, 2);

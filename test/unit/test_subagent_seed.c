@@ -4,7 +4,6 @@
 #include "gateway_rig.h"
 
 #include "agent/tool.h"
-#include "subagent/role.h"
 #include "subagent/spec.h"
 
 #define RUNS "/api/v1/runs"
