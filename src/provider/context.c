@@ -23,9 +23,9 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "provider/conversation.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
+#include "provider/wire.h"
 
 #define REQUEST_MAX       (256u << 20)
 #define ARGS_SHOWN        80  /* characters of a call's arguments in the ledger */
@@ -61,7 +61,132 @@ static int no_memory(struct work *w)
 	return err_set(w->err, AVA_ENOMEM, "out of memory for making room in the conversation");
 }
 
-/* ---- reading */
+/* ---- reading: a result belongs to the call of its id in the last assistant message;
+ * one that belongs to none is left alone */
+
+void conversation_fini(struct conversation *c)
+{
+	free(c->lines);
+	free(c->calls);
+	*c = (struct conversation){0};
+}
+
+/* The list with room for one more of `size` bytes; NULL: no memory, and it stays. */
+static void *more(void *list, size_t n, size_t *cap, size_t size)
+{
+	size_t want = *cap > 0 ? *cap * 2 : 32;
+	void *grown;
+
+	if (n < *cap)
+		return list;
+	grown = realloc(list, want * size);
+	if (grown != NULL)
+		*cap = want;
+	return grown;
+}
+
+static struct said_line *add_line(struct conversation *c, struct slice raw)
+{
+	struct said_line *l = more(c->lines, c->nlines, &c->cap_lines, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	c->lines = l;
+	l += c->nlines++;
+	*l = (struct said_line){.raw = raw, .text = {"", 0}, .last = {"", 0}};
+	return l;
+}
+
+static struct said_call *add_call(struct conversation *c)
+{
+	struct said_call *k = more(c->calls, c->ncalls, &c->cap_calls, sizeof(*k));
+
+	if (k == NULL)
+		return NULL;
+	c->calls = k;
+	k += c->ncalls++;
+	*k = (struct said_call){
+		.id = {"", 0},
+		.name = {"", 0},
+		.args = {"", 0},
+		.result = {"", 0},
+		.line = c->nlines - 1,
+	};
+	return k;
+}
+
+static void add_text(struct said_line *l, struct slice text)
+{
+	if (l->texts++ == 0)
+		l->text = text;
+	l->last = text;
+}
+
+/* Those of the last assistant message stand at the end. */
+static void add_result(struct conversation *c, struct slice id, struct slice text, bool is_error)
+{
+	for (size_t i = c->ncalls; i > 0; i--) {
+		struct said_call *k = &c->calls[i - 1];
+
+		if (k->line != c->calls[c->ncalls - 1].line)
+			return; /* ids of earlier replies may be the same */
+		if (k->answered || k->id.len != id.len || memcmp(k->id.s, id.s, id.len) != 0)
+			continue;
+		k->answered = true;
+		k->result_line = c->nlines - 1;
+		k->result = text;
+		k->is_error = is_error;
+		return;
+	}
+}
+
+static int read_blocks(struct conversation *c, struct said_line *l)
+{
+	struct wire_reader r;
+	struct wire_block b;
+	struct said_call *k;
+	int rv;
+
+	wire_reader_init(&r, l->raw.s, l->raw.len);
+	rv = wire_message(&r, &l->user);
+	l->role = r.role;
+	while (rv == 1 && (rv = wire_block(&r, &b)) == 1) {
+		if (b.type == WIRE_TEXT)
+			add_text(l, b.text);
+		if (b.type == WIRE_TOOL_RESULT)
+			add_result(c, b.id, b.text, b.is_error);
+		if (b.type != WIRE_TOOL_USE)
+			continue;
+		k = add_call(c);
+		if (k == NULL)
+			return AVA_ENOMEM;
+		k->id = b.id;
+		k->name = b.name;
+		k->args = b.input;
+	}
+	return rv;
+}
+
+int conversation_read(struct conversation *c, const char *lines, size_t len, struct ava_error *err)
+{
+	struct slice raw;
+	struct said_line *l;
+	struct jscan w;
+	int rv = 0;
+
+	*c = (struct conversation){0};
+	jscan_init(&w, lines, len);
+	w.last = '['; /* as if the head had just opened the array */
+	while (rv == 0 && jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, &raw)) {
+		l = add_line(c, raw);
+		rv = l != NULL ? read_blocks(c, l) : AVA_ENOMEM;
+	}
+	if (rv == AVA_ENOMEM)
+		return err_set(err, rv, "out of memory");
+	if (rv != 0 || w.failed)
+		return err_set(err, AVA_EINVAL, "message %zu cannot be read", c->nlines);
+	return 0;
+}
 
 static bool starts(struct slice s, const char *with)
 {
@@ -284,7 +409,7 @@ static void people_entries(struct buf *out, const struct said_line *l)
 	static const char handed_on[] = MARK "A person says: ";
 	const char *at = l->raw.s, *end = l->raw.s + l->raw.len;
 
-	if (l->role != SAID_USER)
+	if (l->role != WIRE_USER)
 		return;
 	if (l->texts > 0 && !starts(l->last, MARK))
 		said_entry(out, "a person said: ", l->last, PEOPLE_SHOWN);
@@ -349,7 +474,7 @@ static unsigned write_ledger(struct work *w, struct buf *out)
 			;
 		for (size_t k = call; k < end && w->c.calls[k].line == i; k++)
 			newest = newest || k >= from;
-		if (l->role == SAID_ASSISTANT && l->texts > 0 && newest)
+		if (l->role == WIRE_ASSISTANT && l->texts > 0 && newest)
 			said_entry(out, "you said: ", l->text, SAID_SHOWN);
 		for (; call < end && w->c.calls[call].line == i; call++)
 			if (call >= from)
@@ -432,7 +557,7 @@ static void add_escaped(struct buf *out, const struct buf *text)
 }
 
 /* A line with markers where its results go. */
-static void add_line(struct work *w, struct buf *out, size_t line)
+static void copy_line(struct work *w, struct buf *out, size_t line)
 {
 	struct slice raw = w->c.lines[line].raw;
 	const char *from = raw.s;
@@ -488,7 +613,7 @@ static int write_cut(struct work *w)
 	buf_add(out, first.data != NULL ? first.data : "", first.len);
 	for (size_t i = w->plan.fold; i < w->c.nlines; i++) {
 		buf_addc(out, ',');
-		add_line(w, out, i);
+		copy_line(w, out, i);
 	}
 	buf_adds(out, "]}}\n");
 	w->e->cut = true;

@@ -11,6 +11,7 @@
 #include "agent/compact.h"
 #include "agent/repeat.h"
 #include "base/buf.h"
+#include "provider/wire.h"
 
 struct ava_error;
 struct dialect;
@@ -43,5 +44,38 @@ struct context_edit {
 int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
 		 size_t len, struct ava_error *err);
 void context_edit_fini(struct context_edit *e);
+
+/* ---- a conversation taken apart: slices of the text that was read */
+
+struct said_line {
+	struct slice raw; /* the whole message */
+	enum wire_role role;
+	bool user;         /* as the service sees it: not the model's */
+	struct slice text; /* the first text in it; raw string */
+	struct slice last; /* the last one; raw */
+	unsigned texts;
+};
+
+struct said_call {
+	struct slice id, name; /* raw strings */
+	struct slice args;     /* JSON, or a raw string of it */
+	size_t line;
+	bool answered;
+	size_t result_line;
+	struct slice result; /* raw string */
+	bool is_error;
+};
+
+struct conversation {
+	struct said_line *lines; /* owned */
+	struct said_call *calls; /* owned; in the order in which they were made */
+	size_t nlines, ncalls;
+	size_t cap_lines, cap_calls;
+};
+
+/* `lines`: messages joined by commas; *borrowed as long as the result*.
+ * AVA_EINVAL: it is none, AVA_ENOMEM. After it conversation_fini is due. */
+int conversation_read(struct conversation *c, const char *lines, size_t len, struct ava_error *err);
+void conversation_fini(struct conversation *c);
 
 #endif

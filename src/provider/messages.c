@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "codec/jsonl.h"
-#include "provider/openai_wire.h"
 #include "provider/wire.h"
 
 #define MACHINE_NEWEST 1
@@ -213,37 +212,6 @@ static const struct replace *find_replace(const struct reading *r, struct slice 
 	return NULL;
 }
 
-/* A message whose content is a list of blocks; chat completions have text. */
-static bool has_blocks(const char *line, size_t len)
-{
-	struct slice key;
-	struct jscan w;
-
-	jscan_init(&w, line, len);
-	if (jscan_object(&w))
-		while (jscan_key(&w, &key)) {
-			if (slice_is(key, "content"))
-				return jscan_peek(&w) == '[';
-			jscan_skip(&w, NULL);
-		}
-	return false;
-}
-
-/* The same for a line of chat completions: a tool message is one result. */
-static int copy_chat(const struct reading *r, struct buf *out, const char *line, size_t len)
-{
-	const struct replace *p = NULL;
-	struct slice id, text;
-
-	if (openai_tool_line(line, len, &id, &text))
-		p = find_replace(r, id);
-	if (p == NULL || text.s < line || text.s > line + len)
-		return buf_add(out, line, len);
-	buf_add(out, line, (size_t)(text.s - line));
-	buf_add(out, p->content.s, p->content.len);
-	return buf_add(out, text.s + text.len, (size_t)(line + len - text.s) - text.len);
-}
-
 /* Bytes outside the replaced contents stay as they are. */
 static int copy_message(const struct reading *r, struct buf *out, const char *line, size_t len)
 {
@@ -256,8 +224,6 @@ static int copy_message(const struct reading *r, struct buf *out, const char *li
 
 	if (r->nreplaces == 0)
 		return buf_add(out, line, len);
-	if (!has_blocks(line, len))
-		return copy_chat(r, out, line, len);
 	wire_reader_init(&reader, line, len);
 	if (wire_message(&reader, &user) != 1)
 		return corrupt(r, "not a message");

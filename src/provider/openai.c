@@ -9,14 +9,15 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "agent/turn.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/jscan.h"
 #include "provider/openai_stream.h"
-#include "provider/openai_wire.h"
 #include "provider/provider.h"
 #include "provider/stream_core.h"
+#include "provider/wire.h"
 
 #define MARK "\"cache_control\":{\"type\":\"ephemeral\"}"
 
@@ -152,6 +153,84 @@ int openai_headers(struct buf *out, const struct model *m, const char *key)
 	return buf_check(out);
 }
 
+/* ---- lines: tool messages, then all notices as one user message */
+
+int openai_user(struct buf *out, const char *text, size_t len)
+{
+	struct jw w;
+
+	if (wire_blank(text, len))
+		return AVA_EINVAL;
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "role", "user");
+	jw_strn(&w, "content", text, len);
+	jw_end(&w);
+	return buf_check(out);
+}
+
+static int add_result(struct buf *out, const struct turn_call *c)
+{
+	struct buf text;
+	struct jw w;
+	int rv;
+
+	buf_init(&text, TURN_MAX_BYTES);
+	if (!c->success)
+		buf_adds(&text, WIRE_CHAT_ERROR);
+	buf_add(&text, c->output != NULL ? c->output : "", c->output != NULL ? c->output_len : 0);
+	rv = buf_check(&text);
+	if (rv == 0) {
+		jw_init(&w, out);
+		jw_object(&w, NULL);
+		jw_str(&w, "role", "tool");
+		jw_str(&w, "tool_call_id", c->wire_id);
+		jw_strn(&w, "content", text.data, text.len);
+		jw_end(&w);
+	}
+	buf_fini(&text);
+	return rv;
+}
+
+/* Templates of local models want roles to alternate: one message for all. */
+static int join_notices(struct buf *all, const char *const *notices, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (wire_blank(notices[i], strlen(notices[i])))
+			continue;
+		if (all->len > 0)
+			buf_adds(all, "\n\n");
+		buf_adds(all, notices[i]);
+	}
+	return buf_check(all);
+}
+
+int openai_results(struct buf *out, const struct turn *t, const char *const *notices,
+		   unsigned nnotices)
+{
+	struct buf all;
+	int rv = 0;
+
+	for (unsigned i = 0; i < t->ncalls && rv == 0; i++) {
+		if (i > 0)
+			buf_addc(out, '\n');
+		rv = add_result(out, &t->calls[i]);
+	}
+	if (rv != 0)
+		return rv;
+	buf_init(&all, TURN_MAX_BYTES);
+	rv = join_notices(&all, notices, nnotices);
+	if (rv == 0 && all.len > 0) {
+		if (t->ncalls > 0)
+			buf_addc(out, '\n');
+		rv = openai_user(out, all.data, all.len);
+	} else if (rv == 0 && t->ncalls == 0) {
+		rv = AVA_EINVAL; /* a line needs content */
+	}
+	buf_fini(&all);
+	return rv != 0 ? rv : buf_check(out);
+}
+
 /* ---- lines in a request */
 
 static const char *const reasoning[] = {"reasoning_content", "reasoning", "reasoning_details"};
@@ -268,9 +347,9 @@ const struct dialect dialect_openai = {
 	.encode_tail = openai_tail,
 	.encode_user = openai_user,
 	.encode_results = openai_results,
-	.check = openai_check,
-	.results = openai_each_result,
-	.open_calls = openai_open_calls,
+	.check = wire_check_chat,
+	.results = wire_each_result,
+	.open_calls = wire_open_calls,
 	.path = "/chat/completions",
 	.headers = openai_headers,
 	.mark_cache = openai_mark_cache,

@@ -19,10 +19,10 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "provider/model.h"
-#include "provider/openai_wire.h"
 #include "provider/stream_core.h"
 #include "provider/stream_error.h"
 #include "provider/stream_json.h"
+#include "provider/wire.h"
 
 #define DETAILS_MAX 1024u
 
@@ -572,7 +572,7 @@ static int make_call(struct stream *s, struct turn *t, const struct call *from, 
 	int rv = stream_name(t, c, name, strlen(name));
 
 	if (rv == 0)
-		rv = stream_id(t, c, from->id, OPENAI_ID_MAX, id_char, s->tag);
+		rv = stream_id(t, c, from->id, WIRE_ID_MAX, id_char, s->tag);
 	if (rv == 0)
 		rv = stream_args(t, c, from->args.len > 0 ? from->args.data : "", from->args.len,
 				 cut);

@@ -1,10 +1,21 @@
-/* Encoders and reader of the Messages form.
+/* Encoders of the Messages form, and the reader of recorded lines in both.
  *
  *   head   {"model":…,"system":[{"type":"text","text":…}],"tools":[…],"messages":[
  *   lines  {"role":"user","content":[{"type":"text","text":…}]}
  *          {"role":"assistant","content":[{"type":"text",…},{"type":"tool_use",…}]}
  *          {"role":"user","content":[{"type":"tool_result",…},…,{"type":"text",…}]}
  *   tail   ],"max_tokens":8192,"stream":true}
+ *
+ * Chat completions (written by openai.c and openai_stream.c) look like this:
+ *
+ *          {"role":"user","content":T}
+ *          {"role":"assistant","content":T or null,…,"tool_calls":[{"id":I,"type":
+ *              "function","function":{"name":N,"arguments":"{…}"}},…]}
+ *          {"role":"tool","tool_call_id":I,"content":T}     one for each call
+ *
+ * The reader tells them apart message by message: a list of blocks is the Messages
+ * form. It gives blocks of the same kinds for both, so check, results, open calls,
+ * compaction and messages.jsonl know one shape.
  *
  * Bytes matter: what is written here once is sent with every later request,
  * so keys have one order and nothing is rendered twice. Encoders fail only
@@ -13,6 +24,7 @@
 #include "provider/wire.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/tool.h"
@@ -70,7 +82,13 @@ int wire_tail(struct buf *out, const struct model *m, bool thinking, const struc
 	return buf_check(out);
 }
 
-static bool blank(const char *s, size_t len)
+bool wire_id_char(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' ||
+	       c == '-';
+}
+
+bool wire_blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (s[i] != ' ' && s[i] != '\t' && s[i] != '\r' && s[i] != '\n')
@@ -97,7 +115,7 @@ int wire_user(struct buf *out, const char *text, size_t len)
 {
 	struct jw w;
 
-	if (blank(text, len))
+	if (wire_blank(text, len))
 		return AVA_EINVAL;
 	open_message(&w, out, "user");
 	text_block(&w, text, len);
@@ -122,21 +140,21 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
 	struct jw w;
 
 	for (unsigned i = 0; i < nnotices; i++)
-		blocks += !blank(notices[i], strlen(notices[i]));
+		blocks += !wire_blank(notices[i], strlen(notices[i]));
 	if (blocks == 0)
 		return AVA_EINVAL; /* a message needs content */
 	open_message(&w, out, "user");
 	for (unsigned i = 0; i < t->ncalls; i++)
 		result_block(&w, &t->calls[i]);
 	for (unsigned i = 0; i < nnotices; i++)
-		if (!blank(notices[i], strlen(notices[i])))
+		if (!wire_blank(notices[i], strlen(notices[i])))
 			text_block(&w, notices[i], strlen(notices[i]));
 	return close_message(&w);
 }
 
 int wire_assistant(struct buf *out, const struct turn *t)
 {
-	bool has_text = !blank(t->text, t->text_len);
+	bool has_text = !wire_blank(t->text, t->text_len);
 	struct jw w;
 
 	if (!has_text && t->ncalls == 0)
@@ -173,16 +191,47 @@ static bool close_read(struct wire_reader *r)
 {
 	struct wire_block b;
 	struct slice key;
+	int more;
 
-	while (wire_block(r, &b) == 1)
+	while ((more = wire_block(r, &b)) == 1)
 		;
+	if (r->chat) /* was read to its end */
+		return more == 0;
 	return !r->w.failed && !jscan_key(&r->w, &key) && !r->w.failed;
+}
+
+/* The members of a message of chat completions behind its role, `key` first. */
+static bool read_chat(struct wire_reader *r, struct slice key, bool more)
+{
+	struct slice calls = {"[]", 2};
+	struct jscan *w = &r->w;
+	bool said = false;
+
+	r->text = r->answers = (struct slice){"", 0};
+	for (; more; more = jscan_key(w, &key)) {
+		bool string = jscan_peek(w) == '"';
+
+		if (string && slice_is(key, "content"))
+			said = jscan_string(w, &r->text);
+		else if (string && slice_is(key, "tool_call_id"))
+			jscan_string(w, &r->answers);
+		else if (slice_is(key, "tool_calls") && jscan_peek(w) == '[')
+			jscan_skip(w, &calls);
+		else
+			jscan_skip(w, NULL);
+	}
+	jscan_init(&r->calls, calls.s, calls.len);
+	jscan_array(&r->calls);
+	return !w->failed && (r->role != WIRE_TOOL || (said && r->answers.len > 0));
 }
 
 int wire_message(struct wire_reader *r, bool *user)
 {
+	static const char *const roles[] = {"user", "assistant", "tool"};
 	struct jscan *w = &r->w;
 	struct slice key, role;
+	bool more;
+	int i = 0;
 
 	if (r->open && !close_read(r))
 		return AVA_EINVAL;
@@ -194,15 +243,20 @@ int wire_message(struct wire_reader *r, bool *user)
 	r->messages++;
 	r->blocks = 0;
 	if (!jscan_object(w) || !jscan_key(w, &key) || !slice_is(key, "role") ||
-	    !jscan_string(w, &role) || !jscan_key(w, &key) || !slice_is(key, "content") ||
-	    !jscan_array(w))
+	    !jscan_string(w, &role))
 		return AVA_EINVAL;
-	*user = slice_is(role, "user");
-	if (!*user && !slice_is(role, "assistant"))
+	while (i <= WIRE_TOOL && !slice_is(role, roles[i]))
+		i++;
+	if (i > WIRE_TOOL)
 		return AVA_EINVAL;
+	r->role = (enum wire_role)i;
+	*user = r->role != WIRE_ASSISTANT;
 	r->open = true;
 	r->ended = false;
-	return 1;
+	more = jscan_key(w, &key);
+	r->chat =
+		r->role == WIRE_TOOL || !more || !slice_is(key, "content") || jscan_peek(w) != '[';
+	return (r->chat ? read_chat(r, key, more) : jscan_array(w)) ? 1 : AVA_EINVAL;
 }
 
 /* The content of a tool_result: a string, or blocks of which the first text
@@ -263,6 +317,54 @@ static bool read_member(struct jscan *w, struct slice key, struct wire_block *b,
 	return odd;
 }
 
+/* {"id":I,"type":"function","function":{"name":N,"arguments":A}} */
+static void read_call(struct jscan *w, struct wire_block *b)
+{
+	struct slice key;
+
+	b->type = WIRE_TOOL_USE;
+	jscan_object(w);
+	while (jscan_key(w, &key)) {
+		if (jscan_peek(w) == '"' && slice_is(key, "id")) {
+			jscan_string(w, &b->id);
+		} else if (jscan_peek(w) == '{' && slice_is(key, "function")) {
+			jscan_object(w);
+			while (jscan_key(w, &key)) {
+				if (jscan_peek(w) == '"' && slice_is(key, "name"))
+					jscan_string(w, &b->name);
+				else if (jscan_peek(w) == '"' && slice_is(key, "arguments"))
+					b->input_string = jscan_string(w, &b->input);
+				else
+					jscan_skip(w, NULL);
+			}
+		} else {
+			jscan_skip(w, NULL);
+		}
+	}
+}
+
+/* What a message of chat completions holds, as blocks: a result; or a text and calls. */
+static int chat_block(struct wire_reader *r, struct wire_block *b)
+{
+	if (r->role == WIRE_TOOL && r->blocks == 0) {
+		b->type = WIRE_TOOL_RESULT;
+		b->id = r->answers;
+		b->text = r->text;
+	} else if (r->role != WIRE_TOOL && r->text.len > 0) {
+		b->type = WIRE_TEXT;
+		b->text = r->text;
+		r->text.len = 0;
+	} else if (jscan_item(&r->calls)) {
+		read_call(&r->calls, b);
+	} else {
+		r->ended = true;
+	}
+	if (r->calls.failed)
+		r->w.failed = true;
+	r->blocks += !r->ended;
+	return r->w.failed ? AVA_EINVAL : !r->ended;
+}
+
 int wire_block(struct wire_reader *r, struct wire_block *b)
 {
 	static const char *const types[] = {
@@ -270,18 +372,16 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 		[WIRE_TOOL_USE] = "tool_use",
 		[WIRE_TOOL_RESULT] = "tool_result",
 	};
-	struct slice key, type = {"", 0};
+	struct slice key, type = {"", 0}, none = {"", 0};
 	bool odd = false;
 
-	*b = (struct wire_block){.type = WIRE_OTHER,
-				 .id = {"", 0},
-				 .name = {"", 0},
-				 .input = {"", 0},
-				 .text = {"", 0}};
+	*b = (struct wire_block){WIRE_OTHER, .id = none, .name = none, .input = none, .text = none};
 	if (!r->open || r->w.failed)
 		return r->w.failed ? AVA_EINVAL : 0;
 	if (r->ended)
 		return 0;
+	if (r->chat)
+		return chat_block(r, b);
 	if (!jscan_item(&r->w)) {
 		r->ended = true;
 		return r->w.failed ? AVA_EINVAL : 0;
@@ -298,19 +398,38 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	return r->w.failed ? AVA_EINVAL : 1;
 }
 
-/* ---- check. The sentences are the service's own where it has one. */
+/* ---- check. The sentences are those of the Anthropic service, which has one for
+ * nearly everything that can be wrong. */
+
+enum form { FORM_MESSAGES, FORM_PAUSED, FORM_CHAT };
 
 struct check {
+	enum form form;
 	struct slice calls[TURN_MAX_CALLS]; /* of the assistant message before */
 	bool answered[TURN_MAX_CALLS];
 	unsigned ncalls, left; /* left: not answered yet */
-	struct nameset ids;    /* of every call of the conversation */
+	unsigned asked;        /* that message */
+	struct nameset ids;    /* of every call of the conversation; not in chat completions */
 	struct wire_reader r;
 	bool user, last_user; /* whose message; whose was the one before */
 	bool text_seen;       /* in this message */
-	bool paused;          /* assistant messages may be gone on from */
 	struct ava_error *err;
 };
+
+static int fault(const struct check *c, const char *what)
+{
+	return err_set(c->err, AVA_EINVAL, "messages.%u%s", c->r.messages - 1, what);
+}
+
+/* The block that was read last, and the id in its sentence. */
+static int block_fault(const struct check *c, const char *what, struct slice id, const char *tail)
+{
+	return err_set(c->err, AVA_EINVAL, "messages.%u.content.%u%s%.*s%s", c->r.messages - 1,
+		       c->r.blocks - 1, what, (int)(id.len < WIRE_ID_MAX ? id.len : WIRE_ID_MAX),
+		       id.s, tail);
+}
+
+static const struct slice none = {"", 0};
 
 static bool raw_blank(struct slice raw)
 {
@@ -325,57 +444,78 @@ static bool raw_blank(struct slice raw)
 	return true;
 }
 
+/* The call of that id in the message before; ncalls: none. In order they are the k-th. */
+static unsigned find_call(const struct check *c, struct slice id, unsigned k)
+{
+	for (unsigned n = 0; n < c->ncalls; n++) {
+		unsigned i = (k + n) % c->ncalls;
+
+		if (c->calls[i].len == id.len && memcmp(c->calls[i].s, id.s, id.len) == 0)
+			return i;
+	}
+	return c->ncalls;
+}
+
 static int check_id(struct check *c, struct slice id)
 {
 	char name[WIRE_ID_MAX + 1];
-	unsigned m = c->r.messages - 1, k = c->r.blocks - 1;
 
 	if (id.len == 0 || id.len > WIRE_ID_MAX)
-		return err_set(
-			c->err, AVA_EINVAL,
-			"messages.%u.content.%u.tool_use.id: String should have 1 to %u characters",
-			m, k, WIRE_ID_MAX);
-	for (size_t i = 0; i < id.len; i++) {
-		unsigned char ch = (unsigned char)id.s[i];
-
-		if (!(ch >= '0' && ch <= '9') && !((ch | 32) >= 'a' && (ch | 32) <= 'z') &&
-		    ch != '_' && ch != '-')
-			return err_set(
-				c->err, AVA_EINVAL,
-				"messages.%u.content.%u.tool_use.id: String should match pattern "
-				"'^[a-zA-Z0-9_-]+$'",
-				m, k);
-	}
+		return block_fault(c, ".tool_use.id: String should have 1 to 128 characters", none,
+				   "");
 	memcpy(name, id.s, id.len);
 	name[id.len] = 0;
+	if (c->form == FORM_CHAT) /* services count them anew in each reply */
+		return find_call(c, id, 0) == c->ncalls
+			       ? 0
+			       : block_fault(c, ": `tool_use` ids must be unique: ", id, "");
+	for (size_t i = 0; i < id.len; i++)
+		if (!wire_id_char((unsigned char)id.s[i]))
+			return block_fault(c,
+					   ".tool_use.id: String should match pattern "
+					   "'^[a-zA-Z0-9_-]+$'",
+					   none, "");
 	if (nameset_has(&c->ids, name))
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_use` ids must be unique: %s", m, k,
-			       name);
+		return block_fault(c, ": `tool_use` ids must be unique: ", id, "");
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
+}
+
+/* An object, or a string that holds one and nothing after it. */
+static bool is_object(const struct wire_block *b, bool string)
+{
+	struct jscan w;
+	bool good = false;
+	char *text;
+
+	if (b->input.len == 0 || b->input_string != string)
+		return false;
+	if (!string)
+		return b->input.s[0] == '{';
+	text = malloc(b->input.len + 1);
+	if (text != NULL) {
+		jscan_init(&w, text, jscan_unescape(b->input, text));
+		good = jscan_peek(&w) == '{' && jscan_skip(&w, NULL) && jscan_peek(&w) == 0;
+		good = good && w.at == w.end;
+	}
+	free(text);
+	return good;
 }
 
 static int check_use(struct check *c, const struct wire_block *b)
 {
-	unsigned m = c->r.messages - 1, k = c->r.blocks - 1;
 	int rv;
 
 	if (c->user)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_use` blocks can only be in "
-			       "`assistant` messages",
-			       m, k);
+		return block_fault(c, ": `tool_use` blocks can only be in `assistant` messages",
+				   none, "");
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
-	if (b->name.len == 0 || b->input.len == 0 || b->input.s[0] != '{')
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u.tool_use: needs a name and an input that is "
-			       "an object",
-			       m, k);
+	if (b->name.len == 0 || !is_object(b, c->form == FORM_CHAT))
+		return block_fault(c, ".tool_use: needs a name and an input that is an object",
+				   none, "");
 	if (c->ncalls == TURN_MAX_CALLS)
-		return err_set(c->err, AVA_EINVAL, "messages.%u: more than %d `tool_use` blocks", m,
-			       TURN_MAX_CALLS);
+		return fault(c, ": more than 256 `tool_use` blocks");
 	c->calls[c->ncalls] = b->id;
 	c->answered[c->ncalls++] = false;
 	c->left++;
@@ -384,67 +524,46 @@ static int check_use(struct check *c, const struct wire_block *b)
 
 static int check_result(struct check *c, const struct wire_block *b)
 {
-	unsigned m = c->r.messages - 1, k = c->r.blocks - 1, i;
-	int shown = (int)(b->id.len < WIRE_ID_MAX ? b->id.len : WIRE_ID_MAX);
+	unsigned i;
 
 	if (!c->user)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u.content.%u: `tool_result` blocks can only be in `user` "
-			       "messages",
-			       m, k);
-	/* In order they are the k-th; else look for it. */
-	i = k < c->ncalls ? k : 0;
-	for (unsigned n = 0; n < c->ncalls; n++, i = (i + 1) % c->ncalls) {
-		if (c->calls[i].len != b->id.len || memcmp(c->calls[i].s, b->id.s, b->id.len) != 0)
-			continue;
-		if (c->answered[i])
-			return err_set(
-				c->err, AVA_EINVAL,
-				"messages.%u.content.%u: each tool_use must have a single result. "
-				"Found multiple `tool_result` blocks with id: %.*s",
-				m, k, shown, b->id.s);
-		if (c->text_seen)
-			return err_set(c->err, AVA_EINVAL,
-				       "messages.%u: `tool_result` blocks must come first: "
-				       "`tool_use` ids were "
-				       "found without `tool_result` blocks immediately after: %.*s",
-				       m, shown, b->id.s);
-		c->answered[i] = true;
-		c->left--;
-		return 0;
-	}
-	return err_set(
-		c->err, AVA_EINVAL,
-		"messages.%u.content.%u: unexpected `tool_use_id` found in `tool_result` blocks: "
-		"%.*s. Each `tool_result` block must have a corresponding `tool_use` block in the "
-		"previous message.",
-		m, k, shown, b->id.s);
+		return block_fault(c, ": `tool_result` blocks can only be in `user` messages", none,
+				   "");
+	i = find_call(c, b->id, c->r.blocks - 1);
+	if (i == c->ncalls)
+		return block_fault(
+			c, ": unexpected `tool_use_id` found in `tool_result` blocks: ", b->id,
+			". Each `tool_result` block must have a corresponding "
+			"`tool_use` block in the previous message.");
+	if (c->answered[i])
+		return block_fault(c,
+				   ": each tool_use must have a single result. Found multiple "
+				   "`tool_result` blocks with id: ",
+				   b->id, "");
+	if (c->text_seen)
+		return block_fault(c,
+				   ": `tool_result` blocks must come first: `tool_use` ids were "
+				   "found without `tool_result` blocks immediately after: ",
+				   b->id, "");
+	c->answered[i] = true;
+	c->left--;
+	return 0;
 }
 
 static int check_block(struct check *c, const struct wire_block *b)
 {
-	switch (b->type) {
-	case WIRE_TOOL_USE:
+	if (b->type == WIRE_TOOL_USE)
 		return check_use(c, b);
-	case WIRE_TOOL_RESULT:
+	if (b->type == WIRE_TOOL_RESULT)
 		return check_result(c, b);
-	case WIRE_TEXT:
-		c->text_seen = true;
-		if (raw_blank(b->text))
-			return err_set(c->err, AVA_EINVAL,
-				       "messages.%u.content.%u: text content blocks must contain "
-				       "non-whitespace text",
-				       c->r.messages - 1, c->r.blocks - 1);
-		return 0;
-	case WIRE_OTHER:
-		break;
-	}
 	c->text_seen = true;
-	return 0;
+	return b->type == WIRE_TEXT && raw_blank(b->text)
+		       ? block_fault(c, ": text content blocks must contain non-whitespace text",
+				     none, "")
+		       : 0;
 }
 
-/* After a user message nothing may be left open. */
-static int check_answered(const struct check *c, unsigned assistant)
+static int check_answered(const struct check *c)
 {
 	char ids[200] = "";
 	size_t n = 0;
@@ -452,82 +571,74 @@ static int check_answered(const struct check *c, unsigned assistant)
 	if (c->left == 0)
 		return 0;
 	for (unsigned i = 0; i < c->ncalls; i++)
-		if (!c->answered[i] && n + c->calls[i].len + 3 < sizeof(ids)) {
+		if (!c->answered[i] && n + c->calls[i].len + 3 < sizeof(ids))
 			n += (size_t)snprintf(ids + n, sizeof(ids) - n, "%s%.*s", n > 0 ? ", " : "",
 					      (int)c->calls[i].len, c->calls[i].s);
-		}
 	return err_set(
 		c->err, AVA_EINVAL,
 		"messages.%u: `tool_use` ids were found without `tool_result` blocks immediately "
-		"after: %s. Each `tool_use` block must have a corresponding `tool_result` block in "
-		"the next message.",
-		assistant, ids);
+		"after: %s. Each `tool_use` block must have a corresponding `tool_result` block "
+		"in the next message.",
+		c->asked, ids);
 }
 
-static int check_role(const struct check *c)
-{
-	unsigned m = c->r.messages - 1;
-
-	if (m == 0 && !c->user)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages: first message must use the \"user\" role");
-	if (!c->user && !c->last_user && c->left > 0)
-		return check_answered(c, m - 1);
-	if (!c->user && !c->last_user && !c->paused)
-		return err_set(
-			c->err, AVA_EINVAL,
-			"messages.%u: roles must alternate between \"user\" and \"assistant\", but "
-			"found multiple \"assistant\" roles in a row",
-			m);
-	return 0;
-}
-
+/* Results stand in one user message, or in messages of their own; what comes behind
+ * them must find every call answered. */
 static int check_message(struct check *c)
 {
+	bool chat = c->form == FORM_CHAT;
 	struct wire_block b;
-	int rv = check_role(c), more = 0;
+	int rv = 0, more = 0;
 
-	if (!c->user)
+	if (c->r.messages == 1 && c->r.role != WIRE_USER)
+		return err_set(c->err, AVA_EINVAL,
+			       "messages: first message must use the \"user\" role");
+	if (c->r.role == WIRE_ASSISTANT || (chat && c->r.role == WIRE_USER)) {
+		rv = check_answered(c);
 		c->ncalls = c->left = 0;
+		c->asked = c->r.messages - 1;
+	}
+	if (rv == 0 && !c->user && !c->last_user && c->form != FORM_PAUSED)
+		rv = fault(c, ": roles must alternate between \"user\" and \"assistant\", but "
+			      "found multiple \"assistant\" roles in a row");
 	c->text_seen = false;
 	while (rv == 0 && (more = wire_block(&c->r, &b)) == 1)
 		rv = check_block(c, &b);
-	if (rv != 0)
-		return rv;
-	if (more < 0)
-		return more;
+	if (rv != 0 || more < 0)
+		return rv != 0 ? rv : more;
 	if (c->r.blocks == 0)
-		return err_set(c->err, AVA_EINVAL,
-			       "messages.%u: all messages must have non-empty content",
-			       c->r.messages - 1);
-	if (c->user) {
-		rv = check_answered(c, c->r.messages - 2);
+		return fault(c, ": all messages must have non-empty content");
+	if (c->user && !chat) {
+		rv = check_answered(c);
 		c->ncalls = 0;
 	}
 	c->last_user = c->user;
 	return rv;
 }
 
-static int check_lines(const char *lines, size_t len, bool paused, struct ava_error *err)
+static int check_lines(enum form form, const char *lines, size_t len, struct ava_error *err)
 {
-	struct check c = {.err = err, .paused = paused};
+	struct check c = {.form = form, .err = err};
 	int rv = 0, more;
 
 	wire_reader_init(&c.r, lines, len);
-	while ((more = wire_message(&c.r, &c.user)) == 1) {
-		rv = check_message(&c);
-		if (rv != 0)
-			break;
+	while (rv == 0 && (more = wire_message(&c.r, &c.user)) != 0) {
+		/* The user's content may be parts in chat completions, too. */
+		if (more < 0 || (form != FORM_CHAT && c.r.chat) ||
+		    (form == FORM_CHAT && !c.r.chat && !c.user))
+			c.r.w.failed = true;
+		rv = c.r.w.failed ? AVA_EINVAL : check_message(&c);
 	}
-	if (c.r.w.failed || more < 0)
-		rv = err_set(err, AVA_EINVAL,
-			     "messages.%u: not a message of the Messages form, near byte %zu",
-			     c.r.messages > 0 ? c.r.messages - 1 : 0, (size_t)(c.r.w.at - lines));
+	if (c.r.w.failed)
+		rv = err_set(err, AVA_EINVAL, "messages.%u: not a message of %s, near byte %zu",
+			     c.r.messages > 0 ? c.r.messages - 1 : 0,
+			     form == FORM_CHAT ? "chat completions" : "the Messages form",
+			     (size_t)(c.r.w.at - lines));
 	else if (rv == 0 && c.r.messages == 0)
 		rv = err_set(err, AVA_EINVAL, "messages: at least one message is required");
-	else if (rv == 0 && !c.last_user && check_answered(&c, c.r.messages - 1) != 0)
-		rv = AVA_EINVAL;
-	else if (rv == 0 && !c.last_user && !paused)
+	else if (rv == 0 && c.left > 0)
+		rv = check_answered(&c);
+	else if (rv == 0 && !c.last_user && form != FORM_PAUSED)
 		rv = err_set(err, AVA_EINVAL,
 			     "messages: the conversation must end with a user message");
 	nameset_fini(&c.ids);
@@ -536,10 +647,159 @@ static int check_lines(const char *lines, size_t len, bool paused, struct ava_er
 
 int wire_check(const char *lines, size_t len, struct ava_error *err)
 {
-	return check_lines(lines, len, false, err);
+	return check_lines(FORM_MESSAGES, lines, len, err);
 }
 
 int wire_check_paused(const char *lines, size_t len, struct ava_error *err)
 {
-	return check_lines(lines, len, true, err);
+	return check_lines(FORM_PAUSED, lines, len, err);
+}
+
+int wire_check_chat(const char *lines, size_t len, struct ava_error *err)
+{
+	return check_lines(FORM_CHAT, lines, len, err);
+}
+
+/* ---- results and open calls: what read_result shows, what citations are checked
+ * against, and which calls a crash left without an answer */
+
+int wire_each_result(const char *lines, size_t len,
+		     int (*each)(size_t k, const char *text, size_t len, bool is_error, void *user),
+		     void *user, struct ava_error *err)
+{
+	const size_t mark = strlen(WIRE_CHAT_ERROR);
+	struct wire_reader r;
+	struct wire_block b;
+	size_t k = 0;
+	bool from_user;
+	int rv;
+
+	wire_reader_init(&r, lines, len);
+	while ((rv = wire_message(&r, &from_user)) == 1) {
+		while (from_user && (rv = wire_block(&r, &b)) == 1) {
+			size_t n, skip = 0;
+			char *text;
+
+			if (b.type != WIRE_TOOL_RESULT)
+				continue;
+			text = malloc(b.text.len + 1);
+			if (text == NULL)
+				return err_set(err, AVA_ENOMEM, "out of memory");
+			n = jscan_unescape(b.text, text);
+			if (r.chat && n >= mark && memcmp(text, WIRE_CHAT_ERROR, mark) == 0)
+				skip = mark;
+			rv = each(k++, text + skip, n - skip, b.is_error || skip > 0, user);
+			free(text);
+			if (rv != 0)
+				return rv;
+		}
+		if (rv < 0)
+			break;
+	}
+	return rv < 0 ? err_set(err, rv, "the conversation cannot be read") : 0;
+}
+
+static const char *keep(struct turn *t, struct slice raw, size_t *len)
+{
+	char *text = arena_get(&t->mem, raw.len + 1);
+
+	if (text == NULL)
+		return NULL;
+	*len = jscan_unescape(raw, text);
+	text[*len] = 0;
+	return text;
+}
+
+static int keep_call(struct turn *t, const struct wire_block *b)
+{
+	struct turn_call *c;
+	size_t len;
+
+	if (t->calls == NULL) {
+		t->calls = arena_get(&t->mem, TURN_MAX_CALLS * sizeof(*t->calls));
+		if (t->calls == NULL)
+			return AVA_ENOMEM;
+	}
+	if (t->ncalls == TURN_MAX_CALLS)
+		return AVA_ETOOBIG;
+	c = &t->calls[t->ncalls++];
+	memset(c, 0, sizeof(*c));
+	c->wire_id = keep(t, b->id, &len);
+	c->name = keep(t, b->name, &len);
+	c->args_len = b->input.len > 0 ? b->input.len : 2;
+	c->args = b->input_string
+			  ? keep(t, b->input, &c->args_len)
+			  : arena_copy(&t->mem, b->input.len > 0 ? b->input.s : "{}", c->args_len);
+	return c->wire_id != NULL && c->name != NULL && c->args != NULL ? 0 : AVA_ENOMEM;
+}
+
+/* The texts of a reply are one text, as when it came. */
+static int keep_text(struct turn *t, const struct wire_block *b)
+{
+	size_t len = t->text_len;
+	char *text = arena_get(&t->mem, len + b->text.len + 1);
+
+	if (text == NULL)
+		return AVA_ENOMEM;
+	memcpy(text, t->text, len);
+	len += jscan_unescape(b->text, text + len);
+	text[len] = 0;
+	t->text = text;
+	t->text_len = len;
+	return 0;
+}
+
+static int drop_call(struct turn *t, struct slice raw)
+{
+	size_t len = 0;
+	const char *id = keep(t, raw, &len);
+
+	for (unsigned i = 0; id != NULL && i < t->ncalls; i++) {
+		if (strcmp(t->calls[i].wire_id, id) != 0)
+			continue;
+		t->ncalls--;
+		memmove(&t->calls[i], &t->calls[i + 1], (t->ncalls - i) * sizeof(*t->calls));
+		break;
+	}
+	return id != NULL ? 0 : AVA_ENOMEM;
+}
+
+/* Of a reply before the last one. */
+static void forget(struct turn *t)
+{
+	arena_fini(&t->mem);
+	arena_init(&t->mem, TURN_MAX_BYTES);
+	t->calls = NULL;
+	t->ncalls = 0;
+	t->text = "";
+	t->text_len = 0;
+}
+
+int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err)
+{
+	struct wire_reader r;
+	struct wire_block b;
+	bool from_user;
+	int rv;
+
+	forget(t);
+	wire_reader_init(&r, lines, len);
+	while ((rv = wire_message(&r, &from_user)) == 1) {
+		/* A user message after the calls holds all their results. */
+		if (r.role != WIRE_TOOL)
+			forget(t);
+		while (r.role != WIRE_USER && (rv = wire_block(&r, &b)) == 1) {
+			if (b.type == WIRE_TOOL_USE)
+				rv = keep_call(t, &b);
+			else if (b.type == WIRE_TEXT)
+				rv = keep_text(t, &b);
+			else if (b.type == WIRE_TOOL_RESULT)
+				rv = drop_call(t, b.id);
+			if (rv < 0)
+				break;
+		}
+		if (rv < 0)
+			break;
+	}
+	return rv < 0 ? err_set(err, rv, "the conversation cannot be read") : 0;
 }

@@ -30,26 +30,44 @@ int wire_assistant(struct buf *out, const struct turn *t);
 /* The tools of a head, into an open array. */
 void wire_tools(struct jw *w, const struct dialect_spec *spec);
 
+/* Nothing in it but spaces and line ends: a service refuses such a text. */
+bool wire_blank(const char *s, size_t len);
+/* May stand in the id of a call, and in the name of a tool. */
+bool wire_id_char(unsigned char c);
+
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
 /* The same, but an assistant message may stand last or beside another one: a
  * reply that the service paused, and went on with. */
 int wire_check_paused(const char *lines, size_t len, struct ava_error *err);
+int wire_check_chat(const char *lines, size_t len, struct ava_error *err);
 
-/* ---- results and open_calls; see struct dialect (wire_results.c). */
+/* ---- results and open_calls; see struct dialect. Both forms. */
+
+/* A tool message of chat completions cannot say that it is an error, so its text
+ * begins with this. */
+#define WIRE_CHAT_ERROR "Error: "
+
 int wire_each_result(const char *lines, size_t len,
 		     int (*each)(size_t k, const char *text, size_t len, bool is_error, void *user),
 		     void *user, struct ava_error *err);
 int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err);
 
-/* ---- reader: messages and their blocks in order. */
+/* ---- reader: messages of both forms and their blocks in order. */
+
+enum wire_role { WIRE_USER, WIRE_ASSISTANT, WIRE_TOOL };
+
 struct wire_reader {
 	struct jscan w;
-	unsigned messages; /* begun so far; the current one is messages - 1 */
-	unsigned blocks;   /* of the current message, begun so far */
-	bool in_body;      /* a "]" ends them; else the end of the text does */
-	bool open;         /* inside a message */
-	bool ended;        /* its content was read to its end */
+	enum wire_role role; /* of the current message */
+	unsigned messages;   /* begun so far; the current one is messages - 1 */
+	unsigned blocks;     /* of the current message, begun so far */
+	bool in_body;        /* a "]" ends them; else the end of the text does */
+	bool open;           /* inside a message */
+	bool ended;          /* its content was read to its end */
+	bool chat;           /* it is one of chat completions; then: */
+	struct slice text, answers;
+	struct jscan calls;
 };
 
 enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
@@ -58,15 +76,16 @@ struct wire_block {
 	enum wire_block_type type;
 	struct slice id;    /* of tool_use, or the one a tool_result answers; raw */
 	struct slice name;  /* tool_use; raw */
-	struct slice input; /* tool_use; JSON */
-	struct slice text;  /* raw; of a tool_result: its content, or the first text in it */
+	struct slice input; /* tool_use; JSON, or a raw string that holds it: */
+	bool input_string;
+	struct slice text; /* raw; of a tool_result: its content, or the first text in it */
 	bool is_error;
 };
 
 /* `lines`: message texts joined by commas. */
 void wire_reader_init(struct wire_reader *r, const char *lines, size_t len);
-/* 1: a message, *user tells whose; 0: the end; AVA_EINVAL. What was left of
- * the message before is skipped. */
+/* 1: a message, *user: it is not the model's; 0: the end; AVA_EINVAL. What was left
+ * of the message before is skipped. */
 int wire_message(struct wire_reader *r, bool *user);
 int wire_block(struct wire_reader *r, struct wire_block *b); /* 1, 0, AVA_EINVAL */
 

@@ -3,7 +3,7 @@
  * leaves no call open. */
 #include "fuzz_stream.h"
 
-#include "provider/openai_wire.h"
+#include "provider/wire.h"
 
 static int count(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
@@ -18,15 +18,15 @@ static void check_lines(const char *s, size_t len)
 {
 	struct ava_error err = {0};
 	struct turn *t = turn_new();
-	int rv = openai_check(s, len, &err), open;
+	int rv = wire_check_chat(s, len, &err), open;
 	size_t bytes = 0;
 
 	CHECK(t != NULL && (rv == 0 || rv == AVA_EINVAL));
 	CHECK((err.code == 0) == (rv == 0) && strchr(err.text, '\n') == NULL);
-	open = openai_open_calls(s, len, t, NULL);
+	open = wire_open_calls(s, len, t, NULL);
 	if (rv == 0) {
 		CHECK(open == 0 && t->ncalls == 0);
-		CHECK(openai_each_result(s, len, count, &bytes, NULL) == 0);
+		CHECK(wire_each_result(s, len, count, &bytes, NULL) == 0);
 	}
 	turn_free(t);
 }

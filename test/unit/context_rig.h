@@ -18,7 +18,6 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/context.h"
-#include "provider/conversation.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
 #include "provider/wire.h"

@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "provider/messages.h"
 #include "provider/openai.h"
-#include "provider/openai_wire.h"
+#include "provider/wire.h"
 #include "provider/provider.h"
 
 static const struct provider openrouter = {.name = "openrouter"}, openai = {.name = "openai"},
@@ -252,26 +252,27 @@ static const struct {
 	{"", "at least one message"},
 	{SAID, "first message"},
 	{DONE("a"), "first message"},
-	{TASK "," SAID, "must not end with"},
-	{TASK "," SAID "," SAID "," TASK, "side by side"},
-	{TASK "," CALLS(CALL("a")), "must be followed by tool messages"},
-	{TASK "," CALLS(CALL("a")) "," TASK, "did not have response messages: a"},
-	{TASK "," CALLS(CALL("a") "," CALL("b")) "," DONE("a") "," TASK, "messages: b"},
-	{TASK "," CALLS(CALL("a") "," CALL("a")) "," DONE("a"), "Duplicate value"},
-	{TASK "," CALLS(CALL("a")) "," DONE("a") "," DONE("a"), "more than one"},
-	{TASK "," CALLS(CALL("a")) "," DONE("b"), "must be a response"},
-	{TASK "," CALLS(CALL("a")) "," DONE("a") "," TASK "," DONE("a"), "must be a response"},
-	{TASK "," CALLS(""), "needs content or tool calls"},
-	{TASK "," CALLS("{\"id\":\"a\"}"), "the name of its function"},
-	{TASK "," CALLS(CALL("")), "needs an id"},
+	{TASK "," SAID, "must end with"},
+	{TASK "," SAID "," SAID "," TASK, "roles must alternate"},
+	{TASK "," CALLS(CALL("a")), "without `tool_result` blocks immediately after: a"},
+	{TASK "," CALLS(CALL("a")) "," TASK, "immediately after: a"},
+	{TASK "," CALLS(CALL("a") "," CALL("b")) "," DONE("a") "," TASK, "immediately after: b"},
+	{TASK "," CALLS(CALL("a") "," CALL("a")) "," DONE("a"), "must be unique: a"},
+	{TASK "," CALLS(CALL("a")) "," DONE("a") "," DONE("a"), "Found multiple"},
+	{TASK "," CALLS(CALL("a")) "," DONE("b"), "unexpected `tool_use_id`"},
+	{TASK "," CALLS(CALL("a")) "," DONE("a") "," TASK "," DONE("a"),
+	 "unexpected `tool_use_id`"},
+	{TASK "," CALLS(""), "non-empty content"},
+	{TASK "," CALLS("{\"id\":\"a\"}"), "needs a name"},
+	{TASK "," CALLS(CALL("")), "1 to 128"},
 	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}"),
-	 "holds a JSON object"},
+	 "an input that is an object"},
 	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"[]\"}}"),
-	 "holds a JSON object"},
+	 "an input that is an object"},
 	{TASK "," CALLS("{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":{}}}"),
-	 "holds a JSON object"},
-	{TASK "," CALLS("1"), "that is none"},
-	{"{\"role\":\"user\"}", "needs content"},
+	 "an input that is an object"},
+	{TASK "," CALLS("1"), "not a message"},
+	{"{\"role\":\"user\"}", "non-empty content"},
 	{"{\"role\":\"owner\",\"content\":\"x\"}", "not a message"},
 	{TASK "," TASK ",", "not a message"},
 	{TASK TASK, "not a message"},
@@ -282,7 +283,7 @@ static void test_check(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(check_cases); i++) {
 		const char *s = check_cases[i].lines;
 		struct ava_error err = {0};
-		int rv = openai_check(s, strlen(s), &err);
+		int rv = wire_check_chat(s, strlen(s), &err);
 
 		print_message("%s\n", s);
 		assert_int_equal(rv, check_cases[i].says == NULL ? 0 : AVA_EINVAL);
@@ -306,9 +307,9 @@ static void test_results(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(openai_each_result(lines, strlen(lines), collect, &b, NULL), 0);
+	assert_int_equal(wire_each_result(lines, strlen(lines), collect, &b, NULL), 0);
 	expect(&b, "0[x\ny]1![no]");
-	assert_int_equal(openai_each_result("{", 1, collect, &b, NULL), AVA_EINVAL);
+	assert_int_equal(wire_each_result("{", 1, collect, &b, NULL), AVA_EINVAL);
 	buf_fini(&b);
 }
 
@@ -328,7 +329,7 @@ static void test_open_calls(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		t = turn_new();
-		assert_int_equal(openai_open_calls(cases[i].lines, strlen(cases[i].lines), t, NULL),
+		assert_int_equal(wire_open_calls(cases[i].lines, strlen(cases[i].lines), t, NULL),
 				 0);
 		assert_int_equal(t->ncalls, strlen(cases[i].open));
 		for (unsigned k = 0; k < t->ncalls; k++) {
@@ -339,7 +340,7 @@ static void test_open_calls(void **state)
 		turn_free(t);
 	}
 	t = turn_new();
-	assert_int_equal(openai_open_calls("[", 1, t, NULL), AVA_EINVAL);
+	assert_int_equal(wire_open_calls("[", 1, t, NULL), AVA_EINVAL);
 	turn_free(t);
 }
 
@@ -377,7 +378,7 @@ static void test_example(void **state)
 
 	buf_init(&b, 65536);
 	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
-	assert_int_equal(openai_check(b.data + info.head_len, b.len - info.head_len, NULL), 0);
+	assert_int_equal(wire_check_chat(b.data + info.head_len, b.len - info.head_len, NULL), 0);
 	assert_int_equal(openai_tail(&b, NULL, false, &call), 0);
 	expect(&b, want);
 	buf_fini(&b);
