@@ -20,6 +20,7 @@
 
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
+#define TEXTS_MAX   ((size_t)16 << 20)
 #define OPEN_MAX    6
 #define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
@@ -110,6 +111,25 @@ static int call(struct client *c, const char *method, const char *path, const ch
 	rv = parse_reply(&r, out, err);
 	client_reply_fini(&r);
 	return rv;
+}
+
+int api_texts(struct buf *body, struct ava_error *err, ...)
+{
+	const char *name;
+	struct jw w;
+	va_list ap;
+	int rv;
+
+	buf_init(body, TEXTS_MAX);
+	jw_init(&w, body);
+	jw_object(&w, NULL);
+	va_start(ap, err);
+	while ((name = va_arg(ap, const char *)) != NULL)
+		jw_str(&w, name, va_arg(ap, const char *));
+	va_end(ap);
+	jw_end(&w);
+	rv = buf_check(body);
+	return rv == 0 ? 0 : err_set(err, rv, "the text is too long");
 }
 
 int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,

@@ -18,6 +18,10 @@ int api_open(bool start, struct client **c, struct ava_error *err);
  * refuses it and says why, so that no note is needed. */
 int api_open_to_begin(struct client **c, struct ava_error *err);
 
+/* A body (*owned*, buf_fini) of texts: names and values by turns, NULL ends them. An empty
+ * value stands as it is. */
+int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((sentinel));
+
 /* One exchange with a JSON answer. *out is a new reference; *status (may be
  * NULL) the HTTP status. 0, or what the daemon answered as an error. When no
  * answer comes soon a note says what the daemon waits for; the outcome of a

@@ -418,17 +418,8 @@ static int begin(struct chat *c, const char *model, struct ava_error *err)
 {
 	json_t *s = NULL;
 	struct buf body;
-	struct jw w;
-	int rv;
+	int rv = api_texts(&body, err, "cwd", c->cwd, model != NULL ? "model" : NULL, model, NULL);
 
-	buf_init(&body, 65536);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "cwd", c->cwd);
-	if (model != NULL)
-		jw_str(&w, "model", model);
-	jw_end(&w);
-	rv = buf_check(&body);
 	if (rv == 0)
 		rv = chat_call(c, "/sessions", body.data, &s, err);
 	if (rv == AVA_EUNKNOWN) /* nothing was said in it: another one will do */
@@ -623,16 +614,8 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
 	struct session_id request = id_session();
 	struct buf body;
-	struct jw w;
-	int rv;
+	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
 
-	buf_init(&body, (size_t)16 << 20);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "text", text);
-	jw_str(&w, "request_id", request.text);
-	jw_end(&w);
-	rv = buf_check(&body) == 0 ? 0 : err_set(err, AVA_ETOOBIG, "the message is too long");
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
 	if (rv == 0) {

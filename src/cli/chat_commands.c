@@ -11,6 +11,7 @@
 
 #include "base/id.h"
 #include "base/util.h"
+#include "cli/api.h"
 #include "cli/chat.h"
 #include "cli/chat_show.h"
 #include "cli/cli.h"
@@ -241,17 +242,9 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 	struct session_id request = id_session(); /* so that asking twice says it once */
 	char path[64];
 	struct buf body;
-	struct jw w;
-	int rv;
+	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
 
-	buf_init(&body, (size_t)8 << 20);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "text", text);
-	jw_str(&w, "request_id", request.text);
-	jw_end(&w);
 	snprintf(path, sizeof(path), "/runs/%s/steer", id);
-	rv = buf_check(&body);
 	if (rv == 0)
 		rv = chat_call(c, path, body.data, answer, err);
 	if (rv == AVA_EUNKNOWN)

@@ -236,18 +236,13 @@ static int confirm_run(int argc, char **argv)
 
 static int reject_run(int argc, char **argv)
 {
+	struct ava_error err;
 	struct buf body;
-	struct jw w;
 	json_t *p = NULL;
 	int code;
 
-	buf_init(&body, 1 << 20);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "reason", o.reason != NULL ? o.reason : "");
-	jw_end(&w);
-	if (buf_check(&body) != 0)
-		code = cli_error(CLI_USAGE, "--reason is too long");
+	if (api_texts(&body, &err, "reason", o.reason != NULL ? o.reason : "", NULL) != 0)
+		code = cli_fail(&err);
 	else
 		code = answer(argv[0], "reject", body.data, &p);
 	buf_fini(&body);

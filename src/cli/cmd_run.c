@@ -276,16 +276,9 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 	char path[64];
 	json_t *p = NULL;
 	struct buf body;
-	struct jw w;
-	int rv;
+	int rv = api_texts(&body, err, "answer", answer, NULL);
 
 	snprintf(path, sizeof(path), "/proposals/%s/confirm", j->proposal);
-	buf_init(&body, 65536);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "answer", answer);
-	jw_end(&w);
-	rv = buf_check(&body);
 	if (rv == 0)
 		rv = api_insist(&j->c, path, body.data, &p, err);
 	buf_fini(&body);

@@ -85,33 +85,17 @@ static int wait_for(struct wait *w, struct client **c, const char *run, struct a
 
 /* ---- the request */
 
-static int make_body(struct buf *b, const char *text)
-{
-	struct session_id request = id_session();
-	struct jw w;
-
-	buf_init(b, 64u << 10);
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_str(&w, "text", text);
-	if (o.call != NULL)
-		jw_str(&w, "call_id", o.call);
-	jw_str(&w, "request_id", request.text);
-	jw_end(&w);
-	return buf_check(b);
-}
-
 static int post(struct client **c, const char *run, const char *text, json_t **reply,
 		struct ava_error *err)
 {
+	struct session_id request = id_session();
 	char path[64];
 	struct buf body;
-	int rv = make_body(&body, text);
+	int rv = api_texts(&body, err, "text", text, "request_id", request.text,
+			   o.call != NULL ? "call_id" : NULL, o.call, NULL);
 
 	snprintf(path, sizeof(path), "/runs/%s/steer", run);
-	if (rv != 0)
-		err_set(err, rv, "the text is too long");
-	else
+	if (rv == 0)
 		rv = api_insist(c, path, body.data, reply, err);
 	buf_fini(&body);
 	return rv;
