@@ -385,6 +385,7 @@ static void reply_again(struct replay *p)
 	agent_restore(a, &at, a->reply_error);
 	agent_resume_counted(a, t);
 	a->steers = steers;
+	p->saves_due = 0; /* what was written before it stopped is durable */
 }
 
 static void carry_on(struct replay *p)

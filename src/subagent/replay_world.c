@@ -154,10 +154,23 @@ static void set_clock(struct replay *p)
 	}
 }
 
+static void take_results(struct replay *p, const struct turn *t);
+
+/* Calls that were not run, or a person answered, have their results in the record when
+ * all of the turn are there, before what is said of limits. */
+static void take_last_results(struct replay *p)
+{
+	const struct agent *a = &p->agent;
+
+	if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls)
+		take_results(p, a->turn);
+}
+
 static int64_t replay_now(struct agent *a)
 {
 	struct replay *p = replay_of(a);
 
+	take_last_results(p);
 	if (a->state == AGENT_TOOLS)
 		set_clock(p);
 	return p->now;
@@ -634,10 +647,12 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 static void replay_shared(struct agent *a, struct agent_shared *out)
 {
 	struct replay *p = replay_of(a);
-	const struct trace_event *e = record_peek(&p->rec);
+	const struct trace_event *e;
 	const json_t *list, *one;
 	size_t i;
 
+	take_last_results(p);
+	e = record_peek(&p->rec);
 	list = json_object_get(p->rec.content, "shared");
 	if (e == NULL || e->kind != EVENT_Limit || list == NULL)
 		return;

@@ -1,19 +1,24 @@
 /* The judge of a played world. It reads the files that are left, line by line, and
  * knows from doc/DESIGN.md what may stand there: nothing here asks the runtime. */
 #include <ava.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "clockwork.h"
 #include "ledger.h"
 #include "lives.h"
 #include "memdisk.h"
 #include "service.h"
+#include "subagent/replay.h"
 
 #define CALLS_MAX 256
 #define SPENT_MAX 4096
@@ -59,6 +64,7 @@ struct judging {
 		int places;
 	} twice[TWICE_MAX];
 	unsigned ntwice;
+	char ids[LIVES_RUNS][24];
 };
 
 static struct judging *judging; /* memdisk_walk has one argument, and it is taken */
@@ -513,6 +519,8 @@ static void judge_run(const char *path, const char *bytes, size_t len)
 	}
 	if (good && (s.number < 0 || s.number >= (int)s.l->nruns))
 		good = lives_wrong(s.l, "%s is a run that nobody asked for", s.id);
+	if (judging->nlogs < LIVES_RUNS)
+		snprintf(judging->ids[judging->nlogs], sizeof(s.id), "%s", s.id);
 	judging->nlogs++;
 	judging->members += good && s.l->runs[s.number].grouped;
 	if (good && check_end(&s) && check_money(&s))
@@ -618,6 +626,34 @@ static bool check_joins(const struct judging *g)
 	return g->joins == n || (g->joins > n && n > 0 && ledger_temper.failing > 0);
 }
 
+#define POSITION "where the machine stands"
+
+/* Each run is executed again from its record: a machine that was restored, however
+ * often, stood at each call of its model where one stands that never stopped (the
+ * positions are compared). */
+static void replay_all(struct judging *g)
+{
+	static struct replay_report out;
+	unsigned n = MIN(g->nlogs, (unsigned)LIVES_RUNS);
+	struct ava_error err = {0};
+	int fd;
+
+	sim.left = -1;
+	memdisk_use(g->l->disk);
+	fd = sys->openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	for (unsigned i = 0; i < n && g->l->broken[0] == '\0'; i++) {
+		if (replay_run(fd, g->ids[i], NULL, false, &out, &err) != 0)
+			lives_wrong(g->l, "%s cannot be replayed: %s", g->ids[i], err.text);
+		else if (out.ndiffs > 0 && strcmp(out.diffs[0].what, POSITION) == 0)
+			lives_wrong(g->l, "%s, event %d, %s: %s, replayed %s", g->ids[i],
+				    (int)out.diffs[0].seq, POSITION, out.diffs[0].recorded,
+				    out.diffs[0].replayed);
+		g->seen->replayed += out.complete;
+	}
+	sys->close(fd);
+	memdisk_use(NULL);
+}
+
 void lives_judge(struct lives *l, struct lives_seen *seen)
 {
 	static struct judging g; /* too large for a stack */
@@ -638,6 +674,6 @@ void lives_judge(struct lives *l, struct lives_seen *seen)
 		lives_wrong(l, "%u runs were asked for, %u are there", l->nruns, g.nlogs);
 	else if (g.forks != (l->ngrouped > 0) || !check_joins(&g))
 		lives_wrong(l, "%u forks and %u joins", g.forks, g.joins);
-	else if (check_twice(&g) && check_starts(l))
-		check_budgets(&g);
+	else if (check_twice(&g) && check_starts(l) && check_budgets(&g))
+		replay_all(&g);
 }

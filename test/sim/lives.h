@@ -81,6 +81,7 @@ bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(pr
 struct lives_seen { /* counted by the judge */
 	long cut, interrupted, replies, events, edits;
 	long status[16];
+	unsigned replayed; /* runs that were executed again, to their end */
 };
 /* Reads the logs as people would; l->broken says what is wrong with them. */
 void lives_judge(struct lives *l, struct lives_seen *seen);

@@ -21,7 +21,7 @@
 #define WORLDS_SOAK 10000
 
 /* Seeds that once broke something, whatever it was. */
-static const uint64_t once_broken[] = {8, 53, 166, 171, 176, 488, 820, 1849};
+static const uint64_t once_broken[] = {8, 53, 166, 171, 176, 488, 820, 1849, 8084};
 
 static struct {
 	long worlds, runs, lives, kills, stops, jumps, requests, steers;
@@ -90,10 +90,10 @@ static void test_lives(void **state)
 		      "figure lives_kills %ld\nfigure lives_stops %ld\nfigure lives_jumps %ld\n"
 		      "figure lives_requests %ld\nfigure lives_commits %llu\n"
 		      "figure lives_cut %ld\nfigure lives_interrupted %ld\n"
-		      "figure lives_edits %ld\n",
+		      "figure lives_edits %ld\nfigure lives_replayed %u\n",
 		      sums.worlds, sums.runs, sums.lives, sums.kills, sums.stops, sums.jumps,
 		      sums.requests, (unsigned long long)sums.commits, sums.seen.cut,
-		      sums.seen.interrupted, sums.seen.edits);
+		      sums.seen.interrupted, sums.seen.edits, sums.seen.replayed);
 	for (int i = 0; i < AVA_NSTATUSES; i++)
 		print_message("  %-20s %ld\n", ava_status_name((enum ava_status)i),
 			      sums.seen.status[i]);
@@ -101,6 +101,7 @@ static void test_lives(void **state)
 		return;
 	assert_true(sums.kills > (long)n && sums.stops > 0 && sums.jumps > 0 && sums.steers > 0);
 	assert_true(sums.seen.cut > 0 && sums.seen.interrupted > 0 && sums.seen.edits > 0);
+	assert_true(sums.seen.replayed > n);
 }
 
 int main(void)
