@@ -53,14 +53,14 @@ static bool scratch_room(struct fetch *f, unsigned thread, size_t want)
 static void fetch_line(struct fetch *f, unsigned thread, const struct hit *h, const char *line,
 		       struct got *got)
 {
-	const struct query *q = &f->want[thread];
+	const struct query *q = f->want;
 	struct event_view v;
 	struct buf *kept = &f->kept[thread];
 
 	got->state = GOT_OTHER;
 	if (line[h->len] != '\n')
 		return;
-	switch (query_line(q, line, h->len, &v)) {
+	switch (query_line(q, thread, line, h->len, &v)) {
 	case QUERY_YES:
 		if (v.lsn != h->lsn || (v.kind >= 0 ? v.kind : INDEX_OTHER) != h->kind)
 			return;
@@ -86,7 +86,7 @@ static void fetch_line(struct fetch *f, unsigned thread, const struct hit *h, co
  * them is GOT_NOTHING before. */
 static bool fetch_stretch(struct fetch *f, unsigned thread, int fd, size_t from, size_t to)
 {
-	const struct query_text *text = &f->want[thread].text;
+	const struct query_text *text = &f->want->text;
 	const struct place *first = &f->places[from], *last = &f->places[to - 1];
 	size_t len = last->offset - first->offset + last->len + 1;
 	const char *data, *found = NULL;
@@ -236,7 +236,7 @@ int fetch_lines(struct fetch *f, struct log_index *index, const struct hit *hits
 static bool search_file(size_t number, unsigned thread, void *user)
 {
 	struct fetch *f = user;
-	const struct query_text *text = &f->want[thread].text;
+	const struct query_text *text = &f->want->text;
 	const struct index_file *file = &f->index->files[number];
 	const char *path = index_string(f->index, file->path), *found = NULL;
 	size_t back = text->len - 1;

@@ -35,7 +35,7 @@ struct got {       /* what was found at a hit's place */
 };
 
 struct fetch {
-	const struct query *want; /* *borrowed*; CREW_THREADS times the same question */
+	const struct query *want; /* *borrowed* */
 	struct log_index *index;  /* *borrowed*; of the last batch */
 	const struct hit *hits;   /* *borrowed*, as this */
 	struct got *got;          /* owned; of each of them */

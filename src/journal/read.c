@@ -49,7 +49,7 @@ struct ava_log {
 	int days_wd, runs_wd; /* watched folders; -1: none */
 	char run[24];         /* "": days */
 	bool everything, follow, begun;
-	struct query want[CREW_THREADS]; /* the same, for each thread */
+	struct query want;
 	struct log_index *feed;
 	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the index */
 	uint8_t *text_fits;            /* owned; of each file; NULL: not looked for */
@@ -111,7 +111,7 @@ static bool file_fits(const struct ava_log *log, const struct index_file *file)
 		return false;
 	if ((file->flags & INDEX_IS_DAY) == 0)
 		return log->everything || log->run[0] != '\0';
-	return !too_old(&log->want[0], index_string(log->feed, file->path));
+	return !too_old(&log->want, index_string(log->feed, file->path));
 }
 
 /* The ids and files that came since. */
@@ -129,7 +129,7 @@ static int refresh_fits(struct ava_log *log, struct ava_error *err)
 	if (who == NULL || file == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory to read logs");
 	for (; log->who_asked && log->nwho_fits < f->nwhos; log->nwho_fits++)
-		who[log->nwho_fits] = who_fits(&log->want[0], f, &f->whos[log->nwho_fits]);
+		who[log->nwho_fits] = who_fits(&log->want, f, &f->whos[log->nwho_fits]);
 	log->all_fit = true;
 	for (log->nfile_fits = 0; log->nfile_fits < f->nfiles; log->nfile_fits++) {
 		file[log->nfile_fits] = file_fits(log, &f->files[log->nfile_fits]);
@@ -141,7 +141,7 @@ static int refresh_fits(struct ava_log *log, struct ava_error *err)
 int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], size_t *n,
 		struct ava_error *err)
 {
-	const struct query *q = &log->want[0];
+	const struct query *q = &log->want;
 	const struct index_chunk *c = &log->feed->chunks[chunk];
 	const uint64_t broken = UINT64_C(1) << INDEX_BROKEN;
 	uint64_t mask = q->types != 0 ? q->types : ~UINT64_C(0);
@@ -203,7 +203,7 @@ int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], s
  * is no row to be looked at but for those with it. */
 static void search_files(struct ava_log *log)
 {
-	const struct query *q = &log->want[0];
+	const struct query *q = &log->want;
 
 	free(log->text_fits);
 	log->text_fits = NULL;
@@ -343,10 +343,10 @@ static uint64_t settled_lsn(const struct ava_log *log)
 /* The next batch: 1; 0: nothing waits. */
 static int next_batch(struct ava_log *log, struct ava_error *err)
 {
-	bool text = log->want[0].text.needle != NULL || log->want[0].text.regex != NULL;
+	bool text = log->want.text.needle != NULL || log->want.text.regex != NULL;
 	/* Who catches up with everything may read slowly, and holds what was fetched. */
-	bool stream = log->everything && log->want[0].types == 0 && !log->who_asked &&
-		      log->want[0].since_ms == INT64_MIN;
+	bool stream = log->everything && log->want.types == 0 && !log->who_asked &&
+		      log->want.since_ms == INT64_MIN;
 	uint64_t first = stream ? STREAM_FIRST : FIRST_BATCH, bytes = 0;
 	uint64_t limit = text ? TEXT_BATCH : log->begun ? BATCH : first;
 	size_t n = 0;
@@ -597,7 +597,7 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 		log->nhits = log->from = 0;
 		rv = gather(log, newest[i].chunk, err);
 		if (rv == 0 && log->nhits > 0 &&
-		    (log->want[0].text.needle != NULL || log->want[0].text.regex != NULL))
+		    (log->want.text.needle != NULL || log->want.text.regex != NULL))
 			rv = fetch_lines(&log->fetch, log->feed, log->hits, log->nhits, err);
 		else
 			log->fetch.npieces = 0;
@@ -611,8 +611,8 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 				found[have++] = log->hits[k].lsn;
 		have = keep_greatest(found, have, n);
 	}
-	for (unsigned i = 0; rv == 0 && have >= n && i < CREW_THREADS; i++)
-		log->want[i].after = MAX(log->want[i].after, found[n - 1] - 1);
+	if (rv == 0 && have >= n)
+		log->want.after = MAX(log->want.after, found[n - 1] - 1);
 	log->nhits = log->from = 0;
 	log->waiting = 0;
 	free(newest);
@@ -703,7 +703,6 @@ int read_check(const struct ava_log_query *q, struct ava_error *err)
 
 int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
 {
-	int64_t now_ms = clock_wall_ms();
 	struct ava_log *log = NULL;
 	int rv = check_query(q, err);
 
@@ -716,17 +715,13 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 		goto fail;
 	}
 	log->rootfd = log->inotify = -1;
-	fetch_init(&log->fetch, log->want);
+	fetch_init(&log->fetch, &log->want);
 	log->follow = q->follow != 0;
 	log->everything = q->everything != 0 && q->run == NULL;
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
-	for (unsigned i = 0; i < CREW_THREADS; i++) {
-		log->want[i] = QUERY_ALL;
-	}
-	for (unsigned i = 0; i < CREW_THREADS && rv == 0; i++) /* "1 hour ago" is one time */
-		rv = query_init(&log->want[i], q, now_ms, err);
-	log->who_asked = rv == 0 && (log->want[0].agent.len > 0 || log->want[0].session.len > 0 ||
-				     log->want[0].user.len > 0);
+	rv = query_init(&log->want, q, clock_wall_ms(), err);
+	log->who_asked = rv == 0 && (log->want.agent.len > 0 || log->want.session.len > 0 ||
+				     log->want.user.len > 0);
 	if (rv == 0)
 		rv = open_root(log, q->root, err);
 	if (rv == 0)
@@ -813,7 +808,7 @@ struct log_index *read_index(struct ava_log *log)
 
 const struct query *read_query(const struct ava_log *log)
 {
-	return &log->want[0];
+	return &log->want;
 }
 
 void read_row(const struct ava_log *log, size_t *chunk, size_t *row)
@@ -850,9 +845,7 @@ void ava_log_close(struct ava_log *log)
 	if (log == NULL)
 		return;
 	index_close(log->feed);
-	for (unsigned i = 0; i < CREW_THREADS; i++) {
-		query_fini(&log->want[i]);
-	}
+	query_fini(&log->want);
 	free(log->who_fits);
 	free(log->text_fits);
 	free(log->file_fits);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "journal/query.h"
-#include "journal/query_time.h"
 
 #define NOW INT64_C(1795248000000)
 
@@ -48,7 +47,7 @@ static void check_log(const char *text, const char *log, size_t len)
 			continue;
 		for (const char *p = log, *nl; (nl = memchr(p, '\n', len)) != NULL; p = nl + 1) {
 			size_t n = (size_t)(nl - p);
-			enum query_answer answer = query_line(&q, p, n, &view);
+			enum query_answer answer = query_line(&q, 0, p, n, &view);
 
 			CHECK(answer != QUERY_YES || event_view(p, n, &view) == 0);
 			len -= n + 1;

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "journal/query.h"
-#include "journal/query_time.h"
 
 #define NOW INT64_C(1795248000000) /* 2026-11-21T08:00:00Z, a Saturday */
 
@@ -160,7 +159,7 @@ static enum query_answer ask_line(const struct ava_log_query *spec, const char *
 	enum query_answer answer;
 
 	assert_int_equal(query_init(&q, spec, NOW, &err), 0);
-	answer = query_line(&q, s, len, &view);
+	answer = query_line(&q, 0, s, len, &view);
 	if (answer == QUERY_YES)
 		assert_int_equal(view.lsn, 90417);
 	query_fini(&q);
