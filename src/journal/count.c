@@ -29,11 +29,7 @@
 #define KEY_MAX     256
 #define CATALOG_MAX ((size_t)1 << 30)
 #define ID_MAX      64
-/* Kinds that may stand in two files, as query_is_copied has it. */
-#define COPIED                                                                                     \
-	(UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete |              \
-	 UINT64_C(1) << EVENT_Waiting | UINT64_C(1) << INDEX_OTHER)
-#define SLOT_MS 900000 /* zones differ by quarters of an hour: one day for all of a slot */
+#define SLOT_MS     900000 /* zones differ by quarters of an hour: one day for all of a slot */
 
 struct role {
 	char id[ID_MAX], name[ID_MAX];
@@ -255,7 +251,7 @@ static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
 
 	*k = (struct columns){0};
 	k->kind = index_column(f, chunk, INDEX_KIND);
-	if (c->copies && (f->chunks[chunk].kinds & COPIED) != 0)
+	if (c->copies && (f->chunks[chunk].kinds & INDEX_COPIED) != 0)
 		k->lsn = index_column(f, chunk, INDEX_LSN);
 	else
 		copies = false;
@@ -285,11 +281,11 @@ static void tell(struct counter *c, const struct ava_error *err)
 static int count_event(struct counter *c, const struct columns *k, size_t i, size_t cost)
 {
 	struct count_row *row = row_of(c, k, i);
-	int kind = k->kind[i] == INDEX_OTHER ? -1 : k->kind[i];
+	unsigned kind = k->kind[i] & 63;
 
 	if (row == NULL)
 		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
-	if (c->copies && query_is_copied(kind))
+	if (c->copies && (INDEX_COPIED >> kind & 1) != 0)
 		return copy_add(c, k->lsn[i], row);
 	row->events++;
 	if (kind == EVENT_InferEnd && cost < k->ncosts) {

@@ -46,8 +46,17 @@ struct index_head {
 		    sizeof(struct index_row) << 16) ^                                              \
 	 (uint32_t)sizeof(struct index_chunk) << 4)
 
-static const uint8_t column_size[INDEX_NCOLUMNS] = {
-	1, 4, 8, 8, 4, 8, 4, 4, sizeof(struct index_cost)};
+static const struct {
+	uint8_t size, at; /* at: of its member in a row */
+} columns_of[INDEX_NCOLUMNS] = {
+#define COLUMN(member)                                                                             \
+	{                                                                                          \
+		sizeof(((struct index_row *)0)->member), offsetof(struct index_row, member)        \
+	}
+	[INDEX_KIND] = COLUMN(kind), [INDEX_WHO] = COLUMN(who),     [INDEX_TIME] = COLUMN(wall_ms),
+	[INDEX_LSN] = COLUMN(lsn),   [INDEX_FILE] = COLUMN(file),   [INDEX_OFFSET] = COLUMN(offset),
+	[INDEX_LEN] = COLUMN(len),   [INDEX_MODEL] = COLUMN(model), [INDEX_COST] = COLUMN(cost),
+};
 
 static void *index_room(void *array, size_t *cap, size_t want, size_t size)
 {
@@ -288,39 +297,35 @@ static int row_order(const void *a, const void *b)
 
 static size_t column_bytes(const struct index_chunk *c, unsigned column)
 {
-	return (size_t)column_size[column] * (column == INDEX_COST ? c->ncosts : c->n);
+	return (size_t)columns_of[column].size * (column == INDEX_COST ? c->ncosts : c->n);
 }
 
-static void put_column(void **columns, unsigned column, size_t i, const struct index_row *r)
+/* A column of rows; of costs only those that there are. */
+static void put_column(char *column, enum index_column which, const struct index_row *rows,
+		       uint32_t n)
 {
-	switch ((enum index_column)column) {
-	case INDEX_KIND:
-		((uint8_t *)columns[column])[i] = (uint8_t)r->kind;
-		return;
-	case INDEX_WHO:
-		((uint32_t *)columns[column])[i] = r->who;
-		return;
-	case INDEX_TIME:
-		((int64_t *)columns[column])[i] = r->wall_ms;
-		return;
-	case INDEX_LSN:
-		((uint64_t *)columns[column])[i] = r->lsn;
-		return;
-	case INDEX_FILE:
-		((uint32_t *)columns[column])[i] = r->file;
-		return;
-	case INDEX_OFFSET:
-		((uint64_t *)columns[column])[i] = r->offset;
-		return;
-	case INDEX_LEN:
-		((uint32_t *)columns[column])[i] = r->len;
-		return;
-	case INDEX_MODEL:
-		((uint32_t *)columns[column])[i] = r->model;
-		return;
-	case INDEX_COST:
-	case INDEX_NCOLUMNS:
-		return;
+	size_t size = columns_of[which].size;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *from = (const char *)&rows[i] + columns_of[which].at;
+
+		if (which == INDEX_COST && rows[i].kind != EVENT_InferEnd)
+			continue;
+		switch (size) { /* of known sizes: moves, not calls */
+		case 1:
+			memcpy(column, from, 1);
+			break;
+		case 4:
+			memcpy(column, from, 4);
+			break;
+		case 8:
+			memcpy(column, from, 8);
+			break;
+		default:
+			memcpy(column, from, size);
+			break;
+		}
+		column += size;
 	}
 }
 
@@ -333,7 +338,6 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 				.time_min = INT64_MAX,
 				.time_max = INT64_MIN};
 	void **columns, **grown;
-	struct index_cost *costs;
 	size_t cap = f->chunks_cap;
 
 	if (!ROOM(f, chunks, f->nchunks + 1))
@@ -356,15 +360,11 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 		columns[k] = malloc(column_bytes(&c, k) + 1);
 		if (columns[k] == NULL)
 			return false;
+		put_column(columns[k], (enum index_column)k, rows, n);
 	}
-	costs = columns[INDEX_COST];
 	for (uint32_t i = 0; i < n; i++) {
 		const struct index_row *r = &rows[i];
 
-		for (unsigned k = 0; k < INDEX_NCOLUMNS; k++)
-			put_column(columns, k, i, r);
-		if (r->kind == EVENT_InferEnd)
-			*costs++ = r->cost;
 		c.kinds |= UINT64_C(1) << r->kind;
 		c.bytes += r->len + 1;
 		if (r->kind != INDEX_BROKEN) {
@@ -469,37 +469,27 @@ static void rows_path(uint64_t generation, char out[64])
 	snprintf(out, 64, "logs/index/rows-%016llx", (unsigned long long)generation);
 }
 
-/* A copy of n elements at *at of the head's bytes. False: no memory. */
-static bool head_take(void *array, size_t *count, size_t *cap, size_t n, size_t size,
-		      const char **at)
+/* The next section of the head into an array of its own. False: no memory, or it is cut. */
+static bool head_take(void *array, size_t *count, size_t *cap, uint64_t n, size_t size, int fd,
+		      uint64_t *at, uint32_t *crc)
 {
-	void *copy = malloc(n * size + 64);
+	void *bytes = n <= HEAD_MAX / size ? malloc(n * size + 64) : NULL;
 
-	if (copy == NULL)
+	if (bytes == NULL)
 		return false;
-	memcpy(copy, *at, n * size);
-	*at += n * size;
 	free(*(void **)array);
-	*(void **)array = copy;
-	*count = n;
-	*cap = n;
+	*(void **)array = bytes;
+	if (sys_read_all(fd, bytes, n * size, (off_t)*at) != 0)
+		return false;
+	*crc = crc32c(*crc, bytes, n * size);
+	*at += n * size;
+	*count = *cap = n;
 	return true;
 }
 
-static bool head_sound(const struct index_head *h, const char *data, size_t len)
-{
-	uint64_t want = sizeof(*h);
-
-	if (memcmp(h->magic, MAGIC, 8) != 0 || h->sizes != HEAD_SIZES || h->nfiles > MAX_FILES ||
-	    h->nwhos > HEAD_MAX || h->nchunks > HEAD_MAX || h->nrows > HEAD_MAX ||
-	    h->nstrings > HEAD_MAX || h->nstrings < 3)
-		return false;
-	want += h->nfiles * sizeof(struct index_file) + h->nwhos * sizeof(struct index_who) +
-		h->nchunks * sizeof(struct index_chunk) + h->nrows * sizeof(struct index_row) +
-		h->nstrings;
-	return want == len && crc32c(crc32c(0, data + sizeof(*h), len - sizeof(*h)), data,
-				     offsetof(struct index_head, crc)) == h->crc;
-}
+#define TAKE(field)                                                                                \
+	head_take(&f->field, &f->n##field, &f->field##_cap, h.n##field, sizeof(*f->field), fd,     \
+		  &at, &crc)
 
 static bool string_sound(const struct log_index *f, uint32_t at)
 {
@@ -528,54 +518,41 @@ static bool index_sound(const struct log_index *f)
 	return sound;
 }
 
-/* What is stored. False: nothing that can be used; then *f is empty. */
+/* What is stored. False: nothing that can be used. */
 bool index_load(struct log_index *f)
 {
-	char *data = NULL, path[64];
-	const char *at;
+	int fd = files_open(f->rootfd, INDEX_HEAD, O_RDONLY);
 	struct index_head h;
-	size_t len, cap;
+	uint64_t at = sizeof(h);
+	uint32_t crc = 0;
+	bool sound = fd >= 0 && sys_read_all(fd, &h, sizeof(h), 0) == 0 &&
+		     memcmp(h.magic, MAGIC, 8) == 0 && h.sizes == HEAD_SIZES &&
+		     h.nfiles <= MAX_FILES && h.nstrings >= 3 && TAKE(files) && TAKE(whos);
+	char path[64];
 	struct stat st;
 
-	if (sys_read_file(f->rootfd, INDEX_HEAD, HEAD_MAX, &data, &len, NULL) != 0)
+	if (sound) {
+		f->columns = calloc(h.nchunks * INDEX_NCOLUMNS + 1, sizeof(*f->columns));
+		sound = f->columns != NULL && TAKE(chunks) && TAKE(rows) && TAKE(strings) &&
+			sys->fstat(fd, &st) == 0 && (uint64_t)st.st_size == at &&
+			crc32c(crc, &h, offsetof(struct index_head, crc)) == h.crc &&
+			index_sound(f);
+	}
+	files_close(&fd);
+	if (!sound)
 		return false;
-	if (len < sizeof(h))
-		goto none;
-	memcpy(&h, data, sizeof(h));
-	if (!head_sound(&h, data, len))
-		goto none;
-	at = data + sizeof(h);
-	if (!head_take(&f->files, &f->nfiles, &f->files_cap, h.nfiles, sizeof(*f->files), &at) ||
-	    !head_take(&f->whos, &f->nwhos, &f->whos_cap, h.nwhos, sizeof(*f->whos), &at) ||
-	    !head_take(&f->chunks, &f->nchunks, &cap, h.nchunks, sizeof(*f->chunks), &at))
-		goto none;
-	f->chunks_cap = cap;
 	f->nstored = f->nchunks;
-	f->columns = calloc(f->nchunks * INDEX_NCOLUMNS + 1, sizeof(*f->columns));
-	if (f->columns == NULL)
-		goto none;
-	if (!head_take(&f->rows, &f->nrows, &f->rows_cap, h.nrows, sizeof(*f->rows), &at) ||
-	    !head_take(&f->strings, &f->nstrings, &f->strings_cap, h.nstrings, 1, &at))
-		goto none;
-	if (!index_sound(f))
-		goto none;
 	f->generation = h.generation;
 	f->rows_size = h.rows_size;
 	f->quiet = h.quiet;
 	f->loaded_crc = (uint64_t)1 << 32 | h.crc;
 	memcpy(f->dir_ns, h.dir_ns, sizeof(f->dir_ns));
+	if (f->nchunks == 0)
+		return true;
 	rows_path(f->generation, path);
-	f->rowsfd = f->nchunks > 0 ? files_open(f->rootfd, path, O_RDONLY) : -1;
-	if (f->nchunks > 0 && (f->rowsfd < 0 || sys->fstat(f->rowsfd, &st) != 0 ||
-			       (uint64_t)st.st_size < f->rows_size))
-		goto none;
-	free(data);
-	return true;
-
-none:
-	free(data);
-	f->nchunks = f->columns == NULL ? 0 : f->nchunks;
-	return false;
+	f->rowsfd = files_open(f->rootfd, path, O_RDONLY);
+	return f->rowsfd >= 0 && sys->fstat(f->rowsfd, &st) == 0 &&
+	       (uint64_t)st.st_size >= f->rows_size;
 }
 
 /* ---- storing */

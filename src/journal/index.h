@@ -22,6 +22,11 @@ struct ava_error;
 #define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line */
 _Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
 
+/* Kinds that may stand in the log of a run and in the day's too, with one lsn. */
+#define INDEX_COPIED                                                                               \
+	(UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete |              \
+	 UINT64_C(1) << EVENT_Waiting | UINT64_C(1) << INDEX_OTHER)
+
 enum index_column {               /* each an array of one number for each row of a chunk */
 		    INDEX_KIND,   /* u8 */
 		    INDEX_WHO,    /* u32: of feed.whos */
@@ -70,7 +75,7 @@ struct index_row {
 	int64_t wall_ms;
 	uint32_t len, file, who, model;
 	struct index_cost cost;
-	uint32_t kind, unused;
+	uint8_t kind, unused[7];
 };
 
 enum index_scope { INDEX_OF_DAYS, INDEX_OF_RUN, INDEX_OF_ALL };

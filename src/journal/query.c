@@ -806,12 +806,6 @@ void query_fini(struct query *q)
 	*q = QUERY_ALL;
 }
 
-bool query_is_copied(int kind)
-{
-	return kind == EVENT_SubagentSpawn || kind == EVENT_SubagentComplete ||
-	       kind == EVENT_Waiting || kind < 0;
-}
-
 /* ---- asking */
 
 static bool is_id(const struct query_id *id, const char *s, size_t len)

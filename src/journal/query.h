@@ -64,10 +64,6 @@ void query_fini(struct query *q);
 /* "error", "tool", "infer,cost": a name, an alias or a prefix, in any case. */
 int query_types(const char *types, uint64_t *mask, struct ava_error *err);
 
-/* May such an event stand in the log of a run and in the day's too, with one
- * lsn? Those of a kind that is not known (-1) may. */
-bool query_is_copied(int kind);
-
 enum query_answer {
 	QUERY_BROKEN = -1, /* the line has the text, and is no event */
 	QUERY_NO = 0,

@@ -435,7 +435,7 @@ static int tell(struct ava_log *log, const struct hit *h, enum got_state state,
  * to lose any. */
 static bool is_copy(struct ava_log *log, const struct hit *h)
 {
-	if (!log->everything || !query_is_copied(h->kind == INDEX_OTHER ? -1 : h->kind))
+	if (!log->everything || (INDEX_COPIED >> (h->kind & 63) & 1) == 0)
 		return false;
 	if (h->lsn == log->copied)
 		return true;
