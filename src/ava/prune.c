@@ -19,14 +19,12 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "journal/files.h"
 #include "journal/seal.h"
 #include "journal/seal_read.h"
 
-#define CATALOG_MAX ((size_t)1 << 31)
-#define PRUNED_MAX  (1u << 20) /* of the list in one Seal */
-#define FILES_ONCE  4000       /* named in one Seal */
+#define PRUNED_MAX (1u << 20) /* of the list in one Seal */
+#define FILES_ONCE 4000       /* named in one Seal */
 
 struct prune {
 	struct core *core;
@@ -40,55 +38,49 @@ struct prune {
 
 /* ---- what goes */
 
-static int consider(struct prune *p, struct strmap *open, const struct catalog_row *row,
-		    struct ava_error *err)
+struct runs {
+	struct prune *p;
+	struct strmap open; /* begun before the cutoff, not ended */
+};
+
+static int consider(const struct catalog_row *row, void *user)
 {
+	struct runs *r = user;
 	char path[LOGBOOK_PATH], *id;
 	struct stat st;
 
 	if (row->kind == CATALOG_SPAWN) {
-		id = row->started_ms < p->cutoff_ms ? strdup(row->id) : NULL;
-		if (id && strmap_put(open, id, id) != 0)
+		id = row->started_ms < r->p->cutoff_ms ? strdup(row->id) : NULL;
+		if (id && strmap_put(&r->open, id, id) != 0)
 			free(id);
 		return 0;
 	}
-	free(strmap_del(open, row->id));
+	free(strmap_del(&r->open, row->id));
 	logbook_run_path(row->id, path);
-	if (!id_is_run(row->id) || row->ended_ms < 0 || row->ended_ms >= p->cutoff_ms ||
-	    sys->fstatat(p->core->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!id_is_run(row->id) || row->ended_ms < 0 || row->ended_ms >= r->p->cutoff_ms ||
+	    sys->fstatat(r->p->core->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return 0;
-	return files_names_add(&p->runs, row->id) == 0 ? 0
-						       : err_set(err, AVA_ENOMEM, "out of memory");
+	return files_names_add(&r->p->runs, row->id);
 }
 
 static int find_runs(struct prune *p, struct ava_error *err)
 {
-	char *data = NULL, *id;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	struct strmap open;
-	int rv = logbook_read(p->core->root_fd, CATALOG_PATH, CATALOG_MAX, &data, &len, err);
+	struct runs r = {.p = p};
+	size_t at = 0;
+	char *id;
+	int rv;
 
-	if (rv == AVA_ENOENT)
-		return 0;
-	strmap_init(&open);
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
-		struct catalog_row row;
-
-		if (catalog_parse(line, n, &row, NULL) != 0)
-			continue;
-		rv = consider(p, &open, &row, err);
-		catalog_row_fini(&row);
-	}
-	free(data);
-	at = 0;
-	while ((id = strmap_next(&open, &at))) {
+	strmap_init(&r.open);
+	rv = catalog_each(p->core->root_fd, NULL, consider, &r, err);
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "out of memory");
+	while ((id = strmap_next(&r.open, &at))) {
 		if (rv == 0)
 			rv = err_set(err, AVA_EBUSY,
 				     "run %s from before then is not over: cancel it or wait", id);
 		free(id);
 	}
-	strmap_fini(&open);
+	strmap_fini(&r.open);
 	return rv;
 }
 

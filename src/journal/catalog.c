@@ -14,10 +14,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/jsonl.h"
 #include "codec/utf8.h"
+#include "journal/files.h"
 
+#define CATALOG_MAX    ((size_t)1 << 31)
 #define CENTS_DECIMALS 4 /* micro-USD as cents */
 
 static const char *const kind_names[] = {[CATALOG_SPAWN] = "spawn", [CATALOG_END] = "end"};
@@ -349,4 +353,39 @@ void catalog_row_fini(struct catalog_row *row)
 {
 	free(row->owned);
 	*row = (struct catalog_row){0};
+}
+
+int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
+{
+	char path[FILES_BUF], *data;
+	const char *line;
+	size_t len, at, n;
+	int rv = 0;
+
+	for (unsigned part = 1; rv == 0; part++) {
+		rv = sys_read_file(rootfd, files_part_name(CATALOG_PATH, part, path), CATALOG_MAX,
+				   &data, &len, err);
+		if (rv == AVA_ENOENT && part > 1)
+			return 0;
+		if (rv == AVA_ENOENT) { /* removed by a person: what is behind it counts */
+			rv = 0;
+			continue;
+		}
+		if (rv != 0)
+			break;
+		for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;) {
+			struct catalog_row row;
+
+			if (must != NULL && memmem(line, n, must, strlen(must)) == NULL)
+				continue;
+			rv = catalog_parse(line, n, &row, err);
+			if (rv == 0)
+				rv = fn(&row, user);
+			else if (rv == AVA_ECORRUPT)
+				rv = 0;
+			catalog_row_fini(&row);
+		}
+		free(data);
+	}
+	return rv;
 }

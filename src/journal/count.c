@@ -6,9 +6,9 @@
  * a kind that may) counts once.
  *
  * What can fail: what ava_log_open may, memory, more keys than ROWS_MAX.
- * Broken lines are told and counted nowhere. Of the catalog's rows, for roles,
- * only id and role are looked at; a row that is none is passed over: a count
- * is not the place to judge the catalog. */
+ * Broken lines are told and counted nowhere. A row of the
+ * catalog, for roles, that is none is passed over: a count is not the place to
+ * judge the catalog. */
 #include "journal/count.h"
 
 #include <stdio.h>
@@ -20,16 +20,14 @@
 #include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "journal/files.h"
 #include "journal/read.h"
 
-#define ROWS_MAX    1000000
-#define KEY_MAX     256
-#define CATALOG_MAX ((size_t)1 << 30)
-#define ID_MAX      64
-#define SLOT_MS     900000 /* zones differ by quarters of an hour: one day for all of a slot */
+#define ROWS_MAX 1000000
+#define KEY_MAX  256
+#define ID_MAX   64
+#define SLOT_MS  900000 /* zones differ by quarters of an hour: one day for all of a slot */
 
 struct role {
 	char id[ID_MAX], name[ID_MAX];
@@ -54,55 +52,20 @@ struct counter {
 
 /* ---- roles */
 
-static bool role_part(const char *line, size_t len, const char *key, char out[ID_MAX])
+static int role_add(const struct catalog_row *row, void *user)
 {
-	const char *at = memmem(line, len, key, strlen(key)), *end;
-
-	if (at == NULL)
-		return false;
-	at += strlen(key);
-	end = memchr(at, '"', (size_t)(line + len - at));
-	if (end == NULL || end - at >= ID_MAX)
-		return false;
-	memcpy(out, at, (size_t)(end - at));
-	out[end - at] = '\0';
-	return true;
-}
-
-static int role_add(struct counter *c, const char *line, size_t len)
-{
+	struct counter *c = user;
 	struct role *role = calloc(1, sizeof(*role));
 	int rv;
 
 	if (role == NULL)
 		return AVA_ENOMEM;
-	rv = role_part(line, len, "\"id\":\"", role->id) &&
-			     role_part(line, len, "\"role\":\"", role->name)
-		     ? strmap_put(&c->roles, role->id, role)
-		     : AVA_EEXIST;
+	snprintf(role->id, sizeof(role->id), "%s", row->id);
+	snprintf(role->name, sizeof(role->name), "%s", row->role);
+	rv = strmap_put(&c->roles, role->id, role);
 	if (rv != 0)
 		free(role);
 	return rv == AVA_ENOMEM ? rv : 0;
-}
-
-static int roles_read(struct counter *c, struct ava_error *err)
-{
-	char path[FILES_BUF], *data;
-	const char *line;
-	size_t len, line_len, at;
-	int rv = 0;
-
-	for (unsigned part = 1; rv == 0; part++) {
-		files_part_name(CATALOG_PATH, part, path);
-		rv = sys_read_file(c->feed->rootfd, path, CATALOG_MAX, &data, &len, err);
-		if (rv != 0)
-			return rv == AVA_ENOENT ? 0 : rv;
-		at = 0;
-		while (rv == 0 && jsonl_next(data, len, &at, &line, &line_len) == 1)
-			rv = role_add(c, line, line_len);
-		free(data);
-	}
-	return err_set(err, rv, "no memory for the catalog");
 }
 
 static const char *role_of(const struct counter *c, const char *id)
@@ -474,7 +437,9 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 	if (rv == 0)
 		rv = counter_begin(&c, err);
 	if (rv == 0 && by == COUNT_ROLE)
-		rv = roles_read(&c, err);
+		rv = catalog_each(c.feed->rootfd, "\"row\":\"spawn\"", role_add, &c, err);
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "no memory to count");
 	if (rv == 0 &&
 	    (read_query(c.log)->text.needle != NULL || read_query(c.log)->text.regex != NULL)) {
 		rv = count_lines(&c, err);

@@ -15,14 +15,13 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "codec/jsonl.h"
+#include "base/util.h"
 #include "journal/catalog.h"
 #include "journal/checkpoint.h"
 #include "journal/files.h"
 #include "journal/wal.h"
 
 #define FORMAT_KNOWN 1
-#define CATALOG_MAX  ((size_t)1 << 30)
 
 int read_open_root(const char *path, struct ava_error *err)
 {
@@ -34,62 +33,34 @@ int read_open_root(const char *path, struct ava_error *err)
 	return fd >= 0 ? fd : err_sys(err, "data root %s", path);
 }
 
-static int match_row(const char *line, size_t len, const char *key, const char *name,
-		     struct run_id *run)
+struct find_trace {
+	const char *name;
+	struct run_id *run;
+};
+
+static int match_trace(const struct catalog_row *row, void *user)
 {
-	struct catalog_row row;
-	int rv = AVA_ENOENT;
+	const struct find_trace *f = user;
 
-	/* The filter is cheap and never wrong the other way: rows are written
-	 * in one form, and a trace name needs no escape. */
-	if (memmem(line, len, key, strlen(key)) == NULL)
-		return AVA_ENOENT;
-	if (catalog_parse(line, len, &row, NULL) != 0)
-		return AVA_ENOENT;
-	if (strcmp(row.trace_id, name) == 0 && id_is_run(row.id)) {
-		snprintf(run->text, sizeof(run->text), "%s", row.id);
-		rv = 0;
-	}
-	catalog_row_fini(&row);
-	return rv;
-}
-
-static int find_in_part(int rootfd, const char *path, const char *key, const char *name,
-			struct run_id *run, struct ava_error *err)
-{
-	char *data = NULL;
-	const char *line;
-	size_t len, line_len, at = 0;
-	int rv = sys_read_file(rootfd, path, CATALOG_MAX, &data, &len, err);
-
-	if (rv != 0)
-		return rv;
-	rv = AVA_ENOENT;
-	while (rv == AVA_ENOENT && jsonl_next(data, len, &at, &line, &line_len) == 1)
-		rv = match_row(line, line_len, key, name, run);
-	free(data);
-	return rv;
+	if (strcmp(row->trace_id, f->name) != 0 || !id_is_run(row->id))
+		return 0;
+	snprintf(f->run->text, sizeof(f->run->text), "%s", row->id);
+	return 1;
 }
 
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err)
 {
-	char key[80], path[FILES_BUF];
+	struct find_trace f = {name, run};
+	char key[80];
 	int rv;
 
 	if (strlen(name) >= sizeof(((struct trace_name *)0)->text) || strpbrk(name, "\"\\") != NULL)
 		return err_set(err, AVA_ENOENT, "there is no run of that name");
 	snprintf(key, sizeof(key), "\"traceId\":\"%s\"", name);
-	for (unsigned part = 1;; part++) {
-		struct stat st;
-
-		files_part_name(CATALOG_PATH, part, path);
-		if (part > 1 && sys->fstatat(rootfd, path, &st, 0) != 0)
-			break;
-		rv = find_in_part(rootfd, path, key, name, run, err);
-		if (rv != AVA_ENOENT)
-			return rv;
-	}
-	return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
+	rv = catalog_each(rootfd, key, match_trace, &f, err);
+	if (rv == 0)
+		return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
+	return MIN(rv, 0);
 }
 
 int read_check_format(int rootfd, struct ava_error *err)

@@ -58,7 +58,10 @@ for folder in ("ava", "subagents"):
     open(f"{root}/logs/{folder}/S-\x1b[2J\x9b\u202e.jsonl", "w").write("no event\n")
     open(f"{root}/logs/{folder}/2026-11-20.jsonl\x1b[2J\x9b\u202e.broken", "w").write("no event\n")
 open(root + "/catalog.jsonl", "w").write(
-    f'{{"row":"spawn","lsn":1,"id":"S-abcdef","traceId":"{short}","role":"{evil}","sessionId":"{short}"}}\n')
+    f'{{"row":"spawn","lsn":1,"id":"S-abcdef","traceId":"{short}","sessionId":"{short}","userId":"u",'
+    f'"role":"{evil}",'
+    '"model":"m","status":"starting","requestId":"","origin":"cli","startedAt":"","endedAt":"",'
+    '"bytes":0,"types":0,"totals":{"inputTokens":0,"outputTokens":0,"tokens":0,"costCents":0.0,"durationMs":0,"calls":0,"uncostedCalls":0,"failedCalls":0}}\n')
 EOF
 cat >"$T/check.py" <<'EOF'
 import sys, unicodedata

@@ -26,7 +26,9 @@ event $run 4 InferEnd S-7f3a2b 2026-11-20T14:05:31.000Z '{}' '{"inputTokens":100
 event $run 5 InferEnd S-7f3a2b 2026-11-20T14:05:32.000Z '{}' '{"inputTokens":10,"outputTokens":5,"costCents":0.5,"modelId":"m/b"}'
 event $run 6 Error S-7f3a2b 2026-11-20T23:59:59.999Z '{"class":"timeout","message":"\u001b]52;c;x\u0007 \u202e"}'
 event $next 7 Error ava 2026-11-21T00:00:00.000Z '{"class":"late","message":"say \"hi\""}'
-printf '{"row":"spawn","lsn":2,"id":"S-7f3a2b","traceId":"b","role":"web_crawler"}\n' >"$AVA_DATA_ROOT/catalog.jsonl"
+printf '%s%s%s\n' '{"row":"spawn","lsn":2,"id":"S-7f3a2b","traceId":"b","sessionId":"s","userId":"u","role":"web_crawler",' \
+	'"model":"m","status":"starting","requestId":"","origin":"cli","startedAt":"","endedAt":"",' \
+	'"bytes":0,"types":0,"totals":{"inputTokens":0,"outputTokens":0,"tokens":0,"costCents":0.0,"durationMs":0,"calls":0,"uncostedCalls":0,"failedCalls":0}}' >"$AVA_DATA_ROOT/catalog.jsonl"
 
 # asked NAME WANT OPTION...: the lsn that are given
 asked()
