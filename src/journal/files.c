@@ -75,7 +75,8 @@ void files_close(int *fd)
 	errno = saved;
 }
 
-int files_mkdirs(int rootfd, const char *path)
+/* Every folder of `path` above the file. */
+static int files_mkdirs(int rootfd, const char *path)
 {
 	char dir[FILES_BUF];
 	const char *slash = path;

@@ -23,8 +23,6 @@ const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]
 /* Open; with O_CREAT missing folders are made (0700) and the file is 0600.
  * Never follows a link at the end, never waits for a fifo. */
 int files_open(int rootfd, const char *path, int flags);
-/* Every folder of `path` above the file. */
-int files_mkdirs(int rootfd, const char *path);
 /* fsync each folder of `path`, the root too, so that its name is durable. */
 int files_sync_parents(int rootfd, const char *path);
 int files_sync_dir(int dirfd, const char *path);

@@ -141,7 +141,9 @@ static bool looks_like_name(const char *s)
 	       strchr(s, '-') != NULL && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-int read_run_named(const char *root, const char *name, struct run_id *run, struct ava_error *err)
+/* `name`: "S-7f3a2b", or the name of a trace, looked up in the catalog of the root.
+ * AVA_EINVAL: neither; AVA_ENOENT. */
+static int run_named(const char *root, const char *name, struct run_id *run, struct ava_error *err)
 {
 	int fd, rv;
 
@@ -198,7 +200,7 @@ int ava_trace_read(struct ava_trace **out, const char *root, const char *run,
 	*out = NULL;
 	rv = root != NULL ? 0 : settings_data_root(path, sizeof(path), err);
 	if (rv == 0)
-		rv = read_run_named(root != NULL ? root : path, run, &id, err);
+		rv = run_named(root != NULL ? root : path, run, &id, err);
 	q.run = id.text;
 	if (rv == 0)
 		rv = ava_log_open(&log, &q, err);

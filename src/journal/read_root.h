@@ -16,10 +16,6 @@ int read_open_root(const char *path, struct ava_error *err);
  * at `rootfd`. 0, AVA_ENOENT, or a code for a catalog that cannot be read. */
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err);
 
-/* `name`: "S-7f3a2b", or the name of a trace, looked up in the catalog of the
- * root. AVA_EINVAL: neither; AVA_ENOENT. */
-int read_run_named(const char *root, const char *name, struct run_id *run, struct ava_error *err);
-
 /* AVA_EFORMAT when the root's FORMAT is newer than this program, AVA_ECORRUPT
  * when it is none; 0 also when there is none yet. */
 int read_check_format(int rootfd, struct ava_error *err);

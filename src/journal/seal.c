@@ -54,7 +54,7 @@ struct file {
 struct sealer {
 	int rootfd;
 	unsigned char pub[SEAL_KEY], secret[crypto_sign_SECRETKEYBYTES];
-	uint64_t n, round, bytes;
+	uint64_t n, round;
 	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
 	struct strmap files;
 	struct files_names stale; /* to be taken up in the first round */
@@ -152,7 +152,6 @@ static int file_read(struct sealer *s, struct file *f, const struct buf *until, 
 		from = from != NULL ? from : line;
 		upto = line + len;
 		f->size += len;
-		s->bytes += len;
 		*found = until != NULL && seal_is_line(line, len) &&
 			 memmem(line, len, until->data, until->len) != NULL;
 		if (*found)
@@ -421,11 +420,6 @@ int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *e
 	memcpy(last.hash, s->hash, SEAL_HASH);
 	snprintf(last.path, sizeof(last.path), "%s", name);
 	return seal_last_write(s->rootfd, &last) != 0 ? err_sys(err, SEAL_LAST_PATH) : 0;
-}
-
-uint64_t sealer_bytes(const struct sealer *s)
-{
-	return s->bytes;
 }
 
 /* ---- the key that seals: made at first use, its public part listed beside it

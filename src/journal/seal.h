@@ -40,7 +40,4 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
  * in seals/last. */
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);
 
-/* Bytes hashed so far, and files whose content was no longer what was hashed. */
-uint64_t sealer_bytes(const struct sealer *s);
-
 #endif
