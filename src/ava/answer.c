@@ -188,7 +188,7 @@ static bool is_digit(char c)
 /* "claude-sonnet-4.5", "local/qwen3:8b" are one word. */
 static bool goes_on(const char *s, const struct token *t)
 {
-	if (!is_letter(s[1]) && !is_digit(s[1]))
+	if (!*s || (!is_letter(s[1]) && !is_digit(s[1])))
 		return false;
 	return *s == '-' || *s == '/' || (*s == '.' && is_digit(s[1])) ||
 	       (*s == ':' && strchr(t->text, '/'));

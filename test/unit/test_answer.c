@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ava/answer.h"
@@ -213,13 +214,23 @@ static bool next_text(const char **list, char out[200])
 	return true;
 }
 
+/* Behind the end of the text nothing may be read: a sanitiser sees it. */
+static enum answer parse_exact(const char *text, struct change *c)
+{
+	char *copy = strdup(text);
+	enum answer got = answer_parse(copy, c);
+
+	free(copy);
+	return got;
+}
+
 static void all_mean(const char *texts, enum answer want)
 {
 	char text[200];
 
 	while (next_text(&texts, text)) {
 		struct change c;
-		enum answer got = answer_parse(text, &c);
+		enum answer got = parse_exact(text, &c);
 
 		if (got != want)
 			fail_msg("\"%.60s\" is %d, not %d", text, got, want);
@@ -256,7 +267,7 @@ static void all_change(const struct wanted *list, size_t n, enum answer want)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct change c;
-		enum answer got = answer_parse(list[i].text, &c);
+		enum answer got = parse_exact(list[i].text, &c);
 
 		print_message("%s\n", list[i].text);
 		assert_int_equal(got, want);
