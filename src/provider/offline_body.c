@@ -177,6 +177,8 @@ static int read_messages(struct jscan *w, struct offline_body *b)
 			else if (blk.type == WIRE_TEXT && user)
 				add_notice(b, blk.text);
 		}
+		if (rv == 0 && r.chat && r.blocks == 0)
+			rv = AVA_EINVAL; /* neither text nor blocks */
 	}
 	if (rv == 0 && (more < 0 || r.w.failed))
 		rv = AVA_EINVAL;
