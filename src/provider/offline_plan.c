@@ -1,52 +1,68 @@
 /* The plan, read off the calls that were made so far:
  *
- *   none yet               search for the heaviest terms, all in one turn
+ *   none yet               search for the terms of the task, all in one turn
  *   searched, nothing fits search once more, wider
  *   searched               read around the best lines, all in one turn
  *   read, or told to stop  submit what was found
  *
  * So a run takes two to four calls, whatever the tools return: a result can
- * change which lines are read and quoted, not what is done. A tool that is not
- * offered is not used; a failed call is skipped. Only memory can fail. */
+ * change which lines are read and quoted, not what is done. A review searches
+ * by rules and lets suspicious lines decide. Findings are lines that stand in a
+ * tool result, quoted as they stand there; the confidence grows with the share
+ * of the terms that were found and never passes 0.9, since words are matched,
+ * not understood. A tool that is not offered is not used; a failed call is
+ * skipped. Only memory can fail. */
 #include "provider/offline_plan.h"
 
 #include <ava.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "provider/offline_report.h"
 #include "provider/offline_draft.h"
-#include "provider/offline_review.h"
+#include "provider/offline_look.h"
 
 #define SEARCHES_MAX   4u /* in one turn */
 #define READ_FILES_MAX 5u
-#define READS_MAX      8u /* calls in one turn */
 #define BEFORE         12 /* lines read before and after a hit */
 #define AFTER          50
-#define HEAD_LINES     40
 #define NAMED_LINES    400 /* of a file that the task names */
 #define RESULTS        100
 #define PATTERN_MAX    1000 /* bytes; search_codebase takes no more */
 #define ARGS_MAX       (128u << 10)
+#define FINDINGS_MAX   24u
+#define QUOTE_MAX      200u
+#define SENTENCE_MAX   240u
+#define COMMENT_LINES  40u
+#define SUMMARY_MAX    (16u << 10)
+#define LONG_FUNCTION  80
+#define CHECK_WITHIN   8 /* lines after an allocation in which its check is expected */
+#define RANK_ALLOC     3 /* an allocation, before its neighbours were looked at */
+
+struct finding {
+	unsigned line; /* index of look.lines */
+	int rank;      /* higher is better */
+	char why[160];
+};
 
 struct plan {
 	struct offline_body *b;
 	struct draft *draft;
-	struct terms terms;
-	struct hits hits;
-	struct report report;
+	struct look look;
 	const struct offline_tool *search; /* NULL: none offered */
 	const char *search_name;
-	unsigned ncalls; /* of this turn */
-	unsigned search_turns, read_turns;
+	unsigned ncalls;                       /* of this turn */
+	struct finding findings[FINDINGS_MAX]; /* best first */
+	unsigned nfindings;
+	bool left_out; /* more of them did not fit */
 };
 
 /* ---- calls */
 
-static void call(struct plan *p, const char *tool, struct buf *args)
+static void plan_call(struct plan *p, const char *tool, struct buf *args)
 {
 	if (buf_check(args) == 0)
 		draft_call(p->draft, NULL, tool, args->data, args->len, NULL);
@@ -63,317 +79,787 @@ struct query {
 	const char *glob;  /* "": all files */
 };
 
-static void search(struct plan *p, const struct query *q)
+static void plan_search(struct plan *p, struct query q)
 {
 	struct buf args;
 	struct jw w;
 
-	if (p->ncalls >= SEARCHES_MAX || (q->regex && !offline_tool_takes(p->search, "regex")))
+	if (p->ncalls >= SEARCHES_MAX || (q.regex && !offline_tool_takes(p->search, "regex")))
 		return;
 	buf_init(&args, ARGS_MAX);
 	jw_init(&w, &args);
 	jw_object(&w, NULL);
-	jw_str(&w, "pattern", q->pattern);
-	if (q->regex)
+	jw_str(&w, "pattern", q.pattern);
+	if (q.regex)
 		jw_bool(&w, "regex", true);
-	if (q->ignore_case && offline_tool_takes(p->search, "ignore_case"))
+	if (q.ignore_case && offline_tool_takes(p->search, "ignore_case"))
 		jw_bool(&w, "ignore_case", true);
-	if (q->scope[0] != 0 && offline_tool_takes(p->search, "path"))
-		jw_str(&w, "path", q->scope);
-	if (q->glob[0] != 0 && offline_tool_takes(p->search, "glob"))
-		jw_str(&w, "glob", q->glob);
-	if (offline_tool_takes(p->search, "max_results") &&
-	    p->search == &p->b->tools[OFFLINE_SEARCH])
+	if (q.scope[0] != 0 && offline_tool_takes(p->search, "path"))
+		jw_str(&w, "path", q.scope);
+	if (q.glob[0] != 0 && offline_tool_takes(p->search, "glob"))
+		jw_str(&w, "glob", q.glob);
+	if (p->search == &p->b->tools[OFFLINE_SEARCH] &&
+	    offline_tool_takes(p->search, "max_results"))
 		jw_int(&w, "max_results", RESULTS);
 	jw_end(&w);
-	call(p, p->search_name, &args);
+	plan_call(p, p->search_name, &args);
 }
 
-static void read_lines(struct plan *p, const char *path, size_t len, int first, int last)
+static void plan_read(struct plan *p, struct slice path, int first, int last)
 {
 	const struct offline_tool *t = &p->b->tools[OFFLINE_READ];
 	struct buf args;
 	struct jw w;
 
-	if (!t->offered || p->ncalls >= READS_MAX)
+	if (!t->offered)
 		return;
 	buf_init(&args, ARGS_MAX);
 	jw_init(&w, &args);
 	jw_object(&w, NULL);
-	jw_strn(&w, "path", path, len);
+	jw_strn(&w, "path", path.s, path.len);
 	if (offline_tool_takes(t, "first_line") && first > 1)
 		jw_int(&w, "first_line", first);
 	if (offline_tool_takes(t, "last_line"))
 		jw_int(&w, "last_line", last);
 	jw_end(&w);
-	call(p, "read_file", &args);
+	plan_call(p, "read_file", &args);
+}
+
+/* ---- what a review looks for */
+
+/* Searches of a review; `plain` where the tool knows no regular expressions. */
+static const struct {
+	const char *regex, *plain;
+} review_searches[] = {
+	{"\\b(gets|strcpy|strcat|sprintf|vsprintf|system|popen|alloca|tmpnam|mktemp)\\s*\\(",
+	 "strcpy("},
+	{"\\b(TODO|FIXME|XXX|HACK)\\b", "TODO"},
+	{"=\\s*(\\([^)]*\\)\\s*)?(malloc|calloc|realloc|strdup|strndup)\\s*\\(", "malloc("},
+	{"\\b(eval|exec)\\s*\\(|except\\s*:|\\.innerHTML|shell\\s*=\\s*True|pickle\\.loads?\\(|"
+	 "yaml\\.load\\(|verify\\s*=\\s*False",
+	 "eval("},
+};
+
+/* A row names what is seen, not what it means: whether it is a fault is for a
+ * reader to say. */
+static const struct rule {
+	const char *what;
+	char after; /* that must follow; 0: no letter may */
+	bool note;  /* counts in comments as well */
+	int rank;
+	const char *why;
+} review_rules[] = {
+	{"gets", '(', false, 9, "gets() cannot be told how long the buffer is"},
+	{"strcpy", '(', false, 8, "strcpy() does not check the size of its target"},
+	{"strcat", '(', false, 8, "strcat() does not check the size of its target"},
+	{"sprintf", '(', false, 8, "sprintf() does not check the size of its target"},
+	{"vsprintf", '(', false, 8, "vsprintf() does not check the size of its target"},
+	{"system", '(', false, 7, "system() runs a shell: its text must not come from outside"},
+	{"popen", '(', false, 7, "popen() runs a shell: its text must not come from outside"},
+	{"eval", '(', false, 7, "eval() runs text as code"},
+	{"exec", '(', false, 5, "exec() runs text as code, or a program"},
+	{"tmpnam", '(', false, 7, "tmpnam() can be raced: another program may take the name first"},
+	{"mktemp", '(', false, 6, "mktemp() can be raced: another program may take the name first"},
+	{"alloca", '(', false, 5, "alloca() takes from the stack without a limit"},
+	{"shell=True", 0, false, 7, "the command goes through a shell"},
+	{"pickle.loads", '(', false, 7, "pickle runs code from the data it loads"},
+	{"pickle.load", '(', false, 7, "pickle runs code from the data it loads"},
+	{"yaml.load", '(', false, 6, "yaml.load() can build any object"},
+	{"verify=False", 0, false, 7, "certificates are not verified"},
+	{"innerHTML", 0, false, 5, "innerHTML takes markup from its text"},
+	{"except", ':', false, 5, "a bare except hides every error"},
+	{"FIXME", 0, true, 6, "a FIXME left in the code"},
+	{"XXX", 0, true, 4, "an XXX note left in the code"},
+	{"HACK", 0, true, 4, "a HACK note left in the code"},
+	{"TODO", 0, true, 4, "a TODO left in the code"},
+	{"malloc", '(', false, RANK_ALLOC, "an allocation"},
+	{"calloc", '(', false, RANK_ALLOC, "an allocation"},
+	{"realloc", '(', false, RANK_ALLOC, "an allocation"},
+	{"strdup", '(', false, RANK_ALLOC, "an allocation"},
+	{"strndup", '(', false, RANK_ALLOC, "an allocation"},
+};
+
+static bool plan_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The rule's words stand on their own, not as a text in quotes. */
+static bool review_fits(const struct rule *r, const struct look_line *l)
+{
+	const char *s = l->text, *end = s + l->len, *after;
+	size_t n = strlen(r->what);
+
+	for (const char *p = s; (p = memmem(p, (size_t)(end - p), r->what, n)) != NULL; p = after) {
+		after = p + n;
+		if (p > s &&
+		    (plan_name_char(p[-1]) || p[-1] == '"' || (p[-1] == '.' && r->after == '(')))
+			continue;
+		if (after < end && plan_name_char(*after))
+			continue;
+		while (after < end && *after == ' ')
+			after++;
+		if (r->after == 0 || (after < end && *after == r->after))
+			return true;
+	}
+	return false;
+}
+
+/* The rule a line meets; NULL: none. */
+static const struct rule *review_line(const struct look_line *l)
+{
+	bool comment = look_shape(l->text, l->len) == SHAPE_COMMENT;
+
+	for (size_t i = 0; i < ARRAY_LEN(review_rules); i++)
+		if ((!comment || review_rules[i].note) && review_fits(&review_rules[i], l))
+			return &review_rules[i];
+	return NULL;
+}
+
+/* The line tests `name`, or hands it to somebody who can. */
+static bool review_tests(const struct look_line *l, struct slice name)
+{
+	static const char *const words[] = {"if",    "NULL", "nullptr", "assert", "return",
+					    "while", "?",    "||",      "&&",     "goto"};
+
+	if (memmem(l->text, l->len, name.s, name.len) == NULL)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (memmem(l->text, l->len, words[i], strlen(words[i])) != NULL)
+			return true;
+	return false;
+}
+
+/* An allocation whose target ("p->data = malloc(n)") no line behind it tests;
+ * false where those lines were not read. */
+static bool review_unchecked(const struct look *k, unsigned at)
+{
+	const struct look_line *l = &k->lines[at];
+	const char *end = memchr(l->text, '=', l->len), *start;
+	struct slice name;
+
+	if (end == NULL || !l->read)
+		return false;
+	while (end > l->text && isspace((unsigned char)end[-1]))
+		end--;
+	for (start = end;
+	     start > l->text && (plan_name_char(start[-1]) || strchr(".->[]", start[-1]));)
+		start--;
+	name = (struct slice){start, (size_t)(end - start)};
+	if (name.len == 0 || review_tests(l, name))
+		return false;
+	for (unsigned i = at + 1; i <= at + CHECK_WITHIN; i++)
+		if (!look_follows(k, i) || review_tests(&k->lines[i], name))
+			return false;
+	return true;
+}
+
+/* Lines from a definition at the left edge to its closing brace there; 0 when
+ * that was not read. */
+static int review_length(const struct look *k, unsigned at)
+{
+	const struct look_line *l = &k->lines[at];
+
+	if (l->shape != SHAPE_DEF || memchr(l->text, '(', l->len) == NULL)
+		return 0;
+	for (unsigned i = at + 1; look_follows(k, i); i++) {
+		const struct look_line *n = &k->lines[i];
+
+		if (n->len > 0 && n->text[0] == '}')
+			return n->line - l->line + 1;
+		if (n->shape == SHAPE_DEF && n->text[0] != '\t' && n->text[0] != ' ')
+			return 0; /* another language, or a declaration */
+	}
+	return 0;
+}
+
+/* In a review the suspicious lines decide what is read. */
+static void review_score(struct look *k)
+{
+	for (unsigned i = 0; i < k->nfiles; i++)
+		k->files[i].score = 0, k->files[i].best = -1;
+	for (unsigned i = 0; i < k->nlines; i++) {
+		struct look_file *f = &k->files[k->lines[i].file];
+		const struct rule *r = review_line(&k->lines[i]);
+
+		k->lines[i].score = r != NULL ? r->rank : 0;
+		if (r == NULL)
+			continue;
+		f->score += f->test ? 1 : r->rank;
+		if (f->best < 0 || r->rank > k->lines[f->best].score)
+			f->best = (int)i;
+	}
 }
 
 /* ---- searching */
 
 /* `s` with everything that means something in a regular expression escaped. */
-static void add_literal(struct buf *out, const char *s)
+static void plan_literal(struct buf *out, const char *s, size_t len)
 {
-	for (; *s != 0; s++) {
-		if (strchr("\\^$.[]|()?*+{}", *s) != NULL)
+	for (size_t i = 0; i < len; i++) {
+		if (strchr("\\^$.[]|()?*+{}", s[i]) != NULL)
 			buf_addc(out, '\\');
-		buf_addc(out, *s);
+		buf_addc(out, s[i]);
 	}
 }
 
-/* Pairs of words as one name: journal_checkpoint, journalCheckpoint, "journal
- * checkpoint", and with an ending in between: "failed fsync". */
-static void search_pairs(struct plan *p)
+/* Names of programs and quotes first; then pairs of words as one name, with an
+ * ending in between ("journal_checkpoint", "failed fsync"); then single words,
+ * spread over the searches that are left, so that each is looked for. */
+static void plan_search_terms(struct plan *p)
 {
-	const struct terms *t = &p->terms;
-	struct buf pattern;
-
-	buf_init(&pattern, PATTERN_MAX);
-	for (unsigned i = 0; i < t->npairs; i++) {
-		if (i > 0)
-			buf_addc(&pattern, '|');
-		add_literal(&pattern, t->list[t->pairs[i].a].low);
-		buf_adds(&pattern, ".{0,5}");
-		add_literal(&pattern, t->list[t->pairs[i].b].low);
-	}
-	if (t->npairs > 0 && buf_check(&pattern) == 0)
-		search(p, &(struct query){pattern.data, true, true, t->scope, ""});
-	buf_fini(&pattern);
-}
-
-static void search_name(struct plan *p, const struct term *t)
-{
-	struct query q = {t->text, false, t->kind == TERM_QUOTED, p->terms.scope, ""};
-
-	if (t->kind == TERM_FILE) /* its lines, wherever it lies */
-		q = (struct query){"[[:alnum:]]", true, false, "", t->text};
-	search(p, &q);
-}
-
-/* Single words, spread over the searches that are left, so that each is
- * looked for: the k-th, and every `room`-th after it. */
-static void search_words(struct plan *p, unsigned room)
-{
+	const struct look *k = &p->look;
 	bool regex = offline_tool_takes(p->search, "regex");
-	const struct terms *t = &p->terms;
+	struct buf any;
+	unsigned room;
 
-	for (unsigned k = 0; k < room; k++) {
-		struct buf pattern;
+	for (unsigned i = 0; i < k->nterms; i++) {
+		const struct term *t = &k->terms[i];
+
+		if (t->kind == TERM_FILE) /* its lines, wherever it lies */
+			plan_search(p, (struct query){"[[:alnum:]]", true, false, "", t->text});
+		else if (t->kind != TERM_WORD)
+			plan_search(p, (struct query){t->text, false, t->kind == TERM_QUOTED,
+						      k->scope, ""});
+	}
+	buf_init(&any, PATTERN_MAX);
+	for (unsigned i = 0; i < k->npairs; i++) {
+		const struct term *a = &k->terms[k->pairs[i].a], *b = &k->terms[k->pairs[i].b];
+
+		buf_adds(&any, i > 0 ? "|" : "");
+		plan_literal(&any, a->low, a->len);
+		buf_adds(&any, ".{0,5}");
+		plan_literal(&any, b->low, b->len);
+	}
+	if (k->npairs > 0 && buf_check(&any) == 0)
+		plan_search(p, (struct query){any.data, true, true, k->scope, ""});
+	room = p->ncalls < SEARCHES_MAX ? SEARCHES_MAX - p->ncalls : 0;
+	for (unsigned n = 0; n < room; n++) {
 		unsigned words = 0, seen = 0;
 
-		buf_init(&pattern, PATTERN_MAX);
-		for (unsigned i = 0; i < t->n; i++) {
-			if (t->list[i].kind != TERM_WORD || seen++ % room != k ||
-			    (words > 0 && !regex))
+		buf_reset(&any);
+		for (unsigned i = 0; i < k->nterms; i++) {
+			const struct term *t = &k->terms[i];
+
+			if (t->kind != TERM_WORD || seen++ % room != n || (words > 0 && !regex))
 				continue;
-			buf_adds(&pattern, words++ > 0 ? "|" : "");
+			buf_adds(&any, words++ > 0 ? "|" : "");
 			if (regex)
-				add_literal(&pattern, t->list[i].low);
+				plan_literal(&any, t->low, t->len);
 			else
-				buf_adds(&pattern, t->list[i].low);
+				buf_add(&any, t->low, t->len);
 		}
-		if (words > 0 && buf_check(&pattern) == 0)
-			search(p, &(struct query){pattern.data, words > 1, true, t->scope, ""});
-		buf_fini(&pattern);
+		if (words > 0 && buf_check(&any) == 0)
+			plan_search(p, (struct query){any.data, words > 1, true, k->scope, ""});
 	}
+	buf_fini(&any);
 }
 
-/* Names of programs and quotes first, then pairs, then single words. */
-static void search_terms(struct plan *p)
+static void plan_search_rules(struct plan *p)
 {
-	const struct terms *t = &p->terms;
+	const struct look *k = &p->look;
+	struct query q = {NULL, offline_tool_takes(p->search, "regex"), false, k->scope, ""};
 
-	for (unsigned i = 0; i < t->n; i++)
-		if (t->list[i].kind != TERM_WORD)
-			search_name(p, &t->list[i]);
-	search_pairs(p);
-	if (p->ncalls < SEARCHES_MAX)
-		search_words(p, SEARCHES_MAX - p->ncalls);
-}
-
-static void search_rules(struct plan *p)
-{
-	const struct terms *t = &p->terms;
-	struct query q = {NULL, true, false, t->scope, ""};
-
-	for (unsigned i = 0; i < t->n && t->scope[0] == 0; i++)
-		if (t->list[i].kind == TERM_FILE && q.glob[0] == 0)
-			q.glob = t->list[i].text;
-	q.regex = offline_tool_takes(p->search, "regex");
-	for (unsigned i = 0; i < review_nsearches; i++) {
+	for (unsigned i = 0; i < k->nterms && k->scope[0] == 0; i++)
+		if (k->terms[i].kind == TERM_FILE && q.glob[0] == 0)
+			q.glob = k->terms[i].text;
+	for (size_t i = 0; i < ARRAY_LEN(review_searches); i++) {
 		q.pattern = q.regex ? review_searches[i].regex : review_searches[i].plain;
-		search(p, &q);
+		plan_search(p, q);
 	}
-}
-
-/* One more part of a name or stem into the alternatives. */
-static void add_part(struct buf *any, const char *s, size_t len)
-{
-	char part[TERM_LEN];
-
-	snprintf(part, sizeof(part), "%.*s", (int)len, s);
-	if (any->len > 0)
-		buf_addc(any, '|');
-	add_literal(any, part);
 }
 
 /* Wider: everywhere, the begins of words, and the words of which names are
  * made ("journal_checkpoint"). */
-static void search_again(struct plan *p)
+static void plan_search_wider(struct plan *p)
 {
-	const struct terms *t = &p->terms;
+	const struct look *k = &p->look;
 	struct buf any;
 
 	buf_init(&any, PATTERN_MAX);
-	for (unsigned i = 0; i < t->n; i++) {
-		const char *s = t->list[i].low, *part = s;
+	for (unsigned i = 0; i < k->nterms; i++) {
+		for (const char *s = k->terms[i].low; *s != 0; s += *s != 0) {
+			size_t n = strcspn(s, "_.:>-/ ");
 
-		for (; *s != 0; s++) {
-			if (strchr("_.:>-/ ", *s) == NULL)
-				continue;
-			if (s - part >= 4)
-				add_part(&any, part, (size_t)(s - part));
-			part = s + 1;
+			if (n >= 3) {
+				buf_adds(&any, any.len > 0 ? "|" : "");
+				plan_literal(&any, s, utf8_prefix(s, n, 6));
+			}
+			s += n;
 		}
-		if (s - part >= 3)
-			add_part(&any, part, (size_t)utf8_prefix(part, (size_t)(s - part), 6));
 	}
 	if (any.len > 0 && buf_check(&any) == 0)
-		search(p, &(struct query){any.data, true, true, "", ""});
-	for (unsigned i = 0; i < t->n && t->scope[0] != 0 && p->ncalls < 3; i++)
-		search(p, &(struct query){t->list[i].low, false, true, "", ""});
+		plan_search(p, (struct query){any.data, true, true, "", ""});
+	for (unsigned i = 0; i < k->nterms && k->scope[0] != 0 && p->ncalls < 3; i++)
+		plan_search(p, (struct query){k->terms[i].low, false, true, "", ""});
 	buf_fini(&any);
 }
 
-static void say_searching(struct plan *p, const char *lead)
+static void plan_say_searching(struct plan *p, const char *lead)
 {
 	char names[200], text[300];
 
-	terms_names(&p->terms, ~0u, names, sizeof(names));
+	look_names(&p->look, ~0u, names, sizeof(names));
 	snprintf(text, sizeof(text), "%s%s%s.", lead, names[0] != 0 ? " for " : "", names);
 	draft_text(p->draft, text, strlen(text));
 }
 
-static void first_turn(struct plan *p)
+static void plan_first_turn(struct plan *p)
 {
-	const char *scope = p->terms.scope;
+	const struct look *k = &p->look;
+	bool review = k->kind == TASK_REVIEW;
 
-	if (p->search != NULL && p->terms.kind == TASK_REVIEW)
-		search_rules(p);
+	if (p->search != NULL && review)
+		plan_search_rules(p);
 	else if (p->search != NULL)
-		search_terms(p);
-	if (scope[0] != 0 && p->terms.file_mask != 0)
-		read_lines(p, scope, strlen(scope), 1, NAMED_LINES);
-	else if (p->search == NULL)
-		for (unsigned i = 0; i < p->terms.n; i++)
-			if (p->terms.list[i].kind == TERM_FILE)
-				read_lines(p, p->terms.list[i].text, strlen(p->terms.list[i].text),
-					   1, NAMED_LINES);
+		plan_search_terms(p);
+	if (k->scope[0] != 0 && k->file_mask != 0)
+		plan_read(p, (struct slice){k->scope, strlen(k->scope)}, 1, NAMED_LINES);
+	for (unsigned i = 0; i < k->nterms && p->search == NULL && k->scope[0] == 0; i++)
+		if (k->terms[i].kind == TERM_FILE)
+			plan_read(p, (struct slice){k->terms[i].text, k->terms[i].len}, 1,
+				  NAMED_LINES);
 	if (p->ncalls > 0)
-		say_searching(p, p->terms.kind == TASK_REVIEW ? "Searching by the rules of a review"
-							      : "Searching");
+		plan_say_searching(p, review ? "Searching by the rules of a review" : "Searching");
 }
 
-/* ---- reading */
-
-/* Best file that was neither read nor taken; -1: none good enough. */
-static int next_file(const struct plan *p, const bool *taken, int least)
+/* Around the best lines of the files that score well, the best ones first. */
+static void plan_read_turn(struct plan *p)
 {
-	int best = -1;
+	struct look *k = &p->look;
+	bool taken[LOOK_FILES] = {false};
+	int least = 1;
 
-	for (unsigned i = 0; i < p->hits.nfiles; i++) {
-		const struct hit_file *f = &p->hits.files[i];
+	while (p->ncalls < READ_FILES_MAX && p->b->tools[OFFLINE_READ].offered) {
+		int best = -1, line;
 
-		if (!taken[i] && !f->was_read && f->best >= 0 && f->score >= least &&
-		    (best < 0 || f->score > p->hits.files[best].score))
-			best = (int)i;
+		for (unsigned i = 0; i < k->nfiles; i++) {
+			const struct look_file *f = &k->files[i];
+
+			if (!taken[i] && !f->was_read && f->best >= 0 && f->score >= least &&
+			    (best < 0 || f->score > k->files[best].score))
+				best = (int)i;
+		}
+		if (best < 0)
+			break;
+		taken[best] = true;
+		if (p->ncalls == 0)
+			least = MAX(k->files[best].score / 3, 1);
+		line = k->lines[k->files[best].best].line;
+		plan_read(p, k->files[best].path, MAX(line - BEFORE, 1), line + AFTER);
 	}
-	return best;
+	if (p->ncalls > 0)
+		draft_text(p->draft, "Reading the best places.", 24);
 }
 
-static void read_around(struct plan *p, const struct hit_file *f, bool with_head)
-{
-	int line = p->hits.lines[f->best].line, first = MAX(line - BEFORE, 1), other = 0;
-	int lowest = first;
+/* ---- findings */
 
-	read_lines(p, f->path.s, f->path.len, first, line + AFTER);
-	if (f->second >= 0 && p->hits.lines[f->second].score * 2 > p->hits.lines[f->best].score)
-		other = p->hits.lines[f->second].line;
-	if (other > line + AFTER || (other > 0 && other + AFTER < first)) {
-		lowest = MIN(lowest, MAX(other - BEFORE, 1));
-		read_lines(p, f->path.s, f->path.len, MAX(other - BEFORE, 1), other + AFTER);
-	}
-	if (with_head && lowest > HEAD_LINES)
-		read_lines(p, f->path.s, f->path.len, 1, HEAD_LINES);
+/* The quote of a line: without the space around it, at most QUOTE_MAX bytes,
+ * whole characters. */
+static struct slice plan_quote(const struct look_line *l)
+{
+	struct slice q = {l->text, l->len};
+
+	while (q.len > 0 && isspace((unsigned char)*q.s))
+		q.s++, q.len--;
+	if (q.len >= 3 && memcmp(q.s, "…", 3) == 0)
+		q.s += 3, q.len -= 3;
+	if (q.len > QUOTE_MAX)
+		for (q.len = QUOTE_MAX; q.len > 0 && ((unsigned char)q.s[q.len] & 0xc0) == 0x80;)
+			q.len--;
+	while (q.len > 0 && isspace((unsigned char)q.s[q.len - 1]))
+		q.len--;
+	return q;
 }
 
-static void read_turn(struct plan *p)
+static bool plan_worth_quoting(const struct look_line *l)
 {
-	bool taken[HITS_MAX_FILES] = {false};
-	int at, least = 1;
-	unsigned files = 0;
-	char text[80];
+	struct slice q = plan_quote(l);
+	size_t letters = 0;
 
-	while (files < READ_FILES_MAX && p->ncalls < READS_MAX &&
-	       (at = next_file(p, taken, least)) >= 0) {
-		taken[at] = true;
-		if (files++ == 0)
-			least = MAX(p->hits.files[at].score / 3, 1);
-		read_around(p, &p->hits.files[at], files <= 2 && p->terms.kind == TASK_HOW);
+	for (size_t i = 0; i < q.len; i++)
+		letters += isalnum((unsigned char)q.s[i]) || (unsigned char)q.s[i] >= 0x80;
+	return letters >= 3;
+}
+
+/* Chosen lines of the line's file so far; FINDINGS_MAX when it is one of them. */
+static unsigned plan_chosen(const struct plan *p, const struct look_line *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->nfindings; i++) {
+		const struct look_line *f = &p->look.lines[p->findings[i].line];
+
+		if (f->file == l->file && f->line == l->line)
+			return FINDINGS_MAX;
+		n += f->file == l->file;
 	}
-	if (p->ncalls == 0)
+	return n;
+}
+
+/* Keeps the list sorted and bounded. */
+static void plan_add_finding(struct plan *p, unsigned line, int rank, const char *why)
+{
+	struct finding *f = p->findings;
+	unsigned at = p->nfindings;
+
+	while (at > 0 && f[at - 1].rank < rank)
+		at--;
+	p->left_out = p->left_out || p->nfindings == FINDINGS_MAX;
+	if (at == FINDINGS_MAX)
 		return;
-	snprintf(text, sizeof(text), "Reading the best %s.", p->ncalls == 1 ? "place" : "places");
-	draft_text(p->draft, text, strlen(text));
+	p->nfindings = MIN(p->nfindings + 1, FINDINGS_MAX);
+	memmove(&f[at + 1], &f[at], (p->nfindings - at - 1) * sizeof(*f));
+	f[at] = (struct finding){.line = line, .rank = rank};
+	snprintf(f[at].why, sizeof(f[at].why), "%s", why);
 }
 
-/* In a review the suspicious lines decide what is read. */
-static void score_suspicions(struct plan *p)
+static void plan_find_suspicious(struct plan *p)
 {
-	struct hits *h = &p->hits;
-	const char *why;
+	const struct look *k = &p->look;
+	char text[160];
 
-	for (unsigned i = 0; i < h->nfiles; i++)
-		h->files[i].score = 0, h->files[i].best = h->files[i].second = -1;
-	for (unsigned i = 0; i < h->nlines; i++) {
-		struct hit_file *f = &h->files[h->lines[i].file];
+	for (unsigned i = 0; i < k->nlines; i++) {
+		const struct look_file *f = &k->files[k->lines[i].file];
+		const struct rule *r = review_line(&k->lines[i]);
+		const char *why = r != NULL ? r->why : "";
+		int rank = r != NULL ? r->rank : 0, lines = review_length(k, i);
 
-		h->lines[i].score = review_line(&h->lines[i], &why);
-		if (h->lines[i].score == 0)
-			continue;
-		f->score += f->test ? 1 : h->lines[i].score;
-		if (f->best < 0 || h->lines[i].score > h->lines[f->best].score)
-			f->best = (int)i;
+		if (rank == RANK_ALLOC) {
+			rank = review_unchecked(k, i) ? 7 : 0;
+			why = "no check of this allocation within the next lines";
+		}
+		if (rank == 0 && lines > LONG_FUNCTION) {
+			snprintf(text, sizeof(text), "this function is %d lines long", lines);
+			why = text;
+			rank = 5;
+		}
+		if (rank > 0 && plan_chosen(p, &k->lines[i]) < FINDINGS_MAX)
+			plan_add_finding(p, i, f->test || f->doc ? MAX(rank / 2, 1) : rank, why);
 	}
-	/* The last suspicion far from the best one: the second place to read. */
-	for (unsigned i = 0; i < h->nlines; i++) {
-		struct hit_file *f = &h->files[h->lines[i].file];
+}
 
-		if (h->lines[i].score > 0 && h->lines[i].line > h->lines[f->best].line + AFTER)
-			f->second = (int)i;
+/* The best lines, of each file a few; of two with the same score the one whose
+ * neighbours are known. One pass a finding. */
+static void plan_find(struct plan *p)
+{
+	const struct look *k = &p->look;
+	unsigned max = k->kind == TASK_LIST ? FINDINGS_MAX : k->kind == TASK_HOW ? 8 : 6;
+	unsigned per_file = k->kind == TASK_LIST || k->file_mask != 0 ? FINDINGS_MAX : 3;
+	char names[120], why[160];
+	int least = 1;
+
+	while (!p->left_out) {
+		const struct look_line *best = NULL;
+		struct slice name;
+
+		for (unsigned i = 0; i < k->nlines; i++) {
+			const struct look_line *l = &k->lines[i];
+
+			if (l->score >= least &&
+			    (best == NULL || l->score > best->score ||
+			     (l->score == best->score && l->read && !best->read)) &&
+			    plan_worth_quoting(l) && plan_chosen(p, l) < per_file)
+				best = l;
+		}
+		if (best == NULL)
+			return;
+		p->left_out = p->nfindings == max;
+		if (p->left_out)
+			return;
+		if (p->nfindings == 0)
+			least = MAX(best->score / (k->kind == TASK_LIST ? 4 : 3), 1);
+		name = look_name(best);
+		look_names(k, best->mask, names, sizeof(names));
+		if (best->shape >= SHAPE_DECL && name.len > 0 && name.len < 64)
+			snprintf(why, sizeof(why), "%s %.*s",
+				 best->shape == SHAPE_DEF ? "defines" : "declares", (int)name.len,
+				 name.s);
+		else
+			snprintf(why, sizeof(why), "%s %s",
+				 best->shape == SHAPE_COMMENT ? "a comment about" : "mentions",
+				 names);
+		plan_add_finding(p, (unsigned)(best - k->lines), best->score, why);
 	}
+}
+
+/* ---- the summary */
+
+static bool plan_is_comment(const struct look_line *l)
+{
+	return look_shape(l->text, l->len) == SHAPE_COMMENT;
+}
+
+/* First sentence of the comment lines from `from` on, without their marks; 0
+ * bytes: it is too long to be said in one breath. */
+static size_t plan_sentence(const struct look *k, unsigned from, char *out)
+{
+	size_t n = 0;
+
+	for (unsigned i = from; i == from || (look_follows(k, i) && plan_is_comment(&k->lines[i]));
+	     i++) {
+		const char *s = k->lines[i].text, *end = s + k->lines[i].len;
+		bool last = memmem(s, k->lines[i].len, "*/", 2) != NULL;
+
+		while (s < end && strchr(" \t/*#!-", *s) != NULL && *s != 0)
+			s++;
+		while (end > s && strchr(" \t*/\r", end[-1]) != NULL && end[-1] != 0)
+			end--;
+		if (s == end && n > 0)
+			return n;
+		if (n > 0)
+			out[n++] = ' ';
+		for (; s < end; s++) {
+			if (n >= SENTENCE_MAX)
+				return 0;
+			out[n++] = *s;
+			if (*s == '.' && n > 12 && (s + 1 == end || s[1] == ' '))
+				return n;
+		}
+		if (last)
+			return n;
+	}
+	return n;
+}
+
+/* What the comment above a definition says, in its first sentence. */
+static void plan_say_comment(const struct plan *p, struct buf *out, unsigned line, const char *lead)
+{
+	const struct look *k = &p->look;
+	char text[SENTENCE_MAX + 2];
+	unsigned from = line;
+	size_t n;
+
+	while (line - from < COMMENT_LINES && look_follows(k, from) &&
+	       plan_is_comment(&k->lines[from - 1]))
+		from--;
+	n = from < line && k->lines[line].shape >= SHAPE_DECL ? plan_sentence(k, from, text) : 0;
+	if (n >= 12)
+		buf_addf(out, "%s\"%.*s\" (line %d)", lead, (int)n, text, k->lines[from].line);
+}
+
+/* "journal_open is defined at src/journal.c:120" */
+static void plan_say(const struct plan *p, struct buf *out, unsigned at)
+{
+	const struct finding *f = &p->findings[at];
+	const struct look *k = &p->look;
+	const struct look_line *l = &k->lines[f->line];
+	struct slice name = look_name(l), q = plan_quote(l), path = k->files[l->file].path;
+	bool review = k->kind == TASK_REVIEW;
+	char text[SENTENCE_MAX + 2];
+	size_t n = 0;
+
+	if (!review && l->shape >= SHAPE_DECL && name.len > 0 && name.len < 64) {
+		buf_addf(out, "%.*s is %s at %.*s:%d", (int)name.len, name.s,
+			 l->shape == SHAPE_DEF ? "defined" : "declared", (int)path.len, path.s,
+			 l->line);
+		return;
+	}
+	buf_addf(out, "%.*s:%d", (int)path.len, path.s, l->line);
+	if (!review && l->shape == SHAPE_COMMENT)
+		n = plan_sentence(k, f->line, text);
+	if (n >= 12 && !islower((unsigned char)text[0])) /* not the middle of a sentence */
+		buf_addf(out, " says: \"%.*s\"", (int)n, text);
+	else if (review)
+		buf_addf(out, ": %s", f->why);
+	else
+		buf_addf(out, ": %.*s", (int)q.len, q.s);
+}
+
+static void plan_say_effort(const struct plan *p, struct buf *out)
+{
+	const struct look *k = &p->look;
+	unsigned files = 0;
+
+	for (unsigned i = 0; i < k->nfiles; i++)
+		files += k->files[i].was_read;
+	buf_addf(out,
+		 "\nBased on %u search%s (%u matching line%s in %u file%s) and %u file%s read.",
+		 k->searches, k->searches == 1 ? "" : "es", k->matches, k->matches == 1 ? "" : "s",
+		 k->nfiles, k->nfiles == 1 ? "" : "s", files, files == 1 ? "" : "s");
+}
+
+static void plan_say_nothing(const struct plan *p, struct buf *out, bool no_tools)
+{
+	char names[300];
+
+	look_names(&p->look, ~0u, names, sizeof(names));
+	if (no_tools)
+		buf_adds(out, "Nothing could be looked up: this run has no tool to search or "
+			      "read files.");
+	else if (p->look.kind == TASK_REVIEW)
+		buf_adds(out, "The rules of this review found nothing suspicious.");
+	else if (p->look.nterms == 0)
+		buf_adds(out, "The task holds no words that could be searched for.");
+	else
+		buf_addf(out, "Nothing was found for %s.", names);
+	if (!no_tools)
+		plan_say_effort(p, out);
+}
+
+static void plan_summarise(const struct plan *p, struct buf *out, unsigned shown)
+{
+	const struct look *k = &p->look;
+	const char *plural = p->nfindings == 1 ? "" : "s";
+
+	switch (k->kind) {
+	case TASK_REVIEW:
+		buf_addf(out, "%u place%s worth a look. First: ", p->nfindings, plural);
+		break;
+	case TASK_LIST:
+		buf_addf(out, "%u place%s found%s. First: ", p->nfindings, plural,
+			 p->left_out || k->more ? ", and there are more" : "");
+		break;
+	case TASK_HOW:
+		buf_adds(out, "Start here: ");
+		break;
+	case TASK_FIND:
+		if (k->lines[p->findings[0].line].shape < SHAPE_DECL)
+			buf_adds(out, "Closest match: ");
+		break;
+	}
+	plan_say(p, out, 0);
+	if (out->len < 2 ||
+	    (memcmp(out->data + out->len - 2, ".\"", 2) != 0 && out->data[out->len - 1] != '.'))
+		buf_addc(out, '.');
+	if (k->kind != TASK_REVIEW)
+		plan_say_comment(p, out, p->findings[0].line, " The comment above it says: ");
+	if (shown > 1)
+		buf_adds(out,
+			 k->kind == TASK_REVIEW || k->kind == TASK_LIST ? "\nThen:" : "\nRelated:");
+	for (unsigned i = 1; i < shown; i++) {
+		buf_adds(out, "\n- ");
+		plan_say(p, out, i);
+		if (k->kind == TASK_HOW)
+			plan_say_comment(p, out, p->findings[i].line, ": ");
+	}
+	plan_say_effort(p, out);
 }
 
 /* ---- submitting */
 
-static int submit(struct plan *p)
+/* How sure, in hundredths. Terms that stand together say more than the same
+ * ones far apart. */
+static int plan_confidence(const struct plan *p)
+{
+	const struct look *k = &p->look;
+	unsigned all = 0;
+	bool def = false, read = false;
+	int together = 0, c;
+
+	if (p->nfindings == 0)
+		return 0;
+	if (k->kind == TASK_REVIEW) /* the rules see what they see; most faults they do not */
+		return k->reads > 0 ? 50 : 35;
+	for (unsigned i = 0; i < p->nfindings; i++) {
+		const struct look_line *l = &k->lines[p->findings[i].line];
+		unsigned mask = l->mask | k->files[l->file].path_mask;
+
+		all |= mask;
+		together = MAX(together, look_weight(k, mask));
+		def = def || l->shape >= SHAPE_DECL;
+		read = read || l->read || k->files[l->file].was_read;
+	}
+	c = 45 * (look_weight(k, all) + together) / MAX(look_weight(k, ~0u), 1);
+	c = def ? c : c * 8 / 10;
+	c = read ? c : c * 8 / 10;
+	return MIN(c, 90);
+}
+
+static void plan_write_caveats(const struct plan *p, struct jw *w, bool no_tools, bool shortened)
+{
+	char failed[80];
+	const struct {
+		bool holds;
+		const char *text;
+	} caveats[] = {
+		{true, "Answered by the offline rule-based model: it matches words and lines, it "
+		       "does not understand them."},
+		{no_tools, "The tools search_codebase and read_file are missing: start the run in "
+			   "a folder, with a role that may read files."},
+		{!no_tools && p->nfindings == 0,
+		 "Nothing was found; that is no proof that there is nothing."},
+		{!no_tools && p->look.kind == TASK_REVIEW,
+		 "A review by rules sees only known patterns (unsafe calls, unchecked "
+		 "allocations, notes, long functions)."},
+		{p->look.failed > 0, failed},
+		{p->look.more || p->left_out, "There are more matches than are listed."},
+		{shortened, "The list was shortened to fit the output limit."},
+	};
+
+	snprintf(failed, sizeof(failed), "%u tool call%s failed and %s left out.", p->look.failed,
+		 p->look.failed == 1 ? "" : "s", p->look.failed == 1 ? "was" : "were");
+	jw_array(w, "caveats");
+	for (size_t i = 0; i < ARRAY_LEN(caveats); i++)
+		if (caveats[i].holds)
+			jw_str(w, NULL, caveats[i].text);
+	jw_end(w);
+}
+
+/* Arguments of submit_result with the first n findings. */
+static int plan_write(const struct plan *p, struct buf *args, bool no_tools, unsigned n)
+{
+	const struct look *k = &p->look;
+	struct buf summary;
+	struct jw w;
+	int rv;
+
+	buf_init(&summary, SUMMARY_MAX);
+	if (p->nfindings == 0)
+		plan_say_nothing(p, &summary, no_tools);
+	else
+		plan_summarise(p, &summary, MIN(n, k->kind == TASK_LIST ? 12u : 8u));
+	buf_reset(args);
+	jw_init(&w, args);
+	jw_object(&w, NULL);
+	jw_object(&w, "output");
+	jw_array(&w, "findings");
+	for (unsigned i = 0; i < n; i++) {
+		const struct look_line *l = &k->lines[p->findings[i].line];
+		struct slice path = k->files[l->file].path, q = plan_quote(l);
+
+		jw_object(&w, NULL);
+		jw_strn(&w, "path", path.s, path.len);
+		jw_int(&w, "line", l->line);
+		jw_strn(&w, "quote", q.s, q.len);
+		jw_str(&w, "why", p->findings[i].why);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	jw_end(&w);
+	jw_strn(&w, "summary", summary.data != NULL ? summary.data : "", summary.len);
+	jw_fixed(&w, "confidence", plan_confidence(p), 2);
+	plan_write_caveats(p, &w, no_tools, n < p->nfindings);
+	jw_end(&w);
+	rv = buf_check(&summary) == AVA_ENOMEM ? AVA_ENOMEM : buf_check(args);
+	buf_fini(&summary);
+	return rv;
+}
+
+/* The findings as submit_result, or as the last message where there is no such
+ * tool; fewer of them when all do not fit the output. */
+static int plan_submit(struct plan *p)
 {
 	bool no_tools = p->search == NULL && !p->b->tools[OFFLINE_READ].offered;
 	size_t room = p->b->max_tokens > 0 ? (size_t)MIN(p->b->max_tokens, 8192) * 3 : 24576;
-	struct buf args;
+	struct buf args, text;
+	unsigned n;
 	int rv;
 
-	if (p->terms.kind == TASK_REVIEW)
-		review_find(&p->report, &p->hits);
+	if (p->look.kind == TASK_REVIEW)
+		plan_find_suspicious(p);
 	else
-		report_find(&p->report, &p->hits, &p->terms);
+		plan_find(p);
 	buf_init(&args, ARGS_MAX);
-	rv = report_write(&args, &p->report, &p->hits, &p->terms, no_tools, room);
+	n = p->nfindings;
+	rv = plan_write(p, &args, no_tools, n);
+	while (rv == 0 && args.len > room && n > 1) {
+		n = (n + 1) / 2;
+		rv = plan_write(p, &args, no_tools, n);
+	}
 	if (rv == 0 && p->b->tools[OFFLINE_SUBMIT].offered) {
 		draft_call(p->draft, NULL, "submit_result", args.data, args.len, NULL);
-	} else if (rv == 0) { /* the result as the last message */
-		struct buf text;
-
+	} else if (rv == 0) {
 		buf_init(&text, ARGS_MAX);
 		buf_addf(&text, "```json\n%s\n```", args.data);
 		rv = buf_check(&text);
@@ -387,51 +873,38 @@ static int submit(struct plan *p)
 
 /* ---- deciding */
 
-static void count_turns(struct plan *p)
+static void plan_next_turn(struct plan *p)
 {
-	unsigned searched = 0, was_read = 0; /* message numbers, from 1 */
+	unsigned searched = 0, turns = 0; /* message of the last search, from 1; searching turns */
+	bool read = false, fits = false;
 
 	for (unsigned i = 0; i < p->b->ncalls; i++) {
 		const struct offline_call *c = &p->b->calls[i];
 
-		if (c->tool == OFFLINE_READ && c->message != searched && c->message != was_read) {
-			p->read_turns++;
-			was_read = c->message;
+		if (c->tool == OFFLINE_READ) {
+			read = read || c->message != searched;
 		} else if ((c->tool == OFFLINE_SEARCH || c->tool == OFFLINE_SEARCH_READ) &&
 			   c->message != searched) {
-			p->search_turns++;
+			turns++;
 			searched = c->message;
 		}
 	}
-}
-
-static bool any_fits(const struct plan *p)
-{
-	for (unsigned i = 0; i < p->hits.nfiles; i++)
-		if (p->hits.files[i].best >= 0)
-			return true;
-	return false;
-}
-
-static void next_turn(struct plan *p)
-{
-	if (p->search_turns == 0 && p->read_turns == 0)
-		first_turn(p);
-	else if (p->read_turns > 0)
-		return;
-	else if (any_fits(p))
-		read_turn(p);
-	else if (p->search_turns == 1 && p->search != NULL && p->terms.kind != TASK_REVIEW) {
-		search_again(p);
+	for (unsigned i = 0; i < p->look.nfiles; i++)
+		fits = fits || p->look.files[i].best >= 0;
+	if (turns == 0 && !read) {
+		plan_first_turn(p);
+	} else if (!read && fits) {
+		plan_read_turn(p);
+	} else if (!read && turns == 1 && p->search != NULL && p->look.kind != TASK_REVIEW) {
+		plan_search_wider(p);
 		if (p->ncalls > 0)
-			say_searching(p, "Nothing yet, searching wider");
+			plan_say_searching(p, "Nothing yet, searching wider");
 	}
 }
 
 int offline_plan(struct offline_body *b, struct draft *draft)
 {
 	struct plan *p = arena_get(&b->mem, sizeof(*p)); /* too large for the stack */
-	int rv;
 
 	if (p == NULL)
 		return AVA_ENOMEM;
@@ -443,14 +916,11 @@ int offline_plan(struct offline_body *b, struct draft *draft)
 		p->search = &b->tools[i];
 		p->search_name = i == OFFLINE_SEARCH ? "search_codebase" : "search_and_read";
 	}
-	terms_read(&p->terms, b->task, b->task_len);
-	count_turns(p);
-	rv = hits_read(&p->hits, b, &p->terms);
-	if (rv != 0)
-		return rv;
-	if (p->terms.kind == TASK_REVIEW)
-		score_suspicions(p);
+	if (look_read(&p->look, b) != 0)
+		return AVA_ENOMEM;
+	if (p->look.kind == TASK_REVIEW)
+		review_score(&p->look);
 	if (!b->forced && !b->wrap_up)
-		next_turn(p);
-	return p->ncalls > 0 ? 0 : submit(p);
+		plan_next_turn(p);
+	return p->ncalls > 0 ? 0 : plan_submit(p);
 }
