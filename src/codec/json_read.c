@@ -9,8 +9,147 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/json_fast.h"
+
+/* ---- the short way: text as it nearly always is, by the cursor. The tree is jansson's
+ * own, which takes each byte through three calls. What this refuses (exponents, long
+ * numbers, anything that may be wrong) jansson reads, and words the error; what it
+ * takes, jansson would have read the same. */
+
+#define DIGITS_MAX 15 /* of a number with a point: exact as a double, as is 1e15 */
+
+struct fast {
+	struct jscan w;
+	struct buf mem;
+};
+
+/* The next string without its escapes, good until the next call. */
+static bool fast_text(struct fast *f, struct slice *s)
+{
+	bool escapes;
+	char *at;
+
+	if (!jscan_string(&f->w, s) || !jscan_sound(*s, &escapes))
+		return false;
+	if (!escapes)
+		return true;
+	buf_reset(&f->mem);
+	at = buf_reserve(&f->mem, s->len);
+	if (at == NULL)
+		return false;
+	*s = (struct slice){at, jscan_unescape(*s, at)};
+	return true;
+}
+
+/* Both parts of the division are exact, so it is rounded once, as strtod does. */
+static json_t *fast_number(struct slice s)
+{
+	const char *point = memchr(s.s, '.', s.len);
+	bool minus = s.s[0] == '-';
+	size_t digits = s.len - minus, whole = digits;
+	double scale = 1;
+	int64_t n = 0;
+
+	if (point != NULL)
+		whole = (size_t)(point - s.s) - minus;
+	if (digits > 18 || (point != NULL && digits > DIGITS_MAX + 1) ||
+	    (s.s[minus] == '0' && whole > 1))
+		return NULL;
+	for (const char *at = s.s + minus; at < s.s + s.len; at++) {
+		if (at == point)
+			continue;
+		if (*at < '0' || *at > '9')
+			return NULL;
+		n = n * 10 + (*at - '0');
+		if (point != NULL && at > point)
+			scale *= 10;
+	}
+	if (point != NULL)
+		return json_real((double)(minus ? -1 : 1) * ((double)n / scale));
+	return json_integer(minus ? -n : n);
+}
+
+static json_t *fast_value(struct fast *f, int depth);
+
+static bool fast_members(struct fast *f, json_t *object, int depth)
+{
+	struct slice key;
+	char name[64];
+
+	for (size_t n = 1; jscan_key(&f->w, &key); n++) {
+		for (size_t i = 0; i < key.len; i++)
+			if (i == sizeof(name) - 1 || key.s[i] < ' ' || key.s[i] == '\\')
+				return false;
+		memcpy(name, key.s, key.len);
+		name[key.len] = 0;
+		/* One that was there already makes the object no larger. */
+		if (json_object_set_new_nocheck(object, name, fast_value(f, depth)) != 0 ||
+		    json_object_size(object) != n)
+			return false;
+	}
+	return !f->w.failed;
+}
+
+static bool fast_items(struct fast *f, json_t *array, int depth)
+{
+	while (jscan_item(&f->w))
+		if (json_array_append_new(array, fast_value(f, depth)) != 0)
+			return false;
+	return !f->w.failed;
+}
+
+static json_t *fast_value(struct fast *f, int depth)
+{
+	struct slice s;
+	json_t *v;
+	bool good;
+
+	switch (jscan_peek(&f->w)) {
+	case '{':
+	case '[':
+		v = depth == 0 ? NULL : *f->w.at == '[' ? json_array() : json_object();
+		if (v == NULL)
+			return NULL;
+		good = json_is_array(v) ? jscan_array(&f->w) && fast_items(f, v, depth - 1)
+					: jscan_object(&f->w) && fast_members(f, v, depth - 1);
+		if (good)
+			return v;
+		json_decref(v);
+		return NULL;
+	case '"':
+		return fast_text(f, &s) ? json_stringn_nocheck(s.s, s.len) : NULL;
+	default:
+		if (!jscan_skip(&f->w, &s))
+			return NULL;
+		switch (s.s[0]) {
+		case 't':
+			return json_true();
+		case 'f':
+			return json_false();
+		case 'n':
+			return json_null();
+		default:
+			return fast_number(s);
+		}
+	}
+}
+
+static json_t *fast_parse(const char *s, size_t len)
+{
+	struct fast f;
+	json_t *v;
+
+	jscan_init(&f.w, s, len);
+	buf_init(&f.mem, len + 1);
+	v = fast_value(&f, JSON_DEPTH_MAX);
+	if (v != NULL && (jscan_peek(&f.w) != 0 || f.w.at < f.w.end)) {
+		json_decref(v);
+		v = NULL;
+	}
+	buf_fini(&f.mem);
+	return v;
+}
 
 /* Line on which nesting exceeds the bound, 0 when it never does. Text that
  * is no JSON may be judged wrongly here, but only towards refusal. */
@@ -38,7 +177,7 @@ static int too_deep_at(const char *s, size_t len)
 
 json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 {
-	json_t *v = json_fast(s, len);
+	json_t *v = fast_parse(s, len);
 	json_error_t why;
 	int line;
 

@@ -13,9 +13,9 @@
 #include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "provider/anthropic_stream.h"
-#include "provider/jscan.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "provider/jscan.h"
+#include "codec/jscan.h"
 
 struct ava_error;
 

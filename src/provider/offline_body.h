@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "provider/jscan.h"
+#include "codec/jscan.h"
 
 struct ava_error;
 

@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "provider/jscan.h"
 
 #define TOOLS_MAX   12
 #define FAILED_MAX  8

@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "provider/jscan.h"
-#include "provider/offline_draft.h"
 #include "provider/offline_body.h"
+#include "provider/offline_draft.h"
 
 #define DELAY_MAX_MS (24 * 3600 * 1000LL)
 

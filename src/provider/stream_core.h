@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "codec/sse.h"
-#include "provider/delta.h"
 #include "provider/stream.h"
+#include "provider/stream_json.h"
 
 struct model;
 

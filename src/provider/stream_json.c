@@ -9,60 +9,11 @@
 #include "agent/reply.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
 /* ---- repair */
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Code unit of "\uXXXX" at `s`; -1: there is none. */
-static int unit_at(const char *s, const char *end)
-{
-	int v = 0;
-
-	if (end - s < 6 || s[0] != '\\' || s[1] != 'u')
-		return -1;
-	for (int i = 2; i < 6; i++) {
-		if (hex_digit(s[i]) < 0)
-			return -1;
-		v = v * 16 + hex_digit(s[i]);
-	}
-	return v;
-}
-
-static bool is_low(int unit)
-{
-	return unit >= 0xdc00 && unit < 0xe000;
-}
-
-/* Overwrites in place: every escape that stands for no character. */
-static void repair_escapes(char *s, size_t len)
-{
-	char *end = s + len;
-	int unit;
-
-	while (s < end && (s = memchr(s, '\\', (size_t)(end - s))) != NULL) {
-		unit = unit_at(s, end);
-		if (unit < 0) {
-			s += 2;
-			continue;
-		}
-		if (unit >= 0xd800 && unit < 0xdc00 && is_low(unit_at(s + 6, end))) {
-			s += 12;
-			continue;
-		}
-		if (unit == 0 || (unit >= 0xd800 && unit < 0xe000))
-			memcpy(s + 2, "fffd", 4);
-		s += 6;
-	}
-}
 
 json_t *stream_parse(const char *s, size_t len, struct ava_error *err)
 {
@@ -77,7 +28,7 @@ json_t *stream_parse(const char *s, size_t len, struct ava_error *err)
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 	} else if (fixed.len > 0) {
-		repair_escapes(fixed.data, fixed.len);
+		jscan_mend(fixed.data, fixed.len);
 		v = json_parse(fixed.data, fixed.len, err);
 	}
 	buf_fini(&fixed);
@@ -106,6 +57,194 @@ int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 
 	json_decref(strict);
 	return rv;
+}
+
+/* ---- hot pieces: what a member of an event is, by the object it stands in. All that
+ * the slow path looks at has a row; what has none says nothing to either. */
+
+enum place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK };
+
+enum meaning {
+	INTO,    /* one object, `of` a place; maybe in a list */
+	PIECE,   /* text of kind `of` */
+	INDEX,   /* of the block or the call */
+	TYPE,    /* word that tells what this is */
+	NOTHING, /* null, "" or []; else this is not hot */
+	ZERO,    /* another number is not hot */
+};
+
+static const struct member {
+	enum place in;
+	const char *key;
+	enum meaning meaning;
+	int of;
+} members[] = {
+	{CHUNK, "choices", INTO, CHOICE},
+	{CHUNK, "usage", NOTHING},
+	{CHUNK, "error", NOTHING},
+	{CHOICE, "index", ZERO},
+	{CHOICE, "delta", INTO, DELTA},
+	{CHOICE, "finish_reason", NOTHING},
+	{CHOICE, "native_finish_reason", NOTHING},
+	{DELTA, "content", PIECE, DELTA_TEXT},
+	{DELTA, "reasoning", PIECE, DELTA_REASONING},
+	{DELTA, "reasoning_content", PIECE, DELTA_THINKING},
+	{DELTA, "reasoning_details", NOTHING},
+	{DELTA, "refusal", NOTHING},
+	{DELTA, "tool_calls", INTO, CALL},
+	{CALL, "index", INDEX},
+	{CALL, "id", NOTHING},
+	{CALL, "function", INTO, FUNCTION},
+	{FUNCTION, "name", NOTHING},
+	{FUNCTION, "arguments", PIECE, DELTA_ARGS},
+	{EVENT, "type", TYPE},
+	{EVENT, "index", INDEX},
+	{EVENT, "delta", INTO, BLOCK},
+	{BLOCK, "type", TYPE},
+	{BLOCK, "text", PIECE, DELTA_TEXT},
+	{BLOCK, "thinking", PIECE, DELTA_THINKING},
+	{BLOCK, "partial_json", PIECE, DELTA_ARGS},
+};
+
+struct hot {
+	struct jscan w;
+	struct delta *d;
+	struct slice type; /* of the innermost object that has one */
+	unsigned places;   /* that were entered */
+	bool index;
+};
+
+static bool hot_object(struct hot *h, enum place place);
+
+static bool hot_piece(struct hot *h, enum delta_kind kind)
+{
+	struct slice raw;
+
+	if (jscan_peek(&h->w) != '"')
+		return jscan_skip(&h->w, &raw) && slice_is(raw, "null");
+	if (!jscan_string(&h->w, &raw))
+		return false;
+	if (raw.len == 0)
+		return true;
+	if (h->d->kind != DELTA_EMPTY || !jscan_sound(raw, &h->d->escapes))
+		return false; /* it says two things, or is to be mended */
+	h->d->kind = kind;
+	h->d->text = raw;
+	return true;
+}
+
+/* {…}; of what stands in a list: [{…}] or []; null. */
+static bool hot_into(struct hot *h, enum place place)
+{
+	bool list = place == CHOICE || place == CALL;
+	struct slice raw;
+
+	if (jscan_peek(&h->w) != (list ? '[' : '{'))
+		return jscan_skip(&h->w, &raw) && slice_is(raw, "null");
+	if (!list)
+		return hot_object(h, place);
+	jscan_array(&h->w);
+	return !jscan_item(&h->w) || (hot_object(h, place) && !jscan_item(&h->w));
+}
+
+static bool hot_member(struct hot *h, const struct member *m)
+{
+	struct slice raw = {"", 0};
+	long n;
+
+	switch (m->meaning) {
+	case INTO:
+		return hot_into(h, (enum place)m->of);
+	case PIECE:
+		return hot_piece(h, (enum delta_kind)m->of);
+	case TYPE:
+		return jscan_peek(&h->w) == '"' && jscan_string(&h->w, &h->type) &&
+		       (m->in != EVENT || slice_is(h->type, "content_block_delta"));
+	case NOTHING:
+		return jscan_skip(&h->w, &raw) &&
+		       (slice_is(raw, "null") || slice_is(raw, "[]") || slice_is(raw, "\"\""));
+	case INDEX:
+	case ZERO:
+		break;
+	}
+	n = jscan_skip(&h->w, &raw) ? slice_number(raw, -1) : -1;
+	if (m->meaning == ZERO)
+		return n == 0;
+	h->d->index = (unsigned)n;
+	h->index = true;
+	return n >= 0 && n < 100000;
+}
+
+static bool hot_object(struct hot *h, enum place place)
+{
+	struct slice key;
+
+	h->places |= 1u << place;
+	if (!jscan_object(&h->w))
+		return false;
+	while (jscan_key(&h->w, &key)) {
+		const struct member *m = members;
+
+		while (m < members + ARRAY_LEN(members) &&
+		       (m->in != place || !slice_is(key, m->key)))
+			m++;
+		if (m < members + ARRAY_LEN(members) ? !hot_member(h, m) : !jscan_skip(&h->w, NULL))
+			return false;
+	}
+	return !h->w.failed;
+}
+
+static bool hot_read(struct hot *h, struct delta *d, const char *s, size_t len, enum place place)
+{
+	*h = (struct hot){.d = d};
+	*d = (struct delta){.kind = DELTA_EMPTY, .text = {"", 0}};
+	jscan_init(&h->w, s, len);
+	return jscan_peek(&h->w) == '{' && hot_object(h, place) && jscan_peek(&h->w) == 0 &&
+	       h->w.at == h->w.end;
+}
+
+void delta_messages(const char *s, size_t len, struct delta *d)
+{
+	static const char *const types[] = {
+		[DELTA_TEXT] = "text_delta",
+		[DELTA_THINKING] = "thinking_delta",
+		[DELTA_ARGS] = "input_json_delta",
+	};
+	struct hot h;
+	bool good = hot_read(&h, d, s, len, EVENT) && h.index && (h.places & 1u << BLOCK) != 0;
+
+	if (good && d->kind != DELTA_EMPTY)
+		good = slice_is(h.type, types[d->kind]);
+	else if (good)
+		good = slice_is(h.type, types[DELTA_TEXT]) ||
+		       slice_is(h.type, types[DELTA_THINKING]) ||
+		       slice_is(h.type, types[DELTA_ARGS]);
+	if (!good)
+		d->kind = DELTA_NONE;
+}
+
+void delta_chunk(const char *s, size_t len, struct delta *d)
+{
+	const unsigned needs = 1u << CHOICE | 1u << DELTA;
+	struct hot h;
+
+	if (!hot_read(&h, d, s, len, CHUNK) || (h.places & needs) != needs ||
+	    ((h.places & 1u << CALL) != 0 && !h.index))
+		d->kind = DELTA_NONE;
+}
+
+int delta_add(struct buf *out, const struct delta *d)
+{
+	char *at;
+
+	if (!d->escapes)
+		return buf_add(out, d->text.s, d->text.len);
+	at = buf_reserve(out, d->text.len);
+	if (at == NULL)
+		return buf_check(out);
+	out->len += jscan_unescape(d->text, at);
+	out->data[out->len] = 0;
+	return 0;
 }
 
 /* ---- arguments */

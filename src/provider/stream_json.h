@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "agent/turn.h"
-#include "provider/jscan.h"
+#include "codec/jscan.h"
 
 struct ava_error;
 struct buf;
@@ -28,6 +28,31 @@ bool stream_json_clean(const char *s, size_t len);
 /* JSON text `s` as it stands where it is clean and strict, else written anew
  * from `v`, which was read from it. */
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v);
+
+/* The pieces of which a stream has thousands, read without a tree: a piece of text, of
+ * thinking or of a call's arguments. Whatever is not such a piece gives DELTA_NONE and
+ * is for stream_parse. */
+enum delta_kind {
+	DELTA_NONE,
+	DELTA_EMPTY,     /* a piece that says nothing */
+	DELTA_TEXT,      /* text_delta; content */
+	DELTA_THINKING,  /* thinking_delta; reasoning_content */
+	DELTA_REASONING, /* reasoning */
+	DELTA_ARGS,      /* input_json_delta; function.arguments */
+};
+
+struct delta {
+	enum delta_kind kind;
+	unsigned index;    /* of the block, or of the call; 0 for text of a chunk */
+	struct slice text; /* raw, borrowed from the event */
+	bool escapes;      /* there are some in `text` */
+};
+
+/* `s`: the data of one event. */
+void delta_messages(const char *s, size_t len, struct delta *d); /* Messages form */
+void delta_chunk(const char *s, size_t len, struct delta *d);    /* chat completions */
+/* Append the text with its escapes resolved: 0, AVA_ENOMEM, AVA_ETOOBIG. */
+int delta_add(struct buf *out, const struct delta *d);
 
 /* Arguments of a call as they arrived: sets args and args_len (in t->mem), or
  * args_error, a sentence for the model. `cut`: the reply ended at its output

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
-#include "provider/jscan.h"
 
 #define WIRE_ID_MAX 128u /* bytes of a call's id */
 

@@ -200,12 +200,143 @@ static void test_ids(void **state)
 	turn_free(t);
 }
 
+/* ---- what services send is hot */
+
+static const struct {
+	bool chat;
+	enum delta_kind kind;
+	unsigned index;
+	const char *data, *text;
+} hot[] = {
+	{false, DELTA_TEXT, 0,
+	 "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
+	 "\"text\":"
+	 "\"Hi\"}      }",
+	 "Hi"},
+	{false, DELTA_ARGS, 12,
+	 "{\"type\": \"content_block_delta\", \"index\": 12, \"delta\": {\"type\": "
+	 "\"input_json_delta\", \"partial_json\": \"{\\\"a\\\": \\u00e9\"}}",
+	 "{\"a\": \xc3\xa9"},
+	{false, DELTA_THINKING, 1,
+	 "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"thinking_delta\","
+	 "\"thinking\":\"\\ud83d\\ude00\"}}",
+	 "\xf0\x9f\x98\x80"},
+	{false, DELTA_EMPTY, 1,
+	 "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\","
+	 "\"partial_json\":\"\"}}",
+	 ""},
+	{true, DELTA_TEXT, 0,
+	 "{\"id\":\"chatcmpl-A\",\"object\":\"chat.completion.chunk\",\"created\":1763700000,"
+	 "\"model\":\"m\",\"service_tier\":\"default\",\"system_fingerprint\":null,\"choices\":[{"
+	 "\"index\":0,\"delta\":{\"content\":\" pool\"},\"logprobs\":null,\"finish_reason\":null}],"
+	 "\"usage\":null,\"obfuscation\":\"aZ\"}",
+	 " pool"},
+	{true, DELTA_TEXT, 0,
+	 "{\"id\":\"gen-1\",\"provider\":\"Quick\",\"model\":\"a/b\",\"object\":"
+	 "\"chat.completion.chunk\",\"created\":1763700000,\"choices\":[{\"index\":0,\"delta\":{"
+	 "\"role\":\"assistant\",\"content\":\"x\",\"reasoning\":null,\"reasoning_details\":[]},"
+	 "\"finish_reason\":null,\"native_finish_reason\":null,\"logprobs\":null}]}",
+	 "x"},
+	{true, DELTA_ARGS, 2,
+	 "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":2,\"function\":{"
+	 "\"arguments\":\"{\\\"\"}}]},\"finish_reason\":null}]}",
+	 "{\""},
+	{true, DELTA_THINKING, 0,
+	 "{\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\"}}]}", "hm"},
+	{true, DELTA_REASONING, 0,
+	 "{\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\",\"content\":\"\"}}]}", "hm"},
+	{true, DELTA_EMPTY, 0, "{\"choices\":[{\"index\":0,\"delta\":{}}]}", ""},
+};
+
+static void scan_piece(bool chat, const char *s, struct delta *d)
+{
+	if (chat)
+		delta_chunk(s, strlen(s), d);
+	else
+		delta_messages(s, strlen(s), d);
+}
+
+static void test_hot(void **state)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < ARRAY_LEN(hot); i++) {
+		struct delta d;
+
+		print_message("%s\n", hot[i].data);
+		scan_piece(hot[i].chat, hot[i].data, &d);
+		assert_int_equal(d.kind, hot[i].kind);
+		assert_int_equal(d.index, hot[i].index);
+		buf_reset(&b);
+		assert_int_equal(delta_add(&b, &d), 0);
+		assert_string_equal(b.len > 0 ? b.data : "", hot[i].text);
+	}
+	buf_fini(&b);
+}
+
+/* ---- what must be left to jansson */
+
+#define TEXT(t)                                                                                    \
+	"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","        \
+	"\"text\":\"" t "\"}}"
+#define CHUNK(d) "{\"choices\":[{\"index\":0,\"delta\":{" d "}}]}"
+
+static const struct {
+	bool chat;
+	const char *data;
+} cold[] = {
+	{false, ""},
+	{false, "{}"},
+	{false, TEXT("x") "x"},
+	{false, TEXT("\\ud83d")},
+	{false, TEXT("\\ude00\\ud83d")},
+	{false, TEXT("\\u0000")},
+	{false, TEXT("\\x")},
+	{false, TEXT("\n")},
+	{false, TEXT("\xff")},
+	{false, TEXT("\xed\xa0\x80")},
+	{false, "{\"type\":\"content_block_delta\",\"index\":-1,\"delta\":{\"type\":\"text_delta\","
+		"\"text\":\"x\"}}"},
+	{false, "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\","
+		"\"text\":\"x\",\"text\":\"y\"}}"},
+	{false, "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+		"\"signature_delta\",\"signature\":\"x\"}}"},
+	{true, "[DONE]"},
+	{true, CHUNK("\"content\":\"a\",\"content\":\"b\"")},
+	{true, CHUNK("\"content\":\"a\",\"reasoning\":\"b\"")},
+	{true, CHUNK("\"content\":[]")},
+	{true, CHUNK("\"refusal\":\"no\"")},
+	{true, CHUNK("\"tool_calls\":[{\"index\":0,\"id\":\"a\"}]")},
+	{true, CHUNK("\"tool_calls\":[{\"function\":{\"arguments\":\"a\"}}]")},
+	{true, CHUNK("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":{}}}]")},
+	{true, CHUNK("\"reasoning_details\":[{}]")},
+	{true, "{\"choices\":[]}"},
+	{true, "{\"choices\":[{\"index\":1,\"delta\":{}}]}"},
+	{true, "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}"},
+	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}],\"error\":{}}"},
+	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}],\"usage\":{}}"},
+	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}]"},
+};
+
+static void test_cold(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cold); i++) {
+		struct delta d;
+
+		print_message("%s\n", cold[i].data);
+		scan_piece(cold[i].chat, cold[i].data, &d);
+		assert_int_equal(d.kind, DELTA_NONE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),      cmocka_unit_test(test_parse_bytes),
 		cmocka_unit_test(test_clean),      cmocka_unit_test(test_args),
 		cmocka_unit_test(test_large_args), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_hot),        cmocka_unit_test(test_cold),
 		cmocka_unit_test(test_ids),
 	};
 

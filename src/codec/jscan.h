@@ -10,11 +10,12 @@
  *
  * After each key or item exactly one value must be taken. Any fault sets
  * `failed`, and from then on every call says "no". */
-#ifndef PROVIDER_JSCAN_H
-#define PROVIDER_JSCAN_H
+#ifndef CODEC_JSCAN_H
+#define CODEC_JSCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define JSCAN_MAX_DEPTH 64u
 
@@ -45,6 +46,14 @@ bool jscan_skip(struct jscan *w, struct slice *raw);
 bool slice_is(struct slice s, const char *word);
 /* A whole number of at most 18 digits; `fallback` for everything else. */
 long slice_number(struct slice s, long fallback);
+/* The escape at `s`, a backslash: its length and what it stands for, a lone surrogate
+ * as it is; 0: none of JSON. */
+size_t jscan_escape(const char *s, const char *end, uint32_t *cp);
+/* Would a strict reader take this string? Escapes of JSON that stand for characters,
+ * valid UTF-8, nothing below U+0020. *escapes: there are some. */
+bool jscan_sound(struct slice raw, bool *escapes);
+/* Overwrites, in any JSON text, each escape that stands for no character by \\ufffd. */
+void jscan_mend(char *s, size_t len);
 /* Escapes resolved into `out` (room for raw.len bytes); returns the length.
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);

@@ -2,10 +2,11 @@
  * checked, strings are only delimited (their escapes were checked when the
  * line was made). Recursion is bounded by JSCAN_MAX_DEPTH. Bad text sets
  * `failed`; nothing here allocates or can fail otherwise. */
-#include "provider/jscan.h"
+#include "codec/jscan.h"
 
-#include <stdint.h>
 #include <string.h>
+
+#include "codec/utf8.h"
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
 {
@@ -91,8 +92,11 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 	*raw = (struct slice){"", 0}; /* whatever happens, it can be looked at */
 	if (jscan_peek(w) != '"' || w->last != ':')
 		return fail(w);
-	start = ++w->at;
-	for (q = start; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
+	q = start = ++w->at;
+	/* Most strings are short: the first bytes by hand. */
+	while (q < w->end && q - start < 32 && *q != '"' && *q != '\\')
+		q++;
+	for (; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
 		const char *b = q;
 
 		while (b > start && b[-1] == '\\')
@@ -131,16 +135,24 @@ static bool is_number(const char *s, size_t len)
 
 static bool skip_word(struct jscan *w)
 {
-	struct slice word = {w->at, 0};
+	static const char *const words[] = {"true", "false", "null"};
+	const char *start = w->at;
 
-	while (w->at < w->end && strchr(",]} \n\t\r", *w->at) == NULL)
-		w->at++;
-	word.len = (size_t)(w->at - word.s);
 	w->last = 'v';
-	if (slice_is(word, "true") || slice_is(word, "false") || slice_is(word, "null") ||
-	    is_number(word.s, word.len))
+	for (size_t i = 0; i < 3; i++) {
+		size_t len = strlen(words[i]);
+
+		if (*start != words[i][0])
+			continue;
+		if ((size_t)(w->end - start) < len || memcmp(start, words[i], len) != 0)
+			return fail(w);
+		w->at += len;
 		return true;
-	return fail(w);
+	}
+	while (w->at < w->end && ((*w->at >= '0' && *w->at <= '9') || *w->at == '-' ||
+				  *w->at == '.' || *w->at == '+' || (*w->at | 32) == 'e'))
+		w->at++;
+	return is_number(start, (size_t)(w->at - start)) || fail(w);
 }
 
 static bool skip_value(struct jscan *w, unsigned depth)
@@ -202,14 +214,19 @@ long slice_number(struct slice s, long fallback)
 	return minus ? -n : n;
 }
 
-/* Four hex digits at s, or -1. */
-static long hex4(const char *s, const char *end)
+static bool surrogate(uint32_t cp)
+{
+	return cp >= 0xd800 && cp < 0xe000;
+}
+
+/* The code unit of "\\uXXXX" at `s`; -1: there is none. */
+static long unit_at(const char *s, const char *end)
 {
 	long v = 0;
 
-	if (end - s < 4)
+	if (end - s < 6 || s[0] != '\\' || s[1] != 'u')
 		return -1;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 2; i < 6; i++) {
 		char c = s[i];
 		int d = c >= '0' && c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
 
@@ -220,9 +237,76 @@ static long hex4(const char *s, const char *end)
 	return v;
 }
 
-static size_t put_utf8(char *out, long cp)
+size_t jscan_escape(const char *s, const char *end, uint32_t *cp)
 {
-	if (cp <= 0 || (cp >= 0xd800 && cp <= 0xdfff))
+	static const char from[] = "n\"\\/rtbf", to[] = "\n\"\\/\r\t\b\f";
+	const char *at = end - s >= 2 ? memchr(from, s[1], 8) : NULL;
+	long high, low;
+
+	if (at != NULL) {
+		*cp = (uint32_t)to[at - from];
+		return 2;
+	}
+	high = unit_at(s, end);
+	if (high < 0)
+		return 0;
+	low = high >= 0xd800 && high < 0xdc00 ? unit_at(s + 6, end) : -1;
+	if (low >= 0xdc00 && low < 0xe000) {
+		*cp = (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+		return 12;
+	}
+	*cp = (uint32_t)high;
+	return 6;
+}
+
+bool jscan_sound(struct slice raw, bool *escapes)
+{
+	const char *s = raw.s, *end = raw.s + raw.len;
+	uint32_t cp;
+	size_t n;
+
+	*escapes = false;
+	while (s < end) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c >= 0x20 && c < 0x80 && c != '\\') {
+			s++;
+			continue;
+		}
+		if (c < 0x20)
+			return false;
+		if (c == '\\') {
+			*escapes = true;
+			n = jscan_escape(s, end, &cp);
+			if (n > 0 && (cp == 0 || surrogate(cp)))
+				return false;
+		} else {
+			n = utf8_decode(s, (size_t)(end - s), &cp);
+		}
+		if (n == 0)
+			return false;
+		s += n;
+	}
+	return true;
+}
+
+void jscan_mend(char *s, size_t len)
+{
+	char *end = s + len;
+	uint32_t cp;
+	size_t n;
+
+	while (s < end && (s = memchr(s, '\\', (size_t)(end - s))) != NULL) {
+		n = jscan_escape(s, end, &cp);
+		if (n == 6 && (cp == 0 || surrogate(cp)))
+			memcpy(s + 2, "fffd", 4);
+		s += n > 0 ? n : 2;
+	}
+}
+
+static size_t put_utf8(char *out, uint32_t cp)
+{
+	if (cp == 0 || surrogate(cp))
 		cp = 0xfffd;
 	if (cp < 0x80) {
 		out[0] = (char)cp;
@@ -243,26 +327,6 @@ static size_t put_utf8(char *out, long cp)
 	out[1] = (char)(0x80 | (cp >> 12 & 63));
 	out[2] = (char)(0x80 | (cp >> 6 & 63));
 	out[3] = (char)(0x80 | (cp & 63));
-	return 4;
-}
-
-/* `s` is past "\u"; returns what was read after it. */
-static size_t unescape_u(const char *s, const char *end, char *out, size_t *n)
-{
-	long hi = hex4(s, end), lo;
-
-	if (hi < 0) { /* not an escape of JSON: keep the letter */
-		out[(*n)++] = 'u';
-		return 0;
-	}
-	if (hi >= 0xd800 && hi < 0xdc00 && end - s >= 10 && s[4] == '\\' && s[5] == 'u') {
-		lo = hex4(s + 6, end);
-		if (lo >= 0xdc00 && lo < 0xe000) {
-			*n += put_utf8(out + *n, 0x10000 + ((hi - 0xd800) << 10) + (lo - 0xdc00));
-			return 10;
-		}
-	}
-	*n += put_utf8(out + *n, hi);
 	return 4;
 }
 
@@ -289,9 +353,9 @@ static size_t copy_plain(const char *s, size_t len, char *out)
 
 size_t jscan_unescape(struct slice raw, char *out)
 {
-	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
-	const char *s = raw.s, *end = raw.s + raw.len, *f;
+	const char *s = raw.s, *end = raw.s + raw.len;
 	size_t n = 0, span;
+	uint32_t cp;
 
 	while (s < end) {
 		span = copy_plain(s, (size_t)(end - s), out + n);
@@ -299,12 +363,14 @@ size_t jscan_unescape(struct slice raw, char *out)
 		s += span;
 		if (end - s < 2)
 			break;
-		s += 2;
-		f = s[-1] == 'n' ? from : strchr(from, s[-1]);
-		if (s[-1] == 'u')
-			s += unescape_u(s, end, out, &n);
-		else
-			out[n++] = f != NULL && *f != 0 ? to[f - from] : s[-1];
+		span = jscan_escape(s, end, &cp);
+		if (span == 0) { /* not an escape of JSON: keep the letter */
+			out[n++] = s[1];
+			span = 2;
+		} else {
+			n += put_utf8(out + n, cp);
+		}
+		s += span;
 	}
 	return n;
 }
