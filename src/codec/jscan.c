@@ -194,6 +194,19 @@ bool jscan_skip(struct jscan *w, struct slice *raw)
 	return true;
 }
 
+struct slice jscan_member(const char *s, size_t len, const char *name)
+{
+	struct slice key, value, found = {"", 0};
+	struct jscan w;
+
+	jscan_init(&w, s, len);
+	if (jscan_object(&w))
+		while (jscan_key(&w, &key))
+			if (jscan_skip(&w, &value) && slice_is(key, name))
+				found = value;
+	return w.failed ? (struct slice){"", 0} : found;
+}
+
 bool slice_is(struct slice s, const char *word)
 {
 	return s.len == strlen(word) && memcmp(s.s, word, s.len) == 0;

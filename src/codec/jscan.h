@@ -43,6 +43,9 @@ bool jscan_string(struct jscan *w, struct slice *raw);
 /* Any value; `raw` may be NULL. */
 bool jscan_skip(struct jscan *w, struct slice *raw);
 
+/* The value of a member of the object that the text is, as it stands, the last one of
+ * that name; empty: there is none. */
+struct slice jscan_member(const char *s, size_t len, const char *name);
 bool slice_is(struct slice s, const char *word);
 /* A whole number of at most 18 digits; `fallback` for everything else. */
 long slice_number(struct slice s, long fallback);

@@ -1,34 +1,27 @@
-/* Requests of the Anthropic service. The lines are those of the Messages form
- * (wire.c), which the offline model speaks too; what is here is the head with
- * its cache mark, the tail with thinking, the mark on the newest turn and the
- * header lines. Encoders fail with their buffer only.
+/* The dialect of the Anthropic service: requests, and events of its streams. The lines are those of
+ * the Messages form (wire.c), which the offline model speaks too; what is here is the head with its
+ * cache mark, the tail with thinking, the mark on the newest turn and the header lines. Encoders
+ * fail with their buffer only.
  *
  * Thinking is asked for in the way the model takes (its facts and its drop
  * list); a forced tool and thinking exclude each other, so it is left out
  * then. Budgeted thinking gets half of the output, if that is enough. */
-#include "provider/anthropic.h"
-
 #include <string.h>
 
-#include "agent/tool.h"
+#include "agent/reply.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
-#include "provider/anthropic_stream.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
+#define VERSION    "2023-06-01"
 #define BUDGET_MIN 1024
 #define LOOKBACK   18 /* blocks; a little less than the service's 20 */
 #define MARK       "\"cache_control\":{\"type\":\"ephemeral\"}"
 
-static bool takes(const struct model *m, const char *param)
-{
-	return m == NULL || model_takes(m, param);
-}
-
-int anthropic_head(struct buf *out, const struct dialect_spec *spec)
+static int anthropic_head(struct buf *out, const struct dialect_spec *spec)
 {
 	const struct model *m = spec->model_facts;
 	struct jw w;
@@ -41,7 +34,7 @@ int anthropic_head(struct buf *out, const struct dialect_spec *spec)
 		jw_object(&w, NULL);
 		jw_str(&w, "type", "text");
 		jw_str(&w, "text", spec->system);
-		if (takes(m, "cache_control"))
+		if (model_takes(m, "cache_control"))
 			jw_raw(&w, "cache_control", "{\"type\":\"ephemeral\"}", 20);
 		jw_end(&w);
 		jw_end(&w);
@@ -73,10 +66,10 @@ static void add_thinking(struct buf *out, const struct model *m, int64_t max_out
 		buf_adds(out, ",\"thinking\":{\"type\":\"adaptive\"}");
 }
 
-int anthropic_tail(struct buf *out, const struct model *m, bool thinking,
-		   const struct agent_infer *call)
+static int anthropic_tail(struct buf *out, const struct model *m, bool thinking,
+			  const struct agent_infer *call)
 {
-	bool force = call->force_submit && takes(m, "tool_choice");
+	bool force = call->force_submit && model_takes(m, "tool_choice");
 
 	buf_addf(out, "],\"max_tokens\":%lld", (long long)call->max_output);
 	if (force)
@@ -88,13 +81,13 @@ int anthropic_tail(struct buf *out, const struct model *m, bool thinking,
 	return buf_check(out);
 }
 
-int anthropic_headers(struct buf *out, const struct model *m, const char *key)
+static int anthropic_headers(struct buf *out, const struct model *m, const char *key)
 {
 	for (const char *s = key; s != NULL && *s != 0; s++)
 		if (*s <= ' ' || *s == 127)
 			return AVA_EINVAL;
 	buf_adds(out, "content-type: application/json\naccept: text/event-stream\n"
-		      "anthropic-version: " ANTHROPIC_VERSION "\n");
+		      "anthropic-version: " VERSION "\n");
 	if (key != NULL && key[0] != 0) {
 		buf_adds(out, "x-api-key: ");
 		buf_adds(out, key);
@@ -182,7 +175,7 @@ static int insert_mark(struct buf *body, size_t at)
 	return rv;
 }
 
-bool anthropic_in_lines(const char *parameter)
+static bool anthropic_in_lines(const char *parameter)
 {
 	return strcmp(parameter, "cache_control") == 0;
 }
@@ -205,13 +198,13 @@ static void unmark_head(struct buf *body, size_t head)
 /* The service looks for a known prefix no further back than 20 blocks. When a
  * turn has more, results and their calls, the one before is marked as well: the
  * last request ended there. */
-int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
 	const char *s = body->data + lines_from;
 	size_t len = body->len - lines_from, newest, before = 0;
 	int rv;
 
-	if (!takes(m, "cache_control")) {
+	if (!model_takes(m, "cache_control")) {
 		unmark_head(body, lines_from);
 		return 0;
 	}
@@ -224,6 +217,424 @@ int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model
 	if (rv == 0 && before > 0)
 		rv = insert_mark(body, lines_from + before - 3);
 	return rv;
+}
+
+/* ---- replies. Events become blocks, blocks a turn.
+ *
+ *   message_start, (content_block_start, content_block_delta*,
+ *   content_block_stop)*, message_delta, message_stop; ping anywhere
+ *
+ * A block keeps the bytes of its start, and what its deltas brought. At the end
+ * the assistant line is put together: text, thinking and calls from their
+ * pieces, every other kind of block as its start stood. A signature replaces
+ * the one before, usage is cumulative and replaces too. Unknown events are
+ * passed over, and so are unknown deltas, but for blocks that are unknown too. */
+
+#define FILL_MAX (64u << 10) /* bytes of a block that unknown deltas fill */
+#define ANY      (~0u)       /* kind of block */
+
+/* `raw`: the bytes of `value`, or none. */
+static int begin_block(struct stream *s, struct slice raw, const json_t *value, int64_t index)
+{
+	static const char *const types[] = {"text", "thinking", "tool_use"};
+	const char *type = json_str(value, "type");
+	unsigned kind = 0;
+	struct part *p = NULL;
+	int rv;
+
+	while (kind < PART_OTHER && strcmp(type, types[kind]) != 0)
+		kind++;
+	if (!json_is_object(value))
+		return stream_fault(s, REPLY_PROTOCOL, "the service sent a block that is none");
+	if (!reply_shallow(value, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+		return stream_fault(s, REPLY_PROTOCOL,
+				    "the service sent a block nested too deeply");
+	rv = stream_part(s, (enum part_kind)kind, index, &p);
+	if (rv != 0)
+		return rv;
+	rv = raw.len > 0 ? stream_json_add(&p->start, raw.s, raw.len, value)
+			 : json_dump(&p->start, value);
+	if (rv == 0 && kind == PART_CALL) {
+		const char *id = json_get_str(value, "id");
+
+		p->name = strdup(json_str(value, "name"));
+		p->id = id != NULL ? strdup(id) : NULL;
+		rv = p->name == NULL || (id != NULL && p->id == NULL) ? AVA_ENOMEM : 0;
+	} else if (rv == 0 && kind < PART_CALL) {
+		const char *text = json_str(value, types[kind]);
+
+		rv = stream_add(s, &p->text, kind == PART_TEXT ? DELTA_TEXT : DELTA_THINKING, text,
+				strlen(text));
+	}
+	if (rv == 0 && kind == PART_THINKING)
+		rv = buf_adds(&p->sign, json_str(value, "signature"));
+	return rv;
+}
+
+/* A text goes to a text; a block we do not know takes the pieces of one kind. A piece
+ * for a block whose start never came: text and thinking have all they need, a call has
+ * no name. */
+static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
+{
+	static const enum delta_kind takes[] = {
+		[PART_TEXT] = DELTA_TEXT,
+		[PART_THINKING] = DELTA_THINKING,
+		[PART_CALL] = DELTA_ARGS,
+	};
+	struct part *p = stream_find(s, ANY, index);
+
+	if (p == NULL && kind == DELTA_ARGS)
+		return stream_fault(s, REPLY_PROTOCOL,
+				    "the service sent a piece of a block that was not begun");
+	if (p == NULL)
+		return stream_part(s, kind == DELTA_TEXT ? PART_TEXT : PART_THINKING, index, out);
+	if (p->kind == PART_OTHER && p->of == DELTA_NONE)
+		p->of = kind;
+	if ((p->kind == PART_OTHER ? p->of : takes[p->kind]) == kind)
+		*out = p;
+	return 0;
+}
+
+static int fill_member(json_t *start, const char *key, const json_t *old, json_t *v)
+{
+	struct buf all;
+	int rv;
+
+	if (json_is_null(old))
+		return json_object_set(start, key, v) == 0 ? 0 : AVA_ENOMEM;
+	if (!json_is_string(old) || !json_is_string(v))
+		return 0;
+	buf_init(&all, STREAM_LINE_MAX);
+	buf_add(&all, json_string_value(old), json_string_length(old));
+	buf_add(&all, json_string_value(v), json_string_length(v));
+	rv = buf_check(&all);
+	if (rv == 0 && all.len > 0 &&
+	    json_object_set_new(start, key, json_stringn(all.data, all.len)) != 0)
+		rv = AVA_ENOMEM;
+	buf_fini(&all);
+	return rv;
+}
+
+/* A delta of a kind we do not know, for a block we do not know: it fills what
+ * the block began with. null is replaced, a string goes on. */
+static int fill_block(struct stream *s, struct part *b, const json_t *delta)
+{
+	json_t *start, *v;
+	const char *key;
+	int rv = 0;
+
+	if (b->start.len > FILL_MAX)
+		return stream_fault(s, REPLY_OTHER,
+				    "the reply has a block of a kind that is not "
+				    "known, larger than 64 KB");
+	if (!reply_shallow(delta, REPLY_DEPTH_MAX - 1))
+		return stream_fault(s, REPLY_PROTOCOL,
+				    "the service sent a block nested too deeply");
+	start = json_parse(b->start.data, b->start.len, NULL);
+	if (start == NULL) /* it is clean, so this is memory */
+		return AVA_ENOMEM;
+	json_object_foreach((json_t *)delta, key, v)
+	{
+		const json_t *old = json_object_get(start, key);
+
+		if (rv == 0 && old != NULL && strcmp(key, "type") != 0)
+			rv = fill_member(start, key, old, v);
+	}
+	if (rv == 0) {
+		buf_reset(&b->start);
+		rv = json_dump(&b->start, start);
+	}
+	json_decref(start);
+	return rv;
+}
+
+/* A delta that is not hot, or was not clean. */
+static int slow_delta(struct stream *s, const json_t *event)
+{
+	static const struct {
+		const char *type, *key;
+		enum delta_kind kind;
+	} shapes[] = {
+		{"text_delta", "text", DELTA_TEXT},
+		{"input_json_delta", "partial_json", DELTA_ARGS},
+		{"thinking_delta", "thinking", DELTA_THINKING},
+	};
+	const json_t *delta = json_object_get(event, "delta"), *citation;
+	const char *type = json_get_str(delta, "type");
+	int64_t index = json_get_int(event, "index", 0);
+	struct part *b = stream_find(s, ANY, index);
+
+	if (type == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		if (strcmp(type, shapes[i].type) == 0)
+			return stream_piece(s, shapes[i].kind, index,
+					    json_get_str(delta, shapes[i].key));
+	if (b == NULL)
+		return 0;
+	if (strcmp(type, "signature_delta") == 0) {
+		buf_reset(&b->sign);
+		return buf_adds(&b->sign, json_str(delta, "signature"));
+	}
+	citation = json_object_get(delta, "citation");
+	if (strcmp(type, "citations_delta") == 0 && citation != NULL &&
+	    reply_shallow(citation, REPLY_DEPTH_MAX - 2)) {
+		if (b->cited.len > 0)
+			buf_addc(&b->cited, ',');
+		return json_dump(&b->cited, citation);
+	}
+	return b->kind == PART_OTHER ? fill_block(s, b, delta) : 0;
+}
+
+/* What is said last counts. The output is known when all of it is there: `last`. */
+static void take_usage(struct arriving *r, const json_t *usage, bool last)
+{
+	const struct {
+		const char *key;
+		int64_t *count;
+	} counts[] = {
+		{"input_tokens", &r->usage.input},
+		{"cache_creation_input_tokens", &r->usage.cache_write},
+		{"cache_read_input_tokens", &r->usage.cache_read},
+		{"output_tokens", &r->usage.output},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		int64_t n = json_get_int(usage, counts[i].key, -1);
+
+		if (n < 0 || n >= INT64_MAX / 8)
+			continue;
+		*counts[i].count = n;
+		r->measured |= last && i == 3;
+	}
+}
+
+/* A message may begin with blocks that are whole; a start that comes a second
+ * time repeats them. */
+static int take_start(struct stream *s, struct slice raw, const json_t *message)
+{
+	const json_t *content = json_object_get(message, "content"), *block;
+	struct jscan w;
+	size_t i;
+	int rv = 0;
+
+	stream_id(s->reply, json_get_str(message, "id"));
+	stream_stop(s->reply, json_get_str(message, "stop_reason"));
+	take_usage(s->reply, json_object_get(message, "usage"), false);
+	if (s->reply->nparts > 0)
+		return 0;
+	raw = jscan_member(raw.s, raw.len, "content");
+	jscan_init(&w, raw.s, raw.len);
+	jscan_array(&w);
+	json_array_foreach(content, i, block)
+	{
+		struct slice item = {"", 0};
+
+		if (rv == 0 && jscan_item(&w))
+			jscan_skip(&w, &item);
+		if (rv == 0)
+			rv = begin_block(s, item, block, (int64_t)i);
+	}
+	return rv;
+}
+
+static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
+{
+	const char *type = json_str(event, "type");
+	struct part *b;
+
+	if (strcmp(type, "message_start") == 0)
+		return take_start(s, jscan_member(data, len, "message"),
+				  json_object_get(event, "message"));
+	if (strcmp(type, "content_block_start") == 0)
+		return begin_block(s, jscan_member(data, len, "content_block"),
+				   json_object_get(event, "content_block"),
+				   json_get_int(event, "index", s->reply->nparts));
+	if (strcmp(type, "content_block_delta") == 0)
+		return slow_delta(s, event);
+	if (strcmp(type, "content_block_stop") == 0) {
+		b = stream_find(s, ANY, json_get_int(event, "index", 0));
+		if (b != NULL)
+			b->ended = true;
+	} else if (strcmp(type, "message_delta") == 0) {
+		stream_stop(s->reply, json_get_str(json_object_get(event, "delta"), "stop_reason"));
+		take_usage(s->reply, json_object_get(event, "usage"), true);
+	} else {
+		s->done = strcmp(type, "message_stop") == 0;
+	}
+	return 0;
+}
+
+/* Members of the start that its pieces do not replace. */
+static void add_rest(struct jw *w, const struct part *b, const char *const *known, size_t nknown)
+{
+	struct slice key, value;
+	struct jscan scan;
+	char name[64];
+	size_t i;
+
+	jscan_init(&scan, b->start.len > 0 ? b->start.data : "{}",
+		   b->start.len > 0 ? b->start.len : 2);
+	jscan_object(&scan);
+	while (jscan_key(&scan, &key)) {
+		jscan_skip(&scan, &value);
+		for (i = 0; i < nknown && !slice_is(key, known[i]); i++)
+			;
+		/* A key with escapes may be one of the known. */
+		if (i < nknown || scan.failed || slice_is(value, "null") ||
+		    key.len >= sizeof(name) || memchr(key.s, '\\', key.len) != NULL)
+			continue;
+		memcpy(name, key.s, key.len);
+		name[key.len] = 0;
+		jw_raw(w, name, value.s, value.len);
+	}
+}
+
+#define REST(w, b, ...)                                                                            \
+	add_rest(w, b, (const char *const[]){__VA_ARGS__},                                         \
+		 ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
+
+static void write_text(struct jw *w, const struct part *b)
+{
+	if (wire_blank(b->text.data, b->text.len)) /* the service refuses it */
+		return;
+	jw_object(w, NULL);
+	jw_str(w, "type", "text");
+	jw_strn(w, "text", b->text.data, b->text.len);
+	REST(w, b, "type", "text", "citations");
+	if (b->cited.len > 0) {
+		jw_array(w, "citations");
+		jw_raw(w, NULL, b->cited.data, b->cited.len);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+/* Without a signature it was cut off, and would be refused; unless it came to
+ * its end: services that speak this form and sign nothing want it back. */
+static void write_thinking(struct jw *w, const struct part *b, const struct turn *t)
+{
+	bool whole =
+		b->ended && t->stop != TURN_STOP_LENGTH && !wire_blank(b->text.data, b->text.len);
+
+	if (b->sign.len == 0 && !whole)
+		return;
+	jw_object(w, NULL);
+	jw_str(w, "type", "thinking");
+	jw_strn(w, "thinking", b->text.len > 0 ? b->text.data : "", b->text.len);
+	if (b->sign.len > 0) {
+		jw_strn(w, "signature", b->sign.data, b->sign.len);
+		REST(w, b, "type", "thinking", "signature");
+	} else { /* as the block began: an empty one, or none */
+		REST(w, b, "type", "thinking");
+	}
+	jw_end(w);
+}
+
+static void write_call(struct jw *w, const struct part *b, const struct turn_call *c)
+{
+	jw_object(w, NULL);
+	jw_str(w, "type", "tool_use");
+	jw_str(w, "id", c->wire_id);
+	jw_raw(w, "name", "\"", 1);
+	stream_wire_name(w->out, c->name);
+	buf_addc(w->out, '"');
+	jw_raw(w, "input", c->args != NULL ? c->args : "{}", c->args != NULL ? c->args_len : 2);
+	REST(w, b, "type", "id", "name", "input");
+	jw_end(w);
+}
+
+/* The member that the pieces of a block we do not know are. */
+static int write_pieces(struct jw *w, const struct part *b)
+{
+	struct ava_error err = {0};
+	json_t *input;
+	int rv = 0;
+
+	if (b->of != DELTA_ARGS) {
+		jw_strn(w, b->of == DELTA_TEXT ? "text" : "thinking", b->text.data, b->text.len);
+		return 0;
+	}
+	input = stream_parse(b->text.data, b->text.len, &err);
+	if (input == NULL && err.code == AVA_ENOMEM)
+		return AVA_ENOMEM;
+	jw_raw(w, "input", "", 0);
+	if (json_is_object(input))
+		rv = stream_json_add(w->out, b->text.data, b->text.len, input);
+	else
+		buf_adds(w->out, "{}");
+	json_decref(input);
+	return rv;
+}
+
+/* A kind we do not know: byte for byte, unless it came in pieces. */
+static int write_other(struct jw *w, const struct part *b)
+{
+	static const char *const members[] = {
+		[DELTA_TEXT] = "text",
+		[DELTA_THINKING] = "thinking",
+		[DELTA_ARGS] = "input",
+	};
+	const char *known[2];
+	size_t n = 0;
+	int rv = 0;
+
+	if (b->text.len > 0)
+		known[n++] = members[b->of];
+	if (b->sign.len > 0)
+		known[n++] = "signature";
+	if (n == 0) {
+		jw_raw(w, NULL, b->start.data, b->start.len);
+		return 0;
+	}
+	jw_object(w, NULL);
+	add_rest(w, b, known, n);
+	if (b->text.len > 0)
+		rv = write_pieces(w, b);
+	if (b->sign.len > 0)
+		jw_strn(w, "signature", b->sign.data, b->sign.len);
+	jw_end(w);
+	return rv;
+}
+
+static int write_line(const struct stream *s, const struct turn *t, struct jw *w)
+{
+	const struct turn_call *call = t->calls;
+	int rv = 0;
+
+	jw_array(w, "content");
+	for (unsigned i = 0; i < s->reply->nparts && rv == 0; i++) {
+		const struct part *b = &s->reply->parts[i];
+
+		switch (b->kind) {
+		case PART_TEXT:
+			write_text(w, b);
+			break;
+		case PART_THINKING:
+			write_thinking(w, b, t);
+			break;
+		case PART_CALL:
+			write_call(w, b, call++);
+			break;
+		case PART_OTHER:
+			rv = write_other(w, b);
+			break;
+		}
+	}
+	jw_end(w);
+	return rv;
+}
+
+static const struct stream_ops ops = {
+	.place = place_piece,
+	.event = take_event,
+	.line = write_line,
+	.id_char = wire_id_char,
+};
+
+static struct stream *open_stream(const struct model *m, const char *tag)
+{
+	return stream_open(&ops, m, tag);
 }
 
 const struct dialect dialect_anthropic = {
@@ -240,7 +651,7 @@ const struct dialect dialect_anthropic = {
 	.headers = anthropic_headers,
 	.mark_cache = anthropic_mark_cache,
 	.in_lines = anthropic_in_lines,
-	.stream_new = anthropic_stream_new,
+	.stream_new = open_stream,
 	.stream_feed = stream_feed,
 	.stream_end = stream_end,
 	.stream_free = stream_free,

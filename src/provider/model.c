@@ -260,7 +260,8 @@ bool model_takes(const struct model *m, const char *parameter)
 {
 	size_t len = strlen(parameter);
 
-	for (const char *s = m->drop; *s; s += strcspn(s, " "), s += strspn(s, " "))
+	for (const char *s = m != NULL ? m->drop : ""; *s;
+	     s += strcspn(s, " "), s += strspn(s, " "))
 		if (strcspn(s, " ") == len && strncmp(s, parameter, len) == 0)
 			return false;
 	return true;

@@ -50,7 +50,7 @@ int model_restore(const char *id, struct model *out, struct ava_error *err);
 /* What stands behind the colon of offline:FILE, an absolute path; else "". */
 const char *model_config(const struct model *m);
 
-/* May the parameter ("temperature", "tool_choice", …) be sent? */
+/* May the parameter ("temperature", "tool_choice", …) be sent? `m` NULL: nothing is known. */
 bool model_takes(const struct model *m, const char *parameter);
 /* From now on it may not (a service rejected it). false: the list is full, or
  * it is no name of a parameter. */

@@ -4,12 +4,10 @@
 #include "provider/offline_draft.h"
 
 #include <ava.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "provider/stream_json.h"
 #include "provider/wire.h"
 
 void draft_start(struct draft *r, unsigned number)
@@ -43,11 +41,6 @@ void draft_text(struct draft *r, const char *text, size_t len)
 	r->turn->text_len = r->rv == 0 ? len : 0;
 }
 
-static bool id_char(unsigned char c)
-{
-	return isalnum(c) || c == '_' || c == '-';
-}
-
 struct turn_call *draft_call(struct draft *r, const char *id, const char *name, const char *args,
 			     size_t len, const char *args_error)
 {
@@ -64,7 +57,7 @@ struct turn_call *draft_call(struct draft *r, const char *id, const char *name, 
 	snprintf(tag, sizeof(tag), "%u", r->number);
 	if (id == NULL)
 		c->wire_id = arena_fmt(&r->turn->mem, "toolu_%u_%u", r->number, r->turn->ncalls);
-	else if (stream_id(r->turn, c, id, WIRE_ID_MAX, id_char, tag) != 0)
+	else if (wire_call_id(r->turn, c, id, wire_id_char, tag) != 0)
 		c->wire_id = NULL;
 	if (c->wire_id == NULL)
 		r->rv = AVA_ENOMEM;

@@ -1,11 +1,8 @@
-/* Requests of chat completions. Services differ in small things, which are
- * decided here by the provider: OpenRouter wants require_parameters (else it
- * may pick a provider that ignores tools) and marks on what models of
- * Anthropic shall cache; OpenAI names the cap and the effort its own way; all
- * but OpenRouter must be asked for usage. What a model rejects is left out.
- * Encoders fail with their buffer only. */
-#include "provider/openai.h"
-
+/* The dialect of chat completions: requests, and chunks of its streams. Services differ in small
+ * things, which are decided here by the provider: OpenRouter wants require_parameters (else it may
+ * pick a provider that ignores tools) and marks on what models of Anthropic shall cache; OpenAI
+ * names the cap and the effort its own way; all but OpenRouter must be asked for usage. What a
+ * model rejects is left out. Encoders fail with their buffer only. */
 #include <string.h>
 
 #include "agent/tool.h"
@@ -14,17 +11,11 @@
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
-#include "provider/openai_stream.h"
 #include "provider/provider.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
 #define MARK "\"cache_control\":{\"type\":\"ephemeral\"}"
-
-static bool takes(const struct model *m, const char *param)
-{
-	return m == NULL || model_takes(m, param);
-}
 
 static bool is_at(const struct model *m, const char *provider)
 {
@@ -68,7 +59,7 @@ static void add_tool(struct jw *w, const struct tool *t)
 	jw_end(w);
 }
 
-int openai_head(struct buf *out, const struct dialect_spec *spec)
+static int openai_head(struct buf *out, const struct dialect_spec *spec)
 {
 	const struct model *m = spec->model_facts;
 	struct jw w;
@@ -98,9 +89,9 @@ static const char *cap_name(const struct model *m)
 		m != NULL && m->max_tokens_field != NULL ? m->max_tokens_field : names[0];
 	const char *other = strcmp(first, names[0]) == 0 ? names[1] : names[0];
 
-	if (takes(m, first))
+	if (model_takes(m, first))
 		return first;
-	return takes(m, other) ? other : NULL;
+	return model_takes(m, other) ? other : NULL;
 }
 
 static void add_thinking(struct buf *out, const struct model *m)
@@ -113,14 +104,14 @@ static void add_thinking(struct buf *out, const struct model *m)
 	}
 }
 
-int openai_tail(struct buf *out, const struct model *m, bool thinking,
-		const struct agent_infer *call)
+static int openai_tail(struct buf *out, const struct model *m, bool thinking,
+		       const struct agent_infer *call)
 {
 	const char *cap = cap_name(m);
-	bool force = call->force_submit && takes(m, "tool_choice");
+	bool force = call->force_submit && model_takes(m, "tool_choice");
 
 	buf_adds(out, "],\"stream\":true");
-	if (!is_at(m, "openrouter") && takes(m, "stream_options"))
+	if (!is_at(m, "openrouter") && model_takes(m, "stream_options"))
 		buf_adds(out, ",\"stream_options\":{\"include_usage\":true}");
 	if (cap != NULL)
 		buf_addf(out, ",\"%s\":%lld", cap, (long long)call->max_output);
@@ -137,7 +128,7 @@ int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	return buf_check(out);
 }
 
-int openai_headers(struct buf *out, const struct model *m, const char *key)
+static int openai_headers(struct buf *out, const struct model *m, const char *key)
 {
 	for (const char *s = key; s != NULL && *s != 0; s++)
 		if (*s <= ' ' || *s == 127)
@@ -155,7 +146,7 @@ int openai_headers(struct buf *out, const struct model *m, const char *key)
 
 /* ---- lines: tool messages, then all notices as one user message */
 
-int openai_user(struct buf *out, const char *text, size_t len)
+static int openai_user(struct buf *out, const char *text, size_t len)
 {
 	struct jw w;
 
@@ -205,8 +196,8 @@ static int join_notices(struct buf *all, const char *const *notices, unsigned n)
 	return buf_check(all);
 }
 
-int openai_results(struct buf *out, const struct turn *t, const char *const *notices,
-		   unsigned nnotices)
+static int openai_results(struct buf *out, const struct turn *t, const char *const *notices,
+			  unsigned nnotices)
 {
 	struct buf all;
 	int rv = 0;
@@ -235,7 +226,7 @@ int openai_results(struct buf *out, const struct turn *t, const char *const *not
 
 static const char *const reasoning[] = {"reasoning_content", "reasoning", "reasoning_details"};
 
-bool openai_in_lines(const char *parameter)
+static bool openai_in_lines(const char *parameter)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
 		if (strcmp(reasoning[i], parameter) == 0)
@@ -247,7 +238,7 @@ static bool rejected(const struct model *m, struct slice key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
 		if (slice_is(key, reasoning[i]))
-			return !takes(m, reasoning[i]);
+			return !model_takes(m, reasoning[i]);
 	return false;
 }
 
@@ -329,15 +320,414 @@ static int mark_newest(struct buf *body, size_t lines_from)
 	return buf_adds(body, "," MARK "}]}");
 }
 
-int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+static int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++) {
-		if (takes(m, reasoning[i]))
+		if (model_takes(m, reasoning[i]))
 			continue;
 		leave_out(body, lines_from, m);
 		break;
 	}
 	return wants_marks(m) ? mark_newest(body, lines_from) : 0;
+}
+
+/* ---- replies. Chunks become a turn.
+ *
+ *   data: {"choices":[{"index":0,"delta":{…},"finish_reason":null}]}
+ *   data: {"choices":[],"usage":{…}}
+ *   data: [DONE]
+ *
+ * Servers differ most in calls: all with index 0, without index or id, whole
+ * arguments as text or as an object. A piece opens a new call when its id is
+ * another one, or when it has a name and the call there is complete already; a
+ * name is set once. Calls decide that a turn wants tools, never the reason.
+ * Reasoning is kept under the name it came with, reasoning_details merged as
+ * they were cut, so that both can be sent back. */
+
+static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
+{
+	enum part_kind part = kind == DELTA_TEXT   ? PART_TEXT
+			      : kind == DELTA_ARGS ? PART_CALL
+						   : PART_THINKING;
+	const char *key = kind == DELTA_THINKING ? reasoning[0] : reasoning[1];
+	struct part *p = stream_find(s, 1u << part, part == PART_CALL ? index : -1);
+	int rv = 0;
+
+	if (p == NULL)
+		rv = stream_part(s, part, index, &p);
+	if (rv != 0)
+		return rv;
+	if (part == PART_THINKING && p->key == NULL)
+		p->key = key;
+	/* Some send reasoning under both names; the one that came first counts. */
+	*out = part == PART_THINKING && p->key != key ? NULL : p;
+	return 0;
+}
+
+/* ---- calls */
+
+static bool complete(const struct buf *args)
+{
+	struct jscan w;
+
+	if (args->len == 0)
+		return false;
+	jscan_init(&w, args->data, args->len);
+	return jscan_skip(&w, NULL) && jscan_peek(&w) == 0 && w.at == w.end;
+}
+
+/* Some servers make up an id for each piece: another id alone, without a name,
+ * begins a call only behind a complete one. */
+static bool is_new(const struct part *c, const char *id, const char *name, bool has_args)
+{
+	bool both = id != NULL && c->id != NULL;
+
+	if (both && strcmp(id, c->id) != 0)
+		return name != NULL || (has_args && complete(&c->text));
+	if (name == NULL || both)
+		return false;
+	return c->named_now || complete(&c->text) ||
+	       (c->name != NULL && strcmp(c->name, name) != 0);
+}
+
+static const char *given(const json_t *o, const char *key)
+{
+	const char *s = json_get_str(o, key);
+
+	return s != NULL && *s != 0 ? s : NULL;
+}
+
+static int set_once(char **to, const char *s)
+{
+	if (*to == NULL && s != NULL)
+		*to = strdup(s);
+	return *to == NULL && s != NULL ? AVA_ENOMEM : 0;
+}
+
+static int take_call(struct stream *s, const json_t *piece)
+{
+	const json_t *function = json_object_get(piece, "function");
+	const json_t *args = json_object_get(function, "arguments");
+	const char *id = given(piece, "id"), *name = given(function, "name");
+	int64_t index = json_get_int(piece, "index", -1);
+	bool has_args = json_is_object(args) || json_string_length(args) > 0;
+	struct part *c = stream_find(s, 1u << PART_CALL, index);
+	struct buf text;
+	int rv = 0;
+
+	if (c == NULL && id == NULL && name == NULL && !has_args)
+		return 0;
+	if (c == NULL || is_new(c, id, name, has_args))
+		rv = stream_part(s, PART_CALL, index, &c);
+	if (rv != 0)
+		return rv;
+	c->named_now |= name != NULL;
+	rv = set_once(&c->id, id);
+	if (rv == 0)
+		rv = set_once(&c->name, name);
+	if (rv != 0 || !has_args)
+		return rv;
+	buf_init(&text, STREAM_LINE_MAX);
+	rv = json_is_object(args)
+		     ? json_dump(&text, args)
+		     : buf_add(&text, json_string_value(args), json_string_length(args));
+	if (rv == 0)
+		rv = stream_add(s, &c->text, DELTA_ARGS, text.data, text.len);
+	buf_fini(&text);
+	return rv;
+}
+
+static int take_calls(struct stream *s, const json_t *pieces)
+{
+	const json_t *piece;
+	size_t i;
+	int rv = 0;
+
+	for (unsigned k = 0; k < s->reply->nparts; k++)
+		s->reply->parts[k].named_now = false;
+	json_array_foreach(pieces, i, piece)
+	{
+		if (rv == 0 && json_is_object(piece))
+			rv = take_call(s, piece);
+	}
+	return rv;
+}
+
+/* ---- reasoning */
+
+/* Which member of it comes in pieces; its first event may not have it yet. */
+static const char *text_key(const json_t *o)
+{
+	const char *type = json_get_str(o, "type");
+
+	if (json_get_str(o, "text") != NULL)
+		return "text";
+	if (json_get_str(o, "summary") != NULL)
+		return "summary";
+	if (type == NULL || json_object_get(o, "data") != NULL)
+		return NULL;
+	if (strcmp(type, "reasoning.text") == 0)
+		return "text";
+	return strcmp(type, "reasoning.summary") == 0 ? "summary" : NULL;
+}
+
+/* `o` goes on where `d` stopped: the same kind, the same place. A signature
+ * is the last of a block. */
+static bool continues(const struct part *d, const json_t *o)
+{
+	const char *key = text_key(o);
+
+	if (d->key == NULL || (key != NULL && strcmp(key, d->key) != 0) ||
+	    json_object_get(o, "data") != NULL || given(d->object, "signature") != NULL)
+		return false;
+	return json_equal(json_object_get(d->object, "type"), json_object_get(o, "type")) &&
+	       (json_object_get(o, "index") == NULL ||
+		json_equal(json_object_get(d->object, "index"), json_object_get(o, "index")));
+}
+
+static int update_detail(struct part *d, const json_t *o)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)o, key, v)
+	{
+		if (!json_is_null(v) && strcmp(key, d->key) != 0 &&
+		    json_object_set(d->object, key, v) != 0)
+			return AVA_ENOMEM;
+	}
+	return 0;
+}
+
+/* Reasoning that came in other ways than as a text: shown, and not sent back as one. */
+static int add_thought(struct stream *s, const char *text)
+{
+	struct part *p = stream_find(s, 1u << PART_THINKING, -1);
+	int rv = 0;
+
+	if (text == NULL)
+		return 0;
+	if (p == NULL)
+		rv = stream_part(s, PART_THINKING, -1, &p);
+	return rv == 0 ? stream_add(s, &p->text, DELTA_REASONING, text, strlen(text)) : rv;
+}
+
+/* `shown`: its text came as plain reasoning too. */
+static int take_detail(struct stream *s, const json_t *o, bool shown)
+{
+	struct part *d = stream_find(s, 1u << PART_OTHER, -1);
+	const char *text = text_key(o) != NULL ? json_get_str(o, text_key(o)) : NULL;
+	int rv = 0;
+
+	if (d != NULL && continues(d, o)) {
+		rv = update_detail(d, o);
+	} else {
+		rv = stream_part(s, PART_OTHER, -1, &d);
+		if (rv == 0) {
+			d->key = text_key(o);
+			d->object = json_deep_copy(o);
+			rv = d->object != NULL ? 0 : AVA_ENOMEM;
+		}
+	}
+	if (rv != 0 || text == NULL)
+		return rv;
+	rv = stream_add(s, &d->text, DELTA_ARGS, text, strlen(text));
+	return rv == 0 && !shown ? add_thought(s, text) : rv;
+}
+
+static int take_reasoning(struct stream *s, const json_t *delta)
+{
+	const json_t *details = json_object_get(delta, "reasoning_details"), *o;
+	bool shown = given(delta, reasoning[0]) != NULL || given(delta, reasoning[1]) != NULL;
+	size_t i;
+	int rv = stream_piece(s, DELTA_THINKING, -1, json_get_str(delta, reasoning[0]));
+
+	if (rv == 0)
+		rv = stream_piece(s, DELTA_REASONING, -1, json_get_str(delta, reasoning[1]));
+	json_array_foreach(details, i, o)
+	{
+		if (rv == 0 && json_is_object(o))
+			rv = take_detail(s, o, shown);
+	}
+	return rv;
+}
+
+/* ---- chunks */
+
+/* Text, or parts: {"type":"text","text":T}, {"type":"thinking","thinking":[…]}. */
+static int take_content(struct stream *s, const json_t *content)
+{
+	const json_t *part, *thought;
+	size_t i, k;
+	int rv = stream_piece(s, DELTA_TEXT, -1, json_string_value(content));
+
+	json_array_foreach(content, i, part)
+	{
+		json_array_foreach(json_object_get(part, "thinking"), k, thought)
+		{
+			if (rv == 0)
+				rv = add_thought(s, json_get_str(thought, "text"));
+		}
+		if (rv == 0)
+			rv = stream_piece(s, DELTA_TEXT, -1, json_get_str(part, "text"));
+	}
+	return rv;
+}
+
+static int take_choice(struct stream *s, const json_t *choice)
+{
+	const json_t *delta = json_object_get(choice, "delta");
+	const char *finish = given(choice, "finish_reason");
+	const char *native = given(choice, "native_finish_reason");
+	int rv;
+
+	if (json_get_int(choice, "index", 0) != 0)
+		return 0;
+	stream_stop(s->reply, finish);
+	/* That of the service behind OpenRouter, where it says more. */
+	if (native != NULL && (strcmp(native, "refusal") == 0 ||
+			       strcmp(native, "model_context_window_exceeded") == 0))
+		stream_stop(s->reply, native);
+	if (given(delta, "refusal") != NULL)
+		stream_stop(s->reply, "refusal");
+	if (finish != NULL && strcmp(finish, "error") == 0)
+		return stream_error_value(s, choice);
+	rv = take_reasoning(s, delta);
+	if (rv == 0)
+		rv = take_content(s, json_object_get(delta, "content"));
+	return rv == 0 ? take_calls(s, json_object_get(delta, "tool_calls")) : rv;
+}
+
+static int64_t count(const json_t *o, const char *key)
+{
+	int64_t n = json_get_int(o, key, 0);
+
+	return n > 0 && n < INT64_MAX / 8 ? n : 0;
+}
+
+static void take_usage(struct arriving *r, const json_t *usage)
+{
+	const json_t *in = json_object_get(usage, "prompt_tokens_details");
+	const json_t *out = json_object_get(usage, "completion_tokens_details");
+	int64_t upstream;
+
+	if (!json_is_integer(json_object_get(usage, "prompt_tokens")))
+		return;
+	r->measured = true;
+	r->usage.input = count(usage, "prompt_tokens");
+	r->usage.output = count(usage, "completion_tokens");
+	r->usage.cache_read = count(in, "cached_tokens");
+	if (r->usage.cache_read == 0) /* DeepSeek */
+		r->usage.cache_read = count(usage, "prompt_cache_hit_tokens");
+	r->usage.cache_write = count(in, "cache_write_tokens");
+	r->usage.reasoning = count(out, "reasoning_tokens");
+	r->usage.cost_microusd = json_get_fixed(usage, "cost", 6, -1);
+	if (r->usage.cost_microusd < 0)
+		r->usage.cost_microusd = -1;
+	upstream = json_get_fixed(json_object_get(usage, "cost_details"), "upstream_inference_cost",
+				  6, 0);
+	/* With a key of one's own the service bills its part only. */
+	if (r->usage.cost_microusd >= 0 && json_get_bool(usage, "is_byok", false) && upstream > 0 &&
+	    upstream < INT64_MAX / 8)
+		r->usage.cost_microusd += upstream;
+}
+
+static int take_chunk(struct stream *s, const char *data, size_t len, const json_t *chunk)
+{
+	const json_t *choice;
+	size_t i;
+	int rv = 0;
+
+	if (s->reply->id[0] == 0)
+		stream_id(s->reply, json_get_str(chunk, "id"));
+	take_usage(s->reply, json_object_get(chunk, "usage"));
+	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
+	{
+		if (rv == 0)
+			rv = take_choice(s, choice);
+	}
+	return rv;
+}
+
+/* ---- the line */
+
+static bool id_char(unsigned char c)
+{
+	return c > ' ' && c < 127 && c != '"' && c != '\\';
+}
+
+static void write_call(struct jw *w, const struct turn_call *c)
+{
+	jw_object(w, NULL);
+	jw_str(w, "id", c->wire_id);
+	jw_str(w, "type", "function");
+	jw_object(w, "function");
+	jw_raw(w, "name", "\"", 1);
+	stream_wire_name(w->out, c->name);
+	buf_addc(w->out, '"');
+	jw_strn(w, "arguments", c->args != NULL ? c->args : "{}",
+		c->args != NULL ? c->args_len : 2);
+	jw_end(w);
+	jw_end(w);
+}
+
+/* As they came, only no longer in pieces. */
+static int write_details(struct jw *w, const struct arriving *r)
+{
+	int rv = 0;
+
+	jw_array(w, "reasoning_details");
+	for (unsigned i = 0; i < r->nparts && rv == 0; i++) {
+		const struct part *d = &r->parts[i];
+
+		if (d->kind != PART_OTHER)
+			continue;
+		if (d->key != NULL && d->text.len > 0 &&
+		    json_object_set_new(d->object, d->key,
+					json_stringn(d->text.data, d->text.len)) != 0)
+			return AVA_ENOMEM;
+		jw_raw(w, NULL, "", 0);
+		rv = json_dump(w->out, d->object);
+	}
+	jw_end(w);
+	return rv;
+}
+
+static int write_line(const struct stream *s, const struct turn *t, struct jw *w)
+{
+	const struct part *plain = stream_find(s, 1u << PART_THINKING, -1);
+	bool details = stream_find(s, 1u << PART_OTHER, -1) != NULL;
+	int rv = 0;
+
+	if (t->text_len > 0)
+		jw_strn(w, "content", t->text, t->text_len);
+	else
+		jw_null(w, "content");
+	if (details && model_takes(s->model, "reasoning_details"))
+		rv = write_details(w, s->reply);
+	else if (!details && plain != NULL && plain->key != NULL &&
+		 model_takes(s->model, plain->key))
+		jw_strn(w, plain->key, plain->text.data, plain->text.len);
+	if (t->ncalls > 0) {
+		jw_array(w, "tool_calls");
+		for (unsigned i = 0; i < t->ncalls; i++)
+			write_call(w, &t->calls[i]);
+		jw_end(w);
+	}
+	return rv;
+}
+
+static const struct stream_ops ops = {
+	.chat = true,
+	.place = place_piece,
+	.event = take_chunk,
+	.line = write_line,
+	.id_char = id_char,
+};
+
+static struct stream *open_stream(const struct model *m, const char *tag)
+{
+	return stream_open(&ops, m, tag);
 }
 
 const struct dialect dialect_openai = {
@@ -354,7 +744,7 @@ const struct dialect dialect_openai = {
 	.headers = openai_headers,
 	.mark_cache = openai_mark_cache,
 	.in_lines = openai_in_lines,
-	.stream_new = openai_stream_new,
+	.stream_new = open_stream,
 	.stream_feed = stream_feed,
 	.stream_end = stream_end,
 	.stream_free = stream_free,

@@ -1,5 +1,6 @@
-/* What the streams of both dialects share: telling events from a body, bounds,
- * faults, the end. A dialect brings its reading of events and makes the turn. */
+/* What the dialects read replies with: a reply as it arrives is a list of parts, which
+ * both fill from their events; the rest is one for both. Damage that is met in the wild
+ * is mended on the way. */
 #ifndef PROVIDER_STREAM_CORE_H
 #define PROVIDER_STREAM_CORE_H
 
@@ -8,26 +9,68 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "codec/sse.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
 #include "provider/stream.h"
-#include "provider/stream_json.h"
 
+struct ava_error;
 struct model;
+struct sse;
 
 #define STREAM_LINE_MAX (8u << 20)  /* bytes of one event */
 #define STREAM_BODY_MAX (64u << 10) /* of a body that is no stream; the rest is not kept */
 #define STREAM_TAG_MAX  32u
+#define CALL_ARGS_MAX   (256u << 10) /* bytes, see struct turn_call */
+#define CALL_NAME_MAX   128u         /* for us */
+#define WIRE_NAME_MAX   64u          /* for the services: ^[a-zA-Z0-9_-]{1,64}$ */
+
+/* ---- a reply */
+
+/* What a piece is. The first two are of delta_read only. */
+enum delta_kind {
+	DELTA_NONE,
+	DELTA_EMPTY,     /* a piece that says nothing */
+	DELTA_TEXT,      /* text_delta; content */
+	DELTA_THINKING,  /* thinking_delta; reasoning_content */
+	DELTA_REASONING, /* reasoning */
+	DELTA_ARGS,      /* input_json_delta; function.arguments */
+};
+
+enum part_kind { PART_TEXT, PART_THINKING, PART_CALL, PART_OTHER };
+
+struct part {
+	enum part_kind kind;
+	int64_t index;      /* the service's; -1: it gave none */
+	char *id, *name;    /* of a call; NULL: none came */
+	struct buf text;    /* pieces of text, thinking or arguments */
+	const char *key;    /* chat completions: the member that `text` came in; NULL: none */
+	json_t *object;     /* chat completions, of reasoning_details: as it began */
+	bool named_now;     /* chat completions: its name is of this chunk */
+	bool ended;         /* Messages: its end came */
+	struct buf start;   /* Messages: as it began, clean JSON */
+	struct buf sign;    /* Messages: replaced by each signature_delta */
+	struct buf cited;   /* Messages: JSON values joined by commas */
+	enum delta_kind of; /* Messages, of PART_OTHER: what `text` is; DELTA_NONE: nothing */
+};
+
+struct arriving {
+	struct part *parts;
+	unsigned nparts, cap, ncalls;
+	struct usage usage; /* Messages: input without what the cache had */
+	bool measured;
+	char id[80], stop[40];
+};
 
 struct stream_ops {
-	/* One event. 0, or a code after which the stream is of no use; the
-	 * reason was given to stream_fault, or is the code's own. */
-	int (*event)(struct stream *s, const char *data, size_t len, bool *progress);
-	/* The reply is whole: fill text, thinking, calls, stop, request_id and
-	 * wire. REPLY_OK or the class of s's fault. */
-	enum reply_class (*finish)(struct stream *s, struct turn *t);
-	void (*usage)(const struct stream *s, struct usage *u);
-	void (*free_reply)(void *reply);
-	bool bare_done; /* "[DONE]" counts without the blank line after it */
+	/* Chat completions: [DONE] is the end mark, input counts what the cache had. */
+	bool chat;
+	/* Where a piece belongs; *p stays NULL: nowhere. 0 or a code. */
+	int (*place)(struct stream *s, enum delta_kind kind, int64_t index, struct part **p);
+	/* An event that is no error and no hot piece; its text and the same as a tree. */
+	int (*event)(struct stream *s, const char *data, size_t len, const json_t *event);
+	/* The rest of the assistant line, behind its role. 0 or a code. */
+	int (*line)(const struct stream *s, const struct turn *t, struct jw *w);
+	bool (*id_char)(unsigned char c); /* may stand in the id of a call */
 };
 
 enum stream_mode { STREAM_UNKNOWN, STREAM_EVENTS, STREAM_BODY };
@@ -37,7 +80,7 @@ struct stream {
 	const struct model *model; /* borrowed */
 	void (*text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
-	void *reply;               /* the dialect's; NULL before the first event */
+	struct arriving *reply;    /* NULL before the first event */
 	struct reply_error *fault; /* NULL: none, or no memory for it */
 	struct sse *sse;           /* NULL until bytes came; freed with the stream */
 	struct buf body;           /* STREAM_BODY */
@@ -59,17 +102,68 @@ void stream_free(struct stream *s);
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);
 
-/* ---- for the dialects. Both return a code, so that one can return them. */
-
-#define STREAM_OVERFLOW "the conversation and the reply are larger than the model's window"
+/* ---- for the dialects. They return 0 or a code after which the stream is of no use. */
 
 /* The fault that stream_end will tell. AVA_EINVAL. */
 int stream_fault(struct stream *s, enum reply_class cls, const char *text);
 /* Take an error of the service that came in the stream. AVA_EINVAL. */
 int stream_error_value(struct stream *s, const json_t *v);
-/* Append a piece to `out`, show it, count it. 0 or a code. */
-int stream_add(struct stream *s, struct buf *out, const struct delta *d);
-int stream_add_text(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,
-		    size_t len);
+/* A part more; a fault when there are too many. */
+int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct part **p);
+/* The newest part of these kinds (bits) with that index; < 0: whatever it is. NULL: none. */
+struct part *stream_find(const struct stream *s, unsigned kinds, int64_t index);
+/* Append text to `out`, show it, count it. */
+int stream_add(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,
+	       size_t len);
+/* The same where the piece belongs; nothing for an empty or absent (NULL) text. */
+int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const char *text);
+/* A word of the service: an id or the reason of the stop. NULL changes nothing, and nothing
+ * changes that the model refused. */
+void stream_id(struct arriving *r, const char *id);
+void stream_stop(struct arriving *r, const char *reason);
+/* The name of a call as a service takes it back: other characters become "_". */
+void stream_wire_name(struct buf *out, const char *name);
+
+/* ---- JSON of services */
+
+/* json_parse that takes bytes that are no UTF-8, lone surrogates and NULs for
+ * U+FFFD before it gives up. NULL: AVA_ENOMEM, or AVA_EINVAL: broken beyond
+ * that, or too deep. */
+json_t *stream_parse(const char *s, size_t len, struct ava_error *err);
+/* JSON text `s` as it stands where it is strict, one line and of characters that every
+ * reader takes, else written anew from `v`, which was read from it. */
+int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v);
+
+/* Arguments of a call as they arrived: sets args and args_len (in t->mem), or
+ * args_error, a sentence for the model. `cut`: the reply ended at its output
+ * limit. 0 or AVA_ENOMEM. */
+int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut);
+
+/* The pieces of which a stream has thousands, read without a tree. Whatever is not such a
+ * piece gives DELTA_NONE and is for stream_parse. */
+struct delta {
+	enum delta_kind kind;
+	unsigned index;    /* of the block, or of the call; 0 for text of a chunk */
+	struct slice text; /* raw, borrowed from the event */
+	bool escapes;      /* there are some in `text` */
+};
+/* `s`: the data of one event, of chat completions or of the Messages form. */
+void delta_read(const char *s, size_t len, bool chat, struct delta *d);
+/* Append the text with its escapes resolved: 0, AVA_ENOMEM, AVA_ETOOBIG. */
+int delta_add(struct buf *out, const struct delta *d);
+
+/* ---- errors (stream_error.c). Services of both dialects share the shape {"error":{…}}, so
+ * one reader serves both; their real sentences decide where codes do not. */
+
+/* The member that says that this object is an error: {"error":…}, or the whole
+ * of {"object":"error",…} and {"type":"error",…}; NULL: it is none. */
+const json_t *stream_error_member(const json_t *body);
+/* Fill cls, text, field and request_id. `status` 200: inside a stream. */
+void stream_error_json(struct reply_error *e, int status, const json_t *body);
+/* The same for the body of a response, whatever it is. */
+void stream_error_body(struct reply_error *e, int status, const char *content_type,
+		       const char *body, size_t len);
+/* Class and sentence; newlines and bad bytes of `text` are made harmless. */
+void stream_error_set(struct reply_error *e, enum reply_class cls, const char *text);
 
 #endif

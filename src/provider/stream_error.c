@@ -2,7 +2,7 @@
  * say "too long", then the status of HTTP. A 400 is also searched for the name
  * of the parameter it is about, so that one repair can leave that out. Bodies
  * are text of strangers: cut, made one line, and never trusted further. */
-#include "provider/stream_error.h"
+#include "provider/stream_core.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "provider/stream_json.h"
 
 const char *reply_class_word(enum reply_class c)
 {

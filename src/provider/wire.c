@@ -88,6 +88,33 @@ bool wire_id_char(unsigned char c)
 	       c == '-';
 }
 
+static bool id_taken(const struct turn *t, const struct turn_call *c, const char *id)
+{
+	for (const struct turn_call *o = t->calls; o < c; o++)
+		if (strcmp(o->wire_id, id) == 0)
+			return true;
+	return false;
+}
+
+int wire_call_id(struct turn *t, struct turn_call *c, const char *id, bool (*may)(unsigned char ch),
+		 const char *tag)
+{
+	unsigned n = (unsigned)(c - t->calls) + 1;
+	size_t len = 0;
+
+	while (id != NULL && len <= WIRE_ID_MAX && may((unsigned char)id[len]))
+		len++;
+	if (len > 0 && len <= WIRE_ID_MAX && id[len] == 0 && !id_taken(t, c, id)) {
+		c->wire_id = arena_copy(&t->mem, id, len);
+		return c->wire_id != NULL ? 0 : AVA_ENOMEM;
+	}
+	do {
+		c->wire_id = arena_fmt(&t->mem, "call_%s_%u", tag, n);
+		n += TURN_MAX_CALLS; /* taken only when the service imitated one */
+	} while (c->wire_id != NULL && id_taken(t, c, c->wire_id));
+	return c->wire_id != NULL ? 0 : AVA_ENOMEM;
+}
+
 bool wire_blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

@@ -34,6 +34,10 @@ void wire_tools(struct jw *w, const struct dialect_spec *spec);
 bool wire_blank(const char *s, size_t len);
 /* May stand in the id of a call, and in the name of a tool. */
 bool wire_id_char(unsigned char c);
+/* c->wire_id: `id` where it is one that `may` be sent back and no call before it in `t`
+ * has it; else call_<tag>_<n>. 0 or AVA_ENOMEM. */
+int wire_call_id(struct turn *t, struct turn_call *c, const char *id, bool (*may)(unsigned char ch),
+		 const char *tag);
 
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "provider/stream_json.h"
+#include "provider/stream_core.h"
 
 static const json_t *find_piece(const json_t *v, bool chat, enum delta_kind kind)
 {
@@ -31,10 +31,7 @@ static void check_piece(bool chat, const char *s, size_t len)
 	struct buf text;
 	json_t *v;
 
-	if (chat)
-		delta_chunk(s, len, &d);
-	else
-		delta_messages(s, len, &d);
+	delta_read(s, len, chat, &d);
 	if (d.kind == DELTA_NONE || d.kind == DELTA_EMPTY)
 		return;
 	buf_init(&text, len + 1);

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "provider/anthropic.h"
 #include "provider/wire.h"
 
 static void expect(struct buf *b, const char *text)
@@ -32,18 +31,18 @@ static void test_head(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(anthropic_head(&b, &spec), 0);
+	assert_int_equal(dialect_anthropic.encode_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"claude-x-1\",\"system\":[{\"type\":\"text\",\"text\":\"You are\\n"
 	       "\\\"one\\\".\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"tools\":[{\"name\":"
 	       "\"read_file\",\"description\":\"Read.\",\"input_schema\":{\"type\":\"object\"}}],"
 	       "\"messages\":[");
 	spec = (struct dialect_spec){.model = "x", .system = ""};
-	assert_int_equal(anthropic_head(&b, &spec), 0);
+	assert_int_equal(dialect_anthropic.encode_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"x\",\"messages\":["); /* empty parts are refused */
 	assert_true(model_drop(&m, "cache_control"));
 	spec = (struct dialect_spec){.model = "x", .system = "s", .model_facts = &m};
-	assert_int_equal(anthropic_head(&b, &spec), 0);
+	assert_int_equal(dialect_anthropic.encode_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"claude-x-1\",\"system\":[{\"type\":\"text\",\"text\":\"s\"}],"
 		   "\"messages\":[");
 	buf_fini(&b);
@@ -92,7 +91,8 @@ static void test_tail(void **state)
 		snprintf(m.drop, sizeof(m.drop), "%s", tail_cases[i].drop);
 		snprintf(want, sizeof(want), "],\"max_tokens\":%lld%s,\"stream\":true}",
 			 (long long)tail_cases[i].max_output, tail_cases[i].says);
-		assert_int_equal(anthropic_tail(&b, &m, tail_cases[i].thinking, &call), 0);
+		assert_int_equal(
+			dialect_anthropic.encode_tail(&b, &m, tail_cases[i].thinking, &call), 0);
 		expect(&b, want);
 	}
 	buf_fini(&b);
@@ -103,13 +103,13 @@ static void test_headers(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(anthropic_headers(&b, NULL, "sk-1"), 0);
+	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk-1"), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n"
 		   "anthropic-version: 2023-06-01\nx-api-key: sk-1\n");
-	assert_int_equal(anthropic_headers(&b, NULL, NULL), 0);
+	assert_int_equal(dialect_anthropic.headers(&b, NULL, NULL), 0);
 	assert_null(strstr(b.data, "x-api-key"));
-	assert_int_equal(anthropic_headers(&b, NULL, "sk\nhost: evil"), AVA_EINVAL);
-	assert_int_equal(anthropic_headers(&b, NULL, "sk 1"), AVA_EINVAL);
+	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk\nhost: evil"), AVA_EINVAL);
+	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk 1"), AVA_EINVAL);
 	buf_fini(&b);
 }
 
@@ -179,7 +179,7 @@ static void test_mark_wide(void **state)
 		buf_adds(&b, HEAD);
 		add_turns(&b, n, true);
 		buf_add(&plain, b.data, b.len);
-		assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), NULL), 0);
+		assert_int_equal(dialect_anthropic.mark_cache(&b, strlen(HEAD), NULL), 0);
 		assert_int_equal(count_marks(&b), n > 9 ? 2 : 1);
 		assert_non_null(strstr(b.data, MARK "}]}"));
 		if (n > 9)
@@ -198,7 +198,7 @@ static void test_mark_wide(void **state)
 	buf_reset(&b);
 	buf_adds(&b, HEAD);
 	add_turns(&b, 40, false);
-	assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), NULL), 0);
+	assert_int_equal(dialect_anthropic.mark_cache(&b, strlen(HEAD), NULL), 0);
 	assert_int_equal(count_marks(&b), 0);
 	buf_fini(&b);
 	buf_fini(&plain);
@@ -215,7 +215,7 @@ static void test_mark(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(mark_cases); i++) {
 		buf_adds(&b, HEAD);
 		buf_adds(&b, mark_cases[i].lines);
-		assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), &m), 0);
+		assert_int_equal(dialect_anthropic.mark_cache(&b, strlen(HEAD), &m), 0);
 		snprintf(want, sizeof(want), HEAD "%s",
 			 mark_cases[i].marked != NULL ? mark_cases[i].marked : mark_cases[i].lines);
 		expect(&b, want);
@@ -225,18 +225,18 @@ static void test_mark(void **state)
 	buf_adds(&b, "{\"system\":[{\"type\":\"text\",\"text\":\"" MARK_QUOTED "\"" MARK "}],");
 	at = b.len;
 	buf_adds(&b, mark_cases[0].lines);
-	assert_int_equal(anthropic_mark_cache(&b, at, &m), 0);
+	assert_int_equal(dialect_anthropic.mark_cache(&b, at, &m), 0);
 	snprintf(want, sizeof(want), "{\"system\":[{\"type\":\"text\",\"text\":\"%s\"}],%s",
 		 MARK_QUOTED, mark_cases[0].lines);
 	expect(&b, want);
-	assert_true(anthropic_in_lines("cache_control"));
-	assert_false(anthropic_in_lines("thinking"));
+	assert_true(dialect_anthropic.in_lines("cache_control"));
+	assert_false(dialect_anthropic.in_lines("thinking"));
 	buf_fini(&b);
 	/* What the encoders write can always be marked, and nothing else changes. */
 	buf_init(&b, 65536);
 	buf_adds(&b, HEAD);
 	assert_int_equal(wire_user(&b, "the \\ task \"}]}", 15), 0);
-	assert_int_equal(anthropic_mark_cache(&b, strlen(HEAD), NULL), 0);
+	assert_int_equal(dialect_anthropic.mark_cache(&b, strlen(HEAD), NULL), 0);
 	assert_non_null(strstr(b.data, MARK "}]}"));
 	assert_int_equal(wire_check_paused(b.data + strlen(HEAD), b.len - strlen(HEAD), NULL), 0);
 	buf_fini(&b);

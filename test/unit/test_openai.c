@@ -12,7 +12,6 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/messages.h"
-#include "provider/openai.h"
 #include "provider/wire.h"
 #include "provider/provider.h"
 
@@ -36,7 +35,7 @@ static void test_head(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(openai_head(&b, &spec), 0);
+	assert_int_equal(dialect_openai.encode_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"gpt-x\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
 	       "\"read_file\",\"description\":\"Read.\",\"parameters\":{\"type\":\"object\"}}}],"
@@ -44,13 +43,13 @@ static void test_head(void **state)
 	m.provider = &openrouter;
 	snprintf(m.wire_name, sizeof(m.wire_name), "anthropic/claude-x");
 	spec.ntools = 0;
-	assert_int_equal(openai_head(&b, &spec), 0);
+	assert_int_equal(dialect_openai.encode_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"anthropic/claude-x\",\"messages\":[{\"role\":\"system\",\"content\":"
 	       "[{\"type\":\"text\",\"text\":\"You are.\",\"cache_control\":{\"type\":"
 	       "\"ephemeral\"}}]},");
 	spec = (struct dialect_spec){.model = "x", .system = ""};
-	assert_int_equal(openai_head(&b, &spec), 0);
+	assert_int_equal(dialect_openai.encode_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"x\",\"messages\":[");
 	buf_fini(&b);
 }
@@ -99,7 +98,8 @@ static void test_tail(void **state)
 
 		snprintf(m.drop, sizeof(m.drop), "%s", tail_cases[i].drop);
 		snprintf(want, sizeof(want), "],\"stream\":true%s}", tail_cases[i].says);
-		assert_int_equal(openai_tail(&b, &m, tail_cases[i].thinking, &call), 0);
+		assert_int_equal(dialect_openai.encode_tail(&b, &m, tail_cases[i].thinking, &call),
+				 0);
 		expect(&b, want);
 	}
 	buf_fini(&b);
@@ -111,14 +111,14 @@ static void test_headers(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(openai_headers(&b, &m, "sk-or-1"), 0);
+	assert_int_equal(dialect_openai.headers(&b, &m, "sk-or-1"), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n"
 		   "authorization: Bearer sk-or-1\nhttp-referer: http://localhost/ava\n"
 		   "x-openrouter-title: ava\n");
 	m.provider = &local;
-	assert_int_equal(openai_headers(&b, &m, NULL), 0);
+	assert_int_equal(dialect_openai.headers(&b, &m, NULL), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n");
-	assert_int_equal(openai_headers(&b, &m, "a\rb"), AVA_EINVAL);
+	assert_int_equal(dialect_openai.headers(&b, &m, "a\rb"), AVA_EINVAL);
 	buf_fini(&b);
 }
 
@@ -136,7 +136,7 @@ static void test_mark(void **state)
 
 	buf_init(&b, 4096);
 	buf_adds(&b, lines);
-	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	assert_int_equal(dialect_openai.mark_cache(&b, 1, &m), 0);
 	expect(&b,
 	       "[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\",\"tool_call_id\":\"a\","
 	       "\"content\":[{\"type\":\"text\",\"text\":\"x \\\",\\\"content\\\":\\\"y\","
@@ -144,17 +144,17 @@ static void test_mark(void **state)
 	/* A part may not be blank. */
 	for (size_t i = 0; i < ARRAY_LEN(blank); i++) {
 		buf_adds(&b, blank[i]);
-		assert_int_equal(openai_mark_cache(&b, 0, &m), 0);
+		assert_int_equal(dialect_openai.mark_cache(&b, 0, &m), 0);
 		expect(&b, blank[i]);
 	}
 	m.provider = &openai;
 	buf_adds(&b, lines);
-	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	assert_int_equal(dialect_openai.mark_cache(&b, 1, &m), 0);
 	expect(&b, lines);
 	m.provider = &openrouter;
 	snprintf(m.wire_name, sizeof(m.wire_name), "openai/gpt-x"); /* caches by itself */
 	buf_adds(&b, lines);
-	assert_int_equal(openai_mark_cache(&b, 1, &m), 0);
+	assert_int_equal(dialect_openai.mark_cache(&b, 1, &m), 0);
 	expect(&b, lines);
 	buf_fini(&b);
 }
@@ -190,15 +190,15 @@ static void test_leave_out(void **state)
 		snprintf(m.drop, sizeof(m.drop), "%s", cases[i].drop);
 		buf_adds(&b, "{\"messages\":[");
 		buf_adds(&b, cases[i].lines);
-		assert_int_equal(openai_mark_cache(&b, 13, &m), 0);
+		assert_int_equal(dialect_openai.mark_cache(&b, 13, &m), 0);
 		assert_memory_equal(b.data, "{\"messages\":[", 13);
 		assert_string_equal(b.data + 13, cases[i].sent);
 		assert_int_equal(b.len, 13 + strlen(cases[i].sent));
 		buf_reset(&b);
 	}
 	buf_fini(&b);
-	assert_true(openai_in_lines("reasoning_content"));
-	assert_false(openai_in_lines("reasoning_effort"));
+	assert_true(dialect_openai.in_lines("reasoning_content"));
+	assert_false(dialect_openai.in_lines("reasoning_effort"));
 }
 
 static void test_lines(void **state)
@@ -213,22 +213,22 @@ static void test_lines(void **state)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	assert_int_equal(openai_user(&b, "a\nb", 3), 0);
+	assert_int_equal(dialect_openai.encode_user(&b, "a\nb", 3), 0);
 	expect(&b, "{\"role\":\"user\",\"content\":\"a\\nb\"}");
-	assert_int_equal(openai_user(&b, " \n", 2), AVA_EINVAL);
-	assert_int_equal(openai_results(&b, &t, notices, 3), 0);
+	assert_int_equal(dialect_openai.encode_user(&b, " \n", 2), AVA_EINVAL);
+	assert_int_equal(dialect_openai.encode_results(&b, &t, notices, 3), 0);
 	expect(&b, "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"1\\tx\"}\n"
 		   "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"Error: no such "
 		   "\\\"file\\\"\"}\n{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"\"}\n"
 		   "{\"role\":\"user\",\"content\":\"[ava] 80 %\\n\\nsteer\"}");
 	t.ncalls = 0;
-	assert_int_equal(openai_results(&b, &t, notices, 1), 0);
+	assert_int_equal(dialect_openai.encode_results(&b, &t, notices, 1), 0);
 	expect(&b, "{\"role\":\"user\",\"content\":\"[ava] 80 %\"}");
-	assert_int_equal(openai_results(&b, &t, notices + 1, 1), AVA_EINVAL);
+	assert_int_equal(dialect_openai.encode_results(&b, &t, notices + 1, 1), AVA_EINVAL);
 	buf_fini(&b);
 	buf_init(&b, 20);
 	t.ncalls = 1;
-	assert_int_equal(openai_results(&b, &t, NULL, 0), AVA_ETOOBIG);
+	assert_int_equal(dialect_openai.encode_results(&b, &t, NULL, 0), AVA_ETOOBIG);
 	buf_fini(&b);
 }
 
@@ -379,7 +379,7 @@ static void test_example(void **state)
 	buf_init(&b, 65536);
 	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
 	assert_int_equal(wire_check_chat(b.data + info.head_len, b.len - info.head_len, NULL), 0);
-	assert_int_equal(openai_tail(&b, NULL, false, &call), 0);
+	assert_int_equal(dialect_openai.encode_tail(&b, NULL, false, &call), 0);
 	expect(&b, want);
 	buf_fini(&b);
 	free(file);

@@ -9,7 +9,7 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
-#include "provider/stream_error.h"
+#include "provider/stream_core.h"
 
 #define A(type, text)                                                                              \
 	"{\"type\":\"error\",\"error\":{\"type\":\"" type "\",\"message\":\"" text "\"},"          \

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "provider/stream_json.h"
+#include "provider/dialect.h"
+#include "provider/stream_core.h"
 
 static const struct {
 	const char *json, *reads; /* NULL: cannot be read */
@@ -58,29 +59,28 @@ static void test_parse_bytes(void **state)
 	assert_null(stream_parse(deep, sizeof(deep), NULL));
 }
 
-static void test_clean(void **state)
+/* As it stands where every reader takes it, else written anew. */
+static void test_add(void **state)
 {
 	static const struct {
-		const char *s;
-		bool clean;
+		const char *s, *added;
 	} cases[] = {
-		{"{ \"a\" : 1 }", true},     {"{\n}", false},
-		{"\"\xe2\x80\xa8\"", false}, {"\"\xe2\x80\xa9\"", false},
-		{"\"\xe2\x80\xa7\"", true},  {"\"\x7f\"", false},
-		{"\"\xff\"", false},         {"\"\xc3\xa9\"", true},
+		{"{\"a\":1.50}", "{\"a\":1.50}"},    {"{\"a\":\n1.50}", "{\"a\":1.5}"},
+		{"\"\xe2\x80\xa8\"", "\"\\u2028\""}, {"\"\xe2\x80\xa7\"", "\"\xe2\x80\xa7\""},
+		{"\"\x7f\"", "\"\\u007f\""},         {"\"\xff\"", "\"\xef\xbf\xbd\""},
+		{"\"\xc3\xa9\"", "\"\xc3\xa9\""},
 	};
 	struct buf b;
-	json_t *v;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(stream_json_clean(cases[i].s, strlen(cases[i].s)), cases[i].clean);
-	buf_init(&b, 4096);
-	v = json_parse("{\"a\":1.50}", 10, NULL);
-	assert_int_equal(stream_json_add(&b, "{\"a\":1.50}", 10, v), 0); /* as it stands */
-	assert_int_equal(stream_json_add(&b, "{\"a\":\n1.50}", 11, v), 0);
-	assert_string_equal(b.data, "{\"a\":1.50}{\"a\":1.5}");
-	json_decref(v);
-	buf_fini(&b);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *v = stream_parse(cases[i].s, strlen(cases[i].s), NULL);
+
+		buf_init(&b, 4096);
+		assert_int_equal(stream_json_add(&b, cases[i].s, strlen(cases[i].s), v), 0);
+		assert_string_equal(b.data, cases[i].added);
+		json_decref(v);
+		buf_fini(&b);
+	}
 }
 
 static const struct {
@@ -145,59 +145,49 @@ static void test_large_args(void **state)
 	turn_free(t);
 }
 
-static void test_names(void **state)
-{
-	struct turn *t = turn_new();
-	struct turn_call c = {0};
-	char name[300];
-	struct buf b;
-
-	buf_init(&b, 4096);
-	assert_int_equal(stream_name(t, &c, "read_file", 9), 0);
-	assert_string_equal(c.name, "read_file");
-	assert_int_equal(stream_wire_name(&b, c.name), 0);
-	assert_string_equal(b.data, "read_file");
-	buf_reset(&b);
-	assert_int_equal(stream_name(t, &c, "a\xff b\n", 5), 0);
-	assert_string_equal(c.name, "a\xef\xbf\xbd b\n");
-	assert_int_equal(stream_wire_name(&b, c.name), 0);
-	assert_string_equal(b.data, "a____b_");
-	buf_reset(&b);
-	assert_int_equal(stream_wire_name(&b, ""), 0);
-	assert_string_equal(b.data, "_");
-	memset(name, 'n', sizeof(name));
-	memcpy(name + 127, "\xc3\xa9", 2); /* would end in the middle of it */
-	assert_int_equal(stream_name(t, &c, name, sizeof(name)), 0);
-	assert_int_equal(strlen(c.name), 127);
-	buf_fini(&b);
-	turn_free(t);
-}
-
-static bool letters(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || c == '_' || (c >= '0' && c <= '9');
-}
-
-static void test_ids(void **state)
+/* Names and ids of the calls of one reply, as they come and as they are kept. */
+static void test_names_and_ids(void **state)
 {
 	static const struct {
-		const char *given, *id;
+		const char *given, *id, *name, *kept, *wire;
 	} cases[] = {
-		{"call_t_6", "call_t_6"}, /* as ours would be */
-		{"abc", "abc"},           {"abc", "call_t_3"}, {NULL, "call_t_4"},
-		{"A", "call_t_5"},        {"", "call_t_262"},  {"abcdefghi", "call_t_7"},
-		{"abcdefgh", "abcdefgh"},
+		{"call_t_6", "call_t_6", "read_file", "read_file", "read_file"}, /* as ours */
+		{"abc", "abc", "a\xff b", "a\xef\xbf\xbd b", "a____b"},
+		{"abc", "call_t_3", "", "", "_"},
+		{"", "call_t_4", "f", "f", "f"},
+		{"a b", "call_t_5", "f", "f", "f"},
+		{"", "call_t_262", "f", "f", "f"},
 	};
-	struct turn *t = turn_new();
-	struct turn_call calls[ARRAY_LEN(cases)];
+	struct stream *s = dialect_anthropic.stream_new(NULL, "t");
+	struct reply_error e;
+	struct turn *t;
+	struct buf b;
+	bool progress;
+	json_t *wire;
 
-	memset(calls, 0, sizeof(calls));
-	t->calls = calls;
+	buf_init(&b, 1u << 16);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		buf_addf(&b,
+			 "data: {\"type\":\"content_block_start\",\"index\":%zu,\"content_block\":{"
+			 "\"type\":\"tool_use\",\"id\":\"%s\",\"name\":\"%s\",\"input\":{}}}\n\n",
+			 i, cases[i].given, cases[i].name);
+	buf_adds(&b, "data: {\"type\":\"message_stop\"}\n\n");
+	assert_int_equal(dialect_anthropic.stream_feed(s, b.data, b.len, &progress), 0);
+	assert_int_equal(dialect_anthropic.stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+	assert_int_equal(t->ncalls, ARRAY_LEN(cases));
+	wire = json_parse(t->wire, t->wire_len, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		assert_int_equal(stream_id(t, &calls[i], cases[i].given, 8, letters, "t"), 0);
-		assert_string_equal(calls[i].wire_id, cases[i].id);
+		const json_t *call = json_array_get(json_object_get(wire, "content"), i);
+
+		assert_string_equal(t->calls[i].wire_id, cases[i].id);
+		assert_string_equal(json_str(call, "id"), cases[i].id);
+		assert_string_equal(t->calls[i].name, cases[i].kept);
+		assert_string_equal(json_str(call, "name"), cases[i].wire);
 	}
+	json_decref(wire);
 	turn_free(t);
+	dialect_anthropic.stream_free(s);
+	buf_fini(&b);
 }
 
 /* ---- what services send is hot */
@@ -248,14 +238,6 @@ static const struct {
 	{true, DELTA_EMPTY, 0, "{\"choices\":[{\"index\":0,\"delta\":{}}]}", ""},
 };
 
-static void scan_piece(bool chat, const char *s, struct delta *d)
-{
-	if (chat)
-		delta_chunk(s, strlen(s), d);
-	else
-		delta_messages(s, strlen(s), d);
-}
-
 static void test_hot(void **state)
 {
 	struct buf b;
@@ -265,7 +247,7 @@ static void test_hot(void **state)
 		struct delta d;
 
 		print_message("%s\n", hot[i].data);
-		scan_piece(hot[i].chat, hot[i].data, &d);
+		delta_read(hot[i].data, strlen(hot[i].data), hot[i].chat, &d);
 		assert_int_equal(d.kind, hot[i].kind);
 		assert_int_equal(d.index, hot[i].index);
 		buf_reset(&b);
@@ -325,7 +307,7 @@ static void test_cold(void **state)
 		struct delta d;
 
 		print_message("%s\n", cold[i].data);
-		scan_piece(cold[i].chat, cold[i].data, &d);
+		delta_read(cold[i].data, strlen(cold[i].data), cold[i].chat, &d);
 		assert_int_equal(d.kind, DELTA_NONE);
 	}
 }
@@ -334,10 +316,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),      cmocka_unit_test(test_parse_bytes),
-		cmocka_unit_test(test_clean),      cmocka_unit_test(test_args),
-		cmocka_unit_test(test_large_args), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_add),        cmocka_unit_test(test_args),
+		cmocka_unit_test(test_large_args), cmocka_unit_test(test_names_and_ids),
 		cmocka_unit_test(test_hot),        cmocka_unit_test(test_cold),
-		cmocka_unit_test(test_ids),
+
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

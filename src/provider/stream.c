@@ -1,0 +1,891 @@
+/* The reader of replies, for both dialects.
+ *
+ * A stream waits as one small block; the reader of events and the reply are made
+ * when bytes come. The first bytes tell events from a body (an error, a page of
+ * HTML): a body is kept up to STREAM_BODY_MAX and read at the end, when the
+ * status of HTTP is known.
+ *
+ * Events become parts. Most of them are one piece of text, found by a cursor;
+ * all others are read as a tree, by the dialect. When the strict reader refuses
+ * one it is repaired once and read again, so that one bad byte of a model does
+ * not cost a turn.
+ *
+ * The reply is whole when its end mark was seen (`done`), and only then becomes
+ * a turn; nothing after the mark is looked at. What goes into later requests
+ * (ids, names, arguments) is made valid: a service that sent something odd would
+ * refuse to get it back. Faults are kept for stream_end: the first one counts.
+ * Usage of what was not whole is estimated at a quarter of the bytes. Nothing
+ * here trusts a byte that came in. */
+#include "provider/stream_core.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/reply.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/sse.h"
+#include "codec/utf8.h"
+#include "provider/wire.h"
+
+#define TOO_LARGE "the reply is larger than 32 MB"
+#define OVERFLOW  "the conversation and the reply are larger than the model's window"
+#define PARTS_MAX 1024u /* of one reply, calls among them */
+
+/* ---- JSON of services */
+
+json_t *stream_parse(const char *s, size_t len, struct ava_error *err)
+{
+	json_t *v = json_parse(s, len, err);
+	struct buf fixed;
+	int rv;
+
+	if (v != NULL)
+		return v;
+	buf_init(&fixed, 3 * len + 1);
+	rv = utf8_repair(&fixed, s, len);
+	if (rv != 0) {
+		err_set(err, rv, "out of memory");
+	} else if (fixed.len > 0) {
+		jscan_mend(fixed.data, fixed.len);
+		v = json_parse(fixed.data, fixed.len, err);
+	}
+	buf_fini(&fixed);
+	return v;
+}
+
+/* One line, and only characters that every reader takes. */
+static bool is_clean(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c < 32 || c == 127)
+			return false;
+		if (c == 0xe2 && i + 2 < len && (unsigned char)s[i + 1] == 0x80 &&
+		    ((unsigned char)s[i + 2] | 1) == 0xa9) /* U+2028, U+2029 */
+			return false;
+	}
+	return utf8_valid(s, len);
+}
+
+int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
+{
+	/* A text that had to be repaired to be read may look clean. */
+	json_t *strict = is_clean(s, len) ? json_parse(s, len, NULL) : NULL;
+	int rv = strict != NULL ? buf_add(out, s, len) : json_dump(out, v);
+
+	json_decref(strict);
+	return rv;
+}
+
+/* ---- hot pieces: what a member of an event is, by the object it stands in. All that
+ * the slow path looks at has a row; what has none says nothing to either. */
+
+enum place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK };
+
+enum meaning {
+	INTO,    /* one object, `of` a place; maybe in a list */
+	PIECE,   /* text of kind `of` */
+	INDEX,   /* of the block or the call */
+	TYPE,    /* word that tells what this is */
+	NOTHING, /* null, "" or []; else this is not hot */
+	ZERO,    /* another number is not hot */
+};
+
+static const struct member {
+	enum place in;
+	const char *key;
+	enum meaning meaning;
+	int of;
+} members[] = {
+	{CHUNK, "choices", INTO, CHOICE},
+	{CHUNK, "usage", NOTHING},
+	{CHUNK, "error", NOTHING},
+	{CHOICE, "index", ZERO},
+	{CHOICE, "delta", INTO, DELTA},
+	{CHOICE, "finish_reason", NOTHING},
+	{CHOICE, "native_finish_reason", NOTHING},
+	{DELTA, "content", PIECE, DELTA_TEXT},
+	{DELTA, "reasoning", PIECE, DELTA_REASONING},
+	{DELTA, "reasoning_content", PIECE, DELTA_THINKING},
+	{DELTA, "reasoning_details", NOTHING},
+	{DELTA, "refusal", NOTHING},
+	{DELTA, "tool_calls", INTO, CALL},
+	{CALL, "index", INDEX},
+	{CALL, "id", NOTHING},
+	{CALL, "function", INTO, FUNCTION},
+	{FUNCTION, "name", NOTHING},
+	{FUNCTION, "arguments", PIECE, DELTA_ARGS},
+	{EVENT, "type", TYPE},
+	{EVENT, "index", INDEX},
+	{EVENT, "delta", INTO, BLOCK},
+	{BLOCK, "type", TYPE},
+	{BLOCK, "text", PIECE, DELTA_TEXT},
+	{BLOCK, "thinking", PIECE, DELTA_THINKING},
+	{BLOCK, "partial_json", PIECE, DELTA_ARGS},
+};
+
+struct hot {
+	struct jscan w;
+	struct delta *d;
+	struct slice type; /* of the innermost object that has one */
+	unsigned places;   /* that were entered */
+	bool index;
+};
+
+static bool hot_object(struct hot *h, enum place place);
+
+static bool hot_piece(struct hot *h, enum delta_kind kind)
+{
+	struct slice raw;
+
+	if (jscan_peek(&h->w) != '"')
+		return jscan_skip(&h->w, &raw) && slice_is(raw, "null");
+	if (!jscan_string(&h->w, &raw))
+		return false;
+	if (raw.len == 0)
+		return true;
+	if (h->d->kind != DELTA_EMPTY || !jscan_sound(raw, &h->d->escapes))
+		return false; /* it says two things, or is to be mended */
+	h->d->kind = kind;
+	h->d->text = raw;
+	return true;
+}
+
+/* {…}; of what stands in a list: [{…}] or []; null. */
+static bool hot_into(struct hot *h, enum place place)
+{
+	bool list = place == CHOICE || place == CALL;
+	struct slice raw;
+
+	if (jscan_peek(&h->w) != (list ? '[' : '{'))
+		return jscan_skip(&h->w, &raw) && slice_is(raw, "null");
+	if (!list)
+		return hot_object(h, place);
+	jscan_array(&h->w);
+	return !jscan_item(&h->w) || (hot_object(h, place) && !jscan_item(&h->w));
+}
+
+static bool hot_member(struct hot *h, const struct member *m)
+{
+	struct slice raw = {"", 0};
+	long n;
+
+	switch (m->meaning) {
+	case INTO:
+		return hot_into(h, (enum place)m->of);
+	case PIECE:
+		return hot_piece(h, (enum delta_kind)m->of);
+	case TYPE:
+		return jscan_peek(&h->w) == '"' && jscan_string(&h->w, &h->type) &&
+		       (m->in != EVENT || slice_is(h->type, "content_block_delta"));
+	case NOTHING:
+		return jscan_skip(&h->w, &raw) &&
+		       (slice_is(raw, "null") || slice_is(raw, "[]") || slice_is(raw, "\"\""));
+	case INDEX:
+	case ZERO:
+		break;
+	}
+	n = jscan_skip(&h->w, &raw) ? slice_number(raw, -1) : -1;
+	if (m->meaning == ZERO)
+		return n == 0;
+	h->d->index = (unsigned)n;
+	h->index = true;
+	return n >= 0 && n < 100000;
+}
+
+static bool hot_object(struct hot *h, enum place place)
+{
+	struct slice key;
+
+	h->places |= 1u << place;
+	if (!jscan_object(&h->w))
+		return false;
+	while (jscan_key(&h->w, &key)) {
+		const struct member *m = members;
+
+		while (m < members + ARRAY_LEN(members) &&
+		       (m->in != place || !slice_is(key, m->key)))
+			m++;
+		if (m < members + ARRAY_LEN(members) ? !hot_member(h, m) : !jscan_skip(&h->w, NULL))
+			return false;
+	}
+	return !h->w.failed;
+}
+
+void delta_read(const char *s, size_t len, bool chat, struct delta *d)
+{
+	static const char *const types[] = {
+		[DELTA_TEXT] = "text_delta",
+		[DELTA_THINKING] = "thinking_delta",
+		[DELTA_REASONING] = "",
+		[DELTA_ARGS] = "input_json_delta",
+	};
+	const unsigned needs = chat ? 1u << CHOICE | 1u << DELTA : 1u << BLOCK;
+	const unsigned indexed = chat ? 1u << CALL : 1u << BLOCK;
+	struct hot h = {.d = d};
+	bool good;
+
+	*d = (struct delta){.kind = DELTA_EMPTY, .text = {"", 0}};
+	jscan_init(&h.w, s, len);
+	good = jscan_peek(&h.w) == '{' && hot_object(&h, chat ? CHUNK : EVENT) &&
+	       jscan_peek(&h.w) == 0 && h.w.at == h.w.end && (h.places & needs) == needs &&
+	       ((h.places & indexed) == 0 || h.index);
+	if (good && !chat) {
+		size_t kind = d->kind == DELTA_EMPTY ? DELTA_TEXT : d->kind;
+
+		while (d->kind == DELTA_EMPTY && kind < DELTA_ARGS &&
+		       !slice_is(h.type, types[kind]))
+			kind++;
+		good = slice_is(h.type, types[kind]);
+	}
+	if (!good)
+		d->kind = DELTA_NONE;
+}
+
+int delta_add(struct buf *out, const struct delta *d)
+{
+	char *at;
+
+	if (!d->escapes)
+		return buf_add(out, d->text.s, d->text.len);
+	at = buf_reserve(out, d->text.len);
+	if (at == NULL)
+		return buf_check(out);
+	out->len += jscan_unescape(d->text, at);
+	out->data[out->len] = 0;
+	return 0;
+}
+
+/* ---- parts */
+
+struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->ops = ops;
+	s->model = m;
+	buf_init(&s->body, STREAM_BODY_MAX);
+	snprintf(s->tag, sizeof(s->tag), "%s", tag);
+	return s;
+}
+
+static void reply_free(struct arriving *r)
+{
+	for (unsigned i = 0; i < r->nparts; i++) {
+		struct part *p = &r->parts[i];
+
+		free(p->id);
+		free(p->name);
+		json_decref(p->object);
+		buf_fini(&p->text);
+		buf_fini(&p->start);
+		buf_fini(&p->sign);
+		buf_fini(&p->cited);
+	}
+	free(r->parts);
+	free(r);
+}
+
+void stream_free(struct stream *s)
+{
+	if (s == NULL)
+		return;
+	if (s->reply != NULL)
+		reply_free(s->reply);
+	if (s->sse != NULL)
+		sse_fini(s->sse);
+	free(s->sse);
+	free(s->fault);
+	buf_fini(&s->body);
+	free(s);
+}
+
+void stream_on_text(struct stream *s,
+		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user)
+{
+	s->text = text;
+	s->text_user = user;
+}
+
+int stream_fault(struct stream *s, enum reply_class cls, const char *text)
+{
+	if (s->fault == NULL) {
+		s->fault = calloc(1, sizeof(*s->fault));
+		if (s->fault == NULL)
+			return AVA_ENOMEM;
+		stream_error_set(s->fault, cls, text);
+	}
+	return AVA_EINVAL;
+}
+
+int stream_error_value(struct stream *s, const json_t *v)
+{
+	int rv = stream_fault(s, REPLY_SERVER, "the service ended the reply with an error");
+
+	if (rv == AVA_EINVAL && stream_error_member(v) != NULL)
+		stream_error_json(s->fault, 200, v);
+	return rv;
+}
+
+int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct part **p)
+{
+	struct arriving *r = s->reply;
+	unsigned cap = r->cap > 0 ? 2 * r->cap : 4;
+	struct part *grown;
+
+	if (kind == PART_CALL && ++r->ncalls > TURN_MAX_CALLS)
+		return stream_fault(s, REPLY_OTHER, "the reply has more than 256 tool calls");
+	if (r->nparts == PARTS_MAX)
+		return stream_fault(s, REPLY_OTHER, "the reply has more than 1,024 parts");
+	if (r->nparts == r->cap) {
+		grown = realloc(r->parts, cap * sizeof(*grown));
+		if (grown == NULL)
+			return AVA_ENOMEM;
+		r->parts = grown;
+		r->cap = cap;
+	}
+	*p = &r->parts[r->nparts++];
+	**p = (struct part){.kind = kind, .index = index};
+	buf_init(&(*p)->text, TURN_MAX_BYTES);
+	buf_init(&(*p)->start, STREAM_LINE_MAX);
+	buf_init(&(*p)->sign, STREAM_LINE_MAX);
+	buf_init(&(*p)->cited, STREAM_LINE_MAX);
+	return 0;
+}
+
+struct part *stream_find(const struct stream *s, unsigned kinds, int64_t index)
+{
+	for (unsigned i = s->reply->nparts; i > 0; i--) {
+		struct part *p = &s->reply->parts[i - 1];
+
+		if ((kinds >> p->kind & 1) != 0 && (index < 0 || p->index == index))
+			return p;
+	}
+	return NULL;
+}
+
+static int show(struct stream *s, enum delta_kind kind, const char *text, size_t len)
+{
+	if (s->text != NULL && len > 0 && kind != DELTA_ARGS)
+		s->text(text, len, kind != DELTA_TEXT, s->text_user);
+	s->payload += (int64_t)len;
+	return s->payload <= (int64_t)TURN_MAX_BYTES ? 0 : AVA_ETOOBIG;
+}
+
+int stream_add(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,
+	       size_t len)
+{
+	int rv = buf_add(out, text, len);
+
+	return rv == 0 ? show(s, kind, text, len) : rv;
+}
+
+int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const char *text)
+{
+	struct part *p = NULL;
+	int rv;
+
+	if (text == NULL || *text == 0)
+		return 0;
+	rv = s->ops->place(s, kind, index, &p);
+	return rv == 0 && p != NULL ? stream_add(s, &p->text, kind, text, strlen(text)) : rv;
+}
+
+static void copy_word(char *out, size_t size, const char *s)
+{
+	size_t n = 0;
+
+	for (; s != NULL && s[n] > ' ' && s[n] < 127 && n < size - 1; n++)
+		out[n] = s[n];
+	out[n] = 0;
+}
+
+void stream_id(struct arriving *r, const char *id)
+{
+	if (id != NULL)
+		copy_word(r->id, sizeof(r->id), id);
+}
+
+void stream_stop(struct arriving *r, const char *reason)
+{
+	if (reason != NULL && strcmp(r->stop, "refusal") != 0)
+		copy_word(r->stop, sizeof(r->stop), reason);
+}
+
+/* ---- feeding */
+
+static int take_hot(struct stream *s, const struct delta *d)
+{
+	struct part *p = NULL;
+	size_t before;
+	int rv;
+
+	if (d->kind == DELTA_EMPTY)
+		return 0;
+	rv = s->ops->place(s, d->kind, d->index, &p);
+	if (rv != 0 || p == NULL)
+		return rv;
+	before = p->text.len;
+	rv = delta_add(&p->text, d);
+	return rv == 0 ? show(s, d->kind, p->text.data + before, p->text.len - before) : rv;
+}
+
+static int begin(struct stream *s)
+{
+	s->progress = true;
+	if (s->reply == NULL) {
+		s->reply = calloc(1, sizeof(*s->reply));
+		if (s->reply == NULL)
+			return AVA_ENOMEM;
+		s->reply->usage.cost_microusd = -1;
+	}
+	return 0;
+}
+
+static int take_tree(struct stream *s, const char *data, size_t len)
+{
+	struct ava_error err = {0};
+	json_t *event = stream_parse(data, len, &err);
+	int rv = 0;
+
+	if (event == NULL && err.code == AVA_ENOMEM)
+		rv = AVA_ENOMEM;
+	else if (!json_is_object(event))
+		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
+	else if (stream_error_member(event) != NULL)
+		rv = stream_error_value(s, event);
+	else if (strcmp(json_str(event, "type"), "ping") != 0)
+		rv = begin(s);
+	if (rv == 0 && s->reply != NULL)
+		rv = s->ops->event(s, data, len, event);
+	json_decref(event);
+	return rv;
+}
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct stream *s = user;
+	struct delta d = {.kind = DELTA_NONE};
+	int rv;
+
+	if (s->done)
+		return 0;
+	if (e->len >= 6 && memcmp(e->data, "[DONE]", 6) == 0) {
+		s->done = s->ops->chat; /* in the Messages form it is of proxies */
+		return s->done ? begin(s) : 0;
+	}
+	/* The first event has the id. */
+	if (s->reply != NULL && s->reply->id[0] != 0)
+		delta_read(e->data, e->len, s->ops->chat, &d);
+	s->progress |= d.kind != DELTA_NONE;
+	rv = d.kind != DELTA_NONE ? take_hot(s, &d) : take_tree(s, e->data, e->len);
+	return rv == AVA_ETOOBIG ? stream_fault(s, REPLY_OTHER, TOO_LARGE) : rv;
+}
+
+static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
+
+/* Events begin with a field, a comment or a line end; a body with anything
+ * else. UNKNOWN: a few more bytes decide. */
+static enum stream_mode mode_of(const char *s, size_t len)
+{
+	bool maybe = false;
+
+	if (len >= 1 && memcmp(s, "\xef\xbb\xbf", MIN(len, (size_t)3)) == 0) {
+		if (len <= 3)
+			return STREAM_UNKNOWN;
+		s += 3;
+		len -= 3;
+	}
+	if (s[0] == '\n' || s[0] == '\r')
+		return STREAM_EVENTS;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		size_t n = strlen(fields[i]);
+
+		if (memcmp(s, fields[i], MIN(n, len)) != 0)
+			continue;
+		if (len >= n)
+			return STREAM_EVENTS;
+		maybe = true;
+	}
+	return maybe ? STREAM_UNKNOWN : STREAM_BODY;
+}
+
+static int start_events(struct stream *s)
+{
+	s->sse = malloc(sizeof(*s->sse));
+	if (s->sse == NULL)
+		return AVA_ENOMEM;
+	sse_init(s->sse, STREAM_LINE_MAX);
+	s->sse->on_event = on_event;
+	s->sse->user = s;
+	return 0;
+}
+
+static int feed_bytes(struct stream *s, const char *data, size_t len)
+{
+	if (s->mode == STREAM_EVENTS)
+		return sse_feed(s->sse, data, len);
+	/* What does not fit is not needed for a sentence. */
+	return buf_add(&s->body, data, MIN(len, s->body.max - s->body.len));
+}
+
+/* Until the mode is known, at most seven bytes wait in `first`. */
+static int feed_first(struct stream *s, const char **data, size_t *len)
+{
+	int rv = 0;
+
+	while (*len > 0 && s->mode == STREAM_UNKNOWN) {
+		s->first[s->nfirst++] = *(*data)++;
+		(*len)--;
+		s->mode = (uint8_t)mode_of(s->first, s->nfirst);
+		if (s->mode == STREAM_UNKNOWN && s->nfirst == sizeof(s->first))
+			s->mode = STREAM_EVENTS; /* a BOM and the beginning of a field */
+	}
+	if (s->mode == STREAM_EVENTS)
+		rv = start_events(s);
+	return rv == 0 && s->mode != STREAM_UNKNOWN ? feed_bytes(s, s->first, s->nfirst) : rv;
+}
+
+int stream_feed(struct stream *s, const char *data, size_t len, bool *progress)
+{
+	int rv = 0;
+
+	*progress = s->progress = false;
+	if (s->code < 0)
+		return s->code;
+	if (s->mode == STREAM_UNKNOWN)
+		rv = feed_first(s, &data, &len);
+	if (rv == 0 && len > 0)
+		rv = feed_bytes(s, data, len);
+	*progress = s->progress;
+	if (rv == AVA_ETOOBIG)
+		stream_fault(s, REPLY_PROTOCOL, "the service sent a line of over 8 MB");
+	s->code = s->done ? 0 : rv;
+	return s->code;
+}
+
+/* ---- the turn */
+
+static int args_bad(struct turn *t, struct turn_call *c, bool cut, const char *why)
+{
+	c->args = NULL;
+	c->args_len = 0;
+	c->args_error =
+		cut ? "the reply reached its output limit inside them; use fewer words or several "
+		      "calls"
+		    : arena_fmt(&t->mem, "they are no JSON object (%s)", why);
+	return c->args_error != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t len,
+		     const json_t *v)
+{
+	struct buf text;
+	int rv;
+
+	buf_init(&text, CALL_ARGS_MAX);
+	rv = stream_json_add(&text, s, len, v);
+	if (rv == AVA_ETOOBIG) {
+		rv = args_bad(t, c, false, "larger than 256 KB");
+	} else if (rv == 0) {
+		c->args = arena_copy(&t->mem, text.data, text.len);
+		c->args_len = text.len;
+		rv = c->args != NULL ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&text);
+	return rv;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut)
+{
+	struct ava_error err = {0};
+	json_t *v;
+	int rv;
+
+	while (len > 0 && is_space(s[len - 1]))
+		len--;
+	while (len > 0 && is_space(*s)) {
+		s++;
+		len--;
+	}
+	if (len == 0) { /* a call without arguments */
+		c->args = "{}";
+		c->args_len = 2;
+		return 0;
+	}
+	if (len > CALL_ARGS_MAX)
+		return args_bad(t, c, false, "larger than 256 KB");
+	v = stream_parse(s, len, &err);
+	if (v == NULL)
+		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
+	if (!json_is_object(v))
+		rv = args_bad(t, c, false, "another kind of value");
+	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+		rv = args_bad(t, c, false, "nested too deeply");
+	else
+		rv = args_keep(t, c, s, len, v);
+	json_decref(v);
+	return rv;
+}
+
+/* For the machine: valid UTF-8 of at most CALL_NAME_MAX bytes. */
+static int keep_name(struct turn *t, struct turn_call *c, const char *s)
+{
+	struct buf name;
+	size_t n = 0, step;
+	uint32_t cp;
+	int rv;
+
+	buf_init(&name, 3 * CALL_NAME_MAX + 1);
+	rv = utf8_repair(&name, s, strnlen(s, CALL_NAME_MAX));
+	while (rv == 0 && n < name.len) {
+		step = utf8_decode(name.data + n, name.len - n, &cp);
+		if (n + step > CALL_NAME_MAX)
+			break;
+		n += step;
+	}
+	if (rv == 0) {
+		c->name = arena_copy(&t->mem, n > 0 ? name.data : "", n);
+		rv = c->name != NULL ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&name);
+	return rv;
+}
+
+void stream_wire_name(struct buf *out, const char *name)
+{
+	for (size_t n = 0; n < WIRE_NAME_MAX && (name[n] != 0 || n == 0); n++)
+		buf_addc(out, wire_id_char((unsigned char)name[n]) ? name[n] : '_');
+}
+
+static int make_calls(const struct stream *s, struct turn *t)
+{
+	const struct arriving *r = s->reply;
+	int rv = 0;
+
+	if (r->ncalls == 0)
+		return 0;
+	t->calls = arena_get(&t->mem, r->ncalls * sizeof(*t->calls));
+	if (t->calls == NULL)
+		return AVA_ENOMEM;
+	for (unsigned i = 0; i < r->nparts && rv == 0; i++) {
+		const struct part *p = &r->parts[i];
+		struct turn_call *c = &t->calls[t->ncalls];
+		struct slice args = {p->text.data, p->text.len};
+
+		if (p->kind != PART_CALL)
+			continue;
+		if (args.len == 0) /* some services send it whole */
+			args = jscan_member(p->start.data, p->start.len, "input");
+		rv = keep_name(t, c, p->name != NULL ? p->name : "");
+		if (rv == 0)
+			rv = wire_call_id(t, c, p->id, s->ops->id_char, s->tag);
+		if (rv == 0)
+			rv = stream_args(t, c, args.s, args.len, t->stop == TURN_STOP_LENGTH);
+		t->ncalls++;
+	}
+	return rv;
+}
+
+/* All parts of a kind as one text; blank: "". */
+static int join(struct turn *t, const struct arriving *r, enum part_kind kind, const char **out,
+		size_t *len)
+{
+	struct buf all;
+	int rv;
+
+	buf_init(&all, TURN_MAX_BYTES);
+	for (unsigned i = 0; i < r->nparts; i++) {
+		const struct part *p = &r->parts[i];
+
+		if (p->kind != kind || p->text.len == 0)
+			continue;
+		if (kind == PART_THINKING && all.len > 0)
+			buf_adds(&all, "\n\n");
+		buf_add(&all, p->text.data, p->text.len);
+	}
+	rv = buf_check(&all);
+	if (rv == 0 && !wire_blank(all.data, all.len)) {
+		*out = arena_copy(&t->mem, all.data, all.len);
+		*len = all.len;
+		rv = *out != NULL ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&all);
+	return rv;
+}
+
+static int store_line(const struct stream *s, struct turn *t)
+{
+	struct buf line;
+	struct jw w;
+	int rv;
+
+	buf_init(&line, TURN_MAX_BYTES);
+	jw_init(&w, &line);
+	jw_object(&w, NULL);
+	jw_str(&w, "role", "assistant");
+	rv = s->ops->line(s, t, &w);
+	jw_end(&w);
+	if (rv == 0)
+		rv = buf_check(&line);
+	/* Neither text nor calls: not stored, unless the service goes on from it. */
+	if (rv == 0 && (t->text_len > 0 || t->ncalls > 0 ||
+			(t->stop == TURN_STOP_PAUSE && strstr(line.data, ":[]") == NULL))) {
+		t->wire = arena_copy(&t->mem, line.data, line.len);
+		t->wire_len = line.len;
+		rv = t->wire != NULL ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&line);
+	return rv;
+}
+
+static enum turn_stop stop_of(const char *reason)
+{
+	static const struct {
+		const char *word;
+		enum turn_stop stop;
+	} stops[] = {
+		{"end_turn", TURN_STOP_END},
+		{"stop_sequence", TURN_STOP_END},
+		{"stop", TURN_STOP_END},
+		{"max_tokens", TURN_STOP_LENGTH},
+		{"length", TURN_STOP_LENGTH},
+		{"tool_use", TURN_STOP_TOOLS},
+		{"tool_calls", TURN_STOP_TOOLS},
+		{"function_call", TURN_STOP_TOOLS},
+		{"pause_turn", TURN_STOP_PAUSE},
+		{"refusal", TURN_STOP_REFUSAL},
+		{"content_filter", TURN_STOP_REFUSAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+		if (strcmp(reason, stops[i].word) == 0)
+			return stops[i].stop;
+	return TURN_STOP_OTHER;
+}
+
+static int make_turn(struct stream *s, struct turn *t)
+{
+	const struct arriving *r = s->reply;
+	int rv;
+
+	if (strcmp(r->stop, "model_context_window_exceeded") == 0)
+		return stream_fault(s, REPLY_OVERFLOW, OVERFLOW);
+	t->stop = stop_of(r->stop);
+	t->request_id = arena_copy(&t->mem, r->id, strlen(r->id));
+	if (t->request_id == NULL)
+		return AVA_ENOMEM;
+	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */
+		return 0;
+	rv = make_calls(s, t);
+	if (rv == 0)
+		rv = join(t, r, PART_TEXT, &t->text, &t->text_len);
+	if (rv == 0)
+		rv = join(t, r, PART_THINKING, &t->thinking, &t->thinking_len);
+	return rv == 0 ? store_line(s, t) : rv;
+}
+
+/* ---- the end */
+
+/* "data: [DONE]" with the connection closed right after it. */
+static bool bare_done(const struct stream *s)
+{
+	static const char done[] = "[DONE]";
+	const struct buf *b;
+	const char *at;
+	size_t len;
+
+	if (!s->ops->chat || s->sse == NULL || s->code < 0)
+		return false;
+	b = s->sse->has_data ? &s->sse->data : &s->sse->line;
+	at = b->data;
+	len = b->len;
+	if (!s->sse->has_data) {
+		if (len < 5 || memcmp(at, "data:", 5) != 0)
+			return false;
+		at += 5;
+		len -= 5;
+		if (len > 0 && *at == ' ') {
+			at++;
+			len--;
+		}
+	}
+	return len >= strlen(done) && memcmp(at, done, strlen(done)) == 0;
+}
+
+/* What the service measured; else what is known. */
+static void give_usage(const struct stream *s, bool whole, struct usage *u)
+{
+	*u = s->reply != NULL ? s->reply->usage : (struct usage){.cost_microusd = -1};
+	if (!s->ops->chat)
+		u->input += u->cache_read + u->cache_write;
+	u->estimated = !whole || !s->reply->measured;
+	if (u->estimated)
+		u->output = MAX(u->output, s->payload / 4);
+}
+
+static enum reply_class failed(const struct stream *s, int status, const char *content_type,
+			       struct reply_error *e)
+{
+	if (s->fault != NULL)
+		*e = *s->fault;
+	else if (s->code == AVA_ENOMEM)
+		stream_error_set(e, REPLY_OTHER, "out of memory for the reply");
+	else if (s->mode == STREAM_BODY || (status != 200 && status != 0))
+		stream_error_body(e, status, content_type, s->body.len > 0 ? s->body.data : "",
+				  s->body.len);
+	else if (s->reply != NULL || status == 200)
+		stream_error_set(e, REPLY_TRUNCATED,
+				 s->reply != NULL ? "the reply broke off before its end"
+						  : "the connection ended before the reply began");
+	else
+		stream_error_set(e, REPLY_NETWORK, "no response arrived");
+	give_usage(s, false, &e->usage);
+	return e->cls;
+}
+
+static enum reply_class finish(struct stream *s, struct turn **out, struct reply_error *e)
+{
+	struct turn *t = turn_new();
+
+	if (t != NULL)
+		give_usage(s, true, &t->usage);
+	if (t != NULL && make_turn(s, t) == 0) {
+		*out = t;
+		return REPLY_OK;
+	}
+	if (s->fault != NULL)
+		*e = *s->fault;
+	else if (t != NULL && t->mem.used > t->mem.max / 2)
+		stream_error_set(e, REPLY_OTHER, TOO_LARGE);
+	else
+		stream_error_set(e, REPLY_OTHER, "out of memory for the reply");
+	if (t != NULL)
+		e->usage = t->usage;
+	turn_free(t);
+	return e->cls;
+}
+
+enum reply_class stream_end(struct stream *s, int status, const char *content_type,
+			    struct turn **out, struct reply_error *e)
+{
+	*out = NULL;
+	*e = (struct reply_error){0};
+	if (!s->done && s->reply != NULL && bare_done(s))
+		s->done = true;
+	/* A broken connection after the end mark changes nothing. */
+	if (s->done && s->reply != NULL && (status == 200 || status == 0))
+		return finish(s, out, e);
+	return failed(s, status, content_type, e);
+}
