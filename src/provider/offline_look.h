@@ -1,20 +1,17 @@
-/* What the planner of the offline model looks for and what it was shown: the
- * terms of the task, and the lines that the tools returned, with how well each
- * fits. Everything the model says stands on these lines; text in them is
- * compared, never followed. Pure. */
+/* What the offline model looks for as a subagent and what it was shown: the terms of the
+ * task, and the lines that the tools returned, with how well each fits. Everything that
+ * it says stands on these lines; text in them is compared, never followed. */
 #ifndef PROVIDER_OFFLINE_LOOK_H
 #define PROVIDER_OFFLINE_LOOK_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "provider/offline.h"
 
-#include "provider/offline_body.h"
-
-#define LOOK_TERMS 12u
-#define LOOK_PAIRS 6u
-#define LOOK_LINES 65536u
-#define LOOK_FILES 512u
-#define TERM_LEN   64u
+#define TERMS_MAX    12u
+#define PAIRS_MAX    6u
+#define TERM_LEN     64u
+#define FILES_MAX    512u
+#define FINDINGS_MAX 24u
+#define QUOTE_MAX    200u
 
 enum task_kind { TASK_FIND, TASK_LIST, TASK_HOW, TASK_REVIEW };
 
@@ -29,64 +26,79 @@ struct term {
 	enum term_kind kind;
 	int weight;          /* rare ones have more */
 	char text[TERM_LEN]; /* as it stands in the task */
-	char low[TERM_LEN];  /* lower case; of a word its stem */
-	size_t len;          /* of low */
+	char key[TERM_LEN];  /* lower case; of a word its stem */
 };
 
 enum line_shape { SHAPE_TEXT, SHAPE_COMMENT, SHAPE_DECL, SHAPE_DEF };
 
-struct look_line {
-	const char *text, *low; /* borrowed from the body's arena; low: in lower case */
-	unsigned len;
-	int line;      /* from 1 */
-	unsigned mask; /* terms in it */
-	int score;     /* 0: says nothing about the task */
-	unsigned short file;
-	unsigned char shape; /* enum line_shape */
-	bool read;           /* from read_file: its neighbours are there */
-};
-
-struct look_file {
-	struct slice path;
-	unsigned path_mask; /* terms in its path */
+struct found_file {
+	const char *path;
+	unsigned terms; /* in its path; bit i: terms[i] */
 	int score;
 	int best; /* index of lines; -1: none fits */
 	bool test, doc, was_read;
 };
 
-struct look {
+struct found_line {
+	const char *text;
+	struct found_file *file;
+	int number;     /* from 1 */
+	unsigned terms; /* in it */
+	int score;      /* 0: says nothing about the task */
+	unsigned char shape;
+	bool read; /* from read_file: its neighbours are there */
+};
+
+struct finding {
+	const struct found_line *line;
+	int rank; /* higher is better */
+	char why[160];
+};
+
+struct find {
+	struct offline_body *b;
+	struct draft *draft;
 	enum task_kind kind;
-	struct term terms[LOOK_TERMS];
+	struct term terms[TERMS_MAX];
 	unsigned nterms;
-	/* Words that stand side by side, "journal checkpoint": likely one name. */
 	struct {
-		unsigned char a, b;
-	} pairs[LOOK_PAIRS];
+		unsigned char a, b; /* words side by side, "journal checkpoint": likely one name */
+	} pairs[PAIRS_MAX];
 	unsigned npairs;
 	char scope[TERM_LEN]; /* a folder or file with a "/" in it; "" */
-	unsigned file_mask;   /* terms that are TERM_FILE */
+	unsigned file_terms;  /* terms that are TERM_FILE */
 
-	struct look_line *lines; /* in the order they came */
+	struct found_line *lines; /* in the order they came */
 	unsigned nlines, cap;
-	struct look_file files[LOOK_FILES];
+	struct found_file files[FILES_MAX];
 	unsigned nfiles;
 	unsigned searches, reads, failed; /* calls answered */
 	unsigned matches;                 /* lines that searches returned */
-	bool more;                        /* a search said that there is more */
+	bool more;                        /* there are more than were returned or are listed */
+
+	const char *search_name; /* of the tool; NULL: none offered */
+	const json_t *search, *read;
+	unsigned ncalls;                       /* of this turn */
+	struct finding findings[FINDINGS_MAX]; /* best first */
+	unsigned nfindings;
 };
 
-/* Terms, lines and scores; *k is zeroed memory. AVA_ENOMEM; memory is the body's. */
-int look_read(struct look *k, struct offline_body *b);
+/* Terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
+int find_look(struct find *f);
 
-/* Sum of the weights of the terms in `mask`. */
-int look_weight(const struct look *k, unsigned mask);
-/* "a, b and c" of the terms in `mask`, in quotes; cut when it does not fit. */
-void look_names(const struct look *k, unsigned mask, char *out, size_t size);
+/* Sum of the weights of the terms. */
+int find_weight(const struct find *f, unsigned terms);
+/* "a, b and c" in quotes; cut when it does not fit. */
+void find_names(const struct find *f, unsigned terms, char *out, size_t size);
 
-enum line_shape look_shape(const char *s, size_t len);
-/* The name that a definition or declaration introduces; len 0: none seen. */
-struct slice look_name(const struct look_line *l);
-/* lines[i] was read, and the line above it stands at lines[i - 1]. */
-bool look_follows(const struct look *k, unsigned i);
+bool find_begins(const char *s, const char *word);
+bool find_ends(const char *s, const char *tail); /* and is more than that */
+bool find_name_char(char c);
+enum line_shape find_shape(const char *s);
+/* The name that a line introduces: behind #define, else before the parenthesis, else
+ * the last word before the brace ("struct pool {"). false: none that is worth saying. */
+bool find_name(const struct found_line *l, char out[TERM_LEN]);
+/* The line and the one above it, l[-1], were both read. */
+bool find_follows(const struct find *f, const struct found_line *l);
 
 #endif

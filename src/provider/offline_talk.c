@@ -1,214 +1,98 @@
-/* Ava without a model: rules over the newest turn. A request to research,
+/* The offline model as Ava: rules over the newest turn. A request to research,
  * review, extract or find is proposed to the role that fits; a question about
  * the work under way is answered from list_subagents, one about what a run did
  * or why it failed from its log; a result is told with its citations; for
  * everything else she says what she can do.
  *
- * Happy path: the body is walked once, keeping the newest user text and the
- * calls behind it. Notices ("[ava] …") are the runtime's, and only stand in
- * user text; what a tool returned is quoted, never obeyed. Only memory and a
- * body of another form can fail. */
-#include "provider/offline_talk.h"
-
+ * Notices ("[ava] …") are the runtime's, and only stand in user text; what a tool
+ * returned is quoted, never obeyed. Only memory can fail. */
 #include <ava.h>
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/error.h"
 #include "base/util.h"
-#include "codec/json.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
-#include "provider/offline_draft.h"
-#include "provider/offline_logs.h"
-#include "provider/wire.h"
+#include "provider/offline.h"
 
-#define TEXT_MAX  (8u << 20)
-#define CALLS_MAX 16u
-#define CITES_MAX 12
-#define QUOTE_MAX 160
-#define LABEL     "(offline model) "
-
-struct talk_call {
-	struct slice name, result; /* raw */
-	bool is_error;
-};
+#define TEXT_MAX   (8u << 20)
+#define CITES_MAX  12
+#define QUOTE_MAX  160
+#define TOOLS_MAX  12u
+#define FAILED_MAX 8u
+#define LOG_QUOTE  300
+#define FOLLOWS    "Its result follows"
+#define LABEL      "(offline model) "
 
 struct talk {
-	char *text; /* newest user text, unescaped; owned */
-	size_t len;
-	struct talk_call calls[CALLS_MAX]; /* behind it */
-	unsigned ncalls;
-	struct slice tools; /* raw */
-	unsigned users;     /* user messages */
-	unsigned number;    /* of the call to be answered */
-	char run[24];       /* that the runtime spoke of last; "": of none */
-	bool waits;         /* a proposal has no answer yet */
+	struct offline_body *b;
+	struct draft *draft;
+	struct buf out; /* what she says */
+	char run[24];   /* that the runtime spoke of last; "": of none */
+	bool waits;     /* a proposal has no answer yet */
 };
 
-bool offline_is_talk(const char *body, size_t len)
-{
-	const char *end = memmem(body, len, "\"messages\":[", 12);
-
-	return end && memmem(body, (size_t)(end - body), "\"name\":\"spawn_subagent\"", 23);
-}
-
-/* ---- reading */
+/* ---- what the conversation says */
 
 /* "S-7f3a2b" in the text; false: none. */
-static bool run_id(const char *text, char out[24])
+static bool talk_run_id(const char *text, char out[24])
 {
 	const char *at = strstr(text, "S-");
-	size_t n;
+	size_t n = at ? strspn(at + 2, "0123456789abcdef") : 0;
 
-	if (!at)
-		return false;
-	n = strspn(at + 2, "0123456789abcdef");
 	if (n < 6 || n > 20)
 		return false;
 	snprintf(out, 24, "%.*s", (int)(n + 2), at);
 	return true;
 }
 
-/* Notices tell which runs were started and have ended. */
-static void note_run(struct talk *t)
+/* The next line of *text as a copy in the body's memory; NULL: no more, or no memory. */
+static char *talk_line(struct talk *t, const char **text)
 {
-	for (const char *line = t->text; line; line = strchr(line, '\n')) {
-		const char *at = line + (*line == '\n');
-		char head[120];
+	size_t len = strcspn(*text, "\n");
+	char *line = **text ? arena_copy(&t->b->mem, *text, len) : NULL;
 
-		snprintf(head, sizeof(head), "%.*s", (int)strcspn(at, "\n"), at);
-		if (strncmp(head, "[ava] ", 6) == 0) {
-			run_id(head, t->run);
-			if (strstr(head, "confirmed P-") || strstr(head, "was rejected") ||
-			    strstr(head, "has expired"))
+	if (**text && !line)
+		t->draft->rv = AVA_ENOMEM;
+	*text += len + ((*text)[len] == '\n');
+	return line;
+}
+
+static bool talk_is_notice(const char *line)
+{
+	return strncmp(line, "[ava] ", 6) == 0;
+}
+
+/* Which run was spoken of last, and whether a proposal waits. */
+static void talk_read(struct talk *t)
+{
+	const json_t *message, *block;
+	size_t i, k;
+	char *line;
+
+	json_array_foreach(json_object_get(t->b->root, "messages"), i, message)
+		json_array_foreach(json_object_get(message, "content"), k, block)
+	{
+		const char *text = json_str(block, "text");
+
+		/* The result of spawn_subagent (ava/talk_tools.c). */
+		if (strstr(json_str(block, "content"), "\"waits for the person\""))
+			t->waits = true;
+		if (strcmp(json_str(message, "role"), "user") != 0)
+			continue;
+		while ((line = talk_line(t, &text))) {
+			if (!talk_is_notice(line))
+				continue;
+			talk_run_id(line, t->run);
+			if (strstr(line, "confirmed P-") || strstr(line, "was rejected") ||
+			    strstr(line, "has expired"))
 				t->waits = false;
 		}
-		line = at;
 	}
-}
-
-static int new_text(struct talk *t, struct slice raw)
-{
-	char *text = malloc(raw.len + 1);
-
-	if (!text)
-		return AVA_ENOMEM;
-	free(t->text);
-	t->len = jscan_unescape(raw, text);
-	text[t->len] = 0;
-	t->text = text;
-	t->ncalls = 0;
-	note_run(t);
-	return 0;
-}
-
-/* In the result of spawn_subagent (ava/talk_tools.c). */
-static const char waits[] = "\"waits for the person\\\"";
-
-static int take_block(struct talk *t, const struct wire_block *b, bool user, bool *results)
-{
-	*results = *results || b->type == WIRE_TOOL_RESULT;
-	if (b->type == WIRE_TEXT && user && !*results)
-		return new_text(t, b->text);
-	if (b->type == WIRE_TOOL_USE && !user && t->ncalls < CALLS_MAX) {
-		t->calls[t->ncalls++] = (struct talk_call){.name = b->name};
-	} else if (b->type == WIRE_TOOL_RESULT && user) {
-		t->waits = t->waits || memmem(b->text.s, b->text.len, waits, sizeof(waits) - 1);
-		for (unsigned i = 0; i < t->ncalls; i++) {
-			if (t->calls[i].result.s)
-				continue; /* results come in the order of the calls */
-			t->calls[i].result = b->text;
-			t->calls[i].is_error = b->is_error;
-			break;
-		}
-	}
-	return 0;
-}
-
-static int read_messages(struct talk *t, struct jscan *w)
-{
-	struct wire_reader r = {.in_body = true};
-	struct wire_block b;
-	int more, rv = 0;
-	bool user;
-
-	jscan_array(w);
-	r.w = *w;
-	while (rv == 0 && (more = wire_message(&r, &user)) == 1) {
-		bool results = false;
-
-		t->users += user;
-		while (rv == 0 && wire_block(&r, &b) == 1)
-			rv = take_block(t, &b, user, &results);
-	}
-	if (rv == 0 && (more < 0 || r.w.failed))
-		rv = AVA_EINVAL;
-	*w = r.w;
-	return rv;
-}
-
-static int read_body(struct talk *t, const char *body, size_t len)
-{
-	struct slice key;
-	struct jscan w;
-	int rv = 0;
-
-	jscan_init(&w, body, len);
-	jscan_object(&w);
-	while (rv == 0 && jscan_key(&w, &key)) {
-		if (slice_is(key, "messages"))
-			rv = read_messages(t, &w);
-		else if (slice_is(key, "tools"))
-			jscan_skip(&w, &t->tools);
-		else
-			jscan_skip(&w, NULL);
-	}
-	if (rv == 0 && (w.failed || !t->text))
-		rv = AVA_EINVAL;
-	t->number = MAX(t->users, 1u);
-	return rv;
 }
 
 /* ---- what the person says */
-
-static bool has_any(const char *text, const char *const *words)
-{
-	for (size_t i = 0; words[i]; i++)
-		if (strcasestr(text, words[i]))
-			return true;
-	return false;
-}
-
-/* The person's own words: what is left of the text without notices. */
-static char *own_words(const struct talk *t)
-{
-	char *out = malloc(t->len + 1), *to = out;
-	bool inside = false; /* of a result's envelope */
-
-	if (!out)
-		return NULL;
-	for (const char *line = t->text; *line;) {
-		const char *nl = strchr(line, '\n'), *next = nl ? nl + 1 : line + strlen(line);
-		size_t len = (size_t)(next - line);
-
-		if (strncmp(line, "[ava] ", 6) == 0)
-			inside = memmem(line, len, "Its result follows", 18) != NULL;
-		else if (!inside) {
-			memcpy(to, line, len);
-			to += len;
-		}
-		line = next;
-	}
-	while (to > out && isspace((unsigned char)to[-1]))
-		to--;
-	*to = 0;
-	return out;
-}
 
 static const char *const work_words[] = {
 	"research",   "review",   "extract", "find ",  "look for",  "look up",     "search",
@@ -257,117 +141,93 @@ static const char *const log_words[] = {
 };
 static const char *const stop_words[] = {"cancel", "stop ", "abort", "kill ", NULL};
 
-static void call(struct draft *d, const char *name, struct buf *args)
+static bool talk_has(const char *text, const char *const *words)
 {
-	draft_call(d, NULL, name, args->data, args->len, NULL);
-	buf_fini(args);
+	while (*words && !strcasestr(text, *words))
+		words++;
+	return *words != NULL;
 }
 
-static void call_spawn(const struct talk *t, struct draft *d, const char *task)
+static bool talk_begins(const char *text, const char *const *words)
 {
-	const char *role = classify_role(task, strlen(task));
-	char quoted[64];
-	struct buf args;
-	struct jw w;
+	for (; *words; words++) {
+		size_t n = strlen(*words);
 
-	/* Only roles that the schema offers exist. */
-	snprintf(quoted, sizeof(quoted), "\"%s\"", role);
-	if (!memmem(t->tools.s, t->tools.len, quoted, strlen(quoted)))
-		role = "researcher";
-	buf_init(&args, TEXT_MAX);
-	jw_init(&w, &args);
-	jw_object(&w, NULL);
-	jw_str(&w, "role", role);
-	jw_str(&w, "task", task);
-	jw_end(&w);
-	call(d, "spawn_subagent", &args);
-}
-
-static void call_with(struct draft *d, const char *name, const char *key, const char *value)
-{
-	struct buf args;
-	struct jw w;
-
-	buf_init(&args, 1024);
-	jw_init(&w, &args);
-	jw_object(&w, NULL);
-	if (value)
-		jw_str(&w, key, value);
-	jw_end(&w);
-	call(d, name, &args);
-}
-
-static void say(struct draft *d, const struct buf *text)
-{
-	if (buf_check(text) == 0)
-		draft_text(d, text->data ? text->data : "", text->len);
-	else
-		d->rv = buf_check(text);
-}
-
-static void says(struct draft *d, const char *text)
-{
-	draft_text(d, text, strlen(text));
-}
-
-static bool begins_with(const char *text, const char *const *words)
-{
-	for (size_t i = 0; words[i]; i++) {
-		size_t n = strlen(words[i]);
-
-		if (strncasecmp(text, words[i], n) == 0 &&
-		    (words[i][n - 1] == ' ' || !isalnum((unsigned char)text[n])))
+		if (strncasecmp(text, *words, n) == 0 &&
+		    ((*words)[n - 1] == ' ' || !isalnum((unsigned char)text[n])))
 			return true;
 	}
 	return false;
 }
 
 /* Four words or more, and not to her. */
-static bool is_question(const char *words)
+static bool talk_is_question(const char *words)
 {
 	unsigned n = 0;
 
 	for (const char *at = words; *at; at++)
 		n += isalnum((unsigned char)*at) && (at == words || at[-1] == ' ');
-	return n > 3 && begins_with(words, question_words) && !strcasestr(words, " you");
+	return n > 3 && talk_begins(words, question_words) && !strcasestr(words, " you");
 }
 
-static void tell_words(const struct talk *t, struct draft *d, const char *words)
+static void talk_spawn(struct talk *t, const char *task)
 {
-	char id[24];
+	const char *role = classify_role(task, strlen(task));
+	const json_t *roles = json_object_get(
+		json_object_get(offline_tool(t->b, "spawn_subagent"), "role"), "enum");
+	const json_t *v;
+	bool offered = false;
+	struct jw *w;
+	size_t i;
 
-	if (has_any(words, stop_words) && run_id(words, id))
-		call_with(d, "cancel_subagent", "subagent_id", id);
-	else if (has_any(words, log_words))
-		call_with(d, "read_ava_logs", "subagent_id",
-			  run_id(words, id) ? id
-			  : t->run[0]       ? t->run
-					    : NULL);
-	else if (has_any(words, status_words) && run_id(words, id))
-		call_with(d, "subagent_status", "subagent_id", id);
-	else if (has_any(words, status_words))
-		call_with(d, "list_subagents", NULL, NULL);
-	else if (has_any(words, work_words) || is_question(words))
-		call_spawn(t, d, words);
+	json_array_foreach(roles, i, v) offered |= strcmp(json_string_value(v), role) == 0;
+	w = draft_call(t->draft, "spawn_subagent");
+	jw_str(w, "role", offered ? role : "researcher");
+	jw_str(w, "task", task);
+	draft_call_end(t->draft);
+}
+
+/* One call with a run's id, or without one. */
+static void talk_call(struct talk *t, const char *name, const char *id)
+{
+	struct jw *w = draft_call(t->draft, name);
+
+	if (id && *id)
+		jw_str(w, "subagent_id", id);
+	draft_call_end(t->draft);
+}
+
+static void talk_words(struct talk *t, const char *words)
+{
+	char id[24] = "";
+
+	talk_run_id(words, id);
+	if (talk_has(words, stop_words) && id[0])
+		talk_call(t, "cancel_subagent", id);
+	else if (talk_has(words, log_words))
+		talk_call(t, "read_ava_logs", id[0] ? id : t->run);
+	else if (talk_has(words, status_words))
+		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
+	else if (talk_has(words, work_words) || talk_is_question(words))
+		talk_spawn(t, words);
 	else if (t->waits)
-		says(d, "The proposal still waits for your answer: yes starts it, no drops it, or "
-			"say what shall be different.");
-	else if (begins_with(words, answer_words))
-		says(d, "Nothing waits for your answer. What shall be looked for?");
+		buf_adds(&t->out, "The proposal still waits for your answer: yes starts it, no "
+				  "drops it, or say what shall be different.");
+	else if (talk_begins(words, answer_words))
+		buf_adds(&t->out, "Nothing waits for your answer. What shall be looked for?");
 	else
-		says(d, LABEL
-		     "I can propose a subagent to research, review, extract or find something in "
-		     "your files, tell how running ones are getting on, and report what they "
-		     "found. "
-		     "What shall be looked for? For a conversation configure a model: `ava doctor` "
-		     "says how.");
+		buf_adds(&t->out,
+			 LABEL "I can propose a subagent to research, review, extract or find "
+			       "something in your files, tell how running ones are getting on, and "
+			       "report what they found. What shall be looked for? For a "
+			       "conversation configure a model: `ava doctor` says how.");
 }
 
 /* ---- what the runtime tells */
 
 /* Summary, citations and caveats are paragraphs of their own: as Markdown they
  * would run into each other without the empty lines. */
-static void cite(struct buf *out, const json_t *citation)
+static void tell_citation(struct buf *out, const json_t *citation)
 {
 	const char *path = json_get_str(citation, "path"), *url = json_get_str(citation, "url");
 	const char *quote = json_get_str(citation, "quote");
@@ -392,7 +252,7 @@ static void tell_citations(struct buf *out, const json_t *citations)
 	json_array_foreach(citations, i, v)
 	{
 		if (i < CITES_MAX)
-			cite(out, v);
+			tell_citation(out, v);
 	}
 	if (json_array_size(citations) > CITES_MAX)
 		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
@@ -416,48 +276,42 @@ static void tell_caveats(struct buf *out, const json_t *caveats)
 /* The summary without its list of places: the citations are that list. */
 static void tell_summary(struct buf *out, const char *summary, bool cited)
 {
-	bool listed = false, first = true;
+	const char *list = cited ? strstr(summary, "\nRelated:\n") : NULL, *end;
 
-	for (const char *line = summary; *line;) {
-		const char *nl = strchr(line, '\n'), *next = nl ? nl + 1 : line + strlen(line);
-		size_t len = nl ? (size_t)(nl - line) : strlen(line);
-		bool item = len > 1 && line[0] == '-' && line[1] == ' ';
-
-		if (cited && (slice_is((struct slice){line, len}, "Related:") ||
-			      slice_is((struct slice){line, len}, "Then:"))) {
-			listed = true;
-		} else if (!listed || !item) {
-			listed = false;
-			buf_addf(out, "%s%.*s", first ? "" : "\n", (int)len, line);
-			first = false;
-		}
-		line = next;
+	if (cited && !list)
+		list = strstr(summary, "\nThen:\n");
+	if (!list) {
+		buf_adds(out, summary);
+		return;
 	}
+	buf_add(out, summary, (size_t)(list - summary));
+	end = strchr(list + 1, '\n');
+	while (end && end[1] == '-' && end[2] == ' ')
+		end = strchr(end + 1, '\n');
+	buf_adds(out, end ? end : "");
 }
 
-static void tell_result(struct buf *out, const char *line, size_t len)
+static void tell_result(struct buf *out, const char *line)
 {
-	json_t *r = json_parse(line, len, NULL);
+	json_t *r = json_parse(line, strlen(line), NULL);
 	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
-	const char *summary = json_get_str(r, "summary");
 	const json_t *citations = json_object_get(r, "citations");
 
 	if (out->len)
 		buf_adds(out, "\n\n");
-	if (!r || !id || !status) {
+	if (id && status) {
+		buf_addf(out, "%s has ended (%s). ", id, status);
+		tell_summary(out, json_str(r, "summary"), json_array_size(citations) > 0);
+		tell_citations(out, citations);
+		tell_caveats(out, json_object_get(r, "caveats"));
+	} else {
 		buf_adds(out, "A subagent has ended; `ava result` shows what it found.");
-		json_decref(r);
-		return;
 	}
-	buf_addf(out, "%s has ended (%s). ", id, status);
-	tell_summary(out, summary ? summary : "", json_array_size(citations) > 0);
-	tell_citations(out, citations);
-	tell_caveats(out, json_object_get(r, "caveats"));
 	json_decref(r);
 }
 
 /* One notice line to one sentence for the person. */
-static void tell_notice(struct buf *out, const char *line, size_t len)
+static void tell_notice(struct buf *out, const char *line)
 {
 	static const struct {
 		const char *word, *say;
@@ -479,7 +333,7 @@ static void tell_notice(struct buf *out, const char *line, size_t len)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
-		if (!memmem(line, len, told[i].word, strlen(told[i].word)))
+		if (!strstr(line, told[i].word))
 			continue;
 		if (told[i].say[0])
 			buf_addf(out, "%s%s", out->len ? " " : "", told[i].say);
@@ -487,124 +341,203 @@ static void tell_notice(struct buf *out, const char *line, size_t len)
 	}
 }
 
-/* What the notices say, for the person; false: they say nothing. */
-static bool answer_notices(const struct talk *t, struct draft *d)
+/* What the notices say; then, or else, what the person said. */
+static void talk_newest(struct talk *t)
 {
-	struct buf out;
-	bool result = false, said;
+	const char *text = t->b->newest;
+	bool result = false, inside = false; /* the next line is one; within its envelope */
+	struct buf words;
+	char *line;
 
-	buf_init(&out, TEXT_MAX);
-	for (const char *line = t->text; *line;) {
-		const char *nl = strchr(line, '\n'), *next = nl ? nl + 1 : line + strlen(line);
-		size_t len = (size_t)(next - line) - (nl != NULL);
-
-		if (result) {
-			tell_result(&out, line, len);
-			result = false;
-		} else if (len > 6 && strncmp(line, "[ava] ", 6) == 0) {
-			result = memmem(line, len, "Its result follows", 18) != NULL;
-			if (!result)
-				tell_notice(&out, line, len);
-		}
-		line = next;
+	buf_init(&words, TEXT_MAX);
+	while ((line = talk_line(t, &text))) {
+		if (result)
+			tell_result(&t->out, line);
+		else if (talk_is_notice(line) && !strstr(line, FOLLOWS))
+			tell_notice(&t->out, line);
+		else if (!talk_is_notice(line) && !inside)
+			buf_addf(&words, "%s%s", words.len ? "\n" : "", line);
+		result = !result && talk_is_notice(line) && strstr(line, FOLLOWS);
+		if (talk_is_notice(line))
+			inside = result;
 	}
-	said = out.len > 0;
-	if (said)
-		say(d, &out);
-	buf_fini(&out);
-	return said;
+	while (words.len > 0 && isspace((unsigned char)words.data[words.len - 1]))
+		words.data[--words.len] = 0;
+	if (buf_check(&words) != 0)
+		t->draft->rv = buf_check(&words);
+	else if (t->out.len == 0)
+		talk_words(t, words.data ? words.data : "");
+	buf_fini(&words);
+}
+
+/* ---- what a log says: how the run ended, which tools it called, what failed */
+
+struct told {
+	struct {
+		char name[64];
+		unsigned n;
+	} tools[TOOLS_MAX];
+	unsigned ntools, nfailed, events, answers; /* answers: of the model */
+	struct buf end, failed;                    /* sentences */
+};
+
+static void log_quote(struct buf *out, const char *before, const char *s)
+{
+	size_t len = strlen(s), keep = utf8_prefix(s, len, LOG_QUOTE);
+
+	if (len > 0)
+		buf_addf(out, "%s%.*s%s", before, (int)keep, s, keep < len ? "…" : "");
+}
+
+static void log_failed(struct told *t, const char *what, const char *why, const char *text)
+{
+	if (t->nfailed++ >= FAILED_MAX)
+		return;
+	log_quote(&t->failed, "\n- ", what);
+	log_quote(&t->failed, " ", why);
+	log_quote(&t->failed, ": ", text);
+}
+
+static void log_event(struct told *t, const char *type, const json_t *c)
+{
+	const char *name = json_str(c, "name"), *status = json_str(c, "status");
+	unsigned i = 0;
+
+	t->events++;
+	if (strcmp(type, "ToolCall") == 0) {
+		while (i < t->ntools && strncmp(t->tools[i].name, name, 63) != 0)
+			i++;
+		if (i < TOOLS_MAX) {
+			snprintf(t->tools[i].name, sizeof(t->tools[i].name), "%s", name);
+			t->tools[i].n++;
+			t->ntools = MAX(t->ntools, i + 1);
+		}
+	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
+		log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
+	} else if (strcmp(type, "Error") == 0) {
+		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));
+	} else if (strcmp(type, "Exhausted") == 0) {
+		log_failed(t, "a limit was reached", json_str(c, "resource"), "");
+	} else if (strcmp(type, "InferEnd") == 0) {
+		t->answers++;
+	} else if (strcmp(type, "SubagentComplete") == 0) {
+		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "",
+			 json_str(c, "subagentId"), status);
+		if (strcmp(json_str(c, "stopReason"), status) != 0)
+			log_quote(&t->end, ", ", json_str(c, "stopReason"));
+		log_quote(&t->end, ". ", json_str(c, "summary"));
+	}
+}
+
+/* "TIME AGENT TYPE {…} {…}", as read_ava_logs writes it: what stands in an event and
+ * imitates a notice has a backslash, which no JSON has. */
+static void log_line(struct told *t, char *line)
+{
+	char type[40];
+	json_t *content;
+	int at = 0;
+
+	if (sscanf(line, "%*24[0-9TZ.:-] %*23s %39[A-Za-z] %n", type, &at) != 1 || at <= 0 ||
+	    line[at] != '{')
+		return;
+	line += at;
+	for (char *odd = line; (odd = strstr(odd, "[\\ava]"));)
+		memmove(odd + 1, odd + 2, strlen(odd + 1));
+	content = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	if (content)
+		log_event(t, type, content);
+	json_decref(content);
+}
+
+static void talk_log(struct talk *t, const char *text)
+{
+	struct buf *out = &t->out;
+	struct told told = {0};
+	char *line;
+
+	buf_init(&told.end, TEXT_MAX);
+	buf_init(&told.failed, TEXT_MAX);
+	while ((line = talk_line(t, &text)))
+		log_line(&told, line);
+	if (told.end.len)
+		buf_adds(out, told.end.data);
+	else if (told.events)
+		buf_addf(out, "Nothing has ended in these %u events.", told.events);
+	else
+		buf_adds(out, "There is no such event.");
+	for (unsigned i = 0; i < told.ntools; i++)
+		buf_addf(out, "%s%s (%u)", i ? ", " : "\n\nIt called ", told.tools[i].name,
+			 told.tools[i].n);
+	if (told.ntools)
+		buf_addf(out, "; its model answered %u time%s.", told.answers,
+			 told.answers == 1 ? "" : "s");
+	if (told.failed.len)
+		buf_addf(out, "\nWhat went wrong:%s", told.failed.data);
+	else if (told.events)
+		buf_adds(out, "\nNo failure stands in it.");
+	if (told.nfailed > FAILED_MAX)
+		buf_addf(out, "\n- and %u more", told.nfailed - FAILED_MAX);
+	if (buf_check(&told.end) != 0 || buf_check(&told.failed) != 0)
+		t->draft->rv = AVA_ENOMEM;
+	buf_fini(&told.end);
+	buf_fini(&told.failed);
 }
 
 /* ---- what tools returned */
 
 static void tell_status(struct buf *out, const json_t *s)
 {
-	const char *activity = json_get_str(s, "current_activity");
-	const char *status = json_get_str(s, "status");
-	int64_t tokens = json_get_int(s, "tokens_used", 0);
+	const char *status = json_str(s, "status");
 
-	buf_addf(out, "%s%s (%s) is %s", out->len ? "\n" : "", json_get_str(s, "subagent_id"),
-		 json_get_str(s, "role"), status ? status : "?");
-	if (status && strcmp(status, "running") == 0)
-		buf_addf(out, ": %s (%lld s, %lld tokens)", activity ? activity : "",
-			 (long long)json_get_fixed(s, "elapsed_seconds", 0, 0), (long long)tokens);
+	buf_addf(out, "%s%s (%s) is %s", out->len ? "\n" : "", json_str(s, "subagent_id"),
+		 json_str(s, "role"), *status ? status : "?");
+	if (strcmp(status, "running") == 0)
+		buf_addf(out, ": %s (%lld s, %lld tokens)", json_str(s, "current_activity"),
+			 (long long)json_get_fixed(s, "elapsed_seconds", 0, 0),
+			 (long long)json_get_int(s, "tokens_used", 0));
 	buf_addc(out, '.');
 }
 
-static void answer_status(struct draft *d, const json_t *result)
+static void talk_result(struct talk *t, const struct offline_call *c)
 {
+	const char *text = c->result ? c->result : "";
+	json_t *result;
 	const json_t *v;
-	struct buf out;
 	size_t i;
 
-	buf_init(&out, TEXT_MAX);
-	if (json_is_array(result)) {
-		json_array_foreach(result, i, v) tell_status(&out, v);
-	} else if (json_is_object(result)) {
-		tell_status(&out, result);
-	}
-	if (out.len == 0)
-		buf_adds(&out, "No subagent is at work in this conversation.");
-	say(d, &out);
-	buf_fini(&out);
-}
-
-static int answer_result(struct draft *d, const struct talk_call *c)
-{
-	char *text = malloc(c->result.len + 1);
-	json_t *result;
-	struct buf out;
-	size_t len;
-
-	if (!text)
-		return AVA_ENOMEM;
-	len = jscan_unescape(c->result, text);
-	text[len] = 0;
-	result = c->is_error ? NULL : json_parse(text, len, NULL);
 	if (c->is_error) {
-		buf_init(&out, TEXT_MAX);
-		buf_addf(&out, "That did not work: %s.", text);
-		say(d, &out);
-		buf_fini(&out);
-	} else if (slice_is(c->name, "spawn_subagent")) {
-		says(d, "A subagent can do that in the background. Shall it start?");
-	} else if (slice_is(c->name, "read_ava_logs")) {
-		buf_init(&out, TEXT_MAX);
-		offline_tell_log(&out, text, len);
-		say(d, &out);
-		buf_fini(&out);
-	} else if (slice_is(c->name, "confirm_spawn")) {
-		says(d, "It has started.");
+		buf_addf(&t->out, "That did not work: %s.", text);
+	} else if (strcmp(c->name, "spawn_subagent") == 0) {
+		buf_adds(&t->out, "A subagent can do that in the background. Shall it start?");
+	} else if (strcmp(c->name, "read_ava_logs") == 0) {
+		talk_log(t, text);
+	} else if (strcmp(c->name, "confirm_spawn") == 0) {
+		buf_adds(&t->out, "It has started.");
 	} else {
-		answer_status(d, result);
+		result = json_parse(text, strlen(text), NULL);
+		if (json_is_object(result))
+			tell_status(&t->out, result);
+		json_array_foreach(result, i, v) tell_status(&t->out, v);
+		if (t->out.len == 0)
+			buf_adds(&t->out, "No subagent is at work in this conversation.");
+		json_decref(result);
 	}
-	json_decref(result);
-	free(text);
-	return 0;
 }
 
-int offline_talk(const char *body, size_t len, struct draft *d, struct ava_error *err)
+int offline_talk(struct offline_body *b, struct draft *draft)
 {
-	struct talk t = {0};
-	char *words = NULL;
-	int rv = read_body(&t, body, len);
+	struct talk t = {.b = b, .draft = draft};
 
-	draft_start(d, t.number);
-	if (rv == 0 && t.ncalls > 0) {
-		rv = answer_result(d, &t.calls[t.ncalls - 1]);
-	} else if (rv == 0) {
-		words = own_words(&t);
-		if (!words)
-			rv = AVA_ENOMEM;
-		else if (!answer_notices(&t, d))
-			tell_words(&t, d, words);
-	}
-	free(words);
-	free(t.text);
-	if (rv == 0)
-		return 0;
-	draft_drop(d);
-	return err_set(err, rv, "%s",
-		       rv == AVA_ENOMEM ? "the offline model ran out of memory"
-					: "the request is not of the Messages form");
+	buf_init(&t.out, TEXT_MAX);
+	talk_read(&t);
+	if (b->ncalls > b->fresh)
+		talk_result(&t, &b->calls[b->ncalls - 1]);
+	else
+		talk_newest(&t);
+	if (buf_check(&t.out) != 0)
+		draft->rv = draft->rv ? draft->rv : buf_check(&t.out);
+	else if (t.out.len > 0)
+		draft_text(draft, t.out.data);
+	buf_fini(&t.out);
+	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "base/util.h"
 #include "provider/dialect.h"
-#include "provider/offline_body.h"
+#include "provider/offline.h"
 
 static const char *const bad_bodies[] = {
 	"",

@@ -10,8 +10,7 @@
 
 #include "base/util.h"
 #include "provider/dialect.h"
-#include "provider/offline_body.h"
-#include "provider/offline_script.h"
+#include "provider/offline.h"
 #include "provider/wire.h"
 
 #define TASK "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"go\"}]}"

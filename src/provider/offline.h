@@ -1,0 +1,80 @@
+/* The offline model from within: what it sees of a request, and how it makes its
+ * reply. Its answer is a function of the request body alone, so everything that it
+ * knows of a conversation is here. Strings borrow from the body or its arena. */
+#ifndef PROVIDER_OFFLINE_H
+#define PROVIDER_OFFLINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/turn.h"
+#include "base/buf.h"
+#include "codec/json.h"
+
+struct ava_error;
+struct dialect_answer;
+
+struct offline_call {
+	const char *id, *name;
+	const char *result; /* NULL: the body holds no answer */
+	bool is_error;
+	unsigned message; /* calls of one reply have the same */
+};
+
+struct offline_body {
+	json_t *root; /* owned */
+	struct arena mem;
+	struct offline_call *calls; /* in order; owned */
+	unsigned ncalls;
+	unsigned fresh;     /* calls[fresh] is the first one behind `newest` */
+	const char *task;   /* the first text of the first user message; "" */
+	const char *newest; /* the newest user text that no result stands before; "" */
+	unsigned number;    /* of the call that is to be answered, from 1 */
+	int64_t max_tokens; /* 0: not said */
+	bool forced;        /* tool_choice asks for submit_result */
+	bool wrap_up;       /* the runtime asked for the result, or a limit is near */
+};
+
+/* AVA_EINVAL when it is no body of the Messages form, AVA_ENOMEM. To be freed in any case. */
+int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
+void offline_body_fini(struct offline_body *b);
+/* The tool's arguments by name; NULL: it is not offered. */
+const json_t *offline_tool(const struct offline_body *b, const char *name);
+
+/* ---- a reply. The first error is kept in it, and then everything is a no-op. */
+struct draft {
+	struct turn *turn; /* owned until draft_finish */
+	unsigned number;   /* of the call, for ids */
+	int rv;
+	const char *name; /* of the call that is being written */
+	struct buf args;
+	struct jw w;
+};
+
+void draft_start(struct draft *d, unsigned number);
+/* The text (the last one counts), copied. */
+void draft_text(struct draft *d, const char *text);
+/* A call: its arguments are written into the object between the two. */
+struct jw *draft_call(struct draft *d, const char *name);
+void draft_call_end(struct draft *d);
+/* A call as a script has it. `id` NULL: ours. `args` NULL: `args_error` says why. Copied. */
+void draft_add(struct draft *d, const char *id, const char *name, const char *args, size_t len,
+	       const char *args_error);
+/* A wire line that is taken as it is instead of one made of text and calls. Copied. */
+void draft_wire(struct draft *d, const char *wire, size_t len);
+/* *out is the caller's, NULL on error. Usage is estimated from `body_len` and the line.
+ * 0, AVA_ENOMEM, AVA_ETOOBIG. Frees the draft. */
+int draft_finish(struct draft *d, size_t body_len, struct turn **out);
+
+/* ---- who fills it. 0 or AVA_ENOMEM; errors of the draft stay in it. */
+int offline_find(struct offline_body *b, struct draft *d); /* a subagent */
+int offline_talk(struct offline_body *b, struct draft *d); /* Ava */
+
+/* Play line b->number of the text of a script, all of whose lines must be turns.
+ * AVA_EINVAL naming the line of `file` that is none, or saying that the script has
+ * ended; the code of an error line with its message. */
+int script_play(const char *file, const char *text, size_t len, const struct offline_body *b,
+		size_t body_len, struct dialect_answer *out, struct ava_error *err);
+
+#endif
