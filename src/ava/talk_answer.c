@@ -37,12 +37,21 @@
 #define SEEN_MS   1000 /* what came up later than that before the words was not read */
 #define FAILED    "The person's answer could not be carried out: "
 
+/* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
+ * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
+struct heard {
+	char *plain;                   /* owned */
+	char proposals[MEANT_MAX][24]; /* that they name */
+	char run[24];                  /* the last one that they name */
+	unsigned nproposals, nruns;
+	bool all; /* they say all, or both */
+};
+
 /* What waits, and was there when it was said. */
 struct waits {
 	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
 	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
-	bool named;                     /* the words name a proposal */
-	bool unknown;                   /* they name one that does not wait here */
+	bool unknown;                   /* one is named that does not wait here */
 	int64_t quoted_ms, asked_ms;    /* the newest of each, wall */
 	const struct run *run;          /* the one that is meant, or the newest that asks */
 	const struct question *q;
@@ -50,32 +59,33 @@ struct waits {
 
 /* ---- names in the words */
 
-/* Does `word` begin at `at`, and end where a word ends? */
-static size_t whole_word(const char *text, const char *at, const char *word)
+/* Of a "P-19c0de" or "S-7f3a2b" that stands here, as one writes it; 0: none does. */
+static size_t id_at(const char *at, char id[24])
 {
-	size_t len = strlen(word);
+	size_t len;
 
-	if (strncasecmp(at, word, len) != 0 || isalnum((unsigned char)at[len]) ||
-	    (at > text && isalnum((unsigned char)at[-1])))
+	if (!strchr("PpSs", *at) || at[1] != '-')
 		return 0;
+	len = 2 + strspn(at + 2, "0123456789abcdefABCDEF");
+	if (len < 8 || len > 23 || isalnum((unsigned char)at[len]))
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		id[i] = (char)(i ? tolower((unsigned char)at[i]) : toupper((unsigned char)at[i]));
+	id[len] = 0;
 	return len;
 }
 
-/* The next "P-19c0de" or "S-7f3a2b", its length in *len; NULL: there is none. */
-static const char *next_id(const char *text, const char *at, const char *letter, size_t *len)
+static size_t all_at(const char *at)
 {
-	for (; (at = strcasestr(at, letter)) != NULL; at += 2) {
-		*len = 2 + strspn(at + 2, "0123456789abcdefABCDEF");
-		if (*len >= 8 && !isalnum((unsigned char)at[*len]) &&
-		    (at == text || !isalnum((unsigned char)at[-1])))
-			return at;
-	}
-	return NULL;
-}
+	static const char *const said[] = {"all of them", "both of them", "both", "all"};
 
-static bool is_id(const char *at, size_t len, const char *id)
-{
-	return len == strlen(id) && strncasecmp(at, id, len) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		size_t n = strlen(said[i]);
+
+		if (strncasecmp(at, said[i], n) == 0 && !isalnum((unsigned char)at[n]))
+			return strncasecmp(at, "all right", 9) == 0 ? 0 : n;
+	}
+	return 0;
 }
 
 /* The length without what joins a name to words before it: " for" in "yes for P-19c0de". */
@@ -94,67 +104,53 @@ static size_t before_joint(const char *words, size_t len)
 	return len;
 }
 
-/* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
- * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". *owned*; NULL: no
- * memory. */
-static char *plain_words(const char *text, const char *letter)
+static void hear_id(struct heard *h, const char *id)
 {
-	static const char *const all[] = {"all of them", "both of them", "both", "all"};
-	char *copy = strdup(text), *words = malloc(strlen(text) + 2), *to = words;
-	const char *from = copy, *at;
-	size_t len;
+	if (*id == 'S') {
+		h->nruns += strcmp(h->run, id) != 0;
+		memcpy(h->run, id, sizeof(h->run));
+		return;
+	}
+	for (unsigned i = 0; i < h->nproposals; i++)
+		if (strcmp(h->proposals[i], id) == 0)
+			return;
+	if (h->nproposals < MEANT_MAX)
+		memcpy(h->proposals[h->nproposals++], id, sizeof(h->proposals[0]));
+}
 
-	for (size_t i = 0; copy && *letter == 'P' && i < ARRAY_LEN(all); i++)
-		for (char *s = copy; *s; s++)
-			memset(s, ' ', whole_word(copy, s, all[i]));
-	for (; copy && words && (at = next_id(copy, from, letter, &len)) != NULL;) {
-		memcpy(to, from, (size_t)(at - from));
-		to = words + before_joint(words, (size_t)(to + (at - from) - words));
-		from = at + len;
-		from += strspn(from, " ,:;");
-		*to++ = ' ';
+/* `all`: of several, which is no name to who asks. AVA_ENOMEM. */
+static int hear(const char *text, bool all, struct heard *h)
+{
+	size_t n = 0, len;
+	char id[24];
+
+	*h = (struct heard){.plain = malloc(strlen(text) + 2)};
+	if (!h->plain)
+		return AVA_ENOMEM;
+	for (const char *at = text + strspn(text, " \t\r\n"); *at;) {
+		bool word = at == text || !isalnum((unsigned char)at[-1]);
+
+		if (word && (len = id_at(at, id)) > 0) {
+			hear_id(h, id);
+		} else if (all && word && (len = all_at(at)) > 0) {
+			h->all = true;
+		} else {
+			h->plain[n++] = *at++;
+			continue;
+		}
+		n = before_joint(h->plain, n);
+		at += len;
+		at += strspn(at, " ,:;");
+		if (n > 0)
+			h->plain[n++] = ' ';
 	}
-	if (copy && words) {
-		memcpy(to, from, strlen(from) + 1);
-		len = strlen(words);
-		while (len > 0 && isspace((unsigned char)words[len - 1]))
-			words[--len] = 0;
-		from = words + strspn(words, " \t\r\n");
-		memmove(words, from, strlen(from) + 1);
-	} else {
-		free(words);
-		words = NULL;
-	}
-	free(copy);
-	return words;
+	while (n > 0 && isspace((unsigned char)h->plain[n - 1]))
+		n--;
+	h->plain[n] = 0;
+	return 0;
 }
 
 /* ---- what waits */
-
-/* Everything the words name must be among those that wait. */
-static void keep_named(struct waits *w, const char *text)
-{
-	bool is_named[MEANT_MAX] = {false}, says_all = false;
-	unsigned n = 0;
-	size_t len;
-
-	for (const char *at = text; (at = next_id(text, at, "P-", &len)) != NULL; at += len) {
-		bool known = false;
-
-		for (unsigned i = 0; i < w->nids; i++)
-			if (is_id(at, len, w->ids[i]))
-				known = is_named[i] = true;
-		w->named = true;
-		w->unknown |= !known;
-	}
-	for (const char *at = text; *at; at++)
-		says_all |= whole_word(text, at, "all") || whole_word(text, at, "both");
-	for (unsigned i = 0; w->named && i < w->nids; i++)
-		if (is_named[i] && !w->unknown)
-			memmove(w->ids[n++], w->ids[i], sizeof(w->ids[0]));
-	if (w->named || (w->nids > 1 && !says_all))
-		w->nids = n;
-}
 
 static const struct question *asks_here(const struct talk *t, const struct input *in,
 					const struct run *r)
@@ -167,13 +163,14 @@ static const struct question *asks_here(const struct talk *t, const struct input
 		       : NULL;
 }
 
-static struct waits find_waits(const struct talk *t, const struct input *in)
+static struct waits find_waits(const struct talk *t, const struct input *in, const struct heard *h)
 {
 	struct core *c = t->session->core;
 	struct waits w = {0};
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		bool meant = h->nproposals == 0;
 
 		if (p->step != STEP_PENDING ||
 		    strcmp(p->specs[0]->session_id, t->session->id) != 0 ||
@@ -181,10 +178,15 @@ static struct waits find_waits(const struct talk *t, const struct input *in)
 			continue;
 		w.proposals++;
 		w.quoted_ms = MAX(w.quoted_ms, p->created_ms);
-		if (w.nids < MEANT_MAX)
+		for (unsigned i = 0; i < h->nproposals; i++)
+			meant |= strcmp(h->proposals[i], p->id) == 0;
+		if (meant && w.nids < MEANT_MAX)
 			memcpy(w.ids[w.nids++], p->id, sizeof(w.ids[0]));
 	}
-	keep_named(&w, in->text);
+	/* Everything the words name must be among those that wait. */
+	w.unknown = h->nproposals > w.nids;
+	if (w.unknown)
+		w.nids = 0;
 	LIST_EACH (&c->sup.live, node, tmp) {
 		const struct run *r = LIST_ENTRY(node, struct run, node);
 		const struct question *q = asks_here(t, in, r);
@@ -362,48 +364,27 @@ static enum said said_to(const struct question *q, const char *words)
 	return SAID_NOTHING;
 }
 
-/* The one run that the words name, if it asks here; false: they are no answer to it. */
-static bool keep_named_run(const struct talk *t, const struct input *in, struct waits *w)
-{
-	unsigned named = 0;
-	size_t len;
-
-	w->q = NULL;
-	for (const char *at = in->text; (at = next_id(in->text, at, "S-", &len)) != NULL;
-	     at += len, named++) {
-		LIST_EACH (&t->session->core->sup.live, node, tmp) {
-			struct run *r = LIST_ENTRY(node, struct run, node);
-
-			if (!is_id(at, len, r->id.text))
-				continue;
-			w->run = r;
-			w->q = asks_here(t, in, r);
-		}
-	}
-	return named == 1 && w->q;
-}
-
 enum reply {
 	REPLY_NONE,  /* it is no answer to a subagent */
 	REPLY_TAKEN, /* it is being passed on */
 	REPLY_DOUBT  /* nothing is done: Ava was told to ask which one is meant */
 };
 
-static enum reply to_question(struct talk *t, struct input *in, struct waits *w)
+static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
+			      const struct heard *h)
 {
-	enum reply reply = REPLY_NONE;
-	bool names_run, last, of_others;
+	bool last, of_others;
 	enum said said;
-	char *words;
-	size_t len;
 
-	if (w->asks == 0 || w->named)
+	if (w->asks == 0 || h->nproposals > 0)
 		return REPLY_NONE;
-	names_run = next_id(in->text, in->text, "S-", &len) != NULL;
-	if (names_run && !keep_named_run(t, in, w))
-		return REPLY_NONE;
-	words = plain_words(in->text, "S-");
-	said = words ? said_to(names_run || w->asks == 1 ? w->q : NULL, words) : SAID_NOTHING;
+	if (h->nruns > 0) {
+		w->run = h->nruns == 1 ? supervisor_find(&t->session->core->sup, h->run) : NULL;
+		w->q = w->run ? asks_here(t, in, w->run) : NULL;
+		if (!w->q)
+			return REPLY_NONE;
+	}
+	said = said_to(h->nruns > 0 || w->asks == 1 ? w->q : NULL, h->plain);
 	/* Did the person have this question before them, and nothing else? */
 	last = w->asks == 1 && w->proposals == 0 && t->spoke_ms < w->asked_ms &&
 	       in->said_ms - w->asked_ms >= SEEN_MS;
@@ -411,33 +392,36 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w)
 	 * is what was shown last; nothing but a quote can be changed. */
 	of_others = w->proposals == 0 ? said == SAID_STOP
 				      : said == SAID_CHANGE || w->quoted_ms > w->asked_ms;
-	if (said == SAID_ANSWER && (names_run || last)) {
-		reply = pass_on(t, in, w, words) ? REPLY_TAKEN : REPLY_DOUBT;
-	} else if (!names_run && said != SAID_NOTHING && !of_others) {
-		doubt(t, w);
-		reply = REPLY_DOUBT;
-	}
-	free(words);
-	return reply;
+	if (said == SAID_ANSWER && (h->nruns > 0 || last))
+		return pass_on(t, in, w, h->plain) ? REPLY_TAKEN : REPLY_DOUBT;
+	if (h->nruns > 0 || said == SAID_NOTHING || of_others)
+		return REPLY_NONE;
+	doubt(t, w);
+	return REPLY_DOUBT;
 }
 
 bool talk_answer(struct talk *t, struct input *in)
 {
-	struct waits w = find_waits(t, in);
 	struct change change;
+	struct heard heard;
+	struct waits w;
 	enum reply reply;
-	bool taken = false;
-	char *words;
+	bool taken;
 
 	in->looked = true;
-	reply = to_question(t, in, &w);
-	if (reply != REPLY_NONE || w.proposals == 0)
-		return reply == REPLY_TAKEN;
-	words = plain_words(in->text, "P-");
-	if (!words)
+	if (hear(in->text, false, &heard) != 0)
 		return out_of_memory(t);
-	if (answer_parse(words, &change) != ANSWER_UNCLEAR)
-		taken = decide(t, in, &w, words);
-	free(words);
+	w = find_waits(t, in, &heard);
+	reply = to_question(t, in, &w, &heard);
+	free(heard.plain);
+	if (reply != REPLY_NONE || w.proposals == 0 || heard.nruns > 0)
+		return reply == REPLY_TAKEN;
+	if (hear(in->text, true, &heard) != 0)
+		return out_of_memory(t);
+	if (heard.nproposals == 0 && w.nids > 1 && !heard.all)
+		w.nids = 0;
+	taken = answer_parse(heard.plain, &change) != ANSWER_UNCLEAR &&
+		decide(t, in, &w, heard.plain);
+	free(heard.plain);
 	return taken;
 }
