@@ -23,26 +23,10 @@
 struct change;
 struct core; /* the runtime: journal, runs, proposals (ava/core.h) */
 
-enum proposal_state { PROPOSAL_PENDING, PROPOSAL_CONFIRMED, PROPOSAL_REJECTED, PROPOSAL_EXPIRED };
-
-struct op_proposal {
-	const char *id;
-	enum proposal_state state;
-	int64_t created_ms, expires_ms; /* wall */
-	const char *run_id, *trace_id;  /* "" until confirmed */
-	const char *quote_json;         /* doc/api.yaml, Quote */
-	const char *config_json, *config_hash;
-	const char *message;                /* the text a person is asked */
-	const char *confirmed_hash;         /* of what runs; "" until confirmed */
-	const char *changes;                /* by a yes, or from the quote it replaces; "" */
-	const char *replaces, *replaced_by; /* proposals; "" */
-	const char *session_id;             /* of its conversation; "" once it is answered */
-	bool repeated;                      /* this request_id was answered before */
-	const char *group_id;               /* of several runs; "" */
-};
-
-typedef void (*op_proposal_fn)(int rv, const struct op_proposal *p, const struct ava_error *err,
-			       void *user);
+/* One proposal (ava/proposal.h). `repeated`: this request_id was answered before. */
+struct proposal;
+typedef void (*op_proposal_fn)(int rv, struct proposal *p, bool repeated,
+			       const struct ava_error *err, void *user);
 typedef void (*op_status_fn)(int rv, const struct op_status *s, const struct ava_error *err,
 			     void *user);
 typedef void (*op_result_fn)(int rv, const char *json, size_t len, const struct ava_error *err,
@@ -65,11 +49,8 @@ void ops_confirm(struct core *c, const char *proposal, const char *answer, const
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
 		op_proposal_fn done, void *user);
 /* Newest first; `all` includes answered and expired ones of this process. */
-int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposal *p, void *user),
+int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, void *user),
 		  void *user);
-int ops_proposal(struct core *c, const char *id,
-		 void (*each)(const struct op_proposal *p, void *user), void *user,
-		 struct ava_error *err);
 
 /* How a run is: one that lives at once, one that has ended when its files were read. */
 void ops_look(struct core *c, const char *run, op_status_fn done, void *user);

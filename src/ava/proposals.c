@@ -38,18 +38,17 @@
 static const struct {
 	unsigned next;
 	bool open; /* it waits for an answer, or has one that is not on disk */
-	enum proposal_state shown;
+	const char *shown;
 	enum event_kind event; /* that brings it there */
 } steps[] = {
-	[STEP_WRITING] = {TO(PENDING) | TO(CONFIRMED), false, PROPOSAL_PENDING,
-			  EVENT_SpawnProposed},
-	[STEP_PENDING] = {TO(ANSWERING), true, PROPOSAL_PENDING, EVENT_SpawnProposed},
+	[STEP_WRITING] = {TO(PENDING) | TO(CONFIRMED), false, "pending", EVENT_SpawnProposed},
+	[STEP_PENDING] = {TO(ANSWERING), true, "pending", EVENT_SpawnProposed},
 	[STEP_ANSWERING] = {TO(PENDING) | TO(CONFIRMED) | TO(REJECTED) | TO(EXPIRED) | TO(REPLACED),
-			    true, PROPOSAL_PENDING, EVENT_SpawnProposed},
-	[STEP_CONFIRMED] = {0, false, PROPOSAL_CONFIRMED, EVENT_SpawnConfirmed},
-	[STEP_REJECTED] = {0, false, PROPOSAL_REJECTED, EVENT_SpawnRejected},
-	[STEP_EXPIRED] = {0, false, PROPOSAL_EXPIRED, EVENT_SpawnExpired},
-	[STEP_REPLACED] = {0, false, PROPOSAL_REJECTED, EVENT_SpawnRejected},
+			    true, "pending", EVENT_SpawnProposed},
+	[STEP_CONFIRMED] = {0, false, "confirmed", EVENT_SpawnConfirmed},
+	[STEP_REJECTED] = {0, false, "rejected", EVENT_SpawnRejected},
+	[STEP_EXPIRED] = {0, false, "expired", EVENT_SpawnExpired},
+	[STEP_REPLACED] = {0, false, "rejected", EVENT_SpawnRejected},
 };
 
 /* The only place that writes p->step. */
@@ -65,45 +64,24 @@ static void proposal_move(struct proposal *p, enum proposal_step to)
 
 /* ---- who hears of it */
 
-/* The log of answers has the run's id alone. */
-static void find_trace(struct proposal *p)
+const char *proposal_trace(struct proposal *p)
 {
-	struct run *r = supervisor_find(&p->core->sup, p->run);
+	struct run *r = p->run[0] && !p->trace[0] ? supervisor_find(&p->core->sup, p->run) : NULL;
 	struct ended e;
 
 	if (r) {
 		snprintf(p->trace, sizeof(p->trace), "%s", r->trace.text);
-	} else if (ended_read(p->core->root_fd, p->run, &e, NULL) == 0) {
+	} else if (p->run[0] && !p->trace[0] &&
+		   ended_read(p->core->root_fd, p->run, &e, NULL) == 0) {
 		snprintf(p->trace, sizeof(p->trace), "%s", e.status.trace_id);
 		ended_fini(&e);
 	}
+	return p->trace;
 }
 
-static void proposal_show(struct proposal *p, bool repeated, struct op_proposal *out)
+const char *proposal_state(const struct proposal *p)
 {
-	const char *said = proposal_settled(p) ? p->changes : p->instead;
-
-	if (p->run[0] && !p->trace[0])
-		find_trace(p);
-	*out = (struct op_proposal){
-		.id = p->id,
-		.state = steps[p->step].shown,
-		.created_ms = p->created_ms,
-		.expires_ms = p->expires_ms,
-		.run_id = p->run,
-		.trace_id = p->trace,
-		.quote_json = p->quote,
-		.config_json = p->config,
-		.config_hash = p->hash,
-		.message = p->message,
-		.confirmed_hash = p->step == STEP_CONFIRMED ? p->confirmed_hash : "",
-		.changes = said ? said : "",
-		.replaces = p->replaces,
-		.replaced_by = p->step == STEP_REPLACED ? p->replaced_by : "",
-		.session_id = p->specs[0] ? p->specs[0]->session_id : "",
-		.repeated = repeated,
-		.group_id = p->group_id,
-	};
+	return steps[p->step].shown;
 }
 
 struct asker *asker_new(struct core *c, op_proposal_fn done, void *user)
@@ -112,7 +90,7 @@ struct asker *asker_new(struct core *c, op_proposal_fn done, void *user)
 	struct ava_error err = {.code = AVA_ENOMEM, .text = "out of memory"};
 
 	if (!a) {
-		done(AVA_ENOMEM, NULL, &err, user);
+		done(AVA_ENOMEM, NULL, false, &err, user);
 		return NULL;
 	}
 	*a = (struct asker){.core = c, .done = done, .user = user};
@@ -123,22 +101,19 @@ struct asker *asker_new(struct core *c, op_proposal_fn done, void *user)
 void asker_refuse(struct asker *a, const struct ava_error *err)
 {
 	list_del(&a->node);
-	a->done(err->code, NULL, err, a->user);
+	a->done(err->code, NULL, false, err, a->user);
 	free(a);
 }
 
 void proposal_tell(struct proposal *p, struct asker *a, bool repeated)
 {
-	struct op_proposal out;
-
 	a->repeated = repeated;
 	if (p->step == STEP_WRITING || p->step == STEP_ANSWERING) {
 		list_add(&p->askers, &a->node);
 		return;
 	}
 	list_del(&a->node);
-	proposal_show(p, repeated, &out);
-	a->done(0, &out, NULL, a->user);
+	a->done(0, p, repeated, NULL, a->user);
 	free(a);
 }
 
@@ -755,10 +730,9 @@ struct proposal *proposal_find(struct core *c, const char *id, struct ava_error 
 	return p;
 }
 
-int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposal *p, void *user),
+int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, void *user),
 		  void *user)
 {
-	struct op_proposal out;
 	int n = 0;
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
@@ -766,25 +740,10 @@ int ops_proposals(struct core *c, bool all, void (*each)(const struct op_proposa
 
 		if (!all && proposal_settled(p))
 			continue;
-		proposal_show(p, false, &out);
-		each(&out, user);
+		each(p, user);
 		n++;
 	}
 	return n;
-}
-
-int ops_proposal(struct core *c, const char *id,
-		 void (*each)(const struct op_proposal *p, void *user), void *user,
-		 struct ava_error *err)
-{
-	struct proposal *p = proposal_find(c, id, err);
-	struct op_proposal out;
-
-	if (!p)
-		return AVA_ENOENT;
-	proposal_show(p, false, &out);
-	each(&out, user);
-	return 0;
 }
 
 /* ---- after a restart */

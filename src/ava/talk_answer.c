@@ -237,7 +237,8 @@ static void answered(struct op_answer *a)
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
-static void decided(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void decided(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		    void *user)
 {
 	struct op_answer *a = user;
 

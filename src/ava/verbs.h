@@ -169,9 +169,10 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 extern const struct verb verbs_about_runs[], verbs_about_talk[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
-struct op_proposal;
+struct proposal;
 struct op_status;
 void verb_status(struct jw *w, const char *key, const struct op_status *s);
-void verb_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user);
+void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		   void *user);
 
 #endif

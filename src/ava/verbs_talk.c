@@ -8,7 +8,7 @@
 
 #include "ava/change.h"
 #include "ava/delivery.h"
-#include "ava/ops.h"
+#include "ava/proposal.h"
 #include "ava/sessions.h"
 #include "ava/verbs.h"
 #include "base/error.h"
@@ -20,41 +20,38 @@
 
 /* ---- proposals */
 
-static void write_proposal(struct jw *w, const struct op_proposal *p, bool whole)
+static void write_proposal(struct jw *w, struct proposal *p, bool whole)
 {
-	static const char *const states[] = {[PROPOSAL_PENDING] = "pending",
-					     [PROPOSAL_CONFIRMED] = "confirmed",
-					     [PROPOSAL_REJECTED] = "rejected",
-					     [PROPOSAL_EXPIRED] = "expired"};
+	const char *changes = proposal_settled(p) ? p->changes : p->instead;
 
 	jw_object(w, NULL);
 	jw_str(w, "proposal_id", p->id);
-	jw_str(w, "state", states[p->state]);
+	jw_str(w, "state", proposal_state(p));
 	if (whole) {
 		verb_time(w, "created_at", p->created_ms);
 		verb_time(w, "expires_at", p->expires_ms);
 	}
-	jw_str(w, "subagent_id", p->run_id);
-	jw_str(w, "trace_id", p->trace_id);
+	jw_str(w, "subagent_id", p->run);
+	jw_str(w, "trace_id", proposal_trace(p));
 	if (whole) {
-		jw_raw(w, "quote", p->quote_json, strlen(p->quote_json));
+		jw_raw(w, "quote", p->quote, strlen(p->quote));
 		jw_str(w, "message", p->message);
-		jw_raw(w, "config", p->config_json, strlen(p->config_json));
+		jw_raw(w, "config", p->config, strlen(p->config));
 	}
-	jw_str(w, "config_hash", p->config_hash);
-	jw_str(w, "confirmed_hash", p->confirmed_hash);
-	jw_str(w, "changes", p->changes);
+	jw_str(w, "config_hash", p->hash);
+	jw_str(w, "confirmed_hash", p->step == STEP_CONFIRMED ? p->confirmed_hash : "");
+	jw_str(w, "changes", changes ? changes : "");
 	if (whole) {
 		jw_str(w, "replaces", p->replaces);
-		jw_str(w, "replaced_by", p->replaced_by);
-		jw_str(w, "session_id", p->session_id);
+		jw_str(w, "replaced_by", p->step == STEP_REPLACED ? p->replaced_by : "");
+		jw_str(w, "session_id", p->specs[0] ? p->specs[0]->session_id : "");
 	}
-	if (p->group_id && p->group_id[0])
+	if (p->group_id[0])
 		jw_str(w, "group_id", p->group_id);
 	jw_end(w);
 }
 
-static void send_proposal(struct verb_reply *r, int status, const struct op_proposal *p, bool whole)
+static void send_proposal(struct verb_reply *r, int status, struct proposal *p, bool whole)
 {
 	struct verb_answer a;
 
@@ -63,24 +60,26 @@ static void send_proposal(struct verb_reply *r, int status, const struct op_prop
 	verb_send(&a, status);
 }
 
-void verb_proposed(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		   void *user)
 {
 	if (rv == 0)
-		send_proposal(user, p->repeated ? 200 : 201, p, true);
+		send_proposal(user, repeated ? 200 : 201, p, true);
 	else
 		verb_fail(user, rv, err);
 }
 
 /* Short, unless it was quoted again. */
-static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void answered(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		     void *user)
 {
 	if (rv == 0)
-		send_proposal(user, 200, p, p->state == PROPOSAL_PENDING);
+		send_proposal(user, 200, p, !proposal_settled(p));
 	else
 		verb_fail(user, rv, err);
 }
 
-static void one_proposal(const struct op_proposal *p, void *user)
+static void one_proposal(struct proposal *p, void *user)
 {
 	write_proposal(user, p, true);
 }
@@ -103,14 +102,14 @@ static void verb_proposals(struct verb_call *v)
 static void verb_proposal(struct verb_call *v)
 {
 	struct ava_error err = {0};
-	struct verb_answer a;
+	struct proposal *p = proposal_find(v->core, v->id, &err);
 
-	if (!verb_begin_args(&a, v, NULL))
+	if (!verb_args(v, NULL))
 		return;
-	if (ops_proposal(v->core, v->id, one_proposal, &a.w, &err) == 0)
-		verb_send(&a, 200);
+	if (p)
+		send_proposal(v->reply, 200, p, true);
 	else
-		verb_drop(&a, &err);
+		verb_fail(v->reply, err.code, &err);
 }
 
 struct change_args {

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
+#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/verbs.h"
@@ -216,11 +217,12 @@ static void on_again(int rv, const struct op_steered *s, const struct ava_error 
 	_exit(5);
 }
 
-static void on_group(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void on_group(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		     void *user)
 {
 	struct driver *d = user;
 
-	if (rv != 0 || p->state != PROPOSAL_CONFIRMED) {
+	if (rv != 0 || p->step != STEP_CONFIRMED) {
 		fprintf(stderr, "no group: %s\n", rv != 0 ? err->text : "it is not confirmed");
 		_exit(3);
 	}

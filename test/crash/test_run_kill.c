@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/clock.h"
@@ -55,7 +56,8 @@ static void wait_until(struct program *p, const char *answer)
 	}
 }
 
-static void proposed(int rv, const struct op_proposal *r, const struct ava_error *err, void *user)
+static void proposed(int rv, struct proposal *r, bool repeated, const struct ava_error *err,
+		     void *user)
 {
 	struct program *p = user;
 
@@ -63,12 +65,13 @@ static void proposed(int rv, const struct op_proposal *r, const struct ava_error
 	snprintf(p->proposal, sizeof(p->proposal), "%s", r->id);
 }
 
-static void confirmed(int rv, const struct op_proposal *r, const struct ava_error *err, void *user)
+static void confirmed(int rv, struct proposal *r, bool repeated, const struct ava_error *err,
+		      void *user)
 {
 	struct program *p = user;
 
 	must(rv, err, "confirm");
-	snprintf(p->run[0], sizeof(p->run[0]), "%s", r->run_id);
+	snprintf(p->run[0], sizeof(p->run[0]), "%s", r->run);
 }
 
 static void started(int rv, const struct op_status *s, const struct ava_error *err, void *user)

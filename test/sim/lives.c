@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/settings.h"
@@ -266,18 +267,19 @@ static void on_spawn(int rv, const struct op_status *s, const struct ava_error *
 	snprintf(r->id, sizeof(r->id), "%s", s->id);
 }
 
-static void on_group(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void on_group(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		     void *user)
 {
 	struct lives *l = user;
 
 	if (sim.dead)
 		return;
-	lives_note("group: %s", rv == 0 ? p->run_id : err->text);
+	lives_note("group: %s", rv == 0 ? p->run : err->text);
 	if (rv != 0) {
 		l->runs[l->nruns - 1].asked = false;
 		return;
 	}
-	if (p->state != PROPOSAL_CONFIRMED)
+	if (p->step != STEP_CONFIRMED)
 		lives_wrong(l, "a group whose policy asks nobody is not confirmed");
 	l->group_told = true;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
@@ -252,7 +253,7 @@ static inline void assert_sent(struct world *w, const char *session, const char 
 	free(data);
 }
 
-static inline void first_pending(const struct op_proposal *p, void *user)
+static inline void first_pending(struct proposal *p, void *user)
 {
 	snprintf(user, 24, "%s", p->id);
 }
@@ -266,7 +267,7 @@ static inline const char *pending(struct world *w)
 	return id;
 }
 
-static inline void keep_first(const struct op_proposal *p, void *user)
+static inline void keep_first(struct proposal *p, void *user)
 {
 	if (!*(char *)user)
 		snprintf(user, 24, "%s", p->id);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
+#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/clock.h"
@@ -98,7 +99,7 @@ static void reopen(struct world *w)
 struct got {
 	int rv, calls;
 	char id[32], trace[64], run[32], word[32], reason[32];
-	enum proposal_state state;
+	enum proposal_step state;
 	bool repeated;
 	char text[512];
 	json_t *json;
@@ -120,7 +121,7 @@ static void status_cb(int rv, const struct op_status *s, const struct ava_error 
 	}
 }
 
-static void proposal_cb(int rv, const struct op_proposal *p, const struct ava_error *err,
+static void proposal_cb(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 			void *user)
 {
 	struct got *g = user;
@@ -129,9 +130,9 @@ static void proposal_cb(int rv, const struct op_proposal *p, const struct ava_er
 	g->rv = rv;
 	if (rv == 0) {
 		snprintf(g->id, sizeof(g->id), "%s", p->id);
-		snprintf(g->run, sizeof(g->run), "%s", p->run_id);
-		g->state = p->state;
-		g->repeated = p->repeated;
+		snprintf(g->run, sizeof(g->run), "%s", p->run);
+		g->state = p->step;
+		g->repeated = repeated;
 	} else {
 		snprintf(g->text, sizeof(g->text), "%s", err->text);
 	}
@@ -713,7 +714,7 @@ static void test_two_confirmations_start_one_run(void **state)
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
 	struct got p = propose(w, &s), a = {0}, b = {0}, late;
 
-	assert_int_equal(p.state, PROPOSAL_PENDING);
+	assert_int_equal(p.state, STEP_PENDING);
 	assert_string_equal(p.run, "");
 	ops_confirm(w->core, p.id, "yes", NULL, "one", proposal_cb, &a);
 	ops_confirm(w->core, p.id, "Yes!", NULL, "two", proposal_cb, &b);
@@ -738,7 +739,7 @@ static void test_no_and_unclear(void **state)
 	g = answer(w, p.id, "yes but cheaper");
 	assert_int_equal(g.rv, AVA_EINVAL);
 	g = answer(w, p.id, "no");
-	assert_int_equal(g.state, PROPOSAL_REJECTED);
+	assert_int_equal(g.state, STEP_REJECTED);
 	g = answer(w, p.id, "yes");
 	assert_int_equal(g.rv, AVA_EREJECTED);
 	g = answer(w, "P-000000", "yes");
@@ -775,7 +776,7 @@ static void test_a_pending_proposal_survives(void **state)
 	assert_true(again.repeated);
 	assert_string_equal(again.id, p.id);
 	g = answer(w, p.id, "yes");
-	assert_int_equal(g.state, PROPOSAL_CONFIRMED);
+	assert_int_equal(g.state, STEP_CONFIRMED);
 	assert_ended(w, g.run, "success", "submitted");
 	reopen(w);
 	again = answer(w, p.id, "yes");
@@ -824,7 +825,7 @@ static void test_cursor_gives_each_event_once(void **state)
 	assert_null(ops_events_open(w->core, "S-ffffff", 0, no_wake, NULL, NULL));
 }
 
-struct asker {
+struct asking {
 	struct world *w;
 	struct op_cursor *cur;
 	const char *run;
@@ -835,7 +836,7 @@ struct asker {
 
 static void take_events(void *user)
 {
-	struct asker *a = user;
+	struct asking *a = user;
 	struct op_event e;
 	struct op_health h;
 
@@ -857,7 +858,7 @@ static void take_events(void *user)
 static void test_whoever_sees_the_end_finds_the_result(void **state)
 {
 	struct world *w = *state;
-	struct asker a = {.w = w};
+	struct asking a = {.w = w};
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
 	struct got g = spawn(w, &s);
 

@@ -407,12 +407,12 @@ struct heard {
 	sem_t sem;
 };
 
-static void hear(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void hear(int rv, struct proposal *p, bool repeated, const struct ava_error *err, void *user)
 {
 	struct heard *h = user;
 
 	h->rv = rv;
-	snprintf(h->run, sizeof(h->run), "%s", rv == 0 ? p->run_id : "");
+	snprintf(h->run, sizeof(h->run), "%s", rv == 0 ? p->run : "");
 	snprintf(h->id, sizeof(h->id), "%s", rv == 0 ? p->id : "");
 	sem_post(&h->sem);
 }

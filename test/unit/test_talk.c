@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <malloc.h>
 
+#include "ava/proposal.h"
 #include "ava/state.h"
 
 /* ---- talking */
@@ -202,10 +203,10 @@ static void test_several_runs(void **state)
 #undef SPAWN
 }
 
-static void has_context(const struct op_proposal *p, void *user)
+static void has_context(struct proposal *p, void *user)
 {
-	if (strstr(p->config_json, "### Result of call c1.1") &&
-	    strstr(p->config_json, "line 770") && strstr(p->config_json, "### Result of call c2.1"))
+	if (strstr(p->config, "### Result of call c1.1") && strstr(p->config, "line 770") &&
+	    strstr(p->config, "### Result of call c2.1"))
 		snprintf(user, 64, "c1.1 c2.1");
 }
 

@@ -112,7 +112,8 @@ static void test_confirming_what_waits(void **state)
 	assert_int_equal(seen(w, id, "toolResult", "only their own yes starts it").n, 1);
 }
 
-static void answered(int rv, const struct op_proposal *p, const struct ava_error *err, void *user)
+static void answered(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		     void *user)
 {
 	*(int *)user = rv == 0 ? 1 : rv;
 }
