@@ -21,6 +21,7 @@
 #include <ava.h>
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/state.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "os/loop.h"
@@ -55,14 +56,12 @@ static struct core *open_root(const char *name, struct settings *set, struct os_
 /* Until nothing is written any more. */
 static void settle(struct core *c, struct os_loop *loop)
 {
-	struct op_health h = {0};
-	uint64_t lsn = 1;
+	uint64_t lsn = 0;
 
-	while (lsn != h.lsn) {
-		lsn = h.lsn;
+	while (lsn != logbook_shown(&c->book)) {
+		lsn = logbook_shown(&c->book);
 		for (int i = 0; i < 100; i++)
 			os_loop_step(loop, 5);
-		ops_health(c, &h);
 	}
 }
 
@@ -143,7 +142,6 @@ static void measure(const char *name, int runs, struct memory *out)
 {
 	struct os_loop *loop = os_loop_new(NULL);
 	struct settings set;
-	struct op_health h;
 	struct core *c;
 	int64_t from;
 
@@ -151,14 +149,13 @@ static void measure(const char *name, int runs, struct memory *out)
 	set.disk_free_min_mb = 0;
 	from = clock_mono_us();
 	c = open_root(name, &set, loop);
-	ops_health(c, &h);
 	printf("%-6s %6lu unfinished runs: serves after %.0f ms (%.0f ms of processor)", name,
-	       (unsigned long)h.running, (double)(clock_mono_us() - from) / 1000,
+	       (unsigned long)c->sup.nlive, (double)(clock_mono_us() - from) / 1000,
 	       (double)clock() * 1000 / CLOCKS_PER_SEC);
 	if (asking)
 		settle(c, loop);
 	*out = memory_now();
-	out->running = (int)h.running;
+	out->running = (int)c->sup.nlive;
 	printf(", %ld KB resident\n", out->resident);
 	fflush(stdout);
 }

@@ -539,59 +539,6 @@ int core_ready(struct core *c, struct ava_error *err)
 	return 0;
 }
 
-void ops_health(struct core *c, struct op_health *out)
-{
-	static struct ava_error err, no_model;
-	static struct model model;
-	struct journal_stats js;
-	const char *why = "";
-
-	*out = (struct op_health){0};
-	journal_stats(c->journal, &js);
-	err.text[0] = 0;
-	out->code = core_ready(c, &err);
-	if (out->code == 0)
-		out->code = journal_health(c->journal, &err);
-	out->problem = err.text;
-	if (c->service.problem[0]) {
-		out->code = AVA_EIO;
-		out->problem = c->service.problem;
-	}
-	out->version = ava_version();
-	out->root = c->root;
-	if (model_resolve(c->model, &model, &why, &no_model) == 0) {
-		out->model = model.id;
-		out->model_why = c->model ? "AVA_MODEL says so" : why;
-	} else {
-		out->model = "";
-		out->model_why = no_model.text;
-	}
-	out->uptime_ms = clock_mono_ms() - c->started_ms;
-	out->slots_max = (uint64_t)c->settings.runs_max;
-	out->slots_used = c->sup.slots_used;
-	out->queued = c->sup.nwaiting;
-	out->running = c->sup.nlive;
-	out->runs_total = c->sup.total;
-	out->today = supervisor_spend(&c->sup);
-	if (c->settings.budget_day_cents > 0) {
-		out->budget = c->sup.day.limit;
-		out->budget_used = money_day(&c->sup);
-	}
-	out->otel = otel_health(c);
-	out->lsn = logbook_shown(&c->book);
-	out->commits = js.commits;
-	out->flushes = js.flushes;
-	out->queued_bytes = js.queued_bytes;
-	out->held_commits = js.held_commits;
-	out->loop_gaps = os_loop_gaps(c->loop);
-	out->recovery_clean = c->recovery.clean;
-	out->recovery_problems = c->recovery.problems ? c->recovery.problems : "[]";
-	out->redone_batches = c->recovery.redone_batches;
-	out->torn_bytes = c->recovery.torn_bytes;
-	out->damaged_batches = c->recovery.damaged_batches;
-	out->lost_bytes = c->recovery.lost_bytes;
-}
-
 /* ---- work off the loop */
 
 static void job_work(struct os_work *w)

@@ -156,21 +156,6 @@ typedef void (*op_checkpoint_fn)(int rv, const struct op_checkpoint *k, const st
 void ops_checkpoint(struct core *c, const char *run, const char *name, const char *by,
 		    op_checkpoint_fn done, void *user);
 
-/* ---- health */
-struct op_health {
-	int code; /* 0 = well */
-	const char *problem, *version, *root, *model, *model_why, *recovery_problems;
-	int64_t uptime_ms, budget, budget_used; /* the day's, micro-USD; budget 0: none */
-	uint64_t slots_max, slots_used, queued, running, runs_total;
-	uint64_t lsn; /* everything up to it is on disk and can be read: follow behind it */
-	uint64_t commits, flushes, queued_bytes, held_commits, loop_gaps;
-	bool recovery_clean;
-	uint64_t redone_batches, torn_bytes, damaged_batches, lost_bytes;
-	struct spend today;      /* of runs, by local date, with the live ones */
-	const char *keys, *otel; /* JSON: base/keys.h, NULL: {}; ava/otel.h, or NULL */
-};
-void ops_health(struct core *c, struct op_health *out);
-
 /* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, no new work */

@@ -403,7 +403,6 @@ struct otel {
 
 	uint64_t pushed, given_up, left_out; /* in this process; left_out: spans */
 	char problem[400];                   /* why the last attempt failed; "": it did not */
-	struct buf health;
 };
 
 static void next_part(struct otel *o);
@@ -778,7 +777,6 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	o->core = c;
 	c->otel = o;
-	buf_init(&o->health, 8192);
 	snprintf(o->endpoint, sizeof(o->endpoint), "%s", endpoint);
 	o->timer = os_timer_new(c->loop, due, o);
 	if (o->timer == NULL)
@@ -815,29 +813,24 @@ void otel_close(struct core *c)
 		ops_events_close(o->cursor);
 	assert(!o->reading);
 	free_job(o->job);
-	buf_fini(&o->health);
 	free(o);
 }
 
-const char *otel_health(struct core *c)
+void otel_health(const struct core *c, struct jw *w)
 {
-	struct otel *o = c->otel;
-	struct jw w;
+	const struct otel *o = c->otel;
 
 	if (o == NULL)
-		return NULL;
-	buf_reset(&o->health);
-	jw_init(&w, &o->health);
-	jw_object(&w, NULL);
-	jw_str(&w, "endpoint", o->endpoint);
-	jw_int(&w, "pushed", (int64_t)o->pushed);
-	jw_int(&w, "given_up", (int64_t)o->given_up);
-	jw_int(&w, "left_out_spans", (int64_t)o->left_out);
-	jw_str(&w, "at_work_on", o->run);
-	jw_int(&w, "attempts", o->run[0] != '\0' ? o->attempts : 0);
-	jw_str(&w, "problem", o->problem);
-	jw_end(&w);
-	return buf_check(&o->health) == 0 ? o->health.data : NULL;
+		return;
+	jw_object(w, "otel");
+	jw_str(w, "endpoint", o->endpoint);
+	jw_int(w, "pushed", (int64_t)o->pushed);
+	jw_int(w, "given_up", (int64_t)o->given_up);
+	jw_int(w, "left_out_spans", (int64_t)o->left_out);
+	jw_str(w, "at_work_on", o->run);
+	jw_int(w, "attempts", o->run[0] != '\0' ? o->attempts : 0);
+	jw_str(w, "problem", o->problem);
+	jw_end(w);
 }
 
 int ops_push(struct core *c, const char *run, struct ava_error *err)

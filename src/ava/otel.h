@@ -22,8 +22,9 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 bool otel_idle(const struct core *c); /* nothing is to be pushed */
 void otel_close(struct core *c);      /* while the journal is open, after jobs_end */
 
-/* For health: a JSON object, good until the next call; NULL: nothing is pushed. */
-const char *otel_health(struct core *c);
+struct jw;
+/* For health, into an open object: "otel" with how it goes; nothing is pushed: nothing. */
+void otel_health(const struct core *c, struct jw *w);
 
 /* Push this ended run now, again if it was: before those that wait. 0: it is asked
  * for, and forgotten by a restart. AVA_EUNSUPPORTED: no endpoint; AVA_ENOENT: no such

@@ -11,11 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ava/otel.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/util.h"
+#include "provider/models.h"
 
 /* ---- GET /health */
 
@@ -32,72 +35,88 @@ static void write_marks(struct jw *w)
 	jw_end(w);
 }
 
-static void write_work(struct jw *w, const struct op_health *h)
+static void write_work(struct jw *w, struct core *c)
 {
+	struct spend today = supervisor_spend(&c->sup);
+
 	jw_object(w, "slots");
-	jw_int(w, "max", (int64_t)h->slots_max);
-	jw_int(w, "used", (int64_t)h->slots_used);
+	jw_int(w, "max", c->settings.runs_max);
+	jw_int(w, "used", (int64_t)c->sup.slots_used);
 	jw_end(w);
-	jw_int(w, "queued", (int64_t)h->queued);
+	jw_int(w, "queued", (int64_t)c->sup.nwaiting);
 	jw_object(w, "runs");
-	jw_int(w, "running", (int64_t)h->running);
-	jw_int(w, "total", (int64_t)h->runs_total);
+	jw_int(w, "running", (int64_t)c->sup.nlive);
+	jw_int(w, "total", (int64_t)c->sup.total);
 	jw_end(w);
 	jw_object(w, "today");
-	jw_str(w, "date", h->today.day);
-	jw_fixed(w, "cost_cents", h->today.microusd, 4);
-	jw_int(w, "tokens", h->today.tokens);
-	jw_int(w, "runs", (int64_t)h->today.runs);
-	jw_int(w, "uncosted_runs", (int64_t)h->today.uncosted);
-	if (h->budget > 0) {
-		jw_fixed(w, "budget_cents", h->budget, 4);
-		jw_fixed(w, "budget_used_cents", h->budget_used, 4);
+	jw_str(w, "date", today.day);
+	jw_fixed(w, "cost_cents", today.microusd, 4);
+	jw_int(w, "tokens", today.tokens);
+	jw_int(w, "runs", (int64_t)today.runs);
+	jw_int(w, "uncosted_runs", (int64_t)today.uncosted);
+	if (c->settings.budget_day_cents > 0) {
+		jw_fixed(w, "budget_cents", c->sup.day.limit, 4);
+		jw_fixed(w, "budget_used_cents", money_day(&c->sup), 4);
 	}
 	jw_end(w);
 }
 
-static void write_journal(struct jw *w, const struct op_health *h)
+/* `lsn`: everything up to it is on disk and can be read; follow behind it. */
+static void write_journal(struct jw *w, struct core *c)
 {
+	const struct journal_recovery *r = &c->recovery;
+	struct journal_stats js;
+
+	journal_stats(c->journal, &js);
 	jw_object(w, "journal");
-	jw_int(w, "lsn", (int64_t)h->lsn);
-	jw_int(w, "commits", (int64_t)h->commits);
-	jw_int(w, "flushes", (int64_t)h->flushes);
-	jw_int(w, "queued_bytes", (int64_t)h->queued_bytes);
-	jw_int(w, "held_commits", (int64_t)h->held_commits);
+	jw_int(w, "lsn", (int64_t)logbook_shown(&c->book));
+	jw_int(w, "commits", (int64_t)js.commits);
+	jw_int(w, "flushes", (int64_t)js.flushes);
+	jw_int(w, "queued_bytes", (int64_t)js.queued_bytes);
+	jw_int(w, "held_commits", (int64_t)js.held_commits);
 	jw_end(w);
-	jw_int(w, "loop_gaps", (int64_t)h->loop_gaps);
+	jw_int(w, "loop_gaps", (int64_t)os_loop_gaps(c->loop));
 	jw_object(w, "recovery");
-	jw_bool(w, "clean", h->recovery_clean);
-	jw_int(w, "redone_batches", (int64_t)h->redone_batches);
-	jw_int(w, "torn_bytes", (int64_t)h->torn_bytes);
-	jw_int(w, "damaged_batches", (int64_t)h->damaged_batches);
-	jw_int(w, "lost_bytes", (int64_t)h->lost_bytes);
-	jw_raw(w, "problems", h->recovery_problems, strlen(h->recovery_problems));
+	jw_bool(w, "clean", r->clean);
+	jw_int(w, "redone_batches", (int64_t)r->redone_batches);
+	jw_int(w, "torn_bytes", (int64_t)r->torn_bytes);
+	jw_int(w, "damaged_batches", (int64_t)r->damaged_batches);
+	jw_int(w, "lost_bytes", (int64_t)r->lost_bytes);
+	jw_raw(w, "problems", r->problems ? r->problems : "[]",
+	       r->problems ? strlen(r->problems) : 2);
 	jw_end(w);
 }
 
 static void verb_health(struct verb_call *v)
 {
+	const char *why = "", *problem = core_service(v->core)->problem;
+	struct ava_error err = {0}, no_model;
+	struct core *c = v->core;
 	struct verb_answer a;
-	struct op_health h;
+	struct model model;
+	bool has_model;
 
 	if (!verb_begin_args(&a, v, NULL))
 		return;
-	ops_health(v->core, &h);
+	if (core_ready(c, &err) == 0)
+		(void)journal_health(c->journal, &err);
+	has_model = model_resolve(c->model, &model, &why, &no_model) == 0;
 	jw_object(&a.w, NULL);
-	jw_str(&a.w, "status", h.code == 0 ? "ok" : "degraded");
-	jw_str(&a.w, "problem", h.problem);
-	jw_str(&a.w, "version", h.version);
+	jw_str(&a.w, "status", problem[0] || err.code != 0 ? "degraded" : "ok");
+	jw_str(&a.w, "problem", problem[0] ? problem : err.text);
+	jw_str(&a.w, "version", ava_version());
 	jw_int(&a.w, "pid", getpid());
-	jw_fixed(&a.w, "uptime_seconds", h.uptime_ms, 3);
-	jw_str(&a.w, "root", h.root);
-	jw_str(&a.w, "model", h.model);
-	jw_str(&a.w, "model_why", h.model_why);
+	jw_fixed(&a.w, "uptime_seconds", clock_mono_ms() - c->started_ms, 3);
+	jw_str(&a.w, "root", c->root);
+	jw_str(&a.w, "model", has_model ? model.id : "");
+	jw_str(&a.w, "model_why",
+	       !has_model ? no_model.text
+	       : c->model ? "AVA_MODEL says so"
+			  : why);
 	write_marks(&a.w);
-	if (h.otel)
-		jw_raw(&a.w, "otel", h.otel, strlen(h.otel));
-	write_work(&a.w, &h);
-	write_journal(&a.w, &h);
+	otel_health(c, &a.w);
+	write_work(&a.w, c);
+	write_journal(&a.w, c);
 	verb_send(&a, 200);
 }
 

@@ -85,4 +85,39 @@ int client_fd(const struct client *c);           /* -1: not connected */
 /* Append `s` percent-encoded, fit for a path segment or a query value. */
 int client_escape(struct buf *out, const char *s);
 
+/* ---- one HTTP/1.1 answer from bytes as they come */
+
+enum http_reader_state {
+	HTTP_READER_HEAD,
+	HTTP_READER_BODY_LENGTH, /* `left` bytes to come */
+	HTTP_READER_BODY_CLOSE,  /* until the connection ends */
+	HTTP_READER_CHUNK_SIZE,
+	HTTP_READER_CHUNK_DATA, /* `left` bytes to come */
+	HTTP_READER_CHUNK_END,  /* the line end after a chunk */
+	HTTP_READER_TRAILER,
+	HTTP_READER_DONE,
+};
+
+struct http_reader {
+	/* Body bytes, decoded. Non-zero stops, and http_reader_feed returns it. */
+	int (*sink)(const char *data, size_t len, void *user);
+	void *user;
+	enum http_reader_state state;
+	int status;      /* 0 until the head is there */
+	bool keep_alive; /* the connection may be used again when done */
+	uint64_t left;
+	struct buf line; /* the head, or a line between chunks */
+};
+
+void http_reader_init(struct http_reader *r, int (*sink)(const char *data, size_t len, void *user),
+		      void *user);
+void http_reader_fini(struct http_reader *r);
+
+/* Takes bytes until the answer is done; *used says how many. 0, what the sink
+ * returned, AVA_EPROTO or AVA_ENOMEM. */
+int http_reader_feed(struct http_reader *r, const char *data, size_t len, size_t *used,
+		     struct ava_error *err);
+/* The connection ended: 0 when that is how the body ends, else AVA_EPROTO. */
+int http_reader_eof(struct http_reader *r, struct ava_error *err);
+
 #endif

@@ -1,7 +1,6 @@
 /* A trace in memory: the events of a run and what is asked of them. The calls
- * are ava.h's (ava_trace_*); this is what their files share. trace.c holds and
- * merges events, trace_query.c has the tree and answers, trace_text.c reads and writes,
- * otlp.c exports. */
+ * are ava.h's (ava_trace_*); this is what their files share. trace.c holds,
+ * merges, reads and writes events, trace_query.c has the tree and answers, otlp.c exports. */
 #ifndef EVENT_TRACE_H
 #define EVENT_TRACE_H
 

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "ava/house.h"
-#include "ava/ops.h"
 #include "ava/prune.h"
+#include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ready.h"
@@ -164,10 +164,7 @@ static void stop_signal(int signo, void *user)
 
 static bool nothing_started(struct daemon *d)
 {
-	struct op_health h;
-
-	ops_health(d->h.core, &h);
-	return h.slots_used == 0;
+	return d->h.core->sup.slots_used == 0;
 }
 
 static void shutdown_asked(int now, void *user)

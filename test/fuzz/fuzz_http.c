@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/util.h"
-#include "client/http_reader.h"
+#include "client/client.h"
 
 struct outcome {
 	int rv, status;

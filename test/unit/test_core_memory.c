@@ -15,6 +15,7 @@
 
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/state.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "os/loop.h"
@@ -131,11 +132,6 @@ static void ask(struct world *w, struct got *g, const char *model)
 	ops_spawn(w->core, &s, status_cb, g);
 }
 
-static void health(struct world *w, struct op_health *h)
-{
-	ops_health(w->core, h);
-}
-
 static void word_of(const struct op_status *s, void *user)
 {
 	struct got *g = user;
@@ -195,7 +191,6 @@ static void test_open(void **state)
 /* True: the failure was delivered. */
 static bool run_without(struct world *w, long k, long *left)
 {
-	struct op_health h;
 	struct got g, other, cancel = {0};
 	bool hit;
 
@@ -220,8 +215,7 @@ static bool run_without(struct world *w, long k, long *left)
 	until(w, &cancel);
 	assert_int_equal(cancel.rv, AVA_ENOMEM);
 	assert_non_null(strstr(cancel.text, "ends at the next start"));
-	health(w, &h);
-	assert_int_equal(h.slots_used, 0);
+	assert_int_equal(w->core->sup.slots_used, 0);
 	core_close(w->core);
 	must_open(w);
 	for (int i = 0; !ended(w, g.id) && i < 6000; i++)

@@ -5,7 +5,7 @@
 
 #include <malloc.h>
 
-#include "client/http_reader.h"
+#include "client/client.h"
 
 #define RUNS    "/api/v1/runs"
 #define IDS_MAX 20000

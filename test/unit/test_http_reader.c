@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
-#include "client/http_reader.h"
+#include "client/client.h"
 
 static const struct {
 	const char *name, *bytes, *body;
