@@ -16,7 +16,7 @@
 
 #include "base/near.h"
 #include "base/util.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "subagent/spec.h"
 
 /* What phrases say, and what the walk has heard. */

@@ -24,8 +24,6 @@
 #include "codec/redact.h"
 #include "codec/yaml.h"
 #include "provider/model.h"
-#include "provider/models.h"
-#include "provider/price.h"
 #include "provider/provider.h"
 
 #define TOKENS_MAX INT64_C(100000000)

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "subagent/record.h"
 #include "subagent/run.h"
 

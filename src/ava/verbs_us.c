@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/util.h"
-#include "provider/models.h"
+#include "provider/model.h"
 
 /* ---- GET /health */
 

@@ -23,7 +23,7 @@
 #include "codec/json.h"
 #include "net/http_client.h"
 #include "os/loop.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "provider/provider.h"
 #include "provider/retry.h"
 

@@ -10,17 +10,18 @@
 #include "provider/retry.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 
 #define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
 #define FALLBACK_TRIES 3
 #define FALLBACK_PART  60 /* of the horizon */
-#define YEAR_LEAST     1970
-#define YEAR_MOST      9999
 #define ASKED_MOST_MS  INT64_C(1000000000000)
 
 const struct retry_policy retry_default = {
@@ -33,124 +34,39 @@ const struct retry_policy retry_default = {
 
 /* ---- times in headers */
 
+int64_t retry_date(const char *s)
+{
+	static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT",
+					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y"};
+	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* whatever the program speaks */
+	int64_t at = -1;
+
+	for (size_t i = 0; english != NULL && i < ARRAY_LEN(forms) && at < 0; i++) {
+		struct tm tm = {0};
+		const char *end = strptime_l(s, forms[i], &tm, english);
+
+		if (end != NULL && *end == 0)
+			at = timegm(&tm);
+	}
+	if (english != NULL)
+		freelocale(english);
+	return at >= 0 ? at * 1000 : -1;
+}
+
 static bool digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* `n` digits (n 0: any number) as a number; NULL when they are not there. */
-static const char *digits(const char *s, int n, int64_t *out)
-{
-	int i = 0;
-
-	for (*out = 0; digit(s[i]) && (n == 0 || i < n) && i < 15; i++)
-		*out = *out * 10 + (s[i] - '0');
-	return i > 0 && (n == 0 || i == n) ? s + i : NULL;
-}
-
-static const char *literal(const char *s, const char *text)
-{
-	size_t n = strlen(text);
-
-	return s != NULL && strncmp(s, text, n) == 0 ? s + n : NULL;
-}
-
-static const char *month(const char *s, int64_t *out)
-{
-	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-	for (int i = 0; s != NULL && i < 12; i++)
-		if (strncmp(s, names + 3 * i, 3) == 0) {
-			*out = i + 1;
-			return s + 3;
-		}
-	return NULL;
-}
-
-static const char *time_of_day(const char *s, int64_t *seconds)
-{
-	int64_t h = 0, m = 0, sec = 0;
-
-	s = s != NULL ? digits(s, 2, &h) : NULL;
-	s = literal(s, ":");
-	s = s != NULL ? digits(s, 2, &m) : NULL;
-	s = literal(s, ":");
-	s = s != NULL ? digits(s, 2, &sec) : NULL;
-	if (s == NULL || h > 23 || m > 59 || sec > 60)
-		return NULL;
-	*seconds = h * 3600 + m * 60 + sec;
-	return s;
-}
-
-/* Days from 1970-01-01 in the calendar of today. */
-static int64_t days(int64_t year, int64_t mon, int64_t day)
-{
-	int64_t y = mon > 2 ? year : year - 1, era = y / 400, of_era = y - era * 400;
-	int64_t of_year = (153 * (mon + (mon > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-/* "06 Nov 1994 08:49:37 GMT", "06-Nov-94 08:49:37 GMT": behind the weekday. */
-static const char *date_after_comma(const char *s, int64_t d[4])
-{
-	const char *sep = " ", *at = digits(s, 2, &d[2]);
-
-	if (at != NULL && *at == '-')
-		sep = "-";
-	at = month(literal(at, sep), &d[1]);
-	at = literal(at, sep);
-	if (at == NULL)
-		return NULL;
-	if (*sep == ' ') {
-		at = digits(at, 4, &d[0]);
-	} else {
-		at = digits(at, 2, &d[0]);
-		d[0] += d[0] < 70 ? 2000 : 1900;
-	}
-	return literal(time_of_day(literal(at, " "), &d[3]), " GMT");
-}
-
-/* "Nov  6 08:49:37 1994": behind the weekday. */
-static const char *date_of_c(const char *s, int64_t d[4])
-{
-	const char *at = literal(month(s, &d[1]), " ");
-
-	if (at == NULL)
-		return NULL;
-	at = *at == ' ' ? digits(at + 1, 1, &d[2]) : digits(at, 2, &d[2]);
-	at = literal(time_of_day(literal(at, " "), &d[3]), " ");
-	return at != NULL ? digits(at, 4, &d[0]) : NULL;
-}
-
-int64_t retry_date(const char *s)
-{
-	int64_t d[4] = {0}; /* year, month, day, second of the day */
-	const char *end;
-	size_t name = 0; /* of the weekday, which is not used */
-
-	while ((s[name] | 32) >= 'a' && (s[name] | 32) <= 'z')
-		name++;
-
-	if (name < 3)
-		return -1;
-	if (strncmp(s + name, ", ", 2) == 0)
-		end = date_after_comma(s + name + 2, d);
-	else
-		end = s[name] == ' ' ? date_of_c(s + name + 1, d) : NULL;
-	if (end == NULL || *end != 0 || d[0] < YEAR_LEAST || d[0] > YEAR_MOST || d[2] < 1 ||
-	    d[2] > 31)
-		return -1;
-	return (days(d[0], d[1], d[2]) * 86400 + d[3]) * 1000;
-}
-
 /* A decimal number times `scale`, whole; -1: it is none. */
 static int64_t decimal(const char *s, int64_t scale)
 {
-	int64_t whole, part = 0, unit = 1;
-	const char *at = digits(s, 0, &whole);
+	int64_t whole = 0, part = 0, unit = 1;
+	const char *at = s;
 
-	if (at == NULL)
+	for (; digit(*at) && at - s < 15; at++)
+		whole = whole * 10 + (*at - '0');
+	if (at == s)
 		return -1;
 	if (*at == '.')
 		for (at++; digit(*at); at++)
@@ -193,29 +109,10 @@ static bool is_broken(enum reply_class cls)
 
 static bool worth_it(const struct retry_failure *f)
 {
-	switch (f->cls) {
-	case REPLY_RATE_LIMIT:
-	case REPLY_OVERLOADED:
-	case REPLY_SERVER:
-	case REPLY_NETWORK:
-	case REPLY_TIMEOUT:
-	case REPLY_TRUNCATED:
-	case REPLY_PROTOCOL:
-		return true;
-	case REPLY_OTHER:
+	if (f->cls == REPLY_OTHER)
 		return f->status == 408 || f->status == 409 || f->status == 429 || f->status >= 500;
-	case REPLY_OK:
-	case REPLY_AUTH:
-	case REPLY_BILLING:
-	case REPLY_BAD_REQUEST:
-	case REPLY_OVERFLOW:
-	case REPLY_TOO_LARGE:
-	case REPLY_NOT_FOUND:
-	case REPLY_REFUSED:
-	case REPLY_NCLASSES:
-		break;
-	}
-	return false;
+	return retry_congested(f->cls) || is_broken(f->cls) || f->cls == REPLY_SERVER ||
+	       f->cls == REPLY_NETWORK || f->cls == REPLY_TIMEOUT;
 }
 
 static void count(struct retry *r, const struct retry_failure *f, int64_t now_ms)
@@ -313,97 +210,52 @@ static void after_tries(const struct retry *r, const struct retry_plan *plan, in
 		 r->failures == 1 ? "" : "s", (now_ms - r->since_ms) / 1000);
 }
 
-static const char *trouble(enum reply_class cls)
-{
-	switch (cls) {
-	case REPLY_RATE_LIMIT:
-		return "limits the rate of requests";
-	case REPLY_OVERLOADED:
-		return "is overloaded";
-	case REPLY_NETWORK:
-		return "cannot be reached";
-	case REPLY_TIMEOUT:
-		return "did not answer in time";
-	case REPLY_TRUNCATED:
-		return "broke off its replies";
-	case REPLY_OK:
-	case REPLY_SERVER:
-	case REPLY_PROTOCOL:
-	case REPLY_AUTH:
-	case REPLY_BILLING:
-	case REPLY_BAD_REQUEST:
-	case REPLY_OVERFLOW:
-	case REPLY_TOO_LARGE:
-	case REPLY_NOT_FOUND:
-	case REPLY_REFUSED:
-	case REPLY_OTHER:
-	case REPLY_NCLASSES:
-		break;
-	}
-	return "fails";
-}
+/* $P the service, $S its status, $M the model, $K the variable of the key, $U the address,
+ * $C the window, $T what was tried. */
+static const char *const sentences[REPLY_NCLASSES] = {
+	[REPLY_OK] = "$P fails $T set models.fallback",
+	[REPLY_RATE_LIMIT] = "$P limits the rate of requests $T set models.fallback",
+	[REPLY_OVERLOADED] = "$P is overloaded $T set models.fallback",
+	[REPLY_SERVER] = "$P fails $T set models.fallback",
+	[REPLY_NETWORK] = "$P cannot be reached $T set models.fallback",
+	[REPLY_TIMEOUT] = "$P did not answer in time $T set models.fallback",
+	[REPLY_TRUNCATED] = "$P broke off its replies $T set models.fallback",
+	[REPLY_PROTOCOL] = "what answers at $U does not speak as $P does: check the address",
+	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then run again",
+	[REPLY_BILLING] = "$P says that the account cannot pay ($S): add credit, then run again",
+	[REPLY_BAD_REQUEST] = "$P refused the request ($S)",
+	[REPLY_OVERFLOW] = "the conversation does not fit into the context of $M ($C tokens): "
+			   "give it less, or use a model with more",
+	[REPLY_TOO_LARGE] = "the request is too large for $P ($S): give the run less",
+	[REPLY_NOT_FOUND] = "$P does not know $M ($S): choose another model",
+	[REPLY_REFUSED] = "$P does not allow this request ($S): change the task",
+	[REPLY_OTHER] = "$P fails $T set models.fallback",
+};
 
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size)
 {
-	const char *colon = w->text[0] != 0 ? ": " : "";
-	char tries[120];
+	const char *s = sentences[cls];
+	char tries[120], status[16], context[24];
+	struct buf all;
 
-	switch (cls) {
-	case REPLY_AUTH:
-		snprintf(out, size, "%s refused the key (%d): set a valid %s, then run again%s%s",
-			 w->provider, w->status, w->key_name, colon, w->text);
-		return;
-	case REPLY_BILLING:
-		snprintf(out, size,
-			 "%s says that the account cannot pay (%d): add credit, then run again%s%s",
-			 w->provider, w->status, colon, w->text);
-		return;
-	case REPLY_REFUSED:
-		snprintf(out, size, "%s does not allow this request (%d): change the task%s%s",
-			 w->provider, w->status, colon, w->text);
-		return;
-	case REPLY_NOT_FOUND:
-		snprintf(out, size, "%s does not know %s (%d): choose another model%s%s",
-			 w->provider, w->model, w->status, colon, w->text);
-		return;
-	case REPLY_OVERFLOW:
-		snprintf(out, size,
-			 "the conversation does not fit into the context of %s (%" PRId64
-			 " tokens): give it less, or use a model with more%s%s",
-			 w->model, w->context, colon, w->text);
-		return;
-	case REPLY_TOO_LARGE:
-		snprintf(out, size, "the request is too large for %s (%d): give the run less%s%s",
-			 w->provider, w->status, colon, w->text);
-		return;
-	case REPLY_BAD_REQUEST:
-		snprintf(out, size, "%s refused the request (%d)%s%s", w->provider, w->status,
-			 colon, w->text);
-		return;
-	case REPLY_PROTOCOL:
-		snprintf(out, size,
-			 "what answers at %s does not speak as %s does: check the "
-			 "address%s%s",
-			 w->base_url, w->provider, colon, w->text);
-		return;
-	case REPLY_OK:
-	case REPLY_RATE_LIMIT:
-	case REPLY_OVERLOADED:
-	case REPLY_SERVER:
-	case REPLY_NETWORK:
-	case REPLY_TIMEOUT:
-	case REPLY_TRUNCATED:
-	case REPLY_NCLASSES:
-		break;
-	case REPLY_OTHER:
-		if (w->status != 0)
-			break;
-		/* Nothing was sent: a certificate that is not trusted. */
-		snprintf(out, size, "%s cannot be called%s%s", w->provider, colon, w->text);
-		return;
-	}
+	if (cls == REPLY_OTHER && w->status == 0)
+		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
 	after_tries(r, plan, now_ms, tries, sizeof(tries));
-	snprintf(out, size, "%s %s %s set models.fallback%s%s", w->provider, trouble(cls), tries,
-		 colon, w->text);
+	snprintf(status, sizeof(status), "%d", w->status);
+	snprintf(context, sizeof(context), "%" PRId64, w->context);
+	buf_init(&all, 4096);
+	for (; *s != 0; s++) {
+		const char *const words[] = {w->provider, status,  w->model, w->key_name,
+					     w->base_url, context, tries};
+		static const char letters[] = "PSMKUCT";
+
+		if (*s == '$')
+			buf_adds(&all, words[strchr(letters, *++s) - letters]);
+		else
+			buf_addc(&all, *s);
+	}
+	snprintf(out, size, "%s%s%s", all.data != NULL ? all.data : "", w->text[0] != 0 ? ": " : "",
+		 w->text);
+	buf_fini(&all);
 }

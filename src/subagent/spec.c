@@ -18,7 +18,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/schema.h"
-#include "provider/model_share.h"
+#include "provider/model.h"
 
 /* ---- life */
 

@@ -8,7 +8,6 @@
 #include "ava/config.h"
 #include "base/error.h"
 #include "provider/model.h"
-#include "provider/models.h"
 
 static void check_taken(const struct config *c)
 {

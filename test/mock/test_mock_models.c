@@ -14,7 +14,7 @@
 #include "ask.h"
 #include "convo.h"
 #include "provider/dialect.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "provider/provider.h"
 
 #define USER_LINE                                                                                  \

@@ -18,7 +18,7 @@
 #include "codec/json.h"
 #include "http_peer.h"
 #include "os/loop.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "provider/provider.h"
 #include "subagent/wire.h"
 

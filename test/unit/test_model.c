@@ -10,7 +10,6 @@
 #include "base/util.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
-#include "provider/models.h"
 #include "provider/provider.h"
 
 #define NO_KEY "no provider key is set"
@@ -251,14 +250,164 @@ static void test_drop(void **state)
 	assert_true(model_takes(&m, name));
 }
 
+/* ---- prices and the table */
+
+static void test_prices(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want; /* -1: refused */
+	} prices[] = {
+		{"0", 0},
+		{"3", 3000000},
+		{"3.00", 3000000},
+		{"0.1", 100000},
+		{".5", 500000},
+		{"18.75", 18750000},
+		{"0.000001", 1},
+		{"0.0000001", -1},
+		{"100000", 100000000000},
+		{"100000.000001", -1},
+		{"100001", -1},
+		{"99999999999999999999", -1},
+		{"", -1},
+		{".", -1},
+		{"3.", -1},
+		{"-1", -1},
+		{"+1", -1},
+		{"1e3", -1},
+		{"$3", -1},
+		{"3,5", -1},
+		{" 3", -1},
+		{"3 ", -1},
+		{"0x3", -1},
+		{"nan", -1},
+		{"007", 7000000},
+		{"1.2.3", -1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+		int64_t v = -1;
+
+		assert_int_equal(price_parse(prices[i].text, &v),
+				 prices[i].want < 0 ? AVA_EINVAL : 0);
+		assert_int_equal(v, prices[i].want);
+	}
+}
+
+/* The table that is built in: every row can be found and makes sense. */
+static void test_table(void **state)
+{
+	const struct model_row *r;
+	size_t n = 0;
+
+	for (; (r = models_builtin(n)) != NULL; n++) {
+		const struct model_row *facts = models_find(r->id);
+
+		print_message("%s\n", r->id);
+		assert_non_null(facts);
+		assert_true(facts->context >= 100000 && facts->max_output >= 16384);
+		assert_true(facts->price.input > 0 && facts->price.output > facts->price.input);
+		assert_true(facts->price.cache_read > 0 &&
+			    facts->price.cache_read < facts->price.input);
+		assert_true(facts->price.cache_write >= facts->price.input);
+		assert_true(strlen(facts->rejects) < sizeof(((struct model *)0)->drop));
+		assert_true(strlen(r->id) < 200);
+	}
+	assert_true(n > 30);
+	r = models_find("anthropic/claude-haiku-4-5-20251001");
+	assert_string_equal(r->id, "anthropic/claude-haiku-4-5");
+	assert_int_equal(r->price.cache_write, 1250000);
+	assert_int_equal(r->price.cache_read, 100000);
+	assert_ptr_equal(models_find("openrouter/anthropic/claude-haiku-4.5"), r);
+	assert_string_equal(models_find("openai/gpt-5-mini-2025-08-07")->id, "openai/gpt-5-mini");
+	assert_string_equal(models_find("openrouter/openai/gpt-5-mini")->id, "openai/gpt-5-mini");
+	assert_null(models_find("openrouter/openai/gpt-5-mini:free"));
+	assert_null(models_find("openai/gpt-5-mini-2025"));
+	assert_null(models_find("openai/gpt-77"));
+	assert_null(models_find("local/gpt-5-mini"));
+	assert_null(models_find(""));
+}
+
+/* ---- one copy for equal ones, gone with its last user */
+
+static struct model offline(const char *script)
+{
+	struct model m;
+	char id[200];
+
+	snprintf(id, sizeof(id), "offline:%s", script);
+	memset(&m, 0, sizeof(m));
+	assert_int_equal(model_resolve(id, &m, NULL, NULL), 0);
+	return m;
+}
+
+static void test_one_copy_of_equal_ones(void **state)
+{
+	struct model a = offline("/a"), b = offline("/b"), again = offline("/a");
+	const struct model *one, *two, *other;
+
+	one = model_share(&a);
+	two = model_share(&again);
+	other = model_share(&b);
+	assert_ptr_equal(one, two);
+	assert_ptr_not_equal(one, other);
+	assert_string_equal(model_config(one), "/a");
+	model_unshare(one);
+	assert_string_equal(model_config(two), "/a"); /* it has a user yet */
+	model_unshare(two);
+	model_unshare(other);
+	model_unshare(NULL);
+}
+
+static void test_other_facts_are_another_copy(void **state)
+{
+	struct model a = offline("/a"), less = a;
+	const struct model *one, *two, *three;
+
+	assert_true(model_drop(&less, "thinking"));
+	one = model_share(&a);
+	two = model_share(&less);
+	assert_ptr_not_equal(one, two);
+	assert_true(model_takes(one, "thinking"));
+	assert_false(model_takes(two, "thinking"));
+	model_unshare(two); /* it goes, the listed one stays */
+	three = model_share(&a);
+	assert_ptr_equal(one, three);
+	model_unshare(one);
+	model_unshare(three);
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct model a = offline("/a");
+	const struct model *m;
+
+	FAULT_LOOP(k, {
+		m = model_share(&a);
+		if (m)
+			assert_string_equal(model_config(m), "/a");
+		model_unshare(m);
+	});
+}
+
 int main(void)
 {
 	for (size_t i = 0; keys_known[i] != NULL; i++)
 		unsetenv(keys_known[i]);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resolve),  cmocka_unit_test(test_long_path),
-		cmocka_unit_test(test_services), cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_restore),  cmocka_unit_test(test_drop)};
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_services),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_prices),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_one_copy_of_equal_ones),
+		cmocka_unit_test(test_other_facts_are_another_copy),
+		cmocka_unit_test(test_out_of_memory),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

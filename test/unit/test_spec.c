@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "provider/models.h"
+#include "provider/model.h"
 #include "provider/provider.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
