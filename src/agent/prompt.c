@@ -7,10 +7,14 @@
 #include "agent/prompt.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#include "agent/machine.h"
-#include "agent/notice.h"
+#include "agent/agent.h"
+#include "agent/limit.h"
+#include "agent/position.h"
+#include "agent/reply.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 
@@ -59,7 +63,7 @@ static void add_untrusted(struct buf *out, const char *s)
 	buf_addc(out, '\n');
 }
 
-static void add_limits(struct buf *out, const struct agent_limits *l)
+static void prompt_limits(struct buf *out, const struct agent_limits *l)
 {
 	buf_addf(out, "\nYour limits: %" PRId64 " s, ", l->time_ms / 1000);
 	if (l->cost_microusd > 0)
@@ -86,9 +90,205 @@ int prompt_system(struct buf *out, const struct prompt *p)
 	buf_adds(out, "\n## Your Capabilities\n");
 	for (unsigned i = 0; i < p->ntools; i++)
 		buf_addf(out, "- %s: %s\n", p->tools[i]->name, p->tools[i]->description);
-	add_limits(out, p->limits);
+	prompt_limits(out, p->limits);
 	buf_adds(out, guidelines);
 	buf_addc(out, '\n');
 	buf_adds(out, operating);
 	return buf_check(out);
+}
+
+/* ---- Notices: how the runtime speaks to a model.
+ *
+ * A model must be able to tell the runtime's words from a page's. So there is
+ * one form, "[ava] " at the start of a line, and whatever enters the
+ * conversation from outside gets that form broken with a backslash: it stays
+ * readable, and no text from outside ever contains the form. The search is
+ * for the brackets anywhere, not for line starts, because what a line start
+ * is depends on the reader (U+2028, \r, Markdown quoting).
+ *
+ * Fails only as its buffer does: out of memory or over its bound. */
+
+#define NOTICE_MAX 1024
+
+#define NOTICE_WORD "ava"
+
+static size_t skip_blanks(const char *s, size_t at, size_t len)
+{
+	while (at < len && (s[at] == ' ' || s[at] == '\t'))
+		at++;
+	return at;
+}
+
+/* Does "[ava]", in any case and with blanks inside, start at s[0] == '['? */
+static bool imitates(const char *s, size_t len)
+{
+	size_t at = skip_blanks(s, 1, len), word = strlen(NOTICE_WORD);
+
+	if (len - at < word || strncasecmp(s + at, NOTICE_WORD, word) != 0)
+		return false;
+	at = skip_blanks(s, at + word, len);
+	return at < len && s[at] == ']';
+}
+
+int notice_escape(struct buf *out, const char *s, size_t len)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] != '[' || !imitates(s + i, len - i))
+			continue;
+		buf_add(out, s + from, i + 1 - from);
+		buf_addc(out, '\\');
+		from = i + 1;
+	}
+	buf_add(out, s + from, len - from);
+	return buf_check(out);
+}
+
+int notice_format(struct buf *out, const char *text)
+{
+	size_t start;
+
+	if (out->len > 0 && out->data[out->len - 1] != '\n')
+		buf_addc(out, '\n');
+	buf_adds(out, "[" NOTICE_WORD "] ");
+	start = out->len;
+	notice_escape(out, text, strlen(text));
+	for (size_t i = start; i < out->len; i++)
+		if (out->data[i] == '\n' || out->data[i] == '\r')
+			out->data[i] = ' ';
+	return buf_check(out);
+}
+
+/* ---- what is said with the results of a turn */
+
+static void note_reply(const struct agent *a, char *out, size_t size)
+{
+	const struct turn *t = a->turn;
+	bool cut = t->stop == TURN_STOP_LENGTH;
+	const char *what, *then;
+
+	if (a->misfit != NULL) {
+		snprintf(out, size,
+			 "The output of your reply does not fit its schema: %.300s. Correct it and "
+			 "call submit_result (%d of %d).",
+			 a->misfit, a->at.repairs, OUTPUT_REPAIRS_MAX);
+		return;
+	}
+	if (a->at.odd_replies == 0) {
+		what = cut ? "Your text was cut off at the output limit."
+			   : "Your text alone does not end the run.";
+		then = "Call submit_result now, with output, summary, confidence and caveats";
+		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
+		return;
+	}
+	if (t->text_len > 0)
+		what = "Your reply holds a call written as text, which runs nothing";
+	else
+		what = cut ? "Your reply was cut off at the output limit before it said anything"
+			   : "Your reply was empty";
+	then = limit_can_submit(a)
+		       ? "Go on: call a tool through the tool interface, or submit_result with "
+			 "what you have"
+		       : "Go on: call a tool through the tool interface, or answer in words";
+	snprintf(out, size, "%s (%d of %d). %s.", what, a->at.odd_replies, ODD_REPLIES_MAX, then);
+}
+
+static int note_repeats(struct agent *a, char *out, size_t size)
+{
+	const char *then = limit_can_submit(a) ? "submit_result with what you have"
+					       : "answer with what you have";
+	const struct turn_call *c;
+	struct repeat_note how;
+	int rv = repeat_turn(&a->at.repeats, a->turn, &c, &how);
+
+	*out = 0;
+	if (rv != 0 || c == NULL || how.times < REPEAT_STOP - 1)
+		return rv;
+	a->at.wrapping = how.times >= REPEAT_STOP;
+	a->at.force_submit = a->at.force_submit || (a->at.wrapping && a->spec->can_force);
+	if (a->at.wrapping)
+		snprintf(out, size, NOTICE_REPEATED ". The run ends with your next reply: %s.",
+			 then);
+	else
+		snprintf(out, size,
+			 "You have made this call of %.64s %u times with the same result, which "
+			 "stands at c%d.%u. Once more ends the run: do something else, or %s.",
+			 c->name, how.times, (int)how.from.iteration, how.from.n, then);
+	return 0;
+}
+
+static bool note_last(struct agent *a, bool shared, char *out, size_t size)
+{
+	bool own = !a->spec->ask_limit && limit_last(a);
+
+	if (!limit_can_submit(a) || (!own && !shared))
+		return false;
+	a->at.force_submit = a->spec->can_force;
+	snprintf(
+		out, size,
+		"Your next reply is the last that the limits pay for. Call submit_result with what "
+		"you have, and say in the caveats what is missing.");
+	return true;
+}
+
+/* One notice as the world gets it, in the turn's arena. */
+static int add_notice(struct agent *a, const char *text, const char **out, unsigned *n)
+{
+	const char *copy = NULL;
+	struct buf b;
+
+	buf_init(&b, NOTICE_MAX);
+	if (notice_format(&b, text) == 0)
+		copy = arena_copy(&a->turn->mem, b.data, b.len);
+	buf_fini(&b);
+	out[(*n)++] = copy;
+	return copy != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int notice_limits(struct agent *a, const struct agent_shared *shared, unsigned near,
+			 int64_t now, const char **out, unsigned *n)
+{
+	char text[NOTICE_MAX / 2];
+	int rv = 0;
+
+	for (unsigned r = 0; r < AGENT_NRESOURCES && rv == 0; r++) {
+		if (!(near & (1u << r)))
+			continue;
+		limit_sentence(a, (enum agent_resource)r, now, text);
+		rv = add_notice(a, text, out, n);
+	}
+	for (unsigned s = 0; s < AGENT_NSHARES && rv == 0; s++) {
+		if (!(shared->near & (1u << s)))
+			continue;
+		shared_sentence(a, shared, (enum agent_share)s, text, sizeof(text));
+		rv = add_notice(a, text, out, n);
+	}
+	if (rv == 0 && note_last(a, shared->last, text, sizeof(text)))
+		rv = add_notice(a, text, out, n);
+	return rv;
+}
+
+int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near)
+{
+	struct agent_shared shared;
+	char text[NOTICE_MAX / 2];
+	int64_t now;
+	int rv = 0;
+
+	shared_ask(a, &shared);
+	now = a->io->now(a);
+	*near = limit_near(a, now);
+	if (a->turn->ncalls == 0 && !a->steered) {
+		note_reply(a, text, sizeof(text));
+		rv = add_notice(a, text, out, n);
+	}
+	if (rv == 0)
+		rv = note_repeats(a, text, sizeof(text));
+	if (rv == 0 && text[0] != 0)
+		rv = add_notice(a, text, out, n);
+	if (rv == 0)
+		rv = notice_limits(a, &shared, *near, now, out, n);
+	a->at.shares = (uint16_t)(a->at.shares | shared.near);
+	return rv;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/io.h"
+#include "agent/agent.h"
 #include "base/arena.h"
 
 struct tool;
@@ -36,5 +36,43 @@ int reply_result(struct arena *mem, const json_t *object, struct agent_end *end)
  * summary when it has none. */
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
 	       struct agent_end *end);
+
+/* ---- What a run hands in against the schema that was asked for (doc/SCHEMA.md). */
+
+#define OUTPUT_REPAIRS_MAX 2 /* replies that may try again */
+
+/* `output`: JSON text, NULL: none was given. *errors: NULL when it fits or nothing is
+ * asked for, else what is wrong, a line for each, in the turn's arena. AVA_ENOMEM. */
+int output_check(struct agent *a, const char *output, size_t len, const char **errors);
+
+/* The first call that ends the run with valid arguments; NULL: none. */
+struct turn_call *output_submit(struct agent *a);
+/* People said something that the model has not read: its result can wait. */
+void output_put_off(struct agent *a);
+/* What a call that ends the run hands in. 0, AVA_ENOMEM. */
+int output_take(struct agent *a, const struct turn_call *c, struct agent_end *end);
+/* An output that does not fit is left out. 0, AVA_ENOMEM. */
+int output_drop_misfit(struct agent *a, struct agent_end *end);
+
+/* Calls of the turn that would end the run with an output that does not fit are
+ * answered with what is wrong, while it may be tried again. `more`: another call
+ * could be made. 0, AVA_ENOMEM. */
+int output_send_back(struct agent *a, bool more);
+
+/* An end as a success becomes one that says what is wrong, and holds no output. */
+void output_misfit(struct agent_end *end, const char *errors);
+
+/* ---- answers that the machine gives itself */
+
+/* `error_class` and `output` are static or in the turn's arena. */
+void answer_call(struct agent *a, struct turn_call *c, bool success, const char *error_class,
+		 const char *output);
+/* Every call that has none gets a result, also when the run ends: the next request,
+ * and whoever reads the record, must find both halves. */
+void answer_open(struct agent *a, const char *error_class, const char *why);
+void answer_unknown(struct agent *a, struct turn_call *c);
+void answer_bad(struct agent *a, struct turn_call *c, const char *sentence);
+/* Of a replayed reply: what a stop of the runtime cut off may have happened. */
+void answer_interrupted(struct agent *a);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "agent/tool.h"
 #include "ava/runs.h"
 #include "ava/proposal.h"

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "agent/compact.h"
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "agent/compact.h"
-#include "agent/repeat.h"
+#include "agent/position.h"
 #include "base/buf.h"
 #include "provider/wire.h"
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "agent/io.h"
+#include "agent/agent.h"
 #include "agent/limit.h"
 #include "agent/turn.h"
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* The world of a replay: agent/io.h over a record (replay_world.c), and the
+/* The world of a replay: agent/agent.h over a record (replay_world.c), and the
  * comparisons of what the machine does with what the record says it did
  * (replay_check.c). */
 #ifndef SUBAGENT_REPLAY_WORLD_H
@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/compact.h"
-#include "agent/repeat.h"
+#include "agent/position.h"
 #include "base/hash.h"
 #include "subagent/replay_record.h"
 #include "subagent/spec.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"

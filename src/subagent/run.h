@@ -8,7 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/compact.h"
-#include "agent/repeat.h"
+#include "agent/position.h"
 #include "agent/tool.h"
 #include "base/hash.h"
 #include "base/id.h"

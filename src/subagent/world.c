@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/redact.h"

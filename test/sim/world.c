@@ -186,7 +186,7 @@ static bool faulty(struct sim_run *r, int code, enum sim_fault what)
 	return true;
 }
 
-/* ---- agent/io.h */
+/* ---- agent/agent.h */
 
 static struct sim_run *run_of(struct agent *a)
 {

@@ -1,4 +1,4 @@
-/* A scripted world for the machine: every call of agent/io.h is counted and
+/* A scripted world for the machine: every call of agent/agent.h is counted and
  * checked here, every arrival is given by hand. */
 #ifndef UNIT_AGENT_RIG_H
 #define UNIT_AGENT_RIG_H

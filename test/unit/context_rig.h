@@ -300,7 +300,7 @@ static inline void ctx_wire(struct ctx *c, struct turn *t)
 	buf_fini(&b);
 }
 
-/* ---- agent/io.h */
+/* ---- agent/agent.h */
 
 static inline int64_t ctx_now(struct agent *a)
 {

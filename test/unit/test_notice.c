@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "agent/notice.h"
+#include "agent/prompt.h"
 #include "base/buf.h"
 #include "base/util.h"
 
