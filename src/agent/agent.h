@@ -66,7 +66,7 @@ struct agent_totals {
 	int32_t calls, uncosted_calls, failed_calls, tool_calls;
 };
 
-/* ---- The effects a run may ask of the world. subagent/world.c is the real one,
+/* ---- The effects a run may ask of the world. subagent/run.c is the real one,
  * test/sim/world.c its twin with a simulated clock, disk, provider and tools.
  *
  * Every call returns at once. What was asked for arrives later through the

@@ -20,7 +20,6 @@
 #include "codec/json.h"
 #include "subagent/replay.h"
 #include "subagent/resume.h"
-#include "subagent/run_checkpoint.h"
 
 #define REQUEST_BYTES (8u << 20)
 

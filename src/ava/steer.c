@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "subagent/person.h"
-#include "subagent/run_checkpoint.h"
+#include "subagent/resume.h"
 
 struct steering {
 	struct list node; /* of those on their way, or of `more` */
@@ -306,7 +306,7 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 		tell_all(s, rv, NULL, &err);
 }
 
-/* ---- naming its position (subagent/run_checkpoint.h). The log of an ended run is closed,
+/* ---- naming its position (subagent/resume.h). The log of an ended run is closed,
  * so that its checkpoints are those it has. */
 
 struct naming {

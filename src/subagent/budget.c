@@ -1,4 +1,184 @@
-/* Shared money.
+/* What runs draw on: the budgets of their group and of the day.
+ *
+ * What came of a call is in the run's totals; the difference to what was counted
+ * before is counted at each settlement, so that no attempt, repeated or cut, is
+ * left out or counted twice. A run keeps what it waits for while nothing is asked in
+ * its name: a reply that was delivered, and not yet counted, still holds its
+ * reservation.
+ *
+ * A day is a local date. At its turn the budget begins anew; what was reserved
+ * the day before is counted on the day it is settled. A clock that is set back over
+ * midnight brings no new budget, neither then nor when midnight comes again: the
+ * later day goes on, over a restart too. */
+#include <assert.h>
+#include <ava.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/limit.h"
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "subagent/record.h"
+#include "subagent/run.h"
+
+static int64_t money_day_limit(const struct supervisor *s)
+{
+	int64_t cents = s->settings->budget_day_cents;
+
+	return cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT;
+}
+
+void money_init(struct supervisor *s)
+{
+	budget_init(&s->day, money_day_limit(s));
+}
+
+/* A clock that was set back by more than that shows another time, not yesterday. */
+#define BACK_MS 86400000
+
+void money_seen(struct supervisor *s, int64_t wall_ms)
+{
+	char date[sizeof(s->day_date)];
+
+	if (wall_ms > clock_wall_ms() + BACK_MS)
+		return;
+	clock_local_date(wall_ms, date);
+	if (strcmp(date, s->day_date) > 0)
+		memcpy(s->day_date, date, sizeof(date));
+}
+
+void money_restore(struct supervisor *s)
+{
+	money_seen(s, clock_wall_ms());
+	money_seen(s, s->spend.newest_ms);
+	if (strcmp(s->spend.day, s->day_date) == 0)
+		s->day.spent += s->spend.microusd;
+}
+
+static void money_turn_day(struct supervisor *s)
+{
+	char date[sizeof(s->day_date)];
+
+	if (s->day.limit == BUDGET_NO_LIMIT)
+		return;
+	clock_local_date(clock_wall_ms(), date);
+	if (s->day_date[0] && strcmp(date, s->day_date) > 0)
+		s->day.spent = 0;
+	if (strcmp(date, s->day_date) > 0)
+		memcpy(s->day_date, date, sizeof(date));
+}
+
+int64_t money_day(struct supervisor *s)
+{
+	money_turn_day(s);
+	return s->day.spent;
+}
+
+void money_refused(const struct run *r, char *out, size_t size)
+{
+	const struct budget *b = r->call.hold.of[r->call.hold.short_of];
+	int64_t left = b->limit - b->spent;
+
+	if (r->call.hold.short_of == BUDGET_GROUP)
+		snprintf(out, size,
+			 "the group has used %" PRId64 " of its %" PRId64
+			 " cents: what is left pays no further call",
+			 b->spent / 10000, b->limit / 10000);
+	else
+		snprintf(out, size,
+			 "today's budget of %" PRId64 " cents has %" PRId64
+			 " left, which pays no further call: raise budget.day_cents "
+			 "(AVA_BUDGET_DAY_CENTS) or go on tomorrow",
+			 b->limit / 10000, left > 0 ? left / 10000 : 0);
+}
+
+void money_begin(struct run *r)
+{
+	budget_hold_init(&r->call.hold, NULL);
+	r->call.hold.of[BUDGET_DAY] = &r->sup->day;
+	r->call.hold.rank = ++r->sup->ranks;
+}
+
+int64_t money_lowered(const struct run *r, int64_t max_output)
+{
+	const struct budget_hold *h = &r->call.hold;
+
+	return h->held < h->most ? MIN(max_output, limit_output_for(&r->agent, h->held))
+				 : max_output;
+}
+
+int money_ask(struct run *r, int64_t max_output)
+{
+	int64_t least = MIN(max_output, (int64_t)LIMIT_LEAST_OUTPUT);
+
+	money_settle(r);
+	money_turn_day(r->sup);
+	return budget_ask(&r->call.hold, limit_call_cost(&r->agent, least),
+			  limit_call_cost(&r->agent, max_output));
+}
+
+void money_stop(struct run *r)
+{
+	if (r->sup->closing) /* nobody goes on in its place */
+		list_del(&r->call.hold.node);
+	else if (!list_empty(&r->call.hold.node))
+		money_settle(r);
+}
+
+void money_settle(struct run *r)
+{
+	int64_t total = r->agent.at.totals.cost_microusd;
+
+	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
+		r->call.counted_microusd = 0;
+	budget_settle(&r->call.hold, total - r->call.counted_microusd);
+	r->call.counted_microusd = total;
+}
+
+static void share_near(struct agent_shared *out, enum agent_share share, int64_t used,
+		       int64_t limit)
+{
+	if (!shared_near(used, limit))
+		return;
+	out->near |= 1u << share;
+	out->of[share].used = used;
+	out->of[share].limit = limit;
+}
+
+static bool budget_limited(const struct budget *b)
+{
+	return b && b->limit != BUDGET_NO_LIMIT;
+}
+
+void money_shared(struct agent *a, struct agent_shared *out)
+{
+	struct run *r = a->world;
+	const struct budget *group = r->call.hold.of[BUDGET_GROUP],
+			    *day = r->call.hold.of[BUDGET_DAY];
+	struct draft *d;
+
+	if (r->place)
+		return;
+	money_turn_day(r->sup);
+	if (budget_limited(group))
+		share_near(out, SHARE_GROUP_COST, group->spent, group->limit);
+	if (r->group)
+		share_near(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
+	if (budget_limited(day))
+		share_near(out, SHARE_DAY_COST, day->spent, day->limit);
+	out->near &= ~(unsigned)a->at.shares;
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
+		out->last |= budget_limited(r->call.hold.of[i]) && limit_can_submit(a) &&
+			     limit_last_of(a, budget_rest(r->call.hold.of[i]));
+	d = out->near || out->last ? world_draft(r) : NULL;
+	if (d)
+		record_shared(d, r, out);
+}
+
+/* ---- Shared money.
  *
  * A call is one of three: it fits with all it may cost and goes; it does not,
  * while others hold reservations, and waits until one is settled; it does not,
@@ -8,15 +188,6 @@
  * waits for a budget in which nothing is reserved: what is settled or withdrawn
  * wakes whoever is first there. Free calls never wait. Sums stop at their ends;
  * nothing else can fail. */
-#include "subagent/budget.h"
-
-#include <ava.h>
-#include <assert.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/util.h"
 
 static int64_t budget_add(int64_t a, int64_t b)
 {

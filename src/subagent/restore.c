@@ -34,7 +34,7 @@
 #include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
-#include "subagent/run_checkpoint.h"
+#include "subagent/resume.h"
 
 #define FILE_MAX   (256u << 20)
 #define OUTPUT_MAX (1u << 20)

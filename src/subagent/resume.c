@@ -18,9 +18,13 @@
 
 #include "agent/prompt.h"
 #include "base/error.h"
+#include "base/list.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
+#include "codec/redact.h"
 #include "provider/messages.h"
+#include "subagent/record.h"
 #include "subagent/replay.h"
 #include "subagent/run.h"
 
@@ -247,5 +251,332 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 	rv = buf_add(out, from->lines.data, from->lines.len);
 	r->spec->resumed = NULL;
 	resumed_free(from);
+	return rv;
+}
+
+/* ---- A name is one event, Checkpoint, in the commit of its own that goes out at
+ * once; the run itself does not notice. The names of a live run are kept beside
+ * it, so that one stands for one place; after a restart its log gives them back.
+ * Which place that is: the lines that were sent with the model call under way, or
+ * with the one whose tools are at work, since a conversation can be gone on with
+ * only where no result is missing.
+ *
+ * What can fail: the name; memory, before anything is said to be kept; a runtime
+ * that stops leaves nobody waiting for an answer. */
+
+#define FILE_MAX (256u << 20)
+
+struct point {
+	struct list node; /* in `kept`, or in `saving` until its event is on disk */
+	char name[RUN_CHECKPOINT_NAME + 1];
+	int call;
+	run_checkpoint_fn done;
+	void *user;
+};
+
+struct run_checkpoints {
+	struct list kept, saving; /* in order */
+	unsigned n;               /* of both */
+};
+
+static struct run_checkpoints *points_of(struct run *r)
+{
+	struct run_checkpoints *p = r->checkpoints;
+
+	if (p != NULL)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p != NULL) {
+		list_init(&p->kept);
+		list_init(&p->saving);
+		r->checkpoints = p;
+	}
+	return p;
+}
+
+int run_checkpoint_check(const char *name, struct ava_error *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789._-";
+	size_t len = strlen(name);
+
+	if (len > 0 && len <= RUN_CHECKPOINT_NAME && strspn(name, letters) > 0 &&
+	    strspn(name, rest) == len)
+		return 0;
+	return err_set(err, AVA_EINVAL,
+		       "the name of a checkpoint has 1 to %d letters, digits, '.', '_' or '-' and "
+		       "begins with a letter, as before-refactoring",
+		       RUN_CHECKPOINT_NAME);
+}
+
+/* A name stands in logs for ever. */
+static int check_secret(const struct run *r, const char *name, struct ava_error *err)
+{
+	const struct redact *redact = r->rec.outbox.lb->redact;
+	struct buf b;
+	int rv;
+
+	if (redact == NULL)
+		return 0;
+	buf_init(&b, 4096);
+	rv = redact_text(redact, &b, name, strlen(name));
+	buf_fini(&b);
+	if (rv > 0)
+		return err_set(err, AVA_EINVAL,
+			       "the name of the checkpoint holds a key: names stand in the logs, "
+			       "choose another one");
+	return rv < 0 ? err_set(err, rv, "out of memory") : 0;
+}
+
+/* The call that a fork begins with. */
+static int call_of(const struct agent *a)
+{
+	/* Its results are written and the next call has not begun: a limit is asked
+	 * about, or a slot is waited for. */
+	bool between = a->turn == NULL && !a->asked && !a->at.again && a->at.iteration > 0;
+
+	return a->at.iteration == 0 ? 1 : (int)a->at.iteration + between;
+}
+
+static struct point *find(const struct list *in, const char *name)
+{
+	LIST_EACH (in, at, tmp) {
+		struct point *p = LIST_ENTRY(at, struct point, node);
+
+		if (strcmp(p->name, name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static int check_new(struct run *r, const char *name, int call, struct ava_error *err)
+{
+	const struct run_checkpoints *p = r->checkpoints;
+	const struct point *same = find(&p->kept, name);
+
+	if (find(&p->saving, name) != NULL)
+		return err_set(err, AVA_EBUSY, "checkpoint %s is just being written: ask again",
+			       name);
+	if (same != NULL && same->call == call)
+		return 1;
+	if (same != NULL)
+		return err_set(err, AVA_EEXIST,
+			       "run %s has a checkpoint %s already, before its model call %d: "
+			       "choose another name",
+			       r->id.text, name, same->call);
+	if (p->n >= RUN_CHECKPOINTS_MAX)
+		return err_set(err, AVA_ETOOBIG, "run %s has %d checkpoints, the most there can be",
+			       r->id.text, RUN_CHECKPOINTS_MAX);
+	return 0;
+}
+
+/* ---- the event */
+
+uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
+{
+	char path[LOGBOOK_PATH];
+	uint32_t n = 0;
+
+	run_messages_path(r, path);
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i]->kind == DRAFT_MESSAGES && strcmp(d->parts[i]->path, path) == 0)
+			n += jsonl_count(d->parts[i]->bytes.data, d->parts[i]->bytes.len);
+	return n;
+}
+
+static void saved(int rv, void *user)
+{
+	struct run *r = user;
+	struct point *p = LIST_FIRST(&r->checkpoints->saving, struct point, node);
+	run_checkpoint_fn done = p->done;
+
+	list_del(&p->node);
+	list_add(&r->checkpoints->kept, &p->node);
+	p->done = NULL;
+	if (done != NULL)
+		done(rv, p->user);
+}
+
+static void record(struct run *r, struct draft *d, const struct point *p, const char *by)
+{
+	struct hash_sha256 h = r->rec.prefix;
+	unsigned char sum[32];
+	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by != NULL ? by : ""};
+
+	hash_sha256_end(&h, sum);
+	for (size_t i = 0; i < sizeof(sum); i++)
+		snprintf(c.hash + 2 * i, 3, "%02x", sum[i]);
+	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
+	c.lsn = logbook_shown(r->rec.outbox.lb);
+	record_checkpoint(d, r, &c);
+}
+
+int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
+		   run_checkpoint_fn done, void *user, struct ava_error *err)
+{
+	struct run_checkpoints *all = points_of(r);
+	struct draft *d = world_draft(r);
+	struct point *p;
+	int rv = run_checkpoint_check(name, err);
+
+	*call = call_of(&r->agent);
+	if (rv == 0)
+		rv = check_secret(r, name, err);
+	if (rv != 0)
+		return rv;
+	if (all == NULL || d == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	rv = check_new(r, name, *call, err);
+	if (rv != 0)
+		return rv;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->call = *call;
+	p->done = done;
+	p->user = user;
+	record(r, d, p, by);
+	list_add(&all->saving, &p->node);
+	all->n++;
+	world_flush(r, JOURNAL_NOW, saved);
+	return 0;
+}
+
+/* ---- from the record */
+
+static int read_call(const json_t *content)
+{
+	const char *id = json_get_str(content, "callId");
+
+	return id != NULL && id[0] == 'i' ? (int)strtol(id + 1, NULL, 10) : 0;
+}
+
+int run_checkpoint_restore(struct run *r, const json_t *content)
+{
+	const char *name = json_get_str(content, "name");
+	struct run_checkpoints *all = points_of(r);
+	struct point *p;
+
+	if (name == NULL || run_checkpoint_check(name, NULL) != 0 || read_call(content) <= 0)
+		return 0; /* not one of ours */
+	p = all != NULL && all->n < RUN_CHECKPOINTS_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (p == NULL)
+		return all == NULL || all->n < RUN_CHECKPOINTS_MAX ? AVA_ENOMEM : 0;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->call = read_call(content);
+	list_add(&all->kept, &p->node);
+	all->n++;
+	return 0;
+}
+
+static void drop(struct list *l)
+{
+	while (!list_empty(l)) {
+		struct point *p = LIST_FIRST(l, struct point, node);
+
+		list_del(&p->node);
+		if (p->done != NULL)
+			p->done(AVA_ECANCELED, p->user);
+		free(p);
+	}
+}
+
+void run_checkpoints_free(struct run *r)
+{
+	if (r->checkpoints == NULL)
+		return;
+	drop(&r->checkpoints->saving);
+	drop(&r->checkpoints->kept);
+	free(r->checkpoints);
+	r->checkpoints = NULL;
+}
+
+struct search {
+	const char *name;
+	int call;       /* 0: not found */
+	bool ambiguous; /* two stand at different calls */
+	bool no_memory; /* for one of them */
+	char names[320];
+	size_t len;
+	unsigned left_out;
+};
+
+static void add_name(struct search *s, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (s->left_out > 0 || s->len + len + 2 >= sizeof(s->names)) {
+		s->left_out++;
+		return;
+	}
+	s->len += (size_t)snprintf(s->names + s->len, sizeof(s->names) - s->len, "%s%s",
+				   s->len > 0 ? ", " : "", name);
+}
+
+static void look_at(struct search *s, const struct event_view *v)
+{
+	struct ava_error err = {0};
+	json_t *content = json_parse(v->content.s, v->content.len, &err);
+	const char *name = json_get_str(content, "name");
+	int call = read_call(content);
+
+	s->no_memory |= content == NULL && err.code == AVA_ENOMEM;
+
+	if (name != NULL && call > 0 && run_checkpoint_check(name, NULL) == 0) {
+		add_name(s, name);
+		if (strcmp(name, s->name) == 0) {
+			s->ambiguous |= s->call > 0 && s->call != call;
+			s->call = call;
+		}
+	}
+	json_decref(content);
+}
+
+static int say(const struct search *s, const char *run, struct ava_error *err)
+{
+	char more[32] = "";
+
+	if (s->left_out > 0)
+		snprintf(more, sizeof(more), " and %u more", s->left_out);
+	if (s->no_memory)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (s->ambiguous)
+		return err_set(
+			err, AVA_EINVAL,
+			"%s has several checkpoints %.64s: give the number of a call; it has "
+			"%s%s",
+			run, s->name, s->names, more);
+	if (s->call > 0)
+		return 0;
+	if (s->len == 0)
+		return err_set(err, AVA_ENOENT,
+			       "%s has no checkpoint: give the number of a call of its model", run);
+	return err_set(err, AVA_ENOENT, "%s has no checkpoint %.64s: it has %s%s", run, s->name,
+		       s->names, more);
+}
+
+int run_checkpoint_find(int root_fd, const char *run, const char *name, int *call,
+			struct ava_error *err)
+{
+	struct search s = {.name = name};
+	char path[LOGBOOK_PATH], *data;
+	const char *line;
+	size_t len, at = 0, n;
+	struct event_view v;
+	int rv;
+
+	logbook_run_path(run, path);
+	rv = logbook_read(root_fd, path, FILE_MAX, &data, &len, err);
+	if (rv != 0)
+		return rv;
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		if (event_view(line, n, &v) == 0 && v.kind == EVENT_Checkpoint)
+			look_at(&s, &v);
+	free(data);
+	rv = say(&s, run, err);
+	if (rv == 0)
+		*call = s.call;
 	return rv;
 }

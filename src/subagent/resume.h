@@ -28,4 +28,41 @@ int resume_prepare(int root_fd, const struct run_spec *s, struct resumed **out,
  * it was given nothing. */
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err);
 
+/* ---- Named checkpoints: a name for how far a run is, as an event in its log, and
+ * what such a name stands for later. A fork from it begins with the lines that
+ * the model call under way was sent, or the last one that was answered while its
+ * tools are at work: nothing that happens after the checkpoint is in it. Loop
+ * thread only. */
+
+struct ava_error;
+struct draft;
+struct run;
+
+#define RUN_CHECKPOINT_NAME 64  /* characters of a name */
+#define RUN_CHECKPOINTS_MAX 100 /* of a run */
+
+/* rv 0: it is on disk. Once; AVA_ECANCELED: the runtime stops first. */
+typedef void (*run_checkpoint_fn)(int rv, void *user);
+
+/* Letters, digits, '.', '_' and '-', a letter first: no name is a number of a
+ * call. AVA_EINVAL. */
+int run_checkpoint_check(const char *name, struct ava_error *err);
+
+/* Give the run's position a name. `name` and `by` *copied*. *call: the model call
+ * that a fork begins with, from 1. 0: `done` follows; 1: it has that name there
+ * already, nothing is written and `done` never called. AVA_EINVAL: no such name
+ * is possible; AVA_EEXIST: the name stands at another call; AVA_EBUSY: it is just
+ * being written; AVA_ETOOBIG: it has RUN_CHECKPOINTS_MAX; AVA_ENOMEM. */
+int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
+		   run_checkpoint_fn done, void *user, struct ava_error *err);
+
+/* After a restart: the Checkpoint event of one. AVA_ENOMEM. */
+int run_checkpoint_restore(struct run *r, const json_t *content);
+
+/* The call that `name` stands for in the log of a run, ended or not. AVA_ENOENT,
+ * with the names that there are: no such checkpoint; AVA_EINVAL: two of that name
+ * stand at different calls; AVA_ECORRUPT, AVA_EIO, AVA_ENOMEM. */
+int run_checkpoint_find(int root_fd, const char *run, const char *name, int *call,
+			struct ava_error *err);
+
 #endif

@@ -1,15 +1,288 @@
-/* What every run has, whoever owns it: the supervisor's subagents and the
- * conversations of ava/talk.c. Making one can fail for want of memory; the
- * rest only looks. */
+/* Slots, timers and records. What a turn writes is collected in one draft
+ * (results line and the next InferStart go in one commit), handed to the run's
+ * outbox, and only what must be waited for has a callback. A failing disk
+ * stalls the outbox; the machine just waits. */
 #include "subagent/run.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/position.h"
+#include "agent/prompt.h"
+#include "agent/tool.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+
+static struct run *run_of(struct agent *a)
+{
+	return a->world;
+}
+
+/* ---- drafts */
+
+struct draft *world_draft(struct run *r)
+{
+	if (!r->rec.draft)
+		r->rec.draft = draft_new(r->rec.outbox.lb);
+	if (r->rec.draft && r->rec.unnoted)
+		restore_note(r, r->rec.draft);
+	return r->rec.draft;
+}
+
+void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
+{
+	struct draft *d = r->rec.draft;
+
+	if (!d)
+		return;
+	if (r->rec.position_due && !r->agent.ending && !r->place)
+		record_position(d, r);
+	r->rec.position_due = false;
+	r->rec.draft = NULL;
+	if (draft_failed(d)) {
+		/* Some of it is lost, so nothing that follows may be written: the
+		 * next start ends the run by what stands in its files. */
+		draft_free(d);
+		r->end.abandoned = true;
+		supervisor_out_of_memory(r);
+		world_wake(r);
+		return;
+	}
+	r->rec.message_lines += run_checkpoint_lines(r, d);
+	outbox_put(&r->rec.outbox, d, level, done, r);
+}
+
+int64_t world_lines(struct run *r, const char *lines, size_t len)
+{
+	char path[LOGBOOK_PATH];
+	struct draft *d = world_draft(r);
+	struct buf *b;
+	const char *end = lines + len;
+
+	if (len == 0)
+		return 0;
+	run_messages_path(r, path);
+	b = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+	if (!b)
+		return AVA_ENOMEM;
+	buf_add(b, lines, len);
+	buf_addc(b, '\n');
+	for (const char *at = lines; at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl ? nl : end) - at);
+
+		if (!r->rec.wordless)
+			hash_sha256_add(&r->rec.prefix, ",", 1);
+		r->rec.wordless = false;
+		hash_sha256_add(&r->rec.prefix, at, n);
+		at += n + 1;
+	}
+	r->rec.request_bytes += (int64_t)len + 1;
+	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
+}
+
+void world_wake(struct run *r)
+{
+	os_defer(r->sup->loop, &r->wake);
+}
+
+void world_activity(struct run *r, const char *text)
+{
+	snprintf(r->activity, sizeof(r->activity), "%s", text);
+}
+
+int world_open_folder(struct run *r, struct ava_error *err)
+{
+	if (!r->spec->cwd[0] || r->tools.env.cwd_fd >= 0)
+		return 0;
+	r->tools.env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->tools.env.cwd_fd < 0)
+		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
+			       "the working folder %s cannot be opened any more (%s): start from "
+			       "one that is there",
+			       r->spec->cwd, strerror(errno));
+	return 0;
+}
+
+/* ---- clock and slots */
+
+static int64_t world_now(struct agent *a)
+{
+	return clock_mono_ms();
+}
+
+static void world_wake_at(struct agent *a, int64_t at_ms)
+{
+	struct run *r = run_of(a);
+
+	if (at_ms == INT64_MAX)
+		os_timer_stop(r->timer);
+	else
+		os_timer_set(r->timer, MAX(at_ms - clock_mono_ms(), 0));
+}
+
+static void world_slot_want(struct agent *a)
+{
+	supervisor_slot_want(run_of(a));
+}
+
+static void world_slot_drop(struct agent *a)
+{
+	struct run *r = run_of(a);
+
+	supervisor_slot_drop(r);
+	infer_wait_long(r);
+	if (r->tools.env.cwd_fd < 0 || a->ending || r->busy > 0)
+		return;
+	close(r->tools.env.cwd_fd); /* it may wait for days */
+	r->tools.env.cwd_fd = -1;
+}
+
+/* ---- records */
+
+static void saved(int rv, void *user)
+{
+	struct run *r = user;
+
+	agent_on_saved(&r->agent);
+	world_wake(r);
+}
+
+static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
+{
+	struct run *r = run_of(a);
+	struct draft *d = world_draft(r);
+	int64_t added;
+
+	money_settle(r);
+	if (!d || toolrun_count(r, t->ncalls) != 0)
+		return AVA_ENOMEM;
+	added = world_lines(r, t->wire, t->wire_len);
+	if (added < 0)
+		return added;
+	record_infer_end(d, r, t);
+	record_thinking(d, r, t);
+	for (unsigned i = 0; i < t->ncalls; i++)
+		record_tool_call(d, r, &t->calls[i]);
+	/* What the machine answered itself has its result at once. */
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (t->calls[i].answered) {
+			record_tool_result(d, r, &t->calls[i]);
+			t->calls[i].recorded = true;
+		}
+	}
+	r->rec.turn_open = t->ncalls > 0;
+	r->rec.notices = 0; /* those are told */
+	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
+	return added;
+}
+
+/* The line of a turn's results: behind them its notices, then what people said. */
+static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
+			    unsigned nnotices)
+{
+	const char *all[NOTICE_TURN + PERSON_SAID_MAX];
+	struct buf line;
+	int64_t added;
+	unsigned n;
+	int rv;
+
+	assert(nnotices <= NOTICE_TURN);
+	for (n = 0; n < nnotices; n++)
+		all[n] = notices[n];
+	n += person_notices(r, all + n);
+	buf_init(&line, 32u << 20);
+	rv = r->spec->model->dialect->encode_results(&line, t, all, n);
+	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
+	buf_fini(&line);
+	return added;
+}
+
+static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
+				  unsigned nnotices, unsigned warned)
+{
+	struct run *r = run_of(a);
+	struct draft *d = world_draft(r);
+	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
+
+	if (added < 0)
+		return added;
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		if (!t->calls[i].recorded) {
+			record_tool_result(d, r, &t->calls[i]);
+			t->calls[i].recorded = true;
+		}
+	}
+	if (warned)
+		record_warned(d, r, warned);
+	r->rec.turn_open = false;
+	r->rec.notices = (uint8_t)warned;
+	if (a->steers > 0)
+		r->rec.notices |= RECORD_STEERED;
+	person_told(r, d);
+	if (t->ncalls == 0 && !a->steered)
+		r->rec.notices |= a->at.odd_replies > 0 ? RECORD_ODD_REPLY : RECORD_NUDGE;
+	r->rec.position_due = true;
+	/* No flush: the InferStart that follows goes in the same commit. */
+	return added;
+}
+
+static void reap(struct os_task *task)
+{
+	world_release(CONTAINER_OF(task, struct run, reap));
+}
+
+static void world_done(struct agent *a)
+{
+	struct run *r = run_of(a);
+
+	r->end.done = true;
+	supervisor_ended(r);
+	os_task_init(&r->reap, reap);
+	os_defer(r->sup->loop, &r->reap);
+}
+
+void world_release(struct run *r)
+{
+	if (r->busy > 0 || !r->end.done || !outbox_empty(&r->rec.outbox))
+		return;
+	supervisor_free_run(r);
+}
+
+const struct agent_io world_io = {
+	.now = world_now,
+	.wake_at = world_wake_at,
+	.slot_want = world_slot_want,
+	.slot_drop = world_slot_drop,
+	.infer = infer_start,
+	.compact = room_make,
+	.infer_stop = infer_stop,
+	.save_reply = world_save_reply,
+	.tool_start = toolrun_start,
+	.tools_stop = toolrun_stop,
+	.save_results = world_save_results,
+	.ask = person_ask,
+	.ask_end = person_ask_end,
+	.save_end = ending_start,
+	.done = world_done,
+	.shared = money_shared,
+};
+
+/* ---- What every run has, whoever owns it: the supervisor's subagents and the
+ * conversations of ava/talk.c. Making one can fail for want of memory; the
+ * rest only looks. */
 
 static void run_wake(struct os_task *t)
 {
@@ -119,4 +392,384 @@ int64_t run_cost(const struct run *r)
 	const struct agent_totals *t = &r->agent.at.totals;
 
 	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
+}
+
+/* ---- Tools at work. A world_call owns what its tool needs until the tool says
+ * done, which it does exactly once, also when the run no longer wants it; the
+ * run is kept until then. Output is repaired, redacted and capped on its way
+ * in; what the cap leaves out is kept as an artifact of the run. */
+
+struct world_call {
+	struct tool_call tool;
+	struct list node; /* in run.calls; alone once dropped */
+	struct run *run;
+	unsigned index; /* in the turn */
+	bool dropped;   /* tools_stop: the answer is not wanted any more */
+	json_t *args;
+	char id[16];
+};
+
+static void call_free(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	list_del(&c->node);
+	json_decref(c->args);
+	buf_fini(&c->tool.out);
+	buf_fini(&c->tool.file);
+	free(c);
+	r->busy--;
+	r->tools.running--;
+	ending_tools_done(r);
+	world_release(r);
+}
+
+/* ---- which result is which: the k-th call of a run has the k-th result */
+
+int toolrun_count(struct run *r, unsigned ncalls)
+{
+	int32_t it = r->agent.at.iteration;
+
+	if (it + 2 > r->tools.calls_cap) {
+		int32_t cap = MAX(8, (it + 2) * 2);
+		uint32_t *grown = realloc(r->tools.calls_before, (size_t)cap * sizeof(*grown));
+
+		if (!grown)
+			return AVA_ENOMEM;
+		memset(grown + r->tools.calls_cap, 0,
+		       (size_t)(cap - r->tools.calls_cap) * sizeof(*grown));
+		r->tools.calls_before = grown;
+		r->tools.calls_cap = cap;
+	}
+	for (; r->tools.calls_at < it; r->tools.calls_at++)
+		r->tools.calls_before[r->tools.calls_at + 1] =
+			r->tools.calls_before[r->tools.calls_at];
+	r->tools.calls_before[it + 1] = r->tools.calls_before[it] + ncalls;
+	r->tools.calls_at = it + 1;
+	return 0;
+}
+
+#define ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
+
+static void artifact_path(const struct run *r, const char *call, const char *type,
+			  char out[ARTIFACT_PATH])
+{
+	char folder[LOGBOOK_PATH];
+
+	run_artifacts_path(r, folder);
+	snprintf(out, ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
+}
+
+struct fetch {
+	size_t want;
+	struct buf *out;
+	bool found;
+};
+
+static int fetch_each(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	struct fetch *f = user;
+
+	if (k != f->want)
+		return 0;
+	f->found = true;
+	buf_add(f->out, text, len);
+	return 1;
+}
+
+static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+	struct buf body;
+	char *file = NULL;
+	size_t len;
+	int rv;
+
+	run_messages_path(r, path);
+	rv = logbook_read(r->rec.outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
+	if (rv != 0)
+		return rv;
+	buf_init(&body, 256u << 20);
+	rv = messages_said(&body, file, len, err); /* as it was, whatever was taken out since */
+	if (rv == 0)
+		rv = r->spec->model->dialect->results(body.data ? body.data : "", body.len,
+						      fetch_each, f, err);
+	buf_fini(&body);
+	free(file);
+	return MIN(rv, 0);
+}
+
+/* What another run of its group has found: its result, or an output it kept. */
+static int fetch_of_others(struct run *r, const char *ref, struct buf *out, struct ava_error *err)
+{
+	char path[128], *data;
+	size_t len;
+	int rv = group_reference(r, ref, path, err);
+
+	if (rv != 0)
+		return rv;
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) !=
+	    0)
+		return err_set(err, AVA_EBUSY,
+			       "%.40s is not there (yet): a result is when its run has ended", ref);
+	rv = buf_add(out, data, len);
+	free(data);
+	return rv;
+}
+
+/* On a pool thread: reads files and what does not change while tools run. */
+int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
+{
+	struct run *r = env->user;
+	struct fetch f = {.out = out};
+	char path[ARTIFACT_PATH], *data;
+	int iteration, n, used = 0, rv;
+	size_t len;
+
+	if (call_id[0] == 'S' || call_id[0] == 's')
+		return fetch_of_others(r, call_id, out, err);
+	if (sscanf(call_id, "c%d.%d%n", &iteration, &n, &used) != 2 || call_id[used] ||
+	    iteration < 1 || n < 1 || iteration >= r->tools.calls_at ||
+	    (uint32_t)n > r->tools.calls_before[iteration + 1] - r->tools.calls_before[iteration])
+		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
+	artifact_path(r, call_id, "txt", path);
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
+	    0) {
+		rv = buf_add(out, data, len);
+		free(data);
+		return rv;
+	}
+	f.want = r->tools.calls_before[iteration] + (uint32_t)n - 1;
+	rv = fetch_lines(r, &f, err);
+	if (rv == 0 && !f.found)
+		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
+	return rv;
+}
+
+/* ---- the answer */
+
+static int clean_output(struct world_call *c, struct buf *out)
+{
+	const struct redact *redact = c->run->rec.outbox.lb->redact;
+	struct buf repaired, open;
+	int rv;
+
+	buf_init(&repaired, TOOL_FULL_MAX * 3);
+	buf_init(&open, TOOL_FULL_MAX * 3);
+	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
+	if (redact)
+		rv = redact_text(redact, &open, repaired.data ? repaired.data : "", repaired.len);
+	else
+		rv = buf_add(&open, repaired.data ? repaired.data : "", repaired.len);
+	if (rv >= 0)
+		rv = notice_escape(out, open.data ? open.data : "", open.len);
+	buf_fini(&repaired);
+	buf_fini(&open);
+	return rv;
+}
+
+/* A file of the run: the whole output beside the cut one in the turn, or what is no text. */
+static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
+			  const struct buf *full, const char *type)
+{
+	struct draft *d = world_draft(r);
+	char path[ARTIFACT_PATH];
+	struct buf *b;
+
+	artifact_path(r, tc->id, type, path);
+	b = d ? draft_part(d, DRAFT_PUT, path) : NULL;
+	if (!b || buf_add(b, full->data, full->len) != 0)
+		return;
+	tc->artifact = arena_copy(&t->mem, path, strlen(path));
+	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", path);
+}
+
+static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
+{
+	struct run *r = c->run;
+	struct buf full;
+	size_t shown;
+
+	buf_init(&full, TOOL_FULL_MAX * 6);
+	tc->answered = true;
+	tc->ended_ms = clock_mono_ms();
+	tc->success = c->tool.success;
+	tc->error_class = c->tool.error_class ? c->tool.error_class : "";
+	if (clean_output(c, &full) != 0) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		buf_reset(&full);
+		buf_adds(&full, "the output was too big to keep; ask for less");
+	}
+	tc->full_bytes = (int64_t)full.len;
+	shown = full.len;
+	if (tc->success && c->tool.file_type && c->tool.file.len > 0)
+		keep_artifact(r, t, tc, &c->tool.file, c->tool.file_type);
+	if (full.len > r->tools.env.limits.out_bytes) {
+		shown = r->tools.env.limits.out_bytes;
+		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
+			shown--;
+		keep_artifact(r, t, tc, &full, "txt");
+		tc->output = arena_fmt(
+			&t->mem,
+			"%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
+			"%s shows the rest)",
+			(int)shown, full.data, shown, full.len, tc->id);
+	} else {
+		tc->output = arena_copy(&t->mem, full.data ? full.data : "", full.len);
+	}
+	if (!tc->output) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		tc->output = "there was no memory for this output; ask for less";
+	}
+	tc->output_len = strlen(tc->output);
+	buf_fini(&full);
+}
+
+/* An output that the event shows the beginning of, until its turn's results line is
+ * there: who carries the run on shall not have to ask for it again. */
+static void keep_whole(struct draft *d, struct run *r, const struct turn_call *tc)
+{
+	char path[LOGBOOK_PATH];
+	struct buf *b;
+	struct jw w;
+
+	if (tc->output_len <= EVENT_PREVIEW_CHARS)
+		return;
+	run_messages_path(r, path);
+	b = draft_part(d, DRAFT_MESSAGES, path);
+	if (!b)
+		return;
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_object(&w, "mark");
+	jw_str(&w, "kept", tc->id);
+	jw_strn(&w, "output", tc->output, tc->output_len);
+	jw_end(&w);
+	jw_end(&w);
+	buf_addc(b, '\n');
+}
+
+static void count(struct run *r, const struct turn_call *tc)
+{
+	if (!tc->success)
+		return;
+	r->tools.bytes_read += tc->full_bytes;
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (r->spec->tools[i] == tc->tool)
+			r->tools.counts[i]++;
+}
+
+static void call_done(struct tool_call *tool)
+{
+	struct world_call *c = tool->user;
+	struct run *r = c->run;
+	struct turn *t = r->agent.turn;
+
+	if (!c->dropped) {
+		struct turn_call *tc = &t->calls[c->index];
+		struct draft *d;
+
+		answer(c, t, tc);
+		count(r, tc);
+		d = world_draft(r);
+		if (d) {
+			record_tool_result(d, r, tc);
+			tc->recorded = true;
+		}
+		/* The last one goes in the commit of the results line that follows. */
+		if (d && r->agent.answered + 1 < t->ncalls) {
+			keep_whole(d, r, tc);
+			world_flush(r, JOURNAL_RIDE, NULL);
+		}
+		agent_on_tool(&r->agent, c->index);
+		world_wake(r);
+	}
+	call_free(c);
+}
+
+/* ---- start and stop */
+
+static void show_activity(struct run *r, const struct tool *tool, const json_t *args)
+{
+	struct buf text, clean;
+	struct draft *d = world_draft(r);
+
+	buf_init(&text, 4096);
+	buf_init(&clean, 16384);
+	if (tool->activity)
+		tool->activity(args, &text);
+	else
+		buf_addf(&text, "Using %s", tool->name);
+	if (utf8_repair(&clean, text.data ? text.data : "", text.len) == 0 && clean.len) {
+		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0;
+		world_activity(r, clean.data);
+		if (d)
+			record_activity(d, r, r->activity);
+		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
+	}
+	buf_fini(&text);
+	buf_fini(&clean);
+}
+
+int toolrun_start(struct agent *a, unsigned index)
+{
+	struct run *r = a->world;
+	struct turn_call *tc = &a->turn->calls[index];
+	struct world_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return AVA_ENOMEM;
+	c->args = json_parse(tc->args, tc->args_len, NULL);
+	if (!c->args) {
+		free(c);
+		return AVA_EINVAL;
+	}
+	memcpy(c->id, tc->id, sizeof(c->id));
+	c->run = r;
+	c->index = index;
+	c->tool = (struct tool_call){.tool = tc->tool,
+				     .id = c->id,
+				     .args = c->args,
+				     .env = &r->tools.env,
+				     .done = call_done,
+				     .user = c,
+				     .error_class = ""};
+	buf_init(&c->tool.out, TOOL_FULL_MAX);
+	buf_init(&c->tool.file, TOOL_FULL_MAX);
+	list_add(&r->tools.at_work, &c->node);
+	r->busy++;
+	r->tools.running++;
+	tc->started_ms = clock_mono_ms();
+	r->tools.last_wall_ms = clock_wall_ms();
+	snprintf(r->tools.last, sizeof(r->tools.last), "%s", tc->name);
+	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+		(void)world_open_folder(r, NULL);
+	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",
+		 r->id.text);
+	show_activity(r, tc->tool, c->args);
+	tc->tool->start(&c->tool);
+	return 0;
+}
+
+void toolrun_names(const struct run *r, struct jw *w)
+{
+	LIST_EACH (&r->tools.at_work, n, tmp)
+		jw_str(w, NULL, LIST_ENTRY(n, struct world_call, node)->tool.tool->name);
+}
+
+void toolrun_stop(struct agent *a)
+{
+	struct run *r = a->world;
+
+	LIST_EACH (&r->tools.at_work, n, tmp) {
+		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
+
+		c->dropped = true;
+		atomic_store(&c->tool.stop, true);
+		list_del(n); /* the turn may go; the call stays until its tool is done */
+		if (c->tool.tool->stop)
+			c->tool.tool->stop(&c->tool); /* may be done, and gone, at once */
+	}
 }

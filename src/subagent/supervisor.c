@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "subagent/run.h"
 #include "subagent/person.h"
-#include "subagent/run_checkpoint.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/wire.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "subagent/run_checkpoint.h"
+#include "subagent/resume.h"
 
 #define RUN "S-7f3a2b"
 
