@@ -6,7 +6,32 @@
 #ifndef AVA_ANSWER_H
 #define AVA_ANSWER_H
 
-#include "ava/change.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a person wants otherwise than it was quoted: from their words, or from the keys of
+ * a request. */
+#define CHANGE_KEEP        INT64_MIN
+#define CHANGE_WITHOUT_MAX 8
+
+struct change {
+	int64_t cost_microusd, time_ms, tokens, iterations; /* CHANGE_KEEP: as it was */
+	char preset[16], role[32], model[128];              /* "": as it was */
+	int thinking;                                       /* 1 on, 0 off, -1 as it was */
+	char without[CHANGE_WITHOUT_MAX][40];               /* tools, or words of their names */
+	unsigned nwithout;
+};
+
+#define CHANGE_NONE                                                                                \
+	{                                                                                          \
+		.cost_microusd = CHANGE_KEEP, .time_ms = CHANGE_KEEP, .tokens = CHANGE_KEEP,       \
+		.iterations = CHANGE_KEEP, .thinking = -1                                          \
+	}
+
+/* It says nothing. */
+bool change_none(const struct change *c);
+/* What `from` says goes over `to`; false: there is no room for all its tools. */
+bool change_add(struct change *to, const struct change *from);
 
 enum answer {
 	ANSWER_YES,

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/change.h"
 #include "ava/runs.h"
 #include "ava/proposal.h"
 #include "ava/resume.h"
@@ -369,15 +368,6 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	}
 	jw_end(&w);
 	core_event(p->core, d, kind, s->session_id, s->user_id, &b);
-}
-
-char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed)
-{
-	struct buf b;
-
-	buf_init(&b, 65536);
-	change_text(&b, quoted, changed);
-	return buf_take(&b, NULL);
 }
 
 /* ---- its runs */

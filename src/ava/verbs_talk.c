@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ava/change.h"
+#include "ava/answer.h"
 #include "ava/delivery.h"
 #include "ava/proposal.h"
 #include "ava/sessions.h"
