@@ -4,7 +4,7 @@
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 /* Has this call, not answered yet, to be asked about? */
 bool ask_needed(const struct agent *a, const struct turn_call *c);

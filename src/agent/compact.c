@@ -17,7 +17,7 @@
  * Nothing here can fail. */
 #include "agent/compact.h"
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 #include "agent/limit.h"
 #include "base/util.h"
 

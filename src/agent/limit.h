@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 #define LIMIT_LEAST_OUTPUT 1024 /* tokens: below that a reply is not worth its input */
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 
 struct jw;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 #include "agent/limit.h"
 #include "agent/position.h"
 #include "agent/reply.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/agent.h"
+#include "agent/machine.h"
 #include "base/arena.h"
 
 struct tool;

@@ -12,7 +12,7 @@
 #include "ava/delivery.h"
 #include "ava/job.h"
 #include "ava/otel.h"
-#include "ava/prune.h"
+#include "ava/prune_away.h"
 #include "ava/seals.h"
 #include "ava/state.h"
 #include "base/clock.h"

@@ -7,23 +7,18 @@
  * also over a crash (prune_away.h). */
 #include "ava/prune.h"
 
-#include <ava.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/prune_away.h"
 #include "ava/state.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/id.h"
 #include "base/sys.h"
-#include "base/util.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "journal/files.h"
 #include "journal/seal.h"
 #include "journal/seal_read.h"
@@ -338,112 +333,4 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	files_names_fini(&p.days);
 	files_names_fini(&p.files);
 	return rv;
-}
-
-/* ---- What is pruned goes whole; see prune_away.h.
- *
- * Files are removed one by one, and a crash between two would leave half a run
- * that no later pruning finds. So their names stand in seals/pruning first,
- * one path a line (a folder ends with a slash), and whoever opens the root
- * next goes on. The list is forgotten when the removals are durable. */
-
-#define AWAY_PATH "seals/pruning"
-#define AWAY_MAX  ((size_t)1 << 30)
-#define DEPTH_MAX 64
-
-int prune_away_begin(int rootfd, const struct files_names *files, const struct files_names *runs,
-		     struct ava_error *err)
-{
-	struct buf b;
-	int rv;
-
-	buf_init(&b, AWAY_MAX);
-	for (size_t i = 0; i < files->n; i++)
-		buf_addf(&b, "%s\n", files->names[i]);
-	for (size_t i = 0; i < runs->n; i++)
-		buf_addf(&b, "runs/%s/\n", runs->names[i]);
-	rv = buf_check(&b);
-	if (rv != 0)
-		rv = err_set(err, rv, "no memory for the list of what goes");
-	else if (files_replace(rootfd, AWAY_PATH, b.data ? b.data : "", b.len, true) != 0)
-		rv = err_sys(err, AWAY_PATH);
-	buf_fini(&b);
-	return rv;
-}
-
-static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_error *err)
-{
-	struct files_names names = {0};
-	char below[FILES_BUF];
-	int rv = 0;
-
-	if (sys->unlinkat(rootfd, path, 0) == 0 || errno == ENOENT)
-		return 0;
-	if (errno != EISDIR && errno != EPERM)
-		return err_sys(err, "%s", path);
-	if (depth == DEPTH_MAX)
-		return err_set(err, AVA_ETOOBIG, "%s lies too deep to be removed", path);
-	rv = files_list(&names, rootfd, path, "", err);
-	for (size_t i = 0; rv == 0 && i < names.n; i++) {
-		int len = snprintf(below, sizeof(below), "%s/%s", path, names.names[i]);
-
-		rv = len < (int)sizeof(below)
-			     ? remove_tree(rootfd, below, depth + 1, err)
-			     : err_set(err, AVA_ETOOBIG, "%s has too long a name", path);
-	}
-	files_names_fini(&names);
-	if (rv == 0 && sys->unlinkat(rootfd, path, AT_REMOVEDIR) != 0)
-		rv = err_sys(err, "%s", path);
-	return rv;
-}
-
-/* A line of the list, which a person may have edited: nothing else goes. */
-static int remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
-{
-	char path[FILES_BUF];
-	bool folder = len > 0 && line[len - 1] == '/';
-
-	if (len >= sizeof(path))
-		return 0;
-	snprintf(path, sizeof(path), "%.*s", (int)(len - folder), line);
-	if (folder)
-		return strncmp(path, "runs/", 5) == 0 && id_is_run(path + 5)
-			       ? remove_tree(rootfd, path, 0, err)
-			       : 0;
-	if (!files_path_ok(path) ||
-	    (strncmp(path, "logs/", 5) != 0 && strncmp(path, "runs/", 5) != 0))
-		return 0;
-	if (sys->unlinkat(rootfd, path, 0) != 0 && errno != ENOENT && errno != ENOTDIR)
-		return err_sys(err, "%s", path);
-	return 0;
-}
-
-static int forget(int rootfd, struct ava_error *err)
-{
-	static const char *const dirs[] = {"logs/ava", "logs/subagents", "runs"};
-
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (files_sync_dir(rootfd, dirs[i]) != 0 && errno != ENOENT)
-			return err_sys(err, "%s", dirs[i]);
-	/* When it comes back it finds nothing to remove. */
-	if (sys->unlinkat(rootfd, AWAY_PATH, 0) != 0 && errno != ENOENT)
-		return err_sys(err, AWAY_PATH);
-	return 0;
-}
-
-int prune_away_finish(int rootfd, struct ava_error *err)
-{
-	char *list = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	int rv = sys_read_file(rootfd, AWAY_PATH, AWAY_MAX, &list, &len, err);
-
-	if (rv == AVA_ENOENT)
-		return 0;
-	while (rv == 0 && jsonl_next(list, len, &at, &line, &n) == 1)
-		rv = remove_one(rootfd, line, n, err);
-	free(list);
-	if (rv == 0)
-		rv = forget(rootfd, err);
-	return rv == 0 ? 0 : err_wrap(err, rv, "pruning that was begun");
 }

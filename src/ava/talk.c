@@ -9,7 +9,7 @@
  * tells what has no mark. Nothing here fails for good: a turn that cannot be
  * begun for want of memory is tried again a second later.
  *
- * Her agent/agent.h is that of a run (subagent/run.c), but for her place: her turns need no
+ * Her agent/agent.h is that of a run (subagent/world.c), but for her place: her turns need no
  * slot, her replies are said to a person and stand in the session file, and the end of a
  * turn is not the end of her: the machine goes on with the next input. */
 #include "ava/talk.h"

@@ -1,4 +1,4 @@
-/* The twin of subagent/run.c.
+/* The twin of subagent/world.c.
  *
  * Events stand in a heap by time and age. What arrives is given to the
  * machine (agent_on_*) and the run is woken a moment later, so that several

@@ -1,7 +1,7 @@
 /* A simulated world for the machine: one seed decides everything, the clock
  * jumps from event to event, nothing is real but src/agent.
  *
- * world.c is the twin of subagent/run.c (agent/agent.h: clock, slots, disk,
+ * world.c is the twin of subagent/world.c (agent/agent.h: clock, slots, disk,
  * tools), model.c the provider, check.c the judge: it reads the record alone
  * and knows the rules from doc/DESIGN.md, not from the machine's code. */
 #ifndef SIM_WORLD_H

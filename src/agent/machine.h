@@ -1,0 +1,225 @@
+/* What a machine (agent/agent.h) may use, what it asks of the world, and its state, for all
+ * that look at it: limits, notices, compaction, questions. Only agent.c moves it. */
+#ifndef AGENT_MACHINE_H
+#define AGENT_MACHINE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ava.h>
+#include "agent/turn.h"
+
+struct agent;
+struct agent_compact;
+struct agent_compacted;
+struct agent_shared;
+struct repeats;
+struct tool;
+
+/* ---- What an agent may use and what it has used: the one is fixed before it
+ * starts, the other counted. The sums and decisions are agent/limit.h's. */
+
+enum agent_resource { AGENT_TIME, AGENT_COST, AGENT_TOKENS, AGENT_ITERATIONS, AGENT_NRESOURCES };
+extern const char *const agent_resource_names[AGENT_NRESOURCES]; /* "time", … */
+
+struct agent_limits {
+	int64_t time_ms, cost_microusd, tokens; /* > 0; cost 0: free models only */
+	int32_t iterations;
+};
+
+/* micro-USD per million tokens; -1: unknown. */
+struct agent_price {
+	int64_t input, output, cache_read, cache_write;
+};
+
+/* What is confirmed and never changes during a run. Borrowed: the world keeps
+ * it as long as the agent. */
+struct agent_spec {
+	struct agent_limits limits;
+	struct agent_price price;
+	int64_t max_output;              /* tokens a call may write at most */
+	int64_t window;                  /* tokens of a request and its reply; 0: no bound */
+	const struct tool *const *tools; /* allowed, submit_result among them */
+	unsigned ntools;
+	bool ask_limit; /* a person is asked before a limit other than time ends the run */
+	bool can_force; /* the dialect can force a tool */
+	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
+	/* Of these: a person is asked before each call. */
+	const struct tool *const *ask_before;
+	unsigned nask_before;
+};
+
+struct agent_totals {
+	int64_t input, output, cache_read, cache_write, cost_microusd;
+	int32_t calls, uncosted_calls, failed_calls, tool_calls;
+};
+
+/* ---- The effects a run may ask of the world. subagent/world.c is the real one,
+ * test/sim/world.c its twin with a simulated clock, disk, provider and tools.
+ *
+ * Every call returns at once. What was asked for arrives later through the
+ * agent_on_* functions of agent/agent.h, which only store it; the world then
+ * calls agent_run() from its wake queue, never from inside one of these.
+ * Negative returns are codes of ava.h: nothing was started then. */
+
+/* One model call. The intent (InferStart) is durable before the request
+ * leaves. */
+struct agent_infer {
+	int iteration;      /* from 1 */
+	bool again;         /* another attempt at that iteration */
+	int64_t max_output; /* tokens */
+	bool force_submit;  /* ask for submit_result only, where the dialect can */
+};
+
+/* How a run ended; strings borrowed during save_end. */
+struct agent_end {
+	enum ava_status status;  /* terminal */
+	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
+				  * "iterations", "cancelled", "interrupted",
+				  * "empty_replies", "model_error", "refusal", "folder_gone",
+				  * "internal", "repeated_calls", "output_schema" */
+	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
+	const char *error;       /* one sentence; NULL: none */
+	const char *error_class; /* for an Error event; NULL: none */
+	/* What the model submitted, or what there is. */
+	const char *output; /* JSON text; NULL: null */
+	size_t output_len;
+	const char *summary; /* NULL: none; the world may use the last text it knows */
+	const char *caveats; /* JSON array of strings; NULL: [] */
+	double confidence;   /* 0 to 1 */
+	bool partial, unverified;
+};
+
+/* What a run asks a person; borrowed during `ask`. A question of the model's
+ * (ask_person), or whether a call may start (ask_before): the answer to that is
+ * yes or no, and holds for this one call. */
+struct agent_ask {
+	bool approval;
+	const char *question; /* NULL for an approval: it is the call itself */
+	const char *choices;  /* JSON array of strings; NULL: none */
+	const char *fallback; /* what is taken when nobody answers; NULL: none */
+	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
+};
+
+/* What became of it. */
+/* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
+ * world raises that limit in a->spec before ask_end returns. */
+#define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
+
+enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
+
+struct agent_io {
+	int64_t (*now)(struct agent *a); /* monotonic ms */
+	/* Call agent_run at that time; replaces the last wish; INT64_MAX: never. */
+	void (*wake_at)(struct agent *a, int64_t at_ms);
+
+	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
+	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
+
+	/* -> agent_on_reply, agent_on_again or agent_on_overflow. AVA_ENOENT as its code: the
+	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
+	 * group or of the day is used up, the run ends as cost_exceeded; here the
+	 * sentence that says so is put into a->reply_error. */
+	int (*infer)(struct agent *a, const struct agent_infer *call);
+	/* Remove from the conversation what agent/compact.h says, durable and for
+	 * good: later requests extend what stands then. -> agent_on_compacted,
+	 * also when nothing can go. infer_stop ends this too. */
+	int (*compact)(struct agent *a, const struct agent_compact *c);
+	/* agent_on_reply will not come any more. The world counts what it cost. */
+	void (*infer_stop)(struct agent *a);
+	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
+	 * one ToolCall per call. usage.cost_microusd is filled in from the price
+	 * where the provider gave none (-1: unknown), calls have their ids, and
+	 * those that cannot run their answers. With `wait`, agent_on_saved follows. Returns the
+	 * bytes it adds to the next request, or a negative code. An empty reply
+	 * (no wire) writes its events only. */
+	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
+	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
+	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
+	/* All calls of a->turn are answered: write their results line(s) with
+	 * the notices (user-role text after the results; with no calls, a user
+	 * line of its own), and `warned` as a Limit event. What people said to
+	 * the run (agent_on_steer) goes behind the notices. Rides. Returns bytes
+	 * added to the next request, or a negative code. */
+	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
+				unsigned nnotices, unsigned warned);
+	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms
+	 * (monotonic): from when on nobody will answer any more. Rides. */
+	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
+	/* It is answered: must be durable before what follows from it. -> agent_on_saved.
+	 * A question that the end leaves open is closed by save_end. */
+	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
+	/* The end, all in one commit: open ToolResults and InferEnd, results
+	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
+	 * Never fails: the world keeps trying. -> agent_on_saved. */
+	void (*save_end)(struct agent *a, const struct agent_end *end);
+	/* DONE: the world frees the agent from its reap list. */
+	void (*done)(struct agent *a);
+	/* agent/limit.h; before save_results; it is written down. NULL: there are none. */
+	void (*shared)(struct agent *a, struct agent_shared *out);
+};
+
+/* ---- its state */
+
+enum agent_state {
+	AGENT_QUEUED,
+	AGENT_CALLING,
+	AGENT_SAVING,
+	AGENT_TOOLS,
+	AGENT_WAITING,
+	AGENT_DONE,
+	AGENT_NSTATES
+};
+
+/* Where a machine stands, as plain data: all that it must not forget between two
+ * processes (agent/position.h). */
+struct agent_position {
+	struct agent_totals totals;
+	int64_t used_ms;             /* of its time, before the slot it has or wants */
+	int64_t measured_input;      /* of the last call that had a reply */
+	int64_t new_bytes;           /* in the request since that call */
+	int64_t compact_floor;       /* no room is made before the input is that large */
+	int32_t iteration;           /* of the last call */
+	int32_t turn_from;           /* the one before this turn of a conversation */
+	uint16_t warned, shares;     /* told of: bit sets of agent_resource, agent_share */
+	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
+	uint8_t halvings, repairs;   /* of the request; of the output */
+	bool nudged, force_submit;
+	bool again;              /* the last attempt of this call failed, the next one is due */
+	bool wrapping;           /* the next reply is the last, whatever it says */
+	bool overflowed;         /* the request was too large, and no room is made yet */
+	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
+};
+
+struct agent {
+	const struct agent_io *io;
+	const struct agent_spec *spec;
+	void *world;       /* the world's run */
+	struct turn *turn; /* owned; NULL while a model is called */
+	struct agent_position at;
+	int64_t started_ms;      /* when the slot was had, less at.used_ms; -1: not yet */
+	int64_t deadline_ms;     /* monotonic; INT64_MAX: not yet, or its clock stands still */
+	int64_t ask_until_ms;    /* of the question that is open; monotonic */
+	uint8_t state, over;     /* only agent_move writes it; resource a person may raise, + 1 */
+	uint8_t saves;           /* awaited */
+	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
+	bool slot_wanted, have_slot;
+	bool asked;       /* a model call is under way or its reply waits */
+	bool compacting;  /* room is being made */
+	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
+	bool replayed;    /* `turn` is of the record: agent_resume_reply */
+	bool reply_ready, cancelled, ending;
+	bool ask_given, ask_yes; /* its answer is here, as the call's output; it may start */
+	bool steered;            /* a text that would be the end waits for what people said */
+	int reply_code;          /* < 0: the call failed for good */
+	unsigned answered;       /* calls of the turn that have a result */
+	enum ava_status status;  /* set when ending */
+	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
+	char stop_reason[24];
+	char reply_error[224], reply_class[32]; /* sentence for reply_code, and its class */
+};
+static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
+
+#endif
