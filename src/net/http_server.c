@@ -28,7 +28,8 @@
 
 #include "base/error.h"
 #include "base/unix_sock.h"
-#include "net/http_stream.h"
+#include "base/buf.h"
+#include "base/list.h"
 #include "os/loop.h"
 
 #define BODY_MAX        (2 * 1024 * 1024)
@@ -85,9 +86,203 @@ struct http_server {
 	struct list requests, streams;
 };
 
+/* It has two owners: whoever writes it (until http_stream_end or the `gone` hook) and the
+ * connection (until libmicrohttpd is done with it), and is freed when both have let go. */
+struct http_stream {
+	struct list node; /* in the server's list while the writer owns it */
+	struct http_server *server;
+	struct MHD_Connection *conn; /* NULL: the connection let go */
+	struct http_stream_hooks hooks;
+	struct os_task task; /* tells `drained` and `gone` */
+	struct buf queue;    /* bytes from `head` on still have to be sent */
+	size_t head;         /* bytes */
+	int64_t sent_ms;     /* when bytes were last taken from the queue */
+	bool writer;         /* the writer has not let go */
+	bool suspended;      /* the connection sleeps until something is written */
+	bool hung_up;        /* the peer is gone, or is to be dropped */
+	bool full;           /* a write returned 1 and `drained` is owed */
+};
+
 static struct request *request_of(const struct http_request *req)
 {
 	return (struct request *)req;
+}
+
+/* ---- streams: a bounded queue that libmicrohttpd empties.
+ *
+ * http_stream_write appends and wakes the connection; the reader callback copies out what
+ * fits into the connection's buffer; when nothing is left the queue's memory is given back
+ * and the connection is suspended. So an idle stream costs its struct and the connection.
+ * Of a peer that reads slowly the writer is told to wait, then `drained`. Hooks run from a
+ * deferred task, never inside a call of the writer. */
+
+static void stream_free(struct http_stream *st)
+{
+	os_defer_cancel(st->server->loop, &st->task);
+	list_del(&st->node);
+	buf_fini(&st->queue);
+	free(st);
+}
+
+/* Let libmicrohttpd call the reader again. */
+static void stream_wake(struct http_stream *st)
+{
+	if (!st->conn || !st->suspended)
+		return;
+	st->suspended = false;
+	MHD_resume_connection(st->conn);
+	os_defer(st->server->loop, &st->server->run);
+}
+
+static void stream_let_go(struct http_stream *st)
+{
+	st->writer = false;
+	list_del(&st->node);
+	if (!st->conn)
+		stream_free(st);
+	else
+		stream_wake(st);
+}
+
+static void stream_tell_gone(struct http_stream *st)
+{
+	st->writer = false; /* a hook that writes or ends now is a bug */
+	if (st->hooks.gone)
+		st->hooks.gone(st, st->hooks.user);
+	stream_let_go(st);
+}
+
+static void stream_task(struct os_task *t)
+{
+	struct http_stream *st = CONTAINER_OF(t, struct http_stream, task);
+
+	if (!st->writer)
+		return;
+	if (st->hung_up || !st->conn) {
+		stream_tell_gone(st);
+	} else if (st->full && http_stream_waiting(st) <= HTTP_STREAM_HIGH / 2) {
+		st->full = false;
+		if (st->hooks.drained)
+			st->hooks.drained(st, st->hooks.user);
+	}
+}
+
+static struct http_stream *stream_new(struct request *r, const struct http_stream_hooks *hooks)
+{
+	struct http_stream *st = calloc(1, sizeof(*st));
+
+	if (!st)
+		return NULL;
+	st->server = r->server;
+	st->conn = r->conn;
+	st->hooks = *hooks;
+	st->writer = true;
+	st->sent_ms = os_now_ms(st->server->loop);
+	os_task_init(&st->task, stream_task);
+	buf_init(&st->queue, 2 * HTTP_STREAM_MAX); /* sent bytes may stand in front */
+	list_add(&st->server->streams, &st->node);
+	return st;
+}
+
+size_t http_stream_waiting(const struct http_stream *st)
+{
+	return st->queue.len - st->head;
+}
+
+int http_stream_write(struct http_stream *st, const void *data, size_t len)
+{
+	assert(st->writer);
+	if (len > HTTP_STREAM_MAX - http_stream_waiting(st))
+		return AVA_ETOOBIG;
+	/* Moving at most as many bytes as were sent since the last move keeps
+	 * this linear. */
+	if (st->head >= http_stream_waiting(st)) {
+		buf_drop(&st->queue, st->head);
+		st->head = 0;
+	}
+	if (buf_add(&st->queue, data, len) != 0) {
+		st->queue.failed = false; /* what it holds is whole */
+		st->queue.error = 0;
+		return AVA_ENOMEM;
+	}
+	stream_wake(st);
+	if (http_stream_waiting(st) >= HTTP_STREAM_HIGH)
+		st->full = true;
+	return st->full ? 1 : 0;
+}
+
+void http_stream_end(struct http_stream *st)
+{
+	assert(st->writer);
+	stream_let_go(st);
+}
+
+static ssize_t stream_read_cb(void *cls, uint64_t pos, char *out, size_t max)
+{
+	struct http_stream *st = cls;
+	size_t n = MIN(max, http_stream_waiting(st));
+
+	(void)pos;
+	if (st->hung_up)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (n == 0 && !st->writer)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (n == 0) {
+		st->suspended = true;
+		MHD_suspend_connection(st->conn);
+		return 0;
+	}
+	memcpy(out, st->queue.data + st->head, n);
+	st->head += n;
+	st->sent_ms = os_now_ms(st->server->loop);
+	if (http_stream_waiting(st) == 0) {
+		buf_fini(&st->queue);
+		st->head = 0;
+	}
+	if (st->full && http_stream_waiting(st) <= HTTP_STREAM_HIGH / 2)
+		os_defer(st->server->loop, &st->task);
+	return (ssize_t)n;
+}
+
+/* What the reader callback breaks off, libmicrohttpd 0.9.75 closes only when it
+ * looks at the connection once more, which it does in the same run for those
+ * that have a time limit of their own; others wait behind whoever is idle. */
+static void stream_break_off(struct http_stream *st)
+{
+	st->hung_up = true;
+	if (st->conn)
+		MHD_set_connection_option(st->conn, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+}
+
+static void stream_hang_up(struct http_stream *st)
+{
+	stream_break_off(st);
+	if (st->writer)
+		os_defer(st->server->loop, &st->task);
+	else
+		stream_wake(st);
+}
+
+void http_stream_abort(struct http_stream *st)
+{
+	stream_break_off(st);
+	stream_tell_gone(st);
+}
+
+static void stream_detach(struct http_stream *st)
+{
+	st->conn = NULL;
+	if (st->writer)
+		os_defer(st->server->loop, &st->task);
+	else
+		stream_free(st);
+}
+
+static void stream_beat(struct http_stream *st, int64_t every_ms)
+{
+	if (st->hooks.heartbeat && http_stream_waiting(st) == 0 &&
+	    os_now_ms(st->server->loop) - st->sent_ms >= every_ms)
+		http_stream_write(st, ":\n\n", 3);
 }
 
 /* ---- driving libmicrohttpd */
@@ -147,7 +342,7 @@ static void beat_cb(void *user)
 
 	s->beating = false;
 	LIST_EACH (&s->streams, n, tmp)
-		http_stream_beat(LIST_ENTRY(n, struct http_stream, node), s->options.heartbeat_ms);
+		stream_beat(LIST_ENTRY(n, struct http_stream, node), s->options.heartbeat_ms);
 	if (!list_empty(&s->streams))
 		beat_arm(s);
 }
@@ -179,7 +374,7 @@ static void request_hang_up(struct request *r)
 {
 	r->hung_up = true;
 	if (r->stream)
-		http_stream_hang_up(r->stream);
+		stream_hang_up(r->stream);
 	else if (r->state == REQUEST_KEPT && r->gone)
 		os_defer(r->server->loop, &r->task);
 }
@@ -263,7 +458,7 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 	assert(r->state != REQUEST_KEPT); /* such a connection is suspended */
 	request_unwatch(r);
 	if (r->stream)
-		http_stream_detach(r->stream);
+		stream_detach(r->stream);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	os_defer_cancel(s->loop, &r->task);
@@ -383,15 +578,15 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 {
 	struct request *r = request_of(req);
 	struct http_server *s = r->server;
-	struct http_stream *st = http_stream_new(s->loop, &s->run, &s->streams, r->conn, hooks);
+	struct http_stream *st = stream_new(r, hooks);
 	struct MHD_Response *response = NULL;
 	int rv = 0;
 
 	if (st && head->len)
 		rv = http_stream_write(st, head->body, head->len);
 	if (st && rv >= 0) /* the block size only matters without chunks */
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024,
-							     http_stream_read_cb, st, NULL);
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, stream_read_cb,
+							     st, NULL);
 	request_answer(r, head, response);
 	if (r->state == REQUEST_DROPPED) {
 		if (st) {
@@ -402,7 +597,7 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 	}
 	r->stream = st;
 	if (r->hung_up)
-		http_stream_hang_up(st);
+		stream_hang_up(st);
 	request_watch(r);
 	if (hooks->heartbeat)
 		beat_arm(s);
@@ -654,7 +849,7 @@ void http_server_stop(struct http_server *s)
 		if (r->state == REQUEST_KEPT)
 			tell_gone(r);
 		else if (r->stream)
-			http_stream_hang_up(r->stream);
+			stream_hang_up(r->stream);
 	}
 	s->stopping = true;
 	MHD_run(s->daemon); /* it must not stop with connections suspended */
