@@ -1,36 +1,48 @@
-/* A call's easy handle and libcurl's questions about it.
+/* Calls inside libcurl: a CURLM between libcurl's callbacks and the loop, and the answers to
+ * what libcurl asks about a call.
  *
- * Happy path: `prereq` (a connection stands, the request goes out), `read`
- * hands out the body and lets go of it and of the headers with the last
- * byte, `header` collects what is kept until the response's own headers are
- * over, `write` passes the body on; then the end. So a call that waits for
- * its answer holds neither its request nor its key.
+ * Happy path: libcurl opens a socket through us (a poll handle comes with it), says what it
+ * waits for, and is told when that happened. `prereq` (a connection stands, the request goes
+ * out), `read` hands out the body and lets go of it and of the headers with the last byte,
+ * `header` collects what is kept until the response's own headers are over, `write` passes
+ * the body on; then finished calls are read off and their owners told. So a call that waits
+ * for its answer holds neither its request nor its key.
  *
- * A server closes a connection that was silent for a while, perhaps just when
- * the next request is under way. libcurl then sends that again on a new one,
- * if no byte of an answer had come; so on a connection that was silent the
- * request is kept for a moment longer.
+ * While libcurl runs, no call can be taken out: those stopped inside a callback go to `dead`
+ * and leave when it returns.
  *
- * What can fail: a connection that dies under a request cannot be repeated
- * here once the body is let go; that is AVA_EIO, and the caller's to repeat.
- * Every way to break a call off from a callback sets `fault`, because libcurl
- * reports all of them alike. */
-#include "net/http_call.h"
+ * A server closes a connection that was silent for a while, perhaps just when the next
+ * request is under way. libcurl then sends that again on a new one, if no byte of an answer
+ * had come; so on a connection that was silent the request is kept for a moment longer.
+ *
+ * With HTTP/2 libcurl may open as many connections as calls/100; were there no cap, each
+ * call of a burst would open its own. When all connections stand and calls are still stuck
+ * (the server allows fewer streams, or does not speak HTTP/2 at all), the cap is doubled
+ * until they are not, and those waiting are handed in again, since libcurl looks at them
+ * only when a connection changes.
+ *
+ * What can fail: a connection that dies under a request cannot be repeated here once the
+ * body is let go; that is AVA_EIO, and the caller's to repeat. Every way to break a call off
+ * from a callback sets `fault`, because libcurl reports all of them alike. */
+#include "net/http_pool.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/error.h"
-#include "net/http_memory.h"
-#include "net/http_multi.h"
 
 #define BUFFER_BYTES 1024 /* libcurl's least; a call that waits holds it */
 #define VALUE_MAX    256  /* of a header that is kept */
 #define SILENT_MS    1000 /* a connection that was silent for so long may be dead */
 #define HOLD_MS      5000 /* until then that has shown */
 #define HOLD_NEW_MS  1000 /* on HTTP/2: whether a new stream may begin shows at once */
+#define NAMES_S      10   /* seconds that the addresses of a name are kept */
+#define TUNE_MS      50
 
 enum fault {
 	FAULT_NONE,
@@ -42,62 +54,48 @@ enum fault {
 	FAULT_MEMORY,
 };
 
-/* ---- what is kept of a request, and for how long */
+struct http_sock {
+	struct http_multi *multi;
+	struct os_poll *poll; /* NULL: libcurl waits for nothing on it */
+	struct list node;     /* multi->socks, when its local port is known */
+	int fd, port;
+	int64_t used_ms; /* when something last happened on it */
+	bool counted;    /* a connection, not something inside libcurl */
+};
 
-static void headers_wipe(struct http_call_impl *im)
+static int64_t now_of(const struct http_pool *p)
 {
-	if (!im->headers)
-		return;
-	explicit_bzero(im->headers, im->headers_size);
-	free(im->headers);
-	im->headers = NULL;
+	return os_now_ms(p->client->loop);
 }
 
-/* The request is with libcurl to the last byte. */
-static void request_release(struct http_call_impl *im)
-{
-	buf_fini(&im->body);
-	if (im->easy)
-		curl_easy_setopt(im->easy, CURLOPT_HTTPHEADER, NULL);
-	headers_wipe(im);
-}
+/* ---- time of a call */
 
-void http_call_free(struct http_call_impl *im)
-{
-	struct http_pool *p = im->pool;
-
-	assert(list_empty(&im->node));
-	deadlines_del(&p->client->deadlines, &im->due);
-	request_release(im);
-	if (im->easy)
-		http_pool_easy_put(p, im->easy);
-	http_addresses_put(im->addresses);
-	buf_fini(&im->kept);
-	free(im->url);
-	free(im);
-	http_pool_call_over(p);
-}
-
-/* ---- time */
-
-static int64_t due_next(const struct http_call_impl *im)
+static int64_t late_at(const struct http_call_impl *im)
 {
 	int64_t at = MIN(im->phase_at, im->total_at);
 
 	return im->hold_at ? MIN(at, im->hold_at) : at;
 }
 
-static void due_at(struct http_call_impl *im, int64_t phase_at)
+static void timer_arm(struct http_call_impl *im)
 {
-	im->phase_at = phase_at;
-	if (due_next(im) < im->due.at) /* a later one: when the old one comes up */
-		(void)http_client_due(im->pool->client, &im->due, due_next(im));
+	im->timer_at = late_at(im);
+	os_timer_set(im->timer, im->timer_at - now_of(im->pool));
+}
+
+/* A later end than that of the timer is looked at when the timer comes up, so that progress
+ * costs nothing. */
+static void phase_until(struct http_call_impl *im, int64_t ms)
+{
+	im->phase_at = now_of(im->pool) + ms;
+	if (late_at(im) < im->timer_at)
+		timer_arm(im);
 }
 
 static void phase_set(struct http_call_impl *im, enum http_phase phase, int64_t ms)
 {
 	im->phase = phase;
-	due_at(im, os_now_ms(im->pool->client->loop) + ms);
+	phase_until(im, ms);
 }
 
 /* An answer has begun, or the connection has lived for long enough. */
@@ -105,7 +103,254 @@ static void hold_end(struct http_call_impl *im)
 {
 	im->hold_at = 0;
 	if (im->body_len && im->sent == im->body_len)
-		request_release(im);
+		http_call_forget(im);
+}
+
+/* ---- sockets */
+
+static void act(struct http_multi *m, curl_socket_t fd, int events);
+
+static void sock_ready_cb(int events, void *user)
+{
+	struct http_sock *s = user;
+	int bits = 0;
+
+	s->used_ms = os_now_ms(s->multi->pool->client->loop);
+	if (events & OS_READ)
+		bits |= CURL_CSELECT_IN;
+	if (events & OS_WRITE)
+		bits |= CURL_CSELECT_OUT;
+	act(s->multi, s->fd, bits);
+}
+
+static struct http_sock *sock_of(const struct http_client *c, int fd)
+{
+	return fd >= 0 && (size_t)fd < c->nsocks ? c->socks[fd] : NULL;
+}
+
+static int socks_grow(struct http_client *c, size_t fd)
+{
+	size_t n = c->nsocks ? c->nsocks : 64;
+	struct http_sock **socks;
+
+	while (n <= fd)
+		n *= 2;
+	if (n == c->nsocks)
+		return 0;
+	socks = realloc(c->socks, n * sizeof(struct http_sock *));
+	if (!socks)
+		return AVA_ENOMEM;
+	for (size_t i = c->nsocks; i < n; i++)
+		socks[i] = NULL;
+	c->socks = socks;
+	c->nsocks = n;
+	return 0;
+}
+
+static void sock_free(struct http_client *c, struct http_sock *s)
+{
+	if (s->counted) {
+		s->multi->nsocks--;
+		s->multi->pool->connections--;
+	}
+	c->socks[s->fd] = NULL;
+	list_del(&s->node);
+	os_poll_free(s->poll);
+	free(s);
+}
+
+static struct http_sock *sock_new(struct http_multi *m, int fd)
+{
+	struct http_client *c = m->pool->client;
+	struct http_sock *s = sock_of(c, fd);
+
+	if (s)
+		sock_free(c, s); /* libcurl closed that one silently */
+	if (socks_grow(c, (size_t)fd) != 0)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	list_init(&s->node);
+	s->multi = m;
+	s->fd = fd;
+	s->used_ms = os_now_ms(c->loop);
+	c->socks[fd] = s;
+	return s;
+}
+
+static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
+{
+	struct http_call_impl *im = impl;
+	struct http_multi *m = im->multi;
+	struct http_sock *s;
+	int fd;
+
+	(void)purpose;
+	fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
+	if (fd < 0)
+		return CURL_SOCKET_BAD;
+	s = sock_new(m, fd);
+	if (!s) {
+		close(fd);
+		return CURL_SOCKET_BAD;
+	}
+	s->counted = true;
+	m->nsocks++;
+	m->pool->connections++;
+	m->pool->opened++;
+	im->fd = fd;
+	if (!im->dialled && im->phase == HTTP_DIALING) {
+		im->dialled = true;
+		m->ndialled++;
+	}
+	return fd;
+}
+
+static int close_cb(void *multi, curl_socket_t fd)
+{
+	struct http_client *c = ((struct http_multi *)multi)->pool->client;
+	struct http_sock *s = sock_of(c, fd);
+
+	if (s)
+		sock_free(c, s);
+	return close(fd);
+}
+
+/* Its request goes out from this local port: how long that connection had been silent.
+ * 0: it is new, or unknown. */
+static int64_t silent_ms(struct http_call_impl *im, int port)
+{
+	struct http_multi *m = im->multi;
+	struct http_client *c = m->pool->client;
+	struct http_sock *own = im->dialled ? sock_of(c, im->fd) : NULL;
+
+	if (own && list_empty(&own->node)) {
+		own->port = port;
+		list_add(&m->socks, &own->node);
+	}
+	LIST_EACH (&m->socks, n, tmp) {
+		struct http_sock *s = LIST_ENTRY(n, struct http_sock, node);
+
+		if (s->port == port && s != own)
+			return os_now_ms(c->loop) - s->used_ms;
+	}
+	return 0;
+}
+
+/* libcurl waits for nothing on it any more. It may have closed it already,
+ * without a word when it was never connected; so the poll goes at once, before
+ * the number can mean something else on this loop. */
+static void sock_rest(struct http_client *c, struct http_sock *s)
+{
+	os_poll_free(s->poll);
+	s->poll = NULL;
+	if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
+		sock_free(c, s);
+}
+
+/* libcurl cannot go on with it for want of memory; it ends in the next turn. */
+static void call_no_memory(struct http_call_impl *im)
+{
+	im->fault = FAULT_MEMORY;
+	im->phase_at = im->total_at = 0;
+	timer_arm(im);
+}
+
+static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+{
+	struct http_multi *m = user;
+	struct http_client *c = m->pool->client;
+	struct http_sock *s = sock_of(c, fd);
+	struct http_call_impl *im = NULL;
+	int events = 0;
+
+	(void)socket_user;
+	if (what == CURL_POLL_REMOVE) {
+		if (s)
+			sock_rest(c, s);
+		return 0;
+	}
+	if (!s)
+		s = sock_new(m, fd);
+	if (s && !s->poll)
+		s->poll = os_poll_new(c->loop, fd, sock_ready_cb, s);
+	if (what & CURL_POLL_IN)
+		events |= OS_READ;
+	if (what & CURL_POLL_OUT)
+		events |= OS_WRITE;
+	if (s && s->poll) {
+		os_poll_set(s->poll, events);
+		return 0;
+	}
+	/* An error returned here would end every other call as well. */
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&im);
+	if (im)
+		call_no_memory(im);
+	return 0;
+}
+
+/* ---- a call going out */
+
+static void set_cap(struct http_multi *m, unsigned cap)
+{
+	cap = MIN(cap, m->pool->connections_max);
+	if (cap <= m->cap)
+		return;
+	m->cap = cap;
+	curl_multi_setopt(m->curl, CURLMOPT_MAX_HOST_CONNECTIONS, (long)cap);
+	curl_multi_setopt(m->curl, CURLMOPT_MAXCONNECTS, (long)cap);
+}
+
+/* Look again soon whether calls are stuck. */
+static void tune_later(struct http_multi *m)
+{
+	m->tune_sent = m->nsent;
+	m->tuning = true;
+	os_timer_set(m->tune, TUNE_MS);
+}
+
+/* Its request can be written. */
+static void call_sent(struct http_multi *m, struct http_call_impl *im)
+{
+	m->nsent++;
+	if (im->dialled)
+		m->ndialled--;
+	im->dialled = false;
+	if (m->pool->http2 && m->nsent < m->ncalls && !m->tuning)
+		tune_later(m);
+}
+
+/* Hand those that wait inside libcurl in again. */
+static void kick(struct http_multi *m)
+{
+	LIST_EACH (&m->calls, n, tmp) {
+		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, node);
+
+		if (im->phase != HTTP_DIALING || im->dialled)
+			continue;
+		curl_multi_remove_handle(m->curl, im->easy);
+		/* It was in a moment ago and needs no memory to come back. */
+		(void)curl_multi_add_handle(m->curl, im->easy);
+	}
+}
+
+static void tune_fire(void *user)
+{
+	struct http_multi *m = user;
+	unsigned queued = m->ncalls - m->nsent, streams, before = m->cap;
+
+	m->tuning = false;
+	if (queued == 0 || m->nsent == 0 || m->nsocks == 0 || m->cap == m->pool->connections_max)
+		return;
+	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* still on its way */
+		tune_later(m);
+		return;
+	}
+	streams = MAX(m->nsent / m->nsocks, 1);
+	set_cap(m, m->nsocks + MIN((queued + streams - 1) / streams, m->nsocks));
+	if (m->cap > before)
+		kick(m);
 }
 
 /* ---- libcurl's callbacks */
@@ -121,13 +366,13 @@ static int prereq_cb(void *user, char *remote, char *local, int remote_port, int
 	}
 	im->sent = 0;
 	if (im->phase == HTTP_DIALING) {
-		int64_t now = os_now_ms(im->pool->client->loop);
+		int64_t now = now_of(im->pool);
 
 		im->hold_at = im->pool->http2 ? now + HOLD_NEW_MS : 0;
-		if (http_multi_idle_ms(im, local_port) >= SILENT_MS)
+		if (silent_ms(im, local_port) >= SILENT_MS)
 			im->hold_at = now + HOLD_MS;
 		phase_set(im, HTTP_SENT, im->timers.first_ms);
-		http_multi_sent(im->multi, im);
+		call_sent(im->multi, im);
 	}
 	return CURL_PREREQFUNC_OK;
 }
@@ -145,15 +390,15 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 	im->sent += len;
 	if (im->sent == im->body.len) {
 		if (!im->hold_at)
-			request_release(im);
+			http_call_forget(im);
 		im->upload = to;
 		list_del(&im->unsent); /* of a first try */
-		if (http_memory_is_upload(to))
+		if (http_is_upload(to))
 			list_add(&im->multi->unsent, &im->unsent);
 	}
 	/* A slow line that takes the request is not a service that is silent. */
 	if (im->phase == HTTP_SENT)
-		due_at(im, os_now_ms(im->pool->client->loop) + im->timers.first_ms);
+		phase_until(im, im->timers.first_ms);
 	return len;
 }
 
@@ -207,8 +452,7 @@ static void heads_over(struct http_call_impl *im)
 	if (status < 200)
 		return;
 	im->heads_over = true;
-	headers_wipe(im); /* a request without a body gets here with them */
-	curl_easy_setopt(im->easy, CURLOPT_HTTPHEADER, NULL);
+	http_call_forget(im); /* a request without a body gets here with its headers */
 	im->call->status = (int)status;
 	im->call->kept = im->kept.data;
 	if (im->call->head)
@@ -268,7 +512,7 @@ static size_t write_cb(char *data, size_t size, size_t n, void *user)
 			return AVA_ENOMEM;                                                         \
 	} while (0)
 
-int http_call_easy_init(const struct http_pool *p, CURL *easy)
+int http_easy_init(const struct http_pool *p, CURL *easy)
 {
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_PROTOCOLS_STR, p->target.tls ? "https" : "http");
@@ -281,6 +525,8 @@ int http_call_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(CURLOPT_CONNECTTIMEOUT_MS, 0L); /* ours come first */
+	SET(CURLOPT_QUICK_EXIT, 1L);        /* a lookup that hangs is left to itself */
+	SET(CURLOPT_DNS_CACHE_TIMEOUT, (long)NAMES_S);
 	SET(CURLOPT_PROXY, p->target.proxy ? p->target.proxy : "");
 	SET(CURLOPT_NOPROXY, ""); /* judged already */
 	SET(CURLOPT_USERAGENT, "ava/" AVA_VERSION);
@@ -289,8 +535,8 @@ int http_call_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_SEEKFUNCTION, seek_cb);
 	SET(CURLOPT_HEADERFUNCTION, header_cb);
 	SET(CURLOPT_WRITEFUNCTION, write_cb);
-	SET(CURLOPT_OPENSOCKETFUNCTION, http_multi_open);
-	SET(CURLOPT_CLOSESOCKETFUNCTION, http_multi_close);
+	SET(CURLOPT_OPENSOCKETFUNCTION, open_cb);
+	SET(CURLOPT_CLOSESOCKETFUNCTION, close_cb);
 	if (!p->target.tls)
 		return 0;
 	/* libcurl keeps parsed certificates only when there is no CApath, which
@@ -303,10 +549,11 @@ int http_call_easy_init(const struct http_pool *p, CURL *easy)
 	return 0;
 }
 
-int http_call_prepare(struct http_call_impl *im)
+int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 {
 	CURL *easy = im->easy;
 
+	im->multi = m;
 	SET(CURLOPT_URL, im->url);
 	SET(CURLOPT_PRIVATE, im);
 	SET(CURLOPT_PREREQDATA, im);
@@ -317,15 +564,20 @@ int http_call_prepare(struct http_call_impl *im)
 	SET(CURLOPT_OPENSOCKETDATA, im);
 	SET(CURLOPT_CLOSESOCKETDATA, im->multi); /* a connection outlives its call */
 	SET(CURLOPT_ERRORBUFFER, im->text);
-	SET(CURLOPT_RESOLVE, im->addresses ? &im->addresses->entry : NULL);
 	SET(CURLOPT_HTTPHEADER, im->headers);
 	if (im->get)
 		SET(CURLOPT_HTTPGET, 1L);
 	else
 		SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)im->body_len);
+	if (m->pool->http2)
+		set_cap(m, m->ncalls / HTTP_STREAMS + 1);
+	if (curl_multi_add_handle(m->curl, easy) != CURLM_OK)
+		return AVA_ENOMEM;
 	free(im->url); /* copied */
 	im->url = NULL;
+	list_add(&m->calls, &im->node);
+	m->ncalls++;
 	phase_set(im, HTTP_DIALING, im->timers.connect_ms);
 	return 0;
 }
@@ -400,6 +652,7 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 
 	switch (code) {
 	case CURLE_COULDNT_RESOLVE_HOST:
+		return err_set(err, AVA_ECONNECT, "cannot find the address of %s: %s", host, text);
 	case CURLE_COULDNT_RESOLVE_PROXY:
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_PROXY:
@@ -430,25 +683,13 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	}
 }
 
-void http_call_fail(struct http_call_impl *im, int rv, const struct ava_error *err)
-{
-	struct http_call *c = im->call;
-
-	im->call = NULL;
-	if (c) {
-		c->impl = NULL; /* c may be freed or started again in there */
-		c->done(c, rv, err);
-	}
-	http_call_free(im);
-}
-
 /* Which timer ran out, in a sentence. */
-static int late(const struct http_call_impl *im, struct ava_error *err)
+static int timer_error(const struct http_call_impl *im, struct ava_error *err)
 {
 	const char *host = im->pool->target.host;
 	const struct http_timers *t = &im->timers;
 
-	if (os_now_ms(im->pool->client->loop) >= im->total_at)
+	if (now_of(im->pool) >= im->total_at)
 		return err_set(err, AVA_ETIMEOUT, "%s did not finish within %g s (total timer)",
 			       host, (double)t->total_ms / 1000);
 	switch (im->phase) {
@@ -466,18 +707,39 @@ static int late(const struct http_call_impl *im, struct ava_error *err)
 		       host, (double)t->idle_ms / 1000);
 }
 
-void http_call_no_memory(struct http_call_impl *im)
+/* ---- calls leaving libcurl */
+
+/* libcurl is not running. It stays the caller's. */
+static void call_take(struct http_multi *m, struct http_call_impl *im)
 {
-	im->fault = FAULT_MEMORY;
-	im->phase_at = im->total_at = 0;
-	(void)http_client_due(im->pool->client, &im->due, 0); /* it is in the heap */
+	assert(m->inside == 0);
+	list_del(&im->node);
+	list_del(&im->unsent);
+	m->ncalls--;
+	if (im->phase != HTTP_DIALING)
+		m->nsent--;
+	if (im->dialled)
+		m->ndialled--;
+	im->dialled = false;
+	curl_multi_remove_handle(m->curl, im->easy);
 }
 
-void http_call_due(struct deadline *d)
+void http_multi_drop(struct http_multi *m, struct http_call_impl *im)
 {
-	struct http_call_impl *im = CONTAINER_OF(d, struct http_call_impl, due);
+	if (m->inside) {
+		list_del(&im->node);
+		list_add(&m->dead, &im->node);
+		return;
+	}
+	call_take(m, im);
+	http_call_free(im);
+}
+
+void http_call_late(void *impl)
+{
+	struct http_call_impl *im = impl;
 	struct http_pool *p = im->pool;
-	int64_t now = os_now_ms(p->client->loop);
+	int64_t now = now_of(p);
 	struct ava_error err;
 	int rv;
 
@@ -487,21 +749,19 @@ void http_call_due(struct deadline *d)
 		im->phase_at = now + im->timers.connect_ms;
 	if (im->hold_at && now >= im->hold_at)
 		hold_end(im);
-	if (now < due_next(im)) {
-		deadlines_move(&p->client->deadlines, d, due_next(im));
+	if (now < late_at(im)) {
+		timer_arm(im);
 		return;
 	}
-	rv = im->fault ? fault_error(im, &err) : late(im, &err);
+	rv = im->fault ? fault_error(im, &err) : timer_error(im, &err);
 	http_pool_enter(p);
 	if (im->multi) {
-		http_multi_take(im->multi, im);
+		call_take(im->multi, im);
 	} else {
 		list_del(&im->node);
 		p->nwaiting--;
 	}
-	if (im->phase == HTTP_DIALING && p->names)
-		http_names_stale(p->names);
-	http_call_fail(im, rv, &err);
+	http_call_over(im, rv, &err);
 	http_pool_leave(p);
 }
 
@@ -527,11 +787,12 @@ static bool move_on(struct http_call_impl *im, CURLcode code)
 	im->sent = 0;
 	im->upload = NULL;
 	im->text[0] = '\0';
-	http_pool_again(im->pool, im);
+	http_call_again(im);
 	return true;
 }
 
-void http_call_finish(struct http_call_impl *im, CURLcode code)
+/* libcurl is done with it. */
+static void call_finish(struct http_call_impl *im, CURLcode code)
 {
 	struct ava_error err = {.code = AVA_OK};
 	int rv = 0;
@@ -544,7 +805,120 @@ void http_call_finish(struct http_call_impl *im, CURLcode code)
 		rv = fault_error(im, &err);
 	else if (code != CURLE_OK)
 		rv = code_error(im, code, &err);
-	if (rv == AVA_ECONNECT && im->pool->names)
-		http_names_stale(im->pool->names);
-	http_call_fail(im, rv, &err);
+	http_call_over(im, rv, &err);
+}
+
+/* ---- multis */
+
+static int timer_cb(CURLM *curl, long timeout_ms, void *user)
+{
+	struct http_multi *m = user;
+
+	(void)curl;
+	if (timeout_ms < 0)
+		os_timer_stop(m->timer);
+	else
+		os_timer_set(m->timer, timeout_ms);
+	return 0;
+}
+
+static void reap(struct http_multi *m)
+{
+	struct http_call_impl *im;
+	CURLMsg *msg;
+	int left;
+
+	while ((im = LIST_FIRST(&m->dead, struct http_call_impl, node))) {
+		call_take(m, im);
+		http_call_free(im);
+	}
+	while ((msg = curl_multi_info_read(m->curl, &left))) {
+		CURLcode code = msg->data.result;
+
+		if (msg->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&im);
+		call_take(m, im);
+		call_finish(im, code); /* may stop others and start new ones */
+	}
+}
+
+/* Give back upload buffers whose last byte libcurl has sent. */
+static void empty_uploads(struct http_multi *m)
+{
+	LIST_EACH (&m->unsent, n, tmp) {
+		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, unsent);
+		curl_off_t sent = 0;
+
+		curl_easy_getinfo(im->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		if (sent != (curl_off_t)im->body_len)
+			continue;
+		http_upload_empty(im->upload);
+		list_del(&im->unsent);
+	}
+}
+
+static void act(struct http_multi *m, curl_socket_t fd, int events)
+{
+	struct http_pool *p = m->pool;
+	int running;
+
+	http_pool_enter(p);
+	m->inside++;
+	(void)curl_multi_socket_action(m->curl, fd, events, &running);
+	m->inside--;
+	empty_uploads(m);
+	reap(m);
+	http_pool_leave(p);
+}
+
+static void timer_fire(void *user)
+{
+	act(user, CURL_SOCKET_TIMEOUT, 0);
+}
+
+struct http_multi *http_multi_new(struct http_pool *p)
+{
+	struct http_multi *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->pool = p;
+	list_init(&m->node);
+	list_init(&m->calls);
+	list_init(&m->dead);
+	list_init(&m->unsent);
+	list_init(&m->socks);
+	m->curl = curl_multi_init();
+	m->timer = os_timer_new(p->client->loop, timer_fire, m);
+	m->tune = os_timer_new(p->client->loop, tune_fire, m);
+	if (!m->curl || !m->timer || !m->tune) {
+		http_multi_free(m);
+		return NULL;
+	}
+	curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, socket_cb);
+	curl_multi_setopt(m->curl, CURLMOPT_SOCKETDATA, m);
+	curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, timer_cb);
+	curl_multi_setopt(m->curl, CURLMOPT_TIMERDATA, m);
+	curl_multi_setopt(m->curl, CURLMOPT_PIPELINING,
+			  p->http2 ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING);
+	if (!p->http2)
+		set_cap(m, HTTP_MULTI_CALLS);
+	list_add(&p->multis, &m->node);
+	return m;
+}
+
+void http_multi_free(struct http_multi *m)
+{
+	struct http_client *c = m->pool->client;
+
+	assert(m->ncalls == 0 && m->inside == 0);
+	curl_multi_cleanup(m->curl); /* closes its sockets, most through us */
+	for (size_t i = 0; i < c->nsocks; i++)
+		if (c->socks[i] && c->socks[i]->multi == m)
+			sock_free(c, c->socks[i]);
+	os_timer_free(m->timer);
+	os_timer_free(m->tune);
+	list_del(&m->node);
+	free(m);
 }

@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 
-struct addrinfo;
 struct ava_error;
 struct http_call_impl;
 struct http_client;
@@ -25,12 +24,6 @@ struct os_loop;
 struct http_client *http_client_new(struct os_loop *loop, struct ava_error *err);
 /* Every pool was freed. NULL is fine. */
 void http_client_free(struct http_client *c);
-
-/* How names become addresses: getaddrinfo() unless a test says otherwise.
- * Called on a thread of its own. */
-typedef int (*http_lookup_fn)(const char *host, const char *port, const struct addrinfo *hints,
-			      struct addrinfo **out);
-void http_client_set_lookup(struct http_client *c, http_lookup_fn lookup);
 
 struct http_pool_options {
 	const char *base_url;     /* "https://api.example.com/v1"; http only to loopback */
@@ -51,9 +44,9 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 void http_pool_free(struct http_pool *p);
 
 struct http_pool_stats {
-	unsigned calls, waiting;  /* started and not over; of those: not yet handed to libcurl */
-	unsigned connections;     /* sockets open now, idle ones too */
-	uint64_t opened, lookups; /* since the pool is there */
+	unsigned calls, waiting; /* started and not over; of those: not yet handed to libcurl */
+	unsigned connections;    /* sockets open now, idle ones too */
+	uint64_t opened;         /* since the pool is there */
 };
 void http_pool_stats(const struct http_pool *p, struct http_pool_stats *out);
 

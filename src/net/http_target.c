@@ -24,7 +24,6 @@ void http_target_fini(struct http_target *t)
 	free(t->url);
 	free(t->host);
 	free(t->proxy);
-	free(t->dial_host);
 	*t = (struct http_target){0};
 }
 
@@ -33,7 +32,7 @@ static char *part(CURLU *u, CURLUPart which)
 {
 	char *s, *copy;
 
-	if (curl_url_get(u, which, &s, which == CURLUPART_PORT ? CURLU_DEFAULT_PORT : 0) != 0)
+	if (curl_url_get(u, which, &s, 0) != 0)
 		return NULL;
 	copy = strdup(s);
 	curl_free(s);
@@ -139,24 +138,6 @@ static const char *proxy_of(const char *host)
 
 /* ---- */
 
-static int set_dial(struct http_target *t, CURLU *u, struct ava_error *err)
-{
-	char *port = part(u, CURLUPART_PORT);
-
-	t->dial_host = part(u, CURLUPART_HOST);
-	if (port)
-		t->dial_port = (unsigned)atoi(port); /* curl checked it */
-	free(port);
-	if (!t->dial_host || t->dial_port == 0)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	unbracket(t->dial_host);
-	if (is_literal(t->dial_host) || is_loopback(t->dial_host)) {
-		free(t->dial_host);
-		t->dial_host = NULL;
-	}
-	return 0;
-}
-
 static int set_proxy(struct http_target *t, struct ava_error *err)
 {
 	const char *proxy = t->loopback ? NULL : proxy_of(t->host);
@@ -174,14 +155,6 @@ static int set_proxy(struct http_target *t, struct ava_error *err)
 		rv = err_set(err, AVA_EINVAL,
 			     "the proxy in the environment (https_proxy or all_proxy) is not an "
 			     "address: write http://host:port");
-	if (rv == 0) {
-		free(t->dial_host);
-		t->dial_host = NULL;
-		/* Without a port libcurl takes 1080. */
-		if (!has(u, CURLUPART_PORT))
-			(void)curl_url_set(u, CURLUPART_PORT, "1080", 0);
-		rv = set_dial(t, u, err);
-	}
 	curl_url_cleanup(u);
 	return rv;
 }
@@ -228,8 +201,7 @@ static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
 	t->loopback = is_loopback(t->host);
 	for (len = strlen(t->url); len > 0 && t->url[len - 1] == '/'; len--)
 		t->url[len - 1] = '\0';
-	rv = judge(t, u, err);
-	return rv != 0 ? rv : set_dial(t, u, err);
+	return judge(t, u, err);
 }
 
 int http_target_init(struct http_target *t, const char *base_url, struct ava_error *err)

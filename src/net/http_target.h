@@ -8,11 +8,9 @@
 struct ava_error;
 
 struct http_target {
-	char *url;       /* without a slash at the end; owned */
-	char *host;      /* for sentences: "api.example.com"; owned */
-	char *proxy;     /* NULL: none; may hold a password: never shown; owned */
-	char *dial_host; /* whose name must be resolved; NULL: none (literal, localhost) */
-	unsigned dial_port;
+	char *url;   /* without a slash at the end; owned */
+	char *host;  /* for sentences: "api.example.com"; owned */
+	char *proxy; /* NULL: none; may hold a password: never shown; owned */
 	bool tls;
 	bool loopback; /* a literal loopback address or localhost */
 };
