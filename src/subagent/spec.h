@@ -23,7 +23,7 @@ struct redact;
 struct settings;
 struct ava_error;
 
-/* Roles: what a kind of subagent may use and how much of it (DESIGN section 8). One lists
+/* Roles: what a kind of subagent may use and how much of it. One lists
  * only tools that exist in this program; without its core tools it is shown, not
  * proposed. */
 #define ROLE_MAX_TOOLS 16
