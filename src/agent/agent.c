@@ -26,7 +26,6 @@
 #include <string.h>
 
 #include "agent/ask.h"
-#include "agent/compact.h"
 #include "agent/limit.h"
 #include "agent/prompt.h"
 #include "agent/position.h"

@@ -123,7 +123,7 @@ struct agent_io {
 	 * group or of the day is used up, the run ends as cost_exceeded; here the
 	 * sentence that says so is put into a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
-	/* Remove from the conversation what agent/compact.h says, durable and for
+	/* Remove from the conversation what agent/limit.h says, durable and for
 	 * good: later requests extend what stands then. -> agent_on_compacted,
 	 * also when nothing can go. infer_stop ends this too. */
 	int (*compact)(struct agent *a, const struct agent_compact *c);

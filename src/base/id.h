@@ -32,4 +32,12 @@ void id_trace_name(bool (*taken)(const char *name, void *user), void *user, stru
 bool id_is_run(const char *s);
 bool id_is_proposal(const char *s);
 
+/* ---- The words trace names are made of. Lower-case ASCII letters, at most 12 of
+ * them, so that a name with a suffix always fits struct trace_name. */
+
+extern const char *const names_adjectives[];
+extern const size_t names_nadjectives;
+extern const char *const names_nouns[];
+extern const size_t names_nnouns;
+
 #endif

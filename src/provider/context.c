@@ -1,5 +1,5 @@
 /* From the file to the request, from that to lines, calls and results, from
- * these to a plan (agent/compact.c), and from the plan to amendment lines.
+ * these to a plan (agent/limit.c), and from the plan to amendment lines.
  *
  * A result that goes leaves a marker in its place: how large it was and how to
  * get it back. A span that goes leaves a ledger behind the task, in its line: the
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/compact.h"
+#include "agent/limit.h"
 #include "agent/prompt.h"
 #include "base/error.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* Room in a conversation (agent/compact.h): what is removed from messages.jsonl,
+/* Room in a conversation (agent/limit.h): what is removed from messages.jsonl,
  * as amendment lines that say so for good. Pure: bytes of the file in, lines out;
  * the same for the daemon and for worlds that are simulated. */
 #ifndef PROVIDER_CONTEXT_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/compact.h"
+#include "agent/limit.h"
 #include "agent/position.h"
 #include "base/buf.h"
 #include "provider/wire.h"

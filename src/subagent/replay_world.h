@@ -5,7 +5,7 @@
 #define SUBAGENT_REPLAY_WORLD_H
 
 #include "agent/agent.h"
-#include "agent/compact.h"
+#include "agent/limit.h"
 #include "agent/position.h"
 #include "base/hash.h"
 #include "subagent/replay_record.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/compact.h"
+#include "agent/limit.h"
 #include "agent/position.h"
 #include "agent/tool.h"
 #include "base/hash.h"

@@ -11,19 +11,28 @@
  * one it should refuse. */
 #include "tool/root.h"
 
+#include <ava.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
+#include "codec/utf8.h"
+#include "tool/ignore.h"
 
 #define OPEN_TRIES 128 /* lookups that raced with a rename (EAGAIN) */
 #define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
@@ -340,4 +349,335 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
 			       path);
 	}
 	return fd;
+}
+
+/* ---- Walking a tree.
+ *
+ * A folder is listed whole and sorted before anything in it is visited, so
+ * that results come in the same order each time. The way down is an array of
+ * levels, each with its open folder: an entry is always opened relative to
+ * the folder it was listed in, by a single name and without following links,
+ * so nothing outside can be reached however the tree changes meanwhile. What
+ * cannot be read is counted and passed over. */
+
+#define NAMES_MAX  (32u << 20) /* bytes of names in one folder */
+#define LIST_BYTES (64u << 10)
+
+struct entry {
+	size_t name; /* offset in names */
+	bool dir;
+};
+
+struct level {
+	int fd;
+	dev_t dev;
+	struct buf names;
+	struct entry *entries;
+	size_t count, cap, at;
+	size_t path_len;   /* of this folder in walker.path */
+	size_t mark;       /* ignore rules of the folders above */
+	bool ignores, git; /* has a .gitignore; has a .git */
+};
+
+struct walker {
+	struct walk *w;
+	struct ignore *ignore;
+	struct level levels[WALK_DEPTH_MAX];
+	size_t depth; /* levels in use */
+	char path[PATH_MAX];
+	char list[LIST_BYTES]; /* what the kernel says is in a folder */
+};
+
+/* ---- one folder */
+
+static void level_fini(struct level *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	buf_fini(&l->names);
+	free(l->entries);
+	l->entries = NULL;
+	l->fd = -1;
+}
+
+/* 1: folder, 0: file, -1: neither (link, device, gone). */
+static int entry_kind(const struct level *l, const struct dirent64 *d)
+{
+	struct stat st;
+
+	if (d->d_type == DT_DIR)
+		return 1;
+	if (d->d_type == DT_REG)
+		return 0;
+	if (d->d_type != DT_UNKNOWN || fstatat(l->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	return S_ISDIR(st.st_mode) ? 1 : S_ISREG(st.st_mode) ? 0 : -1;
+}
+
+/* Results are lines "path:LINE:text", so a name with a line break or one that
+ * is not text cannot be said. */
+static bool is_text(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+			return false;
+	}
+	return utf8_valid(name, len);
+}
+
+static int level_add(struct walker *k, struct level *l, const struct dirent64 *d)
+{
+	size_t len = strlen(d->d_name);
+	int kind = entry_kind(l, d);
+
+	if (strcmp(d->d_name, ".git") == 0) {
+		l->git = kind == 1;
+		return 0;
+	}
+	if (kind < 0 || strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+		return 0;
+	if (strcmp(d->d_name, ".gitignore") == 0 && kind == 0)
+		l->ignores = true;
+	if (!is_text(d->d_name, len) || l->path_len + len + 2 > PATH_MAX) {
+		k->w->odd++;
+		return 0;
+	}
+	if (l->count == l->cap) {
+		size_t cap = l->cap != 0 ? l->cap * 2 : 32;
+		struct entry *more = realloc(l->entries, cap * sizeof(*more));
+
+		if (more == NULL)
+			return AVA_ENOMEM;
+		l->entries = more;
+		l->cap = cap;
+	}
+	l->entries[l->count++] = (struct entry){.name = l->names.len, .dir = kind == 1};
+	return buf_add(&l->names, d->d_name, len + 1);
+}
+
+static int by_name(const void *a, const void *b, void *names)
+{
+	return strcmp((const char *)names + ((const struct entry *)a)->name,
+		      (const char *)names + ((const struct entry *)b)->name);
+}
+
+/* The names of a folder, sorted. */
+static int level_list(struct walker *k, struct level *l)
+{
+	ssize_t n;
+
+	while ((n = getdents64(l->fd, k->list, sizeof(k->list))) > 0) {
+		for (char *p = k->list; p < k->list + n;) {
+			const struct dirent64 *d = (const struct dirent64 *)p;
+			int rv = l->count < WALK_ENTRIES_MAX ? level_add(k, l, d) : AVA_ETOOBIG;
+
+			if (rv == AVA_ETOOBIG) {
+				l->count -= l->names.failed;
+				k->w->crowded++;
+				goto sort;
+			}
+			if (rv != 0)
+				return rv;
+			p += d->d_reclen;
+		}
+		if (k->w->poll(k->w->user) != 0)
+			break; /* the next poll says so again, and ends the walk */
+	}
+	if (n < 0)
+		k->w->unreadable++;
+sort:
+	if (l->count != 0)
+		qsort_r(l->entries, l->count, sizeof(*l->entries), by_name, l->names.data);
+	return 0;
+}
+
+/* ---- ignore files */
+
+static int push_file(struct walker *k, int fd, enum ignore_rank rank, const char *base)
+{
+	struct buf text;
+	struct stat st;
+	int rv = 0;
+
+	if (fd < 0)
+		return 0;
+	buf_init(&text, IGNORE_TEXT_MAX);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		size_t want = (size_t)(st.st_size < IGNORE_TEXT_MAX ? st.st_size : IGNORE_TEXT_MAX);
+		char *at = buf_reserve(&text, want);
+		ssize_t n = at != NULL ? pread(fd, at, want, 0) : 0;
+
+		rv = buf_check(&text);
+		if (rv == 0 && n > 0)
+			rv = ignore_push(k->ignore, rank, base, at, (size_t)n);
+	}
+	buf_fini(&text);
+	close(fd);
+	return rv;
+}
+
+/* .git/info/exclude, part by part so that no link is followed. */
+static int open_exclude(int dirfd)
+{
+	int git = root_open_entry(dirfd, ".git", true), info = -1, fd = -1;
+
+	if (git >= 0)
+		info = root_open_entry(git, "info", true);
+	if (info >= 0)
+		fd = root_open_entry(info, "exclude", false);
+	if (info >= 0)
+		close(info);
+	if (git >= 0)
+		close(git);
+	return fd;
+}
+
+static int push_rules(struct walker *k, int dirfd, const char *base, bool ignores, bool git)
+{
+	int rv = 0;
+
+	if (git)
+		rv = push_file(k, open_exclude(dirfd), IGNORE_INFO, base);
+	if (rv == 0 && ignores)
+		rv = push_file(k, root_open_entry(dirfd, ".gitignore", false), IGNORE_FOLDER, base);
+	return rv;
+}
+
+/* The rules of the folders above the start; the start's own come with it. */
+static int push_above(struct walker *k, struct ava_error *err)
+{
+	char base[PATH_MAX] = "";
+	const char *at = k->w->start, *slash;
+	int rv = 0, fd;
+
+	if (strcmp(at, ".") == 0)
+		return 0;
+	do {
+		fd = root_open_dir(k->w->root, base[0] != '\0' ? base : ".", err);
+		if (fd < 0)
+			return fd;
+		rv = push_rules(k, fd, base, true, true);
+		close(fd);
+		slash = strchr(at, '/');
+		if (slash != NULL) {
+			size_t len = (size_t)(slash - k->w->start);
+
+			memcpy(base, k->w->start, len);
+			base[len] = '\0';
+			at = slash + 1;
+		}
+	} while (rv == 0 && slash != NULL);
+	return rv;
+}
+
+/* ---- the walk */
+
+/* Enter a folder; `fd` is taken. */
+static int enter(struct walker *k, int fd, size_t path_len)
+{
+	struct level *l = &k->levels[k->depth];
+	struct stat st;
+	int rv;
+
+	*l = (struct level){.fd = fd, .path_len = path_len, .mark = ignore_mark(k->ignore)};
+	buf_init(&l->names, NAMES_MAX);
+	k->depth++;
+	if (fstat(fd, &st) != 0)
+		return err_sys(NULL, "stat");
+	l->dev = st.st_dev;
+	/* A mounted /proc inside the tree is no data. */
+	if (k->depth > 1 && st.st_dev != k->levels[k->depth - 2].dev && root_is_pseudo(fd))
+		return 0;
+	rv = level_list(k, l);
+	if (rv == 0)
+		rv = push_rules(k, fd, k->path, l->ignores, l->git);
+	return rv;
+}
+
+static void leave(struct walker *k)
+{
+	struct level *l = &k->levels[--k->depth];
+
+	ignore_pop(k->ignore, l->mark);
+	level_fini(l);
+	k->path[l->path_len] = '\0';
+}
+
+static int visit_dir(struct walker *k, const struct level *l, const char *name, size_t path_len)
+{
+	int fd;
+
+	if (k->depth == WALK_DEPTH_MAX) {
+		k->w->deep++;
+		return 0;
+	}
+	fd = root_open_entry(l->fd, name, true);
+	if (fd < 0) {
+		k->w->unreadable += errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+		return 0;
+	}
+	return enter(k, fd, path_len);
+}
+
+static int visit(struct walker *k, struct level *l, const struct entry *e)
+{
+	const char *name = l->names.data + e->name;
+	size_t len = l->path_len, n = strlen(name);
+	int rv = k->w->poll(k->w->user);
+
+	if (rv != 0)
+		return rv;
+	if (len != 0)
+		k->path[len++] = '/';
+	memcpy(k->path + len, name, n + 1);
+	if (ignore_match(k->ignore, k->path, e->dir))
+		return 0;
+	if (e->dir)
+		return visit_dir(k, l, name, len + n);
+	return k->w->file(k->w->user, l->fd, name, k->path);
+}
+
+static int run(struct walker *k, struct ava_error *err)
+{
+	const char *start = k->w->start;
+	int rv, fd;
+
+	rv = push_above(k, err);
+	if (rv != 0)
+		return rv;
+	fd = root_open_dir(k->w->root, start, err);
+	if (fd < 0)
+		return fd;
+	if (strcmp(start, ".") != 0)
+		memcpy(k->path, start, strlen(start) + 1);
+	rv = enter(k, fd, strlen(k->path));
+	while (rv == 0 && k->depth != 0) {
+		struct level *l = &k->levels[k->depth - 1];
+
+		k->path[l->path_len] = '\0';
+		if (l->at < l->count)
+			rv = visit(k, l, &l->entries[l->at++]);
+		else
+			leave(k);
+	}
+	return rv;
+}
+
+int walk_run(struct walk *w, struct ava_error *err)
+{
+	struct walker *k = calloc(1, sizeof(*k));
+	int rv = AVA_ENOMEM;
+
+	if (k == NULL)
+		goto out;
+	k->w = w;
+	k->ignore = ignore_new();
+	if (k->ignore != NULL)
+		rv = run(k, err);
+	while (k->depth != 0)
+		leave(k);
+	ignore_free(k->ignore);
+	free(k);
+out:
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }

@@ -7,6 +7,9 @@
  * that says what it did not do; only a stop of the run ends it as an error. */
 #include "tool/scan.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
 #include <ava.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +24,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "tool/job.h"
-#include "tool/walk.h"
+#include "tool/root.h"
 
 #define READ_STEP   (64u << 10)
 #define BINARY_LOOK (8u << 10) /* a NUL in these first bytes: binary */
@@ -334,4 +337,390 @@ void scan_activity(const json_t *args, struct buf *out)
 		buf_adds(out, " in ");
 		job_name(out, path);
 	}
+}
+
+/* ---- Matching lines.
+ *
+ * Plain text is looked up with memmem. A regular expression is run over blocks
+ * of whole lines at once, since one call a line costs more than most lines:
+ * a match then names its line. Expressions that could look past the end of
+ * their line (found by their text, or by a match that holds a newline) are run
+ * line by line instead.
+ *
+ * Limits: PCRE2 counts its work per start position, so a call is also given a
+ * window of start positions (offset limit); the larger the window the smaller
+ * the work allowed in it. A window that was too much is tried again in smaller
+ * ones, down to a single position with WORK_MAX. Between two calls the
+ * gate is asked, so none may take long: about 50 ms at the very worst. */
+
+#define BLOCK         (32u << 10)  /* bytes of lines in one go */
+#define SCAN_CALL     (256u << 20) /* start positions times length, in one call */
+#define WORK_CALL     (8u << 20)   /* backtracking one call may cost */
+#define WORK_MAX      1000000u     /* backtracking one start position may cost */
+#define DEPTH_MAX     10000u
+#define HEAP_MAX_KIB  (16u << 10)
+#define JIT_STACK_MAX (1u << 20)
+#define SLOW_US       5000 /* a call that took longer makes the window smaller */
+
+struct match {
+	char plain[MATCH_PATTERN_MAX + 1]; /* the pattern, when code is NULL */
+	size_t plain_len;
+	const struct gate *gate;
+	pcre2_code *code;
+	pcre2_match_data *data;
+	pcre2_match_context *ctx;
+	pcre2_jit_stack *stack;
+	size_t window; /* start positions per call */
+	bool by_line, utf;
+};
+
+/* ---- compiling */
+
+/* Does the expression look further than its line, or mean something by the
+ * edges of the whole text? Errs on the safe side. */
+static bool looks_around(const char *p)
+{
+	for (; *p != '\0'; p++) {
+		if (p[0] == '\\' && p[1] != '\0') {
+			if (strchr("AzZGKnrRvNXxo0Cc", p[1]) != NULL)
+				return true;
+			p++;
+		} else if (p[0] == '(' && p[1] == '*') {
+			return true;
+		} else if (p[0] == '(' && p[1] == '?') {
+			if (p[2] != ':' && strncmp(p, "(?i)", 4) != 0)
+				return true;
+		} else if (strchr("+*?}", p[0]) != NULL && p[1] == '+') {
+			return true; /* possessive: does not give a newline back */
+		}
+	}
+	return false;
+}
+
+static bool is_ascii(const char *s)
+{
+	for (; *s != '\0'; s++) {
+		if ((unsigned char)*s >= 0x80)
+			return false;
+	}
+	return true;
+}
+
+static int compile_error(int code, size_t at, struct ava_error *err)
+{
+	char text[200] = "";
+
+	if (code == PCRE2_ERROR_HEAP_FAILED)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
+	return err_set(err, AVA_EINVAL,
+		       "the regular expression is not valid at character %zu: %s; leave regex out "
+		       "to search for it as plain text",
+		       at + 1, text);
+}
+
+static int set_up(struct match *m, unsigned flags)
+{
+	m->data = pcre2_match_data_create(1, NULL);
+	m->ctx = pcre2_match_context_create(NULL);
+	if (m->data == NULL || m->ctx == NULL)
+		return AVA_ENOMEM;
+	pcre2_set_depth_limit(m->ctx, DEPTH_MAX);
+	pcre2_set_heap_limit(m->ctx, HEAP_MAX_KIB);
+	if ((flags & MATCH_NO_JIT) || pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE) != 0)
+		return 0; /* interpreted: slower, same results */
+	m->stack = pcre2_jit_stack_create(32u << 10, JIT_STACK_MAX, NULL);
+	if (m->stack == NULL)
+		return AVA_ENOMEM;
+	pcre2_jit_stack_assign(m->ctx, NULL, m->stack);
+	return 0;
+}
+
+static int compile(struct match *m, const char *pattern, unsigned flags, struct ava_error *err)
+{
+	uint32_t opt = PCRE2_USE_OFFSET_LIMIT;
+	pcre2_compile_context *cc = pcre2_compile_context_create(NULL);
+	size_t at = 0;
+	int code = 0;
+
+	if (cc == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	/* So that $ matches before the \r\n of a file from elsewhere. */
+	pcre2_set_newline(cc, PCRE2_NEWLINE_ANYCRLF);
+	m->utf = !is_ascii(pattern);
+	if (m->utf)
+		opt |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+	if (flags & MATCH_IGNORE_CASE)
+		opt |= PCRE2_CASELESS;
+	if (flags & MATCH_REGEX)
+		opt |= PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX | PCRE2_NEVER_BACKSLASH_C |
+		       (m->utf ? PCRE2_UCP : 0);
+	else
+		opt |= PCRE2_LITERAL;
+	m->code = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern), opt, &code, &at, cc);
+	pcre2_compile_context_free(cc);
+	if (m->code == NULL)
+		return compile_error(code, at, err);
+	m->by_line = (flags & MATCH_REGEX) && looks_around(pattern);
+	m->window = 64;
+	if (set_up(m, flags) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
+}
+
+int match_new(struct match **out, const char *pattern, unsigned flags, const struct gate *gate,
+	      struct ava_error *err)
+{
+	size_t len = strlen(pattern);
+	struct match *m;
+	int rv = 0;
+
+	*out = NULL;
+	if (len == 0)
+		return err_set(err, AVA_EINVAL, "the pattern is empty: say what to search for");
+	if (len > MATCH_PATTERN_MAX)
+		return err_set(err, AVA_EINVAL, "the pattern is longer than %d bytes",
+			       MATCH_PATTERN_MAX);
+	if (strchr(pattern, '\n') != NULL)
+		return err_set(err, AVA_EINVAL,
+			       "the pattern holds a line break, but lines are searched one by one: "
+			       "search for one line of it");
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	m->gate = gate;
+	if (flags & (MATCH_REGEX | MATCH_IGNORE_CASE)) {
+		rv = compile(m, pattern, flags, err);
+	} else {
+		memcpy(m->plain, pattern, len + 1);
+		m->plain_len = len;
+	}
+	if (rv != 0) {
+		match_free(m);
+		return rv;
+	}
+	*out = m;
+	return 0;
+}
+
+void match_free(struct match *m)
+{
+	if (m == NULL)
+		return;
+	pcre2_jit_stack_free(m->stack);
+	pcre2_match_context_free(m->ctx);
+	pcre2_match_data_free(m->data);
+	pcre2_code_free(m->code);
+	free(m);
+}
+
+/* ---- one text */
+
+struct hit {
+	size_t start, end;
+};
+
+static int too_much(struct ava_error *err)
+{
+	return err_set(err, AVA_EINVAL,
+		       "the regular expression needs too much work on some line: make it more "
+		       "specific (no repetition inside a repetition), or search for plain text");
+}
+
+/* After a call over `w` positions: larger windows while all is well. */
+static void adapt(struct match *m, int64_t took_us)
+{
+	if (took_us > SLOW_US)
+		m->window = MAX(m->window / 4, (size_t)1);
+	else
+		m->window = MIN(m->window * 2, (size_t)BLOCK);
+}
+
+/* Set the window that begins at `from` in a text of `len` bytes; returns its
+ * size. A long text costs more per position, whatever the pattern does. */
+static size_t set_window(struct match *m, size_t from, size_t len)
+{
+	size_t w = m->window, most = SCAN_CALL / MAX(len, (size_t)1);
+
+	w = MAX(MIN(w, most), (size_t)1);
+	pcre2_set_offset_limit(m->ctx, from + w - 1);
+	pcre2_set_match_limit(m->ctx, w == 1 ? WORK_MAX : MAX(WORK_CALL / (uint32_t)w, 64));
+	return w;
+}
+
+/* `from` is where the next window may begin: not inside a character, and not
+ * inside a \r\n, where a line would seem to begin. */
+static size_t next_start(const struct match *m, const char *text, size_t len, size_t from)
+{
+	if (from < len && text[from] == '\n' && text[from - 1] == '\r')
+		from++;
+	while (m->utf && from < len && ((unsigned char)text[from] & 0xc0) == 0x80)
+		from++;
+	return from;
+}
+
+/* First match in text[from..len). 1, 0 or a code. */
+static int run(struct match *m, const char *text, size_t len, size_t from, struct hit *hit,
+	       struct ava_error *err)
+{
+	while (from <= len) {
+		size_t w = set_window(m, from, len);
+		int64_t began = clock_mono_us();
+		int rv = pcre2_match(m->code, (PCRE2_SPTR)text, len, from, 0, m->data, m->ctx);
+
+		if (rv >= 0) {
+			const PCRE2_SIZE *o = pcre2_get_ovector_pointer(m->data);
+
+			hit->start = o[0];
+			hit->end = MAX(o[0], o[1]);
+			return 1;
+		}
+		if (rv == PCRE2_ERROR_NOMATCH) {
+			adapt(m, clock_mono_us() - began);
+			from = next_start(m, text, len, from + w);
+		} else if (rv == PCRE2_ERROR_NOMEMORY) {
+			return err_set(err, AVA_ENOMEM, "out of memory");
+		} else if (w == 1) {
+			return too_much(err);
+		} else {
+			m->window = MAX(w / 16, (size_t)1);
+		}
+		rv = gate_check(m->gate);
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+static int run_plain(const struct match *m, const char *text, size_t len, size_t from,
+		     struct hit *hit)
+{
+	const char *at = memmem(text + from, len - from, m->plain, m->plain_len);
+
+	if (at == NULL)
+		return 0;
+	hit->start = (size_t)(at - text);
+	hit->end = hit->start + m->plain_len;
+	return 1;
+}
+
+/* ---- lines */
+
+/* The line that byte `at` belongs to; a newline belongs to the line it ends. */
+static void line_around(const char *data, size_t len, size_t at, struct match_line *line)
+{
+	const char *before = memrchr(data, '\n', at);
+	const char *after = memchr(data + at, '\n', len - at);
+
+	line->start = before != NULL ? (size_t)(before + 1 - data) : 0;
+	line->end = after != NULL ? (size_t)(after - data) : len;
+}
+
+static void drop_cr(const char *data, struct match_line *line)
+{
+	if (line->end > line->start && data[line->end - 1] == '\r')
+		line->end--;
+}
+
+/* Lines from *from on, one call each. */
+static int next_by_line(struct match *m, const char *data, size_t len, size_t *from,
+			struct match_line *line, struct ava_error *err)
+{
+	while (*from < len) {
+		struct hit hit;
+		size_t next;
+		int rv;
+
+		line_around(data, len, *from, line);
+		next = line->end + 1;
+		drop_cr(data, line);
+		rv = run(m, data + line->start, line->end - line->start, 0, &hit, err);
+		if (rv < 0)
+			return rv;
+		*from = next;
+		if (rv == 1) {
+			line->at = line->start + MIN(hit.start, line->end - line->start);
+			return 1;
+		}
+		rv = gate_check(m->gate);
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+/* End of a block of whole lines that begins at `from`, without its last \n. */
+static size_t block_end(const char *data, size_t len, size_t from)
+{
+	const char *nl;
+
+	if (len - from <= BLOCK)
+		return len - (data[len - 1] == '\n');
+	nl = memrchr(data + from, '\n', BLOCK);
+	if (nl == NULL)
+		nl = memchr(data + from + BLOCK, '\n', len - from - BLOCK);
+	return nl != NULL ? (size_t)(nl - data) : len;
+}
+
+static int next_by_block(struct match *m, const char *data, size_t len, size_t *from,
+			 struct match_line *line, struct ava_error *err)
+{
+	while (*from < len) {
+		struct match_line block = {.start = *from, .end = block_end(data, len, *from)};
+		size_t next = block.end + 1;
+		struct hit hit;
+		int rv;
+
+		drop_cr(data, &block);
+		rv = run(m, data + *from, block.end - *from, 0, &hit, err);
+		if (rv == AVA_EINVAL) { /* too much at once may be little a line */
+			m->by_line = true;
+			return 2;
+		}
+		if (rv < 0)
+			return rv;
+		if (rv == 0) {
+			*from = next;
+			continue;
+		}
+		line->at = *from + hit.start;
+		line_around(data, len, line->at, line);
+		next = line->end + 1;
+		drop_cr(data, line);
+		if (*from + hit.end > line->end) { /* over the end of its line */
+			m->by_line = true;
+			*from = line->start;
+			return 2;
+		}
+		*from = next;
+		return 1;
+	}
+	return 0;
+}
+
+int match_next(struct match *m, const char *data, size_t len, size_t *from, struct match_line *line,
+	       struct ava_error *err)
+{
+	struct hit hit;
+	int rv = 2; /* 2: go on line by line */
+
+	if (*from >= len)
+		return 0;
+	if (m->code == NULL) {
+		rv = run_plain(m, data, len, *from, &hit);
+		if (rv == 0) {
+			*from = len;
+			return 0;
+		}
+		line_around(data, len, hit.start, line);
+		line->at = hit.start;
+		*from = line->end + 1;
+		drop_cr(data, line);
+		return 1;
+	}
+	if (!m->by_line)
+		rv = next_by_block(m, data, len, from, line, err);
+	if (rv == 2)
+		rv = next_by_line(m, data, len, from, line, err);
+	return rv;
 }

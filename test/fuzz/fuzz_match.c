@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "tool/job.h"
-#include "tool/match.h"
+#include "tool/scan.h"
 
 #define LINES 512
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/compact.h"
+#include "agent/limit.h"
 
 #define SIM_MAX_RUNS 12
 #define SIM_WAKE_MS  3 /* a stored arrival is looked at within that time */

@@ -12,7 +12,7 @@
 #include "unit.h"
 
 #include "agent/agent.h"
-#include "agent/compact.h"
+#include "agent/limit.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "base/util.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "base/names.h"
 #include "base/util.h"
 
 /* Says yes for the first `left` questions and keeps what was asked. */

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "tool/job.h"
-#include "tool/match.h"
+#include "tool/scan.h"
 
 static atomic_bool stop;
 static struct gate gate = {.stop = &stop, .deadline_ms = INT64_MAX};

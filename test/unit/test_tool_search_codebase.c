@@ -4,7 +4,6 @@
 
 #include "base/util.h"
 #include "tool/root.h"
-#include "tool/walk.h"
 
 static struct tool_unit u;
 
