@@ -21,7 +21,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/segments.h"
-#include "journal/checkpoint.h"
+#include "journal/wal.h"
 #include "journal/files.h"
 
 #define FILL_RETRY_MS 1000

@@ -25,10 +25,9 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "journal/checkpoint.h"
+#include "journal/wal.h"
 #include "journal/files.h"
 #include "journal/index.h"
-#include "journal/loglines.h"
 #include "journal/read_root.h"
 
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */

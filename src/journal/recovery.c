@@ -33,7 +33,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/segments.h"
-#include "journal/checkpoint.h"
+#include "journal/wal.h"
 #include "journal/files.h"
 #include "journal/redo.h"
 

@@ -28,7 +28,6 @@
 #include "event/event.h"
 #include "journal/segments.h"
 #include "journal/catalog.h"
-#include "journal/entry.h"
 #include "journal/files.h"
 #include "journal/view.h"
 

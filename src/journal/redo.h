@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/strmap.h"
 #include "codec/json.h"
-#include "journal/checkpoint.h"
 #include "journal/wal.h"
 
 struct ava_error;

@@ -24,9 +24,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "event/event.h"
-#include "journal/entry.h"
 #include "journal/files.h"
-#include "journal/loglines.h"
 #include "journal/seal_read.h"
 #include "journal/view.h"
 

@@ -35,7 +35,6 @@
 #include "codec/json.h"
 #include "event/event.h"
 #include "journal/files.h"
-#include "journal/loglines.h"
 #include "journal/read_root.h"
 #include "journal/seal_read.h"
 

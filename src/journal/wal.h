@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/buf.h"
 
 #define WAL_VERSION    1
 #define WAL_PAGE       4096 /* what a flush is rounded up to, and a copy of the header */
@@ -79,5 +80,39 @@ void wal_op_place(unsigned char *op, unsigned part, uint64_t offset);
 /* Next operation of a payload: 1; 0 at its end; -1 when it is malformed,
  * which a good checksum rules out but for another version's writer. */
 int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op *op);
+
+/* ---- The file wal/checkpoint: up to where the journal is in the views and synced,
+ * and what the views were like. Text, one fact a line, closed by a checksum;
+ * doc/JOURNAL.md. */
+
+struct ava_error;
+
+#define CHECKPOINT_PATH "wal/checkpoint"
+
+struct checkpoint_view {
+	unsigned part;
+	uint64_t size, inode; /* synced bytes; 0: not known */
+	const char *path;     /* into the text that was parsed */
+};
+
+struct checkpoint {
+	bool clean;         /* everything was answered and applied, nothing followed */
+	struct wal_pos pos; /* recovery begins here */
+	uint64_t lsn;       /* the next to be given */
+	struct checkpoint_view *views;
+	size_t nviews;
+	char *text; /* owned */
+};
+
+/* A head, any number of views, an end. Returns buf_check(out) at the end. */
+void checkpoint_head(struct buf *out, bool clean, struct wal_pos pos, uint64_t lsn);
+void checkpoint_add(struct buf *out, const struct checkpoint_view *v);
+int checkpoint_end(struct buf *out);
+/* Durably in the place of the last one. -1 and errno. */
+int checkpoint_write(int rootfd, const struct buf *text);
+
+/* 0; AVA_ENOENT; AVA_ECORRUPT; AVA_ENOMEM; AVA_EIO. *c owns memory on 0. */
+int checkpoint_read(int rootfd, struct checkpoint *c, struct ava_error *err);
+void checkpoint_fini(struct checkpoint *c);
 
 #endif

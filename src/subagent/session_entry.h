@@ -1,7 +1,7 @@
 /* Entries of a session file: the form of pi, version 3, with the lifecycle of
  * subagents beside the conversation (doc/SESSIONS.md). Pure encoders; each
  * appends one JSON text without its \n. `parentId` is null in it: the journal
- * fills it in when the entry is written (journal/entry.h). */
+ * fills it in when the entry is written (journal/view.h). */
 #ifndef SUBAGENT_SESSION_ENTRY_H
 #define SUBAGENT_SESSION_ENTRY_H
 

@@ -11,7 +11,7 @@
 #include <ava.h>
 
 #include "base/hash.h"
-#include "journal/checkpoint.h"
+#include "journal/wal.h"
 
 #define GOLDEN   "test/golden/journal/recover/checkpoint"
 #define TEXT_MAX ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "journal/entry.h"
+#include "journal/view.h"
 
 static const char entry[] = "{\"type\":\"message\",\"id\":\"0000002a\",\"parentId\":null,\"x\":1}";
 

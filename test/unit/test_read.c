@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "event/event.h"
-#include "journal/checkpoint.h"
+#include "journal/wal.h"
 #include "journal/read_root.h"
 
 #define RUN     "S-7f3a2b"
