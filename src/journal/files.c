@@ -301,7 +301,7 @@ int files_list(struct files_names *l, int rootfd, const char *dir, const char *e
 	return 0;
 }
 
-/* ---- Lines with their places; loglines.h. A log of any size is read through one buffer, which
+/* ---- Lines with their places. A log of any size is read through one buffer, which
  * grows for a line that does not fit; of a line longer than LOGLINES_MAX, which no writer of ours
  * makes, only the length is kept. */
 
