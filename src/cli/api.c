@@ -1,22 +1,35 @@
-/* Requests to the daemon; api.h. What the daemon answers as an error becomes
+/* The daemon, avad and the data root; api.h. What the daemon answers as an error becomes
  * an error object with its code and sentence; an answer that is not the JSON
  * it should be is AVA_EPROTO. */
 #include "cli/api.h"
 
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/settings.h"
+#include "base/sys.h"
+#include "base/unix_sock.h"
+#include "base/util.h"
 #include "cli/cli.h"
-#include "cli/root.h"
+#include "client/start.h"
 #include "codec/json.h"
+#include "journal/read.h"
 
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
@@ -28,7 +41,9 @@
 #define GIVE_UP_MS  60000 /* of a daemon that does not come back */
 #define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
 
-static void pause_ms(long ms)
+extern char **environ;
+
+void pause_ms(long ms)
 {
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
@@ -44,14 +59,6 @@ int api_compare_versions(const char *a, const char *b)
 		a = *enda == '.' ? enda + 1 : enda;
 		b = *endb == '.' ? endb + 1 : endb;
 	}
-	return 0;
-}
-
-static int parse_reply(const struct client_reply *r, json_t **out, struct ava_error *err)
-{
-	*out = json_parse(r->body, r->len, err);
-	if (*out == NULL)
-		return err_wrap(err, AVA_EPROTO, "the daemon's answer");
 	return 0;
 }
 
@@ -84,18 +91,8 @@ static int64_t slow(void *user)
 	return more;
 }
 
-/* Nothing came back, which says nothing about what was done. */
-static int unanswered(const char *method, int rv, struct ava_error *err)
-{
-	if (rv != AVA_ETIMEOUT || strcmp(method, "POST") != 0)
-		return rv;
-	return err_set(err, AVA_EUNKNOWN,
-		       "the daemon has not acknowledged this: it may or may not be done, once the "
-		       "daemon is well \"ava ps -a\" and \"ava proposals -a\" show it");
-}
-
-static int call(struct client *c, const char *method, const char *path, const char *body,
-		json_t **out, int *status, struct ava_error *err)
+static int call(struct client *c, const char *path, const char *body, json_t **out, int *status,
+		struct ava_error *err)
 {
 	struct client_reply r;
 	char full[512];
@@ -103,14 +100,30 @@ static int call(struct client *c, const char *method, const char *path, const ch
 
 	*out = NULL;
 	snprintf(full, sizeof(full), PREFIX "%s", path);
-	rv = client_call(c, method, full, body, &r, err);
+	rv = client_call(c, body != NULL ? "POST" : "GET", full, body, &r, err);
 	if (rv != 0)
 		return rv;
 	if (status != NULL)
 		*status = r.status;
-	rv = parse_reply(&r, out, err);
+	*out = json_parse(r.body, r.len, err);
 	client_reply_fini(&r);
-	return rv;
+	return *out != NULL ? 0 : err_wrap(err, AVA_EPROTO, "the daemon's answer");
+}
+
+/* Nothing came back, which says nothing about what was done. */
+static int unanswered(const char *body, int rv, struct ava_error *err)
+{
+	if (rv != AVA_ETIMEOUT || body == NULL)
+		return rv;
+	return err_set(err, AVA_EUNKNOWN,
+		       "the daemon has not acknowledged this: it may or may not be done, once the "
+		       "daemon is well \"ava ps -a\" and \"ava proposals -a\" show it");
+}
+
+int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
+	     struct ava_error *err)
+{
+	return unanswered(body, call(c, path, body, out, status, err), err);
 }
 
 int api_texts(struct buf *body, struct ava_error *err, ...)
@@ -132,12 +145,6 @@ int api_texts(struct buf *body, struct ava_error *err, ...)
 	return rv == 0 ? 0 : err_set(err, rv, "the text is too long");
 }
 
-int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
-	     int *status, struct ava_error *err)
-{
-	return unanswered(method, call(c, method, path, body, out, status, err), err);
-}
-
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
 {
 	char path[256];
@@ -146,7 +153,7 @@ int api_get(struct client *c, json_t **out, struct ava_error *err, const char *p
 	va_start(ap, path_fmt);
 	vsnprintf(path, sizeof(path), path_fmt, ap);
 	va_end(ap);
-	return api_call(c, "GET", path, NULL, out, NULL, err);
+	return api_call(c, path, NULL, out, NULL, err);
 }
 
 /* An older daemon with nothing to do has been asked to leave: the one that is
@@ -233,18 +240,18 @@ static int check_version(struct client **c, const char *root, bool note, struct 
 	return old && !busy ? replace(c, root, err) : 0;
 }
 
-static int open_root(bool start, bool note, struct client **c, struct ava_error *err)
+int api_open(enum api_open how, struct client **c, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
 	*c = NULL;
 	for (int i = 0; rv == 0; i++) {
-		rv = client_open(root, start, c, err);
+		rv = client_open(root, how != API_LOOK, c, err);
 		if (rv != 0)
 			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
-		rv = start ? check_version(c, root, note, err) : 0;
+		rv = how != API_LOOK ? check_version(c, root, how == API_START, err) : 0;
 		if (rv == 0)
 			return 0;
 		client_close(*c);
@@ -259,16 +266,6 @@ static int open_root(bool start, bool note, struct client **c, struct ava_error 
 	return rv;
 }
 
-int api_open(bool start, struct client **c, struct ava_error *err)
-{
-	return open_root(start, true, c, err);
-}
-
-int api_open_to_begin(struct client **c, struct ava_error *err)
-{
-	return open_root(true, false, c, err);
-}
-
 int api_insist(struct client **c, const char *path, const char *body, json_t **out,
 	       struct ava_error *err)
 {
@@ -277,14 +274,43 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 	for (int i = 0; i < INSIST_MAX; i++) {
 		if (i > 0)
 			pause_ms(100L << i);
-		if (*c == NULL && (rv = api_open_to_begin(c, err)) != 0)
+		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0)
 			continue;
-		rv = call(*c, "POST", path, body, out, NULL, err);
-		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT)
-			return unanswered("POST", rv, err);
+		rv = call(*c, path, body, out, NULL, err);
+		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT && rv != AVA_EPROTO)
+			return unanswered(body, rv, err);
 		client_close(*c);
 		*c = NULL;
 	}
+	return rv;
+}
+
+int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
+{
+	struct client *c = NULL;
+	struct ava_error err;
+	char path[256];
+	va_list ap;
+	int rv;
+
+	*out = NULL;
+	va_start(ap, path_fmt);
+	vsnprintf(path, sizeof(path), path_fmt, ap);
+	va_end(ap);
+	rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_call(c, path, body, out, NULL, &err);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err)
+{
+	json_t *health = NULL;
+	int rv = api_get(c, &health, err, "/health");
+
+	*lsn = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
+	json_decref(health);
 	return rv;
 }
 
@@ -298,7 +324,7 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	snprintf(path, sizeof(path), "/runs/%s/result?wait=%d", run, wait_s);
 	client_set_quiet(c, (int64_t)wait_s * 1000 + ANSWER_MORE);
 	client_set_slow(c, SLOW_MS + (int64_t)wait_s * 1000, slow, NULL);
-	rv = api_call(c, "GET", path, NULL, result, &status, err);
+	rv = api_call(c, path, NULL, result, &status, err);
 	client_set_slow(c, SLOW_MS, slow, NULL);
 	if (rv == 0 && status == 202) { /* the status of a run that goes on */
 		json_decref(*result);
@@ -309,7 +335,7 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 
 static int connect_again(struct client **c, void *user, struct ava_error *err)
 {
-	return api_open(true, c, err);
+	return api_open(API_START, c, err);
 }
 
 int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err)
@@ -326,7 +352,7 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
 
 	for (;;) {
-		int rv = *c != NULL ? 0 : api_open(true, c, err);
+		int rv = *c != NULL ? 0 : api_open(API_START, c, err);
 
 		if (rv == 0)
 			rv = step(*c, user, err);
@@ -345,4 +371,268 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 		if (clock_mono_ms() >= give_up)
 			return rv;
 	}
+}
+
+/* ---- avad for an answer */
+
+#define HELPER_WORDS  8
+#define HELPER_MAX    ((size_t)64 << 20)
+#define HELPER_IN_USE 3 /* exit code: another has the root */
+
+static int spawn(char **argv, int out, int complaint, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	int rv = posix_spawn_file_actions_init(&files);
+
+	if (rv != 0)
+		return rv;
+	rv = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (rv == 0)
+		rv = posix_spawn_file_actions_adddup2(&files, out, 1);
+	if (rv == 0)
+		rv = posix_spawn_file_actions_adddup2(&files, complaint, 2);
+	if (rv == 0)
+		rv = posix_spawn(pid, argv[0], &files, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	return rv;
+}
+
+/* false: that one has come to its end. */
+static bool read_one(int fd, struct buf *b)
+{
+	char piece[4096];
+	ssize_t n = read(fd, piece, sizeof(piece));
+
+	if (n > 0)
+		buf_add(b, piece, (size_t)n);
+	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+static void read_both(int out_fd, int complaint_fd, struct buf *out, struct buf *complaint)
+{
+	struct pollfd fds[] = {{.fd = out_fd, .events = POLLIN},
+			       {.fd = complaint_fd, .events = POLLIN}};
+
+	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[0].revents && !read_one(out_fd, out))
+			fds[0].fd = -1;
+		if (fds[1].revents && !read_one(complaint_fd, complaint))
+			fds[1].fd = -1;
+	}
+}
+
+/* The sentence behind "avad: ", one line. */
+static int failed(struct buf *complaint, struct ava_error *err)
+{
+	char *s = complaint->data ? complaint->data : (char *)"";
+
+	if (strncmp(s, "avad: ", 6) == 0)
+		s += 6;
+	return err_set(err, AVA_EIO, "%.*s", *s ? (int)strcspn(s, "\n") : 28,
+		       *s ? s : "avad ended without a reason");
+}
+
+/* Its exit code is 0, or it is AVA_EBUSY: another has the root; else AVA_EIO with what it says.
+ * Its output comes down one pipe, its complaint down another; both are read to their ends
+ * before it is waited for. */
+static int helper_run(const char *avad, const char *const *words, struct buf *out,
+		      struct ava_error *err)
+{
+	char *argv[HELPER_WORDS + 2] = {(char *)avad};
+	int one[2] = {-1, -1}, two[2] = {-1, -1}, status = -1, rv = 0;
+	struct buf complaint;
+	pid_t pid = -1;
+
+	buf_init(&complaint, 8192);
+	for (size_t i = 0; i < HELPER_WORDS && words[i]; i++)
+		argv[i + 1] = (char *)words[i];
+	if (pipe2(one, O_CLOEXEC) != 0 || pipe2(two, O_CLOEXEC) != 0)
+		rv = err_sys(err, "pipe");
+	if (rv == 0 && (errno = spawn(argv, one[1], two[1], &pid)) != 0)
+		rv = err_sys(err, "%s", avad);
+	for (int i = 1; i >= 0; i--) {
+		if (i == 0 && rv == 0)
+			read_both(one[0], two[0], out, &complaint);
+		if (one[i] >= 0)
+			close(one[i]);
+		if (two[i] >= 0)
+			close(two[i]);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (rv == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+		rv = failed(&complaint, err);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == HELPER_IN_USE)
+			rv = AVA_EBUSY;
+	}
+	buf_fini(&complaint);
+	return rv;
+}
+
+int helper_ask(const char *const *words, json_t **out, struct ava_error *err)
+{
+	char avad[ROOT_PATH_MAX];
+	struct buf answer;
+	int rv = start_find(avad, sizeof(avad), err);
+
+	*out = NULL;
+	buf_init(&answer, HELPER_MAX);
+	if (rv == 0)
+		rv = helper_run(avad, words, &answer, err);
+	if (rv == 0 && buf_check(&answer) != 0)
+		rv = err_set(err, buf_check(&answer), "the answer of avad cannot be kept");
+	if (rv == 0) {
+		*out = json_parse(answer.data != NULL ? answer.data : "", answer.len, err);
+		rv = *out != NULL ? 0 : AVA_EPROTO;
+	}
+	buf_fini(&answer);
+	return rv;
+}
+
+/* Recovery before reading.
+ *
+ * A daemon that answers has recovered already, and one that ended in order left
+ * a mark. Else avad is run once to redo what the views lack: it takes the lock
+ * of the root itself, so two readers, or a daemon that starts meanwhile, do
+ * not get in each other's way: who comes second waits a moment for the other. */
+
+#define IN_USE_MS   100
+#define IN_USE_WAIT 3 /* times; a program that embeds ava keeps its root for ever */
+
+static bool has_journal(int rootfd)
+{
+	struct stat st;
+
+	return fstatat(rootfd, "wal", &st, 0) == 0;
+}
+
+static bool served(int rootfd)
+{
+	int fd;
+
+	if (unix_sock_connect(rootfd, UNIX_SOCK_NAME, 1000, &fd, NULL) != 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void recover(int rootfd)
+{
+	static const char *const words[] = {"--recover", NULL};
+	char avad[ROOT_PATH_MAX];
+	struct ava_error err;
+	struct buf out;
+	int rv;
+
+	if (!has_journal(rootfd) || read_is_clean(rootfd) || served(rootfd))
+		return;
+	if (start_find(avad, sizeof(avad), &err) != 0) {
+		cli_note("reading without recovery: %s", err.text);
+		return;
+	}
+	buf_init(&out, 8192);
+	rv = helper_run(avad, words, &out, &err);
+	for (int i = 0; rv == AVA_EBUSY && i < IN_USE_WAIT; i++) {
+		pause_ms(IN_USE_MS);
+		if (read_is_clean(rootfd) || served(rootfd))
+			rv = 0;
+		else
+			rv = helper_run(avad, words, &out, &err);
+	}
+	buf_fini(&out);
+	/* A daemon may have started meanwhile: it has the lock and recovered. */
+	if (rv != 0 && rv != AVA_EBUSY && !served(rootfd))
+		cli_note("recovery before reading did not succeed; `avad --recover` says why");
+}
+
+int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
+{
+	int rv = settings_data_root(path, ROOT_PATH_MAX, err), rootfd;
+
+	if (rv != 0)
+		return rv;
+	rootfd = read_open_root(path, err);
+	if (rootfd < 0)
+		return rootfd;
+	recover(rootfd);
+	close(rootfd);
+	return 0;
+}
+
+/* ---- a log of its own */
+
+#define FOREIGN_MAX ((size_t)2 << 30)
+
+static char foreign[256]; /* the folder; "": none */
+static const char *const laid[] = {"logs", "logs/ava", "logs/ava/0000-00-00.jsonl", "logs/index"};
+
+/* Calls nothing that a handler of signals must not. */
+static void clear_away(void)
+{
+	int fd = foreign[0] ? open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	for (size_t i = ARRAY_LEN(laid); i > 0; i--)
+		if (unlinkat(fd, laid[i - 1], 0) != 0)
+			unlinkat(fd, laid[i - 1], AT_REMOVEDIR);
+	close(fd);
+	rmdir(foreign);
+	foreign[0] = '\0';
+}
+
+static void on_end(int signo)
+{
+	clear_away();
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+static int lay_out(const char *data, size_t len)
+{
+	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, index = -1, rv = -1;
+
+	if (dir >= 0 && mkdirat(dir, laid[0], 0700) == 0 && mkdirat(dir, laid[1], 0700) == 0)
+		fd = openat(dir, laid[2], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && sys_write_all(fd, data, len, 0) == 0)
+		/* A file, so that no index is made of what is read once. */
+		index = openat(dir, laid[3], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	rv = index >= 0 ? 0 : -1;
+	if (index >= 0)
+		close(index);
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+	return rv;
+}
+
+int root_of_file(const char *file, char path[ROOT_PATH_MAX], struct ava_error *err)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	const struct sigaction sa = {.sa_handler = on_end};
+	const char *tmp = getenv("TMPDIR");
+	char *data = NULL;
+	size_t len;
+	int rv = sys_read_file(AT_FDCWD, file, FOREIGN_MAX, &data, &len, err);
+
+	if (rv != 0)
+		return err_wrap(err, rv, "%s", file);
+	if (snprintf(foreign, sizeof(foreign), "%s/ava-log.XXXXXX",
+		     tmp && tmp[0] == '/' ? tmp : "/tmp") >= (int)sizeof(foreign) ||
+	    !mkdtemp(foreign)) {
+		foreign[0] = '\0';
+		rv = err_sys(err, "a folder for temporary files");
+	} else {
+		atexit(clear_away);
+		for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+			sigaction(ends[i], &sa, NULL);
+		if (lay_out(data, len) != 0)
+			rv = err_sys(err, "%s", foreign);
+	}
+	free(data);
+	snprintf(path, ROOT_PATH_MAX, "%s", foreign);
+	return rv;
 }

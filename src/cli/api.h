@@ -1,4 +1,4 @@
-/* Requests to the daemon as commands make them. */
+/* The daemon, avad and the data root as commands use them. */
 #ifndef CLI_API_H
 #define CLI_API_H
 
@@ -10,35 +10,49 @@
 
 struct ava_error;
 
-/* The daemon of this user's data root. With `start` it is started when none
- * answers, and one older than this program makes room for a new one when it
- * has nothing to do (else a note says so). */
-int api_open(bool start, struct client **c, struct ava_error *err);
-/* The same for a request that begins something: a daemon that is not well
- * refuses it and says why, so that no note is needed. */
-int api_open_to_begin(struct client **c, struct ava_error *err);
+#define ROOT_PATH_MAX 4096
+
+void pause_ms(long ms);
+
+/* The daemon of this user's data root. */
+enum api_open {
+	API_LOOK, /* only when one answers */
+	/* Started when none answers; one older than this program makes room for a new one when
+	 * it has nothing to do (else a note says so). */
+	API_START,
+	/* The same for a request that begins something: a daemon that is not well refuses it
+	 * and says why, so that no note is needed. */
+	API_BEGIN,
+};
+int api_open(enum api_open how, struct client **c, struct ava_error *err);
 
 /* A body (*owned*, buf_fini) of texts: names and values by turns, NULL ends them. An empty
  * value stands as it is. */
 int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((sentinel));
 
-/* One exchange with a JSON answer. *out is a new reference; *status (may be
- * NULL) the HTTP status. 0, or what the daemon answered as an error. When no
- * answer comes soon a note says what the daemon waits for; the outcome of a
- * POST that gets none at all is AVA_EUNKNOWN. */
-int api_call(struct client *c, const char *method, const char *path, const char *body, json_t **out,
-	     int *status, struct ava_error *err);
+/* One exchange with a JSON answer: a GET, with `body` a POST. *out is a new reference;
+ * *status (may be NULL) the HTTP status. 0, or what the daemon answered as an error. When no
+ * answer comes soon a note says what the daemon waits for; the outcome of a POST that gets
+ * none at all is AVA_EUNKNOWN. */
+int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
+	     struct ava_error *err);
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same over a connection of its own. An exit code; why it failed has been said. */
+int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* For requests that may be asked again (a request_id, an answer to a proposal):
- * asked again, over a new connection, when the outcome is unknown or the daemon
- * went away, five times at most. *c may be replaced; NULL when none came back. */
+/* For requests that may be asked again (a GET, a request_id, an answer to a proposal): asked
+ * again, over a new connection, when the outcome is unknown or the daemon went away, five
+ * times at most. *c may be replaced; NULL when none came back. */
 int api_insist(struct client **c, const char *path, const char *body, json_t **out,
 	       struct ava_error *err);
 
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);
+
+/* The newest lsn: what happens from now on is behind it. */
+int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err);
 
 /* Result of an ended run: *result is set. NULL and 0 when it still runs after
  * `wait_s` seconds (at most 3600; 0: do not wait). */
@@ -53,5 +67,20 @@ int api_follow(struct client **c, const char *run, struct follow *f, struct ava_
  * on, which without one is a minute after the last answer. *c may be replaced. */
 int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
 	      void *user, int64_t end_ms, struct ava_error *err);
+
+/* What avad says to these words (NULL-terminated) on its standard output, JSON; a new
+ * reference. AVA_EIO with its own sentence when it fails, AVA_EBUSY when another program has
+ * the root. */
+int helper_ask(const char *const *words, json_t **out, struct ava_error *err);
+
+/* The path of the data root for commands that read it without a daemon, and after a crash
+ * `avad --recover` first when nobody serves it, so that what was acknowledged can be read.
+ * What goes wrong with the recovery is a note on stderr: reading goes on with what is there.
+ * 0 or a code when there is no such root. */
+int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err);
+
+/* A log that is of no data root here, as a root of its own below the folder for
+ * temporary files, which goes with the process, also when a signal ends it. Once. */
+int root_of_file(const char *file, char path[ROOT_PATH_MAX], struct ava_error *err);
 
 #endif

@@ -25,7 +25,7 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
-#include "cli/root.h"
+#include "cli/api.h"
 #include "cli/task.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -358,37 +358,10 @@ void feed_close(struct feed *f)
 		pthread_detach(f->thread);
 }
 
-#define TRIES 6
-
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
-static bool was_lost(int rv)
-{
-	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN || rv == AVA_EPROTO;
-}
-
 int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
 	      struct ava_error *err)
 {
-	int rv = AVA_ECONNECT;
-
-	for (int i = 0; i < TRIES && was_lost(rv); i++) {
-		if (i > 0)
-			pause_ms(50L << i);
-		if (c->c == NULL && (rv = api_open(true, &c->c, err)) != 0)
-			continue;
-		rv = api_call(c->c, body != NULL ? "POST" : "GET", path, body, out, NULL, err);
-		if (rv == 0 || !was_lost(rv))
-			break;
-		client_close(c->c);
-		c->c = NULL;
-		if (rv == AVA_EUNKNOWN && body != NULL)
-			break; /* whoever asked knows whether it may be asked again */
-	}
-	return rv;
+	return api_insist(&c->c, path, body, out, err);
 }
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)
@@ -421,8 +394,6 @@ static int begin(struct chat *c, const char *model, struct ava_error *err)
 	int rv = api_texts(&body, err, "cwd", c->cwd, model != NULL ? "model" : NULL, model, NULL);
 
 	if (rv == 0)
-		rv = chat_call(c, "/sessions", body.data, &s, err);
-	if (rv == AVA_EUNKNOWN) /* nothing was said in it: another one will do */
 		rv = chat_call(c, "/sessions", body.data, &s, err);
 	buf_fini(&body);
 	if (rv == 0)
@@ -507,7 +478,7 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 	speech_init(&c->speech);
 	rv = task_cwd(&c->cwd, err);
 	if (rv == 0)
-		rv = api_open(true, &c->c, err);
+		rv = api_open(API_START, &c->c, err);
 	if (rv == 0)
 		rv = newest_lsn(c, err);
 	if (rv == 0 && session == NULL)
@@ -551,7 +522,7 @@ void chat_acknowledge(struct chat *c)
 	snprintf(path, sizeof(path), "/sessions/%s/ack", c->session);
 	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%llu}",
 		 (unsigned long long)c->noticed);
-	if (api_call(c->c, "POST", path, body, &answer, NULL, NULL) != 0) {
+	if (api_call(c->c, path, body, &answer, NULL, NULL) != 0) {
 		client_close(c->c);
 		c->c = NULL;
 	}
@@ -568,18 +539,6 @@ static void keep_own(struct chat *c, const char *text)
 	c->nown += c->own[c->nown] != NULL;
 }
 
-/* A conversation in which nothing was said is not on disk: a daemon that was
- * started anew does not know it. */
-static int begin_again(struct chat *c, struct ava_error *err)
-{
-	char model[sizeof(c->model)];
-	int rv;
-
-	memcpy(model, c->model, sizeof(model));
-	rv = begin(c, model[0] != '\0' ? model : NULL, err);
-	return rv == 0 ? chat_follow(c, err) : rv;
-}
-
 static int post(struct chat *c, const char *body, struct ava_error *err)
 {
 	char path[128];
@@ -592,22 +551,16 @@ static int post(struct chat *c, const char *body, struct ava_error *err)
 	return rv;
 }
 
-/* An acknowledgement that was lost is asked for again: its id is said once. */
-static int post_once(struct chat *c, const char *body, struct ava_error *err)
+/* A conversation in which nothing was said is not on disk: a daemon that was
+ * started anew does not know it. */
+static int begin_again(struct chat *c, struct ava_error *err)
 {
-	bool begun = false;
-	int rv = AVA_EUNKNOWN;
+	char model[sizeof(c->model)];
+	int rv;
 
-	for (int i = 0; i <= TRIES && rv == AVA_EUNKNOWN; i++) {
-		rv = post(c, body, err);
-		if (rv != AVA_ENOENT || c->said || begun)
-			continue;
-		begun = true;
-		rv = begin_again(c, err);
-		if (rv == 0)
-			rv = AVA_EUNKNOWN;
-	}
-	return rv;
+	memcpy(model, c->model, sizeof(model));
+	rv = begin(c, model[0] != '\0' ? model : NULL, err);
+	return rv == 0 ? chat_follow(c, err) : rv;
 }
 
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
@@ -620,7 +573,9 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 	c->turns = 0;
 	if (rv == 0) {
 		keep_own(c, text);
-		rv = post_once(c, body.data, err);
+		rv = post(c, body.data, err);
+		if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
+			rv = post(c, body.data, err);
 	}
 	buf_fini(&body);
 	if (rv == 0)

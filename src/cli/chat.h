@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/markdown.h"
 
 struct feed;

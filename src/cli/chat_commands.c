@@ -16,7 +16,7 @@
 #include "cli/chat_show.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 

@@ -20,7 +20,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/chat.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 
@@ -199,8 +199,7 @@ static struct chat_run *run_of(struct chat *c, const char *id)
 	return run;
 }
 
-static void show_activity(struct chat *c, const char *id, const struct feed_item *i,
-			  const json_t *content)
+static void show_activity(struct chat *c, const char *id, const struct feed_item *i)
 {
 	struct chat_run *run = run_of(c, id);
 	struct progress p;
@@ -208,11 +207,7 @@ static void show_activity(struct chat *c, const char *id, const struct feed_item
 	speech_close(&c->speech);
 	progress_init(&p, stdout, "subagent");
 	p.chat = true;
-	if (run != NULL) {
-		snprintf(p.role, sizeof(p.role), "%s", run->role);
-		snprintf(run->activity, sizeof(run->activity), "%s", json_str(content, "text"));
-	}
-	progress_event(&p, i->type, i->data, i->len);
+	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
 }
 
 /* SubagentComplete tells what progress_end wants under other names. */
@@ -230,7 +225,7 @@ static void show_complete(struct chat *c, const json_t *content)
 			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
 	if (json_is_number(cost))
 		json_object_set_new(result, "cost_cents", json_real(json_number_value(cost)));
-	progress_end(stdout, run != NULL ? run->role : "subagent", result);
+	progress_end(stdout, run != NULL ? run->shown.role : "subagent", result);
 	json_decref(result);
 	if (run != NULL)
 		run->live = false;
@@ -271,7 +266,7 @@ static void show_event(struct chat *c, const struct feed_item *i)
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
 		show_spawn(c, content);
 	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0)
-		show_activity(c, agent, i, content);
+		show_activity(c, agent, i);
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_complete(c, content);
 	else if (strcmp(i->type, "Error") == 0 && own)
@@ -409,7 +404,6 @@ static void note_tail(struct chat *c)
 static void show_due(struct chat *c)
 {
 	struct chat_run *run;
-	struct progress p;
 
 	speech_show(&c->speech, stdout);
 	note_tail(c);
@@ -417,9 +411,7 @@ static void show_due(struct chat *c)
 		show_held(c);
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
 		speech_close(&c->speech);
-		progress_init(&p, stdout, run->role);
-		snprintf(p.activity, sizeof(p.activity), "%s", run->activity);
-		progress_still_working(&p);
+		progress_still_working(&run->shown);
 	}
 }
 

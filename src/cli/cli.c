@@ -1,4 +1,5 @@
-/* Exit codes and error lines of all commands; cli.h.
+/* The table of commands, their exit codes and error lines; cli.h. Help is printed from the
+ * rows that parse, so that the two cannot disagree.
  *
  * An error is one line on stderr that begins with the program and the command.
  * It may quote what a server or a file said, so control characters are made
@@ -11,8 +12,19 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/near.h"
 #include "base/util.h"
 #include "cli/term.h"
+
+/* In the order in which help lists them; those with a blank in their name are not listed. */
+const struct command *const commands[] = {
+	&cmd_chat,         &cmd_run,      &cmd_ps,     &cmd_status,      &cmd_events,
+	&cmd_wait,         &cmd_result,   &cmd_cancel, &cmd_steer,       &cmd_resume,
+	&cmd_proposals,    &cmd_confirm,  &cmd_reject, &cmd_logs,        &cmd_trace,
+	&cmd_replay,       &cmd_sessions, &cmd_prune,  &cmd_export,      &cmd_serve,
+	&cmd_doctor,       &cmd_version,  &cmd_help,   &cmd_logs_verify, &cmd_logs_head,
+	&cmd_logs_reindex,
+};
 
 static const char *current; /* name of the command that runs; NULL before it is known */
 
@@ -116,6 +128,32 @@ int cli_flush(int code)
 	return cli_error(CLI_FAILED, "cannot write the output: %s", strerror(errno));
 }
 
+const struct command *command_find(const char *name, const char *more)
+{
+	const struct command *near = NULL, *found = NULL;
+	char both[64];
+	size_t best = 3;
+
+	snprintf(both, sizeof(both), "%s %s", name, more != NULL ? more : "");
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const char *known = commands[i]->name;
+		size_t d = near_distance(name, strlen(name), known, strlen(known));
+
+		if (strcmp(both, known) == 0 || (strcmp(name, known) == 0 && found == NULL))
+			found = commands[i];
+		if (d < best && d < strlen(known)) {
+			best = d;
+			near = commands[i];
+		}
+	}
+	if (found == NULL && near != NULL)
+		cli_error(CLI_USAGE, "there is no command \"%.60s\"; did you mean \"%s\"?", name,
+			  near->name);
+	else if (found == NULL)
+		cli_error(CLI_USAGE, "there is no command \"%.60s\"; `ava help` lists them", name);
+	return found;
+}
+
 static int usage_words(const struct command *c, int n)
 {
 	if (n < c->min_args)
@@ -152,3 +190,66 @@ int command_main(const struct command *c, int argc, char **argv)
 		current = before;
 	return n;
 }
+
+/* ---- help and version */
+
+static struct {
+	bool json;
+} o;
+
+static const struct opt version_opts[] = {
+	OPT("json", 0, FLAG, NULL, json, "as JSON"),
+};
+
+static void list_commands(void)
+{
+	fputs("usage: ava [COMMAND [ARGUMENT...]]\n\n"
+	      "Background subagents under hard limits, every step on record. Alone it talks: "
+	      "chat.\n\n",
+	      stdout);
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (strchr(commands[i]->name, ' ') == NULL)
+			printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n`ava help COMMAND` tells more. Exit codes: 0 done, 1 failed, 2 wrong usage,\n"
+	      "3 a limit was reached, 4 rejected or expired, 5 no such thing, 124 a wait ran "
+	      "out.\n",
+	      stdout);
+}
+
+static int help_run(int argc, char **argv)
+{
+	const struct command *c = NULL;
+
+	if (argc == 0)
+		list_commands();
+	else if ((c = command_find(argv[0], NULL)) == NULL)
+		return CLI_USAGE;
+	if (c == NULL)
+		return CLI_DONE;
+	printf("usage: ava %s%s%s%s\n\n%c%s.\n", c->name, c->nopts > 0 ? " [OPTION...]" : "",
+	       c->args[0] != '\0' ? " " : "", c->args, c->summary[0] - 'a' + 'A', c->summary + 1);
+	for (size_t i = 0; i < c->nopts; i++) {
+		const struct opt *row = &c->opts[i];
+		char left[64], letter[] = {'-', row->letter, ',', '\0'};
+
+		snprintf(left, sizeof(left), "%3s --%s%s%s", row->letter != 0 ? letter : "",
+			 row->name, row->value != NULL ? " " : "",
+			 row->value != NULL ? row->value : "");
+		printf("%s  %-28s %s\n", i == 0 ? "\n" : "", left, row->help);
+	}
+	if (c->detail != NULL)
+		printf("\n%s", c->detail);
+	return CLI_DONE;
+}
+
+/* No daemon is asked and no file is opened, so that it also tells what starting costs. */
+static int version_run(int argc, char **argv)
+{
+	printf(o.json ? "{\"version\":\"%s\"}\n" : "ava %s\n", ava_version());
+	return CLI_DONE;
+}
+
+const struct command cmd_version =
+	COMMAND("version", "", 0, 0, "print the version", NULL, OPTIONS(version_opts), version_run);
+const struct command cmd_help = COMMAND("help", "[COMMAND]", 0, 1,
+					"list the commands, or explain one", NULL, .run = help_run);

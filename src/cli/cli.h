@@ -22,15 +22,20 @@ enum cli_exit {
 struct command {
 	const char *name;
 	const char *args;       /* "TASK", "S-id..."; "" when it takes none */
+	int min_args, max_args; /* words; max -1: any number */
 	const char *summary;    /* one line for `ava help` */
 	const char *detail;     /* paragraphs for `ava help NAME`; NULL: none */
-	int min_args, max_args; /* words; max -1: any number */
 	const struct opt *opts;
 	size_t nopts;
 	void *values;                      /* what opts fill in */
 	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
 };
 
+/* A row, its members in their order. */
+#define COMMAND(...)                                                                               \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
 /* The options of a command that keeps their values in `o`. */
 #define OPTIONS(table) .opts = table, .nopts = sizeof(table) / sizeof((table)[0]), .values = &o
 
@@ -38,11 +43,11 @@ extern const struct command *const commands[]; /* NULL-terminated, as help lists
 extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
 	cmd_resume, cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs,
 	cmd_trace, cmd_replay, cmd_serve, cmd_sessions, cmd_doctor, cmd_version, cmd_help, cmd_chat,
-	cmd_prune, cmd_export;
+	cmd_prune, cmd_export, cmd_logs_verify, cmd_logs_head, cmd_logs_reindex;
 
-const struct command *command_find(const char *name);
-/* The command whose name is nearest, NULL when none is near. */
-const struct command *command_near(const char *name);
+/* NULL after saying that there is none, and which one is near. `more` (NULL: none): the word
+ * behind it, for the commands below `ava logs`. */
+const struct command *command_find(const char *name, const char *more);
 /* Parse its options, check the number of words, run it. */
 int command_main(const struct command *c, int argc, char **argv);
 

@@ -329,11 +329,8 @@ static int chat_run(int argc, char **argv)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? on_terminal() : on_pipe();
 }
 
-const struct command cmd_chat = {
-	.name = "chat",
-	.args = "",
-	.summary = "talk with Ava, who proposes subagents and tells what they found",
-	.detail =
+const struct command cmd_chat =
+	COMMAND("chat", "", 0, 0, "talk with Ava, who proposes subagents and tells what they found",
 		"`ava` alone is the same. Ava answers while subagents work; what they do and find "
 		"appears\n"
 		"above the line you type. She proposes with a quote; your yes starts it. Ctrl-C "
@@ -346,6 +343,4 @@ const struct command cmd_chat = {
 		"\n"
 		"NO_COLOR leaves out styles; AVA_PLAIN=1 never moves the cursor (screen "
 		"readers).\n",
-	OPTIONS(opts),
-	.run = chat_run,
-};
+		OPTIONS(opts), chat_run);

@@ -20,7 +20,7 @@
 #include "cli/show.h"
 #include "cli/logcursor.h"
 #include "cli/logtext.h"
-#include "cli/root.h"
+#include "cli/api.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "journal/count.h"
@@ -577,20 +577,12 @@ static int logs_run(int argc, char **argv)
 	return s.broken ? CLI_FAILED : CLI_DONE;
 }
 
-const struct command cmd_logs = {
-	.name = "logs",
-	.args = "[S-id]",
-	.max_args = 1,
-	.summary = "print what happened: Ava's log, that of a run, or of all",
-	.detail =
+const struct command cmd_logs =
+	COMMAND("logs", "[S-id]", 0, 1, "print what happened: Ava's log, that of a run, or of all",
 		"Without an id and without a filter: the newest 100 events of Ava's own log. With "
 		"a\n"
 		"filter, --count or -f: Ava's log and those of all runs. With an id: that run's.\n"
 		"Needs no daemon. The files are $AVA_DATA_ROOT/logs/ava/*.jsonl and\n"
 		"$AVA_DATA_ROOT/logs/subagents/S-id.jsonl, one event a line, for tail, jq and "
 		"rg.\n",
-	.opts = opts,
-	.nopts = ARRAY_LEN(opts),
-	.values = &o,
-	.run = logs_run,
-};
+		OPTIONS(opts), logs_run);

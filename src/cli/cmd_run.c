@@ -24,7 +24,7 @@
 #include "cli/cli.h"
 #include "cli/cmd_run.h"
 #include "cli/parallel.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -236,7 +236,7 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 	buf_init(&body, 0);
 	rv = o.parallel != NULL ? make_group(&body, err) : make_request(&body, text, err);
 	if (rv == 0)
-		rv = api_open_to_begin(&j->c, err);
+		rv = api_open(API_BEGIN, &j->c, err);
 	if (rv == 0)
 		rv = api_insist(&j->c, o.parallel != NULL ? "/groups" : "/runs", body.data, &p,
 				err);
@@ -410,7 +410,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->run);
 	fflush(j->talk);
 	snprintf(path, sizeof(path), "/runs/%s/cancel", j->run);
-	rv = api_call(c, "POST", path, "{}", &status, NULL, err);
+	rv = api_call(c, path, "{}", &status, NULL, err);
 	json_decref(status);
 	j->cancelled = true;
 	/* A daemon that is gone has cancelled nothing: the stream finds out. */
@@ -631,13 +631,8 @@ static const struct opt resume_opts[] = {
 	ANSWERS,
 };
 
-const struct command cmd_resume = {
-	.name = "resume",
-	.args = "S-id",
-	.min_args = 1,
-	.max_args = 1,
-	.summary = "go on from where an ended run stopped, with a new budget",
-	.detail =
+const struct command cmd_resume =
+	COMMAND("resume", "S-id", 1, 1, "go on from where an ended run stopped, with a new budget",
 		"A new run with an id of its own begins with the whole conversation of S-id. "
 		"What is not\n"
 		"named is as it was: role, model, tools, folder and limits. The quote is shown and "
@@ -646,27 +641,19 @@ const struct command cmd_resume = {
 		"itself.\n"
 		"\n"
 		"  ava resume S-7f3a2b --max-cost-cents 50\n",
-	OPTIONS(resume_opts),
-	.run = run_resume,
-};
+		OPTIONS(resume_opts), run_resume);
 
-const struct command cmd_run = {
-	.name = "run",
-	.args = "TASK",
-	.min_args = 0,
-	.max_args = 1,
-	.summary = "give a task to a subagent: quote, yes or no, updates, result",
-	.detail = "TASK \"-\" reads it from standard input. The subagent may read the current "
-		  "folder.\n"
-		  "The quote is shown and one line is read as the answer, in plain words: yes, no, "
-		  "\"yes,\n"
-		  "but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
-		  "again).\n"
-		  "Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
-		  "\n"
-		  "  ava run 'find out where the journal is flushed, with path and line'\n"
-		  "  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
-		  "  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
-	OPTIONS(opts),
-	.run = run_run,
-};
+const struct command cmd_run =
+	COMMAND("run", "TASK", 0, 1, "give a task to a subagent: quote, yes or no, updates, result",
+		"TASK \"-\" reads it from standard input. The subagent may read the current "
+		"folder.\n"
+		"The quote is shown and one line is read as the answer, in plain words: yes, no, "
+		"\"yes,\n"
+		"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
+		"again).\n"
+		"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
+		"\n"
+		"  ava run 'find out where the journal is flushed, with path and line'\n"
+		"  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
+		"  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
+		OPTIONS(opts), run_run);

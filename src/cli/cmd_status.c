@@ -12,7 +12,7 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/overview.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -240,7 +240,7 @@ static int status_run(int argc, char **argv)
 
 	if (argc > 0 && cli_check_run_id(argv[0]) != CLI_DONE)
 		return CLI_USAGE;
-	if (api_open(true, &c, &err) != 0)
+	if (api_open(API_START, &c, &err) != 0)
 		return cli_fail(&err);
 	code = o.watch ? watch_run(&w, &c) : once(&s, c);
 	forget(&s);
@@ -249,11 +249,6 @@ static int status_run(int argc, char **argv)
 	return code;
 }
 
-const struct command cmd_status = {
-	.name = "status",
-	.args = "[S-id]",
-	.max_args = 1,
-	.summary = "show one run, or the daemon and all live runs",
-	OPTIONS(opts),
-	.run = status_run,
-};
+const struct command cmd_status =
+	COMMAND("status", "[S-id]", 0, 1, "show one run, or the daemon and all live runs", NULL,
+		OPTIONS(opts), status_run);

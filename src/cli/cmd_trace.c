@@ -20,7 +20,7 @@
 #include "base/sys.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/root.h"
+#include "cli/api.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"
@@ -208,11 +208,11 @@ static int checkpoint(char **argv)
 	jw_object(&w, NULL);
 	jw_str(&w, "name", argv[1]);
 	jw_end(&w);
-	rv = buf_check(&body) == 0 ? api_open(true, &c, &err)
+	rv = buf_check(&body) == 0 ? api_open(API_START, &c, &err)
 				   : err_set(&err, AVA_EINVAL, "the name is too long");
 	snprintf(path, sizeof(path), "/runs/%s/checkpoint", argv[0]);
 	if (rv == 0)
-		rv = api_call(c, "POST", path, body.data, &answer, NULL, &err);
+		rv = api_call(c, path, body.data, &answer, NULL, &err);
 	if (rv == 0)
 		printf("checkpoint %s of %s, before its model call %" PRId64
 		       "; when it has ended: ava replay %s --from %s\n",
@@ -235,10 +235,10 @@ static int push(const char *run)
 
 	if (cli_check_run_id(run) != CLI_DONE)
 		return CLI_USAGE;
-	rv = api_open(true, &c, &err);
+	rv = api_open(API_START, &c, &err);
 	snprintf(path, sizeof(path), "/runs/%s/push", run);
 	if (rv == 0)
-		rv = api_call(c, "POST", path, "{}", &answer, NULL, &err);
+		rv = api_call(c, path, "{}", &answer, NULL, &err);
 	if (rv == 0)
 		printf("the trace of %s is on its way; ava status says what becomes of it\n", run);
 	json_decref(answer);
@@ -278,17 +278,12 @@ static int trace_run(int argc, char **argv)
 	return broken ? CLI_FAILED : CLI_DONE;
 }
 
-const struct command cmd_trace = {
-	.name = "trace",
-	.args = "S-id|NAME | import FILE | checkpoint S-id NAME",
-	.min_args = 1,
-	.max_args = 3,
-	.summary = "show what a run did, turn by turn; export and import traces",
-	.detail = "Needs no daemon, but for checkpoint. A NAME such as brave-otter is the trace's "
-		  "human name.\n"
-		  "import keeps the events of FILE (as --export jsonl or --json wrote it) under\n"
-		  "the name of their trace, also one of another machine. checkpoint names where\n"
-		  "a run is that is at work; ava replay S-id --from NAME forks it there.\n",
-	OPTIONS(opts),
-	.run = trace_run,
-};
+const struct command cmd_trace =
+	COMMAND("trace", "S-id|NAME | import FILE | checkpoint S-id NAME", 1, 3,
+		"show what a run did, turn by turn; export and import traces",
+		"Needs no daemon, but for checkpoint. A NAME such as brave-otter is the trace's "
+		"human name.\n"
+		"import keeps the events of FILE (as --export jsonl or --json wrote it) under\n"
+		"the name of their trace, also one of another machine. checkpoint names where\n"
+		"a run is that is at work; ava replay S-id --from NAME forks it there.\n",
+		OPTIONS(opts), trace_run);

@@ -466,7 +466,7 @@ static int listen(struct client *c, uint64_t lsn, int64_t tick_ms, struct ava_er
 static int round_once(const struct watch *w, struct client **c, bool screen, struct ava_error *err)
 {
 	uint64_t lsn = 0;
-	int rv = *c != NULL ? 0 : api_open(true, c, err);
+	int rv = *c != NULL ? 0 : api_open(API_START, c, err);
 
 	if (rv == 0) {
 		client_set_interrupt(*c, &woken);

@@ -18,7 +18,7 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "codec/jsonl.h"
@@ -199,7 +199,7 @@ static int cancel_all(struct following *f, struct client *c, const json_t *group
 	jw_end(&w);
 	rv = buf_check(&body);
 	if (rv == 0)
-		rv = api_call(c, "POST", "/runs/cancel", body.data, &answer, NULL, err);
+		rv = api_call(c, "/runs/cancel", body.data, &answer, NULL, err);
 	json_decref(answer);
 	buf_fini(&body);
 	f->cancelled = true;

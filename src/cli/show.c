@@ -1,7 +1,7 @@
-/* What people read; show.h: numbers and names, tables, the result of a run, lists.
+/* What people read; show.h: numbers and names, tables, the result of a run, status lines.
  *
- * What can fail: memory for a table, told at its end; the daemon that is asked for a
- * list. All text is another's and is made safe for the terminal. */
+ * What can fail: memory for a table, told at its end. All text is another's and is made
+ * safe for the terminal. */
 #include "cli/show.h"
 
 #include <assert.h>
@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "base/util.h"
-#include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -95,6 +94,21 @@ struct format format_bytes(int64_t n)
 	if (n < 1024)
 		return plain(n, " B");
 	return n < 1 << 20 ? scaled(n, 1024, " KB") : scaled(n, 1 << 20, " MB");
+}
+
+struct format format_cost_of(const json_t *o, const char *key)
+{
+	return format_money(json_get_fixed(o, key, 4, -1));
+}
+
+struct format format_time_of(const json_t *o, const char *key)
+{
+	return format_seconds(json_get_fixed(o, key, 3, 0));
+}
+
+struct format format_tokens_of(const json_t *o, const char *key)
+{
+	return format_tokens(json_get_int(o, key, 0));
 }
 
 struct format format_role(const char *name)
@@ -226,6 +240,56 @@ int table_print(const struct table *t, FILE *f)
 		blanks(f, t->width[column] + GAP - n);
 	}
 	return t->error;
+}
+
+static void add_cell(struct table *t, const struct column *c, const json_t *row)
+{
+	char text[2048];
+
+	text[0] = '\0';
+	switch (c->kind) {
+	case COLUMN_TEXT:
+		table_add(t, json_str(row, c->key));
+		return;
+	case COLUMN_ROLE:
+		table_add(t, format_role(json_str(row, c->key)).text);
+		return;
+	case COLUMN_TIME:
+		table_add(t, format_time_of(row, c->key).text);
+		return;
+	case COLUMN_TOKENS:
+		table_add(t, format_tokens_of(row, c->key).text);
+		return;
+	case COLUMN_COST:
+		table_add(t, format_cost_of(row, c->key).text);
+		return;
+	case COLUMN_OWN:
+		c->own(row, text, sizeof(text));
+		table_add(t, text);
+	}
+}
+
+int show_table(const struct column *columns, size_t n, const json_t *rows)
+{
+	struct table t;
+	const json_t *row;
+	size_t i;
+	int rv;
+
+	table_init(&t, n);
+	for (i = 0; i < n; i++) {
+		t.spare |= (unsigned)columns[i].spare << i;
+		table_add(&t, columns[i].title);
+	}
+	json_array_foreach(rows, i, row)
+	{
+		for (size_t k = 0; k < n; k++)
+			add_cell(&t, &columns[k],
+				 columns[k].in ? json_object_get(row, columns[k].in) : row);
+	}
+	rv = table_print(&t, stdout);
+	table_fini(&t);
+	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
 }
 
 /* The result of a run for people.
@@ -424,10 +488,9 @@ static void totals(FILE *f, const json_t *result)
 	const char *id = json_str(result, "subagent_id");
 
 	fprintf(f, "\n%s, %s tokens, %s, %" PRId64 " iteration%s",
-		format_seconds(json_get_fixed(result, "duration_seconds", 3, 0)).text,
-		format_tokens(json_get_int(result, "tokens_used", 0)).text,
-		format_money(json_get_fixed(result, "cost_cents", 4, -1)).text,
-		json_get_int(result, "iterations", 0),
+		format_time_of(result, "duration_seconds").text,
+		format_tokens_of(result, "tokens_used").text,
+		format_cost_of(result, "cost_cents").text, json_get_int(result, "iterations", 0),
 		json_get_int(result, "iterations", 0) == 1 ? "" : "s");
 	if (json_is_number(confidence))
 		fprintf(f, ", confidence %.2f", json_number_value(confidence));
@@ -455,47 +518,242 @@ void show_result(FILE *f, const json_t *result)
 	totals(f, result);
 }
 
-/* One request; the array in its answer is shown as JSON on one line, or as a
- * table fitted to the terminal, or a sentence says that there is none. Fails
- * when there is no daemon to ask, or no memory. */
+/* Status lines.
+ *
+ * Text of the run is made safe for the terminal and kept on one line. Without
+ * UTF-8 the marks are left out; the words stay. */
 
-static int print_table(const struct listing *l, const json_t *list)
+#define MARK_START "\xf0\x9f\x9a\x80 "         /* rocket */
+#define MARK_LOOK  "\xf0\x9f\x94\x8d "         /* magnifying glass */
+#define MARK_WAIT  "\xe2\x8f\xb3 "             /* hourglass */
+#define MARK_ASK   "\xe2\x9d\x93 "             /* question mark */
+#define MARK_DONE  "\xe2\x9c\x85 "             /* check mark */
+#define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
+#define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
+
+#define ACTIVITY_COLUMNS 300 /* where there is no terminal */
+
+void progress_init(struct progress *p, FILE *f, const char *role)
 {
-	struct table t;
-	const json_t *one;
-	size_t i;
-	int rv;
-
-	if (json_array_size(list) == 0) {
-		puts(l->none);
-		return CLI_DONE;
-	}
-	table_init(&t, l->columns);
-	t.spare = l->spare;
-	for (i = 0; i < l->columns; i++)
-		table_add(&t, l->titles[i]);
-	json_array_foreach(list, i, one) l->add_row(&t, one);
-	rv = table_print(&t, stdout);
-	table_fini(&t);
-	return rv == 0 ? CLI_DONE : cli_error(CLI_FAILED, "out of memory");
+	*p = (struct progress){.f = f, .live = term_redraws(f)};
+	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
 }
 
-int listing_show(const struct listing *l, const char *path, bool json)
+/* What the run does: on one line of a terminal, behind what stands there. */
+static void activity(FILE *f, const char *before, const char *text)
 {
-	struct ava_error err;
-	struct client *c;
-	json_t *reply = NULL;
-	int rv = api_open(true, &c, &err), code = CLI_DONE;
+	size_t width = term_width(f), used = term_columns(before, strlen(before));
 
-	if (rv == 0)
-		rv = api_get(c, &reply, &err, "%s", path);
-	if (rv != 0)
-		code = cli_fail(&err);
-	else if (json)
-		show_json(stdout, json_object_get(reply, l->key));
-	else
-		code = print_table(l, json_object_get(reply, l->key));
-	json_decref(reply);
-	client_close(c);
-	return code;
+	fputs(before, f);
+	term_cut(f, text, strlen(text),
+		 width == 0     ? ACTIVITY_COLUMNS
+		 : width > used ? width - used
+				: 1);
+}
+
+static void line_end(FILE *f)
+{
+	fputc('\n', f);
+	fflush(f);
+}
+
+void progress_spawning(const struct progress *p, const char *run)
+{
+	char text[sizeof(p->role) + 80];
+
+	snprintf(text, sizeof(text), "%sSpawning %s subagent (%.30s)...", term_mark(MARK_START, ""),
+		 p->role, run);
+	term_wrapped(p->f, text, strlen(text));
+	line_end(p->f);
+}
+
+/* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
+static void question(struct progress *p, const json_t *c)
+{
+	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
+	const json_t *choice;
+	size_t i;
+
+	if (strcmp(json_str(c, "state"), "asked") != 0)
+		return;
+	progress_clear(p);
+	term_print(p->f, "%s[%s] asks: %s", term_mark(MARK_ASK, ""), p->role,
+		   json_str(c, "question"));
+	json_array_foreach(json_object_get(c, "choices"), i, choice)
+		term_print(p->f, "%s%zu: %s", i > 0 ? ", " : " (", i + 1,
+			   json_is_string(choice) ? json_string_value(choice) : "?");
+	if (i > 0)
+		fputc(')', p->f);
+	term_print(p->f, "\nAnswer with: %s%s%s%s\n",
+		   approval && p->chat ? "yes or no, or later " : "",
+		   p->chat ? "/steer " : "ava steer ", json_str(c, "subagentId"),
+		   approval ? " yes|no" : " TEXT");
+	fflush(p->f);
+}
+
+void progress_event(struct progress *p, const char *type, const char *line, size_t len)
+{
+	bool waiting = strcmp(type, "Waiting") == 0;
+	json_t *event =
+		waiting || strcmp(type, "Activity") == 0 ? json_parse(line, len, NULL) : NULL;
+	const json_t *content = json_object_get(event, "content");
+	const char *text = waiting ? "" : json_str(content, "text");
+	char before[sizeof(p->role) + 16];
+
+	if (waiting)
+		question(p, content);
+	if (text[0] != '\0') {
+		progress_clear(p);
+		snprintf(p->activity, sizeof(p->activity), "%s", text);
+		snprintf(before, sizeof(before), "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
+		activity(p->f, before, text);
+		line_end(p->f);
+	}
+	json_decref(event);
+}
+
+void progress_clear(struct progress *p)
+{
+	if (p->shown == 0)
+		return;
+	fprintf(p->f, "\r%*s\r", (int)p->shown, "");
+	fflush(p->f);
+	p->shown = 0;
+}
+
+/* "🔍 WebCrawler running (45s, 12k tokens)" */
+static void status_words(char *out, size_t size, const char *role, const json_t *status,
+			 const char *more)
+{
+	snprintf(out, size, "%s%s %.60s (%s, %s tokens)%s", term_mark(MARK_LOOK, ""), role,
+		 json_str(status, "status"), format_time_of(status, "elapsed_seconds").text,
+		 format_tokens_of(status, "tokens_used").text, more);
+}
+
+void progress_live(struct progress *p, const json_t *status)
+{
+	size_t before = p->shown, width = term_width(p->f);
+	char text[256];
+
+	if (!p->live || width == 0)
+		return;
+	status_words(text, sizeof(text), p->role, status, "...");
+	fputc('\r', p->f);
+	/* Not in the last column: the next write would wrap. */
+	p->shown = term_cut(p->f, text, strlen(text), width - 1);
+	if (before > p->shown)
+		fprintf(p->f, "%*s", (int)MIN(before - p->shown, width - 1 - p->shown), "");
+	fflush(p->f);
+}
+
+void progress_still_working(struct progress *p)
+{
+	progress_clear(p);
+	activity(p->f,
+		 term_utf8() ? MARK_WAIT "Subagent still working: " : "Subagent still working: ",
+		 p->activity[0] != '\0' ? p->activity : "no news yet");
+	line_end(p->f);
+}
+
+void progress_end(FILE *f, const char *role, const json_t *result)
+{
+	const char *status = json_str(result, "status"), *reason = "", *more = "",
+		   *mark = term_mark(MARK_BAD, "");
+	char text[600];
+
+	switch (cli_exit_of_status(status)) {
+	case CLI_DONE:
+		mark = term_mark(MARK_DONE, "");
+		status = "Complete";
+		break;
+	case CLI_LIMIT:
+		mark = term_mark(MARK_LIMIT, "");
+		more = "Stopped, ";
+		break;
+	default:
+		if (strcmp(json_str(result, "stop_reason"), status) != 0)
+			reason = json_str(result, "stop_reason");
+	}
+	snprintf(text, sizeof(text), "%sSubagent [%s]: %s%.60s%s%.200s (%s, %s)", mark,
+		 format_role(role).text, more, status, reason[0] != '\0' ? ", " : "", reason,
+		 format_time_of(result, "duration_seconds").text,
+		 format_cost_of(result, "cost_cents").text);
+	term_wrapped(f, text, strlen(text));
+	line_end(f);
+}
+
+void progress_status(FILE *f, const json_t *status)
+{
+	const char *doing = json_str(status, "current_activity");
+	char text[256];
+
+	status_words(text, sizeof(text), format_role(json_str(status, "role")).text, status, "");
+	term_str(f, text);
+	if (doing[0] != '\0') {
+		fputs(": ", f);
+		term_cut(f, doing, strlen(doing), ACTIVITY_COLUMNS);
+	}
+	line_end(f);
+}
+
+/* Subagents at work. A table searched from its newest row on; a
+ * conversation has few. What can fail: the table is full of live runs; the run
+ * goes on all the same. */
+
+struct chat_run *chat_runs_find(struct chat_runs *r, const char *id)
+{
+	for (size_t i = r->n; i > 0; i--)
+		if (strcmp(r->run[i - 1].id, id) == 0)
+			return &r->run[i - 1];
+	return NULL;
+}
+
+static bool forget_one(struct chat_runs *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->run[i].live)
+			continue;
+		memmove(&r->run[i], &r->run[i + 1], (r->n - i - 1) * sizeof(r->run[0]));
+		r->n--;
+		return true;
+	}
+	return false;
+}
+
+struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char *role,
+				 int64_t now_ms)
+{
+	struct chat_run *run = chat_runs_find(r, id);
+
+	if (run == NULL) {
+		if (r->n == CHAT_RUNS_MAX && !forget_one(r))
+			return NULL;
+		run = &r->run[r->n++];
+	}
+	*run = (struct chat_run){.live = true, .still_ms = now_ms + PROGRESS_FIRST_MS};
+	snprintf(run->id, sizeof(run->id), "%s", id);
+	progress_init(&run->shown, stdout, role);
+	run->shown.chat = true;
+	return run;
+}
+
+struct chat_run *chat_runs_due(struct chat_runs *r, int64_t now_ms)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (!r->run[i].live || r->run[i].still_ms > now_ms)
+			continue;
+		r->run[i].still_ms = now_ms + PROGRESS_NEXT_MS;
+		return &r->run[i];
+	}
+	return NULL;
+}
+
+int64_t chat_runs_next(const struct chat_runs *r)
+{
+	int64_t next = -1;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->run[i].live && (next < 0 || r->run[i].still_ms < next))
+			next = r->run[i].still_ms;
+	return next;
 }

@@ -1,4 +1,4 @@
-/* What people read: numbers and names, tables, the result of a run, lists. */
+/* What people read: numbers and names, tables, the result of a run, its status lines. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
@@ -20,9 +20,13 @@ struct format format_seconds(int64_t ms);     /* "45s", "0.4s" */
 struct format format_ms(int64_t ms);          /* "12 ms", "3.4 s" */
 struct format format_tokens(int64_t n);       /* "850", "1.2k", "12k", "3.4M" */
 struct format format_bytes(int64_t n);        /* "812 B", "2.1 KB" */
-struct format format_role(const char *name);  /* "web_crawler": "WebCrawler" */
-struct format format_clock(int64_t wall_ms);  /* "14:05:30", local */
-struct format format_date(int64_t wall_ms);   /* "2026-11-21", local */
+/* The same of a member: cents, seconds, tokens. */
+struct format format_cost_of(const json_t *o, const char *key);
+struct format format_time_of(const json_t *o, const char *key);
+struct format format_tokens_of(const json_t *o, const char *key);
+struct format format_role(const char *name); /* "web_crawler": "WebCrawler" */
+struct format format_clock(int64_t wall_ms); /* "14:05:30", local */
+struct format format_date(int64_t wall_ms);  /* "2026-11-21", local */
 
 /* A table of text columns, fitted to the terminal: the last column takes what
  * is left and is cut. Cells are shown as term_cut shows them. On a terminal that
@@ -45,25 +49,85 @@ void table_add(struct table *t, const char *text);
 /* 0 or AVA_ENOMEM when a cell was lost on the way. */
 int table_print(const struct table *t, FILE *f);
 
+/* A table of objects: a title, and what of each object stands below it. */
+struct column {
+	const char *title;
+	enum column_kind {
+		COLUMN_TEXT,
+		COLUMN_ROLE,
+		COLUMN_TIME, /* seconds */
+		COLUMN_TOKENS,
+		COLUMN_COST, /* cents */
+		COLUMN_OWN,  /* what `own` writes */
+	} kind;
+	const char *key, *in; /* in: of the member with this name, not of the object */
+	bool spare;           /* as table.spare */
+	void (*own)(const json_t *row, char *out, size_t size); /* `out` is "" */
+};
+/* To stdout. An exit code. */
+int show_table(const struct column *columns, size_t n, const json_t *rows);
+
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
 /* The object as it is, on one line. */
 void show_json(FILE *f, const json_t *v);
 
-/* What `ava ps`, `ava sessions` and `ava proposals` have in common: ask for a
- * list, show it as a table or as it came. */
+/* Status lines of a run, the same words in every channel. */
 
-struct listing {
-	const char *key;           /* of the array in the answer: "runs" */
-	const char *none;          /* what is said when it is empty */
-	const char *const *titles; /* of the columns */
-	size_t columns;
-	unsigned spare; /* columns that a narrow terminal can do without, as table.spare */
-	void (*add_row)(struct table *t, const json_t *one);
+#define PROGRESS_FIRST_MS 30000 /* "still working" comes first after this */
+#define PROGRESS_NEXT_MS  60000 /* and then after this */
+
+struct progress {
+	FILE *f;
+	char role[48];      /* as shown: "WebCrawler" */
+	char activity[256]; /* the last one, cut */
+	bool chat;          /* in a conversation: its commands are named */
+	bool live;          /* the last row is a status line that is written over */
+	size_t shown;       /* its columns that stand there now */
 };
 
-/* The list that GET `path` gives (below /api/v1). An exit code; why it failed
- * has been said. */
-int listing_show(const struct listing *l, const char *path, bool json);
+void progress_init(struct progress *p, FILE *f, const char *role);
+void progress_spawning(const struct progress *p, const char *run);
+/* An event line of the run: an Activity is shown. */
+void progress_event(struct progress *p, const char *type, const char *line, size_t len);
+void progress_still_working(struct progress *p);
+
+/* On a terminal that can: "WebCrawler running (45s, 12k tokens)..." of a status
+ * object, over the one before. It has no line end and no escapes, and goes away
+ * before anything else is printed (progress_clear). */
+void progress_live(struct progress *p, const json_t *status);
+void progress_clear(struct progress *p);
+
+/* The last line of a run, from its result. */
+void progress_end(FILE *f, const char *role, const json_t *result);
+/* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
+void progress_status(FILE *f, const json_t *status);
+
+/* The subagents of a conversation as its terminal knows them, by their events.
+ * Pure: the time is given. */
+
+#define CHAT_RUNS_MAX 256 /* the oldest ended ones are forgotten */
+
+struct chat_run {
+	char id[24];
+	struct progress shown;
+	bool live;
+	int64_t still_ms; /* when "still working" is due */
+};
+
+struct chat_runs {
+	struct chat_run run[CHAT_RUNS_MAX];
+	size_t n;
+};
+
+/* A run that began or is known to be at work. NULL: as many are live as can be
+ * kept; it is shown without "still working". */
+struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char *role,
+				 int64_t now_ms);
+struct chat_run *chat_runs_find(struct chat_runs *r, const char *id);
+/* The next run of which "still working" is due, its time set anew; else NULL. */
+struct chat_run *chat_runs_due(struct chat_runs *r, int64_t now_ms);
+/* When the next one is due; -1: none. */
+int64_t chat_runs_next(const struct chat_runs *r);
 
 #endif

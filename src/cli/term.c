@@ -5,6 +5,7 @@
  * a mark stands for it, since printing it raw would be worse. */
 #include "cli/term.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -188,6 +189,24 @@ void term_bytes(FILE *f, const char *s, size_t len)
 void term_str(FILE *f, const char *s)
 {
 	term_text(f, s, strlen(s), false);
+}
+
+void term_print(FILE *f, const char *fmt, ...)
+{
+	size_t first = fmt[0] == '\n', last = fmt[first] != '\0' && fmt[strlen(fmt) - 1] == '\n';
+	char *text = NULL;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	fwrite("\n", 1, first, f);
+	term_text(f, text + first, (size_t)len - first - last, false);
+	fwrite("\n", 1, last, f);
+	free(text);
 }
 
 static void wrap_line(FILE *f, const char *s, size_t len, size_t width, size_t column,

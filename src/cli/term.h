@@ -24,6 +24,8 @@ bool term_redraws(FILE *f);
  * visible; without UTF-8 what is beyond ASCII becomes ASCII. */
 void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
+/* A part of a line, made safe as a whole; a newline that `fmt` begins or ends with is one. */
+void term_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text of lines, newlines kept; on a terminal a line that is too long goes on
  * between two words, below its own beginning where that is a list's mark. */
 void term_wrapped(FILE *f, const char *s, size_t len);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/markdown.h"
 
 static char *text;
@@ -241,7 +241,7 @@ static void test_runs(void **state)
 	char id[24];
 
 	assert_int_equal(chat_runs_next(&r), -1);
-	assert_string_equal(chat_runs_begin(&r, "S-000001", "web_crawler", 1000)->role,
+	assert_string_equal(chat_runs_begin(&r, "S-000001", "web_crawler", 1000)->shown.role,
 			    "WebCrawler");
 	assert_null(chat_runs_due(&r, 1000 + PROGRESS_FIRST_MS - 1));
 	assert_int_equal(chat_runs_next(&r), 1000 + PROGRESS_FIRST_MS);

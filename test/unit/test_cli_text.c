@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "cli/show.h"
 #include "cli/logtext.h"
-#include "cli/progress.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"

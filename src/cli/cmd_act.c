@@ -1,0 +1,737 @@
+/* Commands that say something to runs and proposals: ava cancel, confirm, reject, steer,
+ * replay. All but replay may be asked again without harm, so they are, when the connection
+ * breaks.
+ *
+ * cancel is answered when the ends of all are on disk. A run that had ended keeps its
+ * status, and cancelling it is no error; one that is not known is (exit 5). --all asks first
+ * on a terminal; anything but a yes cancels nothing (exit 4).
+ *
+ * confirm starts what was quoted, or less where the answer lowers something (--set,
+ * --answer); any other change is quoted again and starts nothing (exit 4).
+ *
+ * steer: an answer is done with when it is on disk. A message is read at the next turn
+ * boundary, which may be minutes away: the run's events say when, and this waits for it
+ * unless told not to (exit 124 when the time is up; the message stays). A run that ended
+ * before it read it: exit 1.
+ *
+ * replay: the daemon executes the run again from its record, as far as that goes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/cmd_run.h"
+#include "cli/overview.h"
+#include "cli/show.h"
+#include "cli/task.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define ASK_SHOWN 10 /* runs named in the question */
+#define TEXT_MAX  8192
+
+static struct {
+	bool all, yes, json, no_wait, lenient;
+	struct opt_list set;
+	const char *answer, *reason, *call, *from, *model;
+	int64_t timeout_ms;
+} o;
+
+static const struct opt cancel_opts[] = {
+	OPT("all", 'a', FLAG, NULL, all, "every live run"),
+	OPT("yes", 'y', FLAG, NULL, yes, "--all: do not ask"),
+	OPT("json", 0, FLAG, NULL, json, "what each has become as JSON, one a line"),
+};
+
+static const struct opt confirm_opts[] = {
+	OPT("set", 's', LIST, "KEY=VALUE", set,
+	    "change this of the quote (may be repeated); see below"),
+	OPT("answer", 0, STR, "TEXT", answer, "answer in plain words instead of yes"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+static const struct opt reject_opts[] = {
+	OPT("reason", 0, STR, "TEXT", reason, "kept in the log"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+static const struct opt steer_opts[] = {
+	OPT("call", 0, STR, "ID", call, "only as the answer to this question (as c3.1)"),
+	OPT("timeout", 0, SECONDS, "S", timeout_ms, "wait at most so long until it is read"),
+	OPT("no-wait", 0, FLAG, NULL, no_wait, "do not wait until it is read"),
+	OPT("json", 0, FLAG, NULL, json, "what became of it as JSON"),
+};
+
+static const struct opt replay_opts[] = {
+	OPT("lenient", 0, FLAG, NULL, lenient,
+	    "note where bytes differ and go on with the record's"),
+	OPT("from", 0, STR, "N|NAME", from,
+	    "replay up to the N-th call of its model, or a checkpoint, and fork there: a new "
+	    "run, confirmed"),
+	OPT("model", 'm', STR, "MODEL", model, "with --from: another model of the same kind"),
+	OPT("yes", 'y', FLAG, NULL, yes, "with --from: confirm without asking"),
+	OPT("json", 0, FLAG, NULL, json, "the report (with --from the result) as JSON"),
+};
+
+/* ---- cancel */
+
+/* "stopped: a model call, read_file; nothing of it is left" */
+static void print_proof(const json_t *one)
+{
+	const json_t *stopped = json_object_get(one, "stopped"), *name;
+	bool call = json_get_bool(stopped, "model_call", false), some = call;
+	int64_t left = json_get_int(one, "left", 0);
+	size_t i;
+
+	if (!call && json_array_size(json_object_get(stopped, "tools")) == 0)
+		fputs(" (nothing was at work", stdout);
+	else
+		fputs(call ? " (stopped: a model call" : " (stopped: ", stdout);
+	json_array_foreach(json_object_get(stopped, "tools"), i, name)
+	{
+		term_print(stdout, "%s%s", some ? ", " : "",
+			   json_is_string(name) ? json_string_value(name) : "?");
+		some = true;
+	}
+	if (left > 0)
+		printf("; %" PRId64 " of it wind%s up", left, left == 1 ? "s" : "");
+	else if (some)
+		fputs("; nothing of it is left", stdout);
+	puts(")");
+}
+
+static void print_cancelled(json_t *one)
+{
+	json_t *run = json_object_get(one, "run");
+	bool had_ended = json_get_bool(one, "had_ended", false);
+
+	if (o.json) {
+		json_incref(run); /* beside its status what was done to it */
+		json_object_del(one, "run");
+		json_object_update(run, one);
+		show_json(stdout, run);
+		json_decref(run);
+		return;
+	}
+	term_print(stdout, "%s%s %s", json_str(run, "subagent_id"), had_ended ? " had ended:" : "",
+		   json_str(run, "status"));
+	if (had_ended)
+		putchar('\n');
+	else
+		print_proof(one);
+}
+
+static int print_all(const json_t *reply)
+{
+	json_t *one;
+	size_t i;
+	int code = CLI_DONE;
+
+	json_array_foreach(json_object_get(reply, "runs"), i, one)
+	{
+		if (json_object_get(one, "unknown") != NULL)
+			code = cli_error(CLI_NOSUCH, "%s",
+					 json_str(json_object_get(one, "error"), "message"));
+		else
+			print_cancelled(one);
+	}
+	if (o.all && i == 0 && !o.json)
+		puts("No run is live.");
+	return code;
+}
+
+static void print_question(const json_t *runs, int64_t n)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		char *words = overview_words(run, term_width(stderr));
+
+		if (i == ASK_SHOWN)
+			break;
+		fprintf(stderr, "%s ", json_str(run, "subagent_id"));
+		if (words != NULL)
+			term_cut(stderr, words, strlen(words), MAX(term_width(stderr), 20) - 10);
+		fputc('\n', stderr);
+		free(words);
+	}
+	if (n > ASK_SHOWN)
+		fprintf(stderr, "and %" PRId64 " more\n", n - ASK_SHOWN);
+	fprintf(stderr, "Cancel %s? [Yes/No] ", n == 1 ? "this run" : "all of them");
+	fflush(stderr);
+}
+
+/* CLI_DONE: yes, or nobody has to be asked. */
+static int ask_all(struct client *c)
+{
+	json_t *health = NULL, *runs = NULL;
+	struct ava_error err;
+	char answer[4096];
+	int64_t n = 0;
+	int rv;
+
+	if (o.yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return CLI_DONE;
+	rv = api_get(c, &health, &err, "/health");
+	if (rv == 0)
+		rv = api_get(c, &runs, &err, "/runs?limit=%d", ASK_SHOWN);
+	n = json_get_int(json_object_get(health, "runs"), "running", 0);
+	if (rv == 0 && n > 0) {
+		print_question(json_object_get(runs, "runs"), n);
+		rv = task_answer(STDIN_FILENO, answer, &err);
+		if (rv <= 0 || (strcasecmp(answer, "yes") != 0 && strcasecmp(answer, "y") != 0))
+			rv = err_set(&err, AVA_EREJECTED, "no yes: nothing was cancelled");
+		else
+			rv = 0;
+	}
+	json_decref(health);
+	json_decref(runs);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+/* "G-7f3a2b": as a proposal's with another letter. */
+static bool is_group(const char *id)
+{
+	char proposal[24];
+
+	return id[0] == 'G' &&
+	       snprintf(proposal, sizeof(proposal), "P%s", id + 1) < (int)sizeof(proposal) &&
+	       id_is_proposal(proposal);
+}
+
+/* Those of its runs that have begun; a chain goes no further. */
+static int add_group(struct jw *w, struct client *c, const char *id, struct ava_error *err)
+{
+	json_t *group = NULL, *run;
+	size_t i;
+	int rv = api_get(c, &group, err, "/groups/%s", id);
+
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+		jw_str(w, NULL, json_str(run, "subagent_id"));
+	json_decref(group);
+	return rv;
+}
+
+static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
+		       struct ava_error *err)
+{
+	struct jw w;
+	int rv = 0;
+
+	buf_init(b, 1u << 20);
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	if (o.all) {
+		jw_bool(&w, "all", true);
+	} else {
+		jw_array(&w, "ids");
+		for (int i = 0; rv == 0 && i < argc; i++) {
+			if (is_group(argv[i]))
+				rv = add_group(&w, c, argv[i], err);
+			else
+				jw_str(&w, NULL, argv[i]);
+		}
+		jw_end(&w);
+	}
+	jw_end(&w);
+	if (rv == 0 && buf_check(b) != 0)
+		rv = err_set(err, buf_check(b),
+			     "too many ids at once: cancel them in several commands");
+	return rv;
+}
+
+static int cancel(struct client **c, int argc, char **argv)
+{
+	struct ava_error err;
+	json_t *reply = NULL;
+	struct buf body;
+	int rv = cancel_body(&body, *c, argc, argv, &err), code;
+
+	if (rv == 0)
+		rv = api_insist(c, "/runs/cancel", body.data, &reply, &err);
+	code = rv == 0 ? print_all(reply) : cli_fail(&err);
+	json_decref(reply);
+	buf_fini(&body);
+	return code;
+}
+
+static int cancel_run(int argc, char **argv)
+{
+	struct ava_error err;
+	struct client *c;
+	int code;
+
+	if (o.all == (argc > 0))
+		return cli_error(CLI_USAGE, o.all ? "give ids or --all, not both"
+						  : "give it the ids of runs, or --all");
+	for (int i = 0; i < argc; i++)
+		if (!is_group(argv[i]) && cli_check_run_id(argv[i]) != CLI_DONE)
+			return CLI_USAGE;
+	if (api_open(API_START, &c, &err) != 0)
+		return cli_fail(&err);
+	code = o.all ? ask_all(c) : CLI_DONE;
+	if (code == CLI_DONE)
+		code = cancel(&c, argc, argv);
+	client_close(c);
+	return code;
+}
+
+/* ---- confirm and reject */
+
+enum set_type { SET_TEXT, SET_NUMBER, SET_SWITCH, SET_LIST };
+
+static const struct {
+	const char *key;
+	enum set_type type;
+	int decimals; /* of a number */
+} set_keys[] = {
+	{"max_cost_cents", SET_NUMBER, 4},
+	{"timeout", SET_NUMBER, 3},
+	{"max_tokens", SET_NUMBER, 0},
+	{"max_iterations", SET_NUMBER, 0},
+	{"preset", SET_TEXT, 0},
+	{"model", SET_TEXT, 0},
+	{"role", SET_TEXT, 0},
+	{"extended_thinking", SET_SWITCH, 0},
+	{"without", SET_LIST, 0},
+};
+
+/* Index into set_keys, or -1. */
+static int find_key(const char *text, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(set_keys); i++)
+		if (strlen(set_keys[i].key) == len && memcmp(set_keys[i].key, text, len) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int put_number(struct jw *w, const char *key, const char *value, int decimals,
+		      struct ava_error *err)
+{
+	int64_t n;
+
+	if (!opts_fixed(value, decimals, &n))
+		return err_set(err, AVA_EINVAL, "--set %s must be a %snumber, not \"%.40s\"", key,
+			       decimals ? "" : "whole ", value);
+	if (decimals)
+		jw_fixed(w, key, n, decimals);
+	else
+		jw_int(w, key, n);
+	return 0;
+}
+
+static int put_switch(struct jw *w, const char *key, const char *value, struct ava_error *err)
+{
+	bool on = strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+
+	if (!on && strcmp(value, "off") != 0 && strcmp(value, "false") != 0)
+		return err_set(err, AVA_EINVAL, "--set %s must be on or off, not \"%.40s\"", key,
+			       value);
+	jw_bool(w, key, on);
+	return 0;
+}
+
+static void put_list(struct jw *w, const char *key, const char *value)
+{
+	jw_array(w, key);
+	for (;;) {
+		size_t len = strcspn(value, ",");
+
+		jw_strn(w, NULL, value, len);
+		if (!value[len])
+			break;
+		value += len + 1;
+	}
+	jw_end(w);
+}
+
+static int put_set(struct jw *w, const char *text, bool seen[], struct ava_error *err)
+{
+	size_t len = strcspn(text, "=");
+	int i = find_key(text, len), rv = 0;
+	const char *value = text + len + 1;
+
+	if (text[len] != '=' || !*value)
+		return err_set(err, AVA_EINVAL, "--set takes KEY=VALUE, not \"%.60s\"", text);
+	if (i < 0)
+		return err_set(err, AVA_EINVAL,
+			       "--set %.*s: there are max_cost_cents, timeout, max_tokens, "
+			       "max_iterations, preset, model, role, extended_thinking and without",
+			       (int)MIN(len, 40), text);
+	if (seen[i])
+		return err_set(err, AVA_EINVAL, "--set %s is given twice", set_keys[i].key);
+	seen[i] = true;
+	switch (set_keys[i].type) {
+	case SET_TEXT:
+		jw_str(w, set_keys[i].key, value);
+		break;
+	case SET_NUMBER:
+		rv = put_number(w, set_keys[i].key, value, set_keys[i].decimals, err);
+		break;
+	case SET_SWITCH:
+		rv = put_switch(w, set_keys[i].key, value, err);
+		break;
+	case SET_LIST:
+		put_list(w, set_keys[i].key, value);
+		break;
+	}
+	return rv;
+}
+
+static int confirm_body(struct buf *body, struct ava_error *err)
+{
+	bool seen[ARRAY_LEN(set_keys)] = {false};
+	struct jw w;
+	int rv = 0;
+
+	jw_init(&w, body);
+	jw_object(&w, NULL);
+	jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
+	if (o.set.n > 0)
+		jw_object(&w, "set");
+	for (size_t i = 0; i < o.set.n && rv == 0; i++)
+		rv = put_set(&w, o.set.items[i], seen, err);
+	if (o.set.n > 0)
+		jw_end(&w);
+	jw_end(&w);
+	if (rv == 0 && buf_check(body) != 0)
+		rv = err_set(err, AVA_EINVAL, "the answer is too long");
+	return rv;
+}
+
+/* POST the answer; *out is what the daemon says. 0 or an exit code. */
+static int answer(const char *id, const char *verb, const char *body, json_t **out)
+{
+	struct ava_error err;
+	struct client *c;
+	char path[64];
+	int rv;
+
+	*out = NULL;
+	if (cli_check_proposal_id(id) != CLI_DONE)
+		return CLI_USAGE;
+	snprintf(path, sizeof(path), "/proposals/%s/%s", id, verb);
+	rv = api_open(API_BEGIN, &c, &err);
+	if (rv == 0)
+		rv = api_insist(&c, path, body, out, &err);
+	client_close(c);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+static void show_confirmed(const char *id, const json_t *p)
+{
+	const char *changes = json_str(p, "changes"), *run = json_str(p, "subagent_id"),
+		   *group = json_str(p, "group_id");
+
+	term_print(stdout, "%s is confirmed%s%s%s and runs as ", id, *changes ? ", " : "", changes,
+		   *changes ? "," : "");
+	if (*group)
+		printf("%s: `ava ps` shows its runs.\n", group);
+	else
+		printf("%s (%s).\nFollow it: ava events %s -f; wait for it: ava wait %s\n", run,
+		       json_str(p, "trace_id"), run, run);
+}
+
+/* Nothing was started: rejected, or quoted again. */
+static int not_started(const char *id, const json_t *p)
+{
+	const char *message = json_str(p, "message"), *other = json_str(p, "proposal_id");
+
+	if (strcmp(json_str(p, "state"), "pending") != 0)
+		return cli_error(CLI_REJECTED, "%s is rejected: nothing was started", id);
+	if (!o.json) {
+		term_wrapped(stdout, message, strlen(message));
+		putchar('\n');
+	}
+	return cli_error(CLI_REJECTED, "%s was replaced by %s, which waits for its answer", id,
+			 other);
+}
+
+static int confirm_run(int argc, char **argv)
+{
+	struct ava_error err = {0};
+	json_t *p = NULL;
+	struct buf body;
+	int code;
+
+	buf_init(&body, 1 << 20);
+	code = confirm_body(&body, &err) == 0 ? answer(argv[0], "confirm", body.data, &p)
+					      : cli_fail(&err);
+	buf_fini(&body);
+	if (code != CLI_DONE)
+		return code;
+	if (o.json)
+		show_json(stdout, p);
+	if (strcmp(json_str(p, "state"), "confirmed") != 0)
+		code = not_started(argv[0], p);
+	else if (!o.json)
+		show_confirmed(argv[0], p);
+	json_decref(p);
+	return code;
+}
+
+static int reject_run(int argc, char **argv)
+{
+	struct ava_error err;
+	struct buf body;
+	json_t *p = NULL;
+	int code;
+
+	if (api_texts(&body, &err, "reason", o.reason != NULL ? o.reason : "", NULL) != 0)
+		code = cli_fail(&err);
+	else
+		code = answer(argv[0], "reject", body.data, &p);
+	buf_fini(&body);
+	if (code == CLI_DONE && o.json)
+		show_json(stdout, p);
+	else if (code == CLI_DONE)
+		printf("%s is rejected: nothing was started.\n", argv[0]);
+	json_decref(p);
+	return code;
+}
+
+/* ---- steer */
+
+struct wait {
+	const char *steer_id;
+	char outcome[24];
+	int64_t end_ms;
+	bool late;
+};
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct wait *w = user;
+	json_t *event;
+	const json_t *content;
+
+	if (strcmp(e->event, "Steering") != 0)
+		return 0;
+	event = json_parse(e->data, e->len, NULL);
+	content = json_object_get(event, "content");
+	if (strcmp(json_str(content, "steerId"), w->steer_id) == 0 &&
+	    strcmp(json_str(content, "outcome"), "queued") != 0)
+		snprintf(w->outcome, sizeof(w->outcome), "%s", json_str(content, "outcome"));
+	json_decref(event);
+	return w->outcome[0] != '\0';
+}
+
+static volatile sig_atomic_t stopped;
+
+/* The deadline passed without an event: the next call ends at once. */
+static void on_tick(int64_t *tick_ms, void *user)
+{
+	((struct wait *)user)->late = true;
+	*tick_ms = INT64_MAX;
+	stopped = 1;
+}
+
+/* Until the event that says what became of it. 0, or why not. */
+static int wait_for(struct wait *w, struct client **c, const char *run, struct ava_error *err)
+{
+	struct follow f = {.on_event = on_event, .user = w};
+	int rv;
+
+	if (w->end_ms >= 0) {
+		f.on_tick = on_tick;
+		f.tick_ms = w->end_ms;
+		f.interrupt = &stopped;
+	}
+	rv = api_follow(c, run, &f, err);
+	return w->late ? 0 : MIN(rv, 0);
+}
+
+static int post_steer(struct client **c, const char *run, const char *text, json_t **reply,
+		      struct ava_error *err)
+{
+	struct session_id request = id_session();
+	char path[64];
+	struct buf body;
+	int rv = api_texts(&body, err, "text", text, "request_id", request.text,
+			   o.call != NULL ? "call_id" : NULL, o.call, NULL);
+
+	snprintf(path, sizeof(path), "/runs/%s/steer", run);
+	if (rv == 0)
+		rv = api_insist(c, path, body.data, reply, err);
+	buf_fini(&body);
+	return rv;
+}
+
+static int tell(const char *run, json_t *reply, const char *outcome)
+{
+	bool late = strcmp(outcome, "too_late") == 0;
+
+	if (o.json) {
+		json_object_set_new(reply, "outcome", json_string(outcome));
+		show_json(stdout, reply);
+	} else if (strcmp(outcome, "answered") == 0) {
+		printf("%s has its answer.\n", run);
+	} else if (strcmp(outcome, "delivered") == 0) {
+		printf("%s has read it.\n", run);
+	} else if (!late) {
+		printf("%s reads it after what it is doing now.\n", run);
+	}
+	return late ? cli_error(CLI_FAILED, "%s ended before it read that", run) : CLI_DONE;
+}
+
+static int steer(struct client **c, const char *run, const char *text)
+{
+	struct wait w = {.end_ms =
+				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
+	struct ava_error err = {0};
+	json_t *reply = NULL;
+	int rv = post_steer(c, run, text, &reply, &err), code;
+
+	if (rv != 0)
+		return cli_fail(&err);
+	w.steer_id = json_str(reply, "steer_id");
+	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait)
+		rv = wait_for(&w, c, run, &err);
+	if (rv < 0)
+		code = cli_fail(&err);
+	else if (w.late && w.outcome[0] == '\0')
+		code = cli_error(CLI_WAITED,
+				 "%s has not read it yet; it will, unless it ends "
+				 "before",
+				 run);
+	else
+		code = tell(run, reply,
+			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
+	json_decref(reply);
+	return code;
+}
+
+/* The words as one text. */
+static int join(char *out, size_t size, int n, char **words)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < n && len < size; i++)
+		len += (size_t)snprintf(out + len, size - len, "%s%s", i > 0 ? " " : "", words[i]);
+	return len < size ? CLI_DONE : cli_error(CLI_USAGE, "the text is too long");
+}
+
+static int steer_run(int argc, char **argv)
+{
+	struct ava_error err;
+	char text[TEXT_MAX];
+	struct client *c;
+	int code = cli_check_run_id(argv[0]);
+
+	if (code == CLI_DONE)
+		code = join(text, sizeof(text), argc - 1, argv + 1);
+	if (code != CLI_DONE)
+		return code;
+	if (api_open(API_START, &c, &err) != 0)
+		return cli_fail(&err);
+	code = steer(&c, argv[0], text);
+	client_close(c);
+	return code;
+}
+
+/* ---- replay */
+
+static void print_side(const char *name, const char *text)
+{
+	printf("    %s: ", name);
+	term_cut(stdout, text, strlen(text), 0);
+	putchar('\n');
+}
+
+static void print_difference(const json_t *d)
+{
+	int64_t byte = json_get_int(d, "byte", -1), seq = json_get_int(d, "seq", 0);
+	const char *call = json_str(d, "call_id");
+
+	if (seq > 0)
+		term_print(stdout, "  event %" PRId64 " (%s%s%s, lsn %" PRId64 "): ", seq,
+			   json_str(d, "eventType"), call[0] != '\0' ? " " : "", call,
+			   json_get_int(d, "lsn", 0));
+	else
+		fputs("  behind the last event: ", stdout);
+	term_print(stdout, "%s differs", json_str(d, "what"));
+	if (byte >= 0)
+		printf(" at byte %" PRId64, byte);
+	putchar('\n');
+	print_side("recorded", json_str(d, "recorded"));
+	print_side("replayed", json_str(d, "replayed"));
+}
+
+static int print_replay(const char *id, const json_t *report)
+{
+	const json_t *list = json_object_get(report, "differences");
+	bool identical = json_get_bool(report, "identical", false);
+
+	if (o.json) {
+		show_json(stdout, report);
+		return identical ? CLI_DONE : CLI_FAILED;
+	}
+	printf("%s %s: %" PRId64 " model calls, %" PRId64 " events\n", id,
+	       identical ? "replays identically" : "does not replay identically",
+	       json_get_int(report, "turns", 0), json_get_int(report, "events", 0));
+	if (json_str(report, "reason")[0] != '\0')
+		term_print(stdout, "  so far: %s\n", json_str(report, "reason"));
+	for (size_t i = 0; i < json_array_size(list); i++)
+		print_difference(json_array_get(list, i));
+	return identical ? CLI_DONE : CLI_FAILED;
+}
+
+static int replay_run(int argc, char **argv)
+{
+	struct run_fork f = {.from = o.from, .model = o.model, .yes = o.yes, .json = o.json};
+	json_t *report;
+	int code = cli_check_run_id(argv[0]);
+
+	if (code != CLI_DONE)
+		return code;
+	if (o.from != NULL)
+		return o.lenient ? cli_error(CLI_USAGE, "--lenient does not go with --from")
+				 : cmd_run_fork(argv[0], &f);
+	if (o.model != NULL || o.yes)
+		return cli_error(CLI_USAGE, "--model and --yes go with --from");
+	code = api_ask(&report, o.lenient ? "{\"lenient\":true}" : "{}", "/runs/%s/replay",
+		       argv[0]);
+	if (code == CLI_DONE)
+		code = print_replay(argv[0], report);
+	json_decref(report);
+	return code;
+}
+
+const struct command cmd_cancel =
+	COMMAND("cancel", "S-id...|G-id|--all", 0, -1, "stop runs for good", NULL,
+		OPTIONS(cancel_opts), cancel_run);
+const struct command cmd_confirm =
+	COMMAND("confirm", "P-id", 1, 1, "say yes to a quote: start what was quoted",
+		"The keys of --set: max_cost_cents, timeout (seconds), max_tokens, "
+		"max_iterations,\n"
+		"preset, model, role, extended_thinking (on, off), without (tools, commas "
+		"between).\n"
+		"What only lowers a limit or leaves tools out runs; any other change is quoted "
+		"again\n"
+		"by a new proposal, and nothing is started (exit 4).\n"
+		"\n"
+		"  ava confirm P-19c0de --set max_cost_cents=20 --set timeout=300\n"
+		"  ava confirm P-19c0de --answer 'yes, but at most 5 minutes'\n",
+		OPTIONS(confirm_opts), confirm_run);
+const struct command cmd_reject = COMMAND("reject", "P-id", 1, 1, "say no to a quote", NULL,
+					  OPTIONS(reject_opts), reject_run);
+const struct command cmd_steer =
+	COMMAND("steer", "S-id TEXT", 2, -1, "tell a run something, or answer what it asks", NULL,
+		OPTIONS(steer_opts), steer_run);
+const struct command cmd_replay = COMMAND(
+	"replay", "S-id", 1, 1, "execute a run again from its record, and say where the two part",
+	"No network, no tool and no key is used, and nothing is written. It stops at the\n"
+	"first difference, with the event and the byte. The exit code is 0 when there is\n"
+	"none as far as the record goes, else 1.\n",
+	OPTIONS(replay_opts), replay_run);

@@ -1,0 +1,435 @@
+/* Commands that look at runs: ava ps, proposals, sessions, events, result, wait.
+ *
+ * Lists are tables fitted to the terminal; with --json the daemon's objects. `ava events`
+ * without -f reads the run's file, which needs no daemon.
+ *
+ * `ava wait`: each run is asked for its result, then the ends of runs are followed as
+ * events, and whoever has ended is asked again. When the daemon goes away its successor is
+ * asked for all that are left. One line for each, in the order in which they end; the exit
+ * code is that of the worst: failed, then a limit, then done. When the wait runs out (124) it
+ * is told which go on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/logtext.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "event/event.h"
+
+#define TASK_CHARS 300
+#define LOOK_MS    60000 /* all are asked again after so long without an end */
+
+static struct {
+	bool all, json, follow;
+	int64_t limit, timeout_ms;
+} o;
+
+#define LIMIT                                                                                      \
+	OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)", .least = 1)
+#define JSON(help) OPT("json", 0, FLAG, NULL, json, help)
+
+static const struct opt ps_opts[] = {
+	OPT("all", 'a', FLAG, NULL, all, "ended runs too"),
+	LIMIT,
+	JSON("as a JSON array"),
+};
+static const struct opt proposals_opts[] = {
+	OPT("all", 'a', FLAG, NULL, all, "answered and expired ones too"),
+	JSON("as a JSON array"),
+};
+static const struct opt sessions_opts[] = {
+	LIMIT,
+	JSON("as a JSON array"),
+};
+static const struct opt events_opts[] = {
+	OPT("follow", 'f', FLAG, NULL, follow, "until the run has ended"),
+	JSON("the events as they are stored, one a line"),
+};
+static const struct opt result_opts[] = {
+	JSON("as one JSON object"),
+};
+static const struct opt wait_opts[] = {
+	OPT("timeout", 0, SECONDS, "SECONDS", timeout_ms,
+	    "give up after this time; the runs go on"),
+	JSON("the results as JSON, one a line"),
+};
+
+/* ---- lists */
+
+/* The list `key` of the daemon's answer at /key. */
+static int list(const char *key, const char *query, const char *none, const struct column *columns,
+		size_t n)
+{
+	const json_t *rows;
+	json_t *reply;
+	int code = api_ask(&reply, NULL, "/%s%s", key, query);
+
+	rows = json_object_get(reply, key);
+	if (code == CLI_DONE && o.json)
+		show_json(stdout, rows);
+	else if (code == CLI_DONE && json_array_size(rows) == 0)
+		puts(none);
+	else if (code == CLI_DONE)
+		code = show_table(columns, n, rows);
+	json_decref(reply);
+	return code;
+}
+
+/* "?limit=1000&all=1" */
+static const char *newest(void)
+{
+	static char query[64];
+
+	snprintf(query, sizeof(query), "?limit=%" PRId64 "%s",
+		 o.limit != OPT_ABSENT ? o.limit : 1000, o.all ? "&all=1" : "");
+	return query;
+}
+
+static void doing(const json_t *run, char *out, size_t size)
+{
+	const char *activity = json_str(run, "current_activity");
+	bool live = json_str(run, "ended_at")[0] == '\0' && activity[0] != '\0';
+
+	snprintf(out, size, "%s", live ? activity : json_str(run, "task"));
+}
+
+static int ps_run(int argc, char **argv)
+{
+	static const struct column columns[] = {
+		{"ID", COLUMN_TEXT, "subagent_id"},
+		{"ROLE", COLUMN_ROLE, "role", .spare = true},
+		{"STATUS", COLUMN_TEXT, "status"},
+		{"TIME", COLUMN_TIME, "elapsed_seconds", .spare = true},
+		{"TOKENS", COLUMN_TOKENS, "tokens_used", .spare = true},
+		{"COST", COLUMN_COST, "cost_cents", .spare = true},
+		{"DOING / TASK", COLUMN_OWN, .own = doing},
+	};
+
+	return list("runs", newest(),
+		    o.all ? "There are no runs." : "No run is live; -a shows ended ones.", columns,
+		    ARRAY_LEN(columns));
+}
+
+/* "540s" until it expires, "" when it has been answered. */
+static void time_left(const json_t *p, char *out, size_t size)
+{
+	const char *at = json_str(p, "expires_at");
+	int64_t ms = clock_parse_iso(at, strlen(at)) - clock_wall_ms();
+
+	if (strcmp(json_str(p, "state"), "pending") == 0)
+		snprintf(out, size, "%s", format_seconds(MAX(ms, 0)).text);
+}
+
+/* Of a group: how many, and the first of its tasks. */
+static void proposed(const json_t *p, char *out, size_t size)
+{
+	const json_t *config = json_object_get(p, "config");
+	const json_t *members = json_object_get(config, "members");
+	const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
+	int len = (int)utf8_prefix(task, strlen(task), TASK_CHARS);
+
+	if (members)
+		snprintf(out, size, "%zu runs: %.*s", json_array_size(members), len, task);
+	else
+		snprintf(out, size, "%.*s", len, task);
+}
+
+static int proposals_run(int argc, char **argv)
+{
+	static const struct column columns[] = {
+		{"ID", COLUMN_TEXT, "proposal_id"},
+		{"STATE", COLUMN_TEXT, "state"},
+		{"LEFT", COLUMN_OWN, .own = time_left, .spare = true},
+		{"RUN", COLUMN_TEXT, "subagent_id", .spare = true},
+		{"ROLE", COLUMN_ROLE, "role", "quote", .spare = true},
+		{"UP TO", COLUMN_COST, "costCents", "quote", .spare = true},
+		{"TASK", COLUMN_OWN, .own = proposed},
+	};
+
+	return list("proposals", o.all ? "?all=1" : "",
+		    o.all ? "There are no proposals." : "No proposal waits for an answer.", columns,
+		    ARRAY_LEN(columns));
+}
+
+static void updated(const json_t *session, char *out, size_t size)
+{
+	const char *text = json_str(session, "updated_at");
+	int64_t at = clock_parse_iso(text, strlen(text));
+
+	if (at >= 0)
+		snprintf(out, size, "%s %.5s", format_date(at).text, format_clock(at).text);
+}
+
+static void live_runs(const json_t *session, char *out, size_t size)
+{
+	snprintf(out, size, "%" PRId64, json_get_int(session, "live_runs", 0));
+}
+
+static int sessions_run(int argc, char **argv)
+{
+	static const struct column columns[] = {
+		{"ID", COLUMN_TEXT, "session_id"},
+		{"STATUS", COLUMN_TEXT, "status", .spare = true},
+		{"LAST", COLUMN_OWN, .own = updated, .spare = true},
+		{"RUNS", COLUMN_OWN, .own = live_runs, .spare = true},
+		{"COST", COLUMN_COST, "cost_cents", .spare = true},
+		{"BEGAN WITH", COLUMN_TEXT, "title"},
+	};
+
+	return list("sessions", newest(), "There is no conversation yet: `ava` begins one.",
+		    columns, ARRAY_LEN(columns));
+}
+
+/* ---- events */
+
+static int print_event(struct logtext *l, const char *line, size_t len, int64_t time_ms)
+{
+	struct ava_error err;
+
+	if (!o.json)
+		return logtext_print(l, stdout, line, len, time_ms, &err) == 0
+			       ? CLI_DONE
+			       : cli_error(CLI_FAILED, "%s", err.text);
+	term_bytes(stdout, line, len);
+	putchar('\n');
+	return CLI_DONE;
+}
+
+static int from_file(const char *run)
+{
+	char root[ROOT_PATH_MAX];
+	struct ava_log_query q = {.root = root, .run = run};
+	struct logtext text = {0};
+	struct ava_log_event e;
+	struct ava_log *log = NULL;
+	struct ava_error err;
+	int rv = root_prepare(root, &err), code = CLI_DONE;
+
+	if (rv == 0)
+		rv = ava_log_open(&log, &q, &err);
+	while (rv == 0 && (rv = ava_log_next(log, &e, &err)) != 0) {
+		if (rv == AVA_ECORRUPT)
+			code = cli_error(CLI_FAILED, "%s", err.text);
+		else if (rv == 1 && print_event(&text, e.line, e.len, e.time_ms) != CLI_DONE)
+			code = CLI_FAILED;
+		if (rv != 1 && rv != AVA_ECORRUPT)
+			break;
+		rv = 0;
+	}
+	ava_log_close(log);
+	return rv == 0 ? code : cli_fail(&err);
+}
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct event_view v;
+	int rv = print_event(user, e->data, e->len,
+			     event_view(e->data, e->len, &v) == 0 ? v.wall_ms : clock_wall_ms());
+
+	return fflush(stdout) != 0 || rv != 0; /* nobody reads any more: stop */
+}
+
+static int events_run(int argc, char **argv)
+{
+	struct logtext text = {0};
+	struct follow f = {.on_event = on_event, .user = &text};
+	struct ava_error err;
+	struct client *c;
+	int rv;
+
+	if (cli_check_run_id(argv[0]) != CLI_DONE)
+		return CLI_USAGE;
+	if (!o.follow)
+		return from_file(argv[0]);
+	rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_follow(&c, argv[0], &f, &err);
+	client_close(c);
+	return rv < 0 ? cli_fail(&err) : CLI_DONE;
+}
+
+/* ---- result: the exit code is that of the run. One that goes on has none yet: 1 */
+
+static int result_run(int argc, char **argv)
+{
+	const char *id = argv[0], *status;
+	struct ava_error err;
+	struct client *c;
+	json_t *result = NULL;
+	int rv, code;
+
+	if (cli_check_run_id(id) != CLI_DONE)
+		return CLI_USAGE;
+	rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_result(c, id, 0, &result, &err);
+	client_close(c);
+	if (rv != 0)
+		return cli_fail(&err);
+	if (result == NULL)
+		return cli_error(CLI_FAILED, "%s has not ended yet; wait for it: ava wait %s", id,
+				 id);
+	status = json_get_str(result, "status") != NULL ? json_str(result, "status") : "error";
+	if (o.json) {
+		show_json(stdout, result);
+	} else {
+		printf("%s %s\n\n", id, status);
+		show_result(stdout, result);
+	}
+	code = cli_exit_of_status(status);
+	json_decref(result);
+	return code;
+}
+
+/* ---- wait */
+
+struct waiting {
+	char **ids; /* those not told yet; argv's */
+	int n, code;
+	int64_t end_ms; /* monotonic; -1: never */
+	bool last;      /* it is late: one more look */
+};
+
+static int worse(int a, int b)
+{
+	static const int order[] = {CLI_DONE, CLI_LIMIT, CLI_FAILED, CLI_NOSUCH, CLI_WAITED};
+	int ia = 0, ib = 0;
+
+	for (int i = 0; i < (int)ARRAY_LEN(order); i++) {
+		ia = order[i] == a ? i : ia;
+		ib = order[i] == b ? i : ib;
+	}
+	return ia >= ib ? a : b;
+}
+
+static void print_end(struct client *c, const char *id, const json_t *result)
+{
+	json_t *status = NULL;
+
+	if (o.json) {
+		show_json(stdout, result);
+		fflush(stdout);
+		return;
+	}
+	/* The result does not name the role; without it the line still tells. */
+	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
+		status = NULL;
+	printf("%s ", id);
+	progress_end(stdout, status != NULL ? json_str(status, "role") : "run", result);
+	json_decref(status);
+}
+
+/* 1: it has been told, as an end or as an error of its own. */
+static int look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
+{
+	json_t *result = NULL;
+	int rv = api_result(c, id, 0, &result, err);
+
+	if (rv == AVA_ENOENT) {
+		w->code = worse(w->code, cli_fail(err));
+		return 1;
+	}
+	if (rv != 0 || result == NULL)
+		return rv;
+	w->code = worse(w->code, cli_exit_of_status(json_str(result, "status")));
+	print_end(c, id, result);
+	json_decref(result);
+	return 1;
+}
+
+static int is_end(const struct sse_event *e, void *user)
+{
+	struct waiting *w = user;
+
+	for (int i = 0; i < w->n && strcmp(e->event, "SubagentComplete") == 0; i++)
+		if (memmem(e->data, e->len, w->ids[i], strlen(w->ids[i])) != NULL)
+			return 1;
+	return 0;
+}
+
+/* A look at all that are left, and a wait until one of them has ended, or it is time. 1: no
+ * more of it. */
+static int wait_step(struct client *c, void *user, struct ava_error *err)
+{
+	struct waiting *w = user;
+	int64_t until = clock_mono_ms() + LOOK_MS;
+	uint64_t lsn;
+	int rv = api_lsn(c, &lsn, err), kept = 0;
+
+	for (int i = 0; i < w->n; i++) {
+		if (rv == 0)
+			rv = look_at(w, c, w->ids[i], err);
+		if (rv != 1)
+			w->ids[kept++] = w->ids[i];
+		rv = MIN(rv, 0);
+	}
+	w->n = kept;
+	if (rv != 0 || w->n == 0 || w->last)
+		return rv != 0 ? rv : 1;
+	rv = follow_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, is_end, w, err);
+	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* one may have ended just now */
+	return rv;
+}
+
+/* An id twice is told once. */
+static int distinct(char **ids, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		bool known = false;
+
+		for (int k = 0; k < kept; k++)
+			known |= strcmp(ids[k], ids[i]) == 0;
+		if (!known)
+			ids[kept++] = ids[i];
+	}
+	return kept;
+}
+
+static int wait_run(int argc, char **argv)
+{
+	struct waiting w = {
+		.ids = argv,
+		.end_ms = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms,
+	};
+	struct client *c = NULL;
+	struct ava_error err;
+	int rv;
+
+	for (int i = 0; i < argc; i++)
+		if (cli_check_run_id(argv[i]) != CLI_DONE)
+			return CLI_USAGE;
+	w.n = distinct(argv, argc);
+	rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_until(&c, wait_step, &w, w.end_ms, &err);
+	if (rv != 0)
+		w.code = cli_fail(&err);
+	for (int i = 0; rv == 0 && i < w.n; i++)
+		w.code = cli_error(CLI_WAITED, "%s has not ended yet; it goes on", w.ids[i]);
+	client_close(c);
+	return w.code;
+}
+
+const struct command cmd_ps = COMMAND("ps", "", 0, 0, "list runs", NULL, OPTIONS(ps_opts), ps_run);
+const struct command cmd_proposals =
+	COMMAND("proposals", "", 0, 0, "list quotes that wait for a yes or no", NULL,
+		OPTIONS(proposals_opts), proposals_run);
+const struct command cmd_sessions = COMMAND("sessions", "", 0, 0, "list conversations", NULL,
+					    OPTIONS(sessions_opts), sessions_run);
+const struct command cmd_events = COMMAND("events", "S-id", 1, 1, "print the events of a run", NULL,
+					  OPTIONS(events_opts), events_run);
+const struct command cmd_wait = COMMAND("wait", "S-id...", 1, -1, "wait until runs have ended",
+					NULL, OPTIONS(wait_opts), wait_run);
+const struct command cmd_result =
+	COMMAND("result", "S-id", 1, 1, "print the result of a run",
+		"The exit code is that of the run: 0 success, 3 a limit, 1 cancelled or failed.\n",
+		OPTIONS(result_opts), result_run);

@@ -1,0 +1,850 @@
+/* Commands for the data root and the daemon: ava logs verify, head and reindex, export,
+ * prune, serve, doctor. All but prune and serve need no daemon and change nothing.
+ *
+ * logs verify: do the logs hold what was sealed? 0: all is as it was sealed; 1: it is not,
+ * and each place is named; 5: there is no such log. logs head: the newest seal, to be kept
+ * where nobody who can write the logs can write.
+ *
+ * export: a run as one self-contained JSON object. The bytes are what stands in the files,
+ * which were redacted when they were written; only whole lines are taken.
+ *
+ * prune: old runs and days go; catalog rows and sealed heads stay. The work is that of
+ * `avad --prune`, on a root that nobody serves: a daemon without work is asked to leave first.
+ *
+ * doctor: configuration, keys and services are looked at by `avad --doctor`, which links what
+ * that needs. On a terminal it offers to keep a local server that it found. Exit 0 when all
+ * is well, 1 when something must be fixed; that no daemon runs is not a failure. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/keys.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "client/start.h"
+#include "codec/json.h"
+#include "codec/jsonl.h"
+#include "codec/utf8.h"
+#include "journal/read.h"
+
+static struct {
+	bool json, dry, background;
+	const char *head, *older;
+} o;
+
+static const struct opt verify_opts[] = {
+	OPT("head", 0, STR, "FILE", head, "compare with what `ava logs head` printed then"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+static const struct opt prune_opts[] = {
+	OPT("older-than", 0, STR, "TIME", older, "what ended longer ago than this: 90d, 12w, 48h"),
+	OPT("dry-run", 0, FLAG, NULL, dry, "only say what would go"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+static const struct opt serve_opts[] = {
+	OPT("background", 'b', FLAG, NULL, background, "start it and return when it serves"),
+};
+
+static const struct opt doctor_opts[] = {
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+/* ---- logs verify, head, reindex */
+
+#define HEAD_MAX (64u << 10)
+
+struct view {
+	json_t *findings; /* NULL: they are printed */
+	bool progress;    /* a line of it stands on the terminal */
+};
+
+static const char *const kinds[] = {
+	[AVA_BROKEN] = "broken", [AVA_UNSEALED] = "unsealed", [AVA_NOTE] = "note"};
+
+static void clear_progress(struct view *v)
+{
+	if (v->progress)
+		fputs("\r\033[K", stderr);
+	v->progress = false;
+}
+
+static void print_finding(const struct ava_finding *f, void *user)
+{
+	struct view *v = user;
+
+	clear_progress(v);
+	if (v->findings != NULL) {
+		json_array_append_new(v->findings,
+				      json_pack("{s:s,s:s,s:I,s:I,s:s}", "kind", kinds[f->kind],
+						"path", f->path, "line", (json_int_t)f->line,
+						"offset", (json_int_t)f->offset, "what", f->what));
+		return;
+	}
+	term_colour(stdout, f->kind == AVA_BROKEN ? TERM_RED : TERM_DIM);
+	printf("%-8s ", kinds[f->kind]);
+	term_colour(stdout, TERM_PLAIN);
+	term_str(stdout, f->path);
+	if (f->line > 0)
+		printf(":%llu", (unsigned long long)f->line);
+	if (f->line > 0 || f->offset > 0)
+		printf(" (byte %llu)", (unsigned long long)f->offset);
+	term_print(stdout, ": %s\n", f->what);
+}
+
+static void print_progress(uint64_t done, uint64_t total, void *user)
+{
+	struct view *v = user;
+
+	fprintf(stderr, "\rverifying: %llu of %llu MB ", (unsigned long long)(done >> 20),
+		(unsigned long long)(total >> 20));
+	fflush(stderr);
+	v->progress = true;
+}
+
+static json_t *head_json(const struct ava_log_head *h)
+{
+	return json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)h->n, "at", h->at, "hash", h->hash,
+			 "key", h->key);
+}
+
+static void print_report(struct view *v, const struct ava_verified *r)
+{
+	clear_progress(v);
+	if (o.json) {
+		json_t *all =
+			json_pack("{s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "ok", r->broken == 0,
+				  "files", (json_int_t)r->files, "bytes", (json_int_t)r->bytes,
+				  "seals", (json_int_t)r->seals, "broken", (json_int_t)r->broken,
+				  "unsealedFiles", (json_int_t)r->unsealed_files, "unsealedBytes",
+				  (json_int_t)r->unsealed_bytes, "newest",
+				  r->newest.n > 0 ? head_json(&r->newest) : json_null(), "findings",
+				  v->findings);
+
+		show_json(stdout, all);
+		json_decref(all);
+		return;
+	}
+	printf("%llu files, %llu bytes, %llu seals", (unsigned long long)r->files,
+	       (unsigned long long)r->bytes, (unsigned long long)r->seals);
+	if (r->newest.n > 0)
+		printf(" (newest: %llu, %s)", (unsigned long long)r->newest.n, r->newest.at);
+	if (r->broken > 0)
+		printf(": %llu findings\n", (unsigned long long)r->broken);
+	else
+		printf(": %s\n", r->seals > 0 ? "all is as it was sealed" : "nothing is sealed");
+}
+
+static int read_head(const char *path, struct ava_log_head *h, struct ava_error *err)
+{
+	const char *hash, *key;
+	char *text = NULL;
+	json_t *doc = NULL;
+	size_t len;
+	int rv = sys_read_file(AT_FDCWD, path, HEAD_MAX, &text, &len, err);
+
+	if (rv != 0)
+		return err_wrap(err, rv, "%s", path);
+	doc = json_parse(text, len, NULL);
+	hash = json_get_str(doc, "hash");
+	key = json_get_str(doc, "key");
+	h->n = (uint64_t)json_get_int(doc, "n", 0);
+	if (hash == NULL || key == NULL || h->n == 0 || strlen(hash) >= sizeof(h->hash) ||
+	    strlen(key) >= sizeof(h->key)) {
+		rv = err_set(err, AVA_EINVAL, "%s is not what `ava logs head` prints", path);
+	} else {
+		snprintf(h->hash, sizeof(h->hash), "%s", hash);
+		snprintf(h->key, sizeof(h->key), "%s", key);
+	}
+	json_decref(doc);
+	free(text);
+	return rv;
+}
+
+/* As given: below the root, absolute, or below here; the id of a run. */
+static const char *below_root(const char *root, const char *path, char *out, size_t size)
+{
+	char full[ROOT_PATH_MAX], base[ROOT_PATH_MAX];
+	size_t len;
+
+	if (realpath(root, base) == NULL || realpath(path, full) == NULL)
+		return path;
+	len = strlen(base);
+	if (strncmp(full, base, len) != 0 || full[len] != '/')
+		return path;
+	snprintf(out, size, "%s", full + len + 1);
+	return out;
+}
+
+static int verify_words(int argc, char **argv)
+{
+	struct view view = {.findings = o.json ? json_array() : NULL};
+	struct ava_verify options = {.finding = print_finding, .user = &view};
+	const char *paths[OPT_LIST_MAX];
+	char root[ROOT_PATH_MAX], (*names)[ROOT_PATH_MAX] = NULL;
+	struct ava_log_head head = {0};
+	struct ava_verified report;
+	struct ava_error err;
+	int rv = root_prepare(root, &err);
+
+	names = calloc((size_t)argc + 1, sizeof(*names));
+	if (rv == 0 && (names == NULL || (o.json && view.findings == NULL)))
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0 && o.head != NULL)
+		rv = read_head(o.head, &head, &err);
+	for (int i = 0; rv == 0 && i < argc; i++)
+		paths[i] = below_root(root, argv[i], names[i], sizeof(names[i]));
+	options.root = root;
+	options.paths = paths;
+	options.npaths = (size_t)argc;
+	options.head = o.head != NULL ? &head : NULL;
+	options.progress = isatty(STDERR_FILENO) ? print_progress : NULL;
+	if (rv == 0)
+		rv = ava_log_verify(&options, &report, &err);
+	if (rv == 0)
+		print_report(&view, &report);
+	json_decref(view.findings);
+	free(names);
+	if (rv != 0)
+		return cli_fail(&err);
+	return report.broken > 0 ? CLI_FAILED : CLI_DONE;
+}
+
+static int head_words(int argc, char **argv)
+{
+	struct ava_log_head seal;
+	char root[ROOT_PATH_MAX];
+	struct ava_error err;
+	json_t *head;
+	int rv = root_prepare(root, &err);
+
+	if (rv == 0)
+		rv = ava_log_head(root, &seal, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	head = head_json(&seal);
+	show_json(stdout, head);
+	json_decref(head);
+	return CLI_DONE;
+}
+
+static int reindex_words(int argc, char **argv)
+{
+	char root[ROOT_PATH_MAX];
+	uint64_t events = 0, files = 0;
+	struct ava_error err;
+	int rv = root_prepare(root, &err);
+
+	if (rv == 0)
+		rv = read_reindex(root, &events, &files, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	printf("%llu events of %llu logs\n", (unsigned long long)events, (unsigned long long)files);
+	return CLI_DONE;
+}
+
+/* ---- export */
+
+#define FILE_MAX      ((size_t)512 << 20)
+#define OUT_MAX       ((size_t)2 << 30)
+#define ARTIFACTS_MAX 1000
+#define PARTS_MAX     99
+#define SMALL_FILE    (1u << 20)
+
+struct export
+{
+	int rootfd;
+	const char *id;
+	struct buf out;
+	struct jw w;
+};
+
+static bool is_object(const char *s, size_t len)
+{
+	json_t *v = json_parse(s, len, NULL);
+	bool yes = json_is_object(v);
+
+	json_decref(v);
+	return yes;
+}
+
+/* A line that is an object as it stands, any other as a string. */
+static void add_line(struct export *e, const char *key, const char *s, size_t len)
+{
+	if (is_object(s, len))
+		jw_raw(&e->w, key, s, len);
+	else
+		jw_strn(&e->w, key, s, len);
+}
+
+/* The lines of a file and of the parts in which a recovery went on; `with`
+ * (NULL: all) must stand in them. 0 also when there is no such file. */
+static int add_lines(struct export *e, const char *base, const char *with, uint64_t *n,
+		     struct ava_error *err)
+{
+	char path[96];
+	const char *line;
+	int rv = 0;
+
+	for (unsigned part = 1; rv == 0 && part <= PARTS_MAX; part++) {
+		char *data = NULL;
+		size_t len = 0, at = 0, line_len;
+
+		if (part == 1)
+			snprintf(path, sizeof(path), "%s.jsonl", base);
+		else
+			snprintf(path, sizeof(path), "%s.%u.jsonl", base, part);
+		rv = sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, err);
+		while (rv == 0 && jsonl_next(data, len, &at, &line, &line_len) == 1) {
+			if (with != NULL && memmem(line, line_len, with, strlen(with)) == NULL)
+				continue;
+			add_line(e, NULL, line, line_len);
+			(*n)++;
+		}
+		free(data);
+	}
+	return rv == AVA_ENOENT ? 0 : rv;
+}
+
+static int add_result(struct export *e, struct ava_error *err)
+{
+	char path[64], *data = NULL;
+	size_t len = 0;
+	int rv;
+
+	snprintf(path, sizeof(path), "runs/%s/result.json", e->id);
+	rv = sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, err);
+	if (rv == AVA_ENOENT) {
+		jw_null(&e->w, "result");
+		return 0;
+	}
+	while (rv == 0 && len > 0 && data[len - 1] == '\n')
+		len--;
+	if (rv == 0)
+		add_line(e, "result", data, len);
+	free(data);
+	return rv;
+}
+
+/* Text as it is; of anything else only size and hash. */
+static int add_artifact(struct export *e, const char *name, struct ava_error *err)
+{
+	char path[400], hash[HASH_HEX_LEN + 1], *data = NULL;
+	size_t len = 0;
+	int rv;
+
+	if (snprintf(path, sizeof(path), "runs/%s/artifacts/%s", e->id, name) >= (int)sizeof(path))
+		return 0;
+	rv = sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, err);
+	if (rv != 0) /* no file, or gone */
+		return rv == AVA_ENOMEM || rv == AVA_ETOOBIG ? rv : 0;
+	hash_sha256_hex(data, len, hash);
+	jw_object(&e->w, NULL);
+	jw_str(&e->w, "name", name);
+	jw_int(&e->w, "bytes", (int64_t)len);
+	jw_str(&e->w, "sha256", hash);
+	if (utf8_valid(data, len) && memchr(data, '\0', len) == NULL)
+		jw_strn(&e->w, "text", data, len);
+	jw_end(&e->w);
+	free(data);
+	return 0;
+}
+
+static int add_artifacts(struct export *e, struct ava_error *err)
+{
+	struct dirent **names = NULL;
+	char path[64];
+	int fd, n = 0, rv = 0;
+
+	snprintf(path, sizeof(path), "runs/%s/artifacts", e->id);
+	fd = openat(e->rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		n = scandirat(fd, ".", &names, NULL, alphasort);
+	jw_array(&e->w, "artifacts");
+	for (int i = 0; i < n; i++) {
+		if (rv == 0 && names[i]->d_name[0] != '.' && i < ARTIFACTS_MAX)
+			rv = add_artifact(e, names[i]->d_name, err);
+		free(names[i]);
+	}
+	jw_end(&e->w);
+	free(names);
+	if (fd >= 0)
+		close(fd);
+	return rv;
+}
+
+static int write_export(struct export *e, struct ava_error *err)
+{
+	char base[64], with[48];
+	uint64_t rows = 0, events = 0, messages = 0;
+	int rv;
+
+	jw_init(&e->w, &e->out);
+	jw_object(&e->w, NULL);
+	jw_str(&e->w, "format", "ava export 1");
+	jw_str(&e->w, "id", e->id);
+	jw_array(&e->w, "catalog");
+	snprintf(with, sizeof(with), "\"id\":\"%s\"", e->id);
+	rv = add_lines(e, "catalog", with, &rows, err);
+	jw_end(&e->w);
+	jw_array(&e->w, "events");
+	snprintf(base, sizeof(base), "logs/subagents/%s", e->id);
+	if (rv == 0)
+		rv = add_lines(e, base, NULL, &events, err);
+	jw_end(&e->w);
+	jw_array(&e->w, "messages");
+	snprintf(base, sizeof(base), "runs/%s/messages", e->id);
+	if (rv == 0)
+		rv = add_lines(e, base, NULL, &messages, err);
+	jw_end(&e->w);
+	if (rv == 0)
+		rv = add_result(e, err);
+	if (rv == 0)
+		rv = add_artifacts(e, err);
+	jw_end(&e->w);
+	if (rv == 0 && rows + events + messages == 0)
+		rv = err_set(err, AVA_ENOENT, "there is no run %s", e->id);
+	if (rv == 0 && buf_check(&e->out) != 0)
+		rv = err_set(err, buf_check(&e->out), "%s is too large to be exported", e->id);
+	return rv;
+}
+
+static int export_run(int argc, char **argv)
+{
+	static struct export e;
+	char root[ROOT_PATH_MAX];
+	struct ava_error err;
+	int rv;
+
+	e = (struct export){.rootfd = -1, .id = argv[0]};
+	if (cli_check_run_id(e.id) != CLI_DONE)
+		return CLI_USAGE;
+	buf_init(&e.out, OUT_MAX);
+	rv = root_prepare(root, &err);
+	if (rv == 0) {
+		e.rootfd = read_open_root(root, &err);
+		rv = e.rootfd < 0 ? e.rootfd : write_export(&e, &err);
+	}
+	if (rv == 0) {
+		term_bytes(stdout, e.out.data, e.out.len);
+		putchar('\n');
+	}
+	buf_fini(&e.out);
+	if (e.rootfd >= 0)
+		close(e.rootfd);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+/* ---- prune */
+
+#define LEAVE_MS 30000
+#define DAY_S    INT64_C(86400)
+
+/* "90d" in seconds; 0: it is no such time. */
+static int64_t seconds_of(const char *text)
+{
+	static const struct {
+		char unit;
+		int64_t seconds;
+	} units[] = {{'h', 3600}, {'d', DAY_S}, {'w', 7 * DAY_S}, {'y', 365 * DAY_S}};
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 6 || text[digits] == '\0' || text[digits + 1] != '\0')
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (text[digits] == units[i].unit)
+			return strtoll(text, NULL, 10) * units[i].seconds;
+	return 0;
+}
+
+/* A daemon that has nothing to do leaves when it is asked to. */
+static int ask_to_leave(struct ava_error *err)
+{
+	int64_t end = clock_mono_ms() + LEAVE_MS;
+	json_t *health = NULL, *answer = NULL;
+	struct client *c = NULL;
+	pid_t pid;
+	int rv = api_open(API_LOOK, &c, err);
+
+	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
+		return 0;
+	if (rv == 0)
+		rv = api_get(c, &health, err, "/health");
+	if (rv == 0 && json_get_int(health, "running", 0) + json_get_int(health, "queued", 0) > 0)
+		rv = err_set(err, AVA_EBUSY,
+			     "runs are at work: wait for them or cancel them (`ava ps`)");
+	if (rv == 0)
+		rv = api_call(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
+	pid = (pid_t)json_get_int(health, "pid", 0);
+	json_decref(health);
+	json_decref(answer);
+	client_close(c);
+	/* It ends after its last commit and seal. */
+	while (rv == 0 && pid > 1 && kill(pid, 0) == 0 && clock_mono_ms() < end)
+		pause_ms(20);
+	return rv;
+}
+
+static int prune_run(int argc, char **argv)
+{
+	const char *words[] = {"--prune", NULL, NULL, NULL};
+	char seconds[24] = "retention";
+	struct ava_error err;
+	json_t *r = NULL;
+	size_t runs, days;
+	int rv;
+
+	if (o.older && seconds_of(o.older) <= 0)
+		return cli_error(
+			CLI_USAGE,
+			"\"%.40s\" is no time: give hours, days or weeks, as 48h, 90d, 12w",
+			o.older);
+	if (o.older)
+		snprintf(seconds, sizeof(seconds), "%" PRId64, seconds_of(o.older));
+	words[1] = seconds;
+	words[2] = o.dry ? "--dry-run" : NULL;
+	rv = ask_to_leave(&err);
+	if (rv == 0)
+		rv = helper_ask(words, &r, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	runs = json_array_size(json_object_get(r, "runs"));
+	days = json_array_size(json_object_get(r, "days"));
+	if (o.json)
+		show_json(stdout, r);
+	else
+		printf("%s %zu run%s and %zu daily log%s: %" PRId64 " files, %" PRId64 " bytes\n",
+		       json_get_bool(r, "dryRun", false) ? "would remove" : "removed", runs,
+		       runs == 1 ? "" : "s", days, days == 1 ? "" : "s",
+		       json_get_int(r, "files", 0), json_get_int(r, "bytes", 0));
+	json_decref(r);
+	return CLI_DONE;
+}
+
+/* ---- serve: this program becomes avad */
+
+static int serve_run(int argc, char **argv)
+{
+	char avad[ROOT_PATH_MAX];
+	struct ava_error err;
+	json_t *health;
+	int code;
+	/* Whoever starts it by hand does not want it to leave for being idle. */
+	char *args[] = {avad, "--service", "--verbose", NULL};
+
+	if (o.background) {
+		code = api_ask(&health, NULL, "/health");
+		if (code == CLI_DONE)
+			printf("avad %s serves, process %" PRId64 "\n", json_str(health, "version"),
+			       json_get_int(health, "pid", 0));
+		json_decref(health);
+		return code;
+	}
+	if (start_find(avad, sizeof(avad), &err) != 0)
+		return cli_fail(&err);
+	execv(avad, args);
+	return cli_error(CLI_FAILED, "cannot run %s: %s", avad, strerror(errno));
+}
+
+/* ---- doctor */
+
+struct doctor {
+	char root[ROOT_PATH_MAX];
+	json_t *checks; /* [{"name","ok","detail"}] */
+	json_t *health; /* the daemon's, NULL when none runs */
+	json_t *seen;   /* what `avad --doctor` says; NULL: nothing */
+	bool failed;
+};
+
+static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+{
+	char detail[ROOT_PATH_MAX + 512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	d->failed |= !ok;
+	json_array_append_new(d->checks,
+			      json_pack("{s:s,s:b,s:s}", "name", name, "ok", ok, "detail", detail));
+	if (o.json)
+		return;
+	term_colour(stdout, ok ? TERM_GREEN : TERM_RED);
+	fputs(ok ? "ok    " : "wrong ", stdout);
+	term_colour(stdout, TERM_PLAIN);
+	term_print(stdout, " %-10s %s\n", name, detail);
+}
+
+static void check_space(struct doctor *d, const char *path)
+{
+	const json_t *set = json_object_get(d->seen, "settings");
+	int64_t least = json_get_int(set, "disk.free_min_mb", 0);
+	struct statvfs fs;
+	uint64_t mb;
+
+	if (statvfs(path, &fs) != 0) {
+		check(d, "space", false, "%s: %s", path, strerror(errno));
+		return;
+	}
+	mb = (uint64_t)fs.f_bavail * fs.f_frsize >> 20;
+	check(d, "space", mb >= (uint64_t)least, "%" PRIu64 " MB are free, new work needs %" PRId64,
+	      mb, least);
+}
+
+/* The root, or the nearest folder above it that exists: there it will be made. */
+static bool check_root(struct doctor *d)
+{
+	char above[ROOT_PATH_MAX];
+	struct ava_error err;
+	struct stat st;
+
+	if (settings_data_root(d->root, sizeof(d->root), &err) != 0) {
+		check(d, "data root", false, "%s", err.text);
+		return false;
+	}
+	snprintf(above, sizeof(above), "%s", d->root);
+	while (stat(above, &st) != 0 && errno == ENOENT && strrchr(above, '/') > above)
+		*strrchr(above, '/') = '\0';
+	if (stat(above, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		check(d, "data root", false, "%s is not a folder", above);
+		return false;
+	}
+	if (access(above, R_OK | W_OK | X_OK) != 0) {
+		check(d, "data root", false, "%s: %s", above, strerror(errno));
+		return false;
+	}
+	if (strcmp(above, d->root) != 0)
+		check(d, "data root", true, "%s (will be made)", d->root);
+	else if ((st.st_mode & 077) != 0)
+		check(d, "data root", false, "%s can be read by others: chmod 700 it", d->root);
+	else
+		check(d, "data root", true, "%s", d->root);
+	check_space(d, above);
+	return true;
+}
+
+static void check_format(struct doctor *d)
+{
+	int fd = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct ava_error err;
+
+	if (fd < 0)
+		return; /* no root yet */
+	if (read_check_format(fd, &err) != 0)
+		check(d, "format", false, "%s", err.text);
+	close(fd);
+}
+
+static bool check_program(struct doctor *d)
+{
+	char avad[ROOT_PATH_MAX];
+	struct ava_error err;
+	int rv = start_find(avad, sizeof(avad), &err);
+
+	if (rv == 0)
+		check(d, "program", true, "ava %s, daemon %s", ava_version(), avad);
+	else
+		check(d, "program", false, "%s", err.text);
+	return rv == 0;
+}
+
+/* Configuration, keys, services: what avad sees. */
+static void check_services(struct doctor *d)
+{
+	static const char *const words[] = {"--doctor", NULL};
+	struct ava_error err;
+	json_t *row;
+	size_t i;
+
+	if (!o.json && isatty(STDOUT_FILENO)) {
+		fputs("looking at services...\r", stdout);
+		fflush(stdout);
+	}
+	if (helper_ask(words, &d->seen, &err) != 0)
+		check(d, "config", false, "%s", err.text);
+	json_array_foreach(json_object_get(d->seen, "checks"), i, row)
+		check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
+		      json_str(row, "detail"));
+}
+
+static void check_health(struct doctor *d)
+{
+	const char *version = json_str(d->health, "version"),
+		   *problem = json_str(d->health, "problem");
+
+	check(d, "daemon", problem[0] == '\0', "process %" PRId64 ", version %s%s%s",
+	      json_get_int(d->health, "pid", 0), version, problem[0] != '\0' ? ": " : "", problem);
+	if (api_compare_versions(version, ava_version()) != 0)
+		check(d, "versions", api_compare_versions(version, ava_version()) > 0,
+		      "this is ava %s, the daemon is %s", ava_version(), version);
+	check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
+	      json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
+	      json_str(d->health, "model_why"));
+}
+
+static void check_daemon(struct doctor *d)
+{
+	struct ava_error err;
+	struct client *c;
+	int rv = api_open(API_LOOK, &c, &err);
+
+	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {
+		check(d, "daemon", true, "none runs; a command that needs one starts it");
+		return;
+	}
+	if (rv == 0) {
+		client_set_quiet(c, 5000);
+		rv = api_get(c, &d->health, &err, "/health");
+	}
+	if (rv == 0)
+		check_health(d);
+	else
+		check(d, "daemon", false, "%s", err.text);
+	client_close(c);
+}
+
+/* ---- local servers */
+
+static void store(struct doctor *d, const char *base_url, const char *model)
+{
+	char path[ROOT_PATH_MAX];
+	struct ava_error err;
+
+	if (keys_store("AVA_LOCAL_BASE_URL", base_url, path, sizeof(path), &err) != 0 ||
+	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
+		check(d, "stored", false, "%s", err.text);
+	else
+		check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
+		      path);
+}
+
+/* A word of yes; anything else, also the end of input, is no. */
+static bool says_yes(void)
+{
+	char answer[64] = "";
+
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static void offer(struct doctor *d)
+{
+	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
+	const char *model;
+	size_t i;
+
+	json_array_foreach((json_t *)servers, i, row)
+	{
+		if (json_get_bool(row, "used", false))
+			return;
+		if (!found && json_array_size(json_object_get(row, "models")) > 0)
+			found = row;
+	}
+	if (!found)
+		return;
+	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
+	check(d, "local", true, "%s listens at %s with %zu models, %s the first",
+	      json_str(found, "kind"), json_str(found, "base_url"),
+	      json_array_size(json_object_get(found, "models")), model);
+	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return;
+	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
+	fflush(stdout);
+	if (says_yes())
+		store(d, json_str(found, "base_url"), model);
+}
+
+static void print_json(struct doctor *d)
+{
+	json_t *all = json_pack("{s:b,s:s,s:s,s:o,s:O}", "ok", !d->failed, "version", ava_version(),
+				"root", d->root, "avad_pid",
+				d->health != NULL ? json_integer(json_get_int(d->health, "pid", 0))
+						  : json_null(),
+				"checks", d->checks);
+
+	if (all != NULL) {
+		json_object_set_new(all, "daemon",
+				    d->health != NULL ? json_incref(d->health) : json_null());
+		json_object_set(all, "local_servers", json_object_get(d->seen, "local_servers"));
+		json_object_set(all, "settings", json_object_get(d->seen, "settings"));
+	}
+	show_json(stdout, all);
+	json_decref(all);
+}
+
+static int doctor_run(int argc, char **argv)
+{
+	struct doctor d = {.checks = json_array()};
+
+	if (check_program(&d))
+		check_services(&d);
+	if (check_root(&d)) {
+		check_format(&d);
+		check_daemon(&d);
+	}
+	offer(&d);
+	if (o.json)
+		print_json(&d);
+	json_decref(d.checks);
+	json_decref(d.health);
+	json_decref(d.seen);
+	return d.failed ? CLI_FAILED : CLI_DONE;
+}
+
+const struct command cmd_logs_verify = COMMAND(
+	"logs verify", "[PATH...]", 0, OPT_LIST_MAX, "compare the logs with what was sealed",
+	"Names every file and line that is not as it was sealed, and tells apart what\n"
+	"is not sealed yet. What it proves, and what not: doc/SEALS.md.\n",
+	OPTIONS(verify_opts), verify_words);
+const struct command cmd_logs_head =
+	COMMAND("logs head", "", 0, 0, "print the newest seal, to be kept elsewhere",
+		"Keep its output on another machine; `ava logs verify --head FILE` then shows\n"
+		"whether the logs still go on from there.\n",
+		.run = head_words);
+const struct command cmd_logs_reindex =
+	COMMAND("logs reindex", "", 0, 0, "make the index of the logs anew",
+		"Questions trust the index; what was changed in a log by hand is seen after "
+		"this.\n",
+		.run = reindex_words);
+const struct command cmd_export =
+	COMMAND("export", "S-id", 1, 1, "print a run as one JSON object, to be sent elsewhere",
+		"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
+		"and\n"
+		"known secrets were taken out when they were written; what the run read is in "
+		"it.\n"
+		"`jq -c .events[] FILE` gives the lines of its log, for `ava logs --file`.\n",
+		.run = export_run);
+const struct command cmd_prune =
+	COMMAND("prune", "", 0, 0, "remove old runs and daily logs",
+		"Whole runs that ended before then and the daily logs of the days before. The\n"
+		"catalog's rows and what was sealed stay, so that `ava logs verify` still holds.\n"
+		"Without --older-than, retention.days of config.yaml says how much stays.\n",
+		OPTIONS(prune_opts), prune_run);
+const struct command cmd_serve =
+	COMMAND("serve", "", 0, 0, "run the daemon in the foreground",
+		"Commands start the daemon when they need it; it leaves after ten idle minutes.\n"
+		"In the foreground it stays until Ctrl-C and prints its log.\n",
+		OPTIONS(serve_opts), serve_run);
+const struct command cmd_doctor = COMMAND("doctor", "", 0, 0, "check that everything is in order",
+					  NULL, OPTIONS(doctor_opts), doctor_run);
