@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/util.h"
+#include "codec/redact.h"
 #include "provider/model.h"
 
 #define REPLY_MAX  (128u << 20)
@@ -790,6 +791,88 @@ static void verb_logs(struct verb_call *v)
 		  sizeof(q), false);
 }
 
+/* ---- a line of a program in the audit log */
+
+struct audit_args {
+	const char *type, *session;
+	const json_t *data;
+};
+static const struct arg audit_args[] = {
+	{"type", ARG_SAID, offsetof(struct audit_args, type), .most = 64},
+	{"data", ARG_JSON, offsetof(struct audit_args, data)},
+	{"session_id", ARG_TEXT, offsetof(struct audit_args, session)},
+	{NULL},
+};
+#define AUDIT_MAX (256u << 10)
+
+static void audited(int rv, void *user)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
+	if (!verb_begin(&a, user, rv, &err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_bool(&a.w, "recorded", true);
+	verb_send(&a, 201);
+}
+
+/* The content, without secrets, into `out`. "audit." keeps it apart from what the runtime says. */
+static int audit_content(const struct core *c, const struct audit_args *args, struct buf *out,
+			 struct ava_error *err)
+{
+	size_t plain = args->type ? strspn(args->type, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+						       "RSTUVWXYZ0123456789._-")
+				  : 0;
+	struct buf data;
+	int rv;
+
+	if (plain == 0 || args->type[plain] != '\0')
+		return err_set(err, AVA_EINVAL, "type must be letters, digits, '.', '_' and '-'");
+	if (args->session && !strmap_get(&c->session_by_id, args->session))
+		return err_set(err, AVA_ENOENT, "there is no session %.60s", args->session);
+	buf_init(&data, AUDIT_MAX);
+	rv = args->data ? json_dump(&data, args->data) : buf_adds(&data, "{}");
+	buf_addf(out, "{\"customType\":\"audit.%s\",\"data\":", args->type);
+	if (rv == 0 && c->redact)
+		rv = MIN(redact_json(c->redact, out, data.data, data.len), 0);
+	else if (rv == 0)
+		buf_add(out, data.data, data.len);
+	buf_addc(out, '}');
+	buf_fini(&data);
+	rv = rv != 0 ? rv : buf_check(out);
+	return rv == 0 ? 0
+		       : err_set(err, rv, "data is over %u KB, or memory is short",
+				 AUDIT_MAX >> 10);
+}
+
+static void verb_audit(struct verb_call *v)
+{
+	struct audit_args args = {0};
+	struct ava_error err = {0};
+	struct draft *d;
+	struct buf b;
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, &args))
+		return;
+	buf_init(&b, 2 * AUDIT_MAX);
+	rv = audit_content(v->core, &args, &b, &err);
+	d = rv == 0 ? draft_new(&v->core->book) : NULL;
+	if (rv == 0 && !d)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		core_event(v->core, d, EVENT_Custom, args.session ? args.session : "",
+			   v->caller->user, &b);
+		rv = draft_commit(d, JOURNAL_NOW, audited, v->reply, &err);
+	}
+	buf_fini(&b);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+}
+
 /* ---- streams (gateway/routes.c) */
 
 static const struct arg events_args[] = {
@@ -807,6 +890,7 @@ const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/logs", verb_logs, logs_args, false},
 	{"GET", "/api/v1/events", NULL, events_args, false},
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
+	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

@@ -84,6 +84,25 @@ static void test_logs(void **state)
 	assert_error("GET", "/api/v1/logs?run=S-000000", NULL, 404, "not_found", "no log of");
 }
 
+/* A program's line is on disk when it is answered, and is never the runtime's. */
+static void test_audit(void **state)
+{
+	const json_t *c;
+	json_t *v;
+
+	json_decref(rig_ask("POST", "/api/v1/audit",
+			    "{\"type\":\"deploy.begun\",\"data\":{\"host\":\"a\"}}", 201));
+	v = rig_ask("GET", "/api/v1/logs?type=custom", NULL, 200);
+	c = json_object_get(json_array_get(json_object_get(v, "events"), 0), "content");
+	assert_string_equal(json_get_str(c, "customType"), "audit.deploy.begun");
+	assert_string_equal(json_get_str(json_object_get(c, "data"), "host"), "a");
+	json_decref(v);
+	assert_error("POST", "/api/v1/audit", "{\"data\":{}}", 400, "invalid", "type must be");
+	assert_error("POST", "/api/v1/audit", "{\"type\":\"a b\"}", 400, "invalid", "type must be");
+	assert_error("POST", "/api/v1/audit", "{\"type\":\"a\",\"session_id\":\"none\"}", 404,
+		     "not_found", "no session none");
+}
+
 static void test_roles(void **state)
 {
 	json_t *v = rig_ask("GET", "/api/v1/roles", NULL, 200),
@@ -754,6 +773,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_health),
 		T(test_logs),
+		T(test_audit),
 		T(test_roles),
 		T(test_main_job),
 		T(test_answers_survive_a_restart),
