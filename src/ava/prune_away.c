@@ -18,7 +18,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "journal/files.h"
 
 #define AWAY_PATH "seals/pruning"

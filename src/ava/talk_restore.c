@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "provider/messages.h"
-#include "subagent/run.h"
 #include "subagent/record.h"
+#include "subagent/run.h"
 #include "subagent/spec.h"
 
 #define FILE_MAX  (256u << 20)

@@ -41,7 +41,7 @@
 #include "cli/term.h"
 #include "client/start.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "codec/utf8.h"
 #include "journal/read.h"
 

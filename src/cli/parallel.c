@@ -20,8 +20,8 @@
 #include "cli/show.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 
 #define FILE_MAX ((size_t)16 << 20)
 #define WAIT_S   2

@@ -61,4 +61,13 @@ void jscan_mend(char *s, size_t len);
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);
 
+/* ---- lines of a JSONL file: whole ones only, a torn tail is told apart */
+
+/* Next line of [*at, len): sets *line and *line_len (without \n), moves *at
+ * past it and returns 1; 0 at the end; -1 when what is left has no \n (a torn
+ * tail: *line and *line_len show it, *at is not moved). */
+int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len);
+/* Its whole lines. */
+uint32_t jsonl_count(const char *data, size_t len);
+
 #endif

@@ -1,6 +1,6 @@
-/* Two walks: one over the schema alone, before anything starts (each keyword is
- * known and has a value it can have, each reference leads somewhere), one over
- * schema and value together.
+/* One walk over schema and value together. Before anything starts a schema is itself the
+ * value, under the schema of schemas: each keyword is known and has a value it can have.
+ * Only where its references lead is looked at apart.
  *
  * A keyword that is not known is refused, never passed over: a schema that is
  * checked in part would let values through that its author forbids. Annotations
@@ -9,8 +9,8 @@
  * escaped before they are quoted. */
 #include "codec/schema.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,131 +66,6 @@ static void where_index(struct where *to, const struct where *from, size_t i)
 	where_add(to, from, "[", n);
 }
 
-/* ---- the schema alone */
-
-struct checking {
-	const json_t *root;
-	struct ava_error *err;
-};
-
-static int check_schema(struct checking *c, const json_t *s, const struct where *at, int depth);
-
-static int wrong(struct checking *c, const struct where *at, const char *what)
-{
-	return err_set(c->err, AVA_EINVAL, "schema: %s %s", at->text, what);
-}
-
-static bool is_type_name(const json_t *v)
-{
-	static const char *const names[] = {"null",   "boolean", "object", "array",
-					    "number", "string",  "integer"};
-
-	for (size_t i = 0; json_is_string(v) && i < ARRAY_LEN(names); i++)
-		if (strcmp(names[i], json_string_value(v)) == 0)
-			return true;
-	return false;
-}
-
-static int check_type(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	const json_t *one;
-	size_t i;
-
-	if (is_type_name(v))
-		return 0;
-	json_array_foreach(v, i, one)
-	{
-		if (!is_type_name(one))
-			return wrong(c, at, "has a type that there is not");
-	}
-	return json_array_size(v) > 0 ? 0 : wrong(c, at, "has a type that there is not");
-}
-
-static int check_list(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return json_is_array(v) && json_array_size(v) > 0
-		       ? 0
-		       : wrong(c, at, "must be a list with something in it");
-}
-
-static int check_any(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return 0;
-}
-
-static int check_number(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return json_is_number(v) ? 0 : wrong(c, at, "must be a number");
-}
-
-static int check_above_0(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return json_is_number(v) && json_number_value(v) > 0 ? 0 : wrong(c, at, "must be above 0");
-}
-
-static int check_count(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return json_is_integer(v) && json_integer_value(v) >= 0
-		       ? 0
-		       : wrong(c, at, "must be a whole number, 0 or more");
-}
-
-static int check_flag(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	return json_is_boolean(v) ? 0 : wrong(c, at, "must be true or false");
-}
-
-static int check_names(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	const json_t *one;
-	size_t i;
-
-	if (!json_is_array(v))
-		return wrong(c, at, "must be a list of names");
-	json_array_foreach(v, i, one)
-	{
-		if (!json_is_string(one))
-			return wrong(c, at, "must be a list of names");
-	}
-	return 0;
-}
-
-static int check_schemas(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	const json_t *one;
-	struct where in;
-	size_t i;
-	int rv = check_list(c, v, at, depth);
-
-	json_array_foreach(v, i, one)
-	{
-		if (rv != 0)
-			return rv;
-		where_index(&in, at, i);
-		rv = check_schema(c, one, &in, depth);
-	}
-	return rv;
-}
-
-static int check_map(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	const char *key;
-	struct where in;
-	json_t *one;
-	int rv = 0;
-
-	if (!json_is_object(v))
-		return wrong(c, at, "must be an object");
-	json_object_foreach((json_t *)v, key, one)
-	{
-		where_add(&in, at, ".", key);
-		rv = check_schema(c, one, &in, depth);
-		if (rv != 0)
-			return rv;
-	}
-	return 0;
-}
-
 /* "#" or "#/$defs/NAME": the schema it means; NULL: none. */
 static const json_t *find_ref(const json_t *root, const json_t *ref)
 {
@@ -206,119 +81,6 @@ static const json_t *find_ref(const json_t *root, const json_t *ref)
 	return json_object_get(json_object_get(root, "$defs"), s + sizeof(defs) - 1);
 }
 
-static int check_ref(struct checking *c, const json_t *v, const struct where *at, int depth)
-{
-	const json_t *to = v;
-
-	for (int n = 0; n < SCHEMA_DEPTH_MAX; n++) {
-		const json_t *s = find_ref(c->root, to);
-
-		if (s == NULL)
-			return wrong(c, at, "leads nowhere: it may be # or #/$defs/NAME");
-		to = json_object_get(s, "$ref");
-		if (to == NULL)
-			return 0;
-	}
-	return wrong(c, at, "leads in a circle");
-}
-
-static const struct keyword {
-	const char *name;
-	int (*check)(struct checking *c, const json_t *v, const struct where *at, int depth);
-} keywords[] = {
-	{"type", check_type},
-	{"enum", check_list},
-	{"const", check_any},
-	{"minimum", check_number},
-	{"maximum", check_number},
-	{"exclusiveMinimum", check_number},
-	{"exclusiveMaximum", check_number},
-	{"multipleOf", check_above_0},
-	{"minLength", check_count},
-	{"maxLength", check_count},
-	{"minItems", check_count},
-	{"maxItems", check_count},
-	{"minProperties", check_count},
-	{"maxProperties", check_count},
-	{"uniqueItems", check_flag},
-	{"items", check_schema},
-	{"prefixItems", check_schemas},
-	{"contains", check_schema},
-	{"properties", check_map},
-	{"required", check_names},
-	{"additionalProperties", check_schema},
-	{"propertyNames", check_schema},
-	{"allOf", check_schemas},
-	{"anyOf", check_schemas},
-	{"oneOf", check_schemas},
-	{"not", check_schema},
-	{"$ref", check_ref},
-	{"$defs", check_map},
-	/* Annotations: said, not checked. */
-	{"$schema", check_any},
-	{"$id", check_any},
-	{"$comment", check_any},
-	{"title", check_any},
-	{"description", check_any},
-	{"default", check_any},
-	{"examples", check_any},
-	{"format", check_any},
-	{"deprecated", check_any},
-	{"readOnly", check_any},
-	{"writeOnly", check_any},
-};
-
-static int check_schema(struct checking *c, const json_t *s, const struct where *at, int depth)
-{
-	const char *key;
-	struct where in;
-	json_t *v;
-	int rv;
-
-	if (depth > SCHEMA_DEPTH_MAX)
-		return wrong(c, at, "is nested too deep");
-	if (json_is_boolean(s))
-		return 0;
-	if (!json_is_object(s))
-		return wrong(c, at, "must be an object, true or false");
-	json_object_foreach((json_t *)s, key, v)
-	{
-		size_t i = 0;
-
-		where_add(&in, at, ".", key);
-		while (i < ARRAY_LEN(keywords) && strcmp(keywords[i].name, key) != 0)
-			i++;
-		if (i == ARRAY_LEN(keywords))
-			return wrong(c, &in,
-				     "is a keyword that is not known here: doc/SCHEMA.md lists "
-				     "those that are");
-		rv = keywords[i].check(c, v, &in, depth + 1);
-		if (rv != 0)
-			return rv;
-	}
-	return 0;
-}
-
-int schema_check(const json_t *schema, struct ava_error *err)
-{
-	struct checking c = {.root = schema, .err = err};
-	struct where top = {"$"};
-	struct buf text;
-	int rv;
-
-	buf_init(&text, SCHEMA_BYTES_MAX);
-	rv = json_dump(&text, schema);
-	buf_fini(&text);
-	if (rv == AVA_ENOMEM)
-		return err_set(err, rv, "out of memory");
-	if (rv != 0)
-		return err_set(err, AVA_EINVAL, "schema: it is too big, at most %d bytes are taken",
-			       SCHEMA_BYTES_MAX);
-	if (!json_is_object(schema))
-		return err_set(err, AVA_EINVAL, "schema: it must be an object");
-	return check_schema(&c, schema, &top, 0);
-}
-
 /* ---- a value under it */
 
 struct validating {
@@ -326,16 +88,25 @@ struct validating {
 	struct buf *out; /* NULL: only whether it fits is asked */
 	int errors, steps;
 	bool too_much;
+	bool meta; /* it is a schema that is looked at, under the schema of schemas */
 };
 
 static void apply(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
 		  int depth);
 
-static void fault(struct validating *w, const struct where *at, const char *what)
+__attribute__((format(printf, 3, 4))) static void fault(struct validating *w,
+							const struct where *at, const char *fmt,
+							...)
 {
+	va_list ap;
+
 	w->errors++;
-	if (w->out != NULL && w->errors <= SCHEMA_ERRORS_MAX)
-		buf_addf(w->out, "%s%s %s", w->out->len > 0 ? "\n" : "", at->text, what);
+	if (w->out == NULL || w->errors > SCHEMA_ERRORS_MAX)
+		return;
+	buf_addf(w->out, "%s%s ", w->out->len > 0 ? "\n" : "", at->text);
+	va_start(ap, fmt);
+	buf_vaddf(w->out, fmt, ap);
+	va_end(ap);
 }
 
 /* One step more: is that too many? */
@@ -350,7 +121,8 @@ static bool spent(struct validating *w)
 static bool fits(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
 		 int depth)
 {
-	struct validating quiet = {.root = w->root, .steps = w->steps, .too_much = w->too_much};
+	struct validating quiet = {
+		.root = w->root, .steps = w->steps, .too_much = w->too_much, .meta = w->meta};
 
 	apply(&quiet, s, v, at, depth);
 	w->steps = quiet.steps;
@@ -376,7 +148,7 @@ static bool has_type(const char *type, const json_t *v)
 static void apply_type(struct validating *w, const json_t *want, const json_t *v,
 		       const struct where *at)
 {
-	char list[120] = "", text[200];
+	char list[120] = "";
 	const json_t *one;
 	size_t i, n = 0;
 
@@ -393,8 +165,7 @@ static void apply_type(struct validating *w, const json_t *want, const json_t *v
 				      json_string_value(one));
 		n = MIN(n, sizeof(list) - 1);
 	}
-	snprintf(text, sizeof(text), "must be of type %s, not %s", list, json_type_name(v));
-	fault(w, at, text);
+	fault(w, at, "must be of type %s, not %s", list, json_type_name(v));
 }
 
 /* 1 and 1.0 are the same number. */
@@ -468,7 +239,7 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 		buf_adds(&b, i > 0 ? ", " : "");
 		add_value(&b, one);
 	}
-	fault(w, at, b.data != NULL ? b.data : "must be one of its values");
+	fault(w, at, "%s", b.data != NULL ? b.data : "must be one of its values");
 	buf_fini(&b);
 }
 
@@ -485,7 +256,6 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 		{"multipleOf", "must be a multiple of"},
 	};
 	double n = json_number_value(v);
-	char text[80];
 
 	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
 		const json_t *bound = json_object_get(s, bounds[i].key);
@@ -494,10 +264,8 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 			    (i == 2 && n > b) || (i == 3 && n < b) ||
 			    (i == 4 && fabs(times - nearbyint(times)) <= fabs(times) * 1e-12);
 
-		if (good)
-			continue;
-		snprintf(text, sizeof(text), "%s %.15g", bounds[i].words, b);
-		fault(w, at, text);
+		if (!good)
+			fault(w, at, "%s %.15g", bounds[i].words, b);
 	}
 }
 
@@ -505,25 +273,20 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 static void apply_count(struct validating *w, const json_t *s, const char *least, const char *most,
 			size_t n, const char *unit, const struct where *at)
 {
-	const json_t *min = json_object_get(s, least), *max = json_object_get(s, most);
-	char text[120];
+	const json_t *bound = json_object_get(s, least);
 
-	if (min != NULL && (json_int_t)n < json_integer_value(min)) {
-		snprintf(text, sizeof(text), "must have at least %" PRId64 " %s, it has %zu",
-			 (int64_t)json_integer_value(min), unit, n);
-		fault(w, at, text);
-	}
-	if (max != NULL && (json_int_t)n > json_integer_value(max)) {
-		snprintf(text, sizeof(text), "must have at most %" PRId64 " %s, it has %zu",
-			 (int64_t)json_integer_value(max), unit, n);
-		fault(w, at, text);
-	}
+	if (bound != NULL && (double)n < json_number_value(bound))
+		fault(w, at, "must have at least %.15g %s, it has %zu", json_number_value(bound),
+		      unit, n);
+	bound = json_object_get(s, most);
+	if (bound != NULL && (double)n > json_number_value(bound))
+		fault(w, at, "must have at most %.15g %s, it has %zu", json_number_value(bound),
+		      unit, n);
 }
 
 static void apply_unique(struct validating *w, const json_t *v, const struct where *at)
 {
 	size_t n = json_array_size(v);
-	char text[80];
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n; k++) {
@@ -531,9 +294,7 @@ static void apply_unique(struct validating *w, const json_t *v, const struct whe
 				return;
 			if (!same(json_array_get(v, i), json_array_get(v, k)))
 				continue;
-			snprintf(text, sizeof(text),
-				 "must not hold the same twice: [%zu] and [%zu]", i, k);
-			fault(w, at, text);
+			fault(w, at, "must not hold the same twice: [%zu] and [%zu]", i, k);
 			return;
 		}
 }
@@ -620,7 +381,10 @@ static void apply_object(struct validating *w, const json_t *s, const json_t *v,
 		if (of != NULL)
 			apply(w, of, one, &in, depth);
 		else if (json_is_false(others))
-			fault(w, &in, "is not a property that the schema has");
+			fault(w, &in,
+			      w->meta ? "is a keyword that is not known here: doc/SCHEMA.md "
+					"lists those that are"
+				      : "is not a property that the schema has");
 		else
 			apply(w, others, one, &in, depth);
 	}
@@ -640,7 +404,9 @@ static void apply_combined(struct validating *w, const json_t *s, const json_t *
 			n++;
 	}
 	if (any != NULL && n == 0)
-		fault(w, at, "fits none of the schemas of anyOf");
+		fault(w, at,
+		      w->meta ? "has a type that there is not"
+			      : "fits none of the schemas of anyOf");
 	n = 0;
 	json_array_foreach(one_of, i, one) n += fits(w, one, v, at, depth);
 	if (one_of != NULL && n != 1)
@@ -703,4 +469,122 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 	if (buf_check(out) != 0)
 		return buf_check(out);
 	return w.errors > 0 ? w.errors : w.too_much ? AVA_ETOOBIG : 0;
+}
+
+/* ---- the schema itself */
+
+/* What is known: a schema under which every schema must fit. */
+#define ANY     ":true,"
+#define ONE     ":{\"$ref\":\"#\"},"
+#define SOME    ":{\"$ref\":\"#/$defs/schemas\"},"
+#define NAMED   ":{\"$ref\":\"#/$defs/named\"},"
+#define NUMBER  ":{\"type\":\"number\"},"
+#define COUNT   ":{\"type\":\"integer\",\"minimum\":0},"
+#define LIST_OF "{\"type\":\"array\",\"minItems\":1,\"items\":"
+
+static const char known[] =
+	"{\"type\":[\"object\",\"boolean\"],\"properties\":{"
+	"\"type\":{\"anyOf\":[{\"$ref\":\"#/$defs/type\"}," LIST_OF
+	"{\"$ref\":\"#/$defs/type\"}}]},"
+	"\"enum\":" LIST_OF "true},"
+	"\"const\"" ANY "\"minimum\"" NUMBER "\"maximum\"" NUMBER "\"exclusiveMinimum\"" NUMBER
+	"\"exclusiveMaximum\"" NUMBER "\"multipleOf\":{\"type\":\"number\",\"exclusiveMinimum\":0},"
+	"\"minLength\"" COUNT "\"maxLength\"" COUNT "\"minItems\"" COUNT "\"maxItems\"" COUNT
+	"\"minProperties\"" COUNT "\"maxProperties\"" COUNT
+	"\"uniqueItems\":{\"type\":\"boolean\"},"
+	"\"items\"" ONE "\"prefixItems\"" SOME "\"contains\"" ONE "\"properties\"" NAMED
+	"\"required\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"additionalProperties\"" ONE "\"propertyNames\"" ONE "\"allOf\"" SOME "\"anyOf\"" SOME
+	"\"oneOf\"" SOME "\"not\"" ONE "\"$defs\"" NAMED "\"$ref\"" ANY
+	/* Annotations: said, not checked. */
+	"\"$schema\"" ANY "\"$id\"" ANY "\"$comment\"" ANY "\"title\"" ANY "\"description\"" ANY
+	"\"default\"" ANY "\"examples\"" ANY "\"format\"" ANY "\"deprecated\"" ANY
+	"\"readOnly\"" ANY "\"writeOnly\":true},"
+	"\"additionalProperties\":false,\"$defs\":{"
+	"\"type\":{\"enum\":[\"null\",\"boolean\",\"object\",\"array\",\"number\",\"string\","
+	"\"integer\"]},"
+	"\"schemas\":" LIST_OF "{\"$ref\":\"#\"}},"
+	"\"named\":{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"}}}}";
+
+/* The references in it, which the schema of schemas cannot judge, and its depth. */
+static int check_refs(const json_t *root, const json_t *s, const struct where *at, int depth,
+		      struct ava_error *err)
+{
+	static const char inner[] = " items contains additionalProperties propertyNames not "
+				    "prefixItems allOf anyOf oneOf properties $defs ";
+	const json_t *to = json_object_get(s, "$ref");
+	const char *key, *name, *what = "leads nowhere: it may be # or #/$defs/NAME";
+	char word[NAME_CHARS];
+	struct where in, deep;
+	json_t *v, *one;
+	size_t i;
+	int rv = 0, n = 0;
+
+	if (depth > SCHEMA_DEPTH_MAX)
+		return err_set(err, AVA_EINVAL, "schema: %s is nested too deep", at->text);
+	for (const json_t *of; to != NULL; to = json_object_get(of, "$ref")) {
+		of = find_ref(root, to);
+		if (of != NULL && n++ < SCHEMA_DEPTH_MAX)
+			continue;
+		where_add(&in, at, ".", "$ref");
+		return err_set(err, AVA_EINVAL, "schema: %s %s", in.text,
+			       of == NULL ? what : "leads in a circle");
+	}
+	json_object_foreach((json_t *)s, key, v)
+	{
+		bool named = strcmp(key, "properties") == 0 || strcmp(key, "$defs") == 0;
+
+		snprintf(word, sizeof(word), " %s ", key);
+		if (strstr(inner, word) == NULL || rv != 0)
+			continue;
+		where_add(&in, at, ".", key);
+		if (!json_is_array(v) && !named)
+			rv = check_refs(root, v, &in, depth + 1, err);
+		json_array_foreach(v, i, one)
+		{
+			where_index(&deep, &in, i);
+			rv = rv == 0 ? check_refs(root, one, &deep, depth + 1, err) : rv;
+		}
+		json_object_foreach(named ? v : NULL, name, one)
+		{
+			where_add(&deep, &in, ".", name);
+			rv = rv == 0 ? check_refs(root, one, &deep, depth + 1, err) : rv;
+		}
+	}
+	return rv;
+}
+
+int schema_check(const json_t *schema, struct ava_error *err)
+{
+	json_t *meta = json_parse(known, sizeof(known) - 1, NULL);
+	struct validating w = {.root = meta, .meta = true};
+	struct where top = {"$"};
+	struct buf text, out;
+	int rv;
+
+	buf_init(&text, SCHEMA_BYTES_MAX);
+	buf_init(&out, 4096);
+	w.out = &out;
+	rv = json_dump(&text, schema);
+	if (meta == NULL || rv == AVA_ENOMEM)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (rv != 0)
+		rv = err_set(err, AVA_EINVAL, "schema: it is too big, at most %d bytes are taken",
+			     SCHEMA_BYTES_MAX);
+	else if (!json_is_object(schema))
+		rv = err_set(err, AVA_EINVAL, "schema: it must be an object");
+	else
+		apply(&w, meta, schema, &top, 0);
+	if (rv == 0 && w.errors > 0)
+		rv = err_set(err, AVA_EINVAL, "schema: %.*s",
+			     out.data != NULL ? (int)strcspn(out.data, "\n") : 0,
+			     out.data != NULL ? out.data : "");
+	else if (rv == 0 && w.too_much)
+		rv = err_set(err, AVA_EINVAL, "schema: $ is nested too deep");
+	else if (rv == 0)
+		rv = check_refs(schema, schema, &top, 0, err);
+	buf_fini(&text);
+	buf_fini(&out);
+	json_decref(meta);
+	return rv;
 }

@@ -24,8 +24,8 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 
 #define LINE_MAX ((size_t)64 << 20)
 

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "codec/utf8.h"
 #include "journal/files.h"
 

@@ -24,11 +24,11 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "event/event.h"
-#include "journal/segments.h"
 #include "journal/catalog.h"
 #include "journal/files.h"
+#include "journal/segments.h"
 #include "journal/view.h"
 
 #define PROBLEMS_MAX   ((size_t)16 << 20)

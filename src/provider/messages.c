@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "provider/wire.h"
 
 #define MACHINE_NEWEST 1

@@ -25,7 +25,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "event/event.h"
 #include "journal/files.h"
 #include "os/loop.h"

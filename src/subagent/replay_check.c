@@ -11,8 +11,8 @@
 #include "agent/position.h"
 #include "agent/tool.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "subagent/record.h"
 #include "subagent/replay_world.h"
 

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/logbook.h"

@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
-#include "subagent/restore.h"
 #include "subagent/group.h"
-#include "subagent/run.h"
 #include "subagent/person.h"
+#include "subagent/restore.h"
+#include "subagent/run.h"
 #include "subagent/supervisor.h"
 
 #define FILE_MAX (256u << 20)

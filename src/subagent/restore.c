@@ -28,13 +28,13 @@
 #include "agent/position.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "event/event.h"
-#include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
+#include "subagent/run.h"
 
 #define FILE_MAX   (256u << 20)
 #define OUTPUT_MAX (1u << 20)

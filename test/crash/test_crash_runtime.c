@@ -15,8 +15,8 @@
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "base/settings.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "life.h"
 #include "os/loop.h"
 

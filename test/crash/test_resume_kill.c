@@ -28,15 +28,15 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
-#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/proposal.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "killdisk.h"
 #include "os/loop.h"
 #include "provider/provider.h"

@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/proposal.h"
 #include "base/clock.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "killdisk.h"
 #include "os/loop.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

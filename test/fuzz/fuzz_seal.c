@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "event/event.h"
 #include "journal/seal_read.h"
 

@@ -5,8 +5,8 @@
 #include <ava.h>
 #include <string.h>
 
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 
 static void ask(struct ava_trace *t)
 {

@@ -18,8 +18,8 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "os/loop.h"
 
 #define ASK "Find where parse_header is defined"

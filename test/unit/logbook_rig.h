@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "os/loop.h"
 #include "subagent/logbook.h"
 

@@ -9,7 +9,7 @@
 #include <ava.h>
 
 #include "base/buf.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "event/event.h"
 #include "journal/catalog.h"
 

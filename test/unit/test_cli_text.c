@@ -10,13 +10,13 @@
 #include <time.h>
 
 #include "base/util.h"
-#include "cli/show.h"
 #include "cli/logtext.h"
+#include "cli/show.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 
 static char *text; /* what was printed to the stream of begin() */
 static size_t text_len;

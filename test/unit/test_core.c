@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
-#include "ava/proposal.h"
 #include "ava/core.h"
 #include "ava/ops.h"
+#include "ava/proposal.h"
 #include "ava/state.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
-#include "base/hash.h"
-#include "provider/messages.h"
 #include "os/loop.h"
+#include "provider/messages.h"
 
 struct world {
 	char dir[256], root[300], src[300];

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "event/event.h"
 #include "event_lines.h"
 

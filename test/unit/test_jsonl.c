@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 
 static const struct {
 	const char *name, *bytes;

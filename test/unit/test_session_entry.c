@@ -9,8 +9,8 @@
 
 #include "agent/turn.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/jsonl.h"
 #include "provider/model.h"
 #include "subagent/session_entry.h"
 

@@ -4,7 +4,7 @@
 
 #include <ava.h>
 
-#include "codec/jsonl.h"
+#include "codec/jscan.h"
 #include "event/event.h"
 
 #define RUN "S-abcdef"
