@@ -33,7 +33,6 @@
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/util.h"
 #include "codec/json.h"
 
 #define PAUSES_MAX 5 /* in a row are gone on from */

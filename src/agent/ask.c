@@ -16,7 +16,6 @@
 
 #include "agent/tool.h"
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 

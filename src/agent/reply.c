@@ -20,7 +20,6 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/schema.h"

@@ -22,7 +22,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/util.h"
 #include "codec/json.h"
 #include "provider/model.h"
 #include "subagent/spec.h"

@@ -18,7 +18,6 @@
 #include "ava/runs.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

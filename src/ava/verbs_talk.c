@@ -12,7 +12,6 @@
 #include "ava/sessions.h"
 #include "ava/verbs.h"
 #include "base/error.h"
-#include "base/util.h"
 
 #define SAY_MAX    (1u << 20)
 #define ANSWER_MAX 8192 /* bytes of what a person answers */

@@ -29,7 +29,6 @@
 #include "cli/cli.h"
 #include "client/start.h"
 #include "codec/json.h"
-#include "journal/read.h"
 
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5

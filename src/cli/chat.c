@@ -27,7 +27,6 @@
 #include "cli/api.h"
 #include "cli/api.h"
 #include "cli/task.h"
-#include "cli/term.h"
 #include "codec/json.h"
 
 /* The feed.

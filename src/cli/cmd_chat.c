@@ -22,7 +22,6 @@
 #include "cli/chat_show.h"
 #include "cli/cli.h"
 #include "cli/line.h"
-#include "cli/term.h"
 #include "codec/json.h"
 
 /* A conversation over a pipe.

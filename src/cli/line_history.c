@@ -19,7 +19,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/util.h"
 
 #define READ_MAX ((size_t)8 << 20) /* of a file that something else let grow */
 

@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"

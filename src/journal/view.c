@@ -21,7 +21,6 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"

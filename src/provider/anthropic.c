@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/reply.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"

@@ -7,7 +7,6 @@
 
 #include "agent/tool.h"
 #include "agent/turn.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"

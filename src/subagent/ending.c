@@ -12,7 +12,6 @@
 
 #include "agent/position.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/jscan.h"

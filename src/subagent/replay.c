@@ -18,7 +18,6 @@
 
 #include "agent/position.h"
 #include "base/error.h"
-#include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "provider/messages.h"

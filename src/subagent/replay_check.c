@@ -10,7 +10,6 @@
 
 #include "agent/position.h"
 #include "agent/tool.h"
-#include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "subagent/record.h"

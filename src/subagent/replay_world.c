@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "agent/limit.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/context.h"

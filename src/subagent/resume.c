@@ -19,7 +19,6 @@
 #include "agent/prompt.h"
 #include "base/error.h"
 #include "base/list.h"
-#include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
