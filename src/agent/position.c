@@ -264,11 +264,6 @@ static uint64_t print(uint64_t h, const char *s, size_t len)
 	return (h ^ len) * UINT64_C(0x100000001b3);
 }
 
-bool call_ref_before(struct call_ref a, struct call_ref b)
-{
-	return a.iteration < b.iteration || (a.iteration == b.iteration && a.n < b.n);
-}
-
 bool call_ref_read(const char *id, struct call_ref *out)
 {
 	int end = 0;
@@ -320,7 +315,7 @@ static struct repeat_call *place(struct repeats *r)
 	return &r->calls[(r->next + REPEAT_CALLS - 1) % REPEAT_CALLS];
 }
 
-struct repeat_print repeat_print(const struct turn_call *c)
+static struct repeat_print repeat_print(const struct turn_call *c)
 {
 	const uint64_t seed = UINT64_C(0xcbf29ce484222325);
 	const char *args = c->args != NULL ? c->args : "";
@@ -345,8 +340,8 @@ static void again(struct repeats *r, struct repeat_call *seen, int32_t iteration
 	out->from = seen->at;
 }
 
-int repeat_add(struct repeats **table, struct call_ref at, struct repeat_print print, bool changes,
-	       struct repeat_note *out)
+static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_print print,
+		      bool changes, struct repeat_note *out)
 {
 	struct repeats *r = *table != NULL ? *table : calloc(1, sizeof(*r));
 	struct repeat_call *seen;

@@ -55,7 +55,6 @@ struct call_ref { /* c<iteration>.<n> */
 	int32_t iteration;
 	uint32_t n;
 };
-bool call_ref_before(struct call_ref a, struct call_ref b);
 /* "c3.1" of our own making. false: it is none. */
 bool call_ref_read(const char *id, struct call_ref *out);
 
@@ -81,16 +80,12 @@ void repeat_free(struct repeats *r); /* NULL is fine */
 struct repeat_print {
 	uint64_t call, result; /* name and arguments; what came back */
 };
-struct repeat_print repeat_print(const struct turn_call *c);
 
 /* What was the same in this call that has just got its result? */
 struct repeat_note {
 	unsigned times;       /* 1: it is new, or its result is no more in the conversation */
 	struct call_ref from; /* else: where the same result stands */
 };
-/* `changes`: its tool may have changed the world. *r is made when it is NULL. AVA_ENOMEM. */
-int repeat_add(struct repeats **r, struct call_ref at, struct repeat_print print, bool changes,
-	       struct repeat_note *out);
 
 /* The same for all calls of a turn that ran: outputs that are in the conversation
  * already become a sentence that says where. *worst: the call that was made most

@@ -249,7 +249,7 @@ void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, 
 /* ---- one of them */
 
 /* What the catalog knows of a run: all that a listing shows. */
-void ended_row(const struct catalog_row *row, struct op_status *s)
+static void ended_row(const struct catalog_row *row, struct op_status *s)
 {
 	*s = (struct op_status){
 		.id = row->id,

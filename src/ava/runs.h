@@ -16,9 +16,6 @@ struct ended {
 	char last_tool[64];
 };
 
-/* What the catalog knows of a run: all that a listing shows. Strings are the row's. */
-void ended_row(const struct catalog_row *row, struct op_status *s);
-
 /* AVA_ENOENT: no such run. The caller calls ended_fini. */
 int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err);
 void ended_fini(struct ended *e);

@@ -76,7 +76,7 @@ void session_rest(struct core *c)
 	os_defer(c->loop, &c->rest);
 }
 
-void session_used(struct session *s)
+static void session_used(struct session *s)
 {
 	struct talk *t = s->talk;
 

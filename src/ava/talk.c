@@ -284,7 +284,7 @@ void talk_go(struct talk *t)
 	world_wake(r);
 }
 
-void talk_pump(struct talk *t)
+static void talk_pump(struct talk *t)
 {
 	if (t->busy || t->answering || t->run.end.abandoned || list_empty(&t->inputs))
 		return;

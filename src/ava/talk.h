@@ -93,8 +93,7 @@ int session_load(struct session *s, struct ava_error *err); /* it has a talk the
 /* What was said with this request id. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 
-void session_used(struct session *s); /* it has a talk */
-void session_rest(struct core *c);    /* one may have nothing to do any more */
+void session_rest(struct core *c); /* one may have nothing to do any more */
 
 /* ---- talk.c */
 void talk_input_free(struct input *in);
@@ -107,7 +106,6 @@ void talk_input(struct talk *t, struct input *in);
 int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH]);
 /* A subagent of this conversation: its result will be an input. */
 int talk_watch_run(struct talk *t, struct run *r);
-void talk_pump(struct talk *t);
 void talk_go(struct talk *t);        /* the machine takes its first step of a turn */
 struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
 /* supervisor.on_text: text of a reply as it comes. */

@@ -171,7 +171,6 @@ extern const struct verb verbs_about_runs[], verbs_about_talk[], verbs_about_us[
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;
 struct op_status;
-void verb_status(struct jw *w, const char *key, const struct op_status *s);
 void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 		   void *user);
 

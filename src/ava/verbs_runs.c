@@ -45,7 +45,7 @@ static void write_question(struct jw *w, const struct question *q)
 	jw_end(w);
 }
 
-void verb_status(struct jw *w, const char *key, const struct op_status *s)
+static void verb_status(struct jw *w, const char *key, const struct op_status *s)
 {
 	jw_object(w, key);
 	jw_str(w, "subagent_id", s->id);

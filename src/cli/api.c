@@ -29,6 +29,7 @@
 #include "cli/cli.h"
 #include "client/start.h"
 #include "codec/json.h"
+#include "journal/read.h"
 
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5

@@ -760,7 +760,7 @@ static int code_of_status(int status)
 	}
 }
 
-int client_check(const struct client_reply *r, struct ava_error *err)
+static int client_check(const struct client_reply *r, struct ava_error *err)
 {
 	json_t *root, *error;
 	const char *word, *message;

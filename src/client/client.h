@@ -51,10 +51,6 @@ void client_reply_fini(struct client_reply *r);
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err);
 
-/* 0 for a 2xx answer; else the code and sentence of its
- * {"error":{"code","message"}}, or one made from the status. */
-int client_check(const struct client_reply *r, struct ava_error *err);
-
 /* client_request and client_check; on error the reply is empty. */
 int client_call(struct client *c, const char *method, const char *path, const char *json,
 		struct client_reply *reply, struct ava_error *err);

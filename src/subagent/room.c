@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "codec/json.h"
 #include "provider/context.h"
 #include "provider/messages.h"

@@ -195,7 +195,7 @@ bool wild_match(const char *pattern, size_t pattern_len, const char *text, size_
 	return pattern_len <= WILD_PATTERN_MAX && wild_run(&w, pattern, text);
 }
 
-size_t wild_plain(const char *pattern, size_t len)
+static size_t wild_plain(const char *pattern, size_t len)
 {
 	size_t i = 0;
 

@@ -43,9 +43,6 @@ bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);
 bool wild_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
 		bool path);
 
-/* Bytes of `pattern` before its first special character. */
-size_t wild_plain(const char *pattern, size_t len);
-
 /* A glob argument: "*.c", "*.{c,h}", "src/" "**" "/x.h". Without a slash it is
  * about the file's name, with one about its path. */
 #define WILD_ALTERNATIVES 32

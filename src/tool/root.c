@@ -255,7 +255,7 @@ static const char *kind_name(mode_t mode)
 	}
 }
 
-bool root_is_pseudo(int fd)
+static bool root_is_pseudo(int fd)
 {
 	static const unsigned long magic[] = {
 		PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,

@@ -38,9 +38,6 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
  * -1 and errno. */
 int root_open_entry(int dirfd, const char *name, bool dir);
 
-/* Is it on a file system whose files are not data (procfs, sysfs, ...)? */
-bool root_is_pseudo(int fd);
-
 /* Tests: whether openat2 is used where the kernel has it. Where it has not,
  * paths are walked part by part and no link is followed. */
 void root_use_openat2(bool on);
