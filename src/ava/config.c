@@ -24,7 +24,6 @@
 #include "codec/redact.h"
 #include "codec/yaml.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 
 #define TOKENS_MAX INT64_C(100000000)
 

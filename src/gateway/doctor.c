@@ -24,7 +24,6 @@
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 #include "provider/retry.h"
 
 #define CONNECT_MS       5000
@@ -304,7 +303,7 @@ static void check_key(struct doctor *d, const struct provider *p)
 	static const char *const shapes[][2] = {
 		{"anthropic", "sk-ant-"}, {"openrouter", "sk-or-"}, {"openai", "sk-"}};
 	const char *key = provider_key(p), *begins = "";
-	bool own = strcmp(p->base_url, provider_default_url(p)) == 0; /* no proxy's key */
+	bool own = strcmp(p->base_url, p->own_url) == 0; /* no proxy's key */
 
 	if (!key)
 		return;

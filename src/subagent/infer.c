@@ -31,7 +31,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 
 static void begin(struct jw *w, struct buf *out, const struct session_entry *e, const char *type)
 {

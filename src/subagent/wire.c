@@ -22,7 +22,7 @@
 #include "base/id.h"
 #include "base/util.h"
 #include "os/loop.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 
 struct wire_service { /* a provider at an address */
 	struct list node;

@@ -39,7 +39,7 @@
 #include "codec/json.h"
 #include "killdisk.h"
 #include "os/loop.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 #include "subagent/run.h"
 
 /* Each fifth call (AVA_SOAK=1 or AVA_RESUME_KILL_STEP=1: every one); under a sanitiser

@@ -14,7 +14,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 #include "provider/stream_core.h"
 
 struct fuzz_end {

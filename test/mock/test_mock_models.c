@@ -15,7 +15,6 @@
 #include "convo.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 
 #define USER_LINE                                                                                  \
 	"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Look at a.txt.\"}]}"

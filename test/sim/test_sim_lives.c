@@ -14,7 +14,7 @@
 #include "ledger.h"
 #include "lives.h"
 #include "memdisk.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 #include "service.h"
 
 #define WORLDS      300

@@ -14,7 +14,6 @@
 #include "base/util.h"
 #include "codec/redact.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 
 static struct config config;
 

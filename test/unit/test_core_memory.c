@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "os/loop.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 
 struct world {
 	char dir[256], root[300], src[300];

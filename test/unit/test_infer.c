@@ -19,7 +19,6 @@
 #include "http_peer.h"
 #include "os/loop.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 #include "subagent/wire.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: %s\r\n\r\n"

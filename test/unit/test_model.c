@@ -10,7 +10,6 @@
 #include "base/util.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 
 #define NO_KEY "no provider key is set"
 

@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "provider/messages.h"
 #include "provider/wire.h"
-#include "provider/provider.h"
+#include "provider/model.h"
 
 static const struct provider openrouter = {.name = "openrouter"}, openai = {.name = "openai"},
 			     local = {.name = "local"};

@@ -11,7 +11,6 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/model.h"
-#include "provider/provider.h"
 #include "subagent/quote.h"
 #include "subagent/spec.h"
 #include "subagent/spec.h"

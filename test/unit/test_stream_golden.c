@@ -8,7 +8,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
-#include "provider/provider.h"
+#include "provider/model.h"
 
 #define SIZES 64u   /* of pieces; all of them */
 #define LONG  2000u /* bytes; the events of a longer stream are parted more sparsely */
