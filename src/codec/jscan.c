@@ -194,6 +194,17 @@ bool jscan_skip(struct jscan *w, struct slice *raw)
 	return true;
 }
 
+void jscan_list(struct jscan *w, const char *s, size_t len)
+{
+	jscan_init(w, s, len);
+	w->last = '['; /* as if it had just been opened */
+}
+
+bool jscan_next(struct jscan *w, struct slice *raw)
+{
+	return jscan_peek(w) != 0 && jscan_item(w) && jscan_skip(w, raw);
+}
+
 struct slice jscan_member(const char *s, size_t len, const char *name)
 {
 	struct slice key, value, found = {"", 0};

@@ -138,9 +138,8 @@ static size_t turn_before(const char *s, size_t len)
 	struct jscan w;
 	size_t end = 0;
 
-	jscan_init(&w, s, len);
-	w.last = '['; /* as if the head had just opened the array */
-	while (jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, &line))
+	jscan_list(&w, s, len);
+	while (jscan_next(&w, &line))
 		if (begins(line.s, line.len, user_line))
 			end = (size_t)(line.s - s) + line.len;
 	return w.failed || end < 3 || memcmp(s + end - 3, "}]}", 3) != 0 ? 0 : end;

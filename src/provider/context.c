@@ -175,9 +175,8 @@ int conversation_read(struct conversation *c, const char *lines, size_t len, str
 	int rv = 0;
 
 	*c = (struct conversation){0};
-	jscan_init(&w, lines, len);
-	w.last = '['; /* as if the head had just opened the array */
-	while (rv == 0 && jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, &raw)) {
+	jscan_list(&w, lines, len);
+	while (rv == 0 && jscan_next(&w, &raw)) {
 		l = add_line(c, raw);
 		rv = l != NULL ? read_blocks(c, l) : AVA_ENOMEM;
 	}
@@ -430,9 +429,8 @@ static unsigned count_strings(struct slice list)
 	unsigned n = 0;
 	struct jscan w;
 
-	jscan_init(&w, list.s, list.len);
-	w.last = '[';
-	while (list.len > 0 && jscan_peek(&w) != 0 && jscan_item(&w) && jscan_skip(&w, NULL))
+	jscan_list(&w, list.s, list.len);
+	while (list.len > 0 && jscan_next(&w, NULL))
 		n++;
 	return n;
 }
@@ -444,9 +442,8 @@ static void old_entries(struct work *w, struct buf *out, unsigned keep)
 	struct slice raw;
 	struct jscan s;
 
-	jscan_init(&s, w->info.ledger.s, w->info.ledger.len);
-	s.last = '[';
-	while (n > 0 && jscan_peek(&s) != 0 && jscan_item(&s) && jscan_skip(&s, &raw))
+	jscan_list(&s, w->info.ledger.s, w->info.ledger.len);
+	while (n > 0 && jscan_next(&s, &raw))
 		if (i++ + keep >= n) {
 			if (out->len > 0)
 				buf_addc(out, ',');
@@ -506,8 +503,7 @@ static void summary_text(struct work *w, struct buf *out, struct slice ledger, s
 		 "and the last of the calls, with the first line of each result:",
 		 gone);
 	notice_format(out, text);
-	jscan_init(&s, ledger.s, ledger.len);
-	s.last = '[';
+	jscan_list(&s, ledger.s, ledger.len);
 	while (ledger.len > 0 && jscan_peek(&s) != 0 && jscan_item(&s) && jscan_string(&s, &raw)) {
 		line = malloc(raw.len + 1);
 		if (line == NULL) {

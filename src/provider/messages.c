@@ -101,17 +101,6 @@ static struct slice inside(struct slice array)
 						   : (struct slice){NULL, 0};
 }
 
-static bool next_line(struct jscan *w, struct slice *line)
-{
-	return jscan_peek(w) != 0 && jscan_item(w) && jscan_skip(w, line);
-}
-
-static void lines_init(struct jscan *w, struct slice lines)
-{
-	jscan_init(w, lines.s, lines.len);
-	w->last = '['; /* as if it had just been opened */
-}
-
 /* What the request is from here on: whatever stood before is out of it. */
 static int read_cut(struct reading *r, struct jscan *w, struct messages_info *info)
 {
@@ -141,8 +130,8 @@ static int read_cut(struct reading *r, struct jscan *w, struct messages_info *in
 	}
 	if (w->failed || r->cut.s == NULL)
 		return corrupt(r, "a cut needs its lines");
-	lines_init(&lines, r->cut);
-	while (next_line(&lines, &line))
+	jscan_list(&lines, r->cut.s, r->cut.len);
+	while (jscan_next(&lines, &line))
 		info->lines++;
 	return lines.failed || info->lines == 0 ? corrupt(r, "a cut needs its lines") : 0;
 }
@@ -261,8 +250,8 @@ static int copy_lines(struct reading *r, struct buf *out, const char *file, size
 	struct jscan w;
 	int rv = 0;
 
-	lines_init(&w, r->cut);
-	while (r->cut.s != NULL && rv == 0 && next_line(&w, &of_cut)) {
+	jscan_list(&w, r->cut.s, r->cut.len);
+	while (r->cut.s != NULL && rv == 0 && jscan_next(&w, &of_cut)) {
 		if (!first)
 			buf_addc(out, ',');
 		first = false;

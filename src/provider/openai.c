@@ -258,8 +258,7 @@ static void leave_out(struct buf *body, size_t lines_from, const struct model *m
 	struct slice key, value;
 	struct jscan w;
 
-	jscan_init(&w, s, len);
-	w.last = '['; /* as if the head had just opened the array */
+	jscan_list(&w, s, len);
 	while (jscan_peek(&w) != 0 && jscan_item(&w) && jscan_object(&w)) {
 		while (jscan_key(&w, &key)) {
 			size_t comma = (size_t)(key.s - s) - 2;

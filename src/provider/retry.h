@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "provider/stream.h"
 
 struct retry_policy {
@@ -93,5 +94,94 @@ struct retry_words {
 };
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size);
+
+/* ---- the gate before one provider and model: who may call now. Pure: time and
+ * chance are given. Every call of every run passes it, in order of asking.
+ *
+ * There is no limit until the service sets one: a 429 or 529 halves what may
+ * be under way, closes the gate for the time of the wait, then lets one probe
+ * through; when that is answered the others follow one by one, spread over
+ * two seconds, and each round of good replies adds a step that doubles: what
+ * was cut when few were under way must not hold a thousand for long.
+ *
+ * Five refusals of the key or the account in a row open the circuit of the
+ * provider: calls are refused at once, and after a while one is let through
+ * to see.
+ *
+ * Where a provider caches what requests begin with, the first of several calls
+ * with the same new head goes ahead; the others wait for its first bytes, at
+ * most `GATE_LEAD_MS`, so that they read the cache instead of writing it. */
+
+#define GATE_MAX        10000u /* under way at most */
+#define GATE_CLOSED_MS  60000  /* at most: then one probe, whatever one caller was told */
+#define GATE_LEAST      4u     /* no cut goes lower; also what the first round adds at least */
+#define GATE_FORGET_MS  300000 /* that long after the last overload nothing is limited */
+#define GATE_SPREAD_MS  2000   /* those held back are let go over that time */
+#define GATE_LEAD_MS    10000  /* nobody waits longer for the first of its head */
+#define GATE_WARM_MS    270000 /* a head used that lately is in the cache (5 min) */
+#define GATE_HEADS      64     /* remembered at a time */
+#define CIRCUIT_TRIES   5
+#define CIRCUIT_MS      30000 /* doubled each time, up to: */
+#define CIRCUIT_MOST_MS 300000
+
+struct gate_circuit {              /* one a provider; zero is closed */
+	int64_t until_ms, open_ms; /* when to probe; how long it was opened for */
+	unsigned refusals;         /* in a row */
+	bool open, probing;
+	enum reply_class cls; /* of the last refusal */
+};
+
+enum gate_place { GATE_OUT, GATE_QUEUED, GATE_FOLLOWS, GATE_IN };
+
+/* The caller's; zero it first. It must leave before it is freed. */
+struct gate_ticket {
+	struct list node;
+	struct call_gate *gate; /* NULL: GATE_OUT */
+	uint64_t head;
+	uint32_t epoch;
+	uint8_t place; /* enum gate_place */
+	bool leads, probe, circuit_probe, began;
+	bool refused; /* given back by gate_next without a permit: the circuit is open */
+};
+
+struct gate_head {
+	uint64_t head; /* 0: free */
+	struct gate_ticket *leader;
+	int64_t lead_until_ms; /* INT64_MAX while the leader itself waits */
+	int64_t warm_until_ms;
+	struct list followers;
+};
+
+struct call_gate {
+	struct gate_circuit *circuit; /* shared by the gates of a provider */
+	struct list queue;
+	unsigned queued, follow, held;       /* tickets waiting, waiting for a leader, inside */
+	unsigned limit, credit, step, round; /* good replies in this round */
+	uint32_t epoch; /* counts the cuts: an older call's failure is part of the same one */
+	bool closed, probing, paced;
+	int64_t cut_ms;  /* of the last overload */
+	int64_t open_ms; /* when a closed gate lets its probe through */
+	int64_t pace_ms; /* when the next one may go */
+	struct gate_head heads[GATE_HEADS];
+};
+
+void gate_init(struct call_gate *g, struct gate_circuit *c);
+/* Nobody may be inside or waiting. */
+void gate_fini(struct call_gate *g);
+
+/* Ask for a permit. `head` names what the request begins with, where a cache
+ * is worth waiting for; 0: not so. */
+void gate_want(struct call_gate *g, struct gate_ticket *t, uint64_t head, int64_t now_ms);
+/* The next one that goes, or NULL: then *again_ms is when to ask once more
+ * (INT64_MAX: after the next of the calls below). */
+struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chance,
+			      int64_t *again_ms);
+/* The first of a good reply arrived. Twice counts once. */
+void gate_began(struct gate_ticket *t, int64_t now_ms);
+/* It is over; the permit is given back. REPLY_OK, or how it failed; `wait_ms`
+ * is what its caller will wait (of overloads). */
+void gate_end(struct gate_ticket *t, enum reply_class cls, int64_t wait_ms, int64_t now_ms);
+/* Leave from wherever it is, without a word about the service. */
+void gate_leave(struct gate_ticket *t);
 
 #endif

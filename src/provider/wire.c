@@ -208,8 +208,7 @@ int wire_assistant(struct buf *out, const struct turn *t)
 void wire_reader_init(struct wire_reader *r, const char *lines, size_t len)
 {
 	*r = (struct wire_reader){0};
-	jscan_init(&r->w, lines, len);
-	r->w.last = '['; /* as if the head had just opened the array */
+	jscan_list(&r->w, lines, len);
 }
 
 /* The rest of the message whose blocks were read: "}" and no more keys, so

@@ -37,7 +37,7 @@ struct wire_line {
 	struct list node;
 	struct wire_lines *all;
 	struct wire_service *service;
-	struct gate gate;
+	struct call_gate gate;
 	struct os_timer *timer;
 	bool pumping;
 	char model[sizeof(((struct model *)0)->wire_name)];

@@ -10,7 +10,6 @@
 
 #include "net/http_client.h"
 #include "provider/dialect.h"
-#include "provider/gate.h"
 #include "provider/retry.h"
 
 struct wire_line;

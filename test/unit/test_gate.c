@@ -6,12 +6,12 @@
 #include "unit.h"
 
 #include "base/util.h"
-#include "provider/gate.h"
+#include "provider/retry.h"
 
 #define N 1000
 
 struct rig {
-	struct gate g;
+	struct call_gate g;
 	struct gate_circuit c;
 	struct gate_ticket t[N];
 	int64_t now, again;
@@ -309,7 +309,7 @@ static void test_closed_for_the_longest(void **state)
 static void test_circuit(void **state)
 {
 	struct rig r;
-	struct gate other;
+	struct call_gate other;
 	struct gate_ticket t = {0};
 	int64_t again;
 
