@@ -25,7 +25,6 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
-#include "cli/api.h"
 #include "cli/task.h"
 #include "codec/json.h"
 
@@ -165,11 +164,6 @@ struct feed_item *feed_take(struct feed *f)
 	}
 	pthread_mutex_unlock(&f->lock);
 	return i;
-}
-
-int feed_fd(const struct feed *f)
-{
-	return f->fd;
 }
 
 /* ---- the thread */
@@ -361,6 +355,11 @@ int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
 	      struct ava_error *err)
 {
 	return api_insist(&c->c, path, body, out, err);
+}
+
+int chat_fd(const struct chat *c)
+{
+	return c->feed->fd;
 }
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)

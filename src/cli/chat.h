@@ -46,8 +46,6 @@ int feed_open(struct feed **f, const char *root, const char *session, uint64_t a
 	      struct ava_error *err);
 /* Ends the thread; one that waits for a daemon is left alone after a second. */
 void feed_close(struct feed *f); /* NULL is fine */
-/* Readable when the queue may have something; feed_take makes it quiet again. */
-int feed_fd(const struct feed *f);
 /* The next item, the caller's from now on; NULL when there is none. */
 struct feed_item *feed_take(struct feed *f);
 void feed_item_free(struct feed_item *i); /* NULL is fine */
@@ -107,5 +105,31 @@ int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
 	      struct ava_error *err);
 /* The conversation as the daemon has it. */
 int chat_session(struct chat *c, json_t **out, struct ava_error *err);
+
+/* ---- what happens, as its person sees it, on stdout */
+
+/* Readable: ask chat_wants. The feed of a conversation may be made anew while it goes on. */
+int chat_fd(const struct chat *c);
+/* Is there something to show? Takes in what is not shown by itself. */
+bool chat_wants(struct chat *c);
+/* Show all there is, in whole lines. */
+void chat_show(struct chat *c);
+/* What Ava is just saying, as far as it is not shown; NULL: nothing. */
+const char *chat_tail(struct chat *c, size_t *len);
+/* When something is due that no event brings, clock_mono_ms; -1: never. */
+int64_t chat_next(const struct chat *c);
+/* The last words of an old conversation, its runs at work and what waits for an
+ * answer. */
+int chat_show_past(struct chat *c, struct ava_error *err);
+/* A line of our own, dim. */
+void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- what its person types (cmd_chat.c) */
+
+/* Ctrl-C: Ava's turn ends, what runs goes on; when she listens, a hint. */
+void chat_interrupt(struct chat *c);
+/* Words that begin with `word`: commands where it begins the line, and ids of
+ * runs and proposals. *Borrowed until the conversation goes on.* */
+size_t chat_complete(struct chat *c, const char *word, bool first, const char **out, size_t max);
 
 #endif

@@ -1,4 +1,4 @@
-/* Showing a conversation; chat_show.h.
+/* Showing a conversation; chat.h.
  *
  * Items of the feed are taken one by one: those that only change what is known
  * (a turn begins, a piece of a block of text) at once, the others when the line
@@ -7,7 +7,7 @@
  * and stands behind what Ava says in the same turn.
  *
  * What can fail: a request for a quote; then its id is shown with what shows it. */
-#include "cli/chat_show.h"
+#include "cli/chat.h"
 
 #include <ava.h>
 #include <inttypes.h>
@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/api.h"
-#include "cli/chat.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"

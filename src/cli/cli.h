@@ -66,6 +66,11 @@ enum cli_exit cli_exit_of_status(const char *status);
 int cli_check_run_id(const char *id);
 int cli_check_proposal_id(const char *id);
 
+/* A new run that goes on from a recorded one, before that call of its model or at that
+ * checkpoint; `model` NULL: the same. It is quoted, confirmed and followed as by `ava run`.
+ * Returns enum cli_exit. */
+int run_fork(const char *run, const char *from, const char *model, bool yes, bool json);
+
 /* Everything written to stdout has arrived: `code`, else CLI_FAILED. */
 int cli_flush(int code);
 

@@ -28,8 +28,6 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/cmd_run.h"
-#include "cli/overview.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -155,7 +153,7 @@ static void print_question(const json_t *runs, int64_t n)
 
 	json_array_foreach(runs, i, run)
 	{
-		char *words = overview_words(run, term_width(stderr));
+		char *words = status_line(run, term_width(stderr));
 
 		if (i == ASK_SHOWN)
 			break;
@@ -689,7 +687,6 @@ static int print_replay(const char *id, const json_t *report)
 
 static int replay_run(int argc, char **argv)
 {
-	struct run_fork f = {.from = o.from, .model = o.model, .yes = o.yes, .json = o.json};
 	json_t *report;
 	int code = cli_check_run_id(argv[0]);
 
@@ -697,7 +694,7 @@ static int replay_run(int argc, char **argv)
 		return code;
 	if (o.from != NULL)
 		return o.lenient ? cli_error(CLI_USAGE, "--lenient does not go with --from")
-				 : cmd_run_fork(argv[0], &f);
+				 : run_fork(argv[0], o.from, o.model, o.yes, o.json);
 	if (o.model != NULL || o.yes)
 		return cli_error(CLI_USAGE, "--model and --yes go with --from");
 	code = api_ask(&report, o.lenient ? "{\"lenient\":true}" : "{}", "/runs/%s/replay",

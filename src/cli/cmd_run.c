@@ -9,22 +9,19 @@
  * no yes (exit 4), the run itself (exit by its status). Ctrl-C before the
  * answer rejects; after it, it cancels the run and waits for its end; once
  * more, and the command leaves while the daemon goes on. */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <fcntl.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/cmd_run.h"
-#include "cli/parallel.h"
-#include "cli/show.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -33,12 +30,12 @@
 #define ASK_TIMES   3    /* answers that are not understood, one after another */
 #define QUOTE_TIMES 20   /* quotes of one task */
 #define LIVE_MS     1000 /* the status line is written anew */
+#define GROUP_WAIT  2    /* s: a look at all runs after so long */
 #define RESULT_WAIT 10   /* s: the result is there when the last event is */
 
 static struct {
 	struct task_options task;
-	const char *parallel;
-	bool yes, background, json, chain, share;
+	bool yes, background, json;
 } o;
 
 static const char *const on_limit[] = {"stop", "ask", NULL};
@@ -76,13 +73,14 @@ static const struct opt opts[] = {
 	    "give it a right its role has not (may be repeated)"),
 	OPT("ask-before", 0, LIST, "TOOL", task.ask_before,
 	    "wait for your yes before each call of it (may be repeated)"),
-	OPT("parallel", 0, STR, "FILE", parallel,
+	OPT("parallel", 0, STR, "FILE", task.parallel,
 	    "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
 	    "--timeout\n"
 	    "and --max-cost-cents hold for all of them together"),
-	OPT("chain", 0, FLAG, NULL, chain,
+	OPT("chain", 0, FLAG, NULL, task.chain,
 	    "with --parallel: one after another, each with what the one before found"),
-	OPT("share", 0, FLAG, NULL, share, "with --parallel: each may read what the others found"),
+	OPT("share", 0, FLAG, NULL, task.share,
+	    "with --parallel: each may read what the others found"),
 	ANSWERS,
 };
 
@@ -118,7 +116,9 @@ struct job {
 	FILE *talk;  /* where a person reads along */
 	int answers; /* where the answer is read; -1: nowhere */
 	char proposal[32], run[32], trace[64], role[48];
-	char group[32]; /* "": one run alone */
+	char group[32];  /* "": one run alone */
+	json_t *results; /* of the group, by run id; owned */
+	json_t *ended;   /* the group, when all have; owned */
 	bool cancelled;
 	struct progress progress;
 };
@@ -131,55 +131,6 @@ static int take_id(const json_t *v, const char *key, char *out, size_t size, str
 		return err_set(err, AVA_EPROTO, "the daemon's answer lacks \"%s\"", key);
 	snprintf(out, size, "%s", s);
 	return 0;
-}
-
-static int make_group(struct buf *body, struct ava_error *err)
-{
-	struct session_id id = id_session();
-	struct parallel_options p = {
-		.file = o.parallel,
-		.chain = o.chain,
-		.share = o.share,
-		.timeout_ms = o.task.timeout_ms,
-		.cost_microusd = o.task.cost_microusd,
-	};
-	char *cwd = NULL;
-	int rv = task_cwd(&cwd, err);
-
-	if (rv == 0)
-		rv = parallel_request(body, &p, cwd, id.text, err);
-	free(cwd);
-	return rv;
-}
-
-static int make_request(struct buf *body, const char *text, struct ava_error *err)
-{
-	struct session_id id = id_session();
-	struct buf task, context, schema;
-	char *cwd = NULL;
-	int rv;
-
-	if (strcmp(text, "-") == 0 && task_file_is_stdin(&o.task))
-		return err_set(err, AVA_EINVAL,
-			       "standard input is the task or a --file, not both: give one of them "
-			       "in another way");
-	buf_init(&task, TASK_MAX + 65536 * 2);
-	buf_init(&context, CONTEXT_MAX + 65536);
-	buf_init(&schema, SCHEMA_MAX);
-	rv = o.task.resume != NULL ? 0 : task_read(&task, text, STDIN_FILENO, err);
-	if (rv == 0)
-		rv = task_context(&context, &o.task, STDIN_FILENO, err);
-	if (rv == 0 && o.task.schema != NULL)
-		rv = task_schema(&schema, o.task.schema, err);
-	if (rv == 0)
-		rv = task_cwd(&cwd, err);
-	if (rv == 0)
-		rv = task_request(body, &o.task, &task, &context, &schema, cwd, id.text, err);
-	free(cwd);
-	buf_fini(&task);
-	buf_fini(&context);
-	buf_fini(&schema);
-	return rv;
 }
 
 /* The quote, as the daemon words it. */
@@ -197,13 +148,10 @@ static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 	int rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
 
 	snprintf(j->trace, sizeof(j->trace), "%s", json_str(p, "trace_id"));
-	if (rv == 0 && o.parallel != NULL)
+	if (rv == 0 && o.task.parallel != NULL)
 		rv = take_id(p, "group_id", j->group, sizeof(j->group), err);
-	if (rv == 0 && *changes) {
-		fputs("Confirmed, ", j->talk);
-		term_str(j->talk, changes);
-		fputs(".\n", j->talk);
-	}
+	if (rv == 0 && *changes)
+		term_print(j->talk, "Confirmed, %s.\n", changes);
 	return rv;
 }
 
@@ -234,11 +182,11 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 	int rv;
 
 	buf_init(&body, 0);
-	rv = o.parallel != NULL ? make_group(&body, err) : make_request(&body, text, err);
+	rv = task_body(&body, &o.task, text, STDIN_FILENO, err);
 	if (rv == 0)
 		rv = api_open(API_BEGIN, &j->c, err);
 	if (rv == 0)
-		rv = api_insist(&j->c, o.parallel != NULL ? "/groups" : "/runs", body.data, &p,
+		rv = api_insist(&j->c, o.task.parallel != NULL ? "/groups" : "/runs", body.data, &p,
 				err);
 	buf_fini(&body);
 	if (rv == AVA_EUNKNOWN)
@@ -255,25 +203,11 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 	return rv;
 }
 
-/* What the quote that comes now has otherwise, which it may not say itself. */
-static void tell_instead(const struct job *j, const json_t *p)
-{
-	const char *changes = json_str(p, "changes");
-
-	fputs("Instead", j->talk);
-	if (*changes) {
-		fputs(", ", j->talk);
-		term_str(j->talk, changes);
-	}
-	fputs(" (", j->talk);
-	term_str(j->talk, json_str(p, "proposal_id"));
-	fputs("):\n", j->talk);
-}
-
 /* 0: it runs. 1: it was quoted again. */
 static int confirm(struct job *j, const char *answer, struct ava_error *err)
 {
 	char path[64];
+	const char *changes;
 	json_t *p = NULL;
 	struct buf body;
 	int rv = api_texts(&body, err, "answer", answer, NULL);
@@ -287,7 +221,10 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 	if (in_state(p, "confirmed")) {
 		rv = take_run(j, p, err);
 	} else if (in_state(p, "pending")) {
-		tell_instead(j, p);
+		/* What the quote has otherwise, which it may not say itself. */
+		changes = json_str(p, "changes");
+		term_print(j->talk, "Instead%s%s (%s):\n", *changes ? ", " : "", changes,
+			   json_str(p, "proposal_id"));
 		rv = take_quote(j, p, true, err);
 		if (rv == 0)
 			rv = 1;
@@ -317,8 +254,8 @@ static int reject(struct job *j, const char *reason, struct ava_error *err)
  * one. */
 static int answers_from(const char *text)
 {
-	if (o.parallel != NULL)
-		text = o.parallel;
+	if (o.task.parallel != NULL)
+		text = o.task.parallel;
 	return strcmp(text, "-") == 0 || task_file_is_stdin(&o.task)
 		       ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
 		       : STDIN_FILENO;
@@ -455,9 +392,7 @@ static int leave_in_background(const struct job *j)
 		printf("{\"group_id\":\"%s\"}\n", j->group);
 	else if (j->group[0])
 		printf("%s runs in the background. Its runs: ava ps\n", j->group);
-	if (j->group[0])
-		return CLI_DONE;
-	if (o.json)
+	else if (o.json)
 		printf("{\"subagent_id\":\"%s\",\"trace_id\":\"%s\"}\n", j->run, j->trace);
 	else
 		printf("%s runs in the background. Follow it: ava events %s -f; wait for it: ava "
@@ -466,52 +401,162 @@ static int leave_in_background(const struct job *j)
 	return CLI_DONE;
 }
 
-static void print_error(const struct job *j, const struct ava_error *err)
-{
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, 65536);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "subagent_id", j->run);
-	jw_object(&w, "error");
-	jw_str(&w, "code", err_word(err->code));
-	jw_str(&w, "message", err->text);
-	jw_end(&w);
-	jw_end(&w);
-	if (buf_check(&b) == 0)
-		puts(b.data);
-	buf_fini(&b);
-}
-
 /* --json: exactly one object on stdout, here too. */
 static int failed(const struct job *j, const struct ava_error *err)
 {
+	json_t *said = NULL;
+
 	if (o.json && err->code == AVA_EREJECTED)
-		printf("{\"proposal_id\":\"%s\",\"state\":\"rejected\"}\n", j->proposal);
+		said = json_pack("{s:s,s:s}", "proposal_id", j->proposal, "state", "rejected");
 	else if (o.json)
-		print_error(j, err);
+		said = json_pack("{s:s,s:{s:s,s:s}}", "subagent_id", j->run, "error", "code",
+				 err_word(err->code), "message", err->text);
+	if (said != NULL)
+		show_json(stdout, said);
+	json_decref(said);
 	return cli_fail(err);
+}
+
+/* ---- a group: its runs are looked at together, and the first one that is at work is waited
+ * for, so that nothing is asked for in vain. Any of them may fail: the others go on, and what
+ * each came to stands in the end. */
+
+/* The ends that are new, told; *live is one that has none yet, or NULL. */
+static int group_look(struct job *j, struct client *c, const json_t *group, const char **live,
+		      struct ava_error *err)
+{
+	const json_t *run;
+	size_t i;
+
+	*live = NULL;
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+	{
+		const char *id = json_str(run, "subagent_id");
+		json_t *result = NULL;
+		int rv;
+
+		if (json_object_get(j->results, id) != NULL)
+			continue;
+		rv = api_result(c, id, 0, &result, err);
+		if (rv != 0)
+			return rv;
+		if (result == NULL) {
+			*live = *live != NULL ? *live : id;
+			continue;
+		}
+		json_object_set_new(j->results, id, result);
+		term_print(j->talk, "%s ", id);
+		progress_end(j->talk, json_str(run, "role"), result);
+	}
+	return 0;
+}
+
+static int group_cancel(struct job *j, struct client *c, const json_t *group, struct ava_error *err)
+{
+	json_t *answer = NULL, *ids = json_array(), *run;
+	char *body;
+	size_t i;
+	int rv;
+
+	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->group);
+	fflush(j->talk);
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+		json_array_append(ids, json_object_get(run, "subagent_id"));
+	run = json_pack("{s:o}", "ids", ids);
+	body = json_dumps(run, JSON_COMPACT);
+	rv = body != NULL ? api_call(c, "/runs/cancel", body, &answer, NULL, err)
+			  : err_set(err, AVA_ENOMEM, "no memory");
+	json_decref(run);
+	json_decref(answer);
+	free(body);
+	j->cancelled = true;
+	return rv;
+}
+
+/* One look, and a wait for the next end. 1: all have ended. */
+static int group_step(struct client *c, void *user, struct ava_error *err)
+{
+	struct job *j = user;
+	json_t *group = NULL, *result = NULL;
+	const char *live;
+	int rv = api_get(c, &group, err, "/groups/%s", j->group);
+
+	if (rv == 0)
+		rv = group_look(j, c, group, &live, err);
+	if (rv == 0 && live == NULL && strcmp(json_str(group, "status"), "ended") == 0) {
+		j->ended = group;
+		return 1;
+	}
+	if (rv == 0 && interrupt_flag && !j->cancelled)
+		rv = group_cancel(j, c, group, err);
+	if (rv == 0 && live != NULL)
+		rv = api_result(c, live, GROUP_WAIT, &result, err);
+	json_decref(result); /* the next look tells it */
+	json_decref(group);
+	return rv;
+}
+
+/* What a person reads of it. */
+static void group_show(const json_t *group)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+	{
+		term_print(stdout, "\n%zu. %s\n", i + 1, json_str(run, "subagent_id"));
+		show_result(stdout, json_object_get(run, "result"));
+	}
+	printf("\n%" PRId64 " of %" PRId64 " succeeded, %s together\n",
+	       json_get_int(group, "succeeded", 0), json_get_int(group, "size", 0),
+	       format_cost_of(group, "cost_cents").text);
+}
+
+/* Done when all succeeded; of the worst otherwise. */
+static int group_exit(const json_t *group)
+{
+	const json_t *run;
+	int code = CLI_DONE;
+	size_t i;
+
+	json_array_foreach(json_object_get(group, "runs"), i, run)
+	{
+		int one = cli_exit_of_status(json_str(run, "status"));
+
+		if (one == CLI_FAILED || code == CLI_DONE)
+			code = one;
+	}
+	/* The rest of a chain was never started. */
+	if (code == CLI_DONE &&
+	    json_get_int(group, "succeeded", 0) < json_get_int(group, "size", 0))
+		code = CLI_FAILED;
+	return code;
 }
 
 static int run_group(struct job *j)
 {
 	struct ava_error err = {0};
-	json_t *group = NULL;
+	json_t *run;
+	size_t i;
 	int rv;
 
 	if (o.background)
 		return leave_in_background(j);
-	rv = parallel_follow(&j->c, j->group, j->talk, &interrupt_flag, &group, &err);
+	j->results = json_object();
+	rv = api_until(&j->c, group_step, j, -1, &err);
+	json_array_foreach(rv == 0 ? json_object_get(j->ended, "runs") : NULL, i, run)
+		json_object_set(run, "result",
+				json_object_get(j->results, json_str(run, "subagent_id")));
 	if (rv != 0)
-		return failed(j, &err);
-	if (o.json)
-		show_json(stdout, group);
+		rv = failed(j, &err);
+	else if (o.json)
+		show_json(stdout, j->ended);
 	else
-		parallel_show(stdout, group);
-	rv = parallel_exit(group);
-	json_decref(group);
+		group_show(j->ended);
+	if (rv == 0)
+		rv = group_exit(j->ended);
+	json_decref(j->results);
+	json_decref(j->ended);
 	return rv;
 }
 
@@ -549,11 +594,11 @@ static int check_usage(int argc)
 {
 	const struct task_options *t = &o.task;
 
-	if (o.parallel == NULL && argc == 0)
+	if (o.task.parallel == NULL && argc == 0)
 		return cli_error(CLI_USAGE, "say what is to be done: ava run TASK");
-	if (o.parallel == NULL && (o.chain || o.share))
+	if (o.task.parallel == NULL && (o.task.chain || o.task.share))
 		return cli_error(CLI_USAGE, "--chain and --share belong to --parallel FILE");
-	if (o.parallel == NULL)
+	if (o.task.parallel == NULL)
 		return CLI_DONE;
 	if (argc > 0 || t->role != NULL || t->preset != NULL || t->context != NULL ||
 	    t->model != NULL || t->files.n > 0 || t->grants.n > 0 || t->thinking ||
@@ -582,45 +627,38 @@ static int run_run(int argc, char **argv)
 
 /* ---- ava resume: the same, from where an ended run stopped */
 
-static int go_on(struct job *j)
-{
-	struct ava_error err;
-
-	if (task_check_from(o.task.from, &err) != 0)
-		return cli_error(CLI_USAGE, "%s", err.text);
-	return run_job(j, "");
-}
-
-static int run_resume(int argc, char **argv)
+static int go_on(const char *run)
 {
 	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
+	struct ava_error err;
 	int code;
 
-	o.task.resume = argv[0];
-	code = go_on(&j);
+	o.task.resume = run;
+	if (task_check_from(o.task.from, &err) != 0)
+		return cli_error(CLI_USAGE, "%s", err.text);
+	code = run_job(&j, "");
 	client_close(j.c);
 	return code;
 }
 
-int cmd_run_fork(const char *run, const struct run_fork *f)
+static int run_resume(int argc, char **argv)
 {
-	struct job j = {.talk = f->json || f->yes ? stderr : stdout, .answers = STDIN_FILENO};
-	int code;
+	return go_on(argv[0]);
+}
 
+int run_fork(const char *run, const char *from, const char *model, bool yes, bool json)
+{
 	o.task = (struct task_options){
-		.resume = run,
-		.from = f->from,
-		.model = f->model,
+		.from = from,
+		.model = model,
 		.timeout_ms = OPT_ABSENT,
 		.cost_microusd = OPT_ABSENT,
 		.tokens = OPT_ABSENT,
 		.iterations = OPT_ABSENT,
 	};
-	o.yes = f->yes;
-	o.json = f->json;
-	code = go_on(&j);
-	client_close(j.c);
-	return code;
+	o.yes = yes;
+	o.json = json;
+	return go_on(run);
 }
 
 static const struct opt resume_opts[] = {

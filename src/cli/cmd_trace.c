@@ -20,7 +20,6 @@
 #include "base/sys.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/api.h"
 #include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "cli/chat.h"
 #include "cli/line_history.h"
 #include "cli/line_keys.h"
 #include "cli/term.h"
@@ -32,7 +33,7 @@
 
 enum line_woken {
 	LINE_WOKEN_INPUT,     /* stdin is readable, or at its end */
-	LINE_WOKEN_SHOW,      /* `wants` said yes */
+	LINE_WOKEN_SHOW,      /* chat_wants said yes */
 	LINE_WOKEN_INTERRUPT, /* Ctrl-C */
 	LINE_WOKEN_RESIZE,
 	LINE_WOKEN_SUSPEND, /* Ctrl-Z */
@@ -87,9 +88,9 @@ static bool take(int number)
 	return false;
 }
 
-static int64_t until(const struct line_hooks *h, int64_t end, bool quiet)
+static int64_t until(const struct chat *c, int64_t end, bool quiet)
 {
-	int64_t next = quiet ? -1 : h->next_ms(h->user);
+	int64_t next = quiet ? -1 : chat_next(c);
 
 	if (next < 0 || (end >= 0 && end < next))
 		next = end;
@@ -97,7 +98,7 @@ static int64_t until(const struct line_hooks *h, int64_t end, bool quiet)
 }
 
 /* wait_ms -1: as long as it takes. quiet: nothing is shown now. */
-static enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, bool quiet)
+static enum line_woken line_input_wait(struct chat *c, int wait_ms, bool quiet)
 {
 	int64_t end = wait_ms < 0 ? -1 : clock_mono_ms() + wait_ms;
 	sigset_t open;
@@ -107,7 +108,7 @@ static enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, 
 		sigdelset(&open, caught[i]);
 	for (;;) {
 		struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-				      {.fd = quiet ? -1 : h->wake_fd(h->user), .events = POLLIN}};
+				      {.fd = quiet ? -1 : chat_fd(c), .events = POLLIN}};
 		int64_t at, left;
 		struct timespec ts;
 
@@ -119,9 +120,9 @@ static enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, 
 			return LINE_WOKEN_SUSPEND;
 		if (take(SIGWINCH))
 			return LINE_WOKEN_RESIZE;
-		if (!quiet && h->wants(h->user))
+		if (!quiet && chat_wants(c))
 			return LINE_WOKEN_SHOW;
-		at = until(h, end, quiet);
+		at = until(c, end, quiet);
 		left = at < 0 ? 0 : MAX(at - clock_mono_ms(), 0);
 		ts = (struct timespec){left / 1000, left % 1000 * 1000000};
 		if (ppoll(p, ARRAY_LEN(p), at < 0 ? NULL : &ts, &open) < 0 && errno != EINTR)
@@ -164,7 +165,7 @@ static enum line_woken line_input_wait(const struct line_hooks *h, int wait_ms, 
 #define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
 
 struct line_edit {
-	struct line_hooks hooks;
+	struct chat *chat; /* borrowed */
 	EditLine *el;
 	History *history;
 	char history_path[4096]; /* "": none */
@@ -182,7 +183,7 @@ struct line_edit {
 	unsigned tail_lines;
 	bool no_tail;    /* it goes before the line is taken */
 	wchar_t pending; /* the key that takes it; 0: none */
-	char note[4096]; /* shown beside what hooks.show shows */
+	char note[4096]; /* shown beside what chat_show shows */
 	struct buf text;
 };
 
@@ -284,7 +285,7 @@ static const char *tail_start(const char *t, size_t len)
 static void show_tail(struct line_edit *l)
 {
 	size_t len = 0;
-	const char *t = l->hooks.tail != NULL ? l->hooks.tail(&len, l->hooks.user) : NULL, *end;
+	const char *t = chat_tail(l->chat, &len), *end;
 
 	if (t == NULL || l->no_tail)
 		return;
@@ -310,9 +311,9 @@ static void show_hidden(struct line_edit *l)
 		puts(l->note);
 	l->note[0] = '\0';
 	if (l->interrupted)
-		l->hooks.interrupt(l->hooks.user);
+		chat_interrupt(l->chat);
 	l->interrupted = false;
-	l->hooks.show(l->hooks.user);
+	chat_show(l->chat);
 	show_tail(l);
 	l->no_tail = false;
 	fflush(stdout);
@@ -422,7 +423,7 @@ static unsigned char do_complete(EditLine *el, int key)
 	if (len >= sizeof(word))
 		return CC_ERROR;
 	snprintf(word, sizeof(word), "%.*s", (int)len, start);
-	n = l->hooks.complete(word, start == i->buffer, found, WORDS_MAX, l->hooks.user);
+	n = chat_complete(l->chat, word, start == i->buffer, found, WORDS_MAX);
 	if (n == 0)
 		return CC_ERROR;
 	same = strlen(found[0]);
@@ -518,7 +519,7 @@ static wchar_t woken(struct line_edit *l)
 	bool inside = line_keys_inside(&l->keys);
 	int wait = line_keys_partial(&l->keys) ? ESCAPE_MS : -1;
 
-	switch (line_input_wait(&l->hooks, wait, inside)) {
+	switch (line_input_wait(l->chat, wait, inside)) {
 	case LINE_WOKEN_INPUT:
 		l->end = !read_bytes(l);
 		return 0;
@@ -652,15 +653,14 @@ static void bind_keys(EditLine *el)
 
 static void line_edit_close(struct line_edit *l);
 
-static int line_edit_open(struct line_edit **out, const struct line_hooks *hooks,
-			  struct ava_error *err)
+static int line_edit_open(struct line_edit **out, struct chat *chat, struct ava_error *err)
 {
 	struct line_edit *l = calloc(1, sizeof(*l));
 
 	*out = NULL;
 	if (l == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->hooks = *hooks;
+	l->chat = chat;
 	line_keys_init(&l->keys);
 	buf_init(&l->text, LINE_TEXT_MAX + LINE_TYPED_MAX * 4);
 	if (setlocale(LC_CTYPE, "") == NULL || (term_utf8() && MB_CUR_MAX == 1))
@@ -744,7 +744,7 @@ static int line_edit_read(struct line_edit *l, const char *prompt, const char **
 /* ---- lines of both kinds */
 
 struct line {
-	struct line_hooks hooks;
+	struct chat *chat;      /* borrowed */
 	struct line_edit *edit; /* NULL: plain */
 	struct buf in;          /* read and not yet taken */
 	struct buf text;
@@ -759,7 +759,7 @@ bool line_is_plain(void)
 	       (plain != NULL && plain[0] != '\0' && strcmp(plain, "0") != 0);
 }
 
-int line_open(struct line **out, const struct line_hooks *hooks, struct ava_error *err)
+int line_open(struct line **out, struct chat *chat, struct ava_error *err)
 {
 	struct line *l = calloc(1, sizeof(*l));
 	int rv = 0;
@@ -767,12 +767,12 @@ int line_open(struct line **out, const struct line_hooks *hooks, struct ava_erro
 	*out = NULL;
 	if (l == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->hooks = *hooks;
+	l->chat = chat;
 	line_input_begin(&l->before);
 	buf_init(&l->in, LINE_TEXT_MAX + 4096);
 	buf_init(&l->text, LINE_TEXT_MAX + 4096);
 	if (!line_is_plain())
-		rv = line_edit_open(&l->edit, hooks, err);
+		rv = line_edit_open(&l->edit, chat, err);
 	if (rv != 0) {
 		line_close(l);
 		return rv;
@@ -826,9 +826,9 @@ static void show(struct line *l, const char *prompt, bool interrupted)
 {
 	putchar('\n'); /* behind the prompt and what was typed */
 	if (interrupted)
-		l->hooks.interrupt(l->hooks.user);
+		chat_interrupt(l->chat);
 	else
-		l->hooks.show(l->hooks.user);
+		chat_show(l->chat);
 	fputs(prompt, stdout);
 	fflush(stdout);
 }
@@ -840,7 +840,7 @@ static int read_plain(struct line *l, const char *prompt, struct ava_error *err)
 	fputs(prompt, stdout);
 	fflush(stdout);
 	while (rv == 1 && !take_line(l)) {
-		switch (line_input_wait(&l->hooks, -1, false)) {
+		switch (line_input_wait(l->chat, -1, false)) {
 		case LINE_WOKEN_INPUT:
 			rv = read_some(l, err);
 			break;

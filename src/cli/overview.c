@@ -1,25 +1,30 @@
-/* The overview; overview.h.
+/* ava status [S-id]: one run in full, or what the daemon does, on one page: its slots,
+ * today's spend, each live run on a line, proposals that wait for an answer, conversations at
+ * work. --watch shows it anew as it changes: one screen on a terminal, elsewhere a line for
+ * each change (with --json the whole object).
  *
- * Happy path: four requests, then lines that are made whole and cut to the
- * page. Rows are dealt out before anything is printed: proposals and sessions
- * take a few, live runs what is left. What can fail: the daemon, memory (a line
- * is then left out). All text is the daemon's or a model's: made safe when it
- * is cut. */
-#include "cli/overview.h"
-
+ * Happy path: ask, then lines that are made whole and cut to the page. Rows are dealt out
+ * before anything is printed: proposals and sessions take a few, live runs what is left.
+ * Looking on listens behind the lsn of what was shown until the first event or a second has
+ * passed, and asks again; at most five times a second. The screen is the terminal's other
+ * one, so that what stood there comes back.
+ *
+ * What can fail: no such run (5), the daemon goes away (it is told on the screen, and its
+ * successor asked), memory (a line is then left out), signals: they only set a flag that every
+ * wait looks at, and whatever they want is done with the terminal as it was before. All text
+ * is the daemon's or a model's: made safe when it is cut. */
 #include <ava.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -28,113 +33,144 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define LINE_MAX (16u << 10)
-#define NARROW   60
-#define FEW      3    /* rows of proposals, and of sessions, where rows are few */
-#define RUNS_MAX 1000 /* asked for; the others are counted */
+#define FEW       3    /* rows of proposals, and of sessions, where rows are few */
+#define RUNS_MAX  1000 /* asked for; the others are counted */
+#define PAUSE_MS  200  /* between two pictures */
+#define SCREEN_MS 1000
+#define LINES_MS  10000
+#define ENTER     "\033[?1049h\033[?25l"
+#define LEAVE     "\033[?25h\033[?1049l"
+
+static struct {
+	bool json, watch;
+} o;
+
+static const struct opt opts[] = {
+	OPT("watch", 'w', FLAG, NULL, watch,
+	    "go on showing it, anew as it changes, until Ctrl-C or the run's end"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object; with --watch one a line"),
+};
+
+struct status {
+	const char *id; /* NULL: the overview */
+	json_t *health; /* owned, as all of these */
+	json_t *runs;   /* array; the live ones, or the one that was asked for */
+	json_t *proposals;
+	json_t *sessions;
+	json_t *gone; /* array; runs that were printed and have ended since; lines only */
+	json_t *seen; /* id: what was printed of it; lines only */
+};
+
+/* A page that is `columns` wide (0: no limit) and `rows` high (0: no limit; what
+ * has no room is counted). Every line is followed by `end`. */
+struct page {
+	FILE *f;
+	size_t columns, rows;
+	const char *end; /* "\n", or what clears the rest of a row before it */
+	size_t used;     /* rows so far */
+};
 
 /* ---- asking */
 
-static json_t *take(json_t *reply, const char *key)
+static void forget(struct status *s)
 {
-	json_t *list = json_incref(json_object_get(reply, key));
+	json_t **all[] = {&s->health, &s->runs, &s->proposals, &s->sessions, &s->gone};
 
-	json_decref(reply);
-	return list;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		json_decref(*all[i]);
+		*all[i] = NULL;
+	}
 }
 
-int overview_load(struct overview *o, struct client *c, struct ava_error *err)
+static bool is_live(const struct status *s, const char *id)
 {
-	json_t *runs = NULL, *proposals = NULL, *sessions = NULL;
-	int rv;
+	const json_t *run;
+	size_t i;
 
-	*o = (struct overview){0};
-	rv = api_get(c, &o->health, err, "/health");
-	if (rv == 0)
-		rv = api_get(c, &runs, err, "/runs?limit=%d", RUNS_MAX);
-	if (rv == 0)
-		rv = api_get(c, &proposals, err, "/proposals");
-	if (rv == 0)
-		rv = api_get(c, &sessions, err, "/sessions?limit=100");
-	o->runs = take(runs, "runs");
-	o->proposals = take(proposals, "proposals");
-	o->sessions = take(sessions, "sessions");
-	if (rv != 0)
-		overview_free(o);
+	json_array_foreach(s->runs, i,
+			   run) if (strcmp(json_str(run, "subagent_id"), id) == 0) return true;
+	return false;
+}
+
+/* Those that were printed and are not live any more: how did they end? */
+static int find_gone(struct status *s, struct client *c, struct ava_error *err)
+{
+	const char *id;
+	json_t *text, *run;
+	int rv = 0;
+
+	s->gone = json_array();
+	json_object_foreach(s->seen, id, text)
+	{
+		if (rv != 0 || id[0] != 'S' || is_live(s, id))
+			continue;
+		rv = api_get(c, &run, err, "/runs/%s", id);
+		if (rv == 0)
+			json_array_append_new(s->gone, run);
+	}
 	return rv;
 }
 
-void overview_free(struct overview *o)
+/* GET `path`; of the answer the list with that name. */
+static int get_list(struct client *c, json_t **list, const char *path, const char *key,
+		    struct ava_error *err)
 {
-	json_decref(o->health);
-	json_decref(o->runs);
-	json_decref(o->proposals);
-	json_decref(o->sessions);
-	*o = (struct overview){0};
+	json_t *reply = NULL;
+	int rv = api_get(c, &reply, err, "%s", path);
+
+	*list = json_incref(json_object_get(reply, key));
+	json_decref(reply);
+	return rv;
 }
 
-json_t *overview_json(const struct overview *o)
+static int load(struct status *s, struct client *c, struct ava_error *err)
 {
-	return json_pack("{s:O,s:O,s:O,s:O}", "health", o->health, "runs", o->runs, "proposals",
-			 o->proposals, "sessions", o->sessions);
+	char path[32];
+	json_t *run = NULL;
+	int rv;
+
+	forget(s);
+	rv = api_get(c, &s->health, err, "/health");
+	if (rv == 0 && s->id != NULL) {
+		rv = api_get(c, &run, err, "/runs/%s", s->id);
+		s->runs = json_array();
+		json_array_append_new(s->runs, run);
+		return rv;
+	}
+	snprintf(path, sizeof(path), "/runs?limit=%d", RUNS_MAX);
+	if (rv == 0)
+		rv = get_list(c, &s->runs, path, "runs", err);
+	if (rv == 0)
+		rv = get_list(c, &s->proposals, "/proposals", "proposals", err);
+	if (rv == 0)
+		rv = get_list(c, &s->sessions, "/sessions?limit=100", "sessions", err);
+	if (rv == 0 && s->seen != NULL)
+		rv = find_gone(s, c, err);
+	return rv;
 }
 
 /* ---- lines */
 
-void page_line(struct page *p, const char *text)
-{
-	if (p->rows > 0 && p->used == p->rows)
-		return;
-	p->used++;
-	term_cut(p->f, text, strlen(text), p->columns);
-	fputs(p->end, p->f);
-}
-
+/* One line of the page, cut to its width; nothing when it is full. */
 static void linef(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void linef(struct page *p, const char *fmt, ...)
 {
 	char text[2048];
 	va_list ap;
 
+	if (p->rows > 0 && p->used == p->rows)
+		return;
+	p->used++;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	page_line(p, text);
-}
-
-static bool narrow(size_t columns)
-{
-	return columns > 0 && columns < NARROW;
-}
-
-char *overview_words(const json_t *run, size_t columns)
-{
-	const char *activity = json_str(run, "current_activity"), *status = json_str(run, "status");
-	struct format role = format_role(json_str(run, "role"));
-	struct format time = format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0));
-	struct format tokens = format_tokens(json_get_int(run, "tokens_used", 0));
-	struct format cost = format_money(json_get_fixed(run, "cost_cents", 4, -1));
-	struct buf b;
-
-	buf_init(&b, LINE_MAX);
-	if (!narrow(columns))
-		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, status, time.text, tokens.text,
-			 cost.text);
-	else if (strcmp(status, "running") == 0)
-		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
-	else
-		buf_addf(&b, "%s %s", role.text, status);
-	if (activity[0] != '\0' && strcmp(status, "running") == 0)
-		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
-	if (buf_check(&b) == 0)
-		return b.data;
-	buf_fini(&b);
-	return NULL;
+	term_cut(p->f, text, strlen(text), p->columns);
+	fputs(p->end, p->f);
 }
 
 static void run_line(struct page *p, const json_t *run)
 {
-	char *words = overview_words(run, p->columns);
+	char *words = status_line(run, p->columns);
 
 	if (words != NULL)
 		linef(p, "%-9s %s", json_str(run, "subagent_id"), words);
@@ -169,16 +205,15 @@ static void head(const json_t *health, struct page *p)
 	const char *why = json_str(health, "model_why"), *problem = json_str(health, "problem");
 
 	linef(p, "ava %s, up %s, model %s%s%s%s", json_str(health, "version"),
-	      format_seconds(json_get_fixed(health, "uptime_seconds", 3, 0)).text,
-	      json_str(health, "model"), why[0] != '\0' ? " (" : "", why,
-	      why[0] != '\0' ? ")" : "");
+	      format_time_of(health, "uptime_seconds").text, json_str(health, "model"),
+	      why[0] != '\0' ? " (" : "", why, why[0] != '\0' ? ")" : "");
 	linef(p,
 	      "%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " run%s in all",
 	      json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
 	      json_get_int(health, "queued", 0), total, plural(total));
 	linef(p, "today: %s, %s tokens, %" PRId64 " run%s%s",
 	      format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
-	      format_tokens(json_get_int(today, "tokens", 0)).text, runs, plural(runs),
+	      format_tokens_of(today, "tokens").text, runs, plural(runs),
 	      uncosted > 0 ? ", and what some cost is not known" : "");
 	if (json_object_get(today, "budget_cents") != NULL)
 		linef(p, "budget of the day: %s of %s used",
@@ -204,13 +239,13 @@ static void and_more(struct page *p, size_t n, const char *where)
 		linef(p, "and %zu more (%s)", n, where);
 }
 
-static void print_runs(const struct overview *o, struct page *p, size_t room)
+static void print_runs(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = json_array_size(o->runs), some = shown(n, room);
-	int64_t live = json_get_int(json_object_get(o->health, "runs"), "running", 0);
+	size_t n = json_array_size(s->runs), some = shown(n, room);
+	int64_t live = json_get_int(json_object_get(s->health, "runs"), "running", 0);
 
 	for (size_t i = 0; i < some; i++)
-		run_line(p, json_array_get(o->runs, i));
+		run_line(p, json_array_get(s->runs, i));
 	and_more(p, (size_t)MAX(live, (int64_t)n) - some, "ava ps");
 }
 
@@ -222,18 +257,18 @@ static void proposal_line(struct page *p, const json_t *proposal)
 
 	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
 	      json_str(proposal, "proposal_id"), format_role(json_str(quote, "role")).text,
-	      format_money(json_get_fixed(quote, "costCents", 4, -1)).text,
-	      MAX(left + 59999, 0) / 60000, json_str(json_object_get(proposal, "config"), "task"));
+	      format_cost_of(quote, "costCents").text, MAX(left + 59999, 0) / 60000,
+	      json_str(json_object_get(proposal, "config"), "task"));
 }
 
-static void print_proposals(const struct overview *o, struct page *p, size_t room)
+static void print_proposals(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = json_array_size(o->proposals), some = shown(n, room);
+	size_t n = json_array_size(s->proposals), some = shown(n, room);
 
 	if (n > 0)
-		page_line(p, "Waiting for a yes or no:");
+		linef(p, "Waiting for a yes or no:");
 	for (size_t i = 0; i < some; i++)
-		proposal_line(p, json_array_get(o->proposals, i));
+		proposal_line(p, json_array_get(s->proposals, i));
 	and_more(p, n - some, "ava proposals");
 }
 
@@ -252,23 +287,23 @@ static size_t count_at_work(const json_t *sessions)
 	return n;
 }
 
-static void print_sessions(const struct overview *o, struct page *p, size_t room)
+static void print_sessions(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = count_at_work(o->sessions), some = shown(n, room), done = 0, i;
-	const json_t *s;
+	size_t n = count_at_work(s->sessions), some = shown(n, room), done = 0, i;
+	const json_t *one;
 
 	if (n > 0)
-		page_line(p, "Conversations at work:");
-	json_array_foreach(o->sessions, i, s)
+		linef(p, "Conversations at work:");
+	json_array_foreach(s->sessions, i, one)
 	{
-		int64_t live = json_get_int(s, "live_runs", 0);
+		int64_t live = json_get_int(one, "live_runs", 0);
 
-		if (!at_work(s) || done == some)
+		if (!at_work(one) || done == some)
 			continue;
 		done++;
-		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", json_str(s, "session_id"),
-		      strcmp(json_str(s, "status"), "busy") == 0 ? "Ava answers" : "Ava waits",
-		      live, plural(live), json_str(s, "title"));
+		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", json_str(one, "session_id"),
+		      strcmp(json_str(one, "status"), "busy") == 0 ? "Ava answers" : "Ava waits",
+		      live, plural(live), json_str(one, "title"));
 	}
 	and_more(p, n - some, "ava sessions");
 }
@@ -280,19 +315,19 @@ static size_t rows_of(size_t n, size_t *room)
 	return n == 0 ? 0 : 1 + MIN(n, FEW);
 }
 
-void overview_print(const struct overview *o, struct page *p)
+static void print_overview(const struct status *s, struct page *p)
 {
 	size_t proposals = 0, sessions = 0, runs = 0, others;
 
-	head(o->health, p);
+	head(s->health, p);
 	if (p->rows > 0) {
-		others = rows_of(json_array_size(o->proposals), &proposals) +
-			 rows_of(count_at_work(o->sessions), &sessions);
+		others = rows_of(json_array_size(s->proposals), &proposals) +
+			 rows_of(count_at_work(s->sessions), &sessions);
 		runs = p->rows > p->used + others ? p->rows - p->used - others : 1;
 	}
-	print_runs(o, p, runs);
-	print_proposals(o, p, proposals);
-	print_sessions(o, p, sessions);
+	print_runs(s, p, runs);
+	print_proposals(s, p, proposals);
+	print_sessions(s, p, sessions);
 }
 
 /* ---- one run */
@@ -324,7 +359,7 @@ static void print_question(const json_t *run, struct page *p)
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
 
-void overview_run(const json_t *run, struct page *p)
+static void print_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
 
@@ -343,30 +378,106 @@ void overview_run(const json_t *run, struct page *p)
 	named(p, "started", json_str(run, "started_at"));
 	named(p, "ended", json_str(run, "ended_at"));
 	linef(p, "%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations",
-	      "used", format_seconds(json_get_fixed(run, "elapsed_seconds", 3, 0)).text,
-	      format_seconds(json_get_fixed(limits, "timeout", 3, 0)).text,
-	      format_money(json_get_fixed(run, "cost_cents", 4, -1)).text,
-	      format_money(json_get_fixed(limits, "max_cost_cents", 4, -1)).text,
-	      format_tokens(json_get_int(run, "tokens_used", 0)).text,
-	      format_tokens(json_get_int(limits, "max_tokens", 0)).text,
-	      json_get_int(run, "iteration", 0), json_get_int(limits, "max_iterations", 0));
+	      "used", format_time_of(run, "elapsed_seconds").text,
+	      format_time_of(limits, "timeout").text, format_cost_of(run, "cost_cents").text,
+	      format_cost_of(limits, "max_cost_cents").text,
+	      format_tokens_of(run, "tokens_used").text,
+	      format_tokens_of(limits, "max_tokens").text, json_get_int(run, "iteration", 0),
+	      json_get_int(limits, "max_iterations", 0));
 }
 
-/* Looking on.
- *
- * Happy path: ask, show, listen behind the lsn of what was shown until the
- * first event or a second has passed, and again; at most five times a second.
- * The screen is the terminal's other one, so that what stood there comes back.
- *
- * What can fail: the daemon goes away (it is told on the screen, and its
- * successor asked), signals: they only set a flag that every wait looks at, and
- * whatever they want is done with the terminal as it was before. */
+/* ---- lines: one for each change */
 
-#define PAUSE_MS  200 /* between two pictures */
-#define SCREEN_MS 1000
-#define LINES_MS  10000
-#define ENTER     "\033[?1049h\033[?25l"
-#define LEAVE     "\033[?25h\033[?1049l"
+static void draw(struct status *s, struct page *p)
+{
+	if (s->id != NULL)
+		print_run(json_array_get(s->runs, 0), p);
+	else
+		print_overview(s, p);
+}
+
+static void draw_out(struct status *s)
+{
+	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
+
+	draw(s, &p);
+}
+
+/* Was this printed already? Remembers it. */
+static bool news(struct status *s, const char *id, const char *status, const char *activity)
+{
+	char text[512];
+	const char *before = json_get_str(s->seen, id);
+
+	snprintf(text, sizeof(text), "%s %.400s", status, activity);
+	if (before != NULL && strcmp(before, text) == 0)
+		return false;
+	json_object_set_new(s->seen, id, json_stringn_nocheck(text, strlen(text)));
+	return true;
+}
+
+static void run_news(struct status *s, const json_t *run, bool print)
+{
+	const char *id = json_str(run, "subagent_id");
+	char *words;
+
+	if (!news(s, id, json_str(run, "status"), json_str(run, "current_activity")) || !print)
+		return;
+	words = status_line(run, 0);
+	printf("%s ", id);
+	if (words != NULL)
+		term_cut(stdout, words, strlen(words), term_width(stdout));
+	putchar('\n');
+	free(words);
+}
+
+static void proposal_news(struct status *s, const json_t *p, bool print)
+{
+	const char *id = json_str(p, "proposal_id"),
+		   *task = json_str(json_object_get(p, "config"), "task");
+
+	if (!news(s, id, "", "") || !print)
+		return;
+	printf("%s waits for a yes or no: ", id);
+	term_cut(stdout, task, strlen(task), term_width(stdout) > 0 ? 40 : 300);
+	putchar('\n');
+}
+
+static void print_json(const struct status *s)
+{
+	json_t *all = s->id != NULL
+			      ? json_incref(json_array_get(s->runs, 0))
+			      : json_pack("{s:O,s:O,s:O,s:O}", "health", s->health, "runs", s->runs,
+					  "proposals", s->proposals, "sessions", s->sessions);
+
+	show_json(stdout, all);
+	json_decref(all);
+}
+
+static void print_lines(struct status *s)
+{
+	bool first = s->seen == NULL;
+	const json_t *v;
+	size_t i;
+
+	if (o.json) {
+		print_json(s);
+		return;
+	}
+	if (first) {
+		draw_out(s);
+		s->seen = json_object();
+	}
+	json_array_foreach(s->runs, i, v) run_news(s, v, !first);
+	json_array_foreach(s->proposals, i, v) proposal_news(s, v, !first);
+	json_array_foreach(s->gone, i, v)
+	{
+		run_news(s, v, true);
+		json_object_del(s->seen, json_str(v, "subagent_id"));
+	}
+}
+
+/* ---- looking on */
 
 static volatile sig_atomic_t woken, fatal, suspended;
 
@@ -418,7 +529,7 @@ static void leave(void)
 }
 
 /* Made whole first and written at once: no half picture. */
-static void picture(const struct watch *w, const char *problem)
+static void picture(struct status *s, const char *problem)
 {
 	char *bytes = NULL;
 	size_t len = 0;
@@ -431,9 +542,9 @@ static void picture(const struct watch *w, const char *problem)
 		return;
 	fputs("\033[H", p.f);
 	if (problem != NULL)
-		page_line(&p, problem);
+		linef(&p, "%s", problem);
 	else
-		w->draw(&p, w->user);
+		draw(s, &p);
 	fputs("\033[J", p.f);
 	if (fclose(p.f) == 0)
 		fwrite(bytes, 1, len, stdout);
@@ -452,82 +563,95 @@ static void suspend(bool screen)
 		enter();
 }
 
-/* ---- news */
-
-/* Until something has happened, it is time for the next picture, or a signal
- * came. 0, or what is wrong with the daemon. */
-static int listen(struct client *c, uint64_t lsn, int64_t tick_ms, struct ava_error *err)
+/* One round: until something has happened, it is time for the next picture, or a signal came.
+ * 0: go on; 1: it has ended; or what is wrong with the daemon. */
+static int watch_round(struct status *s, struct client **c, bool screen, struct ava_error *err)
 {
-	nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
-	return follow_news(c, lsn, clock_mono_ms() + tick_ms, NULL, NULL, err);
-}
-
-/* One round. 0: go on; 1: it has ended. */
-static int round_once(const struct watch *w, struct client **c, bool screen, struct ava_error *err)
-{
-	uint64_t lsn = 0;
+	const json_t *journal;
 	int rv = *c != NULL ? 0 : api_open(API_START, c, err);
 
 	if (rv == 0) {
 		client_set_interrupt(*c, &woken);
-		rv = w->load(*c, &lsn, w->user, err);
+		rv = load(s, *c, err);
 	}
 	if (rv == 0 && screen)
-		picture(w, NULL);
+		picture(s, NULL);
 	else if (rv == 0)
-		w->lines(w->user);
+		print_lines(s);
 	if (rv == 0 && !screen && fflush(stdout) != 0)
 		return 1; /* nobody reads any more */
-	if (rv == 0 && w->ended(w->user))
+	if (rv == 0 && s->id != NULL && json_str(json_array_get(s->runs, 0), "ended_at")[0] != '\0')
 		return 1;
-	if (rv == 0)
-		rv = listen(*c, lsn, screen ? SCREEN_MS : LINES_MS, err);
+	if (rv == 0) {
+		journal = json_object_get(s->health, "journal");
+		pause_ms(PAUSE_MS);
+		rv = follow_news(*c, (uint64_t)MAX(json_get_int(journal, "lsn", 0), 0),
+				 clock_mono_ms() + (screen ? SCREEN_MS : LINES_MS), NULL, NULL,
+				 err);
+	}
 	return rv == AVA_ECANCELED ? 0 : rv;
 }
 
-static int rounds(const struct watch *w, struct client **c, bool screen, struct ava_error *err)
+/* Until its end or Ctrl-C. Another fatal signal ends the program as it would have. */
+static int watch(struct status *s, struct client **c)
 {
-	for (;;) {
-		int rv;
-
-		woken = 0;
-		if (fatal)
-			return 0;
-		if (suspended)
-			suspend(screen);
-		rv = round_once(w, c, screen, err);
-		if (rv == 0)
-			continue;
-		if (rv > 0 || !follow_may_come_back(rv))
-			return rv > 0 ? 0 : rv;
-		client_close(*c);
-		*c = NULL;
-		if (screen)
-			picture(w, err->text);
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
-	}
-}
-
-int watch_run(const struct watch *w, struct client **c)
-{
-	bool screen = !w->plain && term_redraws(stdout);
+	bool screen = !o.json && term_redraws(stdout);
 	struct ava_error err = {0};
-	int rv;
+	int rv = 0;
 
 	catch_signals(on_signal);
 	if (screen)
 		enter();
-	rv = rounds(w, c, screen, &err);
+	while (rv == 0 && !fatal) {
+		woken = 0;
+		if (suspended)
+			suspend(screen);
+		rv = watch_round(s, c, screen, &err);
+		if (rv >= 0 || !follow_may_come_back(rv))
+			continue;
+		client_close(*c);
+		*c = NULL;
+		if (screen)
+			picture(s, err.text);
+		pause_ms(PAUSE_MS);
+		rv = 0;
+	}
 	if (screen) {
 		leave();
-		if (rv == 0 && !fatal && *c != NULL) { /* its end stays readable */
-			struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
-
-			w->draw(&p, w->user);
-		}
+		if (rv >= 0 && !fatal && *c != NULL) /* its end stays readable */
+			draw_out(s);
 	}
 	catch_signals(SIG_DFL);
 	if (fatal && fatal != SIGINT)
 		raise(fatal);
-	return rv == 0 ? CLI_DONE : cli_fail(&err);
+	return rv >= 0 ? CLI_DONE : cli_fail(&err);
 }
+
+static int status_run(int argc, char **argv)
+{
+	struct status s = {.id = argc > 0 ? argv[0] : NULL};
+	struct ava_error err;
+	struct client *c;
+	int code = CLI_DONE;
+
+	if (argc > 0 && cli_check_run_id(argv[0]) != CLI_DONE)
+		return CLI_USAGE;
+	if (api_open(API_START, &c, &err) != 0)
+		return cli_fail(&err);
+	if (o.watch)
+		code = watch(&s, &c);
+	else if (load(&s, c, &err) != 0)
+		code = cli_fail(&err);
+	else if (o.json)
+		print_json(&s);
+	else
+		draw_out(&s);
+	forget(&s);
+	json_decref(s.seen);
+	client_close(c);
+	return code;
+}
+
+const struct command cmd_status =
+	COMMAND("status", "[S-id]", 0, 1, "show one run, or the daemon and all live runs", NULL,
+		OPTIONS(opts), status_run);

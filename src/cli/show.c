@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/term.h"
@@ -628,6 +629,39 @@ static void status_words(char *out, size_t size, const char *role, const json_t 
 	snprintf(out, size, "%s%s %.60s (%s, %s tokens)%s", term_mark(MARK_LOOK, ""), role,
 		 json_str(status, "status"), format_time_of(status, "elapsed_seconds").text,
 		 format_tokens_of(status, "tokens_used").text, more);
+}
+
+#define STATUS_MAX (16u << 10)
+#define NARROW     60
+
+static bool narrow(size_t columns)
+{
+	return columns > 0 && columns < NARROW;
+}
+
+char *status_line(const json_t *run, size_t columns)
+{
+	const char *activity = json_str(run, "current_activity"), *status = json_str(run, "status");
+	struct format role = format_role(json_str(run, "role"));
+	struct format time = format_time_of(run, "elapsed_seconds");
+	struct format tokens = format_tokens_of(run, "tokens_used");
+	struct format cost = format_cost_of(run, "cost_cents");
+	struct buf b;
+
+	buf_init(&b, STATUS_MAX);
+	if (!narrow(columns))
+		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, status, time.text, tokens.text,
+			 cost.text);
+	else if (strcmp(status, "running") == 0)
+		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
+	else
+		buf_addf(&b, "%s %s", role.text, status);
+	if (activity[0] != '\0' && strcmp(status, "running") == 0)
+		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
+	if (buf_check(&b) == 0)
+		return b.data;
+	buf_fini(&b);
+	return NULL;
 }
 
 void progress_live(struct progress *p, const json_t *status)

@@ -103,6 +103,10 @@ void progress_end(FILE *f, const char *role, const json_t *result);
 /* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
 void progress_status(FILE *f, const json_t *status);
 
+/* "WebCrawler running (45s, 12k tokens, $0.02): Reading …" of a status, shorter where there
+ * are less than 60 columns (0: no limit). *Owned* (free); NULL: no memory. */
+char *status_line(const json_t *run, size_t columns);
+
 /* The subagents of a conversation as its terminal knows them, by their events.
  * Pure: the time is given. */
 

@@ -12,18 +12,20 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"
 
-#define BODY_MAX ((size_t)16 << 20)
+#define BODY_MAX  ((size_t)16 << 20)
+#define GROUP_MAX ((size_t)16 << 20)
 
 static bool blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (s[i] != ' ' && s[i] != '\t' && s[i] != '\n' && s[i] != '\r')
+		if (memchr(" \t\n\r", s[i], 4) == NULL)
 			return false;
 	return true;
 }
@@ -86,7 +88,7 @@ int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
 	return check_text("the task", out->data, out->len, err);
 }
 
-/* The bytes of a file, or of `fd` for "-"; malloc'd. */
+/* The bytes of a file, or of `fd` for "-", at most `room`; malloc'd. */
 static int read_material(const char *path, int fd, size_t room, char **data, size_t *len,
 			 struct ava_error *err)
 {
@@ -95,7 +97,7 @@ static int read_material(const char *path, int fd, size_t room, char **data, siz
 
 	if (strcmp(path, "-") != 0)
 		return sys_read_file(AT_FDCWD, path, room, data, len, err);
-	buf_init(&b, CONTEXT_MAX + 65536 * 2);
+	buf_init(&b, room + 65536 * 2);
 	rv = read_stdin(&b, fd, room, err);
 	if (rv == 0 && b.len > room)
 		rv = AVA_ETOOBIG;
@@ -280,6 +282,112 @@ int task_cwd(char **cwd, struct ava_error *err)
 		       "the current folder cannot be named from here: its path is outside the "
 		       "root folder or not UTF-8");
 }
+
+/* ---- a group: the object of a run in each line of a file */
+
+/* One line as it stands, when it is an object. */
+static int group_line(struct jw *w, const char *line, size_t len, unsigned number,
+		      struct ava_error *err)
+{
+	json_t *o = json_parse(line, len, err);
+	bool object = json_is_object(o);
+
+	if (object)
+		jw_raw(w, NULL, line, len);
+	json_decref(o);
+	if (object)
+		return 0;
+	return o != NULL ? err_set(err, AVA_EINVAL,
+				   "line %u is no object: write {\"task\":\"…\"} in each", number)
+			 : err_wrap(err, AVA_EINVAL, "line %u", number);
+}
+
+static int group_lines(struct jw *w, const char *data, size_t len, struct ava_error *err)
+{
+	unsigned number = 0, runs = 0;
+	int rv = 0;
+
+	for (size_t at = 0; rv == 0 && at < len; number++) {
+		const char *end = memchr(data + at, '\n', len - at);
+		size_t n = end != NULL ? (size_t)(end - data) - at : len - at;
+
+		if (!blank(data + at, n)) {
+			rv = group_line(w, data + at, n, number + 1, err);
+			runs++;
+		}
+		at += n + 1;
+	}
+	if (rv == 0 && runs == 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "there is no task in it: write one object in each line, as "
+			     "{\"task\":\"…\",\"role\":\"researcher\"}");
+	return rv;
+}
+
+static int group_request(struct buf *out, const struct task_options *o, int fd, const char *cwd,
+			 const char *request_id, struct ava_error *err)
+{
+	char *data = NULL;
+	size_t len = 0;
+	struct jw w;
+	int rv = read_material(o->parallel, fd, GROUP_MAX, &data, &len, err);
+
+	if (rv != 0)
+		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--parallel");
+	buf_init(out, 2 * GROUP_MAX);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_array(&w, "runs");
+	rv = group_lines(&w, data, len, err);
+	free(data);
+	if (rv != 0)
+		return err_wrap(err, rv, "--parallel %.200s", o->parallel);
+	jw_end(&w);
+	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
+	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
+	jw_bool(&w, "chain", o->chain);
+	jw_bool(&w, "share", o->share);
+	jw_str(&w, "cwd", cwd);
+	jw_str(&w, "request_id", request_id);
+	jw_str(&w, "origin", "terminal");
+	jw_end(&w);
+	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
+}
+
+int task_body(struct buf *out, const struct task_options *o, const char *text, int fd,
+	      struct ava_error *err)
+{
+	struct session_id id = id_session();
+	struct buf task, context, schema;
+	char *cwd = NULL;
+	int rv = task_cwd(&cwd, err);
+
+	if (rv == 0 && strcmp(text, "-") == 0 && task_file_is_stdin(o))
+		rv = err_set(err, AVA_EINVAL,
+			     "standard input is the task or a --file, not both: give one of them "
+			     "in another way");
+	buf_init(&task, TASK_MAX + 65536 * 2);
+	buf_init(&context, CONTEXT_MAX + 65536);
+	buf_init(&schema, SCHEMA_MAX);
+	if (rv == 0 && o->parallel != NULL) {
+		rv = group_request(out, o, fd, cwd, id.text, err);
+	} else if (rv == 0) {
+		rv = o->resume != NULL ? 0 : task_read(&task, text, fd, err);
+		if (rv == 0)
+			rv = task_context(&context, o, fd, err);
+		if (rv == 0 && o->schema != NULL)
+			rv = task_schema(&schema, o->schema, err);
+		if (rv == 0)
+			rv = task_request(out, o, &task, &context, &schema, cwd, id.text, err);
+	}
+	free(cwd);
+	buf_fini(&task);
+	buf_fini(&context);
+	buf_fini(&schema);
+	return rv;
+}
+
+/* ---- the answer */
 
 /* SIGINT comes in here, also where the caller holds it off: then none is lost
  * between its handler and the read. */

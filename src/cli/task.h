@@ -19,10 +19,16 @@ struct task_options {
 	const char *role, *preset, *context, *model, *on_limit, *schema; /* NULL: not given */
 	const char *resume; /* instead of a task: an ended run that goes on */
 	const char *from; /* before that model call of its, or that checkpoint; NULL: at its end */
+	const char *parallel; /* instead of a task: a file with an object of a run in each line */
 	struct opt_list files, grants, ask_before;
 	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
-	bool thinking;
+	bool thinking, chain, share;
 };
+
+/* The whole request, body of POST /runs, or of POST /groups: `text` is the task ("-": what
+ * comes from `fd`). Below, its parts. */
+int task_body(struct buf *out, const struct task_options *o, const char *text, int fd,
+	      struct ava_error *err);
 
 /* --from, as task_options.from. AVA_EINVAL. */
 int task_check_from(const char *from, struct ava_error *err);
