@@ -45,6 +45,7 @@ struct logprint { /* zero-initialised, then filled in */
 	size_t nkept, cap, bytes;
 	int64_t shown_ms; /* when progress or an event was shown last, monotonic */
 	bool progress;    /* a line of progress stands on the terminal */
+	bool broken;      /* a line was */
 };
 
 struct logprint_kept {
@@ -182,23 +183,13 @@ static int logprint_end(struct logprint *p, struct ava_error *err)
 
 static const char *const logcount_keys[] = {"type", "agent", "model", "role", "day", NULL};
 
-struct watcher {
-	struct logprint *print;
-	bool broken;
-};
-
 static void on_broken(const struct ava_error *err, void *user)
 {
-	struct watcher *w = user;
+	struct logprint *p = user;
 
-	logprint_clear(w->print);
-	w->broken = true;
+	logprint_clear(p);
+	p->broken = true;
 	cli_error(CLI_FAILED, "%s", err->text);
-}
-
-static void on_progress(uint64_t done, uint64_t total, void *user)
-{
-	logprint_progress(done, total, ((struct watcher *)user)->print);
 }
 
 static enum count_by key_of(const char *by)
@@ -220,19 +211,17 @@ static void add_number(struct table *t, uint64_t n)
 /* Tokens and cost only where there were calls: "-" says that there were none. */
 static int print_table(const struct count *c, const char *by)
 {
-	struct table t;
 	char upper[16];
+	const char *titles[] = {upper, "EVENTS", "TOKENS IN", "TOKENS OUT", "COST"};
+	struct table t;
 	int rv;
 
-	table_init(&t, 5);
 	snprintf(upper, sizeof(upper), "%s", by);
 	for (char *p = upper; *p != '\0'; p++)
 		*p = (char)(*p - ('a' - 'A'));
-	table_add(&t, upper);
-	table_add(&t, "EVENTS");
-	table_add(&t, "TOKENS IN");
-	table_add(&t, "TOKENS OUT");
-	table_add(&t, "COST");
+	table_init(&t, ARRAY_LEN(titles));
+	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
+		table_add(&t, titles[i]);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct count_row *r = &c->rows[i];
 
@@ -271,14 +260,9 @@ static int print_json(const struct count *c, const char *by)
 	int rv;
 
 	buf_init(&b, COUNT_JSON_MAX);
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; i < c->n || (i == 0 && by == NULL); i++) {
 		jw_init(&w, &b);
-		add_row(&w, &c->rows[i], by);
-		buf_addc(&b, '\n');
-	}
-	if (c->n == 0 && by == NULL) {
-		jw_init(&w, &b);
-		add_row(&w, &none, by);
+		add_row(&w, i < c->n ? &c->rows[i] : &none, by);
 		buf_addc(&b, '\n');
 	}
 	rv = buf_check(&b);
@@ -289,15 +273,13 @@ static int print_json(const struct count *c, const char *by)
 }
 
 static int logcount_print(const struct ava_log_query *q, const char *by, struct logprint *p,
-			  bool *broken, struct ava_error *err)
+			  struct ava_error *err)
 {
-	struct watcher watcher = {.print = p};
-	struct count_watch watch = {on_broken, on_progress, &watcher};
+	struct count_watch watch = {on_broken, logprint_progress, p};
 	struct count c;
 	int rv = count_events(&c, q, key_of(by), &watch, err);
 
 	logprint_clear(p);
-	*broken = watcher.broken;
 	if (rv != 0)
 		return rv;
 	if (p->form != LOGPRINT_TEXT)
@@ -321,65 +303,31 @@ static struct {
 
 static const char *const outputs[] = {"text", "json", "json-pretty", NULL};
 
-#define STR(field_, letter_, value_, help_)                                                        \
-	{                                                                                          \
-		.name = #field_, .letter = letter_, .type = OPT_STR, .value = value_,              \
-		.help = help_, .field = offsetof(__typeof__(o), field_)                            \
-	}
-
 static const struct opt opts[] = {
-	{.name = "last",
-	 .letter = 'n',
-	 .type = OPT_COUNT,
-	 .value = "N",
-	 .least = 1,
-	 .help = "only the newest N events",
-	 .field = offsetof(__typeof__(o), last)},
-	{.name = "follow",
-	 .letter = 'f',
-	 .type = OPT_FLAG,
-	 .help = "go on with what is logged later",
-	 .field = offsetof(__typeof__(o), follow)},
-	STR(type, 0, "TYPE,...", "only these: ToolCall,Error, tool, thinking, cost, ..."),
-	STR(since, 'S', "TIME", "from then on: \"1 hour ago\", -1h, yesterday, 2026-11-21, ..."),
-	STR(until, 'U', "TIME", "before then"),
-	STR(agent, 0, "AGENT", "only of this agent: ava, S-id or a trace's name"),
-	STR(user, 0, "USER", "only of this user"),
-	STR(session, 0, "SESSION", "only of this session"),
-	STR(search, 0, "TEXT", "only lines with this text (capital letters: exactly so)"),
-	STR(grep, 'g', "REGEX", "only lines that match (Perl-compatible; case as above)"),
-	{.name = "reverse",
-	 .letter = 'r',
-	 .type = OPT_FLAG,
-	 .help = "newest first",
-	 .field = offsetof(__typeof__(o), reverse)},
-	{.name = "count",
-	 .type = OPT_FLAG,
-	 .help = "how many they are, not what they are",
-	 .field = offsetof(__typeof__(o), count)},
-	{.name = "by",
-	 .type = OPT_STR,
-	 .value = "KEY",
-	 .words = logcount_keys,
-	 .help = "with --count: for each type, agent, model, role or day, and what it cost",
-	 .field = offsetof(__typeof__(o), by)},
-	{.name = "output",
-	 .letter = 'o',
-	 .type = OPT_STR,
-	 .value = "FORM",
-	 .words = outputs,
-	 .help = "text, json (the lines as stored) or json-pretty",
-	 .field = offsetof(__typeof__(o), output)},
-	{.name = "file",
-	 .type = OPT_STR,
-	 .value = "FILE",
-	 .help = "not the logs here, but this one, an event a line",
-	 .field = offsetof(__typeof__(o), file)},
-	{.name = "cursor-file",
-	 .type = OPT_STR,
-	 .value = "FILE",
-	 .help = "go on where the last call with this file ended",
-	 .field = offsetof(__typeof__(o), cursor_file)},
+	OPT("last", 'n', COUNT, "N", last, "only the newest N events", .least = 1),
+	OPT("follow", 'f', FLAG, NULL, follow, "go on with what is logged later"),
+	OPT("type", 0, STR, "TYPE,...", type,
+	    "only these: ToolCall,Error, tool, thinking, cost, ..."),
+	OPT("since", 'S', STR, "TIME", since,
+	    "from then on: \"1 hour ago\", -1h, yesterday, 2026-11-21, ..."),
+	OPT("until", 'U', STR, "TIME", until, "before then"),
+	OPT("agent", 0, STR, "AGENT", agent, "only of this agent: ava, S-id or a trace's name"),
+	OPT("user", 0, STR, "USER", user, "only of this user"),
+	OPT("session", 0, STR, "SESSION", session, "only of this session"),
+	OPT("search", 0, STR, "TEXT", search,
+	    "only lines with this text (capital letters: exactly so)"),
+	OPT("grep", 'g', STR, "REGEX", grep,
+	    "only lines that match (Perl-compatible; case as above)"),
+	OPT("reverse", 'r', FLAG, NULL, reverse, "newest first"),
+	OPT("count", 0, FLAG, NULL, count, "how many they are, not what they are"),
+	OPT("by", 0, STR, "KEY", by,
+	    "with --count: for each type, agent, model, role or day, and what it cost",
+	    .words = logcount_keys),
+	OPT("output", 'o', STR, "FORM", output, "text, json (the lines as stored) or json-pretty",
+	    .words = outputs),
+	OPT("file", 0, STR, "FILE", file, "not the logs here, but this one, an event a line"),
+	OPT("cursor-file", 0, STR, "FILE", cursor_file,
+	    "go on where the last call with this file ended"),
 };
 
 struct show {
@@ -387,7 +335,6 @@ struct show {
 	struct logprint print;
 	struct logcursor *cursor; /* NULL: none */
 	bool run;                 /* one run's log */
-	bool broken;              /* a line was */
 	bool over;                /* nothing can follow */
 };
 
@@ -420,13 +367,6 @@ static int settle(struct show *s, struct ava_error *err)
 	return s->cursor != NULL ? logcursor_save(s->cursor, err) : 0;
 }
 
-static void tell_broken(struct show *s, const struct ava_error *err)
-{
-	logprint_clear(&s->print);
-	s->broken = true;
-	cli_error(CLI_FAILED, "%s", err->text);
-}
-
 static int show_all(struct show *s, struct ava_error *err)
 {
 	struct ava_log_event e;
@@ -437,7 +377,7 @@ static int show_all(struct show *s, struct ava_error *err)
 		if (rv == 1)
 			rv = show_event(s, &e, err) == 0 ? 1 : err->code;
 		if (rv == AVA_ECORRUPT)
-			tell_broken(s, err);
+			on_broken(err, &s->print);
 		else if (rv < 0)
 			return rv;
 		if (rv != 0)
@@ -452,7 +392,7 @@ static int show_all(struct show *s, struct ava_error *err)
 	}
 	rv = logprint_end(&s->print, err);
 	if (rv == AVA_ECORRUPT)
-		tell_broken(s, err);
+		on_broken(err, &s->print);
 	else if (rv != 0)
 		return rv;
 	return settle(s, err);
@@ -499,7 +439,7 @@ static int show(const struct ava_log_query *q, struct show *s, struct ava_error 
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
-		return logcount_print(q, o.by, &s->print, &s->broken, err);
+		return logcount_print(q, o.by, &s->print, err);
 	look(s);
 	rv = ava_log_open(&s->log, q, err);
 	if (rv != 0)
@@ -554,6 +494,7 @@ static int logs_run(int argc, char **argv)
 	struct show s = {0};
 	char root[ROOT_PATH_MAX];
 	struct ava_error err;
+	bool broken;
 	int rv = check_options(argc, argv);
 
 	if (rv != CLI_DONE)
@@ -571,10 +512,11 @@ static int logs_run(int argc, char **argv)
 	}
 	if (rv == 0)
 		rv = show(&q, &s, &err);
+	broken = s.print.broken;
 	logprint_fini(&s.print);
 	if (rv != 0)
 		return cli_fail(&err);
-	return s.broken ? CLI_FAILED : CLI_DONE;
+	return broken ? CLI_FAILED : CLI_DONE;
 }
 
 const struct command cmd_logs =

@@ -76,22 +76,6 @@ static int read_trace(struct ava_trace **t, const char *root, const char *name, 
 
 /* ---- what is shown of it */
 
-static int print_tree(struct ava_trace *trace, struct ava_error *err)
-{
-	struct tracetree *t = tracetree_new();
-	const struct ava_event *e;
-	size_t n;
-	int rv = t != NULL ? ava_trace_events(trace, NULL, 0, 0, &e, &n, err)
-			   : err_set(err, AVA_ENOMEM, "no memory");
-
-	for (size_t i = 0; rv == 0 && i < n; i++)
-		rv = tracetree_add(t, e[i].json, e[i].len, err);
-	if (rv == 0)
-		tracetree_print(t, stdout);
-	tracetree_free(t);
-	return rv;
-}
-
 static int print_jsonl(struct ava_trace *t, struct ava_error *err)
 {
 	const struct ava_event *e;
@@ -129,7 +113,7 @@ static int show(struct ava_trace *t, struct ava_error *err)
 		return print_jsonl(t, err);
 	if (o.json)
 		return print_text(t, ava_trace_json, err);
-	return o.waterfall ? waterfall_print(t, stdout, err) : print_tree(t, err);
+	return (o.waterfall ? waterfall_print : tracetree_print)(t, stdout, err);
 }
 
 /* ---- import */
@@ -186,63 +170,43 @@ static int import(const char *root, const char *file, bool *broken, struct ava_e
 	return rv;
 }
 
-/* ---- checkpoint */
+/* ---- checkpoint and push: the daemon does them */
 
-static int checkpoint(char **argv)
+static int checkpoint(const char *run, const char *name)
 {
-	struct client *c = NULL;
 	struct ava_error err;
 	json_t *answer = NULL;
-	char path[96];
 	struct buf body;
-	struct jw w;
-	int rv;
+	int code;
 
 	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL)
 		return cli_error(CLI_USAGE, "checkpoint takes no option");
-	if (cli_check_run_id(argv[0]) != CLI_DONE)
+	if (cli_check_run_id(run) != CLI_DONE)
 		return CLI_USAGE;
-	buf_init(&body, 64u << 10);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
-	jw_str(&w, "name", argv[1]);
-	jw_end(&w);
-	rv = buf_check(&body) == 0 ? api_open(API_START, &c, &err)
-				   : err_set(&err, AVA_EINVAL, "the name is too long");
-	snprintf(path, sizeof(path), "/runs/%s/checkpoint", argv[0]);
-	if (rv == 0)
-		rv = api_call(c, path, body.data, &answer, NULL, &err);
-	if (rv == 0)
+	code = api_texts(&body, &err, "name", name, NULL) == 0
+		       ? api_ask(&answer, body.data, "/runs/%s/checkpoint", run)
+		       : cli_fail(&err);
+	if (code == CLI_DONE)
 		printf("checkpoint %s of %s, before its model call %" PRId64
 		       "; when it has ended: ava replay %s --from %s\n",
-		       argv[1], argv[0], json_get_int(answer, "from", 0), argv[0], argv[1]);
+		       name, run, json_get_int(answer, "from", 0), run, name);
 	buf_fini(&body);
 	json_decref(answer);
-	client_close(c);
-	return rv == 0 ? CLI_DONE : cli_fail(&err);
+	return code;
 }
-
-/* ---- push */
 
 static int push(const char *run)
 {
-	struct client *c = NULL;
-	struct ava_error err;
-	json_t *answer = NULL;
-	char path[96];
-	int rv;
+	json_t *answer;
+	int code = cli_check_run_id(run);
 
-	if (cli_check_run_id(run) != CLI_DONE)
-		return CLI_USAGE;
-	rv = api_open(API_START, &c, &err);
-	snprintf(path, sizeof(path), "/runs/%s/push", run);
-	if (rv == 0)
-		rv = api_call(c, path, "{}", &answer, NULL, &err);
-	if (rv == 0)
+	if (code != CLI_DONE)
+		return code;
+	code = api_ask(&answer, "{}", "/runs/%s/push", run);
+	if (code == CLI_DONE)
 		printf("the trace of %s is on its way; ava status says what becomes of it\n", run);
 	json_decref(answer);
-	client_close(c);
-	return rv == 0 ? CLI_DONE : cli_fail(&err);
+	return code;
 }
 
 static int trace_run(int argc, char **argv)
@@ -254,7 +218,7 @@ static int trace_run(int argc, char **argv)
 	int rv;
 
 	if (argc == 3 && strcmp(argv[0], "checkpoint") == 0)
-		return checkpoint(argv + 1);
+		return checkpoint(argv[1], argv[2]);
 	if (argc != 1 + importing)
 		return cli_error(CLI_USAGE, importing
 						    ? "give the file to import, only"

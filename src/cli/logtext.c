@@ -1,8 +1,8 @@
 /* Events as text; logtext.h.
  *
- * One small function for each kind that deserves words of its own, in a table;
- * every other kind prints its name and content. What is missing in the content
- * is left out, since a log may be older or newer than this program. */
+ * A form for each kind that deserves words of its own, in a table; every other kind prints
+ * its name and content. What is missing in the content is left out, since a log may be older
+ * or newer than this program. */
 #include "cli/logtext.h"
 
 #include <inttypes.h>
@@ -20,6 +20,7 @@
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define TEXT_CHARS     500
 #define ARGS_CHARS     300
+#define FAILED         "ToolResult, failed" /* a kind of its own */
 
 int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 {
@@ -46,157 +47,93 @@ int logtext_json(struct buf *out, const json_t *v, size_t max_chars)
 	return rv;
 }
 
-/* What every function below gets. */
+int logtext_args(struct buf *out, const json_t *args, size_t max_chars)
+{
+	if (json_is_string(args)) /* a preview of long arguments */
+		return logtext_cut(out, json_string_value(args), max_chars);
+	return args != NULL ? logtext_json(out, args, max_chars) : buf_check(out);
+}
+
 struct view {
 	struct buf *out;
 	const json_t *event, *content, *meta;
 };
 
-static void add_text(const struct view *v, const char *before, const char *text)
+/* ---- forms: "{key}" is text of the content, "{@key}" of the event, "{~key}" of its metadata,
+ * "{in.key}" of a member; behind "|" stands how it is said. A part in brackets is left out
+ * when one of its fields has nothing to say. */
+
+static bool add_value(struct buf *out, const json_t *in, const char *key, const char *how)
 {
-	if (text[0] == '\0')
-		return;
-	buf_adds(v->out, before);
-	logtext_cut(v->out, text, TEXT_CHARS);
+	const char *text = json_str(in, key);
+	int64_t n = json_get_int(in, key, 0);
+	bool is = json_object_get(in, key) != NULL;
+
+	if (strcmp(how, "role") == 0) {
+		buf_adds(out, format_role(text).text);
+	} else if (strcmp(how, "cost") == 0) {
+		buf_adds(out, format_cost_of(in, key).text);
+	} else if (strcmp(how, "n") == 0) {
+		buf_addf(out, "%" PRId64, n);
+	} else if (strcmp(how, "ms") == 0 || strcmp(how, "bytes") == 0) {
+		buf_adds(out, (how[0] == 'm' ? format_ms(n) : format_bytes(n)).text);
+		is = json_get_int(in, key, -1) >= 0;
+	} else if (strcmp(how, "args") == 0) {
+		logtext_args(out, json_object_get(in, key), ARGS_CHARS);
+	} else if (strcmp(how, "if") == 0) {
+		is = json_get_bool(in, key, false);
+	} else if (strcmp(how, "call") == 0) { /* "i3" is its third call of a model */
+		is = text[0] == 'i';
+		buf_adds(out, is ? text + 1 : "");
+	} else {
+		logtext_cut(out, text, TEXT_CHARS);
+		is = text[0] != '\0';
+		if (strcmp(how, "reason") == 0) /* what the status does not say */
+			is = is && strcmp(text, json_str(in, "status")) != 0;
+	}
+	return is;
 }
 
-static void add_duration(const struct view *v)
+static bool add_field(const struct view *v, const char *field, size_t len)
 {
-	int64_t ms = json_get_int(v->meta, "duration", -1);
+	const json_t *in = field[0] == '@' ? v->event : field[0] == '~' ? v->meta : v->content;
+	char path[48], *key = path, *how, *dot;
 
-	if (ms >= 0)
-		buf_addf(v->out, ", %s", format_ms(ms).text);
+	snprintf(path, sizeof(path), "%.*s", (int)len, field);
+	how = strchr(path, '|');
+	if (how != NULL)
+		*how++ = '\0';
+	key += path[0] == '@' || path[0] == '~';
+	dot = strchr(key, '.');
+	if (dot != NULL) {
+		*dot = '\0';
+		in = json_object_get(in, key);
+		key = dot + 1;
+	}
+	return add_value(v->out, in, key, how != NULL ? how : "");
 }
 
-static void user_message(const struct view *v)
+static void add_form(const struct view *v, const char *form)
 {
-	const char *user = json_str(v->event, "userId");
+	size_t start = 0; /* of the part in brackets */
+	bool whole = true;
 
-	buf_adds(v->out, "User");
-	if (user[0] != '\0')
-		buf_addf(v->out, " (%s)", user);
-	add_text(v, ": ", json_str(v->content, "text"));
-}
+	for (; *form != '\0'; form++) {
+		if (*form == '[') {
+			start = v->out->len;
+			whole = true;
+		} else if (*form == ']' && !whole) {
+			if (v->out->len > start)
+				v->out->data[v->out->len = start] = '\0';
+		} else if (*form == '{') {
+			size_t len = strcspn(++form, "}");
 
-static void assistant_message(const struct view *v)
-{
-	buf_adds(v->out, "Ava");
-	add_text(v, ": ", json_str(v->content, "text"));
-}
-
-static void proposed(const struct view *v)
-{
-	const json_t *quote = json_object_get(v->content, "quote");
-	const json_t *config = json_object_get(v->content, "config");
-
-	buf_addf(v->out, "SpawnProposed %s", json_str(v->content, "proposalId"));
-	if (quote != NULL)
-		buf_addf(v->out, " %s, up to %s", format_role(json_str(quote, "role")).text,
-			 format_money(json_get_fixed(quote, "costCents", 4, -1)).text);
-	add_text(v, ": ", json_str(config, "task"));
-}
-
-static void answered(const struct view *v)
-{
-	buf_addf(v->out, "%s %s", json_str(v->event, "eventType"),
-		 json_str(v->content, "proposalId"));
-	add_text(v, " by ", json_str(v->content, "by"));
-	add_text(v, ": ", json_str(v->content, "reason"));
-}
-
-static void spawn(const struct view *v)
-{
-	const char *user = json_str(v->event, "userId"), *session = json_str(v->event, "sessionId");
-
-	buf_addf(v->out, "SubagentSpawn %s role=%s", json_str(v->content, "subagentId"),
-		 format_role(json_str(v->content, "role")).text);
-	add_text(v, " model=", json_str(v->content, "model"));
-	add_text(v, " user=", user);
-	add_text(v, " session=", session);
-	add_text(v, ": ", json_str(v->content, "task"));
-}
-
-static void complete(const struct view *v)
-{
-	const json_t *totals = json_object_get(v->content, "totals");
-	const char *reason = json_str(v->content, "stopReason");
-
-	buf_addf(v->out, "SubagentComplete %s status=%s", json_str(v->content, "subagentId"),
-		 json_str(v->content, "status"));
-	if (reason[0] != '\0' && strcmp(reason, json_str(v->content, "status")) != 0)
-		add_text(v, " reason=", reason);
-	if (totals != NULL)
-		buf_addf(v->out, " cost=%s tokens=%" PRId64,
-			 format_money(json_get_fixed(totals, "costCents", 4, -1)).text,
-			 json_get_int(totals, "tokens", 0));
-	add_text(v, ": ", json_str(v->content, "summary"));
-}
-
-static void infer_start(const struct view *v)
-{
-	buf_addf(v->out, "InferStart %s", json_str(v->content, "model"));
-	add_text(v, " ", json_str(v->content, "callId"));
-}
-
-static void infer_end(const struct view *v)
-{
-	const json_t *tokens = json_object_get(v->content, "tokens");
-
-	buf_addf(v->out, "InferEnd %s", json_str(v->content, "callId"));
-	if (tokens != NULL)
-		buf_addf(v->out, " (%" PRId64 " in, %" PRId64 " out",
-			 json_get_int(tokens, "input", 0), json_get_int(tokens, "output", 0));
-	else
-		buf_adds(v->out, " (");
-	if (json_object_get(v->meta, "costCents") != NULL)
-		buf_addf(v->out, ", %s",
-			 format_money(json_get_fixed(v->meta, "costCents", 4, -1)).text);
-	add_duration(v);
-	add_text(v, ", ", json_str(v->content, "stopReason"));
-	buf_addc(v->out, ')');
-}
-
-static void tool_call(const struct view *v)
-{
-	const json_t *args = json_object_get(v->content, "args");
-
-	buf_addf(v->out, "ToolCall %s ", json_str(v->content, "name"));
-	if (json_is_string(args)) /* a preview of long arguments */
-		logtext_cut(v->out, json_string_value(args), ARGS_CHARS);
-	else if (args != NULL)
-		logtext_json(v->out, args, ARGS_CHARS);
-}
-
-static void tool_result(const struct view *v)
-{
-	bool ok = json_get_bool(v->content, "success", false);
-	int64_t bytes = json_get_int(v->content, "bytes", -1);
-
-	buf_addf(v->out, "ToolResult %s (%s", json_str(v->content, "name"),
-		 ok ? "success" : "failed");
-	if (!ok)
-		add_text(v, ", ", json_str(v->content, "errorClass"));
-	if (bytes >= 0)
-		buf_addf(v->out, ", %s", format_bytes(bytes).text);
-	add_duration(v);
-	buf_addc(v->out, ')');
-	if (!ok)
-		add_text(v, ": ", json_str(v->content, "output"));
-}
-
-static void thinking(const struct view *v)
-{
-	buf_adds(v->out, "Thinking: \"");
-	logtext_cut(v->out, json_str(v->content, "thinking"), TEXT_CHARS);
-	buf_addc(v->out, '"');
-}
-
-static void cost_update(const struct view *v)
-{
-	buf_addf(v->out, "CostUpdate cost=%s tokens=%" PRId64 "%s",
-		 format_money(json_get_fixed(v->content, "costCents", 4, -1)).text,
-		 json_get_int(v->content, "tokens", 0),
-		 json_get_bool(v->content, "estimated", false) ? " (estimated)" : "");
+			whole &= add_field(v, form, len);
+			form += len;
+		} else if (*form != ']') {
+			buf_addc(v->out, *form);
+		}
+	}
 }
 
 /* A group: its runs, and behind them what became of each. */
@@ -240,100 +177,45 @@ static void limit(const struct view *v)
 		buf_adds(v->out, " last call");
 }
 
-static void exhausted(const struct view *v)
-{
-	buf_addf(v->out, "Exhausted %s", json_str(v->content, "resource"));
-}
-
-static void steering(const struct view *v)
-{
-	buf_adds(v->out, "Steering");
-	add_text(v, ": ", json_str(v->content, "text"));
-	if (json_str(v->content, "outcome")[0] != '\0')
-		buf_addf(v->out, " (%s)", json_str(v->content, "outcome"));
-}
-
-static void waiting(const struct view *v)
-{
-	buf_addf(v->out, "Waiting %s", json_str(v->content, "state"));
-	add_text(v, ": ", json_str(v->content, "question"));
-	add_text(v, " -> ", json_str(v->content, "answer"));
-}
-
-static void checkpoint(const struct view *v)
-{
-	const char *call = json_str(v->content, "callId");
-
-	buf_addf(v->out, "Checkpoint %s", json_str(v->content, "name"));
-	if (call[0] == 'i')
-		buf_addf(v->out, " (before model call %s)", call + 1);
-}
-
-static void activity(const struct view *v)
-{
-	buf_adds(v->out, "Activity");
-	add_text(v, ": ", json_str(v->content, "text"));
-}
-
-static void error(const struct view *v)
-{
-	buf_adds(v->out, "Error");
-	add_text(v, " ", json_str(v->content, "class"));
-	add_text(v, ": ", json_str(v->content, "message"));
-}
-
-static void state_key(const struct view *v)
-{
-	buf_addf(v->out, "%s %s", json_str(v->event, "eventType"), json_str(v->content, "key"));
-}
-
-static void session(const struct view *v)
-{
-	buf_adds(v->out, json_str(v->event, "eventType"));
-	add_text(v, " client=", json_str(v->content, "client"));
-	add_text(v, " cwd=", json_str(v->content, "cwd"));
-}
-
-static void other(const struct view *v)
-{
-	buf_adds(v->out, json_str(v->event, "eventType"));
-	if (json_object_size(v->content) > 0) {
-		buf_addc(v->out, ' ');
-		logtext_json(v->out, v->content, TEXT_CHARS);
-	}
-}
-
 static const struct {
-	const char *type;
-	void (*print)(const struct view *v);
+	const char *type, *form;
+	void (*add)(const struct view *v); /* instead of a form */
 } kinds[] = {
-	{"SessionStart", session},
-	{"SessionEnd", session},
-	{"UserMessage", user_message},
-	{"AssistantMessage", assistant_message},
-	{"SpawnProposed", proposed},
-	{"SpawnConfirmed", answered},
-	{"SpawnRejected", answered},
-	{"SpawnExpired", answered},
-	{"SubagentSpawn", spawn},
-	{"SubagentComplete", complete},
-	{"InferStart", infer_start},
-	{"InferEnd", infer_end},
-	{"ToolCall", tool_call},
-	{"ToolResult", tool_result},
-	{"ExtendedThinking", thinking},
-	{"CostUpdate", cost_update},
-	{"StateRead", state_key},
-	{"StateWrite", state_key},
-	{"Limit", limit},
-	{"Exhausted", exhausted},
-	{"Fork", fork_or_join},
-	{"Join", fork_or_join},
-	{"Steering", steering},
-	{"Waiting", waiting},
-	{"Checkpoint", checkpoint},
-	{"Activity", activity},
-	{"Error", error},
+	{"SessionStart", "SessionStart[ client={client}][ cwd={cwd}]"},
+	{"SessionEnd", "SessionEnd[ client={client}][ cwd={cwd}]"},
+	{"UserMessage", "User[ ({@userId})][: {text}]"},
+	{"AssistantMessage", "Ava[: {text}]"},
+	{"SpawnProposed", "SpawnProposed {proposalId}[ {quote.role|role}, up to "
+			  "{quote.costCents|cost}][: {config.task}]"},
+	{"SpawnConfirmed", "SpawnConfirmed {proposalId}[ by {by}][: {reason}]"},
+	{"SpawnRejected", "SpawnRejected {proposalId}[ by {by}][: {reason}]"},
+	{"SpawnExpired", "SpawnExpired {proposalId}[ by {by}][: {reason}]"},
+	{"SubagentSpawn", "SubagentSpawn {subagentId} role={role|role}[ model={model}]"
+			  "[ user={@userId}][ session={@sessionId}][: {task}]"},
+	{"SubagentComplete",
+	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}]"
+	 "[ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
+	{"InferStart", "InferStart {model}[ {callId}]"},
+	{"InferEnd", "InferEnd {callId} ([{tokens.input|n} in, {tokens.output|n} out]"
+		     "[, {~costCents|cost}][, {~duration|ms}][, {stopReason}])"},
+	{"ToolCall", "ToolCall {name} {args|args}"},
+	{"ToolResult", "ToolResult {name} (success[, {bytes|bytes}][, {~duration|ms}])"},
+	{FAILED, "ToolResult {name} (failed[, {errorClass}][, {bytes|bytes}][, {~duration|ms}])"
+		 "[: {output}]"},
+	{"ExtendedThinking", "Thinking: \"{thinking}\""},
+	{"CostUpdate",
+	 "CostUpdate cost={costCents|cost} tokens={tokens|n}[ (estimated){estimated|if}]"},
+	{"StateRead", "StateRead {key}"},
+	{"StateWrite", "StateWrite {key}"},
+	{"Limit", NULL, limit},
+	{"Exhausted", "Exhausted {resource}"},
+	{"Fork", NULL, fork_or_join},
+	{"Join", NULL, fork_or_join},
+	{"Steering", "Steering[: {text}][ ({outcome})]"},
+	{"Waiting", "Waiting {state}[: {question}][ -> {answer}]"},
+	{"Checkpoint", "Checkpoint {name}[ (before model call {callId|call})]"},
+	{"Activity", "Activity[: {text}]"},
+	{"Error", "Error[ {class}][: {message}]"},
 };
 
 int logtext_event(struct buf *out, const json_t *event)
@@ -342,12 +224,22 @@ int logtext_event(struct buf *out, const json_t *event)
 			 json_object_get(event, "metadata")};
 	const char *type = json_str(event, "eventType");
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (strcmp(kinds[i].type, type) == 0) {
-			kinds[i].print(&v);
-			return buf_check(out);
-		}
-	other(&v);
+	if (strcmp(type, "ToolResult") == 0 && !json_get_bool(v.content, "success", false))
+		type = FAILED;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (strcmp(kinds[i].type, type) != 0)
+			continue;
+		if (kinds[i].form != NULL)
+			add_form(&v, kinds[i].form);
+		else
+			kinds[i].add(&v);
+		return buf_check(out);
+	}
+	buf_adds(out, type);
+	if (json_object_size(v.content) > 0) {
+		buf_addc(out, ' ');
+		logtext_json(out, v.content, TEXT_CHARS);
+	}
 	return buf_check(out);
 }
 

@@ -26,6 +26,8 @@ int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int6
 /* A JSON value as people write it: {"query": "x", "n": 3}, cut after
  * `max_chars` characters with an ellipsis. */
 int logtext_json(struct buf *out, const json_t *v, size_t max_chars);
+/* The arguments of a call, cut the same way; nothing for NULL. */
+int logtext_args(struct buf *out, const json_t *args, size_t max_chars);
 /* Text on one line, cut the same way. */
 int logtext_cut(struct buf *out, const char *s, size_t max_chars);
 

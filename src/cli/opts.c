@@ -42,85 +42,63 @@ bool opts_fixed(const char *text, int decimals, int64_t *out)
 	return digit;
 }
 
-unsigned opts_distance(const char *a, const char *b)
-{
-	return near_distance(a, strlen(a), b, strlen(b));
-}
+struct parse {
+	const struct opt *opts;
+	size_t nopts;
+	void *values;
+	int argc, at;
+	char **argv;
+	bool *help;
+	struct ava_error *err;
+};
 
-static const struct opt *find_name(const struct opt *opts, size_t nopts, const char *name,
-				   size_t len)
+/* By its name, or by its letter when that is not 0. */
+static const struct opt *find(const struct parse *p, const char *name, size_t len, char letter)
 {
-	for (size_t i = 0; i < nopts; i++)
-		if (strlen(opts[i].name) == len && memcmp(opts[i].name, name, len) == 0)
-			return &opts[i];
+	for (size_t i = 0; i < p->nopts; i++)
+		if (letter != '\0' ? p->opts[i].letter == letter
+				   : strlen(p->opts[i].name) == len &&
+					     memcmp(p->opts[i].name, name, len) == 0)
+			return &p->opts[i];
 	return NULL;
 }
 
-static const struct opt *find_letter(const struct opt *opts, size_t nopts, char letter)
-{
-	for (size_t i = 0; i < nopts; i++)
-		if (opts[i].letter == letter && letter != '\0')
-			return &opts[i];
-	return NULL;
-}
-
-static int unknown(const struct opt *opts, size_t nopts, const char *name, size_t len,
-		   struct ava_error *err)
+static int unknown(const struct parse *p, const char *name, size_t len)
 {
 	const struct opt *near = NULL;
 	unsigned best = 3;
-	char word[33];
 
-	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), name);
-	for (size_t i = 0; i < nopts; i++) {
-		unsigned d = opts_distance(word, opts[i].name);
+	len = MIN(len, 32);
+	for (size_t i = 0; i < p->nopts; i++) {
+		unsigned d = near_distance(name, len, p->opts[i].name, strlen(p->opts[i].name));
 
 		if (d < best) {
 			best = d;
-			near = &opts[i];
+			near = &p->opts[i];
 		}
 	}
 	if (near != NULL)
-		return err_set(err, AVA_EINVAL, "there is no option --%s; did you mean --%s?", word,
-			       near->name);
-	return err_set(err, AVA_EINVAL, "there is no option --%s; --help lists them", word);
+		return err_set(p->err, AVA_EINVAL, "there is no option --%.*s; did you mean --%s?",
+			       (int)len, name, near->name);
+	return err_set(p->err, AVA_EINVAL, "there is no option --%.*s; --help lists them", (int)len,
+		       name);
 }
 
-static int set_count(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
+static int set_number(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
 {
-	int64_t n;
+	int decimals = o->type == OPT_CENTS ? 4 : o->type == OPT_SECONDS ? 3 : 0;
+	int64_t least = o->type == OPT_SECONDS ? 1 : o->type == OPT_COUNT ? o->least : 0;
+	char what[80];
 
-	if (!opts_fixed(value, 0, &n) || strchr(value, '.') != NULL || n < o->least)
-		return err_set(err, AVA_EINVAL,
-			       "--%s must be a whole number of at least %lld, not \"%.60s\"",
-			       o->name, (long long)o->least, value);
-	*out = n;
-	return 0;
-}
-
-static int set_seconds(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
-{
-	int64_t ms;
-
-	if (!opts_fixed(value, 3, &ms) || ms <= 0)
-		return err_set(err, AVA_EINVAL,
-			       "--%s must be a number of seconds above 0, not \"%.60s\"", o->name,
-			       value);
-	*out = ms;
-	return 0;
-}
-
-static int set_cents(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
-{
-	int64_t n;
-
-	if (!opts_fixed(value, 4, &n))
-		return err_set(err, AVA_EINVAL,
-			       "--%s must be a number of cents, 0 (free models only) or more, not "
-			       "\"%.60s\"",
-			       o->name, value);
-	*out = n;
-	return 0;
+	if (opts_fixed(value, decimals, out) && *out >= least &&
+	    (decimals > 0 || strchr(value, '.') == NULL))
+		return 0;
+	snprintf(what, sizeof(what), "a whole number of at least %lld", (long long)least);
+	return err_set(err, AVA_EINVAL, "--%s must be %s, not \"%.60s\"", o->name,
+		       o->type == OPT_CENTS     ? "a number of cents, 0 (free models only) or more"
+		       : o->type == OPT_SECONDS ? "a number of seconds above 0"
+						: what,
+		       value);
 }
 
 static int check_word(const struct opt *o, const char *value, struct ava_error *err)
@@ -140,142 +118,95 @@ static int check_word(const struct opt *o, const char *value, struct ava_error *
 	return err_set(err, AVA_EINVAL, "--%s is one of %s, not \"%.60s\"", o->name, list, value);
 }
 
-static int set_text(const struct opt *o, void *field, const char *value, struct ava_error *err)
-{
-	struct opt_list *list = field;
-	int rv;
-
-	if (value[0] == '\0')
-		return err_set(err, AVA_EINVAL, "--%s needs a %s that is not empty", o->name,
-			       o->value);
-	rv = check_word(o, value, err);
-	if (rv != 0)
-		return rv;
-	if (o->type == OPT_STR) {
-		*(const char **)field = value;
-		return 0;
-	}
-	if (list->n == OPT_LIST_MAX)
-		return err_set(err, AVA_EINVAL, "--%s can be given %d times at most", o->name,
-			       OPT_LIST_MAX);
-	list->items[list->n++] = value;
-	return 0;
-}
-
+/* `value` NULL: it was not given. */
 static int set_value(const struct opt *o, void *values, const char *value, struct ava_error *err)
 {
 	void *field = (char *)values + o->field;
+	struct opt_list *list = field;
 
 	switch (o->type) {
 	case OPT_FLAG:
-		*(bool *)field = true;
+		*(bool *)field = value != NULL;
 		return 0;
+	case OPT_COUNT:
+	case OPT_SECONDS:
+	case OPT_CENTS:
+		*(int64_t *)field = OPT_ABSENT;
+		return value != NULL ? set_number(o, value, field, err) : 0;
 	case OPT_STR:
 	case OPT_LIST:
-		return set_text(o, field, value, err);
-	case OPT_COUNT:
-		return set_count(o, value, field, err);
-	case OPT_SECONDS:
-		return set_seconds(o, value, field, err);
-	case OPT_CENTS:
-		return set_cents(o, value, field, err);
+		break;
 	}
-	return AVA_EINVAL;
+	if (value != NULL && value[0] == '\0')
+		return err_set(err, AVA_EINVAL, "--%s needs a %s that is not empty", o->name,
+			       o->value);
+	if (value != NULL && check_word(o, value, err) != 0)
+		return AVA_EINVAL;
+	if (o->type == OPT_STR)
+		*(const char **)field = value;
+	else if (value == NULL)
+		list->n = 0;
+	else if (list->n == OPT_LIST_MAX)
+		return err_set(err, AVA_EINVAL, "--%s can be given %d times at most", o->name,
+			       OPT_LIST_MAX);
+	else
+		list->items[list->n++] = value;
+	return 0;
 }
 
-static void clear(const struct opt *opts, size_t nopts, void *values)
-{
-	for (size_t i = 0; i < nopts; i++) {
-		void *field = (char *)values + opts[i].field;
-
-		switch (opts[i].type) {
-		case OPT_FLAG:
-			*(bool *)field = false;
-			break;
-		case OPT_STR:
-			*(const char **)field = NULL;
-			break;
-		case OPT_LIST:
-			((struct opt_list *)field)->n = 0;
-			break;
-		case OPT_COUNT:
-		case OPT_SECONDS:
-		case OPT_CENTS:
-			*(int64_t *)field = OPT_ABSENT;
-			break;
-		}
-	}
-}
-
-struct parse {
-	const struct opt *opts;
-	size_t nopts;
-	void *values;
-	int argc, at;
-	char **argv;
-	bool *help;
-	struct ava_error *err;
-};
-
-static int next_value(struct parse *p, const struct opt *o, const char **value)
+/* `value`: what stands behind it in the same word, NULL: nothing. */
+static int take(struct parse *p, const struct opt *o, const char *value)
 {
 	bool none = p->at + 1 >= p->argc;
 
-	if (o->absent != NULL && (none || p->argv[p->at + 1][0] == '-')) {
-		*value = o->absent;
-		return 0;
-	}
-	if (none)
+	if (o->type == OPT_FLAG)
+		value = "";
+	else if (value == NULL && o->absent != NULL && (none || p->argv[p->at + 1][0] == '-'))
+		value = o->absent;
+	else if (value == NULL && none)
 		return err_set(p->err, AVA_EINVAL, "--%s needs a value (%s)", o->name, o->value);
-	*value = p->argv[++p->at];
-	return 0;
+	else if (value == NULL)
+		value = p->argv[++p->at];
+	return set_value(o, p->values, value, p->err);
 }
 
 static int parse_long(struct parse *p, const char *arg)
 {
 	size_t len = strcspn(arg, "=");
 	const char *value = arg[len] == '=' ? arg + len + 1 : NULL;
-	const struct opt *o = find_name(p->opts, p->nopts, arg, len);
-	int rv = 0;
+	const struct opt *o = find(p, arg, len, '\0');
 
 	if (o == NULL && strcmp(arg, "help") == 0) {
 		*p->help = true;
 		return 0;
 	}
 	if (o == NULL)
-		return unknown(p->opts, p->nopts, arg, len, p->err);
+		return unknown(p, arg, len);
 	if (o->type == OPT_FLAG && value != NULL)
 		return err_set(p->err, AVA_EINVAL, "--%s takes no value", o->name);
-	if (o->type != OPT_FLAG && value == NULL)
-		rv = next_value(p, o, &value);
-	return rv != 0 ? rv : set_value(o, p->values, value, p->err);
+	return take(p, o, value);
 }
 
 /* "-af", "-n5", "-n 5" */
 static int parse_letters(struct parse *p, const char *arg)
 {
-	for (; *arg != '\0'; arg++) {
-		const struct opt *o = find_letter(p->opts, p->nopts, *arg);
-		const char *value = arg + 1;
-		int rv = 0;
+	int rv = 0;
 
-		if (o == NULL && *arg == 'h') {
+	for (; rv == 0 && *arg != '\0'; arg++) {
+		const struct opt *o = find(p, NULL, 0, *arg);
+
+		if (o == NULL && *arg == 'h')
 			*p->help = true;
-			continue;
-		}
-		if (o == NULL)
+		else if (o == NULL)
 			return err_set(p->err, AVA_EINVAL,
 				       "there is no option -%c; --help lists them",
 				       *arg >= ' ' && *arg < 127 ? *arg : '?');
-		if (o->type == OPT_FLAG) {
-			*(bool *)((char *)p->values + o->field) = true;
-			continue;
-		}
-		if (*value == '\0')
-			rv = next_value(p, o, &value);
-		return rv != 0 ? rv : set_value(o, p->values, value, p->err);
+		else if (o->type != OPT_FLAG)
+			return take(p, o, arg[1] != '\0' ? arg + 1 : NULL);
+		else
+			rv = take(p, o, NULL);
 	}
-	return 0;
+	return rv;
 }
 
 int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, char **argv,
@@ -283,24 +214,20 @@ int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, cha
 {
 	struct parse p = {opts, nopts, values, argc, 0, argv, help, err};
 	bool only_words = false;
-	int words = 0, rv;
+	int words = 0, rv = 0;
 
-	clear(opts, nopts, values);
+	for (size_t i = 0; i < nopts; i++)
+		set_value(&opts[i], values, NULL, err);
 	*help = false;
-	for (; p.at < argc; p.at++) {
+	for (; rv == 0 && p.at < argc; p.at++) {
 		char *arg = argv[p.at];
 
-		rv = 0;
 		if (only_words || arg[0] != '-' || arg[1] == '\0')
 			argv[words++] = arg;
 		else if (strcmp(arg, "--") == 0)
 			only_words = true;
-		else if (arg[1] == '-')
-			rv = parse_long(&p, arg + 2);
 		else
-			rv = parse_letters(&p, arg + 1);
-		if (rv != 0)
-			return rv;
+			rv = arg[1] == '-' ? parse_long(&p, arg + 2) : parse_letters(&p, arg + 1);
 	}
-	return words;
+	return rv == 0 ? words : rv;
 }

@@ -51,9 +51,6 @@ struct opt {
 int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, char **argv,
 	       bool *help, struct ava_error *err);
 
-/* How far apart two words are (base/near.h), for "did you mean". */
-unsigned opts_distance(const char *a, const char *b);
-
 /* Decimal text to fixed point: "2.5" with 3 decimals is 2500. More decimals
  * than that, signs, exponents, blanks and overflow are refused. */
 bool opts_fixed(const char *text, int decimals, int64_t *out);

@@ -219,26 +219,12 @@ static void test_fixed(void **state)
 	}
 }
 
-static void test_distance(void **state)
-{
-	assert_int_equal(opts_distance("", ""), 0);
-	assert_int_equal(opts_distance("run", "run"), 0);
-	assert_int_equal(opts_distance("rnu", "run"), 1);
-	assert_int_equal(opts_distance("statsu", "status"), 1);
-	assert_int_equal(opts_distance("", "abc"), 3);
-	assert_int_equal(opts_distance("kitten", "sitting"), 3);
-	/* Long words are far from everything. */
-	assert_int_equal(opts_distance("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"),
-			 99);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),           cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_values),          cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_list_is_bounded), cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_distance),
 	};
 
 	return cmocka_run_group_tests_name("cli_opts", tests, NULL, NULL);

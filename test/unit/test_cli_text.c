@@ -179,16 +179,32 @@ static void test_logs(void **state)
 	golden("logs.txt", print_logs);
 }
 
-static void print_trace(FILE *f, const char *lines, size_t len)
+/* The lines of a log as the trace that --json prints. */
+static struct ava_trace *trace_of(const char *lines, size_t len)
 {
-	struct tracetree *t = tracetree_new();
+	struct ava_error err = {0};
+	struct ava_trace *trace = NULL;
 	const char *line;
 	size_t at = 0, n;
+	struct buf b;
 
+	buf_init(&b, 1 << 20);
+	buf_adds(&b, "{\"traceId\":\"brave-otter\",\"events\":[");
 	while (jsonl_next(lines, len, &at, &line, &n) == 1)
-		assert_int_equal(tracetree_add(t, line, n, NULL), 0);
-	tracetree_print(t, f);
-	tracetree_free(t);
+		buf_addf(&b, "%s%.*s", b.data[b.len - 1] == '[' ? "" : ",", (int)n, line);
+	buf_adds(&b, "]}");
+	if (ava_trace_parse(&trace, b.data, b.len, &err) != 0)
+		fail_msg("%s", err.text);
+	buf_fini(&b);
+	return trace;
+}
+
+static void print_trace(FILE *f, const char *lines, size_t len)
+{
+	struct ava_trace *trace = trace_of(lines, len);
+
+	assert_int_equal(tracetree_print(trace, f, NULL), 0);
+	ava_trace_free(trace);
 }
 
 static void test_trace(void **state)
@@ -210,17 +226,26 @@ static void test_empty_content(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		struct logtext l = {"2026-11-21"};
-		char line[256];
+		char line[512];
 		FILE *f = begin();
-		struct tracetree *t = tracetree_new();
-		int n = snprintf(line, sizeof(line),
-				 "{\"eventType\":\"%s\",\"content\":{},\"metadata\":{}}", kinds[i]);
+		struct ava_trace *trace;
+		int n = snprintf(
+			line, sizeof(line),
+			"{\"timestamp\":\"2026-11-21T08:00:00.137Z\",\"lsn\":1,\"seq\":1,"
+			"\"eventType\":\"%s\",\"agentId\":\"S-7f3a2b\",\"sessionId\":\"s\","
+			"\"traceId\":\"brave-otter\",\"userId\":\"ben\",\"content\":{},"
+			"\"metadata\":{}}\n",
+			kinds[i]);
 
-		assert_int_equal(logtext_print(&l, f, line, (size_t)n, 1795248000000, NULL), 0);
+		assert_int_equal(logtext_print(&l, f, line, (size_t)n - 1, 1795248000000, NULL), 0);
 		assert_memory_equal(end(f), "[08:00:00] ", 11);
 		assert_true(text_len > 12);
-		assert_int_equal(tracetree_add(t, line, (size_t)n, NULL), 0);
-		tracetree_free(t);
+		trace = trace_of(line, (size_t)n);
+		f = begin();
+		assert_int_equal(tracetree_print(trace, f, NULL), 0);
+		assert_int_equal(waterfall_print(trace, f, NULL), 0);
+		end(f);
+		ava_trace_free(trace);
 	}
 }
 
