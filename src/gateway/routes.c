@@ -188,7 +188,7 @@ struct event_stream {
 	char session[64];
 };
 
-static void stream_free(struct event_stream *s)
+static void event_stream_free(struct event_stream *s)
 {
 	if (s->http)
 		--*s->streams;
@@ -293,7 +293,7 @@ static void stream_pump(struct os_task *t)
 		http_stream_abort(s->http); /* to come stream_again; calls `gone` */
 	} else if (rv == -1) {
 		http_stream_end(s->http);
-		stream_free(s);
+		event_stream_free(s);
 	}
 }
 
@@ -324,7 +324,7 @@ static void stream_again(void *user)
 
 static void stream_gone(struct http_stream *st, void *user)
 {
-	stream_free(user);
+	event_stream_free(user);
 }
 
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
@@ -357,7 +357,7 @@ static int events_start(struct core *c, unsigned *streams, struct http_request *
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
 	if (!s->cursor) {
-		stream_free(s);
+		event_stream_free(s);
 		return err->code;
 	}
 	hooks.user = s;
@@ -366,7 +366,7 @@ static int events_start(struct core *c, unsigned *streams, struct http_request *
 		++*streams;
 		os_defer(s->loop, &s->pump);
 	} else {
-		stream_free(s); /* the connection is closed already */
+		event_stream_free(s); /* the connection is closed already */
 	}
 	return 0;
 }

@@ -630,11 +630,6 @@ static const struct stream_ops ops = {
 	.id_char = wire_id_char,
 };
 
-static struct stream *open_stream(const struct model *m, const char *tag)
-{
-	return stream_open(&ops, m, tag);
-}
-
 const struct dialect dialect_anthropic = {
 	.name = "anthropic",
 	.can_force = true,
@@ -649,9 +644,5 @@ const struct dialect dialect_anthropic = {
 	.headers = anthropic_headers,
 	.mark_cache = anthropic_mark_cache,
 	.in_lines = anthropic_in_lines,
-	.stream_new = open_stream,
-	.stream_feed = stream_feed,
-	.stream_end = stream_end,
-	.stream_free = stream_free,
-	.stream_on_text = stream_on_text,
+	.stream = &ops,
 };

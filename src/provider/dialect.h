@@ -71,7 +71,7 @@ struct dialect {
 	int (*answer)(const char *body, size_t len, const char *config, struct dialect_answer *out,
 		      struct ava_error *err);
 
-	/* ---- remote dialects; NULL in local ones. Streams: provider/stream.h. */
+	/* ---- remote dialects; NULL in local ones. */
 	const char *path; /* under the base URL: "/v1/messages" */
 	/* Lines "Name: value\n". `key` NULL: none is needed. AVA_EINVAL for a
 	 * key that cannot stand in a header. The bytes hold the key: wipe them. */
@@ -83,23 +83,7 @@ struct dialect {
 	int (*mark_cache)(struct buf *body, size_t lines_from, const struct model *m);
 	/* A parameter that mark_cache can leave out; NULL: no such. */
 	bool (*in_lines)(const char *parameter);
-	/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied)
-	 * is in the ids of calls that have none: call_<tag>_<n>, so it must be
-	 * another one for each reply of a run. NULL: no memory. */
-	struct stream *(*stream_new)(const struct model *m, const char *tag);
-	/* Bytes as they came. *progress: a real event was among them (not a
-	 * comment, not a ping). < 0: hopeless, stop the call; stream_end tells. */
-	int (*stream_feed)(struct stream *s, const char *data, size_t len, bool *progress);
-	/* Nothing more comes. `status` of HTTP, 0: no response arrived; when it
-	 * is not 200 all bytes fed were the error body. `content_type` may be
-	 * NULL. REPLY_OK: *out is the caller's turn; else *e is filled. */
-	enum reply_class (*stream_end)(struct stream *s, int status, const char *content_type,
-				       struct turn **out, struct reply_error *e);
-	void (*stream_free)(struct stream *s); /* NULL is fine */
-	/* Text as it comes, for people; set before feeding. */
-	void (*stream_on_text)(struct stream *s,
-			       void (*text)(const char *s, size_t n, bool thinking, void *user),
-			       void *user);
+	const struct stream_ops *stream; /* how its replies are read */
 };
 
 extern const struct dialect dialect_offline, dialect_anthropic, dialect_openai;

@@ -723,11 +723,6 @@ static const struct stream_ops ops = {
 	.id_char = id_char,
 };
 
-static struct stream *open_stream(const struct model *m, const char *tag)
-{
-	return stream_open(&ops, m, tag);
-}
-
 const struct dialect dialect_openai = {
 	.name = "openai",
 	.can_force = true,
@@ -742,9 +737,5 @@ const struct dialect dialect_openai = {
 	.headers = openai_headers,
 	.mark_cache = openai_mark_cache,
 	.in_lines = openai_in_lines,
-	.stream_new = open_stream,
-	.stream_feed = stream_feed,
-	.stream_end = stream_end,
-	.stream_free = stream_free,
-	.stream_on_text = stream_on_text,
+	.stream = &ops,
 };

@@ -1,11 +1,10 @@
 /* One reply as it arrives: bytes of a response in, a turn or a reason out.
- * Pure: no sockets, no clock. The dialects (anthropic.c, openai.c) are reached
- * through the stream_ members of struct dialect, this file is what they share.
+ * Pure: no sockets, no clock. What a dialect brings is in stream_core.h.
  *
- *	s = d->stream_new(model, "7f3a2b_3");
- *	for each piece: d->stream_feed(s, data, len, &progress);
- *	cls = d->stream_end(s, status, content_type, &turn, &error);
- *	d->stream_free(s);
+ *	s = stream_open(d->stream, model, "7f3a2b_3");
+ *	for each piece: stream_feed(s, data, len, &progress);
+ *	cls = stream_end(s, status, content_type, &turn, &error);
+ *	stream_free(s);
  *
  * Usage that no service told is estimated: output from the bytes that came,
  * input 0, which the caller knows better. A turn's request_id is the service's
@@ -58,6 +57,25 @@ struct reply_error {
 /* While nothing has arrived; buffers are made by the first byte. */
 #define STREAM_BYTES_MAX 512u
 
+struct model;
 struct stream;
+struct stream_ops;
+
+/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied) is in the ids of
+ * calls that have none: call_<tag>_<n>, so it must be another one for each reply of a run.
+ * NULL: no memory. */
+struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag);
+/* Bytes as they came. *progress: a real event was among them (not a comment, not a ping).
+ * < 0: hopeless, stop the call; stream_end tells. */
+int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
+/* Nothing more comes. `status` of HTTP, 0: no response arrived; when it is not 200 all bytes
+ * fed were the error body. `content_type` may be NULL. REPLY_OK: *out is the caller's turn;
+ * else *e is filled. */
+enum reply_class stream_end(struct stream *s, int status, const char *content_type,
+			    struct turn **out, struct reply_error *e);
+void stream_free(struct stream *s); /* NULL is fine */
+/* Text as it comes, for people; set before feeding. */
+void stream_on_text(struct stream *s,
+		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);
 
 #endif

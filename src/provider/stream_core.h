@@ -94,14 +94,6 @@ struct stream {
 };
 static_assert(sizeof(struct stream) <= STREAM_BYTES_MAX, "one waits for each call");
 
-struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag);
-int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
-enum reply_class stream_end(struct stream *s, int status, const char *content_type,
-			    struct turn **out, struct reply_error *e);
-void stream_free(struct stream *s);
-void stream_on_text(struct stream *s,
-		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);
-
 /* ---- for the dialects. They return 0 or a code after which the stream is of no use. */
 
 /* The fault that stream_end will tell. AVA_EINVAL. */

@@ -379,16 +379,14 @@ static void name_request(struct wirecall *w, struct wirecall_end *end)
 /* `rv`, `err`: how the connection ended. */
 static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
 {
-	const struct dialect *d = w->model->dialect;
 	struct wirecall_end end = {0};
 	struct stream *s = w->stream;
 	char kept[4][128] = {""};
 	const char **headers[4] = {&end.failure.should_retry, &end.failure.after_ms,
 				   &end.failure.after, &end.failure.date};
 
-	end.failure.cls =
-		d->stream_end(s, w->http.status, http_call_header(&w->http, "content-type"),
-			      &end.turn, &end.error);
+	end.failure.cls = stream_end(s, w->http.status, http_call_header(&w->http, "content-type"),
+				     &end.turn, &end.error);
 	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
 		end.failure.cls = transport_class(rv, w->began);
 		snprintf(end.error.text, sizeof(end.error.text), "%.199s", err->text);
@@ -406,7 +404,7 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 	w->stream = NULL;
 	if (stop)
 		http_call_stop(&w->http);
-	d->stream_free(s);
+	stream_free(s);
 	w->on_done(w, &end);
 }
 
@@ -416,14 +414,16 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 {
 	struct wirecall *w = c->user;
 	bool progress = false;
+	int rv = stream_feed(w->stream, s, n, &progress);
 
-	if (w->model->dialect->stream_feed(w->stream, s, n, &progress) < 0) {
-		finish(w, 0, NULL, true);
-		return false;
-	}
+	/* Also when what follows in the same bytes ends it. */
 	if (progress && !w->began && c->status == 200) {
 		w->began = true;
 		w->on_began(w);
+	}
+	if (rv < 0) {
+		finish(w, 0, NULL, true);
+		return false;
 	}
 	return progress;
 }
@@ -459,11 +459,11 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	w->model = m;
 	w->began = false;
-	w->stream = m->dialect->stream_new(m, tag);
+	w->stream = stream_open(m->dialect->stream, m, tag);
 	rv = w->stream ? m->dialect->headers(&headers, m, key) : AVA_ENOMEM;
 	if (rv == 0) {
 		if (w->on_text)
-			m->dialect->stream_on_text(w->stream, w->on_text, w->text_user);
+			stream_on_text(w->stream, w->on_text, w->text_user);
 		w->http = (struct http_call){
 			.path = m->dialect->path,
 			.headers = lines,
@@ -489,7 +489,7 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 	if (rv == 0) {
 		buf_init(body, body->max);
 	} else {
-		m->dialect->stream_free(w->stream);
+		stream_free(w->stream);
 		w->stream = NULL;
 	}
 	return rv;
@@ -499,19 +499,17 @@ void wirecall_stop(struct wirecall *w, struct usage *cut)
 {
 	struct reply_error e = {0};
 	struct turn *t = NULL;
-	const struct dialect *d;
 
 	if (cut)
 		*cut = (struct usage){.cost_microusd = -1, .estimated = true};
 	if (!w->stream)
 		return;
-	d = w->model->dialect;
 	http_call_stop(&w->http);
-	if (cut && d->stream_end(w->stream, w->http.status, NULL, &t, &e) == REPLY_OK)
+	if (cut && stream_end(w->stream, w->http.status, NULL, &t, &e) == REPLY_OK)
 		*cut = t->usage;
 	else if (cut)
 		*cut = e.usage;
 	turn_free(t);
-	d->stream_free(w->stream);
+	stream_free(w->stream);
 	w->stream = NULL;
 }

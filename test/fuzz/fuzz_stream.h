@@ -27,7 +27,7 @@ static inline void fuzz_feed(const struct dialect *d, const char *s, size_t len,
 			     struct fuzz_end *end)
 {
 	static const struct model model;
-	struct stream *st = d->stream_new(&model, "f_1");
+	struct stream *st = stream_open(d->stream, &model, "f_1");
 	int status = len > 0 && strchr("de:i\n\r\xef", s[0]) != NULL ? 200 : 400;
 	bool progress;
 
@@ -38,11 +38,11 @@ static inline void fuzz_feed(const struct dialect *d, const char *s, size_t len,
 
 		CHECK(piece != NULL);
 		memcpy(piece, s + at, n);
-		d->stream_feed(st, piece, n, &progress);
+		stream_feed(st, piece, n, &progress);
 		free(piece);
 	}
-	end->cls = d->stream_end(st, status, NULL, &end->turn, &end->e);
-	d->stream_free(st);
+	end->cls = stream_end(st, status, NULL, &end->turn, &end->e);
+	stream_free(st);
 	CHECK((end->cls == REPLY_OK) == (end->turn != NULL));
 	CHECK(end->cls == REPLY_OK || (end->e.cls == end->cls && end->e.text[0] != 0));
 	CHECK(utf8_valid(end->e.text, strlen(end->e.text)) && strchr(end->e.text, '\n') == NULL);

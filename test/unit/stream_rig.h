@@ -123,7 +123,7 @@ static inline enum reply_class outcome(const struct dialect *d, struct stream *s
 {
 	struct reply_error e;
 	struct turn *t;
-	enum reply_class cls = d->stream_end(s, status, "text/event-stream", &t, &e);
+	enum reply_class cls = stream_end(s, status, "text/event-stream", &t, &e);
 	struct jw w;
 
 	jw_init(&w, out);
@@ -154,7 +154,7 @@ static inline void feed_piece(const struct dialect *d, struct stream *s, const c
 
 	assert_non_null(piece);
 	memcpy(piece, data, n);
-	d->stream_feed(s, piece, n, &progress);
+	stream_feed(s, piece, n, &progress);
 	free(piece);
 }
 
@@ -165,7 +165,7 @@ static inline enum reply_class end(const struct dialect *d, struct stream *s, bo
 
 	buf_reset(out);
 	cls = outcome(d, s, 200, check, out);
-	d->stream_free(s);
+	stream_free(s);
 	return cls;
 }
 
@@ -173,7 +173,7 @@ static inline enum reply_class end(const struct dialect *d, struct stream *s, bo
 static inline enum reply_class run(const struct dialect *d, const char *data, size_t len,
 				   size_t step, unsigned seed, struct buf *out)
 {
-	struct stream *s = d->stream_new(&model, "7f3a2b_3");
+	struct stream *s = stream_open(d->stream, &model, "7f3a2b_3");
 
 	assert_non_null(s);
 	for (size_t at = 0, n; at < len; at += n) {
@@ -188,7 +188,7 @@ static inline enum reply_class run(const struct dialect *d, const char *data, si
 static inline enum reply_class run_parted(const struct dialect *d, const char *data, size_t len,
 					  size_t at, struct buf *out)
 {
-	struct stream *s = d->stream_new(&model, "7f3a2b_3");
+	struct stream *s = stream_open(d->stream, &model, "7f3a2b_3");
 
 	assert_non_null(s);
 	feed_piece(d, s, data, at);

@@ -10,7 +10,7 @@ static void feed_text(const struct dialect *d, struct stream *s, const char *tex
 {
 	bool progress;
 
-	d->stream_feed(s, text, strlen(text), &progress);
+	stream_feed(s, text, strlen(text), &progress);
 }
 
 /* n calls, as each dialect cuts them. */
@@ -49,14 +49,14 @@ static void test_many_calls(void **state)
 	for (unsigned i = 0; i < 2 * ARRAY_LEN(counts); i++) {
 		unsigned n = counts[i / 2];
 		const struct dialect *d = i % 2 ? &dialect_openai : &dialect_anthropic;
-		struct stream *s = d->stream_new(&model, "t_1");
+		struct stream *s = stream_open(d->stream, &model, "t_1");
 		enum reply_class cls;
 		int rv;
 
 		buf_reset(&b);
 		many_calls(&b, i % 2, n);
-		rv = d->stream_feed(s, b.data, b.len, &progress);
-		cls = d->stream_end(s, 200, NULL, &t, &e);
+		rv = stream_feed(s, b.data, b.len, &progress);
+		cls = stream_end(s, 200, NULL, &t, &e);
 		if (n > TURN_MAX_CALLS) {
 			assert_true(rv < 0);
 			assert_int_equal(cls, REPLY_OTHER);
@@ -70,7 +70,7 @@ static void test_many_calls(void **state)
 			check_turn(d, t);
 		}
 		turn_free(t);
-		d->stream_free(s);
+		stream_free(s);
 	}
 	buf_fini(&b);
 }
@@ -81,7 +81,7 @@ static void test_long_name_and_depth(void **state)
 	struct reply_error e;
 	struct buf b;
 	struct turn *t;
-	struct stream *s = d->stream_new(&model, "t_1");
+	struct stream *s = stream_open(d->stream, &model, "t_1");
 
 	buf_init(&b, 1u << 20);
 	buf_adds(&b,
@@ -98,14 +98,14 @@ static void test_long_name_and_depth(void **state)
 		buf_adds(&b, "}");
 	buf_adds(&b, "\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n");
 	feed_text(d, s, b.data);
-	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OK);
 	assert_int_equal(t->ncalls, 1);
 	assert_int_equal(strlen(t->calls[0].name), 128);
 	assert_null(t->calls[0].args); /* 70 deep; it gets a result that says so */
 	assert_non_null(strstr(t->calls[0].args_error, "nested deeper than 64"));
 	check_turn(d, t);
 	turn_free(t);
-	d->stream_free(s);
+	stream_free(s);
 	buf_fini(&b);
 }
 
@@ -113,7 +113,7 @@ static void test_long_name_and_depth(void **state)
  * with arguments of so many. */
 static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
 {
-	struct stream *s = dialect_anthropic.stream_new(&model, "t_1");
+	struct stream *s = stream_open(dialect_anthropic.stream, &model, "t_1");
 	struct reply_error e;
 	enum reply_class cls;
 	struct buf b;
@@ -140,7 +140,7 @@ static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
 		 "\n\ndata: {\"type\":\"message_stop\"}\n\n",
 		 call ? "tool_use" : "pause_turn");
 	feed_text(&dialect_anthropic, s, b.data);
-	cls = dialect_anthropic.stream_end(s, 200, NULL, t, &e);
+	cls = stream_end(s, 200, NULL, t, &e);
 	stream_free(s);
 	buf_fini(&b);
 	return cls;
@@ -179,16 +179,16 @@ static void test_long_line(void **state)
 
 	memset(block, 'x', sizeof(block));
 	for (unsigned i = 0; i < 2; i++) {
-		struct stream *s = all[i]->stream_new(&model, "t_1");
+		struct stream *s = stream_open(all[i]->stream, &model, "t_1");
 		int rv = 0;
 
 		feed_text(all[i], s, "data: {\"type\":\"");
 		for (unsigned n = 0; n < 200 && rv == 0; n++)
-			rv = all[i]->stream_feed(s, block, sizeof(block), &progress);
+			rv = stream_feed(s, block, sizeof(block), &progress);
 		assert_int_equal(rv, AVA_ETOOBIG);
-		assert_int_equal(all[i]->stream_end(s, 200, NULL, &t, &e), REPLY_PROTOCOL);
+		assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_PROTOCOL);
 		assert_string_equal(e.text, "the service sent a line of over 8 MB");
-		all[i]->stream_free(s);
+		stream_free(s);
 	}
 }
 
@@ -197,7 +197,7 @@ static void test_reply_too_large(void **state)
 	static const char head[] = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{"
 				   "\"type\":\"text_delta\",\"text\":\"";
 	const struct dialect *d = &dialect_anthropic;
-	struct stream *s = d->stream_new(&model, "t_1");
+	struct stream *s = stream_open(d->stream, &model, "t_1");
 	static char block[1u << 20];
 	struct reply_error e;
 	struct turn *t;
@@ -207,24 +207,24 @@ static void test_reply_too_large(void **state)
 	memset(block, 'x', sizeof(block));
 	for (unsigned n = 0; n < 34 && rv == 0; n++) {
 		feed_text(d, s, head);
-		d->stream_feed(s, block, sizeof(block), &progress);
-		rv = d->stream_feed(s, "\"}}\n\n", 5, &progress);
+		stream_feed(s, block, sizeof(block), &progress);
+		rv = stream_feed(s, "\"}}\n\n", 5, &progress);
 	}
 	assert_true(rv < 0);
-	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
 	assert_string_equal(e.text, "the reply is larger than 32 MB");
-	d->stream_free(s);
+	stream_free(s);
 	/* It fits as it came, but not twice with its line. */
-	s = d->stream_new(&model, "t_1");
+	s = stream_open(d->stream, &model, "t_1");
 	for (unsigned n = 0; n < 20; n++) {
 		feed_text(d, s, head);
-		d->stream_feed(s, block, sizeof(block), &progress);
-		assert_int_equal(d->stream_feed(s, "\"}}\n\n", 5, &progress), 0);
+		stream_feed(s, block, sizeof(block), &progress);
+		assert_int_equal(stream_feed(s, "\"}}\n\n", 5, &progress), 0);
 	}
 	feed_text(d, s, "data: {\"type\":\"message_stop\"}\n\n");
-	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
 	assert_string_equal(e.text, "the reply is larger than 32 MB");
-	d->stream_free(s);
+	stream_free(s);
 }
 
 /* ---- what is no stream */
@@ -264,20 +264,20 @@ static void test_bodies(void **state)
 		print_message("%s\n", body_cases[i].name);
 		for (unsigned k = 0; k < 4; k++) {
 			const struct dialect *d = all[k % 2];
-			struct stream *s = d->stream_new(&model, "t_1");
+			struct stream *s = stream_open(d->stream, &model, "t_1");
 			size_t len = strlen(body_cases[i].body), step = k < 2 ? len : 1;
 			struct reply_error e;
 			struct turn *t;
 			bool progress;
 
 			for (size_t at = 0; at < len; at += step)
-				d->stream_feed(s, body_cases[i].body + at, step, &progress);
-			assert_int_equal(d->stream_end(s, body_cases[i].status,
-						       body_cases[i].content_type, &t, &e),
+				stream_feed(s, body_cases[i].body + at, step, &progress);
+			assert_int_equal(stream_end(s, body_cases[i].status,
+						    body_cases[i].content_type, &t, &e),
 					 body_cases[i].cls);
 			assert_string_equal(e.text, body_cases[i].text);
 			assert_null(t);
-			d->stream_free(s);
+			stream_free(s);
 		}
 	}
 }
@@ -285,7 +285,7 @@ static void test_bodies(void **state)
 /* A body of any size is kept up to its bound. */
 static void test_large_body(void **state)
 {
-	struct stream *s = dialect_openai.stream_new(&model, "t_1");
+	struct stream *s = stream_open(dialect_openai.stream, &model, "t_1");
 	static char block[65536];
 	struct reply_error e;
 	struct turn *t;
@@ -293,12 +293,12 @@ static void test_large_body(void **state)
 
 	memset(block, 'y', sizeof(block));
 	for (unsigned i = 0; i < 64; i++)
-		assert_int_equal(dialect_openai.stream_feed(s, block, sizeof(block), &progress), 0);
+		assert_int_equal(stream_feed(s, block, sizeof(block), &progress), 0);
 	assert_true(s->body.cap <= STREAM_BODY_MAX + 1);
 	assert_false(progress);
-	assert_int_equal(dialect_openai.stream_end(s, 500, NULL, &t, &e), REPLY_SERVER);
+	assert_int_equal(stream_end(s, 500, NULL, &t, &e), REPLY_SERVER);
 	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
-	dialect_openai.stream_free(s);
+	stream_free(s);
 }
 
 /* ---- progress, text as it comes, waiting */
@@ -320,8 +320,8 @@ static void test_progress(void **state)
 		 "\"text_delta\",\"text\":\"x\"}}\n\n",
 		 false, true},
 	};
-	struct stream *s[2] = {dialect_anthropic.stream_new(&model, "t"),
-			       dialect_openai.stream_new(&model, "t")};
+	struct stream *s[2] = {stream_open(dialect_anthropic.stream, &model, "t"),
+			       stream_open(dialect_openai.stream, &model, "t")};
 	bool progress;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -342,11 +342,11 @@ static void on_text(const char *text, size_t n, bool thinking, void *user)
 
 static void test_text_as_it_comes(void **state)
 {
-	struct stream *s = dialect_openai.stream_new(&model, "t");
+	struct stream *s = stream_open(dialect_openai.stream, &model, "t");
 	struct buf b;
 
 	buf_init(&b, 4096);
-	dialect_openai.stream_on_text(s, on_text, &b);
+	stream_on_text(s, on_text, &b);
 	feed_text(&dialect_openai, s,
 		  "data: "
 		  "{\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\n\"}}]}\n\n"
@@ -365,7 +365,7 @@ static void test_text_as_it_comes(void **state)
 
 static void test_waiting_is_small(void **state)
 {
-	struct stream *s = dialect_anthropic.stream_new(&model, "t");
+	struct stream *s = stream_open(dialect_anthropic.stream, &model, "t");
 
 	assert_true(sizeof(*s) <= STREAM_BYTES_MAX);
 	assert_null(s->sse);
@@ -384,14 +384,14 @@ static void starve(const struct dialect *d, const char *data, size_t len, const 
 
 	buf_init(&got, 1u << 20);
 	FAULT_LOOP(k, {
-		struct stream *s = d->stream_new(&model, "7f3a2b_3");
+		struct stream *s = stream_open(d->stream, &model, "7f3a2b_3");
 		enum reply_class cls = REPLY_OTHER;
 		struct turn *t = NULL;
 		struct jw w;
 
 		if (s != NULL) {
-			d->stream_feed(s, data, len, &progress);
-			cls = d->stream_end(s, 200, NULL, &t, &e);
+			stream_feed(s, data, len, &progress);
+			cls = stream_end(s, 200, NULL, &t, &e);
 		}
 		fault_alloc_end(); /* what is compared may allocate */
 		if (cls == REPLY_OK) {

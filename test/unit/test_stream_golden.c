@@ -142,7 +142,7 @@ static void test_golden(void **state)
 static void request_after(const char *name, struct buf *body)
 {
 	const struct dialect *d = dialect_of(name);
-	struct stream *s = d->stream_new(&model, "7f3a2b_3");
+	struct stream *s = stream_open(d->stream, &model, "7f3a2b_3");
 	struct reply_error e;
 	struct turn *t;
 	char path[128];
@@ -152,7 +152,7 @@ static void request_after(const char *name, struct buf *body)
 	snprintf(path, sizeof(path), FOLDER "%s", name);
 	data = unit_read_src(path, &len);
 	feed_piece(d, s, data, len);
-	assert_int_equal(d->stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OK);
 	buf_reset(body);
 	assert_int_equal(d->encode_user(body, "task", 4), 0);
 	buf_addc(body, ',');
@@ -162,7 +162,7 @@ static void request_after(const char *name, struct buf *body)
 	buf_addc(body, ',');
 	assert_int_equal(d->encode_results(body, t, &(const char *){"go on"}, 1), 0);
 	turn_free(t);
-	d->stream_free(s);
+	stream_free(s);
 	free(data);
 }
 

@@ -158,7 +158,7 @@ static void test_names_and_ids(void **state)
 		{"a b", "call_t_5", "f", "f", "f"},
 		{"", "call_t_262", "f", "f", "f"},
 	};
-	struct stream *s = dialect_anthropic.stream_new(NULL, "t");
+	struct stream *s = stream_open(dialect_anthropic.stream, NULL, "t");
 	struct reply_error e;
 	struct turn *t;
 	struct buf b;
@@ -172,8 +172,8 @@ static void test_names_and_ids(void **state)
 			 "\"type\":\"tool_use\",\"id\":\"%s\",\"name\":\"%s\",\"input\":{}}}\n\n",
 			 i, cases[i].given, cases[i].name);
 	buf_adds(&b, "data: {\"type\":\"message_stop\"}\n\n");
-	assert_int_equal(dialect_anthropic.stream_feed(s, b.data, b.len, &progress), 0);
-	assert_int_equal(dialect_anthropic.stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+	assert_int_equal(stream_feed(s, b.data, b.len, &progress), 0);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OK);
 	assert_int_equal(t->ncalls, ARRAY_LEN(cases));
 	wire = json_parse(t->wire, t->wire_len, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -186,7 +186,7 @@ static void test_names_and_ids(void **state)
 	}
 	json_decref(wire);
 	turn_free(t);
-	dialect_anthropic.stream_free(s);
+	stream_free(s);
 	buf_fini(&b);
 }
 
