@@ -181,6 +181,14 @@ static void boot_written(int rv, void *user)
 		core_log(user, "the start could not be recorded: %s", ava_strerror(rv));
 }
 
+static void boot_commit(struct core *c, struct draft *d)
+{
+	int rv = draft_commit(d, JOURNAL_NOW, boot_written, c, NULL);
+
+	if (rv != 0)
+		boot_written(rv, c);
+}
+
 static void add_report(struct jw *w, const struct journal_recovery *r)
 {
 	jw_int(w, "redoneBatches", (int64_t)r->redone_batches);
@@ -208,30 +216,25 @@ static void write_recovered(struct core *c, struct draft *d, const char *cause,
 	core_event(c, d, EVENT_Recovered, "", "", &b);
 }
 
-static int64_t day_size(struct core *c)
-{
-	char path[LOGBOOK_PATH];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "logs/ava/%s.jsonl", c->book.day);
-	return sys->fstatat(c->root_fd, path, &st, 0) == 0 ? st.st_size : 0;
-}
-
 /* LogOpen, and Recovered when there was something to recover. */
 static void write_boot(struct core *c)
 {
 	struct draft *d = draft_new(&c->book);
-	struct ava_error err = {0};
+	char path[LOGBOOK_PATH];
+	struct stat st;
 	struct buf b;
 	struct jw w;
 
 	if (!d)
 		return;
+	snprintf(path, sizeof(path), "logs/ava/%s.jsonl", c->book.day);
+	if (sys->fstatat(c->root_fd, path, &st, 0) != 0)
+		st.st_size = 0;
 	buf_init(&b, 4096);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_bool(&w, "clean", c->recovery.clean);
-	jw_int(&w, "prevSize", day_size(c));
+	jw_int(&w, "prevSize", st.st_size);
 	jw_str(&w, "version", ava_version());
 	jw_int(&w, "pid", getpid());
 	jw_end(&w);
@@ -241,8 +244,7 @@ static void write_boot(struct core *c)
 				c->recovery.clean ? "files are not as they were left"
 						  : "the last stop was not orderly",
 				&c->recovery);
-	if (draft_commit(d, JOURNAL_NOW, boot_written, c, &err) != 0)
-		core_log(c, "the start could not be recorded: %s", err.text);
+	boot_commit(c, d);
 }
 
 /* What was found amiss with runs: a second Recovered, behind the journal's. */
@@ -251,7 +253,6 @@ static void write_problems(struct taking_up *t)
 	struct core *c = t->core;
 	struct draft *d = t->n > 0 ? draft_new(&c->book) : NULL;
 	struct journal_recovery r = {.clean = true};
-	struct ava_error err = {0};
 	struct buf list;
 
 	if (d) {
@@ -260,8 +261,7 @@ static void write_problems(struct taking_up *t)
 		r.problems = buf_check(&list) == 0 ? list.data : NULL;
 		write_recovered(c, d, "files are not as they were left", &r);
 		buf_fini(&list);
-		if (draft_commit(d, JOURNAL_NOW, boot_written, c, &err) != 0)
-			core_log(c, "the start could not be recorded: %s", err.text);
+		boot_commit(c, d);
 	}
 	buf_fini(&t->problems);
 }
@@ -417,19 +417,9 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	return 0;
 
 fail_open:
-	supervisor_quiesce(&c->sup);
-	sessions_quiesce(c);
-	delivery_quiesce(c);
-	otel_close(c);
-	seals_close(c);
-	c->book.closed = true;
-	close_journal(c);
-	delivery_close(c);
-	proposals_free(c);
-	sessions_close(c);
-	supervisor_close(&c->sup);
-	supervisor_fini(&c->sup);
-	logbook_close(&c->book);
+	core_close(c);
+	return rv;
+
 fail:
 	if (c)
 		core_free(c);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "ava/state.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -532,30 +533,25 @@ static void add_words(char *out, size_t size, unsigned n, const char *one, const
 		snprintf(out + len, size - len, "%s%u %s", len ? ", " : "", n, many);
 }
 
-static void summarize(struct op_unseen *u, const unsigned by_kind[ITEM_NKINDS])
+/* One line; "" when there is nothing. */
+static void summarize(char *out, size_t size, const unsigned by_kind[ITEM_NKINDS])
 {
-	size_t size = sizeof(u->summary);
-
-	add_words(u->summary, size, by_kind[ITEM_RESULT], "run finished", "runs finished");
-	add_words(u->summary, size, by_kind[ITEM_MESSAGE], "message", "messages");
-	add_words(u->summary, size, by_kind[ITEM_PROPOSAL], "proposal waits", "proposals wait");
-	add_words(u->summary, size, by_kind[ITEM_QUESTION], "run asks you", "runs ask you");
-	add_words(u->summary, size, by_kind[ITEM_EXPIRED], "proposal expired", "proposals expired");
-	if (u->summary[0]) {
-		size_t len = strlen(u->summary);
-
-		snprintf(u->summary + len, size - len, " while you were away");
-	}
+	add_words(out, size, by_kind[ITEM_RESULT], "run finished", "runs finished");
+	add_words(out, size, by_kind[ITEM_MESSAGE], "message", "messages");
+	add_words(out, size, by_kind[ITEM_PROPOSAL], "proposal waits", "proposals wait");
+	add_words(out, size, by_kind[ITEM_QUESTION], "run asks you", "runs ask you");
+	add_words(out, size, by_kind[ITEM_EXPIRED], "proposal expired", "proposals expired");
+	if (out[0])
+		snprintf(out + strlen(out), size - strlen(out), " while you were away");
 }
 
-int ops_unseen(struct core *c, const char *session, const char *channel,
-	       void (*head)(const struct op_unseen *u, void *user),
-	       void (*each)(const char *json, size_t len, void *user), void *user,
+int ops_unseen(struct core *c, const char *session, const char *channel, struct jw *w,
 	       struct ava_error *err)
 {
 	struct delivery *d = c->delivery;
-	struct op_unseen u = {.session = session, .channel = channel};
 	unsigned by_kind[ITEM_NKINDS] = {0};
+	char summary[200] = "";
+	uint64_t newest = 0;
 	int rv = check(d, session, channel, err);
 
 	if (rv != 0)
@@ -563,22 +559,28 @@ int ops_unseen(struct core *c, const char *session, const char *channel,
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
 
-		if (!is_for(it, session, DELIVERY_TERMINAL))
-			continue;
-		by_kind[it->kind]++;
-		u.lsn = it->lsn;
-		u.n++;
+		if (is_for(it, session, DELIVERY_TERMINAL)) {
+			by_kind[it->kind]++;
+			newest = it->lsn;
+		}
 	}
-	summarize(&u, by_kind);
-	head(&u, user);
+	summarize(summary, sizeof(summary), by_kind);
+	jw_object(w, NULL);
+	jw_str(w, "session_id", session);
+	jw_str(w, "channel", channel);
+	jw_str(w, "summary", summary);
+	jw_int(w, "lsn", (int64_t)newest);
+	jw_array(w, "items");
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
 
 		if (is_for(it, session, DELIVERY_TERMINAL)) {
 			it->cover = it->lsn;
-			each(it->json, strlen(it->json), user);
+			jw_raw(w, NULL, it->json, strlen(it->json));
 		}
 	}
+	jw_end(w);
+	jw_end(w);
 	return 0;
 }
 
@@ -656,6 +658,70 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 	if (a->n == 0 || rv != 0)
 		acked(rv, a);
 }
+
+/* ---- verbs. doc/DELIVERY.md says when to ask */
+
+struct seen_args {
+	const char *channel;
+	int64_t lsn;
+};
+static const struct arg unseen_args[] = {
+	{"channel", ARG_TEXT, offsetof(struct seen_args, channel)},
+	{NULL},
+};
+static const struct arg ack_args[] = {
+	{"channel", ARG_TEXT, offsetof(struct seen_args, channel)},
+	{"lsn", ARG_COUNT, offsetof(struct seen_args, lsn), 0, INT64_MAX - 1},
+	{NULL},
+};
+
+static void verb_unseen(struct verb_call *v)
+{
+	struct seen_args s = {.channel = v->caller->channel};
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (!verb_begin_args(&a, v, &s))
+		return;
+	if (ops_unseen(v->core, v->id, s.channel, &a.w, &err) == 0)
+		verb_send(&a, 200);
+	else
+		verb_drop(&a, &err);
+}
+
+static void ack_answered(int rv, unsigned acknowledged, unsigned unseen,
+			 const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_int(&a.w, "acknowledged", acknowledged);
+	jw_int(&a.w, "unseen", unseen);
+	verb_send(&a, 200);
+}
+
+static void verb_ack(struct verb_call *v)
+{
+	struct seen_args s = {.lsn = -1};
+	struct ava_error err = {0};
+
+	if (!verb_body(v) || !verb_args(v, &s))
+		return;
+	if (s.channel && s.lsn >= 0) {
+		ops_ack(v->core, v->id, s.channel, (uint64_t)s.lsn, ack_answered, v->reply);
+		return;
+	}
+	err_set(&err, AVA_EINVAL, "channel and lsn are needed");
+	verb_fail(v->reply, AVA_EINVAL, &err);
+}
+
+const struct verb verbs_about_delivery[] = {
+	{"GET", "/api/v1/sessions/{id}/unseen", verb_unseen, unseen_args, false},
+	{"POST", "/api/v1/sessions/{id}/ack", verb_ack, ack_args, false},
+	{NULL},
+};
 
 /* ---- a start */
 

@@ -15,19 +15,11 @@
 
 struct core;
 struct draft;
+struct jw;
 
-struct op_unseen {
-	const char *session, *channel;
-	char summary[200]; /* one line; "" when there is nothing */
-	uint64_t lsn;      /* of the newest; 0: none */
-	unsigned n;
-};
-/* What `channel` of this conversation has not acknowledged: `head` once, then
- * `each` by lsn with the notice as a JSON object. AVA_EINVAL (channel),
- * AVA_ENOENT (session). */
-int ops_unseen(struct core *c, const char *session, const char *channel,
-	       void (*head)(const struct op_unseen *u, void *user),
-	       void (*each)(const char *json, size_t len, void *user), void *user,
+/* What `channel` of this conversation has not acknowledged, by lsn, as the answer of
+ * GET /sessions/{id}/unseen. AVA_EINVAL (channel), AVA_ENOENT (session). */
+int ops_unseen(struct core *c, const char *session, const char *channel, struct jw *w,
 	       struct ava_error *err);
 
 /* Up to `lsn` everything was shown. `done` exactly once, when that is on disk:

@@ -372,21 +372,10 @@ void otel_send_stop(struct otel_sender *s)
 #define LEAST_MS    100
 #define ASKED_MS    600000
 
-struct trace_job {
-	struct job job;
-	struct otel *otel;
-	char root[4096], run[24];
-	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
-	size_t at;               /* span of the next part */
-	struct buf body;
-	int rv; /* of otlp_part */
-	struct ava_error err;
-};
-
 struct otel {
 	struct core *core;
-	struct otel_sender *sender;
 	char endpoint[256];
+	struct otel_sender *sender;
 	struct op_cursor *cursor; /* NULL: to be opened again */
 	struct os_timer *timer;
 	char asked[ASKED_MAX][24];
@@ -396,10 +385,18 @@ struct otel {
 	char run[24];             /* "": none */
 	uint64_t lsn;             /* of its end; 0: it was asked for */
 	int64_t since_ms;         /* wall: from when on otel.give_up counts */
-	struct trace_job *job;    /* until it is done with */
-	bool reading, waiting;    /* on the pool; until the timer */
+	bool waiting;             /* until the timer */
 	unsigned attempts, fails; /* at this trace; in a row, at whatever */
 	int64_t rejected;         /* spans of it */
+
+	/* its part: the job's while that is at work */
+	struct job job;
+	bool reading;
+	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
+	size_t at;               /* span of the next part */
+	struct buf body;
+	int part; /* what otlp_part said */
+	struct ava_error err;
 
 	uint64_t pushed, given_up, left_out; /* in this process; left_out: spans */
 	char problem[400];                   /* why the last attempt failed; "": it did not */
@@ -446,19 +443,10 @@ static void put_event(struct otel *o, struct draft *d, const char *type)
 /* ---- the end of a trace */
 
 /* A long wait holds the part that is sent; the trace is read again for the next. */
-static void forget_trace(struct trace_job *j)
+static void forget_trace(struct otel *o)
 {
-	ava_trace_free(j->trace);
-	j->trace = NULL;
-}
-
-static void free_job(struct trace_job *j)
-{
-	if (j == NULL)
-		return;
-	ava_trace_free(j->trace);
-	buf_fini(&j->body);
-	free(j);
+	ava_trace_free(o->trace);
+	o->trace = NULL;
 }
 
 /* `event` NULL: it was taken as it is. */
@@ -475,8 +463,8 @@ static void finish(struct otel *o, const char *event)
 		if (delivery_commit(d, state_written, o->core) != 0)
 			state_written(AVA_ENOMEM, o->core);
 	}
-	free_job(o->job);
-	o->job = NULL;
+	forget_trace(o);
+	buf_fini(&o->body);
 	o->run[0] = '\0';
 	again_in(o, 0);
 }
@@ -541,7 +529,7 @@ static void later(struct otel *o, const struct otel_answer *a)
 		return;
 	}
 	set_problem(o, a->reason);
-	forget_trace(o->job);
+	forget_trace(o);
 	again_in(o, pause_ms(o, a->after_ms));
 }
 
@@ -563,24 +551,23 @@ static void answered(const struct otel_answer *a, void *user)
 	o->rejected += a->rejected;
 	o->left_out += (uint64_t)a->rejected;
 	set_problem(o, a->reason);
-	if (o->job->rv == 0) {
+	if (o->part == 0) {
 		pushed(o);
 		return;
 	}
-	buf_reset(&o->job->body);
+	buf_reset(&o->body);
 	next_part(o);
 }
 
 /* The body goes with the request; another attempt needs it again. */
 static void send(struct otel *o)
 {
-	struct ava_error err = {0};
 	struct buf copy;
 
 	buf_init(&copy, BODY_MAX);
 	o->attempts++;
-	if (buf_add(&copy, o->job->body.data, o->job->body.len) == 0 &&
-	    otel_send(o->sender, &copy, answered, o, &err) == 0)
+	if (buf_add(&copy, o->body.data, o->body.len) == 0 &&
+	    otel_send(o->sender, &copy, answered, o, NULL) == 0)
 		return;
 	buf_fini(&copy);
 	again_in(o, BUSY_MS);
@@ -595,42 +582,42 @@ static void pass_over(const char *sentence, void *user)
 	(void)user;
 }
 
+/* Pool thread. */
 static void read_part(struct job *job)
 {
-	struct trace_job *j = CONTAINER_OF(job, struct trace_job, job);
+	struct otel *o = CONTAINER_OF(job, struct otel, job);
 	char path[4400], name[LOGBOOK_PATH];
 	struct stat st;
 
-	j->rv = 0;
-	if (j->trace == NULL) {
-		logbook_run_path(j->run, name);
-		snprintf(path, sizeof(path), "%s/%s", j->root, name);
+	o->part = 0;
+	if (o->trace == NULL) {
+		logbook_run_path(o->run, name);
+		snprintf(path, sizeof(path), "%s/%s", o->core->root, name);
 		if (stat(path, &st) == 0 && st.st_size > LOG_MAX)
-			j->rv = err_set(&j->err, AVA_ETOOBIG,
-					"its log is larger than %lld MB: use ava trace --export",
-					(long long)(LOG_MAX >> 20));
+			o->part = err_set(&o->err, AVA_ETOOBIG,
+					  "its log is larger than %lld MB: use ava trace --export",
+					  (long long)(LOG_MAX >> 20));
 		else
-			j->rv = ava_trace_read(&j->trace, j->root, j->run, pass_over, NULL,
-					       &j->err);
+			o->part = ava_trace_read(&o->trace, o->core->root, o->run, pass_over, NULL,
+						 &o->err);
 	}
-	if (j->rv == 0)
-		j->rv = otlp_part(j->trace, &j->at, &j->body, &j->err);
+	if (o->part == 0)
+		o->part = otlp_part(o->trace, &o->at, &o->body, &o->err);
 }
 
 static void part_read(struct job *job)
 {
-	struct trace_job *j = CONTAINER_OF(job, struct trace_job, job);
-	struct otel *o = j->otel;
+	struct otel *o = CONTAINER_OF(job, struct otel, job);
 
 	o->reading = false;
-	if (j->rv == 0)
-		forget_trace(j);
-	if (j->rv == AVA_ENOMEM) {
-		buf_reset(&j->body);
+	if (o->part == 0)
+		forget_trace(o);
+	if (o->part == AVA_ENOMEM) {
+		buf_reset(&o->body);
 		again_in(o, BUSY_MS);
-	} else if (j->rv < 0) {
-		give_up(o, j->err.text);
-	} else if (j->body.len == 0) { /* it has no span */
+	} else if (o->part < 0) {
+		give_up(o, o->err.text);
+	} else if (o->body.len == 0) { /* it has no span */
 		pushed(o);
 	} else {
 		send(o);
@@ -639,31 +626,24 @@ static void part_read(struct job *job)
 
 static void next_part(struct otel *o)
 {
-	if (job_begin(o->core, &o->job->job, NULL) == 0)
-		o->reading = true;
-	else
+	o->job.run = read_part;
+	o->job.done = part_read;
+	o->reading = job_begin(o->core, &o->job, NULL) == 0;
+	if (!o->reading)
 		again_in(o, BUSY_MS);
 }
 
 /* ---- which run */
 
-static void begin(struct otel *o, const char *run, uint64_t lsn)
+static void begin(struct otel *o, const char *run, uint64_t lsn, int64_t since_ms)
 {
-	struct trace_job *j = calloc(1, sizeof(*j));
-
-	if (j == NULL)
-		return;
 	snprintf(o->run, sizeof(o->run), "%s", run);
 	o->lsn = lsn;
-	o->since_ms = clock_wall_ms();
+	o->since_ms = MIN(since_ms, clock_wall_ms());
 	o->attempts = 0;
 	o->rejected = 0;
-	j->job = (struct job){.core = o->core, .run = read_part, .done = part_read};
-	j->otel = o;
-	snprintf(j->root, sizeof(j->root), "%s", o->core->root);
-	snprintf(j->run, sizeof(j->run), "%s", run);
-	buf_init(&j->body, BODY_MAX);
-	o->job = j;
+	o->at = 0;
+	buf_init(&o->body, BODY_MAX);
 	next_part(o);
 }
 
@@ -693,44 +673,33 @@ static void wake(void *user)
 		again_in(o, 0);
 }
 
-static int open_cursor(struct otel *o)
-{
-	if (o->cursor == NULL)
-		o->cursor =
-			ops_events_open(o->core, NULL, o->core->delivery->pushed, wake, o, NULL);
-	return o->cursor != NULL ? 0 : AVA_EIO;
-}
-
-/* The next end behind those that are done with. 1: it is begun; 0: none now. */
-static int pick_ended(struct otel *o)
+/* The next end behind those that are done with. */
+static void pick_ended(struct otel *o)
 {
 	struct op_event e;
 	char run[24];
 	int64_t ended_ms;
-	int rv = open_cursor(o);
+	int got = 1;
 
-	for (unsigned i = 0; rv == 0 && i < EVENTS_TURN; i++) {
-		int got = ops_events_next(o->cursor, &e);
-
+	if (o->cursor == NULL)
+		o->cursor =
+			ops_events_open(o->core, NULL, o->core->delivery->pushed, wake, o, NULL);
+	for (unsigned i = 0; o->cursor != NULL && i < EVENTS_TURN; i++) {
+		got = ops_events_next(o->cursor, &e);
 		if (got == 0)
-			return 0;
+			return;
 		if (got < 0)
-			rv = AVA_EIO;
-		else if (is_end(&e, run, &ended_ms)) {
-			begin(o, run, e.lsn);
-			if (o->run[0] != '\0') {
-				o->since_ms = MIN(ended_ms, o->since_ms);
-				return 1;
-			}
-			rv = AVA_ENOMEM;
+			break;
+		if (is_end(&e, run, &ended_ms)) {
+			begin(o, run, e.lsn, ended_ms);
+			return;
 		}
 	}
-	if (rv != 0 && o->cursor != NULL) { /* once more, from what is done with */
+	if (got < 0) { /* once more, from what is done with */
 		ops_events_close(o->cursor);
 		o->cursor = NULL;
 	}
-	again_in(o, rv != 0 ? BUSY_MS : 0);
-	return 0;
+	again_in(o, o->cursor == NULL ? BUSY_MS : 0);
 }
 
 static void pick(struct otel *o)
@@ -738,17 +707,13 @@ static void pick(struct otel *o)
 	char run[24];
 
 	if (o->nasked == 0) {
-		(void)pick_ended(o);
+		pick_ended(o);
 		return;
 	}
 	memcpy(run, o->asked[0], sizeof(run));
-	begin(o, run, 0);
-	if (o->run[0] == '\0') { /* no memory */
-		again_in(o, BUSY_MS);
-		return;
-	}
 	o->nasked--;
 	memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
+	begin(o, run, 0, INT64_MAX);
 }
 
 static void due(void *user)
@@ -758,7 +723,7 @@ static void due(void *user)
 	o->waiting = false;
 	if (o->run[0] == '\0')
 		pick(o);
-	else if (o->job->body.len > 0 && o->job->rv >= 0)
+	else if (o->body.len > 0 && o->part >= 0)
 		send(o);
 	else
 		next_part(o);
@@ -812,7 +777,8 @@ void otel_close(struct core *c)
 	if (o->cursor != NULL)
 		ops_events_close(o->cursor);
 	assert(!o->reading);
-	free_job(o->job);
+	forget_trace(o);
+	buf_fini(&o->body);
 	free(o);
 }
 

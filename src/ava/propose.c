@@ -18,6 +18,7 @@
 #include "ava/ops.h"
 #include "ava/proposal.h"
 #include "ava/resume.h"
+#include "ava/verbs.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -680,7 +681,7 @@ out:
 	return rv;
 }
 
-/* ---- verbs */
+/* ---- carried out */
 
 static void confirm(struct core *c, const char *proposal, const struct change *set,
 		    struct deciding *d)
@@ -731,3 +732,194 @@ void ops_reject(struct core *c, const char *proposal, const char *reason, const 
 	if (d.asker && (!p || decide(&d, p, NULL, &err) != 0))
 		asker_refuse(d.asker, &err);
 }
+
+/* ---- verbs */
+
+#define ANSWER_MAX 8192 /* bytes of what a person answers */
+#define BY_MAX     200  /* bytes of who said it */
+
+static void write_proposal(struct jw *w, struct proposal *p, bool whole)
+{
+	const char *changes = proposal_settled(p) ? p->changes : p->instead;
+
+	jw_object(w, NULL);
+	jw_str(w, "proposal_id", p->id);
+	jw_str(w, "state", proposal_state(p));
+	if (whole) {
+		verb_time(w, "created_at", p->created_ms);
+		verb_time(w, "expires_at", p->expires_ms);
+	}
+	jw_str(w, "subagent_id", p->run);
+	jw_str(w, "trace_id", proposal_trace(p));
+	if (whole) {
+		jw_raw(w, "quote", p->quote, strlen(p->quote));
+		jw_str(w, "message", p->message);
+		jw_raw(w, "config", p->config, strlen(p->config));
+	}
+	jw_str(w, "config_hash", p->hash);
+	jw_str(w, "confirmed_hash", p->step == STEP_CONFIRMED ? p->confirmed_hash : "");
+	jw_str(w, "changes", changes ? changes : "");
+	if (whole) {
+		jw_str(w, "replaces", p->replaces);
+		jw_str(w, "replaced_by", p->step == STEP_REPLACED ? p->replaced_by : "");
+		jw_str(w, "session_id", p->specs[0] ? p->specs[0]->session_id : "");
+	}
+	if (p->group_id[0])
+		jw_str(w, "group_id", p->group_id);
+	jw_end(w);
+}
+
+static void send_proposal(struct verb_reply *r, int status, struct proposal *p, bool whole)
+{
+	struct verb_answer a;
+
+	verb_begin(&a, r, 0, NULL);
+	write_proposal(&a.w, p, whole);
+	verb_send(&a, status);
+}
+
+void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		   void *user)
+{
+	if (rv == 0)
+		send_proposal(user, repeated ? 200 : 201, p, true);
+	else
+		verb_fail(user, rv, err);
+}
+
+/* Short, unless it was quoted again. */
+static void answer_given(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+			 void *user)
+{
+	if (rv == 0)
+		send_proposal(user, 200, p, !proposal_settled(p));
+	else
+		verb_fail(user, rv, err);
+}
+
+static void one_proposal(struct proposal *p, void *user)
+{
+	write_proposal(user, p, true);
+}
+
+static const struct arg proposals_args[] = {{"all", ARG_FLAG}, {NULL}};
+
+static void verb_proposals(struct verb_call *v)
+{
+	struct verb_answer a;
+	bool all = false;
+
+	if (!verb_begin_args(&a, v, &all))
+		return;
+	jw_object(&a.w, NULL);
+	jw_array(&a.w, "proposals");
+	ops_proposals(v->core, all, one_proposal, &a.w);
+	verb_send(&a, 200);
+}
+
+static void verb_proposal(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct proposal *p = proposal_find(v->core, v->id, &err);
+
+	if (!verb_args(v, NULL))
+		return;
+	if (p)
+		send_proposal(v->reply, 200, p, true);
+	else
+		verb_fail(v->reply, err.code, &err);
+}
+
+struct change_args {
+	struct change change;
+	const char *const *without;
+	size_t nwithout;
+};
+
+#define CHANGE_ARG(name, kind, field, size)                                                        \
+	{                                                                                          \
+		name, kind, offsetof(struct change_args, change.field), 0, size                    \
+	}
+static const struct arg change_args[] = {
+	CHANGE_ARG("role", ARG_WORD, role, sizeof(((struct change *)0)->role)),
+	CHANGE_ARG("model", ARG_WORD, model, sizeof(((struct change *)0)->model)),
+	CHANGE_ARG("preset", ARG_WORD, preset, sizeof(((struct change *)0)->preset)),
+	CHANGE_ARG("timeout", ARG_MS, time_ms, 0),
+	CHANGE_ARG("max_cost_cents", ARG_CENTS, cost_microusd, 0),
+	CHANGE_ARG("max_tokens", ARG_COUNT, tokens, 0),
+	CHANGE_ARG("max_iterations", ARG_COUNT, iterations, 0),
+	CHANGE_ARG("extended_thinking", ARG_CHOICE, thinking, 0),
+	{"without", ARG_TEXTS, offsetof(struct change_args, without),
+	 .at_n = offsetof(struct change_args, nwithout)},
+	{NULL},
+};
+
+static int read_change(struct verb_call *v, const json_t *set, struct change *out,
+		       struct ava_error *err)
+{
+	struct change_args a = {.change = CHANGE_NONE};
+	struct change *c = &a.change;
+	int rv = json_is_object(set)
+			 ? args_read(change_args, set, &a, &v->mem, err)
+			 : err_set(err, AVA_EINVAL, "set must be an object of what to change");
+
+	if (rv == 0 && a.nwithout > CHANGE_WITHOUT_MAX)
+		rv = err_set(err, AVA_EINVAL, "without must be a list of at most %d tools",
+			     CHANGE_WITHOUT_MAX);
+	for (size_t i = 0; rv == 0 && i < a.nwithout; i++) {
+		const char *tool = a.without[i];
+
+		if (!*tool || strlen(tool) >= sizeof(c->without[0]))
+			rv = err_set(err, AVA_EINVAL, "without has what is no name of a tool");
+		else
+			memcpy(c->without[c->nwithout++], tool, strlen(tool) + 1);
+	}
+	*out = *c;
+	return rv;
+}
+
+struct answer_args {
+	const char *answer, *by;
+	const json_t *set;
+};
+static const struct arg confirm_args[] = {
+	{"answer", ARG_SAID, offsetof(struct answer_args, answer), .most = ANSWER_MAX},
+	{"by", ARG_SAID, offsetof(struct answer_args, by), .most = BY_MAX},
+	{"set", ARG_ANY, offsetof(struct answer_args, set)},
+	{NULL},
+};
+static const struct arg reject_args[] = {
+	{"reason", ARG_SAID, offsetof(struct answer_args, answer), .most = ANSWER_MAX},
+	{"by", ARG_SAID, offsetof(struct answer_args, by), .most = BY_MAX},
+	{NULL},
+};
+
+static void verb_confirm(struct verb_call *v)
+{
+	struct answer_args a = {.by = v->caller->user};
+	struct change set = CHANGE_NONE;
+	struct ava_error err = {0};
+
+	if (!verb_args(v, &a))
+		return;
+	if (a.set && read_change(v, a.set, &set, &err) != 0)
+		verb_fail(v->reply, err.code, &err);
+	else
+		ops_confirm(v->core, v->id, a.answer, &set, a.by, answer_given, v->reply);
+}
+
+static void verb_reject(struct verb_call *v)
+{
+	struct answer_args a = {.by = v->caller->user};
+
+	if (verb_args(v, &a))
+		ops_reject(v->core, v->id, a.answer, a.by, answer_given, v->reply);
+}
+
+const struct verb verbs_about_proposals[] = {
+	{"GET", "/api/v1/proposals", verb_proposals, proposals_args, false},
+	{"GET", "/api/v1/proposals/{id}", verb_proposal, NULL, false},
+	{"POST", "/api/v1/proposals/{id}/confirm", verb_confirm, confirm_args, true},
+	{"POST", "/api/v1/proposals/{id}/reject", verb_reject, reject_args, false},
+	{NULL},
+};

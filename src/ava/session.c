@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "ava/talk.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -336,32 +337,13 @@ static struct session *session_find(struct core *c, const char *id, struct ava_e
 	return s;
 }
 
-int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_session *s, void *user),
-		 void *user)
-{
-	struct op_session out;
-	size_t n = 0;
-
-	LIST_EACH (&c->sessions, node, tmp) {
-		if (n++ == limit)
-			break;
-		session_show(LIST_ENTRY(node, struct session, node), &out);
-		each(&out, user);
-	}
-	return (int)n;
-}
-
-int ops_session(struct core *c, const char *session,
-		void (*each)(const struct op_session *s, void *user), void *user,
-		struct ava_error *err)
+int ops_session(struct core *c, const char *session, struct op_session *out, struct ava_error *err)
 {
 	struct session *s = session_find(c, session, err);
-	struct op_session out;
 
 	if (!s)
 		return AVA_ENOENT;
-	session_show(s, &out);
-	each(&out, user);
+	session_show(s, out);
 	return 0;
 }
 
@@ -407,32 +389,30 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	return session_load(s, err);
 }
 
-void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done, void *user)
+int ops_session_new(struct core *c, const struct op_session_new *n, struct op_session *out,
+		    struct ava_error *err)
 {
 	struct session_id id = id_session();
-	struct ava_error err = {0};
-	struct op_session out;
-	struct session *s = NULL;
+	struct session *s;
+	int rv = c->nsessions < SESSIONS_MAX
+			 ? core_ready(c, err)
+			 : err_set(err, AVA_EBUSY, "there are %d sessions already: remove some",
+				   SESSIONS_MAX);
 
-	if (c->nsessions >= SESSIONS_MAX)
-		err_set(&err, AVA_EBUSY, "there are %d sessions already: remove some",
-			SESSIONS_MAX);
-	else if (core_ready(c, &err) == 0)
-		s = session_new(c, id.text, strlen(id.text));
-	if (!s && !err.code)
-		err_set(&err, AVA_ENOMEM, "out of memory");
-	if (s && session_fill(s, n, &err) != 0) {
+	if (rv != 0)
+		return rv;
+	s = session_new(c, id.text, strlen(id.text));
+	if (!s)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	rv = session_fill(s, n, err);
+	if (rv != 0) {
 		session_free(s);
-		s = NULL;
-	}
-	if (!s) {
-		done(err.code, NULL, &err, user);
-		return;
+		return rv;
 	}
 	free(s->title); /* the first words will be it */
 	s->title = NULL;
-	session_show(s, &out);
-	done(0, &out, NULL, user);
+	session_show(s, out);
+	return 0;
 }
 
 /* ---- saying something */
@@ -680,6 +660,148 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 	}
 	return 0;
 }
+
+/* ---- verbs */
+
+static void write_session(struct jw *w, const struct op_session *s)
+{
+	jw_object(w, NULL);
+	jw_str(w, "session_id", s->id);
+	jw_str(w, "title", s->title);
+	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "model", s->model);
+	jw_str(w, "status", s->busy ? "busy" : "idle");
+	verb_time(w, "created_at", s->created_ms);
+	verb_time(w, "updated_at", s->updated_ms);
+	jw_int(w, "live_runs", s->live_runs);
+	jw_int(w, "waiting", s->waiting);
+	jw_int(w, "tokens_used", s->tokens);
+	verb_cost(w, "cost_cents", s->cost_microusd);
+	jw_end(w);
+}
+
+static void send_session(struct verb_reply *r, int rv, const struct op_session *s, int status,
+			 const struct ava_error *err)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, r, rv, err))
+		return;
+	write_session(&a.w, s);
+	verb_send(&a, status);
+}
+
+static const struct arg session_args[] = {
+	{"cwd", ARG_SAID, offsetof(struct op_session_new, cwd), .most = 4095},
+	{"model", ARG_SAID, offsetof(struct op_session_new, model), .most = 263},
+	{NULL},
+};
+
+static void verb_session_new(struct verb_call *v)
+{
+	struct op_session_new n = {.user_id = v->caller->user};
+	struct ava_error err = {0};
+	struct op_session s;
+
+	if (verb_args(v, &n))
+		send_session(v->reply, ops_session_new(v->core, &n, &s, &err), &s, 201, &err);
+}
+
+static const struct arg sessions_args[] = {{"limit", ARG_COUNT, 0, 1, 100000}, {NULL}};
+
+/* Newest first. */
+static void verb_sessions(struct verb_call *v)
+{
+	struct verb_answer a;
+	struct op_session s;
+	int64_t limit = 100;
+
+	if (!verb_begin_args(&a, v, &limit))
+		return;
+	jw_object(&a.w, NULL);
+	jw_array(&a.w, "sessions");
+	LIST_EACH (&v->core->sessions, n, tmp) {
+		if (limit-- == 0)
+			break;
+		session_show(LIST_ENTRY(n, struct session, node), &s);
+		write_session(&a.w, &s);
+	}
+	verb_send(&a, 200);
+}
+
+static void verb_session(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct op_session s;
+
+	if (verb_args(v, NULL))
+		send_session(v->reply, ops_session(v->core, v->id, &s, &err), &s, 200, &err);
+}
+
+/* The turn under way, not the subagents. */
+static void verb_session_stop(struct verb_call *v)
+{
+	(void)ops_session_stop(v->core, v->id, NULL);
+	verb_session(v);
+}
+
+static void one_entry(const char *line, size_t len, void *user)
+{
+	jw_raw(user, NULL, line, len);
+}
+
+static void verb_messages(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+	int rv;
+
+	if (!verb_begin_args(&a, v, NULL))
+		return;
+	jw_object(&a.w, NULL);
+	jw_array(&a.w, "entries");
+	rv = ops_session_entries(v->core, v->id, one_entry, &a.w, &err);
+	if (rv == 0)
+		verb_send(&a, 200);
+	else
+		verb_drop(&a, &err);
+}
+
+static void say_answered(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "entry", entry);
+	verb_send(&a, 202);
+}
+
+static const struct arg say_args[] = {
+	{"text", ARG_SAID, offsetof(struct op_say, text), .most = SAY_MAX},
+	{"request_id", ARG_SAID, offsetof(struct op_say, request_id), .most = 200},
+	{NULL},
+};
+
+static void verb_say(struct verb_call *v)
+{
+	struct op_say say = {.text = "", .user_id = v->caller->user};
+
+	if (verb_args(v, &say))
+		ops_say(v->core, v->id, &say, say_answered, v->reply);
+}
+
+const struct verb verbs_about_sessions[] = {
+	{"POST", "/api/v1/sessions", verb_session_new, session_args, true},
+	{"GET", "/api/v1/sessions", verb_sessions, sessions_args, false},
+	{"GET", "/api/v1/sessions/{id}", verb_session, NULL, false},
+	{"GET", "/api/v1/sessions/{id}/messages", verb_messages, NULL, false},
+	{"POST", "/api/v1/sessions/{id}/messages", verb_say, say_args, true},
+	{"POST", "/api/v1/sessions/{id}/stop", verb_session_stop, NULL, false},
+	{NULL},
+};
 
 /* ---- watching */
 

@@ -24,8 +24,6 @@ struct op_session {
 	unsigned live_runs, waiting;            /* subagents; inputs that wait for a turn */
 	bool busy;                              /* she is at work */
 };
-typedef void (*op_session_fn)(int rv, const struct op_session *s, const struct ava_error *err,
-			      void *user);
 
 struct op_session_new {
 	const char *cwd;     /* absolute, exists; "" or NULL: no file roots */
@@ -34,8 +32,8 @@ struct op_session_new {
 };
 /* Nothing is written before something is said. AVA_EINVAL, AVA_ENOENT (cwd),
  * AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
-void ops_session_new(struct core *c, const struct op_session_new *n, op_session_fn done,
-		     void *user);
+int ops_session_new(struct core *c, const struct op_session_new *n, struct op_session *out,
+		    struct ava_error *err);
 
 struct op_say {
 	const char *text, *user_id;
@@ -52,12 +50,8 @@ void ops_say(struct core *c, const char *session, const struct op_say *say, op_s
 /* Stop the turn under way, not the subagents. 0 also when none is. */
 int ops_session_stop(struct core *c, const char *session, struct ava_error *err);
 
-/* Newest first. */
-int ops_sessions(struct core *c, size_t limit, void (*each)(const struct op_session *s, void *user),
-		 void *user);
-int ops_session(struct core *c, const char *session,
-		void (*each)(const struct op_session *s, void *user), void *user,
-		struct ava_error *err);
+/* Its strings are the session's. AVA_ENOENT. */
+int ops_session(struct core *c, const char *session, struct op_session *out, struct ava_error *err);
 /* The lines of its file, each as it stands. */
 int ops_session_entries(struct core *c, const char *session,
 			void (*each)(const char *line, size_t len, void *user), void *user,

@@ -3,8 +3,8 @@
  * rows, an embedded runtime calls them, a connected one sends the same JSON.
  *
  * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
- * groups), verbs_talk.c (proposals, conversations, delivery) or verbs_us.c (health, logs,
- * the daemon). Loop thread only. */
+ * groups), propose.c, session.c, delivery.c or verbs.c (health, logs, the daemon). Loop
+ * thread only. */
 #ifndef AVA_VERBS_H
 #define AVA_VERBS_H
 
@@ -166,7 +166,8 @@ void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 
 /* The rooms; the last row has no path. */
-extern const struct verb verbs_about_runs[], verbs_about_talk[], verbs_about_us[];
+extern const struct verb verbs_about_runs[], verbs_about_proposals[], verbs_about_sessions[],
+	verbs_about_delivery[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;

@@ -28,6 +28,7 @@
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
+#include "ava/talk.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -54,15 +55,6 @@ struct person {
 	int waiting; /* answers that are due */
 	uint64_t lsn;
 };
-
-static void see_session(const struct op_session *s, void *user)
-{
-	struct person *p = user;
-
-	p->sessions++;
-	p->busy = s->busy || s->waiting > 0 || s->live_runs > 0;
-	snprintf(p->session, sizeof(p->session), "%s", s->id);
-}
 
 static const char *text_of(const json_t *entry, const char **role)
 {
@@ -94,39 +86,51 @@ static void see_entry(const char *line, size_t len, void *user)
 	json_decref(o);
 }
 
-static void head(const struct op_unseen *u, void *user)
+/* What was not acknowledged; on the screen, it stays there whatever becomes of us. */
+static void see_unseen(struct person *p, bool shown)
 {
-	struct person *p = user;
+	char path[300];
+	struct buf b;
+	struct jw w;
+	json_t *o;
+	FILE *f;
 
-	p->unseen = u->n;
-	p->lsn = u->lsn;
+	buf_init(&b, 64u << 20);
+	jw_init(&w, &b);
+	o = ops_unseen(p->core, p->session, "terminal", &w, NULL) == 0
+		    ? json_parse(b.data, b.len, NULL)
+		    : NULL;
+	p->unseen = (unsigned)json_array_size(json_object_get(o, "items"));
+	p->lsn = (uint64_t)json_get_int(o, "lsn", 0);
+	snprintf(path, sizeof(path), "%s/shown", p->dir);
+	f = shown ? fopen(path, "ae") : NULL;
+	for (unsigned i = 0; shown && i < p->unseen; i++)
+		if (!f ||
+		    json_dumpf(json_array_get(json_object_get(o, "items"), i), f, JSON_COMPACT) !=
+			    0 ||
+		    fputc('\n', f) == EOF)
+			_exit(5);
+	if (f && fclose(f) != 0)
+		_exit(5);
+	json_decref(o);
+	buf_fini(&b);
 }
-
-static void no_item(const char *json, size_t len, void *user) {}
 
 static void look(struct person *p)
 {
-	p->sessions = p->unseen = 0;
+	struct op_session s;
+
+	p->sessions = p->core->nsessions;
+	p->unseen = 0;
 	p->busy = p->asked = p->offered = p->said_yes = p->told = false;
-	ops_sessions(p->core, 10, see_session, p);
 	if (!p->sessions)
 		return;
+	snprintf(p->session, sizeof(p->session), "%s",
+		 LIST_FIRST(&p->core->sessions, struct session, node)->id);
+	ops_session(p->core, p->session, &s, NULL);
+	p->busy = s.busy || s.waiting > 0 || s.live_runs > 0;
 	ops_session_entries(p->core, p->session, see_entry, p, NULL);
-	ops_unseen(p->core, p->session, "terminal", head, no_item, p, NULL);
-}
-
-/* On the screen; it stays there whatever becomes of us. */
-static void show(const char *json, size_t len, void *user)
-{
-	struct person *p = user;
-	char path[300];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/shown", p->dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, json, len) != (ssize_t)len || write(fd, "\n", 1) != 1)
-		_exit(5);
-	close(fd);
+	see_unseen(p, false);
 }
 
 static void acked(int rv, unsigned n, unsigned left, const struct ava_error *err, void *user)
@@ -160,15 +164,16 @@ static void say(struct person *p, const char *text)
 	ops_say(p->core, p->session, &s, said, p);
 }
 
-static void begun(int rv, const struct op_session *s, const struct ava_error *err, void *user)
+static void begin(struct person *p, const struct op_session_new *n)
 {
-	struct person *p = user;
+	struct ava_error err = {0};
+	struct op_session s;
 
-	if (rv != 0) {
-		fprintf(stderr, "no session: %s\n", err->text);
+	if (ops_session_new(p->core, n, &s, &err) != 0) {
+		fprintf(stderr, "no session: %s\n", err.text);
 		_exit(3);
 	}
-	snprintf(p->session, sizeof(p->session), "%s", s->id);
+	snprintf(p->session, sizeof(p->session), "%s", s.id);
 }
 
 static void act(struct person *p, const char *src)
@@ -176,9 +181,9 @@ static void act(struct person *p, const char *src)
 	struct op_session_new n = {.cwd = src, .user_id = "ben"};
 
 	if (p->sessions == 0)
-		ops_session_new(p->core, &n, begun, p);
+		begin(p, &n);
 	if (p->unseen > 0) {
-		ops_unseen(p->core, p->session, "terminal", head, show, p, NULL);
+		see_unseen(p, true);
 		p->waiting++;
 		ops_ack(p->core, p->session, "terminal", p->lsn, acked, p);
 	} else if (!p->sent_ask) {

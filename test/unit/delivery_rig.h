@@ -108,20 +108,13 @@ static inline void set_notify(struct world *w, const char *script)
 
 /* ---- a person */
 
-static inline void begun(int rv, const struct op_session *s, const struct ava_error *err,
-			 void *user)
-{
-	assert_int_equal(rv, 0);
-	snprintf(user, 64, "%s", s->id);
-}
-
 static inline const char *begin(struct world *w, const char *model, char id[64])
 {
 	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
+	struct op_session s;
 
-	id[0] = 0;
-	ops_session_new(w->core, &n, begun, id);
-	assert_true(id[0] != 0);
+	assert_int_equal(ops_session_new(w->core, &n, &s, NULL), 0);
+	snprintf(id, 64, "%s", s.id);
 	return id;
 }
 
@@ -142,11 +135,6 @@ static inline void said(int rv, const char *entry, const struct ava_error *err, 
 	*(bool *)user = true;
 }
 
-static inline void is_busy(const struct op_session *s, void *user)
-{
-	*(bool *)user = s->busy || s->waiting > 0 || s->live_runs > 0;
-}
-
 static inline void step_while(struct world *w, const bool *yes, bool wanted)
 {
 	for (int i = 0; *yes == wanted && i < 12000; i++)
@@ -158,13 +146,15 @@ static inline void step_while(struct world *w, const bool *yes, bool wanted)
 static inline void tell(struct world *w, const char *session, const char *text)
 {
 	struct op_say s = {.text = text, .user_id = "ben"};
+	struct op_session now;
 	bool done = false, busy = true;
 
 	ops_say(w->core, session, &s, said, &done);
 	step_while(w, &done, false);
 	for (int i = 0; busy && i < 12000; i++) {
 		os_loop_step(w->loop, 10);
-		assert_int_equal(ops_session(w->core, session, is_busy, &busy, NULL), 0);
+		assert_int_equal(ops_session(w->core, session, &now, NULL), 0);
+		busy = now.busy || now.waiting > 0 || now.live_runs > 0;
 	}
 	assert_false(busy);
 }
@@ -178,21 +168,10 @@ struct view {
 	bool cut;
 };
 
-static inline void see_head(const struct op_unseen *u, void *user)
+static inline void see_item(struct view *v, const json_t *o)
 {
-	struct view *v = user;
-
-	snprintf(v->summary, sizeof(v->summary), "%s", u->summary);
-	v->lsn = u->lsn;
-}
-
-static inline void see_item(const char *json, size_t len, void *user)
-{
-	struct view *v = user;
-	json_t *o = json_parse(json, len, NULL);
 	size_t at = strlen(v->types);
 
-	assert_non_null(o);
 	if (v->n++ == 0)
 		v->first = (uint64_t)json_get_int(o, "lsn", 0);
 	snprintf(v->types + at, sizeof(v->types) - at, "%.1s",
@@ -201,14 +180,34 @@ static inline void see_item(const char *json, size_t len, void *user)
 	snprintf(v->text, sizeof(v->text), "%s", json_get_str(o, "text"));
 	snprintf(v->title, sizeof(v->title), "%s", json_get_str(o, "title"));
 	v->cut = json_get_bool(o, "cut", false);
+}
+
+static inline int look(struct world *w, const char *session, const char *channel, struct view *v)
+{
+	struct buf b;
+	struct jw jw;
+	json_t *o;
+	int rv;
+
+	*v = (struct view){.n = 0};
+	buf_init(&b, 64u << 20);
+	jw_init(&jw, &b);
+	rv = ops_unseen(w->core, session, channel, &jw, NULL);
+	o = rv == 0 ? json_parse(b.data, b.len, NULL) : NULL;
+	snprintf(v->summary, sizeof(v->summary), "%s", json_str(o, "summary"));
+	v->lsn = (uint64_t)json_get_int(o, "lsn", 0);
+	for (size_t i = 0; i < json_array_size(json_object_get(o, "items")); i++)
+		see_item(v, json_array_get(json_object_get(o, "items"), i));
 	json_decref(o);
+	buf_fini(&b);
+	return rv;
 }
 
 static inline struct view unseen(struct world *w, const char *session)
 {
-	struct view v = {.n = 0};
+	struct view v;
 
-	assert_int_equal(ops_unseen(w->core, session, "terminal", see_head, see_item, &v, NULL), 0);
+	assert_int_equal(look(w, session, "terminal", &v), 0);
 	return v;
 }
 

@@ -80,26 +80,24 @@ static inline int tear_down(void **state)
 
 /* ---- a person */
 
-static inline void begun(int rv, const struct op_session *s, const struct ava_error *err,
-			 void *user)
+static inline void begin_with(struct core *c, const struct op_session_new *n, char id[200])
 {
-	if (rv != 0)
-		snprintf(user, 200, "!%.190s", err->text);
+	struct ava_error err = {0};
+	struct op_session s;
+
+	if (ops_session_new(c, n, &s, &err) != 0)
+		snprintf(id, 200, "!%.190s", err.text);
 	else
-		snprintf(user, 200, "%s", s->id);
+		snprintf(id, 200, "%s", s.id);
 }
 
 /* The id; after "!" what was wrong. Good until the next call. */
-static inline const char *begin(struct world *w, const char *model)
+static __attribute__((noipa, unused)) const char *begin(struct world *w, const char *model)
 {
 	static char id[200];
 	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
 
-	id[0] = 0;
-	ops_session_new(w->core, &n, begun, id);
-	for (int i = 0; !id[0] && i < 1000; i++)
-		os_loop_step(w->loop, 10);
-	assert_true(id[0] != 0);
+	begin_with(w->core, &n, id);
 	return id;
 }
 
@@ -132,27 +130,28 @@ static inline int say(struct world *w, const char *session, const char *text)
 	return done;
 }
 
-static inline void is_busy(const struct op_session *s, void *user)
+static inline bool is_busy(const struct op_session *s)
 {
-	*(bool *)user = s->busy || s->waiting > 0;
+	return s->busy || s->waiting > 0;
 }
 
-static inline void has_runs(const struct op_session *s, void *user)
+static inline bool has_runs(const struct op_session *s)
 {
-	*(bool *)user = s->busy || s->waiting > 0 || s->live_runs > 0;
+	return is_busy(s) || s->live_runs > 0;
 }
 
 static inline void wait_while(struct world *w, const char *session,
-			      void (*see)(const struct op_session *, void *))
+			      bool (*see)(const struct op_session *))
 {
-	bool yes = true;
+	struct op_session s;
 
-	for (int i = 0; yes && i < 6000; i++) {
-		assert_int_equal(ops_session(w->core, session, see, &yes, NULL), 0);
-		if (yes)
-			os_loop_step(w->loop, 10);
+	for (int i = 0; i < 6000; i++) {
+		assert_int_equal(ops_session(w->core, session, &s, NULL), 0);
+		if (!see(&s))
+			return;
+		os_loop_step(w->loop, 10);
 	}
-	assert_false(yes);
+	fail();
 }
 
 static inline void idle(struct world *w, const char *session)

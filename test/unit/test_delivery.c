@@ -115,18 +115,15 @@ static void test_text(void **state)
 static void test_refused(void **state)
 {
 	struct world *w = *state;
-	struct ava_error err = {0};
 	struct answer a;
-	struct view v = {.n = 0};
+	struct view v;
 	char id[64];
 
 	open_core(w);
 	begin(w, NULL, id);
 	tell(w, id, "hello");
-	assert_int_equal(ops_unseen(w->core, "nobody", "terminal", see_head, see_item, &v, &err),
-			 AVA_ENOENT);
-	assert_int_equal(ops_unseen(w->core, id, "pigeon", see_head, see_item, &v, &err),
-			 AVA_EINVAL);
+	assert_int_equal(look(w, "nobody", "terminal", &v), AVA_ENOENT);
+	assert_int_equal(look(w, id, "pigeon", &v), AVA_EINVAL);
 	assert_int_equal(ack(w, "nobody", "terminal", 1).rv, AVA_ENOENT);
 	assert_int_equal(ack(w, id, "notify", 1).rv, AVA_EINVAL);
 	a = ack(w, id, "terminal", UINT64_MAX / 4);

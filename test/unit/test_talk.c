@@ -29,10 +29,10 @@ static void test_bad_input(void **state)
 	char id[200] = "", big[64];
 	char *text = malloc((1u << 20) + 2);
 
-	ops_session_new(w->core, &n, begun, id);
+	begin_with(w->core, &n, id);
 	assert_non_null(strstr(id, "/no/such/folder"));
 	n.cwd = "relative";
-	ops_session_new(w->core, &n, begun, id);
+	begin_with(w->core, &n, id);
 	assert_non_null(strstr(id, "absolute"));
 	assert_non_null(strstr(begin(w, "no-such-model"), "no-such-model"));
 	snprintf(big, sizeof(big), "%s", begin(w, NULL));
@@ -524,17 +524,12 @@ static unsigned in_memory(const struct world *w)
 	return n;
 }
 
-static void keep_tokens(const struct op_session *s, void *user)
-{
-	*(int64_t *)user = s->tokens;
-}
-
 /* Conversations with nothing to do leave memory but for the last used; said
  * something they are back, and go on. */
 static void test_idle_conversations_leave_memory(void **state)
 {
 	struct world *w = *state;
-	int64_t before = 0, after = 0;
+	struct op_session before, after;
 	char ids[6][64];
 
 	w->core->resting_max = 2;
@@ -545,12 +540,12 @@ static void test_idle_conversations_leave_memory(void **state)
 	for (int i = 0; in_memory(w) > 2 && i < 1000; i++)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(in_memory(w), 2);
-	assert_int_equal(ops_session(w->core, ids[0], keep_tokens, &before, NULL), 0);
-	assert_true(before > 0);
+	assert_int_equal(ops_session(w->core, ids[0], &before, NULL), 0);
+	assert_true(before.tokens > 0);
 	tell(w, ids[0], "hello again");
 	assert_int_equal(seen(w, ids[0], "assistant", NULL).n, 2);
-	assert_int_equal(ops_session(w->core, ids[0], keep_tokens, &after, NULL), 0);
-	assert_true(after > before);
+	assert_int_equal(ops_session(w->core, ids[0], &after, NULL), 0);
+	assert_true(after.tokens > before.tokens);
 	/* One that waits for its subagent stays. */
 	tell(w, ids[1], "Find where parse_header is defined");
 	assert_int_equal(say(w, ids[1], "yes"), 1);
@@ -598,13 +593,13 @@ static void test_a_session_without_memory(void **state)
 
 	FAULT_LOOP(k, {
 		id[0] = 0;
-		ops_session_new(w->core, &n, begun, id);
+		begin_with(w->core, &n, id);
 	});
 	/* What failed may have been the journal's, on its own thread: that is well again in
 	 * a moment. */
 	for (int i = 0; id[0] == '!' && i < 6000; i++) {
 		os_loop_step(w->loop, 10);
-		ops_session_new(w->core, &n, begun, id);
+		begin_with(w->core, &n, id);
 	}
 	if (id[0] == '!')
 		fail_msg("%s", id);
