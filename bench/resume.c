@@ -56,13 +56,13 @@ static struct core *open_root(const char *name, struct settings *set, struct os_
 /* Until nothing is written any more. */
 static void settle(struct core *c, struct os_loop *loop)
 {
-	uint64_t lsn = 0;
+	uint64_t lsn;
 
-	while (lsn != logbook_shown(&c->book)) {
+	do {
 		lsn = logbook_shown(&c->book);
 		for (int i = 0; i < 100; i++)
 			os_loop_step(loop, 5);
-	}
+	} while (lsn != logbook_shown(&c->book));
 }
 
 static long rss_kb(void)
