@@ -49,7 +49,7 @@ const char *reply_class_word(enum reply_class c);
 struct reply_error {
 	enum reply_class cls;
 	char text[200];      /* a sentence; valid UTF-8, one line */
-	char field[64];      /* the parameter a 400 names; "" none */
+	char field[64];      /* the parameter of ours that a 400 names; "" none */
 	char request_id[80]; /* from the body; the header is the caller's; "" */
 	struct usage usage;  /* of a half reply, estimated; all 0: nothing came */
 };

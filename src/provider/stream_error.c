@@ -216,67 +216,21 @@ static const char *const ours[] = {
 	"reasoning_content", "reasoning_details",
 };
 
-/* The one that is named first, as a word of its own (a dot may follow). */
+/* Where the one that is named first stands, as a word of its own (a dot may follow). */
 static const char *find_ours(const char *text)
 {
-	const char *best = NULL, *name = NULL;
+	for (const char *at = text; *at != 0; at++) {
+		bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
 
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		size_t len = strlen(ours[i]);
+		for (size_t i = 0; begins && i < ARRAY_LEN(ours); i++) {
+			size_t len = strlen(ours[i]);
 
-		for (const char *at = strstr(text, ours[i]); at != NULL;
-		     at = strstr(at + 1, ours[i])) {
-			bool whole = (at == text ||
-				      !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
-				     !isalnum((unsigned char)at[len]) && at[len] != '_';
-
-			if (whole && (best == NULL || at < best)) {
-				best = at;
-				name = ours[i];
-			}
-			if (whole)
-				break;
+			if (strncmp(at, ours[i], len) == 0 && !isalnum((unsigned char)at[len]) &&
+			    at[len] != '_')
+				return at;
 		}
 	}
-	return name;
-}
-
-/* Copies a name: lower case, with "_" and "." inside, at least two letters. */
-static bool take_param(struct reply_error *e, const char *s, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && param_char(s[n]))
-		n++;
-	while (n > 0 && s[n - 1] == '.')
-		n--;
-	if (n < 2 || n >= sizeof(e->field) || !islower((unsigned char)s[0]))
-		return false;
-	memcpy(e->field, s, n);
-	e->field[n] = 0;
-	return true;
-}
-
-/* The first word in quotes of any kind; "Unrecognized request argument
- * supplied: x" has none. */
-static void quoted_param(struct reply_error *e, const char *text)
-{
-	static const char supplied[] = "supplied: ";
-	const char *at, *end;
-
-	for (at = strpbrk(text, "`'\""); at != NULL; at = strpbrk(end + 1, "`'\"")) {
-		end = strchr(at + 1, *at);
-		if (end == NULL)
-			break;
-		if (end > at + 1 &&
-		    strspn(at + 1, "abcdefghijklmnopqrstuvwxyz0123456789_.") ==
-			    (size_t)(end - at - 1) &&
-		    take_param(e, at + 1, (size_t)(end - at - 1)))
-			return;
-	}
-	at = strstr(text, supplied);
-	if (at != NULL)
-		take_param(e, at + strlen(supplied), strlen(at + strlen(supplied)));
+	return NULL;
 }
 
 /* Names that stand for one way of asking for thinking; see model_drop. */
@@ -291,32 +245,24 @@ static void thinking_param(struct reply_error *e, const char *text)
 		snprintf(e->field, sizeof(e->field), "thinking.adaptive");
 }
 
-/* A path through what was said (messages.1.content.0) is nothing to leave out. */
-static bool is_content(const char *path)
-{
-	return strncmp(path, "messages", 8) == 0 || strncmp(path, "system", 6) == 0 ||
-	       strncmp(path, "tools.", 6) == 0;
-}
-
+/* The one the service names (not a path through what was said, messages.1.content.0, which
+ * is nothing to leave out), else the one its sentence names; "" none. */
 static void find_param(struct reply_error *e, const char *param, const char *text)
 {
-	const char *name = find_ours(text);
-	size_t path = 0;
+	static const char *const said[] = {"messages", "system", "tools."};
+	const char *name = param;
+	size_t n = 0;
 
-	while (param_char(text[path]))
-		path++;
-	if (path > 0 && strncmp(text + path, ": ", 2) != 0)
-		path = 0;
-	if (param != NULL && !is_content(param) && take_param(e, param, strlen(param)))
-		;
-	else if (path > 0 && !is_content(text) && take_param(e, text, path))
-		; /* "thinking.budget_tokens: Extra inputs are not permitted" */
-	else if (name != NULL)
-		take_param(e, name, strlen(name));
-	else if (param != NULL && take_param(e, param, strlen(param)))
-		;
-	else if (path == 0 || !take_param(e, text, path))
-		quoted_param(e, text);
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(said); i++)
+		if (strncmp(name, said[i], strlen(said[i])) == 0)
+			name = NULL;
+	if (name == NULL)
+		name = find_ours(text);
+	while (name != NULL && param_char(name[n]) && n < sizeof(e->field) - 1)
+		n++;
+	while (n > 0 && name[n - 1] == '.')
+		n--;
+	snprintf(e->field, sizeof(e->field), "%.*s", (int)n, n > 0 ? name : "");
 	if (strstr(text, "thinking") != NULL)
 		thinking_param(e, text);
 }
@@ -345,6 +291,12 @@ static int code_status(const json_t *error, int status)
 	return status == 200 && code >= 400 && code < 600 ? (int)code : status;
 }
 
+/* A sentence may say more than that. */
+static bool is_vague(enum reply_class cls)
+{
+	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
+}
+
 static enum reply_class decide(const json_t *error, int status, const char *text)
 {
 	const json_t *meta = json_object_get(error, "metadata");
@@ -368,7 +320,7 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 		cls = class_of_status(status);
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
-	if (cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE) {
+	if (is_vague(cls)) {
 		if (SAYS(text, too_long))
 			cls = REPLY_OVERFLOW;
 		else if (SAYS(text, no_credit))
@@ -452,53 +404,34 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 
 /* ---- errors as whatever came */
 
-static bool is_html(const char *content_type, const char *body, size_t len)
-{
-	while (len > 0 && isspace((unsigned char)*body)) {
-		body++;
-		len--;
-	}
-	return (len > 0 && *body == '<') ||
-	       (content_type != NULL && strncasecmp(content_type, "text/html", 9) == 0);
-}
-
-static void body_text(struct reply_error *e, int status, const char *body, size_t len)
-{
-	char text[200];
-	int n = (int)MIN(len, sizeof(text) - 1);
-
-	snprintf(text, sizeof(text), "%.*s", n, body);
-	stream_error_set(e, class_of_status(status), text);
-	if ((e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_SERVER || e->cls == REPLY_TOO_LARGE) &&
-	    SAYS(text, too_long))
-		e->cls = REPLY_OVERFLOW;
-}
-
 void stream_error_body(struct reply_error *e, int status, const char *content_type,
 		       const char *body, size_t len)
 {
-	enum reply_class cls = class_of_status(status);
-	json_t *v = NULL;
+	bool html = content_type != NULL && strncasecmp(content_type, "text/html", 9) == 0;
+	enum reply_class cls =
+		status >= 200 && status < 400 ? REPLY_PROTOCOL : class_of_status(status);
+	size_t blanks = 0;
+	char text[200];
+	json_t *v;
 
-	if (status >= 200 && status < 400)
-		cls = REPLY_PROTOCOL;
+	while (blanks < len && isspace((unsigned char)body[blanks]))
+		blanks++;
 	stream_error_set(e, cls, "");
-	if (is_html(content_type, body, len)) {
+	if (html || (blanks < len && body[blanks] == '<')) {
 		snprintf(e->text, sizeof(e->text),
-			 "the service answered with a page of HTML "
-			 "(HTTP %d)",
-			 status);
+			 "the service answered with a page of HTML (HTTP %d)", status);
 		return;
 	}
 	v = stream_parse(body, len, NULL);
 	if (json_is_object(v) && (stream_error_member(v) != NULL || status >= 400)) {
 		stream_error_json(e, status, v);
 	} else if (status >= 400 && len > 0) {
-		body_text(e, status, body, len);
+		snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), body);
+		stream_error_set(e, is_vague(cls) && SAYS(text, too_long) ? REPLY_OVERFLOW : cls,
+				 text);
 	} else if (status >= 200 && status < 300) {
 		snprintf(e->text, sizeof(e->text),
-			 "the service answered with something that is no "
-			 "stream of events");
+			 "the service answered with something that is no stream of events");
 	}
 	if (e->text[0] == 0)
 		snprintf(e->text, sizeof(e->text), "the service answered HTTP %d", status);

@@ -29,9 +29,9 @@ static const struct {
 	{400, A("invalid_request_error", "max_tokens: Field required"), REPLY_BAD_REQUEST,
 	 "max_tokens"},
 	{400, A("invalid_request_error", "temperature: Extra inputs are not permitted"),
-	 REPLY_BAD_REQUEST, "temperature"},
+	 REPLY_BAD_REQUEST, ""},
 	{400, A("invalid_request_error", "`temperature` is deprecated for this model."),
-	 REPLY_BAD_REQUEST, "temperature"},
+	 REPLY_BAD_REQUEST, ""},
 	{400,
 	 A("invalid_request_error",
 	   "\\\"thinking.type.enabled\\\" is not supported for this model. "
@@ -48,7 +48,7 @@ static const struct {
 	{400,
 	 A("invalid_request_error", "messages.2: `tool_use` ids were found without `tool_result` "
 				    "blocks immediately after: toolu_1"),
-	 REPLY_BAD_REQUEST, "messages.2"},
+	 REPLY_BAD_REQUEST, ""},
 	{400, A("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
 	 REPLY_OVERFLOW, ""},
 	{400,
@@ -89,7 +89,7 @@ static const struct {
 	 O("Invalid parameter: messages with role 'tool' must be a response to a preceeding "
 	   "message",
 	   "invalid_request_error", "\"messages.[2].role\"", "null"),
-	 REPLY_BAD_REQUEST, "messages"},
+	 REPLY_BAD_REQUEST, ""},
 	{400,
 	 O("This model's maximum context length is 128000 tokens. However, your messages resulted "
 	   "in "
