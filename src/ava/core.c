@@ -13,7 +13,6 @@
 #include "ava/job.h"
 #include "ava/otel.h"
 #include "ava/prune_away.h"
-#include "ava/seals.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"

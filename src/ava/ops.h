@@ -60,11 +60,6 @@ size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
 		     void (*each)(const struct op_status *s, void *user), void *user);
 void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 		    void (*each)(const struct op_status *s, void *user), void *user);
-/* The same at once. They read files: not for the loop of a daemon. */
-int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
-	       void *user, struct ava_error *err);
-void ops_list(struct core *c, bool all, size_t limit,
-	      void (*each)(const struct op_status *s, void *user), void *user);
 #define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
 #define OPS_STOPS     "the runtime stops before the run has ended"
 /* One that has ended is looked at. */
@@ -138,23 +133,6 @@ typedef void (*op_steered_fn)(int rv, const struct op_steered *s, const struct a
  * of the run since. AVA_ENOENT: no such run, or it does not ask that; AVA_EEXIST:
  * it has ended; AVA_EBUSY; AVA_EINVAL; AVA_EDENIED. */
 void ops_steer(struct core *c, const struct op_steer *s, op_steered_fn done, void *user);
-
-/* ---- naming its position */
-
-struct op_checkpoint {
-	const char *run, *name;
-	int call;      /* of its model: a fork from the checkpoint begins there */
-	bool repeated; /* it had that name there before */
-};
-typedef void (*op_checkpoint_fn)(int rv, const struct op_checkpoint *k, const struct ava_error *err,
-				 void *user);
-
-/* A run that has not ended gets a checkpoint `name` where it is. `by`: who asks;
- * NULL: Ava. `done` once, when it is on disk. AVA_ENOENT: no such run; AVA_EEXIST:
- * it has ended, or the name stands elsewhere; AVA_EINVAL: no such name is
- * possible; AVA_ETOOBIG: it has the most there can be; AVA_EBUSY. */
-void ops_checkpoint(struct core *c, const char *run, const char *name, const char *by,
-		    op_checkpoint_fn done, void *user);
 
 /* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
 struct core_service {

@@ -18,7 +18,6 @@
 
 #include "ava/runs.h"
 #include "ava/proposal.h"
-#include "ava/resume.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"

@@ -17,7 +17,6 @@
 #include "ava/answer.h"
 #include "ava/ops.h"
 #include "ava/proposal.h"
-#include "ava/resume.h"
 #include "ava/verbs.h"
 #include "base/arena.h"
 #include "base/buf.h"

@@ -7,7 +7,6 @@
  * record is. What is asked twice meanwhile, with one request id, is done once.
  *
  * What can fail: there is no such run, it is at work, its messages are gone. */
-#include "ava/resume.h"
 
 #include <stdlib.h>
 #include <string.h>

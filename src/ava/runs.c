@@ -14,7 +14,6 @@
 
 #include "agent/tool.h"
 #include "ava/job.h"
-#include "ava/resume.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -580,19 +579,6 @@ void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 		history_each(root_fd, true, list_row, &l);
 }
 
-void ops_list(struct core *c, bool all, size_t limit,
-	      void (*each)(const struct op_status *s, void *user), void *user)
-{
-	struct buf live;
-	size_t n;
-
-	buf_init(&live, (size_t)1 << 30);
-	n = ops_list_live(c, limit, &live, each, user);
-	if (all)
-		ops_list_ended(c->root_fd, &live, limit - n, each, user);
-	buf_fini(&live);
-}
-
 struct looking {
 	struct job job;
 	int root_fd; /* of the core, which outlives its jobs */
@@ -649,24 +635,6 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 		free(l);
 		done(rv, NULL, &err, user);
 	}
-}
-
-int ops_status(struct core *c, const char *run, void (*each)(const struct op_status *s, void *user),
-	       void *user, struct ava_error *err)
-{
-	struct run *r = supervisor_find(&c->sup, run);
-	struct op_status s;
-	struct ended e;
-	int rv = 0;
-
-	if (r) {
-		supervisor_status(r, &s);
-		each(&s, user);
-	} else if ((rv = ended_read(c->root_fd, run, &e, err)) == 0) {
-		each(&e.status, user);
-		ended_fini(&e);
-	}
-	return rv;
 }
 
 /* ---- results */

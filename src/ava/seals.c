@@ -1,4 +1,4 @@
-/* Sealing beside the work; see seals.h.
+/* Sealing beside the work.
  *
  * The loop only notes which files grew. When the timer fires, the noted paths
  * go to a thread of the pool, which hashes what came and returns contents of
@@ -7,7 +7,6 @@
  * that is refused is tried again with the same content, because the numbers
  * of Seals have no gaps. After a crash between two of them the next start
  * seals what it finds. */
-#include "ava/seals.h"
 
 #include <stdio.h>
 #include <stdlib.h>

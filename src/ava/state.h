@@ -99,14 +99,45 @@ void core_event(struct core *c, struct draft *d, enum event_kind kind, const cha
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
-/* ---- talk_text.c: what its conversation is told of a proposal. First into the
+/* ---- session.c: what its conversation is told of a proposal. First into the
  * commit that holds its answer, by whatever channel or the time; then, when
  * that is on disk. `r` NULL: nothing was started. */
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
 			const char *session_id);
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r);
-/* supervisor.on_chained: `core` is its session_user. */
+/* talk_text.c, supervisor.on_chained: `core` is its session_user. */
 void sessions_chained(struct run *r, void *core);
+
+/* ---- seals.c: every seals.every seconds of activity and at the end, on a thread of the pool */
+/* From now on the logbook's files are noted. What fails later is told in
+ * avad.log and tried again: sealing never stands in the way of work. */
+int seals_open(struct core *c, struct ava_error *err);
+/* Seal what is left, commit it, stop. Needs the journal. Accepts a core
+ * without. */
+void seals_close(struct core *c);
+
+/* ---- resume.c: from a request to the spec of a run that goes on from an ended one */
+static inline bool resume_wanted(const struct op_spawn *s)
+{
+	return s->resume && *s->resume;
+}
+
+/* rv 0: `spec` is the callee's and can be spawned; NULL: the same request (its
+ * request_id) was being worked on and is answered: ask again with `s`. */
+typedef void (*resume_fn)(int rv, struct run_spec *spec, const struct op_spawn *s,
+			  const struct ava_error *err, void *user);
+
+/* Reads what the ended run leaves, on pool threads; what the request does not name is
+ * as it was in that run: role, task, model, tools, folder, limits. `s` is *copied*;
+ * `ready` once, later or at once. AVA_ENOENT: there is no such run, or its messages are
+ * gone; AVA_EBUSY: it has not ended, or many records are being read; AVA_ECORRUPT;
+ * else as spec_build. */
+void resume_begin(struct core *c, const struct op_spawn *s, resume_fn ready, void *user);
+
+/* Of a spec that was quoted: read again what it begins with, when it is confirmed.
+ * `spec` is *borrowed until ready*, which comes later (after 0 only), with spec. */
+int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *user,
+		 struct ava_error *err);
 
 #endif

@@ -17,6 +17,7 @@
 #include "ava/answer.h"
 #include "ava/job.h"
 #include "ava/state.h"
+#include "ava/verbs.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "subagent/person.h"
@@ -306,21 +307,67 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 		tell_all(s, rv, NULL, &err);
 }
 
-/* ---- naming its position (subagent/resume.h). The log of an ended run is closed,
- * so that its checkpoints are those it has. */
+/* ---- verbs */
 
-struct naming {
-	char run[24], name[RUN_CHECKPOINT_NAME + 1];
-	int call;
-	op_checkpoint_fn done;
-	void *user;
+#define SAID_MAX 8192 /* bytes of what a person says to a run */
+#define BY_MAX   200  /* bytes of who said it */
+
+static void steer_answered(int rv, const struct op_steered *s, const struct ava_error *err,
+			   void *user)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", s->run);
+	jw_str(&a.w, "outcome", s->outcome);
+	if (s->steer_id[0])
+		jw_str(&a.w, "steer_id", s->steer_id);
+	if (s->call_id[0])
+		jw_str(&a.w, "call_id", s->call_id);
+	verb_send(&a, 200);
+}
+
+static const struct arg steer_args[] = {
+	{"text", ARG_SAID, offsetof(struct op_steer, text), .most = SAID_MAX},
+	{"call_id", ARG_SAID, offsetof(struct op_steer, call_id), .most = BY_MAX},
+	{"by", ARG_SAID, offsetof(struct op_steer, by), .most = BY_MAX},
+	{"request_id", ARG_SAID, offsetof(struct op_steer, request_id), .most = BY_MAX},
+	{NULL},
 };
 
+static void verb_steer(struct verb_call *v)
+{
+	struct op_steer s = {.run = v->id, .by = v->caller->user};
+
+	if (verb_args(v, &s))
+		ops_steer(v->core, &s, steer_answered, v->reply);
+}
+
+/* Naming its position (subagent/resume.h). The log of an ended run is closed, so that its
+ * checkpoints are those it has. */
+struct naming {
+	char run[24], name[RUN_CHECKPOINT_NAME + 1];
+	int call; /* of its model: a fork from the checkpoint begins there */
+	struct verb_reply *reply;
+};
+
+/* `repeated`: it had that name there before. */
 static void naming_answer(struct naming *n, int rv, bool repeated, const struct ava_error *err)
 {
-	struct op_checkpoint k = {n->run, n->name, n->call, repeated};
+	struct verb_answer a;
+	char call[16];
 
-	n->done(rv, rv == 0 ? &k : NULL, rv == 0 ? NULL : err, n->user);
+	if (verb_begin(&a, n->reply, rv, err)) {
+		snprintf(call, sizeof(call), "i%d", n->call);
+		jw_object(&a.w, NULL);
+		jw_str(&a.w, "subagent_id", n->run);
+		jw_str(&a.w, "name", n->name);
+		jw_str(&a.w, "call_id", call);
+		jw_int(&a.w, "from", n->call);
+		verb_send(&a, repeated ? 200 : 201);
+	}
 	free(n);
 }
 
@@ -362,24 +409,38 @@ static int naming_begin(struct core *c, struct naming *n, const char *name, cons
 	return rv;
 }
 
-void ops_checkpoint(struct core *c, const char *run, const char *name, const char *by,
-		    op_checkpoint_fn done, void *user)
+struct checkpoint_args {
+	const char *name, *by;
+};
+static const struct arg checkpoint_args[] = {
+	{"name", ARG_SAID, offsetof(struct checkpoint_args, name), .most = 256},
+	{"by", ARG_SAID, offsetof(struct checkpoint_args, by), .most = BY_MAX},
+	{NULL},
+};
+
+static void verb_checkpoint(struct verb_call *v)
 {
-	struct naming *n = calloc(1, sizeof(*n));
+	struct checkpoint_args args = {.by = v->caller->user};
 	struct ava_error err = {0};
+	struct naming *n;
 	int rv;
 
+	if (!verb_args(v, &args))
+		return;
+	n = calloc(1, sizeof(*n));
 	if (!n) {
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-		done(rv, NULL, &err, user);
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
 		return;
 	}
-	snprintf(n->run, sizeof(n->run), "%s", run);
-	n->done = done;
-	n->user = user;
-	rv = naming_begin(c, n, name ? name : "", by, &err);
-	if (rv < 0)
-		naming_answer(n, rv, false, &err);
-	else if (rv == 1)
-		naming_answer(n, 0, true, NULL);
+	snprintf(n->run, sizeof(n->run), "%s", v->id);
+	n->reply = v->reply;
+	rv = naming_begin(v->core, n, args.name ? args.name : "", args.by, &err);
+	if (rv != 0) /* else it is being written */
+		naming_answer(n, MIN(rv, 0), rv == 1, &err);
 }
+
+const struct verb verbs_about_words[] = {
+	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true},
+	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true},
+	{NULL},
+};

@@ -123,6 +123,7 @@ const char *talk_operating_text(bool brief);
 int talk_compose(struct buf *out, struct talk *t);
 
 /* ---- notices for Ava that wait for her next turn */
+#define NOTE_BYTES 1024
 /* A notice, told before the next input. `id` "": of this process only; else
  * talk_note_write has put it into a commit. One of an id is enough. */
 void talk_note(struct talk *t, const char *id, const char *fmt, ...)

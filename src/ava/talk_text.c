@@ -27,8 +27,7 @@
 
 #define RESULT_SHOWN (24u << 10) /* bytes of a result that go into the turn */
 
-#define NOTES_MAX  64 /* the oldest make room */
-#define NOTE_BYTES 1024
+#define NOTES_MAX 64 /* the oldest make room */
 
 static const char prompt[] =
 	"You are Ava. You talk with a person, and specialised subagents work for you in the "
@@ -231,54 +230,6 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
-}
-
-/* ---- what became of a proposal */
-
-static void answer_text(const struct proposal *p, enum proposal_step step, char out[NOTE_BYTES])
-{
-	if (step == STEP_CONFIRMED)
-		snprintf(out, NOTE_BYTES, "The person confirmed %s: %s (%s) has started.", p->id,
-			 p->run, p->trace);
-	else if (step == STEP_REPLACED)
-		snprintf(out, NOTE_BYTES,
-			 "The person wants it otherwise: %s is a new quote and waits.",
-			 p->replaced_by);
-	else
-		snprintf(out, NOTE_BYTES, "%s %s: nothing was started.", p->id,
-			 step == STEP_REJECTED ? "was rejected by the person" : "has expired");
-}
-
-void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
-			const char *session_id)
-{
-	const struct session *s = strmap_get(&c->session_by_id, session_id);
-	char text[NOTE_BYTES];
-
-	if (!s || !s->there)
-		return;
-	answer_text(p, p->answer->to, text);
-	talk_note_write(s, d, p->id, text);
-}
-
-void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
-		       struct run *r)
-{
-	struct session *s = strmap_get(&c->session_by_id, session_id);
-	struct ava_error err = {0};
-	char text[NOTE_BYTES];
-
-	if (!s)
-		return;
-	if (session_load(s, &err) != 0) {
-		core_log(c, "session %s cannot be taken up: %s", s->id, err.text);
-		return;
-	}
-	if (r && talk_watch_run(s->talk, r) != 0)
-		core_log(c, "the result of %s will be told at the next start: out of memory",
-			 r->id.text);
-	answer_text(p, p->step, text);
-	talk_note_keep(&s->talk->notes, p->id, text);
 }
 
 /* ---- a turn */

@@ -3,7 +3,7 @@
  * rows, an embedded runtime calls them, a connected one sends the same JSON.
  *
  * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
- * groups), propose.c, session.c, delivery.c or verbs.c (health, logs, the daemon). Loop
+ * groups), steer.c, propose.c, session.c, delivery.c or verbs.c (health, logs, the daemon). Loop
  * thread only. */
 #ifndef AVA_VERBS_H
 #define AVA_VERBS_H
@@ -166,8 +166,8 @@ void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 
 /* The rooms; the last row has no path. */
-extern const struct verb verbs_about_runs[], verbs_about_proposals[], verbs_about_sessions[],
-	verbs_about_delivery[], verbs_about_us[];
+extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_proposals[],
+	verbs_about_sessions[], verbs_about_delivery[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;

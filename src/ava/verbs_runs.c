@@ -1,5 +1,5 @@
 /* Verbs about runs and groups of them, over the calls of ava/ops.h: begin, list, look at,
- * wait for, stop, speak to, name a position, execute again.
+ * wait for, stop, execute again.
  *
  * Happy path: the arguments become the struct of the call, its callback writes the
  * answer. What can fail: what these calls refuse. Who waits for a result may give up, or
@@ -22,8 +22,7 @@
 #include "subagent/replay.h"
 #include "subagent/run.h"
 
-#define SAID_MAX    8192 /* bytes of what a person says to a run */
-#define BY_MAX      200  /* bytes of who said it, or of an id */
+#define ID_MAX      200 /* bytes of an id */
 #define IDS_MAX     10000
 #define WAIT_MAX_MS INT64_C(3600000)
 
@@ -357,24 +356,14 @@ static void group_add(struct group_own *g, struct jw *w, const struct op_status 
 	verb_status(w, NULL, s);
 }
 
+/* The newest first, so from the end on. */
 static bool group_row(struct catalog_row *row, void *user)
 {
 	struct group_own *g = user;
 
 	if (row->kind == CATALOG_SPAWN && strcmp(row->group_id, g->id) == 0)
-		snprintf(g->ids[g->n++], sizeof(g->ids[0]), "%s", row->id);
+		snprintf(g->ids[SPEC_GROUP_MAX - ++g->n], sizeof(g->ids[0]), "%s", row->id);
 	return g->n < SPEC_GROUP_MAX;
-}
-
-static void group_turn(struct group_own *g)
-{
-	for (unsigned i = 0; i < g->n / 2; i++) {
-		char id[24];
-
-		memcpy(id, g->ids[i], sizeof(id));
-		memcpy(g->ids[i], g->ids[g->n - 1 - i], sizeof(id));
-		memcpy(g->ids[g->n - 1 - i], id, sizeof(id));
-	}
 }
 
 /* Pool thread. */
@@ -386,7 +375,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 	g->id = work->id;
 	if (!g->in_memory) {
 		history_each(work->root_fd, false, group_row, g);
-		group_turn(g); /* it names the newest first */
+		memmove(g->ids, g->ids[SPEC_GROUP_MAX - g->n], g->n * sizeof(g->ids[0]));
 	}
 	if (g->n == 0)
 		return err_set(err, AVA_ENOENT, "there is no group %.40s", work->id);
@@ -642,7 +631,7 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 
 struct cancelling_ended {
 	struct cancelling *all;
-	char id[BY_MAX + 1];
+	char id[ID_MAX + 1];
 };
 
 static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user)
@@ -694,7 +683,7 @@ static int check_ids(const struct cancel_args *args, struct ava_error *err)
 			       IDS_MAX);
 	json_array_foreach(args->ids, i, id)
 	{
-		if (!json_is_string(id) || json_string_length(id) > BY_MAX)
+		if (!json_is_string(id) || json_string_length(id) > ID_MAX)
 			return err_set(err, AVA_EINVAL, "ids must be a list of ids of runs");
 	}
 	if (args->all == (n > 0))
@@ -731,73 +720,6 @@ static void verb_cancel_many(struct verb_call *v)
 		LIST_EACH (&v->core->sup.live, at, tmp)
 			cancelling_begin(all, LIST_ENTRY(at, struct run, node));
 	cancelling_release(all);
-}
-
-/* ---- speak to it, name its position */
-
-static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
-{
-	struct verb_answer a;
-
-	if (!verb_begin(&a, user, rv, err))
-		return;
-	jw_object(&a.w, NULL);
-	jw_str(&a.w, "subagent_id", s->run);
-	jw_str(&a.w, "outcome", s->outcome);
-	if (s->steer_id[0])
-		jw_str(&a.w, "steer_id", s->steer_id);
-	if (s->call_id[0])
-		jw_str(&a.w, "call_id", s->call_id);
-	verb_send(&a, 200);
-}
-
-static const struct arg steer_args[] = {
-	{"text", ARG_SAID, offsetof(struct op_steer, text), .most = SAID_MAX},
-	{"call_id", ARG_SAID, offsetof(struct op_steer, call_id), .most = BY_MAX},
-	{"by", ARG_SAID, offsetof(struct op_steer, by), .most = BY_MAX},
-	{"request_id", ARG_SAID, offsetof(struct op_steer, request_id), .most = BY_MAX},
-	{NULL},
-};
-
-static void verb_steer(struct verb_call *v)
-{
-	struct op_steer s = {.run = v->id, .by = v->caller->user};
-
-	if (verb_args(v, &s))
-		ops_steer(v->core, &s, steered, v->reply);
-}
-
-static void named(int rv, const struct op_checkpoint *k, const struct ava_error *err, void *user)
-{
-	struct verb_answer a;
-	char call[16];
-
-	if (!verb_begin(&a, user, rv, err))
-		return;
-	snprintf(call, sizeof(call), "i%d", k->call);
-	jw_object(&a.w, NULL);
-	jw_str(&a.w, "subagent_id", k->run);
-	jw_str(&a.w, "name", k->name);
-	jw_str(&a.w, "call_id", call);
-	jw_int(&a.w, "from", k->call);
-	verb_send(&a, k->repeated ? 200 : 201);
-}
-
-struct checkpoint_args {
-	const char *name, *by;
-};
-static const struct arg checkpoint_args[] = {
-	{"name", ARG_SAID, offsetof(struct checkpoint_args, name), .most = 256},
-	{"by", ARG_SAID, offsetof(struct checkpoint_args, by), .most = BY_MAX},
-	{NULL},
-};
-
-static void verb_checkpoint(struct verb_call *v)
-{
-	struct checkpoint_args args = {.by = v->caller->user};
-
-	if (verb_args(v, &args))
-		ops_checkpoint(v->core, v->id, args.name, args.by, named, v->reply);
 }
 
 /* Its trace to the collector, now; the answer does not wait for it. */
@@ -925,8 +847,6 @@ const struct verb verbs_about_runs[] = {
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
 	{"GET", "/api/v1/runs/{id}/result", verb_result, result_args, false},
 	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false},
-	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true},
-	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true},
 	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false},
 	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true},
 	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false},

@@ -261,37 +261,30 @@ int ava_trace_tool_calls(struct ava_trace *t, const struct ava_trace_tool **list
 
 /* ---- names and errors */
 
-/* Of a checkpoint its name. NULL with *is: no memory. */
-static const char *name_of(struct ava_trace *t, const struct trace_event *e, const json_t *content,
-			   bool *is)
+/* Of a checkpoint its name, of what failed a sentence; "" of others, NULL: no memory. */
+static const char *text_of(struct ava_trace *t, const struct trace_event *e, bool errors)
 {
-	*is = e->kind == EVENT_Checkpoint;
-	return *is ? keep(t, content, "name") : "";
-}
+	json_t *content = trace_content(e);
+	const char *class = json_get_str(content, "errorClass"), *said = NULL, *text = "";
 
-static const char *error_of(struct ava_trace *t, const struct trace_event *e, const json_t *content,
-			    bool *is)
-{
-	const char *class = json_get_str(content, "errorClass"), *said = NULL;
-
-	if (e->kind == EVENT_Error) {
-		*is = true;
+	if (!errors) {
+		text = keep(t, content, "name");
+	} else if (e->kind == EVENT_Error) {
 		class = json_get_str(content, "class");
 		said = json_str(content, "message");
-	} else if (e->kind == EVENT_ToolResult) {
-		*is = !json_get_bool(content, "success", true);
+	} else if (e->kind == EVENT_ToolResult && !json_get_bool(content, "success", true)) {
 		said = json_str(content, "output");
-	} else {
-		*is = e->kind == EVENT_InferEnd && class != NULL;
+	} else if (e->kind == EVENT_InferEnd && class != NULL) {
 		said = json_str(content, "error");
 	}
-	return *is ? arena_fmt(&t->answer, "%s: %s", class != NULL ? class : "error", said) : "";
+	if (said != NULL)
+		text = arena_fmt(&t->answer, "%s: %s", class != NULL ? class : "error", said);
+	json_decref(content);
+	return text;
 }
 
-static int texts_of(struct ava_trace *t,
-		    const char *(*text)(struct ava_trace *t, const struct trace_event *e,
-					const json_t *content, bool *is),
-		    const char *const **list, size_t *n, struct ava_error *err)
+static int texts_of(struct ava_trace *t, bool errors, const char *const **list, size_t *n,
+		    struct ava_error *err)
 {
 	const char **out;
 
@@ -300,19 +293,16 @@ static int texts_of(struct ava_trace *t,
 	*list = NULL;
 	out = arena_get(&t->answer, (t->n + 1) * sizeof(*out));
 	for (size_t i = 0; out != NULL && i < t->n; i++) {
-		const struct trace_event *e = &t->events[i];
-		json_t *content;
-		bool is;
+		int kind = t->events[i].kind;
 
-		if (e->kind != EVENT_Checkpoint && e->kind != EVENT_Error &&
-		    e->kind != EVENT_ToolResult && e->kind != EVENT_InferEnd)
+		if (errors ? kind != EVENT_Error && kind != EVENT_ToolResult &&
+				     kind != EVENT_InferEnd
+			   : kind != EVENT_Checkpoint)
 			continue;
-		content = trace_content(e);
-		out[*n] = text(t, e, content, &is);
-		json_decref(content);
+		out[*n] = text_of(t, &t->events[i], errors);
 		if (out[*n] == NULL)
 			return no_memory(err);
-		*n += is;
+		*n += !errors || out[*n][0] != '\0';
 	}
 	*list = out;
 	return out != NULL ? 0 : no_memory(err);
@@ -321,13 +311,13 @@ static int texts_of(struct ava_trace *t,
 int ava_trace_checkpoints(struct ava_trace *t, const char *const **list, size_t *n,
 			  struct ava_error *err)
 {
-	return texts_of(t, name_of, list, n, err);
+	return texts_of(t, false, list, n, err);
 }
 
 int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
 		     struct ava_error *err)
 {
-	return texts_of(t, error_of, list, n, err);
+	return texts_of(t, true, list, n, err);
 }
 
 /* ---- filters */

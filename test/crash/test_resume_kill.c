@@ -41,6 +41,7 @@
 #include "os/loop.h"
 #include "provider/model.h"
 #include "subagent/run.h"
+#include "runs_now.h"
 
 /* Each fifth call (AVA_SOAK=1 or AVA_RESUME_KILL_STEP=1: every one); under a sanitiser
  * fewer. */
@@ -354,7 +355,7 @@ static int play(const char *dir, long k, long at, bool armed)
 		say(&d, d.ids[RUNS - 1], on_again);
 	}
 	while (d.ended < RUNS && clock_mono_ms() < until) {
-		ops_status(d.core, d.ids[RUNS - 1], see, &d, NULL);
+		run_now(d.core, d.ids[RUNS - 1], see, &d, NULL);
 		os_loop_step(o.loop, 5);
 	}
 	core_close(d.core);

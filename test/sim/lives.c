@@ -25,6 +25,7 @@
 #include "service.h"
 #include "subagent/person.h"
 #include "subagent/run.h"
+#include "runs_now.h"
 
 #define STEPS_MAX 400000
 #define LOOKS_MAX 300
@@ -432,12 +433,12 @@ static void look(struct lives *l)
 {
 	struct ava_error err;
 
-	ops_list(core, false, 100, on_listed, l);
+	runs_now(core, false, 100, on_listed, l);
 	for (unsigned i = 0; i < l->nruns && !sim.dead; i++) {
 		struct lives_run *r = &l->runs[i];
 		struct look k = {0};
 
-		if (r->id[0] == '\0' || ops_status(core, r->id, on_look, &k, &err) != 0)
+		if (r->id[0] == '\0' || run_now(core, r->id, on_look, &k, &err) != 0)
 			continue;
 		if (k.asks && sim_maybe(600)) {
 			lives_note("%s: asks about %s", r->id, k.call);

@@ -23,6 +23,7 @@
 #include "codec/json.h"
 #include "os/loop.h"
 #include "subagent/person.h"
+#include "runs_now.h"
 
 struct world {
 	char dir[256], root[300], src[300];
@@ -290,7 +291,7 @@ static inline const char *the_task(struct world *w)
 {
 	static char task[200];
 
-	ops_list(w->core, true, 1000, keep_task, task);
+	runs_now(w->core, true, 1000, keep_task, task);
 	return task;
 }
 
@@ -303,7 +304,7 @@ static inline unsigned runs(struct world *w)
 {
 	unsigned n = 0;
 
-	ops_list(w->core, true, 1000, count_run, &n);
+	runs_now(w->core, true, 1000, count_run, &n);
 	return n;
 }
 

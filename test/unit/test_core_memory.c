@@ -20,6 +20,7 @@
 #include "base/settings.h"
 #include "os/loop.h"
 #include "provider/model.h"
+#include "runs_now.h"
 
 struct world {
 	char dir[256], root[300], src[300];
@@ -144,7 +145,7 @@ static bool ended(struct world *w, const char *id)
 	struct ava_error err;
 	struct got g = {0};
 
-	int rv = ops_status(w->core, id, word_of, &g, &err);
+	int rv = run_now(w->core, id, word_of, &g, &err);
 
 	if (rv == AVA_ENOMEM)
 		return false; /* the question met the failure: asked again */

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "os/loop.h"
+#include "runs_now.h"
 
 struct world {
 	char dir[256], root[300], url[64];
@@ -116,7 +117,7 @@ static void run_one(struct world *w, char id[24])
 	for (int i = 0; !ended && i < 6000; i++) {
 		os_loop_step(w->loop, 10);
 		if (id[0])
-			assert_int_equal(ops_status(w->core, id, word_of, &ended, NULL), 0);
+			assert_int_equal(run_now(w->core, id, word_of, &ended, NULL), 0);
 	}
 	assert_true(ended);
 }

@@ -7,6 +7,7 @@
 
 #include "ava/proposal.h"
 #include "ava/state.h"
+#include "runs_now.h"
 
 /* ---- talking */
 
@@ -160,7 +161,7 @@ static void test_runs_that_ask(void **state)
 	assert_int_equal(run_status(supervisor_find(&w->core->sup, two)), AVA_WAITING);
 	supervisor_cancel(supervisor_find(&w->core->sup, two));
 	wait_while(w, id, has_runs);
-	assert_int_equal(ops_status(w->core, one, keep_status, &ended, NULL), 0);
+	assert_int_equal(run_now(w->core, one, keep_status, &ended, NULL), 0);
 	assert_int_equal(ended, AVA_SUCCESS);
 }
 
