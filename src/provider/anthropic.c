@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
+#include "provider/model.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 

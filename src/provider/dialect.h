@@ -12,11 +12,11 @@
 #include "agent/agent.h"
 #include "agent/turn.h"
 #include "base/buf.h"
-#include "provider/model.h"
-#include "provider/stream.h"
 
-struct tool;
 struct ava_error;
+struct model;
+struct stream_ops;
+struct tool;
 
 struct dialect_spec {       /* borrowed during encode_head */
 	const char *model;  /* as the service names it */

@@ -21,6 +21,7 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "provider/messages.h"
+#include "provider/stream.h"
 #include "subagent/record.h"
 #include "subagent/replay_world.h"
 

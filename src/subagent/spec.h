@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/spawn_options.h"
 #include "provider/dialect.h"
+#include "provider/model.h"
 
 struct jw;
 struct tool;

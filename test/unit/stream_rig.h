@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
+#include "provider/model.h"
 #include "provider/stream_core.h"
 
 #define FOLDER "test/golden/streams/"

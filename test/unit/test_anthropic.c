@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "provider/model.h"
 #include "provider/wire.h"
 
 static void expect(struct buf *b, const char *text)

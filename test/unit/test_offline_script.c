@@ -10,6 +10,7 @@
 
 #include "base/util.h"
 #include "provider/dialect.h"
+#include "provider/model.h"
 #include "provider/offline.h"
 #include "provider/wire.h"
 

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "http_peer.h"
 #include "provider/dialect.h"
+#include "provider/model.h"
 #include "subagent/wire.h"
 
 /* ---- the rig */
