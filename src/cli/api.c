@@ -39,6 +39,8 @@
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* a person should know what is waited for */
 #define GIVE_UP_MS  60000 /* of a daemon that does not come back */
+#define QUIET_MS    45000 /* of a stream: three heartbeats */
+#define PAUSE_MS    100   /* before a daemon that went away is asked again */
 #define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
 
 extern char **environ;
@@ -333,17 +335,10 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	return rv;
 }
 
-static int connect_again(struct client **c, void *user, struct ava_error *err)
+bool api_may_come_back(int code)
 {
-	return api_open(API_START, c, err);
-}
-
-int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err)
-{
-	snprintf(f->path, sizeof(f->path), PREFIX "/runs/%s/events", run);
-	f->of_run = true;
-	f->connect = connect_again;
-	return follow_run(f, c, err);
+	return code == AVA_ECONNECT || code == AVA_EUNKNOWN || code == AVA_EPROTO ||
+	       code == AVA_ETIMEOUT;
 }
 
 int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
@@ -354,15 +349,15 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 	for (;;) {
 		int rv = *c != NULL ? 0 : api_open(API_START, c, err);
 
-		if (rv == 0)
+		if (rv == 0) {
 			rv = step(*c, user, err);
+			give_up = clock_mono_ms() + GIVE_UP_MS;
+		}
+		if (rv == 0)
+			continue;
 		if (rv == 1)
 			return 0;
-		if (rv == 0) {
-			give_up = clock_mono_ms() + GIVE_UP_MS;
-			continue;
-		}
-		if (rv == AVA_EIO || !follow_may_come_back(rv))
+		if (!api_may_come_back(rv))
 			return rv;
 		client_close(*c); /* its successor is asked */
 		*c = NULL;
@@ -370,7 +365,82 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 			return 0;
 		if (clock_mono_ms() >= give_up)
 			return rv;
+		pause_ms(PAUSE_MS);
 	}
+}
+
+/* ---- streams of events */
+
+struct following {
+	struct follow *f;
+	char path[64], last_id[24];
+	int stopped; /* what on_event said */
+	bool ended;  /* the run's last event has been given out */
+};
+
+static int on_sse(const struct sse_event *e, void *user)
+{
+	struct following *g = user;
+	int rv = g->f->on_event(e, g->f->user);
+
+	if (rv == 0 && e->id[0] != '\0')
+		snprintf(g->last_id, sizeof(g->last_id), "%s", e->id);
+	g->ended |= rv == 0 && strcmp(e->event, "SubagentComplete") == 0;
+	return rv;
+}
+
+static int follow_step(struct client *c, void *user, struct ava_error *err)
+{
+	struct following *g = user;
+	struct follow *f = g->f;
+	int rv;
+
+	client_set_quiet(c, QUIET_MS);
+	client_set_deadline(c, f->on_tick != NULL ? f->tick_ms : -1);
+	client_set_interrupt(c, f->interrupt);
+	rv = client_stream(c, g->path, g->last_id, on_sse, g, err);
+	client_set_deadline(c, -1);
+	client_set_interrupt(c, NULL);
+	g->stopped = MAX(rv, 0);
+	if (g->ended || rv >= 0) /* without its last event: it had ended before */
+		return 1;
+	if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
+		*f->interrupt = 0;
+		return f->on_interrupt(c, f->user, err);
+	}
+	if (rv == AVA_ECANCELED || f->on_tick == NULL || clock_mono_ms() < f->tick_ms)
+		return rv;
+	f->on_tick(&f->tick_ms, f->user);
+	return api_may_come_back(rv) && rv != AVA_ETIMEOUT ? rv : 0;
+}
+
+int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err)
+{
+	struct following g = {.f = f};
+	int rv;
+
+	snprintf(g.path, sizeof(g.path), PREFIX "/runs/%s/events", run);
+	rv = api_until(c, follow_step, &g, -1, err);
+	return rv == 0 ? g.stopped : rv;
+}
+
+static int anything(const struct sse_event *e, void *user)
+{
+	return 1;
+}
+
+int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
+	     int (*is_news)(const struct sse_event *e, void *user), void *user,
+	     struct ava_error *err)
+{
+	char path[64];
+	int rv;
+
+	snprintf(path, sizeof(path), PREFIX "/events?after=%" PRIu64, lsn);
+	client_set_deadline(c, until_ms);
+	rv = client_stream(c, path, NULL, is_news != NULL ? is_news : anything, user, err);
+	client_set_deadline(c, -1);
+	return rv == 1 || rv == AVA_ETIMEOUT || rv == AVA_ECANCELED ? 0 : rv;
 }
 
 /* ---- avad for an answer */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "client/follow.h"
+#include "client/client.h"
 
 struct ava_error;
 
@@ -59,12 +59,36 @@ int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err);
 int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	       struct ava_error *err);
 
-/* follow_run over the events of a run; `f` has what is called. */
+struct follow {
+	/* *Borrowed during the call.* Positive stops; negative: it has not been taken, the
+	 * stream is opened anew before it. */
+	int (*on_event)(const struct sse_event *e, void *user);
+	/* Called when clock_mono_ms() has passed *tick_ms; sets it anew. NULL: never. */
+	void (*on_tick)(int64_t *tick_ms, void *user);
+	int64_t tick_ms;
+	/* A signal handler set *interrupt: ask for what should happen over `c`. Non-zero
+	 * ends the following with that code. NULL: AVA_ECANCELED ends it. */
+	int (*on_interrupt)(struct client *c, void *user, struct ava_error *err);
+	volatile sig_atomic_t *interrupt; /* NULL: none */
+	void *user;
+};
+/* The events of a run through restarts of the daemon and lost connections, each once, in
+ * order: until the run has ended (0), on_event says stop (its value), or it cannot go on (a
+ * code). *c may be replaced. */
 int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);
+
+/* Until something happens behind `lsn` for which `is_news` (NULL: all is) says 1, it is
+ * `until_ms` (clock_mono_ms), or the client is interrupted: 0. Else why not. */
+int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
+	     int (*is_news)(const struct sse_event *e, void *user), void *user,
+	     struct ava_error *err);
+
+/* The daemon went away, or does not answer: its successor may. */
+bool api_may_come_back(int code);
 
 /* Ask again and again, over a new connection when the daemon went away, until `step` says
  * 1 (0), it is `end_ms` (clock_mono_ms; -1: never) without a daemon (0), or it cannot go
- * on, which without one is a minute after the last answer. *c may be replaced. */
+ * on, which is a minute after a daemon was there. *c may be replaced. */
 int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
 	      void *user, int64_t end_ms, struct ava_error *err);
 

@@ -9,17 +9,13 @@
  * before it is said again. */
 #include "cli/chat.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/settings.h"
@@ -28,145 +24,40 @@
 #include "cli/task.h"
 #include "codec/json.h"
 
-/* The feed.
+/* ---- the feed
  *
- *   daemon ── SSE ──► thread ── filter ──► queue (bounded) ──► the terminal
+ *   daemon ── SSE ──► filter ──► queue ──► the terminal
  *
- * When the queue is full the thread waits, and the daemon with it: what is
- * durable is read later, frames of text are left out by the daemon. Pieces of
- * text that follow each other become one item.
+ * Nothing is read before the queue is empty, and then what one read brings; the daemon waits:
+ * what is durable is read later, frames of text are left out by the daemon.
  *
- * What can fail: opening (memory, threads); a connection, which is made again
- * for as long as it takes; a refusal (no such conversation), which is told and
- * ends it; memory for an item, after which the stream is opened anew behind the
- * last one kept. */
+ * What can fail: a connection, which is made again for as long as it takes; a refusal (no
+ * such conversation), which is told and ends it; memory for an item, after which the stream
+ * is opened anew behind the last one kept. */
 
-#define ITEMS_MAX   1024
-#define TEXT_MAX    ((size_t)64 << 10) /* of one item that grows */
-#define STOPPED     1
-#define OPEN_S      5 /* that opening waits for the stream, at the most */
-#define STOP_SIGNAL SIGUSR1
+#define OPEN_MS   5000 /* that opening waits for the stream, at the most */
+#define AGAIN_MS  1000 /* and opening again, while a person types */
+#define PAUSE_MS  100  /* the first; doubled up to PAUSE_MAX */
+#define PAUSE_MAX 3000
 
-struct feed {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t room;
-	struct list items; /* struct feed_item */
-	size_t n;
-	int fd; /* eventfd */
-	volatile sig_atomic_t stop;
-	char *root;
-	char session[64];
-	uint64_t after;
-	bool lost; /* FEED_LOST was told; the thread's alone */
-	bool open; /* the stream was, once */
-};
-
-/* ---- the queue */
-
-void feed_item_free(struct feed_item *i)
-{
-	if (i == NULL)
-		return;
-	list_del(&i->node);
-	free(i->data);
-	free(i);
-}
-
-static bool grow_text(struct feed *f, const char *data, size_t len)
-{
-	struct feed_item *i;
-	char *more;
-
-	if (list_empty(&f->items))
-		return false;
-	i = LIST_ENTRY(f->items.prev, struct feed_item, node);
-	if (i->kind != FEED_TEXT || i->len + len > TEXT_MAX)
-		return false;
-	more = realloc(i->data, i->len + len + 1);
-	if (more == NULL)
-		return false;
-	memcpy(more + i->len, data, len);
-	i->len += len;
-	more[i->len] = '\0';
-	i->data = more;
-	return true;
-}
-
-static struct feed_item *item_new(enum feed_kind kind, const char *data, size_t len)
-{
-	struct feed_item *i = calloc(1, sizeof(*i));
-
-	if (i == NULL)
-		return NULL;
-	list_init(&i->node);
-	i->kind = kind;
-	i->len = len;
-	i->data = malloc(len + 1);
-	if (i->data == NULL) {
-		free(i);
-		return NULL;
-	}
-	memcpy(i->data, data, len);
-	i->data[len] = '\0';
-	return i;
-}
-
-static int wait_for_room(struct feed *f)
-{
-	while (f->n >= ITEMS_MAX && !f->stop)
-		pthread_cond_wait(&f->room, &f->lock);
-	return f->stop ? STOPPED : 0;
-}
-
-/* 0, STOPPED, or AVA_ENOMEM. `e` NULL: not an event. */
+/* 0 or AVA_ENOMEM. `e` NULL: not an event. */
 static int put(struct feed *f, enum feed_kind kind, const char *data, size_t len,
 	       const struct sse_event *e)
 {
-	struct feed_item *i = NULL;
-	uint64_t one = 1;
-	int rv;
+	struct feed_item *i = calloc(1, sizeof(*i) + len + 1);
 
-	pthread_mutex_lock(&f->lock);
-	rv = wait_for_room(f);
-	if (rv == 0 && !(kind == FEED_TEXT && grow_text(f, data, len))) {
-		i = item_new(kind, data, len);
-		rv = i != NULL ? 0 : AVA_ENOMEM;
-	}
-	if (i != NULL && e != NULL) {
+	if (i == NULL)
+		return AVA_ENOMEM;
+	i->kind = kind;
+	i->len = len;
+	memcpy(i->data, data, len);
+	if (e != NULL) {
 		snprintf(i->type, sizeof(i->type), "%s", e->event);
 		i->lsn = strtoull(e->id, NULL, 10);
 	}
-	if (i != NULL) {
-		list_add(&f->items, &i->node);
-		f->n++;
-	}
-	/* Under the lock: the last take of the other side makes it quiet there. */
-	if (rv == 0 && write(f->fd, &one, sizeof(one)) < 0)
-		rv = AVA_EIO; /* cannot be: the count is far from its end */
-	pthread_mutex_unlock(&f->lock);
-	return rv;
+	list_add(&f->items, &i->node);
+	return 0;
 }
-
-struct feed_item *feed_take(struct feed *f)
-{
-	struct feed_item *i;
-	uint64_t n;
-
-	pthread_mutex_lock(&f->lock);
-	i = LIST_FIRST(&f->items, struct feed_item, node);
-	if (i != NULL) {
-		list_del(&i->node);
-		f->n--;
-		pthread_cond_signal(&f->room);
-	} else if (read(f->fd, &n, sizeof(n)) < 0) {
-		n = 0; /* it was quiet already */
-	}
-	pthread_mutex_unlock(&f->lock);
-	return i;
-}
-
-/* ---- the thread */
 
 /* Events that a person sees; the rest is in `ava logs`. */
 static bool is_shown(const char *type)
@@ -183,173 +74,103 @@ static bool is_shown(const char *type)
 	return false;
 }
 
-static int on_frame(struct feed *f, const struct sse_event *e)
+static int on_event(const struct sse_event *e, void *user)
 {
-	json_t *frame = json_parse(e->data, e->len, NULL);
-	const char *text = json_get_str(frame, "text"), *state = json_get_str(frame, "state");
+	struct feed *f = user;
+	bool text = strcmp(e->event, "text") == 0, turn = strcmp(e->event, "turn") == 0;
+	json_t *frame = text || turn ? json_parse(e->data, e->len, NULL) : NULL;
+	const char *said = json_str(frame, "text");
 	int rv = 0;
 
-	if (strcmp(e->event, "text") == 0 && text != NULL)
-		rv = put(f, FEED_TEXT, text, strlen(text), NULL);
-	else if (strcmp(e->event, "turn") == 0 && state != NULL)
-		rv = put(f, strcmp(state, "busy") == 0 ? FEED_BUSY : FEED_IDLE, "", 0, NULL);
+	if (text)
+		rv = put(f, FEED_TEXT, said, strlen(said), NULL);
+	else if (turn)
+		rv = put(f, strcmp(json_str(frame, "state"), "busy") == 0 ? FEED_BUSY : FEED_IDLE,
+			 "", 0, NULL);
+	else if (is_shown(e->event))
+		rv = put(f, FEED_EVENT, e->data, e->len, e);
+	if (rv == 0 && e->id[0] != '\0')
+		snprintf(f->last_id, sizeof(f->last_id), "%s", e->id);
 	json_decref(frame);
 	return rv;
 }
 
-static int on_event(const struct sse_event *e, void *user)
-{
-	struct feed *f = user;
-	bool frame = strcmp(e->event, "text") == 0 || strcmp(e->event, "turn") == 0 ||
-		     strcmp(e->event, "thinking") == 0;
-	int rv = 0;
-
-	if (frame)
-		rv = on_frame(f, e);
-	else if (is_shown(e->event))
-		rv = put(f, FEED_EVENT, e->data, e->len, e);
-	return rv;
-}
-
-/* The stream is open: no frame is missed from now on. */
-static void opened(void *user)
-{
-	struct feed *f = user;
-
-	if (f->lost && put(f, FEED_BACK, "", 0, NULL) == 0)
-		f->lost = false;
-	pthread_mutex_lock(&f->lock);
-	f->open = true;
-	pthread_cond_broadcast(&f->room);
-	pthread_mutex_unlock(&f->lock);
-}
-
 /* Without notes, which would stand in the picture. */
-static int connect_quietly(struct client **c, void *user, struct ava_error *err)
+static int feed_connect(struct feed *f, const char *session, int64_t wait_ms, struct ava_error *err)
 {
-	const struct feed *f = user;
+	char root[ROOT_PATH_MAX], path[128];
+	int rv = settings_data_root(root, sizeof(root), err);
 
-	return client_open(f->root, true, c, err);
-}
-
-static void lost(void *user)
-{
-	struct feed *f = user;
-
-	if (!f->lost && put(f, FEED_LOST, "", 0, NULL) == 0)
-		f->lost = true;
-}
-
-static void *run(void *arg)
-{
-	struct feed *f = arg;
-	struct follow follow = {
-		.patient = true,
-		.connect = connect_quietly,
-		.on_event = on_event,
-		.on_open = opened,
-		.on_lost = lost,
-		.interrupt = &f->stop,
-		.user = f,
-	};
-	struct ava_error err = {0};
-	struct client *c = NULL;
-
-	snprintf(follow.path, sizeof(follow.path), "/api/v1/events?session=%s", f->session);
-	snprintf(follow.last_id, sizeof(follow.last_id), "%" PRIu64, f->after);
-	if (follow_run(&follow, &c, &err) < 0 && !f->stop)
-		put(f, FEED_GONE, err.text, strlen(err.text), NULL);
-	client_close(c);
-	return NULL;
-}
-
-/* ---- opening and closing */
-
-static void on_stop_signal(int number) {}
-
-static void feed_free(struct feed *f)
-{
-	while (!list_empty(&f->items))
-		feed_item_free(LIST_FIRST(&f->items, struct feed_item, node));
-	if (f->fd >= 0)
-		close(f->fd);
-	pthread_cond_destroy(&f->room);
-	pthread_mutex_destroy(&f->lock);
-	free(f->root);
-	free(f);
-}
-
-/* The thread takes no signal but the one that ends its waits. */
-static int start(struct feed *f)
-{
-	struct sigaction sa = {.sa_handler = on_stop_signal};
-	sigset_t all, before;
-	int failed;
-
-	sigaction(STOP_SIGNAL, &sa, NULL);
-	sigfillset(&all);
-	sigdelset(&all, STOP_SIGNAL);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&f->thread, NULL, run, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed;
-}
-
-/* What is said before the stream is open would be answered without frames. */
-static void wait_for_stream(struct feed *f)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += OPEN_S;
-	pthread_mutex_lock(&f->lock);
-	while (!f->open && pthread_cond_timedwait(&f->room, &f->lock, &until) == 0)
-		;
-	pthread_mutex_unlock(&f->lock);
-}
-
-int feed_open(struct feed **out, const char *root, const char *session, uint64_t after,
-	      struct ava_error *err)
-{
-	struct feed *f = calloc(1, sizeof(*f));
-
-	*out = NULL;
-	if (f == NULL)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	list_init(&f->items);
-	pthread_mutex_init(&f->lock, NULL);
-	pthread_cond_init(&f->room, NULL);
-	snprintf(f->session, sizeof(f->session), "%s", session);
-	f->after = after;
-	f->root = strdup(root);
-	f->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (f->root == NULL || f->fd < 0 || start(f) != 0) {
-		feed_free(f);
-		return err_set(err, AVA_ENOMEM, "the conversation's events cannot be followed");
-	}
-	wait_for_stream(f);
-	*out = f;
+	if (rv == 0)
+		rv = client_open(root, true, &f->c, err);
+	if (rv != 0)
+		return rv;
+	snprintf(path, sizeof(path), "/api/v1/events?session=%s", session);
+	client_set_deadline(f->c, clock_mono_ms() + wait_ms);
+	rv = client_stream_open(f->c, path, f->last_id, on_event, f, err);
+	client_set_deadline(f->c, -1);
+	if (rv != 0)
+		return rv;
+	if (f->lost) /* no frame is missed from now on */
+		put(f, FEED_BACK, "", 0, NULL);
+	f->lost = false;
+	f->heard_ms = clock_mono_ms();
+	f->pause_ms = PAUSE_MS;
 	return 0;
 }
 
-void feed_close(struct feed *f)
+/* What has come goes into the queue. */
+static void feed_read(struct feed *f, const char *session, int64_t wait_ms)
 {
-	struct timespec until;
+	struct ava_error err = {0};
+	int64_t now = clock_mono_ms();
+	int rv = 0;
 
-	if (f == NULL)
+	if (f->gone || (f->c == NULL && now < f->retry_ms))
 		return;
-	pthread_mutex_lock(&f->lock);
-	f->stop = 1;
-	pthread_cond_broadcast(&f->room);
-	pthread_mutex_unlock(&f->lock);
-	pthread_kill(f->thread, STOP_SIGNAL);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (pthread_timedjoin_np(f->thread, NULL, &until) == 0)
-		feed_free(f);
+	if (f->c == NULL)
+		rv = feed_connect(f, session, wait_ms, &err);
 	else
-		pthread_detach(f->thread);
+		rv = client_stream_take(f->c, &err);
+	if (rv == 1)
+		f->heard_ms = now;
+	if (rv >= 0 && !client_stream_done(f->c) && now - f->heard_ms < QUIET_MS)
+		return;
+	client_close(f->c);
+	f->c = NULL;
+	f->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
+	if (f->gone)
+		put(f, FEED_GONE, err.text, strlen(err.text), NULL);
+	else if (!f->lost)
+		f->lost = put(f, FEED_LOST, "", 0, NULL) == 0;
+	f->retry_ms = now + f->pause_ms;
+	f->pause_ms = MIN(f->pause_ms * 2, PAUSE_MAX);
 }
+
+struct feed_item *feed_take(struct feed *f, const char *session)
+{
+	struct feed_item *i;
+
+	if (list_empty(&f->items))
+		feed_read(f, session, AGAIN_MS);
+	i = LIST_FIRST(&f->items, struct feed_item, node);
+	if (i != NULL)
+		list_del(&i->node);
+	return i;
+}
+
+static void feed_close(struct feed *f)
+{
+	struct feed_item *i;
+
+	client_close(f->c);
+	while ((i = LIST_FIRST(&f->items, struct feed_item, node)) != NULL) {
+		list_del(&i->node);
+		free(i);
+	}
+}
+
+/* ---- requests */
 
 int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
 	      struct ava_error *err)
@@ -359,7 +180,7 @@ int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
 
 int chat_fd(const struct chat *c)
 {
-	return c->feed->fd;
+	return c->feed.c != NULL ? client_fd(c->feed.c) : -1;
 }
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)
@@ -445,27 +266,14 @@ static int find(struct chat *c, const char *id, struct ava_error *err)
 	return rv;
 }
 
-/* The last lsn given so far: what comes behind it is the feed's. */
-static int newest_lsn(struct chat *c, struct ava_error *err)
+/* What is said before the stream is open would be answered without frames: it is waited for. */
+void chat_follow(struct chat *c)
 {
-	json_t *health = NULL;
-	int rv = chat_call(c, "/health", NULL, &health, err);
-
-	if (rv != 0)
-		return rv;
-	c->seen = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
-	json_decref(health);
-	return 0;
-}
-
-int chat_follow(struct chat *c, struct ava_error *err)
-{
-	char root[ROOT_PATH_MAX];
-	int rv = settings_data_root(root, sizeof(root), err);
-
-	feed_close(c->feed);
-	c->feed = NULL;
-	return rv != 0 ? rv : feed_open(&c->feed, root, c->session, c->seen, err);
+	feed_close(&c->feed);
+	c->feed = (struct feed){.pause_ms = PAUSE_MS};
+	list_init(&c->feed.items);
+	snprintf(c->feed.last_id, sizeof(c->feed.last_id), "%" PRIu64, c->seen);
+	feed_read(&c->feed, c->session, OPEN_MS);
 }
 
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err)
@@ -473,12 +281,13 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 	int rv;
 
 	*c = (struct chat){0};
+	list_init(&c->feed.items);
 	speech_init(&c->speech);
 	rv = task_cwd(&c->cwd, err);
 	if (rv == 0)
 		rv = api_open(API_START, &c->c, err);
 	if (rv == 0)
-		rv = newest_lsn(c, err);
+		rv = api_lsn(c->c, &c->seen, err); /* what comes behind it is the feed's */
 	if (rv == 0 && session == NULL)
 		rv = begin(c, model, err);
 	else if (rv == 0 && strcmp(session, "latest") == 0)
@@ -492,8 +301,8 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 void chat_close(struct chat *c)
 {
 	chat_acknowledge(c);
-	feed_close(c->feed);
-	feed_item_free(c->next);
+	feed_close(&c->feed);
+	free(c->next);
 	speech_fini(&c->speech);
 	for (size_t i = 0; i < c->nown; i++)
 		free(c->own[i]);
@@ -558,7 +367,9 @@ static int begin_again(struct chat *c, struct ava_error *err)
 
 	memcpy(model, c->model, sizeof(model));
 	rv = begin(c, model[0] != '\0' ? model : NULL, err);
-	return rv == 0 ? chat_follow(c, err) : rv;
+	if (rv == 0)
+		chat_follow(c);
+	return rv;
 }
 
 int chat_say(struct chat *c, const char *text, struct ava_error *err)

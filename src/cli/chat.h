@@ -13,14 +13,13 @@
 #include "cli/show.h"
 #include "cli/markdown.h"
 
-struct feed;
 struct ava_error;
 struct client;
 
-/* What happens in a conversation, as it comes: a thread reads the daemon's
- * stream and puts what a person should see into a bounded queue. It goes on over
- * lost connections and restarts of the daemon (started again if need be), from
- * the last event it saw: every event once, in order. */
+/* What happens in a conversation, as it comes: what a person should see of the daemon's
+ * stream is put into a queue whenever it is asked for. It goes on over lost
+ * connections and restarts of the daemon (started again if need be), from the last event it
+ * saw: every event once, in order. */
 
 enum feed_kind {
 	FEED_EVENT, /* a durable event: `type`, and its line in `data` */
@@ -37,18 +36,24 @@ struct feed_item {
 	enum feed_kind kind;
 	uint64_t lsn; /* of an event */
 	char type[24];
-	char *data; /* owned, NUL-terminated; "" when it has none */
 	size_t len;
+	char data[]; /* NUL-terminated */
 };
 
-/* From behind event `after` on. Everything is *copied*. */
-int feed_open(struct feed **f, const char *root, const char *session, uint64_t after,
-	      struct ava_error *err);
-/* Ends the thread; one that waits for a daemon is left alone after a second. */
-void feed_close(struct feed *f); /* NULL is fine */
-/* The next item, the caller's from now on; NULL when there is none. */
-struct feed_item *feed_take(struct feed *f);
-void feed_item_free(struct feed_item *i); /* NULL is fine */
+struct feed {
+	struct client *c;  /* of the stream; NULL: lost, or not open yet */
+	struct list items; /* struct feed_item */
+	char last_id[24];
+	bool lost, gone;  /* so it was told */
+	int64_t heard_ms; /* when something came */
+	int64_t retry_ms; /* when a connection is made again */
+	int64_t pause_ms; /* between that and the time after */
+};
+
+#define QUIET_MS 45000 /* three heartbeats without one: it is lost */
+
+/* The next item, the caller's from now on (free); NULL when there is none. */
+struct feed_item *feed_take(struct feed *f, const char *session);
 
 #define CHAT_OWN_MAX       64 /* messages on their way */
 #define CHAT_HELD_MAX      16 /* quotes that wait for the end of Ava's turn */
@@ -56,7 +61,7 @@ void feed_item_free(struct feed_item *i); /* NULL is fine */
 
 struct chat {
 	struct client *c; /* NULL after a lost connection, until the next request */
-	struct feed *feed;
+	struct feed feed;
 	char session[64];
 	char model[264];
 	char *cwd;              /* owned */
@@ -87,7 +92,7 @@ struct chat {
  * folder. Starts the daemon. */
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err);
 /* From now on its feed brings what happens behind `seen`. */
-int chat_follow(struct chat *c, struct ava_error *err);
+void chat_follow(struct chat *c);
 void chat_close(struct chat *c);
 
 /* Say something. It is on disk when this returns 0. */

@@ -377,8 +377,8 @@ static bool is_due(const struct chat *c)
 bool chat_wants(struct chat *c)
 {
 	for (;;) {
-		if (c->next == NULL && c->feed != NULL)
-			c->next = feed_take(c->feed);
+		if (c->next == NULL)
+			c->next = feed_take(&c->feed, c->session);
 		if (c->next == NULL) {
 			bool due = is_due(c);
 
@@ -388,7 +388,7 @@ bool chat_wants(struct chat *c)
 		}
 		if (is_due(c) || !take_in(c, c->next))
 			return true;
-		feed_item_free(c->next);
+		free(c->next);
 		c->next = NULL;
 	}
 }
@@ -422,7 +422,7 @@ void chat_show(struct chat *c)
 			continue;
 		if (!take_in(c, c->next))
 			show_item(c, c->next);
-		feed_item_free(c->next);
+		free(c->next);
 		c->next = NULL;
 	}
 	note_tail(c);
@@ -436,12 +436,15 @@ const char *chat_tail(struct chat *c, size_t *len)
 
 int64_t chat_next(const struct chat *c)
 {
-	int64_t next = chat_runs_next(&c->runs);
+	int64_t next = chat_runs_next(&c->runs), feed;
 
 	if (c->nheld > 0 && (next < 0 || c->held_ms < next))
 		next = c->held_ms;
 	if (tail_changed(c) && (next < 0 || c->tail_ms < next))
 		next = c->tail_ms;
+	feed = c->feed.c != NULL ? c->feed.heard_ms + QUIET_MS : c->feed.retry_ms;
+	if (!c->feed.gone && (next < 0 || feed < next))
+		next = feed;
 	return next;
 }
 

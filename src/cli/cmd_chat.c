@@ -579,7 +579,9 @@ static int begin(struct chat *c, struct ava_error *err)
 
 	if (rv == 0 && o.session != NULL)
 		rv = chat_show_past(c, err);
-	return rv == 0 ? chat_follow(c, err) : rv;
+	if (rv == 0)
+		chat_follow(c);
+	return rv;
 }
 
 static int on_terminal(void)

@@ -373,7 +373,7 @@ static int wait_step(struct client *c, void *user, struct ava_error *err)
 	w->n = kept;
 	if (rv != 0 || w->n == 0 || w->last)
 		return rv != 0 ? rv : 1;
-	rv = follow_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, is_end, w, err);
+	rv = api_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, is_end, w, err);
 	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* one may have ended just now */
 	return rv;
 }

@@ -585,9 +585,8 @@ static int watch_round(struct status *s, struct client **c, bool screen, struct 
 	if (rv == 0) {
 		journal = json_object_get(s->health, "journal");
 		pause_ms(PAUSE_MS);
-		rv = follow_news(*c, (uint64_t)MAX(json_get_int(journal, "lsn", 0), 0),
-				 clock_mono_ms() + (screen ? SCREEN_MS : LINES_MS), NULL, NULL,
-				 err);
+		rv = api_news(*c, (uint64_t)MAX(json_get_int(journal, "lsn", 0), 0),
+			      clock_mono_ms() + (screen ? SCREEN_MS : LINES_MS), NULL, NULL, err);
 	}
 	return rv == AVA_ECANCELED ? 0 : rv;
 }
@@ -607,7 +606,7 @@ static int watch(struct status *s, struct client **c)
 		if (suspended)
 			suspend(screen);
 		rv = watch_round(s, c, screen, &err);
-		if (rv >= 0 || !follow_may_come_back(rv))
+		if (rv >= 0 || !api_may_come_back(rv))
 			continue;
 		client_close(*c);
 		*c = NULL;

@@ -510,8 +510,8 @@ def test_yes():
     t.say("find it")
     t.see("Shall it start?")
     t.say("yes")
-    t.see("It is at work.")
-    t.see("Answer with: yes or no, or later /steer S-")
+    t.wait(lambda: "It is at work." in t.text() and  # in any order
+           "Answer with: yes or no, or later /steer S-" in t.text())
     run = runs()[0]["subagent_id"]
     t.say("yes, " + run)
     t.see("I told it.")
