@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -26,10 +27,42 @@
 #include "cli/line_keys.h"
 #include "cli/term.h"
 
-/* Waiting at a terminal.
+#define PASTES_MAX    16
+#define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
+#define ESCAPE_MS     100  /* for the rest of a sequence */
+#define WORDS_MAX     128
+#define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
+
+struct line {
+	struct chat *chat; /* borrowed */
+	int signals;       /* signalfd */
+	sigset_t before;   /* signals let through before us */
+	struct buf text;   /* the line that was read */
+	struct buf in;     /* plain: read and not yet taken */
+	EditLine *el;      /* NULL: plain */
+	History *history;
+	char history_path[4096]; /* "": none */
+	const char *prompt;      /* borrowed during line_read */
+	size_t width;            /* of the terminal, as libedit knows it */
+	struct line_keys keys;
+	bool hidden; /* the prompt stands alone on its row */
+	bool interrupted, end;
+	char *kept; /* the line that is hidden; owned */
+	int kept_cursor;
+	char *paste[PASTES_MAX]; /* those named in the line; owned */
+	char name[PASTES_MAX][48];
+	unsigned pastes;
+	size_t tail[TAIL_LINES]; /* columns of each line of the tail that is shown */
+	unsigned tail_lines;
+	bool no_tail;    /* it goes before the line is taken */
+	wchar_t pending; /* the key that takes it; 0: none */
+	char note[4096]; /* shown beside what chat_show shows */
+};
+
+/* ---- waiting at a terminal
  *
- * Signals are held back but in ppoll, so that none is missed
- * between the look at its flag and the wait. */
+ * Signals are held back from line_open to line_close and read as they come: one that comes
+ * between two lines is seen at the next, and none finds the terminal as the editor needs it. */
 
 enum line_woken {
 	LINE_WOKEN_INPUT,     /* stdin is readable, or at its end */
@@ -41,93 +74,33 @@ enum line_woken {
 	LINE_WOKEN_TIME,    /* wait_ms is over */
 };
 
-static const int caught[] = {SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP};
-static volatile sig_atomic_t came[ARRAY_LEN(caught)];
-static struct sigaction saved[ARRAY_LEN(caught)];
-
-static void on_signal(int number)
-{
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
-		if (caught[i] == number)
-			came[i] = 1;
-}
-
-/* Signals are caught from line_input_begin to line_input_end, and delivered only
- * while line_input_wait waits: one that comes between two lines is seen at the
- * next, and none finds the terminal as the editor needs it. One line at a time. */
-static void line_input_begin(sigset_t *before)
-{
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++) {
-		sigaddset(&set, caught[i]);
-		came[i] = 0;
-	}
-	pthread_sigmask(SIG_BLOCK, &set, before);
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
-		sigaction(caught[i], &sa, &saved[i]);
-}
-
-static void line_input_end(const sigset_t *before)
-{
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
-		sigaction(caught[i], &saved[i], NULL);
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-static bool take(int number)
-{
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++) {
-		if (caught[i] != number || !came[i])
-			continue;
-		came[i] = 0;
-		return true;
-	}
-	return false;
-}
-
-static int64_t until(const struct chat *c, int64_t end, bool quiet)
-{
-	int64_t next = quiet ? -1 : chat_next(c);
-
-	if (next < 0 || (end >= 0 && end < next))
-		next = end;
-	return next;
-}
-
 /* wait_ms -1: as long as it takes. quiet: nothing is shown now. */
-static enum line_woken line_input_wait(struct chat *c, int wait_ms, bool quiet)
+static enum line_woken line_wait(struct line *l, int wait_ms, bool quiet)
 {
 	int64_t end = wait_ms < 0 ? -1 : clock_mono_ms() + wait_ms;
-	sigset_t open;
 
-	pthread_sigmask(SIG_BLOCK, NULL, &open);
-	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
-		sigdelset(&open, caught[i]);
 	for (;;) {
-		struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-				      {.fd = quiet ? -1 : chat_fd(c), .events = POLLIN}};
-		int64_t at, left;
-		struct timespec ts;
+		struct pollfd p[] = {{.fd = l->signals, .events = POLLIN},
+				     {.fd = STDIN_FILENO, .events = POLLIN},
+				     {.fd = -1, .events = POLLIN}};
+		struct signalfd_siginfo signal;
+		int64_t at;
 
-		if (take(SIGTERM) || take(SIGHUP))
-			return LINE_WOKEN_END;
-		if (take(SIGINT))
-			return LINE_WOKEN_INTERRUPT;
-		if (take(SIGTSTP))
-			return LINE_WOKEN_SUSPEND;
-		if (take(SIGWINCH))
-			return LINE_WOKEN_RESIZE;
-		if (!quiet && chat_wants(c))
+		if (read(l->signals, &signal, sizeof(signal)) == (ssize_t)sizeof(signal))
+			return signal.ssi_signo == SIGINT     ? LINE_WOKEN_INTERRUPT
+			       : signal.ssi_signo == SIGTSTP  ? LINE_WOKEN_SUSPEND
+			       : signal.ssi_signo == SIGWINCH ? LINE_WOKEN_RESIZE
+							      : LINE_WOKEN_END;
+		if (!quiet && chat_wants(l->chat))
 			return LINE_WOKEN_SHOW;
-		at = until(c, end, quiet);
-		left = at < 0 ? 0 : MAX(at - clock_mono_ms(), 0);
-		ts = (struct timespec){left / 1000, left % 1000 * 1000000};
-		if (ppoll(p, ARRAY_LEN(p), at < 0 ? NULL : &ts, &open) < 0 && errno != EINTR)
+		p[2].fd = quiet ? -1 : chat_fd(l->chat);
+		at = quiet ? -1 : chat_next(l->chat);
+		if (at < 0 || (end >= 0 && end < at))
+			at = end;
+		if (poll(p, ARRAY_LEN(p), at < 0 ? -1 : (int)MAX(at - clock_mono_ms(), 0)) < 0 &&
+		    errno != EINTR)
 			return LINE_WOKEN_END;
-		if (p[0].revents != 0)
+		if (p[1].revents != 0)
 			return LINE_WOKEN_INPUT;
 		if (end >= 0 && clock_mono_ms() >= end)
 			return LINE_WOKEN_TIME;
@@ -158,38 +131,9 @@ static enum line_woken line_input_wait(struct chat *c, int wait_ms, bool quiet)
 #define KEY_PASTE   0x1e
 #define KEY_REDRAW  0x1f
 
-#define PASTES_MAX    16
-#define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
-#define ESCAPE_MS     100  /* for the rest of a sequence */
-#define WORDS_MAX     128
-#define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
-
-struct line_edit {
-	struct chat *chat; /* borrowed */
-	EditLine *el;
-	History *history;
-	char history_path[4096]; /* "": none */
-	const char *prompt;      /* borrowed during line_edit_read */
-	size_t width;            /* of the terminal, as libedit knows it */
-	struct line_keys keys;
-	bool hidden; /* the prompt stands alone on its row */
-	bool interrupted, end;
-	char *kept; /* the line that is hidden; owned */
-	int kept_cursor;
-	char *paste[PASTES_MAX]; /* those named in the line; owned */
-	char name[PASTES_MAX][48];
-	unsigned pastes;
-	size_t tail[TAIL_LINES]; /* columns of each line of the tail that is shown */
-	unsigned tail_lines;
-	bool no_tail;    /* it goes before the line is taken */
-	wchar_t pending; /* the key that takes it; 0: none */
-	char note[4096]; /* shown beside what chat_show shows */
-	struct buf text;
-};
-
-static struct line_edit *self(EditLine *el)
+static struct line *self(EditLine *el)
 {
-	struct line_edit *l = NULL;
+	struct line *l = NULL;
 
 	el_get(el, EL_CLIENTDATA, &l);
 	return l;
@@ -213,7 +157,7 @@ static void empty_line(EditLine *el)
 
 static unsigned char do_hide(EditLine *el, int key)
 {
-	struct line_edit *l = self(el);
+	struct line *l = self(el);
 	const LineInfoW *w = el_wline(el);
 	const LineInfo *i;
 
@@ -230,7 +174,7 @@ static unsigned char do_hide(EditLine *el, int key)
 
 static unsigned char do_restore(EditLine *el, int key)
 {
-	struct line_edit *l = self(el);
+	struct line *l = self(el);
 	const LineInfoW *w;
 
 	l->hidden = false;
@@ -250,7 +194,7 @@ static unsigned char do_redraw(EditLine *el, int key)
 
 /* ---- the end of a text that is not done */
 
-static size_t tail_rows(const struct line_edit *l)
+static size_t tail_rows(const struct line *l)
 {
 	size_t width = MAX(term_width(stdout), (size_t)1), rows = 0;
 
@@ -259,7 +203,7 @@ static size_t tail_rows(const struct line_edit *l)
 	return rows;
 }
 
-static void erase_tail(struct line_edit *l)
+static void erase_tail(struct line *l)
 {
 	putchar('\r');
 	for (size_t rows = tail_rows(l); rows > 0; rows--)
@@ -282,7 +226,7 @@ static const char *tail_start(const char *t, size_t len)
 	return t + at;
 }
 
-static void show_tail(struct line_edit *l)
+static void show_tail(struct line *l)
 {
 	size_t len = 0;
 	const char *t = chat_tail(l->chat, &len), *end;
@@ -304,7 +248,7 @@ static void show_tail(struct line_edit *l)
 	term_colour(stdout, TERM_PLAIN);
 }
 
-static void show_hidden(struct line_edit *l)
+static void show_hidden(struct line *l)
 {
 	erase_tail(l);
 	if (l->note[0] != '\0')
@@ -332,7 +276,7 @@ static size_t count_lines(const char *s)
 
 /* A paste as it stands in the line: itself, or its name. NULL: it cannot be
  * kept. */
-static const char *paste_in_line(struct line_edit *l)
+static const char *paste_in_line(struct line *l)
 {
 	struct buf *p = &l->keys.paste;
 
@@ -354,7 +298,7 @@ static const char *paste_in_line(struct line_edit *l)
 
 static unsigned char do_paste(EditLine *el, int key)
 {
-	struct line_edit *l = self(el);
+	struct line *l = self(el);
 	const char *text = paste_in_line(l);
 
 	if (l->keys.paste_lost > 0)
@@ -370,7 +314,7 @@ static unsigned char do_paste(EditLine *el, int key)
 	return CC_REFRESH;
 }
 
-static void drop_pastes(struct line_edit *l)
+static void drop_pastes(struct line *l)
 {
 	for (unsigned i = 0; i < l->pastes; i++)
 		free(l->paste[i]);
@@ -378,7 +322,7 @@ static void drop_pastes(struct line_edit *l)
 }
 
 /* The line with the pastes in place of their names. */
-static int expand(struct line_edit *l, const char *line, size_t len)
+static int expand(struct line *l, const char *line, size_t len)
 {
 	size_t at = 0;
 
@@ -411,7 +355,7 @@ static size_t common(const char *a, const char *b)
 
 static unsigned char do_complete(EditLine *el, int key)
 {
-	struct line_edit *l = self(el);
+	struct line *l = self(el);
 	const LineInfo *i = el_line(el);
 	const char *start = i->cursor, *found[WORDS_MAX];
 	char word[64], more[128];
@@ -445,7 +389,7 @@ static unsigned char do_complete(EditLine *el, int key)
 /* ---- the window */
 
 /* Columns from the start of the prompt to the cursor. */
-static size_t columns(struct line_edit *l)
+static size_t columns(struct line *l)
 {
 	const LineInfo *i = el_line(l->el);
 
@@ -453,7 +397,7 @@ static size_t columns(struct line_edit *l)
 }
 
 /* From the first row of a line to where libedit believes its cursor is. */
-static void go_down(struct line_edit *l, size_t used, size_t width)
+static void go_down(struct line *l, size_t used, size_t width)
 {
 	for (size_t rows = used / MAX(width, (size_t)1); rows > 0; rows--)
 		putchar('\n');
@@ -462,7 +406,7 @@ static void go_down(struct line_edit *l, size_t used, size_t width)
 /* A terminal that breaks its rows anew has the cursor so many rows below the
  * first one of the line as the new width makes; libedit goes on believing in
  * those of the old one, and is given them. */
-static void resized(struct line_edit *l)
+static void resized(struct line *l)
 {
 	size_t used = columns(l), before = l->width, rows;
 	struct winsize w;
@@ -480,7 +424,7 @@ static void resized(struct line_edit *l)
 	el_resize(l->el);
 }
 
-static void suspend(struct line_edit *l)
+static void suspend(struct line *l)
 {
 	fputs("\033[?2004l\n", stdout);
 	fflush(stdout);
@@ -494,7 +438,7 @@ static void suspend(struct line_edit *l)
 
 /* ---- keys */
 
-static bool full(struct line_edit *l, wchar_t c)
+static bool full(struct line *l, wchar_t c)
 {
 	const LineInfoW *i = el_wline(l->el);
 
@@ -502,7 +446,7 @@ static bool full(struct line_edit *l, wchar_t c)
 }
 
 /* Bytes of the terminal; false at its end. */
-static bool read_bytes(struct line_edit *l)
+static bool read_bytes(struct line *l)
 {
 	size_t room;
 	char *to = line_keys_room(&l->keys, &room);
@@ -514,12 +458,12 @@ static bool read_bytes(struct line_edit *l)
 }
 
 /* A key of our own for what came, 0: none. */
-static wchar_t woken(struct line_edit *l)
+static wchar_t woken(struct line *l)
 {
 	bool inside = line_keys_inside(&l->keys);
 	int wait = line_keys_partial(&l->keys) ? ESCAPE_MS : -1;
 
-	switch (line_input_wait(l->chat, wait, inside)) {
+	switch (line_wait(l, wait, inside)) {
 	case LINE_WOKEN_INPUT:
 		l->end = !read_bytes(l);
 		return 0;
@@ -547,7 +491,7 @@ static wchar_t woken(struct line_edit *l)
 
 /* Ctrl-C: a line that was begun is dropped; at an empty one it is for what is
  * going on. */
-static wchar_t interrupted(struct line_edit *l)
+static wchar_t interrupted(struct line *l)
 {
 	const LineInfoW *i = el_wline(l->el);
 
@@ -561,7 +505,7 @@ static wchar_t interrupted(struct line_edit *l)
 
 static int get_char(EditLine *el, wchar_t *out)
 {
-	struct line_edit *l = self(el);
+	struct line *l = self(el);
 
 	if (l->hidden) {
 		show_hidden(l);
@@ -606,13 +550,13 @@ static int get_char(EditLine *el, wchar_t *out)
 
 static void remember(const char *text, void *user)
 {
-	struct line_edit *l = user;
+	struct line *l = user;
 	HistEvent ev;
 
 	history(l->history, &ev, H_ENTER, text);
 }
 
-static void open_history(struct line_edit *l)
+static void open_history(struct line *l)
 {
 	HistEvent ev;
 
@@ -651,36 +595,57 @@ static void bind_keys(EditLine *el)
 	el_set(el, EL_SETTY, "-x", "-echo", "-icanon", NULL);
 }
 
-static void line_edit_close(struct line_edit *l);
-
-static int line_edit_open(struct line_edit **out, struct chat *chat, struct ava_error *err)
+bool line_is_plain(void)
 {
-	struct line_edit *l = calloc(1, sizeof(*l));
+	const char *term = getenv("TERM"), *plain = getenv("AVA_PLAIN");
 
-	*out = NULL;
-	if (l == NULL)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->chat = chat;
-	line_keys_init(&l->keys);
-	buf_init(&l->text, LINE_TEXT_MAX + LINE_TYPED_MAX * 4);
+	return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
+	       (plain != NULL && plain[0] != '\0' && strcmp(plain, "0") != 0);
+}
+
+static int open_editor(struct line *l, struct ava_error *err)
+{
 	if (setlocale(LC_CTYPE, "") == NULL || (term_utf8() && MB_CUR_MAX == 1))
 		setlocale(LC_CTYPE, "C.UTF-8");
 	l->el = el_init("ava", stdin, stdout, stderr);
-	if (l->el == NULL) {
-		line_edit_close(l);
+	if (l->el == NULL)
 		return err_set(err, AVA_EIO, "lines cannot be edited on this terminal");
-	}
 	el_set(l->el, EL_CLIENTDATA, l);
 	el_set(l->el, EL_EDITOR, "emacs");
 	el_set(l->el, EL_PROMPT, prompt_text);
 	el_wset(l->el, EL_GETCFN, get_char);
 	bind_keys(l->el);
 	open_history(l);
-	*out = l;
 	return 0;
 }
 
-static void line_edit_close(struct line_edit *l)
+int line_open(struct line **out, struct chat *chat, struct ava_error *err)
+{
+	static const int caught[] = {SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP};
+	struct line *l = calloc(1, sizeof(*l));
+	sigset_t set;
+	int rv = 0;
+
+	*out = l;
+	if (l == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	l->chat = chat;
+	line_keys_init(&l->keys);
+	buf_init(&l->in, LINE_TEXT_MAX + 4096);
+	buf_init(&l->text, LINE_TEXT_MAX + LINE_TYPED_MAX * 4);
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+		sigaddset(&set, caught[i]);
+	sigprocmask(SIG_BLOCK, &set, &l->before);
+	l->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (l->signals < 0)
+		rv = err_sys(err, "signalfd");
+	if (rv == 0 && !line_is_plain())
+		rv = open_editor(l, err);
+	return rv;
+}
+
+void line_close(struct line *l)
 {
 	if (l == NULL)
 		return;
@@ -691,13 +656,17 @@ static void line_edit_close(struct line_edit *l)
 	drop_pastes(l);
 	free(l->kept);
 	line_keys_fini(&l->keys);
+	if (l->signals >= 0)
+		close(l->signals);
+	sigprocmask(SIG_SETMASK, &l->before, NULL);
+	buf_fini(&l->in);
 	buf_fini(&l->text);
 	free(l);
 }
 
 /* ---- reading */
 
-static int edit_take(struct line_edit *l, const char *line, size_t len, struct ava_error *err)
+static int edit_take(struct line *l, const char *line, size_t len, struct ava_error *err)
 {
 	if (len > 0 && line[len - 1] == '\n')
 		len--;
@@ -714,13 +683,11 @@ static int edit_take(struct line_edit *l, const char *line, size_t len, struct a
 	return 0;
 }
 
-static int line_edit_read(struct line_edit *l, const char *prompt, const char **text,
-			  struct ava_error *err)
+static int read_edited(struct line *l, struct ava_error *err)
 {
 	const char *line;
 	int len = 0, rv = 0;
 
-	l->prompt = prompt;
 	if (l->width == 0)
 		l->width = term_width(stdout);
 	else if (l->width != term_width(stdout))
@@ -735,62 +702,10 @@ static int line_edit_read(struct line_edit *l, const char *prompt, const char **
 	fflush(stdout);
 	if (rv != 0)
 		return rv;
-	if (line == NULL || len <= 0)
-		return 0;
-	*text = l->text.data != NULL ? l->text.data : "";
-	return 1;
+	return line != NULL && len > 0;
 }
 
-/* ---- lines of both kinds */
-
-struct line {
-	struct chat *chat;      /* borrowed */
-	struct line_edit *edit; /* NULL: plain */
-	struct buf in;          /* read and not yet taken */
-	struct buf text;
-	sigset_t before; /* signals let through before us */
-};
-
-bool line_is_plain(void)
-{
-	const char *term = getenv("TERM"), *plain = getenv("AVA_PLAIN");
-
-	return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
-	       (plain != NULL && plain[0] != '\0' && strcmp(plain, "0") != 0);
-}
-
-int line_open(struct line **out, struct chat *chat, struct ava_error *err)
-{
-	struct line *l = calloc(1, sizeof(*l));
-	int rv = 0;
-
-	*out = NULL;
-	if (l == NULL)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->chat = chat;
-	line_input_begin(&l->before);
-	buf_init(&l->in, LINE_TEXT_MAX + 4096);
-	buf_init(&l->text, LINE_TEXT_MAX + 4096);
-	if (!line_is_plain())
-		rv = line_edit_open(&l->edit, chat, err);
-	if (rv != 0) {
-		line_close(l);
-		return rv;
-	}
-	*out = l;
-	return 0;
-}
-
-void line_close(struct line *l)
-{
-	if (l == NULL)
-		return;
-	line_edit_close(l->edit);
-	line_input_end(&l->before);
-	buf_fini(&l->in);
-	buf_fini(&l->text);
-	free(l);
-}
+/* ---- plain */
 
 /* Take the first line of what was read. */
 static bool take_line(struct line *l)
@@ -840,7 +755,7 @@ static int read_plain(struct line *l, const char *prompt, struct ava_error *err)
 	fputs(prompt, stdout);
 	fflush(stdout);
 	while (rv == 1 && !take_line(l)) {
-		switch (line_input_wait(l->chat, -1, false)) {
+		switch (line_wait(l, -1, false)) {
 		case LINE_WOKEN_INPUT:
 			rv = read_some(l, err);
 			break;
@@ -870,9 +785,8 @@ int line_read(struct line *l, const char *prompt, const char **text, struct ava_
 {
 	int rv;
 
-	if (l->edit != NULL)
-		return line_edit_read(l->edit, prompt, text, err);
-	rv = read_plain(l, prompt, err);
+	l->prompt = prompt;
+	rv = l->el != NULL ? read_edited(l, err) : read_plain(l, prompt, err);
 	*text = l->text.data != NULL ? l->text.data : "";
 	return rv;
 }
