@@ -38,8 +38,7 @@ static void show_notice(struct chat *c, const json_t *item)
 		if (json_get_bool(item, "cut", false))
 			chat_note("(cut: all of it stands in the conversation's file)");
 	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
-		term_str(stdout, json_str(item, "title"));
-		putchar('\n');
+		term_print(stdout, "%s\n", json_str(item, "title"));
 	}
 }
 
@@ -245,8 +244,7 @@ static void show_error(struct chat *c, const json_t *content)
 	c->errors++;
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
-	fputs("Ava cannot answer: ", stdout);
-	term_str(stdout, json_str(content, "message"));
+	term_print(stdout, "Ava cannot answer: %s", json_str(content, "message"));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }

@@ -111,7 +111,7 @@ int cli_check_run_id(const char *id)
 			 id);
 }
 
-int cli_check_proposal_id(const char *id)
+static int check_proposal_id(const char *id)
 {
 	if (id_is_proposal(id))
 		return CLI_DONE;
@@ -167,6 +167,21 @@ static int usage_words(const struct command *c, int n)
 		c->max_args, c->max_args == 1 ? "" : "s", c->name);
 }
 
+/* "S-id", "[S-id]", "S-id...", "P-id": what their arguments are called is what they must be. */
+static int check_ids(const struct command *c, int n, char **words)
+{
+	const char *args = c->args + (c->args[0] == '[');
+	bool run = strncmp(args, "S-id", 4) == 0, proposal = strncmp(args, "P-id", 4) == 0;
+
+	if (strchr(args, '|') != NULL)
+		return CLI_DONE; /* it may be something else */
+	for (int i = 0; i < n && (i == 0 || strstr(args, "...") != NULL); i++)
+		if ((run && cli_check_run_id(words[i]) != CLI_DONE) ||
+		    (proposal && check_proposal_id(words[i]) != CLI_DONE))
+			return CLI_USAGE;
+	return CLI_DONE;
+}
+
 int command_main(const struct command *c, int argc, char **argv)
 {
 	struct ava_error err;
@@ -185,7 +200,7 @@ int command_main(const struct command *c, int argc, char **argv)
 	}
 	if (n < c->min_args || (c->max_args >= 0 && n > c->max_args))
 		return usage_words(c, n);
-	n = cli_flush(c->run(n, argv));
+	n = cli_flush(check_ids(c, n, argv) == CLI_DONE ? c->run(n, argv) : CLI_USAGE);
 	if (before != NULL) /* a command of a conversation */
 		current = before;
 	return n;

@@ -62,9 +62,9 @@ enum cli_exit cli_exit_of_code(int code);
 /* Of a terminal status word ("success", "timeout", ...). */
 enum cli_exit cli_exit_of_status(const char *status);
 
-/* CLI_DONE, or CLI_USAGE after saying what such an id looks like. */
+/* CLI_DONE, or CLI_USAGE after saying what such an id looks like. A command whose arguments
+ * are ids of runs or of a proposal alone gets them checked. */
 int cli_check_run_id(const char *id);
-int cli_check_proposal_id(const char *id);
 
 /* A new run that goes on from a recorded one, before that call of its model or at that
  * checkpoint; `model` NULL: the same. It is quoted, confirmed and followed as by `ava run`.

@@ -416,8 +416,6 @@ static int answer(const char *id, const char *verb, const char *body, json_t **o
 	int rv;
 
 	*out = NULL;
-	if (cli_check_proposal_id(id) != CLI_DONE)
-		return CLI_USAGE;
 	snprintf(path, sizeof(path), "/proposals/%s/%s", id, verb);
 	rv = api_open(API_BEGIN, &c, &err);
 	if (rv == 0)
@@ -625,10 +623,8 @@ static int steer_run(int argc, char **argv)
 	struct ava_error err;
 	char text[TEXT_MAX];
 	struct client *c;
-	int code = cli_check_run_id(argv[0]);
+	int code = join(text, sizeof(text), argc - 1, argv + 1);
 
-	if (code == CLI_DONE)
-		code = join(text, sizeof(text), argc - 1, argv + 1);
 	if (code != CLI_DONE)
 		return code;
 	if (api_open(API_START, &c, &err) != 0)
@@ -688,10 +684,8 @@ static int print_replay(const char *id, const json_t *report)
 static int replay_run(int argc, char **argv)
 {
 	json_t *report;
-	int code = cli_check_run_id(argv[0]);
+	int code;
 
-	if (code != CLI_DONE)
-		return code;
 	if (o.from != NULL)
 		return o.lenient ? cli_error(CLI_USAGE, "--lenient does not go with --from")
 				 : run_fork(argv[0], o.from, o.model, o.yes, o.json);

@@ -244,8 +244,6 @@ static int events_run(int argc, char **argv)
 	struct client *c;
 	int rv;
 
-	if (cli_check_run_id(argv[0]) != CLI_DONE)
-		return CLI_USAGE;
 	if (!o.follow)
 		return from_file(argv[0]);
 	rv = api_open(API_START, &c, &err);
@@ -265,8 +263,6 @@ static int result_run(int argc, char **argv)
 	json_t *result = NULL;
 	int rv, code;
 
-	if (cli_check_run_id(id) != CLI_DONE)
-		return CLI_USAGE;
 	rv = api_open(API_START, &c, &err);
 	if (rv == 0)
 		rv = api_result(c, id, 0, &result, &err);
@@ -404,9 +400,6 @@ static int wait_run(int argc, char **argv)
 	struct ava_error err;
 	int rv;
 
-	for (int i = 0; i < argc; i++)
-		if (cli_check_run_id(argv[i]) != CLI_DONE)
-			return CLI_USAGE;
 	w.n = distinct(argv, argc);
 	rv = api_open(API_START, &c, &err);
 	if (rv == 0)

@@ -46,6 +46,10 @@ struct logprint { /* zero-initialised, then filled in */
 	int64_t shown_ms; /* when progress or an event was shown last, monotonic */
 	bool progress;    /* a line of progress stands on the terminal */
 	bool broken;      /* a line was */
+	struct ava_log *log;
+	struct logcursor *cursor; /* NULL: none */
+	bool run;                 /* one run's log */
+	bool over;                /* nothing can follow */
 };
 
 struct logprint_kept {
@@ -330,72 +334,64 @@ static const struct opt opts[] = {
 	    "go on where the last call with this file ended"),
 };
 
-struct show {
-	struct ava_log *log;
-	struct logprint print;
-	struct logcursor *cursor; /* NULL: none */
-	bool run;                 /* one run's log */
-	bool over;                /* nothing can follow */
-};
-
-static void look(struct show *s)
+static void look(struct logprint *p)
 {
-	if (s->cursor != NULL)
-		logcursor_look(s->cursor, clock_wall_ms());
+	if (p->cursor != NULL)
+		logcursor_look(p->cursor, clock_wall_ms());
 }
 
 /* 0, or a code that ends it. */
-static int show_event(struct show *s, const struct ava_log_event *e, struct ava_error *err)
+static int show_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
 {
 	int rv;
 
-	if (s->cursor != NULL && logcursor_has(s->cursor, e->lsn))
+	if (p->cursor != NULL && logcursor_has(p->cursor, e->lsn))
 		return 0;
-	rv = logprint_event(&s->print, e, err);
-	if (s->cursor != NULL && (rv == 0 || rv == AVA_ECORRUPT))
-		logcursor_add(s->cursor, e->lsn, e->time_ms);
-	s->over = s->run && o.follow && strcmp(e->type, "SubagentComplete") == 0;
+	rv = logprint_event(p, e, err);
+	if (p->cursor != NULL && (rv == 0 || rv == AVA_ECORRUPT))
+		logcursor_add(p->cursor, e->lsn, e->time_ms);
+	p->over = p->run && o.follow && strcmp(e->type, "SubagentComplete") == 0;
 	return rv;
 }
 
 /* All there is for now has left; nothing of it comes again. */
-static int settle(struct show *s, struct ava_error *err)
+static int settle(struct logprint *p, struct ava_error *err)
 {
-	logprint_clear(&s->print);
+	logprint_clear(p);
 	if (fflush(stdout) != 0) /* the reader of our output is gone */
 		return err_sys(err, "write");
-	return s->cursor != NULL ? logcursor_save(s->cursor, err) : 0;
+	return p->cursor != NULL ? logcursor_save(p->cursor, err) : 0;
 }
 
-static int show_all(struct show *s, struct ava_error *err)
+static int show_all(struct logprint *p, struct ava_error *err)
 {
 	struct ava_log_event e;
 	int rv;
 
-	while (!s->over) {
-		rv = ava_log_next(s->log, &e, err);
+	while (!p->over) {
+		rv = ava_log_next(p->log, &e, err);
 		if (rv == 1)
-			rv = show_event(s, &e, err) == 0 ? 1 : err->code;
+			rv = show_event(p, &e, err) == 0 ? 1 : err->code;
 		if (rv == AVA_ECORRUPT)
-			on_broken(err, &s->print);
+			on_broken(err, p);
 		else if (rv < 0)
 			return rv;
 		if (rv != 0)
 			continue;
 		if (!o.follow)
 			break;
-		rv = settle(s, err);
+		rv = settle(p, err);
 		if (rv != 0)
 			return rv;
-		look(s);
-		ava_log_wait(s->log, -1);
+		look(p);
+		ava_log_wait(p->log, -1);
 	}
-	rv = logprint_end(&s->print, err);
+	rv = logprint_end(p, err);
 	if (rv == AVA_ECORRUPT)
-		on_broken(err, &s->print);
+		on_broken(err, p);
 	else if (rv != 0)
 		return rv;
-	return settle(s, err);
+	return settle(p, err);
 }
 
 static bool filtered(void)
@@ -415,10 +411,8 @@ static uint64_t how_many(bool run)
 	return run || o.file != NULL || filtered() ? 0 : DEFAULT_LAST;
 }
 
-static int check_options(int argc, char **argv)
+static int check_options(void)
 {
-	if (argc > 0 && cli_check_run_id(argv[0]) != CLI_DONE)
-		return CLI_USAGE;
 	if (o.by != NULL && !o.count)
 		return cli_error(CLI_USAGE, "--by goes with --count");
 	if (o.follow && (o.reverse || o.count))
@@ -431,7 +425,7 @@ static int check_options(int argc, char **argv)
 	return CLI_DONE;
 }
 
-static int show(const struct ava_log_query *q, struct show *s, struct ava_error *err)
+static int show(const struct ava_log_query *q, struct logprint *p, struct ava_error *err)
 {
 	static char buffer[128 << 10];
 	int rv;
@@ -439,16 +433,16 @@ static int show(const struct ava_log_query *q, struct show *s, struct ava_error 
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
-		return logcount_print(q, o.by, &s->print, err);
-	look(s);
-	rv = ava_log_open(&s->log, q, err);
+		return logcount_print(q, o.by, p, err);
+	look(p);
+	rv = ava_log_open(&p->log, q, err);
 	if (rv != 0)
 		return rv;
 	if (!o.follow)
-		read_progress(s->log, logprint_progress, &s->print);
-	rv = show_all(s, err);
-	logprint_clear(&s->print);
-	ava_log_close(s->log);
+		read_progress(p->log, logprint_progress, p);
+	rv = show_all(p, err);
+	logprint_clear(p);
+	ava_log_close(p->log);
 	return rv;
 }
 
@@ -463,15 +457,15 @@ static void raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void set_up(struct show *s, bool run)
+static void set_up(struct logprint *p, bool run)
 {
-	s->run = run;
-	s->print.reverse = o.reverse;
-	s->print.text.agents = !run;
+	p->run = run;
+	p->reverse = o.reverse;
+	p->text.agents = !run;
 	if (o.output != NULL && strcmp(o.output, "json") == 0)
-		s->print.form = LOGPRINT_JSON;
+		p->form = LOGPRINT_JSON;
 	else if (o.output != NULL && strcmp(o.output, "json-pretty") == 0)
-		s->print.form = LOGPRINT_PRETTY;
+		p->form = LOGPRINT_PRETTY;
 }
 
 static int logs_run(int argc, char **argv)
@@ -491,15 +485,15 @@ static int logs_run(int argc, char **argv)
 		.search = o.search,
 		.regex = o.grep,
 	};
-	struct show s = {0};
+	struct logprint p = {0};
 	char root[ROOT_PATH_MAX];
 	struct ava_error err;
 	bool broken;
-	int rv = check_options(argc, argv);
+	int rv = check_options();
 
 	if (rv != CLI_DONE)
 		return rv;
-	set_up(&s, argc > 0);
+	set_up(&p, argc > 0);
 	raise_files();
 	rv = read_check(&q, &err); /* what is asked, before where it is asked */
 	if (rv == 0)
@@ -507,13 +501,13 @@ static int logs_run(int argc, char **argv)
 	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);
-		s.cursor = &cursor;
+		p.cursor = &cursor;
 		q.after = cursor.after;
 	}
 	if (rv == 0)
-		rv = show(&q, &s, &err);
-	broken = s.print.broken;
-	logprint_fini(&s.print);
+		rv = show(&q, &p, &err);
+	broken = p.broken;
+	logprint_fini(&p);
 	if (rv != 0)
 		return cli_fail(&err);
 	return broken ? CLI_FAILED : CLI_DONE;

@@ -436,8 +436,6 @@ static int export_run(int argc, char **argv)
 	int rv;
 
 	e = (struct export){.rootfd = -1, .id = argv[0]};
-	if (cli_check_run_id(e.id) != CLI_DONE)
-		return CLI_USAGE;
 	buf_init(&e.out, OUT_MAX);
 	rv = root_prepare(root, &err);
 	if (rv == 0) {

@@ -633,8 +633,6 @@ static int status_run(int argc, char **argv)
 	struct client *c;
 	int code = CLI_DONE;
 
-	if (argc > 0 && cli_check_run_id(argv[0]) != CLI_DONE)
-		return CLI_USAGE;
 	if (api_open(API_START, &c, &err) != 0)
 		return cli_fail(&err);
 	if (o.watch)

@@ -107,29 +107,20 @@ static unsigned decode(const char *s, size_t len, size_t *used)
 /* What ASCII shows for a character that our own texts use, else "?". */
 static const char *ascii(unsigned c)
 {
-	switch (c) {
-	case 0x2022: /* bullet */
-		return "*";
-	case 0x2026:
-		return "...";
-	case 0x2013:
-	case 0x2014:
-		return "-";
-	case 0x2018:
-	case 0x2019:
-		return "'";
-	case 0x201c:
-	case 0x201d:
-		return "\"";
-	case 0x00b7: /* middle dot */
-		return "-";
-	case 0x2192:
-		return "->";
-	case 0xfe0f: /* "show the one before as an emoji" */
-		return "";
-	default:
-		return "?";
-	}
+	static const struct {
+		unsigned c;
+		const char *text;
+	} known[] = {
+		{0x2022, "*"}, {0x2026, "..."}, {0x2013, "-"},  {0x2014, "-"},
+		{0x2018, "'"}, {0x2019, "'"},   {0x201c, "\""}, {0x201d, "\""},
+		{0x00b7, "-"}, {0x2192, "->"},  {0xfe0f, ""}, /* "show the one before as an emoji"
+							       */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i].c == c)
+			return known[i].text;
+	return "?";
 }
 
 /* Columns of a character: combining marks none, East Asian and emoji two. */
