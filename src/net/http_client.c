@@ -35,11 +35,12 @@
 #define TOTAL_MS   1800000
 
 /* ---- libcurl's memory. Request headers with keys pass through it, so what is freed is
- * wiped, up to a size beyond which it is no header. A call that waits for its answer would
- * hold 16 KB that libcurl filled with the request, its upload buffer, until it is over:
- * those come from a range of addresses of their own, page by page, so that they can be told
- * from anything else and emptied where they stand. Without the range, or in a process that
- * started libcurl before us, they are malloc's and keep their pages. */
+ * wiped, up to a size beyond which it is no header (nghttp2's own memory is not). A call
+ * that waits for its answer would hold 16 KB that libcurl filled with the request, its
+ * upload buffer, until it is over: those come from a range of addresses of their own, page
+ * by page, so that they can be told from anything else and emptied where they stand.
+ * Without the range, or in a process that started libcurl before us, they are malloc's and
+ * keep their pages. */
 
 #define UPLOADS      16384 /* 256 MB of addresses; pages come when touched */
 #define UPLOADS_WARM 32    /* free ones that keep their pages */
@@ -99,6 +100,8 @@ static void mem_free(void *p)
 	i = (size_t)((char *)p - uploads.base) / HTTP_UPLOAD_BYTES;
 	if (!uploads.empty[i] && uploads.nfree >= UPLOADS_WARM) /* a guess without the lock */
 		http_upload_empty(p);
+	else if (!uploads.empty[i]) /* over TLS the headers go through it, too */
+		explicit_bzero(p, HTTP_UPLOAD_BYTES);
 	pthread_mutex_lock(&uploads.lock);
 	uploads.empty[i] = false;
 	uploads.free[uploads.nfree++] = (uint16_t)i;

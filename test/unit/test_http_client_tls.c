@@ -356,6 +356,52 @@ static void test_let_go(void **state)
 	helper_end(&h);
 }
 
+/* ---- what is forgotten */
+
+/* In memory that can be written, but for the stack. */
+static bool somewhere(const char *needle)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[400];
+	bool found = false;
+
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof(line), f)) {
+		unsigned long from, to;
+
+		if (strstr(line, " rw-p ") && !strchr(line, '/') && !strstr(line, "[stack]") &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2)
+			found = memmem((void *)from, to - from, needle, strlen(needle)) != NULL;
+	}
+	fclose(f);
+	return found;
+}
+
+/* A request without a body goes through libcurl's upload buffer as well. (With HTTP/2 the
+ * headers are in nghttp2's own memory, too, which nobody wipes.) */
+static void test_key_is_wiped(void **state)
+{
+	static const char *const headers[] = {"x-api-key: CANARY-0123456789abcdef"};
+	struct fixture *f = *state;
+	struct got g;
+
+	use(f, mock_url("tls"), mock.ca, false);
+	got_init(&g, f);
+	g.call.method = "GET";
+	g.call.path = "/local/health";
+	g.call.headers = headers;
+	g.call.nheaders = 1;
+	got_start(&g);
+	assert_true(somewhere(headers[0] + 11)); /* it can be found */
+	got_wait(&g);
+	assert_int_equal(g.rv, 0);
+	got_fini(&g);
+	http_pool_free(f->pool);
+	f->pool = NULL;
+	os_loop_step(f->loop, 0);
+	assert_false(somewhere(headers[0] + 11));
+}
+
 /* ---- names */
 
 static struct {
@@ -490,8 +536,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_trusted),        T(test_refused),      T(test_ca_files),
 		T(test_multiplexed),    T(test_stop_streams), T(test_broken_streams),
-		T(test_no_http2_there), T(test_let_go),       T(test_few_lookups),
-		T(test_lookup_fails),   T(test_lookup_hangs), T(test_leave_lookup),
+		T(test_no_http2_there), T(test_let_go),       T(test_key_is_wiped),
+		T(test_few_lookups),    T(test_lookup_fails), T(test_lookup_hangs),
+		T(test_leave_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, mock_start, mock_stop);
