@@ -66,12 +66,8 @@ void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user);
 
 /* The result of a run, when it has ended or `wait_ms` have passed
- * (AVA_ETIMEOUT: it still runs). The handle lets the caller give up. */
-struct op_wait;
-struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
-			   void *user);
-void ops_result_cancel(struct op_wait *w); /* done is not called any more */
-void ops_results_late(struct core *c);     /* nobody waits any longer for a run */
+ * (AVA_ETIMEOUT: it still runs). */
+void ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done, void *user);
 
 /* ---- events. A cursor over the journal; it owns no queue: what is live
  * comes from a bounded ring, what is older from the files. */

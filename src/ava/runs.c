@@ -15,6 +15,7 @@
 #include "agent/tool.h"
 #include "ava/job.h"
 #include "ava/state.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -345,6 +346,7 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 }
 
 #define ENDING_WAIT_MS 10000 /* at most: the disk may be slow, or full */
+#define WAIT_MAX_MS    INT64_C(3600000)
 
 /* ---- spawn without a proposal */
 
@@ -645,8 +647,9 @@ struct op_wait {
 	struct core *core;
 	struct os_timer *timer;
 	struct run_id id;
-	op_result_fn done; /* NULL: given up */
+	op_result_fn done; /* NULL: `reply`'s, or given up */
 	void *user;
+	struct verb_reply *reply; /* NULL: `done`'s, or given up */
 	/* of the file, once it has ended */
 	struct job job;
 	char *json; /* owned */
@@ -664,17 +667,36 @@ static void wait_free(struct op_wait *w)
 	free(w);
 }
 
-void ops_result_cancel(struct op_wait *w)
+/* Nobody wants the answer any more. */
+static void result_give_up(struct verb_reply *reply)
 {
+	struct op_wait *w = reply->waits;
+
 	if (w->job.run)
-		w->done = NULL; /* freed by the job's end */
+		w->reply = NULL; /* freed by the job's end */
 	else
 		wait_free(w);
 }
 
+static void result_answer(struct op_wait *w, int rv, const struct ava_error *err)
+{
+	struct verb_answer a;
+	struct op_status s;
+
+	if (rv == AVA_ETIMEOUT) { /* it still runs: how it is */
+		supervisor_status(supervisor_find(&w->core->sup, w->id.text), &s);
+		verb_send_status(&s, w->reply, 202);
+	} else if (verb_begin(&a, w->reply, rv, err)) {
+		buf_add(&a.b, w->json, w->len);
+		verb_send(&a, 200);
+	}
+}
+
 static void result_tell(struct op_wait *w, int rv, const struct ava_error *err)
 {
-	if (w->done)
+	if (w->reply)
+		result_answer(w, rv, err);
+	else if (w->done)
 		w->done(rv, w->json, w->len, err, w->user);
 	wait_free(w);
 }
@@ -702,8 +724,8 @@ static void result_late(void *user)
 	result_tell(w, AVA_ETIMEOUT, &w->err);
 }
 
-/* From now on its file is read: 0, or it was told. */
-static int result_give(struct op_wait *w)
+/* From now on its file is read. */
+static void result_give(struct op_wait *w)
 {
 	int rv;
 
@@ -715,7 +737,6 @@ static int result_give(struct op_wait *w)
 	rv = job_begin_short(w->core, &w->job, &w->err);
 	if (rv != 0)
 		result_tell(w, rv, &w->err);
-	return rv;
 }
 
 static void result_ended(struct run_wait *wait, struct run *r)
@@ -723,55 +744,83 @@ static void result_ended(struct run_wait *wait, struct run *r)
 	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
 
 	if (r->end.done) {
-		(void)result_give(w);
+		result_give(w);
 	} else {
 		err_set(&w->err, AVA_ECANCELED, OPS_STOPS);
 		result_tell(w, AVA_ECANCELED, &w->err);
 	}
 }
 
-struct op_wait *ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done,
-			   void *user)
+/* `like`: who is told, once. */
+static void result_wait(struct core *c, const char *run, int64_t wait_ms,
+			const struct op_wait *like)
 {
 	struct run *r = supervisor_find(&c->sup, run);
-	struct op_wait *w = calloc(1, sizeof(*w));
-	struct ava_error err = {0};
+	struct op_wait *w = malloc(sizeof(*w));
+	struct ava_error err = {.code = AVA_ENOMEM, .text = "out of memory"};
 
-	if (w)
-		w->timer = os_timer_new(c->loop, result_late, w);
-	if (!w || !w->timer) {
-		free(w);
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		done(AVA_ENOMEM, NULL, 0, &err, user);
-		return NULL;
+	if (!w) {
+		if (like->reply)
+			verb_fail(like->reply, AVA_ENOMEM, &err);
+		else
+			like->done(AVA_ENOMEM, NULL, 0, &err, like->user);
+		return;
 	}
+	*w = *like;
 	w->core = c;
 	snprintf(w->id.text, sizeof(w->id.text), "%s", run);
-	w->done = done;
-	w->user = user;
 	w->wait.ended = result_ended;
 	list_init(&w->wait.node);
 	list_init(&w->node);
-	if (!r)
-		return result_give(w) == 0 ? w : NULL;
-	/* Whoever was shown its end finds the result, though the run still stops. */
-	if (r->end.begun)
-		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
-	if (wait_ms <= 0) {
-		result_late(w);
-		return NULL;
+	w->timer = os_timer_new(c->loop, result_late, w);
+	if (w->reply) {
+		w->reply->waits = w;
+		w->reply->give_up = result_give_up;
 	}
-	run_wait(r, &w->wait);
-	list_add(&c->waits, &w->node);
-	os_timer_set(w->timer, wait_ms);
-	return w;
+	/* Whoever was shown its end finds the result, though the run still stops. */
+	if (r && r->end.begun)
+		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
+	if (!w->timer) {
+		result_tell(w, AVA_ENOMEM, &err);
+	} else if (!r) {
+		result_give(w);
+	} else if (wait_ms <= 0) {
+		result_late(w);
+	} else {
+		run_wait(r, &w->wait);
+		list_add(&c->waits, &w->node);
+		os_timer_set(w->timer, wait_ms);
+	}
 }
 
-void ops_results_late(struct core *c)
+void ops_result(struct core *c, const char *run, int64_t wait_ms, op_result_fn done, void *user)
 {
+	result_wait(c, run, wait_ms, &(struct op_wait){.done = done, .user = user});
+}
+
+static const struct arg result_args[] = {{"wait", ARG_MS}, {NULL}};
+
+static void verb_result(struct verb_call *v)
+{
+	int64_t wait_ms = 0;
+
+	if (!verb_args(v, &wait_ms))
+		return;
+	wait_ms = core_service(v->core)->stops ? 0 : MIN(wait_ms, WAIT_MAX_MS);
+	result_wait(v->core, v->id, wait_ms, &(struct op_wait){.reply = v->reply});
+}
+
+void verbs_stop(struct core *c)
+{
+	core_service(c)->stops = true;
 	while (!list_empty(&c->waits))
 		result_late(LIST_FIRST(&c->waits, struct op_wait, node));
 }
+
+const struct verb verbs_about_results[] = {
+	{"GET", "/api/v1/runs/{id}/result", verb_result, result_args, false},
+	{NULL},
+};
 
 /* ---- cancel: the answer comes when the end is on disk */
 

@@ -166,12 +166,13 @@ void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 
 /* The rooms; the last row has no path. */
-extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_proposals[],
-	verbs_about_sessions[], verbs_about_delivery[], verbs_about_us[];
+extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
+	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;
 struct op_status;
+void verb_send_status(const struct op_status *s, struct verb_reply *r, int status);
 void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 		   void *user);
 

@@ -22,9 +22,8 @@
 #include "subagent/replay.h"
 #include "subagent/run.h"
 
-#define ID_MAX      200 /* bytes of an id */
-#define IDS_MAX     10000
-#define WAIT_MAX_MS INT64_C(3600000)
+#define ID_MAX  200 /* bytes of an id */
+#define IDS_MAX 10000
 
 /* ---- how a run is */
 
@@ -89,7 +88,7 @@ static void one_run(const struct op_status *s, void *user)
 	verb_status(user, NULL, s);
 }
 
-static void send_run(const struct op_status *s, struct verb_reply *r, int status)
+void verb_send_status(const struct op_status *s, struct verb_reply *r, int status)
 {
 	struct verb_answer a;
 
@@ -101,7 +100,7 @@ static void send_run(const struct op_status *s, struct verb_reply *r, int status
 static void looked_at(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
 	if (rv == 0)
-		send_run(s, user, 200);
+		verb_send_status(s, user, 200);
 	else
 		verb_fail(user, rv, err);
 }
@@ -448,75 +447,6 @@ static void verb_group(struct verb_call *v)
 		  sizeof(own), true);
 }
 
-/* ---- GET /runs/{id}/result */
-
-struct result_wait {
-	struct core *core;
-	struct op_wait *wait;
-	struct verb_reply *reply;
-	char run[24];
-};
-
-static void result_done(int rv, const char *json, size_t len, const struct ava_error *err,
-			void *user)
-{
-	struct result_wait *w = user;
-	struct verb_answer a;
-
-	if (rv == AVA_ETIMEOUT) { /* it still runs: how it is */
-		struct op_status s;
-
-		supervisor_status(supervisor_find(&w->core->sup, w->run), &s);
-		send_run(&s, w->reply, 202);
-	} else if (verb_begin(&a, w->reply, rv, err)) {
-		buf_add(&a.b, json, len);
-		verb_send(&a, 200);
-	}
-	free(w);
-}
-
-static void result_give_up(struct verb_reply *r)
-{
-	struct result_wait *w = r->waits;
-
-	ops_result_cancel(w->wait);
-	free(w);
-}
-
-static const struct arg result_args[] = {{"wait", ARG_MS}, {NULL}};
-
-static void verb_result(struct verb_call *v)
-{
-	struct core_service *s = core_service(v->core);
-	struct result_wait *w;
-	struct op_wait *wait;
-	int64_t wait_ms = 0;
-
-	if (!verb_args(v, &wait_ms))
-		return;
-	w = calloc(1, sizeof(*w));
-	if (!w) {
-		verb_fail(v->reply, AVA_ENOMEM, NULL);
-		return;
-	}
-	w->core = v->core;
-	w->reply = v->reply;
-	snprintf(w->run, sizeof(w->run), "%s", v->id);
-	wait_ms = s->stops ? 0 : MIN(wait_ms, WAIT_MAX_MS);
-	wait = ops_result(v->core, v->id, wait_ms, result_done, w);
-	if (wait) {
-		w->wait = wait;
-		v->reply->waits = w;
-		v->reply->give_up = result_give_up;
-	}
-}
-
-void verbs_stop(struct core *c)
-{
-	core_service(c)->stops = true;
-	ops_results_late(c);
-}
-
 /* ---- stop: one, some, all */
 
 static void verb_cancel(struct verb_call *v)
@@ -845,7 +775,6 @@ const struct verb verbs_about_runs[] = {
 	{"GET", "/api/v1/runs", verb_runs, runs_args, false},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
-	{"GET", "/api/v1/runs/{id}/result", verb_result, result_args, false},
 	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false},
 	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false},
 	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true},
