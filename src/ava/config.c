@@ -280,16 +280,6 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 	}
 }
 
-static void take_confirm(struct reading *r, const struct yaml_node *n)
-{
-	const char *text = text_of(r, n, 40);
-
-	if (r->rv == 0)
-		at_line(r, n,
-			settings_confirm("confirm", text, &r->config->settings.confirm_over_cents,
-					 r->err));
-}
-
 /* ---- models.list */
 
 #define MODEL_WORDS "id provider alias context max_output prices rejects thinking min_cache_tokens"
@@ -565,7 +555,12 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 			YAML_EACH (&r, v, p)
 				take_provider(&r, p, p->key);
 		} else if (strcmp(v->key, "confirm") == 0) {
-			take_confirm(&r, v);
+			const char *over = text_of(&r, v, 40);
+
+			if (r.rv == 0)
+				at_line(&r, v,
+					settings_confirm("confirm", over,
+							 &c->settings.confirm_over_cents, err));
 		} else if (v != models) {
 			take_settings(&r, v);
 		}

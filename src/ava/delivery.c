@@ -428,16 +428,21 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 
 /* ---- taking in */
 
+/* `notify`: the command was set when it came. */
+static unsigned wanted_by(const struct delivery *d, const struct item *it, bool notify)
+{
+	bool known = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
+
+	return (known ? DELIVERY_TERMINAL : 0) | (d->notify && notify ? DELIVERY_NOTIFY : 0);
+}
+
 static void take_notice(struct delivery *d, const char *type, const struct op_event *e)
 {
 	struct item *it;
 
 	if (item_from_event(&it, type, e->line, e->line_len) != 0)
 		return;
-	if (it->session[0] && strmap_get(&d->core->session_by_id, it->session))
-		it->open |= DELIVERY_TERMINAL;
-	if (d->notify)
-		it->open |= DELIVERY_NOTIFY;
+	it->open = wanted_by(d, it, true);
 	if (!it->open || find_item(d, it->lsn)) {
 		item_free(it);
 		return;
@@ -781,10 +786,7 @@ static void take_logged(struct reading *r, const struct ava_log_event *e)
 	r->no_memory = r->no_memory || rv == AVA_ENOMEM;
 	if (rv != 0)
 		return;
-	wanted = it->session[0] && strmap_get(&d->core->session_by_id, it->session)
-			 ? DELIVERY_TERMINAL
-			 : 0;
-	wanted |= d->notify && r->notify ? DELIVERY_NOTIFY : 0;
+	wanted = wanted_by(d, it, r->notify);
 	it->open = it->lsn > r->lsn ? wanted : wanted & still_open(r, it->lsn, &attempts);
 	it->attempts = (unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
 	if (it->open)
@@ -848,15 +850,6 @@ static int read_state(struct delivery *d, struct ava_error *err)
 
 /* ---- life */
 
-static void forget_oldest(struct delivery *d)
-{
-	if (d->nitems > DELIVERY_MAX)
-		core_log(d->core, "%u notices were never acknowledged: the oldest are given up",
-			 d->nitems);
-	while (d->nitems > DELIVERY_MAX)
-		delivery_settle(d, LIST_FIRST(&d->items, struct item, node), ~0u);
-}
-
 int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 {
 	struct delivery *d = calloc(1, sizeof(*d));
@@ -880,7 +873,11 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 		rv = read_state(d, err);
 	if (rv != 0)
 		return rv;
-	forget_oldest(d);
+	if (d->nitems > DELIVERY_MAX)
+		core_log(c, "%u notices were never acknowledged: the oldest are given up",
+			 d->nitems);
+	while (d->nitems > DELIVERY_MAX)
+		delivery_settle(d, LIST_FIRST(&d->items, struct item, node), ~0u);
 	/* From here on all is settled that is not open: before any of it is written. */
 	rv = delivery_commit(delivery_draft(d), dropped, c);
 	wake(d);

@@ -643,14 +643,6 @@ static void proposed(int rv, void *user)
 	proposal_free(p);
 }
 
-/* Must a person be asked? What it costs is at most what was quoted. */
-static bool must_ask(int64_t over_cents, int64_t cost_microusd)
-{
-	if (over_cents == SETTINGS_CONFIRM_ALWAYS || over_cents == SETTINGS_CONFIRM_NEVER)
-		return over_cents == SETTINGS_CONFIRM_ALWAYS;
-	return cost_microusd < 0 || cost_microusd > over_cents * 10000;
-}
-
 static int write_new(struct proposal *p, const char *policy, bool asks, struct ava_error *err)
 {
 	struct draft *d = draft_new(&p->core->book);
@@ -684,6 +676,7 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 	struct core *c = p->core;
 	const char *request = p->specs[0]->request_id;
 	int64_t over = c->settings.confirm_over_cents;
+	bool asks;
 	int rv = confirm ? settings_confirm("confirm", confirm, &over, err) : 0;
 
 	if (rv != 0) {
@@ -693,11 +686,15 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 	rv = proposal_enlist(p, clock_wall_ms());
 	if (rv == 0)
 		rv = core_remember(c, request, p->created_ms, p->id, "", "");
+	/* What it costs is at most what was quoted. */
+	asks = over == SETTINGS_CONFIRM_ALWAYS ||
+	       (over != SETTINGS_CONFIRM_NEVER &&
+		(p->cost_microusd < 0 || p->cost_microusd > over * 10000));
 	if (rv != 0)
 		err_set(err, rv, "out of memory");
 	else
 		rv = write_new(p, confirm ? "confirm of the request" : "confirm of the settings",
-			       must_ask(over, p->cost_microusd), err);
+			       asks, err);
 	if (rv == 0) {
 		proposal_tell(p, a, false);
 		return 0;

@@ -25,6 +25,7 @@
 
 #define PRUNED_MAX (1u << 20) /* of the list in one Seal */
 #define FILES_ONCE 4000       /* named in one Seal */
+#define BROKEN_MAX 400
 
 struct prune {
 	struct core *core;
@@ -137,33 +138,20 @@ static int find_files(struct prune *p, struct ava_error *err)
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
-static void count_bytes(struct prune *p)
-{
-	struct stat st;
-
-	for (size_t i = 0; i < p->files.n; i++)
-		if (sys->fstatat(p->core->root_fd, p->files.names[i], &st, 0) == 0)
-			p->bytes += (uint64_t)st.st_size;
-}
-
 /* ---- still as it was sealed? */
-
-struct broken {
-	char first[400];
-};
 
 static void take_finding(const struct ava_finding *f, void *user)
 {
-	struct broken *b = user;
+	char *first = user;
 
-	if (f->kind == AVA_BROKEN && !b->first[0])
-		snprintf(b->first, sizeof(b->first), "%s: %s", f->path, f->what);
+	if (f->kind == AVA_BROKEN && !first[0])
+		snprintf(first, BROKEN_MAX, "%s: %s", f->path, f->what);
 }
 
 static int check_sealed(struct prune *p, struct ava_error *err)
 {
-	struct broken b = {0};
-	struct ava_verify o = {.root = p->core->root, .finding = take_finding, .user = &b};
+	char first[BROKEN_MAX] = "";
+	struct ava_verify o = {.root = p->core->root, .finding = take_finding, .user = first};
 	struct ava_verified report;
 	int rv = ava_log_verify(&o, &report, err);
 
@@ -171,7 +159,7 @@ static int check_sealed(struct prune *p, struct ava_error *err)
 		rv = err_set(err, AVA_ECORRUPT,
 			     "the logs are not as they were sealed, and pruning would hide it "
 			     "(`ava logs verify` tells all): %s",
-			     b.first);
+			     first);
 	return rv;
 }
 
@@ -221,7 +209,8 @@ static void written(int rv, void *user)
 	*(int *)user = rv;
 }
 
-static int commit_seals(struct core *c, const struct seal_list *list, char day[LOGBOOK_PATH],
+/* The contents are freed. */
+static int commit_seals(struct core *c, struct seal_list *list, char day[LOGBOOK_PATH],
 			struct ava_error *err)
 {
 	struct draft *d = draft_new(&c->book);
@@ -229,13 +218,8 @@ static int commit_seals(struct core *c, const struct seal_list *list, char day[L
 
 	if (!d)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	for (size_t i = 0; i < list->n; i++) {
-		struct buf copy;
-
-		buf_init(&copy, list->contents[i].len + 1);
-		buf_add(&copy, list->contents[i].data, list->contents[i].len);
-		core_event(c, d, EVENT_Seal, "", "", &copy);
-	}
+	for (size_t i = 0; i < list->n; i++)
+		core_event(c, d, EVENT_Seal, "", "", &list->contents[i]);
 	snprintf(day, LOGBOOK_PATH, "%s", d->nparts > 0 ? d->parts[0]->path : "");
 	rv = draft_commit(d, JOURNAL_NOW, written, &answer, err);
 	if (rv != 0)
@@ -263,17 +247,6 @@ static int seal_pruned(struct prune *p, struct sealer *s, size_t from, size_t to
 		rv = sealer_committed(s, day, err);
 	seal_list_fini(&list);
 	buf_fini(&b);
-	return rv;
-}
-
-static int seal_all(struct prune *p, struct ava_error *err)
-{
-	struct sealer *s = NULL;
-	int rv = sealer_open(&s, p->core->root_fd, err);
-
-	for (size_t at = 0; rv == 0 && at < p->files.n; at += FILES_ONCE)
-		rv = seal_pruned(p, s, at, MIN(at + FILES_ONCE, p->files.n), err);
-	sealer_close(s, rv == 0);
 	return rv;
 }
 
@@ -305,6 +278,8 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	       struct ava_error *err)
 {
 	struct prune p = {.cutoff_ms = cutoff_ms};
+	struct sealer *s = NULL;
+	struct stat st;
 	int rv = core_open_bare(&p.core, o, err);
 
 	if (rv != 0)
@@ -316,11 +291,16 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 		rv = find_days(&p, err);
 	if (rv == 0)
 		rv = find_files(&p, err);
-	count_bytes(&p);
+	for (size_t i = 0; i < p.files.n; i++)
+		if (sys->fstatat(p.core->root_fd, p.files.names[i], &st, 0) == 0)
+			p.bytes += (uint64_t)st.st_size;
 	if (rv == 0 && p.files.n > 0)
 		rv = check_sealed(&p, err);
 	if (rv == 0 && !dry && p.files.n > 0) {
-		rv = seal_all(&p, err);
+		rv = sealer_open(&s, p.core->root_fd, err);
+		for (size_t at = 0; rv == 0 && at < p.files.n; at += FILES_ONCE)
+			rv = seal_pruned(&p, s, at, MIN(at + FILES_ONCE, p.files.n), err);
+		sealer_close(s, rv == 0);
 		if (rv == 0)
 			rv = prune_away_begin(p.core->root_fd, &p.files, &p.runs, err);
 		if (rv == 0)

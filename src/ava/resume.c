@@ -234,25 +234,19 @@ int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *u
 
 /* ---- first job: the place, and what was confirmed then */
 
-/* A name stands for the call that a fork from it begins with. */
-static int take_checkpoint(struct resuming *r)
-{
-	struct op_spawn *s = &r->s;
-	int call,
-		rv = run_checkpoint_find(r->core->root_fd, s->resume, s->resume_at, &call, &r->err);
-
-	if (rv == 0)
-		s->resume_call = call;
-	return rv;
-}
-
 static void look(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 	struct op_spawn *s = &r->s;
 	size_t at;
+	int call;
 
-	r->rv = s->resume_at ? take_checkpoint(r) : 0;
+	/* A name stands for the call that a fork from it begins with. */
+	if (s->resume_at)
+		r->rv = run_checkpoint_find(r->core->root_fd, s->resume, s->resume_at, &call,
+					    &r->err);
+	if (s->resume_at && r->rv == 0)
+		s->resume_call = call;
 	if (r->rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
 		r->rv = replay_seek(r->core->root_fd, s->resume, (int)s->resume_call, &at, &r->err);
 	if (r->rv == 0)

@@ -263,16 +263,6 @@ int seals_open(struct core *c, struct ava_error *err)
 	return 0;
 }
 
-/* Until nothing is under way: threads of the pool answer through the loop,
- * commits through the journal. */
-static void settle(struct seals *s)
-{
-	while (s->step == HASHING || s->step == NOTING)
-		os_loop_step(s->core->loop, -1);
-	if (s->step == COMMITTING)
-		journal_sync(s->core->journal);
-}
-
 /* Everything is sealed and committed: 0, or what failed. */
 static int seal_rest(struct seals *s)
 {
@@ -307,7 +297,11 @@ void seals_close(struct core *c)
 		return;
 	s->closing = true;
 	os_timer_stop(s->timer);
-	settle(s);
+	/* Threads of the pool answer through the loop, commits through the journal. */
+	while (s->step == HASHING || s->step == NOTING)
+		os_loop_step(c->loop, -1);
+	if (s->step == COMMITTING)
+		journal_sync(c->journal);
 	s->work.priv = s;
 	/* What a refused commit left, then what came since. */
 	rv = seal_rest(s);

@@ -78,15 +78,6 @@ void session_rest(struct core *c)
 	os_defer(c->loop, &c->rest);
 }
 
-static void session_used(struct session *s)
-{
-	struct talk *t = s->talk;
-
-	list_del(&t->node);
-	list_add(&s->core->talks, &t->node);
-	session_rest(s->core);
-}
-
 /* ---- the list */
 
 static void session_free(struct session *s)
@@ -596,9 +587,12 @@ int session_load(struct session *s, struct ava_error *err)
 
 	read_head(s);
 	rv = s->talk ? 0 : talk_open(s, err);
-	if (rv == 0)
-		session_used(s);
-	return rv;
+	if (rv != 0)
+		return rv;
+	list_del(&s->talk->node); /* used last */
+	list_add(&s->core->talks, &s->talk->node);
+	session_rest(s->core);
+	return 0;
 }
 
 static int begin_say(struct session *s, const struct op_say *say, op_said_fn done, void *user,

@@ -27,7 +27,6 @@ struct steering {
 	struct list node; /* of those on their way, or of `more` */
 	struct list more; /* steering: the same request again */
 	char run[24], call_id[16];
-	bool answers;
 	op_steered_fn done;
 	void *user;
 	/* After the run's end: what its log says of the request. */
@@ -72,25 +71,7 @@ static void tell_all(struct steering *s, int rv, const struct op_steered *o,
 	tell(s, rv, o, err);
 }
 
-static void on_disk(int rv, const char *steer_id, void *user)
-{
-	struct steering *s = user;
-	struct ava_error err = {0};
-	struct op_steered o = {
-		.run = s->run,
-		.outcome = s->answers ? "answered" : "queued",
-		.steer_id = steer_id,
-		.call_id = s->call_id,
-	};
-
-	if (rv != 0)
-		err_set(&err, rv, "run %s ended, or the runtime stops, before that was kept",
-			s->run);
-	tell_all(s, rv, &o, &err);
-}
-
-/* ---- said before */
-
+/* It is on disk. */
 static void tell_heard(struct steering *s, const struct person_heard *h)
 {
 	struct op_steered o = {
@@ -102,6 +83,25 @@ static void tell_heard(struct steering *s, const struct person_heard *h)
 
 	tell_all(s, 0, &o, NULL);
 }
+
+static void on_disk(int rv, const char *steer_id, void *user)
+{
+	struct steering *s = user;
+	struct ava_error err = {0};
+	struct person_heard h;
+
+	if (rv != 0) {
+		err_set(&err, rv, "run %s ended, or the runtime stops, before that was kept",
+			s->run);
+		tell_all(s, rv, NULL, &err);
+		return;
+	}
+	snprintf(h.steer_id, sizeof(h.steer_id), "%s", steer_id);
+	snprintf(h.call_id, sizeof(h.call_id), "%s", s->call_id);
+	tell_heard(s, &h);
+}
+
+/* ---- said before */
 
 /* The same request, on its way to the disk. */
 static struct steering *find_going(struct core *c, const struct steering *s)
@@ -223,7 +223,6 @@ static int answer(struct run *r, const struct question *q, const struct op_steer
 		return rv;
 	if (!q->approval)
 		chosen = choice_of(q, w->text);
-	s->answers = true;
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
 	if (chosen)
 		w->text = chosen;

@@ -170,14 +170,6 @@ static void set_limits(struct talk *t)
 	};
 }
 
-static void sum_up(struct talk *t)
-{
-	const struct agent_totals *a = &t->run.agent.at.totals;
-
-	t->cost_microusd += a->cost_microusd;
-	t->tokens += a->input + a->output;
-}
-
 static void mark_told(struct talk *t, struct draft *d)
 {
 	LIST_EACH (&t->inputs, n, tmp) {
@@ -192,14 +184,6 @@ static void mark_told(struct talk *t, struct draft *d)
 			talk_mark(t, d, "noted", note->id, -1);
 	}
 	talk_mark_turn(t, d, true, 0);
-}
-
-/* What events preview as the prompt. */
-static void keep_prompt(struct talk *t, const struct buf *text)
-{
-	buf_reset(&t->prompt);
-	buf_add(&t->prompt, text->data, MIN(text->len, (size_t)8192));
-	t->run.spec->task = t->prompt.data ? t->prompt.data : "";
 }
 
 /* The line and its marks into the draft; on error it is as if never tried. */
@@ -242,7 +226,10 @@ static int write_turn(struct talk *t, int64_t *added)
 		rv = put_line(t, &line, added);
 	if (rv == 0) {
 		talk_note_told(t);
-		keep_prompt(t, &text);
+		/* What events preview as the prompt. */
+		buf_reset(&t->prompt);
+		buf_add(&t->prompt, text.data, MIN(text.len, (size_t)8192));
+		t->run.spec->task = t->prompt.data ? t->prompt.data : "";
 	}
 	buf_fini(&text);
 	buf_fini(&line);
@@ -261,7 +248,8 @@ static void begin_turn(struct talk *t)
 	while (!list_empty(&t->inputs))
 		talk_input_free(LIST_FIRST(&t->inputs, struct input, node));
 	if (t->begun) {
-		sum_up(t);
+		t->cost_microusd += r->agent.at.totals.cost_microusd;
+		t->tokens += r->agent.at.totals.input + r->agent.at.totals.output;
 		agent_next(&r->agent, added);
 	}
 	talk_go(t);

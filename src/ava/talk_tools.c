@@ -49,6 +49,8 @@ static struct talk *talk_of_call(const struct tool_call *c)
 	return talk_of(c->env->user);
 }
 
+static json_t *tell_steered(const struct talk *t, json_t *o);
+
 static void tool_answer(struct tool_call *c, bool success, const char *error_class)
 {
 	c->success = success;
@@ -107,18 +109,6 @@ static const struct verb *verb_of(const struct talk_tool *tool)
 	return v;
 }
 
-/* What a proposal has of the conversation. */
-static void add_place(json_t *args, const struct session *s, const char *call)
-{
-	char request[80];
-
-	snprintf(request, sizeof(request), "%s:%s", s->id, call);
-	json_object_set_new(args, "cwd", json_string(s->cwd));
-	json_object_set_new(args, "session_id", json_string(s->id));
-	json_object_set_new(args, "request_id", json_string(request));
-	json_object_set_new(args, "origin", json_string("ava"));
-}
-
 /* `args` is *taken*; NULL: no memory. */
 static void call_verb(struct tool_call *c, json_t *args)
 {
@@ -139,8 +129,14 @@ static void call_verb(struct tool_call *c, json_t *args)
 	a->reply.done = verb_answered;
 	if (tool->id)
 		json_object_del(args, tool->id);
-	if (tool->proposes)
-		add_place(args, s, c->id);
+	/* Heard once, also when a crash cuts the call. */
+	if (tool->proposes || tool->tell == tell_steered)
+		json_object_set_new(args, "request_id", json_sprintf("%s:%s", s->id, c->id));
+	if (tool->proposes) { /* what it has of the conversation */
+		json_object_set_new(args, "cwd", json_string(s->cwd));
+		json_object_set_new(args, "session_id", json_string(s->id));
+		json_object_set_new(args, "origin", json_string("ava"));
+	}
 	verbs_call(s->core, verb_of(tool), &caller, id, args, &a->reply);
 	json_decref(args);
 }
@@ -150,17 +146,12 @@ static void tool_start(struct tool_call *c)
 	call_verb(c, json_deep_copy(c->args));
 }
 
-/* What the person wants it to mind is heard once, also when a crash cuts the call. */
 static void steer_start(struct tool_call *c)
 {
-	const struct session *s = talk_of_call(c)->session;
 	json_t *args = json_deep_copy(c->args);
-	char request[80];
 
-	snprintf(request, sizeof(request), "%s:%s", s->id, c->id);
 	json_object_set(args, "text", json_object_get(args, "message"));
 	json_object_del(args, "message");
-	json_object_set_new(args, "request_id", json_string(request));
 	call_verb(c, args);
 }
 
