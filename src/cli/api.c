@@ -34,8 +34,7 @@
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
 #define TEXTS_MAX   ((size_t)16 << 20)
-#define OPEN_MAX    6
-#define REPLACE_MS  10000 /* for an older daemon to go and a new one to come */
+#define OPEN_MAX    9     /* in ten seconds */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* a person should know what is waited for */
 #define GIVE_UP_MS  60000 /* of a daemon that does not come back */
@@ -158,37 +157,6 @@ int api_get(struct client *c, json_t **out, struct ava_error *err, const char *p
 	return api_call(c, path, NULL, out, NULL, err);
 }
 
-/* An older daemon with nothing to do has been asked to leave: the one that is
- * started next is ours. */
-static int replace(struct client **c, const char *root, struct ava_error *err)
-{
-	int64_t end = clock_mono_ms() + REPLACE_MS;
-	struct client_reply r;
-	int rv = client_call(*c, "POST", PREFIX "/shutdown", "{\"when\":\"idle\"}", &r, err);
-
-	if (rv != 0)
-		return rv;
-	client_reply_fini(&r);
-	for (;;) {
-		json_t *health = NULL;
-		const char *version;
-		bool old = true;
-
-		client_close(*c);
-		rv = client_open(root, true, c, err);
-		if (rv == 0)
-			client_set_slow(*c, SLOW_MS, slow, NULL);
-		if (rv == 0 && api_get(*c, &health, err, "/health") == 0) {
-			version = json_get_str(health, "version");
-			old = version == NULL || api_compare_versions(version, ava_version()) < 0;
-		}
-		json_decref(health);
-		if (rv != 0 || !old || clock_mono_ms() > end)
-			return rv;
-		pause_ms(20);
-	}
-}
-
 /* The daemon goes on with the keys it was started with. */
 static void check_keys(const json_t *health)
 {
@@ -217,12 +185,13 @@ static void check_keys(const json_t *health)
 	keys_wipe();
 }
 
-static int check_version(struct client **c, const char *root, bool note, struct ava_error *err)
+/* AVA_ECONNECT: it is older and leaves, the one that is started next is ours. */
+static int check_version(struct client *c, bool note, struct ava_error *err)
 {
-	json_t *health;
+	json_t *health, *answer = NULL;
 	const char *version;
 	bool busy, old;
-	int rv = api_get(*c, &health, err, "/health");
+	int rv = api_get(c, &health, err, "/health");
 
 	if (rv != 0)
 		return rv;
@@ -239,7 +208,11 @@ static int check_version(struct client **c, const char *root, bool note, struct 
 	if (!old || busy)
 		check_keys(health);
 	json_decref(health);
-	return old && !busy ? replace(c, root, err) : 0;
+	if (!old || busy)
+		return 0;
+	rv = api_call(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
+	json_decref(answer);
+	return rv == 0 ? err_set(err, AVA_ECONNECT, "an older daemon does not leave") : rv;
 }
 
 int api_open(enum api_open how, struct client **c, struct ava_error *err)
@@ -253,7 +226,7 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 		if (rv != 0)
 			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
-		rv = how != API_LOOK ? check_version(c, root, how == API_START, err) : 0;
+		rv = how != API_LOOK ? check_version(*c, how == API_START, err) : 0;
 		if (rv == 0)
 			return 0;
 		client_close(*c);
