@@ -246,12 +246,8 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 #define TURN_EVENTS 256        /* taken in at once */
 #define AGAIN_MS    1000
 
+/* By bit. */
 static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify"};
-
-static const char *channel_name(unsigned channel)
-{
-	return channel_names[channel == DELIVERY_NOTIFY];
-}
 
 /* ---- the list */
 
@@ -345,9 +341,9 @@ struct draft *delivery_draft(struct delivery *d)
 		jw_object(&w, NULL);
 		jw_int(&w, "lsn", (int64_t)it->lsn);
 		jw_array(&w, "channels");
-		for (unsigned bit = 1; bit < 1u << DELIVERY_NCHANNELS; bit <<= 1)
-			if (open & bit)
-				jw_str(&w, NULL, channel_name(bit));
+		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+			if (open & 1u << k)
+				jw_str(&w, NULL, channel_names[k]);
 		jw_end(&w);
 		jw_int(&w, "attempts", it->attempts);
 		jw_end(&w);
@@ -376,7 +372,7 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, co
 	jw_object(&w, NULL);
 	jw_str(&w, "customType", "delivery.gave_up");
 	jw_object(&w, "data");
-	jw_str(&w, "channel", channel_name(channel));
+	jw_str(&w, "channel", channel_names[channel == DELIVERY_NOTIFY]);
 	jw_int(&w, "lsn", (int64_t)it->lsn);
 	jw_int(&w, "attempts", it->attempts);
 	jw_str(&w, "reason", reason);

@@ -20,7 +20,6 @@
 struct page {
 	struct job job;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
-	const char *root;      /* of the core, which outlives its jobs */
 	char run[24];
 	uint64_t after, cap; /* only what is between them; cap 0: no end */
 	struct ava_log *log; /* NULL: not opened yet, or at its end */
@@ -60,7 +59,7 @@ static bool is_live(const struct op_cursor *cur)
 static void page_read(struct job *job)
 {
 	struct page *p = CONTAINER_OF(job, struct page, job);
-	const struct ava_log_query q = {.root = p->root,
+	const struct ava_log_query q = {.root = job->core->root,
 					.run = p->run[0] ? p->run : NULL,
 					.after = p->after,
 					.everything = !p->run[0]};
@@ -130,7 +129,6 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 	if (!p)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	p->cur = cur;
-	p->root = cur->core->root;
 	memcpy(p->run, cur->run, sizeof(p->run));
 	p->after = MAX(cur->last, cur->began);
 	p->cap = cur->run[0] ? 0 : logbook_shown(&cur->core->book) + 1;

@@ -13,7 +13,7 @@ struct core;
 /* Embed it; *borrowed until done*, which always comes, before the runtime is closed. */
 struct job {
 	struct os_work work;
-	struct core *core;
+	struct core *core;           /* outlives it */
 	void (*run)(struct job *j);  /* pool thread: files, and what is only its own */
 	void (*done)(struct job *j); /* loop; may free its container */
 };

@@ -201,23 +201,17 @@ static void add_message(struct otel_answer *out, const char *text)
 			*at = ' ';
 }
 
-/* 64 bits are strings in the JSON of protocol buffers; some write numbers. */
-static int64_t rejected_of(const json_t *partial)
-{
-	const json_t *v = json_object_get(partial, "rejectedSpans");
-
-	return json_is_string(v)    ? strtoll(json_string_value(v), NULL, 10)
-	       : json_is_integer(v) ? (int64_t)json_integer_value(v)
-				    : 0;
-}
-
 static void judge_taken(const json_t *body, struct otel_answer *out)
 {
 	const json_t *partial = json_object_get(body, "partialSuccess");
+	const json_t *left_out = json_object_get(partial, "rejectedSpans");
 	const char *message = json_get_str(partial, "errorMessage");
 
 	out->verdict = OTEL_TAKEN;
-	out->rejected = MAX(rejected_of(partial), (int64_t)0);
+	/* 64 bits are strings in the JSON of protocol buffers; some write numbers. */
+	out->rejected = json_is_string(left_out) ? strtoll(json_string_value(left_out), NULL, 10)
+						 : (int64_t)json_integer_value(left_out);
+	out->rejected = MAX(out->rejected, (int64_t)0);
 	if (out->rejected > 0)
 		snprintf(out->reason, sizeof(out->reason), "it left out %" PRId64 " spans",
 			 out->rejected);

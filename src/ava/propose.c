@@ -208,17 +208,6 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 	return rv;
 }
 
-static int check_group(const struct op_group *o, struct ava_error *err)
-{
-	if (o->nruns < 1 || o->nruns > SPEC_GROUP_MAX)
-		return err_set(err, AVA_EINVAL, "a group has 1 to %d runs", SPEC_GROUP_MAX);
-	if (o->max_cost_microusd != AVA_DEFAULT && o->max_cost_microusd < 0)
-		return err_set(err, AVA_EINVAL, "the group's cost limit must be 0 or more");
-	if (o->timeout_ms != AVA_DEFAULT && o->timeout_ms <= 0)
-		return err_set(err, AVA_EINVAL, "the group's time limit must be above 0");
-	return 0;
-}
-
 void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn done, void *user)
 {
 	struct asker *a = asker_new(c, done, user);
@@ -228,8 +217,13 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 
 	if (!a || asked_before(c, o->request_id, a))
 		return;
-	rv = check_group(o, &err);
-	if (rv == 0)
+	if (o->nruns < 1 || o->nruns > SPEC_GROUP_MAX)
+		rv = err_set(&err, AVA_EINVAL, "a group has 1 to %d runs", SPEC_GROUP_MAX);
+	else if (o->max_cost_microusd != AVA_DEFAULT && o->max_cost_microusd < 0)
+		rv = err_set(&err, AVA_EINVAL, "the group's cost limit must be 0 or more");
+	else if (o->timeout_ms != AVA_DEFAULT && o->timeout_ms <= 0)
+		rv = err_set(&err, AVA_EINVAL, "the group's time limit must be above 0");
+	else
 		rv = may_propose(c, &err);
 	if (rv == 0) {
 		p = proposal_new(c, NULL, o->nruns, &err);
@@ -335,20 +329,12 @@ static int keep_tools(const struct run_spec *base, const struct change *c, const
 	return 0;
 }
 
-/* The model that the role and the settings give. */
-static bool model_by_role(const struct run_spec *s, const char *forced)
-{
-	struct model m;
-
-	return model_resolve(forced ? forced : s->role->model, &m, NULL, NULL) == 0 &&
-	       strcmp(m.id, s->model->id) == 0;
-}
-
 /* The request for `q`, as it was, becomes one for what is wanted. */
 static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
 			   const char *forced)
 {
 	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
+	struct model given;
 
 	s->session_id = q->session_id;
 	s->request_id = q->request_id;
@@ -358,7 +344,9 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->tools = NULL;
 		s->ntools = 0;
 		s->no_thinking = false;
-		if (model_by_role(q, forced))
+		/* It was what the role and the settings give. */
+		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
+		    strcmp(given.id, q->model->id) == 0)
 			s->model = NULL;
 	}
 	/* Only the role's own limit may stand beside a model whose price is unknown. */

@@ -583,7 +583,6 @@ void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 
 struct looking {
 	struct job job;
-	int root_fd; /* of the core, which outlives its jobs */
 	char run[64];
 	struct ended ended;
 	int rv;
@@ -597,7 +596,7 @@ static void look(struct job *j)
 {
 	struct looking *l = CONTAINER_OF(j, struct looking, job);
 
-	l->rv = ended_read(l->root_fd, l->run, &l->ended, &l->err);
+	l->rv = ended_read(j->core->root_fd, l->run, &l->ended, &l->err);
 }
 
 static void looked(struct job *j)
@@ -626,7 +625,6 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 	rv = l ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
 	if (rv == 0) {
 		snprintf(l->run, sizeof(l->run), "%s", run);
-		l->root_fd = c->root_fd;
 		l->done = done;
 		l->user = user;
 		l->job.run = look;

@@ -31,7 +31,6 @@ struct steering {
 	void *user;
 	/* After the run's end: what its log says of the request. */
 	struct job job;
-	const char *root; /* borrowed */
 	struct ava_error ended;
 	struct person_heard was;
 	int found; /* 1, 0, or a code with its sentence in `ended` */
@@ -135,7 +134,7 @@ static bool is_mine(struct steering *s, const struct ava_log_event *e)
 static void look_into_log(struct job *j)
 {
 	struct steering *s = CONTAINER_OF(j, struct steering, job);
-	struct ava_log_query q = {.root = s->root, .run = s->run, .types = "Steering"};
+	struct ava_log_query q = {.root = j->core->root, .run = s->run, .types = "Steering"};
 	struct ava_log_event e;
 	struct ava_error err;
 	struct ava_log *log;
@@ -244,7 +243,6 @@ static int after_the_end(struct core *c, struct steering *s, struct ava_error *e
 	if (rv != AVA_EEXIST || !s->request[0])
 		return rv;
 	s->ended = *err;
-	s->root = c->root;
 	s->job.run = look_into_log;
 	s->job.done = looked;
 	return job_begin(c, &s->job, err);

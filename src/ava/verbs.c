@@ -393,8 +393,6 @@ void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_siz
 	if (own_size > 0)
 		memcpy(w->own, like->own, own_size);
 	w->args = json_incref((json_t *)v->args);
-	w->root = v->core->root;
-	w->root_fd = v->core->root_fd;
 	snprintf(w->id, sizeof(w->id), "%s", v->id);
 	if (w->answer.reply)
 		w->answer.w.out = &w->answer.b;
@@ -730,7 +728,7 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 {
 	const struct question_args *q = &((struct log_question *)work->own)->args;
 	struct ava_log_query query = {
-		.root = work->root,
+		.root = work->job.core->root,
 		.run = q->run,
 		.everything = q->run == NULL,
 		.types = q->type,

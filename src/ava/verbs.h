@@ -150,9 +150,8 @@ struct verb_work {
 	struct verb_answer answer;
 	int (*work)(struct verb_work *w, struct ava_error *err); /* writes it; the thread's */
 	void (*fini)(struct verb_work *w);                       /* of `own`; loop; NULL: nothing */
-	json_t *args;     /* held: strings of what was read from them stand in it */
-	const char *root; /* of the core, which outlives its jobs */
-	int root_fd, rv;
+	json_t *args; /* held: strings of what was read from them stand in it */
+	int rv;
 	struct ava_error err;
 	char id[64];
 	void *own; /* a copy of what the verb gave */

@@ -132,7 +132,7 @@ static int list_ended(struct verb_work *w, struct ava_error *err)
 	struct list_own *own = w->own;
 
 	(void)err;
-	ops_list_ended(w->root_fd, &own->live, own->left, one_run, &w->answer.w);
+	ops_list_ended(w->job.core->root_fd, &own->live, own->left, one_run, &w->answer.w);
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 
 	g->id = work->id;
 	if (!g->in_memory) {
-		history_each(work->root_fd, false, group_row, g);
+		history_each(work->job.core->root_fd, false, group_row, g);
 		memmove(g->ids, g->ids[SPEC_GROUP_MAX - g->n], g->n * sizeof(g->ids[0]));
 	}
 	if (g->n == 0)
@@ -385,7 +385,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 
 		if (g->len[i] > 0) {
 			jw_raw(w, NULL, g->live.data + g->at[i], g->len[i]);
-		} else if (ended_read(work->root_fd, g->ids[i], &e, NULL) == 0) {
+		} else if (ended_read(work->job.core->root_fd, g->ids[i], &e, NULL) == 0) {
 			group_add(g, w, &e.status);
 			ended_fini(&e);
 		}
@@ -693,7 +693,8 @@ static int replay_work(struct verb_work *work, struct ava_error *err)
 {
 	struct replay_report *report = calloc(1, sizeof(*report));
 	struct jw *w = &work->answer.w;
-	int rv = report ? replay_run(work->root_fd, work->id, NULL, *(bool *)work->own, report, err)
+	int rv = report ? replay_run(work->job.core->root_fd, work->id, NULL, *(bool *)work->own,
+				     report, err)
 			: err_set(err, AVA_ENOMEM, "out of memory");
 
 	if (rv == 0) {
