@@ -10,6 +10,7 @@
 #include "cli/chat.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,9 +173,15 @@ static void feed_close(struct feed *f)
 
 /* ---- requests */
 
-int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
-	      struct ava_error *err)
+int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *err,
+	      const char *path_fmt, ...)
 {
+	char path[256];
+	va_list ap;
+
+	va_start(ap, path_fmt);
+	vsnprintf(path, sizeof(path), path_fmt, ap);
+	va_end(ap);
 	return api_insist(&c->c, path, body, out, err);
 }
 
@@ -185,24 +192,21 @@ int chat_fd(const struct chat *c)
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)
 {
-	char path[128];
 
-	snprintf(path, sizeof(path), "/sessions/%s", c->session);
-	return chat_call(c, path, NULL, out, err);
+	return chat_call(c, NULL, out, err, "/sessions/%s", c->session);
 }
 
 /* ---- opening */
 
 static int take_session(struct chat *c, const json_t *s, struct ava_error *err)
 {
-	const char *id = json_get_str(s, "session_id"), *model = json_get_str(s, "model");
+	const char *id = json_str(s, "session_id");
 
-	if (id == NULL || strlen(id) >= sizeof(c->session))
+	if (id[0] == '\0' || strlen(id) >= sizeof(c->session))
 		return err_set(err, AVA_EPROTO, "the daemon's answer lacks \"session_id\"");
 	snprintf(c->session, sizeof(c->session), "%s", id);
-	snprintf(c->model, sizeof(c->model), "%s", model != NULL ? model : "");
-	c->busy = strcmp(json_get_str(s, "status") != NULL ? json_get_str(s, "status") : "",
-			 "busy") == 0;
+	snprintf(c->model, sizeof(c->model), "%s", json_str(s, "model"));
+	c->busy = strcmp(json_str(s, "status"), "busy") == 0;
 	return 0;
 }
 
@@ -213,7 +217,7 @@ static int begin(struct chat *c, const char *model, struct ava_error *err)
 	int rv = api_texts(&body, err, "cwd", c->cwd, model != NULL ? "model" : NULL, model, NULL);
 
 	if (rv == 0)
-		rv = chat_call(c, "/sessions", body.data, &s, err);
+		rv = chat_call(c, body.data, &s, err, "/sessions");
 	buf_fini(&body);
 	if (rv == 0)
 		rv = take_session(c, s, err);
@@ -227,18 +231,16 @@ static int find_latest(struct chat *c, struct ava_error *err)
 	json_t *all = NULL;
 	const json_t *s;
 	size_t i;
-	int rv = chat_call(c, "/sessions?limit=1000", NULL, &all, err);
+	int rv = chat_call(c, NULL, &all, err, "/sessions?limit=1000");
 
 	if (rv != 0)
 		return rv;
 	rv = AVA_ENOENT;
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
-		const char *cwd = json_get_str(s, "cwd"), *title = json_get_str(s, "title");
-
 		/* Without a title nothing was said in it yet. */
-		if (rv == AVA_ENOENT && cwd != NULL && strcmp(cwd, c->cwd) == 0 && title != NULL &&
-		    title[0] != '\0')
+		if (rv == AVA_ENOENT && strcmp(json_str(s, "cwd"), c->cwd) == 0 &&
+		    json_str(s, "title")[0] != '\0')
 			rv = take_session(c, s, err);
 	}
 	json_decref(all);
@@ -348,12 +350,10 @@ static void keep_own(struct chat *c, const char *text)
 
 static int post(struct chat *c, const char *body, struct ava_error *err)
 {
-	char path[128];
 	json_t *answer = NULL;
 	int rv;
 
-	snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
-	rv = chat_call(c, path, body, &answer, err);
+	rv = chat_call(c, body, &answer, err, "/sessions/%s/messages", c->session);
 	json_decref(answer);
 	return rv;
 }
@@ -396,14 +396,12 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 int chat_stop(struct chat *c, struct ava_error *err)
 {
-	char path[128];
 	json_t *s = NULL;
 	int rv;
 
-	snprintf(path, sizeof(path), "/sessions/%s/stop", c->session);
-	rv = chat_call(c, path, "{}", &s, err);
-	if (rv == 0 && json_get_str(s, "status") != NULL)
-		c->busy = strcmp(json_get_str(s, "status"), "busy") == 0;
+	rv = chat_call(c, "{}", &s, err, "/sessions/%s/stop", c->session);
+	if (rv == 0)
+		c->busy = strcmp(json_str(s, "status"), "busy") == 0;
 	json_decref(s);
 	return rv;
 }

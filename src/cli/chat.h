@@ -106,8 +106,8 @@ void chat_acknowledge(struct chat *c);
 int chat_stop(struct chat *c, struct ava_error *err);
 /* One request about this conversation or its runs, made again over a new
  * connection when that one was lost. `body` NULL: GET. */
-int chat_call(struct chat *c, const char *path, const char *body, json_t **out,
-	      struct ava_error *err);
+int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *err,
+	      const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The conversation as the daemon has it. */
 int chat_session(struct chat *c, json_t **out, struct ava_error *err);
 

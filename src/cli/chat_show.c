@@ -46,13 +46,11 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 {
 	json_t *unseen = NULL;
 	const json_t *item;
-	char path[128];
 	size_t i;
 	int rv;
 
 	*words = false;
-	snprintf(path, sizeof(path), "/sessions/%s/unseen?channel=terminal", c->session);
-	rv = chat_call(c, path, NULL, &unseen, err);
+	rv = chat_call(c, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal", c->session);
 	if (rv != 0)
 		return rv;
 	if (json_str(unseen, "summary")[0] != '\0') {
@@ -107,11 +105,9 @@ static void show_quote(struct chat *c, const char *id)
 {
 	struct ava_error err = {0};
 	json_t *p = NULL;
-	char path[64];
 	int rv;
 
-	snprintf(path, sizeof(path), "/proposals/%s", id);
-	rv = chat_call(c, path, NULL, &p, &err);
+	rv = chat_call(c, NULL, &p, &err, "/proposals/%s", id);
 	speech_close(&c->speech);
 	if (rv != 0)
 		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
@@ -186,12 +182,10 @@ static struct chat_run *run_of(struct chat *c, const char *id)
 {
 	struct chat_run *run = chat_runs_find(&c->runs, id);
 	json_t *status = NULL;
-	char path[64];
 
 	if (run != NULL || strlen(id) >= sizeof(run->id))
 		return run;
-	snprintf(path, sizeof(path), "/runs/%s", id);
-	if (chat_call(c, path, NULL, &status, NULL) == 0)
+	if (chat_call(c, NULL, &status, NULL, "/runs/%s", id) == 0)
 		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
 	json_decref(status);
 	return run;
@@ -516,10 +510,10 @@ static int show_open(struct chat *c, struct ava_error *err)
 	json_t *runs = NULL, *proposals = NULL;
 	const json_t *v;
 	size_t i;
-	int rv = chat_call(c, "/runs?limit=1000", NULL, &runs, err);
+	int rv = chat_call(c, NULL, &runs, err, "/runs?limit=1000");
 
 	if (rv == 0)
-		rv = chat_call(c, "/proposals", NULL, &proposals, err);
+		rv = chat_call(c, NULL, &proposals, err, "/proposals");
 	json_array_foreach(json_object_get(runs, "runs"), i, v)
 	{
 		if (!is_ours(c, v))
@@ -547,11 +541,9 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 	const json_t *ava = NULL;
 	json_t *all = NULL;
 	bool words = false;
-	char path[128];
 	int rv;
 
-	snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
-	rv = chat_call(c, path, NULL, &all, err);
+	rv = chat_call(c, NULL, &all, err, "/sessions/%s/messages", c->session);
 	if (rv == 0) {
 		show_last(c, json_object_get(all, "entries"), &ava);
 		rv = show_unseen(c, &words, err);

@@ -75,7 +75,7 @@ static int get_runs(struct chat *c, json_t **ours)
 	size_t i;
 
 	*ours = json_array();
-	if (chat_call(c, "/runs?all=1&limit=10000", NULL, &all, &err) != 0) {
+	if (chat_call(c, NULL, &all, &err, "/runs?all=1&limit=10000") != 0) {
 		wrong(&err);
 		json_decref(*ours);
 		return -1;
@@ -96,10 +96,8 @@ static void show_one(struct chat *c, const char *id)
 {
 	struct ava_error err = {0};
 	json_t *run = NULL;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/runs/%s", id);
-	if (chat_call(c, path, NULL, &run, &err) != 0) {
+	if (chat_call(c, NULL, &run, &err, "/runs/%s", id) != 0) {
 		wrong(&err);
 		return;
 	}
@@ -203,10 +201,8 @@ static void cancel(struct chat *c, const char *id)
 {
 	struct ava_error err = {0};
 	json_t *status = NULL;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/runs/%s/cancel", id);
-	if (chat_call(c, path, "{}", &status, &err) != 0) {
+	if (chat_call(c, "{}", &status, &err, "/runs/%s/cancel", id) != 0) {
 		wrong(&err);
 		return;
 	}
@@ -246,13 +242,11 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 		 struct ava_error *err)
 {
 	struct session_id request = id_session(); /* so that asking twice says it once */
-	char path[64];
 	struct buf body;
 	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
 
-	snprintf(path, sizeof(path), "/runs/%s/steer", id);
 	if (rv == 0)
-		rv = chat_call(c, path, body.data, answer, err);
+		rv = chat_call(c, body.data, answer, err, "/runs/%s/steer", id);
 	buf_fini(&body);
 	return rv;
 }
@@ -425,15 +419,12 @@ static bool wait_a_moment(struct chat *c, int64_t at_ms)
 static int is_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 {
 	json_t *s = NULL;
-	const char *status;
 	int rv = chat_session(c, &s, err);
 
-	if (rv == 0) {
-		status = json_get_str(s, "status");
-		rv = status != NULL && strcmp(status, "idle") == 0 &&
+	if (rv == 0)
+		rv = strcmp(json_str(s, "status"), "idle") == 0 &&
 		     json_get_int(s, "waiting", 0) == 0 &&
 		     (!runs_too || json_get_int(s, "live_runs", 0) == 0);
-	}
 	json_decref(s);
 	return rv;
 }
