@@ -16,69 +16,13 @@
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
-#define VERSION    "2023-06-01"
-#define BUDGET_MIN 1024
-#define LOOKBACK   18 /* blocks; a little less than the service's 20 */
-#define MARK       "\"cache_control\":{\"type\":\"ephemeral\"}"
+#define VERSION  "2023-06-01"
+#define LOOKBACK 18 /* blocks; a little less than the service's 20 */
+#define MARK     "\"cache_control\":{\"type\":\"ephemeral\"}"
 
 static int anthropic_head(struct buf *out, const struct dialect_spec *spec)
 {
-	const struct model *m = spec->model_facts;
-	struct jw w;
-
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
-	if (spec->system[0] != 0) {
-		jw_array(&w, "system");
-		jw_object(&w, NULL);
-		jw_str(&w, "type", "text");
-		jw_str(&w, "text", spec->system);
-		if (model_takes(m, "cache_control"))
-			jw_raw(&w, "cache_control", "{\"type\":\"ephemeral\"}", 20);
-		jw_end(&w);
-		jw_end(&w);
-	}
-	if (spec->ntools > 0) {
-		jw_array(&w, "tools");
-		wire_tools(&w, spec);
-		jw_end(&w);
-	}
-	jw_array(&w, "messages"); /* the tail closes it */
-	return buf_check(out);
-}
-
-static void add_thinking(struct buf *out, const struct model *m, int64_t max_output)
-{
-	bool budget = m->thinking == MODEL_THINKING_BUDGET;
-
-	if (budget && !model_takes(m, "thinking.budget_tokens"))
-		budget = false;
-	else if (!budget && !model_takes(m, "thinking.adaptive"))
-		budget = true;
-	if (budget ? !model_takes(m, "thinking.budget_tokens") || max_output < 2 * BUDGET_MIN
-		   : !model_takes(m, "thinking.adaptive"))
-		return;
-	if (budget)
-		buf_addf(out, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}",
-			 (long long)(max_output / 2));
-	else
-		buf_adds(out, ",\"thinking\":{\"type\":\"adaptive\"}");
-}
-
-static int anthropic_tail(struct buf *out, const struct model *m, bool thinking,
-			  const struct agent_infer *call)
-{
-	bool force = call->force_submit && model_takes(m, "tool_choice");
-
-	buf_addf(out, "],\"max_tokens\":%lld", (long long)call->max_output);
-	if (force)
-		buf_adds(out, ",\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_result\"}");
-	else if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
-		 model_takes(m, "thinking"))
-		add_thinking(out, m, call->max_output);
-	buf_adds(out, ",\"stream\":true}");
-	return buf_check(out);
+	return wire_write_head(out, spec, model_takes(spec->model_facts, "cache_control"));
 }
 
 static int anthropic_headers(struct buf *out, const struct model *m, const char *key)
@@ -635,7 +579,7 @@ const struct dialect dialect_anthropic = {
 	.name = "anthropic",
 	.can_force = true,
 	.encode_head = anthropic_head,
-	.encode_tail = anthropic_tail,
+	.encode_tail = wire_tail,
 	.encode_user = wire_user,
 	.encode_results = wire_results,
 	.check = wire_check_paused,

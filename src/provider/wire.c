@@ -23,6 +23,7 @@
  * this process and of files; bad ones give AVA_EINVAL, never more. */
 #include "provider/wire.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,15 @@
 #include "agent/tool.h"
 #include "base/error.h"
 #include "base/strmap.h"
+#include "base/util.h"
 #include "codec/json.h"
+#include "provider/model.h"
 
-/* ---- encoders */
+/* ---- encoders. Thinking is asked for in the way the model takes (its facts and its drop
+ * list); a forced tool and thinking exclude each other, so it is left out then. Budgeted
+ * thinking gets half of the output, if that is enough. */
+
+#define BUDGET_MIN 1024
 
 static void text_block(struct jw *w, const char *text, size_t len)
 {
@@ -42,42 +49,72 @@ static void text_block(struct jw *w, const char *text, size_t len)
 	jw_end(w);
 }
 
-void wire_tools(struct jw *w, const struct dialect_spec *spec)
+int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 {
-	for (unsigned i = 0; i < spec->ntools; i++) {
-		const struct tool *t = spec->tools[i];
-
-		jw_object(w, NULL);
-		jw_str(w, "name", t->name);
-		jw_str(w, "description", t->description);
-		jw_raw(w, "input_schema", t->schema, strlen(t->schema));
-		jw_end(w);
-	}
-}
-
-int wire_head(struct buf *out, const struct dialect_spec *spec)
-{
+	const struct model *m = spec->model_facts;
 	struct jw w;
 
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	jw_str(&w, "model", spec->model);
-	jw_array(&w, "system");
-	if (spec->system[0] != 0)
-		text_block(&w, spec->system, strlen(spec->system));
-	jw_end(&w);
-	jw_array(&w, "tools");
-	wire_tools(&w, spec);
-	jw_end(&w);
+	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
+	if (spec->system[0] != 0) { /* what is empty is refused */
+		jw_array(&w, "system");
+		jw_object(&w, NULL);
+		jw_str(&w, "type", "text");
+		jw_str(&w, "text", spec->system);
+		if (mark)
+			jw_raw(&w, "cache_control", "{\"type\":\"ephemeral\"}", 20);
+		jw_end(&w);
+		jw_end(&w);
+	}
+	if (spec->ntools > 0)
+		jw_array(&w, "tools");
+	for (unsigned i = 0; i < spec->ntools; i++) {
+		const struct tool *t = spec->tools[i];
+
+		jw_object(&w, NULL);
+		jw_str(&w, "name", t->name);
+		jw_str(&w, "description", t->description);
+		jw_raw(&w, "input_schema", t->schema, strlen(t->schema));
+		jw_end(&w);
+	}
+	if (spec->ntools > 0)
+		jw_end(&w);
 	jw_array(&w, "messages"); /* the tail closes it */
 	return buf_check(out);
+}
+
+int wire_head(struct buf *out, const struct dialect_spec *spec)
+{
+	return wire_write_head(out, spec, false);
+}
+
+static void add_thinking(struct buf *out, const struct model *m, int64_t max_output)
+{
+	bool budget = m->thinking == MODEL_THINKING_BUDGET;
+
+	if (budget && !model_takes(m, "thinking.budget_tokens"))
+		budget = false;
+	else if (!budget && !model_takes(m, "thinking.adaptive"))
+		budget = true;
+	if (budget ? !model_takes(m, "thinking.budget_tokens") || max_output < 2 * BUDGET_MIN
+		   : !model_takes(m, "thinking.adaptive"))
+		return;
+	if (budget)
+		buf_addf(out, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}",
+			 (long long)(max_output / 2));
+	else
+		buf_adds(out, ",\"thinking\":{\"type\":\"adaptive\"}");
 }
 
 int wire_tail(struct buf *out, const struct model *m, bool thinking, const struct agent_infer *call)
 {
 	buf_addf(out, "],\"max_tokens\":%lld", (long long)call->max_output);
-	if (call->force_submit)
+	if (call->force_submit && model_takes(m, "tool_choice"))
 		buf_adds(out, ",\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_result\"}");
+	else if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
+		 model_takes(m, "thinking"))
+		add_thinking(out, m, call->max_output);
 	buf_adds(out, ",\"stream\":true}");
 	return buf_check(out);
 }
@@ -442,20 +479,22 @@ struct check {
 	struct ava_error *err;
 };
 
-static int fault(const struct check *c, const char *what)
+/* `block`: of the one that was read last. */
+__attribute__((format(printf, 3, 4))) static int fault(const struct check *c, bool block,
+						       const char *fmt, ...)
 {
-	return err_set(c->err, AVA_EINVAL, "messages.%u%s", c->r.messages - 1, what);
+	char what[400], at[24] = "";
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (block)
+		snprintf(at, sizeof(at), ".content.%u", c->r.blocks - 1);
+	return err_set(c->err, AVA_EINVAL, "messages.%u%s%s", c->r.messages - 1, at, what);
 }
 
-/* The block that was read last, and the id in its sentence. */
-static int block_fault(const struct check *c, const char *what, struct slice id, const char *tail)
-{
-	return err_set(c->err, AVA_EINVAL, "messages.%u.content.%u%s%.*s%s", c->r.messages - 1,
-		       c->r.blocks - 1, what, (int)(id.len < WIRE_ID_MAX ? id.len : WIRE_ID_MAX),
-		       id.s, tail);
-}
-
-static const struct slice none = {"", 0};
+#define ID(id) (int)MIN((id).len, WIRE_ID_MAX), (id).s
 
 static bool raw_blank(struct slice raw)
 {
@@ -487,22 +526,20 @@ static int check_id(struct check *c, struct slice id)
 	char name[WIRE_ID_MAX + 1];
 
 	if (id.len == 0 || id.len > WIRE_ID_MAX)
-		return block_fault(c, ".tool_use.id: String should have 1 to 128 characters", none,
-				   "");
+		return fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
 	memcpy(name, id.s, id.len);
 	name[id.len] = 0;
 	if (c->form == FORM_CHAT) /* services count them anew in each reply */
 		return find_call(c, id, 0) == c->ncalls
 			       ? 0
-			       : block_fault(c, ": `tool_use` ids must be unique: ", id, "");
+			       : fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
 	for (size_t i = 0; i < id.len; i++)
 		if (!wire_id_char((unsigned char)id.s[i]))
-			return block_fault(c,
-					   ".tool_use.id: String should match pattern "
-					   "'^[a-zA-Z0-9_-]+$'",
-					   none, "");
+			return fault(c, true,
+				     ".tool_use.id: String should match pattern "
+				     "'^[a-zA-Z0-9_-]+$'");
 	if (nameset_has(&c->ids, name))
-		return block_fault(c, ": `tool_use` ids must be unique: ", id, "");
+		return fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
 }
 
@@ -532,16 +569,14 @@ static int check_use(struct check *c, const struct wire_block *b)
 	int rv;
 
 	if (c->user)
-		return block_fault(c, ": `tool_use` blocks can only be in `assistant` messages",
-				   none, "");
+		return fault(c, true, ": `tool_use` blocks can only be in `assistant` messages");
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
 	if (b->name.len == 0 || !is_object(b, c->form == FORM_CHAT))
-		return block_fault(c, ".tool_use: needs a name and an input that is an object",
-				   none, "");
+		return fault(c, true, ".tool_use: needs a name and an input that is an object");
 	if (c->ncalls == TURN_MAX_CALLS)
-		return fault(c, ": more than 256 `tool_use` blocks");
+		return fault(c, false, ": more than 256 `tool_use` blocks");
 	c->calls[c->ncalls] = b->id;
 	c->answered[c->ncalls++] = false;
 	c->left++;
@@ -553,24 +588,24 @@ static int check_result(struct check *c, const struct wire_block *b)
 	unsigned i;
 
 	if (!c->user)
-		return block_fault(c, ": `tool_result` blocks can only be in `user` messages", none,
-				   "");
+		return fault(c, true, ": `tool_result` blocks can only be in `user` messages");
 	i = find_call(c, b->id, c->r.blocks - 1);
 	if (i == c->ncalls)
-		return block_fault(
-			c, ": unexpected `tool_use_id` found in `tool_result` blocks: ", b->id,
-			". Each `tool_result` block must have a corresponding "
-			"`tool_use` block in the previous message.");
+		return fault(c, true,
+			     ": unexpected `tool_use_id` found in `tool_result` blocks: %.*s. Each "
+			     "`tool_result` block must have a corresponding "
+			     "`tool_use` block in the previous message.",
+			     ID(b->id));
 	if (c->answered[i])
-		return block_fault(c,
-				   ": each tool_use must have a single result. Found multiple "
-				   "`tool_result` blocks with id: ",
-				   b->id, "");
+		return fault(c, true,
+			     ": each tool_use must have a single result. Found multiple "
+			     "`tool_result` blocks with id: %.*s",
+			     ID(b->id));
 	if (c->text_seen)
-		return block_fault(c,
-				   ": `tool_result` blocks must come first: `tool_use` ids were "
-				   "found without `tool_result` blocks immediately after: ",
-				   b->id, "");
+		return fault(c, true,
+			     ": `tool_result` blocks must come first: `tool_use` ids were "
+			     "found without `tool_result` blocks immediately after: %.*s",
+			     ID(b->id));
 	c->answered[i] = true;
 	c->left--;
 	return 0;
@@ -584,8 +619,7 @@ static int check_block(struct check *c, const struct wire_block *b)
 		return check_result(c, b);
 	c->text_seen = true;
 	return b->type == WIRE_TEXT && raw_blank(b->text)
-		       ? block_fault(c, ": text content blocks must contain non-whitespace text",
-				     none, "")
+		       ? fault(c, true, ": text content blocks must contain non-whitespace text")
 		       : 0;
 }
 
@@ -625,15 +659,16 @@ static int check_message(struct check *c)
 		c->asked = c->r.messages - 1;
 	}
 	if (rv == 0 && !c->user && !c->last_user && c->form != FORM_PAUSED)
-		rv = fault(c, ": roles must alternate between \"user\" and \"assistant\", but "
-			      "found multiple \"assistant\" roles in a row");
+		rv = fault(c, false,
+			   ": roles must alternate between \"user\" and \"assistant\", but "
+			   "found multiple \"assistant\" roles in a row");
 	c->text_seen = false;
 	while (rv == 0 && (more = wire_block(&c->r, &b)) == 1)
 		rv = check_block(c, &b);
 	if (rv != 0 || more < 0)
 		return rv != 0 ? rv : more;
 	if (c->r.blocks == 0)
-		return fault(c, ": all messages must have non-empty content");
+		return fault(c, false, ": all messages must have non-empty content");
 	if (c->user && !chat) {
 		rv = check_answered(c);
 		c->ncalls = 0;

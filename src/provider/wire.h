@@ -27,8 +27,8 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
  * whose args are NULL is sent with {}). Nothing when there is neither. */
 int wire_assistant(struct buf *out, const struct turn *t);
 
-/* The tools of a head, into an open array. */
-void wire_tools(struct jw *w, const struct dialect_spec *spec);
+/* wire_head with a cache mark on the system prompt. */
+int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark);
 
 /* Nothing in it but spaces and line ends: a service refuses such a text. */
 bool wire_blank(const char *s, size_t len);
