@@ -304,86 +304,58 @@ static const struct {
 	{"without", SET_LIST, 0},
 };
 
-/* Index into set_keys, or -1. */
-static int find_key(const char *text, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_LEN(set_keys); i++)
-		if (strlen(set_keys[i].key) == len && memcmp(set_keys[i].key, text, len) == 0)
-			return (int)i;
-	return -1;
-}
-
-static int put_number(struct jw *w, const char *key, const char *value, int decimals,
-		      struct ava_error *err)
-{
-	int64_t n;
-
-	if (!opts_fixed(value, decimals, &n))
-		return err_set(err, AVA_EINVAL, "--set %s must be a %snumber, not \"%.40s\"", key,
-			       decimals ? "" : "whole ", value);
-	if (decimals)
-		jw_fixed(w, key, n, decimals);
-	else
-		jw_int(w, key, n);
-	return 0;
-}
-
-static int put_switch(struct jw *w, const char *key, const char *value, struct ava_error *err)
-{
-	bool on = strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
-
-	if (!on && strcmp(value, "off") != 0 && strcmp(value, "false") != 0)
-		return err_set(err, AVA_EINVAL, "--set %s must be on or off, not \"%.40s\"", key,
-			       value);
-	jw_bool(w, key, on);
-	return 0;
-}
-
-static void put_list(struct jw *w, const char *key, const char *value)
-{
-	jw_array(w, key);
-	for (;;) {
-		size_t len = strcspn(value, ",");
-
-		jw_strn(w, NULL, value, len);
-		if (!value[len])
-			break;
-		value += len + 1;
-	}
-	jw_end(w);
-}
-
 static int put_set(struct jw *w, const char *text, bool seen[], struct ava_error *err)
 {
-	size_t len = strcspn(text, "=");
-	int i = find_key(text, len), rv = 0;
-	const char *value = text + len + 1;
+	size_t len = strcspn(text, "="), i = 0, n;
+	const char *key, *value = text + len + 1;
+	int64_t number;
+	bool on;
 
+	while (i < ARRAY_LEN(set_keys) &&
+	       (strlen(set_keys[i].key) != len || memcmp(set_keys[i].key, text, len) != 0))
+		i++;
 	if (text[len] != '=' || !*value)
 		return err_set(err, AVA_EINVAL, "--set takes KEY=VALUE, not \"%.60s\"", text);
-	if (i < 0)
+	if (i == ARRAY_LEN(set_keys))
 		return err_set(err, AVA_EINVAL,
 			       "--set %.*s: there are max_cost_cents, timeout, max_tokens, "
 			       "max_iterations, preset, model, role, extended_thinking and without",
 			       (int)MIN(len, 40), text);
+	key = set_keys[i].key;
 	if (seen[i])
-		return err_set(err, AVA_EINVAL, "--set %s is given twice", set_keys[i].key);
+		return err_set(err, AVA_EINVAL, "--set %s is given twice", key);
 	seen[i] = true;
 	switch (set_keys[i].type) {
 	case SET_TEXT:
-		jw_str(w, set_keys[i].key, value);
+		jw_str(w, key, value);
 		break;
 	case SET_NUMBER:
-		rv = put_number(w, set_keys[i].key, value, set_keys[i].decimals, err);
+		if (!opts_fixed(value, set_keys[i].decimals, &number))
+			return err_set(err, AVA_EINVAL,
+				       "--set %s must be a %snumber, not \"%.40s\"", key,
+				       set_keys[i].decimals ? "" : "whole ", value);
+		if (set_keys[i].decimals)
+			jw_fixed(w, key, number, set_keys[i].decimals);
+		else
+			jw_int(w, key, number);
 		break;
 	case SET_SWITCH:
-		rv = put_switch(w, set_keys[i].key, value, err);
+		on = strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+		if (!on && strcmp(value, "off") != 0 && strcmp(value, "false") != 0)
+			return err_set(err, AVA_EINVAL, "--set %s must be on or off, not \"%.40s\"",
+				       key, value);
+		jw_bool(w, key, on);
 		break;
 	case SET_LIST:
-		put_list(w, set_keys[i].key, value);
+		jw_array(w, key);
+		for (; *value; value += n + (value[n] == ',')) {
+			n = strcspn(value, ",");
+			jw_strn(w, NULL, value, n);
+		}
+		jw_end(w);
 		break;
 	}
-	return rv;
+	return 0;
 }
 
 static int confirm_body(struct buf *body, struct ava_error *err)
