@@ -106,7 +106,7 @@ void sessions_answering(struct core *c, struct draft *d, const struct proposal *
 			const char *session_id);
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
 		       struct run *r);
-/* talk_text.c, supervisor.on_chained: `core` is its session_user. */
+/* talk.c, supervisor.on_chained: `core` is its session_user. */
 void sessions_chained(struct run *r, void *core);
 
 /* ---- seals.c: every seals.every seconds of activity and at the end, on a thread of the pool */

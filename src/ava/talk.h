@@ -1,7 +1,6 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
- * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns),
- * talk_restore.c (after a stop), talk_text.c (what her
- * model is told: prompt, notices, results), talk_answer.c (what is said to what waits),
+ * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns, and what her
+ * model is told), talk_restore.c (after a stop), talk_answer.c (what is said to what waits),
  * talk_tools.c (her tools). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
@@ -114,13 +113,10 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 /* ---- talk_restore.c */
 int talk_restore(struct talk *t, struct ava_error *err);
 
-/* ---- talk_text.c */
 void talk_asked(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
-int talk_system(struct buf *out, const struct session *s);
-/* Static; it follows talk_system's, its hash stands in the spec. */
-const char *talk_operating_text(bool brief);
-/* The user-role text of a turn: notes, then each input. */
-int talk_compose(struct buf *out, struct talk *t);
+/* How the runtime works, for her model; the short one where the window is small. Its hash
+ * stands in the spec. */
+extern const char talk_operating[], talk_operating_brief[];
 
 /* ---- notices for Ava that wait for her next turn */
 #define NOTE_BYTES 1024

@@ -282,7 +282,7 @@ static void test_limits_are_of_a_turn(void **state)
 static void test_operating_text(void **state)
 {
 	struct world *w = *state;
-	const char *text = talk_operating_text(false), *hash, *head;
+	const char *text = talk_operating, *hash, *head;
 	char id[64], want[HASH_HEX_LEN + 1], *data;
 	struct buf escaped;
 	json_t *line;
@@ -303,7 +303,7 @@ static void test_operating_text(void **state)
 	/* In a window of 32,000 tokens the one, in one of 8,000 the other is a
 	 * twentieth at most. */
 	assert_in_range(strlen(text) / 3, 100, 32000 / 20);
-	assert_in_range(strlen(talk_operating_text(true)) / 3, 100, 8000 / 20);
+	assert_in_range(strlen(talk_operating_brief) / 3, 100, 8000 / 20);
 	buf_fini(&escaped);
 	json_decref(line);
 	free(data);
