@@ -335,7 +335,7 @@ static void put_flag(struct jw *w, const char *key, int on)
 /* What is said of one run. */
 static void put_options(struct jw *w, const struct ava_spawn *s)
 {
-#define X(kind, field, key, flag, help) PUT_##kind(key, field);
+#define X(kind, field, key, ...) PUT_##kind(key, field);
 	SPAWN_OPTIONS(X)
 #undef X
 }

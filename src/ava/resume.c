@@ -33,7 +33,7 @@
 #define FILL_TEXTS(f)                                                                              \
 	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
 	FILL_JSON(f)
-#define FILL(kind, field, key, flag, help) FILL_##kind(field)
+#define FILL(kind, field, key, ...) FILL_##kind(field)
 static int fill(struct op_spawn *s, const json_t *line, struct arena *mem)
 {
 	const json_t *config = json_object_get(line, "spec");
@@ -120,7 +120,7 @@ static bool copy_list(struct arena *mem, const char *const **list, size_t n)
 #define COPY_FLAG(f)
 #define COPY_JSON(f)
 #define COPY_TEXTS(f)                      ok = ok && copy_list(mem, &to->f, to->n##f);
-#define COPY(kind, field, key, flag, help) COPY_##kind(field)
+#define COPY(kind, field, key, ...) COPY_##kind(field)
 static int copy_request(struct resuming *r, const struct op_spawn *s)
 {
 	struct op_spawn *to = &r->s;

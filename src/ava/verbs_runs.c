@@ -177,7 +177,7 @@ struct spawn_body {
 #define SPAWN_N_FLAG(field)  0
 #define SPAWN_N_JSON(field)  0
 #define SPAWN_N_TEXTS(field) SPAWN_AT(n##field)
-#define X(kind, field, key, flag, help)                                                            \
+#define X(kind, field, key, ...)                                                            \
 	{key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
 static const struct arg spawn_args[] = {
 	SPAWN_OPTIONS(X) /* and of the request: */

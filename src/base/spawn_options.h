@@ -1,29 +1,45 @@
 /* What can be asked of a run, once: the JSON key (doc/api.yaml), the field of struct
- * ava_spawn (include/ava.h) and struct op_spawn (subagent/spec.h), the flag of `ava run`.
+ * ava_spawn (include/ava.h) and struct op_spawn (subagent/spec.h), the option of `ava run`.
  * The decoder of a request, the library's encoder and the command line go by these rows.
  *
  * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, FLAG, TEXTS (beside
- * its number n<field>), JSON (any value). A flag NULL: `ava run` has no such flag. */
+ * its number n<field>), JSON (any value; on the command line a file that holds it). */
 #ifndef BASE_SPAWN_OPTIONS_H
 #define BASE_SPAWN_OPTIONS_H
 
+#define SPAWN_LIMITS(X)                                                                            \
+	X(MS, timeout_ms, "timeout", "timeout", 0, "SECONDS", "stop it after this time")           \
+	X(CENTS, max_cost_microusd, "max_cost_cents", "max-cost-cents", 0, "CENTS",                \
+	  "what it may cost; 0: free models only")                                                 \
+	X(COUNT, max_tokens, "max_tokens", "max-tokens", 0, "N", "tokens over all its calls")      \
+	X(COUNT, max_iterations, "max_iterations", "max-iterations", 0, "N",                       \
+	  "model calls it may make")
+
+/* Those that are options of `ava run`, as its help lists them. */
+#define SPAWN_FLAGS(X)                                                                             \
+	/* kind, field, key, option, its letter, its value, what a person is told */               \
+	X(TEXT, role, "role", "role", 'r', "ROLE",                                                 \
+	  "web_crawler, code_reviewer, data_extractor, researcher")                                \
+	X(TEXT, preset, "preset", "preset", 0, "PRESET",                                           \
+	  "quick, standard or deep: what it may cost")                                             \
+	X(TEXT, context, "context", "context", 0, "TEXT", "what it should know besides the task")  \
+	X(TEXT, model, "model", "model", 'm', "MODEL", "another model than the role's")            \
+	SPAWN_LIMITS(X)                                                                            \
+	X(TEXT, on_limit, "on_limit", "on-limit", 0, "WORD",                                       \
+	  "stop (with what it has), or ask: wait for your yes to as much again")                   \
+	X(FLAG, extended_thinking, "extended_thinking", "thinking", 0, NULL,                       \
+	  "let the model think at length")                                                         \
+	X(JSON, output_schema, "output_schema", "schema", 0, "FILE",                               \
+	  "JSON Schema that the output must fit")                                                  \
+	X(TEXTS, grants, "grants", "grant", 0, "GRANT",                                            \
+	  "give it a right its role has not (may be repeated)")                                    \
+	X(TEXTS, ask_before, "ask_before", "ask-before", 0, "TOOL",                                \
+	  "wait for your yes before each call of it (may be repeated)")
+
 #define SPAWN_OPTIONS(X)                                                                           \
-	/* kind, field, key, flag, what a person is told */                                        \
-	X(TEXT, task, "task", NULL, "what is to be done")                                          \
-	X(TEXT, role, "role", "--role", "who does it")                                             \
-	X(TEXT, context, "context", "--context", "what it should know beside its task")            \
-	X(TEXT, model, "model", "--model", "another model than the role's")                        \
-	X(TEXT, preset, "preset", "--preset", "quick, standard or deep")                           \
-	X(TEXT, on_limit, "on_limit", "--on-limit", "ask, or stop")                                \
-	X(MS, timeout_ms, "timeout", "--timeout", "seconds of work")                               \
-	X(CENTS, max_cost_microusd, "max_cost_cents", "--max-cost-cents", "0: free models only")   \
-	X(COUNT, max_tokens, "max_tokens", "--max-tokens", "tokens, billed over all calls")        \
-	X(COUNT, max_iterations, "max_iterations", "--max-iterations", "calls of its model")       \
-	X(FLAG, extended_thinking, "extended_thinking", "--thinking", "think before answering")    \
-	X(JSON, output_schema, "output_schema", "--schema", "JSON Schema that the output fits")    \
-	X(TEXT, cwd, "cwd", NULL, "its folder; none: it sees no files")                            \
-	X(TEXTS, tools, "tools", NULL, "fewer than the role's")                                    \
-	X(TEXTS, grants, "grants", "--grant", "rights beside the role's")                          \
-	X(TEXTS, ask_before, "ask_before", NULL, "tools whose calls wait for a yes")
+	X(TEXT, task, "task", NULL, 0, NULL, "what is to be done")                                 \
+	SPAWN_FLAGS(X)                                                                             \
+	X(TEXT, cwd, "cwd", NULL, 0, NULL, "its folder; none: it sees no files")                   \
+	X(TEXTS, tools, "tools", NULL, 0, NULL, "fewer than the role's")
 
 #endif

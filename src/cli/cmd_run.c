@@ -38,41 +38,30 @@ static struct {
 	bool yes, background, json;
 } o;
 
-static const char *const on_limit[] = {"stop", "ask", NULL};
-static const char *const presets[] = {"quick", "standard", "deep", NULL};
-
-/* What both commands take. */
-#define LIMITS(cost_help)                                                                          \
-	OPT("timeout", 0, SECONDS, "SECONDS", task.timeout_ms, "stop it after this time"),         \
-		OPT("max-cost-cents", 0, CENTS, "CENTS", task.cost_microusd, cost_help),           \
-		OPT("max-tokens", 0, COUNT, "N", task.tokens, "tokens over all its calls",         \
-		    .least = 1),                                                                   \
-		OPT("max-iterations", 0, COUNT, "N", task.iterations, "model calls it may make",   \
-		    .least = 1)
+#define TYPE_TEXT  OPT_STR
+#define TYPE_JSON  OPT_STR
+#define TYPE_MS    OPT_SECONDS
+#define TYPE_CENTS OPT_CENTS
+#define TYPE_COUNT OPT_COUNT
+#define TYPE_FLAG  OPT_FLAG
+#define TYPE_TEXTS OPT_LIST
+#define OPTION(kind, field_, key, name_, letter_, value_, help_)                                   \
+	{.name = name_,                                                                            \
+	 .letter = letter_,                                                                        \
+	 .type = TYPE_##kind,                                                                      \
+	 .value = value_,                                                                          \
+	 .help = help_,                                                                            \
+	 .field = offsetof(__typeof__(o), task.field_),                                            \
+	 .least = 1},
 #define ANSWERS                                                                                    \
 	OPT("yes", 'y', FLAG, NULL, yes, "confirm without asking"),                                \
 		OPT("background", 'b', FLAG, NULL, background, "start it and leave"),              \
 		OPT("json", 0, FLAG, NULL, json, "the result as one JSON object on stdout")
 
 static const struct opt opts[] = {
-	OPT("role", 'r', STR, "ROLE", task.role,
-	    "web_crawler, code_reviewer, data_extractor, researcher"),
-	OPT("preset", 0, STR, "PRESET", task.preset, "quick, standard or deep: what it may cost",
-	    .words = presets),
-	OPT("context", 0, STR, "TEXT", task.context, "what it should know besides the task"),
+	SPAWN_FLAGS(OPTION) /* of base/spawn_options.h */
 	OPT("file", 'F', LIST, "FILE", task.files,
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
-	OPT("model", 'm', STR, "MODEL", task.model, "another model than the role's"),
-	LIMITS("what it may cost; 0: free models only"),
-	OPT("on-limit", 0, STR, "WORD", task.on_limit,
-	    "stop (with what it has), or ask: wait for your yes to as much again",
-	    .words = on_limit),
-	OPT("thinking", 0, FLAG, NULL, task.thinking, "let the model think at length"),
-	OPT("schema", 0, STR, "FILE", task.schema, "JSON Schema that the output must fit"),
-	OPT("grant", 0, LIST, "GRANT", task.grants,
-	    "give it a right its role has not (may be repeated)"),
-	OPT("ask-before", 0, LIST, "TOOL", task.ask_before,
-	    "wait for your yes before each call of it (may be repeated)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
 	    "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
 	    "--timeout\n"
@@ -589,20 +578,18 @@ static int run_job(struct job *j, const char *text)
 	return rv;
 }
 
-/* With a file, what is said of one task is said in its line. */
+/* With a file, what is said of one task is said in its line; --timeout and --max-cost-cents
+ * hold for all of them. */
 static int check_usage(int argc)
 {
-	const struct task_options *t = &o.task;
+	struct task_options each = o.task;
 
 	if (o.task.parallel == NULL && argc == 0)
 		return cli_error(CLI_USAGE, "say what is to be done: ava run TASK");
 	if (o.task.parallel == NULL && (o.task.chain || o.task.share))
 		return cli_error(CLI_USAGE, "--chain and --share belong to --parallel FILE");
-	if (o.task.parallel == NULL)
-		return CLI_DONE;
-	if (argc > 0 || t->role != NULL || t->preset != NULL || t->context != NULL ||
-	    t->model != NULL || t->files.n > 0 || t->grants.n > 0 || t->thinking ||
-	    t->schema != NULL || t->tokens != OPT_ABSENT || t->iterations != OPT_ABSENT)
+	each.timeout_ms = each.max_cost_microusd = OPT_ABSENT;
+	if (o.task.parallel != NULL && (argc > 0 || task_any(&each)))
 		return cli_error(CLI_USAGE,
 				 "with --parallel there is no TASK, and role, model and the like "
 				 "stand in the lines of its file");
@@ -648,14 +635,9 @@ static int run_resume(int argc, char **argv)
 
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json)
 {
-	o.task = (struct task_options){
-		.from = from,
-		.model = model,
-		.timeout_ms = OPT_ABSENT,
-		.cost_microusd = OPT_ABSENT,
-		.tokens = OPT_ABSENT,
-		.iterations = OPT_ABSENT,
-	};
+	o.task = task_none();
+	o.task.from = from;
+	o.task.model = model;
 	o.yes = yes;
 	o.json = json;
 	return go_on(run);
@@ -665,8 +647,7 @@ static const struct opt resume_opts[] = {
 	OPT("from", 0, STR, "N|NAME", task.from,
 	    "not at its end: fork before the N-th call of its model, or at a checkpoint"),
 	OPT("model", 'm', STR, "MODEL", task.model, "another model of the same kind"),
-	LIMITS("what it may cost from now on"),
-	ANSWERS,
+	SPAWN_LIMITS(OPTION) ANSWERS,
 };
 
 const struct command cmd_resume =

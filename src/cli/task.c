@@ -22,6 +22,34 @@
 #define BODY_MAX  ((size_t)16 << 20)
 #define GROUP_MAX ((size_t)16 << 20)
 
+struct task_options task_none(void)
+{
+#define NONE_TEXT(field)
+#define NONE_JSON(field)
+#define NONE_FLAG(field)
+#define NONE_TEXTS(field)
+#define NONE_MS(field)      .field = OPT_ABSENT,
+#define NONE_CENTS(field)   .field = OPT_ABSENT,
+#define NONE_COUNT(field)   .field = OPT_ABSENT,
+#define X(kind, field, ...) NONE_##kind(field)
+	return (struct task_options){SPAWN_FLAGS(X)};
+#undef X
+}
+
+bool task_any(const struct task_options *o)
+{
+#define ANY_TEXT(field)     o->field != NULL ||
+#define ANY_JSON(field)     o->field != NULL ||
+#define ANY_FLAG(field)     o->field ||
+#define ANY_TEXTS(field)    o->field.n > 0 ||
+#define ANY_MS(field)       o->field != OPT_ABSENT ||
+#define ANY_CENTS(field)    o->field != OPT_ABSENT ||
+#define ANY_COUNT(field)    o->field != OPT_ABSENT ||
+#define X(kind, field, ...) ANY_##kind(field)
+	return SPAWN_FLAGS(X) o->files.n > 0;
+#undef X
+}
+
 static bool blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -230,6 +258,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
 {
+	struct task_options own = *o; /* with what was read of files */
 	struct jw w;
 
 	buf_init(out, BODY_MAX);
@@ -241,22 +270,22 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		put_from(&w, o->from);
 	else
 		jw_strn(&w, "task", task->data, task->len);
-	put_text(&w, "role", o->role);
-	if (context->len > 0)
-		jw_strn(&w, "context", context->data, context->len);
-	put_text(&w, "model", o->model);
-	put_text(&w, "preset", o->preset);
-	put_text(&w, "on_limit", o->on_limit);
-	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
-	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
-	put_number(&w, "max_tokens", o->tokens, 1, 0);
-	put_number(&w, "max_iterations", o->iterations, 1, 0);
-	if (o->thinking)
-		jw_bool(&w, "extended_thinking", true);
-	if (schema->len > 0)
-		jw_raw(&w, "output_schema", schema->data, schema->len);
-	put_list(&w, "grants", &o->grants);
-	put_list(&w, "ask_before", &o->ask_before);
+	own.context = context->len > 0 ? context->data : NULL;
+	own.output_schema = schema->len > 0 ? schema->data : NULL;
+#define PUT_TEXT(key, field)  put_text(&w, key, own.field);
+#define PUT_MS(key, field)    put_number(&w, key, own.field, 1000, 3);
+#define PUT_CENTS(key, field) put_number(&w, key, own.field, 10000, 4);
+#define PUT_COUNT(key, field) put_number(&w, key, own.field, 1, 0);
+#define PUT_TEXTS(key, field) put_list(&w, key, &own.field);
+#define PUT_FLAG(key, field)                                                                       \
+	if (own.field)                                                                             \
+		jw_bool(&w, key, true);
+#define PUT_JSON(key, field)                                                                       \
+	if (own.field != NULL)                                                                     \
+		jw_raw(&w, key, own.field, strlen(own.field));
+#define X(kind, field, key, ...) PUT_##kind(key, field)
+	SPAWN_FLAGS(X)
+#undef X
 	if (o->resume == NULL) /* it goes on in the folder where it was */
 		jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
@@ -343,7 +372,7 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 	if (rv != 0)
 		return err_wrap(err, rv, "--parallel %.200s", o->parallel);
 	jw_end(&w);
-	put_number(&w, "max_cost_cents", o->cost_microusd, 10000, 4);
+	put_number(&w, "max_cost_cents", o->max_cost_microusd, 10000, 4);
 	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
 	jw_bool(&w, "chain", o->chain);
 	jw_bool(&w, "share", o->share);
@@ -375,8 +404,8 @@ int task_body(struct buf *out, const struct task_options *o, const char *text, i
 		rv = o->resume != NULL ? 0 : task_read(&task, text, fd, err);
 		if (rv == 0)
 			rv = task_context(&context, o, fd, err);
-		if (rv == 0 && o->schema != NULL)
-			rv = task_schema(&schema, o->schema, err);
+		if (rv == 0 && o->output_schema != NULL)
+			rv = task_schema(&schema, o->output_schema, err);
 		if (rv == 0)
 			rv = task_request(out, o, &task, &context, &schema, cwd, id.text, err);
 	}

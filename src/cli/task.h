@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/spawn_options.h"
 #include "cli/opts.h"
 
 struct ava_error;
@@ -15,15 +16,28 @@ struct ava_error;
 #define CONTEXT_MAX ((size_t)1 << 20)
 #define SCHEMA_MAX  ((size_t)64 << 10)
 
+/* The options of base/spawn_options.h: NULL, OPT_ABSENT or nothing when they are not given. */
+#define TASK_TEXT(field)    const char *field;
+#define TASK_JSON(field)    const char *field; /* the name of a file */
+#define TASK_MS(field)      int64_t field;
+#define TASK_CENTS(field)   int64_t field;
+#define TASK_COUNT(field)   int64_t field;
+#define TASK_FLAG(field)    bool field;
+#define TASK_TEXTS(field)   struct opt_list field;
+#define X(kind, field, ...) TASK_##kind(field)
 struct task_options {
-	const char *role, *preset, *context, *model, *on_limit, *schema; /* NULL: not given */
+	SPAWN_FLAGS(X)
 	const char *resume; /* instead of a task: an ended run that goes on */
 	const char *from; /* before that model call of its, or that checkpoint; NULL: at its end */
-	const char *parallel; /* instead of a task: a file with an object of a run in each line */
-	struct opt_list files, grants, ask_before;
-	int64_t timeout_ms, cost_microusd, tokens, iterations; /* OPT_ABSENT */
-	bool thinking, chain, share;
+	const char *parallel;  /* instead of a task: a file with an object of a run in each line */
+	struct opt_list files; /* that go into the context */
+	bool chain, share;
 };
+#undef X
+
+struct task_options task_none(void); /* nothing was given */
+/* Is one of base/spawn_options.h given, or a file? */
+bool task_any(const struct task_options *o);
 
 /* The whole request, body of POST /runs, or of POST /groups: `text` is the task ("-": what
  * comes from `fd`). Below, its parts. */

@@ -80,7 +80,7 @@ struct spec_group {
 #define SPAWN_TEXTS(field)                                                                         \
 	const char *const *field;                                                                  \
 	size_t n##field;
-#define X(kind, field, key, flag, help) SPAWN_##kind(field)
+#define X(kind, field, key, ...) SPAWN_##kind(field)
 struct op_spawn {
 	SPAWN_OPTIONS(X)
 	bool no_thinking; /* without it and extended_thinking: the role's */

@@ -18,7 +18,7 @@ wrong()
 }
 
 wrong 'an unknown role' 'unknown role barista' "$AVA" run --role barista --yes x
-wrong 'an unknown preset' '--preset is one of quick, standard, deep' "$AVA" run --preset huge --yes x
+wrong 'an unknown preset' 'unknown preset huge: there are quick, standard and deep' "$AVA" run --preset huge --yes x
 wrong 'an unknown model' 'unknown model' "$AVA" run --model nobody/knows --yes x
 wrong 'an unknown grant' 'unknown grant' "$AVA" run --grant everything --yes x
 wrong 'an empty task' 'the task is empty' "$AVA" run --yes ''

@@ -163,9 +163,9 @@ static char *request(const struct task_options *o, const char *task_text)
 static void test_request(void **state)
 {
 	struct task_options o = {.timeout_ms = OPT_ABSENT,
-				 .cost_microusd = OPT_ABSENT,
-				 .tokens = OPT_ABSENT,
-				 .iterations = OPT_ABSENT};
+				 .max_cost_microusd = OPT_ABSENT,
+				 .max_tokens = OPT_ABSENT,
+				 .max_iterations = OPT_ABSENT};
 	char *text = request(&o, "say \"hi\"\n");
 
 	assert_string_equal(text, "{\"task\":\"say \\\"hi\\\"\\n\",\"cwd\":\"/src\",\"request_id\":"
@@ -175,15 +175,15 @@ static void test_request(void **state)
 				  .preset = "quick",
 				  .model = "offline",
 				  .timeout_ms = 1500,
-				  .cost_microusd = 0,
-				  .tokens = 1000,
-				  .iterations = 3,
-				  .thinking = true,
+				  .max_cost_microusd = 0,
+				  .max_tokens = 1000,
+				  .max_iterations = 3,
+				  .extended_thinking = true,
 				  .grants = {.items = {"rw"}, .n = 1}};
 	text = request(&o, "t");
 	assert_string_equal(
-		text, "{\"task\":\"t\",\"role\":\"researcher\",\"model\":\"offline\",\"preset\":"
-		      "\"quick\",\"timeout\":1.5,\"max_cost_cents\":0,\"max_tokens\":1000,"
+		text, "{\"task\":\"t\",\"role\":\"researcher\",\"preset\":\"quick\",\"model\":"
+		      "\"offline\",\"timeout\":1.5,\"max_cost_cents\":0,\"max_tokens\":1000,"
 		      "\"max_iterations\":3,\"extended_thinking\":true,\"grants\":[\"rw\"],\"cwd\":"
 		      "\"/src\",\"request_id\":\"id-1\",\"origin\":\"terminal\"}");
 	free(text);
