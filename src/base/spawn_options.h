@@ -15,6 +15,10 @@
 	X(COUNT, max_iterations, "max_iterations", "max-iterations", 0, "N",                       \
 	  "model calls it may make")
 
+/* Texts that are kept with what is confirmed, as they were given but without secrets: the
+ * config of a proposal has them, a resumed run and a new quote keep them. */
+#define SPAWN_NOTES(X)
+
 /* Those that are options of `ava run`, as its help lists them. */
 #define SPAWN_FLAGS(X)                                                                             \
 	/* kind, field, key, option, its letter, its value, what a person is told */               \
@@ -24,6 +28,7 @@
 	  "quick, standard or deep: what it may cost")                                             \
 	X(TEXT, context, "context", "context", 0, "TEXT", "what it should know besides the task")  \
 	X(TEXT, model, "model", "model", 'm', "MODEL", "another model than the role's")            \
+	SPAWN_NOTES(X)                                                                             \
 	SPAWN_LIMITS(X)                                                                            \
 	X(TEXT, on_limit, "on_limit", "on-limit", 0, "WORD",                                       \
 	  "stop (with what it has), or ask: wait for your yes to as much again")                   \

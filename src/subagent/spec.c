@@ -117,6 +117,8 @@ static const char *keep_clean(struct run_spec *s, const struct redact *redact, c
 int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
 		      struct ava_error *err)
 {
+	bool kept = true;
+
 	r->task = keep_clean(r, redact, s->task);
 	r->context = keep_clean(r, redact, s->context);
 	r->cwd = spec_keep(r, s->cwd);
@@ -127,8 +129,13 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 	r->preset = spec_keep(r, s->preset);
 	r->resumed_from = spec_keep(r, s->resume);
 	r->resumed_call = s->resume_call;
-	if (!r->task || !r->context || !r->cwd || !r->session_id || !r->request_id || !r->user_id ||
-	    !r->origin || !r->preset || !r->resumed_from)
+#define X(kind, field, ...)                                                                        \
+	r->field = keep_clean(r, redact, s->field);                                                \
+	kept = kept && r->field;
+	SPAWN_NOTES(X)
+#undef X
+	if (!kept || !r->task || !r->context || !r->cwd || !r->session_id || !r->request_id ||
+	    !r->user_id || !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }
@@ -308,6 +315,11 @@ static void write_config(struct jw *w, const struct run_spec *r)
 		jw_raw(w, "outputSchema", r->agent.output_schema, strlen(r->agent.output_schema));
 	jw_str(w, "preset", r->preset);
 	jw_str(w, "origin", r->origin);
+#define X(kind, field, key, ...)                                                                   \
+	if (r->field[0])                                                                           \
+		jw_str(w, key, r->field);
+	SPAWN_NOTES(X)
+#undef X
 	spec_group_write(w, &r->group);
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
@@ -380,24 +392,27 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 	bool thinking = json_get_bool(config, "thinking", false);
 	int rv;
 
-	*out = (struct op_spawn){
-		.role = json_get_str(config, "role"),
-		.task = json_get_str(config, "task"),
-		.context = json_get_str(config, "context"),
-		.model = json_get_str(config, "model"),
-		.preset = json_get_str(config, "preset"),
-		.cwd = json_get_str(config, "cwd"),
-		.origin = json_get_str(config, "origin"),
-		.on_limit = json_get_str(config, "onLimit"),
-		.timeout_ms = json_get_fixed(l, "seconds", 3, AVA_DEFAULT),
-		.max_cost_microusd = json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
-		.max_tokens = json_get_int(l, "tokens", AVA_DEFAULT),
-		.max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
-		.extended_thinking = thinking,
-		.no_thinking = !thinking,
-		.output_schema = json_object_get(config, "outputSchema"),
-		.resume = json_get_str(config, "resumedFrom"),
-		.resume_call = json_get_int(config, "resumedCall", 0),
+	*out = (struct op_spawn){.role = json_get_str(config, "role"),
+				 .task = json_get_str(config, "task"),
+				 .context = json_get_str(config, "context"),
+				 .model = json_get_str(config, "model"),
+				 .preset = json_get_str(config, "preset"),
+				 .cwd = json_get_str(config, "cwd"),
+				 .origin = json_get_str(config, "origin"),
+				 .on_limit = json_get_str(config, "onLimit"),
+				 .timeout_ms = json_get_fixed(l, "seconds", 3, AVA_DEFAULT),
+				 .max_cost_microusd =
+					 json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
+				 .max_tokens = json_get_int(l, "tokens", AVA_DEFAULT),
+				 .max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
+				 .extended_thinking = thinking,
+				 .no_thinking = !thinking,
+				 .output_schema = json_object_get(config, "outputSchema"),
+				 .resume = json_get_str(config, "resumedFrom"),
+				 .resume_call = json_get_int(config, "resumedCall", 0),
+#define X(kind, field, key, ...) .field = json_get_str(config, key),
+				 SPAWN_NOTES(X)
+#undef X
 	};
 	rv = texts_of(json_object_get(config, "tools"), &out->tools, &out->ntools, mem);
 	if (rv == 0)

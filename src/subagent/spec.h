@@ -111,6 +111,9 @@ struct run_spec {
 	const struct role *role;
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
+#define X(kind, field, ...) const char *field; /* "" when none */
+	SPAWN_NOTES(X)
+#undef X
 	const char *resumed_from;           /* the run that it goes on from; "": none */
 	const struct model *model, *shared; /* spec_set_model; the first one, counted */
 	struct resumed *resumed; /* what it then begins with, until it is spawned; owned */
