@@ -63,9 +63,7 @@ static const struct opt opts[] = {
 	OPT("file", 'F', LIST, "FILE", task.files,
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
-	    "instead of TASK: a run for each line of FILE, {\"task\":…,\"role\":…}; "
-	    "--timeout\n"
-	    "and --max-cost-cents hold for all of them together"),
+	    "instead of TASK: a run for each line of FILE, {\"task\":…}; the limits hold for all"),
 	OPT("chain", 0, FLAG, NULL, task.chain,
 	    "with --parallel: one after another, each with what the one before found"),
 	OPT("share", 0, FLAG, NULL, task.share,
