@@ -281,6 +281,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t nask_before;
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
 	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
+	const char *rationale; /* why it is needed, shown with the quote; NULL: what its role is */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */

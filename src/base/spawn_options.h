@@ -17,7 +17,8 @@
 
 /* Texts that are kept with what is confirmed, as they were given but without secrets: the
  * config of a proposal has them, a resumed run and a new quote keep them. */
-#define SPAWN_NOTES(X)
+#define SPAWN_NOTES(X)                                                                             \
+	X(TEXT, rationale, "rationale", "why", 0, "TEXT", "why it is needed; shown with the quote")
 
 /* Those that are options of `ava run`, as its help lists them. */
 #define SPAWN_FLAGS(X)                                                                             \

@@ -204,7 +204,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	if (!group)
 		spec_ask_write(w, specs[0]);
 	jw_str(w, "rationale",
-	       !group                  ? specs[0]->role->summary
+	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : specs[0]->role->summary
 	       : specs[0]->group.chain ? "one after another"
 				       : "side by side");
 	if (group) {
@@ -297,6 +297,11 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 	uint16_t at = 0;
 	struct model m;
 
+	if (s->rationale[0]) {
+		buf_adds(out, "\n• Why: ");
+		utf8_terminal(out, s->rationale,
+			      utf8_prefix(s->rationale, strlen(s->rationale), 200), false);
+	}
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
 	if (!spec_next_model(s, &at, &m))

@@ -268,6 +268,7 @@ static void test_config_round_trip(void **state)
 
 	s.timeout_ms = 1500;
 	s.max_cost_microusd = 123456;
+	s.rationale = "the release waits";
 	a = build(&s);
 	config = json_parse(a->config, a->config_len, NULL);
 	assert_non_null(config);
@@ -276,6 +277,7 @@ static void test_config_round_trip(void **state)
 	assert_string_equal(a->hash, b->hash);
 	assert_int_equal(b->agent.limits.time_ms, 1500);
 	assert_int_equal(b->agent.limits.cost_microusd, 123456);
+	assert_string_equal(b->rationale, "the release waits");
 	json_decref(config);
 	spec_free(a);
 	spec_free(b);
@@ -413,7 +415,26 @@ static void test_quote_reads_as_a_sentence(void **state)
 	}
 }
 
-/* Another model is part of the quote, where one can take the place. */
+/* Why it is needed, in the words of who asked. */
+static void test_quote_says_why(void **state)
+{
+	struct op_spawn s = plain();
+	struct quotes q = {0};
+	struct run_spec *r;
+	struct buf b;
+
+	s.rationale = "the release\nwaits";
+	r = build(&s);
+	buf_init(&b, 65536);
+	assert_int_equal(quote_text(&b, &q, &r, 1), 0);
+	assert_non_null(strstr(b.data, "\n• Why: the release"));
+	buf_reset(&b);
+	assert_int_equal(quote_encode(&b, &q, &r, 1), 0);
+	assert_non_null(strstr(b.data, "\"rationale\":\"the release\\nwaits\""));
+	buf_fini(&b);
+	spec_free(r);
+}
+
 /* Runs of one model share what is known of it. One that changes its own changes none
  * of the others', and a call that is under way still sees the one before. */
 static void test_models_are_shared(void **state)
@@ -522,9 +543,11 @@ static void test_secrets(void **state)
 	assert_int_equal(redact_add(redact, key), 0);
 	s.task = "why is canary-4711-provider-key refused?";
 	s.context = "it also says sk-ant-api03-abcdefghij0123456789 here";
+	s.rationale = "canary-4711-provider-key is old";
 	assert_int_equal(spec_build(&r, &s, &settings, NULL, redact, &err), 0);
 	assert_string_equal(r->task, "why is [redacted] refused?");
 	assert_string_equal(r->context, "it also says [redacted] here");
+	assert_string_equal(r->rationale, "[redacted] is old");
 	assert_null(strstr(r->config, key));
 	spec_free(r);
 
@@ -564,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_hash_covers_the_folder),
 		cmocka_unit_test(test_quote_from_limits),
 		cmocka_unit_test(test_quote_reads_as_a_sentence),
+		cmocka_unit_test(test_quote_says_why),
 		cmocka_unit_test(test_quote_from_history),
 	};
 
