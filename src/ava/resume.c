@@ -119,7 +119,7 @@ static bool copy_list(struct arena *mem, const char *const **list, size_t n)
 #define COPY_COUNT(f)
 #define COPY_FLAG(f)
 #define COPY_JSON(f)
-#define COPY_TEXTS(f)                      ok = ok && copy_list(mem, &to->f, to->n##f);
+#define COPY_TEXTS(f)               ok = ok && copy_list(mem, &to->f, to->n##f);
 #define COPY(kind, field, key, ...) COPY_##kind(field)
 static int copy_request(struct resuming *r, const struct op_spawn *s)
 {

@@ -169,16 +169,15 @@ struct spawn_body {
 	bool confirmed;
 };
 
-#define SPAWN_AT(field)      offsetof(struct spawn_body, spawn.field)
-#define SPAWN_N_TEXT(field)  0
-#define SPAWN_N_MS(field)    0
-#define SPAWN_N_CENTS(field) 0
-#define SPAWN_N_COUNT(field) 0
-#define SPAWN_N_FLAG(field)  0
-#define SPAWN_N_JSON(field)  0
-#define SPAWN_N_TEXTS(field) SPAWN_AT(n##field)
-#define X(kind, field, key, ...)                                                            \
-	{key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
+#define SPAWN_AT(field)          offsetof(struct spawn_body, spawn.field)
+#define SPAWN_N_TEXT(field)      0
+#define SPAWN_N_MS(field)        0
+#define SPAWN_N_CENTS(field)     0
+#define SPAWN_N_COUNT(field)     0
+#define SPAWN_N_FLAG(field)      0
+#define SPAWN_N_JSON(field)      0
+#define SPAWN_N_TEXTS(field)     SPAWN_AT(n##field)
+#define X(kind, field, key, ...) {key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
 static const struct arg spawn_args[] = {
 	SPAWN_OPTIONS(X) /* and of the request: */
 	{"resume", ARG_TEXT, SPAWN_AT(resume)},
