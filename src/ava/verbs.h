@@ -3,7 +3,8 @@
  * rows, an embedded runtime calls them, a connected one sends the same JSON.
  *
  * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
- * groups), steer.c, propose.c, session.c, delivery.c or verbs.c (health, logs, the daemon). Loop
+ * groups), steer.c, propose.c, session.c, delivery.c or
+ * verbs_us.c (health, logs, the audit log, the daemon). Loop
  * thread only. */
 #ifndef AVA_VERBS_H
 #define AVA_VERBS_H

@@ -1,0 +1,389 @@
+/* Verbs about the runtime itself: its health, questions to the logs, the stop of the
+ * daemon; and the rows of the streams.
+ *
+ * Happy path of a question: a thread of the pool opens the files and writes the answer's
+ * JSON. It may have to read gigabytes, so few are asked at a time, and the loop never
+ * reads. Lines go out as they stand in the files: an event is JSON.
+ *
+ * What can fail: no such run (404), too many questions at once (to be asked again). Broken
+ * lines do not fail a question: they are named in the answer. */
+#include "ava/verbs.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ava/otel.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/util.h"
+#include "codec/redact.h"
+#include "provider/model.h"
+
+/* ---- GET /health */
+
+/* By which a client sees whether its keys are ours (base/keys.h). */
+static void write_marks(struct jw *w)
+{
+	char mark[KEYS_MARK_LEN + 1];
+
+	jw_object(w, "keys");
+	jw_str(w, "salt", keys_salt());
+	for (size_t i = 0; keys_known[i]; i++)
+		if (keys_mark(keys_salt(), keys_known[i], mark))
+			jw_str(w, keys_known[i], mark);
+	jw_end(w);
+}
+
+static void write_work(struct jw *w, struct core *c)
+{
+	struct spend today = supervisor_spend(&c->sup);
+
+	jw_object(w, "slots");
+	jw_int(w, "max", c->settings.runs_max);
+	jw_int(w, "used", (int64_t)c->sup.slots_used);
+	jw_end(w);
+	jw_int(w, "queued", (int64_t)c->sup.nwaiting);
+	jw_object(w, "runs");
+	jw_int(w, "running", (int64_t)c->sup.nlive);
+	jw_int(w, "total", (int64_t)c->sup.total);
+	jw_end(w);
+	jw_object(w, "today");
+	jw_str(w, "date", today.day);
+	jw_fixed(w, "cost_cents", today.microusd, 4);
+	jw_int(w, "tokens", today.tokens);
+	jw_int(w, "runs", (int64_t)today.runs);
+	jw_int(w, "uncosted_runs", (int64_t)today.uncosted);
+	if (c->settings.budget_day_cents > 0) {
+		jw_fixed(w, "budget_cents", c->sup.day.limit, 4);
+		jw_fixed(w, "budget_used_cents", money_day(&c->sup), 4);
+	}
+	jw_end(w);
+}
+
+/* `lsn`: everything up to it is on disk and can be read; follow behind it. */
+static void write_journal(struct jw *w, struct core *c)
+{
+	const struct journal_recovery *r = &c->recovery;
+	struct journal_stats js;
+
+	journal_stats(c->journal, &js);
+	jw_object(w, "journal");
+	jw_int(w, "lsn", (int64_t)logbook_shown(&c->book));
+	jw_int(w, "commits", (int64_t)js.commits);
+	jw_int(w, "flushes", (int64_t)js.flushes);
+	jw_int(w, "queued_bytes", (int64_t)js.queued_bytes);
+	jw_int(w, "held_commits", (int64_t)js.held_commits);
+	jw_end(w);
+	jw_int(w, "loop_gaps", (int64_t)os_loop_gaps(c->loop));
+	jw_object(w, "recovery");
+	jw_bool(w, "clean", r->clean);
+	jw_int(w, "redone_batches", (int64_t)r->redone_batches);
+	jw_int(w, "torn_bytes", (int64_t)r->torn_bytes);
+	jw_int(w, "damaged_batches", (int64_t)r->damaged_batches);
+	jw_int(w, "lost_bytes", (int64_t)r->lost_bytes);
+	jw_raw(w, "problems", r->problems ? r->problems : "[]",
+	       r->problems ? strlen(r->problems) : 2);
+	jw_end(w);
+}
+
+static void verb_health(struct verb_call *v)
+{
+	const char *why = "", *problem = core_service(v->core)->problem;
+	struct ava_error err = {0}, no_model;
+	struct core *c = v->core;
+	struct verb_answer a;
+	struct model model;
+	bool has_model;
+
+	if (!verb_begin_args(&a, v, NULL))
+		return;
+	if (core_ready(c, &err) == 0)
+		(void)journal_health(c->journal, &err);
+	has_model = model_resolve(c->model, &model, &why, &no_model) == 0;
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "status", problem[0] || err.code != 0 ? "degraded" : "ok");
+	jw_str(&a.w, "problem", problem[0] ? problem : err.text);
+	jw_str(&a.w, "version", ava_version());
+	jw_int(&a.w, "pid", getpid());
+	jw_fixed(&a.w, "uptime_seconds", clock_mono_ms() - c->started_ms, 3);
+	jw_str(&a.w, "root", c->root);
+	jw_str(&a.w, "model", has_model ? model.id : "");
+	jw_str(&a.w, "model_why",
+	       !has_model ? no_model.text
+	       : c->model ? "AVA_MODEL says so"
+			  : why);
+	write_marks(&a.w);
+	otel_health(c, &a.w);
+	write_work(&a.w, c);
+	write_journal(&a.w, c);
+	verb_send(&a, 200);
+}
+
+/* ---- POST /shutdown */
+
+static const struct arg shutdown_args[] = {{"when", ARG_SAID, .most = 200}, {NULL}};
+
+static void verb_shutdown(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct ava_error err = {0};
+	struct verb_answer a;
+	const char *when = "idle";
+	bool now;
+
+	if (!verb_args(v, &when))
+		return;
+	now = strcmp(when, "now") == 0;
+	if (!s->shutdown || (!now && strcmp(when, "idle") != 0)) {
+		int rv = s->shutdown ? AVA_EINVAL : AVA_EUNSUPPORTED;
+
+		err_set(&err, rv,
+			s->shutdown ? "when must be \"idle\" or \"now\"" : "there is no daemon");
+		verb_fail(v->reply, rv, &err);
+		return;
+	}
+	verb_begin(&a, v->reply, 0, NULL);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "when", now ? "now" : "idle");
+	verb_send(&a, 202);
+	s->shutdown(now, s->user);
+}
+
+/* ---- GET /logs */
+
+#define LOGS_JOBS      2    /* questions at a time; more are told to wait */
+#define LOGS_LIMIT_MAX 1000 /* events of an answer */
+#define EVENTS_BYTES   ((size_t)16 << 20)
+#define BROKEN_MAX     100 /* named; the rest is counted */
+
+struct question_args {
+	const char *run, *type, *since, *until, *agent, *user, *session, *search, *regex;
+	int64_t after, limit; /* after -1: the newest */
+};
+
+#define TEXT_ARG(name)                                                                             \
+	{                                                                                          \
+#name, ARG_TEXT, offsetof(struct question_args, name)                              \
+	}
+static const struct arg logs_args[] = {
+	TEXT_ARG(run),
+	TEXT_ARG(type),
+	TEXT_ARG(since),
+	TEXT_ARG(until),
+	TEXT_ARG(agent),
+	TEXT_ARG(user),
+	TEXT_ARG(session),
+	TEXT_ARG(search),
+	TEXT_ARG(regex),
+	{"after", ARG_COUNT, offsetof(struct question_args, after), 0, INT64_MAX - 1},
+	{"limit", ARG_COUNT, offsetof(struct question_args, limit), 1, LOGS_LIMIT_MAX},
+	{NULL},
+};
+
+struct log_question {
+	struct question_args args;
+	unsigned *asked; /* questions that are being answered */
+};
+
+/* Events up to the limits; lines that are broken to `broken`. */
+static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limit, json_t *broken,
+			uint64_t *nbroken, uint64_t *last, bool *more, struct ava_error *err)
+{
+	struct ava_log_event e;
+	int64_t n = 0;
+	int rv;
+
+	while (log != NULL && (rv = ava_log_next(log, &e, err)) != 0) {
+		if (rv == AVA_ECORRUPT) {
+			if (++*nbroken <= BROKEN_MAX)
+				(void)json_array_append_new(broken, json_string(err->text));
+			continue;
+		}
+		if (rv < 0)
+			return rv;
+		*more = n == limit || (n > 0 && a->b.len + e.len > EVENTS_BYTES);
+		if (*more)
+			return 0;
+		jw_raw(&a->w, NULL, e.line, e.len);
+		n++;
+		*last = e.lsn;
+	}
+	return 0;
+}
+
+/* Pool thread. */
+static int ask_logs(struct verb_work *work, struct ava_error *err)
+{
+	const struct question_args *q = &((struct log_question *)work->own)->args;
+	struct ava_log_query query = {
+		.root = work->job.core->root,
+		.run = q->run,
+		.everything = q->run == NULL,
+		.types = q->type,
+		.since = q->since,
+		.until = q->until,
+		.agent = q->agent,
+		.user = q->user,
+		.session = q->session,
+		.search = q->search,
+		.regex = q->regex,
+		.after = (uint64_t)MAX(q->after, 0),
+		.last = q->after < 0 ? (size_t)q->limit : 0,
+	};
+	struct jw *w = &work->answer.w;
+	uint64_t nbroken = 0, last = query.after;
+	json_t *broken = json_array();
+	struct ava_log *log;
+	bool more = false;
+	int rv = ava_log_open(&log, &query, err);
+
+	if (rv == AVA_ENOENT && q->run == NULL) /* nothing has been logged yet */
+		rv = 0;
+	jw_object(w, NULL);
+	jw_array(w, "events");
+	if (rv == 0)
+		rv = write_events(&work->answer, log, q->limit, broken, &nbroken, &last, &more,
+				  err);
+	ava_log_close(log);
+	jw_end(w);
+	jw_int(w, "next", (int64_t)last);
+	jw_bool(w, "more", more);
+	jw_int(w, "brokenLines", (int64_t)nbroken);
+	jw_array(w, "broken");
+	for (size_t i = 0; i < json_array_size(broken); i++)
+		jw_str(w, NULL, json_string_value(json_array_get(broken, i)));
+	json_decref(broken);
+	return rv;
+}
+
+static void question_end(struct verb_work *w)
+{
+	--*((struct log_question *)w->own)->asked;
+}
+
+static void verb_logs(struct verb_call *v)
+{
+	struct log_question q = {.args = {.after = -1, .limit = 100},
+				 .asked = &core_service(v->core)->log_jobs};
+	struct ava_error err = {0};
+
+	if (!verb_args(v, &q.args))
+		return;
+	if (*q.asked >= LOGS_JOBS) {
+		err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again", LOGS_JOBS);
+		verb_fail(v->reply, AVA_EBUSY, &err);
+		return;
+	}
+	++*q.asked;
+	verb_work(v, &(struct verb_work){.work = ask_logs, .fini = question_end, .own = &q},
+		  sizeof(q), false);
+}
+
+/* ---- a line of a program in the audit log */
+
+struct audit_args {
+	const char *type, *session;
+	const json_t *data;
+};
+static const struct arg audit_args[] = {
+	{"type", ARG_SAID, offsetof(struct audit_args, type), .most = 64},
+	{"data", ARG_JSON, offsetof(struct audit_args, data)},
+	{"session_id", ARG_TEXT, offsetof(struct audit_args, session)},
+	{NULL},
+};
+#define AUDIT_MAX (256u << 10)
+
+static void audited(int rv, void *user)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
+	if (!verb_begin(&a, user, rv, &err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_bool(&a.w, "recorded", true);
+	verb_send(&a, 201);
+}
+
+/* The content, without secrets, into `out`. "audit." keeps it apart from what the runtime says. */
+static int audit_content(const struct core *c, const struct audit_args *args, struct buf *out,
+			 struct ava_error *err)
+{
+	size_t plain = args->type ? strspn(args->type, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+						       "RSTUVWXYZ0123456789._-")
+				  : 0;
+	struct buf data;
+	int rv;
+
+	if (plain == 0 || args->type[plain] != '\0')
+		return err_set(err, AVA_EINVAL, "type must be letters, digits, '.', '_' and '-'");
+	if (args->session && !strmap_get(&c->session_by_id, args->session))
+		return err_set(err, AVA_ENOENT, "there is no session %.60s", args->session);
+	buf_init(&data, AUDIT_MAX);
+	rv = args->data ? json_dump(&data, args->data) : buf_adds(&data, "{}");
+	buf_addf(out, "{\"customType\":\"audit.%s\",\"data\":", args->type);
+	if (rv == 0 && c->redact)
+		rv = MIN(redact_json(c->redact, out, data.data, data.len), 0);
+	else if (rv == 0)
+		buf_add(out, data.data, data.len);
+	buf_addc(out, '}');
+	buf_fini(&data);
+	rv = rv != 0 ? rv : buf_check(out);
+	return rv == 0 ? 0
+		       : err_set(err, rv, "data is over %u KB, or memory is short",
+				 AUDIT_MAX >> 10);
+}
+
+static void verb_audit(struct verb_call *v)
+{
+	struct audit_args args = {0};
+	struct ava_error err = {0};
+	struct draft *d;
+	struct buf b;
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, &args))
+		return;
+	buf_init(&b, 2 * AUDIT_MAX);
+	rv = audit_content(v->core, &args, &b, &err);
+	d = rv == 0 ? draft_new(&v->core->book) : NULL;
+	if (rv == 0 && !d)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		core_event(v->core, d, EVENT_Custom, args.session ? args.session : "",
+			   v->caller->user, &b);
+		rv = draft_commit(d, JOURNAL_NOW, audited, v->reply, &err);
+	}
+	buf_fini(&b);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+}
+
+/* ---- streams (gateway/routes.c) */
+
+static const struct arg events_args[] = {
+	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
+	{"session", ARG_TEXT, offsetof(struct verbs_events, session)},
+	{NULL},
+};
+static const struct arg run_events_args[] = {
+	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
+	{NULL},
+};
+
+const struct verb verbs_about_us[] = {
+	{"GET", "/api/v1/health", verb_health, NULL, false},
+	{"GET", "/api/v1/logs", verb_logs, logs_args, false},
+	{"GET", "/api/v1/events", NULL, events_args, false},
+	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
+	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
+	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
+	{NULL},
+};
