@@ -1,5 +1,5 @@
 /* What the two rooms of the HTTP client share: a client with its pools and their queues
- * (http_client.c), and calls that are inside libcurl (http_call.c). http_client.h is the
+ * (http_pool.c), and calls that are inside libcurl (http_call.c). http_client.h is the
  * face. */
 #ifndef NET_HTTP_POOL_H
 #define NET_HTTP_POOL_H
@@ -111,7 +111,7 @@ struct http_call_impl {
 	char text[CURL_ERROR_SIZE];
 };
 
-/* ---- http_client.c */
+/* ---- http_pool.c */
 
 /* Something changed that may let calls go on. */
 void http_pool_wake(struct http_pool *p);
