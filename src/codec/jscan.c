@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "codec/utf8.h"
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
@@ -397,6 +398,17 @@ size_t jscan_unescape(struct slice raw, char *out)
 		s += span;
 	}
 	return n;
+}
+
+int jscan_text(struct buf *out, struct slice raw)
+{
+	char *at = buf_reserve(out, raw.len);
+
+	if (at == NULL)
+		return buf_check(out);
+	out->len += jscan_unescape(raw, at);
+	out->data[out->len] = 0;
+	return 0;
 }
 
 /* ---- lines. Only one with its newline is whole: what a crash cut off has none. */

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 #define JSCAN_MAX_DEPTH 64u
 
 struct slice { /* *borrowed* from the text it was cut out of */
@@ -63,6 +65,8 @@ void jscan_mend(char *s, size_t len);
 /* Escapes resolved into `out` (room for raw.len bytes); returns the length.
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);
+/* The same, appended to `out`. 0, AVA_ENOMEM, AVA_ETOOBIG. */
+int jscan_text(struct buf *out, struct slice raw);
 
 /* ---- lines of a JSONL file: whole ones only, a torn tail is told apart */
 

@@ -61,6 +61,13 @@ static int no_memory(struct work *w)
 	return err_set(w->err, AVA_ENOMEM, "out of memory for making room in the conversation");
 }
 
+/* Something for it could not be had. */
+static void spoil(struct buf *out)
+{
+	out->failed = true;
+	out->error = AVA_ENOMEM;
+}
+
 /* ---- reading: a result belongs to the call of its id in the last assistant message;
  * one that belongs to none is left alone */
 
@@ -241,7 +248,7 @@ static void decide(struct work *w)
 
 /* ---- what goes is written down */
 
-static int note_removed(struct work *w, size_t call, unsigned *times)
+static void note_removed(struct work *w, size_t call, unsigned *times)
 {
 	struct call_ref at = name_of(w, call);
 	bool fetched = repeat_fetched(w->ask->repeats, at, times);
@@ -249,7 +256,6 @@ static int note_removed(struct work *w, size_t call, unsigned *times)
 	w->e->removed[w->e->nremoved++] = at;
 	if (fetched)
 		w->e->fetched[w->e->nfetched++] = at;
-	return 0;
 }
 
 static void write_marker(struct work *w, struct buf *out, size_t call)
@@ -286,6 +292,8 @@ static void write_replaces(struct work *w)
 			continue;
 		buf_reset(&marker);
 		write_marker(w, &marker, i);
+		if (buf_check(&marker) != 0)
+			spoil(&w->e->lines);
 		at = name_of(w, i);
 		snprintf(id, sizeof(id), "c%d.%u", (int)at.iteration, at.n);
 		jw_init(&j, &w->e->lines);
@@ -300,8 +308,6 @@ static void write_replaces(struct work *w)
 		jw_end(&j);
 		buf_addc(&w->e->lines, '\n');
 	}
-	if (buf_check(&marker) != 0)
-		w->e->lines.failed = true;
 	buf_fini(&marker);
 }
 
@@ -311,26 +317,22 @@ static void write_replaces(struct work *w)
  * notices by whoever prints it. */
 static void add_shown(struct buf *out, struct slice raw, size_t chars)
 {
-	size_t take = MIN(raw.len, chars * 12), n;
-	char *text;
+	size_t take = MIN(raw.len, chars * 12), kept;
+	struct buf text;
 
 	while (take < raw.len && take > 0 && raw.s[take - 1] == '\\')
 		take--; /* no half escape at the end */
-	text = malloc(take + 1);
-	if (text == NULL) {
-		out->failed = true;
-		out->error = AVA_ENOMEM;
-		return;
-	}
-	n = jscan_unescape((struct slice){raw.s, take}, text);
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)text[i] < ' ')
-			text[i] = ' ';
-	take = utf8_prefix(text, n, chars);
-	notice_escape(out, text, take);
-	if (take < n || raw.len > chars * 12)
+	buf_init(&text, take + 1);
+	if (jscan_text(&text, (struct slice){raw.s, take}) != 0)
+		spoil(out);
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.data[i] < ' ')
+			text.data[i] = ' ';
+	kept = text.len > 0 ? utf8_prefix(text.data, text.len, chars) : 0;
+	notice_escape(out, kept > 0 ? text.data : "", kept);
+	if (kept < text.len || raw.len > chars * 12)
 		buf_adds(out, "…");
-	free(text);
+	buf_fini(&text);
 }
 
 /* The first line with letters or digits in it. */
@@ -367,7 +369,7 @@ static void entry(struct buf *out, const struct buf *text)
 		buf_addc(out, ',');
 	json_escape(out, text->data != NULL ? text->data : "", text->len);
 	if (buf_check(text) != 0)
-		out->failed = true;
+		spoil(out);
 }
 
 static void call_entry(struct work *w, struct buf *out, size_t call)
@@ -483,17 +485,10 @@ static unsigned write_ledger(struct work *w, struct buf *out)
 
 /* ---- the cut */
 
-/* The text of the first line that is its own. */
-static size_t own_text(const struct work *w, struct slice raw, char *text)
-{
-	size_t n = jscan_unescape(raw, text);
-
-	return w->info.cut && w->info.task_len <= n ? w->info.task_len : n;
-}
-
 static void summary_text(struct work *w, struct buf *out, struct slice ledger, size_t gone)
 {
-	char text[400], *line;
+	struct buf line;
+	char text[400];
 	struct slice raw;
 	struct jscan s;
 
@@ -503,36 +498,32 @@ static void summary_text(struct work *w, struct buf *out, struct slice ledger, s
 		 "and the last of the calls, with the first line of each result:",
 		 gone);
 	notice_format(out, text);
+	buf_init(&line, REQUEST_MAX);
 	jscan_list(&s, ledger.s, ledger.len);
 	while (ledger.len > 0 && jscan_peek(&s) != 0 && jscan_item(&s) && jscan_string(&s, &raw)) {
-		line = malloc(raw.len + 1);
-		if (line == NULL) {
-			out->failed = true;
-			return;
-		}
-		line[jscan_unescape(raw, line)] = 0;
-		notice_format(out, line);
-		free(line);
+		buf_reset(&line);
+		if (jscan_text(&line, raw) == 0)
+			notice_format(out, line.data);
+		else
+			spoil(out);
 	}
+	buf_fini(&line);
 }
 
 /* Task and summary as the first line; *task: bytes of the task in it. */
 static int first_line_of(struct work *w, struct buf *out, struct slice ledger, size_t gone,
 			 size_t *task)
 {
-	struct slice raw = w->c.lines[0].text;
-	char *own = malloc(raw.len + 1);
 	struct buf text;
 	int rv;
 
-	if (own == NULL)
-		return no_memory(w);
 	buf_init(&text, REQUEST_MAX);
-	*task = own_text(w, raw, own);
-	buf_add(&text, own, *task);
+	jscan_text(&text, w->c.lines[0].text);
+	if (w->info.cut && w->info.task_len < text.len)
+		text.len = w->info.task_len; /* without the summary that was there */
+	*task = text.len;
 	buf_adds(&text, "\n\n");
 	summary_text(w, &text, ledger, gone);
-	free(own);
 	rv = buf_check(&text) == 0 ? w->ask->dialect->encode_user(out, text.data, text.len)
 				   : no_memory(w);
 	buf_fini(&text);
@@ -545,10 +536,10 @@ static void add_escaped(struct buf *out, const struct buf *text)
 	struct buf quoted;
 
 	buf_init(&quoted, 16384);
-	if (json_escape(&quoted, text->data != NULL ? text->data : "", text->len) == 0)
+	if (buf_check(text) == 0 && json_escape(&quoted, text->data, text->len) == 0)
 		buf_add(out, quoted.data + 1, quoted.len - 2);
 	else
-		out->failed = true;
+		spoil(out);
 	buf_fini(&quoted);
 }
 

@@ -229,18 +229,6 @@ static int copy_message(const struct reading *r, struct buf *out, const char *li
 	return buf_add(out, from, (size_t)(line + len - from));
 }
 
-static int copy_head(const struct reading *r, struct buf *out, struct messages_info *info)
-{
-	char *at = buf_reserve(out, r->head.len);
-
-	if (at == NULL)
-		return buf_check(out);
-	info->head_len = jscan_unescape(r->head, at);
-	out->len += info->head_len;
-	out->data[out->len] = 0;
-	return 0;
-}
-
 static int copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
 {
 	const char *line;
@@ -297,8 +285,10 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 	}
 	if (rv == 0 && r.head.s == NULL)
 		rv = err_set(err, AVA_ECORRUPT, "messages.jsonl has no spec line with a head");
+	found.head_len = out->len;
 	if (rv == 0)
-		rv = copy_head(&r, out, &found);
+		rv = jscan_text(out, r.head);
+	found.head_len = out->len - found.head_len;
 	if (rv == 0)
 		rv = copy_lines(&r, out, file, len);
 	if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG)

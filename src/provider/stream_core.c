@@ -248,16 +248,7 @@ void delta_read(const char *s, size_t len, bool chat, struct delta *d)
 
 int delta_add(struct buf *out, const struct delta *d)
 {
-	char *at;
-
-	if (!d->escapes)
-		return buf_add(out, d->text.s, d->text.len);
-	at = buf_reserve(out, d->text.len);
-	if (at == NULL)
-		return buf_check(out);
-	out->len += jscan_unescape(d->text, at);
-	out->data[out->len] = 0;
-	return 0;
+	return d->escapes ? jscan_text(out, d->text) : buf_add(out, d->text.s, d->text.len);
 }
 
 /* ---- parts */

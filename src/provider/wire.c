@@ -543,24 +543,25 @@ static int check_id(struct check *c, struct slice id)
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
 }
 
-/* An object, or a string that holds one and nothing after it. */
-static bool is_object(const struct wire_block *b, bool string)
+/* An object, or a string that holds one and nothing after it: 1, 0, AVA_ENOMEM. */
+static int is_object(const struct wire_block *b, bool string)
 {
 	struct jscan w;
-	bool good = false;
-	char *text;
+	struct buf text;
+	int good;
 
 	if (b->input.len == 0 || b->input_string != string)
-		return false;
+		return 0;
 	if (!string)
 		return b->input.s[0] == '{';
-	text = malloc(b->input.len + 1);
-	if (text != NULL) {
-		jscan_init(&w, text, jscan_unescape(b->input, text));
-		good = jscan_peek(&w) == '{' && jscan_skip(&w, NULL) && jscan_peek(&w) == 0;
-		good = good && w.at == w.end;
+	buf_init(&text, b->input.len + 1);
+	good = jscan_text(&text, b->input);
+	if (good == 0) {
+		jscan_init(&w, text.data, text.len);
+		good = jscan_peek(&w) == '{' && jscan_skip(&w, NULL) && jscan_peek(&w) == 0 &&
+		       w.at == w.end;
 	}
-	free(text);
+	buf_fini(&text);
 	return good;
 }
 
@@ -573,7 +574,10 @@ static int check_use(struct check *c, const struct wire_block *b)
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
-	if (b->name.len == 0 || !is_object(b, c->form == FORM_CHAT))
+	rv = is_object(b, c->form == FORM_CHAT);
+	if (rv < 0)
+		return err_set(c->err, rv, "out of memory");
+	if (b->name.len == 0 || rv == 0)
 		return fault(c, true, ".tool_use: needs a name and an input that is an object");
 	if (c->ncalls == TURN_MAX_CALLS)
 		return fault(c, false, ": more than 256 `tool_use` blocks");

@@ -67,6 +67,8 @@ struct ctx {
 	int compact_rv;
 	struct agent_compacted done;
 
+	int starved; /* 1: while results were replaced, 2: while a span was cut; more: never */
+
 	/* counted */
 	int requests, edits, cuts, overflows, fetches;
 	size_t most_request, most_read; /* bytes */
@@ -432,6 +434,26 @@ static inline int ctx_infer(struct agent *a, const struct agent_infer *call)
 	return 0;
 }
 
+/* Without memory an edit is the whole one, or none. */
+static inline void ctx_starve(struct ctx *c, const struct context_ask *ask,
+			      const struct context_edit *whole)
+{
+	FAULT_LOOP(k, {
+		struct context_edit e;
+		struct ava_error er = {0};
+		int rv = context_edit(&e, ask, c->file.data + c->from, c->file.len - c->from, &er);
+
+		fault_alloc_end();
+		if (rv != 0 && rv != AVA_ENOMEM)
+			fail_msg("k %ld rv %d %s", k, rv, er.text);
+		if (rv == 0) {
+			assert_int_equal(e.lines.len, whole->lines.len);
+			assert_memory_equal(e.lines.data, whole->lines.data, e.lines.len);
+		}
+		context_edit_fini(&e);
+	});
+}
+
 static inline int ctx_compact(struct agent *a, const struct agent_compact *want)
 {
 	struct ctx *c = ctx_of(a);
@@ -449,6 +471,10 @@ static inline int ctx_compact(struct agent *a, const struct agent_compact *want)
 	c->compact_rv = context_edit(&e, &ask, c->file.data + c->from, c->file.len - c->from, &err);
 	if (c->compact_rv != 0)
 		fail_msg("an edit that cannot be: %s", err.text);
+	if (c->starved < 2 && e.lines.len > 0 && e.cut == (c->starved == 1)) {
+		c->starved++;
+		ctx_starve(c, &ask, &e);
+	}
 	c->done = e.bytes;
 	c->compacted = true;
 	if (e.lines.len > 0) {
