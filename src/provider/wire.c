@@ -735,33 +735,40 @@ int wire_each_result(const char *lines, size_t len,
 	const size_t mark = strlen(WIRE_CHAT_ERROR);
 	struct wire_reader r;
 	struct wire_block b;
+	struct buf text;
 	size_t k = 0;
 	bool from_user;
 	int rv;
 
+	buf_init(&text, len + 1);
 	wire_reader_init(&r, lines, len);
 	while ((rv = wire_message(&r, &from_user)) == 1) {
 		while (from_user && (rv = wire_block(&r, &b)) == 1) {
-			size_t n, skip = 0;
-			char *text;
+			size_t skip = 0;
 
 			if (b.type != WIRE_TOOL_RESULT)
 				continue;
-			text = malloc(b.text.len + 1);
-			if (text == NULL)
-				return err_set(err, AVA_ENOMEM, "out of memory");
-			n = jscan_unescape(b.text, text);
-			if (r.chat && n >= mark && memcmp(text, WIRE_CHAT_ERROR, mark) == 0)
-				skip = mark;
-			rv = each(k++, text + skip, n - skip, b.is_error || skip > 0, user);
-			free(text);
+			buf_reset(&text);
+			rv = jscan_text(&text, b.text);
 			if (rv != 0)
-				return rv;
+				break;
+			if (r.chat && text.len >= mark &&
+			    memcmp(text.data, WIRE_CHAT_ERROR, mark) == 0)
+				skip = mark;
+			rv = each(k++, text.data + skip, text.len - skip, b.is_error || skip > 0,
+				  user);
+			if (rv != 0)
+				goto out;
 		}
 		if (rv < 0)
 			break;
 	}
-	return rv < 0 ? err_set(err, rv, "the conversation cannot be read") : 0;
+	if (rv < 0)
+		err_set(err, rv,
+			rv == AVA_ENOMEM ? "out of memory" : "the conversation cannot be read");
+out:
+	buf_fini(&text);
+	return rv;
 }
 
 static const char *keep(struct turn *t, struct slice raw, size_t *len)
