@@ -113,8 +113,11 @@ static void *mem_realloc(void *p, size_t n)
 	size_t have = http_is_upload(p) ? HTTP_UPLOAD_BYTES : p ? malloc_usable_size(p) : 0;
 	void *moved;
 
-	if (have > WIPE_MAX)
+	if (p && !http_is_upload(p) && (n <= have || have > WIPE_MAX)) { /* smaller, or no header */
+		if (have <= WIPE_MAX)
+			explicit_bzero((char *)p + n, have - n);
 		return realloc(p, n);
+	}
 	moved = n > have ? mem_malloc(n) : p;
 	if (p && moved && moved != p) {
 		memcpy(moved, p, have);
