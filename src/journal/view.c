@@ -160,7 +160,8 @@ struct view *view_new(const char *path, enum view_use use)
 	if (v == NULL)
 		return NULL;
 	v->use = use;
-	v->fd = v->kept = -1;
+	v->fd = -1;
+	v->kept = -1;
 	v->path_len = len;
 	memcpy(v->path, path, len + 1);
 	return v;

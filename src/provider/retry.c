@@ -226,8 +226,8 @@ static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then run again",
 	[REPLY_BILLING] = "$P says that the account cannot pay ($S): add credit, then run again",
 	[REPLY_BAD_REQUEST] = "$P refused the request ($S)",
-	[REPLY_OVERFLOW] = "the conversation does not fit into the context of $M ($C tokens): "
-			   "give it less, or use a model with more",
+	[REPLY_OVERFLOW] = ("the conversation does not fit into the context of $M ($C tokens): "
+			    "give it less, or use a model with more"),
 	[REPLY_TOO_LARGE] = "the request is too large for $P ($S): give the run less",
 	[REPLY_NOT_FOUND] = "$P does not know $M ($S): choose another model",
 	[REPLY_REFUSED] = "$P does not allow this request ($S): change the task",

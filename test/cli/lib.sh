@@ -31,7 +31,7 @@ for variable in $(env | sed -n 's/^\(AVA_[A-Z_]*\)=.*/\1/p'); do
 done
 export AVA AVAD SRCDIR T AVA_SANITIZER
 export AVA_AVAD="$AVAD" # in a build folder avad is not beside ava
-export HOME="$T/home" AVA_DATA_ROOT="$T/data" AVA_MODEL=offline NO_COLOR=1 LC_ALL=C.UTF-8
+export HOME="$T/home" AVA_DATA_ROOT="$T/data" AVA_MODEL=offline NO_COLOR=1 LC_ALL=C.UTF-8 TERM=xterm
 export XDG_CONFIG_HOME="$T/config" XDG_DATA_HOME="$T/share" XDG_STATE_HOME="$T/state"
 export XDG_CACHE_HOME="$T/cache" XDG_RUNTIME_DIR="$T/run"
 mkdir -m 700 "$HOME" "$XDG_CONFIG_HOME" "$XDG_DATA_HOME" "$XDG_STATE_HOME" "$XDG_CACHE_HOME" \

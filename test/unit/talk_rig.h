@@ -93,7 +93,7 @@ static inline void begin_with(struct core *c, const struct op_session_new *n, ch
 }
 
 /* The id; after "!" what was wrong. Good until the next call. */
-static __attribute__((noipa, unused)) const char *begin(struct world *w, const char *model)
+static __attribute__((noinline, unused)) const char *begin(struct world *w, const char *model)
 {
 	static char id[200];
 	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
