@@ -11,7 +11,6 @@
 
 #include "tool/ignore.h"
 #include "tool/job.h"
-#include "tool/scan.h"
 #include "tool/root.h"
 
 #define SCAN_FILE_MAX  (5u << 20) /* bytes; a larger file is not searched */

@@ -10,6 +10,7 @@
 
 #define TOOLS(X)                                                                                   \
 	X(ask_person)                                                                              \
+	X(list_files)                                                                              \
 	X(read_file)                                                                               \
 	X(read_result)                                                                             \
 	X(search_and_read)                                                                         \

@@ -51,7 +51,8 @@ static void check_schema(const struct tool *t)
 static void test_rows(void **state)
 {
 	static const char *const names[] = {"read_file",   "search_codebase", "search_and_read",
-					    "read_result", "submit_result",   "ask_person"};
+					    "read_result", "submit_result",   "ask_person",
+					    "list_files"};
 
 	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
 		struct buf out;

@@ -1,0 +1,57 @@
+/* list_files: what is listed, what is left out, and where it ends. */
+#include "tool_unit.h"
+
+static struct tool_unit u;
+
+static int set_up(void **state)
+{
+	tool_unit_open(&u);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	tool_unit_close(&u);
+	return 0;
+}
+
+static const char *lists(const char *args)
+{
+	return tool_unit_ok(&u, "list_files", args);
+}
+
+static void test_paths(void **state)
+{
+	assert_string_equal(lists("{}"), "0 files\n");
+	put(&u, "b.c", "x");
+	put(&u, "a/deep/c.h", "x");
+	put(&u, "a/d.c", "x");
+	put(&u, "out/e.c", "x");
+	put(&u, ".gitignore", "out/\n");
+	assert_string_equal(lists("{}"), ".gitignore\na/d.c\na/deep/c.h\nb.c\n4 files\n");
+	assert_string_equal(lists("{'path':'a'}"), "a/d.c\na/deep/c.h\n2 files\n");
+	assert_string_equal(lists("{'glob':'*.c'}"), "a/d.c\nb.c\n2 files\n");
+	assert_string_equal(lists("{'glob':'deep/*.h','path':'a'}"), "a/deep/c.h\n1 file\n");
+	assert_string_equal(lists("{'max_results':2}"),
+			    ".gitignore\na/d.c\n2 files; there are more: narrow it with path or "
+			    "glob, or raise max_results\n");
+	assert_string_equal(lists("{'max_results':4}"),
+			    ".gitignore\na/d.c\na/deep/c.h\nb.c\n4 files\n");
+}
+
+/* Nothing outside of the folder is seen, whatever a path says. */
+static void test_outside(void **state)
+{
+	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'../..'}", "denied"), "outside");
+	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'none'}", "not_found"), "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_outside, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
