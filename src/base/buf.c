@@ -7,6 +7,7 @@
 
 #include <ava.h>
 #include <assert.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,4 +169,25 @@ char *buf_take(struct buf *b, size_t *len)
 		*len = b->len;
 	*b = (struct buf){.max = b->max};
 	return data;
+}
+
+/* `array` is the address of some kind of pointer, which only memcpy may take for another. */
+bool array_room(void *array, size_t *cap, size_t need, size_t size)
+{
+	size_t more = MAX(*cap, (size_t)4);
+	void *items;
+
+	if (need <= *cap)
+		return true;
+	while (more < need)
+		more *= 2;
+	memcpy(&items, array, sizeof(items));
+	items = realloc(items, more * size);
+	if (items == NULL) {
+		errno = ENOMEM;
+		return false;
+	}
+	memcpy(array, &items, sizeof(items));
+	*cap = more;
+	return true;
 }

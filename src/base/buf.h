@@ -40,4 +40,9 @@ int buf_check(const struct buf *b);
  * empty again. NULL when the buffer failed; an empty buffer gives "". */
 char *buf_take(struct buf *b, size_t *len);
 
+/* Room for `need` items of an array that grows by doubling, `cap` (size_t) of which there is
+ * room for now. False: no memory (errno says so), and all is as it was. */
+#define ARRAY_ROOM(array, cap, need) array_room(&(array), &(cap), need, sizeof(*(array)))
+bool array_room(void *array, size_t *cap, size_t need, size_t size);
+
 #endif

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
@@ -135,19 +136,14 @@ static int print_event(struct logprint *p, const struct ava_log_event *e, struct
 
 static int keep_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
 {
-	size_t cap = p->cap == 0 ? 256 : p->cap * 2, file_len = strlen(e->file) + 1;
-	struct logprint_kept *grown, *k;
+	size_t file_len = strlen(e->file) + 1;
+	struct logprint_kept *k;
 
 	p->bytes += e->len + file_len + sizeof(*k);
 	if (p->bytes > KEEP_MAX)
 		return err_set(err, AVA_ETOOBIG, "too much to turn around: give -n");
-	if (p->nkept == p->cap) {
-		grown = realloc(p->kept, cap * sizeof(*grown));
-		if (grown == NULL)
-			return err_set(err, AVA_ENOMEM, "no memory to turn events around");
-		p->kept = grown;
-		p->cap = cap;
-	}
+	if (!ARRAY_ROOM(p->kept, p->cap, p->nkept + 1))
+		return err_set(err, AVA_ENOMEM, "no memory to turn events around");
 	k = &p->kept[p->nkept];
 	*k = (struct logprint_kept){*e, malloc(e->len + file_len)};
 	if (k->owned == NULL)

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -193,20 +194,10 @@ static const char *copy_id(struct ava_trace *t, const char *s, size_t len, const
 
 static int grow(struct ava_trace *t, struct ava_error *err)
 {
-	size_t cap = t->cap == 0 ? 64 : t->cap * 2;
-	struct trace_event *grown;
-
-	if (t->n < t->cap)
-		return 0;
 	if (t->n >= TRACE_EVENTS_MAX)
 		return err_set(err, AVA_ETOOBIG, "a trace holds at most %d events",
 			       TRACE_EVENTS_MAX);
-	grown = realloc(t->events, cap * sizeof(*grown));
-	if (grown == NULL)
-		return no_memory(err);
-	t->events = grown;
-	t->cap = cap;
-	return 0;
+	return ARRAY_ROOM(t->events, t->cap, t->n + 1) ? 0 : no_memory(err);
 }
 
 /* `line` stands in t->mem and has the form of an event. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/strmap.h"
@@ -190,16 +191,8 @@ static struct count_row *row_of(struct counter *c, const struct columns *k, size
 
 static int copy_add(struct counter *c, uint64_t lsn, struct count_row *row)
 {
-	size_t cap = c->cap == 0 ? 256 : c->cap * 2;
-	struct copy *grown;
-
-	if (c->ncopied == c->cap) {
-		grown = realloc(c->copied, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		c->copied = grown;
-		c->cap = cap;
-	}
+	if (!ARRAY_ROOM(c->copied, c->cap, c->ncopied + 1))
+		return AVA_ENOMEM;
 	c->copied[c->ncopied++] = (struct copy){lsn, row};
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -246,15 +247,8 @@ bool files_cut_of(const void *ours, const void *data, size_t len)
 
 int files_names_add(struct files_names *l, const char *name)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap > 0 ? l->cap * 2 : 16;
-		char **more = realloc(l->names, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		l->names = more;
-		l->cap = cap;
-	}
+	if (!ARRAY_ROOM(l->names, l->cap, l->n + 1))
+		return AVA_ENOMEM;
 	l->names[l->n] = strdup(name);
 	return l->names[l->n] != NULL ? (l->n++, 0) : AVA_ENOMEM;
 }

@@ -19,6 +19,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -57,29 +58,6 @@ static const struct {
 	[INDEX_LSN] = COLUMN(lsn),   [INDEX_FILE] = COLUMN(file),   [INDEX_OFFSET] = COLUMN(offset),
 	[INDEX_LEN] = COLUMN(len),   [INDEX_MODEL] = COLUMN(model), [INDEX_COST] = COLUMN(cost),
 };
-
-static void *index_room(void *array, size_t *cap, size_t want, size_t size)
-{
-	size_t more = *cap == 0 ? 64 : *cap;
-	void *grown;
-
-	if (want <= *cap)
-		return array;
-	while (more < want)
-		more *= 2;
-	grown = realloc(array, more * size);
-	if (grown != NULL)
-		*cap = more;
-	return grown;
-}
-
-#define ROOM(f, field, n)                                                                          \
-	({                                                                                         \
-		void *room_ = index_room((f)->field, &(f)->field##_cap, n, sizeof(*(f)->field));   \
-		if (room_ != NULL)                                                                 \
-			(f)->field = room_;                                                        \
-		room_ != NULL;                                                                     \
-	})
 
 /* ---- strings and whos, each once */
 
@@ -144,7 +122,8 @@ static uint32_t string_add(struct log_index *f, const char *s, size_t len)
 	slot = string_slot(f, s, len);
 	if (f->string_slots.v[slot] != 0)
 		return f->string_slots.v[slot];
-	if (f->nstrings + len + 3 > UINT32_MAX / 2 || !ROOM(f, strings, f->nstrings + len + 3))
+	if (f->nstrings + len + 3 > UINT32_MAX / 2 ||
+	    !ARRAY_ROOM(f->strings, f->strings_cap, f->nstrings + len + 3))
 		return UINT32_MAX;
 	length = (uint16_t)len;
 	memcpy(f->strings + at, &length, 2);
@@ -183,7 +162,7 @@ static uint32_t who_add(struct log_index *f, const struct index_who *w)
 	slot = who_slot(f, w);
 	if (f->who_slots.v[slot] != 0)
 		return f->who_slots.v[slot] - 1;
-	if (!ROOM(f, whos, f->nwhos + 1))
+	if (!ARRAY_ROOM(f->whos, f->whos_cap, f->nwhos + 1))
 		return UINT32_MAX;
 	f->whos[f->nwhos] = *w;
 	f->who_slots.v[slot] = (uint32_t)++f->nwhos;
@@ -250,7 +229,7 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 	struct index_who who;
 	const char *model;
 
-	if (!ROOM(f, rows, f->nrows + 1))
+	if (!ARRAY_ROOM(f->rows, f->rows_cap, f->nrows + 1))
 		return false;
 	r = &f->rows[f->nrows++];
 	*r = (struct index_row){.lsn = owner->last_lsn,
@@ -340,7 +319,7 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 	void **columns, **grown;
 	size_t cap = f->chunks_cap;
 
-	if (!ROOM(f, chunks, f->nchunks + 1))
+	if (!ARRAY_ROOM(f->chunks, f->chunks_cap, f->nchunks + 1))
 		return false;
 	if (cap != f->chunks_cap || f->columns == NULL) {
 		grown = realloc(f->columns, f->chunks_cap * INDEX_NCOLUMNS * sizeof(*grown));
@@ -457,7 +436,7 @@ void index_reset(struct log_index *f)
 int index_init(struct log_index *f, struct ava_error *err)
 {
 	index_reset(f);
-	if (!ROOM(f, strings, 64))
+	if (!ARRAY_ROOM(f->strings, f->strings_cap, 64))
 		return err_set(err, AVA_ENOMEM, "no memory for the index");
 	memset(f->strings, 0, 3); /* "" */
 	f->nstrings = 3;
@@ -735,7 +714,8 @@ long index_file_add(struct log_index *f, const char *path, unsigned flags)
 	if (found >= 0)
 		return found;
 	string = string_add(f, path, strlen(path));
-	if (string == UINT32_MAX || f->nfiles >= MAX_FILES || !ROOM(f, files, f->nfiles + 1))
+	if (string == UINT32_MAX || f->nfiles >= MAX_FILES ||
+	    !ARRAY_ROOM(f->files, f->files_cap, f->nfiles + 1))
 		return -1;
 	f->files[f->nfiles] = (struct index_file){.path = string, .flags = flags};
 	f->nfiles++;

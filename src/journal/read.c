@@ -24,6 +24,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -238,7 +239,7 @@ static int gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 	const uint64_t *lsn, *offset;
 	const uint32_t *len, *file;
 	const uint8_t *kind;
-	size_t n, cap = log->hits_cap;
+	size_t n;
 	bool sorted = true;
 	int rv = read_select(log, chunk, rows, &n, err);
 
@@ -252,16 +253,8 @@ static int gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 	if (lsn == NULL || offset == NULL || len == NULL || file == NULL)
 		return err_set(err, AVA_ECORRUPT,
 			       INDEX_HEAD ": it is damaged, and made anew by the next question");
-	while (cap < log->nhits + n)
-		cap = cap == 0 ? 256 : cap * 2;
-	if (cap > log->hits_cap) {
-		struct hit *grown = realloc(log->hits, cap * sizeof(*grown));
-
-		if (grown == NULL)
-			return err_set(err, AVA_ENOMEM, "no memory to read logs");
-		log->hits = grown;
-		log->hits_cap = cap;
-	}
+	if (!ARRAY_ROOM(log->hits, log->hits_cap, log->nhits + n))
+		return err_set(err, AVA_ENOMEM, "no memory to read logs");
 	for (size_t k = 0; k < n; k++) {
 		size_t i = rows[k];
 		struct hit *h;
@@ -300,15 +293,9 @@ static int chunk_order(const void *a, const void *b)
 static int order_chunks(struct ava_log *log, struct ava_error *err)
 {
 	size_t n = log->feed->nchunks, first = log->norder;
-	struct ordered *grown;
 
-	if (n > log->order_cap || log->order == NULL) {
-		grown = realloc(log->order, (n + 64) * sizeof(*grown));
-		if (grown == NULL)
-			return err_set(err, AVA_ENOMEM, "no memory to read logs");
-		log->order = grown;
-		log->order_cap = n + 64;
-	}
+	if (!ARRAY_ROOM(log->order, log->order_cap, n + 1))
+		return err_set(err, AVA_ENOMEM, "no memory to read logs");
 	for (; log->norder < n; log->norder++)
 		log->order[log->norder] =
 			(struct ordered){log->feed->chunks[log->norder].lsn_min, log->norder};

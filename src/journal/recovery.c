@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/le.h"
 #include "base/sys.h"
@@ -83,18 +84,12 @@ static void list_one(const char *name, void *user)
 {
 	uint64_t seq = segments_number(name);
 	struct scan *s = user;
-	struct segment *more;
 
 	if (seq == 0 || s->cap == SIZE_MAX)
 		return;
-	if (s->n == s->cap) {
-		s->cap = s->cap == 0 ? 32 : s->cap * 2;
-		more = realloc(s->segments, s->cap * sizeof(*more));
-		if (more == NULL) {
-			s->cap = SIZE_MAX; /* no memory */
-			return;
-		}
-		s->segments = more;
+	if (!ARRAY_ROOM(s->segments, s->cap, s->n + 1)) {
+		s->cap = SIZE_MAX; /* no memory */
+		return;
 	}
 	s->segments[s->n++] = (struct segment){.seq = seq, .fd = -1};
 }

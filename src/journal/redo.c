@@ -21,6 +21,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -93,27 +94,11 @@ static int redo_room(unsigned char **p, size_t *cap, size_t need)
 
 /* ---- collecting */
 
-static int grow(void **p, size_t *cap, size_t count, size_t size)
-{
-	size_t next = *cap == 0 ? 8 : *cap * 2;
-	void *more;
-
-	if (count < *cap)
-		return 0;
-	more = realloc(*p, next * size);
-	if (more == NULL)
-		return AVA_ENOMEM;
-	*p = more;
-	*cap = next;
-	return 0;
-}
-
 static struct redo_file *new_file(struct redo *r, const char *path, const char *name, unsigned part)
 {
 	struct redo_file *f = calloc(1, sizeof(*f));
 
-	if (f == NULL ||
-	    grow((void **)&r->files, &r->capfiles, r->nfiles, sizeof(r->files[0])) != 0)
+	if (f == NULL || !ARRAY_ROOM(r->files, r->capfiles, r->nfiles + 1))
 		goto fail;
 	f->part = part;
 	f->path = strdup(path);
@@ -149,7 +134,7 @@ static int add_op(struct redo *r, const struct wal_op *w, struct redo_op *op)
 		return AVA_ECORRUPT;
 	if (f == NULL)
 		f = new_file(r, path, name, w->part);
-	if (f == NULL || grow((void **)&f->ops, &f->capops, f->nops, sizeof(f->ops[0])) != 0)
+	if (f == NULL || !ARRAY_ROOM(f->ops, f->capops, f->nops + 1))
 		return AVA_ENOMEM;
 	f->ops[f->nops++] = *op;
 	r->total += op->len;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -93,15 +94,8 @@ static bool is_day(const char *path)
 
 static int add_crc(struct file *f, uint32_t crc)
 {
-	if (f->ncrcs == f->cap) {
-		size_t cap = f->cap > 0 ? f->cap * 2 : 16;
-		uint32_t *more = cap <= CRCS_MAX ? realloc(f->crcs, cap * sizeof(*more)) : NULL;
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		f->crcs = more;
-		f->cap = cap;
-	}
+	if (f->ncrcs == CRCS_MAX || !ARRAY_ROOM(f->crcs, f->cap, f->ncrcs + 1))
+		return AVA_ENOMEM;
 	f->crcs[f->ncrcs++] = crc;
 	return 0;
 }
@@ -182,15 +176,8 @@ static int begin_seal(struct sealer *s)
 	char prev[2 * SEAL_HASH + 1], key[2 * SEAL_KEY + 1], at[CLOCK_ISO_LEN + 1];
 	struct buf *b;
 
-	if (out->n == out->cap) {
-		size_t cap = out->cap > 0 ? out->cap * 2 : 4;
-		struct buf *more = realloc(out->contents, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		out->contents = more;
-		out->cap = cap;
-	}
+	if (!ARRAY_ROOM(out->contents, out->cap, out->n + 1))
+		return AVA_ENOMEM;
 	b = &out->contents[out->n];
 	buf_init(b, CONTENT_MAX);
 	seal_hex(s->hash, SEAL_HASH, prev);

@@ -17,9 +17,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/files.h"
@@ -63,19 +65,7 @@ void segments_fini(struct segments *s)
 /* Room for one more, so that noting a segment that is in use cannot fail. */
 static int live_room(struct segments *s)
 {
-	size_t cap = s->caplive == 0 ? 16 : s->caplive * 2;
-	struct segments_live *live;
-
-	if (s->nlive < s->caplive)
-		return 0;
-	live = realloc(s->live, cap * sizeof(*live));
-	if (live == NULL) {
-		errno = ENOMEM;
-		return -1;
-	}
-	s->live = live;
-	s->caplive = cap;
-	return 0;
+	return ARRAY_ROOM(s->live, s->caplive, s->nlive + 1) ? 0 : -1;
 }
 
 int segments_add_live(struct segments *s, uint64_t seq, bool has_header)
@@ -401,10 +391,8 @@ static void add_abort(struct log *l)
 	unsigned char range[16];
 	struct wal_op op = {.kind = WAL_ABORT, .part = 0, .bytes = range, .len = sizeof(range)};
 
-	for (int i = 0; i < 8; i++) {
-		range[i] = (unsigned char)(l->abort_first >> (8 * i));
-		range[8 + i] = (unsigned char)(l->abort_last >> (8 * i));
-	}
+	put64(range, l->abort_first);
+	put64(range + 8, l->abort_last);
 	wal_op_put(batch + WAL_BATCH_HEAD, &op);
 	log_add(l, batch, sizeof(batch), l->abort_last + 1, 0);
 	l->unsynced_first = 0; /* an ABORT needs none itself */

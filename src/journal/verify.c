@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/id.h"
@@ -136,15 +137,8 @@ static struct verify_file *verify_file(struct verify *v, const char *path)
 
 	if (f != NULL)
 		return f;
-	if (v->nfiles == v->cap) {
-		size_t cap = v->cap > 0 ? v->cap * 2 : 64;
-		struct verify_file **more = realloc(v->files, cap * sizeof(struct verify_file *));
-
-		if (more == NULL)
-			return NULL;
-		v->files = more;
-		v->cap = cap;
-	}
+	if (!ARRAY_ROOM(v->files, v->cap, v->nfiles + 1))
+		return NULL;
 	f = calloc(1, sizeof(*f) + strlen(path) + 1);
 	if (f == NULL)
 		return NULL;
@@ -163,16 +157,7 @@ static int verify_item(struct verify *v, const char *path, const struct verify_i
 {
 	struct verify_file *f = verify_file(v, path);
 
-	if (f != NULL && f->n == f->cap) {
-		size_t cap = f->cap > 0 ? f->cap * 2 : 2;
-		struct verify_item *more = realloc(f->items, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		f->items = more;
-		f->cap = cap;
-	}
-	if (f == NULL)
+	if (f == NULL || !ARRAY_ROOM(f->items, f->cap, f->n + 1))
 		return AVA_ENOMEM;
 	f->items[f->n++] = *item;
 	return 0;
@@ -450,7 +435,7 @@ struct stretch {
 		uint64_t offset;
 		uint32_t crc;
 	} * lines; /* owned; those that are there, from item.from on */
-	size_t n;
+	size_t n, cap;
 	uint64_t end; /* offset behind the last of them */
 };
 
@@ -473,15 +458,9 @@ static int stretch_read(struct stretch *t, uint64_t from, size_t most)
 			t->first = l.line;
 			continue;
 		}
-		if ((t->n & (t->n - 1)) == 0) { /* full at powers of two */
-			struct stretch_line *more =
-				realloc(t->lines, (t->n > 0 ? t->n * 2 : 1) * sizeof(*more));
-
-			if (more == NULL) {
-				rv = AVA_ENOMEM;
-				break;
-			}
-			t->lines = more;
+		if (!ARRAY_ROOM(t->lines, t->cap, t->n + 1)) {
+			rv = AVA_ENOMEM;
+			break;
 		}
 		t->lines[t->n++] = (struct stretch_line){l.offset - len, crc32c(0, line, len)};
 	}

@@ -19,6 +19,7 @@
 
 #include "agent/limit.h"
 #include "agent/prompt.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -78,40 +79,24 @@ void conversation_fini(struct conversation *c)
 	*c = (struct conversation){0};
 }
 
-/* The list with room for one more of `size` bytes; NULL: no memory, and it stays. */
-static void *more(void *list, size_t n, size_t *cap, size_t size)
-{
-	size_t want = *cap > 0 ? *cap * 2 : 32;
-	void *grown;
-
-	if (n < *cap)
-		return list;
-	grown = realloc(list, want * size);
-	if (grown != NULL)
-		*cap = want;
-	return grown;
-}
-
 static struct said_line *add_line(struct conversation *c, struct slice raw)
 {
-	struct said_line *l = more(c->lines, c->nlines, &c->cap_lines, sizeof(*l));
+	struct said_line *l;
 
-	if (l == NULL)
+	if (!ARRAY_ROOM(c->lines, c->cap_lines, c->nlines + 1))
 		return NULL;
-	c->lines = l;
-	l += c->nlines++;
+	l = &c->lines[c->nlines++];
 	*l = (struct said_line){.raw = raw, .text = {"", 0}, .last = {"", 0}};
 	return l;
 }
 
 static struct said_call *add_call(struct conversation *c)
 {
-	struct said_call *k = more(c->calls, c->ncalls, &c->cap_calls, sizeof(*k));
+	struct said_call *k;
 
-	if (k == NULL)
+	if (!ARRAY_ROOM(c->calls, c->cap_calls, c->ncalls + 1))
 		return NULL;
-	c->calls = k;
-	k += c->ncalls++;
+	k = &c->calls[c->ncalls++];
 	*k = (struct said_call){
 		.id = {"", 0},
 		.name = {"", 0},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "codec/jscan.h"
 #include "provider/wire.h"
@@ -58,19 +59,11 @@ static int read_spec(struct reading *r, struct jscan *w)
 
 static int add_replace(struct reading *r, const struct replace *p)
 {
-	size_t cap = r->cap > 0 ? r->cap * 2 : 16;
-	struct replace *grown;
-
 	if (r->nreplaces == REPLACES_MAX)
 		return err_set(r->err, AVA_ETOOBIG,
 			       "messages.jsonl line %zu: too many replaced results", r->line);
-	if (r->nreplaces == r->cap) {
-		grown = realloc(r->replaces, cap * sizeof(*grown));
-		if (grown == NULL)
-			return err_set(r->err, AVA_ENOMEM, "out of memory");
-		r->replaces = grown;
-		r->cap = cap;
-	}
+	if (!ARRAY_ROOM(r->replaces, r->cap, r->nreplaces + 1))
+		return err_set(r->err, AVA_ENOMEM, "out of memory");
 	r->replaces[r->nreplaces++] = *p;
 	return 0;
 }

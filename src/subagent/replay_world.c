@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/limit.h"
+#include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/context.h"
@@ -63,16 +64,8 @@ void replay_add_lines(struct replay *p, const char *lines, size_t len)
 
 static int add_call(struct replay *p, struct call_ref ref)
 {
-	size_t cap = p->calls_cap == 0 ? 64 : p->calls_cap * 2;
-	struct replay_call *grown = p->calls;
-
-	if (p->ncalls == p->calls_cap) {
-		grown = realloc(p->calls, cap * sizeof(*grown));
-		if (grown == NULL)
-			return AVA_ENOMEM;
-		p->calls = grown;
-		p->calls_cap = cap;
-	}
+	if (!ARRAY_ROOM(p->calls, p->calls_cap, p->ncalls + 1))
+		return AVA_ENOMEM;
 	p->calls[p->ncalls++] = (struct replay_call){.ref = ref, .at = p->rec.at};
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/jscan.h"
@@ -145,16 +146,9 @@ static void found_name(const char *name, void *user)
 	id[len - 6] = 0;
 	if (!id_is_run(id) || nameset_has(&f->sup->names, id))
 		return;
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		struct run_id *grown = realloc(f->ids, cap * sizeof(*grown));
-
-		if (!grown) {
-			f->failed = true;
-			return;
-		}
-		f->ids = grown;
-		f->cap = cap;
+	if (!ARRAY_ROOM(f->ids, f->cap, f->n + 1)) {
+		f->failed = true;
+		return;
 	}
 	memcpy(f->ids[f->n++].text, id, sizeof(id));
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 
@@ -421,15 +422,8 @@ static int set_parse(struct set *s, size_t len, size_t room)
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = nl != NULL ? nl : end;
 
-		if (s->count == cap) {
-			struct rule *more;
-
-			cap = cap != 0 ? cap * 2 : 16;
-			more = realloc(s->rules, cap * sizeof(*more));
-			if (more == NULL)
-				return AVA_ENOMEM;
-			s->rules = more;
-		}
+		if (!ARRAY_ROOM(s->rules, cap, s->count + 1))
+			return AVA_ENOMEM;
 		if (rule_parse(&s->rules[s->count], at, (size_t)(stop - at)))
 			s->count++;
 		at = stop + 1;
@@ -443,15 +437,8 @@ int ignore_push(struct ignore *ig, enum ignore_rank rank, const char *base, cons
 	struct set s = {.rank = rank, .base_len = strlen(base)};
 	int rv = AVA_ENOMEM;
 
-	if (ig->count == ig->cap) {
-		size_t cap = ig->cap != 0 ? ig->cap * 2 : 8;
-		struct set *more = realloc(ig->sets, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		ig->sets = more;
-		ig->cap = cap;
-	}
+	if (!ARRAY_ROOM(ig->sets, ig->cap, ig->count + 1))
+		return AVA_ENOMEM;
 	if (len > IGNORE_TEXT_MAX)
 		len = IGNORE_TEXT_MAX;
 	s.base = strdup(base);

@@ -442,15 +442,8 @@ static int level_add(struct walker *k, struct level *l, const struct dirent64 *d
 		k->w->odd++;
 		return 0;
 	}
-	if (l->count == l->cap) {
-		size_t cap = l->cap != 0 ? l->cap * 2 : 32;
-		struct entry *more = realloc(l->entries, cap * sizeof(*more));
-
-		if (more == NULL)
-			return AVA_ENOMEM;
-		l->entries = more;
-		l->cap = cap;
-	}
+	if (!ARRAY_ROOM(l->entries, l->cap, l->count + 1))
+		return AVA_ENOMEM;
 	l->entries[l->count++] = (struct entry){.name = l->names.len, .dir = kind == 1};
 	return buf_add(&l->names, d->d_name, len + 1);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -142,16 +143,7 @@ static int rank_file(struct reading *s, const char *path)
 		return 1;
 	}
 	s->no_memory = true;
-	if (s->count == s->cap) {
-		size_t cap = s->cap != 0 ? s->cap * 2 : 32;
-		struct ranked *more = realloc(s->files, cap * sizeof(*more));
-
-		if (more == NULL)
-			return 1;
-		s->files = more;
-		s->cap = cap;
-	}
-	copy = strdup(path);
+	copy = ARRAY_ROOM(s->files, s->cap, s->count + 1) ? strdup(path) : NULL;
 	if (copy == NULL)
 		return 1;
 	s->files[s->count++] = (struct ranked){.path = copy};
