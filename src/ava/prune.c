@@ -180,7 +180,7 @@ static int hash_file(int rootfd, const char *path, uint64_t *size, char hex[HASH
 	}
 	files_close(&fd);
 	hash_sha256_end(&h, head);
-	seal_hex(head, SEAL_HASH, hex);
+	hash_hex(head, SEAL_HASH, hex);
 	return n == 0 ? 0 : AVA_EIO;
 }
 
@@ -191,7 +191,7 @@ static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
 	char hex[HASH_HEX_LEN + 1];
 	uint64_t size;
 
-	seal_hex(p->base.hash, SEAL_HASH, hex);
+	hash_hex(p->base.hash, SEAL_HASH, hex);
 	buf_addf(b, "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[", (unsigned long long)p->base.n,
 		 hex);
 	for (size_t i = from; i < to; i++) {

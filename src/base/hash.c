@@ -103,20 +103,33 @@ void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32])
 	sha256_digest((struct sha256_ctx *)(void *)h, 32, out);
 }
 
+void hash_hex(const unsigned char *bytes, size_t len, char *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		out[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+	}
+	out[2 * len] = '\0';
+}
+
 void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,
 		      char out[HASH_HEX_LEN + 1])
 {
-	static const char hex[] = "0123456789abcdef";
 	struct hash_sha256 more = *h;
 	unsigned char raw[32];
 
 	hash_sha256_add(&more, data, len);
 	hash_sha256_end(&more, raw);
-	for (int i = 0; i < 32; i++) {
-		out[2 * i] = hex[raw[i] >> 4];
-		out[2 * i + 1] = hex[raw[i] & 15];
-	}
-	out[HASH_HEX_LEN] = '\0';
+	hash_hex(raw, sizeof(raw), out);
+}
+
+void hash_sha256(const void *data, size_t len, unsigned char out[32])
+{
+	struct hash_sha256 h;
+
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, data, len);
+	hash_sha256_end(&h, out);
 }
 
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1])

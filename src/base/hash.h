@@ -1,6 +1,5 @@
 /* SHA-256 (nettle) and CRC32C (SSE4.2 where the processor has it, else a
- * table; Debian has no library for it). hash_sha256 lives in a file of its
- * own so that programs that do not call it do not link nettle. */
+ * table; Debian has no library for it). */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -11,7 +10,11 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t len); /* start with 0 */
 /* The same by table only: what crc32c does where there is no SSE4.2. */
 uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 
+/* `len` bytes as 2 * len lower-case digits and a NUL. */
+void hash_hex(const unsigned char *bytes, size_t len, char *out);
+
 #define HASH_HEX_LEN 64
+void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 
 /* Running hash over several pieces. */

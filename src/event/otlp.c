@@ -293,9 +293,7 @@ static void hashed(char *out, size_t digits, const char *const *parts, size_t n)
 	for (size_t i = 0; i < n; i++)
 		hash_sha256_add(&h, parts[i], strlen(parts[i]) + 1);
 	hash_sha256_end(&h, digest);
-	for (size_t i = 0; i < digits; i++)
-		out[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
-	out[digits] = '\0';
+	hash_hex(digest, digits / 2, out);
 }
 
 /* "traceId" and "spanId", or what `id` is called instead. Run ids are unique in a root only:

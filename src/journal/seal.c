@@ -180,8 +180,8 @@ static int begin_seal(struct sealer *s)
 		return AVA_ENOMEM;
 	b = &out->contents[out->n];
 	buf_init(b, CONTENT_MAX);
-	seal_hex(s->hash, SEAL_HASH, prev);
-	seal_hex(s->pub, SEAL_KEY, key);
+	hash_hex(s->hash, SEAL_HASH, prev);
+	hash_hex(s->pub, SEAL_KEY, key);
 	clock_iso(clock_wall_ms(), at);
 	buf_addf(b, "{\"n\":%llu,\"at\":\"%s\",\"prev\":\"%s\",\"key\":\"%s\",\"files\":[",
 		 (unsigned long long)s->n + 1, at, prev, key);
@@ -194,7 +194,6 @@ static int end_seal(struct sealer *s, const char *pruned)
 	struct buf *b = s->open;
 	unsigned char sig[SEAL_SIG];
 	char hex[2 * SEAL_SIG + 1];
-	struct hash_sha256 h;
 
 	s->open = NULL;
 	buf_addc(b, ']');
@@ -202,14 +201,12 @@ static int end_seal(struct sealer *s, const char *pruned)
 		buf_addf(b, ",\"pruned\":%s", pruned);
 	if (buf_check(b) == 0)
 		crypto_sign_detached(sig, NULL, (const unsigned char *)b->data, b->len, s->secret);
-	seal_hex(sig, SEAL_SIG, hex);
+	hash_hex(sig, SEAL_SIG, hex);
 	if (buf_check(b) != 0 || buf_addf(b, ",\"sig\":\"%s\"}", hex) != 0) {
 		buf_fini(b);
 		return AVA_ENOMEM;
 	}
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, b->data, b->len);
-	hash_sha256_end(&h, s->hash);
+	hash_sha256(b->data, b->len, s->hash);
 	s->n++;
 	s->out->n++;
 	return 0;
@@ -236,7 +233,7 @@ static void add_item(struct buf *b, const struct file *f)
 	char hex[2 * SEAL_HASH + 1];
 
 	hash_sha256_end(&h, head);
-	seal_hex(head, SEAL_HASH, hex);
+	hash_hex(head, SEAL_HASH, hex);
 	if (b->len > 0 && b->data[b->len - 1] != '[')
 		buf_addc(b, ',');
 	buf_addf(b, "{\"path\":\"%s\",\"seq\":%llu,\"size\":%llu,\"head\":\"%s\",\"from\":%llu",
@@ -438,7 +435,7 @@ static int seed_make(int rootfd, unsigned char seed[32], struct ava_error *err)
 	int rv = 0;
 
 	randombytes_buf(seed, 32);
-	seal_hex(seed, 32, text + 8);
+	hash_hex(seed, 32, text + 8);
 	text[sizeof(text) - 2] = '\n';
 	text[sizeof(text) - 1] = '\0';
 	if (files_replace(rootfd, SEAL_KEY_PATH, text, strlen(text), true) != 0)
@@ -456,7 +453,7 @@ static int key_publish(struct sealer *s, struct ava_error *err)
 
 	if (rv != 0 && rv != AVA_ENOENT)
 		return rv;
-	seal_hex(s->pub, SEAL_KEY, hex);
+	hash_hex(s->pub, SEAL_KEY, hex);
 	clock_iso(clock_wall_ms(), at);
 	buf_init(&b, 2 * SMALL_FILE);
 	buf_add(&b, old ? old : "", len);

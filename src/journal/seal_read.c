@@ -26,15 +26,6 @@
 #define WINDOW_MIN (1u << 20)
 #define WINDOW_MAX (1u << 30)
 
-void seal_hex(const unsigned char *bytes, size_t len, char *out)
-{
-	for (size_t i = 0; i < len; i++) {
-		out[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-	}
-	out[2 * len] = '\0';
-}
-
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -78,15 +69,6 @@ bool seal_is_line(const char *line, size_t len)
 	return past(at, end, kind, sizeof(kind) - 1) != NULL;
 }
 
-static void sha256(const void *data, size_t len, unsigned char out[SEAL_HASH])
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, data, len);
-	hash_sha256_end(&h, out);
-}
-
 /* The signature at the end of the content. */
 static bool take_signature(const char *content, size_t len, unsigned char sig[SEAL_SIG])
 {
@@ -126,7 +108,7 @@ int seal_parse(struct seal *s, const char *content, size_t len, struct ava_error
 	s->n = (uint64_t)n;
 	s->authentic = crypto_sign_verify_detached(sig, (const unsigned char *)content,
 						   len - TAIL_LEN, s->key) == 0;
-	sha256(content, len, s->hash);
+	hash_sha256(content, len, s->hash);
 	return 0;
 }
 
@@ -206,8 +188,8 @@ int seal_last_write(int rootfd, const struct seal_last *last)
 	char hash[2 * SEAL_HASH + 1], head[2 * SEAL_HASH + 1], text[600];
 	int len;
 
-	seal_hex(last->hash, SEAL_HASH, hash);
-	seal_hex(last->head, SEAL_HASH, head);
+	hash_hex(last->hash, SEAL_HASH, hash);
+	hash_hex(last->head, SEAL_HASH, head);
 	len = snprintf(
 		text, sizeof(text),
 		"{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}\n",
@@ -225,7 +207,7 @@ int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_err
 	if (rv != 0)
 		return rv;
 	memcpy(want, "ed25519 ", 8);
-	seal_hex(key, SEAL_KEY, want + 8);
+	hash_hex(key, SEAL_KEY, want + 8);
 	rv = memmem(text, len, want, strlen(want)) != NULL;
 	free(text);
 	return rv;

@@ -78,7 +78,6 @@ int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *e
 /* The last one of this log: 1; 0: it has none; or a code. */
 int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
 
-void seal_hex(const unsigned char *bytes, size_t len, char *out); /* 2 * len and a NUL */
 bool seal_unhex(const char *hex, unsigned char *out, size_t len); /* exactly 2 * len digits */
 
 #endif

@@ -491,22 +491,13 @@ static int64_t blob_lsn(const char *name)
 	return end != name && *end == '-' && lsn >= 0 ? lsn : -1;
 }
 
-static void hash_bytes(const void *bytes, size_t len, unsigned char hash[WAL_HASH])
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, bytes, len);
-	hash_sha256_end(&h, hash);
-}
-
 int blob_write(int walfd, uint64_t lsn, unsigned n, const void *bytes, size_t len,
 	       unsigned char hash[WAL_HASH])
 {
 	char name[BLOB_NAME];
 	int fd, rv, saved;
 
-	hash_bytes(bytes, len, hash);
+	hash_sha256(bytes, len, hash);
 	blob_name(lsn, n, name);
 	fd = files_open(walfd, name, O_WRONLY | O_CREAT | O_TRUNC);
 	if (fd < 0)
@@ -551,7 +542,7 @@ int blob_read(int walfd, uint64_t lsn, unsigned n, uint64_t len, const unsigned 
 		rv = sys_read_all(fd, *bytes, len, 0);
 	files_close(&fd);
 	if (rv == 0) {
-		hash_bytes(*bytes, len, got);
+		hash_sha256(*bytes, len, got);
 		if (memcmp(got, hash, WAL_HASH) == 0)
 			return 0;
 		errno = EBADMSG;

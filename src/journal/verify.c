@@ -262,11 +262,11 @@ static void chain_newest(struct verify *v, const struct seal *s)
 	const char *at = json_get_str(s->doc, "at");
 	char hash[2 * SEAL_HASH + 1];
 
-	seal_hex(s->hash, SEAL_HASH, hash);
+	hash_hex(s->hash, SEAL_HASH, hash);
 	if (s->n >= newest->n) {
 		newest->n = s->n;
 		memcpy(newest->hash, hash, sizeof(hash));
-		seal_hex(s->key, SEAL_KEY, newest->key);
+		hash_hex(s->key, SEAL_KEY, newest->key);
 		snprintf(newest->at, sizeof(newest->at), "%.30s", at != NULL ? at : "");
 	}
 	v->saw_head |= head != NULL && head->n == s->n && strcmp(head->hash, hash) == 0;

@@ -243,15 +243,11 @@ static char *approval_text(const struct turn_call *c)
 static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
 {
 	struct hash_sha256 h;
-	unsigned char sum[32];
 
 	hash_sha256_init(&h);
 	hash_sha256_add(&h, c->name, strlen(c->name));
 	hash_sha256_add(&h, "\n", 1);
-	hash_sha256_add(&h, c->args, c->args_len);
-	hash_sha256_end(&h, sum);
-	for (unsigned i = 0; i < sizeof(sum); i++)
-		snprintf(out + 2 * i, 3, "%02x", sum[i]);
+	hash_sha256_with(&h, c->args, c->args_len, out);
 }
 
 /* ---- on_limit: ask. A run that has used up its money, tokens or replies asks before it

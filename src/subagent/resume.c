@@ -399,13 +399,9 @@ static void saved(int rv, void *user)
 
 static void record(struct run *r, struct draft *d, const struct point *p, const char *by)
 {
-	struct hash_sha256 h = r->rec.prefix;
-	unsigned char sum[32];
 	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by != NULL ? by : ""};
 
-	hash_sha256_end(&h, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		snprintf(c.hash + 2 * i, 3, "%02x", sum[i]);
+	hash_sha256_with(&r->rec.prefix, "", 0, c.hash);
 	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
 	c.lsn = logbook_shown(r->rec.outbox.lb);
 	record_checkpoint(d, r, &c);
