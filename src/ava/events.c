@@ -201,7 +201,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 	struct event_view v;
 
 	while (!cur->reading) {
-		const char *line = p->lines.data + p->at, *nl;
+		const char *line, *nl;
 
 		if (p->at == p->lines.len) {
 			if (p->rv == 1)
@@ -214,6 +214,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 			cur->page = NULL;
 			return cur->ended ? -1 : 0;
 		}
+		line = p->lines.data + p->at;
 		nl = memchr(line, '\n', p->lines.len - p->at);
 		p->at += (size_t)(nl - line) + 1;
 		if (event_view(line, (size_t)(nl - line), &v) == 0) {

@@ -177,7 +177,7 @@ int sys_make_folders(const char *path, bool whole)
 	int rv = copy != NULL ? 0 : -1;
 
 	while (rv == 0 && at != NULL) {
-		at = strchr(at + 1, '/');
+		at = strchr(at + (*at != '\0'), '/');
 		if (at == NULL && !whole)
 			break;
 		if (at != NULL)

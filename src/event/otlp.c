@@ -510,9 +510,17 @@ int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct a
 {
 	struct buf out;
 	size_t at = 0;
+	int rv;
 
 	buf_init(&out, TRACE_BYTES_MAX);
-	if (put_part(t, &at, SIZE_MAX, true, &out) < 0)
-		buf_reset(&out);
-	return trace_answer(t, &out, json, len, err);
+	rv = put_part(t, &at, SIZE_MAX, true, &out);
+	if (rv == AVA_ENOMEM && buf_check(&out) == 0) { /* before anything was written */
+		*json = NULL;
+		*len = 0;
+		err_set(err, rv, "no memory for a trace this long");
+	} else {
+		rv = trace_answer(t, &out, json, len, err);
+	}
+	buf_fini(&out);
+	return rv;
 }

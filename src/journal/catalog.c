@@ -336,11 +336,12 @@ static bool take_row(struct cursor *c, struct catalog_row *row)
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err)
 {
 	char *copy = malloc(len + 1);
-	struct cursor c = {copy, copy + len};
+	struct cursor c;
 
 	*row = (struct catalog_row){0};
 	if (copy == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	c = (struct cursor){copy, copy + len};
 	memcpy(copy, line, len);
 	row->owned = copy;
 	if (utf8_valid(line, len) && take_row(&c, row))

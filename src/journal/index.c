@@ -358,8 +358,8 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 /* Rows that are in no chunk yet into chunks of memory. */
 int index_chunk_rows(struct log_index *f, struct ava_error *err)
 {
-	struct index_row *rows = f->rows + f->chunked;
 	size_t n = f->nrows - f->chunked;
+	struct index_row *rows = n > 0 ? f->rows + f->chunked : NULL;
 	bool sorted = true;
 
 	for (size_t i = 1; i < n && sorted; i++)

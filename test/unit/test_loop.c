@@ -227,9 +227,8 @@ static void test_no_threads(void **state)
 	pid_t pid;
 	int status;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	skip(); /* they need more memory than that */
-#endif
+	if (UNIT_SANITIZED)
+		skip(); /* it needs more memory than that */
 	pid = fork();
 	if (pid == 0) {
 		setenv("UV_THREADPOOL_SIZE", "64", 1); /* more stacks than are left over */

@@ -556,14 +556,6 @@ static void test_idle_conversations_leave_memory(void **state)
 	assert_said(w, ids[1], "has ended (success)");
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEASURED 0
-#elif defined(__has_feature)
-#define MEASURED (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
-#else
-#define MEASURED 1
-#endif
-
 /* What one that waits for a word costs. */
 static void test_memory_of_a_conversation(void **state)
 {
@@ -581,7 +573,7 @@ static void test_memory_of_a_conversation(void **state)
 	assert_int_equal(in_memory(w), 0);
 	empty = mallinfo2().uordblks;
 	print_message("an idle conversation in memory: %zu bytes\n", (full - empty) / 40);
-	if (MEASURED)
+	if (!UNIT_SANITIZED)
 		assert_true((full - empty) / 40 < 100 << 10);
 }
 

@@ -11,6 +11,15 @@
 
 #include <cmocka.h>
 
+/* A sanitiser is at work: it takes memory of its own, and reads what nobody may. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNIT_SANITIZED 1
+#elif defined(__has_feature)
+#define UNIT_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define UNIT_SANITIZED 0
+#endif
+
 /* The k-th malloc, calloc or realloc from now on (0 is the next) returns
  * NULL, once. Calls inside libc are not counted. */
 void fault_alloc(long k);
