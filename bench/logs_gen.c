@@ -198,8 +198,12 @@ int main(int argc, char **argv)
 			flush(&s, file, &parts[file]);
 		buf_fini(&line);
 	}
-	for (uint32_t i = 0; i < RUNS; i++)
+	for (uint32_t i = 0; i < RUNS; i++) {
 		if (parts[i].len > 0)
 			flush(&s, i, &parts[i]);
+		buf_fini(&parts[i]);
+	}
+	free(parts);
+	buf_fini(&body);
 	return 0;
 }
