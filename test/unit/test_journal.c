@@ -106,6 +106,7 @@ static void test_folders_above(void **state)
 	rig_close(&r);
 	rig_open(&r);
 	assert_int_equal(above_synced, 1); /* later ones need not */
+	rig_close(&r);
 	sys = &sys_real;
 	rig_fini(&r);
 }

@@ -503,11 +503,14 @@ static void test_files_that_were_changed(void **state)
 
 /* ---- failures through the seam */
 
-static const char *failing; /* part of a path */
+/* part of a path; the journal's threads read it too */
+static const char *_Atomic failing;
 
 static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
-	if (failing && strstr(path, failing) != NULL) {
+	const char *part = failing;
+
+	if (part && strstr(path, part) != NULL) {
 		errno = EIO;
 		return -1;
 	}
