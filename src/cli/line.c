@@ -5,8 +5,12 @@
  * What can fail: reading, memory. */
 #include "cli/line.h"
 
+#define LIBBSD_OPENBSD_VIS /* its header asks; strvis is the same in both */
+
 #include <ava.h>
+#include <bsd/vis.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <histedit.h>
 #include <locale.h>
 #include <poll.h>
@@ -16,14 +20,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "cli/chat.h"
-#include "cli/line_history.h"
 #include "cli/line_keys.h"
 #include "cli/term.h"
 
@@ -31,6 +36,9 @@
 #define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
 #define ESCAPE_MS     100  /* for the rest of a sequence */
 #define WORDS_MAX     128
+#define HISTORY_SIZE  1000 /* entries */
+#define HISTORY_ENTRY 4096 /* bytes; longer ones are not kept */
+#define HISTORY_FILE  ((off_t)512 << 10)
 #define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
 
 struct line {
@@ -546,30 +554,78 @@ static int get_char(EditLine *el, wchar_t *out)
 	}
 }
 
-/* ---- opening */
+/* ---- history: the file is libedit's, and several terminals append to it. Who finds it too
+ * long rewrites it; what another terminal appends just then is lost from it, which is a
+ * comfort and not a record. */
 
-static void remember(const char *text, void *user)
+static void remember(struct line *l, const char *text)
 {
-	struct line *l = user;
 	HistEvent ev;
 
 	history(l->history, &ev, H_ENTER, text);
 }
 
+/* $XDG_STATE_HOME/ava/history, else ~/.local/state/ava/history; "": no home is known. */
+static void history_place(char *out, size_t size)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n = 0;
+
+	if (state && state[0] == '/')
+		n = snprintf(out, size, "%s/ava/history", state);
+	else if (home && home[0] == '/')
+		n = snprintf(out, size, "%s/.local/state/ava/history", home);
+	if (n <= 0 || (size_t)n >= size)
+		out[0] = '\0';
+	else
+		(void)sys_make_folders(out, false);
+}
+
 static void open_history(struct line *l)
 {
+	struct stat st = {0};
 	HistEvent ev;
 
 	l->history = history_init();
 	if (l->history == NULL)
 		return;
-	history(l->history, &ev, H_SETSIZE, LINE_HISTORY_ENTRIES);
+	history(l->history, &ev, H_SETSIZE, HISTORY_SIZE);
 	history(l->history, &ev, H_SETUNIQUE, 1);
-	if (line_history_path(l->history_path, sizeof(l->history_path), NULL) != 0 ||
-	    line_history_load(l->history_path, remember, l, NULL) != 0)
-		l->history_path[0] = '\0';
+	history_place(l->history_path, sizeof(l->history_path));
+	if (lstat(l->history_path, &st) == 0 &&
+	    (!S_ISREG(st.st_mode) || history(l->history, &ev, H_LOAD, l->history_path) < 0))
+		l->history_path[0] = '\0'; /* not ours: it stays as it is */
+	else if (st.st_size > HISTORY_FILE)
+		history(l->history, &ev, H_SAVE, l->history_path);
 	el_set(l->el, EL_HIST, history, l->history);
 }
+
+/* A line that begins with a blank, or is too long, is not kept. */
+static void history_keep(struct line *l, const char *text)
+{
+	char entry[4 * HISTORY_ENTRY + 64] = "_HiStOrY_V2_\n";
+	struct stat st;
+	size_t from = strlen(entry), len;
+	int fd;
+
+	if (text[0] == ' ' || strlen(text) > HISTORY_ENTRY)
+		return;
+	if (l->history != NULL && strchr(text, '\n') == NULL)
+		remember(l, text);
+	if (l->history_path[0] == '\0')
+		return;
+	fd = open(l->history_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	len = from + (size_t)strvis(entry + from, text, VIS_WHITE);
+	entry[len++] = '\n';
+	if (fstat(fd, &st) == 0 && st.st_size == 0)
+		from = 0;
+	(void)!write(fd, entry + from, len - from);
+	close(fd);
+}
+
+/* ---- opening */
 
 static void bind_keys(EditLine *el)
 {
@@ -675,11 +731,7 @@ static int edit_take(struct line *l, const char *line, size_t len, struct ava_er
 	drop_pastes(l);
 	if (l->text.len == 0)
 		return 0;
-	if (l->text.len <= LINE_HISTORY_ENTRY && l->text.data[0] != ' ' && l->history != NULL &&
-	    memchr(l->text.data, '\n', l->text.len) == NULL)
-		remember(l->text.data, l);
-	if (l->history_path[0] != '\0')
-		line_history_add(l->history_path, l->text.data, NULL);
+	history_keep(l, l->text.data);
 	return 0;
 }
 

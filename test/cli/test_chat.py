@@ -287,6 +287,18 @@ def test_continue():
     t.leave()
     path = os.path.join(os.environ["XDG_STATE_HOME"], "ava", "history")
     check("the history is the person's own", os.stat(path).st_mode & 0o777 == 0o600)
+    lines = open(path).read().splitlines()
+    check("and begins once", lines.count(lines[0]) == 1 and
+          any("hello\\040again" in line for line in lines), lines)
+    with open(path, "a") as f:
+        f.writelines("%d\\040%s\n" % (i, "x" * 600) for i in range(1500))
+    t = Terminal("-c", header["id"])
+    t.say(" not to be kept")
+    t.leave()
+    lines = open(path).read().splitlines()
+    check("a long one is cut to the newest thousand", 900 < len(lines) <= 1003 and
+          lines[1].startswith("50") and os.stat(path).st_mode & 0o777 == 0o600, len(lines))
+    check("a line behind a blank is not kept", not any("kept" in line for line in lines))
     done = subprocess.run([AVA, "-c", "00000000-0000-4000-8000-000000000000"], cwd=WORK,
                           input="x\n", capture_output=True, text=True)
     check("a conversation that does not exist", done.returncode == 5, done)
