@@ -339,25 +339,6 @@ int ops_session(struct core *c, const char *session, struct op_session *out, str
 	return 0;
 }
 
-int ops_session_entries(struct core *c, const char *session,
-			void (*each)(const char *line, size_t len, void *user), void *user,
-			struct ava_error *err)
-{
-	struct session *s = session_find(c, session, err);
-	char *data = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	int rv;
-
-	if (!s)
-		return AVA_ENOENT;
-	rv = s->there ? sys_read_file(c->root_fd, s->path, FILE_MAX, &data, &len, err) : 0;
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1)
-		each(line, n, user);
-	free(data);
-	return rv;
-}
-
 /* ---- a new one */
 
 static int session_fill(struct session *s, const struct op_session_new *n, struct ava_error *err)
@@ -789,26 +770,34 @@ static void verb_session_stop(struct verb_call *v)
 	verb_session(v);
 }
 
-static void one_entry(const char *line, size_t len, void *user)
+/* The lines of its file, each as it stands. */
+static int messages_write(struct verb_work *w, struct ava_error *err)
 {
-	jw_raw(user, NULL, line, len);
+	const char *path = w->own, *line;
+	char *data = NULL;
+	size_t len = 0, at = 0, n;
+	int rv =
+		path[0] ? sys_read_file(w->job.core->root_fd, path, FILE_MAX, &data, &len, err) : 0;
+
+	jw_object(&w->answer.w, NULL);
+	jw_array(&w->answer.w, "entries");
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1)
+		jw_raw(&w->answer.w, NULL, line, n);
+	free(data);
+	return rv;
 }
 
 static void verb_messages(struct verb_call *v)
 {
 	struct ava_error err = {0};
-	struct verb_answer a;
-	int rv;
+	struct session *s = session_find(v->core, v->id, &err);
+	const char *path = s && s->there ? s->path : "";
 
-	if (!verb_begin_args(&a, v, NULL))
-		return;
-	jw_object(&a.w, NULL);
-	jw_array(&a.w, "entries");
-	rv = ops_session_entries(v->core, v->id, one_entry, &a.w, &err);
-	if (rv == 0)
-		verb_send(&a, 200);
-	else
-		verb_drop(&a, &err);
+	if (!s)
+		verb_fail(v->reply, AVA_ENOENT, &err);
+	else if (verb_args(v, NULL))
+		verb_work(v, &(struct verb_work){.work = messages_write, .own = (void *)path},
+			  strlen(path) + 1, false);
 }
 
 static void say_answered(int rv, const char *entry, const struct ava_error *err, void *user)

@@ -52,10 +52,6 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 /* Its strings are the session's. AVA_ENOENT. */
 int ops_session(struct core *c, const char *session, struct op_session *out, struct ava_error *err);
-/* The lines of its file, each as it stands. */
-int ops_session_entries(struct core *c, const char *session,
-			void (*each)(const char *line, size_t len, void *user), void *user,
-			struct ava_error *err);
 
 /* ---- for the runtime itself */
 /* Find the sessions of the root. Before runs are taken up again. */

@@ -38,6 +38,7 @@
 #include "os/loop.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
+#include "session_lines.h"
 
 #define PATIENCE_MS 120000
 #define ASK         "Find where parse_header is defined"
@@ -129,7 +130,7 @@ static void look(struct person *p)
 		 LIST_FIRST(&p->core->sessions, struct session, node)->id);
 	ops_session(p->core, p->session, &s, NULL);
 	p->busy = s.busy || s.waiting > 0 || s.live_runs > 0;
-	ops_session_entries(p->core, p->session, see_entry, p, NULL);
+	session_lines(p->core, p->session, see_entry, p);
 	see_unseen(p, false);
 }
 
