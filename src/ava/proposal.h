@@ -78,7 +78,6 @@ int proposal_enlist(struct proposal *p, int64_t created_ms);
 int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err);
 /* "pending", "confirmed", "rejected" or "expired". */
 const char *proposal_state(const struct proposal *p);
-const char *proposal_trace(struct proposal *p); /* of its run; "" */
 struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err);
 /* `text` NULL: nothing was said, or it is in the log already. NULL: no memory. */
 struct proposal_answer *proposal_answer_new(enum proposal_step to, const char *text, const char *by,

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/runs.h"
 #include "ava/proposal.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,21 +60,6 @@ static void proposal_move(struct proposal *p, enum proposal_step to)
 }
 
 /* ---- who hears of it */
-
-const char *proposal_trace(struct proposal *p)
-{
-	struct run *r = p->run[0] && !p->trace[0] ? supervisor_find(&p->core->sup, p->run) : NULL;
-	struct ended e;
-
-	if (r) {
-		snprintf(p->trace, sizeof(p->trace), "%s", r->trace.text);
-	} else if (p->run[0] && !p->trace[0] &&
-		   ended_read(p->core->root_fd, p->run, &e, NULL) == 0) {
-		snprintf(p->trace, sizeof(p->trace), "%s", e.status.trace_id);
-		ended_fini(&e);
-	}
-	return p->trace;
-}
 
 const char *proposal_state(const struct proposal *p)
 {
@@ -796,11 +780,21 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 							       : STEP_REJECTED);
 }
 
+/* Of the first run that a confirmed one began; its spawn stands behind the answer. */
+static void restore_trace(struct core *c, const json_t *event)
+{
+	const char *id = json_get_str(json_object_get(event, "content"), "proposalId");
+	struct proposal *p = id ? strmap_get(&c->proposals, id) : NULL;
+
+	if (p && strcmp(p->run, json_str(event, "agentId")) == 0)
+		copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
+}
+
 void proposals_restore(struct core *c)
 {
 	struct ava_log_query q = {
 		.root = c->root,
-		.types = "SpawnProposed,SpawnConfirmed,SpawnRejected,SpawnExpired",
+		.types = "SpawnProposed,SpawnConfirmed,SpawnRejected,SpawnExpired,SubagentSpawn",
 	};
 	struct ava_log_event e;
 	struct ava_log *log;
@@ -813,6 +807,8 @@ void proposals_restore(struct core *c)
 
 		if (event && strcmp(e.type, "SpawnProposed") == 0)
 			restore_proposed(c, e.time_ms, event);
+		else if (event && strcmp(e.type, "SubagentSpawn") == 0)
+			restore_trace(c, event);
 		else if (event)
 			restore_answer(c, e.type, event);
 		json_decref(event);

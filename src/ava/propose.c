@@ -737,7 +737,7 @@ static void write_proposal(struct jw *w, struct proposal *p, bool whole)
 		verb_time(w, "expires_at", p->expires_ms);
 	}
 	jw_str(w, "subagent_id", p->run);
-	jw_str(w, "trace_id", proposal_trace(p));
+	jw_str(w, "trace_id", p->trace);
 	if (whole) {
 		jw_raw(w, "quote", p->quote, strlen(p->quote));
 		jw_str(w, "message", p->message);

@@ -120,6 +120,8 @@ for words in 'yes, but max 7 cents' 'yes' 'sure, 7 cents at most'; do
 	again
 	run ask "/proposals/$id/confirm" "{\"answer\":\"$words\"}"
 	equal 'and is the same run after all' "$run_id" "$(jq -r .subagent_id "$OUT")"
+	equal 'with its trace' "$(log_of "$run_id" | xargs head -n 1 | jq -r .traceId)" \
+		"$(of "$id" .trace_id)"
 	equal 'of what was confirmed' "$(jq -r .confirmed_hash "$OUT")" \
 		"$(head -n 1 "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl" | jq -r .spec.configHash)"
 done
