@@ -9,7 +9,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "subagent/replay_record.h"
+struct ava_error;
+struct redact;
+
+#define REPLAY_DIFFS_MAX 16
+#define REPLAY_EXCERPT   160
+
+/* Where record and replay part. */
+struct replay_diff {
+	uint64_t lsn, seq; /* of the event; 0: the record has none there */
+	char type[40];     /* "ToolResult" */
+	char call[24];     /* "c3.1", "i2"; "" when it has none */
+	char what[160];    /* "the output of read_file" */
+	int64_t byte;      /* the first that differs, from 0; -1: no bytes are compared */
+	char recorded[REPLAY_EXCERPT], replayed[REPLAY_EXCERPT];
+};
+
+struct replay_report {
+	bool complete;      /* the record has the run's end, and it was reached */
+	uint64_t events;    /* of the record that were gone through */
+	unsigned turns;     /* model calls answered */
+	const char *reason; /* why it is not complete; static; "" */
+	struct replay_diff diffs[REPLAY_DIFFS_MAX]; /* strict: the first one only */
+	unsigned ndiffs;                            /* 0: identical */
+};
 
 /* `lenient`: differences of bytes are noted and the record's are gone on with.
  * Any thread. 0: *out is filled. AVA_ENOENT: no such run, or its messages are

@@ -1,17 +1,18 @@
-/* The record of a run as a replay walks through it.
+/* The record of a run as a replay walks through it, and what the machine does against
+ * what the record says it did.
  *
  * Two files tell the same story: the events (what happened, previews, hashes)
  * and messages.jsonl (the bytes). A difference is told with the event at which
- * it shows, the first byte, and a piece of both sides.
+ * it shows, the first byte, and a piece of both sides. Hashes tell that a request is
+ * not the one that was sent.
  *
  * What can fail: the files, memory. */
-#include "subagent/replay_record.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
@@ -19,8 +20,8 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/logbook.h"
+#include "subagent/replay_world.h"
 
-#define FILE_MAX     ((size_t)256 << 20)
 #define EXCERPT_PART 60 /* bytes shown of each side */
 
 static int read_events(struct record *r, int root_fd, const char *run, struct ava_error *err)
@@ -31,7 +32,7 @@ static int read_events(struct record *r, int root_fd, const char *run, struct av
 	int rv;
 
 	logbook_run_path(run, path);
-	rv = logbook_read(root_fd, path, FILE_MAX, &data, &len, err);
+	rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
 	rv = ava_trace_new(&r->events, "", NULL, err);
@@ -44,6 +45,45 @@ static int read_events(struct record *r, int root_fd, const char *run, struct av
 	return rv;
 }
 
+static void record_look(struct record *r, const struct trace_event *e)
+{
+	if (r->seen == e)
+		return;
+	json_decref(r->content);
+	json_decref(r->meta);
+	r->content = e != NULL ? trace_content(e) : NULL;
+	r->meta = e != NULL ? trace_metadata(e) : NULL;
+	r->seen = e;
+}
+
+bool record_find(struct record *r, enum event_kind kind)
+{
+	for (size_t i = r->next; i < r->events->n; i++) {
+		if (r->events->events[i].kind != (int)kind)
+			continue;
+		record_look(r, &r->events->events[i]);
+		return true;
+	}
+	return false;
+}
+
+/* Look at the next of the kind from *i on, which moves behind it, within the reply at
+ * hand; false: none. */
+static bool record_scan(struct record *r, size_t *i, enum event_kind kind)
+{
+	while (*i < r->events->n) {
+		const struct trace_event *e = &r->events->events[(*i)++];
+
+		if (e->kind == EVENT_InferStart || e->kind == EVENT_InferEnd)
+			break;
+		if (e->kind != (int)kind)
+			continue;
+		record_look(r, e);
+		return true;
+	}
+	return false;
+}
+
 int record_open(struct record *r, int root_fd, const char *run, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
@@ -53,12 +93,14 @@ int record_open(struct record *r, int root_fd, const char *run, struct ava_error
 		return err_set(err, rv, "there is no run %s, or its log is gone", run);
 	logbook_messages_path(run, path);
 	if (rv == 0)
-		rv = logbook_read(root_fd, path, FILE_MAX, &r->file, &r->len, err);
+		rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &r->file, &r->len, err);
 	if (rv == AVA_ENOENT)
 		return err_set(err, rv, "%s is gone: without what %s sent it cannot be replayed",
 			       path, run);
 	if (rv == 0 && r->events->n == 0)
 		rv = err_set(err, AVA_ECORRUPT, "the log of %s has no event", run);
+	if (rv == 0 && record_find(r, EVENT_SubagentComplete))
+		r->end = json_incref(r->content);
 	return rv;
 }
 
@@ -68,19 +110,7 @@ void record_close(struct record *r)
 	free(r->file);
 	json_decref(r->content);
 	json_decref(r->meta);
-}
-
-/* ---- events */
-
-static void look_at(struct record *r, const struct trace_event *e)
-{
-	if (r->seen == e)
-		return;
-	json_decref(r->content);
-	json_decref(r->meta);
-	r->content = e != NULL ? trace_content(e) : NULL;
-	r->meta = e != NULL ? trace_metadata(e) : NULL;
-	r->seen = e;
+	json_decref(r->end);
 }
 
 /* Costs follow from replies, activity from calls; people speak when they like. */
@@ -105,25 +135,19 @@ static bool matters(const struct record *r, const struct trace_event *e)
 	}
 }
 
-static bool is_carried(const json_t *content)
-{
-	const char *type = json_get_str(content, "customType");
-
-	return type != NULL && strcmp(type, "carried_on") == 0;
-}
-
 const struct trace_event *record_peek(struct record *r)
 {
 	for (; r->next < r->events->n; r->next++) {
 		const struct trace_event *e = &r->events->events[r->next];
 
-		look_at(r, e);
+		record_look(r, e);
 		if (matters(r, e))
 			return e;
-		if (e->kind == EVENT_Custom && is_carried(r->content))
+		if (e->kind == EVENT_Custom &&
+		    strcmp(json_str(r->content, "customType"), "carried_on") == 0)
 			r->carried = true;
 	}
-	look_at(r, NULL);
+	record_look(r, NULL);
 	return NULL;
 }
 
@@ -133,33 +157,46 @@ void record_take(struct record *r)
 	r->out->events = r->next;
 }
 
-const struct trace_event *record_find(const struct record *r, enum event_kind kind)
+bool record_expect(struct record *r, enum event_kind kind)
 {
-	for (size_t i = r->next; i < r->events->n; i++)
-		if (r->events->events[i].kind == (int)kind)
-			return &r->events->events[i];
-	return NULL;
+	const struct trace_event *e = record_peek(r);
+
+	if (r->stopped)
+		return false;
+	if (e == NULL)
+		record_cut(r, "the record ends before what it led to was written");
+	else if (e->kind != (int)kind)
+		record_other(r, event_kind_name(kind));
+	return !r->stopped;
 }
 
-bool record_end(const struct record *r, const char *key, char *out, size_t size)
+bool record_asks(const struct record *r)
 {
-	const struct trace_event *e = record_find(r, EVENT_SubagentComplete);
-	json_t *content = e != NULL ? trace_content(e) : NULL;
-	const char *s = json_get_str(content, key);
+	return strcmp(json_str(r->content, "state"), "asked") == 0;
+}
 
-	snprintf(out, size, "%s", s != NULL ? s : "");
-	json_decref(content);
-	return e != NULL;
+bool record_noticed(const struct record *r, const char *word)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->content, "notices"), i, one)
+	{
+		if (json_is_string(one) && strcmp(json_string_value(one), word) == 0)
+			return true;
+	}
+	return false;
 }
 
 int64_t record_end_iterations(const struct record *r)
 {
-	const struct trace_event *e = record_find(r, EVENT_SubagentComplete);
-	json_t *content = e != NULL ? trace_content(e) : NULL;
-	int64_t n = json_get_int(json_object_get(content, "totals"), "iterations", -1);
+	return json_get_int(json_object_get(r->end, "totals"), "iterations", -1);
+}
 
-	json_decref(content);
-	return n;
+void record_cut(struct record *r, const char *why)
+{
+	r->out->reason = why;
+	r->stopped = true;
 }
 
 /* ---- lines */
@@ -235,41 +272,41 @@ static void excerpt(char out[REPLAY_EXCERPT], const char *s, size_t len, size_t 
 		 from + n < len ? "…" : "");
 }
 
-static struct replay_diff *new_diff(struct record *r, const struct trace_event *e, const char *what)
+static struct replay_diff *new_diff(struct record *r, const char *what)
 {
 	struct replay_diff *d = &r->out->diffs[MIN(r->out->ndiffs, REPLAY_DIFFS_MAX - 1u)];
-	json_t *content = e != NULL ? trace_content(e) : NULL;
-	const char *call = json_get_str(content, "callId");
 
 	*d = (struct replay_diff){.byte = -1};
-	if (e != NULL) {
-		d->lsn = e->shown.lsn;
-		d->seq = e->shown.seq;
-		snprintf(d->type, sizeof(d->type), "%s", e->shown.type);
+	if (r->seen != NULL) {
+		d->lsn = r->seen->shown.lsn;
+		d->seq = r->seen->shown.seq;
+		snprintf(d->type, sizeof(d->type), "%s", r->seen->shown.type);
 	}
-	snprintf(d->call, sizeof(d->call), "%s", call != NULL ? call : "");
+	snprintf(d->call, sizeof(d->call), "%s", json_str(r->content, "callId"));
 	snprintf(d->what, sizeof(d->what), "%s", what);
-	json_decref(content);
 	r->out->ndiffs++;
 	return d;
 }
 
-void record_differs(struct record *r, const struct trace_event *e, const char *what,
-		    const char *recorded, const char *replayed)
+void record_differs(struct record *r, const char *what, const char *recorded, const char *replayed)
 {
 	struct replay_diff *d;
 
 	if (r->stopped)
 		return;
-	d = new_diff(r, e, what);
+	d = new_diff(r, what);
 	excerpt(d->recorded, recorded, strlen(recorded), 0);
 	excerpt(d->replayed, replayed, strlen(replayed), 0);
 	r->stopped = true;
 }
 
-bool record_same(struct record *r, const struct trace_event *e, const char *what,
-		 const char *recorded, size_t recorded_len, const char *replayed,
-		 size_t replayed_len)
+void record_other(struct record *r, const char *replayed)
+{
+	record_differs(r, "the event", r->seen->shown.type, replayed);
+}
+
+bool record_same(struct record *r, const char *what, const char *recorded, size_t recorded_len,
+		 const char *replayed, size_t replayed_len)
 {
 	size_t least = MIN(recorded_len, replayed_len), at = 0;
 	struct replay_diff *d;
@@ -280,7 +317,7 @@ bool record_same(struct record *r, const struct trace_event *e, const char *what
 		at++;
 	if (at == least && recorded_len == replayed_len)
 		return true;
-	d = new_diff(r, e, what);
+	d = new_diff(r, what);
 	d->byte = (int64_t)at;
 	excerpt(d->recorded, recorded, recorded_len, at);
 	excerpt(d->replayed, replayed, replayed_len, at);
@@ -288,48 +325,405 @@ bool record_same(struct record *r, const struct trace_event *e, const char *what
 	return false;
 }
 
-bool record_same_preview(struct record *r, const struct trace_event *e, const char *what,
-			 const char *preview, const char *text, size_t len)
+/* Bytes of which the event has a preview, cut and without secrets. */
+static void check_preview(struct record *r, const char *what, const char *key, const char *text,
+			  size_t len)
 {
+	const char *preview = json_get_str(r->content, key);
 	struct buf clean;
-	size_t shown;
-	bool same = true;
 
-	if (preview == NULL)
-		return true;
+	/* A secret that was known then may not be known now. */
+	if (preview == NULL || strstr(preview, "[redacted]") != NULL ||
+	    strncmp(preview, "(left out: ", 11) == 0)
+		return;
 	buf_init(&clean, TURN_MAX_BYTES * 2);
 	if (r->redact != NULL && redact_text(r->redact, &clean, text, len) >= 0) {
 		text = clean.data != NULL ? clean.data : "";
 		len = clean.len;
 	}
-	shown = utf8_prefix(text, len, EVENT_PREVIEW_CHARS);
-	/* A secret that was known then may not be known now. */
-	if (strstr(preview, "[redacted]") == NULL && strncmp(preview, "(left out: ", 11) != 0)
-		same = record_same(r, e, what, preview, strlen(preview), text, shown);
+	record_same(r, what, preview, strlen(preview), text,
+		    utf8_prefix(text, len, EVENT_PREVIEW_CHARS));
 	buf_fini(&clean);
-	return same;
 }
 
-bool record_differs_unless(struct record *r, const struct trace_event *e, const char *what,
-			   const char *recorded, const char *replayed)
+static void check_words(struct record *r, const char *what, const char *recorded,
+			const char *replayed)
 {
-	recorded = recorded != NULL ? recorded : "";
-	replayed = replayed != NULL ? replayed : "";
-	if (strcmp(recorded, replayed) == 0)
-		return true;
-	record_differs(r, e, what, recorded, replayed);
-	return false;
+	if (strcmp(recorded, replayed) != 0)
+		record_differs(r, what, recorded, replayed);
 }
 
-bool record_same_number(struct record *r, const struct trace_event *e, const char *what,
-			int64_t recorded, int64_t replayed)
+void record_check(struct record *r, const char *what, const char *key, const char *replayed)
+{
+	check_words(r, what, json_str(r->content, key), replayed != NULL ? replayed : "");
+}
+
+static void check_number(struct record *r, const char *what, int64_t recorded, int64_t replayed)
 {
 	char was[24], is[24];
 
-	if (recorded == replayed)
-		return true;
 	snprintf(was, sizeof(was), "%" PRId64, recorded);
 	snprintf(is, sizeof(is), "%" PRId64, replayed);
-	record_differs(r, e, what, was, is);
-	return false;
+	check_words(r, what, was, is);
+}
+
+/* ---- what was confirmed */
+
+static void check_limits(struct record *r, const struct agent_limits *l)
+{
+	const json_t *was = json_object_get(r->content, "limits");
+
+	check_number(r, "the time limit (ms)", json_get_fixed(was, "seconds", 3, l->time_ms),
+		     l->time_ms);
+	check_number(r, "the cost limit (micro-USD)",
+		     json_get_fixed(was, "costCents", 4, l->cost_microusd), l->cost_microusd);
+	check_number(r, "the token limit", json_get_int(was, "tokens", l->tokens), l->tokens);
+	check_number(r, "the limit of replies", json_get_int(was, "iterations", l->iterations),
+		     l->iterations);
+}
+
+static void check_tools(struct record *r, const struct run_spec *s)
+{
+	const json_t *tools = json_object_get(r->content, "tools");
+	struct buf was, is;
+
+	buf_init(&was, 1u << 16);
+	buf_init(&is, 1u << 16);
+	for (size_t i = 0; i < json_array_size(tools); i++)
+		buf_addf(&was, "%s ", json_string_value(json_array_get(tools, i)));
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		buf_addf(&is, "%s ", s->tools[i]->name);
+	check_words(r, "its tools", was.data != NULL ? was.data : "",
+		    is.data != NULL ? is.data : "");
+	buf_fini(&was);
+	buf_fini(&is);
+}
+
+void replay_check_spec(struct replay *p, const json_t *spec)
+{
+	struct record *r = &p->rec;
+
+	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
+		return; /* lost: the requests tell */
+	record_check(r, "the model", "model", json_get_str(spec, "model"));
+	record_check(r, "the role", "role", p->spec->role->name);
+	check_preview(r, "the task", "task", p->spec->task, strlen(p->spec->task));
+	check_limits(r, &p->spec->agent.limits);
+	check_tools(r, p->spec);
+	if (json_get_str(r->content, "configHash") != NULL)
+		record_check(r, "the hash of what was confirmed", "configHash",
+			     json_get_str(spec, "configHash"));
+}
+
+/* ---- a call of the model */
+
+/* The request's hash with the parameters that the record names. */
+static bool request_hash(const struct replay *p, bool force, char out[HASH_HEX_LEN + 1])
+{
+	const struct model *m = p->spec->model;
+	struct agent_infer call = {
+		.max_output = json_get_int(p->rec.content, "maxOutput", 0),
+		.force_submit = force,
+	};
+	struct buf tail;
+	int rv;
+
+	buf_init(&tail, 1u << 16);
+	rv = m->dialect->encode_tail(&tail, m, p->spec->thinking, &call);
+	if (rv == 0)
+		hash_sha256_with(&p->prefix, tail.data, tail.len, out);
+	buf_fini(&tail);
+	return rv == 0;
+}
+
+bool replay_request_is(const struct replay *p)
+{
+	char mine[HASH_HEX_LEN + 1];
+
+	return request_hash(p, record_noticed(&p->rec, "force_submit"), mine) &&
+	       strcmp(json_str(p->rec.content, "requestHash"), mine) == 0;
+}
+
+static void check_hashes(struct replay *p, bool force)
+{
+	const char *prefix = json_get_str(p->rec.content, "prefixHash");
+	const char *request = json_get_str(p->rec.content, "requestHash");
+	char mine[HASH_HEX_LEN + 1];
+
+	hash_sha256_with(&p->prefix, "", 0, mine);
+	if (prefix != NULL && strcmp(prefix, mine) != 0)
+		record_same(&p->rec, "the hash of the request's messages", prefix, strlen(prefix),
+			    mine, HASH_HEX_LEN);
+	else if (request != NULL && request_hash(p, force, mine))
+		record_same(&p->rec, "the hash of the request with its parameters", request,
+			    strlen(request), mine, HASH_HEX_LEN);
+}
+
+void replay_check_infer(struct replay *p, const struct agent_infer *call)
+{
+	struct record *r = &p->rec;
+	const char *id = json_str(r->content, "callId");
+	int64_t max_output = json_get_int(r->content, "maxOutput", 0);
+	char mine[16];
+	size_t len = (size_t)snprintf(mine, sizeof(mine), "i%d", call->iteration);
+
+	if (strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
+		record_differs(r, "the call of the model", id, mine);
+	record_check(r, "the model", "model", p->spec->model->id);
+	/* Others may have lowered it, nobody raises it. */
+	if (max_output > call->max_output)
+		check_number(r, "the most it may write (tokens)", max_output, call->max_output);
+	if (!r->stopped)
+		check_hashes(p, call->force_submit);
+}
+
+/* ---- the position */
+
+/* But for the clock, which stands still here, and a service's own words. */
+static void write_position(struct agent_position *at, struct buf *out)
+{
+	struct jw w;
+
+	at->used_ms = 0;
+	buf_init(out, 1u << 20);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	agent_position_write(at, "", &w);
+	jw_end(&w);
+	buf_addc(out, '\0');
+}
+
+void replay_check_position(struct replay *p)
+{
+	struct record *r = &p->rec;
+	size_t i = r->next;
+	struct agent_position was, is;
+	struct buf a, b;
+	int rv;
+
+	while (record_scan(r, &i, EVENT_StateWrite)) {
+		if (strcmp(json_str(r->content, "key"), "position") != 0)
+			continue;
+		rv = agent_position_read(&was, json_object_get(r->content, "value"));
+		agent_position_of(&p->agent, p->now, &is);
+		write_position(&was, &a);
+		write_position(&is, &b);
+		if (rv == 0 && a.data != NULL && b.data != NULL)
+			record_same(r, "where the machine stands", a.data, a.len - 1, b.data,
+				    b.len - 1);
+		buf_fini(&a);
+		buf_fini(&b);
+		repeat_free(was.repeats);
+		return;
+	}
+}
+
+/* ---- replies */
+
+/* The sentence of a call whose arguments were none. */
+static const char *args_error(struct record *r, struct turn *t, const char *call_id)
+{
+	static const char begin[] = "bad arguments: ";
+	const char *found = "they are no JSON object", *output;
+
+	for (size_t i = r->next + 1; record_scan(r, &i, EVENT_ToolResult);) {
+		output = json_str(r->content, "output");
+		if (strcmp(json_str(r->content, "callId"), call_id) != 0 ||
+		    strncmp(output, begin, sizeof(begin) - 1) != 0)
+			continue;
+		output += sizeof(begin) - 1;
+		output = arena_copy(&t->mem, output, strlen(output));
+		found = output != NULL ? output : found;
+	}
+	return found;
+}
+
+/* Services take some names only with '_' for what they refuse. */
+static bool same_name(const char *name, const char *wire)
+{
+	for (; *name != '\0' && *wire != '\0'; name++, wire++)
+		if (*name != *wire && *wire != '_')
+			return false;
+	return *wire == '\0';
+}
+
+/* A call as the ToolCall that is looked at tells it. */
+static void mend_call(struct record *r, struct turn *t, struct turn_call *c)
+{
+	const char *name = json_str(r->content, "name");
+	const json_t *args = json_object_get(r->content, "args");
+	char id[24];
+
+	if (strcmp(name, c->name) != 0 && same_name(name, c->name)) {
+		name = arena_copy(&t->mem, name, strlen(name));
+		c->name = name != NULL ? name : c->name;
+	}
+	if (json_is_string(args) && json_string_length(args) == 0) {
+		snprintf(id, sizeof(id), "%s", json_str(r->content, "callId"));
+		c->args = NULL;
+		c->args_error = args_error(r, t, id);
+	}
+}
+
+void replay_mend_reply(struct replay *p, struct turn *t)
+{
+	size_t at = p->rec.next + 1;
+
+	for (unsigned i = 0; i < t->ncalls && record_scan(&p->rec, &at, EVENT_ToolCall); i++)
+		mend_call(&p->rec, t, &t->calls[i]);
+}
+
+/* ---- results */
+
+void replay_check_result(struct replay *p, const struct turn_call *c)
+{
+	struct record *r = &p->rec;
+	char what[160];
+
+	record_check(r, "the call that is answered", "callId", c->id);
+	check_number(r, "its success", json_get_bool(r->content, "success", false), c->success);
+	record_check(r, "its class of error", "errorClass", c->error_class);
+	snprintf(what, sizeof(what), "the output of %.80s", c->name);
+	check_preview(r, what, "output", c->output != NULL ? c->output : "",
+		      c->output != NULL ? c->output_len : 0);
+}
+
+struct wanted {
+	struct arena *mem;
+	size_t k, len;
+	const char *text; /* NULL: not found */
+};
+
+static int want_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	struct wanted *w = user;
+
+	if (k != w->k)
+		return 0;
+	w->text = arena_copy(w->mem, text, len);
+	w->len = len;
+	return 1;
+}
+
+/* Where the service has no mark for a failure, its text begins with one. */
+static void skip_mark(struct wanted *w, const char *preview)
+{
+	static const char mark[] = "Error: ";
+	size_t n = sizeof(mark) - 1;
+
+	if (w->text != NULL && w->len >= n && memcmp(w->text, mark, n) == 0 &&
+	    (preview == NULL || strncmp(preview, mark, n) != 0)) {
+		w->text += n;
+		w->len -= n;
+	}
+}
+
+/* From the lines of results that begin at `at`. */
+static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
+{
+	struct record there = p->rec;
+	struct buf lines;
+
+	there.at = at;
+	buf_init(&lines, REPLAY_FILE_MAX);
+	if (record_results(&there, SIZE_MAX, &lines) > 0) {
+		for (size_t i = 0; i < lines.len; i++)
+			if (lines.data[i] == '\n')
+				lines.data[i] = ',';
+		(void)p->spec->model->dialect->results(lines.data, lines.len, want_result, w, NULL);
+	}
+	buf_fini(&lines);
+}
+
+/* A result that was there before is named, not repeated: then it is that one. */
+static bool is_reference(const struct wanted *w, struct call_ref *to)
+{
+	static const char words[] = "unchanged since ";
+	size_t n = sizeof(words) - 1;
+
+	return w->text != NULL && w->len > n && w->len < n + 32 && memcmp(w->text, words, n) == 0 &&
+	       call_ref_read(w->text + n, to);
+}
+
+static void find_result(struct replay *p, struct wanted *w, const char *preview)
+{
+	struct call_ref to;
+
+	find_result_at(p, p->rec.at, w);
+	if (!is_reference(w, &to) ||
+	    (preview != NULL && strncmp(preview, w->text, w->len) == 0)) /* a tool's own words */
+		return;
+	for (size_t i = 0; i < p->ncalls; i++) {
+		if (p->calls[i].ref.iteration != to.iteration || p->calls[i].ref.n != to.n)
+			continue;
+		*w = (struct wanted){.mem = w->mem, .k = to.n - 1};
+		find_result_at(p, p->calls[i].at, w);
+		return;
+	}
+}
+
+static const char *keep(struct turn *t, const char *s)
+{
+	return arena_copy(&t->mem, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+}
+
+bool replay_take_result(struct replay *p, unsigned i)
+{
+	struct turn *t = p->agent.turn;
+	struct turn_call *c = &t->calls[i];
+	const json_t *content = p->rec.content;
+	const char *preview = json_get_str(content, "output");
+	const char *artifact = json_str(content, "artifact");
+	struct wanted w = {.mem = &t->mem, .k = i};
+
+	c->success = json_get_bool(content, "success", false);
+	find_result(p, &w, preview);
+	if (!c->success)
+		skip_mark(&w, preview);
+	c->output = w.text != NULL ? w.text : keep(t, preview);
+	c->output_len = w.text != NULL ? w.len : preview != NULL ? strlen(preview) : 0;
+	c->error_class = keep(t, json_get_str(content, "errorClass"));
+	c->full_bytes = json_get_int(content, "bytes", (int64_t)c->output_len);
+	c->artifact = artifact[0] != '\0' ? keep(t, artifact) : NULL;
+	if (c->output == NULL || c->error_class == NULL) {
+		p->rv = AVA_ENOMEM;
+		p->rec.stopped = true;
+		return false;
+	}
+	c->answered = c->recorded = true;
+	replay_check_result(p, c);
+	return !p->rec.stopped;
+}
+
+/* ---- the end */
+
+/* One event of the end, or none of that kind. */
+static void check_end(struct record *r, enum event_kind kind, const char *what, const char *key,
+		      const char *replayed)
+{
+	const struct trace_event *e = record_peek(r);
+
+	if (r->stopped || (replayed == NULL && (e == NULL || e->kind != (int)kind)))
+		return;
+	if (replayed == NULL) {
+		record_other(r, "none of this kind");
+	} else if (record_expect(r, kind)) {
+		record_check(r, what, key, replayed);
+		record_take(r);
+	}
+}
+
+void replay_check_end(struct replay *p, const struct agent_end *end)
+{
+	struct record *r = &p->rec;
+
+	check_end(r, EVENT_Exhausted, "what was used up", "resource", end->exhausted);
+	check_end(r, EVENT_Error, "the class of the error", "class", end->error_class);
+	if (!record_expect(r, EVENT_SubagentComplete))
+		return;
+	record_check(r, "the status", "status", ava_status_name(end->status));
+	record_check(r, "the reason to stop", "stopReason", end->stop_reason);
+	if (end->summary != NULL && end->summary[0] != '\0')
+		check_preview(r, "the summary", "summary", end->summary, strlen(end->summary));
+	record_take(r);
 }

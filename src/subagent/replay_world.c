@@ -28,24 +28,6 @@ static struct replay *replay_of(struct agent *a)
 	return a->world;
 }
 
-int replay_rehash(struct replay *p, struct ava_error *err)
-{
-	struct messages_info info = {0};
-	struct buf body;
-	int rv;
-
-	buf_init(&body, (size_t)256 << 20);
-	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
-	if (rv == 0) {
-		hash_sha256_init(&p->prefix);
-		hash_sha256_add(&p->prefix, body.data, body.len);
-		p->request_bytes = (int64_t)body.len;
-		p->wordless = info.lines == 0;
-	}
-	buf_fini(&body);
-	return rv;
-}
-
 void replay_add_lines(struct replay *p, const char *lines, size_t len)
 {
 	const char *end = lines + len;
@@ -85,15 +67,21 @@ static int foreign_result(size_t k, const char *text, size_t len, bool is_error,
 	return add_call(user, (struct call_ref){0});
 }
 
-int replay_foreign_results(struct replay *p, struct ava_error *err)
+int replay_rehash(struct replay *p, bool fork, struct ava_error *err)
 {
 	struct messages_info info = {0};
 	struct buf body;
 	int rv;
 
-	buf_init(&body, (size_t)256 << 20);
+	buf_init(&body, REPLAY_FILE_MAX);
 	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
-	if (rv == 0)
+	if (rv == 0) {
+		hash_sha256_init(&p->prefix);
+		hash_sha256_add(&p->prefix, body.data, body.len);
+		p->request_bytes = (int64_t)body.len;
+		p->wordless = info.lines == 0;
+	}
+	if (rv == 0 && fork)
 		rv = p->spec->model->dialect->results(body.data + info.head_len,
 						      body.len - info.head_len, foreign_result, p,
 						      err);
@@ -180,24 +168,6 @@ static void replay_slot_drop(struct agent *a)
 	replay_of(a)->slot_wanted = false;
 }
 
-/* The next event, if it is of this kind; else a difference. */
-static const struct trace_event *expect(struct replay *p, enum event_kind kind)
-{
-	const struct trace_event *e = record_peek(&p->rec);
-
-	if (p->rec.stopped)
-		return NULL;
-	if (e != NULL && e->kind == (int)kind)
-		return e;
-	if (e == NULL) {
-		p->rec.out->reason = "the record ends before what it led to was written";
-		p->rec.stopped = true;
-	} else {
-		record_differs(&p->rec, e, "the event", e->shown.type, event_kind_name(kind));
-	}
-	return NULL;
-}
-
 /* ---- calls of the model */
 
 static int amend(struct replay *p, const char *line, size_t len)
@@ -215,18 +185,18 @@ static int amend(struct replay *p, const char *line, size_t len)
 /* Lines that change what was said before stand where they were written, and no
  * event tells when that was: as many are applied as make the request the one
  * that was sent. */
-int replay_amend(struct replay *p, const struct trace_event *e)
+int replay_amend(struct replay *p)
 {
 	const char *line;
 	size_t len;
 	int rv = 0;
 
 	while (rv == 0 && record_line(&p->rec, &line, &len) == RECORD_AMENDMENT &&
-	       !replay_request_is(p, e)) {
+	       !replay_request_is(p)) {
 		rv = amend(p, line, len);
 		record_pass(&p->rec);
 		if (rv == 0)
-			rv = replay_rehash(p, NULL);
+			rv = replay_rehash(p, false, NULL);
 	}
 	return rv;
 }
@@ -242,10 +212,10 @@ static int replay_infer(struct agent *a, const struct agent_infer *call)
 		return record_end_iterations(&p->rec) == call->iteration - 1 && !call->again
 			       ? replay_failure_code(p)
 			       : 0;
-	rv = replay_amend(p, e);
+	rv = replay_amend(p);
 	if (rv != 0)
 		return rv;
-	replay_check_infer(p, e, call);
+	replay_check_infer(p, call);
 	if (call->iteration == p->seek && !p->rec.stopped) {
 		p->found = p->rec.at;
 		p->rec.stopped = true;
@@ -270,13 +240,12 @@ static struct call_ref call_name(size_t k, void *user)
 /* What was written down about it: the lines, and the event. */
 static void take_room(struct replay *p, const struct context_edit *edit)
 {
-	const struct trace_event *e = expect(p, EVENT_ContextEdit);
 	size_t left = p->rec.len - p->rec.at, n = MIN(edit->lines.len, left);
 	const char *line;
 	size_t len;
 
-	if (e == NULL ||
-	    (!record_same(&p->rec, e, "what was taken out of the conversation",
+	if (!record_expect(&p->rec, EVENT_ContextEdit) ||
+	    (!record_same(&p->rec, "what was taken out of the conversation",
 			  p->rec.file + p->rec.at, n, edit->lines.data, edit->lines.len) &&
 	     !p->rec.lenient))
 		return;
@@ -287,20 +256,17 @@ static void take_room(struct replay *p, const struct context_edit *edit)
 		record_pass(&p->rec);
 	}
 	if (p->room_rv == 0)
-		p->room_rv = replay_rehash(p, NULL);
+		p->room_rv = replay_rehash(p, false, NULL);
 	record_take(&p->rec);
 }
 
 /* It could not be made, and that was written down. */
-static void take_failure(struct replay *p)
+static void take_failure(struct record *r)
 {
-	const struct trace_event *e = expect(p, EVENT_Error);
-
-	if (e == NULL)
+	if (!record_expect(r, EVENT_Error))
 		return;
-	record_differs_unless(&p->rec, e, "the class of the error",
-			      json_get_str(p->rec.content, "class"), "context");
-	record_take(&p->rec);
+	record_check(r, "the class of the error", "class", "context");
+	record_take(r);
 }
 
 static int replay_compact(struct agent *a, const struct agent_compact *c)
@@ -319,7 +285,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 	if (p->room_rv == 0 && edit.lines.len > 0)
 		take_room(p, &edit);
 	else if (p->room_rv != 0)
-		take_failure(p);
+		take_failure(&p->rec);
 	p->room = edit.bytes;
 	context_edit_fini(&edit);
 	return 0;
@@ -331,14 +297,12 @@ static void take_results(struct replay *p, const struct turn *t)
 {
 	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
 		struct turn_call *c = &t->calls[i];
-		const struct trace_event *e;
 
 		if (!c->answered || c->recorded || p->rec.stopped)
 			continue;
-		e = expect(p, EVENT_ToolResult);
-		if (e == NULL)
+		if (!record_expect(&p->rec, EVENT_ToolResult))
 			return;
-		replay_check_result(p, e, c);
+		replay_check_result(p, c);
 		record_take(&p->rec);
 		c->recorded = true;
 	}
@@ -347,19 +311,14 @@ static void take_results(struct replay *p, const struct turn *t)
 static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct replay *p = replay_of(a);
-	const struct trace_event *e;
 
 	if (t->wire_len > 0)
 		record_pass(&p->rec);
 	replay_add_lines(p, t->wire, t->wire_len);
 	if (note_calls(p, t) != 0)
 		return AVA_ENOMEM;
-	for (unsigned i = 0; i < t->ncalls && !p->rec.stopped; i++) {
-		e = expect(p, EVENT_ToolCall);
-		if (e == NULL)
-			break;
-		record_differs_unless(&p->rec, e, "the call",
-				      json_get_str(p->rec.content, "callId"), t->calls[i].id);
+	for (unsigned i = 0; i < t->ncalls && record_expect(&p->rec, EVENT_ToolCall); i++) {
+		record_check(&p->rec, "the call", "callId", t->calls[i].id);
 		record_take(&p->rec);
 	}
 	take_results(p, t);
@@ -374,43 +333,33 @@ static int replay_tool_start(struct agent *a, unsigned call)
 
 static void replay_tools_stop(struct agent *a) {}
 
-/* What people said stands behind the machine's notices in the recorded line. */
-static unsigned said(struct replay *p, const char *line, size_t len, struct arena *mem,
+/* What people said stands behind the machine's notices in the recorded line: a text
+ * each, or all in one with blank lines between them. */
+static unsigned said(const char *line, size_t len, struct arena *mem, const char *const *notices,
 		     unsigned nnotices, const char **out)
 {
 	json_t *message = json_parse(line, len, NULL), *block;
 	const json_t *content = json_object_get(message, "content");
+	const char *all = json_string_value(content);
 	unsigned texts = 0, n = 0;
 	size_t i;
 
 	json_array_foreach(content, i, block)
 	{
-		const char *type = json_get_str(block, "type"), *s = json_get_str(block, "text");
+		const char *s = json_get_str(block, "text");
 
-		if (type == NULL || s == NULL || strcmp(type, "text") != 0)
+		if (s == NULL || strcmp(json_str(block, "type"), "text") != 0)
 			continue;
 		if (texts++ >= nnotices && n < SAID_MAX)
 			out[n++] = arena_copy(mem, s, strlen(s));
 	}
-	json_decref(message);
-	return n;
-}
-
-/* The same where all notices are one text with blank lines between them. */
-static unsigned said_joined(const char *line, size_t len, struct arena *mem,
-			    const char *const *notices, unsigned nnotices, const char **out)
-{
-	json_t *message = json_parse(line, len, NULL);
-	const char *at = json_get_str(message, "content");
-	unsigned n = 0;
-
-	for (unsigned i = 0; at != NULL && i < nnotices; i++) {
+	for (i = 0; all != NULL && i < nnotices; i++) {
 		size_t skip = strlen(notices[i]) + 2;
 
-		at = strlen(at) > skip ? at + skip : NULL;
+		all = strlen(all) > skip ? all + skip : NULL;
 	}
-	if (at != NULL)
-		out[n++] = arena_copy(mem, at, strlen(at));
+	if (all != NULL)
+		out[n++] = arena_copy(mem, all, strlen(all));
 	json_decref(message);
 	return n;
 }
@@ -437,7 +386,7 @@ static size_t lines_of(const struct replay *p, const struct turn *t, const char 
 
 /* The machine's line (or lines) of results; compared with the recorded ones. */
 static int64_t add_results(struct replay *p, struct turn *t, const char *const *notices,
-			   unsigned nnotices, const struct trace_event *e)
+			   unsigned nnotices)
 {
 	const char *all[SAID_MAX + AGENT_NRESOURCES + 8], *last;
 	struct buf recorded, mine;
@@ -448,27 +397,23 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 
 	for (unsigned i = 0; i < n; i++) /* none: `notices` is NULL */
 		all[i] = notices[i];
+	(void)record_peek(&p->rec); /* a difference is told with it */
 	buf_init(&recorded, LINES_MAX);
 	buf_init(&mine, LINES_MAX);
 	lines = record_results(&p->rec, lines_of(p, t, all, n), &recorded);
 	if (p->agent.steers > 0 && lines > 0) {
 		last = memrchr(recorded.data, '\n', recorded.len);
 		skip = last != NULL ? (size_t)(last + 1 - recorded.data) : 0;
-		if (strstr(recorded.data + skip, "\"content\":[") != NULL)
-			n += said(p, recorded.data + skip, recorded.len - skip, &t->mem, n,
-				  all + n);
-		else
-			n += said_joined(recorded.data + skip, recorded.len - skip, &t->mem,
-					 notices, nnotices, all + n);
+		n += said(recorded.data + skip, recorded.len - skip, &t->mem, notices, nnotices,
+			  all + n);
 	}
 	rv = p->spec->model->dialect->encode_results(&mine, t, all, n);
 	if (rv != 0) {
 		added = rv;
 	} else if (lines == 0 && mine.len > 0) {
-		p->rec.out->reason = "the record ends before the results were written";
-		p->rec.stopped = true;
+		record_cut(&p->rec, "the record ends before the results were written");
 	} else if (mine.len > 0 &&
-		   !record_same(&p->rec, e, "the line of results", recorded.data, recorded.len,
+		   !record_same(&p->rec, "the line of results", recorded.data, recorded.len,
 				mine.data, mine.len) &&
 		   !p->rec.lenient) {
 		added = 0;
@@ -488,18 +433,12 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 {
 	struct replay *p = replay_of(a);
 	const struct trace_event *e;
-	int64_t added;
 
 	take_results(p, t);
 	e = record_peek(&p->rec);
-	if (e != NULL && e->kind == EVENT_Limit) { /* the line of results says the same */
+	if (e != NULL && e->kind == EVENT_Limit) /* the line of results says the same */
 		record_take(&p->rec);
-		e = record_peek(&p->rec);
-	}
-	if (p->rec.stopped)
-		return 0;
-	added = add_results(p, t, notices, nnotices, e);
-	return added;
+	return p->rec.stopped ? 0 : add_results(p, t, notices, nnotices);
 }
 
 /* What a call that was cut is charged: the world's estimate, in the record. */
@@ -534,7 +473,7 @@ static void replay_save_end(struct agent *a, const struct agent_end *end)
 	take_cut_call(p);
 	take_questions(p);
 	if (open && !p->rec.stopped)
-		(void)add_results(p, a->turn, NULL, 0, record_peek(&p->rec));
+		(void)add_results(p, a->turn, NULL, 0);
 	replay_check_end(p, end);
 	p->saves_due++;
 }
@@ -554,50 +493,32 @@ static void call_asked_about(const struct agent *a, unsigned call, char out[24])
 		snprintf(out, 24, "%s", a->turn->calls[call].id);
 }
 
-bool replay_asked(const json_t *content)
-{
-	const char *state = json_get_str(content, "state");
-
-	return state != NULL && strcmp(state, "asked") == 0;
-}
-
 /* Nobody answers the question that was just asked. */
-static bool expires(const struct replay *p)
+static bool expires(struct replay *p)
 {
-	bool expired = false, asked = true;
+	struct record *r = &p->rec;
+	size_t next = r->next;
+	bool found;
 
-	for (size_t i = p->rec.next; asked && i < p->rec.events->n; i++) {
-		const struct trace_event *e = &p->rec.events->events[i];
-		json_t *content = e->kind == EVENT_Waiting ? trace_content(e) : NULL;
-		const char *state = json_get_str(content, "state");
-
-		asked = content == NULL || replay_asked(content); /* again, after a restart */
-		expired = state != NULL && strcmp(state, "expired") == 0;
-		json_decref(content);
-	}
-	return expired;
+	while ((found = record_find(r, EVENT_Waiting)) && record_asks(r)) /* after a restart */
+		r->next = (size_t)(r->seen - r->events->events) + 1;
+	r->next = next;
+	return found && strcmp(json_str(r->content, "state"), "expired") == 0;
 }
 
 static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms)
 {
 	struct replay *p = replay_of(a);
-	const struct trace_event *e;
 	char id[24];
 
-	*until_ms = INT64_MAX;
 	call_asked_about(a, call, id);
-	e = strcmp(p->asked, id) == 0 ? NULL : expect(p, EVENT_Waiting);
-	snprintf(p->asked, sizeof(p->asked), "%s", id);
-	if (e == NULL) { /* it was open when the run was carried on */
-		if (expires(p))
-			*until_ms = p->now;
-		return 0;
+	/* Else it was open when the run was carried on. */
+	if (strcmp(p->asked, id) != 0 && record_expect(&p->rec, EVENT_Waiting)) {
+		record_check(&p->rec, "the call that is asked about", "callId", id);
+		record_take(&p->rec);
 	}
-	record_differs_unless(&p->rec, e, "the call that is asked about",
-			      json_get_str(p->rec.content, "callId"), id);
-	record_take(&p->rec);
-	if (expires(p))
-		*until_ms = p->now;
+	snprintf(p->asked, sizeof(p->asked), "%s", id);
+	*until_ms = expires(p) ? p->now : INT64_MAX;
 	return 0;
 }
 
@@ -622,11 +543,9 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		[ASKED_EXPIRED] = "expired",
 	};
 	struct replay *p = replay_of(a);
-	const struct trace_event *e = expect(p, EVENT_Waiting);
 
-	if (e != NULL) {
-		record_differs_unless(&p->rec, e, "what became of the question",
-				      json_get_str(p->rec.content, "state"), states[how]);
+	if (record_expect(&p->rec, EVENT_Waiting)) {
+		record_check(&p->rec, "what became of the question", "state", states[how]);
 		record_take(&p->rec);
 	}
 	p->asked[0] = '\0';
@@ -641,6 +560,7 @@ static void replay_shared(struct agent *a, struct agent_shared *out)
 	struct replay *p = replay_of(a);
 	const struct trace_event *e;
 	const json_t *list, *one;
+	int decimals;
 	size_t i;
 
 	take_last_results(p);
@@ -656,10 +576,9 @@ static void replay_shared(struct agent *a, struct agent_shared *out)
 			if (strcmp(agent_share_names[s], name) != 0)
 				continue;
 			out->near |= 1u << s;
-			out->of[s].used =
-				json_get_fixed(one, "used", s == SHARE_GROUP_TIME ? 3 : 4, 0);
-			out->of[s].limit =
-				json_get_fixed(one, "of", s == SHARE_GROUP_TIME ? 3 : 4, 0);
+			decimals = s == SHARE_GROUP_TIME ? 3 : 4;
+			out->of[s].used = json_get_fixed(one, "used", decimals, 0);
+			out->of[s].limit = json_get_fixed(one, "of", decimals, 0);
 		}
 	}
 	out->last = json_get_bool(p->rec.content, "last", false);

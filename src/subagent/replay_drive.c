@@ -1,7 +1,7 @@
 /* The machine in a world that answers from a record; replay.h.
  *
  * What the machine asks for is compared with what the record says it asked for
- * (replay_check.c), and what it waits for comes from the record: a reply is its
+ * (replay_record.c), and what it waits for comes from the record: a reply is its
  * line of messages.jsonl with the numbers of its InferEnd, a tool's output the
  * text in the line of results, a person's answer that of the Waiting event.
  * Time stands still but where the record tells that it ran out or was near it.
@@ -9,8 +9,6 @@
  * Happy path: agent_run until it waits, one thing from the record, again, until
  * DONE. A record that ends before is gone through as far as it is. What can
  * fail: the files, memory; what differs is no failure but the outcome. */
-#include "subagent/replay.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,35 +25,23 @@
 
 /* ---- what arrives */
 
+/* The next attempt of the call that failed, looked at; false: there was none. */
+static bool asked_again(struct replay *p)
+{
+	return record_find(&p->rec, EVENT_InferStart) &&
+	       json_get_int(p->rec.meta, "iteration", -1) == p->agent.at.iteration;
+}
+
 static void out_of_memory(struct replay *p)
 {
 	p->rv = AVA_ENOMEM;
 	p->rec.stopped = true;
 }
 
-/* The record says no more of this run. */
-static void cut(struct replay *p, const char *why)
-{
-	p->rec.out->reason = why;
-	p->rec.stopped = true;
-}
-
-/* The next attempt of a call that failed; NULL: there was none. */
-static const struct trace_event *asked_again(const struct replay *p)
-{
-	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
-	json_t *meta = e != NULL ? trace_metadata(e) : NULL;
-	bool again = json_get_int(meta, "iteration", -1) == p->agent.at.iteration;
-
-	json_decref(meta);
-	return again ? e : NULL;
-}
-
 int replay_failure_code(const struct replay *p)
 {
-	char reason[32];
+	const char *reason = json_str(p->rec.end, "stopReason");
 
-	record_end(&p->rec, "stopReason", reason, sizeof(reason));
 	if (strcmp(reason, "folder_gone") == 0)
 		return AVA_ENOENT;
 	return strcmp(reason, "cost") == 0 ? AVA_EBUDGET : AVA_ECONNECT;
@@ -64,41 +50,34 @@ int replay_failure_code(const struct replay *p)
 static void feed_failure(struct replay *p)
 {
 	struct record *r = &p->rec;
-	char class[64], sentence[512];
-	const char *said = json_get_str(r->content, "error");
-	const struct trace_event *next;
+	json_t *content = json_incref(r->content);
+	const char *class = json_str(content, "errorClass");
+	const char *sentence = json_str(content, "error");
 	struct usage u;
 
-	record_usage(r->content, r->meta, &u);
-	snprintf(class, sizeof(class), "%s", json_get_str(r->content, "errorClass"));
-	snprintf(sentence, sizeof(sentence), "%s", said != NULL ? said : "");
+	record_usage(content, r->meta, &u);
 	record_take(r);
 	agent_charge(&p->agent, &u);
-	if (strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0) {
+	if (strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0)
 		agent_on_overflow(&p->agent, sentence);
-		return;
-	}
-	next = asked_again(p);
-	if (next != NULL && replay_amend(p, next) != 0)
-		out_of_memory(p);
-	else if (next != NULL)
-		agent_on_again(&p->agent);
-	else
+	else if (!asked_again(p))
 		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
+	else if (replay_amend(p) != 0)
+		out_of_memory(p);
+	else
+		agent_on_again(&p->agent);
+	json_decref(content);
 }
 
 /* Nothing is stored of a reply with neither text nor calls. */
 static bool reply_is_empty(const struct replay *p)
 {
 	const struct record *r = &p->rec;
-	const char *preview = json_get_str(r->content, "responsePreview");
-	const char *stop = json_get_str(r->content, "stopReason");
 	const char *line;
 	size_t len;
 
-	if (stop != NULL && strcmp(stop, "pause_turn") == 0)
-		return false;
-	if (preview != NULL && preview[0] != '\0')
+	if (strcmp(json_str(r->content, "stopReason"), "pause_turn") == 0 ||
+	    json_str(r->content, "responsePreview")[0] != '\0')
 		return false;
 	for (size_t i = r->next + 1; i < r->events->n; i++) {
 		int kind = r->events->events[i].kind;
@@ -132,21 +111,6 @@ static int turn_from(struct replay *p, struct turn *t)
 	return rv;
 }
 
-/* People spoke before this reply was taken, if the next results tell it. */
-static void feed_steering(struct replay *p)
-{
-	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
-	json_t *content = e != NULL ? trace_content(e) : NULL, *one;
-	size_t i;
-
-	json_array_foreach(json_object_get(content, "notices"), i, one)
-	{
-		if (json_is_string(one) && strcmp(json_string_value(one), "steering") == 0)
-			agent_on_steer(&p->agent);
-	}
-	json_decref(content);
-}
-
 static bool feed_reply(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
@@ -154,11 +118,11 @@ static bool feed_reply(struct replay *p)
 	int rv;
 
 	if (e == NULL || !p->started) {
-		cut(p, "the record ends in a call of the model");
+		record_cut(&p->rec, "the record ends in a call of the model");
 		return false;
 	}
 	if (e->kind != EVENT_InferEnd) {
-		record_differs(&p->rec, e, "the event", e->shown.type, "InferEnd");
+		record_other(&p->rec, "InferEnd");
 		return false;
 	}
 	if (json_get_str(p->rec.content, "errorClass") != NULL) {
@@ -174,12 +138,14 @@ static bool feed_reply(struct replay *p)
 		if (rv == AVA_ENOMEM)
 			out_of_memory(p);
 		else if (rv != 0)
-			record_differs(&p->rec, e, "its line of messages.jsonl", "a reply",
+			record_differs(&p->rec, "its line of messages.jsonl", "a reply",
 				       "none that can be read");
 		return false;
 	}
 	record_take(&p->rec);
-	feed_steering(p);
+	/* People spoke before this reply was taken, if the next results tell it. */
+	if (record_find(&p->rec, EVENT_InferStart) && record_noticed(&p->rec, "steering"))
+		agent_on_steer(&p->agent);
 	p->rec.out->turns++;
 	agent_on_reply(&p->agent, 0, t, NULL, NULL);
 	return true;
@@ -192,7 +158,7 @@ static bool feed_tool(struct replay *p)
 	const char *id = json_get_str(p->rec.content, "callId");
 
 	if (e == NULL) {
-		cut(p, "the record ends while tools are at work");
+		record_cut(&p->rec, "the record ends while tools are at work");
 		return false;
 	}
 	for (unsigned i = 0; e->kind == EVENT_ToolResult && id != NULL && i < t->ncalls; i++) {
@@ -200,7 +166,7 @@ static bool feed_tool(struct replay *p)
 
 		if (!c->started || c->answered || strcmp(c->id, id) != 0)
 			continue;
-		if (!replay_take_result(p, e, i))
+		if (!replay_take_result(p, i))
 			return false;
 		/* Else the runtime said itself what became of it. */
 		c->ran = json_get_bool(p->rec.content, "ran", false);
@@ -208,31 +174,29 @@ static bool feed_tool(struct replay *p)
 		agent_on_tool(&p->agent, i);
 		return true;
 	}
-	record_differs(&p->rec, e, "the event", e->shown.type, "a ToolResult of an open call");
+	record_other(&p->rec, "a ToolResult of an open call");
 	return false;
 }
 
 static bool feed_answer(struct replay *p)
 {
-	const struct trace_event *e = record_peek(&p->rec);
-	const char *state, *text;
+	struct record *r = &p->rec;
+	const struct trace_event *e;
+	const char *state;
 
-	while (e != NULL && e->kind == EVENT_Waiting && replay_asked(p->rec.content)) {
-		record_take(&p->rec); /* once more, after a restart */
-		e = record_peek(&p->rec);
-	}
+	while ((e = record_peek(r)) != NULL && e->kind == EVENT_Waiting && record_asks(r))
+		record_take(r); /* once more, after a restart */
 	if (e == NULL) {
-		cut(p, "the record ends while it waits for a person");
+		record_cut(r, "the record ends while it waits for a person");
 		return false;
 	}
-	state = json_get_str(p->rec.content, "state");
+	state = json_get_str(r->content, "state");
 	if (e->kind != EVENT_Waiting || state == NULL) {
-		record_differs(&p->rec, e, "the event", e->shown.type, "an answer (Waiting)");
+		record_other(r, "an answer (Waiting)");
 		return false;
 	}
-	text = json_get_str(p->rec.content, "answer");
-	if (agent_on_answer(&p->agent, text != NULL ? text : "", strcmp(state, "answered") == 0) !=
-	    0) {
+	if (agent_on_answer(&p->agent, json_str(r->content, "answer"),
+			    strcmp(state, "answered") == 0) != 0) {
 		out_of_memory(p);
 		return false;
 	}
@@ -244,9 +208,8 @@ static bool feed_answer(struct replay *p)
 /* Tools and calls that were stopped have their results in the record. */
 static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 {
-	const char *class = json_get_str(r->content, "errorClass");
-	const char *output = json_get_str(r->content, "output");
-	const char *state = json_get_str(r->content, "state");
+	const char *class = json_str(r->content, "errorClass");
+	const char *output = json_str(r->content, "output");
 
 	switch (e->kind) {
 	case EVENT_Exhausted:
@@ -254,11 +217,11 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 	case EVENT_SubagentComplete:
 		return true;
 	case EVENT_InferEnd:
-		return class != NULL && strcmp(class, "cancelled") == 0;
+		return strcmp(class, "cancelled") == 0;
 	case EVENT_Waiting:
-		return state != NULL && strcmp(state, "stopped") == 0;
+		return strcmp(json_str(r->content, "state"), "stopped") == 0;
 	case EVENT_ToolResult:
-		return output != NULL && class != NULL && strcmp(class, "unknown_tool") != 0 &&
+		return class[0] != '\0' && strcmp(class, "unknown_tool") != 0 &&
 		       (strncmp(output, "stopped: ", 9) == 0 ||
 			strncmp(output, "not run: the run ", 17) == 0);
 	default:
@@ -272,15 +235,13 @@ enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUT
 static enum outside outside(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
-	char status[32], reason[32];
+	const char *status = json_str(p->rec.end, "status");
 
-	if (e == NULL || !stopped_by_end(&p->rec, e) ||
-	    !record_end(&p->rec, "status", status, sizeof(status)))
+	if (e == NULL || p->rec.end == NULL || !stopped_by_end(&p->rec, e))
 		return OUTSIDE_NOTHING;
-	record_end(&p->rec, "stopReason", reason, sizeof(reason));
 	if (strcmp(status, "cancelled") == 0)
 		return OUTSIDE_CANCEL;
-	if (strcmp(reason, "interrupted") == 0)
+	if (strcmp(json_str(p->rec.end, "stopReason"), "interrupted") == 0)
 		return OUTSIDE_CRASH;
 	return strcmp(status, "timeout") == 0 ? OUTSIDE_TIME : OUTSIDE_OTHER;
 }
@@ -308,7 +269,7 @@ static bool feed_end(struct replay *p)
 		p->now = p->agent.deadline_ms;
 		return true;
 	case OUTSIDE_CRASH:
-		cut(p, "the runtime stopped while it was at work");
+		record_cut(&p->rec, "the runtime stopped while it was at work");
 		return false;
 	default:
 		return false;
@@ -318,17 +279,14 @@ static bool feed_end(struct replay *p)
 /* It asked the model, and the call was never made: the gate or a budget. */
 static bool feed_refusal(struct replay *p)
 {
-	const struct trace_event *e = record_find(&p->rec, EVENT_Error);
-	json_t *content;
-	const char *class, *message;
+	json_t *error;
 
 	if (outside(p) != OUTSIDE_OTHER || p->started)
 		return false;
-	content = e != NULL ? trace_content(e) : NULL;
-	class = json_get_str(content, "class");
-	message = json_get_str(content, "message");
-	agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, message);
-	json_decref(content);
+	error = record_find(&p->rec, EVENT_Error) ? json_incref(p->rec.content) : NULL;
+	agent_on_reply(&p->agent, replay_failure_code(p), NULL, json_get_str(error, "class"),
+		       json_get_str(error, "message"));
+	json_decref(error);
 	return true;
 }
 
@@ -361,7 +319,7 @@ static bool feed(struct replay *p)
 		return feed_tool(p);
 	if (a->state == AGENT_WAITING && a->asking > 0 && !a->ask_given)
 		return feed_answer(p);
-	cut(p, "the machine waits for what no record tells");
+	record_cut(&p->rec, "the machine waits for what no record tells");
 	return false;
 }
 
@@ -388,13 +346,6 @@ static void reply_again(struct replay *p)
 	p->saves_due = 0; /* what was written before it stopped is durable */
 }
 
-static void carry_on(struct replay *p)
-{
-	p->rec.carried = false;
-	if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
-		reply_again(p);
-}
-
 /* The last result of a turn is on disk together with the line of all of them:
  * the process that stopped behind it had written that line. */
 static bool results_written(const struct replay *p)
@@ -410,8 +361,11 @@ static void drive(struct replay *p)
 
 	(void)feed_end(p); /* cancelled in the queue */
 	for (;;) {
-		if (p->rec.carried && !results_written(p))
-			carry_on(p);
+		if (p->rec.carried && !results_written(p)) {
+			p->rec.carried = false;
+			if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
+				reply_again(p);
+		}
 		agent_run(&p->agent);
 		if (p->rec.stopped || p->done)
 			break;
@@ -422,8 +376,7 @@ static void drive(struct replay *p)
 	}
 	left = p->done && !p->rec.stopped ? record_peek(&p->rec) : NULL;
 	if (left != NULL)
-		record_differs(&p->rec, left, "the event", left->shown.type,
-			       "nothing: it had ended");
+		record_other(&p->rec, "nothing: it had ended");
 	p->rec.out->complete = p->done && p->rec.out->ndiffs == 0;
 }
 
@@ -448,68 +401,53 @@ static int read_spec(struct replay *p, const char *run, struct ava_error *err)
 }
 
 /* Is the request, as it stands, the one of the first call? */
-static bool is_first_request(const struct replay *p, const char *hash)
+static bool is_first_request(const struct replay *p)
 {
+	const char *hash = json_get_str(p->rec.content, "prefixHash");
 	char mine[HASH_HEX_LEN + 1];
 
-	replay_prefix_hash(p, mine);
+	hash_sha256_with(&p->prefix, "", 0, mine);
 	return hash == NULL || strcmp(hash, mine) == 0;
 }
 
 /* A fork begins with the lines of the run before it: all that the first call was
  * sent. Their results are not calls of this run. */
-static int begin_fork(struct replay *p, const char *hash, struct ava_error *err)
+static int begin_fork(struct replay *p, struct ava_error *err)
 {
+	enum record_line kind;
 	const char *line;
 	size_t len;
-	int rv = replay_rehash(p, err);
+	int rv = replay_rehash(p, false, err);
 
-	while (rv == 0 && !is_first_request(p, hash)) {
-		enum record_line kind = record_line(&p->rec, &line, &len);
-
-		if (kind == RECORD_NO_LINE)
-			break;
+	(void)record_find(&p->rec, EVENT_InferStart);
+	while (rv == 0 && !is_first_request(p) &&
+	       (kind = record_line(&p->rec, &line, &len)) != RECORD_NO_LINE) {
 		record_pass(&p->rec);
 		if (kind == RECORD_AMENDMENT)
-			rv = replay_rehash(p, err);
+			rv = replay_rehash(p, false, err);
 		else
 			replay_add_lines(p, line, len);
 	}
-	if (rv == 0)
-		rv = replay_rehash(p, err);
-	return rv == 0 ? replay_foreign_results(p, err) : rv;
-}
-
-static bool is_fork(const struct replay *p)
-{
-	const struct trace_event *e = record_find(&p->rec, EVENT_SubagentSpawn);
-	json_t *content = e != NULL ? trace_content(e) : NULL;
-	const char *from = json_get_str(content, "resumedFrom");
-	bool is = from != NULL && from[0] != '\0';
-
-	json_decref(content);
-	return is;
+	return rv == 0 ? replay_rehash(p, true, err) : rv;
 }
 
 /* Head and first message. */
 static int begin(struct replay *p, struct ava_error *err)
 {
-	const struct trace_event *e = record_find(&p->rec, EVENT_InferStart);
-	json_t *content = e != NULL ? trace_content(e) : NULL;
-	const char *line, *hash = json_get_str(content, "prefixHash");
+	const char *line;
 	size_t len;
 	int rv;
 
-	if (is_fork(p)) {
-		rv = begin_fork(p, hash, err);
+	if (record_find(&p->rec, EVENT_SubagentSpawn) &&
+	    json_str(p->rec.content, "resumedFrom")[0] != '\0') {
+		rv = begin_fork(p, err);
 	} else {
 		while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT)
 			record_pass(&p->rec);
 		if (record_line(&p->rec, &line, &len) == RECORD_USER)
 			record_pass(&p->rec);
-		rv = replay_rehash(p, err);
+		rv = replay_rehash(p, false, err);
 	}
-	json_decref(content);
 	if (rv == 0)
 		agent_init(&p->agent, &replay_io, &p->spec->agent, p, p->request_bytes);
 	return rv;
@@ -540,42 +478,26 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 int replay_run(int root_fd, const char *run, const struct redact *redact, bool lenient,
 	       struct replay_report *out, struct ava_error *err)
 {
-	struct replay *p = calloc(1, sizeof(*p));
-	int rv;
+	struct replay p = {.rec = {.redact = redact, .lenient = lenient, .out = out}};
 
 	*out = (struct replay_report){.reason = ""};
-	if (p == NULL)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	p->rec.redact = redact;
-	p->rec.lenient = lenient;
-	p->rec.out = out;
-	rv = execute(p, root_fd, run, err);
-	free(p);
-	return rv;
+	return execute(&p, root_fd, run, err);
 }
 
 int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err)
 {
-	struct replay *p = calloc(1, sizeof(*p));
-	struct replay_report *out = calloc(1, sizeof(*out));
-	int rv = p != NULL && out != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	struct replay_report out = {.reason = ""};
+	struct replay p = {.rec.out = &out, .seek = iteration};
+	int rv = execute(&p, root_fd, run, err);
 
-	if (rv == 0) {
-		out->reason = "";
-		p->rec.out = out;
-		p->seek = iteration;
-		rv = execute(p, root_fd, run, err);
-	}
-	if (rv == 0 && out->ndiffs > 0)
+	if (rv == 0 && out.ndiffs > 0)
 		rv = err_set(err, AVA_ECORRUPT,
 			     "the record of %s does not replay up to call %d: event %" PRIu64
 			     ", %s (ava replay %s says more)",
-			     run, iteration, out->diffs[0].seq, out->diffs[0].what, run);
-	else if (rv == 0 && p->found == 0)
+			     run, iteration, out.diffs[0].seq, out.diffs[0].what, run);
+	else if (rv == 0 && p.found == 0)
 		rv = err_set(err, AVA_ENOENT, "%s made no call %d of its model", run, iteration);
 	if (rv == 0)
-		*at = p->found;
-	free(p);
-	free(out);
+		*at = p.found;
 	return rv;
 }
