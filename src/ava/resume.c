@@ -22,7 +22,7 @@
 
 #define REQUEST_BYTES (8u << 20)
 
-/* What was not asked for is as it was in that run, whose config `line` has; it owns the
+/* What was not asked for is as it was in that run, whose `config` this is; it owns the
  * strings, `mem` the lists. */
 #define FILL_TEXT(f)  s->f = s->f && *s->f ? s->f : was.f;
 #define FILL_MS(f)    s->f = s->f == AVA_DEFAULT ? was.f : s->f;
@@ -34,9 +34,8 @@
 	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
 	FILL_JSON(f)
 #define FILL(kind, field, key, ...) FILL_##kind(field)
-static int fill(struct op_spawn *s, const json_t *line, struct arena *mem)
+static int fill(struct op_spawn *s, const json_t *config, struct arena *mem)
 {
-	const json_t *config = json_object_get(line, "spec");
 	struct op_spawn was;
 	int rv = spec_request(config, &was, mem);
 
@@ -81,7 +80,7 @@ struct resuming {
 	struct arena mem; /* of `s` */
 	struct op_spawn s;
 	json_t *schema; /* owned */
-	json_t *line;   /* the first of that run's messages; owned */
+	json_t *config; /* of that run; owned */
 	struct run_spec *spec;
 	bool lent; /* `spec` is */
 	resume_fn ready;
@@ -148,7 +147,7 @@ static void resuming_free(struct resuming *r)
 	list_del(&r->node);
 	if (!r->lent)
 		spec_free(r->spec);
-	json_decref(r->line);
+	json_decref(r->config);
 	json_decref(r->schema);
 	arena_fini(&r->mem);
 	free(r);
@@ -250,7 +249,7 @@ static void look(struct job *j)
 	if (r->rv == 0 && s->resume_call > 0 && s->resume_call <= INT32_MAX)
 		r->rv = replay_seek(r->core->root_fd, s->resume, (int)s->resume_call, &at, &r->err);
 	if (r->rv == 0)
-		r->rv = resume_spec(r->core->root_fd, s->resume, &r->line, &r->err);
+		r->rv = resume_spec(r->core->root_fd, s->resume, &r->config, &r->err);
 }
 
 static void looked(struct job *j)
@@ -260,7 +259,7 @@ static void looked(struct job *j)
 	struct op_spawn s = r->s;
 	int rv = r->rv;
 
-	if (rv == 0 && (rv = fill(&s, r->line, &r->mem)) != 0)
+	if (rv == 0 && (rv = fill(&s, r->config, &r->mem)) != 0)
 		err_set(&r->err, rv, "out of memory");
 	if (rv == 0) {
 		rv = spec_build(&r->spec, &s, &c->settings, c->model, c->redact, &r->err);

@@ -275,7 +275,7 @@ int redact_text(const struct redact *r, struct buf *out, const char *s, size_t l
 	size_t kept = 0, from, end;
 	int count = 0, rv;
 
-	for (size_t i = 0; i < len;) {
+	for (size_t i = 0; r != NULL && i < len;) {
 		from = i;
 		end = r->starts[(unsigned char)s[i]] ? match_at(r, s, len, &from) : i;
 		if (end == i) {

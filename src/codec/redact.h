@@ -17,7 +17,7 @@ void redact_free(struct redact *r);
 int redact_add(struct redact *r, const char *secret);
 
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of
- * replacements, or a negative code. */
+ * replacements, or a negative code. `r` NULL: no secrets are known. */
 int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len);
 /* The same for JSON text: each string (names of members too) is looked at by
  * itself, in its own characters, and everything between them is copied, so

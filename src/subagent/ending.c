@@ -348,18 +348,15 @@ typedef int (*redact_fn)(const struct redact *, struct buf *, const char *, size
 static const char *keep_as(struct end_job *j, const char *s, redact_fn clean_up,
 			   const char *left_out)
 {
-	const struct redact *redact = j->run->rec.outbox.lb->redact;
 	const char *copy;
 	struct buf clean;
 
 	if (!s)
 		return NULL;
 	buf_init(&clean, 64u << 20);
-	if (redact)
-		s = clean_up(redact, &clean, s, strlen(s)) < 0 ? left_out
-		    : clean.data                               ? clean.data
-							       : "";
-	copy = arena_copy(&j->mem, s, strlen(s));
+	if (clean_up(j->run->rec.outbox.lb->redact, &clean, s, strlen(s)) >= 0)
+		left_out = clean.data ? clean.data : "";
+	copy = arena_copy(&j->mem, left_out, strlen(left_out));
 	buf_fini(&clean);
 	return copy;
 }
@@ -392,12 +389,7 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 /* Once the outbox is empty the conversation is complete on disk. */
 static void ending_written(struct run *r)
 {
-	if (outbox_empty(&r->rec.outbox)) {
-		check_start(r);
-	} else {
-		r->rec.outbox.drained = check_start;
-		r->rec.outbox.drained_user = r;
-	}
+	outbox_drain(&r->rec.outbox, check_start, r);
 }
 
 static void tools_late(void *user)

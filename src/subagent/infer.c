@@ -229,30 +229,22 @@ void infer_estimate(const struct run *r, struct usage *u)
 		u->input = r->rec.request_bytes / 4;
 }
 
-/* InferEnd of an attempt that has no reply, and its charge. */
-static void infer_close(struct run *r, struct draft *d, struct usage *u, const char *error_class,
-			const char *sentence)
-{
-	struct record_failure f = {
-		.error_class = error_class,
-		.sentence = sentence,
-		.usage = u,
-		.retry_ms = -1,
-	};
-
-	agent_charge(&r->agent, u);
-	if (d)
-		record_infer_failed(d, r, &f);
-}
-
 void infer_close_cut(struct run *r, struct draft *d, const char *error_class, const char *sentence)
 {
 	struct usage u;
+	struct record_failure f = {
+		.error_class = error_class,
+		.sentence = sentence,
+		.usage = &u,
+		.retry_ms = -1,
+	};
 
 	if (!r->call.id[0])
 		return;
 	infer_estimate(r, &u);
-	infer_close(r, d, &u, error_class, sentence);
+	agent_charge(&r->agent, &u);
+	if (d)
+		record_infer_failed(d, r, &f);
 }
 
 void infer_interrupted(struct run *r)
@@ -269,11 +261,9 @@ void infer_interrupted(struct run *r)
 static void infer_failed(struct infer_job *j)
 {
 	struct run *r = j->run;
-	struct usage u;
 
 	if (r->call.id[0]) { /* the last attempt has no InferEnd yet */
-		infer_estimate(r, &u);
-		infer_close(r, world_draft(r), &u, j->word, j->err.text);
+		infer_close_cut(r, world_draft(r), j->word, j->err.text);
 		money_settle(r);
 	}
 	agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
@@ -291,15 +281,6 @@ static void infer_again(struct infer_job *j)
 }
 
 /* ---- amendments */
-
-static struct buf *infer_messages_part(struct run *r)
-{
-	struct draft *d = world_draft(r);
-	char path[LOGBOOK_PATH];
-
-	run_messages_path(r, path);
-	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
-}
 
 /* Does the request differ without it? Else the service means something that is
  * not ours to leave out. */
@@ -343,16 +324,12 @@ static bool infer_repair(struct infer_job *j, const char *field)
 		if (!cut)
 			return false;
 	}
-	part = infer_messages_part(r);
+	part = world_messages(r);
 	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
 		return false;
-	jw_init(&w, part);
-	jw_object(&w, NULL);
-	jw_object(&w, "spec");
+	spec_line_begin(&w, part, "spec");
 	jw_str(&w, "drop", without.drop);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(part, '\n');
+	spec_line_end(&w);
 	r->call.retry.repaired = true;
 	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
 		 without.provider->name, name);
@@ -365,7 +342,7 @@ static bool infer_fall_back(struct infer_job *j)
 {
 	struct run *r = j->run;
 	struct draft *d = world_draft(r);
-	struct buf *part = infer_messages_part(r);
+	struct buf *part = world_messages(r);
 	const char *id = r->spec->model->id;
 	struct model m;
 	char text[160];

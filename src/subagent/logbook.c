@@ -715,6 +715,16 @@ bool outbox_empty(const struct outbox *b)
 	return list_empty(&b->flying) && list_empty(&b->waiting);
 }
 
+void outbox_drain(struct outbox *b, void (*drained)(void *user), void *user)
+{
+	if (outbox_empty(b)) {
+		drained(user);
+		return;
+	}
+	b->drained = drained;
+	b->drained_user = user;
+}
+
 /* The disk refused what was flying: it comes first again, without numbers. */
 static void outbox_stall(struct outbox *b, int code)
 {
@@ -887,23 +897,35 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 	return part == 2 ? first : 0;
 }
 
+/* A regular file that has no further parts. -1: it is none. */
+static int open_single(int root_fd, const char *path, struct stat *st)
+{
+	char name[FILES_BUF];
+	int fd;
+
+	files_part_name(path, 2, name);
+	if (sys->fstatat(root_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return -1;
+	fd = sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (fd < 0 || (sys->fstat(fd, st) == 0 && S_ISREG(st->st_mode)))
+		return fd;
+	sys->close(fd);
+	return -1;
+}
+
 /* 0: *data is what stands there. */
 static int read_tail(int root_fd, const char *path, size_t from, size_t max, char **data,
 		     size_t *len)
 {
 	static const char cut[] = "{\"cut\":";
-	char name[FILES_BUF], *bytes = NULL;
 	struct stat st;
+	int fd = open_single(root_fd, path, &st), rv = AVA_ENOENT;
+	char *bytes = NULL;
 	size_t n = 0;
-	int fd, rv = AVA_ENOENT;
 
-	files_part_name(path, 2, name);
-	if (sys->fstatat(root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
-		return AVA_EEXIST;
-	fd = sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return AVA_ENOENT;
-	if (sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size > from)
+	if ((uint64_t)st.st_size > from)
 		n = (size_t)st.st_size - from;
 	if (n > sizeof(cut) && n <= max)
 		bytes = malloc(n + 1);
@@ -932,19 +954,13 @@ int logbook_read_from(int root_fd, const char *path, size_t *from, size_t max, c
 ssize_t logbook_read_cached(int root_fd, const char *path, char *out, size_t size)
 {
 	struct iovec room = {out, size};
-	char name[FILES_BUF];
 	struct stat st;
 	ssize_t n = -1;
-	int fd;
+	int fd = open_single(root_fd, path, &st);
 
-	files_part_name(path, 2, name);
-	if (sys->fstatat(root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
-		return -1;
-	fd = sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	if (sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size <= size)
+	if (st.st_size > 0 && (uint64_t)st.st_size <= size)
 		n = preadv2(fd, &room, 1, 0, RWF_NOWAIT);
 	sys->close(fd);
 	return n == st.st_size ? n : -1;

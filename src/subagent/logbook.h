@@ -162,6 +162,8 @@ struct outbox {
 void outbox_init(struct outbox *b, struct logbook *lb);
 void outbox_fini(struct outbox *b); /* nothing may be flying */
 bool outbox_empty(const struct outbox *b);
+/* `drained` at once, or when it is empty. */
+void outbox_drain(struct outbox *b, void (*drained)(void *user), void *user);
 /* Takes the draft; `done` when it is durable, in order. */
 void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 		void (*done)(int rv, void *user), void *user);

@@ -98,14 +98,13 @@ static void said_done(struct said *s, int rv)
 /* Without secrets, at most `max` characters; NULL: out of memory. */
 static char *clean(const struct run *r, const char *text, size_t max)
 {
-	const struct redact *redact = r->rec.outbox.lb->redact;
 	struct buf b;
 	char *copy = NULL;
 	int rv;
 
 	buf_init(&b, 1u << 20);
-	rv = redact ? redact_text(redact, &b, text, strlen(text)) : buf_adds(&b, text);
-	if (rv >= 0 && buf_check(&b) == 0)
+	rv = redact_text(r->rec.outbox.lb->redact, &b, text, strlen(text));
+	if (rv >= 0)
 		copy = strndup(b.data ? b.data : "", utf8_prefix(b.data ? b.data : "", b.len, max));
 	buf_fini(&b);
 	return copy;
@@ -302,28 +301,15 @@ static void raise_limit(struct agent_limits *l, enum agent_resource r)
 
 static void over_limit_raise(struct run *r, struct draft *d)
 {
-	const struct agent_limits *l = &r->spec->agent.limits;
-	char path[LOGBOOK_PATH];
-	struct buf *part;
+	struct buf *part = world_messages(r);
 	struct jw w;
 
 	raise_limit(&r->spec->agent.limits, (enum agent_resource)(r->agent.over - 1));
-	run_messages_path(r, path);
-	part = draft_part(d, DRAFT_MESSAGES, path);
 	if (!part)
 		return;
-	jw_init(&w, part);
-	jw_object(&w, NULL);
-	jw_object(&w, "spec");
-	jw_object(&w, "limits");
-	jw_fixed(&w, "seconds", l->time_ms, 3);
-	jw_fixed(&w, "costCents", l->cost_microusd, 4);
-	jw_int(&w, "tokens", l->tokens);
-	jw_int(&w, "iterations", l->iterations);
-	jw_end(&w);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(part, '\n');
+	spec_line_begin(&w, part, "spec");
+	spec_write_limits(&w, "limits", &r->spec->agent.limits);
+	spec_line_end(&w);
 	record_limits(d, r);
 }
 

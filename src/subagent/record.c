@@ -81,24 +81,12 @@ static void preview(struct rec *c, const char *key, const char *s, size_t len)
 
 	buf_init(&clean, 64u << 20);
 	/* What cannot be looked through is not written. */
-	if (c->d->lb->redact && redact_text(c->d->lb->redact, &clean, s, len) < 0)
+	if (redact_text(c->d->lb->redact, &clean, s, len) < 0)
 		jw_str(&c->w, key, "(left out: too large to look for secrets)");
-	else if (c->d->lb->redact)
+	else
 		jw_preview(&c->w, key, clean.data ? clean.data : "", clean.len,
 			   EVENT_PREVIEW_CHARS);
-	else
-		jw_preview(&c->w, key, s, len, EVENT_PREVIEW_CHARS);
 	buf_fini(&clean);
-}
-
-static void write_limits(struct jw *w, const char *key, const struct agent_limits *l)
-{
-	jw_object(w, key);
-	jw_fixed(w, "seconds", l->time_ms, 3);
-	jw_fixed(w, "costCents", l->cost_microusd, 4);
-	jw_int(w, "tokens", l->tokens);
-	jw_int(w, "iterations", l->iterations);
-	jw_end(w);
 }
 
 void record_spawn(struct draft *d, struct run *r)
@@ -111,7 +99,7 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "role", s->role->name);
 	preview(&c, "task", s->task, strlen(s->task));
 	jw_str(&c.w, "model", s->model->id);
-	write_limits(&c.w, "limits", &s->agent.limits);
+	spec_write_limits(&c.w, "limits", &s->agent.limits);
 	jw_array(&c.w, "tools");
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		jw_str(&c.w, NULL, s->tools[i]->name);
@@ -142,7 +130,7 @@ void record_limits(struct draft *d, struct run *r)
 	struct rec c;
 
 	begin(&c, d, r, EVENT_Limit);
-	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
 	end(&c);
 }
 
@@ -465,7 +453,7 @@ void record_warned(struct draft *d, struct run *r, unsigned warned)
 	if (r->place)
 		return;
 	begin(&c, d, r, EVENT_Limit);
-	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
 	jw_array(&c.w, "warned");
 	for (unsigned i = 0; i < AGENT_NRESOURCES; i++)
 		if (warned & (1u << i))
@@ -479,7 +467,7 @@ void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
 	struct rec c;
 
 	begin(&c, d, r, EVENT_Limit);
-	write_limits(&c.w, "budget", &r->spec->agent.limits);
+	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
 	jw_array(&c.w, "shared");
 	for (unsigned i = 0; i < AGENT_NSHARES; i++) {
 		if (!(s->near & (1u << i)))
@@ -714,10 +702,9 @@ void record_session_end(struct draft *d, struct run *r, enum ava_status status, 
 
 	logbook_result_path(r->id.text, path);
 	buf_init(&clean, CONTENT_MAX);
-	if (d->lb->redact && redact_text(d->lb->redact, &clean, summary, strlen(summary)) >= 0)
-		a.summary = clean.data ? clean.data : "";
-	else
-		a.summary = d->lb->redact ? "" : summary;
+	a.summary = redact_text(d->lb->redact, &clean, summary, strlen(summary)) >= 0 && clean.data
+			    ? clean.data
+			    : "";
 	session_event(d, r, &a);
 	buf_fini(&clean);
 }

@@ -382,21 +382,19 @@ static void drive(struct replay *p)
 
 /* ---- the beginning */
 
-static int read_spec(struct replay *p, const char *run, struct ava_error *err)
+static int read_spec(struct replay *p, struct ava_error *err)
 {
 	const char *line;
+	json_t *spec;
 	size_t n;
-	json_t *first = NULL;
-	int rv;
+	int rv = spec_first_line(p->rec.file, p->rec.len, &spec, err);
 
-	if (jsonl_next(p->rec.file, p->rec.len, &p->rec.at, &line, &n) == 1)
-		first = json_parse(line, n, err);
-	rv = first != NULL
-		     ? spec_from_json(&p->spec, json_object_get(first, "spec"), "", "", "", err)
-		     : err_set(err, AVA_ECORRUPT, "messages.jsonl of %s has no first line", run);
+	(void)jsonl_next(p->rec.file, p->rec.len, &p->rec.at, &line, &n);
 	if (rv == 0)
-		replay_check_spec(p, json_object_get(first, "spec"));
-	json_decref(first);
+		rv = spec_from_json(&p->spec, spec, "", "", "", err);
+	if (rv == 0)
+		replay_check_spec(p, spec);
+	json_decref(spec);
 	return rv;
 }
 
@@ -459,7 +457,7 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 	int rv = record_open(&p->rec, root_fd, run, err);
 
 	if (rv == 0)
-		rv = read_spec(p, run, err);
+		rv = read_spec(p, err);
 	if (rv == 0)
 		rv = begin(p, err);
 	if (rv == 0) {

@@ -337,7 +337,7 @@ static void check_preview(struct record *r, const char *what, const char *key, c
 	    strncmp(preview, "(left out: ", 11) == 0)
 		return;
 	buf_init(&clean, TURN_MAX_BYTES * 2);
-	if (r->redact != NULL && redact_text(r->redact, &clean, text, len) >= 0) {
+	if (redact_text(r->redact, &clean, text, len) >= 0) {
 		text = clean.data != NULL ? clean.data : "";
 		len = clean.len;
 	}
@@ -371,15 +371,13 @@ static void check_number(struct record *r, const char *what, int64_t recorded, i
 
 static void check_limits(struct record *r, const struct agent_limits *l)
 {
-	const json_t *was = json_object_get(r->content, "limits");
+	struct agent_limits was = *l;
 
-	check_number(r, "the time limit (ms)", json_get_fixed(was, "seconds", 3, l->time_ms),
-		     l->time_ms);
-	check_number(r, "the cost limit (micro-USD)",
-		     json_get_fixed(was, "costCents", 4, l->cost_microusd), l->cost_microusd);
-	check_number(r, "the token limit", json_get_int(was, "tokens", l->tokens), l->tokens);
-	check_number(r, "the limit of replies", json_get_int(was, "iterations", l->iterations),
-		     l->iterations);
+	spec_read_limits(json_object_get(r->content, "limits"), &was);
+	check_number(r, "the time limit (ms)", was.time_ms, l->time_ms);
+	check_number(r, "the cost limit (micro-USD)", was.cost_microusd, l->cost_microusd);
+	check_number(r, "the token limit", was.tokens, l->tokens);
+	check_number(r, "the limit of replies", was.iterations, l->iterations);
 }
 
 static void check_tools(struct record *r, const struct run_spec *s)

@@ -41,27 +41,14 @@ static int read_file(int root_fd, const char *run, char **file, size_t *len, str
 	return rv;
 }
 
-static int parse_spec(const char *file, size_t len, json_t **line, struct ava_error *err)
-{
-	const char *first;
-	size_t at = 0, n;
-
-	*line = jsonl_next(file, len, &at, &first, &n) == 1 ? json_parse(first, n, NULL) : NULL;
-	if (json_is_object(json_object_get(*line, "spec")))
-		return 0;
-	json_decref(*line);
-	*line = NULL;
-	return err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
-}
-
-int resume_spec(int root_fd, const char *run, json_t **line, struct ava_error *err)
+int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *err)
 {
 	char *file = NULL;
 	size_t len = 0;
 	int rv = read_file(root_fd, run, &file, &len, err);
 
 	if (rv == 0)
-		rv = parse_spec(file, len, line, err);
+		rv = spec_first_line(file, len, spec, err);
 	free(file);
 	return rv;
 }
@@ -106,20 +93,15 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 	return same && json_get_str(was, "head");
 }
 
-static int keep_head(const struct run_spec *s, const json_t *line, struct buf *out)
+static int keep_head(const struct run_spec *s, const json_t *was, struct buf *out)
 {
-	const json_t *was = json_object_get(line, "spec");
 	struct jw w;
 
 	if (!same_head(s, was))
 		return 0;
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_object(&w, "spec");
+	spec_line_begin(&w, out, "spec");
 	jw_str(&w, "head", json_get_str(was, "head"));
-	jw_end(&w);
-	jw_end(&w);
-	return buf_addc(out, '\n');
+	return spec_line_end(&w);
 }
 
 static int add_notice(const struct run_spec *s, struct buf *out)
@@ -175,9 +157,9 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;
 }
 
-static int same_dialect(const struct run_spec *s, const json_t *line, struct ava_error *err)
+static int same_dialect(const struct run_spec *s, const json_t *spec, struct ava_error *err)
 {
-	const char *was = json_get_str(json_object_get(line, "spec"), "dialect");
+	const char *was = json_get_str(spec, "dialect");
 
 	if (was && strcmp(was, s->model->dialect->name) == 0)
 		return 0;
@@ -190,22 +172,22 @@ static int same_dialect(const struct run_spec *s, const json_t *line, struct ava
 static int make_lines(const struct run_spec *s, const char *file, size_t len, struct resumed *r,
 		      struct ava_error *err)
 {
-	json_t *line = NULL;
-	int rv = parse_spec(file, len, &line, err);
+	json_t *was;
+	int rv = spec_first_line(file, len, &was, err);
 
 	if (rv == 0)
-		rv = same_dialect(s, line, err);
+		rv = same_dialect(s, was, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
 	if (rv == 0) {
-		rv = keep_head(s, line, &r->lines);
+		rv = keep_head(s, was, &r->lines);
 		copy_lines(&r->lines, file, len);
 	}
 	if (rv == 0)
 		rv = add_notice(s, &r->lines);
 	if (rv == 0)
 		rv = buf_check(&r->lines);
-	json_decref(line);
+	json_decref(was);
 	return rv;
 }
 
@@ -266,30 +248,38 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 #define FILE_MAX (256u << 20)
 
 struct point {
-	struct list node; /* in `kept`, or in `saving` until its event is on disk */
+	struct list node;
 	char name[RUN_CHECKPOINT_NAME + 1];
 	int call;
+	bool saving; /* its event is on the way to the disk */
 	run_checkpoint_fn done;
 	void *user;
 };
 
 struct run_checkpoints {
-	struct list kept, saving; /* in order */
-	unsigned n;               /* of both */
+	struct list all; /* in order */
+	unsigned n;
 };
 
 static struct run_checkpoints *points_of(struct run *r)
 {
-	struct run_checkpoints *p = r->checkpoints;
+	if (r->checkpoints == NULL)
+		r->checkpoints = calloc(1, sizeof(*r->checkpoints));
+	if (r->checkpoints != NULL && r->checkpoints->n == 0)
+		list_init(&r->checkpoints->all);
+	return r->checkpoints;
+}
 
-	if (p != NULL)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (p != NULL) {
-		list_init(&p->kept);
-		list_init(&p->saving);
-		r->checkpoints = p;
-	}
+static struct point *point_add(struct run_checkpoints *all, const char *name, int call)
+{
+	struct point *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->call = call;
+	list_add(&all->all, &p->node);
+	all->n++;
 	return p;
 }
 
@@ -312,14 +302,11 @@ int run_checkpoint_check(const char *name, struct ava_error *err)
 /* A name stands in logs for ever. */
 static int check_secret(const struct run *r, const char *name, struct ava_error *err)
 {
-	const struct redact *redact = r->rec.outbox.lb->redact;
 	struct buf b;
 	int rv;
 
-	if (redact == NULL)
-		return 0;
 	buf_init(&b, 4096);
-	rv = redact_text(redact, &b, name, strlen(name));
+	rv = redact_text(r->rec.outbox.lb->redact, &b, name, strlen(name));
 	buf_fini(&b);
 	if (rv > 0)
 		return err_set(err, AVA_EINVAL,
@@ -338,33 +325,24 @@ static int call_of(const struct agent *a)
 	return a->at.iteration == 0 ? 1 : (int)a->at.iteration + between;
 }
 
-static struct point *find(const struct list *in, const char *name)
-{
-	LIST_EACH (in, at, tmp) {
-		struct point *p = LIST_ENTRY(at, struct point, node);
-
-		if (strcmp(p->name, name) == 0)
-			return p;
-	}
-	return NULL;
-}
-
 static int check_new(struct run *r, const char *name, int call, struct ava_error *err)
 {
-	const struct run_checkpoints *p = r->checkpoints;
-	const struct point *same = find(&p->kept, name);
+	LIST_EACH (&r->checkpoints->all, at, tmp) {
+		const struct point *p = LIST_ENTRY(at, struct point, node);
 
-	if (find(&p->saving, name) != NULL)
-		return err_set(err, AVA_EBUSY, "checkpoint %s is just being written: ask again",
-			       name);
-	if (same != NULL && same->call == call)
-		return 1;
-	if (same != NULL)
-		return err_set(err, AVA_EEXIST,
-			       "run %s has a checkpoint %s already, before its model call %d: "
-			       "choose another name",
-			       r->id.text, name, same->call);
-	if (p->n >= RUN_CHECKPOINTS_MAX)
+		if (strcmp(p->name, name) != 0)
+			continue;
+		if (p->saving)
+			return err_set(err, AVA_EBUSY,
+				       "checkpoint %s is just being written: ask again", name);
+		return p->call == call
+			       ? 1
+			       : err_set(err, AVA_EEXIST,
+					 "run %s has a checkpoint %s already, before its model "
+					 "call %d: choose another name",
+					 r->id.text, name, p->call);
+	}
+	if (r->checkpoints->n >= RUN_CHECKPOINTS_MAX)
 		return err_set(err, AVA_ETOOBIG, "run %s has %d checkpoints, the most there can be",
 			       r->id.text, RUN_CHECKPOINTS_MAX);
 	return 0;
@@ -384,17 +362,23 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
 	return n;
 }
 
+/* Commits of a run end in order. */
 static void saved(int rv, void *user)
 {
 	struct run *r = user;
-	struct point *p = LIST_FIRST(&r->checkpoints->saving, struct point, node);
-	run_checkpoint_fn done = p->done;
 
-	list_del(&p->node);
-	list_add(&r->checkpoints->kept, &p->node);
-	p->done = NULL;
-	if (done != NULL)
-		done(rv, p->user);
+	LIST_EACH (&r->checkpoints->all, at, tmp) {
+		struct point *p = LIST_ENTRY(at, struct point, node);
+		run_checkpoint_fn done = p->done;
+
+		if (!p->saving)
+			continue;
+		p->saving = false;
+		p->done = NULL;
+		if (done != NULL)
+			done(rv, p->user);
+		return;
+	}
 }
 
 static void record(struct run *r, struct draft *d, const struct point *p, const char *by)
@@ -425,16 +409,13 @@ int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
 	rv = check_new(r, name, *call, err);
 	if (rv != 0)
 		return rv;
-	p = calloc(1, sizeof(*p));
+	p = point_add(all, name, *call);
 	if (p == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	p->call = *call;
+	p->saving = true;
 	p->done = done;
 	p->user = user;
 	record(r, d, p, by);
-	list_add(&all->saving, &p->node);
-	all->n++;
 	world_flush(r, JOURNAL_NOW, saved);
 	return 0;
 }
@@ -450,65 +431,42 @@ static int read_call(const json_t *content)
 
 int run_checkpoint_restore(struct run *r, const json_t *content)
 {
-	const char *name = json_get_str(content, "name");
+	const char *name = json_str(content, "name");
 	struct run_checkpoints *all = points_of(r);
-	struct point *p;
 
-	if (name == NULL || run_checkpoint_check(name, NULL) != 0 || read_call(content) <= 0)
+	if (run_checkpoint_check(name, NULL) != 0 || read_call(content) <= 0)
 		return 0; /* not one of ours */
-	p = all != NULL && all->n < RUN_CHECKPOINTS_MAX ? calloc(1, sizeof(*p)) : NULL;
-	if (p == NULL)
-		return all == NULL || all->n < RUN_CHECKPOINTS_MAX ? AVA_ENOMEM : 0;
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	p->call = read_call(content);
-	list_add(&all->kept, &p->node);
-	all->n++;
-	return 0;
-}
-
-static void drop(struct list *l)
-{
-	while (!list_empty(l)) {
-		struct point *p = LIST_FIRST(l, struct point, node);
-
-		list_del(&p->node);
-		if (p->done != NULL)
-			p->done(AVA_ECANCELED, p->user);
-		free(p);
-	}
+	if (all != NULL && all->n >= RUN_CHECKPOINTS_MAX)
+		return 0;
+	return all != NULL && point_add(all, name, read_call(content)) ? 0 : AVA_ENOMEM;
 }
 
 void run_checkpoints_free(struct run *r)
 {
 	if (r->checkpoints == NULL)
 		return;
-	drop(&r->checkpoints->saving);
-	drop(&r->checkpoints->kept);
+	while (r->checkpoints->n > 0 && !list_empty(&r->checkpoints->all)) {
+		struct point *p = LIST_FIRST(&r->checkpoints->all, struct point, node);
+
+		list_del(&p->node);
+		if (p->done != NULL)
+			p->done(AVA_ECANCELED, p->user);
+		free(p);
+	}
 	free(r->checkpoints);
 	r->checkpoints = NULL;
 }
 
+#define NAMES_SHOWN 320 /* bytes of names in a sentence */
+
 struct search {
 	const char *name;
-	int call;       /* 0: not found */
-	bool ambiguous; /* two stand at different calls */
-	bool no_memory; /* for one of them */
-	char names[320];
-	size_t len;
+	int call;         /* 0: not found */
+	bool ambiguous;   /* two stand at different calls */
+	bool no_memory;   /* for one of them */
+	struct buf names; /* the first ones */
 	unsigned left_out;
 };
-
-static void add_name(struct search *s, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (s->left_out > 0 || s->len + len + 2 >= sizeof(s->names)) {
-		s->left_out++;
-		return;
-	}
-	s->len += (size_t)snprintf(s->names + s->len, sizeof(s->names) - s->len, "%s%s",
-				   s->len > 0 ? ", " : "", name);
-}
 
 static void look_at(struct search *s, const struct event_view *v)
 {
@@ -520,7 +478,10 @@ static void look_at(struct search *s, const struct event_view *v)
 	s->no_memory |= content == NULL && err.code == AVA_ENOMEM;
 
 	if (name != NULL && call > 0 && run_checkpoint_check(name, NULL) == 0) {
-		add_name(s, name);
+		if (s->left_out > 0 || s->names.len + strlen(name) + 2 >= NAMES_SHOWN)
+			s->left_out++;
+		else
+			buf_addf(&s->names, "%s%s", s->names.len > 0 ? ", " : "", name);
 		if (strcmp(name, s->name) == 0) {
 			s->ambiguous |= s->call > 0 && s->call != call;
 			s->call = call;
@@ -542,14 +503,14 @@ static int say(const struct search *s, const char *run, struct ava_error *err)
 			err, AVA_EINVAL,
 			"%s has several checkpoints %.64s: give the number of a call; it has "
 			"%s%s",
-			run, s->name, s->names, more);
+			run, s->name, s->names.data, more);
 	if (s->call > 0)
 		return 0;
-	if (s->len == 0)
+	if (s->names.len == 0)
 		return err_set(err, AVA_ENOENT,
 			       "%s has no checkpoint: give the number of a call of its model", run);
 	return err_set(err, AVA_ENOENT, "%s has no checkpoint %.64s: it has %s%s", run, s->name,
-		       s->names, more);
+		       s->names.data, more);
 }
 
 int run_checkpoint_find(int root_fd, const char *run, const char *name, int *call,
@@ -566,11 +527,13 @@ int run_checkpoint_find(int root_fd, const char *run, const char *name, int *cal
 	rv = logbook_read(root_fd, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
+	buf_init(&s.names, NAMES_SHOWN);
 	while (jsonl_next(data, len, &at, &line, &n) == 1)
 		if (event_view(line, n, &v) == 0 && v.kind == EVENT_Checkpoint)
 			look_at(&s, &v);
 	free(data);
 	rv = say(&s, run, err);
+	buf_fini(&s.names);
 	if (rv == 0)
 		*call = s.call;
 	return rv;

@@ -15,9 +15,9 @@ struct run;
 struct resumed;
 struct run_spec;
 
-/* The first line of an ended run's messages.jsonl, the object in its "spec"; a new
- * reference in *line. AVA_ENOENT: there is none any more; AVA_ECORRUPT. */
-int resume_spec(int root_fd, const char *run, json_t **line, struct ava_error *err);
+/* The spec in the first line of an ended run's messages.jsonl; a new reference in
+ * *spec. AVA_ENOENT: there is none any more; AVA_ECORRUPT. */
+int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *err);
 
 /* Made before the run is spawned, on a pool thread: a long record takes its time.
  * The spec is only read. AVA_ENOENT, AVA_EUNSUPPORTED (models of another dialect),

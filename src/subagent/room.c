@@ -98,24 +98,17 @@ static void learn_window(struct run *r, struct buf *part, int64_t tokens)
 	if (r->spec->agent.window > 0 && r->spec->agent.window <= tokens)
 		return;
 	r->spec->agent.window = tokens;
-	jw_init(&w, part);
-	jw_object(&w, NULL);
-	jw_object(&w, "spec");
+	spec_line_begin(&w, part, "spec");
 	jw_int(&w, "window", tokens);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(part, '\n');
+	spec_line_end(&w);
 }
 
 static int write_down(struct room_job *j)
 {
 	struct run *r = j->run;
 	struct draft *d = world_draft(r);
-	char path[LOGBOOK_PATH];
-	struct buf *part;
+	struct buf *part = world_messages(r);
 
-	run_messages_path(r, path);
-	part = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
 	if (!part)
 		return AVA_ENOMEM;
 	buf_add(part, j->edit.lines.data, j->edit.lines.len);
@@ -175,12 +168,7 @@ int room_make(struct agent *a, const struct agent_compact *c)
 	r->busy++;
 	world_activity(r, "Making room in the conversation");
 	world_flush(r, JOURNAL_RIDE, NULL);
-	if (outbox_empty(&r->rec.outbox)) {
-		drained(r);
-	} else {
-		r->rec.outbox.drained = drained;
-		r->rec.outbox.drained_user = r;
-	}
+	outbox_drain(&r->rec.outbox, drained, r);
 	return 0;
 }
 

@@ -237,6 +237,8 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 /* Bytes for messages.jsonl (lines joined by \n, without the last one); they
  * become part of the next request. Returns how many bytes it adds there. */
 int64_t world_lines(struct run *r, const char *lines, size_t len);
+/* What the next commit appends to messages.jsonl; NULL: no memory. */
+struct buf *world_messages(struct run *r);
 /* Let the machine go on in this loop turn. */
 void world_wake(struct run *r);
 void world_activity(struct run *r, const char *text);

@@ -15,6 +15,7 @@
 #include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/schema.h"
@@ -105,8 +106,8 @@ static const char *keep_clean(struct run_spec *s, const struct redact *redact, c
 	const char *copy = NULL;
 	struct buf clean;
 
-	if (!redact || !text)
-		return spec_keep(s, text);
+	if (!text)
+		return "";
 	buf_init(&clean, 4u << 20);
 	if (redact_text(redact, &clean, text, strlen(text)) >= 0)
 		copy = arena_copy(&s->mem, clean.data ? clean.data : "", clean.len);
@@ -250,6 +251,24 @@ void spec_write_cost(struct jw *w, int64_t microusd)
 		jw_fixed(w, "costCents", microusd, 4);
 }
 
+void spec_write_limits(struct jw *w, const char *key, const struct agent_limits *l)
+{
+	jw_object(w, key);
+	jw_fixed(w, "seconds", l->time_ms, 3);
+	jw_fixed(w, "costCents", l->cost_microusd, 4);
+	jw_int(w, "tokens", l->tokens);
+	jw_int(w, "iterations", l->iterations);
+	jw_end(w);
+}
+
+void spec_read_limits(const json_t *o, struct agent_limits *l)
+{
+	l->time_ms = json_get_fixed(o, "seconds", 3, l->time_ms);
+	l->cost_microusd = json_get_fixed(o, "costCents", 4, l->cost_microusd);
+	l->tokens = json_get_int(o, "tokens", l->tokens);
+	l->iterations = (int32_t)json_get_int(o, "iterations", l->iterations);
+}
+
 void spec_ask_write(struct jw *w, const struct run_spec *r)
 {
 	if (r->agent.nask_before == 0)
@@ -280,8 +299,6 @@ static void spec_group_write(struct jw *w, const struct spec_group *g)
 /* The keys of the config, in canonical order, into an open object. */
 static void write_config(struct jw *w, const struct run_spec *r)
 {
-	const struct agent_limits *l = &r->agent.limits;
-
 	jw_str(w, "role", r->role->name);
 	jw_str(w, "task", r->task);
 	jw_str(w, "context", r->context);
@@ -296,12 +313,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 		jw_str(w, NULL, r->grants[i]);
 	jw_end(w);
 	spec_ask_write(w, r);
-	jw_object(w, "limits");
-	jw_fixed(w, "seconds", l->time_ms, 3);
-	jw_fixed(w, "costCents", l->cost_microusd, 4);
-	jw_int(w, "tokens", l->tokens);
-	jw_int(w, "iterations", l->iterations);
-	jw_end(w);
+	spec_write_limits(w, "limits", &r->agent.limits);
 	write_price(w, &r->agent.price);
 	jw_int(w, "maxOutput", r->agent.max_output);
 	jw_int(w, "expectedTokens", r->expected_tokens);
@@ -487,8 +499,6 @@ static int facts_from_json(struct run_spec *r, const json_t *o, struct ava_error
 int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
 	const char *id = json_get_str(o, "model");
-	const json_t *limits = json_object_get(o, "limits");
-	const struct agent_limits *l = &r->agent.limits;
 	struct model m;
 	int rv = id ? model_restore(id, &m, err) : 0;
 
@@ -502,13 +512,7 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 	if (id)
 		spec_take_facts(r);
 	rv = facts_from_json(r, o, err);
-	if (limits) /* raised by a person (over_limit.c) */
-		r->agent.limits = (struct agent_limits){
-			.time_ms = json_get_fixed(limits, "seconds", 3, l->time_ms),
-			.cost_microusd = json_get_fixed(limits, "costCents", 4, l->cost_microusd),
-			.tokens = json_get_int(limits, "tokens", l->tokens),
-			.iterations = (int32_t)json_get_int(limits, "iterations", l->iterations),
-		};
+	spec_read_limits(json_object_get(o, "limits"), &r->agent.limits); /* raised by a person */
 	return rv;
 }
 
@@ -539,12 +543,8 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 		rv = spec_take_schema(r, s->output_schema, err);
 	if (rv != 0)
 		return rv;
-	r->agent.limits = (struct agent_limits){
-		.time_ms = s->timeout_ms,
-		.cost_microusd = s->max_cost_microusd,
-		.tokens = s->max_tokens,
-		.iterations = (int32_t)s->max_iterations,
-	};
+	r->agent.limits = (struct agent_limits){AVA_DEFAULT, AVA_DEFAULT, AVA_DEFAULT, 0};
+	spec_read_limits(json_object_get(config, "limits"), &r->agent.limits);
 	r->agent.ask_limit = s->on_limit != NULL;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
 	r->thinking = s->extended_thinking;
@@ -586,6 +586,37 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 }
 
 /* ---- messages.jsonl */
+
+void spec_line_begin(struct jw *w, struct buf *out, const char *kind)
+{
+	jw_init(w, out);
+	jw_object(w, NULL);
+	jw_object(w, kind);
+}
+
+int spec_line_end(struct jw *w)
+{
+	jw_end(w);
+	jw_end(w);
+	return buf_addc(w->out, '\n');
+}
+
+int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err)
+{
+	json_t *line = NULL;
+	const char *first;
+	size_t at = 0, n;
+
+	if (jsonl_next(file, len, &at, &first, &n) == 1)
+		line = json_parse(first, n, NULL);
+	*spec = json_incref(json_object_get(line, "spec"));
+	json_decref(line);
+	if (json_is_object(*spec))
+		return 0;
+	json_decref(*spec);
+	*spec = NULL;
+	return err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
+}
 
 static int render_system(const struct run_spec *r, struct buf *out)
 {
@@ -641,9 +672,7 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	rv = render_head(r, &head, prompt_hash);
 	if (rv != 0)
 		goto out;
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_object(&w, "spec");
+	spec_line_begin(&w, out, "spec");
 	jw_int(&w, "machine", MACHINE_VERSION);
 	jw_str(&w, "dialect", r->model->dialect->name);
 	write_config(&w, r);
@@ -659,9 +688,7 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	}
 	jw_end(&w);
 	jw_strn(&w, "head", head.data, head.len);
-	jw_end(&w);
-	jw_end(&w);
-	rv = buf_addc(out, '\n');
+	rv = spec_line_end(&w);
 	*request_bytes = (int64_t)head.len;
 	hash_sha256_init(hash);
 	hash_sha256_add(hash, head.data, head.len);
@@ -701,16 +728,12 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 	if (rv == 0)
 		rv = render_head(r, &head, prompt_hash);
 	if (rv == 0) {
-		jw_init(&w, line);
-		jw_object(&w, NULL);
-		jw_object(&w, "spec");
+		spec_line_begin(&w, line, "spec");
 		jw_str(&w, "model", m->id);
 		write_price(&w, &m->price);
 		jw_int(&w, "maxOutput", m->max_output);
 		jw_strn(&w, "head", head.data, head.len);
-		jw_end(&w);
-		jw_end(&w);
-		rv = buf_addc(line, '\n');
+		rv = spec_line_end(&w);
 	}
 	buf_fini(&head);
 	if (rv != 0) {

@@ -177,6 +177,11 @@ int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_by
 		  struct hash_sha256 *hash);
 int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 	      struct hash_sha256 *hash);
+/* A line of messages.jsonl that is no message: {kind:{ what is written between }}\n. */
+void spec_line_begin(struct jw *w, struct buf *out, const char *kind);
+int spec_line_end(struct jw *w);
+/* The object in "spec" of the first line; a new reference in *spec. AVA_ECORRUPT. */
+int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err);
 /* The next of models.fallback, from the *at-th, that can be called as this run
  * is: its dialect, with a key, and held by the same limits. false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
@@ -193,6 +198,9 @@ bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *cha
 /* "askBefore", when there is any; "costCents", null below 0. */
 void spec_ask_write(struct jw *w, const struct run_spec *r);
 void spec_write_cost(struct jw *w, int64_t microusd);
+void spec_write_limits(struct jw *w, const char *key, const struct agent_limits *l);
+/* What is not there stays. */
+void spec_read_limits(const json_t *o, struct agent_limits *l);
 
 /* ---- what building (spec_build.c) and reading back (spec.c) share */
 struct run_spec *spec_new(void);

@@ -64,17 +64,23 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 	outbox_put(&r->rec.outbox, d, level, done, r);
 }
 
-int64_t world_lines(struct run *r, const char *lines, size_t len)
+struct buf *world_messages(struct run *r)
 {
 	char path[LOGBOOK_PATH];
 	struct draft *d = world_draft(r);
-	struct buf *b;
+
+	run_messages_path(r, path);
+	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+}
+
+int64_t world_lines(struct run *r, const char *lines, size_t len)
+{
 	const char *end = lines + len;
+	struct buf *b;
 
 	if (len == 0)
 		return 0;
-	run_messages_path(r, path);
-	b = d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+	b = world_messages(r);
 	if (!b)
 		return AVA_ENOMEM;
 	buf_add(b, lines, len);
@@ -160,6 +166,19 @@ static void saved(int rv, void *user)
 	world_wake(r);
 }
 
+/* Those that are answered and not recorded yet. */
+static void save_answers(struct run *r, struct draft *d, const struct turn *t)
+{
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+
+		if (!c->answered || c->recorded)
+			continue;
+		record_tool_result(d, r, c);
+		c->recorded = true;
+	}
+}
+
 static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct run *r = run_of(a);
@@ -177,12 +196,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	for (unsigned i = 0; i < t->ncalls; i++)
 		record_tool_call(d, r, &t->calls[i]);
 	/* What the machine answered itself has its result at once. */
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		if (t->calls[i].answered) {
-			record_tool_result(d, r, &t->calls[i]);
-			t->calls[i].recorded = true;
-		}
-	}
+	save_answers(r, d, t);
 	r->rec.turn_open = t->ncalls > 0;
 	r->rec.notices = 0; /* those are told */
 	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
@@ -219,12 +233,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 
 	if (added < 0)
 		return added;
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		if (!t->calls[i].recorded) {
-			record_tool_result(d, r, &t->calls[i]);
-			t->calls[i].recorded = true;
-		}
-	}
+	save_answers(r, d, t);
 	if (warned)
 		record_warned(d, r, warned);
 	r->rec.turn_open = false;
@@ -550,17 +559,14 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 
 static int clean_output(struct world_call *c, struct buf *out)
 {
-	const struct redact *redact = c->run->rec.outbox.lb->redact;
 	struct buf repaired, open;
 	int rv;
 
 	buf_init(&repaired, TOOL_FULL_MAX * 3);
 	buf_init(&open, TOOL_FULL_MAX * 3);
 	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
-	if (redact)
-		rv = redact_text(redact, &open, repaired.data ? repaired.data : "", repaired.len);
-	else
-		rv = buf_add(&open, repaired.data ? repaired.data : "", repaired.len);
+	rv = redact_text(c->run->rec.outbox.lb->redact, &open, repaired.data ? repaired.data : "",
+			 repaired.len);
 	if (rv >= 0)
 		rv = notice_escape(out, open.data ? open.data : "", open.len);
 	buf_fini(&repaired);
@@ -629,26 +635,17 @@ static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 
 /* An output that the event shows the beginning of, until its turn's results line is
  * there: who carries the run on shall not have to ask for it again. */
-static void keep_whole(struct draft *d, struct run *r, const struct turn_call *tc)
+static void keep_whole(struct run *r, const struct turn_call *tc)
 {
-	char path[LOGBOOK_PATH];
-	struct buf *b;
+	struct buf *b = tc->output_len > EVENT_PREVIEW_CHARS ? world_messages(r) : NULL;
 	struct jw w;
 
-	if (tc->output_len <= EVENT_PREVIEW_CHARS)
-		return;
-	run_messages_path(r, path);
-	b = draft_part(d, DRAFT_MESSAGES, path);
 	if (!b)
 		return;
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_object(&w, "mark");
+	spec_line_begin(&w, b, "mark");
 	jw_str(&w, "kept", tc->id);
 	jw_strn(&w, "output", tc->output, tc->output_len);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(b, '\n');
+	spec_line_end(&w);
 }
 
 static void count(struct run *r, const struct turn_call *tc)
@@ -680,7 +677,7 @@ static void call_done(struct tool_call *tool)
 		}
 		/* The last one goes in the commit of the results line that follows. */
 		if (d && r->agent.answered + 1 < t->ncalls) {
-			keep_whole(d, r, tc);
+			keep_whole(r, tc);
 			world_flush(r, JOURNAL_RIDE, NULL);
 		}
 		agent_on_tool(&r->agent, c->index);
