@@ -104,9 +104,8 @@ bool tool_granted(const struct tool_env *env, const char *grant);
 /* What a definition is known by: name, description and schema. */
 void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
 
-/* Arguments against a tool's schema: object, required, types, enum, minimum,
- * maximum, minLength, maxLength, items, no unknown properties. AVA_EINVAL
- * with a sentence for the model. Pure; in src/agent/tool.c. */
+/* Arguments against a tool's schema (codec/schema.h). AVA_EINVAL with a sentence for the
+ * model; AVA_ECORRUPT: the schema is none; AVA_ENOMEM. */
 int tool_check_args(const char *schema, const json_t *args, struct ava_error *err);
 
 #endif

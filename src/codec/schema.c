@@ -49,6 +49,8 @@ static void where_add(struct where *to, const struct where *from, const char *do
 	size_t len = strlen(from->text);
 	const char *at = from->text;
 
+	if (len == 0 && *dot == '.')
+		dot = "";
 	shown(part, sizeof(part), name, NAME_CHARS);
 	if (len > WHERE_MAX / 2)
 		at += len - WHERE_MAX / 2;
@@ -89,6 +91,7 @@ struct validating {
 	int errors, steps;
 	bool too_much;
 	bool meta; /* it is a schema that is looked at, under the schema of schemas */
+	bool args; /* of a call */
 };
 
 static void apply(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
@@ -103,7 +106,8 @@ __attribute__((format(printf, 3, 4))) static void fault(struct validating *w,
 	w->errors++;
 	if (w->out == NULL || w->errors > SCHEMA_ERRORS_MAX)
 		return;
-	buf_addf(w->out, "%s%s ", w->out->len > 0 ? "\n" : "", at->text);
+	buf_addf(w->out, "%s%s ", w->out->len > 0 ? "\n" : "",
+		 at->text[0] != '\0' ? at->text : "the arguments");
 	va_start(ap, fmt);
 	buf_vaddf(w->out, fmt, ap);
 	va_end(ap);
@@ -121,12 +125,13 @@ static bool spent(struct validating *w)
 static bool fits(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
 		 int depth)
 {
-	struct validating quiet = {
-		.root = w->root, .steps = w->steps, .too_much = w->too_much, .meta = w->meta};
+	struct validating quiet = *w;
 
+	quiet.out = NULL;
+	quiet.errors = 0;
 	apply(&quiet, s, v, at, depth);
 	w->steps = quiet.steps;
-	w->too_much = w->too_much || quiet.too_much;
+	w->too_much = quiet.too_much;
 	return quiet.errors == 0;
 }
 
@@ -136,12 +141,13 @@ static bool is_whole(const json_t *v)
 	       (json_is_real(v) && json_real_value(v) == floor(json_real_value(v)));
 }
 
-static bool has_type(const char *type, const json_t *v)
+/* Who reads arguments of a call takes no 5.0 for an integer. */
+static bool has_type(const struct validating *w, const char *type, const json_t *v)
 {
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
 	if (strcmp(type, "integer") == 0)
-		return is_whole(v);
+		return w->args ? json_is_integer(v) : is_whole(v);
 	return strcmp(type, json_type_name(v)) == 0;
 }
 
@@ -153,13 +159,13 @@ static void apply_type(struct validating *w, const json_t *want, const json_t *v
 	size_t i, n = 0;
 
 	if (json_is_string(want)) {
-		if (has_type(json_string_value(want), v))
+		if (has_type(w, json_string_value(want), v))
 			return;
 		snprintf(list, sizeof(list), "%s", json_string_value(want));
 	}
 	json_array_foreach(want, i, one)
 	{
-		if (has_type(json_string_value(one), v))
+		if (has_type(w, json_string_value(one), v))
 			return;
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i > 0 ? " or " : "",
 				      json_string_value(one));
@@ -344,7 +350,7 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 		if (json_object_get(v, json_string_value(one)) != NULL)
 			continue;
 		where_add(&in, at, ".", json_string_value(one));
-		fault(w, &in, "is missing");
+		fault(w, &in, "is required");
 	}
 	json_object_foreach((json_t *)v, key, value)
 	{
@@ -358,11 +364,26 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 	}
 }
 
+static void fault_unknown(struct validating *w, const json_t *properties, const struct where *at)
+{
+	const char *known;
+	struct buf list;
+	json_t *one;
+
+	buf_init(&list, 250); /* the first ones are enough of a hint */
+	json_object_foreach((json_t *)properties, known, one)
+		buf_addf(&list, "%s%s", list.len > 0 ? ", " : "", known);
+	fault(w, at, "is not a property that the schema has; these are: %s",
+	      list.len > 0 ? list.data : "none");
+	buf_fini(&list);
+}
+
 static void apply_object(struct validating *w, const json_t *s, const json_t *v,
 			 const struct where *at, int depth)
 {
 	const json_t *properties = json_object_get(s, "properties");
 	const json_t *others = json_object_get(s, "additionalProperties");
+	bool open = others == NULL && (!w->args || properties == NULL);
 	const char *key;
 	struct where in;
 	json_t *one;
@@ -373,18 +394,19 @@ static void apply_object(struct validating *w, const json_t *s, const json_t *v,
 	{
 		const json_t *of = json_object_get(properties, key);
 
-		if (of == NULL && (others == NULL || json_is_true(others)))
+		if (of == NULL && (open || json_is_true(others)))
 			continue;
 		if (spent(w))
 			break;
 		where_add(&in, at, ".", key);
 		if (of != NULL)
 			apply(w, of, one, &in, depth);
-		else if (json_is_false(others))
+		else if (w->meta && json_is_false(others))
 			fault(w, &in,
-			      w->meta ? "is a keyword that is not known here: doc/SCHEMA.md "
-					"lists those that are"
-				      : "is not a property that the schema has");
+			      "is a keyword that is not known here: doc/SCHEMA.md lists those that "
+			      "are");
+		else if (others == NULL || json_is_false(others))
+			fault_unknown(w, properties, &in);
 		else
 			apply(w, others, one, &in, depth);
 	}
@@ -457,7 +479,7 @@ static void apply(struct validating *w, const json_t *s, const json_t *v, const 
 
 int schema_validate(const json_t *schema, const json_t *v, const char *name, struct buf *out)
 {
-	struct validating w = {.root = schema, .out = out};
+	struct validating w = {.root = schema, .out = out, .args = name[0] == '\0'};
 	struct where top;
 
 	snprintf(top.text, sizeof(top.text), "%.*s", WHERE_MAX / 4, name);

@@ -20,9 +20,10 @@ struct ava_error;
 int schema_check(const json_t *schema, struct ava_error *err);
 
 /* Errors of `v` under a schema that passed schema_check, one a line, into `out`;
- * `name` is what the value is called. Returns how many were found (told are the
- * first SCHEMA_ERRORS_MAX), 0: it fits; AVA_ETOOBIG: it is too much work to say,
- * and a line says so; AVA_ENOMEM. */
+ * `name` is what the value is called; "": it is the arguments of a call, in which 5.0 is
+ * no integer, and an object that lists properties takes no others unless it says so. Returns how
+ * many were found (told are the first SCHEMA_ERRORS_MAX), 0: it fits; AVA_ETOOBIG: it is too much
+ * work to say, and a line says so; AVA_ENOMEM. */
 int schema_validate(const json_t *schema, const json_t *v, const char *name, struct buf *out);
 
 #endif

@@ -129,7 +129,7 @@ static void test_values(void **state)
 		{"{\"minLength\":3}", "7", NULL}, /* says nothing about numbers */
 		{"{\"type\":\"array\",\"items\":" ITEM "}",
 		 "[{\"name\":\"ab\",\"price\":1},{\"name\":\"a\",\"prize\":2}]",
-		 "output[1].price is missing\n"
+		 "output[1].price is required\n"
 		 "output[1].name must have at least 2 characters, it has 1\n"
 		 "output[1].prize is not a property that the schema has"},
 		{"{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\",1]",
