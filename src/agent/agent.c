@@ -67,11 +67,14 @@ const char *const agent_resource_names[AGENT_NRESOURCES] = {
 	[AGENT_ITERATIONS] = "iterations",
 };
 
-static const enum ava_status resource_status[AGENT_NRESOURCES] = {
-	[AGENT_TIME] = AVA_TIMEOUT,
-	[AGENT_COST] = AVA_COST_EXCEEDED,
-	[AGENT_TOKENS] = AVA_TOKENS_EXCEEDED,
-	[AGENT_ITERATIONS] = AVA_ITERATIONS_EXCEEDED,
+static const struct {
+	enum ava_status status;
+	const char *why;
+} used_up_as[AGENT_NRESOURCES] = {
+	[AGENT_TIME] = {AVA_TIMEOUT, "the run has reached its time limit"},
+	[AGENT_COST] = {AVA_COST_EXCEEDED, "the run has reached its cost limit"},
+	[AGENT_TOKENS] = {AVA_TOKENS_EXCEEDED, "the run has reached its token limit"},
+	[AGENT_ITERATIONS] = {AVA_ITERATIONS_EXCEEDED, "the run has reached its limit of replies"},
 };
 
 /* The only place that writes a->state. */
@@ -149,20 +152,14 @@ static enum step finish(struct agent *a, struct agent_end *end, const char *open
 
 static enum step finish_limit(struct agent *a, enum agent_resource r)
 {
-	static const char *const why[AGENT_NRESOURCES] = {
-		[AGENT_TIME] = "the run has reached its time limit",
-		[AGENT_COST] = "the run has reached its cost limit",
-		[AGENT_TOKENS] = "the run has reached its token limit",
-		[AGENT_ITERATIONS] = "the run has reached its limit of replies",
-	};
 	struct agent_end end = {
-		.status = resource_status[r],
+		.status = used_up_as[r].status,
 		.stop_reason = agent_resource_names[r],
 		.exhausted = agent_resource_names[r],
 		.partial = true,
 	};
 
-	return finish(a, &end, "limit", why[r]);
+	return finish(a, &end, "limit", used_up_as[r].why);
 }
 
 /* The budget of its group or of the day; the world said which (reply_error). */

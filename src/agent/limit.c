@@ -20,13 +20,6 @@
 #define PER_MILLION 1000000
 #define USAGE_MAX   INT64_C(1000000000000) /* tokens or micro-USD of one call */
 
-static int64_t add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static int64_t times(int64_t a, int64_t b)
 {
 	int64_t product;
@@ -58,14 +51,9 @@ bool limit_can_submit(const struct agent *a)
 	return false;
 }
 
-static int64_t estimated_input(const struct agent *a)
-{
-	return add(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
-}
-
 int64_t limit_next_input(const struct agent *a)
 {
-	return estimated_input(a);
+	return sum_to_max(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
 }
 
 /* A cache write may be given as cheaper than it is (0 where a service has
@@ -79,15 +67,15 @@ static int64_t input_cost(const struct agent_price *p, int64_t tokens)
  * is too much. */
 static int64_t output_by_tokens(const struct agent *a)
 {
-	int64_t used = add(a->at.totals.input, a->at.totals.output);
+	int64_t used = sum_to_max(a->at.totals.input, a->at.totals.output);
 
-	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - estimated_input(a);
+	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - limit_next_input(a);
 }
 
 int64_t limit_output_for(const struct agent *a, int64_t microusd)
 {
 	const struct agent_price *p = &a->spec->price;
-	int64_t left = microusd - MIN(input_cost(p, estimated_input(a)), INT64_MAX - 1);
+	int64_t left = microusd - MIN(input_cost(p, limit_next_input(a)), INT64_MAX - 1);
 
 	if (left < 0 || p->output == 0)
 		return left < 0 ? -1 : INT64_MAX;
@@ -100,7 +88,8 @@ int64_t limit_call_cost(const struct agent *a, int64_t max_output)
 
 	if (!price_known(p))
 		return 0;
-	return add(input_cost(p, estimated_input(a)), whole_microusd(times(max_output, p->output)));
+	return sum_to_max(input_cost(p, limit_next_input(a)),
+			  whole_microusd(times(max_output, p->output)));
 }
 
 static int64_t output_by_cost(const struct agent *a)
@@ -120,7 +109,7 @@ static int64_t output_by_cost(const struct agent *a)
 /* The most output that fits behind the next input; never under `least`. */
 static int64_t output_by_window(const struct agent *a, int64_t most, int64_t least)
 {
-	int64_t left = a->spec->window - estimated_input(a);
+	int64_t left = a->spec->window - limit_next_input(a);
 
 	return a->spec->window <= 0 ? most : MAX(MIN(most, left), MIN(most, least));
 }
@@ -144,14 +133,14 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 /* Behind the next call, with the least of a reply, and all it leaves. */
 static struct agent after_next(const struct agent *a, int64_t output)
 {
-	int64_t input = estimated_input(a);
+	int64_t input = limit_next_input(a);
 	struct agent after = *a;
 
 	after.at.totals.cost_microusd =
-		add(after.at.totals.cost_microusd, limit_call_cost(a, output));
-	after.at.totals.input = add(after.at.totals.input, input);
-	after.at.totals.output = add(after.at.totals.output, output);
-	after.at.measured_input = add(input, output);
+		sum_to_max(after.at.totals.cost_microusd, limit_call_cost(a, output));
+	after.at.totals.input = sum_to_max(after.at.totals.input, input);
+	after.at.totals.output = sum_to_max(after.at.totals.output, output);
+	after.at.measured_input = sum_to_max(input, output);
 	after.at.new_bytes = 0;
 	after.at.again = false;
 	after.at.iteration++;
@@ -175,7 +164,7 @@ bool limit_last_of(const struct agent *a, int64_t microusd)
 	struct agent after = after_next(a, least);
 	int64_t next = limit_call_cost(a, least);
 
-	return next > 0 && microusd < add(next, limit_call_cost(&after, least));
+	return next > 0 && microusd < sum_to_max(next, limit_call_cost(&after, least));
 }
 
 static int64_t sane(int64_t n)
@@ -189,8 +178,9 @@ static int64_t cost_of(const struct agent_price *p, const struct usage *u)
 	int64_t write = p->cache_write < 0 ? p->input : p->cache_write;
 	int64_t plain = u->input - MIN(u->input, u->cache_read + u->cache_write), sum;
 
-	sum = add(times(plain, p->input), times(u->cache_read, read));
-	sum = add(sum, add(times(u->cache_write, write), times(u->output, p->output)));
+	sum = sum_to_max(times(plain, p->input), times(u->cache_read, read));
+	sum = sum_to_max(sum,
+			 sum_to_max(times(u->cache_write, write), times(u->output, p->output)));
 	return whole_microusd(sum);
 }
 
@@ -208,12 +198,12 @@ void limit_charge(struct agent *a, struct usage *u)
 		u->cost_microusd = cost_of(&a->spec->price, u);
 	else if (u->input == 0 && u->output == 0)
 		u->cost_microusd = 0;
-	t->input = add(t->input, u->input);
-	t->output = add(t->output, u->output);
-	t->cache_read = add(t->cache_read, u->cache_read);
-	t->cache_write = add(t->cache_write, u->cache_write);
+	t->input = sum_to_max(t->input, u->input);
+	t->output = sum_to_max(t->output, u->output);
+	t->cache_read = sum_to_max(t->cache_read, u->cache_read);
+	t->cache_write = sum_to_max(t->cache_write, u->cache_write);
 	if (u->cost_microusd >= 0)
-		t->cost_microusd = add(t->cost_microusd, u->cost_microusd);
+		t->cost_microusd = sum_to_max(t->cost_microusd, u->cost_microusd);
 	else
 		t->uncosted_calls++;
 }
@@ -237,16 +227,17 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 {
 	const struct agent_limits *l = &a->spec->limits;
 	const struct agent_price *p = &a->spec->price;
-	int64_t next = estimated_input(a), cost = a->at.totals.cost_microusd;
+	int64_t next = limit_next_input(a), cost = a->at.totals.cost_microusd;
 	unsigned near = 0;
 
 	if (price_known(p))
-		cost = add(cost, input_cost(p, next));
+		cost = sum_to_max(cost, input_cost(p, next));
 	if (now_ms - a->started_ms >= mark(l->time_ms))
 		near |= 1u << AGENT_TIME;
 	if (l->cost_microusd > 0 && cost >= mark(l->cost_microusd))
 		near |= 1u << AGENT_COST;
-	if (add(add(a->at.totals.input, a->at.totals.output), next) >= mark(l->tokens))
+	if (sum_to_max(sum_to_max(a->at.totals.input, a->at.totals.output), next) >=
+	    mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
 	if (a->at.iteration - a->at.turn_from >= mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;
@@ -271,7 +262,7 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 		break;
 	case AGENT_TOKENS:
 		snprintf(used, sizeof(used), "%" PRId64 " of %" PRId64 " tokens",
-			 add(t->input, t->output), l->tokens);
+			 sum_to_max(t->input, t->output), l->tokens);
 		break;
 	case AGENT_ITERATIONS:
 		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies",

@@ -19,6 +19,7 @@
 #include "agent/limit.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
+#include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
 
@@ -156,9 +157,7 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 	p->repeats = r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return AVA_ENOMEM;
-	r->cap = n > 0 ? (unsigned)n : 1;
-	r->calls = calloc(r->cap, sizeof(*r->calls));
-	if (r->calls == NULL)
+	if (!ARRAY_ROOM(r->calls, r->cap, MAX(n, 1)))
 		return AVA_ENOMEM;
 	r->changes = (uint32_t)json_get_int(o, "changes", 0);
 	r->next = (unsigned)json_get_int(o, "next", 0) % REPEAT_CALLS;
@@ -299,18 +298,8 @@ static struct repeat_call *find_at(const struct repeats *r, struct call_ref at)
 /* A place for one more; NULL: no memory. */
 static struct repeat_call *place(struct repeats *r)
 {
-	unsigned cap = r->cap > 0 ? MIN(r->cap * 2, REPEAT_CALLS) : 8;
-	struct repeat_call *grown;
-
-	if (r->n == r->cap && r->cap < REPEAT_CALLS) {
-		grown = realloc(r->calls, cap * sizeof(*grown));
-		if (grown == NULL)
-			return NULL;
-		r->calls = grown;
-		r->cap = cap;
-	}
-	if (r->n < r->cap)
-		return &r->calls[r->n++];
+	if (r->n < REPEAT_CALLS)
+		return ARRAY_ROOM(r->calls, r->cap, r->n + 1) ? &r->calls[r->n++] : NULL;
 	r->next = (r->next + 1) % REPEAT_CALLS;
 	return &r->calls[(r->next + REPEAT_CALLS - 1) % REPEAT_CALLS];
 }

@@ -71,8 +71,9 @@ struct repeat_call {
 
 struct repeats {
 	struct repeat_call *calls; /* owned */
-	unsigned n, cap, next;     /* next: the one that gives way when all are taken */
-	uint32_t changes;          /* calls so far that may have changed the world */
+	size_t cap;
+	unsigned n, next; /* next: the one that gives way when all are taken */
+	uint32_t changes; /* calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
 

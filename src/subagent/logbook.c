@@ -330,18 +330,10 @@ void draft_free(struct draft *d)
 
 static struct draft_part *part_new(struct draft *d, enum draft_kind kind, const char *path)
 {
-	unsigned cap = d->cap ? d->cap * 2 : 8;
 	size_t len = strlen(path) + 1;
-	struct draft_part **grown = d->parts, *p = NULL;
+	struct draft_part *p = NULL;
 
-	if (d->nparts < DRAFT_MAX_PARTS && d->nparts == d->cap) {
-		grown = realloc(d->parts, cap * sizeof(*grown));
-		if (grown) {
-			d->parts = grown;
-			d->cap = cap;
-		}
-	}
-	if (d->nparts < MIN(d->cap, DRAFT_MAX_PARTS) && grown)
+	if (d->nparts < DRAFT_MAX_PARTS && ARRAY_ROOM(d->parts, d->cap, d->nparts + 1))
 		p = calloc(1, sizeof(*p) + len);
 	if (!p) {
 		d->failed = true;
@@ -389,17 +381,9 @@ int draft_entry(struct draft *d, const char *path, const char *id, const struct 
 /* NULL: no memory. */
 static struct draft_line *line_new(struct draft *d)
 {
-	unsigned cap = d->lines_cap ? d->lines_cap * 2 : 8;
-	struct draft_line *grown;
-
-	if (d->nlines == d->lines_cap) {
-		grown = realloc(d->lines, cap * sizeof(*grown));
-		if (!grown) {
-			d->failed = true;
-			return NULL;
-		}
-		d->lines = grown;
-		d->lines_cap = cap;
+	if (!ARRAY_ROOM(d->lines, d->lines_cap, d->nlines + 1)) {
+		d->failed = true;
+		return NULL;
 	}
 	d->lines[d->nlines] = (struct draft_line){.at = d->rest.len};
 	return &d->lines[d->nlines++];

@@ -83,9 +83,11 @@ struct draft {
 	struct list node; /* in an outbox */
 	struct logbook *lb;
 	struct draft_part **parts; /* owned */
-	unsigned nparts, cap;
+	unsigned nparts;
+	size_t cap;
 	struct draft_line *lines; /* events and rows, in order; owned */
-	unsigned nlines, lines_cap, numbered;
+	unsigned nlines, numbered;
+	size_t lines_cap;
 	struct buf rest; /* of the lines: what follows their numbers */
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */

@@ -189,13 +189,6 @@ void money_shared(struct agent *a, struct agent_shared *out)
  * wakes whoever is first there. Free calls never wait. Sums stop at their ends;
  * nothing else can fail. */
 
-static int64_t budget_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 void budget_init(struct budget *b, int64_t limit)
 {
 	*b = (struct budget){.limit = limit};
@@ -210,7 +203,7 @@ void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, i
 
 static int64_t budget_left(const struct budget *b)
 {
-	int64_t used = budget_add(b->spent, b->reserved);
+	int64_t used = sum_to_max(b->spent, b->reserved);
 
 	if (b->limit == BUDGET_NO_LIMIT)
 		return INT64_MAX;
@@ -219,7 +212,7 @@ static int64_t budget_left(const struct budget *b)
 
 int64_t budget_rest(const struct budget *b)
 {
-	int64_t used = budget_add(b->spent, b->sure);
+	int64_t used = sum_to_max(b->spent, b->sure);
 
 	if (b->limit == BUDGET_NO_LIMIT)
 		return INT64_MAX;
@@ -235,8 +228,8 @@ static void budget_reserve(struct budget_hold *h, int64_t amount)
 
 		if (!b)
 			continue;
-		b->reserved = budget_add(b->reserved, amount);
-		b->sure = budget_add(b->sure, h->sure);
+		b->reserved = sum_to_max(b->reserved, amount);
+		b->sure = sum_to_max(b->sure, h->sure);
 	}
 }
 
@@ -322,7 +315,7 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 
 		if (!b)
 			continue;
-		b->spent = budget_add(b->spent, cost);
+		b->spent = sum_to_max(b->spent, cost);
 		b->reserved -= MIN(held, b->reserved);
 		b->sure -= MIN(sure, b->sure);
 	}
@@ -332,15 +325,6 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 }
 
 /* ---- what was spent today */
-
-static int64_t spend_sum(int64_t a, int64_t b)
-{
-	int64_t out;
-
-	if (b <= 0)
-		return a;
-	return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
-}
 
 void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t tokens,
 	       int64_t uncosted_calls)
@@ -357,8 +341,8 @@ void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t toke
 		memcpy(s->day, day, sizeof(day));
 	}
 	s->newest_ms = ended_ms > s->newest_ms ? ended_ms : s->newest_ms;
-	s->microusd = spend_sum(s->microusd, microusd);
-	s->tokens = spend_sum(s->tokens, tokens);
+	s->microusd = sum_to_max(s->microusd, MAX(microusd, 0));
+	s->tokens = sum_to_max(s->tokens, MAX(tokens, 0));
 	s->runs++;
 	s->uncosted += uncosted_calls > 0;
 }

@@ -33,6 +33,20 @@ static int end(struct jw *w)
 	return buf_check(w->out);
 }
 
+static void message_begin(struct jw *w, struct buf *out, const struct session_entry *e,
+			  const char *role)
+{
+	begin(w, out, e, "message");
+	jw_object(w, "message");
+	jw_str(w, "role", role);
+}
+
+static void message_end(struct jw *w, const struct session_entry *e)
+{
+	jw_int(w, "timestamp", e->wall_ms);
+	jw_end(w);
+}
+
 int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
 		   const char *user)
 {
@@ -64,14 +78,11 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 {
 	struct jw w;
 
-	begin(&w, out, e, "message");
-	jw_object(&w, "message");
-	jw_str(&w, "role", "user");
+	message_begin(&w, out, e, "user");
 	jw_array(&w, "content");
 	text_block(&w, text, len);
 	jw_end(&w);
-	jw_int(&w, "timestamp", e->wall_ms);
-	jw_end(&w);
+	message_end(&w, e);
 	jw_str(&w, "source", "ava"); /* said to Ava: others may append as well */
 	if (e->request && e->request[0])
 		jw_str(&w, "requestId", e->request);
@@ -130,65 +141,55 @@ static const char *api_word(const struct model *m)
 	return strcmp(m->dialect->name, "openai") == 0 ? "openai-completions" : m->dialect->name;
 }
 
-int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
-		      const struct model *m)
+/* `sentence`: why there is no answer; NULL: there is one. */
+static int assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
+		     const struct model *m, const char *stop, const char *sentence)
 {
-	const char *stop = t->ncalls > 0                 ? "toolUse"
-			   : t->stop == TURN_STOP_LENGTH ? "length"
-							 : "stop";
 	struct jw w;
 
-	begin(&w, out, e, "message");
-	jw_object(&w, "message");
-	jw_str(&w, "role", "assistant");
+	message_begin(&w, out, e, "assistant");
 	blocks(&w, t);
 	jw_str(&w, "api", api_word(m));
 	jw_str(&w, "provider", m->provider ? m->provider->name : m->dialect->name);
 	jw_str(&w, "model", m->id);
 	usage(&w, &t->usage);
 	jw_str(&w, "stopReason", stop);
-	jw_int(&w, "timestamp", e->wall_ms);
-	jw_end(&w);
+	if (sentence)
+		jw_str(&w, "errorMessage", sentence);
+	message_end(&w, e);
 	return end(&w);
+}
+
+int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
+		      const struct model *m)
+{
+	return assistant(out, e, t, m,
+			 t->ncalls > 0                 ? "toolUse"
+			 : t->stop == TURN_STOP_LENGTH ? "length"
+						       : "stop",
+			 NULL);
 }
 
 int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
 		    bool stopped, const char *sentence)
 {
-	static const struct usage none; /* what was used stands in the log */
-	struct jw w;
+	static const struct turn none; /* what was used stands in the log */
 
-	begin(&w, out, e, "message");
-	jw_object(&w, "message");
-	jw_str(&w, "role", "assistant");
-	jw_array(&w, "content");
-	jw_end(&w);
-	jw_str(&w, "api", api_word(m));
-	jw_str(&w, "provider", m->provider ? m->provider->name : m->dialect->name);
-	jw_str(&w, "model", m->id);
-	usage(&w, &none);
-	jw_str(&w, "stopReason", stopped ? "aborted" : "error");
-	jw_str(&w, "errorMessage", sentence);
-	jw_int(&w, "timestamp", e->wall_ms);
-	jw_end(&w);
-	return end(&w);
+	return assistant(out, e, &none, m, stopped ? "aborted" : "error", sentence);
 }
 
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c)
 {
 	struct jw w;
 
-	begin(&w, out, e, "message");
-	jw_object(&w, "message");
-	jw_str(&w, "role", "toolResult");
+	message_begin(&w, out, e, "toolResult");
 	jw_str(&w, "toolCallId", c->id);
 	jw_str(&w, "toolName", c->name);
 	jw_array(&w, "content");
 	text_block(&w, c->output ? c->output : "", c->output ? c->output_len : 0);
 	jw_end(&w);
 	jw_bool(&w, "isError", !c->success);
-	jw_int(&w, "timestamp", e->wall_ms);
-	jw_end(&w);
+	message_end(&w, e);
 	return end(&w);
 }
 

@@ -342,16 +342,20 @@ static int take_cached(struct reading *r, struct ava_error *err)
 
 /* Most files are short and were read before: waking a thread would cost more
  * than reading them. */
-static int file_run_cached(struct tool_call *c, struct ava_error *err)
+static int file_read(struct tool_call *c, bool cached, struct ava_error *err)
 {
-	struct reading r = {.gate = {.stop = &c->stop}};
+	struct reading r = {.gate = gate_of(c)};
 	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
 	int rv = file_wish(&r, &root, c->args, err);
 
 	if (rv != 0)
 		return rv;
-	r.fd = root_open_cached(&root, r.path, &r.st);
-	rv = r.fd < 0 ? JOB_LATER : take_cached(&r, err);
+	r.fd = cached ? root_open_cached(&root, r.path, &r.st)
+		      : root_open_file(&root, r.path, &r.st, err);
+	if (r.fd < 0)
+		rv = cached ? JOB_LATER : r.fd;
+	else
+		rv = cached ? take_cached(&r, err) : file_stream(&r, err);
 	if (rv == 0)
 		rv = file_answer(&r, &c->out, err);
 	if (r.fd >= 0)
@@ -360,25 +364,14 @@ static int file_run_cached(struct tool_call *c, struct ava_error *err)
 	return rv;
 }
 
+static int file_run_cached(struct tool_call *c, struct ava_error *err)
+{
+	return file_read(c, true, err);
+}
+
 static int file_run(struct tool_call *c, struct ava_error *err)
 {
-	struct reading r = {
-		.fd = -1,
-		.gate = gate_of(c),
-	};
-	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
-	int rv = file_wish(&r, &root, c->args, err);
-
-	if (rv != 0)
-		return rv;
-	r.fd = root_open_file(&root, r.path, &r.st, err);
-	rv = r.fd < 0 ? r.fd : file_stream(&r, err);
-	if (rv == 0)
-		rv = file_answer(&r, &c->out, err);
-	if (r.fd >= 0)
-		close(r.fd);
-	lines_fini(&r.lines);
-	return rv;
+	return file_read(c, false, err);
 }
 
 static void file_start(struct tool_call *c)

@@ -88,23 +88,6 @@ void scan_fini(struct scan *s)
 
 /* ---- files */
 
-static int grow(struct scan *s, size_t need)
-{
-	size_t cap = MAX(s->cap, (size_t)READ_STEP);
-	char *data;
-
-	while (cap < need)
-		cap *= 2;
-	if (cap == s->cap)
-		return 0;
-	data = realloc(s->data, cap);
-	if (data == NULL)
-		return AVA_ENOMEM;
-	s->data = data;
-	s->cap = cap;
-	return 0;
-}
-
 int scan_load(struct scan *s, int fd, size_t *len)
 {
 	struct stat st;
@@ -121,7 +104,7 @@ int scan_load(struct scan *s, int fd, size_t *len)
 		return 0;
 	}
 	size = (size_t)st.st_size;
-	rv = grow(s, size);
+	rv = ARRAY_ROOM(s->data, s->cap, size) ? 0 : AVA_ENOMEM;
 	while (rv == 0 && *len < size) {
 		ssize_t n = read(fd, s->data + *len, MIN(size - *len, READ_STEP));
 
