@@ -898,7 +898,7 @@ void agent_run(struct agent *a)
 	}
 }
 
-void agent_interrupted(struct agent *a, struct turn *t, const char *sentence)
+void agent_interrupted(struct agent *a, const char *sentence)
 {
 	struct agent_end end = {
 		.status = AVA_ERROR,
@@ -909,8 +909,6 @@ void agent_interrupted(struct agent *a, struct turn *t, const char *sentence)
 	};
 
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted);
-	a->turn = t;
-	a->reply_saved = t != NULL;
 	finish(a, &end, "interrupted", "the runtime stopped");
 }
 

@@ -47,8 +47,8 @@ void agent_next(struct agent *a, int64_t new_bytes);
 /* Before a first agent_run: the last reply's calls come first. `t` *taken*. */
 void agent_resume(struct agent *a, struct turn *t);
 /* Instead of a first agent_run: a stop of the runtime cut the run off, only its
- * end is left to write. `t`: the calls that were open, *taken*; NULL: none. */
-void agent_interrupted(struct agent *a, struct turn *t, const char *sentence);
+ * end is left to write. */
+void agent_interrupted(struct agent *a, const char *sentence);
 /* Count what an attempt without a reply is charged, before agent_on_again or the
  * failure; the cost from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);

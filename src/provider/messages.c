@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "codec/jscan.h"
 #include "provider/wire.h"
 
@@ -318,4 +319,18 @@ int messages_said(struct buf *out, const char *file, size_t len, struct ava_erro
 	return buf_check(out) == 0
 		       ? 0
 		       : err_set(err, buf_check(out), "the conversation does not fit into memory");
+}
+
+void messages_hash(struct hash_sha256 *prefix, bool *wordless, const char *lines, size_t len)
+{
+	for (const char *at = lines, *end = lines + len; len > 0 && at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl ? nl : end) - at);
+
+		if (!*wordless)
+			hash_sha256_add(prefix, ",", 1);
+		*wordless = false;
+		hash_sha256_add(prefix, at, n);
+		at += n + 1;
+	}
 }

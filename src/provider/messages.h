@@ -10,6 +10,7 @@
 #include "codec/jscan.h"
 
 struct ava_error;
+struct hash_sha256;
 
 /* Where things are in what messages_request appended. */
 struct messages_info {
@@ -33,5 +34,8 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 /* Append all messages of the whole file as they were said, joined by commas:
  * nothing replaced, nothing cut. As above. */
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err);
+/* Add lines joined by \n to the hash over what a request begins with; *wordless: no
+ * message follows its head yet. */
+void messages_hash(struct hash_sha256 *prefix, bool *wordless, const char *lines, size_t len);
 
 #endif

@@ -25,7 +25,6 @@
 #include "subagent/run.h"
 
 #define LOG_MAX       ((size_t)256 << 20)
-#define AT_ONCE_MAX   (64u << 10)
 #define TOOLS_WAIT_MS 5000 /* a tool that hangs in the disk must not hold up a cancel */
 
 struct end_job {
@@ -278,10 +277,9 @@ static void check_work(struct os_work *w)
 {
 	struct end_job *j = w->priv;
 	struct run *r = j->run;
-	char path[LOGBOOK_PATH];
 	struct buf body;
 	char *file = NULL;
-	size_t len;
+	size_t len, from = 0;
 
 	if (!j->end.summary || !*j->end.summary) {
 		buf_init(&body, EVENT_PREVIEW_CHARS * 4 + 1);
@@ -291,24 +289,21 @@ static void check_work(struct os_work *w)
 			j->end.summary = arena_copy(&j->mem, body.data, body.len);
 		buf_fini(&body);
 	}
-	run_messages_path(r, path);
-	if (logbook_read(r->rec.outbox.lb->root_fd, path, 256u << 20, &file, &len, NULL) == 0)
+	if (run_messages_read(r, &from, &file, &len, NULL) == 0)
 		check_claims(j, file, len);
 	free(file);
 }
 
-/* A short conversation that is in memory is looked through for less than waking
- * a thread costs. false: it is not. */
+/* false: the conversation is not in memory. */
 static bool check_at_once(struct end_job *j)
 {
 	struct run *r = j->run;
-	char path[LOGBOOK_PATH], file[AT_ONCE_MAX];
+	char file[RUN_AT_ONCE_MAX];
 	ssize_t len;
 
-	if (!j->end.summary || !*j->end.summary || r->rec.request_bytes > AT_ONCE_MAX / 2)
+	if (!j->end.summary || !*j->end.summary)
 		return false;
-	run_messages_path(r, path);
-	len = logbook_read_cached(r->rec.outbox.lb->root_fd, path, file, sizeof(file));
+	len = run_messages_cached(r, file);
 	if (len < 0)
 		return false;
 	check_claims(j, file, (size_t)len);

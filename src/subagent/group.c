@@ -155,7 +155,7 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 {
 	const struct group *g = r->group;
 	const char *call = strstr(ref, ":c"), *id;
-	int iteration, n, used = 0;
+	struct call_ref at;
 
 	if (!g || (!r->spec->group.share && !g->chain))
 		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
@@ -166,9 +166,9 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 		snprintf(out, 128, "runs/%s/result.json", id);
 		return 0;
 	}
-	if (sscanf(call + 1, "c%d.%d%n", &iteration, &n, &used) != 2 || call[1 + used])
+	if (!call_ref_read(call + 1, &at))
 		return err_set(err, AVA_EINVAL, "%.20s is no call", call + 1);
-	snprintf(out, 128, "runs/%s/artifacts/c%d.%d.txt", id, iteration, n);
+	snprintf(out, 128, "runs/%s/artifacts/c%d.%u.txt", id, (int)at.iteration, at.n);
 	return 0;
 }
 

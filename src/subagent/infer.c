@@ -36,7 +36,6 @@
 #include "subagent/wire.h"
 
 #define MESSAGES_MAX  (256u << 20)
-#define AT_ONCE_MAX   (64u << 10)
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
 
 struct infer_job {
@@ -114,12 +113,10 @@ static void infer_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = j->run->spec->model;
-	char path[LOGBOOK_PATH], *file = NULL;
+	char *file = NULL;
 	size_t len, from = j->run->rec.messages_from;
 
-	run_messages_path(j->run, path);
-	j->rv = logbook_read_from(j->run->rec.outbox.lb->root_fd, path, &from, MESSAGES_MAX, &file,
-				  &len, &j->err);
+	j->rv = run_messages_read(j->run, &from, &file, &len, &j->err);
 	if (j->rv == 0 && j->rehash)
 		infer_rehash(j, file, len);
 	else if (j->rv == 0)
@@ -133,18 +130,16 @@ static void infer_work(struct os_work *w)
 	buf_fini(&j->body);
 }
 
-/* A short conversation that was just written is in memory: the loop reads it
- * for less than waking a thread costs. false: it is not, or it has parts. */
+/* false: the conversation is not in memory, or has parts. */
 static bool infer_build_at_once(struct infer_job *j)
 {
 	struct run *r = j->run;
-	char path[LOGBOOK_PATH], text[AT_ONCE_MAX];
+	char text[RUN_AT_ONCE_MAX];
 	ssize_t len;
 
-	if (j->rehash || r->spec->model->dialect->answer || r->rec.request_bytes > AT_ONCE_MAX / 2)
+	if (j->rehash || r->spec->model->dialect->answer)
 		return false;
-	run_messages_path(r, path);
-	len = logbook_read_cached(r->rec.outbox.lb->root_fd, path, text, sizeof(text));
+	len = run_messages_cached(r, text);
 	if (len < 0)
 		return false;
 	j->rv = infer_build(j, text, (size_t)len);

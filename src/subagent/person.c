@@ -110,6 +110,23 @@ static char *clean(const struct run *r, const char *text, size_t max)
 	return copy;
 }
 
+/* As the model reads it. */
+static char *notice_of(const struct said *s)
+{
+	struct buf text, line;
+	char *out = NULL;
+
+	buf_init(&text, 64u << 10);
+	buf_init(&line, 64u << 10);
+	buf_adds(&text, "A person says: ");
+	if (notice_escape(&text, s->text, strlen(s->text)) == 0 &&
+	    notice_format(&line, text.data) == 0)
+		out = buf_take(&line, NULL);
+	buf_fini(&text);
+	buf_fini(&line);
+	return out;
+}
+
 static struct said *said_new(const struct run *r, const struct person_words *w, person_fn done,
 			     void *user)
 {
@@ -121,9 +138,10 @@ static struct said *said_new(const struct run *r, const struct person_words *w, 
 	s->text = clean(r, w->text, PERSON_TEXT_MAX);
 	s->by = strdup(w->by ? w->by : "");
 	s->request = strdup(w->request_id ? w->request_id : "");
+	s->notice = s->text ? notice_of(s) : NULL;
 	s->done = done;
 	s->user = user;
-	if (s->text && s->by && s->request)
+	if (s->notice && s->by && s->request)
 		return s;
 	said_free(s);
 	return NULL;
@@ -262,31 +280,24 @@ static int64_t twice(int64_t n)
 static void over_limit_question(const struct run *r, char *out, size_t size)
 {
 	const struct agent_limits *l = &r->spec->agent.limits;
+	const char *more = "use as many";
+	char used[64];
 
 	switch ((enum agent_resource)(r->agent.over - 1)) {
 	case AGENT_COST:
-		snprintf(out, size,
-			 "It has used its %" PRId64
-			 ".%02d cents. May it use as much again? (no: it "
-			 "ends with what it has)",
-			 l->cost_microusd / 10000, (int)(l->cost_microusd / 100 % 100));
-		return;
-	case AGENT_TOKENS:
-		snprintf(out, size,
-			 "It has used its %" PRId64 " tokens. May it use as many again? (no: it "
-			 "ends with what it has)",
-			 l->tokens);
-		return;
-	case AGENT_ITERATIONS:
-	case AGENT_TIME:
-	case AGENT_NRESOURCES:
+		snprintf(used, sizeof(used), "%" PRId64 ".%02d cents", l->cost_microusd / 10000,
+			 (int)(l->cost_microusd / 100 % 100));
+		more = "use as much";
 		break;
+	case AGENT_TOKENS:
+		snprintf(used, sizeof(used), "%" PRId64 " tokens", l->tokens);
+		break;
+	default:
+		snprintf(used, sizeof(used), "%d model calls", (int)l->iterations);
+		more = "make as many";
 	}
-	snprintf(
-		out, size,
-		"It has used its %d model calls. May it make as many again? (no: it ends with what "
-		"it has)",
-		(int)l->iterations);
+	snprintf(out, size, "It has used its %s. May it %s again? (no: it ends with what it has)",
+		 used, more);
 }
 
 static void raise_limit(struct agent_limits *l, enum agent_resource r)
@@ -518,23 +529,6 @@ static void steer_saved(int rv, void *user)
 		done(0, s->id, s->user);
 }
 
-/* As the model reads it. */
-static char *notice_of(const struct said *s)
-{
-	struct buf text, line;
-	char *out = NULL;
-
-	buf_init(&text, 64u << 10);
-	buf_init(&line, 64u << 10);
-	buf_adds(&text, "A person says: ");
-	if (notice_escape(&text, s->text, strlen(s->text)) == 0 &&
-	    notice_format(&line, text.data) == 0)
-		out = buf_take(&line, NULL);
-	buf_fini(&text);
-	buf_fini(&line);
-	return out;
-}
-
 int person_steer(struct run *r, const struct person_words *w, person_fn done, void *user,
 		 struct ava_error *err)
 {
@@ -551,12 +545,8 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 			       PERSON_SAID_MAX);
 	d = world_draft(r);
 	s = p && d ? said_new(r, w, done, user) : NULL;
-	if (s)
-		s->notice = notice_of(s);
-	if (!s || !s->notice) {
-		said_free(s);
+	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
 	snprintf(s->id, sizeof(s->id), "m%u", ++p->last_id);
 	record_said(d, r, s, "queued", "");
 	list_add(&p->saying, &s->node);
@@ -576,22 +566,24 @@ unsigned person_notices(struct run *r, const char **out)
 	return n;
 }
 
-static void forget(struct run *r, struct draft *d, struct said *s, const char *outcome)
+/* What the run has not read yet is delivered, or it is too late for it. */
+static void tell_all(struct run *r, struct draft *d, const char *outcome)
 {
-	record_said(d, r, s, outcome, "");
-	r->person->nsaid--;
+	struct person *p = r->person;
+
+	while (!list_empty(&p->said)) {
+		struct said *s = LIST_FIRST(&p->said, struct said, node);
+
+		record_said(d, r, s, outcome, "");
+		p->nsaid--;
+		said_free(s);
+	}
 }
 
 void person_told(struct run *r, struct draft *d)
 {
-	struct person *p = r->person;
-
-	while (p && !list_empty(&p->said)) {
-		struct said *s = LIST_FIRST(&p->said, struct said, node);
-
-		forget(r, d, s, "delivered");
-		said_free(s);
-	}
+	if (r->person)
+		tell_all(r, d, "delivered");
 }
 
 /* ---- after a restart */
@@ -630,12 +622,8 @@ int person_restore_said(struct run *r, const char *id, const char *text, const c
 	struct said *s = p ? said_new(r, &w, NULL, NULL) : NULL;
 	unsigned n = 0;
 
-	if (s)
-		s->notice = notice_of(s);
-	if (!s || !s->notice) {
-		said_free(s);
+	if (!s)
 		return AVA_ENOMEM;
-	}
 	if (p->nsaid == PERSON_SAID_MAX) { /* a log of ours has never more */
 		said_free(s);
 		return 0;
@@ -686,16 +674,12 @@ void person_close(struct run *r, struct draft *d)
 	if (p->answer)
 		said_done(p->answer, AVA_ECANCELED);
 	p->answer = NULL;
-	while (!list_empty(&p->said)) {
-		struct said *s = LIST_FIRST(&p->said, struct said, node);
-
-		forget(r, d, s, "too_late");
-		said_free(s);
-	}
+	tell_all(r, d, "too_late");
 	LIST_EACH (&p->saying, at, tmp) {
 		struct said *s = LIST_ENTRY(at, struct said, node);
 
-		forget(r, d, s, "too_late");
+		record_said(d, r, s, "too_late", "");
+		p->nsaid--;
 		s->late = true;
 	}
 }

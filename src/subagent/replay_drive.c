@@ -424,7 +424,7 @@ static int begin_fork(struct replay *p, struct ava_error *err)
 		if (kind == RECORD_AMENDMENT)
 			rv = replay_rehash(p, false, err);
 		else
-			replay_add_lines(p, line, len);
+			messages_hash(&p->prefix, &p->wordless, line, len);
 	}
 	return rv == 0 ? replay_rehash(p, true, err) : rv;
 }

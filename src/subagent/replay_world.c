@@ -28,22 +28,6 @@ static struct replay *replay_of(struct agent *a)
 	return a->world;
 }
 
-void replay_add_lines(struct replay *p, const char *lines, size_t len)
-{
-	const char *end = lines + len;
-
-	for (const char *at = lines; at < end;) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((nl != NULL ? nl : end) - at);
-
-		if (!p->wordless)
-			hash_sha256_add(&p->prefix, ",", 1);
-		p->wordless = false;
-		hash_sha256_add(&p->prefix, at, n);
-		at += n + 1;
-	}
-}
-
 static int add_call(struct replay *p, struct call_ref ref)
 {
 	if (!ARRAY_ROOM(p->calls, p->calls_cap, p->ncalls + 1))
@@ -314,7 +298,7 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 
 	if (t->wire_len > 0)
 		record_pass(&p->rec);
-	replay_add_lines(p, t->wire, t->wire_len);
+	messages_hash(&p->prefix, &p->wordless, t->wire, t->wire_len);
 	if (note_calls(p, t) != 0)
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < t->ncalls && record_expect(&p->rec, EVENT_ToolCall); i++) {
@@ -418,7 +402,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 		   !p->rec.lenient) {
 		added = 0;
 	} else if (lines > 0) {
-		replay_add_lines(p, recorded.data, recorded.len);
+		messages_hash(&p->prefix, &p->wordless, recorded.data, recorded.len);
 		while (lines-- > 0)
 			record_pass(&p->rec);
 		added = (int64_t)recorded.len + 1;

@@ -65,8 +65,6 @@ extern const struct agent_io replay_io;
 int replay_rehash(struct replay *p, bool fork, struct ava_error *err);
 /* Take the amendments at the cursor that the call of the InferStart looked at needs. */
 int replay_amend(struct replay *p);
-/* Lines joined by \n that the machine adds to the request. */
-void replay_add_lines(struct replay *p, const char *lines, size_t len);
 /* What ended the run, as the code of a call that failed. */
 int replay_failure_code(const struct replay *p);
 

@@ -416,7 +416,7 @@ static void end_interrupted(struct run *r, const char *why)
 {
 	r->end.interrupted = true;
 	r->call.cut = (struct usage){.cost_microusd = -1};
-	agent_interrupted(&r->agent, NULL, why);
+	agent_interrupted(&r->agent, why);
 }
 
 static int take_up(struct supervisor *sup, const struct catalog_row *row, struct messages *m,

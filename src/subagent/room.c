@@ -15,8 +15,6 @@
 #include "provider/messages.h"
 #include "subagent/record.h"
 
-#define MESSAGES_MAX (256u << 20)
-
 struct room_job {
 	struct os_work work;
 	struct run *run;
@@ -72,12 +70,10 @@ static void job_work(struct os_work *w)
 		.name = room_call_name,
 		.user = r,
 	};
-	char path[LOGBOOK_PATH], *file = NULL;
+	char *file = NULL;
 
-	run_messages_path(r, path);
 	j->from = r->rec.messages_from;
-	j->rv = logbook_read_from(r->rec.outbox.lb->root_fd, path, &j->from, MESSAGES_MAX, &file,
-				  &j->len, &j->err);
+	j->rv = run_messages_read(r, &j->from, &file, &j->len, &j->err);
 	if (j->rv == 0)
 		j->rv = context_edit(&j->edit, &ask, file, j->len, &j->err);
 	free(file);

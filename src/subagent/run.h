@@ -158,6 +158,13 @@ void run_fini(struct run *r); /* nothing may point to it any more */
 
 /* Where its messages stand, and the folder of outputs that were cut. */
 void run_messages_path(const struct run *r, char out[LOGBOOK_PATH]);
+/* Read whole, or from the byte *from on (logbook_read_from). Any thread. */
+int run_messages_read(const struct run *r, size_t *from, char **file, size_t *len,
+		      struct ava_error *err);
+/* A short conversation that is in memory: the loop reads it for less than waking a thread
+ * costs. Its length, or -1. */
+#define RUN_AT_ONCE_MAX (64u << 10)
+ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 
 enum ava_status run_status(const struct run *r); /* the word shown for it */

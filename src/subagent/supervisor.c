@@ -20,7 +20,6 @@
 #include "subagent/wire.h"
 
 static void delist(struct run *r);
-static void run_free(struct run *r);
 static void tell_waits(struct run *r);
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
@@ -84,7 +83,7 @@ void supervisor_close(struct supervisor *s)
 			os_loop_step(s->loop, 50);
 		delist(r);
 		tell_waits(r);
-		run_free(r);
+		supervisor_free_run(r);
 	}
 	while (!list_empty(&s->ended)) {
 		struct run *r = LIST_FIRST(&s->ended, struct run, node);
@@ -94,7 +93,7 @@ void supervisor_close(struct supervisor *s)
 			continue;
 		}
 		os_defer_cancel(s->loop, &r->reap);
-		run_free(r);
+		supervisor_free_run(r);
 	}
 }
 
@@ -115,7 +114,7 @@ static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct a
 	return NULL;
 }
 
-static void run_free(struct run *r)
+void supervisor_free_run(struct run *r)
 {
 	run_fini(r);
 	free(r);
@@ -209,7 +208,7 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 	if (rv != 0) {
 		r->spec = NULL;
 		delist(r);
-		run_free(r);
+		supervisor_free_run(r);
 		return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 	}
 	s->total++;
@@ -241,7 +240,7 @@ void supervisor_discard(struct run *r)
 	r->sup->total--;
 	delist(r);
 	tell_waits(r);
-	run_free(r);
+	supervisor_free_run(r);
 }
 
 int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
@@ -257,16 +256,11 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 	if (group_enter(r) != 0 || enlist(s, r) != 0) {
 		r->spec = NULL;
 		delist(r);
-		run_free(r);
+		supervisor_free_run(r);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	*out = r;
 	return 0;
-}
-
-void supervisor_free_run(struct run *r)
-{
-	run_free(r);
 }
 
 void supervisor_out_of_memory(struct run *r)

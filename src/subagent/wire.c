@@ -340,17 +340,6 @@ static bool billed(const struct wirecall *w, enum reply_class cls)
 		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
 }
 
-static void read_headers(struct wirecall *w, struct wirecall_end *end)
-{
-	struct http_call *c = &w->http;
-
-	end->failure.status = c->status;
-	end->failure.should_retry = http_call_header(c, "x-should-retry");
-	end->failure.after_ms = http_call_header(c, "retry-after-ms");
-	end->failure.after = http_call_header(c, "retry-after");
-	end->failure.date = http_call_header(c, "date");
-}
-
 static const char *request_id(struct wirecall *w)
 {
 	static const char *const names[] = {"request-id", "x-generation-id", "x-request-id"};
@@ -381,9 +370,15 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 {
 	struct wirecall_end end = {0};
 	struct stream *s = w->stream;
-	char kept[4][128] = {""};
-	const char **headers[4] = {&end.failure.should_retry, &end.failure.after_ms,
-				   &end.failure.after, &end.failure.date};
+	char kept[4][128]; /* the call's own go with it */
+	const struct {
+		const char *name, **to;
+	} headers[] = {
+		{"x-should-retry", &end.failure.should_retry},
+		{"retry-after-ms", &end.failure.after_ms},
+		{"retry-after", &end.failure.after},
+		{"date", &end.failure.date},
+	};
 
 	end.failure.cls = stream_end(s, w->http.status, http_call_header(&w->http, "content-type"),
 				     &end.turn, &end.error);
@@ -393,13 +388,15 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 	}
 	end.error.cls = end.failure.cls;
 	end.accepted = billed(w, end.failure.cls);
-	read_headers(w, &end);
+	end.failure.status = w->http.status;
 	name_request(w, &end);
-	for (int i = 0; i < 4; i++) { /* they go with the call */
-		if (!*headers[i])
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+		const char *value = http_call_header(&w->http, headers[i].name);
+
+		if (!value)
 			continue;
-		snprintf(kept[i], sizeof(kept[i]), "%s", *headers[i]);
-		*headers[i] = kept[i];
+		snprintf(kept[i], sizeof(kept[i]), "%s", value);
+		*headers[i].to = kept[i];
 	}
 	w->stream = NULL;
 	if (stop)

@@ -75,26 +75,15 @@ struct buf *world_messages(struct run *r)
 
 int64_t world_lines(struct run *r, const char *lines, size_t len)
 {
-	const char *end = lines + len;
-	struct buf *b;
+	struct buf *b = len > 0 ? world_messages(r) : NULL;
 
 	if (len == 0)
 		return 0;
-	b = world_messages(r);
 	if (!b)
 		return AVA_ENOMEM;
 	buf_add(b, lines, len);
 	buf_addc(b, '\n');
-	for (const char *at = lines; at < end;) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((nl ? nl : end) - at);
-
-		if (!r->rec.wordless)
-			hash_sha256_add(&r->rec.prefix, ",", 1);
-		r->rec.wordless = false;
-		hash_sha256_add(&r->rec.prefix, at, n);
-		at += n + 1;
-	}
+	messages_hash(&r->rec.prefix, &r->rec.wordless, lines, len);
 	r->rec.request_bytes += (int64_t)len + 1;
 	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
 }
@@ -368,6 +357,26 @@ void run_messages_path(const struct run *r, char out[LOGBOOK_PATH])
 		logbook_messages_path(r->id.text, out);
 }
 
+int run_messages_read(const struct run *r, size_t *from, char **file, size_t *len,
+		      struct ava_error *err)
+{
+	char path[LOGBOOK_PATH];
+
+	run_messages_path(r, path);
+	return logbook_read_from(r->rec.outbox.lb->root_fd, path, from, 256u << 20, file, len, err);
+}
+
+ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX])
+{
+	char path[LOGBOOK_PATH];
+
+	run_messages_path(r, path);
+	return r->rec.request_bytes > RUN_AT_ONCE_MAX / 2
+		       ? -1
+		       : logbook_read_cached(r->rec.outbox.lb->root_fd, path, text,
+					     RUN_AT_ONCE_MAX);
+}
+
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH])
 {
 	if (r->place)
@@ -484,14 +493,11 @@ static int fetch_each(size_t k, const char *text, size_t len, bool is_error, voi
 
 static int fetch_lines(struct run *r, struct fetch *f, struct ava_error *err)
 {
-	char path[LOGBOOK_PATH];
 	struct buf body;
 	char *file = NULL;
-	size_t len;
-	int rv;
+	size_t len, from = 0;
+	int rv = run_messages_read(r, &from, &file, &len, err);
 
-	run_messages_path(r, path);
-	rv = logbook_read(r->rec.outbox.lb->root_fd, path, 256u << 20, &file, &len, err);
 	if (rv != 0)
 		return rv;
 	buf_init(&body, 256u << 20);
@@ -528,14 +534,14 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	struct run *r = env->user;
 	struct fetch f = {.out = out};
 	char path[ARTIFACT_PATH], *data;
-	int iteration, n, used = 0, rv;
+	struct call_ref at;
 	size_t len;
+	int rv;
 
 	if (call_id[0] == 'S' || call_id[0] == 's')
 		return fetch_of_others(r, call_id, out, err);
-	if (sscanf(call_id, "c%d.%d%n", &iteration, &n, &used) != 2 || call_id[used] ||
-	    iteration < 1 || n < 1 || iteration >= r->tools.calls_at ||
-	    (uint32_t)n > r->tools.calls_before[iteration + 1] - r->tools.calls_before[iteration])
+	if (!call_ref_read(call_id, &at) || at.iteration >= r->tools.calls_at ||
+	    at.n > r->tools.calls_before[at.iteration + 1] - r->tools.calls_before[at.iteration])
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
 	artifact_path(r, call_id, path);
 	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
@@ -544,7 +550,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 		free(data);
 		return rv;
 	}
-	f.want = r->tools.calls_before[iteration] + (uint32_t)n - 1;
+	f.want = r->tools.calls_before[at.iteration] + at.n - 1;
 	rv = fetch_lines(r, &f, err);
 	if (rv == 0 && !f.found)
 		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
