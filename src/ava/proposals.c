@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "subagent/group.h"
+#include "subagent/run.h"
 #include "subagent/resume.h"
 
 #define LATER_MS 5000 /* to what could not be written */

@@ -17,7 +17,6 @@
 #include "base/id.h"
 #include "base/spawn_options.h"
 #include "base/util.h"
-#include "subagent/group.h"
 #include "subagent/person.h"
 #include "subagent/replay.h"
 #include "subagent/run.h"

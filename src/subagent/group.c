@@ -1,4 +1,6 @@
-/* Groups of runs; group.h.
+/* Groups of runs: those that were confirmed together, with one budget, one deadline, and a
+ * line in the log when they begin (Fork) and when the last has ended (Join). In memory
+ * while one of its runs is.
  *
  * Nothing of a group is written for itself. Each run's spec says which group it
  * is in, what all may spend and until when; the catalog's rows name the group,
@@ -9,7 +11,6 @@
  * The deadline counts from the first start, while avad runs: after a restart
  * what the record shows of the time before is taken off. What can fail is
  * memory; a chain also by a working folder that is gone, which ends it. */
-#include "subagent/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -85,7 +85,7 @@ void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 			const char *summary);
 void record_catalog_spawn(struct draft *d, struct run *r);
-/* Where the run stands (subagent/restore.h): the last event of a turn's commit. */
+/* Where the run stands (restore.c): the last event of a turn's commit. */
 void record_position(struct draft *d, struct run *r);
 /* Another process carries the run on. */
 void record_carried(struct draft *d, struct run *r);

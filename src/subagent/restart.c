@@ -16,9 +16,7 @@
 #include "codec/json.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
-#include "subagent/group.h"
 #include "subagent/person.h"
-#include "subagent/restore.h"
 #include "subagent/run.h"
 #include "subagent/supervisor.h"
 

@@ -17,8 +17,6 @@
  *
  * Nothing is asked of a model or a tool here. What can fail: memory, and a record
  * that does not fit together. */
-#include "subagent/restore.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +29,7 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "provider/messages.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"

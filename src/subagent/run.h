@@ -23,6 +23,7 @@
 #include "subagent/spec.h"
 
 struct agent_shared;
+struct messages_info;
 struct jw;
 struct supervisor;
 struct group;
@@ -339,6 +340,13 @@ void group_next(struct run *r);
  * sentence. On a pool thread, while the run is at work. */
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
 void groups_fini(struct supervisor *s);
+/* Fork, when all that begin together have been spawned into the same draft. */
+void group_fork(struct run *r, struct draft *d);
+/* At the next start: rows in their order, then the runs that go on enter. */
+int group_restore(struct supervisor *s, const struct catalog_row *row);
+/* Newest time in the record of a run that goes on. */
+void group_seen(struct run *r, int64_t wall_ms);
+void group_restored(struct supervisor *s); /* groups without a run are forgotten */
 
 /* person.c: what a run asks a person, and what is said to it */
 #define PERSON_SAID_MAX 16 /* messages that a run has not read yet */
@@ -372,6 +380,17 @@ void run_checkpoints_free(struct run *r); /* who still waits is told AVA_ECANCEL
 /* restore.c */
 /* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
 void restore_write_position(struct run *r, struct jw *w);
+struct restored {
+	bool started;    /* it has called a model: a machine stands */
+	int64_t last_ms; /* of the newest event, wall */
+};
+/* `r` as supervisor_adopt made it, from its log; then, if it was started, its machine
+ * from the messages too: `file` is messages.jsonl, `body` and `info` what
+ * messages_request made of it; NULL: they cannot be read, only totals are restored.
+ * What a stop cut off is closed with the run's next commit (restore_note). AVA_ENOMEM;
+ * AVA_ECORRUPT: the log was changed, or the two do not fit together. */
+int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
+		const struct messages_info *info, struct restored *out, struct ava_error *err);
 /* In the first draft after it: that it goes on, and the call that was cut. */
 void restore_note(struct run *r, struct draft *d);
 

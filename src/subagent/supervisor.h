@@ -51,7 +51,7 @@ void supervisor_discard(struct run *r);
 int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
 		     struct run **out, struct ava_error *err);
 
-/* Its machine was restored (subagent/restore.h). */
+/* Its machine was restored (restore.c). */
 void supervisor_carry_on(struct run *r);
 
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */

@@ -294,7 +294,7 @@ bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip)
 		if (glob_one(g->text[i], path, name, skip))
 			return true;
 	}
-	return false;
+	return g->count == 0;
 }
 
 /* ---- sets of rules */

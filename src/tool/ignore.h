@@ -56,7 +56,7 @@ struct wild_glob {
 int wild_glob_init(struct wild_glob *g, const char *text, struct ava_error *err);
 void wild_glob_fini(struct wild_glob *g);
 /* `path` relative to the cwd; `skip` bytes of it are the folder searched, so
- * that a glob may be written relative to either. */
+ * that a glob may be written relative to either. One that was not made fits all. */
 bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip);
 
 #endif

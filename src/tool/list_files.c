@@ -19,7 +19,6 @@ struct files {
 	struct buf *out;
 	struct gate gate;
 	struct wild_glob glob;
-	bool with_glob;
 	size_t n, max, skip; /* skip: bytes of a path that are the folder listed, for globs */
 	bool full;           /* max reached, and there was one more */
 };
@@ -28,7 +27,7 @@ static int files_one(void *user, int dirfd, const char *name, const char *path)
 {
 	struct files *f = user;
 
-	if (f->with_glob && !wild_glob_match(&f->glob, path, f->skip))
+	if (!wild_glob_match(&f->glob, path, f->skip))
 		return 0;
 	f->full = f->n == f->max;
 	if (f->full)
@@ -78,7 +77,6 @@ static int files_run(struct tool_call *c, struct ava_error *err)
 		rv = wild_glob_init(&f.glob, glob, err);
 	if (rv != 0)
 		return rv;
-	f.with_glob = glob != NULL;
 	f.max = (size_t)json_get_int(c->args, "max_results", RESULTS_DEFAULT);
 	f.skip = strcmp(start, ".") != 0 ? strlen(start) + 1 : 0;
 	w.start = start;

@@ -48,7 +48,6 @@ static int init_pattern(struct scan *s, const json_t *args, struct ava_error *er
 	rv = match_new(&s->match, pattern != NULL ? pattern : "", flags, &s->gate, err);
 	if (rv != 0 || glob == NULL)
 		return rv;
-	s->with_glob = true;
 	return wild_glob_init(&s->glob, glob, err);
 }
 
@@ -188,7 +187,7 @@ static int file_cb(void *user, int dirfd, const char *name, const char *path)
 	struct scan *s = user;
 	int fd;
 
-	if (s->with_glob && !wild_glob_match(&s->glob, path, s->start_skip))
+	if (!wild_glob_match(&s->glob, path, s->start_skip))
 		return 0;
 	fd = root_open_entry(dirfd, name, false);
 	if (fd < 0) {
@@ -305,7 +304,7 @@ void scan_none(const struct scan *s, const char *pattern, struct buf *out)
 	buf_adds(out, " (");
 	scan_counts(s, out);
 	buf_adds(out, ")");
-	if (s->files == 0 && s->with_glob)
+	if (s->files == 0 && s->glob.count > 0)
 		buf_adds(out, "; the glob fits no file");
 	buf_addc(out, '\n');
 }

@@ -30,7 +30,6 @@ struct scan {
 	struct gate gate;
 	struct match *match;
 	struct wild_glob glob;
-	bool with_glob;
 	char start[PATH_MAX]; /* folder or file, relative to the root */
 	size_t start_skip;    /* bytes of a path that are the start, for globs */
 	/* A line that matches. Not 0: it is not counted and the search ends, well. */

@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
-#include "subagent/group.h"
+#include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/restart.h"
 #include "subagent/supervisor.h"
