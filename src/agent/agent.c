@@ -320,6 +320,7 @@ static int prepare_call(struct agent *a, unsigned i)
 	struct turn_call *c = &a->turn->calls[i];
 	struct ava_error err = {0};
 	json_t *args = NULL;
+	const char *text;
 	int rv = AVA_EINVAL;
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
@@ -345,10 +346,12 @@ static int prepare_call(struct agent *a, unsigned i)
 	json_decref(args);
 	if (err.code == AVA_ENOMEM)
 		return AVA_ENOMEM;
-	if (c->tool == NULL)
+	if (c->tool == NULL) {
 		answer_unknown(a, c);
-	else if (rv != 0)
-		answer_bad(a, c, err.text);
+	} else if (rv != 0) {
+		text = arena_fmt(&a->turn->mem, "bad arguments: %s", err.text);
+		answer_call(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
+	}
 	return 0;
 }
 
@@ -423,6 +426,21 @@ static bool must_be_saved(const struct turn *t)
 		if (!t->calls[i].answered && !(t->calls[i].tool->flags & TOOL_REPEATABLE))
 			return true;
 	return false;
+}
+
+/* Of a replayed reply: what a stop of the runtime cut off may have happened. */
+static void answer_interrupted(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && !c->unstarted && !ask_needed(a, c) &&
+		    !(c->tool->flags & TOOL_REPEATABLE))
+			answer_call(a, c, false, "interrupted",
+				    "interrupted: the runtime stopped before there was a result; "
+				    "it may "
+				    "have happened");
+	}
 }
 
 static enum step reply_with_calls(struct agent *a)

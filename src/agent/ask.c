@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "agent/reply.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "base/util.h"
@@ -133,13 +134,7 @@ static void give_result(struct agent *a, struct turn_call *c, enum agent_asked h
 	bool approval = !(c->tool->flags & TOOL_ASKS);
 	struct ask_result r = ask_result(&a->turn->mem, approval, how, text);
 
-	c->answered = true;
-	c->success = r.success;
-	c->error_class = r.error_class;
-	c->output = r.output;
-	c->output_len = strlen(r.output);
-	c->full_bytes = (int64_t)c->output_len;
-	a->answered++;
+	answer_call(a, c, r.success, r.error_class, r.output);
 }
 
 static void give_default(struct agent *a, struct turn_call *c)

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/ask.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
@@ -403,27 +402,6 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 		text = arena_copy(&a->turn->mem, b.data, b.len);
 	buf_fini(&b);
 	answer_call(a, c, false, "unknown_tool", text != NULL ? text : "there is no such tool");
-}
-
-void answer_bad(struct agent *a, struct turn_call *c, const char *sentence)
-{
-	const char *text = arena_fmt(&a->turn->mem, "bad arguments: %s", sentence);
-
-	answer_call(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
-}
-
-void answer_interrupted(struct agent *a)
-{
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && !c->unstarted && !ask_needed(a, c) &&
-		    !(c->tool->flags & TOOL_REPEATABLE))
-			answer_call(a, c, false, "interrupted",
-				    "interrupted: the runtime stopped before there was a result; "
-				    "it may "
-				    "have happened");
-	}
 }
 
 /* ---- outputs */

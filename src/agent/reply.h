@@ -71,8 +71,5 @@ void answer_call(struct agent *a, struct turn_call *c, bool success, const char 
  * and whoever reads the record, must find both halves. */
 void answer_open(struct agent *a, const char *error_class, const char *why);
 void answer_unknown(struct agent *a, struct turn_call *c);
-void answer_bad(struct agent *a, struct turn_call *c, const char *sentence);
-/* Of a replayed reply: what a stop of the runtime cut off may have happened. */
-void answer_interrupted(struct agent *a);
 
 #endif
