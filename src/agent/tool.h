@@ -55,8 +55,11 @@ struct tool_limits {
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
-	const char *cwd; /* for messages only, never opened */
+	int cwd_fd;                /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
+	const char *cwd;           /* for messages only, never opened */
+	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
+	size_t ngrants;
+	char workspace[40]; /* folder of its own below the root, made when first used */
 	struct tool_limits limits;
 	/* The full output of an earlier call of this run, for read_result.
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
@@ -79,6 +82,9 @@ struct tool_call {
 	bool success;
 	const char *error_class; /* static, see turn.h; "" on success */
 	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
+	/* Something that is no text, kept as an artifact "c3.1.png" of the run; as above. */
+	struct buf file;
+	const char *file_type; /* static: "png", "pdf"; NULL: none */
 };
 
 /* Text forms that citations are checked against; every file tool keeps to
@@ -93,6 +99,7 @@ extern const struct tool *const tool_table[];   /* of this program, NULL-termina
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
 int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
 void tool_remove(const struct tool *t);         /* no new run gets it */
+bool tool_granted(const struct tool_env *env, const char *grant);
 
 /* What a definition is known by: name, description and schema. */
 void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);

@@ -306,6 +306,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	r->tools.env = (struct tool_env){.loop = sup->loop,
 					 .cwd_fd = -1,
 					 .cwd = spec->cwd,
+					 .grants = spec->grants,
+					 .ngrants = spec->ngrants,
 					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
@@ -432,6 +434,7 @@ static void call_free(struct world_call *c)
 	list_del(&c->node);
 	json_decref(c->args);
 	buf_fini(&c->tool.out);
+	buf_fini(&c->tool.file);
 	free(c);
 	r->busy--;
 	r->tools.running--;
@@ -464,14 +467,15 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	return 0;
 }
 
-#define ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".txt" */
+#define ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
 
-static void artifact_path(const struct run *r, const char *call, char out[ARTIFACT_PATH])
+static void artifact_path(const struct run *r, const char *call, const char *type,
+			  char out[ARTIFACT_PATH])
 {
 	char folder[LOGBOOK_PATH];
 
 	run_artifacts_path(r, folder);
-	snprintf(out, ARTIFACT_PATH, "%s/%.15s.txt", folder, call);
+	snprintf(out, ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
 }
 
 struct fetch {
@@ -543,7 +547,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	if (!call_ref_read(call_id, &at) || at.iteration >= r->tools.calls_at ||
 	    at.n > r->tools.calls_before[at.iteration + 1] - r->tools.calls_before[at.iteration])
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
-	artifact_path(r, call_id, path);
+	artifact_path(r, call_id, "txt", path);
 	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
 	    0) {
 		rv = buf_add(out, data, len);
@@ -576,15 +580,15 @@ static int clean_output(struct world_call *c, struct buf *out)
 	return rv;
 }
 
-/* A file of the run: the whole output beside the cut one in the turn. */
+/* A file of the run: the whole output beside the cut one in the turn, or what is no text. */
 static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
-			  const struct buf *full)
+			  const struct buf *full, const char *type)
 {
 	struct draft *d = world_draft(r);
 	char path[ARTIFACT_PATH];
 	struct buf *b;
 
-	artifact_path(r, tc->id, path);
+	artifact_path(r, tc->id, type, path);
 	b = d ? draft_part(d, DRAFT_PUT, path) : NULL;
 	if (!b || buf_add(b, full->data, full->len) != 0)
 		return;
@@ -611,11 +615,13 @@ static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 	}
 	tc->full_bytes = (int64_t)full.len;
 	shown = full.len;
+	if (tc->success && c->tool.file_type && c->tool.file.len > 0)
+		keep_artifact(r, t, tc, &c->tool.file, c->tool.file_type);
 	if (full.len > r->tools.env.limits.out_bytes) {
 		shown = r->tools.env.limits.out_bytes;
 		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
 			shown--;
-		keep_artifact(r, t, tc, &full);
+		keep_artifact(r, t, tc, &full, "txt");
 		tc->output = arena_fmt(
 			&t->mem,
 			"%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
@@ -734,6 +740,7 @@ int toolrun_start(struct agent *a, unsigned index)
 				     .user = c,
 				     .error_class = ""};
 	buf_init(&c->tool.out, TOOL_FULL_MAX);
+	buf_init(&c->tool.file, TOOL_FULL_MAX);
 	list_add(&r->tools.at_work, &c->node);
 	r->busy++;
 	r->tools.running++;
@@ -742,6 +749,8 @@ int toolrun_start(struct agent *a, unsigned index)
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", tc->name);
 	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
 		(void)world_open_folder(r, NULL);
+	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",
+		 r->id.text);
 	show_activity(r, tc->tool, c->args);
 	tc->tool->start(&c->tool);
 	return 0;

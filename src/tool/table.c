@@ -125,3 +125,12 @@ void tool_remove(const struct tool *t)
 		}
 	}
 }
+
+bool tool_granted(const struct tool_env *env, const char *grant)
+{
+	for (size_t i = 0; i < env->ngrants; i++) {
+		if (strcmp(env->grants[i], grant) == 0)
+			return true;
+	}
+	return false;
+}

@@ -526,6 +526,16 @@ static void slow_stop(struct tool_call *c)
 	stop_came = true;
 }
 
+static void picture_start(struct tool_call *c)
+{
+	c->success = true;
+	c->error_class = "";
+	buf_adds(&c->out, "a picture of it");
+	buf_add(&c->file, "\x89PNG\0\n", 6);
+	c->file_type = "png";
+	c->done(c);
+}
+
 static struct tool added = {.name = "run_bash",
 			    .description = "Added.",
 			    .schema = "{\"type\":\"object\"}",
@@ -556,6 +566,28 @@ static void test_an_end_waits_for_its_tools(void **state)
 	assert_ended(w, g.id, "cancelled", "cancelled");
 	assert_paired(w, g.id);
 	tool_remove(&added);
+}
+
+static void test_an_artifact_that_is_no_text(void **state)
+{
+	static struct tool draws;
+	struct world *w = *state;
+	struct op_spawn s = ask(w, "draw");
+	const char *kept;
+	struct got g;
+	json_t *r;
+
+	draws = added;
+	draws.start = picture_start;
+	assert_int_equal(tool_add(&draws), 0);
+	s.model = script(w, RUN_BASH SUBMIT);
+	g = spawn(w, &s);
+	r = result_of(w, g.id);
+	kept = json_string_value(json_array_get(json_object_get(r, "artifacts"), 0));
+	assert_non_null(kept);
+	assert_non_null(strstr(kept, "/artifacts/c1.1.png"));
+	json_decref(r);
+	tool_remove(&draws);
 }
 
 /* Its calls fail then, the run goes on. */
@@ -858,6 +890,7 @@ int main(void)
 		T(test_cancel_while_calling),
 		T(test_cancel_while_queued),
 		T(test_an_end_waits_for_its_tools),
+		T(test_an_artifact_that_is_no_text),
 		T(test_a_tool_that_is_gone),
 		T(test_cancel_at_every_moment),
 		T(test_a_started_run_goes_on),

@@ -125,6 +125,8 @@ static void test_the_set_grows(void **state)
 {
 	static const struct tool more = {.name = "more", .description = "d", .schema = "{}"};
 	static const struct tool taken = {.name = "read_file", .description = "d", .schema = "{}"};
+	const char *const grants[] = {"rw"};
+	struct tool_env env = {.grants = grants, .ngrants = 1};
 	char one[HASH_HEX_LEN + 1], two[HASH_HEX_LEN + 1];
 
 	assert_null(tool_find("more"));
@@ -137,6 +139,8 @@ static void test_the_set_grows(void **state)
 	tool_hash(&taken, one);
 	tool_hash(tool_find("read_file"), two);
 	assert_string_not_equal(one, two);
+	assert_true(tool_granted(&env, "rw"));
+	assert_false(tool_granted(&env, "fetch_any"));
 }
 
 int main(void)
