@@ -13,6 +13,7 @@
 #include "base/hash.h"
 
 struct os_loop;
+struct redact;
 struct ava_error;
 
 #define TOOL_REPEATABLE 1u /* running it again changes nothing: no durable wait, may run again */
@@ -61,6 +62,9 @@ struct tool_env {
 	size_t ngrants;
 	char workspace[40]; /* folder of its own below the root, made when first used */
 	struct tool_limits limits;
+	/* What is shown in part is looked through whole first: half a secret is not found.
+	 * NULL: nothing is secret. Immutable; any thread. */
+	const struct redact *redact;
 	/* The full output of an earlier call of this run, for read_result.
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,

@@ -270,9 +270,9 @@ static size_t match_at(const struct redact *r, const char *s, size_t len, size_t
 	return end > at ? end : at;
 }
 
-int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len)
+int redact_around(const struct redact *r, struct buf *out, const char *s, size_t len, size_t *at)
 {
-	size_t kept = 0, from, end;
+	size_t kept = 0, from, end, begun = out->len, place = *at;
 	int count = 0, rv;
 
 	for (size_t i = 0; r != NULL && i < len;) {
@@ -286,13 +286,24 @@ int redact_text(const struct redact *r, struct buf *out, const char *s, size_t l
 		for (size_t in = from + 1; in < end; in++)
 			end = MAX(end, match_known(r, s, len, in));
 		buf_add(out, s + kept, from - kept);
+		if (place >= from && place < end)
+			*at = out->len - begun;
 		buf_add(out, MARK, sizeof(MARK) - 1);
 		kept = i = end;
 		count++;
+		if (place >= end)
+			*at = place + (out->len - begun) - end;
 	}
 	buf_add(out, s + kept, len - kept);
 	rv = buf_check(out);
 	return rv != 0 ? rv : count;
+}
+
+int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len)
+{
+	size_t at = 0;
+
+	return redact_around(r, out, s, len, &at);
 }
 
 bool redact_has_known(const struct redact *r, const char *s, size_t len)

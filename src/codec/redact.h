@@ -19,6 +19,8 @@ int redact_add(struct redact *r, const char *secret);
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of
  * replacements, or a negative code. `r` NULL: no secrets are known. */
 int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len);
+/* The same; *at, a place in `s`, becomes that place in what was appended. */
+int redact_around(const struct redact *r, struct buf *out, const char *s, size_t len, size_t *at);
 /* The same for JSON text: each string (names of members too) is looked at by
  * itself, in its own characters, and everything between them is copied, so
  * that the outcome is JSON again. AVA_EINVAL: `s` is no JSON. */

@@ -309,6 +309,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .grants = spec->grants,
 					 .ngrants = spec->ngrants,
 					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
+					 .redact = sup->book->redact,
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
 	list_init(&r->node);

@@ -5,8 +5,9 @@
  * range is bounded, so that a file of any size answers soon (the total then ends in
  * '+'). Output: first line "path (lines A-B of N)", then the lines, and when there is
  * more a last line that says how to go on. Lines that are not wanted are only counted.
- * A wanted one is collected up to LINES_CUT bytes and then counted too, so that a line
- * of 5 GB needs no more memory than one of 5 KB. When the body has no room for a line,
+ * A wanted one is collected up to LINES_HELD bytes, of which LINES_CUT are shown once
+ * secrets are out of all, and then counted too, so that a line of 5 GB needs no more
+ * memory than one of 32 KB. When the body has no room for a line,
  * nothing further goes in; counting goes on. */
 #include <ava.h>
 #include <errno.h>
@@ -18,19 +19,22 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "codec/utf8.h"
 #include "tool/job.h"
 #include "tool/root.h"
 
 #define LINES_DEFAULT 2000
-#define LINES_CUT     4000 /* bytes of one line that are shown */
+#define LINES_CUT     4000        /* bytes of one line that are shown */
+#define LINES_HELD    (32u << 10) /* so far behind the cut a secret is seen that begins before */
 
 /* Numbered lines of a text that arrives in pieces. */
 struct lines {
 	int64_t first, last; /* wanted, from 1 */
-	const char *needle;  /* only lines that hold it, in one piece; NULL: all; *borrowed* */
+	const struct redact *redact;
+	const char *needle; /* only lines that hold it, in one piece; NULL: all; *borrowed* */
 	struct buf body;
-	struct buf line;   /* the line being collected, at most LINES_CUT bytes */
+	struct buf line;   /* the line being collected, at most LINES_HELD bytes */
 	uint64_t line_len; /* its whole length so far */
 	int64_t at;        /* number of the line the next byte belongs to */
 	int64_t from, to;  /* first and last line in the body; 0: none */
@@ -48,7 +52,7 @@ static void lines_init(struct lines *l, int64_t first, int64_t last, const char 
 {
 	*l = (struct lines){.first = first, .last = last, .needle = needle, .at = 1};
 	buf_init(&l->body, max_bytes);
-	buf_init(&l->line, LINES_CUT + 4); /* so that a cut can spare a character */
+	buf_init(&l->line, LINES_HELD);
 }
 
 static void lines_fini(struct lines *l)
@@ -96,11 +100,22 @@ static void lines_emit(struct lines *l)
 {
 	const char *s = l->line.data != NULL ? l->line.data : "";
 	size_t len = l->line.len, before = l->body.len, skip = 0;
+	uint64_t behind = l->line_len - len; /* of the line, not held */
+	struct buf clean;
 
 	if (l->at == 1 && len >= 3 && memcmp(s, bom, 3) == 0)
 		skip = 3;
+	s += skip;
+	len -= skip;
+	buf_init(&clean, 4 * LINES_HELD);
+	if (len > LINES_CUT && l->redact != NULL) {
+		l->no_memory |= redact_text(l->redact, &clean, s, len) < 0;
+		s = clean.data != NULL ? clean.data : "";
+		len = clean.len;
+	}
 	buf_addf(&l->body, "%lld\t", (long long)l->at);
-	lines_text(&l->body, s + skip, len - skip, LINES_CUT, l->line_len - skip);
+	lines_text(&l->body, s, len, LINES_CUT, len + behind);
+	buf_fini(&clean);
 	if (buf_addc(&l->body, '\n') == AVA_ETOOBIG) {
 		l->full = true;
 		l->body.failed = false;
@@ -303,9 +318,10 @@ static int file_answer(struct reading *r, struct buf *out, struct ava_error *err
 }
 
 /* What is asked for. */
-static int file_wish(struct reading *r, const struct root *root, const json_t *args,
+static int file_wish(struct reading *r, const struct root *root, const struct tool_call *c,
 		     struct ava_error *err)
 {
+	const json_t *args = c->args;
 	const char *path;
 	int64_t first, last;
 	int rv = job_arg_str(args, "path", &path, err);
@@ -318,6 +334,7 @@ static int file_wish(struct reading *r, const struct root *root, const json_t *a
 		rv = lines_range(args, false, &first, &last, err);
 	if (rv == 0)
 		lines_init(&r->lines, first, last, NULL, FILE_BODY_MAX);
+	r->lines.redact = c->env->redact;
 	return rv;
 }
 
@@ -346,7 +363,7 @@ static int file_read(struct tool_call *c, bool cached, struct ava_error *err)
 {
 	struct reading r = {.gate = gate_of(c)};
 	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
-	int rv = file_wish(&r, &root, c->args, err);
+	int rv = file_wish(&r, &root, c, err);
 
 	if (rv != 0)
 		return rv;

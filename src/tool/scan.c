@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "codec/utf8.h"
 #include "tool/job.h"
 #include "tool/root.h"
@@ -59,6 +60,7 @@ int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err)
 	*s = (struct scan){
 		.root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd},
 		.gate = gate_of(c),
+		.redact = c->env->redact,
 		.files_max = SCAN_FILES_MAX,
 		.bytes_max = SCAN_BYTES_MAX,
 	};
@@ -263,19 +265,31 @@ static size_t char_start(const char *s, size_t at)
 	return at;
 }
 
-int scan_line(struct buf *out, const struct scan_hit *h)
+int scan_line(struct buf *out, const struct redact *redact, const struct scan_hit *h)
 {
-	size_t from = 0, to = h->len;
+	size_t from = 0, len = h->len, at = h->at, to;
+	const char *text = h->text;
+	struct buf clean;
+	bool lost = false;
 
-	if (h->len > SCAN_TEXT_MAX) {
-		if (h->at > SCAN_TEXT_MAX * 2 / 3)
-			from = char_start(h->text, h->at - SCAN_TEXT_MAX / 3);
-		if (h->len - from > SCAN_TEXT_MAX)
-			to = char_start(h->text, from + SCAN_TEXT_MAX);
+	buf_init(&clean, 4 * (size_t)SCAN_FILE_MAX);
+	if (len > SCAN_TEXT_MAX && redact != NULL) {
+		lost = redact_around(redact, &clean, text, len, &at) < 0;
+		text = clean.data;
+		len = lost ? 0 : clean.len;
+	}
+	to = len;
+	if (len > SCAN_TEXT_MAX) {
+		if (at > SCAN_TEXT_MAX * 2 / 3)
+			from = char_start(text, at - SCAN_TEXT_MAX / 3);
+		if (len - from > SCAN_TEXT_MAX)
+			to = char_start(text, from + SCAN_TEXT_MAX);
 	}
 	buf_addf(out, "%s:%lld:%s", h->path, (long long)h->line, from != 0 ? "…" : "");
-	utf8_repair(out, h->text + from, to - from);
-	return buf_adds(out, to != h->len ? "…\n" : "\n");
+	if (!lost)
+		utf8_repair(out, text + from, to - from);
+	buf_fini(&clean);
+	return buf_adds(out, to != len || lost ? "…\n" : "\n");
 }
 
 static void count(struct buf *out, size_t n, const char *what)

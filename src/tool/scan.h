@@ -28,6 +28,7 @@ struct scan_hit { /* borrowed during the callback */
 struct scan {
 	struct root root;
 	struct gate gate;
+	const struct redact *redact;
 	struct match *match;
 	struct wild_glob glob;
 	char start[PATH_MAX]; /* folder or file, relative to the root */
@@ -62,8 +63,8 @@ int scan_run(struct scan *s, struct ava_error *err);
 int scan_load(struct scan *s, int fd, size_t *len);
 
 /* "path:LINE:text" and a newline; a long text is cut around its match, with
- * "…" where something is missing. */
-int scan_line(struct buf *out, const struct scan_hit *h);
+ * "…" where something is missing. It is cut when its secrets are out. */
+int scan_line(struct buf *out, const struct redact *redact, const struct scan_hit *h);
 /* "840 files searched, 3 skipped as binary, ..." and why it was cut. */
 void scan_counts(const struct scan *s, struct buf *out);
 /* "no matches for "x" (...)": the whole answer of a search without any. */

@@ -53,7 +53,7 @@ static int list_hit(void *user, const struct scan_hit *h)
 		s->full = true;
 		return 1;
 	}
-	return scan_line(s->out, h);
+	return scan_line(s->out, s->scan.redact, h);
 }
 
 static void list_summary(const struct listing *s)
@@ -177,6 +177,7 @@ static int by_rank(const void *a, const void *b)
 
 struct view {
 	struct buf *out;
+	const struct redact *redact;
 	const char *path, *data;
 	size_t len, pos; /* pos: begin of the first line not shown yet */
 	int64_t line;    /* its number */
@@ -204,7 +205,7 @@ static void show_line(struct view *v, size_t at)
 		.at = at,
 	};
 
-	scan_line(v->out, &h);
+	scan_line(v->out, v->redact, &h);
 	v->pos = MIN(end + 1, v->len);
 }
 
@@ -257,7 +258,11 @@ static int show_data(struct reading *s, struct view *v, size_t limit, struct ava
 
 static int show_file(struct reading *s, const struct ranked *f, size_t limit, struct ava_error *err)
 {
-	struct view v = {.out = s->out, .path = f->path, .line = 1, .any = s->shown != 0};
+	struct view v = {.out = s->out,
+			 .redact = s->scan.redact,
+			 .path = f->path,
+			 .line = 1,
+			 .any = s->shown != 0};
 	struct stat st;
 	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
 

@@ -2,6 +2,8 @@
  * and said, and that it ends. */
 #include "tool_unit.h"
 
+#include "codec/redact.h"
+
 #include "base/util.h"
 #include "tool/root.h"
 
@@ -436,6 +438,46 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* A line that is cut in the middle of a secret gives no half of it, wherever it is cut. */
+static void test_secrets_at_a_cut(void **state)
+{
+	static const char secret[] = "zebra-crossing-4711-violin-0815-marmalade-2342";
+	static const char key[] = "sk-ant-api03-QWERTYUIOPASDFGH1234567890";
+	char line[6000], args[100];
+	struct redact *r = redact_new();
+	size_t len = 0;
+
+	assert_int_equal(redact_add(r, secret), 0);
+	u.env.redact = r;
+	for (int i = 0; len < sizeof(line) - 200; i++) {
+		len += (size_t)sprintf(line + len, "w%03d ", i);
+		if (i % 25 == 24 || (len > 3965 && len < 3990)) /* read_file cuts at 4,000 */
+			len += (size_t)sprintf(line + len, "%s %s ", secret, key);
+	}
+	put(&u, "secret.txt", line);
+	for (int i = 0; i < 600; i++) {
+		const char *tool = i % 3 == 0   ? "search_codebase"
+				   : i % 3 == 1 ? "search_and_read"
+						: "read_file";
+
+		if (i % 3 < 2)
+			snprintf(args, sizeof(args), "{'pattern':'w%03d '}", i / 3);
+		else
+			snprintf(args, sizeof(args), "{'path':'secret.txt'}");
+		tool_unit_ok(&u, tool, args);
+		for (size_t at = 0; at + 8 < sizeof(secret); at += 4) {
+			char part[9];
+
+			snprintf(part, sizeof(part), "%.8s", secret + at);
+			assert_lacks(u.call.out.data, part);
+		}
+		assert_lacks(u.call.out.data, "sk-ant");
+		assert_lacks(u.call.out.data, "QWERTY");
+	}
+	u.env.redact = NULL;
+	redact_free(r);
+}
+
 static void test_no_folder(void **state)
 {
 	int fd = u.env.cwd_fd;
@@ -463,12 +505,23 @@ static void test_activity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_form),         TEST(test_plain_text),   TEST(test_results_are_bounded),
-		TEST(test_long_lines),   TEST(test_left_out),     TEST(test_no_permission),
-		TEST(test_bad_patterns), TEST(test_ignore_files), TEST(test_walk_against_git),
-		TEST(test_deep),         TEST(test_order),        TEST(test_stop),
-		TEST(test_together),     TEST(test_no_memory),    TEST(test_no_folder),
+		TEST(test_form),
+		TEST(test_plain_text),
+		TEST(test_results_are_bounded),
+		TEST(test_long_lines),
+		TEST(test_left_out),
+		TEST(test_no_permission),
+		TEST(test_bad_patterns),
+		TEST(test_ignore_files),
+		TEST(test_walk_against_git),
+		TEST(test_deep),
+		TEST(test_order),
+		TEST(test_stop),
+		TEST(test_together),
+		TEST(test_no_memory),
+		TEST(test_no_folder),
 		TEST(test_activity),
+		TEST(test_secrets_at_a_cut),
 	};
 
 	return cmocka_run_group_tests_name("search_codebase", tests, NULL, NULL);
