@@ -5,8 +5,9 @@
  * values are also looked for in base64 (their three alignments, both
  * alphabets), since tools print encoded environments. Patterns ask for a
  * border before them and for a digit among enough token characters, so that
- * `task-manager` or `sk-fading-circle` stay. What can fail: memory, and the
- * bound of the output. */
+ * `task-manager` or `sk-fading-circle` stay. Behind a `:` or `=` the value of
+ * what is called a password, or of a URL's, is one. What can fail: memory, and
+ * the bound of the output. */
 #include "codec/redact.h"
 
 #include <ava.h>
@@ -57,6 +58,12 @@ static const struct pattern {
 	{"glpat-", LOWER | UPPER | DIGIT | DASH | UNDER, 16},
 	{"AKIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
 	{"ASIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
+	{"hf_", LOWER | UPPER | DIGIT, 20},
+	{"npm_", LOWER | UPPER | DIGIT, 30},
+	{"sk_live_", LOWER | UPPER | DIGIT, 16},
+	{"rk_live_", LOWER | UPPER | DIGIT, 16},
+	{"SG.", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 40},
+	{"eyJ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 60}, /* a JWT */
 	{"AIza", LOWER | UPPER | DIGIT | DASH | UNDER, 35},
 	{"bearer ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 16, .fold = true},
 };
@@ -96,6 +103,7 @@ struct redact *redact_new(void)
 	}
 	r->starts['x'] = true; /* xoxb- and its kin */
 	r->starts['-'] = true; /* -----BEGIN */
+	r->starts[':'] = r->starts['='] = true;
 	return r;
 }
 
@@ -254,13 +262,90 @@ static size_t match_pem(const char *s, size_t len, size_t at)
 	return dashes != NULL ? (size_t)(dashes + 5 - s) : len;
 }
 
-/* The secret that begins at *from; its end, or *from when none does. */
+/* "://user:password@": the password. */
+static size_t match_url(const char *s, size_t len, size_t *from)
+{
+	size_t at = *from, end = at + 3, colon = 0;
+
+	if (len - at < 3 || memcmp(s + at, "://", 3) != 0)
+		return at;
+	for (; end < len && end - at < 512 && s[end] > ' ' && strchr("/\"'<>@?#", s[end]) == NULL;
+	     end++)
+		if (s[end] == ':' && colon == 0)
+			colon = end;
+	if (end == len || s[end] != '@' || colon == 0 || end - colon < 2 ||
+	    strchr("$[{", s[colon + 1]) != NULL)
+		return at;
+	*from = colon + 1;
+	return end;
+}
+
+/* Is the word before `at`, with or without quotes and blanks, the name of a secret? */
+static bool names_secret(const char *s, size_t at)
+{
+	static const char *const names[] = {"password",   "passwd",     "passphrase", "secret",
+					    "secret_key", "access_key", "api_key",    "apikey",
+					    "auth_token", "private_key"};
+	char word[40];
+	size_t n = 0, end = at;
+
+	while (end > 0 && at - end < 3 && strchr(" \t\"'", s[end - 1]) != NULL)
+		end--;
+	while (n + 1 < sizeof(word) && n < end &&
+	       (is_word((unsigned char)s[end - n - 1]) || strchr("_-", s[end - n - 1]) != NULL))
+		n++;
+	for (size_t i = 0; i < n; i++)
+		word[i] = s[end - n + i] == '-' ? '_' : s[end - n + i];
+	word[n] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (n >= strlen(names[i]) && strcasecmp(word + n - strlen(names[i]), names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The value in `password: "…"`, `PASSWORD=…` and their kin: in quotes, or a word with a letter
+ * and a digit that is no expression. */
+static size_t match_assigned(const char *s, size_t len, size_t *from)
+{
+	size_t at = *from, begin = at + 1, end;
+	bool letter = false, digit = false, plain = true;
+	char quote;
+
+	if (!names_secret(s, at))
+		return at;
+	while (begin < len && (s[begin] == ' ' || s[begin] == '\t'))
+		begin++;
+	quote = begin < len && (s[begin] == '"' || s[begin] == '\'') ? s[begin] : '\0';
+	begin += quote != '\0';
+	for (end = begin; end < len && end - begin < 512 && s[end] != quote; end++) {
+		unsigned char c = (unsigned char)s[end];
+
+		if (c <= ' ' || (quote == '\0' && strchr(",;\"'`\\", c) != NULL))
+			break;
+		letter |= (class_of(c) & (LOWER | UPPER)) != 0;
+		digit |= class_of(c) == DIGIT;
+		plain &= strchr("()[]{}<>$", c) == NULL;
+	}
+	if (end - begin < 8 || !letter || !digit || !plain ||
+	    (quote != '\0' && (end == len || s[end] != quote)) ||
+	    (quote == '\0' && begin > at + 1 && memchr(s + begin, '.', end - begin) != NULL))
+		return at;
+	*from = begin;
+	return end;
+}
+
+/* The secret that begins at *from, or behind it where that names one; its end, or *from when
+ * none does. */
 static size_t match_at(const struct redact *r, const char *s, size_t len, size_t *from)
 {
 	size_t at = *from, end = match_known(r, s, len, at);
 
 	if (end > at)
 		return end;
+	if (s[at] == ':' || s[at] == '=') {
+		end = match_url(s, len, from);
+		return end > at ? end : match_assigned(s, len, from);
+	}
 	end = match_pem(s, len, at);
 	if (end > at || (at > 0 && is_word((unsigned char)s[at - 1])))
 		return end;
