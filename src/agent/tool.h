@@ -56,8 +56,11 @@ struct tool_limits {
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	int cwd_fd;                /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
-	const char *cwd;           /* for messages only, never opened */
+	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
+	const char *cwd; /* for messages only, never opened */
+	/* Folders of ava's own, keys and data of others, that no tool reads: as the kernel
+	 * names them; NULL ends them. NULL: none. */
+	const char *const *keep_out;
 	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
 	size_t ngrants;
 	char workspace[40]; /* folder of its own below the root, made when first used */

@@ -375,8 +375,26 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	return c->root_fd < 0 ? err_sys(err, "data root %s", c->root) : 0;
 }
 
+/* Where tools must not read, whatever working folder a run has. */
+static int find_own_folders(struct core *c)
+{
+	char path[4096];
+
+	c->own_folders[0] = realpath(c->root, NULL);
+	if (settings_config_path("", path, sizeof(path), NULL) == 0) {
+		path[strlen(path) - 1] = '\0'; /* its slash */
+		c->own_folders[1] = realpath(path, NULL);
+		if (!c->own_folders[1]) /* not made yet */
+			c->own_folders[1] = strdup(path);
+	}
+	c->sup.keep_out = (const char *const *)c->own_folders;
+	return c->own_folders[0] ? 0 : AVA_ENOMEM;
+}
+
 static void core_free(struct core *c)
 {
+	free(c->own_folders[0]);
+	free(c->own_folders[1]);
 	while (!list_empty(&c->request_order))
 		forget(c, LIST_FIRST(&c->request_order, struct request, node));
 	strmap_fini(&c->requests);
@@ -399,6 +417,8 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv != 0)
 		goto fail;
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	if (rv == 0)
+		rv = find_own_folders(c);
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 		goto fail_open;

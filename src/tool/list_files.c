@@ -62,7 +62,7 @@ static void files_say(const struct files *f, const struct walk *w)
 
 static int files_run(struct tool_call *c, struct ava_error *err)
 {
-	struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
+	struct root root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out};
 	struct files f = {.out = &c->out, .gate = gate_of(c)};
 	struct walk w = {.root = &root, .file = files_one, .poll = files_poll, .user = &f};
 	const char *path, *glob;

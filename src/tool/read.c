@@ -362,7 +362,7 @@ static int take_cached(struct reading *r, struct ava_error *err)
 static int file_read(struct tool_call *c, bool cached, struct ava_error *err)
 {
 	struct reading r = {.gate = gate_of(c)};
-	const struct root root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd};
+	const struct root root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out};
 	int rv = file_wish(&r, &root, c, err);
 
 	if (rv != 0)

@@ -20,6 +20,7 @@
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -273,7 +274,43 @@ static bool root_is_pseudo(int fd)
 	return false;
 }
 
-static int check_file(int fd, const char *path, struct stat *st, struct ava_error *err)
+/* Is it in a folder of ava's own, wherever a path to it begins? */
+static bool root_is_kept_out(const struct root *root, int fd)
+{
+	char link[40], path[PATH_MAX];
+	ssize_t n;
+
+	if (root->keep_out == NULL)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return true; /* as above */
+	path[n] = '\0';
+	for (const char *const *p = root->keep_out; *p != NULL; p++) {
+		char next = strncmp(path, *p, strlen(*p)) == 0 ? path[strlen(*p)] : 'x';
+
+		if (next == '/' || next == '\0')
+			return true;
+	}
+	return false;
+}
+
+static int check_place(const struct root *root, int fd, const char *path, struct ava_error *err)
+{
+	if (root_is_pseudo(fd))
+		return err_set(err, AVA_EDENIED, "%s belongs to the system, not to the project",
+			       path);
+	if (root_is_kept_out(root, fd))
+		return err_set(err, AVA_EDENIED,
+			       "%s belongs to ava itself (its keys, settings or data): no tool "
+			       "reads it",
+			       path);
+	return 0;
+}
+
+static int check_file(const struct root *root, int fd, const char *path, struct stat *st,
+		      struct ava_error *err)
 {
 	if (fstat(fd, st) != 0)
 		return err_sys(err, "open %s", path);
@@ -285,10 +322,7 @@ static int check_file(int fd, const char *path, struct stat *st, struct ava_erro
 	if (!S_ISREG(st->st_mode))
 		return err_set(err, AVA_EDENIED, "%s is %s: only regular files can be read", path,
 			       kind_name(st->st_mode));
-	if (root_is_pseudo(fd))
-		return err_set(err, AVA_EDENIED, "%s belongs to the system, not to the project",
-			       path);
-	return 0;
+	return check_place(root, fd, path, err);
 }
 
 /* ---- opening */
@@ -300,14 +334,14 @@ int root_open_file(const struct root *root, const char *path, struct stat *st,
 
 	if (fd < 0)
 		return open_error(root, path, err);
-	rv = check_file(fd, path, st, err);
+	rv = check_file(root, fd, path, st, err);
 	close(fd);
 	if (rv != 0)
 		return rv;
 	fd = open_below(root, path, READ_FLAGS);
 	if (fd < 0)
 		return open_error(root, path, err);
-	rv = check_file(fd, path, st, err);
+	rv = check_file(root, fd, path, st, err);
 	if (rv != 0) {
 		close(fd);
 		return rv;
@@ -330,7 +364,8 @@ int root_open_cached(const struct root *root, const char *path, struct stat *st)
 	}
 	close(fd);
 	fd = openat2_once(root->fd, path, READ_FLAGS, RESOLVE_CACHED);
-	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || root_is_pseudo(fd))) {
+	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || root_is_pseudo(fd) ||
+			root_is_kept_out(root, fd))) {
 		close(fd);
 		return -1;
 	}
@@ -339,14 +374,14 @@ int root_open_cached(const struct root *root, const char *path, struct stat *st)
 
 int root_open_dir(const struct root *root, const char *path, struct ava_error *err)
 {
-	int fd = open_below(root, path, READ_FLAGS | O_DIRECTORY);
+	int fd = open_below(root, path, READ_FLAGS | O_DIRECTORY), rv;
 
 	if (fd < 0)
 		return open_error(root, path, err);
-	if (root_is_pseudo(fd)) {
+	rv = check_place(root, fd, path, err);
+	if (rv != 0) {
 		close(fd);
-		return err_set(err, AVA_EDENIED, "%s belongs to the system, not to the project",
-			       path);
+		return rv;
 	}
 	return fd;
 }
@@ -578,6 +613,8 @@ static int enter(struct walker *k, int fd, size_t path_len)
 	if (fstat(fd, &st) != 0)
 		return err_sys(NULL, "stat");
 	l->dev = st.st_dev;
+	if (root_is_kept_out(k->w->root, fd))
+		return 0;
 	/* A mounted /proc inside the tree is no data. */
 	if (k->depth > 1 && st.st_dev != k->levels[k->depth - 2].dev && root_is_pseudo(fd))
 		return 0;

@@ -12,8 +12,9 @@ struct ava_error;
 struct tool_env;
 
 struct root {
-	int fd;          /* the working folder; borrowed */
-	const char *cwd; /* its path, for messages only; borrowed */
+	int fd;                      /* the working folder; borrowed */
+	const char *cwd;             /* its path, for messages only; borrowed */
+	const char *const *keep_out; /* of tool_env */
 };
 
 /* A path argument as a path relative to the folder: no ".", "..", double or

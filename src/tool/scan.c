@@ -58,7 +58,7 @@ int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err)
 	int rv;
 
 	*s = (struct scan){
-		.root = {.fd = c->env->cwd_fd, .cwd = c->env->cwd},
+		.root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out},
 		.gate = gate_of(c),
 		.redact = c->env->redact,
 		.files_max = SCAN_FILES_MAX,

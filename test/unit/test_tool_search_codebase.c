@@ -478,6 +478,48 @@ static void test_secrets_at_a_cut(void **state)
 	redact_free(r);
 }
 
+/* ava's own folders are passed over, and refused by name, through a link, and as the place
+ * where a run works. */
+static void test_own_folders(void **state)
+{
+	char *own, *data, link[400];
+	const char *kept[3] = {NULL};
+	int outer = u.env.cwd_fd;
+
+	put(&u, "src/a", "needle\n");
+	put(&u, ".config/ava/env", "KEY=needle\n");
+	put(&u, "data/logs/x", "needle\n");
+	put(&u, "database", "needle\n");
+	kept[0] = own = realpath(in(&u, ".config/ava"), NULL);
+	kept[1] = data = realpath(in(&u, "data"), NULL);
+	snprintf(link, sizeof(link), "%s", in(&u, "src/link"));
+	assert_int_equal(symlink("../data/logs/x", link), 0);
+	u.env.keep_out = kept;
+	assert_string_equal(tool_unit_ok(&u, "search_codebase", "{'pattern':'needle'}"),
+			    "database:1:needle\nsrc/a:1:needle\n"
+			    "2 matches in 2 files (2 files searched)\n");
+	assert_lacks(tool_unit_ok(&u, "list_files", "{}"), "env");
+	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'.config/ava/env'}", "denied"),
+		     ".config/ava/env belongs to ava itself");
+	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'src/link'}", "denied"),
+		     "ava itself");
+	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'x','path':'data/logs'}",
+				     "denied"),
+		     "ava itself");
+	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'x','path':'data/logs/x'}",
+				     "denied"),
+		     "ava itself");
+	u.env.cwd_fd = open(in(&u, "data/logs"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'needle'}", "denied"),
+		     "ava itself");
+	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'x'}", "denied"), "ava itself");
+	close(u.env.cwd_fd);
+	u.env.cwd_fd = outer;
+	u.env.keep_out = NULL;
+	free(own);
+	free(data);
+}
+
 static void test_no_folder(void **state)
 {
 	int fd = u.env.cwd_fd;
@@ -522,6 +564,7 @@ int main(void)
 		TEST(test_no_folder),
 		TEST(test_activity),
 		TEST(test_secrets_at_a_cut),
+		TEST(test_own_folders),
 	};
 
 	return cmocka_run_group_tests_name("search_codebase", tests, NULL, NULL);
