@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ava/otel.h"
 #include "base/env.h"
@@ -639,6 +640,32 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	return rv;
 }
 
+/* What it says is run (notify.exec) and where keys are sent (base_url): nobody else may have
+ * written it, nor put it there. */
+static int check_owner(const char *path, struct ava_error *err)
+{
+	char place[sizeof(((struct config *)0)->path)];
+	struct stat st;
+
+	snprintf(place, sizeof(place), "%s", path);
+	for (int i = 0; i < 2; i++) { /* the file, then its folder */
+		if (stat(place, &st) != 0)
+			return errno == ENOENT ? 0 : err_sys(err, "%s", place);
+		if (st.st_uid != geteuid() && st.st_uid != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%s belongs to somebody else, who would decide what ava "
+				       "runs: chown it",
+				       place);
+		if ((st.st_mode & 022) != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%s can be written by others, who would decide what ava "
+				       "runs: chmod go-w %s",
+				       place, place);
+		*strrchr(place, '/') = '\0';
+	}
+	return 0;
+}
+
 int config_load(struct config *c, struct ava_error *err)
 {
 	char *text = NULL;
@@ -650,6 +677,10 @@ int config_load(struct config *c, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	rv = settings_config_path("config.yaml", c->path, sizeof(c->path), err);
+	if (rv == 0)
+		rv = check_owner(c->path, err);
+	if (rv == AVA_EDENIED)
+		return rv;
 	if (rv == 0)
 		rv = sys_read_file(AT_FDCWD, c->path, YAML_BYTES_MAX, &text, &len, err);
 	c->exists = rv == 0;

@@ -51,6 +51,23 @@ run "$AVA" doctor
 exits 'doctor fails' 1
 contains 'with the same sentence' "config.yaml:2: unknown key runs.maxx: did you mean runs.max?" "$OUT"
 
+# --- somebody else's file: notify.exec in it would run as us -----------------------
+printf 'notify:\n  exec: touch "%s"\n' "$T/was-run" >"$CONF/config.yaml"
+for place in config.yaml .; do
+	chmod o+w "$CONF/$place"
+	run "$AVA" run 'find main'
+	check "nothing runs with $place open to others" test "$CODE" -ne 0
+	contains 'which is said with what to do' 'can be written by others, who would decide' "$ERR"
+	chmod o-w "$CONF/$place"
+done
+if [ "$(id -u)" -eq 0 ]; then
+	chown 65534 "$CONF/config.yaml"
+	run "$AVA" run 'find main'
+	contains 'nor with the file of another' "config.yaml belongs to somebody else" "$ERR"
+	chown 0 "$CONF/config.yaml"
+fi
+check 'what stands in it was not run' test ! -e "$T/was-run"
+
 printf 'runs:\n  max: 3\n' >"$CONF/config.yaml"
 run "$AVA" doctor --json
 exits 'mended, doctor is content' 0
