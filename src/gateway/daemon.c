@@ -130,11 +130,6 @@ static void check_root(struct daemon *d)
 			 "the data root %.300s was moved, removed or replaced: put it back, or let "
 			 "this daemon (process %d) end",
 			 d->h.root, getpid());
-	else if (!same_file(d->h.root_fd, LOCK_NAME, d->h.lock.fd))
-		snprintf(problem, size,
-			 "%s was removed from %.300s, so that another daemon could write there: "
-			 "let this one (process %d) end",
-			 LOCK_NAME, d->h.root, getpid());
 	else if (!socket_is_ours(d))
 		snprintf(problem, size,
 			 "%s was removed from %.300s, so that no new command reaches this daemon: "

@@ -1,6 +1,6 @@
-/* The lock of a data root: flock on ava.lock. One daemon (or one recovery)
- * holds it; the kernel drops it when the holder dies. The file says who holds
- * it, for people and for error messages; only the flock counts. */
+/* The lock of a data root: flock on the folder. One daemon (or one recovery)
+ * holds it; the kernel drops it when the holder dies. The file ava.lock says who
+ * holds it, for people and for error messages; only the flock counts. */
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
@@ -12,7 +12,7 @@ struct ava_error;
 #define LOCK_NAME "ava.lock"
 
 struct lock {
-	int fd; /* -1: not held */
+	int fd; /* the folder; -1: not held */
 };
 #define LOCK_CLOSED                                                                                \
 	{                                                                                          \

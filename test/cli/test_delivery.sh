@@ -11,7 +11,7 @@ ack() { ask "$API/sessions/$1/ack" -d "{\"channel\":\"terminal\",\"lsn\":$2}"; }
 # (jq -e takes nothing at all for true.)
 healthy() { [ "$(ask $API/health | jq -r .status)" = ok ]; }
 # The lock goes with the last thread of who was killed, which may take a moment.
-start_again() { wait_for 15 flock -n "$AVA_DATA_ROOT/ava.lock" true; start_daemon; wait_for 60 healthy; }
+start_again() { wait_for 15 flock -n "$AVA_DATA_ROOT" true; start_daemon; wait_for 60 healthy; }
 idle() { [ "$(ask "$API/sessions/$1" | jq '.status == "idle" and .waiting == 0 and .live_runs == 0')" = true ]; }
 say() { ask "$API/sessions/$1/messages" -d "$(jq -n --arg t "$2" '{text: $t}')" >/dev/null; wait_for 60 idle "$1"; }
 lasting='.type == "AssistantMessage" or .type == "SubagentComplete"'

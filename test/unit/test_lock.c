@@ -120,6 +120,20 @@ static void test_stale_pid(void **state)
 	lock_drop(&a);
 }
 
+/* Without its file the folder is locked all the same. */
+static void test_removed_file(void **state)
+{
+	struct ava_error err;
+	struct lock a, b;
+
+	assert_int_equal(lock_take(&a, rootfd, &err), 0);
+	assert_int_equal(unlinkat(rootfd, LOCK_NAME, 0), 0);
+	assert_int_equal(lock_take(&b, rootfd, &err), AVA_EBUSY);
+	lock_drop(&a);
+	assert_int_equal(lock_take(&b, rootfd, &err), 0);
+	lock_drop(&b);
+}
+
 static void test_symlink_refused(void **state)
 {
 	struct ava_error err;
@@ -245,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_pid, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_removed_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_symlink_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_path, setup, teardown),
