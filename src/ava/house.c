@@ -32,9 +32,13 @@ int house_hold(struct house *h, const char *root, bool make, struct ava_error *e
 	h->root_fd = open(h->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (h->root_fd < 0)
 		return err_sys(err, "data root %.300s", h->root);
+	rv = settings_check_root(h->root_fd, h->root, err);
+	if (rv != 0)
+		return rv;
 	if (faccessat(h->root_fd, ".", W_OK, 0) != 0)
 		return err_set(err, AVA_EDENIED, "the data root %.300s is not writable%s", h->root,
 			       root ? "" : ": set AVA_DATA_ROOT to a folder that is");
+	(void)fchmod(h->root_fd, 0700); /* nor is it read by others */
 	rv = lock_take(&h->lock, h->root_fd, err);
 	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", h->root);
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/error.h"
@@ -161,6 +163,25 @@ int settings_data_root(char *out, size_t size, struct ava_error *err)
 		rv = err_set(err, AVA_EINVAL,
 			     "no home directory is known: set HOME or AVA_DATA_ROOT");
 	return rv;
+}
+
+int settings_check_root(int fd, const char *root, struct ava_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_sys(err, "data root %.300s", root);
+	if (st.st_uid != geteuid())
+		return err_set(err, AVA_EDENIED,
+			       "the data root %.300s belongs to another user (uid %u, you are %u): "
+			       "be that one, or set AVA_DATA_ROOT to a folder of your own",
+			       root, (unsigned)st.st_uid, (unsigned)geteuid());
+	if ((st.st_mode & 022) != 0)
+		return err_set(err, AVA_EDENIED,
+			       "others may write into the data root %.300s, so that what stands in "
+			       "it may be theirs: look at it, then chmod 700 it",
+			       root);
+	return 0;
 }
 
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err)

@@ -87,6 +87,9 @@ int settings_load(struct settings *s, struct ava_error *err);
 /* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
  * AVA_EINVAL when no home is known or the path is not absolute. */
 int settings_data_root(char *out, size_t size, struct ava_error *err);
+/* Is the folder open at `fd`, the data root `root`, ours, and closed to the hands of others?
+ * What stands in one that is not may be anybody's. AVA_EDENIED with what to do. */
+int settings_check_root(int fd, const char *root, struct ava_error *err);
 /* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
  * when no home is known, AVA_EINVAL as above. */
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);

@@ -617,6 +617,7 @@ static bool check_root(struct doctor *d)
 	char above[ROOT_PATH_MAX];
 	struct ava_error err;
 	struct stat st;
+	int fd, own;
 
 	if (settings_data_root(d->root, sizeof(d->root), &err) != 0) {
 		check(d, "data root", false, "%s", err.text);
@@ -633,12 +634,14 @@ static bool check_root(struct doctor *d)
 		check(d, "data root", false, "%s: %s", above, strerror(errno));
 		return false;
 	}
+	fd = open(d->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	own = fd >= 0 ? settings_check_root(fd, d->root, &err) : 0;
+	if (fd >= 0)
+		close(fd);
 	if (strcmp(above, d->root) != 0)
 		check(d, "data root", true, "%s (will be made)", d->root);
-	else if ((st.st_mode & 077) != 0)
-		check(d, "data root", false, "%s can be read by others: chmod 700 it", d->root);
 	else
-		check(d, "data root", true, "%s", d->root);
+		check(d, "data root", own == 0, "%s", own == 0 ? d->root : err.text);
 	check_space(d, above);
 	return true;
 }

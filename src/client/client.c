@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "base/unix_sock.h"
 #include "base/util.h"
@@ -392,8 +393,16 @@ static void hang_up(struct client *c)
 static int dial(struct client *c, struct ava_error *err)
 {
 	int rv = unix_sock_connect(c->dirfd, UNIX_SOCK_NAME, CONNECT_MS, &c->fd, err);
+	struct unix_peer peer;
 
 	c->used = false;
+	if (rv == 0 && (unix_sock_peer(c->fd, &peer) != 0 || peer.uid != geteuid())) {
+		hang_up(c);
+		return err_set(err, AVA_EDENIED,
+			       "another user's process answers as the daemon: remove %s from the "
+			       "data root, and keep others out of it (chmod 700)",
+			       UNIX_SOCK_NAME);
+	}
 	if (rv == AVA_ENOENT || rv == AVA_ECONNECT)
 		return err_set(err, AVA_ECONNECT,
 			       "the daemon is not running: start it with \"ava serve\"");
@@ -478,7 +487,9 @@ int client_open(const char *root, bool start, struct client **out, struct ava_er
 				root);
 		goto fail;
 	}
-	rv = start ? connect_or_start(c, root, err) : dial(c, err);
+	rv = settings_check_root(c->dirfd, root, err);
+	if (rv == 0)
+		rv = start ? connect_or_start(c, root, err) : dial(c, err);
 	if (rv != 0)
 		goto fail;
 	*out = c;

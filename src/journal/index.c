@@ -643,7 +643,10 @@ void index_store(struct log_index *f)
 {
 	char path[64];
 	struct statvfs v;
-	int lock = f->in_memory ? -1 : files_open(f->rootfd, LOCK, O_RDWR | O_CREAT), fd;
+	struct stat st;
+	/* A root that is not ours is only read: its own daemon could not write our files. */
+	bool ours = sys->fstat(f->rootfd, &st) == 0 && st.st_uid == geteuid();
+	int lock = f->in_memory || !ours ? -1 : files_open(f->rootfd, LOCK, O_RDWR | O_CREAT), fd;
 	bool anew = f->nstored == 0;
 
 	if (lock < 0)

@@ -249,6 +249,49 @@ equal 'and serves' "$(for p in $started; do alive "$p" && echo "$p"; done)" "$(h
 equal 'the others say who' 49 "$(grep -l 'is in use by' "$T"/many.* | wc -l | tr -d ' ')"
 stop_daemon
 
+# --- roots of others, and sockets
+
+mkdir -m 755 "$T/open"
+run env AVA_DATA_ROOT="$T/open" "$AVA" run 'hello'
+equal 'a root that others may read is closed to them' 700 "$(stat -c %a "$T/open")"
+AVA_DATA_ROOT=$T/open stop_daemon
+chmod 777 "$T/open"
+for does in "$AVA run hello" "$AVA ps" "$AVAD"; do
+	run env AVA_DATA_ROOT="$T/open" $does
+	check "one that others may write to is refused: ${does##*/}" test "$CODE" -ne 0
+	contains 'with what to do' 'look at it, then chmod 700 it' "$ERR"
+done
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 700 "$T/open"
+	chown -R 65534 "$T/open"
+	find "$T/open" -printf '%P %s %T@\n' | sort >"$T/before"
+	for does in "$AVA run hello" "$AVAD"; do
+		run env AVA_DATA_ROOT="$T/open" $does
+		contains "that of another is refused: ${does##*/}" 'belongs to another user' "$ERR"
+	done
+	run env AVA_DATA_ROOT="$T/open" "$AVA" logs --all
+	find "$T/open" -printf '%P %s %T@\n' | sort >"$T/after"
+	equal 'and is as it was' '' "$(diff "$T/before" "$T/after")"
+	# Another uid serves a root that was open before.
+	mkdir -m 777 "$T/fake"
+	python3 -c '
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+os.setuid(65534) # who listens is who answers
+s.listen()
+while True:
+    c = s.accept()[0]
+    print("asked:", c.recv(4096))
+' "$T/fake/ava.sock" >"$T/asked" 2>&1 &
+	keep $!
+	wait_for 10 test -S "$T/fake/ava.sock"
+	chmod 700 "$T/fake"
+	run env AVA_DATA_ROOT="$T/fake" "$AVA" run 'a task that is nobody else'"'"'s'
+	contains 'the socket of another is not talked to' "another user's process answers" "$ERR"
+	equal 'not a word' '' "$(grep -v "b''" "$T/asked")"
+fi
+
 # --- the root goes away under it
 
 "$AVAD" >"$T/lost" 2>&1 &
