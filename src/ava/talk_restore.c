@@ -478,7 +478,8 @@ static void count_day(struct core *c)
 	if (c->settings.budget_day_cents <= 0 || ava_log_open(&log, &q, &err) != 0)
 		return; /* no daily log yet */
 	while ((rv = ava_log_next(log, &e, &err)) == 1 || rv == AVA_ECORRUPT) {
-		json_t *event = rv == 1 ? json_parse(e.line, e.len, NULL) : NULL;
+		bool is_past = rv == 1 && e.time_ms <= clock_wall_ms() + BUDGET_BACK_MS;
+		json_t *event = is_past ? json_parse(e.line, e.len, NULL) : NULL;
 		const json_t *meta = json_object_get(event, "metadata");
 
 		c->sup.day.spent += json_get_fixed(meta, "costCents", 4, 0);

@@ -62,9 +62,12 @@ struct spend {
 	uint64_t runs, uncosted; /* of them with calls of unknown price */
 };
 
+/* A clock that shows less than before by more than this was wrong before. */
+#define BUDGET_BACK_MS 86400000
+
 /* A run that ended at `ended_ms` (wall). One of an earlier day than the newest
- * seen does not count. */
-void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t tokens,
+ * seen does not count, nor does one whose end is yet to come: the clock was ahead. */
+void spend_add(struct spend *s, int64_t ended_ms, int64_t now_ms, int64_t microusd, int64_t tokens,
 	       int64_t uncosted_calls);
 /* Of the day `now_ms` is in. */
 struct spend spend_today(const struct spend *s, int64_t now_ms);

@@ -9,7 +9,8 @@
  * A day is a local date. At its turn the budget begins anew; what was reserved
  * the day before is counted on the day it is settled. A clock that is set back over
  * midnight brings no new budget, neither then nor when midnight comes again: the
- * later day goes on, over a restart too. */
+ * later day goes on, over a restart too. One that is set back by more than a day was
+ * wrong before. */
 #include <assert.h>
 #include <ava.h>
 #include <inttypes.h>
@@ -31,19 +32,25 @@ static int64_t money_day_limit(const struct supervisor *s)
 	return cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT;
 }
 
+static int64_t spend_sum(int64_t a, int64_t b)
+{
+	int64_t out;
+
+	if (b <= 0)
+		return a;
+	return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
+}
+
 void money_init(struct supervisor *s)
 {
 	budget_init(&s->day, money_day_limit(s));
 }
 
-/* A clock that was set back by more than that shows another time, not yesterday. */
-#define BACK_MS 86400000
-
 void money_seen(struct supervisor *s, int64_t wall_ms)
 {
 	char date[sizeof(s->day_date)];
 
-	if (wall_ms > clock_wall_ms() + BACK_MS)
+	if (wall_ms > clock_wall_ms() + BUDGET_BACK_MS)
 		return;
 	clock_local_date(wall_ms, date);
 	if (strcmp(date, s->day_date) > 0)
@@ -58,17 +65,35 @@ void money_restore(struct supervisor *s)
 		s->day.spent += s->spend.microusd;
 }
 
+/* `date` is counted from now on; what it had spent before, if it is the one before, counts. */
+static void change_day(struct supervisor *s, const char *date, int64_t spent)
+{
+	if (strcmp(date, s->before_date) == 0)
+		spent = spend_sum(spent, s->before_microusd);
+	memcpy(s->before_date, s->day_date, sizeof(s->before_date));
+	s->before_microusd = s->day.spent;
+	memcpy(s->day_date, date, sizeof(s->day_date));
+	s->day.spent = spent;
+}
+
+/* A clock that was ahead and is right again: what was spent meanwhile is today's too. */
 static void money_turn_day(struct supervisor *s)
 {
+	int64_t now = clock_wall_ms();
 	char date[sizeof(s->day_date)];
 
 	if (s->day.limit == BUDGET_NO_LIMIT)
 		return;
-	clock_local_date(clock_wall_ms(), date);
-	if (s->day_date[0] && strcmp(date, s->day_date) > 0)
-		s->day.spent = 0;
-	if (strcmp(date, s->day_date) > 0)
+	clock_local_date(now, date);
+	if (!s->day_date[0])
 		memcpy(s->day_date, date, sizeof(date));
+	if (strcmp(date, s->day_date) > 0)
+		change_day(s, date, 0);
+	else if (strcmp(date, s->day_date) < 0 && now + BUDGET_BACK_MS < s->day_seen_ms)
+		change_day(s, date, s->day.spent);
+	else if (now < s->day_seen_ms)
+		return;
+	s->day_seen_ms = now;
 }
 
 int64_t money_day(struct supervisor *s)
@@ -326,12 +351,16 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 
 /* ---- what was spent today */
 
-void spend_add(struct spend *s, int64_t ended_ms, int64_t microusd, int64_t tokens,
+void spend_add(struct spend *s, int64_t ended_ms, int64_t now_ms, int64_t microusd, int64_t tokens,
 	       int64_t uncosted_calls)
 {
 	char day[sizeof(s->day)];
 	int order;
 
+	if (s->newest_ms > now_ms + BUDGET_BACK_MS)
+		*s = (struct spend){0};
+	if (ended_ms > now_ms + BUDGET_BACK_MS)
+		return;
 	clock_local_date(ended_ms, day);
 	order = strcmp(day, s->day);
 	if (order < 0)

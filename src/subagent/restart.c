@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "codec/jscan.h"
@@ -78,7 +79,7 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 		return AVA_ENOMEM;
 	if (row->totals.calls > 0)
 		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms);
-	spend_add(&s->sup->spend, row->ended_ms, row->totals.cost_microusd,
+	spend_add(&s->sup->spend, row->ended_ms, clock_wall_ms(), row->totals.cost_microusd,
 		  row->totals.input_tokens + row->totals.output_tokens, row->totals.uncosted_calls);
 	if (l)
 		left_free(l);

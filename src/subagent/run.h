@@ -187,11 +187,13 @@ struct supervisor {
 	struct strmap groups; /* struct group by id */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
-	struct spend spend;       /* of runs that ended */
-	struct budget day;        /* budget.day_cents; counted since `day_date` began */
-	uint64_t ranks;           /* runs made so far, in this process */
-	char day_date[11];        /* local; "": nothing asked yet */
-	struct wire_lines *lines; /* to model services */
+	struct spend spend;   /* of runs that ended */
+	struct budget day;    /* budget.day_cents; counted since `day_date` began */
+	uint64_t ranks;       /* runs made so far, in this process */
+	char day_date[11];    /* local; "": nothing asked yet */
+	char before_date[11]; /* of the day that was counted before, and what it had spent */
+	int64_t before_microusd, day_seen_ms; /* the latest time of `day_date` */
+	struct wire_lines *lines;             /* to model services */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */

@@ -336,8 +336,8 @@ void supervisor_ended(struct run *r)
 	list_add(&r->sup->ended, &r->node);
 	if (r->started_wall_ms)
 		quotes_add(&r->sup->quotes, r->spec->role->name, run_elapsed_ms(r));
-	spend_add(&r->sup->spend, r->end.wall_ms, t->cost_microusd, t->input + t->output,
-		  t->uncosted_calls);
+	spend_add(&r->sup->spend, r->end.wall_ms, clock_wall_ms(), t->cost_microusd,
+		  t->input + t->output, t->uncosted_calls);
 	tell_waits(r);
 }
 

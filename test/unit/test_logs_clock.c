@@ -21,6 +21,7 @@
 #include "base/util.h"
 #include "os/loop.h"
 #include "subagent/logbook.h"
+#include "subagent/run.h"
 
 int64_t __wrap_clock_wall_ms(void);
 
@@ -305,9 +306,37 @@ static void test_stories(void **state)
 	}
 }
 
+/* The budget of the day: a clock that was two days ahead for a while gives nothing anew. */
+static void test_budget_of_the_day(void **state)
+{
+	const struct settings set = {.budget_day_cents = 50};
+	struct supervisor s = {.settings = &set};
+	const int64_t hour = 3600000, start = INT64_C(1795262400000); /* noon */
+	static const struct {
+		int64_t hours, spent, then;
+	} steps[] = {
+		{0, 0, 100},     {1, 100, 150},   {49, 0, 30}, {50, 30, 40}, /* ahead */
+		{2, 190, 200},                                               /* and right again */
+		{-11, 200, 210}, {11, 210, 220},              /* back over midnight: no new day */
+		{13, 0, 5},      {12 - 48, 5, 6}, {13, 5, 7}, /* two days back, by mistake */
+	};
+
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	atomic_store(&now_ms, start);
+	money_init(&s);
+	money_restore(&s);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		atomic_store(&now_ms, start + steps[i].hours * hour);
+		assert_int_equal(money_day(&s), steps[i].spent);
+		s.day.spent = steps[i].then;
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_stories)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_stories),
+					   cmocka_unit_test(test_budget_of_the_day)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,11 @@ static void test_today(void **state)
 {
 	struct spend s = {0}, got;
 
-	spend_add(&s, NOON - 30 * HOUR, 900, 90, 0); /* yesterday */
-	spend_add(&s, NOON, 500, 10, 0);
-	spend_add(&s, NOON + HOUR, 0, 20, 2);
-	spend_add(&s, NOON - 30 * HOUR, 900, 90, 0); /* rows need not be in order */
+	spend_add(&s, NOON - 30 * HOUR, NOON + 24 * HOUR, 900, 90, 0); /* yesterday */
+	spend_add(&s, NOON, NOON + 24 * HOUR, 500, 10, 0);
+	spend_add(&s, NOON + HOUR, NOON + 24 * HOUR, 0, 20, 2);
+	spend_add(&s, NOON - 30 * HOUR, NOON + 24 * HOUR, 900, 90,
+		  0); /* rows need not be in order */
 	got = spend_today(&s, NOON + 2 * HOUR);
 	assert_string_equal(got.day, "2026-11-21");
 	assert_int_equal(got.microusd, 500);
@@ -33,12 +34,12 @@ static void test_next_day(void **state)
 	struct spend s = {0}, got;
 
 	assert_int_equal(spend_today(&s, NOON).runs, 0);
-	spend_add(&s, NOON, 500, 10, 0);
+	spend_add(&s, NOON, NOON + 24 * HOUR, 500, 10, 0);
 	got = spend_today(&s, NOON + 24 * HOUR);
 	assert_string_equal(got.day, "2026-11-22");
 	assert_int_equal(got.microusd, 0);
 	assert_int_equal(got.runs, 0);
-	spend_add(&s, NOON + 24 * HOUR, 7, 1, 0);
+	spend_add(&s, NOON + 24 * HOUR, NOON + 24 * HOUR, 7, 1, 0);
 	assert_int_equal(spend_today(&s, NOON + 24 * HOUR).microusd, 7);
 	assert_int_equal(spend_today(&s, NOON).runs, 0); /* the clock was set back */
 }
@@ -47,11 +48,24 @@ static void test_ends(void **state)
 {
 	struct spend s = {0};
 
-	spend_add(&s, NOON, INT64_MAX, INT64_MAX, 0);
-	spend_add(&s, NOON, 1, 1, 0);
-	spend_add(&s, NOON, -5, -5, 0);
+	spend_add(&s, NOON, NOON + 24 * HOUR, INT64_MAX, INT64_MAX, 0);
+	spend_add(&s, NOON, NOON + 24 * HOUR, 1, 1, 0);
+	spend_add(&s, NOON, NOON + 24 * HOUR, -5, -5, 0);
 	assert_int_equal(spend_today(&s, NOON).microusd, INT64_MAX);
 	assert_int_equal(spend_today(&s, NOON).tokens, INT64_MAX);
+}
+
+/* Runs of a time when the clock was ahead do not hide those of today. */
+static void test_clock_ahead(void **state)
+{
+	struct spend s = {0};
+
+	spend_add(&s, NOON, NOON, 5, 1, 0);
+	spend_add(&s, NOON + 72 * HOUR, NOON, 100, 1, 0); /* at a start: a row of the catalog */
+	assert_int_equal(spend_today(&s, NOON).microusd, 5);
+	spend_add(&s, NOON + 72 * HOUR, NOON + 72 * HOUR, 100, 1, 0); /* while it is ahead */
+	spend_add(&s, NOON + HOUR, NOON + HOUR, 7, 1, 0);
+	assert_int_equal(spend_today(&s, NOON + HOUR).microusd, 7);
 }
 
 /* The day is the local one. */
@@ -61,7 +75,7 @@ static void test_zone(void **state)
 
 	setenv("TZ", "UTC-13", 1);
 	tzset();
-	spend_add(&s, NOON, 5, 1, 0); /* 01:00 of the 22nd */
+	spend_add(&s, NOON, NOON + 24 * HOUR, 5, 1, 0); /* 01:00 of the 22nd */
 	assert_string_equal(spend_today(&s, NOON).day, "2026-11-22");
 	assert_int_equal(spend_today(&s, NOON).microusd, 5);
 }
@@ -69,9 +83,8 @@ static void test_zone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_today),
-		cmocka_unit_test(test_next_day),
-		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_today),       cmocka_unit_test(test_next_day),
+		cmocka_unit_test(test_clock_ahead), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_zone),
 	};
 
