@@ -391,6 +391,63 @@ int redact_text(const struct redact *r, struct buf *out, const char *s, size_t l
 	return redact_around(r, out, s, len, &at);
 }
 
+/* ---- a text that is still coming */
+
+#define LIVE_MAX  ((size_t)8 << 20)
+#define LIVE_WORD (64u << 10) /* a word of more is given in pieces */
+
+void redact_live_init(struct redact_live *l)
+{
+	*l = (struct redact_live){0};
+	buf_init(&l->raw, LIVE_MAX);
+}
+
+void redact_live_fini(struct redact_live *l)
+{
+	buf_fini(&l->raw);
+}
+
+int redact_live(const struct redact *r, struct redact_live *l, const char *s, size_t len, bool end,
+		struct buf *out)
+{
+	const char *raw, *pem = NULL, *line = NULL;
+	struct buf clean;
+	size_t whole;
+	int rv;
+
+	if (r == NULL)
+		return buf_add(out, s, len);
+	buf_init(&clean, 2 * LIVE_MAX);
+	buf_add(&l->raw, s, len);
+	raw = l->raw.data != NULL ? l->raw.data : "";
+	whole = l->raw.len;
+	while (!end && whole > 0 && l->raw.len < LIVE_WORD && (unsigned char)raw[whole - 1] > ' ')
+		whole--;
+	pem = memmem(raw, whole, "-----BEGIN ", 11);
+	if (pem != NULL && !end && memmem(pem, (size_t)(raw + whole - pem), "-----END ", 9) == NULL)
+		whole = (size_t)(pem - raw);
+	rv = redact_text(r, &clean, raw, whole);
+	if (rv >= 0 && clean.len > l->shown)
+		buf_add(out, clean.data + l->shown, clean.len - l->shown);
+	l->shown = MAX(clean.len, l->shown);
+	if (!end && pem == NULL)
+		line = memrchr(raw, '\n', whole);
+	if (rv >= 0 && line != NULL) { /* no secret goes over its end */
+		size_t n = (size_t)(line + 1 - raw);
+
+		buf_drop(&l->raw, n);
+		buf_reset(&clean);
+		rv = redact_text(r, &clean, l->raw.data, whole - n);
+		l->shown = clean.len;
+	}
+	if (end || rv < 0 || buf_check(&l->raw) != 0) {
+		redact_live_fini(l);
+		redact_live_init(l);
+	}
+	buf_fini(&clean);
+	return MIN(rv, 0);
+}
+
 bool redact_has_known(const struct redact *r, const char *s, size_t len)
 {
 	for (size_t i = 0; i < r->nknown; i++)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct buf;
+#include "base/buf.h"
+
 struct redact; /* immutable after set-up; may be read by several threads */
 
 struct redact *redact_new(void);
@@ -25,6 +26,20 @@ int redact_around(const struct redact *r, struct buf *out, const char *s, size_t
  * itself, in its own characters, and everything between them is copied, so
  * that the outcome is JSON again. AVA_EINVAL: `s` is no JSON. */
 int redact_json(const struct redact *r, struct buf *out, const char *s, size_t len);
+
+/* A text that is still coming, for who looks on. */
+struct redact_live {
+	struct buf raw; /* from the begin of a line on */
+	size_t shown;   /* bytes of it, secrets out, that were given */
+};
+void redact_live_init(struct redact_live *l);
+void redact_live_fini(struct redact_live *l);
+/* Append to `out` what can be shown when `s` has come: up to the last whole word, of a private
+ * key nothing before its end; with `end` all of it, and the next piece begins another text.
+ * `r` NULL: everything, at once. 0 or a code. */
+int redact_live(const struct redact *r, struct redact_live *l, const char *s, size_t len, bool end,
+		struct buf *out);
+
 bool redact_has_known(const struct redact *r, const char *s, size_t len);
 
 #endif

@@ -48,7 +48,8 @@ struct infer_job {
 	struct wire_ticket ticket;    /* of a remote one, as the following */
 	struct buf body;
 	struct wirecall wire;
-	struct hash_sha256 prefix; /* of a rehash */
+	struct redact_live text, thinking; /* for who looks on */
+	struct hash_sha256 prefix;         /* of a rehash */
 	int64_t prefix_bytes;
 	char word[32]; /* error class */
 	int rv;
@@ -72,6 +73,8 @@ static void infer_drop(struct infer_job *j)
 	wire_line_leave(&j->ticket);
 	turn_free(j->answer.turn);
 	buf_fini(&j->body);
+	redact_live_fini(&j->text);
+	redact_live_fini(&j->thinking);
 	free(j);
 	world_release(r);
 }
@@ -469,11 +472,22 @@ static void infer_wire_began(struct wirecall *w)
 	wire_line_began(&CONTAINER_OF(w, struct infer_job, wire)->ticket);
 }
 
+static void infer_show(struct infer_job *j, const char *s, size_t n, bool thinking, bool end)
+{
+	struct run *r = j->run;
+	struct buf clean;
+
+	buf_init(&clean, (size_t)16 << 20);
+	if (redact_live(r->rec.outbox.lb->redact, thinking ? &j->thinking : &j->text, s, n, end,
+			&clean) == 0 &&
+	    clean.len > 0 && r->sup->on_text)
+		r->sup->on_text(r, clean.data, clean.len, thinking);
+	buf_fini(&clean);
+}
+
 static void infer_text(const char *s, size_t n, bool thinking, void *user)
 {
-	struct run *r = user;
-
-	r->sup->on_text(r, s, n, thinking);
+	infer_show(user, s, n, thinking, false);
 }
 
 /* InferEnd of a failed attempt, charged by what the service told of the half reply
@@ -582,6 +596,10 @@ static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
 		return;
 	}
 	wire_line_end(&j->ticket, REPLY_OK, 0);
+	if (j->wire.on_text) {
+		infer_show(j, "", 0, true, true);
+		infer_show(j, "", 0, false, true);
+	}
 	infer_reply(j, end->turn);
 }
 
@@ -604,8 +622,12 @@ static void infer_send(struct infer_job *j)
 		.total_ms = s->net_total_s * 1000,
 	};
 	if (r->place && r->sup->on_text) {
+		redact_live_fini(&j->text); /* of an attempt before */
+		redact_live_fini(&j->thinking);
+		redact_live_init(&j->text);
+		redact_live_init(&j->thinking);
 		j->wire.on_text = infer_text;
-		j->wire.text_user = r;
+		j->wire.text_user = j;
 	}
 	snprintf(tag, sizeof(tag), "%s_%d", r->id.text + 2, j->call.iteration);
 	rv = provider_require(m->provider, m->id, &j->err);

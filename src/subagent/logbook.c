@@ -26,6 +26,7 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "codec/jscan.h"
+#include "codec/redact.h"
 #include "event/event.h"
 #include "journal/files.h"
 #include "os/loop.h"
@@ -369,8 +370,10 @@ void draft_entry_id(struct draft *d, char out[20])
 int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry)
 {
 	struct draft_part *p = buf_check(entry) == 0 ? part_new(d, DRAFT_ENTRY, path) : NULL;
+	const struct redact *redact = d->lb->redact;
 
-	if (!p || buf_add(&p->bytes, entry->data, entry->len) != 0) {
+	if (!p || (redact ? redact_json(redact, &p->bytes, entry->data, entry->len)
+			  : buf_add(&p->bytes, entry->data, entry->len)) < 0) {
 		d->failed = true;
 		return AVA_ENOMEM;
 	}

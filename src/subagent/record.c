@@ -256,7 +256,8 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	preview(&c, "responsePreview", t->text, t->text_len);
 	write_tokens(&c.w, &t->usage);
 	jw_str(&c.w, "stopReason", stop_words[t->stop]);
-	jw_str(&c.w, "requestId", t->request_id ? t->request_id : "");
+	preview(&c, "requestId", t->request_id ? t->request_id : "",
+		t->request_id ? strlen(t->request_id) : 0);
 	if (t->usage.estimated)
 		jw_bool(&c.w, "estimated", true);
 	write_clock(&c);
@@ -276,7 +277,8 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	jw_str(&c.w, "responsePreview", "");
 	write_tokens(&c.w, estimate);
 	jw_str(&c.w, "stopReason", "error");
-	jw_str(&c.w, "requestId", f->request_id ? f->request_id : "");
+	preview(&c, "requestId", f->request_id ? f->request_id : "",
+		f->request_id ? strlen(f->request_id) : 0);
 	jw_bool(&c.w, "estimated", true);
 	preview(&c, "error", f->sentence, strlen(f->sentence));
 	jw_str(&c.w, "errorClass", f->error_class);

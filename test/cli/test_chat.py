@@ -361,7 +361,7 @@ class Words:
 
 
 def test_stream():
-    words = Words("# Plan\n\nFirst **bold** words.\n\n- one\n- t", "wo\n\nThe ", "end.")
+    words = Words("# Plan\n\nFirst **bold** words.\n\n- one\n- two or t", "hree\n\nThe ", "end.")
     GATE["model"] = words
     t = Terminal("--model", "local/m")
     t.say("tell me")
@@ -369,12 +369,13 @@ def test_stream():
     t.see("Ava: Plan")
     t.see("First bold words.")
     t.see("• one")
-    check("text is shown as it comes, in whole blocks", "two" not in t.text(), t.text())
-    check("the rest of it too", t.wait(lambda: "- t\n>" in t.text()), t.text())
+    check("text is shown as it comes, in whole blocks", "• two" not in t.text(), t.text())
+    # A word that is not whole may be the begin of a secret.
+    check("the rest of it too, in whole words", t.wait(lambda: "- two or\n>" in t.text()), t.text())
     t.send("half a li")
     check("a line can be typed meanwhile", t.prompt("half a li"), t.text())
     words.go(1)
-    t.see("• two")
+    t.see("• two or three")
     check("what comes stands above it", t.prompt("half a li"), t.text())
     t.send("\x02\x02")  # two to the left
     words.go(2)
@@ -403,12 +404,12 @@ def test_stream():
 
 
 def test_tail():
-    words = Words("Half of a sen", "tence that goes " + "on and " * 60, "on.\n\nMore", ".")
+    words = Words("Half of a sen", "tence that goes " + "on and " * 60, "on.\n\nMore wo", "rds.")
     GATE["model"] = words
     t = Terminal("--model", "local/m")
     t.say("go")
     words.go(0)
-    t.see("Half of a sen")
+    t.see("Half of a")
     check("a block that is not whole is seen as it grows", t.prompt(), t.text())
     t.say("/status")
     t.wait(lambda: "Ava is at work" in t.text().replace("\n", ""))
@@ -421,7 +422,7 @@ def test_tail():
     words.go(2)
     t.see("Ava: Half of a sentence")
     words.go(3)
-    t.see("More.")
+    t.see("More words.")
     check("and gives way to the whole, once", t.prompt("typing") and t.text().count("Half of") == 1 and
           t.text().count("More") == 1 and "".join(t.text().split()).count("onand") == 60, t.text())
     check("leaves", t.leave("\x15\x04") == 0)
@@ -444,6 +445,24 @@ def test_hostile():
     check("leaves", t.leave() == 0)
 
 
+def test_secret():
+    key = "sk-" + "ant-api03-Qwertz0815Uiopas4711"
+    words = Words("The key is " + key[:9], key[9:20], key[20:] + " indeed.\n\nSo ", "it is.")
+    GATE["model"] = words
+    t = Terminal("--model", "local/m")
+    t.say("what is my key? it was " + key)
+    for i in range(4):
+        words.go(i)
+    t.see("So it is.")
+    answer = t.raw[t.raw.index(b"Ava: "):]
+    check("a secret is not shown as it comes", b"Qwertz" not in answer and b"4711" not in answer and
+          b"The key is [redacted] indeed." in answer, t.text())
+    check("leaves", t.leave() == 0)
+    found = [f for d, _, names in os.walk(DATA) for f in (os.path.join(d, n) for n in names)
+             if "/wal/" not in f and os.path.isfile(f) and b"Qwertz" in open(f, "rb").read()]
+    check("nor kept in a file for people", not [f for f in found if "/sessions/" in f or "/logs/" in f], found)
+
+
 def test_paste():
     words = Words("Thank you.")
     words.go(0)
@@ -463,7 +482,7 @@ def test_paste():
 
 
 def test_resize():
-    words = Words("First.\n\nS", "econd.\n\nT", "hird.")
+    words = Words("First.\n\nS", "econd.\n\nThe t", "hird.")
     GATE["model"] = words
     t = Terminal("--model", "local/m", columns=80)
     t.say("go")
@@ -476,11 +495,11 @@ def test_resize():
     words.go(1)
     t.see("Second.")
     check("what comes stands above both rows",
-          t.wait(lambda: t.text().endswith("Second.\nT\n> a line that is long enough to take mor\n"
+          t.wait(lambda: t.text().endswith("Second.\nThe\n> a line that is long enough to take mor\n"
                                            "e than one row of a narrow window")), t.text())
     t.resize(100)
     words.go(2)
-    t.see("Third.")
+    t.see("The third.")
     check("and in a wider one",
           t.prompt("a line that is long enough to take more than one row of a narrow window"), t.text())
     check("the line is there once", t.text().count("narrow window") == 1, t.text())
@@ -593,7 +612,7 @@ def test_plain():
 
 
 def test_restart():
-    words = Words("Part one.\n\nPart", " two.")
+    words = Words("Part one.\n\nPart of", " it.")
     GATE["model"] = words
     t = Terminal("--model", "local/m")
     t.say("slowly")

@@ -91,6 +91,43 @@ static void test_patterns(void **state)
 
 static const char secret[] = "hunter2-is-my-key";
 
+/* In pieces of any size the same comes out, and never the begin of a secret. */
+static void test_live(void **state)
+{
+	static const char text[] = "The key is hunter2-is-my-key, and\nsk-"
+				   "ant-api03-AbCd_ef-0123456789 "
+				   "end.\n-----BEGIN "
+				   "RSA PRIVATE KEY-----\nMIIB abc\n-----END RSA "
+				   "PRIVATE KEY-----\n\nfin hunter2-is-my-key";
+	struct redact *r = redact_new();
+	struct redact_live l;
+	struct buf want, out;
+
+	redact_add(r, secret);
+	buf_init(&want, 1000);
+	buf_init(&out, 1000);
+	redact_text(r, &want, text, sizeof(text) - 1);
+	redact_live_init(&l);
+	for (size_t step = 1; step < sizeof(text); step++) {
+		buf_reset(&out);
+		for (size_t at = 0; at < sizeof(text) - 1; at += step) {
+			size_t n = MIN(step, sizeof(text) - 1 - at);
+
+			assert_int_equal(redact_live(r, &l, text + at, n, false, &out), 0);
+			assert_true(out.len <= want.len);
+			if (out.len > 0)
+				assert_memory_equal(out.data, want.data, out.len);
+		}
+		assert_true(step > 8 || out.len > 50); /* it does not wait for the end */
+		assert_int_equal(redact_live(r, &l, "", 0, true, &out), 0);
+		assert_string_equal(out.data, want.data);
+	}
+	redact_live_fini(&l);
+	buf_fini(&want);
+	buf_fini(&out);
+	redact_free(r);
+}
+
 static int redacted(const struct redact *r, const char *in, const char *want)
 {
 	struct buf b;
@@ -282,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_overlap),       cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_bounds),        cmocka_unit_test(test_no_square),
 		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_json_stays_json),
+		cmocka_unit_test(test_live),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
