@@ -16,9 +16,11 @@
 
 #include "base/error.h"
 
+/* Somebody may have put a pipe in the place of a file: opening and reading it wait for no
+ * one, and to a file it is the same. */
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
-	return openat(dirfd, path, flags, mode);
+	return openat(dirfd, path, flags | O_NONBLOCK | O_NOCTTY, mode);
 }
 
 static int real_list(int dirfd, const char *path, void (*name)(const char *name, void *user),

@@ -63,8 +63,9 @@ static void open_log(struct daemon *d)
 	(void)mkdirat(d->h.root_fd, "logs", 0700);
 	if (fstatat(d->h.root_fd, "logs/avad.log", &st, 0) == 0 && st.st_size > LOG_MAX_BYTES)
 		(void)renameat(d->h.root_fd, "logs/avad.log", d->h.root_fd, "logs/avad.log.1");
-	d->log_fd = openat(d->h.root_fd, "logs/avad.log",
-			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	d->log_fd =
+		openat(d->h.root_fd, "logs/avad.log",
+		       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	d->log_bytes = d->log_fd >= 0 && fstat(d->log_fd, &st) == 0 ? st.st_size : 0;
 }
 

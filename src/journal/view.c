@@ -238,13 +238,19 @@ static int look_open(struct view_set *s, struct view *v)
 	struct stat st;
 	char last;
 
-	if (fd_open(s, v, 0) != 0)
+	/* A folder, pipe, socket or link that somebody put there stays, as any file of theirs. */
+	if (fd_open(s, v, 0) != 0 && (errno == EISDIR || errno == ENXIO || errno == ELOOP)) {
+		v->part++;
+		return 0;
+	}
+	if (v->fd < 0)
 		return errno == ENOENT ? 0 : -1;
 	if (sys->fstat(v->fd, &st) != 0)
 		return -1;
 	if (!S_ISREG(st.st_mode)) {
-		errno = EISDIR;
-		return -1;
+		fd_close(s, v);
+		v->part++;
+		return 0;
 	}
 	if (st.st_size > 0 && sys_read_all(v->fd, &last, 1, st.st_size - 1) != 0)
 		return -1;

@@ -107,6 +107,28 @@ is_told '"wal"'
 stop_daemon
 check 'no journal: numbers still grow' python3 "$SRCDIR/test/crash/check_root.py" "$AVA_DATA_ROOT"
 
+again 'pipes in place of logs' sh -c 'for f in logs/avad.log logs/ava/*.jsonl logs/subagents/*.jsonl; do
+	rm -f "$f" && mkfifo "$f"; done'
+check 'pipes in place of logs: it answers' timeout 10 "$AVA" ps -a
+run timeout 20 "$AVA" run --yes 'find helper'
+exits 'pipes in place of logs: a new run ends' 0
+run timeout 10 "$AVA" logs "$started"
+check 'pipes in place of logs: a question ends' test "$CODE" -ne 124
+run timeout 10 "$AVA" logs --all
+check 'pipes in place of logs: one to all, too' test "$CODE" -ne 124
+check 'pipes in place of logs: it ends when asked' stop_daemon
+again 'a pipe while it runs' true
+goes_on
+newest=$(spawn --model "offline:$T/slow.jsonl" 'find helper for long')
+wait_for 10 is "$newest" running
+for f in "$AVA_DATA_ROOT"/logs/avad.log "$AVA_DATA_ROOT"/logs/ava/*.jsonl \
+	"$AVA_DATA_ROOT/logs/subagents/$newest.jsonl"; do
+	rm -f "$f" && mkfifo "$f"
+done
+check 'a pipe while it runs: it answers' timeout 10 "$AVA" ps
+check 'a pipe while it runs: the run is cancelled' timeout 10 "$AVA" cancel "$newest"
+check 'a pipe while it runs: it ends when asked' stop_daemon
+
 again 'a damaged checkpoint' sh -c 'printf XXXX | dd of=wal/checkpoint bs=1 seek=10 conv=notrunc 2>/dev/null'
 goes_on
 is_told wal/checkpoint
