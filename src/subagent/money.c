@@ -32,15 +32,6 @@ static int64_t money_day_limit(const struct supervisor *s)
 	return cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT;
 }
 
-static int64_t spend_sum(int64_t a, int64_t b)
-{
-	int64_t out;
-
-	if (b <= 0)
-		return a;
-	return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
-}
-
 void money_init(struct supervisor *s)
 {
 	budget_init(&s->day, money_day_limit(s));
@@ -69,7 +60,7 @@ void money_restore(struct supervisor *s)
 static void change_day(struct supervisor *s, const char *date, int64_t spent)
 {
 	if (strcmp(date, s->before_date) == 0)
-		spent = spend_sum(spent, s->before_microusd);
+		spent = sum_to_max(spent, s->before_microusd);
 	memcpy(s->before_date, s->day_date, sizeof(s->before_date));
 	s->before_microusd = s->day.spent;
 	memcpy(s->day_date, date, sizeof(s->day_date));
