@@ -380,21 +380,18 @@ static int find_own_folders(struct core *c)
 {
 	char path[4096];
 
-	c->own_folders[0] = realpath(c->root, NULL);
+	c->sup.keep_out[0] = realpath(c->root, NULL);
 	if (settings_config_path("", path, sizeof(path), NULL) == 0) {
 		path[strlen(path) - 1] = '\0'; /* its slash */
-		c->own_folders[1] = realpath(path, NULL);
-		if (!c->own_folders[1]) /* not made yet */
-			c->own_folders[1] = strdup(path);
+		c->sup.keep_out[1] = realpath(path, NULL);
+		if (!c->sup.keep_out[1]) /* not made yet */
+			c->sup.keep_out[1] = strdup(path);
 	}
-	c->sup.keep_out = (const char *const *)c->own_folders;
-	return c->own_folders[0] ? 0 : AVA_ENOMEM;
+	return c->sup.keep_out[0] ? 0 : AVA_ENOMEM;
 }
 
 static void core_free(struct core *c)
 {
-	free(c->own_folders[0]);
-	free(c->own_folders[1]);
 	while (!list_empty(&c->request_order))
 		forget(c, LIST_FIRST(&c->request_order, struct request, node));
 	strmap_fini(&c->requests);

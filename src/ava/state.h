@@ -13,7 +13,6 @@
 
 struct core {
 	struct os_loop *loop;
-	char *own_folders[3]; /* data and settings, as the kernel names them; NULL ends */
 	char *root;
 	int root_fd;
 	struct settings settings;

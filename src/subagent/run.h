@@ -201,8 +201,8 @@ struct supervisor {
 	char *(*session_file)(const char *session_id, void *user);
 	/* The next run of a chain starts; NULL: nobody wants to know. */
 	void (*on_chained)(struct run *r, void *user);
-	void *session_user;          /* of both */
-	const char *const *keep_out; /* of tool_env; borrowed */
+	void *session_user; /* of both */
+	char *keep_out[3];  /* of tool_env; owned */
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */

@@ -39,6 +39,8 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 void supervisor_fini(struct supervisor *s)
 {
 	wire_lines_free(s->lines);
+	free(s->keep_out[0]);
+	free(s->keep_out[1]);
 	groups_fini(s);
 	strmap_fini(&s->by_id);
 	nameset_fini(&s->names);

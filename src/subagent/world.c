@@ -306,7 +306,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	r->tools.env = (struct tool_env){.loop = sup->loop,
 					 .cwd_fd = -1,
 					 .cwd = spec->cwd,
-					 .keep_out = sup->keep_out,
+					 .keep_out = (const char *const *)sup->keep_out,
 					 .grants = spec->grants,
 					 .ngrants = spec->ngrants,
 					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
