@@ -127,6 +127,17 @@ for f in "$AVA_DATA_ROOT"/logs/avad.log "$AVA_DATA_ROOT"/logs/ava/*.jsonl \
 done
 check 'a pipe while it runs: it answers' timeout 10 "$AVA" ps
 check 'a pipe while it runs: the run is cancelled' timeout 10 "$AVA" cancel "$newest"
+again 'a pipe while it runs, and a kill' true
+"$AVA" cancel --all >/dev/null 2>&1
+newest=$(spawn --model "offline:$T/slow.jsonl" 'find helper for long')
+wait_for 10 is "$newest" running
+for f in "$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT/logs/subagents/$newest.jsonl"; do
+	rm -f "$f" && mkfifo "$f"
+done
+kill_daemon
+check 'a pipe while it runs, and a kill: the daemon starts' start_daemon --service
+"$AVA" cancel --all >/dev/null 2>&1
+check 'a pipe while it runs, and a kill: a new run ends' timeout 20 "$AVA" run --yes 'find helper'
 check 'a pipe while it runs: it ends when asked' stop_daemon
 
 again 'a damaged checkpoint' sh -c 'printf XXXX | dd of=wal/checkpoint bs=1 seek=10 conv=notrunc 2>/dev/null'
