@@ -838,9 +838,12 @@ static int sync_file(struct redo *r, const struct redo_file *f)
 {
 	int fd = files_open(r->rootfd, f->name, O_RDONLY), rv;
 
+	/* What is no file has nothing to sync: a link, a socket, a pipe. */
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -1;
+		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? 0 : -1;
 	rv = sys->fsync(fd);
+	if (rv != 0 && errno == EINVAL)
+		rv = 0;
 	files_close(&fd);
 	return rv == 0 ? files_sync_parents(r->rootfd, f->name) : rv;
 }
