@@ -520,6 +520,8 @@ bool index_load(struct log_index *f)
 	files_close(&fd);
 	if (!sound)
 		return false;
+	for (size_t i = 0; i < f->nfiles; i++)
+		f->files[i].flags &= ~(unsigned)INDEX_UNREAD;
 	f->nstored = f->nchunks;
 	f->generation = h.generation;
 	f->rows_size = h.rows_size;

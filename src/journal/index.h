@@ -55,9 +55,10 @@ struct index_chunk {
 
 enum index_flags {
 	INDEX_IS_DAY = 1,
-	INDEX_OVER = 2,   /* its run has ended: nothing follows */
-	INDEX_RESTED = 4, /* it was not written to for a moment when it was looked at */
-	INDEX_GONE = 8,   /* it was removed: its rows count no more */
+	INDEX_OVER = 2,    /* its run has ended: nothing follows */
+	INDEX_RESTED = 4,  /* it was not written to for a moment when it was looked at */
+	INDEX_GONE = 8,    /* it was removed: its rows count no more */
+	INDEX_UNREAD = 16, /* it cannot be read, which was told; of this process */
 };
 
 struct index_file {
@@ -100,14 +101,14 @@ struct log_index {
 	} string_slots, who_slots, file_slots;
 	bool in_memory;                                      /* it is not to be stored */
 	uint64_t generation, rows_size, loaded_crc, scanned; /* scanned: bytes, since it was read */
-	int64_t dir_ns[2];  /* when the folders changed last, by then; 0: list them */
-	uint64_t quiet;     /* the end of the daemon that wrote last; 0: not known */
-	size_t added;       /* files */
-	size_t rested;      /* files and folders that need not be looked at again */
-	unsigned part;      /* of the run's log, looked for next */
-	bool first_gone;    /* a part is there whose first is missing */
-	struct index_torn { /* files that end inside a line */
-		uint32_t file, len;
+	int64_t dir_ns[2];          /* when the folders changed last, by then; 0: list them */
+	uint64_t quiet;             /* the end of the daemon that wrote last; 0: not known */
+	size_t added;               /* files */
+	size_t rested;              /* files and folders that need not be looked at again */
+	unsigned part;              /* of the run's log, looked for next */
+	bool first_gone;            /* a part is there whose first is missing */
+	struct index_torn {         /* files that end inside a line, or cannot be read */
+		uint32_t file, len; /* len UINT32_MAX: `at` is the code, without its sign */
 		uint64_t at;
 	} * torn; /* owned */
 	size_t ntorn;

@@ -256,6 +256,19 @@ static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 	return scan_file(f, file, err);
 }
 
+/* One log that cannot be read leaves the others as they are. */
+static int look_or_leave(struct log_index *f, uint32_t file, struct ava_error *err)
+{
+	int rv = look_file(f, file, err);
+	bool told = (f->files[file].flags & INDEX_UNREAD) != 0;
+
+	f->files[file].flags &= ~(unsigned)INDEX_UNREAD;
+	if ((rv != AVA_EIO && rv != AVA_EDENIED) || f->scope == INDEX_OF_RUN)
+		return rv;
+	f->files[file].flags |= INDEX_UNREAD;
+	return told ? 0 : torn_add(f, file, (uint64_t)-rv, UINT32_MAX);
+}
+
 /* Has the daemon that wrote last ended in order, and which end was it? 0: it
  * has not, or one is at work; 1: there never was one. */
 static uint64_t quiet_end(int rootfd)
@@ -299,7 +312,7 @@ static int look_all(struct log_index *f, struct ava_error *err)
 	for (size_t i = 0; i < f->nfiles && rv == 0; i++) {
 		if (!look_all_files(f, &f->files[i], quiet))
 			continue;
-		rv = look_file(f, (uint32_t)i, err);
+		rv = look_or_leave(f, (uint32_t)i, err);
 		if (rv == 0 && f->nrows >= ROWS_MAX && !f->follow) { /* a bound for memory */
 			rv = index_chunk_rows(f, err);
 			if (rv == 0 && f->scope == INDEX_OF_ALL)
@@ -317,7 +330,7 @@ static int look_all(struct log_index *f, struct ava_error *err)
 
 int index_look(struct log_index *f, long file, struct ava_error *err)
 {
-	int rv = file >= 0 ? look_file(f, (uint32_t)file, err) : look_all(f, err);
+	int rv = file >= 0 ? look_or_leave(f, (uint32_t)file, err) : look_all(f, err);
 	int chunks = index_chunk_rows(f, err);
 
 	return rv != 0 ? rv : chunks;

@@ -469,10 +469,15 @@ int read_amiss(struct ava_log *log, struct ava_error *err)
 					  "journal still had of it is in lost/)",
 			       log->run);
 	}
-	while (!log->follow && log->amiss < f->ntorn) {
+	while (log->amiss < f->ntorn) {
 		const struct index_torn *t = &f->torn[log->amiss++];
 
-		if (log->file_fits[t->file] != 0)
+		if (log->file_fits[t->file] == 0)
+			continue;
+		if (t->len == UINT32_MAX)
+			return err_set(err, AVA_ECORRUPT, "%s is left out: it cannot be read (%s)",
+				       path_of(log, t->file), ava_strerror(-(int)t->at));
+		if (!log->follow)
 			return err_set(err, AVA_ECORRUPT,
 				       "%s:%llu: the last line (%zu bytes) was never finished",
 				       path_of(log, t->file), (unsigned long long)t->at,
@@ -490,8 +495,10 @@ static int look(struct ava_log *log, struct ava_error *err)
 		index_consumed(log->feed);
 		log->norder = log->next = 0;
 	}
-	if (log->look_all || !log->everything)
+	if (log->look_all || !log->everything) {
 		rv = index_look(log->feed, -1, err);
+		log->amiss = 0;
+	}
 	for (size_t i = 0; rv == 0 && i < log->nchanged; i++)
 		rv = index_look(log->feed, log->changed[i], err);
 	if (rv == 0) {
@@ -526,8 +533,9 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 			return rv;
 		if (rv > 0)
 			continue;
-		if (!log->follow)
-			return read_amiss(log, err);
+		rv = read_amiss(log, err);
+		if (rv != 0 || !log->follow)
+			return rv;
 		if (looked)
 			return 0;
 		looked = true;

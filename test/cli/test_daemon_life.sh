@@ -269,7 +269,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		run env AVA_DATA_ROOT="$T/open" $does
 		contains "that of another is refused: ${does##*/}" 'belongs to another user' "$ERR"
 	done
-	run env AVA_DATA_ROOT="$T/open" "$AVA" logs --all
+	run env AVA_DATA_ROOT="$T/open" "$AVA" logs --type Error
 	find "$T/open" -printf '%P %s %T@\n' | sort >"$T/after"
 	equal 'and is as it was' '' "$(diff "$T/before" "$T/after")"
 	# Another uid serves a root that was open before.

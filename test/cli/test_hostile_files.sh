@@ -114,8 +114,13 @@ run timeout 20 "$AVA" run --yes 'find helper'
 exits 'pipes in place of logs: a new run ends' 0
 run timeout 10 "$AVA" logs "$started"
 check 'pipes in place of logs: a question ends' test "$CODE" -ne 124
-run timeout 10 "$AVA" logs --all
-check 'pipes in place of logs: one to all, too' test "$CODE" -ne 124
+run timeout 10 "$AVA" logs --type SubagentComplete -o json
+check 'pipes in place of logs: one to all gives what can be read' test "$(wc -l <"$OUT")" -ge 1
+contains 'pipes in place of logs: and names what cannot' "logs/subagents/$started.jsonl is left out" "$ERR"
+run timeout 10 "$AVA" logs --count --by type
+contains 'pipes in place of logs: a count, too' SubagentComplete "$OUT"
+curl -sN --max-time 5 --unix-socket "$AVA_DATA_ROOT/ava.sock" 'http://ava/api/v1/events?after=0' >"$T/events"
+contains 'pipes in place of logs: a stream catches up with the others' SubagentComplete "$T/events"
 check 'pipes in place of logs: it ends when asked' stop_daemon
 again 'a pipe while it runs' true
 goes_on
