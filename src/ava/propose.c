@@ -26,16 +26,45 @@
 #include "provider/model.h"
 #include "subagent/spec.h"
 
-#define PENDING_MAX 1000
-#define NOTE_MAX    (32u << 10)
-#define NAMED_MAX   120 /* characters of another run's task */
+#define PENDING_MAX   1000
+#define PENDING_BYTES ((size_t)16 << 20)
+#define NOTE_MAX      (32u << 10)
+#define NAMED_MAX     120 /* characters of another run's task */
 
 /* ---- proposing */
+
+/* What proposals hold in memory is bounded: of the oldest that were answered the text goes
+ * first, then no more are taken. */
+static bool proposals_fit(struct core *c)
+{
+	size_t open = 0, all = 0;
+	char *less;
+
+	LIST_EACH (&c->proposal_order, node, tmp) {
+		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		size_t len = strlen(p->config);
+
+		all += len;
+		open += proposal_settled(p) ? 0 : len;
+		if (all > PENDING_BYTES && len > PENDING_BYTES / PENDING_MAX &&
+		    proposal_settled(p)) {
+			memcpy(p->config, "{}", 3);
+			less = realloc(p->config, 3);
+			p->config = less ? less : p->config;
+		}
+	}
+	return open <= PENDING_BYTES;
+}
 
 static int may_propose(struct core *c, struct ava_error *err)
 {
 	int rv = core_ready(c, err);
 
+	if (rv == 0 && !proposals_fit(c))
+		rv = err_set(err, AVA_EBUSY,
+			     "the proposals that wait for an answer are %zu MB of text: confirm or "
+			     "reject some",
+			     PENDING_BYTES >> 20);
 	if (rv == 0 && c->npending >= PENDING_MAX)
 		rv = err_set(err, AVA_EBUSY,
 			     "%d proposals wait for an answer: confirm or reject some",

@@ -95,6 +95,26 @@ exits 'so is one key twice' 2
 equal 'it waits on' pending "$(of "$fourth" .state)"
 run "$AVA" reject "$fourth"
 
+# --- what waits is bounded in bytes
+
+python3 -c 'import json,sys; json.dump({"task": "find kettle", "context": "k" * 1000000}, sys.stdout)' >"$T/big.json"
+taken=0
+while [ "$taken" -lt 40 ]; do
+	id=$(ask /runs "@$T/big.json" | tee "$T/answer" | jq -r '.proposal_id // empty')
+	[ -n "$id" ] || break
+	taken=$((taken + 1))
+done
+check 'no more than 16 MB of them are taken' test "$taken" -ge 10 -a "$taken" -le 20
+contains 'the next is told why' 'the proposals that wait for an answer are 16 MB of text' "$T/answer"
+run "$AVA" proposals --json
+exits 'they can be listed' 0
+for id in $(jq -r '.[].proposal_id' "$OUT"); do "$AVA" reject "$id" >/dev/null; done
+id=$(propose)
+equal 'and rejected: then there is room' pending "$(of "$id" .state)"
+"$AVA" reject "$id" >/dev/null
+check 'those that were rejected hold no more, either' test \
+	"$("$AVA" proposals -a --json | jq '[.[].config | tostring | length] | add')" -le 18000000
+
 # --- kill -9: before an answer, while it is written, behind it
 
 # The socket of the killed one is still there: `ava` waits for the next.
