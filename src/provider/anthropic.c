@@ -345,7 +345,7 @@ static void take_usage(struct arriving *r, const json_t *usage, bool last)
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		int64_t n = json_get_int(usage, counts[i].key, -1);
 
-		if (n < 0 || n >= INT64_MAX / 8)
+		if (n < 0 || n > USAGE_MAX)
 			continue;
 		*counts[i].count = n;
 		r->measured |= last && i == 3;

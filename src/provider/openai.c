@@ -600,7 +600,14 @@ static int64_t count(const json_t *o, const char *key)
 {
 	int64_t n = json_get_int(o, key, 0);
 
-	return n > 0 && n < INT64_MAX / 8 ? n : 0;
+	return n > 0 && n <= USAGE_MAX ? n : 0;
+}
+
+static bool is_count(const json_t *o, const char *key)
+{
+	int64_t n = json_get_int(o, key, -1);
+
+	return n >= 0 && n <= USAGE_MAX;
 }
 
 static void take_usage(struct arriving *r, const json_t *usage)
@@ -609,7 +616,7 @@ static void take_usage(struct arriving *r, const json_t *usage)
 	const json_t *out = json_object_get(usage, "completion_tokens_details");
 	int64_t upstream;
 
-	if (!json_is_integer(json_object_get(usage, "prompt_tokens")))
+	if (!is_count(usage, "prompt_tokens") || !is_count(usage, "completion_tokens"))
 		return;
 	r->measured = true;
 	r->usage.input = count(usage, "prompt_tokens");
@@ -620,13 +627,13 @@ static void take_usage(struct arriving *r, const json_t *usage)
 	r->usage.cache_write = count(in, "cache_write_tokens");
 	r->usage.reasoning = count(out, "reasoning_tokens");
 	r->usage.cost_microusd = json_get_fixed(usage, "cost", 6, -1);
-	if (r->usage.cost_microusd < 0)
+	if (r->usage.cost_microusd < 0 || r->usage.cost_microusd > USAGE_MAX * 1000)
 		r->usage.cost_microusd = -1;
 	upstream = json_get_fixed(json_object_get(usage, "cost_details"), "upstream_inference_cost",
 				  6, 0);
 	/* With a key of one's own the service bills its part only. */
 	if (r->usage.cost_microusd >= 0 && json_get_bool(usage, "is_byok", false) && upstream > 0 &&
-	    upstream < INT64_MAX / 8)
+	    upstream <= USAGE_MAX * 1000)
 		r->usage.cost_microusd += upstream;
 }
 

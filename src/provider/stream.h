@@ -74,6 +74,9 @@ int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
 enum reply_class stream_end(struct stream *s, int status, const char *content_type,
 			    struct turn **out, struct reply_error *e);
 void stream_free(struct stream *s); /* NULL is fine */
+/* A reply of far more than `tokens`, which it was asked not to pass, is broken off; set before
+ * feeding. */
+void stream_limit(struct stream *s, int64_t tokens);
 /* Text as it comes, for people; set before feeding. */
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);

@@ -263,7 +263,14 @@ struct stream *stream_open(const struct stream_ops *ops, const struct model *m, 
 	s->model = m;
 	buf_init(&s->body, STREAM_BODY_MAX);
 	snprintf(s->tag, sizeof(s->tag), "%s", tag);
+	s->payload_max = INT64_MAX;
 	return s;
+}
+
+/* A token has four bytes; one of blanks or of rare words many more. */
+void stream_limit(struct stream *s, int64_t tokens)
+{
+	s->payload_max = MIN(tokens, USAGE_MAX) * 16 + 65536;
 }
 
 static void reply_free(struct arriving *r)
@@ -366,6 +373,11 @@ static int show(struct stream *s, enum delta_kind kind, const char *text, size_t
 	if (s->text != NULL && len > 0 && kind != DELTA_ARGS)
 		s->text(text, len, kind != DELTA_TEXT, s->text_user);
 	s->payload += (int64_t)len;
+	if (s->payload > s->payload_max)
+		return stream_fault(
+			s, REPLY_OTHER,
+			"the service went on far beyond the most it was asked to write, "
+			"and was stopped");
 	return s->payload <= (int64_t)TURN_MAX_BYTES ? 0 : AVA_ETOOBIG;
 }
 

@@ -53,6 +53,10 @@ struct part {
 	enum delta_kind of; /* Messages, of PART_OTHER: what `text` is; DELTA_NONE: nothing */
 };
 
+/* Tokens. No reply has more: a service that says so is not believed, and what it did is
+ * estimated. */
+#define USAGE_MAX INT64_C(1000000000)
+
 struct arriving {
 	struct part *parts;
 	unsigned nparts, cap, ncalls;
@@ -85,7 +89,8 @@ struct stream {
 	struct sse *sse;           /* NULL until bytes came; freed with the stream */
 	struct buf body;           /* STREAM_BODY */
 	int64_t payload;           /* bytes of text, thinking and arguments */
-	int code;                  /* < 0: hopeless */
+	int64_t payload_max;
+	int code; /* < 0: hopeless */
 	uint8_t mode, nfirst;
 	bool done;     /* the end mark arrived */
 	bool progress; /* during one feed */

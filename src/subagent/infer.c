@@ -621,6 +621,7 @@ static void infer_send(struct infer_job *j)
 		.idle_ms = s->net_idle_s * 1000,
 		.total_ms = s->net_total_s * 1000,
 	};
+	j->wire.max_output = j->call.max_output;
 	if (r->place && r->sup->on_text) {
 		redact_live_fini(&j->text); /* of an attempt before */
 		redact_live_fini(&j->thinking);

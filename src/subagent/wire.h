@@ -71,6 +71,7 @@ struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop
 	/* Text as it comes; NULL: nobody wants it. */
 	void (*on_text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
+	int64_t max_output; /* tokens that the body asks for */
 };
 
 /* `body` is *taken* when it succeeds; `m` is *borrowed until the end*; `key`

@@ -227,6 +227,59 @@ static void test_reply_too_large(void **state)
 	stream_free(s);
 }
 
+/* A service that writes on beyond what it was asked for is stopped before it costs much. */
+static void test_beyond_what_was_asked(void **state)
+{
+	static const char piece[] =
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":"
+		"\"on and on and on and on and on and on and on and on\"}}]}\n\n";
+	struct stream *s = stream_open(dialect_openai.stream, &model, "t_1");
+	struct reply_error e;
+	struct turn *t;
+	bool progress;
+	int rv = 0;
+
+	stream_limit(s, 1000);
+	for (unsigned n = 0; n < 100000 && rv == 0; n++)
+		rv = stream_feed(s, piece, sizeof(piece) - 1, &progress);
+	assert_true(rv < 0);
+	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
+	assert_non_null(strstr(e.text, "far beyond the most it was asked to write"));
+	assert_true(e.usage.output > 4000 && e.usage.output < 24000);
+	stream_free(s);
+}
+
+/* What a service says it has used is taken only where it can be. */
+static void test_usage_that_cannot_be(void **state)
+{
+	static const char *const told[] = {
+		"\"prompt_tokens\":-5,\"completion_tokens\":-7",
+		"\"prompt_tokens\":10,\"completion_tokens\":900000000000000000",
+		"\"prompt_tokens\":10",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		struct stream *s = stream_open(dialect_openai.stream, &model, "t_1");
+		struct reply_error e;
+		char last[300];
+		struct turn *t;
+		bool progress;
+
+		feed_text(
+			&dialect_openai, s,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"forty bytes of "
+			"text, that is ten tokens..\"},\"finish_reason\":\"stop\"}]}\n\n");
+		snprintf(last, sizeof(last),
+			 "data: {\"choices\":[],\"usage\":{%s}}\n\ndata: [DONE]\n\n", told[i]);
+		stream_feed(s, last, strlen(last), &progress);
+		assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OK);
+		assert_true(t->usage.estimated);
+		assert_int_equal(t->usage.output, 10);
+		turn_free(t);
+		stream_free(s);
+	}
+}
+
 /* ---- what is no stream */
 
 static const struct {
@@ -433,12 +486,19 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_calls),       cmocka_unit_test(test_long_name_and_depth),
-		cmocka_unit_test(test_depth_of_lines),   cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_reply_too_large),  cmocka_unit_test(test_bodies),
-		cmocka_unit_test(test_large_body),       cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_text_as_it_comes), cmocka_unit_test(test_waiting_is_small),
+		cmocka_unit_test(test_many_calls),
+		cmocka_unit_test(test_long_name_and_depth),
+		cmocka_unit_test(test_depth_of_lines),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_reply_too_large),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_progress),
+		cmocka_unit_test(test_text_as_it_comes),
+		cmocka_unit_test(test_waiting_is_small),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_beyond_what_was_asked),
+		cmocka_unit_test(test_usage_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
