@@ -61,17 +61,29 @@ static int write_pid(int rootfd, struct ava_error *err)
 	return rv;
 }
 
-static int take(struct lock *l, int rootfd, struct ava_error *err)
+static int refuse_nfs(int fd, struct ava_error *err)
 {
 	struct statfs fs;
 
+	if (fstatfs(fd, &fs) != 0)
+		return err_sys(err, "look at its file system");
+	if (fs.f_type != NFS_MAGIC)
+		return 0;
+	return err_set(err, AVA_EUNSUPPORTED,
+		       "the data root is on NFS, whose locks are not safe: set AVA_DATA_ROOT to a "
+		       "local folder");
+}
+
+static int take(struct lock *l, int rootfd, struct ava_error *err)
+{
+	int rv;
+
 	l->fd = sys->openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (l->fd < 0 || fstatfs(l->fd, &fs) != 0)
+	if (l->fd < 0)
 		return err_sys(err, "open it");
-	if (fs.f_type == NFS_MAGIC)
-		return err_set(err, AVA_EUNSUPPORTED,
-			       "the data root is on NFS, whose locks are not safe: set "
-			       "AVA_DATA_ROOT to a local folder");
+	rv = refuse_nfs(l->fd, err);
+	if (rv != 0)
+		return rv;
 	if (sys->flock(l->fd, LOCK_EX | LOCK_NB) != 0)
 		return errno == EWOULDBLOCK ? busy(rootfd, err) : err_sys(err, "lock it");
 	return write_pid(rootfd, err);
