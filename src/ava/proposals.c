@@ -780,13 +780,14 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 							       : STEP_REJECTED);
 }
 
-/* Of the first run that a confirmed one began; its spawn stands behind the answer. */
+/* Of the first run that a confirmed one began: its spawn is in the commit of the answer, on
+ * either side of it. */
 static void restore_trace(struct core *c, const json_t *event)
 {
 	const char *id = json_get_str(json_object_get(event, "content"), "proposalId");
 	struct proposal *p = id ? strmap_get(&c->proposals, id) : NULL;
 
-	if (p && strcmp(p->run, json_str(event, "agentId")) == 0)
+	if (p && !p->trace[0] && (!p->run[0] || strcmp(p->run, json_str(event, "agentId")) == 0))
 		copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
 }
 
