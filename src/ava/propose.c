@@ -360,7 +360,7 @@ static int keep_tools(const struct run_spec *base, const struct change *c, const
 
 /* The request for `q`, as it was, becomes one for what is wanted. */
 static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
-			   const char *forced)
+			   const struct settings *set, const char *forced)
 {
 	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
 	struct model given;
@@ -378,9 +378,10 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		    strcmp(given.id, q->model->id) == 0)
 			s->model = NULL;
 	}
-	/* Only the role's own limit may stand beside a model whose price is unknown. */
+	/* Only the limit of the role or the settings may stand beside a model whose price is
+	 * unknown. */
 	if ((c->model[0] || !price_known) && !*q->preset &&
-	    s->max_cost_microusd == q->role->cost_cents * 10000)
+	    s->max_cost_microusd == spec_cost_otherwise(q->role, set))
 		s->max_cost_microusd = AVA_DEFAULT;
 	if (c->model[0])
 		s->model = c->model;
@@ -416,7 +417,7 @@ static int change_spec(struct run_spec **out, const struct run_spec *quoted, con
 	arena_init(&mem, 1u << 20);
 	rv = config ? spec_request(config, &s, &mem) : err->code;
 	if (rv == 0) {
-		change_request(&s, quoted, c, forced);
+		change_request(&s, quoted, c, set, forced);
 		rv = spec_build(&base, &s, set, forced, redact, err);
 	} else {
 		err_set(err, rv, "out of memory");

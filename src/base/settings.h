@@ -16,8 +16,9 @@ struct ava_error;
 	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)                                     \
 	/* seconds that a run waits for a person's answer, at most */                              \
 	X(ask_timeout_s, "runs.ask_timeout", 604800, 1, 31536000)                                  \
-	X(limits_timeout_s, "limits.timeout", 600, 1, 604800)                                      \
-	X(limits_cost_cents, "limits.cost_cents", 50, 0, 1000000)                                  \
+	/* over the role's own: seconds (0: as the role), cents (-1: as the role) */               \
+	X(limits_timeout_s, "limits.timeout", 0, 0, 604800)                                        \
+	X(limits_cost_cents, "limits.cost_cents", -1, -1, 1000000)                                 \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
 	/* cents of a local day, runs and Ava's turns together; 0: no limit */                     \

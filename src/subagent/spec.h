@@ -140,6 +140,9 @@ struct run_spec {
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err);
 bool spec_is_preset(const char *name);
+/* What a run may cost where the request names neither cost nor preset: as the settings say,
+ * else as its role. micro-USD. */
+int64_t spec_cost_otherwise(const struct role *r, const struct settings *set);
 /* A folder that is there, or none: AVA_EINVAL, AVA_ENOENT. */
 int spec_check_cwd(const char *cwd, struct ava_error *err);
 /* The request that a stored config was built from. Texts are borrowed from `config`,

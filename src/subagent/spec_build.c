@@ -247,6 +247,11 @@ bool spec_is_preset(const char *name)
 	return find_preset(name) != NULL;
 }
 
+int64_t spec_cost_otherwise(const struct role *r, const struct settings *set)
+{
+	return (set->limits_cost_cents >= 0 ? set->limits_cost_cents : r->cost_cents) * 10000;
+}
+
 static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
 		       struct ava_error *err)
 {
@@ -259,9 +264,12 @@ static int take_limits(struct run_spec *r, const struct op_spawn *s, const struc
 		const char *what;
 		int64_t *to;
 	} limits[] = {
-		{s->timeout_ms, r->role->timeout_s * 1000, 1, "the time limit", &l->time_ms},
-		{s->max_cost_microusd, (p ? p->cost_cents : r->role->cost_cents) * 10000, 0,
-		 "the cost limit", &l->cost_microusd},
+		{s->timeout_ms,
+		 (set->limits_timeout_s ? set->limits_timeout_s : r->role->timeout_s) * 1000, 1,
+		 "the time limit", &l->time_ms},
+		{s->max_cost_microusd,
+		 p ? p->cost_cents * 10000 : spec_cost_otherwise(r->role, set), 0, "the cost limit",
+		 &l->cost_microusd},
 		{s->max_tokens, p ? p->tokens * 10 : set->limits_tokens, 1, "the token limit",
 		 &l->tokens},
 		{s->max_iterations, set->limits_iterations, 1, "the iteration limit", &iterations},

@@ -14,8 +14,8 @@ static void test_defaults(void **state)
 
 	assert_int_equal(settings_load(&s, NULL), 0);
 	assert_int_equal(s.runs_max, 8);
-	assert_int_equal(s.limits_timeout_s, 600);
-	assert_int_equal(s.limits_cost_cents, 50);
+	assert_int_equal(s.limits_timeout_s, 0);
+	assert_int_equal(s.limits_cost_cents, -1);
 	assert_int_equal(s.limits_tokens, 100000);
 	assert_int_equal(s.limits_iterations, 20);
 	assert_int_equal(s.disk_free_min_mb, 256);

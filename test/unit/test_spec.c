@@ -65,6 +65,28 @@ static void test_defaults(void **state)
 	spec_free(r);
 }
 
+/* limits.timeout and limits.cost_cents go over the role; what was asked for over them. */
+static void test_settings_over_the_role(void **state)
+{
+	struct settings plain_settings = settings;
+	struct op_spawn s = plain();
+	struct run_spec *r;
+
+	settings.limits_timeout_s = 7;
+	settings.limits_cost_cents = 3;
+	r = build(&s);
+	assert_int_equal(r->agent.limits.time_ms, 7000);
+	assert_int_equal(r->agent.limits.cost_microusd, 30000);
+	spec_free(r);
+	s.timeout_ms = 9000;
+	s.preset = "quick";
+	r = build(&s);
+	assert_int_equal(r->agent.limits.time_ms, 9000);
+	assert_int_equal(r->agent.limits.cost_microusd, 100000);
+	spec_free(r);
+	settings = plain_settings;
+}
+
 /* Rights are what its tools are flagged with, whatever they are called. */
 static void test_rights_are_flags(void **state)
 {
@@ -570,6 +592,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_settings_over_the_role),
 		cmocka_unit_test(test_rights_are_flags),
 		cmocka_unit_test(test_models_are_shared),
 		cmocka_unit_test(test_config_is_forgotten),
