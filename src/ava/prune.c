@@ -44,12 +44,14 @@ struct runs {
 	struct strmap open; /* begun before the cutoff, not ended */
 };
 
-static int consider(const struct catalog_row *row, void *user)
+static int consider(struct catalog_row *row, void *user)
 {
 	struct runs *r = user;
 	char path[LOGBOOK_PATH], *id;
 	struct stat st;
 
+	if (!row)
+		return 0;
 	if (row->kind == CATALOG_SPAWN) {
 		id = row->started_ms < r->p->cutoff_ms ? strdup(row->id) : NULL;
 		if (id && strmap_put(&r->open, id, id) != 0)

@@ -8,6 +8,8 @@
  * says so. */
 #include "journal/catalog.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 #include "codec/utf8.h"
 #include "journal/files.h"
 
-#define CATALOG_MAX    ((size_t)1 << 31)
+#define WINDOW_BYTES   ((size_t)1 << 20)
 #define CENTS_DECIMALS 4 /* micro-USD as cents */
 
 static const char *const kind_names[] = {[CATALOG_SPAWN] = "spawn", [CATALOG_END] = "end"};
@@ -356,37 +358,81 @@ void catalog_row_fini(struct catalog_row *row)
 	*row = (struct catalog_row){0};
 }
 
-int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
+/* ---- the file */
+
+struct walk {
+	const char *must;
+	catalog_fn fn;
+	void *user;
+};
+
+static int each_line(const struct walk *w, const char *line, size_t len)
 {
-	char path[FILES_BUF], *data;
+	struct catalog_row row;
+	int rv;
+
+	if (w->must != NULL && memmem(line, len, w->must, strlen(w->must)) == NULL)
+		return 0;
+	rv = catalog_parse(line, len, &row, NULL);
+	if (rv == 0 || rv == AVA_ECORRUPT)
+		rv = w->fn(rv == 0 ? &row : NULL, w->user);
+	catalog_row_fini(&row);
+	return rv;
+}
+
+/* Its lines, through a window that moves over it: the file may be larger than memory. What is
+ * no line by the end of a window is none. */
+static int each_window(const struct walk *w, int fd, char *data, struct ava_error *err)
+{
 	const char *line;
-	size_t len, at, n;
+	size_t have = 0, at, n;
+	bool whole = true; /* what is at the beginning of the window begins a line */
 	int rv = 0;
 
-	for (unsigned part = 1; rv == 0; part++) {
-		rv = sys_read_file(rootfd, files_part_name(CATALOG_PATH, part, path), CATALOG_MAX,
-				   &data, &len, err);
-		if (rv == AVA_ENOENT && part > 1)
-			return 0;
-		if (rv == AVA_ENOENT) { /* removed by a person: what is behind it counts */
-			rv = 0;
-			continue;
-		}
-		if (rv != 0)
-			break;
-		for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;) {
-			struct catalog_row row;
+	for (off_t from = 0;;) {
+		ssize_t got = sys->pread(fd, data + have, WINDOW_BYTES - have, from);
 
-			if (must != NULL && memmem(line, n, must, strlen(must)) == NULL)
-				continue;
-			rv = catalog_parse(line, n, &row, err);
-			if (rv == 0)
-				rv = fn(&row, user);
-			else if (rv == AVA_ECORRUPT)
-				rv = 0;
-			catalog_row_fini(&row);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? err_sys(err, "read it") : 0;
+		from += got;
+		have += (size_t)got;
+		for (at = 0; rv == 0 && jsonl_next(data, have, &at, &line, &n) == 1; whole = true)
+			rv = each_line(w, whole ? line : "", whole ? n : 0);
+		if (rv != 0)
+			return rv;
+		have -= at;
+		memmove(data, data + at, have);
+		if (have == WINDOW_BYTES) {
+			whole = false;
+			have = 0;
 		}
-		free(data);
 	}
+}
+
+int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
+{
+	struct walk w = {must, fn, user};
+	char path[FILES_BUF], *data = malloc(WINDOW_BYTES);
+	int rv = 0, fd;
+
+	if (data == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (unsigned part = 1; rv == 0; part++) {
+		fd = sys->openat(rootfd, files_part_name(CATALOG_PATH, part, path),
+				 O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+		if (fd < 0 && errno == ENOENT && part > 1)
+			break;
+		if (fd < 0 && errno == ENOENT)
+			continue; /* removed by a person: what is behind it counts */
+		if (fd < 0) {
+			rv = err_sys(err, "open %s", path);
+			break;
+		}
+		rv = each_window(&w, fd, data, err);
+		sys->close(fd);
+	}
+	free(data);
 	return rv;
 }

@@ -57,9 +57,10 @@ int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct 
 void catalog_row_fini(struct catalog_row *row);
 
 /* Each row of the catalog of a root, in all its parts; `must`, if not NULL, stands in its line.
- * A line that is no row is passed over. What `fn` returns, if not 0, ends it and is returned,
- * without a sentence. No catalog at all is one without rows. */
-typedef int (*catalog_fn)(const struct catalog_row *row, void *user);
+ * `row` NULL: a line that is none. Who wants to keep a row copies the struct and makes this one
+ * zero. What `fn` returns, if not 0, ends it and is returned, without a sentence. No catalog at
+ * all is one without rows. */
+typedef int (*catalog_fn)(struct catalog_row *row, void *user);
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err);
 
 #endif

@@ -53,14 +53,14 @@ struct counter {
 
 /* ---- roles */
 
-static int role_add(const struct catalog_row *row, void *user)
+static int role_add(struct catalog_row *row, void *user)
 {
 	struct counter *c = user;
-	struct role *role = calloc(1, sizeof(*role));
+	struct role *role = row ? calloc(1, sizeof(*role)) : NULL;
 	int rv;
 
 	if (role == NULL)
-		return AVA_ENOMEM;
+		return row ? AVA_ENOMEM : 0;
 	snprintf(role->id, sizeof(role->id), "%s", row->id);
 	snprintf(role->name, sizeof(role->name), "%s", row->role);
 	rv = strmap_put(&c->roles, role->id, role);

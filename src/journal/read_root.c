@@ -37,11 +37,11 @@ struct find_trace {
 	struct run_id *run;
 };
 
-static int match_trace(const struct catalog_row *row, void *user)
+static int match_trace(struct catalog_row *row, void *user)
 {
 	const struct find_trace *f = user;
 
-	if (strcmp(row->trace_id, f->name) != 0 || !id_is_run(row->id))
+	if (!row || strcmp(row->trace_id, f->name) != 0 || !id_is_run(row->id))
 		return 0;
 	snprintf(f->run->text, sizeof(f->run->text), "%s", row->id);
 	return 1;

@@ -86,32 +86,39 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 	return rv;
 }
 
-static int scan_catalog(struct scan *s, const char *data, size_t len, struct ava_error *err)
+static int scan_row(struct catalog_row *row, void *user)
 {
+	struct scan *s = user;
+	int rv;
+
+	if (!row) {
+		s->hooks->problem(CATALOG_PATH, "a line cannot be read and was passed over",
+				  s->hooks->user);
+		return 0;
+	}
+	if (row->kind == CATALOG_END)
+		return scan_end(s, row);
+	rv = scan_spawn(s, row);
+	if (rv == 0)
+		*row = (struct catalog_row){0}; /* its struct left owns it */
+	return rv == AVA_ENOMEM ? rv : 0;
+}
+
+/* Of the rows that were made for runs without one. */
+static int scan_salvaged(struct scan *s, const struct buf *rows)
+{
+	struct catalog_row row;
 	const char *line;
 	size_t at = 0, n;
+	int rv = 0;
 
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		struct catalog_row row;
-		int rv = catalog_parse(line, n, &row, NULL);
-
-		if (rv == AVA_ENOMEM)
-			return err_set(err, rv, "out of memory while reading the catalog");
-		if (rv != 0) {
-			s->hooks->problem(CATALOG_PATH, "a line cannot be read and was passed over",
-					  s->hooks->user);
-			continue;
-		}
-		rv = row.kind == CATALOG_SPAWN ? scan_spawn(s, &row) : AVA_EEXIST;
+	while (rv == 0 && jsonl_next(rows->data, rows->len, &at, &line, &n) == 1) {
+		rv = catalog_parse(line, n, &row, NULL);
 		if (rv == 0)
-			continue; /* the row is owned by its struct left */
-		if (row.kind == CATALOG_END)
-			rv = scan_end(s, &row);
+			rv = scan_row(&row, s);
 		catalog_row_fini(&row);
-		if (rv == AVA_ENOMEM)
-			return err_set(err, rv, "out of memory while reading the catalog");
 	}
-	return 0;
+	return rv;
 }
 
 /* ---- runs that no catalog row names:
@@ -489,22 +496,19 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
 	struct scan s = {.sup = sup, .hooks = hooks};
-	char *data = NULL;
 	struct buf rows;
-	size_t len = 0;
-	int rv = logbook_read(sup->book->root_fd, CATALOG_PATH, (size_t)1 << 31, &data, &len, err);
+	int rv;
 
-	if (rv != 0 && rv != AVA_ENOENT)
-		return rv;
 	list_init(&s.left);
 	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
-	rv = scan_catalog(&s, data, len, err);
-	free(data);
+	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, err);
 	if (rv == 0)
 		rv = salvage_runs(sup, hooks, &rows, err);
 	if (rv == 0)
-		rv = scan_catalog(&s, rows.data, rows.len, err);
+		rv = scan_salvaged(&s, &rows);
+	if (rv == AVA_ENOMEM)
+		err_set(err, rv, "out of memory while reading the catalog");
 	buf_fini(&rows);
 	while (!list_empty(&s.left)) {
 		struct left *l = LIST_FIRST(&s.left, struct left, node);

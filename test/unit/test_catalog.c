@@ -2,9 +2,11 @@
  * byte, there and back, and lines that are no rows. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ava.h>
 
@@ -283,12 +285,57 @@ static void test_no_memory(void **state)
 	buf_fini(&b);
 }
 
+struct told {
+	int rows, broken;
+};
+
+static int tell(struct catalog_row *row, void *user)
+{
+	struct told *t = user;
+
+	t->rows += row != NULL;
+	t->broken += row == NULL;
+	return 0;
+}
+
+/* Rows on both sides of 2 GiB that are no row, and in a second part: the file is read
+ * through a window, whatever its size. */
+static void test_larger_than_memory(void **state)
+{
+	const char *dir = unit_tmpdir();
+	struct told told = {0};
+	int root = open(dir, O_RDONLY | O_DIRECTORY), fd;
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	assert_int_equal(catalog_encode(&b, &rows[0]), 0);
+	assert_int_equal(catalog_encode(&b, &rows[1]), 0);
+	fd = openat(root, "catalog.2.jsonl", O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(write(fd, b.data, b.len), (ssize_t)b.len);
+	close(fd);
+	fd = openat(root, CATALOG_PATH, O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(pwrite(fd, b.data, b.len, 0), (ssize_t)b.len);
+	assert_int_equal(pwrite(fd, "\n", 1, 1LL << 31), 1);
+	assert_int_equal(pwrite(fd, b.data, b.len, (1LL << 31) + 1), (ssize_t)b.len);
+	close(fd);
+	assert_int_equal(catalog_each(root, NULL, tell, &told, NULL), 0);
+	assert_int_equal(told.rows, 6);
+	assert_int_equal(told.broken, 1);
+	buf_fini(&b);
+	close(root);
+	unit_rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),   cmocka_unit_test(test_golden_is_read),
-		cmocka_unit_test(test_document), cmocka_unit_test(test_not_rows),
-		cmocka_unit_test(test_any_byte), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_golden_is_read),
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_not_rows),
+		cmocka_unit_test(test_any_byte),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_larger_than_memory),
 	};
 
 	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
