@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
+
 #define LONG_LINE 70000 /* over 64 KB: goes to a blob */
 
 static uint64_t mix(uint64_t x)
@@ -191,9 +193,11 @@ static void read_day(const char *path, const char *bytes, size_t len, void *user
 	end = bytes + len;
 	for (const char *at = bytes; at != NULL && at < end;) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		char begin[32]; /* the bytes of a disk have no end that sscanf would see */
 		int i = -1;
 
-		if (nl == NULL || sscanf(at, "{\"c\":%d,", &i) != 1 || i <= last ||
+		snprintf(begin, sizeof(begin), "%.*s", (int)MIN(end - at, 31), at);
+		if (nl == NULL || sscanf(begin, "{\"c\":%d,", &i) != 1 || i <= last ||
 		    i >= o->s->commits) {
 			o->a->invented++;
 			found(o, "%s: not a line of the story after commit %d", path, last);
