@@ -520,7 +520,12 @@ static struct input *input_new(const struct core *c, const struct op_say *say)
 	list_init(&in->node);
 	list_init(&in->waits);
 	in->kind = INPUT_SAID;
-	in->said_ms = clock_wall_ms();
+	in->said_ms = in->seen_ms = clock_wall_ms();
+	if (say->seen) {
+		const struct proposal *p = strmap_get(&c->proposals, say->seen);
+
+		in->seen_ms = p ? p->created_ms : 0;
+	}
 	buf_init(&clean, 8u << 20);
 	if (!c->redact || redact_text(c->redact, &clean, say->text, strlen(say->text)) >= 0)
 		in->text = c->redact ? buf_take(&clean, NULL) : strdup(say->text);
@@ -814,6 +819,7 @@ static void say_answered(int rv, const char *entry, const struct ava_error *err,
 static const struct arg say_args[] = {
 	{"text", ARG_SAID, offsetof(struct op_say, text), .most = SAY_MAX},
 	{"request_id", ARG_SAID, offsetof(struct op_say, request_id), .most = 200},
+	{"seen", ARG_SAID, offsetof(struct op_say, seen), .most = 40},
 	{NULL},
 };
 

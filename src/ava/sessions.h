@@ -38,6 +38,9 @@ int ops_session_new(struct core *c, const struct op_session_new *n, struct op_se
 struct op_say {
 	const char *text, *user_id;
 	const char *request_id; /* NULL or "": none */
+	/* The newest proposal that was shown when the person began to say it, "": none was;
+	 * NULL: not told. A bare yes means no newer one. */
+	const char *seen;
 };
 /* Done: what was said is on disk, `entry` is its id in the session. It is
  * answered by events (AssistantMessage) and text frames. The same request id

@@ -19,6 +19,8 @@ struct op_answer {
 	bool outlives;    /* it is called back, and freed, after the conversation is closed */
 };
 
+#define SEEN_MS 1000 /* what came up later than that before the words was not read */
+
 struct say_wait { /* whoever said it hears when it is on disk */
 	struct list node;
 	op_said_fn done;
@@ -31,6 +33,7 @@ struct input { /* begins a turn, or goes into the next one */
 	enum input_kind kind;
 	char id[24];     /* entry of what was said, or run */
 	int64_t said_ms; /* wall */
+	int64_t seen_ms; /* wall: a quote that came up later was not before their eyes */
 	char *text;      /* owned */
 	struct talk *talk;
 	struct op_answer *answer; /* it is being carried out; or NULL */

@@ -4,9 +4,9 @@
  * front of the person's words, so that she can speak of it.
  *
  * Proposals: a plain yes starts exactly what was quoted, a no rejects it, a change is a
- * new quote. Only those of this conversation that were made before the words were said
- * can be meant. When several wait, the words must name which, or say all; who names one
- * that does not wait means none of the others.
+ * new quote. Only those of this conversation that were shown before the words were typed
+ * can be meant, unless they are named. When several wait, the words must name which, or say all;
+ * who names one that does not wait means none of the others.
  *
  * Questions: nothing is guessed, since a call that is allowed may change files or cost
  * money. Who names the subagent ("yes, S-7f3a2b") means it. A bare yes or no is the
@@ -34,7 +34,6 @@
 #include "subagent/person.h"
 
 #define MEANT_MAX 16
-#define SEEN_MS   1000 /* what came up later than that before the words was not read */
 #define FAILED    "The person's answer could not be carried out: "
 
 /* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
@@ -51,6 +50,7 @@ struct heard {
 struct waits {
 	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
 	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
+	const char *unseen;             /* one that came up while it was being said; or NULL */
 	bool unknown;                   /* one is named that does not wait here */
 	int64_t quoted_ms, asked_ms;    /* the newest of each, wall */
 	const struct run *run;          /* the one that is meant, or the newest that asks */
@@ -180,6 +180,10 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 		w.quoted_ms = MAX(w.quoted_ms, p->created_ms);
 		for (unsigned i = 0; i < h->nproposals; i++)
 			meant |= strcmp(h->proposals[i], p->id) == 0;
+		if (h->nproposals == 0 && p->created_ms > in->seen_ms) {
+			w.unseen = p->id;
+			meant = false;
+		}
 		if (meant && w.nids < MEANT_MAX)
 			memcpy(w.ids[w.nids++], p->id, sizeof(w.ids[0]));
 	}
@@ -252,6 +256,13 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 {
 	struct op_answer *a;
 
+	if (w->unseen) {
+		talk_note(t, "",
+			  "Nothing was started: %s came up while the person was typing. Ask "
+			  "whether they mean it.",
+			  w->unseen);
+		return false;
+	}
 	if (w->nids == 0) {
 		talk_note(t, "", FAILED "%s",
 			  w->unknown ? "the proposal they name does not wait for an answer here: "

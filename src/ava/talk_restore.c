@@ -180,6 +180,7 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	in->kind = kind;
 	in->talk = m->talk;
 	in->said_ms = said_ms;
+	in->seen_ms = said_ms - SEEN_MS; /* what was shown is not on disk */
 	snprintf(in->id, sizeof(in->id), "%s", id);
 	in->text = text ? strdup(text) : NULL;
 	if (text && !in->text) {

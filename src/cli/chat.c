@@ -319,6 +319,11 @@ void chat_noticed(struct chat *c, unsigned long long lsn)
 	c->noticed = MAX(c->noticed, (uint64_t)lsn);
 }
 
+void chat_begin_line(struct chat *c)
+{
+	memcpy(c->before, c->shown, sizeof(c->before));
+}
+
 void chat_acknowledge(struct chat *c)
 {
 	char path[128], body[96];
@@ -376,7 +381,8 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
 	struct session_id request = id_session();
 	struct buf body;
-	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
+	int rv = api_texts(&body, err, "text", text, "request_id", request.text, "seen", c->before,
+			   NULL);
 
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;

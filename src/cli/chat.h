@@ -81,6 +81,8 @@ struct chat {
 	size_t nown;
 	char held[CHAT_HELD_MAX][32]; /* proposals to be shown at the end of the turn */
 	size_t nheld;
+	/* The newest quote that was shown, and that was when the line was begun; "": none. */
+	char shown[32], before[32];
 	int64_t held_ms;                        /* or at this time */
 	char proposals[CHAT_PROPOSALS_MAX][32]; /* named so far, for completion; a ring */
 	size_t nproposals;
@@ -99,6 +101,8 @@ void chat_close(struct chat *c);
 int chat_say(struct chat *c, const char *text, struct ava_error *err);
 /* Note that the notice with this lsn was shown. */
 void chat_noticed(struct chat *c, unsigned long long lsn);
+/* A line begins now: what is shown by now is what it may answer. */
+void chat_begin_line(struct chat *c);
 /* Acknowledge what was shown, if something was since the last time. One that
  * does not arrive is shown again to whoever comes next. */
 void chat_acknowledge(struct chat *c);

@@ -101,6 +101,13 @@ static void name_proposal(struct chat *c, const char *id)
 		 id);
 }
 
+static void show_message(struct chat *c, const char *id, const json_t *proposal)
+{
+	term_wrapped(stdout, json_str(proposal, "message"), strlen(json_str(proposal, "message")));
+	putchar('\n');
+	snprintf(c->shown, sizeof(c->shown), "%s", id);
+}
+
 static void show_quote(struct chat *c, const char *id)
 {
 	struct ava_error err = {0};
@@ -111,10 +118,8 @@ static void show_quote(struct chat *c, const char *id)
 	speech_close(&c->speech);
 	if (rv != 0)
 		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
-	else if (strcmp(json_str(p, "state"), "pending") == 0) {
-		term_wrapped(stdout, json_str(p, "message"), strlen(json_str(p, "message")));
-		putchar('\n');
-	}
+	else if (strcmp(json_str(p, "state"), "pending") == 0)
+		show_message(c, id, p);
 	json_decref(p);
 }
 
@@ -523,13 +528,13 @@ static int show_open(struct chat *c, struct ava_error *err)
 		printf("%s ", json_str(v, "subagent_id"));
 		progress_status(stdout, v);
 	}
-	json_array_foreach(json_object_get(proposals, "proposals"), i, v)
-	{
+	for (i = json_array_size(json_object_get(proposals, "proposals"));
+	     i-- > 0;) { /* oldest first */
+		v = json_array_get(json_object_get(proposals, "proposals"), i);
 		if (!is_ours(c, v))
 			continue;
 		name_proposal(c, json_str(v, "proposal_id"));
-		term_wrapped(stdout, json_str(v, "message"), strlen(json_str(v, "message")));
-		putchar('\n');
+		show_message(c, json_str(v, "proposal_id"), v);
 	}
 	json_decref(runs);
 	json_decref(proposals);

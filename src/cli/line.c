@@ -266,6 +266,8 @@ static void show_hidden(struct line *l)
 		chat_interrupt(l->chat);
 	l->interrupted = false;
 	chat_show(l->chat);
+	if (l->kept[0] == '\0')
+		chat_begin_line(l->chat);
 	show_tail(l);
 	l->no_tail = false;
 	fflush(stdout);
@@ -838,7 +840,13 @@ int line_read(struct line *l, const char *prompt, const char **text, struct ava_
 	int rv;
 
 	l->prompt = prompt;
-	rv = l->el != NULL ? read_edited(l, err) : read_plain(l, prompt, err);
+	if (l->el != NULL) {
+		chat_begin_line(l->chat);
+		rv = read_edited(l, err);
+	} else {
+		rv = read_plain(l, prompt, err);
+		chat_begin_line(l->chat); /* when it was begun nobody knows */
+	}
 	*text = l->text.data != NULL ? l->text.data : "";
 	return rv;
 }

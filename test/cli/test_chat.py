@@ -541,6 +541,7 @@ def test_yes():
         {"text": "It is done."}, {"text": "Well."}]))
     t.say("find it")
     t.see("Shall it start?")
+    t.see("Proceed? [Yes/No]")
     t.say("yes")
     t.wait(lambda: "It is at work." in t.text() and  # in any order
            "Answer with: yes or no, or later /steer S-" in t.text())
@@ -556,6 +557,23 @@ def test_yes():
 
 
 # --- terminals that can less
+
+
+def test_typing():
+    """What is being typed when a quote comes up is no answer to it."""
+    spawn = {"role": "code_reviewer", "task": "find parse_header"}
+    t = Terminal("--model", script("typing", [
+        {"tool_calls": [{"name": "spawn_subagent", "args": spawn}], "delay_ms": 1500},
+        {"text": "Look at the quote."}, {"text": "Do you mean it?"}, {"text": "It is at work."}]))
+    t.say("find it")
+    t.send("ye")
+    t.see("Proceed? [Yes/No]")
+    t.say("s")
+    t.see("Do you mean it?")
+    check("nothing runs", runs() == [] or all(r["status"] != "running" for r in runs()), t.text())
+    t.say("yes")
+    t.see("It is at work.")
+    check("leaves", t.leave() == 0)
 
 
 def test_narrow():

@@ -118,6 +118,38 @@ static void answered(int rv, struct proposal *p, bool repeated, const struct ava
 	*(int *)user = rv == 0 ? 1 : rv;
 }
 
+static void say_having_seen(struct world *w, const char *id, const char *text, const char *quote)
+{
+	struct op_say s = {.text = text, .user_id = "ben", .seen = quote};
+	int done = 0;
+
+	ops_say(w->core, id, &s, said, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	wait_while(w, id, is_busy);
+}
+
+/* A quote that came up while the person was typing is not what a bare yes means. */
+static void test_yes_to_what_was_not_shown(void **state)
+{
+	struct world *w = *state;
+	char id[64], named[80], quote[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	snprintf(quote, sizeof(quote), "%s", pending(w));
+	say_having_seen(w, id, "yes", "");
+	assert_int_equal(runs(w), 0);
+	assert_string_equal(pending(w), quote);
+	snprintf(named, sizeof(named), "yes, %s", quote);
+	say_having_seen(w, id, named, "");
+	assert_int_equal(runs(w), 1);
+	tell(w, id, "Find where parse_header is defined");
+	say_having_seen(w, id, "yes", pending(w));
+	assert_int_equal(runs(w), 2);
+}
+
 /* The same yes from two channels at once. */
 static void test_two_channels(void **state)
 {
@@ -347,6 +379,7 @@ int main(void)
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
+		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),
 		TEST(test_told_after_a_stop),
 		TEST(test_answered_elsewhere),
