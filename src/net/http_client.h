@@ -74,11 +74,12 @@ struct http_call {
 	/* Bytes of the body. true: this was progress. NULL: they are dropped. */
 	bool (*data)(struct http_call *c, const char *s, size_t n);
 	/* Exactly once, unless stopped. 0: the whole response arrived, whatever
-	 * its status. AVA_ETIMEOUT: a timer ran out. AVA_ECONNECT: no connection
-	 * came about. AVA_EIO: it broke, before or amid the response. AVA_EPROTO:
-	 * the other side does not speak HTTP. AVA_ETOOBIG: HTTP_*_MAX.
-	 * AVA_EDENIED: the certificate was refused. AVA_ENOMEM. `err`, never
-	 * NULL, is borrowed and says in a sentence what to do or which timer. */
+	 * its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
+	 * that a body has to show its own end. AVA_ETIMEOUT: a timer ran out. AVA_ECONNECT: no
+	 * connection came about. AVA_EIO: it broke, before or amid the response. AVA_EPROTO: the
+	 * other side does not speak HTTP. AVA_ETOOBIG: HTTP_*_MAX. AVA_EDENIED: the certificate was
+	 * refused. AVA_ENOMEM. `err`, never NULL, is borrowed and says in a sentence what to do or
+	 * which timer. */
 	void (*done)(struct http_call *c, int rv, const struct ava_error *err);
 	void *user;
 	/* Set here, not by the caller: */

