@@ -279,12 +279,20 @@ static void do_logs(struct chat *c, const char *rest)
 {
 	char id[32];
 	char *words[] = {id, "-n", LOG_LINES, NULL};
+	json_t *all = NULL;
 
-	if (rest[0] == '\0' && c->runs.n > 0)
-		rest = c->runs.run[c->runs.n - 1].id;
-	if (!wants_run(rest))
-		return;
 	snprintf(id, sizeof(id), "%s", rest);
+	if (rest[0] == '\0') {
+		if (get_runs(c, &all) != 0)
+			return;
+		/* the newest is the first */
+		snprintf(id, sizeof(id), "%s", json_str(json_array_get(all, 0), "subagent_id"));
+		json_decref(all);
+	}
+	if (id[0] == '\0')
+		puts("No subagent has run in this conversation.");
+	if (id[0] == '\0' || !wants_run(id))
+		return;
 	fflush(stdout);
 	command_main(&cmd_logs, 3, words);
 }
@@ -303,7 +311,7 @@ static const struct {
 	{"/runs", "", "the subagents of this conversation", do_runs},
 	{"/cancel", "S-id|all", "stop subagents for good", do_cancel},
 	{"/steer", "S-id TEXT", "tell one at work what to mind, or answer it", do_steer},
-	{"/logs", "[S-id]", "the newest events of one", do_logs},
+	{"/logs", "[S-id]", "the newest events of one, or of the newest", do_logs},
 	{"/cost", "", "what this conversation has cost", do_cost},
 	{"/help", "", "this list", do_help},
 	{"/quit", "", "leave, as Ctrl-D; subagents go on", NULL},

@@ -160,11 +160,7 @@ static int proposals_run(int argc, char **argv)
 
 static void updated(const json_t *session, char *out, size_t size)
 {
-	const char *text = json_str(session, "updated_at");
-	int64_t at = clock_parse_iso(text, strlen(text));
-
-	if (at >= 0)
-		snprintf(out, size, "%s %.5s", format_date(at).text, format_clock(at).text);
+	snprintf(out, size, "%.16s", format_moment_of(session, "updated_at").text);
 }
 
 static void live_runs(const json_t *session, char *out, size_t size)

@@ -296,7 +296,7 @@ static int logcount_print(const struct ava_log_query *q, const char *by, struct 
 
 static struct {
 	int64_t last;
-	bool follow, reverse, count;
+	bool follow, reverse, count, all;
 	const char *output, *type, *since, *until, *agent, *user, *session, *grep, *search, *by,
 		*cursor_file, *file;
 } o;
@@ -306,6 +306,8 @@ static const char *const outputs[] = {"text", "json", "json-pretty", NULL};
 static const struct opt opts[] = {
 	OPT("last", 'n', COUNT, "N", last, "only the newest N events", .least = 1),
 	OPT("follow", 'f', FLAG, NULL, follow, "go on with what is logged later"),
+	OPT("all", 'a', FLAG, NULL, all,
+	    "in text: what the runtime notes for itself too (seals, positions, ...)"),
 	OPT("type", 0, STR, "TYPE,...", type,
 	    "only these: ToolCall,Error, tool, thinking, cost, ..."),
 	OPT("since", 'S', STR, "TIME", since,
@@ -442,6 +444,14 @@ static int show(const struct ava_log_query *q, struct logprint *p, struct ava_er
 	return rv;
 }
 
+/* Where the newest N are asked for they are N of those that are shown. */
+static const char *types_shown(const struct logprint *p, uint64_t last)
+{
+	bool all = o.all || o.count || p->form != LOGPRINT_TEXT || last == 0;
+
+	return o.type != NULL || all ? o.type : logtext_types();
+}
+
 /* Runs that were at work at the same time are merged: a descriptor each. */
 static void raise_files(void)
 {
@@ -458,6 +468,7 @@ static void set_up(struct logprint *p, bool run)
 	p->run = run;
 	p->reverse = o.reverse;
 	p->text.agents = !run;
+	p->text.own = o.all || o.type != NULL;
 	if (o.output != NULL && strcmp(o.output, "json") == 0)
 		p->form = LOGPRINT_JSON;
 	else if (o.output != NULL && strcmp(o.output, "json-pretty") == 0)
@@ -469,7 +480,6 @@ static int logs_run(int argc, char **argv)
 	static struct logcursor cursor;
 	struct ava_log_query q = {
 		.run = argc > 0 ? argv[0] : NULL,
-		.types = o.type,
 		.last = how_many(argc > 0),
 		.follow = o.follow,
 		.everything = argc == 0 && (o.file != NULL || o.follow || o.count || filtered()),
@@ -490,6 +500,7 @@ static int logs_run(int argc, char **argv)
 	if (rv != CLI_DONE)
 		return rv;
 	set_up(&p, argc > 0);
+	q.types = types_shown(&p, q.last);
 	raise_files();
 	rv = read_check(&q, &err); /* what is asked, before where it is asked */
 	if (rv == 0)

@@ -1,7 +1,7 @@
 /* Events as text; logtext.h.
  *
- * A form for each kind that deserves words of its own, in a table; every other kind prints
- * its name and content. What is missing in the content is left out, since a log may be older
+ * A form for each kind, in a table; a kind of a newer program prints its name and what is in
+ * it, as words. What is missing in the content is left out, since a log may be older
  * or newer than this program. */
 #include "cli/logtext.h"
 
@@ -16,6 +16,7 @@
 #include "cli/term.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "event/event.h"
 
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define TEXT_CHARS     500
@@ -54,6 +55,55 @@ int logtext_args(struct buf *out, const json_t *args, size_t max_chars)
 	return args != NULL ? logtext_json(out, args, max_chars) : buf_check(out);
 }
 
+static void add_words(struct buf *out, const json_t *v)
+{
+	char *number = NULL;
+	const char *key;
+	const json_t *one;
+	json_t *member;
+	size_t i;
+
+	if (json_is_string(v)) {
+		buf_add(out, json_string_value(v), json_string_length(v));
+	} else if (json_is_array(v)) {
+		json_array_foreach(v, i, one)
+		{
+			buf_adds(out, i > 0 ? ", " : "");
+			add_words(out, one);
+		}
+	} else if (json_is_object(v)) {
+		i = 0;
+		json_object_foreach((json_t *)v, key, member)
+		{
+			bool some = json_is_object(member) || json_is_array(member);
+
+			buf_addf(out, "%s%s=%s", i++ > 0 ? ", " : "", key, some ? "(" : "");
+			add_words(out, member);
+			buf_adds(out, some ? ")" : "");
+		}
+	} else if (v != NULL) {
+		number = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+		buf_adds(out, number != NULL ? number : "");
+		free(number);
+	}
+}
+
+/* Any value without the marks of JSON: "tests=12, kind=fast, paths=(a.c, b.c)". False: there
+ * is nothing in it. */
+static bool logtext_words(struct buf *out, const json_t *v, size_t max_chars)
+{
+	struct buf all;
+	bool is;
+
+	buf_init(&all, LINE_MAX_BYTES);
+	add_words(&all, v);
+	is = buf_check(&all) == 0 && all.len > 0;
+	if (is)
+		logtext_cut(out, all.data, max_chars);
+	buf_fini(&all);
+	return is;
+}
+
 struct view {
 	struct buf *out;
 	const json_t *event, *content, *meta;
@@ -80,8 +130,17 @@ static bool add_value(struct buf *out, const json_t *in, const char *key, const 
 		is = json_get_int(in, key, -1) >= 0;
 	} else if (strcmp(how, "args") == 0) {
 		logtext_args(out, json_object_get(in, key), ARGS_CHARS);
-	} else if (strcmp(how, "if") == 0) {
-		is = json_get_bool(in, key, false);
+	} else if (strcmp(how, "if") == 0 || strcmp(how, "unless") == 0) {
+		is = json_get_bool(in, key, how[0] == 'u') == (how[0] == 'i');
+	} else if (strcmp(how, "count") == 0) { /* "3" of a list, nothing of an empty one */
+		n = (int64_t)json_array_size(json_object_get(in, key));
+		buf_addf(out, "%" PRId64 "%s", n, n == 1 ? " file" : " files");
+		is = n > 0;
+	} else if (strcmp(how, "some") == 0) { /* a number that is not 0 */
+		buf_addf(out, "%" PRId64, n);
+		is = n != 0;
+	} else if (strcmp(how, "words") == 0) {
+		is = logtext_words(out, json_object_get(in, key), TEXT_CHARS);
 	} else if (strcmp(how, "call") == 0) { /* "i3" is its third call of a model */
 		is = text[0] == 'i';
 		buf_adds(out, is ? text + 1 : "");
@@ -152,6 +211,13 @@ static void fork_or_join(const struct view *v)
 	}
 }
 
+static const char *shared_limit(const char *name)
+{
+	return strcmp(name, "group_cost") == 0   ? "cents of the group"
+	       : strcmp(name, "group_time") == 0 ? "seconds of the group"
+						 : "cents of the day";
+}
+
 static void limit(const struct view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
@@ -165,16 +231,44 @@ static void limit(const struct view *v)
 			 format_money(json_get_fixed(budget, "costCents", 4, -1)).text,
 			 json_get_int(budget, "tokens", 0), json_get_int(budget, "iterations", 0));
 	if (json_array_size(warned) > 0) {
-		buf_adds(v->out, " warned ");
-		logtext_json(v->out, warned, TEXT_CHARS);
+		buf_adds(v->out, ", most is used: ");
+		logtext_words(v->out, warned, TEXT_CHARS);
 	}
 	json_array_foreach(json_object_get(v->content, "shared"), i, one)
 	{
-		buf_addf(v->out, " warned %s %" PRId64 " of %" PRId64, json_str(one, "limit"),
-			 json_get_fixed(one, "used", 0, 0), json_get_fixed(one, "of", 0, 0));
+		buf_addf(v->out, ", %s: %" PRId64 " of %" PRId64 " used",
+			 shared_limit(json_str(one, "limit")), json_get_fixed(one, "used", 0, 0),
+			 json_get_fixed(one, "of", 0, 0));
 	}
 	if (json_get_bool(v->content, "last", false))
-		buf_adds(v->out, " last call");
+		buf_adds(v->out, ", last call");
+}
+
+/* What was mended when the daemon began, and what could not be. */
+static void recovered(const struct view *v)
+{
+	static const struct {
+		const char *key, *form;
+	} parts[] = {
+		{"redoneBatches", "; {redoneBatches|some} writes done again ({redoneBytes|bytes})"},
+		{"tornBytes", "; {tornBytes|bytes} of unfinished lines cut off"},
+		{"abortedBatches", "; {abortedBatches|some} unfinished writes dropped"},
+		{"damagedBatches", "; {damagedBatches|some} damaged writes left out"},
+		{"lostBytes", "; {lostBytes|bytes} lost"},
+	};
+	const json_t *one;
+	size_t i;
+
+	add_form(v, "Recovered[ after {cause}]");
+	for (i = 0; i < ARRAY_LEN(parts); i++)
+		if (json_get_int(v->content, parts[i].key, 0) > 0)
+			add_form(v, parts[i].form);
+	json_array_foreach(json_object_get(v->content, "problems"), i, one)
+	{
+		const struct view problem = {v->out, v->event, one, v->meta};
+
+		add_form(&problem, "; {path}: {problem}[, goes on in {continuesIn}]");
+	}
 }
 
 static const struct {
@@ -187,7 +281,7 @@ static const struct {
 	{"AssistantMessage", "Ava[: {text}]"},
 	{"SpawnProposed", "SpawnProposed {proposalId}[ {quote.role|role}, up to "
 			  "{quote.costCents|cost}][: {config.task}]"},
-	{"SpawnConfirmed", "SpawnConfirmed {proposalId}[ by {by}][: {reason}]"},
+	{"SpawnConfirmed", "SpawnConfirmed {proposalId}[ by {by}][, {changes}]"},
 	{"SpawnRejected", "SpawnRejected {proposalId}[ by {by}][: {reason}]"},
 	{"SpawnExpired", "SpawnExpired {proposalId}[ by {by}][: {reason}]"},
 	{"SubagentSpawn", "SubagentSpawn {subagentId} role={role|role}[ model={model}]"
@@ -197,7 +291,8 @@ static const struct {
 	 "[ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
 	{"InferStart", "InferStart {model}[ {callId}]"},
 	{"InferEnd", "InferEnd {callId} ([{tokens.input|n} in, {tokens.output|n} out]"
-		     "[, {~costCents|cost}][, {~duration|ms}][, {stopReason}])"},
+		     "[, {~costCents|cost}][, {~duration|ms}][, {stopReason}])"
+		     "[: {error}][; again in {retryInMs|ms}]"},
 	{"ToolCall", "ToolCall {name} {args|args}"},
 	{"ToolResult", "ToolResult {name} (success[, {bytes|bytes}][, {~duration|ms}])"},
 	{FAILED, "ToolResult {name} (failed[, {errorClass}][, {bytes|bytes}][, {~duration|ms}])"
@@ -207,6 +302,13 @@ static const struct {
 	 "CostUpdate cost={costCents|cost} tokens={tokens|n}[ (estimated){estimated|if}]"},
 	{"StateRead", "StateRead {key}"},
 	{"StateWrite", "StateWrite {key}"},
+	{"ContextEdit", "ContextEdit {tokensBefore|n} to {tokensAfter|n} tokens"
+			"[, taken out: {removed|words}][, fetched again: {refetched|words}]"},
+	{"Custom", "Custom {customType}[: {data|words}]"},
+	{"LogOpen", "LogOpen[ ava {version}][, the daemon before it was not stopped in "
+		    "order{clean|unless}]"},
+	{"Recovered", NULL, recovered},
+	{"Seal", "Seal {n|n}[ of {files|count}][, {pruned.files|count} removed]"},
 	{"Limit", NULL, limit},
 	{"Exhausted", "Exhausted {resource}"},
 	{"Fork", NULL, fork_or_join},
@@ -238,9 +340,30 @@ int logtext_event(struct buf *out, const json_t *event)
 	buf_adds(out, type);
 	if (json_object_size(v.content) > 0) {
 		buf_addc(out, ' ');
-		logtext_json(out, v.content, TEXT_CHARS);
+		logtext_words(out, v.content, TEXT_CHARS);
 	}
 	return buf_check(out);
+}
+
+bool logtext_own(const char *type)
+{
+	return strcmp(type, "Seal") == 0 || strcmp(type, "LogOpen") == 0 ||
+	       strcmp(type, "StateWrite") == 0;
+}
+
+const char *logtext_types(void)
+{
+	static char types[1024];
+	size_t n = 0;
+
+	for (int kind = 0; kind < EVENT_NKINDS; kind++) {
+		const char *name = event_kind_name((enum event_kind)kind);
+
+		if (!logtext_own(name))
+			n += (size_t)snprintf(types + n, sizeof(types) - n, "%s%s", n ? "," : "",
+					      name);
+	}
+	return types;
 }
 
 static void date_line(struct logtext *l, FILE *f, int64_t time_ms)
@@ -313,6 +436,10 @@ int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int6
 
 	if (event == NULL)
 		return AVA_ECORRUPT;
+	if (!l->own && logtext_own(json_str(event, "eventType"))) {
+		json_decref(event);
+		return 0;
+	}
 	buf_init(&text, LINE_MAX_BYTES);
 	rv = logtext_event(&text, event);
 	if (rv == 0 && text.len > 0) {

@@ -18,7 +18,12 @@ int logtext_event(struct buf *out, const json_t *event);
 struct logtext {
 	char date[16]; /* last one shown or assumed */
 	bool agents;   /* name the run that an event is of */
+	bool own;      /* what the runtime notes for itself too */
 };
+/* Seals, openings of the log and positions of runs say nothing to who asks what happened. */
+bool logtext_own(const char *type);
+/* All other kinds, as a question to the logs names them; the program's. */
+const char *logtext_types(void);
 /* 0, or a code when memory ran out or the line is not JSON inside. */
 int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,
 		  struct ava_error *err);

@@ -354,7 +354,7 @@ static void print_question(const json_t *run, struct page *p)
 		named(p, number, json_is_string(choice) ? json_string_value(choice) : "?");
 	}
 	named(p, "default", json_str(q, "default"));
-	named(p, "until", json_str(q, "expires_at"));
+	named(p, "until", format_moment_of(q, "expires_at").text);
 	linef(p, "%-10s ava steer %s %s", "answer", json_str(run, "subagent_id"),
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
@@ -375,8 +375,8 @@ static void print_run(const json_t *run, struct page *p)
 	named(p, "last tool", json_str(json_object_get(run, "last_tool_call"), "name"));
 	named(p, "model", json_str(run, "model"));
 	named(p, "folder", json_str(run, "cwd"));
-	named(p, "started", json_str(run, "started_at"));
-	named(p, "ended", json_str(run, "ended_at"));
+	named(p, "started", format_moment_of(run, "started_at").text);
+	named(p, "ended", format_moment_of(run, "ended_at").text);
 	linef(p, "%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations",
 	      "used", format_time_of(run, "elapsed_seconds").text,
 	      format_time_of(limits, "timeout").text, format_cost_of(run, "cost_cents").text,

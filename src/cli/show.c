@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/term.h"
@@ -149,6 +150,14 @@ struct format format_clock(int64_t wall_ms)
 struct format format_date(int64_t wall_ms)
 {
 	return local(wall_ms, "%Y-%m-%d");
+}
+
+struct format format_moment_of(const json_t *o, const char *key)
+{
+	const char *text = json_str(o, key);
+	int64_t at = clock_parse_iso(text, strlen(text));
+
+	return at >= 0 ? local(at, "%Y-%m-%d %H:%M:%S") : (struct format){""};
 }
 
 /* A table of text columns. All cells are kept until it is printed,

@@ -27,6 +27,8 @@ struct format format_tokens_of(const json_t *o, const char *key);
 struct format format_role(const char *name); /* "web_crawler": "WebCrawler" */
 struct format format_clock(int64_t wall_ms); /* "14:05:30", local */
 struct format format_date(int64_t wall_ms);  /* "2026-11-21", local */
+/* "2026-11-21 14:05:30", local, of a member that has RFC 3339; "" where it has nothing. */
+struct format format_moment_of(const json_t *o, const char *key);
 
 /* A table of text columns, fitted to the terminal: the last column takes what
  * is left and is cut. Cells are shown as term_cut shows them. On a terminal that

@@ -11,6 +11,7 @@
 #include <pcre2.h>
 
 #include <ava.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,12 +324,89 @@ void scan_none(const struct scan *s, const char *pattern, struct buf *out)
 	buf_addc(out, '\n');
 }
 
+#define ACTIVITY_CHARS 60 /* of what is looked for */
+
+/* How much of an expression stands for nothing that a person would read: an anchor, a group's
+ * mark, a quantifier, a class; *gap: something may stand there. 0: it is a letter. */
+static size_t unread(const char *s, bool *gap)
+{
+	size_t n = 0;
+
+	*gap = false;
+	if (strncmp(s, "(?", 2) == 0) { /* "(?:", "(?i)", "(?<name>" */
+		n = 2 + strcspn(s + 2, ":=!>)");
+		return n + (s[n] != '\0');
+	}
+	if (*s == '\\' && strchr("bBAzZG", s[1]) != NULL)
+		return s[1] != '\0' ? 2 : 1;
+	if (strchr("^$()", *s) != NULL)
+		return 1;
+	if (*s == '.')
+		n = 1;
+	else if (*s == '\\' && isalpha((unsigned char)s[1]))
+		n = 2;
+	else if (*s == '[' && s[1] != '\0')
+		n = 2 + strcspn(s + 2, "]") + (strchr(s + 2, ']') != NULL);
+	*gap = n > 0;
+	while (strchr("*+?", s[n]) != NULL && s[n] != '\0')
+		n++;
+	if (s[n] == '{' && isdigit((unsigned char)s[n + 1]))
+		n += strcspn(s + n, "}") + (strchr(s + n, '}') != NULL);
+	return n;
+}
+
+/* An expression as what it looks for: "data.{0,5}root|(?:^|\s)at\(" is
+ * "data root or at(". */
+static void add_sought(struct buf *out, const char *s)
+{
+	size_t start = out->len;
+	bool gap = false, space = false, other = false; /* another word is to follow */
+
+	while (*s != '\0') {
+		size_t n = unread(s, &gap);
+
+		if (*s == '|') {
+			while (out->len > start && out->data[out->len - 1] == ' ')
+				out->len--;
+			other = out->len > start;
+			s++;
+			continue;
+		}
+		space = out->len == start || out->data[out->len - 1] == ' ';
+		if (n > 0) {
+			buf_adds(out, gap && !space && !other ? " " : "");
+			s += n;
+			continue;
+		}
+		buf_adds(out, other ? " or " : "");
+		other = false;
+		s += *s == '\\' && s[1] != '\0';
+		buf_addc(out, (unsigned char)*s < ' ' ? ' ' : *s);
+		s++;
+	}
+	while (out->len > start && out->data[out->len - 1] == ' ')
+		out->len--;
+}
+
 void scan_activity(const json_t *args, struct buf *out)
 {
 	const char *pattern = json_get_str(args, "pattern"), *path = json_get_str(args, "path");
+	struct buf sought;
+	size_t cut;
 
-	buf_adds(out, "Searching ");
-	job_quote(out, pattern != NULL ? pattern : "");
+	pattern = pattern != NULL ? pattern : "";
+	buf_init(&sought, 1u << 16);
+	if (json_get_bool(args, "regex", false))
+		add_sought(&sought, pattern);
+	if (sought.len == 0 || buf_check(&sought) != 0) {
+		sought.len = 0;
+		for (const char *s = pattern; *s != '\0'; s++)
+			buf_addc(&sought, (unsigned char)*s < ' ' ? ' ' : *s);
+	}
+	cut = utf8_prefix(sought.data != NULL ? sought.data : "", sought.len, ACTIVITY_CHARS);
+	buf_addf(out, "Searching \"%.*s%s\"", (int)cut, sought.data != NULL ? sought.data : "",
+		 cut < sought.len ? "…" : "");
+	buf_fini(&sought);
 	if (path != NULL && strcmp(path, ".") != 0) {
 		buf_adds(out, " in ");
 		job_name(out, path);

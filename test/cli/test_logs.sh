@@ -28,7 +28,7 @@ same_logs()
 {
 	"$AVA" logs "$id" -o json >"$T/logs"
 	check "-o json is the file ($1)" cmp -s "$T/logs" "$log"
-	run "$AVA" logs "$id"
+	run "$AVA" logs "$id" --all
 	exits "logs ($1)" 0
 	equal "a line for each event ($1)" "$(wc -l <"$log")" "$(wc -l <"$OUT")"
 	contains "calls as people write them ($1)" '] ToolCall search_codebase {"pattern": "' "$OUT"
@@ -55,6 +55,17 @@ refuse 'nor to recover' daemon_pid
 
 equal '-n 2' 2 "$("$AVA" logs "$id" -n 2 | wc -l | tr -d ' ')"
 equal '--last 1 is the newest' SubagentComplete "$("$AVA" logs "$id" --last 1 -o json | jq -r .eventType)"
+run "$AVA" logs "$id"
+equal 'what the runtime notes for itself is left out' \
+	"$(grep -cv '"eventType":"\(StateWrite\|Seal\|LogOpen\)"' "$log")" "$(wc -l <"$OUT")"
+lacks 'as where a run stands' 'StateWrite' "$OUT"
+run "$AVA" logs -n 1
+equal '-n counts what is shown' 1 "$(wc -l <"$OUT" | tr -d ' ')"
+run "$AVA" logs --all
+contains '--all has the seals, in words' '] Seal 1 of ' "$OUT"
+lacks 'and not as they are stored' '"sig"' "$OUT"
+run "$AVA" logs --type statewrite --agent "$id"
+contains '--type asks for it' 'StateWrite position' "$OUT"
 equal '--type' ToolCall "$("$AVA" logs "$id" --type toolcall -o json | jq -r .eventType | sort -u)"
 run "$AVA" logs --type Nonsense
 exits 'no such type' 2

@@ -52,6 +52,8 @@ check 'a live run is one line' grep -Eq "^$one  Researcher running \(.*s, .* tok
 contains 'what waits for an answer' "$(jq -r .proposal_id "$T/proposed")  Researcher, up to \$0.00, 10 min left: one that waits" "$OUT"
 equal 'as JSON: all of it' 'health proposals runs sessions 2 1 3' "$("$AVA" status --json |
 	jq -r '"\(keys | join(" ")) \(.runs | length) \(.proposals | length) \(.health.today.runs)"')"
+run "$AVA" status "$one"
+check 'its times are local' grep -Eq '^started +[0-9-]{10} [0-9:]{8}$' "$OUT"
 run "$AVA" sessions
 exits 'sessions' 0
 contains 'there is none' 'There is no conversation yet' "$OUT"

@@ -142,11 +142,12 @@ static void test_table_without_memory(void **state)
 }
 
 /* Every line of the golden run through `print`, compared with a golden text. */
-static void golden(const char *name, void (*print)(FILE *f, const char *lines, size_t len))
+static void golden_of(const char *run, const char *name,
+		      void (*print)(FILE *f, const char *lines, size_t len))
 {
 	char path[128];
 	size_t len, want_len;
-	char *lines = unit_read_src("test/golden/cli/run.jsonl", &len), *want;
+	char *lines = unit_read_src(run, &len), *want;
 	FILE *f = begin();
 
 	snprintf(path, sizeof(path), "test/golden/cli/%s", name);
@@ -158,9 +159,14 @@ static void golden(const char *name, void (*print)(FILE *f, const char *lines, s
 	free(want);
 }
 
+static void golden(const char *name, void (*print)(FILE *f, const char *lines, size_t len))
+{
+	golden_of("test/golden/cli/run.jsonl", name, print);
+}
+
 static void print_logs(FILE *f, const char *lines, size_t len)
 {
-	struct logtext l = {"2026-11-21"};
+	struct logtext l = {"2026-11-21", .own = true};
 	const char *line;
 	size_t at = 0, n;
 
@@ -177,6 +183,25 @@ static void print_logs(FILE *f, const char *lines, size_t len)
 static void test_logs(void **state)
 {
 	golden("logs.txt", print_logs);
+}
+
+/* One line in words for each kind there is: nothing is dumped. */
+static void test_every_kind(void **state)
+{
+	golden_of("test/golden/cli/events.jsonl", "events.txt", print_logs);
+}
+
+/* What the runtime notes for itself is left out unless it is asked for. */
+static void test_own_lines(void **state)
+{
+	static const char seal[] = "{\"eventType\":\"Seal\",\"content\":{},\"metadata\":{}}";
+	struct logtext l = {"2026-11-21"};
+	FILE *f = begin();
+
+	assert_int_equal(logtext_print(&l, f, seal, sizeof(seal) - 1, 1795248000000, NULL), 0);
+	assert_string_equal(end(f), "");
+	assert_null(strstr(logtext_types(), "Seal"));
+	assert_non_null(strstr(logtext_types(), "ToolCall,ToolResult"));
 }
 
 /* The lines of a log as the trace that --json prints. */
@@ -225,7 +250,7 @@ static void test_empty_content(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct logtext l = {"2026-11-21"};
+		struct logtext l = {"2026-11-21", .own = true};
 		char line[512];
 		FILE *f = begin();
 		struct ava_trace *trace;
@@ -392,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),       cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_table),         cmocka_unit_test(test_table_without_memory),
 		cmocka_unit_test(test_logs),          cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_every_kind),    cmocka_unit_test(test_own_lines),
 		cmocka_unit_test(test_empty_content), cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_status_lines),  cmocka_unit_test(test_result),
 		cmocka_unit_test(test_odd_results),

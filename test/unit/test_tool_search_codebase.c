@@ -532,14 +532,38 @@ static void test_no_folder(void **state)
 static void test_activity(void **state)
 {
 	const struct tool *t = tool_find("search_codebase");
-	json_t *args = json_pack("{s:s,s:s}", "pattern", "foo", "path", "src");
+	static const struct {
+		const char *pattern;
+		bool regex;
+		const char *said;
+	} cases[] = {
+		{"foo", false, "Searching \"foo\" in src"},
+		{"a(\"b\")\n\\d", false, "Searching \"a(\"b\") \\d\" in src"},
+		{"data.{0,5}root", true, "Searching \"data root\" in src"},
+		{"refuse|root", true, "Searching \"refuse or root\" in src"},
+		{"(?:struct|enum)\\s+x\\b", true, "Searching \"struct or enum x\" in src"},
+		{"^\\s*#define[ \t]+EAGAIN$", true, "Searching \"#define EAGAIN\" in src"},
+		{"main\\(", true, "Searching \"main(\" in src"},
+		{"colou?r{2}|", true, "Searching \"colour\" in src"},
+		{".*", true, "Searching \".*\" in src"},
+		{"[", true, "Searching \"[\" in src"},
+		{"\\", true, "Searching \"\\\" in src"},
+		{"0123456789 0123456789 0123456789 0123456789 0123456789 0123456789", false,
+		 "Searching \"0123456789 0123456789 0123456789 0123456789 0123456789 01234…\" in "
+		 "src"},
+	};
 	struct buf out;
 
-	buf_init(&out, 1000);
-	t->activity(args, &out);
-	assert_string_equal(out.data, "Searching \"foo\" in src");
-	json_decref(args);
-	buf_fini(&out);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *args = json_pack("{s:s,s:s,s:b}", "pattern", cases[i].pattern, "path",
+					 "src", "regex", cases[i].regex);
+
+		buf_init(&out, 1000);
+		t->activity(args, &out);
+		assert_string_equal(out.data, cases[i].said);
+		json_decref(args);
+		buf_fini(&out);
+	}
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
