@@ -43,10 +43,10 @@ enum answer {
 
 #define ANSWER_BYTES_MAX 2000 /* more is unclear */
 
-/* The clear sentence for who is asked again. */
+/* The clear sentence for who is asked again; behind it may stand what else can be said. */
 #define ANSWER_HELP                                                                                \
 	"please answer yes or no, or say what to change: \"yes, but max 20 cents\", \"at most 5 "  \
-	"minutes\", \"use haiku\", \"without run_bash\""
+	"minutes\", \"use haiku\""
 
 /* *change says something for ANSWER_YES_WITH and ANSWER_CHANGE alone. */
 enum answer answer_parse(const char *text, struct change *change);

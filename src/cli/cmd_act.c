@@ -366,7 +366,8 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 
 	jw_init(&w, body);
 	jw_object(&w, NULL);
-	jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
+	if (o.answer != NULL || o.set.n == 0) /* else what is set is the answer */
+		jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
 	if (o.set.n > 0)
 		jw_object(&w, "set");
 	for (size_t i = 0; i < o.set.n && rv == 0; i++)

@@ -120,10 +120,13 @@ static int take_id(const json_t *v, const char *key, char *out, size_t size, str
 	return 0;
 }
 
-/* The quote, as the daemon words it. */
+/* The quote, as the daemon words it; its last line asks, which is left out where nobody is. */
 static void show_quote(const struct job *j, const char *message, bool ask)
 {
-	term_wrapped(j->talk, message, strlen(message));
+	const char *question = ask ? NULL : strstr(message, "\nProceed? ");
+
+	term_wrapped(j->talk, message,
+		     question != NULL ? (size_t)(question - message) : strlen(message));
 	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
 	fflush(j->talk);
 }

@@ -251,44 +251,79 @@ int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
 
 /* ---- for a person */
 
-/* "to find main", but "to answer: Where is main?": what does not begin with a
- * verb would make no sentence. */
-static bool is_question(const char *task)
-{
-	static const char *const words[] = {"what", "which", "where", "who",   "whose", "when",
-					    "why",  "how",   "is",    "are",   "was",   "does",
-					    "do",   "did",   "can",   "could", "should"};
-	size_t len = strlen(task), word = strcspn(task, " \t\n'");
+/* "to find main", but "to answer: Where is main?" and "for: hi there.": what does not begin
+ * with a verb would make no sentence. The words stand between blanks. */
+static const char questions[] = " what which where who whose when why how is are was does did can "
+				"could should ";
+static const char verbs[] =
+	" add analyse analyze answer ask assess audit browse build calculate change check choose "
+	"cite clean collect compare compute confirm convert count crawl create critique debug "
+	"decide "
+	"describe determine diagnose dig discover do document download draft ensure estimate "
+	"evaluate "
+	"examine explain explore extract fetch figure find fix follow gather get give go group "
+	"help "
+	"identify implement inspect investigate judge learn list locate look make map measure "
+	"monitor "
+	"name note outline pick plan point propose prove quote rank read refactor remember remove "
+	"rename replace report reproduce research review rewrite run say scan search see show "
+	"sketch "
+	"sort spend study suggest sum summarise summarize survey tell test think trace track "
+	"translate "
+	"try understand update use validate verify wait walk watch work write ";
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strlen(words[i]) == word && strncasecmp(task, words[i], word) == 0)
+static bool begins_with(const char *task, const char *words)
+{
+	size_t len = strcspn(task, " \t\r\n'.,:;!?");
+
+	for (const char *w = words + 1; *w != '\0'; w += strcspn(w, " ") + 1)
+		if (strcspn(w, " ") == len && strncasecmp(w, task, len) == 0)
 			return true;
-	return len > 0 && task[len - 1] == '?';
+	return false;
 }
 
-/* The task as part of a sentence: one line, not too long, safe to show. */
-static void quote_task(struct buf *out, const char *task)
+/* What the task goes on from, where it does. */
+static void quote_resumed(struct buf *out, const struct run_spec *s)
 {
-	size_t len, cut;
-	struct buf line;
-	bool question;
+	buf_adds(out, "go on from ");
+	if (s->resumed_call > 0)
+		buf_addf(out, "model call %lld of ", (long long)s->resumed_call);
+	buf_adds(out, s->resumed_from);
+}
 
-	task += strspn(task, " \t\r\n");
-	question = is_question(task);
-	len = strlen(task);
+/* "to find main.": the task as the end of a sentence, on one line, not too long, safe to
+ * show. */
+static void quote_task(struct buf *out, const struct run_spec *s)
+{
+	const char *task = s->task + strspn(s->task, " \t\r\n");
+	size_t len = strlen(task), cut;
+	bool question, verb, resumed = s->resumed_from[0] != '\0';
+	struct buf line;
+
+	while (len > 0 && strchr(" \t\r\n", task[len - 1]))
+		len--;
+	question = begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
+	verb = !question && begins_with(task, verbs);
 	cut = utf8_prefix(task, len, 200);
 	buf_init(&line, 4096);
 	for (size_t i = 0; i < cut; i++)
 		buf_addc(&line,
 			 task[i] == '\n' || task[i] == '\t' || task[i] == '\r' ? ' ' : task[i]);
-	while (line.len && strchr(question ? " " : " .!", line.data[line.len - 1]))
+	while (verb && line.len && strchr(" .!", line.data[line.len - 1]))
 		line.len--;
 	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
-	if (!question && line.len > 1 && islower((unsigned char)line.data[1]))
+	if (verb && line.len > 1 && islower((unsigned char)line.data[1]))
 		line.data[0] = (char)tolower((unsigned char)line.data[0]);
+	buf_adds(out, resumed || verb || question ? "to " : "for: ");
+	if (resumed) {
+		quote_resumed(out, s);
+		buf_adds(out, verb || question ? " and " : ", for: ");
+	}
 	buf_adds(out, question ? "answer: " : "");
 	utf8_terminal(out, line.data ? line.data : "", line.len, false);
-	buf_adds(out, cut < len ? "…" : question ? "" : ".");
+	buf_adds(out, cut < len                                                ? "…"
+		      : line.len > 0 && strchr(".?!", line.data[line.len - 1]) ? ""
+									       : ".");
 	buf_fini(&line);
 }
 
@@ -325,11 +360,12 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 			 s->group.chain ? "one after another, each with what the one before found"
 					: "side by side");
 	else
-		buf_addf(out, "I'll spawn a %s subagent to ", s->role->display);
+		buf_addf(out, "I'll spawn %s %s subagent ",
+			 strchr("AEIOU", s->role->display[0]) ? "an" : "a", s->role->display);
 	for (unsigned i = 0; i < n; i++) {
 		if (group)
-			buf_addf(out, "%u. %s to ", i + 1, specs[i]->role->display);
-		quote_task(out, specs[i]->task);
+			buf_addf(out, "%u. %s ", i + 1, specs[i]->role->display);
+		quote_task(out, specs[i]);
 		buf_adds(out, group ? "\n" : " ");
 	}
 	buf_adds(out, group ? "Estimated, together:\n• Time: " : "Estimated:\n• Time: ");

@@ -56,6 +56,9 @@ contains 'that is told' 'too many changes' "$ERR"
 first=$(propose)
 run "$AVA" confirm "$first" --set max_cost_cents=12.5 --set timeout=90 --set without=search_and_read
 exits 'confirm --set' 0
+equal 'what was set is in the log, and no word that nobody said' \
+	'yes, with max_cost_cents=12.5, timeout=90, without=search_and_read' \
+	"$("$AVA" logs --type UserMessage -o json | tail -n 1 | jq -r .content.text)"
 contains 'says what it changed' \
 	'is confirmed, up to $0.1250, at most 90 s, without search_and_read, and runs as S-' "$OUT"
 run "$AVA" confirm "$first" --set timeout=90 --set max_cost_cents=12.5 --set without=search_and_read
@@ -140,7 +143,7 @@ for words in 'yes, but max 7 cents' 'yes' 'sure, 7 cents at most'; do
 	again
 	run ask "/proposals/$id/confirm" "{\"answer\":\"$words\"}"
 	equal 'and is the same run after all' "$run_id" "$(jq -r .subagent_id "$OUT")"
-	equal 'with its trace' "$(log_of "$run_id" | xargs head -n 1 | jq -r .traceId)" \
+	equal 'with its trace' "$(head -n 1 "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl" | jq -r .traceId)" \
 		"$(of "$id" .trace_id)"
 	equal 'of what was confirmed' "$(jq -r .confirmed_hash "$OUT")" \
 		"$(head -n 1 "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl" | jq -r .spec.configHash)"

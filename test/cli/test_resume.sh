@@ -44,6 +44,7 @@ for model in anthropic/claude-haiku-4-5 openrouter/some/model; do
 	equal "$model: the first one ends at its limit" iterations "$(jq -r .stop_reason "$OUT")"
 	run "$AVA" resume "$ONE" --yes --json --max-iterations 10
 	exits "$model: resumed" 0
+	contains "$model: the quote says what it goes on from" "to go on from $ONE and look at" "$ERR"
 	TWO=$(jq -r .subagent_id "$OUT")
 	equal "$model: to its end" success "$(jq -r .status "$OUT")"
 	check "$model: with an id of its own" [ "$ONE" != "$TWO" ]

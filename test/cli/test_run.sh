@@ -47,8 +47,9 @@ equal 'three runs were started' 3 "$("$AVA" ps -a --json | jq length)"
 
 run "$AVA" run --yes 'find kettle'
 exits '--yes needs no answer' 0
-contains 'the quote is on stderr' 'Proceed? [Yes/No]' "$ERR"
-lacks 'and not on stdout' 'Proceed?' "$OUT"
+contains 'the quote is on stderr' 'Estimated:' "$ERR"
+lacks 'nobody is asked' 'Proceed?' "$ERR"
+lacks 'and not on stdout' 'Estimated:' "$OUT"
 
 run "$AVA" run --yes --json 'find kettle'
 exits '--json' 0

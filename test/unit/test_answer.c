@@ -355,7 +355,7 @@ static void test_the_help_is_true(void **state)
 		print_message("%s\n", example);
 		assert_int_equal(answer_parse(example, &c), n ? ANSWER_CHANGE : ANSWER_YES_WITH);
 	}
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 3);
 }
 
 int main(void)

@@ -295,7 +295,7 @@ static void test_not_understood_or_impossible(void **state)
 		const char *body, *says;
 	} cases[] = {
 		{"{\"answer\":\"yes?\"}", "please answer yes or no, or say what to change"},
-		{"{\"answer\":\"\"}", "please answer yes or no"},
+		{"{\"answer\":\"\"}", "\"use haiku\", \"without read_file\""},
 		{"{\"answer\":\"yes but cheaper\"}", "please answer yes or no"},
 		{"{\"answer\":\"yes but ask me first\"}", "please answer yes or no"},
 		{"{\"answer\":\"without bash\"}",

@@ -411,12 +411,17 @@ static void test_quote_reads_as_a_sentence(void **state)
 		const char *task, *begins;
 	} rows[] = {
 		{"Find main", "I'll spawn a CodeReviewer subagent to find main. Estimated:"},
-		{"HTTP review.", "I'll spawn a CodeReviewer subagent to HTTP review. Estimated:"},
+		{"HTTP review.", "I'll spawn a CodeReviewer subagent for: HTTP review. Estimated:"},
+		{"hi there", "I'll spawn a CodeReviewer subagent for: hi there. Estimated:"},
+		{"what a mess!",
+		 "I'll spawn a CodeReviewer subagent to answer: what a mess! Estimated:"},
+		{"do these: a, b",
+		 "I'll spawn a CodeReviewer subagent to do these: a, b. Estimated:"},
 		{"Where is main?",
 		 "I'll spawn a CodeReviewer subagent to answer: Where is main? Estimated:"},
 		{" how it works\n",
-		 "I'll spawn a CodeReviewer subagent to answer: how it works Estimated:"},
-		{"a\x1b[2Jb", "I'll spawn a CodeReviewer subagent to a\\x1b[2Jb. Estimated:"},
+		 "I'll spawn a CodeReviewer subagent to answer: how it works. Estimated:"},
+		{"a\x1b[2Jb", "I'll spawn a CodeReviewer subagent for: a\\x1b[2Jb. Estimated:"},
 	};
 	struct op_spawn s = plain();
 
