@@ -36,6 +36,7 @@
 #define TICK_MS         1000
 #define INDEX_MS        30000 /* between two looks at what the index of the logs lacks */
 #define STOP_MS         1000
+#define STOP_S          20 /* until what hangs is left to itself */
 #define CONNECTIONS_MAX 1200
 
 struct daemon {
@@ -144,13 +145,31 @@ static void check_root(struct daemon *d)
 
 /* ---- stopping */
 
+static int last_words = STDERR_FILENO;
+
+/* A thread hangs in a file or folder that does not answer. What was acknowledged is on disk:
+ * the next start takes it up as after a kill. */
+static void leave(int signo)
+{
+	static const char line[] = "a file or folder does not answer: stopped without it\n";
+
+	(void)signo;
+	(void)!write(last_words, line, sizeof(line) - 1);
+	_exit(1);
+}
+
 static void stop(struct daemon *d, const char *why)
 {
+	struct sigaction act = {.sa_handler = leave};
 	char line[64];
 
 	snprintf(line, sizeof(line), "stopping (%s)", why);
 	log_line(line, d);
 	os_loop_stop(d->h.loop);
+	if (d->log_fd >= 0)
+		last_words = d->log_fd;
+	sigaction(SIGALRM, &act, NULL);
+	alarm(STOP_S);
 }
 
 static void stop_signal(int signo, void *user)

@@ -39,6 +39,8 @@ struct os_loop {
 	pthread_mutex_t lock; /* guards posted and `queued` of posted tasks */
 	struct list posted;
 	struct list deferred;
+	struct list foreign; /* os_work that waits for its turn */
+	int nforeign;        /* under way */
 	uint64_t gaps;
 	size_t live; /* timers, polls and signals not freed */
 	bool stop;
@@ -123,6 +125,7 @@ struct os_loop *os_loop_new(struct ava_error *err)
 		return NULL;
 	}
 	list_init(&l->posted);
+	list_init(&l->foreign);
 	list_init(&l->deferred);
 	rv = uv_loop_init(&l->uv);
 	if (rv != 0) {
@@ -281,12 +284,42 @@ static void work_cb(uv_work_t *req)
 	w->work(w);
 }
 
+static int pool_size(void)
+{
+	const char *set = getenv("UV_THREADPOOL_SIZE");
+
+	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own */
+}
+
+static void foreign_next(struct os_loop *l)
+{
+	while (!list_empty(&l->foreign) && l->nforeign < MAX(pool_size() - 1, 1)) {
+		struct os_work *w = LIST_FIRST(&l->foreign, struct os_work, node);
+
+		list_del(&w->node);
+		l->nforeign++;
+		os_work_start(l, w);
+	}
+}
+
 static void work_done_cb(uv_work_t *req, int status)
 {
 	struct os_work *w = req->data;
 
 	(void)status; /* nothing cancels a uv_work_t here */
+	if (w->foreign) {
+		w->loop->nforeign--;
+		foreign_next(w->loop);
+	}
 	w->done(w);
+}
+
+void os_work_start_foreign(struct os_loop *l, struct os_work *w)
+{
+	w->foreign = true;
+	list_init(&w->node);
+	list_add(&l->foreign, &w->node);
+	foreign_next(l);
 }
 
 void os_work_start(struct os_loop *l, struct os_work *w)
@@ -313,8 +346,7 @@ static void *pool_trial_main(void *gate)
 static int pool_try(struct ava_error *err)
 {
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-	const char *set = getenv("UV_THREADPOOL_SIZE");
-	int want = set ? MIN(MAX(atoi(set), 1), 1024) : 4, made = 0, rv = 0;
+	int want = pool_size(), made = 0, rv = 0;
 	pthread_t *threads = calloc((size_t)want, sizeof(threads[0]));
 
 	if (!threads)

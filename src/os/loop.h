@@ -48,6 +48,8 @@ struct os_work {
 	void (*done)(struct os_work *w); /* loop; may free w's container */
 	struct os_loop *loop;            /* set by os_work_start */
 	void *priv;                      /* the caller's */
+	struct list node;                /* it waits for its turn; not yours */
+	bool foreign;                    /* likewise */
 	uint64_t opaque[16];             /* libuv's request; not yours */
 };
 /* Makes the pool's threads, with the signals that are blocked now; waits for them. Before
@@ -55,6 +57,9 @@ struct os_work {
 int os_pool_start(struct os_loop *l, struct ava_error *err);
 /* Cannot fail; `w` is *borrowed until done*. */
 void os_work_start(struct os_loop *l, struct os_work *w);
+/* The same for what touches files of others, which may lie on a disk that does not answer:
+ * it never holds all threads, and waits while too many of it are under way. */
+void os_work_start_foreign(struct os_loop *l, struct os_work *w);
 
 /* ---- timers: one shot, monotonic. NULL: out of memory. */
 struct os_timer;

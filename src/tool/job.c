@@ -109,7 +109,7 @@ void job_start(struct tool_call *c, job_fn fn)
 	j->work.work = work;
 	j->work.done = done;
 	j->work.priv = j;
-	os_work_start(c->env->loop, &j->work);
+	os_work_start_foreign(c->env->loop, &j->work);
 }
 
 bool job_now(struct tool_call *c, job_fn fn)

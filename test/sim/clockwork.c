@@ -326,6 +326,11 @@ void os_work_start(struct os_loop *l, struct os_work *w)
 	sim_at(sim.now + sim_span(0, 2), work_runs, w);
 }
 
+void os_work_start_foreign(struct os_loop *l, struct os_work *w)
+{
+	os_work_start(l, w);
+}
+
 /* ---- timers */
 
 static void fire(void *user)

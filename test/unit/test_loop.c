@@ -155,6 +155,38 @@ static void test_work(void **state)
 	}
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void hang(struct os_work *w)
+{
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+	job_work(w);
+}
+
+/* However many of them hang: other work goes on, and all of them end. */
+static void test_foreign_work_hangs(void **state)
+{
+	struct job hung[20] = {{.done = false}}, other = {.done = false};
+
+	pthread_mutex_lock(&gate);
+	for (size_t i = 0; i < ARRAY_LEN(hung); i++) {
+		hung[i].work.work = hang;
+		hung[i].work.done = job_done;
+		os_work_start_foreign(*state, &hung[i].work);
+	}
+	other.work.work = job_work;
+	other.work.done = job_done;
+	os_work_start(*state, &other.work);
+	for (int i = 0; i < 500 && !other.done; i++)
+		os_loop_step(*state, 10);
+	assert_true(other.done);
+	pthread_mutex_unlock(&gate);
+	for (size_t i = 0; i < ARRAY_LEN(hung); i++)
+		while (!hung[i].done)
+			os_loop_step(*state, -1);
+}
+
 /* ---- timers */
 
 struct bell {
@@ -533,6 +565,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_defer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_work, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_work_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_due_before_the_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_threads, setup, teardown),
