@@ -279,6 +279,20 @@ void repeat_free(struct repeats *r)
 	free(r);
 }
 
+int repeat_copy(const struct repeats *r, struct repeats **out)
+{
+	struct repeats *copy = r != NULL ? calloc(1, sizeof(*copy)) : NULL;
+
+	*out = copy;
+	if (r == NULL)
+		return 0;
+	if (copy == NULL || !ARRAY_ROOM(copy->calls, copy->cap, MAX(r->n, 1)))
+		return AVA_ENOMEM;
+	memcpy(copy->calls, r->calls, r->n * sizeof(r->calls[0]));
+	copy->n = r->n;
+	return 0;
+}
+
 static struct repeat_call *find(const struct repeats *r, uint64_t call)
 {
 	for (unsigned i = 0; i < r->n; i++)

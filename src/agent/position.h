@@ -76,6 +76,8 @@ struct repeats {
 	uint32_t changes; /* calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
+/* For another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
+int repeat_copy(const struct repeats *r, struct repeats **out);
 
 /* Of a call that has its result: what the table knows it by. */
 struct repeat_print {

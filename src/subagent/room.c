@@ -20,16 +20,16 @@ struct room_job {
 	struct run *run;
 	struct agent_compact want;
 	struct context_edit edit;
-	size_t from, len; /* of the file, what was read */
+	struct repeats *repeats; /* owned: a turn that follows a stopped one changes the run's */
+	size_t from, len;        /* of the file, what was read */
 	struct hash_sha256 prefix;
 	bool working, stopped;
 	int rv;
 	struct ava_error err;
 };
 
-struct call_ref room_call_name(size_t k, void *run)
+static struct call_ref call_name(size_t k, const struct run *r)
 {
-	const struct run *r = run;
 	int32_t low = 0, high = r->tools.calls_at;
 
 	if (high <= 0 || k >= r->tools.calls_before[high])
@@ -52,9 +52,20 @@ static void job_free(struct room_job *j)
 	if (r->call.room == j)
 		r->call.room = NULL;
 	context_edit_fini(&j->edit);
+	repeat_free(j->repeats);
 	free(j);
 	r->busy--;
 	world_release(r);
+}
+
+struct call_ref room_call_name(size_t k, void *run)
+{
+	struct call_ref at;
+
+	pthread_mutex_lock(&toolrun_calls);
+	at = call_name(k, run);
+	pthread_mutex_unlock(&toolrun_calls);
+	return at;
 }
 
 /* ---- on a pool thread */
@@ -66,7 +77,7 @@ static void job_work(struct os_work *w)
 	struct context_ask ask = {
 		.dialect = r->spec->model->dialect,
 		.want = j->want,
-		.repeats = r->agent.at.repeats,
+		.repeats = j->repeats,
 		.name = room_call_name,
 		.user = r,
 	};
@@ -156,8 +167,12 @@ int room_make(struct agent *a, const struct agent_compact *c)
 	struct run *r = a->world;
 	struct room_job *j = calloc(1, sizeof(*j));
 
-	if (!j)
+	if (!j || repeat_copy(r->agent.at.repeats, &j->repeats) != 0) {
+		if (j)
+			repeat_free(j->repeats);
+		free(j);
 		return AVA_ENOMEM;
+	}
 	j->run = r;
 	j->want = *c;
 	r->call.room = j;

@@ -2,6 +2,7 @@
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -269,6 +270,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */
 int toolrun_count(struct run *r, unsigned ncalls);
+extern pthread_mutex_t toolrun_calls; /* to read them on another thread */
 
 /* ---- ending.c */
 void ending_start(struct agent *a, const struct agent_end *end);

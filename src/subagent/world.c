@@ -446,7 +446,11 @@ static void call_free(struct world_call *c)
 
 /* ---- which result is which: the k-th call of a run has the k-th result */
 
-int toolrun_count(struct run *r, unsigned ncalls)
+/* calls_before and calls_at: a job of a turn that was stopped reads them while the next turn
+ * is counted. */
+pthread_mutex_t toolrun_calls = PTHREAD_MUTEX_INITIALIZER;
+
+static int count_calls(struct run *r, unsigned ncalls)
 {
 	int32_t it = r->agent.at.iteration;
 
@@ -467,6 +471,16 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	r->tools.calls_before[it + 1] = r->tools.calls_before[it] + ncalls;
 	r->tools.calls_at = it + 1;
 	return 0;
+}
+
+int toolrun_count(struct run *r, unsigned ncalls)
+{
+	int rv;
+
+	pthread_mutex_lock(&toolrun_calls);
+	rv = count_calls(r, ncalls);
+	pthread_mutex_unlock(&toolrun_calls);
+	return rv;
 }
 
 #define ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
@@ -534,6 +548,22 @@ static int fetch_of_others(struct run *r, const char *ref, struct buf *out, stru
 	return rv;
 }
 
+/* The k-th call of the run; false: there is none of that name. */
+static bool call_number(const struct run *r, struct call_ref at, size_t *k)
+{
+	const uint32_t *before;
+	bool is;
+
+	pthread_mutex_lock(&toolrun_calls);
+	before = r->tools.calls_before;
+	is = at.iteration < r->tools.calls_at &&
+	     at.n <= before[at.iteration + 1] - before[at.iteration];
+	if (is)
+		*k = before[at.iteration] + at.n - 1;
+	pthread_mutex_unlock(&toolrun_calls);
+	return is;
+}
+
 /* On a pool thread: reads files and what does not change while tools run. */
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
@@ -546,8 +576,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 
 	if (call_id[0] == 'S' || call_id[0] == 's')
 		return fetch_of_others(r, call_id, out, err);
-	if (!call_ref_read(call_id, &at) || at.iteration >= r->tools.calls_at ||
-	    at.n > r->tools.calls_before[at.iteration + 1] - r->tools.calls_before[at.iteration])
+	if (!call_ref_read(call_id, &at) || !call_number(r, at, &f.want))
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
 	artifact_path(r, call_id, "txt", path);
 	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
@@ -556,7 +585,6 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 		free(data);
 		return rv;
 	}
-	f.want = r->tools.calls_before[at.iteration] + at.n - 1;
 	rv = fetch_lines(r, &f, err);
 	if (rv == 0 && !f.found)
 		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
