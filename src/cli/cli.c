@@ -216,6 +216,8 @@ static const struct opt version_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON"),
 };
 
+#define HELP_COLUMN 31 /* where what an option does begins, also in its next rows */
+
 static void list_commands(void)
 {
 	fputs("usage: ava [COMMAND [ARGUMENT...]]\n\n"
@@ -250,10 +252,14 @@ static int help_run(int argc, char **argv)
 		snprintf(left, sizeof(left), "%3s --%s%s%s", row->letter != 0 ? letter : "",
 			 row->name, row->value != NULL ? " " : "",
 			 row->value != NULL ? row->value : "");
-		printf("%s  %-28s %s\n", i == 0 ? "\n" : "", left, row->help);
+		printf("%s  %-28s ", i == 0 ? "\n" : "", left);
+		term_wrapped_line(stdout, row->help, strlen(row->help), HELP_COLUMN, HELP_COLUMN);
+		putchar('\n');
 	}
 	if (c->detail != NULL)
-		printf("\n%s", c->detail);
+		putchar('\n');
+	if (c->detail != NULL)
+		term_wrapped(stdout, c->detail, strlen(c->detail));
 	return CLI_DONE;
 }
 

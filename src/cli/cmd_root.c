@@ -46,12 +46,13 @@
 #include "journal/read.h"
 
 static struct {
-	bool json, dry, background;
+	bool json, dry, background, verbose;
 	const char *head, *older;
 } o;
 
 static const struct opt verify_opts[] = {
 	OPT("head", 0, STR, "FILE", head, "compare with what `ava logs head` printed then"),
+	OPT("verbose", 'v', FLAG, NULL, verbose, "name the files that are not sealed to their end"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
@@ -100,6 +101,8 @@ static void print_finding(const struct ava_finding *f, void *user)
 						"offset", (json_int_t)f->offset, "what", f->what));
 		return;
 	}
+	if (f->kind == AVA_UNSEALED && !o.verbose)
+		return; /* that there are some is told in the end */
 	term_colour(stdout, f->kind == AVA_BROKEN ? TERM_RED : TERM_DIM);
 	printf("%-8s ", kinds[f->kind]);
 	term_colour(stdout, TERM_PLAIN);
@@ -129,6 +132,8 @@ static json_t *head_json(const struct ava_log_head *h)
 
 static void print_report(struct view *v, const struct ava_verified *r)
 {
+	int64_t at;
+
 	clear_progress(v);
 	if (o.json) {
 		json_t *all =
@@ -146,12 +151,19 @@ static void print_report(struct view *v, const struct ava_verified *r)
 	}
 	printf("%llu files, %llu bytes, %llu seals", (unsigned long long)r->files,
 	       (unsigned long long)r->bytes, (unsigned long long)r->seals);
+	at = clock_parse_iso(r->newest.at, strlen(r->newest.at));
 	if (r->newest.n > 0)
-		printf(" (newest: %llu, %s)", (unsigned long long)r->newest.n, r->newest.at);
+		printf(" (newest: %llu, %s %s)", (unsigned long long)r->newest.n,
+		       format_date(at).text, format_clock(at).text);
 	if (r->broken > 0)
-		printf(": %llu findings\n", (unsigned long long)r->broken);
+		printf(": %llu findings", (unsigned long long)r->broken);
 	else
-		printf(": %s\n", r->seals > 0 ? "all is as it was sealed" : "nothing is sealed");
+		printf(": %s", r->seals > 0 ? "all is as it was sealed" : "nothing is sealed");
+	if (r->seals > 0 && r->unsealed_files > 0)
+		printf("; the newest lines of %llu file%s are not sealed yet%s",
+		       (unsigned long long)r->unsealed_files, r->unsealed_files == 1 ? "" : "s",
+		       o.verbose ? "" : " (-v names them)");
+	putchar('\n');
 }
 
 static int read_head(const char *path, struct ava_log_head *h, struct ava_error *err)

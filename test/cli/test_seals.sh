@@ -34,6 +34,10 @@ run "$AVA" run 'find the header' --yes
 kill_daemon
 run "$AVA" logs verify
 exits 'a kill leaves an unsealed tail, which is no damage' 0
+equal 'which is told in one line' 1 "$(wc -l <"$OUT" | tr -d ' ')"
+contains 'with what names them' 'files are not sealed yet (-v names them)' "$OUT"
+run "$AVA" logs verify -v
+contains '-v names them' 'unsealed logs/subagents/S-' "$OUT"
 run "$AVA" logs head
 exits 'the newest seal is printed' 0
 cp "$OUT" "$T/kept"
