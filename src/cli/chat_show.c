@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/api.h"
+#include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -207,23 +208,38 @@ static void show_activity(struct chat *c, const char *id, const struct feed_item
 	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
 }
 
-/* SubagentComplete tells what progress_end wants under other names. */
-static void show_complete(struct chat *c, const json_t *content)
+/* What SubagentComplete tells, under the names of a result; for when that cannot be had. */
+static json_t *result_of(const json_t *content)
 {
 	const json_t *totals = json_object_get(content, "totals");
-	struct chat_run *run = run_of(c, json_str(content, "subagentId"));
 	const json_t *cost = json_object_get(totals, "costCents");
 	json_t *result = json_object();
 
-	speech_close(&c->speech);
+	json_object_set_new(result, "subagent_id", json_string(json_str(content, "subagentId")));
 	json_object_set_new(result, "status", json_string(json_str(content, "status")));
 	json_object_set_new(result, "stop_reason", json_string(json_str(content, "stopReason")));
 	json_object_set_new(result, "duration_seconds",
 			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
 	if (json_is_number(cost))
 		json_object_set_new(result, "cost_cents", json_real(json_number_value(cost)));
-	progress_end(stdout, run != NULL ? run->shown.role : "subagent", result);
+	return result;
+}
+
+static void show_complete(struct chat *c, const json_t *content)
+{
+	const char *id = json_str(content, "subagentId");
+	json_t *result = NULL, *status = NULL;
+	struct chat_run *run = run_of(c, id);
+
+	if (chat_call(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
+		result = result_of(content);
+	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
+	    chat_call(c, NULL, &status, NULL, "/runs/%s", id) != 0)
+		status = NULL;
+	speech_close(&c->speech);
+	progress_end(stdout, run != NULL ? run->shown.role : "subagent", result, status);
 	json_decref(result);
+	json_decref(status);
 	if (run != NULL)
 		run->live = false;
 }

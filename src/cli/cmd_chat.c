@@ -197,8 +197,11 @@ static void do_cost(struct chat *c, const char *rest)
 
 /* ---- /cancel, /steer, /logs */
 
+/* That one at work has ended is told by its last line, as always. */
 static void cancel(struct chat *c, const char *id)
 {
+	const struct chat_run *run = chat_runs_find(&c->runs, id);
+	bool live = run != NULL && run->live;
 	struct ava_error err = {0};
 	json_t *status = NULL;
 
@@ -206,7 +209,8 @@ static void cancel(struct chat *c, const char *id)
 		wrong(&err);
 		return;
 	}
-	term_print(stdout, "%s: %s\n", id, json_str(status, "status"));
+	if (!live)
+		term_print(stdout, "%s: %s\n", id, json_str(status, "status"));
 	json_decref(status);
 }
 

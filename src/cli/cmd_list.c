@@ -256,12 +256,15 @@ static int result_run(int argc, char **argv)
 	const char *id = argv[0], *status;
 	struct ava_error err;
 	struct client *c;
-	json_t *result = NULL;
+	json_t *result = NULL, *run = NULL;
+	struct ended end;
 	int rv, code;
 
 	rv = api_open(API_START, &c, &err);
 	if (rv == 0)
 		rv = api_result(c, id, 0, &result, &err);
+	if (result != NULL && api_get(c, &run, NULL, "/runs/%s", id) != 0)
+		run = NULL; /* the words do without it */
 	client_close(c);
 	if (rv != 0)
 		return cli_fail(&err);
@@ -272,9 +275,12 @@ static int result_run(int argc, char **argv)
 	if (o.json) {
 		show_json(stdout, result);
 	} else {
-		printf("%s %s\n\n", id, status);
+		end = ended_words(result, run);
+		term_print(stdout, "%s: %s%s%s\n\n", id, end.what[0] != '\0' ? end.what : status,
+			   end.next[0] != '\0' ? "; " : "", end.next);
 		show_result(stdout, result);
 	}
+	json_decref(run);
 	code = cli_exit_of_status(status);
 	json_decref(result);
 	return code;
@@ -314,7 +320,7 @@ static void print_end(struct client *c, const char *id, const json_t *result)
 	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
 		status = NULL;
 	printf("%s ", id);
-	progress_end(stdout, status != NULL ? json_str(status, "role") : "run", result);
+	progress_end(stdout, status != NULL ? json_str(status, "role") : "run", result, status);
 	json_decref(status);
 }
 

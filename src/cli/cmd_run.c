@@ -63,7 +63,7 @@ static const struct opt opts[] = {
 	OPT("file", 'F', LIST, "FILE", task.files,
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
-	    "instead of TASK: a run for each line of FILE, {\"task\":…}; the limits hold for all"),
+	    "instead of TASK: a run for each line of FILE"),
 	OPT("chain", 0, FLAG, NULL, task.chain,
 	    "with --parallel: one after another, each with what the one before found"),
 	OPT("share", 0, FLAG, NULL, task.share,
@@ -364,9 +364,21 @@ static int follow(struct job *j, json_t **result, struct ava_error *err)
 	return rv;
 }
 
+/* With the limits that a run has in its status, which is left out where it cannot be had. */
+static void tell_end(struct job *j, struct client *c, const char *role, const json_t *result)
+{
+	json_t *run = NULL;
+
+	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
+	    api_get(c, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
+		run = NULL;
+	progress_end(j->talk, role, result, run);
+	json_decref(run);
+}
+
 static int finish(struct job *j, const json_t *result)
 {
-	progress_end(j->talk, j->role, result);
+	tell_end(j, j->c, j->role, result);
 	if (o.json) {
 		show_json(stdout, result);
 	} else {
@@ -436,7 +448,7 @@ static int group_look(struct job *j, struct client *c, const json_t *group, cons
 		}
 		json_object_set_new(j->results, id, result);
 		term_print(j->talk, "%s ", id);
-		progress_end(j->talk, json_str(run, "role"), result);
+		tell_end(j, c, json_str(run, "role"), result);
 	}
 	return 0;
 }
@@ -663,17 +675,20 @@ const struct command cmd_resume =
 		"  ava resume S-7f3a2b --max-cost-cents 50\n",
 		OPTIONS(resume_opts), run_resume);
 
-const struct command cmd_run =
-	COMMAND("run", "TASK", 0, 1, "give a task to a subagent: quote, yes or no, updates, result",
-		"TASK \"-\" reads it from standard input. The subagent may read the current "
-		"folder.\n"
-		"The quote is shown and one line is read as the answer, in plain words: yes, no, "
-		"\"yes,\n"
-		"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
-		"again).\n"
-		"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
-		"\n"
-		"  ava run 'find out where the journal is flushed, with path and line'\n"
-		"  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
-		"  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
-		OPTIONS(opts), run_run);
+const struct command cmd_run = COMMAND(
+	"run", "TASK", 0, 1, "give a task to a subagent: quote, yes or no, updates, result",
+	"TASK \"-\" reads it from standard input. The subagent may read the current "
+	"folder.\n"
+	"The quote is shown and one line is read as the answer, in plain words: yes, no, "
+	"\"yes,\n"
+	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
+	"again).\n"
+	"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
+	"With --parallel each line is an object as {\"task\":\"…\",\"role\":\"researcher\"}, and "
+	"--timeout and\n"
+	"--max-cost-cents hold for all runs together.\n"
+	"\n"
+	"  ava run 'find out where the journal is flushed, with path and line'\n"
+	"  ava run --parallel tasks.jsonl --max-cost-cents 100\n"
+	"  ava run --role code_reviewer --yes --json 'review src/journal' >result.json\n",
+	OPTIONS(opts), run_run);

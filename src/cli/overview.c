@@ -362,12 +362,16 @@ static void print_question(const json_t *run, struct page *p)
 static void print_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
+	const struct ended end = ended_words(run, run);
+	bool in_words = end.what[0] != '\0' && strcmp(json_str(run, "status"), "success") != 0;
 
 	named(p, "run", json_str(run, "subagent_id"));
 	named(p, "trace", json_str(run, "trace_id"));
 	named(p, "role", format_role(json_str(run, "role")).text);
-	named(p, "status", json_str(run, "status"));
-	named(p, "reason", json_str(run, "stop_reason"));
+	named(p, "status", in_words ? end.what : json_str(run, "status"));
+	named(p, "next", end.next);
+	if (!in_words)
+		named(p, "reason", json_str(run, "stop_reason"));
 	named(p, "task", json_str(run, "task"));
 	if (json_object_get(run, "waiting_for") == NULL)
 		named(p, "doing", json_str(run, "current_activity"));

@@ -331,9 +331,95 @@ static void heading(FILE *f, const char *text)
 	fputc('\n', f);
 }
 
+/* Of the result that is being printed. */
+static bool some_cut;
+static const json_t *shown;
+
 static void cut(FILE *f, const char *s)
 {
+	some_cut |= term_columns(s, strlen(s)) > TEXT_COLUMNS;
 	term_cut(f, s, strlen(s), TEXT_COLUMNS);
+}
+
+/* ---- citations that were not found: those that were stand in `citations` */
+
+#define NOT_FOUND " (not found where it was said to be)"
+
+static bool not_found(const json_t *result, char *out, size_t size)
+{
+	const json_t *evidence = json_object_get(result, "evidence");
+	int64_t failed = json_get_int(evidence, "citations_failed", 0);
+	int64_t all = json_get_int(evidence, "citations_checked", 0);
+
+	snprintf(out, size, "%" PRId64 " of %" PRId64 " citation%s not found where %s said to be",
+		 failed, all, all == 1 ? " was" : "s were", all == 1 ? "it was" : "they were");
+	return failed > 0;
+}
+
+static bool stands(const json_t *result, const char *path, size_t len, int64_t line, bool url)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "citations"), i, one)
+	{
+		const char *known = json_str(one, url ? "url" : "path");
+
+		if (strlen(known) == len && memcmp(known, path, len) == 0 &&
+		    json_get_int(one, "line", 0) == line)
+			return true;
+	}
+	return false;
+}
+
+static bool is_missing(const json_t *result, const json_t *item)
+{
+	const char *path = json_get_str(item, "path"), *url = json_get_str(item, "url");
+	int64_t line = json_get_int(item, "line", 0);
+	char count[160];
+
+	if (!not_found(result, count, sizeof(count)))
+		return false;
+	if (path != NULL && line > 0)
+		return !stands(result, path, strlen(path), line, false);
+	return url != NULL && json_get_str(item, "quote") != NULL &&
+	       !stands(result, url, strlen(url), 0, true);
+}
+
+/* The length of "src/a.c:12" at `s`, which it may not be: 0. *path: of its path. */
+static size_t place_at(const char *s, size_t *path, int64_t *line)
+{
+	size_t n = 0, digits;
+
+	while (isalnum((unsigned char)s[n]) || (s[n] != '\0' && strchr("._-/+@", s[n]) != NULL))
+		n++;
+	*path = n;
+	digits = s[n] == ':' ? strspn(s + n + 1, "0123456789") : 0;
+	*line = digits > 0 && digits < 10 ? strtoll(s + n + 1, NULL, 10) : 0;
+	if (*line == 0 || (memchr(s, '.', n) == NULL && memchr(s, '/', n) == NULL))
+		return 0;
+	return n + 1 + digits;
+}
+
+/* Text with a word behind each place in it that was not found. */
+static void marked_text(FILE *f, const json_t *result, const char *s)
+{
+	char count[160];
+	size_t len = strlen(s), from = 0, at = 0, path;
+	bool failed = not_found(result, count, sizeof(count));
+	int64_t line;
+
+	while (failed && at < len) {
+		size_t n = place_at(s + at, &path, &line);
+
+		if (n > 0 && !stands(result, s + at, path, line, false)) {
+			term_text(f, s + from, at + n - from, true);
+			fputs(NOT_FOUND, f);
+			from = at + n;
+		}
+		at += n > 0 ? n : path > 0 ? path : 1;
+	}
+	term_text(f, s + from, len - from, true);
 }
 
 static bool has_place(const json_t *item)
@@ -352,6 +438,8 @@ static void place(FILE *f, const json_t *item)
 	cut(f, path != NULL ? path : json_str(item, "url"));
 	if (path != NULL && line > 0)
 		fprintf(f, ":%" PRId64, line);
+	if (shown != NULL && is_missing(shown, item))
+		fputs(NOT_FOUND, f);
 	if (quote[0] != '\0') {
 		fputs("  ", f);
 		cut(f, quote);
@@ -476,6 +564,8 @@ static void citations(FILE *f, const json_t *result)
 static void caveats(FILE *f, const json_t *result)
 {
 	const json_t *list = json_object_get(result, "caveats");
+	bool begun = json_is_string(list) || json_array_size(list) > 0;
+	char count[160];
 
 	if (json_is_string(list) && json_string_length(list) > 0) {
 		heading(f, "Caveats");
@@ -484,6 +574,11 @@ static void caveats(FILE *f, const json_t *result)
 	} else if (json_array_size(list) > 0) {
 		heading(f, "Caveats");
 		items(f, list);
+	}
+	if (not_found(result, count, sizeof(count))) {
+		if (!begun)
+			heading(f, "Caveats");
+		fprintf(f, "  - %s\n", count);
 	}
 	if (json_get_bool(result, "unverified", false))
 		fputs("  - the run did not submit a result: this is its last text, unverified\n",
@@ -509,23 +604,102 @@ static void totals(FILE *f, const json_t *result)
 	fprintf(f, "\nLog: ava logs %s, ava trace %s\n", id, id);
 }
 
+/* What the model said on its way is no result. */
+static void summary_of(FILE *f, const json_t *result)
+{
+	const char *summary = json_str(result, "summary"), *status = json_str(result, "status");
+	bool partial = json_get_bool(result, "partial", false);
+
+	if (summary[0] == '\0' || strcmp(summary, json_str(result, "error")) == 0 ||
+	    (partial && strcmp(status, "cancelled") == 0))
+		return;
+	if (partial && strcmp(status, "success") != 0)
+		fputs("It said last: ", f);
+	marked_text(f, result, summary);
+	fputc('\n', f);
+}
+
 void show_result(FILE *f, const json_t *result)
 {
-	const char *summary = json_str(result, "summary"), *error = json_str(result, "error");
+	const char *error = json_str(result, "error");
+
+	some_cut = false;
+	shown = result;
 
 	if (error[0] != '\0') {
 		fputs("Error: ", f);
 		term_text(f, error, strlen(error), true);
 		fputc('\n', f);
 	}
-	if (summary[0] != '\0' && strcmp(summary, error) != 0) {
-		term_text(f, summary, strlen(summary), true);
-		fputc('\n', f);
-	}
+	summary_of(f, result);
 	output(f, json_object_get(result, "output"));
 	citations(f, result);
 	caveats(f, result);
 	totals(f, result);
+	if (some_cut)
+		fprintf(f, "All of it, uncut: ava result %s --json\n",
+			json_str(result, "subagent_id"));
+	shown = NULL;
+}
+
+/* ---- how a run ended */
+
+static const struct {
+	const char *status, *what, *limit, *option;
+} limits[] = {
+	{"timeout", "time", "timeout", "--timeout"},
+	{"cost_exceeded", "money", "max_cost_cents", "--max-cost-cents"},
+	{"tokens_exceeded", "tokens", "max_tokens", "--max-tokens"},
+	{"iterations_exceeded", "replies", "max_iterations", "--max-iterations"},
+};
+
+static void ended_by_limit(struct ended *e, size_t i, const char *id, const json_t *all)
+{
+	const char *key = limits[i].limit;
+	double n = json_number_value(json_object_get(all, key));
+	char text[64], more[64] = "";
+
+	snprintf(text, sizeof(text), "%s", limits[i].what);
+	if (n > 0)
+		snprintf(text, sizeof(text), "%s%s",
+			 i == 0   ? format_time_of(all, key).text
+			 : i == 1 ? format_cost_of(all, key).text
+			 : i == 2 ? format_tokens_of(all, key).text
+				  : format_tokens((int64_t)n).text,
+			 i == 2   ? " tokens"
+			 : i != 3 ? ""
+			 : n == 1 ? " reply"
+				  : " replies");
+	if (n > 0)
+		snprintf(more, sizeof(more), " %s %.15g", limits[i].option, 2 * n);
+	snprintf(e->what, sizeof(e->what), "Stopped at its limit of %s", text);
+	if (id[0] != '\0')
+		snprintf(e->next, sizeof(e->next), "`ava resume %.30s%s` goes on", id, more);
+}
+
+struct ended ended_words(const json_t *end, const json_t *run)
+{
+	const char *status = json_str(end, "status"), *reason = json_str(end, "stop_reason");
+	struct ended e = {.what = ""};
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		if (strcmp(status, limits[i].status) == 0)
+			ended_by_limit(&e, i, json_str(end, "subagent_id"),
+				       json_object_get(run, "limits"));
+	if (e.what[0] != '\0' && json_str(end, "error")[0] != '\0') { /* not its own limit */
+		snprintf(e.what, sizeof(e.what), "Stopped, %.200s", json_str(end, "error"));
+		e.next[0] = '\0';
+	}
+	if (strcmp(status, "success") == 0)
+		snprintf(e.what, sizeof(e.what), "Complete");
+	else if (strcmp(status, "cancelled") == 0)
+		snprintf(e.what, sizeof(e.what), "Cancelled");
+	else if (strcmp(status, "error") == 0)
+		snprintf(e.what, sizeof(e.what), "Failed%s%.200s", reason[0] != '\0' ? ", " : "",
+			 reason);
+	for (char *c = e.what; *c != '\0' && strcmp(status, "error") == 0; c++)
+		*c = *c == '_' ? ' ' : *c;
+	return e;
 }
 
 /* Status lines.
@@ -540,6 +714,7 @@ void show_result(FILE *f, const json_t *result)
 #define MARK_DONE  "\xe2\x9c\x85 "             /* check mark */
 #define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
 #define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
+#define MARK_STOP  "\xe2\x8f\xb9\xef\xb8\x8f " /* stop: it was asked for */
 
 #define ACTIVITY_COLUMNS 300 /* where there is no terminal */
 
@@ -698,31 +873,28 @@ void progress_still_working(struct progress *p)
 	line_end(p->f);
 }
 
-void progress_end(FILE *f, const char *role, const json_t *result)
+void progress_end(FILE *f, const char *role, const json_t *result, const json_t *run)
 {
-	const char *status = json_str(result, "status"), *reason = "", *more = "",
-		   *mark = term_mark(MARK_BAD, "");
-	char text[600];
+	const char *status = json_str(result, "status"), *mark = term_mark(MARK_BAD, "");
+	struct ended end = ended_words(result, run);
+	char text[800];
 
-	switch (cli_exit_of_status(status)) {
-	case CLI_DONE:
+	if (strcmp(status, "cancelled") == 0)
+		mark = term_mark(MARK_STOP, "");
+	else if (cli_exit_of_status(status) == CLI_DONE)
 		mark = term_mark(MARK_DONE, "");
-		status = "Complete";
-		break;
-	case CLI_LIMIT:
+	else if (cli_exit_of_status(status) == CLI_LIMIT)
 		mark = term_mark(MARK_LIMIT, "");
-		more = "Stopped, ";
-		break;
-	default:
-		if (strcmp(json_str(result, "stop_reason"), status) != 0)
-			reason = json_str(result, "stop_reason");
-	}
-	snprintf(text, sizeof(text), "%sSubagent [%s]: %s%.60s%s%.200s (%s, %s)", mark,
-		 format_role(role).text, more, status, reason[0] != '\0' ? ", " : "", reason,
-		 format_time_of(result, "duration_seconds").text,
-		 format_cost_of(result, "cost_cents").text);
+	snprintf(text, sizeof(text), "%sSubagent [%s]: %s (%s, %s)%s%s", mark,
+		 format_role(role).text, end.what, format_time_of(result, "duration_seconds").text,
+		 format_cost_of(result, "cost_cents").text, end.next[0] != '\0' ? "; " : "",
+		 end.next);
 	term_wrapped(f, text, strlen(text));
 	line_end(f);
+	if (not_found(result, text, sizeof(text))) {
+		term_wrapped(f, text, strlen(text));
+		line_end(f);
+	}
 }
 
 void progress_status(FILE *f, const json_t *status)

@@ -69,6 +69,12 @@ struct column {
 /* To stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
+/* How a run ended, in words: "Complete", "Stopped at its limit of 20 replies"; "" while it is
+ * at work. `end`: its result or its status; `run`: its status, for the limit, or NULL. */
+struct ended {
+	char what[240], next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
+};
+struct ended ended_words(const json_t *end, const json_t *run);
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
 /* The object as it is, on one line. */
@@ -100,8 +106,9 @@ void progress_still_working(struct progress *p);
 void progress_live(struct progress *p, const json_t *status);
 void progress_clear(struct progress *p);
 
-/* The last line of a run, from its result. */
-void progress_end(FILE *f, const char *role, const json_t *result);
+/* The last line of a run, from its result, with what can be done next; `run`: its status, for
+ * its limits, or NULL. */
+void progress_end(FILE *f, const char *role, const json_t *result, const json_t *run);
 /* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
 void progress_status(FILE *f, const json_t *status);
 

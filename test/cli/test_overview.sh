@@ -104,7 +104,7 @@ keep "$waiter"
 run "$AVA" cancel "$two"
 exits 'cancel' 0
 contains 'with proof' "$two cancelled (stopped: a model call; nothing of it is left)" "$OUT"
-check 'whoever ends first is told first' wait_for 30 grep -q "^$two ❌" "$T/wait"
+check 'whoever ends first is told first' wait_for 30 grep -q "^$two ⏹" "$T/wait"
 refuse 'the other one goes on' grep -q "^$one" "$T/wait"
 check 'the end is a line of the overview' wait_for 30 grep -q "^$two Researcher cancelled" "$T/watch"
 

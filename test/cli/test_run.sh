@@ -86,13 +86,29 @@ exits 'and it can be cancelled' 0
 run "$AVA" run --yes --json --timeout 0.5 --model "$slow" 'a slow one'
 exits 'the time limit' 3
 equal 'is the status' timeout "$(jq -r .status "$OUT")"
-contains 'and is told' '⚠️ Subagent [Researcher]: Stopped, timeout' "$ERR"
+contains 'and is told' '⚠️ Subagent [Researcher]: Stopped at its limit of ' "$ERR"
 
 printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' \
 	'{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' >"$T/two.jsonl"
 run "$AVA" run --yes --json --max-iterations 1 --model "offline:$T/two.jsonl" 'read twice'
 exits 'the limit of iterations' 3
 equal 'is the status too' iterations_exceeded "$(jq -r .status "$OUT")"
+id=$(jq -r .subagent_id "$OUT")
+contains 'is told with what goes on' \
+	"Stopped at its limit of 1 reply (" "$ERR"
+contains 'which is a command' "; \`ava resume $id --max-iterations 2\` goes on" "$ERR"
+run "$AVA" result "$id"
+contains 'its result says it too' "$id: Stopped at its limit of 1 reply; \`ava resume $id" "$OUT"
+run "$AVA" status "$id"
+contains 'and its status' 'status     Stopped at its limit of 1 reply' "$OUT"
+
+printf '%s\n' '{"text":"","tool_calls":[{"name":"submit_result","args":{"summary":"It is at kettle.c:9.",
+"output":{},"confidence":0.8,"caveats":[]}}]}' | tr -d '\n' >"$T/false.jsonl"
+run "$AVA" run --yes --model "offline:$T/false.jsonl" 'cite what was not read'
+exits 'a run that read nothing' 0
+contains 'what it cites is marked' 'It is at kettle.c:9 (not found where it was said to be).' "$OUT"
+contains 'and counted' '1 of 1 citation was not found where it was said to be' "$OUT"
+contains 'also beside its end' '1 of 1 citation was not found where it was said to be' "$ERR"
 
 # --- Ctrl-C
 

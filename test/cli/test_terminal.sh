@@ -112,7 +112,7 @@ at 80 'see [Yes/No] ' 'type yes\n' 'see Searching' 'type ^C' 'see Cancelling' --
 exits 'Ctrl-C cancels the run' 1
 run_id=$(newest subagent_id)
 contains 'what happens is told' "Cancelling $run_id; Ctrl-C again leaves without waiting." "$SEEN"
-contains 'and what became of it' '❌ Subagent [CodeReviewer]: cancelled (' "$SEEN"
+contains 'and what became of it' '⏹️ Subagent [CodeReviewer]: Cancelled (' "$SEEN"
 equal 'it is cancelled' cancelled "$(newest status)"
 
 "$AVA" run --yes --background --role code_reviewer --model "offline:$T/slow.jsonl" "$task" \
@@ -124,6 +124,8 @@ equal 'and not the run' running "$("$AVA" status "$run_id" --json | jq -r .statu
 
 # --- narrow
 
+at 80 -- "$AVA" help run
+at_most 'help fits into 80 columns' 80 "$(widest "$SEEN")"
 at 40 -- "$AVA" ps -a
 at_most 'a list fits into 40 columns' 40 "$(widest "$SEEN")"
 check 'with what matters: id, status, task' grep -q "^$run_id  running  *[A-Za-z]" "$SEEN"

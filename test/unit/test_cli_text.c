@@ -306,13 +306,13 @@ static void test_status_lines(void **state)
 		 "✅ Subagent [WebCrawler]: Complete (180s, $0.24)\n"},
 		{"{\"status\":\"cost_exceeded\",\"stop_reason\":\"cost\",\"duration_seconds\":9,"
 		 "\"cost_cents\":50}",
-		 "⚠️ Subagent [WebCrawler]: Stopped, cost_exceeded (9s, $0.50)\n"},
+		 "⚠️ Subagent [WebCrawler]: Stopped at its limit of money (9s, $0.50)\n"},
 		{"{\"status\":\"error\",\"stop_reason\":\"interrupted\",\"duration_seconds\":1,"
 		 "\"cost_cents\":null}",
-		 "❌ Subagent [WebCrawler]: error, interrupted (1s, cost unknown)\n"},
+		 "❌ Subagent [WebCrawler]: Failed, interrupted (1s, cost unknown)\n"},
 		{"{\"status\":\"cancelled\",\"stop_reason\":\"cancelled\",\"duration_seconds\":1,"
 		 "\"cost_cents\":0}",
-		 "❌ Subagent [WebCrawler]: cancelled (1s, $0.00)\n"},
+		 "⏹️ Subagent [WebCrawler]: Cancelled (1s, $0.00)\n"},
 	};
 	struct progress p;
 	FILE *f = begin();
@@ -333,10 +333,110 @@ static void test_status_lines(void **state)
 		json_t *result = parse(ends[i].result);
 
 		f = begin();
-		progress_end(f, "web_crawler", result);
+		progress_end(f, "web_crawler", result, NULL);
 		assert_string_equal(end(f), ends[i].line);
 		json_decref(result);
 	}
+}
+
+/* With what can be done next where its limits are known. */
+static void test_ended_words(void **state)
+{
+	static const struct {
+		const char *end, *what, *next;
+	} rows[] = {
+		{"{\"status\":\"iterations_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 20 replies",
+		 "`ava resume S-7f3a2b --max-iterations 40` goes on"},
+		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of $0.50",
+		 "`ava resume S-7f3a2b --max-cost-cents 100` goes on"},
+		{"{\"status\":\"timeout\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 600s", "`ava resume S-7f3a2b --timeout 1200` goes on"},
+		{"{\"status\":\"tokens_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 100k tokens",
+		 "`ava resume S-7f3a2b --max-tokens 200000` goes on"},
+		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\",\"error\":\"the "
+		 "budget "
+		 "of the day is used up\"}",
+		 "Stopped, the budget of the day is used up", ""},
+		{"{\"status\":\"error\",\"stop_reason\":\"repeated_calls\"}",
+		 "Failed, repeated calls", ""},
+		{"{\"status\":\"running\"}", "", ""},
+	};
+	json_t *run = parse("{\"limits\":{\"timeout\":600.0,\"max_cost_cents\":50.0,"
+			    "\"max_tokens\":100000,\"max_iterations\":20}}");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *end_of = parse(rows[i].end);
+		struct ended e = ended_words(end_of, run);
+
+		assert_string_equal(e.what, rows[i].what);
+		assert_string_equal(e.next, rows[i].next);
+		json_decref(end_of);
+	}
+	json_decref(run);
+}
+
+static const char *result_text(const char *json)
+{
+	json_t *r = parse(json);
+	FILE *f = begin();
+
+	show_result(f, r);
+	json_decref(r);
+	return end(f);
+}
+
+/* What nothing that was read shows is marked where it stands, and counted. */
+static void test_failed_citations(void **state)
+{
+	static const char failed[] =
+		"{\"status\":\"success\",\"summary\":\"It is at src/a.c:7, not at src/b.c:8.\","
+		"\"output\":{\"findings\":[{\"path\":\"src/a.c\",\"line\":7,\"quote\":\"x\"},"
+		"{\"path\":\"src/b.c\",\"line\":8,\"quote\":\"y\"},{\"path\":\"src/c.c\"}]},"
+		"\"citations\":[{\"path\":\"src/a.c\",\"line\":7,\"quote\":\"x\"}],"
+		"\"evidence\":{\"citations_checked\":2,\"citations_failed\":1}}";
+	const char *said = result_text(failed);
+	json_t *r = parse(failed);
+	FILE *f;
+
+	assert_non_null(strstr(said, "It is at src/a.c:7, not at src/b.c:8 (not found where it was "
+				     "said to be).\n"));
+	assert_non_null(strstr(said, "  src/a.c:7  x\n"
+				     "  src/b.c:8 (not found where it was said to be)  y\n"
+				     "  src/c.c\n"));
+	assert_non_null(strstr(said, "\nCaveats\n  - 1 of 2 citations were not found where they "
+				     "were said to be\n"));
+	f = begin();
+	progress_end(f, "researcher", r, NULL);
+	assert_non_null(strstr(end(f), "Complete (0s, cost unknown)\n1 of 2 citations were not "));
+	json_decref(r);
+}
+
+/* What a model said on its way is not shown as what it found. */
+static void test_no_result(void **state)
+{
+	assert_null(strstr(result_text("{\"status\":\"cancelled\",\"summary\":\"Looking\","
+				       "\"partial\":true}"),
+			   "Looking"));
+	assert_non_null(strstr(result_text("{\"status\":\"timeout\",\"summary\":\"Looking\","
+					   "\"partial\":true}"),
+			       "It said last: Looking\n"));
+}
+
+/* Where something is cut, where all of it is. */
+static void test_cut_result(void **state)
+{
+	char json[1200], word[600];
+
+	memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	snprintf(json, sizeof(json), "{\"subagent_id\":\"S-7f3a2b\",\"output\":{\"a\":\"%s\"}}",
+		 word);
+	assert_non_null(
+		strstr(result_text(json), "All of it, uncut: ava result S-7f3a2b --json\n"));
+	assert_null(strstr(result_text("{\"output\":{\"a\":\"short\"}}"), "uncut"));
 }
 
 static void test_result(void **state)
@@ -414,13 +514,23 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),       cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_table),         cmocka_unit_test(test_table_without_memory),
-		cmocka_unit_test(test_logs),          cmocka_unit_test(test_trace),
-		cmocka_unit_test(test_every_kind),    cmocka_unit_test(test_own_lines),
-		cmocka_unit_test(test_empty_content), cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_status_lines),  cmocka_unit_test(test_result),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_without_memory),
+		cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_own_lines),
+		cmocka_unit_test(test_empty_content),
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_status_lines),
+		cmocka_unit_test(test_result),
 		cmocka_unit_test(test_odd_results),
+		cmocka_unit_test(test_ended_words),
+		cmocka_unit_test(test_failed_citations),
+		cmocka_unit_test(test_no_result),
+		cmocka_unit_test(test_cut_result),
 	};
 
 	return cmocka_run_group_tests_name("cli_text", tests, setup, teardown);
