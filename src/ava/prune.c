@@ -14,6 +14,7 @@
 
 #include "ava/prune_away.h"
 #include "ava/state.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -30,7 +31,8 @@
 struct prune {
 	struct core *core;
 	int64_t cutoff_ms;
-	char cutoff_day[11];
+	char cutoff_day[11], today[11];
+	bool live;                     /* runs are at work: what they need stays */
 	struct files_names runs, days; /* ids; names below logs/ava */
 	struct files_names files;      /* paths that are named in the Seal */
 	uint64_t bytes;
@@ -44,18 +46,28 @@ struct runs {
 	struct strmap open; /* begun before the cutoff, not ended */
 };
 
+struct begun {
+	int64_t started_ms;
+	char id[24];
+};
+
 static int consider(struct catalog_row *row, void *user)
 {
 	struct runs *r = user;
-	char path[LOGBOOK_PATH], *id;
+	char path[LOGBOOK_PATH];
+	struct begun *b;
 	struct stat st;
 
 	if (!row)
 		return 0;
 	if (row->kind == CATALOG_SPAWN) {
-		id = row->started_ms < r->p->cutoff_ms ? strdup(row->id) : NULL;
-		if (id && strmap_put(&r->open, id, id) != 0)
-			free(id);
+		b = row->started_ms < r->p->cutoff_ms ? calloc(1, sizeof(*b)) : NULL;
+		if (!b)
+			return 0;
+		b->started_ms = row->started_ms;
+		snprintf(b->id, sizeof(b->id), "%s", row->id);
+		if (strmap_put(&r->open, b->id, b) != 0)
+			free(b);
 		return 0;
 	}
 	free(strmap_del(&r->open, row->id));
@@ -69,21 +81,25 @@ static int consider(struct catalog_row *row, void *user)
 static int find_runs(struct prune *p, struct ava_error *err)
 {
 	struct runs r = {.p = p};
+	int64_t first_ms = p->cutoff_ms;
+	struct begun *b;
 	size_t at = 0;
-	char *id;
 	int rv;
 
 	strmap_init(&r.open);
 	rv = catalog_each(p->core->root_fd, NULL, consider, &r, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
-	while ((id = strmap_next(&r.open, &at))) {
-		if (rv == 0)
+	while ((b = strmap_next(&r.open, &at))) {
+		first_ms = MIN(first_ms, b->started_ms);
+		if (rv == 0 && !p->live)
 			rv = err_set(err, AVA_EBUSY,
-				     "run %s from before then is not over: cancel it or wait", id);
-		free(id);
+				     "run %s from before then is not over: cancel it or wait",
+				     b->id);
+		free(b);
 	}
 	strmap_fini(&r.open);
+	clock_local_date(first_ms, p->cutoff_day);
 	return rv;
 }
 
@@ -98,8 +114,7 @@ static int find_days(struct prune *p, struct ava_error *err)
 		const char *name = all.names[i];
 		struct seal_newest newest = {0};
 
-		if (strncmp(name, p->cutoff_day, 10) >= 0 ||
-		    strncmp(name, p->core->book.day, 10) >= 0)
+		if (strncmp(name, p->cutoff_day, 10) >= 0 || strncmp(name, p->today, 10) >= 0)
 			continue;
 		snprintf(path, sizeof(path), "logs/ava/%s", name);
 		rv = seal_find_in(p->core->root_fd, path, &newest, err);
@@ -276,28 +291,41 @@ static void write_report(const struct prune *p, bool dry, struct buf *report)
 	jw_end(&w);
 }
 
+/* What goes, how much it is, and that it may. */
+static int find_all(struct prune *p, struct ava_error *err)
+{
+	struct stat st;
+	int rv = find_runs(p, err);
+
+	if (rv == 0)
+		rv = find_days(p, err);
+	if (rv == 0)
+		rv = find_files(p, err);
+	for (size_t i = 0; i < p->files.n; i++)
+		if (sys->fstatat(p->core->root_fd, p->files.names[i], &st, 0) == 0)
+			p->bytes += (uint64_t)st.st_size;
+	return rv == 0 && p->files.n > 0 ? check_sealed(p, err) : rv;
+}
+
+static void prune_fini(struct prune *p)
+{
+	files_names_fini(&p->runs);
+	files_names_fini(&p->days);
+	files_names_fini(&p->files);
+}
+
 int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
 	       struct ava_error *err)
 {
 	struct prune p = {.cutoff_ms = cutoff_ms};
 	struct sealer *s = NULL;
-	struct stat st;
 	int rv = core_open_bare(&p.core, o, err);
 
 	if (rv != 0)
 		return rv;
-	clock_local_date(cutoff_ms, p.cutoff_day);
+	memcpy(p.today, p.core->book.day, sizeof(p.today));
 	journal_sync(p.core->journal);
-	rv = find_runs(&p, err);
-	if (rv == 0)
-		rv = find_days(&p, err);
-	if (rv == 0)
-		rv = find_files(&p, err);
-	for (size_t i = 0; i < p.files.n; i++)
-		if (sys->fstatat(p.core->root_fd, p.files.names[i], &st, 0) == 0)
-			p.bytes += (uint64_t)st.st_size;
-	if (rv == 0 && p.files.n > 0)
-		rv = check_sealed(&p, err);
+	rv = find_all(&p, err);
 	if (rv == 0 && !dry && p.files.n > 0) {
 		rv = sealer_open(&s, p.core->root_fd, err);
 		for (size_t at = 0; rv == 0 && at < p.files.n; at += FILES_ONCE)
@@ -311,8 +339,144 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	core_close_bare(p.core);
 	if (rv == 0)
 		write_report(&p, dry, report);
-	files_names_fini(&p.runs);
-	files_names_fini(&p.days);
-	files_names_fini(&p.files);
+	prune_fini(&p);
 	return rv;
+}
+
+/* ---- in a daemon at work: a thread looks, the sealer seals, a thread removes */
+
+struct pruning {
+	struct job job;
+	struct prune p;
+	struct verb_reply *reply;
+	struct buf *seals; /* owned, as the array: what each Seal says of them */
+	size_t nseals;
+	bool dry;
+	int rv;
+	struct ava_error err;
+};
+
+struct prune_args {
+	int64_t older_s;
+	bool dry;
+};
+const struct arg prune_args[] = {
+	{"older_than_seconds", ARG_COUNT, offsetof(struct prune_args, older_s), 1,
+	 INT64_C(100000) * 86400},
+	{"dry_run", ARG_FLAG, offsetof(struct prune_args, dry)},
+	{NULL},
+};
+
+static void pruning_end(struct pruning *g)
+{
+	struct verb_answer a;
+	struct buf report;
+
+	buf_init(&report, 64u << 20);
+	if (g->rv == 0) {
+		write_report(&g->p, g->dry, &report);
+		g->rv = buf_check(&report);
+	}
+	if (g->rv != 0 && g->err.code == 0)
+		err_set(&g->err, g->rv, "%s", ava_strerror(g->rv));
+	if (verb_begin(&a, g->reply, g->rv, &g->err)) {
+		jw_raw(&a.w, NULL, report.data, report.len);
+		verb_send(&a, 200);
+	}
+	buf_fini(&report);
+	for (size_t i = 0; i < g->nseals; i++)
+		buf_fini(&g->seals[i]);
+	free(g->seals);
+	prune_fini(&g->p);
+	free(g);
+}
+
+static void pruning_look(struct job *j)
+{
+	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+	size_t n;
+
+	g->rv = find_all(&g->p, &g->err);
+	n = g->dry ? 0 : (g->p.files.n + FILES_ONCE - 1) / FILES_ONCE;
+	g->seals = g->rv == 0 && n > 0 ? calloc(n, sizeof(*g->seals)) : NULL;
+	if (g->rv == 0 && n > 0 && !g->seals)
+		g->rv = AVA_ENOMEM;
+	for (; g->rv == 0 && g->nseals < n; g->nseals++) {
+		size_t from = g->nseals * FILES_ONCE;
+
+		buf_init(&g->seals[g->nseals], PRUNED_MAX);
+		g->rv = write_pruned(&g->p, &g->seals[g->nseals], from,
+				     MIN(from + FILES_ONCE, g->p.files.n), &g->err);
+	}
+}
+
+static void pruning_remove(struct job *j)
+{
+	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+	int root = g->p.core->root_fd;
+
+	g->rv = prune_away_begin(root, &g->p.files, &g->p.runs, &g->err);
+	if (g->rv == 0)
+		g->rv = prune_away_finish(root, &g->err);
+}
+
+static void pruning_removed(struct job *j)
+{
+	pruning_end(CONTAINER_OF(j, struct pruning, job));
+}
+
+static void pruning_sealed(int rv, const struct ava_error *err, void *user)
+{
+	struct pruning *g = user;
+
+	g->rv = rv;
+	if (err)
+		g->err = *err;
+	g->job.run = pruning_remove;
+	g->job.done = pruning_removed;
+	if (rv == 0)
+		g->rv = job_begin_short(g->p.core, &g->job, &g->err);
+	if (g->rv != 0)
+		pruning_end(g);
+}
+
+static void pruning_looked(struct job *j)
+{
+	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+
+	if (g->rv == 0 && g->nseals > 0)
+		g->rv = seals_prune(g->p.core, g->seals, g->nseals, pruning_sealed, g, &g->err);
+	if (g->rv != 0 || g->nseals == 0)
+		pruning_end(g);
+}
+
+void verb_prune(struct verb_call *v)
+{
+	struct prune_args args = {.older_s = v->core->settings.retention_days * 86400};
+	struct ava_error err = {0};
+	struct pruning *g;
+	int rv = 0;
+
+	if (!verb_args(v, &args))
+		return;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	else if (args.older_s <= 0)
+		rv = err_set(&err, AVA_EINVAL, PRUNE_UNTOLD);
+	if (rv == 0) {
+		g->p.core = v->core;
+		g->p.live = true;
+		g->p.cutoff_ms = clock_wall_ms() - args.older_s * 1000;
+		memcpy(g->p.today, v->core->book.day, sizeof(g->p.today));
+		g->reply = v->reply;
+		g->dry = args.dry;
+		g->job.run = pruning_look;
+		g->job.done = pruning_looked;
+		rv = job_begin(v->core, &g->job, &err);
+	}
+	if (rv == 0)
+		return;
+	free(g);
+	verb_fail(v->reply, rv, &err);
 }

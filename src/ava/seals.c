@@ -27,6 +27,7 @@ struct seals {
 	struct os_work work;
 	enum step step;
 	bool armed, closing;
+	bool pruning;          /* the round under way is about pruned.texts[at] */
 	struct strmap touched; /* paths, as keys and values */
 	size_t ntouched;
 
@@ -40,9 +41,19 @@ struct seals {
 	int rv;
 	struct ava_error err;
 	int told; /* the last failure that was logged */
+
+	/* What is pruned; done NULL: nothing is. */
+	struct {
+		const struct buf *texts;
+		size_t n, at;
+		bool sealed; /* texts[at] stands in `contents` */
+		seals_done_fn done;
+		void *user;
+	} pruned;
 };
 
 static void commit_some(struct seals *s);
+static void begin_round(struct seals *s);
 
 static void arm(struct seals *s)
 {
@@ -95,16 +106,60 @@ static void failed(struct seals *s, int rv, const struct ava_error *err)
 	s->told = rv;
 }
 
+/* ---- what is pruned, a Seal each */
+
+static void pruned_end(struct seals *s, int rv, const struct ava_error *err)
+{
+	seals_done_fn done = s->pruned.done;
+
+	s->pruned.done = NULL;
+	if (done)
+		done(rv, err, s->pruned.user);
+}
+
+static void pruned_next(struct seals *s)
+{
+	if (!s->pruned.done || s->step != IDLE || s->closing)
+		return;
+	s->pruned.at += s->pruned.sealed;
+	s->pruned.sealed = false;
+	if (s->pruned.at == s->pruned.n)
+		pruned_end(s, 0, NULL);
+	else
+		begin_round(s);
+}
+
+int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
+		struct ava_error *err)
+{
+	struct seals *s = c->seals;
+
+	if (!s || s->closing || s->pruned.done)
+		return err_set(err, AVA_EBUSY,
+			       s && s->pruned.done ? "logs are being pruned already"
+						   : "the runtime stops");
+	s->pruned.texts = texts;
+	s->pruned.n = n;
+	s->pruned.at = 0;
+	s->pruned.sealed = false;
+	s->pruned.user = user;
+	s->pruned.done = done;
+	if (s->contents.n == 0)
+		pruned_next(s);
+	return 0;
+}
+
 /* ---- hashing, on a thread of the pool */
 
 static void hash_work(struct os_work *w)
 {
 	struct seals *s = w->priv;
+	const char *pruned = s->pruning ? s->pruned.texts[s->pruned.at].data : NULL;
 
 	s->err = (struct ava_error){0};
 	s->rv = s->sealer ? 0 : sealer_open(&s->sealer, s->core->root_fd, &s->err);
 	if (s->rv == 0)
-		s->rv = sealer_round(s->sealer, s->paths, s->npaths, NULL, &s->contents, &s->err);
+		s->rv = sealer_round(s->sealer, s->paths, s->npaths, pruned, &s->contents, &s->err);
 }
 
 static void hash_done(struct os_work *w)
@@ -123,8 +178,15 @@ static void hash_done(struct os_work *w)
 	if (s->rv != 0)
 		failed(s, s->rv, &s->err);
 	s->step = IDLE;
+	if (s->pruning && s->rv != 0)
+		pruned_end(s, s->rv, &s->err);
+	else if (s->pruning)
+		s->pruned.sealed = true;
+	s->pruning = false;
 	if (s->contents.n > 0)
 		commit_some(s);
+	else
+		pruned_next(s);
 	arm(s);
 }
 
@@ -151,14 +213,23 @@ static void fire(void *user)
 	s->armed = false;
 	if (s->step != IDLE)
 		return; /* its end arms again */
-	if (s->contents.n > 0) {
+	if (s->contents.n > 0)
 		commit_some(s);
-	} else if (take_paths(s)) {
-		s->step = HASHING;
-		s->work = (struct os_work){.work = hash_work, .done = hash_done, .priv = s};
-		os_work_start(s->core->loop, &s->work);
-	}
+	else
+		begin_round(s);
 	arm(s);
+}
+
+static void begin_round(struct seals *s)
+{
+	if (!take_paths(s)) {
+		pruned_end(s, AVA_ENOMEM, NULL);
+		return;
+	}
+	s->pruning = s->pruned.done != NULL;
+	s->step = HASHING;
+	s->work = (struct os_work){.work = hash_work, .done = hash_done, .priv = s};
+	os_work_start(s->core->loop, &s->work);
 }
 
 /* ---- seals/last, on a thread of the pool */
@@ -179,6 +250,7 @@ static void note_done(struct os_work *w)
 	if (s->rv != 0)
 		failed(s, s->rv, &s->err);
 	s->step = IDLE;
+	pruned_next(s);
 	arm(s);
 }
 
@@ -304,6 +376,7 @@ void seals_close(struct core *c)
 		journal_sync(c->journal);
 	s->work.priv = s;
 	/* What a refused commit left, then what came since. */
+	pruned_end(s, AVA_ECANCELED, NULL);
 	rv = seal_rest(s);
 	if (rv == 0 && s->ntouched > 0)
 		rv = seal_rest(s);

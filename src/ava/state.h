@@ -116,6 +116,12 @@ int seals_open(struct core *c, struct ava_error *err);
 /* Seal what is left, commit it, stop. Needs the journal. Accepts a core
  * without. */
 void seals_close(struct core *c);
+/* Seals about what is pruned, one for each of the JSON objects of `texts`, which are the
+ * caller's until `done`: all are on disk (0), or why not. AVA_EBUSY: others are being written,
+ * or the runtime stops; `done` is not called then. */
+typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
+int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
+		struct ava_error *err);
 
 /* ---- resume.c: from a request to the spec of a run that goes on from an ended one */
 static inline bool resume_wanted(const struct op_spawn *s)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "ava/otel.h"
+#include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -384,6 +385,7 @@ const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/events", NULL, events_args, false},
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
 	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
+	{"POST", "/api/v1/prune", verb_prune, prune_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

@@ -8,8 +8,8 @@
  * export: a run as one self-contained JSON object. The bytes are what stands in the files,
  * which were redacted when they were written; only whole lines are taken.
  *
- * prune: old runs and days go; catalog rows and sealed heads stay. The work is that of
- * `avad --prune`, on a root that nobody serves: a daemon without work is asked to leave first.
+ * prune: old runs and days go; catalog rows and sealed heads stay. The work is that of the
+ * daemon, or of `avad --prune` on a root that nobody serves.
  *
  * doctor: configuration, keys and services are looked at by `avad --doctor`, which links what
  * that needs. On a terminal it offers to keep a local server that it found. Exit 0 when all
@@ -466,8 +466,7 @@ static int export_run(int argc, char **argv)
 
 /* ---- prune */
 
-#define LEAVE_MS 30000
-#define DAY_S    INT64_C(86400)
+#define DAY_S INT64_C(86400)
 
 /* "90d" in seconds; 0: it is no such time. */
 static int64_t seconds_of(const char *text)
@@ -486,32 +485,23 @@ static int64_t seconds_of(const char *text)
 	return 0;
 }
 
-/* A daemon that has nothing to do leaves when it is asked to. */
-static int ask_to_leave(struct ava_error *err)
+/* By the daemon where one is at work (1), which has the files open. */
+static int ask_daemon(json_t **report, struct ava_error *err)
 {
-	int64_t end = clock_mono_ms() + LEAVE_MS;
-	json_t *health = NULL, *answer = NULL;
 	struct client *c = NULL;
-	pid_t pid;
+	char older[64] = "", body[128];
 	int rv = api_open(API_LOOK, &c, err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
 		return 0;
+	if (o.older)
+		snprintf(older, sizeof(older), "\"older_than_seconds\":%" PRId64 ",",
+			 seconds_of(o.older));
+	snprintf(body, sizeof(body), "{%s\"dry_run\":%s}", older, o.dry ? "true" : "false");
 	if (rv == 0)
-		rv = api_get(c, &health, err, "/health");
-	if (rv == 0 && json_get_int(health, "running", 0) + json_get_int(health, "queued", 0) > 0)
-		rv = err_set(err, AVA_EBUSY,
-			     "runs are at work: wait for them or cancel them (`ava ps`)");
-	if (rv == 0)
-		rv = api_call(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
-	pid = (pid_t)json_get_int(health, "pid", 0);
-	json_decref(health);
-	json_decref(answer);
+		rv = api_call(c, "/prune", body, report, NULL, err);
 	client_close(c);
-	/* It ends after its last commit and seal. */
-	while (rv == 0 && pid > 1 && kill(pid, 0) == 0 && clock_mono_ms() < end)
-		pause_ms(20);
-	return rv;
+	return rv == 0 ? 1 : rv;
 }
 
 static int prune_run(int argc, char **argv)
@@ -532,10 +522,10 @@ static int prune_run(int argc, char **argv)
 		snprintf(seconds, sizeof(seconds), "%" PRId64, seconds_of(o.older));
 	words[1] = seconds;
 	words[2] = o.dry ? "--dry-run" : NULL;
-	rv = ask_to_leave(&err);
+	rv = ask_daemon(&r, &err);
 	if (rv == 0)
 		rv = helper_ask(words, &r, &err);
-	if (rv != 0)
+	if (rv < 0)
 		return cli_fail(&err);
 	runs = json_array_size(json_object_get(r, "runs"));
 	days = json_array_size(json_object_get(r, "days"));

@@ -418,9 +418,7 @@ static int prune(struct core_options *o, void *user, struct buf *report, struct 
 	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
 
 	if (older_s <= 0)
-		return err_set(
-			err, AVA_EINVAL,
-			"say what is old: --older-than 90d, or retention.days in config.yaml");
+		return err_set(err, AVA_EINVAL, PRUNE_UNTOLD);
 	return core_prune(o, clock_wall_ms() - older_s * 1000, p->dry, report, err);
 }
 
