@@ -610,7 +610,8 @@ struct ava_trace_info {
 };
 AVA_API void ava_trace_info(const struct ava_trace *trace, struct ava_trace_info *out);
 
-/* Counted at the calls themselves, each once, whatever was merged. */
+/* Counted at the calls themselves, each once, whatever was merged. A call of the model that the
+ * end of its run cut has not failed, as in the totals of SubagentComplete. */
 struct ava_trace_totals {
 	int64_t input_tokens, output_tokens;
 	int64_t cost_microusd; /* -1: only calls of unknown price */

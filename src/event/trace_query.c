@@ -126,13 +126,15 @@ static bool add_infer(struct ava_trace_totals *out, const struct trace_event *e)
 {
 	json_t *content = trace_content(e), *meta = trace_metadata(e);
 	const json_t *tokens = json_object_get(content, "tokens");
+	const char *class = json_get_str(content, "errorClass");
 	int64_t cost = json_get_fixed(meta, "costCents", 4, -1);
 
 	add(&out->input_tokens,
 	    json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0)));
 	add(&out->output_tokens,
 	    json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0)));
-	out->failed_infer_calls += json_get_str(content, "errorClass") != NULL;
+	/* One that the end of its run cut has not failed: as the run's own totals have it. */
+	out->failed_infer_calls += class != NULL && strcmp(class, "cancelled") != 0;
 	out->uncosted_calls += cost < 0;
 	add(&out->cost_microusd, cost);
 	json_decref(content);

@@ -196,6 +196,9 @@ static void trace_totals(void **state)
 	put(nothing, 3, "InferEnd", "{\"tokens\":{\"input\":7}}", "{}");
 	assert_int_equal(ava_trace_totals(nothing, &sum, NULL), 0);
 	assert_int_equal(sum.cost_microusd, -1);
+	put(nothing, 4, "InferEnd", "{\"errorClass\":\"cancelled\",\"tokens\":{}}", "{}");
+	assert_int_equal(ava_trace_totals(nothing, &sum, NULL), 0);
+	assert_int_equal(sum.failed_infer_calls, 0); /* the end of the run cut it */
 	ava_trace_free(t);
 	ava_trace_free(nothing);
 }
