@@ -564,7 +564,8 @@ static void citations(FILE *f, const json_t *result)
 static void caveats(FILE *f, const json_t *result)
 {
 	const json_t *list = json_object_get(result, "caveats");
-	bool begun = json_is_string(list) || json_array_size(list) > 0;
+	bool failed, unverified = json_get_bool(result, "unverified", false);
+	bool partial = json_get_bool(result, "partial", false);
 	char count[160];
 
 	if (json_is_string(list) && json_string_length(list) > 0) {
@@ -575,15 +576,16 @@ static void caveats(FILE *f, const json_t *result)
 		heading(f, "Caveats");
 		items(f, list);
 	}
-	if (not_found(result, count, sizeof(count))) {
-		if (!begun)
-			heading(f, "Caveats");
+	failed = not_found(result, count, sizeof(count));
+	if ((failed || unverified || partial) && !json_is_string(list) &&
+	    json_array_size(list) == 0)
+		heading(f, "Caveats");
+	if (failed)
 		fprintf(f, "  - %s\n", count);
-	}
-	if (json_get_bool(result, "unverified", false))
+	if (unverified)
 		fputs("  - the run did not submit a result: this is its last text, unverified\n",
 		      f);
-	if (json_get_bool(result, "partial", false))
+	if (partial)
 		fputs("  - partial: the run was stopped before it was done\n", f);
 }
 
@@ -597,7 +599,7 @@ static void totals(FILE *f, const json_t *result)
 		format_tokens_of(result, "tokens_used").text,
 		format_cost_of(result, "cost_cents").text, json_get_int(result, "iterations", 0),
 		json_get_int(result, "iterations", 0) == 1 ? "" : "s");
-	if (json_is_number(confidence))
+	if (json_is_number(confidence) && strcmp(json_str(result, "status"), "success") == 0)
 		fprintf(f, ", confidence %.2f", json_number_value(confidence));
 	fputs(", model ", f);
 	cut(f, json_str(result, "model"));
@@ -608,10 +610,12 @@ static void totals(FILE *f, const json_t *result)
 static void summary_of(FILE *f, const json_t *result)
 {
 	const char *summary = json_str(result, "summary"), *status = json_str(result, "status");
+	static const char own[] = "Stopped at its limit of "; /* the runtime's, told already */
 	bool partial = json_get_bool(result, "partial", false);
 
 	if (summary[0] == '\0' || strcmp(summary, json_str(result, "error")) == 0 ||
-	    (partial && strcmp(status, "cancelled") == 0))
+	    (partial && strcmp(status, "cancelled") == 0) ||
+	    strncmp(summary, own, sizeof(own) - 1) == 0)
 		return;
 	if (partial && strcmp(status, "success") != 0)
 		fputs("It said last: ", f);

@@ -422,7 +422,13 @@ static void test_no_result(void **state)
 			   "Looking"));
 	assert_non_null(strstr(result_text("{\"status\":\"timeout\",\"summary\":\"Looking\","
 					   "\"partial\":true}"),
-			       "It said last: Looking\n"));
+			       "It said last: Looking\n\nCaveats\n  - partial: "));
+	assert_null(
+		strstr(result_text("{\"status\":\"timeout\",\"summary\":\"Stopped at its limit of "
+				   "time after 0 replies, without a result.\",\"partial\":true,"
+				   "\"confidence\":0.0}"),
+		       "Stopped"));
+	assert_null(strstr(text, "confidence"));
 }
 
 /* Where something is cut, where all of it is. */
