@@ -52,6 +52,9 @@ struct proposal {
 	 * changed (NULL: nothing). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
 	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
+	/* Among those that were open in its conversation when it was made, from 1: what
+	 * "the second" means, whatever is answered meanwhile. */
+	unsigned number;
 	int64_t created_ms, expires_ms;
 	struct os_timer *timer;
 	struct list askers; /* who gets the answer that is being written */

@@ -204,12 +204,31 @@ fail:
 	return NULL;
 }
 
+/* One that takes the place of another has its number. */
+static unsigned number_of(const struct proposal *p)
+{
+	const char *session = p->specs[0]->session_id;
+	unsigned n = 0;
+
+	LIST_EACH (&p->core->proposal_order, node, tmp) {
+		const struct proposal *other = LIST_ENTRY(node, struct proposal, node);
+
+		if (strcmp(other->id, p->replaces) == 0)
+			return other->number;
+		if (!proposal_settled(other) && other->specs[0] &&
+		    strcmp(other->specs[0]->session_id, session) == 0)
+			n = MAX(n, other->number);
+	}
+	return n + 1;
+}
+
 int proposal_enlist(struct proposal *p, int64_t created_ms)
 {
 	struct core *c = p->core;
 	struct quote q;
 	struct buf quote, text, config;
 
+	p->number = number_of(p);
 	p->created_ms = created_ms;
 	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
 	snprintf(p->group_id, sizeof(p->group_id), "%s", p->specs[0]->group.id);
@@ -219,7 +238,9 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	buf_init(&text, 1u << 20);
 	buf_init(&config, 64u << 20);
 	quote_encode(&quote, &c->sup.quotes, p->specs, p->n);
-	quote_text(&text, &c->sup.quotes, p->specs, p->n);
+	if (p->number > 1)
+		buf_addf(&text, "Quote %u (%s): ", p->number, p->id);
+	quote_text(&text, &c->sup.quotes, p->specs, p->n, p->instead);
 	if (quote_config(&config, p->specs, p->n) == 0)
 		hash_sha256_hex(config.data, config.len, p->hash);
 	p->quote = buf_take(&quote, NULL);
@@ -735,7 +756,7 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 	const char *user = json_get_str(event, "userId");
 	size_t n = members ? json_array_size(members) : 1;
 	int64_t now = clock_wall_ms();
-	struct proposal *p;
+	struct proposal *p, *old;
 	int rv = 0;
 
 	if (!id || !id_is_proposal(id) || strmap_get(&c->proposals, id) ||
@@ -750,6 +771,9 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 	for (size_t i = 0; rv == 0 && i < n; i++)
 		rv = spec_from_json(&p->specs[i], members ? json_array_get(members, i) : config,
 				    session, i == 0 ? request : "", user, NULL);
+	old = rv == 0 ? strmap_get(&c->proposals, p->replaces) : NULL;
+	if (old && old->specs[0])
+		p->instead = proposal_changes(old->specs[0], p->specs[0]);
 	/* Made while the clock was ahead, it waits as long as one that is made now. */
 	if (rv != 0 || proposal_enlist(p, MIN(time_ms, now)) != 0) {
 		proposal_free(p);

@@ -604,12 +604,12 @@ static int quote_again(struct proposal *p, struct run_spec *wanted, struct propo
 		return AVA_ENOMEM;
 	}
 	q->specs[0] = wanted;
+	snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
 	q->instead = proposal_changes(p->specs[0], wanted);
 	if (!q->instead || proposal_enlist(q, clock_wall_ms()) != 0) {
 		proposal_free(q);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
 	*out = q;
 	return 0;
 }
@@ -817,6 +817,7 @@ static void write_proposal(struct jw *w, struct proposal *p, bool whole)
 	jw_str(w, "proposal_id", p->id);
 	jw_str(w, "state", proposal_state(p));
 	if (whole) {
+		jw_int(w, "number", p->number);
 		verb_time(w, "created_at", p->created_ms);
 		verb_time(w, "expires_at", p->expires_ms);
 	}

@@ -31,6 +31,7 @@
 #include "ava/talk.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "subagent/person.h"
 
 #define MEANT_MAX 16
@@ -43,7 +44,9 @@ struct heard {
 	char proposals[MEANT_MAX][24]; /* that they name */
 	char run[24];                  /* the last one that they name */
 	unsigned nproposals, nruns;
-	bool all; /* they say all, or both */
+	uint64_t numbers; /* "the second": a bit for each number, from 1 */
+	bool all;         /* they say all, or both */
+	bool none;        /* "neither": no to all */
 };
 
 /* What waits, and was there when it was said. */
@@ -88,10 +91,55 @@ static size_t all_at(const char *at)
 	return 0;
 }
 
+/* "the second one", "number 2", "#2": *n is the number; 0: none stands here. */
+static size_t number_at(const char *at, unsigned *n)
+{
+	static const char *const ordinals[] = {"first", "second", "third",  "fourth",
+					       "fifth", "sixth",  "seventh"};
+	static const char *const before[] = {"number ", "quote ", "proposal ", "no. ", "#"};
+	static const char *const behind[] = {" one", " quote", " proposal"};
+	size_t len = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ordinals) && len == 0; i++) {
+		size_t k = strlen(ordinals[i]);
+
+		if (strncasecmp(at, ordinals[i], k) == 0 && !isalnum((unsigned char)at[k])) {
+			*n = (unsigned)i + 1;
+			len = k;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(before) && len == 0; i++) {
+		size_t k = strlen(before[i]);
+
+		if (strncasecmp(at, before[i], k) == 0 && at[k] >= '1' && at[k] <= '9' &&
+		    !isalnum((unsigned char)at[k + 1])) {
+			*n = (unsigned)(at[k] - '0');
+			len = k + 1;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(behind) && len > 0; i++)
+		if (strncasecmp(at + len, behind[i], strlen(behind[i])) == 0)
+			return len + strlen(behind[i]);
+	return len;
+}
+
+static size_t none_at(const char *at)
+{
+	static const char *const said[] = {"none of them", "neither of them", "none", "neither"};
+
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		size_t n = strlen(said[i]);
+
+		if (strncasecmp(at, said[i], n) == 0 && !isalnum((unsigned char)at[n]))
+			return n;
+	}
+	return 0;
+}
+
 /* The length without what joins a name to words before it: " for" in "yes for P-19c0de". */
 static size_t before_joint(const char *words, size_t len)
 {
-	static const char *const said[] = {" for", " to", " and"};
+	static const char *const said[] = {" for", " to", " and", " with", " the"};
 
 	while (len > 0 && strchr(" ,:;&\n", words[len - 1]))
 		len--;
@@ -99,7 +147,9 @@ static size_t before_joint(const char *words, size_t len)
 		size_t n = strlen(said[i]);
 
 		if (len > n && strncasecmp(words + len - n, said[i], n) == 0)
-			return len - n;
+			return before_joint(words, len - n);
+		if (len == n - 1 && strncasecmp(words, said[i] + 1, len) == 0)
+			return 0; /* "the second" */
 	}
 	return len;
 }
@@ -122,6 +172,7 @@ static void hear_id(struct heard *h, const char *id)
 static int hear(const char *text, bool all, struct heard *h)
 {
 	size_t n = 0, len;
+	unsigned number;
 	char id[24];
 
 	*h = (struct heard){.plain = malloc(strlen(text) + 2)};
@@ -134,6 +185,10 @@ static int hear(const char *text, bool all, struct heard *h)
 			hear_id(h, id);
 		} else if (all && word && (len = all_at(at)) > 0) {
 			h->all = true;
+		} else if (all && word && (len = none_at(at)) > 0) {
+			h->none = true;
+		} else if (all && word && (len = number_at(at, &number)) > 0) {
+			h->numbers |= UINT64_C(1) << number;
 		} else {
 			h->plain[n++] = *at++;
 			continue;
@@ -170,7 +225,7 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
-		bool meant = h->nproposals == 0;
+		bool meant = h->nproposals == 0 && h->numbers == 0;
 
 		if (p->step != STEP_PENDING ||
 		    strcmp(p->specs[0]->session_id, t->session->id) != 0 ||
@@ -180,7 +235,8 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 		w.quoted_ms = MAX(w.quoted_ms, p->created_ms);
 		for (unsigned i = 0; i < h->nproposals; i++)
 			meant |= strcmp(h->proposals[i], p->id) == 0;
-		if (h->nproposals == 0 && p->created_ms > in->seen_ms) {
+		meant |= p->number < 64 && (h->numbers >> p->number & 1);
+		if (h->nproposals == 0 && meant && p->created_ms > in->seen_ms) {
 			w.unseen = p->id;
 			meant = false;
 		}
@@ -188,7 +244,7 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 			memcpy(w.ids[w.nids++], p->id, sizeof(w.ids[0]));
 	}
 	/* Everything the words name must be among those that wait. */
-	w.unknown = h->nproposals > w.nids;
+	w.unknown = h->nproposals + (unsigned)__builtin_popcountll(h->numbers) > w.nids;
 	if (w.unknown)
 		w.nids = 0;
 	LIST_EACH (&c->sup.live, node, tmp) {
@@ -251,10 +307,31 @@ static void decided(int rv, struct proposal *p, bool repeated, const struct ava_
 	answered(a);
 }
 
+/* "1 (P-19c0de): find main; 2 (P-20aaff): find …" */
+static void list_open(const struct talk *t, char *out, size_t size)
+{
+	struct core *c = t->session->core;
+	size_t n = 0;
+
+	*out = 0;
+	for (struct list *node = c->proposal_order.prev; node != &c->proposal_order && n < size;
+	     node = node->prev) { /* oldest first */
+		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+
+		if (p->step != STEP_PENDING || strcmp(p->specs[0]->session_id, t->session->id) != 0)
+			continue;
+		n += (size_t)snprintf(
+			out + n, size - n, "%s%u (%s): %.*s", n ? "; " : "", p->number, p->id,
+			(int)utf8_prefix(p->specs[0]->task, strlen(p->specs[0]->task), 80),
+			p->specs[0]->task);
+	}
+}
+
 /* Of plain words that the parser understands. */
 static bool decide(struct talk *t, struct input *in, const struct waits *w, const char *words)
 {
 	struct op_answer *a;
+	char open[800];
 
 	if (w->unseen) {
 		talk_note(t, "",
@@ -264,11 +341,11 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 		return false;
 	}
 	if (w->nids == 0) {
-		talk_note(t, "", FAILED "%s",
-			  w->unknown ? "the proposal they name does not wait for an answer here: "
-				       "ask which one is meant."
-				     : "several proposals wait and the words name none: ask which "
-				       "one is meant.");
+		list_open(t, open, sizeof(open));
+		talk_note(t, "", FAILED "%s: ask which one is meant. These wait: %s.",
+			  w->unknown ? "the proposal they name does not wait for an answer here"
+				     : "several proposals wait and the words name none",
+			  open);
 		return false;
 	}
 	a = answering(t, in, w->nids, false);
@@ -417,6 +494,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	struct change change;
 	struct heard heard;
 	struct waits w;
+	const char *words;
 	enum reply reply;
 	bool taken;
 
@@ -430,10 +508,15 @@ bool talk_answer(struct talk *t, struct input *in)
 		return reply == REPLY_TAKEN;
 	if (hear(in->text, true, &heard) != 0)
 		return out_of_memory(t);
-	if (heard.nproposals == 0 && w.nids > 1 && !heard.all)
+	w = find_waits(t, in, &heard);
+	if (heard.nproposals == 0 && heard.numbers == 0 && w.nids > 1 && !heard.all && !heard.none)
 		w.nids = 0;
-	taken = answer_parse(heard.plain, &change) != ANSWER_UNCLEAR &&
-		decide(t, in, &w, heard.plain);
+	words = heard.plain;
+	if (!*words && heard.none)
+		words = "no";
+	else if (!*words && w.proposals > 1 && (heard.all || heard.numbers))
+		words = "yes"; /* "the second": they were asked whether to proceed */
+	taken = answer_parse(words, &change) != ANSWER_UNCLEAR && decide(t, in, &w, words);
 	free(heard.plain);
 	return taken;
 }

@@ -64,9 +64,10 @@ static int put(struct feed *f, enum feed_kind kind, const char *data, size_t len
 static bool is_shown(const char *type)
 {
 	static const char *const shown[] = {
-		"UserMessage",  "AssistantMessage", "SpawnProposed", "SpawnRejected",
-		"SpawnExpired", "SubagentSpawn",    "Activity",      "SubagentComplete",
-		"Error",        "Waiting",
+		"UserMessage",    "AssistantMessage", "SpawnProposed",
+		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
+		"SubagentSpawn",  "Activity",         "SubagentComplete",
+		"Error",          "Waiting",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)

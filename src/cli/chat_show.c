@@ -244,8 +244,15 @@ static void show_complete(struct chat *c, const json_t *content)
 		run->live = false;
 }
 
-static void show_refused(struct chat *c, const char *type, const json_t *content)
+static void show_answered(struct chat *c, const char *type, const json_t *content)
 {
+	if (strcmp(type, "SpawnConfirmed") == 0) {
+		if (json_str(content, "changes")[0] == '\0')
+			return; /* its spawn says it */
+		speech_close(&c->speech);
+		chat_note("Agreed, it runs %s.", json_str(content, "changes"));
+		return;
+	}
 	if (strcmp(type, "SpawnExpired") != 0 && strcmp(json_str(content, "replacedBy"), "") != 0)
 		return; /* the quote that replaces it says so */
 	speech_close(&c->speech);
@@ -284,7 +291,7 @@ static void show_event(struct chat *c, const struct feed_item *i)
 	else if (strcmp(i->type, "Error") == 0 && own)
 		show_error(c, content);
 	else if (strncmp(i->type, "Spawn", 5) == 0)
-		show_refused(c, i->type, content);
+		show_answered(c, i->type, content);
 	json_decref(event);
 	if (own || strcmp(i->type, "SubagentComplete") == 0 || strcmp(i->type, "Waiting") == 0)
 		chat_noticed(c, i->lsn);

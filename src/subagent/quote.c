@@ -8,6 +8,7 @@
 #include "subagent/quote.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,11 +328,76 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	buf_fini(&line);
 }
 
+static void text_time(struct buf *out, int64_t ms)
+{
+	int64_t s = (ms + 999) / 1000, h = s / 3600, min = s / 60 % 60;
+
+	if (h > 0)
+		buf_addf(out, "%" PRId64 " h%s", h, min > 0 ? " " : "");
+	if (min > 0)
+		buf_addf(out, "%" PRId64 " min%s", min, s % 60 > 0 ? " " : "");
+	if (s % 60 > 0 || s == 0)
+		buf_addf(out, "%" PRId64 " s", s % 60);
+}
+
+static void text_cost(struct buf *out, int64_t microusd)
+{
+	bool cents = microusd % 10000 == 0;
+
+	buf_addf(out, "$%" PRId64 ".%0*" PRId64, microusd / 1000000, cents ? 2 : 4,
+		 microusd % 1000000 / (cents ? 10000 : 100));
+}
+
+static void text_tokens(struct buf *out, int64_t n)
+{
+	if (n >= 1000000 && n % 100000 == 0)
+		buf_addf(out, "%gM tokens", (double)n / 1e6);
+	else if (n >= 1000 && n % 100 == 0)
+		buf_addf(out, "%gk tokens", (double)n / 1e3);
+	else
+		buf_addf(out, "%" PRId64 " tokens", n);
+}
+
+/* What ends it, whatever the estimate was. */
+static void limits_text(struct buf *out, const struct run_spec *s)
+{
+	const struct agent_limits *l = &s->agent.limits;
+	const struct spec_group *g = &s->group;
+
+	buf_adds(out, "\n• Limits: ");
+	if (g->id[0]) {
+		if (g->cost_microusd >= 0) {
+			text_cost(out, g->cost_microusd);
+			buf_adds(out, g->time_ms > 0 ? " and " : " for all, ");
+		}
+		if (g->time_ms > 0) {
+			text_time(out, g->time_ms);
+			buf_adds(out, " for all, ");
+		}
+		buf_adds(out, "each ");
+	}
+	buf_adds(out, "stops at ");
+	text_time(out, l->time_ms);
+	if (s->agent.price.input >= 0 && s->agent.price.output >= 0) {
+		buf_adds(out, ", ");
+		text_cost(out, l->cost_microusd);
+	}
+	buf_adds(out, ", ");
+	text_tokens(out, l->tokens);
+	buf_addf(out, ", %d replies", l->iterations);
+	if (s->agent.ask_limit)
+		buf_adds(out, "; asks you before it ends there");
+}
+
 static void alone_text(struct buf *out, const struct run_spec *s)
 {
 	uint16_t at = 0;
+	bool first = true;
 	struct model m;
 
+	buf_addf(out, "\n• Model: %s%s", s->model->id, s->thinking ? ", thinking" : "");
+	for (; spec_next_model(s, &at, &m); first = false)
+		buf_addf(out, "%s%s", first ? "; where it is overloaded " : ", ", m.id);
 	if (s->rationale[0]) {
 		buf_adds(out, "\n• Why: ");
 		utf8_terminal(out, s->rationale,
@@ -339,14 +405,10 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 	}
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
-	if (!spec_next_model(s, &at, &m))
-		return;
-	buf_addf(out, "\n• Model: %s; where it is overloaded %s", s->model->id, m.id);
-	while (spec_next_model(s, &at, &m))
-		buf_addf(out, ", %s", m.id);
 }
 
-int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n)
+int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
+	       const char *changed)
 {
 	const struct run_spec *s = specs[0];
 	bool group = s->group.id[0] != 0;
@@ -391,6 +453,9 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	if (!group)
 		alone_text(out, s);
+	limits_text(out, s);
+	if (changed && *changed)
+		buf_addf(out, "\n• Changed: %s", changed);
 	buf_adds(out, "\nProceed? [Yes/No]");
 	return buf_check(out);
 }

@@ -40,8 +40,10 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 /* The quote as JSON (doc/api.yaml); a group's has "members". */
 int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
 		 unsigned n);
-/* What a person is asked. */
-int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n);
+/* What a person is asked. `changed`: what it has otherwise than the quote it takes the place
+ * of, in words; NULL: it takes none's. */
+int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
+	       const char *changed);
 /* What is confirmed: the config of the one, or {"group":{…},"members":[…]}. */
 int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n);
 

@@ -392,7 +392,7 @@ static void test_quote_from_limits(void **state)
 	assert_int_equal(out.minutes_max, 5);
 	assert_int_equal(out.cost_microusd, 0);
 	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &q, &r, 1), 0);
+	assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
 	assert_string_equal(
 		b.data,
 		"I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
@@ -400,7 +400,12 @@ static void test_quote_from_limits(void **state)
 		"• Cost: up to $0.00 (offline model, no key and no network)\n"
 		"• Tools: read_file, search_codebase, search_and_read, list_files, read_result, "
 		"ask_person, submit_result\n"
+		"• Model: offline\n"
+		"• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
 		"Proceed? [Yes/No]");
+	buf_reset(&b);
+	assert_int_equal(quote_text(&b, &q, &r, 1, "up to $1.00"), 0);
+	assert_non_null(strstr(b.data, "\n• Changed: up to $1.00\nProceed? [Yes/No]"));
 	buf_fini(&b);
 	spec_free(r);
 }
@@ -435,7 +440,7 @@ static void test_quote_reads_as_a_sentence(void **state)
 		r = build(&s);
 		quote_make(&q, &r, 1, &out);
 		buf_init(&b, 65536);
-		assert_int_equal(quote_text(&b, &q, &r, 1), 0);
+		assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
 		b.data[strlen(rows[i].begins)] = 0;
 		assert_string_equal(b.data, rows[i].begins);
 		buf_fini(&b);
@@ -454,7 +459,7 @@ static void test_quote_says_why(void **state)
 	s.rationale = "the release\nwaits";
 	r = build(&s);
 	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &q, &r, 1), 0);
+	assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
 	assert_non_null(strstr(b.data, "\n• Why: the release"));
 	buf_reset(&b);
 	assert_int_equal(quote_encode(&b, &q, &r, 1), 0);
@@ -517,11 +522,11 @@ static void test_quote_names_the_fallback(void **state)
 	for (int set = 0; set < 2; set++) {
 		buf_init(&text, 1u << 16);
 		quote_make(&q, &r, 1, &quote);
-		assert_int_equal(quote_text(&text, &q, &r, 1), 0);
+		assert_int_equal(quote_text(&text, &q, &r, 1, NULL), 0);
 		assert_int_equal(quote_encode(&text, &q, &r, 1), 0);
 		assert_true((strstr(text.data,
 				    "• Model: anthropic/claude-haiku-4-5; where it is "
-				    "overloaded anthropic/claude-sonnet-4-5\nProceed?") != NULL) ==
+				    "overloaded anthropic/claude-sonnet-4-5\n• Limits: ") != NULL) ==
 			    (set == 1));
 		assert_true((strstr(text.data, "\"fallback\":[\"anthropic/claude-sonnet-4-5\"]") !=
 			     NULL) == (set == 1));

@@ -130,6 +130,64 @@ static void say_having_seen(struct world *w, const char *id, const char *text, c
 	wait_while(w, id, is_busy);
 }
 
+static void count_open(struct proposal *p, void *user)
+{
+	*(unsigned *)user |= 1u << p->number;
+}
+
+/* Two quotes wait, as 1 and 2. */
+static void test_which_of_two(void **state)
+{
+	static const struct {
+		const char *words;
+		unsigned runs, left; /* left: a bit a number */
+	} rows[] = {
+		{"yes", 0, 6},
+		{"the second", 1, 2},
+		{"yes to the second one", 1, 2},
+		{"yes, the first please", 1, 4},
+		{"no to the first", 0, 4},
+		{"number 2: yes", 1, 2},
+		{"go ahead with #1", 1, 4},
+		{"both", 2, 0},
+		{"yes to both", 2, 0},
+		{"all of them", 2, 0},
+		{"no to all", 0, 0},
+		{"none of them", 0, 0},
+		{"neither", 0, 0},
+		{"no, none", 0, 0},
+		{"the third", 0, 6},
+		{"the first thing to know is how it works", 0, 6},
+		{"yes to the first, no to the second", 0, 6},
+		{"the second, but max 2 minutes", 0, 6}, /* it is quoted again */
+		{"yes to the second, but max 2 minutes", 1, 2},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		unsigned before = (unsigned)runs(w), left = 0;
+		char id[64];
+
+		snprintf(
+			id, sizeof(id), "%s",
+			begin(w,
+			      script(w, "{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{"
+					"\"role\":\"researcher\",\"task\":\"find one\"}},{\"name\":"
+					"\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+					"\"task\":"
+					"\"find "
+					"two\"}}]}\n{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":"
+					"\"c\"}\n{\"text\":\"d\"}\n")));
+		tell(w, id, "go");
+		tell(w, id, rows[i].words);
+		ops_proposals(w->core, false, count_open, &left);
+		if ((unsigned)runs(w) - before != rows[i].runs || left != rows[i].left)
+			fail_msg("%s: %u runs, left %x", rows[i].words, (unsigned)runs(w) - before,
+				 left);
+		tell(w, id, "no to all");
+	}
+}
+
 /* A quote that came up while the person was typing is not what a bare yes means. */
 static void test_yes_to_what_was_not_shown(void **state)
 {
@@ -379,6 +437,7 @@ int main(void)
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
+		TEST(test_which_of_two),
 		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),
 		TEST(test_told_after_a_stop),
