@@ -92,6 +92,23 @@ static void write_journal(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
+/* What is not as it is without a setting, so that a client sees whether its environment's is
+ * ours. */
+static void write_settings(struct jw *w, const struct core *c)
+{
+	const struct settings *s = &c->settings;
+
+	jw_object(w, "settings");
+	for (const struct settings_key *k = settings_keys; k->name; k++)
+		if (settings_get(s, k) != k->def)
+			jw_int(w, k->name, settings_get(s, k));
+	if (s->confirm_over_cents != SETTINGS_CONFIRM_ALWAYS)
+		jw_int(w, "confirm", s->confirm_over_cents);
+	if (c->model)
+		jw_str(w, "model", c->model);
+	jw_end(w);
+}
+
 static void verb_health(struct verb_call *v)
 {
 	const char *why = "", *problem = core_service(v->core)->problem;
@@ -119,6 +136,7 @@ static void verb_health(struct verb_call *v)
 	       : c->model ? "AVA_MODEL says so"
 			  : why);
 	write_marks(&a.w);
+	write_settings(&a.w, c);
 	otel_health(c, &a.w);
 	write_work(&a.w, c);
 	write_journal(&a.w, c);

@@ -65,6 +65,16 @@ void settings_put(struct settings *s, const struct settings_key *k, int64_t valu
 	*(int64_t *)((char *)s + k->at) = value;
 }
 
+int64_t settings_get(const struct settings *s, const struct settings_key *k)
+{
+	return *(const int64_t *)((const char *)s + k->at);
+}
+
+void settings_variable(const struct settings_key *k, char out[64])
+{
+	variable_of(k->name, out);
+}
+
 const struct settings_key *settings_find(const char *name)
 {
 	for (const struct settings_key *k = settings_keys; k->name; k++)

@@ -76,6 +76,8 @@ void settings_defaults(struct settings *s);
 /* NULL: there is no such key. */
 const struct settings_key *settings_find(const char *name);
 void settings_put(struct settings *s, const struct settings_key *k, int64_t value);
+int64_t settings_get(const struct settings *s, const struct settings_key *k);
+void settings_variable(const struct settings_key *k, char out[64]); /* "AVA_RUNS_MAX" */
 /* What the environment says over what is there. 0 or AVA_EINVAL naming the
  * variable, its value and the range. */
 int settings_environment(struct settings *s, struct ava_error *err);

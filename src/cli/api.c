@@ -185,6 +185,48 @@ static void check_keys(const json_t *health)
 	keys_wipe();
 }
 
+static void name_one(struct buf *names, const char *variable)
+{
+	buf_addf(names, "%s%s", names->len > 0 ? ", " : "", variable);
+}
+
+/* So with its settings. */
+static void check_settings(const json_t *health)
+{
+	const json_t *theirs = json_object_get(health, "settings");
+	const char *model = getenv("AVA_MODEL");
+	struct settings own;
+	struct ava_error err;
+	static bool told;
+	struct buf names;
+	char variable[64];
+
+	if (theirs == NULL || told)
+		return; /* an older daemon; a connection that was made again */
+	told = true;
+	if (settings_load(&own, &err) != 0) {
+		cli_note("%s; the daemon at work does not use it", err.text);
+		return;
+	}
+	buf_init(&names, 1u << 16);
+	for (const struct settings_key *k = settings_keys; k->name != NULL; k++) {
+		settings_variable(k, variable);
+		if (getenv(variable) != NULL &&
+		    settings_get(&own, k) != json_get_int(theirs, k->name, k->def))
+			name_one(&names, variable);
+	}
+	if (getenv("AVA_CONFIRM") != NULL &&
+	    own.confirm_over_cents != json_get_int(theirs, "confirm", SETTINGS_CONFIRM_ALWAYS))
+		name_one(&names, "AVA_CONFIRM");
+	if (model != NULL && model[0] != '\0' && strcmp(model, json_str(theirs, "model")) != 0)
+		name_one(&names, "AVA_MODEL");
+	if (names.len > 0)
+		cli_note("the daemon does not use your %s: it keeps what it was started with; to "
+			 "use yours, end it (kill %" PRId64 "), the next command starts one",
+			 names.data, json_get_int(health, "pid", 0));
+	buf_fini(&names);
+}
+
 /* AVA_ECONNECT: it is older and leaves, the one that is started next is ours. */
 static int check_version(struct client *c, bool note, struct ava_error *err)
 {
@@ -207,6 +249,8 @@ static int check_version(struct client *c, bool note, struct ava_error *err)
 			 version, ava_version());
 	if (!old || busy)
 		check_keys(health);
+	if (!old || busy)
+		check_settings(health);
 	json_decref(health);
 	if (!old || busy)
 		return 0;

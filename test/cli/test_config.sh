@@ -123,6 +123,14 @@ lacks 'the same keys: no word' "the daemon has" "$ERR"
 run env OPENAI_API_KEY=sk-key-of-the-command "$AVA" proposals
 exits 'a command with a key of its own is served' 0
 contains 'and told' 'the daemon has no OPENAI_API_KEY' "$ERR"
+run env AVA_LIMITS_TOKENS=5000 AVA_MODEL=offline:x AVA_CONFIRM=never AVA_IDLE= "$AVA" ps
+exits 'what the daemon does not use is no error' 0
+equal 'but told, in one sentence' 1 "$(grep -c 'the daemon does not use your AVA_LIMITS_TOKENS, AVA_CONFIRM, AVA_MODEL: ' "$ERR")"
+run env AVA_RUNS_MAX=3 "$AVA" ps
+lacks 'what it has anyway is not told' 'does not use' "$ERR"
+run env AVA_RUNS_MAX=zzz "$AVA" ps
+exits 'nor is a wrong one an error' 0
+contains 'and is told' 'AVA_RUNS_MAX is "zzz"' "$ERR"
 lacks 'the key is not shown' 'of-the-command' "$ERR"
 stop_daemon
 
