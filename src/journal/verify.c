@@ -584,10 +584,39 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 
 /* ---- one file, on any thread */
 
-/* What is behind the last Seal. 0 or a code. */
+#define LAST_MAX ((uint64_t)1 << 20) /* of a line that is looked at for its numbers */
+
+/* The numbers of the last line before `upto`, of a run's log; 0 where there is none to tell. */
+static void numbers_before(const struct verify_file *f, int fd, uint64_t upto, uint64_t *lsn,
+			   uint64_t *seq)
+{
+	size_t n = (size_t)MIN(upto, LAST_MAX);
+	struct event_view e;
+	const char *nl;
+	char *text;
+
+	*lsn = *seq = 0;
+	if (strncmp(f->path, "logs/subagents/", 15) != 0 || n == 0)
+		return;
+	text = malloc(n);
+	if (text != NULL && sys_read_all(fd, text, n, (off_t)(upto - n)) == 0) {
+		nl = memrchr(text, '\n', n - 1);
+		if (event_view(nl != NULL ? nl + 1 : text,
+			       n - (nl != NULL ? (size_t)(nl + 1 - text) : 0), &e) == 0) {
+			*lsn = e.lsn;
+			*seq = e.seq;
+		}
+	}
+	free(text);
+}
+
+/* What is behind the last Seal. 0 or a code. Nobody has signed it, but the numbers of a run's
+ * events go on there too: a line put in again is seen. */
 static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t size)
 {
 	bool is_log = strncmp(f->path, "logs/", 5) == 0;
+	bool is_run = strncmp(f->path, "logs/subagents/", 15) == 0;
+	uint64_t lsn, seq;
 	struct loglines l;
 	struct event_view e;
 	const char *line;
@@ -595,15 +624,28 @@ static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t siz
 	int rv;
 
 	f->tail = size - from;
+	numbers_before(f, fd, from, &lsn, &seq);
 	loglines_init(&l, fd, from, size);
-	while ((rv = loglines_next(&l, &line, &len)) == 1)
-		if (l.torn)
+	while ((rv = loglines_next(&l, &line, &len)) == 1) {
+		if (l.torn) {
 			verify_tell(f, AVA_UNSEALED, 0, l.offset - len,
 				    "the last line is not whole");
-		else if (is_log && (line == NULL || event_view(line, len, &e) != 0))
+		} else if (is_log && (line == NULL || event_view(line, len, &e) != 0)) {
 			verify_tell(f, AVA_BROKEN, 0, l.offset - len,
 				    "line %llu behind the last seal is no event",
 				    (unsigned long long)l.line - 1);
+		} else if (is_run) {
+			if (e.lsn <= lsn || e.seq <= seq)
+				verify_tell(f, AVA_BROKEN, 0, l.offset - len,
+					    "line %llu behind the last seal does not go on from "
+					    "the one before: lsn %llu, seq %llu behind %llu, %llu",
+					    (unsigned long long)l.line - 1,
+					    (unsigned long long)e.lsn, (unsigned long long)e.seq,
+					    (unsigned long long)lsn, (unsigned long long)seq);
+			lsn = MAX(lsn, e.lsn);
+			seq = MAX(seq, e.seq);
+		}
+	}
 	verify_tell(f, AVA_UNSEALED, 0, from,
 		    from == 0 ? "nothing of it is sealed (%llu lines, %llu bytes)"
 			      : "the end is not sealed yet (%llu lines, %llu bytes)",

@@ -64,6 +64,34 @@ static void test_unsealed_tail_is_told_apart(void **state)
 	rig_fini(&r);
 }
 
+/* Nobody has signed what is behind the newest Seal; a line put in again is seen all the same. */
+static void test_a_tail_that_does_not_go_on(void **state)
+{
+	static const char run[] = "logs/subagents/S-000005.jsonl";
+	struct seal_rig r = {.seed = 3};
+	struct rig_found w = {0};
+	char *text, *last;
+	size_t len;
+
+	(void)state;
+	rig_fill(&r);
+	text = unit_read(rig_full(&r, run), &len);
+	last = (char *)memrchr(text, '\n', len - 1) + 1;
+	rig_append(&r, run, last, len - (size_t)(last - text));
+	rig_verify(&r, &w);
+	assert_int_equal(w.broken, 1);
+	assert_non_null(strstr(w.all, "line 1 behind the last seal does not go on from the one "
+				      "before: lsn "));
+	/* One that does. */
+	rig_put(&r, run, text, len);
+	rig_some(&r, run, "S-000005", 1000);
+	w = (struct rig_found){0};
+	rig_verify(&r, &w);
+	assert_int_equal(w.broken, 0);
+	free(text);
+	rig_fini(&r);
+}
+
 /* ---- edits */
 
 struct edit {
@@ -402,7 +430,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_untouched),      cmocka_unit_test(test_unsealed_tail_is_told_apart),
 	cmocka_unit_test(test_thousand_edits), cmocka_unit_test(test_golden),
 	cmocka_unit_test(test_golden_by_hand), cmocka_unit_test(test_golden_every_byte),
-	cmocka_unit_test(test_golden_beside),
+	cmocka_unit_test(test_golden_beside),  cmocka_unit_test(test_a_tail_that_does_not_go_on),
 };
 
 int main(void)
