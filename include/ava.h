@@ -272,7 +272,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	int64_t timeout_ms;        /* of work; 0: the role's; else over 0, as the next three */
 	int64_t max_cost_microusd; /* or AVA_FREE_ONLY */
 	int64_t max_tokens, max_iterations;
-	int extended_thinking;    /* 1: on; 0: as the role says */
+	int extended_thinking;    /* 1: on; -1: off; 0: as the role and the preset say */
 	const char *const *tools; /* fewer than the role's; NULL: all of them */
 	size_t ntools;
 	const char *const *grants;

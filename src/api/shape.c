@@ -318,19 +318,19 @@ static void put_count(struct jw *w, const char *key, int64_t n)
 		jw_int(w, key, n);
 }
 
-static void put_flag(struct jw *w, const char *key, int on)
+static void put_switch(struct jw *w, const char *key, int is)
 {
-	if (on)
-		jw_bool(w, key, true);
+	if (is)
+		jw_bool(w, key, is > 0);
 }
 
-#define PUT_TEXT(key, field)  shape_put_str(w, key, s->field)
-#define PUT_COUNT(key, field) put_count(w, key, s->field)
-#define PUT_MS(key, field)    put_seconds(w, key, s->field)
-#define PUT_CENTS(key, field) put_cost(w, s->field)
-#define PUT_FLAG(key, field)  put_flag(w, key, s->field)
-#define PUT_TEXTS(key, field) put_list(w, key, s->field, s->n##field)
-#define PUT_JSON(key, field)  put_json(w, key, s->field)
+#define PUT_TEXT(key, field)   shape_put_str(w, key, s->field)
+#define PUT_COUNT(key, field)  put_count(w, key, s->field)
+#define PUT_MS(key, field)     put_seconds(w, key, s->field)
+#define PUT_CENTS(key, field)  put_cost(w, s->field)
+#define PUT_SWITCH(key, field) put_switch(w, key, s->field)
+#define PUT_TEXTS(key, field)  put_list(w, key, s->field, s->n##field)
+#define PUT_JSON(key, field)   put_json(w, key, s->field)
 
 /* What is said of one run. */
 static void put_options(struct jw *w, const struct ava_spawn *s)

@@ -740,8 +740,9 @@ static int take_phrase(struct walk *w, int at)
 		break;
 	case SAID_THINK:
 	case SAID_NO_THINKING:
-		unclear_if(w, c->thinking >= 0 && c->thinking != (said == SAID_THINK));
-		c->thinking = said == SAID_THINK;
+		more = said == SAID_THINK ? 1 : -1;
+		unclear_if(w, c->thinking != 0 && c->thinking != more);
+		c->thinking = more;
 		said = SAID_CHANGE;
 		break;
 	default:

@@ -271,7 +271,7 @@ bool change_none(const struct change *c)
 {
 	return c->cost_microusd == CHANGE_KEEP && c->time_ms == CHANGE_KEEP &&
 	       c->tokens == CHANGE_KEEP && c->iterations == CHANGE_KEEP && !c->preset[0] &&
-	       !c->role[0] && !c->model[0] && c->thinking < 0 && c->nwithout == 0;
+	       !c->role[0] && !c->model[0] && c->thinking == 0 && c->nwithout == 0;
 }
 
 static void take_number(int64_t *to, int64_t from)
@@ -295,7 +295,7 @@ bool change_add(struct change *to, const struct change *from)
 	take_word(to->preset, sizeof(to->preset), from->preset);
 	take_word(to->role, sizeof(to->role), from->role);
 	take_word(to->model, sizeof(to->model), from->model);
-	if (from->thinking >= 0)
+	if (from->thinking != 0)
 		to->thinking = from->thinking;
 	if (to->nwithout + from->nwithout > CHANGE_WITHOUT_MAX)
 		return false;
@@ -373,7 +373,7 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->role = c->role;
 		s->tools = NULL;
 		s->ntools = 0;
-		s->no_thinking = false;
+		s->extended_thinking = MAX(s->extended_thinking, 0);
 		/* It was what the role and the settings give. */
 		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
 		    strcmp(given.id, q->model->id) == 0)
@@ -394,10 +394,8 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 	take_number(&s->max_cost_microusd, c->cost_microusd);
 	take_number(&s->max_tokens, c->tokens);
 	take_number(&s->max_iterations, c->iterations);
-	if (c->thinking >= 0) {
-		s->extended_thinking = c->thinking == 1;
-		s->no_thinking = c->thinking == 0;
-	}
+	if (c->thinking != 0)
+		s->extended_thinking = c->thinking;
 }
 
 /* The quoted spec with the change in it, as a new one: it becomes a request again, with
@@ -743,8 +741,8 @@ static void change_said(const struct change *c, char *out, size_t size)
 		say(out, size, "model=%s", c->model);
 	if (c->role[0])
 		say(out, size, "role=%s", c->role);
-	if (c->thinking >= 0)
-		say(out, size, "extended_thinking=%s", c->thinking ? "on" : "off");
+	if (c->thinking != 0)
+		say(out, size, "extended_thinking=%s", c->thinking > 0 ? "on" : "off");
 	for (unsigned i = 0; i < c->nwithout; i++)
 		say(out, size, "without=%s", c->without[i]);
 }
@@ -920,7 +918,7 @@ static const struct arg change_args[] = {
 	CHANGE_ARG("max_cost_cents", ARG_CENTS, cost_microusd, 0),
 	CHANGE_ARG("max_tokens", ARG_COUNT, tokens, 0),
 	CHANGE_ARG("max_iterations", ARG_COUNT, iterations, 0),
-	CHANGE_ARG("extended_thinking", ARG_CHOICE, thinking, 0),
+	CHANGE_ARG("extended_thinking", ARG_SWITCH, thinking, 0),
 	{"without", ARG_TEXTS, offsetof(struct change_args, without),
 	 .at_n = offsetof(struct change_args, nwithout)},
 	{NULL},

@@ -24,12 +24,12 @@
 
 /* What was not asked for is as it was in that run, whose `config` this is; it owns the
  * strings, `mem` the lists. */
-#define FILL_TEXT(f)  s->f = s->f && *s->f ? s->f : was.f;
-#define FILL_MS(f)    s->f = s->f == AVA_DEFAULT ? was.f : s->f;
-#define FILL_CENTS(f) FILL_MS(f)
-#define FILL_COUNT(f) FILL_MS(f)
-#define FILL_JSON(f)  s->f = s->f ? s->f : was.f;
-#define FILL_FLAG(f)
+#define FILL_TEXT(f)   s->f = s->f && *s->f ? s->f : was.f;
+#define FILL_MS(f)     s->f = s->f == AVA_DEFAULT ? was.f : s->f;
+#define FILL_CENTS(f)  FILL_MS(f)
+#define FILL_COUNT(f)  FILL_MS(f)
+#define FILL_JSON(f)   s->f = s->f ? s->f : was.f;
+#define FILL_SWITCH(f) s->f = s->f ? s->f : was.f;
 #define FILL_TEXTS(f)                                                                              \
 	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
 	FILL_JSON(f)
@@ -49,8 +49,6 @@ static int fill(struct op_spawn *s, const json_t *config, struct arena *mem)
 		was.max_tokens = AVA_DEFAULT;
 	was.preset = NULL; /* its limits are there */
 	SPAWN_OPTIONS(FILL)
-	if (!s->extended_thinking)
-		s->no_thinking = was.no_thinking;
 	return 0;
 }
 
@@ -116,7 +114,7 @@ static bool copy_list(struct arena *mem, const char *const **list, size_t n)
 #define COPY_MS(f)
 #define COPY_CENTS(f)
 #define COPY_COUNT(f)
-#define COPY_FLAG(f)
+#define COPY_SWITCH(f)
 #define COPY_JSON(f)
 #define COPY_TEXTS(f)               ok = ok && copy_list(mem, &to->f, to->n##f);
 #define COPY(kind, field, key, ...) COPY_##kind(field)

@@ -735,11 +735,12 @@ static const char spawn_rest[] = TASK
 	"\"context_refs\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
 	"\"maxLength\":16},\"description\":\"ids of earlier calls (c3.1) whose results go along; "
 	"cheaper than copying them\"}," PRESET
-	",\"description\":\"cost cap 10, 50 or 200 cents\"}," TIMEOUT
+	",\"description\":\"cost cap 10, 50 or 200 cents; quick: a small model\"}," TIMEOUT
 	",\"description\":\"seconds\"}," CENTS "},"
 	"\"max_tokens\":{\"type\":\"integer\",\"minimum\":1},"
 	"\"max_iterations\":{\"type\":\"integer\",\"minimum\":1},"
-	"\"extended_thinking\":{\"type\":\"boolean\"},"
+	"\"extended_thinking\":{\"type\":\"boolean\",\"description\":\"without it: as the role; "
+	"quick: off\"},"
 	"\"ask_before\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
 	"\"maxLength\":64},\"description\":\"tools of it whose calls wait for the person's yes, "
 	"when they want that\"},"

@@ -100,7 +100,7 @@ static int read_text(const struct arg *a, const json_t *v, char *out, struct ava
 static int read_flag(const struct arg *a, const json_t *v, char *out, struct ava_error *err)
 {
 	bool on = json_is_true(v);
-	int choice = on;
+	int choice = on ? 1 : -1;
 
 	if (!json_is_boolean(v))
 		return err_set(err, AVA_EINVAL, "%s must be true or false", a->name);
@@ -122,7 +122,7 @@ static int read_arg(const struct arg *a, const json_t *v, char *out, struct aren
 	case ARG_WORD:
 		return read_text(a, v, out, err);
 	case ARG_FLAG:
-	case ARG_CHOICE:
+	case ARG_SWITCH:
 		return read_flag(a, v, out, err);
 	case ARG_COUNT:
 		return read_number(a, v, 1, (int64_t *)(out + a->at), err);

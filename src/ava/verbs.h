@@ -51,7 +51,7 @@ enum arg_kind {
 	ARG_SAID,   /* the same, at most `most` bytes; null is an error */
 	ARG_WORD,   /* char[most] */
 	ARG_FLAG,   /* bool */
-	ARG_CHOICE, /* int: 1 or 0, untouched when absent */
+	ARG_SWITCH, /* int: true is 1, false -1, untouched when absent */
 	ARG_COUNT,  /* int64_t, whole; from `least` to `most` unless both are 0 */
 	ARG_MS,     /* int64_t of seconds */
 	ARG_CENTS,  /* int64_t of cents, in micro-USD */

@@ -173,7 +173,7 @@ struct spawn_body {
 #define SPAWN_N_MS(field)        0
 #define SPAWN_N_CENTS(field)     0
 #define SPAWN_N_COUNT(field)     0
-#define SPAWN_N_FLAG(field)      0
+#define SPAWN_N_SWITCH(field)    0
 #define SPAWN_N_JSON(field)      0
 #define SPAWN_N_TEXTS(field)     SPAWN_AT(n##field)
 #define X(kind, field, key, ...) {key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},

@@ -2,7 +2,8 @@
  * ava_spawn (include/ava.h) and struct op_spawn (subagent/spec.h), the option of `ava run`.
  * The decoder of a request, the library's encoder and the command line go by these rows.
  *
- * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, FLAG, TEXTS (beside
+ * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, SWITCH (true is 1, false
+ * is -1, and 0 as the role says), TEXTS (beside
  * its number n<field>), JSON (any value; on the command line a file that holds it). */
 #ifndef BASE_SPAWN_OPTIONS_H
 #define BASE_SPAWN_OPTIONS_H
@@ -33,8 +34,8 @@
 	SPAWN_LIMITS(X)                                                                            \
 	X(TEXT, on_limit, "on_limit", "on-limit", 0, "WORD",                                       \
 	  "stop (with what it has), or ask: wait for your yes to as much again")                   \
-	X(FLAG, extended_thinking, "extended_thinking", "thinking", 0, NULL,                       \
-	  "let the model think at length")                                                         \
+	X(SWITCH, extended_thinking, "extended_thinking", "thinking", 0, NULL,                     \
+	  "let the model think at length, or not; without it: as the role says")                   \
 	X(JSON, output_schema, "output_schema", "schema", 0, "FILE",                               \
 	  "JSON Schema that the output must fit")                                                  \
 	X(TEXTS, grants, "grants", "grant", 0, "GRANT",                                            \

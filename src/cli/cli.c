@@ -249,9 +249,9 @@ static int help_run(int argc, char **argv)
 		const struct opt *row = &c->opts[i];
 		char left[64], letter[] = {'-', row->letter, ',', '\0'};
 
-		snprintf(left, sizeof(left), "%3s --%s%s%s", row->letter != 0 ? letter : "",
-			 row->name, row->value != NULL ? " " : "",
-			 row->value != NULL ? row->value : "");
+		snprintf(left, sizeof(left), "%3s --%s%s%s%s", row->letter != 0 ? letter : "",
+			 row->type == OPT_SWITCH ? "[no-]" : "", row->name,
+			 row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
 		printf("%s  %-28s ", i == 0 ? "\n" : "", left);
 		term_wrapped_line(stdout, row->help, strlen(row->help), HELP_COLUMN, HELP_COLUMN);
 		putchar('\n');

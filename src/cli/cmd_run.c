@@ -38,13 +38,13 @@ static struct {
 	bool yes, background, json;
 } o;
 
-#define TYPE_TEXT  OPT_STR
-#define TYPE_JSON  OPT_STR
-#define TYPE_MS    OPT_SECONDS
-#define TYPE_CENTS OPT_CENTS
-#define TYPE_COUNT OPT_COUNT
-#define TYPE_FLAG  OPT_FLAG
-#define TYPE_TEXTS OPT_LIST
+#define TYPE_TEXT   OPT_STR
+#define TYPE_JSON   OPT_STR
+#define TYPE_MS     OPT_SECONDS
+#define TYPE_CENTS  OPT_CENTS
+#define TYPE_COUNT  OPT_COUNT
+#define TYPE_SWITCH OPT_SWITCH
+#define TYPE_TEXTS  OPT_LIST
 #define OPTION(kind, field_, key, name_, letter_, value_, help_)                                   \
 	{.name = name_,                                                                            \
 	 .letter = letter_,                                                                        \

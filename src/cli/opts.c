@@ -128,6 +128,9 @@ static int set_value(const struct opt *o, void *values, const char *value, struc
 	case OPT_FLAG:
 		*(bool *)field = value != NULL;
 		return 0;
+	case OPT_SWITCH:
+		*(int *)field = value == NULL ? 0 : strcmp(value, "no") == 0 ? -1 : 1;
+		return 0;
 	case OPT_COUNT:
 	case OPT_SECONDS:
 	case OPT_CENTS:
@@ -159,8 +162,8 @@ static int take(struct parse *p, const struct opt *o, const char *value)
 {
 	bool none = p->at + 1 >= p->argc;
 
-	if (o->type == OPT_FLAG)
-		value = "";
+	if (o->type == OPT_FLAG || o->type == OPT_SWITCH)
+		value = value != NULL ? value : "";
 	else if (value == NULL && o->absent != NULL && (none || p->argv[p->at + 1][0] == '-'))
 		value = o->absent;
 	else if (value == NULL && none)
@@ -175,16 +178,22 @@ static int parse_long(struct parse *p, const char *arg)
 	size_t len = strcspn(arg, "=");
 	const char *value = arg[len] == '=' ? arg + len + 1 : NULL;
 	const struct opt *o = find(p, arg, len, '\0');
+	bool no = false;
 
 	if (o == NULL && strcmp(arg, "help") == 0) {
 		*p->help = true;
 		return 0;
 	}
+	if (o == NULL && len > 3 && memcmp(arg, "no-", 3) == 0) {
+		o = find(p, arg + 3, len - 3, '\0');
+		no = o != NULL && o->type == OPT_SWITCH;
+		o = no ? o : NULL;
+	}
 	if (o == NULL)
 		return unknown(p, arg, len);
-	if (o->type == OPT_FLAG && value != NULL)
+	if ((o->type == OPT_FLAG || o->type == OPT_SWITCH) && value != NULL)
 		return err_set(p->err, AVA_EINVAL, "--%s takes no value", o->name);
-	return take(p, o, value);
+	return take(p, o, no ? "no" : value);
 }
 
 /* "-af", "-n5", "-n 5" */
@@ -201,7 +210,7 @@ static int parse_letters(struct parse *p, const char *arg)
 			return err_set(p->err, AVA_EINVAL,
 				       "there is no option -%c; --help lists them",
 				       *arg >= ' ' && *arg < 127 ? *arg : '?');
-		else if (o->type != OPT_FLAG)
+		else if (o->type != OPT_FLAG && o->type != OPT_SWITCH)
 			return take(p, o, arg[1] != '\0' ? arg + 1 : NULL);
 		else
 			rv = take(p, o, NULL);

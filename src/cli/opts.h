@@ -18,6 +18,7 @@ struct opt_list {
 
 enum opt_type {
 	OPT_FLAG,    /* bool */
+	OPT_SWITCH,  /* int: --name is 1, --no-name -1, 0 without */
 	OPT_STR,     /* const char *, borrowed from argv; "" is refused */
 	OPT_LIST,    /* struct opt_list; may be given several times */
 	OPT_COUNT,   /* int64_t: a whole number of at least `least` */

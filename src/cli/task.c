@@ -26,7 +26,7 @@ struct task_options task_none(void)
 {
 #define NONE_TEXT(field)
 #define NONE_JSON(field)
-#define NONE_FLAG(field)
+#define NONE_SWITCH(field)
 #define NONE_TEXTS(field)
 #define NONE_MS(field)      .field = OPT_ABSENT,
 #define NONE_CENTS(field)   .field = OPT_ABSENT,
@@ -40,7 +40,7 @@ bool task_any(const struct task_options *o)
 {
 #define ANY_TEXT(field)     o->field != NULL ||
 #define ANY_JSON(field)     o->field != NULL ||
-#define ANY_FLAG(field)     o->field ||
+#define ANY_SWITCH(field)   o->field != 0 ||
 #define ANY_TEXTS(field)    o->field.n > 0 ||
 #define ANY_MS(field)       o->field != OPT_ABSENT ||
 #define ANY_CENTS(field)    o->field != OPT_ABSENT ||
@@ -277,9 +277,9 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 #define PUT_CENTS(key, field) put_number(&w, key, own.field, 10000, 4);
 #define PUT_COUNT(key, field) put_number(&w, key, own.field, 1, 0);
 #define PUT_TEXTS(key, field) put_list(&w, key, &own.field);
-#define PUT_FLAG(key, field)                                                                       \
+#define PUT_SWITCH(key, field)                                                                     \
 	if (own.field)                                                                             \
-		jw_bool(&w, key, true);
+		jw_bool(&w, key, own.field > 0);
 #define PUT_JSON(key, field)                                                                       \
 	if (own.field != NULL)                                                                     \
 		jw_raw(&w, key, own.field, strlen(own.field));

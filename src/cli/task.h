@@ -22,7 +22,7 @@ struct ava_error;
 #define TASK_MS(field)      int64_t field;
 #define TASK_CENTS(field)   int64_t field;
 #define TASK_COUNT(field)   int64_t field;
-#define TASK_FLAG(field)    bool field;
+#define TASK_SWITCH(field)  int field;
 #define TASK_TEXTS(field)   struct opt_list field;
 #define X(kind, field, ...) TASK_##kind(field)
 struct task_options {

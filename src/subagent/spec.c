@@ -417,8 +417,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 					 json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
 				 .max_tokens = json_get_int(l, "tokens", AVA_DEFAULT),
 				 .max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
-				 .extended_thinking = thinking,
-				 .no_thinking = !thinking,
+				 .extended_thinking = thinking ? 1 : -1,
 				 .output_schema = json_object_get(config, "outputSchema"),
 				 .resume = json_get_str(config, "resumedFrom"),
 				 .resume_call = json_get_int(config, "resumedCall", 0),
@@ -547,7 +546,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	spec_read_limits(json_object_get(config, "limits"), &r->agent.limits);
 	r->agent.ask_limit = s->on_limit != NULL;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
-	r->thinking = s->extended_thinking;
+	r->thinking = s->extended_thinking > 0;
 	r->rights_private = json_get_bool(o, "private", false);
 	r->rights_untrusted = json_get_bool(o, "untrusted", false);
 	r->rights_out = json_get_bool(o, "out", false);

@@ -70,20 +70,19 @@ struct spec_group {
 /* What a person or program asks for: the rows of base/spawn_options.h, and what the
  * request itself says. NULL / AVA_DEFAULT = the role's or the setting's. Borrowed during
  * the call. */
-#define AVA_DEFAULT        INT64_MIN
-#define SPAWN_TEXT(field)  const char *field;
-#define SPAWN_MS(field)    int64_t field;
-#define SPAWN_CENTS(field) int64_t field;
-#define SPAWN_COUNT(field) int64_t field;
-#define SPAWN_FLAG(field)  bool field;
-#define SPAWN_JSON(field)  const json_t *field;
+#define AVA_DEFAULT         INT64_MIN
+#define SPAWN_TEXT(field)   const char *field;
+#define SPAWN_MS(field)     int64_t field;
+#define SPAWN_CENTS(field)  int64_t field;
+#define SPAWN_COUNT(field)  int64_t field;
+#define SPAWN_SWITCH(field) int field;
+#define SPAWN_JSON(field)   const json_t *field;
 #define SPAWN_TEXTS(field)                                                                         \
 	const char *const *field;                                                                  \
 	size_t n##field;
 #define X(kind, field, key, ...) SPAWN_##kind(field)
 struct op_spawn {
 	SPAWN_OPTIONS(X)
-	bool no_thinking; /* without it and extended_thinking: the role's */
 	const char *session_id, *request_id, *user_id, *origin;
 	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
 	const struct spec_group *group; /* NULL: it runs alone */

@@ -136,11 +136,13 @@ int role_usable(const struct role *r, bool files, struct ava_error *err)
 static const struct preset {
 	const char *name;
 	int64_t cost_cents, tokens;
+	bool quick; /* a small model, without thinking, where the request says nothing else */
 } presets[] = {
-	{"quick", 10, 10000},
-	{"standard", 50, 50000},
-	{"deep", 200, 200000},
+	{"quick", 10, 10000, true},
+	{"standard", 50, 50000, false},
+	{"deep", 200, 200000, false},
 };
+#define QUICK_MODEL "claude-haiku"
 
 static const char *const known_grants[] = {"rw", "fetch_any"};
 
@@ -240,6 +242,13 @@ static const struct preset *find_preset(const char *name)
 		if (strcmp(presets[i].name, name) == 0)
 			return &presets[i];
 	return NULL;
+}
+
+static bool is_quick(const struct op_spawn *s)
+{
+	const struct preset *p = s->preset ? find_preset(s->preset) : NULL;
+
+	return p && p->quick;
 }
 
 bool spec_is_preset(const char *name)
@@ -412,6 +421,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = model_resolve(s->model && *s->model ? s->model
 				   : model               ? model
+				   : is_quick(s)         ? QUICK_MODEL
 							 : r->role->model,
 				   &m, NULL, err);
 	if (rv == 0)
@@ -433,7 +443,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
 	if (rv == 0) {
-		r->thinking = !s->no_thinking && (s->extended_thinking || r->role->thinking);
+		r->thinking = s->extended_thinking > 0 ||
+			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 		set_rights(r);
 		rv = spec_seal(r, err);

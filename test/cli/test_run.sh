@@ -51,6 +51,11 @@ contains 'the quote is on stderr' 'Estimated:' "$ERR"
 lacks 'nobody is asked' 'Proceed?' "$ERR"
 lacks 'and not on stdout' 'Estimated:' "$OUT"
 
+run "$AVA" run --yes --role researcher 'find kettle'
+contains 'a researcher thinks' "• Model: offline, thinking" "$ERR"
+run "$AVA" run --yes --role researcher --no-thinking 'find kettle'
+contains 'unless it is told not to' "• Model: offline" "$ERR"
+lacks 'then it does not' "thinking" "$ERR"
 run "$AVA" run --yes --json 'find kettle'
 exits '--json' 0
 equal 'one object is on stdout' 1 "$(jq -s length "$OUT")"

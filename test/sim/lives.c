@@ -245,7 +245,7 @@ static struct op_spawn spawn_of(struct lives *l, unsigned i, struct asking *a)
 				 .max_cost_microusd = r->cost_microusd,
 				 .max_tokens = r->tokens,
 				 .max_iterations = r->iterations,
-				 .no_thinking = true,
+				 .extended_thinking = -1,
 				 .ask_before = a->ask_before,
 				 .nask_before = r->approval,
 				 .on_limit = r->ask_limit ? "ask" : NULL};

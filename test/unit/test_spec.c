@@ -65,6 +65,48 @@ static void test_defaults(void **state)
 	spec_free(r);
 }
 
+/* On, off, or as the role says; quick is a small model that does not think. */
+static void test_thinking(void **state)
+{
+	static const struct {
+		const char *role, *preset;
+		int asked;
+		bool thinks;
+	} rows[] = {
+		{"researcher", NULL, 0, true},     {"researcher", NULL, -1, false},
+		{"code_reviewer", NULL, 0, false}, {"code_reviewer", NULL, 1, true},
+		{"researcher", "quick", 0, false}, {"researcher", "quick", 1, true},
+		{"researcher", "deep", 0, true},
+	};
+
+	setenv("ANTHROPIC_API_KEY", "test-key", 1);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct op_spawn s = plain(), again;
+		struct arena mem;
+		struct run_spec *r;
+		json_t *config;
+
+		s.model = NULL;
+		s.role = rows[i].role;
+		s.preset = rows[i].preset;
+		s.extended_thinking = rows[i].asked;
+		r = build(&s);
+		assert_int_equal(r->thinking, rows[i].thinks);
+		if (strcmp(rows[i].role, "researcher") == 0)
+			assert_string_equal(r->model->id, rows[i].preset && *rows[i].preset == 'q'
+								  ? "anthropic/claude-haiku-5-5"
+								  : "anthropic/claude-sonnet-5-5");
+		config = json_parse(r->config, r->config_len, NULL);
+		arena_init(&mem, 1 << 20);
+		assert_int_equal(spec_request(config, &again, &mem), 0);
+		assert_int_equal(again.extended_thinking, rows[i].thinks ? 1 : -1);
+		arena_fini(&mem);
+		json_decref(config);
+		spec_free(r);
+	}
+	unsetenv("ANTHROPIC_API_KEY");
+}
+
 /* limits.timeout and limits.cost_cents go over the role; what was asked for over them. */
 static void test_settings_over_the_role(void **state)
 {
@@ -603,6 +645,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_settings_over_the_role),
+		cmocka_unit_test(test_thinking),
 		cmocka_unit_test(test_rights_are_flags),
 		cmocka_unit_test(test_models_are_shared),
 		cmocka_unit_test(test_config_is_forgotten),

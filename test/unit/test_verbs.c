@@ -31,7 +31,7 @@ static const struct arg args[] = {
 	{"cents", ARG_CENTS, AT(cents)},
 	{"word", ARG_WORD, AT(word), .most = 5},
 	{"flag", ARG_FLAG, AT(flag)},
-	{"choice", ARG_CHOICE, AT(choice)},
+	{"choice", ARG_SWITCH, AT(choice)},
 	{"texts", ARG_TEXTS, AT(texts), .at_n = AT(ntexts)},
 	{"object", ARG_JSON, AT(object)},
 	{NULL},
@@ -46,7 +46,7 @@ static int read_body(const char *text, struct fields *out, struct ava_error *err
 	body = json_parse(text, strlen(text), err);
 	if (!body)
 		fail_msg("%s: %s", text, err->text);
-	*out = (struct fields){.count = -9, .ms = -9, .cents = -9, .choice = -1};
+	*out = (struct fields){.count = -9, .ms = -9, .cents = -9, .choice = -9};
 	return args_read(args, body, out, &mem, err);
 }
 
@@ -69,7 +69,7 @@ static void test_every_kind(void **state)
 	assert_int_equal(f.cents, 2500);
 	assert_string_equal(f.word, "1234");
 	assert_true(f.flag);
-	assert_int_equal(f.choice, 0);
+	assert_int_equal(f.choice, -1);
 	assert_int_equal(f.ntexts, 2);
 	assert_string_equal(f.texts[1], "b");
 	assert_true(json_is_object(f.object));
@@ -87,7 +87,7 @@ static void test_null_is_absent(void **state)
 				   &f, &err),
 			 0);
 	assert_true(!f.text && !f.from && !f.texts && !f.flag);
-	assert_true(f.count == -9 && f.ms == -9 && f.cents == -9 && f.choice == -1);
+	assert_true(f.count == -9 && f.ms == -9 && f.cents == -9 && f.choice == -9);
 	assert_int_equal(read_body("{\"texts\":[]}", &f, &err), 0);
 	assert_non_null(f.texts); /* none is not the default */
 	assert_int_equal(args_read(args, NULL, &f, &mem, &err), 0);
