@@ -198,7 +198,32 @@ static int build_member(struct core *c, const struct op_group *o, size_t i, stru
 	if (rv == 0)
 		rv = spec_build(out, &s, &c->settings, c->model, c->redact, err);
 	buf_fini(&note);
-	return rv == 0 ? 0 : err_wrap(err, rv, "run %zu of the group", i + 1);
+	return rv;
+}
+
+/* Which ones cannot be, beside the one that was found: who mends one should not meet the next. */
+static int members_failed(struct core *c, const struct op_group *o, size_t bad,
+			  struct spec_group *g, struct ava_error *err)
+{
+	char which[200] = "";
+	size_t n = 0, len = 0;
+
+	for (size_t i = 0; i < o->nruns; i++) {
+		struct ava_error other = {0};
+		struct run_spec *spec = NULL;
+		int rv = i == bad ? 0 : build_member(c, o, i, g, &spec, &other);
+
+		spec_free(spec);
+		if (i != bad && (rv == 0 || strcmp(other.text, err->text) != 0))
+			continue;
+		if (len < sizeof(which) - 24)
+			len += (size_t)snprintf(which + len, sizeof(which) - len, "%s%zu",
+						n > 0 ? ", " : "", i + 1);
+		n++;
+	}
+	if (n == o->nruns && n > 1)
+		return err_wrap(err, err->code, "each run of the group");
+	return err_wrap(err, err->code, "run%s %s of the group", n > 1 ? "s" : "", which);
 }
 
 /* The first is built last: in a chain it carries the configs of those that follow.
@@ -216,11 +241,13 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 		.chain = o->chain,
 	};
 	struct buf then;
+	size_t at = 0;
 	int rv = 0;
 
 	snprintf(id, sizeof(id), "G%s", p->id + 1);
 	buf_init(&then, 64u << 20);
 	for (size_t i = 1; rv == 0 && i < o->nruns; i++) {
+		at = i;
 		rv = build_member(p->core, o, i, &g, &p->specs[i], err);
 		if (rv != 0)
 			break;
@@ -232,10 +259,12 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
 		g.then = then.data;
 	}
-	if (rv == 0)
+	if (rv == 0) {
+		at = 0;
 		rv = build_member(p->core, o, 0, &g, &p->specs[0], err);
+	}
 	buf_fini(&then);
-	return rv;
+	return rv == 0 ? 0 : members_failed(p->core, o, at, &g, err);
 }
 
 void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn done, void *user)

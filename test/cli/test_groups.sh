@@ -152,4 +152,22 @@ all_replay 'every run replays identically'
 
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
 	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+# --- what stands in the way of several is said of all of them
+
+unset AVA_MODEL
+# WHOSE MODEL...: a run for each, and who is told to need the key.
+needs()
+{
+	needs_whose=$1
+	shift
+	for model in "$@"; do
+		printf '{"task":"find kettle","model":"%s"}\n' "$model"
+	done >"$T/keys.jsonl"
+	run "$AVA" run --parallel "$T/keys.jsonl" --yes
+	exits "a group without a key is refused ($*)" 2
+	contains "and told whose ($*)" "$needs_whose of the group: openai/gpt-4o needs OPENAI_API_KEY" "$ERR"
+}
+needs 'each run' openai/gpt-4o openai/gpt-4o
+needs 'runs 1, 3' openai/gpt-4o offline openai/gpt-4o
+needs 'run 2' offline openai/gpt-4o
 finish
