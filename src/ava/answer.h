@@ -7,6 +7,7 @@
 #define AVA_ANSWER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a person wants otherwise than it was quoted: from their words, or from the keys of
@@ -32,6 +33,8 @@ struct change {
 bool change_none(const struct change *c);
 /* What `from` says goes over `to`; false: there is no room for all its tools. */
 bool change_add(struct change *to, const struct change *from);
+/* "yes, with max_cost_cents=20": what a program set where nobody said a word. */
+void change_said(const struct change *c, char *out, size_t size);
 
 enum answer {
 	ANSWER_YES,

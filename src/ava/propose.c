@@ -8,7 +8,6 @@
  * What can fail: the request (the sentence says why, of a group also which run),
  * words that are not understood and changes that cannot be (AVA_EINVAL, and the
  * proposal waits on), an answer after another one or after the time. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -738,42 +737,6 @@ static int not_understood(const struct proposal *p, struct ava_error *err)
 			return err_set(err, AVA_EINVAL, ANSWER_HELP ", \"without %s\"",
 				       s->tools[i]->name);
 	return err_set(err, AVA_EINVAL, ANSWER_HELP);
-}
-
-static void say(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void say(char *out, size_t size, const char *fmt, ...)
-{
-	size_t n = strlen(out);
-	va_list ap;
-
-	n += (size_t)snprintf(out + n, size - n, "%s", n > 0 ? ", " : "yes, with ");
-	va_start(ap, fmt);
-	vsnprintf(out + MIN(n, size - 1), size - MIN(n, size - 1), fmt, ap);
-	va_end(ap);
-}
-
-/* "yes, with max_cost_cents=20": what a program set where nobody said a word. */
-static void change_said(const struct change *c, char *out, size_t size)
-{
-	out[0] = '\0';
-	if (c->cost_microusd != CHANGE_KEEP)
-		say(out, size, "max_cost_cents=%g", (double)c->cost_microusd / 10000);
-	if (c->time_ms != CHANGE_KEEP)
-		say(out, size, "timeout=%g", (double)c->time_ms / 1000);
-	if (c->tokens != CHANGE_KEEP)
-		say(out, size, "max_tokens=%lld", (long long)c->tokens);
-	if (c->iterations != CHANGE_KEEP)
-		say(out, size, "max_iterations=%lld", (long long)c->iterations);
-	if (c->preset[0])
-		say(out, size, "preset=%s", c->preset);
-	if (c->model[0])
-		say(out, size, "model=%s", c->model);
-	if (c->role[0])
-		say(out, size, "role=%s", c->role);
-	if (c->thinking != 0)
-		say(out, size, "extended_thinking=%s", c->thinking > 0 ? "on" : "off");
-	for (unsigned i = 0; i < c->nwithout; i++)
-		say(out, size, "without=%s", c->without[i]);
 }
 
 static void confirm(struct core *c, const char *proposal, const struct change *set,
