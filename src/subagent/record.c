@@ -671,6 +671,7 @@ static void session_event(struct draft *d, struct run *r, struct session_agent_e
 	a->requested_by = s->user_id[0] ? s->user_id : "assistant";
 	a->role = s->role->name;
 	a->model = s->model->id;
+	a->mode = !s->group.id[0] ? "single" : s->group.chain ? "chain" : "parallel";
 	a->started_ms = r->spawned_wall_ms;
 	buf_init(&b, CONTENT_MAX);
 	session_agent_event(&b, &e, a);

@@ -244,7 +244,7 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 	jw_str(&w, "jobId", a->run);
 	jw_str(&w, "requestedBy", a->requested_by);
 	jw_str(&w, "agentName", a->role);
-	jw_str(&w, "mode", "single");
+	jw_str(&w, "mode", a->mode);
 	jw_int(&w, "pid", getpid());
 	jw_str(&w, "startedAt", time);
 	if (a->completed_ms)

@@ -40,6 +40,7 @@ int session_tool_result(struct buf *out, const struct session_entry *e, const st
 /* A subagent's start and its end. */
 struct session_agent_event {
 	const char *run, *requested_by, *role, *model;
+	const char *mode;                 /* "single", "parallel", "chain" */
 	int64_t started_ms, completed_ms; /* wall; the latter 0: it starts */
 	int64_t duration_ms, input, output, cache_read, cache_write,
 		cost_microusd; /* -1: unknown */

@@ -64,6 +64,7 @@ static void make(struct buf *out)
 			    .usage = {1300, 9, 0, 0, 0, -1, false},
 			    .stop = TURN_STOP_LENGTH};
 	struct session_agent_event event = {.run = "S-7f3a2b",
+					    .mode = "single",
 					    .requested_by = "ben",
 					    .role = "researcher",
 					    .model = "offline",

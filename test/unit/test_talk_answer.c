@@ -316,7 +316,8 @@ static void test_parallel(void **state)
 {
 	static const char *const ways[] = {"", ",\"chain\":true"};
 	struct world *w = *state;
-	char id[64], lines[1000];
+	char id[64], lines[1000], *file;
+	size_t len;
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(lines, sizeof(lines),
@@ -335,6 +336,10 @@ static void test_parallel(void **state)
 		assert_int_equal(runs(w), 2 * i + 2);
 		assert_int_equal(seen(w, id, "event", "subagent:complete").n, 2);
 		assert_sent(w, id, "Next in its chain", i == 1);
+		file = unit_read(session_file(w, id, ""), &len);
+		assert_non_null(strstr(file, i ? "\"mode\":\"chain\"" : "\"mode\":\"parallel\""));
+		assert_null(strstr(file, "\"mode\":\"single\""));
+		free(file);
 	}
 }
 
