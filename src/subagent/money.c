@@ -128,12 +128,16 @@ int64_t money_lowered(const struct run *r, int64_t max_output)
 
 int money_ask(struct run *r, int64_t max_output)
 {
-	int64_t least = MIN(max_output, (int64_t)LIMIT_LEAST_OUTPUT);
+	const struct agent_price *p = &r->agent.spec->price;
+	int64_t least = limit_call_cost(&r->agent, MIN(max_output, (int64_t)LIMIT_LEAST_OUTPUT));
+	int64_t most = limit_call_cost(&r->agent, max_output);
 
+	/* What is reported counts, whatever the list says: where all is spent it is not asked. */
+	if (most == 0 && (p->input < 0 || p->output < 0 || r->agent.at.totals.cost_microusd > 0))
+		least = most = 1;
 	money_settle(r);
 	money_turn_day(r->sup);
-	return budget_ask(&r->call.hold, limit_call_cost(&r->agent, least),
-			  limit_call_cost(&r->agent, max_output));
+	return budget_ask(&r->call.hold, least, most);
 }
 
 void money_stop(struct run *r)

@@ -69,4 +69,20 @@ start_daemon
 echo 'hello again' | "$AVA" chat >"$T/chat2" 2>&1
 contains 'until the day has no more' "today's budget of 3 cents" "$T/chat2"
 equal 'which a kill does not forget' "$before" "$(spent)"
+
+# What a service reports counts, whether the list knows a price or says that it is free.
+for model in sonnet haiku; do # of each its own: what is cached costs less
+	[ $model = sonnet ] && prices=unknown || prices='{input: 0, output: 0}'
+	stop_daemon
+	export AVA_DATA_ROOT="$T/reported" AVA_BUDGET_DAY_CENTS=1
+	export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
+	rm -rf "$AVA_DATA_ROOT"
+	mkdir -p "$XDG_CONFIG_HOME/ava"
+	printf 'models:\n  list:\n    - id: openrouter/anthropic/claude-%s-4.5\n      prices: %s\n' \
+		$model "$prices" >"$XDG_CONFIG_HOME/ava/config.yaml"
+	run "$AVA" run 'Look at a.txt.' --model openrouter/anthropic/claude-$model-4.5 \
+		--role code_reviewer --yes --json
+	equal "prices $prices: it is not asked when all is spent" cost_exceeded "$(jq -r .status "$OUT")"
+	check 'behind the call that spent it' [ "$(jq .cost_cents "$OUT" | cut -d. -f1)" -ge 1 ]
+done
 finish
