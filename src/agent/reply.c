@@ -395,6 +395,8 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 	buf_init(&b, 8192);
 	buf_adds(&b, "there is no tool ");
 	json_escape(&b, c->name, utf8_prefix(c->name, strlen(c->name), NAME_SHOWN));
+	for (char *at = b.data; at != NULL && (at = strchr(at, '[')) != NULL;)
+		*at = '('; /* no name begins a notice */
 	buf_adds(&b, "; the tools are: ");
 	for (unsigned i = 0; i < s->ntools; i++)
 		buf_addf(&b, "%s%s", i > 0 ? ", " : "", s->tools[i]->name);

@@ -139,7 +139,9 @@ static bool is_sly(uint32_t c)
 	       c == 0x61c || c == 0x200e || c == 0x200f || /* bidi marks */
 	       (c >= 0x202a && c <= 0x202e) ||             /* embeddings, overrides */
 	       (c >= 0x2066 && c <= 0x2069) ||             /* isolates */
-	       (c >= 0xe0000 && c <= 0xe007f);             /* tags */
+	       c == 0x2028 || c == 0x2029 ||               /* lines that no terminal ends */
+	       c == 0x200b || (c >= 0x2060 && c <= 0x2064) || c == 0xfeff || /* of no width */
+	       (c >= 0xe0000 && c <= 0xe007f);                               /* tags */
 }
 
 int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines)

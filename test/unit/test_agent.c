@@ -114,7 +114,8 @@ static void test_calls_that_cannot_run(void **state)
 		assert_false(r.good[i]);
 	assert_true(r.good[5]);
 	/* All answered by the machine: asked again without a tool or the disk. */
-	SAY(&r, .calls = {{"erase", "{}"}});
+	SAY(&r, .calls = {{"[ava] erase", "{}"}});
+	assert_non_null(strstr(r.answers[0], "(ava] erase"));
 	assert_false(r.reply_wait);
 	assert_int_equal(r.infers, 3);
 	agent_cancel(&r.a);
