@@ -576,6 +576,33 @@ def test_typing():
     check("leaves", t.leave() == 0)
 
 
+def test_cancel():
+    """One cancel is one line, which blames nobody."""
+    t = Terminal("--model", script("cancel", [{"text": "Hello."}]))
+    t.say("hello")
+    t.see("Ava: Hello.")
+    slow = script("cancel-run", [{"text": "late", "delay_ms": 600000}])
+    body = json.dumps({"task": "find parse_header", "role": "code_reviewer", "model": slow,
+                       "session_id": session_entries()[0]["id"], "cwd": WORK,
+                       "confirmed": True})
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(os.path.join(DATA, "ava.sock"))
+        s.sendall(f"POST /api/v1/runs HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n"
+                  f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        answer = b"".join(iter(lambda: s.recv(65536), b""))
+    started = json.loads(answer.partition(b"\r\n\r\n")[2])
+    check("a run begins in the conversation", "subagent_id" in started, str(started))
+    run = started.get("subagent_id", "")
+    t.see("Spawning CodeReviewer subagent")
+    t.say("/cancel " + run)
+    t.see("Subagent [CodeReviewer]: Cancelled (")
+    t.say("/status")
+    t.see("No subagent is at work.")
+    shown = t.text()
+    check("one cancel is one line", shown.count("ancelled") == 1 and "❌" not in shown, shown)
+    check("leaves", t.leave() == 0)
+
+
 def test_narrow():
     t = Terminal(columns=40, rows=100)
     t.say("Find where parse_header is decided")
