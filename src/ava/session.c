@@ -493,7 +493,10 @@ static int write_start(struct talk *t, struct draft *d)
 static void write_said(struct talk *t, struct draft *d, struct input *in)
 {
 	struct session *s = t->session;
-	struct session_entry e = {.id = in->id, .wall_ms = in->said_ms, .request = in->request};
+	struct session_entry e = {.id = in->id,
+				  .wall_ms = in->said_ms,
+				  .request = in->request,
+				  .seen_ms = in->seen_ms < in->said_ms ? &in->seen_ms : NULL};
 	struct buf b;
 	struct jw w;
 

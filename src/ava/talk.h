@@ -19,8 +19,6 @@ struct op_answer {
 	bool outlives;    /* it is called back, and freed, after the conversation is closed */
 };
 
-#define SEEN_MS 1000 /* what came up later than that before the words was not read */
-
 struct say_wait { /* whoever said it hears when it is on disk */
 	struct list node;
 	op_said_fn done;

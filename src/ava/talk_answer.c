@@ -35,6 +35,7 @@
 #include "subagent/person.h"
 
 #define MEANT_MAX 16
+#define SEEN_MS   1000 /* what came up later than that before the words was not read */
 #define FAILED    "The person's answer could not be carried out: "
 
 /* The words without what they name, which the parser does not know: "S-7f3a2b: yes",

@@ -165,7 +165,7 @@ static int read_messages(struct memory *m, struct buf *body, struct messages_inf
 /* ---- the session file: what was not told yet */
 
 static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text,
-		     int64_t said_ms)
+		     int64_t said_ms, int64_t seen_ms)
 {
 	struct input *in;
 
@@ -180,7 +180,7 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 	in->kind = kind;
 	in->talk = m->talk;
 	in->said_ms = said_ms;
-	in->seen_ms = said_ms - SEEN_MS; /* what was shown is not on disk */
+	in->seen_ms = seen_ms;
 	snprintf(in->id, sizeof(in->id), "%s", id);
 	in->text = text ? strdup(text) : NULL;
 	if (text && !in->text) {
@@ -206,16 +206,18 @@ static int take_ended(struct memory *m, const char *id, const char *run)
 	if (was_told(m, "queued", run))
 		return 0;
 	keep_told(m, "queued", run);
-	return add_input(m, INPUT_RESULT, run, NULL, 0);
+	return add_input(m, INPUT_RESULT, run, NULL, 0, 0);
 }
 
-static int take_said(struct memory *m, const char *id, const json_t *message, const char *request)
+static int take_said(struct memory *m, const char *id, const json_t *o)
 {
+	const json_t *message = json_object_get(o, "message");
+	const char *request = json_get_str(o, "requestId");
+	int64_t said_ms = json_get_int(message, "timestamp", 0);
 	const char *text;
 
 	if (m->talk && request && strlen(id) < sizeof(((struct request *)0)->proposal) &&
-	    talk_remember(m->talk->session, request, json_get_int(message, "timestamp", 0), id) !=
-		    0)
+	    talk_remember(m->talk->session, request, said_ms, id) != 0)
 		return AVA_ENOMEM;
 
 	if (was_told(m, "said", id)) {
@@ -227,7 +229,9 @@ static int take_said(struct memory *m, const char *id, const json_t *message, co
 	keep_told(m, "queued", id);
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
 	/* Without its time it answers nothing that is open now. */
-	return text ? add_input(m, INPUT_SAID, id, text, json_get_int(message, "timestamp", 0)) : 0;
+	return text ? add_input(m, INPUT_SAID, id, text, said_ms,
+				json_get_int(o, "seenMs", said_ms))
+		    : 0;
 }
 
 static int take_entry(struct memory *m, const json_t *o)
@@ -245,7 +249,7 @@ static int take_entry(struct memory *m, const json_t *o)
 		return take_ended(m, id, run);
 	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
 	    strcmp(source, "ava") == 0)
-		return take_said(m, id, message, json_get_str(o, "requestId"));
+		return take_said(m, id, o);
 	return 0;
 }
 

@@ -86,6 +86,8 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	jw_str(&w, "source", "ava"); /* said to Ava: others may append as well */
 	if (e->request && e->request[0])
 		jw_str(&w, "requestId", e->request);
+	if (e->seen_ms)
+		jw_int(&w, "seenMs", *e->seen_ms);
 	return end(&w);
 }
 

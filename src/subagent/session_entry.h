@@ -21,7 +21,8 @@ struct turn_call;
 struct session_entry {
 	const char *id; /* 8 hex digits or more; unique in its file */
 	int64_t wall_ms;
-	const char *request; /* of what was said; NULL or "": none */
+	const char *request;    /* of what was said; NULL or "": none */
+	const int64_t *seen_ms; /* of a quote that was shown before, at the latest; NULL: any */
 };
 
 /* The first line; `id` is the session's. */

@@ -11,7 +11,7 @@ static int says(const struct change *c)
 {
 	return c->cost_microusd != CHANGE_KEEP || c->time_ms != CHANGE_KEEP ||
 	       c->tokens != CHANGE_KEEP || c->iterations != CHANGE_KEEP || c->preset[0] ||
-	       c->role[0] || c->model[0] || c->thinking >= 0 || c->nwithout > 0;
+	       c->role[0] || c->model[0] || c->thinking != 0 || c->nwithout > 0;
 }
 
 static void check_change(const struct change *c)
