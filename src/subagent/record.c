@@ -326,6 +326,9 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 		jw_preview(&c.w, "args", args, len, EVENT_PREVIEW_CHARS);
 	end(&c);
 	buf_fini(&clean);
+	/* As a restart takes it from the record. */
+	r->tools.last_wall_ms = clock_wall_ms();
+	snprintf(r->tools.last, sizeof(r->tools.last), "%s", call->name);
 }
 
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *call)

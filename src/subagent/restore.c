@@ -380,11 +380,12 @@ static bool begins(const char *line, size_t len, const char *with)
 	return len > n && memcmp(line, with, n) == 0;
 }
 
-/* Of what people said, all; of the rest what stands behind the position. */
+/* Of its beginning and of what people said, all; of the rest what stands behind the
+ * position. */
 static int take_event(struct tail *c, const struct event_view *v, bool behind)
 {
 	bool people = v->kind == EVENT_Waiting || v->kind == EVENT_Steering ||
-		      v->kind == EVENT_Checkpoint;
+		      v->kind == EVENT_Checkpoint || v->kind == EVENT_SubagentSpawn;
 	bool reply = v->kind == EVENT_InferEnd || v->kind == EVENT_ToolCall ||
 		     v->kind == EVENT_ToolResult;
 	json_t *content, *meta;
@@ -401,6 +402,9 @@ static int take_event(struct tail *c, const struct event_view *v, bool behind)
 		rv = take_steering(c->run, content);
 	else if (v->kind == EVENT_Checkpoint)
 		rv = run_checkpoint_restore(c->run, content);
+	else if (v->kind == EVENT_SubagentSpawn) /* the next of its chain has it too */
+		snprintf(c->run->proposal, sizeof(c->run->proposal), "%s",
+			 json_str(content, "proposalId"));
 	else if (v->kind == EVENT_InferEnd)
 		take_infer_end(c, v, content, meta);
 	else if (v->kind == EVENT_ToolCall)

@@ -102,7 +102,7 @@ struct run_tools {
 	unsigned running;       /* those, and the stopped ones that are not done */
 	uint32_t *calls_before; /* in turns before each iteration */
 	int32_t calls_cap, calls_at;
-	char last[64]; /* name of the one started last, and when */
+	char last[64]; /* name of the one called last, and when */
 	int64_t last_wall_ms;
 	int64_t bytes_read;
 	uint32_t counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */

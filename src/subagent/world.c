@@ -775,8 +775,6 @@ int toolrun_start(struct agent *a, unsigned index)
 	r->busy++;
 	r->tools.running++;
 	tc->started_ms = clock_mono_ms();
-	r->tools.last_wall_ms = clock_wall_ms();
-	snprintf(r->tools.last, sizeof(r->tools.last), "%s", tc->name);
 	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
 		(void)world_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",

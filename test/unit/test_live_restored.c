@@ -1,0 +1,531 @@
+/* A machine that lives, and the same one as a restart makes it from the disk, field by field:
+ * what the fresh path sets and the restored one forgets shows here, whatever it is used for.
+ *
+ * At moments of every kind (a question waits, a model is asked, a slot is waited for, words
+ * to a run are not read yet, a group, quotes in a conversation) the data root is copied as a
+ * kill would leave it, a second runtime is opened on the copy, and both are written down. A
+ * new field of struct run_record, run_call, run_tools, group, proposal or agent_position
+ * belongs into the lists below, or beside them with the reason why it may differ. */
+#include "talk_rig.h"
+
+#include <inttypes.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "subagent/run.h"
+
+/* ---- written down */
+
+#define NUM(what) buf_addf(out, "%s=%lld\n", #what, (long long)(what))
+#define STR(what) buf_addf(out, "%s=%s\n", #what, (what) ? (what) : "")
+
+static void dump_position(struct buf *out, const struct agent_position *at, bool called)
+{
+	/* A call that is under way is charged its estimate by a restart, and made again. */
+	if (!called) {
+		NUM(at->totals.input);
+		NUM(at->totals.output);
+		NUM(at->totals.cost_microusd);
+		NUM(at->totals.failed_calls);
+		NUM(at->again);
+	}
+	NUM(at->totals.cache_read);
+	NUM(at->totals.cache_write);
+	NUM(at->totals.calls);
+	NUM(at->totals.uncosted_calls);
+	NUM(at->totals.tool_calls);
+	NUM(at->measured_input);
+	NUM(at->new_bytes);
+	NUM(at->compact_floor);
+	NUM(at->iteration);
+	NUM(at->turn_from);
+	NUM(at->warned);
+	NUM(at->shares);
+	NUM(at->odd_replies);
+	NUM(at->pauses);
+	NUM(at->halvings);
+	NUM(at->repairs);
+	NUM(at->nudged);
+	NUM(at->force_submit);
+	NUM(at->wrapping);
+	NUM(at->overflowed);
+	for (unsigned i = 0; at->repeats && i < at->repeats->n; i++) {
+		const struct repeat_call *c = &at->repeats->calls[i];
+
+		buf_addf(out, "repeat %" PRIx64 " %" PRIx64 " c%d.%u last %d times %d %d %d %d\n",
+			 c->call, c->result, c->at.iteration, c->at.n, c->last, c->times,
+			 c->removed, c->gone, c->fetched);
+	}
+	if (at->repeats)
+		NUM(at->repeats->changes);
+}
+
+static void dump_spec(struct buf *out, const struct run_spec *s)
+{
+	STR(s->role->name);
+	STR(s->task);
+	STR(s->context);
+	STR(s->cwd);
+	STR(s->session_id);
+	STR(s->request_id);
+	STR(s->user_id);
+	STR(s->origin);
+	STR(s->preset);
+	STR(s->rationale);
+	STR(s->resumed_from);
+	STR(s->model->id);
+	STR(s->model->drop);
+	STR(s->hash);
+	STR(s->group.id);
+	NUM(s->group.cost_microusd);
+	NUM(s->group.time_ms);
+	NUM(s->group.share);
+	NUM(s->group.chain);
+	NUM(s->expected_tokens);
+	NUM(s->resumed_call);
+	NUM(s->thinking);
+	NUM(s->rights_private);
+	NUM(s->rights_untrusted);
+	NUM(s->rights_out);
+	NUM(s->ngrants);
+	NUM(s->agent.limits.time_ms);
+	NUM(s->agent.limits.cost_microusd);
+	NUM(s->agent.limits.tokens);
+	NUM(s->agent.limits.iterations);
+	NUM(s->agent.price.input);
+	NUM(s->agent.price.output);
+	NUM(s->agent.price.cache_read);
+	NUM(s->agent.price.cache_write);
+	NUM(s->agent.window);
+	NUM(s->agent.max_output);
+	NUM(s->agent.ask_limit);
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		STR(s->tools[i]->name);
+	for (unsigned i = 0; i < s->agent.nask_before; i++)
+		STR(s->ask_before[i]->name);
+	NUM(s->output_schema != NULL);
+}
+
+static void dump_record(struct buf *out, const struct run_record *rec)
+{
+	char hex[HASH_HEX_LEN + 1];
+
+	NUM(rec->log.seq);
+	NUM(rec->log.bytes);
+	run_log_hex(&rec->log, hex);
+	buf_addf(out, "log.head=%.64s\n", hex);
+	NUM(rec->types);
+	NUM(rec->message_lines);
+	NUM(rec->messages_from);
+	hash_sha256_with(&rec->prefix, "", 0, hex);
+	buf_addf(out, "prefix=%s\n", hex);
+	NUM(rec->request_bytes);
+	NUM(rec->wordless);
+	NUM(rec->turn_open);
+}
+
+static void dump_call(struct buf *out, const struct run_call *call)
+{
+	STR(call->id);
+	NUM(call->attempts);
+	NUM(call->fallbacks);
+	STR(call->first_model);
+	NUM(call->retry.failures);
+	NUM(call->retry.overloads);
+	NUM(call->retry.broken);
+	NUM(call->retry.repaired);
+	NUM(call->nseen);
+	for (unsigned i = 0; i < MIN(call->nseen, (unsigned)ARRAY_LEN(call->seen)); i++)
+		NUM(call->seen[i]);
+}
+
+static void dump_tools(struct buf *out, const struct run *r)
+{
+	const struct run_tools *tools = &r->tools;
+
+	NUM(tools->calls_at);
+	for (int32_t i = 0; i <= tools->calls_at && tools->calls_before; i++)
+		NUM(tools->calls_before[i]);
+	STR(tools->last);
+	NUM(tools->bytes_read);
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		NUM(tools->counts[i]);
+	STR(tools->artifacts.data);
+}
+
+static void dump_group(struct buf *out, const struct group *g)
+{
+	STR(g->id);
+	NUM(g->money.limit);
+	NUM(g->money.spent);
+	NUM(g->time_ms);
+	NUM(g->begun_wall_ms > 0); /* its spawn is stamped some ms later */
+	NUM(g->size);
+	NUM(g->chain);
+	NUM(g->expired);
+	NUM(g->nmembers);
+	for (unsigned i = 0; i < g->nmembers; i++) {
+		STR(g->members[i].id);
+		STR(g->members[i].trace);
+		NUM(g->members[i].ended);
+		NUM(g->members[i].status);
+	}
+}
+
+static void dump_question(struct buf *out, const struct question *q)
+{
+	STR(q->call_id);
+	NUM(q->approval);
+	STR(q->call_hash);
+	STR(q->text);
+	STR(q->choices);
+	STR(q->fallback);
+	NUM(q->until_ms);
+}
+
+static void dump_run(struct buf *out, const struct run *r)
+{
+	bool called = r->call.id[0] != 0;
+
+	STR(r->id.text);
+	STR(r->trace.text);
+	STR(r->session_file);
+	STR(r->proposal);
+	NUM(r->spawned_wall_ms);
+	NUM(r->started_wall_ms);
+	NUM(r->durable);
+	NUM(r->checkpoints != NULL);
+	NUM(r->agent.steers);
+	dump_position(out, &r->agent.at, called);
+	dump_spec(out, r->spec);
+	dump_record(out, &r->rec);
+	dump_call(out, &r->call);
+	dump_tools(out, r);
+	if (r->group)
+		dump_group(out, r->group);
+	if (person_question(r))
+		dump_question(out, person_question(r));
+}
+
+static void dump_proposal(struct proposal *p, void *user)
+{
+	struct buf *out = user;
+
+	STR(p->id);
+	STR(p->group_id);
+	STR(proposal_state(p));
+	NUM(p->n);
+	NUM(p->number);
+	NUM(p->cost_microusd);
+	STR(p->quote);
+	STR(p->message);
+	STR(proposal_settled(p) ? "" : p->config);
+	STR(p->hash);
+	STR(p->run);
+	STR(p->trace);
+	STR(p->confirmed_hash);
+	STR(p->changes);
+	STR(p->replaces);
+	STR(p->replaced_by);
+	STR(p->instead);
+}
+
+/* Runs and groups without an order, proposals newest first. */
+static char *dump(struct core *c)
+{
+	struct buf b, *out = &b;
+	struct run *runs[16];
+	unsigned n = 0;
+
+	buf_init(&b, 8u << 20);
+	NUM(c->sup.total);
+	NUM(c->sup.day.spent);
+	NUM(c->npending);
+	NUM(c->nsettled);
+	LIST_EACH (&c->sup.live, node, tmp) {
+		unsigned at = n++;
+
+		runs[at] = LIST_ENTRY(node, struct run, node);
+		for (; at > 0 && strcmp(runs[at]->id.text, runs[at - 1]->id.text) < 0; at--) {
+			struct run *swap = runs[at];
+
+			runs[at] = runs[at - 1];
+			runs[at - 1] = swap;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		dump_run(&b, runs[i]);
+	ops_proposals(c, true, dump_proposal, &b);
+	return buf_take(&b, NULL);
+}
+
+/* ---- both */
+
+static bool quiet(struct core *c)
+{
+	LIST_EACH (&c->sup.live, node, tmp) {
+		struct run *r = LIST_ENTRY(node, struct run, node);
+
+		if (!outbox_empty(&r->rec.outbox) || r->rec.draft)
+			return false;
+	}
+	return true;
+}
+
+static void step_until(struct world *w, bool (*there)(struct core *c))
+{
+	int64_t end = clock_mono_ms() + 20000;
+
+	while (!there(w->core) || !quiet(w->core)) {
+		if (clock_mono_ms() > end)
+			fail_msg("%s", dump(w->core));
+		os_loop_step(w->loop, 5);
+	}
+}
+
+/* The first line that differs, of both. */
+static void assert_same(const char *live, const char *restored)
+{
+	while (*live && *restored) {
+		size_t a = strcspn(live, "\n"), b = strcspn(restored, "\n");
+
+		if (a != b || memcmp(live, restored, a) != 0)
+			fail_msg("live     %.*s\nrestored %.*s", (int)a, live, (int)b, restored);
+		live += a + 1;
+		restored += b + 1;
+	}
+	assert_string_equal(live, restored);
+}
+
+static bool one_waits(struct core *c)
+{
+	LIST_EACH (&c->sup.live, node, tmp)
+		if (person_question(LIST_ENTRY(node, struct run, node)))
+			return true;
+	return false;
+}
+
+static void compare(struct world *w)
+{
+	struct world other = *w;
+	char command[1200];
+	char *live, *restored;
+
+	snprintf(other.root, sizeof(other.root), "%.250s/copy%d", w->dir, w->scripts++);
+	/* Temporary files come and go meanwhile. */
+	snprintf(command, sizeof(command),
+		 "for i in 1 2 3 4 5; do rm -rf '%s'; cp -a '%s' '%s' "
+		 "2>/dev/null && exit 0; done; exit 1",
+		 other.root, w->root, other.root);
+	assert_int_equal(system(command), 0);
+	live = dump(w->core);
+	other.loop = os_loop_new(NULL);
+	open_core(&other);
+	for (int i = 0; one_waits(w->core) && !one_waits(other.core) && i < 500; i++)
+		os_loop_step(other.loop, 5); /* it asks again */
+	restored = dump(other.core);
+	core_close(other.core);
+	os_loop_free(other.loop);
+	assert_same(live, restored);
+	free(live);
+	free(restored);
+}
+
+/* ---- the moments */
+
+#define READ "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n"
+#define FIND "{\"tool_calls\":[{\"name\":\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n"
+#define LATE "{\"text\":\"late\",\"delay_ms\":60000}\n"
+#define ASKS                                                                                       \
+	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\","             \
+	"\"choices\":[\"a\",\"b\"],\"default\":\"a\"}}]}\n"
+
+static bool all_called(struct core *c)
+{
+	if (list_empty(&c->sup.live))
+		return false;
+	LIST_EACH (&c->sup.live, node, tmp) {
+		struct run *r = LIST_ENTRY(node, struct run, node);
+
+		if (r->call.state != CALL_DELAY && r->agent.state != AGENT_QUEUED)
+			return false;
+	}
+	return true;
+}
+
+static struct op_spawn asked(struct world *w, const char *model)
+{
+	return (struct op_spawn){.task = "find parse_header",
+				 .context = "some context",
+				 .role = "researcher",
+				 .rationale = "it is needed",
+				 .model = model,
+				 .cwd = w->src,
+				 .user_id = "ben",
+				 .origin = "test",
+				 .timeout_ms = 90000,
+				 .max_cost_microusd = AVA_DEFAULT,
+				 .max_tokens = 50000,
+				 .max_iterations = AVA_DEFAULT,
+				 .extended_thinking = -1};
+}
+
+static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	if (rv != 0)
+		fail_msg("%s", err->text);
+	*(bool *)user = true;
+}
+
+static void spawn_one(struct world *w, const struct op_spawn *s)
+{
+	bool done = false;
+
+	ops_spawn(w->core, s, spawned, &done);
+	while (!done)
+		os_loop_step(w->loop, 5);
+}
+
+static void test_a_question(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = asked(w, script(w, READ READ FIND ASKS));
+
+	s.on_limit = "ask";
+	s.request_id = "r-1";
+	spawn_one(w, &s);
+	step_until(w, one_waits);
+	compare(w);
+}
+
+static void test_an_approval(void **state)
+{
+	static const char *const before[] = {"read_file"};
+	struct world *w = *state;
+	struct op_spawn s = asked(w, script(w, FIND READ));
+
+	s.ask_before = before;
+	s.nask_before = 1;
+	spawn_one(w, &s);
+	step_until(w, one_waits);
+	compare(w);
+}
+
+static void test_a_call(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = asked(w, script(w, READ FIND LATE));
+
+	spawn_one(w, &s);
+	step_until(w, all_called);
+	compare(w);
+}
+
+static void test_a_slot(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = asked(w, script(w, LATE));
+
+	w->settings.runs_max = 1;
+	core_close(w->core);
+	open_core(w);
+	spawn_one(w, &s);
+	spawn_one(w, &s);
+	step_until(w, all_called);
+	compare(w);
+}
+
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	*(bool *)user = true;
+}
+
+static void test_words_to_a_run(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = asked(w, script(w, READ LATE));
+	struct op_steer o = {.text = "look at parser.c first", .by = "ben"};
+	bool done = false;
+
+	spawn_one(w, &s);
+	step_until(w, all_called);
+	o.run = LIST_FIRST(&w->core->sup.live, struct run, node)->id.text;
+	ops_steer(w->core, &o, steered, &done);
+	while (!done)
+		os_loop_step(w->loop, 5);
+	step_until(w, all_called);
+	compare(w);
+}
+
+static void proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+		     void *user)
+{
+	if (rv != 0)
+		fail_msg("%s", err->text);
+	*(bool *)user = true;
+}
+
+/* Side by side and one after another, in a conversation with two more quotes, of which one
+ * is changed and one rejected. */
+static void test_a_conversation(void **state)
+{
+	static const char quotes[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find one\"}},{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+		"\"researcher\",\"task\":\"find "
+		"two\"}}]}\n{\"text\":\"Two.\"}\n{\"text\":\"Yes.\"}\n"
+		"{\"text\":\"Yes.\"}\n{\"text\":\"Yes.\"}\n";
+	struct world *w = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct op_spawn runs[2] = {asked(w, script(w, READ LATE)),
+					   asked(w, script(w, FIND READ LATE))};
+		struct op_group g = {.runs = runs,
+				     .nruns = 2,
+				     .max_cost_microusd = 300000,
+				     .timeout_ms = 500000,
+				     .chain = i == 1,
+				     .share = i == 0,
+				     .user_id = "ben",
+				     .origin = "test",
+				     .cwd = w->src};
+		bool done = false;
+		char id[64];
+
+		/* A script is good until the next one is made. */
+		runs[0].model = strdup(script(w, READ LATE));
+		runs[1].model = strdup(script(w, FIND READ LATE));
+		snprintf(id, sizeof(id), "%s", begin(w, script(w, quotes)));
+		g.session_id = id;
+		tell(w, id, "more");
+		compare(w);
+		ops_propose_group(w->core, &g, proposed, &done);
+		while (!done)
+			os_loop_step(w->loop, 5);
+		free((char *)runs[0].model);
+		free((char *)runs[1].model);
+		done = false;
+		ops_confirm(w->core, newest_pending(w), "yes", NULL, "ben", proposed, &done);
+		while (!done)
+			os_loop_step(w->loop, 5);
+		step_until(w, all_called);
+		compare(w);
+		tell(w, id, "yes to the second with at most 2 minutes, but use quick");
+		tell(w, id, "the second, at most 1 minute");
+		compare(w);
+		tell(w, id, "no to the first");
+		compare(w);
+		tell(w, id, "no to all");
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_question), TEST(test_an_approval),    TEST(test_a_call),
+		TEST(test_a_slot),     TEST(test_words_to_a_run), TEST(test_a_conversation),
+	};
+
+	return cmocka_run_group_tests_name("live_restored", tests, NULL, NULL);
+}
