@@ -22,15 +22,19 @@
 #define TOOLS_MAX  12u
 #define FAILED_MAX 8u
 #define LOG_QUOTE  300
+#define LIVE_MAX   16u
+#define STOP_MAX   24 /* "stop it, please"; a longer text says something else */
 #define FOLLOWS    "Its result follows"
 #define LABEL      "(offline model) "
 
 struct talk {
 	struct offline_body *b;
 	struct draft *draft;
-	struct buf out; /* what she says */
-	char run[24];   /* that the runtime spoke of last; "": of none */
-	bool waits;     /* a proposal has no answer yet */
+	struct buf out;          /* what she says */
+	char run[24];            /* that the runtime spoke of last; "": of none */
+	bool waits;              /* a proposal has no answer yet */
+	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
+	unsigned nlive;
 };
 
 /* ---- what the conversation says */
@@ -64,7 +68,23 @@ static bool talk_is_notice(const char *line)
 	return strncmp(line, "[ava] ", 6) == 0;
 }
 
-/* Which run was spoken of last, and whether a proposal waits. */
+/* A run begins with the yes to its proposal, and ends with its result. */
+static void talk_live(struct talk *t, const char *line)
+{
+	char id[24];
+	unsigned i = 0;
+
+	if (!talk_run_id(line, id))
+		return;
+	while (i < t->nlive && strcmp(t->live[i], id) != 0)
+		i++;
+	if (strstr(line, "has started") && i == t->nlive && i < LIVE_MAX)
+		memcpy(t->live[t->nlive++], id, sizeof(id));
+	else if (strstr(line, " has ended") && i < t->nlive)
+		memmove(t->live[i], t->live[i + 1], sizeof(id) * (--t->nlive - i));
+}
+
+/* Which run was spoken of last, which are at work, and whether a proposal waits. */
 static void talk_read(struct talk *t)
 {
 	const json_t *message, *block;
@@ -85,6 +105,7 @@ static void talk_read(struct talk *t)
 			if (!talk_is_notice(line))
 				continue;
 			talk_run_id(line, t->run);
+			talk_live(t, line);
 			if (strstr(line, "confirmed P-") || strstr(line, "was rejected") ||
 			    strstr(line, "has expired"))
 				t->waits = false;
@@ -122,6 +143,14 @@ static const char *const status_words[] = {
 	"what is it doing",
 	"what are they doing",
 	"how long",
+	"is anything running",
+	"is something running",
+	"what is running",
+	"what's running",
+	"what runs",
+	"list my subagents",
+	"list subagents",
+	"list the subagents",
 	NULL,
 };
 static const char *const log_words[] = {
@@ -139,7 +168,32 @@ static const char *const log_words[] = {
 	"log of s-",
 	NULL,
 };
-static const char *const stop_words[] = {"cancel", "stop ", "abort", "kill ", NULL};
+static const char *const stop_words[] = {"cancel", "stop", "abort", "kill", NULL};
+static const char *const steer_words[] = {"tell it ", "tell them ", "ask it ", "make it ", NULL};
+
+/* Small talk, by how it begins. Each is answered shortly, and as it is. */
+static const struct {
+	const char *const words[8];
+	const char *say;
+	bool firm; /* whatever follows */
+} small_talk[] = {
+	{{"hello", "hi", "hey", "good morning", "good evening", "good afternoon", NULL},
+	 LABEL "Hello. I can propose a subagent that finds, reviews or sums up something in your "
+	       "files. What shall it be?"},
+	{{"thanks", "thank you", "thx", "great", "nice", "well done", NULL}, "You're welcome."},
+	{{"bye", "goodbye", "good night", NULL},
+	 "Bye. What is at work goes on; `ava -c` tells you what came of it."},
+	{{"how much did", "how much have", "what did it cost", "what has it cost", NULL},
+	 "`/cost` shows what this conversation has cost, `ava status` what today did. The offline "
+	 "model itself costs nothing."},
+	{{"remind me", "wake me", "every day", "tomorrow", NULL},
+	 "I can't do things later: what I start begins at once.",
+	 true},
+};
+static const char *const web_words[] = {
+	"http://",      "https://", "the web for", "on the web", "search the web",
+	"the internet", "google ",  "weather",     NULL,
+};
 
 static bool talk_has(const char *text, const char *const *words)
 {
@@ -187,6 +241,42 @@ static void talk_spawn(struct talk *t, const char *task)
 	draft_call_end(t->draft);
 }
 
+/* The run that is meant where none is named: the only one at work. false: she asks. */
+static bool talk_meant(struct talk *t, char id[24])
+{
+	if (id[0] || t->nlive == 1) {
+		if (!id[0])
+			memcpy(id, t->live[0], 24);
+		return true;
+	}
+	buf_adds(&t->out, t->nlive == 0 ? "No subagent is at work in this conversation."
+					: "Several are at work. Which one do you mean:");
+	for (unsigned i = 0; i < t->nlive; i++)
+		buf_addf(&t->out, "%s %s", i ? "," : "", t->live[i]);
+	buf_adds(&t->out, t->nlive ? "?" : "");
+	return false;
+}
+
+/* "tell it to look at src only" */
+static void talk_steer(struct talk *t, const char *words, const char *id)
+{
+	struct jw *w = draft_call(t->draft, "steer_subagent");
+
+	jw_str(w, "subagent_id", id);
+	jw_str(w, "message", words);
+	draft_call_end(t->draft);
+}
+
+static const char *talk_small(const char *words)
+{
+	bool work = talk_has(words, work_words);
+
+	for (size_t i = 0; i < ARRAY_LEN(small_talk); i++)
+		if (talk_begins(words, small_talk[i].words) && (small_talk[i].firm || !work))
+			return small_talk[i].say;
+	return NULL;
+}
+
 /* One call with a run's id, or without one. */
 static void talk_call(struct talk *t, const char *name, const char *id)
 {
@@ -199,20 +289,36 @@ static void talk_call(struct talk *t, const char *name, const char *id)
 
 static void talk_words(struct talk *t, const char *words)
 {
+	const char *small = talk_small(words);
 	char id[24] = "";
 
 	talk_run_id(words, id);
-	if (talk_has(words, stop_words) && id[0])
-		talk_call(t, "cancel_subagent", id);
-	else if (talk_has(words, log_words))
+	if (talk_has(words, stop_words) &&
+	    (id[0] || (strlen(words) < STOP_MAX && talk_begins(words, stop_words)))) {
+		if (talk_meant(t, id))
+			talk_call(t, "cancel_subagent", id);
+	} else if (talk_begins(words, steer_words)) {
+		if (talk_meant(t, id))
+			talk_steer(t, words, id);
+	} else if (talk_has(words, log_words))
 		talk_call(t, "read_ava_logs", id[0] ? id : t->run);
 	else if (talk_has(words, status_words))
 		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
+	else if (small)
+		buf_adds(&t->out, small);
+	else if (talk_has(words, web_words))
+		buf_adds(&t->out,
+			 "I have no web here, only your files. What shall be looked for in "
+			 "them?");
 	else if (talk_has(words, work_words) || talk_is_question(words))
 		talk_spawn(t, words);
 	else if (t->waits)
 		buf_adds(&t->out, "The proposal still waits for your answer: yes starts it, no "
 				  "drops it, or say what shall be different.");
+	else if (talk_begins(words, question_words) || strchr(words, '?'))
+		buf_adds(&t->out,
+			 LABEL "I don't know that: I answer from your files only, and from "
+			       "what subagents found in them.");
 	else if (talk_begins(words, answer_words))
 		buf_adds(&t->out, "Nothing waits for your answer. What shall be looked for?");
 	else
@@ -316,9 +422,9 @@ static void tell_notice(struct buf *out, const char *line)
 	static const struct {
 		const char *word, *say;
 	} told[] = {
-		{"confirmed", "It has started. I'll tell you what it finds; ask me anything "
-			      "meanwhile."},
-		{"rejected", "All right, nothing was started."},
+		/* That it started, or did not, the runtime has said. */
+		{"confirmed", "I'll tell you what is found; ask me anything meanwhile."},
+		{"rejected", "All right."},
 		{"has expired", "That proposal has expired; say it again if you still want it."},
 		{"new quote", "Here is a new quote."},
 		{"words name none",
@@ -335,7 +441,7 @@ static void tell_notice(struct buf *out, const char *line)
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
 		if (!strstr(line, told[i].word))
 			continue;
-		if (told[i].say[0])
+		if (told[i].say[0] && !(out->len && strstr(out->data, told[i].say)))
 			buf_addf(out, "%s%s", out->len ? " " : "", told[i].say);
 		return;
 	}
@@ -508,11 +614,11 @@ static void talk_result(struct talk *t, const struct offline_call *c)
 	if (c->is_error) {
 		buf_addf(&t->out, "That did not work: %s.", text);
 	} else if (strcmp(c->name, "spawn_subagent") == 0) {
-		buf_adds(&t->out, "A subagent can do that in the background. Shall it start?");
+		buf_adds(&t->out, "A subagent can do that in the background.");
 	} else if (strcmp(c->name, "read_ava_logs") == 0) {
 		talk_log(t, text);
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
-		buf_adds(&t->out, "It has started.");
+		buf_adds(&t->out, "I'll tell you what is found.");
 	} else {
 		result = json_parse(text, strlen(text), NULL);
 		if (json_is_object(result))

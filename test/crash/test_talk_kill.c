@@ -81,7 +81,7 @@ static void see_entry(const char *line, size_t len, void *user)
 		p->asked = p->asked || strcmp(text, ASK) == 0;
 		p->said_yes = p->said_yes || strcmp(text, "yes") == 0;
 	} else if (role && strcmp(role, "assistant") == 0) {
-		p->offered = p->offered || strstr(text, "Shall it start?") != NULL;
+		p->offered = p->offered || strstr(text, "in the background.") != NULL;
 		p->told = p->told || strstr(text, "has ended (") != NULL;
 	}
 	json_decref(o);

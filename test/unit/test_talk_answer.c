@@ -9,12 +9,12 @@ static void test_the_whole_way(void **state)
 
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
-	assert_said(w, id, "Shall it start?");
+	assert_said(w, id, "in the background.");
 	assert_true(pending(w)[0] == 'P');
 	assert_int_equal(runs(w), 0);
 	assert_int_equal(say(w, id, "yes please"), 1);
 	wait_while(w, id, has_runs);
-	assert_said(w, id, "It has started");
+	assert_said(w, id, "what is found");
 	/* Paragraphs of their own, so that Markdown shows them apart. */
 	assert_said(w, id, "\n\n- parser.c:1");
 	assert_said(w, id, "\n\nCaveat");
@@ -52,7 +52,7 @@ static void test_questions(void **state)
 
 		snprintf(id, sizeof(id), "%s", begin(w, NULL));
 		tell(w, id, rows[i].words);
-		offered = seen(w, id, "assistant", "Shall it start?").n;
+		offered = seen(w, id, "assistant", "in the background.").n;
 		if (offered != rows[i].proposes)
 			fail_msg("%s: proposed %u", rows[i].words, offered);
 	}
@@ -68,11 +68,100 @@ static void test_no_is_no(void **state)
 	tell(w, id, "hm, what is it good for?");
 	assert_said(w, id, "The proposal still waits for your answer");
 	tell(w, id, "no, thanks");
-	assert_said(w, id, "nothing was started");
+	assert_said(w, id, "All right.");
 	assert_string_equal(pending(w), "");
 	tell(w, id, "yes");
 	assert_said(w, id, "Nothing waits for your answer");
 	assert_int_equal(runs(w), 0);
+}
+
+/* Short, different, true. */
+static void test_small_talk(void **state)
+{
+	static const struct {
+		const char *words, *says;
+	} rows[] = {
+		{"hello", "Hello."},
+		{"hi there", "Hello."},
+		{"thanks!", "You're welcome."},
+		{"help", "I can propose a subagent to research"},
+		{"is anything running?", "No subagent is at work"},
+		{"list my subagents", "No subagent is at work"},
+		{"stop it", "No subagent is at work"},
+		{"how much did I spend today?", "`/cost` shows"},
+		{"what is the capital of France?", "I don't know that"},
+		{"look up the weather on the web", "I have no web here"},
+		{"remind me tomorrow to look for leaks", "can't do things later"},
+		{"bye", "What is at work goes on"},
+	};
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		tell(w, id, rows[i].words);
+		if (!strstr(seen(w, id, "assistant", NULL).last, rows[i].says))
+			fail_msg("%s: %s", rows[i].words, seen(w, id, "assistant", NULL).last);
+	}
+	assert_string_equal(pending(w), "");
+}
+
+/* One run of another conversation has it: those that follow stay at work. */
+static void take_the_slot(struct world *w)
+{
+	struct op_spawn slow = {.role = "researcher",
+				.task = "wait",
+				.user_id = "ben",
+				.timeout_ms = AVA_DEFAULT,
+				.max_cost_microusd = AVA_DEFAULT,
+				.max_tokens = AVA_DEFAULT,
+				.max_iterations = AVA_DEFAULT};
+	char run[24] = "";
+
+	w->settings.runs_max = 1;
+	core_close(w->core);
+	open_core(w);
+	slow.model = script(w, "{\"text\":\"late\",\"delay_ms\":600000}\n");
+	ops_spawn(w->core, &slow, run_spawned, run);
+	while (!run[0])
+		os_loop_step(w->loop, 5);
+}
+
+/* With one run at work it is meant; with two she asks. */
+static void test_one_run_is_meant(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	take_the_slot(w);
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, "yes");
+	tell(w, id, "tell it to look at parser.c first");
+	assert_int_equal(seen(w, id, "toolResult", "queued").n, 1);
+	tell(w, id, "Find where main is defined");
+	tell(w, id, "yes");
+	tell(w, id, "stop");
+	assert_said(w, id, "Which one do you mean");
+	assert_int_equal(w->core->sup.nlive, 3);
+	tell(w, id, "cancel");
+	assert_int_equal(w->core->sup.nlive, 3);
+}
+
+static void test_stop_it(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	take_the_slot(w);
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, "yes");
+	assert_int_equal(w->core->sup.nlive, 2);
+	tell(w, id, "stop it, please");
+	for (int i = 0; w->core->sup.nlive > 1 && i < 1000; i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(w->core->sup.nlive, 1);
 }
 
 /* She calls confirm_spawn with no word of the person. */
@@ -442,6 +531,9 @@ int main(void)
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),
+		TEST(test_small_talk),
+		TEST(test_one_run_is_meant),
+		TEST(test_stop_it),
 		TEST(test_which_of_two),
 		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),
