@@ -423,6 +423,7 @@ static void note_tail(struct chat *c)
 static void show_due(struct chat *c)
 {
 	struct chat_run *run;
+	json_t *status;
 
 	speech_show(&c->speech, stdout);
 	note_tail(c);
@@ -430,7 +431,11 @@ static void show_due(struct chat *c)
 		show_held(c);
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
 		speech_close(&c->speech);
-		progress_still_working(&run->shown);
+		status = NULL;
+		if (!c->lost) /* what it does now, which may be no event */
+			(void)chat_call(c, NULL, &status, NULL, "/runs/%s", run->id);
+		progress_still_working(&run->shown, status);
+		json_decref(status);
 	}
 }
 

@@ -301,15 +301,19 @@ static int on_event(const struct sse_event *e, void *user)
 }
 
 /* What the daemon says right now; when it does not answer the stream finds out. */
-static void show_live(struct job *j)
+static void show_now(struct job *j)
 {
 	struct ava_error err;
 	json_t *status = NULL;
 
 	client_set_deadline(j->c, clock_mono_ms() + LIVE_MS);
-	if (api_get(j->c, &status, &err, "/runs/%s", j->run) == 0)
-		progress_live(&j->progress, status);
+	if (api_get(j->c, &status, &err, "/runs/%s", j->run) != 0)
+		status = NULL;
 	client_set_deadline(j->c, -1);
+	if (!j->progress.live)
+		progress_still_working(&j->progress, status);
+	else if (status != NULL)
+		progress_live(&j->progress, status);
 	json_decref(status);
 }
 
@@ -317,13 +321,8 @@ static void on_tick(int64_t *tick_ms, void *user)
 {
 	struct job *j = user;
 
-	if (j->progress.live) {
-		show_live(j);
-		*tick_ms = clock_mono_ms() + LIVE_MS;
-		return;
-	}
-	progress_still_working(&j->progress);
-	*tick_ms = clock_mono_ms() + PROGRESS_NEXT_MS;
+	show_now(j);
+	*tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_NEXT_MS);
 }
 
 static int on_interrupt(struct client *c, void *user, struct ava_error *err)

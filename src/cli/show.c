@@ -868,8 +868,12 @@ void progress_live(struct progress *p, const json_t *status)
 	fflush(p->f);
 }
 
-void progress_still_working(struct progress *p)
+void progress_still_working(struct progress *p, const json_t *status)
 {
+	const char *now = json_str(status, "current_activity");
+
+	if (now[0] != '\0')
+		snprintf(p->activity, sizeof(p->activity), "%s", now);
 	progress_clear(p);
 	activity(p->f,
 		 term_utf8() ? MARK_WAIT "Subagent still working: " : "Subagent still working: ",

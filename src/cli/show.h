@@ -98,7 +98,8 @@ void progress_init(struct progress *p, FILE *f, const char *role);
 void progress_spawning(const struct progress *p, const char *run);
 /* An event line of the run: an Activity is shown. */
 void progress_event(struct progress *p, const char *type, const char *line, size_t len);
-void progress_still_working(struct progress *p);
+/* `status`: of the run, as it is now; NULL: not known. */
+void progress_still_working(struct progress *p, const json_t *status);
 
 /* On a terminal that can: "WebCrawler running (45s, 12k tokens)..." of a status
  * object, over the one before. It has no line end and no escapes, and goes away

@@ -314,21 +314,25 @@ static void test_status_lines(void **state)
 		 "\"cost_cents\":0}",
 		 "⏹️ Subagent [WebCrawler]: Cancelled (1s, $0.00)\n"},
 	};
+	json_t *status;
 	struct progress p;
 	FILE *f = begin();
 
 	progress_init(&p, f, "web_crawler");
 	progress_spawning(&p, "S-7f3a2b");
-	progress_still_working(&p);
+	progress_still_working(&p, NULL);
 	progress_event(&p, "Activity", activity, sizeof(activity) - 1);
 	progress_event(&p, "ToolCall", activity, sizeof(activity) - 1); /* not shown */
 	progress_event(&p, "Activity", "nonsense", 8);
-	progress_still_working(&p);
-	assert_string_equal(end(f),
-			    "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
-			    "⏳ Subagent still working: no news yet\n"
-			    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
-			    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n");
+	progress_still_working(&p, NULL);
+	status = parse("{\"current_activity\":\"Thinking\"}");
+	progress_still_working(&p, status); /* what is no event is asked for */
+	json_decref(status);
+	assert_string_equal(end(f), "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
+				    "⏳ Subagent still working: no news yet\n"
+				    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
+				    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n"
+				    "⏳ Subagent still working: Thinking\n");
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
 		json_t *result = parse(ends[i].result);
 
