@@ -158,6 +158,7 @@ void ended_fini(struct ended *e)
 int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
+	json_t *whole;
 	int rv;
 
 	if (!id_is_run(run))
@@ -166,6 +167,16 @@ int ended_result(int root_fd, const char *run, char **json, size_t *len, struct 
 	rv = sys_read_file(root_fd, path, 64u << 20, json, len, err);
 	if (rv == AVA_ENOENT)
 		err_set(err, rv, "there is no result of %s (ava ps -a lists the runs)", run);
+	if (rv != 0)
+		return rv;
+	whole = json_parse(*json, *len, NULL);
+	if (!json_is_object(whole)) {
+		free(*json);
+		rv = err_set(err, AVA_ECORRUPT,
+			     "%s is cut or damaged: `ava logs %s` has the run's summary", path,
+			     run);
+	}
+	json_decref(whole);
 	return rv;
 }
 

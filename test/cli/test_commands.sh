@@ -92,6 +92,12 @@ exits 'result' 0
 contains 'has places' 'kettle.c:1' "$OUT"
 "$AVA" result --json "$run_id" >"$T/result"
 equal 'result --json is result.json' "$(cat "$AVA_DATA_ROOT/runs/$run_id/result.json")" "$(cat "$T/result")"
+cp "$AVA_DATA_ROOT/runs/$run_id/result.json" "$T/whole"
+head -c 100 "$T/whole" >"$AVA_DATA_ROOT/runs/$run_id/result.json"
+run "$AVA" result "$run_id"
+exits 'a result that is cut is no result' 1
+contains 'and is named' "runs/$run_id/result.json is cut or damaged" "$ERR"
+cp "$T/whole" "$AVA_DATA_ROOT/runs/$run_id/result.json"
 run "$AVA" cancel "$run_id"
 exits 'cancelling it is no error' 0
 contains 'and changes nothing' 'had ended: success' "$OUT"
