@@ -221,7 +221,7 @@ struct slice jscan_member(const char *s, size_t len, const char *name)
 
 bool slice_is(struct slice s, const char *word)
 {
-	return s.len == strlen(word) && memcmp(s.s, word, s.len) == 0;
+	return s.len == strlen(word) && (s.len == 0 || memcmp(s.s, word, s.len) == 0);
 }
 
 long slice_number(struct slice s, long fallback)
