@@ -217,16 +217,24 @@ stop_pid()
 stop_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid TERM "$stop_it"; }
 kill_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid KILL "$stop_it"; }
 
-clean_up()
+# end_all PID...: by TERM, else by KILL.
+end_all()
 {
-	clean_code=$?
-	trap - EXIT
-	for clean_pid in $(find "$T" -maxdepth 4 -name ava.lock -exec dirname {} \; 2>/dev/null |
-		while IFS= read -r clean_root; do daemon_pid "$clean_root"; done) $test_pids; do
+	for clean_pid in "$@"; do
 		alive "$clean_pid" || continue
 		kill -TERM "$clean_pid" 2>/dev/null
 		wait_for 5 gone "$clean_pid" || kill -KILL "$clean_pid" 2>/dev/null
 	done
+}
+
+# The daemons behind what talks with them: who follows one that ends starts the next.
+clean_up()
+{
+	clean_code=$?
+	trap - EXIT
+	end_all $test_pids
+	end_all $(find "$T" -maxdepth 4 -name ava.lock -exec dirname {} \; 2>/dev/null |
+		while IFS= read -r clean_root; do daemon_pid "$clean_root"; done)
 	chmod -R u+rwX "$T" 2>/dev/null
 	rm -rf "$T"
 	exit "$clean_code"
