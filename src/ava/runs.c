@@ -172,6 +172,7 @@ int ended_result(int root_fd, const char *run, char **json, size_t *len, struct 
 	whole = json_parse(*json, *len, NULL);
 	if (!json_is_object(whole)) {
 		free(*json);
+		*json = NULL;
 		rv = err_set(err, AVA_ECORRUPT,
 			     "%s is cut or damaged: `ava logs %s` has the run's summary", path,
 			     run);

@@ -20,7 +20,7 @@ struct ended {
 int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err);
 void ended_fini(struct ended *e);
 
-/* result.json as it is; *json is the caller's (free). */
+/* result.json as it is; *json is the caller's (free), NULL when it is cut or not there. */
 int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err);
 
 /* Every row, newest first, until `each` says false; with `ends` only those of
