@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/near.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/term.h"
 
 /* In the order in which help lists them; those with a blank in their name are not listed. */
@@ -90,14 +91,10 @@ int cli_fail(const struct ava_error *err)
 
 enum cli_exit cli_exit_of_status(const char *status)
 {
-	static const char *const limits[] = {"timeout", "cost_exceeded", "tokens_exceeded",
-					     "iterations_exceeded"};
-
 	if (strcmp(status, "success") == 0)
 		return CLI_DONE;
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if (strcmp(status, limits[i]) == 0)
-			return CLI_LIMIT;
+	if (words_limit(status))
+		return CLI_LIMIT;
 	return CLI_FAILED;
 }
 

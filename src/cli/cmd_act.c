@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -120,7 +121,7 @@ static void print_cancelled(json_t *one)
 		return;
 	}
 	term_print(stdout, "%s%s %s", json_str(run, "subagent_id"), had_ended ? " had ended:" : "",
-		   json_str(run, "status"));
+		   words_status(json_str(run, "status")));
 	if (had_ended)
 		putchar('\n');
 	else

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
@@ -143,7 +144,7 @@ static void do_runs(struct chat *c, const char *rest)
 {
 	static const struct column columns[] = {
 		{"ID", COLUMN_TEXT, "subagent_id"},
-		{"STATUS", COLUMN_TEXT, "status"},
+		{"STATUS", COLUMN_STATUS, "status"},
 		{"ROLE", COLUMN_ROLE, "role", .spare = true},
 		{"TIME", COLUMN_TIME, "elapsed_seconds", .spare = true},
 		{"COST", COLUMN_COST, "cost_cents", .spare = true},
@@ -210,7 +211,7 @@ static void cancel(struct chat *c, const char *id)
 		return;
 	}
 	if (!live)
-		term_print(stdout, "%s: %s\n", id, json_str(status, "status"));
+		term_print(stdout, "%s: %s\n", id, words_status(json_str(status, "status")));
 	json_decref(status);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/logtext.h"
@@ -105,7 +106,7 @@ static int ps_run(int argc, char **argv)
 	static const struct column columns[] = {
 		{"ID", COLUMN_TEXT, "subagent_id"},
 		{"ROLE", COLUMN_ROLE, "role", .spare = true},
-		{"STATUS", COLUMN_TEXT, "status"},
+		{"STATUS", COLUMN_STATUS, "status"},
 		{"TIME", COLUMN_TIME, "elapsed_seconds", .spare = true},
 		{"TOKENS", COLUMN_TOKENS, "tokens_used", .spare = true},
 		{"COST", COLUMN_COST, "cost_cents", .spare = true},

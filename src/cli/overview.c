@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -368,7 +369,7 @@ static void print_run(const json_t *run, struct page *p)
 	named(p, "run", json_str(run, "subagent_id"));
 	named(p, "trace", json_str(run, "trace_id"));
 	named(p, "role", format_role(json_str(run, "role")).text);
-	named(p, "status", in_words ? end.what : json_str(run, "status"));
+	named(p, "status", in_words ? end.what : words_status(json_str(run, "status")));
 	named(p, "next", end.next);
 	if (!in_words)
 		named(p, "reason", json_str(run, "stop_reason"));

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -260,6 +261,9 @@ static void add_cell(struct table *t, const struct column *c, const json_t *row)
 	switch (c->kind) {
 	case COLUMN_TEXT:
 		table_add(t, json_str(row, c->key));
+		return;
+	case COLUMN_STATUS:
+		table_add(t, words_status(json_str(row, c->key)));
 		return;
 	case COLUMN_ROLE:
 		table_add(t, format_role(json_str(row, c->key)).text);
@@ -648,34 +652,23 @@ void show_result(FILE *f, const json_t *result)
 
 /* ---- how a run ended */
 
-static const struct {
-	const char *status, *what, *limit, *option;
-} limits[] = {
-	{"timeout", "time", "timeout", "--timeout"},
-	{"cost_exceeded", "money", "max_cost_cents", "--max-cost-cents"},
-	{"tokens_exceeded", "tokens", "max_tokens", "--max-tokens"},
-	{"iterations_exceeded", "replies", "max_iterations", "--max-iterations"},
-};
-
-static void ended_by_limit(struct ended *e, size_t i, const char *id, const json_t *all)
+static void ended_by_limit(struct ended *e, const struct words_limit *l, const char *id,
+			   const json_t *all)
 {
-	const char *key = limits[i].limit;
-	double n = json_number_value(json_object_get(all, key));
+	double n = json_number_value(json_object_get(all, l->key));
 	char text[64], more[64] = "";
 
-	snprintf(text, sizeof(text), "%s", limits[i].what);
+	if (n > 0 && strcmp(l->what, "time") == 0)
+		snprintf(text, sizeof(text), "%s", format_time_of(all, l->key).text);
+	else if (n > 0 && strcmp(l->what, "money") == 0)
+		snprintf(text, sizeof(text), "%s", format_cost_of(all, l->key).text);
+	else if (n > 0)
+		snprintf(text, sizeof(text), "%s %s", format_tokens((int64_t)n).text,
+			 n == 1 && strcmp(l->what, "replies") == 0 ? "reply" : l->what);
+	else
+		snprintf(text, sizeof(text), "%s", l->what);
 	if (n > 0)
-		snprintf(text, sizeof(text), "%s%s",
-			 i == 0   ? format_time_of(all, key).text
-			 : i == 1 ? format_cost_of(all, key).text
-			 : i == 2 ? format_tokens_of(all, key).text
-				  : format_tokens((int64_t)n).text,
-			 i == 2   ? " tokens"
-			 : i != 3 ? ""
-			 : n == 1 ? " reply"
-				  : " replies");
-	if (n > 0)
-		snprintf(more, sizeof(more), " %s %.15g", limits[i].option, 2 * n);
+		snprintf(more, sizeof(more), " %s %.15g", l->option, 2 * n);
 	snprintf(e->what, sizeof(e->what), "Stopped at its limit of %s", text);
 	if (id[0] != '\0')
 		snprintf(e->next, sizeof(e->next), "`ava resume %.30s%s` goes on", id, more);
@@ -686,10 +679,9 @@ struct ended ended_words(const json_t *end, const json_t *run)
 	const char *status = json_str(end, "status"), *reason = json_str(end, "stop_reason");
 	struct ended e = {.what = ""};
 
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if (strcmp(status, limits[i].status) == 0)
-			ended_by_limit(&e, i, json_str(end, "subagent_id"),
-				       json_object_get(run, "limits"));
+	if (words_limit(status))
+		ended_by_limit(&e, words_limit(status), json_str(end, "subagent_id"),
+			       json_object_get(run, "limits"));
 	if (e.what[0] != '\0' && json_str(end, "error")[0] != '\0') { /* not its own limit */
 		snprintf(e.what, sizeof(e.what), "Stopped, %.200s", json_str(end, "error"));
 		e.next[0] = '\0';
@@ -815,7 +807,8 @@ static void status_words(char *out, size_t size, const char *role, const json_t 
 			 const char *more)
 {
 	snprintf(out, size, "%s%s %.60s (%s, %s tokens)%s", term_mark(MARK_LOOK, ""), role,
-		 json_str(status, "status"), format_time_of(status, "elapsed_seconds").text,
+		 words_status(json_str(status, "status")),
+		 format_time_of(status, "elapsed_seconds").text,
 		 format_tokens_of(status, "tokens_used").text, more);
 }
 
@@ -838,12 +831,12 @@ char *status_line(const json_t *run, size_t columns)
 
 	buf_init(&b, STATUS_MAX);
 	if (!narrow(columns))
-		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, status, time.text, tokens.text,
-			 cost.text);
+		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, words_status(status),
+			 time.text, tokens.text, cost.text);
 	else if (strcmp(status, "running") == 0)
 		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
 	else
-		buf_addf(&b, "%s %s", role.text, status);
+		buf_addf(&b, "%s %s", role.text, words_status(status));
 	if (activity[0] != '\0' && strcmp(status, "running") == 0)
 		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
 	if (buf_check(&b) == 0)

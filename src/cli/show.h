@@ -57,6 +57,7 @@ struct column {
 	enum column_kind {
 		COLUMN_TEXT,
 		COLUMN_ROLE,
+		COLUMN_STATUS,
 		COLUMN_TIME, /* seconds */
 		COLUMN_TOKENS,
 		COLUMN_COST, /* cents */

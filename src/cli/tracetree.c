@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/logtext.h"
 #include "cli/show.h"
 #include "cli/term.h"
@@ -238,7 +239,7 @@ static void print_end(FILE *f, const struct calls *c)
 		     *totals = json_object_get(content, "totals");
 
 	if (event != NULL)
-		term_print(f, "  %s (%s): %s, ", json_str(content, "status"),
+		term_print(f, "  %s (%s): %s, ", words_status(json_str(content, "status")),
 			   json_str(content, "stopReason"),
 			   format_ms(json_get_int(totals, "durationMs", 0)).text);
 	else

@@ -100,7 +100,7 @@ contains 'and is named' "runs/$run_id/result.json is cut or damaged" "$ERR"
 cp "$T/whole" "$AVA_DATA_ROOT/runs/$run_id/result.json"
 run "$AVA" cancel "$run_id"
 exits 'cancelling it is no error' 0
-contains 'and changes nothing' 'had ended: success' "$OUT"
+contains 'and changes nothing' 'had ended: complete' "$OUT"
 equal 'cancel --json is its status' "$run_id success" \
 	"$("$AVA" cancel --json "$run_id" | jq -r '"\(.subagent_id) \(.status)"')"
 run "$AVA" status "$run_id"

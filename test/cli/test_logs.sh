@@ -35,7 +35,7 @@ same_logs()
 	run "$AVA" trace "$id"
 	exits "trace ($1)" 0
 	contains "tells turns ($1)" '  turn 1' "$OUT"
-	contains "and totals ($1)" 'success (submitted): ' "$OUT"
+	contains "and totals ($1)" 'complete (submitted): ' "$OUT"
 	cp "$OUT" "$T/trace"
 	run "$AVA" trace "$name"
 	check "the name is the id ($1)" cmp -s "$OUT" "$T/trace"

@@ -55,7 +55,7 @@ run "$AVA" status "$a" --json
 equal 'its question is shown' 'Which parser?' "$(jq -r .waiting_for.question "$OUT")"
 equal 'with its choices' 'json yaml' "$(jq -r '.waiting_for.choices | join(" ")' "$OUT")"
 run "$AVA" ps
-contains 'ps says so' 'waiting' "$OUT"
+contains 'ps says so' 'waits for you' "$OUT"
 run "$AVA" status "$a"
 contains 'status says what it asks' 'Which parser?' "$OUT"
 
