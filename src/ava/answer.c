@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/near.h"
 #include "base/util.h"
@@ -48,40 +49,62 @@ static const struct {
 } meanings[] = {
 	{SAID_YES,
 	 "y|yes|yep|yup|yeah|yea|ya|yeh|ja|oui|si|aye|sure|sur|sure thing|sure why not|ok|okay|"
-	 "oki|okey|okie|oky|ok with me|k|kk|go|go ahead|go ahed|go on|go for it|go with it|proceed|"
+	 "oki|okey|okie|oky|ok with me|ok let it|okay let it|yes let it|let it do it|let it do "
+	 "that|let it run|k|kk|go|go ahead|go ahed|go on|go for it|go with it|proceed|"
 	 "do it|do that|do so|please do|i do|you can|you may|confirm|confirmed|i confirm|start|run|"
 	 "launch|execute|spawn|make it so|ship|sounds good|sounds great|sounds good to me|"
 	 "looks good|looks good to me|looks great|lgtm|fine|fine by me|fine with me|thats fine|"
 	 "that is fine|its fine|works for me|that works|good to go|of course|certainly|definitely|"
 	 "absolutely|affirmative|roger|approve|approved|i approve|accept|accepted|i accept|agree|"
 	 "agreed|i agree|by all means|lets go|lets do it|lets do this|lets do that|all right|"
-	 "alright|thumbsup|im sure|i am sure|continue|carry on"},
-	{SAID_NO, "no|nop|nope|nah|n"},
+	 "alright|thumbsup|im sure|i am sure|continue|carry on|allow|allow it|allowed|permit|grant|"
+	 "sounds perfect|good idea|great idea|love it|i love it|"
+	 "jo|jawohl|klar|na klar|gerne|mach|mach mal|mach das|mach es|leg los|los|einverstanden|"
+	 "in ordnung|passt|genau|erlaubt|ouais|bien sur|daccord|allez|allez y|vas-y|vas y|claro|"
+	 "claro que si|vale|de acuerdo|adelante|dale|sim|pode ser|va bene|certo|akkoord|doe maar|"
+	 "is goed"},
+	{SAID_NO, "no|nop|nope|nah|n|nein|non|nee|noe|nao|nej"},
 	{SAID_NO_MORE,
-	 "no thanks|no thank you|no way|no go|no need|no deal|not now|not yet|not today|"
+	 "no thanks|no thank you|no way|no go|no need|no deal|not now|not today|hell no|god no|"
+	 "of course not|certainly not|absolutely not|definitely not|i dont want it|i dont want "
+	 "that|"
+	 "i dont want this|i changed my mind|changed my mind|"
 	 "not this time|never mind|nevermind|stop|stop here|cancel|abort|reject|rejected|i reject|"
 	 "decline|declined|i decline|deny|denied|refuse|i refuse|forget|forget about it|leave it|"
 	 "drop it|skip|id rather not|rather not|better not|maybe later|later|another time|negative|"
-	 "thumbsdown|nein|non|quit|exit|nay|veto|kill it|scrap it|dont bother"},
+	 "thumbsdown|quit|exit|nay|veto|kill it|scrap it|dont bother|nein danke|lieber nicht|"
+	 "lass das|lass es|lass mal|vergiss es|auf keinen fall|abbrechen|stopp|non merci|"
+	 "pas maintenant|annule|no gracias|nao obrigado|nao obrigada|no grazie|nee bedankt|"
+	 "nee dank je"},
 	{SAID_DONT, "dont|never"},
 	{SAID_POLITE,
 	 "please|pls|plz|plase|thanks|thank you|thank you very much|thanks a lot|many thanks|"
 	 "and thanks|and thank you|thx|ty|cheers|ava|sir|maam|hi|hello|hey|now|right now|"
 	 "right away|asap|for now|great|perfect|excellent|awesome|wonderful|nice|cool|good|"
-	 "very good|then|oh|just"},
+	 "very good|then|oh|just|just this once|only this once|this once|this time|that is "
+	 "it|thats it|"
+	 "thats exactly what i need|that is exactly what i need|exactly what i need|"
+	 "thats what i want|that is what i want|just what i need|bitte|danke|bitte schon|danke "
+	 "schon|"
+	 "merci|sil vous plait|sil te plait|por favor|gracias|obrigado|obrigada|grazie|per favore|"
+	 "alstublieft|bedankt|dank je|mal|doch|super|toll"},
 	{SAID_GLUE,
 	 "a|an|the|it|its|that|this|to|for|with|at|of|use|using|set|make|keep|on|as|and|i want|let|"
 	 "id like|like|instead|rather|switch|change|model|role|preset|mode|version|dive|one|"
-	 "go with|tool|tools|do|can you|take|limits"},
+	 "go with|tool|tools|do|do it with|can you|could you|can we|could we|can it|would "
+	 "you|please use|take|limits|"
+	 "make it a|make that|have|mit|nimm"},
 	{SAID_LIMIT,
 	 "max|maximum|most|limit|limited|cap|capped|under|below|within|upto|up to|no more than|"
 	 "not more than|but no more than|less than|fewer than|not over|not above|no longer than|"
 	 "not longer than|but no longer "
 	 "than|tops|budget|only|timeout|time|cost|costs|costing|price|"
 	 "spend|ceiling|is enough|is plenty|is the limit|is the maximum|is the max|is my limit|"
-	 "and no more|or less|dont spend more than|dont go over|stop after|stop it after"},
-	{SAID_UNCLEAR, "noon"}, /* no long "non" */
-	{SAID_BUT, "but|provided|as long as it stays"},
+	 "and no more|or less|dont spend more than|dont go over|stop after|stop it after|hochstens|"
+	 "maximal|nicht mehr als|bis zu|nur|au plus|maximum de|maximo|como maximo|al massimo|"
+	 "hoogstens"},
+	{SAID_UNCLEAR, "noon|not yet"}, /* no long "non" */
+	{SAID_BUT, "but|provided|as long as it stays|aber|mais|pero|mas|maar|solange es"},
 	{SAID_CHEAPER, "cheaper|cheap"},
 	{SAID_FASTER, "faster|quicker|shorter"},
 	{SAID_WITHOUT,
@@ -108,9 +131,9 @@ static const struct {
 } units[] = {
 	{UNIT_CENTS, 1, "c|ct|cts|cent|cents"},
 	{UNIT_CENTS, 100, "dollar|dollars|usd|buck|bucks"},
-	{UNIT_MS, 1000, "s|sec|secs|second|seconds"},
-	{UNIT_MS, 60000, "m|min|mins|minute|minutes"},
-	{UNIT_MS, 3600000, "h|hr|hrs|hour|hours"},
+	{UNIT_MS, 1000, "s|sec|secs|second|seconds|sekunde|sekunden|secondes|segundos|secondi"},
+	{UNIT_MS, 60000, "m|min|mins|minute|minutes|minuten|minuto|minutos|minuti|minuut"},
+	{UNIT_MS, 3600000, "h|hr|hrs|hour|hours|stunde|stunden"},
 	{UNIT_MS, 86400000, "d|day|days"},
 	{UNIT_TOKENS, 1, "token|tokens|tok|toks"},
 	{UNIT_ITERATIONS, 1, "iteration|iterations|iter|iters|step|steps|turn|turns|call|calls"},
@@ -286,12 +309,27 @@ static const char *skip_marks(const char *s, bool *comma)
 	}
 }
 
+/* "höchstens", "não": the letters of Latin-1 (U+00C0 to U+00FF, in UTF-8 c3 and one byte)
+ * without their marks. */
+static void fold(const char *text, char out[ANSWER_BYTES_MAX + 1])
+{
+	static const char plain[] =
+		"AAAAAAACEEEEIIIIDNOOOOO*OUUUUY**aaaaaaaceeeeiiiidnooooo*ouuuuy*y";
+	size_t n = 0;
+
+	for (; *text && n < ANSWER_BYTES_MAX; text++)
+		if ((unsigned char)text[0] == 0xc3 && ((unsigned char)text[1] & 0xc0) == 0x80 &&
+		    plain[(unsigned char)text[1] & 0x3f] != '*')
+			out[n++] = plain[(unsigned char)*++text & 0x3f];
+		else
+			out[n++] = *text;
+	out[n] = 0;
+}
+
 /* false: something is among them that no answer has: a question mark, quotes, characters
  * of other scripts. */
 static bool read_tokens(const char *text, struct walk *w)
 {
-	if (strnlen(text, ANSWER_BYTES_MAX + 1) > ANSWER_BYTES_MAX)
-		return false;
 	for (;;) {
 		struct token *t = &w->t[w->n];
 		bool comma = false;
@@ -664,6 +702,14 @@ static bool unknown_word(const struct walk *w, int at)
 	       find_phrase(w, at, &said) == 0 && find_name(w, at, &name) == 0;
 }
 
+bool answer_word(const char *word)
+{
+	struct change change = CHANGE_NONE;
+	struct walk w = {.change = &change};
+
+	return read_tokens(word, &w) && w.n == 1 && !unknown_word(&w, 0);
+}
+
 /* The tools after "without": how many words they are; 0: none follows. */
 static int take_tools(struct walk *w, int at)
 {
@@ -736,6 +782,10 @@ static int take_phrase(struct walk *w, int at)
 		break;
 	case SAID_WITHOUT:
 		more = take_tools(w, at + n);
+		if (more == 0 && w->n == 1 && is_word(w, at, "drop")) {
+			said = SAID_NO_MORE; /* "drop the second", as the caller has heard it */
+			break;
+		}
 		unclear_if(w, more == 0);
 		n += more;
 		break;
@@ -778,14 +828,36 @@ static enum answer decide(const struct walk *w)
 	return yes ? ANSWER_YES : no ? ANSWER_NO : ANSWER_UNCLEAR;
 }
 
+/* "Can you do it with opus instead?" asks for a change: the mark goes. */
+static bool asks_for(char *text)
+{
+	static const char *const begins_so[] = {"can you ",  "could you ", "can we ",
+						"could we ", "can it ",    "would you "};
+	size_t len = strlen(text);
+
+	while (len > 0 && strchr("? ", text[len - 1]))
+		len--;
+	for (size_t i = 0; i < ARRAY_LEN(begins_so); i++)
+		if (text[len] && strncasecmp(text, begins_so[i], strlen(begins_so[i])) == 0) {
+			text[len] = 0;
+			return true;
+		}
+	return false;
+}
+
 enum answer answer_parse(const char *text, struct change *change)
 {
 	struct walk w = {.change = change};
 	enum answer a = ANSWER_UNCLEAR;
+	char plain[ANSWER_BYTES_MAX + 1];
 	struct name name;
+	bool asked;
 
 	*change = (struct change)CHANGE_NONE;
-	unclear_if(&w, !read_tokens(text, &w));
+	unclear_if(&w, strlen(text) > ANSWER_BYTES_MAX);
+	fold(text, plain);
+	asked = asks_for(plain);
+	unclear_if(&w, !read_tokens(plain, &w));
 	for (int i = 0; i < w.n; i++)
 		if (!w.t[i].number && find_name(&w, i, &name) == 0)
 			put_right(w.t[i].text);
@@ -798,6 +870,8 @@ enum answer answer_parse(const char *text, struct change *change)
 		at += n;
 	}
 	a = decide(&w);
+	if (asked && a != ANSWER_CHANGE)
+		a = ANSWER_UNCLEAR;
 	if (a != ANSWER_YES_WITH && a != ANSWER_CHANGE)
 		*change = (struct change)CHANGE_NONE;
 	return a;

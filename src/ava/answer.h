@@ -51,6 +51,9 @@ enum answer {
 	"please answer yes or no, or say what to change: \"yes, but max 20 cents\", \"at most 5 "  \
 	"minutes\", \"use haiku\""
 
+/* One word that answers have: to say yes or no, or to change something. */
+bool answer_word(const char *word);
+
 /* *change says something for ANSWER_YES_WITH and ANSWER_CHANGE alone. */
 enum answer answer_parse(const char *text, struct change *change);
 

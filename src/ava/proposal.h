@@ -31,7 +31,9 @@ struct proposal_answer {
 	enum proposal_step to;
 	char *text; /* to be written as what was said; NULL: nothing, or written already */
 	char *by, *reason;
-	struct run_spec *lowered; /* runs instead of what was quoted; NULL: that does */
+	struct run_spec **lowered; /* run instead of what was quoted, *owned*; NULL: that does */
+	unsigned nlowered;
+	char hash[HASH_HEX_LEN + 1]; /* of `lowered` */
 	struct proposal *successor;
 };
 
@@ -92,7 +94,6 @@ struct asker *asker_new(struct core *c, op_proposal_fn done, void *user);
 void asker_refuse(struct asker *a, const struct ava_error *err); /* `a` is *taken* */
 /* Now, or when the step that is being written is on disk. `a` is *taken*. */
 void proposal_tell(struct proposal *p, struct asker *a, bool repeated);
-/* What is otherwise, in words, *owned*; NULL: no memory. */
-char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed);
+void specs_free(struct run_spec **specs, unsigned n); /* NULL: nothing */
 
 #endif

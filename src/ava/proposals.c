@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/change.h"
 #include "ava/proposal.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -128,11 +129,18 @@ static void not_saved(struct ava_error *err, int rv, const char *what, const cha
 
 /* ---- life */
 
+void specs_free(struct run_spec **specs, unsigned n)
+{
+	for (unsigned i = 0; specs && i < n; i++)
+		spec_free(specs[i]);
+	free(specs);
+}
+
 static void answer_free(struct proposal_answer *a)
 {
 	if (!a)
 		return;
-	spec_free(a->lowered);
+	specs_free(a->lowered, a->nlowered);
 	free(a->text);
 	free(a->by);
 	free(a->reason);
@@ -341,6 +349,16 @@ static void write_said(struct draft *d, const struct proposal *p)
 	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
 }
 
+static void write_config(struct jw *w, const struct proposal_answer *a)
+{
+	struct buf config;
+
+	buf_init(&config, 64u << 20);
+	if (quote_config(&config, a->lowered, a->nlowered) == 0)
+		jw_raw(w, "config", config.data, config.len);
+	buf_fini(&config);
+}
+
 /* SpawnConfirmed (as quoted, or with both hashes what of it), SpawnRejected or
  * SpawnExpired. */
 static void write_answer(struct draft *d, const struct proposal *p)
@@ -368,7 +386,7 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	if (p->changes) {
 		jw_str(&w, "quotedHash", p->hash);
 		jw_str(&w, "changes", p->changes);
-		jw_raw(&w, "config", a->lowered->config, a->lowered->config_len);
+		write_config(&w, a);
 	}
 	jw_end(&w);
 	core_event(p->core, d, kind, s->session_id, s->user_id, &b);
@@ -379,15 +397,14 @@ static void write_answer(struct draft *d, const struct proposal *p)
 /* Into the commit of the yes. On error proposal_unstart takes back what was done. */
 static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error *err)
 {
-	struct run_spec *lead = p->answer->lowered ? p->answer->lowered : p->specs[0];
-	unsigned n = lead->group.chain ? 1 : p->n;
-	const char *request = lead->request_id;
+	struct run_spec **specs = p->answer->lowered ? p->answer->lowered : p->specs;
+	unsigned n = specs[0]->group.chain ? 1 : p->n;
+	const char *request = specs[0]->request_id;
 	int rv = 0;
 
 	for (unsigned i = 0; rv == 0 && i < n; i++) {
-		rv = supervisor_spawn(&p->core->sup, i ? p->specs[i] : lead, p->id, d, &p->runs[i],
-				      err);
-		if (rv == 0 && (i > 0 || lead == p->specs[0]))
+		rv = supervisor_spawn(&p->core->sup, specs[i], p->id, d, &p->runs[i], err);
+		if (rv == 0 && specs == p->specs)
 			p->specs[i] = NULL; /* the run has it */
 	}
 	if (rv != 0)
@@ -449,7 +466,7 @@ static void answer_begin(struct proposal *p, struct proposal_answer *a)
 	/* Who says the same meanwhile waits for the same. */
 	if (a->to == STEP_CONFIRMED)
 		snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
-			 a->lowered ? a->lowered->hash : p->hash);
+			 a->lowered ? a->hash : p->hash);
 	if (a->successor)
 		snprintf(p->replaced_by, sizeof(p->replaced_by), "%s", a->successor->id);
 }
@@ -495,7 +512,9 @@ static void answer_saved(struct proposal *p)
 		(void)core_remember(p->core, q->specs[0]->request_id, q->created_ms, q->id, "", "");
 	}
 	if (a->to == STEP_CONFIRMED) {
-		a->lowered = NULL; /* its run has it */
+		for (unsigned i = 0; a->lowered && i < a->nlowered; i++)
+			if (p->runs[i])
+				a->lowered[i] = NULL; /* its run has it */
 		proposal_start(p);
 	} else {
 		sessions_answered(p->core, p, p->specs[0]->session_id, NULL);
@@ -529,7 +548,7 @@ static int answer_put(struct proposal *p, struct draft *d, struct ava_error *err
 	int rv = 0;
 
 	if (a->lowered) {
-		p->changes = proposal_changes(p->specs[0], a->lowered);
+		p->changes = change_words(p->specs, a->lowered, p->n);
 		rv = p->changes ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	if (rv == 0)
@@ -574,7 +593,7 @@ static void prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
 int proposal_answer(struct proposal *p, struct proposal_answer *a, struct ava_error *err)
 {
 	bool asks_more = a->to == STEP_CONFIRMED || a->to == STEP_REPLACED;
-	struct run_spec *s = a->lowered ? a->lowered : p->specs[0];
+	struct run_spec *s = a->lowered ? a->lowered[0] : p->specs[0];
 	int rv;
 
 	answer_begin(p, a);
@@ -772,8 +791,8 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 		rv = spec_from_json(&p->specs[i], members ? json_array_get(members, i) : config,
 				    session, i == 0 ? request : "", user, NULL);
 	old = rv == 0 ? strmap_get(&c->proposals, p->replaces) : NULL;
-	if (old && old->specs[0])
-		p->instead = proposal_changes(old->specs[0], p->specs[0]);
+	if (old && old->specs[0] && old->n == p->n)
+		p->instead = change_words(old->specs, p->specs, p->n);
 	/* Made while the clock was ahead, it waits as long as one that is made now. */
 	if (rv != 0 || proposal_enlist(p, MIN(time_ms, now)) != 0) {
 		proposal_free(p);

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "agent/tool.h"
 #include "ava/answer.h"
+#include "ava/change.h"
 #include "ava/ops.h"
 #include "ava/proposal.h"
 #include "ava/verbs.h"
@@ -182,7 +182,6 @@ static int build_member(struct core *c, const struct op_group *o, size_t i, stru
 	int rv = 0;
 
 	buf_init(&note, SPEC_CONTEXT_MAX + NOTE_MAX);
-	g->index = (int)i + 1;
 	s.group = g;
 	s.session_id = o->session_id;
 	s.user_id = o->user_id;
@@ -210,7 +209,10 @@ static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 	for (size_t i = 0; i < o->nruns; i++) {
 		struct ava_error other = {0};
 		struct run_spec *spec = NULL;
-		int rv = i == bad ? 0 : build_member(c, o, i, g, &spec, &other);
+		int rv;
+
+		g->index = (int)i + 1;
+		rv = i == bad ? 0 : build_member(c, o, i, g, &spec, &other);
 
 		spec_free(spec);
 		if (i != bad && (rv == 0 || strcmp(other.text, err->text) != 0))
@@ -225,11 +227,65 @@ static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 	return err_wrap(err, err->code, "run%s %s of the group", n > 1 ? "s" : "", which);
 }
 
-/* The first is built last: in a chain it carries the configs of those that follow.
- * The id of the group is that of its proposal with another letter, so it is known
+typedef int (*member_fn)(void *user, size_t i, struct spec_group *g, struct run_spec **out,
+			 struct ava_error *err);
+
+/* The first is built last: in a chain it carries the configs of those that follow. *at is
+ * the one that could not be. */
+static int build_list(struct run_spec **specs, size_t n, struct spec_group *g, member_fn build,
+		      void *user, size_t *at, struct ava_error *err)
+{
+	struct buf then;
+	int rv = 0;
+
+	*at = 0;
+	buf_init(&then, 64u << 20);
+	for (size_t i = 1; rv == 0 && i < n; i++) {
+		*at = i;
+		g->index = (int)i + 1;
+		rv = build(user, i, g, &specs[i], err);
+		if (rv != 0)
+			break;
+		buf_adds(&then, i > 1 ? "," : "[");
+		buf_add(&then, specs[i]->config, specs[i]->config_len);
+	}
+	if (rv == 0 && g->chain && n > 1) {
+		if (buf_addc(&then, ']') != 0)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+		g->then = then.data;
+	}
+	if (rv == 0) {
+		*at = 0;
+		g->index = 1;
+		rv = build(user, 0, g, &specs[0], err);
+	}
+	buf_fini(&then);
+	return rv;
+}
+
+struct asked_group {
+	struct core *core;
+	const struct op_group *o;
+};
+
+static int asked_member(void *user, size_t i, struct spec_group *g, struct run_spec **out,
+			struct ava_error *err)
+{
+	struct asked_group *a = user;
+
+	return build_member(a->core, a->o, i, g, out, err);
+}
+
+/* The id of the group is that of its proposal with another letter, so it is known
  * before anything is written. */
+static void group_id(const struct proposal *p, char id[24])
+{
+	snprintf(id, 24, "G%.22s", p->id + 1);
+}
+
 static int build_members(struct proposal *p, const struct op_group *o, struct ava_error *err)
 {
+	struct asked_group asked = {p->core, o};
 	char id[24];
 	struct spec_group g = {
 		.id = id,
@@ -239,30 +295,11 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 		.share = o->share && !o->chain,
 		.chain = o->chain,
 	};
-	struct buf then;
-	size_t at = 0;
-	int rv = 0;
+	size_t at;
+	int rv;
 
-	snprintf(id, sizeof(id), "G%s", p->id + 1);
-	buf_init(&then, 64u << 20);
-	for (size_t i = 1; rv == 0 && i < o->nruns; i++) {
-		at = i;
-		rv = build_member(p->core, o, i, &g, &p->specs[i], err);
-		if (rv != 0)
-			break;
-		buf_adds(&then, i > 1 ? "," : "[");
-		buf_add(&then, p->specs[i]->config, p->specs[i]->config_len);
-	}
-	if (rv == 0 && o->chain && o->nruns > 1) {
-		if (buf_addc(&then, ']') != 0)
-			rv = err_set(err, AVA_ENOMEM, "out of memory");
-		g.then = then.data;
-	}
-	if (rv == 0) {
-		at = 0;
-		rv = build_member(p->core, o, 0, &g, &p->specs[0], err);
-	}
-	buf_fini(&then);
+	group_id(p, id);
+	rv = build_list(p->specs, o->nruns, &g, asked_member, &asked, &at, err);
 	return rv == 0 ? 0 : members_failed(p->core, o, at, &g, err);
 }
 
@@ -295,272 +332,6 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 		asker_refuse(a, &err);
 }
 
-bool change_none(const struct change *c)
-{
-	return c->cost_microusd == CHANGE_KEEP && c->time_ms == CHANGE_KEEP &&
-	       c->tokens == CHANGE_KEEP && c->iterations == CHANGE_KEEP && !c->preset[0] &&
-	       !c->role[0] && !c->model[0] && c->thinking == 0 && c->nwithout == 0;
-}
-
-static void take_number(int64_t *to, int64_t from)
-{
-	if (from != CHANGE_KEEP)
-		*to = from;
-}
-
-static void take_word(char *to, size_t size, const char *from)
-{
-	if (*from)
-		snprintf(to, size, "%s", from);
-}
-
-bool change_add(struct change *to, const struct change *from)
-{
-	take_number(&to->cost_microusd, from->cost_microusd);
-	take_number(&to->time_ms, from->time_ms);
-	take_number(&to->tokens, from->tokens);
-	take_number(&to->iterations, from->iterations);
-	take_word(to->preset, sizeof(to->preset), from->preset);
-	take_word(to->role, sizeof(to->role), from->role);
-	take_word(to->model, sizeof(to->model), from->model);
-	if (from->thinking != 0)
-		to->thinking = from->thinking;
-	if (to->nwithout + from->nwithout > CHANGE_WITHOUT_MAX)
-		return false;
-	memcpy(to->without + to->nwithout, from->without,
-	       from->nwithout * sizeof(from->without[0]));
-	to->nwithout += from->nwithout;
-	return true;
-}
-
-/* ---- a change, carried out */
-
-/* "bash" is a word of run_bash. */
-static bool tool_meant(const char *tool, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (strcasecmp(tool, word) == 0)
-		return true;
-	for (const char *s = tool; *s; s += strcspn(s, "_"), s += *s == '_')
-		if (strcspn(s, "_") == n && strncasecmp(s, word, n) == 0)
-			return true;
-	return false;
-}
-
-static int no_such_tool(const struct run_spec *s, const char *word, struct ava_error *err)
-{
-	char names[256] = "";
-	size_t n = 0;
-
-	for (unsigned i = 0; i < s->agent.ntools && n < sizeof(names) - 64; i++)
-		if (!(s->tools[i]->flags & TOOL_ENDS))
-			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
-					      s->tools[i]->name);
-	return err_set(err, AVA_EINVAL, "there is no tool %s to leave out: this proposal has %s",
-		       word, n ? names : "none");
-}
-
-/* The tools of `base` that stay, into `keep` (ROLE_MAX_TOOLS places). */
-static int keep_tools(const struct run_spec *base, const struct change *c, const char **keep,
-		      size_t *n, struct ava_error *err)
-{
-	bool out[ROLE_MAX_TOOLS] = {false};
-
-	for (unsigned k = 0; k < c->nwithout; k++) {
-		bool found = false;
-
-		for (unsigned i = 0; i < base->agent.ntools; i++) {
-			/* Without it a run could not end. */
-			if ((base->tools[i]->flags & TOOL_ENDS) ||
-			    !tool_meant(base->tools[i]->name, c->without[k]))
-				continue;
-			found = out[i] = true;
-		}
-		if (!found)
-			return no_such_tool(base, c->without[k], err);
-	}
-	*n = 0;
-	for (unsigned i = 0; i < base->agent.ntools; i++)
-		if (!out[i])
-			keep[(*n)++] = base->tools[i]->name;
-	return 0;
-}
-
-/* The request for `q`, as it was, becomes one for what is wanted. */
-static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
-			   const struct settings *set, const char *forced)
-{
-	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
-	struct model given;
-
-	s->session_id = q->session_id;
-	s->request_id = q->request_id;
-	s->user_id = q->user_id;
-	if (c->role[0]) {
-		s->role = c->role;
-		s->tools = NULL;
-		s->ntools = 0;
-		s->extended_thinking = MAX(s->extended_thinking, 0);
-		/* It was what the role and the settings give. */
-		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
-		    strcmp(given.id, q->model->id) == 0)
-			s->model = NULL;
-	}
-	/* Only the limit of the role or the settings may stand beside a model whose price is
-	 * unknown. */
-	if ((c->model[0] || !price_known) && !*q->preset &&
-	    s->max_cost_microusd == spec_cost_otherwise(q->role, set))
-		s->max_cost_microusd = AVA_DEFAULT;
-	if (c->model[0])
-		s->model = c->model;
-	if (c->preset[0]) {
-		s->preset = c->preset;
-		s->max_cost_microusd = s->max_tokens = AVA_DEFAULT;
-	}
-	take_number(&s->timeout_ms, c->time_ms);
-	take_number(&s->max_cost_microusd, c->cost_microusd);
-	take_number(&s->max_tokens, c->tokens);
-	take_number(&s->max_iterations, c->iterations);
-	if (c->thinking != 0)
-		s->extended_thinking = c->thinking;
-}
-
-/* The quoted spec with the change in it, as a new one: it becomes a request again, with
- * what is wanted otherwise in it, and that is built like any other (spec_build), so that
- * a change cannot ask for what a request could not. AVA_EINVAL with a sentence for what
- * cannot be; `forced` as spec_build's model. */
-static int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
-		       const struct settings *set, const char *forced, const struct redact *redact,
-		       struct ava_error *err)
-{
-	json_t *config = json_parse(quoted->config, quoted->config_len, err);
-	const char *keep[ROLE_MAX_TOOLS];
-	struct run_spec *base = NULL;
-	struct op_spawn s;
-	struct arena mem;
-	int rv;
-
-	arena_init(&mem, 1u << 20);
-	rv = config ? spec_request(config, &s, &mem) : err->code;
-	if (rv == 0) {
-		change_request(&s, quoted, c, set, forced);
-		rv = spec_build(&base, &s, set, forced, redact, err);
-	} else {
-		err_set(err, rv, "out of memory");
-	}
-	if (rv == 0 && c->nwithout > 0) {
-		rv = keep_tools(base, c, keep, &s.ntools, err);
-		s.tools = keep;
-		spec_free(base);
-		base = NULL;
-		if (rv == 0)
-			rv = spec_build(&base, &s, set, forced, redact, err);
-	}
-	*out = base;
-	arena_fini(&mem);
-	json_decref(config);
-	/* Whatever a change asks for in vain is a wrong answer. */
-	return rv == 0 || rv == AVA_ENOMEM ? rv : (err->code = AVA_EINVAL);
-}
-
-static bool tools_within(const struct run_spec *all, const struct run_spec *some)
-{
-	for (unsigned i = 0; i < some->agent.ntools; i++)
-		if (!spec_has_tool(all->tools, all->agent.ntools, some->tools[i]))
-			return false;
-	return true;
-}
-
-static bool grants_within(const struct run_spec *all, const struct run_spec *some)
-{
-	for (size_t i = 0; i < some->ngrants; i++) {
-		bool found = false;
-
-		for (size_t k = 0; k < all->ngrants; k++)
-			found = found || strcmp(all->grants[k], some->grants[i]) == 0;
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
-/* All that differs is less: what was agreed to covers it. Told from the two specs, not
- * from what was said. */
-static bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed)
-{
-	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
-
-	return quoted->role == changed->role &&
-	       strcmp(quoted->model->id, changed->model->id) == 0 &&
-	       strcmp(quoted->task, changed->task) == 0 &&
-	       strcmp(quoted->context, changed->context) == 0 &&
-	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
-	       b->cost_microusd <= a->cost_microusd && b->time_ms <= a->time_ms &&
-	       b->tokens <= a->tokens && b->iterations <= a->iterations &&
-	       changed->rights_private <= quoted->rights_private &&
-	       changed->rights_untrusted <= quoted->rights_untrusted &&
-	       changed->rights_out <= quoted->rights_out && tools_within(quoted, changed) &&
-	       grants_within(quoted, changed) && spec_asks_no_less(quoted, changed);
-}
-
-static void tell_next(struct buf *out, const char *word)
-{
-	buf_addf(out, "%s%s", out->len ? ", " : "", word);
-}
-
-static void tell_limits(struct buf *out, const struct agent_limits *a, const struct agent_limits *b)
-{
-	if (a->cost_microusd != b->cost_microusd) {
-		tell_next(out, "up to $");
-		buf_addf(out, "%lld.%0*lld", (long long)(b->cost_microusd / 1000000),
-			 b->cost_microusd % 10000 ? 4 : 2,
-			 (long long)(b->cost_microusd % 1000000 /
-				     (b->cost_microusd % 10000 ? 100 : 10000)));
-	}
-	if (a->time_ms != b->time_ms) {
-		tell_next(out, "at most ");
-		if (b->time_ms % 60000)
-			buf_addf(out, "%lld s", (long long)((b->time_ms + 999) / 1000));
-		else
-			buf_addf(out, "%lld minute%s", (long long)(b->time_ms / 60000),
-				 b->time_ms == 60000 ? "" : "s");
-	}
-	if (a->tokens != b->tokens) {
-		tell_next(out, "at most ");
-		buf_addf(out, "%lld tokens", (long long)b->tokens);
-	}
-	if (a->iterations != b->iterations) {
-		tell_next(out, "at most ");
-		buf_addf(out, "%d iteration%s", b->iterations, b->iterations == 1 ? "" : "s");
-	}
-}
-
-/* "up to $0.20, at most 5 minutes, without run_bash" */
-char *proposal_changes(const struct run_spec *quoted, const struct run_spec *changed)
-{
-	struct buf b, *out = &b;
-
-	buf_init(&b, 65536);
-	if (quoted->role != changed->role) {
-		tell_next(out, "as ");
-		buf_adds(out, changed->role->display);
-	}
-	if (strcmp(quoted->model->id, changed->model->id) != 0) {
-		tell_next(out, "with ");
-		buf_adds(out, changed->model->id);
-	}
-	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
-	if (quoted->thinking != changed->thinking)
-		tell_next(out, changed->thinking ? "with thinking" : "without thinking");
-	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++) {
-		if (spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
-			continue;
-		tell_next(out, "without ");
-		buf_adds(out, quoted->tools[i]->name);
-	}
-	return buf_take(out, NULL);
-}
 /* ---- answers */
 
 /* One answer of somebody's. */
@@ -604,68 +375,160 @@ static int check_open(const struct proposal *p, struct ava_error *err)
 	return 0;
 }
 
+/* What was quoted with a change in it: `n` specs, *owned*; NULL: nothing is wanted
+ * otherwise. */
+struct wanted {
+	struct run_spec **specs;
+	unsigned n;
+	char hash[HASH_HEX_LEN + 1];
+	bool lowers; /* a yes to the quote covers it */
+};
+
 /* The proposal that says what was answered before, or is being: what is answered again
  * is told again, the other way round is an error. NULL: it was not. */
-static struct proposal *answered_before(struct proposal *p, bool yes, const struct run_spec *wanted)
+static struct proposal *answered_before(struct proposal *p, bool yes, const struct wanted *w)
 {
 	enum proposal_step to = yes ? STEP_CONFIRMED : STEP_REJECTED;
 	struct proposal *q =
 		p->replaced_by[0] ? strmap_get(&p->core->proposals, p->replaced_by) : NULL;
 
-	if (!wanted)
+	if (!w->specs)
 		return p->step == to || (p->answer && p->answer->to == to) ? p : NULL;
-	if (q && strcmp(q->hash, wanted->hash) == 0)
+	if (q && strcmp(q->hash, w->hash) == 0)
 		return q;
-	return yes && strcmp(p->confirmed_hash, wanted->hash) == 0 ? p : NULL;
+	return yes && strcmp(p->confirmed_hash, w->hash) == 0 ? p : NULL;
 }
 
-/* A new proposal of what is wanted, which is *taken*, instead of `p`. */
-static int quote_again(struct proposal *p, struct run_spec *wanted, struct proposal **out,
-		       struct ava_error *err)
-{
-	struct proposal *q = proposal_new(p->core, NULL, 1, err);
+struct changed_group {
+	struct run_spec *const *quoted;
+	struct change each;
+	struct core *core;
+};
 
-	if (!q) {
-		spec_free(wanted);
-		return AVA_ENOMEM;
+static int changed_member(void *user, size_t i, struct spec_group *g, struct run_spec **out,
+			  struct ava_error *err)
+{
+	struct changed_group *c = user;
+
+	return change_spec(out, c->quoted[i], &c->each, g, c->core, err);
+}
+
+/* Cost and time are those of all runs together; whatever else is wanted, of each. */
+static int change_group(struct run_spec *const *quoted, unsigned n, const struct change *change,
+			const char *id, struct core *core, struct run_spec **out,
+			struct ava_error *err)
+{
+	struct changed_group c = {quoted, *change, core};
+	struct spec_group g = quoted[0]->group;
+	size_t at;
+
+	g.id = id;
+	g.then = NULL;
+	if (change->cost_microusd != CHANGE_KEEP)
+		g.cost_microusd = change->cost_microusd;
+	if (change->time_ms != CHANGE_KEEP)
+		g.time_ms = change->time_ms;
+	c.each.cost_microusd = c.each.time_ms = CHANGE_KEEP;
+	return build_list(out, n, &g, changed_member, &c, &at, err);
+}
+
+/* A new proposal instead of `p`, of what is wanted, which is *taken*. The runs of a group
+ * are built anew: its id is another. */
+static int quote_again(struct proposal *p, struct wanted *w, const struct change *change,
+		       struct proposal **out, struct ava_error *err)
+{
+	struct proposal *q = proposal_new(p->core, NULL, w->n, err);
+	char id[24];
+	int rv = q ? 0 : AVA_ENOMEM;
+
+	if (rv == 0 && p->group_id[0]) {
+		group_id(q, id);
+		rv = change_group(p->specs, p->n, change, id, p->core, q->specs, err);
+	} else if (rv == 0) {
+		q->specs[0] = w->specs[0];
+		w->specs[0] = NULL;
 	}
-	q->specs[0] = wanted;
-	snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
-	q->instead = proposal_changes(p->specs[0], wanted);
-	if (!q->instead || proposal_enlist(q, clock_wall_ms()) != 0) {
+	if (rv == 0) {
+		snprintf(q->replaces, sizeof(q->replaces), "%s", p->id);
+		q->instead = change_words(p->specs, q->specs, p->n);
+		if (!q->instead || proposal_enlist(q, clock_wall_ms()) != 0)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (rv == 0)
+		*out = q;
+	else if (q)
 		proposal_free(q);
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	*out = q;
-	return 0;
+	return rv;
 }
 
-/* *wanted is what was quoted with the change in it, *lowers: a yes to the quote covers it. */
-static int build_wanted(const struct proposal *p, const struct change *change,
-			struct run_spec **wanted, bool *lowers, struct ava_error *err)
+static int build_changed(const struct proposal *p, const struct change *change, struct wanted *w,
+			 struct ava_error *err)
 {
-	struct core *c = p->core;
 	struct run_spec *quoted = p->specs[0];
 	json_t *config;
 	int rv = 0;
 
-	if (p->group_id[0])
-		return err_set(err, AVA_EINVAL,
-			       "%s is a group: answer yes or no, or propose it anew with what is "
-			       "wanted",
-			       p->id);
 	if (!quoted) { /* a run has it */
 		config = json_parse(p->config, strlen(p->config), err);
 		rv = config ? spec_from_json(&quoted, config, "", "", "", err) : AVA_ECORRUPT;
 		json_decref(config);
 	}
 	if (rv == 0)
-		rv = change_spec(wanted, quoted, change, &c->settings, c->model, c->redact, err);
+		rv = change_spec(&w->specs[0], quoted, change, NULL, p->core, err);
 	if (rv == 0)
-		*lowers = change_lowers(quoted, *wanted);
+		w->lowers = change_lowers(quoted, w->specs[0]);
 	if (quoted != p->specs[0])
 		spec_free(quoted);
 	return rv;
+}
+
+static int build_wanted(const struct proposal *p, const struct change *change, struct wanted *w,
+			struct ava_error *err)
+{
+	struct buf config;
+	int rv;
+
+	w->n = p->n;
+	w->specs = calloc(p->n, sizeof(struct run_spec *));
+	if (!w->specs)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (!p->group_id[0]) {
+		rv = build_changed(p, change, w, err);
+	} else if (!p->specs[0]) {
+		rv = err_set(err, AVA_EEXIST, "%s was answered already", p->id);
+	} else {
+		rv = change_group(p->specs, p->n, change, p->group_id, p->core, w->specs, err);
+		w->lowers = rv == 0 && group_lowers(&p->specs[0]->group, &w->specs[0]->group);
+		for (unsigned i = 0; rv == 0 && i < p->n; i++)
+			w->lowers = w->lowers && change_lowers(p->specs[i], w->specs[i]);
+	}
+	buf_init(&config, 64u << 20);
+	if (rv == 0)
+		rv = quote_config(&config, w->specs, w->n);
+	if (rv == 0)
+		hash_sha256_hex(config.data, config.len, w->hash);
+	buf_fini(&config);
+	return rv;
+}
+
+static void wanted_fini(struct wanted *w)
+{
+	specs_free(w->specs, w->n);
+	w->specs = NULL;
+}
+
+static int quoted_already(const struct proposal *p, const struct change *change,
+			  struct ava_error *err)
+{
+	bool offline = p->specs[0] && strcmp(p->specs[0]->model->id, "offline") == 0;
+
+	if (change->model[0] && offline && strcmp(change->model, "offline") != 0)
+		return err_set(err, AVA_EINVAL,
+			       "no service has a key, so %.100s would be the offline model again: "
+			       "`ava doctor` says which key to set",
+			       change->model);
+	return err_set(err, AVA_EINVAL, "that is how %s is quoted already: answer yes or no",
+		       p->id);
 }
 
 /* A yes that only lowers runs; any other change ends this proposal with a new one. On
@@ -674,14 +537,13 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 		  struct ava_error *err)
 {
 	struct proposal_answer *a = NULL;
-	struct run_spec *wanted = NULL;
+	struct wanted wanted = {0};
 	struct proposal *told, *q = NULL;
 	struct ava_error other = {0};
 	char reason[64];
-	bool lowers = true;
-	int rv = change ? build_wanted(p, change, &wanted, &lowers, err) : 0;
+	int rv = change ? build_wanted(p, change, &wanted, err) : 0;
 
-	if (rv == 0 && (told = answered_before(p, d->yes, wanted)) != NULL) {
+	if (rv == 0 && (told = answered_before(p, d->yes, &wanted)) != NULL) {
 		proposal_tell(told, d->asker, true);
 		goto out;
 	}
@@ -689,16 +551,13 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 	if (check_open(p, &other) != 0) {
 		*err = other;
 		rv = err->code;
-	} else if (rv == 0 && wanted && strcmp(wanted->hash, p->hash) == 0) {
-		spec_free(wanted);
-		wanted = NULL;
+	} else if (rv == 0 && wanted.specs && strcmp(wanted.hash, p->hash) == 0) {
+		wanted_fini(&wanted);
 		if (!d->yes)
-			rv = err_set(err, AVA_EINVAL,
-				     "that is what proposal %s says already: answer yes or no",
-				     p->id);
-	} else if (rv == 0 && wanted && !(d->yes && lowers)) {
-		rv = quote_again(p, wanted, &q, err);
-		wanted = NULL;
+			rv = quoted_already(p, change, err);
+	} else if (rv == 0 && wanted.specs && !(d->yes && wanted.lowers)) {
+		rv = quote_again(p, &wanted, change, &q, err);
+		wanted_fini(&wanted);
 	}
 	if (rv != 0)
 		goto out;
@@ -708,9 +567,11 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 					 : STEP_REJECTED,
 				d->logged ? NULL : d->text, d->by, q ? reason : d->reason);
 	if (a) {
-		a->lowered = wanted;
+		a->lowered = wanted.specs;
+		a->nlowered = wanted.n;
+		snprintf(a->hash, sizeof(a->hash), "%s", wanted.hash);
 		a->successor = q;
-		wanted = NULL;
+		wanted.specs = NULL;
 		rv = proposal_answer(p, a, err);
 	} else {
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
@@ -721,7 +582,7 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 		proposal_tell(q ? q : p, d->asker, false);
 
 out:
-	spec_free(wanted);
+	wanted_fini(&wanted);
 	return rv;
 }
 

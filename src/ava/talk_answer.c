@@ -34,9 +34,10 @@
 #include "codec/utf8.h"
 #include "subagent/person.h"
 
-#define MEANT_MAX 16
-#define SEEN_MS   1000 /* what came up later than that before the words was not read */
-#define FAILED    "The person's answer could not be carried out: "
+#define MEANT_MAX   16
+#define SEEN_MS     1000 /* what came up later than that before the words was not read */
+#define NUMBER_LAST 63   /* as a number: the newest one */
+#define FAILED      "The person's answer could not be carried out: "
 
 /* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
  * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
@@ -48,12 +49,14 @@ struct heard {
 	uint64_t numbers; /* "the second": a bit for each number, from 1 */
 	bool all;         /* they say all, or both */
 	bool none;        /* "neither": no to all */
+	bool pointed;     /* "the review", "the kettle one": by its task */
 };
 
 /* What waits, and was there when it was said. */
 struct waits {
 	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
 	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
+	bool group;                     /* one of several runs is among them */
 	const char *unseen;             /* one that came up while it was being said; or NULL */
 	bool unknown;                   /* one is named that does not wait here */
 	int64_t quoted_ms, asked_ms;    /* the newest of each, wall */
@@ -79,44 +82,62 @@ static size_t id_at(const char *at, char id[24])
 	return len;
 }
 
+/* Does this word stand here, whole? */
+static bool word_at(const char *at, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncasecmp(at, word, n) == 0 && !isalnum((unsigned char)at[n]);
+}
+
 static size_t all_at(const char *at)
 {
-	static const char *const said[] = {"all of them", "both of them", "both", "all"};
+	static const char *const said[] = {"all of them", "both of them", "both",  "all",
+					   "alle beide",  "beide",        "alle",  "tous les deux",
+					   "les deux",    "los dos",      "ambos", "tutti e due",
+					   "tutte e due"};
 
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
-		size_t n = strlen(said[i]);
-
-		if (strncasecmp(at, said[i], n) == 0 && !isalnum((unsigned char)at[n]))
-			return strncasecmp(at, "all right", 9) == 0 ? 0 : n;
+		if (word_at(at, said[i]))
+			return strncasecmp(at, "all right", 9) == 0 ? 0 : strlen(said[i]);
 	}
 	return 0;
 }
 
-/* "the second one", "number 2", "#2": *n is the number; 0: none stands here. */
+/* "the second one", "number two", "#2", "the last": *n is the number; 0: none stands here. */
 static size_t number_at(const char *at, unsigned *n)
 {
 	static const char *const ordinals[] = {"first", "second", "third",  "fourth",
 					       "fifth", "sixth",  "seventh"};
-	static const char *const before[] = {"number ", "quote ", "proposal ", "no. ", "#"};
+	static const char *const words[] = {"one", "two", "three", "four", "five", "six", "seven"};
+	static const char *const before[] = {"number ", "quote ", "proposal ", "no. ", "nr. ", "#"};
 	static const char *const behind[] = {" one", " quote", " proposal"};
 	size_t len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(ordinals) && len == 0; i++) {
-		size_t k = strlen(ordinals[i]);
-
-		if (strncasecmp(at, ordinals[i], k) == 0 && !isalnum((unsigned char)at[k])) {
+		if (word_at(at, ordinals[i])) {
 			*n = (unsigned)i + 1;
-			len = k;
+			len = strlen(ordinals[i]);
 		}
 	}
 	for (size_t i = 0; i < ARRAY_LEN(before) && len == 0; i++) {
 		size_t k = strlen(before[i]);
 
-		if (strncasecmp(at, before[i], k) == 0 && at[k] >= '1' && at[k] <= '9' &&
-		    !isalnum((unsigned char)at[k + 1])) {
+		if (strncasecmp(at, before[i], k) != 0)
+			continue;
+		if (at[k] >= '1' && at[k] <= '9' && !isalnum((unsigned char)at[k + 1])) {
 			*n = (unsigned)(at[k] - '0');
 			len = k + 1;
 		}
+		for (size_t m = 0; m < ARRAY_LEN(words); m++)
+			if (word_at(at + k, words[m])) {
+				*n = (unsigned)m + 1;
+				len = k + strlen(words[m]);
+			}
+	}
+	if (len == 0 && word_at(at, "last")) {
+		*n = NUMBER_LAST;
+		len = strlen("last");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(behind) && len > 0; i++)
 		if (strncasecmp(at + len, behind[i], strlen(behind[i])) == 0)
@@ -126,13 +147,15 @@ static size_t number_at(const char *at, unsigned *n)
 
 static size_t none_at(const char *at)
 {
-	static const char *const said[] = {"none of them", "neither of them", "none", "neither"};
+	static const char *const said[] = {
+		"none of them",      "neither of them",  "none",
+		"neither",           "keins von beiden", "keine von beiden",
+		"keinen von beiden", "aucun des deux",   "ninguno de los dos",
+		"nessuno dei due"};
 
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
-		size_t n = strlen(said[i]);
-
-		if (strncasecmp(at, said[i], n) == 0 && !isalnum((unsigned char)at[n]))
-			return n;
+		if (word_at(at, said[i]))
+			return strlen(said[i]);
 	}
 	return 0;
 }
@@ -179,6 +202,13 @@ static int hear(const char *text, bool all, struct heard *h)
 	*h = (struct heard){.plain = malloc(strlen(text) + 2)};
 	if (!h->plain)
 		return AVA_ENOMEM;
+	len = strspn(text, " \t\r\n#");
+	number = (unsigned)(text[len] - '0');
+	if (all && number - 1 < 9 && !text[len + 1 + strspn(text + len + 1, ".) \t\r\n")]) {
+		h->numbers = UINT64_C(1) << number;
+		h->plain[0] = 0;
+		return 0;
+	}
 	for (const char *at = text + strspn(text, " \t\r\n"); *at;) {
 		bool word = at == text || !isalnum((unsigned char)at[-1]);
 
@@ -233,10 +263,12 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 		    p->created_ms > in->said_ms)
 			continue;
 		w.proposals++;
+		w.group |= p->n > 1;
 		w.quoted_ms = MAX(w.quoted_ms, p->created_ms);
 		for (unsigned i = 0; i < h->nproposals; i++)
 			meant |= strcmp(h->proposals[i], p->id) == 0;
-		meant |= p->number < 64 && (h->numbers >> p->number & 1);
+		meant |= p->number < NUMBER_LAST && (h->numbers >> p->number & 1);
+		meant |= w.proposals == 1 && (h->numbers >> NUMBER_LAST & 1); /* newest first */
 		if (h->nproposals == 0 && meant && p->created_ms > in->seen_ms) {
 			w.unseen = p->id;
 			meant = false;
@@ -259,6 +291,66 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 		w.asked_ms = q->asked_ms;
 	}
 	return w;
+}
+
+/* The one open proposal whose task has this word; NULL: none, or several. */
+static const struct proposal *has_word(const struct talk *t, const char *word, size_t len)
+{
+	struct core *c = t->session->core;
+	const struct proposal *found = NULL;
+
+	LIST_EACH (&c->proposal_order, node, tmp) {
+		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		bool has = false;
+
+		if (p->step != STEP_PENDING || strcmp(p->specs[0]->session_id, t->session->id) != 0)
+			continue;
+		for (unsigned i = 0; i < p->n; i++)
+			for (const char *at = p->specs[i]->task; *at && !has; at++)
+				has = strncasecmp(at, word, len) == 0 &&
+				      !isalnum((unsigned char)at[len]) &&
+				      (at == p->specs[i]->task || !isalnum((unsigned char)at[-1]));
+		if (has && found)
+			return NULL;
+		found = has ? p : found;
+	}
+	return found;
+}
+
+/* "start the review", "the kettle one": words that stand in the task of one quote alone
+ * are its name, and go. Words of several name none. */
+static void hear_task(const struct talk *t, struct heard *h)
+{
+	static const char marks[] = " ,:;!\n";
+	const struct proposal *named = NULL, *p;
+	char *plain = malloc(strlen(h->plain) + 1), word[64];
+	bool one = plain != NULL;
+	size_t n = 0, len;
+
+	for (const char *at = h->plain; one && *at; at += len) {
+		len = MAX(strcspn(at, marks), 1u);
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), at);
+		p = len < 3 || answer_word(word) ? NULL : has_word(t, at, len);
+		if (!p) {
+			memcpy(plain + n, at, len);
+			n += len;
+			continue;
+		}
+		one = !named || named == p;
+		named = p;
+		n = before_joint(plain, n);
+		h->pointed = word_at(at + len, " one");
+		len += h->pointed ? strlen(" one") : 0;
+	}
+	if (!named || !one) {
+		free(plain);
+		return;
+	}
+	plain[n] = 0;
+	h->pointed |= word_at(h->plain, "the") || word_at(h->plain, "just"); /* "the review" */
+	free(h->plain);
+	h->plain = plain;
+	hear_id(h, named->id);
 }
 
 /* ---- carrying it out */
@@ -490,6 +582,36 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 	return REPLY_DOUBT;
 }
 
+static bool names(const struct heard *h)
+{
+	return h->nproposals > 0 || h->numbers != 0 || h->all || h->none;
+}
+
+/* It says neither yes nor no: "", "please", "thanks". */
+static bool polite(const char *words)
+{
+	char yes[ANSWER_BYTES_MAX + 8];
+	struct change change;
+
+	snprintf(yes, sizeof(yes), "yes, %s", words);
+	return !*words || (strlen(words) < ANSWER_BYTES_MAX &&
+			   answer_parse(words, &change) == ANSWER_UNCLEAR &&
+			   answer_parse(yes, &change) == ANSWER_YES);
+}
+
+/* What is said of what is named. Who was asked whether to proceed, and with which, says
+ * "the second, please" or "both"; "not the second" is a no, "not both" is neither. */
+static const char *meant(const struct heard *h, const struct waits *w)
+{
+	bool which = h->numbers || h->pointed || h->all;
+
+	if (polite(h->plain) && h->none)
+		return "no";
+	if (polite(h->plain) && which && (w->proposals > 1 || w->group))
+		return "yes";
+	return h->numbers && strcasecmp(h->plain, "not") == 0 ? "no" : h->plain;
+}
+
 bool talk_answer(struct talk *t, struct input *in)
 {
 	struct change change;
@@ -509,14 +631,12 @@ bool talk_answer(struct talk *t, struct input *in)
 		return reply == REPLY_TAKEN;
 	if (hear(in->text, true, &heard) != 0)
 		return out_of_memory(t);
+	if (w.proposals > 1 && !names(&heard))
+		hear_task(t, &heard);
 	w = find_waits(t, in, &heard);
-	if (heard.nproposals == 0 && heard.numbers == 0 && w.nids > 1 && !heard.all && !heard.none)
+	if (!names(&heard) && w.nids > 1)
 		w.nids = 0;
-	words = heard.plain;
-	if (!*words && heard.none)
-		words = "no";
-	else if (!*words && w.proposals > 1 && (heard.all || heard.numbers))
-		words = "yes"; /* "the second": they were asked whether to proceed */
+	words = meant(&heard, &w);
 	taken = answer_parse(words, &change) != ANSWER_UNCLEAR && decide(t, in, &w, words);
 	free(heard.plain);
 	return taken;

@@ -22,7 +22,8 @@ static const char yes[] =
 	"|alright|aye|roger that|perfect, go ahead|great, thanks, go ahead|oh yes"
 	"|Ava, yes please|hey ava, go ahead|thank you, yes|yes sir|yes I do|ja|oui|si|👍"
 	"|👍🏽|👍👍|✅|👌|yes 👍|yes 🙂|yes :)|go 🚀|+1|yes.|yes...|yes -"
-	"|yes;|yes, for now"
+	"|yes;|yes, for now|ja bitte|vas-y|d'accord|sí|claro que sí|va bene|jo, mach|bien sûr"
+	"|sure, just this once|allow|yes, thank you, that is exactly what I need"
 	/* mistyped */
 	"|yse|eys|yess|yesss|YEEES|yeahhh|yeh|ya|sur|suure|srue|okk|okey|okie|oky|goo ahead"
 	"|go ahed|go ahaed|proceeed|procede please|procced|confrim|comfirm|aproved|absolutly"
@@ -32,17 +33,18 @@ static const char yes[] =
 static const char no[] =
 	"no|No.|NO!|n|N|nope|nah|no, thanks|no thanks|no thank you|no no|no, no, no!|oh no"
 	"|don't|don’t|dont|do not|please don't|don't do it|no, don't do it|don't proceed"
-	"|do not run it|not now|not yet|not today|not this time|no, not now|never|never mind"
+	"|do not run it|not now|not today|not this time|no, not now|never|never mind"
 	"|nevermind|Nevermind.|stop|STOP!|stop it|cancel|cancel it|cancel that please|abort"
 	"|reject|rejected|I decline|forget it|forget about it|leave it|drop it|skip it"
 	"|maybe later|later|I'd rather not|rather not|no way|no go|no need|no deal|negative"
-	"|nein|non|👎|👎🏿|❌|🛑|-1|no 🙂|no :)"
+	"|nein|non|nein danke|não, obrigado|non merci|nee|lieber nicht|lass das|hell no"
+	"|no thanks, I changed my mind|don't allow that|👎|👎🏿|❌|🛑|-1|no 🙂|no :)"
 	/* mistyped */
 	"|noo|nooooo|nop|nope!|npoe|nno|cancle|cancell|stpo|nto now|dotn|nevermnd";
 
 /* None of these may start anything. */
 static const char unclear[] =
-	"|   |\n|...|!|hm|hmm|maybe|perhaps|I guess|I guess so|I think so"
+	"|   |\n|...|!|not yet|hm|hmm|maybe|perhaps|I guess|I guess so|I think so"
 	/* questions */
 	"|yes?|Yes ?|ok?|👍?|yes？|should I say yes?|should I say yes|what would yes cost"
 	"|what would yes cost?|what happens if I say yes|what would it do?|is it safe?"

@@ -303,7 +303,7 @@ static void test_not_understood_or_impossible(void **state)
 		{"{\"answer\":\"yes, without submit_result\"}", "there is no tool submit_result"},
 		{"{\"answer\":\"use no-such-model\"}", "no-such-model"},
 		{"{\"answer\":\"yes but at most 0 minutes\"}", "the time limit must be above 0"},
-		{"{\"answer\":\"up to $1\"}", "says already: answer yes or no"},
+		{"{\"answer\":\"up to $1\"}", "already: answer yes or no"},
 		{"{\"answer\":\"at most 9 days\"}", "limits are at most"},
 		{"{\"answer\":\"no\",\"set\":{\"max_cost_cents\":5}}", "please answer yes or no"},
 		{"{\"answer\":\"hm\",\"set\":{\"max_cost_cents\":5}}", "please answer yes or no"},

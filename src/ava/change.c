@@ -1,0 +1,315 @@
+/* What a person wants otherwise than it was quoted, carried out on the quoted spec: it
+ * becomes a request again, with the change in it, and is built like any other.
+ *
+ * What can fail: a change that cannot be (AVA_EINVAL with the sentence of the request),
+ * memory. */
+#include "ava/change.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/tool.h"
+#include "ava/answer.h"
+#include "ava/state.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "provider/model.h"
+#include "subagent/spec.h"
+
+bool change_none(const struct change *c)
+{
+	return c->cost_microusd == CHANGE_KEEP && c->time_ms == CHANGE_KEEP &&
+	       c->tokens == CHANGE_KEEP && c->iterations == CHANGE_KEEP && !c->preset[0] &&
+	       !c->role[0] && !c->model[0] && c->thinking == 0 && c->nwithout == 0;
+}
+
+static void take_number(int64_t *to, int64_t from)
+{
+	if (from != CHANGE_KEEP)
+		*to = from;
+}
+
+static void take_word(char *to, size_t size, const char *from)
+{
+	if (*from)
+		snprintf(to, size, "%s", from);
+}
+
+bool change_add(struct change *to, const struct change *from)
+{
+	take_number(&to->cost_microusd, from->cost_microusd);
+	take_number(&to->time_ms, from->time_ms);
+	take_number(&to->tokens, from->tokens);
+	take_number(&to->iterations, from->iterations);
+	take_word(to->preset, sizeof(to->preset), from->preset);
+	take_word(to->role, sizeof(to->role), from->role);
+	take_word(to->model, sizeof(to->model), from->model);
+	if (from->thinking != 0)
+		to->thinking = from->thinking;
+	if (to->nwithout + from->nwithout > CHANGE_WITHOUT_MAX)
+		return false;
+	memcpy(to->without + to->nwithout, from->without,
+	       from->nwithout * sizeof(from->without[0]));
+	to->nwithout += from->nwithout;
+	return true;
+}
+
+/* ---- a change, carried out */
+
+/* "bash" is a word of run_bash. */
+static bool tool_meant(const char *tool, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strcasecmp(tool, word) == 0)
+		return true;
+	for (const char *s = tool; *s; s += strcspn(s, "_"), s += *s == '_')
+		if (strcspn(s, "_") == n && strncasecmp(s, word, n) == 0)
+			return true;
+	return false;
+}
+
+static int no_such_tool(const struct run_spec *s, const char *word, struct ava_error *err)
+{
+	char names[256] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < s->agent.ntools && n < sizeof(names) - 64; i++)
+		if (!(s->tools[i]->flags & TOOL_ENDS))
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					      s->tools[i]->name);
+	return err_set(err, AVA_EINVAL, "there is no tool %s to leave out: this proposal has %s",
+		       word, n ? names : "none");
+}
+
+/* The tools of `base` that stay, into `keep` (ROLE_MAX_TOOLS places). */
+static int keep_tools(const struct run_spec *base, const struct change *c, const char **keep,
+		      size_t *n, struct ava_error *err)
+{
+	bool out[ROLE_MAX_TOOLS] = {false};
+
+	for (unsigned k = 0; k < c->nwithout; k++) {
+		bool found = false;
+
+		for (unsigned i = 0; i < base->agent.ntools; i++) {
+			/* Without it a run could not end. */
+			if ((base->tools[i]->flags & TOOL_ENDS) ||
+			    !tool_meant(base->tools[i]->name, c->without[k]))
+				continue;
+			found = out[i] = true;
+		}
+		if (!found)
+			return no_such_tool(base, c->without[k], err);
+	}
+	*n = 0;
+	for (unsigned i = 0; i < base->agent.ntools; i++)
+		if (!out[i])
+			keep[(*n)++] = base->tools[i]->name;
+	return 0;
+}
+
+/* The request for `q`, as it was, becomes one for what is wanted. */
+static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
+			   const struct settings *set, const char *forced)
+{
+	bool price_known = q->agent.price.input >= 0 && q->agent.price.output >= 0;
+	struct model given;
+
+	s->session_id = q->session_id;
+	s->request_id = q->request_id;
+	s->user_id = q->user_id;
+	if (c->role[0]) {
+		s->role = c->role;
+		s->tools = NULL;
+		s->ntools = 0;
+		s->extended_thinking = MAX(s->extended_thinking, 0);
+		/* It was what the role and the settings give. */
+		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
+		    strcmp(given.id, q->model->id) == 0)
+			s->model = NULL;
+	}
+	/* Only the limit of the role or the settings may stand beside a model whose price is
+	 * unknown. */
+	if ((c->model[0] || !price_known) && !*q->preset &&
+	    s->max_cost_microusd == spec_cost_otherwise(q->role, set))
+		s->max_cost_microusd = AVA_DEFAULT;
+	if (c->model[0])
+		s->model = c->model;
+	if (c->preset[0]) {
+		s->preset = c->preset;
+		s->max_cost_microusd = s->max_tokens = AVA_DEFAULT;
+	}
+	take_number(&s->timeout_ms, c->time_ms);
+	take_number(&s->max_cost_microusd, c->cost_microusd);
+	take_number(&s->max_tokens, c->tokens);
+	take_number(&s->max_iterations, c->iterations);
+	if (c->thinking != 0)
+		s->extended_thinking = c->thinking;
+}
+
+/* The quoted spec with the change in it, as a new one: it becomes a request again, with
+ * what is wanted otherwise in it, and that is built like any other (spec_build), so that
+ * a change cannot ask for what a request could not. AVA_EINVAL with a sentence for what
+ * cannot be. `g`: its group, or NULL. */
+int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
+		const struct spec_group *g, struct core *core, struct ava_error *err)
+{
+	json_t *config = json_parse(quoted->config, quoted->config_len, err);
+	const char *keep[ROLE_MAX_TOOLS];
+	struct run_spec *base = NULL;
+	struct op_spawn s;
+	struct arena mem;
+	int rv;
+
+	arena_init(&mem, 1u << 20);
+	rv = config ? spec_request(config, &s, &mem) : err->code;
+	if (rv == 0) {
+		change_request(&s, quoted, c, &core->settings, core->model);
+		s.group = g;
+		rv = spec_build(&base, &s, &core->settings, core->model, core->redact, err);
+	} else {
+		err_set(err, rv, "out of memory");
+	}
+	if (rv == 0 && c->nwithout > 0) {
+		rv = keep_tools(base, c, keep, &s.ntools, err);
+		s.tools = keep;
+		spec_free(base);
+		base = NULL;
+		if (rv == 0)
+			rv = spec_build(&base, &s, &core->settings, core->model, core->redact, err);
+	}
+	*out = base;
+	arena_fini(&mem);
+	json_decref(config);
+	/* Whatever a change asks for in vain is a wrong answer. */
+	return rv == 0 || rv == AVA_ENOMEM ? rv : (err->code = AVA_EINVAL);
+}
+
+static bool tools_within(const struct run_spec *all, const struct run_spec *some)
+{
+	for (unsigned i = 0; i < some->agent.ntools; i++)
+		if (!spec_has_tool(all->tools, all->agent.ntools, some->tools[i]))
+			return false;
+	return true;
+}
+
+static bool grants_within(const struct run_spec *all, const struct run_spec *some)
+{
+	for (size_t i = 0; i < some->ngrants; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < all->ngrants; k++)
+			found = found || strcmp(all->grants[k], some->grants[i]) == 0;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* All that differs is less: what was agreed to covers it. Told from the two specs, not
+ * from what was said. */
+bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed)
+{
+	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
+
+	return quoted->role == changed->role &&
+	       strcmp(quoted->model->id, changed->model->id) == 0 &&
+	       strcmp(quoted->task, changed->task) == 0 &&
+	       strcmp(quoted->context, changed->context) == 0 &&
+	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
+	       b->cost_microusd <= a->cost_microusd && b->time_ms <= a->time_ms &&
+	       b->tokens <= a->tokens && b->iterations <= a->iterations &&
+	       changed->rights_private <= quoted->rights_private &&
+	       changed->rights_untrusted <= quoted->rights_untrusted &&
+	       changed->rights_out <= quoted->rights_out && tools_within(quoted, changed) &&
+	       grants_within(quoted, changed) && spec_asks_no_less(quoted, changed);
+}
+
+bool group_lowers(const struct spec_group *a, const struct spec_group *b)
+{
+	return (a->cost_microusd < 0 ||
+		(b->cost_microusd >= 0 && b->cost_microusd <= a->cost_microusd)) &&
+	       (a->time_ms <= 0 || (b->time_ms > 0 && b->time_ms <= a->time_ms));
+}
+
+static void tell_next(struct buf *out, const char *word)
+{
+	buf_addf(out, "%s%s", out->len ? ", " : "", word);
+}
+
+static void tell_cost(struct buf *out, int64_t microusd, const char *of)
+{
+	tell_next(out, "up to $");
+	buf_addf(out, "%lld.%0*lld%s", (long long)(microusd / 1000000), microusd % 10000 ? 4 : 2,
+		 (long long)(microusd % 1000000 / (microusd % 10000 ? 100 : 10000)), of);
+}
+
+static void tell_time(struct buf *out, int64_t ms, const char *of)
+{
+	tell_next(out, "at most ");
+	if (ms % 60000)
+		buf_addf(out, "%lld s%s", (long long)((ms + 999) / 1000), of);
+	else
+		buf_addf(out, "%lld minute%s%s", (long long)(ms / 60000), ms == 60000 ? "" : "s",
+			 of);
+}
+
+static void tell_limits(struct buf *out, const struct agent_limits *a, const struct agent_limits *b)
+{
+	if (a->cost_microusd != b->cost_microusd)
+		tell_cost(out, b->cost_microusd, "");
+	if (a->time_ms != b->time_ms)
+		tell_time(out, b->time_ms, "");
+	if (a->tokens != b->tokens) {
+		tell_next(out, "at most ");
+		buf_addf(out, "%lld tokens", (long long)b->tokens);
+	}
+	if (a->iterations != b->iterations) {
+		tell_next(out, "at most ");
+		buf_addf(out, "%d iteration%s", b->iterations, b->iterations == 1 ? "" : "s");
+	}
+}
+
+static void tell_spec(struct buf *out, const struct run_spec *quoted,
+		      const struct run_spec *changed)
+{
+	if (quoted->role != changed->role) {
+		tell_next(out, "as ");
+		buf_adds(out, changed->role->display);
+	}
+	if (strcmp(quoted->model->id, changed->model->id) != 0) {
+		tell_next(out, "with ");
+		buf_adds(out, changed->model->id);
+	}
+	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
+	if (quoted->thinking != changed->thinking)
+		tell_next(out, changed->thinking ? "with thinking" : "without thinking");
+	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++) {
+		if (spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
+			continue;
+		tell_next(out, "without ");
+		buf_adds(out, quoted->tools[i]->name);
+	}
+}
+
+/* "up to $0.20, at most 5 minutes, without run_bash"; what is said of all runs of a group
+ * is told of one of them. */
+char *change_words(struct run_spec *const *quoted, struct run_spec *const *changed, unsigned n)
+{
+	const struct spec_group *a = &quoted[0]->group, *b = &changed[0]->group;
+	struct buf out;
+	size_t limits;
+
+	buf_init(&out, 65536);
+	if (n > 1 && a->cost_microusd != b->cost_microusd)
+		tell_cost(&out, b->cost_microusd, " in all");
+	if (n > 1 && a->time_ms != b->time_ms)
+		tell_time(&out, b->time_ms, " in all");
+	limits = out.len;
+	for (unsigned i = 0; i < n && out.len == limits; i++)
+		tell_spec(&out, quoted[i], changed[i]);
+	return buf_take(&out, NULL);
+}

@@ -1,0 +1,23 @@
+/* A change of a quote (ava/answer.h), carried out. */
+#ifndef AVA_CHANGE_H
+#define AVA_CHANGE_H
+
+#include <stdbool.h>
+
+#include "subagent/spec.h"
+
+struct ava_error;
+struct change;
+struct core;
+
+/* The quoted spec with the change in it, as a new one, which is the caller's. `g`: its group,
+ * or NULL. AVA_EINVAL with a sentence for what cannot be, AVA_ENOMEM. */
+int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
+		const struct spec_group *g, struct core *core, struct ava_error *err);
+/* All that differs is less: a yes to the quote covers it. */
+bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed);
+bool group_lowers(const struct spec_group *a, const struct spec_group *b);
+/* What is otherwise in n specs, in words, *owned*; NULL: no memory. */
+char *change_words(struct run_spec *const *quoted, struct run_spec *const *changed, unsigned n);
+
+#endif
