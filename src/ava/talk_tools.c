@@ -268,7 +268,7 @@ static json_t *told(json_t *o, const char *keys)
 
 static json_t *tell_proposed(const struct talk *t, json_t *o)
 {
-	json_t *out = told(o, "proposal_id subagent_id group_id");
+	json_t *out = told(o, "proposal_id subagent_id group_id number");
 	bool waits = strcmp(json_get_str(o, "state"), "pending") == 0;
 
 	json_object_set_new(out, "status",
@@ -301,7 +301,12 @@ static json_t *tell_confirmed(const struct talk *t, json_t *o)
 static json_t *tell_run(const struct talk *t, json_t *o)
 {
 	return told(o, "subagent_id trace_id role task status stop_reason current_activity "
-		       "iteration tokens_used cost_cents elapsed_seconds");
+		       "iteration tokens_used cost_cents elapsed_seconds model limits waiting_for");
+}
+
+static json_t *tell_us(const struct talk *t, json_t *o)
+{
+	return told(o, "today slots queued runs uptime_seconds problem");
 }
 
 static json_t *tell_runs(const struct talk *t, json_t *o)
@@ -559,6 +564,9 @@ static const char status_text[] =
 static const char list_text[] =
 	"The subagents of this conversation that are at work; with ended true also those that have "
 	"ended.";
+static const char us_text[] = "What today has cost, how many subagents are at work in all "
+			      "conversations, and for how long "
+			      "ava has run.";
 static const char steer_text[] =
 	"Tell a subagent at work something the person wants it to mind, or pass on the person's "
 	"answer to what it asks. Their words, not your guess: when they have not answered, ask "
@@ -641,6 +649,14 @@ static const struct talk_tool tool_rows[] = {
 	 NULL,
 	 false,
 	 tell_runs},
+	{{"ava_status", us_text,
+	  "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}", TOOL_REPEATABLE,
+	  tool_start},
+	 "GET",
+	 "/api/v1/health",
+	 NULL,
+	 false,
+	 tell_us},
 	{{"steer_subagent", steer_text, steer_schema, 0, steer_start},
 	 "POST",
 	 RUN_PATH "/steer",
@@ -674,7 +690,7 @@ const struct role role_ava = {
 	.display = "Ava",
 	.summary = "talks with the person and delegates",
 	.model = "claude-sonnet",
-	.tools = {"read_file", "search_codebase", "search_and_read", "read_result"},
+	.tools = {"read_file", "search_codebase", "search_and_read", "list_files", "read_result"},
 	.timeout_s = 600,
 	.cost_cents = 100,
 };

@@ -149,6 +149,7 @@ static const struct {
 
 	{"research*", RESEARCH, 4},
 	{"explain*", RESEARCH, 2},
+	{"how", RESEARCH, 3},
 	{"compare", RESEARCH, 2},
 	{"comparison*", RESEARCH, 2},
 	{"history", RESEARCH, 4},

@@ -21,6 +21,7 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
+#include "provider/offline_heard.h"
 
 #define SEARCHES_MAX   4u /* in one turn */
 #define READ_FILES_MAX 5u
@@ -34,6 +35,9 @@
 #define SUMMARY_MAX    (16u << 10)
 #define OUT_MAX        (128u << 10)
 #define LONG_FUNCTION  80
+#define LOOK_LINES     12  /* of a definition, in an answer */
+#define LOOK_SHOWN     60u /* of a file */
+#define LOOK_MORE      5u
 #define CHECK_WITHIN   8u /* lines after an allocation in which its check is expected */
 
 /* ---- what a review looks for */
@@ -787,22 +791,137 @@ static int find_submit(struct find *f)
 	return rv;
 }
 
-int offline_find(struct offline_body *b, struct draft *draft)
+static struct find *find_begin(struct offline_body *b, struct draft *draft)
 {
 	struct find *f = arena_get(&b->mem, sizeof(*f)); /* too large for the stack */
 
 	if (!f)
-		return AVA_ENOMEM;
+		return NULL;
 	f->b = b;
 	f->draft = draft;
 	f->read = offline_tool(b, "read_file");
 	f->search_name = offline_tool(b, "search_codebase") ? "search_codebase" : "search_and_read";
 	f->search = offline_tool(b, f->search_name);
-	if (find_look(f) != 0)
+	return find_look(f) == 0 ? f : NULL;
+}
+
+int offline_find(struct offline_body *b, struct draft *draft)
+{
+	struct find *f = find_begin(b, draft);
+
+	if (!f)
 		return AVA_ENOMEM;
 	if (f->kind == TASK_REVIEW)
 		review_score(f);
 	if (!b->forced && !b->wrap_up)
 		plan_next_turn(f);
 	return f->ncalls > 0 ? 0 : find_submit(f);
+}
+
+/* ---- a look of Ava's own */
+
+/* The lines of a definition as they were read, up to its end; else the one line. */
+static void look_quote(const struct find *f, struct buf *say, const struct found_line *l)
+{
+	const struct found_line *n = l;
+
+	if (l->shape < SHAPE_DECL)
+		return;
+	buf_adds(say, "\n\n```\n");
+	do
+		buf_addf(say, "%s\n", n->text);
+	while (l->shape == SHAPE_DEF && n->text[0] != '}' && ++n - l < LOOK_LINES &&
+	       find_follows(f, n));
+	buf_adds(say, "```");
+}
+
+static void look_say(struct find *f, struct buf *say)
+{
+	char names[300];
+
+	findings_best(f);
+	if (f->nfindings == 0) {
+		find_names(f, ~0u, names, sizeof(names));
+		buf_addf(say,
+			 "(offline model) I don't know that: I answer from your files only, and "
+			 "nothing was found%s%s.",
+			 names[0] ? " for " : "", names);
+		return;
+	}
+	say_finding(f, say, &f->findings[0]);
+	if (say->data && !find_ends(say->data, ".") && !find_ends(say->data, ".\""))
+		buf_addc(say, '.');
+	look_quote(f, say, f->findings[0].line);
+	/* What fits much less than the first says little. */
+	for (unsigned i = 1; i < MIN(f->nfindings, LOOK_MORE); i++) {
+		if (3 * f->findings[i].rank < 2 * f->findings[0].rank && f->kind != TASK_LIST)
+			break;
+		buf_adds(say, i == 1 ? "\n\n- " : "\n- ");
+		say_finding(f, say, &f->findings[i]);
+	}
+}
+
+/* A file that is to be shown, as read_file returned it. */
+static void look_show(struct buf *say, const char *text)
+{
+	const char *at = text;
+
+	for (unsigned i = 0; i < LOOK_SHOWN && *at; i++)
+		at += strcspn(at, "\n") + (at[strcspn(at, "\n")] != 0);
+	buf_addf(say, "```\n%.*s%s```", (int)(at - text), text,
+		 at > text && at[-1] == '\n' ? "" : "\n");
+	if (*at)
+		buf_adds(say, "\nThere is more of it.");
+}
+
+int offline_look(struct offline_body *b, struct draft *draft, const char *words, struct buf *say)
+{
+	struct offline_body own = *b; /* what she has called since it was said */
+	const struct offline_call *last;
+	char plain[HEARD_MAX];
+	struct find *f;
+	bool shows;
+
+	heard_plain(words, plain);
+	own.task = words;
+	own.calls = b->calls + b->fresh;
+	own.ncalls = b->ncalls - b->fresh;
+	last = own.ncalls ? &own.calls[own.ncalls - 1] : NULL;
+	f = find_begin(&own, draft);
+	if (!f)
+		return AVA_ENOMEM;
+	shows = heard_begins(plain, "show|show me|cat|print|display|open|read") &&
+		f->file_terms != 0 && f->read;
+	if (heard_topic(words, plain, 0) == ABOUT_LISTING && offline_tool(b, "list_files")) {
+		if (!last) {
+			draft_call(draft, "list_files");
+			draft_call_end(draft);
+		} else {
+			look_show(say, last->result ? last->result : "");
+		}
+	} else if (shows && (!last || strcmp(last->name, "read_file") == 0)) {
+		if (last && !last->is_error)
+			look_show(say, last->result ? last->result : "");
+		else if (last)
+			buf_addf(say, "That cannot be shown: %s.", last->result);
+		else
+			for (unsigned i = 0; i < f->nterms; i++)
+				if (f->terms[i].kind == TERM_FILE && f->ncalls == 0)
+					plan_read(f, f->scope[0] ? f->scope : f->terms[i].text, 1,
+						  NAMED_LINES);
+	} else {
+		if (heard_has(plain, "calls|call|uses|use|used|callers|break|breaks|references|"
+				     "usages|prototype|declared|declaration"))
+			f->kind = TASK_LIST; /* where it is defined is not all */
+		else if (f->kind == TASK_REVIEW)
+			f->kind = TASK_FIND;
+		plan_next_turn(f);
+		if (f->ncalls > 0)
+			draft_text(draft, "");
+		else
+			look_say(f, say);
+	}
+	/* The view was a copy, what it took from the arena was not. */
+	b->mem = own.mem;
+	return 0;
 }

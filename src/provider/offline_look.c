@@ -22,7 +22,9 @@
 
 /* Words of questions and of all source trees: nothing to search for. */
 static const char stop_words[] =
-	" about above across after again all already also always and any are around audit "
+	" research researching compare comparing comparison extract extracting collect investigate "
+	"analyse analyze analysis summarise summarize summary evaluate assess study overview "
+	"about above across after again all already also always and any are around audit "
 	"available "
 	"back based because been before behind being below between bug bugs but call called caller "
 	"callers calls can check checks class code codebase could critique define defined defines "
@@ -290,6 +292,11 @@ void find_names(const struct find *f, unsigned terms, char *out, size_t size)
 
 /* ---- a line of source */
 
+static bool find_define(const char *s)
+{
+	return find_begins(s, "#define") && (s[7] == ' ' || s[7] == '\t');
+}
+
 enum line_shape find_shape(const char *s)
 {
 	static const char *const comments[] = {"//", "/*", "* ", "*/", "# ", "-- ", ";; ", "<!--"};
@@ -309,13 +316,19 @@ enum line_shape find_shape(const char *s)
 			return SHAPE_COMMENT;
 	if (len < 3)
 		return SHAPE_TEXT;
-	if (find_begins(s, "#define ")) /* an include guard has no value */
-		return memchr(s + 8, ' ', len - 8) ? SHAPE_DECL : SHAPE_TEXT;
+	if (find_define(s)) { /* an include guard has no value */
+		size_t name = strspn(s + 7, " \t") + 7;
+
+		name += strcspn(s + name, " \t");
+		return name < len ? SHAPE_DECL : SHAPE_TEXT;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
 		if (find_begins(s, keywords[i]))
 			return SHAPE_DEF;
 	paren = memchr(s, '(', len);
-	brace = s[len - 1] == '{' && !paren && !memchr(s, '=', len);
+	/* "struct pool {", or its brace stands in the next line. */
+	brace = !paren && !memchr(s, '=', len) &&
+		(s[len - 1] == '{' || (left_edge && find_name_char(s[len - 1]) && !strchr(s, ',')));
 	if (brace &&
 	    (find_begins(s, "struct ") || find_begins(s, "enum ") || find_begins(s, "union ")))
 		return SHAPE_DEF;
@@ -335,8 +348,8 @@ bool find_name_char(char c)
 
 bool find_name(const struct found_line *l, char out[TERM_LEN])
 {
-	bool define = find_begins(l->text, "#define ");
-	const char *s = l->text + (define ? 8 : 0);
+	bool define = find_define(l->text);
+	const char *s = l->text + (define ? 7 + strspn(l->text + 7, " \t") : 0);
 	const char *end = s + (strchr(s, '(') ? strcspn(s, "(") : strcspn(s, "{:=;<")), *begin;
 
 	if (define)

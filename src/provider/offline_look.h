@@ -86,6 +86,10 @@ struct find {
 /* Terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
 int find_look(struct find *f);
 
+/* A question of a person that one look may answer: her calls into the draft, or what she
+ * found into `say`. AVA_ENOMEM. */
+int offline_look(struct offline_body *b, struct draft *draft, const char *words, struct buf *say);
+
 /* Sum of the weights of the terms. */
 int find_weight(const struct find *f, unsigned terms);
 /* "a, b and c" in quotes; cut when it does not fit. */

@@ -12,29 +12,40 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "base/words.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
 #include "provider/offline.h"
+#include "provider/offline_heard.h"
+#include "provider/offline_look.h"
+#include "provider/offline_tell.h"
 
 #define TEXT_MAX   (8u << 20)
-#define CITES_MAX  12
-#define QUOTE_MAX  160
-#define TOOLS_MAX  12u
-#define FAILED_MAX 8u
-#define LOG_QUOTE  300
 #define LIVE_MAX   16u
-#define STOP_MAX   24 /* "stop it, please"; a longer text says something else */
+#define TASKS_MAX  20u
+#define QUOTES_MAX 24u
 #define FOLLOWS    "Its result follows"
 #define LABEL      "(offline model) "
+
+struct quote { /* a proposal of this conversation */
+	const char *id, *task, *role;
+	const json_t *quote; /* as spawn_subagent returned it */
+	const json_t *runs;  /* of a group; or NULL */
+	unsigned nruns, number;
+	bool open;
+};
 
 struct talk {
 	struct offline_body *b;
 	struct draft *draft;
-	struct buf out;          /* what she says */
-	char run[24];            /* that the runtime spoke of last; "": of none */
-	bool waits;              /* a proposal has no answer yet */
+	struct buf out; /* what she says */
+	char run[24];   /* that the runtime spoke of last; "": of none */
+	struct quote quotes[QUOTES_MAX];
+	unsigned nquotes;
 	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
 	unsigned nlive;
+	const char *result; /* the newest one, as JSON; NULL: none */
+	json_t *kept;       /* owned: what the quotes borrow from */
 };
 
 /* ---- what the conversation says */
@@ -68,213 +79,255 @@ static bool talk_is_notice(const char *line)
 	return strncmp(line, "[ava] ", 6) == 0;
 }
 
-/* A run begins with the yes to its proposal, and ends with its result. */
-static void talk_live(struct talk *t, const char *line)
+static unsigned talk_live_at(const struct talk *t, const char *id)
 {
-	char id[24];
 	unsigned i = 0;
 
-	if (!talk_run_id(line, id))
-		return;
 	while (i < t->nlive && strcmp(t->live[i], id) != 0)
 		i++;
-	if (strstr(line, "has started") && i == t->nlive && i < LIVE_MAX)
-		memcpy(t->live[t->nlive++], id, sizeof(id));
-	else if (strstr(line, " has ended") && i < t->nlive)
-		memmove(t->live[i], t->live[i + 1], sizeof(id) * (--t->nlive - i));
+	return i;
 }
 
-/* Which run was spoken of last, which are at work, and whether a proposal waits. */
+/* A run begins with the yes to its proposal, or is met when it asks; it ends with its
+ * result. */
+static void talk_live(struct talk *t, const char *line)
+{
+	bool ended = strstr(line, " has ended") != NULL;
+	char id[24];
+
+	if (!ended && !strstr(line, "started") && !strstr(line, "waits for the person's yes") &&
+	    !strstr(line, "asks the person"))
+		return;
+	for (const char *at = line; (at = strstr(at, "S-")) && talk_run_id(at, id); at += 2) {
+		unsigned i = talk_live_at(t, id);
+
+		if (ended && i < t->nlive)
+			memmove(t->live[i], t->live[i + 1], sizeof(id) * (--t->nlive - i));
+		else if (!ended && i == t->nlive && i < LIVE_MAX)
+			memcpy(t->live[t->nlive++], id, sizeof(id));
+	}
+}
+
+/* What became of a proposal. One that is quoted again has the task of the one before. */
+static void talk_settled(struct talk *t, const char *line)
+{
+	bool again = strstr(line, " is a new quote") != NULL;
+	const char *at = strstr(line, "P-");
+	struct quote *last = NULL;
+
+	if (!at || (!again && !strstr(line, "confirmed P-") && !strstr(line, "was rejected") &&
+		    !strstr(line, "has expired")))
+		return;
+	for (unsigned i = 0; i < t->nquotes; i++) {
+		struct quote *q = &t->quotes[i];
+
+		if (again ? q->open : strncmp(q->id, at, strlen(q->id)) == 0)
+			last = q;
+	}
+	if (last && again)
+		last->id = arena_copy(&t->b->mem, at, strcspn(at, " ,.:"));
+	else if (last)
+		last->open = false;
+	if (last && !last->id)
+		last->id = "";
+}
+
+static const json_t *talk_args(const struct talk *t, const char *id)
+{
+	const json_t *message, *block;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(t->b->root, "messages"), i, message)
+		json_array_foreach(json_object_get(message, "content"), k,
+				   block) if (strcmp(json_str(block, "type"), "tool_use") == 0 &&
+					      strcmp(json_str(block, "id"), id) ==
+						      0) return json_object_get(block, "input");
+	return NULL;
+}
+
+/* The result of spawn_subagent or spawn_parallel (ava/talk_tools.c). */
+static void talk_proposed(struct talk *t, const json_t *block)
+{
+	const char *text = json_str(block, "content");
+	const json_t *args, *runs;
+	json_t *o;
+	struct quote *q = &t->quotes[t->nquotes];
+
+	if (!strstr(text, "\"waits for the person\"") || t->nquotes == QUOTES_MAX)
+		return;
+	o = json_parse(text, strlen(text), NULL);
+	args = talk_args(t, json_str(block, "tool_use_id"));
+	runs = json_object_get(args, "runs");
+	*q = (struct quote){
+		.id = arena_fmt(&t->b->mem, "%s", json_str(o, "proposal_id")),
+		.task = json_str(runs ? json_array_get(runs, 0) : args, "task"),
+		.role = json_str(runs ? json_array_get(runs, 0) : args, "role"),
+		.quote = json_object_get(o, "quote"),
+		.runs = runs,
+		.number = (unsigned)json_get_int(o, "number", 1),
+		.nruns = runs ? (unsigned)json_array_size(runs) : 1,
+		.open = true,
+	};
+	/* It goes with the body. */
+	if (o)
+		json_array_append_new(t->kept, o);
+	t->nquotes += q->id && q->quote;
+}
+
+static void talk_read_text(struct talk *t, const char *text)
+{
+	char *line;
+
+	while ((line = talk_line(t, &text))) {
+		bool result = talk_is_notice(line) && strstr(line, FOLLOWS);
+
+		if (!talk_is_notice(line))
+			continue;
+		talk_run_id(line, t->run);
+		talk_live(t, line);
+		talk_settled(t, line);
+		if (result && (line = talk_line(t, &text)))
+			t->result = line;
+	}
+}
+
+/* Which run was spoken of last, which are at work, what is quoted, and what was found. */
 static void talk_read(struct talk *t)
 {
 	const json_t *message, *block;
 	size_t i, k;
-	char *line;
 
 	json_array_foreach(json_object_get(t->b->root, "messages"), i, message)
 		json_array_foreach(json_object_get(message, "content"), k, block)
 	{
-		const char *text = json_str(block, "text");
-
-		/* The result of spawn_subagent (ava/talk_tools.c). */
-		if (strstr(json_str(block, "content"), "\"waits for the person\""))
-			t->waits = true;
-		if (strcmp(json_str(message, "role"), "user") != 0)
-			continue;
-		while ((line = talk_line(t, &text))) {
-			if (!talk_is_notice(line))
-				continue;
-			talk_run_id(line, t->run);
-			talk_live(t, line);
-			if (strstr(line, "confirmed P-") || strstr(line, "was rejected") ||
-			    strstr(line, "has expired"))
-				t->waits = false;
-		}
+		talk_proposed(t, block);
+		if (strcmp(json_str(message, "role"), "user") == 0)
+			talk_read_text(t, json_str(block, "text"));
 	}
 }
 
-/* ---- what the person says */
-
-static const char *const work_words[] = {
-	"research",   "review",   "extract", "find ",  "look for",  "look up",     "search",
-	"investig",   "compare",  "analy",   "audit",  "where is",  "where are",   "where do",
-	"which file", "list all", "collect", "summar", "check the", "explain how", NULL,
-};
-/* How questions begin that files may answer; those to her say "you". */
-static const char *const question_words[] = {
-	"which ",   "where ",    "who calls",     "who uses",     "why does ",    "why is ",
-	"why are ", "how does ", "how do ",       "how is ",      "how are ",     "what does ",
-	"what do ", "what uses", "what calls",    "what happens", "what decides", "what defines",
-	"show me ", "explain ",  "tell me about", "tell me how",  NULL,
-};
-static const char *const answer_words[] = {
-	"yes", "yep", "yeah", "no", "nope", "ok", "okay", "sure", "go ahead", "proceed", NULL,
-};
-static const char *const status_words[] = {
-	"how is it going",
-	"how's it going",
-	"status",
-	"progress",
-	"how far",
-	"are you done",
-	"is it done",
-	"still working",
-	"finished?",
-	"what is it doing",
-	"what are they doing",
-	"how long",
-	"is anything running",
-	"is something running",
-	"what is running",
-	"what's running",
-	"what runs",
-	"list my subagents",
-	"list subagents",
-	"list the subagents",
-	NULL,
-};
-static const char *const log_words[] = {
-	"why did it",
-	"why did s-",
-	"why did the run",
-	"why did the subagent",
-	"what did it do",
-	"what did s-",
-	"what did the run",
-	"what did the subagent",
-	"what went wrong",
-	"what happened to it",
-	"what happened to s-",
-	"log of s-",
-	NULL,
-};
-static const char *const stop_words[] = {"cancel", "stop", "abort", "kill", NULL};
-static const char *const steer_words[] = {"tell it ", "tell them ", "ask it ", "make it ", NULL};
-
-/* Small talk, by how it begins. Each is answered shortly, and as it is. */
-static const struct {
-	const char *const words[8];
-	const char *say;
-	bool firm; /* whatever follows */
-} small_talk[] = {
-	{{"hello", "hi", "hey", "good morning", "good evening", "good afternoon", NULL},
-	 LABEL "Hello. I can propose a subagent that finds, reviews or sums up something in your "
-	       "files. What shall it be?"},
-	{{"thanks", "thank you", "thx", "great", "nice", "well done", NULL}, "You're welcome."},
-	{{"bye", "goodbye", "good night", NULL},
-	 "Bye. What is at work goes on; `ava -c` tells you what came of it."},
-	{{"how much did", "how much have", "what did it cost", "what has it cost", NULL},
-	 "`/cost` shows what this conversation has cost, `ava status` what today did. The offline "
-	 "model itself costs nothing."},
-	{{"remind me", "wake me", "every day", "tomorrow", NULL},
-	 "I can't do things later: what I start begins at once.",
-	 true},
-};
-static const char *const web_words[] = {
-	"http://",      "https://", "the web for", "on the web", "search the web",
-	"the internet", "google ",  "weather",     NULL,
-};
-
-static bool talk_has(const char *text, const char *const *words)
-{
-	while (*words && !strcasestr(text, *words))
-		words++;
-	return *words != NULL;
-}
-
-static bool talk_begins(const char *text, const char *const *words)
-{
-	for (; *words; words++) {
-		size_t n = strlen(*words);
-
-		if (strncasecmp(text, *words, n) == 0 &&
-		    ((*words)[n - 1] == ' ' || !isalnum((unsigned char)text[n])))
-			return true;
-	}
-	return false;
-}
-
-/* Four words or more, and not to her. */
-static bool talk_is_question(const char *words)
+static unsigned talk_open(const struct talk *t)
 {
 	unsigned n = 0;
 
-	for (const char *at = words; *at; at++)
-		n += isalnum((unsigned char)*at) && (at == words || at[-1] == ' ');
-	return n > 3 && talk_begins(words, question_words) && !strcasestr(words, " you");
+	for (unsigned i = 0; i < t->nquotes; i++)
+		n += t->quotes[i].open;
+	return n;
 }
 
-static void talk_spawn(struct talk *t, const char *task)
+static unsigned talk_has(const struct talk *t)
 {
-	const char *role = classify_role(task, strlen(task));
+	unsigned open = talk_open(t);
+
+	return (open ? HAS_QUOTE : 0) | (t->nlive ? HAS_RUN : 0) |
+	       (t->result && !open && !t->nlive ? HAS_ENDED : 0);
+}
+
+/* ---- calls */
+
+static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char *role)
+{
 	const json_t *roles = json_object_get(
 		json_object_get(offline_tool(t->b, "spawn_subagent"), "role"), "enum");
 	const json_t *v;
 	bool offered = false;
-	struct jw *w;
 	size_t i;
 
+	if (!role)
+		role = classify_role(task, strlen(task));
 	json_array_foreach(roles, i, v) offered |= strcmp(json_string_value(v), role) == 0;
-	w = draft_call(t->draft, "spawn_subagent");
 	jw_str(w, "role", offered ? role : "researcher");
 	jw_str(w, "task", task);
-	draft_call_end(t->draft);
 }
 
-/* The run that is meant where none is named: the only one at work. false: she asks. */
-static bool talk_meant(struct talk *t, char id[24])
+static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 {
-	if (id[0] || t->nlive == 1) {
-		if (!id[0])
-			memcpy(id, t->live[0], 24);
-		return true;
-	}
-	buf_adds(&t->out, t->nlive == 0 ? "No subagent is at work in this conversation."
-					: "Several are at work. Which one do you mean:");
-	for (unsigned i = 0; i < t->nlive; i++)
-		buf_addf(&t->out, "%s %s", i ? "," : "", t->live[i]);
-	buf_adds(&t->out, t->nlive ? "?" : "");
-	return false;
+	if (limits->cents >= 0)
+		jw_fixed(w, "max_cost_cents", (int64_t)(limits->cents * 100), 2);
+	if (limits->seconds > 0)
+		jw_int(w, "timeout", limits->seconds);
 }
 
-/* "tell it to look at src only" */
-static void talk_steer(struct talk *t, const char *words, const char *id)
+/* The role that is asked for by its name; NULL: none is. */
+static const char *talk_role_named(const char *plain)
 {
-	struct jw *w = draft_call(t->draft, "steer_subagent");
+	static const struct {
+		const char *said, *role;
+	} roles[] = {
+		{"data extractor|extractor|data_extractor", "data_extractor"},
+		{"code reviewer|reviewer|code_reviewer|security audit|code review|an audit",
+		 "code_reviewer"},
+		{"researcher", "researcher"},
+	};
 
-	jw_str(w, "subagent_id", id);
-	jw_str(w, "message", words);
-	draft_call_end(t->draft);
-}
-
-static const char *talk_small(const char *words)
-{
-	bool work = talk_has(words, work_words);
-
-	for (size_t i = 0; i < ARRAY_LEN(small_talk); i++)
-		if (talk_begins(words, small_talk[i].words) && (small_talk[i].firm || !work))
-			return small_talk[i].say;
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (heard_has(plain, roles[i].said))
+			return roles[i].role;
 	return NULL;
+}
+
+static void talk_spawn(struct talk *t, const char *words)
+{
+	char *task = arena_copy(&t->b->mem, words, strlen(words)), plain[HEARD_MAX];
+	struct heard_limits limits;
+	struct jw *w;
+
+	if (!task) {
+		t->draft->rv = AVA_ENOMEM;
+		return;
+	}
+	heard_plain(words, plain);
+	heard_limits(task, &limits);
+	w = draft_call(t->draft, "spawn_subagent");
+	talk_spawn_args(t, w, task, talk_role_named(plain));
+	talk_spawn_limits(w, &limits);
+	draft_call_end(t->draft);
+}
+
+/* "review a.c and b.c": the second one is to be reviewed as well. */
+static char *talk_whole_task(struct talk *t, char *task, const char *first)
+{
+	char plain[HEARD_MAX];
+
+	heard_plain(task, plain);
+	if (heard_work(plain) || strchr(task, '?'))
+		return task;
+	heard_plain(first, plain);
+	if (!heard_work(plain))
+		return task;
+	return arena_fmt(&t->b->mem, "%.*s %s", (int)strcspn(first, " "), first, task);
+}
+
+static void talk_spawn_many(struct talk *t, const char *words)
+{
+	char *copy = arena_copy(&t->b->mem, words, strlen(words)), *tasks[TASKS_MAX];
+	struct heard_limits limits;
+	struct jw *w;
+	unsigned n;
+
+	if (!copy) {
+		t->draft->rv = AVA_ENOMEM;
+		return;
+	}
+	heard_limits(copy, &limits);
+	n = heard_tasks(copy, tasks, TASKS_MAX);
+	if (n < 2 || !offline_tool(t->b, "spawn_parallel")) {
+		talk_spawn(t, words);
+		return;
+	}
+	w = draft_call(t->draft, "spawn_parallel");
+	jw_array(w, "runs");
+	for (unsigned i = 0; i < n; i++) {
+		char *task = talk_whole_task(t, tasks[i], tasks[0]), plain[HEARD_MAX];
+
+		jw_object(w, NULL);
+		heard_plain(task ? task : "", plain);
+		talk_spawn_args(t, w, task ? task : "", talk_role_named(plain));
+		jw_end(w);
+	}
+	jw_end(w);
+	talk_spawn_limits(w, &limits);
+	draft_call_end(t->draft);
 }
 
 /* One call with a run's id, or without one. */
@@ -287,170 +340,491 @@ static void talk_call(struct talk *t, const char *name, const char *id)
 	draft_call_end(t->draft);
 }
 
-static void talk_words(struct talk *t, const char *words)
+/* "tell it to look at src only" */
+static void talk_steer(struct talk *t, const char *words, const char *id)
 {
-	const char *small = talk_small(words);
-	char id[24] = "";
+	struct jw *w = draft_call(t->draft, "steer_subagent");
 
-	talk_run_id(words, id);
-	if (talk_has(words, stop_words) &&
-	    (id[0] || (strlen(words) < STOP_MAX && talk_begins(words, stop_words)))) {
-		if (talk_meant(t, id))
-			talk_call(t, "cancel_subagent", id);
-	} else if (talk_begins(words, steer_words)) {
-		if (talk_meant(t, id))
-			talk_steer(t, words, id);
-	} else if (talk_has(words, log_words))
-		talk_call(t, "read_ava_logs", id[0] ? id : t->run);
-	else if (talk_has(words, status_words))
-		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
-	else if (small)
-		buf_adds(&t->out, small);
-	else if (talk_has(words, web_words))
-		buf_adds(&t->out,
-			 "I have no web here, only your files. What shall be looked for in "
-			 "them?");
-	else if (talk_has(words, work_words) || talk_is_question(words))
-		talk_spawn(t, words);
-	else if (t->waits)
-		buf_adds(&t->out, "The proposal still waits for your answer: yes starts it, no "
-				  "drops it, or say what shall be different.");
-	else if (talk_begins(words, question_words) || strchr(words, '?'))
-		buf_adds(&t->out,
-			 LABEL "I don't know that: I answer from your files only, and from "
-			       "what subagents found in them.");
-	else if (talk_begins(words, answer_words))
-		buf_adds(&t->out, "Nothing waits for your answer. What shall be looked for?");
-	else
-		buf_adds(&t->out,
-			 LABEL "I can propose a subagent to research, review, extract or find "
-			       "something in your files, tell how running ones are getting on, and "
-			       "report what they found. What shall be looked for? For a "
-			       "conversation configure a model: `ava doctor` says how.");
+	jw_str(w, "subagent_id", id);
+	jw_str(w, "message", words);
+	draft_call_end(t->draft);
 }
 
-/* ---- what the runtime tells */
+/* ---- of quotes */
 
-/* Summary, citations and caveats are paragraphs of their own: as Markdown they
- * would run into each other without the empty lines. */
-static void tell_citation(struct buf *out, const json_t *citation)
-{
-	const char *path = json_get_str(citation, "path"), *url = json_get_str(citation, "url");
-	const char *quote = json_get_str(citation, "quote");
-
-	if (path)
-		buf_addf(out, "\n- %s:%lld", path, (long long)json_get_int(citation, "line", 0));
-	else if (url)
-		buf_addf(out, "\n- %s", url);
-	else
-		return;
-	if (quote && *quote)
-		buf_addf(out, " `%.*s`", (int)utf8_prefix(quote, strlen(quote), QUOTE_MAX), quote);
-}
-
-static void tell_citations(struct buf *out, const json_t *citations)
+static void say_tools(struct buf *out, const json_t *tools)
 {
 	const json_t *v;
 	size_t i;
 
-	if (json_array_size(citations) > 0)
-		buf_addc(out, '\n');
-	json_array_foreach(citations, i, v)
-	{
-		if (i < CITES_MAX)
-			tell_citation(out, v);
-	}
-	if (json_array_size(citations) > CITES_MAX)
-		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
+	json_array_foreach(tools, i, v) buf_addf(out, "%s%s", i ? ", " : "", json_string_value(v));
 }
 
-static void tell_caveats(struct buf *out, const json_t *caveats)
+static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 {
-	bool many = json_array_size(caveats) > 1;
-	const json_t *v;
-	size_t i;
+	const json_t *quote = q->quote, *minutes = json_object_get(quote, "minutes");
+	double cents = json_number_value(json_object_get(quote, "costCents"));
+	struct buf *out = &t->out;
 
-	if (many)
-		buf_adds(out, "\n\nCaveats:\n");
-	json_array_foreach(caveats, i, v)
-	{
-		if (json_is_string(v))
-			buf_addf(out, many ? "\n- %s" : "\n\nCaveat: %s", json_string_value(v));
+	switch (topic) {
+	case ABOUT_COST:
+	case ABOUT_DOUBT:
+		if (cents > 0) {
+			buf_adds(out, "It costs at most ");
+			tell_cost(out, cents);
+			buf_adds(out, "; \"max 5 cents\" makes that less.");
+		} else {
+			buf_adds(out, "It costs nothing: the offline model is free.");
+		}
+		break;
+	case ABOUT_TIME:
+		buf_addf(out, "About %lld to %lld minutes; it is stopped at its limit.",
+			 (long long)json_integer_value(json_array_get(minutes, 0)),
+			 (long long)json_integer_value(json_array_get(minutes, 1)));
+		break;
+	case ABOUT_MODEL:
+		buf_addf(out, "It would use the model %s.", json_str(quote, "model"));
+		break;
+	case ABOUT_TOOLS:
+		buf_adds(out, "It would use ");
+		say_tools(out, json_object_get(quote, "tools"));
+		buf_adds(out, ": they search and read files. \"Without search_and_read\", for "
+			      "instance, leaves one out.");
+		break;
+	case ABOUT_RIGHTS:
+		buf_adds(out, "No: it only reads files in this folder, and changes nothing.");
+		break;
+	case ABOUT_WHY:
+		if (q->nruns > 1)
+			buf_addf(out,
+				 "Because you asked for %u tasks that need not wait for each "
+				 "other, from ",
+				 q->nruns);
+		else
+			buf_addf(out,
+				 "Because that takes more than one look: a %s (%s) searches and "
+				 "reads "
+				 "until it can answer. The task: ",
+				 q->role, json_str(quote, "rationale"));
+		tell_task(out, q->task);
+		buf_adds(out, q->nruns > 1 ? " on." : ".");
+		break;
+	default:
+		buf_addf(out, "With a yes %s in the background, for the task ",
+			 q->nruns > 1 ? "several subagents start" : "a subagent starts");
+		tell_task(out, q->task);
+		buf_addf(out, ": a %s that searches and reads files here and tells what it found.",
+			 q->role);
 	}
 }
 
-/* The summary without its list of places: the citations are that list. */
-static void tell_summary(struct buf *out, const char *summary, bool cited)
+/* Of several each with its number. */
+static void talk_quotes(struct talk *t, enum topic topic)
 {
-	const char *list = cited ? strstr(summary, "\nRelated:\n") : NULL, *end;
+	unsigned open = talk_open(t), n = 0;
 
-	if (cited && !list)
-		list = strstr(summary, "\nThen:\n");
-	if (!list) {
-		buf_adds(out, summary);
-		return;
+	for (unsigned i = 0; i < t->nquotes; i++) {
+		const struct quote *q = &t->quotes[i];
+		bool tasks = q->nruns > 1 && (topic == ABOUT_WHAT || topic == ABOUT_WHY);
+
+		if (!q->open)
+			continue;
+		if (open > 1)
+			buf_addf(&t->out, "%s%u (%s): ", n ? "\n" : "", q->number, q->id);
+		say_quote(t, q, topic);
+		for (size_t k = 1; tasks && k < q->nruns; k++) {
+			buf_adds(&t->out, k > 1 ? ", " : " The others: ");
+			tell_task(&t->out, json_str(json_array_get(q->runs, k), "task"));
+		}
+		n++;
 	}
-	buf_add(out, summary, (size_t)(list - summary));
-	end = strchr(list + 1, '\n');
-	while (end && end[1] == '-' && end[2] == ' ')
-		end = strchr(end + 1, '\n');
-	buf_adds(out, end ? end : "");
 }
 
-static void tell_result(struct buf *out, const char *line)
+static void talk_unsure(struct talk *t, bool doubt)
 {
-	json_t *r = json_parse(line, strlen(line), NULL);
-	const char *id = json_get_str(r, "subagent_id"), *status = json_get_str(r, "status");
-	const json_t *citations = json_object_get(r, "citations");
+	unsigned open = talk_open(t);
 
-	if (out->len)
-		buf_adds(out, "\n\n");
-	if (id && status) {
-		buf_addf(out, "%s has ended (%s). ", id, status);
-		tell_summary(out, json_str(r, "summary"), json_array_size(citations) > 0);
-		tell_citations(out, citations);
-		tell_caveats(out, json_object_get(r, "caveats"));
+	if (doubt) {
+		buf_adds(&t->out, "It waits for you. ");
+		talk_quotes(t, ABOUT_DOUBT);
+		buf_adds(&t->out, open > 1 ? "\n" : " ");
+	}
+	if (open > 1)
+		buf_adds(&t->out, "Which one shall start: a number, both or none?");
+	else if (open)
+		buf_adds(&t->out,
+			 "Shall it start? Yes starts it, no drops it, or say what shall be "
+			 "different.");
+}
+
+/* ---- of runs at work, as list_subagents tells them, the newest first */
+
+static size_t talk_nth(const json_t *list, size_t i)
+{
+	return json_array_size(list) - 1 - i;
+}
+
+static const json_t *talk_run(const json_t *list, size_t i)
+{
+	return json_array_get(list, talk_nth(list, i));
+}
+
+/* Words (not of questions) that only one of them has in its task or role. */
+static bool talk_names_run(const json_t *list, size_t which, const char *plain)
+{
+	static const char said[] = "the|one|and|for|with|stop|that|this|please|now|can|is|it|to|"
+				   "tell|cancel|work|of|in";
+	char word[64];
+
+	for (const char *at = plain + 1; *at; at += strcspn(at, " ") + 1) {
+		size_t len = strcspn(at, " "), others = 0;
+		bool mine = false;
+
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), at);
+		if (len < 3 || heard_is(said, word))
+			continue;
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const json_t *run = talk_run(list, i);
+			bool has = strcasestr(json_str(run, "task"), word) ||
+				   strcasestr(json_str(run, "role"), word);
+
+			mine |= has && i == which;
+			others += has && i != which;
+		}
+		if (mine && others == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Which runs are meant, as bits; 0: she has to ask. */
+static unsigned talk_targets(const json_t *list, const char *words, const char *plain)
+{
+	static const char *const ordinals[] = {"first|number 1|number one|#1|erste|ersten",
+					       "second|number 2|number two|#2|zweite|zweiten",
+					       "third|number 3|number three|#3",
+					       "fourth|number 4|#4", "fifth|number 5|#5"};
+	size_t n = MIN(json_array_size(list), (size_t)LIVE_MAX);
+	unsigned all = (1u << n) - 1, meant = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strstr(words, json_str(talk_run(list, i), "subagent_id")))
+			meant |= 1u << i;
+	if (meant || heard_has(plain, "except|but not|all but|everything but"))
+		return meant;
+	if (n == 1 ||
+	    heard_has(plain, "both|all|everything|all of them|them|beide|alle|alles|they"))
+		return all;
+	for (size_t i = 0; i < ARRAY_LEN(ordinals) && i < n; i++)
+		if (heard_has(plain, ordinals[i]))
+			meant |= 1u << i;
+	if (heard_has(plain, "last|last one|newest"))
+		meant |= 1u << (n - 1);
+	for (size_t i = 0; i < n && !meant; i++)
+		if (talk_names_run(list, i, plain))
+			meant |= 1u << i;
+	return meant;
+}
+
+static void talk_ask_which(struct talk *t, const json_t *list)
+{
+	buf_adds(&t->out, "Which one do you mean:");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		buf_addf(&t->out, "%s %zu (%s) ", i ? "," : "", i + 1,
+			 json_str(talk_run(list, i), "subagent_id"));
+		tell_task(&t->out, json_str(talk_run(list, i), "task"));
+	}
+	buf_adds(&t->out, "?");
+}
+
+static void say_run(struct talk *t, const json_t *run, enum topic topic)
+{
+	const json_t *limits = json_object_get(run, "limits"),
+		     *asks = json_object_get(run, "waiting_for");
+	double seconds = json_number_value(json_object_get(run, "elapsed_seconds"));
+	const char *activity = json_str(run, "current_activity");
+	struct buf *out = &t->out;
+
+	buf_addf(out, "%s%s (%s)", out->len ? "\n" : "", json_str(run, "subagent_id"),
+		 json_str(run, "role"));
+	switch (topic) {
+	case ABOUT_COST:
+		buf_adds(out, " has cost ");
+		tell_cost(out, json_number_value(json_object_get(run, "cost_cents")));
+		buf_adds(out, " so far, and is stopped at ");
+		tell_cost(out, json_number_value(json_object_get(limits, "max_cost_cents")));
+		break;
+	case ABOUT_TIME:
+		buf_adds(out, " has worked for ");
+		tell_time(out, seconds);
+		buf_adds(out, "; how long it takes is not known, it is stopped after ");
+		tell_time(out, json_number_value(json_object_get(limits, "timeout")));
+		break;
+	case ABOUT_MODEL:
+		buf_addf(out, " uses the model %s", json_str(run, "model"));
+		break;
+	case ABOUT_LIMIT:
+		buf_adds(out, " keeps the limits it was started with (");
+		tell_cost(out, json_number_value(json_object_get(limits, "max_cost_cents")));
+		buf_adds(out, ", ");
+		tell_time(out, json_number_value(json_object_get(limits, "timeout")));
+		buf_adds(out, "); stop it and ask again with the limit you want");
+		break;
+	default:
+		if (asks) {
+			buf_addf(out, " waits for you: %s", json_str(asks, "question"));
+			break;
+		}
+		buf_addf(out, " is %s%s%s (", words_status(json_str(run, "status")),
+			 *activity ? ": " : "", activity);
+		tell_time(out, seconds);
+		buf_addf(out, ", %lld tokens). Its task: ",
+			 (long long)json_get_int(run, "tokens_used", 0));
+		tell_task(out, json_str(run, "task"));
+	}
+	buf_adds(out, ".");
+}
+
+static void say_asked(struct talk *t, const json_t *run, enum topic topic)
+{
+	const json_t *asks = json_object_get(run, "waiting_for");
+
+	if (topic == ABOUT_RIGHTS)
+		buf_addf(&t->out, "%sIt only reads and searches files, and changes nothing.",
+			 t->out.len ? "\n" : "");
+	else if (asks) {
+		buf_addf(&t->out, "%s%s asks: %s It needs that for its task, ",
+			 t->out.len ? "\n" : "", json_str(run, "subagent_id"),
+			 json_str(asks, "question"));
+		tell_task(&t->out, json_str(run, "task"));
+		buf_addf(&t->out, ". \"yes, %s\" allows it, \"no, %s\" does not.",
+			 json_str(run, "subagent_id"), json_str(run, "subagent_id"));
 	} else {
-		buf_adds(out, "A subagent has ended; `ava result` shows what it found.");
+		say_run(t, run, ABOUT_WHAT);
 	}
-	json_decref(r);
 }
 
-/* One notice line to one sentence for the person. */
-static void tell_notice(struct buf *out, const char *line)
+/* What is to be done with runs at work, or said of them. */
+static void talk_about_runs(struct talk *t, const char *words, const char *plain, enum topic topic,
+			    const json_t *list)
+{
+	size_t n = MIN(json_array_size(list), (size_t)LIVE_MAX);
+	char before[HEARD_MAX];
+	unsigned meant;
+
+	if (n == 0) {
+		buf_adds(&t->out, "No subagent is at work in this conversation.");
+		return;
+	}
+	if (topic != ABOUT_STOP && topic != ABOUT_STEER) {
+		for (size_t i = 0; i < n; i++)
+			if (topic == ABOUT_WHY || topic == ABOUT_RIGHTS || topic == ABOUT_TOOLS ||
+			    topic == ABOUT_WHAT)
+				say_asked(t, talk_run(list, i), topic);
+			else
+				say_run(t, talk_run(list, i), topic);
+		return;
+	}
+	/* Who is told stands before what is told. */
+	snprintf(before, sizeof(before), "%s", plain);
+	for (const char *const *cut = (const char *const[]){" to ", " that ", ": ", NULL};
+	     topic == ABOUT_STEER && *cut; cut++)
+		if (strstr(before, *cut))
+			strstr(before, *cut)[1] = 0;
+	meant = talk_targets(list, words, before);
+	if (meant == 0)
+		talk_ask_which(t, list);
+	for (size_t i = 0; i < n; i++) {
+		const char *id = json_str(talk_run(list, i), "subagent_id");
+
+		if (!(meant >> i & 1))
+			continue;
+		if (topic == ABOUT_STOP)
+			talk_call(t, "cancel_subagent", id);
+		else
+			talk_steer(t, words, id);
+	}
+}
+
+/* The last task, once more. */
+static void talk_again(struct talk *t)
+{
+	const struct quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
+
+	if (q && *q->task)
+		talk_spawn(t, q->task);
+	else
+		buf_adds(&t->out, "Which task shall be done again?");
+}
+
+/* ---- small talk: short, and as things are */
+
+static void talk_hello(struct talk *t)
+{
+	buf_adds(&t->out, LABEL "Hello. ");
+	if (t->nlive)
+		buf_addf(&t->out, "%s is still at work.", t->live[t->nlive - 1]);
+	else if (talk_open(t))
+		talk_unsure(t, false);
+	else
+		buf_adds(&t->out,
+			 "I can propose a subagent, or look something up in the files here "
+			 "myself. What shall it be?");
+}
+
+static void talk_say(struct talk *t, enum topic topic)
 {
 	static const struct {
-		const char *word, *say;
-	} told[] = {
-		/* That it started, or did not, the runtime has said. */
-		{"confirmed", "I'll tell you what is found; ask me anything meanwhile."},
-		{"rejected", "All right."},
-		{"has expired", "That proposal has expired; say it again if you still want it."},
-		{"new quote", "Here is a new quote."},
-		{"words name none",
-		 "Several proposals wait for your answer. Which one do you mean?"},
-		{"could not be carried out", "Your answer could not be carried out."},
-		{"The person's answer went to", "I have passed that on."},
-		{"Nothing was done: ",
-		 "Something waits for your answer, and I am not sure that you "
-		 "mean it. Name it: \"yes, S-...\" or \"no, S-...\"."},
-		{"stopped your last turn", ""},
-		{"last turn failed", ""},
+		enum topic topic;
+		const char *say;
+	} says[] = {
+		{ABOUT_WEB,
+		 "I have no web and no internet here, only your files. What shall be looked "
+		 "for in them?"},
+		{ABOUT_LATER,
+		 "I can't remind you or do things later: what I start begins at once."},
+		{ABOUT_MEMORY,
+		 "I remember this conversation only, no earlier ones; `ava sessions` lists "
+		 "them, and `ava chat ID` goes on with one."},
+		{ABOUT_SENDING, "I can't send mail or messages: I read files here, and propose "
+				"subagents that do."},
+		{ABOUT_SHELL,
+		 "I can't run commands, I have no shell: I read files here, and propose "
+		 "subagents that do."},
+		{ABOUT_WRITING,
+		 "I can't change or write files, I only read them. I can propose a review "
+		 "that says what should be changed."},
+		{ABOUT_MATHS, LABEL "I don't calculate: I answer from your files only."},
+		{ABOUT_BYE, "Bye. What is at work goes on; `ava -c` tells you what came of it."},
+		{ABOUT_KEEPING, "It goes on."},
+		{ABOUT_STOPPING,
+		 "It would end for good; what it has found so far would come as a partial "
+		 "result. Shall I stop it?"},
+		{ABOUT_HELP, LABEL
+		 "I am Ava. I answer questions about the files here, and for more than a look I "
+		 "propose a subagent to research, review, extract or find something: you see a "
+		 "quote and decide. Ask me how they are getting on, stop them, or tell them "
+		 "something. I have no web and no shell, and change nothing. For a conversation "
+		 "configure a model: `ava doctor` says how."},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
-		if (!strstr(line, told[i].word))
-			continue;
-		if (told[i].say[0] && !(out->len && strstr(out->data, told[i].say)))
-			buf_addf(out, "%s%s", out->len ? " " : "", told[i].say);
+	for (size_t i = 0; i < ARRAY_LEN(says); i++)
+		if (says[i].topic == topic)
+			buf_adds(&t->out, says[i].say);
+}
+
+static void talk_unclear(struct talk *t, enum topic topic)
+{
+	if (talk_open(t))
+		talk_unsure(t, topic == ABOUT_DOUBT);
+	else if (topic == ABOUT_ANSWER)
+		buf_adds(&t->out, "Nothing waits for your answer. What shall be looked for?");
+	else if (t->nlive)
+		buf_addf(&t->out,
+			 "I am not sure what you mean. %s is at work: shall I stop it, or tell "
+			 "it something?",
+			 t->live[t->nlive - 1]);
+	else
+		buf_adds(&t->out,
+			 LABEL "I am not sure what you mean. What shall be looked for in the "
+			       "files here? \"help\" says what I can do.");
+}
+
+/* ---- what the person says */
+
+/* Is it answered from what the conversation has? */
+static bool talk_answered(struct talk *t, enum topic topic, unsigned has)
+{
+	if (topic >= ABOUT_COST && topic <= ABOUT_WHY && topic != ABOUT_TODAY && (has & HAS_QUOTE))
+		talk_quotes(t, topic);
+	else if (topic >= ABOUT_RESUME && topic <= ABOUT_STATUS && topic != ABOUT_AGAIN &&
+		 topic != ABOUT_DID && topic != ABOUT_TODAY && (has & HAS_ENDED))
+		tell_about(&t->out, t->result, topic);
+	else
+		return false;
+	return true;
+}
+
+static void talk_look(struct talk *t, const char *words)
+{
+	if (offline_look(t->b, t->draft, words, &t->out) != 0)
+		t->draft->rv = AVA_ENOMEM;
+}
+
+static void talk_words(struct talk *t, const char *words)
+{
+	char plain[HEARD_MAX], id[24] = "";
+	unsigned has = talk_has(t);
+	enum topic topic;
+
+	heard_plain(words, plain);
+	topic = heard_topic(words, plain, has);
+	if (talk_answered(t, topic, has))
 		return;
+	talk_run_id(words, id);
+	switch (topic) {
+	case ABOUT_STOP:
+	case ABOUT_STEER:
+		if (!t->nlive && !id[0])
+			buf_adds(&t->out, "No subagent is at work in this conversation.");
+		else
+			talk_call(t, "list_subagents", NULL);
+		break;
+	case ABOUT_LIMIT:
+	case ABOUT_COST:
+	case ABOUT_TIME:
+	case ABOUT_MODEL:
+	case ABOUT_TOOLS:
+	case ABOUT_RIGHTS:
+	case ABOUT_WHAT:
+	case ABOUT_WHY:
+	case ABOUT_STATUS:
+		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
+		break;
+	case ABOUT_TODAY:
+		talk_call(t, "ava_status", NULL);
+		break;
+	case ABOUT_DID:
+		talk_call(t, "read_ava_logs", id[0] ? id : t->run);
+		break;
+	case ABOUT_AGAIN:
+		talk_again(t);
+		break;
+	case ABOUT_TASKS:
+		talk_spawn_many(t, words);
+		break;
+	case ABOUT_TASK:
+		talk_spawn(t, words);
+		break;
+	case ABOUT_LISTING:
+	case ABOUT_LOOK:
+		talk_look(t, words);
+		break;
+	case ABOUT_HELLO:
+		talk_hello(t);
+		break;
+	case ABOUT_THANKS:
+		buf_adds(&t->out, "You're welcome.");
+		if (talk_open(t)) {
+			buf_adds(&t->out, " ");
+			talk_unsure(t, false);
+		}
+		break;
+	case ABOUT_DOUBT:
+	case ABOUT_ANSWER:
+	case ABOUT_NOTHING:
+		talk_unclear(t, topic);
+		break;
+	default:
+		talk_say(t, topic);
 	}
 }
 
-/* What the notices say; then, or else, what the person said. */
-static void talk_newest(struct talk *t)
+/* What the person said in the newest text; what the notices and results beside it say goes
+ * to t->out. NULL: no memory. */
+static const char *talk_newest(struct talk *t)
 {
-	const char *text = t->b->newest;
+	const char *text = t->b->newest, *said = "";
 	bool result = false, inside = false; /* the next line is one; within its envelope */
 	struct buf words;
 	char *line;
@@ -469,181 +843,80 @@ static void talk_newest(struct talk *t)
 	}
 	while (words.len > 0 && isspace((unsigned char)words.data[words.len - 1]))
 		words.data[--words.len] = 0;
-	if (buf_check(&words) != 0)
-		t->draft->rv = buf_check(&words);
-	else if (t->out.len == 0)
-		talk_words(t, words.data ? words.data : "");
-	buf_fini(&words);
-}
-
-/* ---- what a log says: how the run ended, which tools it called, what failed */
-
-struct told {
-	struct {
-		char name[64];
-		unsigned n;
-	} tools[TOOLS_MAX];
-	unsigned ntools, nfailed, events, answers; /* answers: of the model */
-	struct buf end, failed;                    /* sentences */
-};
-
-static void log_quote(struct buf *out, const char *before, const char *s)
-{
-	size_t len = strlen(s), keep = utf8_prefix(s, len, LOG_QUOTE);
-
-	if (len > 0)
-		buf_addf(out, "%s%.*s%s", before, (int)keep, s, keep < len ? "…" : "");
-}
-
-static void log_failed(struct told *t, const char *what, const char *why, const char *text)
-{
-	if (t->nfailed++ >= FAILED_MAX)
-		return;
-	log_quote(&t->failed, "\n- ", what);
-	log_quote(&t->failed, " ", why);
-	log_quote(&t->failed, ": ", text);
-}
-
-static void log_event(struct told *t, const char *type, const json_t *c)
-{
-	const char *name = json_str(c, "name"), *status = json_str(c, "status");
-	unsigned i = 0;
-
-	t->events++;
-	if (strcmp(type, "ToolCall") == 0) {
-		while (i < t->ntools && strncmp(t->tools[i].name, name, 63) != 0)
-			i++;
-		if (i < TOOLS_MAX) {
-			snprintf(t->tools[i].name, sizeof(t->tools[i].name), "%s", name);
-			t->tools[i].n++;
-			t->ntools = MAX(t->ntools, i + 1);
-		}
-	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
-		log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
-	} else if (strcmp(type, "Error") == 0) {
-		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));
-	} else if (strcmp(type, "Exhausted") == 0) {
-		log_failed(t, "a limit was reached", json_str(c, "resource"), "");
-	} else if (strcmp(type, "InferEnd") == 0) {
-		t->answers++;
-	} else if (strcmp(type, "SubagentComplete") == 0) {
-		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "",
-			 json_str(c, "subagentId"), status);
-		if (strcmp(json_str(c, "stopReason"), status) != 0)
-			log_quote(&t->end, ", ", json_str(c, "stopReason"));
-		log_quote(&t->end, ". ", json_str(c, "summary"));
-	}
-}
-
-/* "TIME AGENT TYPE {…} {…}", as read_ava_logs writes it: what stands in an event and
- * imitates a notice has a backslash, which no JSON has. */
-static void log_line(struct told *t, char *line)
-{
-	char type[40];
-	json_t *content;
-	int at = 0;
-
-	if (sscanf(line, "%*24[0-9TZ.:-] %*23s %39[A-Za-z] %n", type, &at) != 1 || at <= 0 ||
-	    line[at] != '{')
-		return;
-	line += at;
-	for (char *odd = line; (odd = strstr(odd, "[\\ava]"));)
-		memmove(odd + 1, odd + 2, strlen(odd + 1));
-	content = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
-	if (content)
-		log_event(t, type, content);
-	json_decref(content);
-}
-
-static void talk_log(struct talk *t, const char *text)
-{
-	struct buf *out = &t->out;
-	struct told told = {0};
-	char *line;
-
-	buf_init(&told.end, TEXT_MAX);
-	buf_init(&told.failed, TEXT_MAX);
-	while ((line = talk_line(t, &text)))
-		log_line(&told, line);
-	if (told.end.len)
-		buf_adds(out, told.end.data);
-	else if (told.events)
-		buf_addf(out, "Nothing has ended in these %u events.", told.events);
-	else
-		buf_adds(out, "There is no such event.");
-	for (unsigned i = 0; i < told.ntools; i++)
-		buf_addf(out, "%s%s (%u)", i ? ", " : "\n\nIt called ", told.tools[i].name,
-			 told.tools[i].n);
-	if (told.ntools)
-		buf_addf(out, "; its model answered %u time%s.", told.answers,
-			 told.answers == 1 ? "" : "s");
-	if (told.failed.len)
-		buf_addf(out, "\nWhat went wrong:%s", told.failed.data);
-	else if (told.events)
-		buf_adds(out, "\nNo failure stands in it.");
-	if (told.nfailed > FAILED_MAX)
-		buf_addf(out, "\n- and %u more", told.nfailed - FAILED_MAX);
-	if (buf_check(&told.end) != 0 || buf_check(&told.failed) != 0)
+	if (words.len > 0)
+		said = arena_copy(&t->b->mem, words.data, words.len);
+	if (!said || buf_check(&words) != 0)
 		t->draft->rv = AVA_ENOMEM;
-	buf_fini(&told.end);
-	buf_fini(&told.failed);
+	buf_fini(&words);
+	return said ? said : "";
 }
 
 /* ---- what tools returned */
 
-static void tell_status(struct buf *out, const json_t *s)
-{
-	const char *status = json_str(s, "status");
-
-	buf_addf(out, "%s%s (%s) is %s", out->len ? "\n" : "", json_str(s, "subagent_id"),
-		 json_str(s, "role"), *status ? status : "?");
-	if (strcmp(status, "running") == 0)
-		buf_addf(out, ": %s (%lld s, %lld tokens)", json_str(s, "current_activity"),
-			 (long long)json_get_fixed(s, "elapsed_seconds", 0, 0),
-			 (long long)json_get_int(s, "tokens_used", 0));
-	buf_addc(out, '.');
-}
-
-static void talk_result(struct talk *t, const struct offline_call *c)
+static void talk_result(struct talk *t, const struct offline_call *c, const char *words)
 {
 	const char *text = c->result ? c->result : "";
+	char plain[HEARD_MAX];
 	json_t *result;
-	const json_t *v;
-	size_t i;
 
 	if (c->is_error) {
 		buf_addf(&t->out, "That did not work: %s.", text);
 	} else if (strcmp(c->name, "spawn_subagent") == 0) {
 		buf_adds(&t->out, "A subagent can do that in the background.");
+	} else if (strcmp(c->name, "spawn_parallel") == 0) {
+		buf_adds(&t->out, "Subagents can do that side by side.");
 	} else if (strcmp(c->name, "read_ava_logs") == 0) {
-		talk_log(t, text);
+		t->draft->rv |= tell_log(&t->b->mem, &t->out, text, t->run);
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
+	} else if (strcmp(c->name, "steer_subagent") == 0) {
+		buf_adds(&t->out, "I have told it; it reads that after what it is doing now.");
 	} else {
 		result = json_parse(text, strlen(text), NULL);
-		if (json_is_object(result))
+		heard_plain(words, plain);
+		if (strcmp(c->name, "list_subagents") == 0)
+			talk_about_runs(t, words, plain, heard_topic(words, plain, talk_has(t)),
+					result);
+		else if (strcmp(c->name, "ava_status") == 0)
+			tell_today(&t->out, result);
+		else
 			tell_status(&t->out, result);
-		json_array_foreach(result, i, v) tell_status(&t->out, v);
-		if (t->out.len == 0)
-			buf_adds(&t->out, "No subagent is at work in this conversation.");
 		json_decref(result);
 	}
 }
 
+/* She looks into files herself: their lines are the answer. */
+static bool talk_looks(const struct offline_call *c)
+{
+	return strcmp(c->name, "read_file") == 0 || strcmp(c->name, "list_files") == 0 ||
+	       strncmp(c->name, "search_", 7) == 0;
+}
+
 int offline_talk(struct offline_body *b, struct draft *draft)
 {
-	struct talk t = {.b = b, .draft = draft};
+	struct talk *t = arena_get(&b->mem, sizeof(*t)); /* large for the stack */
+	const struct offline_call *last = b->ncalls > b->fresh ? &b->calls[b->ncalls - 1] : NULL;
+	const char *words;
 
-	buf_init(&t.out, TEXT_MAX);
-	talk_read(&t);
-	if (b->ncalls > b->fresh)
-		talk_result(&t, &b->calls[b->ncalls - 1]);
-	else
-		talk_newest(&t);
-	if (buf_check(&t.out) != 0)
-		draft->rv = draft->rv ? draft->rv : buf_check(&t.out);
-	else if (t.out.len > 0)
-		draft_text(draft, t.out.data);
-	buf_fini(&t.out);
+	if (!t)
+		return AVA_ENOMEM;
+	*t = (struct talk){.b = b, .draft = draft, .kept = json_array()};
+	buf_init(&t->out, TEXT_MAX);
+	talk_read(t);
+	words = talk_newest(t);
+	if (last)
+		buf_reset(&t->out);
+	if (last && talk_looks(last))
+		talk_look(t, words);
+	else if (last)
+		talk_result(t, last, words);
+	else if (t->out.len == 0)
+		talk_words(t, words);
+	if (buf_check(&t->out) != 0)
+		draft->rv = draft->rv ? draft->rv : buf_check(&t->out);
+	else if (t->out.len > 0)
+		draft_text(draft, t->out.data);
+	buf_fini(&t->out);
+	json_decref(t->kept);
 	return 0;
 }

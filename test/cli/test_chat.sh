@@ -23,8 +23,8 @@ contains 'the spawn' '🚀 Spawning CodeReviewer subagent (S-' "$OUT"
 contains 'the end of it' '✅ Subagent [CodeReviewer]: Complete (' "$OUT"
 contains 'and the result, waited for' 'a.c:1' "$OUT"
 equal 'no escapes' 0 "$(grep -c "$(printf '\033')" "$OUT")"
-equal 'in this order' 'Proceed Spawning Complete ended' \
-	"$(grep -oE 'Proceed|Spawning|Complete|has ended' "$OUT" | sed 's/has //' | uniq |
+equal 'in this order' 'Proceed Spawning Complete is complete' \
+	"$(grep -oE 'Proceed|Spawning|Complete|is complete' "$OUT" | uniq |
 		tr '\n' ' ' | sed 's/ $//')"
 ask 'hello\n/status\n/quit\nnever said\n' -c
 exits 'a conversation goes on over a pipe' 0
@@ -45,14 +45,14 @@ ask 'Find where parse_header is decided, again\n/quit\n'
 exits 'somebody leaves before the answer' 0
 check 'which is given elsewhere' "$AVA" confirm "$("$AVA" proposals --json | jq -r '.[0].proposal_id')"
 check 'the run ends' wait_for 60 sh -c '"$AVA" ps --json | grep -qx "\[\]"'
-told() { grep -rhc 'has ended (success)' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
+told() { grep -rhc 'is complete' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
 check 'and Ava tells it to nobody' wait_for 60 told
 ask '/quit\n' -c
 contains 'whoever comes next is told' '1 run finished, 1 message while you were away' "$OUT"
-contains 'and reads what she said' 'has ended (success)' "$OUT"
+contains 'and reads what she said' 'is complete' "$OUT"
 ask '/quit\n' -c
 lacks 'once' 'while you were away' "$OUT"
-contains 'after that it is what was said last' 'has ended (success)' "$OUT"
+contains 'after that it is what was said last' 'is complete' "$OUT"
 ask 'x\n' -c 00000000-0000-4000-8000-000000000000
 exits 'there is no such conversation' 5
 ask 'x\n' -c nonsense

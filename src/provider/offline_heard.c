@@ -1,0 +1,656 @@
+/* The words are made plain, and then the rows are tried in order: what is asked of runs and
+ * quotes first, where there are any, then what cannot be done, small talk, and work. Limits
+ * and several tasks are cut out of the words that ask for work. Nothing can fail. */
+#include "provider/offline_heard.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/near.h"
+#include "base/util.h"
+
+/* ---- plain words */
+
+static char plain_char(const unsigned char **at)
+{
+	static const char latin[] =
+		"aaaaaaaceeeeiiiidnooooo ouuuuy saaaaaaaceeeeiiiidnooooo ouuuuy y";
+	unsigned char c = **at;
+
+	if (c == 0xc3 && ((*at)[1] & 0xc0) == 0x80)
+		return latin[*++*at & 0x3f];
+	return isalnum(c) || strchr("_/.-*#$%+:<>", c) ? (char)tolower(c) : ' ';
+}
+
+/* Without `phrase` at its beginning, when more follows. */
+static bool drop(char *plain, const char *phrase)
+{
+	size_t n = strlen(phrase);
+
+	if (strncmp(plain + 1, phrase, n) != 0 || plain[n + 1] != ' ' || !plain[n + 2])
+		return false;
+	memmove(plain, plain + n + 1, strlen(plain + n + 1) + 1);
+	return true;
+}
+
+void heard_plain(const char *words, char out[HEARD_MAX])
+{
+	static const char *const fillers[] = {
+		"please",
+		"pls",
+		"hey",
+		"ava",
+		"ok",
+		"okay",
+		"so",
+		"and",
+		"now",
+		"well",
+		"can you",
+		"could you",
+		"would you",
+		"can we",
+		"i want you to",
+		"i would like you",
+		"id like you",
+		"i need you",
+		"you should",
+		"just",
+		"then",
+		"perfect",
+		"great",
+		"but",
+		"also",
+		"first",
+		"only",
+		"meanwhile",
+		"in the meantime",
+		"id like somebody",
+		"id like someone",
+		"i need somebody",
+		"i need someone",
+		"i want somebody",
+		"i want someone",
+		"two things",
+		"to",
+		"no",
+		"i want to know",
+		"do you know",
+		"could you also",
+		"quick question",
+		"one more thing",
+	};
+	const unsigned char *at = (const unsigned char *)words;
+	size_t n = 0;
+	bool again = true;
+
+	out[n++] = ' ';
+	for (; *at && n < HEARD_MAX - 2; at++) {
+		char c = *at == '\'' || (at[0] == 0xe2 && at[1] == 0x80 && at[2] == 0x99)
+				 ? 0
+				 : plain_char(&at);
+
+		if (c == 0) {
+			at += *at == '\'' ? 0 : 2;
+			continue;
+		}
+		/* A mark is of a word when letters follow. */
+		while (c == ' ' && n > 1 && strchr(".:-", out[n - 1]))
+			n--;
+		if (c != ' ' || out[n - 1] != ' ')
+			out[n++] = c;
+	}
+	while (n > 1 && strchr(" .:-", out[n - 1]))
+		n--;
+	out[n++] = ' ';
+	out[n] = 0;
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < ARRAY_LEN(fillers); i++)
+			again |= drop(out, fillers[i]);
+	}
+}
+
+static bool fits(const char *plain, const char *phrases, bool anywhere)
+{
+	char phrase[80];
+
+	for (size_t n; *phrases; phrases += n + (phrases[n] == '|')) {
+		n = strcspn(phrases, "|");
+		/* "s-" begins the id of a run. */
+		snprintf(phrase, sizeof(phrase), " %.*s%s", (int)n, phrases,
+			 phrases[n - 1] == '-' ? "" : " ");
+		if (anywhere ? strstr(plain, phrase) != NULL
+			     : strncmp(plain, phrase, strlen(phrase)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool heard_has(const char *plain, const char *phrases)
+{
+	return fits(plain, phrases, true);
+}
+
+bool heard_begins(const char *plain, const char *phrases)
+{
+	return fits(plain, phrases, false);
+}
+
+bool heard_is(const char *phrases, const char *word)
+{
+	char plain[80];
+
+	snprintf(plain, sizeof(plain), " %.70s ", word);
+	for (size_t n; *phrases; phrases += n + (phrases[n] == '|')) {
+		n = strcspn(phrases, "|");
+		if (strlen(plain) == n + 2 && strncmp(plain + 1, phrases, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the rows */
+
+#define VERBS                                                                                      \
+	"review|reviews|research|audit|inspect|investigate|analyse|analyze|extract|collect|"       \
+	"summarise|summarize|compare|explain|describe|check|find|look for|look up|search|list|"    \
+	"look into|go through|study|examine|evaluate|assess|map|document|locate|look "             \
+	"at|untersuche|"                                                                           \
+	"prufe|finde|erklare|suche|vergleiche"
+#define THAT "it|that|this|they|them|these|both|its|the run|the runs|the subagent|the quote|one"
+
+static const struct row {
+	enum topic topic;
+	unsigned needs;                  /* one of these; 0: always */
+	unsigned most;                   /* words; 0: any number */
+	const char *begins, *has, *also; /* any of each; NULL: whatever */
+} rows[] = {
+	/* stopping and steering */
+	{ABOUT_STOPPING, HAS_RUN, 0, NULL,
+	 "if i stop|if i cancel|when i stop|should i stop|shall i stop|should i cancel|if i kill",
+	 NULL},
+	{ABOUT_KEEPING, HAS_RUN, 0, NULL,
+	 "dont stop|do not stop|never stop|not stop|dont cancel|dont kill|keep going|let it run",
+	 NULL},
+	{ABOUT_NOTHING, HAS_RUN, 0,
+	 "stop telling|stop asking|stop talking|stop saying|stop showing", NULL, NULL},
+	{ABOUT_STOP, HAS_RUN, 12,
+	 "stop|cancel|abort|kill|halt|terminate|end it|abbrechen|abbruch|stopp|beende|arrete|"
+	 "arreter|annule|para|detente|ferma|thats enough|enough|drop it|forget it",
+	 NULL, NULL},
+	{ABOUT_STOP, HAS_RUN, 12, NULL,
+	 "stop it|stop that|stop them|stop this|can stop|cancel it|cancel them|kill it|abort it|"
+	 "to stop|stop now",
+	 NULL},
+	{ABOUT_STOP, HAS_RUN, 4, NULL, "abbrechen|stoppen|arreter|stopper|aufhoren", NULL},
+	{ABOUT_STOP, 0, 4, "stop|cancel|abort|kill|halt|terminate|abbrechen|stopp|arrete", NULL,
+	 NULL},
+	{ABOUT_STEER, HAS_RUN, 0,
+	 "tell it|tell them|tell him|tell her|tell the|tell both|tell all|tell s-|ask it to|"
+	 "ask them to|ask both to|ask the|let it know|let them know|make it|make them|it should|"
+	 "they should|it shall|it must|it can ignore|it can skip|sag ihm|sag ihnen|dis lui|have it|"
+	 "remind it",
+	 NULL, NULL},
+	{ABOUT_STEER, 0, 0, "tell it|tell them|ask it to|make it|let it know", NULL, NULL},
+	{ABOUT_LIMIT, HAS_RUN, 8,
+	 "limit|max|at most|no more than|not more than|give it|lower|raise", NULL, NULL},
+	/* what has ended */
+	{ABOUT_RESUME, HAS_ENDED, 0, NULL,
+	 "resume|without starting over|let it continue|let it go on|pick up where|where it stopped|"
+	 "give it more",
+	 NULL},
+	{ABOUT_RESUME, HAS_ENDED, 4,
+	 "go on|continue|weiter|carry on|keep going|weitermachen|mach weiter|continua|continuer",
+	 NULL, NULL},
+	{ABOUT_AGAIN, HAS_ENDED, 7, NULL,
+	 "run it again|do it again|try again|try it again|once more|one more time|noch mal|nochmal|"
+	 "repeat it|repeat that|run that again|do that again|start it again|rerun|rerun it",
+	 NULL},
+	{ABOUT_AGAIN, HAS_ENDED, 3, "again", NULL, NULL},
+	{ABOUT_SURE, HAS_ENDED, 0, NULL,
+	 "how sure|how certain|how confident|confidence|trust|reliable|is that true|is that right|"
+	 "is it true|is it right|are you sure|sicher|is it correct|is that correct",
+	 NULL},
+	{ABOUT_FILES, HAS_ENDED, 0, NULL,
+	 "which files did|what files did|files did it|files it read|files has it|did it read|"
+	 "did it look at",
+	 NULL},
+	{ABOUT_DID, 0, 0, NULL,
+	 "show me the log|show the log|see the log|the log of|log of|its log|the logs|why did it|"
+	 "why did s-|why did the run|why did the subagent|what did it do|what did s-|"
+	 "what did the run|what did the subagent do|what went wrong|what happened to|"
+	 "why has it|what failed|why it failed",
+	 NULL},
+	{ABOUT_STATUS, HAS_ENDED, 0, NULL,
+	 "did it finish|is it done|is it finished|did it end|did it work|was it successful|"
+	 "is it over|did that work|did it succeed|is it complete",
+	 NULL},
+	{ABOUT_FOUND, HAS_ENDED, 0, NULL,
+	 "did it find|was found|it found|has it found|came out|the result|the results|they find|"
+	 "is the answer|did it say|the findings|found so far|until then",
+	 NULL},
+	{ABOUT_WHY, HAS_ENDED, 8, "why|how come|wieso|warum", NULL, THAT "|so"},
+	/* work that is asked for goes before what is said of other work */
+	{ABOUT_TODAY, 0, 0, NULL,
+	 "spend today|spent today|cost today|today cost|costs today|did i spend|have i spent|"
+	 "did today|so far today|heute gekostet|my bill",
+	 NULL},
+	/* of quotes, and of runs at work */
+	{ABOUT_WHAT, HAS_QUOTE, 0, NULL,
+	 "would it do|will it do|does it do|will they do|would they do|do they do|what are they|"
+	 "what is it|what is that|what happens|waiting for me|what is waiting|what waits|what is "
+	 "open|"
+	 "whats open|files it reads|files will it|files would it|tell me more|more details|"
+	 "what exactly|what for|what do you want|what do you propose|which ones|what is this|"
+	 "what would you|what are the|what were they|whats that|whats it|what if",
+	 NULL},
+	{ABOUT_RIGHTS, HAS_QUOTE | HAS_RUN, 10, NULL,
+	 "change|modify|write|delete|edit|touch|dangerous|safe|harm|harmful|risky|risk|break|"
+	 "internet|online",
+	 "it|that|this|they|my|anything|is|something"},
+	{ABOUT_TOOLS, HAS_QUOTE | HAS_RUN, 0, NULL,
+	 "which tools|what tools|tools will|tools does|tools do|tools would|search_and_read|"
+	 "search_codebase|read_file|list_files|read_result|ask_person|submit_result",
+	 NULL},
+	{ABOUT_TIME, HAS_QUOTE | HAS_RUN | HAS_ENDED, 10, NULL,
+	 "how long|how much time|how much longer|when will|when is|how fast|wie lange|"
+	 "combien de temps|how quick|wann ist",
+	 THAT "|take|takes|be done|be ready|ready|fertig|dauert das"},
+	{ABOUT_COST, HAS_QUOTE | HAS_RUN | HAS_ENDED, 10, NULL,
+	 "cost|costs|price|pricey|expensive|cheap|cheaper|how much|spend|spent|free|budget|money|"
+	 "pay|bill|kosten|kostet|gekostet|combien|cuanto|teuer",
+	 NULL},
+	{ABOUT_MODEL, HAS_QUOTE | HAS_RUN | HAS_ENDED, 10, NULL,
+	 "which model|what model|model is|model does|model will|model did|which llm|what llm|"
+	 "welches modell",
+	 NULL},
+	{ABOUT_WHAT, HAS_RUN, 0, NULL,
+	 "is it doing|does it do|are they doing|do they do|is it up to|does it want|do they want|"
+	 "it do right now|it working on|is it at|does it ask|did it ask|is it asking",
+	 NULL},
+	{ABOUT_WHAT, HAS_RUN, 0, NULL,
+	 "it found|found so far|has it found|they found|any results|results yet|first results",
+	 NULL},
+	{ABOUT_STATUS, HAS_RUN, 10, "how is|hows|how are|how does|wie geht",
+	 "going|coming along|doing|getting on|getting along|progressing|come along", NULL},
+	{ABOUT_WHY, HAS_QUOTE | HAS_RUN, 9, "why|how come|wieso|warum|what for|pourquoi", NULL,
+	 NULL},
+	{ABOUT_DOUBT, HAS_QUOTE, 14, NULL,
+	 "if it|if its|if they|unless|maybe|perhaps|not sure|unsure|let me think|think about|not "
+	 "yet|"
+	 "later|wait|hm|hmm|hmmm|moment|second thoughts|cant decide|yes and no|cant say",
+	 NULL},
+	{ABOUT_DOUBT, HAS_QUOTE, 9,
+	 "is that|is this|was that|are you|do you|did you|should i|shall i|must i|have i|do i|did "
+	 "i",
+	 NULL, NULL},
+	{ABOUT_STATUS, 0, 0, NULL,
+	 "how is it going|hows it going|how are they|how is it doing|status|progress|how far|"
+	 "are you done|is it done|still working|still running|is running|whats running|what runs|"
+	 "anything running|something running|my subagents|list subagents|the subagents|"
+	 "which subagents|wie laufts|wie lauft|at work|is working|done first|finished first|"
+	 "ready first|done yet|finished yet|are they doing|what is it doing|any news|anything new|"
+	 "still there|is going on|whats up",
+	 NULL},
+	/* what cannot be done */
+	{ABOUT_WEB, 0, 0, NULL,
+	 "the web|web|on the web|internet|google|online|weather|news|website|youtube|wikipedia|"
+	 "stock price|twitter|reddit",
+	 NULL},
+	{ABOUT_LATER, 0, 0, NULL,
+	 "remind me|wake me|every day|every morning|every hour|tomorrow|set a timer|set an alarm|"
+	 "in an hour|next week|tonight|schedule a|erinnere mich|set a reminder",
+	 NULL},
+	{ABOUT_MEMORY, 0, 0, NULL,
+	 "do you remember|you remember|remember what|we talked|last time we|you said yesterday|"
+	 "last conversation|talked about|remember me|remember that|erinnerst du",
+	 NULL},
+	{ABOUT_SENDING, 0, 0,
+	 "send|mail|email|e-mail|message|call|order|buy|book|post|tweet|phone|text|notify|invite",
+	 NULL, NULL},
+	{ABOUT_SHELL, 0, 0,
+	 "run|execute|git|make test|make tests|make check|make all|make install|make "
+	 "clean|npm|cargo|compile|build|deploy|install|sudo|ls|cd|rm|docker|pip|apt|"
+	 "restart|benchmark|test|start the|mach die|fuhr|open the browser|curl|ssh|kill the "
+	 "process",
+	 NULL, NULL},
+	{ABOUT_WRITING, 0, 0,
+	 "fix|write|edit|change|rename|delete|create|add|implement|remove|update|replace|insert|"
+	 "patch|refactor|rewrite|save|commit|generate|convert|move|correct|clean "
+	 "up|format|put|draft|"
+	 "schreib|andere|losche",
+	 NULL, NULL},
+	/* small talk */
+	{ABOUT_BYE, 0, 5,
+	 "bye|goodbye|good bye|good night|see you|tschuss|au revoir|adios|quit|exit|later|farewell|"
+	 "bis dann|ciao bella|cya",
+	 NULL, NULL},
+	{ABOUT_THANKS, 0, 6,
+	 "thanks|thank you|thx|ty|great|nice|well done|cool|perfect|danke|merci|gracias|grazie|"
+	 "obrigado|obrigada|good job|awesome|bedankt|excellent|wonderful|super|lovely|cheers",
+	 NULL, NULL},
+	{ABOUT_HELP, 0, 8, NULL,
+	 "help|what can you do|what can i do|who are you|what are you|how do you work|"
+	 "how does this work|what do you do|was kannst du|usage|commands|what is ava|what is this|"
+	 "what can i ask|how do i use|hilfe|wer bist du|qui es tu|aide|ayuda|your name|"
+	 "what else can you",
+	 NULL},
+	{ABOUT_HELLO, 0, 5,
+	 "hello|hi|hey|hallo|moin|good morning|good evening|good afternoon|guten morgen|guten tag|"
+	 "guten abend|servus|bonjour|bonsoir|salut|hola|buenos "
+	 "dias|ciao|buongiorno|ola|yo|greetings|"
+	 "howdy|good day|morning|how are you|sup|hej|hoi",
+	 NULL, NULL},
+	{ABOUT_ANSWER, 0, 6,
+	 "yes|yep|yeah|no|nope|ok|okay|sure|go ahead|proceed|ja|nein|oui|non|si|allow|deny|do it|"
+	 "go|y|n|fine|alright",
+	 NULL, NULL},
+	/* work */
+	{ABOUT_TASKS, 0, 0, NULL,
+	 "in parallel|parallel|at the same time|at once|side by side|simultaneously|concurrently|"
+	 "gleichzeitig|at one time",
+	 NULL},
+	{ABOUT_LISTING, 0, 9, NULL,
+	 "which files are|what files are|list files|list the files|list all files|files are there|"
+	 "files are here|files do you see|is in this folder|whats in this folder|in the folder|"
+	 "what files do|which files do you|welche dateien",
+	 NULL},
+	{ABOUT_TASK, 0, 0,
+	 VERBS
+	 "|code review|security audit|do a|make a list|make me a list|give me a list|"
+	 "give me an overview|use the|let the|have the|i need a|a review|get me|pull|tell me how|"
+	 "tell me about|figure out|dig into|deep dive|walk me through|read through",
+	 NULL, NULL},
+	{ABOUT_TASK, 0, 0, "how does|how do|how is|how are|wie funktioniert|comment fonctionne",
+	 NULL,
+	 "work|works|function|functions|implemented|handled|done|depend|uses|fit|interact|"
+	 "together|designed|structured|built|organised|organized|parsed|funktioniert|connected"},
+	{ABOUT_TASK, 0, 0, NULL,
+	 "code review|a review|an audit|security audit|all callers|deep dive", NULL},
+	{ABOUT_LOOK, 0, 0,
+	 "where|wheres|which|what|whats|who|whos|whose|how|is there|are "
+	 "there|does|do|did|is|are|was|"
+	 "wo|wer|welche|welcher|wie|ou|show me|show|cat|print|display|read|tell me|value of|struct|"
+	 "when|why|has|have|in which|on which|from where|open",
+	 NULL, NULL},
+};
+
+static unsigned count_words(const char *plain)
+{
+	unsigned n = 0;
+
+	for (const char *at = plain; *at; at++)
+		n += *at != ' ' && at[-1] == ' ';
+	return n;
+}
+
+static bool row_fits(const struct row *r, const char *plain, unsigned has, unsigned words)
+{
+	return (r->needs == 0 || (r->needs & has)) && (r->most == 0 || words <= r->most) &&
+	       (!r->begins || heard_begins(plain, r->begins)) &&
+	       (!r->has || heard_has(plain, r->has)) && (!r->also || heard_has(plain, r->also));
+}
+
+/* "reveiw": one of the first words is nearly one that asks for work. */
+static bool mistyped_verb(const char *plain)
+{
+	static const char *const verbs[] = {"review",  "research",    "explain",   "extract",
+					    "compare", "investigate", "summarize", "analyze"};
+	size_t len = strcspn(plain + 1, " ");
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (len > 5 && near_distance(plain + 1, len, verbs[i], strlen(verbs[i])) == 1)
+			return true;
+	return false;
+}
+
+/* "17*23" */
+static bool is_sum(const char *plain)
+{
+	size_t n = strspn(plain, " 0123456789.+-*/x");
+
+	return !plain[n] && strpbrk(plain, "+*/x-") && strpbrk(plain, "0123456789");
+}
+
+/* "kettle_boil", "src/a.c", "BOILING" */
+static bool has_name(const char *words)
+{
+	for (const char *at = words; *at;) {
+		size_t n = strcspn(at, " \t\n,;?!"), upper = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			upper += isupper((unsigned char)at[i]) != 0;
+			if (i > 0 && i + 1 < n && strchr("_./", at[i]) &&
+			    isalnum((unsigned char)at[i + 1]))
+				return true;
+		}
+		if (upper > 2 && upper == n)
+			return true;
+		at += n + (at[n] != 0);
+	}
+	return false;
+}
+
+enum topic heard_topic(const char *words, const char *plain, unsigned has)
+{
+	unsigned n = count_words(plain);
+
+	if (n == 0)
+		return ABOUT_NOTHING;
+	if (strstr(plain, "://"))
+		return ABOUT_WEB;
+	if (is_sum(plain))
+		return ABOUT_MATHS;
+	if (mistyped_verb(plain))
+		return ABOUT_TASK;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		/* A request with names in it is for new work, whatever else it says. */
+		if (i > 0 && rows[i].needs && rows[i].topic > ABOUT_FOUND &&
+		    heard_begins(plain, VERBS) && has_name(words))
+			continue;
+		if (row_fits(&rows[i], plain, has, n))
+			return rows[i].topic;
+	}
+	return strchr(words, '?') || (n < 6 && has_name(words)) ? ABOUT_LOOK : ABOUT_NOTHING;
+}
+
+/* ---- limits in a task */
+
+static const char *limit_at(const char *at, size_t *len)
+{
+	static const char *const said[] = {"but dont spend more than",
+					   "but don't spend more than",
+					   "don't spend more than",
+					   "dont spend more than",
+					   "but not more than",
+					   "but no more than",
+					   "not more than",
+					   "no more than",
+					   "with a budget of",
+					   "with a limit of",
+					   "within",
+					   "at most",
+					   "you have",
+					   "maximum",
+					   "max",
+					   "budget",
+					   "limit",
+					   "up to",
+					   "for at most",
+					   "under"};
+
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		size_t n = strlen(said[i]);
+
+		if (strncasecmp(at, said[i], n) == 0 && !isalpha((unsigned char)at[n])) {
+			*len = n + strspn(at + n, " .:");
+			return at + *len;
+		}
+	}
+	return NULL;
+}
+
+/* "5 cents", "half a dollar", "$2", "2 minutes". How many bytes; 0: none. */
+static size_t amount_at(const char *at, struct heard_limits *out)
+{
+	static const struct {
+		const char *words;
+		double cents, seconds;
+	} units[] = {
+		{"cents", 1, 0},     {"cent", 1, 0},     {"ct", 1, 0},       {"c", 1, 0},
+		{"dollars", 100, 0}, {"dollar", 100, 0}, {"bucks", 100, 0},  {"minutes", 0, 60},
+		{"minute", 0, 60},   {"min", 0, 60},     {"seconds", 0, 1},  {"second", 0, 1},
+		{"sec", 0, 1},       {"s", 0, 1},        {"hours", 0, 3600}, {"hour", 0, 3600},
+		{"h", 0, 3600},
+	};
+	const char *begin = at;
+	bool dollars = *at == '$';
+	double n;
+	char *end;
+
+	at += dollars;
+	n = strtod(at, &end);
+	if (strncasecmp(at, "half a ", 7) == 0)
+		n = 0.5, end = (char *)at + 7;
+	else if (strncasecmp(at, "half an ", 8) == 0)
+		n = 0.5, end = (char *)at + 8;
+	else if (strncasecmp(at, "a ", 2) == 0 || strncasecmp(at, "one ", 4) == 0)
+		n = 1, end = strchr(at, ' ') + 1;
+	else if (end == at || !isdigit((unsigned char)*at))
+		return 0;
+	if (dollars) {
+		out->cents = n * 100;
+		return (size_t)(end - begin);
+	}
+	at = end + strspn(end, " ");
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		size_t len = strlen(units[i].words);
+
+		if (strncasecmp(at, units[i].words, len) != 0 || isalpha((unsigned char)at[len]))
+			continue;
+		if (units[i].cents > 0)
+			out->cents = n * units[i].cents;
+		else
+			out->seconds = (int64_t)(n * units[i].seconds);
+		return (size_t)(at + len - begin);
+	}
+	return 0;
+}
+
+void heard_limits(char *task, struct heard_limits *out)
+{
+	*out = (struct heard_limits){-1, -1};
+	for (size_t i = 0; task[i]; i++) {
+		bool word = i == 0 || !isalnum((unsigned char)task[i - 1]);
+		size_t before = 0, len = 0;
+		const char *amount = word ? limit_at(task + i, &before) : NULL;
+		char *end;
+
+		if (amount)
+			len = amount_at(amount, out);
+		if (len == 0)
+			continue;
+		/* "1 minute, 20ct" */
+		end = task + i + before + len;
+		for (size_t more = 1; more > 0; end += more) {
+			size_t joint = strncmp(end, " and ", 5) == 0 ? 5
+				       : strncmp(end, ", ", 2) == 0  ? 2
+								     : 0;
+
+			more = joint ? amount_at(end + joint, out) : 0;
+			more += more ? joint : 0;
+		}
+		if (strncmp(end, " in total", 9) == 0 || strncmp(end, " in all", 7) == 0)
+			end += strcspn(end + 4, " .,;") + 4;
+		while (i > 0 && strchr(" ,;.-", task[i - 1]))
+			i--;
+		if (i == 0)
+			end += strspn(end, " ,;.");
+		memmove(task + i, end, strlen(end) + 1);
+		i -= i > 0;
+	}
+}
+
+bool heard_work(const char *plain)
+{
+	return heard_begins(plain, VERBS);
+}
+
+/* ---- several tasks */
+
+/* Cuts `phrase` out; where it stood, or NULL. */
+static char *cut(char *words, const char *phrase)
+{
+	char *at = strcasestr(words, phrase);
+
+	if (at)
+		memmove(at, at + strlen(phrase), strlen(at + strlen(phrase)) + 1);
+	return at;
+}
+
+static char *trim(char *s)
+{
+	size_t n;
+
+	s += strspn(s, " ,;:.-\n\t");
+	if (strncasecmp(s, "and ", 4) == 0)
+		s += 4 + strspn(s + 4, " ");
+	if (isdigit((unsigned char)*s) && (s[1] == ')' || s[1] == '.') && s[2] == ' ')
+		s += 3;
+	for (n = strlen(s); n > 0 && strchr(" ,;:.!\n\t", s[n - 1]);)
+		s[--n] = 0;
+	return s;
+}
+
+unsigned heard_tasks(char *words, char *tasks[], unsigned max)
+{
+	static const char *const marks[] = {"in parallel",    "at the same time", "side by side",
+					    "simultaneously", "concurrently",     "gleichzeitig",
+					    "at once",        "parallel"};
+	const char *between = ", ";
+	unsigned n = 0;
+	char *at;
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		cut(words, marks[i]);
+	/* "do these two: …", "two things please - …": what stands before says how many. */
+	at = strstr(words, ": ");
+	if (!at)
+		at = strstr(words, " - ");
+	if (at && at - words < 60)
+		words = at + 2;
+	words = trim(words);
+	if (strchr(words, ';'))
+		between = ";";
+	else if (strstr(words, " 2) "))
+		between = NULL;
+	else if (!strchr(words, ','))
+		between = " and ";
+	for (at = words; at && n < max; n++) {
+		char *next = between ? strstr(at, between) : NULL;
+
+		if (!between)
+			for (next = at + 1; *next; next++)
+				if (isdigit((unsigned char)*next) && next[1] == ')' &&
+				    next[-1] == ' ')
+					break;
+		if (next && *next) {
+			char *rest = next + (between ? strlen(between) : 0);
+
+			if (between)
+				*next = 0;
+			else
+				next[-1] = 0;
+			tasks[n] = trim(at);
+			at = rest;
+		} else {
+			tasks[n] = trim(at);
+			at = NULL;
+		}
+	}
+	return n;
+}

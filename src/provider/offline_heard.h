@@ -1,0 +1,86 @@
+/* What a person's words to the offline Ava ask for. A table of phrases, in order: the
+ * first row that fits is it. A function of the words and of what there is to speak of. */
+#ifndef PROVIDER_OFFLINE_HEARD_H
+#define PROVIDER_OFFLINE_HEARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum topic {
+	/* of quotes, runs, results */
+	ABOUT_STOP,
+	ABOUT_STOPPING, /* what it would do */
+	ABOUT_KEEPING,  /* "don't stop it" */
+	ABOUT_STEER,
+	ABOUT_LIMIT, /* of a run at work */
+	ABOUT_RESUME,
+	ABOUT_AGAIN,
+	ABOUT_SURE,
+	ABOUT_FILES,
+	ABOUT_DID, /* what is in the log */
+	ABOUT_FOUND,
+	ABOUT_COST,
+	ABOUT_TODAY,
+	ABOUT_TIME,
+	ABOUT_MODEL,
+	ABOUT_TOOLS,
+	ABOUT_RIGHTS,
+	ABOUT_WHAT,
+	ABOUT_WHY,
+	ABOUT_STATUS,
+	ABOUT_DOUBT, /* of one who may say yes yet */
+	/* that cannot be done */
+	ABOUT_WEB,
+	ABOUT_LATER,
+	ABOUT_MEMORY,
+	ABOUT_SENDING,
+	ABOUT_SHELL,
+	ABOUT_WRITING,
+	ABOUT_MATHS,
+	/* small talk */
+	ABOUT_HELLO,
+	ABOUT_THANKS,
+	ABOUT_BYE,
+	ABOUT_HELP,
+	ABOUT_ANSWER, /* yes or no */
+	/* work */
+	ABOUT_TASKS, /* several, side by side */
+	ABOUT_TASK,
+	ABOUT_LISTING, /* which files there are */
+	ABOUT_LOOK,    /* a question to the files */
+	ABOUT_NOTHING,
+};
+
+/* What there is to speak of. */
+#define HAS_QUOTE 1u
+#define HAS_RUN   2u
+#define HAS_ENDED 4u
+
+#define HEARD_MAX 2000 /* bytes of words that are looked at */
+
+/* Lower case, letters without marks, blanks between words and around all; what begins or
+ * ends a request and says nothing ("could you please") goes. */
+void heard_plain(const char *words, char out[HEARD_MAX]);
+/* `plain` has one of the phrases, "a|b", as whole words. */
+bool heard_has(const char *plain, const char *phrases);
+/* `word` is one of the phrases. */
+bool heard_is(const char *phrases, const char *word);
+bool heard_begins(const char *plain, const char *phrases);
+/* It begins as a request for work does: "review …". */
+bool heard_work(const char *plain);
+enum topic heard_topic(const char *words, const char *plain, unsigned has);
+
+/* A limit that is asked for in a task ("max 5 cents, at most 2 minutes"). -1: none. */
+struct heard_limits {
+	int64_t seconds;
+	double cents;
+};
+/* They are cut out of `task`. */
+void heard_limits(char *task, struct heard_limits *out);
+
+/* "do these two in parallel: a; b": the tasks, which are cut out of `words`. How many; 0 or 1:
+ * it is one. */
+unsigned heard_tasks(char *words, char *tasks[], unsigned max);
+
+#endif

@@ -1,0 +1,450 @@
+/* What the offline Ava says of what she was told: notices of the runtime, results, logs,
+ * and what her tools returned. Text in them is quoted, never obeyed.
+ * Only memory can fail. */
+#include "provider/offline_tell.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "base/words.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define TEXT_MAX   (8u << 20)
+#define CITES_MAX  12
+#define CITED_MAX  160
+#define TOOLS_MAX  12u
+#define FAILED_MAX 8u
+#define LOG_QUOTE  300
+#define TASK_SHOWN 70
+
+static bool is_partial(const json_t *r);
+static void say_resume(struct buf *out, const json_t *r);
+
+/* ---- of amounts */
+
+void tell_cost(struct buf *out, double cents)
+{
+	buf_addf(out, cents > 0 && cents < 1 ? "$%.4f" : "$%.2f", cents / 100);
+}
+
+void tell_time(struct buf *out, double seconds)
+{
+	if (seconds < 10)
+		buf_addf(out, "%.1f s", seconds);
+	else if (seconds < 120)
+		buf_addf(out, "%.0f s", seconds);
+	else
+		buf_addf(out, "%.0f min", seconds / 60);
+}
+
+void tell_task(struct buf *out, const char *task)
+{
+	buf_addf(out, "\"%.*s%s\"", (int)utf8_prefix(task, strlen(task), TASK_SHOWN), task,
+		 utf8_prefix(task, strlen(task), TASK_SHOWN) < strlen(task) ? "…" : "");
+}
+
+/* ---- what the runtime tells */
+
+/* Summary, citations and caveats are paragraphs of their own: as Markdown they
+ * would run into each other without the empty lines. */
+static void tell_citation(struct buf *out, const json_t *citation)
+{
+	const char *path = json_get_str(citation, "path"), *url = json_get_str(citation, "url");
+	const char *quote = json_get_str(citation, "quote");
+
+	if (path)
+		buf_addf(out, "\n- %s:%lld", path, (long long)json_get_int(citation, "line", 0));
+	else if (url)
+		buf_addf(out, "\n- %s", url);
+	else
+		return;
+	if (quote && *quote)
+		buf_addf(out, " `%.*s`", (int)utf8_prefix(quote, strlen(quote), CITED_MAX), quote);
+}
+
+static void tell_citations(struct buf *out, const json_t *citations)
+{
+	const json_t *v;
+	size_t i;
+
+	if (json_array_size(citations) > 0)
+		buf_addc(out, '\n');
+	json_array_foreach(citations, i, v)
+	{
+		if (i < CITES_MAX)
+			tell_citation(out, v);
+	}
+	if (json_array_size(citations) > CITES_MAX)
+		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
+}
+
+static void tell_caveats(struct buf *out, const json_t *caveats)
+{
+	bool many = json_array_size(caveats) > 1;
+	const json_t *v;
+	size_t i;
+
+	if (many)
+		buf_adds(out, "\n\nCaveats:\n");
+	json_array_foreach(caveats, i, v)
+	{
+		if (json_is_string(v))
+			buf_addf(out, many ? "\n- %s" : "\n\nCaveat: %s", json_string_value(v));
+	}
+}
+
+/* How sure it is, what could not be checked, what it cost. */
+static void tell_sure(struct buf *out, const json_t *r)
+{
+	const json_t *evidence = json_object_get(r, "evidence");
+	long long failed = json_get_int(evidence, "citations_failed", 0);
+	double confidence = json_number_value(json_object_get(r, "confidence"));
+
+	if (strcmp(json_str(r, "status"), "success") != 0)
+		return;
+	buf_addf(out, "\n\nConfidence %.2f, cost ", confidence);
+	tell_cost(out, json_number_value(json_object_get(r, "cost_cents")));
+	buf_addc(out, '.');
+	if (failed > 0)
+		buf_addf(out, " %lld of its citations could not be found where it says.", failed);
+	if (json_get_bool(r, "unverified", false))
+		buf_adds(out, " It handed in no result: this is its last text, not verified.");
+}
+
+/* The summary without its list of places: the citations are that list. */
+static void tell_summary(struct buf *out, const char *summary, bool cited)
+{
+	const char *list = cited ? strstr(summary, "\nRelated:\n") : NULL, *end;
+
+	if (cited && !list)
+		list = strstr(summary, "\nThen:\n");
+	if (!list) {
+		buf_adds(out, summary);
+		return;
+	}
+	buf_add(out, summary, (size_t)(list - summary));
+	end = strchr(list + 1, '\n');
+	while (end && end[1] == '-' && end[2] == ' ')
+		end = strchr(end + 1, '\n');
+	buf_adds(out, end ? end : "");
+}
+
+/* "S-7f3a2b is complete.", or which limit ended it. */
+static void tell_end(struct buf *out, const json_t *r)
+{
+	const struct words_limit *limit = words_limit(json_str(r, "status"));
+
+	if (limit)
+		buf_addf(out, "%s was stopped at its limit of %s.", json_str(r, "subagent_id"),
+			 limit->what);
+	else
+		buf_addf(out, "%s is %s.", json_str(r, "subagent_id"),
+			 words_status(json_str(r, "status")));
+}
+
+void tell_result(struct buf *out, const char *line)
+{
+	json_t *r = json_parse(line, strlen(line), NULL);
+	const json_t *citations = json_object_get(r, "citations");
+	const char *summary = json_str(r, "summary");
+	bool own = strncmp(summary, "Stopped at its limit of ", 24) == 0;
+
+	if (out->len)
+		buf_adds(out, "\n\n");
+	if (json_get_str(r, "subagent_id") && json_get_str(r, "status")) {
+		tell_end(out, r);
+		buf_adds(out, own ? " It had no result yet." : " ");
+		if (!own)
+			tell_summary(out, summary, json_array_size(citations) > 0);
+		tell_citations(out, citations);
+		tell_sure(out, r);
+		tell_caveats(out, json_object_get(r, "caveats"));
+		if (words_limit(json_str(r, "status"))) {
+			buf_adds(out, "\n\nWhat there is of it is partial. ");
+			say_resume(out, r);
+		}
+	} else {
+		buf_adds(out, "A subagent has ended; `ava result` shows what it found.");
+	}
+	json_decref(r);
+}
+
+/* One notice line to one sentence for the person. */
+void tell_notice(struct buf *out, const char *line)
+{
+	static const char failed[] = "answer could not be carried out: ", wait[] = "These wait: ";
+	const char *list = strstr(line, wait), *why = strstr(line, failed);
+	static const struct {
+		const char *word, *say;
+	} told[] = {
+		/* That it started, or did not, the runtime has said. */
+		{"confirmed", "I'll tell you what is found; ask me anything meanwhile."},
+		{"rejected", "All right."},
+		{"has expired", "That proposal has expired; say it again if you still want it."},
+		{"new quote", "Here is a new quote."},
+		{"The person's answer went to", "I have passed that on."},
+		{"Nothing was done: ",
+		 "Something waits for your answer, and I am not sure that you "
+		 "mean it. Name it: \"yes, S-...\" or \"no, S-...\"."},
+		{"stopped your last turn", ""},
+		{"last turn failed", ""},
+	};
+
+	if (list) {
+		buf_addf(out, "Which one do you mean? %s Say its number, both or none.",
+			 list + strlen(wait));
+		return;
+	}
+	if (why) {
+		buf_addf(out, "That cannot be done: %s", why + strlen(failed));
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		if (!strstr(line, told[i].word))
+			continue;
+		if (told[i].say[0] && !(out->len && strstr(out->data, told[i].say)))
+			buf_addf(out, "%s%s", out->len ? " " : "", told[i].say);
+		return;
+	}
+}
+
+/* ---- of what has ended, when it is asked about */
+
+static bool is_partial(const json_t *r)
+{
+	return json_get_bool(r, "partial", false) || strcmp(json_str(r, "status"), "success") != 0;
+}
+
+static void say_resume(struct buf *out, const json_t *r)
+{
+	buf_addf(out, "`ava resume %s` lets it go on from there, with a new budget.",
+		 json_str(r, "subagent_id"));
+}
+
+static void say_files(struct buf *out, const json_t *r)
+{
+	const json_t *citations = json_object_get(r, "citations"), *c;
+	const char *last = "";
+	size_t i;
+
+	buf_addf(out, "%s cites", json_str(r, "subagent_id"));
+	json_array_foreach(citations, i, c)
+	{
+		const char *path = json_str(c, "path");
+
+		if (*path && strcmp(path, last) != 0)
+			buf_addf(out, "%s %s", *last ? "," : "", path);
+		last = *path ? path : last;
+	}
+	buf_addf(out, "%s; `ava trace %s` shows every call.",
+		 *last ? "" : " no file (.c, .h or other)", json_str(r, "subagent_id"));
+}
+
+void tell_about(struct buf *out, const char *result, enum topic topic)
+{
+	json_t *r = json_parse(result, strlen(result), NULL);
+	const json_t *evidence = json_object_get(r, "evidence");
+	const char *id = json_str(r, "subagent_id");
+
+	switch (topic) {
+	case ABOUT_RESUME:
+		if (is_partial(r))
+			say_resume(out, r);
+		else
+			buf_addf(out,
+				 "%s has done its work; there is nothing to resume. Ask for what "
+				 "is missing.",
+				 id);
+		break;
+	case ABOUT_SURE:
+		buf_addf(out,
+			 "Its confidence is %.2f of 1. %lld of its citations were checked and "
+			 "%lld failed. It matches words and does not understand them: look at "
+			 "the places yourself.",
+			 json_number_value(json_object_get(r, "confidence")),
+			 (long long)json_get_int(evidence, "citations_checked", 0),
+			 (long long)json_get_int(evidence, "citations_failed", 0));
+		break;
+	case ABOUT_FILES:
+		say_files(out, r);
+		break;
+	case ABOUT_COST:
+		buf_addf(out, "%s cost ", id);
+		tell_cost(out, json_number_value(json_object_get(r, "cost_cents")));
+		buf_addf(out, " (%lld tokens, model %s).",
+			 (long long)json_get_int(r, "tokens_used", 0), json_str(r, "model"));
+		break;
+	case ABOUT_TIME:
+		buf_addf(out, "%s took ", id);
+		tell_time(out, json_number_value(json_object_get(r, "duration_seconds")));
+		buf_adds(out, ".");
+		break;
+	case ABOUT_MODEL:
+		buf_addf(out, "It used the model %s.", json_str(r, "model"));
+		break;
+	case ABOUT_STATUS:
+		buf_addf(out, "No subagent is at work any more. %s ended: %s.", id,
+			 words_status(json_str(r, "status")));
+		if (is_partial(r)) {
+			buf_adds(out, " What there is of it is partial. ");
+			say_resume(out, r);
+		}
+		break;
+	case ABOUT_WHY:
+		buf_adds(out, "It found these places:");
+		tell_citations(out, json_object_get(r, "citations"));
+		break;
+	default:
+		tell_result(out, result);
+	}
+	json_decref(r);
+}
+
+/* ---- what a log says: how the run ended, which tools it called, what failed */
+
+struct told {
+	struct {
+		char name[64];
+		unsigned n;
+	} tools[TOOLS_MAX];
+	unsigned ntools, nfailed, events, answers; /* answers: of the model */
+	struct buf end, failed;                    /* sentences */
+};
+
+static void log_quote(struct buf *out, const char *before, const char *s)
+{
+	size_t len = strlen(s), keep = utf8_prefix(s, len, LOG_QUOTE);
+
+	if (len > 0)
+		buf_addf(out, "%s%.*s%s", before, (int)keep, s, keep < len ? "…" : "");
+}
+
+static void log_failed(struct told *t, const char *what, const char *why, const char *text)
+{
+	if (t->nfailed++ >= FAILED_MAX)
+		return;
+	log_quote(&t->failed, "\n- ", what);
+	log_quote(&t->failed, " ", why);
+	log_quote(&t->failed, ": ", text);
+}
+
+static void log_event(struct told *t, const char *type, const json_t *c)
+{
+	const char *name = json_str(c, "name"), *status = json_str(c, "status");
+	unsigned i = 0;
+
+	t->events++;
+	if (strcmp(type, "ToolCall") == 0) {
+		while (i < t->ntools && strncmp(t->tools[i].name, name, 63) != 0)
+			i++;
+		if (i < TOOLS_MAX) {
+			snprintf(t->tools[i].name, sizeof(t->tools[i].name), "%s", name);
+			t->tools[i].n++;
+			t->ntools = MAX(t->ntools, i + 1);
+		}
+	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
+		log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
+	} else if (strcmp(type, "Error") == 0) {
+		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));
+	} else if (strcmp(type, "Exhausted") == 0) {
+		log_failed(t, "a limit was reached", json_str(c, "resource"), "");
+	} else if (strcmp(type, "InferEnd") == 0) {
+		t->answers++;
+	} else if (strcmp(type, "SubagentComplete") == 0) {
+		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "",
+			 json_str(c, "subagentId"), status);
+		if (strcmp(json_str(c, "stopReason"), status) != 0)
+			log_quote(&t->end, ", ", json_str(c, "stopReason"));
+		log_quote(&t->end, ". ", json_str(c, "summary"));
+	}
+}
+
+/* "TIME AGENT TYPE {…} {…}", as read_ava_logs writes it: what stands in an event and
+ * imitates a notice has a backslash, which no JSON has. */
+static void log_line(struct told *t, char *line)
+{
+	char type[40];
+	json_t *content;
+	int at = 0;
+
+	if (sscanf(line, "%*24[0-9TZ.:-] %*23s %39[A-Za-z] %n", type, &at) != 1 || at <= 0 ||
+	    line[at] != '{')
+		return;
+	line += at;
+	for (char *odd = line; (odd = strstr(odd, "[\\ava]"));)
+		memmove(odd + 1, odd + 2, strlen(odd + 1));
+	content = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	if (content)
+		log_event(t, type, content);
+	json_decref(content);
+}
+
+int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run)
+{
+	struct told told = {0};
+	char *line;
+	int rv;
+
+	buf_init(&told.end, TEXT_MAX);
+	buf_init(&told.failed, TEXT_MAX);
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		line = arena_copy(mem, text, len);
+		if (!line)
+			break;
+		log_line(&told, line);
+	}
+	if (told.end.len)
+		buf_adds(out, told.end.data);
+	else if (told.events)
+		buf_addf(out, "Nothing has ended in these %u events.", told.events);
+	else
+		buf_adds(out, "There is no such event.");
+	for (unsigned i = 0; i < told.ntools; i++)
+		buf_addf(out, "%s%s (%u)", i ? ", " : "\n\nIt called ", told.tools[i].name,
+			 told.tools[i].n);
+	if (told.ntools)
+		buf_addf(out, "; its model answered %u time%s.", told.answers,
+			 told.answers == 1 ? "" : "s");
+	if (told.failed.len)
+		buf_addf(out, "\nWhat went wrong:%s", told.failed.data);
+	else if (told.events)
+		buf_adds(out, "\nNo failure stands in it.");
+	if (told.nfailed > FAILED_MAX)
+		buf_addf(out, "\n- and %u more", told.nfailed - FAILED_MAX);
+	if (told.events && run[0])
+		buf_addf(out, "\n`ava logs %s` shows every line.", run);
+	rv = buf_check(&told.end) != 0 ? AVA_ENOMEM : buf_check(&told.failed);
+	buf_fini(&told.end);
+	buf_fini(&told.failed);
+	return rv;
+}
+
+/* ---- what tools returned */
+
+void tell_status(struct buf *out, const json_t *s)
+{
+	const char *status = json_str(s, "status");
+
+	buf_addf(out, "%s%s (%s) is %s", out->len ? "\n" : "", json_str(s, "subagent_id"),
+		 json_str(s, "role"), *status ? words_status(status) : "?");
+	if (strcmp(status, "running") == 0)
+		buf_addf(out, ": %s (%lld s, %lld tokens)", json_str(s, "current_activity"),
+			 (long long)json_get_fixed(s, "elapsed_seconds", 0, 0),
+			 (long long)json_get_int(s, "tokens_used", 0));
+	buf_addc(out, '.');
+}
+
+void tell_today(struct buf *out, const json_t *s)
+{
+	const json_t *today = json_object_get(s, "today");
+	long long runs = json_get_int(today, "runs", 0);
+
+	buf_adds(out, "Today: ");
+	tell_cost(out, json_number_value(json_object_get(today, "cost_cents")));
+	buf_addf(out, " for %lld run%s and %lld tokens. `/cost` shows what this conversation cost.",
+		 runs, runs == 1 ? "" : "s", (long long)json_get_int(today, "tokens", 0));
+}

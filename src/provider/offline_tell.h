@@ -1,0 +1,28 @@
+/* The sentences of the offline Ava. All append to `out`. */
+#ifndef PROVIDER_OFFLINE_TELL_H
+#define PROVIDER_OFFLINE_TELL_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "provider/offline_heard.h"
+
+void tell_cost(struct buf *out, double cents);
+void tell_time(struct buf *out, double seconds);
+void tell_task(struct buf *out, const char *task); /* in quotes, cut */
+
+/* One notice line of the runtime, to one sentence for the person; "": it has been said. */
+void tell_notice(struct buf *out, const char *line);
+/* A result.json. */
+void tell_result(struct buf *out, const char *json);
+/* Of it what is asked for. */
+void tell_about(struct buf *out, const char *json, enum topic topic);
+/* Lines as read_ava_logs gives them: how the run ended, which tools it called, what failed.
+ * AVA_ENOMEM. */
+int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run);
+/* What subagent_status and ava_status return. */
+void tell_status(struct buf *out, const json_t *status);
+void tell_today(struct buf *out, const json_t *us);
+
+#endif
