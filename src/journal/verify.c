@@ -586,28 +586,19 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 
 #define LAST_MAX ((uint64_t)1 << 20) /* of a line that is looked at for its numbers */
 
-/* The numbers of the last line before `upto`, of a run's log; 0 where there is none to tell. */
-static void numbers_before(const struct verify_file *f, int fd, uint64_t upto, uint64_t *lsn,
-			   uint64_t *seq)
+/* The last line before `upto` of a run's log, in *text, which is the caller's; NULL: none. */
+static const char *last_line(const struct verify_file *f, int fd, uint64_t upto, char **text,
+			     size_t *len)
 {
 	size_t n = (size_t)MIN(upto, LAST_MAX);
-	struct event_view e;
 	const char *nl;
-	char *text;
 
-	*lsn = *seq = 0;
-	if (strncmp(f->path, "logs/subagents/", 15) != 0 || n == 0)
-		return;
-	text = malloc(n);
-	if (text != NULL && sys_read_all(fd, text, n, (off_t)(upto - n)) == 0) {
-		nl = memrchr(text, '\n', n - 1);
-		if (event_view(nl != NULL ? nl + 1 : text,
-			       n - (nl != NULL ? (size_t)(nl + 1 - text) : 0), &e) == 0) {
-			*lsn = e.lsn;
-			*seq = e.seq;
-		}
-	}
-	free(text);
+	*text = strncmp(f->path, "logs/subagents/", 15) == 0 && n > 0 ? malloc(n) : NULL;
+	if (*text == NULL || sys_read_all(fd, *text, n, (off_t)(upto - n)) != 0)
+		return NULL;
+	nl = memrchr(*text, '\n', n - 1);
+	*len = n - (nl != NULL ? (size_t)(nl + 1 - *text) : 0);
+	return nl != NULL ? nl + 1 : *text;
 }
 
 /* What is behind the last Seal. 0 or a code. Nobody has signed it, but the numbers of a run's
@@ -616,15 +607,21 @@ static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t siz
 {
 	bool is_log = strncmp(f->path, "logs/", 5) == 0;
 	bool is_run = strncmp(f->path, "logs/subagents/", 15) == 0;
-	uint64_t lsn, seq;
+	uint64_t lsn = 0, seq = 0;
 	struct loglines l;
 	struct event_view e;
 	const char *line;
+	char *text;
 	size_t len;
 	int rv;
 
 	f->tail = size - from;
-	numbers_before(f, fd, from, &lsn, &seq);
+	line = last_line(f, fd, from, &text, &len);
+	if (line != NULL && event_view(line, len, &e) == 0) {
+		lsn = e.lsn;
+		seq = e.seq;
+	}
+	free(text);
 	loglines_init(&l, fd, from, size);
 	while ((rv = loglines_next(&l, &line, &len)) == 1) {
 		if (l.torn) {
@@ -704,6 +701,32 @@ static bool is_part(const char *path)
 	       dot + 1 + strspn(dot + 1, "0123456789") == path + len - 6;
 }
 
+/* A run's last event names the sha256 of its result.json: that line is sealed, so a result
+ * that was changed since is seen. */
+static void check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
+{
+	static const char key[] = "\"resultHash\":\"";
+	const char *name = f->path + strlen("logs/subagents/"), *line, *at;
+	char *text, *result = NULL, path[300], have[HASH_HEX_LEN + 1];
+	size_t len, n;
+
+	line = last_line(f, fd, size, &text, &len);
+	at = line != NULL ? memmem(line, len, key, sizeof(key) - 1) : NULL;
+	if (at != NULL && len - (size_t)(at - line) > sizeof(key) + HASH_HEX_LEN) {
+		snprintf(path, sizeof(path), "runs/%.*s/result.json", (int)strcspn(name, "."),
+			 name);
+		if (sys_read_file(v->rootfd, path, 64u << 20, &result, &n, NULL) == 0)
+			hash_sha256_hex(result, n, have);
+		if (result == NULL)
+			verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is missing", path);
+		else if (memcmp(have, at + sizeof(key) - 1, HASH_HEX_LEN) != 0)
+			verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is not as it was handed in",
+				    path);
+	}
+	free(result);
+	free(text);
+}
+
 static void check_file(struct verify *v, struct verify_file *f, char *buf)
 {
 	struct stat st;
@@ -726,6 +749,8 @@ static void check_file(struct verify *v, struct verify_file *f, char *buf)
 			f->rv = check_items(v, f, fd, (uint64_t)st.st_size, buf);
 		else if (f->n > 0)
 			verify_tell(f, AVA_BROKEN, 0, 0, "it cannot be opened as a file");
+		if (f->rv == 0 && fd >= 0 && buf != NULL)
+			check_result(v, f, fd, (uint64_t)st.st_size);
 		files_close(&fd);
 	}
 	if (is_part(f->path))

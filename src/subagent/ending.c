@@ -196,7 +196,7 @@ static void commit(void *user)
 	struct end_job *j = r->end.job;
 	struct draft *d = world_draft(r);
 	struct buf result;
-	char path[LOGBOOK_PATH];
+	char path[LOGBOOK_PATH], hash[HASH_HEX_LEN + 1] = "";
 	struct buf *b;
 	int rv;
 
@@ -212,11 +212,12 @@ static void commit(void *user)
 			b = draft_part(d, DRAFT_PUT, path);
 			if (b)
 				buf_add(b, result.data, result.len);
+			hash_sha256_hex(result.data, result.len, hash);
 		} else if (rv == AVA_ENOMEM) {
 			d->failed = true; /* an end without its result is none */
 		}
 		buf_fini(&result);
-		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary);
+		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
 		group_run_ends(r, d, j->end.status, j->end.summary);
 		record_session_end(d, r, j->end.status, j->end.summary);
 		logbook_run_path(r->id.text, path);

@@ -611,7 +611,7 @@ static void complete_number(char *rest, size_t len, void *user)
 }
 
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
-		     const char *stop_reason, const char *summary)
+		     const char *stop_reason, const char *summary, const char *result_hash)
 {
 	char path[LOGBOOK_PATH], head[HASH_HEX_LEN + 1];
 	struct rec c;
@@ -626,6 +626,8 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	preview(&c, "summary", summary, strlen(summary));
 	write_totals(&c.w, r);
 	jw_str(&c.w, "resultPath", path);
+	if (result_hash[0])
+		jw_str(&c.w, "resultHash", result_hash);
 	jw_str(&c.w, "head", head);
 	c.meta.cost_microusd = run_cost(r);
 	c.meta.input_tokens = r->agent.at.totals.input;

@@ -79,7 +79,7 @@ void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
 /* SubagentComplete (run, last; and day), the catalog's end row. */
 void record_complete(struct draft *d, struct run *r, enum ava_status status,
-		     const char *stop_reason, const char *summary);
+		     const char *stop_reason, const char *summary, const char *result_hash);
 /* The entries of its start and its end in the session file, if it has one. */
 void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,

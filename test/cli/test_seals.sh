@@ -115,6 +115,19 @@ contains 'and named' "$name: it is missing" "$OUT"
 cp "$T/log" "$log"
 run "$AVA" logs verify
 exits 'and all is well when it is put back' 0
+result=$AVA_DATA_ROOT/runs/$id/result.json
+cp "$result" "$T/result"
+sed -i 's/"summary":"/"summary":"not /' "$result"
+run "$AVA" logs verify
+exits 'an edited result is found' 1
+contains 'and named' "$name: its runs/$id/result.json is not as it was handed in" "$OUT"
+rm "$result"
+run "$AVA" logs verify
+exits 'so is one that is gone' 1
+contains 'and named' "$name: its runs/$id/result.json is missing" "$OUT"
+cp "$T/result" "$result"
+run "$AVA" logs verify
+exits 'and as it was all is well' 0
 
 mv "$AVA_DATA_ROOT" "$T/newer" && mv "$T/older" "$AVA_DATA_ROOT"
 run "$AVA" logs verify --head "$T/kept"
