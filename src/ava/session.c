@@ -647,11 +647,32 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 /* ---- what became of a proposal */
 
-static void answer_text(const struct proposal *p, enum proposal_step step, char out[NOTE_BYTES])
+#define NAMED_MAX 20u /* runs of a group in one notice */
+
+/* "S-7f3a2b (brave-otter), S-20aaff (calm-heron) and 3 more have started." `first` was taken
+ * from p->runs already; or NULL. */
+static void started_text(const struct proposal *p, const struct run *first, char out[NOTE_BYTES])
+{
+	int n = snprintf(out, NOTE_BYTES, "The person confirmed %s:", p->id);
+	unsigned count = 0;
+
+	for (unsigned i = 0; i <= p->n; i++) {
+		const struct run *r = i == 0 ? first : p->runs[i - 1];
+
+		if (r && count++ < NAMED_MAX && n < NOTE_BYTES - 100)
+			n += snprintf(out + n, (size_t)(NOTE_BYTES - n), "%s %s (%s)",
+				      count > 1 ? "," : "", r->id.text, r->trace.text);
+	}
+	if (count > NAMED_MAX)
+		n += snprintf(out + n, (size_t)(NOTE_BYTES - n), " and %u more", count - NAMED_MAX);
+	snprintf(out + n, (size_t)(NOTE_BYTES - n), " %s started.", count > 1 ? "have" : "has");
+}
+
+static void answer_text(const struct proposal *p, enum proposal_step step, const struct run *first,
+			char out[NOTE_BYTES])
 {
 	if (step == STEP_CONFIRMED)
-		snprintf(out, NOTE_BYTES, "The person confirmed %s: %s (%s) has started.", p->id,
-			 p->run, p->trace);
+		started_text(p, first, out);
 	else if (step == STEP_REPLACED)
 		snprintf(out, NOTE_BYTES,
 			 "The person wants it otherwise: %s is a new quote and waits.",
@@ -669,7 +690,7 @@ void sessions_answering(struct core *c, struct draft *d, const struct proposal *
 
 	if (!s || !s->there)
 		return;
-	answer_text(p, p->answer->to, text);
+	answer_text(p, p->answer->to, NULL, text);
 	talk_note_write(s, d, p->id, text);
 }
 
@@ -689,7 +710,7 @@ void sessions_answered(struct core *c, const struct proposal *p, const char *ses
 	if (r && talk_watch_run(s->talk, r) != 0)
 		core_log(c, "the result of %s will be told at the next start: out of memory",
 			 r->id.text);
-	answer_text(p, p->step, text);
+	answer_text(p, p->step, r, text);
 	talk_note_keep(&s->talk->notes, p->id, text);
 }
 

@@ -277,6 +277,29 @@ static void test_which_of_two(void **state)
 	}
 }
 
+/* One yes, and she is told of each run that began; less for all of them is no new quote. */
+static void test_a_group(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s",
+		 begin(w,
+		       script(w, "{\"tool_calls\":[{\"name\":\"spawn_parallel\",\"args\":{\"runs\":"
+				 "[{\"role\":\"researcher\",\"task\":\"find one\"},{\"role\":"
+				 "\"researcher\",\"task\":\"find two\"}]}}]}\n{\"text\":\"a\"}\n"
+				 "{\"text\":\"b\"}\n{\"text\":\"c\"}\n{\"text\":\"d\"}\n"
+				 "{\"text\":\"e\"}\n")));
+	tell(w, id, "go");
+	tell(w, id, "max 30 cents");
+	assert_sent(w, id, "is a new quote and waits", true);
+	assert_int_equal(runs(w), 0);
+	assert_int_equal(say(w, id, "yes, but max 20 cents"), 1);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 2);
+	assert_sent(w, id, "have started.", true);
+}
+
 /* A quote that came up while the person was typing is not what a bare yes means. */
 static void test_yes_to_what_was_not_shown(void **state)
 {
@@ -534,6 +557,7 @@ int main(void)
 		TEST(test_small_talk),
 		TEST(test_one_run_is_meant),
 		TEST(test_stop_it),
+		TEST(test_a_group),
 		TEST(test_which_of_two),
 		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),
