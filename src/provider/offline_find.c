@@ -594,6 +594,34 @@ static void say_finding(const struct find *f, struct buf *out, const struct find
 	}
 }
 
+/* How sure, in hundredths. Terms that stand together say more than the same
+ * ones far apart. */
+static int find_confidence(const struct find *f)
+{
+	bool def = false, read = false;
+	int together = 0, c;
+	unsigned all = 0;
+
+	if (f->nfindings == 0)
+		return 0;
+	if (f->kind == TASK_REVIEW) /* the rules see what they see; most faults they do not */
+		return f->reads > 0 ? 50 : 35;
+	for (unsigned i = 0; i < f->nfindings; i++) {
+		const struct found_line *l = f->findings[i].line;
+		unsigned terms = l->terms | l->file->terms;
+
+		all |= terms;
+		together = MAX(together, find_weight(f, terms));
+		def = def || l->shape >= SHAPE_DECL;
+		read = read || l->read || l->file->was_read;
+	}
+	c = 45 * (find_weight(f, all) + together) / MAX(find_weight(f, ~0u), 1);
+	c = def ? c : c * 8 / 10;
+	c = read ? c : c * 8 / 10;
+	c = f->more && !def ? c * 7 / 10 : c; /* what defines it may be among the rest */
+	return MIN(c, 90);
+}
+
 static void say_effort(const struct find *f, struct buf *out)
 {
 	unsigned files = 0;
@@ -625,6 +653,13 @@ static void say_nothing(const struct find *f, struct buf *out)
 	say_effort(f, out);
 }
 
+/* A sentence of hers wants its full stop; a line that is quoted is left as it is. */
+static bool say_ends(const struct buf *out, const struct found_line *l)
+{
+	return l->shape != SHAPE_TEXT && out->data && !find_ends(out->data, ".") &&
+	       !find_ends(out->data, ".\"");
+}
+
 static void say_findings(const struct find *f, struct buf *out, unsigned shown)
 {
 	const struct finding *first = f->findings;
@@ -637,10 +672,12 @@ static void say_findings(const struct find *f, struct buf *out, unsigned shown)
 			 f->more ? ", and there are more" : "");
 	else if (f->kind == TASK_HOW)
 		buf_adds(out, "Start here: ");
+	else if (find_confidence(f) < 50)
+		buf_adds(out, "I do not know; the closest match: ");
 	else if (first->line->shape < SHAPE_DECL)
 		buf_adds(out, "Closest match: ");
 	say_finding(f, out, first);
-	if (out->data && !find_ends(out->data, ".") && !find_ends(out->data, ".\""))
+	if (say_ends(out, first->line))
 		buf_addc(out, '.');
 	if (f->kind != TASK_REVIEW)
 		say_comment(f, out, first->line, " The comment above it says: ");
@@ -654,33 +691,6 @@ static void say_findings(const struct find *f, struct buf *out, unsigned shown)
 			say_comment(f, out, first[i].line, ": ");
 	}
 	say_effort(f, out);
-}
-
-/* How sure, in hundredths. Terms that stand together say more than the same
- * ones far apart. */
-static int find_confidence(const struct find *f)
-{
-	bool def = false, read = false;
-	int together = 0, c;
-	unsigned all = 0;
-
-	if (f->nfindings == 0)
-		return 0;
-	if (f->kind == TASK_REVIEW) /* the rules see what they see; most faults they do not */
-		return f->reads > 0 ? 50 : 35;
-	for (unsigned i = 0; i < f->nfindings; i++) {
-		const struct found_line *l = f->findings[i].line;
-		unsigned terms = l->terms | l->file->terms;
-
-		all |= terms;
-		together = MAX(together, find_weight(f, terms));
-		def = def || l->shape >= SHAPE_DECL;
-		read = read || l->read || l->file->was_read;
-	}
-	c = 45 * (find_weight(f, all) + together) / MAX(find_weight(f, ~0u), 1);
-	c = def ? c : c * 8 / 10;
-	c = read ? c : c * 8 / 10;
-	return MIN(c, 90);
 }
 
 /* ---- submitting */
@@ -703,6 +713,9 @@ static void submit_caveats(const struct find *f, struct jw *w, bool shortened)
 		 "A review by rules sees only known patterns (unsafe calls, unchecked "
 		 "allocations, notes, long functions)."},
 		{f->failed > 0, failed},
+		{f->stopped,
+		 "A search was stopped before it had seen all files: a narrower task (a "
+		 "folder, a file) finds more."},
 		{f->more, "There are more matches than are listed."},
 		{shortened, "The list was shortened to fit the output limit."},
 	};
@@ -849,7 +862,7 @@ static void look_say(struct find *f, struct buf *say)
 		return;
 	}
 	say_finding(f, say, &f->findings[0]);
-	if (say->data && !find_ends(say->data, ".") && !find_ends(say->data, ".\""))
+	if (say_ends(say, f->findings[0].line))
 		buf_addc(say, '.');
 	look_quote(f, say, f->findings[0].line);
 	/* What fits much less than the first says little. */

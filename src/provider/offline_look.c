@@ -390,6 +390,18 @@ static unsigned find_terms(const struct find *f, const char *text, bool anywhere
 	return terms;
 }
 
+/* Prose, whose lines define nothing. */
+static bool find_is_doc(const char *path)
+{
+	static const char *const tails[] = {".md",  ".txt", ".rst", ".html", ".htm", ".xml",
+					    ".tex", ".log", ".csv", ".json", ".svg", ".adoc"};
+	bool doc = strstr(path, "LICENSE") != NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(tails); i++)
+		doc |= find_ends(path, tails[i]);
+	return doc;
+}
+
 /* NULL when there are too many. */
 static struct found_file *find_file(struct find *f, const char *path)
 {
@@ -407,8 +419,7 @@ static struct found_file *find_file(struct find *f, const char *path)
 		.terms = find_terms(f, path, true),
 		.test = strstr(path, "test") || strstr(path, "bench/") || strstr(path, "golden") ||
 			strstr(path, "example"),
-		.doc = find_ends(path, ".md") || find_ends(path, ".txt") ||
-		       find_ends(path, ".rst") || strstr(path, "LICENSE"),
+		.doc = find_is_doc(path),
 	};
 	return n;
 }
@@ -427,6 +438,7 @@ static char *find_numbered(char *s, char mark, int *number)
 static char *find_hit(struct find *f, char *s, struct found_file **file, int *number)
 {
 	f->more = f->more || strstr(s, "there are more");
+	f->stopped = f->stopped || strstr(s, "; stopped after "); /* tool/scan.c */
 	if (find_begins(s, "no matches for "))
 		return NULL;
 	for (char *colon = strchr(s, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -532,6 +544,26 @@ static int find_shape_bonus(const struct find *f, const struct found_line *l)
 	return l->shape == SHAPE_DEF ? 4 + bonus : 2 + bonus / 2;
 }
 
+/* Does one of the names that are looked for stand in the line as a whole? True where none is a
+ * name of a program. */
+static bool find_whole(const struct find *f, const struct found_line *l)
+{
+	bool names = false;
+
+	for (unsigned i = 0; i < f->nterms; i++) {
+		const char *key = f->terms[i].key;
+		size_t n = strlen(key);
+
+		if (!(l->terms & 1u << i) || f->terms[i].kind != TERM_IDENT)
+			continue;
+		names = true;
+		for (const char *p = l->text; (p = strcasestr(p, key)); p++)
+			if (!find_name_char(p[n]) && (p == l->text || !find_name_char(p[-1])))
+				return true;
+	}
+	return !names;
+}
+
 static int find_score_line(const struct find *f, struct found_line *l)
 {
 	const struct found_file *n = l->file;
@@ -554,6 +586,8 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	terms = l->terms | n->terms;
 	score = find_weight(f, terms) + find_shape_bonus(f, l) + find_pair_bonus(f, terms) +
 		find_pair_bonus(f, l->terms);
+	if (!find_whole(f, l))
+		score -= score / 3; /* "struct statfs" for "stat" */
 	if (n->test)
 		score -= f->kind == TASK_LIST ? 2 : 10;
 	if (n->doc)

@@ -74,6 +74,7 @@ struct find {
 	unsigned nfiles;
 	unsigned searches, reads, failed; /* calls answered */
 	unsigned matches;                 /* lines that searches returned */
+	bool stopped;                     /* a search had not seen all files */
 	bool more;                        /* there are more than were returned or are listed */
 
 	const char *search_name; /* of the tool; NULL: none offered */
