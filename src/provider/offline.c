@@ -39,11 +39,31 @@ static int body_add_call(struct offline_body *b, const json_t *block, unsigned m
 			return AVA_ENOMEM;
 		b->calls = more;
 	}
-	b->calls[b->ncalls++] = (struct offline_call){
-		.id = id, .name = json_str(block, "name"), .message = message};
+	b->calls[b->ncalls++] = (struct offline_call){.id = id,
+						      .name = json_str(block, "name"),
+						      .input = json_object_get(block, "input"),
+						      .message = message};
 	if (sscanf(id, "toolu_%7u", &n) == 1)
 		b->number = MAX(b->number, n + 1);
 	return 0;
+}
+
+/* The runtime does not say a long result twice (agent/position.c): what the same call was
+ * answered before. */
+static const char *body_result(const struct offline_body *b, unsigned at, const char *text)
+{
+	static const char unchanged[] = "unchanged since ";
+
+	if (strncmp(text, unchanged, sizeof(unchanged) - 1) != 0)
+		return text;
+	for (unsigned i = at; i-- > 0;) {
+		const struct offline_call *c = &b->calls[i];
+
+		if (c->result && strcmp(c->name, b->calls[at].name) == 0 &&
+		    json_equal(c->input, b->calls[at].input))
+			return c->result;
+	}
+	return text;
 }
 
 static void body_add_result(struct offline_body *b, const json_t *block)
@@ -58,6 +78,7 @@ static void body_add_result(struct offline_body *b, const json_t *block)
 			continue;
 		c->result = json_is_array(content) ? json_str(json_array_get(content, 0), "text")
 						   : json_str(block, "content");
+		c->result = body_result(b, i, c->result);
 		c->is_error = json_get_bool(block, "is_error", false);
 		return;
 	}

@@ -17,7 +17,8 @@ struct dialect_answer;
 
 struct offline_call {
 	const char *id, *name;
-	const char *result; /* NULL: the body holds no answer */
+	const json_t *input;
+	const char *result; /* NULL: the body holds no answer; of a repeated call that of before */
 	bool is_error;
 	unsigned message; /* calls of one reply have the same */
 };

@@ -206,16 +206,16 @@ static const struct row {
 	{ABOUT_RESUME, HAS_ENDED, 4,
 	 "go on|continue|weiter|carry on|keep going|weitermachen|mach weiter|continua|continuer",
 	 NULL, NULL},
-	{ABOUT_AGAIN, HAS_ENDED, 7, NULL,
+	{ABOUT_AGAIN, HAS_ENDED | HAS_RUN, 7, NULL,
 	 "run it again|do it again|try again|try it again|once more|one more time|noch mal|nochmal|"
 	 "repeat it|repeat that|run that again|do that again|start it again|rerun|rerun it",
 	 NULL},
 	{ABOUT_AGAIN, HAS_ENDED, 3, "again", NULL, NULL},
-	{ABOUT_SURE, HAS_ENDED, 0, NULL,
+	{ABOUT_SURE, HAS_ENDED | HAS_RUN, 0, NULL,
 	 "how sure|how certain|how confident|confidence|trust|reliable|is that true|is that right|"
 	 "is it true|is it right|are you sure|sicher|is it correct|is that correct",
 	 NULL},
-	{ABOUT_FILES, HAS_ENDED, 0, NULL,
+	{ABOUT_FILES, HAS_ENDED | HAS_RUN, 0, NULL,
 	 "which files did|what files did|files did it|files it read|files has it|did it read|"
 	 "did it look at",
 	 NULL},

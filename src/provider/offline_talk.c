@@ -585,6 +585,7 @@ static void say_run(struct talk *t, const json_t *run, enum topic topic)
 	buf_adds(out, ".");
 }
 
+/* What a run asks, and how that is answered. */
 static void say_asked(struct talk *t, const json_t *run, enum topic topic)
 {
 	const json_t *asks = json_object_get(run, "waiting_for");
@@ -597,8 +598,12 @@ static void say_asked(struct talk *t, const json_t *run, enum topic topic)
 			 t->out.len ? "\n" : "", json_str(run, "subagent_id"),
 			 json_str(asks, "question"));
 		tell_task(&t->out, json_str(run, "task"));
-		buf_addf(&t->out, ". \"yes, %s\" allows it, \"no, %s\" does not.",
-			 json_str(run, "subagent_id"), json_str(run, "subagent_id"));
+		if (strcmp(json_str(asks, "kind"), "approval") == 0)
+			buf_addf(&t->out, ". \"yes, %s\" allows it, \"no, %s\" does not.",
+				 json_str(run, "subagent_id"), json_str(run, "subagent_id"));
+		else
+			buf_addf(&t->out, ". `/steer %s TEXT` answers it.",
+				 json_str(run, "subagent_id"));
 	} else {
 		say_run(t, run, ABOUT_WHAT);
 	}
@@ -770,6 +775,8 @@ static void talk_words(struct talk *t, const char *words)
 		else
 			talk_call(t, "list_subagents", NULL);
 		break;
+	case ABOUT_SURE:
+	case ABOUT_FILES:
 	case ABOUT_LIMIT:
 	case ABOUT_COST:
 	case ABOUT_TIME:

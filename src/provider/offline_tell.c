@@ -186,13 +186,17 @@ void tell_notice(struct buf *out, const char *line)
 		{"has expired", "That proposal has expired; say it again if you still want it."},
 		{"new quote", "Here is a new quote."},
 		{"The person's answer went to", "I have passed that on."},
-		{"Nothing was done: ",
-		 "Something waits for your answer, and I am not sure that you "
-		 "mean it. Name it: \"yes, S-...\" or \"no, S-...\"."},
 		{"stopped your last turn", ""},
 		{"last turn failed", ""},
 	};
 
+	if (strstr(line, "Nothing was done: ")) {
+		const char *how = strstr(line, "\"yes, ");
+
+		buf_addf(out, "I am not sure which one you mean. %s",
+			 how ? how : "Name it, please.");
+		return;
+	}
 	if (list) {
 		buf_addf(out, "Which one do you mean? %s Say its number, both or none.",
 			 list + strlen(wait));

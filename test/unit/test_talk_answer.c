@@ -277,6 +277,22 @@ static void test_which_of_two(void **state)
 	}
 }
 
+/* What tools return twice is not said to the model twice; she knows it still. */
+static void test_asked_twice(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	for (int i = 0; i < 3; i++) {
+		tell(w, id, "where is parse_header defined?");
+		if (!strstr(seen(w, id, "assistant", NULL).last,
+			    "parse_header is defined at parser.c:1"))
+			fail_msg("%d: %s", i, seen(w, id, "assistant", NULL).last);
+	}
+	assert_sent(w, id, "unchanged since ", true);
+}
+
 /* One yes, and she is told of each run that began; less for all of them is no new quote. */
 static void test_a_group(void **state)
 {
@@ -557,6 +573,7 @@ int main(void)
 		TEST(test_small_talk),
 		TEST(test_one_run_is_meant),
 		TEST(test_stop_it),
+		TEST(test_asked_twice),
 		TEST(test_a_group),
 		TEST(test_which_of_two),
 		TEST(test_yes_to_what_was_not_shown),

@@ -185,7 +185,7 @@ static void test_not_shown_last(void **state)
 	shown(r, 0); /* it came up while they typed */
 	tell(w, id, "yes");
 	assert_true(waits(w, run));
-	assert_said(w, id, "Something waits for your answer");
+	assert_said(w, id, "I am not sure which one you mean");
 	shown(r, 60); /* and now Ava has spoken since */
 	tell(w, id, "yes");
 	assert_true(waits(w, run));
