@@ -63,7 +63,7 @@ static const struct event_line event_lines[] = {
 	 "tals\":{\"inputTokens\":11200,\"outputTokens\":800,\"tokens\":12000,\""
 	 "costCents\":24.0,\"durationMs\":180000,\"calls\":3,\"uncostedCalls\":0"
 	 ",\"failedCalls\":0,\"iterations\":3,\"toolCalls\":4},\"resultPath\":\""
-	 "runs/S-7f3a2b/result.json\",\"head\":\"7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7"
+	 "runs/S-7f3a2b/result.json\",\"resultHash\":\"5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f\",\"head\":\"7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7"
 	 "b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b\"}",
 	 {3, 11200, 800, 240000, 180000, "offline", "ava"}},
 	{{EVENT_InferStart, 1795248010093, 90427, 11, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
