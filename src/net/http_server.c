@@ -84,6 +84,15 @@ struct http_server {
 	size_t body_bytes;
 	unsigned nrequests;
 	struct list requests, streams;
+	struct list idle; /* peers without a request, the longest idle first */
+	unsigned npeers;  /* connections */
+};
+
+/* A connection. Where nearly all are taken, those that are idle make room before a newcomer
+ * is turned away. */
+struct peer {
+	struct list node; /* in server.idle; alone while a request is under way */
+	struct MHD_Connection *conn;
 };
 
 /* It has two owners: whoever writes it (until http_stream_end or the `gone` hook) and the
@@ -444,16 +453,75 @@ static struct request *request_new(struct http_server *s, struct MHD_Connection 
 }
 
 /* libmicrohttpd is done with the request: sent, refused or broken. */
+/* NULL: there was no memory for it; then it is never asked to leave. */
+static struct peer *peer_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void peer_busy(struct MHD_Connection *conn)
+{
+	struct peer *p = peer_of(conn);
+
+	if (p)
+		list_del(&p->node);
+}
+
+static void peer_idle(struct http_server *s, struct MHD_Connection *conn)
+{
+	struct peer *p = peer_of(conn);
+
+	if (!p)
+		return;
+	list_del(&p->node);
+	list_add(&s->idle, &p->node);
+}
+
+static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
+		    enum MHD_ConnectionNotificationCode code)
+{
+	struct http_server *s = cls;
+	struct peer *p = *context;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		/* At its limit libmicrohttpd does not listen, and looks for who waits
+		 * when it runs once more. */
+		if (s->npeers-- >= s->options.connections_max && !s->stopping)
+			os_defer(s->loop, &s->run);
+		if (p)
+			list_del(&p->node);
+		free(p);
+		*context = NULL;
+		return;
+	}
+	if (++s->npeers > s->options.connections_max / 4 * 3 && !list_empty(&s->idle)) {
+		struct peer *oldest = LIST_FIRST(&s->idle, struct peer, node);
+
+		list_del(&oldest->node);
+		MHD_set_connection_option(oldest->conn, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+	}
+	p = malloc(sizeof(*p));
+	*context = p;
+	if (!p)
+		return;
+	p->conn = conn;
+	list_init(&p->node);
+	list_add(&s->idle, &p->node);
+}
+
 static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 			 enum MHD_RequestTerminationCode why)
 {
 	struct http_server *s = cls;
 	struct request *r = *con_cls;
 
-	(void)conn;
 	(void)why;
 	if (!r)
 		return;
+	peer_idle(s, conn);
 	*con_cls = NULL;
 	assert(r->state != REQUEST_KEPT); /* such a connection is suspended */
 	request_unwatch(r);
@@ -677,6 +745,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 	if (!r) { /* the head is there, the body is not */
 		r = request_new(s, conn, method, path);
 		*con_cls = r;
+		peer_busy(conn);
 		if (!r)
 			return MHD_NO;
 		r->refuse = refuse_head(r);
@@ -736,13 +805,14 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 	unsigned idle_s = (unsigned)((s->options.idle_ms + 999) / 1000);
 	const union MHD_DaemonInfo *info;
 
-	s->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, access_cb, s,
-		MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-		s->options.connections_max, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, completed_cb, s,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape_cb, s, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+				     access_cb, s, MHD_OPTION_LISTEN_SOCKET, s->listen_fd,
+				     MHD_OPTION_CONNECTION_LIMIT, s->options.connections_max,
+				     MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+				     MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+				     completed_cb, s, MHD_OPTION_NOTIFY_CONNECTION, peer_cb, s,
+				     MHD_OPTION_UNESCAPE_CALLBACK, unescape_cb, s, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
 	s->listen_fd = -1; /* libmicrohttpd's now */
@@ -798,6 +868,7 @@ struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 		s->options = *options;
 	apply_defaults(&s->options);
 	list_init(&s->requests);
+	list_init(&s->idle);
 	list_init(&s->streams);
 	os_task_init(&s->run, run_cb);
 	s->is_unix = getsockname(listen_fd, (struct sockaddr *)&addr, &len) == 0 &&

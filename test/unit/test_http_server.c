@@ -155,10 +155,12 @@ static int listen_tcp(struct fixture *f)
 	return fd;
 }
 
-static struct fixture *fixture_new(bool tcp)
+static struct fixture *fixture_new(bool tcp, int64_t idle_ms)
 {
-	struct http_server_options o = {
-		.body_max = BODY_MAX, .idle_ms = 2000, .heartbeat_ms = 40, .connections_max = 50};
+	struct http_server_options o = {.body_max = BODY_MAX,
+					.idle_ms = idle_ms,
+					.heartbeat_ms = 40,
+					.connections_max = 50};
 	struct fixture *f = calloc(1, sizeof(*f));
 	int fd = -1;
 
@@ -177,13 +179,20 @@ static struct fixture *fixture_new(bool tcp)
 
 static int setup(void **state)
 {
-	*state = fixture_new(false);
+	*state = fixture_new(false, 2000);
+	return 0;
+}
+
+/* Nobody is idle for too long here. */
+static int setup_patient(void **state)
+{
+	*state = fixture_new(false, 600000);
 	return 0;
 }
 
 static int setup_tcp(void **state)
 {
-	*state = fixture_new(true);
+	*state = fixture_new(true, 2000);
 	return 0;
 }
 
@@ -687,6 +696,29 @@ static void test_connection_limit(void **state)
 	}
 }
 
+/* Who holds nearly all connections and says nothing, or half a line, makes room. */
+static void test_idle_peers_make_room(void **state)
+{
+	struct fixture *f = *state;
+	int fd[50], newcomer;
+
+	for (int i = 0; i < 50; i++) {
+		fd[i] = dial(f);
+		if (i % 2 == 0)
+			put(fd[i], "GET /x HTT");
+	}
+	UNTIL(f, http_server_connections(f->server) > 40);
+	for (int i = 0; i < 3; i++) {
+		newcomer = dial(f);
+		put(newcomer, "GET /x HTTP/1.1\r\nHost: ava\r\n\r\n");
+		get(f, newcomer, "GET /x");
+		close(newcomer);
+	}
+	assert_string_equal(get(f, fd[0], NULL), ""); /* the first that came */
+	for (int i = 0; i < 50; i++)
+		close(fd[i]);
+}
+
 static void one_exchange(struct fixture *f, const char *path)
 {
 	char text[200];
@@ -763,6 +795,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stop_with_everything_open, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quiesce, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle_peers_make_room, setup_patient, teardown),
 		cmocka_unit_test_setup_teardown(test_alloc_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_new_fails, setup, teardown),
 	};
