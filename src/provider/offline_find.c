@@ -897,7 +897,7 @@ int offline_look(struct offline_body *b, struct draft *draft, const char *words,
 
 	heard_plain(words, plain);
 	own.task = words;
-	own.calls = b->calls + b->fresh;
+	own.calls = b->fresh < b->ncalls ? b->calls + b->fresh : NULL;
 	own.ncalls = b->ncalls - b->fresh;
 	last = own.ncalls ? &own.calls[own.ncalls - 1] : NULL;
 	f = find_begin(&own, draft);
