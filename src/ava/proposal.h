@@ -53,6 +53,7 @@ struct proposal {
 	/* Of a yes: the hash of what runs, and in words what of the quote it
 	 * changed (NULL: nothing). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
+	bool said_here; /* it was answered by words of its conversation */
 	char replaces[24], replaced_by[24], *instead; /* what it has otherwise, in words */
 	/* Among those that were open in its conversation when it was made, from 1: what
 	 * "the second" means, whatever is answered meanwhile. */

@@ -567,6 +567,7 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 					 : STEP_REJECTED,
 				d->logged ? NULL : d->text, d->by, q ? reason : d->reason);
 	if (a) {
+		p->said_here = d->logged;
 		a->lowered = wanted.specs;
 		a->nlowered = wanted.n;
 		snprintf(a->hash, sizeof(a->hash), "%s", wanted.hash);

@@ -649,11 +649,17 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 #define NAMED_MAX 20u /* runs of a group in one notice */
 
+/* What was answered in another terminal is no answer to what is said here. */
+static const char *where(const struct proposal *p)
+{
+	return p->said_here ? "" : ", not in this conversation";
+}
+
 /* "S-7f3a2b (brave-otter), S-20aaff (calm-heron) and 3 more have started." `first` was taken
  * from p->runs already; or NULL. */
 static void started_text(const struct proposal *p, const struct run *first, char out[NOTE_BYTES])
 {
-	int n = snprintf(out, NOTE_BYTES, "The person confirmed %s:", p->id);
+	int n = snprintf(out, NOTE_BYTES, "The person confirmed %s%s:", p->id, where(p));
 	unsigned count = 0;
 
 	for (unsigned i = 0; i <= p->n; i++) {
@@ -675,11 +681,13 @@ static void answer_text(const struct proposal *p, enum proposal_step step, const
 		started_text(p, first, out);
 	else if (step == STEP_REPLACED)
 		snprintf(out, NOTE_BYTES,
-			 "The person wants it otherwise: %s is a new quote and waits.",
+			 "The person wants it otherwise%s: %s is a new quote and waits.", where(p),
 			 p->replaced_by);
+	else if (step == STEP_REJECTED)
+		snprintf(out, NOTE_BYTES, "%s was rejected by the person%s: nothing was started.",
+			 p->id, where(p));
 	else
-		snprintf(out, NOTE_BYTES, "%s %s: nothing was started.", p->id,
-			 step == STEP_REJECTED ? "was rejected by the person" : "has expired");
+		snprintf(out, NOTE_BYTES, "%s has expired: nothing was started.", p->id);
 }
 
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,

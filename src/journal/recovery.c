@@ -557,7 +557,13 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	}
 	if (rv != 0)
 		return rv;
-	if (len != sizeof(ours) - 1 || memcmp(text, ours, len) != 0)
+	if (strncmp(text, "ava ", 4) != 0 || text[4] < '0' || text[4] > '9')
+		rv = err_set(err, AVA_EFORMAT,
+			     "FORMAT is damaged (\"%.*s\"; this version writes \"%.*s\"): put it "
+			     "back, or use another data root",
+			     (int)MIN(strcspn(text, "\n"), (size_t)40), text, (int)sizeof(ours) - 2,
+			     ours);
+	else if (len != sizeof(ours) - 1 || memcmp(text, ours, len) != 0)
 		rv = err_set(
 			err, AVA_EFORMAT,
 			"this data was written by another version of ava (FORMAT says \"%.*s\","

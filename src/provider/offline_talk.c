@@ -24,6 +24,7 @@
 #define LIVE_MAX   16u
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
+#define ELSEWHERE  ", not in this conversation" /* ava/session.c: it answers nothing here */
 #define FOLLOWS    "Its result follows"
 #define LABEL      "(offline model) "
 
@@ -840,7 +841,7 @@ static const char *talk_newest(struct talk *t)
 	while ((line = talk_line(t, &text))) {
 		if (result)
 			tell_result(&t->out, line);
-		else if (talk_is_notice(line) && !strstr(line, FOLLOWS))
+		else if (talk_is_notice(line) && !strstr(line, FOLLOWS) && !strstr(line, ELSEWHERE))
 			tell_notice(&t->out, line);
 		else if (!talk_is_notice(line) && !inside)
 			buf_addf(&words, "%s%s", words.len ? "\n" : "", line);

@@ -277,6 +277,23 @@ static void test_which_of_two(void **state)
 	}
 }
 
+/* What was answered in another terminal is no answer to what is said here. */
+static void test_question_after_elsewhere(void **state)
+{
+	struct world *w = *state;
+	int done = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	tell(w, id, "where is parse_header defined?");
+	assert_said(w, id, "parse_header is defined at parser.c:1");
+	assert_sent(w, id, "was rejected by the person, not in this conversation", true);
+}
+
 /* What tools return twice is not said to the model twice; she knows it still. */
 static void test_asked_twice(void **state)
 {
@@ -573,6 +590,7 @@ int main(void)
 		TEST(test_small_talk),
 		TEST(test_one_run_is_meant),
 		TEST(test_stop_it),
+		TEST(test_question_after_elsewhere),
 		TEST(test_asked_twice),
 		TEST(test_a_group),
 		TEST(test_which_of_two),
