@@ -399,7 +399,8 @@ def test_stream():
     check("Ctrl-C drops a line that was begun", t.prompt(), t.text())
     t.hint()
     check("and is answered with a hint when nothing goes on", t.prompt(), t.text())
-    check("leaves", t.leave() == 0)
+    code = t.leave()
+    check("leaves", code == 0, code)
     GATE["model"].go(0)
 
 
