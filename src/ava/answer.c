@@ -833,12 +833,13 @@ static bool asks_for(char *text)
 {
 	static const char *const begins_so[] = {"can you ",  "could you ", "can we ",
 						"could we ", "can it ",    "would you "};
-	size_t len = strlen(text);
+	size_t len = strlen(text), from = strspn(text, " \t\r\n");
 
-	while (len > 0 && strchr("? ", text[len - 1]))
+	while (len > 0 && strchr("? \t\r\n", text[len - 1]))
 		len--;
 	for (size_t i = 0; i < ARRAY_LEN(begins_so); i++)
-		if (text[len] && strncasecmp(text, begins_so[i], strlen(begins_so[i])) == 0) {
+		if (text[len] == '?' &&
+		    strncasecmp(text + from, begins_so[i], strlen(begins_so[i])) == 0) {
 			text[len] = 0;
 			return true;
 		}
