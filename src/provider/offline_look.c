@@ -558,8 +558,9 @@ static bool find_whole(const struct find *f, const struct found_line *l)
 			continue;
 		names = true;
 		for (const char *p = l->text; (p = strcasestr(p, key)); p++)
-			if (!find_name_char(p[n]) && (p == l->text || !find_name_char(p[-1])))
-				return true;
+			if (!isalnum((unsigned char)p[n]) &&
+			    (p == l->text || !isalnum((unsigned char)p[-1])))
+				return true; /* "refuse_nfs" has NFS */
 	}
 	return !names;
 }
@@ -601,9 +602,15 @@ static void find_score(struct find *f)
 {
 	unsigned count[TERMS_MAX] = {0}, terms[FILES_MAX] = {0};
 
-	for (unsigned i = 0; i < f->nlines; i++)
+	for (unsigned i = 0; i < f->nlines; i++) {
+		const struct found_line *l = &f->lines[i];
+
+		/* Documents and tests repeat a word as often as they like. */
+		if (l->read || l->file->doc || l->file->test)
+			continue;
 		for (unsigned t = 0; t < f->nterms; t++)
-			count[t] += !f->lines[i].read && (f->lines[i].terms & 1u << t) != 0;
+			count[t] += (l->terms & 1u << t) != 0;
+	}
 	for (unsigned t = 0; t < f->nterms; t++) /* what stands everywhere says little */
 		if (count[t] <= COMMON_LINES)
 			f->terms[t].weight = 2 * f->terms[t].weight + 2 * (count[t] <= RARE_LINES);

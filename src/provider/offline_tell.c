@@ -20,8 +20,16 @@
 #define LOG_QUOTE  300
 #define TASK_SHOWN 70
 
-static bool is_partial(const json_t *r);
-static void say_resume(struct buf *out, const json_t *r);
+static bool is_partial(const json_t *r)
+{
+	return json_get_bool(r, "partial", false) || strcmp(json_str(r, "status"), "success") != 0;
+}
+
+static void say_resume(struct buf *out, const json_t *r)
+{
+	buf_addf(out, "`ava resume %s` lets it go on from there, with a new budget.",
+		 json_str(r, "subagent_id"));
+}
 
 /* ---- of amounts */
 
@@ -105,7 +113,10 @@ static void tell_sure(struct buf *out, const json_t *r)
 
 	if (strcmp(json_str(r, "status"), "success") != 0)
 		return;
-	buf_addf(out, "\n\nConfidence %.2f, cost ", confidence);
+	buf_adds(out, "\n\n");
+	if (confidence > 0) /* 0 says that nothing was found, as the summary does */
+		buf_addf(out, "Confidence %.2f. ", confidence);
+	buf_adds(out, "Cost ");
 	tell_cost(out, json_number_value(json_object_get(r, "cost_cents")));
 	buf_addc(out, '.');
 	if (failed > 0)
@@ -216,17 +227,6 @@ void tell_notice(struct buf *out, const char *line)
 }
 
 /* ---- of what has ended, when it is asked about */
-
-static bool is_partial(const json_t *r)
-{
-	return json_get_bool(r, "partial", false) || strcmp(json_str(r, "status"), "success") != 0;
-}
-
-static void say_resume(struct buf *out, const json_t *r)
-{
-	buf_addf(out, "`ava resume %s` lets it go on from there, with a new budget.",
-		 json_str(r, "subagent_id"));
-}
 
 static void say_files(struct buf *out, const json_t *r)
 {

@@ -9,18 +9,17 @@ played with a scripted model as well, which has nothing to do with it.
 Expects $AVA_DATA_ROOT and a daemon with AVA_RUNS_MAX=8. Writes lines `CODE NAME`, for
 a failed one the reason behind it."""
 
-import http.client
 import json
 import os
 import re
-import socket
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-ROOT = os.environ["AVA_DATA_ROOT"]
-PATIENCE = 120
+sys.dont_write_bytecode = True
+from api import PATIENCE, ROOT, ask
+
 WRITING = threading.Lock()
 HOW = "explain how the kettle works and which code uses it"
 REVIEW = "review src/teapot.c for memory bugs"
@@ -28,25 +27,6 @@ LOOKS = ("read_file", "search_codebase", "search_and_read", "list_files")
 KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "steers", "allows", "denies",
          "asks", "looks", "says")
 OF_RUNTIME = ("starts", "rejects", "changes", "allows", "denies")
-
-
-class Socket(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(os.path.join(ROOT, "ava.sock"))
-
-
-def ask(method, path, body=None):
-    c = Socket("x")
-    c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None,
-              {"Content-Type": "application/json"})
-    answer = c.getresponse()
-    data = json.loads(answer.read())
-    c.close()
-    if answer.status >= 300:
-        raise RuntimeError(f"{method} {path}: {answer.status} {data}")
-    return data
 
 
 def wait(what, see, patience=PATIENCE):

@@ -14,36 +14,17 @@ import glob
 import http.client
 import json
 import os
-import socket
 import sys
 import threading
 import time
 import urllib.request
 
-ROOT = os.environ["AVA_DATA_ROOT"]
-PATIENCE = 120
+sys.dont_write_bytecode = True
+from api import PATIENCE, ROOT, Socket, ask
+
 MODELS = ["anthropic/claude-sonnet-4-5-20250701", "anthropic/claude-sonnet-5-5-20260702",
           "openai/gpt-4o-20240703", "openrouter/anthropic/claude-sonnet-4.5-20250704",
           "local/qwen3-705"]
-
-
-class Socket(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(os.path.join(ROOT, "ava.sock"))
-
-
-def ask(method, path, body=None):
-    c = Socket("x")
-    c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None,
-              {"Content-Type": "application/json"})
-    answer = c.getresponse()
-    data = json.loads(answer.read())
-    c.close()
-    if answer.status >= 300:
-        raise RuntimeError(f"{method} {path}: {answer.status} {data}")
-    return data
 
 
 class Talk:

@@ -53,6 +53,10 @@ static struct {
 	 "    for attempt in range(limit):\n        if send():\n            return True\n"
 	 "        time.sleep(2 ** attempt)\n    return False\n"},
 	{"src/long.c", long_function},
+	{"src/place.c",
+	 "/* The folder that everything lies in. */\nint settings_data_root(char *out)\n{\n"
+	 "\treturn out != 0;\n}\n\nstatic int refuse_nfs(int fd)\n{\n\treturn fd;\n}\n\n"
+	 "struct statfs\n{\n\tint type;\n};\n\nstruct stat\n{\n\tint size;\n};\n"},
 	{"test/test_pool.c",
 	 "#include \"pool.h\"\n\nstatic void test_drain(void)\n{\n\tpool_drain(NULL, 0);\n}\n"},
 	{"doc/README.md", "# Pools\n\nA pool is drained with pool_drain.\nAva: the pool has "
@@ -472,6 +476,24 @@ static void test_find(void **state)
 	sim_free(&s);
 }
 
+/* Names are whole words first; a word of a longer name is one, a part of a word is not. */
+static void test_names(void **state)
+{
+	static const char *const rows[][2] = {
+		{"Which function refuses a data root on NFS?", "refuse_nfs is defined"},
+		{"where is `stat` defined", "stat is defined at src/place.c:17"},
+	};
+	struct sim s;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		sim_init(&s, rows[i][0]);
+		sim_run(&s);
+		if (!summary_has(&s, rows[i][1]))
+			fail_msg("%s: %s", rows[i][0], json_get_str(s.result, "summary"));
+		sim_free(&s);
+	}
+}
+
 static void test_how(void **state)
 {
 	struct sim s;
@@ -745,14 +767,14 @@ static void test_huge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_task),    cmocka_unit_test(test_find),
-		cmocka_unit_test(test_how),           cmocka_unit_test(test_list),
-		cmocka_unit_test(test_named_file),    cmocka_unit_test(test_review),
-		cmocka_unit_test(test_nothing_found), cmocka_unit_test(test_no_tools),
-		cmocka_unit_test(test_other_tools),   cmocka_unit_test(test_forced),
-		cmocka_unit_test(test_notice),        cmocka_unit_test(test_small_output),
-		cmocka_unit_test(test_all_fail),      cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_every_task),   cmocka_unit_test(test_find),
+		cmocka_unit_test(test_names),        cmocka_unit_test(test_how),
+		cmocka_unit_test(test_list),         cmocka_unit_test(test_named_file),
+		cmocka_unit_test(test_review),       cmocka_unit_test(test_nothing_found),
+		cmocka_unit_test(test_no_tools),     cmocka_unit_test(test_other_tools),
+		cmocka_unit_test(test_forced),       cmocka_unit_test(test_notice),
+		cmocka_unit_test(test_small_output), cmocka_unit_test(test_all_fail),
+		cmocka_unit_test(test_hostile),      cmocka_unit_test(test_huge),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

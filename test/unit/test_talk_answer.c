@@ -277,18 +277,26 @@ static void test_which_of_two(void **state)
 	}
 }
 
-/* What was answered in another terminal is no answer to what is said here. */
-static void test_question_after_elsewhere(void **state)
+/* A quote, and a no to it in another terminal. */
+static void rejected_elsewhere(struct world *w, const char *id)
 {
-	struct world *w = *state;
 	int done = 0;
-	char id[64];
 
-	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
 	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
 	for (int i = 0; !done && i < 3000; i++)
 		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+}
+
+/* What was answered in another terminal is no answer to what is said here. */
+static void test_question_after_elsewhere(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	rejected_elsewhere(w, id);
 	tell(w, id, "where is parse_header defined?");
 	assert_said(w, id, "parse_header is defined at parser.c:1");
 	assert_sent(w, id, "was rejected by the person, not in this conversation", true);
@@ -396,15 +404,10 @@ static unsigned times_sent(struct world *w, const char *session, const char *tex
 static void test_told_after_a_stop(void **state)
 {
 	struct world *w = *state;
-	int done = 0;
 	char id[64];
 
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
-	tell(w, id, "Find where parse_header is defined");
-	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
-	for (int i = 0; !done && i < 3000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_equal(done, 1);
+	rejected_elsewhere(w, id);
 	for (int i = 0; i < 2; i++) {
 		restart(w);
 		tell(w, id, "hello");
