@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/id.h"
@@ -23,6 +24,7 @@
 #include "cli/term.h"
 #include "cli/tracetree.h"
 #include "codec/json.h"
+#include "journal/read.h"
 
 #define IMPORTS    "imports"
 #define IMPORT_MAX ((size_t)1 << 30)
@@ -140,6 +142,45 @@ static int read_import(struct ava_trace **t, const char *path, bool *broken, str
 	return rv;
 }
 
+/* All of one run, so that nobody is told that one did what another one has done. */
+static int check_one_run(struct ava_trace *t, const char *file, struct ava_error *err)
+{
+	const struct ava_event *e;
+	size_t n;
+	int rv = ava_trace_events(t, NULL, 0, 0, &e, &n, err);
+
+	for (size_t i = 0; rv == 0 && i < n; i++)
+		if (!id_is_run(e[i].agent))
+			rv = err_set(err, AVA_EINVAL,
+				     "%s: the agentId \"%.40s\" is not the id of a run (S-7f3a2b)",
+				     file, e[i].agent);
+		else if (strcmp(e[i].agent, e[0].agent) != 0 || strcmp(e[i].trace, e[0].trace) != 0)
+			rv = err_set(err, AVA_EINVAL,
+				     "%s has events of %s (%.40s) and of %s (%.40s): import the "
+				     "trace of one run",
+				     file, e[0].agent, e[0].trace, e[i].agent, e[i].trace);
+	return rv;
+}
+
+/* A run of this root comes first when a name is looked up: the import would never be seen. */
+static int check_name_free(const char *root, const char *name, struct ava_error *err)
+{
+	struct run_id run;
+	int fd = read_open_root(root, err), rv;
+
+	if (fd < 0)
+		return fd;
+	rv = read_find_trace(fd, name, &run, err);
+	close(fd);
+	if (rv == AVA_ENOENT)
+		return 0;
+	return rv != 0 ? rv
+		       : err_set(err, AVA_EINVAL,
+				 "%s is the trace of %s of this data root, which ava trace shows: "
+				 "nothing was imported",
+				 name, run.text);
+}
+
 static int import(const char *root, const char *file, bool *broken, struct ava_error *err)
 {
 	char path[ROOT_PATH_MAX + 128];
@@ -155,6 +196,10 @@ static int import(const char *root, const char *file, bool *broken, struct ava_e
 	else if (!import_path(path, sizeof(path), root, info.id))
 		rv = err_set(err, AVA_EINVAL,
 			     "%s: the trace has no name such as brave-otter (\"traceId\")", file);
+	if (rv == 0)
+		rv = check_one_run(t, file, err);
+	if (rv == 0)
+		rv = check_name_free(root, info.id, err);
 	if (rv == 0) {
 		snprintf(path, sizeof(path), "%s/" IMPORTS, root);
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)

@@ -30,6 +30,9 @@ exits 'one form at a time' 2
 check 'jsonl is the log' cmp -s "$T/trace.jsonl" "$log"
 "$AVA" trace "$id" --json >"$T/trace.json"
 "$AVA" trace "$id" >"$T/tree"
+run "$AVA" trace import "$T/trace.jsonl"
+exits 'a run of this root hides what is imported under its name' 2
+contains 'so that is refused' "$name is the trace of $id" "$ERR"
 stop_daemon
 export AVA_DATA_ROOT="$T/other"
 mkdir -m 700 "$AVA_DATA_ROOT"
@@ -53,6 +56,14 @@ exits 'no such file' 5
 printf '{"eventType":"Custom","traceId":"../../x"}\n' >"$T/evil"
 run "$AVA" trace import "$T/evil"
 exits 'a name that is none' 2
+sed "s/$id/S-zz/g" "$T/trace.json" >"$T/evil"
+run "$AVA" trace import "$T/evil"
+exits 'an agent that is no run' 2
+contains 'is named' 'the agentId "S-zz" is not the id of a run' "$ERR"
+sed "2,\$s/$id/S-111111/g" "$log" >"$T/evil"
+run "$AVA" trace import "$T/evil"
+exits 'events of two runs' 2
+contains 'are named' "has events of $id ($name) and of S-111111 ($name)" "$ERR"
 run "$AVA" trace import
 exits 'no file' 2
 
