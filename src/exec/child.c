@@ -28,17 +28,22 @@
 #include "os/loop.h"
 
 #define KILL_WAIT_MS 1000
+#define READ_BLOCK   4096
+#define TOLD_MAX     4096
 
 struct exec_child {
 	struct os_loop *loop;
-	struct os_poll *out, *end;
-	struct os_timer *timer;
+	struct os_poll *out, *end, *news, *init_end;
+	struct os_timer *timer; /* its time; when it is killed or over, a second for its tree */
 	pid_t pid;
 	int pidfd, pipe;
-	size_t written, output_max;
-	struct buf kept;
-	bool killed;
+	int told, init; /* of a sandbox: its second pipe, the pidfd of its init; -1 */
+	uint64_t written;
+	size_t output_max, keep_tail;
+	struct buf kept, tail, told_text;
+	bool killed, over;
 	enum exec_how why; /* when killed */
+	void (*output)(const char *bytes, size_t len, void *user);
 	exec_done_fn done;
 	void *user;
 };
@@ -54,16 +59,63 @@ static void child_free(struct exec_child *c)
 {
 	os_poll_free(c->out);
 	os_poll_free(c->end);
+	os_poll_free(c->news);
+	os_poll_free(c->init_end);
 	os_timer_free(c->timer);
 	close_fd(&c->pidfd);
 	close_fd(&c->pipe);
+	close_fd(&c->told);
+	close_fd(&c->init);
 	buf_fini(&c->kept);
+	buf_fini(&c->tail);
+	buf_fini(&c->told_text);
 	free(c);
+}
+
+static bool gone(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd < 0 || poll(&p, 1, 0) > 0;
+}
+
+static void ended(int events, void *user);
+
+/* The namespace's init is told before it runs anything, so it is alive, and its number
+ * its own, when the line is read at once. */
+static void hear(struct exec_child *c)
+{
+	static const char key[] = "\"child-pid\":";
+	char block[512];
+	const char *at;
+	ssize_t n;
+
+	if (c->told < 0)
+		return;
+	while ((n = read(c->told, block, sizeof(block))) > 0)
+		(void)buf_add(&c->told_text, block,
+			      MIN((size_t)n, c->told_text.max - c->told_text.len));
+	if (n == 0 && c->news)
+		os_poll_set(c->news, 0);
+	at = c->told_text.data ? strstr(c->told_text.data, key) : NULL;
+	if (c->init >= 0 || !at)
+		return;
+	c->init = pidfd_open((pid_t)strtol(at + sizeof(key) - 1, NULL, 10), 0);
+	if (c->init >= 0 && !c->killed && c->news)
+		c->init_end = os_poll_new(c->loop, c->init, ended, c);
+}
+
+static void told(int events, void *user)
+{
+	hear(user);
 }
 
 /* Before it is reaped: until then nobody else can have its number. */
 static void kill_group(struct exec_child *c)
 {
+	hear(c);
+	if (c->init >= 0)
+		(void)pidfd_send_signal(c->init, SIGKILL, NULL, 0);
 	(void)pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
 	(void)kill(-c->pid, SIGKILL);
 }
@@ -75,12 +127,20 @@ static void stop(struct exec_child *c, enum exec_how why)
 	c->killed = true;
 	c->why = why;
 	kill_group(c);
+	os_timer_set(c->timer, KILL_WAIT_MS);
 }
 
 static void take(struct exec_child *c, const char *bytes, size_t len)
 {
+	size_t first = MIN(len, c->kept.max - c->kept.len);
+
 	c->written += len;
-	(void)buf_add(&c->kept, bytes, MIN(len, c->kept.max - c->kept.len));
+	(void)buf_add(&c->kept, bytes, first);
+	(void)buf_add(&c->tail, bytes + first, c->keep_tail ? len - first : 0);
+	if (c->tail.len > 2 * c->keep_tail)
+		buf_drop(&c->tail, c->tail.len - c->keep_tail);
+	if (c->output && !c->killed)
+		c->output(bytes, len, c->user);
 	if (c->written > c->output_max)
 		stop(c, EXEC_OUTPUT);
 }
@@ -88,7 +148,7 @@ static void take(struct exec_child *c, const char *bytes, size_t len)
 /* A few blocks; false: there is no more for ever. */
 static bool read_some(struct exec_child *c)
 {
-	char block[4096];
+	char block[READ_BLOCK];
 
 	for (int i = 0; i < 16; i++) {
 		ssize_t n = read(c->pipe, block, sizeof(block));
@@ -110,34 +170,16 @@ static void readable(int events, void *user)
 		os_poll_set(c->out, 0);
 }
 
-static void time_up(void *user)
+static void finish(struct exec_child *c, bool left)
 {
-	stop(user, EXEC_TIMEOUT);
-}
-
-/* It was killed or has ended. One that cannot die yet (a dead network disk) is
- * left to whoever reaps us. */
-static void reap(struct exec_child *c, siginfo_t *info)
-{
-	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
-
-	while (poll(&p, 1, KILL_WAIT_MS) < 0 && errno == EINTR)
-		;
-	(void)waitid(P_PIDFD, (id_t)c->pidfd, info, WEXITED | WNOHANG);
-}
-
-static void ended(int events, void *user)
-{
-	struct exec_child *c = user;
 	siginfo_t info = {0};
 	struct exec_end end;
 
-	if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-	    info.si_pid == 0)
-		return;
-	kill_group(c); /* what it left behind */
 	(void)read_some(c);
-	reap(c, &info);
+	hear(c);
+	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
+	if (c->tail.len > c->keep_tail)
+		buf_drop(&c->tail, c->tail.len - c->keep_tail);
 	end = (struct exec_end){
 		.how = c->killed                    ? c->why
 		       : info.si_code == CLD_EXITED ? EXEC_EXITED
@@ -145,9 +187,50 @@ static void ended(int events, void *user)
 		.code = info.si_status,
 		.output = c->kept.data ? c->kept.data : "",
 		.output_len = c->kept.len,
+		.tail = c->tail.data ? c->tail.data : "",
+		.tail_len = c->tail.len,
+		.written = c->written,
+		.told = c->told_text.data ? c->told_text.data : "",
+		.left = left,
 	};
 	c->done(&end, c->user);
 	child_free(c);
+}
+
+/* Its time is up; or the second that a kill has is. One that cannot die yet (a dead network
+ * disk) is left to whoever reaps us. */
+static void time_up(void *user)
+{
+	struct exec_child *c = user;
+
+	if (c->killed || c->over)
+		finish(c, true);
+	else
+		stop(c, EXEC_TIMEOUT);
+}
+
+/* Both have to be: the child, and in a sandbox the init of its namespace. */
+static void ended(int events, void *user)
+{
+	struct exec_child *c = user;
+
+	if (!gone(c->pidfd))
+		return;
+	if (!c->over) {
+		c->over = true;
+		kill_group(c); /* what it left behind */
+		os_poll_set(c->end, 0);
+		os_timer_set(c->timer, KILL_WAIT_MS);
+	}
+	if (gone(c->init))
+		finish(c, false);
+	else if (c->init_end)
+		os_poll_set(c->init_end, OS_READ);
+}
+
+void exec_stop(struct exec_child *c)
+{
+	stop(c, EXEC_STOPPED);
 }
 
 /* ---- starting */
@@ -185,7 +268,8 @@ static int make_input(const struct exec_options *o, int *fd, struct ava_error *e
 	return 0;
 }
 
-static int spawn(struct exec_child *c, const struct exec_options *o, int input, int output)
+static int spawn(struct exec_child *c, const struct exec_options *o, int input, int output,
+		 int told)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -208,7 +292,11 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 	rv = posix_spawn_file_actions_adddup2(&fa, input, 0);
 	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 1);
 	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 2);
-	rv = rv ? rv : posix_spawn_file_actions_addclosefrom_np(&fa, 3);
+	if (o->sandboxed) {
+		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 3);
+		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 4);
+	}
+	rv = rv ? rv : posix_spawn_file_actions_addclosefrom_np(&fa, o->sandboxed ? 5 : 3);
 	rv = rv ? rv : posix_spawn_file_actions_addchdir_np(&fa, "/");
 	rv = rv ? rv
 		: posix_spawn(&c->pid, o->argv[0], &fa, &at, (char *const *)o->argv,
@@ -229,11 +317,23 @@ static int not_run(struct ava_error *err, const char *program)
 	return err_sys(err, "run %.300s", program);
 }
 
+/* Kill it and wait, a second at the most. */
+static void end_now(struct exec_child *c)
+{
+	struct pollfd p[] = {{.fd = c->pidfd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	siginfo_t info;
+
+	kill_group(c);
+	p[1].fd = c->init;
+	for (int i = 0; i < 2; i++)
+		while (poll(&p[i], 1, p[i].fd >= 0 ? KILL_WAIT_MS : 0) < 0 && errno == EINTR)
+			;
+	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
+}
+
 /* It runs; what is missing to watch it ends it. */
 static int watch(struct exec_child *c, const struct exec_options *o, struct ava_error *err)
 {
-	siginfo_t info;
-
 	c->pidfd = pidfd_open(c->pid, 0);
 	if (c->pidfd < 0) {
 		err_sys(err, "watch %.300s", o->argv[0]);
@@ -244,14 +344,16 @@ static int watch(struct exec_child *c, const struct exec_options *o, struct ava_
 	c->out = os_poll_new(c->loop, c->pipe, readable, c);
 	c->end = os_poll_new(c->loop, c->pidfd, ended, c);
 	c->timer = os_timer_new(c->loop, time_up, c);
-	if (c->out && c->end && c->timer) {
+	c->news = o->sandboxed ? os_poll_new(c->loop, c->told, told, c) : NULL;
+	if (c->out && c->end && c->timer && (c->news || !o->sandboxed)) {
+		if (c->news)
+			os_poll_set(c->news, OS_READ);
 		os_poll_set(c->out, OS_READ);
 		os_poll_set(c->end, OS_READ);
 		os_timer_set(c->timer, o->timeout_ms);
 		return 0;
 	}
-	kill_group(c);
-	reap(c, &info);
+	end_now(c);
 	return err_set(err, AVA_ENOMEM, "out of memory");
 }
 
@@ -259,27 +361,38 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 	       exec_done_fn done, void *user, struct ava_error *err)
 {
 	struct exec_child *c = calloc(1, sizeof(*c));
-	int input = -1, pipes[2] = {-1, -1}, rv;
+	int input = -1, pipes[2] = {-1, -1}, news[2] = {-1, -1}, rv;
 
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	*c = (struct exec_child){.loop = loop,
 				 .pidfd = -1,
 				 .pipe = -1,
+				 .told = -1,
+				 .init = -1,
 				 .output_max = o->output_max,
+				 .keep_tail = o->keep_tail,
+				 .output = o->output,
 				 .done = done,
 				 .user = user};
 	buf_init(&c->kept, o->keep);
+	buf_init(&c->tail, 2 * o->keep_tail + READ_BLOCK);
+	buf_init(&c->told_text, TOLD_MAX);
 	rv = make_input(o, &input, err);
 	if (rv == 0 && (pipe2(pipes, O_CLOEXEC) != 0 || move_up(&pipes[1]) != 0))
 		rv = err_sys(err, "a pipe for %.300s", o->argv[0]);
 	c->pipe = pipes[0];
-	if (rv == 0 && (errno = spawn(c, o, input, pipes[1])) != 0)
+	if (rv == 0 && o->sandboxed &&
+	    (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 || move_up(&news[1]) != 0))
+		rv = err_sys(err, "a pipe for %.300s", o->argv[0]);
+	c->told = news[0];
+	if (rv == 0 && (errno = spawn(c, o, input, pipes[1], news[1])) != 0)
 		rv = not_run(err, o->argv[0]);
 	if (rv == 0)
 		rv = watch(c, o, err);
 	close_fd(&input);
 	close_fd(&pipes[1]);
+	close_fd(&news[1]);
 	if (rv != 0) {
 		child_free(c);
 		return rv;
@@ -290,9 +403,6 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 
 void exec_kill(struct exec_child *c)
 {
-	siginfo_t info;
-
-	kill_group(c);
-	reap(c, &info);
+	end_now(c);
 	child_free(c);
 }

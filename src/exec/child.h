@@ -6,10 +6,13 @@
  * are 0 (the input, a file in memory), 1 and 2 (one pipe to us), no other. It
  * is made without copying our memory (posix_spawn), is waited for and signalled
  * through a pidfd, and its group through its pid only while it is not reaped,
- * so that no other process can be meant. Loop thread only. */
+ * so that no other process can be meant. One in a sandbox (exec/sandbox.h) ends
+ * with its whole process namespace, whatever made itself a session in there;
+ * that it has is seen on the pidfd of the namespace's init. Loop thread only. */
 #ifndef EXEC_CHILD_H
 #define EXEC_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,15 +28,26 @@ struct exec_options {
 	int64_t timeout_ms;
 	size_t output_max; /* bytes it may write; more ends it */
 	size_t keep;       /* of its first output this much is told */
+	size_t keep_tail;  /* and of what follows the last this much */
+	/* As it comes. May be NULL. */
+	void (*output)(const char *bytes, size_t len, void *user);
+	/* argv is of sandbox_argv: 3 and 4 are a pipe on which it says who leads the
+	 * namespace, and which of the rules hold. */
+	bool sandboxed;
 };
 
-enum exec_how { EXEC_EXITED, EXEC_SIGNALLED, EXEC_TIMEOUT, EXEC_OUTPUT };
+enum exec_how { EXEC_EXITED, EXEC_SIGNALLED, EXEC_TIMEOUT, EXEC_OUTPUT, EXEC_STOPPED };
 
 struct exec_end {
 	enum exec_how how;
 	int code;           /* exit status, or the signal */
 	const char *output; /* *borrowed* during the call */
 	size_t output_len;
+	const char *tail; /* likewise, the last of what came behind `output` */
+	size_t tail_len;
+	uint64_t written; /* bytes in all; what is in neither was left out */
+	const char *told; /* in a sandbox: what stands on 3 and 4; else "" */
+	bool left;        /* killed, and a second later not gone: a dead disk holds it */
 };
 typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
 
@@ -42,6 +56,8 @@ typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
  * AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
+/* Kill it and all of its own; `done` follows, with EXEC_STOPPED. */
+void exec_stop(struct exec_child *child);
 /* Kill its group and forget it; `done` is not called. Waits a second at the
  * most until it is gone. */
 void exec_kill(struct exec_child *child);

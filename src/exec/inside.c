@@ -1,0 +1,285 @@
+/* ava-sandbox PROGRAM ARGUMENT...: the second half of the sandbox (exec/sandbox.h), the first
+ * thing that runs in the namespaces that bubblewrap has made.
+ *
+ * It sets the limits of resources, then Landlock, then seccomp, says on descriptor 4 which of
+ * them hold, closes all but 0 to 2 and becomes PROGRAM. Landlock is as good as the kernel has
+ * it (none is no reason to stop: the mounts stand); without seccomp nothing is run, since that
+ * alone keeps off sockets of the file system and the terminal. Linked statically: it needs nothing
+ * of what is mounted.
+ *
+ * The list of system calls: those that reach a network, another process or the kernel's insides,
+ * or make new namespaces. EPERM, so that a program that only tries goes on. The structs of
+ * Landlock stand here by the version of its interface, since headers are older than kernels:
+ * https://docs.kernel.org/userspace-api/landlock.html */
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TOLD 4 /* where the layers are said */
+
+#define GB               (1ull << 30)
+#define LIMIT_PROCESSES  256      /* of a user in this namespace */
+#define LIMIT_MEMORY     (2 * GB) /* a process may write to */
+#define LIMIT_ADDRESSES  (64 * GB)
+#define LIMIT_FILE       GB
+#define LIMIT_OPEN_FILES 1024
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "ava-sandbox: %s: %s\n", what, strerror(errno));
+	exit(125);
+}
+
+/* ---- limits */
+
+static void set_limits(void)
+{
+	static const struct {
+		int which;
+		rlim_t value;
+	} limits[] = {
+		{RLIMIT_NPROC, LIMIT_PROCESSES},
+		{RLIMIT_DATA, LIMIT_MEMORY},
+		{RLIMIT_AS, LIMIT_ADDRESSES},
+		{RLIMIT_FSIZE, LIMIT_FILE},
+		{RLIMIT_NOFILE, LIMIT_OPEN_FILES},
+		{RLIMIT_CORE, 0},
+		{RLIMIT_MEMLOCK, 0},
+		{RLIMIT_MSGQUEUE, 0},
+	};
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	/* Who goes first when memory runs out: one of these, never the daemon. */
+	if (fd < 0 || write(fd, "1000", 4) != 4)
+		fail("oom_score_adj");
+	close(fd);
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		struct rlimit now, to = {limits[i].value, limits[i].value};
+
+		if (getrlimit(limits[i].which, &now) == 0 && now.rlim_max < to.rlim_max)
+			to.rlim_cur = to.rlim_max = now.rlim_max;
+		if (setrlimit(limits[i].which, &to) != 0)
+			fail("setrlimit");
+	}
+}
+
+/* ---- Landlock */
+
+#define FS_EXECUTE    (1ull << 0)
+#define FS_WRITE_FILE (1ull << 1)
+#define FS_READ_FILE  (1ull << 2)
+#define FS_READ_DIR   (1ull << 3)
+#define FS_REFER      (1ull << 13) /* 2 */
+#define FS_TRUNCATE   (1ull << 14) /* 3 */
+#define FS_IOCTL_DEV  (1ull << 15) /* 5 */
+#define FS_READ       (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR)
+/* Remove, make: folder, file, FIFO, link; no device and no socket. */
+#define FS_MAKE  (1ull << 4 | 1ull << 5 | 1ull << 7 | 1ull << 8 | 1ull << 10 | 1ull << 12)
+#define FS_WRITE (FS_MAKE | FS_WRITE_FILE | FS_REFER | FS_TRUNCATE)
+
+struct rules {
+	uint64_t handled_fs;
+	uint64_t handled_net; /* 4 */
+	uint64_t scoped;      /* 6 */
+};
+struct rule_path {
+	uint64_t allowed;
+	int32_t parent;
+} __attribute__((packed));
+
+static void allow(int set, const char *path, uint64_t what)
+{
+	struct rule_path rule = {what, open(path, O_PATH | O_CLOEXEC)};
+
+	if (rule.parent < 0)
+		fail(path);
+	if (syscall(SYS_landlock_add_rule, set, 1 /* below a path */, &rule, 0) != 0)
+		fail("a rule of Landlock");
+	close(rule.parent);
+}
+
+/* The version of its interface; 0: this kernel has none. */
+static int set_landlock(void)
+{
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* which version */);
+	struct rules rules = {.handled_fs = (1ull << 13) - 1};
+	size_t size = sizeof(rules.handled_fs);
+	int set;
+
+	if (abi < 1)
+		return 0;
+	rules.handled_fs |= abi >= 2 ? FS_REFER : 0;
+	rules.handled_fs |= abi >= 3 ? FS_TRUNCATE : 0;
+	rules.handled_fs |= abi >= 5 ? FS_IOCTL_DEV : 0;
+	if (abi >= 4) {
+		rules.handled_net = 3; /* TCP: bind, connect */
+		size = 2 * sizeof(uint64_t);
+	}
+	if (abi >= 6) {
+		rules.scoped = 3; /* abstract sockets, signals */
+		size = sizeof(rules);
+	}
+	set = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+	if (set < 0)
+		fail("Landlock");
+	allow(set, "/", FS_READ & rules.handled_fs);
+	allow(set, "/ava/work", (FS_READ | FS_WRITE) & rules.handled_fs);
+	allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
+	allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
+	allow(set, "/dev", (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & rules.handled_fs);
+	if (syscall(SYS_landlock_restrict_self, set, 0) != 0)
+		fail("Landlock");
+	close(set);
+	return abi;
+}
+
+/* ---- seccomp */
+
+#define CALL(name) SCMP_SYS(name)
+
+static const int refused[] = {
+	/* a network, or a socket of another's; io_uring makes them, too */
+	CALL(socket),
+	CALL(connect),
+	CALL(bind),
+	CALL(listen),
+	CALL(accept),
+	CALL(accept4),
+	CALL(io_uring_setup),
+	CALL(io_uring_enter),
+	CALL(io_uring_register),
+	/* another process */
+	CALL(ptrace),
+	CALL(process_vm_readv),
+	CALL(process_vm_writev),
+	CALL(process_madvise),
+	CALL(kcmp),
+	CALL(pidfd_getfd),
+	CALL(perf_event_open),
+	/* the kernel's insides */
+	CALL(bpf),
+	CALL(userfaultfd),
+	CALL(keyctl),
+	CALL(add_key),
+	CALL(request_key),
+	CALL(init_module),
+	CALL(finit_module),
+	CALL(delete_module),
+	CALL(kexec_load),
+	CALL(kexec_file_load),
+	CALL(iopl),
+	CALL(ioperm),
+	CALL(syslog),
+	CALL(acct),
+	CALL(quotactl),
+	CALL(reboot),
+	CALL(swapon),
+	CALL(swapoff),
+	CALL(settimeofday),
+	CALL(clock_settime),
+	CALL(clock_adjtime),
+	CALL(adjtimex),
+	CALL(vhangup),
+	CALL(lookup_dcookie),
+	CALL(nfsservctl),
+	CALL(open_by_handle_at),
+	CALL(name_to_handle_at),
+	CALL(fanotify_init),
+	/* namespaces and mounts */
+	CALL(unshare),
+	CALL(setns),
+	CALL(mount),
+	CALL(umount2),
+	CALL(pivot_root),
+	CALL(chroot),
+	CALL(open_tree),
+	CALL(move_mount),
+	CALL(fsopen),
+	CALL(fsconfig),
+	CALL(fsmount),
+	CALL(fspick),
+	CALL(mount_setattr),
+	CALL(mknod),
+	CALL(mknodat),
+	CALL(personality),
+	CALL(sethostname),
+	CALL(setdomainname),
+};
+
+static int refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp cmp)
+{
+	int rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), call, n, &cmp);
+
+	return rv == -EDOM ? 0 : rv; /* no such call on this machine */
+}
+
+#define NEW_NAMESPACES 0x7e020080ull /* CLONE_NEW*: cgroup uts ipc user pid net, ns, time */
+
+static void set_seccomp(void)
+{
+	static const unsigned long type_in[] = {0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */};
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
+	int rv = f ? 0 : -ENOMEM;
+
+	if (f) {
+		rv = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree */
+	}
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(refused); i++)
+		rv = refuse(f, refused[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
+	rv = rv ? rv : refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
+	/* The kernel looks at the lower half of the request only. */
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(type_in); i++)
+		rv = refuse(f, CALL(ioctl), 1,
+			    SCMP_A1_64(SCMP_CMP_MASKED_EQ, UINT32_MAX, type_in[i]));
+	for (uint64_t bit = 1; rv == 0 && bit <= NEW_NAMESPACES; bit <<= 1) {
+		if (bit & NEW_NAMESPACES)
+			rv = refuse(f, CALL(clone), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, bit, bit));
+	}
+	/* Its flags stand in memory, which no filter reads; libc takes clone then. */
+	if (rv == 0)
+		rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(ENOSYS), CALL(clone3), 0, NULL);
+	rv = rv ? rv : seccomp_load(f);
+	seccomp_release(f);
+	if (rv != 0) {
+		errno = -rv;
+		fail("seccomp");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char said[128];
+	int n, abi;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: ava-sandbox PROGRAM [ARGUMENT...]: what avad runs commands "
+				"with; see ava doctor\n");
+		return 2;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		fail("no_new_privs");
+	set_limits();
+	abi = set_landlock();
+	set_seccomp();
+	n = snprintf(said, sizeof(said), "{\"landlock\":%d,\"seccomp\":true}\n", abi);
+	if (write(TOLD, said, (size_t)n) != n)
+		fail("saying what holds");
+	if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
+		fail("close_range");
+	execv(argv[1], argv + 1);
+	fail(argv[1]);
+}

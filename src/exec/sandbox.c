@@ -1,0 +1,222 @@
+/* Putting the command line of bubblewrap together; see sandbox.h.
+ *
+ * Happy path: find the two programs once, then for each command a vector of bwrap's
+ * options. Mounts are made in the order of the options, so what hides (an empty folder over
+ * one of ava's own) comes behind what it hides, and the project behind /tmp and /home,
+ * since it may lie in one of them. Options and their order: bwrap(1), 0.8. */
+#include "exec/sandbox.h"
+
+#include <ava.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/util.h"
+
+#define INSIDE    "/ava/sandbox"
+#define TMP_BYTES "268435456" /* of /tmp, which is memory */
+#define ARGS_MAX  256
+
+const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
+				   "HOME=" SANDBOX_WORK,
+				   "TMPDIR=/tmp",
+				   "LANG=C.UTF-8",
+				   "TERM=dumb",
+				   "PYTHONDONTWRITEBYTECODE=1",
+				   NULL};
+
+/* /usr merged, as on every Debian since 12, or not: both are shown as they are. */
+static const char *const fixed[] = {
+	"--unshare-user",
+	"--unshare-pid",
+	"--unshare-net",
+	"--unshare-ipc",
+	"--unshare-uts",
+	"--unshare-cgroup-try",
+	"--hostname",
+	"sandbox",
+	"--die-with-parent",
+	"--new-session",
+	"--cap-drop",
+	"ALL",
+	"--info-fd",
+	"3",
+	"--ro-bind",
+	"/usr",
+	"/usr",
+};
+static const char *const top[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
+static const char *const etc[] = {"/etc/alternatives",  "/etc/group",        "/etc/ld.so.cache",
+				  "/etc/ld.so.conf",    "/etc/ld.so.conf.d", "/etc/localtime",
+				  "/etc/nsswitch.conf", "/etc/passwd",       "/etc/ssl"};
+static const char *const made[] = {
+	"--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp", "--dir", "/ava",
+};
+
+struct args {
+	const char **v; /* and behind them the texts of links */
+	size_t n;
+	char *text;
+};
+
+static void add(struct args *a, const char *one, const char *two, const char *three)
+{
+	const char *part[] = {one, two, three};
+
+	for (size_t i = 0; i < ARRAY_LEN(part); i++)
+		if (part[i] && a->n < ARGS_MAX - 1)
+			a->v[a->n++] = part[i];
+}
+
+static void add_all(struct args *a, const char *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add(a, v[i], NULL, NULL);
+}
+
+/* A folder of the top: a link, on a merged /usr, or what it is. */
+static void add_top(struct args *a, const char *path)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlink(path, to, sizeof(to) - 1);
+
+	if (n <= 0) {
+		add(a, "--ro-bind-try", path, path);
+		return;
+	}
+	to[n] = 0;
+	n = snprintf(a->text, PATH_MAX, "%s", to);
+	add(a, "--symlink", a->text, path);
+	a->text += n + 1;
+}
+
+static bool below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* What is not to be there at all cannot be all that is. */
+static int check_project(const struct sandbox *s, struct ava_error *err)
+{
+	static const char *const taken[] = {"/ava", "/proc", "/dev", "/sys"};
+
+	if (strcmp(s->project, "/") == 0)
+		return err_set(err, AVA_EUNSUPPORTED,
+			       "the whole file system is no project: start in a folder of it");
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+		if (below(s->project, taken[i]))
+			return err_set(err, AVA_EUNSUPPORTED,
+				       "%.300s cannot be shown in a sandbox, which has its own %s",
+				       s->project, taken[i]);
+	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
+		if (below(s->project, s->keep_out[i]))
+			return err_set(err, AVA_EDENIED,
+				       "%.300s is a folder of ava's own: no command is run in it",
+				       s->project);
+	return 0;
+}
+
+static void add_project(struct args *a, const struct sandbox *s)
+{
+	add(a, "--ro-bind", s->project, s->project);
+	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
+		if (below(s->keep_out[i], s->project) && access(s->keep_out[i], F_OK) == 0)
+			add(a, "--tmpfs", s->keep_out[i], NULL);
+}
+
+const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
+{
+	struct args a;
+
+	if (s->project[0] && check_project(s, err) != 0)
+		return NULL;
+	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + ARRAY_LEN(top) * PATH_MAX);
+	a.n = 0;
+	if (!a.v) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	a.text = (char *)(a.v + ARGS_MAX);
+	add(&a, s->bwrap, NULL, NULL);
+	add_all(&a, fixed, ARRAY_LEN(fixed));
+	for (size_t i = 0; i < ARRAY_LEN(top); i++)
+		add_top(&a, top[i]);
+	for (size_t i = 0; i < ARRAY_LEN(etc); i++)
+		add(&a, "--ro-bind-try", etc[i], etc[i]);
+	add_all(&a, made, ARRAY_LEN(made));
+	if (s->project[0])
+		add_project(&a, s);
+	add(&a, "--bind", s->work, SANDBOX_WORK);
+	add(&a, "--ro-bind", s->inside, INSIDE);
+	add(&a, "--remount-ro", "/", NULL);
+	add(&a, "--chdir", s->start, NULL);
+	add(&a, "--", INSIDE, NULL);
+	for (size_t i = 0; s->argv[i]; i++)
+		add(&a, s->argv[i], NULL, NULL);
+	return a.v;
+}
+
+const char *sandbox_layers(const char *told)
+{
+	return strstr(told, "{\"landlock\"");
+}
+
+/* ---- the two programs */
+
+static char *found(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path) ||
+	    stat(path, &st) != 0 || !S_ISREG(st.st_mode) || access(path, X_OK) != 0)
+		return NULL;
+	return strdup(path);
+}
+
+/* Beside us, as it is built; where it is installed. */
+static char *find_inside(void)
+{
+	static const char *const at[] = {"", "/../libexec/ava"};
+	char self[PATH_MAX], folder[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash, *path = NULL;
+
+	self[n > 0 ? n : 0] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; slash && !path && i < ARRAY_LEN(at); i++) {
+		if ((size_t)snprintf(folder, sizeof(folder), "%s%s", self, at[i]) < sizeof(folder))
+			path = found(folder, "ava-sandbox");
+	}
+	return path;
+}
+
+int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
+{
+	static const char *const folders[] = {"/usr/bin", "/usr/local/bin", "/bin"};
+
+	*bwrap = *inside = NULL;
+	for (size_t i = 0; !*bwrap && i < ARRAY_LEN(folders); i++)
+		*bwrap = found(folders[i], "bwrap");
+	*inside = find_inside();
+	if (*bwrap && *inside)
+		return 0;
+	if (!*bwrap)
+		err_set(err, AVA_EUNSUPPORTED,
+			"there is no bwrap, which commands are kept in: apt install bubblewrap");
+	else
+		err_set(err, AVA_EUNSUPPORTED,
+			"ava-sandbox is missing beside avad: install ava again");
+	free(*bwrap);
+	free(*inside);
+	*bwrap = *inside = NULL;
+	return err->code;
+}

@@ -1,0 +1,44 @@
+/* The sandbox that what a model runs is put into: bubblewrap outside, and inside it
+ * `ava-sandbox` (exec/inside.c) with limits, Landlock and seccomp.
+ *
+ * What is in there: /usr and a little of /etc, the project read-only under its own
+ * path, a work folder at /ava/work (HOME; where it starts), an empty /tmp, /dev and a
+ * /proc of its own processes. No network at all, no other user's or program's files,
+ * no descriptor but 0 to 4, no variable but the few below. Nothing in here is decided
+ * by a model: the folders come from what a person confirmed, the rest is fixed.
+ * doc/SECURITY.md says what this is against, and what not. */
+#ifndef EXEC_SANDBOX_H
+#define EXEC_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ava_error;
+
+#define SANDBOX_WORK "/ava/work" /* the work folder, inside */
+
+struct sandbox {
+	const char *bwrap, *inside;  /* the two programs; sandbox_find */
+	const char *work;            /* on this machine; made by the caller, mode 0700 */
+	const char *project;         /* canonical; "": none */
+	const char *const *keep_out; /* folders below the project that are empty in there; NULL
+				      * ends them, NULL: none */
+	const char *start;           /* where the command starts, as it is called inside */
+	const char *const *argv;     /* the command, by its path inside; NULL at its end */
+};
+
+/* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence
+ * that says what to install. */
+int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
+
+/* Its argv for exec_start with `sandboxed` and sandbox_env; one allocation, free(). NULL:
+ * out of memory, or a project that can be in no sandbox ("/", what ava lives in), which
+ * `err` says. */
+const char **sandbox_argv(const struct sandbox *s, struct ava_error *err);
+extern const char *const sandbox_env[];
+
+/* Which rules held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
+ * since the sandbox could not be made; its output says why. */
+const char *sandbox_layers(const char *told);
+
+#endif
