@@ -55,11 +55,12 @@ int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, voi
 /* How a run is: one that lives at once, one that has ended when its files were read. */
 void ops_look(struct core *c, const char *run, op_status_fn done, void *user);
 /* Runs at work, newest first; how many. Their ids go to `ids`, which ops_list_ended needs: it
- * gives those that had ended, from the catalog, on any thread. */
+ * gives those that had ended, from the catalog, on any thread (AVA_ECORRUPT: that is no file). */
 size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
 		     void (*each)(const struct op_status *s, void *user), void *user);
-void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
-		    void (*each)(const struct op_status *s, void *user), void *user);
+int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
+		   void (*each)(const struct op_status *s, void *user), void *user,
+		   struct ava_error *err);
 #define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
 #define OPS_STOPS     "the runtime stops before the run has ended"
 /* One that has ended is looked at. */

@@ -236,19 +236,20 @@ static void history_part(struct back *b, int fd, off_t size)
 	}
 }
 
-void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
-		  void *user)
+int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
+		 void *user, struct ava_error *err)
 {
 	struct back b = {
 		.buf = malloc(BLOCK_BYTES + ROW_MAX), .each = each, .user = user, .ends = ends};
-	char name[FILES_BUF];
+	unsigned newest = view_find_part(root_fd, CATALOG_PATH);
 	struct stat st;
+	int rv = 0;
 
-	for (unsigned parts = view_find_part(root_fd, CATALOG_PATH);
-	     parts > 0 && b.buf && !b.enough; parts--) {
-		int fd = sys->openat(root_fd, files_part_name(CATALOG_PATH, parts, name),
-				     O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	for (unsigned part = newest; rv == 0 && part > 0 && b.buf && !b.enough; part--) {
+		int fd = catalog_open(root_fd, part, err);
 
+		if (fd == AVA_ECORRUPT && part == newest)
+			rv = fd;
 		if (fd < 0)
 			continue;
 		if (sys->fstat(fd, &st) == 0)
@@ -256,6 +257,7 @@ void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, 
 		sys->close(fd);
 	}
 	free(b.buf);
+	return rv;
 }
 
 /* ---- one of them */
@@ -345,8 +347,10 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	rv = read_log(root_fd, run, out);
 	if (rv == AVA_ENOENT) { /* its files may be pruned */
-		history_each(root_fd, false, look_at_row, &l);
-		rv = out->row.id ? 0 : rv;
+		rv = history_each(root_fd, false, look_at_row, &l, err);
+		if (rv != 0)
+			return rv; /* no row, then */
+		rv = out->row.id ? 0 : AVA_ENOENT;
 	}
 	if (rv == 0)
 		return 0;
@@ -584,13 +588,13 @@ size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
 	return n;
 }
 
-void ops_list_ended(int root_fd, const struct buf *live, size_t limit,
-		    void (*each)(const struct op_status *s, void *user), void *user)
+int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
+		   void (*each)(const struct op_status *s, void *user), void *user,
+		   struct ava_error *err)
 {
 	struct listing l = {.live = live, .left = limit, .each = each, .user = user};
 
-	if (limit > 0)
-		history_each(root_fd, true, list_row, &l);
+	return limit > 0 ? history_each(root_fd, true, list_row, &l, err) : 0;
 }
 
 struct looking {

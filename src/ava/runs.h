@@ -25,8 +25,9 @@ int ended_result(int root_fd, const char *run, char **json, size_t *len, struct 
 
 /* Every row, newest first, until `each` says false; with `ends` only those of
  * ends, the others not even parsed. The row is *borrowed until
- * each returns*, unless that takes it (`owned` NULL); what cannot be read is passed over. */
-void history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
-		  void *user);
+ * each returns*, unless that takes it (`owned` NULL); what cannot be read is passed over,
+ * but for a newest part that is no file: AVA_ECORRUPT. */
+int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
+		 void *user, struct ava_error *err);
 
 #endif

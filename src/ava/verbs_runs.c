@@ -130,9 +130,8 @@ static int list_ended(struct verb_work *w, struct ava_error *err)
 {
 	struct list_own *own = w->own;
 
-	(void)err;
-	ops_list_ended(w->job.core->root_fd, &own->live, own->left, one_run, &w->answer.w);
-	return 0;
+	return ops_list_ended(w->job.core->root_fd, &own->live, own->left, one_run, &w->answer.w,
+			      err);
 }
 
 static void list_fini(struct verb_work *w)
@@ -371,7 +370,10 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 
 	g->id = work->id;
 	if (!g->in_memory) {
-		history_each(work->job.core->root_fd, false, group_row, g);
+		int rv = history_each(work->job.core->root_fd, false, group_row, g, err);
+
+		if (rv != 0)
+			return rv;
 		memmove(g->ids, g->ids[SPEC_GROUP_MAX - g->n], g->n * sizeof(g->ids[0]));
 	}
 	if (g->n == 0)

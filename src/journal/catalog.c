@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -411,28 +412,53 @@ static int each_window(const struct walk *w, int fd, char *data, struct ava_erro
 	}
 }
 
+int catalog_open(int rootfd, unsigned part, struct ava_error *err)
+{
+	char path[FILES_BUF];
+	int fd = files_open(rootfd, files_part_name(CATALOG_PATH, part, path), O_RDONLY);
+	struct stat st;
+
+	if (fd < 0 && errno != ELOOP && errno != ENXIO)
+		return err_sys(err, "%s", path);
+	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	if (fd >= 0)
+		sys->close(fd);
+	return err_set(err, AVA_ECORRUPT,
+		       "%s is not a regular file: move what stands there away, then restart ava",
+		       path);
+}
+
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
 {
 	struct walk w = {must, fn, user};
-	char path[FILES_BUF], *data = malloc(WINDOW_BYTES);
+	char *data = malloc(WINDOW_BYTES);
+	struct ava_error replaced = {0};
 	int rv = 0, fd;
 
 	if (data == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	for (unsigned part = 1; rv == 0; part++) {
-		fd = sys->openat(rootfd, files_part_name(CATALOG_PATH, part, path),
-				 O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
-		if (fd < 0 && errno == ENOENT && part > 1)
+		struct ava_error own = {0};
+
+		fd = catalog_open(rootfd, part, &own);
+		if (fd == AVA_ENOENT && part > 1)
 			break;
-		if (fd < 0 && errno == ENOENT)
-			continue; /* removed by a person: what is behind it counts */
+		/* Removed or replaced by a person: what is behind it counts. */
+		if (fd == AVA_ENOENT || fd == AVA_ECORRUPT) {
+			replaced = fd == AVA_ECORRUPT ? own : replaced;
+			continue;
+		}
+		replaced = (struct ava_error){0};
 		if (fd < 0) {
-			rv = err_sys(err, "open %s", path);
+			rv = err_set(err, fd, "%s", own.text);
 			break;
 		}
 		rv = each_window(&w, fd, data, err);
 		sys->close(fd);
 	}
 	free(data);
+	if (rv == 0 && replaced.code != 0)
+		rv = err_set(err, replaced.code, "%s", replaced.text);
 	return rv;
 }

@@ -56,10 +56,14 @@ int catalog_encode(struct buf *out, const struct catalog_row *row);
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err);
 void catalog_row_fini(struct catalog_row *row);
 
+/* Part `part` of the catalog of a root, open for reading. AVA_ENOENT: it is not there;
+ * AVA_ECORRUPT: something else stands there, which `err` says. */
+int catalog_open(int rootfd, unsigned part, struct ava_error *err);
+
 /* Each row of the catalog of a root, in all its parts; `must`, if not NULL, stands in its line.
  * `row` NULL: a line that is none. Who wants to keep a row copies the struct and makes this one
  * zero. What `fn` returns, if not 0, ends it and is returned, without a sentence. No catalog at
- * all is one without rows. */
+ * all is one without rows. AVA_ECORRUPT, after the rows: the newest part is no file. */
 typedef int (*catalog_fn)(struct catalog_row *row, void *user);
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err);
 

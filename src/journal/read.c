@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -458,6 +459,21 @@ static void fill_event(const struct ava_log *log, const struct hit *h, const str
 			 (int)MIN(v.type.len, sizeof(e->type) - 1), v.type.s);
 }
 
+static int left_out(struct ava_log *log, const struct index_torn *t, struct ava_error *err)
+{
+	const char *path = path_of(log, t->file);
+	struct stat st;
+
+	if (sys->fstatat(log->feed->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(st.st_mode))
+		return err_set(err, AVA_ECORRUPT,
+			       "%s is left out: it is not a regular file, move what stands there "
+			       "away",
+			       path);
+	return err_set(err, AVA_ECORRUPT, "%s is left out: it cannot be read (%s)", path,
+		       ava_strerror(-(int)t->at));
+}
+
 int read_amiss(struct ava_log *log, struct ava_error *err)
 {
 	struct log_index *f = log->feed;
@@ -475,8 +491,7 @@ int read_amiss(struct ava_log *log, struct ava_error *err)
 		if (log->file_fits[t->file] == 0)
 			continue;
 		if (t->len == UINT32_MAX)
-			return err_set(err, AVA_ECORRUPT, "%s is left out: it cannot be read (%s)",
-				       path_of(log, t->file), ava_strerror(-(int)t->at));
+			return left_out(log, t, err);
 		if (!log->follow)
 			return err_set(err, AVA_ECORRUPT,
 				       "%s:%llu: the last line (%zu bytes) was never finished",

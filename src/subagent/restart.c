@@ -496,13 +496,23 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
 	struct scan s = {.sup = sup, .hooks = hooks};
+	struct ava_error amiss = {0};
 	struct buf rows;
 	int rv;
 
 	list_init(&s.left);
 	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
-	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, err);
+	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, &amiss);
+	if (rv == AVA_ECORRUPT) { /* its rows are made again, behind it */
+		hooks->problem(CATALOG_PATH,
+			       "it is not a regular file: move what stands there away; its rows "
+			       "are written again behind it",
+			       hooks->user);
+		rv = 0;
+	}
+	if (rv != 0)
+		err_set(err, rv, "%s", amiss.text);
 	if (rv == 0)
 		rv = salvage_runs(sup, hooks, &rows, err);
 	if (rv == 0)

@@ -146,6 +146,31 @@ run timeout 20 "$AVA" run --yes 'find helper'
 exits 'a pipe while it runs, and a kill: a new run ends' 0
 check 'a pipe while it runs: it ends when asked' stop_daemon
 
+again 'a folder in place of a daily log' true
+"$AVA" ps >/dev/null 2>&1
+stop_daemon
+day=$(ls "$AVA_DATA_ROOT"/logs/ava/*.jsonl | head -n 1)
+rm -rf "$day" && mkdir "$day"
+run "$AVA" logs --type SubagentComplete
+contains 'a folder in place of a daily log: it is named, with what to do' \
+	"logs/ava/${day##*/} is left out: it is not a regular file, move what stands there away" "$ERR"
+
+again 'a link in place of the catalog, while it runs' true
+run timeout 20 "$AVA" run --yes 'find helper'
+"$AVA" cancel --all >/dev/null 2>&1
+rm "$AVA_DATA_ROOT"/catalog*.jsonl && ln -s "$T/nothing" "$AVA_DATA_ROOT/catalog.jsonl"
+run "$AVA" ps -a
+exits 'a link in place of the catalog: there is no list' 1
+contains 'a link in place of the catalog: it is named' 'catalog.jsonl is not a regular file: move' "$ERR"
+run "$AVA" trace brave-otter
+contains 'a link in place of the catalog: no name is looked up' 'catalog.jsonl is not a regular file' "$ERR"
+stop_daemon
+run "$AVA" ps -a
+exits 'a link in place of the catalog: a start makes the rows again' 0
+contains 'a link in place of the catalog: of every run' "$started" "$OUT"
+is_told '"catalog.jsonl","problem":"it is not a regular file'
+rm "$AVA_DATA_ROOT/catalog.jsonl"
+
 again 'a damaged checkpoint' sh -c 'printf XXXX | dd of=wal/checkpoint bs=1 seek=10 conv=notrunc 2>/dev/null'
 goes_on
 is_told wal/checkpoint

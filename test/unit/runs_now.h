@@ -14,7 +14,7 @@ static inline void runs_now(struct core *c, bool all, size_t limit,
 	buf_init(&live, (size_t)1 << 30);
 	n = ops_list_live(c, limit, &live, each, user);
 	if (all)
-		ops_list_ended(c->root_fd, &live, limit - n, each, user);
+		ops_list_ended(c->root_fd, &live, limit - n, each, user, NULL);
 	buf_fini(&live);
 }
 
