@@ -559,16 +559,17 @@ static enum MHD_Result count_cb(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* What libmicrohttpd lets pass and two parsers could read differently, and
+/* What libmicrohttpd lets pass and two parsers could read differently, a missing Host (its own
+ * answer to that has a second one inside), and
  * bodies that say beforehand that they are too big. Status, or 0. */
-static int refuse_head(struct request *r)
+static int refuse_head(struct request *r, const char *version)
 {
 	struct head_count c = {0};
 	const char *length = http_header(&r->pub, "Content-Length");
 
 	MHD_get_connection_values(r->conn, MHD_HEADER_KIND, count_cb, &c);
-	if (c.host > 1 || c.length > 1 || c.encoding > 1 || c.odd_encoding ||
-	    (c.length && c.encoding))
+	if (c.host > 1 || (c.host == 0 && strcmp(version, "HTTP/1.1") == 0) || c.length > 1 ||
+	    c.encoding > 1 || c.odd_encoding || (c.length && c.encoding))
 		return MHD_HTTP_BAD_REQUEST;
 	if (length && strtoull(length, NULL, 10) > r->server->options.body_max)
 		return MHD_HTTP_CONTENT_TOO_LARGE;
@@ -675,8 +676,9 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 
 static enum MHD_Result queue_refusal(struct request *r)
 {
-	static const char bad[] = "{\"error\":{\"code\":\"invalid\",\"message\":"
-				  "\"the request's header fields contradict each other\"}}";
+	static const char bad[] =
+		"{\"error\":{\"code\":\"invalid\",\"message\":"
+		"\"the request has no Host, or its header fields contradict each other\"}}";
 	static const char big[] = "{\"error\":{\"code\":\"too_big\",\"message\":"
 				  "\"the request body is too large\"}}";
 	static const char busy[] = "{\"error\":{\"code\":\"busy\",\"message\":"
@@ -740,7 +742,6 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 	struct request *r = *con_cls;
 	enum MHD_Result rv;
 
-	(void)version;
 	if (s->stopping)
 		return MHD_NO;
 	if (!r) { /* the head is there, the body is not */
@@ -749,7 +750,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 		peer_busy(conn);
 		if (!r)
 			return MHD_NO;
-		r->refuse = refuse_head(r);
+		r->refuse = refuse_head(r, version);
 		return r->refuse ? queue_refusal(r) : MHD_YES;
 	}
 	if (*len == 0)
@@ -823,7 +824,7 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 		access_cb, s, MHD_OPTION_EXTERNAL_LOGGER, log_cb, s, MHD_OPTION_LISTEN_SOCKET,
 		s->listen_fd, MHD_OPTION_CONNECTION_LIMIT, s->options.connections_max,
 		MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+		(size_t)POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_NOTIFY_COMPLETED,
 		completed_cb, s, MHD_OPTION_NOTIFY_CONNECTION, peer_cb, s,
 		MHD_OPTION_UNESCAPE_CALLBACK, unescape_cb, s, MHD_OPTION_END);
 	if (!s->daemon)

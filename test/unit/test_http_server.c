@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/unix_sock.h"
+#include "base/util.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
@@ -555,7 +556,6 @@ static const struct {
 	{"another encoding",
 	 "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 	 "HTTP/1.1 400 "},
-	{"no host", "GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
 	{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "HTTP/1.1 400 "},
 };
 
@@ -573,6 +573,29 @@ static void test_refused(void **state)
 	}
 	assert_int_equal(f->calls, 0);
 	UNTIL(f, http_server_busy(f->server) == 0);
+}
+
+static void test_no_host(void **state)
+{
+	static const char *const heads[] = {
+		"GET / HTTP/1.1\r\n\r\n",
+		"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n",
+		"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: ava\r\n\r\n",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		int fd = dial(f);
+		const char *text;
+
+		put(fd, heads[i]);
+		text = get(f, fd, NULL);
+		assert_true(strncmp(text, "HTTP/1.1 400 ", 13) == 0);
+		assert_null(strstr(text + 1, "HTTP/1.1 ")); /* answered once */
+		assert_non_null(strstr(text, "the request has no Host"));
+		close(fd);
+	}
+	assert_int_equal(f->calls, 0);
 }
 
 static void test_chunks_over_bound(void **state)
@@ -789,6 +812,7 @@ int main(void)
 		BOTH(test_stuck_peer),
 		cmocka_unit_test_setup_teardown(test_percent_nul, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chunks_over_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_head_over_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_request, setup, teardown),
