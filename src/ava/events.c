@@ -15,16 +15,21 @@
 #include "event/event.h"
 
 #define PAGE_BYTES ((size_t)64 << 10)
+/* The files of more cursors are closed after each page: open, they take a megabyte and more each,
+ * and whoever does not read keeps them. */
+#define OPEN_MAX 8
 
 /* Lines of the files. The job has all of it while it is at work, then the cursor. */
 struct page {
 	struct job job;
+	struct core *core;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
 	char run[24];
 	uint64_t after, cap; /* only what is between them; cap 0: no end */
 	struct ava_log *log; /* NULL: not opened yet, or at its end */
 	struct buf lines;    /* each with its newline */
 	size_t at;           /* how much of it was given */
+	bool brief;          /* `log` is closed after these lines */
 	bool missing;        /* there is no file at all */
 	int rv;              /* 1: there is more behind these lines; 0: that was all */
 };
@@ -64,6 +69,7 @@ static void page_read(struct job *job)
 					.after = p->after,
 					.everything = !p->run[0]};
 	struct ava_log_event e;
+	uint64_t last = p->after;
 	size_t whole;
 
 	if (p->log == NULL) {
@@ -85,13 +91,20 @@ static void page_read(struct job *job)
 			p->lines.len = whole;
 			p->rv = AVA_ENOMEM;
 		}
+		last = p->rv == 1 ? e.lsn : last;
 	} while (p->rv == AVA_ECORRUPT || (p->rv == 1 && p->lines.len < PAGE_BYTES));
+	if (p->brief || p->rv != 1) {
+		ava_log_close(p->log);
+		p->log = NULL;
+		p->after = last;
+	}
 }
 
 static void page_free(struct page *p)
 {
 	if (p == NULL)
 		return;
+	p->core->book.feed.catching_up--;
 	ava_log_close(p->log);
 	buf_fini(&p->lines);
 	free(p);
@@ -116,6 +129,7 @@ static int page_begin(struct op_cursor *cur, struct ava_error *err)
 
 	buf_reset(&cur->page->lines);
 	cur->page->at = 0;
+	cur->page->brief = cur->core->book.feed.catching_up > OPEN_MAX;
 	rv = job_begin_short(cur->core, &cur->page->job, err);
 	cur->reading = rv == 0;
 	return rv;
@@ -128,6 +142,8 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 
 	if (!p)
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	p->core = cur->core;
+	p->core->book.feed.catching_up++;
 	p->cur = cur;
 	memcpy(p->run, cur->run, sizeof(p->run));
 	p->after = MAX(cur->last, cur->began);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,8 @@ static int process_prepare(struct ava_error *err)
 			return err_sys(err, "/dev/null");
 	} while (fd <= STDERR_FILENO);
 	close(fd);
+	/* Fixed, what is large goes back to the system when it is freed; else glibc raises it. */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	umask(077);
 	if (chdir("/") != 0)
 		return err_sys(err, "change to /");

@@ -12,8 +12,9 @@
  * and idle streams of peers that left go away at once.
  *
  * What can fail: requests that are malformed or too big (answered here), too
- * many bodies at once (503), memory (the connection is closed). Requests and
- * streams are freed when libmicrohttpd says that it is done (completed_cb). */
+ * many bodies at once (the one that waited longest for its rest: 503), memory (the connection is
+ * closed). Requests and streams are freed when libmicrohttpd says that it is done (completed_cb).
+ */
 #include "net/http_server.h"
 
 #include <assert.h>
@@ -22,7 +23,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +31,7 @@
 #include "base/unix_sock.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "net/http_head.h"
 #include "os/loop.h"
 
 #define BODY_MAX        (2 * 1024 * 1024)
@@ -84,7 +85,8 @@ struct http_server {
 	int64_t timer_at; /* when `timer` fires; INT64_MAX: it does not */
 	size_t body_bytes;
 	unsigned nrequests;
-	struct list requests, streams;
+	struct list requests; /* whose body has waited longest first */
+	struct list streams;
 	struct list idle; /* peers without a request, the longest idle first */
 	unsigned npeers;  /* connections */
 };
@@ -513,6 +515,12 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 	list_add(&s->idle, &p->node);
 }
 
+static void body_free(struct request *r)
+{
+	r->server->body_bytes -= r->body.len;
+	buf_fini(&r->body);
+}
+
 static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 			 enum MHD_RequestTerminationCode why)
 {
@@ -533,61 +541,56 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 	os_defer_cancel(s->loop, &r->task);
 	list_del(&r->node);
 	s->nrequests--;
-	s->body_bytes -= r->body.len;
-	buf_fini(&r->body);
+	body_free(r);
 	free(r);
 }
 
-struct head_count {
-	int host, length, encoding, odd_encoding;
-};
-
-static enum MHD_Result count_cb(void *cls, enum MHD_ValueKind kind, const char *name,
-				const char *value)
-{
-	struct head_count *c = cls;
-
-	(void)kind;
-	if (strcasecmp(name, "Host") == 0)
-		c->host++;
-	else if (strcasecmp(name, "Content-Length") == 0)
-		c->length++;
-	else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-		c->encoding++;
-		c->odd_encoding += !value || strcasecmp(value, "chunked") != 0;
-	}
-	return MHD_YES;
-}
-
-/* What libmicrohttpd lets pass and two parsers could read differently, a missing Host (its own
- * answer to that has a second one inside), and
- * bodies that say beforehand that they are too big. Status, or 0. */
+/* Fields that two parsers could read differently, and bodies that say beforehand that they are
+ * too big. Status, or 0. */
 static int refuse_head(struct request *r, const char *version)
 {
-	struct head_count c = {0};
 	const char *length = http_header(&r->pub, "Content-Length");
 
-	MHD_get_connection_values(r->conn, MHD_HEADER_KIND, count_cb, &c);
-	if (c.host > 1 || (c.host == 0 && strcmp(version, "HTTP/1.1") == 0) || c.length > 1 ||
-	    c.encoding > 1 || c.odd_encoding || (c.length && c.encoding))
+	if (!http_head_is_plain(r->conn, version))
 		return MHD_HTTP_BAD_REQUEST;
 	if (length && strtoull(length, NULL, 10) > r->server->options.body_max)
 		return MHD_HTTP_CONTENT_TOO_LARGE;
 	return 0;
 }
 
+/* Room for `len` more bytes of `r`: bodies that wait for their rest give way, the one that has
+ * waited longest first, so that peers that send half of theirs keep nobody out. */
+static bool make_room(struct request *r, size_t len)
+{
+	struct http_server *s = r->server;
+
+	LIST_EACH (&s->requests, n, tmp) {
+		struct request *other = LIST_ENTRY(n, struct request, node);
+
+		if (s->body_bytes + len <= BODIES_MAX * s->options.body_max)
+			break;
+		if (other == r || other->state != REQUEST_RECEIVING || other->body.len == 0)
+			continue;
+		other->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
+		body_free(other);
+	}
+	return s->body_bytes + len <= BODIES_MAX * s->options.body_max;
+}
+
 static enum MHD_Result take_body(struct request *r, const char *data, size_t len)
 {
 	struct http_server *s = r->server;
 
-	if (r->refuse == 0 && s->body_bytes + len > BODIES_MAX * s->options.body_max)
-		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (r->refuse == 0 && len > s->options.body_max - r->body.len)
 		r->refuse = MHD_HTTP_CONTENT_TOO_LARGE;
+	if (r->refuse == 0 && !make_room(r, len))
+		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (r->refuse == 0) {
 		if (buf_add(&r->body, data, len) != 0)
 			return MHD_NO;
 		s->body_bytes += len;
+		list_del(&r->node);
+		list_add(&s->requests, &r->node);
 		return MHD_YES;
 	}
 	/* Read on so that the answer can be read, but not for ever. */
@@ -760,38 +763,6 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 	return rv;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 32) >= 'a' && (c | 32) <= 'f')
-		return (c | 32) - 'a' + 10;
-	return -1;
-}
-
-/* As libmicrohttpd's own, but %00 stays as it is: decoded it would end the
- * string, and "/a%00b" would be taken for "/a". */
-static size_t unescape_cb(void *cls, struct MHD_Connection *conn, char *s)
-{
-	char *out = s;
-
-	(void)cls;
-	(void)conn;
-	for (char *in = s; *in; in++) {
-		int hi = *in == '%' ? hex(in[1]) : -1;
-		int lo = hi >= 0 ? hex(in[2]) : -1;
-
-		if (lo >= 0 && hi * 16 + lo != 0) {
-			*out++ = (char)(hi * 16 + lo);
-			in += 2;
-		} else {
-			*out++ = *in;
-		}
-	}
-	*out = '\0';
-	return (size_t)(out - s);
-}
-
 /* ---- life */
 
 static void apply_defaults(struct http_server_options *o)
@@ -826,7 +797,7 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 		MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_NOTIFY_COMPLETED,
 		completed_cb, s, MHD_OPTION_NOTIFY_CONNECTION, peer_cb, s,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape_cb, s, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, http_head_unescape, s, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
 	s->listen_fd = -1; /* libmicrohttpd's now */

@@ -91,7 +91,7 @@ void http_reply_with(struct http_request *req, const struct http_answer *answer)
 
 /* ---- streams (SSE, long listings). A stream copies what is written into a
  * queue that is empty, and takes no memory, while nothing waits. */
-#define HTTP_STREAM_HIGH (64 * 1024)       /* bytes waiting: stop writing */
+#define HTTP_STREAM_HIGH (32 * 1024)       /* bytes waiting: stop writing */
 #define HTTP_STREAM_MAX  (8 * 1024 * 1024) /* bytes waiting at the very most */
 
 struct http_stream_hooks {

@@ -45,6 +45,7 @@ struct feed {
 	uint64_t first, next;   /* positions of the oldest line and the next one */
 	size_t bytes;
 	struct list readers;
+	unsigned catching_up; /* readers that are at what stands in files */
 };
 
 struct feed_reader {

@@ -619,6 +619,42 @@ static void test_chunks_over_bound(void **state)
 	assert_int_equal(f->calls, 0);
 }
 
+/* All the room for bodies is taken by peers that never send the rest. */
+static void test_half_bodies_give_way(void **state)
+{
+	struct fixture *f = *state;
+	static char body[BODY_MAX + 1];
+	char head[128];
+	int half[33], fd;
+
+	memset(body, 'b', BODY_MAX);
+	snprintf(head, sizeof(head), "POST /x HTTP/1.1\r\nHost: ava\r\nContent-Length: %d\r\n\r\n",
+		 BODY_MAX);
+	body[BODY_MAX - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(half); i++) {
+		half[i] = dial(f);
+		put(half[i], head);
+		put(half[i], body);
+		UNTIL(f, http_server_busy(f->server) == i + 1);
+		os_loop_step(f->loop, 5);
+	}
+	for (int i = 0; i < 3; i++) {
+		fd = dial(f);
+		put(fd, head);
+		put(fd, body);
+		put(fd, "b");
+		get(f, fd, "HTTP/1.1 200 ");
+		close(fd);
+	}
+	put(half[0], "b"); /* the one that waited longest made room */
+	get(f, half[0], "HTTP/1.1 503 ");
+	put(half[32], "b");
+	get(f, half[32], "HTTP/1.1 200 ");
+	for (size_t i = 0; i < ARRAY_LEN(half); i++)
+		close(half[i]);
+	UNTIL(f, http_server_busy(f->server) == 0);
+}
+
 static void test_head_over_bound(void **state)
 {
 	struct fixture *f = *state;
@@ -814,6 +850,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chunks_over_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_half_bodies_give_way, setup_patient, teardown),
 		cmocka_unit_test_setup_teardown(test_head_over_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_request, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_with_everything_open, setup, teardown),
