@@ -63,7 +63,8 @@ struct tool_env {
 	const char *const *keep_out;
 	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
 	size_t ngrants;
-	char workspace[40]; /* folder of its own below the root, made when first used */
+	const char *root;   /* ava's data root; NULL: there is none to work in */
+	char workspace[40]; /* the run's own folder below it, made when first used */
 	struct tool_limits limits;
 	/* What is shown in part is looked through whole first: half a secret is not found.
 	 * NULL: nothing is secret. Immutable; any thread. */
@@ -72,6 +73,8 @@ struct tool_env {
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
 			    struct ava_error *err);
+	/* What a tool at work does now, one line of a stranger's, for people. NULL: nobody. */
+	void (*activity)(struct tool_env *env, const char *line);
 	void *user;
 };
 
@@ -83,6 +86,7 @@ struct tool_call {
 	atomic_bool stop;     /* the run no longer wants it: finish soon */
 	void (*done)(struct tool_call *c);
 	void *user; /* the world's */
+	void *work; /* the tool's own, while it works */
 
 	/* The outcome, before done: text for the model, or with success false
 	 * one sentence that says what to do. */

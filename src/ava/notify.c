@@ -171,6 +171,7 @@ static void ended(const struct exec_end *end, void *user)
 		snprintf(n->reason, sizeof(n->reason), "it took more than %lld s",
 			 (long long)n->d->core->settings.notify_timeout_s);
 		break;
+	case EXEC_STOPPED: /* it is killed, never stopped */
 	case EXEC_OUTPUT:
 		snprintf(n->reason, sizeof(n->reason), "it wrote more than %d bytes", OUTPUT_MAX);
 		break;

@@ -1,11 +1,11 @@
-/* ava-sandbox PROGRAM ARGUMENT...: the second half of the sandbox (exec/sandbox.h), the first
- * thing that runs in the namespaces that bubblewrap has made.
+/* ava-sandbox FOLDER PROGRAM ARGUMENT...: the second half of the sandbox (exec/sandbox.h), the
+ * first thing that runs in the namespaces that bubblewrap has made.
  *
  * It sets the limits of resources, then Landlock, then seccomp, says on descriptor 4 which of
  * them hold, closes all but 0 to 2 and becomes PROGRAM. Landlock is as good as the kernel has
  * it (none is no reason to stop: the mounts stand); without seccomp nothing is run, since that
- * alone keeps off sockets of the file system and the terminal. Linked statically: it needs nothing
- * of what is mounted.
+ * alone keeps off sockets of the file system and the terminal. A FOLDER that is not there is the
+ * command's failure, not the sandbox's. Linked statically: it needs nothing of what is mounted.
  *
  * The list of system calls: those that reach a network, another process or the kernel's insides,
  * or make new namespaces. EPERM, so that a program that only tries goes on. The structs of
@@ -265,9 +265,10 @@ int main(int argc, char **argv)
 	char said[128];
 	int n, abi;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: ava-sandbox PROGRAM [ARGUMENT...]: what avad runs commands "
-				"with; see ava doctor\n");
+	if (argc < 3) {
+		fprintf(stderr,
+			"usage: ava-sandbox FOLDER PROGRAM [ARGUMENT...]: what avad runs commands "
+			"with; see ava doctor\n");
 		return 2;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
@@ -280,6 +281,8 @@ int main(int argc, char **argv)
 		fail("saying what holds");
 	if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
 		fail("close_range");
-	execv(argv[1], argv + 1);
-	fail(argv[1]);
+	if (chdir(argv[1]) != 0)
+		fail(argv[1]);
+	execv(argv[2], argv + 2);
+	fail(argv[2]);
 }

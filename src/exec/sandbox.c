@@ -155,8 +155,8 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	add(&a, "--bind", s->work, SANDBOX_WORK);
 	add(&a, "--ro-bind", s->inside, INSIDE);
 	add(&a, "--remount-ro", "/", NULL);
-	add(&a, "--chdir", s->start, NULL);
-	add(&a, "--", INSIDE, NULL);
+	add(&a, "--chdir", "/", "--");
+	add(&a, INSIDE, s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);
 	return a.v;

@@ -21,6 +21,8 @@
 #include "base/keys.h"
 #include "base/near.h"
 #include "codec/json.h"
+#include "exec/child.h"
+#include "exec/sandbox.h"
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/model.h"
@@ -58,8 +60,10 @@ struct doctor {
 	struct otel_sender *sender; /* to the collector of traces */
 	bool otel_over;
 	struct otel_answer otel;
-	struct ava_error otel_err; /* it could not be asked */
-	struct buf variables;      /* that are asked for, with a blank between two */
+	struct ava_error otel_err;  /* it could not be asked */
+	struct buf variables;       /* that are asked for, with a blank between two */
+	struct exec_child *command; /* it is tried in the sandbox */
+	struct ava_error sandbox;   /* why there is none; its code 0: its text says which layers */
 	struct jw *w;
 };
 
@@ -276,6 +280,67 @@ static void start_otel(struct doctor *d, struct os_loop *loop)
 	if (d->sender && otel_send(d->sender, &body, otel_answered, d, &d->otel_err) == 0)
 		d->otel_over = false;
 	buf_fini(&body);
+}
+
+/* ---- the sandbox: a command that does nothing, as a run's would be started */
+
+static void sandbox_tried(const struct exec_end *end, void *user)
+{
+	struct doctor *d = user;
+	const char *layers = sandbox_layers(end->told);
+
+	d->command = NULL;
+	if (layers)
+		snprintf(d->sandbox.text, sizeof(d->sandbox.text), "%.*s",
+			 (int)strcspn(layers, "\n"), layers);
+	else
+		err_set(&d->sandbox, AVA_EUNSUPPORTED,
+			"%.*s: this machine has to allow user namespaces to bubblewrap",
+			(int)strcspn(end->output, "\n"),
+			end->output_len ? end->output : "bwrap ended without a word");
+}
+
+static void start_sandbox(struct doctor *d, struct os_loop *loop)
+{
+	static const char *const nothing[] = {"/bin/true", NULL};
+	struct sandbox s = {.work = "/tmp", .project = "", .start = "/", .argv = nothing};
+	struct exec_options o = {.env = sandbox_env,
+				 .input = "",
+				 .timeout_ms = TOTAL_MS,
+				 .output_max = 65536,
+				 .keep = 300,
+				 .sandboxed = true};
+	char *bwrap = NULL, *inside = NULL;
+	const char **argv = NULL;
+
+	if (sandbox_find(&bwrap, &inside, &d->sandbox) == 0) {
+		s.bwrap = bwrap;
+		s.inside = inside;
+		argv = sandbox_argv(&s, &d->sandbox);
+	}
+	o.argv = argv;
+	if (argv && exec_start(&d->command, loop, &o, sandbox_tried, d, &d->sandbox) != 0)
+		d->command = NULL;
+	free(argv);
+	free(bwrap);
+	free(inside);
+}
+
+static void check_sandbox(struct doctor *d)
+{
+	json_t *layers = json_parse(d->sandbox.text, strlen(d->sandbox.text), NULL);
+	int64_t abi = json_integer_value(json_object_get(layers, "landlock"));
+
+	if (d->sandbox.code != 0)
+		check(d, "sandbox", false, "no command is run (run_bash, python_exec): %s",
+		      d->sandbox.text);
+	else if (abi == 0)
+		check(d, "sandbox", true,
+		      "commands run in bubblewrap with seccomp; this kernel has no Landlock");
+	else
+		check(d, "sandbox", true,
+		      "commands run in bubblewrap with Landlock %" PRId64 " and seccomp", abi);
+	json_decref(layers);
 }
 
 static void check_otel(struct doctor *d)
@@ -520,7 +585,7 @@ static bool all_over(const struct doctor *d)
 	for (size_t i = 0; i < d->nprobes; i++)
 		if (d->probes[i].rv == AVA_EBUSY)
 			return false;
-	return d->otel_over;
+	return d->otel_over && !d->command;
 }
 
 static int look(struct doctor *d, struct ava_error *err)
@@ -537,6 +602,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	forced = forced && *forced ? forced : NULL;
 	start_probes(d, client);
 	start_otel(d, loop);
+	start_sandbox(d, loop);
 	while (!all_over(d)) /* ends: every call has its timers */
 		os_loop_step(loop, -1);
 	check(d, "config", true, "%s%s", d->config.path[0] ? d->config.path : "no home directory",
@@ -547,6 +613,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_otel(d);
 	check_services(d, forced);
 	check_clock(d);
+	check_sandbox(d);
 	check_places(d);
 	jw_end(d->w);
 	write_places(d);

@@ -252,12 +252,25 @@ static bool asks_first(const struct replay *p)
 	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.at.iteration;
 }
 
+/* Calls that the end stopped were begun before it came; here they are not yet. */
+static bool begins_first(const struct replay *p)
+{
+	const struct turn *t = p->agent.turn;
+
+	if (t == NULL || strncmp(json_str(p->rec.content, "output"), "stopped: ", 9) != 0)
+		return false;
+	for (unsigned i = 0; i < t->ncalls; i++)
+		if (t->calls[i].started)
+			return false;
+	return p->agent.state != AGENT_TOOLS;
+}
+
 /* false: it is not an end that comes from outside. */
 static bool feed_end(struct replay *p)
 {
 	switch (outside(p)) {
 	case OUTSIDE_CANCEL:
-		if (p->agent.cancelled || p->agent.ending || asks_first(p))
+		if (p->agent.cancelled || p->agent.ending || asks_first(p) || begins_first(p))
 			return false;
 		agent_cancel(&p->agent);
 		return true;

@@ -266,6 +266,7 @@ int toolrun_start(struct agent *a, unsigned call);
 void toolrun_stop(struct agent *a);
 /* Names of the tools at work, into an array that is open. */
 void toolrun_names(const struct run *r, struct jw *w);
+void toolrun_activity(struct tool_env *env, const char *line);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */

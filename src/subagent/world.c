@@ -311,6 +311,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .ngrants = spec->ngrants,
 					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
 					 .redact = sup->book->redact,
+					 .root = sup->keep_out[0],
+					 .activity = toolrun_activity,
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
 	list_init(&r->node);
@@ -724,26 +726,41 @@ static void call_done(struct tool_call *tool)
 
 /* ---- start and stop */
 
-static void show_activity(struct run *r, const struct tool *tool, const json_t *args)
+static void show_line(struct run *r, const char *text, size_t len)
 {
-	struct buf text, clean;
 	struct draft *d = world_draft(r);
+	struct buf clean;
 
-	buf_init(&text, 4096);
 	buf_init(&clean, 16384);
-	if (tool->activity)
-		tool->activity(args, &text);
-	else
-		buf_addf(&text, "Using %s", tool->name);
-	if (utf8_repair(&clean, text.data ? text.data : "", text.len) == 0 && clean.len) {
+	if (utf8_repair(&clean, text, len) == 0 && clean.len) {
 		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0;
 		world_activity(r, clean.data);
 		if (d)
 			record_activity(d, r, r->activity);
 		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
 	}
-	buf_fini(&text);
 	buf_fini(&clean);
+}
+
+static void show_activity(struct run *r, const struct tool *tool, const json_t *args)
+{
+	struct buf text;
+
+	buf_init(&text, 4096);
+	if (tool->activity)
+		tool->activity(args, &text);
+	else
+		buf_addf(&text, "Using %s", tool->name);
+	show_line(r, text.data ? text.data : "", text.len);
+	buf_fini(&text);
+}
+
+void toolrun_activity(struct tool_env *env, const char *line)
+{
+	struct run *r = env->user;
+
+	if (!r->agent.ending)
+		show_line(r, line, strlen(line));
 }
 
 int toolrun_start(struct agent *a, unsigned index)

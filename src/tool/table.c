@@ -11,8 +11,10 @@
 #define TOOLS(X)                                                                                   \
 	X(ask_person)                                                                              \
 	X(list_files)                                                                              \
+	X(python_exec)                                                                             \
 	X(read_file)                                                                               \
 	X(read_result)                                                                             \
+	X(run_bash)                                                                                \
 	X(search_and_read)                                                                         \
 	X(search_codebase)                                                                         \
 	X(submit_result)

@@ -1,164 +1,115 @@
 #!/bin/sh
-# The commands that look at runs and answer proposals: what they print for
-# people and for programs, and each exit code.
+# run_bash and python_exec as a run has them: what a command answers, what stays, what it
+# cannot reach, and that a stop, a cut or a killed daemon leaves nothing of it. Numbers are those of
+# doc/SECURITY.md; test_sandbox.c has the rest of them.
 . "${0%/*}/lib.sh"
+command -v bwrap >/dev/null || skip 'no bwrap'
+[ -x "${AVAD%/*}/ava-sandbox" ] || skip 'ava-sandbox is not built'
+CANARY=canary-4711-secret
 
-mkdir "$T/src"
-cd "$T/src" || exit 99
-printf 'int kettle(void)\n{\n\treturn 1;\n}\n' >kettle.c
-printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}],"delay_ms":60000}' >"$T/slow.jsonl"
-slow="offline:$T/slow.jsonl"
+mkdir -p "$T/project/sub" "$HOME/.ssh"
+echo "$CANARY" >"$HOME/.ssh/id_rsa"
+echo 'int main(void) { return 0; }' >"$T/project/sub/a.c"
+cd "$T/project" || exit 99
+export ANTHROPIC_API_KEY=
+start_daemon || { result 1 'avad serves' || finish; }
 
-# --- nothing there yet
+# turn TOOL ARGS...: one line of a script, a call each.
+turn() { printf '{"tool_calls":[{"name":"%s","args":%s}]}\n' "$1" "$2"; }
+end() { turn submit_result '{"summary":"done","confidence":1}'; }
+# answer N: what the N-th call was told.
+answer() { jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
+	"$AVA_DATA_ROOT/runs/$1/messages.jsonl" >"$T/answers.$1"; }
+id_of() { jq -r .subagent_id "$OUT"; }
+play() { "$AVA" run --role code_reviewer --yes --json --model "offline:$T/turns.jsonl" 'Try it' "$@" \
+	>"$OUT" 2>"$ERR" </dev/null; }
 
-run "$AVA" ps
-exits 'ps starts a daemon' 0
-contains 'and says that nothing is live' 'No run is live' "$OUT"
-equal 'ps --json is an array' '[]' "$("$AVA" ps --json)"
-equal 'proposals --json is one too' '[]' "$("$AVA" proposals --json)"
-run "$AVA" status
-exits 'status' 0
-contains 'shows the slots' '0 of 8 slots used' "$OUT"
-contains 'and the model' 'model offline' "$OUT"
+{
+	turn run_bash '{"command":"pwd; echo one >kept; echo up >&2; exit 3"}'
+	turn run_bash '{"command":"cat kept; cp a.c /ava/work/b.c; echo no >a.c; touch .envrc","cwd":"sub"}'
+	turn run_bash '{"command":"cat ~/.ssh/id_rsa '"$HOME"'/.ssh/id_rsa; env; cat /proc/*/environ; ls '"$AVA_DATA_ROOT"'"}'
+	turn run_bash '{"command":"pwd","cwd":"/"}'
+	turn run_bash '{"command":"pwd","cwd":"../.."}'
+	turn run_bash '{"command":"pwd","cwd":"nowhere"}'
+	turn run_bash '{"command":"head -c 300000 /dev/zero | tr \"\\\\000\" x; printf \"a\\\\000b\\\\377\"; echo last"}'
+	turn run_bash '{"command":"setsid sleep 66231 & sleep 66231","timeout":1}'
+	turn python_exec '{"code":"print(6*7)"}'
+	end
+} >"$T/turns.jsonl"
+play
+equal 'the run ends' success "$(jq -r .status "$OUT")"
+run_id=$(id_of)
+answer "$run_id"
+all=$T/answers.$run_id
+contains 'its folder, its end, both outputs' 'exit 3' "$all"
+contains 'it starts in its own folder' '/ava/work' "$all"
+contains 'what it left is named with its size' 'in /ava/work: kept (4 bytes)' "$all"
+contains 'what it left is there in the next call' 'b.c (29 bytes)' "$all"
+contains 'the project is read-only' 'a.c: Read-only file system' "$all"
+check '2: nothing new in the project' [ ! -e sub/.envrc ]
+equal '2: and nothing changed' 'int main(void) { return 0; }' "$(cat sub/a.c)"
+lacks '1: no key of the person' "$CANARY" "$all"
+lacks '1: no variable of the daemon' 'AVA_DATA_ROOT' "$all"
+contains '1: no home folder' "$HOME/.ssh/id_rsa: No such file" "$all"
+equal '4: where it starts is below the project' 2 "$(grep -c 'outside' "$all")"
+contains 'a folder that is not there is said' 'nowhere: No such file or directory' "$all"
+contains '7: a long output is cut' 'bytes left out' "$all"
+contains '7: and its end is there' 'a␀b' "$all"
+contains '6: time that is up is said' 'it was not done after 1 s' "$all"
+check '6: nothing of it is left' [ -z "$(pgrep -xf 'sleep 66231')" ]
+contains 'a tool of another role is none' 'there is no tool "python_exec"' "$all"
+run "$AVA" logs verify
+exits 'the logs are whole' 0
 
-# --- ids that are wrong, ids of nothing
-
-for command in status events wait result cancel logs trace; do
-	run "$AVA" "$command" 'S-XYZ!'
-	exits "$command with a malformed id" 2
-	run "$AVA" "$command" S-abcdef
-	exits "$command of a run that is not" 5
-done
-run "$AVA" events -f S-abcdef
-exits 'events -f of a run that is not' 5
-for command in confirm reject; do
-	run "$AVA" "$command" S-abcdef
-	exits "$command with a malformed id" 2
-	run "$AVA" "$command" P-abcdef
-	exits "$command of a proposal that is not" 5
-done
-for command in events wait result cancel trace confirm reject run; do
-	run "$AVA" "$command"
-	exits "$command needs an argument" 2
-done
-run "$AVA" rum
-exits 'an unknown command' 2
-contains 'the nearest is named' 'did you mean "run"?' "$ERR"
-run "$AVA" ps --jsn
-contains 'so is the nearest option' 'did you mean --json?' "$ERR"
-for command in $("$AVA" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
-	run "$AVA" help "$command"
-	exits "help $command" 0
-	cp "$OUT" "$T/help"
-	run "$AVA" "$command" --help
-	exits "$command --help" 0
-	check "is the same for $command" cmp -s "$OUT" "$T/help"
-done
-
-# --- proposals
-
-propose() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d "$1"; }
-command -v curl >/dev/null || skip 'no curl'
-first=$(propose '{"task":"find kettle","cwd":"'"$T/src"'"}' | jq -r .proposal_id)
-second=$(propose '{"task":"find nothing"}' | jq -r .proposal_id)
-equal 'both wait' 2 "$("$AVA" proposals --json | jq length)"
-run "$AVA" proposals
-contains 'in the table too' "$first" "$OUT"
-run "$AVA" confirm "$first"
-exits 'confirm' 0
-contains 'tells the run' 'is confirmed and runs as S-' "$OUT"
-run_id=$("$AVA" proposals -a --json | jq -r '.[] | select(.proposal_id == "'"$first"'") | .subagent_id')
-run "$AVA" confirm --json "$first"
-exits 'confirm once more' 0
-equal 'is the same run' "$run_id" "$(jq -r .subagent_id "$OUT")"
-run "$AVA" reject --reason 'not today' "$second"
-exits 'reject' 0
-run "$AVA" confirm "$second"
-exits 'what was rejected stays so' 4
-run "$AVA" status
-contains 'the overview counts' ' 1 run in all' "$OUT"
-run "$AVA" logs --type SpawnRejected
-contains 'the reason is in the log' "SpawnRejected $second by $(id -un): not today" "$OUT"
-equal 'none waits' '[]' "$("$AVA" proposals --json)"
-equal 'both are remembered' 2 "$("$AVA" proposals -a --json | jq length)"
-
-# --- a run that ended
-
-run "$AVA" wait "$run_id"
-exits 'wait for a success' 0
-contains 'one line tells it' "$run_id ✅ Subagent [" "$OUT"
-run "$AVA" result "$run_id"
-exits 'result' 0
-contains 'has places' 'kettle.c:1' "$OUT"
-"$AVA" result --json "$run_id" >"$T/result"
-equal 'result --json is result.json' "$(cat "$AVA_DATA_ROOT/runs/$run_id/result.json")" "$(cat "$T/result")"
-cp "$AVA_DATA_ROOT/runs/$run_id/result.json" "$T/whole"
-head -c 100 "$T/whole" >"$AVA_DATA_ROOT/runs/$run_id/result.json"
-run "$AVA" result "$run_id"
-exits 'a result that is cut is no result' 1
-contains 'and is named' "runs/$run_id/result.json is cut or damaged" "$ERR"
-cp "$T/whole" "$AVA_DATA_ROOT/runs/$run_id/result.json"
+# Live output; then a stop, and a daemon that is killed.
+{
+	turn run_bash '{"command":"for i in 1 2 3 4 5 6; do echo step $i; sleep 1; done; setsid sleep 66232 & sleep 66232"}'
+	end
+} >"$T/turns.jsonl"
+at_work() { pgrep -xf 'sleep 66232' >/dev/null; }
+play --background
+run_id=$(id_of)
+wait_for 30 at_work
+check 'it works' at_work
+run "$AVA" logs "$run_id"
+contains 'what it writes is seen meanwhile' 'Activity: step' "$OUT"
 run "$AVA" cancel "$run_id"
-exits 'cancelling it is no error' 0
-contains 'and changes nothing' 'had ended: complete' "$OUT"
-equal 'cancel --json is its status' "$run_id success" \
-	"$("$AVA" cancel --json "$run_id" | jq -r '"\(.subagent_id) \(.status)"')"
-run "$AVA" status "$run_id"
-contains 'status tells its task' 'find kettle' "$OUT"
-equal 'status --json is an object' success "$("$AVA" status --json "$run_id" | jq -r .status)"
-"$AVA" events --json "$run_id" >"$T/events"
-check 'events are the bytes of the file' cmp -s "$T/events" "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl"
-"$AVA" events -f --json "$run_id" >"$T/events"
-check 'also through the daemon' cmp -s "$T/events" "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl"
+not_at_work() { ! at_work; }
+wait_for 1 not_at_work
+check '6: a cancelled run leaves nothing within a second' not_at_work
+play --background
+run_id=$(id_of)
+wait_for 30 at_work
+kill -9 "$(daemon_pid)"
+wait_for 1 not_at_work
+check '6: a killed daemon leaves nothing within a second' not_at_work
 
-# --- live runs
-
-"$AVA" run --yes --background --model "$slow" 'slow one' >/dev/null 2>&1
-"$AVA" run --yes --background --model "$slow" 'slow two' >/dev/null 2>&1
-equal 'two are live' 2 "$("$AVA" ps --json | jq length)"
-run "$AVA" ps
-contains 'ps shows them' 'running' "$OUT"
-run "$AVA" status
-contains 'so does the overview' '2 of 8 slots used' "$OUT"
-contains 'with what today cost' 'today: $0.00' "$OUT"
-up() { "$AVA" status | grep -Eq ', up (0\.[1-9]|[1-9])'; }
-check 'and how long it has been up' wait_for 10 up
-live=$("$AVA" ps --json | jq -r '.[0].subagent_id')
-run "$AVA" result "$live"
-exits 'no result yet' 1
-contains 'and what to do' "ava wait $live" "$ERR"
-run "$AVA" wait --timeout 0.2 "$live"
-exits 'a wait that ran out' 124
-"$AVA" events -f "$live" >"$T/follow" 2>&1 &
-follower=$!
-keep "$follower"
-check 'following shows the start' wait_for 10 grep -q 'SubagentSpawn' "$T/follow"
-run "$AVA" cancel --json "$live"
-equal 'cancel --json of one that is live' cancelled "$(jq -r .status "$OUT")"
-"$AVA" run --yes --background --model "$slow" 'slow three' >/dev/null 2>&1
-run "$AVA" cancel --all
-exits 'cancel --all' 0
-equal 'ends both' 2 "$(grep -c ' cancelled (stopped: a model call; nothing of it is left)$' "$OUT")"
-check 'the follower ends by itself' wait_for 10 gone "$follower"
-contains 'with the end' 'SubagentComplete' "$T/follow"
-run "$AVA" wait "$live" "$run_id"
-exits 'wait gives the worst exit code' 1
-run "$AVA" cancel --all
-contains 'then none is live' 'No run is live' "$OUT"
-run "$AVA" cancel --all --json
-exits 'none, as JSON' 0
-equal 'is no line' '' "$(cat "$OUT")"
-run "$AVA" cancel --all "$live"
-exits 'ids and --all do not go together' 2
-
-# --- output that cannot be written
-
-run sh -c '"$AVA" ps -a --json >/dev/full'
-exits 'a full output is an error' 1
-contains 'that is told' 'cannot write the output' "$ERR"
-
-run env AVA_DATA_ROOT=/proc/none "$AVA" run --yes 'find kettle'
-exits 'a data root that cannot be made' 1
-contains 'and why' 'the data root /proc/none cannot be made' "$ERR"
-
+# Two were at work, and there is room for one now: the other is cancelled before it goes on.
+{
+	turn run_bash '{"command":"sleep 66232"}'
+	printf '{"text":"","delay_ms":20000}\n'
+	end
+} >"$T/turns.jsonl"
+start_daemon
+first=$run_id
+play --background
+second=$(id_of)
+two_at_work() { [ "$(pgrep -xf 'sleep 66232' | wc -l)" -ge 1 ] && "$AVA" logs "$second" | grep -q Running; }
+wait_for 10 two_at_work
+play --background
+third=$(id_of)
+three() { [ "$(pgrep -xf 'sleep 66232' | wc -l)" -ge 2 ]; }
+wait_for 10 three
+kill_daemon
+AVA_RUNS_MAX=1
+export AVA_RUNS_MAX
+start_daemon
+for run_id in "$third" "$second" "$first"; do
+	run "$AVA" cancel "$run_id"
+	ended() { [ -f "$AVA_DATA_ROOT/runs/$run_id/result.json" ]; }
+	wait_for 10 ended
+done
+run "$AVA" logs "$third"
+contains 'cancelled before it goes on: what was at work may have had effects' 'it may have had effects' "$OUT"
+all_replay 'every run replays identically'
 finish

@@ -536,13 +536,13 @@ static void picture_start(struct tool_call *c)
 	c->done(c);
 }
 
-static struct tool added = {.name = "run_bash",
+static struct tool added = {.name = "web_search", /* a researcher's, that this program has not */
 			    .description = "Added.",
 			    .schema = "{\"type\":\"object\"}",
 			    .start = slow_start,
 			    .stop = slow_stop};
 
-#define RUN_BASH "{\"tool_calls\":[{\"name\":\"run_bash\",\"args\":{}}]}\n"
+#define USE_IT "{\"tool_calls\":[{\"name\":\"web_search\",\"args\":{}}]}\n"
 
 /* The stop of a tool takes its time: the run has not ended before. */
 static void test_an_end_waits_for_its_tools(void **state)
@@ -551,8 +551,9 @@ static void test_an_end_waits_for_its_tools(void **state)
 	struct op_spawn s = ask(w, "wait");
 	struct got g, c = {0};
 
+	s.role = "researcher";
 	assert_int_equal(tool_add(&added), 0);
-	s.model = script(w, RUN_BASH);
+	s.model = script(w, USE_IT);
 	g = spawn(w, &s);
 	while (!at_work)
 		os_loop_step(w->loop, 5);
@@ -579,8 +580,9 @@ static void test_an_artifact_that_is_no_text(void **state)
 
 	draws = added;
 	draws.start = picture_start;
+	s.role = "researcher";
 	assert_int_equal(tool_add(&draws), 0);
-	s.model = script(w, RUN_BASH SUBMIT);
+	s.model = script(w, USE_IT SUBMIT);
 	g = spawn(w, &s);
 	r = result_of(w, g.id);
 	kept = json_string_value(json_array_get(json_object_get(r, "artifacts"), 0));
@@ -597,12 +599,13 @@ static void test_a_tool_that_is_gone(void **state)
 	struct op_spawn s = ask(w, "wait");
 	struct got g;
 
+	s.role = "researcher";
 	assert_int_equal(tool_add(&added), 0);
 	s.model = script(w, LATE);
 	g = spawn(w, &s);
 	while (count_events(w, g.id, "InferStart") < 1)
 		os_loop_step(w->loop, 5);
-	hurry(&s, RUN_BASH SUBMIT);
+	hurry(&s, USE_IT SUBMIT);
 	tool_remove(&added);
 	reopen(w);
 	assert_ended(w, g.id, "success", "submitted");

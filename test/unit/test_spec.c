@@ -196,8 +196,8 @@ static void test_role_selects_correct_tools(void **state)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer"), true, out);
-	const char *want[] = {"read_file",   "search_codebase", "search_and_read", "list_files",
-			      "read_result", "ask_person",      "submit_result"};
+	const char *want[] = {"read_file", "search_codebase", "search_and_read", "list_files",
+			      "run_bash",  "read_result",     "ask_person",      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
 	for (unsigned i = 0; i < n; i++)
@@ -435,16 +435,15 @@ static void test_quote_from_limits(void **state)
 	assert_int_equal(out.cost_microusd, 0);
 	buf_init(&b, 65536);
 	assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
-	assert_string_equal(
-		b.data,
-		"I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
-		"• Time: ~3-5 minutes\n"
-		"• Cost: up to $0.00 (offline model, no key and no network)\n"
-		"• Tools: read_file, search_codebase, search_and_read, list_files, read_result, "
-		"ask_person, submit_result\n"
-		"• Model: offline\n"
-		"• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
-		"Proceed? [Yes/No]");
+	assert_string_equal(b.data, "I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
+				    "• Time: ~3-5 minutes\n"
+				    "• Cost: up to $0.00 (offline model, no key and no network)\n"
+				    "• Tools: read_file, search_codebase, search_and_read, "
+				    "list_files, run_bash, read_result, "
+				    "ask_person, submit_result\n"
+				    "• Model: offline\n"
+				    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
+				    "Proceed? [Yes/No]");
 	buf_reset(&b);
 	assert_int_equal(quote_text(&b, &q, &r, 1, "up to $1.00"), 0);
 	assert_non_null(strstr(b.data, "\n• Changed: up to $1.00\nProceed? [Yes/No]"));

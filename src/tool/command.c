@@ -1,0 +1,398 @@
+/* run_bash and python_exec: a command in the sandbox (exec/sandbox.h).
+ *
+ * Happy path: the run's work folder is made, the command is started in the sandbox from the loop,
+ * what it writes is shown as activity now and then, and its end becomes the call's answer: how
+ * it ended, its output (the first and the last of it) and what stands in the work folder.
+ * A command that fails is an answer like others, which the model reads. What can fail: the sandbox
+ * (sandbox_unavailable: then nothing was run), the time, memory. */
+#include <ava.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "exec/child.h"
+#include "exec/sandbox.h"
+#include "tool/job.h"
+#include "tool/root.h"
+
+#define TIME_DEFAULT_S 120
+#define KEEP_FIRST     (24u << 10)
+#define KEEP_LAST      (32u << 10)
+#define SHOW_EVERY_MS  2000
+#define LINE_MAX_BYTES 100
+#define FILES_MAX      20 /* of the work folder, named in the answer */
+#define FILES_LOOKED   1000
+
+struct command {
+	struct tool_call *call;
+	struct exec_child *child;
+	char *bwrap, *inside;
+	char work[PATH_MAX], start[PATH_MAX];
+	int64_t started_ms, shown_ms;
+	int seconds;                   /* that it may take */
+	char line[LINE_MAX_BYTES + 1]; /* of its output, the last one so far */
+	size_t line_len;
+};
+
+static void command_free(struct command *m)
+{
+	free(m->bwrap);
+	free(m->inside);
+	free(m);
+}
+
+static void answer_failure(struct tool_call *c, const char *class, const char *sentence)
+{
+	c->success = false;
+	c->error_class = class;
+	buf_reset(&c->out);
+	utf8_repair(&c->out, sentence, strlen(sentence));
+	c->done(c);
+}
+
+/* ---- what it answers */
+
+/* A NUL is in no text that a model reads. */
+static void add_output(struct buf *out, const char *bytes, size_t len)
+{
+	while (len > 0) {
+		const char *nul = memchr(bytes, 0, len);
+		size_t n = nul ? (size_t)(nul - bytes) : len;
+
+		buf_add(out, bytes, n);
+		if (!nul)
+			return;
+		buf_adds(out, "\xe2\x90\x80");
+		while (n < len && bytes[n] == '\0')
+			n++;
+		bytes += n;
+		len -= n;
+	}
+}
+
+static void say_end(struct buf *out, const struct command *m, const struct exec_end *end)
+{
+	double s = (double)(clock_mono_ms() - m->started_ms) / 1000;
+
+	if (end->how == EXEC_TIMEOUT)
+		buf_addf(out, "stopped: it was not done after %d s", m->seconds);
+	else if (end->how == EXEC_SIGNALLED)
+		buf_addf(out, "ended by signal %d (%s), %.1f s", end->code, strsignal(end->code),
+			 s);
+	else
+		buf_addf(out, "exit %d, %.1f s", end->code, s);
+	if (end->left)
+		buf_adds(out, "; something of it does not end");
+	buf_addc(out, '\n');
+}
+
+static void say_file(struct buf *out, int dir, const char *name, unsigned n)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	buf_adds(out, n == 0 ? "\nin " SANDBOX_WORK ": " : ", ");
+	job_name(out, name);
+	if (S_ISREG(st.st_mode))
+		buf_addf(out, " (%lld bytes)", (long long)st.st_size);
+	else
+		buf_adds(out, S_ISDIR(st.st_mode) ? "/" : " (no plain file)");
+}
+
+/* By name and size, pictures as all others: the top of the folder, so much of it as one reads. */
+static void say_files(struct buf *out, const char *work)
+{
+	int dir = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
+	struct dirent *e;
+	unsigned n = 0, shown = 0;
+
+	if (!d) {
+		if (dir >= 0)
+			close(dir);
+		return;
+	}
+	while (n < FILES_LOOKED && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (n++ < FILES_MAX)
+			say_file(out, dir, e->d_name, shown++);
+	}
+	if (n > FILES_MAX)
+		buf_addf(out, " and %u%s more", n - FILES_MAX, n == FILES_LOOKED ? " or" : "");
+	if (n > 0)
+		buf_addc(out, '\n');
+	closedir(d);
+}
+
+static void no_sandbox(struct command *m, const struct exec_end *end)
+{
+	struct ava_error err;
+	size_t n = strcspn(end->output, "\n");
+
+	err_set(&err, AVA_EUNSUPPORTED,
+		"no command can be run here, since its sandbox cannot be made (%.*s): work without "
+		"commands, and tell the person that `ava doctor` says what to do",
+		(int)(n < 300 ? n : 300), n ? end->output : "bwrap ended without a word");
+	answer_failure(m->call, "sandbox_unavailable", err.text);
+}
+
+static void command_done(const struct exec_end *end, void *user)
+{
+	struct command *m = user;
+	struct tool_call *c = m->call;
+	size_t kept = end->output_len + end->tail_len;
+
+	c->work = NULL;
+	if (end->how == EXEC_STOPPED) {
+		answer_failure(c, "cancelled", "cancelled");
+	} else if (!sandbox_layers(end->told)) {
+		no_sandbox(m, end);
+	} else {
+		say_end(&c->out, m, end);
+		add_output(&c->out, end->output, end->output_len);
+		if (end->written > kept)
+			buf_addf(&c->out, "\n… %llu bytes left out …\n",
+				 (unsigned long long)(end->written - kept));
+		add_output(&c->out, end->tail, end->tail_len);
+		say_files(&c->out, m->work);
+		c->success = end->how != EXEC_TIMEOUT;
+		c->error_class = c->success ? "" : "timeout";
+		c->done(c);
+	}
+	command_free(m);
+}
+
+/* ---- while it works */
+
+static void show_line(struct command *m)
+{
+	int64_t now = clock_mono_ms();
+	struct tool_env *env = m->call->env;
+
+	m->line[m->line_len] = 0;
+	if (m->line_len == 0 || !env->activity || now - m->shown_ms < SHOW_EVERY_MS)
+		return;
+	m->shown_ms = now;
+	env->activity(env, m->line);
+}
+
+static void command_output(const char *bytes, size_t len, void *user)
+{
+	struct command *m = user;
+
+	for (size_t i = 0; i < len; i++) {
+		if (bytes[i] == '\n' || bytes[i] == '\r') {
+			show_line(m);
+			m->line_len = 0;
+		} else if (m->line_len < LINE_MAX_BYTES) {
+			m->line[m->line_len++] = bytes[i];
+		}
+	}
+}
+
+static void command_stop(struct tool_call *c)
+{
+	struct command *m = c->work;
+
+	if (m)
+		exec_stop(m->child);
+}
+
+/* ---- starting */
+
+/* The run's own folder: below the data root, closed to others. */
+static int make_work(struct command *m, struct ava_error *err)
+{
+	const struct tool_env *env = m->call->env;
+	char *slash;
+	int n;
+
+	if (!env->root)
+		return err_set(err, AVA_EUNSUPPORTED, "this run has no folder to work in");
+	n = snprintf(m->work, sizeof(m->work), "%s/%s", env->root, env->workspace);
+	if ((size_t)n >= sizeof(m->work))
+		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
+	for (slash = strchr(m->work + strlen(env->root) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(m->work, 0700) != 0 && errno != EEXIST)
+			return err_sys(err, "make the folder %.300s", m->work);
+		*slash = '/';
+	}
+	if (mkdir(m->work, 0700) != 0 && errno != EEXIST)
+		return err_sys(err, "make the folder %.300s", m->work);
+	return 0;
+}
+
+/* Where it starts: in its own folder, or in one of the project, never elsewhere. */
+static int find_start(struct command *m, struct ava_error *err)
+{
+	const struct tool_env *env = m->call->env;
+	struct root root = {.fd = env->cwd_fd, .cwd = env->cwd, .keep_out = env->keep_out};
+	char path[PATH_MAX];
+	const char *arg;
+	int rv = job_arg_str(m->call->args, "cwd", &arg, err);
+
+	snprintf(m->start, sizeof(m->start), "%s", SANDBOX_WORK);
+	if (rv != 0 || !arg)
+		return rv;
+	if (!env->cwd[0])
+		return err_set(err, AVA_EDENIED, "this run has no project: leave out cwd");
+	rv = root_path(&root, arg, path, err);
+	if (rv == 0 && (size_t)snprintf(m->start, sizeof(m->start), "%s/%s", env->cwd, path) >=
+			       sizeof(m->start))
+		rv = err_set(err, AVA_ETOOBIG, "that path is too long");
+	return rv;
+}
+
+static int run(struct command *m, const char *const *argv, const char *input, struct ava_error *err)
+{
+	const struct tool_env *env = m->call->env;
+	struct sandbox s = {.bwrap = m->bwrap,
+			    .inside = m->inside,
+			    .work = m->work,
+			    .project = env->cwd,
+			    .keep_out = env->keep_out,
+			    .start = m->start,
+			    .argv = argv};
+	const char **v = sandbox_argv(&s, err);
+	struct exec_options o = {.argv = v,
+				 .env = sandbox_env,
+				 .input = input,
+				 .input_len = strlen(input),
+				 .timeout_ms = m->seconds * 1000ll,
+				 .output_max = SIZE_MAX,
+				 .keep = KEEP_FIRST,
+				 .keep_tail = KEEP_LAST,
+				 .output = command_output,
+				 .sandboxed = true};
+	int rv;
+
+	if (!v)
+		return err->code;
+	m->started_ms = m->shown_ms = clock_mono_ms();
+	rv = exec_start(&m->child, env->loop, &o, command_done, m, err);
+	free(v);
+	return rv;
+}
+
+/* `key`: the argument that is the text; on the command line, or with `input` as its input. */
+static void command_start(struct tool_call *c, const char *key, const char *const *program,
+			  bool input)
+{
+	struct command *m = calloc(1, sizeof(*m));
+	const json_t *seconds = json_object_get(c->args, "timeout");
+	const char *argv[4] = {program[0], program[1], NULL, NULL}, *text;
+	struct ava_error err = {0};
+	int rv;
+
+	if (!m) {
+		answer_failure(c, "io", "out of memory");
+		return;
+	}
+	m->call = c;
+	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
+	rv = job_arg_str(c->args, key, &text, &err);
+	rv = rv ? rv : find_start(m, &err);
+	rv = rv ? rv : sandbox_find(&m->bwrap, &m->inside, &err);
+	rv = rv ? rv : make_work(m, &err);
+	if (rv == 0 && !input)
+		argv[2] = text;
+	rv = rv ? rv : run(m, argv, input ? text : "", &err);
+	if (rv == 0) {
+		c->work = m;
+		return;
+	}
+	command_free(m);
+	answer_failure(c, rv == AVA_EUNSUPPORTED ? "sandbox_unavailable" : job_error_class(rv),
+		       err.text);
+}
+
+static void bash_start(struct tool_call *c)
+{
+	static const char *const bash[] = {"/bin/bash", "-c"}, *const sh[] = {"/bin/sh", "-c"};
+
+	command_start(c, "command", access(bash[0], X_OK) == 0 ? bash : sh, false);
+}
+
+static void python_start(struct tool_call *c)
+{
+	static const char *const python[] = {"/usr/bin/python3", "-"};
+
+	if (access(python[0], X_OK) != 0)
+		answer_failure(c, "not_found",
+			       "this machine has no /usr/bin/python3: use run_bash, or tell the "
+			       "person to install python3");
+	else
+		command_start(c, "code", python, true);
+}
+
+static void one_line(struct buf *out, const char *what, const char *text)
+{
+	size_t n = text ? strspn(text, " \t\n") : 0;
+
+	buf_adds(out, what);
+	if (text)
+		utf8_repair(out, text + n, strcspn(text + n, "\n"));
+}
+
+static void bash_activity(const json_t *args, struct buf *out)
+{
+	one_line(out, "Running: ", json_get_str(args, "command"));
+}
+
+static void python_activity(const json_t *args, struct buf *out)
+{
+	one_line(out, "Running Python: ", json_get_str(args, "code"));
+}
+
+#define COMMON                                                                                     \
+	"\"cwd\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"A folder of the "       \
+	"project to start in, relative to it; default: the work folder /ava/work.\"},"             \
+	"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":3600,\"description\":"        \
+	"\"Seconds it may take; default 120.\"}}"
+#define WHERE                                                                                      \
+	"It runs in a sandbox without any network, with the project read-only under its own "      \
+	"path and the work folder /ava/work (HOME), where it starts and whose files stay for "     \
+	"your next calls. Only what is installed on this machine is there. Of a long output "      \
+	"the first and the last part are shown. Nothing goes on in the background: all of it "     \
+	"ends with the call."
+
+const struct tool tool_run_bash = {
+	.name = "run_bash",
+	.description = "Run a shell command: tests, a compiler, tools for text. To read or search "
+		       "files of the project use read_file and search_codebase instead. " WHERE,
+	.schema = "{\"type\":\"object\",\"properties\":{"
+		  "\"command\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,"
+		  "\"description\":\"As for bash -c.\"}," COMMON
+		  ",\"required\":[\"command\"],\"additionalProperties\":false}",
+	.flags = TOOL_PRIVATE,
+	.start = bash_start,
+	.stop = command_stop,
+	.activity = bash_activity,
+};
+
+const struct tool tool_python_exec = {
+	.name = "python_exec",
+	.description = "Run a Python 3 program, for calculations and to work on data; what it "
+		       "prints is the result. Each call is a program of its own. " WHERE,
+	.schema = "{\"type\":\"object\",\"properties\":{"
+		  "\"code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000000,"
+		  "\"description\":\"The program.\"}," COMMON
+		  ",\"required\":[\"code\"],\"additionalProperties\":false}",
+	.flags = TOOL_PRIVATE,
+	.start = python_start,
+	.stop = command_stop,
+	.activity = python_activity,
+};
