@@ -36,12 +36,13 @@
 
 #include "base/error.h"
 
-#define BUFFER_BYTES 1024 /* libcurl's least; a call that waits holds it */
-#define VALUE_MAX    256  /* of a header that is kept */
-#define SILENT_MS    1000 /* a connection that was silent for so long may be dead */
-#define HOLD_MS      5000 /* until then that has shown */
-#define HOLD_NEW_MS  1000 /* on HTTP/2: whether a new stream may begin shows at once */
-#define NAMES_S      10   /* seconds that the addresses of a name are kept */
+#define BUFFER_BYTES 1024  /* libcurl's least; a call that waits holds it */
+#define VALUE_MAX    256   /* of a header that is kept */
+#define SILENT_MS    1000  /* a connection that was silent for so long may be dead */
+#define HOLD_MS      5000  /* until then that has shown */
+#define HOLD_NEW_MS  1000  /* on HTTP/2: whether a new stream may begin shows at once */
+#define AMISS_MS     60000 /* no name is looked up for so long after one that was not found */
+#define NAMES_S      10    /* seconds that the addresses of a name are kept */
 #define TUNE_MS      50
 
 enum fault {
@@ -549,6 +550,33 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	return 0;
 }
 
+/* ---- addresses that are known: where a look-up hangs or fails, the calls after it go to the
+ * address of the newest connection. Who answers there has to show its certificate as ever. */
+
+static void known_learn(struct http_call_impl *im)
+{
+	struct http_pool *p = im->pool;
+	char *ip = NULL;
+	long port = 0;
+	int n;
+
+	curl_easy_getinfo(im->easy, CURLINFO_PRIMARY_IP, &ip);
+	curl_easy_getinfo(im->easy, CURLINFO_PRIMARY_PORT, &port);
+	if (p->target.proxy || !ip || !ip[0] || port <= 0)
+		return;
+	n = snprintf(p->known, sizeof(p->known), "+%s:%ld:%s", p->target.host, port, ip);
+	if (n < 0 || (size_t)n >= sizeof(p->known))
+		p->known[0] = '\0';
+}
+
+static void known_use(struct http_call_impl *im)
+{
+	struct http_pool *p = im->pool;
+
+	if (!im->resolve && p->known[0] && now_of(p) < p->names_amiss_till)
+		im->resolve = curl_slist_append(NULL, p->known);
+}
+
 int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 {
 	CURL *easy = im->easy;
@@ -565,6 +593,8 @@ int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 	SET(CURLOPT_CLOSESOCKETDATA, im->multi); /* a connection outlives its call */
 	SET(CURLOPT_ERRORBUFFER, im->text);
 	SET(CURLOPT_HTTPHEADER, im->headers);
+	known_use(im);
+	SET(CURLOPT_RESOLVE, im->resolve);
 	if (im->get)
 		SET(CURLOPT_HTTPGET, 1L);
 	else
@@ -754,6 +784,10 @@ void http_call_late(void *impl)
 		return;
 	}
 	rv = im->fault ? fault_error(im, &err) : timer_error(im, &err);
+	if (im->phase == HTTP_DIALING && im->multi->ndialled == 0) /* no address yet */
+		p->names_amiss_till = now + AMISS_MS;
+	else if (im->phase == HTTP_DIALING)
+		p->known[0] = '\0';
 	http_pool_enter(p);
 	if (im->multi) {
 		call_take(im->multi, im);
@@ -799,6 +833,13 @@ static void call_finish(struct http_call_impl *im, CURLcode code)
 
 	if (move_on(im, code))
 		return;
+	if (code == CURLE_COULDNT_RESOLVE_HOST)
+		im->pool->names_amiss_till = now_of(im->pool) + AMISS_MS;
+	else if (code == CURLE_COULDNT_CONNECT)
+		im->pool->known[0] = '\0';
+	else if (code == CURLE_OK ||
+		 !im->pool->known[0]) /* a wrong certificate teaches no better */
+		known_learn(im);
 	if (code == CURLE_OK && !im->heads_over)
 		im->fault = FAULT_CUT;
 	if (im->fault)

@@ -260,6 +260,7 @@ void http_call_free(struct http_call_impl *im)
 	http_call_forget(im);
 	easy_put(im);
 	buf_fini(&im->kept);
+	curl_slist_free_all(im->resolve);
 	free(im->url);
 	free(im);
 	p->ncalls--;

@@ -48,6 +48,8 @@ struct http_pool {
 	bool dying;      /* http_pool_free came from inside */
 	unsigned connections;
 	uint64_t opened;
+	char known[400];          /* "+host:port:address" that a connection had; "": none */
+	int64_t names_amiss_till; /* a look-up hung or failed: until then `known` is used */
 };
 
 /* One CURLM on the loop. A pool has several: libcurl searches a host's
@@ -99,9 +101,10 @@ struct http_call_impl {
 	size_t body_len;
 	struct curl_slist *headers; /* one block with the strings; NULL: wiped */
 	size_t headers_size;
-	char *url;          /* until handed to libcurl */
-	void *upload;       /* libcurl's buffer that still holds the body's end */
-	struct list unsent; /* multi->unsent while it does */
+	struct curl_slist *resolve; /* libcurl reads it; NULL: names are looked up */
+	char *url;                  /* until handed to libcurl */
+	void *upload;               /* libcurl's buffer that still holds the body's end */
+	struct list unsent;         /* multi->unsent while it does */
 	bool get, heads_over, dialled;
 	bool moved; /* to another multi, once */
 	int fd;     /* socket last opened for it */

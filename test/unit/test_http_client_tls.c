@@ -508,6 +508,37 @@ static void test_lookup_hangs(void **state)
 	get(f, REACHED);
 }
 
+/* The address that is known serves from the second attempt on. */
+static void test_known_address(void **state)
+{
+	struct fixture *f = *state;
+	struct got g;
+
+	for (int fails = 0; fails < 2; fails++) {
+		char url[100];
+		struct http_pool_options o = {
+			.base_url = url, .ca_file = mock.ca, .http2 = true, .idle_ms = 1};
+
+		use_name(f); /* and again, with what is kept soon forgotten */
+		snprintf(url, sizeof(url), "https://api.example.test:%s",
+			 strrchr(mock_url("tls"), ':') + 1);
+		http_pool_free(f->pool);
+		f->pool = http_pool_new(f->client, &o, NULL);
+		get(f, REACHED);
+		for (int i = 0; i < 20; i++)
+			os_loop_step(f->loop, 5);
+		dns_set(fails ? EAI_NONAME : 0, "127.0.0.1", !fails);
+		got_init(&g, f);
+		g.call.timers.connect_ms = 100;
+		got_start(&g);
+		got_wait(&g);
+		assert_int_equal(g.rv, fails ? AVA_ECONNECT : AVA_ETIMEOUT);
+		got_fini(&g);
+		get(f, REACHED);
+		dns_set(0, "127.0.0.1", false);
+	}
+}
+
 /* Stopped, and the pool freed, while a lookup hangs: nothing waits for it. */
 static void test_leave_lookup(void **state)
 {
@@ -540,11 +571,11 @@ static void test_leave_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_trusted),        T(test_refused),      T(test_ca_files),
-		T(test_multiplexed),    T(test_stop_streams), T(test_broken_streams),
-		T(test_no_http2_there), T(test_let_go),       T(test_key_is_wiped),
-		T(test_few_lookups),    T(test_lookup_fails), T(test_lookup_hangs),
-		T(test_leave_lookup),
+		T(test_trusted),        T(test_refused),       T(test_ca_files),
+		T(test_multiplexed),    T(test_stop_streams),  T(test_broken_streams),
+		T(test_no_http2_there), T(test_let_go),        T(test_key_is_wiped),
+		T(test_few_lookups),    T(test_lookup_fails),  T(test_lookup_hangs),
+		T(test_leave_lookup),   T(test_known_address),
 	};
 
 	return cmocka_run_group_tests(tests, mock_start, mock_stop);
