@@ -644,6 +644,32 @@ AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t
 			     int64_t until_ms, const struct ava_event **list, size_t *n,
 			     struct ava_error *err);
 
+/* ---- Checkpoints as values: where a run was when ava_checkpoint named it. As
+ * traces they need neither daemon nor runtime. Format: doc/TRACE.md. */
+
+struct ava_checkpoint { /* what it points at lives until ava_checkpoint_free */
+	const char *name, *run, *trace_id;
+	int64_t time_ms;         /* when the name was given */
+	int64_t call;            /* of the model, that a fork from it begins with */
+	struct ava_trace *trace; /* the run's events up to the Checkpoint itself; to be asked */
+	const char *state;       /* the messages it had, byte for byte (doc/MESSAGES.md) */
+	size_t state_len;        /* of state, which ends with NUL too */
+};
+
+/* Out of a run, at work or ended; `root` and `run` as in ava_trace_read. AVA_ENOENT: no
+ * such run or name, or its messages are not kept; AVA_ECORRUPT: log or messages are
+ * damaged; AVA_EINVAL, … On error *checkpoint is NULL. */
+AVA_API int ava_checkpoint_read(struct ava_checkpoint **checkpoint, const char *root,
+				const char *run, const char *name, struct ava_error *err);
+/* {"name","traceId","timestamp","state","stateHash","trace":{…}} and back, to an equal
+ * value. The text is borrowed until the next query on its trace. AVA_EINVAL: it is
+ * none, or was changed. */
+AVA_API int ava_checkpoint_json(struct ava_checkpoint *checkpoint, const char **json, size_t *len,
+				struct ava_error *err);
+AVA_API int ava_checkpoint_parse(struct ava_checkpoint **checkpoint, const char *json, size_t len,
+				 struct ava_error *err);
+AVA_API void ava_checkpoint_free(struct ava_checkpoint *checkpoint); /* NULL is allowed */
+
 /* ---- Conversations with Ava. */
 
 struct ava_session_id {

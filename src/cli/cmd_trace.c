@@ -31,7 +31,7 @@
 
 static struct {
 	bool json, tree, waterfall, push;
-	const char *export;
+	const char *export, *checkpoint;
 } o;
 
 static const char *const exports[] = {"jsonl", "otlp", NULL};
@@ -43,6 +43,8 @@ static const struct opt opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "the trace as one JSON object"),
 	OPT("export", 0, STR, "FORM", export,
 	    "jsonl: an event a line; otlp: OTLP/JSON for a collector", .words = exports),
+	OPT("checkpoint", 0, STR, "NAME", checkpoint,
+	    "that checkpoint as one JSON object: its events and its messages"),
 	OPT("push", 0, FLAG, NULL, push, "to the collector of otel.endpoint, again if it was"),
 };
 
@@ -105,6 +107,24 @@ static int print_text(struct ava_trace *t,
 	term_bytes(stdout, json, len);
 	putchar('\n');
 	return 0;
+}
+
+/* doc/TRACE.md, "The value". */
+static int print_checkpoint(const char *root, const char *run, struct ava_error *err)
+{
+	struct ava_checkpoint *c;
+	const char *json;
+	size_t len;
+	int rv = ava_checkpoint_read(&c, root, run, o.checkpoint, err);
+
+	if (rv == 0)
+		rv = ava_checkpoint_json(c, &json, &len, err);
+	if (rv == 0) {
+		term_bytes(stdout, json, len);
+		putchar('\n');
+	}
+	ava_checkpoint_free(c);
+	return rv;
 }
 
 static int show(struct ava_trace *t, struct ava_error *err)
@@ -224,7 +244,7 @@ static int checkpoint(const char *run, const char *name)
 	struct buf body;
 	int code;
 
-	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL)
+	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL || o.checkpoint != NULL)
 		return cli_error(CLI_USAGE, "checkpoint takes no option");
 	if (cli_check_run_id(run) != CLI_DONE)
 		return CLI_USAGE;
@@ -269,16 +289,21 @@ static int trace_run(int argc, char **argv)
 						    ? "give the file to import, only"
 						    : "give one S-id or NAME, or: import FILE, or: "
 						      "checkpoint S-id NAME");
-	if (o.json + o.tree + o.waterfall + o.push + (o.export != NULL) > 1)
-		return cli_error(CLI_USAGE,
-				 "choose one of --tree, --waterfall, --json, --export, --push");
+	if (o.json + o.tree + o.waterfall + o.push + (o.export != NULL) + (o.checkpoint != NULL) >
+	    1 + (o.json && o.checkpoint != NULL))
+		return cli_error(CLI_USAGE, "choose one of --tree, --waterfall, --json, --export, "
+					    "--checkpoint, --push");
+	if (importing && o.checkpoint != NULL)
+		return cli_error(CLI_USAGE, "--checkpoint needs an S-id or NAME");
 	if (o.push)
 		return importing ? cli_error(CLI_USAGE, "--push needs an S-id") : push(argv[0]);
 	rv = root_prepare(root, &err);
-	if (rv == 0)
+	if (rv == 0 && o.checkpoint != NULL)
+		rv = print_checkpoint(root, argv[0], &err);
+	else if (rv == 0)
 		rv = importing ? import(root, argv[1], &broken, &err)
 			       : read_trace(&t, root, argv[0], &broken, &err);
-	if (rv == 0 && !importing)
+	if (rv == 0 && t != NULL)
 		rv = show(t, &err);
 	ava_trace_free(t);
 	if (rv != 0)

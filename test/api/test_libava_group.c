@@ -121,9 +121,11 @@ static void test_checkpoint(void **state)
 	struct world *w = *state;
 	struct ava_run_id slow;
 	struct ava_spawn s = {.task = "never ends", .model = w->slow};
+	struct ava_checkpoint *c, *back;
 	const struct ava_event *e;
 	struct ava_trace *t;
 	struct ava_error err;
+	const char *json;
 	size_t n;
 
 	snprintf(w->slow, sizeof(w->slow), "offline:%s/slow.jsonl", w->dir);
@@ -139,6 +141,17 @@ static void test_checkpoint(void **state)
 	assert_int_equal(n, 1);
 	assert_non_null(strstr(e[0].json, "\"name\":\"before-edit\""));
 	ava_trace_free(t);
+	assert_int_equal(ava_checkpoint_read(&c, w->root, slow.text, "late", &err), AVA_ENOENT);
+	if (ava_checkpoint_read(&c, w->root, slow.text, "before-edit", &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(c->call, 1);
+	assert_non_null(strstr(c->state, "never ends"));
+	assert_int_equal(ava_checkpoint_json(c, &json, &n, &err), 0);
+	assert_int_equal(ava_checkpoint_parse(&back, json, n, &err), 0);
+	assert_string_equal(back->state, c->state);
+	assert_string_equal(back->run, slow.text);
+	ava_checkpoint_free(back);
+	ava_checkpoint_free(c);
 	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
 	assert_int_equal(ava_checkpoint(w->rt, slow.text, "late", &err), AVA_EEXIST);
 }

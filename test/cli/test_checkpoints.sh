@@ -98,6 +98,21 @@ equal 'OTLP has it as an event' before-answer "$("$AVA" trace "$one" --export ot
 	jq -r '[.. | objects | select(.name? == "ava.checkpoint") | .attributes[] |
 		select(.key == "ava.checkpoint.name").value.stringValue][0]')"
 
+# --- as a value
+
+run "$AVA" trace "$one" --checkpoint before-answer
+exits 'exported' 0
+equal 'it ends with its event' "before-answer Checkpoint null" \
+	"$(jq -r '"\(.name) \(.trace.events[-1].eventType) \(.trace.endTime)"' "$OUT")"
+jq -j .state "$OUT" >"$T/had"
+head -n "$lines" "$AVA_DATA_ROOT/runs/$one/messages.jsonl" >"$T/first-lines"
+check 'and has the messages there were, byte for byte' cmp -s "$T/first-lines" "$T/had"
+run "$AVA" trace "$one" --checkpoint nothing
+exits 'an unknown name' 5
+contains 'the names that there are' 'no checkpoint nothing: it has before-answer, again, after-crash' "$ERR"
+run "$AVA" trace "$one" --checkpoint again --waterfall
+exits 'one form at a time' 2
+
 # --- forks
 
 run "$AVA" replay "$one" --from before-answer --yes --json
