@@ -348,7 +348,7 @@ int logtext_event(struct buf *out, const json_t *event)
 bool logtext_own(const char *type)
 {
 	return strcmp(type, "Seal") == 0 || strcmp(type, "LogOpen") == 0 ||
-	       strcmp(type, "StateWrite") == 0;
+	       strcmp(type, "StateWrite") == 0 || strcmp(type, "StateRead") == 0;
 }
 
 const char *logtext_types(void)

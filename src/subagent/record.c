@@ -652,6 +652,9 @@ void record_carried(struct draft *d, struct run *r)
 {
 	struct rec c;
 
+	begin(&c, d, r, EVENT_StateRead);
+	jw_str(&c.w, "key", "position");
+	end(&c);
 	begin(&c, d, r, EVENT_Custom);
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");

@@ -87,7 +87,7 @@ void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 void record_catalog_spawn(struct draft *d, struct run *r);
 /* Where the run stands (restore.c): the last event of a turn's commit. */
 void record_position(struct draft *d, struct run *r);
-/* Another process carries the run on. */
+/* Another process carries the run on, from its newest position. */
 void record_carried(struct draft *d, struct run *r);
 
 #endif

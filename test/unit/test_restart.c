@@ -112,6 +112,34 @@ static void test_what_is_carried_over(void **state)
 	fini_world(&w);
 }
 
+/* With the first thing that follows; a run that had not begun reads none. */
+static void test_a_position_read_is_told(void **state)
+{
+	static const char *const told[] = {"\"eventType\":\"StateRead\"",
+					   "\"content\":{\"key\":\"position\"}",
+					   "\"customType\":\"carried_on\""};
+
+	for (int begun = 0; begun < 2; begun++) {
+		struct world w;
+		struct left l;
+		struct run *r;
+
+		init_world(&w);
+		l = queued(&w, "");
+		if (begun)
+			asks_model(&w, &l, 2, "", "");
+		close_world(&w);
+		restart(&w);
+		r = carried(&w, &l);
+		assert_false(rig_holds(&w.r, l.log, told[0]));
+		supervisor_cancel(r);
+		RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
+		for (size_t i = 0; i < ARRAY_LEN(told); i++)
+			assert_int_equal(rig_holds(&w.r, l.log, told[i]), begun);
+		fini_world(&w);
+	}
+}
+
 /* An empty reply has no line: the event alone says that it came. */
 static void test_a_reply_without_a_line(void **state)
 {
@@ -583,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_a_queued_run_goes_on),
 		cmocka_unit_test(test_a_cut_call),
 		cmocka_unit_test(test_what_is_carried_over),
+		cmocka_unit_test(test_a_position_read_is_told),
 		cmocka_unit_test(test_a_reply_without_a_line),
 		cmocka_unit_test(test_a_log_without_its_messages),
 		cmocka_unit_test(test_results_are_kept),
