@@ -48,6 +48,7 @@ struct heard {
 	unsigned nproposals, nruns;
 	uint64_t numbers; /* "the second": a bit for each number, from 1 */
 	bool all;         /* they say all, or both */
+	bool both;        /* both: of more than two that names none */
 	bool none;        /* "neither": no to all */
 	bool pointed;     /* "the review", "the kettle one": by its task */
 };
@@ -90,12 +91,22 @@ static bool word_at(const char *at, const char *word)
 	return strncasecmp(at, word, n) == 0 && !isalnum((unsigned char)at[n]);
 }
 
+static size_t both_at(const char *at)
+{
+	static const char *const said[] = {"both of them",  "both",       "alle beide", "beide",
+					   "tous les deux", "les deux",   "los dos",    "ambos",
+					   "tutti e due",   "tutte e due"};
+
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		if (word_at(at, said[i]))
+			return strlen(said[i]);
+	}
+	return 0;
+}
+
 static size_t all_at(const char *at)
 {
-	static const char *const said[] = {"all of them", "both of them", "both",  "all",
-					   "alle beide",  "beide",        "alle",  "tous les deux",
-					   "les deux",    "los dos",      "ambos", "tutti e due",
-					   "tutte e due"};
+	static const char *const said[] = {"all of them", "all", "alle"};
 
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
 		if (word_at(at, said[i]))
@@ -214,6 +225,8 @@ static int hear(const char *text, bool all, struct heard *h)
 
 		if (word && (len = id_at(at, id)) > 0) {
 			hear_id(h, id);
+		} else if (all && word && (len = both_at(at)) > 0) {
+			h->all = h->both = true;
 		} else if (all && word && (len = all_at(at)) > 0) {
 			h->all = true;
 		} else if (all && word && (len = none_at(at)) > 0) {
@@ -634,7 +647,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	if (w.proposals > 1 && !names(&heard))
 		hear_task(t, &heard);
 	w = find_waits(t, in, &heard);
-	if (!names(&heard) && w.nids > 1)
+	if (w.nids > 1 && (!names(&heard) || (heard.both && w.nids > 2)))
 		w.nids = 0;
 	words = meant(&heard, &w);
 	taken = answer_parse(words, &change) != ANSWER_UNCLEAR && decide(t, in, &w, words);
