@@ -154,7 +154,7 @@ const struct command *command_find(const char *name, const char *more)
 static int usage_words(const struct command *c, int n)
 {
 	if (n < c->min_args)
-		return cli_error(CLI_USAGE, "give it %s; the form is: ava %s %s", c->args, c->name,
+		return cli_error(CLI_USAGE, "something is missing; the form is: ava %s %s", c->name,
 				 c->args);
 	if (c->max_args == 0)
 		return cli_error(CLI_USAGE, "takes no arguments; see: ava help %s", c->name);

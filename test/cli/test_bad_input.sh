@@ -84,6 +84,8 @@ wrong_usage "$AVA" run --no-such-option x
 wrong_usage "$AVA" run --yes=1 x
 wrong_usage "$AVA" run x --timeout
 wrong_usage "$AVA" ps extra
+wrong_usage "$AVA" trace
+equal 'the form is said once' 1 "$(grep -o checkpoint "$ERR" | wc -l)"
 wrong_usage "$AVA" ''
 wrong_usage "$AVA"
 
