@@ -241,13 +241,15 @@ static const struct row {
 	 NULL},
 	/* of quotes, and of runs at work */
 	{ABOUT_WHAT, HAS_QUOTE, 0, NULL,
-	 "would it do|will it do|does it do|will they do|would they do|do they do|what are they|"
+	 "would it do|will it do|does it do|will you do|will they do|would they do|do they do|what "
+	 "are they|"
 	 "what is it|what is that|what happens|waiting for me|what is waiting|what waits|what is "
 	 "open|"
 	 "whats open|files it reads|files will it|files would it|tell me more|more details|"
 	 "what exactly|what for|what do you want|what do you propose|which ones|what is this|"
 	 "what would you|what are the|what were they|whats that|whats it|what if",
 	 NULL},
+	{ABOUT_WHAT, HAS_QUOTE, 1, "what|huh|pardon|was|quoi|que", NULL, NULL},
 	{ABOUT_RIGHTS, HAS_QUOTE | HAS_RUN, 10, NULL,
 	 "change|modify|write|delete|edit|touch|dangerous|safe|harm|harmful|risky|risk|break|"
 	 "internet|online",
@@ -269,6 +271,7 @@ static const struct row {
 	 "welches modell",
 	 NULL},
 	{ABOUT_WHAT, HAS_RUN, 0, NULL,
+	 "first doing|second doing|third doing|last doing|one doing|other doing|subagent doing|"
 	 "is it doing|does it do|are they doing|do they do|is it up to|does it want|do they want|"
 	 "it do right now|it working on|is it at|does it ask|did it ask|is it asking",
 	 NULL},

@@ -393,7 +393,7 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 			      "instance, leaves one out.");
 		break;
 	case ABOUT_RIGHTS:
-		buf_adds(out, "No: it only reads files in this folder, and changes nothing.");
+		buf_adds(out, "It only reads files in this folder, and changes nothing.");
 		break;
 	case ABOUT_WHY:
 		if (q->nruns > 1)
@@ -403,10 +403,8 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 				 q->nruns);
 		else
 			buf_addf(out,
-				 "Because that takes more than one look: a %s (%s) searches and "
-				 "reads "
-				 "until it can answer. The task: ",
-				 q->role, json_str(quote, "rationale"));
+				 "Because that takes more than one look: a subagent searches and "
+				 "reads files until it can answer. The task: ");
 		tell_task(out, q->task);
 		buf_adds(out, q->nruns > 1 ? " on." : ".");
 		break;
@@ -414,8 +412,9 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 		buf_addf(out, "With a yes %s in the background, for the task ",
 			 q->nruns > 1 ? "several subagents start" : "a subagent starts");
 		tell_task(out, q->task);
-		buf_addf(out, ": a %s that searches and reads files here and tells what it found.",
-			 q->role);
+		buf_addf(out, ": %s files here and tell%s what was found.",
+			 q->nruns > 1 ? "they search and read" : "it searches and reads",
+			 q->nruns > 1 ? "" : "s");
 	}
 }
 
@@ -432,13 +431,20 @@ static void talk_quotes(struct talk *t, enum topic topic)
 			continue;
 		if (open > 1)
 			buf_addf(&t->out, "%s%u (%s): ", n ? "\n" : "", q->number, q->id);
-		say_quote(t, q, topic);
+		if (open > 1 && topic == ABOUT_WHAT)
+			tell_task(&t->out, q->task);
+		else
+			say_quote(t, q, topic);
 		for (size_t k = 1; tasks && k < q->nruns; k++) {
 			buf_adds(&t->out, k > 1 ? ", " : " The others: ");
 			tell_task(&t->out, json_str(json_array_get(q->runs, k), "task"));
 		}
 		n++;
 	}
+	if (open > 1 && topic == ABOUT_WHAT)
+		buf_adds(&t->out,
+			 "\nWith a yes a subagent starts in the background: it searches and "
+			 "reads files here and tells what was found.");
 }
 
 static void talk_unsure(struct talk *t, bool doubt)
@@ -451,7 +457,7 @@ static void talk_unsure(struct talk *t, bool doubt)
 		buf_adds(&t->out, open > 1 ? "\n" : " ");
 	}
 	if (open > 1)
-		buf_adds(&t->out, "Which one shall start: a number, both or none?");
+		buf_adds(&t->out, "Which one shall start: a number, all or none?");
 	else if (open)
 		buf_adds(&t->out,
 			 "Shall it start? Yes starts it, no drops it, or say what shall be "
@@ -513,6 +519,8 @@ static unsigned talk_targets(const json_t *list, const char *words, const char *
 			meant |= 1u << i;
 	if (meant || heard_has(plain, "except|but not|all but|everything but"))
 		return meant;
+	if (n > 2 && heard_has(plain, "both|beide"))
+		return 0;
 	if (n == 1 ||
 	    heard_has(plain, "both|all|everything|all of them|them|beide|alle|alles|they"))
 		return all;
@@ -619,7 +627,9 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 	unsigned meant;
 
 	if (n == 0) {
-		buf_adds(&t->out, "No subagent is at work in this conversation.");
+		buf_addf(&t->out, "No subagent is at work in this conversation.%s",
+			 talk_open(t) ? " " : "");
+		talk_unsure(t, false);
 		return;
 	}
 	if (topic != ABOUT_STOP && topic != ABOUT_STEER) {
@@ -692,16 +702,17 @@ static void talk_say(struct talk *t, enum topic topic)
 		{ABOUT_MEMORY,
 		 "I remember this conversation only, no earlier ones; `ava sessions` lists "
 		 "them, and `ava chat ID` goes on with one."},
-		{ABOUT_SENDING, "I can't send mail or messages: I read files here, and propose "
-				"subagents that do."},
+		{ABOUT_SENDING,
+		 "I can't send or order anything: I only read the files here. What shall be "
+		 "looked for in them?"},
 		{ABOUT_SHELL,
-		 "I can't run commands, I have no shell: I read files here, and propose "
-		 "subagents that do."},
+		 "I can't run commands, I have no shell: I only read the files here. I can "
+		 "propose a review of them."},
 		{ABOUT_WRITING,
 		 "I can't change or write files, I only read them. I can propose a review "
 		 "that says what should be changed."},
 		{ABOUT_MATHS, LABEL "I don't calculate: I answer from your files only."},
-		{ABOUT_BYE, "Bye. What is at work goes on; `ava -c` tells you what came of it."},
+		{ABOUT_BYE, "Bye. Ctrl-D leaves; `ava -c` goes on with this conversation."},
 		{ABOUT_KEEPING, "It goes on."},
 		{ABOUT_STOPPING,
 		 "It would end for good; what it has found so far would come as a partial "
@@ -717,6 +728,8 @@ static void talk_say(struct talk *t, enum topic topic)
 	for (size_t i = 0; i < ARRAY_LEN(says); i++)
 		if (says[i].topic == topic)
 			buf_adds(&t->out, says[i].say);
+	if (topic == ABOUT_BYE && t->nlive)
+		buf_addf(&t->out, " %s stays at work meanwhile.", t->live[t->nlive - 1]);
 }
 
 static void talk_unclear(struct talk *t, enum topic topic)

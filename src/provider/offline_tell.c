@@ -161,7 +161,8 @@ void tell_result(struct buf *out, const char *line)
 	json_t *r = json_parse(line, strlen(line), NULL);
 	const json_t *citations = json_object_get(r, "citations");
 	const char *summary = json_str(r, "summary");
-	bool own = strncmp(summary, "Stopped at its limit of ", 24) == 0;
+	bool own = strncmp(summary, "Stopped at its limit of ", 24) == 0 ||
+		   strncmp(summary, "Cancelled before ", 17) == 0;
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -209,12 +210,14 @@ void tell_notice(struct buf *out, const char *line)
 		return;
 	}
 	if (list) {
-		buf_addf(out, "Which one do you mean? %s Say its number, both or none.",
+		buf_addf(out, "Which one do you mean? %s Say its number, all or none.",
 			 list + strlen(wait));
 		return;
 	}
 	if (why) {
-		buf_addf(out, "That cannot be done: %s", why + strlen(failed));
+		why += strlen(failed);
+		buf_addf(out, "That cannot be done: %s%s", why,
+			 *why && strchr(".?!", why[strlen(why) - 1]) ? "" : ".");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
@@ -290,12 +293,12 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 		buf_addf(out, "It used the model %s.", json_str(r, "model"));
 		break;
 	case ABOUT_STATUS:
-		buf_addf(out, "No subagent is at work any more. %s ended: %s.", id,
+		buf_addf(out, "No subagent is at work any more. %s ended: %s. ", id,
 			 words_status(json_str(r, "status")));
-		if (is_partial(r)) {
-			buf_adds(out, " What there is of it is partial. ");
+		if (is_partial(r))
 			say_resume(out, r);
-		}
+		else
+			buf_adds(out, "\"Show me the result\" tells it again.");
 		break;
 	case ABOUT_WHY:
 		buf_adds(out, "It found these places:");

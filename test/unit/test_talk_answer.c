@@ -92,7 +92,9 @@ static void test_small_talk(void **state)
 		{"what is the capital of France?", "I don't know that"},
 		{"look up the weather on the web", "I have no web and no internet here"},
 		{"remind me tomorrow to look for leaks", "do things later"},
-		{"bye", "What is at work goes on"},
+		{"order me a pizza", "I can't send or order anything"},
+		{"run the tests", "I can propose a review"},
+		{"bye", "Ctrl-D leaves"},
 	};
 	struct world *w = *state;
 	char id[64];
@@ -146,6 +148,10 @@ static void test_one_run_is_meant(void **state)
 	assert_int_equal(w->core->sup.nlive, 3);
 	tell(w, id, "cancel");
 	assert_int_equal(w->core->sup.nlive, 3);
+	tell(w, id, "Find where render is defined");
+	tell(w, id, "yes");
+	tell(w, id, "stop both"); /* of three */
+	assert_int_equal(w->core->sup.nlive, 4);
 }
 
 static void test_stop_it(void **state)
@@ -275,6 +281,56 @@ static void test_which_of_two(void **state)
 				 left);
 		tell(w, id, "no to all");
 	}
+}
+
+/* "Both" of three names none of them: she asks. */
+static void test_both_of_three(void **state)
+{
+	struct world *w = *state;
+	unsigned left = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "review src/one.c for leaks");
+	tell(w, id, "review src/two.c for leaks");
+	tell(w, id, "review src/three.c for leaks");
+	tell(w, id, "what is waiting for me?");
+	assert_said(w, id, "\"review src/two.c for leaks\"\n");
+	tell(w, id, "both");
+	assert_said(w, id, "Say its number, all or none.");
+	tell(w, id, "no to both");
+	assert_int_equal(runs(w), 0);
+	ops_proposals(w->core, false, count_open, &left);
+	assert_int_equal(left, 14);
+	tell(w, id, "all of them");
+	assert_int_equal(runs(w), 3);
+}
+
+/* A quote that is asked about gets no answer that is wrong of it, and none by the way. */
+static void test_asked_of_a_quote(void **state)
+{
+	static const struct {
+		const char *words, *says;
+	} rows[] = {
+		{"is it safe?", "It only reads"},
+		{"what?", "With a yes a subagent starts"},
+		{"what will you do", "it searches and reads files here"},
+		{"why?", "a subagent searches and reads files"},
+		{"status", "in this conversation. Shall it start?"},
+		{"use haiku", "which key to set."},
+	};
+	struct world *w = *state;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "review src/one.c for leaks");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		tell(w, id, rows[i].words);
+		if (!strstr(seen(w, id, "assistant", NULL).last, rows[i].says))
+			fail_msg("%s: %s", rows[i].words, seen(w, id, "assistant", NULL).last);
+		assert_null(strstr(seen(w, id, "assistant", NULL).last, "code_reviewer"));
+	}
+	assert_string_not_equal(pending(w), "");
 }
 
 /* A quote, and a no to it in another terminal. */
@@ -597,6 +653,8 @@ int main(void)
 		TEST(test_asked_twice),
 		TEST(test_a_group),
 		TEST(test_which_of_two),
+		TEST(test_both_of_three),
+		TEST(test_asked_of_a_quote),
 		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),
 		TEST(test_told_after_a_stop),
