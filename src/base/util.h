@@ -19,4 +19,14 @@ static inline int64_t sum_to_max(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* The nearest whole number, halves away from zero; |d| < 2^63. Not libm's, which no program
+ * that starts often has to load for this. */
+static inline int64_t round_to_int(double d)
+{
+	int64_t n = (int64_t)d;
+	double rest = d - (double)n;
+
+	return n + (rest >= 0.5) - (rest <= -0.5);
+}
+
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/utf8.h"
 
@@ -525,8 +526,7 @@ int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t f
 	if (!json_is_real(v))
 		return fallback;
 	scaled = json_real_value(v) * (double)unit;
-	/* 2^63 as a double; above it llround is undefined. */
-	return fabs(scaled) < 9223372036854775808.0 ? llround(scaled) : fallback;
+	return fabs(scaled) < 9223372036854775808.0 /* 2^63 */ ? round_to_int(scaled) : fallback;
 }
 
 /* ---- writing values back */

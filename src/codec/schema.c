@@ -249,6 +249,14 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 	buf_fini(&b);
 }
 
+/* But for what dividing costs; above 2^53 every double is whole. */
+static bool nearly_whole(double d)
+{
+	if (fabs(d) >= 9007199254740992.0)
+		return isfinite(d);
+	return fabs(d - (double)round_to_int(d)) <= fabs(d) * 1e-12;
+}
+
 static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 			 const struct where *at)
 {
@@ -268,7 +276,7 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 		double b = json_number_value(bound), times = i == 4 ? n / b : 0;
 		bool good = bound == NULL || (i == 0 && n >= b) || (i == 1 && n <= b) ||
 			    (i == 2 && n > b) || (i == 3 && n < b) ||
-			    (i == 4 && fabs(times - nearbyint(times)) <= fabs(times) * 1e-12);
+			    (i == 4 && nearly_whole(times));
 
 		if (!good)
 			fault(w, at, "%s %.15g", bounds[i].words, b);

@@ -1,0 +1,719 @@
+/* ava hook: what Claude Code calls when a subagent of it starts, stops or is idle. The event
+ * stands on stdin (its hooks, as of 2.1.330: https://code.claude.com/docs/en/hooks); one file an
+ * agent, its card, says how that agent is now:
+ *
+ *	$CLAUDE_CONFIG_DIR/agent-activity/SESSION/AGENT.json      (default: ~/.claude)
+ *
+ * Happy path: read the event, lock the session's folder, read the card that is there, change
+ * what the event changes, put the new card in its place by a rename. Of hooks that run at the
+ * same time the one that was started last has the last word, whichever gets the lock first; what
+ * an older one knows is only added. Nothing is synced: a card tells about now, and who keeps it
+ * (avad) has a journal.
+ *
+ * Whatever fails is a line in agent-activity/hook.log and exit code 0: a hook that fails would
+ * disturb a session that works. Only base and codec are used, since this runs at each start and
+ * stop of an agent. doc/CLAUDE-CODE.md has the card member by member. */
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cli/cli.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define INPUT_MAX      (16u << 20)
+#define CARD_MAX       (2u << 20)
+#define MESSAGE_MAX    (256u << 10)
+#define NAME_MAX_BYTES 128 /* of a session or an agent */
+#define LOG_MAX        (1 << 20)
+#define LOCK_MS        2000
+#define TRANSCRIPT_MAX (256u << 20)
+#define STABLE_MS      200 /* a transcript is waited for at the most */
+#define QUIET_MS       50  /* one that grew longer ago has all its lines */
+#define PAIR_MS        5000
+#define ACTIVITY_MAX   200
+
+struct hook {
+	json_t *in;
+	const char *event, *session;
+	char home[PATH_MAX]; /* agent-activity */
+	int dir;             /* of the session, locked; -1: not yet */
+	int64_t began_ms;    /* when this process was started: which event is the newer one */
+};
+
+/* ---- its own log */
+
+static void hook_log(const struct hook *h, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void hook_log(const struct hook *h, const char *fmt, ...)
+{
+	char path[PATH_MAX + 16], old[PATH_MAX + 32], when[CLOCK_ISO_LEN + 1];
+	struct stat st;
+	struct buf line;
+	va_list ap;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/hook.log", h->home);
+	snprintf(old, sizeof(old), "%s.1", path);
+	if (stat(path, &st) == 0 && st.st_size > LOG_MAX)
+		(void)rename(path, old);
+	buf_init(&line, 4096);
+	clock_iso(clock_wall_ms(), when);
+	buf_addf(&line, "%s ", when);
+	va_start(ap, fmt);
+	buf_vaddf(&line, fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < line.len; i++)
+		if ((unsigned char)line.data[i] < ' ')
+			line.data[i] = ' ';
+	buf_addc(&line, '\n');
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		(void)!write(fd, line.data, line.len);
+		close(fd);
+	}
+	buf_fini(&line);
+}
+
+/* ---- cards */
+
+/* A name that is one part of a path and says nothing else. */
+static bool is_name(const char *s)
+{
+	size_t n = s ? strlen(s) : 0;
+
+	return n > 0 && n <= NAME_MAX_BYTES && s[0] != '.' &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-") == n;
+}
+
+static json_t *card_read(const struct hook *h, const char *agent)
+{
+	char name[NAME_MAX_BYTES + 8], *text = NULL;
+	json_t *card = NULL;
+	size_t len = 0;
+
+	snprintf(name, sizeof(name), "%s.json", agent);
+	if (sys_read_file(h->dir, name, CARD_MAX, &text, &len, NULL) == 0)
+		card = json_parse(text, len, NULL);
+	free(text);
+	if (json_is_object(card))
+		return card;
+	json_decref(card);
+	return NULL;
+}
+
+/* The new one and the old one are exchanged, then the old one goes: where one replaces another,
+ * ext4 writes the new one out first, which takes longer than all else here. */
+static int replace(int dir, const char *temp, const char *name)
+{
+	if (renameat2(dir, temp, dir, name, RENAME_EXCHANGE) == 0)
+		return unlinkat(dir, temp, 0);
+	return renameat(dir, temp, dir, name); /* the first, or a file system that cannot */
+}
+
+static void card_write(const struct hook *h, const char *agent, const json_t *card)
+{
+	char name[NAME_MAX_BYTES + 8], temp[NAME_MAX_BYTES + 40];
+	struct buf out;
+	int fd, rv;
+
+	snprintf(name, sizeof(name), "%s.json", agent);
+	snprintf(temp, sizeof(temp), ".%s.%d", name, (int)getpid());
+	buf_init(&out, CARD_MAX);
+	rv = json_dump(&out, card);
+	rv = rv ? rv : buf_addc(&out, '\n');
+	if (rv != 0) {
+		hook_log(h, "%s of %s: the card is too large", h->event, agent);
+		buf_fini(&out);
+		return;
+	}
+	fd = openat(h->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	rv = fd < 0 ? -1 : sys_write_all(fd, out.data, out.len, 0);
+	if (fd >= 0)
+		rv = close(fd) != 0 ? -1 : rv;
+	if (rv != 0 || replace(h->dir, temp, name) != 0) {
+		hook_log(h, "%s of %s: %s", h->event, agent, strerror(errno));
+		if (fd >= 0)
+			(void)unlinkat(h->dir, temp, 0);
+	}
+	buf_fini(&out);
+}
+
+static void put_str(json_t *card, const char *key, const char *value)
+{
+	if (value && *value)
+		json_object_set_new(card, key, json_string(value));
+}
+
+static void put_time(json_t *card, const char *key, int64_t ms)
+{
+	char iso[CLOCK_ISO_LEN + 1];
+
+	clock_iso(ms, iso);
+	put_str(card, key, iso);
+}
+
+/* -1: not there. Cards of agent-spy.sh have whole seconds. */
+static int64_t get_time(const json_t *card, const char *key)
+{
+	const char *s = json_str(card, key);
+	char whole[CLOCK_ISO_LEN + 1];
+
+	if (strlen(s) == 20 && s[19] == 'Z') {
+		snprintf(whole, sizeof(whole), "%.19s.000Z", s);
+		s = whole;
+	}
+	return clock_parse_iso(s, strlen(s));
+}
+
+struct names {
+	char (*v)[NAME_MAX_BYTES + 1];
+	size_t n, cap;
+};
+
+static void take_name(const char *name, void *user)
+{
+	struct names *all = user;
+	size_t len = strlen(name);
+
+	if (len <= 5 || strcmp(name + len - 5, ".json") != 0 || len - 5 > NAME_MAX_BYTES ||
+	    name[0] == '.' || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
+		return;
+	memcpy(all->v[all->n], name, len - 5);
+	all->v[all->n++][len - 5] = 0;
+}
+
+static void each_card(const struct hook *h,
+		      void (*look)(const char *agent, json_t *card, void *user), void *user)
+{
+	struct names all = {0};
+
+	(void)sys->list(h->dir, ".", take_name, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		json_t *card = card_read(h, all.v[i]);
+
+		if (card)
+			look(all.v[i], card, user);
+		json_decref(card);
+	}
+	free(all.v);
+}
+
+/* ---- what Claude Code keeps of an agent beside its session's transcript */
+
+static const char *expand(const char *path, char out[PATH_MAX])
+{
+	const char *home = env_get("HOME");
+
+	if (!path || (path[0] != '/' && strncmp(path, "~/", 2) != 0))
+		return NULL;
+	if ((size_t)snprintf(out, PATH_MAX, "%s%s", path[0] == '~' && home ? home : "",
+			     path[0] == '~' ? path + 1 : path) >= PATH_MAX)
+		return NULL;
+	return out;
+}
+
+/* Told at the stop; before it, where it will be. False: it cannot be known. */
+static bool transcript_of(const struct hook *h, const char *agent, char out[PATH_MAX])
+{
+	char session[PATH_MAX];
+	const char *path = expand(json_get_str(h->in, "agent_transcript_path"), out);
+	size_t n;
+
+	if (path)
+		return true;
+	if (!expand(json_get_str(h->in, "transcript_path"), session))
+		return false;
+	n = strlen(session);
+	if (n < 6 || strcmp(session + n - 6, ".jsonl") != 0)
+		return false;
+	session[n - 6] = 0;
+	return (size_t)snprintf(out, PATH_MAX, "%s/subagents/agent-%s.jsonl", session, agent) <
+	       PATH_MAX;
+}
+
+/* agent-ID.meta.json: who spawned it, how deep, and what for. */
+static void add_meta(json_t *card, const char *transcript)
+{
+	char path[PATH_MAX + 16], *text = NULL;
+	size_t n = strlen(transcript), len = 0;
+	json_t *meta = NULL;
+
+	if (n < 6 || strcmp(transcript + n - 6, ".jsonl") != 0)
+		return;
+	snprintf(path, sizeof(path), "%.*s.meta.json", (int)(n - 6), transcript);
+	if (sys_read_file(AT_FDCWD, path, CARD_MAX, &text, &len, NULL) == 0)
+		meta = json_parse(text, len, NULL);
+	put_str(card, "description", json_get_str(meta, "description"));
+	put_str(card, "parentAgentId", json_get_str(meta, "parentAgentId"));
+	put_str(card, "model", json_get_str(meta, "model"));
+	if (json_is_integer(json_object_get(meta, "spawnDepth")))
+		json_object_set(card, "depth", json_object_get(meta, "spawnDepth"));
+	json_decref(meta);
+	free(text);
+}
+
+/* Its own lines are written by then, but not surely all of them: one that grew a moment ago is
+ * given time. */
+static int open_still(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int64_t until = clock_mono_ms() + STABLE_MS;
+	off_t size = -1;
+
+	if (fd < 0)
+		return -1;
+	while (fstat(fd, st) == 0 && S_ISREG(st->st_mode)) {
+		int64_t quiet = clock_wall_ms() - st->st_mtim.tv_sec * 1000ll -
+				st->st_mtim.tv_nsec / 1000000;
+
+		if (st->st_size == size || quiet > QUIET_MS || clock_mono_ms() > until)
+			return fd;
+		size = st->st_size;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 20 * 1000000}, NULL);
+	}
+	close(fd);
+	return -1;
+}
+
+static json_t *value_of(struct slice s)
+{
+	return s.len ? json_parse(s.s, s.len, NULL) : NULL;
+}
+
+/* A reply of several blocks is a line a block with the same id, each with what the reply has
+ * used so far: the last one counts. */
+static void take_line(const char *line, size_t len, json_t *replies, json_t *card)
+{
+	struct slice message, usage;
+	json_t *id, *model;
+
+	if (!memmem(line, len, "\"usage\"", 7))
+		return;
+	message = jscan_member(line, len, "message");
+	usage = jscan_member(message.s, message.len, "usage");
+	id = value_of(jscan_member(message.s, message.len, "id"));
+	model = value_of(jscan_member(message.s, message.len, "model"));
+	if (json_is_string(id))
+		json_object_set_new(replies, json_string_value(id), value_of(usage));
+	if (json_is_string(model) && json_string_value(model)[0] != '<') /* "<synthetic>" */
+		json_object_set(card, "model", model);
+	json_decref(id);
+	json_decref(model);
+}
+
+static void add_usage(json_t *card, json_t *replies)
+{
+	static const struct {
+		const char *ours, *theirs;
+	} members[] = {{"input", "input_tokens"},
+		       {"output", "output_tokens"},
+		       {"cacheRead", "cache_read_input_tokens"},
+		       {"cacheWrite", "cache_creation_input_tokens"}};
+	json_t *usage, *reply;
+	const char *id;
+
+	if (json_object_size(replies) == 0)
+		return;
+	usage = json_object();
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		int64_t sum = 0;
+
+		json_object_foreach(replies, id, reply) sum =
+			sum_to_max(sum, MAX(json_get_int(reply, members[i].theirs, 0), 0));
+		json_object_set_new(usage, members[i].ours, json_integer(sum));
+	}
+	json_object_set_new(card, "usage", usage);
+}
+
+/* What it used and by which model; when it began, where no start was seen. */
+static void add_transcript(json_t *card, const char *path)
+{
+	struct stat st;
+	int fd = open_still(path, &st);
+	size_t len = fd >= 0 ? (size_t)MIN(st.st_size, (off_t)TRANSCRIPT_MAX) : 0, at = 0, n;
+	char *data = len ? mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	json_t *replies = json_object();
+	const char *line;
+
+	if (fd >= 0)
+		close(fd);
+	if (data != MAP_FAILED) {
+		if (get_time(card, "startedAt") < 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+			json_t *began = value_of(jscan_member(line, n, "timestamp"));
+
+			put_str(card, "startedAt", json_string_value(began));
+			json_decref(began);
+		}
+		at = 0;
+		while (jsonl_next(data, len, &at, &line, &n) == 1)
+			take_line(line, n, replies, card);
+		munmap(data, len);
+		add_usage(card, replies);
+	}
+	json_decref(replies);
+}
+
+/* ---- what each event changes */
+
+/* The process that runs the session, which is a sign of its life: pid and start time. */
+static void add_process(json_t *card)
+{
+	char path[40], text[1024], *after;
+	pid_t pid = getppid();
+	json_t *process;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return;
+	text[n] = 0;
+	after = strrchr(text, ')'); /* its name may have blanks */
+	for (int field = 2; after && field < 22; field++)
+		after = strchr(after + 1, ' ');
+	process = json_object();
+	json_object_set_new(process, "pid", json_integer(pid));
+	json_object_set_new(process, "startTicks", json_integer(after ? atoll(after + 1) : 0));
+	json_object_set_new(card, "process", process);
+}
+
+/* True: this event is the newest, and how the agent is now is by it. What happened in the same
+ * millisecond ends with the stop. */
+static bool set_status(const struct hook *h, json_t *card, const char *status)
+{
+	int64_t updated = get_time(card, "updatedAt");
+	bool stops = strcmp(status, "stopped") == 0;
+
+	if (updated > h->began_ms ||
+	    (updated == h->began_ms && !stops && strcmp(json_str(card, "status"), "stopped") == 0))
+		return false;
+	put_str(card, "status", status);
+	put_time(card, "updatedAt", h->began_ms);
+	json_object_del(card, "activity");
+	if (!stops)
+		json_object_del(card, "stoppedAt");
+	return true;
+}
+
+/* It was there by now. */
+static void note_beginning(const struct hook *h, json_t *card)
+{
+	int64_t started = get_time(card, "startedAt");
+
+	if (started < 0 || started > h->began_ms)
+		put_time(card, "startedAt", h->began_ms);
+}
+
+static json_t *card_new(const char *agent, const char *type)
+{
+	json_t *card = json_object();
+
+	put_str(card, "agentId", agent);
+	json_object_set_new(card, "type", json_string(type));
+	return card;
+}
+
+static void on_start(struct hook *h, const char *agent, const char *type)
+{
+	char transcript[PATH_MAX];
+	json_t *card = card_read(h, agent);
+
+	if (!*type && !card)
+		return; /* one of Claude Code's own, as that which asks a question */
+	card = card ? card : card_new(agent, type);
+	put_str(card, "type", type);
+	(void)set_status(h, card, "active");
+	note_beginning(h, card);
+	if (transcript_of(h, agent, transcript)) {
+		put_str(card, "transcript", transcript);
+		add_meta(card, transcript);
+	}
+	put_str(card, "cwd", json_get_str(h->in, "cwd"));
+	add_process(card);
+	card_write(h, agent, card);
+	json_decref(card);
+}
+
+struct pairing {
+	char agent[NAME_MAX_BYTES + 1];
+	const char *name; /* of a teammate; NULL: by time */
+	int64_t began_ms; /* its transcript; -1: unknown */
+	int64_t best;     /* how far off; started when */
+	unsigned found;
+};
+
+static void pair_by_time(const char *agent, json_t *card, void *user)
+{
+	struct pairing *p = user;
+	int64_t started = get_time(card, "startedAt"), off;
+
+	if (strcmp(json_str(card, "status"), "active") != 0 || started < 0)
+		return;
+	off = p->began_ms < 0 ? 0 : llabs(started - p->began_ms);
+	if (off > PAIR_MS)
+		return;
+	p->found++;
+	if (p->found == 1 || off < p->best) {
+		p->best = off;
+		snprintf(p->agent, sizeof(p->agent), "%s", agent);
+	}
+}
+
+/* A stop whose id no start had and that has no type: of the agents that are at work, the one that
+ * began when its transcript begins; without a transcript the only one. */
+static bool pair_stop(struct hook *h, const char *transcript, char agent[NAME_MAX_BYTES + 1])
+{
+	struct pairing p = {.began_ms = -1};
+	json_t *began = json_object();
+
+	if (transcript)
+		add_transcript(began, transcript);
+	p.began_ms = get_time(began, "startedAt");
+	json_decref(began);
+	each_card(h, pair_by_time, &p);
+	if (p.found == 0 || (p.found > 1 && p.began_ms < 0))
+		return false;
+	memcpy(agent, p.agent, sizeof(p.agent));
+	return true;
+}
+
+/* Of what it said last at most so much as a person reads. */
+static void add_message(json_t *card, const char *message)
+{
+	size_t len = message ? strlen(message) : 0;
+
+	if (len > MESSAGE_MAX)
+		for (len = MESSAGE_MAX; len > 0 && ((unsigned char)message[len] & 0xc0) == 0x80;)
+			len--;
+	if (len > 0)
+		json_object_set_new(card, "lastMessage", json_stringn(message, len));
+}
+
+static void on_stop(struct hook *h, const char *agent, const char *type)
+{
+	char path[PATH_MAX], pair[NAME_MAX_BYTES + 1];
+	const char *transcript = transcript_of(h, agent, path) ? path : NULL;
+	json_t *card = card_read(h, agent);
+
+	if (!card && !*type) {
+		if (!pair_stop(h, transcript, pair))
+			return;
+		agent = pair;
+		card = card_read(h, agent);
+	}
+	card = card ? card : card_new(agent, type);
+	put_str(card, "type", type);
+	if (set_status(h, card, "stopped"))
+		put_time(card, "stoppedAt", h->began_ms);
+	add_message(card, json_get_str(h->in, "last_assistant_message"));
+	if (transcript) {
+		put_str(card, "transcript", transcript);
+		add_meta(card, transcript);
+		add_transcript(card, transcript);
+	}
+	note_beginning(h, card);
+	card_write(h, agent, card);
+	json_decref(card);
+}
+
+static void pair_by_name(const char *agent, json_t *card, void *user)
+{
+	struct pairing *p = user;
+	int64_t started = get_time(card, "startedAt");
+	bool named = strcmp(json_str(card, "name"), p->name) == 0 || strcmp(agent, p->name) == 0;
+
+	if (!named && strcmp(json_str(card, "type"), p->name) != 0)
+		return;
+	if (p->found++ == 0 || started >= p->best) {
+		p->best = started;
+		snprintf(p->agent, sizeof(p->agent), "%s", agent);
+	}
+}
+
+/* A teammate is named, its agent is not: the newest of that name, else a card under the name. */
+static void on_idle(struct hook *h, const char *agent, const char *type)
+{
+	const char *name = json_str(h->in, "teammate_name");
+	struct pairing p = {.name = name};
+	json_t *card;
+
+	if (!*agent && *name) {
+		each_card(h, pair_by_name, &p);
+		agent = p.found ? p.agent : name;
+	}
+	if (!is_name(agent)) {
+		hook_log(h, "TeammateIdle: \"%.200s\" names no agent", name);
+		return;
+	}
+	card = card_read(h, agent);
+	card = card ? card : card_new(agent, *type ? type : name);
+	put_str(card, "name", name);
+	(void)set_status(h, card, "idle");
+	note_beginning(h, card);
+	add_message(card, json_get_str(h->in, "last_assistant_message"));
+	card_write(h, agent, card);
+	json_decref(card);
+}
+
+/* "Read src/a.c": the tool, and of its arguments the one that says what it is about. */
+static void on_tool(struct hook *h, const char *agent, const char *type)
+{
+	static const char *const telling[] = {"file_path", "command", "pattern",    "url",
+					      "query",     "path",    "description"};
+	const json_t *args = json_object_get(h->in, "tool_input");
+	json_t *card = card_read(h, agent);
+	const char *about = "";
+	struct buf line;
+
+	if (!card)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(telling) && !*about; i++)
+		about = json_str(args, telling[i]);
+	if (set_status(h, card, "active")) {
+		buf_init(&line, 4096);
+		buf_adds(&line, json_str(h->in, "tool_name"));
+		buf_addc(&line, ' ');
+		buf_add(&line, about, utf8_prefix(about, strcspn(about, "\n"), ACTIVITY_MAX));
+		if (buf_check(&line) == 0)
+			put_str(card, "activity", line.data);
+		buf_fini(&line);
+		card_write(h, agent, card);
+	}
+	json_decref(card);
+}
+
+static const struct {
+	const char *event;
+	bool any; /* also without an agent's id */
+	void (*run)(struct hook *h, const char *agent, const char *type);
+} events[] = {
+	{"SubagentStart", false, on_start},
+	{"SubagentStop", false, on_stop},
+	{"TeammateIdle", true, on_idle},
+	{"PreToolUse", false, on_tool},
+};
+
+/* ---- from stdin to the session's folder */
+
+/* To its end, also of too much: who writes is not to fail. */
+static bool read_all(struct buf *in)
+{
+	static char piece[64u << 10];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0)
+			(void)buf_add(in, piece, (size_t)n);
+	return n == 0 && buf_check(in) == 0;
+}
+
+static bool find_home(struct hook *h)
+{
+	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
+	int n = config && *config ? snprintf(h->home, PATH_MAX, "%s/agent-activity", config)
+				  : snprintf(h->home, PATH_MAX, "%s/.claude/agent-activity",
+					     home ? home : "");
+
+	return (config || (home && *home)) && n < PATH_MAX && sys_make_folders(h->home, true) == 0;
+}
+
+/* Opened and locked. A lock that somebody does not give back is gone without: a rename is whole,
+ * and a hook that hangs would hold the session. */
+static bool open_session(struct hook *h)
+{
+	char path[PATH_MAX + NAME_MAX_BYTES + 2];
+	int64_t until = clock_mono_ms() + LOCK_MS;
+
+	snprintf(path, sizeof(path), "%s/%s", h->home, h->session);
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return false;
+	h->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	while (h->dir >= 0 && flock(h->dir, LOCK_EX | LOCK_NB) != 0 && clock_mono_ms() < until)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return h->dir >= 0;
+}
+
+static void take_event(struct hook *h)
+{
+	const char *agent = json_str(h->in, "agent_id"), *type = json_str(h->in, "agent_type");
+	size_t i = 0;
+
+	h->event = json_str(h->in, "hook_event_name");
+	h->session = json_str(h->in, "session_id");
+	while (i < ARRAY_LEN(events) && strcmp(h->event, events[i].event) != 0)
+		i++;
+	if (i == ARRAY_LEN(events)) {
+		hook_log(h, "event \"%.60s\" of session %.60s: nothing to keep", h->event,
+			 h->session);
+	} else if (!*agent && !events[i].any) {
+		if (events[i].run != on_tool) /* the session's own tools are none of an agent */
+			hook_log(h, "%s of session %.60s names no agent", h->event, h->session);
+	} else if (!is_name(h->session) || (*agent && !is_name(agent))) {
+		hook_log(h, "%s: session \"%.200s\" or agent \"%.200s\" is no name for a file",
+			 h->event, h->session, agent);
+	} else if (!open_session(h)) {
+		hook_log(h, "%s: the folder of session %s: %s", h->event, h->session,
+			 strerror(errno));
+	} else {
+		events[i].run(h, agent, type);
+	}
+}
+
+static int hook_run(int argc, char **argv)
+{
+	struct hook h = {.dir = -1, .began_ms = clock_wall_ms()};
+	struct ava_error err = {0};
+	struct buf in;
+
+	if (!find_home(&h))
+		return CLI_DONE;
+	buf_init(&in, INPUT_MAX);
+	if (!read_all(&in)) {
+		hook_log(&h, "the event cannot be read, or has more than %u bytes", INPUT_MAX);
+	} else {
+		if (in.len) /* a message may be cut within a character */
+			jscan_mend(in.data, in.len);
+		h.in = json_parse(in.data, in.len, &err);
+		if (json_is_object(h.in))
+			take_event(&h);
+		else
+			hook_log(&h, "the event is no JSON object: %s", err.text);
+	}
+	json_decref(h.in);
+	if (h.dir >= 0)
+		close(h.dir); /* and with it the lock */
+	buf_fini(&in);
+	return CLI_DONE;
+}
+
+const struct command cmd_hook = COMMAND(
+	"hook", "", 0, 0, "record an event of Claude Code (its hooks call this)",
+	"Reads a hook's event on standard input and keeps the agent's card in "
+	"~/.claude/agent-activity (below $CLAUDE_CONFIG_DIR when that is set). It always ends with "
+	"0; what went wrong stands in hook.log there. `ava hooks install` makes Claude Code call "
+	"it.",
+	.run = hook_run);

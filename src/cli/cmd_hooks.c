@@ -1,0 +1,412 @@
+/* ava hooks: makes Claude Code call `ava hook`, or no longer, in its settings.json
+ * (https://code.claude.com/docs/en/settings).
+ *
+ * The file is a person's: everything in it that is not ours stays as it is and where it is. It is
+ * read whole, changed as JSON, written beside itself and put in place by a rename, after a copy
+ * of what it was: settings.json.before-ava. A link is followed, so that a file which lives
+ * elsewhere stays there. What is no JSON is not touched. An entry is ours when its command's last
+ * two words are a program called ava and "hook". */
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define SETTINGS_MAX (8u << 20)
+#define TIMEOUT_S    10 /* a hook that hangs holds Claude Code no longer */
+
+static struct {
+	bool json, activity;
+	const char *settings;
+} o;
+
+static const struct opt hooks_opts[] = {
+	OPT("activity", 0, FLAG, NULL, activity,
+	    "install: also what an agent does now, at each tool call"),
+	OPT("settings", 0, STR, "FILE", settings, "this file instead of ~/.claude/settings.json"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+static const struct {
+	const char *event;
+	bool activity; /* only with --activity */
+} hooked[] = {{"SubagentStart", false},
+	      {"SubagentStop", false},
+	      {"TeammateIdle", false},
+	      {"PreToolUse", true}};
+
+struct settings_file {
+	char path[PATH_MAX]; /* links resolved */
+	char *was;           /* NULL: there is none yet */
+	size_t was_len;
+	mode_t mode;
+	json_t *root, *hooks; /* `hooks` *borrowed*, NULL: none */
+};
+
+static void settings_close(struct settings_file *f)
+{
+	free(f->was);
+	json_decref(f->root);
+}
+
+static int settings_find(char path[PATH_MAX], struct ava_error *err)
+{
+	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
+	char given[PATH_MAX];
+	int n;
+
+	if (o.settings)
+		n = snprintf(given, PATH_MAX, "%s", o.settings);
+	else if (config && *config)
+		n = snprintf(given, PATH_MAX, "%s/settings.json", config);
+	else if (home && *home)
+		n = snprintf(given, PATH_MAX, "%s/.claude/settings.json", home);
+	else
+		return err_set(err, AVA_EINVAL,
+			       "neither HOME nor CLAUDE_CONFIG_DIR is set: name "
+			       "the file with --settings");
+	if (n >= PATH_MAX)
+		return err_set(err, AVA_ETOOBIG, "the path of settings.json is too long");
+	if (!realpath(given, path)) /* not there yet, or not to be read: said when it is opened */
+		memcpy(path, given, (size_t)n + 1);
+	return 0;
+}
+
+/* What is there, or nothing; AVA_EINVAL: it is not what Claude Code reads. */
+static int settings_open(struct settings_file *f, struct ava_error *err)
+{
+	struct stat st;
+	int rv = settings_find(f->path, err);
+
+	f->mode = 0600;
+	if (rv != 0)
+		return rv;
+	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_MAX, &f->was, &f->was_len, err);
+	if (rv == AVA_ENOENT) {
+		f->root = json_object();
+		return 0;
+	}
+	if (rv != 0)
+		return err_wrap(err, rv, "%s", f->path);
+	if (stat(f->path, &st) == 0)
+		f->mode = st.st_mode & 0777;
+	f->root = strspn(f->was, " \t\r\n") == f->was_len
+			  ? json_object() /* an empty file is no settings */
+			  : json_parse(f->was, f->was_len, err);
+	if (!f->root)
+		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
+				f->path);
+	f->hooks = json_object_get(f->root, "hooks");
+	if (!json_is_object(f->root) || (f->hooks && !json_is_object(f->hooks)))
+		return err_set(err, AVA_EINVAL,
+			       "%s is left as it is, since it or its hooks are no JSON object",
+			       f->path);
+	return 0;
+}
+
+static int write_whole(const char *path, const char *bytes, size_t len, mode_t mode,
+		       struct ava_error *err)
+{
+	char temp[PATH_MAX + 16];
+	int fd, rv = 0;
+
+	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return err_sys(err, "write %.300s", temp);
+	if (fchmod(fd, mode) != 0 || sys_write_all(fd, bytes, len, 0) != 0 || fsync(fd) != 0)
+		rv = err_sys(err, "write %.300s", temp);
+	if (close(fd) != 0 && rv == 0)
+		rv = err_sys(err, "write %.300s", temp);
+	if (rv == 0 && rename(temp, path) != 0)
+		rv = err_sys(err, "put %.300s in its place", path);
+	if (rv != 0)
+		unlink(temp);
+	return rv;
+}
+
+/* Two blanks a level, as Claude Code writes it. The file must still be what was read. */
+static int settings_write(struct settings_file *f, struct ava_error *err)
+{
+	char before[PATH_MAX + 16], *now = NULL, *text;
+	struct buf out;
+	size_t len = 0;
+	int rv;
+
+	if (sys_make_folders(f->path, false) != 0)
+		return err_sys(err, "make the folder of %.300s", f->path);
+	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_MAX, &now, &len, NULL);
+	if (f->was ? rv != 0 || len != f->was_len || memcmp(now, f->was, len) != 0
+		   : rv != AVA_ENOENT) {
+		free(now);
+		return err_set(err, AVA_EBUSY, "%s was changed at the same time: try again",
+			       f->path);
+	}
+	free(now);
+	text = json_dumps(f->root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	if (!text)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	buf_init(&out, 2 * SETTINGS_MAX);
+	buf_adds(&out, text);
+	buf_addc(&out, '\n');
+	free(text);
+	snprintf(before, sizeof(before), "%s.before-ava", f->path);
+	rv = buf_check(&out);
+	if (rv == 0 && f->was)
+		rv = write_whole(before, f->was, f->was_len, f->mode, err);
+	if (rv == 0)
+		rv = write_whole(f->path, out.data, out.len, f->mode, err);
+	buf_fini(&out);
+	return rv;
+}
+
+/* ---- which entries are ours */
+
+/* A path that is a word of a shell: in quotes where it must be. */
+static int own_command(char out[PATH_MAX + 64], struct ava_error *err)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	bool plain;
+
+	if (n <= 0)
+		return err_sys(err, "find this program");
+	self[n] = 0;
+	plain = self[strspn(self, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789/._+-")] == 0;
+	if (strpbrk(self, "'\n"))
+		return err_set(err, AVA_EINVAL,
+			       "%s cannot be named in a hook: install ava in another folder", self);
+	snprintf(out, PATH_MAX + 64, plain ? "%s hook" : "'%s' hook", self);
+	return 0;
+}
+
+static bool ends_with(const char *s, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && memcmp(s + len - n, end, n) == 0;
+}
+
+static bool is_ours(const json_t *handler)
+{
+	const char *command = json_str(handler, "command");
+	size_t len = strlen(command);
+
+	if (!ends_with(command, len, " hook"))
+		return false;
+	len -= 5;
+	if (len > 0 && (command[len - 1] == '\'' || command[len - 1] == '"'))
+		len--;
+	return ends_with(command, len, "/ava") || (len == 3 && memcmp(command, "ava", 3) == 0);
+}
+
+static bool is_spy(const json_t *handler)
+{
+	return strstr(json_str(handler, "command"), "agent-spy.sh") != NULL;
+}
+
+/* The command of the first handler of that event that is such a one; NULL: none is. */
+static const char *find_handler(const struct settings_file *f, const char *event,
+				bool (*is)(const json_t *handler))
+{
+	json_t *group, *handler;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(f->hooks, event), i, group)
+		json_array_foreach(json_object_get(group, "hooks"), k,
+				   handler) if (is(handler)) return json_str(handler, "command");
+	return NULL;
+}
+
+/* Ours go; a group and an event that are empty by that go with them. */
+static bool remove_ours(struct settings_file *f, const char *event)
+{
+	json_t *groups = json_object_get(f->hooks, event);
+	bool removed = false;
+
+	for (size_t i = json_array_size(groups); i-- > 0;) {
+		json_t *handlers = json_object_get(json_array_get(groups, i), "hooks");
+		size_t had = json_array_size(handlers);
+
+		for (size_t k = had; k-- > 0;)
+			if (is_ours(json_array_get(handlers, k)))
+				json_array_remove(handlers, k);
+		removed |= json_array_size(handlers) < had;
+		if (had > 0 && json_array_size(handlers) == 0)
+			json_array_remove(groups, i);
+	}
+	if (removed && json_array_size(groups) == 0)
+		json_object_del(f->hooks, event);
+	return removed;
+}
+
+/* ---- the three actions */
+
+static int add_ours(struct settings_file *f, const char *event, const char *command,
+		    struct ava_error *err)
+{
+	json_t *groups;
+
+	if (!f->hooks) {
+		json_object_set_new(f->root, "hooks", json_object());
+		f->hooks = json_object_get(f->root, "hooks");
+	}
+	groups = json_object_get(f->hooks, event);
+	if (groups && !json_is_array(groups))
+		return err_set(err, AVA_EINVAL,
+			       "%s is left as it is, since its hooks.%s is no list", f->path,
+			       event);
+	if (!groups) {
+		json_object_set_new(f->hooks, event, json_array());
+		groups = json_object_get(f->hooks, event);
+	}
+	if (json_array_append_new(groups,
+				  json_pack("{s:[{s:s,s:s,s:i}]}", "hooks", "type", "command",
+					    "command", command, "timeout", TIMEOUT_S)) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
+}
+
+static int install(struct settings_file *f, struct ava_error *err)
+{
+	char command[PATH_MAX + 64];
+	json_t *was = json_deep_copy(f->root);
+	int rv = own_command(command, err);
+
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(hooked); i++) {
+		const char *there = find_handler(f, hooked[i].event, is_ours);
+		bool wanted = o.activity || !hooked[i].activity;
+
+		if (there && wanted && strcmp(there, command) == 0)
+			continue;
+		(void)remove_ours(f, hooked[i].event);
+		if (wanted)
+			rv = add_ours(f, hooked[i].event, command, err);
+	}
+	if (rv == 0 && !json_equal(was, f->root))
+		rv = settings_write(f, err);
+	else if (rv == 0 && !o.json)
+		puts("Nothing to do.");
+	json_decref(was);
+	return rv;
+}
+
+static int uninstall(struct settings_file *f, struct ava_error *err)
+{
+	bool removed = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(hooked); i++)
+		removed |= remove_ours(f, hooked[i].event);
+	if (removed && json_object_size(f->hooks) == 0) {
+		json_object_del(f->root, "hooks");
+		f->hooks = NULL;
+	}
+	if (!removed && !o.json)
+		puts("Nothing to do.");
+	return removed ? settings_write(f, err) : 0;
+}
+
+/* The program of a command can be started. */
+static bool can_run(const char *command)
+{
+	char path[PATH_MAX];
+	const char *from = command + (command[0] == '\'' || command[0] == '"');
+	size_t n = strlen(from) - strlen(" hook") - (from != command);
+
+	if (n >= sizeof(path))
+		return false;
+	snprintf(path, sizeof(path), "%.*s", (int)n, from);
+	return path[0] != '/' || access(path, X_OK) == 0; /* else by PATH: nobody knows whose */
+}
+
+static void tell_event(const struct settings_file *f, const char *event, bool optional)
+{
+	const char *command = find_handler(f, event, is_ours);
+
+	term_print(stdout, "  %-14s %s\n", event,
+		   !command ? optional ? "not installed (with --activity)" : "not installed"
+		   : !can_run(command) ? "installed, but its program is gone: ava hooks install"
+				       : command);
+}
+
+static int status(const struct settings_file *f)
+{
+	bool disabled = json_get_bool(f->root, "disableAllHooks", false), all = true, spy = false;
+	json_t *told = json_object(), *list = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(hooked); i++) {
+		const char *command = find_handler(f, hooked[i].event, is_ours);
+
+		all = all && (hooked[i].activity || (command && can_run(command)));
+		spy = spy || find_handler(f, hooked[i].event, is_spy);
+		json_object_set_new(list, hooked[i].event,
+				    command ? json_string(command) : json_null());
+	}
+	json_object_set_new(told, "settings", json_string(f->path));
+	json_object_set_new(told, "installed", json_boolean(all));
+	json_object_set_new(told, "disabled", json_boolean(disabled));
+	json_object_set_new(told, "agentSpy", json_boolean(spy));
+	json_object_set_new(told, "hooks", list);
+	if (o.json) {
+		show_json(stdout, told);
+	} else {
+		term_print(stdout, "%s: the hooks of ava are %s.\n", f->path,
+			   all ? "installed" : "not all installed");
+		for (size_t i = 0; i < ARRAY_LEN(hooked); i++)
+			tell_event(f, hooked[i].event, hooked[i].activity);
+		if (disabled)
+			puts("disableAllHooks is true there: Claude Code calls none of them.");
+		if (spy)
+			puts("agent-spy.sh stands there as well and writes the same cards: take "
+			     "its "
+			     "lines out of the file.");
+	}
+	json_decref(told);
+	return all ? CLI_DONE : CLI_FAILED;
+}
+
+static int hooks_run(int argc, char **argv)
+{
+	const char *action = argc ? argv[0] : "status";
+	bool in = strcmp(action, "install") == 0, out = strcmp(action, "uninstall") == 0;
+	struct settings_file f = {0};
+	struct ava_error err;
+	int rv;
+
+	if (!in && !out && strcmp(action, "status") != 0)
+		return cli_error(CLI_USAGE,
+				 "there is no \"%.40s\"; the form is: ava hooks "
+				 "install|uninstall|status",
+				 action);
+	rv = settings_open(&f, &err);
+	if (rv == 0 && (in || out))
+		rv = in ? install(&f, &err) : uninstall(&f, &err);
+	rv = rv != 0 ? cli_fail(&err) : out && !o.json ? CLI_DONE : status(&f);
+	if (out && rv == CLI_FAILED)
+		rv = CLI_DONE;
+	settings_close(&f);
+	return rv;
+}
+
+const struct command cmd_hooks = COMMAND(
+	"hooks", "[install|uninstall|status]", 0, 1, "let Claude Code tell ava of its subagents",
+	"Adds `ava hook` to the hooks of Claude Code's settings.json, takes it out again, or says "
+	"how it is. Nothing else in that file changes; what it was is kept beside it as "
+	"settings.json.before-ava. Sessions of Claude Code that are open take it up when they "
+	"begin anew.",
+	OPTIONS(hooks_opts), hooks_run);

@@ -1,0 +1,250 @@
+"""Events of Claude Code given to `ava hook`, and the cards that come of it; run by test_hook.sh.
+Prints a line a check: 0 (as it should be) or 1, and its name."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+
+AVA = os.environ["AVA"]
+CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
+SRCDIR = os.environ["SRCDIR"]
+CARDS = os.path.join(CLAUDE, "agent-activity")
+session = 0
+
+
+def check(name, good, more=""):
+    print(0 if good else 1, name, flush=True)
+    if not good:
+        print("#", more, file=sys.stderr)
+
+
+def start_hook(text):
+    p = subprocess.Popen([AVA, "hook"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdin.write(text if isinstance(text, bytes) else json.dumps(text).encode())
+    p.stdin.close()
+    p.stdin = None
+    return p
+
+
+def ended(p):
+    out, err = p.communicate()
+    return p.returncode == 0 and out == b"" and err == b""
+
+
+def hook(text):
+    return ended(start_hook(text))
+
+
+def new_session():
+    global session
+    session += 1
+    return f"5e55-{session}"
+
+
+def event(kind, s, agent="a7ad29c273a8378e0", agent_type="Explore", **more):
+    e = {"session_id": s, "transcript_path": f"{CLAUDE}/projects/p/{s}.jsonl", "cwd": "/p", "hook_event_name": kind}
+    if agent is not None:
+        e |= {"agent_id": agent, "agent_type": agent_type}
+    return e | more
+
+
+def card(s, agent="a7ad29c273a8378e0"):
+    with open(os.path.join(CARDS, s, agent + ".json")) as f:
+        return json.load(f)
+
+
+def cards(s):
+    folder = os.path.join(CARDS, s)
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def one_agent():
+    s = new_session()
+    check("a start says nothing", hook(event("SubagentStart", s)))
+    c = card(s)
+    check("an agent that starts is active", (c["status"], c["type"], c["agentId"]) ==
+          ("active", "Explore", "a7ad29c273a8378e0") and c["startedAt"] == c["updatedAt"], c)
+    check("what keeps it alive is on its card", c["process"]["pid"] == os.getpid() and c["transcript"] ==
+          f"{CLAUDE}/projects/p/{s}/subagents/agent-a7ad29c273a8378e0.jsonl", c)
+    hook(event("SubagentStop", s, agent_type="", last_assistant_message="Done: 3 files."))
+    d = card(s)
+    check("its stop keeps start and type, and what it said", d["status"] == "stopped" and d["type"] == "Explore" and
+          d["startedAt"] == c["startedAt"] and d["lastMessage"] == "Done: 3 files." and d["stoppedAt"] == d["updatedAt"], d)
+    hook(event("SubagentStop", s, last_assistant_message="Done again."))
+    d = card(s)
+    check("a second stop keeps the start", d["startedAt"] == c["startedAt"] and d["lastMessage"] == "Done again.", d)
+    hook(event("SubagentStart", s))
+    d = card(s)
+    check("one that is resumed is active and began when it did",
+          d["status"] == "active" and d["startedAt"] == c["startedAt"] and "stoppedAt" not in d, d)
+    hook(event("SubagentStart", s, agent="b1", agent_type=""))
+    check("Claude Code's own agents have no type and no card", cards(s) == ["a7ad29c273a8378e0.json"], cards(s))
+
+
+def orders():
+    """Each event as often as wanted, in each order: the last one says how the agent is."""
+    kinds = {"SubagentStart": "active", "SubagentStop": "stopped", "TeammateIdle": "idle"}
+    wrong = []
+    for n in (2, 3):
+        for order in itertools.product(kinds, repeat=n):
+            s = new_session()
+            for kind in order:
+                more = {"last_assistant_message": "said"} if kind == "SubagentStop" else {}
+                if kind == "TeammateIdle":
+                    more = {"teammate_name": "Explore"}
+                hook(event(kind, s, agent=None if kind == "TeammateIdle" and "SubagentStart" == order[0] else
+                           "a7ad29c273a8378e0", **more))
+                time.sleep(0.002)  # what happens in one millisecond has no order
+            c = card(s)
+            if (c["status"] != kinds[order[-1]] or c["type"] != "Explore" or len(cards(s)) != 1 or
+                    c.get("lastMessage") != ("said" if "SubagentStop" in order else None)):
+                wrong.append((order, c))
+    check("of 36 orders each ends as its last event says", not wrong, wrong[:3])
+
+
+def at_once():
+    s = new_session()
+    ps = []
+    for i in range(32):
+        ps.append(start_hook(event("SubagentStart", s, agent=f"a{i}", agent_type=f"t{i % 4}")))
+        ps.append(start_hook(event("SubagentStop", s, agent=f"a{i}", agent_type=f"t{i % 4}",
+                                   last_assistant_message=f"said {i}")))
+    good = [ended(p) for p in ps]
+    wrong = [c for c in (card(s, f"a{i}") for i in range(32)) if c.get("lastMessage") != "said " + c["agentId"][1:] or
+             c["type"] != "t%d" % (int(c["agentId"][1:]) % 4) or c["startedAt"] > c["updatedAt"] or
+             (c["status"] == "stopped") != ("stoppedAt" in c)]
+    check("64 at once: each card has what its two events said", all(good) and not wrong, wrong[:2])
+    check("and nothing else is left in the folder", cards(s) == sorted(f"a{i}.json" for i in range(32)), cards(s))
+    s = new_session()
+    ps = [start_hook(event("SubagentStop", s, last_assistant_message=str(i) * 50000)) for i in range(64)]
+    good = [ended(p) for p in ps]
+    said = card(s)["lastMessage"]
+    check("64 for one agent: one whole card", all(good) and len(said) >= 50000 and len(set(said)) <= 2 and
+          len(cards(s)) == 1, said[:20])
+
+
+def write(path, *lines):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def reply(i, usage, model="claude-haiku-4-5", block="text"):
+    return {"type": "assistant", "isSidechain": True, "timestamp": "2026-11-23T10:00:0%d.000Z" % min(i, 9),
+            "message": {"id": f"msg_{i}", "model": model, "content": [{"type": block}], "usage": usage}}
+
+
+def transcripts():
+    s = new_session()
+    base = f"{CLAUDE}/projects/p/{s}/subagents/agent-c1"
+    used = {"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000, "output_tokens": 5}
+    write(base + ".jsonl", {"type": "user", "timestamp": "2026-11-23T09:59:59.500Z", "message": {"role": "user"}},
+          reply(1, used | {"output_tokens": 1}, block="thinking"), reply(1, used), {"type": "user"},
+          reply(1, used | {"output_tokens": 7}), reply(2, used), reply(3, {"input_tokens": 0, "output_tokens": 0}, "<synthetic>"))
+    with open(base + ".jsonl", "a") as f:
+        f.write('{"message":{"id":"torn","usage":{"input_tok')
+    write(base + ".meta.json", {"agentType": "Explore", "description": "Look for \u2028 it", "parentAgentId": "c0",
+                                "spawnDepth": 2, "model": "haiku"})
+    began = time.monotonic()
+    hook(event("SubagentStop", s, agent="c1", agent_transcript_path=base + ".jsonl", last_assistant_message="ok"))
+    took = time.monotonic() - began
+    c = card(s, "c1")
+    check("a reply counts once, with its last figures",
+          c["usage"] == {"input": 20, "output": 12, "cacheRead": 6000, "cacheWrite": 400}, c)
+    check("model, description, parent and depth are on the card", (c["model"], c["description"], c["parentAgentId"],
+          c["depth"]) == ("claude-haiku-4-5", "Look for \u2028 it", "c0", 2), c)
+    check("without a start it began with its transcript", c["startedAt"] == "2026-11-23T09:59:59.500Z", c)
+    hook(event("SubagentStart", s, agent="c2"))
+    write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.jsonl", reply(1, used))
+    write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.meta.json", {"description": "x", "parentAgentId": "c1", "spawnDepth": 3})
+    hook(event("SubagentStop", s, agent="c2", last_assistant_message="ok"))
+    with open(os.path.join(SRCDIR, "test/golden/claude/card.json")) as f:
+        golden = f.read()
+    with open(os.path.join(SRCDIR, "doc/CLAUDE-CODE.md")) as f:
+        check("the golden card stands in the documentation", golden in f.read())
+    golden = json.loads(golden)
+    check("a card has the members of the golden one", {k: type(v) for k, v in card(s, "c2").items()} ==
+          {k: type(v) for k, v in golden.items()} and card(s, "c2")["usage"].keys() == golden["usage"].keys(), card(s, "c2"))
+    check("a transcript is not waited for longer than said", took < 5, took)
+
+
+def pairs():
+    s = new_session()
+    for agent, at in (("d1", "10:00:00.000"), ("d2", "10:00:03.000")):
+        hook(event("SubagentStart", s, agent=agent, agent_type="Plan"))
+        c = card(s, agent) | {"startedAt": f"2026-11-23T{at}Z"}
+        write(os.path.join(CARDS, s, agent + ".json"), c)
+    write(f"{CLAUDE}/t/x.jsonl", {"timestamp": "2026-11-23T10:00:02.900Z"})
+    hook(event("SubagentStop", s, agent="e9", agent_type="", agent_transcript_path=f"{CLAUDE}/t/x.jsonl",
+               last_assistant_message="mine"))
+    check("a stop of a new id is the one whose transcript began then",
+          card(s, "d2").get("lastMessage") == "mine" and card(s, "d1")["status"] == "active" and len(cards(s)) == 2, cards(s))
+    hook(event("SubagentStop", s, agent="e8", agent_type="", last_assistant_message="only"))
+    check("without one, the only agent at work", card(s, "d1").get("lastMessage") == "only", card(s, "d1"))
+    hook(event("SubagentStop", s, agent="e7", agent_type=""))
+    check("where none is at work it is nobody's", len(cards(s)) == 2, cards(s))
+    for i in range(2):
+        hook(event("SubagentStart", s, agent=f"f{i}", agent_type="Plan"))
+    hook(event("SubagentStop", s, agent="e6", agent_type=""))
+    check("and of two it is neither's", [card(s, f"f{i}")["status"] for i in range(2)] == ["active"] * 2)
+    hook(event("TeammateIdle", s, agent=None, teammate_name="tester", team_name="t"))
+    c = card(s, "tester")
+    check("a teammate whose agent is not known has a card by its name", (c["status"], c["type"]) == ("idle", "tester"), c)
+    hook(event("TeammateIdle", s, agent=None, teammate_name="../../x"))
+    check("a name that leads elsewhere has none", not os.path.exists(os.path.join(CLAUDE, "x.json")))
+
+
+def activity():
+    s = new_session()
+    hook(event("SubagentStart", s))
+    hook(event("PreToolUse", s, tool_name="Read", tool_input={"file_path": "/p/a\n.c", "limit": 5}))
+    check("what an agent does stands on its card", card(s)["activity"] == "Read /p/a", card(s))
+    hook(event("PreToolUse", s, agent=None, tool_name="Bash", tool_input={"command": "ls"}))
+    hook(event("PreToolUse", s, agent="unknown", tool_name="Bash", tool_input={"command": "ls"}))
+    check("what others do does not", len(cards(s)) == 1 and card(s)["activity"] == "Read /p/a")
+    hook(event("SubagentStop", s))
+    check("and it ends with the agent", "activity" not in card(s), card(s))
+
+
+def broken():
+    s = new_session()
+    with open(os.path.join(CARDS, "hook.log"), "a") as f:
+        f.write("x" * (1 << 20) + "\n")
+    inputs = [b"", b"{", b"[]", b"null", b'"x"', b"\0\0", b"\xff\xfe", b"{" * 100, b'{"a":' * 100 + b"1" + b"}" * 100,
+              b'{"hook_event_name":5,"session_id":"s"}', b'{"hook_event_name":"SubagentStart"}',
+              b'{"hook_event_name":"SubagentStart","session_id":"s"}', event("SubagentStart", "../up"),
+              event("SubagentStart", ""), event("SubagentStart", ".hidden"), event("SubagentStart", s, agent="../../x"),
+              event("SubagentStart", s, agent="a/b"), event("SubagentStart", s, agent="x" * 300), event("Stop", s),
+              event("PreCompact", s, agent=None), event("TeammateIdle", s, agent=None), b"x" * (17 << 20)]
+    failed = [i for i in inputs if not hook(i)]
+    check("whatever comes in, a hook ends well and says nothing", not failed, failed[:2])
+    check("and makes no card of it", cards(s) == [], cards(s))
+    with open(os.path.join(CARDS, "hook.log")) as f:
+        log = f.read()
+    check("its log says why, a line each, and does not grow for ever", "no JSON object" in log and
+          len(log.splitlines()) >= 15 and os.path.exists(os.path.join(CARDS, "hook.log.1")), log[:300])
+    for bad in (b"", b"{torn", b"[1]"):
+        os.makedirs(os.path.join(CARDS, s), exist_ok=True)
+        with open(os.path.join(CARDS, s, "a1.json"), "wb") as f:
+            f.write(bad)
+        hook(event("SubagentStart", s, agent="a1"))
+        if card(s, "a1")["type"] != "Explore":
+            check("a card that is no card is made anew", False, bad)
+    check("a card that is no card is made anew", True)
+    hook(b'{"session_id":"%s","hook_event_name":"SubagentStop","agent_id":"a2","agent_type":"T",'
+         b'"last_assistant_message":"cut \\ud83d"}' % s.encode())
+    check("a message that was cut within a character is kept", card(s, "a2")["lastMessage"] == "cut \ufffd")
+    hook(event("SubagentStop", s, agent="a3", last_assistant_message="\u00e9" * 400000))
+    check("a giant one is cut between characters", 120000 < len(card(s, "a3")["lastMessage"]) <= 131072)
+
+
+one_agent()
+orders()
+at_once()
+transcripts()
+pairs()
+activity()
+broken()
