@@ -138,6 +138,12 @@ struct core_service {
 	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;
+	/* POST /dashboard: the address of the page with a code in it (nothing with `sign_out`,
+	 * which ends all sessions), and POST /login: a token for that code. NULL: there is no page.
+	 */
+	int (*dashboard)(bool sign_out, struct buf *url, void *web, struct ava_error *err);
+	int (*login)(const char *code, struct buf *token, void *web, struct ava_error *err);
+	void *web;
 	unsigned log_jobs; /* questions to the logs that are being answered */
 };
 struct core_service *core_service(struct core *c);

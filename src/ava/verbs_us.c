@@ -173,6 +173,59 @@ static void verb_shutdown(struct verb_call *v)
 	s->shutdown(now, s->user);
 }
 
+/* ---- POST /dashboard, POST /login */
+
+static const struct arg dashboard_args[] = {{"sign_out", ARG_FLAG}, {NULL}};
+static const struct arg login_args[] = {{"code", ARG_SAID, .most = 200}, {NULL}};
+
+/* `key` and what `text` has, unless that failed. */
+static void answer_text(struct verb_call *v, const char *key, struct buf *text, int rv,
+			const struct ava_error *err)
+{
+	struct verb_answer a;
+
+	if (verb_begin(&a, v->reply, rv, err)) {
+		jw_object(&a.w, NULL);
+		jw_strn(&a.w, key, text->data ? text->data : "", text->len);
+		verb_send(&a, 200);
+	}
+	buf_fini(text);
+}
+
+static int no_page(struct ava_error *err)
+{
+	return err_set(err, AVA_EUNSUPPORTED, "there is no daemon that serves a page");
+}
+
+static void verb_dashboard(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct ava_error err = {0};
+	bool sign_out = false;
+	struct buf url;
+
+	if (!verb_args(v, &sign_out))
+		return;
+	buf_init(&url, 1024);
+	answer_text(v, "url", &url,
+		    s->dashboard ? s->dashboard(sign_out, &url, s->web, &err) : no_page(&err),
+		    &err);
+}
+
+static void verb_login(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct ava_error err = {0};
+	const char *code = "";
+	struct buf token;
+
+	if (!verb_body(v) || !verb_args(v, &code))
+		return;
+	buf_init(&token, 1024);
+	answer_text(v, "token", &token,
+		    s->login ? s->login(code, &token, s->web, &err) : no_page(&err), &err);
+}
+
 /* ---- GET /logs */
 
 #define LOGS_JOBS      2    /* questions at a time; more are told to wait */
@@ -404,6 +457,8 @@ const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
 	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
 	{"POST", "/api/v1/prune", verb_prune, prune_args, false},
+	{"POST", "/api/v1/dashboard", verb_dashboard, dashboard_args, false},
+	{"POST", "/api/v1/login", verb_login, login_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

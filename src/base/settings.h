@@ -36,6 +36,8 @@ struct ava_error;
 	X(seals_every_s, "seals.every", 10, 1, 3600)                                               \
 	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
+	/* of the page on the loopback address; 0: one that is free, the same each time */         \
+	X(web_port, "web.port", 0, 0, 65535)                                                       \
 	/* the command of notify.exec: seconds, calls, seconds */                                  \
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
 	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \

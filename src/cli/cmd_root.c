@@ -1,5 +1,5 @@
 /* Commands for the data root and the daemon: ava logs verify, head and reindex, export,
- * prune, serve, doctor. All but prune and serve need no daemon and change nothing.
+ * prune, serve, dashboard, doctor. All but prune and serve need no daemon and change nothing.
  *
  * logs verify: do the logs hold what was sealed? 0: all is as it was sealed; 1: it is not,
  * and each place is named; 5: there is no such log. logs head: the newest seal, to be kept
@@ -11,6 +11,10 @@
  * prune: old runs and days go; catalog rows and sealed heads stay. The work is that of the
  * daemon, or of `avad --prune` on a root that nobody serves.
  *
+ * dashboard: an address that signs in to the page, opened in a browser. It stands in a file that
+ * only its owner reads, which is what the browser is given: the words of a command are seen by
+ * everybody on the machine.
+ *
  * doctor: configuration, keys and services are looked at by `avad --doctor`, which links what
  * that needs. On a terminal it offers to keep a local server that it found. Exit 0 when all
  * is well, 1 when something must be fixed; that no daemon runs is not a failure. */
@@ -19,6 +23,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +51,7 @@
 #include "journal/read.h"
 
 static struct {
-	bool json, dry, background, verbose;
+	bool json, dry, background, verbose, no_open, sign_out;
 	const char *head, *older;
 } o;
 
@@ -64,6 +69,12 @@ static const struct opt prune_opts[] = {
 
 static const struct opt serve_opts[] = {
 	OPT("background", 'b', FLAG, NULL, background, "start it and return when it serves"),
+};
+
+static const struct opt dashboard_opts[] = {
+	OPT("no-open", 0, FLAG, NULL, no_open, "only print the address"),
+	OPT("sign-out", 0, FLAG, NULL, sign_out, "sign out every browser instead"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
 static const struct opt doctor_opts[] = {
@@ -565,6 +576,85 @@ static int serve_run(int argc, char **argv)
 	return cli_error(CLI_FAILED, "cannot run %s: %s", avad, strerror(errno));
 }
 
+/* ---- dashboard */
+
+/* A page that leads on, in a file of the data root. */
+static int write_leader(const char *url, char path[ROOT_PATH_MAX], struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX];
+	FILE *f;
+	int fd, n, rv = settings_data_root(root, sizeof(root), err);
+
+	if (rv != 0)
+		return rv;
+	n = snprintf(path, ROOT_PATH_MAX, "%s/dashboard.html", root);
+	if (n >= ROOT_PATH_MAX)
+		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
+	(void)unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	f = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!f) {
+		if (fd >= 0)
+			close(fd);
+		return err_sys(err, "write %.300s", path);
+	}
+	fprintf(f,
+		"<!doctype html><meta charset=\"utf-8\"><title>ava</title>"
+		"<meta http-equiv=\"refresh\" content=\"0;url=%s\">\n",
+		url);
+	return fclose(f) == 0 ? 0 : err_sys(err, "write %.300s", path);
+}
+
+/* Whether there is a browser is not known before it has opened, so nothing is waited for. */
+static bool open_browser(const char *path)
+{
+	static const char *const programs[] = {"/usr/bin/xdg-open", "/usr/bin/open"};
+	posix_spawn_file_actions_t files;
+	bool opened = false;
+	pid_t pid;
+
+	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
+		return false;
+	if (posix_spawn_file_actions_init(&files) != 0)
+		return false;
+	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+	for (size_t i = 0; !opened && i < ARRAY_LEN(programs); i++) {
+		char *argv[] = {(char *)programs[i], (char *)path, NULL};
+
+		opened = posix_spawn(&pid, programs[i], &files, NULL, argv, environ) == 0;
+	}
+	posix_spawn_file_actions_destroy(&files);
+	return opened;
+}
+
+static int dashboard_run(int argc, char **argv)
+{
+	char path[ROOT_PATH_MAX];
+	struct ava_error err;
+	json_t *answer = NULL;
+	const char *url;
+	int code = api_ask(&answer, o.sign_out ? "{\"sign_out\":true}" : "{}", "/dashboard");
+
+	if (code != CLI_DONE)
+		return code;
+	url = json_str(answer, "url");
+	if (o.json) {
+		show_json(stdout, answer);
+	} else if (o.sign_out) {
+		puts("Every browser is signed out.");
+	} else {
+		if (!o.no_open && write_leader(url, path, &err) != 0)
+			cli_note("%s", err.text);
+		else if (!o.no_open && open_browser(path))
+			puts("Opening the page. If nothing opens, go to this address within a "
+			     "minute:");
+		term_print(stdout, "%s\n", url);
+	}
+	json_decref(answer);
+	return CLI_DONE;
+}
+
 /* ---- doctor */
 
 struct doctor {
@@ -849,5 +939,11 @@ const struct command cmd_serve =
 		"Commands start the daemon when they need it; it leaves after ten idle minutes.\n"
 		"In the foreground it stays until Ctrl-C and prints its log.\n",
 		OPTIONS(serve_opts), serve_run);
+const struct command cmd_dashboard = COMMAND(
+	"dashboard", "", 0, 0, "open the page that shows all of it",
+	"Prints an address on this machine that signs a browser in, once and within a minute, and\n"
+	"opens it where there is a desktop. A browser stays signed in for thirty days, or until\n"
+	"`ava dashboard --sign-out`. web.port of config.yaml sets the port.\n",
+	OPTIONS(dashboard_opts), dashboard_run);
 const struct command cmd_doctor = COMMAND("doctor", "", 0, 0, "check that everything is in order",
 					  NULL, OPTIONS(doctor_opts), doctor_run);

@@ -29,6 +29,7 @@
 #include "base/ready.h"
 #include "base/unix_sock.h"
 #include "gateway/routes.h"
+#include "gateway/web.h"
 #include "journal/index.h"
 #include "net/http_server.h"
 
@@ -47,6 +48,7 @@ struct daemon {
 	ino_t socket_ino; /* of the ava.sock that is ours */
 	struct http_server *http;
 	struct routes routes;
+	struct web *web;
 	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
@@ -197,7 +199,7 @@ static void tick(void *user)
 {
 	struct daemon *d = user;
 	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
-	bool alone = http_server_connections(d->http) == 0;
+	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
 	bool idle = core_idle(d->h.core) && alone;
 
 	check_root(d);
@@ -234,7 +236,9 @@ static void finish_requests(struct daemon *d)
 	for (int i = 0; i < 4; i++) /* those in the listening queue */
 		os_loop_step(d->h.loop, 0);
 	http_server_quiesce(d->http);
-	while (http_server_busy(d->http) > d->routes.streams && clock_mono_ms() < end)
+	web_quiesce(d->web);
+	while (http_server_busy(d->http) + web_busy(d->web) > d->routes.streams &&
+	       clock_mono_ms() < end)
 		os_loop_step(d->h.loop, 20);
 }
 
@@ -277,7 +281,9 @@ static int start_http(struct daemon *d, struct ava_error *err)
 		d->socket_ino = st.st_ino;
 	routes_init(&d->routes, d->h.core, shutdown_asked, d);
 	d->http = http_server_new(d->h.loop, fd, &o, routes_handle, &d->routes, err);
-	return d->http ? 0 : err->code;
+	if (!d->http)
+		return err->code;
+	return web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
 }
 
 static int start_loop(struct daemon *d, struct ava_error *err)
@@ -328,6 +334,7 @@ static int start(struct daemon *d, struct ava_error *err)
 
 static void daemon_close(struct daemon *d)
 {
+	web_free(d->web);
 	http_server_stop(d->http);
 	house_stop(&d->h); /* signals are still ours */
 	os_timer_free(d->tick);

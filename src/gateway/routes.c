@@ -176,7 +176,9 @@ static int read_request(struct http_request *req, const struct verb *verb, json_
  * the last id it saw. */
 
 struct event_stream {
-	unsigned *streams; /* of whoever serves */
+	struct routes *routes;
+	struct list node; /* of routes->open */
+	unsigned door;
 	struct os_loop *loop;
 	struct op_cursor *cursor;
 	struct http_stream *http; /* NULL: not started yet */
@@ -191,7 +193,8 @@ struct event_stream {
 static void event_stream_free(struct event_stream *s)
 {
 	if (s->http)
-		--*s->streams;
+		s->routes->streams--;
+	list_del(&s->node);
 	os_defer_cancel(s->loop, &s->pump);
 	os_timer_free(s->again);
 	if (s->cursor)
@@ -331,9 +334,9 @@ static void stream_gone(struct http_stream *st, void *user)
  * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
  * those of that conversation, and frames without an id beside them: "text" and
  * "thinking" as Ava speaks, "turn" when she begins and ends. On error the
- * request is still the caller's to answer. *streams counts those that are open. */
-static int events_start(struct core *c, unsigned *streams, struct http_request *req,
-			const char *run, const char *session, uint64_t after, struct ava_error *err)
+ * request is still the caller's to answer. */
+static int events_start(struct routes *r, struct http_request *req, unsigned door, const char *run,
+			const char *session, uint64_t after, struct ava_error *err)
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Content-Type-Options", "nosniff"}};
@@ -345,15 +348,17 @@ static int events_start(struct core *c, unsigned *streams, struct http_request *
 
 	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	s->streams = streams;
-	s->loop = c->loop;
+	s->routes = r;
+	list_init(&s->node);
+	s->door = door;
+	s->loop = r->core->loop;
 	os_task_init(&s->pump, stream_pump);
 	s->again = os_timer_new(s->loop, stream_again, s);
 	snprintf(s->session, sizeof(s->session), "%s", session);
 	if (session[0])
-		s->watch = ops_watch(c, stream_frame, s);
+		s->watch = ops_watch(r->core, stream_frame, s);
 	if (s->again && (s->watch || !session[0]))
-		s->cursor = ops_events_open(c, run, after, stream_wake, s, err);
+		s->cursor = ops_events_open(r->core, run, after, stream_wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
 	if (!s->cursor) {
@@ -363,7 +368,8 @@ static int events_start(struct core *c, unsigned *streams, struct http_request *
 	hooks.user = s;
 	s->http = http_stream_start(req, &head, &hooks);
 	if (s->http) {
-		++*streams;
+		r->streams++;
+		list_add(&r->open, &s->node);
 		os_defer(s->loop, &s->pump);
 	} else {
 		event_stream_free(s); /* the connection is closed already */
@@ -373,8 +379,8 @@ static int events_start(struct core *c, unsigned *streams, struct http_request *
 
 /* A browser that reconnects asks for the address it began with and adds the field
  * Last-Event-ID: the field is the newer one. */
-static void start_stream(struct routes *r, struct http_request *req, const struct verb *verb,
-			 const char *id, json_t *args)
+static void start_stream(struct routes *r, struct http_request *req, unsigned door,
+			 const struct verb *verb, const char *id, json_t *args)
 {
 	static const struct arg field[] = {{"Last-Event-ID", ARG_COUNT, .most = INT64_MAX - 1},
 					   {NULL}};
@@ -397,7 +403,7 @@ static void start_stream(struct routes *r, struct http_request *req, const struc
 	if (rv == 0 && strcmp(req->method, "HEAD") == 0)
 		http_reply(req, 200, "text/event-stream", "", 0);
 	else if (rv == 0)
-		rv = events_start(r->core, &r->streams, req, id[0] ? id : NULL, e.session,
+		rv = events_start(r, req, door, id[0] ? id : NULL, e.session,
 				  e.after >= 0 ? (uint64_t)e.after : after, &err);
 	if (rv != 0)
 		refuse(r, req, rv, err.text);
@@ -416,19 +422,14 @@ static struct caller caller_of(const struct routes *r, const struct http_request
 	return c;
 }
 
-void routes_handle(struct http_request *req, void *user)
+void routes_serve(struct routes *r, struct http_request *req, const struct caller *caller,
+		  unsigned door)
 {
-	struct routes *r = user;
-	const struct caller caller = caller_of(r, req);
 	struct ava_error err = {0};
 	char id[64], allowed[64];
 	const struct verb *verb;
 	json_t *args = NULL;
 
-	if (caller.trust != CALLER_OWNER) {
-		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
-		return;
-	}
 	verb = verbs_find(req->method, req->path, id, allowed);
 	if (!verb && allowed[0])
 		send_error(r, req, 405, AVA_EINVAL, "this path does not take this method", allowed);
@@ -437,10 +438,31 @@ void routes_handle(struct http_request *req, void *user)
 	else if (read_request(req, verb, &args, &err) != 0)
 		refuse(r, req, err.code, err.text);
 	else if (verb->call)
-		call_verb(r, req, verb, &caller, id, args);
+		call_verb(r, req, verb, caller, id, args);
 	else
-		start_stream(r, req, verb, id, args);
+		start_stream(r, req, door, verb, id, args);
 	json_decref(args);
+}
+
+void routes_handle(struct http_request *req, void *user)
+{
+	struct routes *r = user;
+	const struct caller caller = caller_of(r, req);
+
+	if (caller.trust == CALLER_OWNER)
+		routes_serve(r, req, &caller, 0);
+	else
+		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
+}
+
+void routes_drop(struct routes *r, unsigned door)
+{
+	LIST_EACH (&r->open, n, tmp) {
+		struct event_stream *s = LIST_ENTRY(n, struct event_stream, node);
+
+		if (s->door == door)
+			http_stream_abort(s->http); /* calls stream_gone */
+	}
 }
 
 /* ---- life */
@@ -451,6 +473,7 @@ void routes_init(struct routes *r, struct core *core, void (*shutdown)(int now, 
 	struct core_service *s = core_service(core);
 
 	*r = (struct routes){.core = core};
+	list_init(&r->open);
 	s->shutdown = shutdown;
 	s->user = user;
 	r->owners[1].uid = geteuid();

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/list.h"
+
+struct caller;
 struct core;
 struct http_request;
 
@@ -13,6 +16,7 @@ struct routes {
 	struct core *core;
 	bool stopping;    /* answers are the last of their connection */
 	unsigned streams; /* event streams that have not come to their end */
+	struct list open; /* the same */
 	/* Who may be served, with the login that the system knows: asked for once. */
 	struct {
 		uid_t uid;
@@ -23,8 +27,14 @@ struct routes {
 /* `shutdown`: POST /shutdown, as core_service has it. */
 void routes_init(struct routes *r, struct core *core, void (*shutdown)(int now, void *user),
 		 void *user);
-/* The handler of http_server_new; `user` is a struct routes. */
+/* The handler of http_server_new for the Unix socket, whose peers the kernel knows; `user` is
+ * a struct routes. */
 void routes_handle(struct http_request *req, void *user);
+/* The same for a door that knows itself who asks. Streams that begin belong to `door`. */
+void routes_serve(struct routes *r, struct http_request *req, const struct caller *caller,
+		  unsigned door);
+/* Its streams are broken off: whoever asked for them is nobody any more. */
+void routes_drop(struct routes *r, unsigned door);
 /* The daemon is about to stop: who waits for a result is told that the run
  * goes on. What waits for the disk is still answered. */
 void routes_stop(struct routes *r);

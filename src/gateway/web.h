@@ -1,0 +1,36 @@
+/* The door for browsers: HTTP on the loopback address, for whoever has signed in.
+ *
+ * `ava dashboard` asks over the Unix socket for an address with a code in it, which is good for
+ * one sign-in within a minute; the page gives it for a token, which it sends with each request.
+ * What is known of tokens (their hashes, until when) and the port stand in web.json of the data
+ * root, so that a page that is open goes on when the daemon comes back. doc/SECURITY.md says what
+ * each check is against. Loop thread only. */
+#ifndef GATEWAY_WEB_H
+#define GATEWAY_WEB_H
+
+#include <stdbool.h>
+
+struct ava_error;
+struct routes;
+struct web;
+
+/* Listens at once when somebody is signed in, else when a sign-in is asked for. `routes` is
+ * *borrowed* until web_free, `log` is told of what can be done without. AVA_ENOMEM. */
+int web_new(struct web **out, struct routes *routes, int root_fd,
+	    void (*log)(const char *line, void *user), void *user, struct ava_error *err);
+/* No new connections; requests that are being answered, streams not counted. */
+void web_quiesce(struct web *w);
+unsigned web_busy(const struct web *w);
+unsigned web_connections(const struct web *w);
+void web_free(struct web *w); /* NULL is fine */
+
+/* What the page is made of, compressed; generated from web/ (or one page that says how to make
+ * it). `path` NULL ends it. */
+struct web_asset {
+	const char *path, *type;
+	const unsigned char *gzip;
+	unsigned len;
+};
+extern const struct web_asset web_assets[];
+
+#endif
