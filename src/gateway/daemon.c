@@ -273,17 +273,18 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	struct http_server_options o = {.connections_max =
 						(unsigned)MIN(descriptors() / 2, CONNECTIONS_MAX)};
 	struct stat st;
-	int fd, rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
+	int fd, rv;
 
+	routes_init(&d->routes, d->h.core, shutdown_asked, d);
+	rv = web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
+	if (rv == 0)
+		rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
 	if (rv != 0)
 		return rv;
 	if (fstatat(d->h.root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		d->socket_ino = st.st_ino;
-	routes_init(&d->routes, d->h.core, shutdown_asked, d);
 	d->http = http_server_new(d->h.loop, fd, &o, routes_handle, &d->routes, err);
-	if (!d->http)
-		return err->code;
-	return web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
+	return d->http ? 0 : err->code;
 }
 
 static int start_loop(struct daemon *d, struct ava_error *err)
