@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "ava/claude.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
 #include "ava/otel.h"
@@ -497,6 +498,7 @@ void core_close(struct core *c)
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
+	claude_close(c);
 	otel_close(c);
 	/* What runs have written waits in their outboxes, one behind another. */
 	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)

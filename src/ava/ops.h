@@ -144,7 +144,8 @@ struct core_service {
 	int (*dashboard)(bool sign_out, struct buf *url, void *web, struct ava_error *err);
 	int (*login)(const char *code, struct buf *token, void *web, struct ava_error *err);
 	void *web;
-	unsigned log_jobs; /* questions to the logs that are being answered */
+	struct claude *claude; /* ava/claude.c; NULL: it is not looked at */
+	unsigned log_jobs;     /* questions to the logs that are being answered */
 };
 struct core_service *core_service(struct core *c);
 

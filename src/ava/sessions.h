@@ -70,7 +70,8 @@ void sessions_close(struct core *c);
  * watches; never stored. */
 struct op_frame {
 	const char *session;
-	enum { FRAME_TEXT, FRAME_THINKING, FRAME_TURN } kind;
+	/* FRAME_AGENTS: of a session of Claude Code, something of its agents changed */
+	enum { FRAME_TEXT, FRAME_THINKING, FRAME_TURN, FRAME_AGENTS } kind;
 	const char *text; /* of FRAME_TURN: "busy" or "idle" */
 	size_t len;
 };

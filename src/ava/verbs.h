@@ -104,6 +104,7 @@ struct verb {
 struct verbs_events {
 	int64_t after; /* an lsn; -1: not given */
 	const char *session;
+	bool agents; /* frames about agents of Claude Code as well */
 };
 
 /* Row i; NULL behind the last. */
@@ -167,7 +168,8 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 
 /* The rooms; the last row has no path. */
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
-	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[], verbs_about_us[];
+	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[],
+	verbs_about_claude[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;

@@ -443,6 +443,7 @@ static void verb_audit(struct verb_call *v)
 static const struct arg events_args[] = {
 	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
 	{"session", ARG_TEXT, offsetof(struct verbs_events, session)},
+	{"agents", ARG_FLAG, offsetof(struct verbs_events, agents)},
 	{NULL},
 };
 static const struct arg run_events_args[] = {

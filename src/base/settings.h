@@ -38,6 +38,12 @@ struct ava_error;
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
 	/* of the page on the loopback address; 0: one that is free, the same each time */         \
 	X(web_port, "web.port", 0, 0, 65535)                                                       \
+	/* subagents of Claude Code: cards kept of a session, shown at once, and                   \
+	 * milliseconds (doc/CLAUDE-CODE.md) */                                                    \
+	X(claude_file_cap, "claude.agent_file_cap", 20, 1, 10000)                                  \
+	X(claude_log_max, "claude.agent_log_max", 8, 1, 1000)                                      \
+	X(claude_stale_ms, "claude.agent_stale_ms", 300000, 1000, 86400000)                        \
+	X(claude_cooldown_ms, "claude.agent_cooldown_ms", 180000, 0, 86400000)                     \
 	/* the command of notify.exec: seconds, calls, seconds */                                  \
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
 	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \

@@ -34,14 +34,13 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
+#include "codec/card.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
 #define INPUT_MAX      (16u << 20)
-#define CARD_MAX       (2u << 20)
 #define MESSAGE_MAX    (256u << 10)
-#define NAME_MAX_BYTES 128 /* of a session or an agent */
 #define LOG_MAX        (1 << 20)
 #define LOCK_MS        2000
 #define TRANSCRIPT_MAX (256u << 20)
@@ -95,31 +94,6 @@ static void hook_log(const struct hook *h, const char *fmt, ...)
 
 /* ---- cards */
 
-/* A name that is one part of a path and says nothing else. */
-static bool is_name(const char *s)
-{
-	size_t n = s ? strlen(s) : 0;
-
-	return n > 0 && n <= NAME_MAX_BYTES && s[0] != '.' &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-") == n;
-}
-
-static json_t *card_read(const struct hook *h, const char *agent)
-{
-	char name[NAME_MAX_BYTES + 8], *text = NULL;
-	json_t *card = NULL;
-	size_t len = 0;
-
-	snprintf(name, sizeof(name), "%s.json", agent);
-	if (sys_read_file(h->dir, name, CARD_MAX, &text, &len, NULL) == 0)
-		card = json_parse(text, len, NULL);
-	free(text);
-	if (json_is_object(card))
-		return card;
-	json_decref(card);
-	return NULL;
-}
-
 /* The new one and the old one are exchanged, then the old one goes: where one replaces another,
  * ext4 writes the new one out first, which takes longer than all else here. */
 static int replace(int dir, const char *temp, const char *name)
@@ -131,7 +105,7 @@ static int replace(int dir, const char *temp, const char *name)
 
 static void card_write(const struct hook *h, const char *agent, const json_t *card)
 {
-	char name[NAME_MAX_BYTES + 8], temp[NAME_MAX_BYTES + 40];
+	char name[CARD_NAME_MAX + 8], temp[CARD_NAME_MAX + 40];
 	struct buf out;
 	int fd, rv;
 
@@ -171,34 +145,17 @@ static void put_time(json_t *card, const char *key, int64_t ms)
 	put_str(card, key, iso);
 }
 
-/* -1: not there. Cards of agent-spy.sh have whole seconds. */
-static int64_t get_time(const json_t *card, const char *key)
-{
-	const char *s = json_str(card, key);
-	char whole[CLOCK_ISO_LEN + 1];
-
-	if (strlen(s) == 20 && s[19] == 'Z') {
-		snprintf(whole, sizeof(whole), "%.19s.000Z", s);
-		s = whole;
-	}
-	return clock_parse_iso(s, strlen(s));
-}
-
 struct names {
-	char (*v)[NAME_MAX_BYTES + 1];
+	char (*v)[CARD_NAME_MAX + 1];
 	size_t n, cap;
 };
 
 static void take_name(const char *name, void *user)
 {
 	struct names *all = user;
-	size_t len = strlen(name);
 
-	if (len <= 5 || strcmp(name + len - 5, ".json") != 0 || len - 5 > NAME_MAX_BYTES ||
-	    name[0] == '.' || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
-		return;
-	memcpy(all->v[all->n], name, len - 5);
-	all->v[all->n++][len - 5] = 0;
+	if (ARRAY_ROOM(all->v, all->cap, all->n + 1) && card_agent(name, all->v[all->n]))
+		all->n++;
 }
 
 static void each_card(const struct hook *h,
@@ -208,7 +165,7 @@ static void each_card(const struct hook *h,
 
 	(void)sys->list(h->dir, ".", take_name, &all);
 	for (size_t i = 0; i < all.n; i++) {
-		json_t *card = card_read(h, all.v[i]);
+		json_t *card = card_read(h->dir, all.v[i]);
 
 		if (card)
 			look(all.v[i], card, user);
@@ -357,7 +314,8 @@ static void add_transcript(json_t *card, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (data != MAP_FAILED) {
-		if (get_time(card, "startedAt") < 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		if (card_time(card, "startedAt") < 0 &&
+		    jsonl_next(data, len, &at, &line, &n) == 1) {
 			json_t *began = value_of(jscan_member(line, n, "timestamp"));
 
 			put_str(card, "startedAt", json_string_value(began));
@@ -405,7 +363,7 @@ static void add_process(json_t *card)
  * millisecond ends with the stop. */
 static bool set_status(const struct hook *h, json_t *card, const char *status)
 {
-	int64_t updated = get_time(card, "updatedAt");
+	int64_t updated = card_time(card, "updatedAt");
 	bool stops = strcmp(status, "stopped") == 0;
 
 	if (updated > h->began_ms ||
@@ -422,7 +380,7 @@ static bool set_status(const struct hook *h, json_t *card, const char *status)
 /* It was there by now. */
 static void note_beginning(const struct hook *h, json_t *card)
 {
-	int64_t started = get_time(card, "startedAt");
+	int64_t started = card_time(card, "startedAt");
 
 	if (started < 0 || started > h->began_ms)
 		put_time(card, "startedAt", h->began_ms);
@@ -440,7 +398,7 @@ static json_t *card_new(const char *agent, const char *type)
 static void on_start(struct hook *h, const char *agent, const char *type)
 {
 	char transcript[PATH_MAX];
-	json_t *card = card_read(h, agent);
+	json_t *card = card_read(h->dir, agent);
 
 	if (!*type && !card)
 		return; /* one of Claude Code's own, as that which asks a question */
@@ -459,7 +417,7 @@ static void on_start(struct hook *h, const char *agent, const char *type)
 }
 
 struct pairing {
-	char agent[NAME_MAX_BYTES + 1];
+	char agent[CARD_NAME_MAX + 1];
 	const char *name; /* of a teammate; NULL: by time */
 	int64_t began_ms; /* its transcript; -1: unknown */
 	int64_t best;     /* how far off; started when */
@@ -469,7 +427,7 @@ struct pairing {
 static void pair_by_time(const char *agent, json_t *card, void *user)
 {
 	struct pairing *p = user;
-	int64_t started = get_time(card, "startedAt"), off;
+	int64_t started = card_time(card, "startedAt"), off;
 
 	if (strcmp(json_str(card, "status"), "active") != 0 || started < 0)
 		return;
@@ -485,14 +443,14 @@ static void pair_by_time(const char *agent, json_t *card, void *user)
 
 /* A stop whose id no start had and that has no type: of the agents that are at work, the one that
  * began when its transcript begins; without a transcript the only one. */
-static bool pair_stop(struct hook *h, const char *transcript, char agent[NAME_MAX_BYTES + 1])
+static bool pair_stop(struct hook *h, const char *transcript, char agent[CARD_NAME_MAX + 1])
 {
 	struct pairing p = {.began_ms = -1};
 	json_t *began = json_object();
 
 	if (transcript)
 		add_transcript(began, transcript);
-	p.began_ms = get_time(began, "startedAt");
+	p.began_ms = card_time(began, "startedAt");
 	json_decref(began);
 	each_card(h, pair_by_time, &p);
 	if (p.found == 0 || (p.found > 1 && p.began_ms < 0))
@@ -515,15 +473,15 @@ static void add_message(json_t *card, const char *message)
 
 static void on_stop(struct hook *h, const char *agent, const char *type)
 {
-	char path[PATH_MAX], pair[NAME_MAX_BYTES + 1];
+	char path[PATH_MAX], pair[CARD_NAME_MAX + 1];
 	const char *transcript = transcript_of(h, agent, path) ? path : NULL;
-	json_t *card = card_read(h, agent);
+	json_t *card = card_read(h->dir, agent);
 
 	if (!card && !*type) {
 		if (!pair_stop(h, transcript, pair))
 			return;
 		agent = pair;
-		card = card_read(h, agent);
+		card = card_read(h->dir, agent);
 	}
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
@@ -543,7 +501,7 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 static void pair_by_name(const char *agent, json_t *card, void *user)
 {
 	struct pairing *p = user;
-	int64_t started = get_time(card, "startedAt");
+	int64_t started = card_time(card, "startedAt");
 	bool named = strcmp(json_str(card, "name"), p->name) == 0 || strcmp(agent, p->name) == 0;
 
 	if (!named && strcmp(json_str(card, "type"), p->name) != 0)
@@ -565,11 +523,11 @@ static void on_idle(struct hook *h, const char *agent, const char *type)
 		each_card(h, pair_by_name, &p);
 		agent = p.found ? p.agent : name;
 	}
-	if (!is_name(agent)) {
+	if (!card_is_name(agent)) {
 		hook_log(h, "TeammateIdle: \"%.200s\" names no agent", name);
 		return;
 	}
-	card = card_read(h, agent);
+	card = card_read(h->dir, agent);
 	card = card ? card : card_new(agent, *type ? type : name);
 	put_str(card, "name", name);
 	(void)set_status(h, card, "idle");
@@ -585,7 +543,7 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 	static const char *const telling[] = {"file_path", "command", "pattern",    "url",
 					      "query",     "path",    "description"};
 	const json_t *args = json_object_get(h->in, "tool_input");
-	json_t *card = card_read(h, agent);
+	json_t *card = card_read(h->dir, agent);
 	const char *about = "";
 	struct buf line;
 
@@ -633,19 +591,20 @@ static bool read_all(struct buf *in)
 
 static bool find_home(struct hook *h)
 {
-	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
-	int n = config && *config ? snprintf(h->home, PATH_MAX, "%s/agent-activity", config)
-				  : snprintf(h->home, PATH_MAX, "%s/.claude/agent-activity",
-					     home ? home : "");
+	size_t n;
 
-	return (config || (home && *home)) && n < PATH_MAX && sys_make_folders(h->home, true) == 0;
+	if (card_home(h->home, sizeof(h->home) - sizeof(CARD_FOLDER) - 1, NULL) != 0)
+		return false;
+	n = strlen(h->home);
+	snprintf(h->home + n, sizeof(h->home) - n, "/" CARD_FOLDER);
+	return sys_make_folders(h->home, true) == 0;
 }
 
 /* Opened and locked. A lock that somebody does not give back is gone without: a rename is whole,
  * and a hook that hangs would hold the session. */
 static bool open_session(struct hook *h)
 {
-	char path[PATH_MAX + NAME_MAX_BYTES + 2];
+	char path[PATH_MAX + CARD_NAME_MAX + 2];
 	int64_t until = clock_mono_ms() + LOCK_MS;
 
 	snprintf(path, sizeof(path), "%s/%s", h->home, h->session);
@@ -672,7 +631,7 @@ static void take_event(struct hook *h)
 	} else if (!*agent && !events[i].any) {
 		if (events[i].run != on_tool) /* the session's own tools are none of an agent */
 			hook_log(h, "%s of session %.60s names no agent", h->event, h->session);
-	} else if (!is_name(h->session) || (*agent && !is_name(agent))) {
+	} else if (!card_is_name(h->session) || (*agent && !card_is_name(agent))) {
 		hook_log(h, "%s: session \"%.200s\" or agent \"%.200s\" is no name for a file",
 			 h->event, h->session, agent);
 	} else if (!open_session(h)) {

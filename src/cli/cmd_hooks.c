@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/env.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "codec/card.h"
 #include "codec/json.h"
 
 #define SETTINGS_MAX (8u << 20)
@@ -65,22 +65,16 @@ static void settings_close(struct settings_file *f)
 
 static int settings_find(char path[PATH_MAX], struct ava_error *err)
 {
-	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
 	char given[PATH_MAX];
-	int n;
+	size_t n;
 
 	if (o.settings)
-		n = snprintf(given, PATH_MAX, "%s", o.settings);
-	else if (config && *config)
-		n = snprintf(given, PATH_MAX, "%s/settings.json", config);
-	else if (home && *home)
-		n = snprintf(given, PATH_MAX, "%s/.claude/settings.json", home);
-	else
-		return err_set(err, AVA_EINVAL,
-			       "neither HOME nor CLAUDE_CONFIG_DIR is set: name "
-			       "the file with --settings");
-	if (n >= PATH_MAX)
-		return err_set(err, AVA_ETOOBIG, "the path of settings.json is too long");
+		snprintf(given, PATH_MAX, "%s", o.settings);
+	else if (card_home(given, PATH_MAX - sizeof("/settings.json"), err) != 0)
+		return err->code;
+	n = strlen(given);
+	if (!o.settings)
+		n += (size_t)snprintf(given + n, PATH_MAX - n, "/settings.json");
 	if (!realpath(given, path)) /* not there yet, or not to be read: said when it is opened */
 		memcpy(path, given, (size_t)n + 1);
 	return 0;

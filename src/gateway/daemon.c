@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/claude.h"
 #include "ava/house.h"
 #include "ava/prune.h"
 #include "ava/state.h"
@@ -323,6 +324,8 @@ static int start(struct daemon *d, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	rv = house_open(&d->h, &o, err);
+	if (rv == 0)
+		rv = claude_open(d->h.core, err);
 	if (rv == 0)
 		rv = start_http(d, err);
 	if (rv == 0) {

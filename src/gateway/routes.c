@@ -185,7 +185,9 @@ struct event_stream {
 	struct os_task pump;
 	struct os_timer *again; /* pumps in the next turn */
 	bool full;              /* waits for `drained` */
-	struct op_watch *watch; /* frames of a conversation; NULL: none */
+	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
+	bool agents;            /* those, too */
+	bool missed;            /* some of them were not sent for want of room */
 	const char *turn;       /* a turn's state that waits for room; NULL: none */
 	char session[64];
 };
@@ -251,13 +253,38 @@ static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
 	buf_fini(&b);
 }
 
+/* A message without a name and an id. Who was behind hears "*": any of them may have changed. */
+static void stream_send_agents(struct event_stream *s, const char *session)
+{
+	struct buf b;
+	struct jw w;
+
+	if (s->full) {
+		s->missed = true;
+		return;
+	}
+	buf_init(&b, 4096);
+	buf_adds(&b, "data: ");
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "type", "agent-update");
+	jw_str(&w, "sessionId", session);
+	jw_end(&w);
+	buf_adds(&b, "\n\n");
+	if (buf_check(&b) == 0)
+		s->full = http_stream_write(s->http, b.data, b.len) == 1;
+	buf_fini(&b);
+}
+
 /* What is only shown: a client that is behind goes without it. That a turn began
  * or ended it hears all the same, later. */
 static void stream_frame(const struct op_frame *f, void *user)
 {
 	struct event_stream *s = user;
 
-	if (!s->http || strcmp(f->session, s->session) != 0)
+	if (s->http && f->kind == FRAME_AGENTS && s->agents)
+		stream_send_agents(s, f->session);
+	if (!s->http || f->kind == FRAME_AGENTS || strcmp(f->session, s->session) != 0)
 		return;
 	if (!s->full)
 		stream_send_frame(s, f);
@@ -292,6 +319,10 @@ static void stream_pump(struct os_task *t)
 	}
 	if (rv == 0 && s->turn && !s->full)
 		stream_send_turn(s);
+	if (rv == 0 && s->missed && !s->full) {
+		s->missed = false;
+		stream_send_agents(s, "*");
+	}
 	if (rv == -2) {
 		http_stream_abort(s->http); /* to come stream_again; calls `gone` */
 	} else if (rv == -1) {
@@ -336,7 +367,7 @@ static void stream_gone(struct http_stream *st, void *user)
  * "thinking" as Ava speaks, "turn" when she begins and ends. On error the
  * request is still the caller's to answer. */
 static int events_start(struct routes *r, struct http_request *req, unsigned door, const char *run,
-			const char *session, uint64_t after, struct ava_error *err)
+			const struct verbs_events *e, uint64_t after, struct ava_error *err)
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Content-Type-Options", "nosniff"}};
@@ -354,10 +385,11 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	s->loop = r->core->loop;
 	os_task_init(&s->pump, stream_pump);
 	s->again = os_timer_new(s->loop, stream_again, s);
-	snprintf(s->session, sizeof(s->session), "%s", session);
-	if (session[0])
+	snprintf(s->session, sizeof(s->session), "%s", e->session);
+	s->agents = e->agents;
+	if (e->session[0] || e->agents)
 		s->watch = ops_watch(r->core, stream_frame, s);
-	if (s->again && (s->watch || !session[0]))
+	if (s->again && (s->watch || (!e->session[0] && !e->agents)))
 		s->cursor = ops_events_open(r->core, run, after, stream_wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
@@ -403,7 +435,7 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 	if (rv == 0 && strcmp(req->method, "HEAD") == 0)
 		http_reply(req, 200, "text/event-stream", "", 0);
 	else if (rv == 0)
-		rv = events_start(r, req, door, id[0] ? id : NULL, e.session,
+		rv = events_start(r, req, door, id[0] ? id : NULL, &e,
 				  e.after >= 0 ? (uint64_t)e.after : after, &err);
 	if (rv != 0)
 		refuse(r, req, rv, err.text);

@@ -1,0 +1,959 @@
+/* See claude.h.
+ *
+ * Happy path: inotify says that a card changed. The session is noted; a moment later, when the
+ * burst is over, a thread of the pool reads the cards of all noted sessions. What is new of an
+ * agent (that it started, stopped or is idle) becomes a line of the daily log; whoever watches is
+ * told of the session at once, and when the lines are on the disk, a session that has too many
+ * cards loses its oldest. So nothing is removed that was not written before.
+ *
+ * What was written already is known from the log: a start reads there which cards it need not
+ * write again. What can fail: there is no such folder (looked for again and again), inotify has
+ * no more room (told once; sessions without it are read when they are asked for), memory (tried
+ * again with the next change). Cards that cannot be read are passed over, the next change brings
+ * them. Loop thread, but for what is named `_job`. */
+#include "ava/claude.h"
+
+#include <ava.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ava/job.h"
+#include "ava/state.h"
+#include "ava/verbs.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/card.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+
+#define SETTLE_MS     40    /* a burst of changes is one */
+#define LOOK_MS       10000 /* for a folder that is not there yet */
+#define WATCHES_MAX   4096
+#define DIRTY_MAX     1024             /* sessions of one reading */
+#define AGE_MS        (7 * 86400000ll) /* older folders are not looked at by themselves */
+#define SESSION_CARDS 1000             /* read of one session */
+#define MESSAGE_CHARS 2000             /* of what an agent said, in the log */
+#define TASKS_MAX     1000
+#define LISTED_MAX    500 /* sessions in an answer */
+#define ALONE_FACTOR  12  /* a process alone is a sign of life so many times longer */
+
+/* What the log has of an agent. */
+struct known {
+	int64_t updated_ms;
+	char status[16];
+	char key[]; /* "session/agent" */
+};
+
+struct dirty {
+	char session[CARD_NAME_MAX + 1], team[CARD_NAME_MAX + 1];
+	int watch;     /* inotify's; -1: none */
+	json_t *cards; /* read by the job: agentId -> card */
+};
+
+struct reading {
+	struct job job;
+	struct claude *claude; /* NULL: it was closed */
+	char home[PATH_MAX], folder[PATH_MAX];
+	int notify;
+	bool first; /* all sessions of the last days, and what the log has */
+	int64_t since_ms;
+	struct dirty *sessions;
+	size_t n, cap;
+	json_t *logged; /* "session/agent" -> {updatedAt, status}; of the first */
+	bool no_folder, no_room;
+};
+
+struct claude {
+	struct core *core;
+	char home[PATH_MAX]; /* of Claude Code */
+	int notify;
+	int home_watch; /* of `home`, for agent-activity; -1: it is not there yet */
+	int root_watch; /* of agent-activity; -1: likewise */
+	struct os_poll *poll;
+	struct os_timer *timer;
+	struct reading *reading; /* at work */
+	struct strmap known;
+	struct strmap dirty; /* names of sessions; the value is the name */
+	char **watched;      /* by inotify's number */
+	size_t watched_cap;
+	bool first, told_room;
+};
+
+/* ---- who watches */
+
+static void tell(struct core *c, const char *session)
+{
+	const struct op_frame f = {.session = session, .kind = FRAME_AGENTS, .text = ""};
+
+	LIST_EACH (&c->watches, n, tmp) {
+		struct op_watch *w = LIST_ENTRY(n, struct op_watch, node);
+
+		w->frame(&f, w->user);
+	}
+}
+
+static void tell_session(struct core *c, const struct dirty *d)
+{
+	tell(c, d->session);
+	if (d->team[0]) /* who looks at the team looks at its leader's agents */
+		tell(c, d->team);
+}
+
+/* ---- reading, on a thread of the pool */
+
+struct folder_names {
+	char (*v)[CARD_NAME_MAX + 1];
+	size_t n, cap, max;
+	bool cards; /* of cards; else of folders or whatever is a name */
+};
+
+static void folder_name(const char *name, void *user)
+{
+	struct folder_names *all = user;
+
+	if (all->n == all->max || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
+		return;
+	if (all->cards) {
+		all->n += card_agent(name, all->v[all->n]);
+	} else if (card_is_name(name)) {
+		snprintf(all->v[all->n++], sizeof(all->v[0]), "%s", name);
+	}
+}
+
+static json_t *read_cards(const char *folder, const char *session)
+{
+	struct folder_names names = {.cards = true, .max = SESSION_CARDS};
+	char path[PATH_MAX + CARD_NAME_MAX + 2];
+	json_t *cards = json_object();
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, session);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return cards;
+	(void)sys->list(dir, ".", folder_name, &names);
+	for (size_t i = 0; i < names.n; i++)
+		json_object_set_new(cards, names.v[i], card_read(dir, names.v[i]));
+	free(names.v);
+	close(dir);
+	return cards;
+}
+
+/* The name of the team whose leader's session that is, or the session of the leader of a team of
+ * that name; "": neither. */
+static void find_team(const char *home, const char *asked, char team[CARD_NAME_MAX + 1],
+		      char leader[CARD_NAME_MAX + 1])
+{
+	struct folder_names names = {.max = 1000};
+	char path[PATH_MAX + 2 * CARD_NAME_MAX], *text;
+	int dir;
+
+	team[0] = leader[0] = 0;
+	snprintf(path, sizeof(path), "%s/teams", home);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return;
+	(void)sys->list(dir, ".", folder_name, &names);
+	for (size_t i = 0; i < names.n && !team[0]; i++) {
+		json_t *config = NULL;
+		const char *lead;
+		size_t len = 0;
+
+		text = NULL;
+		snprintf(path, sizeof(path), "%s/config.json", names.v[i]);
+		if (sys_read_file(dir, path, CARD_MAX, &text, &len, NULL) == 0)
+			config = json_parse(text, len, NULL);
+		free(text);
+		lead = json_str(config, "leadSessionId");
+		if (card_is_name(lead) &&
+		    (strcmp(asked, names.v[i]) == 0 || strcmp(asked, lead) == 0)) {
+			memcpy(team, names.v[i], sizeof(names.v[0]));
+			snprintf(leader, CARD_NAME_MAX + 1, "%s", lead);
+		}
+		json_decref(config);
+	}
+	free(names.v);
+	close(dir);
+}
+
+static struct dirty *add_dirty(struct reading *r, const char *session)
+{
+	struct dirty *d;
+
+	if (r->n == DIRTY_MAX || !ARRAY_ROOM(r->sessions, r->cap, r->n + 1))
+		return NULL;
+	d = &r->sessions[r->n++];
+	*d = (struct dirty){.watch = -1};
+	snprintf(d->session, sizeof(d->session), "%s", session);
+	return d;
+}
+
+/* Those of the last days, which are the ones that a person may still look at. */
+static void find_sessions(struct reading *r)
+{
+	struct folder_names names = {.max = 100000};
+	int dir = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (dir < 0)
+		return;
+	(void)sys->list(dir, ".", folder_name, &names);
+	for (size_t i = 0; i < names.n; i++)
+		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode) && st.st_mtim.tv_sec * 1000ll >= r->since_ms)
+			(void)add_dirty(r, names.v[i]);
+	free(names.v);
+	close(dir);
+}
+
+/* The newest line of each agent wins. */
+static void read_log(struct reading *r)
+{
+	char since[CLOCK_ISO_LEN + 1], key[2 * CARD_NAME_MAX + 2];
+	struct ava_log_query q = {.root = r->job.core->root,
+				  .types = "Custom",
+				  .search = "claude.agent",
+				  .since = since};
+	struct ava_log_event e;
+	struct ava_log *log;
+	int rv;
+
+	clock_iso(r->since_ms, since);
+	r->logged = json_object();
+	if (ava_log_open(&log, &q, NULL) != 0)
+		return;
+	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT) {
+		json_t *line = rv == 1 ? json_parse(e.line, e.len, NULL) : NULL;
+		const json_t *content = json_object_get(line, "content");
+		json_t *data = json_object_get(content, "data");
+
+		if (strcmp(json_str(content, "customType"), "claude.agent") == 0 && data) {
+			snprintf(key, sizeof(key), "%s/%s", json_str(line, "sessionId"),
+				 json_str(data, "agentId"));
+			json_object_set(r->logged, key, data);
+		}
+		json_decref(line);
+	}
+	ava_log_close(log);
+}
+
+static void reading_job(struct job *j)
+{
+	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	struct stat st;
+
+	r->no_folder = stat(r->folder, &st) != 0 || !S_ISDIR(st.st_mode);
+	if (r->no_folder)
+		return;
+	if (r->first) {
+		read_log(r);
+		find_sessions(r);
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		struct dirty *d = &r->sessions[i];
+		char path[PATH_MAX + CARD_NAME_MAX + 2], leader[CARD_NAME_MAX + 1];
+
+		/* Watched before it is read: what changes in between is read again. */
+		snprintf(path, sizeof(path), "%s/%s", r->folder, d->session);
+		d->watch = inotify_add_watch(r->notify, path,
+					     IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR |
+						     IN_DELETE_SELF | IN_DONT_FOLLOW);
+		r->no_room |= d->watch < 0 && errno == ENOSPC;
+		d->cards = read_cards(r->folder, d->session);
+		find_team(r->home, d->session, d->team, leader);
+	}
+}
+
+static void reading_free(struct reading *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		json_decref(r->sessions[i].cards);
+	free(r->sessions);
+	json_decref(r->logged);
+	free(r);
+}
+
+/* ---- too many cards */
+
+struct capping {
+	struct job job;
+	char folder[PATH_MAX];
+	char (*sessions)[CARD_NAME_MAX + 1];
+	size_t n;
+	size_t cap; /* cards of a session */
+};
+
+struct aged {
+	char name[CARD_NAME_MAX + 1];
+	int64_t ms;
+};
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct aged *x = a, *y = b;
+
+	return x->ms < y->ms ? -1 : x->ms > y->ms;
+}
+
+static void cap_session(const struct capping *k, const char *session)
+{
+	struct folder_names names = {.cards = true, .max = 100000};
+	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
+	struct aged *aged;
+	struct stat st;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", k->folder, session);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return;
+	(void)sys->list(dir, ".", folder_name, &names);
+	aged = names.n > k->cap ? calloc(names.n, sizeof(*aged)) : NULL;
+	for (size_t i = 0; aged && i < names.n; i++) {
+		snprintf(file, sizeof(file), "%s.json", names.v[i]);
+		memcpy(aged[i].name, names.v[i], sizeof(aged[i].name));
+		if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			aged[i].ms = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
+	}
+	if (aged)
+		qsort(aged, names.n, sizeof(*aged), oldest_first);
+	for (size_t i = 0; aged && i < names.n - k->cap; i++) {
+		snprintf(file, sizeof(file), "%s.json", aged[i].name);
+		(void)unlinkat(dir, file, 0);
+	}
+	free(aged);
+	free(names.v);
+	close(dir);
+}
+
+static void capping_job(struct job *j)
+{
+	struct capping *k = CONTAINER_OF(j, struct capping, job);
+
+	for (size_t i = 0; i < k->n; i++)
+		cap_session(k, k->sessions[i]);
+}
+
+static void capping_free(struct capping *k)
+{
+	free(k->sessions);
+	free(k);
+}
+
+static void capping_done(struct job *j)
+{
+	capping_free(CONTAINER_OF(j, struct capping, job));
+}
+
+/* What was read is on the disk. */
+static void written(int rv, void *user)
+{
+	struct capping *k = user;
+
+	if (rv != 0 || k->n == 0 || job_begin_short(k->job.core, &k->job, NULL) != 0)
+		capping_free(k);
+}
+
+/* Sessions of `r` that have more cards than are kept. NULL: out of memory. */
+static struct capping *capping_new(const struct claude *w, const struct reading *r)
+{
+	struct capping *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->sessions = calloc(r->n + 1, sizeof(*k->sessions));
+	if (!k->sessions) {
+		free(k);
+		return NULL;
+	}
+	k->job.core = w->core;
+	k->job.run = capping_job;
+	k->job.done = capping_done;
+	k->cap = (size_t)w->core->settings.claude_file_cap;
+	memcpy(k->folder, r->folder, sizeof(k->folder));
+	for (size_t i = 0; i < r->n; i++)
+		if (json_object_size(r->sessions[i].cards) > k->cap)
+			memcpy(k->sessions[k->n++], r->sessions[i].session, sizeof(k->sessions[0]));
+	return k;
+}
+
+/* ---- what is new */
+
+static struct known *known_of(struct claude *w, const char *session, const char *agent)
+{
+	char key[2 * CARD_NAME_MAX + 2];
+	struct known *k;
+	size_t size;
+
+	snprintf(key, sizeof(key), "%s/%s", session, agent);
+	k = strmap_get(&w->known, key);
+	if (k)
+		return k;
+	size = strlen(key) + 1;
+	k = calloc(1, sizeof(*k) + size);
+	if (!k)
+		return NULL;
+	memcpy(k->key, key, size);
+	if (strmap_put(&w->known, k->key, k) == 0)
+		return k;
+	free(k);
+	return NULL;
+}
+
+static void remember_log(struct claude *w, json_t *logged)
+{
+	json_t *data;
+	const char *key;
+
+	json_object_foreach(logged, key, data)
+	{
+		const char *slash = strchr(key, '/');
+		char session[CARD_NAME_MAX + 1];
+		struct known *k;
+
+		snprintf(session, sizeof(session), "%.*s", (int)(slash - key), key);
+		k = known_of(w, session, slash + 1);
+		if (!k)
+			continue;
+		k->updated_ms = card_time(data, "updatedAt");
+		snprintf(k->status, sizeof(k->status), "%s", json_str(data, "status"));
+	}
+}
+
+/* The line of the log: the card, of what was said only the beginning, and no secrets. */
+static int write_card(struct claude *w, struct draft *d, const char *session, json_t *card)
+{
+	const char *said = json_str(card, "lastMessage");
+	size_t keep = utf8_prefix(said, strlen(said), MESSAGE_CHARS);
+	json_t *copy = json_copy(card);
+	struct buf data, content;
+	int rv;
+
+	if (keep < strlen(said)) {
+		json_object_set_new(copy, "lastMessage", json_stringn(said, keep));
+		json_object_set_new(copy, "cut", json_true());
+	}
+	json_object_del(copy, "activity");
+	buf_init(&data, CARD_MAX);
+	buf_init(&content, 2 * CARD_MAX);
+	rv = json_dump(&data, copy);
+	buf_adds(&content, "{\"customType\":\"claude.agent\",\"data\":");
+	if (rv == 0 && w->core->redact)
+		rv = MIN(redact_json(w->core->redact, &content, data.data, data.len), 0);
+	else if (rv == 0)
+		buf_add(&content, data.data, data.len);
+	buf_addc(&content, '}');
+	rv = rv ? rv : buf_check(&content);
+	if (rv == 0)
+		core_event(w->core, d, EVENT_Custom, session, "", &content);
+	buf_fini(&content);
+	buf_fini(&data);
+	json_decref(copy);
+	return rv;
+}
+
+/* False: nothing of it is new for the log. */
+static bool note_card(struct claude *w, struct draft *d, const char *session, const char *agent,
+		      json_t *card)
+{
+	int64_t updated = card_time(card, "updatedAt");
+	const char *status = json_str(card, "status");
+	struct known *k = known_of(w, session, agent);
+
+	/* What it does meanwhile, at each tool call, is only shown. */
+	if (!k || updated < k->updated_ms ||
+	    (strcmp(status, k->status) == 0 &&
+	     (updated == k->updated_ms || strcmp(status, "active") == 0)))
+		return false;
+	if (write_card(w, d, session, card) != 0)
+		return false;
+	k->updated_ms = updated;
+	snprintf(k->status, sizeof(k->status), "%s", status);
+	return true;
+}
+
+static void note_all(struct claude *w, struct reading *r)
+{
+	struct draft *d = draft_new(&w->core->book);
+	struct capping *k = capping_new(w, r);
+	bool some = false;
+
+	for (size_t i = 0; d && k && i < r->n; i++) {
+		struct dirty *s = &r->sessions[i];
+		const char *agent;
+		json_t *card;
+
+		json_object_foreach(s->cards, agent, card) some |=
+			json_is_object(card) && note_card(w, d, s->session, agent, card);
+	}
+	if (!k)
+		draft_free(d);
+	else if (!some) {
+		draft_free(d);
+		written(d ? 0 : AVA_ENOMEM, k);
+	} else if (draft_commit(d, JOURNAL_RIDE, written, k, NULL) != 0) {
+		capping_free(k);
+	}
+}
+
+static void settle(struct claude *w, int64_t ms)
+{
+	if (!w->reading)
+		os_timer_set(w->timer, ms);
+}
+
+static void watch_session(struct claude *w, struct dirty *d)
+{
+	size_t had = w->watched_cap;
+
+	if (d->watch < 0 || d->watch >= 1 << 24 ||
+	    !ARRAY_ROOM(w->watched, w->watched_cap, (size_t)d->watch + 1))
+		return;
+	memset(w->watched + had, 0, (w->watched_cap - had) * sizeof(*w->watched));
+	free(w->watched[d->watch]);
+	w->watched[d->watch] = strdup(d->session);
+}
+
+static void reading_done(struct job *j)
+{
+	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	struct claude *w = r->claude;
+
+	if (!w) {
+		reading_free(r);
+		return;
+	}
+	w->reading = NULL;
+	if (r->no_room && !w->told_room)
+		core_log(w->core, "not all sessions of Claude Code can be watched: raise "
+				  "fs.inotify.max_user_watches");
+	w->told_room |= r->no_room;
+	if (!r->no_folder) {
+		w->first = w->first && !r->first;
+		remember_log(w, r->logged);
+		for (size_t i = 0; i < r->n; i++)
+			watch_session(w, &r->sessions[i]);
+		note_all(w, r);
+		for (size_t i = 0; i < r->n; i++)
+			tell_session(w->core, &r->sessions[i]);
+	}
+	if (w->root_watch < 0 && w->home_watch < 0)
+		settle(w, LOOK_MS);
+	else if (w->dirty.count > 0)
+		settle(w, SETTLE_MS);
+	reading_free(r);
+}
+
+static void take_dirty(struct claude *w, struct reading *r)
+{
+	size_t at = 0;
+	char *name;
+
+	while (r->n < DIRTY_MAX && (name = strmap_next(&w->dirty, &at)) != NULL) {
+		if (!add_dirty(r, name))
+			break;
+		strmap_del(&w->dirty, name);
+		free(name);
+		at = 0;
+	}
+}
+
+/* The root first: sessions that come while it is read are in it, or told of. */
+static void begin_reading(void *user)
+{
+	struct claude *w = user;
+	struct reading *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		os_timer_set(w->timer, LOOK_MS);
+		return;
+	}
+	snprintf(r->folder, sizeof(r->folder), "%.*s/" CARD_FOLDER,
+		 (int)(sizeof(r->folder) - sizeof(CARD_FOLDER) - 2), w->home);
+	memcpy(r->home, w->home, sizeof(r->home));
+	if (w->home_watch < 0)
+		w->home_watch =
+			inotify_add_watch(w->notify, w->home, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	if (w->root_watch < 0)
+		w->root_watch = inotify_add_watch(w->notify, r->folder,
+						  IN_CREATE | IN_MOVED_TO | IN_ONLYDIR |
+							  IN_DELETE_SELF | IN_MOVE_SELF);
+	r->claude = w;
+	r->notify = w->notify;
+	r->first = w->first;
+	r->since_ms = clock_wall_ms() - AGE_MS;
+	r->job.run = reading_job;
+	r->job.done = reading_done;
+	take_dirty(w, r);
+	w->reading = r;
+	if (job_begin_short(w->core, &r->job, NULL) != 0) {
+		w->reading = NULL;
+		reading_free(r);
+	}
+}
+
+/* ---- inotify */
+
+static void note_dirty(struct claude *w, const char *session)
+{
+	char *name;
+
+	if (!card_is_name(session) || strmap_get(&w->dirty, session))
+		return;
+	name = strdup(session);
+	if (name && strmap_put(&w->dirty, name, name) != 0)
+		free(name);
+}
+
+static void take_notice(struct claude *w, const struct inotify_event *e)
+{
+	char agent[CARD_NAME_MAX + 1];
+
+	if (e->mask & IN_Q_OVERFLOW) {
+		w->first = true; /* all of them are read again */
+	} else if (e->wd == w->root_watch &&
+		   (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) {
+		w->root_watch = -1;
+		w->first = true;
+	} else if (e->wd == w->home_watch) {
+		if (e->mask & IN_IGNORED)
+			w->home_watch = -1;
+		w->first = w->first || (e->len > 0 && strcmp(e->name, CARD_FOLDER) == 0);
+	} else if (e->wd == w->root_watch && e->len > 0) {
+		note_dirty(w, e->name);
+	} else if (e->wd > 0 && (size_t)e->wd < w->watched_cap && w->watched[e->wd]) {
+		if (e->len > 0 && card_agent(e->name, agent))
+			note_dirty(w, w->watched[e->wd]);
+		if (e->mask & IN_IGNORED) {
+			free(w->watched[e->wd]);
+			w->watched[e->wd] = NULL;
+		}
+	}
+}
+
+static void notified(int events, void *user)
+{
+	char bytes[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct claude *w = user;
+	ssize_t n;
+
+	(void)events;
+	while ((n = read(w->notify, bytes, sizeof(bytes))) > 0)
+		for (char *at = bytes; at < bytes + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)at;
+
+			take_notice(w, e);
+			at += sizeof(*e) + e->len;
+		}
+	if (w->dirty.count > 0 || w->first)
+		settle(w, SETTLE_MS); /* while there is no folder: for anything new beside it */
+}
+
+/* ---- life */
+
+int claude_open(struct core *c, struct ava_error *err)
+{
+	struct claude *w = calloc(1, sizeof(*w));
+	struct ava_error why = {0};
+
+	if (!w)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	w->core = c;
+	w->notify = w->home_watch = w->root_watch = -1;
+	w->first = true;
+	strmap_init(&w->known);
+	strmap_init(&w->dirty);
+	c->service.claude = w;
+	if (card_home(w->home, sizeof(w->home) - sizeof(CARD_FOLDER) - 1, &why) != 0) {
+		core_log(c, "subagents of Claude Code are not looked at: %s", why.text);
+		return 0;
+	}
+	w->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (w->notify < 0) {
+		core_log(c, "subagents of Claude Code are not watched: %s", strerror(errno));
+		return 0;
+	}
+	w->poll = os_poll_new(c->loop, w->notify, notified, w);
+	w->timer = os_timer_new(c->loop, begin_reading, w);
+	if (!w->poll || !w->timer)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	os_poll_set(w->poll, OS_READ);
+	os_timer_set(w->timer, 0);
+	return 0;
+}
+
+static void free_values(struct strmap *m)
+{
+	size_t at = 0;
+	void *value;
+
+	while ((value = strmap_next(m, &at)) != NULL)
+		free(value);
+	strmap_fini(m);
+}
+
+void claude_close(struct core *c)
+{
+	struct claude *w = c->service.claude;
+
+	if (!w)
+		return;
+	c->service.claude = NULL;
+	if (w->reading)
+		w->reading->claude = NULL;
+	os_poll_free(w->poll);
+	os_timer_free(w->timer);
+	if (w->notify >= 0)
+		close(w->notify);
+	for (size_t i = 0; i < w->watched_cap; i++)
+		free(w->watched[i]);
+	free(w->watched);
+	free_values(&w->known);
+	free_values(&w->dirty);
+	free(w);
+}
+
+/* ---- what is asked, on a thread of the pool */
+
+struct claude_ask {
+	char home[PATH_MAX];
+	int64_t stale_ms;
+	struct settings settings;
+};
+
+/* It is the process that it was: a number is given again, its start is not. */
+static bool is_alive(const json_t *process)
+{
+	int64_t pid = json_get_int(process, "pid", 0),
+		ticks = json_get_int(process, "startTicks", 0);
+	char path[40], text[1024], *at;
+	ssize_t n;
+	int fd;
+
+	if (pid <= 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at && atoll(at + 1) == ticks;
+}
+
+/* One that works without a sign of life is stopped, and nobody knows why. */
+static void judge_card(json_t *card, int64_t stale_ms)
+{
+	int64_t now = clock_wall_ms(), seen = card_time(card, "updatedAt");
+	char iso[CLOCK_ISO_LEN + 1];
+	struct stat st;
+
+	if (strcmp(json_str(card, "status"), "active") != 0)
+		return;
+	if (stat(json_str(card, "transcript"), &st) == 0)
+		seen = MAX(seen, st.st_mtim.tv_sec * 1000ll);
+	if (now - seen <= stale_ms ||
+	    (is_alive(json_object_get(card, "process")) && now - seen <= ALONE_FACTOR * stale_ms))
+		return;
+	clock_iso(seen, iso);
+	json_object_set_new(card, "status", json_string("stopped"));
+	json_object_set_new(card, "reason", json_string("unknown"));
+	json_object_set_new(card, "stoppedAt", json_string(iso));
+}
+
+static int dump(struct verb_work *work, const json_t *v, struct ava_error *err)
+{
+	int rv = json_dump(work->answer.w.out, v);
+
+	return rv == 0 ? 0 : err_set(err, rv, "the answer is too large, or memory is short");
+}
+
+static int agents_job(struct verb_work *work, struct ava_error *err)
+{
+	const struct claude_ask *q = work->own;
+	char folder[PATH_MAX + 32], team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1];
+	json_t *cards, *list = json_array(), *card;
+	const char *agent;
+	int rv;
+
+	if (!card_is_name(work->id))
+		return err_set(err, AVA_ENOENT, "there is no session of that name");
+	find_team(q->home, work->id, team, leader);
+	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
+	cards = read_cards(folder, leader[0] ? leader : work->id);
+	json_object_foreach(cards, agent, card)
+	{
+		if (!json_is_object(card))
+			continue;
+		judge_card(card, q->stale_ms);
+		json_array_append(list, card);
+	}
+	rv = dump(work, list, err);
+	json_decref(list);
+	json_decref(cards);
+	return rv;
+}
+
+/* Files of tasks as Claude Code keeps them, one a task. */
+static int tasks_job(struct verb_work *work, struct ava_error *err)
+{
+	const struct claude_ask *q = work->own;
+	struct folder_names names = {.cards = true, .max = TASKS_MAX};
+	char path[PATH_MAX + CARD_NAME_MAX + 16], team[CARD_NAME_MAX + 1],
+		leader[CARD_NAME_MAX + 1];
+	json_t *list = json_array();
+	int dir, rv;
+
+	if (!card_is_name(work->id))
+		return err_set(err, AVA_ENOENT, "there is no session of that name");
+	find_team(q->home, work->id, team, leader);
+	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, team[0] ? team : work->id);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		(void)sys->list(dir, ".", folder_name, &names);
+		for (size_t i = 0; i < names.n; i++) {
+			json_t *task = card_read(dir, names.v[i]);
+
+			if (task && !json_object_get(task, "id"))
+				json_object_set_new(task, "id", json_string(names.v[i]));
+			json_array_append_new(list, task);
+		}
+		free(names.v);
+		close(dir);
+	}
+	rv = dump(work, list, err);
+	json_decref(list);
+	return rv;
+}
+
+static void add_session(json_t *list, const struct claude_ask *q, const char *folder,
+			const char *session, int64_t changed_ms)
+{
+	char team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1], iso[CLOCK_ISO_LEN + 1];
+	json_t *cards = read_cards(folder, session), *card;
+	json_int_t active = 0, idle = 0, stopped = 0;
+	const char *agent, *cwd = "", *newest = "";
+
+	json_object_foreach(cards, agent, card)
+	{
+		const char *updated = json_str(card, "updatedAt"), *status;
+
+		if (!json_is_object(card))
+			continue;
+		judge_card(card, q->stale_ms);
+		status = json_str(card, "status");
+		active += strcmp(status, "active") == 0;
+		idle += strcmp(status, "idle") == 0;
+		stopped += strcmp(status, "stopped") == 0;
+		if (strcmp(updated, newest) > 0) {
+			newest = updated;
+			cwd = json_str(card, "cwd");
+		}
+	}
+	clock_iso(changed_ms, iso);
+	find_team(q->home, session, team, leader);
+	json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:{s:I,s:I,s:I}}", "sessionId",
+					      session, "team", team, "cwd", cwd, "updatedAt",
+					      *newest ? newest : iso, "agents", "active", active,
+					      "idle", idle, "stopped", stopped));
+	json_decref(cards);
+}
+
+static int sessions_job(struct verb_work *work, struct ava_error *err)
+{
+	const struct claude_ask *q = work->own;
+	struct folder_names names = {.max = 100000};
+	char folder[PATH_MAX + 32];
+	struct aged *aged = NULL;
+	json_t *list = json_array(), *all;
+	size_t n = 0;
+	struct stat st;
+	int dir, rv;
+
+	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
+	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		(void)sys->list(dir, ".", folder_name, &names);
+		aged = calloc(names.n + 1, sizeof(*aged));
+		for (size_t i = 0; aged && i < names.n; i++) {
+			if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			    !S_ISDIR(st.st_mode))
+				continue;
+			memcpy(aged[n].name, names.v[i], sizeof(aged[n].name));
+			aged[n++].ms = st.st_mtim.tv_sec * 1000ll;
+		}
+		close(dir);
+	}
+	if (aged)
+		qsort(aged, n, sizeof(*aged), oldest_first);
+	for (size_t i = n; i-- > 0 && n - i <= LISTED_MAX;)
+		add_session(list, q, folder, aged[i].name, aged[i].ms);
+	all = json_pack("{s:{s:I,s:I,s:I,s:I},s:o}", "settings", "AGENT_FILE_CAP",
+			(json_int_t)q->settings.claude_file_cap, "AGENT_LOG_MAX",
+			(json_int_t)q->settings.claude_log_max, "AGENT_STALE_MS",
+			(json_int_t)q->stale_ms, "AGENT_COOLDOWN_MS",
+			(json_int_t)q->settings.claude_cooldown_ms, "sessions", list);
+	rv = dump(work, all, err);
+	json_decref(all);
+	free(aged);
+	free(names.v);
+	return rv;
+}
+
+static void ask(struct verb_call *v, int (*work)(struct verb_work *w, struct ava_error *err))
+{
+	const struct claude *w = v->core->service.claude;
+	struct ava_error err = {0};
+	struct claude_ask q;
+
+	if (!verb_args(v, NULL))
+		return;
+	if (!w || !w->home[0]) {
+		err_set(&err, AVA_EUNSUPPORTED, "this runtime does not look at Claude Code");
+		verb_fail(v->reply, AVA_EUNSUPPORTED, &err);
+		return;
+	}
+	memcpy(q.home, w->home, sizeof(q.home));
+	q.settings = v->core->settings;
+	q.stale_ms = q.settings.claude_stale_ms;
+	verb_work(v, &(struct verb_work){.work = work, .own = &q}, sizeof(q), true);
+}
+
+static void verb_agents(struct verb_call *v)
+{
+	ask(v, agents_job);
+}
+
+static void verb_tasks(struct verb_call *v)
+{
+	ask(v, tasks_job);
+}
+
+static void verb_claude_sessions(struct verb_call *v)
+{
+	ask(v, sessions_job);
+}
+
+const struct verb verbs_about_claude[] = {
+	{"GET", "/api/sessions/{id}/agents", verb_agents, NULL, false},
+	{"GET", "/api/sessions/{id}/tasks", verb_tasks, NULL, false},
+	{"GET", "/api/v1/claude/sessions", verb_claude_sessions, NULL, false},
+	{NULL},
+};

@@ -1,0 +1,79 @@
+/* Cards of Claude Code's subagents; see card.h.
+ *
+ * Nothing is kept between calls. What cannot be read, is no JSON or no object is no card: whoever
+ * looks passes it over, the next event of the agent makes a new one. */
+#include "codec/card.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+
+int card_home(char *out, size_t size, struct ava_error *err)
+{
+	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
+	int n;
+
+	if (config && *config)
+		n = snprintf(out, size, "%s", config);
+	else if (home && *home)
+		n = snprintf(out, size, "%s/.claude", home);
+	else
+		return err_set(err, AVA_EINVAL, "neither HOME nor CLAUDE_CONFIG_DIR is set");
+	return (size_t)n < size
+		       ? 0
+		       : err_set(err, AVA_ETOOBIG, "the path of Claude Code's folder is too long");
+}
+
+bool card_is_name(const char *s)
+{
+	size_t n = s ? strlen(s) : 0;
+
+	return n > 0 && n <= CARD_NAME_MAX && s[0] != '.' &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-") == n;
+}
+
+json_t *card_read(int dir, const char *agent)
+{
+	char name[CARD_NAME_MAX + 8], *text = NULL;
+	json_t *card = NULL;
+	size_t len = 0;
+
+	snprintf(name, sizeof(name), "%.*s.json", CARD_NAME_MAX, agent);
+	if (sys_read_file(dir, name, CARD_MAX, &text, &len, NULL) == 0)
+		card = json_parse(text, len, NULL);
+	free(text);
+	if (json_is_object(card))
+		return card;
+	json_decref(card);
+	return NULL;
+}
+
+int64_t card_time(const json_t *card, const char *key)
+{
+	const char *s = json_str(card, key);
+	char whole[CLOCK_ISO_LEN + 1];
+
+	if (strlen(s) == 20 && s[19] == 'Z') {
+		snprintf(whole, sizeof(whole), "%.19s.000Z", s);
+		s = whole;
+	}
+	return clock_parse_iso(s, strlen(s));
+}
+
+bool card_agent(const char *file, char out[CARD_NAME_MAX + 1])
+{
+	size_t len = strlen(file), n = len > 5 ? len - 5 : 0;
+
+	if (n == 0 || n > CARD_NAME_MAX || strcmp(file + n, ".json") != 0)
+		return false;
+	memcpy(out, file, n);
+	out[n] = 0;
+	return card_is_name(out);
+}

@@ -1,0 +1,28 @@
+/* Cards of Claude Code's subagents (doc/CLAUDE-CODE.md): `ava hook` writes them, avad reads
+ * them. A card is a JSON object; what is in it is read with json_get_str and this. */
+#ifndef CODEC_CARD_H
+#define CODEC_CARD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+
+#define CARD_MAX      (2u << 20) /* bytes of a card */
+#define CARD_NAME_MAX 128        /* bytes of a session's or an agent's name */
+#define CARD_FOLDER   "agent-activity"
+
+/* $CLAUDE_CONFIG_DIR, else ~/.claude. AVA_EINVAL: no home is known; AVA_ETOOBIG. */
+int card_home(char *out, size_t size, struct ava_error *err);
+/* It can be one part of a path, and leads nowhere else. */
+bool card_is_name(const char *s);
+/* A new reference; NULL: there is none, or it is no object. */
+json_t *card_read(int dir, const char *agent);
+/* "startedAt": ms since 1970; -1: not there. agent-spy.sh writes whole seconds. */
+int64_t card_time(const json_t *card, const char *key);
+/* Of a file of a session's folder: the agent whose card it is. False: it is no card. */
+bool card_agent(const char *file, char out[CARD_NAME_MAX + 1]);
+
+#endif

@@ -1,0 +1,165 @@
+"""Subagents of Claude Code as the daemon sees them: hooks write cards, the daemon reads, tells and
+keeps; run by test_claude.sh. Prints a line a check: 0 (as it should be) or 1, and its name."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import api
+
+AVA = os.environ["AVA"]
+CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
+CARDS = os.path.join(CLAUDE, "agent-activity")
+
+
+def check(name, good, more=""):
+    print(0 if good else 1, name, flush=True)
+    if not good:
+        print("#", name, str(more)[:600], file=sys.stderr)
+
+
+def get(path):
+    c = api.Socket("x")
+    c.request("GET", path)
+    answer = c.getresponse()
+    data = json.loads(answer.read())
+    c.close()
+    return data if answer.status == 200 else answer.status
+
+
+def hook(kind, session, agent, agent_type="Explore", **more):
+    event = {"session_id": session, "cwd": "/src/app", "hook_event_name": kind, "agent_type": agent_type,
+             "transcript_path": f"{CLAUDE}/projects/p/{session}.jsonl"} | more
+    if agent:
+        event["agent_id"] = agent
+    subprocess.run([AVA, "hook"], input=json.dumps(event).encode(), check=True)
+
+
+def logged(n, session=None):
+    """The lines of the log about agents, when there are n of them."""
+    until = time.monotonic() + 30
+    while True:
+        got = subprocess.run([AVA, "logs", "--type", "Custom", "-o", "json"], capture_output=True, text=True)
+        lines = [e for e in map(json.loads, got.stdout.splitlines()) if e["content"]["customType"] == "claude.agent" and
+                 session in (None, e["sessionId"])]
+        if len(lines) >= n or time.monotonic() > until:
+            return lines
+        time.sleep(0.05)
+
+
+class Stream(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.frames, self.changed = [], threading.Condition()
+        self.c = api.Socket("x")
+        self.c.request("GET", "/api/v1/events?agents=1")
+        self.answer = self.c.getresponse()
+        self.start()
+
+    def run(self):
+        while line := self.answer.readline():
+            if line.startswith(b"data: ") and b"agent-update" in line:
+                with self.changed:
+                    self.frames.append(json.loads(line[6:]))
+                    self.changed.notify_all()
+
+    def hears(self, session):
+        with self.changed:
+            return self.changed.wait_for(lambda: {"type": "agent-update", "sessionId": session} in self.frames, 30)
+
+
+def main():
+    stream = Stream()
+    if sys.argv[1:] == ["again"]:
+        again(stream)
+        return
+    hook("SubagentStart", "s1", "a1")
+    check("a card that comes is told of", stream.hears("s1"), stream.frames)
+    lines = logged(1)
+    check("and is in the log", len(lines) == 1 and lines[0]["content"]["data"]["status"] == "active" and
+          lines[0]["sessionId"] == "s1", lines)
+    hook("SubagentStop", "s1", "a1", last_assistant_message="x" * 5000 + " sk-ant-api03-" + "a" * 93 + "AA")
+    lines = logged(2)
+    data = lines[-1]["content"]["data"]
+    check("its end as well, cut and without secrets", data["status"] == "stopped" and len(data["lastMessage"]) == 2000 and
+          data["cut"] and "sk-ant" not in json.dumps(lines), data)
+    agents = get("/api/sessions/s1/agents")
+    check("whoever asks gets the whole card", [a["agentId"] for a in agents] == ["a1"] and len(agents[0]["lastMessage"]) > 5000, agents)
+    check("of a session that is not there: none", get("/api/sessions/unknown/agents") == [])
+    check("of what is no name: an error", get("/api/sessions/..%2f..%2fetc/agents") in (400, 404) and
+          get("/api/sessions/.hidden/agents") == 404)
+
+    # More than are kept: each is in the log before the oldest go.
+    for i in range(30):
+        hook("SubagentStart", "s2", f"b{i:02}")
+    lines = logged(30, "s2")
+    check("30 of one session are 30 in the log", sorted(e["content"]["data"]["agentId"] for e in lines) ==
+          [f"b{i:02}" for i in range(30)], len(lines))
+    until = time.monotonic() + 30
+    while len(os.listdir(os.path.join(CARDS, "s2"))) > 20 and time.monotonic() < until:
+        time.sleep(0.05)
+    left = sorted(os.listdir(os.path.join(CARDS, "s2")))
+    check("and 20 cards, the newest", left == [f"b{i:02}.json" for i in range(10, 30)], left)
+
+    # Teams.
+    os.makedirs(f"{CLAUDE}/teams/builders")
+    with open(f"{CLAUDE}/teams/builders/config.json", "w") as f:
+        json.dump({"name": "builders", "leadSessionId": "s1", "members": []}, f)
+    check("a team's agents are its leader's", get("/api/sessions/builders/agents") == get("/api/sessions/s1/agents") != [])
+    os.makedirs(f"{CLAUDE}/tasks/builders")
+    for i, status in ((1, "completed"), (2, "in_progress"), (3, "pending")):
+        with open(f"{CLAUDE}/tasks/builders/{i}.json", "w") as f:
+            json.dump({"id": str(i), "subject": f"task {i}", "status": status}, f)
+    tasks = get("/api/sessions/s1/tasks")
+    check("and so are its tasks", sorted(t["status"] for t in tasks) == ["completed", "in_progress", "pending"], tasks)
+    hook("SubagentStart", "s1", "a2")
+    stream.frames.clear()
+    hook("TeammateIdle", "s1", None, teammate_name="Explore")
+    check("of a team both names are told", stream.hears("s1") and stream.hears("builders"), stream.frames)
+
+    sessions = get("/api/v1/claude/sessions")
+    s1 = [s for s in sessions["sessions"] if s["sessionId"] == "s1"][0]
+    check("sessions are listed, with the names of the settings", sessions["settings"]["AGENT_FILE_CAP"] == 20 and
+          sessions["settings"]["AGENT_STALE_MS"] == 300000 and sessions["settings"]["AGENT_LOG_MAX"] == 8 and
+          s1["team"] == "builders" and s1["cwd"] == "/src/app" and s1["agents"]["idle"] == 1, sessions)
+
+    # Signs of life.
+    os.makedirs(f"{CARDS}/s3")
+    old = time.time() - 400
+    iso = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(old))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    ticks = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19])
+    grows = f"{CLAUDE}/grows.jsonl"
+    open(grows, "w").close()
+    cards = {"gone": {"process": {"pid": dead.pid, "startTicks": 1}}, "other": {"process": {"pid": os.getpid(), "startTicks": ticks + 1}},
+             "lives": {"process": {"pid": os.getpid(), "startTicks": ticks}}, "grows": {"transcript": grows}, "bare": {}}
+    for agent, more in cards.items():
+        with open(f"{CARDS}/s3/{agent}.json", "w") as f:
+            json.dump({"agentId": agent, "type": "T", "status": "active", "startedAt": iso, "updatedAt": iso} | more, f)
+    with open(f"{CARDS}/s3/torn.json", "w") as f:
+        f.write('{"agentId":')
+    status = {a["agentId"]: (a["status"], a.get("reason")) for a in get("/api/sessions/s3/agents")}
+    lost = ("stopped", "unknown")
+    check("without a sign of life an agent is stopped, nobody knows why", status ==
+          {"gone": lost, "other": lost, "bare": lost, "lives": ("active", None), "grows": ("active", None)}, status)
+    check("s3 was heard of, torn card and all", stream.hears("s3"))
+
+
+def again(stream):
+    """After a kill: what changed meanwhile is written, what was written is not written again."""
+    hook("SubagentStart", "s9", "z9")
+    lines = logged(1, "s9")
+    count = {}
+    for e in logged(1):
+        key = (e["sessionId"], e["content"]["data"]["agentId"], e["content"]["data"]["status"], e["content"]["data"]["updatedAt"])
+        count[key] = count.get(key, 0) + 1
+    check("nothing is in the log twice after a restart", max(count.values()) == 1, [k for k, n in count.items() if n > 1])
+    check("what came while no daemon was there is", ("s8", "y1", "stopped") in {k[:3] for k in count}, sorted(count)[-3:])
+    check("and what comes now", len(lines) == 1 and stream.hears("s9"), lines)
+
+
+main()
