@@ -28,21 +28,28 @@ def files(dist):
     return sorted(found, key=lambda row: row[0] != "/")  # the start first
 
 
+def table(rows):
+    c = ["/* Made by embed.py. */", '#include "gateway/web.h"', "", "#include <stddef.h>", ""]
+    for i, (_, _, data) in enumerate(rows):
+        packed = gzip.compress(data, 9, mtime=0)
+        c.append(f"static const unsigned char part_{i}[] = {{")
+        c += ["\t" + ",".join(str(b) for b in packed[at:at + 20]) + "," for at in range(0, len(packed), 20)]
+        c += ["};", ""]
+    c.append("const struct web_asset web_assets[] = {")
+    c += [f'\t{{"{url}", "{TYPES[suffix]}", part_{i}, sizeof(part_{i})}},' for i, (url, suffix, _) in enumerate(rows)]
+    c += ["\t{NULL, NULL, NULL, 0},", "};", ""]
+    return "\n".join(c)
+
+
 def main():
     dist, out = sys.argv[1:]
-    rows = files(dist)
+    text = table(files(dist))
+    if os.path.exists(out):
+        with open(out) as f:
+            if f.read() == text:
+                return  # what depends on it stays as it is
     with open(out, "w") as f:
-        f.write("/* Made by embed.py. */\n#include \"gateway/web.h\"\n\n#include <stddef.h>\n\n")
-        for i, (_, _, data) in enumerate(rows):
-            packed = gzip.compress(data, 9, mtime=0)
-            f.write(f"static const unsigned char part_{i}[] = {{\n")
-            for at in range(0, len(packed), 20):
-                f.write("\t" + ",".join(str(b) for b in packed[at:at + 20]) + ",\n")
-            f.write("};\n\n")
-        f.write("const struct web_asset web_assets[] = {\n")
-        for i, (url, suffix, _) in enumerate(rows):
-            f.write(f'\t{{"{url}", "{TYPES[suffix]}", part_{i}, sizeof(part_{i})}},\n')
-        f.write("\t{NULL, NULL, NULL, 0},\n};\n")
+        f.write(text)
 
 
 main()

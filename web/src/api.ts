@@ -1,0 +1,264 @@
+// What the daemon is asked, and the shapes of its answers (doc/api.yaml). Every request carries the
+// token of this browser's session, never a cookie, which other ports of the machine would see.
+import { signal } from "@preact/signals";
+
+export interface Rights {
+  private: boolean;
+  untrusted: boolean;
+  out: boolean;
+}
+export interface Quote {
+  minutes: [number, number];
+  costCents: number | null;
+  tokens: number;
+  tools: string[];
+  model: string;
+  fallback?: string[];
+  role: string;
+  rights: Rights;
+  grants: string[];
+  rationale: string;
+  members?: Quote[];
+}
+export interface Limits {
+  timeout?: number;
+  max_cost_cents?: number;
+  max_tokens?: number;
+  max_iterations?: number;
+}
+export interface Proposal {
+  proposal_id: string;
+  state: "pending" | "confirmed" | "rejected" | "expired" | "replaced";
+  created_at: string;
+  expires_at: string;
+  subagent_id: string;
+  quote: Quote;
+  message: string;
+  config: Record<string, unknown>;
+  config_hash: string;
+  changes?: string[];
+  replaces?: string;
+  replaced_by?: string;
+  session_id?: string;
+}
+export type Status =
+  | "starting" | "queued" | "running" | "waiting"
+  | "success" | "timeout" | "cost_exceeded" | "tokens_exceeded" | "iterations_exceeded" | "cancelled" | "error";
+export interface Run {
+  subagent_id: string;
+  trace_id: string;
+  role: string;
+  task: string;
+  model: string;
+  status: Status;
+  stop_reason?: string;
+  started_at: string;
+  ended_at?: string;
+  iteration: number;
+  tokens_used: number;
+  cost_cents: number | null;
+  elapsed_seconds: number;
+  current_activity: string;
+  last_tool_call?: { name: string; at: string };
+  waiting_for?: { call_id: string; kind: string; question: string; choices?: string[]; default?: string; asked_at: string; expires_at: string };
+  limits: Limits;
+  session_id: string;
+  user_id: string;
+  origin: string;
+  cwd: string;
+}
+export interface Session {
+  session_id: string;
+  title: string;
+  cwd: string;
+  user_id: string;
+  model: string;
+  status: "busy" | "idle";
+  created_at: string;
+  updated_at: string;
+  live_runs: number;
+  waiting: number;
+  tokens_used: number;
+  cost_cents: number;
+}
+export interface AvaEvent {
+  timestamp: string;
+  lsn: number;
+  seq: number;
+  eventType: string;
+  agentId: string;
+  sessionId: string;
+  traceId: string;
+  userId: string;
+  content: Record<string, any>;
+  metadata: { iteration?: number; inputTokens?: number; outputTokens?: number; costCents?: number; modelId?: string; parentAgentId?: string; duration?: number };
+}
+export interface Health {
+  status: string;
+  problem: string;
+  version: string;
+  pid: number;
+  uptime_seconds: number;
+  model: string;
+  model_why: string;
+  slots: { max: number; used: number };
+  queued: number;
+  runs: { running: number; total: number };
+  today: { date: string; cost_cents: number; tokens: number; runs: number; uncosted_runs: number; budget_cents?: number; budget_used_cents?: number };
+  journal: { lsn: number };
+}
+export interface Role {
+  name: string;
+  display: string;
+  summary: string;
+  model: string;
+  tools: string[];
+  usable: boolean;
+  why: string;
+  timeout: number;
+  max_cost_cents: number;
+  extended_thinking: boolean;
+}
+export interface Result {
+  subagent_id: string;
+  status: Status;
+  stop_reason: string;
+  summary: string;
+  output: unknown;
+  confidence: number | null;
+  caveats: string[];
+  error: unknown;
+  citations: { path?: string; line?: number; url?: string; quote?: string }[];
+  evidence: Record<string, unknown>;
+  artifacts: { name?: string; path?: string; bytes?: number; type?: string }[];
+  partial?: boolean;
+  unverified?: boolean;
+  tokens_used: number;
+  cost_cents: number | null;
+  duration_seconds: number;
+  model: string;
+}
+// A subagent of Claude Code (doc/CLAUDE-CODE.md).
+export interface Agent {
+  agentId: string;
+  type: string;
+  status: "active" | "idle" | "stopped";
+  reason?: string;
+  startedAt: string;
+  updatedAt: string;
+  stoppedAt?: string;
+  lastMessage?: string;
+  name?: string;
+  activity?: string;
+  description?: string;
+  parentAgentId?: string;
+  depth?: number;
+  model?: string;
+  usage?: { input: number; output: number; cacheRead: number; cacheWrite: number };
+  cwd?: string;
+}
+export interface ClaudeSession {
+  sessionId: string;
+  team: string;
+  cwd: string;
+  updatedAt: string;
+  agents: { active: number; idle: number; stopped: number };
+}
+export interface ClaudeTask {
+  id: string;
+  subject: string;
+  description?: string;
+  activeForm?: string;
+  status: "pending" | "in_progress" | "completed";
+  owner?: string;
+  blockedBy?: string[];
+}
+export interface ClaudeSettings {
+  AGENT_FILE_CAP: number;
+  AGENT_LOG_MAX: number;
+  AGENT_STALE_MS: number;
+  AGENT_COOLDOWN_MS: number;
+}
+
+const KEY = "ava.token";
+export const signedIn = signal(false);
+
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly code: string, message: string) {
+    super(message);
+  }
+}
+
+// Kept as long as the tab; other tabs of this page ask for it. Nothing stays in the browser when the
+// last one is closed, which another program that gets our port one day could read.
+let token = "";
+const tabs = new BroadcastChannel("ava");
+tabs.onmessage = (m) => {
+  if (m.data === "who?" && token) tabs.postMessage({ token });
+};
+function remember(value: string) {
+  token = value;
+  signedIn.value = value !== "";
+  try {
+    sessionStorage.setItem(KEY, value);
+  } catch {}
+}
+function askTabs(): Promise<string> {
+  const asking = new BroadcastChannel("ava");
+  return new Promise<string>((answer) => {
+    asking.onmessage = (m) => m.data.token && answer(m.data.token);
+    asking.postMessage("who?");
+    setTimeout(() => answer(""), 250);
+  }).finally(() => asking.close());
+}
+
+export function authorization(): Record<string, string> {
+  return { Authorization: `Bearer ${token}` };
+}
+
+async function call<T>(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<T> {
+  const init: RequestInit = { method, headers: authorization(), signal: stop ?? null, cache: "no-store", credentials: "omit" };
+  if (method === "POST") {
+    init.body = JSON.stringify(body ?? {});
+    init.headers = { ...authorization(), "Content-Type": "application/json" };
+  }
+  let answer: Response;
+  try {
+    answer = await fetch(path, init);
+  } catch (e) {
+    if (stop?.aborted) throw e;
+    throw new ApiError(0, "away", "The daemon does not answer. It may have ended: run `ava dashboard` to bring it back.");
+  }
+  if (answer.status === 401) remember("");
+  const data = await answer.json().catch(() => null);
+  if (!answer.ok) throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
+  return data as T;
+}
+
+export const get = <T>(path: string, stop?: AbortSignal) => call<T>("GET", path, undefined, stop);
+export const post = <T>(path: string, body?: unknown) => call<T>("POST", path, body);
+
+// The code of `ava dashboard` stands behind the #, which no server sees; it is taken out of the
+// address before anything else is done.
+export async function signIn(): Promise<string> {
+  const code = /^#code=([0-9a-f]+)$/.exec(location.hash)?.[1];
+  try {
+    token = sessionStorage.getItem(KEY) ?? "";
+  } catch {}
+  if (code) {
+    history.replaceState(null, "", location.pathname);
+    try {
+      remember((await post<{ token: string }>("/api/v1/login", { code })).token);
+      return "";
+    } catch (e) {
+      if (!token) return (e as Error).message;
+    }
+  }
+  remember(token || (await askTabs()));
+  return "";
+}
+
+export async function signOut() {
+  await post("/api/v1/dashboard", { sign_out: true });
+  remember("");
+}

@@ -1,0 +1,23 @@
+import { render } from "preact";
+import { signedIn, signIn } from "./api";
+import { App } from "./app";
+import { problem, start } from "./store";
+import "./style.css";
+
+async function begin() {
+  problem.value = await signIn();
+  if (!signedIn.value) return;
+  try {
+    await start();
+  } catch (e) {
+    problem.value = (e as Error).message;
+  }
+}
+
+// Shown only: which theme the person chose, before the first paint.
+try {
+  const theme = localStorage.getItem("theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+} catch {}
+render(<App />, document.getElementById("app")!);
+void begin();

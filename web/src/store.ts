@@ -1,0 +1,107 @@
+// What the page knows: asked once at the start and when the connection was lost, kept true by events
+// in between. Events say what happened; a run's figures are asked for again, at most every 200 ms
+// for each, when something of it happened.
+import { computed, signal } from "@preact/signals";
+import { get, type AvaEvent, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type Role, type Run, type Session } from "./api";
+import { Stream } from "./stream";
+
+export const health = signal<Health | null>(null);
+export const runs = signal<ReadonlyMap<string, Run>>(new Map());
+export const proposals = signal<ReadonlyMap<string, Proposal>>(new Map());
+export const sessions = signal<Session[]>([]);
+export const claudeSessions = signal<ClaudeSession[]>([]);
+export const claudeSettings = signal<ClaudeSettings>({ AGENT_FILE_CAP: 20, AGENT_LOG_MAX: 8, AGENT_STALE_MS: 300000, AGENT_COOLDOWN_MS: 180000 });
+export const roles = signal<Role[]>([]);
+export const problem = signal(""); // why the page shows nothing
+export const now = signal(Date.now()); // ticks once a second, for durations
+setInterval(() => (now.value = Date.now()), 1000);
+
+export const RUNS_SHOWN = 500; // ended ones on the board; older ones are found by search
+
+export const live = (r: Run) => r.status === "starting" || r.status === "queued" || r.status === "running" || r.status === "waiting";
+export const runList = computed(() => [...runs.value.values()].sort((a, b) => b.started_at.localeCompare(a.started_at)));
+export const pending = computed(() => [...proposals.value.values()].filter((p) => p.state === "pending"));
+
+let stream: Stream | null = null;
+export const theStream = () => stream!;
+
+function putRun(r: Run) {
+  const next = new Map(runs.value);
+  next.set(r.subagent_id, r);
+  runs.value = next;
+}
+
+const asked = new Map<string, number>();
+export function refreshRun(id: string) {
+  if (asked.has(id)) return;
+  asked.set(id, window.setTimeout(async () => {
+    asked.delete(id);
+    try {
+      putRun(await get<Run>(`/api/v1/runs/${id}`));
+    } catch {
+      // gone, or asked again with its next event
+    }
+  }, 200));
+}
+
+function later(f: () => Promise<void>, ms: number) {
+  let timer = 0;
+  return () => {
+    if (timer) return;
+    timer = window.setTimeout(() => {
+      timer = 0;
+      f().catch(() => {});
+    }, ms);
+  };
+}
+export const refreshHealth = later(async () => {
+  health.value = await get<Health>("/api/v1/health");
+}, 300);
+export const refreshSessions = later(async () => {
+  sessions.value = (await get<{ sessions: Session[] }>("/api/v1/sessions")).sessions;
+}, 300);
+export const refreshProposals = later(async () => {
+  const all = (await get<{ proposals: Proposal[] }>("/api/v1/proposals")).proposals;
+  proposals.value = new Map(all.map((p) => [p.proposal_id, p]));
+}, 50);
+export const refreshClaude = later(async () => {
+  const all = await get<{ settings: ClaudeSettings; sessions: ClaudeSession[] }>("/api/v1/claude/sessions");
+  claudeSettings.value = all.settings;
+  claudeSessions.value = all.sessions;
+}, 100);
+
+function onEvent(e: AvaEvent) {
+  if (e.eventType.startsWith("Spawn")) refreshProposals();
+  if (e.eventType === "UserMessage" || e.eventType === "AssistantMessage" || e.eventType === "SessionStart") refreshSessions();
+  const run = e.agentId.startsWith("S-") ? e.agentId : (e.content.subagentId as string | undefined);
+  if (run) refreshRun(run);
+  if (e.eventType === "SubagentSpawn" || e.eventType === "SubagentComplete" || e.eventType === "InferEnd") {
+    refreshHealth();
+    refreshSessions();
+  }
+}
+
+async function loadRuns() {
+  const all = (await get<{ runs: Run[] }>(`/api/v1/runs?all=1&limit=${RUNS_SHOWN}`)).runs;
+  runs.value = new Map(all.map((r) => [r.subagent_id, r]));
+}
+
+// First from where events are followed, then what stands: nothing falls in between.
+export async function start() {
+  const h = await get<Health>("/api/v1/health");
+  health.value = h;
+  stream = new Stream(h.journal.lsn);
+  stream.onEvent(onEvent);
+  stream.onMessage((m) => m.type === "agent-update" && refreshClaude());
+  stream.onAgain(() => {
+    loadRuns().catch(() => {});
+    refreshHealth();
+    refreshSessions();
+    refreshProposals();
+    refreshClaude();
+  });
+  refreshSessions();
+  refreshProposals();
+  refreshClaude();
+  await Promise.all([loadRuns(), get<{ roles: Role[] }>("/api/v1/roles").then((r) => (roles.value = r.roles))]);
+}

@@ -1,0 +1,97 @@
+// One stream of events for the whole tab, read with fetch since EventSource sends no token. It is
+// resumed behind the last lsn it gave, so that nothing is lost or given twice, also when the
+// daemon was restarted meanwhile.
+import { signal } from "@preact/signals";
+import { authorization, signedIn, type AvaEvent } from "./api";
+
+export type Link = "connecting" | "live" | "away";
+export const link = signal<Link>("connecting");
+
+type OnEvent = (e: AvaEvent) => void;
+type OnMessage = (m: { type: string; sessionId: string }) => void;
+
+const WAIT_MS = [250, 500, 1000, 2000, 5000];
+const SILENCE_MS = 40000; // the daemon says something every 15 s
+
+export class Stream {
+  private events = new Set<OnEvent>();
+  private messages = new Set<OnMessage>();
+  private again = new Set<() => void>();
+  private tries = 0;
+  private lsn: number;
+
+  // Events behind this lsn are wanted.
+  constructor(after: number) {
+    this.lsn = after;
+    void this.run();
+  }
+  onEvent(f: OnEvent) {
+    this.events.add(f);
+    return () => this.events.delete(f);
+  }
+  onMessage(f: OnMessage) {
+    this.messages.add(f);
+    return () => this.messages.delete(f);
+  }
+  // The connection is there again after it was lost: what has no events is to be asked anew.
+  onAgain(f: () => void) {
+    this.again.add(f);
+    return () => this.again.delete(f);
+  }
+
+  private async run() {
+    let was = false;
+    while (signedIn.value) {
+      const stop = new AbortController();
+      let timer = setTimeout(() => stop.abort(), SILENCE_MS);
+      try {
+        const answer = await fetch(`/api/v1/events?agents=true&after=${this.lsn}`, {
+          headers: authorization(), signal: stop.signal, cache: "no-store", credentials: "omit",
+        });
+        if (answer.status === 401) signedIn.value = false;
+        if (!answer.ok || !answer.body) throw new Error(String(answer.status));
+        link.value = "live";
+        this.tries = 0;
+        if (was) for (const f of this.again) f();
+        was = true;
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        let rest = "";
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (done) break;
+          clearTimeout(timer);
+          timer = setTimeout(() => stop.abort(), SILENCE_MS);
+          rest = this.take(rest + value);
+        }
+      } catch {
+        // tried again below
+      }
+      clearTimeout(timer);
+      link.value = this.tries === 0 ? "connecting" : "away";
+      const wait = WAIT_MS[Math.min(this.tries++, WAIT_MS.length - 1)]!;
+      await new Promise((r) => setTimeout(r, wait));
+    }
+  }
+
+  // Whole frames of the text; the rest is returned.
+  private take(text: string): string {
+    const frames = text.split("\n\n");
+    const rest = frames.pop()!;
+    for (const frame of frames) {
+      let id = 0, data = "";
+      for (const line of frame.split("\n")) {
+        if (line.startsWith("id: ")) id = Number(line.slice(4));
+        else if (line.startsWith("data: ")) data += line.slice(6);
+      }
+      if (!data) continue;
+      const value = JSON.parse(data);
+      if (id === 0) {
+        if (value.type) for (const f of this.messages) f(value);
+      } else if (id > this.lsn) {
+        this.lsn = id;
+        for (const f of this.events) f(value);
+      }
+    }
+    return rest;
+  }
+}
