@@ -27,6 +27,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "gateway/metrics.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
@@ -454,6 +455,27 @@ static struct caller caller_of(const struct routes *r, const struct http_request
 	return c;
 }
 
+static void send_metrics(const struct routes *r, struct http_request *req)
+{
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Content-Type-Options", "nosniff"}};
+	struct http_answer a = {.status = 200,
+				.content_type = "text/plain; version=0.0.4",
+				.fields = fields,
+				.nfields = ARRAY_LEN(fields)};
+	struct buf b;
+
+	buf_init(&b, 1u << 16);
+	if (metrics_write(r->core, r->streams, &b) == 0) {
+		a.body = b.data;
+		a.len = b.len;
+		http_reply_with(req, &a);
+	} else {
+		refuse(r, req, AVA_ENOMEM, "out of memory");
+	}
+	buf_fini(&b);
+}
+
 void routes_serve(struct routes *r, struct http_request *req, const struct caller *caller,
 		  unsigned door)
 {
@@ -462,6 +484,11 @@ void routes_serve(struct routes *r, struct http_request *req, const struct calle
 	const struct verb *verb;
 	json_t *args = NULL;
 
+	if (strcmp(req->path, "/metrics") == 0 &&
+	    (strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0)) {
+		send_metrics(r, req);
+		return;
+	}
 	verb = verbs_find(req->method, req->path, id, allowed);
 	if (!verb && allowed[0])
 		send_error(r, req, 405, AVA_EINVAL, "this path does not take this method", allowed);

@@ -1,0 +1,330 @@
+/* GET /api/v1/stats: what the calls of a span of time cost and how they went, for charts.
+ *
+ * Happy path: a thread of the pool reads the events InferEnd and ToolResult of all logs in the
+ * span, adds them up by model and by tool, in total and by parts of the span, and the ended
+ * runs of the catalog by role. Models, roles and tools beyond the first NAMES_MAX are one,
+ * "others". What can fail: words for a time that are none (as `ava logs` takes them), memory;
+ * broken lines are left out, `ava logs verify` names them. */
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "ava/verbs.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
+#include "event/event.h"
+#include "journal/query.h"
+#include "subagent/supervisor.h"
+
+#define PARTS_MAX 400
+#define NAMES_MAX 40
+#define RUNS_MAX  100000
+#define SPAN_MS   (7ll * 86400 * 1000) /* when nothing is said */
+
+/* Of a model, a role or a tool. */
+struct sums {
+	char name[96];
+	int64_t calls, failed, microusd, input, output, cached;
+	int64_t *parts_microusd, *parts_tokens; /* by parts of the span */
+	int32_t *ms;                            /* of each call that has a duration */
+	size_t nms, cap_ms;
+};
+
+struct sums_list {
+	struct sums v[NAMES_MAX + 1];
+	size_t n;
+};
+
+struct stats_args {
+	const char *since, *until;
+	int64_t parts;
+};
+
+struct stats {
+	struct stats_args args;
+	int64_t from_ms, to_ms;
+	struct sums_list models, roles, tools;
+	int64_t statuses[AVA_NSTATUSES];
+	bool no_memory;
+};
+
+static struct sums *sums_of(struct stats *s, struct sums_list *g, const char *name, size_t len)
+{
+	struct sums *x;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (strlen(g->v[i].name) == len && memcmp(g->v[i].name, name, len) == 0)
+			return &g->v[i];
+	if (g->n >= NAMES_MAX || len >= sizeof(x->name)) {
+		name = "others";
+		len = 6;
+		if (g->n > NAMES_MAX)
+			return &g->v[NAMES_MAX];
+	}
+	x = &g->v[g->n];
+	memcpy(x->name, name, len);
+	x->name[len] = 0;
+	x->parts_microusd = calloc((size_t)s->args.parts, sizeof(int64_t));
+	x->parts_tokens = calloc((size_t)s->args.parts, sizeof(int64_t));
+	if (!x->parts_microusd || !x->parts_tokens) {
+		free(x->parts_microusd);
+		free(x->parts_tokens);
+		memset(x, 0, sizeof(*x));
+		s->no_memory = true;
+		return NULL;
+	}
+	g->n++;
+	return x;
+}
+
+static void add_part(const struct stats *s, struct sums *x, int64_t at_ms, int64_t microusd,
+		     int64_t tokens)
+{
+	int64_t part = (at_ms - s->from_ms) * s->args.parts / MAX(s->to_ms - s->from_ms, 1);
+
+	part = MIN(MAX(part, 0), s->args.parts - 1);
+	x->microusd = sum_to_max(x->microusd, microusd);
+	x->parts_microusd[part] = sum_to_max(x->parts_microusd[part], microusd);
+	x->parts_tokens[part] = sum_to_max(x->parts_tokens[part], tokens);
+}
+
+static void add_duration(struct stats *s, struct sums *x, int64_t ms)
+{
+	if (ms < 0)
+		return;
+	if (!ARRAY_ROOM(x->ms, x->cap_ms, x->nms + 1))
+		s->no_memory = true;
+	else
+		x->ms[x->nms++] = (int32_t)MIN(ms, (int64_t)INT32_MAX);
+}
+
+/* ---- events */
+
+static void add_call(struct stats *s, const struct event_view *v)
+{
+	json_t *meta = json_parse(v->metadata.s, v->metadata.len, NULL);
+	const char *model = json_str(meta, "modelId");
+	struct slice tokens = jscan_member(v->content.s, v->content.len, "tokens");
+	struct sums *x = sums_of(s, &s->models, *model ? model : "unknown",
+				 *model ? strlen(model) : strlen("unknown"));
+	int64_t input = MAX(json_get_int(meta, "inputTokens", 0), 0);
+	int64_t output = MAX(json_get_int(meta, "outputTokens", 0), 0);
+
+	if (x) {
+		x->calls++;
+		x->failed += jscan_member(v->content.s, v->content.len, "error").len > 0;
+		x->input = sum_to_max(x->input, input);
+		x->output = sum_to_max(x->output, output);
+		x->cached +=
+			MAX(slice_number(jscan_member(tokens.s, tokens.len, "cacheRead"), 0), 0);
+		add_part(s, x, v->wall_ms, MAX(json_get_fixed(meta, "costCents", 4, 0), 0),
+			 sum_to_max(input, output));
+		add_duration(s, x, json_get_int(meta, "duration", -1));
+	}
+	json_decref(meta);
+}
+
+static void add_tool(struct stats *s, const struct event_view *v)
+{
+	struct slice name = jscan_member(v->content.s, v->content.len, "name");
+	struct slice good = jscan_member(v->content.s, v->content.len, "success");
+	struct slice ms = jscan_member(v->metadata.s, v->metadata.len, "duration");
+	struct sums *x = name.len > 2 ? sums_of(s, &s->tools, name.s + 1, name.len - 2) : NULL;
+
+	if (!x)
+		return;
+	x->calls++;
+	x->failed += slice_is(good, "false");
+	add_duration(s, x, slice_number(ms, -1));
+}
+
+static int add_events(struct stats *s, const struct verb_work *work, struct ava_error *err)
+{
+	char since[CLOCK_ISO_LEN + 1], until[CLOCK_ISO_LEN + 1];
+	struct ava_log_query q = {.root = work->job.core->root,
+				  .everything = true,
+				  .types = "InferEnd,ToolResult",
+				  .since = since,
+				  .until = until};
+	struct ava_log_event e;
+	struct event_view v;
+	struct ava_log *log;
+	int rv;
+
+	clock_iso(s->from_ms, since);
+	clock_iso(s->to_ms, until);
+	rv = ava_log_open(&log, &q, err);
+	if (rv == AVA_ENOENT) /* nothing has been logged yet */
+		return 0;
+	if (rv != 0)
+		return rv;
+	while ((rv = ava_log_next(log, &e, err)) == 1 || rv == AVA_ECORRUPT) {
+		if (rv != 1 || event_view(e.line, e.len, &v) != 0)
+			continue;
+		if (v.kind == EVENT_InferEnd)
+			add_call(s, &v);
+		else
+			add_tool(s, &v);
+	}
+	ava_log_close(log);
+	return rv;
+}
+
+/* ---- runs */
+
+static void add_run(const struct op_status *r, void *user)
+{
+	struct stats *s = user;
+	struct sums *x;
+
+	if (r->ended_ms < s->from_ms || r->ended_ms >= s->to_ms)
+		return;
+	x = sums_of(s, &s->roles, r->role, strlen(r->role));
+	if (!x)
+		return;
+	x->calls++;
+	x->failed += r->status != AVA_SUCCESS && r->status != AVA_CANCELLED;
+	x->input = sum_to_max(x->input, r->tokens);
+	add_part(s, x, r->ended_ms, MAX(r->cost_microusd, 0), r->tokens);
+	add_duration(s, x, r->elapsed_ms);
+	if ((size_t)r->status < ARRAY_LEN(s->statuses))
+		s->statuses[r->status]++;
+}
+
+/* ---- the answer */
+
+static int by_ms(const void *a, const void *b)
+{
+	const int32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void write_percentiles(struct jw *w, struct sums *x)
+{
+	static const struct {
+		const char *key;
+		unsigned of_100;
+	} shown[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"max", 100}};
+
+	if (x->nms == 0) /* of nothing there is no median */
+		return;
+	qsort(x->ms, x->nms, sizeof(*x->ms), by_ms);
+	jw_object(w, "ms");
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
+		jw_int(w, shown[i].key, x->ms[(x->nms - 1) * shown[i].of_100 / 100]);
+	jw_end(w);
+}
+
+static void write_group(struct jw *w, const char *key, struct sums_list *g, const struct stats *s,
+			bool money)
+{
+	jw_array(w, key);
+	for (size_t i = 0; i < g->n; i++) {
+		struct sums *x = &g->v[i];
+
+		jw_object(w, NULL);
+		jw_strn(w, "name", x->name, strlen(x->name));
+		jw_int(w, "calls", x->calls);
+		jw_int(w, "failed", x->failed);
+		write_percentiles(w, x);
+		if (money) {
+			jw_fixed(w, "cost_cents", x->microusd, 4);
+			jw_int(w, "tokens", sum_to_max(x->input, x->output));
+			jw_int(w, "input", x->input);
+			jw_int(w, "output", x->output);
+			jw_int(w, "cached", x->cached);
+			jw_array(w, "cost_parts");
+			for (int64_t k = 0; k < s->args.parts; k++)
+				jw_fixed(w, NULL, x->parts_microusd[k], 4);
+			jw_end(w);
+			jw_array(w, "token_parts");
+			for (int64_t k = 0; k < s->args.parts; k++)
+				jw_int(w, NULL, x->parts_tokens[k]);
+			jw_end(w);
+		}
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void group_fini(struct sums_list *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		free(g->v[i].parts_microusd);
+		free(g->v[i].parts_tokens);
+		free(g->v[i].ms);
+	}
+}
+
+static int stats_job(struct verb_work *work, struct ava_error *err)
+{
+	struct stats *s = work->own;
+	struct jw *w = &work->answer.w;
+	struct buf live;
+	int rv = add_events(s, work, err);
+
+	buf_init(&live, 64);
+	if (rv == 0)
+		rv = ops_list_ended(work->job.core->root_fd, &live, RUNS_MAX, add_run, s, err);
+	buf_fini(&live);
+	if (rv == 0 && s->no_memory)
+		rv = err_set(err, AVA_ENOMEM, "out of memory: ask for a shorter time");
+	if (rv == 0) {
+		jw_object(w, NULL);
+		verb_time(w, "since", s->from_ms);
+		verb_time(w, "until", s->to_ms);
+		jw_fixed(w, "part_seconds", (s->to_ms - s->from_ms) / s->args.parts, 3);
+		write_group(w, "models", &s->models, s, true);
+		write_group(w, "roles", &s->roles, s, true);
+		write_group(w, "tools", &s->tools, s, false);
+		jw_object(w, "runs");
+		for (size_t i = 0; i < ARRAY_LEN(s->statuses); i++)
+			if (s->statuses[i] > 0)
+				jw_int(w, ava_status_name((enum ava_status)i), s->statuses[i]);
+		jw_end(w);
+		jw_end(w);
+	}
+	group_fini(&s->models);
+	group_fini(&s->roles);
+	group_fini(&s->tools);
+	return rv;
+}
+
+static const struct arg stats_args[] = {
+	{"since", ARG_TEXT, offsetof(struct stats_args, since)},
+	{"until", ARG_TEXT, offsetof(struct stats_args, until)},
+	{"parts", ARG_COUNT, offsetof(struct stats_args, parts), 1, PARTS_MAX},
+	{NULL},
+};
+
+static void verb_stats(struct verb_call *v)
+{
+	struct stats s = {.args = {.parts = 60}};
+	struct ava_error err = {0};
+	int64_t now = clock_wall_ms();
+	int rv;
+
+	if (!verb_args(v, &s.args))
+		return;
+	s.from_ms = now - SPAN_MS;
+	s.to_ms = now + 1;
+	rv = s.args.since ? query_time(s.args.since, now, &s.from_ms, &err) : 0;
+	if (rv == 0 && s.args.until)
+		rv = query_time(s.args.until, now, &s.to_ms, &err);
+	if (rv == 0 && s.from_ms >= s.to_ms)
+		rv = err_set(&err, AVA_EINVAL, "since must be before until");
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	else
+		verb_work(v, &(struct verb_work){.work = stats_job, .own = &s}, sizeof(s), false);
+}
+
+const struct verb verbs_about_stats[] = {
+	{"GET", "/api/v1/stats", verb_stats, stats_args, false},
+	{NULL},
+};
