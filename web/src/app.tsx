@@ -1,10 +1,23 @@
-// The frame: what there is at the left, the place in the middle, Claude Code's agents below.
-import { signedIn } from "./api";
-import { health, problem } from "./store";
+// The frame: sessions at the left, the place in the middle, Claude Code's agents below.
+import { signal } from "@preact/signals";
+import { signedIn, signOut } from "./api";
+import { keys, useKeys } from "./keys";
+import { address, go, place } from "./router";
+import { claudeSessions, health, pending, problem, sessions } from "./store";
 import { link } from "./stream";
-import { place } from "./router";
-import { Empty, Toasts } from "./ui";
-import { money } from "./words";
+import { attempt, Empty, Modal, Toasts } from "./ui";
+import { AgentLog } from "./views/agentlog";
+import { Board } from "./views/board";
+import { ClaudeView } from "./views/claude";
+import { Costs } from "./views/costs";
+import { Logs } from "./views/logs";
+import { NewTask, newTask } from "./views/newtask";
+import { RunView } from "./views/run";
+import { SessionView } from "./views/session";
+import { cut, day, money } from "./words";
+
+const help = signal(false);
+const sideOpen = signal(false);
 
 function SignIn() {
   return (
@@ -15,17 +28,119 @@ function SignIn() {
   );
 }
 
-export function App() {
-  if (!signedIn.value) return <main><SignIn /></main>;
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", root.dataset.theme);
+  } catch {}
+}
+
+const views: [view: string, name: string, key: string][] = [
+  ["board", "Board", "g b"], ["logs", "Logs", "g l"], ["costs", "Costs", "g c"],
+];
+
+function Top() {
+  const h = health.value;
+  return (
+    <header class="top">
+      <button class="plain narrow-only" aria-label="Sessions" aria-expanded={sideOpen.value} onClick={() => (sideOpen.value = !sideOpen.value)}>☰</button>
+      <a class="name" href={address("board")}>ava</a>
+      <nav aria-label="Views">
+        {views.map(([view, name]) => (
+          <a key={view} href={address(view)} aria-current={place.value.view === view ? "page" : undefined}>{name}</a>
+        ))}
+      </nav>
+      <span class="grow soft ellipsis wide-only">
+        {h ? `${h.runs.running} at work · ${money(h.today.cost_cents)} today${h.today.budget_cents ? ` of ${money(h.today.budget_cents)}` : ""} · ${h.model}` : ""}
+      </span>
+      <span class={`link ${link.value}`} role="status">{link.value === "live" ? "live" : link.value === "away" ? "no daemon, trying again" : "connecting"}</span>
+      <button class="primary" onClick={() => (newTask.value = true)}>New task</button>
+      <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}>◐</button>
+      <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = true)}>?</button>
+    </header>
+  );
+}
+
+function Side() {
+  const at = place.value;
+  return (
+    <aside class={sideOpen.value ? "side open" : "side"} aria-label="Sessions" onClick={() => (sideOpen.value = false)}>
+      <ul>
+        <li><a href={address("board")} aria-current={at.view === "board" && !at.id ? "page" : undefined}>All runs {pending.value.length ? <span class="tag yellow">{pending.value.length} to answer</span> : null}</a></li>
+      </ul>
+      <h2>Conversations</h2>
+      {sessions.value.length === 0 ? <p class="soft" style="padding: 0 8px">None yet. <code>ava</code> in a terminal begins one.</p> : null}
+      <ul>
+        {sessions.value.slice(0, 100).map((s) => (
+          <li key={s.session_id}>
+            <a href={address("session", s.session_id)} aria-current={at.view === "session" && at.id === s.session_id ? "page" : undefined}>
+              <div class="ellipsis">{s.title || "Untitled"}</div>
+              <small>{day(s.updated_at)}{s.live_runs ? ` · ${s.live_runs} at work` : ""}{s.waiting ? ` · ${s.waiting} waiting` : ""}</small>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {claudeSessions.value.length ? <h2>Claude Code</h2> : null}
+      <ul>
+        {claudeSessions.value.slice(0, 100).map((s) => (
+          <li key={s.sessionId}>
+            <a href={address("claude", s.sessionId)} aria-current={at.view === "claude" && at.id === s.sessionId ? "page" : undefined}>
+              <div class="ellipsis">{s.team || s.cwd.split("/").pop() || cut(s.sessionId, 12)}</div>
+              <small>{day(s.updatedAt)}{s.agents.active ? ` · ${s.agents.active} active` : ""}</small>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <p style="padding: 12px 8px"><button class="plain soft" onClick={() => attempt(signOut)}>Sign out every browser</button></p>
+    </aside>
+  );
+}
+
+function Help() {
+  const shown = new Map(keys.value.map((k) => [k.key, k.does]));
+  return (
+    <Modal title="Keys" close={() => (help.value = false)}>
+      <dl class="facts">
+        {[...shown].map(([key, does]) => [
+          <dt key={key}>{key.split(" ").map((k) => <kbd key={k}>{k}</kbd>)}</dt>, <dd key={`${key}.`}>{does}</dd>,
+        ])}
+      </dl>
+    </Modal>
+  );
+}
+
+function View() {
+  const { view, id } = place.value;
+  if (view === "run") return <RunView key={id} id={id} />;
+  if (view === "session") return <SessionView key={id} id={id} />;
+  if (view === "claude") return <ClaudeView key={id} id={id} />;
+  if (view === "logs") return <Logs />;
+  if (view === "costs") return <Costs />;
+  return <Board />;
+}
+
+function Frame() {
+  useKeys([
+    { key: "?", does: "show the keys", run: () => (help.value = true) },
+    { key: "n", does: "new task", run: () => (newTask.value = true) },
+    { key: "t", does: "light or dark", run: toggleTheme },
+    ...views.map(([view, name, key]) => ({ key, does: `go to ${name.toLowerCase()}`, run: () => go(view) })),
+  ]);
   return (
     <>
-      <header class="top">
-        <strong>ava</strong>
-        <span>{health.value ? `${health.value.runs.running} at work · ${money(health.value.today.cost_cents)} today` : ""}</span>
-        <span class={`link ${link.value}`} role="status">{link.value === "live" ? "live" : "reconnecting…"}</span>
-      </header>
-      <main>{place.value.view}</main>
+      <Top />
+      <Side />
+      <main id="main">{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <View />}</main>
+      <AgentLog />
+      {help.value ? <Help /> : null}
+      {newTask.value ? <NewTask /> : null}
       <Toasts />
     </>
   );
+}
+
+export function App() {
+  return signedIn.value ? <Frame /> : <main><SignIn /></main>;
 }

@@ -1,0 +1,3 @@
+export function AgentLog() {
+  return <p>agentlog</p>;
+}

@@ -1,0 +1,3 @@
+export function ClaudeView({ id }: { id: string }) {
+  return <p>claude {id}</p>;
+}

@@ -1,0 +1,3 @@
+export function Costs() {
+  return <p>costs</p>;
+}

@@ -1,0 +1,3 @@
+export function Logs() {
+  return <p>logs</p>;
+}

@@ -1,0 +1,3 @@
+export function RunView({ id }: { id: string }) {
+  return <p>run {id}</p>;
+}

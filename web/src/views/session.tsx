@@ -1,0 +1,3 @@
+export function SessionView({ id }: { id: string }) {
+  return <p>session {id}</p>;
+}
