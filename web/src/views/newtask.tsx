@@ -1,5 +1,51 @@
-import { signal } from "@preact/signals";
+// A task from the page. It is quoted like any other; nothing runs before the quote is answered.
+import { signal, useSignal } from "@preact/signals";
+import { post } from "../api";
+import { go } from "../router";
+import { refreshProposals, roles, sessions } from "../store";
+import { attempt, Modal } from "../ui";
+import { money } from "../words";
+
 export const newTask = signal(false);
+
 export function NewTask() {
-  return null;
+  const task = useSignal(""), role = useSignal(""), cents = useSignal(""), folder = useSignal(sessions.value.find((s) => s.cwd)?.cwd ?? ""), busy = useSignal(false);
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    busy.value = true;
+    const body: Record<string, unknown> = { task: task.value, request_id: crypto.randomUUID(), origin: "web" };
+    if (role.value) body.role = role.value;
+    if (folder.value.trim()) body.cwd = folder.value.trim();
+    if (cents.value.trim()) body.max_cost_cents = Number(cents.value);
+    const good = await attempt(() => post("/api/v1/runs", body));
+    busy.value = false;
+    if (!good) return;
+    newTask.value = false;
+    refreshProposals();
+    go("board");
+  };
+  const chosen = roles.value.find((r) => r.name === role.value);
+  return (
+    <Modal title="New task" close={() => (newTask.value = false)}>
+      <form onSubmit={submit} style="display: grid; gap: 12px">
+        <label>What shall be done?
+          <textarea rows={4} required autofocus value={task} onInput={(e) => (task.value = e.currentTarget.value)} />
+        </label>
+        <label>By whom
+          <select style="width: 100%" value={role} onChange={(e) => (role.value = e.currentTarget.value)}>
+            <option value="">chosen from the task</option>
+            {roles.value.map((r) => <option key={r.name} value={r.name} disabled={!r.usable}>{r.display}: {r.summary}{r.usable ? "" : ` (${r.why})`}</option>)}
+          </select>
+        </label>
+        {chosen ? <small>{chosen.model}, stops at {chosen.timeout} s and {money(chosen.max_cost_cents)}, tools: {chosen.tools.join(", ")}</small> : null}
+        <label>Folder it may read (none: no files)
+          <input style="width: 100%" class="mono" value={folder} onInput={(e) => (folder.value = e.currentTarget.value)} placeholder="/home/me/project" />
+        </label>
+        <label>At most, in cents
+          <input type="number" min={0} step="any" value={cents} onInput={(e) => (cents.value = e.currentTarget.value)} placeholder="as the role says" />
+        </label>
+        <div class="row"><button class="primary" disabled={busy.value || !task.value.trim()}>Get a quote</button></div>
+      </form>
+    </Modal>
+  );
 }

@@ -1,0 +1,84 @@
+// A quote in full, as the daemon computed it, and its answers: yes to exactly this (its hash goes
+// along), no, or a change in words, which starts at once when it only lowers something and is a new
+// quote otherwise.
+import { useSignal } from "@preact/signals";
+import { post, type Proposal, type Quote } from "../api";
+import { now, refreshProposals } from "../store";
+import { attempt, toast } from "../ui";
+import { cut, duration, money, roleName, tokens } from "../words";
+
+function rights(q: Quote): string {
+  const has = [q.rights.private && "reads your files", q.rights.untrusted && "reads what strangers wrote", q.rights.out && "can send data out"].filter(Boolean);
+  return has.length ? has.join(", ") : "none";
+}
+
+export function QuoteFacts({ quote }: { quote: Quote }) {
+  const all = quote.rights.private && quote.rights.untrusted && quote.rights.out;
+  return (
+    <dl class="facts">
+      <dt>Time</dt><dd>{quote.minutes[0] === quote.minutes[1] ? `about ${quote.minutes[0]} min` : `${quote.minutes[0]} to ${quote.minutes[1]} min`}</dd>
+      <dt>Cost</dt><dd>{quote.costCents == null ? "unknown, held by tokens" : `up to ${money(quote.costCents)}`}</dd>
+      <dt>Tokens</dt><dd>about {tokens(quote.tokens)}</dd>
+      <dt>Model</dt><dd>{quote.model}{quote.fallback?.length ? `, else ${quote.fallback.join(", ")}` : ""}</dd>
+      <dt>Tools</dt><dd>{quote.tools.join(", ")}</dd>
+      {quote.grants.length ? <><dt>Grants</dt><dd>{quote.grants.join(", ")}</dd></> : null}
+      <dt>Rights</dt><dd>{all ? <strong class="tag red">all three</strong> : null} {rights(quote)}</dd>
+      {quote.rationale ? <><dt>Why</dt><dd>{quote.rationale}</dd></> : null}
+    </dl>
+  );
+}
+
+function taskOf(p: Proposal): string {
+  const c = p.config as { task?: string; members?: { task?: string }[] };
+  return c.task ?? c.members?.map((m, i) => `${i + 1}. ${m.task}`).join("\n") ?? "";
+}
+function limitsOf(p: Proposal): string {
+  const l = (p.config as { limits?: { seconds?: number; costCents?: number; tokens?: number; iterations?: number } }).limits;
+  if (!l) return "";
+  return [l.seconds && `${l.seconds} s`, l.costCents != null && money(l.costCents), l.tokens && `${tokens(l.tokens)} tokens`, l.iterations && `${l.iterations} replies`]
+    .filter(Boolean).join(", ");
+}
+
+export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
+  const changing = useSignal(false), words = useSignal(""), busy = useSignal(false);
+  const left = Date.parse(p.expires_at) - now.value;
+  const send = async (body: { answer?: string }) => {
+    busy.value = true;
+    await attempt(async () => {
+      const a = await post<Proposal>(`/api/v1/proposals/${p.proposal_id}/confirm`, { ...body, by: "web" });
+      if (a.state === "confirmed") toast(`${a.subagent_id} has started.`);
+      else if (a.state === "pending") toast("That is another quote: look at it again.");
+    });
+    busy.value = changing.value = false;
+    refreshProposals();
+  };
+  const reject = () =>
+    attempt(() => post(`/api/v1/proposals/${p.proposal_id}/reject`, { by: "web" }), "Nothing was started.").then(refreshProposals);
+  return (
+    <li class="card panel proposal" data-proposal={p.proposal_id} tabIndex={0} aria-label={`Quote: ${roleName(p.quote.role)}, ${cut(taskOf(p), 120)}`}>
+      <div class="row">
+        <span class="grow"><strong>{p.quote.role === "group" ? `${p.quote.members?.length ?? ""} runs` : roleName(p.quote.role)}</strong> <small>{p.proposal_id}</small></span>
+        <small title={`expires ${p.expires_at}`}>{left > 0 ? duration(left) : "expired"}</small>
+      </div>
+      <p class="task">{taskOf(p)}</p>
+      {p.changes?.length ? <p class="tag yellow">changed: {p.changes.join(", ")}</p> : null}
+      <QuoteFacts quote={p.quote} />
+      {limitsOf(p) ? <p class="soft">Stops at {limitsOf(p)}.</p> : null}
+      {p.quote.members?.length ? (
+        <details><summary>The {p.quote.members.length} runs</summary>{p.quote.members.map((m, i) => <div class="panel" key={i}><strong>{roleName(m.role)}</strong><QuoteFacts quote={m} /></div>)}</details>
+      ) : null}
+      <div class="row actions">
+        <button class="primary" disabled={busy.value} onClick={() => send({})}>Yes, start</button>
+        <button disabled={busy.value} aria-expanded={changing.value} onClick={() => (changing.value = !changing.value)}>Change</button>
+        <button disabled={busy.value} onClick={reject}>No</button>
+      </div>
+      {changing.value ? (
+        <form onSubmit={(e) => { e.preventDefault(); if (words.value.trim()) void send({ answer: words.value }); }}>
+          <label>What shall be different?
+            <input style="width: 100%" value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder="yes, but max 20 cents" autofocus />
+          </label>
+        </form>
+      ) : null}
+    </li>
+  );
+}
