@@ -156,6 +156,8 @@ export interface Agent {
   model?: string;
   usage?: { input: number; output: number; cacheRead: number; cacheWrite: number };
   cwd?: string;
+  transcript?: string;
+  process?: { pid: number; startTicks: number };
 }
 export interface ClaudeSession {
   sessionId: string;

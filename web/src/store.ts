@@ -1,8 +1,9 @@
 // What the page knows: asked once at the start and when the connection was lost, kept true by events
 // in between. Events say what happened; a run's figures are asked for again, at most every 200 ms
 // for each, when something of it happened.
-import { computed, signal } from "@preact/signals";
-import { get, type AvaEvent, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type Role, type Run, type Session } from "./api";
+import { computed, effect, signal } from "@preact/signals";
+import { get, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type Role, type Run, type Session } from "./api";
+import { place } from "./router";
 import { Stream } from "./stream";
 
 export const health = signal<Health | null>(null);
@@ -70,6 +71,21 @@ export const refreshClaude = later(async () => {
   claudeSessions.value = all.sessions;
 }, 100);
 
+// Agents and tasks of the session of Claude Code that is looked at, else of the newest.
+export const claudeId = computed(() => (place.value.view === "claude" ? place.value.id : (claudeSessions.value[0]?.sessionId ?? "")));
+export const claudeAgents = signal<Agent[]>([]);
+export const claudeTasks = signal<ClaudeTask[]>([]);
+export const refreshAgents = later(async () => {
+  const id = claudeId.value;
+  if (!id) return;
+  const [agents, tasks] = await Promise.all([
+    get<Agent[]>(`/api/sessions/${encodeURIComponent(id)}/agents`), get<ClaudeTask[]>(`/api/sessions/${encodeURIComponent(id)}/tasks`),
+  ]);
+  if (id !== claudeId.value) return;
+  claudeAgents.value = agents;
+  claudeTasks.value = tasks;
+}, 100);
+
 function onEvent(e: AvaEvent) {
   if (e.eventType.startsWith("Spawn")) refreshProposals();
   if (e.eventType === "UserMessage" || e.eventType === "AssistantMessage" || e.eventType === "SessionStart") refreshSessions();
@@ -92,13 +108,26 @@ export async function start() {
   health.value = h;
   stream = new Stream(h.journal.lsn);
   stream.onEvent(onEvent);
-  stream.onMessage((m) => m.type === "agent-update" && refreshClaude());
+  stream.onMessage((m) => {
+    if (m.type !== "agent-update") return;
+    refreshClaude();
+    if (m.sessionId === claudeId.value || m.sessionId === "*") refreshAgents();
+  });
+  let asked = "";
+  effect(() => {
+    if (claudeId.value === asked) return;
+    asked = claudeId.value;
+    claudeAgents.value = [];
+    claudeTasks.value = [];
+    refreshAgents();
+  });
   stream.onAgain(() => {
     loadRuns().catch(() => {});
     refreshHealth();
     refreshSessions();
     refreshProposals();
     refreshClaude();
+    refreshAgents();
   });
   refreshSessions();
   refreshProposals();

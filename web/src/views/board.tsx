@@ -115,7 +115,7 @@ function Budget({ run }: { run: Run }) {
 
 function Column({ name, count, children }: { name: string; count: number; children: ComponentChildren }) {
   return (
-    <section class="column" aria-label={`${name}, ${count}`}>
+    <section class={count ? "column" : "column none"} aria-label={`${name}, ${count}`}>
       <h2>{name} <span class="tag">{count}</span></h2>
       {count === 0 ? <p class="soft">Nothing.</p> : <ul>{children}</ul>}
     </section>

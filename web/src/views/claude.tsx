@@ -1,3 +1,73 @@
+// A session of Claude Code: its tasks on a board, its agents as the tree in which they were spawned.
+import type { Agent, ClaudeTask } from "../api";
+import { lasted, withoutGhosts, withoutStale } from "../agents";
+import { claudeAgents, claudeSessions, claudeSettings, claudeTasks, now } from "../store";
+import { Empty } from "../ui";
+import { cut, day, duration, tokens } from "../words";
+import { opened } from "./agentlog";
+
+const columns: [name: string, status: ClaudeTask["status"]][] = [["Pending", "pending"], ["In progress", "in_progress"], ["Completed", "completed"]];
+
+function Tasks() {
+  const all = claudeTasks.value;
+  if (!all.length) return null;
+  return (
+    <div class="board">
+      {columns.map(([name, status]) => {
+        const mine = all.filter((t) => t.status === status);
+        return (
+          <section key={status} class={mine.length ? "column" : "column none"} aria-label={`${name}, ${mine.length}`}>
+            <h2>{name} <span class="tag">{mine.length}</span></h2>
+            {mine.length === 0 ? <p class="soft">Nothing.</p> : (
+              <ul>
+                {mine.map((t) => (
+                  <li key={t.id} class="card panel" tabIndex={0}>
+                    <strong>{t.subject}</strong>
+                    {status === "in_progress" && t.activeForm ? <small>{t.activeForm}</small> : null}
+                    {t.description ? <small>{cut(t.description, 200)}</small> : null}
+                    <small>#{t.id}{t.owner ? ` · ${t.owner}` : ""}{t.blockedBy?.length ? ` · waits for #${t.blockedBy.join(", #")}` : ""}</small>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </section>
+        );
+      })}
+    </div>
+  );
+}
+
+function Branch({ agent: a, all }: { agent: Agent; all: Agent[] }) {
+  const children = all.filter((x) => x.parentAgentId === a.agentId);
+  return (
+    <li>
+      <button class="plain row leaf" data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
+        <span class={`dot ${a.status}`} role="img" aria-label={a.status} />
+        <strong>{a.name || a.type}</strong>
+        <span>{a.description ?? ""}</span>
+        <small>{duration(lasted(a, now.value))}{a.usage ? ` · ${tokens(a.usage.input + a.usage.cacheRead + a.usage.cacheWrite + a.usage.output)} tokens` : ""}{a.model ? ` · ${a.model}` : ""}</small>
+      </button>
+      {a.activity || a.lastMessage ? <p class="soft said">{cut((a.activity || a.lastMessage)!.replace(/\s+/g, " "), 160)}</p> : null}
+      {children.length ? <ul>{children.map((c) => <Branch key={c.agentId} agent={c} all={all} />)}</ul> : null}
+    </li>
+  );
+}
+
 export function ClaudeView({ id }: { id: string }) {
-  return <p>claude {id}</p>;
+  const s = claudeSessions.value.find((x) => x.sessionId === id || x.team === id);
+  const all = withoutGhosts(withoutStale(claudeAgents.value, claudeSettings.value, now.value)).sort((a, b) => a.startedAt.localeCompare(b.startedAt));
+  const known = new Set(all.map((a) => a.agentId));
+  const roots = all.filter((a) => !a.parentAgentId || !known.has(a.parentAgentId));
+  return (
+    <>
+      <h1>{s?.team || s?.cwd || "Claude Code"}</h1>
+      <p class="soft">Session <span class="mono">{id}</span>{s ? `, changed ${day(s.updatedAt)}` : ""}</p>
+      <Tasks />
+      {all.length === 0 && claudeTasks.value.length === 0 ? (
+        <Empty title="No agents in this session"><p>Cards come from Claude Code's hooks: <code>ava hooks install</code> sets them up, <code>ava hooks</code> says whether they work.</p></Empty>
+      ) : (
+        <section class="panel tree" aria-label="Agents"><h2>Agents</h2><ul>{roots.map((a) => <Branch key={a.agentId} agent={a} all={all} />)}</ul></section>
+      )}
+    </>
+  );
 }
