@@ -36,7 +36,7 @@ export interface Proposal {
   message: string;
   config: Record<string, unknown>;
   config_hash: string;
-  changes?: string[];
+  changes: string;
   replaces?: string;
   replaced_by?: string;
   session_id?: string;

@@ -61,7 +61,7 @@ export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
         <small title={`expires ${p.expires_at}`}>{left > 0 ? duration(left) : "expired"}</small>
       </div>
       <p class="task">{taskOf(p)}</p>
-      {p.changes?.length ? <p class="tag yellow">changed: {p.changes.join(", ")}</p> : null}
+      {p.changes ? <p class="tag yellow">changed: {p.changes}</p> : null}
       <QuoteFacts quote={p.quote} />
       {limitsOf(p) ? <p class="soft">Stops at {limitsOf(p)}.</p> : null}
       {p.quote.members?.length ? (

@@ -1,3 +1,72 @@
+// A conversation: what was said, what there is to answer, and the runs that came of it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { get, post } from "../api";
+import { Markdown } from "../markdown";
+import { pending, runList, sessions, theStream } from "../store";
+import { attempt } from "../ui";
+import { day, money } from "../words";
+import { Runs } from "./board";
+
+interface Entry {
+  type: string;
+  id?: string;
+  timestamp: string;
+  message?: { role: string; content: { type: string; text?: string }[] };
+}
+
+const said = (e: Entry) =>
+  e.type === "message" && (e.message?.role === "user" || e.message?.role === "assistant")
+    ? e.message.content.filter((c) => c.type === "text").map((c) => c.text).join("\n")
+    : "";
+
 export function SessionView({ id }: { id: string }) {
-  return <p>session {id}</p>;
+  const entries = useSignal<Entry[]>([]), text = useSignal(""), end = useRef<HTMLDivElement>(null);
+  const s = sessions.value.find((x) => x.session_id === id);
+  const load = async () => {
+    entries.value = (await get<{ entries: Entry[] }>(`/api/v1/sessions/${id}/messages`)).entries;
+  };
+  useEffect(() => {
+    void attempt(load);
+    const offs = [
+      theStream().onEvent((e) => e.sessionId === id && /Message$/.test(e.eventType) && load().catch(() => {})),
+      theStream().onAgain(() => load().catch(() => {})),
+    ];
+    return () => offs.forEach((off) => off());
+  }, [id]);
+  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [entries.value.length]);
+  const quotes = pending.value.filter((p) => p.session_id === id), runs = runList.value.filter((r) => r.session_id === id);
+  const say = async (e: Event) => {
+    e.preventDefault();
+    const body = { text: text.value, request_id: crypto.randomUUID(), seen: quotes.at(0)?.proposal_id ?? "" };
+    if (text.value.trim() && (await attempt(() => post(`/api/v1/sessions/${id}/messages`, body)))) text.value = "";
+  };
+  return (
+    <>
+      <h1>{s?.title || "Conversation"}</h1>
+      {s ? <p class="soft">{[s.cwd || "no folder", s.model, money(s.cost_cents), `begun ${day(s.created_at)}`].filter(Boolean).join(" · ")}</p> : null}
+      <div class="talk">
+        <section class="panel" aria-label="What was said">
+          <ol class="said">
+            {entries.value.map((e) => {
+              const words = said(e);
+              return words ? (
+                <li key={e.id} class={e.message!.role}>
+                  <small>{e.message!.role === "user" ? "You" : "Ava"}, {day(e.timestamp)}</small>
+                  <Markdown text={words} />
+                </li>
+              ) : null;
+            })}
+          </ol>
+          <div ref={end} />
+          <form class="row" onSubmit={say}>
+            <input class="grow" aria-label="Say something to Ava" placeholder={s?.status === "busy" ? "Ava is at it…" : "say something to Ava"} value={text}
+              onInput={(e) => (text.value = e.currentTarget.value)} />
+            <button class="primary" disabled={!text.value.trim()}>Say</button>
+          </form>
+        </section>
+        <section aria-label="Its quotes and runs"><Runs list={runs} quotes={quotes} /></section>
+      </div>
+    </>
+  );
 }
