@@ -1,3 +1,245 @@
+// One run: how it is, what it does, what it found and what it cost, from its events. They are read in
+// pages once and then come by the stream of the page.
+import { computed, signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { ApiError, get, type AvaEvent, type Result, type Run } from "../api";
+import { useKeys } from "../keys";
+import { Markdown } from "../markdown";
+import { address, go, place } from "../router";
+import { live, now, refreshRun, runs, theStream } from "../store";
+import { burnOf, isError, turnsOf, type Span, type Turn } from "../trace";
+import { attempt, Empty, StatusDot } from "../ui";
+import { bytes, clock, cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
+import { Answer, cancelRun, canResume, resumeRun, Steer } from "./board";
+import { Chart } from "./chart";
+import { EventList, EventModal } from "./events";
+
+const PAGE = 1000;
+const tabs: [id: string, name: string][] = [["result", "Result"], ["trace", "Trace"], ["time", "Timeline"], ["events", "Events"]];
+
+function useEvents(id: string) {
+  const events = useSignal<AvaEvent[]>([]), state = useSignal("");
+  useEffect(() => {
+    const stop = new AbortController();
+    const late: AvaEvent[] = []; // came by the stream while pages were read
+    let last = 0, reading = true;
+    const add = (list: AvaEvent[]) => {
+      const fresh = list.filter((e) => e.lsn > last);
+      if (!fresh.length) return;
+      last = fresh.at(-1)!.lsn;
+      events.value = [...events.value, ...fresh];
+    };
+    const read = async () => {
+      reading = true;
+      for (;;) {
+        const page = await get<{ events: AvaEvent[]; next: number; more: boolean }>(`/api/v1/logs?run=${id}&after=${last}&limit=${PAGE}`, stop.signal);
+        add(page.events);
+        if (!page.more) break;
+        state.value = `${events.value.length} events read…`;
+      }
+      reading = false;
+      add(late.splice(0));
+      state.value = "";
+    };
+    const again = () => read().catch((e) => stop.signal.aborted || (state.value = (e as Error).message));
+    void again();
+    const offs = [
+      theStream().onEvent((e) => e.agentId === id && (reading ? late.push(e) : add([e]))),
+      theStream().onAgain(again),
+    ];
+    return () => {
+      stop.abort();
+      offs.forEach((off) => off());
+    };
+  }, [id]);
+  return { events, state };
+}
+
+function Meter({ name, used, most, show }: { name: string; used: number; most: number | undefined; show: (n: number) => string }) {
+  if (!most) return null;
+  const part = used / most, percent = Math.min(100, Math.round(part * 100));
+  return (
+    <div>
+      <small class="row"><span class="grow">{name}</span><span>{show(used)} of {show(most)}</span></small>
+      <div class={part >= 1 ? "bar over" : part >= 0.8 ? "bar near" : "bar"} role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}><i style={{ width: `${percent}%` }} /></div>
+    </div>
+  );
+}
+
+function Budget({ run, events }: { run: Run; events: AvaEvent[] }) {
+  const l = run.limits, burn = useMemo(() => burnOf(events), [events.length]);
+  const cents = l.max_cost_cents ?? 0, most = l.max_tokens ?? 0;
+  return (
+    <section class="panel" aria-label="Budget" style="display: grid; gap: 10px">
+      <h2>Budget</h2>
+      <Meter name="Time" used={elapsed(run, now.value)} most={l.timeout && l.timeout * 1000} show={duration} />
+      <Meter name="Money" used={run.cost_cents ?? 0} most={l.max_cost_cents} show={money} />
+      <Meter name="Tokens" used={run.tokens_used} most={l.max_tokens} show={tokens} />
+      <Meter name="Replies" used={run.iteration} most={l.max_iterations} show={String} />
+      {burn.at.length > 1 ? (
+        <Chart label="What is left of tokens and money after each reply, in percent" at={burn.at} height={150} show={(v) => `${Math.round(v)} %`}
+          lines={[
+            { name: "tokens left", values: burn.tokens.map((t) => (most ? Math.max(0, 100 - (100 * t) / most) : null)) },
+            ...(cents && burn.cents.some((c) => c > 0) ? [{ name: "money left", values: burn.cents.map((c) => Math.max(0, 100 - (100 * c) / cents)) }] : []),
+          ]} />
+      ) : null}
+    </section>
+  );
+}
+
+const chosen = signal<AvaEvent[] | null>(null); // the events of the span that is looked at
+
+function SpanRow({ span: s }: { span: Span }) {
+  return (
+    <li>
+      <button class={s.failed ? "plain span bad" : "plain span"} onClick={() => (chosen.value = s.events)}>
+        <span class={`tag ${s.kind === "infer" ? "violet" : s.kind === "wait" ? "yellow" : "blue"}`}>{s.kind === "infer" ? "model" : s.kind === "wait" ? "person" : "tool"}</span>
+        <strong>{s.name}</strong>
+        <span class="ellipsis grow mono">{cut(s.detail, 200)}</span>
+        <small>{s.kind === "infer" && s.to ? `${tokens(s.input)} in, ${tokens(s.output)} out, ${money(s.cents)}, ` : ""}{s.to == null ? "open" : duration(s.to - s.from)}{s.failed ? ", failed" : ""}</small>
+      </button>
+    </li>
+  );
+}
+
+function Trace({ turns }: { turns: Turn[] }) {
+  return (
+    <div class="panel trace">
+      {turns.filter((t) => t.spans.length || t.notes.length).map((t) => (
+        <details key={t.n} open>
+          <summary>{t.n ? `Turn ${t.n}` : "Before the first turn"}{t.spans.some((s) => s.failed) ? <span class="tag red">failed calls</span> : null}</summary>
+          {t.thinking.map((text, i) => <details key={i}><summary class="soft">Thinking</summary><pre class="plain">{text}</pre></details>)}
+          <ul>{t.spans.map((s) => <SpanRow key={s.kind + s.id + s.from} span={s} />)}</ul>
+          {t.notes.map((e) => <button key={e.lsn} class="plain soft" onClick={() => (chosen.value = [e])}>{e.eventType}: {cut(JSON.stringify(e.content), 160)}</button>)}
+        </details>
+      ))}
+    </div>
+  );
+}
+
+function Timeline({ turns, run }: { turns: Turn[]; run: Run }) {
+  const spans = turns.flatMap((t) => t.spans);
+  if (!spans.length) return <Empty title="Nothing has begun yet" />;
+  const open = live(run) ? now.value : Math.max(...spans.map((s) => s.to ?? s.from));
+  const from = Math.min(...spans.map((s) => s.from)), to = Math.max(from + 1, open, ...spans.map((s) => s.to ?? open));
+  const left = (ms: number) => `${(100 * (ms - from)) / (to - from)}%`;
+  return (
+    <div class="panel timeline" role="list" aria-label={`Timeline of ${duration(to - from)}`}>
+      <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((x) => <small key={x} style={{ left: `${x * 100}%` }}>{duration(x * (to - from))}</small>)}</div>
+      {spans.map((s) => (
+        <button key={s.kind + s.id + s.from} role="listitem" class="lane" onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
+          <span class="ellipsis">{s.name}</span>
+          <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
+          <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function ResultPart({ run, result }: { run: Run; result: Result | null }) {
+  if (live(run)) return <Empty title={`It is ${statusWords[run.status]}`}><p>{run.current_activity}</p></Empty>;
+  if (!result) return <Empty title="No result can be read"><p>Its events are there.</p></Empty>;
+  return (
+    <div class="panel" style="display: grid; gap: 12px">
+      <div class="row">
+        {result.confidence != null ? <span class="tag">confidence {result.confidence.toFixed(2)}</span> : null}
+        {result.partial ? <span class="tag yellow">partial: a limit came first</span> : null}
+        {result.unverified ? <span class="tag yellow">not submitted: taken from its last words</span> : null}
+      </div>
+      <Markdown text={result.summary || "No summary."} />
+      {result.caveats?.length ? <section><h3>Caveats</h3><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
+      {result.citations?.length ? (
+        <section><h3>Citations, each checked against what its tools returned</h3>
+          <ul>{result.citations.map((c, i) => <li key={i}><code>{c.url ?? `${c.path}:${c.line}`}</code>{c.quote ? <div class="soft">{c.quote}</div> : null}</li>)}</ul>
+        </section>
+      ) : null}
+      {result.artifacts?.length ? (
+        <section><h3>Artifacts</h3>
+          <ul>{result.artifacts.map((a, i) => <li key={i}><code>{a.path ?? a.name}</code>{a.bytes != null ? ` ${bytes(a.bytes)}` : ""}{a.type ? `, ${a.type}` : ""}</li>)}</ul>
+        </section>
+      ) : null}
+      {result.error ? <section><h3>Error</h3><pre class="plain">{typeof result.error === "string" ? result.error : JSON.stringify(result.error, null, 2)}</pre></section> : null}
+      {result.output != null ? <details open><summary>Output</summary><pre class="plain" tabIndex={0}>{typeof result.output === "string" ? result.output : JSON.stringify(result.output, null, 2)}</pre></details> : null}
+    </div>
+  );
+}
+
+function Events({ events }: { events: AvaEvent[] }) {
+  const errors = useSignal(false), text = useSignal("");
+  const shown = useMemo(() => {
+    const t = text.value.toLowerCase();
+    const some = t ? events.filter((e) => JSON.stringify(e).toLowerCase().includes(t)) : events;
+    return errors.value ? [...some.filter(isError), ...some.filter((e) => !isError(e))] : some;
+  }, [events.length, errors.value, text.value]);
+  return (
+    <>
+      <div class="row" style="margin-bottom: 8px">
+        <input aria-label="Filter events" placeholder="filter" value={text} onInput={(e) => (text.value = e.currentTarget.value)} />
+        <label class="row"><input type="checkbox" checked={errors} onChange={(e) => (errors.value = e.currentTarget.checked)} /> errors first ({events.filter(isError).length})</label>
+        <small>{shown.length} events</small>
+      </div>
+      <EventList events={shown} />
+    </>
+  );
+}
+
 export function RunView({ id }: { id: string }) {
-  return <p>run {id}</p>;
+  const run = useSignal<Run | null>(null), result = useSignal<Result | null>(null), missing = useSignal("");
+  const { events, state } = useEvents(id);
+  const r = runs.value.get(id) ?? run.value;
+  const tab = computed(() => place.value.query.get("tab") || "result");
+  const turns = useMemo(() => turnsOf(events.value), [events.value.length]);
+  useEffect(() => {
+    void attempt(async () => {
+      try {
+        run.value = await get<Run>(`/api/v1/runs/${id}`);
+      } catch (e) {
+        if (!(e instanceof ApiError && (e.status === 404 || e.status === 400))) throw e;
+        missing.value = e.message;
+      }
+    });
+  }, [id]);
+  const ended = !!r && !live(r);
+  useEffect(() => {
+    if (ended) get<Result>(`/api/v1/runs/${id}/result`).then((x) => (result.value = x)).catch(() => {});
+  }, [id, ended]);
+  useKeys([
+    ...tabs.map(([t, name], i) => ({ key: String(i + 1), does: `${name.toLowerCase()} of the run`, run: () => go("run", id, { tab: t }) })),
+    { key: "u", does: "back to the board", run: () => go("board") },
+  ], [id]);
+  if (missing.value) return <Empty title={`There is no run ${id}`}><p>{missing.value}</p><p><a href={address("board")}>All runs</a></p></Empty>;
+  if (!r) return <p class="soft">Reading…</p>;
+  return (
+    <>
+      <div class="row">
+        <StatusDot status={r.status} />
+        <h1 class="grow">{roleName(r.role)} <span class="soft">{r.trace_id} · {id}</span></h1>
+        {live(r) ? <button class="danger" onClick={() => cancelRun(r)}>Cancel</button> : null}
+        {canResume(r) ? <button onClick={() => resumeRun(r)}>Resume</button> : null}
+        <button class="plain" aria-label="Read again" onClick={() => refreshRun(id)}>↻</button>
+      </div>
+      <p class="task-of">{r.task}</p>
+      <p class="soft">
+        {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}
+        {r.session_id ? <> · <a href={address("session", r.session_id)}>its conversation</a></> : null}
+      </p>
+      {r.status === "waiting" ? <Answer run={r} /> : null}
+      {r.status === "running" ? <Steer run={r} /> : null}
+      <div class="run">
+        <div>
+          <div class="tabs" role="tablist">
+            {tabs.map(([t, name]) => <a key={t} role="tab" aria-selected={tab.value === t} href={address("run", id, { tab: t })}>{name}{t === "events" ? ` ${events.value.length}` : ""}</a>)}
+          </div>
+          {state.value ? <p class="soft" role="status">{state.value}</p> : null}
+          {tab.value === "result" ? <ResultPart run={r} result={result.value} />
+            : tab.value === "trace" ? <Trace turns={turns} />
+            : tab.value === "time" ? <Timeline turns={turns} run={r} />
+            : <Events events={events.value} />}
+        </div>
+        <Budget run={r} events={events.value} />
+      </div>
+      {chosen.value ? <EventModal event={chosen.value.at(-1)!} close={() => (chosen.value = null)} /> : null}
+    </>
+  );
 }
