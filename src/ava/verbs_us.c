@@ -356,6 +356,60 @@ static void verb_logs(struct verb_call *v)
 		  sizeof(q), false);
 }
 
+/* ---- GET /verify */
+
+#define FINDINGS_MAX 200
+
+static void take_finding(const struct ava_finding *f, void *user)
+{
+	static const char *const kinds[] = {
+		[AVA_BROKEN] = "broken", [AVA_UNSEALED] = "unsealed", [AVA_NOTE] = "note"};
+	json_t *findings = user;
+
+	if (f->kind != AVA_UNSEALED && json_array_size(findings) < FINDINGS_MAX)
+		json_array_append_new(findings, json_pack("{s:s,s:s,s:I,s:s}", "kind",
+							  kinds[f->kind], "path", f->path, "line",
+							  (json_int_t)f->line, "what", f->what));
+}
+
+/* Pool thread. */
+static int verify_logs(struct verb_work *work, struct ava_error *err)
+{
+	json_t *findings = json_array();
+	const struct ava_verify options = {
+		.root = work->job.core->root, .finding = take_finding, .user = findings};
+	struct jw *w = &work->answer.w;
+	struct ava_verified r;
+	int rv = findings ? ava_log_verify(&options, &r, err)
+			  : err_set(err, AVA_ENOMEM, "out of memory");
+	struct buf b;
+
+	buf_init(&b, EVENTS_BYTES);
+	if (rv == 0)
+		rv = json_dump(&b, findings);
+	if (rv == 0) {
+		jw_object(w, NULL);
+		jw_bool(w, "ok", r.broken == 0);
+		jw_int(w, "files", (int64_t)r.files);
+		jw_int(w, "bytes", (int64_t)r.bytes);
+		jw_int(w, "seals", (int64_t)r.seals);
+		jw_int(w, "broken", (int64_t)r.broken);
+		jw_int(w, "unsealed_files", (int64_t)r.unsealed_files);
+		jw_str(w, "newest_at", r.newest.n > 0 ? r.newest.at : "");
+		jw_raw(w, "findings", b.data, b.len);
+		jw_end(w);
+	}
+	buf_fini(&b);
+	json_decref(findings);
+	return rv;
+}
+
+static void verb_verify(struct verb_call *v)
+{
+	if (verb_args(v, NULL))
+		verb_work(v, &(struct verb_work){.work = verify_logs}, 0, false);
+}
+
 /* ---- a line of a program in the audit log */
 
 struct audit_args {
@@ -454,6 +508,7 @@ static const struct arg run_events_args[] = {
 const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/health", verb_health, NULL, false},
 	{"GET", "/api/v1/logs", verb_logs, logs_args, false},
+	{"GET", "/api/v1/verify", verb_verify, NULL, false},
 	{"GET", "/api/v1/events", NULL, events_args, false},
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
 	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
