@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "provider/model.h"
 #include "subagent/spec.h"
@@ -235,67 +236,39 @@ bool group_lowers(const struct spec_group *a, const struct spec_group *b)
 	       (a->time_ms <= 0 || (b->time_ms > 0 && b->time_ms <= a->time_ms));
 }
 
-static void tell_next(struct buf *out, const char *word)
+static void tell(struct buf *out, const char *before, const char *what, const char *behind)
 {
-	buf_addf(out, "%s%s", out->len ? ", " : "", word);
-}
-
-static void tell_cost(struct buf *out, int64_t microusd, const char *of)
-{
-	tell_next(out, "up to $");
-	buf_addf(out, "%lld.%0*lld%s", (long long)(microusd / 1000000), microusd % 10000 ? 4 : 2,
-		 (long long)(microusd % 1000000 / (microusd % 10000 ? 100 : 10000)), of);
-}
-
-static void tell_time(struct buf *out, int64_t ms, const char *of)
-{
-	tell_next(out, "at most ");
-	if (ms % 60000)
-		buf_addf(out, "%lld s%s", (long long)((ms + 999) / 1000), of);
-	else
-		buf_addf(out, "%lld minute%s%s", (long long)(ms / 60000), ms == 60000 ? "" : "s",
-			 of);
+	buf_addf(out, "%s%s%s%s", out->len ? ", " : "", before, what, behind);
 }
 
 static void tell_limits(struct buf *out, const struct agent_limits *a, const struct agent_limits *b)
 {
 	if (a->cost_microusd != b->cost_microusd)
-		tell_cost(out, b->cost_microusd, "");
+		tell(out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text, "");
 	if (a->time_ms != b->time_ms)
-		tell_time(out, b->time_ms, "");
-	if (a->tokens != b->tokens) {
-		tell_next(out, "at most ");
-		buf_addf(out, "%lld tokens", (long long)b->tokens);
-	}
-	if (a->iterations != b->iterations) {
-		tell_next(out, "at most ");
-		buf_addf(out, "%d iteration%s", b->iterations, b->iterations == 1 ? "" : "s");
-	}
+		tell(out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, "");
+	if (a->tokens != b->tokens)
+		tell(out, WORDS_AT_MOST, words_amount(WORDS_LIMIT_TOKENS, b->tokens).text, "");
+	if (a->iterations != b->iterations)
+		tell(out, WORDS_AT_MOST, words_amount(WORDS_LIMIT_REPLIES, b->iterations).text, "");
 }
 
 static void tell_spec(struct buf *out, const struct run_spec *quoted,
 		      const struct run_spec *changed)
 {
-	if (quoted->role != changed->role) {
-		tell_next(out, "as ");
-		buf_adds(out, changed->role->display);
-	}
-	if (strcmp(quoted->model->id, changed->model->id) != 0) {
-		tell_next(out, "with ");
-		buf_adds(out, changed->model->id);
-	}
+	if (quoted->role != changed->role)
+		tell(out, WORDS_AS, changed->role->display, "");
+	if (strcmp(quoted->model->id, changed->model->id) != 0)
+		tell(out, WORDS_WITH, changed->model->id, "");
 	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
 	if (quoted->thinking != changed->thinking)
-		tell_next(out, changed->thinking ? "with thinking" : "without thinking");
-	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++) {
-		if (spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
-			continue;
-		tell_next(out, "without ");
-		buf_adds(out, quoted->tools[i]->name);
-	}
+		tell(out, changed->thinking ? WORDS_WITH : WORDS_WITHOUT, WORDS_THINKING, "");
+	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++)
+		if (!spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
+			tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");
 }
 
-/* "up to $0.20, at most 5 minutes, without run_bash"; what is said of all runs of a group
+/* "up to $0.20, at most 5 min, without run_bash"; what is said of all runs of a group
  * is told of one of them. */
 char *change_words(struct run_spec *const *quoted, struct run_spec *const *changed, unsigned n)
 {
@@ -305,9 +278,9 @@ char *change_words(struct run_spec *const *quoted, struct run_spec *const *chang
 
 	buf_init(&out, 65536);
 	if (n > 1 && a->cost_microusd != b->cost_microusd)
-		tell_cost(&out, b->cost_microusd, " in all");
+		tell(&out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text, WORDS_IN_ALL);
 	if (n > 1 && a->time_ms != b->time_ms)
-		tell_time(&out, b->time_ms, " in all");
+		tell(&out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, WORDS_IN_ALL);
 	limits = out.len;
 	for (unsigned i = 0; i < n && out.len == limits; i++)
 		tell_spec(&out, quoted[i], changed[i]);

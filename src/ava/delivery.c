@@ -20,10 +20,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define TITLE_MAX      300
+#define TITLE_MAX      800
 #define QUESTION_SHOWN 150 /* characters of it in the title */
 
 /* ---- an event as a notice: title and text for people, ids for programs. Text of models and
@@ -54,25 +55,25 @@ void item_free(struct item *it)
 static void make_title(const struct item *it, const json_t *event, char out[TITLE_MAX])
 {
 	const json_t *c = json_object_get(event, "content");
+	const char *question = json_str(c, "question");
+	char run[100], asked[4 * QUESTION_SHOWN + 1];
 
+	snprintf(run, sizeof(run), "%.30s (%.60s)", json_str(c, "subagentId"),
+		 json_str(event, "traceId"));
 	switch (it->kind) {
 	case ITEM_RESULT:
-		snprintf(out, TITLE_MAX, "%.30s (%.60s) has ended: %.40s",
-			 json_str(c, "subagentId"), json_str(event, "traceId"),
-			 json_str(c, "status"));
+		snprintf(out, TITLE_MAX, WORDS_HAS_ENDED(run, words_status(json_str(c, "status"))));
 		return;
 	case ITEM_PROPOSAL:
-		snprintf(out, TITLE_MAX, "%s waits for your answer", it->key);
+		snprintf(out, TITLE_MAX, WORDS_WAITS(it->key, ""));
 		return;
 	case ITEM_EXPIRED:
-		snprintf(out, TITLE_MAX, "%s has expired without an answer", it->key);
+		snprintf(out, TITLE_MAX, WORDS_EXPIRED(it->key));
 		return;
 	case ITEM_QUESTION:
-		snprintf(out, TITLE_MAX, "%.30s (%.60s) asks you: %.*s", json_str(c, "subagentId"),
-			 json_str(event, "traceId"),
-			 (int)utf8_prefix(json_str(c, "question"), strlen(json_str(c, "question")),
-					  QUESTION_SHOWN),
-			 json_str(c, "question"));
+		snprintf(asked, sizeof(asked), "%.*s",
+			 (int)utf8_prefix(question, strlen(question), QUESTION_SHOWN), question);
+		snprintf(out, TITLE_MAX, WORDS_ASKS("", run, asked));
 		return;
 	default:
 		snprintf(out, TITLE_MAX, "Ava");

@@ -20,6 +20,7 @@
 #include "ava/proposal.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "subagent/run.h"
@@ -247,7 +248,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	buf_init(&config, 64u << 20);
 	quote_encode(&quote, &c->sup.quotes, p->specs, p->n);
 	if (p->number > 1)
-		buf_addf(&text, "Quote %u (%s): ", p->number, p->id);
+		buf_addf(&text, WORDS_QUOTE_NUMBER(p->number, p->id));
 	quote_text(&text, &c->sup.quotes, p->specs, p->n, p->instead);
 	if (quote_config(&config, p->specs, p->n) == 0)
 		hash_sha256_hex(config.data, config.len, p->hash);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/words.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -687,7 +688,7 @@ static void answer_text(const struct proposal *p, enum proposal_step step, const
 		snprintf(out, NOTE_BYTES, "%s was rejected by the person%s: nothing was started.",
 			 p->id, where(p));
 	else
-		snprintf(out, NOTE_BYTES, "%s has expired: nothing was started.", p->id);
+		snprintf(out, NOTE_BYTES, WORDS_EXPIRED(p->id));
 }
 
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,

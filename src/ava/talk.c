@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
@@ -685,27 +686,24 @@ static const char *why_not(const struct agent_end *e)
 /* Why she says nothing more, for the person. */
 static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
 {
-	const struct agent_limits *l = &t->run.spec->agent.limits;
-	const struct {
-		const char *resource, *unit, *setting;
-		int64_t limit;
-	} limits[] = {
-		{"time", "s", "timeout", l->time_ms / 1000},
-		{"cost", "cents", "max_cost_cents", l->cost_microusd / 10000},
-		{"tokens", "tokens", "max_tokens", l->tokens},
-		{"iterations", "replies", "max_iterations", l->iterations},
+	const struct words_limit *l = words_limit(ava_status_name(e->status));
+	const struct agent_limits *limits = &t->run.spec->agent.limits;
+	const int64_t of[] = {
+		[WORDS_LIMIT_TIME] = limits->time_ms,
+		[WORDS_LIMIT_MONEY] = limits->cost_microusd,
+		[WORDS_LIMIT_TOKENS] = limits->tokens,
+		[WORDS_LIMIT_REPLIES] = limits->iterations,
 	};
 
 	if (e->status == AVA_CANCELLED)
 		snprintf(out, 400, "stopped");
-	else
+	else if (e->error || !l)
 		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
-	for (size_t i = 0; e->status != AVA_CANCELLED && !e->error && i < ARRAY_LEN(limits); i++)
-		if (e->exhausted && strcmp(e->exhausted, limits[i].resource) == 0)
-			snprintf(out, 400,
-				 "this turn of Ava's has reached its limit of %" PRId64
-				 " %s (ava.%s); say how to go on",
-				 limits[i].limit, limits[i].unit, limits[i].setting);
+	else
+		snprintf(
+			out, 400,
+			"this turn of Ava's has reached its limit of %s (ava.%s); say how to go on",
+			words_amount(l->kind, of[l->kind]).text, l->key);
 }
 
 /* A turn without its answer: an entry that says why, and an Error where it was

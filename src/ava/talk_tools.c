@@ -25,6 +25,7 @@
 #include "ava/talk.h"
 #include "ava/verbs.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "event/event.h"
@@ -328,10 +329,9 @@ static json_t *tell_steered(const struct talk *t, json_t *o)
 
 	json_object_set_new(
 		out, "next",
-		json_string(json_get_str(o, "steer_id")
-				    ? "It reads that after what it is doing now. Say so "
-				      "in one sentence."
-				    : "It has its answer and goes on."));
+		json_get_str(o, "steer_id")
+			? json_sprintf("Say so in one sentence: " WORDS_READS_LATER("it"))
+			: json_string("It has its answer and goes on."));
 	return out;
 }
 
@@ -767,8 +767,7 @@ static const char parallel_rest[] = TASK
 	"\"context\":{\"type\":\"string\",\"maxLength\":100000}," PRESET "}," TIMEOUT "}," CENTS
 	"}" RUN_END "}," CENTS ",\"description\":\"of all of them together\"}," TIMEOUT
 	",\"description\":\"seconds for all of them together\"},"
-	"\"chain\":{\"type\":\"boolean\",\"description\":\"one after another, each with what the "
-	"one before found\"},"
+	"\"chain\":{\"type\":\"boolean\",\"description\":\"" WORDS_HANDED_ON "\"},"
 	"\"share\":{\"type\":\"boolean\",\"description\":\"each may read what the others found, "
 	"once they have ended\"}},"
 	"\"required\":[\"runs\"],\"additionalProperties\":false}";

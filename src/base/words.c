@@ -1,9 +1,11 @@
-/* The table of base/words.h. A status is looked up by the name that JSON has for it; one
- * that is not known is shown as it is. Nothing can fail.
+/* The tables and the grammar of base/words.h. A status is looked up by the name that JSON has
+ * for it; one that is not known is shown as it is. Nothing can fail: what does not fit is cut.
  */
 #include "base/words.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -24,10 +26,17 @@ static const struct {
 };
 
 static const struct words_limit limits[] = {
-	{"timeout", "time", "timeout", "--timeout"},
-	{"cost_exceeded", "money", "max_cost_cents", "--max-cost-cents"},
-	{"tokens_exceeded", "tokens", "max_tokens", "--max-tokens"},
-	{"iterations_exceeded", "replies", "max_iterations", "--max-iterations"},
+	{WORDS_LIMIT_TIME, 3, "timeout", "time", "timeout", "--timeout"},
+	{WORDS_LIMIT_MONEY, 4, "cost_exceeded", "money", "max_cost_cents", "--max-cost-cents"},
+	{WORDS_LIMIT_TOKENS, 0, "tokens_exceeded", "tokens", "max_tokens", "--max-tokens"},
+	{WORDS_LIMIT_REPLIES, 0, "iterations_exceeded", "replies", "max_iterations",
+	 "--max-iterations"},
+};
+
+static const char *const marks[] = {
+	[WORDS_MARK_START] = "🚀 ", [WORDS_MARK_LOOK] = "🔍 ",      [WORDS_MARK_WAIT] = "⏳ ",
+	[WORDS_MARK_ASK] = "❓ ",   [WORDS_MARK_DONE] = "✅ ",      [WORDS_MARK_LIMIT] = "⚠️ ",
+	[WORDS_MARK_BAD] = "❌ ",   [WORDS_MARK_STOP] = "⏹️ ",
 };
 
 const char *words_status(const char *status)
@@ -38,10 +47,86 @@ const char *words_status(const char *status)
 	return status;
 }
 
-const struct words_limit *words_limit(const char *status)
+const struct words_limit *words_limit(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if (strcmp(status, limits[i].status) == 0)
+		if (strcmp(name, limits[i].status) == 0 || strcmp(name, limits[i].key) == 0)
 			return &limits[i];
 	return NULL;
+}
+
+const char *words_mark(enum words_mark mark, bool utf8)
+{
+	return utf8 ? marks[mark] : "";
+}
+
+struct format words_amount(enum words_limit_kind kind, int64_t n)
+{
+	struct format f;
+
+	switch (kind) {
+	case WORDS_LIMIT_TIME:
+		return format_time_limit(n);
+	case WORDS_LIMIT_MONEY:
+		return format_money_limit(n);
+	case WORDS_LIMIT_TOKENS:
+		snprintf(f.text, sizeof(f.text), "%.30s tokens", format_tokens_limit(n).text);
+		return f;
+	case WORDS_LIMIT_REPLIES:
+		break;
+	}
+	snprintf(f.text, sizeof(f.text), "%" PRId64 " %s", n, n == 1 ? "reply" : "replies");
+	return f;
+}
+
+struct format words_minutes(int least, int most)
+{
+	struct format f;
+
+	if (least == most)
+		snprintf(f.text, sizeof(f.text), "~%d minute%s", most, WORDS_S(most));
+	else
+		snprintf(f.text, sizeof(f.text), "~%d-%d minutes", least, most);
+	return f;
+}
+
+/* With as much again, where it is known how much that was. */
+static void end_at_limit(struct words_end *e, const struct words_limit *l, const char *run,
+			 int64_t limit)
+{
+	double twice = 2 * (double)limit;
+	char by[64] = "";
+
+	for (unsigned i = 0; i < l->decimals; i++)
+		twice /= 10;
+	if (limit > 0)
+		snprintf(by, sizeof(by), " %s %.15g", l->option, twice);
+	snprintf(e->what, sizeof(e->what), WORDS_STOPPED_AT "%s",
+		 limit > 0 ? words_amount(l->kind, limit).text : l->what);
+	if (*run)
+		snprintf(e->next, sizeof(e->next), WORDS_GOES_ON(run, by));
+}
+
+struct words_end words_end(const char *run, const char *status, const char *reason,
+			   const char *error, int64_t limit)
+{
+	const struct words_limit *l = words_limit(status);
+	struct words_end e = {.mark = l ? WORDS_MARK_LIMIT : WORDS_MARK_BAD};
+
+	if (strcmp(status, "success") == 0) {
+		e.mark = WORDS_MARK_DONE;
+		snprintf(e.what, sizeof(e.what), WORDS_COMPLETE);
+	} else if (strcmp(status, "cancelled") == 0) {
+		e.mark = WORDS_MARK_STOP;
+		snprintf(e.what, sizeof(e.what), WORDS_CANCELLED);
+	} else if (strcmp(status, "error") == 0) {
+		snprintf(e.what, sizeof(e.what), WORDS_FAILED(reason));
+		for (char *c = e.what; *c; c++)
+			*c = *c == '_' ? ' ' : *c;
+	} else if (l && *error) { /* not its own limit */
+		snprintf(e.what, sizeof(e.what), WORDS_STOPPED(error));
+	} else if (l) {
+		end_at_limit(&e, l, run, limit);
+	}
+	return e;
 }

@@ -1,20 +1,176 @@
-/* How ava speaks of a run to people, in one place: the command line, the conversation, the
- * offline model and notifications take it from here, so that a translation or a channel
- * changes this table. JSON has the names of ava_status_name. */
+/* What ava says to people, in one place: the command line, the conversation, quotes, notices
+ * and the offline model take it from here, and so does whatever channel comes next (a page,
+ * a messenger, another protocol). A translation, or a better word, changes this header and
+ * words.c; figures are those of base/format.h. Errors of commands and what models are told
+ * stand where they arise. JSON has the names of ava_status_name.
+ *
+ * A text is a macro with its placeholders by name, and expands to a format and what goes into
+ * it, for whatever takes a printf format:
+ *
+ *	buf_addf(&out, WORDS_SPAWNING(mark, role, run));
+ *	chat_note(WORDS_EXPIRED(id));
+ *
+ * The names say what belongs there and may stand in any order behind the format; that they fit
+ * its conversions the compiler checks wherever the text is used. Where grammar needs more it is
+ * a function. script/check_words keeps a text from being written a second time, and
+ * test_words.c shows each of them. */
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/format.h"
+
+/* ---- names */
 
 /* A status as JSON names it: "running", "complete", "reply limit"; as it is when it is none. */
 const char *words_status(const char *status);
 
-/* A limit that ended a run. */
+enum words_limit_kind {
+	WORDS_LIMIT_TIME,  /* ms */
+	WORDS_LIMIT_MONEY, /* micro-USD */
+	WORDS_LIMIT_TOKENS,
+	WORDS_LIMIT_REPLIES,
+};
+
 struct words_limit {
+	enum words_limit_kind kind;
+	unsigned decimals; /* by which JSON has less of it than the kind's unit */
 	const char *status;
-	const char *what;   /* "Stopped at its limit of …" */
+	const char *what;   /* "time", "money" */
 	const char *key;    /* in the limits of a run's JSON */
 	const char *option; /* of `ava resume` */
 };
-/* NULL: no limit ended it. */
-const struct words_limit *words_limit(const char *status);
+/* By the status that it ends a run with, or its key; NULL: it is no limit's. */
+const struct words_limit *words_limit(const char *name);
+/* "10 min", "$0.50", "100k tokens", "20 replies". */
+struct format words_amount(enum words_limit_kind kind, int64_t n);
+
+/* What stands before a line of a run, with a blank behind it; "" where there is no UTF-8. */
+enum words_mark {
+	WORDS_MARK_START,
+	WORDS_MARK_LOOK,
+	WORDS_MARK_WAIT,
+	WORDS_MARK_ASK,
+	WORDS_MARK_DONE,
+	WORDS_MARK_LIMIT,
+	WORDS_MARK_BAD,
+	WORDS_MARK_STOP, /* it was asked for */
+};
+const char *words_mark(enum words_mark mark, bool utf8);
+
+#define WORDS_S(n)     ((n) == 1 ? "" : "s")
+#define WORDS_AND      " and "
+#define WORDS_UP_TO    "up to "
+#define WORDS_AT_MOST  "at most "
+#define WORDS_IN_ALL   " in all"
+#define WORDS_AS       "as "
+#define WORDS_WITH     "with "
+#define WORDS_WITHOUT  "without "
+#define WORDS_THINKING "thinking"
+
+/* ---- lines of a run: `role` as format_role has it, `status` as words_status */
+
+#define WORDS_SPAWNING(mark, role, run)  "%sSpawning %s subagent (%.30s)...", mark, role, run
+#define WORDS_DOING(mark, role, what)    "%s[%s] %s", mark, role, what
+#define WORDS_STILL_WORKING(mark, doing) "%sSubagent still working: %s", mark, doing
+#define WORDS_NO_NEWS                    "no news yet"
+#define WORDS_RUNNING(mark, role, status, time, tokens, more)                                      \
+	"%s%s %.60s (%s, %s tokens)%s", mark, role, status, time, tokens, more
+#define WORDS_RUNNING_FOR(role, status, time, tokens, cost)                                        \
+	"%s %s (%s, %s tokens, %s)", role, status, time, tokens, cost
+#define WORDS_ASKS(mark, who, question) "%s%s asks: %s", mark, who, question
+#define WORDS_ANSWER_WITH               "Answer with: "
+
+#define WORDS_NONE_AT_WORK     "No subagent is at work in this conversation."
+#define WORDS_NONE_HAS_RUN     "No subagent has run in this conversation."
+#define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
+#define WORDS_HAS_ANSWER(run)  "%s has its answer.", run
+#define WORDS_READS_LATER(run) "%s reads that after what it is doing now.", run
+#define WORDS_CANCELLING(what) "Cancelling %s; Ctrl-C again leaves without waiting.", what
+#define WORDS_TODAY(cost, tokens, n, more)                                                         \
+	"Today: %s, %s tokens, %lld run%s%s", cost, tokens, (long long)(n), WORDS_S(n), more
+
+/* ---- the end of a run, and its result */
+
+struct words_end {
+	enum words_mark mark;
+	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": it is at work */
+	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
+};
+/* `limit`: of the kind that ended it; 0: not known. `run` may be "". */
+struct words_end words_end(const char *run, const char *status, const char *reason,
+			   const char *error, int64_t limit);
+
+#define WORDS_COMPLETE         "Complete"
+#define WORDS_CANCELLED        "Cancelled"
+#define WORDS_STOPPED(why)     "Stopped, %.200s", why
+#define WORDS_STOPPED_AT       "Stopped at its limit of "
+#define WORDS_FAILED(why)      "Failed%s%.200s", *(why) ? ", " : "", why
+#define WORDS_GOES_ON(run, by) "`ava resume %.30s%s` goes on", run, by
+#define WORDS_BEHIND(end)      (end)->next[0] ? "; " : "", (end)->next
+#define WORDS_ENDED(mark, role, end, time, cost)                                                   \
+	"%sSubagent [%s]: %s (%s, %s)%s%s", mark, role, (end)->what, time, cost, WORDS_BEHIND(end)
+#define WORDS_RESULT_OF(run, what, end) "%s: %s%s%s", run, what, WORDS_BEHIND(end)
+#define WORDS_HAS_ENDED(run, how)       "%s has ended: %s", run, how
+
+/* In place of a summary that the model did not give. */
+#define WORDS_LIMIT_SUMMARY(what, replies)                                                         \
+	WORDS_STOPPED_AT "%s after %s, without a result.", what, replies
+#define WORDS_CANCELLED_SUMMARY "Cancelled before it had a result."
+#define WORDS_NO_SUMMARY        "It ended without a summary."
+
+#define WORDS_SAID_LAST     "It said last: "
+#define WORDS_CAVEATS       "Caveats"
+#define WORDS_CONFIDENCE(c) "confidence %.2f", c
+#define WORDS_TOTALS(time, tokens, cost, replies)                                                  \
+	"%s, %s tokens, %s, %s", time, tokens, cost, replies
+#define WORDS_LOG_OF(run) "Log: ava logs %s, ava trace %s", run, run
+#define WORDS_UNCUT(run)  "All of it, uncut: ava result %s --json", run
+#define WORDS_PARTIAL     "partial: the run was stopped before it was done"
+#define WORDS_UNVERIFIED  "the run did not submit a result: this is its last text, unverified"
+#define WORDS_NOT_FOUND   " (not found where it was said to be)"
+#define WORDS_NOT_FOUND_OF(n, all)                                                                 \
+	"%lld of %lld citation%s not found where %s said to be", (long long)(n), (long long)(all), \
+		(all) == 1 ? " was" : "s were", (all) == 1 ? "it was" : "they were"
+
+/* ---- a quote, and what becomes of it */
+
+struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes" */
+
+#define WORDS_QUOTE_NUMBER(n, id) "Quote %u (%s): ", n, id
+#define WORDS_QUOTE_ONE(role)                                                                      \
+	"I'll spawn %s %s subagent ", strchr("AEIOU", *(role)) ? "an" : "a", role
+#define WORDS_QUOTE_SEVERAL(n, how) "I'll spawn %u subagents %s:\n", n, how
+#define WORDS_SIDE_BY_SIDE          "side by side"
+#define WORDS_IN_TURN               "one after another"
+#define WORDS_HANDED_ON             WORDS_IN_TURN ", each with what the one before found"
+#define WORDS_QUOTE_TIME(together, time)                                                           \
+	"Estimated%s:\n• Time: %s\n", (together) ? ", together" : "", time
+#define WORDS_QUOTE_COST(cost, offline)                                                            \
+	"• Cost: " WORDS_UP_TO "%s%s\n", cost,                                                     \
+		(offline) ? " (offline model, no key and no network)" : ""
+#define WORDS_QUOTE_HELD(by)            "• Cost: unknown, held by %s\n", by
+#define WORDS_QUOTE_THEIRS              "their tokens"
+#define WORDS_QUOTE_TOOLS               "• Tools: "
+#define WORDS_QUOTE_MODEL(model, think) "\n• Model: %s%s", model, (think) ? ", " WORDS_THINKING : ""
+#define WORDS_QUOTE_OVERLOADED          "; where it is overloaded "
+#define WORDS_QUOTE_WHY                 "\n• Why: "
+#define WORDS_QUOTE_ASKS                "\n• Asks you before: "
+#define WORDS_QUOTE_LIMITS              "\n• Limits: "
+#define WORDS_QUOTE_FOR_ALL             " for all, "
+#define WORDS_QUOTE_EACH                "each "
+#define WORDS_QUOTE_STOPS               "stops at "
+#define WORDS_QUOTE_STOP_ASKS           "; asks you before it ends there"
+#define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
+#define WORDS_PROCEED                   "Proceed? [Yes/No]"
+
+#define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
+#define WORDS_WAITING            "Waiting for your answer:"
+#define WORDS_NONE_WAITS         "No proposal waits for your answer."
+#define WORDS_CONFIRMED(changes) "Confirmed, %s.", changes
+#define WORDS_REJECTED(id)       "%s is rejected: nothing was started", id
+#define WORDS_EXPIRED(id)        "%s has expired: nothing was started", id
 
 #endif

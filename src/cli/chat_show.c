@@ -117,10 +117,12 @@ static void show_quote(struct chat *c, const char *id)
 
 	rv = chat_call(c, NULL, &p, &err, "/proposals/%s", id);
 	speech_close(&c->speech);
-	if (rv != 0)
-		chat_note("%s waits for your answer: see \"ava proposals\" (%s)", id, err.text);
-	else if (strcmp(json_str(p, "state"), "pending") == 0)
+	if (rv != 0) {
+		chat_note(WORDS_WAITS(id, ""));
+		chat_note("`ava proposals` shows it: %s", err.text);
+	} else if (strcmp(json_str(p, "state"), "pending") == 0) {
 		show_message(c, id, p);
+	}
 	json_decref(p);
 }
 
@@ -250,15 +252,16 @@ static void show_answered(struct chat *c, const char *type, const json_t *conten
 		if (json_str(content, "changes")[0] == '\0')
 			return; /* its spawn says it */
 		speech_close(&c->speech);
-		chat_note("Agreed, it runs %s.", json_str(content, "changes"));
+		chat_note(WORDS_CONFIRMED(json_str(content, "changes")));
 		return;
 	}
 	if (strcmp(type, "SpawnExpired") != 0 && strcmp(json_str(content, "replacedBy"), "") != 0)
 		return; /* the quote that replaces it says so */
 	speech_close(&c->speech);
-	chat_note("%s %s", json_str(content, "proposalId"),
-		  strcmp(type, "SpawnExpired") == 0 ? "has expired: nothing was started."
-						    : "is rejected: nothing was started.");
+	if (strcmp(type, "SpawnExpired") == 0)
+		chat_note(WORDS_EXPIRED(json_str(content, "proposalId")));
+	else
+		chat_note(WORDS_REJECTED(json_str(content, "proposalId")));
 }
 
 static void show_error(struct chat *c, const json_t *content)
@@ -525,8 +528,7 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 			*ava = entry;
 		}
 	}
-	chat_note("Conversation %s, %zu message%s of yours so far.", c->session, n,
-		  n == 1 ? "" : "s");
+	chat_note("Conversation %s, %zu message%s of yours so far.", c->session, n, WORDS_S(n));
 	if (user != NULL) {
 		fputs("You: ", stdout);
 		show_words(json_object_get(user, "message"));

@@ -405,11 +405,12 @@ static void show_confirmed(const char *id, const json_t *p)
 
 	term_print(stdout, "%s is confirmed%s%s%s and runs as ", id, *changes ? ", " : "", changes,
 		   *changes ? "," : "");
-	if (*group)
+	if (*group) {
 		printf("%s: `ava ps` shows its runs.\n", group);
-	else
-		printf("%s (%s).\nFollow it: ava events %s -f; wait for it: ava wait %s\n", run,
-		       json_str(p, "trace_id"), run, run);
+		return;
+	}
+	printf("%s (%s).\n", run, json_str(p, "trace_id"));
+	term_line(stdout, WORDS_FOLLOW(run));
 }
 
 /* Nothing was started: rejected, or quoted again. */
@@ -418,7 +419,7 @@ static int not_started(const char *id, const json_t *p)
 	const char *message = json_str(p, "message"), *other = json_str(p, "proposal_id");
 
 	if (strcmp(json_str(p, "state"), "pending") != 0)
-		return cli_error(CLI_REJECTED, "%s is rejected: nothing was started", id);
+		return cli_error(CLI_REJECTED, WORDS_REJECTED(id));
 	if (!o.json) {
 		term_wrapped(stdout, message, strlen(message));
 		putchar('\n');
@@ -465,7 +466,7 @@ static int reject_run(int argc, char **argv)
 	if (code == CLI_DONE && o.json)
 		show_json(stdout, p);
 	else if (code == CLI_DONE)
-		printf("%s is rejected: nothing was started.\n", argv[0]);
+		term_line(stdout, WORDS_REJECTED(argv[0]));
 	json_decref(p);
 	return code;
 }
@@ -545,11 +546,11 @@ static int tell(const char *run, json_t *reply, const char *outcome)
 		json_object_set_new(reply, "outcome", json_string(outcome));
 		show_json(stdout, reply);
 	} else if (strcmp(outcome, "answered") == 0) {
-		printf("%s has its answer.\n", run);
+		term_line(stdout, WORDS_HAS_ANSWER(run));
 	} else if (strcmp(outcome, "delivered") == 0) {
 		printf("%s has read it.\n", run);
 	} else if (!late) {
-		printf("%s reads it after what it is doing now.\n", run);
+		term_line(stdout, WORDS_READS_LATER(run));
 	}
 	return late ? cli_error(CLI_FAILED, "%s ended before it read that", run) : CLI_DONE;
 }

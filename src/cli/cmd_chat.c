@@ -136,7 +136,7 @@ static void do_status(struct chat *c, const char *rest)
 		live++;
 	}
 	if (live == 0)
-		puts("No subagent is at work.");
+		puts(WORDS_NONE_AT_WORK);
 	json_decref(all);
 }
 
@@ -157,7 +157,7 @@ static void do_runs(struct chat *c, const char *rest)
 	while (json_array_size(all) > RUNS_MAX)
 		json_array_remove(all, RUNS_MAX);
 	if (json_array_size(all) == 0)
-		puts("No subagent has run in this conversation.");
+		puts(WORDS_NONE_HAS_RUN);
 	else
 		show_table(columns, ARRAY_LEN(columns), all);
 	json_decref(all);
@@ -231,7 +231,7 @@ static void cancel_all(struct chat *c)
 		n++;
 	}
 	if (n == 0)
-		puts("No subagent is at work.");
+		puts(WORDS_NONE_AT_WORK);
 	json_decref(all);
 }
 
@@ -274,9 +274,9 @@ static void do_steer(struct chat *c, const char *rest)
 	if (steer(c, id, rest, &answer, &err) != 0)
 		wrong(&err);
 	else if (strcmp(json_str(answer, "outcome"), "answered") == 0)
-		printf("%s has its answer.\n", id);
+		term_line(stdout, WORDS_HAS_ANSWER(id));
 	else
-		printf("%s reads it after what it is doing now.\n", id);
+		term_line(stdout, WORDS_READS_LATER(id));
 	json_decref(answer);
 }
 
@@ -295,7 +295,7 @@ static void do_logs(struct chat *c, const char *rest)
 		json_decref(all);
 	}
 	if (id[0] == '\0')
-		puts("No subagent has run in this conversation.");
+		puts(WORDS_NONE_HAS_RUN);
 	if (id[0] == '\0' || !wants_run(id))
 		return;
 	fflush(stdout);

@@ -150,12 +150,12 @@ static int proposals_run(int argc, char **argv)
 		{"LEFT", COLUMN_OWN, .own = time_left, .spare = true},
 		{"RUN", COLUMN_TEXT, "subagent_id", .spare = true},
 		{"ROLE", COLUMN_ROLE, "role", "quote", .spare = true},
-		{"UP TO", COLUMN_COST, "costCents", "quote", .spare = true},
+		{"UP TO", COLUMN_MOST, "costCents", "quote", .spare = true},
 		{"TASK", COLUMN_OWN, .own = proposed},
 	};
 
 	return list("proposals", o.all ? "?all=1" : "",
-		    o.all ? "There are no proposals." : "No proposal waits for an answer.", columns,
+		    o.all ? "There are no proposals." : WORDS_NONE_WAITS, columns,
 		    ARRAY_LEN(columns));
 }
 
@@ -258,7 +258,7 @@ static int result_run(int argc, char **argv)
 	struct ava_error err;
 	struct client *c;
 	json_t *result = NULL, *run = NULL;
-	struct ended end;
+	struct words_end end;
 	int rv, code;
 
 	rv = api_open(API_START, &c, &err);
@@ -276,9 +276,10 @@ static int result_run(int argc, char **argv)
 	if (o.json) {
 		show_json(stdout, result);
 	} else {
-		end = ended_words(result, run);
-		term_print(stdout, "%s: %s%s%s\n\n", id, end.what[0] != '\0' ? end.what : status,
-			   end.next[0] != '\0' ? "; " : "", end.next);
+		end = format_end_of(result, run);
+		term_print(stdout,
+			   WORDS_RESULT_OF(id, end.what[0] != '\0' ? end.what : status, &end));
+		puts("\n");
 		show_result(stdout, result);
 	}
 	json_decref(run);

@@ -64,8 +64,7 @@ static const struct opt opts[] = {
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
 	    "instead of TASK: a run for each line of FILE"),
-	OPT("chain", 0, FLAG, NULL, task.chain,
-	    "with --parallel: one after another, each with what the one before found"),
+	OPT("chain", 0, FLAG, NULL, task.chain, "with --parallel: " WORDS_HANDED_ON),
 	OPT("share", 0, FLAG, NULL, task.share,
 	    "with --parallel: each may read what the others found"),
 	ANSWERS,
@@ -123,7 +122,7 @@ static int take_id(const json_t *v, const char *key, char *out, size_t size, str
 /* The quote, as the daemon words it; its last line asks, which is left out where nobody is. */
 static void show_quote(const struct job *j, const char *message, bool ask)
 {
-	const char *question = ask ? NULL : strstr(message, "\nProceed? ");
+	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
 
 	term_wrapped(j->talk, message,
 		     question != NULL ? (size_t)(question - message) : strlen(message));
@@ -141,7 +140,7 @@ static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 	if (rv == 0 && o.task.parallel != NULL)
 		rv = take_id(p, "group_id", j->group, sizeof(j->group), err);
 	if (rv == 0 && *changes)
-		term_print(j->talk, "Confirmed, %s.\n", changes);
+		term_line(j->talk, WORDS_CONFIRMED(changes));
 	return rv;
 }
 
@@ -219,7 +218,7 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 		if (rv == 0)
 			rv = 1;
 	} else {
-		rv = err_set(err, AVA_EREJECTED, "rejected: nothing was started");
+		rv = err_set(err, AVA_EREJECTED, WORDS_REJECTED(j->proposal));
 	}
 	json_decref(p);
 	return rv;
@@ -333,8 +332,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	int rv;
 
 	progress_clear(&j->progress);
-	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->run);
-	fflush(j->talk);
+	term_line(j->talk, "\n" WORDS_CANCELLING(j->run));
 	snprintf(path, sizeof(path), "/runs/%s/cancel", j->run);
 	rv = api_call(c, path, "{}", &status, NULL, err);
 	json_decref(status);
@@ -389,16 +387,16 @@ static int finish(struct job *j, const json_t *result)
 
 static int leave_in_background(const struct job *j)
 {
-	if (j->group[0] && o.json)
+	if (j->group[0] && o.json) {
 		printf("{\"group_id\":\"%s\"}\n", j->group);
-	else if (j->group[0])
+	} else if (j->group[0]) {
 		printf("%s runs in the background. Its runs: ava ps\n", j->group);
-	else if (o.json)
+	} else if (o.json) {
 		printf("{\"subagent_id\":\"%s\",\"trace_id\":\"%s\"}\n", j->run, j->trace);
-	else
-		printf("%s runs in the background. Follow it: ava events %s -f; wait for it: ava "
-		       "wait %s\n",
-		       j->run, j->run, j->run);
+	} else {
+		printf("%s runs in the background.\n", j->run);
+		term_line(stdout, WORDS_FOLLOW(j->run));
+	}
 	return CLI_DONE;
 }
 
@@ -459,8 +457,7 @@ static int group_cancel(struct job *j, struct client *c, const json_t *group, st
 	size_t i;
 	int rv;
 
-	fprintf(j->talk, "\nCancelling %s; Ctrl-C again leaves without waiting.\n", j->group);
-	fflush(j->talk);
+	term_line(j->talk, "\n" WORDS_CANCELLING(j->group));
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 		json_array_append(ids, json_object_get(run, "subagent_id"));
 	run = json_pack("{s:o}", "ids", ids);

@@ -123,6 +123,8 @@ static bool add_value(struct buf *out, const json_t *in, const char *key, const 
 		buf_adds(out, format_role(text).text);
 	} else if (strcmp(how, "cost") == 0) {
 		buf_adds(out, format_cost_of(in, key).text);
+	} else if (strcmp(how, "most") == 0) {
+		buf_adds(out, format_most_of(in, key).text);
 	} else if (strcmp(how, "n") == 0) {
 		buf_addf(out, "%" PRId64, n);
 	} else if (strcmp(how, "ms") == 0 || strcmp(how, "bytes") == 0) {
@@ -207,7 +209,7 @@ static void fork_or_join(const struct view *v)
 	{
 		buf_addf(v->out, "%s %s", i > 0 ? "," : ":", json_str(run, "subagentId"));
 		if (*json_str(run, "status"))
-			buf_addf(v->out, " %s", json_str(run, "status"));
+			buf_addf(v->out, " %s", words_status(json_str(run, "status")));
 	}
 }
 
@@ -226,10 +228,14 @@ static void limit(const struct view *v)
 
 	buf_adds(v->out, "Limit");
 	if (budget != NULL)
-		buf_addf(v->out, " %" PRId64 "s, %s, %" PRId64 " tokens, %" PRId64 " iterations",
-			 json_get_fixed(budget, "seconds", 0, 0),
-			 format_money(json_get_fixed(budget, "costCents", 4, -1)).text,
-			 json_get_int(budget, "tokens", 0), json_get_int(budget, "iterations", 0));
+		buf_addf(v->out, " %s, %s, %s, %s",
+			 words_amount(WORDS_LIMIT_TIME, json_get_fixed(budget, "seconds", 3, 0))
+				 .text,
+			 words_amount(WORDS_LIMIT_MONEY, json_get_fixed(budget, "costCents", 4, -1))
+				 .text,
+			 words_amount(WORDS_LIMIT_TOKENS, json_get_int(budget, "tokens", 0)).text,
+			 words_amount(WORDS_LIMIT_REPLIES, json_get_int(budget, "iterations", 0))
+				 .text);
 	if (json_array_size(warned) > 0) {
 		buf_adds(v->out, ", most is used: ");
 		logtext_words(v->out, warned, TEXT_CHARS);
@@ -280,7 +286,7 @@ static const struct {
 	{"UserMessage", "User[ ({@userId})][: {text}]"},
 	{"AssistantMessage", "Ava[: {text}]"},
 	{"SpawnProposed", "SpawnProposed {proposalId}[ {quote.role|role}, up to "
-			  "{quote.costCents|cost}][: {config.task}]"},
+			  "{quote.costCents|most}][: {config.task}]"},
 	{"SpawnConfirmed", "SpawnConfirmed {proposalId}[ by {by}][, {changes}]"},
 	{"SpawnRejected", "SpawnRejected {proposalId}[ by {by}][: {reason}]"},
 	{"SpawnExpired", "SpawnExpired {proposalId}[ by {by}][: {reason}]"},

@@ -27,7 +27,6 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -178,11 +177,6 @@ static void run_line(struct page *p, const json_t *run)
 	free(words);
 }
 
-static const char *plural(int64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void otel_line(struct page *p, const json_t *otel)
 {
 	int64_t given_up = json_get_int(otel, "given_up", 0);
@@ -211,11 +205,10 @@ static void head(const json_t *health, struct page *p)
 	linef(p,
 	      "%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued, %" PRId64 " run%s in all",
 	      json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
-	      json_get_int(health, "queued", 0), total, plural(total));
-	linef(p, "today: %s, %s tokens, %" PRId64 " run%s%s",
-	      format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
-	      format_tokens_of(today, "tokens").text, runs, plural(runs),
-	      uncosted > 0 ? ", and what some cost is not known" : "");
+	      json_get_int(health, "queued", 0), total, WORDS_S(total));
+	linef(p, WORDS_TODAY(format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
+			     format_tokens_of(today, "tokens").text, runs,
+			     uncosted > 0 ? ", and what some cost is not known" : ""));
 	if (json_object_get(today, "budget_cents") != NULL)
 		linef(p, "budget of the day: %s of %s used",
 		      format_money(json_get_fixed(today, "budget_used_cents", 4, 0)).text,
@@ -258,7 +251,7 @@ static void proposal_line(struct page *p, const json_t *proposal)
 
 	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
 	      json_str(proposal, "proposal_id"), format_role(json_str(quote, "role")).text,
-	      format_cost_of(quote, "costCents").text, MAX(left + 59999, 0) / 60000,
+	      format_most_of(quote, "costCents").text, MAX(left + 59999, 0) / 60000,
 	      json_str(json_object_get(proposal, "config"), "task"));
 }
 
@@ -267,7 +260,7 @@ static void print_proposals(const struct status *s, struct page *p, size_t room)
 	size_t n = json_array_size(s->proposals), some = shown(n, room);
 
 	if (n > 0)
-		linef(p, "Waiting for a yes or no:");
+		linef(p, WORDS_WAITING);
 	for (size_t i = 0; i < some; i++)
 		proposal_line(p, json_array_get(s->proposals, i));
 	and_more(p, n - some, "ava proposals");
@@ -304,7 +297,7 @@ static void print_sessions(const struct status *s, struct page *p, size_t room)
 		done++;
 		linef(p, "%.8s  %s, %" PRId64 " subagent%s: %.1000s", json_str(one, "session_id"),
 		      strcmp(json_str(one, "status"), "busy") == 0 ? "Ava answers" : "Ava waits",
-		      live, plural(live), json_str(one, "title"));
+		      live, WORDS_S(live), json_str(one, "title"));
 	}
 	and_more(p, n - some, "ava sessions");
 }
@@ -363,7 +356,7 @@ static void print_question(const json_t *run, struct page *p)
 static void print_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
-	const struct ended end = ended_words(run, run);
+	const struct words_end end = format_end_of(run, run);
 	bool in_words = end.what[0] != '\0' && strcmp(json_str(run, "status"), "success") != 0;
 
 	named(p, "run", json_str(run, "subagent_id"));
@@ -382,13 +375,12 @@ static void print_run(const json_t *run, struct page *p)
 	named(p, "folder", json_str(run, "cwd"));
 	named(p, "started", format_moment_of(run, "started_at").text);
 	named(p, "ended", format_moment_of(run, "ended_at").text);
-	linef(p, "%-10s %s of %s, %s of %s, %s of %s tokens, %" PRId64 " of %" PRId64 " iterations",
-	      "used", format_time_of(run, "elapsed_seconds").text,
-	      format_time_of(limits, "timeout").text, format_cost_of(run, "cost_cents").text,
-	      format_cost_of(limits, "max_cost_cents").text,
-	      format_tokens_of(run, "tokens_used").text,
-	      format_tokens_of(limits, "max_tokens").text, json_get_int(run, "iteration", 0),
-	      json_get_int(limits, "max_iterations", 0));
+	linef(p, "%-10s %s of %s, %s of %s, %s of %s, %" PRId64 " of %s", "used",
+	      format_time_of(run, "elapsed_seconds").text, format_limit_of(limits, "timeout").text,
+	      format_cost_of(run, "cost_cents").text,
+	      format_limit_of(limits, "max_cost_cents").text,
+	      format_tokens_of(run, "tokens_used").text, format_limit_of(limits, "max_tokens").text,
+	      json_get_int(run, "iteration", 0), format_limit_of(limits, "max_iterations").text);
 }
 
 /* ---- lines: one for each change */
@@ -443,7 +435,7 @@ static void proposal_news(struct status *s, const json_t *p, bool print)
 
 	if (!news(s, id, "", "") || !print)
 		return;
-	printf("%s waits for a yes or no: ", id);
+	printf(WORDS_WAITS(id, ": "));
 	term_cut(stdout, task, strlen(task), term_width(stdout) > 0 ? 40 : 300);
 	putchar('\n');
 }

@@ -1,4 +1,4 @@
-/* What people read; show.h: numbers and names, tables, the result of a run, status lines.
+/* What people read; show.h: figures, tables, the result of a run, status lines.
  *
  * What can fail: memory for a table, told at its end. All text is another's and is made
  * safe for the terminal. */
@@ -16,121 +16,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "base/words.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
 
-/* Numbers and names as people read them.
- *
- * Pure but for the time zone. Nothing can fail: what does not fit is cut, and
- * a time that cannot be told is "?". */
-
-struct format format_money(int64_t microusd)
-{
-	struct format f;
-
-	if (microusd < 0)
-		snprintf(f.text, sizeof(f.text), "cost unknown");
-	else if (microusd > 0 && microusd < 5000)
-		snprintf(f.text, sizeof(f.text), "<$0.01");
-	else
-		snprintf(f.text, sizeof(f.text), "$%" PRId64 ".%02" PRId64,
-			 (microusd + 5000) / 1000000, (microusd + 5000) % 1000000 / 10000);
-	return f;
-}
-
-struct format format_seconds(int64_t ms)
-{
-	struct format f;
-
-	if (ms < 9950 && (ms + 50) / 100 % 10 != 0)
-		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 "s", (ms + 50) / 1000,
-			 (ms + 50) / 100 % 10);
-	else
-		snprintf(f.text, sizeof(f.text), "%" PRId64 "s", (ms + 500) / 1000);
-	return f;
-}
-
-struct format format_ms(int64_t ms)
-{
-	struct format f;
-
-	if (ms < 1000)
-		snprintf(f.text, sizeof(f.text), "%" PRId64 " ms", ms);
-	else
-		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 " s", ms / 1000,
-			 ms % 1000 / 100);
-	return f;
-}
-
-/* n / unit with one decimal below ten, none above. */
-static struct format scaled(int64_t n, int64_t unit, const char *suffix)
-{
-	struct format f;
-
-	if (n < 10 * unit)
-		snprintf(f.text, sizeof(f.text), "%" PRId64 ".%" PRId64 "%s", n / unit,
-			 n % unit * 10 / unit, suffix);
-	else
-		snprintf(f.text, sizeof(f.text), "%" PRId64 "%s", n / unit, suffix);
-	return f;
-}
-
-static struct format plain(int64_t n, const char *suffix)
-{
-	struct format f;
-
-	snprintf(f.text, sizeof(f.text), "%" PRId64 "%s", n, suffix);
-	return f;
-}
-
-struct format format_tokens(int64_t n)
-{
-	if (n < 1000)
-		return plain(n, "");
-	return n < 1000000 ? scaled(n, 1000, "k") : scaled(n, 1000000, "M");
-}
-
-struct format format_bytes(int64_t n)
-{
-	if (n < 1024)
-		return plain(n, " B");
-	return n < 1 << 20 ? scaled(n, 1024, " KB") : scaled(n, 1 << 20, " MB");
-}
-
-struct format format_cost_of(const json_t *o, const char *key)
-{
-	return format_money(json_get_fixed(o, key, 4, -1));
-}
-
-struct format format_time_of(const json_t *o, const char *key)
-{
-	return format_seconds(json_get_fixed(o, key, 3, 0));
-}
-
-struct format format_tokens_of(const json_t *o, const char *key)
-{
-	return format_tokens(json_get_int(o, key, 0));
-}
-
-struct format format_role(const char *name)
-{
-	struct format f;
-	size_t n = 0;
-	int up = 1;
-
-	for (; *name != '\0' && n + 1 < sizeof(f.text); name++) {
-		if (*name == '_' || *name == '-') {
-			up = 1;
-			continue;
-		}
-		f.text[n++] = (char)(up ? toupper((unsigned char)*name) : *name);
-		up = 0;
-	}
-	f.text[n] = '\0';
-	return f;
-}
+/* Times. Pure but for the time zone; a time that cannot be told is "?". */
 
 static struct format local(int64_t wall_ms, const char *form)
 {
@@ -277,6 +167,9 @@ static void add_cell(struct table *t, const struct column *c, const json_t *row)
 	case COLUMN_COST:
 		table_add(t, format_cost_of(row, c->key).text);
 		return;
+	case COLUMN_MOST:
+		table_add(t, format_most_of(row, c->key).text);
+		return;
 	case COLUMN_OWN:
 		c->own(row, text, sizeof(text));
 		table_add(t, text);
@@ -347,19 +240,6 @@ static void cut(FILE *f, const char *s)
 
 /* ---- citations that were not found: those that were stand in `citations` */
 
-#define NOT_FOUND " (not found where it was said to be)"
-
-static bool not_found(const json_t *result, char *out, size_t size)
-{
-	const json_t *evidence = json_object_get(result, "evidence");
-	int64_t failed = json_get_int(evidence, "citations_failed", 0);
-	int64_t all = json_get_int(evidence, "citations_checked", 0);
-
-	snprintf(out, size, "%" PRId64 " of %" PRId64 " citation%s not found where %s said to be",
-		 failed, all, all == 1 ? " was" : "s were", all == 1 ? "it was" : "they were");
-	return failed > 0;
-}
-
 static bool stands(const json_t *result, const char *path, size_t len, int64_t line, bool url)
 {
 	const json_t *one;
@@ -379,10 +259,9 @@ static bool stands(const json_t *result, const char *path, size_t len, int64_t l
 static bool is_missing(const json_t *result, const json_t *item)
 {
 	const char *path = json_get_str(item, "path"), *url = json_get_str(item, "url");
-	int64_t line = json_get_int(item, "line", 0);
-	char count[160];
+	int64_t line = json_get_int(item, "line", 0), all;
 
-	if (!not_found(result, count, sizeof(count)))
+	if (format_not_found(result, &all) <= 0)
 		return false;
 	if (path != NULL && line > 0)
 		return !stands(result, path, strlen(path), line, false);
@@ -408,17 +287,16 @@ static size_t place_at(const char *s, size_t *path, int64_t *line)
 /* Text with a word behind each place in it that was not found. */
 static void marked_text(FILE *f, const json_t *result, const char *s)
 {
-	char count[160];
 	size_t len = strlen(s), from = 0, at = 0, path;
-	bool failed = not_found(result, count, sizeof(count));
-	int64_t line;
+	int64_t line, all;
+	bool failed = format_not_found(result, &all) > 0;
 
 	while (failed && at < len) {
 		size_t n = place_at(s + at, &path, &line);
 
 		if (n > 0 && !stands(result, s + at, path, line, false)) {
 			term_text(f, s + from, at + n - from, true);
-			fputs(NOT_FOUND, f);
+			fputs(WORDS_NOT_FOUND, f);
 			from = at + n;
 		}
 		at += n > 0 ? n : path > 0 ? path : 1;
@@ -443,7 +321,7 @@ static void place(FILE *f, const json_t *item)
 	if (path != NULL && line > 0)
 		fprintf(f, ":%" PRId64, line);
 	if (shown != NULL && is_missing(shown, item))
-		fputs(NOT_FOUND, f);
+		fputs(WORDS_NOT_FOUND, f);
 	if (quote[0] != '\0') {
 		fputs("  ", f);
 		cut(f, quote);
@@ -568,29 +446,27 @@ static void citations(FILE *f, const json_t *result)
 static void caveats(FILE *f, const json_t *result)
 {
 	const json_t *list = json_object_get(result, "caveats");
-	bool failed, unverified = json_get_bool(result, "unverified", false);
+	bool unverified = json_get_bool(result, "unverified", false);
 	bool partial = json_get_bool(result, "partial", false);
-	char count[160];
+	int64_t all, failed = format_not_found(result, &all);
 
 	if (json_is_string(list) && json_string_length(list) > 0) {
-		heading(f, "Caveats");
+		heading(f, WORDS_CAVEATS);
 		fputs("  - ", f);
 		value(f, list);
 	} else if (json_array_size(list) > 0) {
-		heading(f, "Caveats");
+		heading(f, WORDS_CAVEATS);
 		items(f, list);
 	}
-	failed = not_found(result, count, sizeof(count));
-	if ((failed || unverified || partial) && !json_is_string(list) &&
+	if ((failed > 0 || unverified || partial) && !json_is_string(list) &&
 	    json_array_size(list) == 0)
-		heading(f, "Caveats");
-	if (failed)
-		fprintf(f, "  - %s\n", count);
+		heading(f, WORDS_CAVEATS);
+	if (failed > 0)
+		term_line(f, "  - " WORDS_NOT_FOUND_OF(failed, all));
 	if (unverified)
-		fputs("  - the run did not submit a result: this is its last text, unverified\n",
-		      f);
+		fputs("  - " WORDS_UNVERIFIED "\n", f);
 	if (partial)
-		fputs("  - partial: the run was stopped before it was done\n", f);
+		fputs("  - " WORDS_PARTIAL "\n", f);
 }
 
 static void totals(FILE *f, const json_t *result)
@@ -598,23 +474,28 @@ static void totals(FILE *f, const json_t *result)
 	const json_t *confidence = json_object_get(result, "confidence");
 	const char *id = json_str(result, "subagent_id");
 
-	fprintf(f, "\n%s, %s tokens, %s, %" PRId64 " iteration%s",
-		format_time_of(result, "duration_seconds").text,
-		format_tokens_of(result, "tokens_used").text,
-		format_cost_of(result, "cost_cents").text, json_get_int(result, "iterations", 0),
-		json_get_int(result, "iterations", 0) == 1 ? "" : "s");
-	if (json_is_number(confidence) && strcmp(json_str(result, "status"), "success") == 0)
-		fprintf(f, ", confidence %.2f", json_number_value(confidence));
+	fputc('\n', f);
+	fprintf(f, WORDS_TOTALS(
+			   format_time_of(result, "duration_seconds").text,
+			   format_tokens_of(result, "tokens_used").text,
+			   format_cost_of(result, "cost_cents").text,
+			   words_amount(WORDS_LIMIT_REPLIES, json_get_int(result, "iterations", 0))
+				   .text));
+	if (json_is_number(confidence) && strcmp(json_str(result, "status"), "success") == 0) {
+		fputs(", ", f);
+		fprintf(f, WORDS_CONFIDENCE(json_number_value(confidence)));
+	}
 	fputs(", model ", f);
 	cut(f, json_str(result, "model"));
-	fprintf(f, "\nLog: ava logs %s, ava trace %s\n", id, id);
+	fputc('\n', f);
+	term_line(f, WORDS_LOG_OF(id));
 }
 
 /* What the model said on its way is no result. */
 static void summary_of(FILE *f, const json_t *result)
 {
 	const char *summary = json_str(result, "summary"), *status = json_str(result, "status");
-	static const char own[] = "Stopped at its limit of "; /* the runtime's, told already */
+	static const char own[] = WORDS_STOPPED_AT; /* the runtime's, told already */
 	bool partial = json_get_bool(result, "partial", false);
 
 	if (summary[0] == '\0' || strcmp(summary, json_str(result, "error")) == 0 ||
@@ -622,7 +503,7 @@ static void summary_of(FILE *f, const json_t *result)
 	    strncmp(summary, own, sizeof(own) - 1) == 0)
 		return;
 	if (partial && strcmp(status, "success") != 0)
-		fputs("It said last: ", f);
+		fputs(WORDS_SAID_LAST, f);
 	marked_text(f, result, summary);
 	fputc('\n', f);
 }
@@ -645,74 +526,16 @@ void show_result(FILE *f, const json_t *result)
 	caveats(f, result);
 	totals(f, result);
 	if (some_cut)
-		fprintf(f, "All of it, uncut: ava result %s --json\n",
-			json_str(result, "subagent_id"));
+		term_line(f, WORDS_UNCUT(json_str(result, "subagent_id")));
 	shown = NULL;
-}
-
-/* ---- how a run ended */
-
-static void ended_by_limit(struct ended *e, const struct words_limit *l, const char *id,
-			   const json_t *all)
-{
-	double n = json_number_value(json_object_get(all, l->key));
-	char text[64], more[64] = "";
-
-	if (n > 0 && strcmp(l->what, "time") == 0)
-		snprintf(text, sizeof(text), "%s", format_time_of(all, l->key).text);
-	else if (n > 0 && strcmp(l->what, "money") == 0)
-		snprintf(text, sizeof(text), "%s", format_cost_of(all, l->key).text);
-	else if (n > 0)
-		snprintf(text, sizeof(text), "%s %s", format_tokens((int64_t)n).text,
-			 n == 1 && strcmp(l->what, "replies") == 0 ? "reply" : l->what);
-	else
-		snprintf(text, sizeof(text), "%s", l->what);
-	if (n > 0)
-		snprintf(more, sizeof(more), " %s %.15g", l->option, 2 * n);
-	snprintf(e->what, sizeof(e->what), "Stopped at its limit of %s", text);
-	if (id[0] != '\0')
-		snprintf(e->next, sizeof(e->next), "`ava resume %.30s%s` goes on", id, more);
-}
-
-struct ended ended_words(const json_t *end, const json_t *run)
-{
-	const char *status = json_str(end, "status"), *reason = json_str(end, "stop_reason");
-	struct ended e = {.what = ""};
-
-	if (words_limit(status))
-		ended_by_limit(&e, words_limit(status), json_str(end, "subagent_id"),
-			       json_object_get(run, "limits"));
-	if (e.what[0] != '\0' && json_str(end, "error")[0] != '\0') { /* not its own limit */
-		snprintf(e.what, sizeof(e.what), "Stopped, %.200s", json_str(end, "error"));
-		e.next[0] = '\0';
-	}
-	if (strcmp(status, "success") == 0)
-		snprintf(e.what, sizeof(e.what), "Complete");
-	else if (strcmp(status, "cancelled") == 0)
-		snprintf(e.what, sizeof(e.what), "Cancelled");
-	else if (strcmp(status, "error") == 0)
-		snprintf(e.what, sizeof(e.what), "Failed%s%.200s", reason[0] != '\0' ? ", " : "",
-			 reason);
-	for (char *c = e.what; *c != '\0' && strcmp(status, "error") == 0; c++)
-		*c = *c == '_' ? ' ' : *c;
-	return e;
 }
 
 /* Status lines.
  *
- * Text of the run is made safe for the terminal and kept on one line. Without
- * UTF-8 the marks are left out; the words stay. */
-
-#define MARK_START "\xf0\x9f\x9a\x80 "         /* rocket */
-#define MARK_LOOK  "\xf0\x9f\x94\x8d "         /* magnifying glass */
-#define MARK_WAIT  "\xe2\x8f\xb3 "             /* hourglass */
-#define MARK_ASK   "\xe2\x9d\x93 "             /* question mark */
-#define MARK_DONE  "\xe2\x9c\x85 "             /* check mark */
-#define MARK_LIMIT "\xe2\x9a\xa0\xef\xb8\x8f " /* warning sign */
-#define MARK_BAD   "\xe2\x9d\x8c "             /* cross */
-#define MARK_STOP  "\xe2\x8f\xb9\xef\xb8\x8f " /* stop: it was asked for */
+ * Text of the run is made safe for the terminal and kept on one line. */
 
 #define ACTIVITY_COLUMNS 300 /* where there is no terminal */
+#define ACTIVITY_BYTES   2048
 
 void progress_init(struct progress *p, FILE *f, const char *role)
 {
@@ -720,16 +543,9 @@ void progress_init(struct progress *p, FILE *f, const char *role)
 	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
 }
 
-/* What the run does: on one line of a terminal, behind what stands there. */
-static void activity(FILE *f, const char *before, const char *text)
+static const char *mark(enum words_mark m)
 {
-	size_t width = term_width(f), used = term_columns(before, strlen(before));
-
-	fputs(before, f);
-	term_cut(f, text, strlen(text),
-		 width == 0     ? ACTIVITY_COLUMNS
-		 : width > used ? width - used
-				: 1);
+	return words_mark(m, term_utf8());
 }
 
 static void line_end(FILE *f)
@@ -738,34 +554,39 @@ static void line_end(FILE *f)
 	fflush(f);
 }
 
+/* What a run does: one line of a terminal, cut. */
+static void activity(FILE *f, const char *line)
+{
+	size_t width = term_width(f);
+
+	term_cut(f, line, strlen(line), width > 0 ? width : ACTIVITY_COLUMNS);
+	line_end(f);
+}
+
 void progress_spawning(const struct progress *p, const char *run)
 {
-	char text[sizeof(p->role) + 80];
-
-	snprintf(text, sizeof(text), "%sSpawning %s subagent (%.30s)...", term_mark(MARK_START, ""),
-		 p->role, run);
-	term_wrapped(p->f, text, strlen(text));
-	line_end(p->f);
+	term_line(p->f, WORDS_SPAWNING(mark(WORDS_MARK_START), p->role, run));
 }
 
 /* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
 static void question(struct progress *p, const json_t *c)
 {
 	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
+	char who[sizeof(p->role) + 3];
 	const json_t *choice;
 	size_t i;
 
 	if (strcmp(json_str(c, "state"), "asked") != 0)
 		return;
 	progress_clear(p);
-	term_print(p->f, "%s[%s] asks: %s", term_mark(MARK_ASK, ""), p->role,
-		   json_str(c, "question"));
+	snprintf(who, sizeof(who), "[%s]", p->role);
+	term_print(p->f, WORDS_ASKS(mark(WORDS_MARK_ASK), who, json_str(c, "question")));
 	json_array_foreach(json_object_get(c, "choices"), i, choice)
 		term_print(p->f, "%s%zu: %s", i > 0 ? ", " : " (", i + 1,
 			   json_is_string(choice) ? json_string_value(choice) : "?");
 	if (i > 0)
 		fputc(')', p->f);
-	term_print(p->f, "\nAnswer with: %s%s%s%s\n",
+	term_print(p->f, "\n" WORDS_ANSWER_WITH "%s%s%s%s\n",
 		   approval && p->chat ? "yes or no, or later " : "",
 		   p->chat ? "/steer " : "ava steer ", json_str(c, "subagentId"),
 		   approval ? " yes|no" : " TEXT");
@@ -779,16 +600,15 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 		waiting || strcmp(type, "Activity") == 0 ? json_parse(line, len, NULL) : NULL;
 	const json_t *content = json_object_get(event, "content");
 	const char *text = waiting ? "" : json_str(content, "text");
-	char before[sizeof(p->role) + 16];
+	char doing[ACTIVITY_BYTES];
 
 	if (waiting)
 		question(p, content);
 	if (text[0] != '\0') {
 		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
-		snprintf(before, sizeof(before), "%s[%s] ", term_mark(MARK_LOOK, ""), p->role);
-		activity(p->f, before, text);
-		line_end(p->f);
+		snprintf(doing, sizeof(doing), WORDS_DOING(mark(WORDS_MARK_LOOK), p->role, text));
+		activity(p->f, doing);
 	}
 	json_decref(event);
 }
@@ -806,10 +626,11 @@ void progress_clear(struct progress *p)
 static void status_words(char *out, size_t size, const char *role, const json_t *status,
 			 const char *more)
 {
-	snprintf(out, size, "%s%s %.60s (%s, %s tokens)%s", term_mark(MARK_LOOK, ""), role,
-		 words_status(json_str(status, "status")),
-		 format_time_of(status, "elapsed_seconds").text,
-		 format_tokens_of(status, "tokens_used").text, more);
+	snprintf(out, size,
+		 WORDS_RUNNING(mark(WORDS_MARK_LOOK), role,
+			       words_status(json_str(status, "status")),
+			       format_time_of(status, "elapsed_seconds").text,
+			       format_tokens_of(status, "tokens_used").text, more));
 }
 
 #define STATUS_MAX (16u << 10)
@@ -831,8 +652,8 @@ char *status_line(const json_t *run, size_t columns)
 
 	buf_init(&b, STATUS_MAX);
 	if (!narrow(columns))
-		buf_addf(&b, "%s %s (%s, %s tokens, %s)", role.text, words_status(status),
-			 time.text, tokens.text, cost.text);
+		buf_addf(&b, WORDS_RUNNING_FOR(role.text, words_status(status), time.text,
+					       tokens.text, cost.text));
 	else if (strcmp(status, "running") == 0)
 		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
 	else
@@ -864,38 +685,27 @@ void progress_live(struct progress *p, const json_t *status)
 void progress_still_working(struct progress *p, const json_t *status)
 {
 	const char *now = json_str(status, "current_activity");
+	char line[ACTIVITY_BYTES];
 
 	if (now[0] != '\0')
 		snprintf(p->activity, sizeof(p->activity), "%s", now);
 	progress_clear(p);
-	activity(p->f,
-		 term_utf8() ? MARK_WAIT "Subagent still working: " : "Subagent still working: ",
-		 p->activity[0] != '\0' ? p->activity : "no news yet");
-	line_end(p->f);
+	snprintf(line, sizeof(line),
+		 WORDS_STILL_WORKING(mark(WORDS_MARK_WAIT),
+				     p->activity[0] != '\0' ? p->activity : WORDS_NO_NEWS));
+	activity(p->f, line);
 }
 
 void progress_end(FILE *f, const char *role, const json_t *result, const json_t *run)
 {
-	const char *status = json_str(result, "status"), *mark = term_mark(MARK_BAD, "");
-	struct ended end = ended_words(result, run);
-	char text[800];
+	const struct words_end end = format_end_of(result, run);
+	int64_t all, failed = format_not_found(result, &all);
 
-	if (strcmp(status, "cancelled") == 0)
-		mark = term_mark(MARK_STOP, "");
-	else if (cli_exit_of_status(status) == CLI_DONE)
-		mark = term_mark(MARK_DONE, "");
-	else if (cli_exit_of_status(status) == CLI_LIMIT)
-		mark = term_mark(MARK_LIMIT, "");
-	snprintf(text, sizeof(text), "%sSubagent [%s]: %s (%s, %s)%s%s", mark,
-		 format_role(role).text, end.what, format_time_of(result, "duration_seconds").text,
-		 format_cost_of(result, "cost_cents").text, end.next[0] != '\0' ? "; " : "",
-		 end.next);
-	term_wrapped(f, text, strlen(text));
-	line_end(f);
-	if (not_found(result, text, sizeof(text))) {
-		term_wrapped(f, text, strlen(text));
-		line_end(f);
-	}
+	term_line(f, WORDS_ENDED(mark(end.mark), format_role(role).text, &end,
+				 format_time_of(result, "duration_seconds").text,
+				 format_cost_of(result, "cost_cents").text));
+	if (failed > 0)
+		term_line(f, WORDS_NOT_FOUND_OF(failed, all));
 }
 
 void progress_status(FILE *f, const json_t *status)

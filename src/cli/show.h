@@ -1,4 +1,4 @@
-/* What people read: numbers and names, tables, the result of a run, its status lines. */
+/* What people read: figures, tables, the result of a run, its status lines. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
@@ -8,23 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Numbers and names as people read them. */
+#include "codec/format_of.h"
 
-#define FORMAT_LEN 48
-struct format {
-	char text[FORMAT_LEN];
-}; /* returned by value: no lifetime to mind */
-
-struct format format_money(int64_t microusd); /* "$0.24"; -1: "cost unknown" */
-struct format format_seconds(int64_t ms);     /* "45s", "0.4s" */
-struct format format_ms(int64_t ms);          /* "12 ms", "3.4 s" */
-struct format format_tokens(int64_t n);       /* "850", "1.2k", "12k", "3.4M" */
-struct format format_bytes(int64_t n);        /* "812 B", "2.1 KB" */
-/* The same of a member: cents, seconds, tokens. */
-struct format format_cost_of(const json_t *o, const char *key);
-struct format format_time_of(const json_t *o, const char *key);
-struct format format_tokens_of(const json_t *o, const char *key);
-struct format format_role(const char *name); /* "web_crawler": "WebCrawler" */
 struct format format_clock(int64_t wall_ms); /* "14:05:30", local */
 struct format format_date(int64_t wall_ms);  /* "2026-11-21", local */
 /* "2026-11-21 14:05:30", local, of a member that has RFC 3339; "" where it has nothing. */
@@ -61,6 +46,7 @@ struct column {
 		COLUMN_TIME, /* seconds */
 		COLUMN_TOKENS,
 		COLUMN_COST, /* cents */
+		COLUMN_MOST, /* cents at the most */
 		COLUMN_OWN,  /* what `own` writes */
 	} kind;
 	const char *key, *in; /* in: of the member with this name, not of the object */
@@ -70,12 +56,6 @@ struct column {
 /* To stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
-/* How a run ended, in words: "Complete", "Stopped at its limit of 20 replies"; "" while it is
- * at work. `end`: its result or its status; `run`: its status, for the limit, or NULL. */
-struct ended {
-	char what[240], next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
-};
-struct ended ended_words(const json_t *end, const json_t *run);
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
 /* The object as it is, on one line. */

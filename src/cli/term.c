@@ -182,20 +182,30 @@ void term_str(FILE *f, const char *s)
 	term_text(f, s, strlen(s), false);
 }
 
+/* *Owned*; NULL: no memory. */
+static char *text_of(const char *fmt, va_list ap, size_t *len)
+{
+	char *text = NULL;
+	int n = vasprintf(&text, fmt, ap);
+
+	*len = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? NULL : text;
+}
+
 void term_print(FILE *f, const char *fmt, ...)
 {
 	size_t first = fmt[0] == '\n', last = fmt[first] != '\0' && fmt[strlen(fmt) - 1] == '\n';
-	char *text = NULL;
+	size_t len;
 	va_list ap;
-	int len;
+	char *text;
 
 	va_start(ap, fmt);
-	len = vasprintf(&text, fmt, ap);
+	text = text_of(fmt, ap, &len);
 	va_end(ap);
-	if (len < 0)
+	if (text == NULL)
 		return;
 	fwrite("\n", 1, first, f);
-	term_text(f, text + first, (size_t)len - first - last, false);
+	term_text(f, text + first, len - first - last, false);
 	fwrite("\n", 1, last, f);
 	free(text);
 }
@@ -256,6 +266,21 @@ void term_wrapped(FILE *f, const char *s, size_t len)
 		s += n + 1;
 		len -= n + 1;
 	}
+}
+
+void term_line(FILE *f, const char *fmt, ...)
+{
+	va_list ap;
+	size_t len;
+	char *text;
+
+	va_start(ap, fmt);
+	text = text_of(fmt, ap, &len);
+	va_end(ap);
+	term_wrapped(f, text != NULL ? text : "", len);
+	fputc('\n', f);
+	fflush(f);
+	free(text);
 }
 
 /* The text of one line: newlines and tabs as spaces. */

@@ -29,6 +29,8 @@ void term_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 
 /* Text of lines, newlines kept; on a terminal a line that is too long goes on
  * between two words, below its own beginning where that is a list's mark. */
 void term_wrapped(FILE *f, const char *s, size_t len);
+/* A line of our own, wrapped so; flushed. */
+void term_line(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same for one line, of which `column` columns are used; what does not fit goes
  * on `indent` columns from the left. Newlines are no lines. */
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "base/words.h"
+#include "codec/format_of.h"
 #include "codec/utf8.h"
 #include "provider/dialect.h"
 #include "provider/offline.h"
@@ -371,17 +371,18 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 	case ABOUT_COST:
 	case ABOUT_DOUBT:
 		if (cents > 0) {
-			buf_adds(out, "It costs at most ");
-			tell_cost(out, cents);
-			buf_adds(out, "; \"max 5 cents\" makes that less.");
+			buf_addf(out,
+				 "It costs " WORDS_AT_MOST "%s; \"max 5 cents\" makes that less.",
+				 format_most_of(quote, "costCents").text);
 		} else {
 			buf_adds(out, "It costs nothing: the offline model is free.");
 		}
 		break;
 	case ABOUT_TIME:
-		buf_addf(out, "About %lld to %lld minutes; it is stopped at its limit.",
-			 (long long)json_integer_value(json_array_get(minutes, 0)),
-			 (long long)json_integer_value(json_array_get(minutes, 1)));
+		buf_addf(out, "%s; it is stopped at its limit.",
+			 words_minutes((int)json_integer_value(json_array_get(minutes, 0)),
+				       (int)json_integer_value(json_array_get(minutes, 1)))
+				 .text);
 		break;
 	case ABOUT_MODEL:
 		buf_addf(out, "It would use the model %s.", json_str(quote, "model"));
@@ -550,45 +551,42 @@ static void say_run(struct talk *t, const json_t *run, enum topic topic)
 {
 	const json_t *limits = json_object_get(run, "limits"),
 		     *asks = json_object_get(run, "waiting_for");
-	double seconds = json_number_value(json_object_get(run, "elapsed_seconds"));
+	struct format time = format_time_of(run, "elapsed_seconds");
 	const char *activity = json_str(run, "current_activity");
 	struct buf *out = &t->out;
 
 	buf_addf(out, "%s%s (%s)", out->len ? "\n" : "", json_str(run, "subagent_id"),
-		 json_str(run, "role"));
+		 format_role(json_str(run, "role")).text);
 	switch (topic) {
 	case ABOUT_COST:
-		buf_adds(out, " has cost ");
-		tell_cost(out, json_number_value(json_object_get(run, "cost_cents")));
-		buf_adds(out, " so far, and is stopped at ");
-		tell_cost(out, json_number_value(json_object_get(limits, "max_cost_cents")));
+		buf_addf(out, ": %s so far, and is stopped at %s",
+			 format_cost_of(run, "cost_cents").text,
+			 format_limit_of(limits, "max_cost_cents").text);
 		break;
 	case ABOUT_TIME:
-		buf_adds(out, " has worked for ");
-		tell_time(out, seconds);
-		buf_adds(out, "; how long it takes is not known, it is stopped after ");
-		tell_time(out, json_number_value(json_object_get(limits, "timeout")));
+		buf_addf(out,
+			 " has worked for %s; how long it takes is not known, it is stopped after "
+			 "%s",
+			 time.text, format_limit_of(limits, "timeout").text);
 		break;
 	case ABOUT_MODEL:
 		buf_addf(out, " uses the model %s", json_str(run, "model"));
 		break;
 	case ABOUT_LIMIT:
-		buf_adds(out, " keeps the limits it was started with (");
-		tell_cost(out, json_number_value(json_object_get(limits, "max_cost_cents")));
-		buf_adds(out, ", ");
-		tell_time(out, json_number_value(json_object_get(limits, "timeout")));
-		buf_adds(out, "); stop it and ask again with the limit you want");
+		buf_addf(out,
+			 " keeps the limits it was started with (%s, %s); stop it and ask again "
+			 "with the limit you want",
+			 format_limit_of(limits, "max_cost_cents").text,
+			 format_limit_of(limits, "timeout").text);
 		break;
 	default:
 		if (asks) {
 			buf_addf(out, " waits for you: %s", json_str(asks, "question"));
 			break;
 		}
-		buf_addf(out, " is %s%s%s (", words_status(json_str(run, "status")),
-			 *activity ? ": " : "", activity);
-		tell_time(out, seconds);
-		buf_addf(out, ", %lld tokens). Its task: ",
-			 (long long)json_get_int(run, "tokens_used", 0));
+		buf_addf(out, " is %s%s%s (%s, %s tokens). Its task: ",
+			 words_status(json_str(run, "status")), *activity ? ": " : "", activity,
+			 time.text, format_tokens_of(run, "tokens_used").text);
 		tell_task(out, json_str(run, "task"));
 	}
 	buf_adds(out, ".");
@@ -627,8 +625,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 	unsigned meant;
 
 	if (n == 0) {
-		buf_addf(&t->out, "No subagent is at work in this conversation.%s",
-			 talk_open(t) ? " " : "");
+		buf_addf(&t->out, WORDS_NONE_AT_WORK "%s", talk_open(t) ? " " : "");
 		talk_unsure(t, false);
 		return;
 	}
@@ -737,7 +734,7 @@ static void talk_unclear(struct talk *t, enum topic topic)
 	if (talk_open(t))
 		talk_unsure(t, topic == ABOUT_DOUBT);
 	else if (topic == ABOUT_ANSWER)
-		buf_adds(&t->out, "Nothing waits for your answer. What shall be looked for?");
+		buf_addf(&t->out, WORDS_WAITS("Nothing", ". What shall be looked for?"));
 	else if (t->nlive)
 		buf_addf(&t->out,
 			 "I am not sure what you mean. %s is at work: shall I stop it, or tell "
@@ -785,7 +782,7 @@ static void talk_words(struct talk *t, const char *words)
 	case ABOUT_STOP:
 	case ABOUT_STEER:
 		if (!t->nlive && !id[0])
-			buf_adds(&t->out, "No subagent is at work in this conversation.");
+			buf_adds(&t->out, WORDS_NONE_AT_WORK);
 		else
 			talk_call(t, "list_subagents", NULL);
 		break;
@@ -891,7 +888,7 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
 	} else if (strcmp(c->name, "steer_subagent") == 0) {
-		buf_adds(&t->out, "I have told it; it reads that after what it is doing now.");
+		buf_addf(&t->out, "I have told it. " WORDS_READS_LATER("It"));
 	} else {
 		result = json_parse(text, strlen(text), NULL);
 		heard_plain(words, plain);

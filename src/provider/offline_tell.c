@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "base/words.h"
+#include "codec/format_of.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
@@ -27,25 +27,8 @@ static bool is_partial(const json_t *r)
 
 static void say_resume(struct buf *out, const json_t *r)
 {
-	buf_addf(out, "`ava resume %s` lets it go on from there, with a new budget.",
-		 json_str(r, "subagent_id"));
-}
-
-/* ---- of amounts */
-
-void tell_cost(struct buf *out, double cents)
-{
-	buf_addf(out, cents > 0 && cents < 1 ? "$%.4f" : "$%.2f", cents / 100);
-}
-
-void tell_time(struct buf *out, double seconds)
-{
-	if (seconds < 10)
-		buf_addf(out, "%.1f s", seconds);
-	else if (seconds < 120)
-		buf_addf(out, "%.0f s", seconds);
-	else
-		buf_addf(out, "%.0f min", seconds / 60);
+	buf_addf(out, WORDS_GOES_ON(json_str(r, "subagent_id"), ""));
+	buf_adds(out, ", with a new budget.");
 }
 
 void tell_task(struct buf *out, const char *task)
@@ -89,26 +72,34 @@ static void tell_citations(struct buf *out, const json_t *citations)
 		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
 }
 
-static void tell_caveats(struct buf *out, const json_t *caveats)
+/* With what could not be checked. */
+static void tell_caveats(struct buf *out, const json_t *r)
 {
-	bool many = json_array_size(caveats) > 1;
-	const json_t *v;
+	const json_t *list = json_object_get(r, "caveats"), *v;
+	bool unverified = json_get_bool(r, "unverified", false);
+	bool partial = json_get_bool(r, "partial", false) || words_limit(json_str(r, "status"));
+	int64_t all, failed = format_not_found(r, &all);
+	bool many = json_array_size(list) + (failed > 0) + unverified + partial > 1;
+	const char *one = many ? "\n- " : "\n\nCaveat: ";
 	size_t i;
 
 	if (many)
-		buf_adds(out, "\n\nCaveats:\n");
-	json_array_foreach(caveats, i, v)
-	{
-		if (json_is_string(v))
-			buf_addf(out, many ? "\n- %s" : "\n\nCaveat: %s", json_string_value(v));
+		buf_adds(out, "\n\n" WORDS_CAVEATS ":\n");
+	json_array_foreach(list, i, v) if (json_is_string(v))
+		buf_addf(out, "%s%s", one, json_string_value(v));
+	if (failed > 0) {
+		buf_adds(out, one);
+		buf_addf(out, WORDS_NOT_FOUND_OF(failed, all));
 	}
+	if (unverified)
+		buf_addf(out, "%s" WORDS_UNVERIFIED, one);
+	if (partial)
+		buf_addf(out, "%s" WORDS_PARTIAL, one);
 }
 
-/* How sure it is, what could not be checked, what it cost. */
+/* How sure it is, what it cost. */
 static void tell_sure(struct buf *out, const json_t *r)
 {
-	const json_t *evidence = json_object_get(r, "evidence");
-	long long failed = json_get_int(evidence, "citations_failed", 0);
 	double confidence = json_number_value(json_object_get(r, "confidence"));
 
 	if (strcmp(json_str(r, "status"), "success") != 0)
@@ -116,13 +107,8 @@ static void tell_sure(struct buf *out, const json_t *r)
 	buf_adds(out, "\n\n");
 	if (confidence > 0) /* 0 says that nothing was found, as the summary does */
 		buf_addf(out, "Confidence %.2f. ", confidence);
-	buf_adds(out, "Cost ");
-	tell_cost(out, json_number_value(json_object_get(r, "cost_cents")));
-	buf_addc(out, '.');
-	if (failed > 0)
-		buf_addf(out, " %lld of its citations could not be found where it says.", failed);
-	if (json_get_bool(r, "unverified", false))
-		buf_adds(out, " It handed in no result: this is its last text, not verified.");
+	buf_addf(out, "%s%s.", json_is_number(json_object_get(r, "cost_cents")) ? "Cost " : "",
+		 format_cost_of(r, "cost_cents").text);
 }
 
 /* The summary without its list of places: the citations are that list. */
@@ -146,11 +132,10 @@ static void tell_summary(struct buf *out, const char *summary, bool cited)
 /* "S-7f3a2b is complete.", or which limit ended it. */
 static void tell_end(struct buf *out, const json_t *r)
 {
-	const struct words_limit *limit = words_limit(json_str(r, "status"));
+	const struct words_end end = format_end_of(r, NULL);
 
-	if (limit)
-		buf_addf(out, "%s was stopped at its limit of %s.", json_str(r, "subagent_id"),
-			 limit->what);
+	if (words_limit(json_str(r, "status")))
+		buf_addf(out, "%s: %s.", json_str(r, "subagent_id"), end.what);
 	else
 		buf_addf(out, "%s is %s.", json_str(r, "subagent_id"),
 			 words_status(json_str(r, "status")));
@@ -161,8 +146,8 @@ void tell_result(struct buf *out, const char *line)
 	json_t *r = json_parse(line, strlen(line), NULL);
 	const json_t *citations = json_object_get(r, "citations");
 	const char *summary = json_str(r, "summary");
-	bool own = strncmp(summary, "Stopped at its limit of ", 24) == 0 ||
-		   strncmp(summary, "Cancelled before ", 17) == 0;
+	bool own = strncmp(summary, WORDS_STOPPED_AT, sizeof(WORDS_STOPPED_AT) - 1) == 0 ||
+		   strcmp(summary, WORDS_CANCELLED_SUMMARY) == 0;
 
 	if (out->len)
 		buf_adds(out, "\n\n");
@@ -173,9 +158,9 @@ void tell_result(struct buf *out, const char *line)
 			tell_summary(out, summary, json_array_size(citations) > 0);
 		tell_citations(out, citations);
 		tell_sure(out, r);
-		tell_caveats(out, json_object_get(r, "caveats"));
+		tell_caveats(out, r);
 		if (words_limit(json_str(r, "status"))) {
-			buf_adds(out, "\n\nWhat there is of it is partial. ");
+			buf_adds(out, "\n\n");
 			say_resume(out, r);
 		}
 	} else {
@@ -279,22 +264,20 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 		say_files(out, r);
 		break;
 	case ABOUT_COST:
-		buf_addf(out, "%s cost ", id);
-		tell_cost(out, json_number_value(json_object_get(r, "cost_cents")));
-		buf_addf(out, " (%lld tokens, model %s).",
-			 (long long)json_get_int(r, "tokens_used", 0), json_str(r, "model"));
+		buf_addf(out, "%s: %s (%s tokens, model %s).", id,
+			 format_cost_of(r, "cost_cents").text,
+			 format_tokens_of(r, "tokens_used").text, json_str(r, "model"));
 		break;
 	case ABOUT_TIME:
-		buf_addf(out, "%s took ", id);
-		tell_time(out, json_number_value(json_object_get(r, "duration_seconds")));
-		buf_adds(out, ".");
+		buf_addf(out, "%s took %s.", id, format_time_of(r, "duration_seconds").text);
 		break;
 	case ABOUT_MODEL:
 		buf_addf(out, "It used the model %s.", json_str(r, "model"));
 		break;
 	case ABOUT_STATUS:
-		buf_addf(out, "No subagent is at work any more. %s ended: %s. ", id,
-			 words_status(json_str(r, "status")));
+		buf_adds(out, WORDS_NONE_AT_WORK " ");
+		buf_addf(out, WORDS_HAS_ENDED(id, words_status(json_str(r, "status"))));
+		buf_adds(out, ". ");
 		if (is_partial(r))
 			say_resume(out, r);
 		else
@@ -361,8 +344,8 @@ static void log_event(struct told *t, const char *type, const json_t *c)
 	} else if (strcmp(type, "InferEnd") == 0) {
 		t->answers++;
 	} else if (strcmp(type, "SubagentComplete") == 0) {
-		buf_addf(&t->end, "%s%s ended: %s", t->end.len ? "\n" : "",
-			 json_str(c, "subagentId"), status);
+		buf_adds(&t->end, t->end.len ? "\n" : "");
+		buf_addf(&t->end, WORDS_HAS_ENDED(json_str(c, "subagentId"), words_status(status)));
 		if (strcmp(json_str(c, "stopReason"), status) != 0)
 			log_quote(&t->end, ", ", json_str(c, "stopReason"));
 		log_quote(&t->end, ". ", json_str(c, "summary"));
@@ -437,21 +420,20 @@ void tell_status(struct buf *out, const json_t *s)
 	const char *status = json_str(s, "status");
 
 	buf_addf(out, "%s%s (%s) is %s", out->len ? "\n" : "", json_str(s, "subagent_id"),
-		 json_str(s, "role"), *status ? words_status(status) : "?");
+		 format_role(json_str(s, "role")).text, *status ? words_status(status) : "?");
 	if (strcmp(status, "running") == 0)
-		buf_addf(out, ": %s (%lld s, %lld tokens)", json_str(s, "current_activity"),
-			 (long long)json_get_fixed(s, "elapsed_seconds", 0, 0),
-			 (long long)json_get_int(s, "tokens_used", 0));
+		buf_addf(out, ": %s (%s, %s tokens)", json_str(s, "current_activity"),
+			 format_time_of(s, "elapsed_seconds").text,
+			 format_tokens_of(s, "tokens_used").text);
 	buf_addc(out, '.');
 }
 
 void tell_today(struct buf *out, const json_t *s)
 {
 	const json_t *today = json_object_get(s, "today");
-	long long runs = json_get_int(today, "runs", 0);
 
-	buf_adds(out, "Today: ");
-	tell_cost(out, json_number_value(json_object_get(today, "cost_cents")));
-	buf_addf(out, " for %lld run%s and %lld tokens. `/cost` shows what this conversation cost.",
-		 runs, runs == 1 ? "" : "s", (long long)json_get_int(today, "tokens", 0));
+	buf_addf(out,
+		 WORDS_TODAY(format_cost_of(today, "cost_cents").text,
+			     format_tokens_of(today, "tokens").text, json_get_int(today, "runs", 0),
+			     ". `/cost` shows what this conversation cost."));
 }

@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "provider/offline_heard.h"
 
-void tell_cost(struct buf *out, double cents);
-void tell_time(struct buf *out, double seconds);
 void tell_task(struct buf *out, const char *task); /* in quotes, cut */
 
 /* One notice line of the runtime, to one sentence for the person; "": it has been said. */

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -178,16 +179,15 @@ static const char *default_summary(struct end_job *j)
 	const struct agent_totals *t = &j->run->agent.at.totals;
 	int replies = t->calls - t->failed_calls - j->run->call.stopped;
 	const struct agent_end *e = &j->end;
+	const struct words_limit *l = words_limit(ava_status_name(e->status));
 
 	if (e->error)
 		return e->error;
-	if (e->exhausted)
+	if (l)
 		return arena_fmt(&j->mem,
-				 "Stopped at its limit of %s after %d %s, without a result.",
-				 e->exhausted, replies, replies == 1 ? "reply" : "replies");
-	if (e->status == AVA_CANCELLED)
-		return "Cancelled before it had a result.";
-	return "It ended without a summary.";
+				 WORDS_LIMIT_SUMMARY(
+					 l->what, words_amount(WORDS_LIMIT_REPLIES, replies).text));
+	return e->status == AVA_CANCELLED ? WORDS_CANCELLED_SUMMARY : WORDS_NO_SUMMARY;
 }
 
 static void commit(void *user)

@@ -20,6 +20,7 @@
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
@@ -280,24 +281,15 @@ static int64_t twice(int64_t n)
 static void over_limit_question(const struct run *r, char *out, size_t size)
 {
 	const struct agent_limits *l = &r->spec->agent.limits;
-	const char *more = "use as many";
-	char used[64];
+	enum agent_resource over = (enum agent_resource)(r->agent.over - 1);
+	struct format used = over == AGENT_COST ? words_amount(WORDS_LIMIT_MONEY, l->cost_microusd)
+			     : over == AGENT_TOKENS
+				     ? words_amount(WORDS_LIMIT_TOKENS, l->tokens)
+				     : words_amount(WORDS_LIMIT_REPLIES, l->iterations);
 
-	switch ((enum agent_resource)(r->agent.over - 1)) {
-	case AGENT_COST:
-		snprintf(used, sizeof(used), "%" PRId64 ".%02d cents", l->cost_microusd / 10000,
-			 (int)(l->cost_microusd / 100 % 100));
-		more = "use as much";
-		break;
-	case AGENT_TOKENS:
-		snprintf(used, sizeof(used), "%" PRId64 " tokens", l->tokens);
-		break;
-	default:
-		snprintf(used, sizeof(used), "%d model calls", (int)l->iterations);
-		more = "make as many";
-	}
-	snprintf(out, size, "It has used its %s. May it %s again? (no: it ends with what it has)",
-		 used, more);
+	snprintf(out, size,
+		 "It has used its %s. May it use as %s again? (no: it ends with what it has)",
+		 used.text, over == AGENT_COST ? "much" : "many");
 }
 
 static void raise_limit(struct agent_limits *l, enum agent_resource r)

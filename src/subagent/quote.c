@@ -8,7 +8,6 @@
 #include "subagent/quote.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "agent/tool.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "subagent/spec.h"
@@ -206,8 +206,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 		spec_ask_write(w, specs[0]);
 	jw_str(w, "rationale",
 	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : specs[0]->role->summary
-	       : specs[0]->group.chain ? "one after another"
-				       : "side by side");
+	       : specs[0]->group.chain ? WORDS_IN_TURN
+				       : WORDS_SIDE_BY_SIDE);
 	if (group) {
 		jw_array(w, "members");
 		for (unsigned i = 0; i < n; i++)
@@ -328,65 +328,28 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	buf_fini(&line);
 }
 
-static void text_time(struct buf *out, int64_t ms)
-{
-	int64_t s = (ms + 999) / 1000, h = s / 3600, min = s / 60 % 60;
-
-	if (h > 0)
-		buf_addf(out, "%" PRId64 " h%s", h, min > 0 ? " " : "");
-	if (min > 0)
-		buf_addf(out, "%" PRId64 " min%s", min, s % 60 > 0 ? " " : "");
-	if (s % 60 > 0 || s == 0)
-		buf_addf(out, "%" PRId64 " s", s % 60);
-}
-
-static void text_cost(struct buf *out, int64_t microusd)
-{
-	bool cents = microusd % 10000 == 0;
-
-	buf_addf(out, "$%" PRId64 ".%0*" PRId64, microusd / 1000000, cents ? 2 : 4,
-		 microusd % 1000000 / (cents ? 10000 : 100));
-}
-
-static void text_tokens(struct buf *out, int64_t n)
-{
-	if (n >= 1000000 && n % 100000 == 0)
-		buf_addf(out, "%gM tokens", (double)n / 1e6);
-	else if (n >= 1000 && n % 100 == 0)
-		buf_addf(out, "%gk tokens", (double)n / 1e3);
-	else
-		buf_addf(out, "%" PRId64 " tokens", n);
-}
-
 /* What ends it, whatever the estimate was. */
 static void limits_text(struct buf *out, const struct run_spec *s)
 {
 	const struct agent_limits *l = &s->agent.limits;
 	const struct spec_group *g = &s->group;
 
-	buf_adds(out, "\n• Limits: ");
+	buf_adds(out, WORDS_QUOTE_LIMITS);
 	if (g->id[0]) {
-		if (g->cost_microusd >= 0) {
-			text_cost(out, g->cost_microusd);
-			buf_adds(out, g->time_ms > 0 ? " and " : " for all, ");
-		}
-		if (g->time_ms > 0) {
-			text_time(out, g->time_ms);
-			buf_adds(out, " for all, ");
-		}
-		buf_adds(out, "each ");
+		if (g->cost_microusd >= 0)
+			buf_addf(out, "%s%s", format_money_limit(g->cost_microusd).text,
+				 g->time_ms > 0 ? WORDS_AND : WORDS_QUOTE_FOR_ALL);
+		if (g->time_ms > 0)
+			buf_addf(out, "%s" WORDS_QUOTE_FOR_ALL, format_time_limit(g->time_ms).text);
+		buf_adds(out, WORDS_QUOTE_EACH);
 	}
-	buf_adds(out, "stops at ");
-	text_time(out, l->time_ms);
-	if (s->agent.price.input >= 0 && s->agent.price.output >= 0) {
-		buf_adds(out, ", ");
-		text_cost(out, l->cost_microusd);
-	}
-	buf_adds(out, ", ");
-	text_tokens(out, l->tokens);
-	buf_addf(out, ", %d replies", l->iterations);
+	buf_addf(out, WORDS_QUOTE_STOPS "%s", format_time_limit(l->time_ms).text);
+	if (s->agent.price.input >= 0 && s->agent.price.output >= 0)
+		buf_addf(out, ", %s", format_money_limit(l->cost_microusd).text);
+	buf_addf(out, ", %s, %s", words_amount(WORDS_LIMIT_TOKENS, l->tokens).text,
+		 words_amount(WORDS_LIMIT_REPLIES, l->iterations).text);
 	if (s->agent.ask_limit)
-		buf_adds(out, "; asks you before it ends there");
+		buf_adds(out, WORDS_QUOTE_STOP_ASKS);
 }
 
 static void alone_text(struct buf *out, const struct run_spec *s)
@@ -395,16 +358,16 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 	bool first = true;
 	struct model m;
 
-	buf_addf(out, "\n• Model: %s%s", s->model->id, s->thinking ? ", thinking" : "");
+	buf_addf(out, WORDS_QUOTE_MODEL(s->model->id, s->thinking));
 	for (; spec_next_model(s, &at, &m); first = false)
-		buf_addf(out, "%s%s", first ? "; where it is overloaded " : ", ", m.id);
+		buf_addf(out, "%s%s", first ? WORDS_QUOTE_OVERLOADED : ", ", m.id);
 	if (s->rationale[0]) {
-		buf_adds(out, "\n• Why: ");
+		buf_adds(out, WORDS_QUOTE_WHY);
 		utf8_terminal(out, s->rationale,
 			      utf8_prefix(s->rationale, strlen(s->rationale), 200), false);
 	}
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
-		buf_addf(out, "%s%s", i ? ", " : "\n• Asks you before: ", s->ask_before[i]->name);
+		buf_addf(out, "%s%s", i ? ", " : WORDS_QUOTE_ASKS, s->ask_before[i]->name);
 }
 
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
@@ -418,36 +381,27 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 
 	quote_make(q, specs, n, &all);
 	if (group)
-		buf_addf(out, "I'll spawn %u subagents %s:\n", n,
-			 s->group.chain ? "one after another, each with what the one before found"
-					: "side by side");
+		buf_addf(out, WORDS_QUOTE_SEVERAL(n, s->group.chain ? WORDS_HANDED_ON
+								    : WORDS_SIDE_BY_SIDE));
 	else
-		buf_addf(out, "I'll spawn %s %s subagent ",
-			 strchr("AEIOU", s->role->display[0]) ? "an" : "a", s->role->display);
+		buf_addf(out, WORDS_QUOTE_ONE(s->role->display));
 	for (unsigned i = 0; i < n; i++) {
 		if (group)
 			buf_addf(out, "%u. %s ", i + 1, specs[i]->role->display);
 		quote_task(out, specs[i]);
 		buf_adds(out, group ? "\n" : " ");
 	}
-	buf_adds(out, group ? "Estimated, together:\n• Time: " : "Estimated:\n• Time: ");
-	if (all.minutes_min == all.minutes_max)
-		buf_addf(out, "~%d minute%s\n", all.minutes_max, all.minutes_max == 1 ? "" : "s");
-	else
-		buf_addf(out, "~%d-%d minutes\n", all.minutes_min, all.minutes_max);
+	buf_addf(out,
+		 WORDS_QUOTE_TIME(group, words_minutes(all.minutes_min, all.minutes_max).text));
 	if (all.cost_microusd >= 0)
-		buf_addf(out, "• Cost: up to $%lld.%02lld%s\n",
-			 (long long)(all.cost_microusd / 1000000),
-			 (long long)(all.cost_microusd / 10000 % 100),
-			 !group && strncmp(s->model->id, "offline", 7) == 0
-				 ? " (offline model, no key and no network)"
-				 : "");
-	else if (group)
-		buf_adds(out, "• Cost: unknown, held by their tokens\n");
+		buf_addf(out, WORDS_QUOTE_COST(format_money_limit(all.cost_microusd).text,
+					       !group && strncmp(s->model->id, "offline", 7) == 0));
 	else
-		buf_addf(out, "• Cost: unknown, held by %lld tokens\n",
-			 (long long)s->agent.limits.tokens);
-	buf_adds(out, "• Tools: ");
+		buf_addf(out, WORDS_QUOTE_HELD(group ? WORDS_QUOTE_THEIRS
+						     : words_amount(WORDS_LIMIT_TOKENS,
+								    s->agent.limits.tokens)
+							       .text));
+	buf_adds(out, WORDS_QUOTE_TOOLS);
 	count = names_of(specs, n, false, names);
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
@@ -455,7 +409,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		alone_text(out, s);
 	limits_text(out, s);
 	if (changed && *changed)
-		buf_addf(out, "\n• Changed: %s", changed);
-	buf_adds(out, "\nProceed? [Yes/No]");
+		buf_addf(out, WORDS_QUOTE_CHANGED(changed));
+	buf_adds(out, "\n" WORDS_PROCEED);
 	return buf_check(out);
 }

@@ -29,13 +29,13 @@ equal 'in this order' 'Proceed Spawning Complete is complete' \
 ask 'hello\n/status\n/quit\nnever said\n' -c
 exits 'a conversation goes on over a pipe' 0
 contains 'with what was said last' 'You: how is it going?' "$OUT"
-contains 'commands work' 'No subagent is at work.' "$OUT"
+contains 'commands work' 'No subagent is at work in this conversation.' "$OUT"
 ask '/logs\n/quit\n' -c
 contains '/logs without an id is the newest run' '] SubagentComplete S-' "$OUT"
 ask '/logs\n/quit\n'
 contains 'where none has run that is told' 'No subagent has run in this conversation.' "$OUT"
 ask 'What did it do?\n' -c
-contains 'she looks into the log of the run' 'ended: success' "$OUT"
+contains 'she looks into the log of the run' 'has ended: complete' "$OUT"
 contains 'and tells what it called' 'It called search_codebase (' "$OUT"
 ask 'Why did S-aaaaaaaa fail?\n' -c
 contains 'a run that never was is told' 'S-aaaaaaaa' "$OUT"

@@ -16,7 +16,7 @@ nruns() { "$AVA" ps -a --json | jq length; }
 
 run sh -c 'echo "yes, but max 20 cents and 2 minutes" | "$AVA" run --json "find kettle"'
 exits 'yes with less runs' 0
-contains 'and says with what' 'Confirmed, up to $0.20, at most 2 minutes.' "$ERR"
+contains 'and says with what' 'Confirmed, up to $0.20, at most 2 min.' "$ERR"
 spec=$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl
 equal 'that is what runs' '20 120' \
 	"$(head -n 1 "$spec" | jq -r '.spec.limits | "\(.costCents | floor) \(.seconds | floor)"')"
@@ -28,7 +28,7 @@ equal 'beside the one that was quoted' "$("$AVA" logs --type SpawnProposed -o js
 run sh -c 'printf "4 minutes max\nyes but up to \$3\nhm\nsure, go ahead\n" | "$AVA" run "find kettle"'
 exits 'a change is quoted again until there is a yes' 0
 equal 'three quotes were shown' 3 "$(grep -c 'Proceed? ' "$OUT")"
-contains 'what the second has otherwise' 'Instead, at most 4 minutes (P-' "$OUT"
+contains 'what the second has otherwise' 'Instead, at most 4 min (P-' "$OUT"
 contains 'and the third' 'Instead, up to $3.00 (P-' "$OUT"
 contains 'one answer was not understood' 'please answer yes or no, or say what to change' "$OUT"
 equal 'one run was started' 2 "$(nruns)"
@@ -60,7 +60,7 @@ equal 'what was set is in the log, and no word that nobody said' \
 	'yes, with max_cost_cents=12.5, timeout=90, without=search_and_read' \
 	"$("$AVA" logs --type UserMessage -o json | tail -n 1 | jq -r .content.text)"
 contains 'says what it changed' \
-	'is confirmed, up to $0.1250, at most 90 s, without search_and_read, and runs as S-' "$OUT"
+	'is confirmed, up to $0.1250, at most 1 min 30 s, without search_and_read, and runs as S-' "$OUT"
 run "$AVA" confirm "$first" --set timeout=90 --set max_cost_cents=12.5 --set without=search_and_read
 exits 'the same again is the same' 0
 run "$AVA" confirm "$first" --set timeout=80

@@ -28,7 +28,7 @@ echo yes | "$AVA" run --parallel tasks.jsonl --max-cost-cents 0 --timeout 300 >"
 equal 'a yes runs both' 0 $?
 contains 'what came of them' '2 of 2 succeeded' "$OUT"
 run "$AVA" logs --type join
-contains 'the log says it in words' ' success, S-' "$OUT"
+contains 'the log says it in words' ' complete, S-' "$OUT"
 equal 'one confirmation' 1 "$(count '.eventType == "SpawnConfirmed"')"
 equal 'Fork names both' 2 "$(events '.eventType == "Fork"' | jq '.content.branchIds | length')"
 equal 'Join has their ends' '["success","success"]' \

@@ -37,7 +37,7 @@ widest() { python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in sys.st
 # --- the overview
 
 run "$AVA" status
-contains 'nothing has been spent' 'today: $0.00, 0 tokens, 0 runs' "$OUT"
+contains 'nothing has been spent' 'Today: $0.00, 0 tokens, 0 runs' "$OUT"
 "$AVA" run --yes 'find kettle' >/dev/null 2>&1
 one=$(begin 'the first slow one')
 two=$(begin 'the second slow one')

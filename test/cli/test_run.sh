@@ -23,7 +23,7 @@ lacks 'nothing is wrong' 'ava:' "$ERR"
 
 run sh -c 'echo no | "$AVA" run "find where kettle is defined"'
 exits 'no starts nothing' 4
-contains 'and says so' 'ava: run: rejected: nothing was started' "$ERR"
+contains 'and says so' 'is rejected: nothing was started' "$ERR"
 lacks 'nothing is spawned' 'Spawning' "$OUT"
 
 run sh -c '"$AVA" run "find kettle" </dev/null'

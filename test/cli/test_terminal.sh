@@ -77,7 +77,7 @@ equal 'no UTF-8 in the locale: ASCII alone' 0 \
 runs_before=$("$AVA" ps -a --json | jq length)
 at 80 'see [Yes/No] ' 'type no\n' -- "$AVA" run "$task"
 exits 'no' 4
-contains 'no: is told' 'ava: run: rejected: nothing was started' "$SEEN"
+contains 'no: is told' 'is rejected: nothing was started' "$SEEN"
 at 80 'see [Yes/No] ' 'type perhaps\n' 'see please answer yes or no, or say what to change' \
 	'type no\n' -- "$AVA" run "$task"
 exits 'neither, asked again, then no' 4

@@ -38,36 +38,6 @@ static const char *end(FILE *f)
 	return text;
 }
 
-static void test_numbers(void **state)
-{
-	assert_string_equal(format_money(-1).text, "cost unknown");
-	assert_string_equal(format_money(0).text, "$0.00");
-	assert_string_equal(format_money(1).text, "<$0.01");
-	assert_string_equal(format_money(4999).text, "<$0.01");
-	assert_string_equal(format_money(5000).text, "$0.01");
-	assert_string_equal(format_money(240000).text, "$0.24");
-	assert_string_equal(format_money(995000).text, "$1.00");
-	assert_string_equal(format_money(12345678901).text, "$12345.68");
-	assert_string_equal(format_seconds(180499).text, "180s");
-	assert_string_equal(format_seconds(449).text, "0.4s");
-	assert_string_equal(format_seconds(40).text, "0s");
-	assert_string_equal(format_seconds(960).text, "1s");
-	assert_string_equal(format_seconds(9940).text, "9.9s");
-	assert_string_equal(format_seconds(9950).text, "10s");
-	assert_string_equal(format_ms(12).text, "12 ms");
-	assert_string_equal(format_ms(1999).text, "1.9 s");
-	assert_string_equal(format_tokens(999).text, "999");
-	assert_string_equal(format_tokens(1234).text, "1.2k");
-	assert_string_equal(format_tokens(12345).text, "12k");
-	assert_string_equal(format_tokens(3400000).text, "3.4M");
-	assert_string_equal(format_bytes(1023).text, "1023 B");
-	assert_string_equal(format_bytes(1024).text, "1.0 KB");
-	assert_string_equal(format_bytes(20 << 20).text, "20 MB");
-	assert_string_equal(format_role("web_crawler").text, "WebCrawler");
-	assert_string_equal(format_role("my-own_role").text, "MyOwnRole");
-	assert_string_equal(format_role("").text, "");
-}
-
 static void test_cut(void **state)
 {
 	static const struct {
@@ -343,45 +313,6 @@ static void test_status_lines(void **state)
 	}
 }
 
-/* With what can be done next where its limits are known. */
-static void test_ended_words(void **state)
-{
-	static const struct {
-		const char *end, *what, *next;
-	} rows[] = {
-		{"{\"status\":\"iterations_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
-		 "Stopped at its limit of 20 replies",
-		 "`ava resume S-7f3a2b --max-iterations 40` goes on"},
-		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
-		 "Stopped at its limit of $0.50",
-		 "`ava resume S-7f3a2b --max-cost-cents 100` goes on"},
-		{"{\"status\":\"timeout\",\"subagent_id\":\"S-7f3a2b\"}",
-		 "Stopped at its limit of 600s", "`ava resume S-7f3a2b --timeout 1200` goes on"},
-		{"{\"status\":\"tokens_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
-		 "Stopped at its limit of 100k tokens",
-		 "`ava resume S-7f3a2b --max-tokens 200000` goes on"},
-		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\",\"error\":\"the "
-		 "budget "
-		 "of the day is used up\"}",
-		 "Stopped, the budget of the day is used up", ""},
-		{"{\"status\":\"error\",\"stop_reason\":\"repeated_calls\"}",
-		 "Failed, repeated calls", ""},
-		{"{\"status\":\"running\"}", "", ""},
-	};
-	json_t *run = parse("{\"limits\":{\"timeout\":600.0,\"max_cost_cents\":50.0,"
-			    "\"max_tokens\":100000,\"max_iterations\":20}}");
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		json_t *end_of = parse(rows[i].end);
-		struct ended e = ended_words(end_of, run);
-
-		assert_string_equal(e.what, rows[i].what);
-		assert_string_equal(e.next, rows[i].next);
-		json_decref(end_of);
-	}
-	json_decref(run);
-}
-
 static const char *result_text(const char *json)
 {
 	json_t *r = parse(json);
@@ -466,21 +397,20 @@ static void test_result(void **state)
 	FILE *f = begin();
 
 	show_result(f, r);
-	assert_string_equal(end(f),
-			    "One place.\n"
-			    "It is \\x1b[1mthis\\x1b[0m.\n"
-			    "  count: 1\n"
-			    "\nFindings\n"
-			    "  src/a.c:7  fsync(fd)\n"
-			    "      flushes\n"
-			    "\nCitations\n"
-			    "  https://x  y\n"
-			    "\nCaveats\n"
-			    "  - words, not meaning\n"
-			    "  - partial: the run was stopped before it was done\n"
-			    "\n1.5s, 12k tokens, $0.00, 3 iterations, confidence 0.50, model "
-			    "offline\n"
-			    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
+	assert_string_equal(end(f), "One place.\n"
+				    "It is \\x1b[1mthis\\x1b[0m.\n"
+				    "  count: 1\n"
+				    "\nFindings\n"
+				    "  src/a.c:7  fsync(fd)\n"
+				    "      flushes\n"
+				    "\nCitations\n"
+				    "  https://x  y\n"
+				    "\nCaveats\n"
+				    "  - words, not meaning\n"
+				    "  - partial: the run was stopped before it was done\n"
+				    "\n1.5s, 12k tokens, $0.00, 3 replies, confidence 0.50, model "
+				    "offline\n"
+				    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
 	json_decref(r);
 }
 
@@ -524,7 +454,6 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_table_without_memory),
@@ -537,7 +466,6 @@ int main(void)
 		cmocka_unit_test(test_status_lines),
 		cmocka_unit_test(test_result),
 		cmocka_unit_test(test_odd_results),
-		cmocka_unit_test(test_ended_words),
 		cmocka_unit_test(test_failed_citations),
 		cmocka_unit_test(test_no_result),
 		cmocka_unit_test(test_cut_result),

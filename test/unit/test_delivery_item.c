@@ -38,7 +38,7 @@ static void test_question(void **state)
 	assert_string_equal(json_get_str(o, "call_id"), "c3.1");
 	assert_string_equal(json_get_str(o, "proposal_id"), "");
 	assert_string_equal(json_get_str(o, "title"),
-			    "S-7f3a2b (brave-otter) asks you: Which\\x1b[2J?");
+			    "S-7f3a2b (brave-otter) asks: Which\\x1b[2J?");
 	assert_string_equal(json_get_str(o, "text"), "Which\\x1b[2J?");
 	assert_int_equal(json_array_size(json_object_get(o, "choices")), 2);
 	json_decref(o);

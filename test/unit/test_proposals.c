@@ -123,7 +123,7 @@ static void test_a_lower_limit_runs(void **state)
 	propose(p);
 	v = answer(p, "yes, but max 20 cents and 2 minutes");
 	assert_has(v, "state", "confirmed");
-	assert_has(v, "changes", "up to $0.20, at most 2 minutes");
+	assert_has(v, "changes", "up to $0.20, at most 2 min");
 	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
 	snprintf(hash, sizeof(hash), "%s", json_get_str(v, "confirmed_hash"));
 	snprintf(quoted, sizeof(quoted), "%s", json_get_str(v, "config_hash"));
@@ -147,7 +147,7 @@ static void test_a_lower_limit_runs(void **state)
 		json_decref(v);
 		v = answer(p, "yes");
 		assert_has(v, "subagent_id", run);
-		assert_has(v, "changes", "up to $0.20, at most 2 minutes");
+		assert_has(v, "changes", "up to $0.20, at most 2 min");
 		json_decref(v);
 		assert_refused(p, "{\"answer\":\"yes but max 10 cents\"}", 409,
 			       "confirmed already");
@@ -165,9 +165,9 @@ static void test_each_kind_of_less(void **state)
 	static const struct {
 		const char *words, *changes;
 	} cases[] = {
-		{"yes but max 3 steps", "at most 3 iterations"},
-		{"yes but max 9k tokens", "at most 9000 tokens"},
-		{"yes, at most 90s", "at most 90 s"},
+		{"yes but max 3 steps", "at most 3 replies"},
+		{"yes but max 9k tokens", "at most 9k tokens"},
+		{"yes, at most 90s", "at most 1 min 30 s"},
 		{"yes but max 1.5 cents", "up to $0.0150"},
 		{"yes, without search_and_read", "without search_and_read"},
 		{"yes but quick", "up to $0.10"},
@@ -383,7 +383,7 @@ static void test_set(void **state)
 		    "read\"]}}",
 		    200);
 	assert_has(v, "state", "confirmed");
-	assert_has(v, "changes", "up to $0.20, at most 1 minute, without search_and_read");
+	assert_has(v, "changes", "up to $0.20, at most 1 min, without search_and_read");
 	json_decref(v);
 	v = rig_ask("POST", confirm_path(propose(p)), "{\"set\":{\"max_tokens\":99000000}}", 200);
 	assert_has(v, "state", "pending");

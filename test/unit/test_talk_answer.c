@@ -612,7 +612,7 @@ static void test_too_late(void **state)
 		os_loop_step(w->loop, 10);
 	tell(w, id, "yes");
 	assert_int_equal(runs(w), 0);
-	assert_sent(w, id, "has expired: nothing was started.", true);
+	assert_sent(w, id, "has expired: nothing was started", true);
 }
 
 /* Lowered it runs, once; raised it is another quote, and she hears of it. */

@@ -198,7 +198,7 @@ static void test_what_did_it_do(void **state)
 	tell(w, id, "yes");
 	wait_while(w, id, has_runs);
 	tell(w, id, "What did it do?");
-	assert_said(w, id, "ended: success");
+	assert_said(w, id, "has ended: complete");
 	assert_said(w, id, "It called search_codebase (");
 	assert_said(w, id, "No failure stands in it.");
 }
@@ -211,7 +211,7 @@ static void test_why_did_it_fail(void **state)
 	make_log(w);
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Why did " RUN " fail?");
-	assert_said(w, id, RUN " ended: error, the model was silent");
+	assert_said(w, id, RUN " has ended: failed, the model was silent");
 	assert_said(w, id, "It called read_file (1)");
 	assert_said(w, id, "- read_file not_found: no a.c");
 	assert_said(w, id, "- Error timeout: Kettle was silent");

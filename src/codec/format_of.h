@@ -1,0 +1,24 @@
+/* Figures (base/format.h) and ends (base/words.h) of the JSON that tells of a run, for
+ * whatever shows them. */
+#ifndef CODEC_FORMAT_OF_H
+#define CODEC_FORMAT_OF_H
+
+#include <jansson.h>
+
+#include "base/format.h"
+#include "base/words.h"
+
+/* Of a member: cents, seconds, tokens. */
+struct format format_cost_of(const json_t *o, const char *key);
+struct format format_time_of(const json_t *o, const char *key);
+struct format format_tokens_of(const json_t *o, const char *key);
+/* Of a quote: cents at the most, exactly. */
+struct format format_most_of(const json_t *quote, const char *key);
+/* Of a run's limits: "10 min", "$0.50", "100k tokens", "20 replies". */
+struct format format_limit_of(const json_t *limits, const char *key);
+/* How a run ended. `end`: its result or its status; `run`: its status, for the limit, or NULL. */
+struct words_end format_end_of(const json_t *end, const json_t *run);
+/* Citations that were not found where they were said to be; of *all. */
+int64_t format_not_found(const json_t *result, int64_t *all);
+
+#endif

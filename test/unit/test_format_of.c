@@ -1,0 +1,93 @@
+/* What the JSON of a run tells, in figures and words: also when a member is missing, which may
+ * be no more than an unknown price. */
+#include "unit.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/format_of.h"
+#include "codec/json.h"
+
+static json_t *parse(const char *s)
+{
+	json_t *v = json_parse(s, strlen(s), NULL);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void test_figures(void **state)
+{
+	json_t *o = parse("{\"cost_cents\":0.5,\"elapsed_seconds\":45.0,\"tokens_used\":12345,"
+			  "\"timeout\":90.5,\"max_cost_cents\":0.5,\"max_tokens\":9000,"
+			  "\"max_iterations\":1}");
+	json_t *none = json_object();
+	int64_t all;
+
+	/* What was used is rounded; a limit is what is enforced. */
+	assert_string_equal(format_cost_of(o, "cost_cents").text, "$0.01");
+	assert_string_equal(format_most_of(o, "max_cost_cents").text, "$0.0050");
+	assert_string_equal(format_limit_of(o, "max_cost_cents").text, "$0.0050");
+	assert_string_equal(format_time_of(o, "elapsed_seconds").text, "45s");
+	assert_string_equal(format_limit_of(o, "timeout").text, "1 min 31 s");
+	assert_string_equal(format_tokens_of(o, "tokens_used").text, "12k");
+	assert_string_equal(format_limit_of(o, "max_tokens").text, "9k tokens");
+	assert_string_equal(format_limit_of(o, "max_iterations").text, "1 reply");
+	assert_string_equal(format_cost_of(none, "cost_cents").text, "cost unknown");
+	assert_string_equal(format_most_of(none, "costCents").text, "cost unknown");
+	assert_string_equal(format_limit_of(none, "max_cost_cents").text, "cost unknown");
+	assert_int_equal(format_not_found(none, &all), 0);
+	assert_int_equal(all, 0);
+	json_decref(none);
+	json_decref(o);
+}
+
+/* With what can be done next where its limits are known. */
+static void test_ended_words(void **state)
+{
+	static const struct {
+		const char *end, *what, *next;
+	} rows[] = {
+		{"{\"status\":\"iterations_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 20 replies",
+		 "`ava resume S-7f3a2b --max-iterations 40` goes on"},
+		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of $0.50",
+		 "`ava resume S-7f3a2b --max-cost-cents 100` goes on"},
+		{"{\"status\":\"timeout\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 10 min", "`ava resume S-7f3a2b --timeout 1200` goes on"},
+		{"{\"status\":\"tokens_exceeded\",\"subagent_id\":\"S-7f3a2b\"}",
+		 "Stopped at its limit of 100k tokens",
+		 "`ava resume S-7f3a2b --max-tokens 200000` goes on"},
+		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\",\"error\":\"the "
+		 "budget "
+		 "of the day is used up\"}",
+		 "Stopped, the budget of the day is used up", ""},
+		{"{\"status\":\"error\",\"stop_reason\":\"repeated_calls\"}",
+		 "Failed, repeated calls", ""},
+		{"{\"status\":\"running\"}", "", ""},
+	};
+	json_t *run = parse("{\"limits\":{\"timeout\":600.0,\"max_cost_cents\":50.0,"
+			    "\"max_tokens\":100000,\"max_iterations\":20}}");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *end_of = parse(rows[i].end);
+		struct words_end e = format_end_of(end_of, run);
+
+		assert_string_equal(e.what, rows[i].what);
+		assert_string_equal(e.next, rows[i].next);
+		json_decref(end_of);
+	}
+	json_decref(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_ended_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

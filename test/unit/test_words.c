@@ -1,0 +1,224 @@
+/* Every text of base/words.h as people read it, and the figures in them: none has a
+ * placeholder left, and without UTF-8 none has a mark. script/check_words asks that each of
+ * them is here. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "base/words.h"
+
+/* It is `want`; but for the bullets of a quote, which a terminal turns into stars, it is
+ * ASCII where there are no marks. */
+static void shows(const char *want, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void shows(const char *want, const char *fmt, ...)
+{
+	char got[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	assert_in_range(vsnprintf(got, sizeof(got), fmt, ap), 0, sizeof(got) - 1);
+	va_end(ap);
+	assert_string_equal(got, want);
+	assert_null(strchr(got, '%'));
+	for (const char *at = got; *at; at++) {
+		if (strncmp(at, "• ", strlen("• ")) == 0)
+			at += strlen("• ");
+		assert_in_range(*at, '\n', '~');
+	}
+}
+
+static void test_lines(void **state)
+{
+	shows("Spawning WebCrawler subagent (S-7f3a2b)...",
+	      WORDS_SPAWNING("", "WebCrawler", "S-7f3a2b"));
+	shows("[WebCrawler] Reading otter.ai", WORDS_DOING("", "WebCrawler", "Reading otter.ai"));
+	shows("Subagent still working: no news yet", WORDS_STILL_WORKING("", WORDS_NO_NEWS));
+	shows("WebCrawler running (45s, 12k tokens)...",
+	      WORDS_RUNNING("", "WebCrawler", "running", "45s", "12k", "..."));
+	shows("WebCrawler running (45s, 12k tokens, $0.02)",
+	      WORDS_RUNNING_FOR("WebCrawler", "running", "45s", "12k", "$0.02"));
+	shows("[Researcher] asks: Which?", WORDS_ASKS("", "[Researcher]", "Which?"));
+	shows("Answer with: ", WORDS_ANSWER_WITH);
+	shows("No subagent is at work in this conversation.", WORDS_NONE_AT_WORK);
+	shows("No subagent has run in this conversation.", WORDS_NONE_HAS_RUN);
+	shows("Follow it: ava events S-1 -f; wait for it: ava wait S-1", WORDS_FOLLOW("S-1"));
+	shows("S-1 has its answer.", WORDS_HAS_ANSWER("S-1"));
+	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
+	shows("Cancelling S-1; Ctrl-C again leaves without waiting.", WORDS_CANCELLING("S-1"));
+	shows("Today: $0.24, 12k tokens, 1 run", WORDS_TODAY("$0.24", "12k", 1, ""));
+	shows("Today: $0.24, 12k tokens, 2 runs.", WORDS_TODAY("$0.24", "12k", 2, "."));
+}
+
+static void test_marks(void **state)
+{
+	static const char *const marks[] = {"🚀 ", "🔍 ",      "⏳ ", "❓ ",
+					    "✅ ", "⚠️ ", "❌ ", "⏹️ "};
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		assert_string_equal(words_mark((enum words_mark)i, true), marks[i]);
+		assert_string_equal(words_mark((enum words_mark)i, false), "");
+	}
+}
+
+static void test_end(void **state)
+{
+	static const struct {
+		const char *status, *reason, *error;
+		int64_t limit;
+		const char *line;
+		enum words_mark mark;
+	} rows[] = {
+		{"running", "", "", 0, "[R]:  (9s, $0.24)", WORDS_MARK_BAD},
+		{"success", "submitted", "", 0, "[R]: Complete (9s, $0.24)", WORDS_MARK_DONE},
+		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
+		{"error", "bad_key", "", 0, "[R]: Failed, bad key (9s, $0.24)", WORDS_MARK_BAD},
+		{"error", "", "", 0, "[R]: Failed (9s, $0.24)", WORDS_MARK_BAD},
+		{"timeout", "", "", 600000,
+		 "[R]: Stopped at its limit of 10 min (9s, $0.24); `ava resume S-1 --timeout 1200` "
+		 "goes on",
+		 WORDS_MARK_LIMIT},
+		{"cost_exceeded", "", "", 500000,
+		 "[R]: Stopped at its limit of $0.50 (9s, $0.24); `ava resume S-1 --max-cost-cents "
+		 "100` goes on",
+		 WORDS_MARK_LIMIT},
+		{"tokens_exceeded", "", "", 100000,
+		 "[R]: Stopped at its limit of 100k tokens (9s, $0.24); `ava resume S-1 "
+		 "--max-tokens 200000` goes on",
+		 WORDS_MARK_LIMIT},
+		{"iterations_exceeded", "", "", 1,
+		 "[R]: Stopped at its limit of 1 reply (9s, $0.24); `ava resume S-1 "
+		 "--max-iterations 2` goes on",
+		 WORDS_MARK_LIMIT},
+		{"iterations_exceeded", "", "", 0,
+		 "[R]: Stopped at its limit of replies (9s, $0.24); `ava resume S-1` goes on",
+		 WORDS_MARK_LIMIT},
+		{"cost_exceeded", "", "the day's budget is spent", 0,
+		 "[R]: Stopped, the day's budget is spent (9s, $0.24)", WORDS_MARK_LIMIT},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
+						 rows[i].error, rows[i].limit);
+		char line[256];
+
+		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
+		shows(line, WORDS_ENDED("", "R", &end, "9s", "$0.24"));
+		assert_int_equal(end.mark, rows[i].mark);
+	}
+	for (int s = AVA_TIMEOUT; s <= AVA_ITERATIONS_EXCEEDED; s++)
+		assert_non_null(words_limit(ava_status_name((enum ava_status)s)));
+}
+
+static void test_result(void **state)
+{
+	struct words_end end = {.next = WORDS_CANCELLED};
+
+	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
+	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
+	shows("Stopped at its limit of time after 1 reply, without a result.",
+	      WORDS_LIMIT_SUMMARY("time", words_amount(WORDS_LIMIT_REPLIES, 1).text));
+	shows("Stopped at its limit of ", WORDS_STOPPED_AT);
+	shows("Stopped, the disk is full", WORDS_STOPPED("the disk is full"));
+	shows("Failed, the disk is full", WORDS_FAILED("the disk is full"));
+	shows("`ava resume S-1` goes on", WORDS_GOES_ON("S-1", ""));
+	shows("Cancelled before it had a result.", WORDS_CANCELLED_SUMMARY);
+	shows("It ended without a summary.", WORDS_NO_SUMMARY);
+	shows("It said last: ", WORDS_SAID_LAST);
+	shows("Caveats", WORDS_CAVEATS);
+	shows("confidence 0.90", WORDS_CONFIDENCE(0.9));
+	shows("9s, 12k tokens, cost unknown, 2 replies",
+	      WORDS_TOTALS("9s", "12k", "cost unknown", words_amount(WORDS_LIMIT_REPLIES, 2).text));
+	shows("Log: ava logs S-1, ava trace S-1", WORDS_LOG_OF("S-1"));
+	shows("All of it, uncut: ava result S-1 --json", WORDS_UNCUT("S-1"));
+	shows("partial: the run was stopped before it was done", WORDS_PARTIAL);
+	shows("the run did not submit a result: this is its last text, unverified",
+	      WORDS_UNVERIFIED);
+	shows(" (not found where it was said to be)", WORDS_NOT_FOUND);
+	shows("1 of 1 citation was not found where it was said to be", WORDS_NOT_FOUND_OF(1, 1));
+	shows("1 of 2 citations were not found where they were said to be",
+	      WORDS_NOT_FOUND_OF(1, 2));
+}
+
+static void test_quote(void **state)
+{
+	shows("Quote 2 (P-19c0de): ", WORDS_QUOTE_NUMBER(2u, "P-19c0de"));
+	shows("I'll spawn a WebCrawler subagent ", WORDS_QUOTE_ONE("WebCrawler"));
+	shows("I'll spawn an Auditor subagent ", WORDS_QUOTE_ONE("Auditor"));
+	shows("I'll spawn 2 subagents side by side:\n",
+	      WORDS_QUOTE_SEVERAL(2u, WORDS_SIDE_BY_SIDE));
+	shows("I'll spawn 2 subagents one after another, each with what the one before found:\n",
+	      WORDS_QUOTE_SEVERAL(2u, WORDS_HANDED_ON));
+	shows("one after another", WORDS_IN_TURN);
+	shows("Estimated:\n• Time: ~1 minute\n", WORDS_QUOTE_TIME(false, words_minutes(1, 1).text));
+	shows("Estimated, together:\n• Time: ~5-10 minutes\n",
+	      WORDS_QUOTE_TIME(true, words_minutes(5, 10).text));
+	shows("• Cost: up to $0.50\n", WORDS_QUOTE_COST("$0.50", false));
+	shows("• Cost: up to $0.00 (offline model, no key and no network)\n",
+	      WORDS_QUOTE_COST("$0.00", true));
+	shows("• Cost: unknown, held by 100k tokens\n", WORDS_QUOTE_HELD("100k tokens"));
+	shows("• Cost: unknown, held by their tokens\n", WORDS_QUOTE_HELD(WORDS_QUOTE_THEIRS));
+	shows("• Tools: ", WORDS_QUOTE_TOOLS);
+	shows("\n• Model: m, thinking", WORDS_QUOTE_MODEL("m", true));
+	shows("; where it is overloaded ", WORDS_QUOTE_OVERLOADED);
+	shows("\n• Why: ", WORDS_QUOTE_WHY);
+	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
+	shows("\n• Limits: $1.00 and 5 min for all, each stops at 5 min; asks you before it ends "
+	      "there",
+	      WORDS_QUOTE_LIMITS "$1.00" WORDS_AND
+				 "5 min" WORDS_QUOTE_FOR_ALL WORDS_QUOTE_EACH WORDS_QUOTE_STOPS
+				 "5 min" WORDS_QUOTE_STOP_ASKS);
+	shows("\n• Changed: up to $0.20", WORDS_QUOTE_CHANGED(WORDS_UP_TO "$0.20"));
+	shows("at most 5 min in all, as Researcher, with thinking, without run_bash",
+	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
+			    "Researcher, " WORDS_WITH WORDS_THINKING ", " WORDS_WITHOUT "run_bash");
+	shows("Proceed? [Yes/No]", WORDS_PROCEED);
+	shows("P-19c0de waits for your answer: find it", WORDS_WAITS("P-19c0de", ": find it"));
+	shows("Waiting for your answer:", WORDS_WAITING);
+	shows("No proposal waits for your answer.", WORDS_NONE_WAITS);
+	shows("Confirmed, up to $0.20.", WORDS_CONFIRMED("up to $0.20"));
+	shows("P-19c0de is rejected: nothing was started", WORDS_REJECTED("P-19c0de"));
+	shows("P-19c0de has expired: nothing was started", WORDS_EXPIRED("P-19c0de"));
+}
+
+/* What was used is rounded, a limit is exact. */
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t n;
+		const char *text;
+	} rows[] = {
+		{"timeout", 600000, "10 min"},
+		{"timeout", 5400000, "1 h 30 min"},
+		{"timeout", 7200000, "2 h"},
+		{"timeout", 90000, "1 min 30 s"},
+		{"timeout", 0, "0 s"},
+		{"max_cost_cents", 500000, "$0.50"},
+		{"max_cost_cents", 5000, "$0.0050"},
+		{"max_cost_cents", -1, "cost unknown"},
+		{"max_tokens", 100000, "100k tokens"},
+		{"max_tokens", 1500000, "1.5M tokens"},
+		{"max_tokens", 123456700, "123456.7k tokens"},
+		{"max_tokens", 12345, "12345 tokens"},
+		{"max_iterations", 20, "20 replies"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		shows(rows[i].text, "%s",
+		      words_amount(words_limit(rows[i].name)->kind, rows[i].n).text);
+	assert_null(words_limit("success"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_end),   cmocka_unit_test(test_result),
+		cmocka_unit_test(test_quote), cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
