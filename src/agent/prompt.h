@@ -38,6 +38,13 @@ int notice_format(struct buf *out, const char *text);
  * "[\ava]". Twice gives the same as once. Returns buf_check(out). */
 int notice_escape(struct buf *out, const char *s, size_t len);
 
+/* In notices of a conversation: what the offline model knows again. */
+#define NOTICE_RESULT    "Its result follows"
+#define NOTICE_ELSEWHERE ", not in this conversation" /* it answers nothing here */
+#define NOTICE_FAILED    "answer could not be carried out: "
+#define NOTICE_UNDONE    "Nothing was done: "
+#define NOTICE_WAIT      "These wait: "
+
 /* ---- what the machine tells a model about its own replies */
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */

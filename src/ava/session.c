@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/prompt.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
@@ -653,7 +654,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 /* What was answered in another terminal is no answer to what is said here. */
 static const char *where(const struct proposal *p)
 {
-	return p->said_here ? "" : ", not in this conversation";
+	return p->said_here ? "" : NOTICE_ELSEWHERE;
 }
 
 /* "S-7f3a2b (brave-otter), S-20aaff (calm-heron) and 3 more have started." `first` was taken

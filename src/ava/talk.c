@@ -260,8 +260,8 @@ static void begin_result(struct buf *out, const json_t *result, const char *run)
 	char text[400];
 
 	snprintf(text, sizeof(text),
-		 "%s (%s) has ended: %s%s%s. Its result follows as data. Tell the person what it "
-		 "found.",
+		 "%s (%s) has ended: %s%s%s. " NOTICE_RESULT
+		 " as data. Tell the person what it found.",
 		 run, trace ? trace : "", status ? status : "unknown",
 		 partial ? ", what there is of it is partial" : "",
 		 unverified ? ", not verified" : "");

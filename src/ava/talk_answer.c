@@ -25,6 +25,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/prompt.h"
 #include "ava/answer.h"
 #include "ava/proposal.h"
 #include "ava/ops.h"
@@ -37,7 +38,7 @@
 #define MEANT_MAX   16
 #define SEEN_MS     1000 /* what came up later than that before the words was not read */
 #define NUMBER_LAST 63   /* as a number: the newest one */
-#define FAILED      "The person's answer could not be carried out: "
+#define FAILED      "The person's " NOTICE_FAILED
 
 /* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
  * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
@@ -448,7 +449,7 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 	}
 	if (w->nids == 0) {
 		list_open(t, open, sizeof(open));
-		talk_note(t, "", FAILED "%s: ask which one is meant. These wait: %s.",
+		talk_note(t, "", FAILED "%s: ask which one is meant. " NOTICE_WAIT "%s.",
 			  w->unknown ? "the proposal they name does not wait for an answer here"
 				     : "several proposals wait and the words name none",
 			  open);
@@ -496,13 +497,15 @@ static void doubt(struct talk *t, const struct waits *w)
 
 	if (w->asks + w->proposals > 1)
 		talk_note(t, "",
-			  "Nothing was done: %u subagents ask the person something and %u "
+			  NOTICE_UNDONE
+			  "%u subagents ask the person something and %u "
 			  "proposals wait, and the words name none of them. Ask which one is "
 			  "meant; \"yes, %s\" or \"no, %s\" answers that one.",
 			  w->asks, w->proposals, run, run);
 	else
 		talk_note(t, "",
-			  "Nothing was done: %s asks the person something, and it is not clear "
+			  NOTICE_UNDONE
+			  "%s asks the person something, and it is not clear "
 			  "that the words answer that. Ask what is meant; \"yes, %s\" or \"no, "
 			  "%s\" answers it.",
 			  run, run, run);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "base/util.h"
 #include "codec/format_of.h"
 #include "codec/utf8.h"
@@ -24,8 +25,6 @@
 #define LIVE_MAX   16u
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
-#define ELSEWHERE  ", not in this conversation" /* ava/session.c: it answers nothing here */
-#define FOLLOWS    "Its result follows"
 #define LABEL      "(offline model) "
 
 struct quote { /* a proposal of this conversation */
@@ -180,7 +179,7 @@ static void talk_read_text(struct talk *t, const char *text)
 	char *line;
 
 	while ((line = talk_line(t, &text))) {
-		bool result = talk_is_notice(line) && strstr(line, FOLLOWS);
+		bool result = talk_is_notice(line) && strstr(line, NOTICE_RESULT);
 
 		if (!talk_is_notice(line))
 			continue;
@@ -851,11 +850,12 @@ static const char *talk_newest(struct talk *t)
 	while ((line = talk_line(t, &text))) {
 		if (result)
 			tell_result(&t->out, line);
-		else if (talk_is_notice(line) && !strstr(line, FOLLOWS) && !strstr(line, ELSEWHERE))
+		else if (talk_is_notice(line) && !strstr(line, NOTICE_RESULT) &&
+			 !strstr(line, NOTICE_ELSEWHERE))
 			tell_notice(&t->out, line);
 		else if (!talk_is_notice(line) && !inside)
 			buf_addf(&words, "%s%s", words.len ? "\n" : "", line);
-		result = !result && talk_is_notice(line) && strstr(line, FOLLOWS);
+		result = !result && talk_is_notice(line) && strstr(line, NOTICE_RESULT);
 		if (talk_is_notice(line))
 			inside = result;
 	}

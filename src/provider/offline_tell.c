@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "base/util.h"
 #include "codec/format_of.h"
 #include "codec/json.h"
@@ -172,8 +173,7 @@ void tell_result(struct buf *out, const char *line)
 /* One notice line to one sentence for the person. */
 void tell_notice(struct buf *out, const char *line)
 {
-	static const char failed[] = "answer could not be carried out: ", wait[] = "These wait: ";
-	const char *list = strstr(line, wait), *why = strstr(line, failed);
+	const char *list = strstr(line, NOTICE_WAIT), *why = strstr(line, NOTICE_FAILED);
 	static const struct {
 		const char *word, *say;
 	} told[] = {
@@ -187,7 +187,7 @@ void tell_notice(struct buf *out, const char *line)
 		{"last turn failed", ""},
 	};
 
-	if (strstr(line, "Nothing was done: ")) {
+	if (strstr(line, NOTICE_UNDONE)) {
 		const char *how = strstr(line, "\"yes, ");
 
 		buf_addf(out, "I am not sure which one you mean. %s",
@@ -196,11 +196,11 @@ void tell_notice(struct buf *out, const char *line)
 	}
 	if (list) {
 		buf_addf(out, "Which one do you mean? %s Say its number, all or none.",
-			 list + strlen(wait));
+			 list + strlen(NOTICE_WAIT));
 		return;
 	}
 	if (why) {
-		why += strlen(failed);
+		why += strlen(NOTICE_FAILED);
 		buf_addf(out, "That cannot be done: %s%s", why,
 			 *why && strchr(".?!", why[strlen(why) - 1]) ? "" : ".");
 		return;
