@@ -1,4 +1,5 @@
-// How the page says things: statuses, figures and times in one place, the words of base/words.c.
+// How the page says things: statuses as in src/base/words.c (script/check_words compares them), figures as in src/base/format.c,
+// and times.
 import type { Run, Status } from "./api";
 
 export const statusWords: Record<Status, string> = {
@@ -9,10 +10,13 @@ export const roleName = (role: string) => role.split(/[_-]/).map((w) => w.charAt
 
 export function money(cents: number | null | undefined): string {
   if (cents == null) return "cost unknown";
-  return cents > 0 && cents < 1 ? `$${(cents / 100).toFixed(4)}` : `$${(cents / 100).toFixed(2)}`;
+  return cents > 0 && cents < 0.5 ? "<$0.01" : `$${(Math.round(cents) / 100).toFixed(2)}`;
 }
+// One decimal below ten of a unit, none above; cut, as what is not yet reached.
+const scaled = (n: number, unit: number, suffix: string) =>
+  (n < 10 * unit ? (Math.floor((n * 10) / unit) / 10).toFixed(1) : Math.floor(n / unit)) + suffix;
 export function tokens(n: number): string {
-  return n < 10000 ? String(n) : n < 1e6 ? `${Math.round(n / 1000)}k` : `${(n / 1e6).toFixed(1)}M`;
+  return n < 1000 ? String(n) : n < 1e6 ? scaled(n, 1000, "k") : scaled(n, 1e6, "M");
 }
 export function duration(ms: number): string {
   const s = Math.max(0, ms) / 1000;
@@ -22,7 +26,7 @@ export function duration(ms: number): string {
   return `${Math.floor(s / 3600)}h ${Math.round((s % 3600) / 60)}m`;
 }
 export function bytes(n: number): string {
-  return n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(1)} KB` : `${(n / 1048576).toFixed(1)} MB`;
+  return n < 1024 ? `${n} B` : n < 1048576 ? scaled(n, 1024, " KB") : scaled(n, 1048576, " MB");
 }
 export const clock = (iso: string) => new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export function day(iso: string, today = new Date()): string {
