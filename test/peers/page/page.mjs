@@ -1,0 +1,364 @@
+// The page in a real browser, against a real daemon; run by test_page.sh. Prints `ok N - name` lines.
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const { AVA, AVAD, T, CHROMIUM, PEER_MODULES, SHOTS } = process.env;
+const require = createRequire(path.join(PEER_MODULES, "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+let count = 0, failed = 0;
+function ok(good, name, more = "") {
+  count++;
+  if (!good) failed++;
+  console.log(`${good ? "ok" : "not ok"} ${count} - ${name}`);
+  if (!good) console.log(String(more).slice(0, 3000).replace(/^/gm, "# "));
+}
+const run = promisify(execFile);
+const ava = (...words) => execFileSync(AVA, words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+const root = process.env.AVA_DATA_ROOT;
+const src = path.join(T, "src");
+async function soon(f, what, ms = 20000) {
+  const until = Date.now() + ms;
+  for (let last; ; await new Promise((r) => setTimeout(r, 50))) {
+    try {
+      if ((last = await f())) return last;
+    } catch (e) {
+      last = e;
+    }
+    if (Date.now() > until) throw new Error(`${what}: ${last}`);
+  }
+}
+function script(name, ...turns) {
+  const file = path.join(T, `${name}.jsonl`);
+  writeFileSync(file, turns.map((t) => JSON.stringify(t)).join("\n") + "\n");
+  return `offline:${file}`;
+}
+const submit = (summary) => ({ tool_calls: [{ name: "submit_result", args: { output: null, summary, confidence: 0.5 } }] });
+async function spawnRun(task, model, ...more) {
+  const { stdout } = await run(AVA, ["run", task, "--role", "code_reviewer", "--model", model, "--yes", "--background", "--json", ...more], { cwd: src });
+  return JSON.parse(stdout.trim().split("\n").at(-1)).subagent_id;
+}
+function hook(kind, session, agent, more = {}) {
+  execFileSync(AVA, ["hook"], { input: JSON.stringify({ session_id: session, hook_event_name: kind, agent_id: agent, agent_type: "Explore", cwd: src, ...more }) });
+}
+
+mkdirSync(src, { recursive: true });
+writeFileSync(path.join(src, "kettle.h"), "int kettle_boil(void);\n");
+
+// Where a page that was talked into something would go.
+const fetched = [];
+const spy = createServer((q, a) => {
+  fetched.push(q.url);
+  a.end();
+});
+await new Promise((r) => spy.listen(0, "127.0.0.1", r));
+const elsewhere = `http://127.0.0.1:${spy.address().port}`;
+
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+const troubles = [];
+function watch(page) {
+  page.on("pageerror", (e) => troubles.push(`error: ${e.message}`));
+  page.on("dialog", (d) => (troubles.push(`dialog: ${d.message()}`), d.dismiss()));
+  page.on("console", (m) => /Content Security Policy|Trusted/i.test(m.text()) && troubles.push(`console: ${m.text()}`));
+  return page;
+}
+const page = watch(await context.newPage());
+const text = (selector) => page.locator(selector).innerText();
+async function goTo(hash) {
+  await page.evaluate((h) => (location.hash = h), hash);
+}
+async function shot(name) {
+  if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+}
+
+async function signingIn() {
+  const url = ava("dashboard", "--no-open").trim();
+  await page.goto(url.split("#")[0]);
+  ok(/Not signed in/.test(await text("main")), "without a session the page says how to sign in");
+  const began = Date.now();
+  await page.goto(url);
+  await page.reload();
+  await page.waitForSelector("header.top");
+  await soon(async () => (await text(".link")) === "live", "the stream");
+  ok(true, `with the code it is signed in (${Date.now() - began} ms)`);
+  ok(!page.url().includes("code"), "and the code is out of the address", page.url());
+  ok(/No runs yet/.test(await text("main")), "without runs it says what to do");
+  const other = await browser.newContext();
+  const thief = watch(await other.newPage());
+  await thief.goto(url);
+  ok(/used already/.test(await soon(() => thief.locator("main").innerText(), "refusal")), "the same address signs nobody in again");
+  await other.close();
+}
+
+async function proposing() {
+  const model = script("slow", { text: "I look.", tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { ...submit("boiled"), delay_ms: 600000 });
+  process.env.SLOW = model;
+  await page.keyboard.press("n");
+  await page.fill("dialog textarea", "look at the kettle");
+  await page.selectOption("dialog select", "code_reviewer");
+  await page.fill("dialog input.mono", src);
+  await page.click("dialog button.primary");
+  const card = page.locator(".proposal");
+  await card.waitFor();
+  ok(/look at the kettle/.test(await card.innerText()) && /read_file/.test(await card.innerText()) && /Stops at/.test(await card.innerText()), "a task from the page is a quote on the board", await card.innerText());
+  await shot("quote");
+  await card.getByRole("button", { name: "Change" }).click();
+  await card.locator("form input").fill(`use ${model}`);
+  await page.keyboard.press("Enter");
+  await soon(async () => (await card.innerText()).includes("changed"), "the new quote");
+  ok((await card.innerText()).includes("offline:"), "a change in words is a new quote that says what changed", await card.innerText());
+  await card.focus();
+  await page.keyboard.press("y");
+  const running = page.getByRole("region", { name: /^Running/ }).locator(".card");
+  await running.waitFor();
+  ok((await page.locator(".proposal").count()) === 0, "yes starts it, by the keyboard");
+  const id = await running.getAttribute("data-run");
+  await running.getByRole("button", { name: "Steer" }).click();
+  await running.locator("form input").fill("only the lid");
+  await page.keyboard.press("Enter");
+  await soon(() => ava("logs", id, "-o", "json").includes("only the lid"), "the words in the log");
+  ok(true, "what is said to it reaches it");
+  await running.focus();
+  await page.keyboard.press("x");
+  await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
+  ok(JSON.parse(ava("status", id, "--json")).status === "cancelled", "cancelled from the page is cancelled");
+
+  await page.keyboard.press("n");
+  await page.fill("dialog textarea", "never mind");
+  await page.click("dialog button.primary");
+  await card.waitFor();
+  await card.getByRole("button", { name: "No" }).click();
+  await soon(async () => (await card.count()) === 0, "the quote to go");
+  ok(ava("proposals", "--json").trim() === "[]", "no is no");
+}
+
+async function asking() {
+  const id = await spawnRun("ask me", script("ask", { tool_calls: [{ name: "ask_person", args: { question: "Milk or lemon?", choices: ["milk", "lemon"] } }] }, submit("tea with it")));
+  const card = page.locator(`[data-run="${id}"]`);
+  await card.getByText("Milk or lemon?").first().waitFor();
+  ok(await page.getByRole("region", { name: /^Waiting/ }).locator(`[data-run="${id}"]`).count(), "a run that asks waits on the board");
+  await card.getByRole("button", { name: "lemon" }).click();
+  await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
+  ok(ava("logs", id, "-o", "json").includes('"answer":"lemon"'), "the answer of the page is its answer");
+}
+
+async function looking() {
+  const id = await spawnRun("two looks", script("looks", { text: "hm", tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }, { name: "read_file", args: { path: "none.h" } }], usage: { input: 1000, output: 40 } }, { ...submit("It boils."), usage: { input: 2000, output: 60 } }));
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
+  await goTo(`#/run/${id}`);
+  await page.getByText("It boils.").waitFor();
+  await page.keyboard.press("2");
+  await soon(async () => /Turn 1/.test(await text("main")) && /none\.h/.test(await text("main")), "the trace");
+  ok((await page.locator(".span.bad").count()) === 1, "the trace has its calls, and which failed");
+  await page.keyboard.press("3");
+  await soon(async () => (await page.locator(".lane").count()) === 5, "five bars");
+  ok(true, "the timeline has a bar a call");
+  await page.keyboard.press("4");
+  const want = ava("logs", id, "-o", "json").trim().split("\n").length;
+  await soon(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, "all events");
+  ok(true, "the events are those of the log");
+  await page.getByLabel(/errors first/).check();
+  ok(/^.*failed/.test(await page.locator(".event").first().innerText()), "errors come first when asked for", await page.locator(".event").first().innerText());
+  await page.locator(".event").first().click();
+  ok(/"eventType": "ToolResult"/.test(await page.locator("dialog pre").innerText()), "an event is shown as it stands");
+  await page.keyboard.press("Escape");
+  ok((await page.locator("dialog").count()) === 0, "and Escape closes it");
+  await goTo("#/run/S-000000");
+  ok(await soon(async () => /There is no run S-000000/.test(await text("main")), "the refusal"), "a run that is not there is said to be none");
+}
+
+async function long() {
+  const file = path.join(root, "long");
+  const id = await spawnRun("long", script("long", ...Array.from({ length: 12 }, (_, i) => ({ tool_calls: Array.from({ length: 100 }, (_, k) => ({ name: "search_codebase", args: { pattern: `w${i}x${k}` } })) })), submit("done")), "--max-iterations", "30", "--max-tokens", "90000000");
+  await soon(() => JSON.parse(ava("status", id, "--json")).status !== "running", "its end", 60000);
+  const want = ava("logs", id, "-o", "json").trim().split("\n").length;
+  await goTo(`#/run/${id}?tab=events`);
+  await soon(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, "all events");
+  const elements = await page.locator(".event").count();
+  ok(want > 2000 && elements < 100, `of ${want} events only those in sight are elements (${elements})`);
+  const worst = await page.evaluate(async () => {
+    const el = document.querySelector(".events");
+    let worst = 0, last = performance.now();
+    for (let i = 0; i < 60; i++) {
+      el.scrollTop = (el.scrollHeight / 60) * i;
+      await new Promise(requestAnimationFrame);
+      worst = Math.max(worst, performance.now() - last);
+      last = performance.now();
+    }
+    return worst;
+  });
+  ok(worst < 250, `scrolling through them never hangs (${Math.round(worst)} ms at the longest)`);
+  void file;
+}
+
+async function hostile() {
+  const bad = `# <img src=x onerror="fetch('${elsewhere}/img')">\n\n[click](javascript:fetch('${elsewhere}/js')) ![x](${elsewhere}/pic?k) </script><script>fetch('${elsewhere}/script')</script>\n\n` +
+    `<svg onload="fetch('${elsewhere}/svg')"></svg> [d](data:text/html,<script>alert(1)</script>) <a href="${elsewhere}/a" ping="${elsewhere}/ping">x</a>\n\n| a | <iframe src="${elsewhere}/frame"> |\n|---|---|\n| b | [e](vbscript:x) |`;
+  const id = await spawnRun(`task <img src=x onerror="fetch('${elsewhere}/task')">`, script("hostile", submit(bad)));
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
+  hook("SubagentStop", "hostile", "h1", { last_assistant_message: bad });
+  const before = troubles.length;
+  await goTo("#/");
+  await goTo(`#/run/${id}`);
+  await page.locator(".markdown").first().waitFor();
+  ok((await page.locator("main img, main script, main iframe, main svg, main a[href^='javascript'], main a[href^='data']").count()) === 0, "what a model says makes no elements of its own", await page.locator("main .markdown").first().innerHTML());
+  await goTo("#/claude/hostile");
+  await page.locator('[data-agent="h1"]').first().click();
+  await page.locator("dialog .markdown").waitFor();
+  ok((await page.locator("dialog img, dialog script, dialog iframe, dialog svg").count()) === 0, "nor does what an agent said");
+  await page.keyboard.press("Escape");
+  await page.waitForTimeout(300);
+  ok(fetched.length === 0 && troubles.length === before, "and nothing is fetched, run or refused by the policy", [...fetched, ...troubles.slice(before)].join("\n"));
+  const big = await spawnRun("big", script("big", submit("[".repeat(1 << 20))));
+  await soon(() => JSON.parse(ava("status", big, "--json")).status !== "running", "its end");
+  const took = await page.evaluate(async (h) => {
+    const began = performance.now();
+    location.hash = h;
+    for (let i = 0; i < 600 && !document.querySelector("main pre.plain, main .markdown"); i++) await new Promise(requestAnimationFrame);
+    return performance.now() - began;
+  }, `#/run/${big}`);
+  ok(took < 3000, `a megabyte of brackets is shown in ${Math.round(took)} ms`);
+}
+
+async function agentLog() {
+  for (let i = 0; i < 10; i++) hook("SubagentStart", "log", `g${i}`, { agent_type: `T${i}` });
+  hook("SubagentStop", "log", "g9", { agent_type: "T9", last_assistant_message: "**Found** it: " + "x".repeat(100) });
+  await goTo("#/claude/log");
+  await soon(async () => (await page.locator(".agentlog .agent").count()) === 8, "eight cards");
+  ok(true, "the Agent Log shows the 8 newest");
+  const card = page.locator('.agentlog [data-agent="g9"]');
+  await soon(async () => /Found/.test(await card.innerText()), "its message");
+  const line = await card.locator("small").last().evaluate((e) => e.textContent);
+  ok([...line].length === 61 && line.endsWith("…"), "60 characters of what was said, and an ellipsis", line);
+  await card.click();
+  ok((await page.locator("dialog .markdown strong").innerText()) === "Found" && /g9/.test(await text("dialog")), "a card opens with the whole message, as Markdown");
+  await page.keyboard.press("Escape");
+  await page.locator(".agentlog > button").click();
+  ok((await page.evaluate(() => localStorage.getItem("agentFooterCollapsed"))) === "true" && (await page.locator(".agentlog .agent").count()) === 0, "it is folded, under its name in the storage");
+  await page.reload();
+  await page.waitForSelector(".agentlog");
+  ok((await page.locator(".agentlog .agent").count()) === 0, "and stays so");
+  await page.locator(".agentlog > button").click();
+  hook("SubagentStart", "log", "deep1", { agent_type: "Plan" });
+  const meta = path.join(process.env.CLAUDE_CONFIG_DIR, "agent-activity/log");
+  const child = JSON.parse(readFileSync(path.join(meta, "deep1.json")));
+  hook("SubagentStart", "log", "deep2", { agent_type: "Code" });
+  writeFileSync(path.join(meta, "deep2.json"), JSON.stringify({ ...child, agentId: "deep2", type: "Code", parentAgentId: "deep1", depth: 2 }));
+  await soon(async () => (await page.locator('.tree li li [data-agent="deep2"]').count()) === 1, "the tree");
+  ok(true, "agents stand in the tree in which they were spawned");
+}
+
+async function twoTabs() {
+  await goTo("#/");
+  const second = watch(await context.newPage());
+  await second.goto(page.url());
+  await second.waitForSelector("header.top");
+  ok(true, "a second tab is signed in by the first");
+  const id = await spawnRun("seen twice", process.env.SLOW);
+  await page.locator(`[data-run="${id}"]`).waitFor();
+  await second.locator(`[data-run="${id}"]`).waitFor();
+  ok(true, "what begins is on both");
+  await second.locator(`[data-run="${id}"]`).getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
+  ok(true, "what one ends, the other one shows ended");
+  await second.close();
+}
+
+async function restarting() {
+  const id = await spawnRun("outlives the daemon", script("outlive", { tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { ...submit("still here"), delay_ms: 3000 }));
+  await goTo(`#/run/${id}?tab=events`);
+  await soon(async () => (await page.locator(".event").count()) > 3, "events");
+  process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
+  await soon(async () => (await text(".link")) !== "live", "the loss");
+  ok(true, "a daemon that is gone is shown to be gone");
+  const daemon = spawn(AVAD, [], { stdio: "ignore", detached: true });
+  appendFileSync(path.join(T, "pids"), `${daemon.pid}\n`);
+  await soon(async () => (await text(".link")) === "live", "the return", 30000);
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end", 30000);
+  const want = ava("logs", id, "-o", "json").trim().split("\n").length;
+  await soon(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, `all ${want} events`);
+  ok(true, "and when it is back nothing is lost or there twice");
+  await page.keyboard.press("1");
+  await page.getByText("still here").waitFor();
+  ok(true, "the run went on");
+}
+
+async function searching() {
+  await page.keyboard.press("g");
+  await page.keyboard.press("l");
+  await page.getByText(/as it was sealed|nothing is sealed yet/).waitFor();
+  await page.fill('input[type="search"]', "only the lid");
+  await page.keyboard.press("Enter");
+  await soon(async () => /Steering/.test(await text(".events")), "the event");
+  ok(true, "a search over all logs finds the event");
+  await page.fill('input[aria-label="Since"]', "soonish");
+  await page.keyboard.press("Enter");
+  await soon(async () => (await page.getByRole("alert").count()) === 1, "the sentence");
+  ok(true, "a time that is none is told in the daemon's words");
+  await page.keyboard.press("Escape");
+  await page.locator("h1").first().click();
+  await page.keyboard.press("g");
+  await page.keyboard.press("c");
+  await soon(async () => /p99/.test(await text("main")) && (await page.locator(".chart canvas").count()) === 2, "the charts");
+  ok(/read_file/.test(await text("main")), "costs and health have charts and tables");
+  await page.keyboard.press("?");
+  ok(/new task/.test(await text("dialog")), "? lists the keys");
+  await page.keyboard.press("Escape");
+}
+
+async function everybody() {
+  const done = JSON.parse(ava("ps", "-a", "--json")).find((r) => r.status === "success").subagent_id;
+  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", claude: "#/claude/log" };
+  for (const theme of ["light", "dark"]) {
+    await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
+    for (const [name, hash] of Object.entries(places)) {
+      await goTo(hash);
+      await page.waitForTimeout(400);
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => (await window.axe.run({ resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.help}\n  ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 200)} ${n.failureSummary ?? ""}`).join("\n  ")}`));
+      ok(found.length === 0, `axe finds nothing on ${name}, ${theme}`, found.join("\n"));
+      await shot(`${name}-${theme}`);
+    }
+  }
+  for (const width of [360, 800, 2560]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const [name, hash] of Object.entries(places)) {
+      await goTo(hash);
+      await page.waitForTimeout(150);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (over > 0) ok(false, `${name} fits ${width} pixels`, `${over} too many`);
+    }
+    await shot(`width-${width}`);
+    ok(true, `the page fits ${width} pixels`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+}
+
+async function signingOut() {
+  await goTo("#/");
+  await page.getByRole("button", { name: "Sign out every browser" }).click();
+  await soon(async () => /Not signed in/.test(await text("main")), "the end of the session");
+  ok(true, "signed out is signed out");
+}
+
+const parts = { signingIn, proposing, asking, looking, long, hostile, agentLog, twoTabs, restarting, searching, everybody, signingOut };
+for (const [name, part] of Object.entries(parts)) {
+  try {
+    await part();
+  } catch (e) {
+    ok(false, name, e.stack);
+    await shot(`failed-${name}`);
+    if (name === "signingIn") break;
+  }
+}
+ok(troubles.length === 0, "nothing went wrong in the browser", troubles.join("\n"));
+await browser.close();
+spy.close();
+console.log(`1..${count}`);
+process.exit(failed ? 1 : 0);
