@@ -234,6 +234,7 @@ async function call<T>(method: string, path: string, body?: unknown, stop?: Abor
   if (answer.status === 401) remember("");
   const data = await answer.json().catch(() => null);
   if (!answer.ok) throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
+  if (data === null) throw new ApiError(0, "away", "The daemon's answer broke off.");
   return data as T;
 }
 

@@ -1,7 +1,7 @@
 // Small parts that every view uses.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Status } from "./api";
 import { statusWords } from "./words";
 
@@ -21,7 +21,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 // A dialog over the page: the browser's own, which keeps the focus inside and closes with Escape.
 export function Modal({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
   const at = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     at.current?.showModal();
   }, []);
   return (

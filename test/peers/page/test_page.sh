@@ -1,12 +1,13 @@
 #!/bin/sh
 # The page in a browser (page.mjs). PEER_MODULES: the folder that npm installed into; CHROMIUM: the
 # browser; SHOTS: a folder for pictures, which nobody compares.
-. "$(dirname -- "$0")/../../cli/lib.sh"
+SRCDIR=${SRCDIR:-$(cd "${0%/*}/../../.." && pwd)}
+. "${0%/*}/../../cli/lib.sh"
 
 export CLAUDE_CONFIG_DIR="$T/claude"
 mkdir -p "$CLAUDE_CONFIG_DIR/agent-activity"
-start_daemon
-node "$(dirname -- "$0")/page.mjs"
+AVA_MODEL="offline:$T/slow.jsonl" start_daemon # page.mjs writes it before it asks for anything
+node "$SRCDIR/test/peers/page/page.mjs"
 code=$?
 for pid in $(cat "$T/pids" 2>/dev/null); do keep "$pid"; done
 exit $code

@@ -4,11 +4,11 @@
 //	node pi.mjs append FILE TEXT N    open it and append N messages of a person's
 //	node pi.mjs busy FILE TEXT N      the same, opened anew for each of them
 //
-// PI_MODULES is the folder that npm installed into.
+// PEER_MODULES is the folder that npm installed into.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const folder = `${process.env.PI_MODULES}/node_modules/@mariozechner/pi-coding-agent/`;
+const folder = `${process.env.PEER_MODULES}/node_modules/@mariozechner/pi-coding-agent/`;
 const { exports } = JSON.parse(readFileSync(folder + "package.json", "utf8"));
 const { SessionManager } = await import(pathToFileURL(folder + exports["."].import));
 const [verb, file, text, count] = process.argv.slice(2);

@@ -1,10 +1,10 @@
 #!/bin/sh
 # pi opens our session files: after each kind of entry it sees the whole
 # conversation, and what it appends beside ours loses nothing (`./dev check pi`
-# installs it). Expects PI_MODULES, the folder of its node_modules.
+# installs it). Expects PEER_MODULES, the folder of its node_modules.
 SRCDIR=${SRCDIR:-$(cd "${0%/*}/../../.." && pwd)}
 . "${0%/*}/../../cli/lib.sh"
-[ -d "${PI_MODULES:-}" ] || skip 'PI_MODULES is not set'
+[ -d "${PEER_MODULES:-}" ] || skip 'PEER_MODULES is not set'
 say() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/sessions/$id/messages" \
 	-d "$(jq -nc --arg text "$1" '{text:$text}')" >/dev/null; }
 state() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/sessions/$id"; }

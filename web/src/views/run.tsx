@@ -124,15 +124,19 @@ function Timeline({ turns, run }: { turns: Turn[]; run: Run }) {
   const from = Math.min(...spans.map((s) => s.from)), to = Math.max(from + 1, open, ...spans.map((s) => s.to ?? open));
   const left = (ms: number) => `${(100 * (ms - from)) / (to - from)}%`;
   return (
-    <div class="panel timeline" role="list" aria-label={`Timeline of ${duration(to - from)}`}>
+    <div class="panel timeline">
       <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((x) => <small key={x} style={{ left: `${x * 100}%` }}>{duration(x * (to - from))}</small>)}</div>
-      {spans.map((s) => (
-        <button key={s.kind + s.id + s.from} role="listitem" class="lane" onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
-          <span class="ellipsis">{s.name}</span>
-          <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
-          <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
-        </button>
-      ))}
+      <ul aria-label={`Timeline of ${duration(to - from)}`}>
+        {spans.map((s) => (
+          <li key={s.kind + s.id + s.from}>
+            <button class="lane" onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
+              <span class="ellipsis">{s.name}</span>
+              <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
+              <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }
