@@ -1,7 +1,6 @@
-/* System prompts. The template speaks of role, task, context and tools; the
- * operating text says how this runtime works and is appended whatever the
- * role is. Task and context may hold text of a model or a page, so notices
- * imitated in them are escaped.
+/* System prompts and first messages. The operating text says how this runtime works and is
+ * appended whatever the role is. Task and context may hold text of a model or a page:
+ * notices imitated in them are escaped.
  *
  * Fails only as its buffer does: out of memory or over its bound. */
 #include "agent/prompt.h"
@@ -15,7 +14,6 @@
 #include "agent/limit.h"
 #include "agent/position.h"
 #include "agent/reply.h"
-#include "agent/tool.h"
 #include "base/buf.h"
 
 static const char guidelines[] =
@@ -65,20 +63,32 @@ static void add_untrusted(struct buf *out, const char *s)
 
 static void prompt_limits(struct buf *out, const struct agent_limits *l)
 {
-	buf_addf(out, "\nYour limits: %" PRId64 " s, ", l->time_ms / 1000);
+	buf_addf(out, "\n## Your Limits\n%" PRId64 " s, ", l->time_ms / 1000);
 	if (l->cost_microusd > 0)
 		buf_addf(out, "$%" PRId64 ".%02" PRId64 ", ", l->cost_microusd / 1000000,
 			 l->cost_microusd / 10000 % 100);
-	buf_addf(out, "%" PRId64 " tokens in all calls together, %" PRId32 " replies.\n\n",
-		 l->tokens, l->iterations);
+	buf_addf(out, "%" PRId64 " tokens in all calls together, %" PRId32 " replies.\n", l->tokens,
+		 l->iterations);
 }
 
-int prompt_system(struct buf *out, const struct prompt *p)
+int prompt_system(struct buf *out, const char *role)
 {
-	buf_addf(out, "You are a specialized %s subagent working on a focused task.\n\n", p->role);
-	buf_adds(out, "## Your Task\n");
-	add_untrusted(out, p->task);
-	buf_adds(out, "\n## Context from Orchestrator\n");
+	buf_addf(out, "You are a specialized %s subagent working on a focused task.\n\n", role);
+	buf_adds(out,
+		 "## Your Capabilities\n"
+		 "The tools that you are given; each says itself what it is for. The task, its "
+		 "context and your limits come in the first message.\n\n");
+	buf_adds(out, guidelines);
+	buf_addc(out, '\n');
+	buf_adds(out, operating);
+	return buf_check(out);
+}
+
+int prompt_task(struct buf *out, const struct prompt *p)
+{
+	buf_adds(out, PROMPT_TASK);
+	notice_escape(out, p->task, strlen(p->task));
+	buf_adds(out, PROMPT_CONTEXT);
 	add_untrusted(out, p->context[0] != '\0' ? p->context : "None.");
 	if (p->schema != NULL) {
 		buf_adds(out,
@@ -87,13 +97,7 @@ int prompt_system(struct buf *out, const struct prompt *p)
 			 "back:\n");
 		add_untrusted(out, p->schema);
 	}
-	buf_adds(out, "\n## Your Capabilities\n");
-	for (unsigned i = 0; i < p->ntools; i++)
-		buf_addf(out, "- %s: %s\n", p->tools[i]->name, p->tools[i]->description);
 	prompt_limits(out, p->limits);
-	buf_adds(out, guidelines);
-	buf_addc(out, '\n');
-	buf_adds(out, operating);
 	return buf_check(out);
 }
 

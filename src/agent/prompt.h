@@ -1,6 +1,9 @@
-/* The system prompt of a subagent: the template of its role's words, then the
- * runtime's operating text as a part of its own, which no role can remove.
- * The same input gives the same bytes. */
+/* What a subagent is told before its first reply, in two parts. The system prompt is the same
+ * bytes for all runs of a role, with the runtime's operating text as a part of its own at its
+ * end, which no role can remove. What differs from run to run (task, context, output
+ * schema, limits) is the first user message. So runs of a role and a model share all bytes up
+ * to the task, and a provider's prompt cache has them. Tools are described in their schemas
+ * alone. The same input gives the same bytes. */
 #ifndef AGENT_PROMPT_H
 #define AGENT_PROMPT_H
 
@@ -9,19 +12,21 @@
 
 struct agent_limits;
 struct buf;
-struct tool;
 
 struct prompt {
-	const char *role;           /* "CodeReviewer" */
 	const char *task, *context; /* context "" when none */
 	const char *schema;         /* of the output, JSON; NULL: none is asked for */
-	const struct tool *const *tools;
-	unsigned ntools;
 	const struct agent_limits *limits;
 };
 
-/* Returns buf_check(out). Everything is borrowed during the call. */
-int prompt_system(struct buf *out, const struct prompt *p);
+/* `role`: "CodeReviewer". Returns buf_check(out), as prompt_task. Everything is borrowed
+ * during the call. */
+int prompt_system(struct buf *out, const char *role);
+/* The task stands between PROMPT_TASK, with which the message begins, and the first
+ * PROMPT_CONTEXT. */
+#define PROMPT_TASK    "## Your Task\n"
+#define PROMPT_CONTEXT "\n\n## Context from Orchestrator\n"
+int prompt_task(struct buf *out, const struct prompt *p);
 /* The operating text alone, static; its hash stands in the spec. */
 const char *prompt_operating_text(void);
 

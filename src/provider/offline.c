@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -96,6 +97,19 @@ static void body_add_notice(struct offline_body *b, const char *text)
 		b->wrap_up = false;
 }
 
+/* Of the first message what is to be done (agent/prompt.h); all of it where it has another
+ * form. NULL: no memory. */
+static const char *task_of(struct offline_body *b, const char *text)
+{
+	size_t n = strlen(PROMPT_TASK);
+	const char *end;
+
+	if (strncmp(text, PROMPT_TASK, n) != 0)
+		return text;
+	end = strstr(text + n, PROMPT_CONTEXT);
+	return end ? arena_copy(&b->mem, text + n, (size_t)(end - text) - n) : text + n;
+}
+
 static int body_add_message(struct offline_body *b, const json_t *m, unsigned message,
 			    unsigned *users)
 {
@@ -127,7 +141,9 @@ static int body_add_message(struct offline_body *b, const json_t *m, unsigned me
 			if (user && *users > 1)
 				body_add_notice(b, text);
 			else if (user && !b->task[0])
-				b->task = text;
+				b->task = task_of(b, text);
+			if (!b->task)
+				return AVA_ENOMEM;
 		}
 	}
 	return 0;

@@ -619,18 +619,8 @@ int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_erro
 
 static int render_system(const struct run_spec *r, struct buf *out)
 {
-	struct prompt p = {
-		.role = r->role->display,
-		.task = r->task,
-		.context = r->context,
-		.tools = r->tools,
-		.ntools = r->agent.ntools,
-		.limits = &r->agent.limits,
-		.schema = r->agent.output_schema,
-	};
-
 	if (!r->system)
-		return prompt_system(out, &p);
+		return prompt_system(out, r->role->display);
 	buf_adds(out, r->system);
 	return buf_adds(out, r->operating);
 }
@@ -696,21 +686,37 @@ out:
 	return rv;
 }
 
+int spec_task(const struct run_spec *r, struct buf *out)
+{
+	const struct prompt p = {
+		.task = r->task,
+		.context = r->context,
+		.schema = r->agent.output_schema,
+		.limits = &r->agent.limits,
+	};
+
+	return prompt_task(out, &p);
+}
+
 int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 		  struct hash_sha256 *hash)
 {
-	struct buf line;
+	struct buf line, text;
 	int rv = spec_line(r, out, request_bytes, hash);
 
-	buf_init(&line, 4u << 20);
+	buf_init(&line, 8u << 20);
+	buf_init(&text, 4u << 20);
 	if (rv == 0)
-		rv = r->model->dialect->encode_user(&line, r->task, strlen(r->task));
+		rv = spec_task(r, &text);
+	if (rv == 0)
+		rv = r->model->dialect->encode_user(&line, text.data, text.len);
 	if (rv == 0) {
 		buf_add(out, line.data, line.len);
 		rv = buf_addc(out, '\n');
 		*request_bytes += (int64_t)line.len;
 		hash_sha256_add(hash, line.data, line.len);
 	}
+	buf_fini(&text);
 	buf_fini(&line);
 	return rv;
 }
