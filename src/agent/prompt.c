@@ -1,6 +1,6 @@
 /* System prompts and first messages. The operating text says how this runtime works and is
- * appended whatever the role is. Task and context may hold text of a model or a page:
- * notices imitated in them are escaped.
+ * appended whatever the role is. Instructions are their author's; task and context may
+ * hold text of a model or a page: notices imitated in them are escaped.
  *
  * Fails only as its buffer does: out of memory or over its bound. */
 #include "agent/prompt.h"
@@ -71,9 +71,14 @@ static void prompt_limits(struct buf *out, const struct agent_limits *l)
 		 l->iterations);
 }
 
-int prompt_system(struct buf *out, const char *role)
+int prompt_system(struct buf *out, const char *role, const char *instructions)
 {
 	buf_addf(out, "You are a specialized %s subagent working on a focused task.\n\n", role);
+	if (instructions[0] != '\0') {
+		buf_adds(out, "## Your Role\n");
+		add_untrusted(out, instructions);
+		buf_addc(out, '\n');
+	}
 	buf_adds(out,
 		 "## Your Capabilities\n"
 		 "The tools that you are given; each says itself what it is for. The task, its "

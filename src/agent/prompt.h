@@ -1,6 +1,6 @@
 /* What a subagent is told before its first reply, in two parts. The system prompt is the same
- * bytes for all runs of a role, with the runtime's operating text as a part of its own at its
- * end, which no role can remove. What differs from run to run (task, context, output
+ * bytes for all runs of a role: its instructions, then the runtime's operating text as a part
+ * of its own, which no role can remove. What differs from run to run (task, context, output
  * schema, limits) is the first user message. So runs of a role and a model share all bytes up
  * to the task, and a provider's prompt cache has them. Tools are described in their schemas
  * alone. The same input gives the same bytes. */
@@ -19,9 +19,9 @@ struct prompt {
 	const struct agent_limits *limits;
 };
 
-/* `role`: "CodeReviewer". Returns buf_check(out), as prompt_task. Everything is borrowed
- * during the call. */
-int prompt_system(struct buf *out, const char *role);
+/* `role`: "CodeReviewer"; `instructions` "": it has none. Returns buf_check(out), as
+ * prompt_task. Everything is borrowed during the call. */
+int prompt_system(struct buf *out, const char *role, const char *instructions);
 /* The task stands between PROMPT_TASK, with which the message begins, and the first
  * PROMPT_CONTEXT. */
 #define PROMPT_TASK    "## Your Task\n"

@@ -19,6 +19,7 @@
 #include "base/near.h"
 #include "base/util.h"
 #include "provider/model.h"
+#include "subagent/rolebook.h"
 #include "subagent/spec.h"
 
 /* What phrases say, and what the walk has heard. */
@@ -609,20 +610,6 @@ static bool joined(const struct walk *w, int at, int words, char out[128])
 	return n < 100;
 }
 
-/* "code_reviewer", "code-reviewer", "codereviewer", "reviewer". */
-static const char *role_named(const char *name)
-{
-	const struct role *r = role_find(name);
-
-	for (size_t i = 0; !r && role_table[i]; i++) {
-		const char *last = strrchr(role_table[i]->name, '_');
-
-		if (last && strcmp(name, last + 1) == 0)
-			r = role_table[i];
-	}
-	return r ? r->name : NULL;
-}
-
 /* An alias, or its end ("haiku" of "claude-haiku"), with one slip where `announced`. */
 static bool is_alias(const char *alias, size_t len, const char *name, bool announced)
 {
@@ -666,8 +653,7 @@ static int find_name(const struct walk *w, int at, struct name *out)
 	struct change *c = w->change;
 	bool said = is_word(w, at - 1, "model");
 	bool announced = said || is_word(w, at - 1, "use|with|to");
-	const char *role;
-	char name[128], model[128];
+	char name[128], model[128], role[ROLE_NAME_MAX + 1];
 	int64_t of;
 
 	if (w->t[at].number)
@@ -679,8 +665,7 @@ static int find_name(const struct walk *w, int at, struct name *out)
 			continue;
 		if (model_named(name, words == 1 && announced, model))
 			return name_is(out, c->model, sizeof(c->model), model, words);
-		role = role_named(name);
-		if (role)
+		if (role_word(name, words > 1 || announced, role))
 			return name_is(out, c->role, sizeof(c->role), role, words);
 		if (words == 1 && spec_is_preset(name))
 			return name_is(out, c->preset, sizeof(c->preset), name, 1);

@@ -17,7 +17,7 @@
 
 struct change {
 	int64_t cost_microusd, time_ms, tokens, iterations; /* CHANGE_KEEP: as it was */
-	char preset[16], role[32], model[128];              /* "": as it was */
+	char preset[16], role[64], model[128];              /* "": as it was */
 	int thinking;                                       /* 1 on, -1 off, 0 as it was */
 	char without[CHANGE_WITHOUT_MAX][40];               /* tools, or words of their names */
 	unsigned nwithout;

@@ -216,7 +216,7 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 {
 	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
 
-	return quoted->role == changed->role &&
+	return role_same(quoted->role, changed->role) &&
 	       strcmp(quoted->model->id, changed->model->id) == 0 &&
 	       strcmp(quoted->task, changed->task) == 0 &&
 	       strcmp(quoted->context, changed->context) == 0 &&
@@ -256,14 +256,16 @@ static void tell_limits(struct buf *out, const struct agent_limits *a, const str
 static void tell_spec(struct buf *out, const struct run_spec *quoted,
 		      const struct run_spec *changed)
 {
-	if (quoted->role != changed->role)
+	bool same = role_same(quoted->role, changed->role);
+
+	if (!same)
 		tell(out, WORDS_AS, changed->role->display, "");
 	if (strcmp(quoted->model->id, changed->model->id) != 0)
 		tell(out, WORDS_WITH, changed->model->id, "");
 	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
 	if (quoted->thinking != changed->thinking)
 		tell(out, changed->thinking ? WORDS_WITH : WORDS_WITHOUT, WORDS_THINKING, "");
-	for (unsigned i = 0; quoted->role == changed->role && i < quoted->agent.ntools; i++)
+	for (unsigned i = 0; same && i < quoted->agent.ntools; i++)
 		if (!spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
 			tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");
 }

@@ -421,7 +421,9 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		err_set(err, rv, "out of memory");
 		goto fail_open;
 	}
-	rv = seals_open(c, err);
+	rv = core_load_trust(c, err);
+	if (rv == 0)
+		rv = seals_open(c, err);
 	if (rv != 0)
 		goto fail_open;
 	write_boot(c);

@@ -95,6 +95,9 @@ int core_ready(struct core *c, struct ava_error *err);
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
 
+/* ---- verbs_roles.c: the files that a person trusts. AVA_EIO, AVA_ETOOBIG, AVA_ENOMEM. */
+int core_load_trust(struct core *c, struct ava_error *err);
+
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);

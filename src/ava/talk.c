@@ -769,7 +769,7 @@ static struct run_spec *make_spec(struct session *s, bool restored, struct ava_e
 	struct op_talk o = {
 		.role = &role_ava,
 		.tools = tools,
-		.ntools = talk_tools(s->core, s->cwd[0] != 0, tools),
+		.ntools = talk_tools(s->core, s->cwd, tools),
 		.operating = talk_operating,
 		.operating_brief = talk_operating_brief,
 		/* Its messages file names the one it was begun with: talk_restore. */
@@ -786,7 +786,7 @@ static struct run_spec *make_spec(struct session *s, bool restored, struct ava_e
 	int rv;
 
 	buf_init(&system, 1u << 20);
-	rv = talk_system(&system, s);
+	rv = o.ntools > 0 ? talk_system(&system, s) : AVA_ENOMEM;
 	if (rv == 0) {
 		o.system = system.data;
 		rv = spec_build_talk(&spec, &o, err);

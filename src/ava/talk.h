@@ -136,10 +136,11 @@ void talk_note_told(struct talk *t); /* all of them */
 /* true: it is being carried out, talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
 
-/* ---- talk_tools.c: her tools; the table is made once for each core */
+/* ---- talk_tools.c: her tools, which name the roles that can be seen from `cwd` now. 0: no
+ * memory */
 extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);
-unsigned talk_tools(const struct core *c, bool files, const struct tool **out);
+unsigned talk_tools(const struct core *c, const char *cwd, const struct tool **out);
 
 #endif

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "agent/tool.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
@@ -29,6 +30,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "event/event.h"
+#include "subagent/rolebook.h"
 #include "subagent/run.h"
 #include "tool/job.h"
 
@@ -110,6 +112,25 @@ static const struct verb *verb_of(const struct talk_tool *tool)
 	return v;
 }
 
+/* A role may ask for the model of the conversation: that of whoever proposes it. */
+static void inherit_model(const struct tool_call *c, json_t *args)
+{
+	json_t *runs = json_object_get(args, "runs"), *one;
+	const struct talk *t = talk_of_call(c);
+
+	for (size_t i = 0; i < (runs ? json_array_size(runs) : 1); i++) {
+		const struct role *r;
+
+		one = runs ? json_array_get(runs, i) : args;
+		if (json_object_get(one, "model") || !json_get_str(one, "role"))
+			continue;
+		r = role_find(json_get_str(one, "role"), t->session->cwd, NULL);
+		if (r && strcmp(r->model, ROLE_INHERIT) == 0)
+			json_object_set_new(one, "model", json_string(t->run.spec->model->id));
+		role_release(r);
+	}
+}
+
 /* `args` is *taken*; NULL: no memory. */
 static void call_verb(struct tool_call *c, json_t *args)
 {
@@ -138,6 +159,8 @@ static void call_verb(struct tool_call *c, json_t *args)
 		json_object_set_new(args, "session_id", json_string(s->id));
 		json_object_set_new(args, "origin", json_string("ava"));
 	}
+	if (tool->proposes)
+		inherit_model(c, args);
 	verbs_call(s->core, verb_of(tool), &caller, id, args, &a->reply);
 	json_decref(args);
 }
@@ -349,9 +372,10 @@ static json_t *tell_checkpoint(const struct talk *t, json_t *o)
 
 static void spawn_activity(const json_t *args, struct buf *out)
 {
-	const struct role *r = role_find(json_get_str(args, "role"));
+	const struct role *r = role_find(json_str(args, "role"), NULL, NULL);
 
 	buf_addf(out, "Proposing a %s", r ? r->display : "subagent");
+	role_release(r);
 }
 
 static void parallel_activity(const json_t *args, struct buf *out)
@@ -680,12 +704,26 @@ static const struct talk_tool tool_rows[] = {
 	  .activity = logs_activity}},
 };
 
-struct talk_tools {
-	struct talk_tool rows[ARRAY_LEN(tool_rows)];
+/* The first two rows name the roles, and which there are depends on the working folder and
+ * on what stands in it when a conversation begins: each set of roles has rows of its own,
+ * which stay, because conversations point to them. */
+#define CHOICES_MAX  64 /* sets */
+#define CHOICE_ROLES 40 /* that are named to her */
+
+struct choice {
+	struct talk_tool rows[2];
 	struct buf schemas[2];
 };
 
+struct talk_tools {
+	struct talk_tool rows[ARRAY_LEN(tool_rows)];
+	struct choice *choices[CHOICES_MAX];
+	unsigned nchoices;
+};
+
 const struct role role_ava = {
+	.path = "",
+	.instructions = "",
 	.name = "ava",
 	.display = "Ava",
 	.summary = "talks with the person and delegates",
@@ -695,27 +733,42 @@ const struct role role_ava = {
 	.cost_cents = 100,
 };
 
+static void add_roles(struct buf *b, const struct role_list *all, const struct settings *set)
+{
+	struct buf about, safe;
+	unsigned n = 0;
+
+	buf_init(&about, 1u << 16);
+	buf_adds(b, "\"role\":{\"type\":\"string\",\"enum\":[");
+	for (size_t i = 0; i < all->n && n < CHOICE_ROLES; i++) {
+		const struct role *r = all->items[i].role;
+
+		if (all->items[i].why || role_usable(r, true, NULL) != 0)
+			continue;
+		buf_addf(b, "%s\"%s\"", n ? "," : "", r->name);
+		buf_addf(&about, "%s%s: %s, up to %" PRId64 " s and %" PRId64 " cents",
+			 n++ ? "; " : "", r->name, r->summary, spec_time_otherwise(r, set) / 1000,
+			 spec_cost_otherwise(r, set) / 10000);
+	}
+	buf_init(&safe, 1u << 17);
+	notice_escape(&safe, about.data ? about.data : "", about.len);
+	buf_adds(b, "],\"description\":");
+	json_escape(b, safe.data ? safe.data : "", safe.len);
+	buf_adds(b, "},");
+	buf_fini(&about);
+	buf_fini(&safe);
+}
+
 /* Which roles and models there are, and what they cost. */
-static void add_choices(struct buf *b)
+static void add_choices(struct buf *b, const struct role_list *all, const struct settings *set)
 {
 	static const char *const names[] = {"claude-haiku", "claude-sonnet", "claude-opus"};
-	struct buf roles, models, prices;
+	struct buf models, prices;
 	struct model m;
 
-	buf_init(&roles, 8192);
 	buf_init(&models, 8192);
 	buf_init(&prices, 8192);
-	buf_adds(b, "\"role\":{\"type\":\"string\",\"enum\":[");
-	for (size_t i = 0; role_table[i]; i++) {
-		const struct role *r = role_table[i];
-
-		if (role_usable(r, true, NULL) != 0)
-			continue;
-		buf_addf(b, "%s\"%s\"", roles.len ? "," : "", r->name);
-		buf_addf(&roles, "%s%s: %s, up to %" PRId64 " s and %" PRId64 " cents",
-			 roles.len ? "; " : "", r->name, r->summary, r->timeout_s, r->cost_cents);
-	}
-	buf_addf(b, "],\"description\":\"%s\"},", roles.len ? roles.data : "");
+	add_roles(b, all, set);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (model_resolve(names[i], &m, NULL, NULL) != 0)
 			continue;
@@ -732,7 +785,6 @@ static void add_choices(struct buf *b)
 			 "\"model\":{\"type\":\"string\",\"enum\":[%s],\"description\":\"leave it "
 			 "out for the role's own. Dollars per million tokens, in/out: %s\"},",
 			 models.data, prices.data);
-	buf_fini(&roles);
 	buf_fini(&models);
 	buf_fini(&prices);
 }
@@ -772,31 +824,79 @@ static const char parallel_rest[] = TASK
 	"once they have ended\"}},"
 	"\"required\":[\"runs\"],\"additionalProperties\":false}";
 
+static void choice_free(struct choice *h)
+{
+	if (!h)
+		return;
+	buf_fini(&h->schemas[0]);
+	buf_fini(&h->schemas[1]);
+	free(h);
+}
+
+static struct choice *choice_new(const struct role_list *all, const struct settings *set)
+{
+	struct choice *h = calloc(1, sizeof(*h));
+	struct buf *one, *many;
+
+	if (!h)
+		return NULL;
+	one = &h->schemas[0];
+	many = &h->schemas[1];
+	buf_init(one, 64u << 10);
+	buf_adds(one, "{\"type\":\"object\",\"properties\":{");
+	add_choices(one, all, set);
+	buf_adds(one, spawn_rest);
+	buf_init(many, 64u << 10);
+	buf_addf(many,
+		 "{\"type\":\"object\",\"properties\":{\"runs\":{\"type\":\"array\",\"minItems\":1,"
+		 "\"maxItems\":%d,\"items\":{\"type\":\"object\",\"properties\":{",
+		 RUNS_MAX);
+	add_choices(many, all, set);
+	buf_adds(many, parallel_rest);
+	for (size_t i = 0; i < ARRAY_LEN(h->rows); i++) {
+		h->rows[i] = tool_rows[i];
+		h->rows[i].tool.schema = h->schemas[i].data;
+	}
+	if (buf_check(one) == 0 && buf_check(many) == 0)
+		return h;
+	choice_free(h);
+	return NULL;
+}
+
+/* The rows for the roles that can be seen from `cwd` now. NULL: no memory. */
+static const struct choice *choice_at(const struct core *c, const char *cwd)
+{
+	struct talk_tools *t = c->talk_tools;
+	struct role_list all;
+	struct choice *h;
+
+	if (roles_list(cwd, &all) != 0)
+		return NULL;
+	h = choice_new(&all, &c->settings);
+	role_list_free(&all);
+	for (unsigned i = 0; h && i < t->nchoices; i++)
+		if (strcmp(t->choices[i]->schemas[0].data, h->schemas[0].data) == 0) {
+			choice_free(h);
+			return t->choices[i];
+		}
+	if (h && t->nchoices == CHOICES_MAX) { /* the oldest: what it names can be asked for */
+		choice_free(h);
+		return t->choices[0];
+	}
+	if (h)
+		t->choices[t->nchoices++] = h;
+	return h;
+}
+
 int talk_tools_init(struct core *c)
 {
 	struct talk_tools *t = calloc(1, sizeof(*t));
-	struct buf *one, *many;
 
 	if (!t)
 		return AVA_ENOMEM;
 	c->talk_tools = t;
 	memcpy(t->rows, tool_rows, sizeof(tool_rows));
-	one = &t->schemas[0];
-	many = &t->schemas[1];
-	buf_init(one, 32u << 10);
-	buf_adds(one, "{\"type\":\"object\",\"properties\":{");
-	add_choices(one);
-	buf_adds(one, spawn_rest);
-	buf_init(many, 32u << 10);
-	buf_addf(many,
-		 "{\"type\":\"object\",\"properties\":{\"runs\":{\"type\":\"array\",\"minItems\":1,"
-		 "\"maxItems\":%d,\"items\":{\"type\":\"object\",\"properties\":{",
-		 RUNS_MAX);
-	add_choices(many);
-	buf_adds(many, parallel_rest);
-	t->rows[0].tool.schema = one->data;
-	t->rows[1].tool.schema = many->data;
-	if (buf_check(one) == 0 && buf_check(many) == 0)
+	if (choice_at(c, ""))
 		return 0;
 	talk_tools_fini(c);
 	return AVA_ENOMEM;
@@ -804,24 +904,25 @@ int talk_tools_init(struct core *c)
 
 void talk_tools_fini(struct core *c)
 {
-	if (c->talk_tools) {
-		buf_fini(&c->talk_tools->schemas[0]);
-		buf_fini(&c->talk_tools->schemas[1]);
-	}
+	for (unsigned i = 0; c->talk_tools && i < c->talk_tools->nchoices; i++)
+		choice_free(c->talk_tools->choices[i]);
 	free(c->talk_tools);
 	c->talk_tools = NULL;
 }
 
-unsigned talk_tools(const struct core *c, bool files, const struct tool **out)
+unsigned talk_tools(const struct core *c, const char *cwd, const struct tool **out)
 {
+	const struct choice *h = choice_at(c, cwd);
 	unsigned n = 0;
 
+	if (!h)
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(tool_rows); i++)
-		out[n++] = &c->talk_tools->rows[i].tool;
+		out[n++] = i < ARRAY_LEN(h->rows) ? &h->rows[i].tool : &c->talk_tools->rows[i].tool;
 	for (size_t i = 0; role_ava.tools[i]; i++) {
 		const struct tool *t = tool_find(role_ava.tools[i]);
 
-		if (t && (files || !(t->flags & TOOL_FILES)))
+		if (t && (cwd[0] || !(t->flags & TOOL_FILES)))
 			out[n++] = t;
 	}
 	return n;

@@ -732,46 +732,7 @@ static void verb_replay(struct verb_call *v)
 	verb_fail(v->reply, AVA_ENOENT, &err);
 }
 
-/* ---- who can be asked */
-
-static void write_role(struct jw *w, const struct role *role)
-{
-	const struct tool *tools[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(role, true, tools);
-	struct ava_error err = {0};
-
-	jw_object(w, NULL);
-	jw_str(w, "name", role->name);
-	jw_str(w, "display", role->display);
-	jw_str(w, "summary", role->summary);
-	jw_str(w, "model", role->model);
-	jw_bool(w, "usable", role_usable(role, true, &err) == 0);
-	jw_str(w, "why", err.text);
-	jw_array(w, "tools");
-	for (unsigned i = 0; i < n; i++)
-		jw_str(w, NULL, tools[i]->name);
-	jw_end(w);
-	jw_fixed(w, "timeout", role->timeout_s * 1000, 3);
-	jw_int(w, "max_cost_cents", role->cost_cents);
-	jw_bool(w, "extended_thinking", role->thinking);
-	jw_end(w);
-}
-
-static void verb_roles(struct verb_call *v)
-{
-	struct verb_answer a;
-
-	if (!verb_begin_args(&a, v, NULL))
-		return;
-	jw_object(&a.w, NULL);
-	jw_array(&a.w, "roles");
-	for (const struct role *const *role = role_table; *role; role++)
-		write_role(&a.w, *role);
-	verb_send(&a, 200);
-}
-
 const struct verb verbs_about_runs[] = {
-	{"GET", "/api/v1/roles", verb_roles, NULL, false},
 	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true},
 	{"GET", "/api/v1/runs", verb_runs, runs_args, false},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false},

@@ -25,7 +25,7 @@
 #define SPAWN_FLAGS(X)                                                                             \
 	/* kind, field, key, option, its letter, its value, what a person is told */               \
 	X(TEXT, role, "role", "role", 'r', "ROLE",                                                 \
-	  "web_crawler, code_reviewer, data_extractor, researcher")                                \
+	  "who does it: `ava roles` lists them; without it: as the task says")                     \
 	X(TEXT, preset, "preset", "preset", 0, "PRESET",                                           \
 	  "quick, standard or deep: what it may cost")                                             \
 	X(TEXT, context, "context", "context", 0, "TEXT", "what it should know besides the task")  \

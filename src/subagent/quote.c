@@ -169,6 +169,15 @@ static void write_fallback(struct jw *w, const struct run_spec *s)
 	jw_end(w);
 }
 
+static void write_source(struct jw *w, const struct role *r)
+{
+	jw_object(w, "roleFile");
+	jw_str(w, "source", role_sources[r->source]);
+	jw_str(w, "path", r->path);
+	jw_str(w, "hash", r->hash);
+	jw_end(w);
+}
+
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
@@ -196,6 +205,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	if (!group)
 		write_fallback(w, specs[0]);
 	jw_str(w, "role", group ? "group" : specs[0]->role->name);
+	if (!group && specs[0]->role->source != ROLE_BUILTIN)
+		write_source(w, specs[0]->role);
 	jw_object(w, "rights");
 	jw_bool(w, "private", private);
 	jw_bool(w, "untrusted", untrusted);
@@ -352,6 +363,21 @@ static void limits_text(struct buf *out, const struct run_spec *s)
 		buf_adds(out, WORDS_QUOTE_STOP_ASKS);
 }
 
+/* Whose words the i-th works by, where they are not ava's and were not told yet. */
+static void text_source(struct buf *out, struct run_spec *const *specs, unsigned i)
+{
+	const struct role *r = specs[i]->role;
+
+	for (unsigned k = 0; k < i; k++)
+		if (role_same(specs[k]->role, r))
+			return;
+	if (r->source == ROLE_BUILTIN)
+		return;
+	buf_addf(out, "\n• Role: %s, from ", r->name);
+	utf8_terminal(out, r->path, strlen(r->path), false);
+	buf_adds(out, r->source == ROLE_PROJECT ? " (the project's)" : "");
+}
+
 static void alone_text(struct buf *out, const struct run_spec *s)
 {
 	uint16_t at = 0;
@@ -407,6 +433,8 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	if (!group)
 		alone_text(out, s);
+	for (unsigned i = 0; i < n; i++)
+		text_source(out, specs, i);
 	limits_text(out, s);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));

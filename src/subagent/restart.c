@@ -407,9 +407,10 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 			struct run_spec **spec)
 {
 	json_t *o = json_pack("{s:s, s:s, s:s, s:s}", "role",
-			      role_find(row->role) ? row->role : "researcher", "task",
-			      "(its messages.jsonl cannot be read)", "model", "offline", "origin",
-			      row->origin);
+			      row->role[0] && strlen(row->role) <= ROLE_NAME_MAX ? row->role
+										 : "researcher",
+			      "task", "(its messages.jsonl cannot be read)", "model", "offline",
+			      "origin", row->origin);
 	int rv = o ? spec_from_json(spec, o, row->session_id, row->request_id, row->user_id, NULL)
 		   : AVA_ENOMEM;
 

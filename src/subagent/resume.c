@@ -75,13 +75,15 @@ static void copy_lines(struct buf *out, const char *file, size_t len)
 	}
 }
 
-/* Model and tools are the same: the service has that beginning in its cache, and what
+/* Role, model and tools are the same: the service has that beginning in its cache, and what
  * it says of limits is put right by the notice. */
 static bool same_head(const struct run_spec *s, const json_t *was)
 {
 	const json_t *tools = json_object_get(was, "tools");
 	const char *model = json_get_str(was, "model");
+	const json_t *role = json_object_get(was, "roleFile");
 	bool same = model && strcmp(model, s->model->id) == 0 &&
+		    (!role || strcmp(json_str(role, "hash"), s->role->hash) == 0) &&
 		    json_array_size(tools) == s->agent.ntools &&
 		    json_get_bool(was, "thinking", false) == s->thinking;
 

@@ -20,6 +20,7 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model.h"
+#include "subagent/rolebook.h"
 
 /* ---- life */
 
@@ -50,6 +51,7 @@ void spec_free(struct run_spec *s)
 	if (!s)
 		return;
 	json_decref(s->output_schema);
+	role_release(s->role);
 	model_unshare(s->shared);
 	resumed_free(s->resumed);
 	arena_fini(&s->mem);
@@ -300,6 +302,7 @@ static void spec_group_write(struct jw *w, const struct spec_group *g)
 static void write_config(struct jw *w, const struct run_spec *r)
 {
 	jw_str(w, "role", r->role->name);
+	role_write(w, r->role);
 	jw_str(w, "task", r->task);
 	jw_str(w, "context", r->context);
 	jw_str(w, "model", r->model->id);
@@ -523,7 +526,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	struct model m;
 	int rv;
 
-	r->role = s->role ? role_find(s->role) : NULL;
+	r->role = s->role ? role_of_config(config) : NULL;
 	if (!r->role || !s->task || !s->model)
 		return err_set(err, AVA_ECORRUPT,
 			       "the stored configuration lacks its role, task or model");
@@ -620,7 +623,7 @@ int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_erro
 static int render_system(const struct run_spec *r, struct buf *out)
 {
 	if (!r->system)
-		return prompt_system(out, r->role->display);
+		return prompt_system(out, r->role->display, r->role->instructions);
 	buf_adds(out, r->system);
 	return buf_adds(out, r->operating);
 }

@@ -17,41 +17,13 @@
 #include "base/spawn_options.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
+#include "subagent/role.h"
 
 struct jw;
 struct tool;
 struct redact;
 struct settings;
 struct ava_error;
-
-/* Roles: what a kind of subagent may use and how much of it. One lists
- * only tools that exist in this program; without its core tools it is shown, not
- * proposed. */
-#define ROLE_MAX_TOOLS 16
-
-struct role {
-	const char *name;    /* "code_reviewer" */
-	const char *display; /* "CodeReviewer" */
-	const char *summary;
-	const char *model;                 /* alias */
-	const char *tools[ROLE_MAX_TOOLS]; /* wished for; NULL-terminated */
-	const char *core[4];               /* without these it is not proposed */
-	int64_t timeout_s, cost_cents;
-	bool thinking;
-};
-
-extern const struct role *const role_table[]; /* NULL-terminated */
-
-/* By name, '-' equal to '_', or by display name; NULL: none such. */
-const struct role *role_find(const char *name);
-
-/* The tools a run of this role gets: its own that exist, then those all have.
- * Without `files` those that need a working folder are left out. Returns how
- * many were put into `out` (ROLE_MAX_TOOLS places). */
-unsigned role_tools(const struct role *r, bool files, const struct tool **out);
-
-/* 0, or AVA_EUNSUPPORTED naming the core tool that is missing. */
-int role_usable(const struct role *r, bool files, struct ava_error *err);
 
 /* Which group a run belongs to. It is confirmed with the rest and stands in the first
  * line of messages.jsonl, so that a group can be taken up from any run of it. */
@@ -106,8 +78,8 @@ struct resumed {
 void resumed_free(struct resumed *r); /* NULL is allowed */
 
 struct run_spec {
-	struct arena mem; /* all strings */
-	const struct role *role;
+	struct arena mem;                 /* all strings */
+	const struct role *role;          /* a reference */
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
 #define X(kind, field, ...) const char *field; /* "" when none */
@@ -139,9 +111,12 @@ struct run_spec {
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err);
 bool spec_is_preset(const char *name);
-/* What a run may cost where the request names neither cost nor preset: as the settings say,
- * else as its role. micro-USD. */
+/* What holds where the request names neither a limit nor a preset: as the settings say, else
+ * as its role; of a project's role the lower one. micro-USD, ms. */
 int64_t spec_cost_otherwise(const struct role *r, const struct settings *set);
+int64_t spec_time_otherwise(const struct role *r, const struct settings *set);
+int64_t spec_tokens_otherwise(const struct role *r, const struct settings *set);
+int64_t spec_iterations_otherwise(const struct role *r, const struct settings *set);
 /* A folder that is there, or none: AVA_EINVAL, AVA_ENOENT. */
 int spec_check_cwd(const char *cwd, struct ava_error *err);
 /* The request that a stored config was built from. Texts are borrowed from `config`,
@@ -157,7 +132,7 @@ void spec_free(struct run_spec *s);
 void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
-	const struct role *role;
+	const struct role *role; /* static */
 	const struct tool *const *tools;
 	unsigned ntools;    /* at most ROLE_MAX_TOOLS */
 	const char *system; /* its prompt, without the next */

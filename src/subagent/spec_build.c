@@ -13,123 +13,10 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-
-/* ---- the four built-in roles: their tools are wishes, cut down to what src/tool/table.c
- * really has. One whose core tool is missing is shown but refused, with the sentence that
- * names the tool. */
-
-static const struct role web_crawler = {
-	.name = "web_crawler",
-	.display = "WebCrawler",
-	.summary = "deep research on web pages",
-	.model = "claude-haiku",
-	.tools = {"web_search", "read_webpages", "http_get", "python_exec"},
-	.core = {"read_webpages"},
-	.timeout_s = 600,
-	.cost_cents = 50,
-	.thinking = true,
-};
-
-static const struct role code_reviewer = {
-	.name = "code_reviewer",
-	.display = "CodeReviewer",
-	.summary = "reads a source tree and answers with path:line",
-	.model = "claude-opus",
-	.tools = {"read_file", "search_codebase", "search_and_read", "list_files", "run_bash"},
-	.core = {"read_file", "search_codebase"},
-	.timeout_s = 300,
-	.cost_cents = 100,
-};
-
-static const struct role data_extractor = {
-	.name = "data_extractor",
-	.display = "DataExtractor",
-	.summary = "structured data out of pages and documents",
-	.model = "claude-haiku",
-	.tools = {"read_webpages", "http_get", "python_exec"},
-	.core = {"read_webpages"},
-	.timeout_s = 600,
-	.cost_cents = 50,
-};
-
-static const struct role researcher = {
-	.name = "researcher",
-	.display = "Researcher",
-	.summary = "general research in the web and in local files",
-	.model = "claude-sonnet",
-	.tools = {"web_search", "read_webpages", "read_file", "search_codebase", "search_and_read",
-		  "list_files"},
-	.timeout_s = 600,
-	.cost_cents = 50,
-	.thinking = true,
-};
-
-const struct role *const role_table[] = {&web_crawler, &code_reviewer, &data_extractor, &researcher,
-					 NULL};
-
-static const char *const common_tools[] = {"read_result", "memory_search", "ask_person",
-					   "submit_result"};
-
-static bool same_name(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++) {
-		char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
-
-		if (x != y)
-			return false;
-	}
-	return *a == *b;
-}
-
-const struct role *role_find(const char *name)
-{
-	for (size_t i = 0; role_table[i]; i++)
-		if (same_name(name, role_table[i]->name) ||
-		    strcasecmp(name, role_table[i]->display) == 0)
-			return role_table[i];
-	return NULL;
-}
-
-static unsigned role_tool(const char *name, bool files, const struct tool **out, unsigned n)
-{
-	const struct tool *t = tool_find(name);
-
-	if (t && n < ROLE_MAX_TOOLS && (files || !(t->flags & TOOL_FILES)))
-		out[n++] = t;
-	return n;
-}
-
-unsigned role_tools(const struct role *r, bool files, const struct tool **out)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < ROLE_MAX_TOOLS && r->tools[i]; i++)
-		n = role_tool(r->tools[i], files, out, n);
-	for (size_t i = 0; i < ARRAY_LEN(common_tools); i++)
-		n = role_tool(common_tools[i], files, out, n);
-	return n;
-}
-
-int role_usable(const struct role *r, bool files, struct ava_error *err)
-{
-	for (size_t i = 0; i < ARRAY_LEN(r->core) && r->core[i]; i++) {
-		const struct tool *t = tool_find(r->core[i]);
-
-		if (!t)
-			return err_set(
-				err, AVA_EUNSUPPORTED,
-				"role %s needs the tool %s, which this version does not have; "
-				"use code_reviewer or researcher",
-				r->name, r->core[i]);
-		if ((t->flags & TOOL_FILES) && !files)
-			return err_set(err, AVA_EINVAL,
-				       "role %s works on files: give it a working folder (cwd)",
-				       r->name);
-	}
-	return 0;
-}
+#include "subagent/rolebook.h"
 
 /* ---- what a request may name */
 
@@ -256,9 +143,36 @@ bool spec_is_preset(const char *name)
 	return find_preset(name) != NULL;
 }
 
+/* What holds where a request names nothing: as its role says, under the settings. A
+ * project's file may ask for less than what holds anyway, never for more: its author is not
+ * the person who pays. */
+static int64_t otherwise(const struct role *r, int64_t said, int64_t setting, int64_t usual)
+{
+	if (r->source == ROLE_PROJECT)
+		return MIN(said, setting >= 0 ? setting : usual);
+	return setting >= 0 ? setting : said;
+}
+
 int64_t spec_cost_otherwise(const struct role *r, const struct settings *set)
 {
-	return (set->limits_cost_cents >= 0 ? set->limits_cost_cents : r->cost_cents) * 10000;
+	return otherwise(r, r->cost_cents, set->limits_cost_cents, 50) * 10000;
+}
+
+int64_t spec_time_otherwise(const struct role *r, const struct settings *set)
+{
+	return otherwise(r, r->timeout_s, set->limits_timeout_s ? set->limits_timeout_s : -1, 600) *
+	       1000;
+}
+
+int64_t spec_tokens_otherwise(const struct role *r, const struct settings *set)
+{
+	return r->tokens ? otherwise(r, r->tokens, -1, set->limits_tokens) : set->limits_tokens;
+}
+
+int64_t spec_iterations_otherwise(const struct role *r, const struct settings *set)
+{
+	return r->iterations ? otherwise(r, r->iterations, -1, set->limits_iterations)
+			     : set->limits_iterations;
 }
 
 static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
@@ -273,15 +187,15 @@ static int take_limits(struct run_spec *r, const struct op_spawn *s, const struc
 		const char *what;
 		int64_t *to;
 	} limits[] = {
-		{s->timeout_ms,
-		 (set->limits_timeout_s ? set->limits_timeout_s : r->role->timeout_s) * 1000, 1,
-		 "the time limit", &l->time_ms},
+		{s->timeout_ms, spec_time_otherwise(r->role, set), 1, "the time limit",
+		 &l->time_ms},
 		{s->max_cost_microusd,
 		 p ? p->cost_cents * 10000 : spec_cost_otherwise(r->role, set), 0, "the cost limit",
 		 &l->cost_microusd},
-		{s->max_tokens, p ? p->tokens * 10 : set->limits_tokens, 1, "the token limit",
-		 &l->tokens},
-		{s->max_iterations, set->limits_iterations, 1, "the iteration limit", &iterations},
+		{s->max_tokens, p ? p->tokens * 10 : spec_tokens_otherwise(r->role, set), 1,
+		 "the token limit", &l->tokens},
+		{s->max_iterations, spec_iterations_otherwise(r->role, set), 1,
+		 "the iteration limit", &iterations},
 	};
 
 	if (s->preset && *s->preset && !p)
@@ -384,32 +298,53 @@ static void set_rights(struct run_spec *r)
 
 /* ---- building */
 
+static const char *model_of_role(const struct role *r)
+{
+	return strcmp(r->model, ROLE_INHERIT) == 0 ? "claude-sonnet" : r->model;
+}
+
+/* What the request asks for, else what its role does. */
+static int take_schema(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	json_t *own = NULL;
+	int rv;
+
+	if (!s->output_schema && r->role->schema) {
+		own = json_parse(r->role->schema, strlen(r->role->schema), err);
+		if (!own)
+			return err->code;
+	}
+	rv = spec_take_schema(r, own ? own : s->output_schema, err);
+	json_decref(own);
+	return rv;
+}
+
 static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	bool files = s->cwd && *s->cwd;
 
 	if (s->role && *s->role) {
-		r->role = role_find(s->role);
-		if (!r->role)
-			return err_set(err, AVA_EINVAL,
-				       "unknown role %.60s: there are web_crawler, code_reviewer, "
-				       "data_extractor and researcher",
-				       s->role);
-		return role_usable(r->role, files, err);
+		r->role = role_find(s->role, s->cwd, err);
+		return r->role ? role_usable(r->role, files, err) : err->code;
 	}
-	r->role = role_find(classify_role(s->task, strlen(s->task)));
-	if (!r->role || role_usable(r->role, files, NULL) != 0)
-		r->role = role_find("researcher");
-	return 0;
+	r->role = role_find(classify_role(s->task, strlen(s->task)), NULL, err);
+	if (r->role && role_usable(r->role, files, NULL) == 0)
+		return 0;
+	role_release(r->role);
+	r->role = role_find("researcher", NULL, err);
+	return r->role ? 0 : err->code;
 }
 
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err)
 {
+	struct ava_error unheard = {0};
 	struct run_spec *r = NULL;
 	struct model m;
-	int rv = check_request(s, redact, err);
+	int rv;
 
+	err = err ? err : &unheard;
+	rv = check_request(s, redact, err);
 	if (rv != 0)
 		return rv;
 	r = spec_new();
@@ -422,14 +357,14 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = model_resolve(s->model && *s->model ? s->model
 				   : model               ? model
 				   : is_quick(s)         ? QUICK_MODEL
-							 : r->role->model,
+							 : model_of_role(r->role),
 				   &m, NULL, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
 		rv = take_limits(r, s, set, err);
 	if (rv == 0)
-		rv = spec_take_schema(r, s->output_schema, err);
+		rv = take_schema(r, s, err);
 	if (rv == 0)
 		rv = spec_take_grants(r, s, err);
 	if (rv == 0)

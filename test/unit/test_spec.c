@@ -12,6 +12,7 @@
 #include "codec/redact.h"
 #include "provider/model.h"
 #include "subagent/quote.h"
+#include "subagent/rolebook.h"
 #include "subagent/spec.h"
 #include "subagent/spec.h"
 
@@ -195,17 +196,17 @@ static void test_ask_before(void **state)
 static void test_role_selects_correct_tools(void **state)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(role_find("code-reviewer"), true, out);
+	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
 	const char *want[] = {"read_file", "search_codebase", "search_and_read", "list_files",
 			      "run_bash",  "read_result",     "ask_person",      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
 	for (unsigned i = 0; i < n; i++)
 		assert_string_equal(out[i]->name, want[i]);
-	n = role_tools(role_find("Researcher"), false, out);
+	n = role_tools(role_find("Researcher", "", NULL), false, out);
 	for (unsigned i = 0; i < n; i++)
 		assert_false(out[i]->flags & TOOL_FILES);
-	assert_null(role_find("wizard"));
+	assert_null(role_find("wizard", "", NULL));
 }
 
 static void test_presets(void **state)

@@ -4,6 +4,7 @@
 #include "gateway_rig.h"
 
 #include "agent/tool.h"
+#include "subagent/rolebook.h"
 #include "subagent/spec.h"
 
 #define RUNS "/api/v1/runs"
@@ -75,9 +76,11 @@ static void test_role_selects_correct_tools(void **state)
 	static const char *const common[] = {"read_result", "memory_search", "ask_person",
 					     "submit_result"};
 	const struct tool *out[ROLE_MAX_TOOLS];
+	struct role_list all;
 
-	for (unsigned k = 0; role_table[k]; k++) {
-		const struct role *r = role_table[k];
+	assert_int_equal(roles_list("", &all), 0);
+	for (size_t k = 0; k < all.n; k++) {
+		const struct role *r = all.items[k].role;
 		unsigned n = role_tools(r, true, out);
 
 		for (unsigned i = 0; r->tools[i]; i++)
@@ -92,8 +95,9 @@ static void test_role_selects_correct_tools(void **state)
 		}
 		assert_true(among(out, n, "submit_result"));
 	}
-	assert_true(wishes(role_find("code_reviewer"), "search_codebase"));
-	assert_false(wishes(role_find("code_reviewer"), "web_search"));
+	role_list_free(&all);
+	assert_true(wishes(role_find("code_reviewer", "", NULL), "search_codebase"));
+	assert_false(wishes(role_find("code_reviewer", "", NULL), "web_search"));
 }
 
 /* "timeout terminates subagent" */
@@ -139,7 +143,7 @@ static void test_cost_limit_stops_execution(void **state)
 static void test_web_crawler_role_has_web_tools(void **state)
 {
 	static const char *const web[] = {"web_search", "read_webpages", "http_get"};
-	const struct role *r = role_find("WebCrawler");
+	const struct role *r = role_find("WebCrawler", "", NULL);
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(r, true, out);
 	bool can = tool_find("read_webpages") != NULL;

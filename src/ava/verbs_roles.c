@@ -1,0 +1,354 @@
+/* Verbs about roles: which there are, one of them whole, a check of files, and trust.
+ *
+ * Trust is a person's word for the bytes of a file: its hash, appended to
+ * roles/trusted.jsonl below the data root with an event in the day's log, in one commit. No
+ * tool of a model leads here, and the data root is closed to tools. The caller names
+ * the hash that was shown, so that a file that changed meanwhile is not trusted unseen.
+ *
+ * What can fail: no such role or file; a hash that is not the file's; the disk. */
+#include "ava/verbs.h"
+
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/jscan.h"
+#include "subagent/rolebook.h"
+#include "subagent/spec.h"
+
+#define TRUSTED_FILE "roles/trusted.jsonl"
+#define TRUSTED_MAX  (4u << 20)
+
+/* ---- one as JSON */
+
+static void write_notes(struct jw *w, const struct role *r)
+{
+	jw_array(w, "notes");
+	for (unsigned i = 0; i < r->nnotes; i++) {
+		jw_object(w, NULL);
+		jw_int(w, "line", r->notes[i].line);
+		jw_str(w, "text", r->notes[i].text);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void write_tools(struct jw *w, const struct role *r)
+{
+	const struct tool *tools[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(r, true, tools);
+
+	jw_array(w, "tools");
+	for (unsigned i = 0; i < n; i++)
+		jw_str(w, NULL, tools[i]->name);
+	jw_end(w);
+	jw_array(w, "missing");
+	for (unsigned i = 0; r->tools[i]; i++)
+		if (!tool_find(r->tools[i]))
+			jw_str(w, NULL, r->tools[i]);
+	jw_end(w);
+}
+
+static void write_role(struct jw *w, const struct core *c, const struct role_entry *e, bool whole)
+{
+	const struct role *r = e->role;
+	struct ava_error err = {0};
+	bool usable = !e->why && role_usable(r, true, &err) == 0;
+
+	jw_object(w, NULL);
+	jw_str(w, "name", r->name);
+	jw_str(w, "display", r->display);
+	jw_str(w, "summary", r->summary);
+	jw_str(w, "source", role_sources[r->source]);
+	jw_str(w, "path", r->path);
+	jw_str(w, "hash", r->hash);
+	jw_bool(w, "trusted", e->trusted);
+	jw_str(w, "model", r->model);
+	jw_bool(w, "usable", usable);
+	jw_str(w, "why", e->why ? e->why : err.text);
+	write_tools(w, r);
+	jw_fixed(w, "timeout", spec_time_otherwise(r, &c->settings), 3);
+	jw_int(w, "max_cost_cents", spec_cost_otherwise(r, &c->settings) / 10000);
+	jw_int(w, "max_tokens", spec_tokens_otherwise(r, &c->settings));
+	jw_int(w, "max_iterations", spec_iterations_otherwise(r, &c->settings));
+	jw_bool(w, "extended_thinking", r->thinking);
+	write_notes(w, r);
+	if (whole && r->schema)
+		jw_raw(w, "output_schema", r->schema, strlen(r->schema));
+	if (whole)
+		jw_str(w, "instructions", r->instructions);
+	jw_end(w);
+}
+
+/* {"roles":[…],"broken":[…]} */
+static void write_list(struct jw *w, const struct core *c, const struct role_list *l, bool whole)
+{
+	jw_object(w, NULL);
+	jw_array(w, "roles");
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].role)
+			write_role(w, c, &l->items[i], whole);
+	jw_end(w);
+	jw_array(w, "broken");
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->items[i].role) {
+			jw_object(w, NULL);
+			jw_str(w, "path", l->items[i].path);
+			jw_str(w, "source", role_sources[l->items[i].source]);
+			jw_str(w, "why", l->items[i].why);
+			jw_end(w);
+		}
+	jw_end(w);
+}
+
+/* ---- what there is */
+
+struct roles_args {
+	const char *cwd, *path, *hash;
+};
+
+static const struct arg roles_args[] = {
+	{"cwd", ARG_SAID, offsetof(struct roles_args, cwd), .most = 4095},
+	{NULL},
+};
+
+static void send_list(struct verb_call *v, int rv, struct role_list *l, bool whole,
+		      const struct ava_error *err)
+{
+	struct verb_answer a;
+
+	if (verb_begin(&a, v->reply, rv, err)) {
+		write_list(&a.w, v->core, l, whole);
+		verb_send(&a, 200);
+	}
+	role_list_free(l);
+}
+
+static void verb_roles(struct verb_call *v)
+{
+	struct roles_args args = {.cwd = ""};
+	struct ava_error err = {0};
+	struct role_list l;
+	int rv;
+
+	if (!verb_args(v, &args))
+		return;
+	rv = roles_list(args.cwd, &l);
+	if (rv != 0)
+		err_set(&err, rv, "out of memory");
+	send_list(v, rv, &l, false, &err);
+}
+
+/* The one that would be used; else the first of that name, with why it is not. */
+static const struct role_entry *find_entry(const struct role_list *l, const char *name)
+{
+	const struct role_entry *found = NULL;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct role_entry *e = &l->items[i];
+
+		if (e->role && role_name_is(e->role, name) && (!found || (found->why && !e->why)))
+			found = e;
+	}
+	return found;
+}
+
+static void verb_role(struct verb_call *v)
+{
+	struct roles_args args = {.cwd = ""};
+	const struct role_entry *e = NULL;
+	struct ava_error err = {0};
+	struct verb_answer a;
+	struct role_list l;
+	int rv;
+
+	if (!verb_args(v, &args))
+		return;
+	rv = roles_list(args.cwd, &l);
+	if (rv == 0)
+		e = find_entry(&l, v->id);
+	if (rv != 0)
+		err_set(&err, rv, "out of memory");
+	else if (!e)
+		rv = err_set(&err, AVA_ENOENT, "there is no role %.60s (ava roles lists them)",
+			     v->id);
+	if (verb_begin(&a, v->reply, rv, &err)) {
+		write_role(&a.w, v->core, e, true);
+		verb_send(&a, 200);
+	}
+	role_list_free(&l);
+}
+
+static const struct arg check_args[] = {
+	{"path", ARG_SAID, offsetof(struct roles_args, path), .most = 4095},
+	{NULL},
+};
+
+static int check_path(const char *path, struct ava_error *err)
+{
+	return path && path[0] == '/' ? 0
+				      : err_set(err, AVA_EINVAL, "path must be an absolute path");
+}
+
+static void verb_check(struct verb_call *v)
+{
+	struct roles_args args = {0};
+	struct ava_error err = {0};
+	struct role_list l = {0};
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, &args))
+		return;
+	rv = check_path(args.path, &err);
+	if (rv == 0)
+		rv = roles_look(args.path, &l, &err);
+	send_list(v, rv, &l, true, &err);
+}
+
+/* ---- trust */
+
+struct trusting {
+	struct verb_reply *reply;
+	const struct role *role;
+};
+
+static const struct arg trust_args[] = {
+	{"path", ARG_SAID, offsetof(struct roles_args, path), .most = 4095},
+	{"hash", ARG_SAID, offsetof(struct roles_args, hash), .most = HASH_HEX_LEN},
+	{NULL},
+};
+
+static void trusted(int rv, void *user)
+{
+	struct trusting *t = user;
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it was not kept (%s): ask again", ava_strerror(rv));
+	else if ((rv = roles_trust(t->role->hash)) != 0)
+		err_set(&err, rv, "%u files are trusted, as many as there can be", ROLE_TRUSTS_MAX);
+	if (verb_begin(&a, t->reply, rv, &err)) {
+		jw_object(&a.w, NULL);
+		jw_str(&a.w, "name", t->role->name);
+		jw_str(&a.w, "path", t->role->path);
+		jw_str(&a.w, "hash", t->role->hash);
+		jw_bool(&a.w, "trusted", true);
+		verb_send(&a, 200);
+	}
+	role_release(t->role);
+	free(t);
+}
+
+/* What is trusted, by whom, into an open object. */
+static void write_trust(struct jw *w, const struct role *r, const char *user)
+{
+	jw_str(w, "hash", r->hash);
+	jw_str(w, "role", r->name);
+	jw_str(w, "path", r->path);
+	jw_str(w, "by", user ? user : "");
+	verb_time(w, "at", clock_wall_ms());
+	jw_end(w);
+}
+
+static int commit_trust(struct verb_call *v, struct trusting *t, struct ava_error *err)
+{
+	struct draft *d = draft_new(&v->core->book);
+	struct buf *line = d ? draft_part(d, DRAFT_MESSAGES, TRUSTED_FILE) : NULL, b;
+	struct jw w;
+
+	if (!line) {
+		draft_free(d);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	jw_init(&w, line);
+	jw_object(&w, NULL);
+	write_trust(&w, t->role, v->caller->user);
+	buf_addc(line, '\n');
+	buf_init(&b, 64u << 10);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "key", "roles/trusted");
+	jw_object(&w, "value");
+	write_trust(&w, t->role, v->caller->user);
+	jw_end(&w);
+	core_event(v->core, d, EVENT_StateWrite, "", v->caller->user ? v->caller->user : "", &b);
+	return draft_commit(d, JOURNAL_NOW, trusted, t, err);
+}
+
+static int begin_trust(struct verb_call *v, const struct role_entry *e, const char *hash,
+		       struct ava_error *err)
+{
+	struct trusting *t;
+	int rv;
+
+	if (!e->role)
+		return err_set(err, AVA_EINVAL, "%s", e->why);
+	if (!hash || strcmp(hash, e->role->hash) != 0)
+		return err_set(err, AVA_EINVAL,
+			       "%.300s is not what was shown (its SHA-256 is %s): read it again",
+			       e->path, e->role->hash);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	t->reply = v->reply;
+	t->role = role_hold(e->role);
+	rv = commit_trust(v, t, err);
+	if (rv != 0) {
+		role_release(t->role);
+		free(t);
+	}
+	return rv;
+}
+
+static void verb_trust(struct verb_call *v)
+{
+	struct roles_args args = {0};
+	struct ava_error err = {0};
+	struct role_list l = {0};
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, &args))
+		return;
+	rv = check_path(args.path, &err);
+	if (rv == 0)
+		rv = roles_look(args.path, &l, &err);
+	if (rv == 0 && l.n != 1)
+		rv = err_set(&err, AVA_EINVAL, "%.300s is a folder: files are trusted one by one",
+			     args.path);
+	if (rv == 0)
+		rv = begin_trust(v, &l.items[0], args.hash, &err);
+	role_list_free(&l);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+}
+
+int core_load_trust(struct core *c, struct ava_error *err)
+{
+	const char *line;
+	char *data = NULL;
+	size_t len = 0, at = 0, n;
+	int rv = logbook_read(c->root_fd, TRUSTED_FILE, TRUSTED_MAX, &data, &len, err);
+
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+
+		if (roles_trust(json_str(o, "hash")) == AVA_EINVAL)
+			core_log(c, TRUSTED_FILE " has a line without a hash: it is left out");
+		json_decref(o);
+	}
+	free(data);
+	return rv == AVA_ENOENT ? 0 : rv;
+}
+
+const struct verb verbs_about_roles[] = {
+	{"GET", "/api/v1/roles", verb_roles, roles_args, false},
+	{"GET", "/api/v1/roles/{id}", verb_role, roles_args, false},
+	{"POST", "/api/v1/roles/check", verb_check, check_args, false},
+	{"POST", "/api/v1/roles/trust", verb_trust, trust_args, true},
+	{NULL},
+};

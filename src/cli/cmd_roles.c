@@ -1,0 +1,315 @@
+/* ava roles: who can be asked, what one is told, whether a file is right, and trust in a
+ * project's file.
+ *
+ * The daemon reads the files, as it does when it uses them. trust shows first what is
+ * trusted: where it comes from, its tools, its text; a person says yes, or --yes does. The
+ * hash of what was shown goes along, so that what is kept is what was read.
+ *
+ * Exit: 1 where a checked file is broken, 4 without a yes, 5 for no such role. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/task.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+static struct {
+	bool json, yes;
+} o;
+
+static const struct opt roles_opts[] = {
+	OPT("json", 0, FLAG, NULL, json, "as JSON"),
+	OPT("yes", 'y', FLAG, NULL, yes, "trust: without asking"),
+};
+
+/* ?cwd=…, so that the project of this folder is seen. *Owned*; NULL: no memory. */
+static char *here(void)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-";
+	struct buf b;
+	char *cwd;
+
+	if (task_cwd(&cwd, NULL) != 0)
+		return strdup(""); /* it was removed: no project */
+	buf_init(&b, 4 * PATH_MAX);
+	buf_adds(&b, "?cwd=");
+	for (const char *s = cwd; *s; s++)
+		buf_addf(&b, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+	free(cwd);
+	return buf_take(&b, NULL);
+}
+
+/* ---- list */
+
+static void state_of(const json_t *r, char *out, size_t size)
+{
+	const char *source = json_str(r, "source");
+
+	if (json_get_bool(r, "usable", false))
+		snprintf(out, size, "%s", json_str(r, "summary"));
+	else if (!json_get_bool(r, "trusted", false) && strcmp(source, "project") == 0)
+		snprintf(out, size, "not trusted: ava roles trust %s", json_str(r, "path"));
+	else
+		snprintf(out, size, "not used: %s", json_str(r, "why"));
+}
+
+static int show_broken(const json_t *reply, FILE *f)
+{
+	const json_t *broken = json_object_get(reply, "broken"), *b;
+	size_t i;
+
+	json_array_foreach(broken, i, b) term_print(f, "%s\n", json_str(b, "why"));
+	return json_array_size(broken) > 0 ? CLI_FAILED : CLI_DONE;
+}
+
+static int list_roles(void)
+{
+	static const struct column columns[] = {
+		{"NAME", COLUMN_TEXT, "name"},
+		{"FROM", COLUMN_TEXT, "source", .spare = true},
+		{"MODEL", COLUMN_TEXT, "model", .spare = true},
+		{"TIME", COLUMN_TIME, "timeout", .spare = true},
+		{"COST", COLUMN_COST, "max_cost_cents", .spare = true},
+		{"FOR", COLUMN_OWN, .own = state_of},
+	};
+	char *query = here();
+	json_t *reply = NULL;
+	int code = query ? api_ask(&reply, NULL, "/roles%s", query) : CLI_FAILED;
+
+	free(query);
+	if (code == CLI_DONE && o.json) {
+		show_json(stdout, reply);
+	} else if (code == CLI_DONE) {
+		code = show_table(columns, ARRAY_LEN(columns), json_object_get(reply, "roles"));
+		if (show_broken(reply, stderr) != CLI_DONE)
+			cli_note("these files are not roles as they are; ava roles check PATH says "
+				 "more");
+	}
+	json_decref(reply);
+	return code;
+}
+
+/* ---- show */
+
+static void show_names(const char *title, const json_t *names)
+{
+	const json_t *v;
+	size_t i;
+
+	if (json_array_size(names) == 0)
+		return;
+	printf("%s", title);
+	json_array_foreach(names, i, v)
+		term_print(stdout, "%s%s", i ? ", " : "", json_string_value(v));
+	putchar('\n');
+}
+
+static void show_notes(const json_t *r)
+{
+	const json_t *notes = json_object_get(r, "notes"), *n;
+	size_t i;
+
+	json_array_foreach(notes, i, n)
+	{
+		term_print(stdout, "%s:%lld: %s\n", json_str(r, "path"),
+			   (long long)json_get_int(n, "line", 0), json_str(n, "text"));
+	}
+}
+
+static void show_head(const json_t *r)
+{
+	const char *path = json_str(r, "path"), *why = json_str(r, "why");
+	bool trusted = json_get_bool(r, "trusted", false);
+
+	term_print(stdout, "%s (%s): %s\n", json_str(r, "name"), json_str(r, "source"),
+		   json_str(r, "summary"));
+	if (*path) {
+		term_print(stdout, "File: %s\n", path);
+		term_print(stdout, "SHA-256: %s%s\n", json_str(r, "hash"),
+			   trusted ? "" : " (not trusted)");
+	}
+	if (*why && trusted)
+		term_print(stdout, "Not used: %s\n", why);
+	term_print(stdout, "Model: %s%s\n", json_str(r, "model"),
+		   json_get_bool(r, "extended_thinking", false) ? ", thinking" : "");
+	show_names("Tools: ", json_object_get(r, "tools"));
+	show_names("Not there: ", json_object_get(r, "missing"));
+	printf("Limits: %s, %s, %s tokens, %lld replies\n", format_time_of(r, "timeout").text,
+	       format_cost_of(r, "max_cost_cents").text, format_tokens_of(r, "max_tokens").text,
+	       (long long)json_get_int(r, "max_iterations", 0));
+	show_notes(r);
+}
+
+static void show_whole(const json_t *r)
+{
+	const char *text = json_str(r, "instructions");
+
+	show_head(r);
+	putchar('\n');
+	term_text(stdout, text, strlen(text), true);
+	putchar('\n');
+}
+
+static int show_role(const char *name)
+{
+	char *query = here();
+	json_t *r = NULL;
+	int code;
+
+	for (const char *s = name; *s; s++)
+		if (strchr("/?#% ", *s) || (*s & 0x80)) {
+			free(query);
+			return cli_error(CLI_NOSUCH, "there is no role %s (ava roles lists them)",
+					 name);
+		}
+	code = query ? api_ask(&r, NULL, "/roles/%s%s", name, query) : CLI_FAILED;
+	free(query);
+	if (code == CLI_DONE && o.json) {
+		show_json(stdout, r);
+	} else if (code == CLI_DONE) {
+		show_whole(r);
+	}
+	json_decref(r);
+	return code;
+}
+
+/* ---- check */
+
+/* What the daemon says of a file or folder. */
+static int look(const char *path, json_t **reply)
+{
+	char *full = realpath(path, NULL);
+	struct ava_error err;
+	struct buf body;
+	int code, rv;
+
+	if (!full)
+		return cli_error(CLI_NOSUCH, "%s cannot be opened: give a file or folder of roles",
+				 path);
+	rv = api_texts(&body, &err, "path", full, NULL);
+	code = rv == 0 ? api_ask(reply, body.data, "/roles/check") : cli_fail(&err);
+	buf_fini(&body);
+	free(full);
+	return code;
+}
+
+static int check(const char *path)
+{
+	char *query = path ? NULL : here();
+	json_t *reply = NULL, *r;
+	size_t i, n = 0;
+	int code;
+
+	if (path)
+		code = look(path, &reply);
+	else
+		code = query ? api_ask(&reply, NULL, "/roles%s", query) : CLI_FAILED;
+	free(query);
+	if (code == CLI_DONE && o.json) {
+		show_json(stdout, reply);
+		code = json_array_size(json_object_get(reply, "broken")) ? CLI_FAILED : CLI_DONE;
+	} else if (code == CLI_DONE) {
+		json_array_foreach(json_object_get(reply, "roles"), i, r)
+		{
+			if (!*json_str(r, "path"))
+				continue;
+			n++;
+			term_print(stdout, "%s: %s\n", json_str(r, "path"), json_str(r, "name"));
+			show_notes(r);
+			show_names("  not there: ", json_object_get(r, "missing"));
+		}
+		code = show_broken(reply, stdout);
+		if (n == 0 && code == CLI_DONE)
+			puts("There are no role files.");
+	}
+	json_decref(reply);
+	return code;
+}
+
+/* ---- trust */
+
+/* 0: yes. */
+static int ask_trust(const json_t *r)
+{
+	struct ava_error err;
+	char answer[4096];
+	int rv;
+
+	if (!o.json)
+		show_whole(r);
+	if (o.yes)
+		return CLI_DONE;
+	if (!isatty(STDIN_FILENO))
+		return cli_error(CLI_REJECTED, "nobody is there to say yes: read the file, then "
+					       "give --yes");
+	fflush(stdout);
+	fprintf(stderr, "Its text goes to models as instructions, with these tools. Trust it as it "
+			"is now? [Yes/No] ");
+	fflush(stderr);
+	rv = task_answer(STDIN_FILENO, answer, &err);
+	if (rv > 0 && (strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0))
+		return CLI_DONE;
+	return cli_error(CLI_REJECTED, "no yes: nothing is trusted");
+}
+
+static int trust(const char *path)
+{
+	json_t *reply = NULL, *kept = NULL, *r;
+	struct ava_error err;
+	struct buf body;
+	int code = look(path, &reply), rv;
+
+	r = json_array_get(json_object_get(reply, "roles"), 0);
+	if (code == CLI_DONE && !r && show_broken(reply, stderr) != CLI_DONE)
+		code = CLI_FAILED;
+	else if (code == CLI_DONE && !r)
+		code = cli_error(CLI_NOSUCH, "%s holds no role", path);
+	if (code == CLI_DONE)
+		code = ask_trust(r);
+	if (code == CLI_DONE) {
+		rv = api_texts(&body, &err, "path", json_str(r, "path"), "hash",
+			       json_str(r, "hash"), NULL);
+		code = rv == 0 ? api_ask(&kept, body.data, "/roles/trust") : cli_fail(&err);
+		buf_fini(&body);
+	}
+	if (code == CLI_DONE && o.json)
+		show_json(stdout, kept);
+	else if (code == CLI_DONE)
+		term_print(stdout, "%s is trusted, as it is now.\n", json_str(kept, "name"));
+	json_decref(reply);
+	json_decref(kept);
+	return code;
+}
+
+static int roles_run(int argc, char **argv)
+{
+	const char *word = argc > 0 ? argv[0] : "list", *arg = argc > 1 ? argv[1] : NULL;
+
+	if (strcmp(word, "list") == 0 && !arg)
+		return list_roles();
+	if (strcmp(word, "show") == 0 && arg)
+		return show_role(arg);
+	if (strcmp(word, "check") == 0)
+		return check(arg);
+	if (strcmp(word, "trust") == 0 && arg)
+		return trust(arg);
+	return cli_error(CLI_USAGE, "say list, show ROLE, check [PATH] or trust PATH");
+}
+
+const struct command cmd_roles = COMMAND(
+	"roles", "[list | show ROLE | check [PATH] | trust PATH]", 0, 2,
+	"list roles, show one, check files, trust a project's",
+	"Roles are Markdown files in .claude/agents of a project, $XDG_CONFIG_HOME/ava/agents and\n"
+	"~/.claude/agents, beside the built-in ones. A project's is used once its bytes are\n"
+	"trusted; a change of the file needs a new yes.\n",
+	OPTIONS(roles_opts), roles_run);

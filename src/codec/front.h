@@ -1,0 +1,31 @@
+/* A Markdown file with front matter: lines "key: value" between two lines "---", then text. */
+#ifndef CODEC_FRONT_H
+#define CODEC_FRONT_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "codec/yaml.h"
+
+struct ava_error;
+
+/* What a key is, for lines that are no strict YAML. A text goes on up to the next key that
+ * is known, whatever its lines look like. */
+enum front_key { FRONT_UNKNOWN, FRONT_FIELD, FRONT_TEXT };
+typedef enum front_key (*front_key_fn)(const char *key, size_t len);
+
+struct front {             /* zeroed before it is read */
+	struct yaml *yaml; /* lines are those of the file; its root may be no mapping */
+	const char *body;  /* without blanks around it; borrowed from `text` */
+	size_t body_len;
+	unsigned line, end_line; /* of the two fences */
+	struct buf text;         /* the file: UTF-8 without NUL, lines end with \n */
+};
+
+/* `name` (copied) begins every sentence: "x.md:3: …". AVA_EINVAL, AVA_ETOOBIG over `max`,
+ * AVA_ENOMEM. front_fini in any case. */
+int front_read(struct front *f, const char *name, const char *bytes, size_t len, size_t max,
+	       front_key_fn kind, struct ava_error *err);
+void front_fini(struct front *f);
+
+#endif

@@ -1,0 +1,61 @@
+/* The roles that there are: the built-in ones and those of a person's folders, read anew
+ * when a file has changed. Which there are depends on the working folder, because a project
+ * brings its own; one of those is used only when a person has trusted its bytes. */
+#ifndef SUBAGENT_ROLEBOOK_H
+#define SUBAGENT_ROLEBOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "subagent/role.h"
+
+#define ROLE_FILES_MAX  256u  /* of a folder and those in it */
+#define ROLE_TRUSTS_MAX 1024u /* hashes */
+
+struct role_entry {
+	const struct role *role; /* a reference; NULL: it cannot be read */
+	char *path;              /* "": built in; owned */
+	char *why;               /* why it cannot be read, or is not used; NULL: it is; owned */
+	enum role_source source;
+	bool trusted;
+};
+
+struct role_list {
+	struct role_entry *items;
+	size_t n, cap;
+};
+
+/* All that can be seen from `cwd` ("": no project), in order of precedence: built-in,
+ * project, user, claude. AVA_ENOMEM. */
+int roles_list(const char *cwd, struct role_list *out);
+/* What stands in a file or folder, as roles of a project; nothing is kept of it.
+ * AVA_ENOENT, AVA_ENOMEM. */
+int roles_look(const char *path, struct role_list *out, struct ava_error *err);
+void role_list_free(struct role_list *l);
+
+/* The one of this name that can be used from there: a new reference. NULL: AVA_EINVAL
+ * says which there are, AVA_EDENIED that it is not trusted, or AVA_ENOMEM. */
+const struct role *role_find(const char *name, const char *cwd, struct ava_error *err);
+
+/* Is this word of a person's a role? "code_reviewer", "code-reviewer", "codereviewer",
+ * "reviewer"; of the person's own, which may be called anything, the whole name of one that
+ * was seen before, and one word only where something `announced` it. Its name in `out`. */
+bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1]);
+
+/* That of a stored config, whatever became of its file. A new reference; NULL: no memory,
+ * or it names none. */
+const struct role *role_of_config(const json_t *config);
+
+/* A person trusts a file with these bytes; for as long as the process runs. AVA_EINVAL:
+ * no SHA-256; AVA_ETOOBIG, AVA_ENOMEM. */
+int roles_trust(const char *hash);
+bool roles_trusted(const char *hash);
+
+/* Made of roles/ when the program is built (script/embed). */
+struct embedded {
+	const char *path, *text;
+	size_t len;
+};
+extern const struct embedded builtin_roles[]; /* the last has no path */
+
+#endif

@@ -1,0 +1,126 @@
+/* What two runs of a role and a model share of their first requests: everything up to the
+ * task. Whatever differs (task, context, limits, schema) stands behind it, so a provider's
+ * prompt cache has the rest. Prints how much that is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "agent/prompt.h"
+#include "agent/tool.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "provider/messages.h"
+#include "subagent/rolebook.h"
+#include "subagent/spec.h"
+
+static const char *const tasks[] = {
+	"Find where the pool of connections is drained, and whether a client that waits can be "
+	"forgotten there. Name the lines.",
+	"Review the parser of the configuration file for what happens with empty files.",
+};
+
+/* The request of a run's first call, without its tail. */
+static void request_of(const char *role, const char *model, unsigned which, struct buf *out)
+{
+	struct op_spawn s = {.task = tasks[which],
+			     .context = which ? "It is new." : "",
+			     .role = role,
+			     .model = model,
+			     .cwd = "/",
+			     .timeout_ms = which ? 77000 : AVA_DEFAULT,
+			     .max_cost_microusd = AVA_DEFAULT,
+			     .max_tokens = AVA_DEFAULT,
+			     .max_iterations = which ? 9 : AVA_DEFAULT};
+	struct ava_error err = {0};
+	struct hash_sha256 hash;
+	struct settings set;
+	struct run_spec *r;
+	struct buf lines;
+	int64_t bytes;
+
+	settings_defaults(&set);
+	if (spec_build(&r, &s, &set, NULL, NULL, &err) != 0)
+		fail_msg("%s %s: %s", role, model, err.text);
+	buf_init(&lines, 1 << 20);
+	buf_init(out, 1 << 20);
+	assert_int_equal(spec_messages(r, &lines, &bytes, &hash), 0);
+	assert_int_equal(messages_request(out, lines.data, lines.len, NULL, &err), 0);
+	assert_int_equal(out->len, bytes);
+	/* A tool is described once, in the form of its dialect. */
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		char start[40];
+		const char *at;
+
+		snprintf(start, sizeof(start), "%s", r->tools[i]->description);
+		at = strstr(out->data, start);
+		assert_non_null(at);
+		assert_null(strstr(at + 1, start));
+	}
+	buf_fini(&lines);
+	spec_free(r);
+}
+
+static void check_role(const char *role, const char *model)
+{
+	struct buf a, b;
+	size_t n = 0;
+
+	request_of(role, model, 0, &a);
+	request_of(role, model, 1, &b);
+	while (n < a.len && n < b.len && a.data[n] == b.data[n])
+		n++;
+	print_message("%-13s %-28s %5zu of %5zu bytes shared, %.1f %%\n", role, model, n, a.len,
+		      100.0 * (double)n / (double)a.len);
+	assert_memory_equal(a.data + n, tasks[0], 40);
+	assert_memory_equal(b.data + n, tasks[1], 40);
+	assert_true((double)n > 0.9 * (double)a.len);
+	buf_fini(&a);
+	buf_fini(&b);
+}
+
+static void test_shared(void **state)
+{
+	static const char *const models[] = {"offline", "anthropic/claude-haiku-4-5",
+					     "openai/gpt-5.6-luna"};
+	struct role_list l;
+
+	setenv("ANTHROPIC_API_KEY", "x", 1);
+	setenv("OPENAI_API_KEY", "x", 1);
+	assert_int_equal(roles_list("", &l), 0);
+	for (size_t i = 0; i < l.n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(models); k++)
+			if (!l.items[i].why && role_usable(l.items[i].role, true, NULL) == 0)
+				check_role(l.items[i].role->name, models[k]);
+	role_list_free(&l);
+}
+
+/* The mark that makes Anthropic cache stands at the end of what is shared: its order is
+ * tools, system, messages. */
+static void test_mark(void **state)
+{
+	static const char mark[] = ",\"cache_control\":{\"type\":\"ephemeral\"}}]";
+	struct buf a;
+	const char *at;
+
+	setenv("ANTHROPIC_API_KEY", "x", 1);
+	request_of("researcher", "anthropic/claude-haiku-4-5", 0, &a);
+	at = strstr(a.data, mark);
+	assert_non_null(at);
+	assert_memory_equal(at + sizeof(mark) - 1, ",\"tools\":", 9);
+	assert_null(strstr(at + 1, mark));
+	buf_fini(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_mark),
+	};
+
+	return cmocka_run_group_tests(all, NULL, NULL);
+}
