@@ -1,0 +1,78 @@
+/* What is asked of the memory, and what it answers; memory.h says how. */
+#ifndef MEMORY_OP_H
+#define MEMORY_OP_H
+
+#include <ava.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/list.h"
+
+#define MEMORY_FILE     "memory.db"
+#define MEMORY_TEXT_MAX 1000 /* bytes of a text */
+#define MEMORY_TAGS_MAX 200  /* bytes of all tags of a row, a blank between two */
+#define MEMORY_ROWS_MAX 10000
+#define MEMORY_ID_LEN   24
+
+/* Strings are never NULL in what is returned; in what is asked NULL says nothing. */
+struct memory_row {
+	const char *id;   /* "M-19c0de"; never given to another one */
+	const char *user; /* whose it is: nobody else finds it */
+	const char *kind; /* person, project, fact */
+	const char *cwd;  /* the folder it is about, and those below; "": everywhere */
+	const char *text, *tags;
+	const char *how;     /* said, confirmed, added or edited: always by the person */
+	const char *session; /* where it was said; "" */
+	int pinned;          /* 1 or 0; of a change -1: as it was */
+	int64_t created_ms, updated_ms;
+	char hash[HASH_HEX_LEN + 1]; /* of text and a salt, which goes with the row */
+};
+
+enum memory_what {
+	MEMORY_LOOK,   /* what is due, and nothing else */
+	MEMORY_WRITE,  /* `row`: with an id that one is changed, where it says something */
+	MEMORY_REMOVE, /* `ids`, or with `all` everything of the user: no byte of them stays */
+	MEMORY_FIND,   /* rows with the words of `words` (none: all), the best first */
+	MEMORY_RECALL, /* what a conversation begins with, of at most `bytes` */
+	MEMORY_TOLD,   /* what is due up to `told` has been told */
+	MEMORY_RESET,  /* a damaged file is set aside */
+};
+
+enum memory_outcome { MEMORY_ADDED, MEMORY_CHANGED, MEMORY_KNOWN };
+
+struct memory_due {
+	int64_t n; /* increasing */
+	const char *id, *user, *session, *change, *hash;
+};
+
+/* One thing that is asked. */
+struct memory_op {
+	enum memory_what what;
+	struct memory_row row; /* of FIND and RECALL: user, cwd, kind */
+	const char *words;
+	const char *const *ids;
+	size_t nids;
+	bool all; /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
+	size_t limit, bytes;
+	int64_t told;
+	const void *stop; /* an atomic_bool: true, nobody wants it any more; or NULL */
+	/* On the loop, once, never during the call; the op is the callback's then. */
+	void (*done)(struct memory_op *op);
+	void *user;
+
+	/* The answer; its strings are in `mem`. */
+	int rv;
+	struct ava_error err;
+	enum memory_outcome outcome;
+	struct memory_row *rows; /* WRITE: it, then those that are nearly the same */
+	size_t nrows;
+	struct memory_due *due;
+	size_t ndue;
+	struct arena mem;
+	struct list node; /* the memory's */
+};
+
+#endif
