@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
+struct memory;
 struct os_loop;
 struct redact;
 struct ava_error;
@@ -73,6 +74,11 @@ struct tool_env {
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
 			    struct ava_error *err);
+	/* What is remembered, and of whom (memory/memory.h); NULL: nothing is. */
+	struct memory *memory;
+	const char *user_id;
+	/* It read what stands under this key: a StateRead event. Loop thread; NULL: nobody. */
+	void (*state_read)(struct tool_env *env, const char *key);
 	/* What a tool at work does now, one line of a stranger's, for people. NULL: nobody. */
 	void (*activity)(struct tool_env *env, const char *line);
 	void *user;

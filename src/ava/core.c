@@ -12,6 +12,7 @@
 #include "ava/claude.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
+#include "ava/memories.h"
 #include "ava/otel.h"
 #include "ava/prune_away.h"
 #include "ava/state.h"
@@ -417,6 +418,8 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	if (rv == 0)
 		rv = find_own_folders(c);
+	if (rv == 0)
+		rv = memories_open(c, err);
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 		goto fail_open;
@@ -497,6 +500,7 @@ void core_hold(struct core *c)
 void core_close(struct core *c)
 {
 	jobs_end(c);
+	memories_quiesce(c);
 	supervisor_quiesce(&c->sup);
 	sessions_quiesce(c);
 	delivery_quiesce(c);
@@ -510,6 +514,7 @@ void core_close(struct core *c)
 	close_journal(c);
 	delivery_close(c);
 	proposals_free(c);
+	memories_close(c);
 	sessions_close(c);
 	supervisor_close(&c->sup);
 	supervisor_fini(&c->sup);
@@ -519,8 +524,8 @@ void core_close(struct core *c)
 
 bool core_idle(const struct core *c)
 {
-	return c->sup.nlive == 0 && c->npending == 0 && c->njobs == 0 && sessions_idle(c) &&
-	       delivery_idle(c) && otel_idle(c);
+	return c->sup.nlive == 0 && c->npending == 0 && c->jobs.n == 0 && sessions_idle(c) &&
+	       delivery_idle(c) && otel_idle(c) && memories_idle(c);
 }
 
 struct core_service *core_service(struct core *c)
@@ -562,22 +567,22 @@ static void job_done(struct os_work *w)
 {
 	struct job *j = w->priv;
 
-	j->core->njobs--;
+	j->core->jobs.n--;
 	j->done(j);
 }
 
 int job_begin(struct core *c, struct job *j, struct ava_error *err)
 {
-	if (!c->stopping && c->njobs >= JOBS_MAX)
+	if (!c->jobs.stopping && c->jobs.n >= JOBS_MAX)
 		return err_set(err, AVA_EBUSY, "%d records are being read: ask again", JOBS_MAX);
 	return job_begin_short(c, j, err);
 }
 
 int job_begin_short(struct core *c, struct job *j, struct ava_error *err)
 {
-	if (c->stopping)
+	if (c->jobs.stopping)
 		return err_set(err, AVA_EBUSY, "the runtime stops");
-	c->njobs++;
+	c->jobs.n++;
 	j->core = c;
 	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
 	os_work_start(c->loop, &j->work);
@@ -586,7 +591,7 @@ int job_begin_short(struct core *c, struct job *j, struct ava_error *err)
 
 void jobs_end(struct core *c)
 {
-	c->stopping = true;
-	while (c->njobs > 0)
+	c->jobs.stopping = true;
+	while (c->jobs.n > 0)
 		os_loop_step(c->loop, 50);
 }

@@ -42,16 +42,19 @@ struct core {
 	struct strmap session_by_id;
 	struct list talks; /* those in memory, last used last */
 	unsigned nsessions, resting_max;
-	struct os_task rest;           /* ava/session.c */
-	struct list resumings;         /* requests to resume, on their way (ava/resume.c) */
-	struct list steerings;         /* with request ids, on their way (ava/steer.c) */
-	unsigned njobs;                /* at work (ava/job.h) */
-	bool stopping;                 /* no more of them */
+	struct os_task rest;   /* ava/session.c */
+	struct list resumings; /* requests to resume, on their way (ava/resume.c) */
+	struct list steerings; /* with request ids, on their way (ava/steer.c) */
+	struct {
+		unsigned n;    /* at work (ava/job.h) */
+		bool stopping; /* no more of them */
+	} jobs;
 	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
 	struct otel *otel;             /* ava/otel.c; NULL: nothing is pushed */
+	struct memories *memories;     /* ava/memories.c */
 	struct core_service service;
 };
 

@@ -307,7 +307,7 @@ static const struct {
 	{"CostUpdate",
 	 "CostUpdate cost={costCents|cost} tokens={tokens|n}[ (estimated){estimated|if}]"},
 	{"StateRead", "StateRead {key}"},
-	{"StateWrite", "StateWrite {key}"},
+	{"StateWrite", "StateWrite {key}[ {change}]"},
 	{"ContextEdit", "ContextEdit {tokensBefore|n} to {tokensAfter|n} tokens"
 			"[, taken out: {removed|words}][, fetched again: {refetched|words}]"},
 	{"Custom", "Custom {customType}[: {data|words}]"},

@@ -648,13 +648,20 @@ void record_position(struct draft *d, struct run *r)
 	end(&c);
 }
 
-void record_carried(struct draft *d, struct run *r)
+void record_state_read(struct draft *d, struct run *r, const char *key)
 {
 	struct rec c;
 
 	begin(&c, d, r, EVENT_StateRead);
-	jw_str(&c.w, "key", "position");
+	jw_str(&c.w, "key", key);
 	end(&c);
+}
+
+void record_carried(struct draft *d, struct run *r)
+{
+	struct rec c;
+
+	record_state_read(d, r, "position");
 	begin(&c, d, r, EVENT_Custom);
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");

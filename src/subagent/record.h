@@ -87,6 +87,8 @@ void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 void record_catalog_spawn(struct draft *d, struct run *r);
 /* Where the run stands (restore.c): the last event of a turn's commit. */
 void record_position(struct draft *d, struct run *r);
+/* It read what stands under that key. */
+void record_state_read(struct draft *d, struct run *r, const char *key);
 /* Another process carries the run on, from its newest position. */
 void record_carried(struct draft *d, struct run *r);
 

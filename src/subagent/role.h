@@ -18,7 +18,7 @@
 struct tool;
 struct ava_error;
 
-#define ROLE_MAX_TOOLS   16 /* that a run has */
+#define ROLE_MAX_TOOLS   24 /* that a run has */
 #define ROLE_WISHES_MAX  32 /* that a file names */
 #define ROLE_NOTES_MAX   24
 #define ROLE_NAME_MAX    48

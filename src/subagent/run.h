@@ -29,6 +29,7 @@ struct jw;
 struct supervisor;
 struct group;
 struct infer_job;
+struct memory;
 struct person;
 struct room_job;
 
@@ -202,8 +203,9 @@ struct supervisor {
 	char *(*session_file)(const char *session_id, void *user);
 	/* The next run of a chain starts; NULL: nobody wants to know. */
 	void (*on_chained)(struct run *r, void *user);
-	void *session_user; /* of both */
-	char *keep_out[3];  /* of tool_env; owned */
+	void *session_user;    /* of both */
+	char *keep_out[3];     /* of tool_env; owned */
+	struct memory *memory; /* of tool_env; NULL: there is none */
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */
@@ -267,6 +269,7 @@ void toolrun_stop(struct agent *a);
 /* Names of the tools at work, into an array that is open. */
 void toolrun_names(const struct run *r, struct jw *w);
 void toolrun_activity(struct tool_env *env, const char *line);
+void toolrun_state_read(struct tool_env *env, const char *key);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */

@@ -312,6 +312,9 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
 					 .redact = sup->book->redact,
 					 .root = sup->keep_out[0],
+					 .memory = sup->memory,
+					 .user_id = spec->user_id,
+					 .state_read = toolrun_state_read,
 					 .activity = toolrun_activity,
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
@@ -761,6 +764,16 @@ void toolrun_activity(struct tool_env *env, const char *line)
 
 	if (!r->agent.ending)
 		show_line(r, line, strlen(line));
+}
+
+/* In the commit of the result that has it. */
+void toolrun_state_read(struct tool_env *env, const char *key)
+{
+	struct run *r = env->user;
+	struct draft *d = r->agent.ending ? NULL : world_draft(r);
+
+	if (d)
+		record_state_read(d, r, key);
 }
 
 int toolrun_start(struct agent *a, unsigned index)

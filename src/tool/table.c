@@ -11,6 +11,7 @@
 #define TOOLS(X)                                                                                   \
 	X(ask_person)                                                                              \
 	X(list_files)                                                                              \
+	X(memory_search)                                                                           \
 	X(python_exec)                                                                             \
 	X(read_file)                                                                               \
 	X(read_result)                                                                             \

@@ -96,10 +96,10 @@ static const struct event_line event_lines[] = {
 	 "ts\":7.0501,\"estimated\":true}",
 	 {1, 3100, 120, 23500, -1, "offline", "ava"}},
 	{{EVENT_StateRead, 1795248016075, 90433, 17, "S-7f3a2b", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "brave-otter", "ben"},
-	 "{\"key\":\"memory/parser\"}",
+	 "{\"key\":\"memory:M-19c0de\"}",
 	 {2, -1, -1, -1, -1, NULL, "ava"}},
 	{{EVENT_StateWrite, 1795248017072, 90434, 18, "ava", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "", "ben"},
-	 "{\"key\":\"memory/parser\"}",
+	 "{\"key\":\"memory:M-19c0de\",\"change\":\"added\",\"hash\":\"5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e\"}",
 	 {-1, -1, -1, -1, -1, NULL, NULL}},
 	{{EVENT_Fork, 1795248018069, 90435, 19, "ava", "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31", "", "ben"},
 	 "{\"groupId\":\"G-1\",\"branchCount\":2,\"branchIds\":[{\"subagentId\":"

@@ -198,7 +198,8 @@ static void test_role_selects_correct_tools(void **state)
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
 	const char *want[] = {"read_file", "search_codebase", "search_and_read", "list_files",
-			      "run_bash",  "read_result",     "ask_person",      "submit_result"};
+			      "run_bash",  "read_result",     "memory_search",   "ask_person",
+			      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
 	for (unsigned i = 0; i < n; i++)
@@ -441,7 +442,7 @@ static void test_quote_from_limits(void **state)
 				    "• Cost: up to $0.00 (offline model, no key and no network)\n"
 				    "• Tools: read_file, search_codebase, search_and_read, "
 				    "list_files, run_bash, read_result, "
-				    "ask_person, submit_result\n"
+				    "memory_search, ask_person, submit_result\n"
 				    "• Model: offline\n"
 				    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
 				    "Proceed? [Yes/No]");
