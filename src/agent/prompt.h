@@ -45,7 +45,8 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 
 /* In notices of a conversation: what the offline model knows again. */
 #define NOTICE_RESULT    "Its result follows"
-#define NOTICE_ELSEWHERE ", not in this conversation" /* it answers nothing here */
+#define NOTICE_ELSEWHERE ", not in this conversation"        /* it answers nothing here */
+#define NOTICE_TOLD      "told you in earlier conversations" /* not what they say now */
 #define NOTICE_FAILED    "answer could not be carried out: "
 #define NOTICE_UNDONE    "Nothing was done: "
 #define NOTICE_WAIT      "These wait: "

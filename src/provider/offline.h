@@ -40,6 +40,8 @@ struct offline_body {
 /* AVA_EINVAL when it is no body of the Messages form, AVA_ENOMEM. To be freed in any case. */
 int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
 void offline_body_fini(struct offline_body *b);
+/* What memory_write noted last, and has not forgotten since; false: nothing. */
+bool offline_noted(const struct offline_body *b, char id[24]);
 /* The tool's arguments by name; NULL: it is not offered. */
 const json_t *offline_tool(const struct offline_body *b, const char *name);
 

@@ -198,6 +198,24 @@ static const struct row {
 	{ABOUT_STEER, 0, 0, "tell it|tell them|ask it to|make it|let it know", NULL, NULL},
 	{ABOUT_LIMIT, HAS_RUN, 8,
 	 "limit|max|at most|no more than|not more than|give it|lower|raise", NULL, NULL},
+	/* the memory */
+	{ABOUT_REMEMBER, 0, 0,
+	 "remember that|remember this|remember my|remember i|remember im|remember ive|remember we|"
+	 "remember our|keep in mind|note that i|note that my|note that we|dont forget that|"
+	 "dont forget i|merk dir|merke dir|retiens que|souviens-toi que|recuerda que|ricorda che|"
+	 "ricordati che",
+	 NULL, NULL},
+	{ABOUT_FORGET, 0, 12,
+	 "forget that|forget what|forget about|forget my|forget m-|forget this|forget everything|"
+	 "forget all|vergiss das|vergiss alles|vergiss mein|oublie ca|oublie cela|olvida eso|"
+	 "olvidalo|dimentica",
+	 NULL, NULL},
+	{ABOUT_KNOWN, 0, 0, NULL,
+	 "know about me|know of me|know about my|remember about me|remember of me|"
+	 "remember about my|remember my|noted about me|noted of me|have you noted|did you note|"
+	 "in your memory|have i told you|weisst du uber mich|weisst du von mir|sais de moi|"
+	 "sais-tu de moi|sabes de mi|sai di me",
+	 NULL},
 	/* what has ended */
 	{ABOUT_RESUME, HAS_ENDED, 0, NULL,
 	 "resume|without starting over|let it continue|let it go on|pick up where|where it stopped|"
@@ -459,6 +477,70 @@ enum topic heard_topic(const char *words, const char *plain, unsigned has)
 			return rows[i].topic;
 	}
 	return strchr(words, '?') || (n < 6 && has_name(words)) ? ABOUT_LOOK : ABOUT_NOTHING;
+}
+
+const char *heard_note(const char *words, size_t *len)
+{
+	static const char *const begins[] = {
+		"remember that",    "remember this", "remember",    "keep in mind that",
+		"keep in mind",     "note that",     "forget that", "don't forget",
+		"dont forget",      "merk dir",      "merke dir",   "retiens que",
+		"souviens-toi que", "recuerda que",  "ricorda che", "ricordati che"};
+	const char *note = words;
+
+	for (size_t i = 0; i < ARRAY_LEN(begins) && note == words; i++) {
+		const char *at = strcasestr(words, begins[i]);
+
+		if (at && strchr(" :,", at[strlen(begins[i])]))
+			note = at + strlen(begins[i]);
+	}
+	note += strspn(note, " :,");
+	if (strncasecmp(note, "dass ", 5) == 0)
+		note += 5;
+	*len = strlen(note);
+	while (*len > 0 && strchr(" .!?\n", note[*len - 1]))
+		--*len;
+	if (*len > 8 && strncasecmp(note + *len - 8, ", please", 8) == 0)
+		*len -= 8;
+	return note;
+}
+
+const char *heard_subject(const char *plain)
+{
+	const char *at = strstr(plain, " about ");
+
+	if (at && strncmp(at, " about me ", 10) != 0)
+		return at + strlen(" about ");
+	at = at ? NULL : strstr(plain, " my ");
+	return at ? at + 1 : "";
+}
+
+const char *heard_role(const char *plain)
+{
+	static const struct {
+		const char *said, *role;
+	} roles[] = {
+		{"data extractor|extractor|data_extractor", "data_extractor"},
+		{"code reviewer|reviewer|code_reviewer|security audit|code review|an audit",
+		 "code_reviewer"},
+		{"researcher", "researcher"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (heard_has(plain, roles[i].said))
+			return roles[i].role;
+	return NULL;
+}
+
+bool heard_memory(const char *words, char id[24])
+{
+	const char *at = strcasestr(words, "m-");
+	size_t n = at ? strspn(at + 2, "0123456789abcdef") : 0;
+
+	if (n < 6 || n > 20)
+		return false;
+	snprintf(id, 24, "M-%.*s", (int)n, at + 2);
+	return true;
 }
 
 /* ---- limits in a task */

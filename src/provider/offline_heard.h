@@ -30,6 +30,10 @@ enum topic {
 	ABOUT_WHY,
 	ABOUT_STATUS,
 	ABOUT_DOUBT, /* of one who may say yes yet */
+	/* of the memory */
+	ABOUT_REMEMBER,
+	ABOUT_KNOWN, /* what is remembered */
+	ABOUT_FORGET,
 	/* that cannot be done */
 	ABOUT_WEB,
 	ABOUT_LATER,
@@ -70,6 +74,14 @@ bool heard_begins(const char *plain, const char *phrases);
 /* It begins as a request for work does: "review …". */
 bool heard_work(const char *plain);
 enum topic heard_topic(const char *words, const char *plain, unsigned has);
+/* "my sister" of "what do you know about my sister"; "": of everything. */
+const char *heard_subject(const char *plain);
+/* The role that is asked for by its name; NULL: none is. */
+const char *heard_role(const char *plain);
+/* "M-19c0de" in the words. */
+bool heard_memory(const char *words, char id[24]);
+/* Of "remember that I prefer tea." the part "I prefer tea" of `words`; its length. */
+const char *heard_note(const char *words, size_t *len);
 
 /* A limit that is asked for in a task ("max 5 cents, at most 2 minutes"). -1: none. */
 struct heard_limits {

@@ -248,24 +248,6 @@ static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 		jw_int(w, "timeout", limits->seconds);
 }
 
-/* The role that is asked for by its name; NULL: none is. */
-static const char *talk_role_named(const char *plain)
-{
-	static const struct {
-		const char *said, *role;
-	} roles[] = {
-		{"data extractor|extractor|data_extractor", "data_extractor"},
-		{"code reviewer|reviewer|code_reviewer|security audit|code review|an audit",
-		 "code_reviewer"},
-		{"researcher", "researcher"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
-		if (heard_has(plain, roles[i].said))
-			return roles[i].role;
-	return NULL;
-}
-
 static void talk_spawn(struct talk *t, const char *words)
 {
 	char *task = arena_copy(&t->b->mem, words, strlen(words)), plain[HEARD_MAX];
@@ -279,7 +261,7 @@ static void talk_spawn(struct talk *t, const char *words)
 	heard_plain(words, plain);
 	heard_limits(task, &limits);
 	w = draft_call(t->draft, "spawn_subagent");
-	talk_spawn_args(t, w, task, talk_role_named(plain));
+	talk_spawn_args(t, w, task, heard_role(plain));
 	talk_spawn_limits(w, &limits);
 	draft_call_end(t->draft);
 }
@@ -322,7 +304,7 @@ static void talk_spawn_many(struct talk *t, const char *words)
 
 		jw_object(w, NULL);
 		heard_plain(task ? task : "", plain);
-		talk_spawn_args(t, w, task ? task : "", talk_role_named(plain));
+		talk_spawn_args(t, w, task ? task : "", heard_role(plain));
 		jw_end(w);
 	}
 	jw_end(w);
@@ -330,14 +312,19 @@ static void talk_spawn_many(struct talk *t, const char *words)
 	draft_call_end(t->draft);
 }
 
-/* One call with a run's id, or without one. */
-static void talk_call(struct talk *t, const char *name, const char *id)
+/* One call with one argument, or without one. */
+static void talk_call_with(struct talk *t, const char *name, const char *key, const char *value)
 {
 	struct jw *w = draft_call(t->draft, name);
 
-	if (id && *id)
-		jw_str(w, "subagent_id", id);
+	if (value && *value)
+		jw_str(w, key, value);
 	draft_call_end(t->draft);
+}
+
+static void talk_call(struct talk *t, const char *name, const char *id)
+{
+	talk_call_with(t, name, "subagent_id", id);
 }
 
 /* "tell it to look at src only" */
@@ -669,6 +656,59 @@ static void talk_again(struct talk *t)
 		buf_adds(&t->out, "Which task shall be done again?");
 }
 
+/* ---- of the memory */
+
+static void talk_remember(struct talk *t, const char *words)
+{
+	size_t len;
+	const char *note = heard_note(words, &len);
+
+	if (!offline_tool(t->b, "memory_write") || len == 0)
+		buf_adds(&t->out, "What shall I remember?");
+	else if (!(note = arena_copy(&t->b->mem, note, len)))
+		t->draft->rv = AVA_ENOMEM;
+	else
+		talk_call_with(t, "memory_write", "text", note);
+}
+
+static void talk_recollect(struct talk *t, const char *plain)
+{
+	talk_call_with(t, "memory_search", "query", heard_subject(plain));
+}
+
+static void talk_forget(struct talk *t, const char *words, const char *plain)
+{
+	char id[24];
+
+	if (heard_has(plain, "everything|all|alles|tout|todo|tutto")) {
+		buf_adds(&t->out, "`ava memory rm --all` removes everything that I remember of "
+				  "you, for good.");
+	} else if (heard_memory(words, id)) {
+		talk_call_with(t, "memory_write", "forget", id);
+	} else if (heard_subject(plain)[0]) {
+		talk_recollect(t, plain);
+	} else if (offline_noted(t->b, id)) {
+		talk_call_with(t, "memory_write", "forget", id);
+	} else {
+		buf_adds(&t->out, "I noted nothing here. Which one shall I forget? `ava memory` "
+				  "shows all, and \"forget M-...\" names one.");
+	}
+}
+
+/* The only one that was found goes when it shall be forgotten. */
+static void talk_known(struct talk *t, const char *rows, enum topic topic)
+{
+	char id[24];
+	unsigned n = tell_known(&t->out, rows, id);
+
+	if (topic == ABOUT_FORGET && n == 1) {
+		buf_reset(&t->out);
+		talk_call_with(t, "memory_write", "forget", id);
+	} else if (topic == ABOUT_FORGET && n > 1) {
+		buf_adds(&t->out, "\n\nWhich one shall I forget? \"Forget M-...\" names it.");
+	}
+}
+
 /* ---- small talk: short, and as things are */
 
 static void talk_hello(struct talk *t)
@@ -696,8 +736,9 @@ static void talk_say(struct talk *t, enum topic topic)
 		{ABOUT_LATER,
 		 "I can't remind you or do things later: what I start begins at once."},
 		{ABOUT_MEMORY,
-		 "I remember this conversation only, no earlier ones; `ava sessions` lists "
-		 "them, and `ava chat ID` goes on with one."},
+		 "Of earlier conversations I know what you asked me to remember: \"what do you "
+		 "know about me?\" tells it. `ava sessions` lists them, and `ava chat -c ID` "
+		 "goes on with one."},
 		{ABOUT_SENDING,
 		 "I can't send or order anything: I only read the files here. What shall be "
 		 "looked for in them?"},
@@ -798,6 +839,15 @@ static void talk_words(struct talk *t, const char *words)
 	case ABOUT_STATUS:
 		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
 		break;
+	case ABOUT_REMEMBER:
+		talk_remember(t, words);
+		break;
+	case ABOUT_KNOWN:
+		talk_recollect(t, plain);
+		break;
+	case ABOUT_FORGET:
+		talk_forget(t, words, plain);
+		break;
 	case ABOUT_TODAY:
 		talk_call(t, "ava_status", NULL);
 		break;
@@ -857,7 +907,7 @@ static const char *talk_newest(struct talk *t)
 			buf_addf(&words, "%s%s", words.len ? "\n" : "", line);
 		result = !result && talk_is_notice(line) && strstr(line, NOTICE_RESULT);
 		if (talk_is_notice(line))
-			inside = result;
+			inside = result || strstr(line, NOTICE_TOLD);
 	}
 	while (words.len > 0 && isspace((unsigned char)words.data[words.len - 1]))
 		words.data[--words.len] = 0;
@@ -883,6 +933,11 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 		buf_adds(&t->out, "A subagent can do that in the background.");
 	} else if (strcmp(c->name, "spawn_parallel") == 0) {
 		buf_adds(&t->out, "Subagents can do that side by side.");
+	} else if (strcmp(c->name, "memory_write") == 0) {
+		tell_noted(&t->out, text);
+	} else if (strcmp(c->name, "memory_search") == 0) {
+		heard_plain(words, plain);
+		talk_known(t, text, heard_topic(words, plain, talk_has(t)));
 	} else if (strcmp(c->name, "read_ava_logs") == 0) {
 		t->draft->rv |= tell_log(&t->b->mem, &t->out, text, t->run);
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {

@@ -437,3 +437,44 @@ void tell_today(struct buf *out, const json_t *s)
 			     format_tokens_of(today, "tokens").text, json_get_int(today, "runs", 0),
 			     ". `/cost` shows what this conversation cost."));
 }
+
+/* ---- the memory */
+
+unsigned tell_known(struct buf *out, const char *rows, char id[24])
+{
+	unsigned n = 0;
+
+	for (size_t len; *rows; rows += len + (rows[len] == '\n')) {
+		json_t *o;
+
+		len = strcspn(rows, "\n");
+		o = rows[0] == '{' ? json_parse(rows, len, NULL) : NULL;
+		if (o) {
+			buf_addf(out, "%s\n- %s (%s, %s)", n++ ? "" : "You told me:\n",
+				 json_str(o, "text"), json_str(o, "id"), json_str(o, "since"));
+			snprintf(id, 24, "%s", json_str(o, "id"));
+		}
+		json_decref(o);
+	}
+	if (n == 0)
+		buf_adds(out, "I remember nothing about that. \"Remember that ...\" makes me.");
+	return n;
+}
+
+void tell_noted(struct buf *out, const char *json)
+{
+	json_t *o = json_parse(json, strlen(json), NULL);
+	const json_t *like = json_array_get(json_object_get(o, "similar"), 0);
+	const char *outcome = json_str(o, "outcome");
+
+	if (strcmp(outcome, "forgotten") == 0)
+		buf_adds(out, "I have forgotten it.");
+	else if (strcmp(outcome, "known already") == 0)
+		buf_adds(out, "I know that already.");
+	else
+		buf_adds(out, "I'll remember that.");
+	if (like)
+		buf_addf(out, " You once said \"%s\": if that is no longer so, say \"forget %s\".",
+			 json_str(like, "text"), json_str(like, "id"));
+	json_decref(o);
+}

@@ -19,6 +19,9 @@ void tell_about(struct buf *out, const char *json, enum topic topic);
 /* Lines as read_ava_logs gives them: how the run ended, which tools it called, what failed.
  * AVA_ENOMEM. */
 int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run);
+/* Rows as memory_search gives them; how many, and the id of the last one. */
+unsigned tell_known(struct buf *out, const char *rows, char id[24]);
+void tell_noted(struct buf *out, const char *json); /* what memory_write returned */
 /* What subagent_status and ava_status return. */
 void tell_status(struct buf *out, const json_t *status);
 void tell_today(struct buf *out, const json_t *us);
