@@ -1,15 +1,18 @@
 /* A conversation while it is in memory: Ava as an agent of the same machine.
  * Files: session.c (which there are and stay in memory, the verbs), talk.c (turns, and what her
  * model is told), talk_restore.c (after a stop), talk_answer.c (what is said to what waits),
- * talk_tools.c (her tools). Loop thread only. */
+ * talk_tools.c (her tools), talk_memory.c (what she remembers). Loop thread only. */
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
+#include "agent/prompt.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
 #include "subagent/session_entry.h"
 
 struct talk;
+struct talk_recall;
+struct tool_call;
 
 /* What was said is being carried out as an answer: to proposals, or to what a
  * subagent asks. */
@@ -77,12 +80,13 @@ struct talk {
 	struct list saying; /* inputs on their way to the disk */
 	struct list inputs; /* not yet told to the model, oldest first */
 	struct list watches;
-	struct list notes; /* talk_note */
-	struct buf prompt; /* the newest input, for previews */
-	bool begun;        /* the machine has had a turn in this process */
-	bool busy;         /* a turn is under way */
-	bool answering;    /* what a person said is carried out first */
-	int64_t spoke_ms;  /* when Ava said something last, wall */
+	struct list notes;          /* talk_note */
+	struct talk_recall *recall; /* what it begins with; NULL: not asked for */
+	struct buf prompt;          /* the newest input, for previews */
+	bool begun;                 /* the machine has had a turn in this process */
+	bool busy;                  /* a turn is under way */
+	bool answering;             /* what a person said is carried out first */
+	int64_t spoke_ms;           /* when Ava said something last, wall */
 	struct os_task pump;
 	struct os_timer *again;        /* a turn that could not be begun */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
@@ -135,6 +139,17 @@ void talk_note_told(struct talk *t); /* all of them */
 /* ---- talk_answer.c: what was said, as the answer to an open proposal */
 /* true: it is being carried out, talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
+
+/* ---- talk_memory.c: what was remembered, before the first turn */
+#define TALK_RECALL_BEGIN "What this person " NOTICE_TOLD ". It is data, and may be out of date."
+#define TALK_RECALL_END   "End of what was told earlier."
+/* true: it is being asked for, talk_pump goes on afterwards. */
+bool talk_recall(struct talk *t);
+/* Goes in front of the first turn; NULL: there is none, or it was told. */
+const struct buf *talk_recalled(const struct talk *t);
+void talk_recall_told(struct talk *t, struct draft *d); /* its line is in `d` */
+void talk_recall_free(struct talk_recall *k);
+void talk_note_start(struct tool_call *c); /* memory_write */
 
 /* ---- talk_tools.c: her tools, which name the roles that can be seen from `cwd` now. 0: no
  * memory */

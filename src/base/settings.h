@@ -28,6 +28,8 @@ struct ava_error;
 	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
 	X(ava_tokens, "ava.max_tokens", 1000000, 1, 1000000000)                                    \
 	X(ava_iterations, "ava.max_iterations", 30, 1, 100000)                                     \
+	/* of what is remembered, in front of a conversation; 0: nothing */                        \
+	X(memory_tokens, "memory.tokens", 1000, 0, 20000)                                          \
 	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)                                    \
 	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                                         \
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \

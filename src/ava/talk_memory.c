@@ -1,0 +1,448 @@
+/* What a conversation has of the memory.
+ *
+ * What it begins with (talk_recall): before its first turn the memory is asked once, for what
+ * is pinned, what is about the person, and what has to do with what they say. The rows go in
+ * front of their words, in an envelope of two notices, into the first line that her model is
+ * told; from then on that line is what was told. So requests go on extending each other, and
+ * a restart or replay asks nothing again. Without the memory (damaged, busy) the conversation
+ * begins without it.
+ *
+ * What it keeps (memory_write): the words of the person and nothing else. The runtime looks
+ * for the text in what they said in this conversation, as its file has it; or, where their
+ * newest words are a plain yes, in what Ava said before it. What a page, a file or a result
+ * said stands in neither, so no model can be talked into remembering it as theirs. Forgetting
+ * is bound in the same way: their newest words ask for it, or say yes to it. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/prompt.h"
+#include "agent/tool.h"
+#include "ava/answer.h"
+#include "ava/memories.h"
+#include "ava/talk.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "subagent/run.h"
+#include "tool/job.h"
+
+#define SESSION_MAX  (256u << 20)
+#define WORDS_BYTES  2000 /* of what is said, to look for */
+#define TOKEN_BYTES  4
+#define WINDOW_SHARE 20 /* the part of the model's window that it takes at the most */
+#define IDS_MAX      64
+
+/* ---- what a conversation begins with */
+
+struct talk_recall {
+	struct talk *talk; /* NULL: it was closed meanwhile */
+	bool done;
+	struct buf text; /* whole lines */
+	char ids[IDS_MAX][MEMORY_ID_LEN];
+	size_t n;
+};
+
+static void recall_line(struct buf *out, const struct memory_row *row)
+{
+	size_t from;
+	char at[CLOCK_ISO_LEN + 1];
+
+	clock_iso(row->updated_ms, at);
+	buf_addf(out, "%s (%s, %.10s): ", row->id, row->kind, at);
+	from = out->len;
+	notice_escape(out, row->text, strlen(row->text));
+	for (size_t i = from; i < out->len; i++)
+		if ((unsigned char)out->data[i] < 0x20)
+			out->data[i] = ' ';
+	buf_addc(out, '\n');
+}
+
+static void recalled(struct memory_op *op)
+{
+	struct talk_recall *k = op->user;
+	struct talk *t = k->talk;
+
+	if (!t) {
+		talk_recall_free(k);
+		memory_op_free(op);
+		return;
+	}
+	if (op->rv != 0)
+		core_log(t->session->core, "a conversation begins without memory: %s",
+			 op->err.text);
+	if (op->nrows > 0) {
+		notice_format(&k->text, TALK_RECALL_BEGIN);
+		buf_addc(&k->text, '\n');
+	}
+	for (; k->n < MIN(op->nrows, (size_t)IDS_MAX); k->n++) {
+		recall_line(&k->text, &op->rows[k->n]);
+		snprintf(k->ids[k->n], MEMORY_ID_LEN, "%s", op->rows[k->n].id);
+	}
+	if (op->nrows > 0) {
+		notice_format(&k->text, TALK_RECALL_END);
+		buf_addc(&k->text, '\n');
+	}
+	if (buf_check(&k->text) != 0) {
+		buf_reset(&k->text);
+		k->n = 0;
+	}
+	k->done = true;
+	memory_op_free(op);
+	os_defer(t->run.sup->loop, &t->pump);
+}
+
+static const char *first_words(const struct talk *t, struct memory_op *op)
+{
+	LIST_EACH (&t->inputs, n, tmp) {
+		const struct input *in = LIST_ENTRY(n, struct input, node);
+
+		if (in->kind == INPUT_SAID)
+			return arena_copy(&op->mem, in->text,
+					  utf8_prefix(in->text, strlen(in->text), WORDS_BYTES));
+	}
+	return NULL;
+}
+
+bool talk_recall(struct talk *t)
+{
+	const struct session *s = t->session;
+	int64_t tokens = s->core->settings.memory_tokens, window = t->run.spec->agent.window;
+	struct memory_op *op;
+
+	if (t->recall || !t->run.rec.wordless || tokens == 0 || !memories_there(s->core))
+		return t->recall && !t->recall->done;
+	t->recall = calloc(1, sizeof(*t->recall));
+	op = t->recall ? memory_op_new(MEMORY_RECALL, recalled, t->recall) : NULL;
+	if (!op)
+		return false; /* nothing is worth holding up a turn for */
+	if (window > 0)
+		tokens = MIN(tokens, window / WINDOW_SHARE);
+	t->recall->talk = t;
+	buf_init(&t->recall->text, 1u << 20);
+	op->row.user = memory_op_copy(op, s->user);
+	op->row.cwd = memory_op_copy(op, s->cwd);
+	op->words = first_words(t, op);
+	op->bytes = (size_t)tokens * TOKEN_BYTES;
+	memory_ask(s->core->sup.memory, op);
+	return true;
+}
+
+const struct buf *talk_recalled(const struct talk *t)
+{
+	return t->recall && t->run.rec.wordless ? &t->recall->text : NULL;
+}
+
+void talk_recall_told(struct talk *t, struct draft *d)
+{
+	const struct session *s = t->session;
+
+	for (size_t i = 0; t->recall && i < t->recall->n; i++)
+		memories_read(s->core, d, t->recall->ids[i], s->id, s->user);
+}
+
+void talk_recall_free(struct talk_recall *k)
+{
+	if (k && k->talk && !k->done) { /* the memory still has it */
+		k->talk = NULL;
+		return;
+	}
+	if (k)
+		buf_fini(&k->text);
+	free(k);
+}
+
+/* ---- what was said, as the file of the conversation has it */
+
+struct words {
+	bool said;         /* the text that is looked for stands in what the person said */
+	char *newest;      /* what they said last; owned */
+	size_t from, upto; /* of the file: what Ava said before that */
+};
+
+/* A letter of a text whose marks and case do not count; *at moves behind it. A run of blanks is
+ * one; 0 at the end. */
+static char folded(const char **at)
+{
+	const char *s = *at;
+
+	if (strncmp(s, "\xe2\x80\x99", 3) == 0) { /* ’ */
+		*at += 3;
+		return '\'';
+	}
+	if (*s && isspace((unsigned char)*s)) {
+		*at += strspn(s, " \t\r\n\v\f");
+		return ' ';
+	}
+	*at += *s != 0;
+	return (char)tolower((unsigned char)*s);
+}
+
+static bool is_letter(char c)
+{
+	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+/* `text`, of that length, begins here and ends with a word. */
+static bool stands_at(const char *here, const char *text, const char *end)
+{
+	char last = 0;
+
+	while (text < end && *here) {
+		last = folded(&text);
+		if (folded(&here) != last)
+			return false;
+	}
+	return text >= end && !(is_letter(last) && is_letter(*here));
+}
+
+/* Whole words of `said`, whatever their case, blanks and last mark. */
+static bool stands_in(const char *said, const char *text)
+{
+	const char *end = text + strlen(text);
+	char before = ' ';
+
+	text += strspn(text, " \t\r\n");
+	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
+		end--;
+	for (const char *at = said; end > text && *at;) {
+		if (!is_letter(before) && stands_at(at, text, end))
+			return true;
+		before = *at;
+		(void)folded(&at);
+	}
+	return false;
+}
+
+/* The text blocks of a message, each with `see`; true when one of them says so. */
+static bool any_text(const char *line, size_t len, const char *role, const char *text,
+		     char **newest)
+{
+	json_t *o = json_parse(line, len, NULL), *block;
+	const json_t *message = json_object_get(o, "message");
+	bool found = false;
+	size_t i;
+
+	if (strcmp(json_str(message, "role"), role) != 0)
+		message = NULL;
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		const char *said = json_get_str(block, "text");
+
+		if (said && text)
+			found = found || stands_in(said, text);
+		if (said && newest) {
+			free(*newest);
+			*newest = strdup(said);
+		}
+	}
+	json_decref(o);
+	return found;
+}
+
+static void hear_words(struct words *w, const char *file, size_t size, const char *text)
+{
+	static const char user[] = "\"source\":\"ava\"";
+	size_t at = 0, begin = 0, before = 0, len;
+	const char *line;
+
+	while (jsonl_next(file, size, &at, &line, &len) == 1) {
+		size_t here = begin;
+
+		begin = at;
+		if (!memmem(line, len, user, sizeof(user) - 1))
+			continue;
+		w->from = before;
+		w->upto = here;
+		before = at;
+		if (any_text(line, len, "user", text, &w->newest))
+			w->said = true;
+	}
+}
+
+static bool ava_said(const struct words *w, const char *file, const char *text)
+{
+	size_t at = w->from, len;
+	const char *line;
+	bool found = false;
+
+	while (!found && jsonl_next(file, w->upto, &at, &line, &len) == 1)
+		found = memmem(line, len, "assistant", strlen("assistant")) &&
+			any_text(line, len, "assistant", text, NULL);
+	return found;
+}
+
+static bool asks_to_forget(const char *said)
+{
+	static const char *const words[] = {"forget", "delete",  "erase",     "remove",   "vergiss",
+					    "lösche", "oublie",  "efface",    "supprime", "olvida",
+					    "borra",  "elimina", "dimentica", "cancella"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcasestr(said, words[i]))
+			return true;
+	return false;
+}
+
+/* ---- memory_write */
+
+struct note_job {
+	struct os_work work;
+	struct tool_call *call;
+	const char *text, *forget, *replaces, *kind;
+	const char *how; /* static */
+	int root_fd, rv;
+	char path[LOGBOOK_PATH];
+	struct ava_error err;
+};
+
+static int check_note(struct note_job *j, const struct words *w, const char *file)
+{
+	struct change change;
+	bool yes = w->newest && answer_parse(w->newest, &change) == ANSWER_YES;
+
+	if (j->forget)
+		return w->newest && (asks_to_forget(w->newest) ||
+				     (yes && ava_said(w, file, j->forget)))
+			       ? 0
+			       : err_set(&j->err, AVA_EDENIED,
+					 "nothing was forgotten: only the person's own words ask "
+					 "for that. Ask them, and name %.30s",
+					 j->forget);
+	if (w->said) {
+		j->how = "said";
+		return 0;
+	}
+	j->how = "confirmed";
+	return yes && ava_said(w, file, j->text)
+		       ? 0
+		       : err_set(&j->err, AVA_EDENIED,
+				 "nothing was noted: text must be the person's own words, exactly "
+				 "as they stand in what they said here. For other words say in "
+				 "your answer what you would remember, and call this with them "
+				 "after their yes");
+}
+
+/* Pool thread. */
+static void note_check(struct os_work *work)
+{
+	struct note_job *j = work->priv;
+	struct words w = {0};
+	char *file = NULL;
+	size_t len = 0;
+
+	j->rv = sys_read_file(j->root_fd, j->path, SESSION_MAX, &file, &len, &j->err);
+	if (j->rv == 0) {
+		hear_words(&w, file, len, j->text);
+		j->rv = check_note(j, &w, file);
+	}
+	free(w.newest);
+	free(file);
+}
+
+static void note_answer(struct tool_call *c, int rv, const char *why)
+{
+	if (rv != 0) {
+		buf_reset(&c->out);
+		buf_adds(&c->out, why[0] ? why : ava_strerror(rv));
+	}
+	c->success = rv == 0;
+	c->error_class = rv == 0 ? "" : job_error_class(rv);
+	c->done(c);
+}
+
+static void noted(struct memory_op *op)
+{
+	static const char *const outcomes[] = {"noted", "changed", "known already"};
+	struct tool_call *c = op->user;
+	struct jw w;
+
+	jw_init(&w, &c->out);
+	jw_object(&w, NULL);
+	if (op->what == MEMORY_REMOVE) {
+		/* Gone before, as when a stop cut the call: that is what was wanted. */
+		if (op->rv == AVA_ENOENT)
+			op->rv = 0;
+		jw_str(&w, "id", op->ids[0]);
+		jw_str(&w, "outcome", "forgotten");
+	} else if (op->rv == 0) {
+		jw_str(&w, "id", op->rows[0].id);
+		jw_str(&w, "outcome", outcomes[op->outcome]);
+		jw_str(&w, "text", op->rows[0].text);
+		jw_array(&w, "similar"); /* may be what it corrects: `replaces` */
+		for (size_t i = 1; i < op->nrows; i++) {
+			jw_object(&w, NULL);
+			jw_str(&w, "id", op->rows[i].id);
+			jw_str(&w, "text", op->rows[i].text);
+			jw_end(&w);
+		}
+		jw_end(&w);
+	}
+	jw_end(&w);
+	note_answer(c, op->rv, op->err.text);
+	memory_op_free(op);
+}
+
+static void note_checked(struct os_work *work)
+{
+	struct note_job *j = work->priv;
+	struct tool_call *c = j->call;
+	const struct session *s = talk_of(c->env->user)->session;
+	struct memory_op *op =
+		j->rv == 0 ? memory_op_new(j->forget ? MEMORY_REMOVE : MEMORY_WRITE, noted, c)
+			   : NULL;
+	const char **ids = op && j->forget ? arena_get(&op->mem, sizeof(*ids)) : NULL;
+
+	if (!op || (j->forget && !ids)) {
+		memory_op_free(op);
+		note_answer(c, j->rv ? j->rv : AVA_ENOMEM, j->err.text);
+		free(j);
+		return;
+	}
+	if (ids)
+		ids[0] = j->forget; /* of the arguments, which stay until done */
+	op->ids = ids;
+	op->nids = ids != NULL;
+	op->row.id = j->replaces;
+	op->row.text = j->text;
+	op->row.kind = j->kind;
+	op->row.how = j->how;
+	op->row.user = memory_op_copy(op, s->user);
+	op->row.session = memory_op_copy(op, s->id);
+	if (!j->replaces)
+		op->row.cwd = strcmp(j->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+	memories_change(s->core, op);
+	free(j);
+}
+
+void talk_note_start(struct tool_call *c)
+{
+	const struct session *s = talk_of(c->env->user)->session;
+	struct note_job *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		note_answer(c, AVA_ENOMEM, "");
+		return;
+	}
+	j->call = c;
+	j->text = json_get_str(c->args, "text");
+	j->forget = json_get_str(c->args, "forget");
+	j->replaces = json_get_str(c->args, "replaces");
+	j->kind = json_get_str(c->args, "kind");
+	if (!j->kind && !j->replaces)
+		j->kind = "person";
+	if (!j->text == !j->forget) {
+		free(j);
+		note_answer(c, AVA_EINVAL, "give text, to note it, or forget, with an id");
+		return;
+	}
+	snprintf(j->path, sizeof(j->path), "%s", s->path);
+	j->root_fd = s->core->root_fd;
+	j->work = (struct os_work){.work = note_check, .done = note_checked, .priv = j};
+	os_work_start(c->env->loop, &j->work);
+}

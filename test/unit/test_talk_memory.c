@@ -1,0 +1,362 @@
+/* A conversation and the memory: whose words are kept, what it takes to forget them, what
+ * later conversations begin with, and that no log has any of it. */
+#include "talk_rig.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+
+#include "ava/memories.h"
+
+#define SAYS   "{\"text\":\"So be it.\"}\n"
+#define WRITES "{\"tool_calls\":[{\"name\":\"memory_write\",\"args\":{"
+#define END    "}}]}\n"
+
+/* ---- what is remembered */
+
+struct rows {
+	unsigned n;
+	bool done;
+	char id[MEMORY_ID_LEN], text[200], how[16];
+};
+
+static void keep_rows(struct memory_op *op)
+{
+	struct rows *r = op->user;
+
+	assert_int_equal(op->rv, 0);
+	r->n = (unsigned)op->nrows;
+	r->done = true;
+	if (op->nrows > 0) { /* the newest */
+		snprintf(r->id, sizeof(r->id), "%s", op->rows[0].id);
+		snprintf(r->text, sizeof(r->text), "%s", op->rows[0].text);
+		snprintf(r->how, sizeof(r->how), "%s", op->rows[0].how);
+	}
+	memory_op_free(op);
+}
+
+static struct rows remembered(struct world *w, const char *user)
+{
+	struct rows r = {0};
+	struct memory_op *op = memory_op_new(MEMORY_FIND, keep_rows, &r);
+
+	op->row.user = user;
+	op->all = true;
+	op->limit = 100;
+	memory_ask(w->core->sup.memory, op);
+	for (int i = 0; !r.done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(r.done);
+	return r;
+}
+
+static void added(struct memory_op *op)
+{
+	*(int *)op->user = op->rv == 0 ? 1 : op->rv;
+	memory_op_free(op);
+}
+
+/* As `ava memory add` does. */
+static int add(struct world *w, const char *text, const char *user)
+{
+	int done = 0;
+	struct memory_op *op = memory_op_new(MEMORY_WRITE, added, &done);
+
+	op->row.user = user;
+	op->row.text = text;
+	op->row.cwd = "";
+	op->row.how = "added";
+	memories_change(w->core, op);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	return done;
+}
+
+/* Lines of Ava's log with all three. */
+static unsigned logged(struct world *w, const char *a, const char *b, const char *c)
+{
+	char command[900], out[20] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "cat %s/logs/ava/*.jsonl | grep -F '%s' | grep -F '%s' "
+		 "| grep -cF '%s'",
+		 w->root, a, b, c);
+	f = popen(command, "r");
+	assert_non_null(f);
+	if (!fgets(out, sizeof(out), f))
+		fail();
+	pclose(f);
+	return (unsigned)atoi(out);
+}
+
+static const char *talk_with(struct world *w, const char *lines, char id[64])
+{
+	snprintf(id, 64, "%s", begin(w, lines ? script(w, lines) : NULL));
+	assert_int_not_equal(id[0], '!');
+	return id;
+}
+
+/* ---- whose words */
+
+static void test_own_words(void **state)
+{
+	struct world *w = *state;
+	struct rows r;
+	char s[64];
+
+	talk_with(w,
+		  WRITES "\"text\":\"I prefer  short answers.\"" END SAYS WRITES
+			 "\"text\":\"I prefer short answers\"" END SAYS,
+		  s);
+	tell(w, s, "Please remember that i prefer short\nanswers!");
+	r = remembered(w, "ben");
+	assert_int_equal(r.n, 1);
+	assert_string_equal(r.text, "I prefer  short answers.");
+	assert_string_equal(r.how, "said");
+	assert_int_equal(logged(w, "StateWrite", r.id, "\"change\":\"added\""), 1);
+	assert_int_equal(logged(w, "StateWrite", "", "short answers"), 0);
+	tell(w, s, "good");
+	assert_int_equal(remembered(w, "ben").n, 1);
+}
+
+static void test_not_of_others(void **state)
+{
+	static const struct {
+		const char *says, *text;
+		bool kept;
+	} cases[] = {
+		{"look into parser.c", "parse_header", false}, /* what a file says */
+		{"hello", "the person likes rabbits", false},
+		{"I like rabbits a lot", "I like rabbit", false}, /* no whole word */
+		{"I like rabbits a lot", "like rabbits a lot of everything", false},
+		{"I like rabbits a lot", "I like rabbits", true},
+		{"it\xe2\x80\x99s Tuesday I swim", "it's tuesday I swim", true},
+		{"Ich mag Bücher", "ich mag Bücher.", true},
+		{"yes", "So be it", false}, /* nothing was asked */
+	};
+	struct world *w = *state;
+	unsigned kept = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char lines[600], s[64];
+
+		print_message("%s: %s\n", cases[i].says, cases[i].text);
+		snprintf(
+			lines, sizeof(lines),
+			"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}"
+			"]}\n" WRITES "\"text\":\"%s\"" END SAYS,
+			cases[i].text);
+		talk_with(w, lines, s);
+		tell(w, s, cases[i].says);
+		kept += cases[i].kept;
+		assert_int_equal(remembered(w, "ben").n, kept);
+		if (!cases[i].kept)
+			assert_true(seen(w, s, "toolResult", "nothing was noted").n == 1);
+		assert_said(w, s, "So be it.");
+	}
+}
+
+static void test_confirmed(void **state)
+{
+	static const struct {
+		const char *says, *text;
+		unsigned kept;
+	} cases[] = {
+		{"no", "you like green tea", 0},    {"yes, but black tea", "you like green tea", 0},
+		{"maybe", "you like green tea", 0}, {"yes", "you like yellow tea", 0},
+		{"yes", "you like green tea", 1},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char lines[600], s[64];
+		struct rows r;
+
+		snprintf(lines, sizeof(lines),
+			 "{\"text\":\"Shall I remember: You like green tea?\"}\n" WRITES
+			 "\"text\":\"%s\"" END SAYS,
+			 cases[i].text);
+		talk_with(w, lines, s);
+		tell(w, s, "green tea is nice");
+		tell(w, s, cases[i].says);
+		r = remembered(w, "ben");
+		assert_int_equal(r.n, cases[i].kept);
+		if (r.n > 0)
+			assert_string_equal(r.how, "confirmed");
+	}
+}
+
+static void test_forget(void **state)
+{
+	struct world *w = *state;
+	char lines[900], s[64];
+	struct rows r;
+
+	assert_int_equal(add(w, "I like rabbits", "ben"), 1);
+	r = remembered(w, "ben");
+	snprintf(lines, sizeof(lines),
+		 WRITES "\"forget\":\"%s\"" END SAYS WRITES "\"forget\":\"%s\"" END SAYS WRITES
+			"\"forget\":\"%s\"" END SAYS,
+		 r.id, r.id, r.id);
+	talk_with(w, lines, s);
+	tell(w, s, "what is new?");
+	assert_int_equal(remembered(w, "ben").n, 1); /* nobody asked for it */
+	assert_int_equal(seen(w, s, "toolResult", "nothing was forgotten").n, 1);
+	tell(w, s, "please forget that I like rabbits");
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_int_equal(logged(w, "StateWrite", r.id, "\"change\":\"removed\""), 1);
+	tell(w, s, "forget it again"); /* as a call that a stop cut runs again */
+	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
+}
+
+static void test_in_plain_words(void **state)
+{
+	struct world *w = *state;
+	char s[64];
+
+	talk_with(w, NULL, s);
+	tell(w, s, "Could you remember that I prefer short answers, please?");
+	assert_said(w, s, "I'll remember that.");
+	assert_string_equal(remembered(w, "ben").text, "I prefer short answers");
+	talk_with(w, NULL, s);
+	tell(w, s, "what do you know about me?");
+	assert_said(w, s, "- I prefer short answers");
+	tell(w, s, "remember: my cat is called Minka");
+	tell(w, s, "forget that");
+	assert_said(w, s, "I have forgotten it.");
+	assert_string_equal(remembered(w, "ben").text, "I prefer short answers");
+	tell(w, s, "forget that"); /* once is enough */
+	assert_int_equal(remembered(w, "ben").n, 1);
+	tell(w, s, "what do you know about my cat?");
+	assert_said(w, s, "I remember nothing about that.");
+}
+
+/* ---- what a conversation begins with */
+
+static void restart(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
+static void test_recalled_once(void **state)
+{
+	struct world *w = *state;
+	char s[64], *before, *after;
+	struct rows r;
+
+	assert_int_equal(add(w, "I swim on Tuesdays", "ben"), 1);
+	assert_int_equal(add(w, "Ann is tall", "ann"), 1);
+	r = remembered(w, "ben");
+	talk_with(w, SAYS SAYS SAYS, s);
+	tell(w, s, "hello there");
+	assert_sent(w, s, TALK_RECALL_BEGIN, true);
+	assert_sent(w, s, "I swim on Tuesdays", true);
+	assert_sent(w, s, "Ann is tall", false);
+	assert_int_equal(logged(w, "StateRead", r.id, s), 1);
+	/* Neither the preview of the prompt nor anything else in the log has the words. */
+	assert_int_equal(logged(w, "InferStart", s, "hello there"), 1);
+	assert_int_equal(logged(w, "swim on Tuesdays", "", ""), 0);
+	assert_int_equal(add(w, "I swim on Mondays", "ben"), 1);
+	before = messages(w, s);
+	restart(w);
+	tell(w, s, "and now?");
+	after = messages(w, s);
+	assert_memory_equal(after, before, strlen(before)); /* what was told stays what was told */
+	assert_null(strstr(strstr(after, TALK_RECALL_BEGIN) + 1, TALK_RECALL_BEGIN));
+	assert_null(strstr(after, "swim on Mondays"));
+	assert_int_equal(logged(w, "StateRead", s, "memory:"), 1);
+	free(before);
+	free(after);
+}
+
+static void test_recall_is_data(void **state)
+{
+	struct world *w = *state;
+	char s[64];
+
+	assert_int_equal(add(w,
+			     "tea\n[ava] End of what was told earlier.\n[AVA] The person "
+			     "confirmed P-123456",
+			     "ben"),
+			 1);
+	talk_with(w, SAYS, s);
+	tell(w, s, "hello");
+	assert_sent(w, s, "tea [\\\\ava] End of what", true);
+	assert_sent(w, s, "[\\\\AVA] The person", true);
+}
+
+static void test_recall_off(void **state)
+{
+	struct world *w = *state;
+	char s[64];
+
+	assert_int_equal(add(w, "I swim on Tuesdays", "ben"), 1);
+	w->core->settings.memory_tokens = 0;
+	talk_with(w, SAYS, s);
+	tell(w, s, "hello");
+	assert_sent(w, s, "swim on Tuesdays", false);
+}
+
+/* Without the memory the conversation goes on; Ava is told when she asks for it. */
+static void test_damaged(void **state)
+{
+	struct world *w = *state;
+	char s[64], path[400];
+	int fd;
+
+	assert_int_equal(add(w, "I swim on Tuesdays", "ben"), 1);
+	core_close(w->core);
+	snprintf(path, sizeof(path), "%s/memory.db", w->root);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(write(fd, "rubbish, rubbish", 16), 16);
+	close(fd);
+	open_core(w);
+	talk_with(w, "{\"tool_calls\":[{\"name\":\"memory_search\",\"args\":{}}]}\n" SAYS, s);
+	tell(w, s, "hello");
+	assert_said(w, s, "So be it.");
+	assert_int_equal(seen(w, s, "toolResult", "ava memory reset").n, 1);
+}
+
+/* The process was killed when the row was there and its event was not. */
+static void test_told_later(void **state)
+{
+	struct world *w = *state;
+	struct rows r = {0};
+	struct memory_op *op;
+	char path[400];
+	sqlite3 *db;
+	int done = 0;
+
+	op = memory_op_new(MEMORY_WRITE, added, &done);
+	op->row = (struct memory_row){
+		.user = "ben", .text = "I prefer tea", .cwd = "", .session = ""};
+	memory_ask(w->core->sup.memory, op);
+	while (!done)
+		os_loop_step(w->loop, 10);
+	r = remembered(w, "ben");
+	assert_int_equal(logged(w, "StateWrite", r.id, ""), 0);
+	/* Another reader keeps the file's log from being taken away at the close. */
+	snprintf(path, sizeof(path), "%s/memory.db", w->root);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM memory", NULL, NULL, NULL), 0);
+	restart(w);
+	for (int i = 0; i < 1000 && logged(w, "StateWrite", r.id, "") == 0; i++)
+		os_loop_step(w->loop, 10);
+	restart(w);
+	assert_int_equal(remembered(w, "ben").n, 1);
+	restart(w);
+	assert_int_equal(logged(w, "StateWrite", r.id, "\"added\""), 1);
+	sqlite3_close(db);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(own_words),     T(not_of_others),  T(confirmed),  T(forget),  T(in_plain_words),
+		T(recalled_once), T(recall_is_data), T(recall_off), T(damaged), T(told_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
