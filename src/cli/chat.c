@@ -67,7 +67,7 @@ static bool is_shown(const char *type)
 		"UserMessage",    "AssistantMessage", "SpawnProposed",
 		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
 		"SubagentSpawn",  "Activity",         "SubagentComplete",
-		"Error",          "Waiting",
+		"Error",          "Waiting",          "StateWrite",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)

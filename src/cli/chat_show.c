@@ -274,6 +274,23 @@ static void show_error(struct chat *c, const json_t *content)
 	putchar('\n');
 }
 
+/* What was noted or forgotten; the event has no words. */
+static void show_memory(struct chat *c, const json_t *content)
+{
+	const char *key = json_str(content, "key");
+	json_t *row = NULL;
+
+	if (strncmp(key, "memory:", 7) != 0)
+		return;
+	key += 7;
+	speech_close(&c->speech);
+	if (strcmp(json_str(content, "change"), "removed") == 0)
+		chat_note("Forgotten (%s).", key);
+	else if (chat_call(c, NULL, &row, NULL, "/memories/%s", key) == 0)
+		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
+	json_decref(row);
+}
+
 static void show_event(struct chat *c, const struct feed_item *i)
 {
 	json_t *event = json_parse(i->data, i->len, NULL);
@@ -293,6 +310,8 @@ static void show_event(struct chat *c, const struct feed_item *i)
 		show_complete(c, content);
 	else if (strcmp(i->type, "Error") == 0 && own)
 		show_error(c, content);
+	else if (strcmp(i->type, "StateWrite") == 0 && own)
+		show_memory(c, content);
 	else if (strncmp(i->type, "Spawn", 5) == 0)
 		show_answered(c, i->type, content);
 	json_decref(event);

@@ -43,8 +43,8 @@ extern const struct command *const commands[]; /* NULL-terminated, as help lists
 extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
 	cmd_resume, cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs,
 	cmd_trace, cmd_replay, cmd_serve, cmd_sessions, cmd_doctor, cmd_version, cmd_help, cmd_chat,
-	cmd_prune, cmd_roles, cmd_export, cmd_hook, cmd_hooks, cmd_dashboard, cmd_logs_verify,
-	cmd_logs_head, cmd_logs_reindex;
+	cmd_prune, cmd_roles, cmd_memory, cmd_export, cmd_hook, cmd_hooks, cmd_dashboard,
+	cmd_logs_verify, cmd_logs_head, cmd_logs_reindex;
 
 /* NULL after saying that there is none, and which one is near. `more` (NULL: none): the word
  * behind it, for the commands below `ava logs`. */

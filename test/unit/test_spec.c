@@ -197,9 +197,9 @@ static void test_role_selects_correct_tools(void **state)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
-	const char *want[] = {"read_file", "search_codebase", "search_and_read", "list_files",
-			      "run_bash",  "read_result",     "memory_search",   "ask_person",
-			      "submit_result"};
+	const char *want[] = {"read_file",     "search_codebase", "search_and_read",
+			      "list_files",    "run_bash",        "read_result",
+			      "memory_search", "ask_person",      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
 	for (unsigned i = 0; i < n; i++)

@@ -1,0 +1,110 @@
+#!/bin/sh
+# ava memory, and a conversation that remembers: what is noted is there after kill -9 and known
+# in the next conversation, what is removed is gone from the file, subagents read and never
+# write, a run that read replays, and a damaged file stands in nobody's way.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/src"
+cd "$T/src" || exit 99
+say() { printf '%s\n' "$@" | run "$AVA"; }
+ids() { "$AVA" memory list --json "$@" | jq -r '.[].id'; }
+in_file() { cat "$AVA_DATA_ROOT"/memory.db* | grep -aqiF "$1"; }
+
+run "$AVA" help memory
+contains 'help says how to remove' 'rm M-id' "$OUT"
+run "$AVA" memory
+exits 'nothing is remembered, which is no error' 0
+contains 'and says what to do' 'remember that' "$OUT"
+refuse 'looking makes no file' test -e "$AVA_DATA_ROOT/memory.db"
+
+# --- by command
+run "$AVA" memory add I prefer tea over coffee --tag drinks
+exits 'something is added' 0
+contains 'and shown' '): I prefer tea over coffee' "$OUT"
+equal 'its file is mine alone' 600 "$(stat -c %a "$AVA_DATA_ROOT/memory.db")"
+run "$AVA" memory add 'i prefer TEA, over coffee'
+contains 'the same again is the same' 'Changed (M-' "$OUT"
+"$AVA" memory add --here 'the API talks JSON' >/dev/null
+equal 'two rows, one about this folder' "project $T/src,person " \
+	"$("$AVA" memory list --json | jq -r '[.[] | "\(.kind) \(.cwd)"] | join(",")')"
+equal 'elsewhere that one is not found' 1 "$(cd / && ids --here | wc -l)"
+for words in tea 'TEA coffee' cof 'tea" OR (' 'NEAR(tea*' "'; DROP TABLE memory; tea"; do
+	run "$AVA" memory search "$words" --json
+	equal "a search for $words" 1 "$(jq length "$OUT")"
+done
+run "$AVA" memory search rabbits
+exits 'nothing found is no error' 0
+contains 'and is said' 'Nothing that is remembered has these words' "$OUT"
+tea=$("$AVA" memory search tea --json | jq -r '.[0].id')
+run "$AVA" memory edit "$tea" I prefer green tea --pin
+contains 'edited' "Changed ($tea): I prefer green tea" "$OUT"
+run "$AVA" memory export
+equal 'the export is a line of JSON a row' 'true edited' \
+	"$(jq -r 'select(.id == "'"$tea"'") | "\(.pinned) \(.source.how)"' "$OUT")"
+run "$AVA" memory add 'my key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH'
+exits 'a key is refused' 1
+contains 'and why is said' 'key or password' "$ERR"
+run "$AVA" memory rm M-000000
+exits 'no such memory' 5
+run "$AVA" memory rm
+exits 'rm wants an id' 2
+run "$AVA" memory rm --all </dev/null
+exits 'all only with a yes' 4
+run "$AVA" memory frobnicate
+exits 'an unknown word is a usage error' 2
+run "$AVA" memory add --kind rumour x
+exits 'so is an unknown kind' 2
+
+# --- in a conversation
+say 'Please remember that my cat is called Minka.' 'what do you know about my cat?'
+contains 'what is noted is shown' 'Noted: my cat is called Minka (M-' "$OUT"
+contains 'and known' 'You told me' "$OUT"
+cat=$("$AVA" memory search minka --json | jq -r '.[0].id')
+check 'it is killed' kill_daemon
+say 'what do you know about me?'
+contains 'the next conversation knows it, after a kill -9' 'my cat is called Minka' "$OUT"
+day=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl)
+equal 'its events name it once' 1 "$(printf '%s\n' "$day" | grep '"StateWrite"' | grep -c "$cat")"
+check 'and that it was read' sh -c 'grep -h StateRead "$1"/logs/ava/*.jsonl | grep -q "$2"' - \
+	"$AVA_DATA_ROOT" "$cat"
+equal 'without the words' 0 "$(printf '%s\n' "$day" | grep -c '"State.*Minka')"
+in_file minka
+result $? 'the words stand in the file'
+say 'forget what I told you about my cat'
+contains 'forgotten is said' "Forgotten ($cat)" "$OUT"
+refuse 'and gone from the file, index and all' in_file minka
+run "$AVA" memory search minka --json
+equal 'and from the list' '[]' "$(cat "$OUT")"
+
+# --- a subagent
+printf '%s\n' '{"tool_calls":[{"name":"memory_search","args":{"query":"tea"}}]}' \
+	'{"tool_calls":[{"name":"memory_write","args":{"text":"I like spam"}}]}' \
+	'{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"done","confidence":1}}]}' \
+	>"$T/agent.jsonl"
+agent=$("$AVA" run 'which drink' --model "offline:$T/agent.jsonl" --yes --json </dev/null 2>"$ERR" |
+	jq -r .subagent_id)
+log=$AVA_DATA_ROOT/logs/subagents/$agent.jsonl
+contains 'a subagent finds it' 'I prefer green tea' "$log"
+contains 'which is an event of its own' "\"StateRead\",\"agentId\":\"$agent\"" "$log"
+equal 'it cannot write' '[]' "$("$AVA" memory search spam --json)"
+all_replay 'its run replays without the memory'
+
+# --- a damaged file
+stop_daemon
+printf 'rubbish, rubbish' | dd of="$AVA_DATA_ROOT/memory.db" conv=notrunc 2>/dev/null
+run "$AVA" memory
+exits 'a damaged file is an error' 1
+contains 'that says what to do' 'ava memory reset' "$ERR"
+say 'what can you do?'
+contains 'the conversation goes on' 'I am Ava' "$OUT"
+run "$AVA" memory reset
+exits 'it is set aside' 0
+check 'and kept' test -s "$AVA_DATA_ROOT/memory.db.broken"
+run "$AVA" memory add anew
+exits 'a new one is begun' 0
+run "$AVA" memory reset
+exits 'which is not set aside' 1
+run "$AVA" memory rm --all --yes
+exits 'all is removed' 0
+equal 'and nothing is left' '' "$(ids)"
+finish
