@@ -6,7 +6,9 @@
 #include "base/hash.h"
 
 #include <assert.h>
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <string.h>
 
 /* clang-format off */
@@ -138,4 +140,19 @@ void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1])
 
 	hash_sha256_init(&h);
 	hash_sha256_with(&h, data, len, out);
+}
+
+void hash_git_blob(const void *data, size_t len, char out[41])
+{
+	unsigned char id[SHA1_DIGEST_SIZE];
+	struct sha1_ctx h;
+	char head[32];
+	int n = snprintf(head, sizeof(head), "blob %zu", len);
+
+	sha1_init(&h);
+	sha1_update(&h, (size_t)n + 1, (const uint8_t *)head);
+	if (len > 0)
+		sha1_update(&h, len, data);
+	sha1_digest(&h, sizeof(id), id);
+	hash_hex(id, sizeof(id), out);
 }

@@ -1,4 +1,4 @@
-/* SHA-256 (nettle) and CRC32C (SSE4.2 where the processor has it, else a
+/* SHA-256, SHA-1 as git uses it (nettle) and CRC32C (SSE4.2 where the processor has it, else a
  * table; Debian has no library for it). */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -16,6 +16,10 @@ void hash_hex(const unsigned char *bytes, size_t len, char *out);
 #define HASH_HEX_LEN 64
 void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
+
+/* The id that git has for a file of these bytes: 40 digits. For comparing with git's, no
+ * promise against who makes two files of one id. */
+void hash_git_blob(const void *data, size_t len, char out[41]);
 
 /* Running hash over several pieces. */
 struct hash_sha256 {

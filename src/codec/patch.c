@@ -1,0 +1,716 @@
+/* Differences by the algorithm of Myers ("An O(ND) difference algorithm", 1986) over lines,
+ * with a bound: where more than EDITS_MAX lines differ what lies between the first and the
+ * last difference is exchanged as a whole, which is as right and only longer.
+ *
+ * A line is its bytes with the newline, so that a last line without one is another line.
+ * What can fail: memory, and the text of a patch that somebody changed. */
+#include "codec/patch.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "codec/utf8.h"
+
+#define CONTEXT   3
+#define EDITS_MAX 1500
+#define NO_ID     "0000000000000000000000000000000000000000"
+
+static const char no_newline[] = "\\ No newline at end of file\n";
+
+/* ---- what may be in a patch */
+
+bool patch_is_text(const char *data, size_t len)
+{
+	size_t lines = 0;
+
+	if (len == 0)
+		return true;
+	if (len > PATCH_FILE_MAX || memchr(data, '\0', len) || !utf8_valid(data, len))
+		return false;
+	for (const char *end = data + len, *p = data; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+		lines++;
+	return lines < PATCH_LINES_MAX;
+}
+
+bool patch_path_ok(const char *path)
+{
+	for (const char *p = path; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '"' || *p == '\\')
+			return false;
+	for (const char *at = path;; at++) {
+		size_t n = strcspn(at, "/");
+
+		if (n == 0 || (n <= 2 && strncmp(at, "..", n) == 0))
+			return false;
+		at += n;
+		if (!*at)
+			return utf8_valid(path, strlen(path));
+	}
+}
+
+const char *patch_protected(const char *path)
+{
+	static const char *const names[] = {
+		".git",     ".gitmodules", ".gitconfig", ".bashrc", ".bash_profile",
+		".profile", ".zshrc",      ".zprofile",  ".zshenv", ".ripgreprc",
+		".vscode",  ".idea",       ".claude",    ".codex",  ".mcp.json",
+	};
+	static const char env[] = ".env"; /* and .envrc, .env.local */
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		/* Some file systems know no case. */
+		if (strncasecmp(path, env, sizeof(env) - 1) == 0)
+			return ".env*";
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			if (strlen(names[i]) == n && strncasecmp(path, names[i], n) == 0)
+				return names[i];
+		path += n + (path[n] == '/');
+	}
+	return NULL;
+}
+
+/* ---- lines */
+
+struct line {
+	const char *s;
+	size_t n;
+	uint64_t hash;
+};
+
+struct lines {
+	struct line *v;
+	size_t n;
+};
+
+/* false: out of memory. */
+static bool lines_init(struct lines *l, const char *data, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += data[i] == '\n' || i + 1 == len;
+	l->v = calloc(n + 1, sizeof(*l->v));
+	l->n = 0;
+	for (const char *at = data, *end = data + len; l->v && at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		struct line *one = &l->v[l->n++];
+
+		*one = (struct line){at, (size_t)((nl ? nl + 1 : end) - at), 14695981039346656037u};
+		for (size_t i = 0; i < one->n; i++)
+			one->hash = (one->hash ^ (unsigned char)at[i]) * 1099511628211u;
+		at += one->n;
+	}
+	return l->v != NULL;
+}
+
+static bool same(const struct line *a, const struct line *b)
+{
+	return a->hash == b->hash && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
+}
+
+/* ---- which lines go and which come */
+
+struct edits {
+	struct lines a, b;
+	bool *gone, *come; /* of each line of a, of b */
+};
+
+/* Row d of the trace: how far each of its d + 1 diagonals reaches. */
+static int32_t *row(int32_t *trace, int d)
+{
+	return trace + (size_t)d * ((size_t)d + 1) / 2;
+}
+
+/* Does the way to diagonal k, with d edits, come from the one above it (a line of b comes)? */
+static bool from_above(const int32_t *before, int d, int k)
+{
+	int i = (k + d) / 2; /* of k - 1 in the row before: i - 1; of k + 1: i */
+
+	return k == -d || (k != d && before[i - 1] < before[i]);
+}
+
+static void walk_back(struct edits *e, size_t first, int32_t *trace, int d, int x, int y)
+{
+	for (; d > 0; d--) {
+		const int32_t *before = row(trace, d - 1);
+		int k = x - y, i = (k + d) / 2;
+
+		if (from_above(before, d, k)) {
+			x = before[i];
+			y = x - (k + 1);
+			e->come[first + (size_t)y] = true;
+		} else {
+			x = before[i - 1];
+			y = x - (k - 1);
+			e->gone[first + (size_t)x] = true;
+		}
+	}
+}
+
+/* The n and m lines from `first` on, which begin and end differently. AVA_ENOMEM. */
+static int find_edits(struct edits *e, size_t first, int n, int m)
+{
+	const struct line *a = e->a.v + first, *b = e->b.v + first;
+	int most = MIN(n + m, EDITS_MAX);
+	int32_t *trace = malloc(((size_t)most + 1) * ((size_t)most + 2) / 2 * sizeof(*trace));
+
+	if (!trace)
+		return AVA_ENOMEM;
+	for (int d = 0; d <= most; d++) {
+		const int32_t *before = d > 0 ? row(trace, d - 1) : NULL;
+		int32_t *now = row(trace, d);
+
+		for (int k = -d; k <= d; k += 2) {
+			int i = (k + d) / 2, x = 0, y;
+
+			if (d > 0)
+				x = from_above(before, d, k) ? before[i] : before[i - 1] + 1;
+			y = x - k;
+			while (x < n && y < m && same(&a[x], &b[y])) {
+				x++;
+				y++;
+			}
+			now[i] = x;
+			if (x == n && y == m) {
+				walk_back(e, first, trace, d, x, y);
+				free(trace);
+				return 0;
+			}
+		}
+	}
+	free(trace);
+	memset(e->gone + first, true, (size_t)n);
+	memset(e->come + first, true, (size_t)m);
+	return 0;
+}
+
+static int edits_find(struct edits *e)
+{
+	size_t first = 0, n = e->a.n, m = e->b.n;
+
+	e->gone = calloc(n + 1, sizeof(bool));
+	e->come = calloc(m + 1, sizeof(bool));
+	if (!e->gone || !e->come)
+		return AVA_ENOMEM;
+	while (first < n && first < m && same(&e->a.v[first], &e->b.v[first]))
+		first++;
+	while (n > first && m > first && same(&e->a.v[n - 1], &e->b.v[m - 1])) {
+		n--;
+		m--;
+	}
+	return n > first || m > first ? find_edits(e, first, (int)(n - first), (int)(m - first))
+				      : 0;
+}
+
+/* ---- writing */
+
+static void add_line(struct buf *out, char mark, const struct line *l)
+{
+	buf_addc(out, mark);
+	buf_add(out, l->s, l->n);
+	if (l->s[l->n - 1] != '\n') {
+		buf_addc(out, '\n');
+		buf_adds(out, no_newline);
+	}
+}
+
+static void add_hunk(struct buf *out, const struct edits *e, size_t a, size_t a_end, size_t b,
+		     size_t b_end)
+{
+	buf_addf(out, "@@ -%zu,%zu +%zu,%zu @@\n", a + (a_end > a), a_end - a, b + (b_end > b),
+		 b_end - b);
+	while (a < a_end || b < b_end) {
+		if (a < a_end && e->gone[a]) {
+			add_line(out, '-', &e->a.v[a++]);
+		} else if (b < b_end && e->come[b]) {
+			add_line(out, '+', &e->b.v[b++]);
+		} else {
+			add_line(out, ' ', &e->a.v[a++]);
+			b++;
+		}
+	}
+}
+
+static size_t unchanged(const struct edits *e, size_t a, size_t b)
+{
+	size_t n = 0;
+
+	while (a + n < e->a.n && b + n < e->b.n && !e->gone[a + n] && !e->come[b + n])
+		n++;
+	return n;
+}
+
+static void add_hunks(struct buf *out, const struct edits *e)
+{
+	size_t a = 0, b = 0, n;
+
+	for (;;) {
+		size_t from_a, from_b;
+
+		n = unchanged(e, a, b);
+		a += n;
+		b += n;
+		if (a == e->a.n && b == e->b.n)
+			return;
+		from_a = a - MIN(n, CONTEXT);
+		from_b = b - MIN(n, CONTEXT);
+		for (;;) { /* until enough lies between this change and the next */
+			while (a < e->a.n && e->gone[a])
+				a++;
+			while (b < e->b.n && e->come[b])
+				b++;
+			n = unchanged(e, a, b);
+			if (n > (size_t)(2 * CONTEXT) || (a + n == e->a.n && b + n == e->b.n))
+				break;
+			a += n;
+			b += n;
+		}
+		n = MIN(n, CONTEXT);
+		add_hunk(out, e, from_a, a + n, from_b, b + n);
+	}
+}
+
+static const char *mode_of(const struct patch_side *s)
+{
+	return s->exec ? "100755" : "100644";
+}
+
+static void add_head(struct buf *out, const char *path, const struct patch_side *old,
+		     const struct patch_side *now)
+{
+	char was[PATCH_ID_LEN + 1] = NO_ID, will[PATCH_ID_LEN + 1] = NO_ID;
+	const char *tab = strchr(path, ' ') ? "\t" : ""; /* as git ends such a name */
+	bool same_mode = old->there && now->there && old->exec == now->exec;
+
+	if (old->there)
+		hash_git_blob(old->data, old->len, was);
+	if (now->there)
+		hash_git_blob(now->data, now->len, will);
+	buf_addf(out, "diff --git a/%s b/%s\n", path, path);
+	if (!old->there)
+		buf_addf(out, "new file mode %s\n", mode_of(now));
+	else if (!now->there)
+		buf_addf(out, "deleted file mode %s\n", mode_of(old));
+	else if (!same_mode)
+		buf_addf(out, "old mode %s\nnew mode %s\n", mode_of(old), mode_of(now));
+	if (strcmp(was, will) == 0)
+		return;
+	buf_addf(out, "index %s..%s%s%s\n", was, will, same_mode ? " " : "",
+		 same_mode ? mode_of(now) : "");
+	if (old->len == 0 && now->len == 0)
+		return; /* an empty file comes or goes */
+	buf_addf(out, "--- %s%s%s\n", old->there ? "a/" : "/dev/null", old->there ? path : "",
+		 old->there ? tab : "");
+	buf_addf(out, "+++ %s%s%s\n", now->there ? "b/" : "/dev/null", now->there ? path : "",
+		 now->there ? tab : "");
+}
+
+int patch_add(struct buf *out, const char *path, const struct patch_side *old,
+	      const struct patch_side *now)
+{
+	struct edits e = {.gone = NULL};
+	int rv = 0;
+
+	if (old->there == now->there && old->exec == now->exec && old->len == now->len &&
+	    (old->len == 0 || memcmp(old->data, now->data, old->len) == 0))
+		return 0;
+	if (!lines_init(&e.a, old->data, old->len) || !lines_init(&e.b, now->data, now->len))
+		rv = AVA_ENOMEM;
+	if (rv == 0)
+		rv = edits_find(&e);
+	if (rv == 0) {
+		add_head(out, path, old, now);
+		add_hunks(out, &e);
+		rv = buf_check(out);
+	}
+	free(e.a.v);
+	free(e.b.v);
+	free(e.gone);
+	free(e.come);
+	return rv == 0 ? 1 : rv;
+}
+
+/* ---- reading */
+
+struct reader {
+	struct patch *p;
+	char *at, *end;
+	size_t line;
+};
+
+/* The next line begins with `word`: then what follows it, without its newline. */
+static char *after(const struct reader *r, const char *word, size_t *len)
+{
+	size_t n = strlen(word);
+	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+	if (!nl || (size_t)(nl - r->at) < n || memcmp(r->at, word, n) != 0)
+		return NULL;
+	*len = (size_t)(nl - r->at) - n;
+	return r->at + n;
+}
+
+static void next_line(struct reader *r)
+{
+	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+	r->at = nl ? nl + 1 : r->end;
+	r->line++;
+}
+
+/* "a/PATH b/PATH", both the same: its length says where the second begins. */
+static bool read_name(struct patch_file *f, char *s, size_t len)
+{
+	size_t n = len >= 7 ? (len - 5) / 2 : 0;
+
+	if (n == 0 || n * 2 + 5 != len || memcmp(s, "a/", 2) != 0 ||
+	    memcmp(s + 2 + n, " b/", 3) != 0 || memcmp(s + 2, s + 5 + n, n) != 0)
+		return false;
+	s[2 + n] = '\0';
+	f->path = s + 2;
+	return patch_path_ok(f->path);
+}
+
+static bool read_ids(struct patch_file *f, const char *s, size_t len)
+{
+	if (len < 2 * PATCH_ID_LEN + 2 || memcmp(s + PATCH_ID_LEN, "..", 2) != 0)
+		return false;
+	memcpy(f->was, s, PATCH_ID_LEN);
+	memcpy(f->will, s + PATCH_ID_LEN + 2, PATCH_ID_LEN);
+	return true;
+}
+
+/* The lines between a file's name and its first hunk. */
+static bool read_head(struct reader *r, struct patch_file *f)
+{
+	size_t n;
+	char *s;
+
+	for (;; next_line(r)) {
+		if ((s = after(r, "new file mode 100", &n)) != NULL)
+			f->is_new = true;
+		else if ((s = after(r, "deleted file mode 100", &n)) != NULL)
+			f->is_gone = true;
+		else if ((s = after(r, "new mode 100", &n)) != NULL)
+			f->chmod = true;
+		if (s)
+			f->exec = !f->is_gone && n == 3 && memcmp(s, "755", 3) == 0;
+		else if ((s = after(r, "index ", &n)) != NULL && !read_ids(f, s, n))
+			return false;
+		if (!s && !after(r, "old mode 100", &n) && !after(r, "--- ", &n) &&
+		    !after(r, "+++ ", &n))
+			return !(f->is_new && f->is_gone);
+	}
+}
+
+struct hunk {
+	size_t at[2], lines[2]; /* where it stands, and how many lines: in the old file, the new */
+	const char *body, *end;
+};
+
+/* Numbers of "@@ -1,2 +3,4 @@". */
+static bool read_numbers(const char *s, const char *end, struct hunk *h)
+{
+	char text[100];
+	int n = 0;
+
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(end - s, 99), s);
+	if (sscanf(text, "@@ -%zu,%zu +%zu,%zu @@%n", &h->at[0], &h->lines[0], &h->at[1],
+		   &h->lines[1], &n) != 4 ||
+	    n == 0)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (h->lines[i] > PATCH_LINES_MAX || h->at[i] > PATCH_LINES_MAX ||
+		    (h->lines[i] > 0 && h->at[i] == 0))
+			return false;
+	return true;
+}
+
+/* A hunk at *at, which is moved behind it; false: the text is none. */
+static bool hunk_read(const char **at, const char *end, struct hunk *h, size_t *added,
+		      size_t *removed)
+{
+	size_t left[2];
+	const char *nl = memchr(*at, '\n', (size_t)(end - *at));
+
+	if (!nl || !read_numbers(*at, nl, h))
+		return false;
+	left[0] = h->lines[0];
+	left[1] = h->lines[1];
+	h->body = *at = nl + 1;
+	while (left[0] > 0 || left[1] > 0 || (*at < end && **at == '\\')) {
+		char mark = *at < end ? **at : '\0';
+
+		nl = mark ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
+		if (!nl || !strchr(" +-\\", mark) || (strchr(" -", mark) && left[0] == 0) ||
+		    (strchr(" +", mark) && left[1] == 0) || (mark == '\\' && *at == h->body))
+			return false;
+		left[0] -= mark == ' ' || mark == '-';
+		left[1] -= mark == ' ' || mark == '+';
+		*added += mark == '+';
+		*removed += mark == '-';
+		*at = nl + 1;
+	}
+	h->end = *at;
+	return true;
+}
+
+static bool read_hunks(struct reader *r, struct patch_file *f)
+{
+	const char *at = r->at;
+	struct hunk h;
+
+	f->hunks = at;
+	while (at < r->end && *at == '@')
+		if (!hunk_read(&at, r->end, &h, &f->added, &f->removed))
+			return false;
+	f->end = at;
+	while (r->at < at)
+		next_line(r);
+	return true;
+}
+
+int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *err)
+{
+	struct reader r = {.p = p, .line = 1};
+	bool good = true;
+
+	*p = (struct patch){.text = malloc(len + 1)};
+	if (!p->text)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	memcpy(p->text, text, len);
+	p->text[len] = '\0';
+	r.at = p->text;
+	r.end = p->text + len;
+	while (good && r.at < r.end) {
+		struct patch_file f = {.was = NO_ID, .will = NO_ID};
+		size_t n;
+		char *s = after(&r, "diff --git ", &n);
+
+		if (!s) { /* words for people */
+			good = *r.at != '@' && *r.at != '+' && *r.at != '-';
+			next_line(&r);
+			continue;
+		}
+		good = p->n < PATCH_FILES_MAX && read_name(&f, s, n);
+		next_line(&r);
+		good = good && read_head(&r, &f) && read_hunks(&r, &f);
+		if (good && !ARRAY_ROOM(p->files, p->cap, p->n + 1)) {
+			patch_fini(p);
+			return err_set(err, AVA_ENOMEM, "out of memory");
+		}
+		if (good)
+			p->files[p->n++] = f;
+	}
+	if (good)
+		return 0;
+	patch_fini(p);
+	return err_set(err, AVA_ECORRUPT, "line %zu is none of a patch that ava made",
+		       r.line > 1 ? r.line - 1 : 1);
+}
+
+void patch_fini(struct patch *p)
+{
+	free(p->text);
+	free(p->files);
+	*p = (struct patch){.text = NULL};
+}
+
+/* ---- trying it on a file */
+
+/* The lines of one side of a hunk: '-' or '+', and those of both. */
+static size_t side_of(const struct hunk *h, char mark, struct line *out)
+{
+	size_t n = 0;
+
+	for (const char *at = h->body; at < h->end;) {
+		const char *nl = memchr(at, '\n', (size_t)(h->end - at));
+		bool cut = nl + 1 < h->end && nl[1] == '\\';
+
+		if (*at == ' ' || *at == mark)
+			out[n++] = (struct line){at + 1, (size_t)(nl - at) - cut, 0};
+		at = nl + 1;
+		if (cut)
+			at = (const char *)memchr(at, '\n', (size_t)(h->end - at)) + 1;
+	}
+	return n;
+}
+
+static bool stands_at(const struct lines *l, size_t at, const struct line *want, size_t n)
+{
+	if (at > l->n || n > l->n - at)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (l->v[at + i].n != want[i].n ||
+		    memcmp(l->v[at + i].s, want[i].s, want[i].n) != 0)
+			return false;
+	return true;
+}
+
+/* Where the n lines stand, not before `from`: at `wished`, else at the only place. How many
+ * places there are, 2 for several. */
+static int find_place(const struct lines *l, size_t from, size_t wished, const struct line *want,
+		      size_t n, size_t *place)
+{
+	int found = 0;
+
+	*place = wished;
+	if (n == 0) /* it was empty */
+		return l->n == 0;
+	if (wished >= from && stands_at(l, wished, want, n))
+		return 1;
+	for (size_t at = from; n <= l->n && at <= l->n - n && found < 2; at++) {
+		if (!stands_at(l, at, want, n))
+			continue;
+		*place = at;
+		found++;
+	}
+	return found;
+}
+
+static void copy_lines(struct buf *out, const struct lines *l, size_t from, size_t to)
+{
+	for (size_t i = from; out && i < to; i++)
+		buf_add(out, l->v[i].s, l->v[i].n);
+}
+
+/* All hunks in their order, from '-' to '+', or `back`. 0: done; 1: `why`; AVA_ENOMEM. */
+static int run_hunks(const struct patch_file *f, const struct lines *l, bool back, struct buf *out,
+		     struct patch_clash *why)
+{
+	size_t done = 0, ignored = 0;
+	const char *at = f->hunks;
+	ptrdiff_t shift = 0;
+	struct hunk h;
+
+	for (size_t i = 1; at < f->end && hunk_read(&at, f->end, &h, &ignored, &ignored); i++) {
+		struct line *from = calloc(h.lines[0] + h.lines[1] + 1, sizeof(*from));
+		size_t n, m, place;
+		ptrdiff_t wished;
+		int found;
+
+		if (!from)
+			return AVA_ENOMEM;
+		n = side_of(&h, back ? '+' : '-', from);
+		m = side_of(&h, back ? '-' : '+', from + n);
+		wished = (ptrdiff_t)(h.at[back] - (n > 0)) + shift;
+		found = find_place(l, done, wished > 0 ? (size_t)wished : 0, from, n, &place);
+		if (found == 1) {
+			copy_lines(out, l, done, place);
+			for (size_t k = 0; out && k < m; k++)
+				buf_add(out, from[n + k].s, from[n + k].n);
+			shift += (ptrdiff_t)place - wished;
+			done = place + n;
+		}
+		free(from);
+		if (found == 1)
+			continue;
+		*why = (struct patch_clash){i, h.at[back],
+					    found == 0 ? "its lines are not there any more"
+						       : "its lines stand at several places"};
+		return 1;
+	}
+	copy_lines(out, l, done, l->n);
+	return out ? buf_check(out) : 0;
+}
+
+/* A file with changes of its own since the patch was made. */
+static int try_changed(const struct patch_file *f, const struct patch_side *now, struct buf *out,
+		       struct patch_clash *why)
+{
+	struct patch_clash ignored;
+	struct lines l;
+	int there, back = 1;
+
+	if (!patch_is_text(now->data, now->len)) {
+		why->what = "is no text any more, or too large";
+		return PATCH_CLASHES;
+	}
+	if (!lines_init(&l, now->data, now->len))
+		return AVA_ENOMEM;
+	there = run_hunks(f, &l, false, out, why);
+	if (there >= 0)
+		back = run_hunks(f, &l, true, NULL, &ignored);
+	free(l.v);
+	if (there < 0 || back < 0)
+		return MIN(there, back);
+	if (there == 0 && back == 0)
+		*why = (struct patch_clash){
+			0, 0, "has changed, and it cannot be told whether this is in it"};
+	if (there == 0)
+		return back == 0 ? PATCH_CLASHES : PATCH_FITS;
+	return back == 0 ? PATCH_DONE : PATCH_CLASHES;
+}
+
+/* As it was when the patch was made; also from nothing. */
+static int try_same(const struct patch_file *f, const struct patch_side *now, struct buf *out,
+		    struct patch_clash *why)
+{
+	char id[PATCH_ID_LEN + 1];
+	struct lines l;
+	int rv;
+
+	if (!lines_init(&l, now->data, now->len))
+		return AVA_ENOMEM;
+	rv = run_hunks(f, &l, false, out, why);
+	free(l.v);
+	if (rv < 0)
+		return rv;
+	hash_git_blob(out->data, out->len, id);
+	if (rv == 0 && strcmp(id, f->will) == 0)
+		return PATCH_FITS;
+	*why = (struct patch_clash){0, 0, "is not what the patch says: the patch is damaged"};
+	return PATCH_CLASHES;
+}
+
+static int try_content(const struct patch_file *f, const struct patch_side *now, struct buf *out,
+		       struct patch_clash *why)
+{
+	char id[PATCH_ID_LEN + 1] = NO_ID;
+
+	if (now->there)
+		hash_git_blob(now->data, now->len, id);
+	if (f->is_gone && strcmp(id, f->was) == 0)
+		return PATCH_FITS;
+	if (strcmp(id, f->will) == 0 || (!f->is_new && !f->is_gone && f->hunks == f->end))
+		return PATCH_DONE;
+	if (strcmp(id, f->was) == 0)
+		return try_same(f, now, out, why);
+	if (f->is_new)
+		why->what = "is there already, with other content";
+	else if (f->is_gone)
+		why->what = "has changed, and would be deleted";
+	else if (!now->there)
+		why->what = "is not there any more";
+	else
+		return try_changed(f, now, out, why);
+	return PATCH_CLASHES;
+}
+
+int patch_try(const struct patch_file *f, const struct patch_side *now, struct buf *out,
+	      struct patch_clash *why)
+{
+	int rv;
+
+	*why = (struct patch_clash){0};
+	buf_reset(out);
+	if (!now->there && f->chmod) {
+		why->what = "is not there any more";
+		return PATCH_CLASHES;
+	}
+	rv = try_content(f, now, out, why);
+	if (rv != PATCH_DONE || !f->chmod || now->exec == f->exec)
+		return rv;
+	buf_reset(out); /* its mode alone */
+	rv = buf_add(out, now->data, now->len);
+	return rv == 0 ? PATCH_FITS : rv;
+}
