@@ -25,6 +25,9 @@ struct ava_error;
 #define TOOL_PRIVATE   16u /* reads what is the person's */
 #define TOOL_UNTRUSTED 32u /* brings in what strangers wrote */
 #define TOOL_OUT       64u /* can send something out */
+/* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
+#define TOOL_PROJECT 128u /* sees the project without TOOL_FILES: then it sees the copy */
+#define TOOL_WRITES  256u /* changes the copy: only for such a run */
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -64,6 +67,9 @@ struct tool_env {
 	const char *const *keep_out;
 	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
 	size_t ngrants;
+	/* The run's own copy of the project, which tools see and change in its place (cwd_fd
+	 * is there, then); NULL: they see the project and change nothing. */
+	const char *copy;
 	const char *root;   /* ava's data root; NULL: there is none to work in */
 	char workspace[40]; /* the run's own folder below it, made when first used */
 	struct tool_limits limits;

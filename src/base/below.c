@@ -1,4 +1,6 @@
-/* See below.h. What can fail is what the file system refuses, and links in the way. */
+/* Every call finds its folder anew, from the root down: nothing is kept that could have been
+ * moved meanwhile. What can fail is what the file system refuses, and links in the way; the
+ * sentences are for a model and for a person alike, and name the path as it was given. */
 #include "base/below.h"
 
 #include <ava.h>
@@ -162,4 +164,25 @@ int below_remove(int root_fd, const char *path, const char *spare, struct ava_er
 	if (dir >= 0)
 		close(dir);
 	return rv;
+}
+
+void below_remove_empty(int root_fd, const char *path)
+{
+	char at[PATH_MAX];
+	char *slash;
+
+	if ((size_t)snprintf(at, sizeof(at), "%s", path) >= sizeof(at))
+		return;
+	while ((slash = strrchr(at, '/')) != NULL) {
+		const char *name;
+		int dir, rv;
+
+		*slash = '\0';
+		dir = below_open_parent(root_fd, at, false, &name);
+		rv = dir < 0 ? -1 : unlinkat(dir, name, AT_REMOVEDIR);
+		if (dir >= 0)
+			close(dir);
+		if (rv != 0)
+			return;
+	}
 }

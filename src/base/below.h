@@ -23,11 +23,16 @@ int below_open_parent(int root_fd, const char *path, bool make, const char **nam
 int below_read(int root_fd, const char *path, size_t max, char **data, size_t *len, struct stat *st,
 	       struct ava_error *err);
 
+/* What a spare name begins with: a crash may leave such a file. */
+#define BELOW_SPARE ".ava-spare"
+
 /* Write a file beside `path` named `spare` (replaced if it is there) with `mode`, on disk when
  * this returns: below_rename then puts it in its place at once. */
 int below_write(int root_fd, const char *path, const char *spare, const char *data, size_t len,
 		mode_t mode, struct ava_error *err);
 int below_rename(int root_fd, const char *path, const char *spare, struct ava_error *err);
+/* Remove the folders that `path` is in, from the last one on, as far as they are empty. */
+void below_remove_empty(int root_fd, const char *path);
 /* Remove `path` with its last part replaced by `spare` (NULL: itself); none there is fine. */
 int below_remove(int root_fd, const char *path, const char *spare, struct ava_error *err);
 

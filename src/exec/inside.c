@@ -1,5 +1,5 @@
-/* ava-sandbox FOLDER PROGRAM ARGUMENT...: the second half of the sandbox (exec/sandbox.h), the
- * first thing that runs in the namespaces that bubblewrap has made.
+/* ava-sandbox [--writes PROJECT] FOLDER PROGRAM ARGUMENT...: the second half of the sandbox
+ * (exec/sandbox.h), the first thing that runs in the namespaces that bubblewrap has made.
  *
  * It sets the limits of resources, then Landlock, then seccomp, says on descriptor 4 which of
  * them hold, closes all but 0 to 2 and becomes PROGRAM. Landlock is as good as the kernel has
@@ -111,8 +111,9 @@ static void allow(int set, const char *path, uint64_t what)
 	close(rule.parent);
 }
 
-/* The version of its interface; 0: this kernel has none. */
-static int set_landlock(void)
+/* `writes`: may be written beside the fixed ones; NULL: nothing. The version of its interface;
+ * 0: this kernel has none. */
+static int set_landlock(const char *writes)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* which version */);
 	struct rules rules = {.handled_fs = (1ull << 13) - 1};
@@ -137,6 +138,8 @@ static int set_landlock(void)
 		fail("Landlock");
 	allow(set, "/", FS_READ & rules.handled_fs);
 	allow(set, "/ava/work", (FS_READ | FS_WRITE) & rules.handled_fs);
+	if (writes)
+		allow(set, writes, (FS_READ | FS_WRITE) & rules.handled_fs);
 	allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
 	allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
 	allow(set, "/dev", (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & rules.handled_fs);
@@ -262,19 +265,25 @@ static void set_seccomp(void)
 
 int main(int argc, char **argv)
 {
+	const char *writes = NULL;
 	char said[128];
 	int n, abi;
 
+	if (argc > 2 && strcmp(argv[1], "--writes") == 0) {
+		writes = argv[2];
+		argv += 2;
+		argc -= 2;
+	}
 	if (argc < 3) {
-		fprintf(stderr,
-			"usage: ava-sandbox FOLDER PROGRAM [ARGUMENT...]: what avad runs commands "
-			"with; see ava doctor\n");
+		fprintf(stderr, "usage: ava-sandbox [--writes PROJECT] FOLDER PROGRAM "
+				"[ARGUMENT...]: what avad runs commands "
+				"with; see ava doctor\n");
 		return 2;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		fail("no_new_privs");
 	set_limits();
-	abi = set_landlock();
+	abi = set_landlock(writes);
 	set_seccomp();
 	n = snprintf(said, sizeof(said), "{\"landlock\":%d,\"seccomp\":true}\n", abi);
 	if (write(TOLD, said, (size_t)n) != n)

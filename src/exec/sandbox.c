@@ -122,8 +122,26 @@ static int check_project(const struct sandbox *s, struct ava_error *err)
 	return 0;
 }
 
+/* The copy has no .git: the project's own can be read in its place, where it is a folder and
+ * so leads nowhere else. */
+static void add_copy(struct args *a, const struct sandbox *s)
+{
+	struct stat st;
+	int n = snprintf(a->text, PATH_MAX, "%s/.git", s->project);
+
+	add(a, "--bind", s->copy, s->project);
+	if (n >= PATH_MAX || lstat(a->text, &st) != 0 || !S_ISDIR(st.st_mode))
+		return;
+	add(a, "--ro-bind", a->text, a->text);
+	a->text += n + 1;
+}
+
 static void add_project(struct args *a, const struct sandbox *s)
 {
+	if (s->copy) {
+		add_copy(a, s);
+		return;
+	}
 	add(a, "--ro-bind", s->project, s->project);
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
 		if (below(s->keep_out[i], s->project) && access(s->keep_out[i], F_OK) == 0)
@@ -136,7 +154,7 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 
 	if (s->project[0] && check_project(s, err) != 0)
 		return NULL;
-	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + ARRAY_LEN(top) * PATH_MAX);
+	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + (ARRAY_LEN(top) + 1) * PATH_MAX);
 	a.n = 0;
 	if (!a.v) {
 		err_set(err, AVA_ENOMEM, "out of memory");
@@ -156,7 +174,8 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	add(&a, "--ro-bind", s->inside, INSIDE);
 	add(&a, "--remount-ro", "/", NULL);
 	add(&a, "--chdir", "/", "--");
-	add(&a, INSIDE, s->start, NULL);
+	add(&a, INSIDE, s->copy ? "--writes" : NULL, s->copy ? s->project : NULL);
+	add(&a, s->start, NULL, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);
 	return a.v;

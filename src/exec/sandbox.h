@@ -1,11 +1,11 @@
 /* The sandbox that what a model runs is put into: bubblewrap outside, and inside it
  * `ava-sandbox` (exec/inside.c) with limits, Landlock and seccomp.
  *
- * What is in there: /usr and a little of /etc, the project read-only under its own
- * path, a work folder at /ava/work (HOME; where it starts), an empty /tmp, /dev and a
- * /proc of its own processes. No network at all, no other user's or program's files,
- * no descriptor but 0 to 4, no variable but the few below. Nothing in here is decided
- * by a model: the folders come from what a person confirmed, the rest is fixed.
+ * What is in there: /usr and a little of /etc, the project under its own
+ * path, read-only or as a copy that may be written, a work folder at /ava/work (HOME; where it
+ * starts), an empty /tmp, /dev and a /proc of its own processes. No network at all, no other user's
+ * or program's files, no descriptor but 0 to 4, no variable but the few below. Nothing in here is
+ * decided by a model: the folders come from what a person confirmed, the rest is fixed.
  * doc/SECURITY.md says what this is against, and what not. */
 #ifndef EXEC_SANDBOX_H
 #define EXEC_SANDBOX_H
@@ -21,6 +21,8 @@ struct sandbox {
 	const char *bwrap, *inside;  /* the two programs; sandbox_find */
 	const char *work;            /* on this machine; made by the caller, mode 0700 */
 	const char *project;         /* canonical; "": none */
+	const char *copy;            /* what stands in its place and may be written; NULL: itself,
+				      * read-only */
 	const char *const *keep_out; /* folders below the project that are empty in there; NULL
 				      * ends them, NULL: none */
 	const char *start;           /* where the command starts, as it is called inside */

@@ -34,6 +34,7 @@ struct end_job {
 	struct arena mem;
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
+	struct run_changes *changes; /* of its copy of the project; NULL: it has none */
 	bool checked;
 	bool waits;             /* for tools that were stopped */
 	struct os_timer *timer; /* then: it does not wait for ever */
@@ -45,6 +46,7 @@ void ending_free(struct run *r)
 		return;
 	os_timer_free(r->end.job->timer);
 	buf_fini(&r->end.job->evidence.citations);
+	copying_free(r->end.job->changes);
 	arena_fini(&r->end.job->mem);
 	free(r->end.job);
 	r->end.job = NULL;
@@ -101,16 +103,26 @@ static void result_evidence(struct jw *w, const struct run *r, const struct evid
 static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
 {
 	const char *own = end->caveats ? end->caveats : "[]";
-	char text[600];
+	const char *no_patch = copying_failed(r->end.job->changes);
+	char overloaded[600] = "", text[900] = "";
 	struct buf all;
-	json_t *list;
+	json_t *list = json_parse(own, strlen(own), NULL);
 
-	snprintf(text, sizeof(text), "%s was overloaded: %s went on in its place",
-		 r->call.first_model ? r->call.first_model : "", r->spec->model->id);
-	list = r->call.first_model ? json_parse(own, strlen(own), NULL) : NULL;
+	if (r->call.first_model)
+		snprintf(overloaded, sizeof(overloaded),
+			 "%s was overloaded: %s went on in its place", r->call.first_model,
+			 r->spec->model->id);
+	if (no_patch)
+		snprintf(text, sizeof(text),
+			 "its changes could not be made into a patch (%s): they stand in "
+			 "runs/%s/copy/tree of the data root",
+			 no_patch, r->id.text);
+	if (overloaded[0])
+		json_array_append_new(list, json_string(overloaded));
+	if (text[0])
+		json_array_append_new(list, json_string(text));
 	buf_init(&all, 1u << 20);
-	if (list && json_array_append_new(list, json_string(text)) == 0 &&
-	    json_dump(&all, list) == 0)
+	if (list && (overloaded[0] || text[0]) && json_dump(&all, list) == 0)
 		jw_raw(w, "caveats", all.data, all.len);
 	else
 		jw_raw(w, "caveats", own, strlen(own));
@@ -157,6 +169,7 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	if (r->tools.artifacts.len)
 		jw_raw(&w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
 	jw_end(&w);
+	copying_result(r->end.job->changes, &w);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);
@@ -168,6 +181,8 @@ static void ended(int rv, void *user)
 {
 	struct run *r = user;
 
+	if (r->end.job)
+		copying_remove(r, r->end.job->changes);
 	group_next(r);
 	agent_on_saved(&r->agent);
 	world_wake(r);
@@ -205,6 +220,7 @@ static void commit(void *user)
 	r->end.wall_ms = clock_wall_ms();
 	r->end.used_ms = agent_used_ms(&r->agent, clock_mono_ms());
 	if (d) {
+		copying_put(r, d, j->changes);
 		buf_init(&result, 16u << 20);
 		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
 		if (rv == 0) {
@@ -293,6 +309,8 @@ static void check_work(struct os_work *w)
 	if (run_messages_read(r, &from, &file, &len, NULL) == 0)
 		check_claims(j, file, len);
 	free(file);
+	if (copying_wanted(r))
+		j->changes = copying_look(r);
 }
 
 /* false: the conversation is not in memory. */
@@ -302,7 +320,7 @@ static bool check_at_once(struct end_job *j)
 	char file[RUN_AT_ONCE_MAX];
 	ssize_t len;
 
-	if (!j->end.summary || !*j->end.summary)
+	if (!j->end.summary || !*j->end.summary || copying_wanted(r))
 		return false;
 	len = run_messages_cached(r, file);
 	if (len < 0)

@@ -396,6 +396,23 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 		buf_addf(out, "%s%s", i ? ", " : WORDS_QUOTE_ASKS, s->ask_before[i]->name);
 }
 
+/* Who may change files: not the files themselves. */
+static void changes_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	const char *said = "";
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+
+		if (!spec_granted(s, "rw") || strcmp(s->cwd, said) == 0)
+			continue;
+		said = s->cwd;
+		buf_adds(out, "\n• Changes: may change a private copy of ");
+		utf8_terminal(out, said, strlen(said), false);
+		buf_adds(out, "; nothing is written to it before you say `ava apply`");
+	}
+}
+
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *changed)
 {
@@ -431,6 +448,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	count = names_of(specs, n, false, names);
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
+	changes_text(out, specs, n);
 	if (!group)
 		alone_text(out, s);
 	for (unsigned i = 0; i < n; i++)

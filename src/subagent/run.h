@@ -29,7 +29,10 @@ struct jw;
 struct supervisor;
 struct group;
 struct infer_job;
+struct copying;
 struct memory;
+struct run_changes;
+struct world_call;
 struct person;
 struct room_job;
 
@@ -98,10 +101,17 @@ struct run_call {
 
 /* Its tools and what they showed. */
 struct run_tools {
-	struct tool_env env;    /* cwd_fd is owned */
-	struct list at_work;    /* world_call */
-	unsigned running;       /* those, and the stopped ones that are not done */
-	uint32_t *calls_before; /* in turns before each iteration */
+	struct tool_env env; /* cwd_fd is owned */
+	struct list at_work; /* world_call */
+	/* Of a run that works on a copy of the project (copying.c) those that see it come one
+	 * after the other: who waits, and the one whose turn it is. */
+	struct list held;
+	struct world_call *turn;
+	struct copying *copying; /* it is being made; or NULL */
+	char *copy;              /* where it is or will be; owned; NULL: not asked for yet */
+	bool going;              /* calls are being begun */
+	unsigned running;        /* those, and the stopped ones that are not done */
+	uint32_t *calls_before;  /* in turns before each iteration */
 	int32_t calls_cap, calls_at;
 	char last[64]; /* name of the one called last, and when */
 	int64_t last_wall_ms;
@@ -275,6 +285,22 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 /* Before a turn's calls are saved: remember how many there are. */
 int toolrun_count(struct run *r, unsigned ncalls);
 extern pthread_mutex_t toolrun_calls; /* to read them on another thread */
+
+/* ---- copying.c: the private copy of the project (tool/copy.h) of a run with the grant rw */
+bool copying_wanted(const struct run *r);
+/* Make it, off the loop; `ready` is called once: 0, or why not. One at a time. */
+void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_error *err));
+void copying_stop(struct run *r);
+/* What came of it, when nothing is at work any more. A pool thread's. */
+struct run_changes *copying_look(const struct run *r);
+/* In the commit of the end: the patch as an artifact of the run. */
+void copying_put(struct run *r, struct draft *d, const struct run_changes *c);
+/* The member "patch" of its result; nothing when there is none. */
+void copying_result(const struct run_changes *c, struct jw *w);
+const char *copying_failed(const struct run_changes *c); /* a sentence; NULL: it did not */
+/* The end is on disk: the copy goes, off the loop, unless it holds what no patch does. */
+void copying_remove(struct run *r, const struct run_changes *c);
+void copying_free(struct run_changes *c); /* NULL is fine */
 
 /* ---- ending.c */
 void ending_start(struct agent *a, const struct agent_end *end);

@@ -189,6 +189,7 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
 void spec_take_facts(struct run_spec *r); /* of its model */
 int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
+bool spec_granted(const struct run_spec *s, const char *grant);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one

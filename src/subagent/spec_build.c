@@ -5,6 +5,8 @@
 #include "subagent/spec.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -245,12 +247,35 @@ static bool named(const char *const *names, size_t n, const char *name)
 	return false;
 }
 
+bool spec_granted(const struct run_spec *s, const char *grant)
+{
+	return named((const char *const *)s->grants, s->ngrants, grant);
+}
+
+/* `ava apply` writes where the person has seen that it will. */
+static int check_own_path(const struct run_spec *r, struct ava_error *err)
+{
+	char real[PATH_MAX];
+
+	if (!spec_granted(r, "rw") || !realpath(r->cwd, real) || strcmp(real, r->cwd) == 0)
+		return 0;
+	return err_set(err, AVA_EINVAL,
+		       "the working folder %.200s is reached through a link, or has dots in its "
+		       "path: with the grant rw give %.200s",
+		       r->cwd, real);
+}
+
 static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
+	bool rw = spec_granted(r, "rw");
 	const struct tool *have[ROLE_MAX_TOOLS];
 	const char *names[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(r->role, r->cwd[0] != 0, have);
+	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), k = 0;
 
+	for (unsigned i = 0; i < n; i++)
+		if (rw || !(have[i]->flags & TOOL_WRITES))
+			have[k++] = have[i];
+	n = k;
 	if (spec_room_for_tools(r, n, err) != 0)
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
@@ -261,10 +286,17 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	}
 	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
 	 * is not there must not vanish without a word. */
-	for (size_t k = 0; s->tools && k < s->ntools; k++)
-		if (!named(names, n, s->tools[k]))
-			return err_set(err, AVA_EINVAL, "role %s has no tool %s here",
-				       r->role->name, s->tools[k]);
+	for (size_t i = 0; s->tools && i < s->ntools; i++) {
+		const struct tool *t = tool_find(s->tools[i]);
+
+		if (named(names, n, s->tools[i]))
+			continue;
+		return err_set(err, AVA_EINVAL,
+			       t && !rw && (t->flags & TOOL_WRITES)
+				       ? "role %s has the tool %s only with the grant rw"
+				       : "role %s has no tool %s here",
+			       r->role->name, s->tools[i]);
+	}
 	return 0;
 }
 
@@ -280,6 +312,11 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 			return err_set(err, AVA_EINVAL,
 				       "unknown grant %s: there are rw and fetch_any",
 				       s->grants[i]);
+		if (strcmp(s->grants[i], "rw") == 0 && !r->cwd[0])
+			return err_set(
+				err, AVA_EINVAL,
+				"the grant rw is for the files of a working folder, and this "
+				"run has none: give it one (cwd)");
 		r->grants[r->ngrants++] = spec_keep(r, s->grants[i]);
 	}
 	return 0;
@@ -367,6 +404,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = take_schema(r, s, err);
 	if (rv == 0)
 		rv = spec_take_grants(r, s, err);
+	if (rv == 0)
+		rv = check_own_path(r, err);
 	if (rv == 0)
 		rv = pick_tools(r, s, err);
 	if (rv == 0)

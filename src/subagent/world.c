@@ -24,6 +24,7 @@
 #include "codec/utf8.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
+#include "tool/job.h"
 
 static struct run *run_of(struct agent *a)
 {
@@ -100,9 +101,11 @@ void world_activity(struct run *r, const char *text)
 
 int world_open_folder(struct run *r, struct ava_error *err)
 {
+	const char *path = r->tools.env.copy ? r->tools.env.copy : r->spec->cwd;
+
 	if (!r->spec->cwd[0] || r->tools.env.cwd_fd >= 0)
 		return 0;
-	r->tools.env.cwd_fd = open(r->spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r->tools.env.cwd_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r->tools.env.cwd_fd < 0)
 		return err_set(err, errno == EMFILE || errno == ENFILE ? AVA_EBUSY : AVA_ENOENT,
 			       "the working folder %s cannot be opened any more (%s): start from "
@@ -321,6 +324,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->node);
 	list_init(&r->queue);
 	list_init(&r->tools.at_work);
+	list_init(&r->tools.held);
 	list_init(&r->end.waits);
 	os_task_init(&r->wake, run_wake);
 	outbox_init(&r->rec.outbox, sup->book);
@@ -353,6 +357,7 @@ void run_fini(struct run *r)
 	if (r->tools.env.cwd_fd >= 0)
 		close(r->tools.env.cwd_fd);
 	free(r->tools.calls_before);
+	free(r->tools.copy);
 	free(r->session_file);
 	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
@@ -427,6 +432,7 @@ int64_t run_cost(const struct run *r)
 struct world_call {
 	struct tool_call tool;
 	struct list node; /* in run.calls; alone once dropped */
+	struct list turn; /* in run.tools.held until it is begun */
 	struct run *run;
 	unsigned index; /* in the turn */
 	bool dropped;   /* tools_stop: the answer is not wanted any more */
@@ -439,6 +445,7 @@ static void call_free(struct world_call *c)
 	struct run *r = c->run;
 
 	list_del(&c->node);
+	list_del(&c->turn);
 	json_decref(c->args);
 	buf_fini(&c->tool.out);
 	buf_fini(&c->tool.file);
@@ -699,6 +706,8 @@ static void count(struct run *r, const struct turn_call *tc)
 			r->tools.counts[i]++;
 }
 
+static void go_on(struct run *r);
+
 static void call_done(struct tool_call *tool)
 {
 	struct world_call *c = tool->user;
@@ -723,6 +732,10 @@ static void call_done(struct tool_call *tool)
 		}
 		agent_on_tool(&r->agent, c->index);
 		world_wake(r);
+	}
+	if (r->tools.turn == c) {
+		r->tools.turn = NULL;
+		go_on(r);
 	}
 	call_free(c);
 }
@@ -776,6 +789,54 @@ void toolrun_state_read(struct tool_env *env, const char *key)
 		record_state_read(d, r, key);
 }
 
+static void call_begin(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	if (c->tool.tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+		(void)world_open_folder(r, NULL);
+	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",
+		 r->id.text);
+	show_activity(r, c->tool.tool, c->args);
+	c->tool.tool->start(&c->tool);
+}
+
+/* ---- those that see the copy of the project wait for it, and come in their order */
+
+static void copied(struct run *r, const struct ava_error *err)
+{
+	while (err->code != 0 && err->code != AVA_ECANCELED && !list_empty(&r->tools.held)) {
+		struct world_call *c = LIST_FIRST(&r->tools.held, struct world_call, turn);
+
+		list_del(&c->turn);
+		c->tool.error_class = job_error_class(err->code);
+		buf_adds(&c->tool.out, err->text);
+		call_done(&c->tool);
+	}
+	go_on(r);
+}
+
+/* A tool may be done at once: that does not begin the next one from within. */
+static void go_on(struct run *r)
+{
+	if (r->tools.going)
+		return;
+	r->tools.going = true;
+	while (!r->tools.turn && !list_empty(&r->tools.held)) {
+		struct world_call *c = LIST_FIRST(&r->tools.held, struct world_call, turn);
+
+		if (!r->tools.env.copy) {
+			world_activity(r, "Copying the project");
+			copying_make(r, copied);
+			break;
+		}
+		list_del(&c->turn);
+		r->tools.turn = c;
+		call_begin(c);
+	}
+	r->tools.going = false;
+}
+
 int toolrun_start(struct agent *a, unsigned index)
 {
 	struct run *r = a->world;
@@ -805,12 +866,13 @@ int toolrun_start(struct agent *a, unsigned index)
 	r->busy++;
 	r->tools.running++;
 	tc->started_ms = clock_mono_ms();
-	if (tc->tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
-		(void)world_open_folder(r, NULL);
-	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",
-		 r->id.text);
-	show_activity(r, tc->tool, c->args);
-	tc->tool->start(&c->tool);
+	list_init(&c->turn);
+	if (copying_wanted(r) && (tc->tool->flags & (TOOL_FILES | TOOL_PROJECT))) {
+		list_add(&r->tools.held, &c->turn);
+		go_on(r);
+	} else {
+		call_begin(c);
+	}
 	return 0;
 }
 
@@ -824,13 +886,16 @@ void toolrun_stop(struct agent *a)
 {
 	struct run *r = a->world;
 
+	copying_stop(r);
 	LIST_EACH (&r->tools.at_work, n, tmp) {
 		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
 
 		c->dropped = true;
 		atomic_store(&c->tool.stop, true);
 		list_del(n); /* the turn may go; the call stays until its tool is done */
-		if (c->tool.tool->stop)
+		if (!list_empty(&c->turn))
+			call_free(c); /* it was not begun */
+		else if (c->tool.tool->stop)
 			c->tool.tool->stop(&c->tool); /* may be done, and gone, at once */
 	}
 }

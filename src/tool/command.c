@@ -263,6 +263,7 @@ static int run(struct command *m, const char *const *argv, const char *input, st
 			    .inside = m->inside,
 			    .work = m->work,
 			    .project = env->cwd,
+			    .copy = env->copy,
 			    .keep_out = env->keep_out,
 			    .start = m->start,
 			    .argv = argv};
@@ -363,8 +364,9 @@ static void python_activity(const json_t *args, struct buf *out)
 	"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":3600,\"description\":"        \
 	"\"Seconds it may take; default 120.\"}}"
 #define WHERE                                                                                      \
-	"It runs in a sandbox without any network, with the project read-only under its own "      \
-	"path and the work folder /ava/work (HOME), where it starts and whose files stay for "     \
+	"It runs in a sandbox without any network, with the project under its own path "           \
+	"(read-only, unless you have write_file: then your copy of it) and the work folder "       \
+	"/ava/work (HOME), where it starts and whose files stay for "                              \
 	"your next calls. Only what is installed on this machine is there. Of a long output "      \
 	"the first and the last part are shown. Nothing goes on in the background: all of it "     \
 	"ends with the call."
@@ -377,7 +379,7 @@ const struct tool tool_run_bash = {
 		  "\"command\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,"
 		  "\"description\":\"As for bash -c.\"}," COMMON
 		  ",\"required\":[\"command\"],\"additionalProperties\":false}",
-	.flags = TOOL_PRIVATE,
+	.flags = TOOL_PRIVATE | TOOL_PROJECT,
 	.start = bash_start,
 	.stop = command_stop,
 	.activity = bash_activity,
@@ -391,7 +393,7 @@ const struct tool tool_python_exec = {
 		  "\"code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000000,"
 		  "\"description\":\"The program.\"}," COMMON
 		  ",\"required\":[\"code\"],\"additionalProperties\":false}",
-	.flags = TOOL_PRIVATE,
+	.flags = TOOL_PRIVATE | TOOL_PROJECT,
 	.start = python_start,
 	.stop = command_stop,
 	.activity = python_activity,

@@ -400,7 +400,7 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
 
 struct entry {
 	size_t name; /* offset in names */
-	bool dir;
+	enum kind { KIND_FILE, KIND_DIR, KIND_OTHER } kind;
 };
 
 struct level {
@@ -435,18 +435,18 @@ static void level_fini(struct level *l)
 	l->fd = -1;
 }
 
-/* 1: folder, 0: file, -1: neither (link, device, gone). */
-static int entry_kind(const struct level *l, const struct dirent64 *d)
+/* KIND_OTHER: a link, a device, gone. */
+static enum kind entry_kind(const struct level *l, const struct dirent64 *d)
 {
 	struct stat st;
 
 	if (d->d_type == DT_DIR)
-		return 1;
+		return KIND_DIR;
 	if (d->d_type == DT_REG)
-		return 0;
+		return KIND_FILE;
 	if (d->d_type != DT_UNKNOWN || fstatat(l->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return -1;
-	return S_ISDIR(st.st_mode) ? 1 : S_ISREG(st.st_mode) ? 0 : -1;
+		return KIND_OTHER;
+	return S_ISDIR(st.st_mode) ? KIND_DIR : S_ISREG(st.st_mode) ? KIND_FILE : KIND_OTHER;
 }
 
 /* Results are lines "path:LINE:text", so a name with a line break or one that
@@ -463,15 +463,16 @@ static bool is_text(const char *name, size_t len)
 static int level_add(struct walker *k, struct level *l, const struct dirent64 *d)
 {
 	size_t len = strlen(d->d_name);
-	int kind = entry_kind(l, d);
+	enum kind kind = entry_kind(l, d);
 
 	if (strcmp(d->d_name, ".git") == 0) {
-		l->git = kind == 1;
-		return 0;
+		l->git = kind == KIND_DIR;
+		kind = KIND_OTHER;
 	}
-	if (kind < 0 || strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+	if ((kind == KIND_OTHER && !k->w->other) || strcmp(d->d_name, ".") == 0 ||
+	    strcmp(d->d_name, "..") == 0)
 		return 0;
-	if (strcmp(d->d_name, ".gitignore") == 0 && kind == 0)
+	if (strcmp(d->d_name, ".gitignore") == 0 && kind == KIND_FILE)
 		l->ignores = true;
 	if (!is_text(d->d_name, len) || l->path_len + len + 2 > PATH_MAX) {
 		k->w->odd++;
@@ -479,7 +480,7 @@ static int level_add(struct walker *k, struct level *l, const struct dirent64 *d
 	}
 	if (!ARRAY_ROOM(l->entries, l->cap, l->count + 1))
 		return AVA_ENOMEM;
-	l->entries[l->count++] = (struct entry){.name = l->names.len, .dir = kind == 1};
+	l->entries[l->count++] = (struct entry){.name = l->names.len, .kind = kind};
 	return buf_add(&l->names, d->d_name, len + 1);
 }
 
@@ -660,10 +661,12 @@ static int visit(struct walker *k, struct level *l, const struct entry *e)
 	if (len != 0)
 		k->path[len++] = '/';
 	memcpy(k->path + len, name, n + 1);
-	if (ignore_match(k->ignore, k->path, e->dir))
+	if (ignore_match(k->ignore, k->path, e->kind == KIND_DIR))
 		return 0;
-	if (e->dir)
+	if (e->kind == KIND_DIR)
 		return visit_dir(k, l, name, len + n);
+	if (e->kind == KIND_OTHER)
+		return k->w->other(k->w->user, l->fd, name, k->path);
 	return k->w->file(k->w->user, l->fd, name, k->path);
 }
 

@@ -58,6 +58,9 @@ struct walk {
 	/* A regular file, to be opened as `name` of `dirfd` with
 	 * root_open_entry. Not 0: the walk ends with it. */
 	int (*file)(void *user, int dirfd, const char *name, const char *path);
+	/* What is neither file nor folder (a link, a FIFO), and .git; likewise. NULL: nobody
+	 * wants to know. */
+	int (*other)(void *user, int dirfd, const char *name, const char *path);
 	/* Before each folder and file. Not 0: the walk ends with it. */
 	int (*poll)(void *user);
 	void *user;

@@ -10,6 +10,7 @@
 
 #define TOOLS(X)                                                                                   \
 	X(ask_person)                                                                              \
+	X(edit_file)                                                                               \
 	X(list_files)                                                                              \
 	X(memory_search)                                                                           \
 	X(python_exec)                                                                             \
@@ -18,7 +19,8 @@
 	X(run_bash)                                                                                \
 	X(search_and_read)                                                                         \
 	X(search_codebase)                                                                         \
-	X(submit_result)
+	X(submit_result)                                                                           \
+	X(write_file)
 
 #define DECLARED(name) extern const struct tool tool_##name;
 TOOLS(DECLARED)

@@ -179,6 +179,47 @@ static void test_project(void **state)
 	assert_int_not_equal(access("/usr/x", F_OK), 0);
 }
 
+/* Case 2: a copy in its place is written, the project is not; its .git is read, and where that is
+ * a link, which may lead anywhere, there is none. */
+static void test_copy(void **state)
+{
+	char text[2000], copy[120], git[120], path[200];
+	struct seen s;
+
+	snprintf(copy, sizeof(copy), "%s/copy", dir);
+	snprintf(git, sizeof(git), "%s/.git", project);
+	assert_int_equal(mkdir(copy, 0755), 0);
+	put(copy, "b.c", "int b;\n");
+	assert_int_equal(symlink(keep, git), 0);
+	box.copy = copy;
+	snprintf(text, sizeof(text),
+		 "cd %s; ls -A; cat .git/key; echo no >b.c; mv b.c c.c; touch .envrc; mkdir -p "
+		 "x/.git; "
+		 "cat private/key; ls %s",
+		 project, copy);
+	s = shell(text);
+	assert_says(&s, "b.c\n");
+	assert_silent_of(&s, CANARY);
+	assert_silent_of(&s, "a.c");
+	snprintf(path, sizeof(path), "%s/a.c", project);
+	assert_int_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/.envrc", project);
+	assert_int_not_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/c.c", copy);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(unlink(git), 0);
+	assert_int_equal(mkdir(git, 0755), 0);
+	put(git, "HEAD", "ref: x\n");
+	snprintf(text, sizeof(text), "cd %s; cat .git/HEAD; echo no >.git/config; rm .git/HEAD",
+		 project);
+	s = shell(text);
+	assert_says(&s, "ref: x\n");
+	assert_says(&s, "Read-only file system");
+	box.copy = NULL;
+	snprintf(text, sizeof(text), "rm -r %s %s", git, copy);
+	assert_int_equal(system(text), 0);
+}
+
 /* Case 1. */
 static void test_secrets(void **state)
 {
@@ -462,12 +503,12 @@ static void make_world(void)
 static int all(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_work),      cmocka_unit_test(test_project),
-		cmocka_unit_test(test_secrets),   cmocka_unit_test(test_network),
-		cmocka_unit_test(test_kernel),    cmocka_unit_test(test_sleepers),
-		cmocka_unit_test(test_output),    cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_fork_bomb), cmocka_unit_test(test_unavailable),
-		cmocka_unit_test(test_projects),
+		cmocka_unit_test(test_work),        cmocka_unit_test(test_project),
+		cmocka_unit_test(test_copy),        cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_network),     cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_sleepers),    cmocka_unit_test(test_output),
+		cmocka_unit_test(test_limits),      cmocka_unit_test(test_fork_bomb),
+		cmocka_unit_test(test_unavailable), cmocka_unit_test(test_projects),
 	};
 	int rv;
 

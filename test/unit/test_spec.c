@@ -197,8 +197,8 @@ static void test_role_selects_correct_tools(void **state)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
-	const char *want[] = {"read_file",     "search_codebase", "search_and_read",
-			      "list_files",    "run_bash",        "read_result",
+	const char *want[] = {"read_file",     "search_codebase", "search_and_read", "list_files",
+			      "run_bash",      "edit_file",       "write_file",      "read_result",
 			      "memory_search", "ask_person",      "submit_result"};
 
 	assert_int_equal(n, ARRAY_LEN(want));
@@ -208,6 +208,50 @@ static void test_role_selects_correct_tools(void **state)
 	for (unsigned i = 0; i < n; i++)
 		assert_false(out[i]->flags & TOOL_FILES);
 	assert_null(role_find("wizard", "", NULL));
+}
+
+/* Only a run that may change files has the tools for it, and only where it has a folder. */
+static void test_grant_rw(void **state)
+{
+	static const char *const rw[] = {"rw"}, *const tools[] = {"read_file", "write_file"};
+	const struct tool *write = tool_find("write_file"), *edit = tool_find("edit_file");
+	struct op_spawn s = plain();
+	struct run_spec *r, *back;
+	struct ava_error err = {0};
+	struct settings set;
+	json_t *config;
+
+	settings_defaults(&set);
+	s.role = "code_reviewer";
+	s.cwd = "/tmp";
+	r = build(&s);
+	assert_false(spec_has_tool(r->tools, r->agent.ntools, write));
+	assert_false(spec_granted(r, "rw"));
+	spec_free(r);
+	s.tools = tools;
+	s.ntools = 2;
+	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "write_file only with the grant rw"));
+	s.grants = rw;
+	s.ngrants = 1;
+	r = build(&s);
+	assert_true(spec_has_tool(r->tools, r->agent.ntools, write));
+	assert_false(spec_has_tool(r->tools, r->agent.ntools, edit));
+	config = json_parse(r->config, r->config_len, NULL);
+	assert_int_equal(spec_from_json(&back, config, "", "", "", &err), 0);
+	assert_true(spec_granted(back, "rw"));
+	assert_true(spec_has_tool(back->tools, back->agent.ntools, write));
+	json_decref(config);
+	spec_free(back);
+	spec_free(r);
+	s.tools = NULL;
+	s.cwd = "/proc/self"; /* a link */
+	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "through a link"));
+	s.role = "researcher";
+	s.cwd = NULL;
+	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "this run has none"));
 }
 
 static void test_presets(void **state)
@@ -656,6 +700,7 @@ int main(void)
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_role_selects_correct_tools),
 		cmocka_unit_test(test_ask_before),
+		cmocka_unit_test(test_grant_rw),
 		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_bad_input),
 		cmocka_unit_test(test_zero_limits),

@@ -1,0 +1,272 @@
+/* The copy is made when the first tool call that sees the project asks for it; a run that never
+ * looks has none. What stands on disk says whether there is one, so a restart has nothing to
+ * remember. When the run has ended, in whatever way, what it changed becomes a patch in the commit
+ * of its end; the copy goes behind that commit, never before.
+ *
+ * A run that goes on from another one begins with the changes of that one. What can fail: the
+ * project is too large, the disk. Then each call that needs the copy is told so; an end without a
+ * patch says so in its caveats, and the copy stays. */
+#include "subagent/run.h"
+
+#include <ava.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/patch.h"
+#include "tool/copy.h"
+
+#define PATCH_NAME "changes.patch"
+#define LISTED_MAX 100 /* files of a patch that a result names */
+
+struct copying {
+	struct os_work work;
+	struct run *run;
+	char *folder;
+	atomic_bool stop;
+	void (*ready)(struct run *r, const struct ava_error *err);
+	struct ava_error err;
+};
+
+struct run_changes {
+	struct copy_changes made;
+	char path[LOGBOOK_PATH];
+	bool there; /* a patch, or something that is not in one */
+	struct ava_error err;
+};
+
+static void patch_path(const char *id, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "runs/%s/artifacts/" PATCH_NAME, id);
+}
+
+bool copying_wanted(const struct run *r)
+{
+	return !r->place && r->spec->cwd[0] && r->tools.env.root &&
+	       tool_granted(&r->tools.env, "rw");
+}
+
+/* `below`: "", or "/tree". Owned; NULL: out of memory. */
+static char *copy_path(const struct run *r, const char *below)
+{
+	char *path = NULL;
+	int n = asprintf(&path, "%s/runs/%s/copy%s", r->tools.env.root, r->id.text, below);
+
+	return n < 0 ? NULL : path;
+}
+
+/* ---- making */
+
+static void making_free(struct copying *m)
+{
+	if (m)
+		free(m->folder);
+	free(m);
+}
+
+static void make_work(struct os_work *w)
+{
+	struct copying *m = w->priv;
+	const struct run *r = m->run;
+	struct copy_wish wish = {.folder = m->folder,
+				 .project = r->spec->cwd,
+				 .keep_out = (const char *const *)r->sup->keep_out,
+				 .stop = &m->stop};
+	char path[LOGBOOK_PATH], *patch = NULL;
+
+	patch_path(r->spec->resumed_from, path);
+	if (r->spec->resumed_from[0] && sys_read_file(r->rec.outbox.lb->root_fd, path, PATCH_MAX,
+						      &patch, &wish.patch_len, NULL) == 0)
+		wish.patch = patch;
+	m->err.code = copy_make(&wish, &m->err);
+	free(patch);
+}
+
+static void make_done(struct os_work *w)
+{
+	struct copying *m = w->priv;
+	struct run *r = m->run;
+
+	r->tools.copying = NULL;
+	if (m->err.code == 0 || m->err.code == AVA_EEXIST) {
+		r->tools.env.copy = r->tools.copy;
+		r->tools.env.keep_out = NULL; /* none of it was copied */
+		if (r->tools.env.cwd_fd >= 0)
+			close(r->tools.env.cwd_fd);
+		r->tools.env.cwd_fd = -1;
+	}
+	m->ready(r, &m->err);
+	making_free(m);
+	r->busy--;
+	r->tools.running--;
+	ending_tools_done(r);
+	world_release(r);
+}
+
+void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_error *err))
+{
+	struct copying *m;
+	struct ava_error err = {0};
+
+	if (r->tools.copying)
+		return;
+	m = calloc(1, sizeof(*m));
+	if (m)
+		m->folder = copy_path(r, "");
+	if (!r->tools.copy)
+		r->tools.copy = copy_path(r, "/tree");
+	if (!m || !m->folder || !r->tools.copy) {
+		making_free(m);
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		ready(r, &err);
+		return;
+	}
+	m->run = r;
+	m->ready = ready;
+	m->work = (struct os_work){.work = make_work, .done = make_done, .priv = m};
+	r->tools.copying = m;
+	r->busy++;
+	r->tools.running++;
+	os_work_start_foreign(r->sup->loop, &m->work);
+}
+
+void copying_stop(struct run *r)
+{
+	if (r->tools.copying)
+		atomic_store(&r->tools.copying->stop, true);
+}
+
+/* ---- what came of it */
+
+struct run_changes *copying_look(const struct run *r)
+{
+	struct run_changes *c = calloc(1, sizeof(*c));
+	char *path = copy_path(r, "");
+
+	if (c && path)
+		c->err.code = copy_changes(path, &c->made, &c->err);
+	else if (c)
+		err_set(&c->err, AVA_ENOMEM, "out of memory");
+	if (c && c->err.code == AVA_ENOENT) /* none was asked for */
+		c->err.code = 0;
+	else if (c)
+		c->there = c->err.code == 0 && (c->made.files > 0 || c->made.nleft > 0);
+	if (c)
+		patch_path(r->id.text, c->path);
+	free(path);
+	return c;
+}
+
+void copying_free(struct run_changes *c)
+{
+	if (c)
+		copy_changes_fini(&c->made);
+	free(c);
+}
+
+const char *copying_failed(const struct run_changes *c)
+{
+	return c && c->err.code != 0 ? c->err.text : NULL;
+}
+
+/* Words for people, which git passes over. */
+static void add_words(struct buf *b, const struct run *r, const struct copy_changes *made)
+{
+	json_t *left = json_parse(made->left.data, made->left.len, NULL), *one;
+	size_t i;
+
+	buf_addf(b,
+		 "# What run %s proposes for %s\n# `ava apply %s` writes it there; `git apply` "
+		 "reads it "
+		 "too.\n",
+		 r->id.text, r->spec->cwd, r->id.text);
+	json_array_foreach(left, i, one)
+		buf_addf(b, "# Not in it: %s (%s)\n", json_str(one, "path"), json_str(one, "why"));
+	if (made->nleft > i)
+		buf_addf(b, "# Not in it: %zu more\n", made->nleft - i);
+	json_decref(left);
+}
+
+void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
+{
+	struct buf *b = c && c->there ? draft_part(d, DRAFT_PUT, c->path) : NULL;
+
+	if (!b)
+		return;
+	add_words(b, r, &c->made);
+	buf_add(b, c->made.patch.data, c->made.patch.len);
+	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", c->path);
+}
+
+void copying_result(const struct run_changes *c, struct jw *w)
+{
+	const struct copy_changes *made = c ? &c->made : NULL;
+	struct patch p = {0};
+
+	if (!c || !c->there)
+		return;
+	jw_object(w, "patch");
+	jw_str(w, "path", c->path);
+	jw_int(w, "files", (int64_t)made->files);
+	jw_int(w, "added", (int64_t)made->added);
+	jw_int(w, "removed", (int64_t)made->removed);
+	jw_array(w, "changed");
+	if (made->patch.len > 0)
+		(void)patch_read(&p, made->patch.data, made->patch.len, NULL);
+	for (size_t i = 0; i < p.n && i < LISTED_MAX; i++) {
+		jw_object(w, NULL);
+		jw_str(w, "path", p.files[i].path);
+		jw_str(w, "how",
+		       p.files[i].is_new    ? "new"
+		       : p.files[i].is_gone ? "deleted"
+					    : "changed");
+		jw_int(w, "added", (int64_t)p.files[i].added);
+		jw_int(w, "removed", (int64_t)p.files[i].removed);
+		jw_end(w);
+	}
+	jw_end(w);
+	jw_raw(w, "left_out", made->left.data, made->left.len);
+	jw_int(w, "left_out_files", (int64_t)made->nleft);
+	jw_end(w);
+	patch_fini(&p);
+}
+
+/* ---- removing: nobody waits for it, and it outlives the run */
+
+struct removal {
+	struct os_work work;
+	char *path;
+};
+
+static void remove_work(struct os_work *w)
+{
+	copy_remove(AT_FDCWD, ((struct removal *)w->priv)->path);
+}
+
+static void remove_done(struct os_work *w)
+{
+	struct removal *m = w->priv;
+
+	free(m->path);
+	free(m);
+}
+
+void copying_remove(struct run *r, const struct run_changes *c)
+{
+	struct removal *m = c && c->err.code == 0 ? calloc(1, sizeof(*m)) : NULL;
+
+	if (!m)
+		return;
+	m->path = copy_path(r, "");
+	if (!m->path) {
+		free(m);
+		return;
+	}
+	m->work = (struct os_work){.work = remove_work, .done = remove_done, .priv = m};
+	os_work_start_foreign(r->sup->loop, &m->work);
+}

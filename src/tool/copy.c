@@ -1,0 +1,689 @@
+/* Making a copy, comparing its two trees, removing it; see copy.h.
+ *
+ * A plain copy and a comparison of our own, not git: git over a tree that is not trusted runs
+ * what its configuration says (filters, hooks, fsmonitor), a worktree of git has none of what is
+ * not committed, and would write into the person's .git. Where the file system shares blocks
+ * (btrfs, XFS) a copy costs next to nothing, elsewhere it is bounded.
+ *
+ * The tree may hold anything that a command made: links, FIFOs, folders without end. Nothing in
+ * it is opened through a link, and looking has bounds. What no patch can say, or may not, is left
+ * out and named. What can fail: the disk, memory. */
+#include "tool/copy.h"
+
+#include <ava.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/below.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/patch.h"
+#include "tool/root.h"
+
+#define STEP ((size_t)64 << 10)
+
+static int open_folder(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The folder that a path is in, below a tree; kept for the next one. */
+struct place {
+	int root, fd; /* owned; -1: none */
+	char dir[PATH_MAX];
+};
+
+static void place_init(struct place *p, int root)
+{
+	p->root = root;
+	p->fd = -1;
+}
+
+static void place_fini(struct place *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	if (p->root >= 0)
+		close(p->root);
+}
+
+/* Borrowed until the next call; *name is the last part of `path`. -1 and errno. */
+static int place_of(struct place *p, const char *path, bool make, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	*name = slash ? slash + 1 : path;
+	if (p->fd >= 0 && strncmp(p->dir, path, len) == 0 && p->dir[len] == '\0')
+		return p->fd;
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = below_open_parent(p->root, path, make, name);
+	memcpy(p->dir, path, len);
+	p->dir[len] = '\0';
+	return p->fd;
+}
+
+/* ---- making */
+
+struct making {
+	const struct copy_wish *wish;
+	struct place base, tree;
+	size_t files;
+	unsigned long long bytes;
+	struct ava_error *err;
+};
+
+/* All of `from` to a new file; *fd is open, to be read and written. */
+static int clone_bytes(int from, off_t size, int to)
+{
+	off_t at = 0;
+	char data[STEP];
+
+	if (size == 0 || ioctl(to, FICLONE, from) == 0)
+		return 0;
+	while (at < size) {
+		ssize_t n = copy_file_range(from, &at, to, NULL, (size_t)(size - at), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EXDEV && errno != EINVAL && errno != ENOSYS &&
+		    errno != EOPNOTSUPP && errno != EBADF && errno != EPERM)
+			return -1;
+		if (n <= 0)
+			break;
+	}
+	while (at < size) {
+		ssize_t n = pread(from, data, MIN((size_t)(size - at), STEP), at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			return 0; /* shorter by now */
+		if (n < 0 || sys_write_all(to, data, (size_t)n, at) != 0)
+			return -1;
+		at += n;
+	}
+	return 0;
+}
+
+/* -1: see err. Else the new file, open. */
+static int clone_file(struct making *m, struct place *to, int from, const struct stat *st,
+		      const char *path)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+	const char *name;
+	int dir = place_of(to, path, true, &name);
+	int fd = dir < 0 ? -1
+			 : openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				  0600);
+
+	if (fd >= 0 && clone_bytes(from, st->st_size, fd) == 0 &&
+	    fchmod(fd, (st->st_mode & 0777) | 0600) == 0 && futimens(fd, times) == 0)
+		return fd;
+	err_sys(m->err, "copy %.300s", path);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int too_much(struct making *m, const char *path, const struct stat *st)
+{
+	if ((unsigned long long)st->st_size > COPY_BYTES_MAX)
+		return err_set(m->err, AVA_ETOOBIG,
+			       "%.300s alone is too large for a copy of the project (%llu MB, all "
+			       "of it may have %llu): name it in .gitignore, or start in a folder "
+			       "without it",
+			       path, (unsigned long long)st->st_size >> 20, COPY_BYTES_MAX >> 20);
+	return err_set(m->err, AVA_ETOOBIG,
+		       "the project is too large to be copied for changes (more than %d files or "
+		       "%llu MB that no .gitignore names): start in a folder of it, or without the "
+		       "grant rw",
+		       COPY_FILES_MAX, COPY_BYTES_MAX >> 20);
+}
+
+static int take(struct making *m, const char *path, const struct stat *st)
+{
+	m->bytes += S_ISREG(st->st_mode) ? (unsigned long long)st->st_size : 0;
+	return ++m->files > COPY_FILES_MAX || m->bytes > COPY_BYTES_MAX ? too_much(m, path, st) : 0;
+}
+
+/* Before anything is copied: whoever asks again and again is refused at once. */
+static int measure(void *user, int dirfd, const char *name, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? take(user, path, &st) : 0;
+}
+
+static int make_file(void *user, int dirfd, const char *name, const char *path)
+{
+	struct making *m = user;
+	int from = root_open_entry(dirfd, name, false), base = -1, tree = -1;
+	struct stat st;
+	int rv = 0;
+
+	if (from < 0)
+		return 0; /* gone, or not readable: then not there for the run either */
+	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode))
+		goto out;
+	rv = take(m, path, &st); /* it may have grown */
+	if (rv != 0)
+		goto out;
+	base = clone_file(m, &m->base, from, &st, path);
+	/* From the first copy: the two are alike whatever happens to the project meanwhile. */
+	if (base >= 0 && fstat(base, &st) == 0)
+		tree = clone_file(m, &m->tree, base, &st, path);
+	rv = tree < 0 ? m->err->code : 0;
+out:
+	if (tree >= 0)
+		close(tree);
+	if (base >= 0)
+		close(base);
+	close(from);
+	return rv;
+}
+
+static int make_other(void *user, int dirfd, const char *name, const char *path)
+{
+	struct making *m = user;
+	struct place *to[] = {&m->base, &m->tree};
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
+
+	if (n <= 0)
+		return 0; /* no link */
+	target[n] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+		const char *last;
+		int dir = place_of(to[i], path, true, &last);
+
+		if (dir < 0 || symlinkat(target, dir, last) != 0)
+			return err_sys(m->err, "copy %.300s", path);
+	}
+	return 0;
+}
+
+static int make_poll(void *user)
+{
+	const struct making *m = user;
+
+	return atomic_load_explicit(m->wish->stop, memory_order_relaxed) ? AVA_ECANCELED : 0;
+}
+
+/* The changes of the run it goes on from, all or none. */
+static int make_patched(struct making *m)
+{
+	struct patch_clash why;
+	struct patch p = {0};
+	struct buf out;
+	int rv = 0;
+
+	if (!m->wish->patch)
+		return 0;
+	buf_init(&out, 2 * PATCH_FILE_MAX);
+	rv = patch_read(&p, m->wish->patch, m->wish->patch_len, m->err);
+	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* first all are tried */
+		const struct patch_file *f = &p.files[i % p.n];
+		struct patch_side now = {0};
+		struct stat st = {0};
+		char *data;
+		int fit;
+
+		rv = below_read(m->tree.root, f->path, PATCH_FILE_MAX, &data, &now.len, &st, NULL);
+		now.there = rv == 0;
+		now.data = data;
+		now.exec = st.st_mode & 0100;
+		fit = rv == 0 || rv == AVA_ENOENT ? patch_try(f, &now, &out, &why) : rv;
+		free(data);
+		rv = 0;
+		if (fit < 0 || fit == PATCH_CLASHES)
+			rv = err_set(m->err, AVA_EEXIST,
+				     "%.300s %s, so that your copy of the project begins without "
+				     "the changes that you made before; call it again to go on so",
+				     f->path, fit < 0 ? "cannot be read" : why.what);
+		else if (i >= p.n && fit == PATCH_FITS && f->is_gone)
+			rv = below_remove(m->tree.root, f->path, NULL, m->err);
+		else if (i >= p.n && fit == PATCH_FITS)
+			rv = below_write(m->tree.root, f->path, BELOW_SPARE, out.data, out.len,
+					 f->exec ? 0755 : 0644, m->err);
+		if (rv == 0 && i >= p.n && fit == PATCH_FITS && !f->is_gone)
+			rv = below_rename(m->tree.root, f->path, BELOW_SPARE, m->err);
+	}
+	patch_fini(&p);
+	buf_fini(&out);
+	return rv;
+}
+
+static int make_at(struct making *m, const char *folder)
+{
+	struct root root = {.cwd = m->wish->project, .keep_out = m->wish->keep_out};
+	struct walk w = {.root = &root,
+			 .start = ".",
+			 .file = measure,
+			 .other = measure,
+			 .poll = make_poll,
+			 .user = m};
+	int fd = open_folder(folder), rv;
+
+	if (fd < 0 || mkdirat(fd, "base", 0700) != 0 || mkdirat(fd, "tree", 0700) != 0)
+		rv = err_sys(m->err, "make %.300s", folder);
+	else
+		rv = 0;
+	place_init(&m->base, rv == 0 ? openat(fd, "base", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+	place_init(&m->tree, rv == 0 ? openat(fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+	root.fd = open(m->wish->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rv == 0 && root.fd < 0)
+		rv = err_set(m->err, AVA_ENOENT, "the project %.300s cannot be opened (%s)",
+			     m->wish->project, strerror(errno));
+	if (rv == 0)
+		rv = walk_run(&w, m->err);
+	m->files = m->bytes = 0;
+	w.file = make_file;
+	w.other = make_other;
+	if (rv == 0)
+		rv = walk_run(&w, m->err);
+	if (rv == 0)
+		rv = make_patched(m);
+	/* Its name shall not be on disk before its bytes. */
+	if ((rv == 0 || rv == AVA_EEXIST) && syncfs(fd) != 0)
+		rv = err_sys(m->err, "sync %.300s", folder);
+	place_fini(&m->base);
+	place_fini(&m->tree);
+	if (root.fd >= 0)
+		close(root.fd);
+	if (fd >= 0)
+		close(fd);
+	return rv;
+}
+
+int copy_make(const struct copy_wish *w, struct ava_error *err)
+{
+	struct ava_error own = {0};
+	struct making m = {.wish = w, .err = &own};
+	char fresh[PATH_MAX];
+	struct stat st;
+	int rv;
+
+	if (stat(w->folder, &st) == 0)
+		return 0;
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s.new", w->folder) >= sizeof(fresh))
+		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
+	copy_remove(AT_FDCWD, fresh);
+	if (sys_make_folders(fresh, true) != 0)
+		return err_sys(err, "make %.300s", fresh);
+	rv = make_at(&m, fresh);
+	if ((rv == 0 || rv == AVA_EEXIST) && rename(fresh, w->folder) != 0)
+		rv = err_sys(&own, "make %.300s", w->folder);
+	if (rv != 0 && rv != AVA_EEXIST)
+		copy_remove(AT_FDCWD, fresh);
+	if (rv != 0 && err)
+		*err = own;
+	return rv;
+}
+
+/* ---- what changed */
+
+struct looking {
+	struct copy_changes *out;
+	struct place base, tree;
+	size_t looked;
+	struct jw left;
+	struct ava_error *err;
+};
+
+static void leave_out(struct looking *l, const char *path, const char *why)
+{
+	if (l->out->nleft++ >= COPY_LEFT_MAX)
+		return;
+	jw_object(&l->left, NULL);
+	jw_str(&l->left, "path", path);
+	jw_str(&l->left, "why", why);
+	jw_end(&l->left);
+}
+
+/* A folder that git takes for a repository: what stands in it decides what git does there. */
+static bool is_git_folder(int fd)
+{
+	return fd >= 0 && faccessat(fd, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       faccessat(fd, "objects", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       faccessat(fd, "refs", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool in_git_folder(const struct looking *l, const char *path)
+{
+	bool is = is_git_folder(l->tree.root);
+
+	for (const char *slash = strchr(path, '/'); slash && !is; slash = strchr(slash + 1, '/')) {
+		char dir[PATH_MAX];
+		int fd;
+
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+		fd = openat(l->tree.root, dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		is = is_git_folder(fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	return is;
+}
+
+/* Why it is in no patch; NULL: it may be. */
+static const char *unfit(const struct looking *l, const char *path)
+{
+	if (patch_protected(path))
+		return "protected: it decides what programs do in this folder";
+	if (!patch_path_ok(path))
+		return "its name cannot stand in a patch";
+	if (in_git_folder(l, path))
+		return "protected: it is in a folder that git takes for a repository";
+	return NULL;
+}
+
+/* One side, whole; 0: `s`, and `data` is owned. Else `why` it cannot be in a patch. */
+static int read_side(struct place *at, const char *path, struct patch_side *s, char **data,
+		     const char **why)
+{
+	struct stat st;
+	int rv = below_read(at->root, path, PATCH_FILE_MAX, data, &s->len, &st, NULL);
+
+	*s = rv == 0 ? (struct patch_side){*data, s->len, true, st.st_mode & 0100}
+		     : (struct patch_side){0};
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv == AVA_ENOMEM)
+		return rv;
+	if (rv == AVA_ETOOBIG)
+		*why = "too large for a patch";
+	else if (rv != 0)
+		*why = "a link, or no regular file";
+	else if (!patch_is_text(s->data, s->len))
+		*why = "binary, or not UTF-8";
+	return 0;
+}
+
+static int add_change(struct looking *l, const char *path)
+{
+	const char *why = unfit(l, path);
+	struct patch_side old, now;
+	char *data[2] = {NULL, NULL};
+	int rv = 0;
+
+	if (!why)
+		rv = read_side(&l->base, path, &old, &data[0], &why);
+	if (!why && rv == 0)
+		rv = read_side(&l->tree, path, &now, &data[1], &why);
+	if (!why && l->out->files == PATCH_FILES_MAX)
+		why = "the patch is full";
+	if (!why && rv == 0) {
+		size_t was = l->out->patch.len;
+
+		rv = patch_add(&l->out->patch, path, &old, &now);
+		l->out->files += rv == 1;
+		if (rv == AVA_ETOOBIG) {
+			why = "the patch is full";
+			l->out->patch.failed = false;
+			l->out->patch.error = 0;
+			l->out->patch.len = was;
+			if (l->out->patch.data)
+				l->out->patch.data[was] = '\0';
+		}
+		rv = rv > 0 || why ? 0 : rv;
+	}
+	if (why)
+		leave_out(l, path, why);
+	free(data[0]);
+	free(data[1]);
+	return rv;
+}
+
+static bool same_bytes(int a, int b)
+{
+	char one[STEP / 2], two[STEP / 2];
+	off_t at = 0;
+
+	for (;;) {
+		ssize_t n = pread(a, one, sizeof(one), at), m = pread(b, two, sizeof(two), at);
+
+		if (n != m || n < 0 || memcmp(one, two, (size_t)n) != 0)
+			return false;
+		if (n == 0)
+			return true;
+		at += n;
+	}
+}
+
+/* A file of the base: is it in the tree as it was? */
+static int look_at_old(void *user, int dirfd, const char *name, const char *path)
+{
+	struct looking *l = user;
+	const char *last;
+	int dir = place_of(&l->tree, path, false, &last);
+	int base = root_open_entry(dirfd, name, false);
+	int tree = dir < 0 ? -1 : root_open_entry(dir, last, false);
+	struct stat st[2];
+	bool same = base >= 0 && tree >= 0 && fstat(base, &st[0]) == 0 &&
+		    fstat(tree, &st[1]) == 0 && S_ISREG(st[1].st_mode) &&
+		    st[0].st_size == st[1].st_size &&
+		    (st[0].st_mode & 0100) == (st[1].st_mode & 0100) && same_bytes(base, tree);
+
+	if (base >= 0)
+		close(base);
+	if (tree >= 0)
+		close(tree);
+	return same ? 0 : add_change(l, path);
+}
+
+static bool is_in(struct place *p, const char *path, struct stat *st)
+{
+	const char *last;
+	int dir = place_of(p, path, false, &last);
+
+	return dir >= 0 && fstatat(dir, last, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int look_at_new(void *user, int dirfd, const char *name, const char *path)
+{
+	struct looking *l = user;
+	struct stat st;
+
+	if (strncmp(name, BELOW_SPARE, strlen(BELOW_SPARE)) == 0)
+		return 0; /* of a write that a crash cut */
+	return is_in(&l->base, path, &st) && S_ISREG(st.st_mode) ? 0 : add_change(l, path);
+}
+
+/* A link, a FIFO, a .git: said when it is not as it was. */
+static int look_at_other(void *user, int dirfd, const char *name, const char *path)
+{
+	struct looking *l = user;
+	char target[2][PATH_MAX];
+	const char *last;
+	int dir = place_of(&l->base, path, false, &last);
+	ssize_t n = readlinkat(dirfd, name, target[0], PATH_MAX);
+	ssize_t m = dir < 0 ? -1 : readlinkat(dir, last, target[1], PATH_MAX);
+	struct stat st;
+
+	if (is_in(&l->base, path, &st) && S_ISREG(st.st_mode))
+		return 0; /* said already */
+	/* An empty one is where the project's own is shown (exec/sandbox.c). */
+	if (strcmp(path, ".git") == 0 && unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+		return 0;
+	if (n < 0 || n != m || memcmp(target[0], target[1], (size_t)n) != 0)
+		leave_out(l, path,
+			  patch_protected(path) ? "protected: it decides what programs do in "
+						  "this folder"
+						: "a link, or no regular file");
+	return 0;
+}
+
+static int look_at_old_link(void *user, int dirfd, const char *name, const char *path)
+{
+	struct looking *l = user;
+	struct stat st;
+
+	/* One that became something else is seen where that is. */
+	if (!is_in(&l->tree, path, &st))
+		leave_out(l, path, "a link, or no regular file");
+	return 0;
+}
+
+static int look_poll(void *user)
+{
+	return ++((struct looking *)user)->looked > COPY_LOOK_MAX ? 1 : 0;
+}
+
+static int look_through(struct looking *l)
+{
+	struct root base = {.fd = l->base.root, .cwd = "base"};
+	struct root tree = {.fd = l->tree.root, .cwd = "tree"};
+	struct walk old = {.root = &base,
+			   .start = ".",
+			   .file = look_at_old,
+			   .other = look_at_old_link,
+			   .poll = look_poll,
+			   .user = l};
+	struct walk new = {.root = &tree,
+			   .start = ".",
+			   .file = look_at_new,
+			   .other = look_at_other,
+			   .poll = look_poll,
+			   .user = l};
+	int rv = walk_run(&old, l->err);
+
+	if (rv == 0)
+		rv = walk_run(&new, l->err);
+	if (rv == 1 || new.deep + new.crowded > 0)
+		leave_out(l, ".", "there is more in the copy than is looked through");
+	return MIN(rv, 0);
+}
+
+static void count_lines(struct copy_changes *c)
+{
+	struct patch p;
+
+	if (patch_read(&p, c->patch.data ? c->patch.data : "", c->patch.len, NULL) != 0)
+		return;
+	for (size_t i = 0; i < p.n; i++) {
+		c->added += p.files[i].added;
+		c->removed += p.files[i].removed;
+	}
+	patch_fini(&p);
+}
+
+int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err)
+{
+	struct looking l = {.out = out, .err = err};
+	char path[PATH_MAX];
+	int rv;
+
+	*out = (struct copy_changes){.files = 0};
+	buf_init(&out->patch, PATCH_MAX);
+	buf_init(&out->left, 1u << 20);
+	jw_init(&l.left, &out->left);
+	jw_array(&l.left, NULL);
+	snprintf(path, sizeof(path), "%s/base", folder);
+	place_init(&l.base, open_folder(path));
+	snprintf(path, sizeof(path), "%s/tree", folder);
+	place_init(&l.tree, open_folder(path));
+	if (l.base.root < 0 || l.tree.root < 0)
+		rv = err_set(err, errno == ENOENT ? AVA_ENOENT : AVA_EIO,
+			     "the copy of the project cannot be opened (%s)", strerror(errno));
+	else
+		rv = look_through(&l);
+	jw_end(&l.left);
+	if (rv == 0)
+		rv = buf_check(&out->left);
+	if (rv == 0)
+		count_lines(out);
+	place_fini(&l.base);
+	place_fini(&l.tree);
+	return rv;
+}
+
+void copy_changes_fini(struct copy_changes *c)
+{
+	buf_fini(&c->patch);
+	buf_fini(&c->left);
+}
+
+/* ---- removing: what a folder that is not empty holds is moved up and met again, so that
+ * neither depth nor length of paths is a limit */
+
+struct removing {
+	int top;
+	unsigned moved;
+	bool more;
+};
+
+static void remove_name(struct removing *r, int fd, const char *name);
+
+/* All in the folder `fd`, which is closed: files go, folders go or move up. */
+static void remove_all_in(struct removing *r, int fd, bool top)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *e;
+
+	if (!d)
+		close(fd);
+	while (d && (e = readdir(d)) != NULL) {
+		char name[40];
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(d), e->d_name, 0) == 0 ||
+		    unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) == 0)
+			continue;
+		if (top) {
+			remove_name(r, dirfd(d), e->d_name);
+			continue;
+		}
+		fchmodat(dirfd(d), e->d_name, 0700, 0); /* to be moved, of any mode */
+		snprintf(name, sizeof(name), "ava-%u", r->moved++);
+		if (renameat(dirfd(d), e->d_name, r->top, name) == 0)
+			r->more = true;
+	}
+	if (d)
+		closedir(d);
+}
+
+static void remove_name(struct removing *r, int fd, const char *name)
+{
+	struct stat st;
+	int below;
+
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+		return;
+	fchmodat(fd, name, 0700, 0);
+	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (below >= 0)
+		remove_all_in(r, below, false);
+	if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
+		r->more = true;
+}
+
+void copy_remove(int at, const char *path)
+{
+	struct removing r = {.more = true};
+
+	r.top = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (r.top < 0)
+		return;
+	while (r.more) {
+		int fd = openat(r.top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		r.more = false;
+		if (fd >= 0)
+			remove_all_in(&r, fd, true);
+	}
+	close(r.top);
+	(void)unlinkat(at, path, AT_REMOVEDIR);
+}

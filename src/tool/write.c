@@ -1,0 +1,359 @@
+/* write_file and edit_file: changes of the run's own copy of the project (tool/copy.h), never of
+ * the project itself.
+ *
+ * The file is read whole, changed in memory, written beside itself and put in its place by a
+ * rename, so that it is never half there. Its mode stays. What is no text, is reached through a
+ * link or is protected is refused with a sentence; so is an old_string that is not there exactly
+ * once, with the place that is nearest to it. A run's calls come one after the other
+ * (subagent/copying.c). */
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/below.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/patch.h"
+#include "codec/utf8.h"
+#include "tool/job.h"
+#include "tool/root.h"
+
+#define LINES_NAMED 10  /* of the places where old_string stands */
+#define HINT_CHARS  120 /* of the nearest line */
+
+struct change {
+	char path[PATH_MAX];
+	char *data; /* as it is; owned; NULL: it is not there */
+	size_t len;
+	struct stat st;
+};
+
+/* Which file, and what is in it. */
+static int change_open(struct change *m, const struct tool_call *c, struct ava_error *err)
+{
+	const struct tool_env *env = c->env;
+	struct root root = {env->cwd_fd, env->cwd, env->keep_out};
+	const char *arg, *why;
+	int rv = job_arg_str(c->args, "path", &arg, err);
+
+	m->data = NULL;
+	if (!env->copy)
+		return err_set(err, AVA_EDENIED,
+			       "this run may not change files: a person grants it with rw");
+	if (rv == 0)
+		rv = root_path(&root, arg ? arg : "", m->path, err);
+	if (rv != 0)
+		return rv;
+	why = patch_protected(m->path);
+	if (why)
+		return err_set(
+			err, AVA_EDENIED,
+			"%.300s is protected (%s): such files decide what programs do in this "
+			"folder, and no run changes them; tell the person what to change",
+			m->path, why);
+	if (!patch_path_ok(m->path))
+		return err_set(err, AVA_EINVAL, "%.300s cannot be the name of a file here",
+			       m->path);
+	rv = below_read(env->cwd_fd, m->path, PATCH_FILE_MAX, &m->data, &m->len, &m->st, err);
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv == 0 && !patch_is_text(m->data, m->len))
+		rv = err_set(err, AVA_EDENIED,
+			     "%.300s is binary, or not UTF-8: only text is changed", m->path);
+	return rv;
+}
+
+static size_t count_lines(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += s[i] == '\n' || i + 1 == len;
+	return n;
+}
+
+static int change_save(const struct change *m, const struct tool_call *c, const char *data,
+		       size_t len, struct ava_error *err)
+{
+	int fd = c->env->cwd_fd, rv;
+
+	if (!patch_is_text(data, len))
+		return err_set(err, AVA_ETOOBIG,
+			       "%.300s would be too large (%u MB or %d lines at the most)", m->path,
+			       PATCH_FILE_MAX >> 20, PATCH_LINES_MAX);
+	rv = below_write(fd, m->path, BELOW_SPARE, data, len, m->data ? m->st.st_mode & 0777 : 0644,
+			 err);
+	return rv == 0 ? below_rename(fd, m->path, BELOW_SPARE, err) : rv;
+}
+
+/* ---- write_file */
+
+static int write_run(struct tool_call *c, struct ava_error *err)
+{
+	const char *content;
+	struct change m;
+	size_t len;
+	int rv = job_arg_str(c->args, "content", &content, err);
+
+	if (rv != 0)
+		return rv;
+	rv = change_open(&m, c, err);
+	if (rv == 0) {
+		len = strlen(content);
+		rv = change_save(&m, c, content, len, err);
+	}
+	if (rv == 0) {
+		utf8_repair(&c->out, m.path, strlen(m.path));
+		buf_addf(&c->out, ": %s, %zu line%s", m.data ? "rewritten" : "new",
+			 count_lines(content, len), count_lines(content, len) == 1 ? "" : "s");
+		if (m.data)
+			buf_addf(&c->out, " (it had %zu)", count_lines(m.data, m.len));
+		buf_addc(&c->out, '\n');
+	}
+	free(m.data);
+	return rv;
+}
+
+static void write_start(struct tool_call *c)
+{
+	job_start(c, write_run);
+}
+
+/* ---- edit_file */
+
+struct edit {
+	const char *old, *new;
+	bool all;
+};
+
+static size_t line_of(const char *data, const char *at)
+{
+	size_t n = 1;
+
+	for (const char *p = data; p < at; p++)
+		n += *p == '\n';
+	return n;
+}
+
+static void trim(const char **s, size_t *len)
+{
+	while (*len > 0 && strchr(" \t\r\n", **s)) {
+		++*s;
+		--*len;
+	}
+	while (*len > 0 && strchr(" \t\r\n", (*s)[*len - 1]))
+		--*len;
+}
+
+/* How many of its pairs of neighbours `want` has in common with a line. */
+static size_t alike(const char *want, size_t n, const char *line, size_t m)
+{
+	size_t score = 0;
+
+	for (size_t i = 0; i + 1 < n; i++)
+		score += memmem(line, m, want + i, 2) != NULL;
+	return score;
+}
+
+/* The line that is nearest to the first line of `old` with something in it. 0: none is. */
+static size_t nearest(const struct change *m, const char *old, const char **text, size_t *text_len)
+{
+	size_t len = strcspn(old + strspn(old, " \t\r\n"), "\n"), best = 0, line = 0, n = 1;
+	const char *want = old + strspn(old, " \t\r\n"), *end = m->data + m->len;
+
+	trim(&want, &len);
+	len = MIN(len, HINT_CHARS);
+	for (const char *at = m->data; at < end; n++) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at)), *s = at;
+		size_t one = (size_t)((nl ? nl : end) - at), score;
+
+		trim(&s, &one);
+		score = alike(want, len, s, one);
+		if (score > best && 2 * score >= len) {
+			best = score;
+			line = n;
+			*text = s;
+			*text_len = one;
+		}
+		at = nl ? nl + 1 : end;
+	}
+	return line;
+}
+
+static int not_there(const struct change *m, const struct edit *e, struct ava_error *err)
+{
+	const char *text = "";
+	size_t len = 0, line = nearest(m, e->old, &text, &len);
+
+	if (memchr(m->data, '\r', m->len) && !strchr(e->old, '\r') && strchr(e->old, '\n'))
+		return err_set(
+			err, AVA_EINVAL,
+			"old_string is not in %.300s, whose lines end in CR LF: give them so, "
+			"or change one line at a time",
+			m->path);
+	if (line == 0)
+		return err_set(err, AVA_EINVAL,
+			       "old_string is not in %.300s, nor anything near it: read the file "
+			       "again",
+			       m->path);
+	return err_set(err, AVA_EINVAL,
+		       "old_string is not in %.300s; line %zu is nearest to its beginning: %.*s\n"
+		       "Give the text exactly as it stands, with its blanks and without the line "
+		       "numbers of read_file",
+		       m->path, line, (int)utf8_prefix(text, len, HINT_CHARS), text);
+}
+
+static int several(const struct change *m, const struct edit *e, size_t n, struct ava_error *err)
+{
+	char lines[LINES_NAMED * 12] = "";
+	const char *at = m->data;
+	size_t len = 0;
+
+	for (size_t i = 0; i < MIN(n, LINES_NAMED); i++) {
+		at = memmem(at, (size_t)(m->data + m->len - at), e->old, strlen(e->old));
+		len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%s%zu", i ? ", " : "",
+					line_of(m->data, at));
+		at += strlen(e->old);
+	}
+	return err_set(
+		err, AVA_EINVAL,
+		"old_string stands at %zu places of %.300s (lines %s%s): give more of the text "
+		"around the one you mean, or replace_all",
+		n, m->path, lines, n > LINES_NAMED ? ", …" : "");
+}
+
+/* The text with old replaced by new; how often. */
+static size_t replace(const struct change *m, const struct edit *e, struct buf *out)
+{
+	size_t n = 0, old = strlen(e->old);
+	const char *from = m->data, *end = m->data + m->len, *at;
+
+	while ((at = memmem(from, (size_t)(end - from), e->old, old)) != NULL) {
+		buf_add(out, from, (size_t)(at - from));
+		buf_adds(out, e->new);
+		from = at + old;
+		n++;
+	}
+	buf_add(out, from, (size_t)(end - from));
+	return n;
+}
+
+static int edit_file(const struct change *m, struct tool_call *c, const struct edit *e,
+		     struct ava_error *err)
+{
+	struct buf out, *say = &c->out;
+	size_t n;
+	int rv;
+
+	if (!m->data)
+		return err_set(err, AVA_ENOENT,
+			       "there is no file %.300s: write_file makes a new one", m->path);
+	buf_init(&out, 2 * PATCH_FILE_MAX);
+	n = replace(m, e, &out);
+	if (n == 0)
+		rv = not_there(m, e, err);
+	else if (n > 1 && !e->all)
+		rv = several(m, e, n, err);
+	else if (buf_check(&out) != 0)
+		rv = err_set(err, buf_check(&out), "%.300s would be too large", m->path);
+	else
+		rv = change_save(m, c, out.data ? out.data : "", out.len, err);
+	if (rv == 0) {
+		utf8_repair(say, m->path, strlen(m->path));
+		if (n == 1)
+			buf_addf(say, ": changed at line %zu\n",
+				 line_of(m->data, memmem(m->data, m->len, e->old, strlen(e->old))));
+		else
+			buf_addf(say, ": changed at %zu places\n", n);
+	}
+	buf_fini(&out);
+	return rv;
+}
+
+static int edit_run(struct tool_call *c, struct ava_error *err)
+{
+	struct edit e = {.all = json_get_bool(c->args, "replace_all", false)};
+	struct change m;
+	int rv = job_arg_str(c->args, "old_string", &e.old, err);
+
+	if (rv == 0)
+		rv = job_arg_str(c->args, "new_string", &e.new, err);
+	if (rv == 0 && (!e.old[0] || strcmp(e.old, e.new) == 0))
+		rv = err_set(err, AVA_EINVAL,
+			     e.old[0] ? "old_string and new_string are the same"
+				      : "old_string is empty: write_file writes a whole file");
+	if (rv != 0)
+		return rv;
+	rv = change_open(&m, c, err);
+	if (rv == 0)
+		rv = edit_file(&m, c, &e, err);
+	free(m.data);
+	return rv;
+}
+
+static void edit_start(struct tool_call *c)
+{
+	job_start(c, edit_run);
+}
+
+/* ---- rows */
+
+static void say_path(const json_t *args, const char *doing, struct buf *out)
+{
+	const char *path = json_get_str(args, "path");
+
+	buf_adds(out, doing);
+	job_name(out, path ? path : "");
+}
+
+static void write_activity(const json_t *args, struct buf *out)
+{
+	say_path(args, "Writing ", out);
+}
+
+static void edit_activity(const json_t *args, struct buf *out)
+{
+	say_path(args, "Editing ", out);
+}
+
+#define COPY                                                                                       \
+	" You change a private copy of the project, which your other tools see too; when you "     \
+	"have ended, the person gets the changes as a patch and decides. "
+#define PATH                                                                                       \
+	"\"path\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,\"description\":"        \
+	"\"The file, relative to the working folder.\"},"
+
+const struct tool tool_write_file = {
+	.name = "write_file",
+	.description = "Write a whole text file: a new one, with the folders it is in, or in place "
+		       "of what it was." COPY "To change a part of a file use edit_file.",
+	.schema = "{\"type\":\"object\",\"properties\":{" PATH
+		  "\"content\":{\"type\":\"string\",\"maxLength\":5000000,\"description\":"
+		  "\"All of it, with a newline at its end.\"}},"
+		  "\"required\":[\"path\",\"content\"],\"additionalProperties\":false}",
+	.flags = TOOL_FILES | TOOL_PRIVATE | TOOL_WRITES,
+	.start = write_start,
+	.activity = write_activity,
+};
+
+const struct tool tool_edit_file = {
+	.name = "edit_file",
+	.description =
+		"Replace a text in a file by another one. old_string must stand there exactly "
+		"once, to the blank: give as many lines around it as make it so, as read_file "
+		"shows "
+		"them but without line numbers." COPY,
+	.schema = "{\"type\":\"object\",\"properties\":{" PATH
+		  "\"old_string\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000000,"
+		  "\"description\":\"What stands there.\"},"
+		  "\"new_string\":{\"type\":\"string\",\"maxLength\":1000000,"
+		  "\"description\":\"What shall stand there; empty: nothing.\"},"
+		  "\"replace_all\":{\"type\":\"boolean\",\"description\":\"Wherever it stands; "
+		  "default false.\"}},"
+		  "\"required\":[\"path\",\"old_string\",\"new_string\"],"
+		  "\"additionalProperties\":false}",
+	.flags = TOOL_FILES | TOOL_PRIVATE | TOOL_WRITES,
+	.start = edit_start,
+	.activity = edit_activity,
+};
