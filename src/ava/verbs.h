@@ -3,7 +3,7 @@
  * rows, an embedded runtime calls them, a connected one sends the same JSON.
  *
  * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
- * groups), verbs_roles.c, steer.c, propose.c, session.c, memories.c, delivery.c or
+ * groups), verbs_roles.c, steer.c, propose.c, session.c, memories.c, delivery.c, changes.c or
  * verbs_us.c (health, logs, the audit log, the daemon). Loop
  * thread only. */
 #ifndef AVA_VERBS_H
@@ -169,8 +169,8 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 /* The rooms; the last row has no path. */
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
 	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[],
-	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_stats[],
-	verbs_about_us[];
+	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
+	verbs_about_stats[], verbs_about_us[];
 
 /* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
 struct proposal;

@@ -112,6 +112,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_BEHIND(end)      (end)->next[0] ? "; " : "", (end)->next
 #define WORDS_ENDED(mark, role, end, time, cost)                                                   \
 	"%sSubagent [%s]: %s (%s, %s)%s%s", mark, role, (end)->what, time, cost, WORDS_BEHIND(end)
+#define WORDS_PROPOSES(files, run)                                                                 \
+	"It proposes changes in %lld file%s: `ava apply %s` shows them and asks.",                 \
+		(long long)(files), (files) == 1 ? "" : "s", run
 #define WORDS_RESULT_OF(run, what, end) "%s: %s%s%s", run, what, WORDS_BEHIND(end)
 #define WORDS_HAS_ENDED(run, how)       "%s has ended: %s", run, how
 
@@ -154,6 +157,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_HELD(by)            "• Cost: unknown, held by %s\n", by
 #define WORDS_QUOTE_THEIRS              "their tokens"
 #define WORDS_QUOTE_TOOLS               "• Tools: "
+#define WORDS_QUOTE_CHANGES             "\n• Changes: may change a private copy of "
+#define WORDS_QUOTE_UNCHANGED           "; nothing is written to it before you say `ava apply`"
 #define WORDS_QUOTE_MODEL(model, think) "\n• Model: %s%s", model, (think) ? ", " WORDS_THINKING : ""
 #define WORDS_QUOTE_OVERLOADED          "; where it is overloaded "
 #define WORDS_QUOTE_WHY                 "\n• Why: "

@@ -17,14 +17,10 @@
 #include "base/words.h"
 #include "cli/term.h"
 
-/* In the order in which help lists them; those with a blank in their name are not listed. */
-const struct command *const commands[] = {
-	&cmd_chat,         &cmd_run,    &cmd_ps,      &cmd_status, &cmd_events,      &cmd_wait,
-	&cmd_result,       &cmd_cancel, &cmd_steer,   &cmd_resume, &cmd_proposals,   &cmd_confirm,
-	&cmd_reject,       &cmd_logs,   &cmd_trace,   &cmd_replay, &cmd_sessions,    &cmd_roles,
-	&cmd_memory,       &cmd_prune,  &cmd_export,  &cmd_serve,  &cmd_dashboard,   &cmd_doctor,
-	&cmd_hook,         &cmd_hooks,  &cmd_version, &cmd_help,   &cmd_logs_verify, &cmd_logs_head,
-	&cmd_logs_reindex,
+static const struct command *const commands[] = {
+#define X(name) &cmd_##name,
+	COMMANDS(X)
+#undef X
 };
 
 static const char *current; /* name of the command that runs; NULL before it is known */

@@ -39,13 +39,45 @@ struct command {
 /* The options of a command that keeps their values in `o`. */
 #define OPTIONS(table) .opts = table, .nopts = sizeof(table) / sizeof((table)[0]), .values = &o
 
-extern const struct command *const commands[]; /* NULL-terminated, as help lists them */
-extern const struct command cmd_run, cmd_ps, cmd_status, cmd_events, cmd_wait, cmd_result,
-	cmd_resume, cmd_cancel, cmd_steer, cmd_proposals, cmd_confirm, cmd_reject, cmd_logs,
-	cmd_trace, cmd_replay, cmd_serve, cmd_sessions, cmd_doctor, cmd_version, cmd_help, cmd_chat,
-	cmd_prune, cmd_roles, cmd_memory, cmd_export, cmd_hook, cmd_hooks, cmd_dashboard,
-	cmd_logs_verify, cmd_logs_head, cmd_logs_reindex;
+/* In the order in which help lists them; those below another one, as `ava logs verify`, it does
+ * not list. */
+#define COMMANDS(X)                                                                                \
+	X(chat)                                                                                    \
+	X(run)                                                                                     \
+	X(ps)                                                                                      \
+	X(status)                                                                                  \
+	X(events)                                                                                  \
+	X(wait)                                                                                    \
+	X(result)                                                                                  \
+	X(apply)                                                                                   \
+	X(cancel)                                                                                  \
+	X(steer)                                                                                   \
+	X(resume)                                                                                  \
+	X(proposals)                                                                               \
+	X(confirm)                                                                                 \
+	X(reject)                                                                                  \
+	X(logs)                                                                                    \
+	X(trace)                                                                                   \
+	X(replay)                                                                                  \
+	X(sessions)                                                                                \
+	X(roles)                                                                                   \
+	X(memory)                                                                                  \
+	X(prune)                                                                                   \
+	X(export)                                                                                  \
+	X(serve)                                                                                   \
+	X(dashboard)                                                                               \
+	X(doctor)                                                                                  \
+	X(hook)                                                                                    \
+	X(hooks)                                                                                   \
+	X(version)                                                                                 \
+	X(help)                                                                                    \
+	X(logs_verify)                                                                             \
+	X(logs_head)                                                                               \
+	X(logs_reindex)
 
+#define X(name) extern const struct command cmd_##name;
+COMMANDS(X)
+#undef X
 /* NULL after saying that there is none, and which one is near. `more` (NULL: none): the word
  * behind it, for the commands below `ava logs`. */
 const struct command *command_find(const char *name, const char *more);

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "cli/changes.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -524,6 +525,7 @@ void show_result(FILE *f, const json_t *result)
 	output(f, json_object_get(result, "output"));
 	citations(f, result);
 	caveats(f, result);
+	changes_section(f, result);
 	totals(f, result);
 	if (some_cut)
 		term_line(f, WORDS_UNCUT(json_str(result, "subagent_id")));
@@ -704,6 +706,7 @@ void progress_end(FILE *f, const char *role, const json_t *result, const json_t 
 	term_line(f, WORDS_ENDED(mark(end.mark), format_role(role).text, &end,
 				 format_time_of(result, "duration_seconds").text,
 				 format_cost_of(result, "cost_cents").text));
+	changes_offer(f, result);
 	if (failed > 0)
 		term_line(f, WORDS_NOT_FOUND_OF(failed, all));
 }

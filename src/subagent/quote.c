@@ -407,9 +407,9 @@ static void changes_text(struct buf *out, struct run_spec *const *specs, unsigne
 		if (!spec_granted(s, "rw") || strcmp(s->cwd, said) == 0)
 			continue;
 		said = s->cwd;
-		buf_adds(out, "\n• Changes: may change a private copy of ");
+		buf_adds(out, WORDS_QUOTE_CHANGES);
 		utf8_terminal(out, said, strlen(said), false);
-		buf_adds(out, "; nothing is written to it before you say `ava apply`");
+		buf_adds(out, WORDS_QUOTE_UNCHANGED);
 	}
 }
 

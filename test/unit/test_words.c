@@ -116,6 +116,10 @@ static void test_result(void **state)
 {
 	struct words_end end = {.next = WORDS_CANCELLED};
 
+	shows("It proposes changes in 1 file: `ava apply S-1` shows them and asks.",
+	      WORDS_PROPOSES(1, "S-1"));
+	shows("It proposes changes in 2 files: `ava apply S-1` shows them and asks.",
+	      WORDS_PROPOSES(2, "S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
 	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
 	shows("Stopped at its limit of time after 1 reply, without a result.",
@@ -161,6 +165,8 @@ static void test_quote(void **state)
 	shows("• Cost: unknown, held by 100k tokens\n", WORDS_QUOTE_HELD("100k tokens"));
 	shows("• Cost: unknown, held by their tokens\n", WORDS_QUOTE_HELD(WORDS_QUOTE_THEIRS));
 	shows("• Tools: ", WORDS_QUOTE_TOOLS);
+	shows("\n• Changes: may change a private copy of ", WORDS_QUOTE_CHANGES);
+	shows("; nothing is written to it before you say `ava apply`", WORDS_QUOTE_UNCHANGED);
 	shows("\n• Model: m, thinking", WORDS_QUOTE_MODEL("m", true));
 	shows("; where it is overloaded ", WORDS_QUOTE_OVERLOADED);
 	shows("\n• Why: ", WORDS_QUOTE_WHY);

@@ -1,0 +1,173 @@
+/* Verbs about what a run proposes for the person's files: its patch is handed out, and that it
+ * was carried over is noted. Writing the files is not the daemon's: `ava apply` does it as the
+ * person, in their own process.
+ *
+ * What can fail: a run that is at work, has no patch, or whose files are gone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/runs.h"
+#include "ava/state.h"
+#include "ava/verbs.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/patch.h"
+
+#define WORDS_MAX (64u << 10) /* that stand before a patch */
+
+/* ---- GET /runs/{id}/patch, on a pool thread */
+
+static int write_patch(struct verb_work *work, const struct ended *e, const json_t *patch,
+		       struct ava_error *err)
+{
+	const char *path = json_str(patch, "path");
+	struct jw *w = &work->answer.w;
+	char hash[HASH_HEX_LEN + 1], *text = NULL, want[LOGBOOK_PATH];
+	struct buf about;
+	size_t len;
+	int rv;
+
+	snprintf(want, sizeof(want), "runs/%s/artifacts/", work->id);
+	if (strncmp(path, want, strlen(want)) != 0 || strstr(path, ".."))
+		return err_set(err, AVA_ECORRUPT, "the result of %s names no patch of its own",
+			       work->id);
+	rv = sys_read_file(work->job.core->root_fd, path, PATCH_MAX + WORDS_MAX, &text, &len, err);
+	if (rv != 0)
+		return rv;
+	hash_sha256_hex(text, len, hash);
+	jw_object(w, NULL);
+	jw_str(w, "subagent_id", work->id);
+	jw_str(w, "cwd", e->status.cwd);
+	jw_str(w, "hash", hash);
+	buf_init(&about, 1u << 20);
+	if (json_dump(&about, patch) == 0)
+		jw_raw(w, "about", about.data, about.len);
+	buf_fini(&about);
+	jw_strn(w, "patch", text, len);
+	free(text);
+	return 0;
+}
+
+static int patch_work(struct verb_work *work, struct ava_error *err)
+{
+	int root_fd = work->job.core->root_fd, rv;
+	struct ended e;
+	char *text = NULL;
+	json_t *result;
+	const json_t *patch;
+	size_t len;
+
+	rv = ended_read(root_fd, work->id, &e, err);
+	if (rv != 0)
+		return rv;
+	rv = ended_result(root_fd, work->id, &text, &len, err);
+	result = rv == 0 ? json_parse(text, len, NULL) : NULL;
+	patch = json_object_get(result, "patch");
+	if (rv == 0 && !patch)
+		rv = err_set(err, AVA_ENOENT,
+			     "%s proposes no changes (a run may with --grant rw only)", work->id);
+	if (rv == 0)
+		rv = write_patch(work, &e, patch, err);
+	json_decref(result);
+	free(text);
+	ended_fini(&e);
+	return rv;
+}
+
+static void verb_patch(struct verb_call *v)
+{
+	struct ava_error err = {0};
+
+	if (!verb_args(v, NULL))
+		return;
+	if (supervisor_find(&v->core->sup, v->id)) {
+		err_set(&err, AVA_EBUSY,
+			"%s has not ended: its changes can be had when it has (ava wait %s)", v->id,
+			v->id);
+		verb_fail(v->reply, AVA_EBUSY, &err);
+		return;
+	}
+	verb_work(v, &(struct verb_work){.work = patch_work}, 0, false);
+}
+
+/* ---- POST /runs/{id}/applied */
+
+struct applied_args {
+	const char *cwd, *hash;
+	int64_t files, there;
+};
+static const struct arg applied_args[] = {
+	{"cwd", ARG_SAID, offsetof(struct applied_args, cwd), .most = 4095},
+	{"hash", ARG_SAID, offsetof(struct applied_args, hash), .most = HASH_HEX_LEN},
+	{"files", ARG_COUNT, offsetof(struct applied_args, files), 0, PATCH_FILES_MAX},
+	{"already_there", ARG_COUNT, offsetof(struct applied_args, there), 0, PATCH_FILES_MAX},
+	{NULL},
+};
+
+static void applied_noted(int rv, void *user)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
+	if (!verb_begin(&a, user, rv, &err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_bool(&a.w, "recorded", true);
+	verb_send(&a, 201);
+}
+
+static void applied_content(struct buf *b, const char *run, const struct applied_args *args)
+{
+	struct jw w;
+
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_str(&w, "customType", "applied");
+	jw_object(&w, "data");
+	jw_str(&w, "subagentId", run);
+	jw_str(&w, "cwd", args->cwd);
+	jw_str(&w, "patchHash", args->hash);
+	jw_int(&w, "files", args->files);
+	jw_int(&w, "alreadyThere", args->there);
+	jw_end(&w);
+	jw_end(&w);
+}
+
+static void verb_applied(struct verb_call *v)
+{
+	struct applied_args args = {0};
+	struct ava_error err = {0};
+	struct draft *d;
+	struct buf b;
+	int rv = 0;
+
+	if (!verb_body(v) || !verb_args(v, &args))
+		return;
+	if (!id_is_run(v->id) || !args.cwd || !args.hash || strlen(args.hash) != HASH_HEX_LEN)
+		rv = err_set(&err, AVA_EINVAL,
+			     "a run, cwd and hash (of the patch, SHA-256) must be given");
+	d = rv == 0 ? draft_new(&v->core->book) : NULL;
+	if (rv == 0 && !d)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		buf_init(&b, 65536);
+		applied_content(&b, v->id, &args);
+		core_event(v->core, d, EVENT_Custom, "", v->caller->user, &b);
+		rv = draft_commit(d, JOURNAL_NOW, applied_noted, v->reply, &err);
+		buf_fini(&b);
+	}
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+}
+
+const struct verb verbs_about_changes[] = {
+	{"GET", "/api/v1/runs/{id}/patch", verb_patch, NULL, false},
+	{"POST", "/api/v1/runs/{id}/applied", verb_applied, applied_args, false},
+	{NULL},
+};

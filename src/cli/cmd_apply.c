@@ -1,0 +1,452 @@
+/* ava apply: what a run proposes for the files of its folder is written there, by the person who
+ * says so and in this process.
+ *
+ * Everything is tried first: each file is read below the folder without following a link, and the
+ * patch is tried on it (codec/patch.h). One clash, and nothing at all is written. Then there is a
+ * question, and then: all new contents are written beside their files and are on disk, the files
+ * are looked at once more, and only then come the renames, one after the other. Whoever is killed
+ * among them asks again: a file that has its new content is known by it and left alone. Ctrl-C
+ * waits until all are done. The daemon then notes that it happened.
+ *
+ * What can fail: a run without changes, a folder that is gone or another user's, files that
+ * changed, the disk; each with the name of the file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/below.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/changes.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/task.h"
+#include "cli/term.h"
+#include "codec/json.h"
+#include "codec/patch.h"
+
+static struct {
+	bool check, yes, json;
+} o;
+
+static const struct opt apply_opts[] = {
+	OPT("check", 0, FLAG, NULL, check, "only say whether it fits: nothing is asked or written"),
+	OPT("yes", 'y', FLAG, NULL, yes, "do not ask"),
+	OPT("json", 0, FLAG, NULL, json, "what was done as one JSON object"),
+};
+
+struct target {
+	const struct patch_file *f;
+	enum patch_fit fit;
+	struct patch_clash clash;
+	char *why; /* of a clash that is none of the patch; owned; or NULL */
+	char *data;
+	size_t len; /* as it shall be */
+	struct stat was;
+	bool there;
+	char spare[sizeof(BELOW_SPARE) + 24];
+};
+
+struct apply {
+	const char *run, *cwd;
+	json_t *got; /* of GET /runs/{id}/patch; owned */
+	struct patch patch;
+	struct target *targets;
+	size_t fit, there, clashes;
+	int fd; /* the folder */
+};
+
+static void apply_fini(struct apply *a)
+{
+	for (size_t i = 0; a->targets && i < a->patch.n; i++) {
+		free(a->targets[i].data);
+		free(a->targets[i].why);
+	}
+	free(a->targets);
+	patch_fini(&a->patch);
+	json_decref(a->got);
+	if (a->fd >= 0)
+		close(a->fd);
+}
+
+/* ---- what is to be done */
+
+/* The folder must be the one that was confirmed, and the person's own. */
+static int open_folder(struct apply *a, struct ava_error *err)
+{
+	char link[40], real[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	a->fd = a->cwd[0] == '/' ? open(a->cwd, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (a->fd < 0)
+		return err_set(err, AVA_ENOENT,
+			       "the folder %.300s, in which %s worked, cannot be opened (%s)",
+			       a->cwd, a->run,
+			       a->cwd[0] == '/' ? strerror(errno) : "it has no path");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", a->fd);
+	n = readlink(link, real, sizeof(real) - 1);
+	if (n < 0 || fstat(a->fd, &st) != 0)
+		return err_sys(err, "%.300s", a->cwd);
+	real[n] = '\0';
+	if (strcmp(real, a->cwd) != 0)
+		return err_set(
+			err, AVA_EDENIED,
+			"the folder %.200s is reached through a link by now (%.200s): nothing "
+			"is written there",
+			a->cwd, real);
+	if (st.st_uid != geteuid())
+		return err_set(err, AVA_EDENIED,
+			       "the folder %.300s belongs to another user (uid %u, you are %u): "
+			       "nothing is written there",
+			       a->cwd, (unsigned)st.st_uid, (unsigned)geteuid());
+	if (faccessat(a->fd, ".", W_OK, AT_EACCESS) != 0)
+		return err_set(err, AVA_EDENIED, "the folder %.300s is not writable", a->cwd);
+	return 0;
+}
+
+/* Try one file; what stops only it is a clash. */
+static int try_one(struct apply *a, struct target *t, struct ava_error *err)
+{
+	struct ava_error own = {0};
+	struct patch_side now = {0};
+	struct buf out;
+	char *data;
+	int rv = below_read(a->fd, t->f->path, 2 * PATCH_FILE_MAX, &data, &now.len, &t->was, &own);
+	int fit = PATCH_CLASHES;
+
+	buf_init(&out, 2 * PATCH_FILE_MAX);
+	t->there = now.there = rv == 0;
+	if (rv == 0) {
+		now.data = data;
+		now.exec = t->was.st_mode & 0100;
+	} else {
+		now.len = 0;
+	}
+	if (patch_protected(t->f->path))
+		t->clash.what = "is protected: no patch changes it";
+	else if (rv == 0 || rv == AVA_ENOENT)
+		fit = patch_try(t->f, &now, &out, &t->clash);
+	else
+		t->why = strdup(own.text);
+	free(data);
+	if (fit == PATCH_FITS)
+		t->data = buf_take(&out, &t->len);
+	buf_fini(&out);
+	if (fit < 0 || (fit == PATCH_FITS && !t->data))
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	t->fit = (enum patch_fit)fit;
+	a->fit += fit == PATCH_FITS;
+	a->there += fit == PATCH_DONE;
+	a->clashes += fit == PATCH_CLASHES;
+	return 0;
+}
+
+static int plan(struct apply *a, struct ava_error *err)
+{
+	const json_t *text = json_object_get(a->got, "patch");
+	int rv;
+
+	a->cwd = json_str(a->got, "cwd");
+	rv = open_folder(a, err);
+	if (rv == 0)
+		rv = patch_read(&a->patch, json_string_value(text), json_string_length(text), err);
+	if (rv != 0)
+		return rv;
+	a->targets = calloc(a->patch.n + 1, sizeof(*a->targets));
+	if (!a->targets)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
+		a->targets[i].f = &a->patch.files[i];
+		snprintf(a->targets[i].spare, sizeof(a->targets[i].spare), BELOW_SPARE "-%zu", i);
+		rv = try_one(a, &a->targets[i], err);
+	}
+	return rv;
+}
+
+/* ---- doing it */
+
+static mode_t mode_of(const struct target *t)
+{
+	mode_t mask = umask(0), mode = t->was.st_mode & 0777;
+
+	umask(mask);
+	if (!t->there)
+		return (t->f->exec ? 0777 : 0666) & ~mask;
+	if (!t->f->chmod)
+		return mode;
+	return t->f->exec ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
+}
+
+/* Is it still the file that the patch was tried on? */
+static bool still(const struct apply *a, const struct target *t)
+{
+	const char *name;
+	int dir = below_open_parent(a->fd, t->f->path, false, &name);
+	struct stat st;
+	bool there = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (dir >= 0)
+		close(dir);
+	if (!there || !t->there)
+		return there == t->there;
+	return st.st_ino == t->was.st_ino && st.st_size == t->was.st_size &&
+	       st.st_mtim.tv_sec == t->was.st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == t->was.st_mtim.tv_nsec &&
+	       st.st_ctim.tv_sec == t->was.st_ctim.tv_sec &&
+	       st.st_ctim.tv_nsec == t->was.st_ctim.tv_nsec;
+}
+
+/* The new contents beside their files, on disk. */
+static int write_spares(struct apply *a, struct ava_error *err)
+{
+	int rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
+		struct target *t = &a->targets[i];
+
+		if (t->fit == PATCH_FITS && !t->f->is_gone)
+			rv = below_write(a->fd, t->f->path, t->spare, t->data, t->len, mode_of(t),
+					 err);
+	}
+	for (size_t i = 0; rv == 0 && i < a->patch.n; i++)
+		if (a->targets[i].fit == PATCH_FITS && !still(a, &a->targets[i]))
+			rv = err_set(err, AVA_EBUSY, "%.300s was changed just now: ask again",
+				     a->targets[i].f->path);
+	return rv;
+}
+
+/* Also those that a process left which was killed. */
+static void remove_spares(const struct apply *a)
+{
+	for (size_t i = 0; i < a->patch.n; i++)
+		(void)below_remove(a->fd, a->targets[i].f->path, a->targets[i].spare, NULL);
+}
+
+static int put_all(struct apply *a, struct ava_error *err)
+{
+	size_t done = 0;
+	int rv = 0;
+
+	for (int gone = 0; gone < 2; gone++) { /* what goes, last */
+		for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
+			const struct target *t = &a->targets[i];
+
+			if (t->fit != PATCH_FITS || t->f->is_gone != gone)
+				continue;
+			rv = gone ? below_remove(a->fd, t->f->path, NULL, err)
+				  : below_rename(a->fd, t->f->path, t->spare, err);
+			if (rv == 0 && gone)
+				below_remove_empty(a->fd, t->f->path); /* as git does */
+			done += rv == 0;
+		}
+	}
+	if (rv == 0 && syncfs(a->fd) != 0)
+		rv = err_sys(err, "%.300s", a->cwd);
+	if (rv != 0 && done > 0)
+		return err_wrap(err, rv, "%zu of %zu files are written, ask again for the rest",
+				done, a->fit);
+	return rv;
+}
+
+static int write_all(struct apply *a, struct ava_error *err)
+{
+	sigset_t hold, was;
+	int rv;
+
+	sigemptyset(&hold);
+	sigaddset(&hold, SIGINT);
+	sigaddset(&hold, SIGTERM);
+	sigaddset(&hold, SIGHUP);
+	sigprocmask(SIG_BLOCK, &hold, &was);
+	rv = write_spares(a, err);
+	if (rv == 0)
+		rv = put_all(a, err);
+	remove_spares(a);
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	return rv;
+}
+
+/* ---- what is said */
+
+static const char *state_of(const struct target *t)
+{
+	return t->fit == PATCH_FITS ? "fits" : t->fit == PATCH_DONE ? "there" : "clashes";
+}
+
+static void print_json(const struct apply *a, const char *state)
+{
+	json_t *all = json_object(), *files = json_array();
+
+	for (size_t i = 0; i < a->patch.n; i++) {
+		const struct target *t = &a->targets[i];
+		json_t *one = json_object();
+
+		json_object_set_new(one, "path", json_string(t->f->path));
+		json_object_set_new(one, "state", json_string(state_of(t)));
+		if (t->fit == PATCH_CLASHES) {
+			json_object_set_new(one, "what",
+					    json_string(t->why ? t->why : t->clash.what));
+			json_object_set_new(one, "hunk", json_integer((json_int_t)t->clash.hunk));
+			json_object_set_new(one, "line", json_integer((json_int_t)t->clash.line));
+		}
+		json_array_append_new(files, one);
+	}
+	json_object_set_new(all, "subagent_id", json_string(a->run));
+	json_object_set_new(all, "cwd", json_string(a->cwd));
+	json_object_set_new(all, "state", json_string(state));
+	json_object_set_new(all, "files", files);
+	json_object_set(all, "left_out",
+			json_object_get(json_object_get(a->got, "about"), "left_out"));
+	show_json(stdout, all);
+	json_decref(all);
+}
+
+static int say_clashes(const struct apply *a)
+{
+	if (o.json)
+		print_json(a, "clashes");
+	for (size_t i = 0; !o.json && i < a->patch.n; i++) {
+		const struct target *t = &a->targets[i];
+
+		if (t->fit != PATCH_CLASHES)
+			continue;
+		if (t->why)
+			term_print(stdout, "  %s\n", t->why);
+		else if (t->clash.hunk > 0)
+			term_print(stdout, "  %s, hunk %zu (at line %zu): %s\n", t->f->path,
+				   t->clash.hunk, t->clash.line, t->clash.what);
+		else
+			term_print(stdout, "  %s %s\n", t->f->path, t->clash.what);
+	}
+	fflush(stdout);
+	return cli_error(CLI_FAILED,
+			 "%s does not fit %s as it is now (%zu of %zu files clash): nothing was "
+			 "written; put those files right, or try `git apply --3way` with %s of the "
+			 "data root",
+			 a->run, a->cwd, a->clashes, a->patch.n,
+			 json_str(json_object_get(a->got, "about"), "path"));
+}
+
+static int ask(const struct apply *a, struct ava_error *err)
+{
+	char answer[4096];
+	int rv;
+
+	if (o.yes)
+		return 0;
+	term_print(stderr, "Write %s%zu file%s in %s? [Yes/No] ", a->there > 0 ? "the other " : "",
+		   a->fit, a->fit == 1 ? "" : "s", a->cwd);
+	fflush(stderr);
+	rv = task_answer(STDIN_FILENO, answer, err);
+	if (rv > 0 && (strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0))
+		return 0;
+	if (rv == 0 && isatty(STDIN_FILENO))
+		fputc('\n', stderr);
+	return err_set(err, AVA_EREJECTED, "no yes: nothing was written%s",
+		       rv == 0 ? " (use --yes to confirm without one)" : "");
+}
+
+/* The record of it; the files are written whatever becomes of this. */
+static void note(struct client **c, const struct apply *a)
+{
+	struct ava_error err;
+	json_t *reply = NULL;
+	char path[64];
+	struct buf body;
+	struct jw w;
+
+	buf_init(&body, 65536);
+	jw_init(&w, &body);
+	jw_object(&w, NULL);
+	jw_str(&w, "cwd", a->cwd);
+	jw_str(&w, "hash", json_str(a->got, "hash"));
+	jw_int(&w, "files", (int64_t)a->fit);
+	jw_int(&w, "already_there", (int64_t)a->there);
+	jw_end(&w);
+	snprintf(path, sizeof(path), "/runs/%s/applied", a->run);
+	if (buf_check(&body) != 0 || api_insist(c, path, body.data, &reply, &err) != 0)
+		cli_note("the files are written, but the log does not say so (%s)",
+			 buf_check(&body) != 0 ? "out of memory" : err.text);
+	json_decref(reply);
+	buf_fini(&body);
+}
+
+static int done(struct client **c, const struct apply *a)
+{
+	note(c, a);
+	if (o.json)
+		print_json(a, a->fit > 0 ? "applied" : "there");
+	else if (a->fit == 0)
+		term_print(stdout, "All of %s is in %s already.\n", a->run, a->cwd);
+	else
+		term_print(stdout, "Written: %zu file%s in %s.%s\n", a->fit, a->fit == 1 ? "" : "s",
+			   a->cwd, a->there > 0 ? " The others had their changes already." : "");
+	return CLI_DONE;
+}
+
+static int apply(struct client **c, struct apply *a)
+{
+	struct ava_error err = {0};
+	int rv = api_get(*c, &a->got, &err, "/runs/%s/patch", a->run);
+
+	if (rv == 0)
+		rv = plan(a, &err);
+	if (rv != 0)
+		return cli_fail(&err);
+	if (!o.json)
+		changes_show(stdout, json_object_get(a->got, "about"));
+	fflush(stdout);
+	if (a->clashes > 0)
+		return say_clashes(a);
+	if (o.check && o.json)
+		print_json(a, a->fit > 0 ? "fits" : "there");
+	else if (o.check)
+		term_print(stdout,
+			   a->fit > 0 ? "It fits %s; nothing was written. Write it: ava apply %s\n"
+				      : "All of it is in %s already.\n",
+			   a->cwd, a->run);
+	if (o.check)
+		return CLI_DONE;
+	if (a->fit > 0)
+		rv = ask(a, &err);
+	if (rv == 0)
+		rv = write_all(a, &err);
+	if (rv != 0 && err.code == AVA_EREJECTED && o.json)
+		print_json(a, "rejected");
+	return rv == 0 ? done(c, a) : cli_fail(&err);
+}
+
+static int apply_run(int argc, char **argv)
+{
+	struct apply a = {.run = argv[0], .fd = -1, .cwd = ""};
+	struct ava_error err;
+	struct client *c;
+	int code;
+
+	if (o.check && o.yes)
+		return cli_error(CLI_USAGE, "--check writes nothing: leave out --yes");
+	if (api_open(API_START, &c, &err) != 0)
+		return cli_fail(&err);
+	code = apply(&c, &a);
+	apply_fini(&a);
+	client_close(c);
+	return code;
+}
+
+const struct command cmd_apply = COMMAND(
+	"apply", "S-id", 1, 1, "write the changes that a run proposes into its folder",
+	"A run with --grant rw works on a copy; what it changed there is a patch. It is tried\n"
+	"first, and where a file does not take it nothing at all is written (exit 1). Done\n"
+	"twice it does no harm.\n"
+	"\n"
+	"  ava apply S-7f3a2b --check\n",
+	OPTIONS(apply_opts), apply_run);

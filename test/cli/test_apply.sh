@@ -1,0 +1,257 @@
+#!/bin/sh
+# A run with --grant rw changes a copy of the project, and `ava apply` writes what came of it: what
+# the run sees, that nothing of the project changes before somebody says so, what is never
+# written, and that clashes, kills and a second time do no harm. Numbers are those of
+# doc/SECURITY.md.
+. "${0%/*}/lib.sh"
+command -v git >/dev/null || skip 'no git'
+command -v bwrap >/dev/null || skip 'no bwrap'
+[ -x "${AVAD%/*}/ava-sandbox" ] || skip 'ava-sandbox is not built'
+export ANTHROPIC_API_KEY=
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+
+# turn TOOL ARGS...: one line of a script, a call each.
+turn() { printf '{"tool_calls":[{"name":"%s","args":%s}]}\n' "$1" "$2"; }
+end() { turn submit_result '{"summary":"done","confidence":1}'; }
+answers() { jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
+	"$AVA_DATA_ROOT/runs/$1/messages.jsonl" >"$T/answers"; }
+play() { "$AVA" run --role code_reviewer --grant rw --yes --json --model "offline:$T/turns.jsonl" \
+	'Try it' "$@" >"$OUT" 2>"$ERR" </dev/null; run_id=$(jq -r .subagent_id "$OUT"); }
+# sum DIR: names, modes, links and contents of all that is below.
+sum() { (cd "$1" && find . -printf '%p %y %m %l\n' | LC_ALL=C sort && find . -type f -print0 |
+	LC_ALL=C sort -z | xargs -0 sha256sum) | sha256sum; }
+g() { git -c user.name=t -c user.email=t@localhost -C "$repo" "$@" >/dev/null 2>&1; }
+
+repo=$T/repo
+mkdir -p "$repo/src" "$repo/old" && g init -q
+i=0
+while [ $i -lt 40 ]; do i=$((i + 1)); echo "line $i"; done >"$repo/src/a.txt"
+printf 'sum() { echo $(($1 - $2)); }\n' >"$repo/src/sum.sh"
+printf '. src/sum.sh\n[ "$(sum 2 3)" = 5 ] && echo PASSED || { echo FAILED; exit 1; }\n' >"$repo/test.sh"
+echo gone >"$repo/old/gone.txt"
+printf 'plain\n' >"$repo/run me"
+printf '*.log\n/out/\n' >"$repo/.gitignore"
+ln -s src/a.txt "$repo/link"
+g add -A && g commit -q -m one
+# A hostile configuration: nothing of it may run, and nothing of this is committed.
+printf '[core]\n\tfsmonitor = touch %s/pwned\n[filter "x"]\n\tclean = touch %s/pwned\n' "$T" "$T" >>"$repo/.git/config"
+printf '*.txt filter=x\n' >"$repo/.gitattributes"
+echo uncommitted >>"$repo/src/a.txt"
+echo untracked >"$repo/new.txt"
+echo secret >"$repo/ignored.log"
+git -C "$repo" -c core.fsmonitor= worktree add -q "$T/tree" >/dev/null 2>&1
+echo more >>"$T/tree/src/a.txt"
+rm -f "$T/pwned"
+
+# --- what a run does with it
+
+{
+	turn read_file '{"path":"src/sum.sh"}'
+	turn run_bash '{"command":"sh test.sh; cat new.txt; tail -1 src/a.txt; ls -a; cat ignored.log; git log --oneline | wc -l","cwd":"."}'
+	turn edit_file '{"path":"src/sum.sh","old_string":"($1 * $2)","new_string":"x"}'
+	turn edit_file '{"path":"src/a.txt","old_string":"line 3","new_string":"x"}'
+	turn edit_file '{"path":"src/sum.sh","old_string":"($1 - $2)","new_string":"($1 + $2)"}'
+	turn write_file '{"path":"docs/deep/new.md","content":"# New\n"}'
+	turn write_file '{"path":".git/hooks/pre-commit","content":"x"}'
+	turn write_file '{"path":"sub/.envrc","content":"x"}'
+	turn write_file '{"path":"../out","content":"x"}'
+	turn write_file '{"path":"link","content":"x"}'
+	printf '{"tool_calls":[%s,%s,%s]}\n' \
+		'{"name":"edit_file","args":{"path":"src/a.txt","old_string":"line 20\n","new_string":"zwanzig\n"}}' \
+		'{"name":"run_bash","args":{"command":"sh test.sh; grep zwanzig src/a.txt","cwd":"."}}' \
+		'{"name":"search_codebase","args":{"pattern":"zwanzig"}}'
+	turn run_bash '{"command":"rm old/gone.txt; chmod +x \"run me\"; echo x >.bashrc; mkdir -p sub/.vscode; echo x >sub/.vscode/t; head -c 9 /dev/zero >bin; ln -s /etc/passwd l2; touch .git/x; echo x >z.log; mkdir -p bare/objects bare/refs; echo x >bare/HEAD; echo x >bare/config; cd /ava/work; for i in $(seq 80); do mkdir nested-folder; cd nested-folder; done; chmod 0 .","cwd":"."}'
+	end
+} >"$T/turns.jsonl"
+cd "$repo" || exit 99
+before=$(sum "$repo")
+printf 'no\n' | "$AVA" run --role code_reviewer --grant rw --model "offline:$T/turns.jsonl" 'Try it' >"$OUT" 2>"$ERR"
+contains 'the quote says what may change' "Changes: may change a private copy of $repo; nothing is written to it before you say \`ava apply\`" "$OUT"
+play
+nested=$run_id
+equal 'the run ends' success "$(jq -r .status "$OUT")"
+cp "$OUT" "$T/result"
+equal '2: the project is what it was, to the byte' "$before" "$(sum "$repo")"
+check 'no program of the project ran outside' [ ! -e "$T/pwned" ]
+answers "$run_id"
+contains 'its tests run in the sandbox, and fail' FAILED "$T/answers"
+contains 'with what is not tracked' untracked "$T/answers"
+contains 'and not committed' uncommitted "$T/answers"
+lacks 'and without what is ignored' secret "$T/answers"
+contains 'a text that is not there is said with what is near' 'line 1 is nearest to its beginning: sum()' "$T/answers"
+contains 'one that is there twice, too' 'old_string stands at 11 places of src/a.txt (lines 3, 30' "$T/answers"
+contains 'the tests pass then' PASSED "$T/answers"
+equal '2: protected names are refused' 2 "$(grep -c 'is protected' "$T/answers")"
+contains 'what is outside as well' '../out leads outside' "$T/answers"
+contains '3: and links' 'link passes through a symbolic link' "$T/answers"
+equal 'calls of one reply come in their order' 2 "$(grep -c 'src/a.txt:20:zwanzig\|^zwanzig' "$T/answers")"
+contains '2: the .git of the project is seen, and stays' "cannot touch '.git/x': Read-only" "$T/answers"
+left=$(jq -r '.patch.left_out[].path' "$T/result" | LC_ALL=C sort | tr '\n' ' ')
+equal 'what is left out is said' '.bashrc bare/HEAD bare/config bin l2 sub/.vscode/t ' "$left"
+equal 'the rest is the patch' 'docs/deep/new.md old/gone.txt run me src/a.txt src/sum.sh' \
+	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$T/result")"
+contains 'an artifact of the run' "runs/$run_id/artifacts/changes.patch" "$T/result"
+patch=$AVA_DATA_ROOT/runs/$run_id/artifacts/changes.patch
+copy_gone() { [ ! -e "$AVA_DATA_ROOT/runs/$run_id/copy" ]; }
+check 'the copy is gone' wait_for 5 copy_gone
+run "$AVA" result "$run_id"
+contains 'the result shows it' '  src/sum.sh  +1 -1' "$OUT"
+contains 'and what to do' "write them: ava apply $run_id" "$OUT"
+
+# --- git takes the patch as ava does
+
+cp -a "$repo" "$T/by-git"
+rm -rf "$T/by-git/.git"
+run git -C "$T/by-git" apply "$patch"
+exits 'git applies it' 0
+run "$AVA" apply "$run_id" --check
+exits 'it fits' 0
+equal 'a check writes nothing' "$before" "$(sum "$repo")"
+printf 'no\n' | "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
+equal 'a no writes nothing' "4 $before" "$? $(sum "$repo")"
+cp -a "$repo" "$T/repo.before"
+printf 'yes\n' | "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
+equal 'a yes does' 0 $?
+contains 'it says so' "Written: 5 files in $repo" "$OUT"
+cp -a "$repo" "$T/by-ava"
+rm -rf "$T/by-ava/.git"
+run diff -r "$T/by-git" "$T/by-ava"
+exits 'both come to the same' 0
+check 'a new mode, too' [ -x "$repo/run me" ]
+check 'the tests of the project pass now' sh -c 'cd "$1" && sh test.sh' sh "$repo"
+after=$(sum "$repo")
+run "$AVA" apply "$run_id" --yes
+exits 'a second time' 0
+contains 'is told' 'already' "$OUT"
+equal 'and does no harm' "$after" "$(sum "$repo")"
+run "$AVA" logs --type Custom -o json
+equal 'the log has it' "$run_id 5" "$(jq -r 'select(.content.customType == "applied") |
+	"\(.content.data.subagentId) \(.content.data.files)"' "$OUT" | head -1)"
+
+# --- killed between two files, and asked again
+
+restore() { rm -rf "$repo" && cp -a "$T/repo.before" "$repo"; }
+if strace -qq -o "$T/trace" -e trace=renameat true 2>/dev/null; then
+	for k in 1 2 3; do
+		restore
+		strace -qq -o "$T/trace" -e trace=renameat -e inject=renameat:signal=KILL:when=$k \
+			"$AVA" apply "$run_id" --yes >"$OUT" 2>&1
+		refuse "killed at rename $k it is not done" [ "$after" = "$(sum "$repo")" ]
+		run "$AVA" apply "$run_id" --yes
+		equal "and done by the next one ($k)" "0 $after" "$CODE $(sum "$repo")"
+	done
+fi
+
+# --- files that changed since
+
+restore
+echo 'at the end' >>"$repo/src/a.txt"
+run "$AVA" apply "$run_id" --yes --json
+equal 'a change elsewhere stays, with the patch' 'applied at the end zwanzig' \
+	"$(jq -r .state "$OUT") $(tail -1 "$repo/src/a.txt") $(sed -n 20p "$repo/src/a.txt")"
+restore
+sed -i 's/^line 19$/neunzehn/' "$repo/src/a.txt"
+mkdir -p "$repo/docs/deep"
+echo other >"$repo/docs/deep/new.md"
+before=$(sum "$repo")
+run "$AVA" apply "$run_id" --yes
+exits 'a change in its lines is a clash' 1
+contains 'with the file, the hunk and the line' 'src/a.txt, hunk 1 (at line 17): its lines are not there any more' "$OUT"
+contains 'a file that is there, too' 'docs/deep/new.md is there already, with other content' "$OUT"
+equal 'and nothing at all is written' "$before" "$(sum "$repo")"
+restore
+rm -rf "$repo/src" && ln -s "$T/by-git/src" "$repo/src"
+by_git=$(sum "$T/by-git")
+run "$AVA" apply "$run_id" --yes
+exits '3: a folder that became a link is a clash' 1
+equal '3: and nothing behind it is written' "$by_git" "$(sum "$T/by-git")"
+mv "$repo" "$T/elsewhere" && ln -s "$T/elsewhere" "$repo"
+run "$AVA" apply "$run_id" --yes
+exits '3: the folder itself, too' 1
+rm "$repo" && mv "$T/elsewhere" "$repo"
+restore
+
+if [ "$(id -u)" = 0 ]; then
+	chown 65534 "$repo"
+	run "$AVA" apply "$run_id" --yes
+	exits 'a folder of another user is left alone' 1
+	contains 'and whose it is, is said' 'belongs to another user (uid 65534, you are 0)' "$ERR"
+	chown 0 "$repo"
+fi
+
+# --- a worktree of git with changes of its own
+
+cd "$T/tree" || exit 99
+before=$(sum "$T/tree")
+main=$(sum "$repo")
+{
+	turn edit_file '{"path":"src/a.txt","old_string":"more\n","new_string":"less\n"}'
+	end
+} >"$T/turns.jsonl"
+play
+equal 'a worktree is what it was' "$before" "$(sum "$T/tree")"
+run "$AVA" apply "$run_id" --yes
+equal 'until it is said' 'less' "$(tail -1 "$T/tree/src/a.txt")"
+equal 'and its repository stays' "$main" "$(sum "$repo")"
+
+# --- a daemon that is killed between two changes; a run that goes on from another one
+
+cd "$repo" || exit 99
+{
+	turn write_file '{"path":"one","content":"1\n"}'
+	printf '{"text":"","delay_ms":1500,"tool_calls":[{"name":"write_file","args":{"path":"two","content":"2\\n"}}]}\n'
+	end
+} >"$T/turns.jsonl"
+play --background
+one() { [ -f "$AVA_DATA_ROOT/runs/$run_id/copy/tree/one" ]; }
+wait_for 10 one
+kill_daemon
+start_daemon
+run "$AVA" wait "$run_id" --timeout 20
+run "$AVA" result "$run_id" --json
+equal 'a killed daemon goes on with the same copy' 'one two' "$(jq -r '[.patch.changed[].path] | join(" ")' "$OUT")"
+first=$run_id
+# The script is played from where the conversation stands.
+{
+	end; end; end; end
+	turn run_bash '{"command":"cat one two; echo 3 >three","cwd":"."}'
+	end
+} >"$T/turns.jsonl"
+"$AVA" resume "$first" --yes --json >"$OUT" 2>"$ERR" </dev/null
+equal 'one that is resumed begins with the changes' 'one three two' \
+	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$OUT")"
+
+# --- what is refused
+
+mkdir -p "$T/big" && cd "$T/big" && truncate -s 300M big.bin && echo x >small
+{
+	turn read_file '{"path":"small"}'
+	end
+} >"$T/turns.jsonl"
+play
+answers "$run_id"
+contains 'a project that is too large is said' 'big.bin alone is too large for a copy of the project' "$T/answers"
+run "$AVA" apply "$run_id"
+exits 'nothing to apply' 5
+cd "$repo" || exit 99
+{
+	turn write_file '{"path":"x","content":"x"}'
+	end
+} >"$T/turns.jsonl"
+"$AVA" run --role code_reviewer --yes --json --model "offline:$T/turns.jsonl" 'Try it' >"$OUT" 2>"$ERR" </dev/null
+run_id=$(jq -r .subagent_id "$OUT")
+answers "$run_id"
+contains 'without the grant there is no such tool' 'there is no tool "write_file"' "$T/answers"
+run "$AVA" apply "$run_id" --check
+exits 'and nothing to apply' 5
+run "$AVA" apply S-ffffff
+exits 'no such run' 5
+run "$AVA" apply x
+exits 'no id' 2
+run "$AVA" logs verify
+exits 'the logs are whole' 0
+pruned() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/prune \
+	-d '{"older_than_seconds":1}' >"$T/pruned" && [ ! -e "$AVA_DATA_ROOT/runs/$nested" ]; }
+check 'what a command left too deep is pruned' wait_for 10 pruned
+all_replay 'every run replays identically'
+finish
