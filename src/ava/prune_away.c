@@ -20,6 +20,7 @@
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "journal/files.h"
+#include "tool/copy.h"
 
 #define AWAY_PATH "seals/pruning"
 #define AWAY_MAX  ((size_t)1 << 30)
@@ -71,6 +72,19 @@ static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_
 	return rv;
 }
 
+/* What commands of the run made may be deeper than any path, or closed. */
+static void remove_made(int rootfd, const char *run)
+{
+	static const char *const names[] = {"work", "copy", "copy.new"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char path[FILES_BUF + 16];
+
+		snprintf(path, sizeof(path), "%s/%s", run, names[i]);
+		copy_remove(rootfd, path);
+	}
+}
+
 /* A line of the list, which a person may have edited: nothing else goes. */
 static int remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
 {
@@ -80,10 +94,12 @@ static int remove_one(int rootfd, const char *line, size_t len, struct ava_error
 	if (len >= sizeof(path))
 		return 0;
 	snprintf(path, sizeof(path), "%.*s", (int)(len - folder), line);
-	if (folder)
-		return strncmp(path, "runs/", 5) == 0 && id_is_run(path + 5)
-			       ? remove_tree(rootfd, path, 0, err)
-			       : 0;
+	if (folder && (strncmp(path, "runs/", 5) != 0 || !id_is_run(path + 5)))
+		return 0;
+	if (folder) {
+		remove_made(rootfd, path);
+		return remove_tree(rootfd, path, 0, err);
+	}
 	if (!files_path_ok(path) ||
 	    (strncmp(path, "logs/", 5) != 0 && strncmp(path, "runs/", 5) != 0))
 		return 0;
