@@ -33,9 +33,8 @@ void changes_show(FILE *f, const json_t *patch)
 	}
 	if (files > (int64_t)json_array_size(list))
 		fprintf(f, "  and %" PRId64 " more\n", files - (int64_t)json_array_size(list));
-	fprintf(f, "  %" PRId64 " %s, %" PRId64 " lines added, %" PRId64 " removed\n", files,
-		files_word(patch), json_get_int(patch, "added", 0),
-		json_get_int(patch, "removed", 0));
+	fprintf(f, "  %" PRId64 " %s, +%" PRId64 " -%" PRId64 "\n", files, files_word(patch),
+		json_get_int(patch, "added", 0), json_get_int(patch, "removed", 0));
 	list = json_object_get(patch, "left_out");
 	json_array_foreach(list, i, one)
 	{
