@@ -836,6 +836,9 @@ static const char spawn_rest[] = TASK
 	"\"ask_before\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
 	"\"maxLength\":64},\"description\":\"tools of it whose calls wait for the person's yes, "
 	"when they want that\"},"
+	"\"grants\":{\"type\":\"array\",\"maxItems\":1,\"items\":{\"type\":\"string\",\"enum\":"
+	"[\"rw\"]},\"description\":\"rw, only when they want files changed: it works on a copy "
+	"and proposes a patch, which they write with `ava apply S-id`\"},"
 	"\"output_schema\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":"
 	"\"JSON Schema that the output of the result must fit\"}" RUN_END;
 

@@ -221,6 +221,19 @@ first=$run_id
 equal 'one that is resumed begins with the changes' 'one three two' \
 	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$OUT")"
 
+# --- in the conversation
+
+{
+	turn spawn_subagent '{"role":"code_reviewer","task":"mend it","grants":["rw"]}'
+	printf '{"text":"Shall I?"}\n{"text":"Well."}\n'
+} >"$T/talk.jsonl"
+stop_daemon
+AVA_MODEL=offline:$T/talk.jsonl
+printf 'mend it please\nno\n' | "$AVA" chat >"$OUT" 2>"$ERR"
+AVA_MODEL=offline
+stop_daemon
+contains 'Ava can ask for the grant, and the quote says so' "may change a private copy of $repo" "$OUT"
+
 # --- what is refused
 
 mkdir -p "$T/big" && cd "$T/big" && truncate -s 300M big.bin && echo x >small
