@@ -26,7 +26,7 @@ struct ava_error;
 #define TOOL_UNTRUSTED 32u /* brings in what strangers wrote */
 #define TOOL_OUT       64u /* can send something out */
 /* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
-#define TOOL_PROJECT 128u /* sees the project without TOOL_FILES: then it sees the copy */
+#define TOOL_PROJECT 128u /* sees the project where there is one; TOOL_PRIVATE then */
 #define TOOL_WRITES  256u /* changes the copy: only for such a run */
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */

@@ -41,6 +41,7 @@ enum said {
 	SAID_DONT = 8192,     /* a yes behind it is a no */
 	SAID_WITHOUT = 16384, /* tools follow */
 	SAID_UNCLEAR = 32768,
+	SAID_ALL_THREE = 65536,
 };
 
 /* Phrases stand between bars; the longest that fits wins. "do not" is read as "dont". */
@@ -105,6 +106,8 @@ static const struct {
 	 "maximal|nicht mehr als|bis zu|nur|au plus|maximum de|maximo|como maximo|al massimo|"
 	 "hoogstens"},
 	{SAID_UNCLEAR, "noon|not yet"}, /* no long "non" */
+	{SAID_ALL_THREE, "all three|all three rights|all three together|alle drei|toutes les trois|"
+			 "les trois|las tres|tutti e tre"},
 	{SAID_BUT, "but|provided|as long as it stays|aber|mais|pero|mas|maar|solange es"},
 	{SAID_CHEAPER, "cheaper|cheap"},
 	{SAID_FASTER, "faster|quicker|shorter"},
@@ -810,6 +813,8 @@ static enum answer decide(const struct walk *w)
 		return yes ? ANSWER_YES_WITH : ANSWER_CHANGE;
 	if (said & (SAID_GLUE | SAID_LIMIT | SAID_BUT))
 		return ANSWER_UNCLEAR;
+	if ((said & SAID_ALL_THREE) && !yes)
+		return ANSWER_UNCLEAR;
 	return yes ? ANSWER_YES : no ? ANSWER_NO : ANSWER_UNCLEAR;
 }
 
@@ -860,6 +865,7 @@ enum answer answer_parse(const char *text, struct change *change)
 		a = ANSWER_UNCLEAR;
 	if (a != ANSWER_YES_WITH && a != ANSWER_CHANGE)
 		*change = (struct change)CHANGE_NONE;
+	change->all_three = (w.said & SAID_ALL_THREE) && (a == ANSWER_YES || a == ANSWER_YES_WITH);
 	return a;
 }
 

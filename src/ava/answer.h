@@ -21,6 +21,8 @@ struct change {
 	int thinking;                                       /* 1 on, -1 off, 0 as it was */
 	char without[CHANGE_WITHOUT_MAX][40];               /* tools, or words of their names */
 	unsigned nwithout;
+	/* No change: the yes that a run with all three rights needs (subagent/rights.h). */
+	bool all_three;
 };
 
 #define CHANGE_NONE                                                                                \
@@ -54,7 +56,8 @@ enum answer {
 /* One word that answers have: to say yes or no, or to change something. */
 bool answer_word(const char *word);
 
-/* *change says something for ANSWER_YES_WITH and ANSWER_CHANGE alone. */
+/* *change says something for ANSWER_YES_WITH and ANSWER_CHANGE alone, but for `all_three`, which a
+ * plain yes may have. */
 enum answer answer_parse(const char *text, struct change *change);
 
 #endif

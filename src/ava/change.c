@@ -50,6 +50,7 @@ bool change_add(struct change *to, const struct change *from)
 	take_word(to->model, sizeof(to->model), from->model);
 	if (from->thinking != 0)
 		to->thinking = from->thinking;
+	to->all_three |= from->all_three;
 	if (to->nwithout + from->nwithout > CHANGE_WITHOUT_MAX)
 		return false;
 	memcpy(to->without + to->nwithout, from->without,
@@ -223,9 +224,7 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
 	       b->cost_microusd <= a->cost_microusd && b->time_ms <= a->time_ms &&
 	       b->tokens <= a->tokens && b->iterations <= a->iterations &&
-	       changed->rights_private <= quoted->rights_private &&
-	       changed->rights_untrusted <= quoted->rights_untrusted &&
-	       changed->rights_out <= quoted->rights_out && tools_within(quoted, changed) &&
+	       (changed->rights & ~quoted->rights) == 0 && tools_within(quoted, changed) &&
 	       grants_within(quoted, changed) && spec_asks_no_less(quoted, changed);
 }
 

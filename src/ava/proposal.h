@@ -31,6 +31,7 @@ struct proposal_answer {
 	enum proposal_step to;
 	char *text; /* to be written as what was said; NULL: nothing, or written already */
 	char *by, *reason;
+	bool all_three;            /* the yes covers all three rights (subagent/rights.h) */
 	struct run_spec **lowered; /* run instead of what was quoted, *owned*; NULL: that does */
 	unsigned nlowered;
 	char hash[HASH_HEX_LEN + 1]; /* of `lowered` */
@@ -82,6 +83,8 @@ int proposal_enlist(struct proposal *p, int64_t created_ms);
  * the settings say). `p` is *taken*, `a`
  * but on error. */
 int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err);
+/* May they start though nobody is asked? AVA_EDENIED: not with all three rights. */
+int proposal_unasked(struct run_spec *const *specs, unsigned n, struct ava_error *err);
 /* "pending", "confirmed", "rejected" or "expired". */
 const char *proposal_state(const struct proposal *p);
 struct proposal *proposal_find(struct core *c, const char *id, struct ava_error *err);

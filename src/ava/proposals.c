@@ -25,6 +25,7 @@
 #include "codec/redact.h"
 #include "subagent/run.h"
 #include "subagent/resume.h"
+#include "subagent/rights.h"
 
 #define LATER_MS 5000 /* to what could not be written */
 
@@ -383,6 +384,8 @@ static void write_answer(struct draft *d, const struct proposal *p)
 		if (p->group_id[0])
 			jw_str(&w, "groupId", p->group_id);
 		jw_str(&w, "configHash", p->confirmed_hash);
+		if (a->all_three)
+			jw_bool(&w, "allThree", true);
 	}
 	if (p->changes) {
 		jw_str(&w, "quotedHash", p->hash);
@@ -696,6 +699,16 @@ static int write_new(struct proposal *p, const char *policy, bool asks, struct a
 	return rv;
 }
 
+int proposal_unasked(struct run_spec *const *specs, unsigned n, struct ava_error *err)
+{
+	if (!spec_asks_all_three(specs, n))
+		return 0;
+	return err_set(err, AVA_EDENIED,
+		       "nobody is asked, and this " RIGHTS_SENTENCE
+		       ". A program asks for it with the grant all_three (ava run --grant "
+		       "all_three)");
+}
+
 int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err)
 {
 	struct core *c = p->core;
@@ -717,7 +730,11 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 		(p->cost_microusd < 0 || p->cost_microusd > over * 10000));
 	if (rv != 0)
 		err_set(err, rv, "out of memory");
-	else
+	else if (!asks && confirm)
+		rv = proposal_unasked(p->specs, p->n, err);
+	/* What the settings say of money says nothing of this. */
+	asks |= spec_asks_all_three(p->specs, p->n);
+	if (rv == 0)
 		rv = write_new(p, confirm ? "confirm of the request" : "confirm of the settings",
 			       asks, err);
 	if (rv == 0) {

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "provider/model.h"
+#include "subagent/rights.h"
 #include "subagent/spec.h"
 
 #define PENDING_MAX   1000
@@ -230,19 +231,47 @@ static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 typedef int (*member_fn)(void *user, size_t i, struct spec_group *g, struct run_spec **out,
 			 struct ava_error *err);
 
+/* What each gets to see of the others: in a chain of those before it, where they share of all.
+ * Known when each was built without it. */
+static int list_given(size_t n, struct spec_group *g, member_fn build, void *user,
+		      unsigned given[SPEC_GROUP_MAX], size_t *at, struct ava_error *err)
+{
+	unsigned seen = 0;
+
+	memset(given, 0, SPEC_GROUP_MAX * sizeof(*given));
+	for (size_t i = 0; (g->chain || g->share) && i < n; i++) {
+		struct run_spec *spec = NULL;
+		int rv;
+
+		*at = i;
+		g->index = (int)i + 1;
+		g->given = 0;
+		rv = build(user, i, g, &spec, err);
+		if (rv != 0)
+			return rv;
+		given[i] = seen;
+		seen |= spec->rights & RIGHTS_SEEN;
+		spec_free(spec);
+	}
+	for (size_t i = 0; g->share && !g->chain && i < n; i++)
+		given[i] = seen;
+	return 0;
+}
+
 /* The first is built last: in a chain it carries the configs of those that follow. *at is
  * the one that could not be. */
 static int build_list(struct run_spec **specs, size_t n, struct spec_group *g, member_fn build,
 		      void *user, size_t *at, struct ava_error *err)
 {
+	unsigned given[SPEC_GROUP_MAX];
 	struct buf then;
-	int rv = 0;
+	int rv = list_given(n, g, build, user, given, at, err);
 
-	*at = 0;
 	buf_init(&then, 64u << 20);
 	for (size_t i = 1; rv == 0 && i < n; i++) {
 		*at = i;
 		g->index = (int)i + 1;
+		g->given = given[i];
 		rv = build(user, i, g, &specs[i], err);
 		if (rv != 0)
 			break;
@@ -257,6 +286,7 @@ static int build_list(struct run_spec **specs, size_t n, struct spec_group *g, m
 	if (rv == 0) {
 		*at = 0;
 		g->index = 1;
+		g->given = given[0];
 		rv = build(user, 0, g, &specs[0], err);
 	}
 	buf_fini(&then);
@@ -340,6 +370,7 @@ struct deciding {
 	const char *text, *by, *reason;
 	bool logged; /* its UserMessage is written already */
 	bool yes;
+	bool all_three; /* said of its rights */
 };
 
 /* Can it be answered? */
@@ -531,6 +562,17 @@ static int quoted_already(const struct proposal *p, const struct change *change,
 		       p->id);
 }
 
+/* A plain yes does not cover all three rights, whoever gives it: the sentence says what does. */
+static int check_rights(const struct proposal *p, const struct wanted *w, bool all_three,
+			struct ava_error *err)
+{
+	struct run_spec *const *specs = w->specs ? w->specs : p->specs;
+
+	if (all_three || !spec_asks_all_three(specs, p->n))
+		return 0;
+	return err_set(err, AVA_EINVAL, "%s is not started: this " RIGHTS_SENTENCE, p->id);
+}
+
 /* A yes that only lowers runs; any other change ends this proposal with a new one. On
  * error who asks is still the caller's. */
 static int decide(const struct deciding *d, struct proposal *p, const struct change *change,
@@ -559,6 +601,8 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 		rv = quote_again(p, &wanted, change, &q, err);
 		wanted_fini(&wanted);
 	}
+	if (rv == 0 && d->yes && !q)
+		rv = check_rights(p, &wanted, d->all_three, err);
 	if (rv != 0)
 		goto out;
 	snprintf(reason, sizeof(reason), "replaced by %s", q ? q->id : "");
@@ -568,6 +612,7 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 				d->logged ? NULL : d->text, d->by, q ? reason : d->reason);
 	if (a) {
 		p->said_here = d->logged;
+		a->all_three = d->yes && d->all_three;
 		a->lowered = wanted.specs;
 		a->nlowered = wanted.n;
 		snprintf(a->hash, sizeof(a->hash), "%s", wanted.hash);
@@ -613,6 +658,7 @@ static void confirm(struct core *c, const char *proposal, const struct change *s
 	if (set && !change_none(set) && (answer == ANSWER_NO || !change_add(&change, set)))
 		answer = ANSWER_UNCLEAR;
 	d->yes = answer == ANSWER_YES || answer == ANSWER_YES_WITH;
+	d->all_three = change.all_three;
 	d->reason = answer == ANSWER_NO ? d->text : "";
 	if (!d->text && set && !change_none(set)) {
 		change_said(set, said, sizeof(said));

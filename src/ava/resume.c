@@ -19,8 +19,56 @@
 #include "codec/json.h"
 #include "subagent/replay.h"
 #include "subagent/resume.h"
+#include "subagent/rights.h"
 
 #define REQUEST_BYTES (8u << 20)
+
+static bool listed(const char *const *list, size_t n, const char *name)
+{
+	while (n-- > 0)
+		if (strcmp(list[n], name) == 0)
+			return true;
+	return false;
+}
+
+/* It goes on with what that run had, or less: more of the person's is asked for by a run of its
+ * own. */
+static int check_within(const struct op_spawn *s, const struct op_spawn *was, struct ava_error *err)
+{
+	for (size_t i = 0; s->tools && i < s->ntools; i++)
+		if (!listed(was->tools, was->ntools, s->tools[i]))
+			return err_set(err, AVA_EDENIED,
+				       "%s had no tool %.60s, so a run that goes on from it has "
+				       "none: begin a new run",
+				       s->resume, s->tools[i]);
+	for (size_t i = 0; s->grants && i < s->ngrants; i++)
+		if (!listed(was->grants, was->ngrants, s->grants[i]) &&
+		    strcmp(s->grants[i], GRANT_ALL_THREE) != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%s was not granted %.60s, so a run that goes on from it is "
+				       "not: begin a new run",
+				       s->resume, s->grants[i]);
+	if (s->cwd && *s->cwd && strcmp(s->cwd, was->cwd) != 0)
+		return err_set(err, AVA_EDENIED,
+			       "%s works in %.300s, and a run that goes on from it nowhere else: "
+			       "begin a new run",
+			       s->resume, *was->cwd ? was->cwd : "no folder");
+	return 0;
+}
+
+/* A yes to all three rights is of one run, and said again. */
+static int drop_all_three(struct op_spawn *was, struct arena *mem)
+{
+	const char **kept = arena_get(mem, (was->ngrants + 1) * sizeof(*kept));
+	size_t n = 0;
+
+	for (size_t i = 0; kept && i < was->ngrants; i++)
+		if (strcmp(was->grants[i], GRANT_ALL_THREE) != 0)
+			kept[n++] = was->grants[i];
+	was->grants = kept;
+	was->ngrants = n;
+	return kept ? 0 : AVA_ENOMEM;
+}
 
 /* What was not asked for is as it was in that run, whose `config` this is; it owns the
  * strings, `mem` the lists. */
@@ -34,13 +82,19 @@
 	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
 	FILL_JSON(f)
 #define FILL(kind, field, key, ...) FILL_##kind(field)
-static int fill(struct op_spawn *s, const json_t *config, struct arena *mem)
+static int fill(struct op_spawn *s, const json_t *config, struct arena *mem, struct ava_error *err)
 {
 	struct op_spawn was;
 	int rv = spec_request(config, &was, mem);
 
+	if (rv == 0)
+		rv = drop_all_three(&was, mem);
+	if (rv != 0)
+		return err_set(err, rv, "out of memory");
+	rv = check_within(s, &was, err);
 	if (rv != 0)
 		return rv;
+	s->given |= rights_read(json_object_get(config, "rights")) & RIGHTS_SEEN;
 	/* What costs nobody knows what was held by its tokens. */
 	if ((s->preset && *s->preset) ||
 	    !json_is_integer(json_object_get(json_object_get(config, "price"), "input")))
@@ -257,11 +311,10 @@ static void looked(struct job *j)
 	struct op_spawn s = r->s;
 	int rv = r->rv;
 
-	if (rv == 0 && (rv = fill(&s, r->config, &r->mem)) != 0)
-		err_set(&r->err, rv, "out of memory");
-	if (rv == 0) {
+	if (rv == 0)
+		rv = fill(&s, r->config, &r->mem, &r->err);
+	if (rv == 0)
 		rv = spec_build(&r->spec, &s, &c->settings, c->model, c->redact, &r->err);
-	}
 	if (rv == 0)
 		rv = begin_prepare(r, &r->err);
 	if (rv != 0)

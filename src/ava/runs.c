@@ -14,6 +14,7 @@
 
 #include "agent/tool.h"
 #include "ava/job.h"
+#include "ava/proposal.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
@@ -25,6 +26,7 @@
 #include "codec/utf8.h"
 #include "journal/files.h"
 #include "journal/view.h"
+#include "subagent/rights.h"
 
 #define EDGE_BYTES  (64u << 10)
 #define BLOCK_BYTES (64u << 10)
@@ -131,6 +133,7 @@ static void fill_spawn(struct op_status *s, const json_t *event)
 		.limit_cost_microusd = json_get_fixed(l, "costCents", 4, 0),
 		.limit_tokens = json_get_int(l, "tokens", 0),
 		.limit_iterations = (int)json_get_int(l, "iterations", 0),
+		.rights = (int)rights_read(json_object_get(o, "rights")),
 	};
 }
 
@@ -266,6 +269,7 @@ int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, v
 static void ended_row(const struct catalog_row *row, struct op_status *s)
 {
 	*s = (struct op_status){
+		.rights = -1,
 		.id = row->id,
 		.trace_id = row->trace_id,
 		.role = row->role,
@@ -462,7 +466,7 @@ static int spawn_again(struct core *c, struct request *q, struct spawn_wait *w,
 		       struct ava_error *err)
 {
 	struct run *r = supervisor_find(&c->sup, q->run);
-	struct op_status s = {.id = q->run, .trace_id = q->trace};
+	struct op_status s = {.id = q->run, .trace_id = q->trace, .rights = -1};
 
 	w->repeated = true;
 	if (q->writing) {
@@ -495,6 +499,8 @@ static void spawn_resumed(int rv, struct run_spec *spec, const struct op_spawn *
 	}
 	if (rv != 0)
 		err = *why;
+	else if ((rv = proposal_unasked(&spec, 1, &err)) != 0)
+		spec_free(spec);
 	else
 		rv = spawn(w->core, spec, w, &err);
 	if (rv != 0)
@@ -514,6 +520,8 @@ static int spawn_new(struct core *c, const struct op_spawn *s, struct spawn_wait
 	}
 	if (rv == 0)
 		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
+	if (rv == 0 && (rv = proposal_unasked(&spec, 1, err)) != 0)
+		spec_free(spec);
 	return rv == 0 ? spawn(c, spec, w, err) : rv;
 }
 

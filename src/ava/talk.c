@@ -35,6 +35,7 @@
 #include "provider/model.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
+#include "subagent/rights.h"
 #include "subagent/run.h"
 
 #define QUESTION_SHOWN 180         /* characters of what a run asks, in a note */
@@ -155,6 +156,8 @@ static void talk_mark(struct talk *t, struct draft *d, const char *key, const ch
 		jw_int(&w, "iteration", t->run.agent.at.iteration);
 		jw_int(&w, "calls", calls);
 	}
+	if (t->seen)
+		rights_write(&w, "seen", t->seen);
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
@@ -289,6 +292,7 @@ static int add_result(struct buf *out, struct talk *t, const char *run)
 		return notice_format(out, text);
 	}
 	result = json_parse(json, len, NULL);
+	t->seen |= rights_read(json_object_get(result, "rights")) & RIGHTS_SEEN;
 	begin_result(out, result, run);
 	shown = MIN(len, (size_t)RESULT_SHOWN);
 	while (shown > 0 && shown < len && ((unsigned char)json[shown] & 0xc0) == 0x80)
@@ -437,6 +441,7 @@ void talk_asked(struct run *r)
 
 	if (!s || !s->talk || !q)
 		return;
+	s->talk->seen |= r->spec->rights & RIGHTS_SEEN;
 	buf_init(&text, 64u << 10);
 	notice_escape(&text, q->text, utf8_prefix(q->text, strlen(q->text), QUESTION_SHOWN));
 	if (q->approval)
@@ -674,8 +679,11 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 
 	if (!d)
 		return AVA_ENOMEM;
-	for (unsigned i = 0; i < turn->ncalls; i++)
+	for (unsigned i = 0; i < turn->ncalls; i++) {
+		if (turn->calls[i].tool && turn->calls[i].success)
+			t->seen |= turn->calls[i].tool->flags & RIGHTS_SEEN;
 		write_entry(t, d, NULL, &turn->calls[i]);
+	}
 	added = world_io.save_results(a, turn, notices, nnotices, warned);
 	if (added >= 0)
 		talk_mark_turn(t, d, true, 0);

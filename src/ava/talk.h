@@ -86,6 +86,7 @@ struct talk {
 	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* what a person said is carried out first */
+	unsigned seen;              /* rights of what she has read (subagent/rights.h); sticks */
 	int64_t spoke_ms;           /* when Ava said something last, wall */
 	struct os_task pump;
 	struct os_timer *again;        /* a turn that could not be begun */

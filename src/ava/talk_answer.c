@@ -105,10 +105,18 @@ static size_t both_at(const char *at)
 	return 0;
 }
 
+/* "yes, all three" is of the rights of one run (subagent/rights.h), whatever else waits. */
+static bool is_of_rights(const char *at)
+{
+	return word_at(at, "all three") || word_at(at, "alle drei");
+}
+
 static size_t all_at(const char *at)
 {
 	static const char *const said[] = {"all of them", "all", "alle"};
 
+	if (is_of_rights(at))
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
 		if (word_at(at, said[i]))
 			return strncasecmp(at, "all right", 9) == 0 ? 0 : strlen(said[i]);

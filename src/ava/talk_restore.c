@@ -19,6 +19,7 @@
 #include "codec/json.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
+#include "subagent/rights.h"
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
@@ -77,6 +78,8 @@ static int take_mark(struct memory *m, const json_t *mark)
 		calls = json_get_int(mark, "calls", 0);
 	int64_t before;
 
+	if (m->talk)
+		m->talk->seen |= rights_read(json_object_get(mark, "seen")) & RIGHTS_SEEN;
 	if (said)
 		keep_told(m, "said", said);
 	if (result)

@@ -30,6 +30,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "event/event.h"
+#include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "subagent/run.h"
 #include "tool/job.h"
@@ -44,7 +45,7 @@ struct talk_tool {
 	bool proposes;                  /* in the name of the person; else she is the caller */
 	/* What she is told of the answer, as a new reference, in words where it is a
 	 * string: then the call has failed. */
-	json_t *(*tell)(const struct talk *t, json_t *answer);
+	json_t *(*tell)(struct talk *t, json_t *answer);
 };
 
 static struct talk *talk_of_call(const struct tool_call *c)
@@ -52,7 +53,7 @@ static struct talk *talk_of_call(const struct tool_call *c)
 	return talk_of(c->env->user);
 }
 
-static json_t *tell_steered(const struct talk *t, json_t *o);
+static json_t *tell_steered(struct talk *t, json_t *o);
 
 static void tool_answer(struct tool_call *c, bool success, const char *error_class)
 {
@@ -136,8 +137,11 @@ static void call_verb(struct tool_call *c, json_t *args)
 {
 	const struct talk_tool *tool = CONTAINER_OF(c->tool, struct talk_tool, tool);
 	const struct session *s = talk_of_call(c)->session;
-	struct caller caller = {
-		.user = tool->proposes ? s->user : NULL, .channel = "ava", .trust = CALLER_OWNER};
+	struct caller caller = {.user = tool->proposes ? s->user : NULL,
+				.channel = "ava",
+				.trust = CALLER_OWNER,
+				.seen = talk_of_call(c)->seen,
+				.model = true};
 	struct asking *a = calloc(1, sizeof(*a));
 	const char *id = tool->id ? json_get_str(c->args, tool->id) : "";
 
@@ -290,7 +294,7 @@ static json_t *told(json_t *o, const char *keys)
 	return out;
 }
 
-static json_t *tell_proposed(const struct talk *t, json_t *o)
+static json_t *tell_proposed(struct talk *t, json_t *o)
 {
 	json_t *out = told(o, "proposal_id subagent_id group_id number");
 	bool waits = strcmp(json_get_str(o, "state"), "pending") == 0;
@@ -304,7 +308,7 @@ static json_t *tell_proposed(const struct talk *t, json_t *o)
 	return out;
 }
 
-static json_t *tell_confirmed(const struct talk *t, json_t *o)
+static json_t *tell_confirmed(struct talk *t, json_t *o)
 {
 	const char *state = json_get_str(o, "state"), *id = json_get_str(o, "proposal_id");
 	json_t *out;
@@ -322,18 +326,21 @@ static json_t *tell_confirmed(const struct talk *t, json_t *o)
 	return out;
 }
 
-static json_t *tell_run(const struct talk *t, json_t *o)
+/* `t` is told what a run does, in words that the run has chosen. */
+static json_t *tell_run(struct talk *t, json_t *o)
 {
+	t->seen |= rights_read(json_object_get(o, "rights")) & RIGHTS_SEEN;
+
 	return told(o, "subagent_id trace_id role task status stop_reason current_activity "
 		       "iteration tokens_used cost_cents elapsed_seconds model limits waiting_for");
 }
 
-static json_t *tell_us(const struct talk *t, json_t *o)
+static json_t *tell_us(struct talk *t, json_t *o)
 {
 	return told(o, "today slots queued runs uptime_seconds problem");
 }
 
-static json_t *tell_runs(const struct talk *t, json_t *o)
+static json_t *tell_runs(struct talk *t, json_t *o)
 {
 	json_t *out = json_array(), *run;
 	size_t i;
@@ -346,7 +353,7 @@ static json_t *tell_runs(const struct talk *t, json_t *o)
 	return out;
 }
 
-static json_t *tell_steered(const struct talk *t, json_t *o)
+static json_t *tell_steered(struct talk *t, json_t *o)
 {
 	json_t *out = told(o, "subagent_id outcome");
 
@@ -358,7 +365,7 @@ static json_t *tell_steered(const struct talk *t, json_t *o)
 	return out;
 }
 
-static json_t *tell_checkpoint(const struct talk *t, json_t *o)
+static json_t *tell_checkpoint(struct talk *t, json_t *o)
 {
 	json_t *out = told(o, "subagent_id");
 
@@ -723,8 +730,8 @@ static const struct talk_tool tool_rows[] = {
 	 tell_checkpoint},
 	{{"memory_write", note_text, note_schema, TOOL_REPEATABLE, talk_note_start,
 	  .activity = note_activity}},
-	{{"read_ava_logs", logs_text, logs_schema, TOOL_REPEATABLE, logs_start,
-	  .activity = logs_activity}},
+	{{"read_ava_logs", logs_text, logs_schema, TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_UNTRUSTED,
+	  logs_start, .activity = logs_activity}},
 };
 
 /* The first two rows name the roles, and which there are depends on the working folder and

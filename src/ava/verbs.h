@@ -30,6 +30,9 @@ enum caller_trust {
 struct caller { /* copied where it is needed after the call */
 	const char *user, *channel;
 	enum caller_trust trust;
+	/* Rights (subagent/rights.h) of what a model has read that asks; 0: no model does. */
+	unsigned seen;
+	bool model; /* it asks: what a person gives is not its to give */
 };
 
 /* Embedded by whoever asks; answered exactly once, during the call or later, unless it

@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "subagent/person.h"
 #include "subagent/replay.h"
+#include "subagent/rights.h"
 #include "subagent/run.h"
 
 #define ID_MAX  200 /* bytes of an id */
@@ -75,6 +76,8 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 	jw_int(w, "max_tokens", s->limit_tokens);
 	jw_int(w, "max_iterations", s->limit_iterations);
 	jw_end(w);
+	if (s->rights >= 0)
+		rights_write(w, "rights", (unsigned)s->rights);
 	jw_str(w, "session_id", s->session_id);
 	jw_str(w, "user_id", s->user_id);
 	jw_str(w, "origin", s->origin);
@@ -208,15 +211,32 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 	verb_send(&a, s->repeated ? 200 : 201);
 }
 
+/* A model that asks has read things, and passes on what it will: where that is a stranger's, so is
+ * the task; what is the person's, it can tell in the context, which no quote shows. */
+static int take_caller(const struct caller *c, struct op_spawn *s, struct ava_error *err)
+{
+	s->given = c->seen & TOOL_UNTRUSTED;
+	if (s->context && *s->context)
+		s->given |= c->seen & TOOL_PRIVATE;
+	if (c->model && s->ngrants > 0)
+		return err_set(err, AVA_EDENIED, "grants are the person's to give");
+	return 0;
+}
+
 /* `resume`: an ended run that the new one goes on from; NULL: what the body says. */
 static void begin_run(struct verb_call *v, const char *resume)
 {
 	struct session_id session = id_session();
 	struct spawn_body b = {.spawn = SPAWN_NONE};
 	struct op_spawn *s = &b.spawn;
+	struct ava_error err = {0};
 
 	if (!verb_body(v) || !verb_args(v, &b))
 		return;
+	if (take_caller(v->caller, s, &err) != 0) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
 	if (!s->session_id || !*s->session_id)
 		s->session_id = session.text;
 	s->user_id = v->caller->user;
@@ -278,7 +298,7 @@ static int read_member(struct verb_call *v, const json_t *one, struct op_spawn *
 	if (s->resume)
 		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	*out = *s;
-	return 0;
+	return take_caller(v->caller, out, err);
 }
 
 static int read_members(struct verb_call *v, struct group_body *b, struct ava_error *err)

@@ -105,6 +105,7 @@ struct job {
 	char group[32];  /* "": one run alone */
 	json_t *results; /* of the group, by run id; owned */
 	json_t *ended;   /* the group, when all have; owned */
+	bool all_three;  /* its quote asks for a yes that --yes does not say */
 	bool cancelled;
 	struct progress progress;
 };
@@ -149,6 +150,20 @@ static bool in_state(const json_t *p, const char *word)
 	return strcmp(json_str(p, "state"), word) == 0;
 }
 
+/* All three rights (`ava run --help`), and nobody has said yes to that beforehand. */
+static bool asks_all_three(const json_t *quote)
+{
+	const json_t *grant;
+	size_t i;
+
+	json_array_foreach(json_object_get(quote, "grants"), i, grant)
+	{
+		if (strcmp(json_string_value(grant), "all_three") == 0)
+			return false;
+	}
+	return json_get_bool(quote, "allThree", false);
+}
+
 /* A quote: its proposal, whose answer is read next. */
 static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
 {
@@ -156,6 +171,7 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 	int rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
+	j->all_three = asks_all_three(json_object_get(p, "quote"));
 	catch_interrupt();
 	if (ask)
 		hold_interrupt(true);
@@ -226,7 +242,7 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 
 static int reject(struct job *j, const char *reason, struct ava_error *err)
 {
-	char path[64], body[128];
+	char path[64], body[400];
 	json_t *p = NULL;
 	int rv;
 
@@ -566,7 +582,13 @@ static int run_job(struct job *j, const char *text)
 
 	if (rv != 0)
 		return failed(j, &err);
-	if (!j->run[0])
+	if (!j->run[0] && o.yes && j->all_three)
+		rv = reject(j,
+			    "it would see what is yours, read what strangers wrote and send data "
+			    "out, which --yes alone does not allow (add --grant all_three if you "
+			    "want that)",
+			    &err);
+	else if (!j->run[0])
 		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)
 		return failed(j, &err);
@@ -656,6 +678,8 @@ static const struct opt resume_opts[] = {
 	OPT("from", 0, STR, "N|NAME", task.from,
 	    "not at its end: fork before the N-th call of its model, or at a checkpoint"),
 	OPT("model", 'm', STR, "MODEL", task.model, "another model of the same kind"),
+	OPT("grant", 0, LIST, "GRANT", task.grants,
+	    "of that run's, or all_three: a yes to all three rights"),
 	SPAWN_LIMITS(OPTION) ANSWERS,
 };
 
@@ -680,6 +704,8 @@ const struct command cmd_run = COMMAND(
 	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
 	"again).\n"
 	"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
+	"A run that can see what is yours, reads what strangers wrote and can send data out needs "
+	"a\nyes that says so (\"yes, all three\"); with --yes, --grant all_three says it.\n"
 	"With --parallel each line is an object as {\"task\":\"…\",\"role\":\"researcher\"}, and "
 	"--timeout and\n"
 	"--max-cost-cents hold for all runs together.\n"

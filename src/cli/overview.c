@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rights_words.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -353,6 +354,21 @@ static void print_question(const json_t *run, struct page *p)
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
 
+/* "sees what is yours, nothing of strangers, no way out" */
+static void print_rights(const json_t *run, struct page *p)
+{
+	const json_t *all = json_object_get(run, "rights");
+	char text[200] = "";
+
+#define X(flag, key, has, lacks)                                                                   \
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? ", " : "",    \
+		 json_get_bool(all, key, false) ? has : lacks);
+	RIGHTS(X)
+#undef X
+	if (all != NULL)
+		named(p, "rights", text);
+}
+
 static void print_run(const json_t *run, struct page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
@@ -373,6 +389,7 @@ static void print_run(const json_t *run, struct page *p)
 	named(p, "last tool", json_str(json_object_get(run, "last_tool_call"), "name"));
 	named(p, "model", json_str(run, "model"));
 	named(p, "folder", json_str(run, "cwd"));
+	print_rights(run, p);
 	named(p, "started", format_moment_of(run, "started_at").text);
 	named(p, "ended", format_moment_of(run, "ended_at").text);
 	linef(p, "%-10s %s of %s, %s of %s, %s of %s, %" PRId64 " of %s", "used",

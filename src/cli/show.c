@@ -492,6 +492,26 @@ static void totals(FILE *f, const json_t *result)
 	term_line(f, WORDS_LOG_OF(id));
 }
 
+/* What it left: by name and size, never shown here. */
+static void files(FILE *f, const json_t *result)
+{
+	const json_t *list = json_object_get(result, "artifacts"), *item;
+	size_t i;
+
+	if (json_array_size(list) > 0)
+		heading(f, "Files");
+	json_array_foreach(list, i, item)
+	{
+		fputs("  - ", f);
+		cut(f, json_str(item, "path"));
+		if (json_get_bool(item, "more", false))
+			fputs(" has more\n", f);
+		else
+			fprintf(f, " (%s, %" PRId64 " bytes)\n", json_str(item, "type"),
+				json_get_int(item, "bytes", 0));
+	}
+}
+
 /* What the model said on its way is no result. */
 static void summary_of(FILE *f, const json_t *result)
 {
@@ -525,6 +545,7 @@ void show_result(FILE *f, const json_t *result)
 	output(f, json_object_get(result, "output"));
 	citations(f, result);
 	caveats(f, result);
+	files(f, result);
 	changes_section(f, result);
 	totals(f, result);
 	if (some_cut)

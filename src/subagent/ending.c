@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/position.h"
 #include "base/clock.h"
@@ -21,8 +22,10 @@
 #include "event/event.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
+#include "subagent/artifacts.h"
 #include "subagent/evidence.h"
 #include "subagent/record.h"
+#include "subagent/rights.h"
 #include "subagent/run.h"
 
 #define LOG_MAX       ((size_t)256 << 20)
@@ -35,6 +38,7 @@ struct end_job {
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
 	struct run_changes *changes; /* of its copy of the project; NULL: it has none */
+	struct buf artifacts;        /* those it leaves, as JSON; empty: none */
 	bool checked;
 	bool waits;             /* for tools that were stopped */
 	struct os_timer *timer; /* then: it does not wait for ever */
@@ -47,6 +51,7 @@ void ending_free(struct run *r)
 	os_timer_free(r->end.job->timer);
 	buf_fini(&r->end.job->evidence.citations);
 	copying_free(r->end.job->changes);
+	buf_fini(&r->end.job->artifacts);
 	arena_fini(&r->end.job->mem);
 	free(r->end.job);
 	r->end.job = NULL;
@@ -133,6 +138,7 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 static int result_encode(struct buf *out, const struct run *r, const struct agent_end *end,
 			 const struct evidence *e)
 {
+	const struct buf *artifacts = &r->end.job->artifacts;
 	const struct agent_totals *t = &r->agent.at.totals;
 	struct jw w;
 
@@ -165,10 +171,11 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	result_evidence(&w, r, e);
 	jw_bool(&w, "partial", end->partial);
 	jw_bool(&w, "unverified", end->unverified);
-	jw_array(&w, "artifacts");
-	if (r->tools.artifacts.len)
-		jw_raw(&w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
-	jw_end(&w);
+	rights_write(&w, "rights", r->spec->rights);
+	if (artifacts->len > 0 && buf_check(artifacts) == 0)
+		jw_raw(&w, "artifacts", artifacts->data, artifacts->len);
+	else
+		jw_raw(&w, "artifacts", "[]", 2);
 	copying_result(r->end.job->changes, &w);
 	jw_end(&w);
 	buf_addc(out, '\n');
@@ -290,6 +297,27 @@ static void last_words(int root_fd, const char *run, struct buf *out)
 	free(data);
 }
 
+/* Is there anything but its messages? */
+static bool has_files(const struct run *r)
+{
+	char path[LOGBOOK_PATH];
+	struct stat st;
+
+	snprintf(path, sizeof(path), RUN_WORK, r->id.text);
+	return r->tools.artifacts.len > 0 ||
+	       sys->fstatat(r->rec.outbox.lb->root_fd, path, &st, 0) == 0;
+}
+
+static void list_files(struct end_job *j)
+{
+	const struct run *r = j->run;
+	char path[LOGBOOK_PATH];
+
+	snprintf(path, sizeof(path), RUN_WORK, r->id.text);
+	artifacts_list(&j->artifacts, r->rec.outbox.lb->root_fd, r->rec.outbox.lb->redact,
+		       r->tools.artifacts.len ? r->tools.artifacts.data : "", path);
+}
+
 static void check_work(struct os_work *w)
 {
 	struct end_job *j = w->priv;
@@ -311,6 +339,8 @@ static void check_work(struct os_work *w)
 	free(file);
 	if (copying_wanted(r))
 		j->changes = copying_look(r);
+	if (has_files(r))
+		list_files(j);
 }
 
 /* false: the conversation is not in memory. */
@@ -320,7 +350,7 @@ static bool check_at_once(struct end_job *j)
 	char file[RUN_AT_ONCE_MAX];
 	ssize_t len;
 
-	if (!j->end.summary || !*j->end.summary || copying_wanted(r))
+	if (!j->end.summary || !*j->end.summary || copying_wanted(r) || has_files(r))
 		return false;
 	len = run_messages_cached(r, file);
 	if (len < 0)
@@ -388,6 +418,7 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 		return NULL;
 	j->run = r;
 	arena_init(&j->mem, 32u << 20);
+	buf_init(&j->artifacts, 1u << 20);
 	j->end = *e;
 	j->end.stop_reason = keep(j, e->stop_reason);
 	j->end.exhausted = keep(j, e->exhausted);

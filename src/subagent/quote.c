@@ -18,6 +18,7 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "subagent/rights.h"
 #include "subagent/spec.h"
 
 static struct quote_history *history_of(struct quotes *q, const char *role)
@@ -182,7 +183,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 			unsigned n, bool group)
 {
 	const char *model = specs[0]->model->id;
-	bool private = false, untrusted = false, out = false;
+	unsigned rights = 0;
+	bool all_three = false;
 	struct quote all;
 
 	quote_make(q, specs, n, &all);
@@ -195,9 +197,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_int(w, "tokens", all.tokens);
 	write_names(w, "tools", specs, n, false);
 	for (unsigned i = 0; i < n; i++) {
-		private |= specs[i]->rights_private;
-		untrusted |= specs[i]->rights_untrusted;
-		out |= specs[i]->rights_out;
+		rights |= specs[i]->rights;
+		all_three |= rights_all_three(specs[i]->rights);
 		if (strcmp(specs[i]->model->id, model) != 0)
 			model = "several";
 	}
@@ -207,11 +208,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_str(w, "role", group ? "group" : specs[0]->role->name);
 	if (!group && specs[0]->role->source != ROLE_BUILTIN)
 		write_source(w, specs[0]->role);
-	jw_object(w, "rights");
-	jw_bool(w, "private", private);
-	jw_bool(w, "untrusted", untrusted);
-	jw_bool(w, "out", out);
-	jw_end(w);
+	rights_write(w, "rights", rights);
+	jw_bool(w, "allThree", all_three);
 	write_names(w, "grants", specs, n, true);
 	if (!group)
 		spec_ask_write(w, specs[0]);
@@ -413,6 +411,25 @@ static void changes_text(struct buf *out, struct run_spec *const *specs, unsigne
 	}
 }
 
+/* Of a group what its runs have, taken together; which of them has all three at once is said. */
+static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		all |= specs[i]->rights;
+	buf_adds(out, "\n• Rights: ");
+	rights_words(out, all);
+	for (unsigned i = 0; i < n; i++) {
+		if (!rights_all_three(specs[i]->rights))
+			continue;
+		buf_adds(out, "\n• All three together: ");
+		if (n > 1)
+			buf_addf(out, "run %u, ", i + 1);
+		buf_adds(out, "what a stranger wrote could make it send out what is yours");
+	}
+}
+
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *changed)
 {
@@ -448,6 +465,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	count = names_of(specs, n, false, names);
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
+	rights_text(out, specs, n);
 	changes_text(out, specs, n);
 	if (!group)
 		alone_text(out, s);
@@ -456,6 +474,8 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	limits_text(out, s);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));
+	if (spec_asks_all_three(specs, n))
+		buf_adds(out, "\nThis " RIGHTS_SENTENCE ".");
 	buf_adds(out, "\n" WORDS_PROCEED);
 	return buf_check(out);
 }

@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
+#include "subagent/rights.h"
 #include "subagent/run.h"
 #include "provider/context.h"
 #include "subagent/session_entry.h"
@@ -104,11 +105,7 @@ void record_spawn(struct draft *d, struct run *r)
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		jw_str(&c.w, NULL, s->tools[i]->name);
 	jw_end(&c.w);
-	jw_object(&c.w, "rights");
-	jw_bool(&c.w, "private", s->rights_private);
-	jw_bool(&c.w, "untrusted", s->rights_untrusted);
-	jw_bool(&c.w, "out", s->rights_out);
-	jw_end(&c.w);
+	rights_write(&c.w, "rights", s->rights);
 	jw_str(&c.w, "proposalId", r->proposal);
 	if (s->resumed_from[0])
 		jw_str(&c.w, "resumedFrom", s->resumed_from);

@@ -178,6 +178,7 @@ int run_messages_read(const struct run *r, size_t *from, char **file, size_t *le
  * costs. Its length, or -1. */
 #define RUN_AT_ONCE_MAX (64u << 10)
 ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
+#define RUN_WORK "runs/%s/work" /* of commands; made when first used */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 
 enum ava_status run_status(const struct run *r); /* the word shown for it */

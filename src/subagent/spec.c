@@ -20,6 +20,7 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model.h"
+#include "subagent/rights.h"
 #include "subagent/rolebook.h"
 
 /* ---- life */
@@ -321,11 +322,9 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	jw_int(w, "maxOutput", r->agent.max_output);
 	jw_int(w, "expectedTokens", r->expected_tokens);
 	jw_bool(w, "thinking", r->thinking);
-	jw_object(w, "rights");
-	jw_bool(w, "private", r->rights_private);
-	jw_bool(w, "untrusted", r->rights_untrusted);
-	jw_bool(w, "out", r->rights_out);
-	jw_end(w);
+	rights_write(w, "rights", r->rights);
+	if (r->given)
+		rights_write(w, "given", r->given);
 	if (r->agent.output_schema)
 		jw_raw(w, "outputSchema", r->agent.output_schema, strlen(r->agent.output_schema));
 	jw_str(w, "preset", r->preset);
@@ -422,6 +421,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
 				 .extended_thinking = thinking ? 1 : -1,
 				 .output_schema = json_object_get(config, "outputSchema"),
+				 .given = rights_read(json_object_get(config, "given")),
 				 .resume = json_get_str(config, "resumedFrom"),
 				 .resume_call = json_get_int(config, "resumedCall", 0),
 #define X(kind, field, key, ...) .field = json_get_str(config, key),
@@ -522,7 +522,6 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 static int take_config(struct run_spec *r, const struct op_spawn *s, const json_t *config,
 		       struct ava_error *err)
 {
-	const json_t *o = json_object_get(config, "rights");
 	struct model m;
 	int rv;
 
@@ -550,9 +549,8 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	r->agent.ask_limit = s->on_limit != NULL;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
 	r->thinking = s->extended_thinking > 0;
-	r->rights_private = json_get_bool(o, "private", false);
-	r->rights_untrusted = json_get_bool(o, "untrusted", false);
-	r->rights_out = json_get_bool(o, "out", false);
+	r->rights = rights_read(json_object_get(config, "rights"));
+	r->given = s->given;
 	spec_take_facts(r);
 	rv = facts_from_json(r, config, err);
 	if (rv == 0)

@@ -36,6 +36,7 @@ struct spec_group {
 	int index, size;       /* 1 to `size` */
 	bool share;            /* may read what the others have found */
 	bool chain;            /* one after another */
+	unsigned given;        /* rights that the others' results bring; while it is built */
 	const char *then;      /* chain: configs of those that follow, a JSON array; or NULL */
 };
 
@@ -56,7 +57,8 @@ struct spec_group {
 struct op_spawn {
 	SPAWN_OPTIONS(X)
 	const char *session_id, *request_id, *user_id, *origin;
-	const char *confirm;            /* a policy (base/settings.h); NULL: the setting's */
+	const char *confirm; /* a policy (base/settings.h); NULL: the setting's */
+	unsigned given;      /* rights (subagent/rights.h) that what it is told brings with it */
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
@@ -95,11 +97,11 @@ struct run_spec {
 	struct spec_group group;
 	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
-	bool rights_private, rights_untrusted, rights_out;
-	json_t *output_schema; /* owned; NULL: any output */
-	const char *system;    /* rendered already; NULL: the template of its role */
-	const char *operating; /* the runtime's own part of it, at its end */
-	char *config;          /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
+	unsigned rights, given; /* subagent/rights.h; of `rights` what its context brings */
+	json_t *output_schema;  /* owned; NULL: any output */
+	const char *system;     /* rendered already; NULL: the template of its role */
+	const char *operating;  /* the runtime's own part of it, at its end */
+	char *config;           /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -172,6 +174,10 @@ int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
  * stands in the spec's own memory, and what pointed at the one before still may:
  * calls that are under way. AVA_ENOMEM: nothing changed. */
 int spec_set_model(struct run_spec *s, const struct model *m, struct ava_error *err);
+bool spec_granted(const struct run_spec *s, const char *grant);
+/* One of them has all three rights (subagent/rights.h), and nobody has said yes to that
+ * beforehand. */
+bool spec_asks_all_three(struct run_spec *const *specs, unsigned n);
 /* Nothing that was quoted as asked about starts unasked. */
 bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *changed);
 /* "askBefore", when there is any; "costCents", null below 0. */
@@ -189,7 +195,6 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
 void spec_take_facts(struct run_spec *r); /* of its model */
 int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
-bool spec_granted(const struct run_spec *s, const char *grant);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one

@@ -18,6 +18,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/rights.h"
 #include "subagent/rolebook.h"
 
 /* ---- what a request may name */
@@ -33,7 +34,7 @@ static const struct preset {
 };
 #define QUICK_MODEL "claude-haiku"
 
-static const char *const known_grants[] = {"rw", "fetch_any"};
+static const char *const known_grants[] = {"rw", "fetch_any", GRANT_ALL_THREE};
 
 /* ---- the request alone */
 
@@ -310,7 +311,7 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	for (size_t i = 0; i < s->ngrants; i++) {
 		if (!named(known_grants, ARRAY_LEN(known_grants), s->grants[i]))
 			return err_set(err, AVA_EINVAL,
-				       "unknown grant %s: there are rw and fetch_any",
+				       "unknown grant %s: there are rw, fetch_any and all_three",
 				       s->grants[i]);
 		if (strcmp(s->grants[i], "rw") == 0 && !r->cwd[0])
 			return err_set(
@@ -322,15 +323,19 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	return 0;
 }
 
+bool spec_asks_all_three(struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (rights_all_three(specs[i]->rights) && !spec_granted(specs[i], GRANT_ALL_THREE))
+			return true;
+	return false;
+}
+
 static void set_rights(struct run_spec *r)
 {
-	for (unsigned i = 0; i < r->agent.ntools; i++) {
-		unsigned flags = r->tools[i]->flags;
-
-		r->rights_private = r->rights_private || (flags & TOOL_PRIVATE);
-		r->rights_untrusted = r->rights_untrusted || (flags & TOOL_UNTRUSTED);
-		r->rights_out = r->rights_out || (flags & TOOL_OUT);
-	}
+	r->rights = rights_of(r->tools, r->agent.ntools, r->cwd[0] != '\0',
+			      spec_granted(r, "fetch_any"));
+	r->rights |= r->given & RIGHTS_SEEN;
 }
 
 /* ---- building */
@@ -420,7 +425,10 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		r->thinking = s->extended_thinking > 0 ||
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
+		r->given = s->given;
+		/* What others of its group found is known by their specs, not by the request. */
 		set_rights(r);
+		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;
 		rv = spec_seal(r, err);
 	}
 	if (rv == 0)

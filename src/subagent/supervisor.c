@@ -406,6 +406,7 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.limit_cost_microusd = l->cost_microusd,
 		.limit_tokens = l->tokens,
 		.limit_iterations = l->iterations,
+		.rights = (int)s->rights,
 		.asks = person_question(r),
 	};
 }

@@ -23,6 +23,7 @@ struct op_status {
 	int iteration;
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;
+	int rights;                  /* subagent/rights.h; -1: not known here */
 	const struct question *asks; /* a person; NULL: nothing */
 	bool repeated;               /* of a spawn: this request_id was answered before */
 };

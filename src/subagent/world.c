@@ -795,8 +795,7 @@ static void call_begin(struct world_call *c)
 
 	if (c->tool.tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
 		(void)world_open_folder(r, NULL);
-	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), "runs/%s/work",
-		 r->id.text);
+	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
 	show_activity(r, c->tool.tool, c->args);
 	c->tool.tool->start(&c->tool);
 }

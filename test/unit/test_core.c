@@ -576,7 +576,7 @@ static void test_an_artifact_that_is_no_text(void **state)
 	struct op_spawn s = ask(w, "draw");
 	const char *kept;
 	struct got g;
-	json_t *r;
+	json_t *r, *file;
 
 	draws = added;
 	draws.start = picture_start;
@@ -585,9 +585,12 @@ static void test_an_artifact_that_is_no_text(void **state)
 	s.model = script(w, USE_IT SUBMIT);
 	g = spawn(w, &s);
 	r = result_of(w, g.id);
-	kept = json_string_value(json_array_get(json_object_get(r, "artifacts"), 0));
+	file = json_array_get(json_object_get(r, "artifacts"), 0);
+	kept = json_get_str(file, "path");
 	assert_non_null(kept);
 	assert_non_null(strstr(kept, "/artifacts/c1.1.png"));
+	assert_true(json_get_int(file, "bytes", 0) > 0);
+	assert_non_null(json_get_str(file, "type"));
 	json_decref(r);
 	tool_remove(&draws);
 }

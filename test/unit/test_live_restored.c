@@ -84,9 +84,8 @@ static void dump_spec(struct buf *out, const struct run_spec *s)
 	NUM(s->expected_tokens);
 	NUM(s->resumed_call);
 	NUM(s->thinking);
-	NUM(s->rights_private);
-	NUM(s->rights_untrusted);
-	NUM(s->rights_out);
+	NUM(s->rights);
+	NUM(s->given);
 	NUM(s->ngrants);
 	NUM(s->agent.limits.time_ms);
 	NUM(s->agent.limits.cost_microusd);

@@ -61,8 +61,7 @@ static void test_defaults(void **state)
 	assert_int_equal(r->agent.limits.cost_microusd, 1000000);
 	assert_int_equal(r->agent.limits.tokens, 100000);
 	assert_int_equal(r->agent.limits.iterations, 20);
-	assert_true(r->rights_private);
-	assert_false(r->rights_out);
+	assert_int_equal(r->rights, TOOL_PRIVATE);
 	spec_free(r);
 }
 
@@ -146,9 +145,7 @@ static void test_rights_are_flags(void **state)
 	s.ntools = 1;
 	assert_int_equal(tool_add(&out), 0);
 	r = build(&s);
-	assert_true(r->rights_out);
-	assert_false(r->rights_untrusted);
-	assert_false(r->rights_private);
+	assert_int_equal(r->rights, TOOL_OUT);
 	spec_free(r);
 	tool_remove(&out);
 }
@@ -487,6 +484,8 @@ static void test_quote_from_limits(void **state)
 				    "• Tools: read_file, search_codebase, search_and_read, "
 				    "list_files, run_bash, read_result, "
 				    "memory_search, ask_person, submit_result\n"
+				    "• Rights: sees what is yours, nothing of strangers, "
+				    "no way out\n"
 				    "• Model: offline\n"
 				    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
 				    "Proceed? [Yes/No]");

@@ -1,0 +1,59 @@
+/* Rights computed, as data and in words; see rights.h.
+ *
+ * One table has the flags, keys and words: what a tool is flagged with is what is written,
+ * shown and asked about. Nothing fails. */
+#include "subagent/rights.h"
+
+#include "base/rights_words.h"
+#include "base/util.h"
+#include "codec/json.h"
+
+static const struct {
+	unsigned bit;
+	const char *key, *has, *lacks;
+} rights[] = {
+#define X(flag, key, has, lacks) {TOOL_##flag, key, has, lacks},
+	RIGHTS(X)
+#undef X
+};
+
+unsigned rights_of(const struct tool *const *tools, unsigned n, bool folder, bool fetch_any)
+{
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned flags = tools[i]->flags;
+
+		all |= flags & RIGHTS_ALL;
+		if ((flags & TOOL_PROJECT) && folder)
+			all |= TOOL_PRIVATE;
+		/* An address that the model makes up carries data. */
+		if ((flags & TOOL_UNTRUSTED) && fetch_any)
+			all |= TOOL_OUT;
+	}
+	return all;
+}
+
+void rights_write(struct jw *w, const char *key, unsigned set)
+{
+	jw_object(w, key);
+	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
+		jw_bool(w, rights[i].key, set & rights[i].bit);
+	jw_end(w);
+}
+
+unsigned rights_read(const json_t *o)
+{
+	unsigned set = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
+		set |= json_get_bool(o, rights[i].key, false) ? rights[i].bit : 0;
+	return set;
+}
+
+void rights_words(struct buf *out, unsigned set)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
+		buf_addf(out, "%s%s", i ? ", " : "",
+			 set & rights[i].bit ? rights[i].has : rights[i].lacks);
+}

@@ -1,0 +1,46 @@
+/* The rights of a run: may it see what is the person's, does it get what strangers wrote, can
+ * it send something out? They follow from its tools' flags (agent/tool.h), its folder, its
+ * grants and what its context holds, never from a name. Two of them at a time are ordinary
+ * work; with all three what a stranger wrote could make the run send out what is the
+ * person's, so that these need a yes that says so (ava/propose.c).
+ *
+ * They are decided before a person is asked, are part of what is confirmed and do not change
+ * afterwards. What a run has seen sticks to what it passes on: who gets its result, its
+ * conversation or its notes has seen that too. Pure. */
+#ifndef SUBAGENT_RIGHTS_H
+#define SUBAGENT_RIGHTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/tool.h"
+#include "base/buf.h"
+
+struct jw;
+
+/* Sets of TOOL_PRIVATE, TOOL_UNTRUSTED, TOOL_OUT. */
+#define RIGHTS_ALL  (TOOL_PRIVATE | TOOL_UNTRUSTED | TOOL_OUT)
+#define RIGHTS_SEEN (TOOL_PRIVATE | TOOL_UNTRUSTED) /* that stick to what is passed on */
+
+#define GRANT_ALL_THREE "all_three" /* a person's yes to all three, given beforehand */
+
+/* Of tools, in a run that has a folder or the grant fetch_any. */
+unsigned rights_of(const struct tool *const *tools, unsigned n, bool folder, bool fetch_any);
+static inline bool rights_all_three(unsigned rights)
+{
+	return (rights & RIGHTS_ALL) == RIGHTS_ALL;
+}
+
+/* {"private":…,"untrusted":…,"out":…}, as `key`, and back. */
+void rights_write(struct jw *w, const char *key, unsigned rights);
+unsigned rights_read(const json_t *o);
+/* "sees what is yours, reads what strangers wrote, no way out" */
+void rights_words(struct buf *out, unsigned rights);
+
+/* Why all three are asked about, and what to say; behind "This ". */
+#define RIGHTS_SENTENCE                                                                            \
+	"run could read what is yours, read what strangers wrote and send data out: say \"yes, "   \
+	"all "                                                                                     \
+	"three\" if you want that, or leave a tool out (\"yes, without …\")"
+
+#endif
