@@ -87,6 +87,9 @@ struct tool_env {
 	void (*state_read)(struct tool_env *env, const char *key);
 	/* What a tool at work does now, one line of a stranger's, for people. NULL: nobody. */
 	void (*activity)(struct tool_env *env, const char *line);
+	/* What its commands are kept in (SECURITY.md), JSON, for the record. NULL: nobody. */
+	void (*layers)(struct tool_env *env, const char *json);
+	bool unboxed; /* sandbox.required is 0: without a sandbox rather than not at all */
 	void *user;
 };
 

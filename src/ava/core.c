@@ -416,6 +416,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv != 0)
 		goto fail;
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;
 	if (rv == 0)
 		rv = find_own_folders(c);
 	if (rv == 0)

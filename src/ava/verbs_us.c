@@ -23,6 +23,7 @@
 #include "base/keys.h"
 #include "base/util.h"
 #include "codec/redact.h"
+#include "exec/cgroup.h"
 #include "provider/model.h"
 
 /* ---- GET /health */
@@ -135,6 +136,7 @@ static void verb_health(struct verb_call *v)
 	       !has_model ? no_model.text
 	       : c->model ? "AVA_MODEL says so"
 			  : why);
+	jw_str(&a.w, "control_group", cgroup_what());
 	write_marks(&a.w);
 	write_settings(&a.w, c);
 	otel_health(c, &a.w);

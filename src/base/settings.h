@@ -36,6 +36,8 @@ struct ava_error;
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
 	X(seals_every_s, "seals.every", 10, 1, 3600)                                               \
+	/* 0: where no sandbox can be made, commands run without one */                            \
+	X(sandbox_required, "sandbox.required", 1, 0, 1)                                           \
 	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
 	/* of the page on the loopback address; 0: one that is free, the same each time */         \

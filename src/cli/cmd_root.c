@@ -792,6 +792,8 @@ static void check_health(struct doctor *d)
 	if (api_compare_versions(version, ava_version()) != 0)
 		check(d, "versions", api_compare_versions(version, ava_version()) > 0,
 		      "this is ava %s, the daemon is %s", ava_version(), version);
+	check(d, "limits", true, "of all of a command's processes together: %s",
+	      json_str(d->health, "control_group"));
 	check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
 	      json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
 	      json_str(d->health, "model_why"));

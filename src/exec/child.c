@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "exec/cgroup.h"
 #include "os/loop.h"
 
 #define KILL_WAIT_MS 1000
@@ -38,6 +39,7 @@ struct exec_child {
 	pid_t pid;
 	int pidfd, pipe;
 	int told, init; /* of a sandbox: its second pipe, the pidfd of its init; -1 */
+	struct cgroup group;
 	uint64_t written;
 	size_t output_max, keep_tail;
 	struct buf kept, tail, told_text;
@@ -66,6 +68,7 @@ static void child_free(struct exec_child *c)
 	close_fd(&c->pipe);
 	close_fd(&c->told);
 	close_fd(&c->init);
+	cgroup_remove(&c->group);
 	buf_fini(&c->kept);
 	buf_fini(&c->tail);
 	buf_fini(&c->told_text);
@@ -114,6 +117,7 @@ static void told(int events, void *user)
 static void kill_group(struct exec_child *c)
 {
 	hear(c);
+	cgroup_kill(&c->group);
 	if (c->init >= 0)
 		(void)pidfd_send_signal(c->init, SIGKILL, NULL, 0);
 	(void)pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
@@ -295,8 +299,13 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 	if (o->sandboxed) {
 		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 3);
 		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 4);
+		if (c->group.procs >= 0)
+			rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, c->group.procs, 5);
 	}
-	rv = rv ? rv : posix_spawn_file_actions_addclosefrom_np(&fa, o->sandboxed ? 5 : 3);
+	rv = rv ? rv
+		: posix_spawn_file_actions_addclosefrom_np(&fa, !o->sandboxed         ? 3
+								: c->group.procs >= 0 ? 6
+										      : 5);
 	rv = rv ? rv : posix_spawn_file_actions_addchdir_np(&fa, "/");
 	rv = rv ? rv
 		: posix_spawn(&c->pid, o->argv[0], &fa, &at, (char *const *)o->argv,
@@ -370,6 +379,7 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 				 .pipe = -1,
 				 .told = -1,
 				 .init = -1,
+				 .group = {.dir = -1, .procs = -1},
 				 .output_max = o->output_max,
 				 .keep_tail = o->keep_tail,
 				 .output = o->output,
@@ -386,6 +396,8 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 	    (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 || move_up(&news[1]) != 0))
 		rv = err_sys(err, "a pipe for %.300s", o->argv[0]);
 	c->told = news[0];
+	if (rv == 0 && o->sandboxed)
+		cgroup_make(&c->group);
 	if (rv == 0 && (errno = spawn(c, o, input, pipes[1], news[1])) != 0)
 		rv = not_run(err, o->argv[0]);
 	if (rv == 0)

@@ -8,7 +8,8 @@
  * through a pidfd, and its group through its pid only while it is not reaped,
  * so that no other process can be meant. One in a sandbox (exec/sandbox.h) ends
  * with its whole process namespace, whatever made itself a session in there;
- * that it has is seen on the pidfd of the namespace's init. Loop thread only. */
+ * that it has is seen on the pidfd of the namespace's init, and its control group (exec/cgroup.h),
+ * where there is one, is killed with it. Loop thread only. */
 #ifndef EXEC_CHILD_H
 #define EXEC_CHILD_H
 
@@ -32,7 +33,7 @@ struct exec_options {
 	/* As it comes. May be NULL. */
 	void (*output)(const char *bytes, size_t len, void *user);
 	/* argv is of sandbox_argv: 3 and 4 are a pipe on which it says who leads the
-	 * namespace, and which of the rules hold. */
+	 * namespace, and which of the rules hold; 5, where it is open, its control group. */
 	bool sandboxed;
 };
 

@@ -1,11 +1,12 @@
-/* ava-sandbox [--writes PROJECT] FOLDER PROGRAM ARGUMENT...: the second half of the sandbox
+/* ava-sandbox [--writes PROJECT] WORK FOLDER PROGRAM ARGUMENT...: the second half of the sandbox
  * (exec/sandbox.h), the first thing that runs in the namespaces that bubblewrap has made.
  *
- * It sets the limits of resources, then Landlock, then seccomp, says on descriptor 4 which of
- * them hold, closes all but 0 to 2 and becomes PROGRAM. Landlock is as good as the kernel has
- * it (none is no reason to stop: the mounts stand); without seccomp nothing is run, since that
- * alone keeps off sockets of the file system and the terminal. A FOLDER that is not there is the
- * command's failure, not the sandbox's. Linked statically: it needs nothing of what is mounted.
+ * It goes into its control group, where descriptor 5 is one, sets the limits of resources, then
+ * Landlock, then seccomp, says on descriptor 4 which of them hold, closes all but 0 to 2 and
+ * becomes PROGRAM. Landlock is as good as the kernel has it (none is no reason to stop: the mounts
+ * stand); without seccomp nothing is run, since that alone keeps off sockets of the file system and
+ * the terminal. A FOLDER that is not there is the command's failure, not the sandbox's. Linked
+ * statically: it needs nothing of what is mounted.
  *
  * The list of system calls: those that reach a network, another process or the kernel's insides,
  * or make new namespaces. EPERM, so that a program that only tries goes on. The structs of
@@ -14,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TOLD 4 /* where the layers are said */
+#define TOLD   4           /* where the layers are said */
+#define CGROUP 5           /* cgroup.procs of the group to go into; may be closed */
+#define APART  "/ava/work" /* what WORK is in namespaces of our own */
 
 #define GB               (1ull << 30)
 #define LIMIT_PROCESSES  256      /* of a user in this namespace */
@@ -34,6 +39,7 @@
 #define LIMIT_ADDRESSES  (64 * GB)
 #define LIMIT_FILE       GB
 #define LIMIT_OPEN_FILES 1024
+#define LIMIT_CPU        7200 /* s a process */
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -45,13 +51,15 @@ static void fail(const char *what)
 
 /* ---- limits */
 
-static void set_limits(void)
+/* `apart`: else the processes of the whole machine would count. */
+static void set_limits(bool apart)
 {
-	static const struct {
+	const struct {
 		int which;
 		rlim_t value;
 	} limits[] = {
-		{RLIMIT_NPROC, LIMIT_PROCESSES},
+		{RLIMIT_NPROC, apart ? LIMIT_PROCESSES : RLIM_INFINITY},
+		{RLIMIT_CPU, LIMIT_CPU},
 		{RLIMIT_DATA, LIMIT_MEMORY},
 		{RLIMIT_AS, LIMIT_ADDRESSES},
 		{RLIMIT_FSIZE, LIMIT_FILE},
@@ -111,9 +119,9 @@ static void allow(int set, const char *path, uint64_t what)
 	close(rule.parent);
 }
 
-/* `writes`: may be written beside the fixed ones; NULL: nothing. The version of its interface;
- * 0: this kernel has none. */
-static int set_landlock(const char *writes)
+/* `writes`: may be written beside `work`; NULL: nothing. The version of its interface; 0: this
+ * kernel has none. */
+static int set_landlock(const char *work, const char *writes, bool apart)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* which version */);
 	struct rules rules = {.handled_fs = (1ull << 13) - 1};
@@ -137,11 +145,13 @@ static int set_landlock(const char *writes)
 	if (set < 0)
 		fail("Landlock");
 	allow(set, "/", FS_READ & rules.handled_fs);
-	allow(set, "/ava/work", (FS_READ | FS_WRITE) & rules.handled_fs);
+	allow(set, work, (FS_READ | FS_WRITE) & rules.handled_fs);
 	if (writes)
 		allow(set, writes, (FS_READ | FS_WRITE) & rules.handled_fs);
-	allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
-	allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
+	if (apart) { /* else they are the machine's */
+		allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
+		allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
+	}
 	allow(set, "/dev", (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & rules.handled_fs);
 	if (syscall(SYS_landlock_restrict_self, set, 0) != 0)
 		fail("Landlock");
@@ -266,6 +276,7 @@ static void set_seccomp(void)
 int main(int argc, char **argv)
 {
 	const char *writes = NULL;
+	bool apart, grouped;
 	char said[128];
 	int n, abi;
 
@@ -274,24 +285,31 @@ int main(int argc, char **argv)
 		argv += 2;
 		argc -= 2;
 	}
-	if (argc < 3) {
-		fprintf(stderr, "usage: ava-sandbox [--writes PROJECT] FOLDER PROGRAM "
+	apart = argc > 1 && strcmp(argv[1], APART) == 0;
+	if (argc < 4) {
+		fprintf(stderr, "usage: ava-sandbox [--writes PROJECT] WORK FOLDER PROGRAM "
 				"[ARGUMENT...]: what avad runs commands "
 				"with; see ava doctor\n");
 		return 2;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		fail("no_new_privs");
-	set_limits();
-	abi = set_landlock(writes);
+	/* bubblewrap sees to it; without it this is what ends us with avad. */
+	if (!apart && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+		fail("pdeathsig");
+	grouped = write(CGROUP, "0", 1) == 1;
+	set_limits(apart);
+	abi = set_landlock(argv[1], writes, apart);
 	set_seccomp();
-	n = snprintf(said, sizeof(said), "{\"landlock\":%d,\"seccomp\":true}\n", abi);
+	n = snprintf(said, sizeof(said),
+		     "{\"landlock\":%d,\"seccomp\":true,\"namespaces\":%s,\"cgroup\":%s}\n", abi,
+		     apart ? "true" : "false", grouped ? "true" : "false");
 	if (write(TOLD, said, (size_t)n) != n)
 		fail("saying what holds");
 	if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
 		fail("close_range");
-	if (chdir(argv[1]) != 0)
-		fail(argv[1]);
-	execv(argv[2], argv + 2);
-	fail(argv[2]);
+	if (chdir(argv[2]) != 0)
+		fail(argv[2]);
+	execv(argv[3], argv + 3);
+	fail(argv[3]);
 }

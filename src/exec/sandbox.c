@@ -175,7 +175,28 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	add(&a, "--remount-ro", "/", NULL);
 	add(&a, "--chdir", "/", "--");
 	add(&a, INSIDE, s->copy ? "--writes" : NULL, s->copy ? s->project : NULL);
-	add(&a, s->start, NULL, NULL);
+	add(&a, SANDBOX_WORK, s->start, NULL);
+	for (size_t i = 0; s->argv[i]; i++)
+		add(&a, s->argv[i], NULL, NULL);
+	return a.v;
+}
+
+const char **sandbox_bare_argv(const struct sandbox *s, struct ava_error *err)
+{
+	bool in_work = strcmp(s->start, SANDBOX_WORK) == 0;
+	struct args a;
+
+	if (s->copy) { /* which only a mount shows under the project's path */
+		err_set(err, AVA_EUNSUPPORTED,
+			"a run that may change files runs commands in the sandbox only");
+		return NULL;
+	}
+	a = (struct args){.v = calloc(ARGS_MAX, sizeof(*a.v))};
+	if (!a.v) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	add(&a, s->inside, s->work, in_work ? s->work : s->start);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);
 	return a.v;
@@ -235,7 +256,6 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
 		err_set(err, AVA_EUNSUPPORTED,
 			"ava-sandbox is missing beside avad: install ava again");
 	free(*bwrap);
-	free(*inside);
-	*bwrap = *inside = NULL;
+	*bwrap = NULL;
 	return err->code;
 }

@@ -4,7 +4,7 @@
  * What is in there: /usr and a little of /etc, the project under its own
  * path, read-only or as a copy that may be written, a work folder at /ava/work (HOME; where it
  * starts), an empty /tmp, /dev and a /proc of its own processes. No network at all, no other user's
- * or program's files, no descriptor but 0 to 4, no variable but the few below. Nothing in here is
+ * or program's files, no descriptor but 0 to 5, no variable but the few below. Nothing in here is
  * decided by a model: the folders come from what a person confirmed, the rest is fixed.
  * doc/SECURITY.md says what this is against, and what not. */
 #ifndef EXEC_SANDBOX_H
@@ -30,7 +30,7 @@ struct sandbox {
 };
 
 /* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence
- * that says what to install. */
+ * that says what to install; *inside may be there then, for sandbox_bare_argv. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
 
 /* Its argv for exec_start with `sandboxed` and sandbox_env; one allocation, free(). NULL:
@@ -38,6 +38,9 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
  * `err` says. */
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err);
 extern const char *const sandbox_env[];
+/* Without bubblewrap, where a person has set sandbox.required to 0: the command starts in `work`
+ * with the person's own rights to read; Landlock and seccomp are all that holds it. */
+const char **sandbox_bare_argv(const struct sandbox *s, struct ava_error *err);
 
 /* Which rules held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
  * since the sandbox could not be made; its output says why. */

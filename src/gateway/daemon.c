@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "base/ready.h"
 #include "base/unix_sock.h"
+#include "exec/cgroup.h"
 #include "gateway/routes.h"
 #include "gateway/web.h"
 #include "journal/index.h"
@@ -347,6 +348,7 @@ static void daemon_close(struct daemon *d)
 	if (d->log_fd >= 0)
 		close(d->log_fd);
 	house_close(&d->h);
+	cgroup_close(); /* no command is left */
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
@@ -362,6 +364,7 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 		daemon_close(&d);
 		return rv;
 	}
+	cgroup_open(NULL, NULL);
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");

@@ -331,8 +331,15 @@ static void check_sandbox(struct doctor *d)
 	json_t *layers = json_parse(d->sandbox.text, strlen(d->sandbox.text), NULL);
 	int64_t abi = json_integer_value(json_object_get(layers, "landlock"));
 
+	if (d->config.settings.sandbox_required == 0)
+		check(d, "sandbox", false,
+		      "NOT REQUIRED: sandbox.required is 0, so where it cannot be made, commands "
+		      "of "
+		      "runs start with your own rights%s: set it to 1",
+		      d->sandbox.code != 0 ? ", AND HERE IT CANNOT BE MADE" : "");
 	if (d->sandbox.code != 0)
-		check(d, "sandbox", false, "no command is run (run_bash, python_exec): %s",
+		check(d, "sandbox", false,
+		      "it cannot be made, no command is kept in it (run_bash, python_exec): %s",
 		      d->sandbox.text);
 	else if (abi == 0)
 		check(d, "sandbox", true,

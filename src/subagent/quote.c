@@ -411,6 +411,15 @@ static void changes_text(struct buf *out, struct run_spec *const *specs, unsigne
 	}
 }
 
+static bool runs_commands(struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < specs[i]->agent.ntools; k++)
+			if (specs[i]->tools[k]->flags & TOOL_PROJECT)
+				return true;
+	return false;
+}
+
 /* Of a group what its runs have, taken together; which of them has all three at once is said. */
 static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
@@ -467,6 +476,10 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	rights_text(out, specs, n);
 	changes_text(out, specs, n);
+	if (q->unboxed && runs_commands(specs, n))
+		buf_adds(out,
+			 "\n• NO SANDBOX is required (sandbox.required is 0): its commands may run "
+			 "with your own rights");
 	if (!group)
 		alone_text(out, s);
 	for (unsigned i = 0; i < n; i++)

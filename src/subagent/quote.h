@@ -3,6 +3,7 @@
 #ifndef SUBAGENT_QUOTE_H
 #define SUBAGENT_QUOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct quote_history {
 struct quotes {
 	struct quote_history roles[QUOTE_ROLES];
 	unsigned nroles;
+	bool unboxed; /* sandbox.required is 0: said with each quote that it is about */
 };
 
 /* An ended run of `role`; told at start for the whole catalog and at each end.

@@ -667,6 +667,16 @@ void record_carried(struct draft *d, struct run *r)
 	end(&c);
 }
 
+void record_sandbox(struct draft *d, struct run *r, const char *layers)
+{
+	struct rec c;
+
+	begin(&c, d, r, EVENT_Custom);
+	jw_str(&c.w, "customType", "sandbox");
+	jw_raw(&c.w, "data", layers, strlen(layers));
+	end(&c);
+}
+
 /* ---- the session file */
 
 static void session_event(struct draft *d, struct run *r, struct session_agent_event *a)

@@ -91,5 +91,7 @@ void record_position(struct draft *d, struct run *r);
 void record_state_read(struct draft *d, struct run *r, const char *key);
 /* Another process carries the run on, from its newest position. */
 void record_carried(struct draft *d, struct run *r);
+/* What its commands are kept in, JSON (doc/SECURITY.md). */
+void record_sandbox(struct draft *d, struct run *r, const char *layers);
 
 #endif

@@ -118,6 +118,7 @@ struct run_tools {
 	int64_t bytes_read;
 	uint32_t counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	struct buf artifacts;            /* JSON strings joined by commas */
+	char layers[8];                  /* print of the sandbox that was written last */
 };
 
 /* How it ends. */
@@ -281,6 +282,7 @@ void toolrun_stop(struct agent *a);
 void toolrun_names(const struct run *r, struct jw *w);
 void toolrun_activity(struct tool_env *env, const char *line);
 void toolrun_state_read(struct tool_env *env, const char *key);
+void toolrun_layers(struct tool_env *env, const char *json);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */

@@ -331,9 +331,10 @@ bool spec_asks_all_three(struct run_spec *const *specs, unsigned n)
 	return false;
 }
 
-static void set_rights(struct run_spec *r)
+/* `unboxed`: commands may see more than the folder. */
+static void set_rights(struct run_spec *r, bool unboxed)
 {
-	r->rights = rights_of(r->tools, r->agent.ntools, r->cwd[0] != '\0',
+	r->rights = rights_of(r->tools, r->agent.ntools, r->cwd[0] != '\0' || unboxed,
 			      spec_granted(r, "fetch_any"));
 	r->rights |= r->given & RIGHTS_SEEN;
 }
@@ -427,7 +428,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 		r->given = s->given;
 		/* What others of its group found is known by their specs, not by the request. */
-		set_rights(r);
+		set_rights(r, set->sandbox_required == 0);
 		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;
 		rv = spec_seal(r, err);
 	}
@@ -477,7 +478,7 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 		r->agent.ntools = t->ntools;
 		spec_take_facts(r);
 		r->agent.can_force = false;
-		set_rights(r);
+		set_rights(r, false);
 		rv = r->system ? spec_seal(r, err) : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	if (rv == 0)

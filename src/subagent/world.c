@@ -319,6 +319,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .user_id = spec->user_id,
 					 .state_read = toolrun_state_read,
 					 .activity = toolrun_activity,
+					 .layers = toolrun_layers,
+					 .unboxed = sup->settings->sandbox_required == 0,
 					 .fetch_result = toolrun_fetch,
 					 .user = r};
 	list_init(&r->node);
@@ -834,6 +836,22 @@ static void go_on(struct run *r)
 		call_begin(c);
 	}
 	r->tools.going = false;
+}
+
+/* Written once, and again when they are others. */
+void toolrun_layers(struct tool_env *env, const char *json)
+{
+	struct run *r = env->user;
+	struct draft *d;
+	char hash[HASH_HEX_LEN + 1];
+
+	hash_sha256_hex(json, strlen(json), hash);
+	if (r->agent.ending || memcmp(r->tools.layers, hash, sizeof(r->tools.layers)) == 0)
+		return;
+	memcpy(r->tools.layers, hash, sizeof(r->tools.layers));
+	d = world_draft(r);
+	if (d)
+		record_sandbox(d, r, json);
 }
 
 int toolrun_start(struct agent *a, unsigned index)

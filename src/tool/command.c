@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "exec/cgroup.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "tool/job.h"
@@ -31,6 +33,7 @@
 #define LINE_MAX_BYTES 100
 #define FILES_MAX      20 /* of the work folder, named in the answer */
 #define FILES_LOOKED   1000
+#define ENV_MAX        16
 
 struct command {
 	struct tool_call *call;
@@ -38,7 +41,11 @@ struct command {
 	char *bwrap, *inside;
 	char work[PATH_MAX], start[PATH_MAX];
 	int64_t started_ms, shown_ms;
-	int seconds;                   /* that it may take */
+	int seconds;             /* that it may take */
+	bool bare;               /* without bubblewrap: sandbox.required is 0 */
+	struct exec_options how; /* to start it again so; `argv` is not kept */
+	const char *argv[4];
+	char *text;                    /* that `argv` and `how` point to, owned */
 	char line[LINE_MAX_BYTES + 1]; /* of its output, the last one so far */
 	size_t line_len;
 };
@@ -47,6 +54,7 @@ static void command_free(struct command *m)
 {
 	free(m->bwrap);
 	free(m->inside);
+	free(m->text);
 	free(m);
 }
 
@@ -147,18 +155,49 @@ static void no_sandbox(struct command *m, const struct exec_end *end)
 	answer_failure(m->call, "sandbox_unavailable", err.text);
 }
 
+/* What it was kept in, for the record: as ava-sandbox tells it, and what its group limits. */
+static void say_layers(struct command *m, const char *told)
+{
+	struct tool_env *env = m->call->env;
+	json_t *o = json_parse(told, strcspn(told, "\n"), NULL);
+	char *text;
+
+	if (json_is_true(json_object_get(o, "cgroup")))
+		json_object_set_new(o, "cgroup", json_string(cgroup_what()));
+	text = o && env->layers ? json_dumps(o, JSON_COMPACT) : NULL;
+	if (text)
+		env->layers(env, text);
+	free(text);
+	json_decref(o);
+}
+
+static int command_run(struct command *m, struct ava_error *err);
+
 static void command_done(const struct exec_end *end, void *user)
 {
 	struct command *m = user;
 	struct tool_call *c = m->call;
 	size_t kept = end->output_len + end->tail_len;
+	const char *layers = sandbox_layers(end->told);
+	struct ava_error err = {0};
 
 	c->work = NULL;
+	if (end->how != EXEC_STOPPED && !layers && c->env->unboxed && !m->bare) {
+		m->bare = true;
+		if (command_run(m, &err) == 0) {
+			c->work = m;
+			return;
+		}
+	}
+	if (layers)
+		say_layers(m, layers);
 	if (end->how == EXEC_STOPPED) {
 		answer_failure(c, "cancelled", "cancelled");
-	} else if (!sandbox_layers(end->told)) {
+	} else if (!layers) {
 		no_sandbox(m, end);
 	} else {
+		if (m->bare)
+			buf_adds(&c->out, "(without a sandbox: sandbox.required is 0)\n");
 		say_end(&c->out, m, end);
 		add_output(&c->out, end->output, end->output_len);
 		if (end->written > kept)
@@ -256,7 +295,23 @@ static int find_start(struct command *m, struct ava_error *err)
 	return rv;
 }
 
-static int run(struct command *m, const char *const *argv, const char *input, struct ava_error *err)
+/* Its folder is what it may write to, under the name that it has on this machine. */
+static const char *const *env_bare(const struct command *m, char home[PATH_MAX + 8],
+				   char temp[PATH_MAX + 8], const char *out[ENV_MAX])
+{
+	size_t n = 0;
+
+	snprintf(home, PATH_MAX + 8, "HOME=%s", m->work);
+	snprintf(temp, PATH_MAX + 8, "TMPDIR=%s", m->work);
+	for (; sandbox_env[n] && n < ENV_MAX - 1; n++)
+		out[n] = strncmp(sandbox_env[n], "HOME=", 5) == 0     ? home
+			 : strncmp(sandbox_env[n], "TMPDIR=", 7) == 0 ? temp
+								      : sandbox_env[n];
+	out[n] = NULL;
+	return out;
+}
+
+static int command_run(struct command *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
 	struct sandbox s = {.bwrap = m->bwrap,
@@ -266,36 +321,61 @@ static int run(struct command *m, const char *const *argv, const char *input, st
 			    .copy = env->copy,
 			    .keep_out = env->keep_out,
 			    .start = m->start,
-			    .argv = argv};
-	const char **v = sandbox_argv(&s, err);
-	struct exec_options o = {.argv = v,
-				 .env = sandbox_env,
-				 .input = input,
-				 .input_len = strlen(input),
-				 .timeout_ms = m->seconds * 1000ll,
-				 .output_max = SIZE_MAX,
-				 .keep = KEEP_FIRST,
-				 .keep_tail = KEEP_LAST,
-				 .output = command_output,
-				 .sandboxed = true};
+			    .argv = m->argv};
+	const char **v = m->bare ? sandbox_bare_argv(&s, err) : sandbox_argv(&s, err);
+	char home[PATH_MAX + 8], temp[PATH_MAX + 8];
+	const char *own[ENV_MAX];
 	int rv;
 
 	if (!v)
 		return err->code;
+	m->how.argv = v;
+	if (m->bare)
+		m->how.env = env_bare(m, home, temp, own);
 	m->started_ms = m->shown_ms = clock_mono_ms();
-	rv = exec_start(&m->child, env->loop, &o, command_done, m, err);
+	rv = exec_start(&m->child, env->loop, &m->how, command_done, m, err);
 	free(v);
 	return rv;
 }
 
-/* `key`: the argument that is the text; on the command line, or with `input` as its input. */
+/* On the command line, or with `input` as its input. */
+static int keep_text(struct command *m, const char *text, const char *const *program, bool input)
+{
+	m->text = strdup(text);
+	if (!m->text)
+		return AVA_ENOMEM;
+	m->argv[0] = program[0];
+	m->argv[1] = program[1];
+	m->argv[2] = input ? NULL : m->text;
+	m->how = (struct exec_options){.env = sandbox_env,
+				       .input = input ? m->text : "",
+				       .input_len = input ? strlen(m->text) : 0,
+				       .timeout_ms = m->seconds * 1000ll,
+				       .output_max = SIZE_MAX,
+				       .keep = KEEP_FIRST,
+				       .keep_tail = KEEP_LAST,
+				       .output = command_output,
+				       .sandboxed = true};
+	return 0;
+}
+
+/* Where it cannot be kept in anything, only a person's setting lets it run. */
+static int find_sandbox(struct command *m, struct ava_error *err)
+{
+	int rv = sandbox_find(&m->bwrap, &m->inside, err);
+
+	m->bare = rv == AVA_EUNSUPPORTED && m->inside && m->call->env->unboxed;
+	return m->bare ? 0 : rv;
+}
+
+/* `key`: the argument that is the text. */
 static void command_start(struct tool_call *c, const char *key, const char *const *program,
 			  bool input)
 {
 	struct command *m = calloc(1, sizeof(*m));
 	const json_t *seconds = json_object_get(c->args, "timeout");
-	const char *argv[4] = {program[0], program[1], NULL, NULL}, *text;
 	struct ava_error err = {0};
+	const char *text;
 	int rv;
 
 	if (!m) {
@@ -306,11 +386,11 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
 	rv = job_arg_str(c->args, key, &text, &err);
 	rv = rv ? rv : find_start(m, &err);
-	rv = rv ? rv : sandbox_find(&m->bwrap, &m->inside, &err);
+	rv = rv ? rv : find_sandbox(m, &err);
 	rv = rv ? rv : make_work(m, &err);
-	if (rv == 0 && !input)
-		argv[2] = text;
-	rv = rv ? rv : run(m, argv, input ? text : "", &err);
+	if (rv == 0 && keep_text(m, text, program, input) != 0)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	rv = rv ? rv : command_run(m, &err);
 	if (rv == 0) {
 		c->work = m;
 		return;

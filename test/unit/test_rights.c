@@ -201,6 +201,9 @@ static json_t *group(const char *first, const char *second, const char *how)
 #define FILES "\"role\":\"code_reviewer\",\"tools\":[\"read_file\",\"search_codebase\"]"
 #define WEB   "\"role\":\"researcher\",\"tools\":[\"web_search\"]"
 
+#define SECOND_SPAWNED                                                                             \
+	"\"rights\":{\"private\":true,\"untrusted\":true,\"out\":false},\"proposalId\""
+
 static void test_chain(void **state)
 {
 	json_t *v, *quote, *r;
@@ -218,10 +221,9 @@ static void test_chain(void **state)
 	snprintf(id, sizeof(id), "%s", json_get_str(v, "proposal_id"));
 	json_decref(v);
 	json_decref(confirm(id, "yes", 200));
-	for (int i = 0; i < 500 && !in_log("\"role\":\"code_reviewer\",\"task\":\"b\""); i++)
+	for (int i = 0; i < 500 && !in_log(SECOND_SPAWNED); i++)
 		usleep(20000);
-	assert_true(in_log("\"rights\":{\"private\":true,\"untrusted\":true,\"out\":false},"
-			   "\"proposalId\""));
+	assert_true(in_log(SECOND_SPAWNED));
 	/* The other way round the second has what the first read, strangers' words and a way out.
 	 */
 	v = group(FILES, WEB, "\"chain\":true");

@@ -19,6 +19,7 @@
 
 #include <ava.h>
 #include "base/clock.h"
+#include "exec/cgroup.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "os/loop.h"
@@ -395,10 +396,10 @@ static void test_limits(void **state)
 {
 	struct seen s = shell("head -c 3000000000 /dev/zero >big; stat -c %s big; rm big; "
 			      "head -c 400000000 /dev/zero >/tmp/big; stat -c %s /tmp/big; "
-			      "cat /proc/self/oom_score_adj");
+			      "cat /proc/self/oom_score_adj; ulimit -t");
 
 	assert_says(&s, "\n1073741824\n");
-	assert_says(&s, "\n268435456\n1000\n");
+	assert_says(&s, "\n268435456\n1000\n7200\n");
 	s = python("l = []\n"
 		   "try:\n"
 		   "    while True: l.append(bytearray(1 << 26))\n"
@@ -423,8 +424,116 @@ static void test_fork_bomb(void **state)
 		   "except OSError as e:\n"
 		   "    print('stopped', 200 < n < 256, e.errno)\n");
 	assert_says(&s, "stopped True 11\n");
-	s = shell_for("f() { f | f & }; f; sleep 1000", 1000);
+	/* The one that waits is there before, and needs no process more. */
+	s = shell_for("(f() { f | f & }; f) & exec sleep 1000", 1000);
 	assert_int_equal(s.how, EXEC_TIMEOUT);
+}
+
+/* ---- its control group, where there may be one */
+
+static bool exists(const char *folder, const char *name)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
+/* As the kernel has it: every process of the command is in it, and it is gone with them. */
+static void test_group(void **state)
+{
+	const char *const argv[] = {"/bin/sh", "-c",
+				    "setsid sleep 77132 & echo up; exec sleep 77132", NULL};
+	struct exec_child *c;
+	struct seen s;
+
+	cgroup_open(NULL, NULL);
+	if (strncmp(cgroup_what(), "none", 4) == 0) {
+		print_message("%s\n", cgroup_what());
+		skip();
+	}
+	assert_non_null(strstr(cgroup_what(), "kill"));
+	s = shell("cat /proc/self/cgroup");
+	assert_non_null(strstr(s.layers, "\"cgroup\":true"));
+	c = start(argv, 60000, &s);
+	for (int i = 0; count_of("77132") < 2 && i < 1000; i++)
+		os_loop_step(loop, 10);
+	assert_int_equal(
+		system("test -n \"$(find /sys/fs/cgroup -maxdepth 3 -name 'ava-[0-9]*')\""), 0);
+	os_loop_step(loop, 0); /* its clock, before the second begins */
+	exec_stop(c);
+	wait_for(&s);
+	assert_int_equal(count_of("77132"), 0);
+	cgroup_close();
+	assert_int_equal(
+		system("test -z \"$(find /sys/fs/cgroup -maxdepth 3 -name \"ava-$PPID-*\")\""), 0);
+}
+
+/* A folder that is made like a group: we go into one below it, it gives out limits, and where that
+ * helps nobody (no group can be limited in a folder that is none) we go back. */
+static void test_group_is_divided(void **state)
+{
+	char group[200], ours[220], pid[24];
+	size_t len;
+
+	snprintf(group, sizeof(group), "%s/group", dir);
+	mkdir(group, 0700);
+	put(dir, "group/cgroup.controllers", "cpu memory pids\n");
+	put(dir, "group/cgroup.subtree_control", "");
+	put(dir, "group/cgroup.procs", "");
+	snprintf(ours, sizeof(ours), "%s/avad", group);
+	mkdir(ours, 0700);
+	put(dir, "group/avad/cgroup.procs", "");
+	put(group, "other", "");
+	cgroup_open(dir, "/group");
+	assert_true(strncmp(cgroup_what(), "none: ", 6) == 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	for (int i = 0; i < 2; i++) {
+		static const char *const files[] = {"avad/cgroup.procs", "cgroup.procs"};
+		char path[300], *text;
+
+		snprintf(path, sizeof(path), "%s/%s", group, files[i]);
+		text = unit_read(path, &len);
+		assert_string_equal(text, pid);
+		free(text);
+	}
+	assert_true(exists(group, "other"));
+}
+
+/* ---- without bubblewrap, as sandbox.required 0 allows */
+
+static void test_bare(void **state)
+{
+	char text[1200];
+	const char *const argv[] = {"/bin/sh", "-c", text, NULL};
+	struct exec_options o = {.env = sandbox_env,
+				 .input = "",
+				 .timeout_ms = 60000,
+				 .output_max = SIZE_MAX,
+				 .keep = 4000,
+				 .sandboxed = true};
+	struct exec_child *c;
+	struct seen s = {0};
+
+	snprintf(text, sizeof(text),
+		 "pwd; echo x >made; echo no >%s/a.c; python3 -c 'import socket; socket.socket()'; "
+		 "setsid -w sh -c 'kill -0 1' ; cat made",
+		 project);
+	box.argv = argv;
+	o.argv = sandbox_bare_argv(&box, NULL);
+	assert_non_null(o.argv);
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, NULL), 0);
+	free((void *)o.argv);
+	wait_for(&s);
+	assert_true(s.ran);
+	assert_non_null(strstr(s.layers, "\"namespaces\":false"));
+	assert_says(&s, work);
+	assert_says(&s, "Operation not permitted"); /* no socket */
+	assert_says(&s, "x\n");
+	if (!strstr(s.layers, "\"landlock\":0"))
+		assert_says(&s, "a.c: Permission denied");
+	snprintf(text, sizeof(text), "%s/made", work);
+	unlink(text);
 }
 
 /* ---- case 9, and what can be no project */
@@ -509,6 +618,8 @@ static int all(void)
 		cmocka_unit_test(test_sleepers),    cmocka_unit_test(test_output),
 		cmocka_unit_test(test_limits),      cmocka_unit_test(test_fork_bomb),
 		cmocka_unit_test(test_unavailable), cmocka_unit_test(test_projects),
+		cmocka_unit_test(test_group),       cmocka_unit_test(test_group_is_divided),
+		cmocka_unit_test(test_bare),
 	};
 	int rv;
 
