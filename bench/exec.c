@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "exec/cgroup.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "os/loop.h"
@@ -201,14 +202,16 @@ int main(int argc, char **argv)
 			"installed\n");
 		return 77;
 	}
+	cgroup_open(NULL, NULL, true); /* as avad does */
 	loop = os_loop_new(&err);
 	ours = sandbox_argv(&box, &err);
 	if (!loop || !ours)
 		return 1;
-	printf("with %zu MiB held, medians of %d\n", mib, rounds);
+	printf("with %zu MiB held, medians of %d, control group %s\n", mib, rounds, cgroup_what());
 	measure(rounds, ours, alone(ours));
 	at_once(many, ours);
 	free(ours);
+	cgroup_close();
 	os_loop_free(loop);
 	rmdir(work);
 	if (failed > 0)

@@ -148,7 +148,7 @@ static void none(const char *why)
 	all.dir = -1;
 }
 
-void cgroup_open(const char *mount, const char *own)
+void cgroup_open(const char *mount, const char *own, bool only_limits)
 {
 	char top[PATH_MAX], path[PATH_MAX], whole[2 * PATH_MAX];
 	struct cgroup probe = CGROUP_NONE;
@@ -170,10 +170,14 @@ void cgroup_open(const char *mount, const char *own)
 	}
 	sweep();
 	give_out();
+	if (only_limits && !all.memory && !all.processes) {
+		none("avad's own group is not its to divide (a service with Delegate=yes has one)");
+		return;
+	}
 	cgroup_make(&probe);
 	if (probe.dir < 0) {
 		go_back();
-		none("avad's own group is not its to divide (a service with Delegate=yes has one)");
+		none("no group can be made below avad's own");
 		return;
 	}
 	snprintf(all.what, sizeof(all.what), "%s%skill", all.processes ? "processes, " : "",

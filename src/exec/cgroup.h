@@ -1,9 +1,12 @@
-/* A control group (version 2) for each sandboxed command, where this process may make groups:
- * limits that hold for all of its processes together, whoever runs it, and a kill that no
- * process escapes. Where it may not, commands go without; cgroup_what says why. One set of
- * groups a process; loop thread only. */
+/* A control group (version 2) for each sandboxed command, where this process may make groups
+ * with limits: they hold for all of its processes together, whoever runs it, and a kill reaches
+ * all. Where it may not, commands go without; cgroup_what says why. To go into a group takes the
+ * kernel some 10 ms (every processor has to notice), so one that limits nothing is not used: a
+ * process namespace can be killed as well. One set of groups a process; loop thread only. */
 #ifndef EXEC_CGROUP_H
 #define EXEC_CGROUP_H
+
+#include <stdbool.h>
 
 #define CGROUP_PROCESSES "256"
 #define CGROUP_MEMORY    "4294967296"
@@ -19,8 +22,9 @@ struct cgroup {
 
 /* Once, by a program that owns its process (avad): it may move itself into a group below its
  * own, which the kernel wants before limits can be given out. `mount` and `own`: where groups
- * are mounted, and this process's own below it; NULL: as the kernel says. */
-void cgroup_open(const char *mount, const char *own);
+ * are mounted, and this process's own below it; NULL: as the kernel says. `only_limits`: else
+ * (tests) also groups that can only be killed. */
+void cgroup_open(const char *mount, const char *own, bool only_limits);
 void cgroup_close(void);
 /* "processes, memory, kill", "kill", or "none: …". */
 const char *cgroup_what(void);

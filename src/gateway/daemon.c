@@ -364,7 +364,7 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 		daemon_close(&d);
 		return rv;
 	}
-	cgroup_open(NULL, NULL);
+	cgroup_open(NULL, NULL, true);
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");

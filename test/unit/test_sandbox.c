@@ -447,7 +447,7 @@ static void test_group(void **state)
 	struct exec_child *c;
 	struct seen s;
 
-	cgroup_open(NULL, NULL);
+	cgroup_open(NULL, NULL, false);
 	if (strncmp(cgroup_what(), "none", 4) == 0) {
 		print_message("%s\n", cgroup_what());
 		skip();
@@ -485,7 +485,7 @@ static void test_group_is_divided(void **state)
 	mkdir(ours, 0700);
 	put(dir, "group/avad/cgroup.procs", "");
 	put(group, "other", "");
-	cgroup_open(dir, "/group");
+	cgroup_open(dir, "/group", true);
 	assert_true(strncmp(cgroup_what(), "none: ", 6) == 0);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	for (int i = 0; i < 2; i++) {
