@@ -104,8 +104,12 @@ static void hear(struct exec_child *c)
 	if (c->init >= 0 || !at)
 		return;
 	c->init = pidfd_open((pid_t)strtol(at + sizeof(key) - 1, NULL, 10), 0);
-	if (c->init >= 0 && !c->killed && c->news)
+	if (c->init < 0)
+		return;
+	if (c->news)
 		c->init_end = os_poll_new(c->loop, c->init, ended, c);
+	if (c->killed) /* before we knew of it */
+		(void)pidfd_send_signal(c->init, SIGKILL, NULL, 0);
 }
 
 static void told(int events, void *user)
