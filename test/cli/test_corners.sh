@@ -31,7 +31,7 @@ run "$AVA" run --yes --json --role code_reviewer --model "offline:$T/cut.jsonl" 
 exits 'a run with a cut output' 0
 run_id=$(jq -r .subagent_id "$OUT")
 artifact=$AVA_DATA_ROOT/runs/$run_id/artifacts/c1.1.txt
-equal 'the result names the artifact' "runs/$run_id/artifacts/c1.1.txt" "$(jq -r '.artifacts[0]' "$OUT")"
+equal 'the result names the artifact' "runs/$run_id/artifacts/c1.1.txt" "$(jq -r '.artifacts[0].path' "$OUT")"
 equal 'which holds every line' 480 "$(grep -c '^big.txt:[0-9]*:.*needle' "$artifact")"
 events "$run_id" ToolResult >"$T/results"
 equal 'the event names it too' "runs/$run_id/artifacts/c1.1.txt" "$(result_of c1.1 artifact <"$T/results")"
