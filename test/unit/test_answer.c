@@ -360,13 +360,52 @@ static void test_the_help_is_true(void **state)
 	assert_int_equal(n, 3);
 }
 
+/* The yes that all three rights need: said, or not. Without a yes it is none. */
+static void test_all_three(void **state)
+{
+	static const struct {
+		const char *text;
+		enum answer answer;
+		bool all_three;
+	} rows[] = {
+		{"yes, all three", ANSWER_YES, true},
+		{"Yes, all three rights!", ANSWER_YES, true},
+		{"ok, all three together", ANSWER_YES, true},
+		{"ja, alle drei", ANSWER_YES, true},
+		{"yes, all three, but max 20 cents", ANSWER_YES_WITH, true},
+		{"yes", ANSWER_YES, false},
+		{"all right", ANSWER_YES, false},
+		{"yes, all right", ANSWER_YES, false},
+		{"yes, all of it", ANSWER_UNCLEAR, false},
+		{"yes, three", ANSWER_UNCLEAR, false},
+		{"all three", ANSWER_UNCLEAR, false},
+		{"all three?", ANSWER_UNCLEAR, false},
+		{"no, not all three", ANSWER_UNCLEAR, false},
+		{"yes, but not all three", ANSWER_UNCLEAR, false},
+		{"no", ANSWER_NO, false},
+	};
+	struct change c;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		enum answer a = answer_parse(rows[i].text, &c);
+
+		if (a != rows[i].answer || c.all_three != rows[i].all_three)
+			fail_msg("\"%s\": %d, %d", rows[i].text, a, c.all_three);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_yes),     cmocka_unit_test(test_no),
-		cmocka_unit_test(test_unclear), cmocka_unit_test(test_yes_with_changes),
-		cmocka_unit_test(test_changes), cmocka_unit_test(test_no_yes_with_a_word_too_many),
-		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_the_help_is_true),
+		cmocka_unit_test(test_all_three),
+		cmocka_unit_test(test_yes),
+		cmocka_unit_test(test_no),
+		cmocka_unit_test(test_unclear),
+		cmocka_unit_test(test_yes_with_changes),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_no_yes_with_a_word_too_many),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_the_help_is_true),
 	};
 
 	return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
