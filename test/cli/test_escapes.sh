@@ -84,9 +84,10 @@ swapper=$!
 	turn read_file '{"path":"out/secret"}'
 	i=0
 	while [ $i -lt 15 ]; do
-		jq -nc '{tool_calls:[range(20)|{name:"read_file",args:{path:"swap/secret",start_line:.}}]}' |
-			jq -c 'del(.tool_calls[].args.start_line)'
-		turn search_codebase '{"pattern":"canary"}'
+		# Each path is written in another way: the same call again and again ends a run.
+		jq -nc --argjson i $i '{tool_calls:[range(20)|{name:"read_file",
+			args:{path:("swap/" + ("./" * (1 + $i * 20 + .)) + "secret")}}]}'
+		turn search_codebase "{\"pattern\":\"canary|x$i\"}"
 		i=$((i + 1))
 	done
 	turn read_file '{"path":"sub/a.c"}'
