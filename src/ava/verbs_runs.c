@@ -218,8 +218,11 @@ static int take_caller(const struct caller *c, struct op_spawn *s, struct ava_er
 	s->given = c->seen & TOOL_UNTRUSTED;
 	if (s->context && *s->context)
 		s->given |= c->seen & TOOL_PRIVATE;
-	if (c->model && s->ngrants > 0)
-		return err_set(err, AVA_EDENIED, "grants are the person's to give");
+	/* A copy that may be changed stands in the quote, and its patch waits for the person. */
+	for (size_t i = 0; c->model && i < s->ngrants; i++)
+		if (strcmp(s->grants[i], "rw") != 0)
+			return err_set(err, AVA_EDENIED, "the grant %.40s is the person's to give",
+				       s->grants[i]);
 	return 0;
 }
 
