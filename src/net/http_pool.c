@@ -136,7 +136,7 @@ static void *mem_calloc(size_t n, size_t size)
 	return calloc(n, size);
 }
 
-static int curl_start(struct http_client *c, struct ava_error *err)
+int http_client_start(struct http_client *c, struct ava_error *err)
 {
 	void *base = MAP_FAILED;
 
@@ -357,7 +357,7 @@ static void pump_run(struct os_task *t)
 
 /* ---- pools and the client */
 
-static const char *find_ca(void)
+const char *http_client_ca(void)
 {
 	static const char *const places[] = {
 		"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Arch */
@@ -381,7 +381,7 @@ static int set_ca(struct http_pool *p, const char *ca_file, struct ava_error *er
 	if (!p->target.tls)
 		return 0;
 	if (!ca_file)
-		ca_file = find_ca();
+		ca_file = http_client_ca();
 	if (!ca_file)
 		return err_set(err, AVA_ENOENT,
 			       "no CA certificates found: install the package "
@@ -397,7 +397,7 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 {
 	struct http_pool *p;
 
-	if (curl_start(c, err) != 0)
+	if (http_client_start(c, err) != 0)
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p) {

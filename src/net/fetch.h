@@ -1,0 +1,124 @@
+/* Fetching what a model asks for, from the public network and from nowhere else. Its libcurl
+ * multi, connections and name cache are its own and are never those of the services that ava
+ * itself talks to (http_client.h).
+ *
+ * Whatever a URL or a name says, the address that is about to be connected decides, and again
+ * the one that a kept connection has. Redirects are followed here, each as a URL of its own.
+ * Time, headers, bytes as sent and bytes unpacked have bounds; no proxy, cookie, login or
+ * netrc is ever used. robots.txt is kept to, and a host is asked by so many at once and so
+ * often only. doc/SECURITY.md, "Fetching", says what it is against.
+ *
+ * Loop thread only. `done` comes from the loop, never from inside a call into this file; inside
+ * it, other fetches may be started and stopped. */
+#ifndef NET_FETCH_H
+#define NET_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct ava_error;
+struct fetch_impl;
+struct fetcher;
+struct http_client;
+struct os_loop;
+
+/* How it went: the only thing about a failure that a model is told, since what stands where in
+ * a network is nobody's business. Name, class, sentence that says what to do. */
+#define FETCH_FAULTS(X)                                                                            \
+	X(FETCH_OK, "", "")                                                                        \
+	X(FETCH_BAD_URL, "bad_url", "that is no URL that can be fetched")                          \
+	X(FETCH_BLOCKED, "blocked_address",                                                        \
+	  "that host is not of the public network, and none other is fetched from")                \
+	X(FETCH_ROBOTS, "robots",                                                                  \
+	  "the site's robots.txt does not allow it, or cannot be read: use another source")        \
+	X(FETCH_UNREACHABLE, "unreachable",                                                        \
+	  "the host is not there: check the name, or go on "                                       \
+	  "without it")                                                                            \
+	X(FETCH_TLS, "bad_certificate",                                                            \
+	  "the host does not show a good certificate: use another "                                \
+	  "source")                                                                                \
+	X(FETCH_TIMEOUT, "timeout", "the host took too long: go on without it")                    \
+	X(FETCH_TOO_LARGE, "too_large",                                                            \
+	  "there is more than may be fetched at once: use a smaller "                              \
+	  "page")                                                                                  \
+	X(FETCH_REDIRECTS, "too_many_redirects",                                                   \
+	  "it redirects in a circle, or too often: use "                                           \
+	  "another source")                                                                        \
+	X(FETCH_BAD_REDIRECT, "bad_redirect",                                                      \
+	  "it redirects to what is not fetched (another scheme, from https to http, a host that "  \
+	  "is not of the public network)")                                                         \
+	X(FETCH_TYPE, "content_type", "it is of a type that cannot be read as text")               \
+	X(FETCH_BROKEN, "broken",                                                                  \
+	  "the answer broke off, or is no HTTP: try once more, or go on "                          \
+	  "without it")                                                                            \
+	X(FETCH_NO_MEMORY, "io", "out of memory")
+
+enum fetch_fault {
+#define X(name, class, sentence) name,
+	FETCH_FAULTS(X)
+#undef X
+};
+const char *fetch_class(enum fetch_fault fault); /* static, as is the next */
+const char *fetch_sentence(enum fetch_fault fault);
+
+struct fetch_limits {       /* 0: the default */
+	int64_t connect_ms; /* 5,000: name, TCP, TLS */
+	int64_t total_ms;   /* 30,000: one URL, from when it is its turn, redirects too */
+	int64_t slow_s;     /* 15: seconds under 1 KB/s */
+	size_t head_max;    /* 64 KB of headers */
+};
+
+struct fetcher_options {
+	const char *const *inside; /* services that may be fetched although they are not public:
+				    * "host:port"; *copied*; NULL ends it; or NULL */
+	bool robots;               /* keep to robots.txt */
+	unsigned parallel;         /* at once; 0: 64 */
+	unsigned per_host;         /* of one host; 0: 4 */
+	int64_t host_gap_ms;       /* between two starts at one host */
+	const char *ca_file;       /* NULL: as http_client.h finds it */
+	struct fetch_limits limits;
+	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: asked for. */
+	const char *const *resolve;
+};
+
+/* `client` (*borrowed* until fetcher_free) starts libcurl; nothing of its connections is
+ * shared. NULL with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
+struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
+			    const struct fetcher_options *o, struct ava_error *err);
+void fetcher_free(struct fetcher *f); /* every fetch is done or stopped; NULL is fine */
+
+/* The caller's, zero what is not used; lives until `done` is called or fetch_stop returned. */
+struct fetch {
+	const char *url;          /* *copied* */
+	const char *accept;       /* NULL: anything; a header of this host alone; *copied* */
+	const char *language;     /* Accept-Language, likewise */
+	const char *const *types; /* content types taken: "text/" a beginning, "+xml" an end, else
+				   * the word; NULL ends it; NULL: all. *Borrowed*. */
+	size_t body_max;          /* bytes, unpacked; 0: 2 MB */
+	int64_t wait_ms;          /* for its turn and for all of it; 0: 60,000 */
+	void (*done)(struct fetch *f);
+	void *user;
+	/* Set here, from `done` on: */
+	enum fetch_fault fault;
+	int status;       /* of HTTP; FETCH_OK says nothing about it */
+	char *final_url;  /* malloc'd; where it came from, or how far it got; NULL: nowhere */
+	char type[80];    /* "text/html", small letters; "": none was said */
+	char charset[40]; /* as it was said; "" */
+	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE what fitted */
+	/* Inside: */
+	bool plain; /* not by robots.txt: it is one itself */
+	struct fetch_impl *impl;
+};
+
+/* On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the URL,
+ * AVA_ENOMEM. f->final_url is its URL in the form that is fetched, also when it fails later. */
+int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err);
+/* No `done` comes any more; what it had is freed. One that is not running: only that. */
+void fetch_stop(struct fetch *f);
+/* What it holds: final_url, body. */
+void fetch_fini(struct fetch *f);
+
+#endif

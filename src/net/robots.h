@@ -1,0 +1,22 @@
+/* robots.txt (RFC 9309), as far as one robot needs it. Pure. */
+#ifndef NET_ROBOTS_H
+#define NET_ROBOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct robots; /* the rules for one robot; immutable */
+
+#define ROBOTS_MAX (512u << 10) /* bytes that are read; the rest is not looked at */
+
+/* The rules of `text` for `agent` ("ava"), else those for everybody. NULL: out of memory.
+ * Whatever is no rule is skipped, as the RFC wants it. */
+struct robots *robots_parse(const char *text, size_t len, const char *agent);
+void robots_free(struct robots *r); /* NULL is fine */
+
+/* `path` begins with / and has the query, if there is one. */
+bool robots_allow(const struct robots *r, const char *path);
+/* Seconds that it wants between two requests; 0: it does not say. */
+int robots_delay(const struct robots *r);
+
+#endif

@@ -1,0 +1,604 @@
+/* The guarded fetcher against a peer that does what it should not: where it connects, what it
+ * follows, how much it takes and for how long. Cases 13 to 17 of doc/SECURITY.md; those that need
+ * a name server are in test/cli/test_web_dns.sh. */
+#include "unit.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "http_peer.h"
+#include "net/fetch.h"
+#include "net/http_client.h"
+#include "os/loop.h"
+
+#define HTML "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=\"ISO-8859-1\"\r\n"
+
+static struct {
+	struct os_loop *loop;
+	struct http_client *client;
+	struct fetcher *fetcher;
+	struct peer peer, other;
+	struct os_timer *drip;
+	struct list *dripping; /* of the peer whose connections get a byte now and then */
+	char heads[64][1024];  /* of the requests to either */
+	unsigned nheads, most; /* at once: of answers that are held back */
+	unsigned held;
+	struct peer_conn *holding[64];
+	const char *robots; /* NULL: 404 */
+} t;
+
+/* ---- the peer */
+
+struct bits {
+	struct buf out;
+	unsigned acc, n;
+};
+
+static void put_bits(struct bits *b, unsigned value, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		b->acc |= (value >> i & 1u) << b->n;
+		if (++b->n == 8) {
+			buf_addc(&b->out, (char)b->acc);
+			b->acc = b->n = 0;
+		}
+	}
+}
+
+/* A gzip of `runs` times 258 zeros, without its checksum: 13 bits each. */
+static void bomb(struct buf *out, size_t runs)
+{
+	static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03";
+	struct bits b = {0};
+
+	buf_init(&b.out, 16u << 20);
+	buf_add(&b.out, head, sizeof(head) - 1);
+	put_bits(&b, 3, 3);    /* the last block, fixed codes */
+	put_bits(&b, 0x0c, 8); /* literal 0: 00110000 */
+	for (size_t i = 0; i < runs; i++)
+		put_bits(&b, 0xa3, 13); /* length 285: 11000101, distance 0: 00000 */
+	put_bits(&b, 0, 7 + 8);
+	*out = b.out;
+}
+
+static void send_bomb(struct peer_conn *c, const char *encoding)
+{
+	struct buf b;
+
+	bomb(&b, 400000); /* 100 MB out of 650 KB */
+	peer_sendf(c, HTML "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", encoding, b.len);
+	peer_send(c, b.data, b.len);
+	buf_fini(&b);
+}
+
+/* Blocks that unpack to nothing, for ever. */
+static void send_empty_gzip(struct peer_conn *c)
+{
+	static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03", block[] = "\0\0\0\xff\xff";
+
+	peer_sends(c, HTML "Content-Encoding: gzip\r\n\r\n");
+	peer_send(c, head, sizeof(head) - 1);
+	for (int i = 0; i < 1500000; i++)
+		peer_send(c, block, sizeof(block) - 1);
+}
+
+static void send_many(struct peer_conn *c, const char *piece, size_t times)
+{
+	for (size_t i = 0; i < times; i++)
+		peer_sends(c, piece);
+}
+
+static void drip_fire(void *user)
+{
+	LIST_EACH (&t.peer.conns, n, tmp)
+		peer_sends(LIST_ENTRY(n, struct peer_conn, node), "x");
+	os_timer_set(t.drip, 200);
+}
+
+static void release(void)
+{
+	for (unsigned i = 0; i < t.held; i++)
+		peer_sends(t.holding[i], HTML "Content-Length: 2\r\n\r\nok");
+	t.held = 0;
+}
+
+static void redirect_to(struct peer_conn *c, const char *to)
+{
+	peer_sendf(c, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", to);
+}
+
+static void answer(struct peer_conn *c, const char *head, const char *body, size_t len)
+{
+	char path[200] = "", to[300];
+	int n = 0;
+
+	(void)body, (void)len;
+	snprintf(t.heads[t.nheads++ % 64], sizeof(t.heads[0]), "%s", head);
+	assert_int_equal(sscanf(head, "GET %199s HTTP/1.1", path), 1);
+	if (strcmp(path, "/robots.txt") == 0 && t.robots)
+		peer_sends(c, t.robots);
+	else if (strcmp(path, "/robots.txt") == 0)
+		peer_sends(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+	else if (strcmp(path, "/ok") == 0)
+		peer_sends(c, HTML "Content-Length: 5\r\n\r\nhello");
+	else if (strcmp(path, "/bomb") == 0)
+		send_bomb(c, "gzip");
+	else if (strcmp(path, "/twice") == 0)
+		send_bomb(c, "gzip, gzip");
+	else if (strcmp(path, "/nothing") == 0)
+		send_empty_gzip(c);
+	else if (strcmp(path, "/chunked") == 0) {
+		peer_sends(c, HTML "Transfer-Encoding: chunked\r\n\r\n");
+		send_many(c, "10\r\n0123456789abcdef\r\n", 200000);
+	} else if (strcmp(path, "/lie-long") == 0)
+		peer_sends(c, HTML "Content-Length: 99999999999\r\n\r\nx");
+	else if (strcmp(path, "/lie-short") == 0) {
+		peer_sends(c, HTML "Content-Length: 1000\r\n\r\nshort");
+		peer_close(c);
+	} else if (strcmp(path, "/drip") == 0) {
+		peer_sends(c, HTML "Content-Length: 1000000\r\n\r\n");
+		os_timer_set(t.drip, 0);
+	} else if (strcmp(path, "/silent") == 0)
+		return;
+	else if (strcmp(path, "/header") == 0) {
+		peer_sends(c, "HTTP/1.1 200 OK\r\nX: ");
+		send_many(c, "0123456789abcdef", 65536);
+		peer_sends(c, "\r\n\r\n");
+	} else if (strcmp(path, "/headers") == 0) {
+		peer_sends(c, "HTTP/1.1 200 OK\r\n");
+		send_many(c, "X-Some-Header: 0123456789\r\n", 40000);
+		peer_sends(c, "\r\n");
+	} else if (strcmp(path, "/100") == 0)
+		send_many(c, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 40000);
+	else if (strcmp(path, "/switch") == 0)
+		peer_sends(c,
+			   "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
+	else if (strcmp(path, "/old") == 0) {
+		peer_sends(c, "<html>no head at all");
+		peer_close(c);
+	} else if (strcmp(path, "/image") == 0)
+		peer_sends(c, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
+			      "Content-Length: 4\r\n\r\nPNG!");
+	else if (sscanf(path, "/hop/%d", &n) == 1) {
+		snprintf(to, sizeof(to), n > 0 ? "/hop/%d" : "/ok", n - 1);
+		redirect_to(c, to);
+	} else if (strcmp(path, "/other") == 0) {
+		snprintf(to, sizeof(to), "http://127.0.0.1:%d/ok", t.other.port);
+		redirect_to(c, to);
+	} else if (strncmp(path, "/to/", 4) == 0)
+		redirect_to(c, path + 4);
+	else if (strcmp(path, "/hold") == 0) {
+		t.holding[t.held++] = c;
+		t.most = MAX(t.most, t.held);
+	} else
+		peer_sends(c, "HTTP/1.1 404 No\r\nContent-Type: text/plain\r\n"
+			      "Content-Length: 2\r\n\r\nno");
+}
+
+/* ---- rig */
+
+static const char *const html[] = {"text/", "application/json", "+xml", NULL};
+
+struct got {
+	struct fetch f;
+	int dones;
+	int64_t ms;
+};
+
+static void got_done(struct fetch *f)
+{
+	struct got *g = f->user;
+
+	g->dones++;
+	g->ms = clock_mono_ms() - g->ms;
+}
+
+static void begin(struct got *g, const char *url)
+{
+	*g = (struct got){.ms = clock_mono_ms()};
+	g->f = (struct fetch){.url = url, .types = html, .done = got_done, .user = g};
+}
+
+static void wait_for(struct got *g)
+{
+	while (g->dones == 0)
+		os_loop_step(t.loop, 1000);
+	assert_int_equal(g->dones, 1);
+}
+
+static const char *here(const char *path)
+{
+	static char url[300];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", t.peer.port, path);
+	return url;
+}
+
+/* One that is over; got.f is to be ended by fetch_fini. */
+static struct got fetch_url(const char *url)
+{
+	static struct got g;
+
+	begin(&g, url);
+	if (fetch_start(t.fetcher, &g.f, NULL) == 0)
+		wait_for(&g);
+	else
+		g.f.fault = FETCH_BAD_URL;
+	return g;
+}
+
+static void open_fetcher(struct fetcher_options *o)
+{
+	static char one[40], two[40];
+	const char *const inside[] = {one, two, "169.254.169.254:80", "meta.test:80", NULL};
+	struct ava_error err = {0};
+
+	snprintf(one, sizeof(one), "127.0.0.1:%d", t.peer.port);
+	snprintf(two, sizeof(two), "127.0.0.1:%d", t.other.port);
+	o->inside = o->inside ? o->inside : inside;
+	t.fetcher = fetcher_new(t.client, t.loop, o, &err);
+	if (!t.fetcher)
+		fail_msg("fetcher_new: %s", err.text);
+}
+
+static int setup(void **state)
+{
+	memset(&t, 0, sizeof(t));
+	t.loop = os_loop_new(NULL);
+	t.client = http_client_new(t.loop, NULL);
+	t.drip = os_timer_new(t.loop, drip_fire, NULL);
+	peer_start(&t.peer, t.loop);
+	peer_start(&t.other, t.loop);
+	t.peer.request = t.other.request = answer;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fetcher_free(t.fetcher);
+	peer_stop(&t.peer);
+	peer_stop(&t.other);
+	os_timer_free(t.drip);
+	http_client_free(t.client);
+	os_loop_free(t.loop);
+	return 0;
+}
+
+/* ---- */
+
+static void test_plain(void **state)
+{
+	struct fetcher_options o = {0};
+	struct got g;
+
+	open_fetcher(&o);
+	g = fetch_url(here("/ok#part"));
+	assert_int_equal(g.f.fault, FETCH_OK);
+	assert_int_equal(g.f.status, 200);
+	assert_string_equal(g.f.type, "text/html");
+	assert_string_equal(g.f.charset, "ISO-8859-1");
+	assert_string_equal(g.f.body.data, "hello");
+	assert_string_equal(g.f.final_url, here("/ok"));
+	assert_non_null(strstr(t.heads[0], "Accept-Encoding: gzip, deflate\r\n"));
+	assert_non_null(strstr(t.heads[0], "User-Agent: Mozilla/5.0 (compatible; ava/"));
+	assert_null(strstr(t.heads[0], "Cookie"));
+	fetch_fini(&g.f);
+	g = fetch_url(here("/missing"));
+	assert_int_equal(g.f.fault, FETCH_OK);
+	assert_int_equal(g.f.status, 404);
+	fetch_fini(&g.f);
+	assert_int_equal(t.peer.accepted, 1); /* the connection is kept */
+}
+
+static const struct {
+	const char *path;
+	enum fetch_fault fault;
+	int64_t at_most_ms;
+} hostile[] = {
+	/* case 16 */
+	{"/bomb", FETCH_TOO_LARGE, 2000},
+	{"/twice", FETCH_BROKEN, 2000},
+	{"/nothing", FETCH_TOO_LARGE, 4000},
+	{"/chunked", FETCH_TOO_LARGE, 4000},
+	{"/lie-long", FETCH_TOO_LARGE, 2000},
+	{"/lie-short", FETCH_BROKEN, 2000},
+	{"/drip", FETCH_TIMEOUT, 5000},
+	{"/silent", FETCH_TIMEOUT, 5000},
+	{"/header", FETCH_TOO_LARGE, 2000},
+	{"/headers", FETCH_TOO_LARGE, 2000},
+	{"/100", FETCH_TOO_LARGE, 2000},
+	{"/switch", FETCH_BROKEN, 2000},
+	{"/old", FETCH_BROKEN, 2000},
+	{"/image", FETCH_TYPE, 2000},
+	/* case 15 */
+	{"/hop/4", FETCH_OK, 2000},
+	{"/hop/5", FETCH_REDIRECTS, 2000},
+	{"/to/http://[::1]/", FETCH_BAD_REDIRECT, 2000},
+	{"/to/http://127.0.0.1/", FETCH_BAD_REDIRECT, 2000},
+	{"/to/http://0x7f.1:22/", FETCH_BAD_REDIRECT, 2000},
+	{"/to///127.0.0.1", FETCH_BAD_REDIRECT, 2000},
+	{"/to/file:///etc/passwd", FETCH_BAD_REDIRECT, 2000},
+	{"/to/gopher://127.0.0.1:11211/_x", FETCH_BAD_REDIRECT, 2000},
+	{"/to/http://localhost/", FETCH_BAD_REDIRECT, 2000},
+	{"/to/http://169.254.169.254:81/", FETCH_BAD_REDIRECT, 2000},
+	{"/to/http://me:secret@example.com/", FETCH_BAD_REDIRECT, 2000},
+};
+
+static void test_hostile(void **state)
+{
+	struct fetcher_options o = {.limits = {.slow_s = 1, .total_ms = 3000}};
+
+	open_fetcher(&o);
+	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
+		struct got g = fetch_url(here(hostile[i].path));
+
+		if (g.f.fault != hostile[i].fault || g.ms > hostile[i].at_most_ms)
+			fail_msg("%s: %s after %d ms", hostile[i].path, fetch_class(g.f.fault),
+				 (int)g.ms);
+		assert_true(g.f.body.cap <= (4u << 20));
+		fetch_fini(&g.f);
+		os_timer_stop(t.drip);
+	}
+	assert_int_equal(t.other.accepted, 0);
+}
+
+/* Slow is not only silent: a byte now and then ends before the whole time is over. */
+static void test_drip(void **state)
+{
+	struct fetcher_options o = {.limits = {.slow_s = 1, .total_ms = 60000}};
+	struct got g;
+
+	open_fetcher(&o);
+	g = fetch_url(here("/drip"));
+	assert_int_equal(g.f.fault, FETCH_TIMEOUT);
+	assert_true(g.ms < 10000);
+	fetch_fini(&g.f);
+	os_timer_stop(t.drip);
+}
+
+/* Redirects to another host: it gets no header that was for the first one. */
+static void test_other_host(void **state)
+{
+	struct fetcher_options o = {0};
+	struct got g;
+
+	open_fetcher(&o);
+	begin(&g, here("/other"));
+	g.f.accept = "application/json\r\nX-Evil: 1";
+	g.f.language = "de";
+	assert_int_equal(fetch_start(t.fetcher, &g.f, NULL), 0);
+	wait_for(&g);
+	assert_int_equal(g.f.fault, FETCH_OK);
+	assert_int_equal(t.nheads, 2);
+	assert_non_null(strstr(t.heads[0], "Accept-Language: de\r\n"));
+	assert_null(strstr(t.heads[0], "\nX-Evil"));
+	assert_null(strstr(t.heads[1], "Accept-Language"));
+	assert_null(strstr(t.heads[1], "X-Evil"));
+	assert_non_null(strstr(t.heads[1], "Host: 127.0.0.1:"));
+	fetch_fini(&g.f);
+}
+
+/* Case 14: whatever a name resolves to. Nothing listens on these ports: an attempt to connect
+ * would be told as unreachable, or take its time. */
+static const struct {
+	const char *row, *url;
+} names[] = {
+	{"a.test:80:127.0.0.1", "http://a.test/"},
+	{"b.test:80:10.0.0.1,192.168.1.1", "http://b.test/"},
+	{"c.test:443:[::1]", "https://c.test/"},
+	{"d.test:80:[::ffff:127.0.0.1]", "http://d.test/"},
+	{"e.test:80:[64:ff9b::7f00:1]", "http://e.test/"},
+	{"f.test:80:169.254.169.254", "http://f.test/"},
+	{"g.test:80:0.0.0.0", "http://g.test/"},
+	{"h.test:80:[fe80::1]", "http://h.test/"},
+	{"i.test:80:127.0.0.1,[::1],[fc00::1],224.0.0.1", "http://i.test/"},
+	/* allowed by the configuration, but never that */
+	{"meta.test:80:169.254.169.254", "http://meta.test/"},
+	{"", "http://169.254.169.254/latest/"},
+};
+
+static void test_names(void **state)
+{
+	const char *rows[ARRAY_LEN(names) + 1] = {NULL};
+	struct fetcher_options o = {.resolve = rows};
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && names[i].row[0]; i++)
+		rows[i] = names[i].row;
+	open_fetcher(&o);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct got g = fetch_url(names[i].url);
+
+		if (g.f.fault != FETCH_BLOCKED || g.ms > 5000)
+			fail_msg("%s: %s, %d ms", names[i].url, fetch_class(g.f.fault), (int)g.ms);
+		fetch_fini(&g.f);
+	}
+}
+
+/* A name that the list has may lead inside, on that port. */
+static void test_listed(void **state)
+{
+	char row[60], url[60], entry[60];
+	const char *const rows[] = {row, NULL}, *const inside[] = {entry, NULL};
+	struct fetcher_options o = {.resolve = rows, .inside = inside};
+	struct got g;
+
+	snprintf(row, sizeof(row), "wiki.test:%d:127.0.0.1", t.peer.port);
+	snprintf(entry, sizeof(entry), "wiki.test:%d", t.peer.port);
+	snprintf(url, sizeof(url), "http://wiki.test:%d/ok", t.peer.port);
+	open_fetcher(&o);
+	g = fetch_url(url);
+	assert_int_equal(g.f.fault, FETCH_OK);
+	fetch_fini(&g.f);
+	assert_int_equal(fetch_url(here("/ok")).f.fault, FETCH_BAD_URL);
+}
+
+/* Case 17. */
+static void test_proxy(void **state)
+{
+	static const char *const vars[] = {"http_proxy", "all_proxy", "ALL_PROXY", "https_proxy"};
+	struct fetcher_options o = {0};
+	char proxy[60];
+	struct got g;
+
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", t.other.port);
+	for (size_t i = 0; i < ARRAY_LEN(vars); i++)
+		setenv(vars[i], proxy, 1);
+	open_fetcher(&o);
+	g = fetch_url(here("/ok"));
+	for (size_t i = 0; i < ARRAY_LEN(vars); i++)
+		unsetenv(vars[i]);
+	assert_int_equal(g.f.fault, FETCH_OK);
+	assert_int_equal(t.other.accepted, 0);
+	fetch_fini(&g.f);
+}
+
+static const struct {
+	const char *robots, *path;
+	enum fetch_fault fault;
+} robots[] = {
+	{NULL, "/ok", FETCH_OK},
+	{"HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nUser-agent: *\nDisallow: /\n", "/ok",
+	 FETCH_ROBOTS},
+	{"HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\nUser-agent: *\nDisallow: /no\n", "/ok",
+	 FETCH_OK},
+	{"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", "/ok", FETCH_ROBOTS},
+	{"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "/ok", FETCH_OK},
+	{"HTTP/1.1 302 Go\r\nLocation: file:///x\r\nContent-Length: 0\r\n\r\n", "/ok",
+	 FETCH_BAD_REDIRECT},
+	/* of the redirect's own path too */
+	{"HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\nUser-agent: *\nDisallow: /ok\n", "/hop/1",
+	 FETCH_ROBOTS},
+};
+
+static void test_robots(void **state)
+{
+	struct fetcher_options o = {.robots = true};
+
+	for (size_t i = 0; i < ARRAY_LEN(robots); i++) {
+		struct got g;
+
+		t.nheads = 0;
+		t.robots = robots[i].robots;
+		open_fetcher(&o);
+		g = fetch_url(here(robots[i].path));
+		if (g.f.fault != robots[i].fault)
+			fail_msg("%zu: %s", i, fetch_class(g.f.fault));
+		assert_non_null(strstr(t.heads[0], "GET /robots.txt "));
+		fetch_fini(&g.f);
+		if (robots[i].fault == FETCH_OK) { /* asked for once */
+			g = fetch_url(here("/ok"));
+			assert_int_equal(t.nheads, 3);
+			fetch_fini(&g.f);
+		}
+		fetcher_free(t.fetcher);
+		t.fetcher = NULL;
+		o.inside = NULL;
+	}
+}
+
+static void test_caps(void **state)
+{
+	struct fetcher_options o = {.per_host = 3, .host_gap_ms = 20};
+	struct got g[9];
+	int64_t began = clock_mono_ms();
+	unsigned left = ARRAY_LEN(g);
+
+	open_fetcher(&o);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		begin(&g[i], here("/hold"));
+		assert_int_equal(fetch_start(t.fetcher, &g[i].f, NULL), 0);
+	}
+	while (left > 0) {
+		for (int i = 0; i < 6 && t.held < MIN(left, 3u); i++)
+			os_loop_step(t.loop, 200);
+		release();
+		os_loop_step(t.loop, 10);
+		left = 0;
+		for (size_t i = 0; i < ARRAY_LEN(g); i++)
+			left += g[i].dones == 0;
+	}
+	assert_int_equal(t.most, 3);
+	assert_true(clock_mono_ms() - began >= 8 * 20);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		assert_int_equal(g[i].f.fault, FETCH_OK);
+		fetch_fini(&g[i].f);
+	}
+}
+
+/* Stopped while it waits, while it runs, and while robots.txt is on its way. */
+static void test_stop(void **state)
+{
+	struct fetcher_options o = {.per_host = 1, .robots = true};
+	struct got g[3];
+
+	open_fetcher(&o);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		begin(&g[i], here("/silent"));
+		assert_int_equal(fetch_start(t.fetcher, &g[i].f, NULL), 0);
+	}
+	fetch_stop(&g[1].f);
+	while (t.nheads < 2)
+		os_loop_step(t.loop, 1000);
+	fetch_stop(&g[0].f);
+	while (t.nheads < 3)
+		os_loop_step(t.loop, 1000);
+	fetch_stop(&g[2].f);
+	begin(&g[0], "http://example.invalid/");
+	assert_int_equal(fetch_start(t.fetcher, &g[0].f, NULL), 0);
+	os_loop_step(t.loop, 0);
+	fetch_stop(&g[0].f);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(g[i].dones, 0);
+	fetch_stop(&g[0].f); /* again */
+}
+
+/* The whole time, waiting too. */
+static void test_late(void **state)
+{
+	struct fetcher_options o = {.per_host = 1};
+	struct got g[2];
+
+	open_fetcher(&o);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		begin(&g[i], here("/silent"));
+		g[i].f.wait_ms = 200;
+		assert_int_equal(fetch_start(t.fetcher, &g[i].f, NULL), 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		wait_for(&g[i]);
+		assert_int_equal(g[i].f.fault, FETCH_TIMEOUT);
+		assert_true(g[i].ms < 5000);
+		fetch_fini(&g[i].f);
+	}
+}
+
+static void test_options(void **state)
+{
+	static const char *const bad[] = {"everything", NULL};
+	struct fetcher_options o = {.inside = bad};
+	struct ava_error err = {0};
+
+	assert_null(fetcher_new(t.client, t.loop, &o, &err));
+	assert_int_equal(err.code, AVA_EINVAL);
+	assert_non_null(strstr(err.text, "everything"));
+	for (int f = FETCH_OK + 1; f <= FETCH_NO_MEMORY; f++)
+		assert_true(*fetch_class((enum fetch_fault)f) &&
+			    *fetch_sentence((enum fetch_fault)f));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_plain), TEST(test_hostile), TEST(test_drip),  TEST(test_other_host),
+		TEST(test_names), TEST(test_listed),  TEST(test_proxy), TEST(test_robots),
+		TEST(test_caps),  TEST(test_stop),    TEST(test_late),  TEST(test_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
